@@ -19,7 +19,7 @@ use stepwell_agent::permission::Mode;
 use stepwell_agent::provider::{Answer, CallError, Delta, Ended, Provider, Request, ToolSpec};
 use stepwell_agent::redact::Redactor;
 use stepwell_agent::run::{EventSink, FrontEnd, Keeping, Run, RunEvent, Setup};
-use stepwell_agent::tool::{Done, Place, Plan, Tool};
+use stepwell_agent::tool::{Done, Plan, Tool, ToolEnv};
 use stepwell_bench::{Table, Times};
 
 const STEPS: usize = 5_000;
@@ -66,11 +66,11 @@ impl Tool for Look {
         "look".to_owned()
     }
 
-    fn plan(&self, _: &Value, _: &Place) -> Result<Plan, String> {
+    fn plan(&self, _: &Value, _: &ToolEnv) -> Result<Plan, String> {
         Ok(Plan::default())
     }
 
-    fn run<'a>(&'a self, _: &'a Value, _: &'a Place) -> BoxFuture<'a, Done> {
+    fn run<'a>(&'a self, _: &'a Value, _: &'a ToolEnv) -> BoxFuture<'a, Done> {
         Box::pin(async { Done::ok("some text of a file ".repeat(50)) })
     }
 }
@@ -111,7 +111,7 @@ fn main() {
         model: "bench".to_owned(),
         cost: Arc::new(|_| None),
         tools: vec![Arc::new(Look(spec))],
-        place: Place::new(folder.path().to_owned()),
+        place: ToolEnv::new(folder.path().to_owned()),
         rules: Rules {
             mode: Mode::Yolo,
             retry_unsafe: false,

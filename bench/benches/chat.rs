@@ -175,7 +175,7 @@ fn fill(folder: &Path) {
     store.batch(vec![stepwell::Write::Create(create)]).unwrap();
     drop(store);
     let well = Stepwell::open(folder.join(".stepwell")).unwrap();
-    let session = well.hold(&id).unwrap();
+    let session = well.lock(&id).unwrap();
     for chunk in 0..MESSAGES / 500 {
         let events = (1..=500).map(|n| NewEvent::from(message(chunk * 500 + n)));
         session.append_all(events.collect::<Vec<_>>()).unwrap();

@@ -10,9 +10,9 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use stepwell::{
-    Access, Append, Create, Created, Epoch, Lane, Maintain as _, Message, Policy, Query, Rank,
-    ResumeLimits, Search, SessionId, Span, SqliteOptions, SqliteStore, Status, StatusChanged,
-    Stepwell, Store, Surroundings, Time, View, Write,
+    Access, Append, Create, Created, Deps, Epoch, Lane, Maintain as _, Message, Policy, Query,
+    Rank, ResumeLimits, Search, SessionId, Span, SqliteOptions, SqliteStore, Status, StatusChanged,
+    Stepwell, Store, Time, View, Write,
 };
 use stepwell_bench::{Table, Times, timed};
 
@@ -163,7 +163,7 @@ fn listing(table: &Table) {
     table.row("newest 50 of 100,000 sessions", &list, ("their rows, read only", &bare), "≤ 1 ms");
 
     let id: SessionId = "s-050-0500".parse().unwrap();
-    let well = Stepwell::with(Arc::new(store), Surroundings::default());
+    let well = Stepwell::with(Arc::new(store), Deps::default());
     let (decide, bare) = Times::of_both(
         11,
         100,
@@ -192,7 +192,7 @@ fn reading(table: &Table) {
     let open = Times::of(40, || {
         let read = SqliteOptions { access: Access::Read, ..SqliteOptions::default() };
         let store = SqliteStore::open_with(folder.path(), read).unwrap();
-        store.standing(&id).unwrap();
+        store.info(&id).unwrap();
         let last = store.events(&id, Span::last(1_000)).unwrap();
         assert_eq!(last.events.len(), 1_000);
     });
@@ -256,7 +256,7 @@ fn searching(table: &Table) {
             created: Created::new(id.clone(), "search"),
             event_id: None,
             at: None,
-            claim: Some(stepwell::Claim {
+            claim: Some(stepwell::LeaseRequest {
                 holder: stepwell::Processes::this(&stepwell::SystemProcesses),
                 ttl: Duration::from_secs(600),
             }),
@@ -309,7 +309,7 @@ fn cleaning(table: &Table) {
             Write::Create(Create { created, event_id: None, at: old, claim: None })
         });
         store.batch(writes.collect()).unwrap();
-        let well = Stepwell::with(Arc::new(store), Surroundings::default());
+        let well = Stepwell::with(Arc::new(store), Deps::default());
         let policy =
             Policy { older_than: Some(Duration::from_secs(7 * 86_400)), ..Policy::default() };
         samples.push(timed(|| {
@@ -331,7 +331,7 @@ fn size(table: &Table) {
         let folder = folder();
         let count = 4_000_000 / bytes;
         let store = SqliteStore::open(folder.path()).unwrap();
-        let well = Stepwell::with(Arc::new(store), Surroundings::default());
+        let well = Stepwell::with(Arc::new(store), Deps::default());
         let sessions: Vec<_> = (0..4).map(|_| well.create(well.draft("size")).unwrap()).collect();
         for n in 0..count / 10 {
             let messages = (0..10).map(|m| Message::user(prose(bytes, n * 10 + m))).collect();

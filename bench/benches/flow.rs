@@ -21,7 +21,7 @@ use stepwell_agent::redact::Redactor;
 use stepwell_agent::run::{
     Allowed, EventSink, FrontEnd, Keeping, Patience, Purse, RunEvent, Setup, Wisher,
 };
-use stepwell_agent::tool::Place;
+use stepwell_agent::tool::ToolEnv;
 use stepwell_bench::{Table, Times};
 use stepwell_flow::spec::Spec;
 use stepwell_flow::template::Scope;
@@ -112,7 +112,7 @@ fn setup(model: &Arc<Instantly>, root: &std::path::Path, redactor: Redactor) -> 
         model: "bench".to_owned(),
         cost: Arc::new(|_| None),
         tools: Vec::new(),
-        place: Place::new(root.to_owned()),
+        place: ToolEnv::new(root.to_owned()),
         rules: Rules { mode, retry_unsafe: false, effects: BTreeMap::new(), limits },
         redactor,
         max_output: 1_000,

@@ -10,8 +10,8 @@ use std::sync::{Arc, mpsc};
 use std::time::{Duration, Instant};
 
 use stepwell::{
-    Append, Create, Created, Edited, SessionId, SqliteStore, Stepwell, Store, Subscription,
-    Surroundings, Write,
+    Append, Create, Created, Deps, Edited, SessionId, SqliteStore, Stepwell, Store, Subscription,
+    Write,
 };
 use stepwell_bench::Times;
 
@@ -66,7 +66,7 @@ fn main() {
     for chunk in (0..sessions).collect::<Vec<_>>().chunks(1_000) {
         there.batch(chunk.iter().copied().map(create).collect()).unwrap();
     }
-    let well = Stepwell::with(here, Surroundings::default());
+    let well = Stepwell::with(here, Deps::default());
 
     let (tell, told) = mpsc::channel();
     listen((0..FOLLOWERS).map(|n| well.subscribe_to(&id(n)).unwrap()).collect(), &tell);

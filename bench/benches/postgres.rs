@@ -32,7 +32,7 @@ fn store(server: &Server, namespace: &str, connections: usize) -> PostgresStore 
 
 fn session(store: &PostgresStore, name: &str) -> SessionId {
     let id: SessionId = name.parse().unwrap();
-    let claim = stepwell::Claim { holder: SystemProcesses.this(), ttl: LEASE_TTL * 1000 };
+    let claim = stepwell::LeaseRequest { holder: SystemProcesses.this(), ttl: LEASE_TTL * 1000 };
     let created = Created::new(id.clone(), "bench");
     let create = Create { created, event_id: None, at: None, claim: Some(claim) };
     store.write(Write::Create(create)).unwrap();
@@ -95,7 +95,7 @@ impl Bare {
         let runtime = tokio::runtime::Builder::new_multi_thread().enable_all().build().unwrap();
         let mut clients = Vec::new();
         for id in sessions {
-            let seq = store.standing(id).unwrap().head.seq.get();
+            let seq = store.info(id).unwrap().head.seq.get();
             let sql = format!("SELECT max(key) FROM stepwell.sessions WHERE id = '{id}'");
             let key: i64 = server.sql(&sql).parse().unwrap();
             let (client, statement) = runtime.block_on(async {

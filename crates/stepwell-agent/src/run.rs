@@ -42,7 +42,7 @@ use crate::machine::{Baseline, Estimate, Move, Rules, Settled, State, Stop};
 pub use crate::price::Cost;
 use crate::provider::{CallError, NOT_DONE, Provider, ToolSpec};
 use crate::redact::Redactor;
-use crate::tool::{Place, Tool};
+use crate::tool::{Tool, ToolEnv};
 pub use charge::Charge;
 use compact::Due;
 pub use compact::Shrunk;
@@ -66,7 +66,7 @@ pub struct Setup {
     /// The tools that the agent may use.
     pub tools: Vec<Arc<dyn Tool>>,
     /// Where they work.
-    pub place: Place,
+    pub place: ToolEnv,
     /// What the run may do.
     pub rules: Rules,
     /// Keeps secrets out of what is written.
@@ -226,7 +226,7 @@ impl<'a> Run<'a> {
     pub fn new(session: &'a Session, setup: &'a Setup, front: FrontEnd) -> Result<Self> {
         let events = session.events(Span::ALL)?.intact(session.id())?;
         let below = dispatch::below(session)?;
-        let head = session.standing()?.head;
+        let head = session.info()?.head;
         let truncated = Extent::of(&head) == Extent::Truncated;
         let (ids, goal, read_to) = (Ids::default(), head.goal, events.last().map(|it| it.seq));
         let weighed = session.well().judge(session.id())?.weigh(&events);
@@ -498,7 +498,7 @@ impl<'a> Run<'a> {
         let Stop { status, reason } = stop;
         // How a flow stands is its own to say, once all of its lanes have stopped. What was done
         // before is not done again.
-        let head = self.session.standing()?.head;
+        let head = self.session.info()?.head;
         let stood = (head.status, head.stop_reason) == (status, Some(reason));
         if self.purse.is_none() && !stood {
             let change = StatusChanged { status, reason: Some(reason), error: said };

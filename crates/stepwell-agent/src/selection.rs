@@ -78,7 +78,7 @@ mod tests {
     use super::*;
     use crate::agent::builtin;
     use crate::provider::ToolSpec;
-    use crate::tool::{self, Done, Place, Plan};
+    use crate::tool::{self, Done, Plan, ToolEnv};
 
     #[derive(Debug)]
     struct Named(ToolSpec, Effect);
@@ -96,11 +96,11 @@ mod tests {
             String::new()
         }
 
-        fn plan(&self, _: &Value, _: &Place) -> Result<Plan, String> {
+        fn plan(&self, _: &Value, _: &ToolEnv) -> Result<Plan, String> {
             Ok(Plan::default())
         }
 
-        fn run<'a>(&'a self, _: &'a Value, _: &'a Place) -> BoxFuture<'a, Done> {
+        fn run<'a>(&'a self, _: &'a Value, _: &'a ToolEnv) -> BoxFuture<'a, Done> {
             Box::pin(async { Done::ok("") })
         }
     }

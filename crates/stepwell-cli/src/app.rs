@@ -3,7 +3,7 @@
 use std::ops::{Deref, DerefMut};
 use std::path::{Path, PathBuf};
 
-use stepwell::{Query, Standing, Stepwell};
+use stepwell::{Query, SessionInfo, Stepwell};
 use stepwell_workspace::config::Override;
 use stepwell_workspace::{Host, Notices, Wanted, Workspace};
 
@@ -48,7 +48,7 @@ impl DerefMut for App {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Needs {
     /// A folder that is there, and a configuration without faults.
-    Place,
+    TrashScope,
     /// Nothing: it helps where everything else is wrong.
     Nothing,
 }
@@ -79,12 +79,12 @@ impl App {
         let notices = Notices::to(|notice| crate::output::note(wording::notice(notice)));
         let asked = wanted.clone();
         let (workspace, fault) = match needs {
-            Needs::Place => (Workspace::find(host, wanted, notices)?, None),
+            Needs::TrashScope => (Workspace::find(host, wanted, notices)?, None),
             Needs::Nothing => Workspace::find_anyway(host, wanted, notices)?,
         };
         let fault = fault.map(Failure::from);
         let config_fault = match (misspelt, needs) {
-            (Some(failure), Needs::Place) => return Err(failure),
+            (Some(failure), Needs::TrashScope) => return Err(failure),
             (misspelt, _) => misspelt.or(fault).map(|failure| failure.to_string()),
         };
         let colour = match global.color {
@@ -154,7 +154,7 @@ fn go_to(folder: &Path) -> std::io::Result<PathBuf> {
 pub(crate) fn each_session(
     well: &Stepwell,
     query: Query,
-    mut look: impl FnMut(Standing) -> Result<Go>,
+    mut look: impl FnMut(SessionInfo) -> Result<Go>,
 ) -> Result<()> {
     for standing in well.sessions(query) {
         if look(standing?)? == Go::Stop {

@@ -8,7 +8,7 @@ use clap::{Arg, Command};
 use clap_complete::CompletionCandidate;
 use clap_complete::engine::ArgValueCompleter;
 use clap_complete::env::CompleteEnv;
-use stepwell::{Event, Kind, Query, Standing};
+use stepwell::{Event, Kind, Query, SessionInfo};
 use stepwell_agent::agent::builtin;
 use stepwell_formats::Format;
 use stepwell_workspace::Host;
@@ -144,7 +144,7 @@ impl Typed {
         }
     }
 
-    fn sessions(&self) -> Option<Vec<Standing>> {
+    fn sessions(&self) -> Option<Vec<SessionInfo>> {
         let well = self.app()?.look().ok()??;
         Some(well.list(&Query { limit: SESSIONS, ..Query::default() }).ok()?.sessions)
     }
@@ -155,7 +155,7 @@ impl Typed {
         let well = app.look().ok()??;
         let names = self.words.iter().skip(2).filter(|word| !word.is_empty());
         let id = names.filter(|word| !word.starts_with('-')).find_map(|it| well.find(it).ok())?;
-        let facts = well.store().facts(&id, &[Kind::Checkpoint]).ok()?;
+        let facts = well.store().keyed_events(&id, &[Kind::Checkpoint]).ok()?;
         let name = |event| match event {
             Event::Checkpoint(it) => Some(it.name),
             _ => None,
@@ -165,7 +165,7 @@ impl Typed {
 }
 
 /// Names of sessions that begin with what was typed: whole ids, their endings, labels.
-fn named(sessions: &[Standing], current: &str) -> Vec<CompletionCandidate> {
+fn named(sessions: &[SessionInfo], current: &str) -> Vec<CompletionCandidate> {
     let mut offers = Vec::new();
     for standing in sessions {
         let (id, head) = (&standing.head.id, &standing.head);
@@ -176,7 +176,7 @@ fn named(sessions: &[Standing], current: &str) -> Vec<CompletionCandidate> {
         if let Some(label) = head.label.as_ref().filter(|label| label.starts_with(current)) {
             offer(label);
         }
-        let shared = |other: &&Standing| other.head.id.ending() == id.ending();
+        let shared = |other: &&SessionInfo| other.head.id.ending() == id.ending();
         let tells = id.ending().len() < id.as_str().len()
             && sessions.iter().filter(shared).take(2).count() == 1;
         if tells && id.ending().starts_with(current) {

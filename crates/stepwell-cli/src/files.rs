@@ -1,6 +1,6 @@
 //! A session's files, as several commands need them: contents, and a rewind that was cut off.
 
-use stepwell::{Session, Standing};
+use stepwell::{Session, SessionInfo};
 use stepwell_files::rewind::Foreign;
 use stepwell_runtime::{Runtime, files};
 
@@ -16,7 +16,7 @@ pub(crate) fn settle(session: &mut Session, foreign: Foreign, runtime: &Runtime)
 }
 
 /// Says that a session's files are half moved, if they are.
-pub(crate) fn tell_of_half(standing: &Standing) {
+pub(crate) fn tell_of_half(standing: &SessionInfo) {
     let head = &standing.head;
     if let (Some(began), None) = (head.rewinding, &standing.held) {
         let id = &head.id;

@@ -3,7 +3,7 @@
 use std::path::PathBuf;
 use std::sync::Arc;
 
-use stepwell::{Clock, Holder, Processes, Pulse, SystemClock, SystemProcesses, Time};
+use stepwell::{Clock, Liveness, Owner, Processes, SystemClock, SystemProcesses, Time};
 use stepwell_workspace::{Environment, Host};
 
 /// The environment of this process.
@@ -37,17 +37,17 @@ impl Clock for Still {
 struct Machine(String);
 
 impl Processes for Machine {
-    fn this(&self) -> Holder {
-        Holder { host: self.0.clone(), ..SystemProcesses.this() }
+    fn this(&self) -> Owner {
+        Owner { host: self.0.clone(), ..SystemProcesses.this() }
     }
 
-    fn pulse(&self, holder: &Holder) -> Pulse {
+    fn pulse(&self, holder: &Owner) -> Liveness {
         match holder.host == self.0 {
             true => {
                 let host = SystemProcesses.this().host;
-                SystemProcesses.pulse(&Holder { host, ..holder.clone() })
+                SystemProcesses.pulse(&Owner { host, ..holder.clone() })
             }
-            false => Pulse::Unknown,
+            false => Liveness::Unknown,
         }
     }
 }

@@ -1,7 +1,7 @@
 //! Which sessions a command is about: the filters that lists and searches share.
 
 use clap::Args;
-use stepwell::{Filter, Standing, Status, Time};
+use stepwell::{Filter, SessionInfo, Status, Time};
 
 use crate::when::When;
 
@@ -43,7 +43,7 @@ pub(crate) enum Shown {
 }
 
 impl Shown {
-    pub(crate) fn of(standing: &Standing) -> Self {
+    pub(crate) fn of(standing: &SessionInfo) -> Self {
         match standing.damage {
             Some(_) => Self::Damaged,
             None => Self::Status(standing.head.status),
@@ -103,7 +103,7 @@ impl Selection {
     }
 
     /// Does a session that the filter let through stand as asked?
-    pub(crate) fn takes(&self, standing: &Standing) -> bool {
+    pub(crate) fn takes(&self, standing: &SessionInfo) -> bool {
         !self.wants_damaged() || self.status.contains(&Shown::of(standing))
     }
 }

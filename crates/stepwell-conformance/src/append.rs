@@ -97,13 +97,13 @@ fn an_empty_append_is_refused<F: Fixture>(w: &mut World<F>) {
 
 fn an_illegal_event_in_the_middle_leaves_nothing<F: Fixture>(w: &mut World<F>) {
     let lease = w.begin("a");
-    let before = w.store().standing(&id("a")).unwrap();
+    let before = w.store().info(&id("a")).unwrap();
     let nonsense =
         Rewound { to: Seq::new(99), scope: Scope::Chat, restored: stepwell::Restored::default() };
     let events = vec![say("one"), nonsense.into(), say("three")];
     let error = w.try_add(&lease, events).unwrap_err();
     assert!(matches!(&error, Error::Illegal { kind, .. } if kind == "rewound"), "{error}");
-    assert_eq!(w.store().standing(&id("a")).unwrap(), before);
+    assert_eq!(w.store().info(&id("a")).unwrap(), before);
     assert_eq!(w.log("a").len(), 1);
     assert!(w.store().lanes(&id("a")).unwrap().is_empty());
     w.add(&lease, say("goes on"));

@@ -1,7 +1,8 @@
 //! Claims about batches: several writes, all or none.
 
 use stepwell::{
-    Append, Claim, Create, Created, Edited, Epoch, Error, Filter, NewEvent, Origin, Seq, Write,
+    Append, Create, Created, Edited, Epoch, Error, Filter, LeaseRequest, NewEvent, Origin, Seq,
+    Write,
 };
 
 use crate::claims::claims;
@@ -26,7 +27,7 @@ fn append(name: &str, epoch: Option<Epoch>, events: Vec<NewEvent>) -> Write {
     Write::Append(Append { session: id(name), epoch, expected: None, events })
 }
 
-fn make(name: &str, claim: Option<Claim>) -> Write {
+fn make(name: &str, claim: Option<LeaseRequest>) -> Write {
     Write::Create(create(created(name), claim))
 }
 
@@ -79,7 +80,7 @@ fn a_batch_writes_to_several_sessions<F: Fixture>(w: &mut World<F>) {
 
 fn a_refused_write_leaves_nothing_of_the_others<F: Fixture>(w: &mut World<F>) {
     let (a, b) = (w.begin("a"), w.begin("b"));
-    let standing = |name| w.store().standing(&id(name)).unwrap();
+    let standing = |name| w.store().info(&id(name)).unwrap();
     let before = (standing("a"), standing("b"));
     w.tick();
     let stale = Some(Epoch::new(9));

@@ -6,8 +6,8 @@ use std::sync::{Arc, mpsc};
 use std::time::Duration;
 
 use stepwell::{
-    Append, ChangeCursor, ChangeKind, Changes, Edited, LEASE_TTL, Notice, Seq, SessionChange,
-    Stepwell, Store, Surroundings, Write,
+    Append, ChangeCursor, ChangeKind, Changes, Deps, Edited, LEASE_TTL, Notice, Seq, SessionChange,
+    Stepwell, Store, Write,
 };
 
 use crate::claims::claims;
@@ -267,7 +267,7 @@ fn nothing_is_missed_while_many_write<F: Fixture>(w: &mut World<F>) {
 
 fn well<F: Fixture>(w: &mut World<F>) -> (Stepwell, Arc<dyn Store>) {
     let store = w.another();
-    (Stepwell::with(Arc::clone(&store), Surroundings::default()), store)
+    (Stepwell::with(Arc::clone(&store), Deps::default()), store)
 }
 
 fn a_subscriber_is_told_what_changes_and_another_what_concerns_it<F: Fixture>(w: &mut World<F>) {

@@ -1,6 +1,6 @@
 //! Claims about counts by status.
 
-use stepwell::{Counts, Created, Filter, Place, Status, StatusChanged};
+use stepwell::{Counts, Created, Filter, Status, StatusChanged, TrashScope};
 
 use crate::claims::claims;
 use crate::world::{created, id};
@@ -73,12 +73,12 @@ fn a_trashed_session_counts_only_in_the_trash<F: Fixture>(w: &mut World<F>) {
         let filter = Filter { place, ..Filter::default() };
         w.store().count(&filter).unwrap().total()
     };
-    assert_eq!((at(Place::Trash), at(Place::Anywhere)), (1, 2));
+    assert_eq!((at(TrashScope::Trash), at(TrashScope::Anywhere)), (1, 2));
 }
 
 fn a_purged_session_is_not_counted<F: Fixture>(w: &mut World<F>) {
     w.make(created("a"));
     w.store().purge(&[id("a").into()]).unwrap();
-    let filter = Filter { place: Place::Anywhere, ..Filter::default() };
+    let filter = Filter { place: TrashScope::Anywhere, ..Filter::default() };
     assert_eq!(w.store().count(&filter).unwrap(), Counts::default());
 }

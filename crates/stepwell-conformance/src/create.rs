@@ -41,7 +41,7 @@ fn a_session_that_was_made_exists_and_others_do_not<F: Fixture>(w: &mut World<F>
     w.make(created("a"));
     assert!(w.has("a"));
     assert!(!w.has("b"));
-    let error = w.store().standing(&id("b")).unwrap_err();
+    let error = w.store().info(&id("b")).unwrap_err();
     assert!(matches!(&error, Error::NoSession(name) if *name == id("b")), "{error}");
 }
 
@@ -96,10 +96,10 @@ fn a_sessions_description_is_in_its_head<F: Fixture>(w: &mut World<F>) {
 fn a_session_survives_reopening<F: Fixture>(w: &mut World<F>) {
     let lease = w.begin("a");
     w.add(&lease, say("hello"));
-    let (log, standing) = (w.log("a"), w.store().standing(&id("a")).unwrap());
+    let (log, standing) = (w.log("a"), w.store().info(&id("a")).unwrap());
     w.reopen();
     assert_eq!(w.log("a"), log);
-    assert_eq!(w.store().standing(&id("a")).unwrap(), standing);
+    assert_eq!(w.store().info(&id("a")).unwrap(), standing);
     w.add(&lease, say("still mine"));
     w.assert_folded("a");
 }
@@ -113,12 +113,12 @@ fn a_second_session_of_the_same_name_is_refused<F: Fixture>(w: &mut World<F>) {
 
 fn a_refused_duplicate_changes_nothing<F: Fixture>(w: &mut World<F>) {
     w.make(created("a"));
-    let before = w.store().standing(&id("a")).unwrap();
+    let before = w.store().info(&id("a")).unwrap();
     w.tick();
     let other = Created::new(id("a"), "something else");
     let refused = w.store().write(Write::Create(create(other, Some(claim(2)))));
     assert!(refused.is_err());
-    assert_eq!(w.store().standing(&id("a")).unwrap(), before);
+    assert_eq!(w.store().info(&id("a")).unwrap(), before);
 }
 
 fn a_session_can_be_made_at_an_earlier_time<F: Fixture>(w: &mut World<F>) {
@@ -135,7 +135,7 @@ fn a_claim_gives_the_first_epoch_in_the_same_write<F: Fixture>(w: &mut World<F>)
     assert_eq!(lease.epoch, Epoch::FIRST);
     assert_eq!(lease.session, id("a"));
     assert_eq!(lease.expires, w.now().plus(stepwell::LEASE_TTL));
-    let held = w.store().standing(&id("a")).unwrap().held.unwrap();
+    let held = w.store().info(&id("a")).unwrap().held.unwrap();
     assert_eq!(held.holder, TestProcesses::holder(1));
     assert_eq!((held.epoch, held.expires), (lease.epoch, lease.expires));
     assert_eq!(w.head("a").status, Status::Running);
@@ -143,7 +143,7 @@ fn a_claim_gives_the_first_epoch_in_the_same_write<F: Fixture>(w: &mut World<F>)
 
 fn without_a_claim_nobody_holds_the_session<F: Fixture>(w: &mut World<F>) {
     w.make(created("a"));
-    let standing = w.store().standing(&id("a")).unwrap();
+    let standing = w.store().info(&id("a")).unwrap();
     assert_eq!(standing.held, None);
     assert_eq!(standing.head.status, Status::Interrupted);
     let lease = w.store().acquire(&id("a"), &claim(2)).unwrap();
@@ -172,7 +172,7 @@ fn making_it_again_gives_no_lease_to_another_holder<F: Fixture>(w: &mut World<F>
     w.store().write(named("birth", Some(1))).unwrap();
     let other = w.store().write(named("birth", Some(2))).unwrap();
     assert_eq!(other.lease, None);
-    let held = w.store().standing(&id("a")).unwrap().held.unwrap();
+    let held = w.store().info(&id("a")).unwrap().held.unwrap();
     assert_eq!(held.holder, TestProcesses::holder(1));
 }
 

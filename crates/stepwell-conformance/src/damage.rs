@@ -70,7 +70,7 @@ fn facts_do_not_read_the_rest_of_the_log<F: Damageable>(w: &mut World<F>) {
     let lease = damaged(w);
     let task = Task { id: "t".to_owned(), ..Task::default() };
     w.add(&lease, task);
-    let facts = w.store().facts(&id("a"), &[Kind::Task]).unwrap();
+    let facts = w.store().keyed_events(&id("a"), &[Kind::Task]).unwrap();
     assert_eq!(seqs(&facts), [11]);
 }
 
@@ -94,7 +94,7 @@ fn a_damaged_session_lists_as_damaged<F: Damageable>(w: &mut World<F>) {
     }
     let counts = w.store().count(&Filter::default()).unwrap();
     assert_eq!((counts.total(), counts.damaged), (2, 1));
-    at_five(w.store().standing(&id("a")).unwrap().damage.as_ref());
+    at_five(w.store().info(&id("a")).unwrap().damage.as_ref());
     assert!(w.has("a"));
 }
 
@@ -130,7 +130,7 @@ fn a_repair_does_not_hide_damage<F: Damageable>(w: &mut World<F>) {
     for _ in 0..2 {
         let verdict = w.store().repair(&id("a")).unwrap();
         at_five(verdict.damage.as_ref());
-        at_five(w.store().standing(&id("a")).unwrap().damage.as_ref());
+        at_five(w.store().info(&id("a")).unwrap().damage.as_ref());
         let slice = w.store().events(&id("a"), Span::ALL).unwrap();
         assert_eq!(seqs(&slice.events), [1, 2, 3, 4]);
     }

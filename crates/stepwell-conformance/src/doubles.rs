@@ -5,7 +5,7 @@ use std::sync::atomic::{AtomicI64, Ordering};
 use std::sync::{Mutex, PoisonError};
 use std::time::Duration;
 
-use stepwell::{Clock, Holder, Processes, Pulse, Time};
+use stepwell::{Clock, Liveness, Owner, Processes, Time};
 
 /// A clock that stands still until it is told otherwise.
 #[derive(Debug)]
@@ -40,13 +40,13 @@ impl Clock for TestClock {
 
 /// Processes that are alive unless a test says otherwise.
 #[derive(Debug, Default)]
-pub struct TestProcesses(Mutex<HashMap<Holder, Pulse>>);
+pub struct TestProcesses(Mutex<HashMap<Owner, Liveness>>);
 
 impl TestProcesses {
     /// A process of that number on this machine.
     #[must_use]
-    pub fn holder(pid: u32) -> Holder {
-        Holder {
+    pub fn holder(pid: u32) -> Owner {
+        Owner {
             host: "here".to_owned(),
             boot: "first".to_owned(),
             namespace: String::new(),
@@ -57,33 +57,33 @@ impl TestProcesses {
     }
 
     /// From now on that process is gone.
-    pub fn mark_gone(&self, holder: &Holder) {
-        self.mark(holder, Pulse::Gone);
+    pub fn mark_gone(&self, holder: &Owner) {
+        self.mark(holder, Liveness::Gone);
     }
 
     /// From now on that process runs (again).
-    pub fn mark_alive(&self, holder: &Holder) {
-        self.mark(holder, Pulse::Alive);
+    pub fn mark_alive(&self, holder: &Owner) {
+        self.mark(holder, Liveness::Alive);
     }
 
     /// From now on nothing can be told of that process.
-    pub fn mark_unknown(&self, holder: &Holder) {
-        self.mark(holder, Pulse::Unknown);
+    pub fn mark_unknown(&self, holder: &Owner) {
+        self.mark(holder, Liveness::Unknown);
     }
 
-    fn mark(&self, holder: &Holder, pulse: Pulse) {
+    fn mark(&self, holder: &Owner, pulse: Liveness) {
         let mut known = self.0.lock().unwrap_or_else(PoisonError::into_inner);
         known.insert(holder.clone(), pulse);
     }
 }
 
 impl Processes for TestProcesses {
-    fn this(&self) -> Holder {
+    fn this(&self) -> Owner {
         Self::holder(1)
     }
 
-    fn pulse(&self, holder: &Holder) -> Pulse {
+    fn pulse(&self, holder: &Owner) -> Liveness {
         let known = self.0.lock().unwrap_or_else(PoisonError::into_inner);
-        known.get(holder).copied().unwrap_or(Pulse::Alive)
+        known.get(holder).copied().unwrap_or(Liveness::Alive)
     }
 }

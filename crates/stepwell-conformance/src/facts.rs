@@ -29,7 +29,7 @@ fn allow(rule: &str) -> Permission {
 }
 
 fn facts<F: Fixture>(w: &World<F>, name: &str, kinds: &[Kind]) -> Vec<u64> {
-    seqs(&w.store().facts(&id(name), kinds).unwrap())
+    seqs(&w.store().keyed_events(&id(name), kinds).unwrap())
 }
 
 fn facts_of_a_kind_come_in_order<F: Fixture>(w: &mut World<F>) {
@@ -87,14 +87,14 @@ fn facts_of_a_fork_include_the_shared_ones_up_to_its_point<F: Fixture>(w: &mut W
     w.add(&lease, task("parent's")); // 3
     let fork = w.fork("a", 2, "f"); // 3
     w.add(&fork, task("own")); // 4
-    let found = w.store().facts(&id("f"), &[Kind::Task]).unwrap();
+    let found = w.store().keyed_events(&id("f"), &[Kind::Task]).unwrap();
     assert_eq!(seqs(&found), [2, 4]);
     assert_eq!(found[1].event, Event::Task(task("own")));
     assert_eq!(facts(w, "a", &[Kind::Task]), [2, 3]);
 }
 
 fn facts_of_no_session_are_an_error<F: Fixture>(w: &mut World<F>) {
-    let error = w.store().facts(&id("a"), &[Kind::Task]).unwrap_err();
+    let error = w.store().keyed_events(&id("a"), &[Kind::Task]).unwrap_err();
     assert!(matches!(error, Error::NoSession(_)), "{error}");
 }
 
@@ -105,6 +105,6 @@ fn facts_are_read_whole<F: Fixture>(w: &mut World<F>) {
     w.add(&lease, long);
     w.add(&lease, checkpoint);
     let kinds = [Kind::Question, Kind::Checkpoint];
-    let found = w.store().facts(&id("a"), &kinds).unwrap();
+    let found = w.store().keyed_events(&id("a"), &kinds).unwrap();
     assert_eq!(found, w.log("a")[1..]);
 }

@@ -3,8 +3,8 @@
 use std::time::Duration;
 
 use stepwell::{
-    Change, Create, Created, Driver, Edited, Family, Filter, InScope, Lease, Message, Place, Query,
-    Restored, Rewinding, Rewound, Scope, Seq, Source, Status, StatusChanged, Write,
+    Change, Create, Created, Driver, Edited, Family, Filter, InScope, Lease, Message, Query,
+    Restored, Rewinding, Rewound, Scope, Seq, Source, Status, StatusChanged, TrashScope, Write,
 };
 
 use crate::claims::claims;
@@ -85,7 +85,7 @@ fn a_scope_lets_through_those_that_belong_to_it_or_begin_so<F: Fixture>(w: &mut 
     assert_eq!(w.listed(of(InScope::Is("adk/shop".to_owned()))), names(&[]));
     assert_eq!(w.listed(of(InScope::StartsWith("adk/shop/".to_owned()))), names(&["a", "b"]));
     assert_eq!(w.listed(of(InScope::StartsWith(String::new()))), names(&["a", "b", "c"]));
-    let standing = w.store().standing(&id("b")).unwrap();
+    let standing = w.store().info(&id("b")).unwrap();
     assert_eq!(standing.head.scope.as_deref(), Some("adk/shop/bob"));
     let long = created("long").in_scope("x".repeat(stepwell::MAX_SCOPE_BYTES + 1));
     let long = Create { created: long, event_id: None, at: None, claim: None };
@@ -350,9 +350,9 @@ fn a_place_tells_the_trash_from_the_rest<F: Fixture>(w: &mut World<F>) {
     three(w, created);
     w.store().trash(&[id("b").into()]).unwrap();
     let at = |place| w.listed(Filter { place, ..Filter::default() });
-    assert_eq!(at(Place::Kept), names(&["a", "c"]));
-    assert_eq!(at(Place::Trash), names(&["b"]));
-    assert_eq!(at(Place::Anywhere), names(&["a", "b", "c"]));
+    assert_eq!(at(TrashScope::Kept), names(&["a", "c"]));
+    assert_eq!(at(TrashScope::Trash), names(&["b"]));
+    assert_eq!(at(TrashScope::Anywhere), names(&["a", "b", "c"]));
 }
 
 fn every_condition_must_hold<F: Fixture>(w: &mut World<F>) {
@@ -383,7 +383,7 @@ fn a_listed_session_stands_as_it_stands_alone<F: Fixture>(w: &mut World<F>) {
     let page = w.store().list(&Query::default()).unwrap();
     assert_eq!(page.sessions.len(), 7);
     for standing in page.sessions {
-        assert_eq!(w.store().standing(&standing.head.id).unwrap(), standing);
+        assert_eq!(w.store().info(&standing.head.id).unwrap(), standing);
     }
 }
 

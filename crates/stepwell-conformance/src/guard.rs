@@ -148,9 +148,9 @@ fn an_edit_under_a_stale_epoch_is_refused<F: Fixture>(w: &mut World<F>) {
 
 fn a_refused_append_leaves_nothing<F: Fixture>(w: &mut World<F>) {
     let (old, _) = stolen(w);
-    let before = w.store().standing(&id("a")).unwrap();
+    let before = w.store().info(&id("a")).unwrap();
     w.tick();
     assert!(w.try_add(&old, vec![say("late"), say("later")]).is_err());
-    assert_eq!(w.store().standing(&id("a")).unwrap(), before);
+    assert_eq!(w.store().info(&id("a")).unwrap(), before);
     assert!(w.hits("late*").is_empty());
 }

@@ -311,11 +311,11 @@ fn a_long_task_is_cut_in_the_head_only<F: Fixture>(w: &mut World<F>) {
 
 fn bytes_of_a_session_grow_with_its_events<F: Fixture>(w: &mut World<F>) {
     let lease = w.begin("a");
-    let before = w.store().standing(&id("a")).unwrap().bytes;
+    let before = w.store().info(&id("a")).unwrap().bytes;
     let total = w.store().disk_use().unwrap();
     assert!(before > 0);
     w.add(&lease, say(&"x".repeat(1_000)));
-    let after = w.store().standing(&id("a")).unwrap().bytes;
+    let after = w.store().info(&id("a")).unwrap().bytes;
     assert!(after >= before + 1_000 && after < before + 2_000, "{before} {after}");
     let used = w.store().disk_use().unwrap();
     assert!(used.events >= total.events + 1_000);

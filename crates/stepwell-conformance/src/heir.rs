@@ -278,7 +278,7 @@ fn facts_and_retries_work_after_the_parent_is_gone<F: Fixture>(w: &mut World<F>)
     for name in ["f", "g"] {
         let lease = w.store().acquire(&id(name), &claim(1)).unwrap();
         assert_eq!(w.add(&lease, event.clone()), first, "{name}");
-        let facts = w.store().facts(&id(name), &[stepwell::Kind::Task]);
+        let facts = w.store().keyed_events(&id(name), &[stepwell::Kind::Task]);
         assert_eq!(facts.unwrap().len(), 1, "{name}");
         w.assert_folded(name);
     }

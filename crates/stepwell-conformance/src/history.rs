@@ -5,8 +5,8 @@ use std::sync::Arc;
 
 use proptest::prelude::*;
 use stepwell::{
-    Compacted, Event, Filter, Lane, Message, Place, Query, Scope, Seq, Session, SessionId, Span,
-    State, Stepwell, Store, Surroundings, Undone, View,
+    Compacted, Deps, Event, Filter, Lane, Message, Query, Scope, Seq, Session, SessionId, Span,
+    State, Stepwell, Store, TrashScope, Undone, View,
 };
 
 /// Something that a user does. Numbers are shares of what there is, in 1/256.
@@ -124,7 +124,7 @@ impl World {
             None => self.well.resume(&id).unwrap(),
         };
         // Taking a session up records that it runs.
-        let seq = session.standing().unwrap().head.seq.get();
+        let seq = session.info().unwrap().head.seq.get();
         let plain = &mut self.plain[index];
         while plain.seq() < seq {
             plain.push(plain.now());
@@ -243,7 +243,7 @@ impl World {
             assert!(backwards.iter().rev().eq(&events), "{id}");
             let state = State::fold(&events).unwrap();
             assert_eq!(store.lanes(id).unwrap(), state.lanes, "{id}");
-            let standing = store.standing(id).unwrap();
+            let standing = store.info(id).unwrap();
             let folded =
                 if standing.held.is_some() { state.head } else { state.head.without_runner() };
             assert_eq!(standing.head, folded, "{id}");
@@ -256,14 +256,14 @@ impl World {
         }
     }
 
-    fn listed(&self, place: Place) -> Vec<SessionId> {
+    fn listed(&self, place: TrashScope) -> Vec<SessionId> {
         let query = Query { filter: Filter { place, ..Filter::default() }, ..Query::default() };
         let page = self.well.list(&query).unwrap();
         page.sessions.into_iter().map(|standing| standing.head.id).collect()
     }
 
     fn check_lists(&self, before: &[SessionId]) {
-        for (place, trashed) in [(Place::Kept, false), (Place::Trash, true)] {
+        for (place, trashed) in [(TrashScope::Kept, false), (TrashScope::Trash, true)] {
             let mut listed = self.listed(place);
             listed.retain(|id| !before.contains(id));
             let mut known: Vec<_> =
@@ -283,7 +283,7 @@ fn compacted(from: u64, to: u64, summary: &str) -> Compacted {
 }
 
 fn well(store: Arc<dyn Store>) -> Stepwell {
-    Stepwell::with(store, Surroundings::default())
+    Stepwell::with(store, Deps::default())
 }
 
 /// Does what a history says, on a store and in the model, and compares them. What was in
@@ -291,7 +291,7 @@ fn well(store: Arc<dyn Store>) -> Stepwell {
 pub fn histories(store: &Arc<dyn Store>, ops: &[Op]) {
     let well = well(Arc::clone(store));
     let everywhere = Query {
-        filter: Filter { place: Place::Anywhere, ..Filter::default() },
+        filter: Filter { place: TrashScope::Anywhere, ..Filter::default() },
         ..Query::default()
     };
     let before: Vec<_> =

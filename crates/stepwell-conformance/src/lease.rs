@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use stepwell::{Claim, Epoch, Error, ErrorKind, LEASE_TTL};
+use stepwell::{Epoch, Error, ErrorKind, LEASE_TTL, LeaseRequest};
 
 use crate::claims::claims;
 use crate::world::{claim, created, id, say};
@@ -38,7 +38,7 @@ fn a_free_lease_can_be_taken<F: Fixture>(w: &mut World<F>) {
     let lease = w.store().acquire(&id("a"), &claim(7)).unwrap();
     assert_eq!(lease.session, id("a"));
     assert_eq!(lease.expires, w.now().plus(LEASE_TTL));
-    let held = w.store().standing(&id("a")).unwrap().held.unwrap();
+    let held = w.store().info(&id("a")).unwrap().held.unwrap();
     assert_eq!(held.holder, TestProcesses::holder(7));
     assert_eq!((held.epoch, held.expires), (lease.epoch, lease.expires));
     w.add(&lease, say("x"));
@@ -80,7 +80,7 @@ fn renewing_extends_from_now<F: Fixture>(w: &mut World<F>) {
     let renewed = w.store().renew(&lease, Duration::from_secs(5)).unwrap();
     assert_eq!(renewed.epoch, lease.epoch);
     assert_eq!(renewed.expires, w.now().plus(Duration::from_secs(5)));
-    let held = w.store().standing(&id("a")).unwrap().held.unwrap();
+    let held = w.store().info(&id("a")).unwrap().held.unwrap();
     assert_eq!(held.expires, renewed.expires);
     assert_eq!(held.holder, TestProcesses::holder(1));
 }
@@ -88,10 +88,10 @@ fn renewing_extends_from_now<F: Fixture>(w: &mut World<F>) {
 fn an_expired_lease_that_nobody_took_is_renewed<F: Fixture>(w: &mut World<F>) {
     let lease = w.begin("a");
     w.clock.set(lease.expires.plus(Duration::from_secs(100)));
-    assert_eq!(w.store().standing(&id("a")).unwrap().held, None);
+    assert_eq!(w.store().info(&id("a")).unwrap().held, None);
     let renewed = w.store().renew(&lease, LEASE_TTL).unwrap();
     assert_eq!(renewed.epoch, lease.epoch);
-    assert!(w.store().standing(&id("a")).unwrap().held.is_some());
+    assert!(w.store().info(&id("a")).unwrap().held.is_some());
     w.add(&renewed, say("still here"));
     let error = w.store().acquire(&id("a"), &claim(2)).unwrap_err();
     assert!(matches!(error, Error::Held { .. }), "{error}");
@@ -104,7 +104,7 @@ fn a_lost_lease_cannot_be_renewed<F: Fixture>(w: &mut World<F>) {
     let error = w.store().renew(&lease, LEASE_TTL).unwrap_err();
     let Error::Fenced { epoch, current, .. } = &error else { panic!("{error}") };
     assert_eq!((*epoch, *current), (lease.epoch, Some(new.epoch)));
-    let held = w.store().standing(&id("a")).unwrap().held.unwrap();
+    let held = w.store().info(&id("a")).unwrap().held.unwrap();
     assert_eq!(held.holder, TestProcesses::holder(2));
 }
 
@@ -113,13 +113,13 @@ fn a_released_lease_cannot_be_renewed<F: Fixture>(w: &mut World<F>) {
     w.release(&lease);
     let error = w.store().renew(&lease, LEASE_TTL).unwrap_err();
     assert!(matches!(error, Error::Fenced { current: None, .. }), "{error}");
-    assert_eq!(w.store().standing(&id("a")).unwrap().held, None);
+    assert_eq!(w.store().info(&id("a")).unwrap().held, None);
 }
 
 fn a_released_lease_can_be_taken<F: Fixture>(w: &mut World<F>) {
     let lease = w.begin("a");
     w.release(&lease);
-    assert_eq!(w.store().standing(&id("a")).unwrap().held, None);
+    assert_eq!(w.store().info(&id("a")).unwrap().held, None);
     let next = w.store().acquire(&id("a"), &claim(2)).unwrap();
     assert!(next.epoch > lease.epoch);
     w.add(&next, say("x"));
@@ -131,7 +131,7 @@ fn releasing_a_lost_lease_is_no_error_and_frees_nothing<F: Fixture>(w: &mut Worl
     let new = w.store().acquire(&id("a"), &claim(2)).unwrap();
     w.release(&lease);
     w.release(&lease);
-    let held = w.store().standing(&id("a")).unwrap().held.unwrap();
+    let held = w.store().info(&id("a")).unwrap().held.unwrap();
     assert_eq!(held.epoch, new.epoch);
     w.add(&new, say("still mine"));
 }
@@ -177,7 +177,7 @@ fn a_lease_is_not_stolen_from_a_holder_that_cannot_be_judged<F: Fixture>(w: &mut
 
 fn a_short_lease_is_short<F: Fixture>(w: &mut World<F>) {
     w.make(created("a"));
-    let short = Claim { ttl: Duration::from_millis(3), ..claim(1) };
+    let short = LeaseRequest { ttl: Duration::from_millis(3), ..claim(1) };
     let lease = w.store().acquire(&id("a"), &short).unwrap();
     assert_eq!(lease.expires, w.now().plus(short.ttl));
     w.clock.set(lease.expires);
@@ -246,7 +246,7 @@ fn of_many_threads_one_gets_the_lease<F: Fixture>(w: &mut World<F>) {
         runs.into_iter().filter_map(|run| run.join().unwrap().ok()).collect::<Vec<_>>()
     });
     assert_eq!(won.len(), 1);
-    let held = w.store().standing(&id("a")).unwrap().held.unwrap();
+    let held = w.store().info(&id("a")).unwrap().held.unwrap();
     assert_eq!(held.epoch, won[0].epoch);
 }
 

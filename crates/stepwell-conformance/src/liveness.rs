@@ -52,7 +52,7 @@ fn a_session_whose_process_is_gone_is_interrupted_everywhere<F: Fixture>(w: &mut
     w.begin("a");
     w.processes.mark_gone(&TestProcesses::holder(1));
     assert_eq!(status(w), Status::Interrupted);
-    assert_eq!(w.store().standing(&id("a")).unwrap().held, None);
+    assert_eq!(w.store().info(&id("a")).unwrap().held, None);
 }
 
 fn a_session_whose_lease_expired_is_interrupted_everywhere<F: Fixture>(w: &mut World<F>) {
@@ -61,7 +61,7 @@ fn a_session_whose_lease_expired_is_interrupted_everywhere<F: Fixture>(w: &mut W
     assert_eq!(status(w), Status::Running);
     w.clock.set(lease.expires);
     assert_eq!(status(w), Status::Interrupted);
-    assert_eq!(w.store().standing(&id("a")).unwrap().held, None);
+    assert_eq!(w.store().info(&id("a")).unwrap().held, None);
 }
 
 fn a_session_whose_lease_was_released_while_running_is_interrupted_everywhere<F: Fixture>(

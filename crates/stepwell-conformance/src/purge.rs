@@ -1,6 +1,6 @@
 //! Claims about erasing sessions for good.
 
-use stepwell::{Created, Epoch, Error, Filter, Place, Seq, Span, Target};
+use stepwell::{Created, Epoch, Error, Filter, Seq, Span, Target, TrashScope};
 
 use crate::claims::claims;
 use crate::world::{claim, created, id, say, taken, targets};
@@ -33,11 +33,11 @@ fn a_purged_session_is_gone_everywhere<F: Fixture>(w: &mut World<F>) {
     let removal = w.store().purge(&targets(&["a"])).unwrap();
     assert_eq!((taken(&removal), removal.left.len()), (vec!["a"], 0));
     assert!(!w.has("a"));
-    let anywhere = Filter { place: Place::Anywhere, ..Filter::default() };
+    let anywhere = Filter { place: TrashScope::Anywhere, ..Filter::default() };
     assert!(w.listed(anywhere).is_empty());
     let gone = [
         w.store().events(&id("a"), Span::ALL).map(drop),
-        w.store().standing(&id("a")).map(drop),
+        w.store().info(&id("a")).map(drop),
         w.store().lanes(&id("a")).map(drop),
         w.store().verify(&id("a")).map(drop),
         w.store().repair(&id("a")).map(drop),

@@ -142,7 +142,7 @@ fn with_blob(key: &str, bytes: &[u8]) -> NewEvent {
 
 fn an_attachment_is_stored_with_its_event<F: Fixture>(w: &mut World<F>) {
     filled(w, "a", &[]);
-    let before = w.store().standing(&id("a")).unwrap().bytes;
+    let before = w.store().info(&id("a")).unwrap().bytes;
     let large = vec![7; 200_000];
     let both = [Attachment::new(large.clone()), Attachment::new("small")];
     let names: Vec<Digest> = both.iter().map(|one| one.digest).collect();
@@ -151,7 +151,7 @@ fn an_attachment_is_stored_with_its_event<F: Fixture>(w: &mut World<F>) {
     assert_eq!(w.store().blobs(&names).unwrap(), [large.as_slice(), b"small"]);
     let Event::Record(found) = &w.log("a")[1].event else { panic!() };
     assert_eq!((&found.blobs, found.data.as_str()), (&names, "<k>"));
-    assert!(w.store().standing(&id("a")).unwrap().bytes > before);
+    assert!(w.store().info(&id("a")).unwrap().bytes > before);
     w.assert_folded("a");
     // One that is there by now need not come again.
     let named = Record { blobs: names, ..record("m") };
@@ -193,11 +193,11 @@ fn several_blobs_are_read_at_once<F: Fixture>(w: &mut World<F>) {
 
 fn a_prune_empties_records_and_the_chain_verifies<F: Fixture>(w: &mut World<F>) {
     filled(w, "a", &["1", "2", "3", "4"]);
-    let before = w.store().standing(&id("a")).unwrap().bytes;
+    let before = w.store().info(&id("a")).unwrap().bytes;
     let written = w.store().write(prune("a", &[2, 3, 5])).unwrap();
     assert_eq!((written.first, written.last), (Seq::new(6), Seq::new(6)));
     assert_eq!(keys(&asked(w, "a", &all(""))), ["3"]);
-    assert_eq!(seqs(&w.store().facts(&id("a"), &[stepwell::Kind::Record]).unwrap()), [4]);
+    assert_eq!(seqs(&w.store().keyed_events(&id("a"), &[stepwell::Kind::Record]).unwrap()), [4]);
     let log = w.log("a");
     let Event::Scrubbed(scrubbed) = &log[5].event else { panic!("{:?}", log[5]) };
     let ranges: Vec<_> = scrubbed.pruned.iter().map(|(a, b)| (a.get(), b.get())).collect();
@@ -206,7 +206,7 @@ fn a_prune_empties_records_and_the_chain_verifies<F: Fixture>(w: &mut World<F>) 
     let Event::Record(emptied) = &log[1].event else { panic!("{:?}", log[1]) };
     let (system, topic) = ("langgraph".to_owned(), "checkpoint".to_owned());
     assert_eq!(*emptied, Record { system, topic, ..Record::default() });
-    assert!(w.store().standing(&id("a")).unwrap().bytes < before + 200);
+    assert!(w.store().info(&id("a")).unwrap().bytes < before + 200);
     let verdict = w.store().verify(&id("a")).unwrap();
     assert!(verdict.is_sound());
     assert_eq!((verdict.intact, verdict.pruned, verdict.scrubbed), (6, 3, 0));
@@ -228,13 +228,13 @@ fn a_prune_takes_blobs_and_words_along<F: Fixture>(w: &mut World<F>) {
     ];
     add(w, "a", events).unwrap();
     assert_eq!(w.hits("aardvark").len(), 2);
-    let before = w.store().standing(&id("a")).unwrap().bytes;
+    let before = w.store().info(&id("a")).unwrap().bytes;
     w.store().write(prune("a", &[2, 4, 5, 6])).unwrap();
     assert_eq!(w.hits("aardvark"), [("a".to_owned(), 3)]);
     let gone = |bytes: &[u8]| w.store().blob(&Digest::blake3(bytes)).is_err();
     assert!(gone(b"gone") && gone("x".repeat(100_000).as_bytes()));
     assert!(!gone(b"shared"), "another event names it");
-    assert!(w.store().standing(&id("a")).unwrap().bytes < before);
+    assert!(w.store().info(&id("a")).unwrap().bytes < before);
     w.assert_folded("a");
 }
 
@@ -264,7 +264,7 @@ fn a_prune_never_reaches_into_a_fork<F: Fixture>(w: &mut World<F>) {
     let of_fork = w.log("b");
     w.store().write(prune("a", &[2, 3, 4])).unwrap();
     assert!(asked(w, "a", &all("")).is_empty());
-    assert!(w.store().facts(&id("a"), &[stepwell::Kind::Record]).unwrap().is_empty());
+    assert!(w.store().keyed_events(&id("a"), &[stepwell::Kind::Record]).unwrap().is_empty());
     assert_eq!(w.log("b"), of_fork);
     assert_eq!(keys(&asked(w, "b", &all(""))), ["1", "2"]);
     let log = w.log("a");

@@ -41,11 +41,11 @@ fn named(text: &str) -> NewEvent {
 fn asking_again_gives_the_same_answer_and_writes_nothing<F: Fixture>(w: &mut World<F>) {
     let lease = w.begin("a");
     let first = w.add(&lease, named("x"));
-    let before = w.store().standing(&id("a")).unwrap();
+    let before = w.store().info(&id("a")).unwrap();
     w.tick();
     assert_eq!(w.add(&lease, named("x")), first);
     assert_eq!(w.add(&lease, named("x")), first);
-    assert_eq!(w.store().standing(&id("a")).unwrap(), before);
+    assert_eq!(w.store().info(&id("a")).unwrap(), before);
     assert_eq!(texts(&w.log("a")), ["x"]);
 }
 

@@ -235,7 +235,7 @@ fn what_is_about_to_be_moved_changes_nothing_and_is_found_again<F: Fixture>(w: &
     w.add(&lease, begun(2));
     w.add(&lease, Rewinding::Dropped { of: Seq::new(7), why: "no room".to_owned() });
     assert_eq!(stand(w, "a"), before);
-    let facts = w.store().facts(&id("a"), &[Kind::Rewinding]).unwrap();
+    let facts = w.store().keyed_events(&id("a"), &[Kind::Rewinding]).unwrap();
     assert_eq!(facts.iter().map(|fact| fact.seq.get()).collect::<Vec<_>>(), [7, 8]);
     w.assert_folded("a");
 }
@@ -323,7 +323,7 @@ fn the_limit_on_going_back_to_discuss_is_rewound_too<F: Fixture>(w: &mut World<F
 
 /// The tasks with how they stand, and how many questions were asked.
 fn work<F: Fixture>(w: &World<F>, name: &str) -> (Vec<(String, TaskStatus)>, usize) {
-    let facts = w.store().facts(&id(name), &Work::KINDS).unwrap();
+    let facts = w.store().keyed_events(&id(name), &Work::KINDS).unwrap();
     let work = Work::at(w.head(name).seq, facts);
     let tasks = work.tasks.iter().map(|task| (task.id.clone(), task.status)).collect();
     (tasks, work.questions.len())

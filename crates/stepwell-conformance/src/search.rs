@@ -4,7 +4,7 @@ use std::time::Duration;
 
 use stepwell::{
     Append, Created, Edited, Event, Failure, Family, FileChanged, FileState, Filter, Hit, Message,
-    Part, Place, Rank, Role, Search, Seq, Status, StatusChanged, Task, Text, Time, Write,
+    Part, Rank, Role, Search, Seq, Status, StatusChanged, Task, Text, Time, TrashScope, Write,
 };
 
 use crate::claims::claims;
@@ -295,7 +295,7 @@ fn every_condition_of_a_filter_holds_for_hits<F: Fixture>(w: &mut World<F>) {
     assert_eq!(w.found(&roots).len(), 2);
 }
 
-fn placed(place: Place) -> Search {
+fn placed(place: TrashScope) -> Search {
     Search { filter: Filter { place, ..Filter::default() }, ..Search::new("well") }
 }
 
@@ -304,11 +304,11 @@ fn a_trashed_session_is_found_only_in_the_trash<F: Fixture>(w: &mut World<F>) {
     assert_eq!(w.hits("well").len(), 1);
     w.store().trash(&[id("a").into()]).unwrap();
     assert!(w.hits("well").is_empty());
-    assert_eq!(w.found(&placed(Place::Trash)).len(), 1);
-    assert_eq!(w.found(&placed(Place::Anywhere)).len(), 1);
+    assert_eq!(w.found(&placed(TrashScope::Trash)).len(), 1);
+    assert_eq!(w.found(&placed(TrashScope::Anywhere)).len(), 1);
     w.make(Created::new(id("b"), "well"));
     w.store().trash(&[id("b").into()]).unwrap();
-    assert_eq!(w.found(&placed(Place::Trash)).len(), 2);
+    assert_eq!(w.found(&placed(TrashScope::Trash)).len(), 2);
 }
 
 fn a_restored_session_is_found_again<F: Fixture>(w: &mut World<F>) {
@@ -326,7 +326,7 @@ fn a_purged_session_is_never_found<F: Fixture>(w: &mut World<F>) {
     w.store().purge(&[id("a").into()]).unwrap();
     assert_eq!(w.hits("well"), [("b".to_owned(), 1)]);
     w.store().purge(&[id("b").into()]).unwrap();
-    assert!(w.found(&placed(Place::Anywhere)).is_empty());
+    assert!(w.found(&placed(TrashScope::Anywhere)).is_empty());
     w.make(created("a"));
     assert!(w.hits("well").is_empty());
 }

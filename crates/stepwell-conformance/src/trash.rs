@@ -32,7 +32,7 @@ fn stopped<F: Fixture>(w: &World<F>, name: &str) {
 }
 
 fn trashed<F: Fixture>(w: &World<F>, name: &str) -> bool {
-    w.store().standing(&id(name)).unwrap().trashed_at.is_some()
+    w.store().info(&id(name)).unwrap().trashed_at.is_some()
 }
 
 /// root > child > grandchild, none of them held.
@@ -48,7 +48,7 @@ fn a_trashed_session_says_when_and_can_still_be_read<F: Fixture>(w: &mut World<F
     w.tick();
     let removal = w.store().trash(&targets(&["a"])).unwrap();
     assert_eq!((taken(&removal), removal.left.len()), (vec!["a"], 0));
-    let standing = w.store().standing(&id("a")).unwrap();
+    let standing = w.store().info(&id("a")).unwrap();
     assert_eq!(standing.trashed_at, Some(w.now()));
     assert_eq!(standing.head, head);
     assert_eq!(w.log("a"), log);
@@ -58,12 +58,12 @@ fn a_trashed_session_says_when_and_can_still_be_read<F: Fixture>(w: &mut World<F
 
 fn a_trashed_session_comes_back_as_it_was<F: Fixture>(w: &mut World<F>) {
     stopped(w, "a");
-    let before = w.store().standing(&id("a")).unwrap();
+    let before = w.store().info(&id("a")).unwrap();
     w.store().trash(&targets(&["a"])).unwrap();
     w.tick();
     let removal = w.store().restore(&[id("a")]).unwrap();
     assert_eq!(taken(&removal), ["a"]);
-    assert_eq!(w.store().standing(&id("a")).unwrap(), before);
+    assert_eq!(w.store().info(&id("a")).unwrap(), before);
     let lease = w.store().acquire(&id("a"), &claim(1)).unwrap();
     w.add(&lease, say("it goes on"));
     w.assert_folded("a");
@@ -178,12 +178,12 @@ fn a_session_that_did_not_move_on_goes<F: Fixture>(w: &mut World<F>) {
 fn a_session_in_the_trash_is_left_where_it_is<F: Fixture>(w: &mut World<F>) {
     stopped(w, "a");
     w.store().trash(&targets(&["a"])).unwrap();
-    let when = w.store().standing(&id("a")).unwrap().trashed_at;
+    let when = w.store().info(&id("a")).unwrap().trashed_at;
     w.tick();
     let removal = w.store().trash(&targets(&["a"])).unwrap();
     assert!(removal.taken.is_empty());
     assert!(matches!(removal.left[0].1, Error::Trashed(_)));
-    assert_eq!(w.store().standing(&id("a")).unwrap().trashed_at, when);
+    assert_eq!(w.store().info(&id("a")).unwrap().trashed_at, when);
 }
 
 fn a_session_that_is_gone_is_told<F: Fixture>(w: &mut World<F>) {

@@ -69,7 +69,7 @@ fn an_unknown_kind_is_no_fact_and_is_not_found<F: Fixture>(w: &mut World<F>) {
     let body = "{\"id\":\"t\",\"text\":\"unheardof\"}";
     w.add(&lease, unknown("task", 2, body));
     w.add(&lease, say("heardof"));
-    assert!(w.store().facts(&id("a"), Kind::ALL).unwrap().is_empty());
+    assert!(w.store().keyed_events(&id("a"), Kind::ALL).unwrap().is_empty());
     assert!(w.hits("unheardof").is_empty());
     assert_eq!(w.hits("heardof").len(), 1);
 }

@@ -63,11 +63,11 @@ fn verifying_no_session_is_an_error<F: Fixture>(w: &mut World<F>) {
 fn a_repair_of_a_sound_session_changes_nothing<F: Fixture>(w: &mut World<F>) {
     let lease = w.begin("a");
     w.chat(&lease, "x", 300);
-    let before = (w.log("a"), w.store().standing(&id("a")).unwrap());
+    let before = (w.log("a"), w.store().info(&id("a")).unwrap());
     let lanes = w.store().lanes(&id("a")).unwrap();
     for _ in 0..3 {
         assert_eq!(w.store().repair(&id("a")).unwrap(), sound(301));
-        let after = (w.log("a"), w.store().standing(&id("a")).unwrap());
+        let after = (w.log("a"), w.store().info(&id("a")).unwrap());
         assert_eq!(after, before);
         assert_eq!(w.store().lanes(&id("a")).unwrap(), lanes);
     }
@@ -78,9 +78,9 @@ fn a_repair_of_a_fork_changes_nothing<F: Fixture>(w: &mut World<F>) {
     w.chat(&lease, "x", 4);
     let fork = w.fork("a", 3, "f");
     w.chat(&fork, "y", 2);
-    let before = (w.log("f"), w.store().standing(&id("f")).unwrap());
+    let before = (w.log("f"), w.store().info(&id("f")).unwrap());
     assert_eq!(w.store().repair(&id("f")).unwrap(), sound(6));
-    let after = (w.log("f"), w.store().standing(&id("f")).unwrap());
+    let after = (w.log("f"), w.store().info(&id("f")).unwrap());
     assert_eq!(after, before);
     w.assert_folded("a");
 }

@@ -5,9 +5,9 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use stepwell::{
-    Append, Claim, Clock, Create, Created, Edited, Event, EventId, Filter, Head, LEASE_TTL, Lease,
-    Message, NewEvent, Order, Origin, Query, Recorded, Removal, Result, Search, Seq, SessionId,
-    Sort, Span, State, Store, Target, Write, Written,
+    Append, Clock, Create, Created, Edited, Event, EventId, Filter, Head, LEASE_TTL, Lease,
+    LeaseRequest, Message, NewEvent, Order, Origin, Query, Recorded, Removal, Result, Search, Seq,
+    SessionId, Sort, Span, State, Store, Target, Write, Written,
 };
 
 use crate::{TestClock, TestProcesses};
@@ -57,12 +57,12 @@ pub(crate) fn say(text: &str) -> NewEvent {
 }
 
 /// A claim on a lease, by a process of that number.
-pub(crate) fn claim(pid: u32) -> Claim {
-    Claim { holder: TestProcesses::holder(pid), ttl: LEASE_TTL }
+pub(crate) fn claim(pid: u32) -> LeaseRequest {
+    LeaseRequest { holder: TestProcesses::holder(pid), ttl: LEASE_TTL }
 }
 
 /// What makes a session, with or without a lease.
-pub(crate) fn create(created: Created, claim: Option<Claim>) -> Create {
+pub(crate) fn create(created: Created, claim: Option<LeaseRequest>) -> Create {
     Create { created, event_id: None, at: None, claim }
 }
 
@@ -201,7 +201,7 @@ impl<F: Fixture> World<F> {
 
     /// A session's head.
     pub(crate) fn head(&self, name: &str) -> Head {
-        self.store().standing(&id(name)).unwrap().head
+        self.store().info(&id(name)).unwrap().head
     }
 
     /// Is there such a session?
@@ -245,7 +245,7 @@ impl<F: Fixture> World<F> {
     /// verification agrees.
     pub(crate) fn assert_folded(&self, name: &str) {
         let State { head, lanes } = State::fold(&self.log(name)).unwrap();
-        let standing = self.store().standing(&id(name)).unwrap();
+        let standing = self.store().info(&id(name)).unwrap();
         let head = match standing.held {
             Some(_) => head,
             None => head.without_runner(),

@@ -32,14 +32,14 @@ impl Claims {
             return Ok(claims);
         }
         let since = time_of(store, id, to)?;
-        let workspace = Some(store.standing(id)?.head.workspace);
+        let workspace = Some(store.info(id)?.head.workspace);
         let filter = Filter { workspace, since: Some(since), ..Filter::default() };
         let mut query = Query { filter, ..Query::default() };
         loop {
             let page = store.list(&query)?;
             let others = page.sessions.iter().filter(|it| it.head.id != *id);
             for other in others.filter(|it| it.damage.is_none()) {
-                let facts = store.facts(&other.head.id, &[Kind::File])?;
+                let facts = store.keyed_events(&other.head.id, &[Kind::File])?;
                 let theirs = History::of(facts.into_iter().filter(|it| it.at >= since));
                 claims.add(&other.head.id, &theirs, history);
             }

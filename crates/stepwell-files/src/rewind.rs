@@ -105,12 +105,12 @@ pub struct CutOff {
 
 /// The rewind of a session that was cut off, if there is one.
 pub fn cut_off(store: &dyn Store, id: &SessionId, site: &Site<'_>) -> Result<Option<CutOff>> {
-    if store.standing(id)?.head.rewinding.is_none() {
+    if store.info(id)?.head.rewinding.is_none() {
         return Ok(None);
     }
-    let facts = store.facts(id, &MOVES)?;
+    let facts = store.keyed_events(id, &MOVES)?;
     let Some((began, asked, files)) = unfinished(&facts) else { return Ok(None) };
-    let all = recorded(store.facts(id, &[Kind::File])?, began, files);
+    let all = recorded(store.keyed_events(id, &[Kind::File])?, began, files);
     let left = foreign(&all, site);
     let mut moves = all;
     moves.retain(|change| {
@@ -144,7 +144,7 @@ pub fn preview(
     asked: &Asked,
     site: &Site<'_>,
 ) -> Result<Preview> {
-    let history = History::of(store.facts(id, &[Kind::File])?);
+    let history = History::of(store.keyed_events(id, &[Kind::File])?);
     let mut plan = match asked.scope.moves_files() {
         true => Plan::of(&history, asked.to, asked.others, site),
         false => Plan::default(),
@@ -152,7 +152,7 @@ pub fn preview(
     if asked.others == Others::Respected && !plan.moves.is_empty() {
         Claims::of(store, id, &history, asked.to)?.object_to(&mut plan, &history, asked.to);
     }
-    let moves = store.facts(id, &MOVES)?;
+    let moves = store.keyed_events(id, &MOVES)?;
     let shift = RewindEffect::of(store, id, asked, (&moves, &history, &plan))?;
     Ok(Preview { plan, shift })
 }
@@ -169,7 +169,7 @@ pub fn rewind(
     if preview.is_refused(asked) {
         return Ok(Done::Refused(preview));
     }
-    let checkpoint = safety_name(&session.facts(&[Kind::Checkpoint])?);
+    let checkpoint = safety_name(&session.keyed_events(&[Kind::Checkpoint])?);
     let mut events: Vec<NewEvent> = vec![Checkpoint::automatic(checkpoint.clone()).into()];
     let plan = &mut preview.plan;
     if plan.moves.is_empty() {
@@ -200,11 +200,13 @@ pub fn settle(
     others: Foreign,
     watch: Watch<'_>,
 ) -> Result<Option<Settled>> {
-    if session.standing()?.head.rewinding.is_none() {
+    if session.info()?.head.rewinding.is_none() {
         return Ok(None);
     }
-    let Some((began, asked, files)) = unfinished(&session.facts(&MOVES)?) else { return Ok(None) };
-    let moves = recorded(session.facts(&[Kind::File])?, began, files);
+    let Some((began, asked, files)) = unfinished(&session.keyed_events(&MOVES)?) else {
+        return Ok(None);
+    };
+    let moves = recorded(session.keyed_events(&[Kind::File])?, began, files);
     if others == Foreign::Refused {
         let left = foreign(&moves, site);
         if !left.is_empty() {
@@ -244,8 +246,8 @@ fn end(session: &Session, asked: &Asked) -> Result<Vec<NewEvent>> {
     };
     let mut events: Vec<NewEvent> = vec![moved.into()];
     if scope.moves_view() {
-        let extent = Extent::at(&session.facts(&compactions::KINDS)?, asked.follows());
-        if extent != Extent::of(&session.standing()?.head) {
+        let extent = Extent::at(&session.keyed_events(&compactions::KINDS)?, asked.follows());
+        if extent != Extent::of(&session.info()?.head) {
             events.push(extent.edited().into());
         }
         events.extend(stands(session, asked)?.map(NewEvent::from));
@@ -257,11 +259,11 @@ fn end(session: &Session, asked: &Asked) -> Result<Vec<NewEvent>> {
 /// there can be taken up again, and one that was is done; one waits if a question does. What the
 /// user gave up stays so, and how an agent of someone else's stands, its phase says.
 fn stands(session: &Session, asked: &Asked) -> Result<Option<StatusChanged>> {
-    let head = session.standing()?.head;
+    let head = session.info()?.head;
     if head.status == Status::Abandoned || head.driver == Driver::External {
         return Ok(None);
     }
-    let timeline = Timeline::at(asked.follows(), session.facts(&MOVES)?.iter());
+    let timeline = Timeline::at(asked.follows(), session.keyed_events(&MOVES)?.iter());
     let then = last_status(session, asked.follows(), &timeline)?;
     let waits = || -> Result<bool> {
         let store = session.well().store();

@@ -112,7 +112,7 @@ impl RewindEffect {
         if !asked.scope.moves_view() {
             return Ok(shift);
         }
-        let head = store.standing(id)?.head.seq;
+        let head = store.info(id)?.head.seq;
         let (now, then) =
             (Timeline::at(head, moves.iter()), Timeline::at(asked.follows(), moves.iter()));
         let mut from = now.shared_with(&then).next();

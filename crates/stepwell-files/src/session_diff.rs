@@ -31,7 +31,7 @@ pub fn patches<'a>(
     from: Seq,
     to: Seq,
 ) -> Result<impl Iterator<Item = Result<Patch>> + 'a> {
-    let net = History::of(store.facts(id, &[Kind::File])?).net(from, to);
+    let net = History::of(store.keyed_events(id, &[Kind::File])?).net(from, to);
     // What was moved is shown where it came, not where it went.
     let moved: Vec<String> = net.values().filter_map(|it| it.renamed_from.clone()).collect();
     let mut changes = Vec::new();

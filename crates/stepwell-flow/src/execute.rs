@@ -117,7 +117,7 @@ impl Flow<'_> {
     /// an interrupt, or if whoever watches does not want to wait any more.
     async fn wait(&self, late: usize) -> Result<bool> {
         let (mut interrupt, mut wishes) = (self.interrupt.clone(), self.wishes.clone());
-        let mut last = self.session.standing()?.head.seq;
+        let mut last = self.session.info()?.head.seq;
         loop {
             if self.read_new_answers().map_err(record_error)? || self.overdue() > late {
                 return Ok(true);

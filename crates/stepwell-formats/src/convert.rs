@@ -67,7 +67,7 @@ pub fn convert(input: &Path, out: &Path, how: Conversion) -> Result<Converted> {
     for it in found {
         let report = take_in(&well, Mode::Write, it.format, &it.path);
         for taken in &report.sessions {
-            let origin = well.standing(&taken.id)?.head.origin;
+            let origin = well.info(&taken.id)?.head.origin;
             let goes_along = apart || !matches!(origin, Origin::Subagent { .. });
             if goes_along && !ids.contains(&taken.id) {
                 ids.push(taken.id.clone());
@@ -79,7 +79,7 @@ pub fn convert(input: &Path, out: &Path, how: Conversion) -> Result<Converted> {
     let into = several || !is_session || takes_in(out, writer);
     for id in ids {
         let path = match into {
-            true => out.join(writer.place(&well.standing(&id)?.head)),
+            true => out.join(writer.place(&well.info(&id)?.head)),
             false => out.to_owned(),
         };
         // What this conversion wrote is not replaced by what it writes next.

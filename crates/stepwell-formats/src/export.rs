@@ -33,7 +33,7 @@ pub(crate) fn page(
     to: &mut Outlet<'_>,
     render: fn(&Document) -> String,
 ) -> Result<Exported> {
-    let mut standing = well.standing(id)?;
+    let mut standing = well.info(id)?;
     let redactor = well.redactor().with_own_count();
     standing.head = Redacted::head(&redactor, standing.head);
     let span = stepwell::Span { to: standing.head.seq, ..stepwell::Span::ALL };

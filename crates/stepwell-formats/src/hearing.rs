@@ -27,7 +27,7 @@ pub(crate) fn hear(
 /// It may hold more: its own agent may have gone on with it. What cannot be read holds
 /// nothing.
 pub fn holds_all(well: &Stepwell, id: &SessionId, format: Format, path: &Path) -> Result<bool> {
-    let Some(source) = well.standing(id)?.head.source else { return Ok(false) };
+    let Some(source) = well.info(id)?.head.source else { return Ok(false) };
     // What was not heard yet, and how often it has to be.
     let mut missing = shown(well, id)?;
     let heard = hear(format, path, &source.id, &mut |item| {

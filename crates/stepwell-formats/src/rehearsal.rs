@@ -77,7 +77,7 @@ impl<'a> Rehearsal<'a> {
         };
         for (n, earlier) in twice {
             let id = &sessions[*n].id;
-            if stage.well.standing(id).is_err() && self.well.standing(id).is_ok() {
+            if stage.well.info(id).is_err() && self.well.info(id).is_ok() {
                 copy(self.well, &stage.well, &eldest(self.well, id)?)?;
             }
             for path in earlier {
@@ -107,7 +107,7 @@ fn wanted(taken: &Taken) -> &SessionId {
 /// The session that all of a family belongs to: with it the others are copied.
 fn eldest(well: &Stepwell, id: &SessionId) -> Result<SessionId> {
     let mut id = id.clone();
-    while let Origin::Subagent { parent } = well.standing(&id)?.head.origin {
+    while let Origin::Subagent { parent } = well.info(&id)?.head.origin {
         id = parent;
     }
     Ok(id)

@@ -7,7 +7,7 @@ use std::os::unix::fs::{DirBuilderExt, OpenOptionsExt};
 use std::path::{Component, Path, PathBuf};
 
 use stepwell::{
-    Damage, Event, Head, Kin, Lane, Place, Recorded, SessionId, Span, Standing, Stepwell,
+    Damage, Event, Head, Kin, Lane, Recorded, SessionId, SessionInfo, Span, Stepwell, TrashScope,
 };
 
 use crate::neutral::without_provenance;
@@ -308,13 +308,13 @@ pub fn each_event(
     id: &SessionId,
     look: &mut dyn FnMut(Recorded) -> Result<()>,
 ) -> Result<Option<Damage>> {
-    let to = well.standing(id)?.head.seq;
+    let to = well.info(id)?.head.seq;
     well.log(id, Span { to, ..Span::ALL }).each(look)
 }
 
 /// The sessions of a session's subagents, oldest first.
-pub fn subagents(well: &Stepwell, id: &SessionId) -> Result<Vec<Standing>> {
-    Ok(well.children(id, Kin::Subagents, Place::Kept)?)
+pub fn subagents(well: &Stepwell, id: &SessionId) -> Result<Vec<SessionInfo>> {
+    Ok(well.children(id, Kin::Subagents, TrashScope::Kept)?)
 }
 
 /// Where a session is written to.

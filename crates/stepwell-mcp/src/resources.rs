@@ -36,7 +36,7 @@ pub(crate) fn list(stores: &Stores) -> Result<Vec<ListedResource>> {
     }
     listed.sort_by_key(|standing| std::cmp::Reverse(standing.head.updated_at));
     listed.truncate(LISTED);
-    let resource = |standing: stepwell::Standing| {
+    let resource = |standing: stepwell::SessionInfo| {
         let head = standing.head;
         let title = head.label.unwrap_or_else(|| front(&head.task));
         let description = format!("{}, {} steps, {}", head.status, head.steps, front(&head.task));

@@ -6,9 +6,10 @@
 
 use std::cell::RefCell;
 use std::collections::BTreeMap;
+use std::ops::ControlFlow;
 
 use stepwell::backend::{
-    Base, Facts, Flow, Key, LeaseRow, OwnRow, Row, Rows, Sealed, SessionRow, Stretch,
+    Base, Facts, Key, LeaseRow, OwnRow, Row, Rows, Sealed, SessionRow, Stretch,
 };
 use stepwell::{
     Digest, Error, EventId, Lane, LaneState, Order, RecordQuery, Result, Seq, SessionId, State,
@@ -145,12 +146,12 @@ impl Rows for Desk<'_> {
         &self,
         _stretch: Stretch,
         _order: Order,
-        _visitor: &mut dyn FnMut(Row<'_>) -> Result<Flow>,
-    ) -> Result<Flow> {
+        _visitor: &mut dyn FnMut(Row<'_>) -> Result<ControlFlow<()>>,
+    ) -> Result<ControlFlow<()>> {
         unknown()
     }
 
-    fn facts(&self, _stretch: Stretch, _facts: Facts<'_>) -> Result<Vec<OwnRow>> {
+    fn keyed_events(&self, _stretch: Stretch, _facts: Facts<'_>) -> Result<Vec<OwnRow>> {
         unknown()
     }
 

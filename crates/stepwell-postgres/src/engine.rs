@@ -3,7 +3,7 @@
 
 use std::sync::Arc;
 
-use stepwell::backend::World;
+use stepwell::backend::TxnContext;
 use stepwell::{Access, Error, Processes, Result, SessionId, Time};
 
 use crate::fault::Trouble;
@@ -72,8 +72,8 @@ impl Engine {
         Patience::new(self.link.address.patience)
     }
 
-    pub(crate) fn world(&self, now: Time) -> World<'_> {
-        World { now, processes: &*self.processes }
+    pub(crate) fn world(&self, now: Time) -> TxnContext<'_> {
+        TxnContext { now, processes: &*self.processes }
     }
 
     pub(crate) fn fault(&self, trouble: Trouble, doing: &'static str) -> Error {
@@ -89,7 +89,10 @@ impl Engine {
     }
 
     /// Reads within one transaction, so that all of it is of one moment.
-    pub(crate) fn read<T>(&self, work: impl Fn(&PgRows<'_>, World<'_>) -> Result<T>) -> Result<T> {
+    pub(crate) fn read<T>(
+        &self,
+        work: impl Fn(&PgRows<'_>, TxnContext<'_>) -> Result<T>,
+    ) -> Result<T> {
         self.reading(|conn| {
             let begin = "BEGIN ISOLATION LEVEL REPEATABLE READ READ ONLY";
             let now = self.begin(conn, begin)?;
@@ -122,7 +125,7 @@ impl Engine {
     pub(crate) fn change<T>(
         &self,
         (structure, unsure, mut doubt): (Structure, Unsure, Doubt),
-        mut work: impl FnMut(&PgRows<'_>, World<'_>, Doubt) -> Result<T>,
+        mut work: impl FnMut(&PgRows<'_>, TxnContext<'_>, Doubt) -> Result<T>,
     ) -> Result<T> {
         self.writable()?;
         let mut patience = self.patience();
@@ -156,7 +159,7 @@ impl Engine {
         &self,
         conn: &Conn,
         structure: Structure,
-        work: impl FnOnce(&PgRows<'_>, World<'_>) -> Result<T>,
+        work: impl FnOnce(&PgRows<'_>, TxnContext<'_>) -> Result<T>,
     ) -> Result<T, Failed> {
         let now = self.begin(conn, "BEGIN")?;
         let rows = self.rows(conn, now, Lock::Held);

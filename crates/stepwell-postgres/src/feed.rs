@@ -4,10 +4,10 @@
 //! a snapshot: which transactions had ended. A change is new if its transaction had not. That
 //! holds for one that began long ago and commits now, and nobody waits for one that goes on.
 
-use stepwell::backend::World;
+use stepwell::backend::TxnContext;
 use stepwell::backend::changes::{HeldLease, Position, ended, in_order};
 use stepwell::{
-    ChangeCursor, ChangeKind, Changes, Epoch, Held, Result, SessionChange, SessionId, Time,
+    ChangeCursor, ChangeKind, Changes, Epoch, LeaseInfo, Result, SessionChange, SessionId, Time,
 };
 
 use crate::link::params;
@@ -37,7 +37,7 @@ const SNAPSHOT: &str = "SELECT CASE WHEN pg_is_in_recovery() \
 /// so that all of it is of one moment.
 pub(crate) fn since(
     rows: &PgRows<'_>,
-    world: World<'_>,
+    world: TxnContext<'_>,
     after: Option<&ChangeCursor>,
 ) -> Result<Changes> {
     let known = after.map(ChangeCursor::position);
@@ -121,7 +121,7 @@ impl Found {
         } else if let Ok(holder) = serde_json::from_slice(rows.get(row, 6)?) {
             let epoch = Epoch::new(rows.get::<i64>(row, 5)?.unsigned_abs());
             let expires = Time::from_micros(rows.get(row, 7)?);
-            let held = Held { epoch, holder, expires, login: None };
+            let held = LeaseInfo { epoch, holder, expires, login: None };
             self.leases.push(HeldLease { key: rows.get(row, 4)?, change, held });
         }
         Ok(())

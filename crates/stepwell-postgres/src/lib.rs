@@ -3,12 +3,12 @@
 //!
 //! ```no_run
 //! use std::sync::Arc;
-//! use stepwell::{Stepwell, Surroundings};
+//! use stepwell::{Stepwell, Deps};
 //! use stepwell_postgres::{Address, PostgresStore};
 //!
 //! let address = Address::parse("postgres://runs@db1,db2/runs?namespace=team-a")?;
 //! let store = Arc::new(PostgresStore::open(address)?);
-//! let well = Stepwell::with(store, Surroundings::default());
+//! let well = Stepwell::with(store, Deps::default());
 //! # Ok::<(), stepwell::Error>(())
 //! ```
 //!

@@ -1,9 +1,9 @@
 //! Lists and counts in PostgreSQL: a filter as SQL, a page by its key.
 
-use stepwell::backend::{World, read};
+use stepwell::backend::{TxnContext, read};
 use stepwell::{
-    Counts, Cursor, Driver, Family, Filter, Holder, InScope, Order, Page, Place, Pulse, Query,
-    Result, Sort, Status,
+    Counts, Cursor, Driver, Family, Filter, InScope, Liveness, Order, Owner, Page, Query, Result,
+    Sort, Status, TrashScope,
 };
 use tokio_postgres::types::{ToSql, Type};
 
@@ -19,14 +19,19 @@ pub(crate) struct Conditions {
 }
 
 impl Conditions {
-    pub(crate) fn of(rows: &PgRows<'_>, world: World<'_>, filter: &Filter) -> Result<Self> {
+    pub(crate) fn of(rows: &PgRows<'_>, world: TxnContext<'_>, filter: &Filter) -> Result<Self> {
         // Who is gone matters only to a status that is asked for.
         let gone = if filter.status.is_empty() { Vec::new() } else { gone(rows, world)? };
         Ok(Self::given(rows, world, gone, filter))
     }
 
     /// The same, for who knows which holders are gone.
-    fn given(rows: &PgRows<'_>, world: World<'_>, gone: Vec<Vec<u8>>, filter: &Filter) -> Self {
+    fn given(
+        rows: &PgRows<'_>,
+        world: TxnContext<'_>,
+        gone: Vec<Vec<u8>>,
+        filter: &Filter,
+    ) -> Self {
         let mut all = Self { clauses: Vec::new(), values: Vec::new(), status: String::new() };
         let now = all.bind(world.now.as_micros(), Type::INT8);
         let gone = all.bind(gone, Type::BYTEA_ARRAY);
@@ -43,9 +48,9 @@ impl Conditions {
 
     fn take(&mut self, filter: &Filter) {
         match filter.place {
-            Place::Kept => self.require("h.trashed IS NULL".to_owned()),
-            Place::Trash => self.require("h.trashed IS NOT NULL".to_owned()),
-            Place::Anywhere => {}
+            TrashScope::Kept => self.require("h.trashed IS NULL".to_owned()),
+            TrashScope::Trash => self.require("h.trashed IS NOT NULL".to_owned()),
+            TrashScope::Anywhere => {}
         }
         if !filter.status.is_empty() {
             let wanted: Vec<String> =
@@ -160,21 +165,21 @@ const HOLDERS: &str = "SELECT DISTINCT holder FROM stepwell.leases WHERE namespa
 
 /// The holders of leases that have not run out whose processes are known to be gone. The
 /// server cannot know that.
-fn gone(rows: &PgRows<'_>, world: World<'_>) -> Result<Vec<Vec<u8>>> {
+fn gone(rows: &PgRows<'_>, world: TxnContext<'_>) -> Result<Vec<Vec<u8>>> {
     let params = params![rows.namespace => INT4, world.now.as_micros() => INT8];
     gone_of(rows, world, &rows.all(HOLDERS, params)?)
 }
 
 fn gone_of(
     rows: &PgRows<'_>,
-    world: World<'_>,
+    world: TxnContext<'_>,
     holders: &[tokio_postgres::Row],
 ) -> Result<Vec<Vec<u8>>> {
     let mut gone = Vec::new();
     for row in holders {
         let text: Vec<u8> = rows.get(row, 0)?;
-        let holder: Option<Holder> = serde_json::from_slice(&text).ok();
-        if holder.is_none_or(|holder| world.processes.pulse(&holder) == Pulse::Gone) {
+        let holder: Option<Owner> = serde_json::from_slice(&text).ok();
+        if holder.is_none_or(|holder| world.processes.pulse(&holder) == Liveness::Gone) {
             gone.push(text);
         }
     }
@@ -182,7 +187,7 @@ fn gone_of(
 }
 
 /// One page of sessions, in one round trip, unless a holder turns out to be gone.
-pub(crate) fn page(rows: &PgRows<'_>, world: World<'_>, query: &Query) -> Result<Page> {
+pub(crate) fn page(rows: &PgRows<'_>, world: TxnContext<'_>, query: &Query) -> Result<Page> {
     let (sql, conditions) = statement(rows, world, query, Vec::new());
     let answer = if query.filter.status.is_empty() {
         rows.all(&sql, &conditions.params())?
@@ -214,7 +219,7 @@ pub(crate) fn page(rows: &PgRows<'_>, world: World<'_>, query: &Query) -> Result
 /// The statement that asks for a page, with its values.
 fn statement(
     rows: &PgRows<'_>,
-    world: World<'_>,
+    world: TxnContext<'_>,
     query: &Query,
     gone: Vec<Vec<u8>>,
 ) -> (String, Conditions) {
@@ -246,7 +251,7 @@ fn statement(
 }
 
 /// Sessions by status.
-pub(crate) fn count(rows: &PgRows<'_>, world: World<'_>, filter: &Filter) -> Result<Counts> {
+pub(crate) fn count(rows: &PgRows<'_>, world: TxnContext<'_>, filter: &Filter) -> Result<Counts> {
     let conditions = Conditions::given(rows, world, gone(rows, world)?, filter);
     let sql = format!(
         "SELECT {}, count(*), count(h.damage_at) FROM {SESSION_TABLES} WHERE {} GROUP BY 1",

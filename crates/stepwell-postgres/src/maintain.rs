@@ -2,7 +2,7 @@
 
 use stepwell::backend::{read, remove, write};
 use stepwell::{
-    DiskUse, Error, Holder, Maintain, Removal, Result, Scrub, Seq, SessionId, Target, Time, Verdict,
+    DiskUse, Error, Maintain, Owner, Removal, Result, Scrub, Seq, SessionId, Target, Time, Verdict,
 };
 
 use crate::engine::{Doubt, Structure, Unsure};
@@ -79,7 +79,7 @@ impl Maintain for PostgresStore {
         self.engine.change(alone, |rows, _, _| remove::repair(rows, id))
     }
 
-    fn stale_leases(&self) -> Result<Vec<(SessionId, Holder)>> {
+    fn stale_leases(&self) -> Result<Vec<(SessionId, Owner)>> {
         self.engine.read(|rows, world| {
             let sql = "SELECT s.id, l.holder, l.expires, l.epoch FROM stepwell.leases l \
                  JOIN stepwell.sessions s ON s.key = l.session \
@@ -91,7 +91,7 @@ impl Maintain for PostgresStore {
                 let epoch = stepwell::Epoch::new(rows.get::<i64>(&row, 3)?.unsigned_abs());
                 // What cannot be read belongs to a damaged session, which is told of elsewhere.
                 if let (Ok(id), Ok(holder)) = (id.parse(), serde_json::from_slice(holder)) {
-                    let held = stepwell::Held { epoch, holder, expires, login: None };
+                    let held = stepwell::LeaseInfo { epoch, holder, expires, login: None };
                     if held.is_dead(world.now, world.processes) {
                         stale.push((id, held.holder));
                     }

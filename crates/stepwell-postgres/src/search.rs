@@ -9,7 +9,7 @@ use std::collections::BTreeMap;
 use std::fmt::Write as _;
 
 use stepwell::backend::{
-    Key, Question, Row, SEARCHABLE_KINDS, World, read, searchable, snippet, words,
+    Key, Question, Row, SEARCHABLE_KINDS, TxnContext, read, searchable, snippet, words,
 };
 use stepwell::{Event, Found, Hit, Rank, Result, Role, Search, Seq, Time};
 use tokio_postgres::types::Type;
@@ -202,7 +202,7 @@ pub(crate) fn reindex_from(rows: &PgRows<'_>, key: Key, seq: Seq) -> Result<()> 
 }
 
 /// Looks a question up in the index as it stands.
-pub(crate) fn find(rows: &PgRows<'_>, world: World<'_>, search: &Search) -> Result<Vec<Hit>> {
+pub(crate) fn find(rows: &PgRows<'_>, world: TxnContext<'_>, search: &Search) -> Result<Vec<Hit>> {
     let Some(question) = Question::parse(&search.text) else {
         return Ok(Vec::new());
     };
@@ -247,7 +247,7 @@ fn spots(rows: &PgRows<'_>, sql: &str, conditions: &Conditions) -> Result<Vec<Sp
 /// The newest hits after one that was looked at.
 fn newest(
     rows: &PgRows<'_>,
-    world: World<'_>,
+    world: TxnContext<'_>,
     (search, question): (&Search, &Question),
     after: Option<(i64, Key, i64)>,
 ) -> Result<Vec<Spot>> {
@@ -274,7 +274,7 @@ fn newest(
 /// The most relevant of the newest hits, past those that were looked at.
 fn best(
     rows: &PgRows<'_>,
-    world: World<'_>,
+    world: TxnContext<'_>,
     (search, question): (&Search, &Question),
     passed: i64,
 ) -> Result<Vec<Spot>> {
@@ -312,7 +312,11 @@ fn hit(rows: &PgRows<'_>, spot: Spot, question: &Question) -> Result<Option<Hit>
 }
 
 /// A search by someone who may not write sees what is indexed, and how much is not.
-pub(crate) fn find_only(rows: &PgRows<'_>, world: World<'_>, search: &Search) -> Result<Found> {
+pub(crate) fn find_only(
+    rows: &PgRows<'_>,
+    world: TxnContext<'_>,
+    search: &Search,
+) -> Result<Found> {
     Ok(Found { hits: find(rows, world, search)?, unseen: unseen(rows)? })
 }
 

@@ -2,9 +2,9 @@
 
 use std::collections::HashMap;
 
-use stepwell::backend::{OwnRow, Row, World, read};
+use stepwell::backend::{OwnRow, Row, TxnContext, read};
 use stepwell::query::{Excerpt, LOOK_BACK};
-use stepwell::{Digest, Error, Kind, Recorded, Result, Seq, SessionId, Standing};
+use stepwell::{Digest, Error, Kind, Recorded, Result, Seq, SessionId, SessionInfo};
 
 use crate::blob;
 use crate::link::params;
@@ -16,9 +16,9 @@ use crate::rows::{
 /// The sessions of subagents below some sessions.
 pub(crate) fn below(
     rows: &PgRows<'_>,
-    world: World<'_>,
+    world: TxnContext<'_>,
     ids: &[SessionId],
-) -> Result<Vec<Standing>> {
+) -> Result<Vec<SessionInfo>> {
     let sql = format!(
         "WITH RECURSIVE below (key, id) AS (\
          SELECT key, id FROM stepwell.sessions \

@@ -8,9 +8,10 @@ use std::time::Duration;
 use stepwell::backend::{Facts, Rows as _, read, write};
 use stepwell::query::Excerpt;
 use stepwell::{
-    Access, ChangeCursor, Changes, Claim, Clock, Counts, Damage, Digest, Error, EventId, Filter,
-    Found, Lane, LaneState, Lease, Maintain as _, Page, Processes, Query, RecordQuery, Recorded,
-    Result, Search, Seq, SessionId, Slice, Span, Standing, Store, SystemProcesses, Time, Written,
+    Access, ChangeCursor, Changes, Clock, Counts, Damage, Digest, Error, EventId, Filter, Found,
+    Lane, LaneState, Lease, LeaseRequest, Maintain as _, Page, Processes, Query, RecordQuery,
+    Recorded, Result, Search, Seq, SessionId, SessionInfo, Slice, Span, Store, SystemProcesses,
+    Time, Written,
 };
 
 use crate::address::Address;
@@ -108,10 +109,10 @@ fn taken_before(
     rows: &PgRows<'_>,
     id: &SessionId,
     claimed: Option<&Lease>,
-    claim: &Claim,
+    claim: &LeaseRequest,
 ) -> Result<Option<Lease>> {
     let (Some(claimed), Some(row)) = (claimed, rows.session(id)?) else { return Ok(None) };
-    let same = |held: &stepwell::Held| {
+    let same = |held: &stepwell::LeaseInfo| {
         held.epoch == claimed.epoch
             && held.holder == claim.holder
             && held.expires == claimed.expires
@@ -124,7 +125,7 @@ impl Store for PostgresStore {
         batches::batch(&self.engine, &prepared)
     }
 
-    fn standing(&self, id: &SessionId) -> Result<Standing> {
+    fn info(&self, id: &SessionId) -> Result<SessionInfo> {
         let row = self.engine.glance(|rows| read::find(rows, id))?;
         Ok(read::standing(row, self.engine.world(self.engine.link.time.now())))
     }
@@ -172,7 +173,7 @@ impl Store for PostgresStore {
         self.engine.glance(|rows| list::page(rows, self.engine.world(rows.now), query))
     }
 
-    fn below(&self, ids: &[SessionId]) -> Result<Vec<Standing>> {
+    fn below(&self, ids: &[SessionId]) -> Result<Vec<SessionInfo>> {
         self.engine.glance(|rows| several::below(rows, self.engine.world(rows.now), ids))
     }
 
@@ -188,7 +189,7 @@ impl Store for PostgresStore {
         self.engine.read(|rows, world| list::count(rows, world, filter))
     }
 
-    fn acquire(&self, id: &SessionId, claim: &Claim) -> Result<Lease> {
+    fn acquire(&self, id: &SessionId, claim: &LeaseRequest) -> Result<Lease> {
         let once = (Structure::Open, Unsure::Repeat, Doubt::None);
         let (mut claimed, mut known): (Option<Lease>, Option<Known>) = (None, None);
         let lease = self.engine.change(once, |rows, world, doubt| {

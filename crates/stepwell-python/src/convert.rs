@@ -6,8 +6,8 @@ use serde::Deserialize;
 use serde_json::value::RawValue;
 use serde_json::{Value, json};
 use stepwell::{
-    Created, Digest, EventId, Filter, InScope, NewEvent, Order, Page, Place, Query, Recorded,
-    SessionId, Sort, Standing, Status, Time,
+    Created, Digest, EventId, Filter, InScope, NewEvent, Order, Page, Query, Recorded, SessionId,
+    SessionInfo, Sort, Status, Time, TrashScope,
 };
 
 use crate::errors::invalid;
@@ -169,14 +169,14 @@ impl GivenQuery {
             prefix: self.prefix,
             since: self.since,
             until: self.until,
-            place: if self.trash { Place::Trash } else { Place::Kept },
+            place: if self.trash { TrashScope::Trash } else { TrashScope::Kept },
             ..Filter::default()
         }
     }
 }
 
 /// How a session stands, as JSON.
-pub(crate) fn standing(standing: &Standing) -> Value {
+pub(crate) fn standing(standing: &SessionInfo) -> Value {
     let mut value = serde_json::to_value(&standing.head).unwrap_or_default();
     if let Value::Object(fields) = &mut value {
         let held = standing.held.as_ref().map(|held| {

@@ -13,7 +13,7 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use pyo3::prelude::*;
 use stepwell::{
-    Access, Epoch, ErrorKind, Session, SqliteOptions, SqliteStore, Stepwell, Store, Surroundings,
+    Access, Deps, Epoch, ErrorKind, Session, SqliteOptions, SqliteStore, Stepwell, Store,
 };
 use stepwell_postgres::{Address, PostgresOptions, PostgresStore};
 
@@ -52,7 +52,7 @@ impl Target {
             }
             Self::Memory => Arc::new(stepwell::MemoryStore::new()),
         };
-        Ok(Stepwell::with(store, Surroundings::default()))
+        Ok(Stepwell::with(store, Deps::default()))
     }
 
     /// The place as people may see it, without a password.

@@ -7,8 +7,8 @@ use pyo3::pybacked::PyBackedBytes;
 use pyo3::types::PyBytes;
 use serde_json::{Value, json};
 use stepwell::{
-    Digest, Event, KeyRange, Kind, Lane, Made, Order, Rank, RecordQuery, Recorded, Search, Seq,
-    SessionId, Span, Stepwell, SystemPrompts, Timeline, View,
+    Digest, Event, KeyRange, Kind, Lane, MessageOrigin, Order, Rank, RecordQuery, Recorded, Search,
+    Seq, SessionId, Span, Stepwell, SystemPrompts, Timeline, View,
 };
 use stepwell_formats::Format;
 
@@ -35,13 +35,13 @@ impl Well {
     /// How a session stands, as JSON.
     fn info(&self, py: Python<'_>, id: &str) -> PyResult<String> {
         let id = session(id)?;
-        self.run(py, |well| Ok(standing(&well.store().standing(&id)?).to_string()))
+        self.run(py, |well| Ok(standing(&well.store().info(&id)?).to_string()))
     }
 
     /// Where a session's log ends.
     fn last_seq(&self, py: Python<'_>, id: &str) -> PyResult<u64> {
         let id = session(id)?;
-        self.run(py, |well| Ok(well.store().standing(&id)?.head.seq.get()))
+        self.run(py, |well| Ok(well.store().info(&id)?.head.seq.get()))
     }
 
     /// One page of sessions, as JSON.
@@ -134,12 +134,12 @@ impl Well {
         let lane: Lane = lane.parse().map_err(|error| invalid(format!("{error}")))?;
         self.run(py, |well| {
             let events = well.store().events(&id, Span::ALL)?.intact(&id)?;
-            let shown = |shown: &stepwell::Shown| {
+            let shown = |shown: &stepwell::ViewMessage| {
                 let made = match shown.made {
-                    Made::Recorded => "recorded",
-                    Made::Summary => "summary",
-                    Made::Results => "results",
-                    Made::Aside => "aside",
+                    MessageOrigin::Recorded => "recorded",
+                    MessageOrigin::Summary => "summary",
+                    MessageOrigin::Results => "results",
+                    MessageOrigin::Aside => "aside",
                 };
                 json!({ "seq": shown.seq, "made": made, "message": shown.message })
             };
@@ -241,7 +241,7 @@ impl Well {
 
 /// Leaves the events that count where a session stands.
 fn keep_live(well: &Stepwell, id: &SessionId, events: &mut Vec<Recorded>) -> stepwell::Result<()> {
-    let moves = well.store().facts(id, &[Kind::Rewound, Kind::Undone])?;
+    let moves = well.store().keyed_events(id, &[Kind::Rewound, Kind::Undone])?;
     let Some(last) = events.iter().chain(&moves).map(|event| event.seq).max() else {
         return Ok(());
     };

@@ -68,7 +68,7 @@ impl Well {
     /// Takes the lease of a session.
     fn hold(&self, py: Python<'_>, id: &str) -> PyResult<Hold> {
         let id = session(id)?;
-        let held = self.run(py, |well| well.hold(&id))?;
+        let held = self.run(py, |well| well.lock(&id))?;
         let number = self.handle.keep(held);
         Ok(Hold { handle: Arc::clone(&self.handle), id, number, process: std::process::id() })
     }
@@ -112,7 +112,7 @@ impl Hold {
         if !self.handle.is_wanted(self.number) {
             return Err(lost("the hold was released"));
         }
-        let held = self.handle.run_for(py, |well| well.hold(&self.id), |error| raised(&error))?;
+        let held = self.handle.run_for(py, |well| well.lock(&self.id), |error| raised(&error))?;
         let epoch = held.lease().epoch;
         self.handle.keep_again(self.number, held);
         Ok(epoch)

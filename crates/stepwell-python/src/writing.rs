@@ -276,7 +276,7 @@ impl Fork {
         parent: &SessionId,
         at: Option<Seq>,
     ) -> stepwell::Result<String> {
-        let standing = well.store().standing(parent)?;
+        let standing = well.store().info(parent)?;
         let first = Span { from: standing.own_from, to: standing.own_from, ..Span::ALL };
         let mut events = well.store().events(parent, first)?.intact(parent)?;
         let Some(Event::Created(created)) = events.pop().map(|event| event.event) else {
@@ -295,8 +295,8 @@ impl Fork {
 }
 
 fn undo(well: &Stepwell, id: &SessionId, epoch: Option<Epoch>) -> stepwell::Result<u64> {
-    let facts = well.store().facts(id, &[Kind::Compacted, Kind::Rewound, Kind::Undone])?;
-    let at = well.store().standing(id)?.head.seq;
+    let facts = well.store().keyed_events(id, &[Kind::Compacted, Kind::Rewound, Kind::Undone])?;
+    let at = well.store().info(id)?.head.seq;
     let timeline = Timeline::at(at, facts.iter());
     let taken: Vec<Seq> = facts
         .iter()

@@ -73,7 +73,7 @@ impl Runtime {
         seen: Option<Seq>,
     ) -> Result<Answered> {
         let well = self.writing()?;
-        let head = well.standing(session)?.head;
+        let head = well.info(session)?.head;
         let (session, answer) = match head.flow.is_some() {
             true => {
                 (session.clone(), crate::flow::fitting_answer(self, &well, &head, given, flow)?)
@@ -101,7 +101,7 @@ impl Runtime {
 /// there or in the sessions of its subagents.
 fn waiting(well: &Stepwell, id: &SessionId, given: &Given) -> Result<(SessionId, Gate)> {
     let below = well.subagents(id)?.into_iter().map(|it| it.head);
-    let heads = std::iter::once(well.standing(id)?.head).chain(below);
+    let heads = std::iter::once(well.info(id)?.head).chain(below);
     let mut open = Vec::new();
     for head in heads.filter(|head| head.open_gates > 0) {
         let gates = Gates::of(&**well.store(), &head.id)?;
@@ -242,7 +242,7 @@ fn beaten(well: &Stepwell, session: &SessionId, gate: String, why: String) -> Re
 /// it pauses; so only one that has paused may go without having seen it.
 fn is_taken_up(well: &Stepwell, id: &SessionId, mut seq: Seq) -> Result<bool> {
     for _ in 0..LOOKS {
-        let standing = well.standing(id)?;
+        let standing = well.info(id)?;
         match (standing.held.is_some(), standing.head.status) {
             (_, Status::Success) | (true, Status::Running) => return Ok(true),
             (false, _) => return Ok(false),

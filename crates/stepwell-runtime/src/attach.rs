@@ -31,7 +31,7 @@ impl Runtime {
     /// If there is no such session.
     pub fn attach(&self, id: &SessionId, from: Seq) -> Result<Attached> {
         let well = self.existing(stepwell::Access::Read)?;
-        well.standing(id)?;
+        well.info(id)?;
         let listeners = Arc::new(Listeners::default());
         let (let_go, held) = std::sync::mpsc::channel();
         let (told, session) = (Arc::clone(&listeners), id.clone());
@@ -158,7 +158,7 @@ impl<'a> Reader<'a> {
 
 /// How a session stands, if nobody runs it. One that waits for an answer in its runner goes on.
 fn ended(well: &Stepwell, id: &SessionId) -> Option<(Status, Option<stepwell::StopReason>)> {
-    match well.store().standing(id) {
+    match well.store().info(id) {
         Ok(standing) if standing.held.is_some() && standing.trashed_at.is_none() => None,
         Ok(standing) => Some((standing.head.status, standing.head.stop_reason)),
         Err(_) => Some((Status::Interrupted, None)),

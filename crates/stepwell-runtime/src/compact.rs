@@ -19,7 +19,7 @@ impl Runtime {
     /// If somebody runs the session, or a rewind of it was cut off.
     pub fn compact(&self, id: &SessionId, interrupt: &Interrupt) -> Result<Shrunk> {
         let well = self.writing()?;
-        refuse_external(&well.standing(id)?.head)?;
+        refuse_external(&well.info(id)?.head)?;
         self.compact_held(&self.hold_whole(id)?, interrupt)
     }
 
@@ -36,7 +36,7 @@ impl Runtime {
     /// # Errors
     /// If it cannot be saved.
     pub fn compact_held(&self, session: &Session, interrupt: &Interrupt) -> Result<Shrunk> {
-        let head = session.standing()?.head;
+        let head = session.info()?.head;
         let weighed = session.well().weigh(session.id())?;
         let prepared = Prepared::for_shrinking(&Prior { head: &head, weighed }, self)?;
         let setup = prepared.setup_with(own_tools(&prepared.agent), self);

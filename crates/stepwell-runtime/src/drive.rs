@@ -48,7 +48,7 @@ impl Agent {
     pub(crate) fn drive(self, job: &mut Job) -> Result<RunReport> {
         let (runtime, session) = (job.runtime.clone(), &self.session);
         let begun = runtime.now();
-        let head = session.standing()?.head;
+        let head = session.info()?.head;
         let setup = self.prepared.setup(&head, &self.connected, &runtime);
         if self.prepared.trust.is_own() {
             runtime.own(session.id());
@@ -103,7 +103,7 @@ impl Agent {
     }
 
     fn report(&self, ended: &Ended, setup: &Setup, runtime: &Runtime) -> Result<RunReport> {
-        let (session, head) = (&self.session, self.session.standing()?.head);
+        let (session, head) = (&self.session, self.session.info()?.head);
         let plain = |text: &str| setup.redactor.redact(text).into_owned();
         let below = session.well().subagents(session.id())?;
         let mut spent = head.spent;
@@ -149,7 +149,7 @@ pub(crate) struct Watched {
 impl Watched {
     pub(crate) fn new(session: &Session, to: EventSink, runtime: &Runtime) -> Result<Self> {
         let below = session.well().subagents(session.id())?.into_iter().map(|it| it.head).collect();
-        let tally = Tally::new(session.standing()?.head, session.lanes()?, below);
+        let tally = Tally::new(session.info()?.head, session.lanes()?, below);
         let tally = Arc::new(Mutex::new(tally));
         let mirror = Mirror::of(runtime).filter(|_| runtime.config.settings.auto_save);
         mirror.iter().for_each(Mirror::refresh);

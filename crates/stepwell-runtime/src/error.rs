@@ -2,7 +2,7 @@
 
 use std::path::PathBuf;
 
-use stepwell::{Gate, Holder, Seq, SessionId};
+use stepwell::{Gate, Owner, Seq, SessionId};
 use stepwell_agent::provider::CallError;
 use stepwell_flow::NoAnswer;
 
@@ -714,7 +714,7 @@ impl Error {
 
     /// Who holds the session, if that is why it cannot be run.
     #[must_use]
-    pub fn holder(&self) -> Option<&Holder> {
+    pub fn holder(&self) -> Option<&Owner> {
         match self {
             Self::Store(stepwell::Error::Held { holder, .. })
             | Self::RunsElsewhere(stepwell::Error::Held { holder, .. }) => Some(holder),

@@ -1,8 +1,8 @@
 //! A session's files, as runs need them: what is captured, and a rewind that was cut off.
 
-use stepwell::{Error as StoreError, Filter, Head, Query, Session, SessionId, Standing};
+use stepwell::{Error as StoreError, Filter, Head, Query, Session, SessionId, SessionInfo};
 use stepwell_agent::redact::Redactor;
-use stepwell_agent::tool::Place;
+use stepwell_agent::tool::ToolEnv;
 use stepwell_files::capture::Limits;
 use stepwell_files::rewind::{self, Foreign};
 use stepwell_files::safe_path::Root;
@@ -28,7 +28,7 @@ pub fn limits(workspace: &Workspace) -> Limits {
 
 /// Refuses a folder of `files.roots` that a link leads out of the workspace: nothing in it would
 /// be captured. One that is not there yet may come.
-pub(crate) fn check_roots(place: &Place, runtime: &Runtime) -> Result<()> {
+pub(crate) fn check_roots(place: &ToolEnv, runtime: &Runtime) -> Result<()> {
     const KEY: &str = "files.roots";
     let Ok(root) = place.root.canonicalize() else { return Ok(()) };
     for name in runtime.config.settings.file_roots.names() {
@@ -62,7 +62,7 @@ pub fn site<'a>(root: &'a Root, redactor: &'a Redactor, workspace: &Workspace) -
 pub(crate) fn settle_all(well: &Well, runtime: &Runtime) -> Result<()> {
     for standing in halves(well, runtime)? {
         let session = standing.head.id;
-        let held = well.hold(&session).map_err(|error| match error {
+        let held = well.lock(&session).map_err(|error| match error {
             StoreError::Held { .. } => Error::RewoundElsewhere(error),
             error => error.into(),
         });
@@ -78,7 +78,7 @@ pub(crate) fn refuse_halves(well: &Well, runtime: &Runtime) -> Result<()> {
 }
 
 /// The sessions whose files may be half moved in this workspace.
-fn halves(well: &Well, runtime: &Runtime) -> Result<Vec<Standing>> {
+fn halves(well: &Well, runtime: &Runtime) -> Result<Vec<SessionInfo>> {
     let filter = Filter { rewinding: true, ..Filter::default() };
     let mut half = Vec::new();
     for standing in well.sessions(Query { filter, ..Query::default() }) {
@@ -101,7 +101,7 @@ fn halves(well: &Well, runtime: &Runtime) -> Result<Vec<Standing>> {
 /// # Errors
 /// If files changed since that it would overwrite.
 pub fn settle(session: &mut Session, foreign: Foreign, runtime: &Runtime) -> Result<bool> {
-    let head = session.standing()?.head;
+    let head = session.info()?.head;
     if head.rewinding.is_none() {
         return Ok(false);
     }
@@ -124,7 +124,7 @@ pub fn settle(session: &mut Session, foreign: Foreign, runtime: &Runtime) -> Res
 /// Finishes a rewind of a session that was cut off, if there is one and its files can be had: who
 /// forks it shares them.
 pub(crate) fn settle_of(well: &Well, id: &SessionId, runtime: &Runtime) -> Result<()> {
-    let standing = well.standing(id)?;
+    let standing = well.info(id)?;
     if standing.head.rewinding.is_none() {
         return Ok(());
     }
@@ -135,11 +135,11 @@ pub(crate) fn settle_of(well: &Well, id: &SessionId, runtime: &Runtime) -> Resul
     if standing.held.is_some() {
         standing.refuse_half_rewound()?;
     }
-    settle(&mut well.hold(id)?, Foreign::Refused, runtime).map(drop)
+    settle(&mut well.lock(id)?, Foreign::Refused, runtime).map(drop)
 }
 
 /// Says that a session's files are half moved, if they are.
-fn tell_of_half(standing: &Standing, runtime: &Runtime) {
+fn tell_of_half(standing: &SessionInfo, runtime: &Runtime) {
     if let (Some(began), None) = (standing.head.rewinding, &standing.held) {
         runtime.tell(Notice::HalfRewound { session: standing.head.id.clone(), began });
     }

@@ -35,7 +35,7 @@ impl Runtime {
     pub fn fork(&self, request: &ForkRequest) -> Result<Forked> {
         let (well, parent) = (self.writing()?, &request.session);
         settle_of(&well, parent, self)?;
-        let head = well.standing(parent)?.head;
+        let head = well.info(parent)?.head;
         let at = request.at.unwrap_or(head.seq);
         // Nobody ran it yet: it was cut off nowhere. How an agent of someone else's stands, its
         // phase says.
@@ -45,7 +45,7 @@ impl Runtime {
             Driver::External => Vec::new(),
         };
         // What the metadata says of the view was recorded beside what changed the view.
-        let facts = well.store().facts(parent, &compactions::KINDS)?;
+        let facts = well.store().keyed_events(parent, &compactions::KINDS)?;
         if facts.iter().any(|fact| matches!(fact.event, Event::Compacted(_))) {
             begins.push(Extent::at(&facts, at).edited().into());
         }

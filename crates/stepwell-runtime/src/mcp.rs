@@ -11,7 +11,7 @@ use stepwell_agent::provider::name::KeySource;
 use stepwell_agent::provider::remote::Key;
 use stepwell_agent::redact::Redactor;
 use stepwell_agent::selection::{MOST_TOOLS, Selection, select};
-use stepwell_agent::tool::{self, Place};
+use stepwell_agent::tool::{self, ToolEnv};
 use stepwell_workspace::config::{McpConfig, McpReach, WORKSPACE};
 
 use crate::error::{Error, Remedy, Result};
@@ -127,7 +127,7 @@ impl Wanted {
     pub(crate) async fn connect(
         &self,
         lists: &Lists<'_>,
-        place: &Place,
+        place: &ToolEnv,
         (interrupt, runtime): (&Interrupt, &Runtime),
     ) -> Result<Connected> {
         let mut asked = interrupt.receiver();
@@ -153,7 +153,7 @@ impl Wanted {
     }
 
     /// Starts and reaches them. Those who wait are told for what.
-    async fn start(&self, place: &Place, runtime: &Runtime) -> Servers {
+    async fn start(&self, place: &ToolEnv, runtime: &Runtime) -> Servers {
         let starting = Servers::connect(&self.servers, place);
         tokio::pin!(starting);
         tokio::select! {

@@ -7,14 +7,14 @@ use std::time::Duration;
 
 use stepwell::{
     Change, Created, Edited, Effect, Head, Message, Money, NewEvent, PhaseSet, Seq, Session,
-    Settings, Standing, Stepwell, Usage, Who,
+    SessionInfo, Settings, Stepwell, Usage, Who,
 };
 use stepwell_agent::agent::Agent;
 use stepwell_agent::machine::{Limits, Rules};
 use stepwell_agent::permission::Mode;
 use stepwell_agent::redact::{RedactMessages as _, Redactor};
 use stepwell_agent::run::{Charge, Keeping, Setup};
-use stepwell_agent::tool::{Ground, Place, Tool};
+use stepwell_agent::tool::{Ground, Tool, ToolEnv};
 use stepwell_workspace::atomic_file::check_replaceable;
 use stepwell_workspace::{Prior, PriorModel};
 
@@ -49,7 +49,7 @@ pub(crate) struct Prepared {
     pub(crate) total: Option<Money>,
     /// The phases that a new session goes through.
     pub(crate) phases: Option<PhaseSet>,
-    pub(crate) place: Place,
+    pub(crate) place: ToolEnv,
     pub(crate) mcp: mcp::Wanted,
 }
 
@@ -163,7 +163,7 @@ impl Prepared {
 
     /// What whoever holds a run of it knows.
     pub(crate) fn about(&self, session: &Session) -> Result<About> {
-        let head = session.standing()?.head;
+        let head = session.info()?.head;
         let below = session.well().subagents(session.id())?;
         let spent = below.iter().fold(head.spent.cost, |sum, it| sum.plus(it.head.spent.cost));
         let here = self.budget().map(|budget| spent.plus(budget));
@@ -201,7 +201,7 @@ impl Prepared {
     }
 
     /// A budget for all of a session, and of its subagents, needs the price of all that they did.
-    pub(crate) fn check_priced(&self, head: &Head, below: &[Standing]) -> Result<()> {
+    pub(crate) fn check_priced(&self, head: &Head, below: &[SessionInfo]) -> Result<()> {
         let spent = below.iter().map(|it| &it.head.spent).chain([&head.spent]);
         let calls: u64 = spent.map(|spent| spent.unpriced).sum();
         match self.total.is_some() && calls > 0 {
@@ -354,7 +354,7 @@ impl Prepared {
             cost: Arc::clone(&self.model.cost),
             tools,
             // A new session's store is there only now.
-            place: Place {
+            place: ToolEnv {
                 store: std::fs::canonicalize(&runtime.place.store).ok(),
                 ..self.place.clone()
             },
@@ -418,12 +418,12 @@ pub(crate) fn withheld(
 }
 
 /// Where tools work.
-pub(crate) fn place(session: Option<&Head>, runtime: &Runtime) -> Result<Place> {
+pub(crate) fn place(session: Option<&Head>, runtime: &Runtime) -> Result<ToolEnv> {
     let root = runtime.session_folder(session)?;
     let supervisor = runtime.supervisor().cloned();
     let supervisor = supervisor.map(|it| (it.program, it.arguments));
     let command_timeout = runtime.config.settings.command_timeout;
-    Ok(Place { command_timeout, supervisor, ..Place::new(root) })
+    Ok(ToolEnv { command_timeout, supervisor, ..ToolEnv::new(root) })
 }
 
 /// The agent that a session was last run by, or the one that goes on with a session of another

@@ -4,8 +4,8 @@ use std::time::{Duration, Instant};
 
 use stepwell::gates::Gates;
 use stepwell::{
-    Driver, Error as StoreError, GateAnswered, Head, Lane, Recorded, Role, Seq, Session, Span,
-    Standing, Status,
+    Driver, Error as StoreError, GateAnswered, Head, Lane, Recorded, Role, Seq, Session,
+    SessionInfo, Span, Status,
 };
 use stepwell_agent::machine::State;
 use stepwell_agent::run::check_sendable;
@@ -67,7 +67,7 @@ fn resume(request: &ResumeRequest, job: &mut Job) -> Result<RunReport> {
     work.connect(job)?;
     job.check_interrupt()?;
     make_ready(request.options.touch(), &well, Some(head), &runtime)?;
-    let session = well.hold(&request.session).map_err(runs_elsewhere)?;
+    let session = well.lock(&request.session).map_err(runs_elsewhere)?;
     make_worktree_whole(request, &well, head, &runtime)?;
     work.check_again(&session, &well, head)?;
     if let Some(answer) = answer {
@@ -82,10 +82,10 @@ const ENDING: Duration = Duration::from_secs(10);
 
 /// A session's standing. A run that has just ended holds its session for a moment longer: whoever
 /// saw it end need not try again.
-fn standing(request: &ResumeRequest, well: &Well, job: &Job) -> Result<Standing> {
+fn standing(request: &ResumeRequest, well: &Well, job: &Job) -> Result<SessionInfo> {
     let begun = Instant::now();
     loop {
-        let standing = well.standing(&request.session)?;
+        let standing = well.info(&request.session)?;
         let is_at_work = matches!(standing.head.status, Status::Running | Status::Paused);
         if standing.held.is_none() || is_at_work || begun.elapsed() > ENDING {
             return Ok(standing);
@@ -96,7 +96,7 @@ fn standing(request: &ResumeRequest, well: &Well, job: &Job) -> Result<Standing>
 }
 
 /// Refuses what cannot be resumed, or not so.
-fn refuse(request: &ResumeRequest, standing: &Standing, runtime: &Runtime) -> Result<()> {
+fn refuse(request: &ResumeRequest, standing: &SessionInfo, runtime: &Runtime) -> Result<()> {
     let head = &standing.head;
     if !runtime.config.settings.auto_save {
         return Err(Error::NotSaved);
@@ -253,7 +253,7 @@ impl Work {
     fn check_again(&mut self, session: &Session, well: &Well, head: &Head) -> Result<()> {
         match self {
             Self::Agent(agent) => {
-                let now = well.standing(&head.id)?.head;
+                let now = well.info(&head.id)?.head;
                 agent.is_done &= now.status == Status::Success && nothing_counts(well, &now)?;
                 Ok(())
             }
@@ -295,7 +295,7 @@ impl Work {
         match self {
             Self::Agent(agent) if agent.is_done => Ok(()),
             Self::Agent(agent) => {
-                session.take_up()?;
+                session.mark_running()?;
                 session.append_all(agent.prepared.remembered(well.who()))?;
                 Ok(())
             }

@@ -3,7 +3,7 @@
 use std::path::PathBuf;
 
 use stepwell::{
-    Filter, Kind, Origin, Place, Query, Scope, Scrub, Seq, Session, SessionId, Stepwell,
+    Filter, Kind, Origin, Query, Scope, Scrub, Seq, Session, SessionId, Stepwell, TrashScope,
 };
 use stepwell_agent::redact::Redactor;
 use stepwell_files::backups;
@@ -41,7 +41,7 @@ impl Runtime {
     /// # Errors
     /// If somebody runs it, or a file cannot be moved.
     pub fn rewind(&self, request: &RewindRequest) -> Result<Done> {
-        let mut session = self.writing()?.hold(&request.session)?;
+        let mut session = self.writing()?.lock(&request.session)?;
         files::settle(&mut session, Foreign::Refused, self)?;
         self.rewind_held(&mut session, &request.asked)
     }
@@ -51,7 +51,7 @@ impl Runtime {
     /// # Errors
     /// If a file cannot be moved.
     pub fn rewind_held(&self, session: &mut Session, asked: &Asked) -> Result<Done> {
-        let (head, redactor) = (session.standing()?.head, Redactor::new([]));
+        let (head, redactor) = (session.info()?.head, Redactor::new([]));
         // A chat can be moved back where there is no folder.
         let root = match asked.scope.moves_files() {
             true => files::root(&head, self)?,
@@ -69,12 +69,12 @@ impl Runtime {
 /// Lets go of contents that no view holds, but for the newest of each file. The log says so.
 fn let_go(session: &Session, runtime: &Runtime) -> Result<()> {
     let keep = runtime.config.settings.max_backups_per_file.get() as usize;
-    let standing = session.standing()?;
-    let facts = session.facts(&rewind_history::MOVES)?;
+    let standing = session.info()?;
+    let facts = session.keyed_events(&rewind_history::MOVES)?;
     // What a move set aside is there again when the move is taken back.
     let reach = rewind_history::within_reach(&facts, standing.head.seq);
     let needed = rewind_history::recorded_by(&facts);
-    let history = History::of(session.facts(&[Kind::File])?);
+    let history = History::of(session.keyed_events(&[Kind::File])?);
     let due = |shared: Seq| {
         backups::due(&history, keep, |seq| {
             seq < standing.own_from
@@ -103,7 +103,7 @@ fn let_go(session: &Session, runtime: &Runtime) -> Result<()> {
 /// share events of any session.
 fn shared_up_to(well: &Stepwell, id: &SessionId) -> Result<Seq> {
     let mut last = Seq::ZERO;
-    let filter = Filter { place: Place::Anywhere, ..Filter::default() };
+    let filter = Filter { place: TrashScope::Anywhere, ..Filter::default() };
     for standing in well.sessions(Query { filter, ..Query::default() }) {
         if let Origin::Fork { parent, at } = &standing?.head.origin
             && (parent == id || !well.store().exists(parent)?)

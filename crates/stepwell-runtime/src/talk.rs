@@ -1,6 +1,6 @@
 //! Talking to a run that goes on anywhere: words, stops, and finding the question that is meant.
 
-use stepwell::{Filter, Gate, Holder, Lane, Query, Said, SessionId, StopAsked, Time};
+use stepwell::{Filter, Gate, Lane, Owner, Query, Said, SessionId, StopAsked, Time};
 
 use crate::error::{Error, Result};
 use crate::runtime::Runtime;
@@ -29,7 +29,7 @@ pub enum Hears {
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct StopRequested {
     /// Who runs the session.
-    pub holder: Holder,
+    pub holder: Owner,
 }
 
 /// A question that waits in some session.
@@ -50,7 +50,7 @@ impl Runtime {
     /// If the session is a flow and no lane was named, or another program drives it.
     pub fn say(&self, id: &SessionId, words: Words) -> Result<Hears> {
         let well = self.writing()?;
-        let standing = well.standing(id)?;
+        let standing = well.info(id)?;
         crate::resume::refuse_external(&standing.head)?;
         let lane = match (words.lane, standing.head.flow.is_some()) {
             (Some(lane), _) => lane,
@@ -68,7 +68,7 @@ impl Runtime {
     /// If nobody runs it.
     pub fn stop(&self, id: &SessionId, reason: Option<String>) -> Result<StopRequested> {
         let well = self.writing()?;
-        let Some(held) = well.standing(id)?.held else {
+        let Some(held) = well.info(id)?.held else {
             return Err(Error::NotRunning { session: id.clone() });
         };
         let stop = StopAsked { epoch: held.epoch, who: self.who(), reason };

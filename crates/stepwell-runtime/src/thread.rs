@@ -153,8 +153,7 @@ impl Follower {
         let until = Arc::clone(&over);
         let named = std::thread::Builder::new().name("stepwell-follow".to_owned());
         let thread = named.spawn(move || {
-            let mut seen =
-                well.store().standing(&lease.session).map_or(Seq::ZERO, |it| it.head.seq);
+            let mut seen = well.store().info(&lease.session).map_or(Seq::ZERO, |it| it.head.seq);
             // A wish may have come since the lease was taken; earlier ones name another lease.
             carry_out(&well, &lease, (Seq::FIRST, seen));
             let (over, ended) = &*until;

@@ -90,7 +90,7 @@ impl Live {
         if let Some(sender) = sessions.get(id) {
             return Ok(sender.subscribe());
         }
-        let from = self.well.standing(id)?.head.seq.next();
+        let from = self.well.info(id)?.head.seq.next();
         let (sender, receiver) = broadcast::channel(BEHIND);
         sessions.insert(id.clone(), sender.clone());
         let (live, id) = (Arc::clone(self), id.clone());
@@ -212,7 +212,7 @@ fn recorded(well: &Stepwell, event: &Recorded) -> Frame {
 
 /// How a session stands now, for those who show it.
 fn standing(well: &Stepwell, id: &SessionId) -> Frame {
-    match well.standing(id) {
+    match well.info(id) {
         Ok(standing) => frame(None, "standing", &Session::from(standing)),
         Err(_) => frame(None, "gone", &json!({})),
     }

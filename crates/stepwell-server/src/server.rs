@@ -284,7 +284,7 @@ async fn stream(
             look.store.session(parameters.get("id").map(String::as_str).unwrap_or_default())?;
         let from = match from {
             Some(from) => from.max(Seq::FIRST),
-            None => look.well().standing(&id)?.head.seq.next(),
+            None => look.well().info(&id)?.head.seq.next(),
         };
         look.store.live.watch(&id, from)
     })

@@ -6,7 +6,7 @@ use schemars::JsonSchema;
 use serde::Serialize;
 use stepwell::{
     Driver, FlowState, LaneState, NodeInfo, Origin, Phase, Project, Recorded, Seq, SessionId,
-    Spent, Standing, Status, StopReason, Time, Usage,
+    SessionInfo, Spent, Status, StopReason, Time, Usage,
 };
 
 use crate::Dollars;
@@ -68,8 +68,8 @@ impl From<Status> for SessionStatus {
     }
 }
 
-impl From<&Standing> for SessionStatus {
-    fn from(standing: &Standing) -> Self {
+impl From<&SessionInfo> for SessionStatus {
+    fn from(standing: &SessionInfo) -> Self {
         match standing.damage {
             Some(_) => Self::Damaged,
             None => standing.head.status.into(),
@@ -164,14 +164,14 @@ pub struct Session<M = u64> {
     pub damage: Option<Damage>,
 }
 
-impl From<&Standing> for Session {
-    fn from(standing: &Standing) -> Self {
+impl From<&SessionInfo> for Session {
+    fn from(standing: &SessionInfo) -> Self {
         standing.clone().into()
     }
 }
 
-impl From<Standing> for Session {
-    fn from(standing: Standing) -> Self {
+impl From<SessionInfo> for Session {
+    fn from(standing: SessionInfo) -> Self {
         let messages = standing.head.messages;
         Self::of(standing, messages)
     }
@@ -180,7 +180,7 @@ impl From<Standing> for Session {
 impl<M> Session<M> {
     /// A session, with its messages or how many there are.
     #[must_use]
-    pub fn of(standing: Standing, messages: M) -> Self {
+    pub fn of(standing: SessionInfo, messages: M) -> Self {
         let status = SessionStatus::from(&standing);
         let head = standing.head;
         let forked_at = match head.origin {

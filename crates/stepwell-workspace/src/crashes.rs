@@ -4,7 +4,9 @@
 use std::collections::HashSet;
 use std::fmt::Write;
 
-use stepwell::{Driver, Family, Filter, Query, SessionId, Standing, Status, Stepwell, StopReason};
+use stepwell::{
+    Driver, Family, Filter, Query, SessionId, SessionInfo, Status, Stepwell, StopReason,
+};
 
 use crate::error::{Error, Result};
 use crate::locked_file;
@@ -20,7 +22,7 @@ impl Workspace {
         &self,
         well: &Stepwell,
         resumed: Option<&SessionId>,
-    ) -> Result<Vec<Standing>> {
+    ) -> Result<Vec<SessionInfo>> {
         let path = self.place.store.join("cut-off");
         let fault = || Error::file(&path, "noting who was cut off");
         let lock = locked_file::lock(&self.place.store.join("cut-off.lock")).map_err(fault())?;

@@ -6,7 +6,7 @@ use std::os::unix::fs::PermissionsExt;
 use std::path::Path;
 
 use stepwell::{
-    Access, Driver, Filter, Place, Query, SessionId, Status, StatusChanged, StopReason,
+    Access, Driver, Filter, Query, SessionId, Status, StatusChanged, StopReason, TrashScope,
 };
 
 use crate::error::Result;
@@ -163,7 +163,7 @@ fn examine_store(well: &Well) -> Result<Vec<Finding>> {
 }
 
 fn everywhere() -> Query {
-    let filter = Filter { place: Place::Anywhere, ..Filter::default() };
+    let filter = Filter { place: TrashScope::Anywhere, ..Filter::default() };
     Query { filter, ..Query::default() }
 }
 
@@ -209,8 +209,8 @@ fn rebuild(well: &Well, workspace: &Workspace) -> Result<bool> {
 fn take_back(well: &Well, workspace: &Workspace) -> Result<bool> {
     let mut all = true;
     for (id, _) in well.engine.stale_leases()? {
-        let recorded = well.hold(&id).and_then(|session| {
-            let head = session.standing()?.head;
+        let recorded = well.lock(&id).and_then(|session| {
+            let head = session.info()?.head;
             // Held by us, what the dead one left says that it runs.
             match head.status == Status::Running && head.driver == Driver::Own {
                 true => session.append(INTERRUPTED).map(drop),

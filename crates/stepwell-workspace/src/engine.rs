@@ -3,7 +3,7 @@
 use std::path::Path;
 use std::sync::Arc;
 
-use stepwell::{Access, Holder, Maintain as _, SessionId, SqliteOptions, SqliteStore, Store};
+use stepwell::{Access, Maintain as _, Owner, SessionId, SqliteOptions, SqliteStore, Store};
 use stepwell_postgres::{Address, PostgresOptions, PostgresStore};
 
 use crate::error::{Error, Result};
@@ -53,7 +53,7 @@ impl Engine {
     }
 
     /// Leases that their holders never gave back.
-    pub fn stale_leases(&self) -> stepwell::Result<Vec<(SessionId, Holder)>> {
+    pub fn stale_leases(&self) -> stepwell::Result<Vec<(SessionId, Owner)>> {
         self.store().stale_leases()
     }
 

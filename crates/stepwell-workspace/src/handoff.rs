@@ -87,7 +87,7 @@ impl Workspace {
         to: Format,
         how: HandOver,
     ) -> Result<Handed> {
-        let standing = well.standing(id)?;
+        let standing = well.info(id)?;
         if let Some(damage) = standing.damage {
             return Err(damage.into_error(id).into());
         }

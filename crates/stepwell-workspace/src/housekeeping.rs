@@ -9,8 +9,8 @@ use std::time::{Duration, SystemTime};
 
 use stepwell::retention::Exemption;
 use stepwell::{
-    Driver, Error, Filter, Origin, Place, Plan, Policy, Query, Removal, SessionId, Standing,
-    Stepwell,
+    Driver, Error, Filter, Origin, Plan, Policy, Query, Removal, SessionId, SessionInfo, Stepwell,
+    TrashScope,
 };
 use stepwell_postgres::Retention;
 
@@ -146,7 +146,7 @@ pub fn empty_trash(
     whose: Whose,
 ) -> Result<Removal> {
     let limit = well.now().minus(older_than);
-    let filter = Filter { place: Place::Trash, ..Filter::default() };
+    let filter = Filter { place: TrashScope::Trash, ..Filter::default() };
     let mut due = Vec::new();
     for standing in well.sessions(Query { filter, ..Query::default() }) {
         let standing = standing?;
@@ -169,7 +169,7 @@ fn half_rewound(
     well: &Stepwell,
     limit: stepwell::Time,
 ) -> Result<BTreeSet<SessionId>> {
-    let filter = Filter { place: Place::Trash, rewinding: true, ..Filter::default() };
+    let filter = Filter { place: TrashScope::Trash, rewinding: true, ..Filter::default() };
     let mut stay = BTreeSet::new();
     for standing in well.sessions(Query { filter, ..Query::default() }) {
         let standing = standing?;
@@ -185,7 +185,7 @@ fn half_rewound(
             stay.insert(head.id);
             above = match head.origin {
                 // One that was erased by hand ends the chain.
-                Origin::Subagent { parent } => match well.store().standing(&parent) {
+                Origin::Subagent { parent } => match well.store().info(&parent) {
                     Ok(standing) => Some(standing.head),
                     Err(Error::NoSession(_)) => None,
                     Err(error) => return Err(error.into()),
@@ -199,7 +199,7 @@ fn half_rewound(
 
 /// Does a session alone know how its files get whole again? Where they are gone, or the log is
 /// damaged, nobody can finish that.
-fn alone_knows_its_files(workspace: &Workspace, standing: &Standing) -> bool {
+fn alone_knows_its_files(workspace: &Workspace, standing: &SessionInfo) -> bool {
     let head = &standing.head;
     let is_there = standing.damage.is_none() && workspace.session_folder(Some(head)).is_ok();
     is_there && head.rewinding.is_some()

@@ -6,7 +6,7 @@
 
 use std::path::{Path, PathBuf};
 
-use stepwell::{Access, Driver, Event, Family, Filter, Query, Sort, Standing, Status};
+use stepwell::{Access, Driver, Event, Family, Filter, Query, SessionInfo, Sort, Status};
 use stepwell_agent::run::RunEvent;
 use stepwell_formats::{state_markdown, tasks_markdown};
 
@@ -67,12 +67,12 @@ impl Mirror {
     }
 
     /// The session that the files show.
-    fn shown(&self) -> Result<Option<Standing>> {
-        let first = |filter: Filter, sort: Sort| -> Result<Option<Standing>> {
+    fn shown(&self) -> Result<Option<SessionInfo>> {
+        let first = |filter: Filter, sort: Sort| -> Result<Option<SessionInfo>> {
             let filter = Filter { family: Family::Roots, ..filter };
             let query = Query { filter, sort, limit: 1, ..Query::default() };
             // One that is damaged hides no other.
-            let is_whole = |it: &stepwell::Result<Standing>| {
+            let is_whole = |it: &stepwell::Result<SessionInfo>| {
                 it.as_ref().map_or(true, |standing| standing.damage.is_none())
             };
             Ok(self.well.sessions(query).find(is_whole).transpose()?)

@@ -132,7 +132,7 @@ mod tests {
         let session = well.create(created).unwrap();
         session.append(Message::user("x")).unwrap();
         let metadata = metadata.iter().map(|(key, value)| ((*key).to_owned(), (*value).into()));
-        Head { metadata: metadata.collect(), ..session.standing().unwrap().head }
+        Head { metadata: metadata.collect(), ..session.info().unwrap().head }
     }
 
     fn prior(head: &Head, mine: Settings, theirs: Settings) -> Prior<'_> {
@@ -177,7 +177,7 @@ mod tests {
     fn a_session_that_was_created_without_a_model_has_none() {
         let well = Stepwell::in_memory();
         let session = well.create(Created::new("a".parse().unwrap(), "x")).unwrap();
-        let head = session.standing().unwrap().head;
+        let head = session.info().unwrap().head;
         let prior = prior(&head, Settings::default(), Settings::default());
         assert_eq!(prior.model(), PriorModel::Unknown);
     }

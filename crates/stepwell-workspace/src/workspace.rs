@@ -7,8 +7,7 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 
 use stepwell::{
-    Access, Filter, Head, IdFormat, Place as Whereabouts, Redactor, SessionId, Stepwell,
-    Surroundings,
+    Access, Deps, Filter, Head, IdFormat, Redactor, SessionId, Stepwell, TrashScope as Whereabouts,
 };
 use stepwell_agent::run::Charge;
 use stepwell_files::worktree::WorktreeRef;
@@ -308,8 +307,7 @@ impl Workspace {
         let id_format = self.id_format();
         let (clock, processes) = (Arc::clone(&self.host.clock), Arc::clone(&self.host.processes));
         let redactor = self.redactor.clone();
-        let mut surroundings =
-            Surroundings { id_format, clock, processes, redactor, ..Surroundings::default() };
+        let mut surroundings = Deps { id_format, clock, processes, redactor, ..Deps::default() };
         surroundings.answers_from = settings.talk_from.into();
         if let Some(own) = self.own_sessions_of(&self.store_name(folder, &engine)) {
             surroundings.notes = Arc::new(own);
@@ -520,7 +518,7 @@ impl Workspace {
     pub fn go_to_session(&mut self, name: &str) -> Result<()> {
         let is_known_here = match self.look() {
             Ok(Some(well)) => {
-                let found = well.look_up(Whereabouts::Anywhere, name);
+                let found = well.try_find(Whereabouts::Anywhere, name);
                 !matches!(found, Err(stepwell::Error::NoMatch(_)))
             }
             Ok(None) => false,
@@ -543,7 +541,7 @@ impl Workspace {
         let known = self.registry().and_then(|registry| registry.all().ok()).unwrap_or_default();
         known.into_iter().find(|store| {
             let found = self.open(store, Access::Read).ok();
-            let found = found.map(|well| well.look_up(Whereabouts::Kept, name));
+            let found = found.map(|well| well.try_find(Whereabouts::Kept, name));
             name != "@last" && *store != self.place.store && matches!(found, Some(Ok(_)))
         })
     }
@@ -563,7 +561,7 @@ impl Workspace {
             Whereabouts::Trash => Whereabouts::Kept,
             _ => Whereabouts::Trash,
         };
-        let lies = match (well.look_up(other, name), place) {
+        let lies = match (well.try_find(other, name), place) {
             (Ok(id), Whereabouts::Trash) => Lies::NotInTrash(id),
             (Ok(id), _) if name != "@last" => Lies::InTrash(id),
             _ => self.store_elsewhere(name).map_or(Lies::Nowhere, Lies::InStore),

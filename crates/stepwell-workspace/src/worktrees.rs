@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 
-use stepwell::{Head, Origin, Query, Session, SessionId, Standing, Status, Stepwell};
+use stepwell::{Head, Origin, Query, Session, SessionId, SessionInfo, Status, Stepwell};
 use stepwell_agent::run::Charge;
 use stepwell_files::worktree::{State, Worktree, WorktreeRef, all};
 
@@ -20,13 +20,13 @@ pub struct SubagentWorktree {
     /// The worktree itself.
     pub worktree: Worktree,
     /// Its session; absent, it was erased.
-    pub session: Option<Standing>,
+    pub session: Option<SessionInfo>,
     /// A session that is at work in it, or that may go on there.
     pub used_by: Option<WorktreeUser>,
     /// The sessions that work in it: its subagent's and forks of that.
     lodgers: Vec<SessionId>,
     /// How it stands, or why git cannot say.
-    pub state: Result<stepwell_files::worktree::Standing, String>,
+    pub state: Result<stepwell_files::worktree::WorktreeInfo, String>,
 }
 
 /// A session that needs a worktree.
@@ -85,7 +85,7 @@ fn resolved(path: &Path) -> PathBuf {
 }
 
 /// The sessions that work in each worktree.
-type Lodgers = BTreeMap<SessionId, Vec<Standing>>;
+type Lodgers = BTreeMap<SessionId, Vec<SessionInfo>>;
 
 fn lodgers(well: &Stepwell) -> Result<Lodgers> {
     let mut lodgers = Lodgers::new();
@@ -101,7 +101,7 @@ fn lodgers(well: &Stepwell) -> Result<Lodgers> {
 /// Is a subagent's session not done, and does its parent wait for it?
 fn waited_for(
     well: &Stepwell,
-    session: &Standing,
+    session: &SessionInfo,
     charge: Option<&Charge>,
 ) -> Result<Option<WorktreeUser>> {
     let Some(parent) = session.head.origin.parent() else { return Ok(None) };
@@ -119,7 +119,7 @@ fn waited_for(
 
 /// Is a session at work, or may it go on by itself? A subagent's does so only if someone took it
 /// up after its end.
-fn goes_on(session: &Standing) -> Option<WorktreeUser> {
+fn goes_on(session: &SessionInfo) -> Option<WorktreeUser> {
     let (head, at_work) = (&session.head, session.held.is_some());
     let unfinished = match head.origin {
         Origin::Subagent { .. } => {
@@ -132,8 +132,8 @@ fn goes_on(session: &Standing) -> Option<WorktreeUser> {
     (at_work || unfinished).then(|| WorktreeUser { id: id.clone(), resumed: id.clone(), at_work })
 }
 
-fn standing(well: &Stepwell, id: &SessionId) -> Result<Option<Standing>> {
-    match well.store().standing(id) {
+fn standing(well: &Stepwell, id: &SessionId) -> Result<Option<SessionInfo>> {
+    match well.store().info(id) {
         Ok(standing) => Ok(Some(standing)),
         Err(stepwell::Error::NoSession(_)) => Ok(None),
         Err(error) => Err(error.into()),
@@ -229,7 +229,7 @@ pub fn remove_finished_worktrees(workspace: &Workspace, well: &Stepwell, resumed
     for site in sites.iter().filter(|site| site.is_done() && !is_needed(site)) {
         // Whoever began to work in it meanwhile has a lease, and nobody begins while this has them.
         let leases: stepwell::Result<Vec<Session>> =
-            site.lodgers.iter().map(|id| well.hold(id)).collect();
+            site.lodgers.iter().map(|id| well.lock(id)).collect();
         if matches!(leases, Err(stepwell::Error::Held { .. })) {
             continue;
         }

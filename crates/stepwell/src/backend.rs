@@ -9,7 +9,7 @@
 pub use crate::codec::{Login, OwnRow, Row, Sealed};
 pub use crate::search::{Question, SEARCHABLE_KINDS, Term, Word, searchable, snippet, words};
 pub use crate::store::rows::{
-    Base, Facts, Flow, Key, LeaseRow, Rows, SessionRow, Stretch, World, head_sum, stand_in,
+    Base, Facts, Key, LeaseRow, Rows, SessionRow, Stretch, TxnContext, head_sum, stand_in,
 };
 
 /// What changed in a whole store.

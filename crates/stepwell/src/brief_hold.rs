@@ -3,7 +3,7 @@
 
 use std::time::Duration;
 
-use crate::{Driver, Error, Result, Session, SessionId, Standing, Status, Stepwell};
+use crate::{Driver, Error, Result, Session, SessionId, SessionInfo, Status, Stepwell};
 
 /// How long a short write waits for another one to be done.
 const PATIENCE: Duration = Duration::from_secs(5);
@@ -24,11 +24,11 @@ impl Stepwell {
         // Pauses are counted, because a clock may stand still.
         let (mut waited, mut unchanged, mut epoch) = (Duration::ZERO, Duration::ZERO, None);
         loop {
-            let error = match self.hold(id) {
+            let error = match self.lock(id) {
                 Err(error @ Error::Held { .. }) => error,
                 other => return other,
             };
-            let Standing { head, held, .. } = self.store().standing(id)?;
+            let SessionInfo { head, held, .. } = self.store().info(id)?;
             let now = held.map(|held| held.epoch);
             if now != epoch {
                 (epoch, unchanged) = (now, Duration::ZERO);
@@ -52,12 +52,12 @@ impl Stepwell {
     pub fn hold_whole(&self, id: &SessionId) -> Result<Session> {
         let session = self.hold_briefly(id)?;
         // Whoever was at it is done: the lease is ours.
-        Standing { held: None, ..session.standing()? }.refuse_half_rewound()?;
+        SessionInfo { held: None, ..session.info()? }.refuse_half_rewound()?;
         Ok(session)
     }
 }
 
-impl Standing {
+impl SessionInfo {
     /// Refuses what must not be done to a session whose files may be half moved.
     ///
     /// # Errors

@@ -28,7 +28,7 @@ impl Stepwell {
 
     /// A session's checkpoints, in order. Of several with the same name, the last one counts.
     pub fn checkpoints(&self, id: &SessionId) -> Result<Vec<RecordedCheckpoint>> {
-        let facts = self.store().facts(id, &[Kind::Checkpoint])?.into_iter();
+        let facts = self.store().keyed_events(id, &[Kind::Checkpoint])?.into_iter();
         let checkpoints = facts.filter_map(|fact| match fact.event {
             Event::Checkpoint(checkpoint) => {
                 Some(RecordedCheckpoint { seq: fact.seq, at: fact.at, checkpoint })
@@ -71,11 +71,11 @@ mod tests {
         let session = well.create(well.draft("work")).unwrap();
         let id = session.id().clone();
         session.append(Message::user("hello")).unwrap();
-        let before = session.standing().unwrap().head.seq;
+        let before = session.info().unwrap().head.seq;
         for name in ["", "  ", "12", "-3", "+1", "a\nb"] {
             assert!(matches!(session.checkpoint(name), Err(Error::InvalidName(_))), "{name:?}");
         }
-        assert_eq!(session.standing().unwrap().head.seq, before);
+        assert_eq!(session.info().unwrap().head.seq, before);
         drop(session);
         let named = Checkpoint { name: "v1".to_owned(), ..Checkpoint::default() };
         let seq = well.checkpoint(&id, named).unwrap();

@@ -78,7 +78,7 @@ impl Session {
     /// metadata says of the view is recorded with it. The answer is that compaction; none, if
     /// there was none to take back.
     pub fn undo_last_compaction(&self) -> Result<Option<Seq>> {
-        let (facts, head) = (self.facts(&KINDS)?, self.standing()?.head);
+        let (facts, head) = (self.keyed_events(&KINDS)?, self.info()?.head);
         let Some((of, _)) = live(&facts, head.seq).pop() else { return Ok(None) };
         self.undo_compaction(of)?;
         Ok(Some(of))
@@ -86,7 +86,7 @@ impl Session {
 
     /// Takes a compaction back, and records what the metadata says of the view then.
     pub fn undo_compaction(&self, of: Seq) -> Result<Seq> {
-        let (facts, head) = (self.facts(&KINDS)?, self.standing()?.head);
+        let (facts, head) = (self.keyed_events(&KINDS)?, self.info()?.head);
         let mut events: Vec<NewEvent> = vec![Undone::Compaction { of }.into()];
         let still = live(&facts, head.seq);
         let still = still.iter().any(|(seq, it)| *seq != of && it.is_truncation());
@@ -115,7 +115,7 @@ mod tests {
             session.append_all(said).unwrap().first
         };
         let (first, second) = (truncate(2, 3), truncate(2, 4));
-        let extent = || Extent::of(&session.standing().unwrap().head);
+        let extent = || Extent::of(&session.info().unwrap().head);
         assert_eq!(session.undo_last_compaction().unwrap(), Some(second));
         assert_eq!(extent(), Extent::Truncated);
         assert_eq!(session.undo_last_compaction().unwrap(), Some(first));

@@ -4,7 +4,7 @@ use std::io;
 use std::path::PathBuf;
 
 use crate::{
-    BadPattern, Digest, Epoch, EventId, Holder, InvalidName, NoPoint, Phase, Seq, SessionId,
+    BadPattern, Digest, Epoch, EventId, InvalidName, NoPoint, Owner, Phase, Seq, SessionId,
     TaskRefused, Time,
 };
 
@@ -68,7 +68,7 @@ pub enum Error {
     Trashed(SessionId),
 
     #[error("session {session} is held by {holder} until {expires}")]
-    Held { session: SessionId, holder: Box<Holder>, expires: Time },
+    Held { session: SessionId, holder: Box<Owner>, expires: Time },
     #[error("{session} is being rewound; nothing was done")]
     BeingRewound { session: SessionId },
     #[error("store {path} is busy: another process has been writing for {waited_ms} ms")]

@@ -56,8 +56,8 @@ pub mod time {
 pub mod query {
     pub use crate::search::MAX_SEARCHED_BYTES;
     pub use crate::store::query::{
-        Cursor, Family, Filter, Found, Hit, InScope, KeyRange, Page, Place, Query, Rank,
-        RecordQuery, Search, Snippet, Sort, SystemPrompts,
+        Cursor, Family, Filter, Found, Hit, InScope, KeyRange, Page, Query, Rank, RecordQuery,
+        Search, Snippet, Sort, SystemPrompts, TrashScope,
     };
     pub use crate::store::rows::Facts;
     pub use crate::store::several::{Excerpt, LOOK_BACK};

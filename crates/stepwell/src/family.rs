@@ -3,7 +3,8 @@
 use std::collections::BTreeMap;
 
 use crate::{
-    Family, Filter, Order, Origin, Place, Query, Result, SessionId, Sort, Spent, Standing, Stepwell,
+    Family, Filter, Order, Origin, Query, Result, SessionId, SessionInfo, Sort, Spent, Stepwell,
+    TrashScope,
 };
 
 /// Which sessions of a family are meant.
@@ -19,7 +20,7 @@ pub enum Kin {
 #[derive(Clone, Debug)]
 pub struct Relative {
     /// The session.
-    pub standing: Standing,
+    pub standing: SessionInfo,
     /// The session that it grew out of.
     pub parent: SessionId,
     /// How many sessions lie between it and the one that was asked about.
@@ -29,7 +30,7 @@ pub struct Relative {
 impl Stepwell {
     /// The sessions that grew out of a session: parents before their children, the oldest child
     /// first.
-    pub fn family(&self, id: &SessionId, kin: Kin, place: Place) -> Result<Vec<Relative>> {
+    pub fn family(&self, id: &SessionId, kin: Kin, place: TrashScope) -> Result<Vec<Relative>> {
         let mut found = Vec::new();
         let mut waiting = self.relatives(id, 0, kin, place)?;
         while let Some(relative) = waiting.pop() {
@@ -42,7 +43,12 @@ impl Stepwell {
     }
 
     /// The sessions that grew out of a session directly, the oldest first.
-    pub fn children(&self, id: &SessionId, kin: Kin, place: Place) -> Result<Vec<Standing>> {
+    pub fn children(
+        &self,
+        id: &SessionId,
+        kin: Kin,
+        place: TrashScope,
+    ) -> Result<Vec<SessionInfo>> {
         let children = self.relatives(id, 0, kin, place)?;
         Ok(children.into_iter().rev().map(|relative| relative.standing).collect())
     }
@@ -53,7 +59,7 @@ impl Stepwell {
         parent: &SessionId,
         depth: usize,
         kin: Kin,
-        place: Place,
+        place: TrashScope,
     ) -> Result<Vec<Relative>> {
         let filter =
             Filter { family: Family::ChildrenOf(parent.clone()), place, ..Filter::default() };
@@ -70,13 +76,13 @@ impl Stepwell {
 
     /// The sessions of a session's subagents, and of theirs, wherever they are kept: parents
     /// before their children, the oldest child first.
-    pub fn subagents(&self, id: &SessionId) -> Result<Vec<Standing>> {
+    pub fn subagents(&self, id: &SessionId) -> Result<Vec<SessionInfo>> {
         Ok(self.subagents_of(std::slice::from_ref(id))?.all(id).into_iter().cloned().collect())
     }
 
     /// The subagents of several sessions, asked for at once.
     pub fn subagents_of(&self, ids: &[SessionId]) -> Result<Subagents> {
-        let mut children: BTreeMap<SessionId, Vec<Standing>> = BTreeMap::new();
+        let mut children: BTreeMap<SessionId, Vec<SessionInfo>> = BTreeMap::new();
         let below = if ids.is_empty() { Vec::new() } else { self.store().below(ids)? };
         for standing in below {
             if let Origin::Subagent { parent } = &standing.head.origin {
@@ -87,8 +93,8 @@ impl Stepwell {
     }
 
     /// A session and the sessions of its subagents, which go where it goes.
-    pub fn with_subagents(&self, id: &SessionId) -> Result<Vec<Standing>> {
-        let mut all = vec![self.standing(id)?];
+    pub fn with_subagents(&self, id: &SessionId) -> Result<Vec<SessionInfo>> {
+        let mut all = vec![self.info(id)?];
         all.extend(self.subagents(id)?);
         Ok(all)
     }
@@ -97,21 +103,21 @@ impl Stepwell {
 /// The sessions of subagents, by the session that started them.
 #[derive(Clone, Debug, Default)]
 pub struct Subagents {
-    children: BTreeMap<SessionId, Vec<Standing>>,
+    children: BTreeMap<SessionId, Vec<SessionInfo>>,
 }
 
 impl Subagents {
     /// Those that a session started itself, the oldest first.
     #[must_use]
-    pub fn children(&self, id: &SessionId) -> &[Standing] {
+    pub fn children(&self, id: &SessionId) -> &[SessionInfo] {
         self.children.get(id).map_or(&[], Vec::as_slice)
     }
 
     /// All below a session: parents before their children, the oldest child first.
     #[must_use]
-    pub fn all(&self, id: &SessionId) -> Vec<&Standing> {
+    pub fn all(&self, id: &SessionId) -> Vec<&SessionInfo> {
         let mut found = Vec::new();
-        let mut waiting: Vec<&Standing> = self.children(id).iter().rev().collect();
+        let mut waiting: Vec<&SessionInfo> = self.children(id).iter().rev().collect();
         while let Some(standing) = waiting.pop() {
             found.push(standing);
             waiting.extend(self.children(&standing.head.id).iter().rev());
@@ -145,7 +151,7 @@ mod tests {
         let second = spawn(&root, "second");
         let fork = well.fork(root.id(), None).unwrap();
         let named = |kin| -> Vec<(SessionId, usize)> {
-            let family = well.family(root.id(), kin, Place::Kept).unwrap();
+            let family = well.family(root.id(), kin, TrashScope::Kept).unwrap();
             family.into_iter().map(|it| (it.standing.head.id, it.depth)).collect()
         };
         let at = |session: &Session, depth| (session.id().clone(), depth);

@@ -70,7 +70,7 @@ impl Stepwell {
     /// The nodes of a session that count, as each stands now. Sessions of other systems may have
     /// some without a flow.
     pub fn nodes(&self, head: &Head) -> Result<Vec<NodeInfo>> {
-        Ok(nodes(head, &self.store().facts(&head.id, &NODE_KINDS)?))
+        Ok(nodes(head, &self.store().keyed_events(&head.id, &NODE_KINDS)?))
     }
 
     /// The project that a session works on, if it was told of one.

@@ -78,7 +78,7 @@ impl Follower<'_> {
     }
 
     fn has_stopped(&self) -> Result<bool> {
-        match self.well.store().standing(&self.id) {
+        match self.well.store().info(&self.id) {
             Ok(standing) => {
                 let runs = matches!(standing.head.status, Status::Running | Status::Paused);
                 Ok(!runs || standing.trashed_at.is_some())

@@ -30,13 +30,13 @@ pub struct Gates {
 impl Gates {
     /// Those of a session as it stands now.
     pub fn of(store: &dyn Store, id: &SessionId) -> Result<Self> {
-        let facts = store.facts(id, &KINDS)?;
-        Ok(Self::at(store.standing(id)?.head.seq, &facts))
+        let facts = store.keyed_events(id, &KINDS)?;
+        Ok(Self::at(store.info(id)?.head.seq, &facts))
     }
 
     /// Those of a session as it stood at one event.
     pub fn once(store: &dyn Store, id: &SessionId, at: Seq) -> Result<Self> {
-        Ok(Self::at(at, &store.facts(id, &KINDS)?))
+        Ok(Self::at(at, &store.keyed_events(id, &KINDS)?))
     }
 
     fn at(at: Seq, facts: &[Recorded]) -> Self {

@@ -14,7 +14,7 @@ pub const LEASE_TTL: Duration = Duration::from_secs(30);
 
 /// Who holds a lease: a process, told apart from a later one that got its number.
 #[derive(Clone, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
-pub struct Holder {
+pub struct Owner {
     /// The machine's name.
     pub host: String,
     /// Which start of that machine.
@@ -31,7 +31,7 @@ pub struct Holder {
     pub user: String,
 }
 
-impl Holder {
+impl Owner {
     /// Who that is, as events name it.
     #[must_use]
     pub fn who(&self) -> Who {
@@ -39,7 +39,7 @@ impl Holder {
     }
 }
 
-impl fmt::Display for Holder {
+impl fmt::Display for Owner {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(f, "process {} on {}", self.pid, self.host)
     }
@@ -60,11 +60,11 @@ pub struct Lease {
 
 /// A lease as a store keeps it.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Held {
+pub struct LeaseInfo {
     /// The newest epoch.
     pub epoch: Epoch,
     /// Who holds it.
-    pub holder: Holder,
+    pub holder: Owner,
     /// Until when.
     pub expires: Time,
     /// The login that a server knows the holder by.
@@ -73,7 +73,7 @@ pub struct Held {
 
 /// What one machine can tell about a holder.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Pulse {
+pub enum Liveness {
     /// Its process runs.
     Alive,
     /// Its process is gone.
@@ -82,21 +82,21 @@ pub enum Pulse {
     Unknown,
 }
 
-impl Held {
+impl LeaseInfo {
     /// Is the holder to be taken for dead, so that the lease may be taken over?
     #[must_use]
     pub fn is_dead(&self, now: Time, processes: &dyn Processes) -> bool {
-        now >= self.expires || processes.pulse(&self.holder) == Pulse::Gone
+        now >= self.expires || processes.pulse(&self.holder) == Liveness::Gone
     }
 }
 
 /// Knows this process and can look for others.
 pub trait Processes: fmt::Debug + Send + Sync {
     /// This process.
-    fn this(&self) -> Holder;
+    fn this(&self) -> Owner;
 
     /// Does that process run?
-    fn pulse(&self, holder: &Holder) -> Pulse;
+    fn pulse(&self, holder: &Owner) -> Liveness;
 }
 
 /// The machine's own processes.
@@ -104,9 +104,9 @@ pub trait Processes: fmt::Debug + Send + Sync {
 pub struct SystemProcesses;
 
 impl Processes for SystemProcesses {
-    fn this(&self) -> Holder {
+    fn this(&self) -> Owner {
         let pid = std::process::id();
-        Holder {
+        Owner {
             host: host(),
             boot: system::boot(),
             namespace: system::namespace(),
@@ -116,17 +116,17 @@ impl Processes for SystemProcesses {
         }
     }
 
-    fn pulse(&self, holder: &Holder) -> Pulse {
+    fn pulse(&self, holder: &Owner) -> Liveness {
         if holder.host != host() {
-            Pulse::Unknown
+            Liveness::Unknown
         } else if holder.boot != system::boot() {
-            Pulse::Gone
+            Liveness::Gone
         } else if holder.namespace != system::namespace() {
-            Pulse::Unknown
+            Liveness::Unknown
         } else if system::started(holder.pid).as_ref() == Some(&holder.started) {
-            Pulse::Alive
+            Liveness::Alive
         } else {
-            Pulse::Gone
+            Liveness::Gone
         }
     }
 }
@@ -203,32 +203,32 @@ mod tests {
     fn this_process_is_alive() {
         let this = SystemProcesses.this();
         assert!(!this.started.is_empty() && !this.boot.is_empty());
-        assert_eq!(SystemProcesses.pulse(&this), Pulse::Alive);
+        assert_eq!(SystemProcesses.pulse(&this), Liveness::Alive);
     }
 
     #[test]
     fn a_process_that_ended_is_gone_and_its_number_alone_proves_nothing() {
         let mut child = std::process::Command::new("true").spawn().unwrap();
-        let mut holder = Holder { pid: child.id(), ..SystemProcesses.this() };
+        let mut holder = Owner { pid: child.id(), ..SystemProcesses.this() };
         child.wait().unwrap();
-        assert_eq!(SystemProcesses.pulse(&holder), Pulse::Gone);
+        assert_eq!(SystemProcesses.pulse(&holder), Liveness::Gone);
         holder.pid = std::process::id();
         holder.started = "1".to_owned();
-        assert_eq!(SystemProcesses.pulse(&holder), Pulse::Gone);
+        assert_eq!(SystemProcesses.pulse(&holder), Liveness::Gone);
     }
 
     #[test]
     fn another_machine_or_container_cannot_be_judged_and_a_reboot_ends_all() {
         let this = SystemProcesses.this();
-        let pulse = |holder: Holder| SystemProcesses.pulse(&holder);
-        assert_eq!(pulse(Holder { host: "elsewhere".into(), ..this.clone() }), Pulse::Unknown);
-        assert_eq!(pulse(Holder { namespace: "pid:[1]".into(), ..this.clone() }), Pulse::Unknown);
-        assert_eq!(pulse(Holder { boot: "before".into(), ..this }), Pulse::Gone);
+        let pulse = |holder: Owner| SystemProcesses.pulse(&holder);
+        assert_eq!(pulse(Owner { host: "elsewhere".into(), ..this.clone() }), Liveness::Unknown);
+        assert_eq!(pulse(Owner { namespace: "pid:[1]".into(), ..this.clone() }), Liveness::Unknown);
+        assert_eq!(pulse(Owner { boot: "before".into(), ..this }), Liveness::Gone);
     }
 
     #[test]
     fn an_expired_lease_is_dead_even_if_its_process_runs() {
-        let held = Held {
+        let held = LeaseInfo {
             epoch: Epoch::new(1),
             holder: SystemProcesses.this(),
             expires: Time::from_micros(10),

@@ -2,7 +2,7 @@
 
 use crate::query::Excerpt;
 use crate::{
-    Driver, Error, Event, Head, Kind, Query, Recorded, Result, SessionId, Spent, Standing,
+    Driver, Error, Event, Head, Kind, Query, Recorded, Result, SessionId, SessionInfo, Spent,
     Stepwell, TaskStatus, Time, Work,
 };
 
@@ -43,13 +43,13 @@ const ENDS: [Kind; 2] = [Kind::Status, Kind::Phase];
 impl Stepwell {
     /// What came of the sessions that a query asks for, that have ended and that `takes` lets
     /// through. A page of them takes two questions to the store, however many they are.
-    pub fn ledger(&self, query: Query, takes: impl Fn(&Standing) -> bool) -> Result<Ledger> {
+    pub fn ledger(&self, query: Query, takes: impl Fn(&SessionInfo) -> bool) -> Result<Ledger> {
         let mut ledger = Ledger::default();
         let mut query = Some(Query { limit: query.limit.min(PAGE), ..query });
         while let Some(asked) = query {
             let page = self.list(&asked)?;
             query = page.next.map(|next| Query { after: Some(next), ..asked });
-            let ended = |it: &Standing| it.head.status.has_ended() && takes(it);
+            let ended = |it: &SessionInfo| it.head.status.has_ended() && takes(it);
             let heads: Vec<Head> =
                 page.sessions.into_iter().filter(ended).map(|it| it.head).collect();
             self.enter(heads, &mut ledger)?;

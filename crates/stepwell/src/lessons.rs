@@ -13,7 +13,7 @@ impl Stepwell {
     /// cannot be read is left out: lessons help a plan, and nothing depends on them.
     #[must_use]
     pub fn lessons(&self, id: &SessionId) -> String {
-        let Ok(own) = self.store().standing(id) else { return String::new() };
+        let Ok(own) = self.store().info(id) else { return String::new() };
         let filter = Filter {
             status: vec![Status::Success, Status::Failed, Status::Abandoned],
             workspace: Some(own.head.workspace.clone()).filter(|folder| !folder.is_empty()),

@@ -61,7 +61,7 @@
 //!
 //! The library is synchronous and touches no network, terminal, home folder or
 //! environment. Time, randomness and the view of other processes come in through
-//! [`Surroundings`].
+//! [`Deps`].
 //!
 //! # Names that you may know
 //!
@@ -72,7 +72,7 @@
 //! |---|---|
 //! | `SessionManager(workspace_root)` | [`Stepwell::open`], or [`Stepwell::discover`] first |
 //! | `SessionManager.save(state)` | [`Session::append`], [`Session::step`]: each step saves itself |
-//! | `SessionManager.load(id)` | [`Stepwell::standing`] to look, [`Stepwell::resume`] to go on |
+//! | `SessionManager.load(id)` | [`Stepwell::info`] to look, [`Stepwell::resume`] to go on |
 //! | `SessionManager.list_sessions()` | [`Stepwell::list`]; damaged sessions are listed, not skipped |
 //! | `SessionManager.cleanup(older_than_days)` | [`Stepwell::plan_cleanup`] and [`Stepwell::clean_up`], into the trash |
 //! | `SessionManager.delete(id)` | [`Stepwell::delete`] into the trash, [`Stepwell::purge`] for good |
@@ -80,7 +80,7 @@
 //! | `FileSessionRepository(storage_dir)` | [`Stepwell::open`] |
 //! | `FileSessionRepository.exists(id)` | [`Store::exists`] |
 //! | `FileSessionRepository.save(state, spec)` | [`Session::append`]; the spec is [`Flow::spec`], kept with the first event |
-//! | `FileSessionRepository.load(id)` | [`Stepwell::standing`], [`Session::facts`] for nodes |
+//! | `FileSessionRepository.load(id)` | [`Stepwell::info`], [`Session::keyed_events`] for nodes |
 //! | `FileSessionRepository.delete(id)` | [`Stepwell::delete`], [`Stepwell::purge`] |
 //! | `FileSessionRepository.list_sessions()` | [`Stepwell::list`] |
 //! | `FileSessionRepository.get_agents_dir(id)` | no folder: each agent's conversation is a [`Lane`], read with [`Session::view`] |
@@ -148,6 +148,6 @@ pub use event::{Created, Event, NewEvent, Recorded, Status, StopReason};
 pub use id::{Lane, Seq, SessionId};
 pub use message::Message;
 pub use session::Session;
-pub use store::{Standing, Store};
+pub use store::{SessionInfo, Store};
 pub use view::View;
 pub use well::Stepwell;

@@ -7,8 +7,8 @@ use serde_json::Value;
 
 use crate::{
     Checkpoint, Created, Driver, Edited, Error, Event, Failure as Fault, Head, Kind, Message,
-    NewEvent, Order, Phase, PhaseChanged, PhaseSet, Recorded, Result, Role, SessionId, Span,
-    Standing, Status, StatusChanged, Stepwell, Time,
+    NewEvent, Order, Phase, PhaseChanged, PhaseSet, Recorded, Result, Role, SessionId, SessionInfo,
+    Span, Status, StatusChanged, Stepwell, Time,
 };
 
 /// An agent's session.
@@ -40,7 +40,7 @@ const SUMMARY: &str = "summary";
 
 /// Reads an agent's session.
 pub fn read(well: &Stepwell, id: &SessionId) -> Result<Agent> {
-    let Standing { head, .. } = well.standing(id)?;
+    let SessionInfo { head, .. } = well.info(id)?;
     let history = history(well, id)?;
     let is_final = head.phase.is_some_and(|phase| PhaseSet::Lifecycle.is_final(phase));
     let finalized_at = history.last().map(|last| last.timestamp).filter(|_| is_final);
@@ -50,7 +50,7 @@ pub fn read(well: &Stepwell, id: &SessionId) -> Result<Agent> {
 
 /// Every move of a session from phase to phase.
 pub fn history(well: &Stepwell, id: &SessionId) -> Result<Vec<Passage>> {
-    let facts = well.store().facts(id, &[Kind::Phase])?;
+    let facts = well.store().keyed_events(id, &[Kind::Phase])?;
     let passage = |fact: Recorded| match fact.event {
         Event::Phase(PhaseChanged { from, to }) => {
             Some(Passage { from_phase: from, to_phase: to, timestamp: fact.at })
@@ -107,7 +107,7 @@ pub struct Update {
 /// Records what an agent tells of itself.
 pub fn update(well: &Stepwell, id: &SessionId, update: Update) -> Result<()> {
     let session = well.hold_briefly(id)?;
-    let head = session.standing()?.head;
+    let head = session.info()?.head;
     refuse_own(&head)?;
     if let Some(phase) = head.phase.filter(|phase| PhaseSet::Lifecycle.is_final(*phase))
         && update.phase != Some(phase)
@@ -139,7 +139,7 @@ pub fn update(well: &Stepwell, id: &SessionId, update: Update) -> Result<()> {
 /// Records that an agent was taken up again. How it stands otherwise stays as it is.
 pub fn count_resume(well: &Stepwell, id: &SessionId) -> Result<()> {
     let session = well.hold_briefly(id)?;
-    let head = session.standing()?.head;
+    let head = session.info()?.head;
     refuse_own(&head)?;
     let status = |status| NewEvent::from(StatusChanged { status, reason: None, error: None });
     // A session is resumed when it begins to run; one that seems to run was left by its agent.
@@ -154,7 +154,7 @@ pub fn count_resume(well: &Stepwell, id: &SessionId) -> Result<()> {
 /// Records turns of an agent's conversation, all or none.
 pub fn say(well: &Stepwell, id: &SessionId, turns: Vec<Message>) -> Result<()> {
     let session = well.hold_briefly(id)?;
-    let head = session.standing()?.head;
+    let head = session.info()?.head;
     refuse_own(&head)?;
     if let Some(phase) = head.phase.filter(|phase| PhaseSet::Lifecycle.is_final(*phase)) {
         return Err(is_final(id, phase));
@@ -166,7 +166,7 @@ pub fn say(well: &Stepwell, id: &SessionId, turns: Vec<Message>) -> Result<()> {
 /// Records a step of an agent: its turns, and that they are a step, all or none.
 pub fn step(well: &Stepwell, id: &SessionId, turns: Vec<Message>) -> Result<()> {
     let session = well.hold_briefly(id)?;
-    let head = session.standing()?.head;
+    let head = session.info()?.head;
     refuse_own(&head)?;
     if let Some(phase) = head.phase.filter(|phase| PhaseSet::Lifecycle.is_final(*phase)) {
         return Err(is_final(id, phase));
@@ -252,7 +252,7 @@ pub fn finalize(
     said: Said,
 ) -> Result<Finalized> {
     let session = well.hold_briefly(id)?;
-    let head = session.standing()?.head;
+    let head = session.info()?.head;
     refuse_own(&head)?;
     let to = Phase::from(outcome);
     let from = match head.phase {
@@ -328,14 +328,14 @@ mod tests {
         update(&well, &id, to(Phase::Planning)).unwrap();
         say(&well, &id, vec![Message::user("one")]).unwrap();
         step(&well, &id, vec![Message::assistant("two")]).unwrap();
-        assert_eq!(well.standing(&id).unwrap().head.steps, 1);
+        assert_eq!(well.info(&id).unwrap().head.steps, 1);
         let known = read(&well, &id).unwrap();
         assert_eq!((known.history.len(), known.head.ready), (1, true));
         let said: Vec<String> =
             turns(&well, &id, 1).unwrap().into_iter().map(|it| it.text).collect();
         assert_eq!(said, ["two"]);
         count_resume(&well, &id).unwrap();
-        assert_eq!(well.standing(&id).unwrap().head.resumes, 1);
+        assert_eq!(well.info(&id).unwrap().head.resumes, 1);
     }
 
     #[test]

@@ -44,7 +44,7 @@ mod tests {
         };
         set("ticket", "T-1".into()).unwrap();
         assert!(set("mode", "yolo".into()).is_err() && set(" ", 1.into()).is_err());
-        let kept = || running.standing().unwrap().head.metadata;
+        let kept = || running.info().unwrap().head.metadata;
         assert_eq!(kept(), BTreeMap::from([("ticket".to_owned(), "T-1".into())]));
         set("ticket", Value::Null).unwrap();
         assert!(kept().is_empty());

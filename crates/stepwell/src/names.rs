@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 use std::ops::Range;
 
 use crate::{
-    Change, Edited, Error, Family, Filter, Place, Query, Result, Seq, SessionId, Stepwell,
+    Change, Edited, Error, Family, Filter, Query, Result, Seq, SessionId, Stepwell, TrashScope,
 };
 
 /// How many candidates an ambiguous name is told with.
@@ -18,12 +18,12 @@ impl Stepwell {
     /// The session that a name means: an id, a label, `@last`, or a part of exactly one id.
     /// Sessions in the trash are found by their whole id only.
     pub fn find(&self, name: &str) -> Result<SessionId> {
-        self.find_in(Place::Kept, name)
+        self.find_in(TrashScope::Kept, name)
     }
 
     /// The session that a name means, looking for labels and parts of ids in one place.
-    pub fn find_in(&self, place: Place, name: &str) -> Result<SessionId> {
-        let found = self.look_up(place, name);
+    pub fn find_in(&self, place: TrashScope, name: &str) -> Result<SessionId> {
+        let found = self.try_find(place, name);
         if let Err(Error::NoMatch(name)) = &found {
             tracing::info!(name, "session_not_found");
         }
@@ -35,7 +35,7 @@ impl Stepwell {
     /// A label goes before a part of an id. Of the parts, the beginning of an id's
     /// [ending](SessionId::ending) goes first, then the beginning of the whole id, then any
     /// other part: ids that begin with the time differ at their end.
-    pub fn look_up(&self, place: Place, name: &str) -> Result<SessionId> {
+    pub fn try_find(&self, place: TrashScope, name: &str) -> Result<SessionId> {
         if let Ok(id) = name.parse::<SessionId>()
             && self.store().exists(&id)?
         {

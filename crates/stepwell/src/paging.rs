@@ -2,7 +2,9 @@
 
 use std::collections::VecDeque;
 
-use crate::{Damage, Error, Order, Query, Recorded, Result, SessionId, Span, Standing, Stepwell};
+use crate::{
+    Damage, Error, Order, Query, Recorded, Result, SessionId, SessionInfo, Span, Stepwell,
+};
 
 /// How many sessions are read at a time.
 const SESSIONS: usize = 1_000;
@@ -33,11 +35,11 @@ pub struct Sessions<'a> {
     well: &'a Stepwell,
     /// Asks for the next page; none, if there is no other.
     query: Option<Query>,
-    page: VecDeque<Standing>,
+    page: VecDeque<SessionInfo>,
 }
 
 impl Iterator for Sessions<'_> {
-    type Item = Result<Standing>;
+    type Item = Result<SessionInfo>;
 
     fn next(&mut self) -> Option<Self::Item> {
         loop {
@@ -128,7 +130,7 @@ mod tests {
         let events: Vec<_> =
             (0..2 * EVENTS + 5).map(|n| Message::user(n.to_string()).into()).collect();
         session.append_all(events).unwrap();
-        let last = session.standing().unwrap().head.seq;
+        let last = session.info().unwrap().head.seq;
         let read = |span| -> Vec<Seq> {
             well.log(session.id(), span).map(|event| event.unwrap().seq).collect()
         };

@@ -93,7 +93,7 @@ impl Stepwell {
         if let Some(steps) = back {
             return self.steps_back(id, steps);
         }
-        let last = self.store().standing(id)?.head.seq;
+        let last = self.store().info(id)?.head.seq;
         let no_point = match text.parse() {
             Ok(n) if n >= 1 && n <= last.get() => return Ok(Seq::new(n)),
             Ok(seq) => NoPoint::Event { session: session(), seq, last },
@@ -155,8 +155,8 @@ impl Stepwell {
         id: &SessionId,
         mut ask: impl FnMut(&Recorded) -> Option<T>,
     ) -> Result<Option<T>> {
-        let moves = self.store().facts(id, &[Kind::Rewound, Kind::Undone])?;
-        let timeline = Timeline::at(self.store().standing(id)?.head.seq, moves.iter());
+        let moves = self.store().keyed_events(id, &[Kind::Rewound, Kind::Undone])?;
+        let timeline = Timeline::at(self.store().info(id)?.head.seq, moves.iter());
         for event in self.log(id, Span { order: Order::Newest, ..Span::ALL }) {
             let event = event?;
             if timeline.contains(event.seq)

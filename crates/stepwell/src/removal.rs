@@ -1,6 +1,6 @@
 //! Moving sessions to the trash, bringing them back, and erasing them, with their families.
 
-use crate::{Error, Head, Removal, Result, SessionId, Standing, Stepwell, Target};
+use crate::{Error, Head, Removal, Result, SessionId, SessionInfo, Stepwell, Target};
 
 /// What a removal has to know of a session's files: can a rewind that was cut off still be
 /// finished? Where the files are gone, nobody can, and nothing is lost with the session.
@@ -12,7 +12,11 @@ impl Stepwell {
     /// # Errors
     /// [`Error::HalfRewound`], if one of them alone knows how its files get whole again. A family
     /// is refused as a whole.
-    pub fn removable(&self, ids: &[SessionId], can_finish: CanFinish<'_>) -> Result<Vec<Standing>> {
+    pub fn removable(
+        &self,
+        ids: &[SessionId],
+        can_finish: CanFinish<'_>,
+    ) -> Result<Vec<SessionInfo>> {
         let mut all = Vec::new();
         for id in ids {
             for standing in self.with_subagents(id)? {
@@ -105,7 +109,7 @@ mod tests {
             let Err(Error::HalfRewound { session, .. }) = refused else { panic!("{refused:?}") };
             assert_eq!(session, child);
         }
-        assert!(well.standing(&parent).unwrap().trashed_at.is_none());
+        assert!(well.info(&parent).unwrap().trashed_at.is_none());
         assert!(matches!(well.hold_whole(&child), Err(Error::HalfRewound { .. })));
     }
 

@@ -4,7 +4,7 @@ use std::time::Duration;
 
 use serde::{Deserialize, Serialize};
 
-use crate::{Driver, PhaseSet, Standing, Status, Time};
+use crate::{Driver, PhaseSet, SessionInfo, Status, Time};
 
 /// When an agent that Stepwell does not run counts as gone.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -83,7 +83,7 @@ pub enum ResumeReason {
 impl ResumeDecision {
     /// Decides. Pure: it sees nothing but its arguments.
     #[must_use]
-    pub fn of(standing: Option<&Standing>, now: Time, limits: ResumeLimits) -> Self {
+    pub fn of(standing: Option<&SessionInfo>, now: Time, limits: ResumeLimits) -> Self {
         use ResumeReason as Reason;
         let mut checks = vec![(Reason::NotFound, standing.is_some())];
         if let Some(standing) = standing {
@@ -122,13 +122,13 @@ mod tests {
 
     const NOW: Time = Time::from_micros(1_000_000_000_000);
 
-    fn standing(driver: Driver) -> Standing {
+    fn standing(driver: Driver) -> SessionInfo {
         let mut created =
             Created::new("a-1".parse().unwrap(), "t").with_phases(PhaseSet::Lifecycle);
         created.driver = driver;
         let first = Recorded { seq: Seq::FIRST, at: NOW, id: None, event: created.into() };
         let head = Head::begin(&first).unwrap();
-        Standing {
+        SessionInfo {
             head,
             held: None,
             own_from: Seq::FIRST,
@@ -139,14 +139,14 @@ mod tests {
     }
 
     /// A session that passes all five of the seed's checks.
-    fn good() -> Standing {
+    fn good() -> SessionInfo {
         let mut standing = standing(Driver::External);
         standing.head.phase = Some(Phase::Approval);
         standing.head.ready = true;
         standing
     }
 
-    fn reason(change: impl FnOnce(&mut Standing)) -> ResumeReason {
+    fn reason(change: impl FnOnce(&mut SessionInfo)) -> ResumeReason {
         let mut standing = good();
         change(&mut standing);
         let decision = ResumeDecision::of(Some(&standing), NOW, ResumeLimits::default());

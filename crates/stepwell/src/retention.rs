@@ -3,7 +3,9 @@
 use std::collections::{BTreeSet, HashMap};
 use std::time::Duration;
 
-use crate::{Driver, Origin, Place, ResumeLimits, Seq, SessionId, Standing, Status, Target, Time};
+use crate::{
+    Driver, Origin, ResumeLimits, Seq, SessionId, SessionInfo, Status, Target, Time, TrashScope,
+};
 
 /// What a cleanup may take. With no rule at all it takes nothing.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -94,7 +96,7 @@ pub enum Exemption {
 impl Plan {
     /// Makes the plan for all sessions of a store that are not in its trash.
     #[must_use]
-    pub fn of(policy: &Policy, sessions: &[Standing], now: Time) -> Self {
+    pub fn of(policy: &Policy, sessions: &[SessionInfo], now: Time) -> Self {
         let families = families(sessions);
         let mut roots: Vec<&Family<'_>> = families.iter().collect();
         roots.sort_by_key(|family| (family.updated, &family.root.head.id));
@@ -143,7 +145,7 @@ impl Plan {
         let target = |taken: &CleanupItem| Target {
             id: taken.id.clone(),
             unless_past: Some(taken.seq),
-            place: Place::Kept,
+            place: TrashScope::Kept,
         };
         self.take.iter().map(target).collect()
     }
@@ -172,8 +174,8 @@ impl Policy {
 
 /// A session with its subagents' sessions: they stay or go together.
 struct Family<'a> {
-    root: &'a Standing,
-    below: Vec<&'a Standing>,
+    root: &'a SessionInfo,
+    below: Vec<&'a SessionInfo>,
     /// When any of them was last updated.
     updated: Time,
     bytes: u64,
@@ -182,14 +184,14 @@ struct Family<'a> {
 impl Family<'_> {
     fn protection(&self, silence: Duration, now: Time) -> Option<Exemption> {
         protection(self.root, silence, now).or_else(|| {
-            let protected = |below: &&&Standing| protection(below, silence, now).is_some();
+            let protected = |below: &&&SessionInfo| protection(below, silence, now).is_some();
             let below = self.below.iter().find(protected)?;
             Some(Exemption::Descendant(below.head.id.clone()))
         })
     }
 }
 
-fn protection(standing: &Standing, silence: Duration, now: Time) -> Option<Exemption> {
+fn protection(standing: &SessionInfo, silence: Duration, now: Time) -> Option<Exemption> {
     // A lease proves that someone is at work. An agent that Stepwell does not run has
     // none, and says that it runs until it says otherwise: it is believed for a while.
     let believed = match standing.head.driver {
@@ -210,10 +212,10 @@ fn protection(standing: &Standing, silence: Duration, now: Time) -> Option<Exemp
 
 /// Groups sessions by the one that their subagents began with. A subagent whose
 /// parent is not there stands for itself.
-fn families(sessions: &[Standing]) -> Vec<Family<'_>> {
+fn families(sessions: &[SessionInfo]) -> Vec<Family<'_>> {
     let index: HashMap<&SessionId, usize> =
         sessions.iter().enumerate().map(|(n, standing)| (&standing.head.id, n)).collect();
-    let parent = |standing: &Standing| match &standing.head.origin {
+    let parent = |standing: &SessionInfo| match &standing.head.origin {
         Origin::Subagent { parent } => index.get(parent).copied(),
         _ => None,
     };
@@ -247,12 +249,12 @@ mod tests {
     const NOW: Time = Time::from_micros(1_800_000_000_000_000);
 
     /// A finished session of 100 bytes, updated so many days ago.
-    fn session(id: &str, days: u32) -> Standing {
+    fn session(id: &str, days: u32) -> SessionInfo {
         let event = Created::new(id.parse().unwrap(), "t").into();
         let at = NOW.minus(DAY * days);
         let mut head = Head::begin(&Recorded { seq: Seq::new(9), at, id: None, event }).unwrap();
         head.status = Status::Success;
-        Standing {
+        SessionInfo {
             head,
             held: None,
             own_from: Seq::FIRST,
@@ -262,13 +264,13 @@ mod tests {
         }
     }
 
-    fn below(id: &str, parent: &str, days: u32) -> Standing {
+    fn below(id: &str, parent: &str, days: u32) -> SessionInfo {
         let mut standing = session(id, days);
         standing.head.origin = Origin::Subagent { parent: parent.parse().unwrap() };
         standing
     }
 
-    fn taken(policy: &Policy, sessions: &[Standing]) -> Vec<String> {
+    fn taken(policy: &Policy, sessions: &[SessionInfo]) -> Vec<String> {
         Plan::of(policy, sessions, NOW).take.iter().map(|taken| taken.id.to_string()).collect()
     }
 

@@ -10,7 +10,7 @@ pub use crate::family::{Kin, Relative, Subagents};
 pub use crate::flows::{FlowState, NodeInfo};
 pub use crate::follow::{Followed, Follower};
 pub use crate::head::{FlowRef, Head, LaneState, LastError, MAX_SCOPE_BYTES, PREVIEW_BYTES, State};
-pub use crate::lease::{Held, Holder, LEASE_TTL, Lease, Processes, Pulse, SystemProcesses};
+pub use crate::lease::{LEASE_TTL, Lease, LeaseInfo, Liveness, Owner, Processes, SystemProcesses};
 pub use crate::memory::MemoryStore;
 pub use crate::model::attribute::{Change, Edited, Elsewhere};
 pub use crate::model::digest::{Algorithm, Digest, NotADigest};
@@ -51,28 +51,18 @@ pub use crate::sqlite::{Access, SqliteOptions, SqliteStore, hide_from_git};
 pub use crate::statistics::{SpentGroup, Statistics};
 pub use crate::store::changes::{ChangeCursor, ChangeKind, Changes, NotACursor, SessionChange};
 pub use crate::store::query::{
-    Cursor, Family, Filter, Found, Hit, InScope, KeyRange, Page, Place, Query, Rank, RecordQuery,
-    Search, Snippet, Sort, SystemPrompts,
+    Cursor, Family, Filter, Found, Hit, InScope, KeyRange, Page, Query, Rank, RecordQuery, Search,
+    Snippet, Sort, SystemPrompts, TrashScope,
 };
 pub use crate::store::rows::Facts;
 pub use crate::store::{
-    Append, Claim, Counts, Create, Damage, Derived, DiskUse, Maintain, Order, Prune, Removal,
-    Scrub, Slice, Span, Target, Verdict, Write, Written,
+    Append, Counts, Create, Damage, Derived, DiskUse, LeaseRequest, Maintain, Order, Prune,
+    Removal, Scrub, Slice, Span, Target, Verdict, Write, Written,
 };
 pub use crate::subscribe::{Notice, Subscription};
 pub use crate::tasks::{MAX_TASK_BYTES, MAX_TASKS, TaskEdit, TaskRefused, Tasks, Work};
 pub use crate::timeline::Timeline;
 pub use crate::view::{INTERRUPTED, Invalid, MessageOrigin, ViewMessage};
-pub use crate::well::{STORE_FOLDER, Surroundings};
+pub use crate::well::{Deps, STORE_FOLDER};
 
-/// The earlier name of [`MessageOrigin`].
-pub type Made = MessageOrigin;
-/// The earlier name of [`ViewMessage`].
-pub type Shown = ViewMessage;
-/// The earlier name of [`CleanupReason`].
-pub type Because = CleanupReason;
-/// The earlier name of [`CleanupItem`].
-pub type Taken = CleanupItem;
-/// The earlier name of [`Exemption`].
-pub type Protection = Exemption;
 pub use crate::work_changes::ChangedTasks;

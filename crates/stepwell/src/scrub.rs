@@ -6,8 +6,8 @@ use regex::Regex;
 use serde_json::Value;
 
 use crate::{
-    Digest, Error, Event, FileState, Filter, Lane, Place, Query, Recorded, Result, Scrub, Seq,
-    SessionId, Span, Standing, Stepwell,
+    Digest, Error, Event, FileState, Filter, Lane, Query, Recorded, Result, Scrub, Seq, SessionId,
+    SessionInfo, Span, Stepwell, TrashScope,
 };
 
 /// What stands in the place of what was erased.
@@ -110,7 +110,7 @@ pub struct ScrubbedSession {
 impl Stepwell {
     /// What matches in every session, the trash included.
     pub fn find_to_scrub(&self, pattern: &ScrubPattern) -> Result<Vec<ScrubMatches>> {
-        let filter = Filter { place: Place::Anywhere, ..Filter::default() };
+        let filter = Filter { place: TrashScope::Anywhere, ..Filter::default() };
         let sessions = self.sessions(Query { filter, ..Query::default() });
         sessions
             .map(|standing| {
@@ -122,12 +122,12 @@ impl Stepwell {
 
     /// What matches in one session, events that it shares with others included.
     pub fn find_to_scrub_in(&self, id: &SessionId, pattern: &ScrubPattern) -> Result<ScrubMatches> {
-        self.matches_in(&self.store().standing(id)?, Seq::FIRST, pattern)
+        self.matches_in(&self.store().info(id)?, Seq::FIRST, pattern)
     }
 
     fn matches_in(
         &self,
-        standing: &Standing,
+        standing: &SessionInfo,
         from: Seq,
         pattern: &ScrubPattern,
     ) -> Result<ScrubMatches> {
@@ -158,9 +158,9 @@ impl Stepwell {
     /// chain still verifies. None, if nothing matches any more.
     pub fn scrub(&self, id: &SessionId, pattern: &ScrubPattern) -> Result<Option<ScrubbedSession>> {
         // The lease keeps others from writing while what matches is read again.
-        let trashed = self.store().standing(id)?.trashed_at.is_some();
-        let held = if trashed { None } else { Some(self.hold(id)?) };
-        let from = self.store().standing(id)?.own_from;
+        let trashed = self.store().info(id)?.trashed_at.is_some();
+        let held = if trashed { None } else { Some(self.lock(id)?) };
+        let from = self.store().info(id)?.own_from;
         let mut replacements = Vec::new();
         for event in self.log(id, Span { from, ..Span::ALL }) {
             if let Some(scrubbed) = self.scrubbed(&event?, pattern)? {
@@ -189,7 +189,7 @@ impl Stepwell {
         };
         let mut value = serde_json::to_value(event).map_err(fault)?;
         let eraser = Eraser { event: &event.event, pattern };
-        let mut changed = eraser.erase(&mut value["body"], Owner::of(&event.event), "");
+        let mut changed = eraser.erase(&mut value["body"], Author::of(&event.event), "");
         let mut scrubbed: Recorded = serde_json::from_value(value).map_err(fault)?;
         if let Event::File(file) = &mut scrubbed.event {
             for state in [&mut file.before, &mut file.after] {
@@ -228,14 +228,14 @@ impl Stepwell {
 
 /// Whose words the fields of a record are.
 #[derive(Clone, Copy, PartialEq, Eq)]
-enum Owner {
+enum Author {
     /// Ours: their names are fixed, and some say how records hang together.
     Stepwell,
     /// The user's: any of them may hold, or be, what is to be erased.
     User,
 }
 
-impl Owner {
+impl Author {
     fn of(event: &Event) -> Self {
         match event {
             Event::Unknown(_) => Self::User,
@@ -253,7 +253,7 @@ struct Eraser<'a> {
 impl Eraser<'_> {
     /// Erases matches from every text of a value; `path` is where in the body it stands. Says
     /// whether there were any.
-    fn erase(&self, value: &mut Value, owner: Owner, path: &str) -> bool {
+    fn erase(&self, value: &mut Value, owner: Author, path: &str) -> bool {
         match value {
             // The lane that every session has is our word.
             Value::String(text) if path == "lane" && text == Lane::main().as_str() => false,
@@ -264,7 +264,7 @@ impl Eraser<'_> {
             }
             // A number of the user's may be what is to be erased; ours count things.
             Value::Number(number)
-                if owner == Owner::User && self.pattern.matches(&number.to_string()) =>
+                if owner == Author::User && self.pattern.matches(&number.to_string()) =>
             {
                 *value = ERASED.into();
                 true
@@ -280,7 +280,7 @@ impl Eraser<'_> {
     fn erase_entries(
         &self,
         entries: &mut serde_json::Map<String, Value>,
-        owner: Owner,
+        owner: Author,
         path: &str,
     ) -> bool {
         let (users, kept) = (self.event.user_fields(), self.event.unscrubbable_fields());
@@ -288,11 +288,11 @@ impl Eraser<'_> {
         for (name, mut value) in std::mem::take(entries) {
             let path = if path.is_empty() { name.clone() } else { format!("{path}.{name}") };
             let key = match owner {
-                Owner::Stepwell => name.clone(),
-                Owner::User => self.pattern.erase(&name),
+                Author::Stepwell => name.clone(),
+                Author::User => self.pattern.erase(&name),
             };
-            let below = if users.contains(&&*path) { Owner::User } else { owner };
-            if owner == Owner::User || !kept.contains(&&*path) {
+            let below = if users.contains(&&*path) { Author::User } else { owner };
+            if owner == Author::User || !kept.contains(&&*path) {
                 changed |= self.erase(&mut value, below, &path);
             }
             changed |= key != name;
@@ -339,7 +339,7 @@ mod tests {
         let log: Vec<_> = well.log(&id, Span::ALL).map(Result::unwrap).collect();
         let text = serde_json::to_string(&log).unwrap();
         assert!(!text.contains("hunter2") && !text.contains("4711") && text.contains(ERASED));
-        assert_eq!(well.standing(&id).unwrap().head.task, format!("keep {ERASED} safe"));
+        assert_eq!(well.info(&id).unwrap().head.task, format!("keep {ERASED} safe"));
         assert!(well.store().verify(&id).unwrap().is_sound());
     }
 
@@ -355,7 +355,7 @@ mod tests {
         for word in ["abc", "main", "user", "yolo", "success"] {
             well.scrub(&id, &pattern(word)).unwrap();
         }
-        let standing = well.standing(&id).unwrap();
+        let standing = well.info(&id).unwrap();
         assert_eq!((standing.head.status, standing.head.id.as_str()), (Status::Success, "abc"));
         assert!(well.store().verify(&id).unwrap().is_sound());
     }

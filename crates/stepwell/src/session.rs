@@ -7,8 +7,8 @@ use std::sync::{Arc, Mutex, PoisonError};
 use crate::{
     Append, Checkpoint, Created, Digest, Driver, Error, Kind, Lane, LaneState, Lease, Message,
     NewEvent, NewSession, Origin, Phase, PhaseChanged, Pins, Recorded, Redacted, Restored, Result,
-    Rewound, Scope, Seq, SessionId, Slice, Span, Standing, Status, StatusChanged, Step, Stepwell,
-    StopAsked, StopReason, Time, Undone, View, Work, Write, Written,
+    Rewound, Scope, Seq, SessionId, SessionInfo, Slice, Span, Status, StatusChanged, Step,
+    Stepwell, StopAsked, StopReason, Time, Undone, View, Work, Write, Written,
 };
 
 /// A session and the right to write to it. Dropping it gives the lease back; a
@@ -54,15 +54,15 @@ impl Session {
     }
 
     /// How it stands.
-    pub fn standing(&self) -> Result<Standing> {
-        self.well.store().standing(self.id())
+    pub fn info(&self) -> Result<SessionInfo> {
+        self.well.store().info(self.id())
     }
 
     /// Records that it runs again and, if a process died with it, that too. Whoever
-    /// [holds](Stepwell::hold) it can look first whether it should.
-    pub fn take_up(&self) -> Result<()> {
+    /// [locks](Stepwell::lock) it can look first whether it should.
+    pub fn mark_running(&self) -> Result<()> {
         let change = |status, reason| StatusChanged { status, reason, error: None };
-        let head = self.standing()?.head;
+        let head = self.info()?.head;
         // The status of a session that Stepwell does not run follows its phase.
         if head.driver == Driver::Own {
             let mut events = vec![change(Status::Running, None).into()];
@@ -154,8 +154,8 @@ impl Session {
 
     /// The events of these kinds that have a key: tasks, files, nodes, gates,
     /// checkpoints.
-    pub fn facts(&self, kinds: &[Kind]) -> Result<Vec<Recorded>> {
-        self.well.store().facts(self.id(), kinds)
+    pub fn keyed_events(&self, kinds: &[Kind]) -> Result<Vec<Recorded>> {
+        self.well.store().keyed_events(self.id(), kinds)
     }
 
     /// How its work stands: what is planned, and what was asked.
@@ -165,7 +165,7 @@ impl Session {
 
     /// The messages that its user pinned.
     pub fn pins(&self) -> Result<Pins> {
-        Ok(Pins::of(&self.facts(&[Kind::Edited])?))
+        Ok(Pins::of(&self.keyed_events(&[Kind::Edited])?))
     }
 
     /// What a model would be shown of a lane.
@@ -177,7 +177,7 @@ impl Session {
     /// Moves the work to a phase, and takes a checkpoint there. Being there already is no
     /// move.
     pub fn enter(&self, phase: Phase) -> Result<()> {
-        let current = self.standing()?.head.phase;
+        let current = self.info()?.head.phase;
         match current {
             Some(from) if from == phase && phase != Phase::Plan => Ok(()),
             Some(from) => {
@@ -236,7 +236,7 @@ impl Session {
 
     /// Gives the session up: it stays, and is not resumed.
     pub fn abandon(self) -> Result<()> {
-        let head = self.standing()?.head;
+        let head = self.info()?.head;
         match (head.driver, head.phase) {
             // The status of an agent that Stepwell does not run follows its phase.
             (Driver::External, Some(_)) => self.enter(Phase::Abandoned),

@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 
-use crate::{Spent, Standing, Status};
+use crate::{SessionInfo, Spent, Status};
 
 /// What is counted. A session counts on the day it began, for the model that it used last.
 #[derive(Clone, Debug, Default)]
@@ -46,7 +46,7 @@ const NAMELESS: &str = "-";
 
 impl Statistics {
     /// Counts a session that began on a day, as the caller's calendar has it.
-    pub fn count(&mut self, standing: &Standing, day: String) {
+    pub fn count(&mut self, standing: &SessionInfo, day: String) {
         let head = &standing.head;
         match standing.damage {
             Some(_) => self.damaged += 1,

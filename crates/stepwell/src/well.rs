@@ -12,12 +12,12 @@ use crate::session::Session;
 use crate::subscribe::{Hub, Subscription};
 use crate::trust::{self, AnswersFrom, Disregarded, Judge, MemoryNotes, Note, Notes, Weighed};
 use crate::{
-    Append, Claim, Clock, Create, Created, Edited, Entropy, Epoch, Error, Event, Facts, Filter,
-    Found, GateAnswered, IdFormat, Kind, LEASE_TTL, Lane, Lease, MemoryStore, NewEvent, Order,
-    Origin, Page, Place, Plan, Policy, Processes, Query, Recorded, Redacted, Redactor, Removal,
-    Result, ResumeDecision, ResumeLimits, Said, Search, Seq, SessionId, Span, SqliteOptions,
-    SqliteStore, Standing, StopAsked, Store, SystemClock, SystemEntropy, SystemProcesses, Target,
-    Time, Who, Work, Write, Written,
+    Append, Clock, Create, Created, Edited, Entropy, Epoch, Error, Event, Facts, Filter, Found,
+    GateAnswered, IdFormat, Kind, LEASE_TTL, Lane, Lease, LeaseRequest, MemoryStore, NewEvent,
+    Order, Origin, Page, Plan, Policy, Processes, Query, Recorded, Redacted, Redactor, Removal,
+    Result, ResumeDecision, ResumeLimits, Said, Search, Seq, SessionId, SessionInfo, Span,
+    SqliteOptions, SqliteStore, StopAsked, Store, SystemClock, SystemEntropy, SystemProcesses,
+    Target, Time, TrashScope, Who, Work, Write, Written,
 };
 
 /// A store of sessions, with all that is needed to run, resume and clean them up.
@@ -30,7 +30,7 @@ pub struct Stepwell {
 #[derive(Debug)]
 struct Shared {
     store: Arc<dyn Store>,
-    surroundings: Surroundings,
+    surroundings: Deps,
     keeper: Keeper,
     hub: Arc<Hub>,
     /// This process's user.
@@ -39,7 +39,7 @@ struct Shared {
 
 /// What a well takes from the world around it.
 #[derive(Clone, Debug)]
-pub struct Surroundings {
+pub struct Deps {
     /// Tells the time.
     pub clock: Arc<dyn Clock>,
     /// Gives random bytes for ids.
@@ -58,7 +58,7 @@ pub struct Surroundings {
     pub answers_from: AnswersFrom,
 }
 
-impl Default for Surroundings {
+impl Default for Deps {
     fn default() -> Self {
         Self {
             clock: Arc::new(SystemClock),
@@ -88,18 +88,18 @@ impl Stepwell {
     /// there is none.
     pub fn open(folder: impl AsRef<Path>) -> Result<Self> {
         let store = SqliteStore::open_with(folder.as_ref(), SqliteOptions::default())?;
-        Ok(Self::with(Arc::new(store), Surroundings::default()))
+        Ok(Self::with(Arc::new(store), Deps::default()))
     }
 
     /// A store in memory, for a run that must leave nothing behind.
     #[must_use]
     pub fn in_memory() -> Self {
-        Self::with(Arc::new(MemoryStore::new()), Surroundings::default())
+        Self::with(Arc::new(MemoryStore::new()), Deps::default())
     }
 
     /// A well over any store.
     #[must_use]
-    pub fn with(store: Arc<dyn Store>, surroundings: Surroundings) -> Self {
+    pub fn with(store: Arc<dyn Store>, surroundings: Deps) -> Self {
         let keeper = Keeper::new(Arc::clone(&store), surroundings.lease_ttl);
         let hub = Hub::new(Arc::clone(&store));
         let who = OnceLock::new();
@@ -140,7 +140,7 @@ impl Stepwell {
     /// Judges what a session's log says was allowed: what of it this user gave.
     pub fn judge(&self, id: &SessionId) -> Result<Judge> {
         let me = Who { login: self.store().login()?, ..self.who().clone() };
-        let Surroundings { notes, answers_from, .. } = &self.shared.surroundings;
+        let Deps { notes, answers_from, .. } = &self.shared.surroundings;
         Ok(Judge { me, given: notes.given(id), answers: *answers_from })
     }
 
@@ -149,7 +149,7 @@ impl Stepwell {
         let mut tries = WEIGHINGS;
         loop {
             let judge = self.judge(id)?;
-            let facts = self.store().facts(id, &trust::JUDGED)?;
+            let facts = self.store().keyed_events(id, &trust::JUDGED)?;
             tries -= 1;
             // What is noted meanwhile is of events that are not among these.
             if tries == 0 || self.shared.surroundings.notes.given(id) == judge.given {
@@ -229,7 +229,7 @@ impl Stepwell {
     }
 
     /// The beginning of a session as it is recorded.
-    fn beginning(&self, mut created: Created, claim: Option<Claim>) -> Create {
+    fn beginning(&self, mut created: Created, claim: Option<LeaseRequest>) -> Create {
         redact_created(self.redactor(), &mut created);
         Create { created, event_id: None, at: None, claim }
     }
@@ -269,7 +269,7 @@ impl Stepwell {
         })?;
         tracing::info!(session = %id, "session_created");
         let lost = || Error::Fenced { session: id.clone(), epoch: Epoch::FIRST, current: None };
-        Ok(self.keep(lease.ok_or_else(lost)?))
+        Ok(self.adopt(lease.ok_or_else(lost)?))
     }
 
     /// Makes a session that begins with these events.
@@ -283,29 +283,29 @@ impl Stepwell {
     /// `interrupted`. Whether that is wise, [`resume_decision`](Self::resume_decision)
     /// says.
     pub fn resume(&self, id: &SessionId) -> Result<Session> {
-        let session = self.hold(id)?;
-        session.take_up()?;
+        let session = self.lock(id)?;
+        session.mark_running()?;
         Ok(session)
     }
 
     /// Takes a session's lease for a moment, to record something about it without
     /// running it.
-    pub fn hold(&self, id: &SessionId) -> Result<Session> {
+    pub fn lock(&self, id: &SessionId) -> Result<Session> {
         let lease = self.store().acquire(id, &self.claim())?;
-        Ok(self.keep(lease))
+        Ok(self.adopt(lease))
     }
 
     /// The session of a lease that was taken through the [store](Self::store). The lease
     /// is kept alive until the session is dropped; nothing is recorded.
     #[must_use]
-    pub fn keep(&self, lease: Lease) -> Session {
+    pub fn adopt(&self, lease: Lease) -> Session {
         Session::open(self.clone(), lease)
     }
 
     /// Makes a session that shares another one's events up to a seq, or all of them.
     pub fn fork(&self, parent: &SessionId, fork: impl Into<ForkAt>) -> Result<Session> {
         let ForkAt { at, begins } = fork.into();
-        let head = self.store().standing(parent)?.head;
+        let head = self.store().info(parent)?.head;
         let at = at.unwrap_or(head.seq);
         // What describes the parent is its own first event.
         let begun = match head.origin {
@@ -320,7 +320,7 @@ impl Stepwell {
         let (origin, model) = (Origin::Fork { parent: parent.clone(), at }, head.model);
         let created = Created { id: self.new_id(), origin, model, source: None, ..*created };
         // A fork may do no more than its parent may now.
-        let facts = self.store().facts(parent, &[Kind::Settings, Kind::Permission])?;
+        let facts = self.store().keyed_events(parent, &[Kind::Settings, Kind::Permission])?;
         let events = trust::carried_over(&facts, at).into_iter().chain(begins).collect();
         self.share_notes(parent, &created.id, at);
         self.create(NewSession { created, events })
@@ -338,16 +338,16 @@ impl Stepwell {
     }
 
     /// How a session stands.
-    pub fn standing(&self, id: &SessionId) -> Result<Standing> {
-        let standing = self.store().standing(id)?;
+    pub fn info(&self, id: &SessionId) -> Result<SessionInfo> {
+        let standing = self.store().info(id)?;
         tracing::info!(session = %id, seq = %standing.head.seq, "session_loaded");
         Ok(standing)
     }
 
     /// How a session's work stands: what is planned, and what was asked.
     pub fn work(&self, id: &SessionId) -> Result<Work> {
-        let at = self.store().standing(id)?.head.seq;
-        Ok(Work::at(at, self.store().facts(id, &Work::KINDS)?))
+        let at = self.store().info(id)?.head.seq;
+        Ok(Work::at(at, self.store().keyed_events(id, &Work::KINDS)?))
     }
 
     /// One page of sessions.
@@ -395,7 +395,7 @@ impl Stepwell {
     /// What was said to a lane and not taken in yet, in order. A user message that
     /// [names its seq](crate::Message::taking_in) takes it in.
     pub fn inbox(&self, id: &SessionId, lane: &Lane) -> Result<Vec<Recorded>> {
-        let head = self.store().standing(id)?.head;
+        let head = self.store().info(id)?.head;
         if head.unheard == 0 {
             return Ok(Vec::new());
         }
@@ -451,7 +451,7 @@ impl Stepwell {
 
     /// Whether a session can be taken up again.
     pub fn resume_decision(&self, id: &SessionId, limits: ResumeLimits) -> Result<ResumeDecision> {
-        match self.store().standing(id) {
+        match self.store().info(id) {
             Ok(standing) => Ok(ResumeDecision::of(Some(&standing), self.now(), limits)),
             Err(Error::NoSession(_)) => {
                 tracing::info!(session = %id, "session_not_found");
@@ -489,14 +489,16 @@ impl Stepwell {
     /// Erases what has been in the trash for at least so long.
     pub fn empty_trash(&self, which: impl Into<EmptyTrash>) -> Result<Removal> {
         let EmptyTrash { older_than, keep } = which.into();
-        let filter = Filter { place: Place::Trash, ..Filter::default() };
+        let filter = Filter { place: TrashScope::Trash, ..Filter::default() };
         let query = Query { filter, order: Order::Oldest, ..Query::default() };
         let limit = self.now().minus(older_than);
         let sessions = self.store().list(&query)?.sessions.into_iter();
         let due = sessions.filter(|s| s.trashed_at.is_some_and(|when| when <= limit));
         let due = due.filter(|s| !keep.contains(&s.head.id));
-        let target =
-            |standing: Standing| Target { place: Place::Trash, ..Target::from(standing.head.id) };
+        let target = |standing: SessionInfo| Target {
+            place: TrashScope::Trash,
+            ..Target::from(standing.head.id)
+        };
         let targets: Vec<Target> = due.map(target).collect();
         let mut removal = self.store().purge(&targets)?;
         // A subagent's session went with its parent before its own turn came.
@@ -516,8 +518,8 @@ impl Stepwell {
     /// The claim under which this well takes leases, for writes that go through the
     /// [store](Self::store).
     #[must_use]
-    pub fn claim(&self) -> Claim {
+    pub fn claim(&self) -> LeaseRequest {
         let surroundings = &self.shared.surroundings;
-        Claim { holder: surroundings.processes.this(), ttl: surroundings.lease_ttl }
+        LeaseRequest { holder: surroundings.processes.this(), ttl: surroundings.lease_ttl }
     }
 }

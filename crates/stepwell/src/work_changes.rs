@@ -44,7 +44,7 @@ impl Stepwell {
             "" => Change::Clear,
             goal => Change::Set(goal.to_owned()),
         };
-        self.store().standing(id)?.refuse_half_rewound()?;
+        self.store().info(id)?.refuse_half_rewound()?;
         self.edit(id, Edited { goal, ..Edited::default() })
     }
 
@@ -103,12 +103,12 @@ mod tests {
         };
         let made = well.change_tasks(&id, |tasks| Ok(vec![tasks.add(task("one"))?])).unwrap();
         assert_eq!((made.tasks.len(), made.changed.len()), (1, 1));
-        let before = well.standing(&id).unwrap().head.seq;
+        let before = well.info(&id).unwrap().head.seq;
         let twice = |tasks: &Tasks| Ok(vec![tasks.add(task("two"))?, tasks.add(task("one"))?]);
         assert!(matches!(well.change_tasks(&id, twice), Err(Error::Task { .. })));
         let same = |tasks: &Tasks| Ok(tasks.iter().cloned().collect());
         assert_eq!(well.change_tasks(&id, same).unwrap().changed.len(), 1);
-        assert_eq!(well.standing(&id).unwrap().head.seq, before);
+        assert_eq!(well.info(&id).unwrap().head.seq, before);
     }
 
     #[test]
@@ -125,8 +125,8 @@ mod tests {
         };
         assert_eq!(asked, ["1", "2"]);
         well.set_goal(&id, " ship it ").unwrap();
-        assert_eq!(well.standing(&id).unwrap().head.goal.as_deref(), Some("ship it"));
+        assert_eq!(well.info(&id).unwrap().head.goal.as_deref(), Some("ship it"));
         well.set_goal(&id, "").unwrap();
-        assert_eq!(well.standing(&id).unwrap().head.goal, None);
+        assert_eq!(well.info(&id).unwrap().head.goal, None);
     }
 }

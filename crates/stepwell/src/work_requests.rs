@@ -6,7 +6,7 @@ use std::time::Duration;
 use crate::checkpoints::check_name;
 use crate::{
     Checkpoint, CheckpointReason, Driver, Epoch, Error, Event, Facts, Kind, Lease, Move, NewEvent,
-    Phase, PhaseChanged, Question, Recorded, Redacted, Result, Seq, SessionId, Standing, Status,
+    Phase, PhaseChanged, Question, Recorded, Redacted, Result, Seq, SessionId, SessionInfo, Status,
     Stepwell, WorkAsked, WorkChange,
 };
 
@@ -40,11 +40,11 @@ impl Stepwell {
             return Ok(None);
         };
         loop {
-            let standing = self.store().standing(id)?;
+            let standing = self.store().info(id)?;
             let Some(epoch) = runner(&standing) else {
                 match self.change_unheld(id, &asked.change) {
                     // Somebody began to run it just now.
-                    Err(Error::Held { .. }) if runner(&self.store().standing(id)?).is_some() => {
+                    Err(Error::Held { .. }) if runner(&self.store().info(id)?).is_some() => {
                         continue;
                     }
                     other => return other,
@@ -72,7 +72,7 @@ impl Stepwell {
     /// # Errors
     /// If it cannot be done, which whoever asked finds out by looking.
     pub fn carry_out(&self, lease: &Lease, change: &WorkChange) -> Result<()> {
-        refuse_in_flow(&self.store().standing(&lease.session)?, change)?;
+        refuse_in_flow(&self.store().info(&lease.session)?, change)?;
         let events = self.events_for(&lease.session, change)?;
         match events.is_empty() {
             true => Ok(()),
@@ -98,7 +98,7 @@ impl Stepwell {
         // Pauses are counted, because a clock may stand still.
         let mut waited = Duration::ZERO;
         loop {
-            let standing = self.store().standing(id)?;
+            let standing = self.store().info(id)?;
             let kinds = [Kind::Phase, Kind::Checkpoint, Kind::Question];
             let since = self.store().keyed(id, Facts { from: at.next(), ..Facts::of(&kinds) })?;
             if let Some(done) = since.into_iter().find(|it| is_done(&asked.change, &it.event)) {
@@ -152,7 +152,7 @@ impl Stepwell {
     }
 
     fn moves_to(&self, id: &SessionId, to: Phase) -> Result<Vec<NewEvent>> {
-        let head = self.store().standing(id)?.head;
+        let head = self.store().info(id)?.head;
         let refuse = |why: String| {
             let kind = Kind::Phase.as_str().to_owned();
             Err(Error::Illegal { session: id.clone(), kind, why })
@@ -173,13 +173,13 @@ impl Stepwell {
 }
 
 /// The lease under which somebody runs a session.
-fn runner(standing: &Standing) -> Option<Epoch> {
+fn runner(standing: &SessionInfo) -> Option<Epoch> {
     let runs = standing.head.driver == Driver::Own && standing.head.status == Status::Running;
     standing.held.as_ref().filter(|_| runs).map(|held| held.epoch)
 }
 
 /// The phases of a flow that runs are moved by the flow.
-fn refuse_in_flow(standing: &Standing, change: &WorkChange) -> Result<()> {
+fn refuse_in_flow(standing: &SessionInfo, change: &WorkChange) -> Result<()> {
     match (change, &standing.head.flow) {
         (WorkChange::Phase(_), Some(flow)) => Err(Error::Illegal {
             session: standing.head.id.clone(),
@@ -228,7 +228,7 @@ mod tests {
                 session.well().carry_out(session.lease(), &asked.change).unwrap();
                 done += 1;
             }
-            let head = session.standing().unwrap().head.seq;
+            let head = session.info().unwrap().head.seq;
             session.well().store().wait_after(session.id(), head, PAUSE).unwrap();
         }
     }
@@ -250,7 +250,7 @@ mod tests {
             let answered = well.answer_question(&id, "1", "because").unwrap();
             assert_eq!(answered.answer.as_deref(), Some("because"));
         });
-        let head = session.standing().unwrap().head;
+        let head = session.info().unwrap().head;
         assert_eq!((head.phase, head.status), (Some(Phase::Initialize), Status::Running));
         // What is refused is refused without asking anybody, and so is what is so already.
         let before = head.seq;
@@ -260,7 +260,7 @@ mod tests {
             well.checkpoint(&id, Checkpoint { name: "7".into(), ..Default::default() }).is_err()
         );
         well.enter_phase(&id, Phase::Initialize).unwrap();
-        assert_eq!(session.standing().unwrap().head.seq, before);
+        assert_eq!(session.info().unwrap().head.seq, before);
     }
 
     #[test]
@@ -271,14 +271,14 @@ mod tests {
         std::thread::scope(|scope| {
             let asking = scope.spawn(|| well.enter_phase(&id, Phase::Initialize));
             // It stops once it was asked, and did nothing.
-            while well.store().facts(&id, &[Kind::WorkAsked]).unwrap().is_empty() {
-                let head = session.standing().unwrap().head.seq;
+            while well.store().keyed_events(&id, &[Kind::WorkAsked]).unwrap().is_empty() {
+                let head = session.info().unwrap().head.seq;
                 well.store().wait_after(&id, head, PAUSE).unwrap();
             }
             session.finish(Status::Success, None).unwrap();
             asking.join().unwrap().unwrap();
         });
-        assert_eq!(well.standing(&id).unwrap().head.phase, Some(Phase::Initialize));
+        assert_eq!(well.info(&id).unwrap().head.phase, Some(Phase::Initialize));
     }
 
     #[test]

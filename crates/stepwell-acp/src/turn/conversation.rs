@@ -100,12 +100,12 @@ impl Conversation {
 
     /// The session's head; none, if it is not recorded yet.
     pub(crate) fn head(&self) -> Result<Option<Head>> {
-        Ok(self.standing()?.map(|it| it.head))
+        Ok(self.info()?.map(|it| it.head))
     }
 
-    fn standing(&self) -> Result<Option<stepwell::Standing>> {
+    fn info(&self) -> Result<Option<stepwell::SessionInfo>> {
         let Some(well) = self.runtime.look()? else { return Ok(None) };
-        match well.standing(&self.id) {
+        match well.info(&self.id) {
             Ok(standing) => Ok(Some(standing)),
             Err(error) if error.kind() == ErrorKind::Absent => Ok(None),
             Err(error) => Err(error.into()),
@@ -114,7 +114,7 @@ impl Conversation {
 
     /// Does somebody run it?
     pub(crate) fn is_held(&self) -> Result<bool> {
-        Ok(self.standing()?.is_some_and(|it| it.held.is_some()))
+        Ok(self.info()?.is_some_and(|it| it.held.is_some()))
     }
 
     /// What holds for the next run: what was chosen here, else what the session says, else what the
@@ -157,7 +157,7 @@ impl Conversation {
 
     fn begin_with(&self, Prompt(text): &Prompt, interrupt: &Interrupt) -> Result<Begun> {
         let (options, interrupt) = (self.options(), interrupt.clone());
-        let Some(standing) = self.standing()? else {
+        let Some(standing) = self.info()? else {
             let session = Some(self.id.clone());
             let request = RunRequest { session, options, interrupt, ..RunRequest::new(text) };
             return self.runtime.start(request).map(Begun::Here);
@@ -203,7 +203,7 @@ impl Conversation {
     pub(crate) fn open_gates(&self) -> Result<Vec<OpenGate>> {
         let Some(well) = self.runtime.look()? else { return Ok(Vec::new()) };
         let gates = Gates::of(&**well.store(), &self.id)?;
-        let seq = well.standing(&self.id)?.head.seq;
+        let seq = well.info(&self.id)?.head.seq;
         let open = gates.open().map(|asked| OpenGate {
             session: self.id.clone(),
             gate: asked.gate.clone(),
@@ -218,7 +218,7 @@ impl Conversation {
     /// event of it.
     pub(crate) fn history(&self) -> Result<(Vec<TurnEvent>, Seq)> {
         let well = self.runtime.existing(Access::Read)?;
-        let head = well.standing(&self.id)?.head;
+        let head = well.info(&self.id)?.head;
         let events = well.store().events(&self.id, Span::ALL)?.intact(&self.id)?;
         let timeline = Timeline::at(head.seq, events.iter());
         let mut narrator = self.narrator(Some(&head));

@@ -270,7 +270,7 @@ impl Agent {
         let absent = || RpcError::not_found(format!("there is no session {:?}", asked.session_id));
         let id: SessionId = asked.session_id.parse().map_err(|_| absent())?;
         let well = runtime.look().map_err(|error| failed(&error.into()))?.ok_or_else(absent)?;
-        match well.standing(&id) {
+        match well.info(&id) {
             Ok(standing) if standing.trashed_at.is_none() => Ok(self.open(id, runtime, brought)),
             Ok(_) => Err(absent()),
             Err(error) if error.kind() == StoreErrorKind::Absent => Err(absent()),
@@ -318,7 +318,7 @@ impl Agent {
         let delete = || {
             let id = self::session_id(session_id)?;
             let Some(well) = runtime.look()? else { return Ok(()) };
-            match well.standing(&id) {
+            match well.info(&id) {
                 Ok(standing) if standing.trashed_at.is_some() => return Ok(()),
                 Err(error) if error.kind() == StoreErrorKind::Absent => return Ok(()),
                 found => drop(found?),

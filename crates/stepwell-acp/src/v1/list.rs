@@ -4,7 +4,7 @@ use std::path::{Path, PathBuf};
 
 use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};
-use stepwell::{Access, Cursor, Driver, Family, Filter, Head, Query, Standing};
+use stepwell::{Access, Cursor, Driver, Family, Filter, Head, Query, SessionInfo};
 use stepwell_runtime::Runtime;
 use stepwell_workspace::NamedWell;
 
@@ -72,7 +72,7 @@ fn page(sessions: &[Value], next: Option<Place>) -> Value {
     page
 }
 
-fn info(standing: &Standing, root: &Path) -> Value {
+fn info(standing: &SessionInfo, root: &Path) -> Value {
     let head = &standing.head;
     let cwd = Path::new(&head.workspace);
     let cwd = if cwd.is_absolute() { cwd } else { root };

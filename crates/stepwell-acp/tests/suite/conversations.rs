@@ -15,7 +15,7 @@ const WRITES: &str = "
 
 fn status(desk: &Desk, session: &str) -> Status {
     let well = desk.runtime().look().unwrap().unwrap();
-    well.standing(&session.parse().unwrap()).unwrap().head.status
+    well.info(&session.parse().unwrap()).unwrap().head.status
 }
 
 fn is_asked(message: &Value) -> bool {
@@ -47,7 +47,7 @@ fn a_question_is_on_record_before_the_client_is_asked_and_stays_when_it_goes() {
     let desk = Desk::new(WRITES);
     let (client, session, _, _) = asked(&desk);
     let well = desk.runtime().look().unwrap().unwrap();
-    assert_eq!(well.standing(&session.parse().unwrap()).unwrap().head.open_gates, 1);
+    assert_eq!(well.info(&session.parse().unwrap()).unwrap().head.open_gates, 1);
     client.leave();
     assert_eq!(status(&desk, &session), Status::Paused);
     assert!(!desk.root().join("made.txt").exists());

@@ -3,7 +3,7 @@
 use std::collections::BTreeSet;
 use std::ops::Range;
 
-use stepwell::{Compacted, Lane, Made, Pins, Role, Seq};
+use stepwell::{Compacted, Lane, MessageOrigin, Pins, Role, Seq};
 
 use super::window::{Entry, Window};
 
@@ -186,13 +186,14 @@ struct Unit {
 }
 
 fn units(ask: &Ask<'_>) -> Vec<Unit> {
-    let request = |entry: &&Entry| entry.made == Made::Recorded && entry.role == Role::User;
+    let request =
+        |entry: &&Entry| entry.made == MessageOrigin::Recorded && entry.role == Role::User;
     let latest = ask.entries.iter().rev().find(request).map(|entry| entry.seq);
     let mut units: Vec<Unit> = Vec::with_capacity(ask.entries.len());
     for (n, entry) in ask.entries.iter().enumerate() {
         let named =
             |seq: Seq| ask.pins.contains(seq) || ask.goal == Some(seq) || latest == Some(seq);
-        if let (Made::Results, Some(unit)) = (entry.made, units.last_mut()) {
+        if let (MessageOrigin::Results, Some(unit)) = (entry.made, units.last_mut()) {
             unit.range.end = n + 1;
             unit.tokens += entry.tokens;
             unit.seqs.extend(entry.answers.iter().flatten());
@@ -201,7 +202,7 @@ fn units(ask: &Ask<'_>) -> Vec<Unit> {
             unit.protected |= entry.answers.iter().flatten().any(|seq| named(*seq));
             continue;
         }
-        let summary = entry.made == Made::Summary;
+        let summary = entry.made == MessageOrigin::Summary;
         units.push(Unit {
             range: n..n + 1,
             place: entry.place,
@@ -295,12 +296,15 @@ mod tests {
                 answers,
                 tokens,
             };
-            let call = || Entry { calls: 1, ..entry(Made::Recorded, Role::Assistant, vec![], 0) };
-            let result = |by| entry(Made::Results, Role::Tool, vec![by], tokens);
+            let call =
+                || Entry { calls: 1, ..entry(MessageOrigin::Recorded, Role::Assistant, vec![], 0) };
+            let result = |by| entry(MessageOrigin::Results, Role::Tool, vec![by], tokens);
             match who {
-                'u' => entries.push(entry(Made::Recorded, Role::User, vec![], tokens)),
-                'a' => entries.push(entry(Made::Recorded, Role::Assistant, vec![], tokens)),
-                's' => entries.push(entry(Made::Summary, Role::User, vec![], tokens)),
+                'u' => entries.push(entry(MessageOrigin::Recorded, Role::User, vec![], tokens)),
+                'a' => {
+                    entries.push(entry(MessageOrigin::Recorded, Role::Assistant, vec![], tokens))
+                }
+                's' => entries.push(entry(MessageOrigin::Summary, Role::User, vec![], tokens)),
                 'c' => entries.extend([call(), result(Some(Seq::new(n * 10 + 3)))]),
                 _ => entries.extend([call(), result(None)]),
             }

@@ -4,7 +4,7 @@
 use std::collections::BTreeMap;
 use std::fmt::Write as _;
 
-use stepwell::{Made, Message, Part, Role, ToolCall, ToolResult};
+use stepwell::{Message, MessageOrigin, Part, Role, ToolCall, ToolResult};
 
 use super::tokens::Counter;
 
@@ -214,11 +214,11 @@ impl Held {
     /// What the messages hold that are to be replaced; the earlier summaries among them are
     /// told by their place.
     #[must_use]
-    pub fn of<'a>(messages: impl IntoIterator<Item = (&'a Message, Made)>) -> Self {
+    pub fn of<'a>(messages: impl IntoIterator<Item = (&'a Message, MessageOrigin)>) -> Self {
         let mut held = Self::default();
         let mut calls: Vec<&ToolCall> = Vec::new();
         for (message, made) in messages {
-            if made == Made::Summary {
+            if made == MessageOrigin::Summary {
                 held.earlier.push(message.text());
             }
             if message.role == Role::Assistant {
@@ -373,12 +373,12 @@ impl Wanted<'_> {
     /// What the model is asked: the messages as text, shortened until they fit. Earlier
     /// summaries are never shortened. Nothing, if even little does not fit.
     #[must_use]
-    pub fn request(&self, messages: &[(&Message, Made)]) -> Option<String> {
+    pub fn request(&self, messages: &[(&Message, MessageOrigin)]) -> Option<String> {
         let texts = SHOWN.iter().map(|shown| self.text(messages, *shown));
         texts.into_iter().find(|text| self.counter.text(text) <= self.most)
     }
 
-    fn text(&self, messages: &[(&Message, Made)], shown: usize) -> String {
+    fn text(&self, messages: &[(&Message, MessageOrigin)], shown: usize) -> String {
         let mut text = String::new();
         if let Some(goal) = self.goal {
             // Writing to a string does not fail.
@@ -389,7 +389,7 @@ impl Wanted<'_> {
         }
         text.push_str("The conversation, oldest first:\n");
         for (message, made) in messages {
-            if *made == Made::Summary {
+            if *made == MessageOrigin::Summary {
                 let _ = write!(text, "\n[earlier summary]\n{}\n", message.text());
             } else {
                 transcribe(&mut text, message, shown);
@@ -472,9 +472,9 @@ mod tests {
         let call = Message::assistant("").calling("c", "read_file", r#"{"path":"src/a.rs"}"#);
         let result = Message::tool_result("c", "fn main() {}");
         let held = Held::of([
-            (&earlier, Made::Summary),
-            (&call, Made::Recorded),
-            (&result, Made::Recorded),
+            (&earlier, MessageOrigin::Summary),
+            (&call, MessageOrigin::Recorded),
+            (&result, MessageOrigin::Recorded),
         ]);
         let text = held.complete(SAID, COUNTER, 1_000).unwrap();
         for kept in ["never touch main", "- schema", "port 48213", "- ship it", "use SQLite"] {
@@ -485,7 +485,8 @@ mod tests {
         assert!(!text.contains("old words") && !text.contains("- tests"), "{text}");
         // Twice is not more.
         let again = Message::user(text.as_str());
-        let again = Held::of([(&again, Made::Summary)]).complete(SAID, COUNTER, 1_000).unwrap();
+        let again =
+            Held::of([(&again, MessageOrigin::Summary)]).complete(SAID, COUNTER, 1_000).unwrap();
         assert_eq!(again, text);
         // Where there is little room, what must be kept to is kept longest; then the model's
         // own word counts; without any room there is none.
@@ -507,7 +508,7 @@ mod tests {
     #[test]
     fn an_earlier_summary_of_no_known_shape_is_kept_whole() {
         let earlier = Message::user("They agreed on port 48213.");
-        let held = Held::of([(&earlier, Made::Summary)]);
+        let held = Held::of([(&earlier, MessageOrigin::Summary)]);
         assert!(held.complete(SAID, COUNTER, 1_000).unwrap().contains("port 48213"));
         assert_eq!(held.carried(COUNTER, 1_000).as_deref(), Some("They agreed on port 48213."));
         assert_eq!(held.carried(COUNTER, 3), None);
@@ -522,7 +523,7 @@ mod tests {
         if let Part::ToolResult(result) = &mut result.parts[0] {
             result.is_error = true;
         }
-        let held = Held::of([(&call, Made::Recorded), (&result, Made::Recorded)]);
+        let held = Held::of([(&call, MessageOrigin::Recorded), (&result, MessageOrigin::Recorded)]);
         assert_eq!(held.tools, ["- run_command make all: failed: no rule"]);
     }
 
@@ -530,7 +531,7 @@ mod tests {
     fn a_transcript_is_shortened_until_it_fits_but_not_what_was_summarised() {
         let earlier = Message::user(format!("earlier {}", "word ".repeat(50)));
         let long = Message::tool_result("c", "output ".repeat(5_000));
-        let messages = [(&earlier, Made::Summary), (&long, Made::Recorded)];
+        let messages = [(&earlier, MessageOrigin::Summary), (&long, MessageOrigin::Recorded)];
         let task = Some("fly to the moon");
         let wanted = |goal, most| Wanted { goal, task, words: 100, counter: COUNTER, most };
         let whole = wanted(Some("ship"), 100_000).request(&messages).unwrap();

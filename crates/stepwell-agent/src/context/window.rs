@@ -4,7 +4,9 @@
 //! what was redacted on disk. Sizes are counted when a message comes, so that a step costs
 //! the same however long the conversation is.
 
-use stepwell::{Compacted, Event, Lane, Made, Message, Part, Recorded, Role, Seq, Shown, View};
+use stepwell::{
+    Compacted, Event, Lane, Message, MessageOrigin, Part, Recorded, Role, Seq, View, ViewMessage,
+};
 
 use super::tokens::Counter;
 use crate::provider::is_aside;
@@ -53,7 +55,7 @@ pub struct Entry {
     /// Where it stands for compactions.
     pub place: Seq,
     /// Why it is here.
-    pub made: Made,
+    pub made: MessageOrigin,
     /// Who speaks.
     pub role: Role,
     /// How many calls it makes.
@@ -72,7 +74,7 @@ impl Entry {
         Self {
             seq,
             place: seq,
-            made: if is_ours { Made::Aside } else { Made::Recorded },
+            made: if is_ours { MessageOrigin::Aside } else { MessageOrigin::Recorded },
             role: message.role,
             calls: message.calls().count(),
             answers: Vec::new(),
@@ -143,7 +145,7 @@ impl Window {
         let (Some(last), Some(entry)) = (self.messages.last_mut(), self.entries.last_mut()) else {
             return;
         };
-        if last.role == Role::User && entry.made == Made::Recorded {
+        if last.role == Role::User && entry.made == MessageOrigin::Recorded {
             last.parts = vec![Part::text(text)];
             self.tokens -= entry.tokens;
             entry.tokens = self.counter.message(last);
@@ -203,7 +205,10 @@ impl Window {
     #[must_use]
     pub fn task(&self) -> Option<String> {
         let first = self.first_request?;
-        let place = self.entries.iter().position(|it| it.seq == first && it.made == Made::Recorded);
+        let place = self
+            .entries
+            .iter()
+            .position(|it| it.seq == first && it.made == MessageOrigin::Recorded);
         Some(self.messages[place?].text()).filter(|text| !text.trim().is_empty())
     }
 
@@ -225,12 +230,12 @@ impl Window {
         self.counter
     }
 
-    fn take(&mut self, shown: Shown, pending: &impl Fn(&str) -> bool) {
-        let Shown { seq, place, made, mut answers, mut message } = shown;
+    fn take(&mut self, shown: ViewMessage, pending: &impl Fn(&str) -> bool) {
+        let ViewMessage { seq, place, made, mut answers, mut message } = shown;
         if message.role == Role::System {
             return self.hear(seq, message);
         }
-        if made == Made::Results {
+        if made == MessageOrigin::Results {
             let waits = |part: &Part, answer: &Option<Seq>| {
                 let Part::ToolResult(result) = part else { return false };
                 answer.is_none() && pending(&result.call_id)
@@ -246,7 +251,7 @@ impl Window {
             }
         }
         let entry = Entry::of(seq, &message);
-        let made = if made == Made::Recorded { entry.made } else { made };
+        let made = if made == MessageOrigin::Recorded { entry.made } else { made };
         self.push(Entry { place, made, answers, ..entry }, message);
     }
 
@@ -268,7 +273,7 @@ impl Window {
             return self.answer(seq, message);
         }
         let entry = Entry::of(seq, &message);
-        if entry.role == Role::User && entry.made == Made::Recorded {
+        if entry.role == Role::User && entry.made == MessageOrigin::Recorded {
             self.first_request.get_or_insert(seq);
         }
         self.push(entry, message);
@@ -278,7 +283,7 @@ impl Window {
     fn answer(&mut self, seq: Seq, message: Message) {
         let came = vec![Some(seq); message.parts.len()];
         match (self.messages.last_mut(), self.entries.last_mut()) {
-            (Some(last), Some(entry)) if entry.made == Made::Results => {
+            (Some(last), Some(entry)) if entry.made == MessageOrigin::Results => {
                 let more: u64 = message.parts.iter().map(|part| self.counter.part(part)).sum();
                 entry.answers.extend(came);
                 entry.tokens += more;
@@ -286,7 +291,7 @@ impl Window {
                 last.parts.extend(message.parts);
             }
             (_, Some(call)) => {
-                let (place, made, answers) = (call.place, Made::Results, came);
+                let (place, made, answers) = (call.place, MessageOrigin::Results, came);
                 let entry = Entry { place, made, answers, ..Entry::of(call.seq, &message) };
                 self.push(entry, message);
             }
@@ -305,7 +310,8 @@ impl Window {
     /// Replaces what a compaction covers by its summary, as the view does.
     fn compact(&mut self, seq: Seq, compacted: &Compacted) {
         let covered = |entry: &Entry| {
-            let pinned = entry.made != Made::Summary && compacted.pinned.contains(&entry.seq);
+            let pinned =
+                entry.made != MessageOrigin::Summary && compacted.pinned.contains(&entry.seq);
             (compacted.from..=compacted.to).contains(&entry.place) && !pinned
         };
         let first = self.entries.iter().position(covered);
@@ -320,7 +326,7 @@ impl Window {
             let message = Message::user(summary.clone()).in_lane(self.lane.clone());
             let tokens = self.counter.message(&message);
             self.tokens += tokens;
-            let (place, made) = (compacted.to, Made::Summary);
+            let (place, made) = (compacted.to, MessageOrigin::Summary);
             let entry = Entry { place, made, tokens, ..Entry::of(seq, &message) };
             self.entries.insert(first, entry);
             self.messages.insert(first, message);

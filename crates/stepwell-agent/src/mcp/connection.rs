@@ -23,7 +23,7 @@ use super::name::ServerName;
 use super::offer::{Offered, Page, take};
 use super::process::{DRAIN, Process};
 use super::{MOST_LISTED, Reach, Server, one_line};
-use crate::tool::Place;
+use crate::tool::ToolEnv;
 
 /// How long what is on its way has to arrive when a connection is closed: that a call was
 /// cancelled, and that we leave.
@@ -74,7 +74,7 @@ pub(super) enum CallFault {
 
 impl Connection {
     /// Opens it and asks for the tools, or says why that failed.
-    pub(super) async fn open(server: &Server, place: &Place) -> Result<(Self, Listed), String> {
+    pub(super) async fn open(server: &Server, place: &ToolEnv) -> Result<(Self, Listed), String> {
         // Servers of the newest kind know no handshake, and say so.
         let versions = vec![ProtocolVersion::LATEST];
         let newest = ClientLifecycleMode::Discover { preferred_versions: versions };
@@ -88,7 +88,7 @@ impl Connection {
 
     async fn attempt(
         server: &Server,
-        place: &Place,
+        place: &ToolEnv,
         lifecycle: ClientLifecycleMode,
     ) -> Result<(Self, Listed), Unopened> {
         let late = format!("it was not ready within {} s", server.start.as_secs_f32());

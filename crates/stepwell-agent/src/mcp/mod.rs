@@ -23,7 +23,7 @@ use self::connection::Connection;
 pub use self::name::ServerName;
 use self::tool::Remote;
 use crate::provider::remote::Key;
-use crate::tool::{Place, Tool};
+use crate::tool::{Tool, ToolEnv};
 
 /// How long a server has to be ready, unless a user says otherwise. Some are downloaded first.
 pub const DEFAULT_START: Duration = Duration::from_secs(30);
@@ -111,7 +111,7 @@ pub struct Servers {
 
 impl Servers {
     /// Starts or reaches each of them, all at once, and asks for their tools.
-    pub async fn connect(servers: &[Server], place: &Place) -> Self {
+    pub async fn connect(servers: &[Server], place: &ToolEnv) -> Self {
         let connecting = servers.iter().map(|server| Connection::open(server, place));
         let mut all = Self::default();
         for (server, opened) in servers.iter().zip(join_all(connecting).await) {

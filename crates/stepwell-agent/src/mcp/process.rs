@@ -18,7 +18,7 @@ use tokio::task::JoinHandle;
 use tokio::time::timeout;
 
 use super::{LARGEST_MESSAGE, Program, one_line};
-use crate::tool::Place;
+use crate::tool::ToolEnv;
 use crate::tool::environment::hide_keys;
 use crate::tool::supervise::{GRACE, Watched, exit_code, hold_server};
 
@@ -76,7 +76,7 @@ const WAITING: usize = 64 << 10;
 
 impl Process {
     /// Starts it.
-    pub(super) fn start(program: &Program, place: &Place) -> io::Result<(Self, Streams)> {
+    pub(super) fn start(program: &Program, place: &ToolEnv) -> io::Result<(Self, Streams)> {
         let (input, to_it) = io::pipe()?;
         let (from_it, output) = io::pipe()?;
         let (complaints, errors) = io::pipe()?;
@@ -164,7 +164,7 @@ type Ended = watch::Receiver<Option<String>>;
 fn supervised(
     program: &Program,
     (supervisor, arguments): &(PathBuf, Vec<String>),
-    place: &Place,
+    place: &ToolEnv,
     ends: Ends,
 ) -> io::Result<Ended> {
     let rest = program.arguments.iter().map(Into::into).collect();
@@ -188,7 +188,7 @@ fn supervised(
 }
 
 /// Supervises by a thread: as good, while this process lives.
-fn threaded(program: &Program, place: &Place, ends: Ends) -> io::Result<Ended> {
+fn threaded(program: &Program, place: &ToolEnv, ends: Ends) -> io::Result<Ended> {
     let mut command = Command::new(&program.program);
     command.args(&program.arguments);
     surround(&mut command, program, place);
@@ -210,7 +210,7 @@ fn threaded(program: &Program, place: &Place, ends: Ends) -> io::Result<Ended> {
 }
 
 /// Where it runs, and with which variables.
-fn surround(command: &mut Command, program: &Program, place: &Place) {
+fn surround(command: &mut Command, program: &Program, place: &ToolEnv) {
     command.current_dir(&program.folder);
     hide_keys(command, place);
     command.envs(&program.variables);

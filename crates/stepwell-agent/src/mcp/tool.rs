@@ -11,7 +11,7 @@ use super::connection::{CallFault, Connection};
 use super::content::told;
 use super::offer::Offered;
 use crate::provider::ToolSpec;
-use crate::tool::{Done, Place, Plan, Tool, visible};
+use crate::tool::{Done, Plan, Tool, ToolEnv, visible};
 
 /// A server's tool.
 #[derive(Debug)]
@@ -37,14 +37,14 @@ impl Tool for Remote {
         line.chars().flat_map(visible).collect()
     }
 
-    fn plan(&self, arguments: &Value, _: &Place) -> Result<Plan, String> {
+    fn plan(&self, arguments: &Value, _: &ToolEnv) -> Result<Plan, String> {
         match arguments {
             Value::Object(_) | Value::Null => Ok(Plan::default()),
             _ => Err(format!("the arguments for {} are no object", self.offered.spec.name)),
         }
     }
 
-    fn run<'a>(&'a self, arguments: &'a Value, place: &'a Place) -> BoxFuture<'a, Done> {
+    fn run<'a>(&'a self, arguments: &'a Value, place: &'a ToolEnv) -> BoxFuture<'a, Done> {
         Box::pin(async move {
             let limit = self.timeout.unwrap_or(place.command_timeout);
             let arguments = arguments.as_object().cloned().unwrap_or_default();

@@ -1,7 +1,7 @@
 //! Making the conversation shorter: when that is due, asking for the summary, recording it.
 
 use stepwell::compactions::Extent;
-use stepwell::{Compacted, Event, Lane, Made, Message, Money, StopReason, Usage};
+use stepwell::{Compacted, Event, Lane, Message, MessageOrigin, Money, StopReason, Usage};
 use tokio::sync::watch as signal;
 
 use super::{Cut, Reserved, Run, RunEvent, record};
@@ -153,7 +153,7 @@ impl Run<'_> {
     }
 
     /// What goes by a plan.
-    fn covered(&self, plan: &Plan) -> Vec<(&Message, Made)> {
+    fn covered(&self, plan: &Plan) -> Vec<(&Message, MessageOrigin)> {
         let (messages, entries) = (self.window.messages(), self.window.entries());
         plan.covered.iter().map(|n| (&messages[*n], entries[*n].made)).collect()
     }

@@ -166,7 +166,7 @@ impl Run<'_> {
         let arguments = serde_json::from_str(&call.arguments)
             .map_err(|error| format!("the arguments are no JSON: {error}"))?;
         let order = Order::parse(&arguments)?;
-        let head = self.session.standing()?.head;
+        let head = self.session.info()?.head;
         let depth = Charge::of(&head).map_or(0, |charge| charge.depth) + 1;
         if depth > MAX_DEPTH {
             return Err("there are no subagents at this depth: do it yourself".to_owned().into());
@@ -187,7 +187,7 @@ impl Run<'_> {
         let Some(dispatcher) = &self.setup.dispatcher else {
             return Err("there are no subagents here: do it yourself".to_owned().into());
         };
-        let parent = &self.session.standing()?.head;
+        let parent = &self.session.info()?.head;
         let mode = self.setup.rules.mode;
         let model = match child {
             Some(child) => self.session.well().weigh(&child.id)?.mine.model,
@@ -215,7 +215,7 @@ impl Run<'_> {
                 let left = ground::Site::new(&self.setup.place, id).is_taken();
                 return Ok((if left { well.new_id() } else { id.clone() }, None));
             }
-            let head = well.store().standing(id)?.head;
+            let head = well.store().info(id)?.head;
             let ours = Origin::Subagent { parent: self.session.id().clone() };
             if head.origin == ours {
                 return Ok((id.clone(), Some(head)));
@@ -231,7 +231,7 @@ impl Run<'_> {
         if child.is_none() {
             return Ok(None);
         }
-        let standing = self.session.well().store().standing(&id)?;
+        let standing = self.session.well().store().info(&id)?;
         if standing.trashed_at.is_some() {
             return Ok(Some(Notice::SubagentInTrash { session: id }));
         }
@@ -341,7 +341,7 @@ impl Run<'_> {
     fn was_told(&self, call: &ToolCall, child: &SessionId) -> Result<ground::Told> {
         /// How many events are read at a time.
         const PAGE: usize = 1_000;
-        if self.session.facts(&[Kind::Rewound, Kind::Undone])?.is_empty() {
+        if self.session.keyed_events(&[Kind::Rewound, Kind::Undone])?.is_empty() {
             return Ok(ground::Told::Never);
         }
         let mut begun = false;
@@ -368,7 +368,7 @@ impl Run<'_> {
 
     /// How a child ended, if it has, and only its parent was not told yet.
     fn ended_before(&mut self, id: &SessionId, setup: &Setup) -> Result<Option<Ended>> {
-        let head = self.session.well().store().standing(id)?.head;
+        let head = self.session.well().store().info(id)?.head;
         let reason = head.stop_reason.unwrap_or(StopReason::LlmDone);
         let over = match head.status {
             Status::Success | Status::Failed | Status::Abandoned => true,
@@ -379,7 +379,7 @@ impl Run<'_> {
         if !over {
             return Ok(None);
         }
-        let child = self.session.well().hold(id)?;
+        let child = self.session.well().lock(id)?;
         let run = Run::new(&child, setup, FrontEnd::nobody())?;
         Ok(Some(Ended { status: head.status, reason, ..run.ended }))
     }
@@ -414,7 +414,7 @@ impl Run<'_> {
 
     /// What the model is told of how a child ended.
     fn told(&self, id: &SessionId, ended: &Ended) -> Result<Done> {
-        let head = self.session.well().store().standing(id)?.head;
+        let head = self.session.well().store().info(id)?.head;
         let spent = total(self.session, &head)?;
         let cost = match spent.unpriced {
             0 => format!("${}", spent.cost),

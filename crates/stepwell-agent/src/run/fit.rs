@@ -3,7 +3,7 @@
 
 use std::hash::{DefaultHasher, Hash, Hasher};
 
-use stepwell::{Failure, Made, StopReason};
+use stepwell::{Failure, MessageOrigin, StopReason};
 
 use super::{Notice, Run};
 use crate::error::Result;
@@ -56,7 +56,7 @@ impl Run<'_> {
     /// shrank, what it did since may be gone from it, and it would only do it again.
     pub(super) fn stuck(&mut self) -> Result<Option<(Stop, Option<CallError>)>> {
         let shrank = self.compactor.truncated
-            || self.window.entries().iter().any(|entry| entry.made == Made::Summary);
+            || self.window.entries().iter().any(|entry| entry.made == MessageOrigin::Summary);
         if !shrank || self.compactor.asked.insert(self.fingerprint()) {
             return Ok(None);
         }

@@ -9,7 +9,7 @@ use stepwell_files::worktree::{Fate, Merge, Outcome, Since, Worktree};
 use super::charge::Charge;
 use super::{Ended, Setup};
 use crate::error::Result;
-use crate::tool::{self, Changed, Content, Order, Place};
+use crate::tool::{self, Changed, Content, Order, ToolEnv};
 
 /// How much of a task a commit's first line says.
 const SUBJECT: usize = 60;
@@ -18,10 +18,10 @@ const SUBJECT: usize = 60;
 pub(super) fn only_looks(
     setup: &mut Setup,
     order: &Order,
-    place: &Place,
+    place: &ToolEnv,
 ) -> std::result::Result<(), String> {
     setup.place =
-        Place { root: place.root.clone(), store: place.store.clone(), ..setup.place.clone() };
+        ToolEnv { root: place.root.clone(), store: place.store.clone(), ..setup.place.clone() };
     setup.tools.retain(|tool| tool.effect() == Effect::Pure);
     choose(setup, order)
 }
@@ -40,7 +40,7 @@ fn choose(setup: &mut Setup, order: &Order) -> std::result::Result<(), String> {
 }
 
 /// The store's folder, if it is on disk.
-fn store(place: &Place) -> Option<PathBuf> {
+fn store(place: &ToolEnv) -> Option<PathBuf> {
     let usual = || Some(place.root.join(stepwell::STORE_FOLDER));
     let store = place.grounds.clone().or_else(|| place.store.clone()).or_else(usual);
     store.filter(|folder| folder.is_dir())
@@ -48,7 +48,7 @@ fn store(place: &Place) -> Option<PathBuf> {
 
 /// The place of a subagent's worktree, if the store is somewhere.
 pub(super) struct Site<'a> {
-    place: &'a Place,
+    place: &'a ToolEnv,
     worktree: Option<Worktree>,
 }
 
@@ -56,7 +56,7 @@ pub(super) struct Site<'a> {
 type Said = Option<(String, Vec<Changed>)>;
 
 impl<'a> Site<'a> {
-    pub(super) fn new(place: &'a Place, id: &SessionId) -> Self {
+    pub(super) fn new(place: &'a ToolEnv, id: &SessionId) -> Self {
         let store = store(place);
         Self { place, worktree: store.map(|store| Worktree::of(&place.root, &store, id)) }
     }
@@ -95,7 +95,7 @@ impl<'a> Site<'a> {
         let root = self.worktree()?.root()?;
         // The worktree lies in the store, and nothing of the store lies in the worktree.
         let grounds = store(self.place);
-        setup.place = Place { root, store: None, grounds, ..setup.place.clone() };
+        setup.place = ToolEnv { root, store: None, grounds, ..setup.place.clone() };
         choose(setup, order)
     }
 

@@ -31,7 +31,7 @@ impl Run<'_> {
 
     /// Gives a child the answers that its parent got for it.
     pub(super) fn pass_answers(&self, id: &SessionId) -> Result<()> {
-        let head = self.session.well().store().standing(id)?.head;
+        let head = self.session.well().store().info(id)?.head;
         let Some(charge) = Charge::of(&head) else { return Ok(()) };
         let gates = self.gates_of(id)?;
         for asked in gates.open() {

@@ -49,7 +49,7 @@ mod tests {
 
     fn why(session: &Session) -> String {
         let events = session.events(Span::ALL).unwrap().events;
-        let checked = check_sendable(&session.standing().unwrap().head, events);
+        let checked = check_sendable(&session.info().unwrap().head, events);
         checked.map_or_else(|error| error.to_string(), |()| String::new())
     }
 

@@ -51,7 +51,7 @@ impl Run<'_> {
             return Ok(None);
         }
         let Some(known) = self.state.phase else { return Ok(None) };
-        let head = self.session.standing()?.head;
+        let head = self.session.info()?.head;
         let Some(phase) = head.phase.filter(|phase| *phase != known.phase) else {
             return Ok(None);
         };

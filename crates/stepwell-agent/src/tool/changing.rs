@@ -12,7 +12,7 @@ use stepwell::{Effect, ToolTarget};
 
 use super::guard;
 use super::read::text;
-use super::{Changed, Content, Done, Place, Plan, Tool, parse, spec, visible, word};
+use super::{Changed, Content, Done, Plan, Tool, ToolEnv, parse, spec, visible, word};
 use crate::provider::ToolSpec;
 use stepwell_files::safe_fs::MAX_FILE_BYTES;
 use stepwell_files::safe_path::{Last, SafePath};
@@ -25,7 +25,7 @@ const MAX_COMPARED: usize = 1 << 20;
 pub(super) struct Changing {
     spec: ToolSpec,
     preview: fn(&Value) -> String,
-    prepare: fn(&Value, &Place) -> Result<Change, String>,
+    prepare: fn(&Value, &ToolEnv) -> Result<Change, String>,
 }
 
 /// A change that can be made.
@@ -101,11 +101,11 @@ impl Tool for Changing {
         (self.preview)(arguments)
     }
 
-    fn detail(&self, arguments: &Value, place: &Place) -> Option<String> {
+    fn detail(&self, arguments: &Value, place: &ToolEnv) -> Option<String> {
         (self.prepare)(arguments, place).ok()?.detail()
     }
 
-    fn plan(&self, arguments: &Value, place: &Place) -> Result<Plan, String> {
+    fn plan(&self, arguments: &Value, place: &ToolEnv) -> Result<Plan, String> {
         let change = (self.prepare)(arguments, place)?;
         let after = change.after.as_deref().map(stepwell::Digest::of);
         let before = change.before.digest();
@@ -113,7 +113,7 @@ impl Tool for Changing {
         Ok(Plan { targets, child: None })
     }
 
-    fn run<'a>(&'a self, arguments: &'a Value, place: &'a Place) -> BoxFuture<'a, Done> {
+    fn run<'a>(&'a self, arguments: &'a Value, place: &'a ToolEnv) -> BoxFuture<'a, Done> {
         Box::pin(async move {
             (self.prepare)(arguments, place).and_then(Change::make).unwrap_or_else(Done::failed)
         })
@@ -128,7 +128,7 @@ pub(super) fn write_file() -> Changing {
         path: String,
         content: String,
     }
-    let prepare = |arguments: &Value, place: &Place| {
+    let prepare = |arguments: &Value, place: &ToolEnv| {
         let Arguments { path, content } = parse("write_file", arguments)?;
         let spot = target(place, &path, Last::Follow)?;
         fits(content.len()).map_err(|why| spot.says(why))?;
@@ -200,7 +200,7 @@ struct Edit {
     replace_all: Option<bool>,
 }
 
-fn prepare_edit(arguments: &Value, place: &Place) -> Result<Change, String> {
+fn prepare_edit(arguments: &Value, place: &ToolEnv) -> Result<Change, String> {
     let edit: Edit = parse("edit_file", arguments)?;
     let spot = target(place, &edit.path, Last::Follow)?;
     let Content::File { bytes, mode } = spot.content()? else {
@@ -255,7 +255,7 @@ pub(super) fn delete_file() -> Changing {
     struct Arguments {
         path: String,
     }
-    let prepare = |arguments: &Value, place: &Place| {
+    let prepare = |arguments: &Value, place: &ToolEnv| {
         let Arguments { path } = parse("delete_file", arguments)?;
         let spot = target(place, &path, Last::Keep)?;
         let before = match spot.kind() {
@@ -282,7 +282,7 @@ pub(super) fn delete_file() -> Changing {
 }
 
 /// Where a path leads, if what stands there may be changed.
-fn target(place: &Place, path: &str, last: Last) -> Result<SafePath, String> {
+fn target(place: &ToolEnv, path: &str, last: Last) -> Result<SafePath, String> {
     let spot = SafePath::find(&place.files(), path, last)?;
     guard::refuse(&spot, path)?;
     Ok(spot)

@@ -23,7 +23,7 @@ use tokio::time::timeout;
 use super::environment::hide_keys;
 use super::output::Output;
 use super::supervise::{GRACE, Watched, exit_code, hold, shell};
-use super::{Done, Place, Plan, Tail, Tool, parse, spec, visible};
+use super::{Done, Plan, Tail, Tool, ToolEnv, parse, spec, visible};
 use crate::provider::ToolSpec;
 
 /// How long we read on after the command ended. What is in the pipe is there at once; only a
@@ -105,11 +105,11 @@ impl Tool for RunCommand {
         format!("run {}", shown_line(arguments))
     }
 
-    fn plan(&self, arguments: &Value, _: &Place) -> Result<Plan, String> {
+    fn plan(&self, arguments: &Value, _: &ToolEnv) -> Result<Plan, String> {
         Arguments::read(arguments).map(|_| Plan::default())
     }
 
-    fn run<'a>(&'a self, arguments: &'a Value, place: &'a Place) -> BoxFuture<'a, Done> {
+    fn run<'a>(&'a self, arguments: &'a Value, place: &'a ToolEnv) -> BoxFuture<'a, Done> {
         Box::pin(async move {
             match Arguments::read(arguments) {
                 Ok(arguments) => run(&arguments, place).await,
@@ -119,7 +119,7 @@ impl Tool for RunCommand {
     }
 }
 
-async fn run(arguments: &Arguments, place: &Place) -> Done {
+async fn run(arguments: &Arguments, place: &ToolEnv) -> Done {
     let asked = arguments.timeout_seconds.map_or(Duration::MAX, Duration::from_secs);
     let limit = asked.min(place.command_timeout);
     let mut running = match Running::start(OsStr::new(&arguments.command), place) {
@@ -177,7 +177,7 @@ pub(super) enum NoCode {
 }
 
 impl Running {
-    pub(super) fn start(line: &OsStr, place: &Place) -> io::Result<Self> {
+    pub(super) fn start(line: &OsStr, place: &ToolEnv) -> io::Result<Self> {
         let (reader, writer) = io::pipe()?;
         let (leash, ended) = match &place.supervisor {
             Some((program, arguments)) => {
@@ -248,7 +248,7 @@ impl Running {
 
 /// The command as both kinds of supervision start it: in the workspace, with its output in one
 /// pipe so that its order is kept, and without our keys.
-fn prepared(mut command: Command, place: &Place, output: PipeWriter) -> io::Result<Command> {
+fn prepared(mut command: Command, place: &ToolEnv, output: PipeWriter) -> io::Result<Command> {
     command.current_dir(&place.root).stdout(output.try_clone()?).stderr(output);
     hide_keys(&mut command, place);
     Ok(command)

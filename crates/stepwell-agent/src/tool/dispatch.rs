@@ -6,7 +6,7 @@ use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};
 use stepwell::Effect;
 
-use super::{Done, Place, Plan, Tool, parse, spec, word};
+use super::{Done, Plan, Tool, ToolEnv, parse, spec, word};
 use crate::provider::ToolSpec;
 
 /// The tool's name.
@@ -140,11 +140,11 @@ impl Tool for Dispatch {
         }
     }
 
-    fn plan(&self, arguments: &Value, _place: &Place) -> Result<Plan, String> {
+    fn plan(&self, arguments: &Value, _place: &ToolEnv) -> Result<Plan, String> {
         Order::parse(arguments).map(|_| Plan::default())
     }
 
-    fn run<'a>(&'a self, _arguments: &'a Value, _place: &'a Place) -> BoxFuture<'a, Done> {
+    fn run<'a>(&'a self, _arguments: &'a Value, _place: &'a ToolEnv) -> BoxFuture<'a, Done> {
         Box::pin(async { Done::failed("there are no subagents here") })
     }
 }

@@ -2,13 +2,13 @@
 
 use std::process::Command;
 
-use super::Place;
+use super::ToolEnv;
 
 /// The variable that marks what a run started: such a program cannot answer in its user's name.
 pub const IN_RUN: &str = "STEPWELL_IN_RUN";
 
 /// Keeps from a program the variables that it must not see.
-pub(crate) fn hide_keys(command: &mut Command, place: &Place) {
+pub(crate) fn hide_keys(command: &mut Command, place: &ToolEnv) {
     for name in &place.withheld {
         command.env_remove(name);
     }
@@ -39,7 +39,7 @@ mod tests {
 
     #[test]
     fn what_is_withheld_is_not_passed_on() {
-        let mut place = Place::new(".".into());
+        let mut place = ToolEnv::new(".".into());
         place.withheld.insert("LOCAL_KEY".to_owned());
         let mut command = Command::new("true");
         hide_keys(&mut command, &place);

@@ -5,7 +5,7 @@ use serde_json::{Value, json};
 
 use super::looking::{Looking, Wanted};
 use super::walk::{self, Go, Within, one_line};
-use super::{Place, parse, spec, word};
+use super::{ToolEnv, parse, spec, word};
 
 #[derive(Deserialize)]
 #[serde(deny_unknown_fields)]
@@ -41,7 +41,7 @@ pub(super) fn list_files() -> Looking {
     Looking { spec, preview, look }
 }
 
-fn look(arguments: &Value, place: &Place, wanted: &Wanted) -> Result<String, String> {
+fn look(arguments: &Value, place: &ToolEnv, wanted: &Wanted) -> Result<String, String> {
     let arguments: Arguments = parse("list_files", arguments)?;
     let within = Within { path: arguments.path.as_deref(), glob: arguments.glob.as_deref() };
     let (mut listed, mut missing) = (String::new(), 0_usize);

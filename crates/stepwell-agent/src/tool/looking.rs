@@ -8,7 +8,7 @@ use futures_util::future::BoxFuture;
 use serde_json::Value;
 use stepwell::Effect;
 
-use super::{Done, Place, Plan, Tool};
+use super::{Done, Plan, Tool, ToolEnv};
 use crate::provider::ToolSpec;
 
 /// A tool that only looks.
@@ -16,7 +16,7 @@ use crate::provider::ToolSpec;
 pub(super) struct Looking {
     pub(super) spec: ToolSpec,
     pub(super) preview: fn(&Value) -> String,
-    pub(super) look: fn(&Value, &Place, &Wanted) -> Result<String, String>,
+    pub(super) look: fn(&Value, &ToolEnv, &Wanted) -> Result<String, String>,
 }
 
 /// Whether somebody still waits for the answer.
@@ -52,11 +52,11 @@ impl Tool for Looking {
         (self.preview)(arguments)
     }
 
-    fn plan(&self, _: &Value, _: &Place) -> Result<Plan, String> {
+    fn plan(&self, _: &Value, _: &ToolEnv) -> Result<Plan, String> {
         Ok(Plan::default())
     }
 
-    fn run<'a>(&'a self, arguments: &'a Value, place: &'a Place) -> BoxFuture<'a, Done> {
+    fn run<'a>(&'a self, arguments: &'a Value, place: &'a ToolEnv) -> BoxFuture<'a, Done> {
         Box::pin(async move {
             let wish = Wish(Wanted(Arc::new(AtomicBool::new(true))));
             let (wanted, look) = (wish.0.clone(), self.look);

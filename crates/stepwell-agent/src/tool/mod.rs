@@ -52,20 +52,20 @@ pub trait Tool: fmt::Debug + Send + Sync {
     fn preview(&self, arguments: &Value) -> String;
 
     /// What it would change, line by line, for a person who is asked to allow it.
-    fn detail(&self, _arguments: &Value, _place: &Place) -> Option<String> {
+    fn detail(&self, _arguments: &Value, _place: &ToolEnv) -> Option<String> {
         None
     }
 
     /// What it would change, before anything is changed. For idempotent tools this is on
     /// disk before they run: it tells a change that was made from one that was not. Errors
     /// are the model's: wrong arguments, a path outside of the workspace.
-    fn plan(&self, arguments: &Value, place: &Place) -> Result<Plan, String>;
+    fn plan(&self, arguments: &Value, place: &ToolEnv) -> Result<Plan, String>;
 
     /// What it does, if it touches nothing but the session's own record, given what is planned
     /// there. What it changes is recorded together with its result, in one append: however
     /// often it is cut off, it happens once. A tool that acts on the world has no such answer,
     /// and is run.
-    fn decide(&self, _arguments: &Value, _place: &Place, _tasks: &Tasks) -> Option<Done> {
+    fn decide(&self, _arguments: &Value, _place: &ToolEnv, _tasks: &Tasks) -> Option<Done> {
         None
     }
 
@@ -75,12 +75,12 @@ pub trait Tool: fmt::Debug + Send + Sync {
     }
 
     /// Does it. Dropping the future stops it, with all that it started.
-    fn run<'a>(&'a self, arguments: &'a Value, place: &'a Place) -> BoxFuture<'a, Done>;
+    fn run<'a>(&'a self, arguments: &'a Value, place: &'a ToolEnv) -> BoxFuture<'a, Done>;
 }
 
 /// Where tools work.
 #[derive(Clone, Debug)]
-pub struct Place {
+pub struct ToolEnv {
     /// The workspace's root, without symbolic links. No file tool leaves it, nor enters
     /// `.stepwell` in it.
     pub root: PathBuf,
@@ -105,7 +105,7 @@ pub struct Place {
     pub tail: Tail,
 }
 
-impl Place {
+impl ToolEnv {
     /// A workspace, with nothing else settled: no store in it, no supervisor.
     #[must_use]
     pub fn new(root: PathBuf) -> Self {

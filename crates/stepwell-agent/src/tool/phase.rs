@@ -6,7 +6,7 @@ use serde::Deserialize;
 use serde_json::{Value, json};
 use stepwell::{Effect, Move, PhaseChanged, PhaseSet};
 
-use super::{Done, Place, Plan, Tool, parse, spec};
+use super::{Done, Plan, Tool, ToolEnv, parse, spec};
 use crate::phases::PhaseState;
 use crate::provider::ToolSpec;
 
@@ -82,7 +82,7 @@ impl Tool for Phases {
         }
     }
 
-    fn plan(&self, _arguments: &Value, _place: &Place) -> Result<Plan, String> {
+    fn plan(&self, _arguments: &Value, _place: &ToolEnv) -> Result<Plan, String> {
         Ok(Plan::default())
     }
 
@@ -92,7 +92,7 @@ impl Tool for Phases {
         Some(answer.unwrap_or_else(Done::failed))
     }
 
-    fn run<'a>(&'a self, _arguments: &'a Value, _place: &'a Place) -> BoxFuture<'a, Done> {
+    fn run<'a>(&'a self, _arguments: &'a Value, _place: &'a ToolEnv) -> BoxFuture<'a, Done> {
         Box::pin(async { Done::failed("the phase is decided without running anything") })
     }
 }

@@ -12,7 +12,7 @@ use stepwell::{Effect, Outcome};
 use tokio::time::{Instant, sleep, timeout};
 
 use super::command::{Running, shown_line};
-use super::{Done, Place, Plan, Tool, parse, spec};
+use super::{Done, Plan, Tool, ToolEnv, parse, spec};
 use crate::provider::ToolSpec;
 
 /// How long a program is looked at, unless it is said.
@@ -104,11 +104,11 @@ impl Tool for TryProgram {
         format!("start {}", shown_line(arguments))
     }
 
-    fn plan(&self, arguments: &Value, _: &Place) -> Result<Plan, String> {
+    fn plan(&self, arguments: &Value, _: &ToolEnv) -> Result<Plan, String> {
         Arguments::read(arguments).map(|_| Plan::default())
     }
 
-    fn run<'a>(&'a self, arguments: &'a Value, place: &'a Place) -> BoxFuture<'a, Done> {
+    fn run<'a>(&'a self, arguments: &'a Value, place: &'a ToolEnv) -> BoxFuture<'a, Done> {
         Box::pin(async move {
             match Arguments::read(arguments) {
                 Ok((arguments, url)) => look_at(&arguments, url, place).await,
@@ -134,7 +134,7 @@ impl Seen {
     }
 }
 
-async fn look_at(arguments: &Arguments, url: Option<Url>, place: &Place) -> Done {
+async fn look_at(arguments: &Arguments, url: Option<Url>, place: &ToolEnv) -> Done {
     let client = match url.as_ref().map(|_| client()).transpose() {
         Ok(client) => client,
         Err(error) => return Done::failed(format!("no look over HTTP: {error}")),
@@ -283,7 +283,7 @@ mod tests {
     async fn tried(arguments: Value) -> Done {
         let folder = tempfile::tempdir().unwrap();
         let root = folder.path().canonicalize().unwrap();
-        try_program().run(&arguments, &Place::new(root)).await
+        try_program().run(&arguments, &ToolEnv::new(root)).await
     }
 
     #[tokio::test]

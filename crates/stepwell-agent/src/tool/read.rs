@@ -5,7 +5,7 @@ use serde_json::{Value, json};
 use stepwell_files::safe_path::{Last, SafePath};
 
 use super::looking::{Looking, Wanted};
-use super::{Content, Place, cut, parse, spec, word};
+use super::{Content, ToolEnv, cut, parse, spec, word};
 
 #[derive(Deserialize)]
 #[serde(deny_unknown_fields)]
@@ -41,7 +41,7 @@ pub(super) fn read_file() -> Looking {
     Looking { spec, preview: |arguments| format!("read {}", word(arguments, "path")), look }
 }
 
-fn look(arguments: &Value, place: &Place, _: &Wanted) -> Result<String, String> {
+fn look(arguments: &Value, place: &ToolEnv, _: &Wanted) -> Result<String, String> {
     let arguments: Arguments = parse("read_file", arguments)?;
     let spot = SafePath::find(&place.files(), &arguments.path, Last::Follow)?;
     let text = match spot.content()? {

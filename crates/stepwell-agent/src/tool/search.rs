@@ -7,7 +7,7 @@ use stepwell_files::safe_path::{Last, SafePath};
 
 use super::looking::{Looking, Wanted};
 use super::walk::{self, Go, Within, one_line};
-use super::{Content, Place, cut, parse, spec, word};
+use super::{Content, ToolEnv, cut, parse, spec, word};
 
 /// How many lines are shown: more than a model can make use of.
 const MAX_HITS: usize = 200;
@@ -59,7 +59,7 @@ pub(super) fn search() -> Looking {
     }
 }
 
-fn look(arguments: &Value, place: &Place, wanted: &Wanted) -> Result<String, String> {
+fn look(arguments: &Value, place: &ToolEnv, wanted: &Wanted) -> Result<String, String> {
     let arguments: Arguments = parse("search", arguments)?;
     let pattern = RegexBuilder::new(&arguments.pattern)
         .case_insensitive(arguments.ignore_case.unwrap_or(false))

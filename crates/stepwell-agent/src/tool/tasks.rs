@@ -6,7 +6,7 @@ use serde::Deserialize;
 use serde_json::{Value, json};
 use stepwell::{Effect, Task, TaskEdit, TaskStatus, Tasks};
 
-use super::{Done, Place, Plan, Tool, parse, spec, word};
+use super::{Done, Plan, Tool, ToolEnv, parse, spec, word};
 use crate::provider::ToolSpec;
 
 /// The tool.
@@ -83,7 +83,7 @@ pub(super) fn tasks() -> Planning {
 
 impl Planning {
     /// What becomes of the plan, and what the model is told of it.
-    fn answer(arguments: &Value, place: &Place, plan: &Tasks) -> Result<Done, String> {
+    fn answer(arguments: &Value, place: &ToolEnv, plan: &Tasks) -> Result<Done, String> {
         let Arguments { action, tasks } = parse("tasks", arguments)?;
         match (action, tasks.is_empty()) {
             (Action::List, true) => return Ok(Done::ok(listed(plan.iter(), plan, place))),
@@ -146,7 +146,7 @@ fn change(action: Action, item: Item, plan: &Tasks) -> Result<Task, String> {
 }
 
 /// Tasks, one a line, and how many there are.
-fn listed<'a>(tasks: impl Iterator<Item = &'a Task>, plan: &Tasks, place: &Place) -> String {
+fn listed<'a>(tasks: impl Iterator<Item = &'a Task>, plan: &Tasks, place: &ToolEnv) -> String {
     let (mut text, mut missing) = (String::new(), 0_usize);
     for task in tasks {
         let line = line(task);
@@ -210,15 +210,15 @@ impl Tool for Planning {
         }
     }
 
-    fn plan(&self, _: &Value, _: &Place) -> Result<Plan, String> {
+    fn plan(&self, _: &Value, _: &ToolEnv) -> Result<Plan, String> {
         Ok(Plan::default())
     }
 
-    fn decide(&self, arguments: &Value, place: &Place, tasks: &Tasks) -> Option<Done> {
+    fn decide(&self, arguments: &Value, place: &ToolEnv, tasks: &Tasks) -> Option<Done> {
         Some(Self::answer(arguments, place, tasks).unwrap_or_else(Done::failed))
     }
 
-    fn run<'a>(&'a self, arguments: &'a Value, place: &'a Place) -> BoxFuture<'a, Done> {
+    fn run<'a>(&'a self, arguments: &'a Value, place: &'a ToolEnv) -> BoxFuture<'a, Done> {
         // Outside of a session nothing is planned.
         let done = Self::answer(arguments, place, &Tasks::default());
         Box::pin(std::future::ready(done.unwrap_or_else(Done::failed)))
@@ -231,8 +231,8 @@ mod tests {
 
     use super::*;
 
-    fn place() -> Place {
-        Place { output_limit: 400, ..Place::new("/".into()) }
+    fn place() -> ToolEnv {
+        ToolEnv { output_limit: 400, ..ToolEnv::new("/".into()) }
     }
 
     fn call(plan: &mut Tasks, arguments: &Value) -> (Outcome, String) {

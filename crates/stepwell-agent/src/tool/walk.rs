@@ -8,13 +8,13 @@ use ignore::overrides::{Override, OverrideBuilder};
 use stepwell_files::safe_path::{Last, SafePath};
 use stepwell_files::walk::walker;
 
-use super::Place;
+use super::ToolEnv;
 use super::looking::Wanted;
 
 /// Calls `each` with every file below a path, relative to the workspace and in order, until it
 /// says no. `glob` is in the manner of `.gitignore` and relative to the path.
 pub(super) fn files(
-    place: &Place,
+    place: &ToolEnv,
     within: Within<'_>,
     wanted: &Wanted,
     mut each: impl FnMut(&str) -> Result<Go, String>,

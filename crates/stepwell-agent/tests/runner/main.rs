@@ -22,7 +22,7 @@ use stepwell_agent::redact::Redactor;
 use stepwell_agent::run::{
     Dispatcher, EventSink, FrontEnd, Hired, Keeping, Run, RunEvent, Setup, Terms,
 };
-use stepwell_agent::tool::{self, Done, Place, Plan, Tool};
+use stepwell_agent::tool::{self, Done, Plan, Tool, ToolEnv};
 
 /// Where the process dies.
 #[derive(Debug)]
@@ -92,18 +92,18 @@ impl Tool for Doomed {
         self.inner.preview(arguments)
     }
 
-    fn plan(&self, arguments: &Value, place: &Place) -> Result<Plan, String> {
+    fn plan(&self, arguments: &Value, place: &ToolEnv) -> Result<Plan, String> {
         self.inner.plan(arguments, place)
     }
 
-    fn decide(&self, arguments: &Value, place: &Place, tasks: &Tasks) -> Option<Done> {
+    fn decide(&self, arguments: &Value, place: &ToolEnv, tasks: &Tasks) -> Option<Done> {
         let done = self.inner.decide(arguments, place, tasks)?;
         self.fate.meet("tool");
         self.fate.meet("ran");
         Some(done)
     }
 
-    fn run<'a>(&'a self, arguments: &'a Value, place: &'a Place) -> BoxFuture<'a, Done> {
+    fn run<'a>(&'a self, arguments: &'a Value, place: &'a ToolEnv) -> BoxFuture<'a, Done> {
         self.fate.meet("tool");
         Box::pin(async move {
             let done = self.inner.run(arguments, place).await;
@@ -155,7 +155,7 @@ fn setup(root: &Path, script: &Path, fate: &Arc<Fate>) -> Setup {
         model: "script".to_owned(),
         cost: Arc::new(move |usage| Some(prices.cost(usage))),
         tools,
-        place: Place::new(root.to_owned()),
+        place: ToolEnv::new(root.to_owned()),
         rules: Rules { mode, retry_unsafe: false, effects, limits },
         redactor: Redactor::new([]),
         max_output: 1_000,

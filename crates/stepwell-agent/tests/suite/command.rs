@@ -7,7 +7,7 @@ use std::time::Duration;
 
 use serde_json::json;
 use stepwell::Outcome;
-use stepwell_agent::tool::{Done, Place};
+use stepwell_agent::tool::{Done, ToolEnv};
 use tempfile::TempDir;
 use tokio::time::{sleep, timeout};
 
@@ -19,15 +19,15 @@ pub(crate) const SUPERVISOR: &str = env!("CARGO_BIN_EXE_stepwell-test-supervisor
 pub(crate) const PATIENCE: Duration = Duration::from_secs(30);
 
 /// The same workspace with and without a supervisor.
-fn places() -> (TempDir, [Place; 2]) {
+fn places() -> (TempDir, [ToolEnv; 2]) {
     let folder = tempfile::tempdir().unwrap();
     let plain = place(folder.path());
     let supervisor = Some((PathBuf::from(SUPERVISOR), vec!["supervise".to_owned()]));
-    let supervised = Place { supervisor, ..plain.clone() };
+    let supervised = ToolEnv { supervisor, ..plain.clone() };
     (folder, [plain, supervised])
 }
 
-async fn run(place: &Place, command: &str) -> Done {
+async fn run(place: &ToolEnv, command: &str) -> Done {
     tool("run_command").run(&json!({ "command": command }), place).await
 }
 
@@ -285,7 +285,7 @@ async fn what_left_the_process_group_ends_with_the_command_too() {
     assert!(pids.iter().all(|pid| is_dead(*pid)), "{pids:?}");
     // Nor does it live on when the command takes too long.
     fs::remove_file(folder.path().join("pids")).unwrap();
-    let place = Place { command_timeout: Duration::from_secs(1), ..supervised };
+    let place = ToolEnv { command_timeout: Duration::from_secs(1), ..supervised };
     let done = run(&place, &format!("{script}; sleep 300")).await;
     assert_eq!(done.outcome, Outcome::TimedOut);
     let pids = numbers(&folder.path().join("pids"), 2).await;

@@ -6,8 +6,8 @@ use std::collections::BTreeSet;
 use proptest::prelude::*;
 use proptest::test_runner::Config;
 use stepwell::{
-    Compacted, Edited, Event, Lane, Made, Message, Part, Pins, Recorded, Rewound, Role, Scope, Seq,
-    Session, Span, Stepwell, Timeline, Undone, View,
+    Compacted, Edited, Event, Lane, Message, MessageOrigin, Part, Pins, Recorded, Rewound, Role,
+    Scope, Seq, Session, Span, Stepwell, Timeline, Undone, View,
 };
 use stepwell_agent::context::plan::{Ask, Keep, Plan, Room, Why};
 use stepwell_agent::context::tokens::{Counter, Family};
@@ -295,21 +295,25 @@ impl World {
     /// Tokens of what may not go.
     fn protected_tokens(&self, pins: &Pins) -> u64 {
         let entries = self.window.entries();
-        let latest =
-            entries.iter().rev().find(|e| e.made == Made::Recorded && e.role == Role::User);
+        let latest = entries
+            .iter()
+            .rev()
+            .find(|e| e.made == MessageOrigin::Recorded && e.role == Role::User);
         let named = |seq: Seq| {
             pins.contains(seq)
                 || self.window.first_request() == Some(seq)
                 || latest.is_some_and(|latest| latest.seq == seq)
         };
         let (mut sum, mut tied) = (0, BTreeSet::new());
-        for (n, entry) in entries.iter().enumerate().filter(|(_, e)| e.made != Made::Results) {
-            let results = entries.get(n + 1).filter(|next| next.made == Made::Results);
+        for (n, entry) in
+            entries.iter().enumerate().filter(|(_, e)| e.made != MessageOrigin::Results)
+        {
+            let results = entries.get(n + 1).filter(|next| next.made == MessageOrigin::Results);
             let answers = results.map(|it| it.answers.clone()).unwrap_or_default();
             let open = entry.calls > answers.iter().flatten().count();
             let pinned = answers.iter().flatten().any(|seq| named(*seq));
             let protected = named(entry.seq) || open || pinned || tied.contains(&entry.seq);
-            if entry.made != Made::Summary && protected {
+            if entry.made != MessageOrigin::Summary && protected {
                 // The text that came with a result stays with it.
                 tied.extend(answers.into_iter().flatten());
                 sum += entry.tokens + results.map_or(0, |results| results.tokens);

@@ -106,7 +106,7 @@ fn every_request_was_valid(events: &[Recorded]) {
 fn look(root: &Path) -> Seen {
     let well = Stepwell::open(root.join(".stepwell")).unwrap();
     let id = "run".parse().unwrap();
-    let head = well.standing(&id).unwrap().head;
+    let head = well.info(&id).unwrap().head;
     assert_eq!(head.status, Status::Success);
     assert!(well.store().verify(&id).unwrap().is_sound());
     let events = well.store().events(&id, Span::ALL).unwrap().events;

@@ -20,7 +20,7 @@ use stepwell_agent::redact::Redactor;
 use stepwell_agent::run::{
     Ended, EventSink, FrontEnd, Keeping, Notice, Patience, Run, RunEvent, Setup,
 };
-use stepwell_agent::tool::{self, Place};
+use stepwell_agent::tool::{self, ToolEnv};
 use stepwell_strict::{Rules as StrictRules, Say, Strict, Tokens};
 
 type Said = Result<Answer, CallError>;
@@ -144,7 +144,7 @@ impl Scene {
             model: "model".to_owned(),
             cost: Arc::new(|_| None),
             tools,
-            place: Place::new(std::fs::canonicalize(self.folder.path()).unwrap()),
+            place: ToolEnv::new(std::fs::canonicalize(self.folder.path()).unwrap()),
             rules: Rules { mode: Mode::ConfirmSensitive, retry_unsafe: false, effects, limits },
             redactor: Redactor::new([]),
             max_output: 1_000,

@@ -14,7 +14,7 @@ use stepwell_agent::redact::Redactor;
 use stepwell_agent::run::{
     Allowed, Ended, EventSink, FrontEnd, Keeping, Past, Purse, Run, RunEvent, Setup,
 };
-use stepwell_agent::tool::{self, Place};
+use stepwell_agent::tool::{self, ToolEnv};
 
 /// Two lanes that call tools, with the same ids as models that count anew give them.
 const SCRIPT: &str = "
@@ -34,7 +34,7 @@ fn setup(script: &str) -> (tempfile::TempDir, Setup) {
         model: "script".to_owned(),
         cost: Arc::new(|_| None),
         tools,
-        place: Place::new(std::fs::canonicalize(folder.path()).unwrap()),
+        place: ToolEnv::new(std::fs::canonicalize(folder.path()).unwrap()),
         rules: Rules { mode, retry_unsafe: false, effects, limits },
         redactor: Redactor::new([]),
         max_output: 10,
@@ -109,7 +109,7 @@ async fn lanes_that_run_at_once_keep_their_own_conversations_and_say_nothing_of_
     let again = Arc::new(Mutex::new(again));
     let ended = drive(&session, &setup, (&again, &purse), "left").await;
     assert_eq!((ended.status, ended.output.as_str()), (Status::Success, "L"));
-    assert_eq!(session.standing().unwrap().head.seq, events.last().unwrap().seq);
+    assert_eq!(session.info().unwrap().head.seq, events.last().unwrap().seq);
 }
 
 #[tokio::test]

@@ -12,7 +12,7 @@ use serde_json::{Value, json};
 use stepwell::{Effect, Outcome};
 use stepwell_agent::mcp::{Address, Program, Reach, Server, Servers};
 use stepwell_agent::provider::remote::Key;
-use stepwell_agent::tool::{Done, Place, Tool};
+use stepwell_agent::tool::{Done, Tool, ToolEnv};
 use tempfile::TempDir;
 use tokio::time::timeout;
 
@@ -21,10 +21,10 @@ use crate::tools::place;
 
 const SERVER: &str = env!("CARGO_BIN_EXE_stepwell-test-mcp");
 
-fn desk() -> (TempDir, Place) {
+fn desk() -> (TempDir, ToolEnv) {
     let folder = tempfile::tempdir().unwrap();
     let supervisor = Some((PathBuf::from(SUPERVISOR), vec!["supervise".to_owned()]));
-    let place = Place { supervisor, ..place(folder.path()) };
+    let place = ToolEnv { supervisor, ..place(folder.path()) };
     (folder, place)
 }
 
@@ -70,14 +70,14 @@ fn http(words: &[&str], key: Option<&str>) -> Behind {
     Behind { child, server: Server { name, reach, start: PATIENCE, timeout: None } }
 }
 
-async fn open(server: &Server, place: &Place) -> Servers {
+async fn open(server: &Server, place: &ToolEnv) -> Servers {
     let servers = Servers::connect(std::slice::from_ref(server), place).await;
     assert!(servers.absent.is_empty(), "{:?}", servers.absent);
     servers
 }
 
 /// Why a server cannot be used.
-async fn refused(server: Server, place: &Place) -> String {
+async fn refused(server: Server, place: &ToolEnv) -> String {
     let mut servers = Servers::connect(&[server], place).await;
     assert!(servers.tools.is_empty());
     servers.absent.remove("test").unwrap()
@@ -89,13 +89,13 @@ fn tool(servers: &Servers, own: &str) -> Arc<dyn Tool> {
     Arc::clone(found.unwrap_or_else(|| panic!("no {name}")))
 }
 
-async fn call(servers: &Servers, place: &Place, own: &str, arguments: Value) -> Done {
+async fn call(servers: &Servers, place: &ToolEnv, own: &str, arguments: Value) -> Done {
     let called = tool(servers, own);
     timeout(PATIENCE, called.run(&arguments, place)).await.expect("a call does not hang")
 }
 
 /// What holds for every server, however it is reached.
-async fn behaves(server: &Server, place: &Place) {
+async fn behaves(server: &Server, place: &ToolEnv) {
     let servers = open(server, place).await;
     assert_eq!(tool(&servers, "echo").effect(), Effect::Pure);
     assert_eq!(tool(&servers, "append").effect(), Effect::Unsafe);
@@ -126,7 +126,7 @@ async fn tools_of_a_program_are_tools_like_others() {
     let (folder, place) = desk();
     behaves(&stdio(folder.path(), &[]), &place).await;
     behaves(&stdio(folder.path(), &["loud"]), &place).await;
-    behaves(&stdio(folder.path(), &[]), &Place { supervisor: None, ..place.clone() }).await;
+    behaves(&stdio(folder.path(), &[]), &ToolEnv { supervisor: None, ..place.clone() }).await;
     let servers = open(&stdio(folder.path(), &[]), &place).await;
     let named = servers.tools.iter().find(|tool| tool.spec().name.starts_with("test__two_words"));
     let done = named.unwrap().run(&json!({}), &place).await;
@@ -159,7 +159,7 @@ async fn a_program_gets_no_keys_but_those_that_are_named() {
     program.arguments.splice(0..0, [SERVER.to_owned()]);
     program.variables = [("NAMED_API_KEY".to_owned(), "given".to_owned())].into();
     let withheld = ["HOME".to_owned()].into();
-    let place = Place { withheld, ..place };
+    let place = ToolEnv { withheld, ..place };
     let servers = open(&server, &place).await;
     for (name, value) in [("NAMED_API_KEY", "given"), ("HOME", "unset"), ("STEPWELL_X", "unset")] {
         let done = call(&servers, &place, "env", json!({"name": name})).await;
@@ -173,7 +173,7 @@ async fn a_program_gets_no_keys_but_those_that_are_named() {
 #[tokio::test(flavor = "multi_thread")]
 async fn a_server_that_cannot_be_used_says_why() {
     let (folder, place) = desk();
-    for place in [place.clone(), Place { supervisor: None, ..place }] {
+    for place in [place.clone(), ToolEnv { supervisor: None, ..place }] {
         let short = |words: &[&str]| Server {
             start: Duration::from_millis(700),
             ..stdio(folder.path(), words)
@@ -339,7 +339,7 @@ async fn a_program_ends_with_the_run_however_stubborn() {
     let (folder, place) = desk();
     let pids = folder.path().join("pids");
     let words = ["stdio", "stubborn"].join(" ");
-    for (place, reads) in [(place.clone(), true), (Place { supervisor: None, ..place }, false)] {
+    for (place, reads) in [(place.clone(), true), (ToolEnv { supervisor: None, ..place }, false)] {
         let _ = fs::remove_file(&pids);
         let line = format!("sleep 300 & echo $! > pids; echo $$ >> pids; exec {SERVER} {words}");
         let servers = open(&program(folder.path(), "sh", &["-c", &line]), &place).await;
@@ -356,7 +356,7 @@ async fn a_program_ends_with_the_run_however_stubborn() {
 #[tokio::test(flavor = "multi_thread")]
 async fn a_program_that_reads_no_more_ends_with_the_run() {
     let (folder, place) = desk();
-    for place in [place.clone(), Place { supervisor: None, ..place }] {
+    for place in [place.clone(), ToolEnv { supervisor: None, ..place }] {
         let line = format!("echo $$ > pids; exec {SERVER} stdio stalls");
         let server = program(folder.path(), "sh", &["-c", &line]);
         let servers =

@@ -21,7 +21,7 @@ use stepwell_agent::provider::script::{Script, Scripted};
 use stepwell_agent::provider::{Answer, CallError, Delta, Fault, Provider, Purpose, Request};
 use stepwell_agent::redact::Redactor;
 use stepwell_agent::run::{Ended, EventSink, FrontEnd, Keeping, Run, RunEvent, Setup, Shrunk};
-use stepwell_agent::tool::{self, Place};
+use stepwell_agent::tool::{self, ToolEnv};
 use stepwell_strict::{Say, Strict};
 
 const GOAL: &str = "Read every file in turn; the goal, word for word: halcyon 7.";
@@ -142,7 +142,7 @@ impl Workshop {
             model: "script".to_owned(),
             cost,
             tools,
-            place: Place::new(self.root()),
+            place: ToolEnv::new(self.root()),
             rules: Rules {
                 mode: Mode::Yolo,
                 retry_unsafe: false,
@@ -187,7 +187,7 @@ fn events(session: &Session) -> Vec<Recorded> {
 }
 
 fn is_truncated(session: &Session) -> bool {
-    session.standing().unwrap().head.metadata.get("truncated") == Some(&true.into())
+    session.info().unwrap().head.metadata.get("truncated") == Some(&true.into())
 }
 
 #[tokio::test]
@@ -210,7 +210,7 @@ async fn a_run_of_a_thousand_steps_stays_in_its_context_and_forgets_nothing_pinn
     setup.rules.limits.steps = None;
     let (ended, notes) = drive(&mut session, &setup, None).await;
     assert_eq!((ended.status, ended.reason), (Status::Success, StopReason::LlmDone));
-    assert_eq!(session.standing().unwrap().head.steps, 1_001);
+    assert_eq!(session.info().unwrap().head.steps, 1_001);
     assert_eq!(model.refused.load(Ordering::SeqCst), 0);
     let largest = model.largest.load(Ordering::SeqCst);
     assert!((8_000..32_000).contains(&largest), "{largest}");
@@ -283,7 +283,7 @@ async fn a_provider_that_says_no_is_asked_again_with_less() {
     assert_eq!(ended.status, Status::Success);
     assert!(model.refused.load(Ordering::SeqCst) >= 1);
     assert!(notes.all().iter().all(|(_, why)| *why == Why::Refused));
-    assert_eq!(session.standing().unwrap().head.errors, 0);
+    assert_eq!(session.info().unwrap().head.errors, 0);
     // Without leave to shrink it stops, as it always did.
     let model = Witness::new(&steps(20, "context: 3000\n"));
     let mut setup = place.setup(&model, Policy { auto: false, ..Policy::default() });
@@ -303,7 +303,7 @@ async fn what_is_protected_and_does_not_fit_stops_the_run() {
     let (ended, notes) = drive(&mut session, &setup, Some(&long)).await;
     assert_eq!((ended.status, ended.reason), (Status::Partial, StopReason::ContextFull));
     assert!(notes.all().is_empty());
-    assert_eq!(session.standing().unwrap().head.errors, 1);
+    assert_eq!(session.info().unwrap().head.errors, 1);
 }
 
 /// Runs twelve steps in a small context with one summary of a script.
@@ -332,7 +332,7 @@ async fn a_summary_stands_in_for_what_goes_and_is_paid_for() {
     assert!(summary.contains("## Files\n- notes.txt: read"), "{summary}");
     assert!(summary.contains("## Tools used\n- read_file notes.txt: done"), "{summary}");
     assert_eq!(first.cost, "0.0045".parse::<Money>().ok());
-    let spent = session.standing().unwrap().head.spent;
+    let spent = session.info().unwrap().head.spent;
     assert_eq!(spent.cost, "0.0045".parse::<Money>().unwrap());
     assert!(!is_truncated(&session));
     // A later summary keeps what this one held.
@@ -407,7 +407,7 @@ async fn truncation_shows_the_last_messages_and_asks_nobody() {
     assert!((31..=51).contains(&shown.len()), "{}", shown.len());
     assert_eq!(shown[0].message.text(), GOAL);
     // The log keeps everything.
-    assert_eq!(session.standing().unwrap().head.messages, 122);
+    assert_eq!(session.info().unwrap().head.messages, 122);
 }
 
 #[tokio::test]
@@ -512,7 +512,7 @@ async fn a_conversation_shrinks_when_someone_asks_and_grows_back_when_that_is_un
     assert!(!compacted.is_truncation());
     assert!(session.view(&Lane::main()).unwrap().messages.len() < before.messages.len());
     assert_eq!(shrink(&mut session).await, Shrunk::AsShortAsItGets);
-    let seq = session.standing().unwrap().head.seq;
+    let seq = session.info().unwrap().head.seq;
     session.undo_compaction(seq).unwrap();
     assert_eq!(session.view(&Lane::main()).unwrap(), before);
 }

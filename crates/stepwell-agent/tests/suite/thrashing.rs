@@ -1,6 +1,6 @@
 //! How often a conversation is compacted while it grows: a simulation without a model.
 
-use stepwell::{Made, Pins, Role, Seq};
+use stepwell::{MessageOrigin, Pins, Role, Seq};
 use stepwell_agent::context::plan::{Ask, Plan, Why};
 use stepwell_agent::context::tokens::Calibration;
 use stepwell_agent::context::window::Entry;
@@ -11,7 +11,7 @@ const FIXED: u64 = 2_500;
 const TASK: u64 = 200;
 const STEP: u64 = 450;
 
-fn entry(seq: u64, made: Made, role: Role, tokens: u64) -> Entry {
+fn entry(seq: u64, made: MessageOrigin, role: Role, tokens: u64) -> Entry {
     let (seq, calls, answers) = (Seq::new(seq), 0, Vec::new());
     Entry { seq, place: seq, made, role, calls, answers, tokens }
 }
@@ -22,7 +22,7 @@ fn compactions(steps: u64, length: u64) -> (u64, u64) {
     let context = Context { length: Some(length), ..Context::default() };
     let (policy, calibration) = (Policy::default(), Calibration::default());
     let room = context.room(&calibration, FIXED, 8_192);
-    let mut entries = vec![entry(1, Made::Recorded, Role::User, TASK)];
+    let mut entries = vec![entry(1, MessageOrigin::Recorded, Role::User, TASK)];
     let (mut count, mut seq, mut free) = (0, 10, u64::MAX);
     for _ in 0..steps {
         let total = FIXED + entries.iter().map(|entry| entry.tokens).sum::<u64>();
@@ -38,7 +38,8 @@ fn compactions(steps: u64, length: u64) -> (u64, u64) {
                     n += 1;
                     !plan.covered.contains(&(n - 1))
                 });
-                let mut summary = entry(plan.to.get(), Made::Summary, Role::User, plan.room);
+                let mut summary =
+                    entry(plan.to.get(), MessageOrigin::Summary, Role::User, plan.room);
                 summary.place = plan.to;
                 entries.insert(first, summary);
                 let after = FIXED + entries.iter().map(|entry| entry.tokens).sum::<u64>();
@@ -47,9 +48,9 @@ fn compactions(steps: u64, length: u64) -> (u64, u64) {
         }
         let total = FIXED + entries.iter().map(|entry| entry.tokens).sum::<u64>();
         free = free.min(length.saturating_sub(total));
-        let mut call = entry(seq, Made::Recorded, Role::Assistant, 50);
+        let mut call = entry(seq, MessageOrigin::Recorded, Role::Assistant, 50);
         call.calls = 1;
-        let mut result = entry(seq, Made::Results, Role::Tool, STEP - 50);
+        let mut result = entry(seq, MessageOrigin::Results, Role::Tool, STEP - 50);
         result.answers = vec![Some(Seq::new(seq + 1))];
         entries.extend([call, result]);
         seq += 10;

@@ -9,7 +9,7 @@ use std::time::Duration;
 
 use serde_json::{Value, json};
 use stepwell::{Digest, Effect, Outcome};
-use stepwell_agent::tool::{Content, Done, Place, Tool, builtin};
+use stepwell_agent::tool::{Content, Done, Tool, ToolEnv, builtin};
 use stepwell_files::safe_fs::look;
 use tempfile::TempDir;
 
@@ -17,18 +17,18 @@ pub(crate) fn tool(name: &str) -> Arc<dyn Tool> {
     builtin().into_iter().find(|tool| tool.spec().name == name).unwrap()
 }
 
-pub(crate) fn place(root: &Path) -> Place {
-    Place {
+pub(crate) fn place(root: &Path) -> ToolEnv {
+    ToolEnv {
         command_timeout: Duration::from_secs(60),
         output_limit: 4096,
-        ..Place::new(root.canonicalize().unwrap())
+        ..ToolEnv::new(root.canonicalize().unwrap())
     }
 }
 
 /// A workspace beside a folder that no tool may reach.
 struct World {
     _keep: TempDir,
-    place: Place,
+    place: ToolEnv,
     outside: std::path::PathBuf,
 }
 

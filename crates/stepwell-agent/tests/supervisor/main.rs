@@ -7,7 +7,7 @@ use std::path::PathBuf;
 use std::process::ExitCode;
 
 use serde_json::json;
-use stepwell_agent::tool::{Place, Watched, builtin, is_private_variable, supervise};
+use stepwell_agent::tool::{ToolEnv, Watched, builtin, is_private_variable, supervise};
 
 fn main() -> ExitCode {
     let arguments: Vec<OsString> = std::env::args_os().skip(1).collect();
@@ -30,7 +30,7 @@ fn run(root: PathBuf, line: &str) {
     let supervisor = Some((own, vec!["supervise".to_owned()]));
     let names = std::env::vars_os().filter_map(|(name, _)| name.into_string().ok());
     let withheld = names.filter(|name| is_private_variable(name)).collect();
-    let place = Place { supervisor, withheld, ..Place::new(root) };
+    let place = ToolEnv { supervisor, withheld, ..ToolEnv::new(root) };
     let tools = builtin();
     let tool = tools.iter().find(|tool| tool.spec().name == "run_command");
     let tool = tool.expect("it is a builtin");

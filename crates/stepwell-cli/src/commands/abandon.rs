@@ -17,7 +17,7 @@ pub(crate) struct Args {
 
 pub(crate) fn run(args: &Args, app: &mut App) -> Result<Exit> {
     let (well, id) = app.session(&args.session, Access::Write)?;
-    let mut session = well.hold(&id)?;
+    let mut session = well.lock(&id)?;
     settle(&mut session, Foreign::Refused, &runner::runtime(app))?;
     session.abandon()?;
     let answer = Abandoned { id: id.clone(), status: Status::Abandoned };

@@ -338,7 +338,7 @@ pub(crate) fn run(args: &Args, app: &mut App) -> Result<Exit> {
 
 /// Says where the session is now.
 fn told(well: &Well, id: &SessionId, app: &mut App) -> Result<Exit> {
-    let phase = well.standing(id)?.head.phase.map_or("", Phase::as_str);
+    let phase = well.info(id)?.head.phase.map_or("", Phase::as_str);
     match app.out.is_json() {
         true => app.out.object(&Agent::from(lifecycle::read(well, id)?))?,
         false => app.out.line(format_args!("{id} {phase}"))?,

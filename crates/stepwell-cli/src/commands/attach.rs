@@ -32,7 +32,7 @@ pub(crate) fn run(args: &Args, app: &mut App) -> Result<Exit> {
         return chat::watch(&args.session, app);
     }
     let (well, id) = app.session(&args.session, Access::Read)?;
-    let standing = well.standing(&id)?;
+    let standing = well.info(&id)?;
     let runtime = runner::runtime(app);
     let from = match args.from {
         Some(seq) => Seq::new(seq.max(1)),

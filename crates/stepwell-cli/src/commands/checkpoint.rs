@@ -35,8 +35,8 @@ pub(crate) fn run(args: &Args, app: &mut App) -> Result<Exit> {
     let Some(name) = &args.name else { return list(args, app) };
     let (well, id) = app.session(&args.session, Access::Write)?;
     // What is recorded while files are half moved would be set aside.
-    if well.standing(&id)?.head.rewinding.is_some() {
-        settle(&mut well.hold(&id)?, Foreign::Refused, &runner::runtime(app))?;
+    if well.info(&id)?.head.rewinding.is_some() {
+        settle(&mut well.lock(&id)?, Foreign::Refused, &runner::runtime(app))?;
     }
     let (reason, metadata) = (CheckpointReason::Manual, args.metadata.iter().cloned().collect());
     let made = well.checkpoint(&id, Checkpoint { name: name.clone(), reason, metadata });

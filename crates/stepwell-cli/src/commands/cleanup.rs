@@ -1,6 +1,6 @@
 use std::time::Duration;
 
-use stepwell::{Access, Because, Plan, Policy, Protection, SessionId, Status};
+use stepwell::{Access, CleanupReason, Exemption, Plan, Policy, SessionId, Status};
 use stepwell_wire::{CleanupItem, CleanupKept, CleanupTotal};
 
 use super::delete::undo;
@@ -189,11 +189,11 @@ fn total(removed: usize, app: &mut App) -> Result<Exit> {
     Ok(Exit::Done)
 }
 
-fn say(taken: &stepwell::Taken, removed: bool, app: &mut App) -> Result<()> {
+fn say(taken: &stepwell::CleanupItem, removed: bool, app: &mut App) -> Result<()> {
     let because = match taken.because {
-        Because::Age => "age",
-        Because::Count => "count",
-        Because::Bytes => "bytes",
+        CleanupReason::Age => "age",
+        CleanupReason::Count => "count",
+        CleanupReason::Bytes => "bytes",
     };
     let (id, size) = (&taken.id, bytes(taken.bytes));
     let below = match taken.subagents {
@@ -211,18 +211,18 @@ fn say(taken: &stepwell::Taken, removed: bool, app: &mut App) -> Result<()> {
     app.out.answer(&object, format_args!("{verb} {id}{below} ({because}, {size})"))
 }
 
-fn protection(id: &SessionId, why: &Protection) -> String {
+fn protection(id: &SessionId, why: &Exemption) -> String {
     let below =
         |id: &SessionId| format!("{id} below it is running, pinned, damaged or half rewound");
     match why {
-        Protection::Running => "it is running".to_owned(),
-        Protection::Pinned => "it is pinned".to_owned(),
-        Protection::Damaged => "it is damaged; stepwell delete takes it all the same".to_owned(),
-        Protection::HalfRewound => {
+        Exemption::Running => "it is running".to_owned(),
+        Exemption::Pinned => "it is pinned".to_owned(),
+        Exemption::Damaged => "it is damaged; stepwell delete takes it all the same".to_owned(),
+        Exemption::HalfRewound => {
             format!("a rewind of it was cut off; stepwell rewind {id} --finish finishes it")
         }
-        Protection::Descendant(id) => below(id),
-        Protection::AnotherUsers => "another role began it; --everyone takes it too".to_owned(),
+        Exemption::Descendant(id) => below(id),
+        Exemption::AnotherUsers => "another role began it; --everyone takes it too".to_owned(),
     }
 }
 

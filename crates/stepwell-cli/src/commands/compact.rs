@@ -1,7 +1,8 @@
 use std::collections::HashSet;
 
 use stepwell::{
-    Access, Compacted, Event, Lane, Made, Recorded, Session, SessionId, Shown, Span, Undone, View,
+    Access, Compacted, Event, Lane, MessageOrigin, Recorded, Session, SessionId, Span, Undone,
+    View, ViewMessage,
 };
 use stepwell_agent::context::plan::Why;
 use stepwell_agent::run::Shrunk;
@@ -43,7 +44,7 @@ pub(crate) fn run(args: &Args, app: &mut App) -> Result<Exit> {
         return diff(&well, &id, app);
     }
     let (well, id) = app.session(&args.session, Access::Write)?;
-    refuse_external(&well.standing(&id)?.head)?;
+    refuse_external(&well.info(&id)?.head)?;
     let mut session = well.hold_whole(&id)?;
     let exit = match args.undo {
         true => undo(&well, &mut session, app)?,
@@ -118,12 +119,13 @@ fn diff(well: &Well, id: &SessionId, app: &mut App) -> Result<Exit> {
     let originals = events.iter().filter(|event| !is_compaction(event)).cloned().collect();
     let whole = View::of(&lane, originals).messages;
     let now = View::of(&lane, events).messages;
-    let key = |shown: &Shown| (shown.seq, shown.made == Made::Results);
+    let key = |shown: &ViewMessage| (shown.seq, shown.made == MessageOrigin::Results);
     let kept: HashSet<_> = now.iter().map(key).collect();
-    let hidden: Vec<&Shown> = whole.iter().filter(|it| !kept.contains(&key(it))).collect();
-    let summaries: Vec<&Shown> = now.iter().filter(|it| it.made == Made::Summary).collect();
+    let hidden: Vec<&ViewMessage> = whole.iter().filter(|it| !kept.contains(&key(it))).collect();
+    let summaries: Vec<&ViewMessage> =
+        now.iter().filter(|it| it.made == MessageOrigin::Summary).collect();
     if app.out.is_json() {
-        let moved = |it: &Shown| ViewMove { seq: it.seq, message: it.message.clone() };
+        let moved = |it: &ViewMessage| ViewMove { seq: it.seq, message: it.message.clone() };
         let hidden = hidden.into_iter().map(moved).collect();
         let summaries = summaries.into_iter().map(moved).collect();
         app.out.object(&CompactionDiff { id: id.clone(), hidden, summaries })?;
@@ -136,7 +138,7 @@ fn diff(well: &Well, id: &SessionId, app: &mut App) -> Result<Exit> {
     // Both views in the order of the log; a summary stands where it is shown.
     let mut rest = now.iter().peekable();
     for original in &whole {
-        while let Some(summary) = rest.next_if(|it| it.made == Made::Summary) {
+        while let Some(summary) = rest.next_if(|it| it.made == MessageOrigin::Summary) {
             print(app, Style::Green, "+", summary)?;
         }
         if kept.contains(&key(original)) {
@@ -147,15 +149,15 @@ fn diff(well: &Well, id: &SessionId, app: &mut App) -> Result<Exit> {
             print(app, Style::Red, "-", original)?;
         }
     }
-    for summary in rest.filter(|it| it.made == Made::Summary) {
+    for summary in rest.filter(|it| it.made == MessageOrigin::Summary) {
         print(app, Style::Green, "+", summary)?;
     }
     Ok(Exit::Done)
 }
 
-fn print(app: &mut App, style: Style, mark: &str, shown: &Shown) -> Result<()> {
+fn print(app: &mut App, style: Style, mark: &str, shown: &ViewMessage) -> Result<()> {
     let who = match shown.made {
-        Made::Summary => "summary",
+        MessageOrigin::Summary => "summary",
         _ => show::role(shown.message.role),
     };
     let title = format!("{mark} {} {who}", shown.seq);

@@ -1,4 +1,4 @@
-use stepwell::{Filter, Place, Query, Standing};
+use stepwell::{Filter, Query, SessionInfo, TrashScope};
 use stepwell_wire::{DiskUseOfSession, DiskUseTotal};
 
 use super::sessions::task;
@@ -31,9 +31,9 @@ pub(crate) fn run(args: &Args, app: &mut App) -> Result<Exit> {
         app.out.answer(&nothing, "No sessions yet.")?;
         return Ok(Exit::Done);
     };
-    let filter = Filter { place: Place::Anywhere, ..Filter::default() };
+    let filter = Filter { place: TrashScope::Anywhere, ..Filter::default() };
     let sessions = well.sessions(Query { filter, ..Query::default() });
-    let mut sessions = sessions.collect::<Result<Vec<Standing>, _>>()?;
+    let mut sessions = sessions.collect::<Result<Vec<SessionInfo>, _>>()?;
     sessions.sort_by_key(|standing| std::cmp::Reverse(standing.bytes));
     let count = sessions.len();
     sessions.truncate(if args.all { usize::MAX } else { args.limit });

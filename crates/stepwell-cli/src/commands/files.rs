@@ -43,7 +43,7 @@ pub(crate) fn run(args: &Args, app: &mut App) -> Result<Exit> {
         return Ok(Exit::Done);
     }
     let versions = inspect::versions(&well, &id, wanted_path)?;
-    tell_of_half(&well.standing(&id)?);
+    tell_of_half(&well.info(&id)?);
     if app.out.is_json() {
         versions.iter().try_for_each(|version| app.out.object(version))?;
         return Ok(Exit::Done);

@@ -75,7 +75,7 @@ pub(crate) fn run(args: &Args, app: &mut App) -> Result<Exit> {
     let (mut questions, mut permissions, mut of_flows) = (0, 0, 0);
     for (store, well) in &wells {
         for id in waiting(args, well, app)? {
-            let is_flow = well.standing(&id)?.head.flow.is_some();
+            let is_flow = well.info(&id)?.head.flow.is_some();
             for Asked { gate, at, .. } in Gates::of(&**well.store(), &id)?.open() {
                 match is_permission(gate) {
                     true if is_flow => of_flows += 1,

@@ -21,7 +21,7 @@ pub(crate) struct Args {
 pub(crate) fn run(args: &Args, app: &mut App) -> Result<Exit> {
     if args.label.is_none() && !args.clear {
         let (well, id) = app.session(&args.session, Access::Read)?;
-        let label = well.standing(&id)?.head.label;
+        let label = well.info(&id)?.head.label;
         return told(&id, label.as_deref(), app).map(|()| Exit::Done);
     }
     let (well, id) = app.session(&args.session, Access::Write)?;

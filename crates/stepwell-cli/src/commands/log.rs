@@ -30,7 +30,7 @@ const PATIENCE: Duration = Duration::from_millis(500);
 
 pub(crate) fn run(args: &Args, app: &mut App) -> Result<Exit> {
     let (well, id) = app.session(&args.session, Access::Read)?;
-    let last = well.standing(&id)?.head.seq;
+    let last = well.info(&id)?.head.seq;
     let from = match args.last {
         Some(last_n) => last.get().saturating_sub(last_n) + 1,
         None => args.from.max(1),
@@ -45,7 +45,7 @@ pub(crate) fn run(args: &Args, app: &mut App) -> Result<Exit> {
 /// Prints the last event of a running session, and what it records from now on, until it
 /// stops.
 pub(crate) fn follow(well: &Stepwell, id: &SessionId, app: &mut App) -> Result<Exit> {
-    let last = well.standing(id)?.head.seq;
+    let last = well.info(id)?.head.seq;
     Stream { well, id, kinds: &[] }.follow(last, app)
 }
 

@@ -35,7 +35,7 @@ pub(crate) fn run(args: &Args, app: &mut App) -> Result<Exit> {
             error => error.into(),
         })?;
     }
-    let metadata = well.standing(&id)?.head.metadata;
+    let metadata = well.info(&id)?.head.metadata;
     if app.out.is_json() {
         app.out.object(&Metadata { id: id.clone(), metadata })?;
     } else {

@@ -20,11 +20,11 @@ pub(crate) struct Args {
 pub(crate) fn run(args: &Args, app: &mut App) -> Result<Exit> {
     let Some(name) = &args.name else {
         let (well, id) = app.session(&args.session, Access::Read)?;
-        answer(&well.standing(&id)?.head, app)?;
+        answer(&well.info(&id)?.head, app)?;
         return Ok(Exit::Done);
     };
     let (well, id) = app.session(&args.session, Access::Write)?;
-    let standing = well.standing(&id)?;
+    let standing = well.info(&id)?;
     standing.refuse_half_rewound()?;
     let head = standing.head;
     let (set, from) = phases(&head)?;
@@ -44,7 +44,7 @@ pub(crate) fn run(args: &Args, app: &mut App) -> Result<Exit> {
         });
     }
     well.enter_phase(&id, to)?;
-    answer(&well.standing(&id)?.head, app)?;
+    answer(&well.info(&id)?.head, app)?;
     tidy(app, &well);
     Ok(Exit::Done)
 }

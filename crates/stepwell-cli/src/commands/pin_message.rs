@@ -32,14 +32,15 @@ pub(crate) struct UnpinArgs {
 
 pub(crate) fn pin(args: &Args, app: &mut App) -> Result<Exit> {
     let (well, id) = app.session(&args.session, Access::Write)?;
-    well.standing(&id)?.refuse_half_rewound()?;
+    well.info(&id)?.refuse_half_rewound()?;
     let seq = Seq::new(args.seq);
     let message = message(&well, &id, seq)?;
     well.edit(&id, Edited { pin_messages: BTreeSet::from([seq]), ..Edited::default() })?;
     answer(&well, &id, seq, &format!("is pinned: {}", gist(&message)), app)?;
     let events = well.store().events(&id, Span::ALL)?.intact(&id)?;
     let view = View::of(&message.lane, events).messages;
-    let is_shown = |shown: &stepwell::Shown| shown.seq == seq || shown.answers.contains(&Some(seq));
+    let is_shown =
+        |shown: &stepwell::ViewMessage| shown.seq == seq || shown.answers.contains(&Some(seq));
     if !view.iter().any(is_shown) {
         note(format_args!(
             "It is not shown now: it was compacted or rewound. stepwell compact {id} --undo takes \
@@ -52,7 +53,7 @@ pub(crate) fn pin(args: &Args, app: &mut App) -> Result<Exit> {
 
 pub(crate) fn unpin(args: &UnpinArgs, app: &mut App) -> Result<Exit> {
     let (well, id) = app.session(&args.session, Access::Write)?;
-    well.standing(&id)?.refuse_half_rewound()?;
+    well.info(&id)?.refuse_half_rewound()?;
     let seq = Seq::new(args.seq);
     message(&well, &id, seq)?;
     well.edit(&id, Edited { unpin_messages: BTreeSet::from([seq]), ..Edited::default() })?;
@@ -62,7 +63,7 @@ pub(crate) fn unpin(args: &UnpinArgs, app: &mut App) -> Result<Exit> {
 }
 
 fn answer(well: &Well, id: &SessionId, seq: Seq, says: &str, app: &mut App) -> Result<()> {
-    let pins = Pins::of(&well.store().facts(id, &[Kind::Edited])?);
+    let pins = Pins::of(&well.store().keyed_events(id, &[Kind::Edited])?);
     let pinned = pins.contains(seq);
     let pins = pins.iter().collect();
     let line = format!("{id}: message {seq} {says}");
@@ -76,7 +77,7 @@ fn message(well: &Well, id: &SessionId, seq: Seq) -> Result<Message> {
         Err(Failure::new(Exit::Failed, why)
             .hint(format_args!("stepwell show {id} --view shows messages with their seqs")))
     };
-    let last = well.standing(id)?.head.seq;
+    let last = well.info(id)?.head.seq;
     if seq < Seq::FIRST || seq > last {
         return wrong(format!("{id} has the events 1 to {last}, not {seq}"));
     }

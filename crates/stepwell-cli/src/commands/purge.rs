@@ -1,4 +1,4 @@
-use stepwell::{Access, Place};
+use stepwell::{Access, TrashScope};
 use stepwell_wire::Erased;
 
 use super::sessions::task;
@@ -23,7 +23,7 @@ pub(crate) struct Args {
 pub(crate) fn run(args: &Args, app: &mut App) -> Result<Exit> {
     // Asked before the store is opened for writing: a person may think about it.
     let id = {
-        let (well, id) = app.session_in(Place::Anywhere, &args.session, Access::Read)?;
+        let (well, id) = app.session_in(TrashScope::Anywhere, &args.session, Access::Read)?;
         let (mut events, mut size) = (0, 0);
         let all = well.removable(std::slice::from_ref(&id), &|head| root(head, app).is_ok())?;
         for standing in &all {

@@ -74,7 +74,7 @@ pub(crate) fn at_startup(flags: &Flags, app: &mut App) -> Result<Exit> {
     // A fork that nobody ran yet is not what someone was at.
     let id = newest_own(&well, app, |head| !never_ran(head))?.ok_or_else(nothing_to_resume)?;
     if app.terminal.can_ask {
-        let task = cut(&one_line(&well.standing(&id)?.head.task), TASK);
+        let task = cut(&one_line(&well.info(&id)?.head.task), TASK);
         let question = format!("Resume {id}, {task:?}?");
         Consent::default().ask(app.terminal, &question, Unasked::GoOn)?;
     } else {
@@ -126,7 +126,7 @@ pub(crate) fn run(args: &Args, app: &mut App) -> Result<Exit> {
         };
         return hand_over((&well, &id), agent, then, app);
     }
-    let is_flow = well.standing(&id)?.head.flow.is_some();
+    let is_flow = well.info(&id)?.head.flow.is_some();
     drop(well);
     if args.detach {
         return detach::start(None, app);

@@ -2,7 +2,7 @@ mod say;
 
 use std::path::PathBuf;
 
-use stepwell::{Access, Head, Scope, SessionId, Standing};
+use stepwell::{Access, Head, Scope, SessionId, SessionInfo};
 use stepwell_agent::redact::Redactor;
 use stepwell_files::plan::Others;
 use stepwell_files::rewind::{self, Done, Foreign};
@@ -65,7 +65,7 @@ pub(crate) fn run(args: &Args, app: &mut App) -> Result<Exit> {
     let redactor = Redactor::new([]);
     let way = if args.undo { Direction::Forth } else { Direction::Back };
     if args.dry_run {
-        let standing = well.standing(&id)?;
+        let standing = well.info(&id)?;
         if standing.head.rewinding.is_some() {
             return unfinished(&well, &standing, app);
         }
@@ -85,7 +85,7 @@ pub(crate) fn run(args: &Args, app: &mut App) -> Result<Exit> {
         )?;
         return Ok(Exit::Done);
     }
-    let mut session = well.hold(&id)?;
+    let mut session = well.lock(&id)?;
     if args.finish {
         if !settle(&mut session, Foreign::Left, &runner::runtime(app))? {
             note(format_args!("No rewind of {id} was cut off."));
@@ -94,7 +94,7 @@ pub(crate) fn run(args: &Args, app: &mut App) -> Result<Exit> {
     }
     settle(&mut session, Foreign::Refused, &runner::runtime(app))?;
     let asked = asked(args, &well, &id)?;
-    let head = session.standing()?.head;
+    let head = session.info()?.head;
     match runner::runtime(app).rewind_held(&mut session, &asked)? {
         Done::Refused(preview) => Err(refused(&id, &asked, &preview)),
         Done::Rewound { seq, checkpoint, preview } => {
@@ -108,7 +108,7 @@ pub(crate) fn run(args: &Args, app: &mut App) -> Result<Exit> {
 }
 
 /// Says what is left to do of a rewind that was cut off: another one comes only after it.
-fn unfinished(well: &Well, standing: &Standing, app: &mut App) -> Result<Exit> {
+fn unfinished(well: &Well, standing: &SessionInfo, app: &mut App) -> Result<Exit> {
     if standing.held.is_some() {
         standing.refuse_half_rewound()?;
     }
@@ -126,7 +126,7 @@ fn asked(args: &Args, well: &Well, id: &SessionId) -> Result<Asked> {
     if args.undo || args.redo {
         let back = if args.undo { Direction::Back } else { Direction::Forth };
         let (facts, head) =
-            (well.store().facts(id, &rewind_history::MOVES)?, well.standing(id)?.head.seq);
+            (well.store().keyed_events(id, &rewind_history::MOVES)?, well.info(id)?.head.seq);
         return rewind_history::taking_back(&facts, head, back, others).ok_or_else(|| {
             let what = if args.undo { "rewind" } else { "--undo" };
             Failure::new(Exit::Failed, format_args!("{id} has no {what} to take back"))

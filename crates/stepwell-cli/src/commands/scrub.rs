@@ -1,4 +1,4 @@
-use stepwell::{Access, Place, ScrubMatches, ScrubPattern, SessionId};
+use stepwell::{Access, ScrubMatches, ScrubPattern, SessionId, TrashScope};
 use stepwell_wire::Scrubbed;
 use stepwell_workspace::hooks::Log;
 
@@ -107,7 +107,7 @@ fn conclude(found: &[ScrubMatches], erased: usize, app: &mut App) -> Result<Exit
 /// What matches, in the session that is named or in all of them.
 fn look(args: &Args, pattern: &ScrubPattern, app: &App) -> Result<Vec<ScrubMatches>> {
     if let Some(name) = &args.session {
-        let (well, id) = app.session_in(Place::Anywhere, name, Access::Read)?;
+        let (well, id) = app.session_in(TrashScope::Anywhere, name, Access::Read)?;
         return Ok(vec![well.find_to_scrub_in(&id, pattern)?]);
     }
     Ok(match app.look()? {

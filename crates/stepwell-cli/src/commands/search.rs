@@ -66,7 +66,7 @@ pub(crate) fn run(args: &Args, app: &mut App) -> Result<Exit> {
         let found: Found = well.search(&Search { filter, ..search.clone() })?;
         unseen += found.unseen;
         for hit in found.hits {
-            if args.selection.takes(&well.standing(&hit.session)?) {
+            if args.selection.takes(&well.info(&hit.session)?) {
                 hits.push((store.clone(), hit));
             }
         }

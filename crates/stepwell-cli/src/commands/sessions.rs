@@ -2,8 +2,8 @@ use std::ops::Range;
 use std::path::{Path, PathBuf};
 
 use stepwell::{
-    Access, Family, Filter, FlowState, Head, InScope, Query, Seq, SessionId, Sort, Spent, Standing,
-    Stepwell, Subagents, Time,
+    Access, Family, Filter, FlowState, Head, InScope, Query, Seq, SessionId, SessionInfo, Sort,
+    Spent, Stepwell, Subagents, Time,
 };
 use stepwell_wire::SessionItem;
 use stepwell_workspace::NamedWell;
@@ -90,7 +90,7 @@ const COLUMNS_EVERYWHERE: &[Column] = &[
 
 /// A session in the list: how deep it stands, and in which store.
 struct Row {
-    standing: Standing,
+    standing: SessionInfo,
     /// What it spent with its subagents.
     spent: Spent,
     has_subagents: bool,
@@ -145,7 +145,7 @@ struct List<'a> {
 }
 
 impl Row {
-    fn new(standing: Standing, list: &List<'_>, depth: usize) -> Self {
+    fn new(standing: SessionInfo, list: &List<'_>, depth: usize) -> Self {
         let (id, below) = (&standing.head.id, &list.below);
         let mut spent = standing.head.spent;
         spent += below.spent(id);
@@ -303,7 +303,7 @@ fn cells(row: &Row, estimates: &Estimates<'_>) -> Vec<Cell> {
 }
 
 /// A session's label, if it has one, and its task.
-pub(crate) fn task(standing: &Standing) -> String {
+pub(crate) fn task(standing: &SessionInfo) -> String {
     let head = &standing.head;
     if let Some(damage) = standing.damage.as_ref().filter(|damage| damage.seq == Seq::ZERO) {
         return format!("({})", one_line(&damage.what));
@@ -313,7 +313,7 @@ pub(crate) fn task(standing: &Standing) -> String {
 }
 
 /// How a session stands, in its colour.
-pub(crate) fn status_cell(standing: &Standing) -> Cell {
+pub(crate) fn status_cell(standing: &SessionInfo) -> Cell {
     use stepwell::Status::{
         Abandoned, Failed, Idle, Interrupted, Partial, Paused, Running, Success,
     };
@@ -349,7 +349,7 @@ fn empty(app: &mut App) -> Result<()> {
 }
 
 fn has_trash(app: &App) -> Result<bool> {
-    let filter = Filter { place: stepwell::Place::Trash, ..Filter::default() };
+    let filter = Filter { place: stepwell::TrashScope::Trash, ..Filter::default() };
     let Some(well) = app.look()? else { return Ok(false) };
     Ok(!well.list(&Query { filter, limit: 1, ..Query::default() })?.sessions.is_empty())
 }

@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 
 use stepwell::{
     Access, Event, Kind, Lane, LaneState, Message, NodeInfo, Origin, Part, Recorded, Relative,
-    Rewinding, Role, Seq, SessionId, Span, Standing, Timeline, Undone,
+    Rewinding, Role, Seq, SessionId, SessionInfo, Span, Timeline, Undone,
 };
 use stepwell_runtime::inspect::{self, Depth, Details};
 use stepwell_wire::{Messages, NamedSeq, SessionDetails};
@@ -142,7 +142,7 @@ fn whole(
     Ok(damage)
 }
 
-fn describe(standing: &Standing, shown: &Shown, app: &mut App) -> Result<()> {
+fn describe(standing: &SessionInfo, shown: &Shown, app: &mut App) -> Result<()> {
     let (answer, head) = (&shown.answer, &standing.head);
     let paint = app.out.paint;
     let spent = Estimates::new(app).told(head, &head.spent);
@@ -354,8 +354,8 @@ fn detail(event: &Event) -> String {
 }
 
 fn messages(well: &Well, id: &SessionId, app: &mut App) -> Result<Option<stepwell::Damage>> {
-    let moves = well.store().facts(id, &[Kind::Rewound, Kind::Undone])?;
-    let timeline = Timeline::at(well.standing(id)?.head.seq, moves.iter());
+    let moves = well.store().keyed_events(id, &[Kind::Rewound, Kind::Undone])?;
+    let timeline = Timeline::at(well.info(id)?.head.seq, moves.iter());
     well.log(id, Span::ALL).each(|event| {
         let Event::Message(message) = &event.event else { return Ok(()) };
         let live = if timeline.contains(event.seq) { "" } else { " (rewound)" };

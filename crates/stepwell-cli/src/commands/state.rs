@@ -46,12 +46,12 @@ enum Action {
 pub(crate) fn run(args: &Args, app: &mut App) -> Result<Exit> {
     let Some(action) = &args.action else {
         let (well, id) = app.session(&args.session, Access::Read)?;
-        answer(args, &well.standing(&id)?.head, &well.work(&id)?, app)?;
+        answer(args, &well.info(&id)?.head, &well.work(&id)?, app)?;
         return Ok(Exit::Done);
     };
     let (well, id) = app.session(&args.session, Access::Write)?;
     change(action, &well, &id)?;
-    answer(args, &well.standing(&id)?.head, &well.work(&id)?, app)?;
+    answer(args, &well.info(&id)?.head, &well.work(&id)?, app)?;
     tidy(app, &well);
     Ok(Exit::Done)
 }

@@ -1,4 +1,4 @@
-use stepwell::{Access, Holder, Pulse};
+use stepwell::{Access, Liveness, Owner};
 use stepwell_wire::StopAsked;
 
 use crate::app::App;
@@ -29,8 +29,8 @@ pub(crate) fn run(args: &Args, app: &mut App) -> Result<Exit> {
 }
 
 /// The fast way, on the same machine. Where it fails, the runner still sees the request.
-fn signal(holder: &Holder, app: &App) {
-    if app.host.processes.pulse(holder) != Pulse::Alive {
+fn signal(holder: &Owner, app: &App) {
+    if app.host.processes.pulse(holder) != Liveness::Alive {
         return;
     }
     let pid = i32::try_from(holder.pid).ok().and_then(rustix::process::Pid::from_raw);

@@ -2,7 +2,8 @@ use std::io::Write as _;
 use std::path::PathBuf;
 
 use stepwell::{
-    Access, ErrorKind, Filter, Order, Place, Query, SessionId, Sort, SqliteStore, Standing, Target,
+    Access, ErrorKind, Filter, Order, Query, SessionId, SessionInfo, Sort, SqliteStore, Target,
+    TrashScope,
 };
 use stepwell_formats::{Copied, Error as Formats};
 use stepwell_postgres::{Address, Durability, Role, Standby, Status};
@@ -320,11 +321,11 @@ fn copy(
 
 /// What is in the trash goes into the trash there, but only as a part of being copied: a
 /// session that was there before is whose store it is in, and may be at work.
-fn to_trash(target: &Well, standing: &Standing, copied: &Copied) -> Result<Vec<SessionId>> {
+fn to_trash(target: &Well, standing: &SessionInfo, copied: &Copied) -> Result<Vec<SessionId>> {
     let id = &standing.head.id;
     if !copied.imported.made.contains(id) {
         // So it is, too, if a copy was cut off before this.
-        match (standing.trashed_at, target.standing(id)?.trashed_at) {
+        match (standing.trashed_at, target.info(id)?.trashed_at) {
             (Some(_), None) => note(format_args!(
                 "{id} is in the trash here, and stays out of it there; \
                  stepwell delete {id} --store TO moves it"
@@ -355,15 +356,15 @@ fn can_go_on(error: &Formats) -> bool {
 }
 
 /// The sessions to copy, parents before children.
-fn wanted(source: &Well, named: &[String], app: &App) -> Result<Vec<Standing>> {
+fn wanted(source: &Well, named: &[String], app: &App) -> Result<Vec<SessionInfo>> {
     if !named.is_empty() {
         let find = |name: &String| {
-            let id = app.find_session_in(source, Place::Anywhere, name)?;
-            Ok(source.standing(&id)?)
+            let id = app.find_session_in(source, TrashScope::Anywhere, name)?;
+            Ok(source.info(&id)?)
         };
         return named.iter().map(find).collect();
     }
-    let filter = Filter { place: Place::Anywhere, ..Filter::default() };
+    let filter = Filter { place: TrashScope::Anywhere, ..Filter::default() };
     let query = Query { filter, sort: Sort::Created, order: Order::Oldest, ..Query::default() };
     Ok(source.sessions(query).collect::<Result<_, _>>()?)
 }

@@ -49,7 +49,7 @@ fn edit(session: &str, edited: Edited, app: &mut App) -> Result<Exit> {
 }
 
 fn told(well: &Well, id: &SessionId, app: &mut App) -> Result<()> {
-    let tags = well.standing(id)?.head.tags;
+    let tags = well.info(id)?.head.tags;
     let listed: Vec<_> = tags.iter().map(|tag| visible(tag)).collect();
     let line = match listed.is_empty() {
         true => format!("{id} has no tags"),

@@ -1,6 +1,6 @@
 use std::time::Duration;
 
-use stepwell::{Access, Filter, Order, Place, Query, SessionId, Standing};
+use stepwell::{Access, Filter, Order, Query, SessionId, SessionInfo, TrashScope};
 use stepwell_wire::{Erased, Restored, Session};
 
 use super::delete::left;
@@ -64,7 +64,7 @@ pub(crate) fn run(args: &Args, app: &mut App) -> Result<Exit> {
 
 /// What is in the trash, newest first.
 fn in_trash() -> Query {
-    let filter = Filter { place: Place::Trash, ..Filter::default() };
+    let filter = Filter { place: TrashScope::Trash, ..Filter::default() };
     Query { filter, order: Order::Newest, ..Query::default() }
 }
 
@@ -101,8 +101,8 @@ fn list(app: &mut App) -> Result<Exit> {
 }
 
 fn restore(sessions: &[String], app: &mut App) -> Result<Exit> {
-    let (well, _) = app.session_in(Place::Trash, &sessions[0], Access::Write)?;
-    let found = sessions.iter().map(|name| app.find_session_in(&well, Place::Trash, name));
+    let (well, _) = app.session_in(TrashScope::Trash, &sessions[0], Access::Write)?;
+    let found = sessions.iter().map(|name| app.find_session_in(&well, TrashScope::Trash, name));
     let ids = found.collect::<Result<Vec<_>, _>>()?;
     let removal = well.restore_all(&ids)?;
     for id in &removal.taken {
@@ -116,7 +116,7 @@ fn restore(sessions: &[String], app: &mut App) -> Result<Exit> {
 fn empty(whose: Whose, consent: Consent, app: &mut App) -> Result<Exit> {
     let (mut sessions, mut size, mut others) = (0, 0, 0);
     if let Some(well) = app.look()? {
-        let all: Vec<Standing> = well.sessions(in_trash()).collect::<Result<_, _>>()?;
+        let all: Vec<SessionInfo> = well.sessions(in_trash()).collect::<Result<_, _>>()?;
         let ids: Vec<SessionId> = all.iter().map(|standing| standing.head.id.clone()).collect();
         let stay = of_others(&well, &ids, whose)?;
         for standing in all.iter().filter(|standing| !stay.contains(&standing.head.id)) {

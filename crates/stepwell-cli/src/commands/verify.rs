@@ -1,4 +1,4 @@
-use stepwell::{Access, Derived, Filter, Place, Query, SessionId, Verdict};
+use stepwell::{Access, Derived, Filter, Query, SessionId, TrashScope, Verdict};
 use stepwell_wire::{Damage, Verified};
 
 use crate::app::{App, Well};
@@ -16,7 +16,7 @@ pub(crate) struct Args {
 pub(crate) fn run(args: &Args, app: &mut App) -> Result<Exit> {
     let (well, ids) = match &args.session {
         Some(name) => {
-            let (_, id) = app.session_in(Place::Anywhere, name, Access::Read)?;
+            let (_, id) = app.session_in(TrashScope::Anywhere, name, Access::Read)?;
             (app.open_at_best(&app.place.store)?, vec![id])
         }
         None => {
@@ -56,7 +56,7 @@ pub(crate) fn run(args: &Args, app: &mut App) -> Result<Exit> {
 
 /// The ids of all sessions.
 fn every(well: &Well) -> Result<Vec<SessionId>> {
-    let filter = Filter { place: Place::Anywhere, ..Filter::default() };
+    let filter = Filter { place: TrashScope::Anywhere, ..Filter::default() };
     let sessions = well.sessions(Query { filter, ..Query::default() });
     Ok(sessions.map(|it| it.map(|standing| standing.head.id)).collect::<Result<_, _>>()?)
 }

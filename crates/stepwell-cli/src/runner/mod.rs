@@ -228,7 +228,7 @@ pub(crate) fn show_attached(
 
 /// The first question that waits in a session.
 pub(crate) fn first_open_gate(well: &Stepwell, id: &SessionId) -> Result<Option<Seq>> {
-    let facts = well.store().facts(id, &[stepwell::Kind::Gate])?;
+    let facts = well.store().keyed_events(id, &[stepwell::Kind::Gate])?;
     let gates = stepwell::gates::Gates::of(&**well.store(), id)?;
     let open: Vec<&str> = gates.open().map(|asked| asked.gate.id.as_str()).collect();
     let is_open = |fact: &&Recorded| matches!(&fact.event, Event::Gate(gate) if open.contains(&gate.id.as_str()));

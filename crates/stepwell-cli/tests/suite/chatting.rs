@@ -34,7 +34,7 @@ fn said(desk: &Desk) -> (Status, Vec<(Role, String)>) {
         Event::Message(message) => Some((message.role, message.text())),
         _ => None,
     });
-    (well.standing(&id).unwrap().head.status, messages.collect())
+    (well.info(&id).unwrap().head.status, messages.collect())
 }
 
 #[test]
@@ -83,7 +83,7 @@ fn a_kill_while_the_model_speaks_loses_nothing_that_was_said() {
     seat.until("what is to be done?").press("tell me\r").until("Half of the answer");
     // What is said meanwhile is on record at once.
     seat.press("and be brief\r").until("» and be brief");
-    while desk.well().standing(&desk.well().find("@last").unwrap()).unwrap().head.unheard == 0 {
+    while desk.well().info(&desk.well().find("@last").unwrap()).unwrap().head.unheard == 0 {
         std::thread::yield_now();
     }
     seat.kill();
@@ -199,7 +199,7 @@ fn a_run_that_is_watched_goes_on_when_the_watcher_leaves() {
     let answered = desk.quietly(&["gates", "answer", &gate, "yes"]);
     assert_eq!(answered.code, Some(0), "{}", answered.stderr);
     assert_eq!(run.wait().unwrap().code(), Some(0));
-    assert_eq!(desk.well().standing(&id).unwrap().head.status, Status::Success);
+    assert_eq!(desk.well().info(&id).unwrap().head.status, Status::Success);
 }
 
 #[test]
@@ -217,7 +217,7 @@ fn detach_leaves_the_run_to_the_background_where_it_asks_again() {
     // It is followed until it ends.
     let followed = desk.quietly(&["attach", id.as_str()]);
     assert_eq!(followed.code, Some(0), "{}", followed.stderr);
-    assert_eq!(desk.well().standing(&id).unwrap().head.status, Status::Success);
+    assert_eq!(desk.well().info(&id).unwrap().head.status, Status::Success);
     assert_eq!(desk.read("notes.md"), "first");
 }
 
@@ -250,7 +250,7 @@ answers:
     seat.press("\u{3}").until("Ctrl+C again").press("\u{3}");
     assert_eq!(seat.end().1, Some(0));
     let well = desk.well();
-    let head = well.standing(&well.find("@last").unwrap()).unwrap().head;
+    let head = well.info(&well.find("@last").unwrap()).unwrap().head;
     assert_eq!(head.flow.unwrap().pattern, "guided");
 }
 

@@ -12,8 +12,8 @@ use std::time::Duration;
 use regex::Regex;
 use stepwell::Processes as _;
 use stepwell::{
-    Checkpoint, Created, Edited, Failure, FileChanged, FileState, Lane, Message, Money, SessionId,
-    SqliteOptions, SqliteStore, Status, StatusChanged, Stepwell, StopReason, Surroundings,
+    Checkpoint, Created, Deps, Edited, Failure, FileChanged, FileState, Lane, Message, Money,
+    SessionId, SqliteOptions, SqliteStore, Status, StatusChanged, Stepwell, StopReason,
     SystemProcesses, Usage,
 };
 use stepwell_conformance::TestClock;
@@ -102,7 +102,7 @@ impl Desk {
         let options = SqliteOptions { clock: clock.clone(), ..SqliteOptions::default() };
         let folder = self.work().join(".stepwell");
         let store = SqliteStore::open_with(&folder, options).unwrap();
-        let surroundings = Surroundings { clock: clock.clone(), ..Surroundings::default() };
+        let surroundings = Deps { clock: clock.clone(), ..Deps::default() };
         Stepwell::with(Arc::new(store), surroundings)
     }
 

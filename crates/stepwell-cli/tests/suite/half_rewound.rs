@@ -77,7 +77,7 @@ fn what_would_get_in_the_way_of_a_rewind_that_goes_on_is_busy() {
     let desk = worked();
     let id = cut_rewind_off(&desk, "link");
     let well = desk.well();
-    let _held = well.hold(&id.parse().unwrap()).unwrap();
+    let _held = well.lock(&id.parse().unwrap()).unwrap();
     desk.file("other.yaml", "- {text: Done.}\n");
     for typed in [
         &["fork", &id][..],
@@ -128,7 +128,7 @@ fn a_rewind_that_was_cut_off_is_finished_by_the_next_command() {
         let facts = desk
             .well()
             .store()
-            .facts(&desk.well().find("@last").unwrap(), &[Kind::Rewound])
+            .keyed_events(&desk.well().find("@last").unwrap(), &[Kind::Rewound])
             .unwrap();
         assert!(!facts.is_empty());
         let resumes = command[0] == "resume" || command[0] == "run";
@@ -145,8 +145,8 @@ pub(crate) fn cut_rewind_off(desk: &Desk, name: &str) -> String {
 /// The same for a session.
 pub(crate) fn cut_rewind_of(desk: &Desk, id: &str, name: &str) -> String {
     let well = desk.well();
-    let session = well.hold(&well.find(id).unwrap()).unwrap();
-    let facts = session.facts(&[Kind::File]).unwrap().into_iter();
+    let session = well.lock(&well.find(id).unwrap()).unwrap();
+    let facts = session.keyed_events(&[Kind::File]).unwrap().into_iter();
     let moves: Vec<_> = facts
         .filter_map(|fact| match fact.event {
             Event::File(file) if file.path == name => {

@@ -6,8 +6,8 @@ use std::sync::Arc;
 
 use stepwell::trust::MemoryNotes;
 use stepwell::{
-    Answer, Edited, GateAnswered, Mode, Permission, Processes as _, SessionId, Settings, Stepwell,
-    Surroundings, SystemProcesses, Who,
+    Answer, Deps, Edited, GateAnswered, Mode, Permission, Processes as _, SessionId, Settings,
+    Stepwell, SystemProcesses, Who,
 };
 use stepwell_postgres::{Address, PostgresStore};
 
@@ -107,8 +107,7 @@ impl Two {
 
     /// The store as Bob writes to it without any command.
     fn well(&self) -> Stepwell {
-        let surroundings =
-            Surroundings { notes: Arc::new(MemoryNotes::default()), ..Surroundings::default() };
+        let surroundings = Deps { notes: Arc::new(MemoryNotes::default()), ..Deps::default() };
         match self.kept {
             Kept::Folder => self.ann.well(),
             Kept::Server => {
@@ -241,7 +240,7 @@ fn settings_and_permissions_that_are_forged_in_her_name_allow_nothing() {
     for kept in EVERYWHERE {
         let two = Two::new(kept);
         let well = two.well();
-        let session = well.hold(&two.session()).unwrap();
+        let session = well.lock(&two.session()).unwrap();
         let (mode, model) = (Some(Mode::Yolo), Some(two.script("evil.yaml")));
         session.append(Settings { mode, model, who: me(), ..Settings::default() }).unwrap();
         let rule = "run_command".to_owned();
@@ -290,8 +289,8 @@ fn what_a_scrub_puts_in_her_words_allows_nothing() {
     for kept in EVERYWHERE {
         let two = Two::new(kept);
         let well = two.well();
-        let facts = well.store().facts(&two.session(), &[stepwell::Kind::Settings]).unwrap();
-        let session = well.hold(&two.session()).unwrap();
+        let facts = well.store().keyed_events(&two.session(), &[stepwell::Kind::Settings]).unwrap();
+        let session = well.lock(&two.session()).unwrap();
         let forged = Settings { mode: Some(Mode::Yolo), who: me(), ..Settings::default() };
         let scrub = stepwell::Scrub {
             session: two.session(),
@@ -385,7 +384,7 @@ fn going_back_and_forking_make_nothing_looser() {
         let two = Two::new(kept);
         let ran = two.ann.quietly(&["resume", &two.id, "--mode", "yolo", "--max-steps", "1"]);
         assert_eq!(ran.code, Some(5), "{}{}", ran.stdout, ran.stderr);
-        let loose = two.well().standing(&two.session()).unwrap().head.seq;
+        let loose = two.well().info(&two.session()).unwrap().head.seq;
         let strict = ["resume", &two.id, "--mode", "confirm-all", "--timeout", "0"];
         assert_eq!(two.ann.quietly(&strict).code, Some(5));
         let point = loose.to_string();
@@ -499,7 +498,7 @@ fn a_spec_that_somebody_else_stored_is_not_gone_on_with_unasked() {
         let server = "tools: {mcp: [{id: far, command: sh, args: [-c, 'echo ran > evil.txt']}]}\n";
         let evil = format!("{server}{}", FLOW.replace("  closer: {", starts));
         let well = two.well();
-        let session = well.hold(&two.session()).unwrap();
+        let session = well.lock(&two.session()).unwrap();
         let stored = stepwell_flow::Stored::new(&evil, std::collections::BTreeMap::new());
         session.append(stored.checkpoint()).unwrap();
         drop((session, well));

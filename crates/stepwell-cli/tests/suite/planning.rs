@@ -77,7 +77,7 @@ fn what_a_plan_does_not_take_is_said_and_changes_nothing() {
     let mut desk = Desk::new();
     let (well, id) = session(&desk, "s-1", PhaseSet::Workflow);
     desk.say("tasks s-1 add one");
-    let before = well.standing(&id).unwrap().head.seq;
+    let before = well.info(&id).unwrap().head.seq;
     desk.run(&["tasks", "s-1", "add", " "]);
     desk.run(&["tasks", "s-1", "add", "x", "--id", "a b"]);
     desk.say("tasks s-1 add x --id 1");
@@ -90,7 +90,7 @@ fn what_a_plan_does_not_take_is_said_and_changes_nothing() {
     desk.say("tasks s-1 --markdown --json");
     // What is so already is recorded once.
     desk.say("tasks s-1 update 1 --status pending");
-    assert_eq!(well.standing(&id).unwrap().head.seq, before);
+    assert_eq!(well.info(&id).unwrap().head.seq, before);
     assert_snapshot!(desk.transcript());
 }
 
@@ -104,7 +104,7 @@ fn a_plan_moves_from_one_session_to_another_as_markdown() {
     let plan = desk.quietly(&["tasks", "s-1", "--markdown"]).stdout;
     desk.feed(&["tasks", "s-2", "load", "-"], &plan);
     assert_eq!(desk.quietly(&["tasks", "s-2", "--markdown"]).stdout, plan);
-    let seq = well.standing(&other).unwrap().head.seq;
+    let seq = well.info(&other).unwrap().head.seq;
     desk.file("theirs.md", &plan.replace("\\|", "|"));
     desk.say("tasks s-2 load theirs.md");
     desk.file("cycle.md", &plan.replace("| - | pending | x", "| 2 | pending | x"));
@@ -112,7 +112,7 @@ fn a_plan_moves_from_one_session_to_another_as_markdown() {
     desk.say("tasks s-2 load nowhere.md");
     desk.file("empty.md", "");
     desk.say("tasks s-2 load empty.md");
-    assert_eq!(well.standing(&other).unwrap().head.seq, seq);
+    assert_eq!(well.info(&other).unwrap().head.seq, seq);
     assert_snapshot!(desk.transcript());
 }
 
@@ -170,7 +170,7 @@ fn a_rewind_takes_tasks_and_phase_back() {
     let desk = Desk::new();
     let (well, id) = session(&desk, "s-1", PhaseSet::Workflow);
     desk.quietly(&["tasks", "s-1", "add", "one"]).line();
-    let then = well.standing(&id).unwrap().head.seq;
+    let then = well.info(&id).unwrap().head.seq;
     let before = desk.quietly(&["state", "s-1", "--json"]).stdout;
     desk.quietly(&["tasks", "s-1", "update", "1", "--status", "done"]).line();
     desk.quietly(&["tasks", "s-1", "add", "two"]).line();
@@ -178,17 +178,17 @@ fn a_rewind_takes_tasks_and_phase_back() {
     desk.quietly(&["state", "s-1", "goal", "g"]);
     desk.quietly(&["state", "s-1", "ask", "q"]);
     let after = desk.quietly(&["state", "s-1", "--json"]).stdout;
-    let held = well.hold(&id).unwrap();
+    let held = well.lock(&id).unwrap();
     let rewind = held.rewind(then, Scope::Chat).unwrap();
     drop(held);
     assert_eq!(desk.quietly(&["state", "s-1", "--json"]).stdout, before);
     let work = well.work(&id).unwrap();
     assert_eq!(work.tasks.get("1").unwrap().status, TaskStatus::Pending);
-    assert_eq!((work.tasks.len(), well.standing(&id).unwrap().head.phase), (1, Some(Phase::Idle)));
+    assert_eq!((work.tasks.len(), well.info(&id).unwrap().head.phase), (1, Some(Phase::Idle)));
     // A new task takes the place of the one that was taken back.
     desk.quietly(&["tasks", "s-1", "add", "another two"]).line();
     assert_eq!(well.work(&id).unwrap().tasks.get("2").unwrap().description, "another two");
-    well.hold(&id).unwrap().undo_rewind(rewind).unwrap();
+    well.lock(&id).unwrap().undo_rewind(rewind).unwrap();
     assert_eq!(desk.quietly(&["state", "s-1", "--json"]).stdout, after);
 }
 
@@ -218,7 +218,7 @@ fn an_agent_that_is_rewound_finds_the_plan_as_it_was() {
     let step = log.iter().find(|event| event["kind"] == "step").unwrap()["seq"].as_u64().unwrap();
     let well = desk.well();
     let id = well.find("@last").unwrap();
-    well.hold(&id).unwrap().rewind(Seq::new(step), Scope::Chat).unwrap();
+    well.lock(&id).unwrap().rewind(Seq::new(step), Scope::Chat).unwrap();
     assert_eq!(well.work(&id).unwrap().tasks.count(TaskStatus::Pending), 2);
     // The second step is made once more, and changes the same tasks once more.
     assert_eq!(desk.quietly(&["resume", "@last", "--mode", "yolo"]).code, Some(0));

@@ -101,7 +101,7 @@ fn chat_and_files_go_back_apart() {
     let done = status(&desk);
     let shown = |desk: &Desk| {
         let well = desk.well();
-        let session = well.hold(&well.find("@last").unwrap()).unwrap();
+        let session = well.lock(&well.find("@last").unwrap()).unwrap();
         session.view(&stepwell::Lane::main()).unwrap().messages.len()
     };
     let whole = shown(&desk);
@@ -185,7 +185,7 @@ fn what_cannot_be_meant_is_refused_and_changes_nothing() {
 fn a_session_that_runs_is_not_rewound() {
     let desk = worked();
     let well = desk.well();
-    let session = well.hold(&well.find("@last").unwrap()).unwrap();
+    let session = well.lock(&well.find("@last").unwrap()).unwrap();
     let ran = desk.quietly(&["rewind", "@last"]);
     assert_eq!(ran.code, Some(6), "{}", ran.stderr);
     let holder = format!("process {}", std::process::id());
@@ -220,13 +220,14 @@ fn forks_begin_at_checkpoints_and_are_shown_below_their_parent() {
     let back = desk.quietly(&["fork", parent, "--at", "-2"]).line();
     desk.quietly(&["fork", &named]);
     let at = |id: &str| {
-        let head = desk.well().standing(&id.parse().unwrap()).unwrap().head;
+        let head = desk.well().info(&id.parse().unwrap()).unwrap().head;
         match head.origin {
             stepwell::Origin::Fork { at, .. } => at,
             other => panic!("{other:?}"),
         }
     };
-    let step = desk.well().store().facts(&parent.parse().unwrap(), &[Kind::Checkpoint]).unwrap();
+    let step =
+        desk.well().store().keyed_events(&parent.parse().unwrap(), &[Kind::Checkpoint]).unwrap();
     assert_eq!(at(&named), step[0].seq);
     assert_eq!(at(&back), step[0].seq);
     let ran = desk.quietly(&["show", parent, "--tree"]);
@@ -516,7 +517,7 @@ fn a_number_means_a_seq_whatever_checkpoints_are_called() {
     let desk = worked();
     let well = desk.well();
     // As earlier versions let one be called.
-    let session = well.hold(&well.find("@last").unwrap()).unwrap();
+    let session = well.lock(&well.find("@last").unwrap()).unwrap();
     let seq = session.append(Checkpoint { name: "3".to_owned(), ..Checkpoint::default() }).unwrap();
     drop(session);
     let goes_to = |point: &str, seq: u64| {

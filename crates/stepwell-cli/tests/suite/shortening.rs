@@ -181,7 +181,7 @@ fn a_session_without_a_model_that_can_be_asked_is_truncated() {
 fn a_session_that_runs_elsewhere_is_not_compacted() {
     let desk = Desk::furnished();
     let well = desk.well();
-    let held = well.hold(&AUTH.parse().unwrap()).unwrap();
+    let held = well.lock(&AUTH.parse().unwrap()).unwrap();
     assert_eq!(desk.quietly(&["compact", AUTH]).code, Some(6));
     // A pin reaches it all the same.
     assert_eq!(desk.quietly(&["pin-message", AUTH, "2"]).code, Some(0));

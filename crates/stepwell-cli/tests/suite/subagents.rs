@@ -341,7 +341,7 @@ fn a_subagent_that_is_gone_on_with_by_hand_answers_its_parent() {
     let id = desk.well().find("@last").unwrap().to_string();
     let child = children(&desk)[0]["id"].as_str().unwrap().to_owned();
     // While someone else runs it, its parent waits.
-    let held = desk.well().hold(&child.parse().unwrap()).unwrap();
+    let held = desk.well().lock(&child.parse().unwrap()).unwrap();
     let mut resume = desk.command(&["resume", &id]);
     let waits = resume.env_remove("STEPWELL_NOW").output().unwrap();
     let said = String::from_utf8_lossy(&waits.stderr).into_owned();
@@ -448,7 +448,7 @@ fn a_budget_for_a_tree_with_calls_of_unknown_price_is_refused() {
     one(&desk, &run(&["--max-steps", "1"]), 5);
     let well = desk.well();
     let id = well.find("@last").unwrap();
-    let parent = well.hold(&id).unwrap();
+    let parent = well.lock(&id).unwrap();
     let child = parent.spawn(well.draft("of unknown price")).unwrap();
     let usage = stepwell::Usage { input: 1, ..stepwell::Usage::default() };
     child.step([stepwell::Message::assistant("x").spending(usage, None)]).unwrap();

@@ -62,7 +62,7 @@ fn a_run_in_the_background_is_answered_spoken_to_and_goes_on() {
     // It is followed until it ends.
     done(&desk, &["attach", &id]);
     let well = desk.well();
-    let head = well.standing(&session).unwrap().head;
+    let head = well.info(&session).unwrap().head;
     assert_eq!((head.status, ran(&desk)), (Status::Success, 1));
     let events = well.store().events(&session, Span::ALL).unwrap().events;
     let heard = |event: &Event| match event {
@@ -86,7 +86,7 @@ fn a_session_that_stopped_goes_on_in_the_background() {
     assert_eq!(session.as_str(), id);
     done(&desk, &["gates", "answer", &gate, "yes"]);
     done(&desk, &["attach", &id]);
-    let head = desk.well().standing(&session).unwrap().head;
+    let head = desk.well().info(&session).unwrap().head;
     assert_eq!((head.status, ran(&desk)), (Status::Success, 1));
     // What is done is not begun again.
     let again = desk.quietly(&["resume", &id, "--detach", "--model", "script:none.yaml"]);
@@ -110,7 +110,7 @@ fn a_run_that_waits_is_stopped_from_another_terminal() {
     let (id, _) = open_gate(&desk);
     done(&desk, &["stop", id.as_str(), "--reason", "lunch"]);
     assert_eq!(child.wait().unwrap().code(), Some(130));
-    let head = desk.well().standing(&id).unwrap().head;
+    let head = desk.well().info(&id).unwrap().head;
     assert_eq!((head.status, ran(&desk)), (Status::Interrupted, 0));
 }
 

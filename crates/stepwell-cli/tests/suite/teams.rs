@@ -6,7 +6,7 @@ use std::sync::atomic::{AtomicU32, Ordering};
 use std::sync::{Arc, OnceLock};
 
 use serde_json::Value;
-use stepwell::{Stepwell, Surroundings};
+use stepwell::{Deps, Stepwell};
 use stepwell_cluster::{Disk, Proxy, Server};
 use stepwell_postgres::{Address, PostgresStore};
 
@@ -102,7 +102,7 @@ fn a_list_takes_at_most_three_statements_and_a_page_of_the_ledger_two() {
     let (_, namespace) = address.split_once('?').unwrap();
     let desk = at(desk("- {text: done}\n"), &format!("{}?{namespace}", proxy.url()));
     let store = PostgresStore::open(Address::parse(&address).unwrap()).unwrap();
-    let well = Stepwell::with(Arc::new(store), Surroundings::default());
+    let well = Stepwell::with(Arc::new(store), Deps::default());
     for n in 0..30 {
         let flow = stepwell::Flow {
             name: "chain".to_owned(),

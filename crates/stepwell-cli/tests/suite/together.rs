@@ -12,7 +12,7 @@ fn a_log_is_followed_while_another_process_writes() {
     let desk = Desk::furnished();
     let well = desk.well();
     let running = well.resume(&AUTH.parse().unwrap()).unwrap();
-    let begun = running.standing().unwrap().head.seq.get();
+    let begun = running.info().unwrap().head.seq.get();
     let mut follower =
         desk.command(&["log", "-f", AUTH, "-n", "1"]).stdout(Stdio::piped()).spawn().unwrap();
     let mut lines = BufReader::new(follower.stdout.take().unwrap()).lines();

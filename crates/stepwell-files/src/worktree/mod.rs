@@ -16,7 +16,7 @@ use stepwell::SessionId;
 use self::git::{git, holds, names, without_filters_at, without_filters_in, without_merge_drivers};
 pub use self::reference::WorktreeRef;
 use self::state::{Folder, named, repositories};
-pub use self::state::{Since, Standing, State};
+pub use self::state::{Since, State, WorktreeInfo};
 use crate::git::SafeGit;
 
 /// The folder of worktrees in a store's folder.

@@ -46,7 +46,7 @@ impl State {
 
 /// How a worktree stands, with the paths that make it so; not more than a few.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Standing {
+pub struct WorktreeInfo {
     /// How it stands.
     pub state: State,
     /// What it holds that nothing else keeps.
@@ -132,8 +132,12 @@ impl Worktree {
     }
 
     /// How it stands, given where it began and how it ended, as far as that is known.
-    pub fn state(&self, base: Option<&str>, ended: Option<&Outcome>) -> Result<Standing, String> {
-        let with = |state, paths| Ok(Standing { state, paths, stray: None });
+    pub fn state(
+        &self,
+        base: Option<&str>,
+        ended: Option<&Outcome>,
+    ) -> Result<WorktreeInfo, String> {
+        let with = |state, paths| Ok(WorktreeInfo { state, paths, stray: None });
         let plain = |state| with(state, Vec::new());
         if let Some(other) = self.borrowed()? {
             return with(State::CheckedOut, vec![other.display().to_string()]);
@@ -146,7 +150,7 @@ impl Worktree {
                     Some(_) => State::Unmerged,
                     None => self.without_folder(base, ended)?,
                 };
-                return Ok(Standing { state, paths: Vec::new(), stray });
+                return Ok(WorktreeInfo { state, paths: Vec::new(), stray });
             }
             Folder::Whole => {}
         }

@@ -35,7 +35,7 @@ fn main() {
     let redactor = Redactor::new([]);
     let site = Site { root: &Root::new(root.clone()), redactor: &redactor, max_file: 1 << 20 };
     let well = Stepwell::open(root.join(".stepwell")).unwrap();
-    let mut session = well.hold(&"run".parse().unwrap()).unwrap();
+    let mut session = well.lock(&"run".parse().unwrap()).unwrap();
     if let Some(settled) = settle(&mut session, &site, foreign, &mut watch).unwrap() {
         assert!(settled.seq.is_some() && settled.left.is_empty(), "{settled:?}");
         return;
@@ -43,8 +43,9 @@ fn main() {
     let others = Others::Respected;
     let asked = match to {
         0 => {
-            let head = session.standing().unwrap().head.seq;
-            taking_back(&session.facts(&MOVES).unwrap(), head, Direction::Back, others).unwrap()
+            let head = session.info().unwrap().head.seq;
+            taking_back(&session.keyed_events(&MOVES).unwrap(), head, Direction::Back, others)
+                .unwrap()
         }
         to => Asked { to: Seq::new(to), scope: Scope::Both, undoes: None, others },
     };

@@ -76,12 +76,12 @@ impl Scene {
     /// How many answers the model would be shown, and whether a rewind is under way.
     fn chat(&self) -> (usize, bool) {
         let well = Stepwell::open(self.root.join(".stepwell")).unwrap();
-        let session = well.hold(&"run".parse().unwrap()).unwrap();
-        let moves = session.facts(&[Kind::Rewinding, Kind::Rewound, Kind::Undone]).unwrap();
+        let session = well.lock(&"run".parse().unwrap()).unwrap();
+        let moves = session.keyed_events(&[Kind::Rewinding, Kind::Rewound, Kind::Undone]).unwrap();
         let open = matches!(moves.last().map(|it| &it.event), Some(Event::Rewinding(_)));
         assert!(well.store().verify(session.id()).unwrap().is_sound());
         // Each file that is about to be moved can be moved back.
-        for fact in session.facts(&[Kind::File]).unwrap() {
+        for fact in session.keyed_events(&[Kind::File]).unwrap() {
             let Event::File(file) = fact.event else { continue };
             for state in [file.before, file.after] {
                 if let FileState::File { blob, .. } = state {

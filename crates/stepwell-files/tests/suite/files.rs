@@ -107,7 +107,7 @@ impl World {
     }
 
     fn head(&self) -> Seq {
-        self.session.standing().unwrap().head.seq
+        self.session.info().unwrap().head.seq
     }
 
     fn move_to(&mut self, asked: &Asked) -> Done {
@@ -129,7 +129,7 @@ impl World {
     }
 
     fn take_back(&mut self, way: Direction, others: Others) -> Done {
-        let facts = self.session.facts(&MOVES).unwrap();
+        let facts = self.session.keyed_events(&MOVES).unwrap();
         let asked = taking_back(&facts, self.head(), way, others).unwrap();
         self.move_to(&asked)
     }

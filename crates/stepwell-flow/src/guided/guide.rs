@@ -71,7 +71,7 @@ impl<'a, 'f> Guide<'a, 'f> {
         events.extend(before.map(|before| Event::from(done(&before, json!({})))));
         events
             .push(Node { state: NodeState::Started, output: None, ..done(&key, json!({})) }.into());
-        let head = self.flow.session.standing()?.head;
+        let head = self.flow.session.info()?.head;
         let (Some(set), Some(from)) = (head.phases, head.phase) else {
             return Err(self.flow.fail(&key, None, "the session has no phases", None));
         };

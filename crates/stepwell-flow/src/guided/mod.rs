@@ -104,7 +104,7 @@ impl Guide<'_, '_> {
     /// The folder that the work is done in.
     fn root(&self) -> Result<PathBuf, Halt> {
         if self.flow.dry_run.is_some() {
-            return Ok(self.flow.session.standing()?.head.workspace.into());
+            return Ok(self.flow.session.info()?.head.workspace.into());
         }
         let setup = self.flow.agents.setup(self.config.execute.as_str(), None);
         let fail = |why: String| self.flow.fail(&part("workspace", 1), None, &why, None);

@@ -60,7 +60,7 @@ impl Guide<'_, '_> {
 
     /// The files that the session changed, in order, each once.
     pub(super) fn changed_files(&self) -> Result<Vec<String>, Halt> {
-        let facts = self.flow.session.facts(&[Kind::File])?;
+        let facts = self.flow.session.keyed_events(&[Kind::File])?;
         let files: BTreeSet<String> = facts
             .into_iter()
             .filter_map(|fact| match fact.event {

@@ -78,7 +78,7 @@ impl Guide<'_, '_> {
         let well = self.flow.session.well();
         let mut spent = Spent::default();
         for child in children {
-            spent += well.standing(&child).map(|it| it.head.spent).unwrap_or_default();
+            spent += well.info(&child).map(|it| it.head.spent).unwrap_or_default();
             let below = well.subagents(&child).unwrap_or_default();
             below.iter().for_each(|standing| spent += standing.head.spent);
         }
@@ -125,7 +125,7 @@ impl Guide<'_, '_> {
                 })
                 .next()?
         };
-        let head = self.flow.session.well().standing(&child).ok()?.head;
+        let head = self.flow.session.well().info(&child).ok()?.head;
         let outcome = Charge::of(&head)?.outcome?;
         let is_kept = outcome.fate == Fate::Kept && outcome.count > 0;
         is_kept.then(|| {

@@ -258,7 +258,7 @@ impl Guide<'_, '_> {
             let ends = said.filter(|event| matches!(event.event, Event::ToolFinished(_)));
             ends.map(|event| event.seq).collect()
         };
-        let changed = self.flow.session.facts(&[Kind::File]).unwrap_or_default();
+        let changed = self.flow.session.keyed_events(&[Kind::File]).unwrap_or_default();
         let changed: BTreeMap<Seq, String> = changed
             .into_iter()
             .filter_map(|fact| match fact.event {

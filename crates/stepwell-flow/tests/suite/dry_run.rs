@@ -13,7 +13,7 @@ use crate::samples;
 fn upcoming(harness: &Harness) -> Vec<Upcoming> {
     let spec = Spec::parse(&harness.spec, "spec.yaml", &BTreeMap::new()).unwrap().spec;
     let well = harness.well();
-    let session = well.hold(&id()).unwrap();
+    let session = well.lock(&id()).unwrap();
     let history = History::read(&session).unwrap();
     let redactor = Redactor::new([]);
     let variables = harness.variables.clone();

@@ -173,8 +173,8 @@ pub(crate) struct Came {
 
 pub(crate) fn came(harness: &Harness) -> Came {
     let well = harness.well();
-    let (head, work) = (well.standing(&id()).unwrap().head, well.work(&id()).unwrap());
-    let facts = |kind: Kind| well.store().facts(&id(), &[kind]).unwrap().into_iter();
+    let (head, work) = (well.info(&id()).unwrap().head, well.work(&id()).unwrap());
+    let facts = |kind: Kind| well.store().keyed_events(&id(), &[kind]).unwrap().into_iter();
     let phases = facts(Kind::Phase).filter_map(|fact| match fact.event {
         Event::Phase(change) => Some((change.from, change.to)),
         _ => None,

@@ -10,8 +10,8 @@ use futures_util::future::BoxFuture;
 use serde_json::Value;
 use stepwell::trust::AnswersFrom;
 use stepwell::{
-    Created, Event, Flow as Described, NodeState, PhaseSet, Recorded, Role, Session, SessionId,
-    Span, Spent, SqliteStore, Status, Stepwell, Surroundings, View,
+    Created, Deps, Event, Flow as Described, NodeState, PhaseSet, Recorded, Role, Session,
+    SessionId, Span, Spent, SqliteStore, Status, Stepwell, View,
 };
 use stepwell_agent::context::Context;
 use stepwell_agent::machine::{Limits, Rules};
@@ -22,7 +22,7 @@ use stepwell_agent::redact::Redactor;
 use stepwell_agent::run::{
     Allowed, EventSink, FrontEnd, Keeping, Notice, OpenGate, Purse, RunEvent, Setup, Wisher,
 };
-use stepwell_agent::tool::{self, Place};
+use stepwell_agent::tool::{self, ToolEnv};
 use stepwell_flow::spec::Spec;
 use stepwell_flow::template::Scope;
 use stepwell_flow::{Agents, Ended, Flow, History, OutputFolder, Over, Parts, Patience, Stored};
@@ -188,7 +188,7 @@ impl Harness {
     pub(crate) fn well(&self) -> Stepwell {
         let store = SqliteStore::open(&self.root.join(".stepwell")).unwrap();
         let answers_from = AnswersFrom::Store;
-        Stepwell::with(Arc::new(store), Surroundings { answers_from, ..Surroundings::default() })
+        Stepwell::with(Arc::new(store), Deps { answers_from, ..Deps::default() })
     }
 
     fn agents(&self) -> OneSetup {
@@ -204,7 +204,7 @@ impl Harness {
             model: "script".to_owned(),
             cost: Arc::new(move |usage| Some(prices.cost(usage))),
             tools,
-            place: Place::new(self.root.clone()),
+            place: ToolEnv::new(self.root.clone()),
             rules: Rules { mode, retry_unsafe: false, effects, limits },
             redactor: Redactor::new([]),
             max_output: 100,
@@ -322,7 +322,7 @@ impl Harness {
                 }
             }
         }
-        let head = self.well().standing(&id()).unwrap().head;
+        let head = self.well().info(&id()).unwrap().head;
         let files = std::fs::read_dir(self.root.join("out")).into_iter().flatten();
         let files = files.map(|entry| {
             let path = entry.unwrap().path();

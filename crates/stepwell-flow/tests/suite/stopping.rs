@@ -67,7 +67,7 @@ fn a_routing_step_that_failed_is_the_only_one_that_runs_again() {
     let (ended, calls) = fixture.calls();
     assert_eq!((ended.status, ended.output), (Status::Success, "second".into()));
     assert_eq!(calls, ["billing/handler 1"], "neither the router nor the first step is paid again");
-    let head = fixture.harness.well().standing(&id()).unwrap().head;
+    let head = fixture.harness.well().info(&id()).unwrap().head;
     assert_eq!(head.error, None, "a failure that was overcome is no longer an error");
 }
 

@@ -146,7 +146,7 @@ impl Restoring<'_> {
             log.undo();
         }
         for (id, last) in self.made.into_iter().rev() {
-            let standing = self.well.standing(&id);
+            let standing = self.well.info(&id);
             // Somebody may work on it already.
             if standing.is_ok_and(|standing| standing.head.seq == last) {
                 self.well.store().purge(&[Target::from(id)]).ok();

@@ -40,13 +40,13 @@ impl Scaffold {
         if !store.exists(id)? {
             return Ok(false);
         }
-        let mark = match store.standing(&mark_of(id)) {
+        let mark = match store.info(&mark_of(id)) {
             Ok(standing) => standing.head,
             Err(StoreError::NoSession(_)) => return Ok(true),
             Err(error) => return Err(error),
         };
         // All that an import records happened before it, and so before the mark.
-        let touched = store.standing(id)?.head.updated_at >= mark.created_at;
+        let touched = store.info(id)?.head.updated_at >= mark.created_at;
         if touched || mark.origin.parent() != Some(id) {
             return Ok(true);
         }

@@ -58,7 +58,7 @@ pub(super) struct Chunk {
 
 impl Chunk {
     pub(super) fn new(well: &Stepwell, lease: Lease, last: Seq) -> Self {
-        let (well, session) = (well.clone(), well.keep(lease));
+        let (well, session) = (well.clone(), well.adopt(lease));
         Self { well, session, last, events: Vec::new(), bytes: 0 }
     }
 

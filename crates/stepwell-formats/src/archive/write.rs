@@ -7,8 +7,8 @@ use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
 use serde::Serialize;
 use stepwell::{
-    Damage, Digest, Event, Family, Filter, Order, Origin, Place, Query, Recorded, Seq, SessionId,
-    Slice, Sort, Span, Standing, Stepwell,
+    Damage, Digest, Event, Family, Filter, Order, Origin, Query, Recorded, Seq, SessionId,
+    SessionInfo, Slice, Sort, Span, Stepwell, TrashScope,
 };
 
 use super::scaffold::mark_of;
@@ -31,7 +31,7 @@ pub(crate) fn export(
     form: Form,
     to: &mut dyn Write,
 ) -> Result<Exported> {
-    let family = family(well, well.standing(id)?)?;
+    let family = family(well, well.info(id)?)?;
     let mut exported = Exported { sessions: family.len(), ..Exported::default() };
     let mut writer = Writer { to, form, entries: 0, sessions: 0, blobs: HashSet::new() };
     writer.header(family.len())?;
@@ -49,8 +49,8 @@ pub(crate) fn export(
 
 /// The session and the sessions of its subagents, each with its origin. What is in the
 /// trash comes only with a session that is there as well.
-fn family(well: &Stepwell, first: Standing) -> Result<Vec<(Standing, Origin)>> {
-    let place = if first.trashed_at.is_some() { Place::Anywhere } else { Place::Kept };
+fn family(well: &Stepwell, first: SessionInfo) -> Result<Vec<(SessionInfo, Origin)>> {
+    let place = if first.trashed_at.is_some() { TrashScope::Anywhere } else { TrashScope::Kept };
     let origin = origin(well, &first)?;
     let mut family = vec![(first, origin)];
     let mut next = 0;
@@ -73,8 +73,8 @@ fn family(well: &Stepwell, first: Standing) -> Result<Vec<(Standing, Origin)>> {
 
 /// A session's origin: from its head or, since that may be what is damaged, from its
 /// events.
-fn origin(well: &Stepwell, standing: &Standing) -> Result<Origin> {
-    let Standing { head, damage, .. } = standing;
+fn origin(well: &Stepwell, standing: &SessionInfo) -> Result<Origin> {
+    let SessionInfo { head, damage, .. } = standing;
     let mut origin = head.origin.clone();
     let mut last = Seq::ZERO;
     let mut more = damage.is_some();

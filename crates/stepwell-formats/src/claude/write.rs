@@ -6,8 +6,8 @@ use std::io::Write;
 
 use serde_json::json;
 use stepwell::{
-    About, Change, Compacted, Edited, Event, EventId, Foreign, Head, Lane, Made, Message, Part,
-    Recorded, Role, Seq, SessionId, Span, Stepwell, Undone, View,
+    About, Change, Compacted, Edited, Event, EventId, Foreign, Head, Lane, Message, MessageOrigin,
+    Part, Recorded, Role, Seq, SessionId, Span, Stepwell, Undone, View,
 };
 
 use super::content::refill;
@@ -30,7 +30,7 @@ use crate::{Error, Result};
 
 /// Writes a session and those of its subagents.
 pub(super) fn write(well: &Stepwell, id: &SessionId, to: &mut Outlet<'_>) -> Result<Exported> {
-    let head = well.standing(id)?.head;
+    let head = well.info(id)?.head;
     let purpose = to.wishes().purpose;
     let named = to.name().filter(|name| is_uuid(name)).map(str::to_owned);
     let session = named.unwrap_or_else(|| name_of(&head));
@@ -95,7 +95,7 @@ fn agent_of(head: &Head) -> String {
 
 /// What a subagent's own file says of it.
 fn meta(well: &Stepwell, head: &Head) -> Result<String> {
-    let facts = well.store().facts(&head.id, &[stepwell::Kind::Foreign])?;
+    let facts = well.store().keyed_events(&head.id, &[stepwell::Kind::Foreign])?;
     let kept = facts.into_iter().rev().find_map(|fact| match fact.event {
         Event::Foreign(foreign) if foreign.system == SYSTEM => Some(foreign.data),
         _ => None,
@@ -294,7 +294,7 @@ impl Writing<'_> {
         if std::mem::take(&mut self.open.went_back) && !(self.itself && before.is_none()) {
             let to = match before {
                 Some(before) => before.prev(),
-                None => self.well.standing(self.id)?.head.seq,
+                None => self.well.info(self.id)?.head.seq,
             };
             let is_answered = self.tip().is_some_and(|tip| self.open.answers.contains(&tip));
             if !is_answered {
@@ -360,7 +360,7 @@ impl Writing<'_> {
         self.open.went_back = false;
         let mut calls = Calls::default();
         for (n, shown) in view.messages.iter().enumerate() {
-            if shown.made == Made::Summary || shown.seq <= after {
+            if shown.made == MessageOrigin::Summary || shown.seq <= after {
                 continue;
             }
             let uuid = self.uuid(recorded.seq, n + 2);

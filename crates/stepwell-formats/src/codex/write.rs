@@ -6,7 +6,7 @@ use std::io::Write;
 use serde_json::{Value, json};
 use stepwell::{
     About, Event, EventId, Foreign, Head, Kind, Lane, Message, Part, Recorded, Role, Seq,
-    SessionId, Span, Standing, Stepwell, Time, Usage, View,
+    SessionId, SessionInfo, Span, Stepwell, Time, Usage, View,
 };
 
 use super::item::refill;
@@ -32,7 +32,7 @@ const CALLS: [&str; 3] = ["function_call", CUSTOM, "local_shell_call"];
 
 /// Writes a session and, into the folder beside it, those of its subagents.
 pub(super) fn write(well: &Stepwell, id: &SessionId, to: &mut Outlet<'_>) -> Result<Exported> {
-    let head = well.standing(id)?.head;
+    let head = well.info(id)?.head;
     let file = to.name().map(str::to_owned);
     let purpose = to.wishes().purpose;
     let name = thread(&head, file.as_deref());
@@ -42,9 +42,9 @@ pub(super) fn write(well: &Stepwell, id: &SessionId, to: &mut Outlet<'_>) -> Res
     rollout(well, &head, &named, to.main()?, &mut exported)?;
     let mut names = HashSet::from([there.to_owned()]);
     let above = Parent { thread: name, depth: 1 };
-    let mut waiting: VecDeque<(Parent, Standing)> =
+    let mut waiting: VecDeque<(Parent, SessionInfo)> =
         subagents(well, id)?.into_iter().map(|it| (above.clone(), it)).collect();
-    while let Some((parent, Standing { head, .. })) = waiting.pop_front() {
+    while let Some((parent, SessionInfo { head, .. })) = waiting.pop_front() {
         let mut name = file_name(&head);
         if !names.insert(name.clone()) {
             // Sessions that came by different ways may have one name.
@@ -166,7 +166,7 @@ fn source_id(head: &Head) -> Option<&str> {
 
 /// The line that is about the whole session: as it came, or made anew.
 fn first_line(well: &Stepwell, head: &Head, name: &str, parent: Option<&Parent>) -> Result<String> {
-    let facts = well.store().facts(&head.id, &[Kind::Foreign])?;
+    let facts = well.store().keyed_events(&head.id, &[Kind::Foreign])?;
     let kept = facts.into_iter().rev().find_map(|fact| match fact.event {
         Event::Foreign(foreign) if foreign.system == SYSTEM => Some(foreign.data),
         _ => None,

@@ -1,6 +1,6 @@
 //! What a document says of a session as a whole.
 
-use stepwell::{Damage, Head, Seq, Slice, Standing, State, Timeline};
+use stepwell::{Damage, Head, Seq, SessionInfo, Slice, State, Timeline};
 
 use super::arguments::one_line;
 use super::conversation::{conversations, grouped};
@@ -9,7 +9,7 @@ use super::{Document, clock};
 
 impl Document {
     /// A session as people read it, given all of its events that can be read.
-    pub(crate) fn of(standing: &Standing, slice: Slice) -> Self {
+    pub(crate) fn of(standing: &SessionInfo, slice: Slice) -> Self {
         let Slice { events, scrubbed, damage, pruned: _ } = slice;
         let head = match State::fold(&events) {
             // A head may be what is damaged; one that counts what cannot be read misleads.

@@ -5,8 +5,8 @@ use std::collections::{HashMap, HashSet};
 use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
 use stepwell::{
-    Compacted, Event, Image, Lane, Made, Message, Part, Recorded, Role, Seq, Shown, Spent, Status,
-    Timeline, ToolCall, ToolResult, Undone, View,
+    Compacted, Event, Image, Lane, Message, MessageOrigin, Part, Recorded, Role, Seq, Spent,
+    Status, Timeline, ToolCall, ToolResult, Undone, View, ViewMessage,
 };
 
 use super::arguments::{gist, one_line, pretty};
@@ -110,9 +110,9 @@ fn compactions(log: &[Recorded], timeline: &Timeline) -> Vec<(Seq, Seq)> {
 /// What a model is shown, and the messages that it is made of.
 fn shown(view: View, known: &HashMap<Seq, &Recorded>) -> (Vec<Placed>, HashSet<Seq>) {
     let (mut all, mut seen): (Vec<Placed>, HashSet<Seq>) = (Vec::new(), HashSet::new());
-    for Shown { seq, place, made, answers, message } in view.messages {
+    for ViewMessage { seq, place, made, answers, message } in view.messages {
         seen.extend(answers.into_iter().flatten());
-        if made != Made::Summary {
+        if made != MessageOrigin::Summary {
             seen.insert(seq);
         }
         let last = all.last_mut().and_then(|it| match &mut it.entry {
@@ -120,9 +120,9 @@ fn shown(view: View, known: &HashMap<Seq, &Recorded>) -> (Vec<Placed>, HashSet<S
             _ => None,
         });
         match (made, last) {
-            (Made::Results, Some(asked)) => answer(asked, message.parts),
+            (MessageOrigin::Results, Some(asked)) => answer(asked, message.parts),
             _ => {
-                let place = (place, made == Made::Summary);
+                let place = (place, made == MessageOrigin::Summary);
                 let turn = turn(made, message, known.get(&seq).copied());
                 all.push(Placed { place, hidden: None, entry: Entry::Turn(turn) });
             }
@@ -143,7 +143,7 @@ fn hide(all: &mut Vec<Placed>, event: &Recorded, message: &Message, why: Hidden)
         return;
     }
     let message = Message { parts, ..message.clone() };
-    let entry = Entry::Turn(turn(Made::Recorded, message, Some(event)));
+    let entry = Entry::Turn(turn(MessageOrigin::Recorded, message, Some(event)));
     all.push(Placed { place: (event.seq, false), hidden: Some(why), entry });
 }
 
@@ -224,12 +224,12 @@ fn mark(event: &Event) -> Option<String> {
     Some(text)
 }
 
-fn turn(made: Made, message: Message, recorded: Option<&Recorded>) -> Turn {
+fn turn(made: MessageOrigin, message: Message, recorded: Option<&Recorded>) -> Turn {
     let speaker = match (made, message.role) {
-        (Made::Summary, _) => Speaker::Summary,
+        (MessageOrigin::Summary, _) => Speaker::Summary,
         (_, Role::System) => Speaker::System,
         (_, Role::Assistant) => Speaker::Assistant,
-        (Made::Recorded, Role::Tool) => Speaker::Tool,
+        (MessageOrigin::Recorded, Role::Tool) => Speaker::Tool,
         (_, Role::User | Role::Tool) => Speaker::User,
     };
     let block = |part: Part| match part {

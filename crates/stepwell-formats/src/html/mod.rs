@@ -153,7 +153,7 @@ fn render_edit(out: &mut String, edit: &Edit) {
             Line::Kept(_) => "kept",
             Line::Added(_) => "added",
             Line::Removed(_) => "removed",
-            Line::Place(_) => "place",
+            Line::TrashScope(_) => "place",
         };
         format!("<span class=\"{class}\">{}\n</span>", escape(&line.unified()))
     };

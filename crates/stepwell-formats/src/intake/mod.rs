@@ -217,7 +217,7 @@ impl<'a> Intake<'a> {
                 return Ok(None);
             }
             // It came in before the other one did, and was counted.
-            Berth::There(id) if !goes_on(&well.store().standing(id)?.head) => self.shared = None,
+            Berth::There(id) if !goes_on(&well.store().info(id)?.head) => self.shared = None,
             _ => {}
         }
         Ok(Some(berth))
@@ -238,7 +238,7 @@ impl<'a> Intake<'a> {
 
     /// Is the one file of a session the one that it came from?
     fn is_known(&self, id: &SessionId, file: &Path) -> Result<bool> {
-        let head = self.well.store().standing(id)?.head;
+        let head = self.well.store().info(id)?.head;
         let Some(record) = head.metadata.get(PROVENANCE) else { return Ok(false) };
         let bytes = record.get("bytes").and_then(serde_json::Value::as_u64);
         let digest = record.get("sha256").and_then(|digest| digest.as_str());
@@ -256,7 +256,7 @@ impl<'a> Intake<'a> {
 
     /// Says that what is here already is believed.
     fn overruled(&mut self, id: &SessionId, file: Option<&Path>) -> Result<()> {
-        let head = self.well.store().standing(id)?.head;
+        let head = self.well.store().info(id)?.head;
         let path = file.unwrap_or(self.input.root());
         let what = match told_by(&head).filter(|other| other != path) {
             Some(other) => {
@@ -319,7 +319,7 @@ impl Sink for Intake<'_> {
                 }
                 let origins = Origins { file: opening.file, updated_at: opening.updated_at };
                 let path = origins.file.as_deref().unwrap_or(self.input.root());
-                let head = well.store().standing(&id)?.head;
+                let head = well.store().info(&id)?.head;
                 let claim = Claim::of(path, origins.updated_at, &head);
                 let mut track = Track::lay_beside((well, mode), id, &source)?;
                 track.claim = claim;

@@ -23,7 +23,7 @@ pub(super) fn berth(well: &Stepwell, source: &Source, taboo: &[SessionId]) -> Re
     let mut free = None;
     for n in 1..=MAX_CLASHES {
         let id = numbered(&wanted, n);
-        let standing = match well.store().standing(&id) {
+        let standing = match well.store().info(&id) {
             Ok(standing) => standing,
             Err(stepwell::Error::NoSession(_)) if free.is_none() => {
                 // The one after it may be ours: the first may have been erased since.

@@ -28,7 +28,7 @@ pub(super) struct Shared {
 impl Shared {
     /// What was shared, if the session that a mark names is here and is the one that is meant.
     pub(super) fn of(well: &Stepwell, mark: Mark) -> Result<Option<Self>> {
-        match well.store().standing(&mark.session) {
+        match well.store().info(&mark.session) {
             Ok(_) => {}
             Err(stepwell::Error::NoSession(_)) => return Ok(None),
             Err(error) => return Err(error.into()),

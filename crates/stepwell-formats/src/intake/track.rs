@@ -98,7 +98,7 @@ impl<'a> Track<'a> {
                     claim: Some(well.claim()),
                 };
                 let written = well.store().write(Write::Create(create))?;
-                written.lease.map(|lease| well.keep(lease))
+                written.lease.map(|lease| well.adopt(lease))
             }
         };
         let past = Past {
@@ -120,7 +120,7 @@ impl<'a> Track<'a> {
     ) -> Result<Self> {
         let began = source.started_at;
         let marks = Marks::of(source);
-        let dropped = dropped(&well.store().facts(&id, &[Kind::Rewound])?, &marks);
+        let dropped = dropped(&well.store().keyed_events(&id, &[Kind::Rewound])?, &marks);
         let past = Past {
             page: VecDeque::new(),
             after: Seq::FIRST,
@@ -318,7 +318,7 @@ impl<'a> Track<'a> {
         }
         let session = match &mut self.session {
             Some(session) => session,
-            none => none.insert(self.well.hold(&self.id)?),
+            none => none.insert(self.well.lock(&self.id)?),
         };
         // The next one is likely to be as large.
         let room = self.batch.room_for();

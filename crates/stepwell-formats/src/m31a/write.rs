@@ -136,7 +136,7 @@ impl Kin {
         };
         let parent = match &live.head.origin {
             Origin::Subagent { parent } => {
-                let known = well.standing(parent).ok();
+                let known = well.info(parent).ok();
                 Some(known.map_or_else(|| parent.to_string(), |it| there(&it.head)))
             }
             Origin::Root | Origin::Fork { .. } => None,

@@ -3,8 +3,8 @@
 use std::collections::{HashMap, HashSet};
 
 use stepwell::{
-    About, Created, Event, Foreign, Head, Lane, Made, Message, Part, Recorded, Role, Seq,
-    SessionId, Shown, Stepwell, Time, Timeline, Undone, View,
+    About, Created, Event, Foreign, Head, Lane, Message, MessageOrigin, Part, Recorded, Role, Seq,
+    SessionId, Stepwell, Time, Timeline, Undone, View, ViewMessage,
 };
 
 use crate::unanswered::Unanswered;
@@ -62,7 +62,7 @@ impl Live {
             events.push(event);
             Ok(())
         })?;
-        let head = well.standing(id)?.head;
+        let head = well.info(id)?.head;
         let exported = Exported {
             sessions: 1,
             events: events.len() as u64,
@@ -95,9 +95,9 @@ impl Live {
         for recorded in events {
             live.take(recorded, system, lanes, how);
         }
-        for Shown { seq, made, answers, message, .. } in shown {
+        for ViewMessage { seq, made, answers, message, .. } in shown {
             match made {
-                Made::Results => {
+                MessageOrigin::Results => {
                     for (nth, (mut part, from)) in
                         message.parts.into_iter().zip(answers).enumerate()
                     {

@@ -4,8 +4,8 @@
 use std::collections::{BTreeSet, HashMap};
 
 use stepwell::{
-    About, Compacted, Event, Foreign, Lane, Made, Message, Recorded, Role, Seq, Shown, Time,
-    Timeline, Undone, View,
+    About, Compacted, Event, Foreign, Lane, Message, MessageOrigin, Recorded, Role, Seq, Time,
+    Timeline, Undone, View, ViewMessage,
 };
 
 use super::agent::shown_field;
@@ -150,7 +150,7 @@ pub(crate) fn write(
             let source = recorded.iter().find(|(event, _)| event.seq == shown.seq);
             let at = source.map(|(event, _)| event.at);
             let mut message = shown.message;
-            if shown.made == Made::Recorded {
+            if shown.made == MessageOrigin::Recorded {
                 message.usage = source.and_then(|(_, said)| said.usage);
             }
             let Some(raw) = content::message(&message, losses) else { continue };
@@ -174,14 +174,14 @@ fn filled(data: &str, message: &Message) -> String {
 }
 
 /// What a model would be shown of what was said after `last`, nothing compacted.
-fn shown_after(recorded: &[(&Recorded, &Message)], lane: &Lane, last: Seq) -> Vec<Shown> {
+fn shown_after(recorded: &[(&Recorded, &Message)], lane: &Lane, last: Seq) -> Vec<ViewMessage> {
     let said = recorded.iter().filter(|(_, message)| message.role != Role::System);
     let view = View::of(lane, said.map(|(event, _)| (*event).clone()).collect());
     let mut shown = Vec::new();
     for mut it in view.messages {
         if it.seq <= last {
             // Only answers of later times to calls of earlier ones are new.
-            if it.made != Made::Results
+            if it.made != MessageOrigin::Results
                 || it.answers.iter().all(|seq| seq.is_some_and(|s| s <= last))
             {
                 continue;

@@ -24,7 +24,7 @@ use crate::writer::{
 
 /// Writes a session.
 pub(super) fn write(well: &Stepwell, id: &SessionId, to: &mut Outlet<'_>) -> Result<Exported> {
-    let head = well.standing(id)?.head;
+    let head = well.info(id)?.head;
     let (live, mut exported) = live(well, id, SYSTEM)?;
     let losses = &mut exported.losses;
     let files = live.files(SYSTEM);

@@ -106,7 +106,7 @@ fn the_fixtures_come_in_as_they_stand_and_go_back_as_they_were() {
     let folder = fixtures(architect()).unwrap();
     let first = taken(&well, &folder);
     assert_eq!(became(&first, Became::Imported), 3, "{first:?}");
-    let head = |id: &str| well.standing(&id.parse().unwrap()).unwrap().head;
+    let head = |id: &str| well.info(&id.parse().unwrap()).unwrap().head;
     let done = head("20260507-051500-ba4e01");
     assert_eq!((done.status, done.stop_reason), (Status::Success, Some(StopReason::LlmDone)));
     assert_eq!((done.steps, done.messages), (3, 7));
@@ -150,7 +150,7 @@ fn epoch_and_iso_times_are_the_same_times() {
     }));
     let (other, same, _) = imported(&iso);
     let times = |well: &Stepwell, id| {
-        let head = well.standing(id).unwrap().head;
+        let head = well.info(id).unwrap().head;
         (head.created_at, head.updated_at)
     };
     assert_eq!(times(&well, &id), times(&other, &same));
@@ -163,7 +163,7 @@ fn the_truncated_flag_is_seen_in_either_place() {
         let cut = session(&flag);
         let (well, id, _) = imported(&cut);
         assert!(!log(&well, &id).iter().any(|it| matches!(it.event, Event::Step(_))));
-        assert_eq!(well.standing(&id).unwrap().head.steps, 1);
+        assert_eq!(well.info(&id).unwrap().head.steps, 1);
         assert_eq!(value(&returned(architect(), NAME, &cut.to_string())), cut);
     }
 }
@@ -220,7 +220,7 @@ fn a_session_that_grew_is_appended_to_and_nothing_counts_twice() {
         .push(json!({"role": "assistant", "content": "Done."}));
     std::fs::write(&path, grown.to_string()).unwrap();
     assert_eq!(became(&took(&well, folder.path()).sessions, Became::Updated), 1);
-    let head = well.standing(&id).unwrap().head;
+    let head = well.info(&id).unwrap().head;
     assert_eq!((head.messages, head.steps, head.status), (5, 2, Status::Success));
     assert_eq!(head.spent.cost.to_string(), "0.75");
     let after = log(&well, &id);
@@ -265,7 +265,7 @@ fn what_it_has_no_word_for_is_named_and_kept_in_its_metadata() {
         usage: None,
     }];
     let id = generate::record(&well, "my-own", &turns);
-    let session = well.hold(&id).unwrap();
+    let session = well.lock(&id).unwrap();
     session
         .append(stepwell::Task {
             id: "1".to_owned(),
@@ -295,7 +295,7 @@ fn what_it_has_no_word_for_is_named_and_kept_in_its_metadata() {
     let name = written["session_id"].as_str().unwrap();
     assert!(name.len() == 22 && name[..8].parse::<u32>().is_ok(), "{name}");
     let (there, id, _) = imported(&written);
-    let head = there.standing(&id).unwrap().head;
+    let head = there.info(&id).unwrap().head;
     assert_eq!((head.label.as_deref(), head.status), (Some("mine"), Status::Paused));
     assert_eq!(there.work(&id).unwrap().tasks.get("1").unwrap().description, "a | b");
 }
@@ -380,7 +380,7 @@ proptest! {
         load(&std::fs::read_to_string(&path).unwrap());
         let back = one(&took(&there, &path));
         prop_assert_eq!(said(&shown(&here, &id)), said(&shown(&there, &back)));
-        let head = |well: &Stepwell, id| well.standing(id).unwrap().head;
+        let head = |well: &Stepwell, id| well.info(id).unwrap().head;
         prop_assert_eq!(head(&here, &id).status, head(&there, &back).status);
         prop_assert!(!told(&there, &back).is_empty());
     }

@@ -32,7 +32,7 @@ fn a_session_of_an_archive_whose_name_is_taken_gets_a_suffix() {
         assert_eq!(first, look.sessions);
         let (parent, child) = (id(&format!("a{suffix}")), id(&format!("b{suffix}")));
         assert_eq!((&first[0].id, &first[0].instead_of), (&parent, &Some(id("a"))));
-        let origin = well.standing(&child).unwrap().head.origin;
+        let origin = well.info(&child).unwrap().head.origin;
         assert_eq!(origin, Origin::Subagent { parent });
         assert_eq!(became(&taken(&well, path), Became::Unchanged), 2);
     }

@@ -23,7 +23,7 @@ fn the_fixture_comes_in_with_its_subagent_once() {
     let first = taken(&well, &folder);
     assert_eq!(became(&first, Became::Imported), 2, "{first:?}");
     let id: SessionId = ID.parse().unwrap();
-    let head = well.standing(&id).unwrap().head;
+    let head = well.info(&id).unwrap().head;
     assert_eq!(head.task, "Let customers pick a pickup time for their cakes");
     assert_eq!(head.workspace, "/home/mila/crumb_shop");
     assert_eq!(head.label.as_deref(), Some("cake-pickup"));
@@ -38,7 +38,7 @@ fn the_fixture_comes_in_with_its_subagent_once() {
     assert!(said.last().unwrap().contains("interrupted, outcome unknown"), "{said:#?}");
     let again = taken(&well, &folder);
     assert_eq!(became(&again, Became::Unchanged), 2, "{again:?}");
-    assert_eq!(well.standing(&id).unwrap().head.seq, head.seq);
+    assert_eq!(well.info(&id).unwrap().head.seq, head.seq);
 }
 
 #[test]
@@ -82,7 +82,7 @@ proptest! {
         let taken = taken(&there, &path);
         prop_assert_eq!(taken.len(), 1);
         prop_assert_eq!(said(&shown(&here, &id)), said(&shown(&there, &taken[0].id)));
-        let spent = |well: &Stepwell, id| well.standing(id).unwrap().head.spent.usage;
+        let spent = |well: &Stepwell, id| well.info(id).unwrap().head.spent.usage;
         prop_assert_eq!(spent(&here, &id), spent(&there, &taken[0].id));
         assert_returns(claude(), &path, &format!("{ID}.jsonl"));
     }
@@ -99,7 +99,7 @@ fn results_of_calls_side_by_side_are_no_rewinds() {
     let said = said(&shown(&well, &id));
     assert_eq!(said.len(), 4, "{said:#?}");
     assert!(said[2].contains("result t1 one") && said[2].contains("result t2 two"), "{said:#?}");
-    let head = well.standing(&id).unwrap().head;
+    let head = well.info(&id).unwrap().head;
     assert_eq!((head.steps, head.spent.calls, head.status), (2, 2, Status::Success));
 }
 
@@ -115,7 +115,7 @@ fn a_result_may_come_between_the_lines_of_one_answer() {
     let all = said.join("\n");
     assert!(all.contains("result t1 one") && all.contains("result t2 two"), "{said:#?}");
     assert!(!all.contains("interrupted"), "{said:#?}");
-    assert_eq!(well.standing(&id).unwrap().head.spent.calls, 2);
+    assert_eq!(well.info(&id).unwrap().head.spent.calls, 2);
 }
 
 #[test]
@@ -205,7 +205,7 @@ fn a_session_without_a_conversation_comes_back_with_all_that_was_kept() {
     let all = taken(&there, folder.path());
     assert_eq!(all.len(), 2, "{all:?} of {}", path.display());
     for (it, (task, name)) in all.iter().zip([("flow", "here"), ("child", "there")]) {
-        let head = there.standing(&it.id).unwrap().head;
+        let head = there.info(&it.id).unwrap().head;
         assert_eq!(head.task, format!("task of {task}"));
         let kept = log(&there, &it.id).into_iter().any(|it| it.event == mark(name).into());
         assert!(kept, "{task}");
@@ -221,7 +221,7 @@ fn an_answer_spent_what_its_last_lines_say() {
     file.lines[2] = file.lines[2].replace(r#""output_tokens":5"#, r#""output_tokens":50"#);
     let well = Stepwell::in_memory();
     let taken = taken(&well, &file.write());
-    let spent = well.standing(&taken[0].id).unwrap().head.spent;
+    let spent = well.info(&taken[0].id).unwrap().head.spent;
     assert_eq!((spent.calls, spent.usage.input, spent.usage.output), (1, 10, 50));
 }
 
@@ -241,7 +241,7 @@ fn a_transcript_of_nothing_but_branches_is_read_in_time_and_told_of() {
           left stay in view"]
     );
     let id = &report.sessions[0].id;
-    assert_eq!(well.standing(id).unwrap().head.messages, 2_300);
+    assert_eq!(well.info(id).unwrap().head.messages, 2_300);
 }
 
 #[test]
@@ -254,7 +254,7 @@ fn an_answer_of_any_length_is_told_in_pieces_that_fit() {
         file.text(&name(n + 1), &name(n), "m1", &text);
     }
     let id = taken(&well, &file.write()).remove(0).id;
-    let head = well.standing(&id).unwrap().head;
+    let head = well.info(&id).unwrap().head;
     // 30 MB, more than one event holds.
     assert!((3..9).contains(&head.messages), "{}", head.messages);
     assert_eq!((head.spent.calls, head.spent.usage.output), (1, 5));

@@ -35,7 +35,7 @@ fn the_fixtures_come_in_once() {
     assert_eq!(became(&first, Became::Imported), 3, "{first:?}");
     let again = taken(&well, &folder);
     assert_eq!(became(&again, Became::Unchanged), 3, "{again:?}");
-    let head = well.standing(&id(OVEN)).unwrap().head;
+    let head = well.info(&id(OVEN)).unwrap().head;
     assert_eq!(
         (head.task.as_str(), head.model.as_str()),
         ("Round the oven timer up", "gpt-5.1-codex")
@@ -66,7 +66,7 @@ fn a_rollout_that_goes_on_from_another_one_has_its_front() {
     assert!(paged.last().unwrap().contains("Rye, spelt and brioche."), "{paged:#?}");
     // It shares what comes before the third line, which is no message yet.
     assert!(shown(&well, &id(GONE_ON)).is_empty());
-    assert_eq!(well.standing(&id(GONE_ON)).unwrap().head.model, "");
+    assert_eq!(well.info(&id(GONE_ON)).unwrap().head.model, "");
 }
 
 #[test]
@@ -89,7 +89,7 @@ proptest! {
         let taken = taken(&there, &path);
         prop_assert_eq!(taken.len(), 1);
         prop_assert_eq!(said(&shown(&here, &id)), said(&shown(&there, &taken[0].id)));
-        let spent = |well: &Stepwell, id| well.standing(id).unwrap().head.spent.usage;
+        let spent = |well: &Stepwell, id| well.info(id).unwrap().head.spent.usage;
         prop_assert_eq!(spent(&here, &id), spent(&there, &taken[0].id));
         assert_returns(codex(), &path, &name);
     }
@@ -193,8 +193,8 @@ fn forks_of_forks_have_all_that_they_share() {
         "{said:#?}"
     );
     // What the others spent is counted with them.
-    assert_eq!(well.standing(&id(&three)).unwrap().head.spent.usage.input, 7);
-    assert_eq!(well.standing(&id(&two)).unwrap().head.spent.usage.input, 10);
+    assert_eq!(well.info(&id(&three)).unwrap().head.spent.usage.input, 7);
+    assert_eq!(well.info(&id(&two)).unwrap().head.spent.usage.input, 10);
 }
 
 #[test]
@@ -228,7 +228,7 @@ fn tokens_that_are_told_again_are_counted_once() {
         tokens(8, 5, 15),
     ];
     taken(&well, &day.write(&format!("10-00-00-{one}"), &lines));
-    let spent = well.standing(&id(&one)).unwrap().head.spent;
+    let spent = well.info(&id(&one)).unwrap().head.spent;
     assert_eq!((spent.calls, spent.usage.input), (2, 15));
 }
 
@@ -263,7 +263,7 @@ fn tokens_that_are_told_after_results_belong_to_the_answer_that_called() {
     ];
     let path = day.write(&format!("10-00-00-{one}"), &lines);
     taken(&well, &path);
-    let head = well.standing(&id(&one)).unwrap().head;
+    let head = well.info(&id(&one)).unwrap().head;
     assert_eq!((head.spent.calls, head.spent.usage.input, head.messages), (2, 30, 5));
     assert_eq!((head.steps, head.status), (2, Status::Success));
     let said = said(&shown(&well, &id(&one)));
@@ -365,7 +365,7 @@ fn an_answer_of_any_length_is_told_in_pieces_that_fit() {
     std::fs::write(&path, lines.join("\n") + "\n").unwrap();
     let well = Stepwell::in_memory();
     taken(&well, &path);
-    let head = well.standing(&id(OVEN)).unwrap().head;
+    let head = well.info(&id(OVEN)).unwrap().head;
     // 30 MB, more than one event holds.
     assert!((3..9).contains(&head.messages), "{}", head.messages);
     assert_eq!(became(&taken(&well, &path), Became::Unchanged), 1);

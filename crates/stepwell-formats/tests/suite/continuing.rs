@@ -31,14 +31,14 @@ fn cakes() -> (Stepwell, SessionId) {
     let well = Stepwell::in_memory();
     taken(&well, &fixtures("claude".parse().unwrap()).unwrap());
     let id: SessionId = CAKE.parse().unwrap();
-    well.hold(&id).unwrap().append(Message::user("and on Sundays?")).unwrap();
+    well.lock(&id).unwrap().append(Message::user("and on Sundays?")).unwrap();
     (well, id)
 }
 
 /// What was spent in all sessions of a store.
 fn spent(well: &Stepwell) -> (u64, u64) {
     let ids = names(well).into_iter().map(|name| name.parse::<SessionId>().unwrap());
-    let spent = ids.map(|id| well.standing(&id).unwrap().head.spent);
+    let spent = ids.map(|id| well.info(&id).unwrap().head.spent);
     spent.fold((0, 0), |(tokens, calls), it| (tokens + it.usage.total(), calls + it.calls))
 }
 
@@ -101,7 +101,7 @@ fn what_was_handed_over_and_not_gone_on_with_is_the_same_session() {
             assert_eq!((spent(&well), names(&well)), (before, all.clone()), "{format}");
         }
         // It goes on here, and what was written then is still the front of it.
-        well.hold(&id).unwrap().append(Message::user("or Mondays?")).unwrap();
+        well.lock(&id).unwrap().append(Message::user("or Mondays?")).unwrap();
         let back = taken(&well, &path);
         assert!(back.iter().all(|it| it.became == Became::Unchanged), "{format}: {back:?}");
     }
@@ -129,10 +129,10 @@ fn what_was_gone_on_with_elsewhere_counts_from_there_on() {
         for text in ["and on Sundays?", "answer 1", "answer 3"] {
             assert!(texts.contains(text), "{format}: {text}");
         }
-        let head = well.standing(&it).unwrap().head;
+        let head = well.info(&it).unwrap().head;
         assert_eq!(head.metadata["imported"]["continues"]["session"], CAKE, "{format}");
         // Handed on once more, it goes on from there.
-        well.hold(&it).unwrap().append(Message::user("and here again")).unwrap();
+        well.lock(&it).unwrap().append(Message::user("and here again")).unwrap();
         let name = name.replace(OTHER, &OTHER.replace('9', "8"));
         let (_next, path) = written(&well, &it, format, &name);
         let back = taken(&well, &path);
@@ -146,7 +146,7 @@ fn where_the_session_is_not_known_all_of_it_counts() {
     for (format, name) in agents() {
         let (well, id) = cakes();
         let (_folder, path) = written(&well, &id, format, &name);
-        let own = well.standing(&id).unwrap().head.spent.usage.total();
+        let own = well.info(&id).unwrap().head.spent.usage.total();
         // A store that has none, and one that has another of that name.
         let (empty, clash) = (Stepwell::in_memory(), Stepwell::in_memory());
         record(&clash, CAKE, &[]);
@@ -154,7 +154,7 @@ fn where_the_session_is_not_known_all_of_it_counts() {
             let back = taken(&there, &path);
             let it = other(&back);
             assert_eq!((it.became, &it.continues), (Became::Imported, &None), "{format}");
-            let spent = there.standing(&it.id).unwrap().head.spent.usage.total();
+            let spent = there.info(&it.id).unwrap().head.spent.usage.total();
             // A folder of Strands does not hold what was rewound.
             let rewound = format.as_str() == "strands-sdk";
             assert!(spent == own || rewound && spent > 0, "{format}: {spent} of {own}");
@@ -205,7 +205,7 @@ proptest! {
         for (format, name) in agents() {
             let well = Stepwell::in_memory();
             let id = record(&well, "20260223-143022-a1b2c3", &turns);
-            let session = well.hold(&id).unwrap();
+            let session = well.lock(&id).unwrap();
             match cut {
                 1 => {
                     let (to, scope) = (Seq::new(2), Scope::Chat);

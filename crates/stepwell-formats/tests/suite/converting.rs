@@ -55,7 +55,7 @@ fn where_each_session_names_its_parent_children_are_written_as_well() {
     }
     let there = Stepwell::in_memory();
     assert_eq!(taken(&there, &out).len(), 2);
-    let child = there.standing(&id("b-child")).unwrap().head;
+    let child = there.info(&id("b-child")).unwrap().head;
     assert_eq!(child.origin, Origin::Subagent { parent: id("a-parent") });
 }
 
@@ -154,7 +154,7 @@ fn a_rollout_that_goes_on_from_another_one_is_written_beside_it() {
         assert_eq!(done.written.len(), 3);
         let after = Stepwell::in_memory();
         for it in taken(&after, &out) {
-            let (was, is) = (before.standing(&it.id).unwrap(), after.standing(&it.id).unwrap());
+            let (was, is) = (before.info(&it.id).unwrap(), after.info(&it.id).unwrap());
             assert_eq!(was.head.source, is.head.source);
             assert_eq!(said(&shown(&before, &it.id)), said(&shown(&after, &it.id)));
         }

@@ -4,8 +4,8 @@ use std::path::Path;
 use std::sync::Arc;
 
 use stepwell::{
-    Access, Filter, Place, Query, Recorded, SessionId, Span, SqliteOptions, SqliteStore, Standing,
-    Stepwell, Surroundings,
+    Access, Deps, Filter, Query, Recorded, SessionId, SessionInfo, Span, SqliteOptions,
+    SqliteStore, Stepwell, TrashScope,
 };
 use stepwell_formats::copy;
 
@@ -20,8 +20,8 @@ fn worked() -> tempfile::TempDir {
     folder
 }
 
-fn sessions(well: &Stepwell) -> Vec<Standing> {
-    let filter = Filter { place: Place::Kept, ..Filter::default() };
+fn sessions(well: &Stepwell) -> Vec<SessionInfo> {
+    let filter = Filter { place: TrashScope::Kept, ..Filter::default() };
     well.list(&Query { filter, ..Query::default() }).unwrap().sessions
 }
 
@@ -35,7 +35,7 @@ fn sessions_of_a_store_of_version_1_are_copied_whole_and_the_store_stays_as_it_i
     let before = std::fs::read(folder.path().join("stepwell.db")).unwrap();
     let options = SqliteOptions { access: Access::Read, ..SqliteOptions::default() };
     let old = SqliteStore::open_with(folder.path(), options).unwrap();
-    let old = Stepwell::with(Arc::new(old), Surroundings::default());
+    let old = Stepwell::with(Arc::new(old), Deps::default());
     let target = tempfile::tempdir().unwrap();
     let new = Stepwell::open(target.path()).unwrap();
     let there = sessions(&old);
@@ -46,7 +46,7 @@ fn sessions_of_a_store_of_version_1_are_copied_whole_and_the_store_stays_as_it_i
     for standing in &there {
         let id = &standing.head.id;
         assert_eq!(log(&new, id), log(&old, id), "{id}");
-        let copied = new.store().standing(id).unwrap();
+        let copied = new.store().info(id).unwrap();
         assert_eq!(
             (&copied.head.status, copied.head.spent),
             (&standing.head.status, standing.head.spent)

@@ -3,9 +3,7 @@
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::Arc;
 
-use stepwell::{
-    Holder, MemoryStore, Message, Processes, Pulse, Stepwell, Surroundings, SystemClock,
-};
+use stepwell::{Deps, Liveness, MemoryStore, Message, Owner, Processes, Stepwell, SystemClock};
 use stepwell_conformance::TestProcesses;
 use stepwell_formats::Format;
 
@@ -32,7 +30,7 @@ pub(crate) fn watchful() -> (Stepwell, Arc<TestProcesses>) {
     let processes = Arc::new(TestProcesses::default());
     let (clock, seen) = (Arc::new(SystemClock), Arc::clone(&processes));
     let store = Arc::new(MemoryStore::with(clock, seen));
-    (Stepwell::with(store, Surroundings::default()), processes)
+    (Stepwell::with(store, Deps::default()), processes)
 }
 
 /// The process that dies at its write of that number.
@@ -40,12 +38,12 @@ pub(crate) fn watchful() -> (Stepwell, Arc<TestProcesses>) {
 struct Doomed(u32);
 
 impl Processes for Doomed {
-    fn this(&self) -> Holder {
+    fn this(&self) -> Owner {
         TestProcesses::holder(100 + self.0)
     }
 
-    fn pulse(&self, _: &Holder) -> Pulse {
-        Pulse::Alive
+    fn pulse(&self, _: &Owner) -> Liveness {
+        Liveness::Alive
     }
 }
 
@@ -57,8 +55,7 @@ pub(crate) fn until_death(
     work: &dyn Fn(&Stepwell),
 ) -> bool {
     let mortal = Mortal::after(Arc::clone(there.store()), writes.into(), death);
-    let surroundings =
-        Surroundings { processes: Arc::new(Doomed(writes)), ..Surroundings::default() };
+    let surroundings = Deps { processes: Arc::new(Doomed(writes)), ..Deps::default() };
     let well = Stepwell::with(Arc::new(mortal), surroundings);
     let done = catch_unwind(AssertUnwindSafe(|| work(&well))).is_ok();
     processes.mark_gone(&Doomed(writes).this());

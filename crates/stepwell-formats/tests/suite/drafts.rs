@@ -159,7 +159,7 @@ fn every_folder_that_is_written_can_be_replaced_by_the_same() {
             .into_iter()
             .flat_map(|it| take_in(&well, Mode::Write, it.format, &it.path).sessions);
         for session in all_taken {
-            let head = well.standing(&session.id).unwrap().head;
+            let head = well.info(&session.id).unwrap().head;
             if matches!(head.origin, Origin::Subagent { .. }) {
                 continue;
             }

@@ -61,7 +61,7 @@ fn imported(state: &Value) -> (Stepwell, SessionId, String) {
 
 /// What would be decided at a moment.
 fn decision(well: &Stepwell, id: &SessionId, now: &str) -> ResumeReason {
-    let standing = well.standing(id).unwrap();
+    let standing = well.info(id).unwrap();
     let now: Time = now.parse().unwrap();
     ResumeDecision::of(Some(&standing), now, ResumeLimits::default()).reason
 }
@@ -110,7 +110,7 @@ fn the_fixtures_come_in_as_agents_and_go_back_as_they_were() {
     let folder = fixtures(gaia()).unwrap();
     let first = taken(&well, &folder);
     assert_eq!(became(&first, Became::Imported), 4, "{first:?}");
-    let head = |id: &str| well.standing(&id.parse().unwrap()).unwrap().head;
+    let head = |id: &str| well.info(&id.parse().unwrap()).unwrap().head;
     let new = head("agent-20260510-030500-0b5e55ed");
     assert_eq!(
         (new.driver, new.phase, new.ready),
@@ -149,7 +149,7 @@ fn naive_z_and_offset_times_are_the_same_times() {
         let state = state(&json!({"last_updated": at}));
         let (well, id, warnings) = imported(&state);
         assert_eq!(warnings, "");
-        assert_eq!(well.standing(&id).unwrap().head.updated_at.to_string(), "2026-01-08T18:10:15Z");
+        assert_eq!(well.info(&id).unwrap().head.updated_at.to_string(), "2026-01-08T18:10:15Z");
         assert_eq!(decision(&well, &id, "2026-01-08T18:20:00Z"), ResumeReason::Resumable);
         assert_eq!(value(&returned(gaia(), NAME, &state.to_string())), state);
     }
@@ -160,7 +160,7 @@ fn a_time_that_is_none_or_lies_ahead_is_not_resumable() {
     for at in [json!("soon"), json!(null), json!("0001-01-01T00:00:00Z"), json!(12)] {
         let (well, id, _) = imported(&state(&json!({"last_updated": at, "created_at": at})));
         let now = well.now();
-        let standing = well.standing(&id).unwrap();
+        let standing = well.info(&id).unwrap();
         let decided = ResumeDecision::of(Some(&standing), now, ResumeLimits::default());
         assert!(!decided.should_resume, "{at}: {decided:?}");
     }
@@ -202,7 +202,7 @@ fn a_history_that_cannot_be_leads_to_where_the_agent_is() {
     ]}));
     let (well, id, warnings) = imported(&left);
     assert!(warnings.contains("completed, which is final"), "{warnings}");
-    assert_eq!(well.standing(&id).unwrap().head.phase, Some(Phase::Approval));
+    assert_eq!(well.info(&id).unwrap().head.phase, Some(Phase::Approval));
     assert_eq!(value(&returned(gaia(), NAME, &left.to_string())), left);
     let (_, _, warnings) = imported(&state(&json!({"phase": "sleeping"})));
     assert!(warnings.contains("\"sleeping\" is no phase"), "{warnings}");
@@ -216,7 +216,7 @@ fn last_updated_counts_also_where_the_history_goes_on_after_it() {
     }));
     let (well, id, warnings) = imported(&older);
     assert!(warnings.contains("goes on after last_updated"), "{warnings}");
-    assert_eq!(well.standing(&id).unwrap().head.updated_at.to_string(), "2026-01-08T17:30:00Z");
+    assert_eq!(well.info(&id).unwrap().head.updated_at.to_string(), "2026-01-08T17:30:00Z");
     assert_eq!(decision(&well, &id, "2026-01-08T18:11:00Z"), ResumeReason::TimedOut);
     assert_eq!(decision(&well, &id, "2026-01-08T17:40:00Z"), ResumeReason::Resumable);
     assert_eq!(value(&returned(gaia(), NAME, &older.to_string())), older);
@@ -231,7 +231,7 @@ fn an_agent_that_was_finalized_is_as_it_should_be() {
         }));
         let (well, id, warnings) = imported(&ended);
         assert_eq!(warnings, "", "{phase}");
-        let head = well.standing(&id).unwrap().head;
+        let head = well.info(&id).unwrap().head;
         assert_eq!(head.phase.map(|it| it.to_string()).as_deref(), Some(phase));
         assert_eq!(head.updated_at.to_string(), "2026-01-08T18:12:00Z");
         assert_eq!(value(&returned(gaia(), NAME, &ended.to_string())), ended);
@@ -242,13 +242,13 @@ fn an_agent_that_was_finalized_is_as_it_should_be() {
 fn a_status_that_was_put_aside_is_taken_up_while_the_phase_agrees() {
     let aside = json!({"stepwell": {"status": {"status": "partial", "reason": "max_steps"}}});
     let (well, id, _) = imported(&state(&json!({"metadata": aside})));
-    let head = well.standing(&id).unwrap().head;
+    let head = well.info(&id).unwrap().head;
     assert_eq!((head.status, head.stop_reason), (Status::Partial, Some(StopReason::MaxSteps)));
     // GAIA-OPS has finished it since.
     let (well, id, _) = imported(&state(&json!({
         "metadata": aside, "phase": "completed", "finalized_at": "2026-01-08T18:12:00Z",
     })));
-    assert_eq!(well.standing(&id).unwrap().head.status, Status::Success);
+    assert_eq!(well.info(&id).unwrap().head.status, Status::Success);
 }
 
 #[test]
@@ -260,7 +260,7 @@ fn the_last_error_is_an_object_a_text_or_nothing() {
     ] {
         let state = state(&json!({"error_count": 2, "last_error": error}));
         let (well, id, _) = imported(&state);
-        let head = well.standing(&id).unwrap().head;
+        let head = well.info(&id).unwrap().head;
         assert_eq!(head.errors, 2);
         assert_eq!(head.last_error.map(|it| it.message).as_deref(), message);
         assert_eq!(value(&returned(gaia(), NAME, &state.to_string())), state);
@@ -284,7 +284,7 @@ fn an_agent_that_went_on_is_appended_to() {
     );
     std::fs::write(&path, grown.to_string()).unwrap();
     assert_eq!(became(&took(&well, folder.path()).sessions, Became::Updated), 1);
-    let head = well.standing(&id).unwrap().head;
+    let head = well.info(&id).unwrap().head;
     assert_eq!((head.errors, head.status), (2, Status::Success));
     assert_eq!(head.metadata["summary"], "applied");
     assert_eq!(log(&well, &id)[..before.len()], before[..]);
@@ -352,6 +352,6 @@ proptest! {
         let state = load(std::str::from_utf8(&text).unwrap());
         prop_assert_eq!(&state["phase"], "completed");
         let (there, back, _) = imported(&state);
-        prop_assert_eq!(there.standing(&back).unwrap().head.status, Status::Success);
+        prop_assert_eq!(there.info(&back).unwrap().head.status, Status::Success);
     }
 }

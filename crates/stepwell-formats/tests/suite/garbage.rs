@@ -7,7 +7,7 @@ use std::path::PathBuf;
 
 use proptest::prelude::*;
 use proptest::test_runner::{Config, TestRunner};
-use stepwell::{Filter, Place, Query, Stepwell};
+use stepwell::{Filter, Query, Stepwell, TrashScope};
 use stepwell_formats::{Format, Mode, Probe, take_in};
 
 use crate::seeds::{built, files, fixtures, lay_out};
@@ -116,7 +116,7 @@ fn no_reader_is_broken_by_what_it_reads() {
                 let again = take_in(&well, Mode::Write, format, &there.path().join(root));
                 prop_assert_eq!(first.fault.is_some(), again.fault.is_some());
             }
-            let filter = Filter { place: Place::Anywhere, ..Filter::default() };
+            let filter = Filter { place: TrashScope::Anywhere, ..Filter::default() };
             for session in well.list(&Query { filter, ..Query::default() }).unwrap().sessions {
                 let verdict = well.store().verify(&session.head.id).unwrap();
                 prop_assert!(verdict.is_sound(), "{}: {verdict:?}", session.head.id);

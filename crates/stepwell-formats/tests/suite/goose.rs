@@ -29,7 +29,7 @@ fn a_database_gives_each_of_its_sessions_once() {
     let database = home.path().join("sessions");
     let first = taken(&well, &database);
     assert_eq!(became(&first, Became::Imported), 2, "{first:?}");
-    let head = well.standing(&id("20260506_1")).unwrap().head;
+    let head = well.info(&id("20260506_1")).unwrap().head;
     assert_eq!(head.task, "Print price tags for the counter");
     assert_eq!((head.provider.as_str(), head.model.as_str()), ("openai", "gpt-5-mini"));
     assert_eq!(head.created_at.to_string(), "2026-05-06T04:20:00Z");
@@ -70,7 +70,7 @@ fn a_file_that_does_not_say_when_it_began_began_with_its_first_message() {
     std::fs::write(folder.path().join("20250311_1.jsonl"), lines).unwrap();
     let well = Stepwell::in_memory();
     taken(&well, folder.path());
-    let head = well.standing(&id("20250311_1")).unwrap().head;
+    let head = well.info(&id("20250311_1")).unwrap().head;
     let times = (head.created_at.to_string(), head.updated_at.to_string());
     assert_eq!(times, ("2025-03-11T06:45:00Z".to_owned(), "2025-03-11T06:45:00Z".to_owned()));
 }

@@ -35,13 +35,13 @@ fn what_grows_is_appended_and_nothing_is_there_twice() {
     for n in 0..20 {
         assert_eq!(recorded(&well, &format!("answer {n}.")), 1);
     }
-    let head = well.standing(&id()).unwrap().head;
+    let head = well.info(&id()).unwrap().head;
     assert_eq!((head.spent.calls, head.spent.usage.output), (20, 100));
     // Imported at once it is the same conversation.
     let other = Stepwell::in_memory();
     taken(&other, &file.write());
     assert_eq!(shown(&well, &id()), shown(&other, &id()));
-    assert_eq!(other.standing(&id()).unwrap().head.spent, head.spent);
+    assert_eq!(other.info(&id()).unwrap().head.spent, head.spent);
 }
 
 #[test]
@@ -59,7 +59,7 @@ fn a_label_that_was_given_here_stays_between_what_comes_from_there() {
     let said = said(&shown(&well, &id()));
     assert_eq!(said.len(), 4, "{said:#?}");
     assert!(said[3].contains("second") && !said.iter().any(|it| it.contains("(left)")));
-    assert_eq!(well.standing(&id()).unwrap().head.label.as_deref(), Some("mine"));
+    assert_eq!(well.info(&id()).unwrap().head.label.as_deref(), Some("mine"));
 }
 
 #[test]
@@ -71,7 +71,7 @@ fn an_answer_that_grew_is_counted_once_and_shown_once() {
     for _ in 0..3 {
         taken(&well, &file.write());
     }
-    let head = well.standing(&id()).unwrap().head;
+    let head = well.info(&id()).unwrap().head;
     assert_eq!((head.spent.calls, head.spent.usage.output), (1, 5));
     let said = said(&shown(&well, &id()));
     assert_eq!(said.len(), 3, "{said:#?}");
@@ -97,7 +97,7 @@ fn a_session_that_comes_in_line_by_line_has_spent_what_it_spent() {
         taken(&well, &file.write());
         assert_eq!(became(&taken(&well, &file.write()), Became::Unchanged), 1, "line {n}");
     }
-    let (grown, fresh) = (well.standing(&id()).unwrap().head, whole.standing(&id()).unwrap().head);
+    let (grown, fresh) = (well.info(&id()).unwrap().head, whole.info(&id()).unwrap().head);
     assert_eq!((fresh.spent.calls, fresh.spent.usage.output), (3, 15));
     assert_eq!(grown.spent, fresh.spent);
     let without_usage = |well: &Stepwell| said(&shown(well, &id()));
@@ -122,13 +122,13 @@ fn an_older_copy_changes_nothing_whenever_it_was_made_and_is_told_of() {
         file.user("u2", "a2", "two").text("a3", "u2", "m2", "last");
         let path = file.write();
         taken(&well, &path);
-        let seq = well.standing(&id()).unwrap().head.seq;
+        let seq = well.info(&id()).unwrap().head.seq;
         for cut in 1..file.lines.len() {
             let (_folder, copy) = copied(&file.lines[..cut], made);
             let report = take_in(&well, Mode::Write, "claude".parse().unwrap(), &copy);
             assert_eq!(report.sessions[0].became, Became::Unchanged, "{cut} lines");
             assert!(report.warnings[0].what.contains("left out"), "{:?}", report.warnings);
-            assert_eq!(well.standing(&id()).unwrap().head.seq, seq, "{cut} lines");
+            assert_eq!(well.info(&id()).unwrap().head.seq, seq, "{cut} lines");
         }
         // The one that it came from grows as ever, and the copy may catch up.
         file.user("u3", "a3", "three");
@@ -157,7 +157,7 @@ fn of_two_files_that_differ_the_later_one_is_believed_and_there_is_an_end_to_it(
     // When the later one is gone, the older is all there is.
     std::fs::remove_file(newer).unwrap();
     assert_eq!(taken(&well, &older)[0].became, Became::Updated);
-    assert_eq!(well.standing(&id()).unwrap().head.spent.calls, 2);
+    assert_eq!(well.info(&id()).unwrap().head.spent.calls, 2);
 }
 
 #[test]
@@ -206,10 +206,10 @@ fn a_look_changes_nothing_and_says_what_would_be() {
     assert!(!well.store().exists(&id()).unwrap());
     taken(&well, &file.write());
     assert_eq!(look(&well, &file), Became::Unchanged);
-    let seq = well.standing(&id()).unwrap().head.seq;
+    let seq = well.info(&id()).unwrap().head.seq;
     file.user("u2", "a1", "two");
     assert_eq!(look(&well, &file), Became::Updated);
-    assert_eq!(well.standing(&id()).unwrap().head.seq, seq);
+    assert_eq!(well.info(&id()).unwrap().head.seq, seq);
 }
 
 #[test]

@@ -192,7 +192,7 @@ fn codex_is_not_told_of_a_provider_that_it_may_not_have() {
     // Here it is known still.
     let there = Stepwell::in_memory();
     let back = taken(&there, &path).remove(0).id;
-    let head = there.standing(&back).unwrap().head;
+    let head = there.info(&back).unwrap().head;
     assert_eq!((&*head.provider, &*head.model), ("anthropic", "claude-opus-4-6"));
     // A session of Codex keeps the one that it has there.
     taken(&well, &fixtures(format("codex")).unwrap());

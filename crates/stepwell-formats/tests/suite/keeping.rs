@@ -31,7 +31,7 @@ fn kept(path: &Path) -> Vec<String> {
 fn crumb_shop() -> (Stepwell, SessionId) {
     let well = Stepwell::in_memory();
     let all = taken(&well, &fixtures(format("claude")).unwrap());
-    let is_root = |id: &SessionId| well.standing(id).unwrap().head.origin == Origin::Root;
+    let is_root = |id: &SessionId| well.info(id).unwrap().head.origin == Origin::Root;
     let first = all.into_iter().map(|it| it.id).find(is_root).unwrap();
     (well, first)
 }
@@ -77,7 +77,7 @@ fn a_session_of_claude_codes_leaves_nothing_behind_on_its_way_to_codex() {
     assert_eq!(thought(&there, &back[0].id), original);
     assert_eq!(said(&shown(&there, &back[0].id)).len(), said(&shown(&here, &session)).len());
     // The subagent is below its parent.
-    let child = there.standing(&back[1].id).unwrap().head;
+    let child = there.info(&back[1].id).unwrap().head;
     assert_eq!(child.origin, Origin::Subagent { parent: back[0].id.clone() });
     let original = here.subagents(&session).unwrap().remove(0).head;
     assert_eq!(said(&shown(&there, &back[1].id)), said(&shown(&here, &original.id)));
@@ -210,7 +210,7 @@ fn subagents_of_subagents_come_back_below_each_other() {
     let depth = |id: &SessionId| {
         let mut depth = 0;
         let mut at = id.clone();
-        while let Origin::Subagent { parent } = there.standing(&at).unwrap().head.origin {
+        while let Origin::Subagent { parent } = there.info(&at).unwrap().head.origin {
             (at, depth) = (parent, depth + 1);
         }
         depth

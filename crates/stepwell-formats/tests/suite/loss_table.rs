@@ -133,7 +133,7 @@ fn parts(well: &Stepwell, id: &SessionId, is: fn(&Part) -> bool) -> String {
 
 /// The files that it changed. architect names those that no call tells of.
 fn files(well: &Stepwell, id: &SessionId) -> String {
-    let named = well.standing(id).unwrap().head.metadata.remove("files_modified");
+    let named = well.info(id).unwrap().head.metadata.remove("files_modified");
     let named: Vec<String> =
         named.and_then(|it| serde_json::from_value(it).ok()).unwrap_or_default();
     let changed = log(well, id).into_iter().filter_map(|it| match it.event {
@@ -146,84 +146,76 @@ fn files(well: &Stepwell, id: &SessionId) -> String {
 const FACTS: &[Fact] = &[
     Fact {
         name: "status",
-        read: |well, id| well.standing(id).unwrap().head.status.to_string(),
+        read: |well, id| well.info(id).unwrap().head.status.to_string(),
         words: &["status"],
     },
     Fact {
         name: "stop reason",
-        read: |well, id| format!("{:?}", well.standing(id).unwrap().head.stop_reason),
+        read: |well, id| format!("{:?}", well.info(id).unwrap().head.stop_reason),
         words: &["max_steps"],
     },
     Fact {
         name: "error",
-        read: |well, id| format!("{:?}", well.standing(id).unwrap().head.error),
+        read: |well, id| format!("{:?}", well.info(id).unwrap().head.error),
         words: &["error", "a status"],
     },
-    Fact { name: "task", read: |well, id| well.standing(id).unwrap().head.task, words: &["task"] },
-    Fact {
-        name: "agent",
-        read: |well, id| well.standing(id).unwrap().head.agent,
-        words: &["baker"],
-    },
-    Fact {
-        name: "model",
-        read: |well, id| well.standing(id).unwrap().head.model,
-        words: &["model"],
-    },
+    Fact { name: "task", read: |well, id| well.info(id).unwrap().head.task, words: &["task"] },
+    Fact { name: "agent", read: |well, id| well.info(id).unwrap().head.agent, words: &["baker"] },
+    Fact { name: "model", read: |well, id| well.info(id).unwrap().head.model, words: &["model"] },
     Fact {
         name: "steps",
-        read: |well, id| well.standing(id).unwrap().head.steps.to_string(),
+        read: |well, id| well.info(id).unwrap().head.steps.to_string(),
         words: &["steps"],
     },
     Fact {
         name: "cost",
-        read: |well, id| well.standing(id).unwrap().head.spent.cost.to_string(),
+        read: |well, id| well.info(id).unwrap().head.spent.cost.to_string(),
         words: &["cost", "$0.25"],
     },
     Fact {
         name: "tokens",
-        read: |well, id| format!("{:?}", well.standing(id).unwrap().head.spent.usage),
+        read: |well, id| format!("{:?}", well.info(id).unwrap().head.spent.usage),
         words: &["tokens", "messages ("],
     },
     Fact {
         name: "when it began",
         // A transcript begins with its first line, moments later.
-        read: |well, id| well.standing(id).unwrap().head.created_at.to_string()[..16].to_owned(),
+        read: |well, id| well.info(id).unwrap().head.created_at.to_string()[..16].to_owned(),
         words: &["when it began"],
     },
     Fact {
         name: "label",
-        read: |well, id| format!("{:?}", well.standing(id).unwrap().head.label),
+        read: |well, id| format!("{:?}", well.info(id).unwrap().head.label),
         words: &["label"],
     },
     Fact {
         name: "goal",
-        read: |well, id| format!("{:?}", well.standing(id).unwrap().head.goal),
+        read: |well, id| format!("{:?}", well.info(id).unwrap().head.goal),
         words: &["goal"],
     },
     Fact {
         name: "tags",
-        read: |well, id| format!("{:?}", well.standing(id).unwrap().head.tags),
+        read: |well, id| format!("{:?}", well.info(id).unwrap().head.tags),
         words: &["tag"],
     },
     Fact {
         name: "budget",
-        read: |well, id| format!("{:?}", well.standing(id).unwrap().head.budget),
+        read: |well, id| format!("{:?}", well.info(id).unwrap().head.budget),
         words: &["budget"],
     },
     Fact {
         name: "metadata",
-        read: |well, id| format!("{:?}", well.standing(id).unwrap().head.metadata.get("shelf")),
+        read: |well, id| format!("{:?}", well.info(id).unwrap().head.metadata.get("shelf")),
         words: &["metadata"],
     },
     Fact {
         name: "workspace",
-        read: |well, id| well.standing(id).unwrap().head.workspace,
+        read: |well, id| well.info(id).unwrap().head.workspace,
         words: &["workspace"],
     },
     Fact {
         name: "phase",
-        read: |well, id| format!("{:?}", well.standing(id).unwrap().head.phase),
+        read: |well, id| format!("{:?}", well.info(id).unwrap().head.phase),
         words: &["phases"],
     },
     Fact {
@@ -308,7 +300,7 @@ const FACTS: &[Fact] = &[
     Fact { name: "nodes", read: |well, id| count(well, id, Kind::Node), words: &["nodes"] },
     Fact {
         name: "errors",
-        read: |well, id| well.standing(id).unwrap().head.errors.to_string(),
+        read: |well, id| well.info(id).unwrap().head.errors.to_string(),
         words: &["errors"],
     },
     Fact {
@@ -334,7 +326,7 @@ fn every_fact_comes_back_or_is_named_as_a_loss() {
         let session = full(&here, flow);
         let folder = tempfile::tempdir().unwrap();
         let writer = format.writer().unwrap();
-        let place = folder.path().join(writer.place(&here.standing(&session).unwrap().head));
+        let place = folder.path().join(writer.place(&here.info(&session).unwrap().head));
         std::fs::create_dir_all(place.parent().unwrap()).unwrap();
         let exported = write_to(&place, Existing::Keep, writer, (&here, &session)).unwrap();
         let losses = exported.losses.to_string();

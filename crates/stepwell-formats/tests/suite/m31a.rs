@@ -166,7 +166,7 @@ fn the_fixture_comes_in_as_it_stands_and_goes_back_as_it_was() {
     let folder = fixtures(m31a()).unwrap().join("project");
     let report = took(&well, &folder);
     let id = one(&report);
-    let head = well.standing(&id).unwrap().head;
+    let head = well.info(&id).unwrap().head;
     assert_eq!((id.as_str(), head.label.as_deref()), ("c4de0000", Some("allergens")));
     assert_eq!((head.provider.as_str(), head.model.as_str()), ("openrouter", "mistral/devstral-2"));
     assert_eq!((head.messages, head.phase), (8, Some(Phase::Execute)));
@@ -234,7 +234,7 @@ fn the_older_layout_is_read_with_its_tree_and_its_archive() {
         .map(|it| it.head.id.to_string())
         .collect();
     assert_eq!(children, ["2c0ffee2"]);
-    let head = well.standing(&"4c0ffee4".parse().unwrap()).unwrap().head;
+    let head = well.info(&"4c0ffee4".parse().unwrap()).unwrap().head;
     assert_eq!((head.phase, head.status), (Some(Phase::Ship), Status::Success));
     assert_eq!(well.work(&"1c0ffee1".parse().unwrap()).unwrap().tasks.len(), 1);
     let (_out, path) = exported(&well, &"2c0ffee2".parse().unwrap());
@@ -271,7 +271,7 @@ fn broken_or_missing_messages_are_taken_from_the_copy_with_a_warning() {
         let mut files = vec![("session.json", text.as_str())];
         files.extend(spoken.map(|spoken| ("messages.json", spoken)));
         let (well, report) = imported(&files);
-        assert_eq!(well.standing(&one(&report)).unwrap().head.messages, messages);
+        assert_eq!(well.info(&one(&report)).unwrap().head.messages, messages);
         let warned = warned(&report);
         assert!(warned.contains(warning) && warned.is_empty() == warning.is_empty(), "{warned}");
     }
@@ -297,7 +297,7 @@ fn a_corrupt_session_yields_to_its_backup_and_to_what_was_recovered() {
         let (well, report) = imported(&[("session.json", &broken), ("session.json.bak", &backup)]);
         assert_eq!(one(&report).as_str(), "f10c0000");
         assert!(warned(&report).contains("the session before it, f10c0000"), "{report:?}");
-        assert_eq!(well.standing(&one(&report)).unwrap().head.status, Status::Success);
+        assert_eq!(well.info(&one(&report)).unwrap().head.status, Status::Success);
         let files = [
             ("session.json", broken.as_str()),
             ("session.json.bak", backup.as_str()),
@@ -306,7 +306,7 @@ fn a_corrupt_session_yields_to_its_backup_and_to_what_was_recovered() {
         let (well, report) = imported(&files);
         let ids: Vec<_> = report.sessions.iter().map(|it| it.id.as_str()).collect();
         assert_eq!(ids, ["c4de0000", "f10c0000"]);
-        let head = well.standing(&"c4de0000".parse().unwrap()).unwrap().head;
+        let head = well.info(&"c4de0000".parse().unwrap()).unwrap().head;
         assert_eq!((head.phase, head.goal.as_deref()), (Some(Phase::Plan), Some("allergens")));
         let (_, report) = imported(&[("session.json", &broken), ("session.json.bak", "{}")]);
         assert!(report.sessions.is_empty());
@@ -329,7 +329,7 @@ fn the_conversation_beside_a_torn_session_is_read() {
         \"started_at\":\"2026-05-09T11:00:00.9-03:00\",\"message_count\":3,\
         \"workflow_phase\":\"verify\",\"schema_version\":1,\"messages\":[{\"role\":\"user\",\"con";
     let (well, report) = imported(&[("session.json", torn), ("messages.json", &spoken)]);
-    let head = well.standing(&one(&report)).unwrap().head;
+    let head = well.info(&one(&report)).unwrap().head;
     assert_eq!((head.id.as_str(), head.messages), ("c4de0000", 3));
     assert_eq!((head.label.as_deref(), head.phase), (Some("allergens"), Some(Phase::Verify)));
     assert_eq!((head.model.as_str(), head.status), ("qwen3-coder", Status::Interrupted));
@@ -354,7 +354,7 @@ fn a_conversation_that_no_session_names_gets_a_name_and_never_that_of_another() 
         imported(&[("session.json", ""), ("messages.json", &spoken), ("session.json.bak", &other)]);
     let ids: Vec<_> = report.sessions.iter().map(|it| it.id.as_str()).collect();
     assert_eq!(ids, ["recovered-20260509-140001", "f10c0000"], "{report:?}");
-    let head = well.standing(&report.sessions[0].id).unwrap().head;
+    let head = well.info(&report.sessions[0].id).unwrap().head;
     assert_eq!((head.messages, head.status), (3, Status::Interrupted));
     // What began as the backup does is the backup's session, gone on with.
     let begun = session(&json!({"messages": [conversation()[0]]})).to_string();
@@ -363,7 +363,7 @@ fn a_conversation_that_no_session_names_gets_a_name_and_never_that_of_another() 
         ("messages.json", &spoken),
         ("session.json.bak", &begun),
     ]);
-    let head = well.standing(&one(&report)).unwrap().head;
+    let head = well.info(&one(&report)).unwrap().head;
     assert_eq!((head.id.as_str(), head.messages), ("c4de0000", 3));
     // A conversation that cannot be read either is told of.
     let (_, report) = imported(&[
@@ -384,7 +384,7 @@ fn zero_times_are_none_and_an_empty_phase_is_idle() {
     let text = session(&json!({"workflow_phase": "", "messages": quiet})).to_string();
     let (well, report) = imported(&[("session.json", &text)]);
     let id = one(&report);
-    let head = well.standing(&id).unwrap().head;
+    let head = well.info(&id).unwrap().head;
     assert_eq!((head.phase, head.status), (Some(Phase::Idle), Status::Success));
     assert!(log(&well, &id).iter().all(|it| it.at.as_micros() > 0));
     let (_out, path) = exported(&well, &id);
@@ -441,7 +441,7 @@ fn a_session_that_grew_keeps_what_was_there() {
     put("TASKS.md", &tasks("done"));
     put("session.json", &session(&json!({"workflow_phase": "verify"})).to_string());
     assert_eq!(became(&took(&well, folder.path()).sessions, Became::Updated), 1);
-    let head = well.standing(&id).unwrap().head;
+    let head = well.info(&id).unwrap().head;
     assert_eq!((head.phase, head.messages, head.steps), (Some(Phase::Verify), 4, 2));
     assert_eq!(head.spent.usage.total(), 12 + 23);
     assert_eq!(well.work(&id).unwrap().tasks.get("1").unwrap().status, TaskStatus::Done);
@@ -476,7 +476,7 @@ fn the_ledgers_rows_are_sessions_that_ended() {
     let folder = fixtures(m31a()).unwrap().join("home");
     let first = taken(&well, &folder);
     assert_eq!(became(&first, Became::Imported), 2);
-    let head = well.standing(&"ledger-f10c0000".parse().unwrap()).unwrap().head;
+    let head = well.info(&"ledger-f10c0000".parse().unwrap()).unwrap().head;
     assert_eq!((head.status, head.spent.cost.to_string().as_str()), (Status::Success, "0.35"));
     assert_eq!(head.updated_at.to_string(), "2026-05-08T17:05:30Z");
     assert_eq!(head.updated_at.since(head.created_at).as_secs(), 65 * 60);
@@ -500,7 +500,7 @@ fn what_it_has_no_word_for_is_named_and_kept_beside_it() {
         usage: None,
     }];
     let id = generate::record(&well, "own", &turns);
-    let session = well.hold(&id).unwrap();
+    let session = well.lock(&id).unwrap();
     for (name, description) in [("route", "a | b"), ("2", "plain")] {
         let (id, description) = (name.to_owned(), description.to_owned());
         session.append(Task { id, description, deps: vec![], ..Task::default() }).unwrap();
@@ -519,7 +519,7 @@ fn what_it_has_no_word_for_is_named_and_kept_beside_it() {
     assert!(rows.iter().all(|row| row.len() == 6 && row[0].parse::<u32>().is_ok()), "{rows:?}");
     let there = Stepwell::in_memory();
     let back = one(&took(&there, folder.path()));
-    assert_eq!(there.standing(&back).unwrap().head.status, Status::Failed);
+    assert_eq!(there.info(&back).unwrap().head.status, Status::Failed);
     assert_eq!(there.work(&back).unwrap().tasks.get("route").unwrap().description, "a | b");
     assert_eq!(there.work(&back).unwrap().tasks.len(), 2);
 }
@@ -535,7 +535,7 @@ fn hostile_projects_are_bounded_and_lead_nowhere() {
     let (well, report) = imported(&[("session.json", &text), ("checkpoint.json", &deep)]);
     let id = one(&report);
     assert!(!id.as_str().contains('/'));
-    let head = well.standing(&id).unwrap().head;
+    let head = well.info(&id).unwrap().head;
     assert_eq!((head.label, head.tags.len()), (None, 1));
     let (out, path) = exported(&well, &id);
     assert_eq!(std::fs::read_dir(out.path()).unwrap().count(), 1);
@@ -660,7 +660,7 @@ proptest! {
         load(&path);
         let back = one(&took(&there, out.path()));
         prop_assert_eq!(said(&shown(&here, &id)), said(&shown(&there, &back)));
-        let head = |well: &Stepwell, id| well.standing(id).unwrap().head;
+        let head = |well: &Stepwell, id| well.info(id).unwrap().head;
         prop_assert_eq!(head(&here, &id).status, head(&there, &back).status);
         prop_assert_eq!(head(&here, &id).spent.usage.total(), head(&there, &back).spent.usage.total());
     }

@@ -24,7 +24,7 @@ fn names_that_lead_elsewhere_lead_nowhere() {
     std::fs::write(&path, file.lines.join("\n").replace(ID, "../../../etc/passwd")).unwrap();
     let taken = taken(&well, &path);
     assert!(!taken[0].id.as_str().contains('/'), "{}", taken[0].id);
-    assert_eq!(well.standing(&taken[0].id).unwrap().head.source.unwrap().id, "../../../etc/passwd");
+    assert_eq!(well.info(&taken[0].id).unwrap().head.source.unwrap().id, "../../../etc/passwd");
     for name in ["claude", "codex", "json"] {
         let there = tempfile::tempdir().unwrap();
         let inner = there.path().join("inner");
@@ -147,7 +147,7 @@ fn the_longest_line_is_read_and_one_byte_more_is_not() {
         let well = Stepwell::in_memory();
         let report = take_in(&well, Mode::Write, format("claude"), &file.write());
         assert!(report.fault.is_none(), "{:?}", report.fault);
-        assert_eq!(well.standing(&report.sessions[0].id).unwrap().head.messages, messages);
+        assert_eq!(well.info(&report.sessions[0].id).unwrap().head.messages, messages);
         assert_eq!(report.warnings.len() as u64, 2 - messages);
     }
 }

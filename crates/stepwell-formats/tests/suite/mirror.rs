@@ -32,7 +32,7 @@ pub(crate) fn taken(well: &Stepwell, path: &Path) -> Vec<Taken> {
     for it in &all {
         let verdict = well.store().verify(&it.id).unwrap();
         assert!(verdict.is_sound(), "{}: {verdict:?}", it.id);
-        assert!(well.standing(&it.id).unwrap().held.is_none(), "{} is held", it.id);
+        assert!(well.info(&it.id).unwrap().held.is_none(), "{} is held", it.id);
     }
     all
 }

@@ -7,9 +7,9 @@ use std::time::Duration;
 
 use stepwell::backend::write::Prepared;
 use stepwell::{
-    ChangeCursor, Changes, Claim, Counts, Digest, DiskUse, EventId, Facts, Filter, Found, Holder,
-    Lane, LaneState, Lease, Maintain, Page, Query, RecordQuery, Recorded, Removal, Result, Scrub,
-    Search, Seq, SessionId, Slice, Span, Standing, Store, Target, Verdict, Written,
+    ChangeCursor, Changes, Counts, Digest, DiskUse, EventId, Facts, Filter, Found, Lane, LaneState,
+    Lease, LeaseRequest, Maintain, Owner, Page, Query, RecordQuery, Recorded, Removal, Result,
+    Scrub, Search, Seq, SessionId, SessionInfo, Slice, Span, Store, Target, Verdict, Written,
 };
 
 /// Does the process die before its last write, or when that is durable?
@@ -61,7 +61,7 @@ impl Store for Mortal {
     }
 
     pass_on! {
-        standing(id: &SessionId) -> Standing;
+        info(id: &SessionId) -> SessionInfo;
         lanes(id: &SessionId) -> BTreeMap<Lane, LaneState>;
         events(id: &SessionId, span: Span) -> Slice;
         keyed(id: &SessionId, facts: Facts<'_>) -> Vec<Recorded>;
@@ -70,7 +70,7 @@ impl Store for Mortal {
         blobs(digests: &[Digest]) -> Vec<Vec<u8>>;
         list(query: &Query) -> Page;
         count(filter: &Filter) -> Counts;
-        acquire(id: &SessionId, claim: &Claim) -> Lease;
+        acquire(id: &SessionId, claim: &LeaseRequest) -> Lease;
         renew(lease: &Lease, ttl: Duration) -> Lease;
         keep_blobs(blobs: &[(Digest, &[u8])]) -> ();
         blob(digest: &Digest) -> Vec<u8>;
@@ -92,6 +92,6 @@ impl Maintain for Mortal {
         disk_use() -> DiskUse;
         verify(id: &SessionId) -> Verdict;
         repair(id: &SessionId) -> Verdict;
-        stale_leases() -> Vec<(SessionId, Holder)>;
+        stale_leases() -> Vec<(SessionId, Owner)>;
     }
 }

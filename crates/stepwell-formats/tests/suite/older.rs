@@ -126,7 +126,7 @@ fn is_older(warnings: &str) -> bool {
 /// How all sessions stand.
 fn heads(well: &Stepwell) -> Vec<Head> {
     let ids = names(well).into_iter().map(|name| name.parse().unwrap());
-    ids.map(|id| well.standing(&id).unwrap().head).collect()
+    ids.map(|id| well.info(&id).unwrap().head).collect()
 }
 
 /// How they stand for a user, wherever they came from.

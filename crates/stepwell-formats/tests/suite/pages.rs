@@ -30,7 +30,7 @@ impl Dated {
         let claim = Some(well.claim());
         let create = Create { created, event_id: None, at: Some(at), claim };
         let written = well.store().write(Write::Create(create)).unwrap();
-        Self { session: well.keep(written.lease.unwrap()), at }
+        Self { session: well.adopt(written.lease.unwrap()), at }
     }
 
     pub(crate) fn add(&mut self, event: impl Into<Event>) -> Seq {

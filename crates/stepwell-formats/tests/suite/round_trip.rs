@@ -66,7 +66,7 @@ impl World {
         | Op::Purge { session }) = op;
         let index = usize::from(*session) * self.sessions.len() / 256;
         let Some(session) = self.sessions.get_mut(index) else { return };
-        let last = session.standing().unwrap().head.seq.get();
+        let last = session.info().unwrap().head.seq.get();
         let share = |part: u8| Seq::new(1 + u64::from(part) * last / 256);
         let name = format!("s{}", self.count);
         match op {
@@ -113,7 +113,7 @@ impl World {
                 // One whose subagents run is left.
                 if self.well.purge(&id).is_err() {
                     let lease = self.well.store().acquire(&id, &self.well.claim()).unwrap();
-                    self.sessions.push(self.well.keep(lease));
+                    self.sessions.push(self.well.adopt(lease));
                 }
             }
         }
@@ -139,7 +139,7 @@ fn random_histories_come_back_as_they_were() {
     proptest!(config(), |(ops in prop::collection::vec(op(), 1..25), form in 0_usize..2)| {
         let World { well, sessions, .. } = World::after(&ops);
         for session in &sessions {
-            let parent = well.standing(session.id()).unwrap().head.origin;
+            let parent = well.info(session.id()).unwrap().head.origin;
             if matches!(parent, Origin::Subagent { .. }) {
                 continue;
             }
@@ -166,7 +166,7 @@ fn random_families_come_back_into_one_store_in_any_order() {
         sessions.rotate_left(turn % count);
         let there = Stepwell::in_memory();
         let subagent = |session: &Session| {
-            let origin = well.standing(session.id()).unwrap().head.origin;
+            let origin = well.info(session.id()).unwrap().head.origin;
             matches!(origin, Origin::Subagent { .. })
         };
         for session in sessions.iter().filter(|session| !subagent(session)) {
@@ -243,8 +243,8 @@ fn a_running_session_is_interrupted_where_it_is_imported() {
     let session = root(&well, "a");
     let there = Stepwell::in_memory();
     imported(&there, exported(&well, "a", Format::JSON)).unwrap();
-    assert_eq!(session.standing().unwrap().head.status, Status::Running);
-    assert_eq!(there.standing(&id("a")).unwrap().head.status, Status::Interrupted);
+    assert_eq!(session.info().unwrap().head.status, Status::Running);
+    assert_eq!(there.info(&id("a")).unwrap().head.status, Status::Interrupted);
     there.resume(&id("a")).unwrap();
 }
 
@@ -261,7 +261,7 @@ fn a_session_on_disk_comes_back_with_its_blobs() {
         let there = Stepwell::open(elsewhere.path().join(form.as_str())).unwrap();
         imported(&there, exported(&well, "a", form)).unwrap();
         assert_eq!(there.store().blob(&blob).unwrap(), b"fn main() {}");
-        assert_eq!(there.store().facts(&id("a"), &[Kind::Checkpoint]).unwrap().len(), 1);
+        assert_eq!(there.store().keyed_events(&id("a"), &[Kind::Checkpoint]).unwrap().len(), 1);
         assert_same(&well, &there, &id("a"));
     }
 }

@@ -148,7 +148,7 @@ fn the_fixtures_come_in_once_with_what_is_done() {
         let folder = fixture(name);
         let id: SessionId = name_of(&folder).strip_prefix("session_").unwrap().parse().unwrap();
         assert_eq!(keys(&well, &id), nodes, "{name}");
-        let head = well.standing(&id).unwrap().head;
+        let head = well.info(&id).unwrap().head;
         assert_eq!(head.status, status, "{name}");
         assert_eq!(head.source.unwrap().system, "strands-cli");
         let spec = std::fs::read_to_string(folder.join("spec_snapshot.yaml")).unwrap();
@@ -321,7 +321,7 @@ fn hitl_state_is_found_in_every_place() {
         let (well, id, _) = told_of(pattern, "paused", "name: w\n", &state);
         let gates: Vec<String> = open(&well, &id).into_iter().map(|gate| gate.id).collect();
         assert_eq!(gates, [key], "{pattern}: {state}");
-        assert_eq!(well.standing(&id).unwrap().head.status, Status::Paused, "{pattern}");
+        assert_eq!(well.info(&id).unwrap().head.status, Status::Paused, "{pattern}");
         // Answered there already, and not gone on with.
         let mut answered = state.clone();
         let place = ["/hitl_state", "/route_state/hitl_state", "/branch_results/b/hitl_state"];
@@ -346,7 +346,7 @@ fn mixed_generations_count_what_any_of_them_did() {
     );
     assert_eq!(keys(&well, &id), ["step/0"]);
     assert!(report.warnings.is_empty());
-    assert_eq!(well.standing(&id).unwrap().head.status, Status::Interrupted);
+    assert_eq!(well.info(&id).unwrap().head.status, Status::Interrupted);
     // The count is there, and the record was not written any more.
     let (well, id, report) = told_of(
         "chain",
@@ -367,7 +367,7 @@ fn mixed_generations_count_what_any_of_them_did() {
         "name: w\n",
         &json!({"current_step": 1, "step_history": [step]}),
     );
-    assert_eq!(well.standing(&id).unwrap().head.status, Status::Interrupted);
+    assert_eq!(well.info(&id).unwrap().head.status, Status::Interrupted);
     assert!(warned(&report, "it is paused, and no question waits"), "{report:?}");
 }
 
@@ -418,7 +418,7 @@ fn tokens_that_no_conversation_tells_of_are_counted_once() {
         let text = std::fs::read_to_string(path.join("session.json")).unwrap();
         let said: Value = serde_json::from_str(&text).unwrap();
         let sum = |well: &Stepwell| {
-            let usage = well.standing(&id).unwrap().head.spent.usage;
+            let usage = well.info(&id).unwrap().head.spent.usage;
             json!([usage.input, usage.output])
         };
         let wanted = json!([
@@ -447,7 +447,7 @@ fn a_sum_of_tokens_that_grew_counts_as_it_is_now() {
             json!({"total_input_tokens": tokens, "total_output_tokens": 3, "by_agent": {}});
         std::fs::write(&path, session.to_string()).unwrap();
         let (id, _) = taken_one(&well, folder.path());
-        let spent = well.standing(&id).unwrap().head.spent;
+        let spent = well.info(&id).unwrap().head.spent;
         assert_eq!((spent.usage.input, spent.usage.output), (tokens, 3));
         assert_eq!((spent.calls, spent.unpriced), (0, 1));
     }

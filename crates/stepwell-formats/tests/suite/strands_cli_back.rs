@@ -153,7 +153,7 @@ fn what_was_done_here_is_laid_over_what_came_from_there() {
     let well = Stepwell::in_memory();
     let folder = fixture("chain-asking");
     let (id, _) = taken_one(&well, &folder);
-    let session = well.hold(&id).unwrap();
+    let session = well.lock(&id).unwrap();
     let answer = GateAnswered::new("step/1".to_owned(), "paint it".to_owned(), "me".to_owned());
     session.append(answer).unwrap();
     session.append(node("step/1", json!({"response": "paint it", "who": "me"}))).unwrap();
@@ -223,7 +223,7 @@ fn a_session_that_went_on_there_is_gone_on_with_here() {
     let (again, report) = taken_one(&well, folder.path());
     assert_eq!((&again, report.sessions[0].became), (&id, Became::Updated));
     assert_eq!(keys(&well, &id), ["step/0", "step/1"]);
-    assert_eq!(well.standing(&id).unwrap().head.status, Status::Success);
+    assert_eq!(well.info(&id).unwrap().head.status, Status::Success);
     assert!(
         !told(&well, &id).iter().any(|it| matches!(it, Event::Rewound(_))),
         "it was only added to"

@@ -92,7 +92,7 @@ fn a_graph_stands_as_its_file_says_and_has_its_task() {
         let well = Stepwell::in_memory();
         let (id, report) = took(&well, folder.path());
         assert!(report.warnings.is_empty(), "{report:?}");
-        let head = well.standing(&id).unwrap().head;
+        let head = well.info(&id).unwrap().head;
         assert_eq!((head.status, head.stop_reason), (status, reason), "{word}");
         assert_eq!((head.error.as_deref(), head.task.as_str()), (error, "bake a loaf"), "{word}");
         assert_eq!((head.spent.usage.input, head.spent.usage.output), (50, 9), "{word}");
@@ -124,7 +124,7 @@ fn a_task_in_blocks_is_told_as_text() {
     lay_graph(folder.path(), &graph);
     let well = Stepwell::in_memory();
     let (id, _) = took(&well, folder.path());
-    assert_eq!(well.standing(&id).unwrap().head.task, "bake\ntwo");
+    assert_eq!(well.info(&id).unwrap().head.task, "bake\ntwo");
 }
 
 fn snapshot(scope: &str, at: &str, data: &Value) -> Value {
@@ -173,7 +173,7 @@ fn a_session_that_is_kept_as_snapshots_is_read_with_its_checkpoints() {
     let well = Stepwell::in_memory();
     let (id, report) = took(&well, &found[0].path);
     assert!(report.warnings.is_empty(), "{report:?}");
-    let head = well.standing(&id).unwrap().head;
+    let head = well.info(&id).unwrap().head;
     assert_eq!((id.as_str(), head.task.as_str()), ("crumb", "weigh it"));
     assert_eq!((head.status, head.agent.as_str()), (Status::Success, "worker"));
     let events = log(&well, &id);
@@ -205,7 +205,7 @@ fn a_session_that_is_kept_as_snapshots_is_read_with_its_checkpoints() {
     lay_snapshots(folder.path(), &more);
     let (again, _) = took(&well, &found[0].path);
     assert_eq!(again, id);
-    assert_eq!(well.standing(&id).unwrap().head.messages, 7);
+    assert_eq!(well.info(&id).unwrap().head.messages, 7);
     // It is written in files, one for each message, and is the same conversation there.
     let (_kept, path) = written(&well, &id, sdk(), "session_crumb");
     let other = Stepwell::in_memory();
@@ -232,7 +232,7 @@ fn a_graph_that_is_kept_as_a_snapshot_is_read_like_one_in_a_file() {
     );
     let well = Stepwell::in_memory();
     let id = taken(&well, folder.path())[0].id.clone();
-    let head = well.standing(&id).unwrap().head;
+    let head = well.info(&id).unwrap().head;
     assert_eq!(
         (id.as_str(), head.status, head.task.as_str()),
         ("loaf", Status::Failed, "bake a loaf")

@@ -174,7 +174,7 @@ fn a_session_that_the_sdk_keeps_as_snapshots_is_read_as_the_sdk_restores_it() {
     let id = taken(&well, folder.path())[0].id.clone();
     assert_eq!(id.as_str(), "snapped");
     assert_eq!(said(&shown(&well, &id)), there(&messages));
-    let head = well.standing(&id).unwrap().head;
+    let head = well.info(&id).unwrap().head;
     assert_eq!((head.task.as_str(), head.status), ("weigh 4 and 5", Status::Success));
     assert_eq!((head.spent.usage.input, head.spent.usage.output), (9, 12));
     let stops = log(&well, &id);
@@ -195,7 +195,7 @@ fn graphs_and_swarms_of_the_sdk_stand_as_it_left_them() {
     let well = Stepwell::in_memory();
     taken(&well, folder.path());
     let stands = |name: &str| {
-        let head = well.standing(&name.parse().unwrap()).unwrap().head;
+        let head = well.info(&name.parse().unwrap()).unwrap().head;
         (head.status, head.task, head.error.unwrap_or_default())
     };
     let baked = (Status::Success, "bake a loaf".to_owned(), String::new());

@@ -82,7 +82,7 @@ fn the_fixtures_come_in_once() {
     let folder = fixtures(sdk()).unwrap();
     let first = taken(&well, &folder);
     assert_eq!(became(&first, Became::Imported), 2, "{first:?}");
-    let head = well.standing(&id("till")).unwrap().head;
+    let head = well.info(&id("till")).unwrap().head;
     assert_eq!((head.task.as_str(), head.agent.as_str()), ("Is the till open?", "cashier"));
     assert_eq!(head.status, Status::Success);
     let all = said(&shown(&well, &id("till")));
@@ -156,7 +156,7 @@ fn a_redacted_message_is_shown_as_what_stands_in_its_place_and_both_return() {
     let well = Stepwell::in_memory();
     let (id, _) = taken_one(&well, folder.path());
     assert_eq!(shown(&well, &id)[0].text(), "[redacted]");
-    assert_eq!(well.standing(&id).unwrap().head.task, "[redacted]");
+    assert_eq!(well.info(&id).unwrap().head.task, "[redacted]");
     let (_kept, path) = written(&well, &id, sdk(), "session_s");
     assert_eq!(contents(&path), contents(folder.path()));
 }
@@ -216,11 +216,7 @@ fn several_agents_speak_in_lanes_of_their_own_in_the_order_of_their_times() {
     assert_eq!(texts, order);
     let view = View::of(&Lane::main(), log(&well, &id));
     assert_eq!(view.messages.len(), 1, "one of two is out of the window");
-    assert_eq!(
-        well.standing(&id).unwrap().head.status,
-        Status::Interrupted,
-        "ann was not answered"
-    );
+    assert_eq!(well.info(&id).unwrap().head.status, Status::Interrupted, "ann was not answered");
     let (_kept, path) = written(&well, &id, sdk(), "session_s");
     assert_eq!(contents(&path), contents(folder.path()));
     assert_returns(sdk(), folder.path(), "session_s");
@@ -280,7 +276,7 @@ fn what_is_said_here_follows_what_came_from_there() {
     lay(folder.path(), "x", &sliding(0), &[says("user", "a"), call]);
     let well = Stepwell::in_memory();
     let (id, _) = taken_one(&well, folder.path());
-    let session = well.hold(&id).unwrap();
+    let session = well.lock(&id).unwrap();
     session.append(Message::tool_result("t", "done")).unwrap();
     session.append(Message::assistant("all done")).unwrap();
     session.append(Message::user("thanks")).unwrap();
@@ -518,7 +514,7 @@ proptest! {
             all
         };
         prop_assert_eq!(clean(&shown(&here, &id)), clean(&shown(&there, &other)));
-        let spent = |well: &Stepwell, id| well.standing(id).unwrap().head.spent.usage;
+        let spent = |well: &Stepwell, id| well.info(id).unwrap().head.spent.usage;
         prop_assert_eq!(spent(&here, &id), spent(&there, &other));
         assert_returns(sdk(), &path, "session_x");
     }
@@ -599,6 +595,6 @@ fn a_session_whose_session_json_is_broken_is_told_of_and_hides_no_other() {
         told("session_whole", 1, false, false),
     ];
     assert_eq!(became, expected);
-    let torn = well.standing(&id("torn")).unwrap().head;
+    let torn = well.info(&id("torn")).unwrap().head;
     assert_eq!((torn.messages, torn.task.as_str()), (1, "still here"));
 }

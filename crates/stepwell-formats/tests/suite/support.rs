@@ -1,8 +1,8 @@
 //! Short words for what most tests do.
 
 use stepwell::{
-    Created, Filter, Head, Message, Origin, Place, Query, Recorded, Seq, Session, SessionId, Span,
-    Stepwell,
+    Created, Filter, Head, Message, Origin, Query, Recorded, Seq, Session, SessionId, Span,
+    Stepwell, TrashScope,
 };
 use stepwell_formats::{Format, Imported, Result, export, import};
 
@@ -57,7 +57,7 @@ pub(crate) fn log(well: &Stepwell, id: &SessionId) -> Vec<Recorded> {
 
 /// Every session's name, those in the trash included, sorted.
 pub(crate) fn names(well: &Stepwell) -> Vec<String> {
-    let filter = Filter { place: Place::Anywhere, ..Filter::default() };
+    let filter = Filter { place: TrashScope::Anywhere, ..Filter::default() };
     let page = well.list(&Query { filter, ..Query::default() }).unwrap();
     let mut names: Vec<_> = page.sessions.iter().map(|s| s.head.id.to_string()).collect();
     names.sort();
@@ -66,7 +66,7 @@ pub(crate) fn names(well: &Stepwell) -> Vec<String> {
 
 /// A session's head as it reads where nobody runs it.
 fn head(well: &Stepwell, id: &SessionId) -> Head {
-    well.standing(id).unwrap().head.without_runner()
+    well.info(id).unwrap().head.without_runner()
 }
 
 /// Fails unless a session is the same in both, event for event, and sound.
@@ -77,5 +77,5 @@ pub(crate) fn assert_same(one: &Stepwell, other: &Stepwell, id: &SessionId) {
     assert_eq!(lanes(one), lanes(other), "the lanes of {id}");
     let verdict = other.store().verify(id).unwrap();
     assert!(verdict.is_sound(), "{id}: {verdict:?}");
-    assert!(other.standing(id).unwrap().held.is_none(), "{id} is held");
+    assert!(other.info(id).unwrap().held.is_none(), "{id} is held");
 }

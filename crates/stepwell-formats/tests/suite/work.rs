@@ -152,7 +152,7 @@ fn the_state_says_where_the_work_is() {
     let created = well.draft("t").with_phases(PhaseSet::Workflow);
     let session = well.create(created).unwrap();
     let state = |session: &stepwell::Session| {
-        let head = session.standing().unwrap().head;
+        let head = session.info().unwrap().head;
         let text = state_markdown(&head, &session.work().unwrap());
         let stamp = session.work().unwrap().last.map_or(head.created_at, |last| last.at);
         text.replace(&stamp.to_string(), "[TIME]").replace(head.id.as_str(), "[ID]")

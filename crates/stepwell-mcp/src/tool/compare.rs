@@ -90,7 +90,7 @@ pub(crate) fn compare_sessions(stores: &Stores, input: CompareInput) -> Result<C
 }
 
 fn changed(of: &Located, from: Seq) -> Result<BTreeMap<String, Net>> {
-    let history = History::of(of.well.store().facts(&of.id, &[Kind::File])?);
+    let history = History::of(of.well.store().keyed_events(&of.id, &[Kind::File])?);
     Ok(history.net(from, Seq::MAX))
 }
 
@@ -107,7 +107,7 @@ fn ends(ours: Option<&Net>, theirs: Option<&Net>, shared: Option<Seq>) -> (FileS
 }
 
 fn side(of: &Located, stores: &Stores) -> Result<Compared> {
-    let session = Cut::to(&of.well.standing(&of.id)?.into(), PAGE_BYTES / 4, &stores.redactor)?;
+    let session = Cut::to(&of.well.info(&of.id)?.into(), PAGE_BYTES / 4, &stores.redactor)?;
     let last_answer = last_answer(&of.well, &of.id)?;
     let cut = |text: String| Cut::to(&text, PAGE_BYTES / 8, &stores.redactor);
     Ok(Compared { session, last_answer: last_answer.map(cut).transpose()? })
@@ -142,7 +142,7 @@ fn ancestry(of: &Located) -> Result<BTreeMap<SessionId, Seq>> {
             return Ok(known);
         }
         // A parent that was purged leaves its events to the fork.
-        let Ok(standing) = of.well.standing(&id) else { return Ok(known) };
+        let Ok(standing) = of.well.info(&id) else { return Ok(known) };
         match standing.head.origin {
             Origin::Fork { parent, at } => (id, until) = (parent, until.min(at)),
             _ => return Ok(known),

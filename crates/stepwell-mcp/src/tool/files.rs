@@ -127,8 +127,8 @@ pub(crate) fn file_at(stores: &Stores, input: FileInput) -> Result<FileAnswer> {
     let named = Named { session: input.session, store: input.store };
     let Located { well, id } = stores.session(&named, Purpose::Read)?;
     let path = plain(&input.path).to_owned();
-    let at = Point::of(input.at.as_ref(), well.standing(&id)?.head.seq, &well, &id)?;
-    let history = History::of(well.store().facts(&id, &[Kind::File])?);
+    let at = Point::of(input.at.as_ref(), well.info(&id)?.head.seq, &well, &id)?;
+    let history = History::of(well.store().keyed_events(&id, &[Kind::File])?);
     let Some(state) = history.at(&path, at).cloned() else {
         return Err(Error::NoFile { session: id, path });
     };

@@ -61,7 +61,7 @@ struct LabelInput {
 fn label(stores: &Stores, input: LabelInput) -> Result<Label> {
     let Located { well, id } = stores.session(&input.session.into(), Purpose::Write)?;
     well.label(&id, input.label.as_deref())?;
-    let label = well.standing(&id)?.head.label;
+    let label = well.info(&id)?.head.label;
     Ok(Label { id, label })
 }
 
@@ -84,7 +84,7 @@ fn tag(stores: &Stores, input: TagInput) -> Result<Tags> {
     if !edited.tag.is_empty() || !edited.untag.is_empty() {
         well.edit(&id, edited)?;
     }
-    let tags = well.standing(&id)?.head.tags;
+    let tags = well.info(&id)?.head.tags;
     Ok(Tags { id, tags })
 }
 
@@ -107,7 +107,7 @@ fn fork(stores: &Stores, input: ForkInput) -> Result<Forked> {
     if let Some(label) = &input.label {
         well.refuse_taken_label(label, None)?;
     }
-    let standing = well.standing(&parent)?;
+    let standing = well.info(&parent)?;
     // Its files may be half moved, and the fork would share them.
     standing.refuse_half_rewound()?;
     let at = Point::of(input.at.as_ref(), standing.head.seq, &well, &parent)?;
@@ -117,7 +117,7 @@ fn fork(stores: &Stores, input: ForkInput) -> Result<Forked> {
         Driver::Own => vec![waits.into()],
         Driver::External => Vec::new(),
     };
-    let facts = well.store().facts(&parent, &compactions::KINDS)?;
+    let facts = well.store().keyed_events(&parent, &compactions::KINDS)?;
     if facts.iter().any(|fact| matches!(fact.event, Event::Compacted(_))) {
         begins.push(Extent::at(&facts, at).edited().into());
     }

@@ -3,8 +3,8 @@
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use stepwell::{
-    Event, Kind, Lane, Made, Message, Part, Recorded, Role, Seq, SessionId, Span, Stepwell, Time,
-    Timeline, View,
+    Event, Kind, Lane, Message, MessageOrigin, Part, Recorded, Role, Seq, SessionId, Span,
+    Stepwell, Time, Timeline, View,
 };
 use stepwell_wire::{Session, ViewMessageKind};
 
@@ -131,7 +131,7 @@ struct ShownMessage {
 pub(crate) fn read_session(stores: &Stores, input: ReadInput) -> Result<ReadAnswer> {
     let named = Named { session: input.session, store: input.store };
     let Located { well, id } = stores.session(&named, Purpose::Read)?;
-    let standing = well.standing(&id)?;
+    let standing = well.info(&id)?;
     let last = standing.head.seq;
     let at = Point::of(input.at.as_ref(), last, &well, &id)?;
     let lane: Lane = match &input.lane {
@@ -195,7 +195,7 @@ impl Asked<'_> {
     }
 
     fn turns(&self, page: &mut Page<'_, Turn>) -> Result<Option<u64>> {
-        let moves = self.well.store().facts(self.id, &[Kind::Rewound, Kind::Undone])?;
+        let moves = self.well.store().keyed_events(self.id, &[Kind::Rewound, Kind::Undone])?;
         let timeline = Timeline::at(self.at, moves.iter());
         for event in self.well.log(self.id, self.span()) {
             let event = event?;
@@ -217,9 +217,9 @@ impl Asked<'_> {
         let passed = usize::try_from(self.cursor.unwrap_or(0)).unwrap_or(usize::MAX);
         for (n, shown) in shown.into_iter().enumerate().skip(passed) {
             let made = match shown.made {
-                Made::Summary => ViewMessageKind::Summary,
-                Made::Results => ViewMessageKind::Results,
-                Made::Recorded | Made::Aside => ViewMessageKind::Message,
+                MessageOrigin::Summary => ViewMessageKind::Summary,
+                MessageOrigin::Results => ViewMessageKind::Results,
+                MessageOrigin::Recorded | MessageOrigin::Aside => ViewMessageKind::Message,
             };
             if !page.push(&ShownMessage { seq: shown.seq, made, message: shown.message })? {
                 return Ok(Some(n as u64));
@@ -288,7 +288,7 @@ pub(crate) fn read_event(stores: &Stores, input: EventInput) -> Result<EventAnsw
     let span = Span { from: seq, to: seq, ..Span::ALL };
     let found = well.store().events(&id, span)?.intact(&id)?.into_iter().next();
     let Some(event) = found.filter(|event| event.seq == seq) else {
-        let last = well.standing(&id)?.head.seq.get();
+        let last = well.info(&id)?.head.seq.get();
         return Err(Error::NoEvent { session: id, seq: input.seq, last });
     };
     let json = serde_json::to_string(&event)?;

@@ -102,7 +102,7 @@ struct Written {
 }
 
 fn written(well: &Stepwell, id: &SessionId) -> Result<Written> {
-    let head = well.standing(id)?.head;
+    let head = well.info(id)?.head;
     let (status, phase, seq, steps) = (head.status, head.phase, head.seq, head.steps);
     Ok(Written { id: id.clone(), status, phase, seq, steps })
 }
@@ -110,7 +110,7 @@ fn written(well: &Stepwell, id: &SessionId) -> Result<Written> {
 /// A session of an agent that Stepwell does not run.
 fn agents_own(stores: &Stores, session: String) -> Result<Located> {
     let found = stores.session(&session.into(), Purpose::Write)?;
-    lifecycle::refuse_own(&found.well.standing(&found.id)?.head)?;
+    lifecycle::refuse_own(&found.well.info(&found.id)?.head)?;
     Ok(found)
 }
 

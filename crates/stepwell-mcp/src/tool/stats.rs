@@ -2,7 +2,7 @@
 
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
-use stepwell::{Family, Query, Standing};
+use stepwell::{Family, Query, SessionInfo};
 use stepwell_wire::Statistics;
 
 use crate::bounded::{Cut, PAGE_BYTES};
@@ -29,7 +29,7 @@ pub(crate) struct StatsAnswer {
 /// Counts sessions.
 pub(crate) fn session_stats(stores: &Stores, input: StatsInput) -> Result<StatsAnswer> {
     let mut counted = stepwell::Statistics::default();
-    let mut count = |standing: &Standing| {
+    let mut count = |standing: &SessionInfo| {
         let moment = standing.head.created_at.to_string();
         let day = moment.split('T').next().unwrap_or_default().to_owned();
         counted.count(standing, day);
@@ -37,7 +37,7 @@ pub(crate) fn session_stats(stores: &Stores, input: StatsInput) -> Result<StatsA
     match input.session {
         Some(name) => {
             let found = stores.session(&name.into(), Purpose::Read)?;
-            count(&found.well.standing(&found.id)?);
+            count(&found.well.info(&found.id)?);
             found.well.subagents(&found.id)?.iter().for_each(count);
         }
         None => {

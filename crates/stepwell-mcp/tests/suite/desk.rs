@@ -177,5 +177,5 @@ impl Client {
 /// Whether a session reads as it should, straight from the store.
 pub(crate) fn look(desk: &Desk, id: &str) -> stepwell::Head {
     let well = desk.workspace.existing(Access::Read).unwrap();
-    well.standing(&id.parse().unwrap()).unwrap().head
+    well.info(&id.parse().unwrap()).unwrap().head
 }

@@ -6,7 +6,7 @@ use std::time::Duration;
 use serde_json::json;
 use stepwell::{Effect, Outcome};
 use stepwell_agent::mcp::{Program, Reach, Server, Servers};
-use stepwell_agent::tool::Place;
+use stepwell_agent::tool::ToolEnv;
 
 use crate::desk::Desk;
 
@@ -25,10 +25,10 @@ async fn one_agents_tools_search_another_agents_sessions() {
     let start = Duration::from_secs(60);
     let name = "stepwell".parse().unwrap();
     let server = Server { name, reach: Reach::Program(program), start, timeout: None };
-    let place = Place {
+    let place = ToolEnv {
         command_timeout: start,
         output_limit: 16 << 10,
-        ..Place::new(desk.root().canonicalize().unwrap())
+        ..ToolEnv::new(desk.root().canonicalize().unwrap())
     };
     let servers = Servers::connect(&[server], &place).await;
     assert!(servers.absent.is_empty() && servers.notices.is_empty(), "{servers:?}");

@@ -1,6 +1,7 @@
 //! Events' rows: written, walked in order, moved to a fork.
 
-use stepwell::backend::{Base, Facts, Flow, Key, Login, OwnRow, Row, Sealed, SessionRow, Stretch};
+use std::ops::ControlFlow;
+use stepwell::backend::{Base, Facts, Key, Login, OwnRow, Row, Sealed, SessionRow, Stretch};
 use stepwell::{Digest, EventId, Order, RecordQuery, Result, Seq, Time};
 
 use super::sessions::digest;
@@ -93,8 +94,8 @@ impl PgRows<'_> {
         &self,
         stretch: Stretch,
         order: Order,
-        visitor: &mut dyn FnMut(Row<'_>) -> Result<Flow>,
-    ) -> Result<Flow> {
+        visitor: &mut dyn FnMut(Row<'_>) -> Result<ControlFlow<()>>,
+    ) -> Result<ControlFlow<()>> {
         if stretch.from == stretch.to
             && let Some(row) = self.ahead.borrow_mut().remove(&(stretch.key, stretch.from))
         {
@@ -125,8 +126,8 @@ impl PgRows<'_> {
                     Order::Oldest => from = number(event.seq) + 1,
                     Order::Newest => to = number(event.seq) - 1,
                 }
-                if visitor(event)? == Flow::Enough {
-                    return Ok(Flow::Enough);
+                if visitor(event)? == ControlFlow::Break(()) {
+                    return Ok(ControlFlow::Break(()));
                 }
             }
             let full = found.len() >= usize::try_from(chunk).unwrap_or(usize::MAX);
@@ -137,7 +138,7 @@ impl PgRows<'_> {
             dense = dense && full;
             chunk = (chunk * 4).min(LARGEST_CHUNK);
         }
-        Ok(Flow::More)
+        Ok(ControlFlow::Continue(()))
     }
 
     /// Keyed events of some kinds, with the rows before them, which checking them needs.

@@ -5,10 +5,11 @@ mod sessions;
 
 use std::cell::{Cell, RefCell};
 use std::collections::{BTreeMap, HashMap};
+use std::ops::ControlFlow;
 use std::path::Path;
 
 use stepwell::backend::{
-    Base, Facts, Flow, Key, LeaseRow, OwnRow, Row, Rows, Sealed, SessionRow, Stretch,
+    Base, Facts, Key, LeaseRow, OwnRow, Row, Rows, Sealed, SessionRow, Stretch,
 };
 use stepwell::{
     Digest, Error, EventId, Lane, LaneState, Order, RecordQuery, Result, Seq, SessionId, State,
@@ -261,12 +262,12 @@ impl Rows for PgRows<'_> {
         &self,
         stretch: Stretch,
         order: Order,
-        visitor: &mut dyn FnMut(Row<'_>) -> Result<Flow>,
-    ) -> Result<Flow> {
+        visitor: &mut dyn FnMut(Row<'_>) -> Result<ControlFlow<()>>,
+    ) -> Result<ControlFlow<()>> {
         self.walk(stretch, order, visitor)
     }
 
-    fn facts(&self, stretch: Stretch, facts: Facts<'_>) -> Result<Vec<OwnRow>> {
+    fn keyed_events(&self, stretch: Stretch, facts: Facts<'_>) -> Result<Vec<OwnRow>> {
         self.keyed(stretch, facts)
     }
 

@@ -2,7 +2,7 @@
 
 use stepwell::backend::{Base, Key, LeaseRow, SessionRow, head_sum, stand_in};
 use stepwell::{
-    Damage, Digest, Driver, Epoch, Head, Holder, Money, Origin, Result, SessionId, Time,
+    Damage, Digest, Driver, Epoch, Head, Money, Origin, Owner, Result, SessionId, Time,
 };
 
 use super::{Lock, PgRows, json, number, seq};
@@ -73,7 +73,7 @@ pub(crate) fn read_session(rows: &PgRows<'_>, row: &tokio_postgres::Row) -> Resu
 fn read_lease(rows: &PgRows<'_>, row: &tokio_postgres::Row) -> Result<Option<LeaseRow>> {
     let Some(epoch) = rows.get::<Option<i64>>(row, 15)? else { return Ok(None) };
     let holder: Option<&[u8]> = rows.get(row, 16)?;
-    let holder: Option<Holder> = holder.and_then(|text| serde_json::from_slice(text).ok());
+    let holder: Option<Owner> = holder.and_then(|text| serde_json::from_slice(text).ok());
     let expires: Option<i64> = rows.get(row, 17)?;
     let held = holder.zip(expires.map(Time::from_micros));
     let login = rows.get(row, 19)?;

@@ -10,8 +10,10 @@ use crate::world::{fresh, server};
 
 fn begin(store: &PostgresStore) -> stepwell::SessionId {
     let id: stepwell::SessionId = "a".parse().unwrap();
-    let claim =
-        stepwell::Claim { holder: stepwell::SystemProcesses.this(), ttl: stepwell::LEASE_TTL };
+    let claim = stepwell::LeaseRequest {
+        holder: stepwell::SystemProcesses.this(),
+        ttl: stepwell::LEASE_TTL,
+    };
     let created = Created::new(id.clone(), "t");
     let create = Create { created, event_id: None, at: None, claim: Some(claim) };
     store.write(Write::Create(create)).unwrap();
@@ -34,7 +36,7 @@ fn a_connection_that_ended_while_it_was_idle_is_not_used_again() {
     for n in 1..4 {
         let ended = server.sql(&format!("SELECT count(pg_terminate_backend(pid, 5000)) {ours}"));
         assert_eq!(ended, "1");
-        assert_eq!(store.standing(&id).unwrap().head.messages, n - 1);
+        assert_eq!(store.info(&id).unwrap().head.messages, n - 1);
         append(&store, &id, vec![Message::user("x").into()]);
     }
     assert!(store.verify(&id).unwrap().is_sound());
@@ -74,6 +76,6 @@ fn a_server_is_reached_by_its_socket_and_behind_hosts_that_are_not_there() {
         let store = PostgresStore::open(fresh(&url)).unwrap();
         let id = begin(&store);
         append(&store, &id, vec![Message::user("x").into()]);
-        assert_eq!(store.standing(&id).unwrap().head.messages, 1, "{url}");
+        assert_eq!(store.info(&id).unwrap().head.messages, 1, "{url}");
     }
 }

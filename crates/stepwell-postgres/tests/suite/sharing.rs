@@ -4,8 +4,8 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use stepwell::{
-    Append, Claim, Create, Created, Error, Holder, Lease, Maintain as _, Message, Processes, Pulse,
-    Seq, SessionId, Store, SystemProcesses, Write,
+    Append, Create, Created, Error, Lease, LeaseRequest, Liveness, Maintain as _, Message, Owner,
+    Processes, Seq, SessionId, Store, SystemProcesses, Write,
 };
 use stepwell_cluster::Proxy;
 use stepwell_postgres::{Address, PostgresOptions, PostgresStore};
@@ -18,12 +18,12 @@ use crate::writers::{Writer, check};
 struct Machine(&'static str);
 
 impl Processes for Machine {
-    fn this(&self) -> Holder {
-        Holder { host: self.0.to_owned(), ..SystemProcesses.this() }
+    fn this(&self) -> Owner {
+        Owner { host: self.0.to_owned(), ..SystemProcesses.this() }
     }
 
-    fn pulse(&self, holder: &Holder) -> Pulse {
-        if holder.host == self.0 { Pulse::Alive } else { Pulse::Unknown }
+    fn pulse(&self, holder: &Owner) -> Liveness {
+        if holder.host == self.0 { Liveness::Alive } else { Liveness::Unknown }
     }
 }
 
@@ -33,8 +33,8 @@ fn open(address: &Address, machine: &'static str) -> PostgresStore {
     PostgresStore::open_with(address.clone(), options).unwrap()
 }
 
-fn claim(machine: &'static str, ttl: Duration) -> Claim {
-    Claim { holder: Machine(machine).this(), ttl }
+fn claim(machine: &'static str, ttl: Duration) -> LeaseRequest {
+    LeaseRequest { holder: Machine(machine).this(), ttl }
 }
 
 fn say(store: &PostgresStore, lease: &Lease, text: &str) -> stepwell::Result<Seq> {
@@ -84,7 +84,7 @@ fn after_a_pause_longer_than_the_lease_the_old_runners_append_is_refused() {
         assert!(matches!(refused, Error::Fenced { .. }), "{refused}");
         say(&new, &taken, "three").unwrap();
     });
-    assert_eq!(new.standing(&id).unwrap().head.seq, Seq::new(4));
+    assert_eq!(new.info(&id).unwrap().head.seq, Seq::new(4));
     assert!(new.verify(&id).unwrap().is_sound());
 }
 

@@ -3,7 +3,7 @@
 use std::time::Duration;
 
 use stepwell::{
-    Access, Append, Claim, Create, Created, Error, Filter, Maintain as _, Message, Origin,
+    Access, Append, Create, Created, Error, Filter, LeaseRequest, Maintain as _, Message, Origin,
     Processes as _, Search, Seq, SessionId, Store, SystemProcesses, Write,
 };
 use stepwell_cluster::{Disk, Server, Sync};
@@ -19,7 +19,7 @@ fn create(store: &PostgresStore, name: &str) {
 
 fn say(store: &PostgresStore, name: &str) {
     let session: SessionId = name.parse().unwrap();
-    let claim = Claim { holder: SystemProcesses.this(), ttl: Duration::from_secs(60) };
+    let claim = LeaseRequest { holder: SystemProcesses.this(), ttl: Duration::from_secs(60) };
     let lease = store.acquire(&session, &claim).unwrap();
     let events = vec![Message::user("said").into()];
     let append = Append { session, epoch: Some(lease.epoch), expected: None, events };
@@ -197,7 +197,7 @@ fn who_wrote_an_event_is_what_the_server_says() {
     let events = vec![said.into()];
     let append = Append { session: id.clone(), epoch: None, expected: None, events };
     store.write(Write::Append(append)).unwrap();
-    let found = store.facts(&id, &[stepwell::Kind::Said]).unwrap();
+    let found = store.keyed_events(&id, &[stepwell::Kind::Said]).unwrap();
     let stepwell::Event::Said(said) = &found[0].event else { panic!("{found:?}") };
     assert_eq!(said.who.login.as_deref(), Some(role.as_str()));
     // Nor can the role say so by SQL.

@@ -2,10 +2,10 @@
 
 use stepwell::query::Excerpt;
 use stepwell::{
-    Append, Attachment, Claim, Create, Created, Driver, Event, EventId, Family, Filter, KeyRange,
-    Kind, LEASE_TTL, Lane, Lease, Maintain as _, Message, NewEvent, Origin, Processes, Query,
-    Question, Record, RecordQuery, Seq, SessionId, Span, Status, Store, SystemProcesses, Write,
-    Written,
+    Append, Attachment, Create, Created, Driver, Event, EventId, Family, Filter, KeyRange, Kind,
+    LEASE_TTL, Lane, Lease, LeaseRequest, Maintain as _, Message, NewEvent, Origin, Processes,
+    Query, Question, Record, RecordQuery, Seq, SessionId, Span, Status, Store, SystemProcesses,
+    Write, Written,
 };
 use stepwell_cluster::Proxy;
 use stepwell_postgres::PostgresStore;
@@ -13,7 +13,7 @@ use stepwell_postgres::PostgresStore;
 use crate::world::{fresh, server};
 
 fn begin(store: &PostgresStore, name: &str) -> Lease {
-    let claim = Claim { holder: SystemProcesses.this(), ttl: LEASE_TTL };
+    let claim = LeaseRequest { holder: SystemProcesses.this(), ttl: LEASE_TTL };
     let created = Created::new(name.parse().unwrap(), "t");
     let create = Create { created, event_id: None, at: None, claim: Some(claim) };
     store.write(Write::Create(create)).unwrap().lease.unwrap()

@@ -10,8 +10,8 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 
 use stepwell::{
-    Append, Claim, Create, Created, Error, EventId, LEASE_TTL, Lease, Message, NewEvent, Processes,
-    Result, SessionId, Store, SystemProcesses, Write,
+    Append, Create, Created, Error, EventId, LEASE_TTL, Lease, LeaseRequest, Message, NewEvent,
+    Processes, Result, SessionId, Store, SystemProcesses, Write,
 };
 use stepwell_postgres::{Address, PostgresStore};
 
@@ -65,7 +65,7 @@ fn work(address: &str, name: &str, ended: &AtomicBool) -> Result<()> {
 }
 
 fn begin(store: &PostgresStore, session: &SessionId) -> Result<Lease> {
-    let claim = Claim { holder: SystemProcesses.this(), ttl: LEASE_TTL * 100 };
+    let claim = LeaseRequest { holder: SystemProcesses.this(), ttl: LEASE_TTL * 100 };
     let create = Create {
         created: Created::new(session.clone(), "write"),
         event_id: None,

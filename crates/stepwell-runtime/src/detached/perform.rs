@@ -120,7 +120,7 @@ impl Runtime {
     /// If the session cannot be read, or its folder is gone.
     pub fn preview_rewind(&self, session: &SessionId, asked: &Asked) -> Result<Preview> {
         let well = self.existing(stepwell::Access::Read)?;
-        let (head, redactor) = (well.standing(session)?.head, Redactor::new([]));
+        let (head, redactor) = (well.info(session)?.head, Redactor::new([]));
         let root = match asked.scope.moves_files() {
             true => files::root(&head, self)?,
             false => Root::new(std::path::PathBuf::new()),
@@ -146,8 +146,8 @@ fn asked(well: &Stepwell, request: &DetachedRewind) -> Result<Asked> {
         RewindTo::Undo => Direction::Back,
         RewindTo::Redo => Direction::Forth,
     };
-    let facts = well.store().facts(&request.session, &rewind_history::MOVES)?;
-    let head = well.standing(&request.session)?.head.seq;
+    let facts = well.store().keyed_events(&request.session, &rewind_history::MOVES)?;
+    let head = well.info(&request.session)?.head.seq;
     let none = || Error::NothingToTakeBack { session: request.session.clone() };
     rewind_history::taking_back(&facts, head, back, others).ok_or_else(none)
 }

@@ -12,7 +12,7 @@ use stepwell_agent::provider::retry::Patience;
 use stepwell_agent::redact::Redactor;
 use stepwell_agent::run::Setup;
 use stepwell_agent::selection::select;
-use stepwell_agent::tool::{self, Place, Tool};
+use stepwell_agent::tool::{self, Tool, ToolEnv};
 use stepwell_flow::Agents;
 use stepwell_flow::spec::{self, Backoff, FailurePolicy, Pattern, SecretSource, Spec};
 
@@ -34,7 +34,7 @@ pub(crate) struct Hiring {
     trust: Trust,
     options: RunOptions,
     keys: BTreeMap<String, String>,
-    place: Place,
+    place: ToolEnv,
     wanted: mcp::Wanted,
     names: Agent,
     redactor: Redactor,

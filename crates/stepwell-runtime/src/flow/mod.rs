@@ -327,7 +327,7 @@ impl FlowWork {
         if let Some(crew) = &self.crew {
             check_budget(&self.spec, &request.options, crew)?;
         }
-        session.take_up()?;
+        session.mark_running()?;
         let mut metadata = BTreeMap::new();
         if let Some(output) = request.flow.output.as_ref() {
             let output = std::path::absolute(output).unwrap_or(output.clone());
@@ -420,7 +420,7 @@ pub(crate) fn fitting_answer(
     let history = read(well, head)?;
     if history.memo.open().is_empty() {
         let session = head.id.clone();
-        return Err(match well.standing(&session)?.held {
+        return Err(match well.info(&session)?.held {
             Some(_) => Error::NotWaitingElsewhere { session },
             None => Error::NotWaiting { session },
         });
@@ -568,7 +568,7 @@ fn report(
     (spec, crew): (&Spec, &Crew),
     folder: PathBuf,
 ) -> Result<RunReport> {
-    let head = session.standing()?.head;
+    let head = session.info()?.head;
     let plain = |text: &str| crew.redactor().redact(text).into_owned();
     let output = match &ended.output {
         Value::String(text) => text.clone(),
@@ -615,7 +615,7 @@ fn report(
 /// What each agent used, over all of the flow's runs.
 fn by_agent(session: &Session, spec: &Spec) -> Result<BTreeMap<String, Usage>> {
     let mut used: BTreeMap<String, Usage> = BTreeMap::new();
-    for fact in session.facts(&[stepwell::Kind::Node])? {
+    for fact in session.keyed_events(&[stepwell::Kind::Node])? {
         let Event::Node(Node { key, usage: Some(usage), .. }) = fact.event else { continue };
         let key = key.parse::<NodeKey>().ok();
         if let Some(agent) = key.and_then(|key| agent_of(spec, &key)) {

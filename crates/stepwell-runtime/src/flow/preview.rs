@@ -29,8 +29,8 @@ impl Runtime {
     /// If it is finished, or somebody else runs it.
     pub fn next_nodes(&self, id: &SessionId, flow: &FlowOptions) -> Result<Vec<Upcoming>> {
         let well = self.writing()?;
-        let session = well.hold(id).map_err(runs_elsewhere)?;
-        let head = session.standing()?.head;
+        let session = well.lock(id).map_err(runs_elsewhere)?;
+        let head = session.info()?.head;
         let history = read(&well, &head)?;
         let path = place_of("spec", &well.weigh(id)?, &head);
         let current = Current { path, wanted: flow.use_current_spec };

@@ -1,7 +1,8 @@
 //! A session in a list and in detail.
 
 use stepwell::{
-    Event, Kin, Kind, Origin, Place, Recorded, Relative, SessionId, Spent, Standing, Stepwell,
+    Event, Kin, Kind, Origin, Recorded, Relative, SessionId, SessionInfo, Spent, Stepwell,
+    TrashScope,
 };
 use stepwell_wire::{
     Child, ChildKind, LaneInfo, Messages, NamedSeq, Session, SessionDetails, SessionItem,
@@ -25,7 +26,7 @@ pub struct Details {
     /// The answer. It has no messages: who wants them adds them.
     pub answer: SessionDetails,
     /// How the session stands.
-    pub standing: Standing,
+    pub standing: SessionInfo,
     /// The sessions that grew out of it, if they were asked for.
     pub family: Vec<Relative>,
     /// What it spent with its subagents, and how many they are.
@@ -38,7 +39,7 @@ pub struct Details {
 ///
 /// # Errors
 /// If its subagents or its flow cannot be read.
-pub fn item(well: &Stepwell, standing: Standing) -> Result<SessionItem> {
+pub fn item(well: &Stepwell, standing: SessionInfo) -> Result<SessionItem> {
     let with_subagents = spent_with_subagents(well, &standing)?;
     let flow = match standing.damage {
         Some(_) => None,
@@ -58,8 +59,8 @@ pub fn item(well: &Stepwell, standing: Standing) -> Result<SessionItem> {
 /// # Errors
 /// If there is no such session, or its family cannot be read.
 pub fn details(well: &Stepwell, id: &SessionId, depth: Depth) -> Result<Details> {
-    let standing = well.standing(id)?;
-    let facts = well.store().facts(id, &[Kind::File, Kind::Checkpoint, Kind::Artifact]);
+    let standing = well.info(id)?;
+    let facts = well.store().keyed_events(id, &[Kind::File, Kind::Checkpoint, Kind::Artifact]);
     let (facts, unread) = match facts {
         Ok(facts) => (facts, None),
         Err(error) => (Vec::new(), Some(error)),
@@ -67,7 +68,7 @@ pub fn details(well: &Stepwell, id: &SessionId, depth: Depth) -> Result<Details>
     let with_subagents = spent_with_subagents(well, &standing)?;
     let lanes = well.store().lanes(id).unwrap_or_default();
     let family = match depth {
-        Depth::Family => well.family(id, Kin::All, Place::Kept)?,
+        Depth::Family => well.family(id, Kin::All, TrashScope::Kept)?,
         Depth::Alone => Vec::new(),
     };
     let head = &standing.head;
@@ -95,7 +96,7 @@ pub fn details(well: &Stepwell, id: &SessionId, depth: Depth) -> Result<Details>
 }
 
 /// What a session spent with its subagents, if it has any, and how many they are.
-fn spent_with_subagents(well: &Stepwell, standing: &Standing) -> Result<Option<(Spent, usize)>> {
+fn spent_with_subagents(well: &Stepwell, standing: &SessionInfo) -> Result<Option<(Spent, usize)>> {
     let below = well.subagents(&standing.head.id)?;
     let mut spent = standing.head.spent;
     below.iter().for_each(|it| spent += it.head.spent);

@@ -65,7 +65,7 @@ pub fn side(well: &Stepwell, state: &FileState) -> Result<Side> {
 }
 
 fn history(well: &Stepwell, id: &SessionId) -> Result<History> {
-    Ok(History::of(well.store().facts(id, &[Kind::File])?))
+    Ok(History::of(well.store().keyed_events(id, &[Kind::File])?))
 }
 
 fn version(version: &Version<'_>) -> FileVersion {

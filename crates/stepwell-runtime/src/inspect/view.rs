@@ -3,8 +3,8 @@
 use std::collections::HashSet;
 
 use stepwell::{
-    Driver, Event, Head, Kind, Lane, Made, Message, Part, Pins, Recorded, Role, Seq, SessionId,
-    Span, Stepwell, Timeline, View,
+    Driver, Event, Head, Kind, Lane, Message, MessageOrigin, Part, Pins, Recorded, Role, Seq,
+    SessionId, Span, Stepwell, Timeline, View,
 };
 use stepwell_agent::context::window::{Entry, Window, is_request};
 use stepwell_wire::{ModelView, ViewInstructions, ViewMessage, ViewMessageKind, ViewTools};
@@ -33,7 +33,7 @@ impl Default for Viewed {
 /// # Errors
 /// If the session cannot be read.
 pub fn tokens(runtime: &Runtime, well: &Stepwell, id: &SessionId) -> Result<u64> {
-    let head = well.standing(id)?.head;
+    let head = well.info(id)?.head;
     let gauge = Gauge::of(&head, runtime);
     Ok(whole(&window(well, head, &gauge, &Viewed::default())?, &gauge))
 }
@@ -67,9 +67,9 @@ fn window(well: &Stepwell, head: Head, gauge: &Gauge, viewed: &Viewed) -> Result
     // A session of which only the beginning counts begins with its task.
     let is_bare = view.messages.iter().all(|it| it.message.role == Role::System);
     if is_bare && head.driver == Driver::Own && head.flow.is_none() {
-        let (seq, made, answers) = (last.next(), Made::Recorded, Vec::new());
+        let (seq, made, answers) = (last.next(), MessageOrigin::Recorded, Vec::new());
         let message = Message::user(&*head.task);
-        view.messages.push(stepwell::Shown { seq, place: seq, made, answers, message });
+        view.messages.push(stepwell::ViewMessage { seq, place: seq, made, answers, message });
     }
     let window = Window::new(viewed.lane.clone(), gauge.context.counter());
     Ok(window.of(view, first, |_| false).with_goal(head.goal))
@@ -81,7 +81,9 @@ const NOT_RUN: &str = "not run yet";
 
 /// Tells calls that were never begun from those that were cut off. Only the last ones can be such.
 fn mark_not_run(view: &mut View, started: &[(Seq, String)]) {
-    let Some(last) = view.messages.last_mut().filter(|it| it.made == Made::Results) else { return };
+    let Some(last) = view.messages.last_mut().filter(|it| it.made == MessageOrigin::Results) else {
+        return;
+    };
     for (part, answer) in last.message.parts.iter_mut().zip(&last.answers) {
         let (Part::ToolResult(result), None) = (part, answer) else { continue };
         // An id that was used before has a suffix in the view.
@@ -105,9 +107,9 @@ pub fn model_view(
     id: &SessionId,
     viewed: &Viewed,
 ) -> Result<ModelView> {
-    let head = well.standing(id)?.head;
+    let head = well.info(id)?.head;
     let gauge = Gauge::of(&head, runtime);
-    let pins = Pins::of(&well.store().facts(id, &[Kind::Edited])?);
+    let pins = Pins::of(&well.store().keyed_events(id, &[Kind::Edited])?);
     let window = window(well, head, &gauge, viewed)?;
     let estimate = |counted: u64| gauge.context.calibration.estimate(counted);
     let tools = gauge.context.counter().tools(&gauge.tools);
@@ -122,9 +124,9 @@ pub fn model_view(
         window.messages().iter().zip(window.entries()).map(|(message, entry)| ViewMessage {
             seq: entry.seq,
             made: match entry.made {
-                Made::Summary => ViewMessageKind::Summary,
-                Made::Results => ViewMessageKind::Results,
-                Made::Recorded | Made::Aside => ViewMessageKind::Message,
+                MessageOrigin::Summary => ViewMessageKind::Summary,
+                MessageOrigin::Results => ViewMessageKind::Results,
+                MessageOrigin::Recorded | MessageOrigin::Aside => ViewMessageKind::Message,
             },
             pinned: pinned.contains(&entry.seq),
             tokens: estimate(entry.tokens),

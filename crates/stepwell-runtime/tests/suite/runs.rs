@@ -50,14 +50,14 @@ fn a_session_whose_run_has_just_ended_is_resumed_once_it_lets_go() {
     let id = handle.id().clone();
     handle.join().unwrap();
     let well = desk.runtime.existing(stepwell::Access::Write).unwrap();
-    let held = well.hold(&id).unwrap();
+    let held = well.lock(&id).unwrap();
     std::thread::scope(|scope| {
         let resumed = scope.spawn(|| {
             let more = desk.resume(&id);
             desk.runtime.resume(ResumeRequest { say: Some("again".to_owned()), ..more })
         });
         for _ in 0..200 {
-            assert!(well.standing(&id).unwrap().held.is_some() && !resumed.is_finished());
+            assert!(well.info(&id).unwrap().held.is_some() && !resumed.is_finished());
         }
         drop(held);
         let report = resumed.join().unwrap().unwrap().join().unwrap();

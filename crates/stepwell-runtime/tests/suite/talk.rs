@@ -69,7 +69,7 @@ fn a_stop_from_another_process_stops_the_runner_that_it_names() {
     let id = handle.id().clone();
     asked(&mut handle.events());
     let well = desk.elsewhere().existing(stepwell::Access::Write).unwrap();
-    let epoch = well.standing(&id).unwrap().held.unwrap().epoch;
+    let epoch = well.info(&id).unwrap().held.unwrap().epoch;
     let who = Who::from("ann@desk");
     well.ask_to_stop(&id, StopAsked { epoch, who, reason: None }).unwrap();
     assert_eq!(handle.join().unwrap().status, Status::Interrupted);
@@ -100,14 +100,14 @@ fn phases_checkpoints_and_questions_reach_a_run_from_another_process() {
     let open = asked(&mut handle.events());
     // The run waits for a person, and holds its lease.
     let well = desk.elsewhere().existing(stepwell::Access::Write).unwrap();
-    let epoch = well.standing(&id).unwrap().held.unwrap().epoch;
+    let epoch = well.info(&id).unwrap().held.unwrap().epoch;
     well.enter_phase(&id, Phase::Initialize).unwrap();
     well.enter_phase(&id, Phase::Discuss).unwrap();
     let saved = Checkpoint { name: "saved".to_owned(), ..Checkpoint::default() };
     let saved = well.checkpoint(&id, saved).unwrap();
     assert_eq!(well.ask(&id, "With a test?").unwrap().id, "1");
     well.answer_question(&id, "1", "yes").unwrap();
-    let standing = well.standing(&id).unwrap();
+    let standing = well.info(&id).unwrap();
     assert_eq!(
         (standing.head.phase, standing.head.status),
         (Some(Phase::Discuss), Status::Running)
@@ -132,5 +132,5 @@ fn phases_checkpoints_and_questions_reach_a_run_from_another_process() {
     assert_eq!(told("moved the work to phase discuss"), 1, "{events:?}");
     assert_eq!(told("in phase plan; next:"), 1, "{events:?}");
     assert_eq!(told("failed: port the parser"), 1, "{events:?}");
-    assert_eq!(well.standing(&id).unwrap().head.phase, Some(Phase::Plan));
+    assert_eq!(well.info(&id).unwrap().head.phase, Some(Phase::Plan));
 }

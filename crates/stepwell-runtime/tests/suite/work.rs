@@ -18,7 +18,7 @@ use stepwell_workspace::{Host, Notices, Wanted, Workspace};
 use crate::desk::asked;
 
 /// A repository, a provider, and a user who may use it.
-struct Place {
+struct Repository {
     folder: tempfile::TempDir,
     strict: Strict,
     runtime: Runtime,
@@ -31,7 +31,7 @@ fn git(root: &Path, args: &[&str]) -> String {
     String::from_utf8_lossy(&output.stdout).trim().to_owned()
 }
 
-impl Place {
+impl Repository {
     fn new(reply: impl FnMut(&Asked) -> Reply + Send + 'static) -> Self {
         let folder = tempfile::tempdir().unwrap();
         let root = folder.path().join("work");
@@ -128,10 +128,10 @@ fn model(asked: &Asked) -> Reply {
 
 #[test]
 fn tasks_are_done_by_subagents_in_worktrees_and_what_fails_is_repaired() {
-    let place = Place::new(model);
+    let place = Repository::new(model);
     let yes = vec![YesPhase::Discuss, YesPhase::Plan, YesPhase::Execute, YesPhase::Ship];
     let outline = Outline { yes, parallel: NonZeroU32::new(2), ..Outline::default() };
-    let handle = place.runtime.start_work(Place::request(outline)).unwrap();
+    let handle = place.runtime.start_work(Repository::request(outline)).unwrap();
     let id = handle.id().clone();
     let report = handle.join().unwrap();
     assert_eq!(report.status, Status::Success, "{report:?}");
@@ -147,7 +147,7 @@ fn tasks_are_done_by_subagents_in_worktrees_and_what_fails_is_repaired() {
     assert_eq!(std::fs::read_to_string(place.root().join("one.txt")).unwrap(), "good\n");
     assert_eq!(git(&place.root(), &["status", "--porcelain"]), "");
     assert_eq!(git(&place.root(), &["worktree", "list"]).lines().count(), 1);
-    let checkpoints = well.store().facts(&id, &[Kind::Checkpoint]).unwrap().into_iter();
+    let checkpoints = well.store().keyed_events(&id, &[Kind::Checkpoint]).unwrap().into_iter();
     let files: BTreeMap<String, Value> = checkpoints
         .filter_map(|fact| match fact.event {
             Event::Checkpoint(it) => Some((it.name, it.metadata.get("files")?.clone())),
@@ -156,15 +156,15 @@ fn tasks_are_done_by_subagents_in_worktrees_and_what_fails_is_repaired() {
         .collect();
     assert_eq!(files["task-1"], json!(["one.txt"]));
     assert_eq!(files["task-2"], json!(["two.txt"]));
-    let head = well.standing(&id).unwrap().head;
+    let head = well.info(&id).unwrap().head;
     assert_eq!(head.phase.map(stepwell::Phase::as_str), Some("ship"));
     assert_eq!(head.task, "Two files");
 }
 
 #[test]
 fn a_front_end_answers_the_plan_and_the_commit_and_the_work_resumes_in_between() {
-    let place = Place::new(model);
-    let handle = place.runtime.start_work(Place::request(Outline::default())).unwrap();
+    let place = Repository::new(model);
+    let handle = place.runtime.start_work(Repository::request(Outline::default())).unwrap();
     let id = handle.id().clone();
     let open = asked(&mut handle.events());
     assert_eq!(open.gate.id, "work/approve/1");
@@ -194,10 +194,10 @@ fn a_front_end_answers_the_plan_and_the_commit_and_the_work_resumes_in_between()
 
 #[test]
 fn worktrees_need_a_commit_and_nothing_beside_it() {
-    let place = Place::new(model);
+    let place = Repository::new(model);
     std::fs::write(place.root().join("begun.txt"), "changed\n").unwrap();
     let outline = Outline { parallel: NonZeroU32::new(2), ..Outline::default() };
-    let refused = place.runtime.start_work(Place::request(outline)).unwrap_err();
+    let refused = place.runtime.start_work(Repository::request(outline)).unwrap_err();
     assert!(matches!(refused, Error::NoWorktrees { .. }), "{refused}");
     assert_eq!(refused.kind(), ErrorKind::Config);
 }

@@ -45,7 +45,7 @@ pub(super) fn edit(act: &Act<'_>, edit: Edit) -> Result<Session> {
         Some(None) => Change::Clear,
         Some(Some(text)) => Change::Set(text),
     };
-    let had = well.standing(&id)?.head.tags;
+    let had = well.info(&id)?.head.tags;
     let (tag, untag) = match edit.tags {
         None => Default::default(),
         Some(tags) => (&tags - &had, &had - &tags),
@@ -61,13 +61,13 @@ pub(super) fn edit(act: &Act<'_>, edit: Edit) -> Result<Session> {
     if edited != Edited::default() {
         well.edit(&id, edited)?;
     }
-    Ok(well.standing(&id)?.into())
+    Ok(well.info(&id)?.into())
 }
 
 pub(super) fn trash(act: &Act<'_>, _: Nothing) -> Result<List<stepwell::SessionId>> {
     let (well, id) = (act.well(), act.session()?);
     // Asked for again, it is there already.
-    if well.standing(&id)?.trashed_at.is_some() {
+    if well.info(&id)?.trashed_at.is_some() {
         return Ok(List { items: Vec::new(), next: None });
     }
     let can_finish = |head: &stepwell::Head| files::root(head, act.runtime()).is_ok();
@@ -80,7 +80,7 @@ pub(super) fn trash(act: &Act<'_>, _: Nothing) -> Result<List<stepwell::SessionI
 
 pub(super) fn restore(act: &Act<'_>, _: Nothing) -> Result<List<stepwell::SessionId>> {
     let (well, id) = (act.well(), act.session()?);
-    if well.standing(&id)?.trashed_at.is_none() {
+    if well.info(&id)?.trashed_at.is_none() {
         return Ok(List { items: Vec::new(), next: None });
     }
     Ok(List { items: well.restore(&id)?, next: None })

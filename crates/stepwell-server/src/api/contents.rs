@@ -228,7 +228,7 @@ fn parted(look: &Look<'_>, one: &SessionId, other: &SessionId) -> Result<Seq> {
 fn line(look: &Look<'_>, id: &SessionId) -> Result<Vec<(SessionId, Seq)>> {
     let (mut line, mut id, mut last) = (Vec::new(), id.clone(), Seq::MAX);
     loop {
-        let head = look.well().standing(&id)?.head;
+        let head = look.well().info(&id)?.head;
         last = last.min(head.seq);
         line.push((id, last));
         match head.origin {
@@ -261,7 +261,7 @@ fn side(look: &Look<'_>, id: &SessionId, parted_at: Seq) -> Result<ComparedSessi
     }
     let files = inspect::patches(well, id, parted_at, Seq::MAX)?;
     Ok(ComparedSession {
-        session: inspect::item(well, well.standing(id)?)?,
+        session: inspect::item(well, well.info(id)?)?,
         since: (&since).into(),
         steps,
         files: files.into_iter().map(FileDiff::from).collect(),
@@ -272,7 +272,7 @@ fn side(look: &Look<'_>, id: &SessionId, parted_at: Seq) -> Result<ComparedSessi
 fn between(look: &Look<'_>, left: &SessionId, right: &SessionId) -> Result<Vec<FileDiff>> {
     let well = look.well();
     let history = |id: &SessionId| -> Result<History> {
-        Ok(History::of(well.store().facts(id, &[stepwell::Kind::File])?))
+        Ok(History::of(well.store().keyed_events(id, &[stepwell::Kind::File])?))
     };
     let (ours, theirs) = (history(left)?, history(right)?);
     let mut paths = BTreeMap::new();

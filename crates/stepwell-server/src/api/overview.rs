@@ -4,7 +4,7 @@ use std::path::PathBuf;
 
 use schemars::JsonSchema;
 use serde::Deserialize;
-use stepwell::{Family, Filter, Place, Query, Rank, Search, Statistics, SystemPrompts};
+use stepwell::{Family, Filter, Query, Rank, Search, Statistics, SystemPrompts, TrashScope};
 use stepwell_flow::plan::Plan;
 use stepwell_flow::spec::Spec;
 use stepwell_runtime::inspect;
@@ -152,7 +152,7 @@ pub(super) fn stores(look: &Look<'_>, _: Nothing) -> Result<List<ServedStore>> {
 
 pub(super) fn disk(look: &Look<'_>, _: Nothing) -> Result<DiskUseTotal> {
     let used = look.well().store().disk_use()?;
-    let filter = Filter { family: Family::Any, place: Place::Anywhere, ..Filter::default() };
+    let filter = Filter { family: Family::Any, place: TrashScope::Anywhere, ..Filter::default() };
     let sessions = look.well().store().count(&filter)?.total();
     let sessions = usize::try_from(sessions).unwrap_or(usize::MAX);
     Ok(DiskUseTotal { total: used.total, events: used.events, blobs: used.blobs, sessions })

@@ -2,7 +2,7 @@
 
 use schemars::JsonSchema;
 use serde::Deserialize;
-use stepwell::{Cursor, Derived, Family, Filter, InScope, Place, Query, Sort, Status, Time};
+use stepwell::{Cursor, Derived, Family, Filter, InScope, Query, Sort, Status, Time, TrashScope};
 use stepwell_flow::History;
 use stepwell_runtime::inspect::{self, Depth};
 use stepwell_wire::{
@@ -84,7 +84,7 @@ impl Which {
             until: self.until,
             system: self.source.clone(),
             scope: self.scope.as_deref().map(InScope::read),
-            place: if self.trash { Place::Trash } else { Place::Kept },
+            place: if self.trash { TrashScope::Trash } else { TrashScope::Kept },
             ..Filter::default()
         })
     }
@@ -148,7 +148,7 @@ pub(super) fn lanes(look: &Look<'_>, _: Nothing) -> Result<List<LaneInfo>> {
 
 pub(super) fn cost(look: &Look<'_>, _: Nothing) -> Result<Costs> {
     let id = look.session()?;
-    let own = look.well().standing(&id)?.head;
+    let own = look.well().info(&id)?.head;
     let mut spent = own.spent;
     let mut sources = vec![(own.agent, own.spent)];
     for below in look.well().subagents(&id)? {
@@ -161,7 +161,7 @@ pub(super) fn cost(look: &Look<'_>, _: Nothing) -> Result<Costs> {
 pub(super) fn flow(look: &Look<'_>, _: Nothing) -> Result<Plan> {
     let id = look.session()?;
     let none = || Problem::absent(format!("{id} has no flow")).at("id");
-    if look.well().standing(&id)?.head.flow.is_none() {
+    if look.well().info(&id)?.head.flow.is_none() {
         return Err(none());
     }
     let failed = |error: stepwell_flow::Error| Problem::from(stepwell_runtime::Error::from(error));
@@ -172,7 +172,7 @@ pub(super) fn flow(look: &Look<'_>, _: Nothing) -> Result<Plan> {
 
 pub(super) fn state(look: &Look<'_>, _: Nothing) -> Result<WorkState> {
     let id = look.session()?;
-    let (head, work) = (look.well().standing(&id)?.head, look.well().work(&id)?);
+    let (head, work) = (look.well().info(&id)?.head, look.well().work(&id)?);
     Ok(inspect::work_state(&head, &work))
 }
 

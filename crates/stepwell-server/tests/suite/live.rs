@@ -71,7 +71,7 @@ impl Frames {
 }
 
 fn say(desk: &Desk, id: &SessionId, times: usize) {
-    let session = desk.well.hold(id).unwrap();
+    let session = desk.well.lock(id).unwrap();
     for n in 0..times {
         session.append(Message::user(format!("word {n}"))).unwrap();
     }
@@ -83,7 +83,7 @@ async fn a_stream_goes_on_where_it_was_over_a_restart_of_the_server() {
     let id = desk.session();
     let path = format!("/sessions/{id}/stream?from=1");
     let mut frames = Frames::open(&desk, &path, None).await;
-    let begun = desk.well.standing(&id).unwrap().head.seq.get();
+    let begun = desk.well.info(&id).unwrap().head.seq.get();
     let seen = frames.ids(usize::try_from(begun).unwrap()).await;
     assert_eq!(seen, (1..=begun).collect::<Vec<_>>());
     say(&desk, &id, 3);
@@ -102,7 +102,7 @@ async fn a_stream_goes_on_where_it_was_over_a_restart_of_the_server() {
 async fn many_watch_one_session_and_each_sees_every_event_once() {
     let desk = Desk::new().await;
     let id = desk.session();
-    let begun = desk.well.standing(&id).unwrap().head.seq.get();
+    let begun = desk.well.info(&id).unwrap().head.seq.get();
     let path = format!("/sessions/{id}/stream");
     let mut watchers = Vec::new();
     for _ in 0..20 {
@@ -119,7 +119,7 @@ async fn a_stream_ends_when_its_session_is_erased() {
     let desk = Desk::new().await;
     let id = desk.session();
     let mut frames = Frames::open(&desk, &format!("/sessions/{id}/stream?from=1"), None).await;
-    let begun = desk.well.standing(&id).unwrap().head.seq.get();
+    let begun = desk.well.info(&id).unwrap().head.seq.get();
     let _ = frames.ids(usize::try_from(begun).unwrap()).await;
     desk.well.purge(&id).unwrap();
     let mut last = None;

@@ -44,7 +44,7 @@ async fn the_first_answer_counts_and_the_second_is_told_whose_it_was() {
     let second = desk.post(&path, json!({"answer": "once"})).await;
     assert_eq!(second.status, 409, "{:#}", second.json);
     assert!(second.json["title"].as_str().unwrap().contains("web: ann"), "{:#}", second.json);
-    let facts = desk.well.store().facts(&id, &[Kind::GateAnswered]).unwrap();
+    let facts = desk.well.store().keyed_events(&id, &[Kind::GateAnswered]).unwrap();
     let Event::GateAnswered(given) = &facts[0].event else { panic!("{facts:?}") };
     assert_eq!(given.who.name, "web: ann");
     assert!(!given.answer.allows());
@@ -55,8 +55,8 @@ async fn the_first_answer_counts_and_the_second_is_told_whose_it_was() {
 async fn an_answer_to_what_was_rewound_since_is_refused() {
     let desk = Desk::new().await;
     let id = desk.session();
-    let seen = desk.well.standing(&id).unwrap().head.seq.get();
-    let session = desk.well.hold(&id).unwrap();
+    let seen = desk.well.info(&id).unwrap().head.seq.get();
+    let session = desk.well.lock(&id).unwrap();
     session.rewind(Seq::new(3), Scope::Chat).unwrap();
     session.append(gate("ask-1")).unwrap();
     drop(session);
@@ -71,7 +71,7 @@ async fn what_is_said_is_in_the_log_with_the_name_of_who_said_it() {
     let id = desk.session();
     let said = desk.post(&format!("/sessions/{id}/say"), json!({"text": "use make -k"})).await;
     assert_eq!((said.status, &said.json["running"]), (200, &json!(false)));
-    let facts = desk.well.store().facts(&id, &[Kind::Said]).unwrap();
+    let facts = desk.well.store().keyed_events(&id, &[Kind::Said]).unwrap();
     let Event::Said(said) = &facts[0].event else { panic!("{facts:?}") };
     assert_eq!((said.text.as_str(), said.who.name.as_str()), ("use make -k", "web: ann"));
     let empty = desk.post(&format!("/sessions/{id}/say"), json!({"text": " "})).await;
@@ -87,7 +87,7 @@ async fn a_fork_is_compared_with_its_parent() {
     let fork = desk.post(&format!("/sessions/{id}/fork"), json!({"at": 3, "label": "other"})).await;
     assert_eq!(fork.status, 200, "{:#}", fork.json);
     let fork: stepwell::SessionId = fork.json["id"].as_str().unwrap().parse().unwrap();
-    let session = desk.well.hold(&fork).unwrap();
+    let session = desk.well.lock(&fork).unwrap();
     session.step([Message::assistant("another way")]).unwrap();
     drop(session);
     let compared = desk.get(&format!("/sessions/{id}/compare?with={fork}")).await.json;
@@ -104,7 +104,7 @@ async fn a_viewer_and_a_read_only_server_change_nothing() {
     let strict = Desk::with(Limits { read_only: true }).await;
     for desk in [&desk, &strict] {
         let id = desk.session();
-        let before = desk.well.standing(&id).unwrap().head.seq;
+        let before = desk.well.info(&id).unwrap().head.seq;
         for (method, path) in desk.paths().into_iter().filter(|(method, _)| method != "get") {
             let path = path.replace("{id}", id.as_str()).replace("{gate}", "ask-1");
             let method: Method = method.to_uppercase().parse().unwrap();
@@ -115,7 +115,7 @@ async fn a_viewer_and_a_read_only_server_change_nothing() {
             let answer = desk.send_as(token, method.clone(), &path, None).await;
             assert_eq!(answer.status, 403, "{method} {path}: {:#}", answer.json);
         }
-        assert_eq!(desk.well.standing(&id).unwrap().head.seq, before);
+        assert_eq!(desk.well.info(&id).unwrap().head.seq, before);
         assert_eq!(desk.send_as(&desk.viewer, Method::GET, "/sessions", None).await.status, 200);
     }
 }

@@ -6,7 +6,8 @@ use std::time::Duration;
 
 use rustix::process::Signal;
 use stepwell::{
-    Append, Claim, Error, Lease, Maintain as _, Seq, SessionId, Span, SqliteStore, Store, Write,
+    Append, Error, Lease, LeaseRequest, Maintain as _, Seq, SessionId, Span, SqliteStore, Store,
+    Write,
 };
 use stepwell_torture::{Line, Load, Request, Shape};
 
@@ -81,7 +82,7 @@ fn four_processes_that_contend_for_a_lease_hold_it_one_at_a_time_and_none_starve
     let (mut deaths, mut output) = (0, Vec::new());
     store.release(&lease).unwrap();
     processes.iter_mut().for_each(|process| process.write_line("go"));
-    while store.standing(&id).unwrap().head.seq.get() < SHARED * 3 / 4 {
+    while store.info(&id).unwrap().head.seq.get() < SHARED * 3 / 4 {
         deaths += 1;
         let mut process = contender(folder.path(), &format!("mortal{deaths}"), 1 + deaths % 3);
         process.write_line("go");
@@ -199,7 +200,7 @@ fn the_lease_of_a_killed_process_is_free_at_once_and_that_of_a_live_one_never() 
     process.send(&Request::Create(id.clone()));
     while process.next().unwrap() != Line::Created(id.clone()) {}
     let store = SqliteStore::open(folder.path()).unwrap();
-    let long = Claim { ttl: Duration::from_secs(3_600), ..claim() };
+    let long = LeaseRequest { ttl: Duration::from_secs(3_600), ..claim() };
     let held = store.acquire(&id, &long);
     assert!(matches!(held, Err(Error::Held { .. })), "{held:?}");
     process.kill();

@@ -50,7 +50,7 @@ fn forks(folder: &std::path::Path, shown: &stepwell::View) -> usize {
             let kinds: Vec<bool> =
                 own.iter().map(|it| matches!(it.event, Event::Created(_))).collect();
             assert_eq!(kinds, [true, false], "{id}");
-            let session = well.hold(id).unwrap();
+            let session = well.lock(id).unwrap();
             assert_eq!(session.view(&Lane::main()).unwrap(), *shown, "{id}");
             assert!(well.store().verify(id).unwrap().damage.is_none(), "{id}");
         })

@@ -3,8 +3,8 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use stepwell::{
-    Append, Claim, Create, Created, Digest, Event, LEASE_TTL, Lease, Maintain as _, Processes,
-    Recorded, Search, Seq, SessionId, Span, SqliteStore, Store, SystemProcesses, Write,
+    Append, Create, Created, Digest, Event, LEASE_TTL, Lease, LeaseRequest, Maintain as _,
+    Processes, Recorded, Search, Seq, SessionId, Span, SqliteStore, Store, SystemProcesses, Write,
 };
 use stepwell_torture::{Line, Load, Shape, bytes_of, word_of};
 
@@ -241,7 +241,7 @@ fn check_session(
         maybe.remove(asked);
     }
     ensure!(next.is_none(), "{next:?} is lost");
-    let head = store.standing(session).map_err(text)?;
+    let head = store.info(session).map_err(text)?;
     ensure!(head.damage.is_none(), "{:?}", head.damage);
     ensure!(
         head.head.seq.get() == events.len() as u64,
@@ -290,8 +290,8 @@ pub(crate) fn loads_of(events: &[Recorded]) -> Result<Vec<(Load, Seq, Seq)>, Str
     Ok(loads)
 }
 
-pub(crate) fn claim() -> Claim {
-    Claim { holder: SystemProcesses.this(), ttl: LEASE_TTL }
+pub(crate) fn claim() -> LeaseRequest {
+    LeaseRequest { holder: SystemProcesses.this(), ttl: LEASE_TTL }
 }
 
 pub(crate) fn create(store: &SqliteStore, session: &SessionId) -> stepwell::Result<Lease> {

@@ -7,7 +7,7 @@ use std::sync::{Arc, Mutex, PoisonError};
 use stepwell::gates::Gates;
 use stepwell::{
     Access, Event, Family, Filter, Kind, Order, Query, Recorded, Role, Search, Seq, SessionId,
-    Span, Standing, Stepwell, Time, Timeline,
+    SessionInfo, Span, Stepwell, Time, Timeline,
 };
 use stepwell_files::walk::walker;
 use stepwell_runtime::{Error, OpenGate, Runtime};
@@ -119,7 +119,7 @@ impl Reader {
 
     fn opened(&mut self, name: &str, resume: bool) -> Result<Opened> {
         let (well, id) = self.runtime.session(name, Access::Read)?;
-        let standing = well.standing(&id)?;
+        let standing = well.info(&id)?;
         let elsewhere = self.elsewhere(&well, &standing)?;
         let head = standing.head;
         let (events, more) = last_events(&well, &id, (head.seq, head.seq))?;
@@ -139,7 +139,7 @@ impl Reader {
     }
 
     /// Who runs a session, if another process does; and what it asks.
-    fn elsewhere(&self, well: &Well, standing: &Standing) -> Result<Option<Elsewhere>> {
+    fn elsewhere(&self, well: &Well, standing: &SessionInfo) -> Result<Option<Elsewhere>> {
         let this = self.runtime.host.processes.this();
         let id = &standing.head.id;
         let Some(held) = standing.held.as_ref().filter(|held| held.holder != this) else {
@@ -165,7 +165,7 @@ impl Reader {
         self.open = Some(id.clone());
         let runtime = self.runtime.clone();
         let read = self.existing().and_then(|well| {
-            let head = well.standing(id)?.head;
+            let head = well.info(id)?.head;
             let (events, _) = last_events(well, id, (head.seq, head.seq))?;
             Ok(Reply::Card(Box::new(card(&head, used(&events), &runtime))))
         });
@@ -174,7 +174,7 @@ impl Reader {
 
     pub(super) fn earlier(&mut self, id: &SessionId, before: Seq) {
         let read = self.existing().and_then(|well| {
-            let head = well.standing(id)?.head;
+            let head = well.info(id)?.head;
             let (events, more) = last_events(well, id, (head.seq, before.prev()))?;
             Ok(Reply::Earlier { session: id.clone(), events, more })
         });
@@ -215,7 +215,7 @@ impl Reader {
         let Some(index) = &*index else { return };
         let wells = self.others.iter().flatten();
         let wells: Vec<_> = wells.map(|named| &named.well).collect();
-        let is_here = |id: &SessionId| wells.iter().any(|well| well.standing(id).is_ok());
+        let is_here = |id: &SessionId| wells.iter().any(|well| well.info(id).is_ok());
         for session in index.find(words).into_iter().take(FOREIGN) {
             if let Some(row) = foreign_row(session, now)
                 && !is_here(&row.id)
@@ -312,7 +312,7 @@ fn refresh(runtime: Runtime, into: Arc<Mutex<Option<OtherSessions>>>, inputs: In
     });
 }
 
-fn list(well: &Stepwell, filter: Filter, limit: usize) -> Result<Vec<Standing>> {
+fn list(well: &Stepwell, filter: Filter, limit: usize) -> Result<Vec<SessionInfo>> {
     let filter = Filter { family: Family::Roots, ..filter };
     let query = Query { filter, limit, ..Query::default() };
     Ok(well.list(&query)?.sessions)
@@ -348,7 +348,7 @@ fn found(
         match rows.iter_mut().find(|row| row.id == hit.session) {
             Some(row) => drop(row.hit.get_or_insert(text)),
             None => {
-                let mut row = row(&well.standing(&hit.session)?, now);
+                let mut row = row(&well.info(&hit.session)?, now);
                 row.hit = Some(text);
                 rows.push(row);
             }
@@ -380,12 +380,12 @@ fn last_events(
 }
 
 fn timeline(well: &Stepwell, id: &SessionId, head: Seq) -> Result<Timeline> {
-    let moves = well.store().facts(id, &[Kind::Rewound, Kind::Undone])?;
+    let moves = well.store().keyed_events(id, &[Kind::Rewound, Kind::Undone])?;
     Ok(Timeline::at(head, moves.iter()))
 }
 
 fn last_messages(well: &Stepwell, id: &SessionId) -> Result<Vec<Recorded>> {
-    let head = well.standing(id)?.head.seq;
+    let head = well.info(id)?.head.seq;
     let (mut events, _) = last_events(well, id, (head, head))?;
     let spoken = |event: &Recorded| matches!(&event.event, Event::Message(message) if matches!(message.role, Role::User | Role::Assistant));
     events.retain(spoken);
@@ -407,7 +407,7 @@ fn points(
     id: &SessionId,
     (purpose, now): (PointsFor, Time),
 ) -> Result<Vec<Point>> {
-    let head = well.standing(id)?.head.seq;
+    let head = well.info(id)?.head.seq;
     let timeline = timeline(well, id, head)?;
     let (mut points, mut to) = (Vec::new(), head);
     while points.len() < POINTS && to >= Seq::FIRST {

@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use stepwell::{Event, Head, Money, Recorded, Role, Standing, Status, StopReason, Time};
+use stepwell::{Event, Head, Money, Recorded, Role, SessionInfo, Status, StopReason, Time};
 use stepwell_runtime::{Runtime, model_name};
 use stepwell_workspace::OtherSession;
 
@@ -26,7 +26,7 @@ pub(super) fn ago(then: Time, now: Time) -> Clean {
 }
 
 /// A session in a list.
-pub(super) fn row(standing: &Standing, now: Time) -> SessionRow {
+pub(super) fn row(standing: &SessionInfo, now: Time) -> SessionRow {
     let head = &standing.head;
     let stopped = matches!(head.stop_reason, Some(StopReason::UserInterrupt));
     SessionRow {

@@ -7,7 +7,7 @@ use std::path::Path;
 
 use serde_json::Value;
 use stepwell::lifecycle::{Begin, Outcome};
-use stepwell::{Driver, Filter, Order, Query, Sort, Standing, Stepwell};
+use stepwell::{Driver, Filter, Order, Query, SessionInfo, Sort, Stepwell};
 
 use super::{Payload, object, text};
 use crate::error::Result;
@@ -66,7 +66,7 @@ impl<'a> Call<'a> {
 
     /// The sessions of this conversation's delegations to this kind of agent, oldest
     /// first.
-    pub(super) fn delegations(&self, well: &Stepwell) -> Result<Vec<Standing>> {
+    pub(super) fn delegations(&self, well: &Stepwell) -> Result<Vec<SessionInfo>> {
         let agent = self.agent().map(ToOwned::to_owned);
         let filter = Filter { driver: Some(Driver::External), agent, ..Filter::default() };
         let query = Query { filter, sort: Sort::Created, order: Order::Oldest, ..Query::default() };

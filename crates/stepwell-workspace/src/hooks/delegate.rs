@@ -3,7 +3,8 @@
 use serde_json::Value;
 use stepwell::lifecycle;
 use stepwell::{
-    Driver, Error, Filter, Phase, PhaseSet, Query, ResumeDecision, ResumeLimits, Standing, Stepwell,
+    Driver, Error, Filter, Phase, PhaseSet, Query, ResumeDecision, ResumeLimits, SessionInfo,
+    Stepwell,
 };
 use stepwell_wire::{HookContext, ResumedAgent};
 
@@ -79,17 +80,17 @@ fn word(decision: &ResumeDecision) -> String {
 
 /// The session that a payload means: by its id, or by its agent and task, or, told by
 /// Claude Code, the last one of its conversation with that kind of agent.
-fn find(well: &Stepwell, payload: &Payload) -> Result<Option<Standing>> {
+fn find(well: &Stepwell, payload: &Payload) -> Result<Option<SessionInfo>> {
     if let Some(id) = text(payload, "agent_id") {
         // What cannot be an id names no session.
         let Ok(id) = id.parse() else { return Ok(None) };
-        return match well.standing(&id) {
+        return match well.info(&id) {
             Ok(standing) if standing.trashed_at.is_none() => Ok(Some(standing)),
             Ok(_) | Err(Error::NoSession(_)) => Ok(None),
             Err(error) => Err(error.into()),
         };
     }
-    let is_open = |standing: &Standing| {
+    let is_open = |standing: &SessionInfo| {
         let ended = |phase| PhaseSet::Lifecycle.is_final(phase);
         !standing.head.phase.is_some_and(ended)
     };
@@ -105,12 +106,13 @@ fn find(well: &Stepwell, payload: &Payload) -> Result<Option<Standing>> {
     let sessions = well.list(&Query { filter, ..Query::default() })?.sessions;
     // A number here may be a text there.
     let plain = |value: &Value| value.as_str().map_or_else(|| value.to_string(), str::to_owned);
-    let of_task =
-        |standing: &Standing| standing.head.metadata.get("task_id").map(plain) == Some(plain(task));
+    let of_task = |standing: &SessionInfo| {
+        standing.head.metadata.get("task_id").map(plain) == Some(plain(task))
+    };
     Ok(sessions.into_iter().find(|standing| of_task(standing) && is_open(standing)))
 }
 
-fn resume(well: &Stepwell, standing: &Standing) -> Result<ResumedAgent> {
+fn resume(well: &Stepwell, standing: &SessionInfo) -> Result<ResumedAgent> {
     let head = &standing.head;
     let history = lifecycle::history(well, &head.id)?;
     Ok(ResumedAgent {
@@ -122,7 +124,7 @@ fn resume(well: &Stepwell, standing: &Standing) -> Result<ResumedAgent> {
     })
 }
 
-fn context(standing: &Standing) -> HookContext {
+fn context(standing: &SessionInfo) -> HookContext {
     let head = &standing.head;
     let phase = head.phase.map_or("", Phase::as_str);
     let metadata = serde_json::to_string(&head.metadata).unwrap_or_default();

@@ -2,7 +2,7 @@
 
 use serde_json::Value;
 use stepwell::lifecycle::{self, Finalized, Outcome, Said};
-use stepwell::{Phase, PhaseSet, SessionId, Standing, Stepwell};
+use stepwell::{Phase, PhaseSet, SessionId, SessionInfo, Stepwell};
 use stepwell_wire::HookStop;
 
 use super::claude::{Call, SUBAGENT};
@@ -29,7 +29,7 @@ pub fn subagent_stop(well: &Stepwell, payload: &Payload) -> Result<HookStop> {
     let mut said = Said { metadata: lifecycle::summary(summary), error };
     let names = [named, text(payload, "session_id")];
     for id in names.into_iter().flatten().filter_map(|name| name.parse::<SessionId>().ok()) {
-        let standing = match well.standing(&id) {
+        let standing = match well.info(&id) {
             Err(stepwell::Error::NoSession(_)) => None,
             other => Some(other?).filter(|standing| standing.trashed_at.is_none()),
         };
@@ -58,7 +58,7 @@ pub fn subagent_stop(well: &Stepwell, payload: &Payload) -> Result<HookStop> {
         let stopped = end(well, id, outcome, Said { metadata, error: said.error.clone() })?;
         // Another hook ended this one just now. If it told of the same agent's end, that
         // was it; all of them look in the same order, so no other was taken for it.
-        let told = well.standing(id)?.head.metadata;
+        let told = well.info(id)?.head.metadata;
         let same = call.subagent().is_some()
             && told.get(SUBAGENT).and_then(Value::as_str) == call.subagent();
         if stopped.finalized || same {
@@ -80,7 +80,7 @@ fn error_text(payload: &Payload) -> Option<String> {
     Some(told[..told.floor_char_boundary(SUMMARY)].to_owned())
 }
 
-fn is_final(standing: &Standing) -> bool {
+fn is_final(standing: &SessionInfo) -> bool {
     standing.head.phase.is_some_and(|phase| PhaseSet::Lifecycle.is_final(phase))
 }
 
@@ -89,7 +89,7 @@ fn from_transcript(payload: &Payload) -> Outcome {
 }
 
 fn end(well: &Stepwell, id: &SessionId, outcome: Outcome, said: Said) -> Result<HookStop> {
-    let standing = well.standing(id)?;
+    let standing = well.info(id)?;
     if is_final(&standing) {
         return Ok(ended(id, "already_finalized", standing.head.phase));
     }

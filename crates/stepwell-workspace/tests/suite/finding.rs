@@ -60,7 +60,7 @@ fn the_trash_is_named_where_a_session_lies_in_it() {
     let well = here.existing(Access::Write).unwrap();
     // A whole id means its session wherever it lies; the beginning of one does not.
     let name = &id.as_str()[..id.as_str().len() - 1];
-    let not_there = here.find_session_in(&well, stepwell::Place::Trash, name);
+    let not_there = here.find_session_in(&well, stepwell::TrashScope::Trash, name);
     assert_eq!(not_there.unwrap_err().remedy(), Some(Remedy::LookOutsideTrash(id.clone())));
     well.delete(&id).unwrap();
     let gone = here.find_session(&well, name).unwrap_err();

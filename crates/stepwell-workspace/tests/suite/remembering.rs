@@ -67,7 +67,7 @@ fn a_crash_is_announced_once() {
     // Its runner is gone without a word.
     let (one, two) = (session(&here, "one"), session(&here, "two"));
     let well = here.existing(Access::Write).unwrap();
-    assert_eq!(well.standing(&one).unwrap().head.status, Status::Interrupted);
+    assert_eq!(well.info(&one).unwrap().head.status, Status::Interrupted);
     let told = here.unannounced_crashes(&well, Some(&two)).unwrap();
     let told: Vec<_> = told.into_iter().map(|standing| standing.head.id).collect();
     assert_eq!(told, [one]);

@@ -9,13 +9,13 @@ use std::time::Duration;
 use crate::search::{Question, searchable, snippet, words};
 use crate::store::changes::{self, Position};
 use crate::store::query::{Filter, Found, Hit, Page, Query, Rank, RecordQuery, Search};
-use crate::store::rows::{Facts, Rows, SessionRow, World};
+use crate::store::rows::{Facts, Rows, SessionRow, TxnContext};
 use crate::store::{
-    ChangeCursor, Changes, Claim, Counts, DiskUse, Maintain, Removal, Scrub, Slice, Span, Standing,
-    Store, Target, Verdict, Written, read, remove, write,
+    ChangeCursor, Changes, Counts, DiskUse, LeaseRequest, Maintain, Removal, Scrub, SessionInfo,
+    Slice, Span, Store, Target, Verdict, Written, read, remove, write,
 };
 use crate::{
-    Clock, Digest, Entropy as _, Error, EventId, Holder, Lane, LaneState, Lease, Processes,
+    Clock, Digest, Entropy as _, Error, EventId, Lane, LaneState, Lease, Owner, Processes,
     Recorded, Result, Seq, SessionId, SystemClock, SystemEntropy, SystemProcesses,
 };
 use rows::{MemoryRows, Tables};
@@ -57,7 +57,7 @@ impl MemoryStore {
 
     /// What changed since a cursor.
     fn since(&self, tables: &Tables, after: Option<&ChangeCursor>) -> Changes {
-        let world = World { now: self.clock.now(), processes: &*self.processes };
+        let world = TxnContext { now: self.clock.now(), processes: &*self.processes };
         let now = Position {
             store: self.name.clone(),
             change: tables.change().to_string(),
@@ -83,9 +83,12 @@ impl MemoryStore {
     }
 
     /// Does something that leaves the tables as they were if it fails.
-    fn transact<T>(&self, work: impl FnOnce(&MemoryRows<'_>, World<'_>) -> Result<T>) -> Result<T> {
+    fn transact<T>(
+        &self,
+        work: impl FnOnce(&MemoryRows<'_>, TxnContext<'_>) -> Result<T>,
+    ) -> Result<T> {
         let mut tables = self.tables();
-        let world = World { now: self.clock.now(), processes: &*self.processes };
+        let world = TxnContext { now: self.clock.now(), processes: &*self.processes };
         let rows = MemoryRows::new(&mut tables, world.now);
         let result = work(&rows, world);
         match &result {
@@ -124,7 +127,7 @@ impl Store for MemoryStore {
         })
     }
 
-    fn standing(&self, id: &SessionId) -> Result<Standing> {
+    fn info(&self, id: &SessionId) -> Result<SessionInfo> {
         self.transact(|rows, world| Ok(read::standing(read::find(rows, id)?, world)))
     }
 
@@ -150,7 +153,7 @@ impl Store for MemoryStore {
 
     fn list(&self, query: &Query) -> Result<Page> {
         self.transact(|rows, world| {
-            let mut found: Vec<(i64, Standing)> = Vec::new();
+            let mut found: Vec<(i64, SessionInfo)> = Vec::new();
             for row in rows.sessions() {
                 let key = row.key;
                 let standing = read::standing(row, world);
@@ -172,7 +175,7 @@ impl Store for MemoryStore {
         Ok(counts)
     }
 
-    fn acquire(&self, id: &SessionId, claim: &Claim) -> Result<Lease> {
+    fn acquire(&self, id: &SessionId, claim: &LeaseRequest) -> Result<Lease> {
         self.transact(|rows, world| write::acquire(rows, world, id, claim))
     }
 
@@ -283,7 +286,7 @@ impl Maintain for MemoryStore {
         self.transact(|rows, _| remove::repair(rows, id))
     }
 
-    fn stale_leases(&self) -> Result<Vec<(SessionId, Holder)>> {
+    fn stale_leases(&self) -> Result<Vec<(SessionId, Owner)>> {
         self.transact(|rows, world| {
             let held = rows.sessions().into_iter().filter_map(|row| Some((row.held()?, row)));
             let stale = held.filter(|(held, _)| held.is_dead(world.now, world.processes));

@@ -3,12 +3,13 @@
 use std::cell::RefCell;
 use std::collections::hash_map::Entry;
 use std::collections::{BTreeMap, HashMap};
+use std::ops::ControlFlow;
 
 use crate::codec::{MAX_BLOB_BYTES, OwnRow, Row, Sealed};
 use crate::store::Order;
 use crate::store::changes::{ChangeKind, HeldLease, SessionChange};
 use crate::store::query::RecordQuery;
-use crate::store::rows::{Base, Facts, Flow, Key, LeaseRow, Rows, SessionRow, Stretch};
+use crate::store::rows::{Base, Facts, Key, LeaseRow, Rows, SessionRow, Stretch};
 use crate::{
     Digest, Error, EventId, Kind, Lane, LaneState, Origin, Result, Seq, SessionId, State, Time,
 };
@@ -381,11 +382,11 @@ impl Rows for MemoryRows<'_> {
         &self,
         stretch: Stretch,
         order: Order,
-        visitor: &mut dyn FnMut(Row<'_>) -> Result<Flow>,
-    ) -> Result<Flow> {
+        visitor: &mut dyn FnMut(Row<'_>) -> Result<ControlFlow<()>>,
+    ) -> Result<ControlFlow<()>> {
         let tables = self.tables.borrow();
         let Some(session) = tables.sessions.get(&stretch.key) else {
-            return Ok(Flow::More);
+            return Ok(ControlFlow::Continue(()));
         };
         let mut events = session.events.range(stretch.from..=stretch.to);
         let mut next = || match order {
@@ -393,14 +394,14 @@ impl Rows for MemoryRows<'_> {
             Order::Newest => events.next_back(),
         };
         while let Some((_, event)) = next() {
-            if visitor(event.row.borrowed())? == Flow::Enough {
-                return Ok(Flow::Enough);
+            if visitor(event.row.borrowed())? == ControlFlow::Break(()) {
+                return Ok(ControlFlow::Break(()));
             }
         }
-        Ok(Flow::More)
+        Ok(ControlFlow::Continue(()))
     }
 
-    fn facts(&self, stretch: Stretch, facts: Facts<'_>) -> Result<Vec<OwnRow>> {
+    fn keyed_events(&self, stretch: Stretch, facts: Facts<'_>) -> Result<Vec<OwnRow>> {
         let wanted = |event: &&Stored| {
             let kind = facts.kinds.iter().any(|kind| kind.as_str() == event.row.kind);
             let key = event.key.as_deref();

@@ -89,7 +89,7 @@ mod tests {
         let folder = tempfile::tempdir().unwrap();
         let store = SqliteStore::open(folder.path()).unwrap();
         let session: SessionId = "large".parse().unwrap();
-        let claim = crate::Claim {
+        let claim = crate::LeaseRequest {
             holder: SystemProcesses.this(),
             ttl: std::time::Duration::from_secs(600),
         };
@@ -117,6 +117,6 @@ mod tests {
         drop(store);
         assert!(log.metadata().map_or(0, |log| log.len()) == 0);
         let store = SqliteStore::open(folder.path()).unwrap();
-        assert_eq!(store.standing(&session).unwrap().head.seq, Seq::new(1_601));
+        assert_eq!(store.info(&session).unwrap().head.seq, Seq::new(1_601));
     }
 }

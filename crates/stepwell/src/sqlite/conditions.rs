@@ -3,7 +3,7 @@
 use rusqlite::types::Value;
 
 use crate::Driver;
-use crate::store::query::{Family, Filter, InScope, Place};
+use crate::store::query::{Family, Filter, InScope, TrashScope};
 
 /// The status as everyone is to read it. `alive` is a function that the connection
 /// gets from us; it is asked only where the answer matters.
@@ -24,10 +24,10 @@ impl Conditions {
         let few = filter.rewinding || filter.system.is_some() || filter.scope.is_some();
         match filter.place {
             // The plus keeps SQLite from reading all of them in order, to find those.
-            Place::Kept if few => all.clauses.push("+s.trashed IS NULL".to_owned()),
-            Place::Kept => all.clauses.push("s.trashed IS NULL".to_owned()),
-            Place::Trash => all.clauses.push("s.trashed IS NOT NULL".to_owned()),
-            Place::Anywhere => {}
+            TrashScope::Kept if few => all.clauses.push("+s.trashed IS NULL".to_owned()),
+            TrashScope::Kept => all.clauses.push("s.trashed IS NULL".to_owned()),
+            TrashScope::Trash => all.clauses.push("s.trashed IS NOT NULL".to_owned()),
+            TrashScope::Anywhere => {}
         }
         if !filter.status.is_empty() {
             let wanted: Vec<_> =

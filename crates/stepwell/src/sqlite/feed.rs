@@ -12,8 +12,8 @@ use super::{POLL, SqliteStore};
 use crate::store::changes::{
     ChangeCursor, ChangeKind, Changes, HeldLease, Position, SessionChange, ended, in_order,
 };
-use crate::store::rows::World;
-use crate::{Epoch, Held, Result, Seq, SessionId, Time};
+use crate::store::rows::TxnContext;
+use crate::{Epoch, LeaseInfo, Result, Seq, SessionId, Time};
 
 /// The name of this kind of store in a cursor.
 const STORE: &str = "sqlite";
@@ -83,7 +83,7 @@ impl SqliteStore {
 /// What changed since a cursor; without one, nothing but where the store is now.
 pub(super) fn since(
     rows: &SqliteRows<'_>,
-    world: World<'_>,
+    world: TxnContext<'_>,
     after: Option<&ChangeCursor>,
 ) -> Result<Changes> {
     let last: u64 =
@@ -149,7 +149,7 @@ fn held_leases(rows: &SqliteRows<'_>, at: Time) -> Result<Vec<HeldLease>> {
         let Some((change, holder)) = change.zip(serde_json::from_str(&holder).ok()) else {
             return Ok(None);
         };
-        let held = Held { epoch, holder, expires, login: None };
+        let held = LeaseInfo { epoch, holder, expires, login: None };
         Ok(Some(HeldLease { key: row.get(3)?, change, held }))
     };
     Ok(rows.all(sql, params![at.as_micros()], read)?.into_iter().flatten().collect())

@@ -6,8 +6,8 @@ use super::conditions::{Conditions, STATUS};
 use super::rows::{SESSION_COLUMNS, SESSION_TABLES, read_session};
 use super::sql::SqliteRows;
 use crate::store::query::{Cursor, Filter, Page, Query, Sort};
-use crate::store::rows::{Rows, SessionRow, World, stand_in};
-use crate::store::{Counts, Damage, Order, Standing, read};
+use crate::store::rows::{Rows, SessionRow, TxnContext, stand_in};
+use crate::store::{Counts, Damage, Order, SessionInfo, read};
 use crate::{Error, Result, Seq, Status, Time};
 
 fn column(sort: Sort) -> &'static str {
@@ -20,14 +20,14 @@ fn column(sort: Sort) -> &'static str {
 }
 
 /// One page of sessions.
-pub(super) fn page(rows: &SqliteRows<'_>, world: World<'_>, query: &Query) -> Result<Page> {
+pub(super) fn page(rows: &SqliteRows<'_>, world: TxnContext<'_>, query: &Query) -> Result<Page> {
     match fast_page(rows, world, query) {
         Err(Error::DamagedStore { .. }) => slow_page(rows, world, query),
         answer => answer,
     }
 }
 
-fn fast_page(rows: &SqliteRows<'_>, world: World<'_>, query: &Query) -> Result<Page> {
+fn fast_page(rows: &SqliteRows<'_>, world: TxnContext<'_>, query: &Query) -> Result<Page> {
     let mut conditions = Conditions::of(&query.filter);
     let column = column(query.sort);
     let (before, direction) = match query.order {
@@ -59,7 +59,7 @@ fn fast_page(rows: &SqliteRows<'_>, world: World<'_>, query: &Query) -> Result<P
 /// A list over a damaged file: every session by itself, so that those that can be
 /// read are, and the others are named. Filters and pages apply to what was read; a
 /// session that cannot be read is in every list.
-fn slow_page(rows: &SqliteRows<'_>, world: World<'_>, query: &Query) -> Result<Page> {
+fn slow_page(rows: &SqliteRows<'_>, world: TxnContext<'_>, query: &Query) -> Result<Page> {
     // The ids have an index of their own, which may be whole where the rows are not.
     let ids: Vec<(i64, String)> =
         rows.all("SELECT key, id FROM sessions ORDER BY id", [], |row| {
@@ -67,7 +67,7 @@ fn slow_page(rows: &SqliteRows<'_>, world: World<'_>, query: &Query) -> Result<P
         })?;
     let mut wanted = Conditions::of(&query.filter);
     let key = wanted.bind(0_i64);
-    let mut sessions: Vec<(i64, Standing)> = Vec::new();
+    let mut sessions: Vec<(i64, SessionInfo)> = Vec::new();
     for (number, id) in ids {
         wanted.rebind_last(number);
         let sql = format!(
@@ -94,8 +94,8 @@ fn slow_page(rows: &SqliteRows<'_>, world: World<'_>, query: &Query) -> Result<P
 }
 
 /// How a session stands whose row cannot be read.
-fn unreadable(id: &str, what: String) -> Standing {
-    Standing {
+fn unreadable(id: &str, what: String) -> SessionInfo {
+    SessionInfo {
         head: stand_in(id, Time::EPOCH, Time::EPOCH),
         held: None,
         own_from: Seq::FIRST,

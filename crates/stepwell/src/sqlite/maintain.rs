@@ -5,7 +5,7 @@ use std::path::{Path, PathBuf};
 use super::{SqliteStore, blob, feed, file, search, sqlite_error};
 use crate::failpoint::failpoint;
 use crate::store::{DiskUse, Maintain, Removal, Scrub, Target, Verdict, read, remove, write};
-use crate::{Holder, Result, Seq, SessionId};
+use crate::{Owner, Result, Seq, SessionId};
 
 impl Maintain for SqliteStore {
     fn trash(&self, targets: &[Target]) -> Result<Removal> {
@@ -79,7 +79,7 @@ impl Maintain for SqliteStore {
         self.write_rows(move |rows, _| remove::repair(rows, &id))
     }
 
-    fn stale_leases(&self) -> Result<Vec<(SessionId, Holder)>> {
+    fn stale_leases(&self) -> Result<Vec<(SessionId, Owner)>> {
         let found = self.read(|rows, _| {
             let sql = "SELECT s.id, l.holder FROM leases l JOIN sessions s ON s.key = l.session \
                        WHERE l.holder IS NOT NULL AND NOT alive(l.holder, l.expires)";
@@ -156,14 +156,14 @@ impl Maintain for SqliteStore {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::{SqliteOptions, Stepwell, Surroundings};
+    use crate::{Deps, SqliteOptions, Stepwell};
 
     #[test]
     fn space_that_cannot_be_given_back_is_told_and_nothing_is_lost() {
         let folder = tempfile::tempdir().unwrap();
         let store = SqliteStore::open_with(folder.path(), SqliteOptions::default()).unwrap();
         let store = std::sync::Arc::new(store);
-        let well = Stepwell::with(std::sync::Arc::clone(&store) as _, Surroundings::default());
+        let well = Stepwell::with(std::sync::Arc::clone(&store) as _, Deps::default());
         let id = well.create(well.draft("a task")).unwrap().id().clone();
         assert!(store.shrink().is_ok());
         // SQLite vacuums into a database that it attaches, and these are all it may have.
@@ -174,6 +174,6 @@ mod tests {
         });
         let error = store.shrink().unwrap_err();
         assert!(error.to_string().contains("giving its space back"), "{error}");
-        assert!(well.standing(&id).is_ok());
+        assert!(well.info(&id).is_ok());
     }
 }

@@ -24,10 +24,10 @@ use rusqlite::Connection;
 use rusqlite::functions::FunctionFlags;
 
 use crate::store::query::{Filter, Found, Page, Query, RecordQuery, Search};
-use crate::store::rows::{Facts, Rows, World};
+use crate::store::rows::{Facts, Rows, TxnContext};
 use crate::store::{
-    ChangeCursor, Changes, Claim, Counts, Maintain as _, Slice, Span, Standing, Store, Written,
-    read, write,
+    ChangeCursor, Changes, Counts, LeaseRequest, Maintain as _, SessionInfo, Slice, Span, Store,
+    Written, read, write,
 };
 use crate::{
     Clock, Damage, Digest, Error, EventId, Lane, LaneState, Lease, Processes, Recorded, Result,
@@ -178,8 +178,8 @@ impl SqliteStore {
         }
     }
 
-    fn world(&self) -> World<'_> {
-        World { now: self.options.clock.now(), processes: &*self.options.processes }
+    fn world(&self) -> TxnContext<'_> {
+        TxnContext { now: self.options.clock.now(), processes: &*self.options.processes }
     }
 
     fn reader(&self) -> Result<Connection> {
@@ -193,7 +193,10 @@ impl SqliteStore {
     }
 
     /// Reads within one transaction, so that all of it is of one moment.
-    fn read<T>(&self, work: impl FnOnce(&SqliteRows<'_>, World<'_>) -> Result<T>) -> Result<T> {
+    fn read<T>(
+        &self,
+        work: impl FnOnce(&SqliteRows<'_>, TxnContext<'_>) -> Result<T>,
+    ) -> Result<T> {
         let conn = self.reader()?;
         let world = self.world();
         let fault = |error: rusqlite::Error| sqlite_error(&self.path, "reading", &error);
@@ -215,13 +218,13 @@ impl SqliteStore {
     /// Writes within one durable transaction.
     fn write_rows<T: Send + 'static>(
         &self,
-        work: impl FnOnce(&SqliteRows<'_>, World<'_>) -> Result<T> + Send + 'static,
+        work: impl FnOnce(&SqliteRows<'_>, TxnContext<'_>) -> Result<T> + Send + 'static,
     ) -> Result<T> {
         let pipeline =
             self.writer.as_ref().ok_or_else(|| Error::ReadOnly { path: self.path.clone() })?;
         let processes = Arc::clone(&self.options.processes);
         let result = pipeline
-            .submit(move |rows| work(rows, World { now: rows.now, processes: &*processes }));
+            .submit(move |rows| work(rows, TxnContext { now: rows.now, processes: &*processes }));
         if result.is_ok() {
             let mut commits = lock(&self.commits);
             commits.count += 1;
@@ -258,7 +261,8 @@ fn add_functions(conn: &Connection, options: &SqliteOptions) -> rusqlite::Result
         let holder = holder.and_then(|text| serde_json::from_str(&text).ok());
         Ok(holder.zip(expires).is_some_and(|(holder, expires)| {
             let expires = crate::Time::from_micros(expires);
-            let held = crate::Held { epoch: crate::Epoch::FIRST, holder, expires, login: None };
+            let held =
+                crate::LeaseInfo { epoch: crate::Epoch::FIRST, holder, expires, login: None };
             !held.is_dead(clock.now(), &*processes)
         }))
     })?;
@@ -317,7 +321,7 @@ impl Store for SqliteStore {
         written
     }
 
-    fn standing(&self, id: &SessionId) -> Result<Standing> {
+    fn info(&self, id: &SessionId) -> Result<SessionInfo> {
         self.read(|rows, world| Ok(read::standing(read::find(rows, id)?, world)))
     }
 
@@ -353,7 +357,7 @@ impl Store for SqliteStore {
         self.read(|rows, _| list::count(rows, filter))
     }
 
-    fn acquire(&self, id: &SessionId, claim: &Claim) -> Result<Lease> {
+    fn acquire(&self, id: &SessionId, claim: &LeaseRequest) -> Result<Lease> {
         let (id, claim) = (id.clone(), claim.clone());
         self.write_rows(move |rows, world| write::acquire(rows, world, &id, &claim))
     }

@@ -1,6 +1,7 @@
 //! Rows in SQLite.
 
 use std::collections::BTreeMap;
+use std::ops::ControlFlow;
 use std::sync::LazyLock;
 
 use rusqlite::types::{ToSqlOutput, ValueRef};
@@ -13,11 +14,11 @@ use crate::codec::{Login, OwnRow, Row, Sealed};
 use crate::failpoint::failpoint;
 use crate::store::query::RecordQuery;
 use crate::store::rows::{
-    Base, Facts, Flow, Key, LeaseRow, Rows, SessionRow, Stretch, head_sum, stand_in,
+    Base, Facts, Key, LeaseRow, Rows, SessionRow, Stretch, head_sum, stand_in,
 };
 use crate::store::{Damage, Order};
 use crate::{
-    Digest, Driver, Epoch, EventId, Head, Holder, Lane, LaneState, Money, Origin, Result, Seq,
+    Digest, Driver, Epoch, EventId, Head, Lane, LaneState, Money, Origin, Owner, Result, Seq,
     SessionId, State, Time,
 };
 
@@ -393,8 +394,8 @@ impl Rows for SqliteRows<'_> {
         &self,
         stretch: Stretch,
         order: Order,
-        visitor: &mut dyn FnMut(Row<'_>) -> Result<Flow>,
-    ) -> Result<Flow> {
+        visitor: &mut dyn FnMut(Row<'_>) -> Result<ControlFlow<()>>,
+    ) -> Result<ControlFlow<()>> {
         let direction = if order == Order::Oldest { "ASC" } else { "DESC" };
         let sql = format!(
             "SELECT {EVENT_COLUMNS} FROM events WHERE pos BETWEEN ?1 AND ?2 ORDER BY pos {direction}"
@@ -404,14 +405,14 @@ impl Rows for SqliteRows<'_> {
         let (from, to) = (pos(stretch.key, stretch.from), pos(stretch.key, stretch.to));
         let mut rows = statement.query([from, to]).map_err(fault)?;
         while let Some(row) = rows.next().map_err(fault)? {
-            if visitor(read_event(row).map_err(fault)?)? == Flow::Enough {
-                return Ok(Flow::Enough);
+            if visitor(read_event(row).map_err(fault)?)? == ControlFlow::Break(()) {
+                return Ok(ControlFlow::Break(()));
             }
         }
-        Ok(Flow::More)
+        Ok(ControlFlow::Continue(()))
     }
 
-    fn facts(&self, stretch: Stretch, facts: Facts<'_>) -> Result<Vec<OwnRow>> {
+    fn keyed_events(&self, stretch: Stretch, facts: Facts<'_>) -> Result<Vec<OwnRow>> {
         let key = if facts.key.is_some() { "key = ?5" } else { "?5 IS NULL" };
         let sql = format!(
             "SELECT {EVENT_COLUMNS} FROM events WHERE pos >> 32 = ?1 AND kind = ?2 \
@@ -570,7 +571,7 @@ pub(super) fn records_sql(order: Order) -> String {
 fn read_lease(row: &rusqlite::Row<'_>) -> rusqlite::Result<Option<LeaseRow>> {
     let Some(epoch) = row.get(15)? else { return Ok(None) };
     let holder: Option<String> = row.get(16)?;
-    let holder: Option<Holder> = holder.and_then(|text| serde_json::from_str(&text).ok());
+    let holder: Option<Owner> = holder.and_then(|text| serde_json::from_str(&text).ok());
     let expires: Option<i64> = row.get(17)?;
     let held = holder.zip(expires.map(Time::from_micros));
     Ok(Some(LeaseRow { epoch: Epoch::new(epoch), held, login: None }))

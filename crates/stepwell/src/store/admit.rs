@@ -24,7 +24,7 @@ pub(crate) type Past<'a> = dyn FnMut(Facts<'_>) -> Result<Vec<Recorded>> + 'a;
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Writer {
     /// Whoever holds the session's lease.
-    Holder,
+    Owner,
     /// Anyone.
     Anyone,
 }

@@ -9,8 +9,8 @@ use std::str::FromStr;
 
 use serde::{Deserialize, Serialize};
 
-use super::rows::{Key, World};
-use crate::{Epoch, Held, Pulse, Seq, SessionId, Time};
+use super::rows::{Key, TxnContext};
+use crate::{Epoch, LeaseInfo, Liveness, Seq, SessionId, Time};
 
 /// What changed in a store. A session that changed several times is named once.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -141,7 +141,7 @@ pub struct HeldLease {
     /// How the session is told of, if its lease ended.
     pub change: SessionChange,
     /// Who holds it.
-    pub held: Held,
+    pub held: LeaseInfo,
 }
 
 /// The leases that ended since a position, out of those that had not run out by then, and the
@@ -150,12 +150,12 @@ pub struct HeldLease {
 pub fn ended(
     leases: Vec<HeldLease>,
     since: &Position,
-    world: World<'_>,
+    world: TxnContext<'_>,
 ) -> (Vec<SessionChange>, Vec<(Key, Epoch)>) {
     let (mut changes, mut gone) = (Vec::new(), Vec::new());
     for HeldLease { key, change, held } in leases {
         let ran_out = world.now >= held.expires;
-        if !ran_out && world.processes.pulse(&held.holder) != Pulse::Gone {
+        if !ran_out && world.processes.pulse(&held.holder) != Liveness::Gone {
             continue;
         }
         let holding = (key, held.epoch);

@@ -3,7 +3,7 @@
 use std::path::Path;
 
 use super::{DiskUse, Removal, Scrub, Target, Verdict};
-use crate::{Error, Holder, Result, Seq, SessionId};
+use crate::{Error, Owner, Result, Seq, SessionId};
 
 /// What keeps a store in order: trash and purge, scrubbing, verification and repair, its search
 /// index, its space. Every [`Store`](crate::Store) has it.
@@ -38,7 +38,7 @@ pub trait Maintain: std::fmt::Debug + Send + Sync {
 
     /// Leases that their holders never gave back, and who those are: processes that died, or
     /// fell silent for too long.
-    fn stale_leases(&self) -> Result<Vec<(SessionId, Holder)>>;
+    fn stale_leases(&self) -> Result<Vec<(SessionId, Owner)>>;
 
     /// What is wrong with the store itself; nothing, if all is well. A server looks after its
     /// own files.

@@ -15,8 +15,8 @@ use std::collections::BTreeMap;
 use std::time::Duration;
 
 use crate::{
-    Created, Digest, Epoch, EventId, Head, Held, Holder, Kind, Lane, LaneState, Lease, NewEvent,
-    Recorded, Result, Seq, SessionId, Time,
+    Created, Digest, Epoch, EventId, Head, Kind, Lane, LaneState, Lease, LeaseInfo, NewEvent,
+    Owner, Recorded, Result, Seq, SessionId, Time,
 };
 pub(crate) use changes::{ChangeCursor, Changes};
 pub use maintain::Maintain;
@@ -62,7 +62,7 @@ pub trait Store: Maintain {
     /// How a session stands. `running` without a living lease holder MUST read as
     /// `interrupted`, here and in every other answer. Sessions in the trash are
     /// found as well.
-    fn standing(&self, id: &SessionId) -> Result<Standing>;
+    fn info(&self, id: &SessionId) -> Result<SessionInfo>;
 
     /// Now, by the clock of the store's server, if it has one: what a team shares is not judged by
     /// the clock of one of its machines.
@@ -88,7 +88,7 @@ pub trait Store: Maintain {
     fn keyed(&self, id: &SessionId, facts: Facts<'_>) -> Result<Vec<Recorded>>;
 
     /// The events of these kinds that have a key, in order.
-    fn facts(&self, id: &SessionId, kinds: &[Kind]) -> Result<Vec<Recorded>> {
+    fn keyed_events(&self, id: &SessionId, kinds: &[Kind]) -> Result<Vec<Recorded>> {
         self.keyed(id, Facts::of(kinds))
     }
 
@@ -105,7 +105,7 @@ pub trait Store: Maintain {
 
     /// The sessions of these sessions' subagents, and of theirs, wherever they are kept; of one
     /// parent's, the oldest first. A store on a server SHOULD answer in one round trip.
-    fn below(&self, ids: &[SessionId]) -> Result<Vec<Standing>> {
+    fn below(&self, ids: &[SessionId]) -> Result<Vec<SessionInfo>> {
         several::below(self, ids)
     }
 
@@ -126,7 +126,7 @@ pub trait Store: Maintain {
     /// Takes the lease of a session: if nobody holds it, or its holder is dead
     /// (expired, or a local process that is gone). Else fails with
     /// [`Error::Held`](crate::Error::Held). The new epoch is larger than any before.
-    fn acquire(&self, id: &SessionId, claim: &Claim) -> Result<Lease>;
+    fn acquire(&self, id: &SessionId, claim: &LeaseRequest) -> Result<Lease>;
 
     /// Extends a lease from now. Fails with [`Error::Fenced`](crate::Error::Fenced)
     /// if it was lost, and with [`Error::Trashed`](crate::Error::Trashed) if the
@@ -195,7 +195,7 @@ pub trait Store: Maintain {
 
     /// Is there a session of that name, in the trash or not?
     fn exists(&self, id: &SessionId) -> Result<bool> {
-        match self.standing(id) {
+        match self.info(id) {
             Ok(_) | Err(crate::Error::Damaged { .. }) => Ok(true),
             Err(crate::Error::NoSession(_)) => Ok(false),
             Err(error) => Err(error),
@@ -228,14 +228,14 @@ pub struct Create {
     /// When it began, if that is not now.
     pub at: Option<Time>,
     /// Who takes its lease in the same transaction, under [`Epoch::FIRST`].
-    pub claim: Option<Claim>,
+    pub claim: Option<LeaseRequest>,
 }
 
 /// Who wants a lease, and for how long.
 #[derive(Clone, Debug)]
-pub struct Claim {
+pub struct LeaseRequest {
     /// Who.
-    pub holder: Holder,
+    pub holder: Owner,
     /// How long.
     pub ttl: Duration,
 }
@@ -286,12 +286,12 @@ pub struct Written {
 
 /// How a session stands.
 #[derive(Clone, Debug, PartialEq)]
-pub struct Standing {
+pub struct SessionInfo {
     /// Its head. If `damage` says that this could not be read, only its id and
     /// times mean anything.
     pub head: Head,
     /// Who holds its lease and is alive.
-    pub held: Option<Held>,
+    pub held: Option<LeaseInfo>,
     /// The first event that is its own; those before it are shared with another session,
     /// in which they are kept.
     pub own_from: Seq,
@@ -410,12 +410,12 @@ pub struct Target {
     /// pinned: a cleanup judged it there.
     pub unless_past: Option<Seq>,
     /// Only if it is there.
-    pub place: query::Place,
+    pub place: query::TrashScope,
 }
 
 impl From<SessionId> for Target {
     fn from(id: SessionId) -> Self {
-        Self { id, unless_past: None, place: query::Place::Anywhere }
+        Self { id, unless_past: None, place: query::TrashScope::Anywhere }
     }
 }
 

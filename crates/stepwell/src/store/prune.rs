@@ -1,19 +1,22 @@
 //! Emptying events that are no longer needed.
 
 use std::collections::BTreeSet;
+use std::ops::ControlFlow;
 
 use super::read::{self, find};
-use super::rows::{Flow, Rows, SessionRow, Stretch, World};
+use super::rows::{Rows, SessionRow, Stretch, TxnContext};
 use super::write::{check_epoch, record, refuse_damaged};
 use super::{Order, Prune, Written};
 use crate::codec::{self, Body, OwnRow, Sealed};
-use crate::{Digest, Driver, Error, Event, Held, Kind, Recorded, Result, Scrubbed, Seq, SeqRanges};
+use crate::{
+    Digest, Driver, Error, Event, Kind, LeaseInfo, Recorded, Result, Scrubbed, Seq, SeqRanges,
+};
 
 /// Events that are at most so far apart are read together.
 const RUN: u64 = 32;
 
 /// Empties events and records which.
-pub(super) fn prune(rows: &dyn Rows, world: World<'_>, prune: Prune) -> Result<Written> {
+pub(super) fn prune(rows: &dyn Rows, world: TxnContext<'_>, prune: Prune) -> Result<Written> {
     let mut row = find(rows, &prune.session)?;
     check(&row, world, &prune)?;
     let shared = rows.forks(row.key)?.into_iter().map(|fork| fork.at).max().unwrap_or(Seq::ZERO);
@@ -45,7 +48,7 @@ pub(super) fn prune(rows: &dyn Rows, world: World<'_>, prune: Prune) -> Result<W
 }
 
 /// May the session be pruned by whoever asks?
-fn check(row: &SessionRow, world: World<'_>, prune: &Prune) -> Result<()> {
+fn check(row: &SessionRow, world: TxnContext<'_>, prune: &Prune) -> Result<()> {
     let session = || prune.session.clone();
     if row.trashed_at.is_some() {
         return Err(Error::Trashed(session()));
@@ -57,7 +60,7 @@ fn check(row: &SessionRow, world: World<'_>, prune: &Prune) -> Result<()> {
             return Err(Error::NeedsLease { session: session(), kind: "a prune".to_owned() });
         }
         None => {
-            if let Some(Held { holder, expires, .. }) = row.runner(world) {
+            if let Some(LeaseInfo { holder, expires, .. }) = row.runner(world) {
                 return Err(Error::Held { session: session(), holder: Box::new(holder), expires });
             }
         }
@@ -92,11 +95,11 @@ fn emptied(rows: &dyn Rows, row: &SessionRow, seqs: &[Seq]) -> Result<Vec<Sealed
         let (Some(from), Some(to)) = (run.first(), run.last()) else { continue };
         let stretch = Stretch { key: row.key, from: *from, to: *to };
         let mut old = Vec::with_capacity(run.len());
-        rows.visit(stretch, Order::Oldest, &mut |found| {
+        let _ = rows.visit(stretch, Order::Oldest, &mut |found| {
             if run.binary_search(&found.seq).is_ok() {
                 old.push(found.into_owned());
             }
-            Ok(Flow::More)
+            Ok(ControlFlow::Continue(()))
         })?;
         for seq in run {
             let found = old.binary_search_by_key(seq, |old| old.seq).ok().map(|at| &old[at]);

@@ -2,7 +2,7 @@
 
 use std::ops::Range;
 
-use super::{Order, Standing};
+use super::{Order, SessionInfo};
 use crate::{Driver, Origin, Role, Seq, SessionId, Status, Time};
 
 /// Which sessions are meant. Every condition that is given must hold.
@@ -44,13 +44,13 @@ pub struct Filter {
     /// Only those whose files a rewind moves, or left half moved.
     pub rewinding: bool,
     /// In the trash or not.
-    pub place: Place,
+    pub place: TrashScope,
 }
 
 impl Filter {
     /// Does a session match? For stores that have no query language of their own.
     #[must_use]
-    pub fn matches(&self, standing: &Standing) -> bool {
+    pub fn matches(&self, standing: &SessionInfo) -> bool {
         let head = &standing.head;
         let is = |wanted: &Option<String>, value: &str| {
             wanted.as_ref().is_none_or(|wanted| wanted == value)
@@ -61,9 +61,9 @@ impl Filter {
             Family::ChildrenOf(parent) => head.origin.parent() == Some(parent),
         };
         let place = match self.place {
-            Place::Kept => standing.trashed_at.is_none(),
-            Place::Trash => standing.trashed_at.is_some(),
-            Place::Anywhere => true,
+            TrashScope::Kept => standing.trashed_at.is_none(),
+            TrashScope::Trash => standing.trashed_at.is_some(),
+            TrashScope::Anywhere => true,
         };
         let task = |wanted: &String| head.task.to_lowercase().contains(&wanted.to_lowercase());
         place
@@ -185,7 +185,7 @@ pub enum Family {
 
 /// In the trash or not.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub enum Place {
+pub enum TrashScope {
     /// Not in the trash.
     #[default]
     Kept,
@@ -250,7 +250,7 @@ pub struct Cursor {
 #[derive(Clone, Debug, Default)]
 pub struct Page {
     /// The sessions.
-    pub sessions: Vec<Standing>,
+    pub sessions: Vec<SessionInfo>,
     /// Where it ended, if there may be more.
     pub next: Option<Cursor>,
 }
@@ -339,7 +339,7 @@ pub struct Snippet {
 
 impl Sort {
     /// What sessions are sorted by, as a number.
-    fn value(self, standing: &Standing) -> i64 {
+    fn value(self, standing: &SessionInfo) -> i64 {
         let head = &standing.head;
         match self {
             Self::Updated => head.updated_at.as_micros(),
@@ -353,11 +353,11 @@ impl Sort {
 impl Page {
     /// The page that a query asks for, out of all sessions that match, each with its
     /// place by birth.
-    pub(crate) fn cut(found: Vec<(i64, Standing)>, query: &Query) -> Self {
-        let entry = |(key, standing): (i64, Standing)| {
+    pub(crate) fn cut(found: Vec<(i64, SessionInfo)>, query: &Query) -> Self {
+        let entry = |(key, standing): (i64, SessionInfo)| {
             (Cursor { value: query.sort.value(&standing), key }, standing)
         };
-        let mut found: Vec<(Cursor, Standing)> = found.into_iter().map(entry).collect();
+        let mut found: Vec<(Cursor, SessionInfo)> = found.into_iter().map(entry).collect();
         found.sort_by_key(|(at, _)| (at.value, at.key));
         if query.order == Order::Newest {
             found.reverse();

@@ -2,10 +2,11 @@
 
 use std::borrow::Cow;
 use std::collections::BTreeMap;
+use std::ops::ControlFlow;
 
 use super::query::RecordQuery;
-use super::rows::{Base, Facts, Flow, Key, Rows, SessionRow, Stretch, World};
-use super::{Damage, Derived, Order, Slice, Span, Standing, Verdict};
+use super::rows::{Base, Facts, Key, Rows, SessionRow, Stretch, TxnContext};
+use super::{Damage, Derived, Order, SessionInfo, Slice, Span, Verdict};
 use crate::codec::{OwnRow, Row};
 use crate::model::event::HIDDEN;
 use crate::{
@@ -61,11 +62,11 @@ pub fn slice(rows: &dyn Rows, row: &SessionRow, span: Span) -> Result<Slice> {
         let wanted = Stretch { from: stretch.from.max(below), ..stretch };
         if wanted.from <= wanted.to {
             match rows.visit(wanted, span.order, &mut |row| Ok(reader.take(row))) {
-                Ok(Flow::More) => {}
-                Ok(Flow::Enough) => return Ok(slice),
+                Ok(ControlFlow::Continue(())) => {}
+                Ok(ControlFlow::Break(())) => return Ok(slice),
                 // The file is broken below the rows: what came before it counts.
                 Err(Error::DamagedStore { what, .. }) => {
-                    reader.damaged(reader.expected(), what);
+                    let _ = reader.damaged(reader.expected(), what);
                     return Ok(slice);
                 }
                 Err(error) => return Err(error),
@@ -94,7 +95,7 @@ struct Reader<'a> {
 }
 
 impl Reader<'_> {
-    fn take(&mut self, row: Row<'_>) -> Flow {
+    fn take(&mut self, row: Row<'_>) -> ControlFlow<()> {
         if row.seq != self.expected() {
             return self.damaged(self.expected(), MISSING.to_owned());
         }
@@ -113,19 +114,19 @@ impl Reader<'_> {
         }
     }
 
-    fn take_up(&mut self, row: &Row<'_>) -> Flow {
+    fn take_up(&mut self, row: &Row<'_>) -> ControlFlow<()> {
         self.next = row.seq.next();
         let prev = self.prev.replace(row.chain);
         if row.seq < self.span.from {
-            return Flow::More;
+            return ControlFlow::Continue(());
         }
         self.accept(row, &prev.unwrap_or(Digest::GENESIS))
     }
 
-    fn take_down(&mut self, row: Row<'_>) -> Flow {
+    fn take_down(&mut self, row: Row<'_>) -> ControlFlow<()> {
         let chain = row.chain;
         match self.waiting.replace(row.into_owned()) {
-            None => Flow::More,
+            None => ControlFlow::Continue(()),
             Some(above) => self.accept(&above, &chain),
         }
     }
@@ -139,19 +140,19 @@ impl Reader<'_> {
         let from = self.span.from;
         let first = self.waiting.take_if(|row| row.seq == Seq::FIRST && from <= row.seq);
         if let Some(row) = first {
-            self.accept(&row, &Digest::GENESIS);
+            let _ = self.accept(&row, &Digest::GENESIS);
         } else if self.span.order == Order::Newest {
             // The row below the range was read as well, so all of it was seen.
             let seen = self.waiting.as_ref().is_some_and(|row| row.seq < self.span.from);
             if !seen {
-                self.damaged(self.expected(), MISSING.to_owned());
+                let _ = self.damaged(self.expected(), MISSING.to_owned());
             }
         } else if self.next <= self.to {
-            self.damaged(self.next, MISSING.to_owned());
+            let _ = self.damaged(self.next, MISSING.to_owned());
         }
     }
 
-    fn accept(&mut self, row: &Row<'_>, prev: &Digest) -> Flow {
+    fn accept(&mut self, row: &Row<'_>, prev: &Digest) -> ControlFlow<()> {
         let opened = row.follows(prev).and_then(|()| row.open(&mut |blob| self.rows.blob(blob)));
         match opened {
             Ok(event) => {
@@ -162,15 +163,15 @@ impl Reader<'_> {
                 }
                 self.slice.events.push(event);
                 let full = self.slice.events.len() >= self.span.limit;
-                if full { Flow::Enough } else { Flow::More }
+                if full { ControlFlow::Break(()) } else { ControlFlow::Continue(()) }
             }
             Err(what) => self.damaged(row.seq, what),
         }
     }
 
-    fn damaged(&mut self, seq: Seq, what: String) -> Flow {
+    fn damaged(&mut self, seq: Seq, what: String) -> ControlFlow<()> {
         self.slice.damage = Some(Damage { seq, what });
-        Flow::Enough
+        ControlFlow::Break(())
     }
 }
 
@@ -233,7 +234,7 @@ fn keyed(rows: &dyn Rows, row: &SessionRow, facts: Facts<'_>) -> Result<Vec<Reco
         if wanted.from > wanted.to {
             continue;
         }
-        for fact in rows.facts(wanted, facts)? {
+        for fact in rows.keyed_events(wanted, facts)? {
             found.push(checked(rows, row, stretch, &fact)?);
         }
     }
@@ -356,9 +357,9 @@ pub(crate) fn any_by_id(
 /// The row of one of a session's own events.
 pub fn own_row(rows: &dyn Rows, key: Key, seq: Seq) -> Result<Option<OwnRow>> {
     let mut found = None;
-    rows.visit(Stretch { key, from: seq, to: seq }, Order::Oldest, &mut |row| {
+    let _ = rows.visit(Stretch { key, from: seq, to: seq }, Order::Oldest, &mut |row| {
         found = Some(row.into_owned());
-        Ok(Flow::Enough)
+        Ok(ControlFlow::Break(()))
     })?;
     Ok(found)
 }
@@ -380,10 +381,10 @@ pub(crate) fn chain_at(rows: &dyn Rows, row: &SessionRow, at: Seq) -> Result<Dig
 
 /// How a session stands, as everyone is to read it.
 #[must_use]
-pub fn standing(row: SessionRow, world: World<'_>) -> Standing {
+pub fn standing(row: SessionRow, world: TxnContext<'_>) -> SessionInfo {
     let (held, own_from) = (row.runner(world), row.own_from());
     let head = if held.is_some() { row.head } else { row.head.without_runner() };
-    Standing {
+    SessionInfo {
         head,
         held,
         own_from,

@@ -1,13 +1,13 @@
 //! Trash, restore, purge and repair.
 
-use super::query::Place;
+use super::query::TrashScope;
 use super::read::{self, find};
-use super::rows::{Base, Key, Rows, SessionRow, World};
+use super::rows::{Base, Key, Rows, SessionRow, TxnContext};
 use super::{Removal, Target, Verdict};
-use crate::{Digest, Error, Head, Held, Origin, Result, Seq, SessionId};
+use crate::{Digest, Error, Head, LeaseInfo, Origin, Result, Seq, SessionId};
 
 /// Moves sessions to the trash, with their subagents' sessions.
-pub fn trash(rows: &dyn Rows, world: World<'_>, targets: &[Target]) -> Result<Removal> {
+pub fn trash(rows: &dyn Rows, world: TxnContext<'_>, targets: &[Target]) -> Result<Removal> {
     each(targets, |target, removal| {
         let family = judge(rows, world, target)?;
         if family[0].trashed_at.is_some() {
@@ -52,7 +52,7 @@ pub fn restore(rows: &dyn Rows, ids: &[SessionId]) -> Result<Removal> {
 }
 
 /// Erases sessions for good, with their subagents' sessions.
-pub fn purge(rows: &dyn Rows, world: World<'_>, targets: &[Target]) -> Result<Removal> {
+pub fn purge(rows: &dyn Rows, world: TxnContext<'_>, targets: &[Target]) -> Result<Removal> {
     each(targets, |target, removal| {
         let family = judge(rows, world, target)?;
         let trashed = family[0].trashed_at.is_some();
@@ -94,15 +94,15 @@ fn each(
 
 /// The session and its subagents' sessions, if they may go: none of them runs, and the
 /// session is still where it was judged.
-fn judge(rows: &dyn Rows, world: World<'_>, target: &Target) -> Result<Vec<SessionRow>> {
+fn judge(rows: &dyn Rows, world: TxnContext<'_>, target: &Target) -> Result<Vec<SessionRow>> {
     let row = find(rows, &target.id)?;
     if let Some(expected) = target.unless_past.filter(|seq| *seq != row.head.seq) {
         let (session, actual) = (target.id.clone(), row.head.seq);
         return Err(Error::UnexpectedSeq { session, expected, actual });
     }
     let elsewhere = match target.place {
-        Place::Kept if row.trashed_at.is_some() => Some("it is in the trash"),
-        Place::Trash if row.trashed_at.is_none() => Some("it is not in the trash"),
+        TrashScope::Kept if row.trashed_at.is_some() => Some("it is in the trash"),
+        TrashScope::Trash if row.trashed_at.is_none() => Some("it is not in the trash"),
         _ => None,
     };
     let refuse = |session: &SessionId, why: &str| Error::Illegal {
@@ -120,7 +120,7 @@ fn judge(rows: &dyn Rows, world: World<'_>, target: &Target) -> Result<Vec<Sessi
         return Err(refuse(&pinned.head.id, "it is pinned"));
     }
     for member in &family {
-        if let Some(Held { holder, expires, .. }) = member.runner(world) {
+        if let Some(LeaseInfo { holder, expires, .. }) = member.runner(world) {
             let session = member.head.id.clone();
             return Err(Error::Held { session, holder: Box::new(holder), expires });
         }

@@ -4,12 +4,13 @@
 //! modules beside this one.
 
 use std::collections::BTreeMap;
+use std::ops::ControlFlow;
 
 use super::query::RecordQuery;
 use super::{Damage, Order};
 use crate::codec::{OwnRow, Row, Sealed};
 use crate::{
-    Digest, Epoch, EventId, Head, Held, Holder, Kind, Lane, LaneState, Processes, Result, Seq,
+    Digest, Epoch, EventId, Head, Kind, Lane, LaneState, LeaseInfo, Owner, Processes, Result, Seq,
     SessionId, State, Time,
 };
 
@@ -55,7 +56,7 @@ pub struct LeaseRow {
     /// The newest epoch.
     pub epoch: Epoch,
     /// Who holds it, and until when.
-    pub held: Option<(Holder, Time)>,
+    pub held: Option<(Owner, Time)>,
     /// The login that a server knows the holder by; as read, the server itself writes it.
     pub login: Option<String>,
 }
@@ -63,22 +64,22 @@ pub struct LeaseRow {
 impl LeaseRow {
     /// The lease, if someone holds it.
     #[must_use]
-    pub fn held(&self) -> Option<Held> {
+    pub fn held(&self) -> Option<LeaseInfo> {
         let (holder, expires) = self.held.clone()?;
-        Some(Held { epoch: self.epoch, holder, expires, login: self.login.clone() })
+        Some(LeaseInfo { epoch: self.epoch, holder, expires, login: self.login.clone() })
     }
 }
 
 impl SessionRow {
     /// Who holds its lease, dead or alive.
     #[must_use]
-    pub fn held(&self) -> Option<Held> {
+    pub fn held(&self) -> Option<LeaseInfo> {
         self.lease.as_ref().and_then(LeaseRow::held)
     }
 
     /// Who holds its lease and is alive.
     #[must_use]
-    pub fn runner(&self, world: World<'_>) -> Option<Held> {
+    pub fn runner(&self, world: TxnContext<'_>) -> Option<LeaseInfo> {
         self.held().filter(|held| !held.is_dead(world.now, world.processes))
     }
 
@@ -166,10 +167,10 @@ pub trait Rows {
         &self,
         stretch: Stretch,
         order: Order,
-        visitor: &mut dyn FnMut(Row<'_>) -> Result<Flow>,
-    ) -> Result<Flow>;
+        visitor: &mut dyn FnMut(Row<'_>) -> Result<ControlFlow<()>>,
+    ) -> Result<ControlFlow<()>>;
     /// A stretch's keyed events, oldest first.
-    fn facts(&self, stretch: Stretch, facts: Facts<'_>) -> Result<Vec<OwnRow>>;
+    fn keyed_events(&self, stretch: Stretch, facts: Facts<'_>) -> Result<Vec<OwnRow>>;
 
     /// A stretch's records, in the order and up to the limit that were asked for.
     fn records(&self, stretch: Stretch, query: &RecordQuery) -> Result<Vec<OwnRow>>;
@@ -206,18 +207,9 @@ pub trait Rows {
     fn replace_lanes(&self, key: Key, lanes: &BTreeMap<Lane, LaneState>) -> Result<()>;
 }
 
-/// Go on, or enough?
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Flow {
-    /// Go on.
-    More,
-    /// Enough.
-    Enough,
-}
-
 /// What the logic knows of the world at the moment of a transaction.
 #[derive(Clone, Copy, Debug)]
-pub struct World<'a> {
+pub struct TxnContext<'a> {
     /// The time.
     pub now: Time,
     /// Knows which processes live.

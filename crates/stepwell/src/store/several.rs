@@ -3,8 +3,8 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use super::query::{Family, Filter, Place, Query, Sort};
-use super::{Order, Span, Standing, Store};
+use super::query::{Family, Filter, Query, Sort, TrashScope};
+use super::{Order, SessionInfo, Span, Store};
 use crate::{Kind, Origin, Recorded, Result, Seq, SessionId};
 
 /// How many events at the end of a log are looked through for the last one of a kind: labels and
@@ -27,7 +27,7 @@ pub(super) fn excerpt<S: Store + ?Sized>(
     id: &SessionId,
     wanted: &Excerpt<'_>,
 ) -> Result<Vec<Recorded>> {
-    let own_from = store.standing(id)?.own_from;
+    let own_from = store.info(id)?.own_from;
     let mut found: BTreeMap<Seq, Recorded> = BTreeMap::new();
     let mut put = |events: Vec<Recorded>| {
         found.extend(events.into_iter().map(|event| (event.seq, event)));
@@ -36,7 +36,7 @@ pub(super) fn excerpt<S: Store + ?Sized>(
         put(store.events(id, Span { from: at, to: at, ..Span::ALL })?.intact(id)?);
     }
     if !wanted.keyed.is_empty() {
-        put(store.facts(id, wanted.keyed)?);
+        put(store.keyed_events(id, wanted.keyed)?);
     }
     if !wanted.last.is_empty() {
         let events = store.events(id, Span::last(LOOK_BACK))?.events;
@@ -48,11 +48,11 @@ pub(super) fn excerpt<S: Store + ?Sized>(
 }
 
 /// The sessions of subagents below some sessions; of one parent's, the oldest first.
-pub(super) fn below<S: Store + ?Sized>(store: &S, ids: &[SessionId]) -> Result<Vec<Standing>> {
-    let (mut found, mut seen): (Vec<Standing>, BTreeSet<SessionId>) = Default::default();
+pub(super) fn below<S: Store + ?Sized>(store: &S, ids: &[SessionId]) -> Result<Vec<SessionInfo>> {
+    let (mut found, mut seen): (Vec<SessionInfo>, BTreeSet<SessionId>) = Default::default();
     let mut waiting = ids.to_vec();
     while let Some(parent) = waiting.pop() {
-        let (family, place) = (Family::ChildrenOf(parent), Place::Anywhere);
+        let (family, place) = (Family::ChildrenOf(parent), TrashScope::Anywhere);
         let filter = Filter { family, place, ..Filter::default() };
         let (sort, order) = (Sort::Created, Order::Oldest);
         for child in store.list(&Query { filter, sort, order, ..Query::default() })?.sessions {

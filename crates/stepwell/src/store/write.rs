@@ -6,14 +6,14 @@ use std::time::Duration;
 use super::admit::{Writer, admit, check_edit};
 use super::prune;
 use super::read::{self, find};
-use super::rows::{Base, LeaseRow, Rows, SessionRow, World};
-use super::{Append, Claim, Create, Damage, Scrub, Write, Written};
+use super::rows::{Base, LeaseRow, Rows, SessionRow, TxnContext};
+use super::{Append, Create, Damage, LeaseRequest, Scrub, Write, Written};
 use crate::codec::{self, Bodies, Body, Login, Said};
 use crate::failpoint::failpoint;
 use crate::{
-    Created, Digest, Driver, Epoch, Erased, Error, Event, EventId, Held, Lane, LaneState, Lease,
-    MAX_SCOPE_BYTES, NewEvent, Origin, Recorded, Restored, Result, Rewound, Scope, Scrubbed, Seq,
-    SessionId, State, StopAsked, Undone, WorkAsked,
+    Created, Digest, Driver, Epoch, Erased, Error, Event, EventId, Lane, LaneState, Lease,
+    LeaseInfo, MAX_SCOPE_BYTES, NewEvent, Origin, Recorded, Restored, Result, Rewound, Scope,
+    Scrubbed, Seq, SessionId, State, StopAsked, Undone, WorkAsked,
 };
 
 /// After how many events a session's fold is kept, so that the state at any seq,
@@ -117,7 +117,7 @@ impl Prepared {
 }
 
 /// Does one write of a batch.
-pub fn write(rows: &dyn Rows, world: World<'_>, prepared: Prepared) -> Result<Written> {
+pub fn write(rows: &dyn Rows, world: TxnContext<'_>, prepared: Prepared) -> Result<Written> {
     match prepared.write {
         Write::Create(create) => make(rows, world, create),
         Write::Append(append) => extend(rows, world, append, prepared.bodies),
@@ -125,7 +125,7 @@ pub fn write(rows: &dyn Rows, world: World<'_>, prepared: Prepared) -> Result<Wr
     }
 }
 
-fn make(rows: &dyn Rows, world: World<'_>, create: Create) -> Result<Written> {
+fn make(rows: &dyn Rows, world: TxnContext<'_>, create: Create) -> Result<Written> {
     let Create { created, event_id, at, claim } = create;
     if let Some(row) = rows.session(&created.id)? {
         return repeated_create(rows, &row, event_id, claim.as_ref());
@@ -188,7 +188,7 @@ fn repeated_create(
     rows: &dyn Rows,
     row: &SessionRow,
     event_id: Option<EventId>,
-    claim: Option<&Claim>,
+    claim: Option<&LeaseRequest>,
 ) -> Result<Written> {
     let first = row.own_from();
     let same = match event_id {
@@ -199,7 +199,7 @@ fn repeated_create(
         return Err(Error::Exists(row.head.id.clone()));
     }
     let held = row.held().filter(|held| claim.is_some_and(|claim| claim.holder == held.holder));
-    let lease = held.map(|Held { epoch, expires, .. }| {
+    let lease = held.map(|LeaseInfo { epoch, expires, .. }| {
         let session = row.head.id.clone();
         Lease { session, epoch, expires, stop_asked: false }
     });
@@ -268,7 +268,12 @@ fn check_description(created: &Created) -> Result<()> {
     }
 }
 
-fn extend(rows: &dyn Rows, world: World<'_>, append: Append, bodies: Bodies) -> Result<Written> {
+fn extend(
+    rows: &dyn Rows,
+    world: TxnContext<'_>,
+    append: Append,
+    bodies: Bodies,
+) -> Result<Written> {
     let Append { session, epoch, expected, events } = append;
     let mut row = find(rows, &session)?;
     if let Some(written) = repeated_append(rows, &row, &events, &bodies)? {
@@ -290,7 +295,7 @@ fn extend(rows: &dyn Rows, world: World<'_>, append: Append, bodies: Bodies) -> 
         return Err(Error::UnexpectedSeq { session, expected, actual: row.head.seq });
     }
     let first = row.head.seq.next();
-    let writer = if epoch.is_some() { Writer::Holder } else { Writer::Anyone };
+    let writer = if epoch.is_some() { Writer::Owner } else { Writer::Anyone };
     refuse_known_ids(rows, &row, &events)?;
     let (bytes, places) = bodies.parts();
     for (event, place) in events.into_iter().zip(places) {
@@ -330,7 +335,7 @@ fn complete(rows: &dyn Rows, row: &SessionRow, writer: Writer, event: Event) -> 
 /// Records one event: its row, its lane, and the head in `row`, which the caller saves.
 pub(super) fn record(
     rows: &dyn Rows,
-    world: World<'_>,
+    world: TxnContext<'_>,
     row: &mut SessionRow,
     new: NewEvent,
     body: Body<'_>,
@@ -466,7 +471,7 @@ fn asked(event: Event) -> Event {
 
 /// May these be appended without a lease? To a session that another program drives nearly
 /// everything may, while nobody holds it.
-fn check_without_lease(world: World<'_>, row: &SessionRow, events: &[NewEvent]) -> Result<()> {
+fn check_without_lease(world: TxnContext<'_>, row: &SessionRow, events: &[NewEvent]) -> Result<()> {
     let session = || row.head.id.clone();
     for NewEvent { event, .. } in events {
         let kind = || event.kind().to_owned();
@@ -483,7 +488,7 @@ fn check_without_lease(world: World<'_>, row: &SessionRow, events: &[NewEvent]) 
         if row.head.driver != Driver::External || event.always_needs_lease() {
             return Err(Error::NeedsLease { session: session(), kind: kind() });
         }
-        if let Some(Held { holder, expires, .. }) = row.runner(world) {
+        if let Some(LeaseInfo { holder, expires, .. }) = row.runner(world) {
             return Err(Error::Held { session: session(), holder: Box::new(holder), expires });
         }
     }
@@ -508,14 +513,19 @@ pub(super) fn refuse_damaged(row: &SessionRow, upto: Seq) -> Result<()> {
 }
 
 /// Takes a session's lease, if its holder is dead or there is none.
-pub fn acquire(rows: &dyn Rows, world: World<'_>, id: &SessionId, claim: &Claim) -> Result<Lease> {
+pub fn acquire(
+    rows: &dyn Rows,
+    world: TxnContext<'_>,
+    id: &SessionId,
+    claim: &LeaseRequest,
+) -> Result<Lease> {
     let row = find(rows, id)?;
     if row.trashed_at.is_some() {
         return Err(Error::Trashed(id.clone()));
     }
     refuse_damaged(&row, row.head.seq)?;
     let epoch = row.lease.as_ref().map_or(Epoch::FIRST, |lease| lease.epoch.next());
-    if let Some(Held { holder, expires, .. }) = row.runner(world) {
+    if let Some(LeaseInfo { holder, expires, .. }) = row.runner(world) {
         return Err(Error::Held { session: id.clone(), holder: Box::new(holder), expires });
     }
     hold(rows, row.key, id, epoch, claim, world)
@@ -526,8 +536,8 @@ fn hold(
     key: super::rows::Key,
     id: &SessionId,
     epoch: Epoch,
-    claim: &Claim,
-    world: World<'_>,
+    claim: &LeaseRequest,
+    world: TxnContext<'_>,
 ) -> Result<Lease> {
     let expires = world.now.plus(claim.ttl);
     rows.put_lease(
@@ -538,14 +548,19 @@ fn hold(
 }
 
 /// Extends a lease from now.
-pub fn renew(rows: &dyn Rows, world: World<'_>, lease: &Lease, ttl: Duration) -> Result<Lease> {
+pub fn renew(
+    rows: &dyn Rows,
+    world: TxnContext<'_>,
+    lease: &Lease,
+    ttl: Duration,
+) -> Result<Lease> {
     let row = find(rows, &lease.session)?;
     if row.trashed_at.is_some() {
         return Err(Error::Trashed(lease.session.clone()));
     }
     check_epoch(&row, lease.epoch)?;
     let expires = world.now.plus(ttl);
-    if let Some(Held { epoch, holder, login, .. }) = row.held() {
+    if let Some(LeaseInfo { epoch, holder, login, .. }) = row.held() {
         rows.put_lease(row.key, &LeaseRow { epoch, held: Some((holder, expires)), login })?;
     }
     let stop_asked = row.head.stop_asked == Some(lease.epoch);
@@ -566,7 +581,7 @@ pub fn release(rows: &dyn Rows, lease: &Lease) -> Result<()> {
 }
 
 /// Replaces bodies, keeps their digests, and records it.
-pub fn scrub(rows: &dyn Rows, world: World<'_>, scrub: Scrub) -> Result<Seq> {
+pub fn scrub(rows: &dyn Rows, world: TxnContext<'_>, scrub: Scrub) -> Result<Seq> {
     let mut row = find(rows, &scrub.session)?;
     refuse_damaged(&row, row.head.seq)?;
     match scrub.epoch {

@@ -95,7 +95,7 @@ fn question(bytes: &[u8], sound: &Sound, what: &str) -> usize {
                 // A head that lost its count may hide the end, but says that it is damaged.
                 let good = slice.events.iter().zip(events).take_while(|(a, b)| a == b).count();
                 assert_eq!(good, slice.events.len(), "{what}: {id} reads differently");
-                let head_says = store.standing(id).map(|s| s.damage.is_some());
+                let head_says = store.info(id).map(|s| s.damage.is_some());
                 if whole && slice.events.len() != events.len() {
                     assert!(head_says.unwrap_or(true), "{what}: {id} lost its end silently");
                 }
@@ -189,7 +189,7 @@ fn a_flipped_bit_in_one_body_damages_that_session_from_there_on() {
     // A repair does not make up what is lost.
     let verdict = well.store().repair(&id(2)).unwrap();
     assert_eq!(verdict.damage.unwrap().seq, Seq::new(9));
-    assert!(well.standing(&id(2)).unwrap().damage.is_some());
+    assert!(well.info(&id(2)).unwrap().damage.is_some());
 }
 
 #[test]
@@ -240,7 +240,7 @@ fn a_head_that_someone_changed_lists_as_damaged_and_a_repair_mends_it() {
         assert!(!store.verify(&id(n)).unwrap().is_sound());
         assert!(store.repair(&id(n)).unwrap().is_sound());
         assert!(store.verify(&id(n)).unwrap().is_sound());
-        assert_eq!(store.standing(&id(n)).unwrap().head.task, format!("task {n}"));
+        assert_eq!(store.info(&id(n)).unwrap().head.task, format!("task {n}"));
     }
     assert!(store.list(&Query::default()).unwrap().sessions.iter().all(|s| s.damage.is_none()));
 }

@@ -5,11 +5,11 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use stepwell::{
-    Change, Checkpoint, Clock, Compacted, Created, Edited, Effect, Entropy, Failure, FileChanged,
-    FileState, Gate, GateAnswered, Holder, Kind, Lane, Message, Money, Node, NodeState, Permission,
-    Phase, PhaseChanged, PhaseSet, Place, Processes, Pulse, Query, Question, Scope, Search, Seq,
-    SessionId, Span, SqliteOptions, SqliteStore, Status, Stepwell, StopReason, Surroundings, Task,
-    Time, ToolFinished, ToolStarted, Usage,
+    Change, Checkpoint, Clock, Compacted, Created, Deps, Edited, Effect, Entropy, Failure,
+    FileChanged, FileState, Gate, GateAnswered, Kind, Lane, Liveness, Message, Money, Node,
+    NodeState, Owner, Permission, Phase, PhaseChanged, PhaseSet, Processes, Query, Question, Scope,
+    Search, Seq, SessionId, Span, SqliteOptions, SqliteStore, Status, Stepwell, StopReason, Task,
+    Time, ToolFinished, ToolStarted, TrashScope, Usage,
 };
 
 fn golden(name: &str) -> PathBuf {
@@ -18,9 +18,9 @@ fn golden(name: &str) -> PathBuf {
 
 /// A clock that stands, so that how often it is asked makes no difference.
 #[derive(Debug)]
-struct Standing;
+struct SessionInfo;
 
-impl Clock for Standing {
+impl Clock for SessionInfo {
     fn now(&self) -> Time {
         Time::from_micros(1_771_857_022_000_000)
     }
@@ -41,9 +41,9 @@ impl Entropy for Counting {
 struct Nobody;
 
 impl Processes for Nobody {
-    fn this(&self) -> Holder {
+    fn this(&self) -> Owner {
         let text = |text: &str| text.to_owned();
-        Holder {
+        Owner {
             host: text("h"),
             boot: text("b"),
             namespace: text("n"),
@@ -53,8 +53,8 @@ impl Processes for Nobody {
         }
     }
 
-    fn pulse(&self, _: &Holder) -> Pulse {
-        Pulse::Gone
+    fn pulse(&self, _: &Owner) -> Liveness {
+        Liveness::Gone
     }
 }
 
@@ -63,14 +63,14 @@ const FILE: &[u8] = b"fn main() {}";
 
 /// A store with something of everything.
 fn fill(folder: &Path) {
-    let clock = Arc::new(Standing);
+    let clock = Arc::new(SessionInfo);
     let options = SqliteOptions { clock: clock.clone(), ..SqliteOptions::default() };
     let store = Arc::new(SqliteStore::open_with(folder, options).unwrap());
-    let surroundings = Surroundings {
+    let surroundings = Deps {
         clock,
         entropy: Arc::new(Counting::default()),
         processes: Arc::new(Nobody),
-        ..Surroundings::default()
+        ..Deps::default()
     };
     let well = Stepwell::with(store, surroundings);
     let created = Created::new("golden-1".parse().unwrap(), "write the golden file")
@@ -174,7 +174,7 @@ fn told(folder: &Path) -> String {
     let well = Stepwell::open(folder).unwrap();
     let store = well.store();
     let mut lines = Vec::new();
-    let filter = stepwell::Filter { place: Place::Anywhere, ..Default::default() };
+    let filter = stepwell::Filter { place: TrashScope::Anywhere, ..Default::default() };
     let query = Query { filter, order: stepwell::Order::Oldest, ..Query::default() };
     for standing in well.list(&query).unwrap().sessions {
         let id: &SessionId = &standing.head.id;
@@ -188,7 +188,7 @@ fn told(folder: &Path) -> String {
             // A long line is known by its digest.
             lines.push(if line.len() > 2_000 { format!("{} {digest}", event.seq) } else { line });
         }
-        let facts = store.facts(id, Kind::ALL).unwrap().len();
+        let facts = store.keyed_events(id, Kind::ALL).unwrap().len();
         lines.push(format!("{facts} facts"));
     }
     for text in ["数据", "long output", "a.rs", "broke"] {
@@ -216,8 +216,8 @@ fn worked() -> tempfile::TempDir {
     folder
 }
 
-fn everything(well: &Stepwell) -> Vec<stepwell::Standing> {
-    let filter = stepwell::Filter { place: Place::Anywhere, ..Default::default() };
+fn everything(well: &Stepwell) -> Vec<stepwell::SessionInfo> {
+    let filter = stepwell::Filter { place: TrashScope::Anywhere, ..Default::default() };
     well.list(&Query { filter, ..Query::default() }).unwrap().sessions
 }
 
@@ -299,14 +299,14 @@ fn a_store_of_version_1_can_be_read_without_being_upgraded() {
     let folder = worked();
     let options = SqliteOptions { access: stepwell::Access::Read, ..SqliteOptions::default() };
     let store = SqliteStore::open_with(folder.path(), options).unwrap();
-    let well = Stepwell::with(Arc::new(store), Surroundings::default());
+    let well = Stepwell::with(Arc::new(store), Deps::default());
     for standing in everything(&well) {
         assert!(well.store().verify(&standing.head.id).unwrap().is_sound());
     }
     let filter = stepwell::Filter { system: Some("codex".into()), ..Default::default() };
     assert_eq!(well.list(&Query { filter, ..Query::default() }).unwrap().sessions.len(), 1);
     let library = well.find("library").unwrap();
-    assert_eq!(well.store().facts(&library, &[Kind::Checkpoint]).unwrap().len(), 4);
+    assert_eq!(well.store().keyed_events(&library, &[Kind::Checkpoint]).unwrap().len(), 4);
     assert!(!folder.path().join("stepwell.db.v1.bak").exists());
 }
 

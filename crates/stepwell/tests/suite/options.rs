@@ -10,13 +10,13 @@ fn a_session_begins_with_what_was_wished_for_and_is_closed_by_name() {
     let id = session.id().clone();
     session.step([Message::assistant("second")]).unwrap();
     session.close().unwrap();
-    assert_eq!(well.standing(&id).unwrap().head.status, Status::Interrupted);
-    well.hold(&id).unwrap().close().unwrap();
+    assert_eq!(well.info(&id).unwrap().head.status, Status::Interrupted);
+    well.lock(&id).unwrap().close().unwrap();
     let fork = well.fork(&id, Seq::new(2)).unwrap();
-    assert_eq!(fork.standing().unwrap().head.seq, Seq::new(3));
+    assert_eq!(fork.info().unwrap().head.seq, Seq::new(3));
     let begins = vec![Message::user("other").into()];
     let fork = well.fork(&id, ForkAt { at: None, begins }).unwrap();
-    assert_eq!(fork.standing().unwrap().head.seq, Seq::new(6));
+    assert_eq!(fork.info().unwrap().head.seq, Seq::new(6));
     drop(fork);
     well.close().unwrap();
 }

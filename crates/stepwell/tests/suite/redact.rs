@@ -5,10 +5,10 @@ use std::sync::Arc;
 
 use serde_json::json;
 use stepwell::{
-    Answer, Artifact, Change, Checkpoint, Compacted, Created, Edited, Elsewhere, Epoch, Event,
-    Failure, FileChanged, FileState, Foreign, Gate, GateAnswered, Lane, MemoryStore, Message,
-    NewEvent, Node, NodeState, Permission, Question, Record, Redacted, Redactor, Said, Seq,
-    Settings, Span, Status, StatusChanged, Stepwell, StopAsked, Surroundings, Task, TaskStatus,
+    Answer, Artifact, Change, Checkpoint, Compacted, Created, Deps, Edited, Elsewhere, Epoch,
+    Event, Failure, FileChanged, FileState, Foreign, Gate, GateAnswered, Lane, MemoryStore,
+    Message, NewEvent, Node, NodeState, Permission, Question, Record, Redacted, Redactor, Said,
+    Seq, Settings, Span, Status, StatusChanged, Stepwell, StopAsked, Task, TaskStatus,
 };
 
 /// Put together here, so that no file of ours holds one.
@@ -154,10 +154,10 @@ fn what_goes_straight_to_the_store_stays_byte_for_byte() {
 #[test]
 fn a_well_knows_the_keys_that_it_was_given() {
     let redactor = Redactor::new(["the-key-of-my-gateway".to_owned()]);
-    let surroundings = Surroundings { redactor, ..Surroundings::default() };
+    let surroundings = Deps { redactor, ..Deps::default() };
     let well = Stepwell::with(Arc::new(MemoryStore::new()), surroundings);
     let session = well.create(well.draft("use the-key-of-my-gateway")).unwrap();
-    assert_eq!(session.standing().unwrap().head.task, "use [redacted:provider-key]");
+    assert_eq!(session.info().unwrap().head.task, "use [redacted:provider-key]");
 }
 
 #[test]

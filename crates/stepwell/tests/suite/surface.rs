@@ -6,10 +6,10 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use stepwell::{
-    Append, Change, CheckpointReason, Created, Edited, Error, Event, EventId, Filter, Gate,
+    Append, Change, CheckpointReason, Created, Deps, Edited, Error, Event, EventId, Filter, Gate,
     GateAnswered, IdFormat, Kind, Lane, Maintain as _, MemoryStore, Message, NewEvent, Phase,
     PhaseSet, Policy, Query, Recorded, ResumeLimits, ResumeReason, Search, Seq, Session, SessionId,
-    Span, SqliteStore, Status, Stepwell, StopReason, Store, Surroundings, SystemPrompts, Write,
+    Span, SqliteStore, Status, Stepwell, StopReason, Store, SystemPrompts, Write,
 };
 
 fn named(name: &str) -> Created {
@@ -131,7 +131,7 @@ fn last_is_the_session_that_a_user_started_last() {
 
 #[test]
 fn new_ids_are_free_even_when_they_are_short() {
-    let surroundings = Surroundings { id_format: IdFormat::Hex(4), ..Surroundings::default() };
+    let surroundings = Deps { id_format: IdFormat::Hex(4), ..Deps::default() };
     let well = Stepwell::with(Arc::new(MemoryStore::new()), surroundings);
     for _ in 0..2_000 {
         drop(well.create(well.draft("t")).unwrap());
@@ -157,7 +157,7 @@ fn steps_are_numbered_by_lane_over_resumes() {
     });
     assert_eq!(steps.collect::<Vec<_>>(), ["main1", "critic1", "main2", "main3"]);
     // The process died once, as far as anyone could see.
-    assert_eq!(well.standing(&id).unwrap().head.resumes, 1);
+    assert_eq!(well.info(&id).unwrap().head.resumes, 1);
 }
 
 #[test]
@@ -181,7 +181,7 @@ fn phases_move_and_gates_are_answered_by_anyone() {
         other => panic!("{other:?}"),
     };
     let taken: Vec<_> =
-        session.facts(&[Kind::Checkpoint]).unwrap().into_iter().map(reason).collect();
+        session.keyed_events(&[Kind::Checkpoint]).unwrap().into_iter().map(reason).collect();
     let phase = |name: &str| (name.to_owned(), CheckpointReason::Phase);
     assert_eq!(taken, [phase("phase-initialize"), phase("phase-discuss")]);
     let plain = well.create(named("b")).unwrap();
@@ -197,9 +197,9 @@ fn taking_up_an_external_session_leaves_its_status_to_its_phase() {
     session.enter(Phase::Approval).unwrap();
     let id = session.id().clone();
     drop(session);
-    assert_eq!(well.standing(&id).unwrap().head.status, Status::Paused);
+    assert_eq!(well.info(&id).unwrap().head.status, Status::Paused);
     drop(well.resume(&id).unwrap());
-    assert_eq!(well.standing(&id).unwrap().head.status, Status::Paused);
+    assert_eq!(well.info(&id).unwrap().head.status, Status::Paused);
     let decision = well.resume_decision(&id, ResumeLimits::default()).unwrap();
     assert!(decision.should_resume);
     let none = well.resume_decision(&"none".parse().unwrap(), ResumeLimits::default()).unwrap();
@@ -211,7 +211,7 @@ fn a_fork_is_described_by_its_parent_not_by_the_first_of_the_line() {
     let well = Stepwell::in_memory();
     let first = well.create(named("a").with_agent("planner")).unwrap();
     let fork = well.fork(first.id(), None).unwrap();
-    assert_eq!(well.standing(fork.id()).unwrap().head.agent, "planner");
+    assert_eq!(well.info(fork.id()).unwrap().head.agent, "planner");
     let origin = stepwell::Origin::Fork { parent: fork.id().clone(), at: Seq::FIRST };
     let coder = well.create(Created { origin, ..named("b").with_agent("coder") }).unwrap();
     let coder = coder;
@@ -219,7 +219,7 @@ fn a_fork_is_described_by_its_parent_not_by_the_first_of_the_line() {
     answer.model = Some("other-model".into());
     coder.append(answer).unwrap();
     let again = well.fork(coder.id(), None).unwrap();
-    let head = well.standing(again.id()).unwrap().head;
+    let head = well.info(again.id()).unwrap().head;
     assert_eq!((&*head.agent, &*head.task, &*head.model), ("coder", "task of b", "other-model"));
 }
 
@@ -252,7 +252,7 @@ fn a_plan_takes_what_has_not_moved_and_the_trash_gives_it_back() {
     assert!(matches!(well.delete(&a), Err(Error::Trashed(_))));
     assert!(well.empty_trash(Duration::from_secs(3_600)).unwrap().taken.is_empty());
     assert_eq!(well.empty_trash(Duration::ZERO).unwrap().taken, std::slice::from_ref(&a));
-    assert!(matches!(well.standing(&a), Err(Error::NoSession(_))));
+    assert!(matches!(well.info(&a), Err(Error::NoSession(_))));
 }
 
 #[test]
@@ -273,7 +273,7 @@ fn a_subagents_session_comes_back_with_its_parent_and_not_alone() {
     well.delete(&child).unwrap();
     well.restore(&child).unwrap();
     assert!(well.empty_trash(Duration::ZERO).unwrap().taken.is_empty());
-    assert!(well.standing(&child).is_ok());
+    assert!(well.info(&child).is_ok());
 }
 
 #[test]
@@ -322,7 +322,7 @@ fn a_huge_model_name_leaves_the_head_small() {
     let mut message = Message::assistant("x");
     message.model = Some("m".repeat(1 << 20));
     session.append(message).unwrap();
-    let head = session.standing().unwrap().head;
+    let head = session.info().unwrap().head;
     assert!(serde_json::to_vec(&head).unwrap().len() < 10_000);
 }
 
@@ -330,7 +330,7 @@ fn a_huge_model_name_leaves_the_head_small() {
 fn a_dropped_handle_does_not_stop_the_renewal_of_the_next() {
     // Long enough that a busy machine still renews it in time.
     let ttl = Duration::from_secs(1);
-    let surroundings = Surroundings { lease_ttl: ttl, ..Surroundings::default() };
+    let surroundings = Deps { lease_ttl: ttl, ..Deps::default() };
     let well = Stepwell::with(Arc::new(MemoryStore::new()), surroundings);
     let old = well.create(named("a")).unwrap();
     let id = old.id().clone();
@@ -338,10 +338,10 @@ fn a_dropped_handle_does_not_stop_the_renewal_of_the_next() {
     well.store().release(old.lease()).unwrap();
     let new = well.resume(&id).unwrap();
     drop(old);
-    let seq = well.standing(&id).unwrap().head.seq;
+    let seq = well.info(&id).unwrap().head.seq;
     // Nothing comes; in this time a lease that is not renewed runs out twice.
     assert_eq!(well.store().wait_after(&id, seq, ttl * 2).unwrap(), seq);
-    assert_eq!(well.standing(&id).unwrap().head.status, Status::Running);
+    assert_eq!(well.info(&id).unwrap().head.status, Status::Running);
     assert!(matches!(well.resume(&id), Err(Error::Held { .. })));
     new.append(Message::user("still here")).unwrap();
 }
@@ -355,7 +355,7 @@ fn a_backup_is_whole_and_never_replaces_a_file() {
     fs::create_dir(&copy_folder).unwrap();
     let copy = copy_folder.join("stepwell.db");
     let store = Arc::new(store);
-    let well = Stepwell::with(store.clone(), Surroundings::default());
+    let well = Stepwell::with(store.clone(), Deps::default());
     let session = well.create(named("a")).unwrap();
     session.append(Message::user("kept")).unwrap();
     store.backup(&copy).unwrap();
@@ -567,10 +567,10 @@ fn a_lease_taken_through_the_store_makes_a_session_that_records_nothing_by_itsel
     let well = Stepwell::in_memory();
     let id = finished(&well, "a");
     let lease = well.store().acquire(&id, &well.claim()).unwrap();
-    let session = well.keep(lease);
+    let session = well.adopt(lease);
     assert!(matches!(well.resume(&id), Err(Error::Held { .. })));
     assert_eq!(session.append(Message::user("later")).unwrap(), Seq::new(3));
     drop(session);
-    assert_eq!(well.standing(&id).unwrap().head.status, Status::Success);
-    assert!(well.standing(&id).unwrap().held.is_none());
+    assert_eq!(well.info(&id).unwrap().head.status, Status::Success);
+    assert!(well.info(&id).unwrap().held.is_none());
 }

@@ -180,7 +180,7 @@ fn what_codex_writes_is_read_without_messages_that_nobody_said() {
     let report = take_in(&well, Mode::Write, codex(), &path);
     assert!(report.fault.is_none() && report.warnings.is_empty(), "{report:?}");
     let id = &report.sessions[0].id;
-    let head = well.standing(id).unwrap().head;
+    let head = well.info(id).unwrap().head;
     assert_eq!((head.spent.calls, head.spent.usage.input, head.spent.usage.output), (2, 300, 30));
     let empty = log(&well, id).into_iter().filter(|it| match &it.event {
         stepwell::Event::Message(message) => message.parts.is_empty(),

@@ -110,7 +110,7 @@ impl Desk {
 
     /// Hands a session over, as `stepwell resume --with` does.
     pub(super) fn hand_over(&self, well: &Stepwell, id: &SessionId, to: Format) -> Handoff {
-        let head = well.standing(id).unwrap().head;
+        let head = well.info(id).unwrap().head;
         let (home, workspace) = (self.home(), self.workspace());
         let homes =
             Homes { home: Some(&home), data: None, workspace: None, variable: &|_: &str| None };

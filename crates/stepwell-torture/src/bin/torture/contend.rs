@@ -45,7 +45,7 @@ pub(crate) fn contend(folder: &Path, session: &SessionId, by: &str, goal: Goal) 
         let lease = acquire_blocking(&store, session, &mut rng)?;
         held += 1;
         report(&Line::Leased(session.clone(), lease.epoch))?;
-        let mut last = store.standing(session)?.head.seq;
+        let mut last = store.info(session)?.head.seq;
         for _ in 0..rng.between(1, 4) {
             if last.get() < target {
                 let events = u8::try_from(rng.between(1, 4))?;

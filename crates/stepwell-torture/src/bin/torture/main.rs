@@ -22,8 +22,8 @@ use std::path::Path;
 use std::process::ExitCode;
 
 use stepwell::{
-    Claim, Create, Created, EventId, Holder, LEASE_TTL, Lease, Processes, SessionId, SqliteStore,
-    Store, SystemProcesses, Write,
+    Create, Created, EventId, LEASE_TTL, Lease, LeaseRequest, Owner, Processes, SessionId,
+    SqliteStore, Store, SystemProcesses, Write,
 };
 use stepwell_torture::Line;
 
@@ -84,11 +84,11 @@ fn wait_for_start() -> Fallible {
 }
 
 /// A lease request of this process.
-fn claim() -> Claim {
-    Claim { holder: this_process(), ttl: LEASE_TTL }
+fn claim() -> LeaseRequest {
+    LeaseRequest { holder: this_process(), ttl: LEASE_TTL }
 }
 
-fn this_process() -> Holder {
+fn this_process() -> Owner {
     SystemProcesses.this()
 }
 

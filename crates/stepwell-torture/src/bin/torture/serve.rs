@@ -8,7 +8,7 @@ use std::thread::ScopedJoinHandle;
 use std::time::Duration;
 
 use stepwell::{
-    Append, Claim, Error, Lease, Maintain as _, Search, SessionId, SqliteStore, Store, Write,
+    Append, Error, Lease, LeaseRequest, Maintain as _, Search, SessionId, SqliteStore, Store, Write,
 };
 use stepwell_torture::{Line, Load, Refusal, Request, Rng, bytes_of, word_of};
 
@@ -65,7 +65,8 @@ impl Server<'_> {
                 answer("create", self.keep_lease(created).map(|()| Line::Created(session)))
             }
             Request::Acquire(session, ttl) => {
-                let claim = Claim { holder: this_process(), ttl: Duration::from_millis(ttl) };
+                let claim =
+                    LeaseRequest { holder: this_process(), ttl: Duration::from_millis(ttl) };
                 let acquired = store.acquire(&session, &claim);
                 let epoch = acquired.as_ref().ok().map(|lease| lease.epoch);
                 let kept = self.keep_lease(acquired);
