@@ -19,7 +19,7 @@ use stepwell_agent::permission::Mode;
 use stepwell_agent::provider::{Answer, CallError, Delta, Ended, Fault, Provider, Request};
 use stepwell_agent::redact::Redactor;
 use stepwell_agent::run::{
-    Allowed, EventSink, FrontEnd, Keeping, Patience, Purse, RunEvent, Setup, Wisher,
+    Allowed, EventSink, FrontEnd, Keeping, Patience, RunEvent, Setup, SharedBudget, Wisher,
 };
 use stepwell_agent::tool::ToolEnv;
 use stepwell_bench::{Table, Times};
@@ -155,7 +155,7 @@ fn run(
         let history = History::read(&session).unwrap();
         (session, history, spec)
     };
-    let purse = Purse::new(Allowed::default(), history.spent, history.calls);
+    let purse = SharedBudget::new(Allowed::default(), history.spent, history.calls);
     let redactor = Redactor::new([]);
     let crew = Crew(Arc::new(setup(&model, root, redactor.clone())), redactor);
     let done = Arc::default();

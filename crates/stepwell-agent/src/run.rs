@@ -2,21 +2,21 @@
 //! before the next thing begins.
 
 mod approval;
-mod charge;
 mod compact;
 mod dispatch;
 mod event;
 mod fit;
+mod forward_gates;
 mod front_end;
-mod ground;
-mod hear;
+mod isolation;
 mod lane;
 mod limit;
+mod model_call;
 mod notice;
-mod purse;
 mod record;
-mod relay;
 mod sendable;
+mod shared_budget;
+mod subagent_record;
 mod talk;
 mod tick;
 mod tools;
@@ -43,16 +43,16 @@ pub use crate::price::Cost;
 use crate::provider::{CallError, NOT_DONE, Provider, ToolSpec};
 use crate::redact::Redactor;
 use crate::tool::{Tool, ToolEnv};
-pub use charge::Charge;
 use compact::Due;
 pub use compact::Shrunk;
-pub use dispatch::{Dispatcher, Hired, Terms};
+pub use dispatch::{Dispatcher, SubagentRequest, SubagentSetup};
 pub use event::{EventSink, GateAnswer, Here, NodeStatus, OpenGate, RunEvent};
 pub use front_end::{FrontEnd, Patience, Wisher, Wishes};
 pub use lane::{Ids, InLane, Past};
 pub use notice::{Measure, Notice, Whole};
-pub use purse::{Allowed, Purse, Remaining, Reserved};
 pub use sendable::check_sendable;
+pub use shared_budget::{Allowed, Remaining, Reserved, SharedBudget};
+pub use subagent_record::SubagentRecord;
 
 /// What a run works with. It does not change while it runs.
 #[derive(Clone)]
@@ -127,7 +127,7 @@ pub struct Run<'a> {
     lane: Lane,
     /// What all lanes of the session may use; absent, the run is alone and keeps to its own
     /// limits.
-    purse: Option<&'a Purse>,
+    purse: Option<&'a SharedBudget>,
     state: State,
     since: Baseline,
     /// The last event that was read before the run began; see [`Taken`].
@@ -201,7 +201,7 @@ struct FileWatch {
 /// What a run is taken up with.
 struct Taken<'a> {
     lane: Lane,
-    purse: Option<&'a Purse>,
+    purse: Option<&'a SharedBudget>,
     events: Vec<Recorded>,
     /// What counts of what these say was allowed.
     weighed: Weighed,
@@ -356,8 +356,8 @@ impl<'a> Run<'a> {
     }
 
     /// Shows the model what the user said as it was said, in place of what was recorded.
-    pub fn reveal(&mut self, text: &str) {
-        self.window.reveal(text);
+    pub fn show_unredacted(&mut self, text: &str) {
+        self.window.show_unredacted(text);
     }
 
     /// Gives the standing instructions. They are recorded if they are not those that stand:
@@ -395,7 +395,7 @@ impl<'a> Run<'a> {
         // A time that cannot be told is never up.
         let now = tokio::time::Instant::now();
         let deadline = self.setup.timeout.and_then(|timeout| now.checked_add(timeout));
-        let deadline = deadline.into_iter().chain(self.purse.and_then(Purse::until)).min();
+        let deadline = deadline.into_iter().chain(self.purse.and_then(SharedBudget::until)).min();
         loop {
             // What is done is done, whoever wants it to stop.
             let over = self.state.is_over();
@@ -416,7 +416,7 @@ impl<'a> Run<'a> {
             if matches!(next, Move::CallModel) && self.hear_phase()? {
                 continue;
             }
-            let cut = Cut { interrupt: &mut interrupt, deadline };
+            let cut = Cancel { interrupt: &mut interrupt, deadline };
             if let Some((stop, error)) = self.make(next, cut).await? {
                 return self.stop(stop, error);
             }
@@ -427,7 +427,7 @@ impl<'a> Run<'a> {
     async fn make(
         &mut self,
         next: Move,
-        cut: Cut<'_>,
+        cut: Cancel<'_>,
     ) -> Result<Option<(Stop, Option<CallError>)>> {
         match next {
             Move::CallModel => return self.ask(cut).await,
@@ -533,12 +533,12 @@ fn interrupted() -> Stop {
 }
 
 /// What cuts a call or a tool off.
-struct Cut<'a> {
+struct Cancel<'a> {
     interrupt: &'a mut signal::Receiver<bool>,
     deadline: Option<tokio::time::Instant>,
 }
 
-impl Cut<'_> {
+impl Cancel<'_> {
     /// Is it time to stop?
     fn is_due(&self) -> bool {
         let late = self.deadline.is_some_and(|deadline| tokio::time::Instant::now() >= deadline);

@@ -7,7 +7,9 @@ use stepwell::{Event, Lane, Message, NodeKey, NodeState, Recorded, Role, Seq, St
 use stepwell_agent::context::window::is_request;
 use stepwell_agent::provider::GO_ON;
 use stepwell_agent::redact::RedactMessages as _;
-use stepwell_agent::run::{Ended, EventSink, FrontEnd, NodeStatus, Patience, Purse, Run, RunEvent};
+use stepwell_agent::run::{
+    Ended, EventSink, FrontEnd, NodeStatus, Patience, Run, RunEvent, SharedBudget,
+};
 
 use crate::flow::{AgentSetup, Flow, NodeEvent, locked};
 use crate::halt::Halt;
@@ -35,7 +37,7 @@ pub(crate) struct Ask<'a> {
 pub(crate) struct Worker<'a> {
     pub(crate) setup: &'a AgentSetup,
     /// What its calls are paid from.
-    pub(crate) purse: &'a Purse,
+    pub(crate) purse: &'a SharedBudget,
     /// Recorded together with the node's start.
     pub(crate) starting: &'a dyn Fn() -> Vec<Event>,
     /// Recorded together with its result.
@@ -134,7 +136,7 @@ impl Flow<'_> {
     fn show_unredacted(&self, lane: &Lane, prompt: &str) {
         let recorded = self.agents.redactor().redact_message(Message::user(prompt)).0.text();
         if recorded != prompt {
-            self.state().past.reveal(lane, &recorded, prompt);
+            self.state().past.show_unredacted(lane, &recorded, prompt);
         }
     }
 

@@ -9,7 +9,7 @@ use serde::Serialize;
 use serde_json::{Value, json};
 use stepwell::{NodeKey, Session};
 use stepwell_agent::redact::Redactor;
-use stepwell_agent::run::{Allowed, FrontEnd, Purse, Setup};
+use stepwell_agent::run::{Allowed, FrontEnd, Setup, SharedBudget};
 
 use crate::agents::Agents;
 use crate::error::Result;
@@ -51,7 +51,7 @@ pub async fn next_nodes(dry_run: DryRun<'_>) -> Result<Vec<Upcoming>> {
     let DryRun { session, history, spec, variables, redactor } = dry_run;
     let agents = NoAgents(redactor);
     let (_stop, interrupt) = tokio::sync::watch::channel(false);
-    let purse = Purse::new(Allowed::default(), history.spent, history.calls);
+    let purse = SharedBudget::new(Allowed::default(), history.spent, history.calls);
     let parts = Parts {
         session,
         spec,

@@ -13,7 +13,9 @@ use stepwell::{
     Digest, Event, NewEvent, Node, NodeKey, NodeState, Recorded, Seq, Session, Spent, Usage,
 };
 use stepwell_agent::provider::Fault;
-use stepwell_agent::run::{EventSink, FrontEnd, NodeStatus, Past, Purse, RunEvent, Setup, Wishes};
+use stepwell_agent::run::{
+    EventSink, FrontEnd, NodeStatus, Past, RunEvent, Setup, SharedBudget, Wishes,
+};
 use tokio::sync::{Semaphore, watch};
 
 use crate::agents::Agents;
@@ -38,7 +40,7 @@ pub struct Flow<'a> {
     pub(crate) wishes: Wishes,
     /// Questions that whoever watches it was told of.
     pub(crate) announced: RefCell<HashSet<String>>,
-    pub(crate) purse: Purse,
+    pub(crate) purse: SharedBudget,
     /// The last event that was read when the flow started.
     pub(crate) read_to: Seq,
     /// Limits how many agents run at once.
@@ -92,7 +94,7 @@ pub struct Parts<'a> {
     /// Becomes true when the user interrupts.
     pub interrupt: watch::Receiver<bool>,
     /// The budget that all its agents share.
-    pub purse: Purse,
+    pub purse: SharedBudget,
 }
 
 impl<'a> Flow<'a> {

@@ -11,8 +11,8 @@ use serde::de::{self, DeserializeOwned, Deserializer, MapAccess, Visitor};
 use serde_json::value::RawValue;
 use stepwell::Time;
 
-use crate::halves;
-use crate::split::Values;
+use crate::json_scan::Values;
+use crate::lone_surrogates;
 
 /// The fields of a JSON object, in order, each as its text. Of several of one name the
 /// last counts, as everywhere in JSON.
@@ -241,7 +241,7 @@ pub fn text_of(raw: &str) -> Option<Cow<'_, str>> {
         false => Some(Cow::Borrowed(inner)),
         true => {
             let text = unescaped(inner).or_else(|| serde_json::from_str(raw).ok());
-            let mended = || serde_json::from_str(&halves::mended(raw)?).ok();
+            let mended = || serde_json::from_str(&lone_surrogates::mended(raw)?).ok();
             text.or_else(mended).map(Cow::Owned)
         }
     }
@@ -403,7 +403,7 @@ mod tests {
                 prop_assert_eq!(text_of(&raw), Some(Cow::Owned(parsed)));
             } else if let Some(text) = raw.contains('\\').then(|| text_of(&raw)).flatten() {
                 // Only what was mended is a text all the same.
-                prop_assert!(halves::mended(&raw).is_some(), "{} is no {}", raw, text);
+                prop_assert!(lone_surrogates::mended(&raw).is_some(), "{} is no {}", raw, text);
             }
         }
     }

@@ -16,7 +16,7 @@ use stepwell::Digest;
 
 use crate::fields::Fields;
 use crate::neutral::Warning;
-use crate::{Error, Result, halves};
+use crate::{Error, Result, lone_surrogates};
 
 /// The largest file that is read whole: what the systems whose files these are write at
 /// the most. A size is checked before it is trusted.
@@ -64,7 +64,7 @@ const MAX_FLAWS: usize = 100;
 
 impl Flaws {
     fn look(&self, text: &str, path: &Path, line: Option<u64>) {
-        if self.0.borrow().len() < MAX_FLAWS && halves::mended(text).is_some() {
+        if self.0.borrow().len() < MAX_FLAWS && lone_surrogates::mended(text).is_some() {
             self.add(path, line, Flaw::Half);
         }
     }

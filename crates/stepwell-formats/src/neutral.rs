@@ -161,18 +161,18 @@ pub struct Warning {
 
 /// Whether a session is to be told.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Telling {
+pub enum Wanted {
     /// Go on.
-    Wanted,
+    Yes,
     /// It is known already: go on to the next one.
     Known,
 }
 
 /// Who a reader tells sessions to, one after the other.
 pub trait Sink {
-    /// A session begins. If it is not [wanted](Telling::Wanted), nothing of it is to be
+    /// A session begins. If it is not [wanted](Wanted::Yes), nothing of it is to be
     /// told, its end included. A subagent's session comes after the one that started it.
-    fn begin(&mut self, opening: Opening) -> Result<Telling>;
+    fn begin(&mut self, opening: Opening) -> Result<Wanted>;
 
     /// The next thing of the session that began last. The answer is its place: the opening
     /// is at [`Seq::FIRST`], and each thing at the place after the one before it.

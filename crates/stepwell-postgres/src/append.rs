@@ -7,18 +7,18 @@ use stepwell::{EventId, Result};
 use tokio_postgres::types::{ToSql, Type};
 
 use crate::draft::Entry;
-use crate::fault::Trouble;
-use crate::link::{Conn, Link, Param, SERVER_TIME};
+use crate::fault::DbError;
 use crate::order::{Columns, Order, Sent};
+use crate::pool::{Conn, Param, Pool, SERVER_TIME};
 use crate::rows::{json, number, signed, version_column};
 
-/// Sends an append. An error of the kind [`Trouble::Lost`] leaves open whether it was kept.
+/// Sends an append. An error of the kind [`DbError::Lost`] leaves open whether it was kept.
 pub(crate) fn send(
-    link: &Link,
+    link: &Pool,
     conn: &Conn,
     namespace: i32,
     order: &Order,
-) -> Result<Sent, Trouble> {
+) -> Result<Sent, DbError> {
     let Order { known, draft, .. } = order;
     let columns = &order.columns;
     let slices = [columns.chain.as_column(), &columns.sum[..], order.model()];

@@ -8,7 +8,7 @@ use std::time::Duration;
 use stepwell::backend::{Key, Sealed};
 use stepwell::{Digest, Error, MAX_BLOB_BYTES, Result, Seq};
 
-use crate::link::params;
+use crate::pool::params;
 use crate::rows::{PgRows, number};
 
 /// zstd's level: 3 is its default, and the last one before time grows faster than

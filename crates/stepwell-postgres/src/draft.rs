@@ -17,8 +17,8 @@ use stepwell::{
 };
 
 use crate::blob;
+use crate::head_cache::Known;
 use crate::rows::{json, same_cold};
-use crate::standings::Known;
 
 /// What an append writes.
 #[derive(Debug, Default)]

@@ -6,12 +6,12 @@ use std::sync::Arc;
 use stepwell::backend::TxnContext;
 use stepwell::{Access, Error, Processes, Result, SessionId, Time};
 
-use crate::fault::Trouble;
+use crate::fault::DbError;
 use crate::follow::Followers;
-use crate::link::{Conn, Link, Patience, SERVER_TIME, params};
-use crate::mark::Marker;
+use crate::head_cache::HeadCache;
+use crate::pool::{Conn, Patience, Pool, SERVER_TIME, params};
 use crate::rows::{Lock, PgRows};
-use crate::standings::Standings;
+use crate::write_token::Marker;
 
 /// How often a transaction is tried again that another one was in the way of.
 const ATTEMPTS: u32 = 40;
@@ -20,11 +20,11 @@ const ATTEMPTS: u32 = 40;
 #[derive(Debug)]
 pub(crate) struct Engine {
     pub(crate) followers: Followers,
-    pub(crate) link: Link,
+    pub(crate) link: Pool,
     pub(crate) namespace: i32,
     pub(crate) access: Access,
     pub(crate) processes: Arc<dyn Processes>,
-    pub(crate) standings: Standings,
+    pub(crate) standings: HeadCache,
     pub(crate) marker: Marker,
 }
 
@@ -62,7 +62,7 @@ enum Failed {
     /// For good.
     Final(Error),
     /// With trouble that may pass.
-    Trouble(Trouble),
+    DbError(DbError),
     /// While it was being committed.
     Open(String),
 }
@@ -76,7 +76,7 @@ impl Engine {
         TxnContext { now, processes: &*self.processes }
     }
 
-    pub(crate) fn fault(&self, trouble: Trouble, doing: &'static str) -> Error {
+    pub(crate) fn fault(&self, trouble: DbError, doing: &'static str) -> Error {
         trouble.into_error(self.link.path(), doing)
     }
 
@@ -111,11 +111,11 @@ impl Engine {
             match attempt(&conn) {
                 Ok(answer) => return Ok(answer),
                 Err(Failed::Final(error)) => return Err(error),
-                Err(Failed::Trouble(Trouble::Unprepared(_))) => self.link.stop_preparing(),
-                Err(Failed::Trouble(Trouble::Lost(_) | Trouble::Again(_))) if patience.pause() => {}
-                Err(Failed::Trouble(trouble)) => return Err(self.fault(trouble, "reading")),
+                Err(Failed::DbError(DbError::Unprepared(_))) => self.link.stop_preparing(),
+                Err(Failed::DbError(DbError::Lost(_) | DbError::Again(_))) if patience.pause() => {}
+                Err(Failed::DbError(trouble)) => return Err(self.fault(trouble, "reading")),
                 Err(Failed::Open(what)) => {
-                    return Err(self.fault(Trouble::Lost(what), "reading"));
+                    return Err(self.fault(DbError::Lost(what), "reading"));
                 }
             }
         }
@@ -145,12 +145,12 @@ impl Engine {
                     doubt = Doubt::Some;
                 }
                 Err(Failed::Open(what)) => {
-                    return Err(self.fault(Trouble::Lost(what), "saving; it may have been kept"));
+                    return Err(self.fault(DbError::Lost(what), "saving; it may have been kept"));
                 }
-                Err(Failed::Trouble(Trouble::Unprepared(_))) => self.link.stop_preparing(),
-                Err(Failed::Trouble(Trouble::Again(_))) if met < ATTEMPTS => met += 1,
-                Err(Failed::Trouble(Trouble::Lost(_))) if patience.pause() => {}
-                Err(Failed::Trouble(trouble)) => return Err(self.fault(trouble, doing)),
+                Err(Failed::DbError(DbError::Unprepared(_))) => self.link.stop_preparing(),
+                Err(Failed::DbError(DbError::Again(_))) if met < ATTEMPTS => met += 1,
+                Err(Failed::DbError(DbError::Lost(_))) if patience.pause() => {}
+                Err(Failed::DbError(trouble)) => return Err(self.fault(trouble, doing)),
             }
         }
     }
@@ -167,10 +167,10 @@ impl Engine {
         let answer = self.outcome(&rows, answer).inspect_err(|_| conn.roll_back())?;
         match conn.run("COMMIT") {
             Ok(()) => Ok(answer),
-            Err(Trouble::Lost(what)) => Err(Failed::Open(what)),
+            Err(DbError::Lost(what)) => Err(Failed::Open(what)),
             Err(trouble) => {
                 conn.roll_back();
-                Err(Failed::Trouble(trouble))
+                Err(Failed::DbError(trouble))
             }
         }
     }
@@ -178,7 +178,7 @@ impl Engine {
     /// Begins a transaction, and asks the server for the time.
     fn begin(&self, conn: &Conn, sql: &str) -> Result<Time, Failed> {
         let time = format!("SELECT {SERVER_TIME}");
-        let (_, time) = conn.query_both((sql, &[]), (&time, &[])).map_err(Failed::Trouble)?;
+        let (_, time) = conn.query_both((sql, &[]), (&time, &[])).map_err(Failed::DbError)?;
         Ok(time.first().map_or_else(|| self.link.time.now(), |row| self.link.time.told(row.get(0))))
     }
 
@@ -200,7 +200,7 @@ impl Engine {
     /// What the work's answer means: a statement that failed counts, whatever came of it.
     fn outcome<T>(&self, rows: &PgRows<'_>, answer: Result<T>) -> Result<T, Failed> {
         match (rows.trouble(), answer) {
-            (Some(trouble), _) => Err(Failed::Trouble(trouble)),
+            (Some(trouble), _) => Err(Failed::DbError(trouble)),
             (None, answer) => answer.map_err(Failed::Final),
         }
     }

@@ -8,7 +8,7 @@ use stepwell::Error;
 
 /// What kind of trouble there was.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub(crate) enum Trouble {
+pub(crate) enum DbError {
     /// Another transaction was in the way. Nothing was kept; the same may work at once.
     Again(String),
     /// The connection is gone, or the server is not one to write to. Another may do.
@@ -21,7 +21,7 @@ pub(crate) enum Trouble {
     Unfit(String),
 }
 
-impl Trouble {
+impl DbError {
     pub(crate) fn of(error: &tokio_postgres::Error) -> Self {
         match error.as_db_error() {
             // The detail may repeat what was written; the message does not.
@@ -178,8 +178,8 @@ mod tests {
             ("08P01", "server login failed: FATAL database \"x\" does not exist"),
             ("08P01", "server login failed: FATAL role \"zoe\" does not exist"),
         ] {
-            let trouble = Trouble::said_by_server(code, what);
-            assert!(matches!(&trouble, Trouble::Unfit(_)), "{code} {what}: {trouble:?}");
+            let trouble = DbError::said_by_server(code, what);
+            assert!(matches!(&trouble, DbError::Unfit(_)), "{code} {what}: {trouble:?}");
             let error = trouble.clone().on_opening("postgres://h/x".as_ref());
             assert_eq!(error.kind(), stepwell::ErrorKind::Incompatible, "{error}");
             assert!(!error.to_string().contains("zoe"), "{error}");
@@ -191,8 +191,8 @@ mod tests {
 
     #[test]
     fn a_statement_that_somebody_stopped_is_tried_again() {
-        let trouble = Trouble::said_by_server("57014", "canceling statement due to user request");
-        assert!(matches!(&trouble, Trouble::Again(_)), "{trouble:?}");
+        let trouble = DbError::said_by_server("57014", "canceling statement due to user request");
+        assert!(matches!(&trouble, DbError::Again(_)), "{trouble:?}");
     }
 
     #[test]
@@ -208,8 +208,8 @@ mod tests {
             ("25006", "cannot execute UPDATE in a read-only transaction"),
             ("53300", "sorry, too many clients already"),
         ] {
-            let trouble = Trouble::said_by_server(code, what);
-            assert!(matches!(&trouble, Trouble::Lost(_)), "{code} {what}: {trouble:?}");
+            let trouble = DbError::said_by_server(code, what);
+            assert!(matches!(&trouble, DbError::Lost(_)), "{code} {what}: {trouble:?}");
         }
     }
 }

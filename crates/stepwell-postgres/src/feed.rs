@@ -10,7 +10,7 @@ use stepwell::{
     ChangeCursor, ChangeKind, Changes, Epoch, LeaseInfo, Result, SessionChange, SessionId, Time,
 };
 
-use crate::link::params;
+use crate::pool::params;
 use crate::rows::{PgRows, seq};
 
 /// How many purged sessions a namespace remembers. A reader that was away for longer lists anew.

@@ -17,7 +17,7 @@ use tokio_postgres::{AsyncMessage, Config};
 use tokio_postgres_rustls::MakeRustlsConnect;
 
 use crate::address::Follow;
-use crate::link::{Link, listening_config};
+use crate::pool::{Pool, listening_config};
 
 /// How long what happened is gathered before others are told.
 const GATHER: Duration = Duration::from_millis(20);
@@ -79,7 +79,7 @@ pub(crate) struct Watch<'a> {
 
 impl Followers {
     /// Followers of a store; the task that tells others runs on the link's runtime.
-    pub(crate) fn new(link: &Link, namespace: i32) -> Self {
+    pub(crate) fn new(link: &Pool, namespace: i32) -> Self {
         let mut followers = Self::default();
         if link.address.follow == Follow::Listen {
             let (tell, told) = unbounded_channel();
@@ -106,7 +106,7 @@ impl Followers {
     /// Begins to wait for a session's news, or for anyone's. What comes from now on is not missed.
     pub(crate) fn watch<'a>(
         &'a self,
-        link: &Link,
+        link: &Pool,
         namespace: i32,
         id: Option<&'a SessionId>,
     ) -> Watch<'a> {
@@ -125,7 +125,7 @@ impl Followers {
     }
 
     /// Starts to listen, once.
-    fn listen(&self, link: &Link, namespace: i32) {
+    fn listen(&self, link: &Pool, namespace: i32) {
         let mut listens = self.listens.lock().unwrap_or_else(PoisonError::into_inner);
         if listens.is_none() {
             let (end, ended) = oneshot::channel();
@@ -208,7 +208,7 @@ async fn tell_others(
         }
         if let Some(client) = &client {
             let sql = "SELECT pg_notify($1, s) FROM unnest($2::text[]) s";
-            let params = crate::link::params![channel => TEXT, sessions => TEXT_ARRAY];
+            let params = crate::pool::params![channel => TEXT, sessions => TEXT_ARRAY];
             if let Err(error) = client.query_typed(sql, params).await {
                 tracing::debug!(error = %crate::fault::said(&error), "followers_not_told");
             }

@@ -7,7 +7,7 @@ use stepwell::{
 };
 use tokio_postgres::types::{ToSql, Type};
 
-use crate::link::{Param, params};
+use crate::pool::{Param, params};
 use crate::rows::{PgRows, SESSION_COLUMNS, SESSION_TABLES, SESSION_WIDTH, Wide, read_session};
 
 /// Conditions on `sessions s`, `heads h` and the lease `l`, with the values they compare to.

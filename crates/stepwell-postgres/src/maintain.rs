@@ -6,7 +6,7 @@ use stepwell::{
 };
 
 use crate::engine::{Doubt, Structure, Unsure};
-use crate::link::params;
+use crate::pool::params;
 use crate::search::Left;
 use crate::store::PostgresStore;
 use crate::{blob, feed, search};

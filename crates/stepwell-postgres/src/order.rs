@@ -5,8 +5,8 @@ use stepwell::backend::{SessionRow, head_sum};
 use stepwell::{Digest, Epoch};
 
 use crate::draft::{Draft, Entry};
+use crate::head_cache::Known;
 use crate::rows::{cost_column, json, number, signed};
-use crate::standings::Known;
 
 /// An append, worked out, and what it was made for.
 #[derive(Debug)]

@@ -5,7 +5,7 @@ use std::collections::BTreeSet;
 use stepwell::{Result, SessionId};
 
 use crate::engine::{Doubt, Structure, Unsure};
-use crate::link::params;
+use crate::pool::params;
 use crate::store::PostgresStore;
 
 /// How long a team's store keeps what is in its trash, and whether it cleans up by itself.

@@ -5,8 +5,8 @@
 
 use stepwell::{Access, Error, Result};
 
-use crate::fault::Trouble;
-use crate::link::{Conn, Link, Patience, SERVER_TIME, params};
+use crate::fault::DbError;
+use crate::pool::{Conn, Patience, Pool, SERVER_TIME, params};
 
 /// Each step brings the schema from version `i` to `i + 1`, all of it or nothing.
 const STEPS: &[&str] = &[include_str!("sql/schema.sql"), include_str!("sql/version_2.sql")];
@@ -27,8 +27,8 @@ pub(crate) struct Found {
 }
 
 /// Makes sure that the schema and the namespace are there.
-pub(crate) fn open(link: &Link, access: Access, patience: &mut Patience) -> Result<Found> {
-    let fault = |trouble: Trouble| trouble.on_opening(link.path());
+pub(crate) fn open(link: &Pool, access: Access, patience: &mut Patience) -> Result<Found> {
+    let fault = |trouble: DbError| trouble.on_opening(link.path());
     for _ in 0..ATTEMPTS {
         let conn = link.connect(patience).map_err(fault)?;
         match look(link, &conn) {
@@ -40,12 +40,12 @@ pub(crate) fn open(link: &Link, access: Access, patience: &mut Patience) -> Resu
                 return Ok(Found { namespace });
             }
             Ok(found) if access == Access::Write => match prepare(link, &conn, found.version) {
-                Ok(()) | Err(Trouble::Again(_)) => {}
-                Err(Trouble::Lost(_)) if patience.pause() => {}
+                Ok(()) | Err(DbError::Again(_)) => {}
+                Err(DbError::Lost(_)) if patience.pause() => {}
                 // Another node made it meanwhile.
-                Err(Trouble::Refused { code, .. })
+                Err(DbError::Refused { code, .. })
                     if matches!(code.as_str(), "42P06" | "42P07" | "XX000") => {}
-                Err(Trouble::Refused { code, .. }) if code == "42501" => {
+                Err(DbError::Refused { code, .. }) if code == "42501" => {
                     return Err(unprepared(link, found.version));
                 }
                 Err(trouble) => return Err(fault(trouble)),
@@ -54,8 +54,8 @@ pub(crate) fn open(link: &Link, access: Access, patience: &mut Patience) -> Resu
                 return Err(unprepared(link, found.version));
             }
             Ok(_) => return Err(Error::NoStore(link.path().to_owned())),
-            Err(Trouble::Refused { code, .. }) if code == "42501" => return Err(barred(link)),
-            Err(Trouble::Lost(_)) if patience.pause() => {}
+            Err(DbError::Refused { code, .. }) if code == "42501" => return Err(barred(link)),
+            Err(DbError::Lost(_)) if patience.pause() => {}
             Err(trouble) => return Err(fault(trouble)),
         }
     }
@@ -64,7 +64,7 @@ pub(crate) fn open(link: &Link, access: Access, patience: &mut Patience) -> Resu
 }
 
 /// This role may not change the schema, and the schema does not do as it is.
-fn unprepared(link: &Link, version: i64) -> Error {
+fn unprepared(link: &Pool, version: i64) -> Error {
     let what = match version {
         0 => "it is not set up, and this role may not do that; its owner opens it first".to_owned(),
         v if v < i64::from(VERSION) => format!(
@@ -80,7 +80,7 @@ fn unprepared(link: &Link, version: i64) -> Error {
 }
 
 /// This role may not even look.
-fn barred(link: &Link) -> Error {
+fn barred(link: &Pool) -> Error {
     let what = format!(
         "this role may not use it; its owner runs: stepwell store role {} ROLE | psql",
         link.address.namespace()
@@ -94,7 +94,7 @@ struct Looked {
     namespace: Option<i32>,
 }
 
-fn look(link: &Link, conn: &Conn) -> Result<Looked, Trouble> {
+fn look(link: &Pool, conn: &Conn) -> Result<Looked, DbError> {
     let sql = format!(
         "SELECT (SELECT version::bigint FROM stepwell.meta), \
          (SELECT id FROM stepwell.namespaces WHERE name = $1), {SERVER_TIME}, {SERVER}"
@@ -110,7 +110,7 @@ fn look(link: &Link, conn: &Conn) -> Result<Looked, Trouble> {
             Ok(Looked { version, namespace: row.and_then(|row| row.get(1)) })
         }
         // Neither the table nor the schema is there.
-        Err(Trouble::Refused { code, .. }) if matches!(code.as_str(), "42P01" | "3F000") => {
+        Err(DbError::Refused { code, .. }) if matches!(code.as_str(), "42P01" | "3F000") => {
             Ok(Looked { version: 0, namespace: None })
         }
         Err(trouble) => Err(trouble),
@@ -122,16 +122,16 @@ const SERVER: &str =
     "current_setting('server_version_num')::int, current_setting('server_encoding')";
 
 /// Can a store be in this database?
-fn fits(version: i32, encoding: &str) -> Result<(), Trouble> {
+fn fits(version: i32, encoding: &str) -> Result<(), DbError> {
     if version < OLDEST_SERVER {
-        return Err(Trouble::Unfit(format!(
+        return Err(DbError::Unfit(format!(
             "its server is PostgreSQL {}, and must be {} or newer; pg_upgrade brings it there",
             version / 10_000,
             OLDEST_SERVER / 10_000
         )));
     }
     if encoding != "UTF8" {
-        return Err(Trouble::Unfit(format!(
+        return Err(DbError::Unfit(format!(
             "the database's encoding is {encoding}, and must be UTF8; \
              createdb --encoding UTF8 --template template0 makes such a one"
         )));
@@ -140,8 +140,8 @@ fn fits(version: i32, encoding: &str) -> Result<(), Trouble> {
 }
 
 /// Brings the schema to this version and makes the namespace.
-fn prepare(link: &Link, conn: &Conn, seen: i64) -> Result<(), Trouble> {
-    let run = || -> Result<(), Trouble> {
+fn prepare(link: &Pool, conn: &Conn, seen: i64) -> Result<(), DbError> {
+    let run = || -> Result<(), DbError> {
         conn.run("BEGIN")?;
         if seen < i64::from(VERSION) {
             let server = conn.query(&format!("SELECT {SERVER}"), &[])?;
@@ -188,7 +188,7 @@ mod tests {
             (90_624, "UTF8", "PostgreSQL 9,"),
             (150_000, "SQL_ASCII", "SQL_ASCII"),
         ] {
-            let Err(Trouble::Unfit(what)) = fits(version, encoding) else { panic!("{version}") };
+            let Err(DbError::Unfit(what)) = fits(version, encoding) else { panic!("{version}") };
             assert!(what.contains(word), "{what}");
         }
     }

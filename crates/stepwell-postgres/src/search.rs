@@ -15,8 +15,8 @@ use stepwell::{Event, Found, Hit, Rank, Result, Role, Search, Seq, Time};
 use tokio_postgres::types::Type;
 
 use crate::blob;
-use crate::link::params;
 use crate::list::Conditions;
+use crate::pool::params;
 use crate::rows::{EVENT_COLUMNS, PgRows, SESSION_TABLES, number, read_event, seq};
 
 /// How many events one transaction indexes.

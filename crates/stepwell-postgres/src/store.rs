@@ -17,11 +17,11 @@ use stepwell::{
 use crate::address::Address;
 use crate::engine::{Doubt, Engine, Structure, Unsure};
 use crate::follow::Followers;
-use crate::link::{Link, Patience, TimeSource, params};
-use crate::mark::Marker;
+use crate::head_cache::{HeadCache, Known};
+use crate::pool::{Patience, Pool, TimeSource, params};
 use crate::rows::{PgRows, number, seq};
-use crate::standings::{Known, Standings};
 use crate::status::Status;
+use crate::write_token::Marker;
 use crate::{blob, feed, list, schema, search, several, status, write as batches};
 
 /// How a store is opened.
@@ -61,10 +61,10 @@ impl PostgresStore {
         let PostgresOptions { access, clock, processes } = options;
         let time = clock.map_or_else(|| TimeSource::Server(AtomicI64::new(0)), TimeSource::Given);
         let mut patience = Patience::new(address.opening);
-        let link = Link::new(address, time)?;
+        let link = Pool::new(address, time)?;
         let schema::Found { namespace } = schema::open(&link, access, &mut patience)?;
         let followers = Followers::new(&link, namespace);
-        let standings = Standings::default();
+        let standings = HeadCache::default();
         let marker = Marker::new();
         let engine = Engine { followers, link, namespace, access, processes, standings, marker };
         Ok(Self { engine, login: OnceLock::new() })

@@ -26,12 +26,12 @@ pub(crate) struct Stream(Arc<Socket>);
 
 /// A connected socket, as the one who waits for its answers sees it.
 pub(crate) struct Socket {
-    wire: Wire,
+    wire: Transport,
     /// May reading wait, once?
     leave: AtomicBool,
 }
 
-enum Wire {
+enum Transport {
     Tcp(TcpStream),
     Unix(UnixStream),
 }
@@ -40,15 +40,15 @@ impl Socket {
     /// A socket that waits for so long at most, in either direction.
     pub(crate) fn tcp(stream: TcpStream, longest: Duration) -> io::Result<Arc<Self>> {
         stream.set_nodelay(true)?;
-        Self::new(Wire::Tcp(stream), longest)
+        Self::new(Transport::Tcp(stream), longest)
     }
 
     /// The same of a path.
     pub(crate) fn unix(stream: UnixStream, longest: Duration) -> io::Result<Arc<Self>> {
-        Self::new(Wire::Unix(stream), longest)
+        Self::new(Transport::Unix(stream), longest)
     }
 
-    fn new(wire: Wire, longest: Duration) -> io::Result<Arc<Self>> {
+    fn new(wire: Transport, longest: Duration) -> io::Result<Arc<Self>> {
         let socket = Self { wire, leave: AtomicBool::new(false) };
         socket.wait_at_most(longest)?;
         Ok(Arc::new(socket))
@@ -58,10 +58,10 @@ impl Socket {
     pub(crate) fn wait_at_most(&self, longest: Duration) -> io::Result<()> {
         let longest = Some(longest);
         match &self.wire {
-            Wire::Tcp(stream) => {
+            Transport::Tcp(stream) => {
                 stream.set_read_timeout(longest).and_then(|()| stream.set_write_timeout(longest))
             }
-            Wire::Unix(stream) => {
+            Transport::Unix(stream) => {
                 stream.set_read_timeout(longest).and_then(|()| stream.set_write_timeout(longest))
             }
         }
@@ -97,8 +97,8 @@ impl Socket {
 impl AsFd for Socket {
     fn as_fd(&self) -> BorrowedFd<'_> {
         match &self.wire {
-            Wire::Tcp(stream) => stream.as_fd(),
-            Wire::Unix(stream) => stream.as_fd(),
+            Transport::Tcp(stream) => stream.as_fd(),
+            Transport::Unix(stream) => stream.as_fd(),
         }
     }
 }
@@ -127,8 +127,8 @@ impl AsyncRead for Stream {
         }
         let room = into.initialize_unfilled_to(into.remaining().min(READ));
         let read = waited(|| match &self.0.wire {
-            Wire::Tcp(stream) => (&mut &*stream).read(room),
-            Wire::Unix(stream) => (&mut &*stream).read(room),
+            Transport::Tcp(stream) => (&mut &*stream).read(room),
+            Transport::Unix(stream) => (&mut &*stream).read(room),
         })?;
         into.advance(read);
         Poll::Ready(Ok(()))
@@ -142,8 +142,8 @@ impl AsyncWrite for Stream {
         bytes: &[u8],
     ) -> Poll<io::Result<usize>> {
         Poll::Ready(waited(|| match &self.0.wire {
-            Wire::Tcp(stream) => (&mut &*stream).write(bytes),
-            Wire::Unix(stream) => (&mut &*stream).write(bytes),
+            Transport::Tcp(stream) => (&mut &*stream).write(bytes),
+            Transport::Unix(stream) => (&mut &*stream).write(bytes),
         }))
     }
 
@@ -153,8 +153,8 @@ impl AsyncWrite for Stream {
 
     fn poll_shutdown(self: Pin<&mut Self>, _: &mut Context<'_>) -> Poll<io::Result<()>> {
         Poll::Ready(match &self.0.wire {
-            Wire::Tcp(stream) => stream.shutdown(Shutdown::Write),
-            Wire::Unix(stream) => stream.shutdown(Shutdown::Write),
+            Transport::Tcp(stream) => stream.shutdown(Shutdown::Write),
+            Transport::Unix(stream) => stream.shutdown(Shutdown::Write),
         })
     }
 }

@@ -11,13 +11,13 @@ use std::thread::Thread;
 use std::time::{Duration, Instant};
 
 /// Wakes one thread, with a system call only if it sleeps.
-pub(crate) struct Bell {
+pub(crate) struct ThreadWaker {
     thread: Thread,
     rung: AtomicBool,
     asleep: AtomicBool,
 }
 
-impl Wake for Bell {
+impl Wake for ThreadWaker {
     fn wake(self: Arc<Self>) {
         self.wake_by_ref();
     }
@@ -30,7 +30,7 @@ impl Wake for Bell {
     }
 }
 
-impl Bell {
+impl ThreadWaker {
     /// Does something with this thread's bell, and with what rings it.
     pub(crate) fn with<T>(work: impl FnOnce(&Self, &mut Context<'_>) -> T) -> T {
         BELL.with(|(bell, waker)| work(bell, &mut Context::from_waker(waker)))
@@ -66,9 +66,9 @@ impl Bell {
 
 thread_local! {
     /// This thread's bell, with a waker that rings it. They are needed at every answer.
-    static BELL: (Arc<Bell>, Waker) = {
+    static BELL: (Arc<ThreadWaker>, Waker) = {
         let (rung, asleep) = (AtomicBool::new(false), AtomicBool::new(false));
-        let bell = Arc::new(Bell { thread: std::thread::current(), rung, asleep });
+        let bell = Arc::new(ThreadWaker { thread: std::thread::current(), rung, asleep });
         (Arc::clone(&bell), Waker::from(bell))
     };
 }
@@ -80,7 +80,7 @@ pub(crate) fn wait<T>(work: impl Future<Output = T>, longest: Duration) -> Optio
     // and whoever waits here never does.
     let mut work = pin!(tokio::task::unconstrained(work));
     let mut until = None;
-    Bell::with(|bell, context| {
+    ThreadWaker::with(|bell, context| {
         loop {
             // What rang before is seen by what is polled now.
             bell.hush();

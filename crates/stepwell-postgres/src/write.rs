@@ -8,15 +8,15 @@ use stepwell::backend::{Rows as _, SessionRow};
 use stepwell::{Append, Create, Lease, NewEvent, Origin, Result, Seq, SessionId, Write, Written};
 
 use crate::append;
+use crate::append_one;
 use crate::draft::Desk;
 use crate::engine::{Doubt, Engine, Structure, Unsure};
-use crate::fault::Trouble;
-use crate::link::params;
-use crate::mark::Marks;
+use crate::fault::DbError;
+use crate::head_cache::Known;
 use crate::order::{Order, Sent};
-use crate::plain;
+use crate::pool::params;
 use crate::rows::{PgRows, number, seq};
-use crate::standings::Known;
+use crate::write_token::Marks;
 
 /// What came of the attempt to do with one statement.
 enum Quick {
@@ -115,19 +115,19 @@ fn quick(engine: &Engine, one: &Prepared, append: &Append, marks: Marks) -> Resu
     };
     let conn = engine.link.connect(&mut engine.patience());
     let conn = conn.map_err(|trouble| engine.fault(trouble, "writing"))?;
-    let sent = plain::send(&conn, &order)
+    let sent = append_one::send(&conn, &order)
         .unwrap_or_else(|| append::send(&engine.link, &conn, engine.namespace, &order));
     match sent {
         Ok(Sent::Done(bytes)) => {
             engine.standings.keep(order.into_known(bytes));
             Ok(Quick::Done(written))
         }
-        Ok(Sent::Stale) | Err(Trouble::Again(_)) => Ok(Quick::Not),
-        Err(Trouble::Unprepared(_)) => {
+        Ok(Sent::Stale) | Err(DbError::Again(_)) => Ok(Quick::Not),
+        Err(DbError::Unprepared(_)) => {
             engine.link.stop_preparing();
             Ok(Quick::Not)
         }
-        Err(Trouble::Lost(_)) => Ok(Quick::Lost(mark.map(|_| written.first))),
+        Err(DbError::Lost(_)) => Ok(Quick::Lost(mark.map(|_| written.first))),
         Err(trouble) => Err(engine.fault(trouble, "writing")),
     }
 }

@@ -4,8 +4,8 @@ use stepwell::{Session, SessionId};
 use stepwell_agent::run::{FrontEnd, Run, Shrunk};
 use stepwell_workspace::Prior;
 
+use crate::context_usage::own_tools;
 use crate::error::{Error, Result};
-use crate::gauge::own_tools;
 use crate::prepare::Prepared;
 use crate::request::Interrupt;
 use crate::resume::refuse_external;

@@ -4,7 +4,7 @@
 use std::sync::Arc;
 
 use stepwell::{Created, Effect};
-use stepwell_agent::run::{Dispatcher, Hired, Terms};
+use stepwell_agent::run::{Dispatcher, SubagentRequest, SubagentSetup};
 use stepwell_agent::selection::select;
 use stepwell_agent::tool::{self, Tool};
 
@@ -38,7 +38,7 @@ impl Crew {
         Self { runtime, borrowed, secrets, model }
     }
 
-    fn find(&self, terms: &Terms<'_>) -> Result<Hired> {
+    fn find(&self, terms: &SubagentRequest<'_>) -> Result<SubagentSetup> {
         let runtime = &self.runtime;
         let name = terms.order.agent();
         let agent = find_agent(name, runtime)?;
@@ -66,7 +66,7 @@ impl Crew {
         })?;
         let task = &terms.order.task;
         let described = Created::new(terms.parent.id.clone(), prepared.redactor().redact(task));
-        Ok(Hired {
+        Ok(SubagentSetup {
             setup: prepared.setup_with(selection.tools, runtime),
             created: prepared.describe(described, runtime),
             begins: prepared.beginning(task, runtime),
@@ -76,7 +76,7 @@ impl Crew {
 }
 
 impl Dispatcher for Crew {
-    fn hire(&self, terms: &Terms<'_>) -> Result<Hired, String> {
+    fn hire(&self, terms: &SubagentRequest<'_>) -> Result<SubagentSetup, String> {
         self.find(terms).map_err(|error| match error.remedy() {
             Some(Remedy::NameOneOf(known)) => format!("{error} (known are {})", known.join(", ")),
             _ => error.to_string(),

@@ -15,14 +15,14 @@ use crate::error::{Error, Result};
 use crate::notice::Notice;
 use crate::prepare::Prepared;
 use crate::report::{Failure, RunReport};
+use crate::run_fold::RunFold;
 use crate::runtime::Runtime;
-use crate::tally::Tally;
 use crate::thread::Job;
 use crate::{context, mcp};
 
 /// What the user says to a run.
 #[derive(Clone, Debug)]
-pub(crate) enum Words {
+pub(crate) enum UserTurn {
     /// The task that its session began with.
     Begun(String),
     /// More, to a session that has a past.
@@ -36,7 +36,7 @@ pub(crate) struct Agent {
     pub(crate) session: Session,
     pub(crate) prepared: Prepared,
     pub(crate) connected: mcp::Connected,
-    pub(crate) words: Words,
+    pub(crate) words: UserTurn,
     /// Where the session was when it was resumed.
     pub(crate) resumed_from: Option<Seq>,
     /// Was it finished before?
@@ -87,17 +87,17 @@ impl Agent {
     ) -> Result<Run<'a>, stepwell_agent::Error> {
         // A session that is done stays as it is.
         let unfinished = run.is_unfinished();
-        if !run.is_over() || unfinished || matches!(self.words, Words::More(_)) {
+        if !run.is_over() || unfinished || matches!(self.words, UserTurn::More(_)) {
             run.instruct(&self.prepared.system(runtime))?;
         }
         run.begin(task)?;
         match &self.words {
             // The model gets what was said, also what is not written.
-            Words::Begun(task) => run.reveal(task),
-            Words::More(text) => run.say(text)?,
+            UserTurn::Begun(task) => run.show_unredacted(task),
+            UserTurn::More(text) => run.say(text)?,
             // Work that was cut off is not done because its model's last words asked for nothing.
-            Words::Nothing if unfinished => run.go_on()?,
-            Words::Nothing => {}
+            UserTurn::Nothing if unfinished => run.go_on()?,
+            UserTurn::Nothing => {}
         }
         Ok(run)
     }
@@ -143,23 +143,23 @@ impl Agent {
 /// A run's events on their way out: they are tallied, and mirrored in files, as they pass.
 pub(crate) struct Watched {
     pub(crate) sink: EventSink,
-    tally: Arc<Mutex<Tally>>,
+    fold: Arc<Mutex<RunFold>>,
 }
 
 impl Watched {
     pub(crate) fn new(session: &Session, to: EventSink, runtime: &Runtime) -> Result<Self> {
         let below = session.well().subagents(session.id())?.into_iter().map(|it| it.head).collect();
-        let tally = Tally::new(session.info()?.head, session.lanes()?, below);
-        let tally = Arc::new(Mutex::new(tally));
+        let fold = RunFold::new(session.info()?.head, session.lanes()?, below);
+        let fold = Arc::new(Mutex::new(fold));
         let mirror = Mirror::of(runtime).filter(|_| runtime.config.settings.auto_save);
         mirror.iter().for_each(Mirror::refresh);
-        let seen = Arc::clone(&tally);
+        let seen = Arc::clone(&fold);
         let sink = EventSink::to(move |event| {
             seen.lock().unwrap_or_else(PoisonError::into_inner).see(&event);
             mirror.iter().for_each(|mirror| mirror.on_event(&event));
             to.tell(event);
         });
-        Ok(Self { sink, tally })
+        Ok(Self { sink, fold })
     }
 
     /// Tells of what was recorded before the run itself began: it is this run's too.
@@ -178,8 +178,8 @@ impl Watched {
         error: Error,
         (took, resumed_from): (std::time::Duration, Option<Seq>),
     ) -> Error {
-        let tally = self.tally.lock().unwrap_or_else(PoisonError::into_inner);
-        let report = Box::new(tally.report(error.to_string(), took, resumed_from));
+        let fold = self.fold.lock().unwrap_or_else(PoisonError::into_inner);
+        let report = Box::new(fold.report(error.to_string(), took, resumed_from));
         match error {
             Error::Agent(stepwell_agent::Error::Store(error))
             | Error::Flow(stepwell_flow::Error::Store(error))

@@ -13,8 +13,8 @@ use stepwell_agent::agent::Agent;
 use stepwell_agent::machine::{Limits, Rules};
 use stepwell_agent::permission::Mode;
 use stepwell_agent::redact::{RedactMessages as _, Redactor};
-use stepwell_agent::run::{Charge, Keeping, Setup};
-use stepwell_agent::tool::{Ground, Tool, ToolEnv};
+use stepwell_agent::run::{Keeping, Setup, SubagentRecord};
+use stepwell_agent::tool::{Isolation, Tool, ToolEnv};
 use stepwell_workspace::atomic_file::check_replaceable;
 use stepwell_workspace::{Prior, PriorModel};
 
@@ -329,15 +329,15 @@ impl Prepared {
         if let Some(set) = head.phases {
             tools.push(stepwell_agent::tool::phases(set));
         }
-        let ground = Charge::of(head).map(|charge| charge.ground);
+        let ground = SubagentRecord::of(head).map(|charge| charge.ground);
         // A subagent that is resumed by hand may do what it might before.
-        if ground == Some(Ground::ReadOnly) {
+        if ground == Some(Isolation::ReadOnly) {
             tools.retain(|tool| tool.effect() == Effect::Pure);
         }
         let mut setup = self.setup_with(tools, runtime);
         setup.dispatcher = Some(Arc::new(crew));
         // A worktree lies in the store, and nothing of the store lies in it.
-        if ground == Some(Ground::Worktree) {
+        if ground == Some(Isolation::Worktree) {
             setup.place.grounds = setup.place.store.take();
         }
         setup

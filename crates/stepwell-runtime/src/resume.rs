@@ -12,7 +12,7 @@ use stepwell_agent::run::check_sendable;
 use stepwell_workspace::{Prior, Well, restore_worktree};
 
 use crate::answer::{Fitting, record};
-use crate::drive::{Agent, Words};
+use crate::drive::{Agent, UserTurn};
 use crate::error::{Error, Result};
 use crate::flow::FlowWork;
 use crate::handle::RunHandle;
@@ -47,7 +47,7 @@ enum Work {
 /// An agent's session that is resumed.
 struct AgentWork {
     prepared: Prepared,
-    words: Words,
+    words: UserTurn,
     connected: Option<Connected>,
     /// Is nothing left to be done?
     is_done: bool,
@@ -172,8 +172,8 @@ impl Work {
             return Ok(Self::Flow(Box::new(work)));
         }
         let words = match &request.say {
-            Some(text) => Words::More(text.clone()),
-            None => Words::Nothing,
+            Some(text) => UserTurn::More(text.clone()),
+            None => UserTurn::Nothing,
         };
         let events = || well.store().events(&head.id, Span::ALL)?.intact(&head.id);
         // An empty conversation is never sent. What was said meanwhile is something to send.

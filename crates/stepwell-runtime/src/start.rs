@@ -2,7 +2,7 @@
 
 use stepwell::Stepwell;
 
-use crate::drive::{Agent, Words};
+use crate::drive::{Agent, UserTurn};
 use crate::error::Result;
 use crate::handle::RunHandle;
 use crate::notice::Notice;
@@ -44,6 +44,6 @@ fn start(request: &RunRequest, job: &mut Job) -> Result<RunReport> {
     };
     let session = prepared.begin(&well, request, &runtime)?;
     job.begin(&session, prepared.about(&session)?);
-    let words = Words::Begun(request.task.clone());
+    let words = UserTurn::Begun(request.task.clone());
     Agent { session, prepared, connected, words, resumed_from: None, was_done: false }.drive(job)
 }

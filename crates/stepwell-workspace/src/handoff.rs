@@ -4,7 +4,7 @@
 use std::path::{Path, PathBuf};
 
 use stepwell::{Error as StoreError, Event, EventId, Head, Lane, SessionId, Span};
-use stepwell_agent::run::Charge;
+use stepwell_agent::run::SubagentRecord;
 use stepwell_formats::{
     Existing, Format, Handoff, Handover, Losses, Purpose, Wishes, holds_all, write_wishing,
 };
@@ -136,7 +136,7 @@ impl Workspace {
 
     /// The folder that a session works in: its own if that is there, else this one.
     fn handoff_folder(&self, head: &Head) -> PathBuf {
-        if Charge::berths(head).is_some() {
+        if SubagentRecord::berths(head).is_some() {
             return self.session_folder(Some(head)).unwrap_or_else(|_| self.place.root.clone());
         }
         let own = PathBuf::from(&head.workspace);

@@ -11,7 +11,7 @@ use serde::{Deserialize, Serialize};
 use stepwell::{Change, Event, Role, Seq, Time};
 use stepwell_agent::redact::Redactor;
 use stepwell_formats::{
-    Error as FormatError, Format, Input, Item, Opening, Sink, Telling, Warning, find_news,
+    Error as FormatError, Format, Input, Item, Opening, Sink, Wanted, Warning, find_news,
 };
 
 use crate::error::{Error, Result};
@@ -153,11 +153,11 @@ impl Glance {
 }
 
 impl Sink for Glance {
-    fn begin(&mut self, opening: Opening) -> stepwell_formats::Result<Telling> {
+    fn begin(&mut self, opening: Opening) -> stepwell_formats::Result<Wanted> {
         self.events = 0;
         // A subagent's is found with the one that started it.
         if opening.parent.is_some() {
-            return Ok(Telling::Known);
+            return Ok(Wanted::Known);
         }
         let used = opening.updated_at.map_or_else(|| self.written(), Time::as_micros);
         self.sessions.push(OtherSession {
@@ -169,7 +169,7 @@ impl Sink for Glance {
             folder: opening.created.workspace,
             used,
         });
-        Ok(Telling::Wanted)
+        Ok(Wanted::Yes)
     }
 
     fn take(&mut self, item: Item) -> stepwell_formats::Result<Seq> {

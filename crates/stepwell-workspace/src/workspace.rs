@@ -9,7 +9,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use stepwell::{
     Access, Deps, Filter, Head, IdFormat, Redactor, SessionId, Stepwell, TrashScope as Whereabouts,
 };
-use stepwell_agent::run::Charge;
+use stepwell_agent::run::SubagentRecord;
 use stepwell_files::worktree::WorktreeRef;
 use stepwell_postgres::Address;
 
@@ -178,7 +178,7 @@ impl Workspace {
     /// If there is no such folder.
     pub fn session_folder(&self, session: Option<&Head>) -> Result<PathBuf> {
         if let Some(head) = session
-            && let Some(berths) = Charge::berths(head)
+            && let Some(berths) = SubagentRecord::berths(head)
         {
             let folder = berths.iter().find_map(|berth| berth.folder(&self.place.store));
             return folder.ok_or_else(|| without_worktree(head, &berths));

@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 
 use stepwell::{Head, Origin, Query, Session, SessionId, SessionInfo, Status, Stepwell};
-use stepwell_agent::run::Charge;
+use stepwell_agent::run::SubagentRecord;
 use stepwell_files::worktree::{State, Worktree, WorktreeRef, all};
 
 use crate::error::{Error, Result};
@@ -56,7 +56,7 @@ pub fn subagent_worktrees(workspace: &Workspace, well: &Stepwell) -> Result<Vec<
         {
             continue;
         }
-        let charge = session.as_ref().and_then(|it| Charge::of(&it.head));
+        let charge = session.as_ref().and_then(|it| SubagentRecord::of(&it.head));
         let worktree = Worktree::of(&root, &store, &id);
         let base = charge.as_ref().and_then(|charge| charge.base.clone());
         // Whoever likes the name may have a branch of it: one that no subagent's session made,
@@ -91,7 +91,7 @@ fn lodgers(well: &Stepwell) -> Result<Lodgers> {
     let mut lodgers = Lodgers::new();
     for standing in well.sessions(Query::default()) {
         let standing = standing?;
-        for berth in Charge::berths(&standing.head).unwrap_or_default() {
+        for berth in SubagentRecord::berths(&standing.head).unwrap_or_default() {
             lodgers.entry(berth.worktree).or_default().push(standing.clone());
         }
     }
@@ -102,7 +102,7 @@ fn lodgers(well: &Stepwell) -> Result<Lodgers> {
 fn waited_for(
     well: &Stepwell,
     session: &SessionInfo,
-    charge: Option<&Charge>,
+    charge: Option<&SubagentRecord>,
 ) -> Result<Option<WorktreeUser>> {
     let Some(parent) = session.head.origin.parent() else { return Ok(None) };
     if charge.is_some_and(|charge| charge.outcome.is_some()) {
@@ -123,7 +123,7 @@ fn goes_on(session: &SessionInfo) -> Option<WorktreeUser> {
     let (head, at_work) = (&session.head, session.held.is_some());
     let unfinished = match head.origin {
         Origin::Subagent { .. } => {
-            let ended = Charge::of(head).is_some_and(|charge| charge.outcome.is_some());
+            let ended = SubagentRecord::of(head).is_some_and(|charge| charge.outcome.is_some());
             ended && matches!(head.status, Status::Interrupted | Status::Paused)
         }
         Origin::Root | Origin::Fork { .. } => !has_ended(head.status),
@@ -189,8 +189,8 @@ fn elsewhere(well: &Stepwell, head: &Head, workspace: &Workspace) -> Result<Opti
 /// # Errors
 /// If it cannot be brought back here.
 pub fn restore_worktree(well: &Stepwell, head: &Head, workspace: &Workspace) -> Result<()> {
-    let Some(charge) = Charge::of(head) else { return Ok(()) };
-    let berths = Charge::berths(head).unwrap_or_default();
+    let Some(charge) = SubagentRecord::of(head) else { return Ok(()) };
+    let berths = SubagentRecord::berths(head).unwrap_or_default();
     let is_there = |berth: &&WorktreeRef| berth.folder(&workspace.place.store).is_some();
     let Some(berth) = berths.iter().find(is_there).or(berths.last()) else { return Ok(()) };
     let (root, store) = (resolved(&workspace.place.root), resolved(&workspace.place.store));
@@ -224,7 +224,7 @@ pub fn remove_finished_worktrees(workspace: &Workspace, well: &Stepwell, resumed
             return workspace.notices.tell(Notice::WorktreesNotChecked { why });
         }
     };
-    let needed = resumed.and_then(Charge::berths).unwrap_or_default();
+    let needed = resumed.and_then(SubagentRecord::berths).unwrap_or_default();
     let is_needed = |site: &SubagentWorktree| needed.iter().any(|berth| berth.worktree == site.id);
     for site in sites.iter().filter(|site| site.is_done() && !is_needed(site)) {
         // Whoever began to work in it meanwhile has a lease, and nobody begins while this has them.

@@ -8,7 +8,7 @@ use stepwell::{Access, Answer, ErrorKind, FileState, Head, Mode, Seq, SessionId,
 use stepwell_agent::agent::builtin;
 use stepwell_agent::mcp::Server;
 use stepwell_runtime::{
-    Attached, Error, Gauge, Given, Interrupt, OpenGate, Patience, ResumeRequest, RunHandle,
+    Attached, ContextUsage, Error, Given, Interrupt, OpenGate, Patience, ResumeRequest, RunHandle,
     RunOptions, RunRequest, Runtime, Words,
 };
 use stepwell_workspace::Well;
@@ -240,7 +240,7 @@ impl Conversation {
     pub(crate) fn narrator(&self, head: Option<&Head>) -> Narrator {
         let (seq, usage, tasks) = match head {
             Some(head) => {
-                let size = Gauge::of(head, &self.runtime).context.length.unwrap_or_default();
+                let size = ContextUsage::of(head, &self.runtime).context.length.unwrap_or_default();
                 let tasks =
                     self.runtime.look().ok().flatten().and_then(|well| well.work(&self.id).ok());
                 let tasks = tasks.map(|work| work.tasks.iter().cloned().collect());

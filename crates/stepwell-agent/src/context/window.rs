@@ -141,7 +141,7 @@ impl Window {
     }
 
     /// Shows the last message as the user said it, in place of what was recorded.
-    pub fn reveal(&mut self, text: &str) {
+    pub fn show_unredacted(&mut self, text: &str) {
         let (Some(last), Some(entry)) = (self.messages.last_mut(), self.entries.last_mut()) else {
             return;
         };

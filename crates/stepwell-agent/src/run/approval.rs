@@ -15,7 +15,7 @@ use super::dispatch::Halt;
 use super::event::{GateAnswer, Here, OpenGate, RunEvent};
 use super::front_end::Patience;
 use super::notice::Notice;
-use super::{Cut, Run};
+use super::{Cancel, Run};
 use crate::error::Result;
 use crate::machine::{Settled, Stop};
 use crate::permission::Rule;
@@ -40,7 +40,7 @@ const SECRET_UNASKED: &str = "nobody can be asked, and what it holds that looks 
 impl Run<'_> {
     /// Asks a person whether a call may run: on record first. Then the run waits for an answer, or
     /// pauses.
-    pub(super) async fn ask_person(&mut self, call: ToolCall, mut cut: Cut<'_>) -> Result<Halt> {
+    pub(super) async fn ask_person(&mut self, call: ToolCall, mut cut: Cancel<'_>) -> Result<Halt> {
         if self.calls.redacted.contains(&call.id) {
             return self.settle(&call, &Settled::Denied(SECRET_GONE.to_owned())).map(|()| None);
         }

@@ -4,7 +4,7 @@ use stepwell::compactions::Extent;
 use stepwell::{Compacted, Event, Lane, Message, MessageOrigin, Money, StopReason, Usage};
 use tokio::sync::watch as signal;
 
-use super::{Cut, Reserved, Run, RunEvent, record};
+use super::{Cancel, Reserved, Run, RunEvent, record};
 use crate::context::plan::{Ask, Keep, Plan, Room, Why};
 use crate::context::summary::{self, Held, NoSummary, Wanted};
 use crate::context::tokens::Counter;
@@ -56,7 +56,7 @@ impl Run<'_> {
     pub async fn shrink_now(mut self, mut interrupt: signal::Receiver<bool>) -> Result<Shrunk> {
         let Some(due) = self.plan(Why::Asked)? else { return Ok(Shrunk::AsShortAsItGets) };
         let by = self.state.summariser(&self.setup.rules, &self.since, self.shrinking(&due));
-        let mut cut = Cut { interrupt: &mut interrupt, deadline: None };
+        let mut cut = Cancel { interrupt: &mut interrupt, deadline: None };
         match self.take_out(due, by, &mut cut).await? {
             Ok(compacted) => Ok(Shrunk::Done(Box::new(compacted))),
             Err(_) => Ok(Shrunk::Interrupted),
@@ -115,7 +115,7 @@ impl Run<'_> {
     pub(super) async fn compact(
         &mut self,
         by: By,
-        mut cut: Cut<'_>,
+        mut cut: Cancel<'_>,
     ) -> Result<Option<(Stop, Option<CallError>)>> {
         let Some(due) = self.compactor.due.take() else { return Ok(None) };
         Ok(self.take_out(due, by, &mut cut).await?.err().map(|stop| (stop, None)))
@@ -186,7 +186,7 @@ impl Run<'_> {
         &mut self,
         due: Due,
         by: By,
-        cut: &mut Cut<'_>,
+        cut: &mut Cancel<'_>,
     ) -> Result<std::result::Result<Compacted, Stop>> {
         let Due { why, plan, request } = due;
         let said = match (by, request) {
@@ -270,7 +270,7 @@ impl Run<'_> {
         &self,
         request: &str,
         plan: &Plan,
-        cut: &mut Cut<'_>,
+        cut: &mut Cancel<'_>,
     ) -> std::result::Result<Said, Stop> {
         let Some(by) = &self.setup.context.summariser else { return Ok(Said::default()) };
         let asked = Said { model: Some(by.model.clone()), ..Said::default() };

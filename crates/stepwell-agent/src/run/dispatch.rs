@@ -11,24 +11,24 @@ use stepwell::{
 };
 use tokio::sync::watch as signal;
 
-use super::charge::{Charge, MAX_DEPTH};
-use super::ground;
-use super::{Cut, Ended, FrontEnd, Notice, Run, RunEvent, Setup};
+use super::isolation;
+use super::subagent_record::{MAX_DEPTH, SubagentRecord};
+use super::{Cancel, Ended, FrontEnd, Notice, Run, RunEvent, Setup};
 use crate::error::{Error, Result};
 use crate::machine::Stop;
 use crate::permission::Mode;
 use crate::provider::CallError;
-use crate::tool::{Done, Ground, Order, Plan};
+use crate::tool::{Done, Isolation, Order, Plan};
 
 /// Knows the agents that can be dispatched.
 pub trait Dispatcher: Send + Sync {
     /// What a subagent works with, or what the model should know of why there is none.
-    fn hire(&self, terms: &Terms<'_>) -> std::result::Result<Hired, String>;
+    fn hire(&self, terms: &SubagentRequest<'_>) -> std::result::Result<SubagentSetup, String>;
 }
 
 /// What a subagent is wanted for.
 #[derive(Debug)]
-pub struct Terms<'a> {
+pub struct SubagentRequest<'a> {
     /// What the model asked for.
     pub order: &'a Order,
     /// The session that asks.
@@ -45,7 +45,7 @@ pub struct Terms<'a> {
 
 /// A subagent that is ready to begin.
 #[derive(Debug)]
-pub struct Hired {
+pub struct SubagentSetup {
     /// What its run works with. Where it works, what it may use of the parent's budget, and how
     /// deep it may dispatch are the driver's to settle.
     pub setup: Setup,
@@ -69,14 +69,14 @@ struct Allowance {
 
 impl Run<'_> {
     /// Runs a tool that is one, or a subagent.
-    pub(super) async fn perform(&mut self, call: ToolCall, cut: Cut<'_>) -> Result<Halt> {
+    pub(super) async fn perform(&mut self, call: ToolCall, cut: Cancel<'_>) -> Result<Halt> {
         match self.tool(&call.name).map(|tool| tool.effect()) {
             Some(Effect::Resumable) => self.dispatch(call, cut).await,
             _ => self.run_tool(call, cut).await.map(|()| None),
         }
     }
 
-    async fn dispatch(&mut self, call: ToolCall, cut: Cut<'_>) -> Result<Halt> {
+    async fn dispatch(&mut self, call: ToolCall, cut: Cancel<'_>) -> Result<Halt> {
         let begun = tokio::time::Instant::now();
         if let Some(notice) = self.taken(&call)? {
             self.front.events.notice(notice);
@@ -111,10 +111,10 @@ impl Run<'_> {
             self.record(closed)?;
         }
         let mut done = self.told(&id, &ended)?;
-        if charge.ground == Ground::Worktree {
-            let site = ground::Site::new(&self.setup.place, &id);
+        if charge.ground == Isolation::Worktree {
+            let site = isolation::Site::new(&self.setup.place, &id);
             let told = self.was_told(&call, &id)?;
-            let record = |it: &Charge| self.session.well().edit(&id, it.edited()).map(drop);
+            let record = |it: &SubagentRecord| self.session.well().edit(&id, it.edited()).map(drop);
             if let Some((said, changed)) =
                 site.settle(&mut charge, &ended, &order.task, told, record)?
             {
@@ -138,13 +138,13 @@ impl Run<'_> {
         let left = self.allowance();
         let reserve = self.reserve(left, child.as_ref())?;
         let mut hired = self.hire(&order, child.as_ref(), reserve)?;
-        let remembered = child.as_ref().and_then(Charge::of);
-        let mut charge = remembered.unwrap_or_else(|| Charge::new(call, &order, depth));
+        let remembered = child.as_ref().and_then(SubagentRecord::of);
+        let mut charge = remembered.unwrap_or_else(|| SubagentRecord::new(call, &order, depth));
         let place = &self.setup.place;
         match charge.ground {
-            Ground::ReadOnly => ground::only_looks(&mut hired.setup, &order, place)?,
-            Ground::Worktree => {
-                let site = ground::Site::new(place, &id);
+            Isolation::ReadOnly => isolation::only_looks(&mut hired.setup, &order, place)?,
+            Isolation::Worktree => {
+                let site = isolation::Site::new(place, &id);
                 site.prepare(&mut charge)?;
                 site.place(&mut hired.setup, &order)?;
             }
@@ -167,11 +167,11 @@ impl Run<'_> {
             .map_err(|error| format!("the arguments are no JSON: {error}"))?;
         let order = Order::parse(&arguments)?;
         let head = self.session.info()?.head;
-        let depth = Charge::of(&head).map_or(0, |charge| charge.depth) + 1;
+        let depth = SubagentRecord::of(&head).map_or(0, |charge| charge.depth) + 1;
         if depth > MAX_DEPTH {
             return Err("there are no subagents at this depth: do it yourself".to_owned().into());
         }
-        if self.setup.dry_run && order.ground == Ground::Worktree {
+        if self.setup.dry_run && order.ground == Isolation::Worktree {
             let text = format!("dry run, not done: {}", self.preview(call));
             return Err(Refusal::Told(Done::ok(text)));
         }
@@ -183,7 +183,7 @@ impl Run<'_> {
         order: &Order,
         child: Option<&Head>,
         reserve: Option<Money>,
-    ) -> std::result::Result<Hired, Refusal> {
+    ) -> std::result::Result<SubagentSetup, Refusal> {
         let Some(dispatcher) = &self.setup.dispatcher else {
             return Err("there are no subagents here: do it yourself".to_owned().into());
         };
@@ -193,7 +193,7 @@ impl Run<'_> {
             Some(child) => self.session.well().weigh(&child.id)?.mine.model,
             None => None,
         };
-        Ok(dispatcher.hire(&Terms { order, parent, child, model, mode, reserve })?)
+        Ok(dispatcher.hire(&SubagentRequest { order, parent, child, model, mode, reserve })?)
     }
 
     /// What a subagent's session may cost in all, given what is left.
@@ -212,7 +212,7 @@ impl Run<'_> {
         if let Some(id) = self.state.child(&call.id) {
             if !well.store().exists(id)? {
                 // One that was erased may have left work behind, which is not touched.
-                let left = ground::Site::new(&self.setup.place, id).is_taken();
+                let left = isolation::Site::new(&self.setup.place, id).is_taken();
                 return Ok((if left { well.new_id() } else { id.clone() }, None));
             }
             let head = well.store().info(id)?.head;
@@ -239,9 +239,9 @@ impl Run<'_> {
             let holder = held.holder.to_string();
             return Ok(Some(Notice::SubagentHeld { session: id, holder }));
         }
-        let works = |it: Charge| it.ground == Ground::Worktree && it.outcome.is_none();
-        let is_copy = Charge::of(&standing.head).is_some_and(works)
-            && ground::Site::new(&self.setup.place, &id).is_copy();
+        let works = |it: SubagentRecord| it.ground == Isolation::Worktree && it.outcome.is_none();
+        let is_copy = SubagentRecord::of(&standing.head).is_some_and(works)
+            && isolation::Site::new(&self.setup.place, &id).is_copy();
         Ok(is_copy.then_some(Notice::WorkspaceIsCopy { session: id }))
     }
 
@@ -287,8 +287,8 @@ impl Run<'_> {
         call: &ToolCall,
         id: &SessionId,
         child: Option<&Head>,
-        hired: &mut Hired,
-        charge: &Charge,
+        hired: &mut SubagentSetup,
+        charge: &SubagentRecord,
     ) -> Result<Option<Session>> {
         if self.state.child(&call.id) != Some(id)
             && let Some(tool) = self.tool(&call.name)
@@ -321,12 +321,12 @@ impl Run<'_> {
     fn ground_child(
         &self,
         id: &SessionId,
-        charge: &mut Charge,
+        charge: &mut SubagentRecord,
     ) -> Result<std::result::Result<(), String>> {
-        if charge.ground == Ground::ReadOnly || charge.outcome.is_some() {
+        if charge.ground == Isolation::ReadOnly || charge.outcome.is_some() {
             return Ok(Ok(()));
         }
-        let site = ground::Site::new(&self.setup.place, id);
+        let site = isolation::Site::new(&self.setup.place, id);
         if let Err(why) = site.make(charge) {
             return Ok(Err(why));
         }
@@ -338,18 +338,18 @@ impl Run<'_> {
     }
 
     /// Was the model told of a child's end in a part of the conversation that was rewound?
-    fn was_told(&self, call: &ToolCall, child: &SessionId) -> Result<ground::Told> {
+    fn was_told(&self, call: &ToolCall, child: &SessionId) -> Result<isolation::Told> {
         /// How many events are read at a time.
         const PAGE: usize = 1_000;
         if self.session.keyed_events(&[Kind::Rewound, Kind::Undone])?.is_empty() {
-            return Ok(ground::Told::Never);
+            return Ok(isolation::Told::Never);
         }
         let mut begun = false;
         let mut span = Span { limit: PAGE, ..Span::ALL };
         loop {
             let events = self.session.events(span)?.intact(self.session.id())?;
             let Some(last) = events.last().map(|event| event.seq) else {
-                return Ok(ground::Told::Never);
+                return Ok(isolation::Told::Never);
             };
             for event in events {
                 match event.event {
@@ -357,7 +357,7 @@ impl Run<'_> {
                         begun = it.child.as_ref() == Some(child);
                     }
                     Event::ToolFinished(it) if begun && it.call_id == call.id => {
-                        return Ok(ground::Told::Before);
+                        return Ok(isolation::Told::Before);
                     }
                     _ => {}
                 }
@@ -389,8 +389,8 @@ impl Run<'_> {
         &mut self,
         id: &SessionId,
         order: &Order,
-        (mut hired, fresh): (Hired, Option<Session>),
-        cut: &Cut<'_>,
+        (mut hired, fresh): (SubagentSetup, Option<Session>),
+        cut: &Cancel<'_>,
     ) -> Result<Ended> {
         self.pass_answers(id)?;
         let now = tokio::time::Instant::now();
@@ -407,7 +407,7 @@ impl Run<'_> {
         if run.is_new() {
             run.say(&order.task)?;
         } else if run.state.steps == 0 {
-            run.reveal(&order.task);
+            run.show_unredacted(&order.task);
         }
         drive(run, cut.interrupt.clone()).await
     }
@@ -446,8 +446,8 @@ impl Run<'_> {
 struct Ready {
     id: SessionId,
     order: Order,
-    hired: Hired,
-    charge: Charge,
+    hired: SubagentSetup,
+    charge: SubagentRecord,
     own_binds: bool,
     /// Its session, if it was made just now.
     fresh: Option<Session>,

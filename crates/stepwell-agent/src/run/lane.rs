@@ -9,7 +9,7 @@ use std::sync::{Arc, Mutex, PoisonError};
 use stepwell::trust::Weighed;
 use stepwell::{Event, Lane, Part, Recorded, Role, Session, Spent};
 
-use super::{FrontEnd, Purse, Run, Setup, Taken};
+use super::{FrontEnd, Run, Setup, SharedBudget, Taken};
 
 /// The ids of all calls of a session: what was said about one must never be taken for
 /// another, in whichever lane it is.
@@ -70,7 +70,7 @@ impl Past {
 
     /// Shows what was last asked in these words as it was said, in place of what was recorded:
     /// to all that take the lane up from here.
-    pub fn reveal(&mut self, lane: &Lane, recorded: &str, said: &str) {
+    pub fn show_unredacted(&mut self, lane: &Lane, recorded: &str, said: &str) {
         let events = self.lanes.get_mut(lane).into_iter().flatten().rev();
         let mut asked = events.filter_map(|event| match &mut event.event {
             Event::Message(message) if message.role == Role::User => Some(message),
@@ -83,7 +83,7 @@ impl Past {
 
     /// A lane, to be taken up where it stands.
     #[must_use]
-    pub fn lane<'a>(&self, lane: &Lane, purse: &'a Purse) -> InLane<'a> {
+    pub fn lane<'a>(&self, lane: &Lane, purse: &'a SharedBudget) -> InLane<'a> {
         let (said, common) = (self.said(lane), self.common.as_slice());
         let mut events = Vec::with_capacity(said.len() + common.len());
         events.extend(said.iter().chain(common).cloned());
@@ -100,7 +100,7 @@ pub struct InLane<'a> {
     events: Vec<Recorded>,
     ids: Ids,
     /// What all lanes of the session may use.
-    purse: &'a Purse,
+    purse: &'a SharedBudget,
 }
 
 impl<'a> Run<'a> {

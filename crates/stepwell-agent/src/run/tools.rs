@@ -8,7 +8,7 @@ use stepwell_files::safe_fs;
 
 use super::approval::SECRET_GONE;
 use super::tick::ticking;
-use super::{Cut, Run, RunEvent};
+use super::{Cancel, Run, RunEvent};
 use crate::error::{Error, Result};
 use crate::machine::{Found, Settled, inspect, told};
 use crate::tool::{Changed, Content, Done, Plan, Tool};
@@ -19,7 +19,7 @@ impl Run<'_> {
     }
 
     /// Runs a tool: that it starts is on disk before it does.
-    pub(super) async fn run_tool(&mut self, call: ToolCall, mut cut: Cut<'_>) -> Result<()> {
+    pub(super) async fn run_tool(&mut self, call: ToolCall, mut cut: Cancel<'_>) -> Result<()> {
         let Some(tool) = self.tool(&call.name) else {
             return self.settle(&call, &Settled::NoSuchTool);
         };
@@ -119,7 +119,7 @@ impl Run<'_> {
         &mut self,
         call: ToolCall,
         targets: &[ToolTarget],
-        cut: Cut<'_>,
+        cut: Cancel<'_>,
     ) -> Result<()> {
         let look = |target: &ToolTarget| safe_fs::look(&self.setup.place.files(), &target.path);
         let now: Result<Vec<Content>, String> = targets.iter().map(look).collect();

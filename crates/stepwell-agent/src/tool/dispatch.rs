@@ -26,7 +26,7 @@ pub struct Order {
     pub tools: Option<Vec<String>>,
     /// Where it works.
     #[serde(default, rename = "workspace")]
-    pub ground: Ground,
+    pub ground: Isolation,
     /// Is what it changed to be merged into what is checked out?
     #[serde(default)]
     pub merge: bool,
@@ -35,7 +35,7 @@ pub struct Order {
 /// Where a subagent works.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
-pub enum Ground {
+pub enum Isolation {
     /// In the workspace, with tools that only look.
     #[default]
     ReadOnly,
@@ -50,7 +50,7 @@ impl Order {
         if order.task.trim().is_empty() {
             return Err("the task is empty: say what the subagent is to do".to_owned());
         }
-        if order.merge && order.ground == Ground::ReadOnly {
+        if order.merge && order.ground == Isolation::ReadOnly {
             return Err("merge goes with workspace \"worktree\": nothing else changes".to_owned());
         }
         Ok(order)
@@ -61,8 +61,8 @@ impl Order {
     pub fn agent(&self) -> &str {
         match (&self.agent, self.ground) {
             (Some(agent), _) => agent,
-            (None, Ground::ReadOnly) => "explore",
-            (None, Ground::Worktree) => "build",
+            (None, Isolation::ReadOnly) => "explore",
+            (None, Isolation::Worktree) => "build",
         }
     }
 }
@@ -73,7 +73,7 @@ pub fn is_read_only(arguments: &str) -> bool {
     let read: Option<Value> = serde_json::from_str(arguments).ok();
     let order = read.and_then(|arguments| Order::parse(&arguments).ok());
     // What cannot be read is refused before anything is done: nobody is asked about it.
-    order.is_none_or(|order| order.ground == Ground::ReadOnly)
+    order.is_none_or(|order| order.ground == Isolation::ReadOnly)
 }
 
 /// The tool.
@@ -131,9 +131,9 @@ impl Tool for Dispatch {
             Err(_) => format!("{NAME} {task}"),
             Ok(order) => {
                 let place = match (order.ground, order.merge) {
-                    (Ground::ReadOnly, _) => "",
-                    (Ground::Worktree, false) => " in a worktree of its own",
-                    (Ground::Worktree, true) => " in a worktree of its own, then merge",
+                    (Isolation::ReadOnly, _) => "",
+                    (Isolation::Worktree, false) => " in a worktree of its own",
+                    (Isolation::Worktree, true) => " in a worktree of its own, then merge",
                 };
                 format!("subagent {}{place}: {task}", word(&json!({ "a": order.agent() }), "a"))
             }

@@ -3,7 +3,7 @@
 use serde::Deserialize;
 use serde_json::{Value, json};
 
-use super::looking::{Looking, Wanted};
+use super::blocking::{Looking, Wanted};
 use super::walk::{self, Go, Within, one_line};
 use super::{ToolEnv, parse, spec, word};
 

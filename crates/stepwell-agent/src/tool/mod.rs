@@ -1,12 +1,12 @@
 //! Tools: what a model can do, and how each may be treated after a crash.
 
-mod changing;
+mod blocking;
 mod command;
 pub(crate) mod dispatch;
+mod edit_tools;
 pub(crate) mod environment;
 pub(crate) mod guard;
 mod list;
-mod looking;
 mod orphans;
 pub(crate) mod output;
 mod phase;
@@ -32,7 +32,7 @@ use stepwell::{Effect, Outcome, PhaseChanged, PhaseSet, SessionId, Task, Tasks, 
 pub use stepwell_files::safe_fs::Content;
 use stepwell_files::safe_path::Root;
 
-pub use self::dispatch::{Ground, Order, is_read_only};
+pub use self::dispatch::{Isolation, Order, is_read_only};
 pub use self::environment::{IN_RUN, is_private_variable};
 pub use self::program::check_local_url;
 pub use self::supervise::{Watched, supervise};
@@ -193,9 +193,9 @@ pub struct Changed {
 pub fn builtin() -> Vec<Arc<dyn Tool>> {
     vec![
         Arc::new(read::read_file()),
-        Arc::new(changing::write_file()),
-        Arc::new(changing::edit_file()),
-        Arc::new(changing::delete_file()),
+        Arc::new(edit_tools::write_file()),
+        Arc::new(edit_tools::edit_file()),
+        Arc::new(edit_tools::delete_file()),
         Arc::new(list::list_files()),
         Arc::new(search::search()),
         Arc::new(command::run_command()),

@@ -4,7 +4,7 @@ use serde::Deserialize;
 use serde_json::{Value, json};
 use stepwell_files::safe_path::{Last, SafePath};
 
-use super::looking::{Looking, Wanted};
+use super::blocking::{Looking, Wanted};
 use super::{Content, ToolEnv, cut, parse, spec, word};
 
 #[derive(Deserialize)]

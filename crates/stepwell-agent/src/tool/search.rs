@@ -5,7 +5,7 @@ use serde::Deserialize;
 use serde_json::{Value, json};
 use stepwell_files::safe_path::{Last, SafePath};
 
-use super::looking::{Looking, Wanted};
+use super::blocking::{Looking, Wanted};
 use super::walk::{self, Go, Within, one_line};
 use super::{Content, ToolEnv, cut, parse, spec, word};
 

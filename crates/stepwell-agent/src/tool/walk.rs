@@ -9,7 +9,7 @@ use stepwell_files::safe_path::{Last, SafePath};
 use stepwell_files::walk::walker;
 
 use super::ToolEnv;
-use super::looking::Wanted;
+use super::blocking::Wanted;
 
 /// Calls `each` with every file below a path, relative to the workspace and in order, until it
 /// says no. `glob` is in the manner of `.gitignore` and relative to the path.

@@ -20,7 +20,7 @@ use stepwell_agent::provider::script::{Script, Scripted};
 use stepwell_agent::provider::{Answer, CallError, Delta, Provider, Purpose, Request, ToolSpec};
 use stepwell_agent::redact::Redactor;
 use stepwell_agent::run::{
-    Dispatcher, EventSink, FrontEnd, Hired, Keeping, Run, RunEvent, Setup, Terms,
+    Dispatcher, EventSink, FrontEnd, Keeping, Run, RunEvent, Setup, SubagentRequest, SubagentSetup,
 };
 use stepwell_agent::tool::{self, Done, Plan, Tool, ToolEnv};
 
@@ -175,10 +175,10 @@ struct Crew {
 }
 
 impl Dispatcher for Crew {
-    fn hire(&self, terms: &Terms<'_>) -> Result<Hired, String> {
+    fn hire(&self, terms: &SubagentRequest<'_>) -> Result<SubagentSetup, String> {
         let script = self.scripts.join(format!("{}.yaml", terms.order.agent()));
         let task = &terms.order.task;
-        Ok(Hired {
+        Ok(SubagentSetup {
             setup: setup(&self.root, &script, &self.fate),
             created: Created::new(terms.parent.id.clone(), task),
             begins: vec![Message::user(task).into()],

@@ -12,7 +12,7 @@ use stepwell_agent::permission::Mode;
 use stepwell_agent::provider::script::{Script, Scripted};
 use stepwell_agent::redact::Redactor;
 use stepwell_agent::run::{
-    Allowed, Ended, EventSink, FrontEnd, Keeping, Past, Purse, Run, RunEvent, Setup,
+    Allowed, Ended, EventSink, FrontEnd, Keeping, Past, Run, RunEvent, Setup, SharedBudget,
 };
 use stepwell_agent::tool::{self, ToolEnv};
 
@@ -67,7 +67,7 @@ fn events(session: &Session) -> Vec<Recorded> {
 async fn drive(
     session: &Session,
     setup: &Setup,
-    (past, purse): (&Shared, &Purse),
+    (past, purse): (&Shared, &SharedBudget),
     lane: &str,
 ) -> Ended {
     let lane: Lane = lane.parse().unwrap();
@@ -85,7 +85,8 @@ async fn lanes_that_run_at_once_keep_their_own_conversations_and_say_nothing_of_
     let (_folder, setup) = setup(SCRIPT);
     let well = Stepwell::in_memory();
     let session = well.create(well.draft("t")).unwrap();
-    let (past, purse) = (Shared::default(), Purse::new(Allowed::default(), Spent::default(), 0));
+    let (past, purse) =
+        (Shared::default(), SharedBudget::new(Allowed::default(), Spent::default(), 0));
     let shared = (&past, &purse);
     let (left, right) = tokio::join!(
         drive(&session, &setup, shared, "left"),
@@ -119,7 +120,7 @@ async fn what_one_lane_spends_another_cannot() {
     let session = well.create(well.draft("t")).unwrap();
     let past = Shared::default();
     let allowed = Allowed { calls: Some(3), ..Allowed::default() };
-    let purse = Purse::new(allowed, Spent::default(), 0);
+    let purse = SharedBudget::new(allowed, Spent::default(), 0);
     let shared = (&past, &purse);
     let (left, right) = tokio::join!(
         drive(&session, &setup, shared, "left"),
@@ -147,7 +148,7 @@ async fn a_lane_costs_the_same_whatever_the_others_said() {
         let seq = session.append(event.clone()).unwrap();
         past.take(Recorded { seq, at: session.now(), id: None, event });
     }
-    let purse = Purse::new(Allowed::default(), Spent::default(), 0);
+    let purse = SharedBudget::new(Allowed::default(), Spent::default(), 0);
     let short: Lane = "short".parse().unwrap();
     let run = Run::in_lane(&session, &setup, FrontEnd::nobody(), past.lane(&short, &purse));
     assert!(run.is_new(), "nothing of the other lane is in it");

@@ -4,7 +4,7 @@ use stepwell_formats::{Conversion, Existing, Format};
 use stepwell_wire::Converted;
 
 use super::export::{unwritten, wishes};
-use super::import::{Summary, Telling, tell};
+use super::import::{Summary, Verbosity, report_import};
 use crate::app::App;
 use crate::failure::{Exit, Failure, Result};
 use crate::foreign::tell_losses;
@@ -46,7 +46,13 @@ pub(crate) fn run(args: &Args, app: &mut App) -> Result<Exit> {
     let converted = stepwell_formats::convert(&args.input, &args.output, how)?;
     let mut summary = Summary::default();
     for (found, report) in converted.read {
-        tell(report, (&found.path, found.format), app, &mut summary, Telling::NotSessions)?;
+        report_import(
+            report,
+            (&found.path, found.format),
+            app,
+            &mut summary,
+            Verbosity::NotSessions,
+        )?;
     }
     for error in &converted.faults {
         note(format_args!("damaged: {error}"));

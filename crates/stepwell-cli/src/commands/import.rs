@@ -99,9 +99,9 @@ pub(crate) fn run(args: &Args, app: &mut App) -> Result<Exit> {
         say(&summary, args, app)?;
         return Ok(summary.exit());
     }
-    let (mode, telling) = match args.dry_run {
-        true => (Mode::Look, Telling::Would),
-        false => (Mode::Write, Telling::All),
+    let (mode, verbosity) = match args.dry_run {
+        true => (Mode::Look, Verbosity::Would),
+        false => (Mode::Write, Verbosity::All),
     };
     let nowhere;
     let (well, kept): (&Stepwell, _) = match mode {
@@ -128,7 +128,7 @@ pub(crate) fn run(args: &Args, app: &mut App) -> Result<Exit> {
             Mode::Look => rehearsal.look(format, &path, &watcher),
         };
         progress.clear();
-        tell(report, (&path, format), app, &mut summary, telling)?;
+        report_import(report, (&path, format), app, &mut summary, verbosity)?;
     }
     say(&summary, args, app)?;
     if let Some(well) = kept.filter(|_| mode == Mode::Write) {
@@ -149,7 +149,7 @@ fn say(summary: &Summary, args: &Args, app: &mut App) -> Result<()> {
 
 /// How much is said of an import.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Telling {
+pub(crate) enum Verbosity {
     /// All.
     All,
     /// All, of what would be done.
@@ -162,15 +162,17 @@ pub(crate) enum Telling {
 }
 
 /// Says what one file or folder brought.
-pub(crate) fn tell(
+pub(crate) fn report_import(
     report: Report,
     (path, format): (&Path, Format),
     app: &mut App,
     summary: &mut Summary,
-    telling: Telling,
+    verbosity: Verbosity,
 ) -> Result<()> {
-    let shown = report.sessions.iter().filter(|_| telling != Telling::NotSessions);
-    for taken in shown.filter(|it| telling != Telling::OnlyNews || it.became != Became::Unchanged) {
+    let shown = report.sessions.iter().filter(|_| verbosity != Verbosity::NotSessions);
+    for taken in
+        shown.filter(|it| verbosity != Verbosity::OnlyNews || it.became != Became::Unchanged)
+    {
         let (imported, says, n) = match taken.became {
             Became::Imported => {
                 (ImportResult::Imported, ["Imported", "Would import"], &mut summary.imported)
@@ -181,7 +183,7 @@ pub(crate) fn tell(
             Became::Unchanged => (ImportResult::Unchanged, [""; 2], &mut summary.unchanged),
         };
         *n += 1;
-        let says = says[usize::from(telling == Telling::Would)];
+        let says = says[usize::from(verbosity == Verbosity::Would)];
         let instead = taken.instead_of.as_ref();
         let clash = match (instead, taken.became) {
             (Some(wanted), Became::Imported) => format!(", since {wanted} is another session"),
@@ -203,10 +205,10 @@ pub(crate) fn tell(
             false => app.out.line(format_args!("{says} {}{clash}{after}", taken.id))?,
         }
     }
-    for warning in report.warnings.iter().filter(|_| telling != Telling::OnlyNews) {
+    for warning in report.warnings.iter().filter(|_| verbosity != Verbosity::OnlyNews) {
         note(format_args!("warning: {}: {}", warning.place, warning.what));
     }
-    if report.more_warnings > 0 && telling != Telling::OnlyNews {
+    if report.more_warnings > 0 && verbosity != Verbosity::OnlyNews {
         let more = usize::try_from(report.more_warnings).unwrap_or(usize::MAX);
         note(format_args!("warning: {}: {} more", path.display(), count(more, "warning")));
     }

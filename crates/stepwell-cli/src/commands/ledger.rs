@@ -4,7 +4,7 @@ use std::time::Duration;
 
 use stepwell::ledger::LedgerRow;
 use stepwell::{Access, Family, Filter, Head, Money, Query};
-use stepwell_agent::run::Charge;
+use stepwell_agent::run::SubagentRecord;
 use stepwell_formats::{LEDGER_ROW, cell, table};
 use stepwell_wire::LedgerEntry;
 use stepwell_workspace::{Commits, Location, NamedWell};
@@ -129,7 +129,7 @@ fn leave_out_twins(rows: &mut Vec<Row>) {
 /// Did a session work in this folder, or in a worktree of it? A recorded folder that is gone is one
 /// that was moved.
 fn is_here(head: &Head, root: &Path) -> bool {
-    if Charge::berths(head).is_some_and(|berths| !berths.is_empty()) {
+    if SubagentRecord::berths(head).is_some_and(|berths| !berths.is_empty()) {
         return true;
     }
     let recorded = PathBuf::from(&head.workspace);

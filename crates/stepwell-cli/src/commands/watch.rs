@@ -8,7 +8,7 @@ use std::path::{Path, PathBuf};
 use rustix::event::Timespec;
 use stepwell_formats::{Error, Format, Found, Mode, find_news, take_in};
 
-use super::import::{Summary, Telling, tell};
+use super::import::{Summary, Verbosity, report_import};
 use crate::app::{App, Well};
 use crate::failure::{Exit, Failure, Result};
 use crate::output::note;
@@ -145,7 +145,7 @@ fn look(
             memory.seen.remove(&hash(&path.as_path()));
             memory.complain(&format!("{}: {error}", path.display()));
         }
-        tell(report, (&path, format), app, &mut Summary::default(), Telling::OnlyNews)?;
+        report_import(report, (&path, format), app, &mut Summary::default(), Verbosity::OnlyNews)?;
     }
     Ok(())
 }

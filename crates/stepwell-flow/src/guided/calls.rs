@@ -14,7 +14,7 @@ use stepwell_agent::context::Context;
 use stepwell_agent::machine::Limits;
 use stepwell_agent::permission::Mode;
 use stepwell_agent::provider::{Answer, CallError, Delta, Ended, Provider, Request};
-use stepwell_agent::run::{Allowed, Dispatcher, Purse, Setup};
+use stepwell_agent::run::{Allowed, Dispatcher, Setup, SharedBudget};
 use stepwell_agent::tool::Tool;
 
 use super::guide::Guide;
@@ -64,7 +64,7 @@ impl Guide<'_, '_> {
         let base = flow.agents.setup(self.config.execute.as_str(), None).map_err(fail)?;
         let setup = AgentSetup { setup: Arc::new(planned(&base, call)), system: String::new() };
         // What costs nothing is not held to what the work may cost.
-        let purse = Purse::new(Allowed::default(), stepwell::Spent::default(), 0);
+        let purse = SharedBudget::new(Allowed::default(), stepwell::Spent::default(), 0);
         let read = |_: &str| match self.result_of(call.key, &call.lane) {
             Some(result) if result.outcome == Outcome::Unknown => {
                 Err("it was cut off together with the run, so it is made again".to_owned())

@@ -6,7 +6,7 @@ use std::sync::Arc;
 use serde_json::{Map, Value, json};
 use stepwell::{Event, Lane, Money, NodeKey, Outcome, SessionId, Spent};
 use stepwell_agent::permission::Mode;
-use stepwell_agent::run::{Charge, Dispatcher, Hired, Terms};
+use stepwell_agent::run::{Dispatcher, SubagentRecord, SubagentRequest, SubagentSetup};
 use stepwell_agent::tool;
 use stepwell_files::worktree::Fate;
 
@@ -126,7 +126,7 @@ impl Guide<'_, '_> {
                 .next()?
         };
         let head = self.flow.session.well().info(&child).ok()?.head;
-        let outcome = Charge::of(&head)?.outcome?;
+        let outcome = SubagentRecord::of(&head)?.outcome?;
         let is_kept = outcome.fate == Fate::Kept && outcome.count > 0;
         is_kept.then(|| {
             let why = if outcome.why.is_empty() { "it was kept apart" } else { &outcome.why };
@@ -143,10 +143,11 @@ struct Bounded {
 }
 
 impl Dispatcher for Bounded {
-    fn hire(&self, terms: &Terms<'_>) -> Result<Hired, String> {
-        let Terms { order, parent, child, reserve, .. } = *terms;
+    fn hire(&self, terms: &SubagentRequest<'_>) -> Result<SubagentSetup, String> {
+        let SubagentRequest { order, parent, child, reserve, .. } = *terms;
         let (model, mode) = (terms.model.clone(), self.mode);
-        let mut hired = self.inner.hire(&Terms { order, parent, child, model, mode, reserve })?;
+        let mut hired =
+            self.inner.hire(&SubagentRequest { order, parent, child, model, mode, reserve })?;
         let rules = &mut hired.setup.rules;
         rules.mode = rules.mode.min(self.mode);
         let tokens = self.budget.max_tokens.map(NonZeroU64::get);

@@ -20,7 +20,7 @@ use stepwell_agent::provider::script::{Script, Scripted};
 use stepwell_agent::provider::{Answer, CallError, Delta, Provider, Request};
 use stepwell_agent::redact::Redactor;
 use stepwell_agent::run::{
-    Allowed, EventSink, FrontEnd, Keeping, Notice, OpenGate, Purse, RunEvent, Setup, Wisher,
+    Allowed, EventSink, FrontEnd, Keeping, Notice, OpenGate, RunEvent, Setup, SharedBudget, Wisher,
 };
 use stepwell_agent::tool::{self, ToolEnv};
 use stepwell_flow::spec::Spec;
@@ -255,7 +255,7 @@ impl Harness {
         let (well, agents) = (self.well(), self.agents());
         let session = self.open(&well, &spec);
         let history = History::read(&session).unwrap();
-        let purse = Purse::new(self.allowed.clone(), history.spent, history.calls);
+        let purse = SharedBudget::new(self.allowed.clone(), history.spent, history.calls);
         let responder = self.responder.lock().unwrap();
         let patience = if responder.can_answer() { Patience::Wait } else { self.patience };
         let parts = Parts {

@@ -12,7 +12,7 @@ use super::{SYSTEM, TRUNCATED, workspace};
 use crate::Result;
 use crate::fields::{Fields, elements};
 use crate::input::Input;
-use crate::neutral::{Item, Opening, Sink, Telling};
+use crate::neutral::{Item, Opening, Sink, Wanted};
 use crate::snapshot::{
     ASIDE, Aside, Layout, metadata, moment, name, number, object, provider_of, residue, text,
     texts, warn,
@@ -43,7 +43,7 @@ pub(super) fn read(input: &Input, sink: &mut dyn Sink) -> Result<()> {
     opening.started_at = started_at;
     opening.updated_at = session.raw("updated_at").and_then(moment);
     opening.file = Some(path.clone());
-    if sink.begin(opening)? == Telling::Known {
+    if sink.begin(opening)? == Wanted::Known {
         return Ok(());
     }
     let steps = number(&session, "steps_completed").unwrap_or(0);

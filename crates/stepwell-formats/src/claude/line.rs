@@ -8,8 +8,8 @@ use stepwell::{Image, Message, Part, Role, Text, Time, ToolResult, Usage};
 use super::PROVIDER;
 use super::content::object_of;
 use crate::fields::quoted;
+use crate::leftover_parts::Spare;
 use crate::mark::{CONTINUES, Mark};
-use crate::spare::Spare;
 use crate::writer::Purpose;
 
 /// The model of a message that names none.

@@ -18,9 +18,9 @@ use super::said::{is_conversation, is_kept, kept_task, label, lane, larger, open
 use super::tree::{self, Tree};
 use crate::fields::{Fields, push_field, quoted};
 use crate::input::{Input, Line};
+use crate::leftover_parts;
 use crate::mark::Mark;
-use crate::neutral::{Item, Sink, Telling, Warning, kept_event};
-use crate::spare;
+use crate::neutral::{Item, Sink, Wanted, Warning, kept_event};
 use crate::{Error, Result};
 
 /// How many lines may come before the conversation, and of how many bytes, until a session
@@ -67,7 +67,7 @@ struct Reading<'a> {
     path: &'a Path,
     /// The session that started this one.
     parent: Option<&'a str>,
-    told: Telling,
+    told: Wanted,
     /// The session's name there, once it has begun.
     id: Option<String>,
     /// Lines that came before it did.
@@ -137,7 +137,7 @@ impl<'a> Reading<'a> {
             sink,
             path,
             parent,
-            told: Telling::Wanted,
+            told: Wanted::Yes,
             id: None,
             front: Vec::new(),
             front_bytes: 0,
@@ -161,7 +161,7 @@ impl<'a> Reading<'a> {
         let mut lines = self.input.lines(self.path)?;
         while let Some(line) = lines.next_line()? {
             self.line(&line)?;
-            if self.told == Telling::Known {
+            if self.told == Wanted::Known {
                 return Ok(self.id);
             }
         }
@@ -169,7 +169,7 @@ impl<'a> Reading<'a> {
             self.warn(None, "it holds no conversation, and was left out");
             return Ok(None);
         }
-        if self.told == Telling::Wanted {
+        if self.told == Wanted::Yes {
             self.end()?;
         }
         Ok(self.id)
@@ -186,13 +186,13 @@ impl<'a> Reading<'a> {
         if self.id.is_none() && !self.begin(text, &fields)? {
             return Ok(());
         }
-        if self.told != Telling::Wanted {
+        if self.told != Wanted::Yes {
             return Ok(());
         }
         if self.tree.is_full() {
             self.thin_out()?;
         }
-        self.tell(text, &fields)
+        self.emit(text, &fields)
     }
 
     /// Lets go of the names of lines that nothing far below follows, in a long transcript.
@@ -252,7 +252,7 @@ impl<'a> Reading<'a> {
         }
         self.id = Some(opening.id.clone());
         self.told = self.sink.begin(opening)?;
-        if self.told == Telling::Known {
+        if self.told == Wanted::Known {
             return Ok(false);
         }
         if let Some(meta) = meta {
@@ -260,7 +260,7 @@ impl<'a> Reading<'a> {
         }
         for text in std::mem::take(&mut self.front) {
             if let Ok(fields) = Fields::parse(&text) {
-                self.tell(&text, &fields)?;
+                self.emit(&text, &fields)?;
             }
         }
         Ok(true)
@@ -281,7 +281,7 @@ impl<'a> Reading<'a> {
         }
     }
 
-    fn tell(&mut self, text: &str, fields: &Fields<'_>) -> Result<()> {
+    fn emit(&mut self, text: &str, fields: &Fields<'_>) -> Result<()> {
         let at = fields.time("timestamp");
         let kind = fields.text("type").unwrap_or_default();
         let subtype = fields.text("subtype").unwrap_or_default();
@@ -319,7 +319,7 @@ impl<'a> Reading<'a> {
         if let Some(pending) = &mut self.pending
             && fields.text("of").as_deref() == Some(pending.key.as_str())
             && pending.bytes < MAX_ANSWER_BYTES
-            && let Some(rest) = spare::take_up(fields, &mut pending.message.parts)
+            && let Some(rest) = leftover_parts::take_up(fields, &mut pending.message.parts)
         {
             pending.bytes += text.len();
             pending.lines.push_str(&rest);

@@ -18,9 +18,9 @@ use super::line::{
 use super::{SYSTEM, is_uuid};
 use crate::facts::{Form, Said, Transcript};
 use crate::fields::{Fields, quoted};
+use crate::leftover_parts;
 use crate::mark::Mark;
 use crate::neutral::{KEPT, is_provenance, to_be_kept, without_provenance};
-use crate::spare;
 use crate::unanswered::Unanswered;
 use crate::writer::{
     Exported, FOREIGN, Losses, Outlet, Purpose, SUBAGENTS, count_event, each_event, subagents,
@@ -401,14 +401,14 @@ impl Writing<'_> {
             .lines()
             .filter_map(|line| Fields::parse(line).ok())
             .filter(is_spare)
-            .filter_map(|line| spare::place(&line))
+            .filter_map(|line| leftover_parts::place(&line))
             .collect();
-        let within = spare::without(parts, &places);
+        let within = leftover_parts::without(parts, &places);
         let mut within = within.into_iter();
         for text in data.lines().filter(|line| !line.is_empty()) {
             let Ok(fields) = Fields::parse(text) else { continue };
             if is_spare(&fields)
-                && let Some(text) = spare::filled(&fields, parts)
+                && let Some(text) = leftover_parts::filled(&fields, parts)
                 && let Ok(fields) = Fields::parse(&text)
             {
                 self.again(&text, &fields, None)?;

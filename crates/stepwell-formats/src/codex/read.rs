@@ -14,8 +14,8 @@ use super::item::{self, hollow};
 use super::{FORMER_BASE, SUBAGENTS_FOLDER, SYSTEM};
 use crate::fields::{Fields, elements};
 use crate::input::Input;
-use crate::neutral::{Item, Opening, Sink, Telling, Warning, kept_event};
-use crate::spare;
+use crate::leftover_parts;
+use crate::neutral::{Item, Opening, Sink, Wanted, Warning, kept_event};
 use crate::steps::Steps;
 use crate::{Error, Result};
 
@@ -95,7 +95,7 @@ fn read_one(input: &Input, path: &Path, sink: &mut dyn Sink) -> Result<()> {
         opening.file = None;
     }
     let mut reading = Reading::new(sink, &path);
-    if reading.sink.begin(opening)? == Telling::Known {
+    if reading.sink.begin(opening)? == Wanted::Known {
         return Ok(());
     }
     reading.meta(&line, &meta)?;
@@ -311,7 +311,7 @@ impl<'a> Reading<'a> {
         let mut message = Message::new(Role::Assistant, vec![]);
         message.model.clone_from(&self.model);
         let mut pending = self.pending.take().unwrap_or_else(|| Pending::new(at, message));
-        let taken = spare::take_up(payload, &mut pending.message.parts);
+        let taken = leftover_parts::take_up(payload, &mut pending.message.parts);
         if let Some(rest) = &taken {
             pending.push_line(&line.rewritten(&[("payload", Some(rest))]));
         }

@@ -14,9 +14,9 @@ use super::line::{Parent, items, meta, millis, shown, tokens};
 use super::{SUBAGENTS_FOLDER, SYSTEM, rollout_name};
 use crate::facts::{Form, Said, Transcript};
 use crate::fields::{Fields, quoted};
+use crate::leftover_parts;
 use crate::mark::{CONTINUES, Mark};
 use crate::neutral::{KEPT, is_provenance, to_be_kept};
-use crate::spare;
 use crate::unanswered::Unanswered;
 use crate::writer::{
     Exported, FOREIGN, Losses, Outlet, Purpose, SUBAGENTS, count_event, each_event, is_uuid,
@@ -348,9 +348,9 @@ impl Writing<'_> {
         };
         let places: Vec<usize> = lines(data)
             .filter(|line| line.text("type").as_deref() == Some(KEPT))
-            .filter_map(|line| spare::place(&line.object("payload")?))
+            .filter_map(|line| leftover_parts::place(&line.object("payload")?))
             .collect();
-        let within = spare::without(parts, &places);
+        let within = leftover_parts::without(parts, &places);
         let mut within = within.into_iter();
         let mut calls = parts.iter().filter_map(|part| match part {
             Part::ToolCall(call) => Some(call),
@@ -367,7 +367,7 @@ impl Writing<'_> {
             }
             let payload = payload.and_then(|payload| match line.text("type").as_deref() {
                 Some("response_item") => Some(refill(&payload, &mut within)),
-                Some(KEPT) => spare::filled(&payload, parts),
+                Some(KEPT) => leftover_parts::filled(&payload, parts),
                 _ => None,
             });
             match payload {

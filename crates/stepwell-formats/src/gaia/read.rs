@@ -10,7 +10,7 @@ use super::{SYSTEM, workspace};
 use crate::Result;
 use crate::fields::{Fields, elements, text_of};
 use crate::input::Input;
-use crate::neutral::{Item, Opening, Sink, Telling};
+use crate::neutral::{Item, Opening, Sink, Wanted};
 use crate::snapshot::{ASIDE, Aside, Layout, metadata, moment, name, number, object, text, warn};
 
 /// Reads an agent's state.
@@ -42,7 +42,7 @@ pub(super) fn read(input: &Input, sink: &mut dyn Sink) -> Result<()> {
     created.driver = Driver::External;
     created.phases = Some(PhaseSet::Lifecycle);
     created.workspace = workspace(&path).map(|it| it.display().to_string()).unwrap_or_default();
-    if sink.begin(opening)? == Telling::Known {
+    if sink.begin(opening)? == Wanted::Known {
         return Ok(());
     }
     for fault in way.faults {

@@ -10,7 +10,7 @@ use super::opened::{Opened, fault, open};
 use super::telling::{Row, Session, attributes, opening};
 use crate::fields::{Fields, push_field, quoted};
 use crate::input::{Input, MAX_FILE_BYTES};
-use crate::neutral::{Item, Sink, Telling, Warning};
+use crate::neutral::{Item, Sink, Wanted, Warning};
 use crate::{Error, Result};
 
 /// Reads every session of a database.
@@ -101,7 +101,7 @@ fn session(
     let described = Fields::parse(&described).unwrap_or_default();
     let opening = opening(id, &described, task(connection, id).map_err(fault)?);
     let provider = fields.text("provider_name").unwrap_or_default();
-    if sink.begin(opening)? == Telling::Known {
+    if sink.begin(opening)? == Wanted::Known {
         return Ok(());
     }
     sink.take(Item::of_session(SYSTEM, about.as_str()))?;

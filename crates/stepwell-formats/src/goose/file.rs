@@ -6,7 +6,7 @@ use super::SYSTEM;
 use super::telling::{Row, Session, attributes, opening, seconds};
 use crate::fields::{Fields, elements};
 use crate::input::Input;
-use crate::neutral::{Item, Sink, Telling, Warning};
+use crate::neutral::{Item, Sink, Wanted, Warning};
 use crate::{Error, Result};
 
 /// How many lines are looked at for what was asked.
@@ -29,7 +29,7 @@ pub(super) fn read_lines(input: &Input, sink: &mut dyn Sink) -> Result<()> {
     opening.started_at = opening.started_at.or(began);
     let attributes = attributes(&about);
     opening.file = Some(path.to_owned());
-    if sink.begin(opening)? == Telling::Known {
+    if sink.begin(opening)? == Wanted::Known {
         return Ok(());
     }
     let provider = about.text("provider_name").unwrap_or_default().into_owned();
@@ -38,7 +38,7 @@ pub(super) fn read_lines(input: &Input, sink: &mut dyn Sink) -> Result<()> {
     let mut faults = Vec::new();
     while let Some(line) = lines.next_line()? {
         match line.object() {
-            Ok((_, message)) => tell(&mut session, &message)?,
+            Ok((_, message)) => emit(&mut session, &message)?,
             Err(what) if faults.len() < 100 => faults.push((line.number, what)),
             Err(_) => {}
         }
@@ -60,19 +60,19 @@ pub(super) fn read_export(input: &Input, sink: &mut dyn Sink) -> Result<()> {
     let task = messages.iter().find_map(|raw| asked(&Fields::parse(raw).ok()?));
     let mut opening = opening(&id, &about, task.unwrap_or_default());
     opening.file = Some(input.root().to_owned());
-    if sink.begin(opening)? == Telling::Known {
+    if sink.begin(opening)? == Wanted::Known {
         return Ok(());
     }
     let provider = about.text("provider_name").unwrap_or_default();
     sink.take(Item::of_session(SYSTEM, about.rewritten(&[("conversation", None)])))?;
     let mut session = Session::new(sink, &provider);
     for raw in messages {
-        tell(&mut session, &Fields::parse(raw).unwrap_or_default())?;
+        emit(&mut session, &Fields::parse(raw).unwrap_or_default())?;
     }
     session.end(attributes(&about))
 }
 
-fn tell(session: &mut Session<'_>, message: &Fields<'_>) -> Result<()> {
+fn emit(session: &mut Session<'_>, message: &Fields<'_>) -> Result<()> {
     session.row(&Row {
         role: &message.text("role").unwrap_or_default(),
         content: message.raw("content").unwrap_or("null"),

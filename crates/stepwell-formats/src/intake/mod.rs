@@ -5,9 +5,9 @@ mod claim;
 mod counted;
 mod name;
 mod place;
-mod scribe;
 mod shared;
 mod track;
+mod writer_thread;
 
 use std::collections::BTreeMap;
 use std::io::BufRead;
@@ -19,7 +19,7 @@ use stepwell::{Change, Digest, Edited, Head, Origin, Seq, SessionId, Source, Ste
 use crate::archive;
 use crate::input::{Input, Watcher};
 use crate::mark::CONTINUES;
-use crate::neutral::{Item, Opening, PROVENANCE, Sink, Telling, Warning};
+use crate::neutral::{Item, Opening, PROVENANCE, Sink, Wanted, Warning};
 use crate::registry::Format;
 use crate::{Error, Result};
 use claim::{Claim, UPDATED_AT, told_by};
@@ -297,10 +297,10 @@ fn goes_on(head: &Head) -> bool {
 }
 
 impl Sink for Intake<'_> {
-    fn begin(&mut self, mut opening: Opening) -> Result<Telling> {
+    fn begin(&mut self, mut opening: Opening) -> Result<Wanted> {
         let source = self.source(&opening);
         let (well, mode) = (self.well, self.mode);
-        let Some(berth) = self.meet(&opening, &source)? else { return Ok(Telling::Known) };
+        let Some(berth) = self.meet(&opening, &source)? else { return Ok(Wanted::Known) };
         let continues = self.shared.as_ref().map(|shared| shared.with().clone());
         let taken = |id: SessionId, became| {
             let wanted = wanted(&source.id);
@@ -315,7 +315,7 @@ impl Sink for Intake<'_> {
                     && self.is_known(&id, file)?
                 {
                     self.note(taken, false);
-                    return Ok(Telling::Known);
+                    return Ok(Wanted::Known);
                 }
                 let origins = Origins { file: opening.file, updated_at: opening.updated_at };
                 let path = origins.file.as_deref().unwrap_or(self.input.root());
@@ -343,7 +343,7 @@ impl Sink for Intake<'_> {
                 self.current = Some((track, taken, origins));
             }
         }
-        Ok(Telling::Wanted)
+        Ok(Wanted::Yes)
     }
 
     fn take(&mut self, item: Item) -> Result<Seq> {

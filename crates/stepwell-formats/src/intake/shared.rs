@@ -6,7 +6,7 @@ use std::path::Path;
 
 use stepwell::{Event, Message, NodeState, SessionId, Span, Stepwell, Time};
 
-use crate::hearing::hear;
+use crate::compare_session::hear;
 use crate::mark::Mark;
 use crate::neutral::Item;
 use crate::registry::Format;

@@ -13,7 +13,7 @@ use super::claim::{Claim, is_trailer};
 use super::counted::Counted;
 use super::name::Marks;
 use super::place::Places;
-use super::scribe::Scribe;
+use super::writer_thread::Scribe;
 use crate::neutral::{Item, Opening};
 use crate::{Error, Result};
 

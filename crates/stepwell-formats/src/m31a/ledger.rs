@@ -9,7 +9,7 @@ use stepwell::{
 };
 
 use crate::Result;
-use crate::neutral::{Item, Opening, Sink, Telling};
+use crate::neutral::{Item, Opening, Sink, Wanted};
 use crate::snapshot::{provider_of, warn};
 
 /// The columns, as far as they tell the table from any other.
@@ -45,7 +45,7 @@ pub(super) fn read(path: &Path, text: &str, sink: &mut dyn Sink) -> Result<()> {
             continue;
         };
         match Row::of(&cells) {
-            Ok(row) => row.tell(sink)?,
+            Ok(row) => row.emit(sink)?,
             Err(why) => warn(sink, path, format!("line {n} is no row, and was left out: {why}")),
         }
     }
@@ -101,7 +101,7 @@ impl<'a> Row<'a> {
         })
     }
 
-    fn tell(&self, sink: &mut dyn Sink) -> Result<()> {
+    fn emit(&self, sink: &mut dyn Sink) -> Result<()> {
         // A name of its own: the session itself may come in as well.
         let id = format!("{LEDGER_ROW}{}", self.id);
         let mut opening = Opening::new(id, format!("what M31A's ledger says of {}", self.id));
@@ -118,7 +118,7 @@ impl<'a> Row<'a> {
         created.phases = Some(PhaseSet::Workflow);
         created.project =
             Some(Project { project_type: self.project.to_owned(), ..Project::default() });
-        if sink.begin(opening)? == Telling::Known {
+        if sink.begin(opening)? == Wanted::Known {
             return Ok(());
         }
         let at = Some(self.at);

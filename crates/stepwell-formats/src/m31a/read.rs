@@ -33,7 +33,7 @@ pub(super) fn read(input: &Input, sink: &mut dyn Sink) -> Result<()> {
     let fields = sound(root, &found)?;
     let messages = fields.raw("messages").and_then(|raw| elements(raw).ok()).unwrap_or_default();
     let (path, files, file) = (root, Files::default(), Some(root.to_owned()));
-    session::tell(&Session { fields, path, messages, files, file, known: Knowledge::Whole }, sink)
+    session::emit(&Session { fields, path, messages, files, file, known: Knowledge::Whole }, sink)
 }
 
 /// A session in a folder of its own. When it is broken, the conversation beside it, what was
@@ -64,7 +64,7 @@ fn in_folder(input: &Input, folder: &Path, sink: &mut dyn Sink) -> Result<()> {
             let messages = elements(&found.messages).unwrap_or_default();
             let files = Files::read(input, folder, sink);
             let (path, file, known) = (main.as_path(), None, Knowledge::Salvaged);
-            session::tell(&Session { fields, path, messages, files, file, known }, sink)?;
+            session::emit(&Session { fields, path, messages, files, file, known }, sink)?;
             names.push(found.id);
         }
         None if spoken.symlink_metadata().is_ok() => {
@@ -135,7 +135,7 @@ fn told(input: &Input, path: &Path, text: &str, sink: &mut dyn Sink) -> Result<(
     });
     let files = Files::read(input, folder, sink);
     let (file, known) = (None, Knowledge::Whole);
-    session::tell(&Session { fields, path, messages, files, file, known }, sink)
+    session::emit(&Session { fields, path, messages, files, file, known }, sink)
 }
 
 /// Tells a session that stands in one file.
@@ -143,7 +143,7 @@ fn alone(path: &Path, text: &str, sink: &mut dyn Sink) -> Result<()> {
     let fields = sound(path, text)?;
     let messages = fields.raw("messages").and_then(|raw| elements(raw).ok()).unwrap_or_default();
     let (files, file, known) = (Files::default(), None, Knowledge::Whole);
-    session::tell(&Session { fields, path, messages, files, file, known }, sink)
+    session::emit(&Session { fields, path, messages, files, file, known }, sink)
 }
 
 /// The folders of the sessions that started this one, the nearest first: they are to be told

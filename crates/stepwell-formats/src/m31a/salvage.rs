@@ -9,7 +9,7 @@ use super::session::check;
 use super::way::phase;
 use crate::fields::{Fields, elements};
 use crate::input::Input;
-use crate::raw::compact;
+use crate::json_text::compact;
 use crate::snapshot::{Object, moment, sound_front, text};
 
 /// A session put together from what is intact.

@@ -12,7 +12,7 @@ use super::way::{Way, phase};
 use super::{FOLDER, SYSTEM, message, tasks};
 use crate::Result;
 use crate::fields::{Fields, elements, text_of};
-use crate::neutral::{Item, Opening, Sink, Telling};
+use crate::neutral::{Item, Opening, Sink, Wanted};
 use crate::snapshot::{Aside, is_name, metadata, moment, name, residue, texts, warn};
 use crate::steps::Steps;
 use crate::writer::Losses;
@@ -53,11 +53,11 @@ pub(super) fn check(fields: &Fields<'_>) -> Result<(), String> {
 }
 
 /// Tells a session.
-pub(super) fn tell(session: &Session<'_>, sink: &mut dyn Sink) -> Result<()> {
+pub(super) fn emit(session: &Session<'_>, sink: &mut dyn Sink) -> Result<()> {
     let aside = session.files.get(ASIDE).map(Aside::read).unwrap_or_default();
     let mut opening = opening(session);
     opening.created.agent.clone_from(&aside.agent);
-    if sink.begin(opening)? == Telling::Known {
+    if sink.begin(opening)? == Wanted::Known {
         return Ok(());
     }
     let said = conversation(session, sink)?;

@@ -12,8 +12,8 @@ use super::state::{self, Done, Pending, Progress};
 use super::turns::{Talk, talks, warn};
 use crate::fields::{Fields, quoted};
 use crate::input::Input;
-use crate::neutral::{Item, Opening, Sink, Telling, Warning};
-use crate::raw::{compact, value};
+use crate::json_text::{compact, value};
+use crate::neutral::{Item, Opening, Sink, Wanted, Warning};
 use crate::strands_sdk::agent::{moment, no_json};
 use crate::strands_sdk::kept::Kept;
 use crate::strands_sdk::{FOLDER, sidecar};
@@ -46,7 +46,7 @@ pub(super) fn read(input: &Input, sink: &mut dyn Sink) -> Result<()> {
     check_hash(input, &metadata, files.spec.as_deref(), sink);
     opening.continues = sidecar::mark(input);
     let id = opening.id.clone();
-    if sink.begin(opening)? == Telling::Known {
+    if sink.begin(opening)? == Wanted::Known {
         return Ok(());
     }
     sidecar::read(input, SYSTEM, sink)?;

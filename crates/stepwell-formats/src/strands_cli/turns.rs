@@ -99,7 +99,7 @@ impl Talk {
             let is_answer = heard.as_ref().is_some_and(|heard| is_answer(heard, answer));
             part.push(heard);
             if is_answer {
-                return self.tell(part, sink);
+                return self.emit(part, sink);
             }
         }
         self.sure = false;
@@ -131,7 +131,7 @@ impl Talk {
                     what: "it cannot be read, and was left out".to_owned(),
                 });
             }
-            self.tell(vec![heard], sink)?;
+            self.emit(vec![heard], sink)?;
         }
         Ok(())
     }
@@ -165,7 +165,7 @@ impl Talk {
         self.agent.heard(input, n, &self.lane).ok()
     }
 
-    fn tell(&mut self, part: Vec<Option<Heard>>, sink: &mut dyn Sink) -> Result<()> {
+    fn emit(&mut self, part: Vec<Option<Heard>>, sink: &mut dyn Sink) -> Result<()> {
         for heard in part {
             self.next += 1;
             let Some(Heard { at, message, kept, .. }) = heard else { continue };

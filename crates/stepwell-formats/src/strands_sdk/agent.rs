@@ -10,7 +10,7 @@ use super::kept::Kept;
 use super::snapshots::Copy;
 use crate::fields::Fields;
 use crate::input::{self, Input};
-use crate::raw::compact;
+use crate::json_text::compact;
 use crate::{Error, Result};
 
 /// What stands before an agent's id in the name of its folder.

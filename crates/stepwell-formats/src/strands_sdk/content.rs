@@ -8,7 +8,7 @@ use stepwell::{Image, Message, Opaque, Part, Role, Text, ToolCall, ToolResult};
 
 use super::SYSTEM;
 use crate::fields::{Fields, elements, push_field, quoted, text_of};
-use crate::raw::compact;
+use crate::json_text::compact;
 use crate::writer::Losses;
 
 /// Takes the words out of a message. The answer is the parts, and what is left.

@@ -14,7 +14,7 @@ use super::kept::Kept;
 use super::sidecar::put;
 use crate::Result;
 use crate::fields::{Fields, push_field, quoted};
-use crate::raw::{Letters, laid_out};
+use crate::json_text::{Letters, laid_out};
 use crate::writer::{Losses, Outlet};
 
 /// A session's events, those that were rewound left out.

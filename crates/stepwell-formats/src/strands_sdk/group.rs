@@ -12,8 +12,8 @@ use super::read::object;
 use crate::Result;
 use crate::fields::{Fields, elements, text_of};
 use crate::input::Input;
+use crate::json_text::value;
 use crate::neutral::{Item, Sink};
-use crate::raw::value;
 
 /// What stands before a group's id in the name of its folder.
 pub(super) const FOLDER: &str = "multi_agent_";
@@ -114,7 +114,7 @@ impl Group {
     }
 
     /// Tells its nodes, and keeps all that it holds.
-    pub(super) fn tell(&self, sink: &mut dyn Sink) -> Result<()> {
+    pub(super) fn emit(&self, sink: &mut dyn Sink) -> Result<()> {
         for node in self.nodes() {
             sink.take(Item::new(None, node))?;
         }

@@ -3,7 +3,7 @@
 use stepwell::Lane;
 
 use crate::fields::{Fields, push_field, quoted};
-use crate::raw::compact;
+use crate::json_text::compact;
 
 /// What is kept of one file.
 #[derive(Clone, Debug, PartialEq, Eq)]

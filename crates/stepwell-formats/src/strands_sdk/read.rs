@@ -14,8 +14,8 @@ use super::snapshots::{self, Snapshots};
 use super::{FOLDER, SYSTEM, sidecar};
 use crate::fields::Fields;
 use crate::input::Input;
-use crate::neutral::{Item, Opening, Sink, Telling, Warning};
-use crate::raw::compact;
+use crate::json_text::compact;
+use crate::neutral::{Item, Opening, Sink, Wanted, Warning};
 use crate::steps::Steps;
 use crate::{Error, Result};
 
@@ -57,7 +57,7 @@ pub(super) fn read(input: &Input, sink: &mut dyn Sink) -> Result<()> {
         return Err(Error::Foreign { path: input.root().to_owned(), why });
     };
     opening.continues = sidecar::mark(input);
-    if sink.begin(opening)? == Telling::Known {
+    if sink.begin(opening)? == Wanted::Known {
         return Ok(());
     }
     sidecar::read(input, SYSTEM, sink)?;
@@ -72,7 +72,7 @@ pub(super) fn read(input: &Input, sink: &mut dyn Sink) -> Result<()> {
     let last_at = voices.iter().filter_map(|voice| voice.last_at).max();
     let last_at = last_at.or_else(|| moment(&found.fields(), "updated_at")).or(found.began);
     for group in &found.groups {
-        group.tell(sink)?;
+        group.emit(sink)?;
     }
     if let Some(elsewhere) = group::spent(&found.groups) {
         let elsewhere = Some(elsewhere);
@@ -230,7 +230,7 @@ fn tell_messages(input: &Input, voices: &mut [Voice<'_>], sink: &mut dyn Sink) -
             .filter(|voice| voice.next.is_some())
             .min_by_key(|voice| voice.next.as_ref().and_then(|next| next.at));
         let Some(voice) = first else { return Ok(()) };
-        voice.tell(sink)?;
+        voice.emit(sink)?;
         voice.look(input, sink)?;
     }
 }
@@ -257,7 +257,7 @@ impl Voice<'_> {
         Ok(())
     }
 
-    fn tell(&mut self, sink: &mut dyn Sink) -> Result<()> {
+    fn emit(&mut self, sink: &mut dyn Sink) -> Result<()> {
         let Some(Heard { at, message, kept, unshown }) = self.next.take() else { return Ok(()) };
         for kind in unshown {
             let what = format!("its {kind} is kept, and shown to no model here");

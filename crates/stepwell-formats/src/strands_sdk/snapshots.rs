@@ -17,8 +17,8 @@ use super::read::{object, warn};
 use crate::Result;
 use crate::fields::{Fields, elements, push_field, quoted};
 use crate::input::{Input, list};
+use crate::json_text::compact;
 use crate::neutral::{Sink, Warning};
-use crate::raw::compact;
 
 /// The newest snapshot of an agent or a group.
 pub(super) const LATEST: &str = "snapshot_latest.json";

@@ -14,9 +14,9 @@ use super::{FOLDER, SYSTEM};
 use crate::Result;
 use crate::facts::{Says, count_facts};
 use crate::fields::{push_field, quoted};
+use crate::json_text::{Letters, laid_out};
 use crate::mark::Mark;
 use crate::neutral::without_provenance;
-use crate::raw::{Letters, laid_out};
 use crate::steps::Steps;
 use crate::writer::{
     Exported, FOREIGN, Losses, Outlet, SUBAGENTS, count_event, each_event, subagents, word_for,

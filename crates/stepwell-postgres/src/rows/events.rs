@@ -7,7 +7,7 @@ use stepwell::{Digest, EventId, Order, RecordQuery, Result, Seq, Time};
 use super::sessions::digest;
 use super::{PgRows, number, seq};
 use crate::blob;
-use crate::link::params;
+use crate::pool::params;
 
 /// The columns that make up an event's row, in the order that [`read_event`] expects. What was
 /// copied, or replaced by a scrub, was not said by whom the server knows.

@@ -18,8 +18,8 @@ use stepwell::{
 use tokio_postgres::types::FromSql;
 
 use crate::blob;
-use crate::fault::Trouble;
-use crate::link::{Conn, Param, params};
+use crate::fault::DbError;
+use crate::pool::{Conn, Param, params};
 use crate::search;
 
 pub(crate) use events::version_column;
@@ -47,7 +47,7 @@ pub(crate) struct PgRows<'a> {
     pub(crate) now: Time,
     lock: Lock,
     /// Why the last statement failed, for whoever decides whether to try again.
-    trouble: RefCell<Option<Trouble>>,
+    trouble: RefCell<Option<DbError>>,
     /// The versions of the sessions that were read or written.
     versions: RefCell<HashMap<Key, i64>>,
     /// The sessions' rows as they were last written.
@@ -83,7 +83,7 @@ impl<'a> PgRows<'a> {
     }
 
     /// Why the last statement failed.
-    pub(crate) fn trouble(&self) -> Option<Trouble> {
+    pub(crate) fn trouble(&self) -> Option<DbError> {
         self.trouble.borrow_mut().take()
     }
 
@@ -122,7 +122,7 @@ impl<'a> PgRows<'a> {
         self.all(sql, params).map(drop)
     }
 
-    pub(crate) fn fault(&self, trouble: Trouble) -> Error {
+    pub(crate) fn fault(&self, trouble: DbError) -> Error {
         *self.trouble.borrow_mut() = Some(trouble.clone());
         trouble.into_error(self.path, "working in the database")
     }

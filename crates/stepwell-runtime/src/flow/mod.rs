@@ -18,7 +18,7 @@ use stepwell::{
     NewEvent, Node, NodeKey, NodeState, PhaseSet, Query, Seq, Session, SessionId, Settings, Span,
     Spent, Status, Stepwell, Time, Usage, Who,
 };
-use stepwell_agent::run::{Allowed, Purse};
+use stepwell_agent::run::{Allowed, SharedBudget};
 use stepwell_flow::guided::{GOAL, Survey};
 use stepwell_flow::revision::agent_of;
 use stepwell_flow::spec::{Pattern, Spec};
@@ -470,7 +470,7 @@ fn chosen<'a>(named: Option<&str>, open: &[&'a Gate], id: &SessionId) -> Result<
 }
 
 /// What a flow may use: what its spec says of all of it, or what was asked for of this run.
-fn purse(spec: &Spec, options: &RunOptions, history: &History, below: Spent) -> Purse {
+fn purse(spec: &Spec, options: &RunOptions, history: &History, below: Spent) -> SharedBudget {
     let budgets = &spec.runtime.budgets;
     let mut spent = history.spent;
     spent += below;
@@ -494,7 +494,7 @@ fn purse(spec: &Spec, options: &RunOptions, history: &History, below: Spent) -> 
         warn_at: Some(warn_at),
         until: left.and_then(|left| tokio::time::Instant::now().checked_add(left)),
     };
-    Purse::new(allowed, spent, history.calls)
+    SharedBudget::new(allowed, spent, history.calls)
 }
 
 /// What the subagents of a session spent.

@@ -9,8 +9,8 @@ use stepwell::{
 use stepwell_agent::context::window::{Entry, Window, is_request};
 use stepwell_wire::{ModelView, ViewInstructions, ViewMessage, ViewMessageKind, ViewTools};
 
+use crate::context_usage::ContextUsage;
 use crate::error::Result;
-use crate::gauge::Gauge;
 use crate::runtime::Runtime;
 
 /// What is looked at: a conversation, and up to where.
@@ -34,17 +34,17 @@ impl Default for Viewed {
 /// If the session cannot be read.
 pub fn tokens(runtime: &Runtime, well: &Stepwell, id: &SessionId) -> Result<u64> {
     let head = well.info(id)?.head;
-    let gauge = Gauge::of(&head, runtime);
-    Ok(whole(&window(well, head, &gauge, &Viewed::default())?, &gauge))
+    let usage = ContextUsage::of(&head, runtime);
+    Ok(whole(&window(well, head, &usage, &Viewed::default())?, &usage))
 }
 
-fn whole(window: &Window, gauge: &Gauge) -> u64 {
-    let tools = gauge.context.counter().tools(&gauge.tools);
-    gauge.context.calibration.estimate(window.tokens() + window.fixed() + tools)
+fn whole(window: &Window, usage: &ContextUsage) -> u64 {
+    let tools = usage.context.counter().tools(&usage.tools);
+    usage.context.calibration.estimate(window.tokens() + window.fixed() + tools)
 }
 
 /// What the model would be shown of a session.
-fn window(well: &Stepwell, head: Head, gauge: &Gauge, viewed: &Viewed) -> Result<Window> {
+fn window(well: &Stepwell, head: Head, usage: &ContextUsage, viewed: &Viewed) -> Result<Window> {
     let last = viewed.at.unwrap_or(head.seq).min(head.seq);
     let mut events: Vec<Recorded> = well.store().events(&head.id, Span::ALL)?.intact(&head.id)?;
     events.retain(|event| event.seq <= last);
@@ -71,7 +71,7 @@ fn window(well: &Stepwell, head: Head, gauge: &Gauge, viewed: &Viewed) -> Result
         let message = Message::user(&*head.task);
         view.messages.push(stepwell::ViewMessage { seq, place: seq, made, answers, message });
     }
-    let window = Window::new(viewed.lane.clone(), gauge.context.counter());
+    let window = Window::new(viewed.lane.clone(), usage.context.counter());
     Ok(window.of(view, first, |_| false).with_goal(head.goal))
 }
 
@@ -108,11 +108,11 @@ pub fn model_view(
     viewed: &Viewed,
 ) -> Result<ModelView> {
     let head = well.info(id)?.head;
-    let gauge = Gauge::of(&head, runtime);
+    let usage = ContextUsage::of(&head, runtime);
     let pins = Pins::of(&well.store().keyed_events(id, &[Kind::Edited])?);
-    let window = window(well, head, &gauge, viewed)?;
-    let estimate = |counted: u64| gauge.context.calibration.estimate(counted);
-    let tools = gauge.context.counter().tools(&gauge.tools);
+    let window = window(well, head, &usage, viewed)?;
+    let estimate = |counted: u64| usage.context.calibration.estimate(counted);
+    let tools = usage.context.counter().tools(&usage.tools);
     // A call and its results are pinned together, whichever of them was named.
     let is_pinned = |entry: &&Entry| {
         let named = entry.answers.iter().flatten().chain([&entry.seq]);
@@ -134,16 +134,16 @@ pub fn model_view(
         });
     Ok(ModelView {
         id: id.clone(),
-        model: gauge.model.clone(),
-        tokens: whole(&window, &gauge),
-        context: gauge.context.length,
-        limit: gauge.context.limit().filter(|_| gauge.context.policy.auto),
+        model: usage.model.clone(),
+        tokens: whole(&window, &usage),
+        context: usage.context.length,
+        limit: usage.context.limit().filter(|_| usage.context.policy.auto),
         instructions: ViewInstructions {
             text: window.instructions().to_owned(),
             tokens: estimate(window.fixed()),
         },
         tools: ViewTools {
-            names: gauge.tools.iter().map(|tool| tool.name.clone()).collect(),
+            names: usage.tools.iter().map(|tool| tool.name.clone()).collect(),
             tokens: estimate(tools),
         },
         messages: messages.collect(),

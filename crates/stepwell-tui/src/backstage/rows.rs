@@ -74,7 +74,7 @@ pub(super) fn foreign_row(session: &OtherSession, now: Time) -> Option<SessionRo
 
 /// The session that is open.
 pub(super) fn card(head: &Head, used: Option<u64>, runtime: &Runtime) -> SessionCard {
-    let gauge = stepwell_runtime::Gauge::of(head, runtime);
+    let gauge = stepwell_runtime::ContextUsage::of(head, runtime);
     let model = gauge.model.unwrap_or_else(|| model_name(&head.provider, &head.model));
     // What somebody else chose does not count here.
     let mine = head.settings.as_ref().filter(|chosen| chosen.who == runtime.who());

@@ -19,7 +19,7 @@ use stepwell::{NodeKey, Usage};
 
 use super::spec::Spec;
 use crate::fields::{Fields, elements, quoted, text_of};
-use crate::raw::{Swap, value};
+use crate::json_text::{Swap, value};
 pub(super) use gate::{Pending, hitl_state};
 
 /// A path into the file.

@@ -6,7 +6,7 @@ use stepwell::{Effect, SessionId, Status};
 use stepwell_files::safe_fs::look;
 use stepwell_files::worktree::{Fate, Merge, Outcome, Since, Worktree};
 
-use super::charge::Charge;
+use super::subagent_record::SubagentRecord;
 use super::{Ended, Setup};
 use crate::error::Result;
 use crate::tool::{self, Changed, Content, Order, ToolEnv};
@@ -77,7 +77,7 @@ impl<'a> Site<'a> {
     }
 
     /// Finds out where a new worktree is to begin.
-    pub(super) fn prepare(&self, charge: &mut Charge) -> std::result::Result<(), String> {
+    pub(super) fn prepare(&self, charge: &mut SubagentRecord) -> std::result::Result<(), String> {
         let worktree = self.worktree()?;
         if charge.base.is_none() {
             charge.base = Some(worktree.base()?);
@@ -100,7 +100,7 @@ impl<'a> Site<'a> {
     }
 
     /// Makes the worktree, or finds the one that someone worked in.
-    pub(super) fn make(&self, charge: &Charge) -> std::result::Result<(), String> {
+    pub(super) fn make(&self, charge: &SubagentRecord) -> std::result::Result<(), String> {
         let worktree = self.worktree()?;
         match (&charge.base, charge.ready) {
             (_, true) => worktree.restore(),
@@ -114,11 +114,11 @@ impl<'a> Site<'a> {
     /// that a rewind took back, is told as it stands now, and changes nothing.
     pub(super) fn settle(
         &self,
-        charge: &mut Charge,
+        charge: &mut SubagentRecord,
         ended: &Ended,
         task: &str,
         told: Told,
-        record: impl Fn(&Charge) -> stepwell::Result<()>,
+        record: impl Fn(&SubagentRecord) -> stepwell::Result<()>,
     ) -> Result<Said> {
         let Some(worktree) = &self.worktree else { return Ok(None) };
         let (outcome, changed, since) = match charge.outcome.clone() {
@@ -162,7 +162,7 @@ impl<'a> Site<'a> {
     fn end(
         &self,
         worktree: &Worktree,
-        charge: &Charge,
+        charge: &SubagentRecord,
         ended: &Ended,
         task: &str,
     ) -> (Outcome, Vec<Changed>) {

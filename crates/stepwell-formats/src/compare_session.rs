@@ -8,7 +8,7 @@ use std::path::Path;
 use stepwell::{Event, Message, NodeState, Recorded, Seq, SessionId, Span, Stepwell, View};
 
 use crate::input::Input;
-use crate::neutral::{Item, Opening, Sink, Telling, Warning};
+use crate::neutral::{Item, Opening, Sink, Wanted, Warning};
 use crate::registry::Format;
 use crate::{Error, Result};
 
@@ -51,9 +51,9 @@ struct Ear<'a> {
 }
 
 impl Sink for Ear<'_> {
-    fn begin(&mut self, opening: Opening) -> Result<Telling> {
+    fn begin(&mut self, opening: Opening) -> Result<Wanted> {
         self.last = Seq::FIRST;
-        Ok(if opening.id == self.id { Telling::Wanted } else { Telling::Known })
+        Ok(if opening.id == self.id { Wanted::Yes } else { Wanted::Known })
     }
 
     fn take(&mut self, item: Item) -> Result<Seq> {

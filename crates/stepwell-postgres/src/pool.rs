@@ -9,7 +9,7 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicI64, Ordering};
 use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
 
-use deadpool::managed::{Object, Pool};
+use deadpool::managed::{Object, Pool as ManagedPool};
 use deadpool_postgres::ClientWrapper;
 use rustls::pki_types::CertificateDer;
 use rustls::pki_types::pem::PemObject as _;
@@ -20,8 +20,8 @@ use tokio_postgres::{Config, Row};
 use tokio_postgres_rustls::MakeRustlsConnect;
 
 use crate::address::{Address, Roots, Statements};
-use crate::fault::Trouble;
-use crate::line::{Line, Lines};
+use crate::fault::DbError;
+use crate::pooled_conn::{PooledConn, PooledConns};
 use crate::wait::wait;
 
 /// How long an answer is waited for. A commit that waits for a standby takes as long as
@@ -46,8 +46,8 @@ macro_rules! params {
 pub(crate) use params;
 
 /// The way to the server.
-pub(crate) struct Link {
-    pool: Pool<Lines>,
+pub(crate) struct Pool {
+    pool: ManagedPool<PooledConns>,
     /// Behind an option so that it can be shut down without waiting, from any thread.
     runtime: Option<Runtime>,
     pub(crate) tls: MakeRustlsConnect,
@@ -102,13 +102,13 @@ fn micros(time: SystemTime) -> i64 {
 /// The server's time. It is sent as it is: to make a number of it there costs an append a tenth.
 pub(crate) const SERVER_TIME: &str = "clock_timestamp()";
 
-impl std::fmt::Debug for Link {
+impl std::fmt::Debug for Pool {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         f.debug_tuple("Link").field(&self.address).finish()
     }
 }
 
-impl Link {
+impl Pool {
     pub(crate) fn new(address: Address, time: TimeSource) -> Result<Self> {
         let fault = |what: String| Error::Unsupported { path: address.shown().to_owned(), what };
         let runtime = Builder::new_multi_thread()
@@ -118,10 +118,11 @@ impl Link {
             .build()
             .map_err(|error| fault(format!("its thread could not be started: {error}")))?;
         let tls = tls(&address.roots).map_err(fault)?;
-        let pool = Pool::builder(Lines::new(address.config.clone(), tls.clone(), ANSWER))
-            .max_size(address.connections)
-            .build()
-            .map_err(|error| fault(error.to_string()))?;
+        let pool =
+            ManagedPool::builder(PooledConns::new(address.config.clone(), tls.clone(), ANSWER))
+                .max_size(address.connections)
+                .build()
+                .map_err(|error| fault(error.to_string()))?;
         let plain = AtomicBool::new(address.statements == Statements::Plain);
         Ok(Self { pool, runtime: Some(runtime), tls, address, plain, time })
     }
@@ -141,7 +142,7 @@ impl Link {
     }
 
     /// A connection, after as many attempts as the patience allows.
-    pub(crate) fn connect(&self, patience: &mut Patience) -> Result<Conn, Trouble> {
+    pub(crate) fn connect(&self, patience: &mut Patience) -> Result<Conn, DbError> {
         loop {
             // A connection that is made belongs to the runtime; the guard lends it.
             let entered = self.runtime().enter();
@@ -149,23 +150,23 @@ impl Link {
             drop(entered);
             let trouble = match got {
                 Some(Ok(object)) => return Ok(self.conn(object)),
-                Some(Err(error)) => Trouble::of_pool(&error),
-                None => Trouble::Lost("no connection came free".to_owned()),
+                Some(Err(error)) => DbError::of_pool(&error),
+                None => DbError::Lost("no connection came free".to_owned()),
             };
             match trouble {
-                Trouble::Lost(_) if patience.pause() => {}
+                DbError::Lost(_) if patience.pause() => {}
                 trouble => return Err(trouble),
             }
         }
     }
 
-    fn conn(&self, object: Object<Lines>) -> Conn {
+    fn conn(&self, object: Object<PooledConns>) -> Conn {
         let prepare = !self.plain.load(Ordering::Relaxed);
         Conn { object: Some(object), spoiled: Cell::new(false), prepare }
     }
 }
 
-impl Drop for Link {
+impl Drop for Pool {
     fn drop(&mut self) {
         self.pool.close();
         if let Some(runtime) = self.runtime.take() {
@@ -201,14 +202,14 @@ impl Patience {
 
 /// One connection, for as long as a transaction takes.
 pub(crate) struct Conn {
-    object: Option<Object<Lines>>,
+    object: Option<Object<PooledConns>>,
     /// Is something in flight on it that nobody waits for? Then it must not be used again.
     spoiled: Cell<bool>,
     prepare: bool,
 }
 
 impl Conn {
-    fn line(&self) -> &Line {
+    fn line(&self) -> &PooledConn {
         self.object.as_ref().expect("only dropping the connection takes it")
     }
 
@@ -217,7 +218,7 @@ impl Conn {
     }
 
     /// Asks a question in one round trip.
-    pub(crate) fn query(&self, sql: &str, params: &[Param<'_>]) -> Result<Vec<Row>, Trouble> {
+    pub(crate) fn query(&self, sql: &str, params: &[Param<'_>]) -> Result<Vec<Row>, DbError> {
         self.answer(self.client().query_typed(sql, params))
     }
 
@@ -227,7 +228,7 @@ impl Conn {
         &self,
         first: (&str, &[Param<'_>]),
         second: (&str, &[Param<'_>]),
-    ) -> Result<(Vec<Row>, Vec<Row>), Trouble> {
+    ) -> Result<(Vec<Row>, Vec<Row>), DbError> {
         let client = self.client();
         self.answer(async {
             let first = client.query_typed(first.0, first.1);
@@ -238,7 +239,7 @@ impl Conn {
     }
 
     /// Asks a question that is asked all the time: the server plans it once.
-    pub(crate) fn query_hot(&self, sql: &str, params: &[Param<'_>]) -> Result<Vec<Row>, Trouble> {
+    pub(crate) fn query_hot(&self, sql: &str, params: &[Param<'_>]) -> Result<Vec<Row>, DbError> {
         if !self.prepare {
             return self.query(sql, params);
         }
@@ -256,7 +257,7 @@ impl Conn {
         &self,
         sql: &'static str,
         params: &[Param<'_>],
-    ) -> Result<u64, Trouble> {
+    ) -> Result<u64, DbError> {
         let (line, client) = (self.line(), self.client());
         if !self.prepare {
             return self.answer(client.execute_typed(sql, params));
@@ -268,26 +269,26 @@ impl Conn {
     }
 
     /// Runs statements that have no values and no answer.
-    pub(crate) fn run(&self, sql: &str) -> Result<(), Trouble> {
+    pub(crate) fn run(&self, sql: &str) -> Result<(), DbError> {
         self.answer(self.client().batch_execute(sql))
     }
 
     fn answer<T>(
         &self,
         work: impl Future<Output = Result<T, tokio_postgres::Error>>,
-    ) -> Result<T, Trouble> {
+    ) -> Result<T, DbError> {
         match self.line().answer(work) {
             Some(Ok(answer)) => Ok(answer),
             Some(Err(error)) => {
-                let trouble = Trouble::of(&error);
-                if matches!(trouble, Trouble::Lost(_) | Trouble::Unprepared(_)) {
+                let trouble = DbError::of(&error);
+                if matches!(trouble, DbError::Lost(_) | DbError::Unprepared(_)) {
                     self.spoiled.set(true);
                 }
                 Err(trouble)
             }
             None => {
                 self.spoiled.set(true);
-                Err(Trouble::Lost("the connection ended".to_owned()))
+                Err(DbError::Lost("the connection ended".to_owned()))
             }
         }
     }

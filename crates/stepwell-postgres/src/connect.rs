@@ -16,9 +16,9 @@ use tokio_postgres::tls::MakeTlsConnect;
 use tokio_postgres::{Client, Config, SimpleQueryMessage};
 use tokio_postgres_rustls::MakeRustlsConnect;
 
-use crate::fault::Trouble;
+use crate::conn_driver::ConnDriver;
+use crate::fault::DbError;
 use crate::stream::{Socket, Stream};
-use crate::wire::Wire;
 
 /// PostgreSQL's port, unless an address names one.
 const PORT: u16 = 5432;
@@ -29,7 +29,7 @@ const UNEVEN: &str = "the address has not as many hosts as hostaddr or ports; \
 /// A server that was reached.
 pub(crate) struct Reached {
     pub(crate) client: Client,
-    pub(crate) wire: Wire,
+    pub(crate) wire: ConnDriver,
 }
 
 /// Reaches one of the hosts. An answer is waited for as long as `longest`.
@@ -37,16 +37,16 @@ pub(crate) fn reach(
     config: &Config,
     tls: &MakeRustlsConnect,
     longest: Duration,
-) -> Result<Reached, Trouble> {
+) -> Result<Reached, DbError> {
     let (hosts, numbers) = (config.get_hosts(), config.get_hostaddrs());
     let (ports, count) = (config.get_ports(), hosts.len().max(numbers.len()));
     // Which belongs to which cannot be told, and one might be reached that was not meant.
     if (!hosts.is_empty() && !numbers.is_empty() && hosts.len() != numbers.len())
         || (ports.len() > 1 && ports.len() != count)
     {
-        return Err(Trouble::Unfit(UNEVEN.to_owned()));
+        return Err(DbError::Unfit(UNEVEN.to_owned()));
     }
-    let mut trouble = Trouble::Lost("the address names no host".to_owned());
+    let mut trouble = DbError::Lost("the address names no host".to_owned());
     for n in in_turn(config, count) {
         let port = ports.get(n).or_else(|| ports.first()).copied().unwrap_or(PORT);
         let place = Place { name: hosts.get(n), number: numbers.get(n).copied(), port };
@@ -82,10 +82,10 @@ impl Place<'_> {
         config: &Config,
         tls: &MakeRustlsConnect,
         longest: Duration,
-    ) -> Result<Reached, Trouble> {
+    ) -> Result<Reached, DbError> {
         // A server that says nothing is left for the next one as soon as one that is not there.
         let quick = config.get_connect_timeout().map_or(longest, |quick| longest.min(*quick));
-        let lost = |error: io::Error| Trouble::Lost(format!("error connecting to server: {error}"));
+        let lost = |error: io::Error| DbError::Lost(format!("error connecting to server: {error}"));
         let places = match (self.number, self.name) {
             (Some(number), _) => vec![(number, self.port).into()],
             (None, Some(Host::Tcp(name))) => {
@@ -93,14 +93,14 @@ impl Place<'_> {
             }
             (None, Some(Host::Unix(folder))) => {
                 let socket = unix(folder, self.port, quick).map_err(lost)?;
-                return self.greet(&socket, config, tls, longest);
+                return self.handshake(&socket, config, tls, longest);
             }
             (None, None) => Vec::new(),
         };
-        let mut trouble = Trouble::Lost("could not resolve any addresses".to_owned());
+        let mut trouble = DbError::Lost("could not resolve any addresses".to_owned());
         for n in in_turn(config, places.len()) {
             let reached = match tcp(places[n], config, quick) {
-                Ok(socket) => self.greet(&socket, config, tls, longest),
+                Ok(socket) => self.handshake(&socket, config, tls, longest),
                 Err(error) => Err(lost(error)),
             };
             match reached {
@@ -112,22 +112,22 @@ impl Place<'_> {
     }
 
     /// The two sides greet each other.
-    fn greet(
+    fn handshake(
         &self,
         socket: &Arc<Socket>,
         config: &Config,
         tls: &MakeRustlsConnect,
         longest: Duration,
-    ) -> Result<Reached, Trouble> {
+    ) -> Result<Reached, DbError> {
         let name = match self.name {
             Some(Host::Tcp(name)) => name.as_str(),
             _ => "",
         };
         let Ok(tls) = MakeTlsConnect::<Stream>::make_tls_connect(&mut tls.clone(), name);
         let (client, mover) = greeted(config.connect_raw(socket.stream(), tls), socket)?;
-        let reached = Reached { client, wire: Wire::new(mover, Arc::clone(socket)) };
+        let reached = Reached { client, wire: ConnDriver::new(mover, Arc::clone(socket)) };
         reached.check(config.get_target_session_attrs())?;
-        let lost = |error: io::Error| Trouble::Lost(error.to_string());
+        let lost = |error: io::Error| DbError::Lost(error.to_string());
         socket.wait_at_most(longest).map_err(lost)?;
         Ok(reached)
     }
@@ -137,37 +137,37 @@ impl Place<'_> {
 fn greeted<T>(
     greeting: impl Future<Output = Result<T, tokio_postgres::Error>>,
     socket: &Socket,
-) -> Result<T, Trouble> {
+) -> Result<T, DbError> {
     let mut greeting = pin!(greeting);
     let mut context = Context::from_waker(Waker::noop());
     loop {
         match socket.waiting(|| greeting.as_mut().poll(&mut context)) {
-            (Poll::Ready(greeted), _) => return greeted.map_err(|error| Trouble::of(&error)),
+            (Poll::Ready(greeted), _) => return greeted.map_err(|error| DbError::of(&error)),
             (Poll::Pending, true) => {}
-            (Poll::Pending, false) => return Err(Trouble::Lost("no greeting".to_owned())),
+            (Poll::Pending, false) => return Err(DbError::Lost("no greeting".to_owned())),
         }
     }
 }
 
 impl Reached {
     /// Is it a server of the kind that was asked for?
-    fn check(&self, asked: TargetSessionAttrs) -> Result<(), Trouble> {
+    fn check(&self, asked: TargetSessionAttrs) -> Result<(), DbError> {
         let unfit = match asked {
             TargetSessionAttrs::ReadWrite => ("on", "database does not allow writes"),
             TargetSessionAttrs::ReadOnly => ("off", "database is not read only"),
             _ => return Ok(()),
         };
         let work = self.client.simple_query("SHOW transaction_read_only");
-        let rows = self.wire.answer(work).ok_or_else(|| Trouble::Lost("it hung up".to_owned()))?;
-        let rows = rows.map_err(|error| Trouble::of(&error))?;
+        let rows = self.wire.answer(work).ok_or_else(|| DbError::Lost("it hung up".to_owned()))?;
+        let rows = rows.map_err(|error| DbError::of(&error))?;
         let found = rows.iter().find_map(|row| match row {
             SimpleQueryMessage::Row(row) => row.get(0),
             _ => None,
         });
         match found {
             Some(found) if found != unfit.0 => Ok(()),
-            Some(_) => Err(Trouble::Lost(unfit.1.to_owned())),
-            None => Err(Trouble::Lost("it does not say whether it takes writes".to_owned())),
+            Some(_) => Err(DbError::Lost(unfit.1.to_owned())),
+            None => Err(DbError::Lost("it does not say whether it takes writes".to_owned())),
         }
     }
 }

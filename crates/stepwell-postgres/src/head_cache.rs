@@ -24,9 +24,9 @@ pub(crate) struct Known {
 
 /// The sessions that are known.
 #[derive(Debug, Default)]
-pub(crate) struct Standings(Mutex<HashMap<SessionId, Box<Known>>>);
+pub(crate) struct HeadCache(Mutex<HashMap<SessionId, Box<Known>>>);
 
-impl Standings {
+impl HeadCache {
     fn known(&self) -> std::sync::MutexGuard<'_, HashMap<SessionId, Box<Known>>> {
         self.0.lock().unwrap_or_else(PoisonError::into_inner)
     }

@@ -6,7 +6,7 @@ use serde::{Deserialize, Serialize};
 use stepwell::{Edited, Head, SessionId, ToolCall};
 use stepwell_files::worktree::{Outcome, WorktreeRef};
 
-use crate::tool::{Ground, Order};
+use crate::tool::{Isolation, Order};
 
 /// The metadata key under which a charge is kept.
 const KEY: &str = "subagent";
@@ -17,13 +17,13 @@ pub(super) const MAX_DEPTH: u32 = 3;
 
 /// What a subagent's session remembers of who started it, and for what.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
-pub struct Charge {
+pub struct SubagentRecord {
     /// The call that started it.
     pub call: String,
     /// How many sessions stand above it.
     pub depth: u32,
     /// Where it works.
-    pub ground: Ground,
+    pub ground: Isolation,
     /// Is what it changed to be merged?
     #[serde(default)]
     pub merge: bool,
@@ -41,7 +41,7 @@ pub struct Charge {
     pub outcome: Option<Outcome>,
 }
 
-impl Charge {
+impl SubagentRecord {
     /// What a call asks for, before anything was done.
     pub(super) fn new(call: &ToolCall, order: &Order, depth: u32) -> Self {
         Self {
@@ -66,7 +66,7 @@ impl Charge {
     /// works in none. A fork works where the session did that it was forked from.
     #[must_use]
     pub fn berths(head: &Head) -> Option<Vec<WorktreeRef>> {
-        let is_apart = Self::of(head)?.ground == Ground::Worktree;
+        let is_apart = Self::of(head)?.ground == Isolation::Worktree;
         is_apart.then(|| WorktreeRef::named(Path::new(&head.workspace)))
     }
 

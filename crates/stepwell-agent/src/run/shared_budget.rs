@@ -7,7 +7,7 @@ use stepwell::{Money, Spent, StopReason, Usage};
 use tokio::sync::Notify;
 use tokio::time::Instant;
 
-use super::{Cut, Measure, Notice, Run, Whole};
+use super::{Cancel, Measure, Notice, Run, Whole};
 use crate::machine::{Estimate, Stop};
 
 /// What all lanes together may use.
@@ -27,7 +27,7 @@ pub struct Allowed {
 
 /// What all lanes together may use, and what of it they did.
 #[derive(Debug)]
-pub struct Purse {
+pub struct SharedBudget {
     allowed: Allowed,
     inside: Mutex<Inside>,
     /// Something that was reserved is free again.
@@ -65,7 +65,7 @@ struct Amount {
 /// Room for one call, free again when this is dropped.
 #[derive(Debug)]
 pub struct Reserved<'a> {
-    purse: &'a Purse,
+    purse: &'a SharedBudget,
     amount: Amount,
 }
 
@@ -80,7 +80,7 @@ impl Drop for Reserved<'_> {
     }
 }
 
-impl Purse {
+impl SharedBudget {
     /// A purse from which so much was taken already.
     #[must_use]
     pub fn new(allowed: Allowed, spent: Spent, calls: u64) -> Self {
@@ -241,7 +241,7 @@ impl<'a> Run<'a> {
     /// Room for the next call in what all lanes may use.
     pub(super) async fn room_for_call(
         &mut self,
-        cut: &mut Cut<'_>,
+        cut: &mut Cancel<'_>,
     ) -> Result<Option<Reserved<'a>>, Stop> {
         let Some(purse) = self.purse else { return Ok(None) };
         if let Some(warning) = purse.warning() {
@@ -276,9 +276,9 @@ impl<'a> Run<'a> {
 mod tests {
     use super::*;
 
-    fn purse(tokens: u64) -> Purse {
+    fn purse(tokens: u64) -> SharedBudget {
         let allowed = Allowed { tokens: Some(tokens), warn_at: Some(800), ..Allowed::default() };
-        Purse::new(allowed, Spent::default(), 0)
+        SharedBudget::new(allowed, Spent::default(), 0)
     }
 
     fn used(input: u64) -> Usage {
@@ -313,7 +313,7 @@ mod tests {
     fn an_unknown_price_breaks_a_limit_on_costs_only() {
         assert!(matches!(purse(10).try_reserve(1, None), Verdict::Room(_)));
         let allowed = Allowed { cost: Some(Money::ZERO), ..Allowed::default() };
-        let purse = Purse::new(allowed, Spent::default(), 0);
+        let purse = SharedBudget::new(allowed, Spent::default(), 0);
         assert!(matches!(purse.try_reserve(1, None), Verdict::Never(_)));
     }
 

@@ -9,9 +9,9 @@
 use tokio_postgres::types::Type;
 
 use crate::draft::Entry;
-use crate::fault::Trouble;
-use crate::link::{Conn, Param};
+use crate::fault::DbError;
 use crate::order::{Order, Sent};
+use crate::pool::{Conn, Param};
 use crate::rows::{number, signed};
 
 /// That the head is of this version says that its seq is known, too; the event goes where the
@@ -25,14 +25,14 @@ const STATEMENT: &str = "WITH moved AS (UPDATE stepwell.heads SET version = vers
      mark, key, body) SELECT $1, seq, namespace, $4, 1, false, $11, $7, $12, $13, $14, $15 \
      FROM moved";
 
-/// Sends it, if the append is one. An error of the kind [`Trouble::Lost`] leaves open whether
+/// Sends it, if the append is one. An error of the kind [`DbError::Lost`] leaves open whether
 /// it was kept.
-pub(crate) fn send(conn: &Conn, order: &Order) -> Option<Result<Sent, Trouble>> {
+pub(crate) fn send(conn: &Conn, order: &Order) -> Option<Result<Sent, DbError>> {
     let event = order.only_event()?;
     Some(write(conn, order, event))
 }
 
-fn write(conn: &Conn, order: &Order, event: &Entry) -> Result<Sent, Trouble> {
+fn write(conn: &Conn, order: &Order, event: &Entry) -> Result<Sent, DbError> {
     let (head, row) = (&order.columns, &event.row);
     let id = row.id.as_ref().map(|id| id.as_bytes().as_slice());
     debug_assert_eq!((number(row.seq), row.chain), (head.seq, head.chain));

@@ -13,7 +13,7 @@ use crate::report::{Failure, RunReport};
 
 /// What is known of a run by what it recorded.
 #[derive(Debug)]
-pub(crate) struct Tally {
+pub(crate) struct RunFold {
     state: State,
     /// The sessions of its subagents, as far as they were seen.
     below: BTreeMap<SessionId, Head>,
@@ -25,7 +25,7 @@ pub(crate) struct Tally {
     files_modified: Vec<String>,
 }
 
-impl Tally {
+impl RunFold {
     /// How the session stood when the run began.
     pub(crate) fn new(head: Head, lanes: BTreeMap<Lane, LaneState>, below: Vec<Head>) -> Self {
         Self {

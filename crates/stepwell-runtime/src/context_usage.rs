@@ -13,7 +13,7 @@ use crate::runtime::Runtime;
 use crate::{context, model, model_name};
 
 /// What a session's next request would be measured by.
-pub struct Gauge {
+pub struct ContextUsage {
     /// The model's name, as the user would type it; none, if the session knows of none.
     pub model: Option<String>,
     /// How large a conversation may be, and how it is counted.
@@ -22,7 +22,7 @@ pub struct Gauge {
     pub tools: Vec<ToolSpec>,
 }
 
-impl Gauge {
+impl ContextUsage {
     /// The gauge of a session. What its configuration no longer knows counts for nothing.
     #[must_use]
     pub fn of(head: &Head, runtime: &Runtime) -> Self {

@@ -15,19 +15,19 @@ use tokio_postgres::tls::MakeTlsConnect;
 use tokio_postgres_rustls::MakeRustlsConnect;
 
 use crate::stream::{Socket, Stream};
-use crate::wait::Bell;
+use crate::wait::ThreadWaker;
 
 /// The driver's half that moves bytes.
 pub(crate) type Mover = Connection<Stream, <MakeRustlsConnect as MakeTlsConnect<Stream>>::Stream>;
 
 /// A connection's bytes.
-pub(crate) struct Wire {
+pub(crate) struct ConnDriver {
     /// Gone when the connection has ended.
     mover: RefCell<Option<Mover>>,
     socket: Arc<Socket>,
 }
 
-impl Wire {
+impl ConnDriver {
     /// A connection whose two sides have greeted each other.
     pub(crate) fn new(mover: Mover, socket: Arc<Socket>) -> Self {
         Self { mover: RefCell::new(Some(mover)), socket }
@@ -36,7 +36,7 @@ impl Wire {
     /// The answer of some work with the connection's client; none, if the connection ended.
     pub(crate) fn answer<T>(&self, work: impl Future<Output = T>) -> Option<T> {
         let mut work = pin!(work);
-        Bell::with(|bell, context| {
+        ThreadWaker::with(|bell, context| {
             loop {
                 if let Poll::Ready(answer) = work.as_mut().poll(context) {
                     return Some(answer);
@@ -58,7 +58,7 @@ impl Wire {
     pub(crate) fn is_alive(&self) -> bool {
         // Something may be said before the end.
         while self.is_open() && self.socket.has_news() {
-            Bell::with(|_, context| self.socket.waiting(|| self.move_bytes(context)));
+            ThreadWaker::with(|_, context| self.socket.waiting(|| self.move_bytes(context)));
         }
         self.is_open()
     }

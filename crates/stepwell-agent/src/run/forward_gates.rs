@@ -4,8 +4,8 @@ use stepwell::gates::{Asked, Gates};
 use stepwell::{Answer, Event, Gate, GateAnswered, Seq, SessionId, Status, StopReason, ToolCall};
 
 use super::Run;
-use super::charge::{Charge, wants};
 use super::dispatch::Halt;
+use super::subagent_record::{SubagentRecord, wants};
 use crate::error::Result;
 use crate::machine::Stop;
 
@@ -32,7 +32,7 @@ impl Run<'_> {
     /// Gives a child the answers that its parent got for it.
     pub(super) fn pass_answers(&self, id: &SessionId) -> Result<()> {
         let head = self.session.well().store().info(id)?.head;
-        let Some(charge) = Charge::of(&head) else { return Ok(()) };
+        let Some(charge) = SubagentRecord::of(&head) else { return Ok(()) };
         let gates = self.gates_of(id)?;
         for asked in gates.open() {
             let id_below = asked.gate.id.clone();

@@ -6,7 +6,7 @@ use stepwell::{Event, Failure, Message, Status, StopReason, Usage};
 
 use super::compact::turn;
 use super::tick::ticking;
-use super::{Cut, MAX_BLANK, MAX_CUT_SHORT, Notice, Run, RunEvent, record};
+use super::{Cancel, MAX_BLANK, MAX_CUT_SHORT, Notice, Run, RunEvent, record};
 use crate::error::Result;
 use crate::machine::Stop;
 use crate::provider::{
@@ -25,7 +25,7 @@ impl Run<'_> {
     /// Asks the model, and records its answer if it gave one.
     pub(super) async fn ask(
         &mut self,
-        mut cut: Cut<'_>,
+        mut cut: Cancel<'_>,
     ) -> Result<Option<(Stop, Option<CallError>)>> {
         if let Some(stop) = self.stuck()? {
             return Ok(Some(stop));

@@ -10,38 +10,38 @@ use tokio_postgres::types::Type;
 use tokio_postgres::{Config, Error, Statement};
 use tokio_postgres_rustls::MakeRustlsConnect;
 
-use crate::dial::{self, Reached};
-use crate::fault::Trouble;
-use crate::wire::Wire;
+use crate::conn_driver::ConnDriver;
+use crate::connect::{self, Reached};
+use crate::fault::DbError;
 
 /// Makes lines for the pool.
-pub(crate) struct Lines {
+pub(crate) struct PooledConns {
     config: Config,
     tls: MakeRustlsConnect,
     /// How long an answer is waited for.
     longest: Duration,
 }
 
-impl Lines {
+impl PooledConns {
     pub(crate) fn new(config: Config, tls: MakeRustlsConnect, longest: Duration) -> Self {
         Self { config, tls, longest }
     }
 }
 
-impl managed::Manager for Lines {
+impl managed::Manager for PooledConns {
     /// Boxed: a line is large, and the pool moves what it hands out.
-    type Type = Box<Line>;
-    type Error = Trouble;
+    type Type = Box<PooledConn>;
+    type Error = DbError;
 
-    async fn create(&self) -> Result<Box<Line>, Trouble> {
-        let Reached { client, wire } = dial::reach(&self.config, &self.tls, self.longest)?;
+    async fn create(&self) -> Result<Box<PooledConn>, DbError> {
+        let Reached { client, wire } = connect::reach(&self.config, &self.tls, self.longest)?;
         // The client ends a task with itself that moves its bytes; here is none.
         let client = ClientWrapper::new(client, tokio::spawn(std::future::ready(())));
-        Ok(Box::new(Line { client, wire, hot: RefCell::new(None) }))
+        Ok(Box::new(PooledConn { client, wire, hot: RefCell::new(None) }))
     }
 
     /// One that the server has closed meanwhile is not used again.
-    async fn recycle(&self, line: &mut Box<Line>, _: &Metrics) -> RecycleResult<Trouble> {
+    async fn recycle(&self, line: &mut Box<PooledConn>, _: &Metrics) -> RecycleResult<DbError> {
         match line.wire.is_alive() {
             true => Ok(()),
             false => Err(RecycleError::message("it was closed")),
@@ -50,14 +50,14 @@ impl managed::Manager for Lines {
 }
 
 /// One connection.
-pub(crate) struct Line {
+pub(crate) struct PooledConn {
     client: ClientWrapper,
-    wire: Wire,
+    wire: ConnDriver,
     /// The statement that is asked all the time.
     hot: RefCell<Option<(&'static str, Statement)>>,
 }
 
-impl Line {
+impl PooledConn {
     pub(crate) fn client(&self) -> &ClientWrapper {
         &self.client
     }
