@@ -52,65 +52,43 @@ mod architect;
 mod archive;
 mod claude;
 mod codex;
-mod compare_session;
-mod convert;
-mod copy;
-mod document;
-mod draft;
-mod dry_run;
 mod error;
-mod escape;
-mod export;
-mod facts;
-mod fields;
 mod gaia;
 mod goose;
-mod html;
-mod input;
 mod intake;
-mod json_scan;
-mod json_text;
-mod layout;
-mod leftover_parts;
-mod lone_surrogates;
+mod json;
 mod m31a;
-mod mark;
-mod markdown;
-mod neutral;
-mod reader;
+mod page;
+mod read;
 mod registry;
 mod snapshot;
-mod steps;
 mod strands_cli;
 mod strands_sdk;
-mod unanswered;
-mod walk;
-mod work;
-mod writer;
+mod write;
 
 pub use archive::{ARCHIVE_VERSION, Imported, import};
-pub use compare_session::holds_all;
-pub use convert::{Conversion, Converted, convert};
-pub use copy::{Copied, copy};
-pub use draft::{Existing, write_to, write_wishing};
-pub use dry_run::Rehearsal;
 pub use error::{Error, Result};
-pub use export::export;
-pub use fields::{Fields, elements, push_field, quoted, text_of, with_fields};
-pub use input::{
+pub use intake::{Became, Mode, Report, Taken, take_in, take_in_watched};
+pub use json::fields::{Fields, elements, push_field, quoted, text_of, with_fields};
+pub use m31a::LEDGER_ROW;
+pub use page::work::{Said, cell, read_tasks, said, state_markdown, table, tasks_markdown};
+pub use read::compare_session::holds_all;
+pub use read::dry_run::Rehearsal;
+pub use read::input::{
     Fingerprint, Input, Line, LineEnd, Lines, MAX_FILE_BYTES, MAX_LINE_BYTES, Watcher,
 };
-pub use intake::{Became, Mode, Report, Taken, take_in, take_in_watched};
-pub use m31a::LEDGER_ROW;
-pub use mark::Mark;
-pub use neutral::{Item, Opening, Sink, Wanted, Warning, kept_event};
-pub use reader::{Homes, Kind, Probe, Reader};
+pub use read::neutral::{Item, Opening, Sink, Wanted, Warning, kept_event};
+pub use read::reader::{Homes, Kind, Probe, Reader};
+pub use read::steps::Steps;
+pub use read::walk::{Found, find, find_news};
 pub use registry::{Entry, Format, UnknownFormat};
-pub use steps::Steps;
-pub use unanswered::NOT_BEGUN;
-pub use walk::{Found, find, find_news};
-pub use work::{Said, cell, read_tasks, said, state_markdown, table, tasks_markdown};
-pub use writer::{
+pub use write::convert::{Conversion, Converted, convert};
+pub use write::copy::{Copied, copy};
+pub use write::draft::{Existing, write_to, write_wishing};
+pub use write::export::export;
+pub use write::mark::Mark;
+pub use write::unanswered::NOT_BEGUN;
+pub use write::writer::{
     Exported, Handoff, Handover, Length, Losses, Outlet, Purpose, Shape, Subagents, Wishes, Writer,
     each_event, subagents, word_for,
 };
@@ -119,8 +97,8 @@ pub use writer::{
 static FORMATS: &[&Entry] = &[
     &archive::JSON,
     &archive::JSONL,
-    &markdown::FORMAT,
-    &html::FORMAT,
+    &page::markdown::FORMAT,
+    &page::html::FORMAT,
     &claude::FORMAT,
     &codex::FORMAT,
     &goose::FORMAT,
@@ -137,7 +115,7 @@ impl Format {
     /// An archive as lines of JSON.
     pub const JSONL: Self = Self(&archive::JSONL);
     /// The conversation, for any Markdown viewer.
-    pub const MARKDOWN: Self = Self(&markdown::FORMAT);
+    pub const MARKDOWN: Self = Self(&page::markdown::FORMAT);
     /// The conversation, as one page that needs nothing else.
-    pub const HTML: Self = Self(&html::FORMAT);
+    pub const HTML: Self = Self(&page::html::FORMAT);
 }

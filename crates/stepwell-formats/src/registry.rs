@@ -4,8 +4,8 @@ use std::fmt;
 use std::path::PathBuf;
 use std::str::FromStr;
 
-use crate::reader::{Homes, Probe, Reader};
-use crate::writer::Writer;
+use crate::read::reader::{Homes, Probe, Reader};
+use crate::write::writer::Writer;
 
 /// What there is to know of a format.
 pub struct Entry {

@@ -1,7 +1,5 @@
 //! Resuming a session, an agent's or a flow's: the order of it, written once.
 
-use std::time::{Duration, Instant};
-
 use stepwell::gates::Gates;
 use stepwell::{
     Driver, Error as StoreError, GateAnswered, Head, Lane, Recorded, Role, Seq, Session,
@@ -58,7 +56,7 @@ struct AgentWork {
 fn resume(request: &ResumeRequest, job: &mut Job) -> Result<RunReport> {
     let runtime = job.runtime.clone();
     let well = runtime.writing()?;
-    let standing = standing(request, &well, job)?;
+    let standing = well.settled_info(&request.session)?;
     let head = &standing.head;
     refuse(request, &standing, &runtime)?;
     make_worktree_whole(request, &well, head, &runtime)?;
@@ -75,24 +73,6 @@ fn resume(request: &ResumeRequest, job: &mut Job) -> Result<RunReport> {
     }
     work.mark_running(request, &session, &well, head)?;
     work.run(request, session, head, job)
-}
-
-/// How long a run that has ended may take to let go of its session.
-const ENDING: Duration = Duration::from_secs(10);
-
-/// A session's standing. A run that has just ended holds its session for a moment longer: whoever
-/// saw it end need not try again.
-fn standing(request: &ResumeRequest, well: &Well, job: &Job) -> Result<SessionInfo> {
-    let begun = Instant::now();
-    loop {
-        let standing = well.info(&request.session)?;
-        let is_at_work = matches!(standing.head.status, Status::Running | Status::Paused);
-        if standing.held.is_none() || is_at_work || begun.elapsed() > ENDING {
-            return Ok(standing);
-        }
-        job.check_interrupt()?;
-        std::thread::sleep(Duration::from_millis(20));
-    }
 }
 
 /// Refuses what cannot be resumed, or not so.

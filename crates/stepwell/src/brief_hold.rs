@@ -44,6 +44,21 @@ impl Stepwell {
         }
     }
 
+    /// What is known about a session, once a run that has ended has let go of it: whoever saw it
+    /// end need not try again. One that is at work, or waits for a person, is not waited for.
+    pub fn settled_info(&self, id: &SessionId) -> Result<SessionInfo> {
+        let mut waited = Duration::ZERO;
+        loop {
+            let info = self.info(id)?;
+            let is_at_work = matches!(info.head.status, Status::Running | Status::Paused);
+            if info.held.is_none() || is_at_work || waited >= PATIENCE {
+                return Ok(info);
+            }
+            self.store().wait_after(id, info.head.seq, PAUSE)?;
+            waited += PAUSE;
+        }
+    }
+
     /// Takes a session's lease for a moment, if its files are whole.
     ///
     /// # Errors

@@ -302,7 +302,7 @@ mod tests {
             match who {
                 'u' => entries.push(entry(MessageOrigin::Recorded, Role::User, vec![], tokens)),
                 'a' => {
-                    entries.push(entry(MessageOrigin::Recorded, Role::Assistant, vec![], tokens))
+                    entries.push(entry(MessageOrigin::Recorded, Role::Assistant, vec![], tokens));
                 }
                 's' => entries.push(entry(MessageOrigin::Summary, Role::User, vec![], tokens)),
                 'c' => entries.extend([call(), result(Some(Seq::new(n * 10 + 3)))]),

@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 
 use stepwell::{FileChanged, FileState, Message};
 
-use crate::fields::Fields;
+use crate::json::fields::Fields;
 use crate::snapshot::texts;
 
 /// What the names of tools that change files have in them.

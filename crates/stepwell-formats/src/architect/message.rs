@@ -6,9 +6,9 @@ use std::collections::HashMap;
 
 use stepwell::{Image, Message, Part, Role, ToolCall, ToolResult};
 
-use crate::fields::{Fields, elements, quoted, text_of};
+use crate::json::fields::{Fields, elements, quoted, text_of};
 use crate::snapshot::{Object, list};
-use crate::writer::Losses;
+use crate::write::writer::Losses;
 
 /// The tools that were called, by the calls' ids: a result names its tool there.
 pub(super) type Tools = HashMap<String, String>;

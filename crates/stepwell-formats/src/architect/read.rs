@@ -10,15 +10,15 @@ use super::files::Files;
 use super::message::{self, Tools};
 use super::{SYSTEM, TRUNCATED, workspace};
 use crate::Result;
-use crate::fields::{Fields, elements};
-use crate::input::Input;
-use crate::neutral::{Item, Opening, Sink, Wanted};
+use crate::json::fields::{Fields, elements};
+use crate::read::input::Input;
+use crate::read::neutral::{Item, Opening, Sink, Wanted};
+use crate::read::steps::Steps;
 use crate::snapshot::{
     ASIDE, Aside, Layout, metadata, moment, name, number, object, provider_of, residue, text,
     texts, warn,
 };
-use crate::steps::Steps;
-use crate::writer::Losses;
+use crate::write::writer::Losses;
 
 /// Reads a session.
 pub(super) fn read(input: &Input, sink: &mut dyn Sink) -> Result<()> {

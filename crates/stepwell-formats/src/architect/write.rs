@@ -8,13 +8,13 @@ use stepwell::{Digest, Event, Lane, Money, SessionId, Status, Stepwell, StopReas
 
 use super::message::{self, Tools};
 use super::{FIELDS, SYSTEM, TRUNCATED, is_id};
-use crate::fields::{Fields, quoted, text_of, with_fields};
-use crate::neutral::PROVENANCE;
+use crate::json::fields::{Fields, quoted, text_of, with_fields};
+use crate::read::neutral::PROVENANCE;
 use crate::snapshot::{
     Aside, Escapes, Holds, LAYOUT, Layout, Live, Object, Said, Style, completed, epoch, list,
     moment, name, still, styled, texts, users_metadata,
 };
-use crate::writer::{Exported, Length, Losses, SUBAGENTS};
+use crate::write::writer::{Exported, Length, Losses, SUBAGENTS};
 use crate::{Error, Result};
 
 /// How architect lays out a file; one that came otherwise goes back as it came.

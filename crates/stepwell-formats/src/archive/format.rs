@@ -7,12 +7,12 @@ use stepwell::{SessionId, Stepwell};
 
 use super::MAGIC;
 use super::write::{Form, export};
-use crate::fields::Fields;
-use crate::input::{self, Input};
-use crate::neutral::Sink;
-use crate::reader::{Kind, Probe, Reader};
+use crate::json::fields::Fields;
+use crate::read::input::{self, Input};
+use crate::read::neutral::Sink;
+use crate::read::reader::{Kind, Probe, Reader};
 use crate::registry::Entry;
-use crate::writer::{Exported, Outlet, Writer};
+use crate::write::writer::{Exported, Outlet, Writer};
 use crate::{Error, Result};
 
 pub(crate) static JSON: Entry = Entry {

@@ -7,8 +7,8 @@ use std::path::Path;
 use super::preserved::Preserved;
 use super::tree::{MAX_NAMES, Names, key};
 use crate::Result;
-use crate::fields::Fields;
-use crate::input::Input;
+use crate::json::fields::Fields;
+use crate::read::input::Input;
 
 /// How far above a line is near. A [`Tree`](super::tree::Tree) knows more lines than that.
 const NEAR: usize = 64;

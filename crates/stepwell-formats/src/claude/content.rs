@@ -4,7 +4,9 @@
 use stepwell::{Image, Opaque, Part, Text, ToolCall, ToolResult};
 
 use super::PROVIDER;
-use crate::fields::{Elements, Fields, elements, push_field, quoted, sound_elements, text_of};
+use crate::json::fields::{
+    Elements, Fields, elements, push_field, quoted, sound_elements, text_of,
+};
 
 /// A message as a line has it.
 #[derive(Debug, Default)]

@@ -7,10 +7,10 @@ use stepwell::{Image, Message, Part, Role, Text, Time, ToolResult, Usage};
 
 use super::PROVIDER;
 use super::content::object_of;
-use crate::fields::quoted;
-use crate::leftover_parts::Spare;
-use crate::mark::{CONTINUES, Mark};
-use crate::writer::Purpose;
+use crate::json::fields::quoted;
+use crate::write::leftover_parts::Spare;
+use crate::write::mark::{CONTINUES, Mark};
+use crate::write::writer::Purpose;
 
 /// The model of a message that names none.
 pub(super) const NO_MODEL: &str = "<synthetic>";

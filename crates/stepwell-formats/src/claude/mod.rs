@@ -21,12 +21,12 @@ use std::path::{Path, PathBuf};
 use stepwell::{Head, SessionId, Stepwell};
 
 use crate::Result;
-use crate::fields::Fields;
-use crate::input::Input;
-use crate::neutral::Sink;
-use crate::reader::{Homes, Kind, Probe, Reader};
+use crate::json::fields::Fields;
+use crate::read::input::Input;
+use crate::read::neutral::Sink;
+use crate::read::reader::{Homes, Kind, Probe, Reader};
 use crate::registry::Entry;
-use crate::writer::{Exported, Handoff, Handover, Outlet, Writer, is_uuid};
+use crate::write::writer::{Exported, Handoff, Handover, Outlet, Writer, is_uuid};
 
 /// The system's name in a session's source.
 const SYSTEM: &str = "claude-code";

@@ -3,7 +3,7 @@
 use stepwell::Seq;
 
 use super::tree::Tree;
-use crate::fields::{Fields, elements, text_of};
+use crate::json::fields::{Fields, elements, text_of};
 
 /// What the line of a compaction says of the lines that it preserved.
 #[derive(Debug)]

@@ -16,11 +16,11 @@ use super::line::NO_MODEL;
 use super::preserved::Preserved;
 use super::said::{is_conversation, is_kept, kept_task, label, lane, larger, opening, task, usage};
 use super::tree::{self, Tree};
-use crate::fields::{Fields, push_field, quoted};
-use crate::input::{Input, Line};
-use crate::leftover_parts;
-use crate::mark::Mark;
-use crate::neutral::{Item, Sink, Wanted, Warning, kept_event};
+use crate::json::fields::{Fields, push_field, quoted};
+use crate::read::input::{Input, Line};
+use crate::read::neutral::{Item, Sink, Wanted, Warning, kept_event};
+use crate::write::leftover_parts;
+use crate::write::mark::Mark;
 use crate::{Error, Result};
 
 /// How many lines may come before the conversation, and of how many bytes, until a session

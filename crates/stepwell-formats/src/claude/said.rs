@@ -7,8 +7,8 @@ use stepwell::{Lane, MAX_NAME_BYTES, Message, Role, Usage};
 
 use super::content::Said;
 use super::{PROVIDER, is_uuid};
-use crate::fields::Fields;
-use crate::neutral::Opening;
+use crate::json::fields::Fields;
+use crate::read::neutral::Opening;
 
 /// The lane of subagents that older versions wrote into the same file.
 const SIDECHAIN: &str = "sidechain";

@@ -16,13 +16,13 @@ use super::line::{
     summary,
 };
 use super::{SYSTEM, is_uuid};
-use crate::facts::{Form, Said, Transcript};
-use crate::fields::{Fields, quoted};
-use crate::leftover_parts;
-use crate::mark::Mark;
-use crate::neutral::{KEPT, is_provenance, to_be_kept, without_provenance};
-use crate::unanswered::Unanswered;
-use crate::writer::{
+use crate::json::fields::{Fields, quoted};
+use crate::read::facts::{Form, Said, Transcript};
+use crate::read::neutral::{KEPT, is_provenance, to_be_kept, without_provenance};
+use crate::write::leftover_parts;
+use crate::write::mark::Mark;
+use crate::write::unanswered::Unanswered;
+use crate::write::writer::{
     Exported, FOREIGN, Losses, Outlet, Purpose, SUBAGENTS, count_event, each_event, subagents,
     word_for,
 };

@@ -3,8 +3,8 @@
 use std::path::{Path, PathBuf};
 
 use crate::Result;
-use crate::fields::Fields;
-use crate::input::{Input, Lines};
+use crate::json::fields::Fields;
+use crate::read::input::{Input, Lines};
 
 /// How many rollouts may go on from each other.
 const MAX_DEPTH: usize = 64;

@@ -7,10 +7,10 @@ use stepwell::{Created, Event, Message, Part, Recorded, Role};
 use super::item::{self, hollow};
 use super::read::not_one;
 use crate::Result;
-use crate::fields::Fields;
-use crate::input::Input;
-use crate::mark::Mark;
-use crate::neutral::{KEPT, Opening};
+use crate::json::fields::Fields;
+use crate::read::input::Input;
+use crate::read::neutral::{KEPT, Opening};
+use crate::write::mark::Mark;
 
 /// How many lines are looked at for what was asked.
 const MAX_FRONT: usize = 400;

@@ -5,8 +5,8 @@ use std::borrow::Cow;
 
 use stepwell::{Image, Part, Role, Text, ToolCall, ToolResult};
 
-use crate::fields::{Fields, elements, push_field, quoted, text_of, with_fields as with};
-use crate::unanswered::stands_in;
+use crate::json::fields::{Fields, elements, push_field, quoted, text_of, with_fields as with};
+use crate::write::unanswered::stands_in;
 
 /// What a taken-out text leaves behind.
 const EMPTY: &str = "\"\"";

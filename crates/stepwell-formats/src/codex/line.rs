@@ -4,7 +4,7 @@ use serde_json::{Value, json};
 use stepwell::{Head, Image, Message, Part, Role, Time, ToolResult, Usage};
 
 use super::item::{failed, url};
-use crate::leftover_parts::Spare;
+use crate::write::leftover_parts::Spare;
 
 /// The session that started a subagent's.
 #[derive(Clone, Debug)]

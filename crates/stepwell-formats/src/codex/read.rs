@@ -12,11 +12,11 @@ use super::base::{Base, chain};
 use super::front::{Written, is_asked, opening, task};
 use super::item::{self, hollow};
 use super::{FORMER_BASE, SUBAGENTS_FOLDER, SYSTEM};
-use crate::fields::{Fields, elements};
-use crate::input::Input;
-use crate::leftover_parts;
-use crate::neutral::{Item, Opening, Sink, Wanted, Warning, kept_event};
-use crate::steps::Steps;
+use crate::json::fields::{Fields, elements};
+use crate::read::input::Input;
+use crate::read::neutral::{Item, Opening, Sink, Wanted, Warning, kept_event};
+use crate::read::steps::Steps;
+use crate::write::leftover_parts;
 use crate::{Error, Result};
 
 /// After how many bytes of lines an answer is told, though more of it may come: so that a
@@ -212,7 +212,7 @@ impl<'a> Reading<'a> {
         let mut payload = meta.rewritten(&[("history_base", None)]);
         if let Some(base) = meta.raw("history_base") {
             payload.pop();
-            crate::fields::push_field(&mut payload, FORMER_BASE, base);
+            crate::json::fields::push_field(&mut payload, FORMER_BASE, base);
             payload.push('}');
         }
         let line = line.rewritten(&[("payload", Some(&payload))]);

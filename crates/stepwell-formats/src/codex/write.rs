@@ -12,13 +12,13 @@ use stepwell::{
 use super::item::refill;
 use super::line::{Parent, items, meta, millis, shown, tokens};
 use super::{SUBAGENTS_FOLDER, SYSTEM, rollout_name};
-use crate::facts::{Form, Said, Transcript};
-use crate::fields::{Fields, quoted};
-use crate::leftover_parts;
-use crate::mark::{CONTINUES, Mark};
-use crate::neutral::{KEPT, is_provenance, to_be_kept};
-use crate::unanswered::Unanswered;
-use crate::writer::{
+use crate::json::fields::{Fields, quoted};
+use crate::read::facts::{Form, Said, Transcript};
+use crate::read::neutral::{KEPT, is_provenance, to_be_kept};
+use crate::write::leftover_parts;
+use crate::write::mark::{CONTINUES, Mark};
+use crate::write::unanswered::Unanswered;
+use crate::write::writer::{
     Exported, FOREIGN, Losses, Outlet, Purpose, SUBAGENTS, count_event, each_event, is_uuid,
     subagents, word_for,
 };

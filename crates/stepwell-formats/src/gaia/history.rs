@@ -3,7 +3,7 @@
 
 use stepwell::{Move, Phase, PhaseChanged, PhaseSet, Time};
 
-use crate::fields::{Fields, elements};
+use crate::json::fields::{Fields, elements};
 use crate::snapshot::moment;
 
 const SET: PhaseSet = PhaseSet::Lifecycle;

@@ -13,12 +13,12 @@ use std::path::{Path, PathBuf};
 use stepwell::{Head, SessionId, Stepwell};
 
 use crate::Result;
-use crate::input::Input;
-use crate::neutral::Sink;
-use crate::reader::{Homes, Kind, Probe, Reader};
+use crate::read::input::Input;
+use crate::read::neutral::Sink;
+use crate::read::reader::{Homes, Kind, Probe, Reader};
 use crate::registry::Entry;
 use crate::snapshot::keys;
-use crate::writer::{Exported, Outlet, Writer, name_there};
+use crate::write::writer::{Exported, Outlet, Writer, name_there};
 
 /// The system's name in a session's source.
 const SYSTEM: &str = "gaia";

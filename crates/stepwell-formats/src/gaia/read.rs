@@ -8,9 +8,9 @@ use stepwell::{Driver, Edited, Elsewhere, Phase, PhaseSet, Status, StatusChanged
 use super::history::Way;
 use super::{SYSTEM, workspace};
 use crate::Result;
-use crate::fields::{Fields, elements, text_of};
-use crate::input::Input;
-use crate::neutral::{Item, Opening, Sink, Wanted};
+use crate::json::fields::{Fields, elements, text_of};
+use crate::read::input::Input;
+use crate::read::neutral::{Item, Opening, Sink, Wanted};
 use crate::snapshot::{ASIDE, Aside, Layout, metadata, moment, name, number, object, text, warn};
 
 /// Reads an agent's state.

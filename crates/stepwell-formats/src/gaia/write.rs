@@ -9,14 +9,14 @@ use stepwell::{
 use super::history::Way;
 use super::read::{entries, last_error};
 use super::{FIELDS, FINAL, SYSTEM};
-use crate::facts::{Says, count_facts};
-use crate::fields::{Fields, quoted};
-use crate::neutral::PROVENANCE;
+use crate::json::fields::{Fields, quoted};
+use crate::read::facts::{Says, count_facts};
+use crate::read::neutral::PROVENANCE;
 use crate::snapshot::{
     Aside, Escapes, Holds, LAYOUT, Layout, Live, Object, Style, list, moment, name, number,
     rfc3339, still, styled, users_metadata,
 };
-use crate::writer::{Exported, Losses, SUBAGENTS};
+use crate::write::writer::{Exported, Losses, SUBAGENTS};
 use crate::{Error, Result};
 
 /// How GAIA-OPS lays out a state; one that came otherwise goes back as it came.

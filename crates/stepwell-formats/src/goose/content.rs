@@ -2,7 +2,7 @@
 
 use stepwell::{Image, Opaque, Part, Text, ToolCall, ToolResult};
 
-use crate::fields::{Fields, elements, push_field, text_of};
+use crate::json::fields::{Fields, elements, push_field, text_of};
 
 /// What a message says.
 #[derive(Debug, Default)]

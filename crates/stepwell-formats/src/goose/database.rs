@@ -8,9 +8,9 @@ use rusqlite::{Connection, Row as Columns};
 use super::SYSTEM;
 use super::opened::{Opened, fault, open};
 use super::telling::{Row, Session, attributes, opening};
-use crate::fields::{Fields, push_field, quoted};
-use crate::input::{Input, MAX_FILE_BYTES};
-use crate::neutral::{Item, Sink, Wanted, Warning};
+use crate::json::fields::{Fields, push_field, quoted};
+use crate::read::input::{Input, MAX_FILE_BYTES};
+use crate::read::neutral::{Item, Sink, Wanted, Warning};
 use crate::{Error, Result};
 
 /// Reads every session of a database.

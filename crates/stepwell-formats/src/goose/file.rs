@@ -4,9 +4,9 @@ use stepwell::Time;
 
 use super::SYSTEM;
 use super::telling::{Row, Session, attributes, opening, seconds};
-use crate::fields::{Fields, elements};
-use crate::input::Input;
-use crate::neutral::{Item, Sink, Wanted, Warning};
+use crate::json::fields::{Fields, elements};
+use crate::read::input::Input;
+use crate::read::neutral::{Item, Sink, Wanted, Warning};
 use crate::{Error, Result};
 
 /// How many lines are looked at for what was asked.

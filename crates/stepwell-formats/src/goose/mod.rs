@@ -10,10 +10,10 @@ mod telling;
 use std::path::PathBuf;
 
 use crate::Result;
-use crate::fields::Fields;
-use crate::input::Input;
-use crate::neutral::Sink;
-use crate::reader::{Homes, Kind, Probe, Reader};
+use crate::json::fields::Fields;
+use crate::read::input::Input;
+use crate::read::neutral::Sink;
+use crate::read::reader::{Homes, Kind, Probe, Reader};
 use crate::registry::Entry;
 
 /// The system's name in a session's source.

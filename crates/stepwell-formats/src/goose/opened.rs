@@ -9,7 +9,7 @@ use std::time::{Duration, SystemTime};
 use rusqlite::{Connection, ErrorCode, OpenFlags};
 use tempfile::TempDir;
 
-use crate::input::{self, unreadable};
+use crate::read::input::{self, unreadable};
 use crate::{Error, Result};
 
 /// How long others' locks are waited for: theirs are short.

@@ -4,9 +4,9 @@ use stepwell::{Change, Compacted, Edited, Lane, MAX_NAME_BYTES, Message, Part, R
 
 use super::{SYSTEM, content};
 use crate::Result;
-use crate::fields::{Fields, push_field};
-use crate::neutral::{Item, Opening, Sink};
-use crate::steps::Steps;
+use crate::json::fields::{Fields, push_field};
+use crate::read::neutral::{Item, Opening, Sink};
+use crate::read::steps::Steps;
 
 /// One message, as goose keeps it.
 pub(super) struct Row<'a> {
@@ -107,8 +107,8 @@ fn with(object: &str, name: &str, raw: &str) -> String {
     }
     // What is no JSON is kept as text.
     let sound = serde_json::from_str::<&serde_json::value::RawValue>(raw).is_ok();
-    let raw = if sound { raw.to_owned() } else { crate::fields::quoted(raw) };
-    crate::fields::with_fields(object, &[(name, &raw)])
+    let raw = if sound { raw.to_owned() } else { crate::json::fields::quoted(raw) };
+    crate::json::fields::with_fields(object, &[(name, &raw)])
 }
 
 /// A moment of so many seconds, if it is one.

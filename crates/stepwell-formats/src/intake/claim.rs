@@ -5,7 +5,7 @@ use std::time::SystemTime;
 
 use stepwell::{Event, Head, Recorded, Time};
 
-use crate::neutral::PROVENANCE;
+use crate::read::neutral::PROVENANCE;
 
 /// What is remembered of when a session changed last, by its files.
 pub(super) const UPDATED_AT: &str = "updated_at";

@@ -17,10 +17,10 @@ use std::rc::Rc;
 use stepwell::{Change, Digest, Edited, Head, Origin, Seq, SessionId, Source, Stepwell, Time};
 
 use crate::archive;
-use crate::input::{Input, Watcher};
-use crate::mark::CONTINUES;
-use crate::neutral::{Item, Opening, PROVENANCE, Sink, Wanted, Warning};
+use crate::read::input::{Input, Watcher};
+use crate::read::neutral::{Item, Opening, PROVENANCE, Sink, Wanted, Warning};
 use crate::registry::Format;
+use crate::write::mark::CONTINUES;
 use crate::{Error, Result};
 use claim::{Claim, UPDATED_AT, told_by};
 use name::{Berth, berth, beside, wanted};
@@ -244,7 +244,7 @@ impl<'a> Intake<'a> {
         let digest = record.get("sha256").and_then(|digest| digest.as_str());
         let digest = digest.and_then(|digest| digest.parse::<Digest>().ok());
         // A file of another size is another file; only one of the same is worth reading.
-        match (crate::input::open(file), bytes, digest) {
+        match (crate::read::input::open(file), bytes, digest) {
             (Ok(found), Some(bytes), Some(digest))
                 if found.metadata().is_ok_and(|found| found.len() == bytes) =>
             {

@@ -14,7 +14,7 @@ use super::counted::Counted;
 use super::name::Marks;
 use super::place::Places;
 use super::writer_thread::Scribe;
-use crate::neutral::{Item, Opening};
+use crate::read::neutral::{Item, Opening};
 use crate::{Error, Result};
 
 /// How many events are written at a time, and of how many bytes, to bound memory. The first

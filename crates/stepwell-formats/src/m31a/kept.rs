@@ -3,9 +3,9 @@
 
 use std::path::Path;
 
-use crate::fields::{Fields, quoted, text_of};
-use crate::input::Input;
-use crate::neutral::Sink;
+use crate::json::fields::{Fields, quoted, text_of};
+use crate::read::input::Input;
+use crate::read::neutral::Sink;
 use crate::snapshot::{Object, text, warn};
 
 /// Files that go back as they were. Plans have versions.

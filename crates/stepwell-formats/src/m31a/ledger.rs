@@ -9,7 +9,7 @@ use stepwell::{
 };
 
 use crate::Result;
-use crate::neutral::{Item, Opening, Sink, Wanted};
+use crate::read::neutral::{Item, Opening, Sink, Wanted};
 use crate::snapshot::{provider_of, warn};
 
 /// The columns, as far as they tell the table from any other.

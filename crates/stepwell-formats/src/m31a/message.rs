@@ -3,9 +3,9 @@
 use stepwell::{Lane, Message, Part, Role, Text, Time, ToolCall, ToolResult, Usage};
 
 use super::SKIPPED;
-use crate::fields::{Fields, elements};
+use crate::json::fields::{Fields, elements};
 use crate::snapshot::{Escapes, Layout, Object, Style, list, moment, number, styled};
-use crate::writer::Losses;
+use crate::write::writer::Losses;
 
 /// Means that there is no time.
 const ZERO: &str = "0001-01-01T00:00:00Z";

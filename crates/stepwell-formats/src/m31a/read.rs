@@ -6,9 +6,9 @@ use super::kept::Files;
 use super::salvage::salvage;
 use super::session::{self, Knowledge, Session};
 use super::{SESSION, is_sessions, ledger};
-use crate::fields::{Fields, elements};
-use crate::input::Input;
-use crate::neutral::Sink;
+use crate::json::fields::{Fields, elements};
+use crate::read::input::Input;
+use crate::read::neutral::Sink;
 use crate::snapshot::{Object, moment, object, text, warn};
 use crate::{Error, Result};
 

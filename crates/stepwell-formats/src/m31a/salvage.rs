@@ -7,9 +7,9 @@ use super::SESSION;
 use super::read::{recovered, whole};
 use super::session::check;
 use super::way::phase;
-use crate::fields::{Fields, elements};
-use crate::input::Input;
-use crate::json_text::compact;
+use crate::json::fields::{Fields, elements};
+use crate::json::json_text::compact;
+use crate::read::input::Input;
 use crate::snapshot::{Object, moment, sound_front, text};
 
 /// A session put together from what is intact.
@@ -72,9 +72,8 @@ fn completed(sources: &[Fields<'_>], id: &str, began: Option<&str>) -> String {
     session.put_text("id", id);
     let sound = |name: &str, raw: &str| match name {
         "started_at" => moment(raw).is_some(),
-        "workflow_phase" => {
-            crate::fields::text_of(raw).is_some_and(|it| !it.is_empty() && phase(&it).is_some())
-        }
+        "workflow_phase" => crate::json::fields::text_of(raw)
+            .is_some_and(|it| !it.is_empty() && phase(&it).is_some()),
         "id" | "messages" | "message_count" => false,
         _ => true,
     };

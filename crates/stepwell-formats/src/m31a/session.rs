@@ -11,11 +11,11 @@ use super::kept::{ASIDE, Files};
 use super::way::{Way, phase};
 use super::{FOLDER, SYSTEM, message, tasks};
 use crate::Result;
-use crate::fields::{Fields, elements, text_of};
-use crate::neutral::{Item, Opening, Sink, Wanted};
+use crate::json::fields::{Fields, elements, text_of};
+use crate::read::neutral::{Item, Opening, Sink, Wanted};
+use crate::read::steps::Steps;
 use crate::snapshot::{Aside, is_name, metadata, moment, name, residue, texts, warn};
-use crate::steps::Steps;
-use crate::writer::Losses;
+use crate::write::writer::Losses;
 
 /// A session that is as it should be, and what lies beside it.
 pub(super) struct Session<'a> {

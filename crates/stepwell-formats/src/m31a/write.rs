@@ -11,16 +11,16 @@ use super::kept::{ASIDE, Files, strings};
 use super::session::{checkpoints, questions, stands};
 use super::way::phase;
 use super::{SESSION, SYSTEM, message, tasks};
-use crate::facts::{Says, count_facts};
-use crate::fields::{Fields, quoted, text_of};
-use crate::neutral::PROVENANCE;
+use crate::json::fields::{Fields, quoted, text_of};
+use crate::page::work::said;
+use crate::read::facts::{Says, count_facts};
+use crate::read::neutral::PROVENANCE;
+use crate::read::steps::Steps;
 use crate::snapshot::{
     Aside, Escapes, Holds, Layout, Live, Object, Said, Style, completed, list, moment, name, still,
     styled,
 };
-use crate::steps::Steps;
-use crate::work::said;
-use crate::writer::{Exported, Losses, Outlet, SUBAGENTS};
+use crate::write::writer::{Exported, Losses, Outlet, SUBAGENTS};
 use crate::{Error, Result};
 
 const STYLE: Style = Style { layout: Layout::Tight, escapes: Escapes::Html };

@@ -5,9 +5,9 @@ use std::collections::BTreeMap;
 use stepwell::{Change, CheckpointReason, Edited, Event, FileState, Money, StatusChanged};
 
 use super::{Live, Object, is_name, list, name, texts};
-use crate::fields::{Fields, elements, quoted};
-use crate::neutral::{Item, kept_event};
-use crate::writer::{Losses, word_for};
+use crate::json::fields::{Fields, elements, quoted};
+use crate::read::neutral::{Item, kept_event};
+use crate::write::writer::{Losses, word_for};
 
 /// What a form has words of its own for, beside the conversation.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

@@ -3,7 +3,7 @@
 
 use serde::de::IgnoredAny;
 
-use crate::fields::text_of;
+use crate::json::fields::text_of;
 
 /// How JSON is written.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -47,12 +47,12 @@ impl Layout {
             Self::Spaced => "\"spaced\"",
             Self::Tight => "\"tight\"",
         };
-        crate::fields::with_fields(&kept, &[(LAYOUT, word)])
+        crate::json::fields::with_fields(&kept, &[(LAYOUT, word)])
     }
 
     /// How a file was laid out of which this was kept.
     pub(crate) fn kept_in(kept: &str) -> Option<Self> {
-        match crate::fields::Fields::parse(kept).ok()?.text(LAYOUT)?.as_ref() {
+        match crate::json::fields::Fields::parse(kept).ok()?.text(LAYOUT)?.as_ref() {
             "spaced" => Some(Self::Spaced),
             "tight" => Some(Self::Tight),
             _ => None,
@@ -155,7 +155,7 @@ fn string_end(text: &str) -> usize {
 fn escaped(token: &str, escapes: Escapes) -> String {
     // A half of a pair stands for no character; it stays as it is.
     let Ok(text) = serde_json::from_str::<String>(token) else { return token.to_owned() };
-    let plain = crate::fields::quoted(&text);
+    let plain = crate::json::fields::quoted(&text);
     let must = |c: char| match escapes {
         Escapes::Few => false,
         Escapes::Ascii => c > '~',
@@ -196,7 +196,7 @@ pub(crate) fn sound_front(text: &str) -> String {
             break;
         }
         if let Some(name) = text_of(name) {
-            crate::fields::push_field(&mut object, &name, value.trim());
+            crate::json::fields::push_field(&mut object, &name, value.trim());
         }
         rest = after[1..].trim_start();
     }

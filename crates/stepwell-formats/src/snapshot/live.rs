@@ -7,8 +7,8 @@ use stepwell::{
     SessionId, Stepwell, Time, Timeline, Undone, View, ViewMessage,
 };
 
-use crate::unanswered::Unanswered;
-use crate::writer::{Exported, FOREIGN, each_event};
+use crate::write::unanswered::Unanswered;
+use crate::write::writer::{Exported, FOREIGN, each_event};
 use crate::{Error, Result};
 
 /// What counts of a session.

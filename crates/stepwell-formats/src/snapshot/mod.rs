@@ -16,9 +16,9 @@ use std::path::Path;
 
 use serde_json::Value;
 
-use crate::fields::{Fields, elements, text_of};
-use crate::input::Input;
-use crate::neutral::{Sink, Warning};
+use crate::json::fields::{Fields, elements, text_of};
+use crate::read::input::Input;
+use crate::read::neutral::{Sink, Warning};
 use crate::{Error, Result};
 
 pub(crate) use aside::{Aside, Holds};
@@ -142,12 +142,12 @@ impl Object {
 
     /// Adds a field.
     pub(crate) fn put(&mut self, name: &str, raw: &str) {
-        crate::fields::push_field(&mut self.0, name, raw);
+        crate::json::fields::push_field(&mut self.0, name, raw);
     }
 
     /// Adds a field that is a text.
     pub(crate) fn put_text(&mut self, name: &str, text: &str) {
-        self.put(name, &crate::fields::quoted(text));
+        self.put(name, &crate::json::fields::quoted(text));
     }
 
     /// Adds the fields of an object that are none of these.

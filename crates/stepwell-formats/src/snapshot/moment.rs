@@ -3,7 +3,7 @@
 
 use stepwell::Time;
 
-use crate::fields::text_of;
+use crate::json::fields::text_of;
 
 /// The moment in a JSON value, if it holds one.
 pub(crate) fn moment(raw: &str) -> Option<Time> {

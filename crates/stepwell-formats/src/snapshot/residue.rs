@@ -6,7 +6,7 @@ use std::collections::HashMap;
 use serde_json::Value;
 
 use super::Object;
-use crate::fields::{Fields, quoted};
+use crate::json::fields::{Fields, quoted};
 
 /// What an object says otherwise than the one that would be written for it; `None` if it says
 /// the same.

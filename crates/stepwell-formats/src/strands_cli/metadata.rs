@@ -7,7 +7,7 @@ use stepwell::{Event, Flow, Head, Seq, Status, Usage};
 
 use super::spec::Spec;
 use super::state::Outcome;
-use crate::fields::Fields;
+use crate::json::fields::Fields;
 use crate::strands_sdk::conversation::{Live, stamp};
 
 /// What a flow may be configured with at run time.

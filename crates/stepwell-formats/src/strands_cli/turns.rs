@@ -9,9 +9,9 @@ use std::path::{Path, PathBuf};
 use stepwell::{Compacted, Lane, Role, Seq, Step, Time, Usage};
 
 use super::SYSTEM;
-use crate::input::Input;
-use crate::neutral::{Item, Sink, Warning};
-use crate::steps::Steps;
+use crate::read::input::Input;
+use crate::read::neutral::{Item, Sink, Warning};
+use crate::read::steps::Steps;
 use crate::strands_sdk::FOLDER;
 use crate::strands_sdk::agent::{self, Agent, Heard, below, folders};
 use crate::strands_sdk::kept::Kept;
@@ -153,7 +153,7 @@ impl Talk {
         if let Some(session) = folder.parent().and_then(Path::parent)
             && session != input.root()
             && let Ok(text) = input.text(&session.join("session.json"))
-            && crate::fields::Fields::parse(&text).is_ok()
+            && crate::json::fields::Fields::parse(&text).is_ok()
         {
             let kept = Kept::new(below(input, &session.join("session.json")), &text);
             sink.take(Item::of_session(SYSTEM, kept.to_json()))?;

@@ -11,15 +11,15 @@ use stepwell::{
 use super::spec::Spec;
 use super::state::{self, Finished, Origin, Outcome, hitl_state};
 use super::{SYSTEM, metadata};
-use crate::facts::{Says, count_facts};
-use crate::fields::{Fields, quoted};
-use crate::json_text::{Letters, laid_out, overlaid};
-use crate::mark::Mark;
+use crate::json::fields::{Fields, quoted};
+use crate::json::json_text::{Letters, laid_out, overlaid};
+use crate::read::facts::{Says, count_facts};
 use crate::strands_sdk::conversation::{self, Live, agent_json, plain_name, stamp};
 use crate::strands_sdk::kept::Kept;
 use crate::strands_sdk::sidecar::{self, put};
 use crate::strands_sdk::write::{id_there, is_sum, live, lost};
-use crate::writer::{Exported, Losses, Outlet, count_event};
+use crate::write::mark::Mark;
+use crate::write::writer::{Exported, Losses, Outlet, count_event};
 use crate::{Error, Result};
 
 /// Writes a session.

@@ -8,9 +8,9 @@ use stepwell::{Lane, Message, Part, Role, Time, Usage};
 use super::content::{hollow, unshown};
 use super::kept::Kept;
 use super::snapshots::Copy;
-use crate::fields::Fields;
-use crate::input::{self, Input};
-use crate::json_text::compact;
+use crate::json::fields::Fields;
+use crate::json::json_text::compact;
+use crate::read::input::{self, Input};
 use crate::{Error, Result};
 
 /// What stands before an agent's id in the name of its folder.

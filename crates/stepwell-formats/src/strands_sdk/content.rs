@@ -7,9 +7,9 @@
 use stepwell::{Image, Message, Opaque, Part, Role, Text, ToolCall, ToolResult};
 
 use super::SYSTEM;
-use crate::fields::{Fields, elements, push_field, quoted, text_of};
-use crate::json_text::compact;
-use crate::writer::Losses;
+use crate::json::fields::{Fields, elements, push_field, quoted, text_of};
+use crate::json::json_text::compact;
+use crate::write::writer::Losses;
 
 /// Takes the words out of a message. The answer is the parts, and what is left.
 pub(crate) fn hollow(message: &Fields<'_>) -> (Vec<Part>, String) {

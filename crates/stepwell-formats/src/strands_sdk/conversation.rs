@@ -13,9 +13,9 @@ use super::content::{self, refill};
 use super::kept::Kept;
 use super::sidecar::put;
 use crate::Result;
-use crate::fields::{Fields, push_field, quoted};
-use crate::json_text::{Letters, laid_out};
-use crate::writer::{Losses, Outlet};
+use crate::json::fields::{Fields, push_field, quoted};
+use crate::json::json_text::{Letters, laid_out};
+use crate::write::writer::{Losses, Outlet};
 
 /// A session's events, those that were rewound left out.
 pub(crate) struct Live {

@@ -10,10 +10,10 @@ use super::content::words;
 use super::kept::Kept;
 use super::read::object;
 use crate::Result;
-use crate::fields::{Fields, elements, text_of};
-use crate::input::Input;
-use crate::json_text::value;
-use crate::neutral::{Item, Sink};
+use crate::json::fields::{Fields, elements, text_of};
+use crate::json::json_text::value;
+use crate::read::input::Input;
+use crate::read::neutral::{Item, Sink};
 
 /// What stands before a group's id in the name of its folder.
 pub(super) const FOLDER: &str = "multi_agent_";

@@ -2,8 +2,8 @@
 
 use stepwell::Lane;
 
-use crate::fields::{Fields, push_field, quoted};
-use crate::json_text::compact;
+use crate::json::fields::{Fields, push_field, quoted};
+use crate::json::json_text::compact;
 
 /// What is kept of one file.
 #[derive(Clone, Debug, PartialEq, Eq)]

@@ -26,12 +26,12 @@ use std::path::{Path, PathBuf};
 use stepwell::{Head, SessionId, Stepwell};
 
 use crate::Result;
-use crate::fields::{Fields, quoted};
-use crate::input::Input;
-use crate::neutral::Sink;
-use crate::reader::{Homes, Kind, Probe, Reader};
+use crate::json::fields::{Fields, quoted};
+use crate::read::input::Input;
+use crate::read::neutral::Sink;
+use crate::read::reader::{Homes, Kind, Probe, Reader};
 use crate::registry::Entry;
-use crate::writer::{Exported, Handoff, Handover, Outlet, Shape, Writer, name_there};
+use crate::write::writer::{Exported, Handoff, Handover, Outlet, Shape, Writer, name_there};
 
 /// The system's name in a session's source.
 pub(crate) const SYSTEM: &str = "strands-sdk";

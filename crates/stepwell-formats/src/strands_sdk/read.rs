@@ -12,11 +12,11 @@ use super::group::{self, Group};
 use super::kept::Kept;
 use super::snapshots::{self, Snapshots};
 use super::{FOLDER, SYSTEM, sidecar};
-use crate::fields::Fields;
-use crate::input::Input;
-use crate::json_text::compact;
-use crate::neutral::{Item, Opening, Sink, Wanted, Warning};
-use crate::steps::Steps;
+use crate::json::fields::Fields;
+use crate::json::json_text::compact;
+use crate::read::input::Input;
+use crate::read::neutral::{Item, Opening, Sink, Wanted, Warning};
+use crate::read::steps::Steps;
 use crate::{Error, Result};
 
 /// Among how many messages it is looked for what was asked.

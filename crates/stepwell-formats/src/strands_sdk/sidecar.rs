@@ -6,11 +6,11 @@ use std::io::Write as _;
 use stepwell::Recorded;
 
 use super::kept::Kept;
-use crate::fields::Fields;
-use crate::input::Input;
-use crate::mark::{CONTINUES, Mark};
-use crate::neutral::{Item, Sink, Warning, kept_event};
-use crate::writer::Outlet;
+use crate::json::fields::Fields;
+use crate::read::input::Input;
+use crate::read::neutral::{Item, Sink, Warning, kept_event};
+use crate::write::mark::{CONTINUES, Mark};
+use crate::write::writer::Outlet;
 use crate::{Error, Result};
 
 /// Its name. The systems' own loaders leave it alone.

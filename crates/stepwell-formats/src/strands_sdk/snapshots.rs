@@ -15,10 +15,10 @@ use super::conversation::plain_name;
 use super::group::{self, Group};
 use super::read::{object, warn};
 use crate::Result;
-use crate::fields::{Fields, elements, push_field, quoted};
-use crate::input::{Input, list};
-use crate::json_text::compact;
-use crate::neutral::{Sink, Warning};
+use crate::json::fields::{Fields, elements, push_field, quoted};
+use crate::json::json_text::compact;
+use crate::read::input::{Input, list};
+use crate::read::neutral::{Sink, Warning};
 
 /// The newest snapshot of an agent or a group.
 pub(super) const LATEST: &str = "snapshot_latest.json";

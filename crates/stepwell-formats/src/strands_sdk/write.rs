@@ -12,13 +12,13 @@ use super::kept::Kept;
 use super::sidecar::{self, put};
 use super::{FOLDER, SYSTEM};
 use crate::Result;
-use crate::facts::{Says, count_facts};
-use crate::fields::{push_field, quoted};
-use crate::json_text::{Letters, laid_out};
-use crate::mark::Mark;
-use crate::neutral::without_provenance;
-use crate::steps::Steps;
-use crate::writer::{
+use crate::json::fields::{push_field, quoted};
+use crate::json::json_text::{Letters, laid_out};
+use crate::read::facts::{Says, count_facts};
+use crate::read::neutral::without_provenance;
+use crate::read::steps::Steps;
+use crate::write::mark::Mark;
+use crate::write::writer::{
     Exported, FOREIGN, Losses, Outlet, SUBAGENTS, count_event, each_event, subagents, word_for,
 };
 

@@ -3,7 +3,7 @@
 use serde_json::{Value, json};
 
 use super::{Outcome, Progress};
-use crate::fields::Fields;
+use crate::json::fields::Fields;
 
 pub(super) fn read(state: &Fields<'_>, progress: &mut Progress) {
     let history = state.raw("step_history");

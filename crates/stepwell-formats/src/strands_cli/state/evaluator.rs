@@ -6,8 +6,8 @@
 use serde_json::{Map, Value, json};
 
 use super::{Finished, Outcome, Progress, mark, path};
-use crate::fields::{Fields, elements, text_of};
-use crate::json_text::value;
+use crate::json::fields::{Fields, elements, text_of};
+use crate::json::json_text::value;
 
 pub(super) fn read(state: &Fields<'_>, progress: &mut Progress) {
     let history = elements(state.raw("iteration_history").unwrap_or("[]")).unwrap_or_default();

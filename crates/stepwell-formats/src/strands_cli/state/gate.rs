@@ -4,7 +4,7 @@ use serde_json::{Value, json};
 use stepwell::{Gate, Time};
 
 use super::{Outcome, Progress};
-use crate::fields::Fields;
+use crate::json::fields::Fields;
 use crate::strands_sdk::agent::moment;
 
 /// A question that was asked last.

@@ -5,7 +5,7 @@ use std::collections::HashMap;
 use serde_json::{Map, Value, json};
 
 use super::{Outcome, Progress, path};
-use crate::fields::Fields;
+use crate::json::fields::Fields;
 
 pub(super) fn read(state: &Fields<'_>, progress: &mut Progress) {
     let results = state.object("node_results").unwrap_or_default();

@@ -18,8 +18,8 @@ use serde_json::{Map, Value, json};
 use stepwell::{NodeKey, Usage};
 
 use super::spec::Spec;
-use crate::fields::{Fields, elements, quoted, text_of};
-use crate::json_text::{Swap, value};
+use crate::json::fields::{Fields, elements, quoted, text_of};
+use crate::json::json_text::{Swap, value};
 pub(super) use gate::{Pending, hitl_state};
 
 /// A path into the file.

@@ -4,8 +4,8 @@ use serde_json::{Value, json};
 
 use super::super::spec::Spec;
 use super::{Outcome, Progress, path};
-use crate::fields::{Fields, elements};
-use crate::json_text::value;
+use crate::json::fields::{Fields, elements};
+use crate::json::json_text::value;
 
 pub(super) fn read(state: &Fields<'_>, spec: &Spec, progress: &mut Progress) {
     let results = elements(state.raw("worker_results").unwrap_or("[]")).unwrap_or_default();

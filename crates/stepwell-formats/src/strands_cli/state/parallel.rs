@@ -6,7 +6,7 @@ use serde_json::{Map, Value, json};
 
 use super::super::spec::Spec;
 use super::{Outcome, Progress, path};
-use crate::fields::Fields;
+use crate::json::fields::Fields;
 
 pub(super) fn read(state: &Fields<'_>, spec: &Spec, progress: &mut Progress) {
     let results = state.object("branch_results").unwrap_or_default();

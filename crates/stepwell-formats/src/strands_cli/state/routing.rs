@@ -3,7 +3,7 @@
 use serde_json::{Value, json};
 
 use super::{Outcome, Progress, path};
-use crate::fields::{Fields, quoted};
+use crate::json::fields::{Fields, quoted};
 
 pub(super) fn read(state: &Fields<'_>, progress: &mut Progress) {
     let decision = state.object("router_decision").unwrap_or_default();

@@ -5,7 +5,7 @@ use std::collections::HashSet;
 use serde_json::{Map, Value, json};
 
 use super::{Outcome, Progress, path};
-use crate::fields::Fields;
+use crate::json::fields::Fields;
 
 /// What only the older form has.
 const OLDER: [&str; 3] = ["task_outputs", "pending_tasks", "blocked_tasks"];

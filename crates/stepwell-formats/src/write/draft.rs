@@ -7,8 +7,8 @@ use std::path::{Path, PathBuf};
 
 use stepwell::{SessionId, Stepwell};
 
-use crate::layout::stranger;
-use crate::writer::{Exported, Outlet, Shape, Wishes, Writer, make_folder, private};
+use crate::write::layout::stranger;
+use crate::write::writer::{Exported, Outlet, Shape, Wishes, Writer, make_folder, private};
 use crate::{Error, Result};
 
 /// What to do with what is there already.

@@ -7,14 +7,14 @@ use base64::engine::general_purpose::STANDARD;
 use stepwell::{Digest, SessionId, Stepwell};
 
 use crate::Result;
-use crate::document::{
+use crate::json::escape::escape;
+use crate::page::document::{
     Block, Call, Conversation, Document, Edit, Entry, Fold, Line, List, Mark, NodeResult, Picture,
     Speaker, Turn, clock,
 };
-use crate::escape::escape;
-use crate::export::page;
 use crate::registry::Entry as FormatEntry;
-use crate::writer::{Exported, Outlet, Writer};
+use crate::write::export::page;
+use crate::write::writer::{Exported, Outlet, Writer};
 use prose::{Breaks, rendered};
 
 pub(crate) static FORMAT: FormatEntry = FormatEntry {

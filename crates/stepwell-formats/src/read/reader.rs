@@ -5,9 +5,9 @@ use std::io::{self, Read};
 use std::path::{Path, PathBuf};
 
 use crate::Result;
-use crate::fields::Fields;
-use crate::input::{self, Input};
-use crate::neutral::Sink;
+use crate::json::fields::Fields;
+use crate::read::input::{self, Input};
+use crate::read::neutral::Sink;
 
 /// Reads sessions of one system.
 ///

@@ -4,7 +4,7 @@
 use serde_json::{Value, json};
 use stepwell::Part;
 
-use crate::fields::{Fields, with_fields};
+use crate::json::fields::{Fields, with_fields};
 
 /// A part that a message is written without.
 #[derive(Debug)]

@@ -2,8 +2,8 @@
 
 use stepwell::{Head, Lane, Message, Role, Status, StopReason, Time};
 
-use crate::steps::Steps;
-use crate::writer::Losses;
+use crate::read::steps::Steps;
+use crate::write::writer::Losses;
 
 /// What they are called in a warning.
 pub(crate) const FACTS: &str = "facts of the session";

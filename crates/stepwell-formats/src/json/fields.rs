@@ -11,8 +11,8 @@ use serde::de::{self, DeserializeOwned, Deserializer, MapAccess, Visitor};
 use serde_json::value::RawValue;
 use stepwell::Time;
 
-use crate::json_scan::Values;
-use crate::lone_surrogates;
+use crate::json::json_scan::Values;
+use crate::json::lone_surrogates;
 
 /// The fields of a JSON object, in order, each as its text. Of several of one name the
 /// last counts, as everywhere in JSON.

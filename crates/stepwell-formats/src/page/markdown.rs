@@ -6,14 +6,14 @@
 use stepwell::{SessionId, Stepwell};
 
 use crate::Result;
-use crate::document::{
+use crate::json::escape::escape;
+use crate::page::document::{
     Block, Call, Conversation, Document, Edit, Entry, Fold, Line, Mark, NodeResult, Passage,
     Picture, Turn, clock, passages,
 };
-use crate::escape::escape;
-use crate::export::page;
 use crate::registry::Entry as FormatEntry;
-use crate::writer::{Exported, Outlet, Writer};
+use crate::write::export::page;
+use crate::write::writer::{Exported, Outlet, Writer};
 
 pub(crate) static FORMAT: FormatEntry = FormatEntry {
     name: "markdown",

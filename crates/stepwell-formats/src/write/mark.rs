@@ -4,7 +4,7 @@ use serde::{Deserialize, Serialize};
 use stepwell::{Head, Seq, SessionId, Span, Stepwell, Time};
 
 use crate::Result;
-use crate::fields::Fields;
+use crate::json::fields::Fields;
 
 /// The field of a line, or of a file beside the session, that holds the mark.
 pub(crate) const CONTINUES: &str = "continues";

@@ -7,8 +7,8 @@
 use std::borrow::Cow;
 use std::collections::BTreeMap;
 
-use crate::fields::{Fields, elements, push_field, quoted};
-use crate::json_scan::text_end;
+use crate::json::fields::{Fields, elements, push_field, quoted};
+use crate::json::json_scan::text_end;
 
 /// How deep parts are exchanged. No system's own parts lie deeper.
 const MAX_DEPTH: usize = 16;

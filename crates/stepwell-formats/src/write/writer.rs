@@ -10,8 +10,8 @@ use stepwell::{
     Damage, Event, Head, Kin, Lane, Recorded, SessionId, SessionInfo, Span, Stepwell, TrashScope,
 };
 
-use crate::neutral::without_provenance;
-use crate::reader::Homes;
+use crate::read::neutral::without_provenance;
+use crate::read::reader::Homes;
 use crate::{Error, Result};
 
 /// Writes sessions in the form of one system.

@@ -5,8 +5,8 @@ use std::collections::HashSet;
 use std::fs::Metadata;
 use std::path::{Path, PathBuf};
 
-use crate::input::{list, unreadable};
-use crate::reader::{Kind, Probe};
+use crate::read::input::{list, unreadable};
+use crate::read::reader::{Kind, Probe};
 use crate::registry::Format;
 use crate::{Error, Result};
 

@@ -4,9 +4,9 @@ use std::io::Write;
 
 use stepwell::{Redacted, SessionId, Stepwell};
 
-use crate::document::Document;
+use crate::page::document::Document;
 use crate::registry::Format;
-use crate::writer::{Exported, Losses, Outlet, Shape};
+use crate::write::writer::{Exported, Losses, Outlet, Shape};
 use crate::{Error, Result};
 
 /// Writes a session to a stream. A format that is a folder cannot be written so.

@@ -14,9 +14,9 @@ use memchr::memchr;
 use sha2::{Digest as _, Sha256};
 use stepwell::Digest;
 
-use crate::fields::Fields;
-use crate::neutral::Warning;
-use crate::{Error, Result, lone_surrogates};
+use crate::json::fields::Fields;
+use crate::read::neutral::Warning;
+use crate::{Error, Result, json::lone_surrogates};
 
 /// The largest file that is read whole: what the systems whose files these are write at
 /// the most. A size is checked before it is trusted.

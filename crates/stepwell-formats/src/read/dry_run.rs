@@ -7,10 +7,10 @@ use std::path::{Path, PathBuf};
 use stepwell::{Origin, SessionId, Stepwell};
 use tempfile::TempDir;
 
-use crate::copy::copy;
-use crate::input::Watcher;
 use crate::intake::{Mode, Report, Taken, take_in, take_in_watched};
+use crate::read::input::Watcher;
 use crate::registry::Format;
+use crate::write::copy::copy;
 use crate::{Error, Result};
 
 /// A run of imports in which nothing is written.

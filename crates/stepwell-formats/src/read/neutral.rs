@@ -10,8 +10,8 @@ use std::path::PathBuf;
 use stepwell::{About, Created, Edited, Event, Foreign, Recorded, Seq, SessionId, Time};
 
 use crate::Result;
-use crate::fields::Fields;
-use crate::mark::Mark;
+use crate::json::fields::Fields;
+use crate::write::mark::Mark;
 
 /// The metadata that says from which file a session came. It is this store's own, and goes
 /// back to no system.

@@ -7,8 +7,8 @@ use std::path::Path;
 
 use stepwell::{Event, Message, NodeState, Recorded, Seq, SessionId, Span, Stepwell, View};
 
-use crate::input::Input;
-use crate::neutral::{Item, Opening, Sink, Wanted, Warning};
+use crate::read::input::Input;
+use crate::read::neutral::{Item, Opening, Sink, Wanted, Warning};
 use crate::registry::Format;
 use crate::{Error, Result};
 

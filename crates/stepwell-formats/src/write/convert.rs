@@ -4,12 +4,12 @@ use std::path::{Path, PathBuf};
 
 use stepwell::{Origin, SessionId, Stepwell};
 
-use crate::draft::{Existing, write_wishing};
-use crate::input::unreadable;
 use crate::intake::{Mode, Report, take_in};
+use crate::read::input::unreadable;
+use crate::read::walk::{Found, find};
 use crate::registry::Format;
-use crate::walk::{Found, find};
-use crate::writer::{Exported, SUBAGENTS, Shape, Subagents, Wishes, Writer};
+use crate::write::draft::{Existing, write_wishing};
+use crate::write::writer::{Exported, SUBAGENTS, Shape, Subagents, Wishes, Writer};
 use crate::{Error, Result};
 
 /// What a conversion did.

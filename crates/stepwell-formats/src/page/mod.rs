@@ -1,0 +1,6 @@
+//! Sessions as documents that people read.
+
+pub(crate) mod document;
+pub(crate) mod html;
+pub(crate) mod markdown;
+pub(crate) mod work;
