@@ -436,6 +436,15 @@ impl State {
         }
     }
 
+    /// The calls of this turn without a result that no person decided on.
+    #[must_use]
+    pub fn undecided(&self) -> Vec<ToolCall> {
+        let Turn::Tools(calls) = &self.turn else { return Vec::new() };
+        let waiting = calls.iter().filter(|call| !call.answered);
+        let undecided = waiting.filter(|call| self.answered(&call.call.id).is_none());
+        undecided.map(|call| call.call.clone()).collect()
+    }
+
     /// Did this call begin to run?
     #[must_use]
     pub fn is_started(&self, id: &str) -> bool {

@@ -142,6 +142,8 @@ pub struct Run<'a> {
     ended: Ended,
     /// What others said and does not count, as far as that was told.
     ignored: BTreeSet<Seq>,
+    /// What the user said when the run began, as it was said: it is taken in later.
+    deferred: Option<String>,
 }
 
 /// The calls of a conversation.
@@ -313,6 +315,7 @@ impl<'a> Run<'a> {
             files: FileWatch { capture: None, captured: Vec::new(), blind },
             ended,
             ignored: BTreeSet::new(),
+            deferred: None,
         }
     }
 
@@ -375,14 +378,27 @@ impl<'a> Run<'a> {
 
     /// Records what the user says. The model is shown it as it was said.
     pub fn say(&mut self, text: &str) -> Result<()> {
-        // Calls that still wait are answered first: nobody may speak in between.
-        while let Some(call) = self.state.pending() {
+        // Calls that still wait get their results first: nobody may speak in between.
+        for call in self.state.undecided() {
             let begun = self.state.is_started(&call.id);
             self.settle(&call, if begun { &Settled::Unknown } else { &Settled::Passed })?;
+        }
+        // A call that a person decided on comes first, as they decided.
+        if self.state.pending().is_some() {
+            let said = stepwell::Said {
+                text: text.to_owned(),
+                lane: self.lane.clone(),
+                who: self.me(),
+                now: false,
+            };
+            self.deferred = Some(text.to_owned());
+            return self.record(vec![said.into()]);
         }
         if self.state.is_unsealed() {
             self.seal()?;
         }
+        // What was said before this goes before it.
+        self.take_in()?;
         let message = Message::user(text).in_lane(self.lane.clone());
         self.record(vec![message.into()])
     }

@@ -4,7 +4,10 @@ use std::path::PathBuf;
 use std::sync::Arc;
 
 use stepwell::{Clock, Liveness, Owner, Processes, SystemClock, SystemProcesses, Time};
+use stepwell_agent::tool::IN_RUN;
 use stepwell_workspace::{Environment, Host};
+
+use crate::inside_run;
 
 /// The environment of this process.
 #[derive(Debug)]
@@ -18,6 +21,10 @@ impl Environment for ProcessEnvironment {
 
     fn names(&self) -> Vec<String> {
         std::env::vars_os().filter_map(|(name, _)| name.into_string().ok()).collect()
+    }
+
+    fn is_in_run(&self) -> bool {
+        self.get(IN_RUN).is_some() || inside_run::has_supervisor()
     }
 }
 

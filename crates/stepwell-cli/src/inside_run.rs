@@ -1,26 +1,12 @@
 //! Whether this command was started by a run: an agent must not approve itself, or speak to itself
 //! in its user's name.
 
-use stepwell_agent::tool::IN_RUN;
-
-use crate::app::App;
-use crate::failure::{Exit, Failure, Result};
-
 /// How many ancestors of the process are looked at.
 const DEPTH: usize = 64;
 
-/// Refuses what only a person may do, inside a command that a run started.
-pub(crate) fn refuse(app: &App, what: &str) -> Result<()> {
-    if app.host.variable(IN_RUN).is_none() && !has_supervisor() {
-        return Ok(());
-    }
-    let message = format!("{what} is for people: an agent cannot do it from within its own run");
-    Err(Failure::new(Exit::Failed, message).hint("type it in a terminal of your own"))
-}
-
 /// Is one of the processes above this one a supervisor of a run's commands? A variable can be
 /// unset; whose child a process is cannot.
-fn has_supervisor() -> bool {
+pub(crate) fn has_supervisor() -> bool {
     let mut pid = rustix::process::getppid().map(|parent| parent.as_raw_nonzero().get());
     for _ in 0..DEPTH {
         let Some(above) = pid.filter(|pid| *pid > 1) else { return false };

@@ -72,6 +72,7 @@ impl Runtime {
         flow: &FlowOptions,
         seen: Option<Seq>,
     ) -> Result<Answered> {
+        self.refuse_in_run("answering")?;
         let well = self.writing()?;
         let head = well.info(session)?.head;
         let (session, answer) = match head.flow.is_some() {
@@ -180,6 +181,9 @@ pub(crate) fn answer_here(
     (answer, rule): (Answer, Option<&Rule>),
     who: Who,
 ) -> Result<Answered> {
+    if steering.in_run {
+        return Err(Error::OnlyPeople { what: "answering" });
+    }
     let spec = steering.spec.as_deref();
     let fitting = Fitting { session: &open.session, gate: &open.gate, spec };
     let answer = fitting.answer(&answer, steering.well.now())?;

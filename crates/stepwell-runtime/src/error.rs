@@ -277,6 +277,22 @@ pub enum Error {
         /// The session.
         session: SessionId,
     },
+    /// Something was said to a conversation that has not begun.
+    #[error("{session} has no conversation {:?}", lane.as_str())]
+    NoSuchLane {
+        /// The session.
+        session: SessionId,
+        /// What was named.
+        lane: stepwell::Lane,
+        /// Those that there are.
+        known: Vec<String>,
+    },
+    /// A run's command asked for what only a person may do.
+    #[error("{what} is for people: an agent cannot do it from within its own run")]
+    OnlyPeople {
+        /// What was asked for.
+        what: &'static str,
+    },
     /// The session does not run.
     #[error("{session} does not run")]
     NotRunning {
@@ -458,6 +474,8 @@ pub enum Remedy {
     SetVariable(String),
     /// Name one of these.
     NameOneOf(Vec<String>),
+    /// A person does it, at a terminal of their own.
+    AskPerson,
     /// Set the model's price, or limit tokens.
     SetPrice(TokenLimit),
     /// Limit this run instead of the whole session.
@@ -604,6 +622,7 @@ impl Error {
             | Self::SpecServer { .. } => ErrorKind::Config,
             Self::NoFlow { .. }
             | Self::NoLane { .. }
+            | Self::NoSuchLane { .. }
             | Self::SeveralGates { .. }
             | Self::BadAnswer { .. }
             | Self::SecretRule { .. }
@@ -618,6 +637,7 @@ impl Error {
             | Self::Files(_)
             | Self::Thread(_)
             | Self::External { .. }
+            | Self::OnlyPeople { .. }
             | Self::Abandoned { .. }
             | Self::IsFlow { .. }
             | Self::RewindConflict { .. }
@@ -681,6 +701,8 @@ impl Error {
                 Remedy::Attach(session.clone())
             }
             Self::NoGate { open, .. } => Remedy::OpenGates(open.clone()),
+            Self::NoSuchLane { known, .. } => Remedy::NameOneOf(known.clone()),
+            Self::OnlyPeople { .. } => Remedy::AskPerson,
             Self::SeveralGates { open, .. } => Remedy::NameGate(open.clone()),
             Self::BadAnswer { session, why: NoAnswer::Late { .. }, .. } => {
                 Remedy::TakeDefault(session.clone())

@@ -34,6 +34,8 @@ pub(crate) struct Steering {
     pub(crate) spec: Option<Arc<Spec>>,
     /// Who sits before it.
     pub(crate) who: Who,
+    /// Did a run's command start this process? Then no person sits before it.
+    pub(crate) in_run: bool,
     /// What the session may have cost in the end.
     pub(crate) budget: Option<Money>,
 }

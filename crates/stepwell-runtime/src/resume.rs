@@ -2,7 +2,7 @@
 
 use stepwell::gates::Gates;
 use stepwell::{
-    Driver, Error as StoreError, GateAnswered, Head, Lane, Recorded, Role, Seq, Session,
+    Driver, Error as StoreError, GateAnswered, Head, Lane, Mode, Recorded, Role, Seq, Session,
     SessionInfo, Span, Status,
 };
 use stepwell_agent::machine::State;
@@ -58,6 +58,7 @@ fn resume(request: &ResumeRequest, job: &mut Job) -> Result<RunReport> {
     let well = runtime.writing()?;
     let standing = well.settled_info(&request.session)?;
     let head = &standing.head;
+    refuse_agent(request, head, &runtime)?;
     refuse(request, &standing, &runtime)?;
     make_worktree_whole(request, &well, head, &runtime)?;
     let mut work = Work::prepare(request, &well, head, &runtime)?;
@@ -73,6 +74,18 @@ fn resume(request: &ResumeRequest, job: &mut Job) -> Result<RunReport> {
     }
     work.mark_running(request, &session, &well, head)?;
     work.run(request, session, head, job)
+}
+
+/// Refuses an agent that would answer for its user, or have fewer questions asked.
+fn refuse_agent(request: &ResumeRequest, head: &Head, runtime: &Runtime) -> Result<()> {
+    if request.answer.is_some() {
+        runtime.refuse_in_run("answering")?;
+    }
+    let own = head.settings.as_ref().and_then(|settings| settings.mode).unwrap_or(Mode::ConfirmAll);
+    match request.options.mode {
+        Some(mode) if mode > own => runtime.refuse_in_run("a mode that asks less"),
+        _ => Ok(()),
+    }
 }
 
 /// Refuses what cannot be resumed, or not so.

@@ -52,13 +52,29 @@ impl Runtime {
         let well = self.writing()?;
         let standing = well.info(id)?;
         crate::resume::refuse_external(&standing.head)?;
+        self.refuse_in_run("saying something to a session")?;
         let lane = match (words.lane, standing.head.flow.is_some()) {
-            (Some(lane), _) => lane,
+            (Some(lane), _) => {
+                refuse_unknown(&well, id, &lane)?;
+                lane
+            }
             (None, true) => return Err(Error::NoLane { session: id.clone() }),
             (None, false) => Lane::main(),
         };
         well.say(id, Said { text: words.text, lane, who: self.who(), now: words.now })?;
         Ok(if standing.held.is_some() { Hears::Runner } else { Hears::NextRun })
+    }
+
+    /// Refuses what only a person may do, if a run's command started this process: an agent must
+    /// not approve what it asks for, or speak in its user's name.
+    ///
+    /// # Errors
+    /// [`Error::OnlyPeople`].
+    pub fn refuse_in_run(&self, what: &'static str) -> Result<()> {
+        match self.host.environment.is_in_run() {
+            true => Err(Error::OnlyPeople { what }),
+            false => Ok(()),
+        }
     }
 
     /// Asks whoever runs a session to stop, on whichever machine: on record, so that it is seen at
@@ -96,4 +112,14 @@ impl Runtime {
         }
         Ok(found)
     }
+}
+
+/// Refuses words to a conversation that has not begun: nobody would hear them.
+fn refuse_unknown(well: &stepwell::Stepwell, id: &SessionId, lane: &Lane) -> Result<()> {
+    let lanes = well.store().lanes(id)?;
+    if *lane == Lane::main() || lanes.contains_key(lane) {
+        return Ok(());
+    }
+    let known = lanes.into_keys().map(|lane| lane.to_string()).collect();
+    Err(Error::NoSuchLane { session: id.clone(), lane: lane.clone(), known })
 }

@@ -92,8 +92,8 @@ impl Job {
         let (wisher, interrupt) = (self.wisher.clone(), self.interrupt.clone());
         self.follower = Follower::start(well.clone(), lease.clone(), wisher, interrupt);
         let (wisher, interrupt) = (self.wisher.clone(), self.interrupt.clone());
-        let steering =
-            Steering { well, lease, wisher, interrupt, spec, who: self.runtime.who(), budget };
+        let (who, in_run) = (self.runtime.who(), self.runtime.host.environment.is_in_run());
+        let steering = Steering { well, lease, wisher, interrupt, spec, who, in_run, budget };
         // Whoever started it waits for this.
         let _ = self.began.send(steering);
     }

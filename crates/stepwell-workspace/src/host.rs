@@ -6,7 +6,7 @@ use std::path::PathBuf;
 use std::sync::Arc;
 
 use stepwell::{Clock, Processes, SystemClock, SystemProcesses, Time};
-use stepwell_agent::tool::is_private_variable;
+use stepwell_agent::tool::{IN_RUN, is_private_variable};
 
 /// What a process finds around itself.
 #[derive(Clone, Debug)]
@@ -37,6 +37,11 @@ pub trait Environment: fmt::Debug + Send + Sync {
 
     /// The names of all variables that are texts.
     fn names(&self) -> Vec<String>;
+
+    /// Did a run's command start this process? What only a person may do is refused then.
+    fn is_in_run(&self) -> bool {
+        self.get(IN_RUN).is_some()
+    }
 }
 
 impl Environment for BTreeMap<String, String> {

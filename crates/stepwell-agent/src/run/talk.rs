@@ -21,9 +21,14 @@ impl Run<'_> {
                 self.front.events.tell(RunEvent::Notice(Notice::Disregarded(word.into())));
             }
         }
+        let deferred = self.deferred.take_if(|_| !said.is_empty());
         let messages = said.into_iter().filter_map(|recorded| match recorded.event {
             Event::Said(said) => {
-                let message = Message::user(said.text).in_lane(self.lane.clone());
+                // The model gets what was said, also what is not written.
+                let own =
+                    deferred.as_ref().filter(|text| self.setup.redactor.redact(text) == said.text);
+                let message =
+                    Message::user(own.cloned().unwrap_or(said.text)).in_lane(self.lane.clone());
                 Some(message.taking_in(recorded.seq).into())
             }
             _ => None,

@@ -3,7 +3,6 @@ use stepwell::{Access, Seq};
 use super::chat;
 use crate::app::App;
 use crate::failure::{Exit, Result};
-use crate::inside_run;
 use crate::output::note;
 use crate::runner::{self, Flags};
 
@@ -28,7 +27,7 @@ pub(crate) struct Args {
 pub(crate) fn run(args: &Args, app: &mut App) -> Result<Exit> {
     app.go_to_session(&args.session)?;
     let as_lines = args.plain || args.events || args.from.is_some();
-    if !as_lines && chat::has_screen(app) && inside_run::refuse(app, "attach").is_ok() {
+    if !as_lines && chat::has_screen(app) && !app.host.environment.is_in_run() {
         return chat::watch(&args.session, app);
     }
     let (well, id) = app.session(&args.session, Access::Read)?;

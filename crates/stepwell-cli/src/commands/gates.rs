@@ -9,9 +9,9 @@ use stepwell_workspace::NamedWell;
 use crate::app::{App, Well};
 use crate::failure::{Exit, Failure, Result};
 use crate::output::{Style, note};
+use crate::runner;
 use crate::table::{Align, Cell, Column, Table};
 use crate::text::{ago, one_line};
-use crate::{inside_run, runner};
 
 /// Lists every question that waits for a human, and answers them.
 ///
@@ -127,7 +127,7 @@ fn waiting(args: &Args, well: &Well, app: &App) -> Result<Vec<SessionId>> {
 }
 
 fn answer(args: &AnswerArgs, app: &mut App) -> Result<Exit> {
-    inside_run::refuse(app, "gates answer")?;
+    runner::runtime(app).refuse_in_run("answering")?;
     if let Some(name) = &args.session {
         app.go_to_session(name)?;
     }

@@ -4,12 +4,12 @@ use stepwell_runtime::{Error, Given, ResumeRequest, Runtime};
 use super::handoff::{Elsewhere, Then, hand_over};
 use crate::app::{App, Go, Well, each_session};
 use crate::ask::{Consent, Unasked};
+use crate::detach;
 use crate::failure::{Exit, Failure, Result};
 use crate::output::note;
 use crate::runner::{self, Flags, FlowFlags, Runner};
 use crate::text::{cut, one_line};
 use crate::typed::{each_once, variable};
-use crate::{detach, inside_run};
 
 /// Resumes a session exactly where it stopped, or gives it more to do.
 ///
@@ -148,7 +148,7 @@ pub(crate) fn go_on(args: &Args, id: &SessionId, runner: Runner, app: &mut App) 
     }
     let given = args.given();
     if given.is_some() {
-        inside_run::refuse(app, "answering")?;
+        runtime.refuse_in_run("answering")?;
     }
     if args.detached {
         detach::leave_terminal()?;

@@ -4,7 +4,7 @@ use stepwell_wire::SaidTo;
 
 use crate::app::App;
 use crate::failure::{Exit, Result};
-use crate::{inside_run, runner};
+use crate::runner;
 
 /// Says something to a session while it runs: its model hears it before its next call.
 ///
@@ -24,7 +24,7 @@ pub(crate) struct Args {
 }
 
 pub(crate) fn run(args: &Args, app: &mut App) -> Result<Exit> {
-    inside_run::refuse(app, "say")?;
+    runner::runtime(app).refuse_in_run("saying something to a session")?;
     let text = super::run::typed(args.text.clone())?;
     app.go_to_session(&args.session)?;
     let (_, id) = app.session(&args.session, Access::Write)?;

@@ -62,6 +62,7 @@ const TOKEN_FILE: &str = "serve.token";
 pub(crate) fn run(args: &Args, app: &mut App) -> Result<Exit> {
     let token = token(args, app)?;
     if args.print_token {
+        runner::runtime(app).refuse_in_run("the token")?;
         app.out.line(token.reveal())?;
         return Ok(Exit::Done);
     }

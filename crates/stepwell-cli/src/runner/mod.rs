@@ -23,7 +23,7 @@ use stepwell_workspace::parse_duration;
 use crate::app::App;
 use crate::failure::{Exit, Result};
 use crate::output::note;
-use crate::{inside_run, wording};
+use crate::wording;
 
 pub(crate) use screen::told as told_of_compaction;
 
@@ -215,7 +215,7 @@ pub(crate) fn show_attached(
     flags: &Flags,
     app: &mut App,
 ) -> Result<Exit> {
-    let asks = can_ask(Runner::Flow, flags, app) && inside_run::refuse(app, "attach").is_ok();
+    let asks = can_ask(Runner::Flow, flags, app) && !app.host.environment.is_in_run();
     let mut screen = screen::Screen::new(app, flags, None);
     let there = prompt::Elsewhere { runtime, attached };
     let is_over = prompt::attend(&there, &mut screen, asks);

@@ -76,6 +76,7 @@ pub(crate) fn run_remedy(remedy: &Remedy) -> String {
             format!("stepwell resume {id} --attach follows it; stepwell stop {id} stops it")
         }
         Remedy::Attach(id) => format!("stepwell resume {id} --attach follows it"),
+        Remedy::AskPerson => "type it in a terminal of your own".to_owned(),
         Remedy::TryLater => "try again when that is done".to_owned(),
         Remedy::AwaitRewind(id) => format!("{id} is being rewound; try again when that is done"),
         Remedy::FinishRewind(id) => format!("stepwell rewind {id} --finish finishes it"),

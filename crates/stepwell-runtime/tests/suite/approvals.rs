@@ -1,10 +1,74 @@
 //! Approvals: on record first, answered by whoever is first, and never twice.
 
-use stepwell::{Answer, Event, Grant, Status};
+use stepwell::{Answer, Event, Grant, Mode, Role, Status};
 use stepwell_agent::permission::Rule;
-use stepwell_runtime::{Error, FlowOptions, Given, Patience, RunEvent, RunOptions, RunRequest};
+use stepwell_runtime::{
+    Error, FlowOptions, Given, Patience, ResumeRequest, RunEvent, RunOptions, RunRequest, Words,
+};
 
 use crate::desk::{ASKS, Desk, asked};
+
+#[test]
+fn an_agent_neither_answers_nor_speaks_for_its_user() {
+    let desk = Desk::new();
+    let handle = desk.start(ASKS);
+    let id = handle.id().clone();
+    asked(&mut handle.events());
+    handle.interrupt();
+    handle.join().unwrap();
+    let agent = desk.inside_run();
+    let given = Given { gate: None, answer: Answer::from("yes") };
+    let refused = agent.answer(&id, &given, &FlowOptions::default()).err();
+    assert!(matches!(refused, Some(Error::OnlyPeople { .. })), "{refused:?}");
+    let words = Words { text: "go on".to_owned(), lane: None, now: false };
+    let refused = agent.say(&id, words).err();
+    assert!(matches!(refused, Some(Error::OnlyPeople { .. })), "{refused:?}");
+    let mut eager = desk.resume(&id);
+    eager.options.mode = Some(Mode::Yolo);
+    let refused = agent.resume(eager).err();
+    assert!(matches!(refused, Some(Error::OnlyPeople { .. })), "{refused:?}");
+    // It may run what asks, and not answer it.
+    let handle = agent.resume(desk.resume(&id)).unwrap();
+    let open = asked(&mut handle.events());
+    let refused = handle.answer(&open.gate.id, Answer::ALLOW_ONCE, "ann@desk").err();
+    assert!(matches!(refused, Some(Error::OnlyPeople { .. })), "{refused:?}");
+    assert_eq!(desk.ran(), 0);
+}
+
+#[test]
+fn words_to_a_conversation_that_has_not_begun_are_refused() {
+    let desk = Desk::new();
+    let handle = desk.start("- {text: Done.}");
+    let id = handle.id().clone();
+    handle.join().unwrap();
+    let lane = Some("nobody".parse().unwrap());
+    let refused = desk.runtime.say(&id, Words { text: "hello".to_owned(), lane, now: false });
+    assert!(matches!(refused, Err(Error::NoSuchLane { .. })), "{refused:?}");
+}
+
+#[test]
+fn what_a_person_decided_is_done_before_what_is_said_next() {
+    for (answer, ran) in [(Answer::from("yes"), 1), (Answer::deny("not now"), 0)] {
+        let desk = Desk::new();
+        let handle = desk.start(ASKS);
+        let id = handle.id().clone();
+        asked(&mut handle.events());
+        handle.interrupt();
+        handle.join().unwrap();
+        let given = Given { gate: None, answer };
+        desk.elsewhere().answer(&id, &given, &FlowOptions::default()).unwrap();
+        let words = Words { text: "first".to_owned(), lane: None, now: false };
+        desk.elsewhere().say(&id, words).unwrap();
+        let more = ResumeRequest { say: Some("and then".to_owned()), ..desk.resume(&id) };
+        assert_eq!(desk.runtime.resume(more).unwrap().join().unwrap().output, "Made.");
+        assert_eq!(desk.ran(), ran);
+        let said = desk.events(&id).into_iter().filter_map(|event| match event.event {
+            Event::Message(message) if message.role == Role::User => Some(message.text()),
+            _ => None,
+        });
+        assert_eq!(said.collect::<Vec<_>>(), ["make it", "first", "and then"]);
+    }
+}
 
 #[test]
 fn an_answer_from_another_process_reaches_a_run_that_waits() {
@@ -63,7 +127,7 @@ fn without_patience_a_run_pauses_and_the_same_question_is_asked_once() {
     for _ in 0..2 {
         let request = desk.resume(&id);
         let options = RunOptions { patience: Patience::Pause, ..request.options.clone() };
-        let handle = desk.runtime.resume(stepwell_runtime::ResumeRequest { options, ..request });
+        let handle = desk.runtime.resume(ResumeRequest { options, ..request });
         assert_eq!(handle.unwrap().join().unwrap().status, Status::Paused);
     }
     assert_eq!(desk.gates(&id), (1, 0));

@@ -39,6 +39,14 @@ impl Desk {
         Runtime::new(workspace(self.folder.path()))
     }
 
+    /// A runtime as a run's command has it.
+    pub(crate) fn inside_run(&self) -> Runtime {
+        let mut host = host(self.folder.path());
+        let marked = std::collections::BTreeMap::from([("STEPWELL_IN_RUN".into(), "1".into())]);
+        host.environment = Arc::new(marked);
+        Runtime::new(found(host))
+    }
+
     /// Writes a script, and names it as a model.
     pub(crate) fn script(&self, text: &str) -> String {
         let path = self.root().join("script.yaml");
@@ -96,16 +104,23 @@ impl Desk {
 }
 
 fn workspace(folder: &Path) -> Workspace {
+    found(host(folder))
+}
+
+fn host(folder: &Path) -> Host {
     let root = folder.join("work");
     std::fs::create_dir_all(&root).unwrap();
-    let host = Host {
-        folder: Some(root.clone()),
+    Host {
+        folder: Some(root),
         home: Some(folder.to_owned()),
         config: Some(folder.join("config")),
         state: Some(folder.join("state")),
         ..Host::bare()
-    };
-    let wanted = Wanted { folder: Some(root), ..Wanted::default() };
+    }
+}
+
+fn found(host: Host) -> Workspace {
+    let wanted = Wanted { folder: host.folder.clone(), ..Wanted::default() };
     Workspace::find(host, wanted, Notices::to_nobody()).unwrap()
 }
 
