@@ -4,6 +4,8 @@ use serde_json::Value;
 pub use stepwell::Mode;
 use stepwell::{Effect, ToolCall};
 
+use crate::tool::guard::needs_question;
+
 /// What a remembered choice is about: a tool, or those of its calls whose command or path is like a
 /// pattern, in which `*` stands for anything. Written as `run_command`, or
 /// `run_command(cargo test*)`.
@@ -17,6 +19,12 @@ pub struct Rule {
 /// stands for may hold it, or `cargo test*` would allow `cargo test; rm -rf ~`.
 const MORE_THAN_ONE: [char; 13] =
     [';', '&', '|', '<', '>', '$', '`', '\n', '\r', '(', ')', '{', '}'];
+
+/// Can a choice about a call be remembered? A file that others run is asked about every time.
+#[must_use]
+pub fn may_be_remembered(call: &ToolCall) -> bool {
+    !needs_question(&call.name, &call.arguments)
+}
 
 impl Rule {
     /// A rule for a tool, or for those of its calls that are like a pattern.

@@ -16,6 +16,7 @@ mod connections;
 mod live;
 mod openapi;
 mod problem;
+mod repeats;
 mod route;
 mod security;
 mod server;

@@ -68,7 +68,10 @@ impl Live {
                     .map_err(|()| stepwell::Error::NoSession(id.clone()))
             });
             if read.is_ok() {
-                let _ = send(&to, standing(&well, &id));
+                // With the last seq, so that whoever comes back misses nothing since.
+                let Frame { text, .. } = standing(&well, &id);
+                let text = [format!("id: {}\n", next.prev()).as_bytes(), &text].concat();
+                let _ = send(&to, Frame { seq: None, text: Bytes::from(text) });
                 forward(news, next, &to);
             }
         };

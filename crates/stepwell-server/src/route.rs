@@ -1,7 +1,7 @@
 //! A route: its path, what it takes and gives, and who may ask. The router and the `OpenAPI` document
 //! are both made from a table of these.
 
-use std::collections::HashMap;
+use std::collections::{BTreeSet, HashMap};
 
 use axum::http::{Method, StatusCode};
 use schemars::generate::SchemaSettings;
@@ -25,7 +25,7 @@ pub(crate) struct Call {
 }
 
 /// What is answered.
-#[derive(Debug)]
+#[derive(Clone, Debug)]
 pub(crate) enum Reply {
     /// A JSON document.
     Json(StatusCode, Vec<u8>),
@@ -138,9 +138,10 @@ impl Route {
         B: DeserializeOwned + JsonSchema + 'static,
         A: Serialize + JsonSchema + 'static,
     {
+        let known = fields::<B>();
         let run = move |site: &Site, call: &Call| {
             let act = look(site, call)?.act()?;
-            json(&act, &handler(&act, read_body(&call.body)?)?)
+            json(&act, &handler(&act, read_body(&call.body, &known)?)?)
         };
         Self {
             method,
@@ -202,10 +203,29 @@ fn read_query<Q: DeserializeOwned>(query: &str) -> Result<Q> {
     }
 }
 
-fn read_body<B: DeserializeOwned>(body: &[u8]) -> Result<B> {
+/// A body, as its type. A field that is not known is refused: it would be a limit that is not kept.
+fn read_body<B: DeserializeOwned>(body: &[u8], known: &BTreeSet<String>) -> Result<B> {
     let body = if body.is_empty() { b"{}" } else { body };
-    serde_json::from_slice(body)
-        .map_err(|error| Problem::invalid(format!("the body: {error}")).at("body"))
+    let wrong =
+        |error: serde_json::Error| Problem::invalid(format!("the body: {error}")).at("body");
+    let value: serde_json::Value = serde_json::from_slice(body).map_err(wrong)?;
+    let mut names = value.as_object().into_iter().flat_map(serde_json::Map::keys);
+    if let Some(name) = names.find(|name| !known.contains(*name)) {
+        let known: Vec<&str> = known.iter().map(String::as_str).collect();
+        let title = match known.as_slice() {
+            [] => "the body: it takes no fields".to_owned(),
+            known => format!("the body: unknown field, expected one of: {}", known.join(", ")),
+        };
+        return Err(Problem::invalid(title).at(name.clone()));
+    }
+    serde_json::from_value(value).map_err(wrong)
+}
+
+/// The names of a body's fields.
+fn fields<B: JsonSchema>() -> BTreeSet<String> {
+    let schema = requests().into_root_schema_for::<B>();
+    let fields = schema.get("properties").and_then(serde_json::Value::as_object);
+    fields.into_iter().flat_map(|fields| fields.keys().cloned()).collect()
 }
 
 /// What schemas are made with: as answers are written.

@@ -15,6 +15,7 @@ use stepwell::Seq;
 use tokio::sync::watch;
 
 use crate::problem::{Problem, Result};
+use crate::repeats::Repeats;
 use crate::route::{Call, Reply, Route};
 use crate::security::{Caller, Guard, Logins, NamedToken, OneTimeLink, Origin, harden};
 use crate::site::{Limits, Look, Site};
@@ -95,7 +96,12 @@ impl Server {
         for listener in &listeners {
             let address = listener.local_addr()?;
             port = address.port();
-            if !connections::is_local(address) && matches!(options.reach, Reach::Local) {
+            let is_protected = match &options.reach {
+                Reach::Local => false,
+                Reach::Tls(..) => true,
+                Reach::Behind(proxy) => proxy.is_secure(),
+            };
+            if !connections::is_local(address) && !is_protected {
                 return Err(std::io::Error::other(format!(
                     "{address} is reached from elsewhere: it needs TLS, or a proxy that has it"
                 )));
@@ -110,7 +116,7 @@ impl Server {
         let logins = Logins::new(options.tokens, clock);
         let guard = Guard { origins, logins, cookie: format!("stepwell_{port}") };
         let limits = Limits { read_only: options.read_only, may_yolo: options.may_yolo };
-        let site = Arc::new(Site { stores, guard, limits });
+        let site = Arc::new(Site { stores, guard, limits, repeats: Repeats::default() });
         Ok(Self { site, listeners, reach: options.reach })
     }
 
@@ -142,9 +148,9 @@ fn router(site: Arc<Site>) -> Router {
     let mut router = Router::new();
     for route in api::routes() {
         let handler =
-            move |State(site): State<Arc<Site>>,
-                  Path(parameters): Path<HashMap<String, String>>,
-                  request: Request| dispatch(site, route, parameters, request);
+            move |State(site): State<Arc<Site>>, parameters: Parameters, request: Request| {
+                dispatch(site, route, parameters, request)
+            };
         let filter = MethodFilter::try_from(route.method.clone()).unwrap_or(MethodFilter::GET);
         let path = format!("/api/v1{}", route.path);
         router = router.route(&path, axum::routing::on(filter, handler));
@@ -198,10 +204,22 @@ fn caller(request: &Request) -> Result<Caller> {
 async fn dispatch(
     site: Arc<Site>,
     route: &'static Route,
-    parameters: HashMap<String, String>,
+    parameters: Parameters,
     request: Request,
 ) -> Answer {
-    answered(read(site, route, parameters, request).await)
+    let answer = async { read(site, route, named(parameters)?, request).await };
+    answered(answer.await)
+}
+
+/// The parts of a path, by name, unless they are no text.
+type Parameters =
+    std::result::Result<Path<HashMap<String, String>>, axum::extract::rejection::PathRejection>;
+
+fn named(parameters: Parameters) -> Result<HashMap<String, String>> {
+    match parameters {
+        Ok(Path(parameters)) => Ok(parameters),
+        Err(error) => Err(Problem::invalid(error.body_text()).at("path")),
+    }
 }
 
 async fn read(
@@ -212,12 +230,33 @@ async fn read(
 ) -> Result<Reply> {
     let caller = caller(&request)?;
     let query = request.uri().query().unwrap_or_default().to_owned();
+    let headers = request.headers().clone();
     let body = match route.method {
         Method::GET => Vec::new(),
         _ => body(request).await?,
     };
+    let key = request_key(&headers, &caller, route, &parameters)?;
     let call = Call { caller, parameters, query, body };
-    blocking(move || route.run(&site, &call)).await
+    blocking(move || match key {
+        Some(key) => site.repeats.once(key, &call.body, || route.run(&site, &call)),
+        None => route.run(&site, &call),
+    })
+    .await
+}
+
+/// The key of a request that may be sent again, if it has one: of this caller, for this path.
+fn request_key(
+    headers: &axum::http::HeaderMap,
+    caller: &Caller,
+    route: &Route,
+    parameters: &HashMap<String, String>,
+) -> Result<Option<String>> {
+    let Some(key) = headers.get("idempotency-key") else { return Ok(None) };
+    let key = key.to_str().ok().filter(|key| !key.is_empty() && key.len() <= 255);
+    let key = key
+        .ok_or_else(|| Problem::invalid("the key is up to 255 characters").at("idempotency-key"))?;
+    let id = parameters.get("id").map(String::as_str).unwrap_or_default();
+    Ok(Some(format!("{} {} {} {id} {key}", caller.name, route.method, route.path)))
 }
 
 /// The body of a request, if it is not too large and does not take too long.
@@ -271,11 +310,11 @@ fn answered(reply: Result<Reply>) -> Answer {
 }
 
 /// A session's log as it grows.
-async fn stream(
-    State(site): State<Arc<Site>>,
-    Path(parameters): Path<HashMap<String, String>>,
-    request: Request,
-) -> Answer {
+async fn stream(State(site): State<Arc<Site>>, parameters: Parameters, request: Request) -> Answer {
+    let parameters = match named(parameters) {
+        Ok(parameters) => parameters,
+        Err(problem) => return problem.response(),
+    };
     let last = request.headers().get("last-event-id").and_then(|it| it.to_str().ok()?.parse().ok());
     let from = last.map(|last: u64| Seq::new(last).next());
     let from = from.or_else(|| parameter(&request, "from").map(Seq::new));

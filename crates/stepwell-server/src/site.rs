@@ -10,6 +10,7 @@ use stepwell_runtime::Runtime;
 use stepwell_runtime::detached::{DetachedAnswer, DetachedRequest, Work};
 
 use crate::problem::{Problem, Result};
+use crate::repeats::Repeats;
 use crate::security::{Caller, Guard, Role};
 use crate::stores::{OpenStore, Stores};
 
@@ -19,6 +20,7 @@ pub(crate) struct Site {
     pub(crate) stores: Stores,
     pub(crate) guard: Guard,
     pub(crate) limits: Limits,
+    pub(crate) repeats: Repeats,
 }
 
 /// What is not offered, whoever asks.

@@ -34,7 +34,8 @@ impl Stepwell {
     ///
     /// A label goes before a part of an id. Of the parts, the beginning of an id's
     /// [ending](SessionId::ending) goes first, then the beginning of the whole id, then any
-    /// other part: ids that begin with the time differ at their end.
+    /// other part: ids that begin with the time differ at their end. A session goes before its
+    /// subagents.
     pub fn try_find(&self, place: TrashScope, name: &str) -> Result<SessionId> {
         if let Ok(id) = name.parse::<SessionId>()
             && self.store().exists(&id)?
@@ -60,14 +61,24 @@ impl Stepwell {
         ];
         for filter in filters {
             let by_ending = !filter.endings.is_empty();
-            let mut ids = self.ids_of(filter, CANDIDATES)?;
-            // An id without a dash is all beginning.
-            ids.retain(|id| !by_ending || has_ending(id));
+            let found = |filter: Filter| {
+                let mut ids = self.ids_of(filter, CANDIDATES)?;
+                // An id without a dash is all beginning.
+                ids.retain(|id| !by_ending || has_ending(id));
+                Ok::<_, Error>(ids)
+            };
+            let mut ids = found(filter.clone())?;
             match ids.len() {
-                0 => {}
+                0 => continue,
                 1 => return Ok(ids.remove(0)),
-                _ => return Err(Error::Ambiguous { name: typed(), candidates: ids }),
+                _ => {}
             }
+            // Subagents often bear their parent's name and more: the parent is meant.
+            let mut roots = found(Filter { family: Family::Roots, ..filter })?;
+            return match roots.len() {
+                1 => Ok(roots.remove(0)),
+                _ => Err(Error::Ambiguous { name: typed(), candidates: ids }),
+            };
         }
         Err(absent())
     }

@@ -278,6 +278,20 @@ impl Held {
         fitting.or_else(|| (!self.tools.is_empty()).then(|| with(0, 1, false)))
     }
 
+    /// A model's summary, with the results of the last step, cut until they fit: nobody but the
+    /// summariser saw them yet.
+    #[must_use]
+    pub fn with_results(&self, said: String, counter: Counter, room: u64) -> String {
+        let Ok(summary) = Summary::parse(&said) else { return said };
+        let with = |results: usize| {
+            let mut summary = summary.clone();
+            summary.0.entry(Section::InProgress).or_default().extend(self.cut_results(results));
+            summary.render()
+        };
+        let fits = |text: &String| counter.message(&Message::user(text.as_str())) <= room;
+        SHOWN.into_iter().map(with).find(fits).unwrap_or(said)
+    }
+
     /// The results of the last step, each with so many characters at most.
     fn cut_results(&self, most: usize) -> Vec<String> {
         let mut lines = Vec::new();
@@ -349,7 +363,7 @@ fn front(text: &str, most: usize) -> String {
 }
 
 /// How much of each message a transcript shows, from much to little.
-const SHOWN: [usize; 5] = [4_000, 1_500, 500, 150, 40];
+const SHOWN: [usize; 6] = [16_000, 4_000, 1_500, 500, 150, 40];
 
 /// How much of the user's task a summarising model is shown.
 const TASK_SHOWN: usize = 4_000;

@@ -18,7 +18,7 @@ use super::notice::Notice;
 use super::{Cancel, Run};
 use crate::error::Result;
 use crate::machine::{Settled, Stop};
-use crate::permission::Rule;
+use crate::permission::{Rule, may_be_remembered};
 use crate::redact::RedactMessages as _;
 
 /// How long one look at the log waits for something new. Whoever waits no longer is let go within
@@ -109,7 +109,7 @@ impl Run<'_> {
             effect: effect.unwrap_or(Effect::Unsafe),
             arguments: arguments.unwrap_or_default(),
             detail: detail.map(|detail| plain(&shortened(detail))),
-            choices: Choice::ALL.to_vec(),
+            choices: offered(call),
             holds_secret,
         };
         Gate { call: Some(Box::new(asked)), ..Gate::new(call.id.as_str(), plain(preview)) }
@@ -224,4 +224,10 @@ fn shortened(detail: &str) -> String {
     let cut = crate::tool::cut(detail, MAX_DETAIL);
     let left = detail.lines().count().saturating_sub(cut.lines().count());
     format!("{cut}\n… {left} more lines\n")
+}
+
+/// What can be answered. What would be chosen in vain is not offered.
+fn offered(call: &ToolCall) -> Vec<Choice> {
+    let all = Choice::ALL.into_iter();
+    all.filter(|choice| *choice != Choice::Always || may_be_remembered(call)).collect()
 }

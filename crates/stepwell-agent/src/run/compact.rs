@@ -221,10 +221,16 @@ impl Run<'_> {
     /// stay, and what earlier summaries held does if it fits.
     fn compacted(&self, why: Why, plan: Plan, said: Said) -> Result<Compacted> {
         let counter = self.window.counter();
+        let messages = self.window.entries().len();
+        // The last step goes with the rest before the model saw what came of it.
+        let takes_last = |plan: &Plan| plan.covered.last() == messages.checked_sub(1).as_ref();
         let (plan, summary) = match said.summary {
+            Some(summary) if takes_last(&plan) => {
+                let (held, room) = (Held::of(self.covered(&plan)), plan.left.min(plan.taken / 2));
+                (plan, Some(held.with_results(summary, counter, room)))
+            }
             Some(summary) => (plan, Some(summary)),
             None => {
-                let messages = self.window.entries().len();
                 let keep = self.setup.context.policy.keeps_truncated(
                     why,
                     messages,
@@ -232,7 +238,7 @@ impl Run<'_> {
                 );
                 let plan = self.plan_keeping(keep, why)?.unwrap_or(plan);
                 let held = Held::of(self.covered(&plan));
-                let carried = match plan.covered.last() == messages.checked_sub(1).as_ref() {
+                let carried = match takes_last(&plan) {
                     true => held.left_of_last(counter, plan.left.min(plan.taken / 2)),
                     false => held.carried(counter, plan.room),
                 };

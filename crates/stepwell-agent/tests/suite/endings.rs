@@ -317,6 +317,24 @@ async fn a_result_that_is_too_large_is_cut_before_it_is_dropped() {
     assert_eq!((ended.status, ended.output.as_str()), (Status::Success, "Done."));
 }
 
+#[tokio::test]
+async fn a_result_that_a_summary_takes_out_before_it_was_seen_is_cut_into_it() {
+    let scene = scene();
+    let big = "needle 7\n".to_owned() + &"some words of a line\n".repeat(6_000);
+    std::fs::write(scene.folder.path().join("big.txt"), big).unwrap();
+    let model = Model::new(move |n, request| match request.tools.is_empty() {
+        true => text("## Goal\n- find the needle"),
+        false if n == 0 => runs("cat big.txt"),
+        false if request.messages.iter().any(|it| it.text().contains("needle 7")) => text("Done."),
+        false => text("I do not know."),
+    });
+    let mut setup = scene.setup(model.clone());
+    setup.rules.mode = Mode::Yolo;
+    setup.context.length = Some(9_000);
+    let ended = scene.run(&setup, &Person::default(), Some("find the needle")).await;
+    assert_eq!((ended.status, ended.output.as_str()), (Status::Success, "Done."));
+}
+
 async fn at(strict: &Strict, length: Option<u64>) -> (Ended, Vec<u64>, Vec<Notice>) {
     let endpoint = Endpoint {
         provider: "local".to_owned(),

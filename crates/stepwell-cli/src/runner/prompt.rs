@@ -5,7 +5,7 @@ use std::io::{self, Write};
 
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
 use stepwell::{Answer, SessionId};
-use stepwell_agent::permission::{Rule, target};
+use stepwell_agent::permission::{Rule, may_be_remembered, target};
 use stepwell_flow::NoAnswer;
 use stepwell_runtime::flow::is_permission;
 use stepwell_runtime::{
@@ -14,7 +14,7 @@ use stepwell_runtime::{
 };
 
 use crate::output::{Paint, Style, note};
-use crate::text::{cut, one_line, visible};
+use crate::text::{one_line, visible};
 
 /// Shows a run's events.
 pub(super) trait Show {
@@ -430,15 +430,23 @@ impl<'a> Question<'a> {
 /// What can be answered to the question about a call. A pattern is shown for what it is about.
 fn choices(call: &stepwell::ToolCall) -> String {
     let name = visible(&call.name);
+    // A choice that would be made in vain is not offered.
+    if !may_be_remembered(call) {
+        return "[y]es, [n]o (and why), ne[v]er".to_owned();
+    }
     let like = target(call).map(|target| {
         let words: Vec<&str> = target.split_whitespace().take(2).collect();
-        let front = match words.as_slice() {
+        match words.as_slice() {
             // A path has no words: what lies in its folder is like it.
-            [path] if path.contains('/') => path.rsplit_once('/').map_or("", |(folder, _)| folder),
-            _ => return format!(" (or a pattern: a {}*)", cut(&words.join(" "), 30)),
-        };
-        format!(" (or a pattern: a {}/*)", cut(front, 30))
+            [path] if path.contains('/') => {
+                format!("{}/*", path.rsplit_once('/').map_or("", |(folder, _)| folder))
+            }
+            _ => format!("{}*", words.join(" ")),
+        }
     });
+    let fits = |like: &String| Rule::new(call.name.as_str(), Some(like.clone())).fits(call);
+    let like = like.filter(|like| like.len() <= 40 && fits(like));
+    let like = like.map(|like| format!(" (or a pattern: a {like})"));
     let like = visible(&like.unwrap_or_default());
     format!("[y]es, [n]o (and why), [a]lways {name} in this session{like}, ne[v]er")
 }

@@ -83,11 +83,11 @@ impl Live {
             true => How::Recorded,
             false => How::Shown,
         };
-        let shown = match how {
+        let mut shown = match how {
             How::Recorded => Vec::new(),
             How::Shown => View::of(&lanes[0], moves(&events)).messages,
         };
-        let unanswered = Unanswered::of(&events, &timeline, &lanes[0]);
+        Unanswered::of(&events, &timeline, &lanes[0]).explain(&mut shown);
         let mut live =
             Self { head, created, said: Vec::new(), kept: None, others: Vec::new(), exported };
         events.retain(|event| timeline.contains(event.seq));
@@ -98,12 +98,7 @@ impl Live {
         for ViewMessage { seq, made, answers, message, .. } in shown {
             match made {
                 MessageOrigin::Results => {
-                    for (nth, (mut part, from)) in
-                        message.parts.into_iter().zip(answers).enumerate()
-                    {
-                        if let (Part::ToolResult(result), None) = (&mut part, from) {
-                            unanswered.words_at(seq, nth).clone_into(&mut result.text);
-                        }
+                    for (part, from) in message.parts.into_iter().zip(answers) {
                         live.hear(from.unwrap_or(seq), Message::new(Role::Tool, vec![part]));
                     }
                 }

@@ -15,6 +15,7 @@ use super::sidecar::put;
 use crate::Result;
 use crate::json::fields::{Fields, push_field, quoted};
 use crate::json::json_text::{Letters, laid_out};
+use crate::write::unanswered::Unanswered;
 use crate::write::writer::{Losses, Outlet};
 
 /// A session's events, those that were rewound left out.
@@ -146,7 +147,7 @@ pub(crate) fn write(
     }
     let last = returning.last().map_or(Seq::ZERO, |(event, _)| event.seq);
     if !own.is_empty() {
-        for shown in shown_after(&recorded, lane, last) {
+        for shown in shown_after(live, &recorded, lane, last) {
             let source = recorded.iter().find(|(event, _)| event.seq == shown.seq);
             let at = source.map(|(event, _)| event.at);
             let mut message = shown.message;
@@ -174,9 +175,17 @@ fn filled(data: &str, message: &Message) -> String {
 }
 
 /// What a model would be shown of what was said after `last`, nothing compacted.
-fn shown_after(recorded: &[(&Recorded, &Message)], lane: &Lane, last: Seq) -> Vec<ViewMessage> {
+fn shown_after(
+    live: &Live,
+    recorded: &[(&Recorded, &Message)],
+    lane: &Lane,
+    last: Seq,
+) -> Vec<ViewMessage> {
     let said = recorded.iter().filter(|(_, message)| message.role != Role::System);
-    let view = View::of(lane, said.map(|(event, _)| (*event).clone()).collect());
+    let mut view = View::of(lane, said.map(|(event, _)| (*event).clone()).collect());
+    let end = live.events.last().map_or(Seq::ZERO, |event| event.seq);
+    let timeline = Timeline::at(end, live.events.iter());
+    Unanswered::of(&live.events, &timeline, lane).explain(&mut view.messages);
     let mut shown = Vec::new();
     for mut it in view.messages {
         if it.seq <= last {

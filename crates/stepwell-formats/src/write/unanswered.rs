@@ -3,7 +3,7 @@
 
 use stepwell::{
     Event, INTERRUPTED, Lane, Message, Part, Recorded, Role, Seq, SessionId, Span, Stepwell, Time,
-    Timeline, ToolResult,
+    Timeline, ToolResult, ViewMessage,
 };
 
 use crate::Result;
@@ -128,6 +128,17 @@ impl Unanswered {
     pub(crate) fn words_at(&self, seq: Seq, nth: usize) -> &'static str {
         let call = self.calls.iter().find(|call| (call.seq, call.nth) == (seq, nth));
         call.map_or(INTERRUPTED, |call| self.words_for(call))
+    }
+
+    /// Says in a view, where a result is missing, what is known of its call.
+    pub(crate) fn explain(&self, view: &mut [ViewMessage]) {
+        for ViewMessage { seq, answers, message, .. } in view {
+            for (nth, (part, from)) in message.parts.iter_mut().zip(answers).enumerate() {
+                if let (Part::ToolResult(result), None) = (part, from) {
+                    self.words_at(*seq, nth).clone_into(&mut result.text);
+                }
+            }
+        }
     }
 
     /// Takes out those that get no result: before the event at `before`, which goes on without

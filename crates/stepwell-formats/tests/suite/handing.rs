@@ -28,6 +28,15 @@ fn names() -> [(Format, String); 4] {
     ]
 }
 
+/// Those that write what a model would be shown.
+fn views() -> [(Format, String); 3] {
+    [
+        (format("strands-sdk"), "session_20260223-143022-a1b2c3".to_owned()),
+        (format("markdown"), "session.md".to_owned()),
+        (format("html"), "session.html".to_owned()),
+    ]
+}
+
 fn begin(well: &Stepwell) -> Session {
     let id: SessionId = "20260223-143022-a1b2c3".parse().unwrap();
     let created = Created::new(id, "clean").with_model("anthropic", "claude-opus-4-6");
@@ -74,6 +83,10 @@ fn a_command_that_was_cut_off_is_answered_as_unknown_and_one_that_never_began_as
             it.0
         );
     }
+    for it in views() {
+        let text = text(&well, &id, &it);
+        assert!(text.contains(INTERRUPTED) && text.contains(NOT_BEGUN), "{}: {text}", it.0);
+    }
 }
 
 #[test]
@@ -85,7 +98,7 @@ fn a_call_that_waits_for_leave_was_not_run() {
     session.append(gate).unwrap();
     let id = session.id().clone();
     drop(session);
-    for it in names() {
+    for it in names().into_iter().chain(views()) {
         let text = text(&well, &id, &it);
         assert!(text.contains(NOT_BEGUN) && !text.contains(INTERRUPTED), "{}: {text}", it.0);
     }
@@ -98,7 +111,7 @@ fn of_a_program_that_does_not_record_what_it_starts_nothing_is_taken_for_not_run
     session.append(Message::assistant("I clean").calling("c1", "run_command", "{}")).unwrap();
     let id = session.id().clone();
     drop(session);
-    for it in names() {
+    for it in names().into_iter().chain(views()) {
         let text = text(&well, &id, &it);
         assert!(text.contains(INTERRUPTED) && !text.contains(NOT_BEGUN), "{}: {text}", it.0);
     }

@@ -3,6 +3,7 @@
 use std::collections::BTreeMap;
 use std::path::PathBuf;
 
+use axum::http::StatusCode;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
@@ -75,13 +76,32 @@ pub(super) fn start(act: &Act<'_>, start: Start) -> Result<RunStarted> {
     }
     let wrong = |error: stepwell::InvalidName| Problem::invalid(error.to_string()).at("id");
     let session = start.id.map(|id| id.parse::<SessionId>().map_err(wrong)).transpose()?;
-    if let Some(id) = &session
-        && act.well().store().exists(id)?
-    {
-        return Ok(RunStarted { id: id.clone() });
+    if let Some(begun) = begun(act, session.as_ref(), &start.task)? {
+        return Ok(begun);
     }
     let options = start.how.options(act)?;
-    started(act.launch(Work::Run { task: start.task, session, options })?)
+    let (task, id) = (start.task.clone(), session.clone());
+    let answer = act.launch(Work::Run { task: start.task, session, options })?;
+    started(answer).or_else(|problem| {
+        // Of those who ask at the same moment one starts it.
+        begun(act, id.as_ref(), &task)?.ok_or(problem)
+    })
+}
+
+/// The run that was asked for before, by its id.
+fn begun(act: &Act<'_>, id: Option<&SessionId>, task: &str) -> Result<Option<RunStarted>> {
+    let Some(id) = id else { return Ok(None) };
+    if !act.well().store().exists(id)? {
+        return Ok(None);
+    }
+    let head = act.well().info(id)?.head;
+    let task = act.well().redactor().redact(task);
+    // A head keeps the beginning of a long task.
+    if !task.trim().starts_with(head.task.trim_end_matches('…').trim()) {
+        let title = format!("{id} is there, with another task");
+        return Err(Problem::new(StatusCode::CONFLICT, "busy", title).at("id"));
+    }
+    Ok(Some(RunStarted { id: id.clone() }))
 }
 
 /// A session to be resumed.
@@ -134,7 +154,7 @@ fn started(answer: DetachedAnswer) -> Result<RunStarted> {
 
 fn failed(message: String, hint: Option<String>, busy: bool) -> Problem {
     let kind = if busy { "busy" } else { "invalid" };
-    let problem = Problem::new(axum::http::StatusCode::CONFLICT, kind, message);
+    let problem = Problem::new(StatusCode::CONFLICT, kind, message);
     match hint {
         Some(hint) => problem.hint(hint),
         None => problem,

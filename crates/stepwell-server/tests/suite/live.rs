@@ -62,7 +62,8 @@ impl Frames {
         let mut ids = Vec::new();
         while ids.len() < many {
             match self.next().await {
-                Some(frame) => ids.extend(frame.id),
+                Some(frame) if frame.name == "recorded" => ids.extend(frame.id),
+                Some(_) => {}
                 None => break,
             }
         }
@@ -75,6 +76,16 @@ fn say(desk: &Desk, id: &SessionId, times: usize) {
     for n in 0..times {
         session.append(Message::user(format!("word {n}"))).unwrap();
     }
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn whoever_joins_without_a_past_knows_where_they_joined() {
+    let desk = Desk::new().await;
+    let id = desk.session();
+    let mut frames = Frames::open(&desk, &format!("/sessions/{id}/stream"), None).await;
+    let first = frames.next().await.unwrap();
+    let head = desk.well.info(&id).unwrap().head.seq.get();
+    assert_eq!((first.name.as_str(), first.id), ("standing", Some(head)));
 }
 
 #[tokio::test(flavor = "multi_thread")]

@@ -81,6 +81,47 @@ async fn what_is_said_is_in_the_log_with_the_name_of_who_said_it() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
+async fn a_request_with_a_key_is_carried_out_once() {
+    let desk = Desk::new().await;
+    let id = desk.session();
+    let say = async |key: &str, text: &str| {
+        let request = reqwest::Client::new()
+            .post(desk.url(&format!("/sessions/{id}/say")))
+            .header("authorization", format!("Bearer {}", desk.operator.reveal()))
+            .header("content-type", "application/json")
+            .header("x-stepwell", "1")
+            .header("idempotency-key", key)
+            .body(json!({"text": text}).to_string());
+        request.send().await.unwrap().status().as_u16()
+    };
+    for _ in 0..3 {
+        assert_eq!(say("k1", "use make -k").await, 200);
+    }
+    assert_eq!(say("k1", "something else").await, 422);
+    assert_eq!(say("k2", "use make -k").await, 200);
+    let said = desk.well.store().keyed_events(&id, &[Kind::Said]).unwrap();
+    assert_eq!(said.len(), 2);
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_field_that_is_not_known_is_refused_and_the_known_ones_are_named() {
+    let desk = Desk::new().await;
+    for path in ["/sessions".to_owned(), format!("/sessions/{}/resume", desk.session())] {
+        let refused = desk.post(&path, json!({"task": "x", "budjet": "0.01"})).await;
+        assert_eq!(refused.status, 400, "{:#}", refused.json);
+        let title = refused.json["title"].as_str().unwrap();
+        assert!(title.contains("budget") && title.contains("max_steps"), "{title}");
+    }
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_path_that_is_no_text_is_a_problem_like_any_other() {
+    let desk = Desk::new().await;
+    let refused = desk.get("/sessions/%ff%fe").await;
+    assert_eq!((refused.status, &refused.json["kind"]), (400, &json!("invalid")));
+}
+
+#[tokio::test(flavor = "multi_thread")]
 async fn a_fork_is_compared_with_its_parent() {
     let desk = Desk::new().await;
     let id = desk.session();

@@ -71,6 +71,19 @@ fn any_part_that_only_one_id_has_names_it_and_the_random_end_goes_first() {
 }
 
 #[test]
+fn a_session_goes_before_the_subagents_that_bear_its_name() {
+    let well = Stepwell::in_memory();
+    let parent = finished(&well, "3f6c1b52-5a1f0c7e9d21");
+    for name in ["3f6c1b52-5a1f0c7e9d21-agent-1", "3f6c1b52-5a1f0c7e9d21-agent-2"] {
+        let origin = stepwell::Origin::Subagent { parent: parent.clone() };
+        drop(well.create(Created { origin, ..named(name) }).unwrap());
+    }
+    for part in ["3f6c", "5a1f0c7e9d21", "9d21"] {
+        assert_eq!(well.find(part).unwrap(), parent, "{part}");
+    }
+}
+
+#[test]
 fn a_search_finds_each_message_once_and_no_system_prompt() {
     let well = Stepwell::in_memory();
     let session = well.create(Created::new("first".parse().unwrap(), "dig a well")).unwrap();

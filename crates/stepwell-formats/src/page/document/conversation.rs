@@ -12,6 +12,7 @@ use stepwell::{
 use super::arguments::{gist, one_line, pretty};
 use super::edits::edits;
 use super::{Answer, Block, Call, Conversation, Entry, Fold, Mark, Picture, Speaker, Turn};
+use crate::write::unanswered::Unanswered;
 
 /// Kinds of pictures that every browser shows and that hold no code. SVG does.
 const PICTURES: [&str; 4] = ["image/png", "image/jpeg", "image/gif", "image/webp"];
@@ -63,7 +64,9 @@ fn entries(lane: &Lane, events: &[Recorded], timeline: &Timeline) -> Vec<Entry> 
     let log: Vec<Recorded> = events.iter().filter(of_lane).cloned().collect();
     let known: HashMap<Seq, &Recorded> = events.iter().map(|event| (event.seq, event)).collect();
     let compactions = compactions(&log, timeline);
-    let mut placed = shown(View::of(lane, log.clone()), &known);
+    let mut view = View::of(lane, log.clone());
+    Unanswered::of(events, timeline, lane).explain(&mut view.messages);
+    let mut placed = shown(view, &known);
     let seen: HashSet<Seq> = placed.1;
     let why = |seq: Seq| match timeline.contains(seq) {
         false => Hidden::Rewound,

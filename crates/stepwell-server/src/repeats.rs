@@ -1,0 +1,142 @@
+//! Requests that are sent again because their answer got lost: a key names each, and what was done
+//! for it once is answered again and not done again.
+
+use std::collections::{HashMap, VecDeque};
+use std::sync::{Mutex, MutexGuard, PoisonError};
+
+use axum::http::StatusCode;
+
+use crate::problem::{Problem, Result};
+use crate::route::Reply;
+
+/// How many answers are kept. The oldest are forgotten first.
+const KEPT: usize = 1_000;
+
+/// What was answered to requests with a key, as long as the server runs.
+#[derive(Debug, Default)]
+pub(crate) struct Repeats {
+    state: Mutex<State>,
+}
+
+#[derive(Debug, Default)]
+struct State {
+    by_key: HashMap<String, Entry>,
+    /// Keys of those that were answered, the oldest first.
+    answered: VecDeque<String>,
+}
+
+#[derive(Debug)]
+struct Entry {
+    /// What was asked for, so that a key is not taken for something else.
+    body: blake3::Hash,
+    /// The answer; none while it is worked out.
+    reply: Option<Reply>,
+}
+
+impl Repeats {
+    /// Does something for a key, or gives the answer of the time before. What failed may be tried
+    /// again.
+    pub(crate) fn once(
+        &self,
+        key: String,
+        body: &[u8],
+        work: impl FnOnce() -> Result<Reply>,
+    ) -> Result<Reply> {
+        let body = blake3::hash(body);
+        if let Some(reply) = self.state().find(&key, body)? {
+            return Ok(reply);
+        }
+        let done = work();
+        let mut state = self.state();
+        match &done {
+            Ok(reply) => state.keep(key, reply.clone()),
+            Err(_) => drop(state.by_key.remove(&key)),
+        }
+        drop(state);
+        done
+    }
+
+    fn state(&self) -> MutexGuard<'_, State> {
+        self.state.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+impl State {
+    /// The answer of the time before. Without one, the key is taken for a request that begins now.
+    fn find(&mut self, key: &str, body: blake3::Hash) -> Result<Option<Reply>> {
+        match self.by_key.get(key) {
+            Some(entry) if entry.body != body => {
+                let title = "this key was used for another request";
+                let status = StatusCode::UNPROCESSABLE_ENTITY;
+                Err(Problem::new(status, "invalid", title).at("idempotency-key"))
+            }
+            Some(Entry { reply: Some(reply), .. }) => Ok(Some(reply.clone())),
+            Some(Entry { reply: None, .. }) => {
+                let title = "the request with this key is being carried out";
+                Err(Problem::new(StatusCode::CONFLICT, "busy", title).at("idempotency-key"))
+            }
+            None => {
+                self.by_key.insert(key.to_owned(), Entry { body, reply: None });
+                Ok(None)
+            }
+        }
+    }
+
+    fn keep(&mut self, key: String, reply: Reply) {
+        if let Some(entry) = self.by_key.get_mut(&key) {
+            entry.reply = Some(reply);
+        }
+        self.answered.push_back(key);
+        while self.answered.len() > KEPT {
+            if let Some(oldest) = self.answered.pop_front() {
+                self.by_key.remove(&oldest);
+            }
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn reply(text: &str) -> Result<Reply> {
+        Ok(Reply::Json(StatusCode::OK, text.as_bytes().to_vec()))
+    }
+
+    fn said(reply: Result<Reply>) -> String {
+        match reply {
+            Ok(Reply::Json(_, body)) => String::from_utf8(body).unwrap(),
+            other => panic!("{other:?}"),
+        }
+    }
+
+    #[test]
+    fn what_was_done_for_a_key_is_not_done_again() {
+        let repeats = Repeats::default();
+        assert_eq!(said(repeats.once("a".into(), b"{}", || reply("first"))), "first");
+        assert_eq!(said(repeats.once("a".into(), b"{}", || panic!("again"))), "first");
+        assert_eq!(said(repeats.once("b".into(), b"{}", || reply("second"))), "second");
+        assert!(repeats.once("a".into(), b"{\"x\":1}", || panic!("other")).is_err());
+    }
+
+    #[test]
+    fn what_failed_is_tried_again_and_what_is_under_way_is_not_begun_twice() {
+        let repeats = Repeats::default();
+        assert!(repeats.once("a".into(), b"", || Err(Problem::failed("no"))).is_err());
+        let outer = repeats.once("a".into(), b"", || {
+            assert!(repeats.once("a".into(), b"", || panic!("twice")).is_err());
+            reply("done")
+        });
+        assert_eq!(said(outer), "done");
+    }
+
+    #[test]
+    fn the_oldest_are_forgotten() {
+        let repeats = Repeats::default();
+        for n in 0..=KEPT {
+            said(repeats.once(n.to_string(), b"", || reply("x")));
+        }
+        assert_eq!(said(repeats.once("0".into(), b"", || reply("anew"))), "anew");
+        assert_eq!(said(repeats.once(KEPT.to_string(), b"", || panic!("kept"))), "x");
+    }
+}
