@@ -12,6 +12,8 @@ pub(crate) enum Unasked {
     GoOn,
     /// Refuse: it cannot.
     Refuse,
+    /// Refuse: it is another program's.
+    RefuseForeign,
 }
 
 /// Whether the user said yes beforehand.
@@ -34,7 +36,12 @@ impl Consent {
             return Ok(());
         }
         if !terminal.can_ask {
-            let message = "this cannot be undone, and nobody can be asked here";
+            let message = match unasked {
+                Unasked::RefuseForeign => {
+                    "these are another program's, and nobody can be asked here"
+                }
+                _ => "this cannot be undone, and nobody can be asked here",
+            };
             return Err(Failure::new(Exit::Failed, message).hint("add --yes to do it"));
         }
         let mut errors = io::stderr();

@@ -128,7 +128,11 @@ fn waiting(well: &Stepwell, id: &SessionId, given: &Given) -> Result<(SessionId,
 
 /// That a question of this name was answered, and by whom, if it was the last thing that became
 /// of it.
-fn answered_before(well: &Stepwell, id: &SessionId, name: &str) -> Result<Option<Error>> {
+pub(crate) fn answered_before(
+    well: &Stepwell,
+    id: &SessionId,
+    name: &str,
+) -> Result<Option<Error>> {
     let facts = Facts::under(&[Kind::GateAnswered], name);
     let Some(last) = well.store().keyed(id, facts)?.pop() else { return Ok(None) };
     let Event::GateAnswered(given) = last.event else { return Ok(None) };

@@ -168,7 +168,7 @@ pub(super) fn change(
     let title = if plan.is_whole_file() { whole } else { part };
     let piece = plan.piece.trim_matches('\n');
     note(format_args!("{title} {}:\n{}", visible(&path), indented(&visible(piece), "  ")));
-    consent.ask(app.terminal, "Do it?", Unasked::GoOn)?;
+    consent.ask(app.terminal, "Do it?", Unasked::RefuseForeign)?;
     plan.apply()?;
     let piece = Some(plan.piece);
     app.out.answer(&McpInstalled { settings: Some(path), piece, changed: true }, done)?;

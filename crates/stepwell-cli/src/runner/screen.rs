@@ -189,17 +189,26 @@ impl Screen {
                 self.aside(Style::Yellow, &front, &format!("{tool}: cut off"));
             }
             (_, RunEvent::Notice(notice)) => {
-                self.aside(Style::Yellow, &front, &wording::run_notice(notice));
+                self.advise(&front, &wording::run_notice(notice));
             }
             (show, RunEvent::Child { session, event }) => self.below(show, session.as_str(), event),
             _ => {}
         }
     }
 
+    /// Shows what a person should know, whole: advice that is cut is none.
+    fn advise(&mut self, front: &str, text: &str) {
+        self.line(Style::Yellow, &format!("{front}{}", one_line(text)));
+    }
+
     fn aside(&mut self, style: Style, front: &str, text: &str) {
-        self.end_line();
         let line = cut(&format!("{front}{}", one_line(text)), self.width);
-        let line = self.paint.paint(style, &line);
+        self.line(style, &line);
+    }
+
+    fn line(&mut self, style: Style, line: &str) {
+        self.end_line();
+        let line = self.paint.paint(style, line);
         // Nobody is left to tell if stderr is closed.
         let _ = writeln!(io::stderr(), "{line}");
     }
@@ -247,7 +256,7 @@ impl super::prompt::Show for Screen {
                 self.aside(style, "  ", &line);
             }
             (_, RunEvent::Notice(notice)) => {
-                self.aside(Style::Yellow, "", &wording::run_notice(notice));
+                self.advise("", &wording::run_notice(notice));
             }
             (show, RunEvent::Child { session, event }) => self.below(show, session.as_str(), event),
             _ => {}

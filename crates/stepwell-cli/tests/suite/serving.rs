@@ -62,7 +62,10 @@ fn stdout_is_protocol_only_and_what_is_not_allowed_is_not_offered() {
 fn the_server_is_added_to_other_agents_settings_and_taken_out() {
     let mut desk = Desk::new();
     desk.file(".mcp.json", "{\"mcpServers\": {}}\n");
-    let added = desk.run(&["mcp", "install", "claude", "--allow", "record"]);
+    // Nobody is asked here, and another program's settings are not changed unasked.
+    let refused = desk.run(&["mcp", "install", "claude"]);
+    assert!(refused.code == Some(1) && refused.stderr.contains("--yes"), "{}", refused.stderr);
+    let added = desk.run(&["mcp", "install", "claude", "--allow", "record", "--yes"]);
     assert!(
         added.stderr.contains("Adds to") && added.stderr.contains("\"stepwell\""),
         "{}",
@@ -74,6 +77,6 @@ fn the_server_is_added_to_other_agents_settings_and_taken_out() {
     assert!(
         desk.run(&["mcp", "install", "claude", "--allow", "record"]).stdout.contains("already")
     );
-    assert_eq!(desk.run(&["mcp", "uninstall", "claude"]).code, Some(0));
+    assert_eq!(desk.run(&["mcp", "uninstall", "claude", "--yes"]).code, Some(0));
     assert_eq!(desk.read(".mcp.json"), "{\"mcpServers\": {}}\n");
 }

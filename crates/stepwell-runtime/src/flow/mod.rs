@@ -12,6 +12,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use serde_json::Value;
+use stepwell::gates::Gates;
 use stepwell::trust::Weighed;
 use stepwell::{
     Created, Digest, Edited, Event, Flow as Described, FlowSettings, Gate, GateAnswered, Head,
@@ -26,7 +27,7 @@ use stepwell_flow::template::Scope;
 use stepwell_flow::{Agents as _, Ended, Flow, History, Memo, OutputFolder, Over, Parts, Stored};
 use stepwell_workspace::{Prior, Well};
 
-use crate::answer::{Fitting, Given};
+use crate::answer::{Fitting, Given, answered_before};
 use crate::drive::{Watched, record_script};
 use crate::error::{Error, Result, TokenLimit};
 use crate::handle::RunHandle;
@@ -417,6 +418,13 @@ pub(crate) fn fitting_answer(
     given: &Given,
     flow: &FlowOptions,
 ) -> Result<GateAnswered> {
+    // Whoever comes late is told who was first.
+    if let Some(name) = &given.gate
+        && !Gates::of(&**well.store(), &head.id)?.open().any(|asked| asked.gate.id == *name)
+        && let Some(before) = answered_before(well, &head.id, name)?
+    {
+        return Err(before);
+    }
     let history = read(well, head)?;
     if history.memo.open().is_empty() {
         let session = head.id.clone();

@@ -49,6 +49,12 @@ fn a_flow_with_a_gate_is_started_watched_interrupted_resumed_and_answered() {
     let report = handle.join().unwrap();
     assert_eq!((report.status, report.output.as_str()), (Status::Success, "Sent."));
     assert_eq!(desk.gates(&id), (1, 1));
+    let late = Given { gate: Some(open.gate.id.clone()), answer: Answer::from("no") };
+    let late = desk.elsewhere().answer(&id, &late, &FlowOptions::default());
+    assert!(
+        matches!(&late, Err(Error::AnsweredBefore { who, .. }) if who == "ann@desk"),
+        "{late:?}"
+    );
     let refused = desk.runtime.resume(desk.resume(&id));
     assert!(matches!(refused, Err(Error::Finished { .. })), "{refused:?}");
 }
