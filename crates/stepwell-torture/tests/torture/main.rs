@@ -3,14 +3,17 @@
 //! Each test runs the `torture` binary and compares the store with what that process reported
 //! as acknowledged. `STEPWELL_TORTURE_ROUNDS` sets how long the crash, fault and power tests
 //! run (default 12; thousands for a night), and `STEPWELL_TORTURE_SEED` their seed; a failure
-//! prints its seed.
+//! prints its seed. `STEPWELL_TORTURE_WORDS` and `STEPWELL_TORTURE_KILLS` set how many messages are
+//! said to a session while its runner is killed how often (default 100 and 5).
 #![allow(
     clippy::unwrap_used,
     clippy::panic,
+    clippy::print_stdout,
     clippy::print_stderr,
     reason = "these are tests, which may panic and print their figures"
 )]
 
+mod answers;
 mod child;
 mod contention;
 mod crash;
@@ -22,6 +25,8 @@ mod ledger;
 mod power;
 #[cfg(target_os = "linux")]
 mod shim;
+mod talker;
+mod words;
 
 use std::time::{Duration, Instant};
 

@@ -1,0 +1,68 @@
+//! Runs agents and flows, answers them and speaks to them: the process that is killed meanwhile.
+//!
+//! Its only argument is an [`Order`] as JSON. What it says is on stdout, one JSON value a line.
+#![allow(
+    clippy::unwrap_used,
+    clippy::panic,
+    clippy::print_stdout,
+    reason = "a process under test: a panic is how it fails, and stdout is what it says"
+)]
+
+mod run;
+
+use std::io::{BufRead as _, Write as _};
+
+use stepwell::Answer;
+use stepwell_runtime::{Error, FlowOptions, Given, Runtime};
+use stepwell_torture::{Order, Said, Task};
+use stepwell_workspace::{Host, Notices, Wanted, Workspace};
+
+fn main() {
+    let order: Order = serde_json::from_str(&std::env::args().nth(1).unwrap()).unwrap();
+    let runtime = runtime(&order);
+    match &order.task {
+        Task::Start { asker, person } => run::start(&order, &runtime, *asker, *person),
+        Task::Resume { session, person } => run::resume(&runtime, session, *person),
+        Task::Answer { session, gate, yes } => {
+            say(&Said::Ready);
+            std::io::stdin().lock().read_line(&mut String::new()).unwrap();
+            let answer = Answer::from(if *yes { "yes" } else { "no" });
+            let given = Given { gate: Some(gate.clone()), answer };
+            match runtime.answer(session, &given, &FlowOptions::default()) {
+                Ok(_) => say(&Said::Taken),
+                Err(Error::AnsweredBefore { who, at, .. }) => {
+                    say(&Said::Beaten { who, at: at.to_string() });
+                }
+                Err(error) => panic!("{error}"),
+            }
+        }
+        Task::Say { session, words } => {
+            for (n, _) in std::io::stdin().lock().lines().enumerate() {
+                let text = format!("{words} {n}");
+                let words = stepwell_runtime::Words { text, lane: None, now: false };
+                runtime.say(session, words).unwrap();
+            }
+        }
+    }
+}
+
+fn say(said: &Said) {
+    let mut out = std::io::stdout().lock();
+    writeln!(out, "{}", serde_json::to_string(said).unwrap()).unwrap();
+    out.flush().unwrap();
+}
+
+fn runtime(order: &Order) -> Runtime {
+    let folder = &order.folder;
+    let root = folder.join("work");
+    let host = Host {
+        folder: Some(root.clone()),
+        home: Some(folder.join("home")),
+        config: Some(folder.join("config")),
+        state: Some(folder.join("state")),
+        ..Host::bare()
+    };
+    let store = order.store.as_ref().map(Into::into);
+    let wanted = Wanted { folder: Some(root), store, ..Wanted::default() };
+    Runtime::new(Workspace::find(host, wanted, Notices::to_nobody()).unwrap())
+}

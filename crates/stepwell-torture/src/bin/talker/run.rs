@@ -1,0 +1,121 @@
+//! A run, and the person before it.
+
+use std::cell::Cell;
+use std::sync::Arc;
+
+use stepwell::{Answer, Event, Gate, SessionId};
+use stepwell_flow::spec::Spec;
+use stepwell_runtime::{
+    FlowOptions, FlowRequest, Interrupt, OpenGate, Patience, ResumeRequest, RunEvent, RunHandle,
+    RunOptions, RunRequest, Runtime,
+};
+use stepwell_torture::{Asker, Order, Person, Said};
+
+use crate::say;
+
+thread_local! {
+    /// Does this thread's next commit end the process?
+    static LAST_COMMIT: Cell<bool> = const { Cell::new(false) };
+}
+
+/// Starts what asks. The test has written the scripts and the spec.
+pub(crate) fn start(order: &Order, runtime: &Runtime, asker: Asker, person: Person) {
+    let work = order.folder.join("work");
+    let model = Some(format!("script:{}", work.join("script.yaml").display()));
+    let options = RunOptions { model, patience: Patience::Wait, ..RunOptions::default() };
+    let handle = match asker {
+        Asker::Agent | Asker::Subagent => {
+            runtime.start(RunRequest { options, ..RunRequest::new("make it") })
+        }
+        Asker::Flow => {
+            let path = work.join("flow.yaml");
+            let (text, reading) = Spec::load(&path, "flow.yaml").unwrap();
+            let output = Some(work.join("out"));
+            runtime.start_flow(FlowRequest {
+                path,
+                text,
+                reading: Arc::new(reading),
+                variables: std::collections::BTreeMap::new(),
+                options,
+                flow: FlowOptions { output, ..FlowOptions::default() },
+                interrupt: Interrupt::default(),
+            })
+        }
+    };
+    attend(handle.unwrap(), person);
+}
+
+pub(crate) fn resume(runtime: &Runtime, session: &SessionId, person: Person) {
+    let options = RunOptions { patience: Patience::Wait, ..RunOptions::default() };
+    let request =
+        ResumeRequest { options, ..ResumeRequest::new(session.clone(), runtime.trust(session)) };
+    attend(runtime.resume(request).unwrap(), person);
+}
+
+/// Sits before a run until it is over.
+fn attend(handle: RunHandle, person: Person) {
+    say(&Said::Began(handle.id().clone()));
+    for event in handle.events() {
+        see(&handle, &event, person);
+    }
+    say(&Said::Ended(handle.join().unwrap().status));
+}
+
+fn see(handle: &RunHandle, event: &RunEvent, person: Person) {
+    match event {
+        RunEvent::Child { event, .. } | RunEvent::Within { event, .. } => {
+            see(handle, event, person);
+        }
+        RunEvent::Recorded(recorded) => {
+            let is_asked = matches!(&recorded.event, Event::Gate(gate) if !hands_on(gate));
+            if is_asked && person == Person::DiesUnshown {
+                die();
+            }
+        }
+        RunEvent::Approval(open) if hands_on(&open.gate) => {
+            handle.answer(&open.gate.id, Answer::ALLOW_ONCE, handle.who().clone()).unwrap();
+        }
+        RunEvent::Approval(open) => {
+            say(&Said::Shown { gate: open.gate.id.clone() });
+            respond(handle, open, person);
+        }
+        _ => {}
+    }
+}
+
+/// Does it ask whether a subagent may begin? That is always allowed: what it asks is what counts.
+fn hands_on(gate: &Gate) -> bool {
+    gate.call.as_ref().is_some_and(|call| call.tool == "dispatch_subagent")
+}
+
+fn respond(handle: &RunHandle, open: &OpenGate, person: Person) {
+    let answer = |yes| match yes {
+        true => Answer::ALLOW_ONCE,
+        false => Answer::deny("no"),
+    };
+    match person {
+        Person::Watches | Person::DiesUnshown => {}
+        Person::DiesShown => die(),
+        Person::Answers { yes } => {
+            handle.answer(&open.gate.id, answer(yes), handle.who().clone()).unwrap();
+        }
+        Person::DiesAnswering { yes } => {
+            stepwell::on_failpoint(|name| {
+                if name == "write.after_commit" && LAST_COMMIT.get() {
+                    die();
+                }
+            });
+            LAST_COMMIT.set(true);
+            handle.answer(&open.gate.id, answer(yes), handle.who().clone()).unwrap();
+            // Another thread may have committed it for this one.
+            die();
+        }
+    }
+}
+
+/// Ends the process as a kill does.
+fn die() -> ! {
+    let this = rustix::process::getpid();
+    rustix::process::kill_process(this, rustix::process::Signal::KILL).unwrap();
+    unreachable!("a killed process does nothing")
+}

@@ -1,0 +1,203 @@
+//! A workspace, and `talker` processes in it.
+
+use std::io::{BufRead as _, BufReader, Lines, Write as _};
+use std::path::PathBuf;
+use std::process::{Child, ChildStdout, Command, Stdio};
+use std::sync::Arc;
+use std::time::Duration;
+
+use rustix::process::{Pid, Signal, kill_process};
+use stepwell::{Deps, Event, Facts, Kind, Query, Recorded, Seq, SessionId, Span, Stepwell};
+use stepwell_postgres::{Address, PostgresStore};
+use stepwell_torture::{Asker, Order, Person, Said, Task};
+use tempfile::TempDir;
+
+use crate::child::was_killed;
+
+/// A workspace with everything that may ask, and a user's home beside it.
+pub(crate) struct Desk {
+    folder: TempDir,
+    store: Option<String>,
+}
+
+const FLOW: &str = "
+version: 0
+name: letter
+runtime: {provider: ollama, model_id: fake}
+agents:
+  writer: {prompt: Write., tools: [run_command]}
+pattern:
+  type: chain
+  config:
+    steps:
+      - {agent: writer, input: Make it.}
+";
+
+impl Desk {
+    pub(crate) fn new(asker: Asker, store: Option<String>) -> Self {
+        let desk = Self { folder: tempfile::tempdir().unwrap(), store };
+        for name in ["work", "home", "config", "state"] {
+            std::fs::create_dir(desk.folder.path().join(name)).unwrap();
+        }
+        let made = desk.made();
+        let asks = format!(
+            "{{text: I make it., calls: [{{tool: run_command, arguments: {{command: 'echo x >> {}'}}}}]}}",
+            made.display()
+        );
+        match asker {
+            Asker::Agent => desk.file("script.yaml", &format!("- {asks}\n- {{text: Made.}}\n")),
+            Asker::Flow => {
+                desk.file(
+                    "script.yaml",
+                    &format!("lanes: {{writer: [{asks}, {{text: Made.}}]}}\n"),
+                );
+                desk.file("flow.yaml", FLOW);
+            }
+            Asker::Subagent => {
+                let hands_on = "{tool: dispatch_subagent, arguments: \
+                                {task: make it, agent: worker, workspace: worktree}}";
+                let parent =
+                    format!("- {{text: Do it., calls: [{hands_on}]}}\n- {{text: Done.}}\n");
+                desk.file("script.yaml", &parent);
+                desk.file("worker.yaml", &format!("- {asks}\n- {{text: Made.}}\n"));
+                let worker =
+                    "[agents.worker]\nprompt = \"Work.\"\nmodel = \"script:worker.yaml\"\n";
+                desk.file("stepwell.toml", worker);
+                desk.file(".gitignore", ".stepwell/\n");
+                desk.git(&["init", "-q", "-b", "main"]);
+                desk.git(&["add", "."]);
+                desk.git(&["-c", "user.name=a", "-c", "user.email=a@b", "commit", "-q", "-m", "a"]);
+            }
+        }
+        desk
+    }
+
+    pub(crate) fn file(&self, name: &str, text: &str) {
+        std::fs::write(self.folder.path().join("work").join(name), text).unwrap();
+    }
+
+    fn git(&self, args: &[&str]) {
+        let work = self.folder.path().join("work");
+        assert!(Command::new("git").arg("-C").arg(work).args(args).status().unwrap().success());
+    }
+
+    /// What the command that is asked about writes to, a line each time.
+    fn made(&self) -> PathBuf {
+        self.folder.path().join("made.txt")
+    }
+
+    /// How often that command ran.
+    pub(crate) fn ran(&self) -> usize {
+        std::fs::read_to_string(self.made()).unwrap_or_default().lines().count()
+    }
+
+    pub(crate) fn well(&self) -> Stepwell {
+        match &self.store {
+            None => Stepwell::open(self.folder.path().join("work/.stepwell")).unwrap(),
+            Some(url) => {
+                let store = PostgresStore::open(Address::parse(url).unwrap()).unwrap();
+                Stepwell::with(Arc::new(store), Deps::default())
+            }
+        }
+    }
+
+    /// Every event of a kind that a function knows, with its session.
+    pub(crate) fn events<T>(&self, pick: impl Fn(Recorded) -> Option<T>) -> Vec<(SessionId, T)> {
+        let well = self.well();
+        let mut found = Vec::new();
+        for info in well.sessions(Query::default()) {
+            let id = info.unwrap().head.id;
+            let events = well.store().events(&id, Span::ALL).unwrap().intact(&id).unwrap();
+            found.extend(events.into_iter().filter_map(&pick).map(|it| (id.clone(), it)));
+        }
+        found
+    }
+
+    /// The question about the command, as it was asked: once, whatever was killed.
+    pub(crate) fn gate(&self) -> (SessionId, String) {
+        let mut asked = self.events(|event| match event.event {
+            Event::Gate(gate) => {
+                gate.call.filter(|call| call.tool == "run_command").map(|_| gate.id)
+            }
+            _ => None,
+        });
+        assert_eq!(asked.len(), 1, "it is asked once: {asked:?}");
+        asked.remove(0)
+    }
+
+    /// Waits until a question has an answer.
+    pub(crate) fn wait_for_answer(&self, session: &SessionId, gate: &str) {
+        let well = self.well();
+        let mut seq = Seq::ZERO;
+        loop {
+            let facts = Facts::under(&[Kind::GateAnswered], gate);
+            if !well.store().keyed(session, facts).unwrap().is_empty() {
+                return;
+            }
+            seq = well.store().wait_after(session, seq, Duration::from_secs(60)).unwrap();
+        }
+    }
+
+    pub(crate) fn talker(&self, task: Task) -> Talker {
+        let (folder, store) = (self.folder.path().to_owned(), self.store.clone());
+        let order = serde_json::to_string(&Order { folder, store, task }).unwrap();
+        let mut command = Command::new(env!("CARGO_BIN_EXE_talker"));
+        let command = command.arg(order).stdin(Stdio::piped()).stdout(Stdio::piped());
+        let mut process = command.spawn().unwrap();
+        let lines = BufReader::new(process.stdout.take().unwrap()).lines();
+        Talker { process, lines }
+    }
+
+    pub(crate) fn start(&self, asker: Asker, person: Person) -> (Talker, SessionId) {
+        let mut talker = self.talker(Task::Start { asker, person });
+        match talker.next() {
+            Some(Said::Began(id)) => (talker, id),
+            other => panic!("it did not begin: {other:?}"),
+        }
+    }
+
+    pub(crate) fn resume(&self, session: &SessionId, person: Person) -> Talker {
+        let mut talker = self.talker(Task::Resume { session: session.clone(), person });
+        assert_eq!(talker.next(), Some(Said::Began(session.clone())));
+        talker
+    }
+}
+
+/// A `talker` process.
+pub(crate) struct Talker {
+    process: Child,
+    lines: Lines<BufReader<ChildStdout>>,
+}
+
+impl Talker {
+    /// What it says next; nothing, once it is over.
+    pub(crate) fn next(&mut self) -> Option<Said> {
+        let line = self.lines.next()?.unwrap();
+        Some(serde_json::from_str(&line).unwrap_or_else(|_| panic!("{line}")))
+    }
+
+    /// Has one that waits for it answer, or say one thing more.
+    pub(crate) fn go(&mut self) {
+        writeln!(self.process.stdin.as_mut().unwrap(), "go").unwrap();
+    }
+
+    pub(crate) fn signal(&self, signal: Signal) {
+        let pid = i32::try_from(self.process.id()).unwrap();
+        kill_process(Pid::from_raw(pid).unwrap(), signal).unwrap();
+    }
+
+    /// What it says until its end.
+    pub(crate) fn rest(mut self) -> Vec<Said> {
+        drop(self.process.stdin.take());
+        let said = std::iter::from_fn(|| self.next()).collect();
+        assert!(self.process.wait().unwrap().success(), "{said:?}");
+        said
+    }
+
+    /// What it says until it kills itself, or was killed.
+    pub(crate) fn last_words(mut self) -> Vec<Said> {
+        let said = std::iter::from_fn(|| self.next()).collect();
+        assert!(was_killed(self.process.wait().unwrap()), "{said:?}");
+        said
+    }
+}

@@ -1,0 +1,104 @@
+//! Words for a session whose runner is killed again and again: each is in the view once, in order.
+
+use std::collections::BTreeMap;
+use std::fmt::Write as _;
+use std::time::Duration;
+
+use rustix::process::Signal;
+use stepwell::{Event, Lane, Seq, SessionId, Status, Stepwell};
+use stepwell_torture::{Asker, Person, Said, Task};
+
+use crate::talker::{Desk, Talker};
+use crate::{number, timed};
+
+/// How many processes speak.
+const SPEAKERS: u64 = 8;
+
+/// How many answers a script has: more than are given in the longest test.
+const ANSWERS: usize = 4_000;
+
+/// A script of answers that work on, or that are done.
+fn script(answer: impl Fn(usize) -> String) -> String {
+    (0..ANSWERS).fold(String::new(), |mut script, n| {
+        writeln!(script, "- {}", answer(n)).unwrap();
+        script
+    })
+}
+
+/// Waits until a session has some more events than it had.
+fn wait_for(well: &Stepwell, id: &SessionId, from: Seq, more: u64) {
+    let mut seq = from;
+    while seq.get() < from.get() + more {
+        seq = well.store().wait_after(id, seq, Duration::from_secs(60)).unwrap();
+    }
+}
+
+#[test]
+fn each_word_is_in_the_view_once_and_in_order_however_often_the_runner_is_killed() {
+    let words = number("STEPWELL_TORTURE_WORDS", 100);
+    let kills = number("STEPWELL_TORTURE_KILLS", 5);
+    let desk = Desk::new(Asker::Agent, None);
+    // Each asks for a file of its own: an agent that repeats itself would be stopped.
+    desk.file(
+        "script.yaml",
+        &script(|n| {
+            format!("{{calls: [{{tool: read_file, arguments: {{path: f{n}}}}}], delay_ms: 2}}")
+        }),
+    );
+    let (mut runner, id) = desk.start(Asker::Agent, Person::Watches);
+    let well = desk.well();
+    let speaker = |n| desk.talker(Task::Say { session: id.clone(), words: format!("speaker {n}") });
+    let mut speakers: Vec<Talker> = (0..SPEAKERS).map(speaker).collect();
+    let ((), took) = timed(|| {
+        let mut said = 0;
+        for kill in 0..kills {
+            let head = well.info(&id).unwrap().head.seq;
+            // They speak while it works, or begins to.
+            while said < words * (kill + 1) / kills {
+                speakers[usize::try_from(said % SPEAKERS).unwrap()].go();
+                said += 1;
+            }
+            // It dies a little later each time, so that it dies everywhere.
+            wait_for(&well, &id, head, 8 + kill % 11);
+            runner.signal(Signal::KILL);
+            runner.last_words();
+            runner = desk.resume(&id, Person::Watches);
+        }
+        speakers.into_iter().for_each(|speaker| drop(speaker.rest()));
+        runner.signal(Signal::KILL);
+        runner.last_words();
+    });
+    // The last run takes in what is left, and is done.
+    desk.file("script.yaml", &script(|_| "{text: Done.}".to_owned()));
+    let last = desk.resume(&id, Person::Watches).rest();
+    assert_eq!(last, [Said::Ended(Status::Success)]);
+    println!("{words} words, {kills} kills: {took:?}");
+    check(&desk, &well, &id, words);
+}
+
+/// Compares the view with what was said.
+fn check(desk: &Desk, well: &Stepwell, id: &SessionId, words: u64) {
+    let said: Vec<(Seq, String)> = desk
+        .events(|event| match event.event {
+            Event::Said(said) => Some((event.seq, said.text)),
+            _ => None,
+        })
+        .into_iter()
+        .map(|(_, said)| said)
+        .collect();
+    assert_eq!(u64::try_from(said.len()).unwrap(), words);
+    // Which messages took something in.
+    let taking: BTreeMap<Seq, Seq> = desk
+        .events(|event| match event.event {
+            Event::Message(message) => Some((event.seq, message.said?)),
+            _ => None,
+        })
+        .into_iter()
+        .map(|(_, pair)| pair)
+        .collect();
+    let view = well.lock(id).unwrap().view(&Lane::main()).unwrap();
+    let shown = view.messages.into_iter();
+    let heard: Vec<(Seq, String)> =
+        shown.filter_map(|it| Some((*taking.get(&it.seq)?, it.message.text()))).collect();
+    assert_eq!(heard, said, "each once, in the order in which it was said");
+}
