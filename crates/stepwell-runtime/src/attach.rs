@@ -1,5 +1,7 @@
 //! A run that goes on elsewhere, as it shows in its log.
 
+mod below;
+
 use std::collections::HashMap;
 use std::sync::Arc;
 use std::time::Duration;
@@ -11,6 +13,7 @@ use stepwell_workspace::Well;
 use crate::error::{Error, Result};
 use crate::handle::{EventStream, Listeners};
 use crate::runtime::Runtime;
+use below::Below;
 
 /// A run that goes on elsewhere: its log, as events. Letting go of it does not stop the run.
 #[derive(Debug)]
@@ -20,12 +23,13 @@ pub struct Attached {
     _let_go: std::sync::mpsc::Sender<()>,
 }
 
-/// How long one look at the log waits for something new.
+/// How long one look waits for something new. Whoever lets go is let go within this time.
 const LOOK: Duration = Duration::from_millis(200);
 
 impl Runtime {
     /// Watches a session that somebody else runs, from a seq on. What is not recorded is not seen:
-    /// the model's words come when they are complete. The last event is [`RunEvent::Ended`].
+    /// the model's words come when they are complete. What its subagents ask comes as
+    /// [`RunEvent::Child`]. The last event is [`RunEvent::Ended`].
     ///
     /// # Errors
     /// If there is no such session.
@@ -86,6 +90,9 @@ impl<'a> Reader<'a> {
     /// Reads until the session stops, or nobody wants it any more.
     fn follow(&mut self, well: &Well, from: Seq, held: &std::sync::mpsc::Receiver<()>) {
         let mut last = from.prev();
+        // Subscribed before anything is read, so that nothing falls between.
+        let Ok(changes) = well.subscribe() else { return };
+        let Ok(mut below) = Below::new(self.session.clone(), well) else { return };
         loop {
             // Looked at before the events, so that none that was recorded since is missed.
             let ended = ended(well, &self.session);
@@ -94,6 +101,9 @@ impl<'a> Reader<'a> {
                 last = event.seq;
                 self.read(event);
             }
+            if below.tell(well, &|event| self.to.tell(event)).is_err() {
+                return;
+            }
             if let Some((status, reason)) = ended {
                 return self.to.tell(RunEvent::Ended { status, reason });
             }
@@ -101,7 +111,7 @@ impl<'a> Reader<'a> {
             if matches!(held.try_recv(), Err(std::sync::mpsc::TryRecvError::Disconnected)) {
                 return;
             }
-            if well.store().wait_after(&self.session, last, LOOK).is_err() {
+            if below.wait(well, &changes).is_err() {
                 return;
             }
         }

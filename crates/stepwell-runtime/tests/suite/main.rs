@@ -2,8 +2,10 @@
 #![allow(clippy::unwrap_used, clippy::panic, reason = "a test fails by panicking")]
 
 mod approvals;
+mod attached;
 mod desk;
 mod flows;
+mod notify;
 mod runs;
 mod talk;
 mod work;
