@@ -27,6 +27,7 @@ pub mod inspect;
 mod mcp;
 mod model;
 mod notice;
+mod notify;
 mod prepare;
 mod project;
 mod readiness;

@@ -12,6 +12,7 @@ use stepwell_flow::spec::Spec;
 use crate::error::{Error, Result};
 use crate::handle::{Listeners, RunHandle, Steering};
 use crate::mcp::Connected;
+use crate::notify::Notifier;
 use crate::report::RunReport;
 use crate::request::Interrupt;
 use crate::runtime::Runtime;
@@ -26,6 +27,8 @@ pub(crate) struct Job {
     listeners: Arc<Listeners>,
     began: mpsc::Sender<Steering>,
     follower: Option<Follower>,
+    /// Has the user's own command run, if they have one.
+    notifier: Option<Arc<Notifier>>,
     /// Servers that end with the run, however it ends.
     servers: Vec<Arc<Servers>>,
 }
@@ -63,6 +66,7 @@ pub(crate) fn spawn(
         listeners: Arc::clone(&listeners),
         began,
         follower: None,
+        notifier: None,
         servers: Vec::new(),
     };
     let thread = std::thread::Builder::new().name("stepwell-run".to_owned());
@@ -86,6 +90,7 @@ impl Job {
     /// Says that the run of a session begins now. From here on it can be talked to.
     pub(crate) fn begin(&mut self, session: &Session, about: About) {
         let About { spec, budget } = about;
+        self.notifier = Notifier::new(session, budget, &self.runtime).map(Arc::new);
         let (well, lease) = (session.well().clone(), session.lease().clone());
         let interrupt = self.interrupt.clone();
         session.on_stop(move |_| interrupt.ask());
@@ -110,8 +115,11 @@ impl Job {
 
     /// Where the run's events go.
     pub(crate) fn sink(&self) -> EventSink {
-        let listeners = Arc::clone(&self.listeners);
-        EventSink::to(move |event| listeners.tell(event))
+        let (listeners, notifier) = (Arc::clone(&self.listeners), self.notifier.clone());
+        EventSink::to(move |event| {
+            notifier.iter().for_each(|notifier| notifier.see(&event));
+            listeners.tell(event);
+        })
     }
 
     /// Fails if the run was interrupted before it began.
@@ -131,6 +139,7 @@ impl Job {
         };
         if let Some(report) = report {
             let (status, reason) = (report.status, report.reason);
+            self.notifier.iter().for_each(|notifier| notifier.ended(status, reason));
             self.listeners.tell(RunEvent::Ended { status, reason });
         }
         self.listeners.close();

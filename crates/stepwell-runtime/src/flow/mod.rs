@@ -16,8 +16,8 @@ use stepwell::gates::Gates;
 use stepwell::trust::Weighed;
 use stepwell::{
     Created, Digest, Edited, Event, Flow as Described, FlowSettings, Gate, GateAnswered, Head,
-    NewEvent, Node, NodeKey, NodeState, PhaseSet, Query, Seq, Session, SessionId, Settings, Span,
-    Spent, Status, Stepwell, Time, Usage, Who,
+    Money, NewEvent, Node, NodeKey, NodeState, PhaseSet, Query, Seq, Session, SessionId, Settings,
+    Span, Spent, Status, Stepwell, Time, Usage, Who,
 };
 use stepwell_agent::run::{Allowed, SharedBudget};
 use stepwell_flow::guided::{GOAL, Survey};
@@ -114,7 +114,8 @@ fn start(request: &FlowRequest, job: &mut Job) -> Result<RunReport> {
         // As they were given: what is recorded lacks their secrets.
         flow.variables.clone_from(&request.variables);
     }
-    job.begin(&session, About { spec: Some(Arc::clone(&spec)), budget: None });
+    let budget = cost_limit(&spec, options, history.spent.cost);
+    job.begin(&session, About { spec: Some(Arc::clone(&spec)), budget });
     let run = FlowRun { session, history, spec, crew, output: None, resumed_from: None };
     run.drive(options, &request.flow, job)
 }
@@ -376,7 +377,10 @@ impl FlowWork {
     ) -> Result<RunReport> {
         let Self { history, spec, crew, output, .. } = self;
         let Some(crew) = crew else { return Err(Error::Panicked) };
-        job.begin(&session, About { spec: Some(Arc::clone(&spec)), budget: None });
+        let mut spent = history.spent;
+        spent += below(&session)?;
+        let budget = cost_limit(&spec, &request.options, spent.cost);
+        job.begin(&session, About { spec: Some(Arc::clone(&spec)), budget });
         let run = FlowRun { session, history, spec, crew, output, resumed_from };
         run.drive(&request.options, &request.flow, job)
     }
@@ -426,6 +430,12 @@ pub(crate) fn fitting_answer(
         return Err(before);
     }
     let history = read(well, head)?;
+    let is_open = |name: &str| history.memo.open().iter().any(|gate| gate.id == name);
+    if let Some(name) = given.gate.as_deref().filter(|name| !is_open(name))
+        && let Some(before) = answered_before(well, &head.id, name)?
+    {
+        return Err(before);
+    }
     if history.memo.open().is_empty() {
         let session = head.id.clone();
         return Err(match well.info(&session)?.held {
@@ -483,8 +493,6 @@ fn purse(spec: &Spec, options: &RunOptions, history: &History, below: Spent) -> 
     let mut spent = history.spent;
     spent += below;
     let given = options.max_tokens.map(|most| spent.usage.total().saturating_add(most));
-    let here = options.budget.map(|most| spent.cost.plus(most));
-    let whole = options.budget_total.or(budgets.max_cost_usd.filter(|_| here.is_none()));
     let left = match (options.timeout, budgets.max_duration_s) {
         (Some(given), _) => Some(given),
         (None, Some(most)) => Some(Duration::from_secs(most.get()).saturating_sub(history.ran())),
@@ -498,11 +506,18 @@ fn purse(spec: &Spec, options: &RunOptions, history: &History, below: Spent) -> 
             None => budgets.max_steps.map(std::num::NonZeroU64::get),
         },
         tokens: given.or(budgets.max_tokens.map(std::num::NonZeroU64::get)),
-        cost: here.into_iter().chain(whole).min(),
+        cost: cost_limit(spec, options, spent.cost),
         warn_at: Some(warn_at),
         until: left.and_then(|left| tokio::time::Instant::now().checked_add(left)),
     };
     SharedBudget::new(allowed, spent, history.calls)
+}
+
+/// What a flow may have cost in the end, by the nearest of its limits.
+fn cost_limit(spec: &Spec, options: &RunOptions, spent: Money) -> Option<Money> {
+    let here = options.budget.map(|most| spent.plus(most));
+    let of_spec = spec.runtime.budgets.max_cost_usd.filter(|_| here.is_none());
+    here.into_iter().chain(options.budget_total.or(of_spec)).min()
 }
 
 /// What the subagents of a session spent.

@@ -30,6 +30,15 @@ impl Desk {
         Self { folder, runtime }
     }
 
+    /// The same with the user's own configuration, as TOML.
+    pub(crate) fn configured(config: &str) -> Self {
+        let folder = tempfile::tempdir().unwrap();
+        std::fs::create_dir_all(folder.path().join("config")).unwrap();
+        std::fs::write(folder.path().join("config/config.toml"), config).unwrap();
+        let runtime = Runtime::new(workspace(folder.path()));
+        Self { folder, runtime }
+    }
+
     pub(crate) fn root(&self) -> std::path::PathBuf {
         self.folder.path().join("work")
     }

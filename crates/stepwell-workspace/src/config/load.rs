@@ -179,12 +179,13 @@ enum Whose {
 const NAMED: [&str; 4] = ["agents", "mcp", "prices", "providers"];
 
 /// Those among them that only the user's own file may have.
-const OWN: [(&str, &str); 6] = [
+const OWN: [(&str, &str); 7] = [
     ("providers", "providers"),
     ("prices", "prices"),
     ("mcp", "MCP servers"),
     ("store", "addresses of stores"),
     ("talk", "the settings of talk"),
+    ("notify", "commands that notify you"),
     ("other_agents", "the settings of other agents' sessions"),
 ];
 

@@ -55,7 +55,7 @@ impl Key {
 
     /// May only the user's own file have it?
     pub fn is_users(&self) -> bool {
-        [STORE_URL, TALK_FROM, INDEX_OTHERS].contains(&self.name)
+        [STORE_URL, TALK_FROM, INDEX_OTHERS, NOTIFY_COMMAND].contains(&self.name)
     }
 
     /// The variable that sets it: `STEPWELL_SESSIONS_CLEANUP_AFTER_DAYS`.
@@ -73,6 +73,9 @@ pub(super) const TALK_FROM: &str = "talk.from";
 
 /// Whether other agents' sessions are indexed: a project does not look into its user's.
 const INDEX_OTHERS: &str = "other_agents.index";
+
+/// What runs when something happens: a project does not start programs of its own.
+const NOTIFY_COMMAND: &str = "notify.command";
 
 /// Lists every setting once.
 macro_rules! settings {
@@ -196,6 +199,8 @@ settings! {
     agent_turns: Number<1, { u32::MAX }> = Number::new(20), "agent.shown_turns";
     /// Whose answers and words a run takes: own (yours) or store (everyone's who may write to it).
     talk_from: TalkFrom = TalkFrom::Own, "talk.from";
+    /// A command that runs when a question opens, a run ends or 90 % of a budget is spent.
+    notify_command: String = String::new(), "notify.command";
     /// Lists other agents' sessions by title, first prompt and folder, from an index of your own.
     index_others: bool = false, "other_agents.index";
     /// How long one drain of a session's work may take.
