@@ -102,9 +102,9 @@ impl Runtime {
 /// there or in the sessions of its subagents.
 fn waiting(well: &Stepwell, id: &SessionId, given: &Given) -> Result<(SessionId, Gate)> {
     let below = well.subagents(id)?.into_iter().map(|it| it.head);
-    let heads = std::iter::once(well.info(id)?.head).chain(below);
+    let heads: Vec<_> = std::iter::once(well.info(id)?.head).chain(below).collect();
     let mut open = Vec::new();
-    for head in heads.filter(|head| head.open_gates > 0) {
+    for head in heads.iter().filter(|head| head.open_gates > 0) {
         let gates = Gates::of(&**well.store(), &head.id)?;
         for asked in gates.open() {
             open.push((head.id.clone(), asked.gate.clone()));
@@ -115,10 +115,15 @@ fn waiting(well: &Stepwell, id: &SessionId, given: &Given) -> Result<(SessionId,
         Some(name) => match open.iter().rposition(|(_, gate)| gate.id == *name) {
             Some(found) => Ok(open.swap_remove(found)),
             None => {
-                let (session, name) = (id.clone(), name.clone());
-                if let Some(before) = answered_before(well, id, &name)? {
-                    return Err(before);
+                // Names repeat from session to session: the one that was answered last is meant.
+                let mut last = None;
+                for head in &heads {
+                    last = last.max(last_answer(well, &head.id, name)?);
                 }
+                if let Some(last) = last {
+                    return Err(last.into_error(name));
+                }
+                let (session, name) = (id.clone(), name.clone());
                 let open = open.into_iter().map(|(_, gate)| gate).collect();
                 Err(Error::NoGate { session, name, open })
             }
@@ -133,11 +138,30 @@ pub(crate) fn answered_before(
     id: &SessionId,
     name: &str,
 ) -> Result<Option<Error>> {
+    Ok(last_answer(well, id, name)?.map(|last| last.into_error(name)))
+}
+
+/// The last answer to a question of some name. They are compared by when they were given.
+#[derive(Debug, PartialEq, Eq, PartialOrd, Ord)]
+struct LastAnswer {
+    at: Time,
+    session: SessionId,
+    who: String,
+}
+
+impl LastAnswer {
+    fn into_error(self, gate: &str) -> Error {
+        let Self { at, session, who } = self;
+        Error::AnsweredBefore { session, gate: gate.to_owned(), who, at }
+    }
+}
+
+fn last_answer(well: &Stepwell, id: &SessionId, name: &str) -> Result<Option<LastAnswer>> {
     let facts = Facts::under(&[Kind::GateAnswered], name);
     let Some(last) = well.store().keyed(id, facts)?.pop() else { return Ok(None) };
     let Event::GateAnswered(given) = last.event else { return Ok(None) };
-    let (session, gate, who) = (id.clone(), name.to_owned(), given.who.to_string());
-    Ok(Some(Error::AnsweredBefore { session, gate, who, at: last.at }))
+    let (at, session) = (last.at, id.clone());
+    Ok(Some(LastAnswer { at, session, who: given.who.to_string() }))
 }
 
 /// A question that an answer is to fit.

@@ -2,12 +2,14 @@
 
 mod details;
 mod files;
+mod gate_watch;
 mod gates;
 mod view;
 mod work;
 
 pub use details::{Depth, Details, details, item};
 pub use files::{content, patches, side, versions};
-pub use gates::{open_gates, sessions_with_gates};
+pub use gate_watch::{GateNews, GateWatch, NoStoreLeft, WatchedStore};
+pub use gates::{answered_lately, open_gates, sessions_with_gates};
 pub use view::{Viewed, model_view, tokens};
 pub use work::work_state;

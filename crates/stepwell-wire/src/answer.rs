@@ -109,6 +109,7 @@ answers! {
     "format" => crate::FormatInfo,
     "gate" => crate::OpenGate,
     "gate-answered" => crate::GateAnswered,
+    "gate-change" => crate::GateChange,
     "handed-over" => crate::HandedOver,
     "hook-installed" => crate::HookInstalled,
     "hook-sample" => crate::HookSample,

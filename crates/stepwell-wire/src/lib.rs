@@ -60,7 +60,8 @@ pub use rewind::{
     RewoundWork, UnfinishedRewind, ViewMove, WorkSince,
 };
 pub use run::{
-    Costs, Detached, FlowReport, GateAnswered, OpenGate, RunReport, SaidTo, TokenCount, WaitingGate,
+    Costs, Detached, FlowReport, GateAnswered, GateChange, GateChangeKind, OpenGate, RunReport,
+    SaidTo, TokenCount, WaitingGate,
 };
 pub use session::{
     Child, ChildKind, Damage, LaneInfo, Messages, NamedSeq, Session, SessionDetails, SessionItem,

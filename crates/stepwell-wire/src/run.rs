@@ -212,3 +212,32 @@ pub struct OpenGate {
     #[serde(skip_serializing_if = "Option::is_none")]
     pub store: Option<String>,
 }
+
+/// A question that opened or closed, as it happens.
+#[derive(Clone, Debug, Serialize, JsonSchema)]
+pub struct GateChange {
+    /// What happened.
+    pub change: GateChangeKind,
+    /// The question.
+    #[serde(flatten)]
+    pub gate: OpenGate,
+    /// The answer that closed it; absent, it was taken back with its session or by a rewind.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub answer: Option<String>,
+    /// Who answered.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub who: Option<String>,
+    /// When it was answered.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub answered_at: Option<Time>,
+}
+
+/// What happened to a question.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, JsonSchema)]
+#[serde(rename_all = "snake_case")]
+pub enum GateChangeKind {
+    /// It waits for an answer from now on, or did when the watch began.
+    Opened,
+    /// It no longer waits.
+    Closed,
+}

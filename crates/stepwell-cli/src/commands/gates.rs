@@ -1,7 +1,9 @@
+mod watch;
+
 use stepwell::gates::{Asked, Gates};
-use stepwell::{Access, Answer, SessionId};
+use stepwell::{Access, Answer, SessionId, Time};
 use stepwell_runtime::flow::is_permission;
-use stepwell_runtime::inspect::sessions_with_gates;
+use stepwell_runtime::inspect::{answered_lately, sessions_with_gates};
 use stepwell_runtime::{FlowOptions, Given, Runtime};
 use stepwell_wire::{GateAnswered, OpenGate};
 use stepwell_workspace::NamedWell;
@@ -28,6 +30,10 @@ pub(crate) struct Args {
     /// Looks in all of your stores.
     #[arg(long, conflicts_with = "session")]
     everywhere: bool,
+    /// Keeps the list current, until Ctrl+C. In a pipe, each question that opens or closes is a
+    /// line.
+    #[arg(long)]
+    watch: bool,
 }
 
 #[derive(Debug, clap::Subcommand)]
@@ -60,9 +66,14 @@ const COLUMNS: &[Column] = &[
 ];
 
 pub(crate) fn run(args: &Args, app: &mut App) -> Result<Exit> {
-    if let Some(Action::Answer(args)) = &args.action {
-        return answer(args, app);
+    match &args.action {
+        Some(Action::Answer(args)) => answer(args, app),
+        None if args.watch => watch::run(args, app),
+        None => list(args, app),
     }
+}
+
+fn list(args: &Args, app: &mut App) -> Result<Exit> {
     let mut wells: Vec<(Option<String>, Well)> = Vec::new();
     if args.everywhere {
         for NamedWell { name, well } in app.everywhere(|it, path| it.open(path, Access::Read)) {
@@ -71,7 +82,7 @@ pub(crate) fn run(args: &Args, app: &mut App) -> Result<Exit> {
     } else if let Some(well) = app.look()? {
         wells.push((None, well));
     }
-    let mut table = Table::new(COLUMNS);
+    let mut all = Vec::new();
     let (mut questions, mut permissions, mut of_flows) = (0, 0, 0);
     for (store, well) in &wells {
         for id in waiting(args, well, app)? {
@@ -82,40 +93,46 @@ pub(crate) fn run(args: &Args, app: &mut App) -> Result<Exit> {
                     true => permissions += 1,
                     false => questions += 1,
                 }
-                if app.out.is_json() {
-                    let (session_id, gate) = (id.clone(), gate.into());
-                    let store = store.clone();
-                    app.out.object(&OpenGate { session_id, gate, asked_at: *at, store })?;
-                    continue;
-                }
-                table.push(vec![
-                    id.to_string().into(),
-                    gate.id.clone().into(),
-                    Cell::styled(ago(*at, well.now()), Style::Dim),
-                    one_line(&gate.prompt).into(),
-                ]);
+                let (session_id, gate) = (id.clone(), gate.into());
+                all.push(OpenGate { session_id, gate, asked_at: *at, store: store.clone() });
             }
         }
     }
-    if questions + permissions + of_flows == 0 {
+    if all.is_empty() {
         note("No question waits.");
         return Ok(Exit::Done);
     }
-    if !app.out.is_json() {
-        app.print(&table)?;
-        let several = "(--gate GATE, if several wait)";
-        if questions > 0 {
-            note(format_args!("hint: stepwell resume SESSION --respond \"your answer\" {several}"));
-        }
-        match (permissions, of_flows) {
-            (0, 0) => {}
-            (_, 0) => note("hint: stepwell resume SESSION --approve, or --deny"),
-            _ => note(format_args!(
-                "hint: stepwell resume SESSION --approve, or --deny (--gate GATE, if several wait in a flow)"
-            )),
-        }
+    if app.out.is_json() {
+        all.iter().try_for_each(|gate| app.out.object(gate))?;
+        return Ok(Exit::Done);
+    }
+    app.print(&table(&all, app.now()))?;
+    let several = "(--gate GATE, if several wait)";
+    if questions > 0 {
+        note(format_args!("hint: stepwell resume SESSION --respond \"your answer\" {several}"));
+    }
+    match (permissions, of_flows) {
+        (0, 0) => {}
+        (_, 0) => note("hint: stepwell resume SESSION --approve, or --deny"),
+        _ => note(format_args!(
+            "hint: stepwell resume SESSION --approve, or --deny (--gate GATE, if several wait in a flow)"
+        )),
     }
     Ok(Exit::Done)
+}
+
+/// Questions as a table.
+fn table<'a>(open: impl IntoIterator<Item = &'a OpenGate>, now: Time) -> Table {
+    let mut table = Table::new(COLUMNS);
+    for OpenGate { session_id, gate, asked_at, .. } in open {
+        table.push(vec![
+            session_id.to_string().into(),
+            gate.id.clone().into(),
+            Cell::styled(ago(*asked_at, now), Style::Dim),
+            one_line(&gate.prompt).into(),
+        ]);
+    }
+    table
 }
 
 /// The sessions in which something waits.
@@ -166,6 +183,12 @@ fn find(args: &AnswerArgs, app: &mut App) -> Result<(Runtime, SessionId)> {
                 }
             }
         }
+        // Somebody was quicker: the loser is told who it was.
+        for NamedWell { well, .. } in app.everywhere(|it, path| it.open(path, Access::Read)) {
+            if let Some(before) = answered_lately(&well, &args.gate)? {
+                return Err(before.into());
+            }
+        }
     }
     match (found.pop(), found.len()) {
         (Some(gate), 0) => Ok((runner::runtime(app), gate.session)),
@@ -184,5 +207,5 @@ fn find(args: &AnswerArgs, app: &mut App) -> Result<(Runtime, SessionId)> {
 
 impl Args {
     /// All that waits.
-    const EVERY: Self = Self { action: None, session: None, everywhere: true };
+    const EVERY: Self = Self { action: None, session: None, everywhere: true, watch: false };
 }

@@ -51,7 +51,7 @@ const COMMANDS: &[(&str, &[&str])] = &[
     ("flow validate", &["flow-check"]),
     ("fork", &["fork"]),
     ("formats", &["format"]),
-    ("gates", &["gate"]),
+    ("gates", &["gate", "gate-change"]),
     ("gates answer", &["gate-answered"]),
     ("hook install", &["hook-installed"]),
     ("hook pre-delegate", &["delegation"]),

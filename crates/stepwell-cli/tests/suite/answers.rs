@@ -184,7 +184,7 @@ fn tour() -> Vec<Vec<&'static str>> {
 
 /// Answers that need a model, another program, a server or damage; other tests of the suite have
 /// them printed, and each is checked in the same way.
-const ELSEWHERE: [&str; 24] = [
+const ELSEWHERE: [&str; 25] = [
     "agent-unreadable",
     "compaction",
     "compaction-undone",
@@ -199,6 +199,7 @@ const ELSEWHERE: [&str; 24] = [
     "flow-report",
     "gate",
     "gate-answered",
+    "gate-change",
     "handed-over",
     "hook-stop",
     "models-adopted",

@@ -1,5 +1,6 @@
 //! Talking to a run from other processes: answers, words, stops, runs in the background.
 
+use std::io::{BufRead as _, BufReader};
 use std::process::Stdio;
 
 use stepwell::gates::Gates;
@@ -73,7 +74,58 @@ fn a_run_in_the_background_is_answered_spoken_to_and_goes_on() {
     assert!(desk.work().join(format!(".stepwell/runs/{id}.log")).exists());
     // Whoever comes later is told.
     let late = desk.quietly(&["gates", "answer", &gate, "no"]);
-    assert_eq!(late.code, Some(3), "{}", late.stderr);
+    assert_eq!(late.code, Some(6), "{}", late.stderr);
+    assert!(late.stderr.contains("answered by"), "{}", late.stderr);
+    let unknown = desk.quietly(&["gates", "answer", "no-such-gate", "no"]);
+    assert_eq!(unknown.code, Some(3), "{}", unknown.stderr);
+}
+
+#[test]
+fn of_two_answers_at_once_one_counts_and_the_other_is_told_whose_it_was() {
+    let desk = desk();
+    let paused = desk.quietly(&["run", "make it", "--model", "script:asks.yaml"]);
+    assert_eq!(paused.code, Some(8), "{}", paused.stderr);
+    let (id, gate) = open_gate(&desk);
+    let answering = |answer: &str| {
+        let mut command = desk.command(&["gates", "answer", &gate, answer]);
+        command.stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().unwrap()
+    };
+    let both = ["yes", "no"].map(answering).map(|child| child.wait_with_output().unwrap());
+    let mut codes = both.each_ref().map(|output| output.status.code().unwrap());
+    let loser = both.iter().find(|output| output.status.code() == Some(6)).unwrap();
+    let told = String::from_utf8_lossy(&loser.stderr).into_owned();
+    assert!(told.contains("was answered by") && told.contains(" at 20"), "{told}");
+    let allowed = both[0].status.success();
+    codes.sort_unstable();
+    assert_eq!(codes, [0, 6]);
+    desk.quietly(&["resume", id.as_str()]);
+    assert_eq!(ran(&desk), usize::from(allowed));
+}
+
+#[test]
+fn the_inbox_is_watched_as_questions_open_and_close() {
+    let desk = desk();
+    done(&desk, &["init"]);
+    let mut watch = desk.command(&["--json", "gates", "--watch"]);
+    let mut watch = watch.stdout(Stdio::piped()).stderr(Stdio::inherit()).spawn().unwrap();
+    let mut lines = BufReader::new(watch.stdout.take().unwrap()).lines();
+    let mut next = || -> serde_json::Value {
+        let line = lines.next().expect("a change").unwrap();
+        crate::answers::check(&["--json", "gates", "--watch"], &line);
+        serde_json::from_str(&line).unwrap()
+    };
+    let paused = desk.quietly(&["run", "make it", "--model", "script:asks.yaml"]);
+    assert_eq!(paused.code, Some(8), "{}", paused.stderr);
+    let opened = next();
+    assert_eq!((&opened["change"], &opened["store"]), (&"opened".into(), &().into()), "{opened}");
+    let gate = opened["id"].as_str().unwrap();
+    done(&desk, &["gates", "answer", gate, "no"]);
+    let closed = next();
+    assert_eq!((&closed["change"], &closed["answer"]), (&"closed".into(), &"no".into()));
+    assert_eq!(closed["session_id"], opened["session_id"]);
+    assert!(closed["who"].is_string() && closed["answered_at"].is_string(), "{closed}");
+    watch.kill().unwrap();
+    watch.wait().unwrap();
 }
 
 #[test]

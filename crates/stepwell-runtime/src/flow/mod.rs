@@ -430,12 +430,6 @@ pub(crate) fn fitting_answer(
         return Err(before);
     }
     let history = read(well, head)?;
-    let is_open = |name: &str| history.memo.open().iter().any(|gate| gate.id == name);
-    if let Some(name) = given.gate.as_deref().filter(|name| !is_open(name))
-        && let Some(before) = answered_before(well, &head.id, name)?
-    {
-        return Err(before);
-    }
     if history.memo.open().is_empty() {
         let session = head.id.clone();
         return Err(match well.info(&session)?.held {

@@ -4,7 +4,8 @@ use stepwell::gates::Gates;
 use stepwell::{Query, SessionId, Status, Stepwell};
 use stepwell_wire::OpenGate;
 
-use crate::error::Result;
+use crate::answer::answered_before;
+use crate::error::{Error, Result};
 
 /// Every question that waits in a store, or in one session of it.
 ///
@@ -38,4 +39,20 @@ pub fn sessions_with_gates(well: &Stepwell) -> Result<Vec<SessionId>> {
         }
     }
     Ok(ids)
+}
+
+/// In how many of the sessions that changed last an answer is looked for.
+const LATELY: usize = 100;
+
+/// That a question of this name was answered lately in a store, by whom and when.
+///
+/// # Errors
+/// If the store cannot be read.
+pub fn answered_lately(well: &Stepwell, name: &str) -> Result<Option<Error>> {
+    for info in well.sessions(Query::default()).take(LATELY) {
+        if let Some(before) = answered_before(well, &info?.head.id, name)? {
+            return Ok(Some(before));
+        }
+    }
+    Ok(None)
 }

@@ -1,0 +1,91 @@
+//! The questions that wait, as they open and close.
+
+use std::time::Duration;
+
+use stepwell::Access;
+use stepwell_runtime::inspect::{GateNews, GateWatch, WatchedStore};
+use stepwell_wire::{GateChange, GateChangeKind, OpenGate};
+use stepwell_workspace::NamedWell;
+
+use super::{Args, table};
+use crate::app::App;
+use crate::failure::{Exit, Failure, Result};
+use crate::output::note;
+use crate::text::one_line;
+
+/// How long to wait for news before looking whether the reader has gone.
+const WAIT: Duration = Duration::from_millis(500);
+
+/// Clears the screen and goes to its first line.
+const CLEAR: &str = "\u{1b}[H\u{1b}[2J";
+
+pub(super) fn run(args: &Args, app: &mut App) -> Result<Exit> {
+    let mut watch = GateWatch::new(stores(args, app)?)?;
+    let redraws = app.terminal.output && !app.out.is_json();
+    if redraws {
+        draw(&watch, app)?;
+    }
+    loop {
+        match watch.next(WAIT) {
+            Ok(None) => {}
+            Ok(Some(GateNews::Changed(_))) if redraws => draw(&watch, app)?,
+            Ok(Some(GateNews::Changed(changes))) => {
+                for change in &changes {
+                    app.out.answer(change, line(change))?;
+                }
+            }
+            Ok(Some(GateNews::Lost { store, session, error })) => {
+                let of = session.map(|id| id.to_string()).or(store).unwrap_or_default();
+                note(format_args!("warning: {of} is no longer watched: {error}"));
+            }
+            Err(_) => return Err(Failure::new(Exit::Failed, "no store is left to watch")),
+        }
+        app.out.flush()?;
+        if app.out.is_abandoned() {
+            return Err(Failure::ClosedPipe);
+        }
+    }
+}
+
+fn stores(args: &Args, app: &App) -> Result<Vec<WatchedStore>> {
+    if args.everywhere {
+        let all = app.everywhere(|it, path| it.open(path, Access::Read)).into_iter();
+        let watched = all.map(|NamedWell { name, well }| {
+            let name = Some(name.display().to_string());
+            WatchedStore { name, well, session: None }
+        });
+        return Ok(watched.collect());
+    }
+    let Some(well) = app.look()? else {
+        let hint = "stepwell run begins one; --everywhere watches your other stores";
+        return Err(Failure::new(Exit::Absent, "there is no store here to watch").hint(hint));
+    };
+    let session = args.session.as_ref().map(|name| app.find_session(&well, name)).transpose()?;
+    Ok(vec![WatchedStore { name: None, well, session }])
+}
+
+/// Draws the whole list anew.
+fn draw(watch: &GateWatch, app: &mut App) -> Result<()> {
+    let open: Vec<&OpenGate> = watch.open().collect();
+    app.out.raw().write_all(CLEAR.as_bytes())?;
+    match open.is_empty() {
+        true => app.out.line("No question waits."),
+        false => app.print(&table(open, app.now())),
+    }
+}
+
+/// A change as a line.
+fn line(change: &GateChange) -> String {
+    let OpenGate { session_id, gate, .. } = &change.gate;
+    match (change.change, &change.who, &change.answer) {
+        (GateChangeKind::Opened, ..) => {
+            format!("opened {session_id} {}: {}", gate.id, one_line(&gate.prompt))
+        }
+        (GateChangeKind::Closed, Some(who), Some(answer)) => {
+            format!("closed {session_id} {}: {who} answered {}", gate.id, one_line(answer))
+        }
+        (GateChangeKind::Closed, ..) => {
+            format!("closed {session_id} {}: it is no longer asked", gate.id)
+        }
+    }
+}
