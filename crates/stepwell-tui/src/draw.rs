@@ -3,6 +3,7 @@
 pub(crate) mod block;
 mod live;
 mod page;
+mod question;
 
 use ratatui::buffer::Buffer;
 use ratatui::layout::{Position, Rect};
@@ -30,6 +31,11 @@ pub fn draw(state: &State) -> Picture {
         Some(page) => page::picture(state, page),
         None => live::picture(state),
     }
+}
+
+/// Is all of what is asked on the screen, as it is drawn now? On a page, none of it is.
+pub(crate) fn shows_all_of_question(state: &State) -> bool {
+    state.page.is_none() && live::shows_all_of_question(state)
 }
 
 impl Picture {

@@ -9,6 +9,7 @@
 //! [`Clean`] before it is drawn, so that it cannot drive the terminal.
 
 mod backstage;
+mod blanks;
 mod clean;
 mod completion;
 mod diff;

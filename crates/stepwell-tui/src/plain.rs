@@ -2,7 +2,7 @@
 
 use crate::clean::Clean;
 use crate::state::{Asked, State};
-use crate::told::{QuestionKind, ToolOutcome};
+use crate::told::{Question, QuestionKind, ToolOutcome};
 use crate::transcript::{Block, ToolState};
 
 /// How many lines of output are written.
@@ -39,12 +39,15 @@ pub fn plain_lines(block: &Block) -> Vec<String> {
 #[must_use]
 pub fn plain_question(asked: &Asked) -> Vec<String> {
     let question = &asked.question;
-    let mut lines = named("question", &question.prompt);
+    let mut lines = named("question", &question.shown_prompt());
     if let Some(asker) = &question.asker {
         lines.insert(0, format!("{asker} asks:"));
     }
-    lines.extend(question.detail.iter().flat_map(cut));
+    lines.extend(question.shown_detail().iter().flat_map(cut));
     lines.push(match (question.kind, &question.default) {
+        (QuestionKind::Approval, _) if is_cut(question) => {
+            "details shows all of it; answer yes, always, no, no: WHY, never or later".to_owned()
+        }
         (QuestionKind::Approval, _) => "answer yes, always, no, no: WHY, never or later".to_owned(),
         (QuestionKind::Words, Some(default)) => {
             format!("answer in words; an empty line says: {default}")
@@ -52,6 +55,11 @@ pub fn plain_question(asked: &Asked) -> Vec<String> {
         (QuestionKind::Words, None) => "answer in words".to_owned(),
     });
     lines
+}
+
+/// Is some of what would be done left out, as the question is written?
+pub(crate) fn is_cut(question: &Question) -> bool {
+    question.detail.as_ref().is_some_and(|it| it.as_str().trim_end().lines().count() > OUTPUT)
 }
 
 /// What sessions there are to begin with.

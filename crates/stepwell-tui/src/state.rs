@@ -132,6 +132,22 @@ pub struct Asked {
     pub reason: Option<Refusal>,
     /// Do keys answer it, although something was typed when it came?
     pub focused: bool,
+    /// Was all of it shown on a page?
+    pub read: bool,
+}
+
+impl Asked {
+    /// A question that comes up now.
+    #[must_use]
+    pub const fn new(question: Question, since: Duration) -> Self {
+        Self { question, since, reason: None, focused: false, read: false }
+    }
+
+    /// Is it this one?
+    #[must_use]
+    pub fn is(&self, session: &SessionId, gate: &str) -> bool {
+        self.question.gate == gate && self.question.session == *session
+    }
 }
 
 /// Which no a reason is typed for.

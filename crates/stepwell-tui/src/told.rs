@@ -4,6 +4,7 @@ use std::time::Duration;
 
 use stepwell::{Outcome, Recorded, SessionId, Status};
 
+use crate::blanks::counted;
 use crate::clean::Clean;
 
 /// Something that happened in a run.
@@ -135,6 +136,32 @@ pub struct Question {
     pub asker: Option<Clean>,
     /// The answer if nobody gives one.
     pub default: Option<Clean>,
+}
+
+/// The longest run of blanks in what is asked; a longer one is counted instead.
+const BLANKS: usize = 8;
+/// The same in a diff, whose lines are indented.
+const INDENT: usize = 40;
+
+impl Question {
+    /// What is asked, so that no blanks push it off the screen.
+    #[must_use]
+    pub fn shown_prompt(&self) -> Clean {
+        Clean::new(&counted(self.prompt.as_str(), BLANKS))
+    }
+
+    /// What would be done, in the same way.
+    #[must_use]
+    pub fn shown_detail(&self) -> Option<Clean> {
+        Some(Clean::new(&counted(self.detail.as_ref()?.as_str(), INDENT)))
+    }
+
+    /// All that there is to know before it is answered.
+    #[must_use]
+    pub fn all(&self) -> Clean {
+        let detail = self.shown_detail().map(|detail| format!("\n\n{detail}"));
+        Clean::new(&format!("{}{}", self.shown_prompt(), detail.unwrap_or_default()))
+    }
 }
 
 /// What kind of answer a question wants.

@@ -38,12 +38,10 @@ struct Change {
     told: String,
 }
 
-/// How many lines of a change a person is shown who is asked to allow it.
-const SHOWN_LINES: usize = 60;
-
 impl Change {
-    /// The lines that would change, with some around them. Files that are no text, or are
-    /// too long to be read at a question, have none.
+    /// The lines that would change, with some around them: all of them, since a front end shows as
+    /// much as there is room for. Files that are no text, or are too long to be read at a question,
+    /// have none.
     fn detail(&self) -> Option<String> {
         let before = match &self.before {
             Content::File { bytes, .. } => std::str::from_utf8(bytes).ok()?,
@@ -55,14 +53,8 @@ impl Change {
         }
         let diff = similar::TextDiff::from_lines(before, after);
         let lines = diff.unified_diff().context_radius(2).to_string();
-        let shown: Vec<String> = lines
-            .lines()
-            .take(SHOWN_LINES)
-            .map(|line| line.chars().flat_map(shown).collect())
-            .collect();
-        let rest = lines.lines().count() - shown.len();
-        let rest = (rest > 0).then(|| format!("… and {rest} lines more"));
-        Some(shown.into_iter().chain(rest).collect::<Vec<_>>().join("\n"))
+        let shown = |line: &str| line.chars().flat_map(shown).collect::<String>();
+        Some(lines.lines().map(shown).collect::<Vec<_>>().join("\n"))
     }
 
     fn make(self) -> Result<Done, String> {

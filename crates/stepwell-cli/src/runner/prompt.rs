@@ -2,6 +2,7 @@
 
 use std::collections::VecDeque;
 use std::io::{self, Write};
+use std::time::Duration;
 
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
 use stepwell::{Answer, SessionId};
@@ -12,9 +13,10 @@ use stepwell_runtime::{
     Attached, Error, EventStream, FlowOptions, GateAnswer, Given, OpenGate, RunEvent, RunHandle,
     Runtime, Words,
 };
+use tokio::time::Instant;
 
 use crate::output::{Paint, Style, note};
-use crate::text::{one_line, visible};
+use crate::text::{one_line, second, visible};
 
 /// Shows a run's events.
 pub(super) trait Show {
@@ -29,6 +31,13 @@ pub(super) trait Show {
 
 /// How often it is looked whether someone who is asked is still to answer.
 const LOOK: Timespec = Timespec { tv_sec: 0, tv_nsec: 100_000_000 };
+
+/// Behind a question that was answered elsewhere, what is typed sooner was meant for that one:
+/// nobody reads as fast.
+const TOO_SOON: Duration = Duration::from_millis(600);
+
+/// How many lines of a change are shown before it is asked for more.
+const SHOWN_LINES: usize = 60;
 
 /// Whoever is talked to: a run of this process, or one elsewhere.
 pub(super) trait Talk {
@@ -88,7 +97,7 @@ pub(super) enum Answers {
 
 /// Shows a run until it is over, and asks its questions if someone can be asked.
 pub(super) fn watch(handle: &RunHandle, screen: &mut dyn Show, answers: Answers) {
-    let mut events = Events { stream: handle.events(), next: VecDeque::new() };
+    let mut events = Events::new(handle.events());
     while let Some(event) = events.take() {
         screen.see(&event);
         if let Some(open) = question(&event) {
@@ -104,7 +113,7 @@ pub(super) fn watch(handle: &RunHandle, screen: &mut dyn Show, answers: Answers)
 /// Shows a run that goes on elsewhere, until it is over or whoever watches leaves. What they type
 /// answers its questions, is said to its model, or stops it. Tells whether it is over.
 pub(super) fn attend(there: &Elsewhere<'_>, screen: &mut dyn Show, asks: bool) -> bool {
-    let mut events = Events { stream: there.attached.events(), next: VecDeque::new() };
+    let mut events = Events::new(there.attached.events());
     loop {
         let event = match asks {
             // Nobody types: only events are waited for.
@@ -181,9 +190,15 @@ fn outcome<'a>(event: &'a RunEvent, open: &OpenGate) -> Option<Option<&'a GateAn
 struct Events {
     stream: EventStream,
     next: VecDeque<RunEvent>,
+    /// Was the last question answered elsewhere? What is typed then may be meant for it.
+    taken_away: bool,
 }
 
 impl Events {
+    fn new(stream: EventStream) -> Self {
+        Self { stream, next: VecDeque::new(), taken_away: false }
+    }
+
     fn take(&mut self) -> Option<RunEvent> {
         self.next.pop_front().or_else(|| self.stream.next())
     }
@@ -252,11 +267,15 @@ fn ask(handle: &dyn Talk, open: &OpenGate, screen: &mut dyn Show, events: &mut E
     let mut err = io::stderr();
     // What was typed before the question is no answer to it.
     let _ = rustix::termios::tcflush(io::stdin(), rustix::termios::QueueSelector::IFlush);
-    let question = Question::new(handle, open, screen.paint());
+    let (shown, after_another) = (Instant::now(), std::mem::take(&mut events.taken_away));
+    let mut question = Question::new(handle, open, screen.paint());
     question.show();
     loop {
         let _ = write!(err, "{}: ", question.wanted()).and_then(|()| err.flush());
         match typed(events, open) {
+            Typed::Line(_) if is_too_soon(after_another, shown.elapsed()) => {
+                note("this question just came up: read it, then answer");
+            }
             Typed::Line(line) => match question.answer(&line, handle) {
                 Heard::Done => return,
                 Heard::Again => {}
@@ -268,12 +287,20 @@ fn ask(handle: &dyn Talk, open: &OpenGate, screen: &mut dyn Show, events: &mut E
             Typed::Elsewhere(answer) => {
                 let _ = writeln!(err);
                 if let Some(answer) = answer {
-                    note(format_args!("Answered by {}: {}", answer.who, answer.answer));
+                    let at = second(answer.at);
+                    let (who, answer) = (&answer.who, &answer.answer);
+                    note(format_args!("Answered by {who} at {at} elsewhere: {answer}"));
                 }
+                events.taken_away = true;
                 return;
             }
         }
     }
+}
+
+/// Was a line typed too soon after a question came up to be meant for it?
+fn is_too_soon(after_another: bool, shown: Duration) -> bool {
+    after_another && shown < TOO_SOON
 }
 
 /// What came of asking.
@@ -311,6 +338,8 @@ struct Question<'a> {
     preview: String,
     detail: Option<&'a str>,
     paint: Paint,
+    /// Was all of what would be done shown?
+    read: bool,
 }
 
 impl<'a> Question<'a> {
@@ -322,7 +351,8 @@ impl<'a> Question<'a> {
             false => format!("for subagent {}: {preview}", open.session),
         };
         let detail = here.and_then(|here| here.detail.as_deref());
-        Self { open, preview, detail, paint }
+        let read = detail.is_none_or(|detail| detail.lines().count() <= SHOWN_LINES);
+        Self { open, preview, detail, paint, read }
     }
 
     /// Does it ask for words, as a flow does?
@@ -338,18 +368,29 @@ impl<'a> Question<'a> {
     /// Shows what there is to know before the question itself.
     fn show(&self) {
         let mut err = io::stderr();
-        for line in self.detail.into_iter().flat_map(str::lines) {
+        self.show_detail(SHOWN_LINES);
+        if !self.read {
+            let more = self.detail.map_or(0, |detail| detail.lines().count()) - SHOWN_LINES;
+            let more = format!("… {more} more lines: d shows all of them");
+            let _ = writeln!(err, "{}", self.paint.paint(Style::Dim, &more));
+        }
+        if !self.is_about_call() {
+            for line in self.preview.lines() {
+                let _ = writeln!(err, "{}", self.paint.paint(Style::Bold, &visible(line)));
+            }
+        }
+    }
+
+    /// Shows so many lines of what would be done.
+    fn show_detail(&self, most: usize) {
+        let mut err = io::stderr();
+        for line in self.detail.into_iter().flat_map(str::lines).take(most) {
             let style = match line.bytes().next() {
                 Some(b'+') => Style::Green,
                 Some(b'-') => Style::Red,
                 _ => Style::Dim,
             };
             let _ = writeln!(err, "{}", self.paint.paint(style, line));
-        }
-        if !self.is_about_call() {
-            for line in self.preview.lines() {
-                let _ = writeln!(err, "{}", self.paint.paint(Style::Bold, &visible(line)));
-            }
         }
     }
 
@@ -367,12 +408,24 @@ impl<'a> Question<'a> {
     }
 
     /// Gives the answer that a line means.
-    fn answer(&self, line: &str, handle: &dyn Talk) -> Heard {
+    fn answer(&mut self, line: &str, handle: &dyn Talk) -> Heard {
         let (answer, rule) = if self.asks_for_words() {
             (Answer::Text(line.trim_end_matches(['\n', '\r']).to_owned()), None)
         } else {
-            match self.choice(line.trim()) {
+            let choice = self.choice(line.trim());
+            let wants_all = matches!(line.trim(), "d" | "details");
+            match choice {
+                // Nobody allows what they were not shown the end of.
+                Some((Answer::Allow { .. }, _)) if !self.read => {
+                    self.show_all();
+                    note("not all of it was shown: read it, then answer");
+                    return Heard::Again;
+                }
                 Some(choice) => choice,
+                None if wants_all => {
+                    self.show_all();
+                    return Heard::Again;
+                }
                 None => return Heard::Again,
             }
         };
@@ -395,6 +448,11 @@ impl<'a> Question<'a> {
                 Heard::Done
             }
         }
+    }
+
+    fn show_all(&mut self) {
+        self.show_detail(usize::MAX);
+        self.read = true;
     }
 
     /// What a line about a call means: an answer, and a rule for later calls.
@@ -449,4 +507,17 @@ fn choices(call: &stepwell::ToolCall) -> String {
     let like = like.map(|like| format!(" (or a pattern: a {like})"));
     let like = visible(&like.unwrap_or_default());
     format!("[y]es, [n]o (and why), [a]lways {name} in this session{like}, ne[v]er")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_is_typed_as_a_question_follows_one_that_was_answered_elsewhere_is_no_answer_to_it() {
+        let after = |milliseconds| Duration::from_millis(milliseconds);
+        assert!(is_too_soon(true, after(150)));
+        assert!(!is_too_soon(true, after(1_000)));
+        assert!(!is_too_soon(false, after(0)), "whoever answered the last one here may go on");
+    }
 }

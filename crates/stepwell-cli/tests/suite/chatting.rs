@@ -278,3 +278,31 @@ fn the_newest_session_is_resumed_at_once_if_the_user_wants_that() {
     assert_eq!(seat.leave().1, Some(0));
     assert!(!desk.work().join("notes.md").exists());
 }
+
+#[test]
+fn the_beginning_of_a_command_is_seen_however_many_blanks_follow_and_a_long_change_is_read_first() {
+    let blanks = " ".repeat(3000);
+    let content = (1..=501).map(|n| format!("line {n}\\n")).collect::<String>();
+    let desk = running::desk(&format!(
+        r#"
+answers:
+  - text: I look.
+    calls: [{{tool: run_command, arguments: {{command: "echo HEAD > evil.txt; echo{blanks}; ls"}}}}]
+  - text: I write.
+    calls: [{{tool: write_file, arguments: {{path: long.txt, content: "{content}"}}}}]
+  - text: It is done.
+"#
+    ));
+    let mut seat = chat(&desk, &["--model", "script:script.yaml"]);
+    seat.until("what is to be done?").press("go\r").until("y once");
+    assert!(seat.screen().contains("Allow run echo HEAD > evil.txt; echo ␣×3000 ; ls?"));
+    seat.answer("n").press("\r").until("I write.").until("more lines: d shows them");
+    // Nobody allows what they were not shown the end of.
+    seat.answer("y").until("what it would do").press("\u{1b}[F").until("+line 501");
+    seat.press("q").until("y once");
+    assert!(!desk.work().join("long.txt").exists());
+    seat.answer("y").until("It is done.").until("what next?");
+    assert!(desk.read("long.txt").ends_with("line 501\n"));
+    assert!(!desk.work().join("evil.txt").exists());
+    seat.leave();
+}

@@ -5,60 +5,78 @@ use ratatui::text::{Line, Span};
 use stepwell::Mode;
 
 use super::block::{self, seconds};
+use super::question::{self, View};
 use super::{Picture, fitted, label, span};
 use crate::clean::Clean;
 use crate::completion::MOST;
-use crate::diff;
 use crate::helper::Helper;
 use crate::session::SessionRow;
-use crate::state::{Asked, Refusal, State, Work};
-use crate::told::QuestionKind;
+use crate::state::{State, Work};
 use crate::transcript::Block;
-use crate::wrap::{cut, width, wrap};
+use crate::wrap::{cut, width};
 
 /// How many rows what is typed takes at most.
 const TYPED: usize = 8;
 /// How many sessions the start shows at most.
 const STARTS: usize = 8;
-/// How many lines of a question are shown, if half of the screen is not more.
-const PROMPT: usize = 12;
-/// How many lines of what would be done a question shows.
-const DETAIL: usize = 14;
+/// The fewest rows of a question: its beginning, what is missing, and its keys.
+const QUESTION: usize = 3;
 /// How many of those who work for the session are shown.
 const HELPERS: usize = 4;
 const SPINNER: [&str; 4] = ["◐", "◓", "◑", "◒"];
 
 pub(super) fn picture(state: &State) -> Picture {
     let columns = usize::from(state.look.columns);
-    let rows = usize::from(state.look.rows);
-    let mut below = Vec::new();
-    below.extend(helpers(state, columns));
-    below.extend(working(state));
-    if let Some(asked) = state.asked() {
-        below.extend(question(state, asked, columns));
-    }
-    below.extend(queue(state, columns));
-    below.extend(start(state, columns));
-    let typed = typed(state, columns);
-    let mut cursor = typed.cursor.map(|(x, y)| (x, y + below.len() as u16 + 1));
-    below.push(Line::styled("─".repeat(columns), state.look.theme.faint()));
-    below.extend(typed.lines);
-    below.extend(completion(state, columns));
-    below.push(status(state, columns));
-    let room = rows.saturating_sub(1);
-    // What is typed and asked is seen, whatever else there is.
-    let over = below.len().saturating_sub(room);
-    if over > 0 {
-        below.drain(..over);
-        cursor = cursor.and_then(|(x, y)| Some((x, y.checked_sub(over as u16)?)));
-    }
+    let room = room(state);
+    let mut bottom = bottom(state, columns);
+    let question = asked(state, columns, bottom.lines.len()).map(|view| view.lines);
+    let question = question.unwrap_or_default();
+    // What is asked is seen, whatever is typed.
+    bottom.drop_first((question.len() + bottom.lines.len()).saturating_sub(room));
+    let left = room - question.len() - bottom.lines.len();
+    let mut after = queue(state, columns);
+    after.extend(start(state, columns));
+    after.drain(..after.len().saturating_sub(left));
+    let left = left - after.len();
     let mut lines = streaming(state, columns);
-    let keep = (room - below.len()).min(lines.len());
-    lines.drain(..lines.len() - keep);
-    let cursor = cursor.map(|(x, y)| (x, y + lines.len() as u16));
-    lines.extend(below);
+    lines.extend(helpers(state, columns));
+    lines.extend(working(state));
+    lines.drain(..lines.len().saturating_sub(left));
+    lines.extend(question);
+    lines.extend(after);
+    let cursor = bottom.cursor.map(|(x, y)| (x, y + lines.len() as u16));
+    lines.extend(bottom.lines);
     let lines = lines.iter().map(|line| fitted(line, columns)).collect();
     Picture { lines, cursor, full: false }
+}
+
+/// Is all of what is asked on the screen, as it is drawn now?
+pub(super) fn shows_all_of_question(state: &State) -> bool {
+    let columns = usize::from(state.look.columns);
+    let below = bottom(state, columns).lines.len();
+    asked(state, columns, below).is_none_or(|view| view.whole)
+}
+
+/// How many rows there are.
+fn room(state: &State) -> usize {
+    usize::from(state.look.rows).saturating_sub(1)
+}
+
+/// The question, if there is one, above so many rows.
+fn asked(state: &State, columns: usize, below: usize) -> Option<View> {
+    let room = room(state);
+    let free = room.saturating_sub(below).max(QUESTION).min(room);
+    state.asked().map(|asked| question::view(state, asked, columns, free))
+}
+
+/// What is typed, what completes it, and the status.
+fn bottom(state: &State, columns: usize) -> Typed {
+    let mut bottom = typed(state, columns);
+    bottom.lines.insert(0, Line::styled("─".repeat(columns), state.look.theme.faint()));
+    bottom.cursor = bottom.cursor.map(|(x, y)| (x, y + 1));
+    bottom.lines.extend(completion(state, columns));
+    bottom.lines.push(status(state, columns));
+    bottom
 }
 
 /// What may still change.
@@ -114,67 +132,6 @@ fn working(state: &State) -> Option<Line<'static>> {
         Span::styled(format!(" {what} {}", seconds(ran)), Style::new()),
         label(hint, theme.faint()),
     ]))
-}
-
-fn question(state: &State, asked: &Asked, columns: usize) -> Vec<Line<'static>> {
-    let (theme, question) = (state.look.theme, &asked.question);
-    let mut lines = vec![Line::default()];
-    let mut head = vec![label("? ", theme.warn())];
-    if let Some(asker) = &question.asker {
-        head.push(span(asker, theme.accent()));
-        head.push(label(" asks: ", theme.faint()));
-    }
-    let mut prompt = question.prompt.as_str().trim_end().lines();
-    head.push(Span::styled(prompt.next().unwrap_or_default().to_owned(), theme.strong()));
-    lines.extend(wrap(&Line::from(head), columns, "  "));
-    let rest: Vec<&str> = prompt.collect();
-    // Its end says what is asked.
-    let passed = rest.len().saturating_sub(PROMPT.max(usize::from(state.look.rows) / 2));
-    if passed > 0 {
-        lines.push(Line::styled(
-            format!("  … {passed} more lines: Ctrl+O shows them"),
-            theme.faint(),
-        ));
-    }
-    for line in &rest[passed..] {
-        lines.extend(wrap(&Line::styled(format!("  {line}"), theme.strong()), columns, "  "));
-    }
-    if let Some(detail) = &question.detail {
-        let is_diff = diff::is_diff(detail);
-        let all: Vec<&str> = detail.as_str().trim_end().lines().collect();
-        for line in all.iter().take(DETAIL) {
-            let style = if is_diff { diff::style(line, theme) } else { theme.code() };
-            lines.extend(wrap(&Line::styled(format!("  {line}"), style), columns, "  "));
-        }
-        if all.len() > DETAIL {
-            let more = format!("  … {} more lines: d shows them", all.len() - DETAIL);
-            lines.push(Line::styled(more, theme.faint()));
-        }
-    }
-    let waiting = state.questions.len() - 1;
-    if waiting > 0 {
-        lines.push(Line::styled(format!("  {waiting} more questions wait"), theme.faint()));
-    }
-    let keys = keys(state, asked);
-    lines.extend(wrap(&Line::styled(keys, theme.warn()), columns, "  "));
-    lines
-}
-
-fn keys(state: &State, asked: &Asked) -> String {
-    match (&asked.reason, asked.question.kind) {
-        (Some(Refusal::Once), _) => "  why not? Enter says no, Esc goes back".to_owned(),
-        (Some(Refusal::Never), _) => "  why never? Enter says never, Esc goes back".to_owned(),
-        (None, QuestionKind::Words) => match &asked.question.default {
-            Some(default) => format!("  type your answer; Enter alone says: {default}"),
-            None => "  type your answer; /later leaves it".to_owned(),
-        },
-        (None, QuestionKind::Approval) if !state.editor.is_empty() && !asked.focused => {
-            "  Tab answers it; what you type is kept".to_owned()
-        }
-        (None, QuestionKind::Approval) => {
-            "  y once · a always · n no · N never · d details · l later".to_owned()
-        }
-    }
 }
 
 fn queue(state: &State, columns: usize) -> Vec<Line<'static>> {
@@ -246,6 +203,14 @@ pub(super) fn session_line(row: &SessionRow, columns: usize, state: &State) -> L
 struct Typed {
     lines: Vec<Line<'static>>,
     cursor: Option<(u16, u16)>,
+}
+
+impl Typed {
+    /// Leaves the first lines out.
+    fn drop_first(&mut self, count: usize) {
+        self.lines.drain(..count.min(self.lines.len()));
+        self.cursor = self.cursor.and_then(|(x, y)| Some((x, y.checked_sub(count as u16)?)));
+    }
 }
 
 fn typed(state: &State, columns: usize) -> Typed {

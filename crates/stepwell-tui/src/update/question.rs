@@ -7,6 +7,7 @@ use stepwell::{Answer, Grant, SessionId};
 
 use super::typed;
 use crate::clean::Clean;
+use crate::draw::shows_all_of_question;
 use crate::effect::Effect;
 use crate::page::Content;
 use crate::state::{Asked, Refusal, State};
@@ -54,8 +55,11 @@ impl State {
 
     fn choose(&mut self, c: char) -> Vec<Effect> {
         match c {
-            'y' => self.answer(Answer::ALLOW_ONCE),
-            'a' => self.answer(Answer::Allow { scope: Grant::Always }),
+            'y' => self.allow(Answer::ALLOW_ONCE, shows_all_of_question(self)),
+            'a' => {
+                let all = shows_all_of_question(self);
+                self.allow(Answer::Allow { scope: Grant::Always }, all)
+            }
             'l' => self.later(),
             'd' => {
                 self.show_question();
@@ -75,14 +79,24 @@ impl State {
         }
     }
 
-    /// Shows all of the question: what would be done, or what is asked.
+    /// Allows what is asked. Nobody allows what they were not shown the end of: it is shown first.
+    fn allow(&mut self, answer: Answer, shown: bool) -> Vec<Effect> {
+        if shown || self.asked().is_none_or(|asked| asked.read) {
+            return self.answer(answer);
+        }
+        self.show_question();
+        self.say_briefly("not all of it was shown: read it, then answer");
+        Vec::new()
+    }
+
+    /// Shows all of the question: what is asked, and what would be done.
     pub(super) fn show_question(&mut self) {
-        let Some(asked) = self.asked() else { return };
+        let Some(asked) = self.questions.first_mut() else { return };
+        asked.read = true;
         let question = &asked.question;
-        let content = question.detail.clone().unwrap_or_else(|| question.prompt.clone());
-        let content = match crate::diff::is_diff(&content) {
-            true => Content::Diff(content),
-            false => Content::Plain(content),
+        let content = match question.detail.as_ref().is_some_and(crate::diff::is_diff) {
+            true => Content::Diff(question.all()),
+            false => Content::Plain(question.all()),
         };
         self.open_text("what it would do", content);
     }
@@ -136,8 +150,13 @@ impl State {
             let text = if line.is_empty() { default } else { Some(line.to_owned()) };
             return text.map_or_else(Vec::new, |text| self.answer(Answer::Text(text)));
         }
+        let all = !crate::plain::is_cut(&asked.question);
         match line {
-            "a" => self.answer(Answer::Allow { scope: Grant::Always }),
+            "a" => self.allow(Answer::Allow { scope: Grant::Always }, all),
+            "d" | "details" => {
+                self.show_question();
+                Vec::new()
+            }
             "N" => self.answer(Answer::Deny { reason: None, never: true }),
             "l" | "later" => self.later(),
             line => match Answer::read(line) {
@@ -145,27 +164,37 @@ impl State {
                     self.note("answer yes, always, no, no: WHY, never or later");
                     Vec::new()
                 }
+                answer @ Answer::Allow { .. } => self.allow(answer, all),
                 answer => self.answer(answer),
             },
         }
     }
 
     pub(super) fn answer(&mut self, answer: Answer) -> Vec<Effect> {
-        if self.questions.is_empty() {
-            return Vec::new();
-        }
-        let asked = self.questions.remove(0);
+        let Some(asked) = self.take_question() else { return Vec::new() };
         let (session, gate) = (asked.question.session.clone(), asked.question.gate.clone());
         self.answering.push(asked);
         vec![Effect::Answer { session, gate, answer }]
     }
 
+    /// Takes the first question away. The next one comes up only now.
+    fn take_question(&mut self) -> Option<Asked> {
+        let asked = (!self.questions.is_empty()).then(|| self.questions.remove(0));
+        self.next_question();
+        asked
+    }
+
+    /// The first question is another: whoever pressed a key just now did not mean it.
+    pub(super) fn next_question(&mut self) {
+        if let Some(next) = self.questions.first_mut() {
+            next.since = self.now;
+        }
+    }
+
     /// An answer was not taken. A question that still waits is asked again.
     pub(super) fn not_answered(&mut self, of: (&SessionId, &str), why: &Clean, again: bool) {
         let (session, gate) = of;
-        let meant =
-            |asked: &Asked| asked.question.gate == gate && asked.question.session == *session;
-        if let Some(at) = self.answering.iter().position(meant) {
+        if let Some(at) = self.answering.iter().position(|asked| asked.is(session, gate)) {
             let asked = self.answering.remove(at);
             if again {
                 self.questions.insert(0, Asked { reason: None, ..asked });
@@ -175,9 +204,7 @@ impl State {
     }
 
     pub(super) fn later(&mut self) -> Vec<Effect> {
-        if !self.questions.is_empty() {
-            self.questions.remove(0);
-        }
+        self.take_question();
         self.note("left for later: it waits for an answer, here or elsewhere");
         // Whoever only watches leaves the question to others.
         if self.is_watching() { Vec::new() } else { vec![Effect::Pause] }

@@ -55,13 +55,9 @@ impl State {
                 }
             }
             Told::Asked(question) => {
-                let known = |asked: &Asked| {
-                    asked.question.gate == question.gate
-                        && asked.question.session == question.session
-                };
+                let known = |asked: &Asked| asked.is(&question.session, &question.gate);
                 if !self.questions.iter().any(known) {
-                    let (since, question) = (self.now, *question);
-                    self.questions.push(Asked { question, since, reason: None, focused: false });
+                    self.questions.push(Asked::new(*question, self.now));
                 }
             }
             Told::Answered { session, gate, answer, who, here } => {

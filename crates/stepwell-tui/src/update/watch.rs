@@ -16,7 +16,7 @@ impl State {
         self.note(format!("{holder} runs it: what you say reaches it there, /stop stops it"));
         self.work = Work::Watching { since: self.now, holder };
         let since = self.now;
-        let asked = |question| Asked { question, since, reason: None, focused: false };
+        let asked = |question| Asked::new(question, since);
         self.questions = questions.into_iter().map(asked).collect();
         vec![Effect::Watch { session, after }]
     }

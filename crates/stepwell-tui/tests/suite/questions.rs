@@ -156,7 +156,9 @@ fn several_questions_are_answered_in_turn_and_each_once() {
     assert!(stage.screen().contains("1 more questions wait"));
     stage.wait(1);
     assert_eq!(stage.key("y"), answer("g1", Answer::ALLOW_ONCE));
-    assert_eq!(stage.key("y"), answer("g2", Answer::ALLOW_ONCE));
+    // The second one came up only now: the same key pressed twice is not meant for it.
+    assert!(stage.key("y").is_empty());
+    assert_eq!(stage.wait(1).key("y"), answer("g2", Answer::ALLOW_ONCE));
     assert!(stage.state.asked().is_none());
 }
 
@@ -201,4 +203,102 @@ fn lines_answer_where_nothing_is_redrawn() {
     +new
     answer yes, always, no, no: WHY, never or later
     ");
+}
+
+/// A screen of a size, on which a command is asked about.
+fn asked_to_run(command: &str, (columns, rows): (u16, u16)) -> Stage {
+    let mut long = question("g1");
+    long.prompt = Clean::new(&format!("Allow run {command}?"));
+    long.detail = None;
+    asked_at(long, (columns, rows))
+}
+
+fn asked_at(question: stepwell_tui::Question, (columns, rows): (u16, u16)) -> Stage {
+    let mut stage = Stage::sized(columns, rows);
+    stage.send("go");
+    stage.told(Told::Asked(Box::new(question)));
+    stage.wait(2);
+    stage
+}
+
+#[test]
+fn blanks_cannot_push_the_beginning_of_a_command_off_the_screen() {
+    for (size, blanks) in [((80, 24), 3000), ((120, 40), 6000)] {
+        let command = format!("echo HEAD > evil.txt; echo{}; ls", " ".repeat(blanks));
+        let mut stage = asked_to_run(&command, size);
+        let shown = format!("Allow run echo HEAD > evil.txt; echo ␣×{blanks} ; ls?");
+        assert!(stage.screen().contains(&shown), "{}", stage.screen());
+        assert_eq!(stage.key("y"), answer("g1", Answer::ALLOW_ONCE), "all of it is shown");
+    }
+}
+
+#[test]
+fn a_command_that_does_not_fit_is_cut_at_its_end_and_allowed_only_once_all_of_it_was_shown() {
+    let command = format!("echo HEAD > evil.txt; {}; rm -r notes", "echo x; ".repeat(500));
+    for key in ["y", "a"] {
+        let mut stage = asked_to_run(&command, (80, 24));
+        let screen = stage.screen();
+        assert!(screen.contains("? Allow run echo HEAD > evil.txt; echo x;"), "{screen}");
+        assert!(screen.contains(" more characters: d shows them"), "{screen}");
+        assert!(screen.contains("d shows all of it first"), "{screen}");
+        assert!(stage.key(key).is_empty(), "its end was not shown");
+        assert!(stage.screen().starts_with("what it would do"), "{}", stage.screen());
+        stage.key("end");
+        assert!(stage.screen().contains("rm -r notes?"), "{}", stage.screen());
+        stage.key("q");
+        let grant = if key == "y" { Grant::Once } else { Grant::Always };
+        assert_eq!(stage.key(key), answer("g1", Answer::Allow { scope: grant }));
+    }
+    // Whoever says no need not read it.
+    let mut stage = asked_to_run(&command, (80, 24));
+    stage.key("n");
+    assert_eq!(stage.key("enter"), answer("g1", Answer::Deny { reason: None, never: false }));
+}
+
+#[test]
+fn the_beginning_of_a_question_is_seen_on_every_screen_whatever_else_there_is() {
+    let command = format!("echo HEAD; {}", "echo x; ".repeat(500));
+    for rows in 4..30 {
+        let mut stage = asked_to_run(&command, (40, rows));
+        for word in ["one", "two", "three", "four"] {
+            stage.state.queue.push(Clean::new(word));
+        }
+        stage.input(Input::Paste("some\nlines\nthat\nare\ntyped\nmeanwhile".into()));
+        let screen = stage.screen();
+        assert!(screen.contains("? Allow run echo HEAD"), "{rows}: {screen}");
+        assert!(screen.lines().count() < usize::from(rows), "{rows}: {screen}");
+    }
+}
+
+#[test]
+fn a_long_diff_says_how_many_lines_are_hidden_and_all_of_them_can_be_read() {
+    let mut long = question("g1");
+    let added: String = (1..=501).map(|n| format!("+line {n}\n")).collect();
+    long.detail = Some(Clean::new(&format!("@@ -0,0 +1,501 @@\n{added}")));
+    let mut stage = asked_at(long.clone(), (80, 24));
+    let screen = stage.screen();
+    let shown = screen.lines().filter(|line| line.starts_with("  +line ")).count();
+    assert!(screen.contains(&format!("  … {} more lines: d shows them", 501 - shown)), "{screen}");
+    assert!(stage.key("y").is_empty());
+    stage.key("end");
+    assert!(stage.screen().contains("+line 501"), "{}", stage.screen());
+    // Where nothing is redrawn, it is the same.
+    let mut stage = asked_at(long, (80, 24));
+    assert!(plain_question(stage.state.asked().unwrap()).join("\n").contains("details shows all"));
+    assert!(stage.input(Input::Line("yes".into())).is_empty());
+    assert!(stage.state.page.take().is_some());
+    assert_eq!(stage.input(Input::Line("yes".into())), answer("g1", Answer::ALLOW_ONCE));
+}
+
+#[test]
+fn a_long_question_for_words_keeps_its_beginning_and_its_end() {
+    let mut words = question("g1");
+    words.kind = QuestionKind::Words;
+    words.detail = None;
+    let plan: String = (1..=60).map(|n| format!("{n}. a task\n")).collect();
+    words.prompt = Clean::new(&format!("{plan}\nIs this the plan?"));
+    let stage = asked_at(words, (80, 24));
+    let screen = stage.screen();
+    assert!(screen.contains("? 1. a task"), "{screen}");
+    assert!(screen.contains("more lines: Ctrl+O shows them\n  Is this the plan?"), "{screen}");
 }
