@@ -52,7 +52,7 @@ pub(crate) struct Located {
 impl Stores {
     /// Those of a workspace.
     pub(crate) fn new(workspace: Workspace, scope: Scope) -> Self {
-        let redactor = Redactor::with_environment([], workspace.host.secrets());
+        let redactor = workspace.redactor().with_own_count();
         Self { workspace, scope, redactor, open: Mutex::default() }
     }
 

@@ -68,6 +68,16 @@ pub(crate) fn length(named: &str, runtime: &Runtime) -> Result<(Option<u64>, Str
     }
 }
 
+impl Runtime {
+    /// Can a model of this name be asked? Asks nobody for a key, and no provider for anything.
+    ///
+    /// # Errors
+    /// If there is no such provider or script; the error names the nearest.
+    pub fn check_model(&self, named: &str) -> Result<()> {
+        length(named, self).map(drop)
+    }
+}
+
 /// A script, and where it is.
 fn script(path: &Path, runtime: &Runtime) -> Result<(PathBuf, Script)> {
     // A session that is resumed from elsewhere finds its script where it was.

@@ -1,6 +1,7 @@
 //! Carries out what the terminal wants done: over the runtime, the store and the command line.
 
 mod commands;
+mod follow;
 mod reads;
 mod rows;
 mod runs;
@@ -8,6 +9,7 @@ mod runs;
 use std::sync::Arc;
 use std::sync::mpsc::{Sender, channel};
 
+use stepwell::Time;
 use stepwell_agent::run::Notice as RunNotice;
 use stepwell_runtime::{Error, Runtime};
 use stepwell_workspace::Workspace;
@@ -26,6 +28,8 @@ pub struct Wording {
     pub failure: fn(Error) -> (String, Option<String>),
     /// Something that a person should know of a run.
     pub run_notice: fn(&RunNotice) -> String,
+    /// A moment, in the user's own time zone.
+    pub moment: fn(Time) -> String,
 }
 
 /// What the terminal needs of the program around it.
@@ -126,6 +130,10 @@ impl Backstage for RuntimeBackstage {
             Effect::ListStart => self.read(Reader::start),
             Effect::Open { session, resume, .. } => self.open(session, resume),
             Effect::ReadCard(session) => self.read(move |reader| reader.card(&session)),
+            Effect::ReadNew { session, after } => {
+                self.read(move |reader| reader.grown(&session, after));
+            }
+            Effect::CheckModel(name) => self.read(move |reader| reader.check_model(name)),
             Effect::ReadEarlier { session, before } => {
                 self.read(move |reader| reader.earlier(&session, before));
             }

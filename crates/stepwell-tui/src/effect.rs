@@ -49,6 +49,12 @@ pub enum Reply {
     Opened(Box<Opened>),
     /// The open session changed.
     Card(Box<SessionCard>),
+    /// A session changed, here or elsewhere.
+    Changed(SessionId),
+    /// What was added to the open session.
+    Grown(Box<Grown>),
+    /// A model that can be asked.
+    Model(String),
     /// Events before those that are shown.
     Earlier {
         /// The session.
@@ -139,6 +145,21 @@ pub struct Opened {
     pub waiting: u64,
     /// The last event that was read.
     pub seq: Seq,
+    /// If it runs elsewhere: who runs it, and the questions that wait there.
+    pub elsewhere: Option<Elsewhere>,
+}
+
+/// What was added to a session.
+#[derive(Clone, Debug)]
+pub struct Grown {
+    /// What it is now.
+    pub card: SessionCard,
+    /// The events behind the last one that was known.
+    pub events: Vec<Recorded>,
+    /// The last event that was read.
+    pub seq: Seq,
+    /// How many questions wait in it.
+    pub waiting: u64,
     /// If it runs elsewhere: who runs it, and the questions that wait there.
     pub elsewhere: Option<Elsewhere>,
 }
@@ -305,6 +326,15 @@ pub enum Effect {
     },
     /// Read the open session's card again.
     ReadCard(SessionId),
+    /// Read what was added to a session behind an event.
+    ReadNew {
+        /// The session.
+        session: SessionId,
+        /// The last event that is known.
+        after: Seq,
+    },
+    /// Find out whether a model can be asked, by its name.
+    CheckModel(String),
     /// Read events before a seq.
     ReadEarlier {
         /// The session.

@@ -1,6 +1,6 @@
 //! What a run tells, in the terminal's own words.
 
-use stepwell::{NodeState, SessionId, Status, Who};
+use stepwell::{AskedCall, NodeState, SessionId, Status};
 use stepwell_agent::provider::Delta;
 use stepwell_runtime::{Error, OpenGate, RunEvent, RunReport};
 
@@ -12,8 +12,6 @@ use crate::told::{Ended, Question, QuestionKind, Told, ToolOutcome, ToolRun};
 pub(crate) struct Listener<'a> {
     /// The session.
     pub(crate) session: &'a SessionId,
-    /// Who sits here.
-    pub(crate) who: &'a Who,
     /// How things are said.
     pub(crate) wording: &'a Wording,
 }
@@ -49,8 +47,8 @@ impl Listener<'_> {
                 session: answer.session,
                 gate: answer.gate,
                 answer: Clean::line(&answer.answer.text()),
-                here: answer.who == *self.who,
                 who: Clean::line(&answer.who.to_string()),
+                at: Clean::line(&(self.wording.moment)(answer.at)),
             },
             // What is recorded of it says the rest.
             RunEvent::Node(node) => {
@@ -90,7 +88,7 @@ impl Listener<'_> {
             here.filter(|here| here.call.is_some()).map(|here| format!("Allow {}?", here.preview));
         let prompt = Clean::new(&prompt.unwrap_or_else(|| gate.prompt.clone()));
         let detail = here.and_then(|here| here.detail.as_deref());
-        let detail = detail.or_else(|| call.and_then(|call| call.detail.as_deref()));
+        let detail = detail.map(str::to_owned).or_else(|| call.and_then(kept_detail));
         let asker = (open.session != *self.session).then(|| Clean::line(open.session.as_str()));
         let kind = match stepwell_runtime::flow::is_permission(gate) {
             true => QuestionKind::Approval,
@@ -101,11 +99,21 @@ impl Listener<'_> {
             gate: gate.id.clone(),
             prompt,
             kind,
-            detail: detail.map(Clean::new),
+            detail: detail.as_deref().map(Clean::new),
             asker,
             default: gate.default.as_deref().map(Clean::line),
         }
     }
+}
+
+/// What a call would do, as its question keeps it. A long diff is kept in part; then the call's
+/// arguments say the rest.
+fn kept_detail(call: &AskedCall) -> Option<String> {
+    let detail = call.detail.as_deref()?;
+    Some(match detail.trim_end().ends_with(" more lines") {
+        true => format!("{detail}\nAll that the call says:\n{}", call.arguments),
+        false => detail.to_owned(),
+    })
 }
 
 /// What a call does, without the tool's name, which stands before it.
@@ -131,4 +139,24 @@ pub(crate) fn failure(error: Error, wording: &Wording) -> Ended {
     let (why, hint) = (wording.failure)(error);
     let hint = hint.map(|hint| Clean::new(&hint));
     Ended { status: Status::Failed, why: Clean::new(&why), hint }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_diff_that_is_kept_in_part_is_followed_by_all_that_the_call_says() {
+        let call = |detail: &str| AskedCall {
+            tool: "write_file".to_owned(),
+            effect: stepwell::Effect::Idempotent,
+            arguments: r#"{"content":"all of it"}"#.to_owned(),
+            detail: Some(detail.to_owned()),
+            choices: Vec::new(),
+            holds_secret: false,
+        };
+        let kept = kept_detail(&call("@@ -0,0 +1 @@\n+x\n… 900 more lines\n"));
+        assert!(kept.is_some_and(|kept| kept.ends_with("all of it\"}")));
+        assert_eq!(kept_detail(&call("+x\n")).as_deref(), Some("+x\n"));
+    }
 }

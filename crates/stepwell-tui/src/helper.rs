@@ -3,7 +3,7 @@
 use stepwell::Status;
 
 use crate::clean::Clean;
-use crate::told::Told;
+use crate::told::{Told, ToolOutcome};
 use crate::transcript::{Block, Transcript};
 
 /// A subagent, or the conversation of a flow's node.
@@ -29,7 +29,7 @@ impl Helper {
     /// It is over.
     pub(crate) fn end(&mut self, status: Status) {
         self.transcript.finish_stream();
-        self.transcript.cut_open_calls();
+        self.transcript.end_open_calls(ToolOutcome::CutOff);
         self.ended.get_or_insert(status);
     }
 
@@ -71,7 +71,7 @@ impl Helper {
             }
             Told::Ended(ended) => {
                 self.transcript.drop_stream();
-                self.transcript.cut_open_calls();
+                self.transcript.end_open_calls(ToolOutcome::CutOff);
                 self.ended = Some(ended.status);
             }
             Told::Began(_) | Told::Waiting(_) | Told::NodeOver { .. } | Told::Answered { .. } => {}

@@ -42,7 +42,8 @@ pub use draw::{Picture, draw, printed};
 pub use driver::{Backstage, Inputs, inputs, run};
 pub use editor::{Editor, Move, Row};
 pub use effect::{
-    Done, Effect, Elsewhere, Input, Opened, OtherAgents, PointsFor, Purpose, Reply, RunSettings,
+    Done, Effect, Elsewhere, Grown, Input, Opened, OtherAgents, PointsFor, Purpose, Reply,
+    RunSettings,
 };
 pub use helper::Helper;
 pub use page::{ChoicePage, Choosing, Content, Doing, Page, Picker, PointsPage, TextPage};

@@ -26,6 +26,7 @@ pub fn plain_lines(block: &Block) -> Vec<String> {
                 ToolState::Over(ToolOutcome::Done) => "done",
                 ToolState::Over(ToolOutcome::Failed) => "failed",
                 ToolState::Over(ToolOutcome::Denied) => "not allowed",
+                ToolState::Over(ToolOutcome::Waits) => "waits for you",
                 ToolState::Over(ToolOutcome::CutOff) => "cut off",
             };
             let mut lines = vec![format!("tool {} {}: {ended}", tool.run.tool, tool.run.preview)];

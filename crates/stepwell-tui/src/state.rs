@@ -1,8 +1,9 @@
 //! Everything that is shown, and what the next key means.
 
+use std::collections::VecDeque;
 use std::time::Duration;
 
-use stepwell::SessionId;
+use stepwell::{Seq, SessionId};
 
 use crate::clean::Clean;
 use crate::completion::Completion;
@@ -58,6 +59,10 @@ pub struct State {
     pub questions: Vec<Asked>,
     /// Questions that were answered here; whether the answer was taken is not known yet.
     pub(crate) answering: Vec<Asked>,
+    /// What is typed was meant for a question that somebody else answered: it is not sent unasked.
+    pub(crate) typed_for_question: bool,
+    /// When a question was answered elsewhere that a line may still be meant for.
+    pub(crate) taken_away: Option<Duration>,
     /// Sessions to begin with, until something is said.
     pub start: Option<StartList>,
     /// The page that covers the conversation.
@@ -74,6 +79,14 @@ pub struct State {
     pub(crate) last_escape: Option<Duration>,
     pub(crate) last_cancel: Option<Duration>,
     pub(crate) searches: u64,
+    /// The last event of the open session that is known.
+    pub(crate) seen: Seq,
+    /// How many commands of the user's run.
+    pub(crate) shells: usize,
+    /// What was typed meanwhile: it is sent behind what they write.
+    pub(crate) held: VecDeque<String>,
+    /// Does the session keep words for its next run?
+    pub(crate) keeps_words: bool,
     /// Words for a session that has not begun: what the user's own commands wrote.
     pub(crate) carried: Vec<String>,
     /// What went to the trash last.
@@ -183,6 +196,8 @@ impl State {
             queue: Vec::new(),
             questions: Vec::new(),
             answering: Vec::new(),
+            typed_for_question: false,
+            taken_away: None,
             start: None,
             page: None,
             settings: RunSettings::default(),
@@ -193,6 +208,10 @@ impl State {
             last_escape: None,
             last_cancel: None,
             searches: 0,
+            seen: Seq::default(),
+            shells: 0,
+            held: VecDeque::new(),
+            keeps_words: false,
             carried: Vec::new(),
             deleted: None,
             left: false,
@@ -285,13 +304,17 @@ impl State {
             Some(card) => {
                 let session = card.id.clone();
                 self.queue.push(Clean::new(&text));
-                match self.is_busy() {
-                    true => vec![Effect::Say { session, text }],
-                    false => {
-                        self.begin_work();
-                        vec![Effect::Resume { session, say: Some(text), settings }]
-                    }
+                if self.is_busy() {
+                    return vec![Effect::Say { session, text }];
                 }
+                let follows = std::mem::take(&mut self.keeps_words);
+                self.begin_work();
+                if follows {
+                    // Behind what waits for the run already.
+                    let said = Effect::Say { session: session.clone(), text };
+                    return vec![said, Effect::Resume { session, say: None, settings }];
+                }
+                vec![Effect::Resume { session, say: Some(text), settings }]
             }
             None if self.is_working() => {
                 // The session is about to begin: it is said as soon as it has a name.

@@ -61,8 +61,8 @@ pub enum Told {
         answer: Clean,
         /// Who gave it.
         who: Clean,
-        /// Was it given here?
-        here: bool,
+        /// When, as it is shown.
+        at: Clean,
     },
     /// Something happened in a subagent, or in the conversation of a flow's node.
     Within {
@@ -106,6 +106,8 @@ pub enum ToolOutcome {
     Denied,
     /// It was stopped in the middle.
     CutOff,
+    /// It waits for an answer.
+    Waits,
 }
 
 impl From<Outcome> for ToolOutcome {

@@ -126,7 +126,7 @@ impl Transcript {
     /// Puts earlier events before those that are there.
     pub fn put_before(&mut self, events: &[Recorded], more: bool) {
         let mut before = Self::of(events, more, self.whose);
-        before.cut_open_calls();
+        before.end_open_calls(ToolOutcome::CutOff);
         self.printed += before.blocks.len();
         self.first = before.first.or(self.first);
         self.earlier = more;
@@ -390,7 +390,12 @@ impl Transcript {
     pub fn tool_started(&mut self, run: ToolRun) {
         match self.tool(&run.call) {
             Some(tool) => {
+                // Whoever watches from the middle does not know what was asked for before.
+                let known = tool.run.preview.clone();
                 tool.run = run;
+                if tool.run.preview.is_empty() {
+                    tool.run.preview = known;
+                }
                 tool.state = ToolState::Running(Duration::ZERO);
             }
             None => {
@@ -417,13 +422,13 @@ impl Transcript {
         }
     }
 
-    /// Nothing runs any more: calls without a result were cut off.
-    pub fn cut_open_calls(&mut self) {
+    /// Nothing runs any more: what became of calls without a result.
+    pub fn end_open_calls(&mut self, outcome: ToolOutcome) {
         for block in &mut self.blocks {
             if let Block::Tool(tool) = block
                 && !matches!(tool.state, ToolState::Over(_))
             {
-                tool.state = ToolState::Over(ToolOutcome::CutOff);
+                tool.state = ToolState::Over(outcome);
             }
         }
     }

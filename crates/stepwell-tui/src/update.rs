@@ -38,7 +38,7 @@ impl State {
 
     /// Nobody types any more: questions are left for later, and what works is waited for.
     fn wind_up(&mut self) -> Vec<Effect> {
-        match (self.asked().is_some() && !self.is_watching(), self.is_busy()) {
+        match (self.asked().is_some() && !self.is_watching(), self.is_busy() || self.shells > 0) {
             (true, _) => self.later(),
             (false, true) => Vec::new(),
             (false, false) => self.leave(),
@@ -85,6 +85,9 @@ impl State {
         }
         if self.page.is_some() {
             return self.page_key(key);
+        }
+        if self.keep_typed(key) {
+            return Vec::new();
         }
         if self.asked().is_some()
             && let Some(effects) = self.question_key(key)
@@ -143,6 +146,9 @@ impl State {
 
     /// A whole line, where the screen is not redrawn: an answer to a question, or words.
     fn line(&mut self, line: &str) -> Vec<Effect> {
+        if self.keep_line(line) {
+            return Vec::new();
+        }
         match self.asked().is_some() {
             true => self.question_line(line),
             false => {

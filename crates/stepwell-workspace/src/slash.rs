@@ -229,11 +229,11 @@ pub const SLASH_COMMANDS: &[SlashCommand] = &[
     command(
         Verb::Rewind,
         History,
-        ["rewind", "[SEQ|CHECKPOINT|-N]", "Goes back; without a point, shows them"],
+        ["rewind", "[SEQ|CHECKPOINT|-N] [--force]", "Goes back; without a point, shows them"],
         &["rollback", "back", "session rollback"],
     ),
-    command(Verb::Undo, History, ["undo", "", "Takes the last rewind back"], &[]),
-    command(Verb::Redo, History, ["redo", "", "Takes the last undo back"], &[]),
+    command(Verb::Undo, History, ["undo", "[--force]", "Takes the last rewind back"], &[]),
+    command(Verb::Redo, History, ["redo", "[--force]", "Takes the last undo back"], &[]),
     command(
         Verb::Fork,
         History,

@@ -150,7 +150,11 @@ fn program(app: &App, to: &Inputs) -> Program {
     }
     Program {
         runtime: Arc::new(runtime),
-        wording: Wording { failure: worded, run_notice: wording::run_notice },
+        wording: Wording {
+            failure: worded,
+            run_notice: wording::run_notice,
+            moment: crate::text::second,
+        },
         command,
         editor: editor.split_whitespace().map(str::to_owned).collect(),
     }

@@ -9,6 +9,7 @@
 mod agents;
 mod answers;
 mod berths;
+mod chat_elsewhere;
 mod chatting;
 mod cleaning;
 mod configuring;

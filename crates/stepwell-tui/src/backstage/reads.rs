@@ -6,18 +6,19 @@ use std::sync::{Arc, Mutex, PoisonError};
 
 use stepwell::gates::Gates;
 use stepwell::{
-    Access, Event, Family, Filter, Kind, Order, Query, Recorded, Role, Search, Seq, SessionId,
-    SessionInfo, Span, Stepwell, Time, Timeline,
+    Access, Event, Family, Filter, Kind, Order, Query, Recorded, Redacted, Redactor, Role, Search,
+    Seq, SessionId, SessionInfo, Span, Status, Stepwell, Time, Timeline,
 };
 use stepwell_files::walk::walker;
 use stepwell_runtime::{Error, OpenGate, Runtime};
 use stepwell_workspace::{NamedWell, OtherSessions, Well, Workspace};
 
 use super::Wording;
+use super::follow::Follower;
 use super::rows::{FILES_KEPT, card, foreign_row, point, preview, row};
 use crate::clean::Clean;
 use crate::driver::Inputs;
-use crate::effect::{Elsewhere, Input, Opened, OtherAgents, PointsFor, Reply};
+use crate::effect::{Elsewhere, Grown, Input, Opened, OtherAgents, PointsFor, Reply};
 use crate::from_runtime::Listener;
 use crate::fuzzy;
 use crate::session::{Point, Reach, SessionRow};
@@ -51,6 +52,9 @@ pub(crate) struct Reader {
     foreign: Option<Arc<Mutex<Option<OtherSessions>>>>,
     /// The session that is open.
     open: Option<SessionId>,
+    follower: Follower,
+    /// The store, opened so that a search can bring its index up to date.
+    searched: Option<Well>,
 }
 
 impl Reader {
@@ -64,12 +68,15 @@ impl Reader {
             files: None,
             foreign: None,
             open: None,
+            follower: Follower::default(),
+            searched: None,
         }
     }
 
     pub(super) fn go_to(&mut self, runtime: Runtime) {
         self.runtime = runtime;
-        (self.well, self.files) = (None, None);
+        (self.well, self.files, self.searched) = (None, None, None);
+        self.follower.stop();
     }
 
     fn reply(&self, reply: Result<Reply>) {
@@ -86,6 +93,14 @@ impl Reader {
             self.well = self.runtime.look()?;
         }
         Ok(self.well.as_ref())
+    }
+
+    /// The store, so that a search brings its index up to date where that is possible.
+    fn searched(&mut self) -> Result<Option<&Well>> {
+        if self.searched.is_none() && self.runtime.place.has_store() {
+            self.searched = Some(self.runtime.open_at_best(&self.runtime.place.store)?);
+        }
+        Ok(self.searched.as_ref())
     }
 
     /// The store that holds a session.
@@ -119,6 +134,8 @@ impl Reader {
 
     fn opened(&mut self, name: &str, resume: bool) -> Result<Opened> {
         let (well, id) = self.runtime.session(name, Access::Read)?;
+        // Before it is read, so that no change is missed.
+        self.follower.follow(&well, &id, &self.inputs);
         let standing = well.info(&id)?;
         let elsewhere = self.elsewhere(&well, &standing)?;
         let head = standing.head;
@@ -145,8 +162,7 @@ impl Reader {
         let Some(held) = standing.held.as_ref().filter(|held| held.holder != this) else {
             return Ok(None);
         };
-        let who = self.runtime.who();
-        let listener = Listener { session: id, who: &who, wording: &self.wording };
+        let listener = Listener { session: id, wording: &self.wording };
         let mut questions = Vec::new();
         let below = well.subagents(id)?.into_iter().map(|it| it.head.id);
         for session in std::iter::once(id.clone()).chain(below) {
@@ -161,14 +177,52 @@ impl Reader {
         Ok(Some(Elsewhere { holder, questions }))
     }
 
+    /// What was added to a session behind an event.
+    pub(super) fn grown(&mut self, id: &SessionId, after: Seq) {
+        let grown = self.added(id, after);
+        self.reply(grown);
+    }
+
+    /// What was added. If that is too much to be told one by one, the session is read anew.
+    fn added(&mut self, id: &SessionId, after: Seq) -> Result<Reply> {
+        let (well, id) = self.runtime.session(id.as_str(), Access::Read)?;
+        let standing = well.info(&id)?;
+        let head = &standing.head;
+        if head.seq.get().saturating_sub(after.get()) > PAGE as u64 {
+            let opened = self.opened(id.as_str(), false)?;
+            return Ok(Reply::Opened(Box::new(opened)));
+        }
+        // A command that holds it for a moment does not run it.
+        let runs = head.status == Status::Running || head.open_gates > 0;
+        let elsewhere = if runs { self.elsewhere(&well, &standing)? } else { None };
+        let events = shown(&well, well.store().events(&id, Span::after(after))?.events);
+        let (recent, _) = last_events(&well, &id, (head.seq, head.seq))?;
+        Ok(Reply::Grown(Box::new(Grown {
+            card: card(head, used(&recent), &self.runtime),
+            seq: events.last().map_or(head.seq, |event| event.seq),
+            events,
+            waiting: head.open_gates,
+            elsewhere,
+        })))
+    }
+
+    /// Finds out whether a model can be asked.
+    pub(super) fn check_model(&mut self, name: String) {
+        self.reply(self.runtime.check_model(&name).map(|()| Reply::Model(name)));
+    }
+
     pub(super) fn card(&mut self, id: &SessionId) {
         self.open = Some(id.clone());
         let runtime = self.runtime.clone();
+        let inputs = self.inputs.clone();
+        let mut follower = std::mem::take(&mut self.follower);
         let read = self.existing().and_then(|well| {
+            follower.follow(well, id, &inputs);
             let head = well.info(id)?.head;
             let (events, _) = last_events(well, id, (head.seq, head.seq))?;
             Ok(Reply::Card(Box::new(card(&head, used(&events), &runtime))))
         });
+        self.follower = follower;
         self.reply(read);
     }
 
@@ -187,7 +241,7 @@ impl Reader {
             Reach::Everywhere => self.find_everywhere(words, now),
             reach => {
                 let only = self.open.clone().filter(|_| reach == Reach::Session);
-                match self.well() {
+                match self.searched() {
                     Ok(Some(well)) => found(well, words, only.as_ref(), now),
                     Ok(None) => Ok(Vec::new()),
                     Err(error) => Err(error),
@@ -315,7 +369,10 @@ fn refresh(runtime: Runtime, into: Arc<Mutex<Option<OtherSessions>>>, inputs: In
 fn list(well: &Stepwell, filter: Filter, limit: usize) -> Result<Vec<SessionInfo>> {
     let filter = Filter { family: Family::Roots, ..filter };
     let query = Query { filter, limit, ..Query::default() };
-    Ok(well.list(&query)?.sessions)
+    let redactor = for_showing(well);
+    let without_secrets =
+        |info: SessionInfo| SessionInfo { head: Redacted::head(&redactor, info.head), ..info };
+    Ok(well.list(&query)?.sessions.into_iter().map(without_secrets).collect())
 }
 
 /// Sessions that words are found in: in their names and tasks first, then in what was said.
@@ -343,12 +400,15 @@ fn found(
         }
     }
     let search = Search { limit: HITS, filter: filter(), ..Search::new(words) };
+    let redactor = for_showing(well);
     for hit in well.search(&search)?.hits {
-        let text = Clean::line(&hit.snippet.text);
+        let text = Clean::line(&redactor.redact(&hit.snippet.text));
         match rows.iter_mut().find(|row| row.id == hit.session) {
             Some(row) => drop(row.hit.get_or_insert(text)),
             None => {
-                let mut row = row(&well.info(&hit.session)?, now);
+                let info = well.info(&hit.session)?;
+                let head = Redacted::head(&redactor, info.head);
+                let mut row = row(&SessionInfo { head, ..info }, now);
                 row.hit = Some(text);
                 rows.push(row);
             }
@@ -372,11 +432,26 @@ fn last_events(
 ) -> Result<(Vec<Recorded>, bool)> {
     let timeline = timeline(well, id, head)?;
     let span = Span { to, ..Span::last(PAGE) };
-    let mut events = well.store().events(id, span)?.events;
+    let mut events = shown(well, well.store().events(id, span)?.events);
     let more = events.last().is_some_and(|event| event.seq > Seq::FIRST);
     events.reverse();
     events.retain(|event| timeline.contains(event.seq));
     Ok((events, more))
+}
+
+/// What takes secrets out of what is only shown: that is not counted as written.
+fn for_showing(well: &Stepwell) -> Redactor {
+    well.redactor().with_own_count()
+}
+
+/// Events without their secrets: imports and other programs' records are kept as they came.
+fn shown(well: &Stepwell, events: Vec<Recorded>) -> Vec<Recorded> {
+    let redactor = for_showing(well);
+    let redacted = |event: Recorded| Recorded {
+        event: Redacted::by(&redactor, event.event).into_new().event,
+        ..event
+    };
+    events.into_iter().map(redacted).collect()
 }
 
 fn timeline(well: &Stepwell, id: &SessionId, head: Seq) -> Result<Timeline> {
@@ -412,7 +487,7 @@ fn points(
     let (mut points, mut to) = (Vec::new(), head);
     while points.len() < POINTS && to >= Seq::FIRST {
         let span = Span { to, order: Order::Newest, limit: PAGE, ..Span::ALL };
-        let events = well.store().events(id, span)?.events;
+        let events = shown(well, well.store().events(id, span)?.events);
         let Some(last) = events.last() else { break };
         to = last.seq.prev();
         let counting = events.iter().filter(|event| timeline.contains(event.seq));

@@ -2,7 +2,9 @@
 
 use std::time::Duration;
 
-use stepwell::{Event, Head, Money, Recorded, Role, SessionInfo, Status, StopReason, Time};
+use stepwell::{
+    Event, Head, Money, Recorded, Redacted, Role, SessionInfo, Status, StopReason, Time,
+};
 use stepwell_runtime::{Runtime, model_name};
 use stepwell_workspace::OtherSession;
 
@@ -74,6 +76,7 @@ pub(super) fn foreign_row(session: &OtherSession, now: Time) -> Option<SessionRo
 
 /// The session that is open.
 pub(super) fn card(head: &Head, used: Option<u64>, runtime: &Runtime) -> SessionCard {
+    let head = &Redacted::head(&runtime.redactor().with_own_count(), head.clone());
     let gauge = stepwell_runtime::ContextUsage::of(head, runtime);
     let model = gauge.model.unwrap_or_else(|| model_name(&head.provider, &head.model));
     // What somebody else chose does not count here.

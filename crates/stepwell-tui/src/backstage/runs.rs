@@ -131,11 +131,11 @@ impl Runs {
             Ok(attached) => attached,
             Err(error) => return self.tell_failure(Err(error)),
         };
-        let (events, who) = (attached.events(), runtime.who());
+        let events = attached.events();
         self.now().watched = Some(attached);
         let (inputs, wording) = (self.inputs.clone(), self.wording);
         self.thread = Some(std::thread::spawn(move || {
-            let listener = Listener { session: &session, who: &who, wording: &wording };
+            let listener = Listener { session: &session, wording: &wording };
             for event in events {
                 let told = match event {
                     RunEvent::Ended { status, .. } => {
@@ -216,14 +216,13 @@ impl Runs {
                 Ok(handle) => handle,
                 Err(error) => return tell(Told::Ended(failure(error, &wording))),
             };
-            let (session, who, events) =
-                (handle.id().clone(), handle.who().clone(), handle.events());
+            let (session, events) = (handle.id().clone(), handle.events());
             {
                 let mut now = now.lock().unwrap_or_else(PoisonError::into_inner);
                 now.handle = Some(handle);
             }
             tell(Told::Began(session.clone()));
-            let listener = Listener { session: &session, who: &who, wording: &wording };
+            let listener = Listener { session: &session, wording: &wording };
             events.filter_map(|event| listener.hear(event)).for_each(tell);
             let handle = now.lock().unwrap_or_else(PoisonError::into_inner).handle.take();
             let ended = match handle.map(RunHandle::join) {

@@ -81,6 +81,7 @@ fn tool_lines(tool: &ToolBlock, columns: usize, theme: Theme, details: bool) -> 
         ToolState::Over(ToolOutcome::Done) => ("● ", theme.good(), String::new()),
         ToolState::Over(ToolOutcome::Failed) => ("● ", theme.bad(), " failed".to_owned()),
         ToolState::Over(ToolOutcome::Denied) => ("● ", theme.warn(), " not allowed".to_owned()),
+        ToolState::Over(ToolOutcome::Waits) => ("○ ", theme.warn(), " waits for you".to_owned()),
         ToolState::Over(ToolOutcome::CutOff) => ("● ", theme.warn(), " cut off".to_owned()),
     };
     // How it ended is never cut off the line.

@@ -223,21 +223,32 @@ impl State {
         }
         let text = self.editor.take();
         let trimmed = text.trim();
-        if let Some(command) = trimmed.strip_prefix('!') {
-            return match command.trim() {
-                "" => Vec::new(),
-                command => {
-                    self.transcript.push(Block::User(Clean::new(trimmed)));
-                    vec![Effect::Shell(command.to_owned())]
-                }
-            };
-        }
         // A path is no command.
         let is_command = trimmed.starts_with('/')
             && !trimmed.split_whitespace().next().is_some_and(|word| word[1..].contains('/'));
         match is_command {
             true => self.slash(trimmed),
-            false => self.send(trimmed.to_owned()),
+            // The order is the one in which it was typed.
+            false if self.shells > 0 => {
+                self.queue.push(Clean::new(trimmed));
+                self.held.push_back(trimmed.to_owned());
+                self.say_briefly("it is sent when your command is done");
+                Vec::new()
+            }
+            false => self.say_or_run(trimmed),
+        }
+    }
+
+    /// Sends words, or runs a command of the user's own.
+    pub(super) fn say_or_run(&mut self, typed: &str) -> Vec<Effect> {
+        let Some(command) = typed.strip_prefix('!') else { return self.send(typed.to_owned()) };
+        match command.trim() {
+            "" => Vec::new(),
+            command => {
+                self.transcript.push(Block::User(Clean::new(typed)));
+                self.shells += 1;
+                vec![Effect::Shell(command.to_owned())]
+            }
         }
     }
 

@@ -318,8 +318,10 @@ impl State {
                 let what = *what;
                 self.page = None;
                 match (what, chosen) {
-                    (Choosing::Model, Some(name)) => self.set_model(&name),
-                    (Choosing::Model, None) if !typed.is_empty() => self.set_model(&typed),
+                    (Choosing::Model, Some(name)) => return vec![Effect::CheckModel(name)],
+                    (Choosing::Model, None) if !typed.is_empty() => {
+                        return vec![Effect::CheckModel(typed)];
+                    }
                     (Choosing::Agent, Some(name)) => self.set_agent(&name),
                     (Choosing::Helper, Some(name)) => {
                         self.open_text(&name, Content::Helper(Clean::new(&name)));

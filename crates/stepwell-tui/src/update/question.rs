@@ -128,7 +128,13 @@ impl State {
         if key.code != KeyCode::Enter || !plain || self.editor.text().starts_with('/') {
             return None;
         }
-        let question = &self.questions.first()?.question;
+        let asked = self.questions.first()?;
+        // Enter alone gives an answer only to a question that was read.
+        if self.editor.is_empty() && self.now.saturating_sub(asked.since) < TOO_SOON {
+            self.say_briefly("a question just came up: read it, then answer");
+            return Some(Vec::new());
+        }
+        let question = &asked.question;
         let default = question.default.as_ref().map(ToString::to_string);
         let text = match self.editor.text().trim() {
             "" => default?,
@@ -175,6 +181,46 @@ impl State {
         let (session, gate) = (asked.question.session.clone(), asked.question.gate.clone());
         self.answering.push(asked);
         vec![Effect::Answer { session, gate, answer }]
+    }
+
+    /// Takes a question away that was answered elsewhere. What was being typed for it stays typed,
+    /// and is sent to nobody unasked. False, if it was not asked here.
+    pub(super) fn take_away(&mut self, session: &SessionId, gate: &str) -> bool {
+        let Some(at) = self.questions.iter().position(|asked| asked.is(session, gate)) else {
+            return false;
+        };
+        let asked = self.questions.remove(at);
+        if at == 0 {
+            let words = asked.question.kind == QuestionKind::Words;
+            self.typed_for_question |= (words || asked.reason.is_some()) && !self.editor.is_empty();
+            self.taken_away = Some(self.now);
+            self.next_question();
+        }
+        true
+    }
+
+    /// Enter while what is typed was meant for a question that is gone.
+    pub(super) fn keep_typed(&mut self, key: KeyEvent) -> bool {
+        if self.editor.is_empty() {
+            self.typed_for_question = false;
+        }
+        let keeps = self.typed_for_question && key.code == KeyCode::Enter;
+        if keeps {
+            self.typed_for_question = false;
+            self.say_briefly("not sent: the question was answered elsewhere; Enter again sends it");
+        }
+        keeps
+    }
+
+    /// A line that was meant for a question which somebody else answered.
+    pub(super) fn keep_line(&mut self, line: &str) -> bool {
+        let Some(taken) = self.taken_away.take() else { return false };
+        let too_soon = self.asked().is_some() && self.now.saturating_sub(taken) < TOO_SOON;
+        let is_answer = self.asked().is_none() && !matches!(Answer::read(line), Answer::Text(_));
+        if too_soon || is_answer {
+            self.note("not taken: the question was answered elsewhere");
+        }
+        too_soon || is_answer
     }
 
     /// Takes the first question away. The next one comes up only now.

@@ -2,6 +2,7 @@
 
 use stepwell::Status;
 
+use super::watch::left_open;
 use crate::clean::Clean;
 use crate::completion::{Completion, Wanted, wanted};
 use crate::effect::{Done, Effect, Opened, OtherAgents, Purpose, Reply, RunSettings};
@@ -29,6 +30,9 @@ impl State {
                 }
                 self.session = Some(*card);
             }
+            Reply::Changed(session) => return self.changed(&session),
+            Reply::Grown(grown) => return self.grown(*grown),
+            Reply::Model(name) => self.set_model(&name),
             Reply::Earlier { session, events, more } => {
                 if self.session.as_ref().is_some_and(|card| card.id == session) {
                     self.put_before(&events, more);
@@ -109,6 +113,7 @@ impl State {
         if more {
             self.note("earlier messages: Ctrl+T");
         }
+        (self.seen, self.keeps_words) = (seq, false);
         let (session, status) = (card.id.clone(), card.status);
         self.session = Some(card);
         if let Some(elsewhere) = elsewhere {
@@ -118,7 +123,7 @@ impl State {
         let goes_on =
             waiting > 0 || unheard > 0 || matches!(status, Status::Interrupted | Status::Partial);
         if !resume || !goes_on {
-            self.transcript.cut_open_calls();
+            self.transcript.end_open_calls(left_open(waiting));
             return Vec::new();
         }
         self.begin_work();

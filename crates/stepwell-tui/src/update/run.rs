@@ -2,6 +2,7 @@
 
 use stepwell::{Event, Recorded, Role, SessionId, Status};
 
+use super::watch::left_open;
 use crate::clean::Clean;
 use crate::effect::{Effect, Purpose};
 use crate::helper::Helper;
@@ -33,10 +34,9 @@ impl State {
                 }
                 self.record_lane(&event);
                 self.transcript.record(&event);
-                if matches!(event.event, Event::Phase(_) | Event::Compacted(_))
-                    && let Some(card) = &self.session
-                {
-                    return vec![Effect::ReadCard(card.id.clone())];
+                self.seen = self.seen.max(event.seq);
+                if changes_card(&event.event) {
+                    return self.read_card();
                 }
             }
             Told::Waiting(_) => {}
@@ -48,6 +48,8 @@ impl State {
             Told::ToolFinished { call, outcome, output } => {
                 self.transcript.tool_over(&call, outcome, &output);
             }
+            // What is watched was not counted from its beginning.
+            Told::Step { .. } if self.is_watching() => return self.read_card(),
             Told::Step { cost, context } => {
                 if let Some(card) = &mut self.session {
                     card.cost = cost;
@@ -60,15 +62,11 @@ impl State {
                     self.questions.push(Asked::new(*question, self.now));
                 }
             }
-            Told::Answered { session, gate, answer, who, here } => {
-                let meant = |asked: &Asked| {
-                    asked.question.gate == gate && asked.question.session == session
-                };
-                let was_open = self.questions.iter().any(meant);
-                self.questions.retain(|asked| !meant(asked));
-                self.answering.retain(|asked| !meant(asked));
-                if was_open && !here {
-                    self.note(format!("answered by {who}: {answer}"));
+            Told::Answered { session, gate, answer, who, at } => {
+                // What was answered here was taken away then.
+                self.answering.retain(|asked| !asked.is(&session, &gate));
+                if self.take_away(&session, &gate) {
+                    self.note(format!("Answered by {who} at {at} elsewhere: {answer}"));
                 }
             }
             Told::Within { name, told } => self.told_within(&name, *told),
@@ -82,6 +80,10 @@ impl State {
             Told::Ended(ended) => return self.ended(&ended),
         }
         Vec::new()
+    }
+
+    fn read_card(&self) -> Vec<Effect> {
+        self.session.iter().map(|card| Effect::ReadCard(card.id.clone())).collect()
     }
 
     /// What the agents of a flow elsewhere say is known by its log alone: kept for whoever watches
@@ -171,7 +173,8 @@ impl State {
         let was_elsewhere = self.is_watching();
         self.work = Work::Idle;
         self.transcript.drop_stream();
-        self.transcript.cut_open_calls();
+        let waits = matches!(ended.status, Status::Paused);
+        self.transcript.end_open_calls(left_open(u64::from(waits)));
         self.questions.clear();
         self.answering.clear();
         self.end_helpers();
@@ -205,6 +208,10 @@ impl State {
         card.status = ended.status;
         let session = card.id.clone();
         let mut effects = vec![Effect::ReadCard(session.clone())];
+        if ended.status == Status::Failed {
+            // Somebody else may run it, and that is why it failed.
+            effects.push(Effect::ReadNew { session: session.clone(), after: self.seen });
+        }
         if self.detach == Detach::Asked {
             return self.go_on_in_background(&session, ended.status);
         }
@@ -240,6 +247,7 @@ impl State {
         output: &Clean,
         failed: Option<&Clean>,
     ) -> Vec<Effect> {
+        self.shells = self.shells.saturating_sub(1);
         self.transcript.push(Block::Output(output.clone()));
         if let Some(failed) = failed {
             self.transcript.push(Block::Trouble(failed.clone()));
@@ -247,13 +255,43 @@ impl State {
         let ending = failed.map(|failed| format!("\n({failed})")).unwrap_or_default();
         let text =
             format!("I ran `{command}`:\n\n```\n{}\n```{ending}", output.as_str().trim_end());
-        match &self.session {
-            Some(card) if !card.is_flow => vec![Effect::Say { session: card.id.clone(), text }],
+        let mut effects = match &self.session {
+            Some(card) if !card.is_flow => {
+                self.keeps_words = !self.is_busy();
+                vec![Effect::Say { session: card.id.clone(), text }]
+            }
             Some(_) => Vec::new(),
             None => {
                 self.carried.push(text);
                 Vec::new()
             }
+        };
+        effects.extend(self.send_held());
+        effects
+    }
+
+    /// Sends what was typed while a command of the user's ran, in that order.
+    fn send_held(&mut self) -> Vec<Effect> {
+        let mut effects = Vec::new();
+        while self.shells == 0
+            && let Some(typed) = self.held.pop_front()
+        {
+            let shown = Clean::new(&typed);
+            if let Some(at) = self.queue.iter().position(|said| *said == shown) {
+                self.queue.remove(at);
+            }
+            effects.extend(self.say_or_run(&typed));
         }
+        effects
+    }
+}
+
+/// Does an event change what is said of the session as a whole? Of each answer of a model, what it
+/// cost does.
+fn changes_card(event: &Event) -> bool {
+    match event {
+        Event::Phase(_) | Event::Compacted(_) => true,
+        Event::Message(message) => message.usage.is_some(),
+        _ => false,
     }
 }

@@ -57,7 +57,7 @@ impl State {
             Verb::Timeline => return self.open_points(PointsFor::Timeline),
             Verb::Transcript => self.open_text("transcript", Content::Transcript),
             Verb::Model if arguments.is_empty() => return vec![Effect::ListModels],
-            Verb::Model => self.set_model(arguments),
+            Verb::Model => return vec![Effect::CheckModel(arguments.to_owned())],
             Verb::Mode => self.change_mode(arguments),
             Verb::Agent => self.set_agent(arguments),
             Verb::Budget if !arguments.is_empty() => {
@@ -266,9 +266,21 @@ pub(crate) fn command_line(
             let name = if typed.is_empty() { "saved" } else { typed };
             (of_session("checkpoint", &["--", name])?, Purpose::Show("save"))
         }
-        Verb::Rewind => (of_session("rewind", &[&format!("--to={typed}")])?, Purpose::Reload),
-        Verb::Undo => (of_session("rewind", &["--undo"])?, Purpose::Reload),
-        Verb::Redo => (of_session("rewind", &["--redo"])?, Purpose::Reload),
+        Verb::Rewind => {
+            let (point, force) = forced(typed);
+            (
+                of_session("rewind", &[&[&*format!("--to={point}")], force].concat())?,
+                Purpose::Reload,
+            )
+        }
+        Verb::Undo | Verb::Redo => {
+            let (rest, force) = forced(typed);
+            if !rest.is_empty() {
+                return Err("it takes no point: /rewind goes back to one");
+            }
+            let way: &[&str] = if verb == Verb::Undo { &["--undo"] } else { &["--redo"] };
+            (of_session("rewind", &[way, force].concat())?, Purpose::Reload)
+        }
         Verb::Fork if typed.is_empty() => (of_session("fork", &[])?, Purpose::Open),
         Verb::Fork => (of_session("fork", &[&format!("--at={typed}")])?, Purpose::Open),
         Verb::Diff if typed.is_empty() => (of_session("diff", &[])?, Purpose::Diff),
@@ -311,6 +323,14 @@ pub(crate) fn command_line(
         }
         _ => return Err("this is not for here"),
     })
+}
+
+/// What was typed without `--force`, and that flag if it was there.
+fn forced(typed: &str) -> (&str, &'static [&'static str]) {
+    match typed.strip_suffix("--force") {
+        Some(rest) if rest.is_empty() || rest.ends_with(' ') => (rest.trim_end(), &["--force"]),
+        _ => (typed, &[]),
+    }
 }
 
 /// Sections of settings that only the user's own file may have.
@@ -402,6 +422,10 @@ mod tests {
                 vec!["export", "one", "--format", "json", "--output=a.json"],
             ),
             (Verb::Rewind, "-2", vec!["rewind", "one", "--to=-2"]),
+            (Verb::Rewind, "-2 --force", vec!["rewind", "one", "--to=-2", "--force"]),
+            (Verb::Undo, "", vec!["rewind", "one", "--undo"]),
+            (Verb::Undo, "--force", vec!["rewind", "one", "--undo", "--force"]),
+            (Verb::Redo, "--force", vec!["rewind", "one", "--redo", "--force"]),
             (Verb::Config, "model.name a b", vec!["config", "set", "--", "model.name", "a b"]),
             (Verb::Goal, "ship it", vec!["state", "one", "goal", "--", "ship it"]),
         ] {

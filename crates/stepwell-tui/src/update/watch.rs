@@ -1,10 +1,10 @@
 //! A run that goes on elsewhere, and is watched here.
 
-use stepwell::{Seq, SessionId, Status};
+use stepwell::{Event, Recorded, Seq, SessionId, Status};
 
-use crate::effect::{Effect, Elsewhere};
+use crate::effect::{Effect, Elsewhere, Grown};
 use crate::state::{Asked, State, Work};
-use crate::told::Told;
+use crate::told::{Told, ToolOutcome};
 
 impl State {
     /// Watches the session that was opened: somebody else runs it.
@@ -27,6 +27,42 @@ impl State {
         match self.is_watching() && is_open {
             true => self.told(told),
             false => Vec::new(),
+        }
+    }
+
+    /// The open session changed. What a run of this process does is told by the run, and what a
+    /// command changes is read when it is done.
+    pub(super) fn changed(&self, session: &SessionId) -> Vec<Effect> {
+        let is_open = self.session.as_ref().is_some_and(|card| card.id == *session);
+        match is_open && !self.is_busy() && !self.changing {
+            true => vec![Effect::ReadNew { session: session.clone(), after: self.seen }],
+            false => Vec::new(),
+        }
+    }
+
+    /// Shows what others added to the open session. If one of them runs it now, it is watched.
+    pub(super) fn grown(&mut self, grown: Grown) -> Vec<Effect> {
+        let Grown { card, events, seq, waiting, elsewhere } = grown;
+        let is_open = self.session.as_ref().is_some_and(|open| open.id == card.id);
+        if !is_open || self.is_busy() || self.changing {
+            return Vec::new();
+        }
+        let seen = self.seen;
+        let events: Vec<_> = events.into_iter().filter(|event| event.seq > seen).collect();
+        let moved = |event: &Recorded| matches!(event.event, Event::Rewound(_) | Event::Undone(_));
+        if events.iter().any(moved) {
+            let session = card.id.to_string();
+            return vec![Effect::Open { session, store: None, resume: false }];
+        }
+        events.iter().for_each(|event| self.transcript.record(event));
+        self.seen = seen.max(seq);
+        self.session = Some(card);
+        match elsewhere {
+            Some(elsewhere) => self.watch(elsewhere, self.seen),
+            None => {
+                self.transcript.end_open_calls(left_open(waiting));
+                Vec::new()
+            }
         }
     }
 
@@ -69,4 +105,9 @@ impl State {
         self.say_briefly(why_not);
         Vec::new()
     }
+}
+
+/// What became of calls that have no result, where nothing runs any more.
+pub(super) const fn left_open(waiting: u64) -> ToolOutcome {
+    if waiting > 0 { ToolOutcome::Waits } else { ToolOutcome::CutOff }
 }

@@ -566,3 +566,38 @@ fn a_line_is_a_message_where_nothing_is_redrawn() {
     assert_eq!(stage.input(Input::Line("go".into())), [resume(Some("go"))]);
     assert_eq!(stage.input(Input::Line("/quit".into())), [Effect::Leave]);
 }
+
+#[test]
+fn what_is_typed_behind_a_command_of_ones_own_is_said_behind_what_it_writes() {
+    let done = |command: &str| Reply::ShellDone {
+        command: command.into(),
+        output: Clean::new("out"),
+        failed: None,
+    };
+    let said = |text: &str| Effect::Say { session: id("s-one"), text: text.into() };
+    let mut stage = Stage::open();
+    assert_eq!(stage.send("!make"), [Effect::Shell("make".into())]);
+    assert!(stage.send("what went wrong?").is_empty());
+    assert!(stage.send("!make test").is_empty());
+    assert!(stage.screen().contains("» what went wrong?"), "{}", stage.screen());
+    let settings = RunSettings::default();
+    assert_eq!(
+        stage.reply(done("make")),
+        [
+            said("I ran `make`:\n\n```\nout\n```"),
+            said("what went wrong?"),
+            Effect::Resume { session: id("s-one"), say: None, settings },
+            Effect::Shell("make test".into()),
+        ]
+    );
+    assert_eq!(stage.reply(done("make test")), [said("I ran `make test`:\n\n```\nout\n```")]);
+}
+
+#[test]
+fn each_answer_of_a_model_has_what_was_spent_read_again() {
+    let mut stage = Stage::open();
+    stage.send("go");
+    let mut answer = Message::assistant("done");
+    answer.usage = Some(stepwell::Usage::default());
+    assert_eq!(stage.record(answer), [Effect::ReadCard(id("s-one"))]);
+}

@@ -157,3 +157,16 @@ fn a_run_that_was_done_before_it_could_be_detached_is_left() {
     assert_eq!(stage.end(Status::Success), [Effect::Leave]);
     assert!(!stage.state.is_detached());
 }
+
+#[test]
+fn a_model_that_is_typed_is_looked_for_before_it_is_taken() {
+    let mut stage = Stage::open();
+    assert_eq!(stage.send("/model nope/x"), [Effect::CheckModel("nope/x".into())]);
+    assert_eq!(stage.state.settings.model, None);
+    let why = Clean::new("unknown provider \"nope\"");
+    stage.reply(Reply::Failed { why, hint: None });
+    assert_eq!(stage.state.settings.model, None);
+    assert!(stage.printed().contains("unknown provider"));
+    stage.reply(Reply::Model("openai/gpt".into()));
+    assert_eq!(stage.state.settings.model.as_deref(), Some("openai/gpt"));
+}

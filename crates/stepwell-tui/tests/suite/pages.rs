@@ -349,11 +349,11 @@ fn a_model_is_chosen_from_a_list_or_typed() {
     let models = || Reply::Models(vec![Clean::new("openai/gpt"), Clean::new("anthropic/opus")]);
     stage.reply(models());
     stage.type_text("opu");
-    stage.key("enter");
-    assert_eq!(stage.state.settings.model.as_deref(), Some("anthropic/opus"));
+    assert_eq!(stage.key("enter"), [Effect::CheckModel("anthropic/opus".into())]);
     stage.reply(models());
     stage.type_text("local/zzz");
-    stage.key("enter");
+    assert_eq!(stage.key("enter"), [Effect::CheckModel("local/zzz".into())]);
+    stage.reply(Reply::Model("local/zzz".into()));
     assert_eq!(stage.state.settings.model.as_deref(), Some("local/zzz"));
 }
 

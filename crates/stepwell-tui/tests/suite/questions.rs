@@ -131,21 +131,78 @@ fn a_key_that_comes_too_soon_was_meant_for_something_else() {
 #[test]
 fn an_answer_from_elsewhere_takes_the_question_away_and_says_who() {
     let mut stage = asked();
-    let told = |here| Told::Answered {
-        session: id("s-one"),
-        gate: "g1".into(),
-        answer: Clean::new("no"),
-        who: Clean::new("ann@laptop"),
-        here,
-    };
-    stage.told(told(false));
+    stage.told(answered("g1"));
     assert!(stage.state.asked().is_none());
-    assert_eq!(stage.printed(), "· answered by ann@laptop: no");
+    assert_eq!(stage.printed(), "· Answered by me@here at 12:30:00 elsewhere: no");
     assert!(stage.key("y").is_empty());
+    // What was answered here is not told again, whoever the answer names.
     let mut stage = asked();
     stage.key("y");
-    stage.told(told(true));
+    stage.told(answered("g1"));
     assert_eq!(stage.printed(), "");
+}
+
+/// Somebody answered: perhaps the same user, in another process.
+fn answered(gate: &str) -> Told {
+    Told::Answered {
+        session: id("s-one"),
+        gate: gate.into(),
+        answer: Clean::new("no"),
+        who: Clean::new("me@here"),
+        at: Clean::new("12:30:00"),
+    }
+}
+
+#[test]
+fn the_reason_for_a_no_is_not_sent_to_the_model_when_the_question_was_answered_elsewhere() {
+    let mut stage = asked();
+    stage.key("n");
+    stage.type_text("too ris");
+    stage.told(answered("g1"));
+    stage.type_text("ky");
+    assert!(stage.key("enter").is_empty());
+    assert_eq!(stage.state.editor.text(), "too risky");
+    assert!(stage.screen().contains("not sent"), "{}", stage.screen());
+    // Whoever wants to say it, says it.
+    let said = Effect::Say { session: id("s-one"), text: "too risky".into() };
+    assert_eq!(stage.key("enter"), [said]);
+}
+
+#[test]
+fn words_that_are_typed_for_a_question_do_not_answer_the_next_one() {
+    let words = |gate| {
+        let mut words = question(gate);
+        words.kind = QuestionKind::Words;
+        words.default = Some(Clean::new("ship it"));
+        Told::Asked(Box::new(words))
+    };
+    let mut stage = Stage::open();
+    stage.send("go");
+    stage.told(words("g1"));
+    stage.type_text("not yet");
+    stage.told(words("g2"));
+    stage.told(answered("g1"));
+    assert!(stage.key("enter").is_empty());
+    assert_eq!(stage.state.editor.text(), "not yet");
+    // Nor does Enter alone give the default of a question that just came up.
+    let mut stage = Stage::open();
+    stage.send("go");
+    stage.told(words("g1"));
+    stage.told(words("g2"));
+    stage.wait(1);
+    stage.told(answered("g1"));
+    assert!(stage.key("enter").is_empty());
+    assert_eq!(stage.wait(1).key("enter"), answer("g2", Answer::Text("ship it".into())));
+}
+
+#[test]
+fn a_line_that_answers_a_question_which_is_gone_is_not_said_to_the_model() {
+    let mut stage = asked();
+    stage.told(answered("g1"));
+    assert!(stage.input(Input::Line("no: too risky".into())).is_empty());
+    assert!(stage.printed().contains("not taken"));
+    let said = Effect::Say { session: id("s-one"), text: "be quick".into() };
+    assert_eq!(stage.input(Input::Line("be quick".into())), [said]);
 }
 
 #[test]
@@ -170,6 +227,7 @@ fn a_flow_asks_for_words_and_enter_alone_takes_the_default() {
     let mut stage = Stage::open();
     stage.send("go");
     stage.told(Told::Asked(Box::new(words.clone())));
+    stage.wait(1);
     assert_eq!(stage.key("enter"), answer("g1", Answer::Text("ship it".into())));
     stage.told(Told::Asked(Box::new(words)));
     stage.type_text("yes, but later");
@@ -301,4 +359,19 @@ fn a_long_question_for_words_keeps_its_beginning_and_its_end() {
     let screen = stage.screen();
     assert!(screen.contains("? 1. a task"), "{screen}");
     assert!(screen.contains("more lines: Ctrl+O shows them\n  Is this the plan?"), "{screen}");
+}
+
+#[test]
+fn a_call_that_was_left_for_later_waits_and_was_not_cut_off() {
+    let mut stage = Stage::open();
+    stage.send("go");
+    stage.printed();
+    stage.record(Message::assistant("").calling("c9", "write_file", "{}"));
+    stage.told(Told::Asked(Box::new(question("g1"))));
+    stage.wait(2);
+    stage.key("l");
+    stage.end(stepwell::Status::Paused);
+    let printed = stage.printed();
+    assert!(printed.contains("write_file {} waits for you"), "{printed}");
+    assert!(!printed.contains("cut off"), "{printed}");
 }

@@ -2,7 +2,7 @@
 
 use stepwell::{Answer, Message, Seq, Status};
 use stepwell_tui::{
-    Clean, Effect, Elsewhere, Ended, Input, Reply, RunSettings, Told, ToolOutcome, ToolRun,
+    Clean, Effect, Elsewhere, Ended, Grown, Input, Reply, RunSettings, Told, ToolOutcome, ToolRun,
 };
 
 use crate::stage::{Stage, id, opened, question, recorded};
@@ -152,4 +152,77 @@ fn a_subagent_that_asks_is_named_and_stays_to_be_looked_at_when_all_is_over() {
     stage.send("/agents");
     stage.key("enter");
     assert!(stage.screen().contains("cut off"), "{}", stage.screen());
+}
+
+fn grown(events: Vec<stepwell::Recorded>, seq: u64) -> Grown {
+    Grown {
+        card: opened(Status::Success).card,
+        events,
+        seq: Seq::new(seq),
+        waiting: 0,
+        elsewhere: None,
+    }
+}
+
+#[test]
+fn an_idle_conversation_shows_what_others_added() {
+    let mut stage = Stage::open();
+    stage.printed();
+    let read = |after| Effect::ReadNew { session: id("s-one"), after: Seq::new(after) };
+    assert_eq!(stage.reply(Reply::Changed(id("s-one"))), [read(4)]);
+    let said = vec![
+        // What is known already is not shown twice.
+        recorded(4, Message::assistant("Done: **all** is tidy.")),
+        recorded(5, Message::user("typed elsewhere")),
+        recorded(6, Message::assistant("Done there.")),
+    ];
+    stage.reply(Reply::Grown(Box::new(grown(said, 7))));
+    assert_eq!(stage.printed(), "\n› typed elsewhere\n\nDone there.");
+    assert_eq!(stage.reply(Reply::Changed(id("s-one"))), [read(7)]);
+    assert!(stage.reply(Reply::Changed(id("s-two"))).is_empty());
+    // What a run of this process does is told by the run.
+    stage.send("go on");
+    assert!(stage.reply(Reply::Changed(id("s-one"))).is_empty());
+}
+
+#[test]
+fn an_idle_conversation_watches_a_run_that_begins_elsewhere() {
+    let mut stage = Stage::open();
+    let mut grown = grown(vec![recorded(5, Message::user("typed elsewhere"))], 5);
+    let holder = Clean::new("process 7 on host");
+    grown.elsewhere = Some(Elsewhere { holder, questions: Vec::new() });
+    let watch = Effect::Watch { session: id("s-one"), after: Seq::new(5) };
+    assert_eq!(stage.reply(Reply::Grown(Box::new(grown))), [watch]);
+    assert!(stage.printed().contains("› typed elsewhere"));
+    assert!(stage.screen().contains("works elsewhere"), "{}", stage.screen());
+}
+
+#[test]
+fn a_session_that_was_moved_back_elsewhere_is_read_anew() {
+    let mut stage = Stage::open();
+    let back = stepwell::Rewound {
+        to: Seq::FIRST,
+        scope: stepwell::Scope::Both,
+        restored: stepwell::Restored::default(),
+    };
+    let grown = grown(vec![recorded(5, back)], 5);
+    let open = Effect::Open { session: "s-one".into(), store: None, resume: false };
+    assert_eq!(stage.reply(Reply::Grown(Box::new(grown))), [open]);
+}
+
+#[test]
+fn a_call_that_was_asked_for_before_it_was_watched_keeps_its_arguments() {
+    let mut stage = Stage::new();
+    let mut there = opened(Status::Running);
+    let call = Message::assistant("").calling("c9", "run_command", r#"{"command":"ls -l"}"#);
+    there.events.push(recorded(5, call));
+    there.elsewhere = Some(Elsewhere { holder: Clean::new("process 7"), questions: Vec::new() });
+    stage.reply(Reply::Opened(Box::new(there)));
+    let (tool, preview) = (Clean::new("run_command"), Clean::default());
+    let run = ToolRun { call: "c9".into(), tool, preview };
+    elsewhere(&mut stage, Told::ToolStarted(run));
+    let (outcome, output) = (ToolOutcome::Done, Clean::new("a.txt"));
+    elsewhere(&mut stage, Told::ToolFinished { call: "c9".into(), outcome, output });
+    let printed = stage.printed();
+    assert!(printed.contains(r#"run_command {"command":"ls -l"}"#), "{printed}");
 }

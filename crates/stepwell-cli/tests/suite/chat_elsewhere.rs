@@ -1,0 +1,114 @@
+//! chat, on a terminal, while others work in the same session; and what it shows of imports.
+
+use std::process::Stdio;
+
+use stepwell::{Append, Message, Status, Write};
+
+use crate::desk::Desk;
+use crate::running;
+use crate::seat::Seat;
+use crate::talking::open_gate;
+
+const MODEL: [&str; 2] = ["--model", "script:script.yaml"];
+
+fn chat(desk: &Desk, args: &[&str]) -> Seat {
+    Seat::sit(desk.command(&[&["chat"], args].concat()))
+}
+
+#[test]
+fn a_question_that_the_same_user_answers_elsewhere_is_said_to_be_answered() {
+    let desk = running::desk(
+        "
+answers:
+  - text: I write.
+    calls: [{tool: write_file, arguments: {path: notes.md, content: 'first'}}]
+  - text: It is written.
+",
+    );
+    let mut seat = chat(&desk, &MODEL);
+    seat.until("what is to be done?").press("write the notes\r").until("y once");
+    seat.answer("n").until("why not?").press("too ris").until("› too ris");
+    let (_, gate) = open_gate(&desk);
+    let answered = desk.quietly(&["gates", "answer", &gate, "yes"]);
+    assert_eq!(answered.code, Some(0), "{}", answered.stderr);
+    seat.until("elsewhere: yes").until("It is written.");
+    // What was typed for the question is not said to the model.
+    seat.press("\r").until("not sent").until("› too ris");
+    seat.press("\u{15}").until("what next?");
+    assert!(seat.screen().contains("Answered by "), "{}", seat.screen());
+    seat.leave();
+    let well = desk.well();
+    let id = well.find("@last").unwrap();
+    assert_eq!(well.info(&id).unwrap().head.unheard, 0);
+    assert_eq!(desk.read("notes.md"), "first");
+}
+
+#[test]
+fn an_idle_chat_shows_what_goes_on_in_its_session_elsewhere() {
+    let desk = running::desk(
+        "
+answers:
+  - text: First answer.
+  - text: Second answer.
+  - text: Third answer.
+",
+    );
+    let mut seat = chat(&desk, &MODEL);
+    seat.until("what is to be done?").press("begin\r").until("First answer.").until("what next?");
+    let id = desk.well().find("@last").unwrap();
+    let mut run =
+        desk.command(&[&["run", "typed elsewhere", "--session", id.as_str()][..], &MODEL].concat());
+    run.stdin(Stdio::null()).stdout(Stdio::null()).stderr(Stdio::null());
+    assert_eq!(run.spawn().unwrap().wait().unwrap().code(), Some(0));
+    seat.until("› typed elsewhere").until("Second answer.").until("what next?");
+    seat.press("and here\r").until("Third answer.").until("what next?");
+    assert_eq!(seat.leave().1, Some(0));
+    assert_eq!(desk.well().info(&id).unwrap().head.status, Status::Success);
+}
+
+#[test]
+fn what_was_just_said_is_found_though_nothing_else_brought_the_index_up_to_date() {
+    let desk = running::desk("answers: [{text: A quokka is small.}]");
+    let session = desk.well().create(desk.well().draft("animals")).unwrap();
+    session.step([Message::assistant("The wombat digs.")]).unwrap();
+    session.finish(Status::Success, None).unwrap();
+    let mut seat = Seat::sit_before(desk.command(&["chat"]), (100, 24));
+    seat.until("what is to be done?").press("\u{12}").until("Sessions").press("wombat");
+    seat.until("1 · this workspace").until("animals");
+    seat.press("\u{1b}").until("what is to be done?");
+    seat.leave();
+}
+
+#[test]
+fn a_secret_of_an_imported_session_is_not_shown() {
+    let desk = running::desk("answers: [{text: Done.}]");
+    let secret = format!("ghp_{}", "aB3dE5gH7jK9mN1p".repeat(3));
+    let well = desk.well();
+    let session = well.create(well.draft("imported")).unwrap();
+    let words = Message::user(format!("the wombat's token is {secret} here"));
+    let (epoch, events) = (Some(session.lease().epoch), vec![words.into()]);
+    let append = Append { session: session.id().clone(), epoch, expected: None, events };
+    // As an import writes it: past what redacts.
+    well.store().write(Write::Append(append)).unwrap();
+    let id = session.id().to_string();
+    session.finish(Status::Success, None).unwrap();
+    let mut seat = Seat::sit_before(desk.command(&["chat", &id]), (120, 24));
+    seat.until("the wombat's token is").until("what next?");
+    seat.press("\u{14}").until("transcript").press("q").until("what next?");
+    seat.press("\u{12}").until("Sessions").press("wombat").until("1 · this workspace");
+    seat.until("token is [redacted").press("\u{1b}").until("what next?");
+    seat.press("/timeline\r").until("the wombat's").press("\u{1b}").until("what next?");
+    let written = seat.written();
+    assert!(!written.contains("aB3dE5gH7jK9mN1paB3d"), "{written}");
+    seat.leave();
+}
+
+#[test]
+fn a_model_of_no_provider_is_refused_in_the_conversation() {
+    let desk = running::desk("answers: [{text: Done.}]");
+    let mut seat = chat(&desk, &MODEL);
+    seat.until("what is to be done?").press("/model opnai/gpt\r");
+    seat.until("unknown provider").until("openai/gpt");
+    seat.press("go\r").until("Done.").until("what next?");
+    seat.leave();
+}
