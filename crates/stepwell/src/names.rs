@@ -34,8 +34,8 @@ impl Stepwell {
     ///
     /// A label goes before a part of an id. Of the parts, the beginning of an id's
     /// [ending](SessionId::ending) goes first, then the beginning of the whole id, then any
-    /// other part: ids that begin with the time differ at their end. A session goes before its
-    /// subagents.
+    /// other part: ids that begin with the time differ at their end. Of ids that hold one another
+    /// the shortest is meant.
     pub fn try_find(&self, place: TrashScope, name: &str) -> Result<SessionId> {
         if let Ok(id) = name.parse::<SessionId>()
             && self.store().exists(&id)?
@@ -61,24 +61,18 @@ impl Stepwell {
         ];
         for filter in filters {
             let by_ending = !filter.endings.is_empty();
-            let found = |filter: Filter| {
-                let mut ids = self.ids_of(filter, CANDIDATES)?;
-                // An id without a dash is all beginning.
-                ids.retain(|id| !by_ending || has_ending(id));
-                Ok::<_, Error>(ids)
-            };
-            let mut ids = found(filter.clone())?;
-            match ids.len() {
-                0 => continue,
-                1 => return Ok(ids.remove(0)),
-                _ => {}
+            let mut ids = self.ids_of(filter, CANDIDATES)?;
+            // An id without a dash is all beginning.
+            ids.retain(|id| !by_ending || has_ending(id));
+            let shortest = ids.iter().min_by_key(|id| id.as_str().len()).cloned();
+            match shortest {
+                None => {}
+                // Subagents may bear their parent's name and more: the parent is meant.
+                Some(id) if ids.iter().all(|other| other.as_str().contains(id.as_str())) => {
+                    return Ok(id);
+                }
+                Some(_) => return Err(Error::Ambiguous { name: typed(), candidates: ids }),
             }
-            // Subagents often bear their parent's name and more: the parent is meant.
-            let mut roots = found(Filter { family: Family::Roots, ..filter })?;
-            return match roots.len() {
-                1 => Ok(roots.remove(0)),
-                _ => Err(Error::Ambiguous { name: typed(), candidates: ids }),
-            };
         }
         Err(absent())
     }

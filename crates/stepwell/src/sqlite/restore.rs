@@ -1,6 +1,7 @@
 //! The way back from a backup.
 
 use std::fs;
+use std::io::Read as _;
 use std::path::{Path, PathBuf};
 
 use super::file::{self, FILE_NAME, io_error};
@@ -12,6 +13,8 @@ impl SqliteStore {
     /// looked over first and stays as it is. A store that is there is not replaced:
     /// [`set_aside`](Self::set_aside) comes before that.
     pub fn restore_from(backup: &Path, folder: &Path) -> Result<()> {
+        refuse_other_files(backup)?;
+        let beside = Beside::of(backup);
         let conn = file::open_reader(backup)?;
         let damage = conn
             .query_row("PRAGMA quick_check(1)", [], |row| row.get::<_, String>(0))
@@ -27,6 +30,8 @@ impl SqliteStore {
             return Err(io_error(&path, doing, source));
         }
         file::copy(&conn, backup, &path)?;
+        drop(conn);
+        beside.remove_new();
         // What an older version wrote is upgraded now, not at a user's first step.
         let store = Self::open_with(folder, SqliteOptions::default())?;
         store.write_rows(|rows, _| feed::begin_anew(rows))
@@ -59,5 +64,46 @@ impl SqliteStore {
             let _ = fs::remove_file(PathBuf::from(name));
         }
         Ok(aside)
+    }
+}
+
+/// How a database begins.
+const MAGIC: &[u8] = b"SQLite format 3\0";
+
+/// Refuses what never was a database: there is nothing to repair.
+fn refuse_other_files(backup: &Path) -> Result<()> {
+    let mut front = [0; MAGIC.len()];
+    let read = fs::File::open(backup).and_then(|mut file| file.read_exact(&mut front));
+    match read {
+        Ok(()) if front == MAGIC => Ok(()),
+        Err(source) if source.kind() != std::io::ErrorKind::UnexpectedEof => {
+            Err(io_error(backup, "reading the backup", source))
+        }
+        _ => {
+            let source = std::io::ErrorKind::InvalidData.into();
+            Err(io_error(backup, "restoring a backup: this is no database", source))
+        }
+    }
+}
+
+/// The files beside a backup that reading it makes.
+struct Beside(Vec<PathBuf>);
+
+impl Beside {
+    /// Those that are not there yet.
+    fn of(backup: &Path) -> Self {
+        let named = ["-wal", "-shm"].map(|left| {
+            let mut name = backup.to_owned().into_os_string();
+            name.push(left);
+            PathBuf::from(name)
+        });
+        Self(named.into_iter().filter(|path| !path.exists()).collect())
+    }
+
+    fn remove_new(self) {
+        for path in self.0 {
+            // A reader writes nothing into them.
+            let _ = fs::remove_file(path);
+        }
     }
 }

@@ -587,3 +587,20 @@ fn a_lease_taken_through_the_store_makes_a_session_that_records_nothing_by_itsel
     assert_eq!(well.info(&id).unwrap().head.status, Status::Success);
     assert!(well.info(&id).unwrap().held.is_none());
 }
+
+#[test]
+fn what_is_no_database_is_not_restored_and_nothing_is_left_beside_a_backup() {
+    let folder = tempfile::tempdir().unwrap();
+    let (text, backup) = (folder.path().join("x.db"), folder.path().join("b.db"));
+    fs::write(&text, "a text that is longer than the front of a database").unwrap();
+    let error = SqliteStore::restore_from(&text, &folder.path().join("to")).unwrap_err();
+    assert!(matches!(&error, Error::Io { doing, .. } if doing.contains("no database")), "{error}");
+    let well = Stepwell::open(folder.path().join("from")).unwrap();
+    finished(&well, "one");
+    well.store().backup(&backup).unwrap();
+    SqliteStore::restore_from(&backup, &folder.path().join("to")).unwrap();
+    let names = fs::read_dir(folder.path()).unwrap().map(|it| it.unwrap().file_name());
+    let mut names: Vec<_> = names.collect();
+    names.sort();
+    assert_eq!(names, ["b.db", "from", "to", "x.db"]);
+}
