@@ -69,12 +69,15 @@ answers:
 #[test]
 fn what_was_just_said_is_found_though_nothing_else_brought_the_index_up_to_date() {
     let desk = running::desk("answers: [{text: A quokka is small.}]");
-    let session = desk.well().create(desk.well().draft("animals")).unwrap();
-    session.step([Message::assistant("The wombat digs.")]).unwrap();
-    session.finish(Status::Success, None).unwrap();
+    let well = desk.well();
+    for (task, said) in [("animals", "The wombat digs."), ("plants", "The fern unrolls.")] {
+        let session = well.create(well.draft(task)).unwrap();
+        session.step([Message::assistant(said)]).unwrap();
+        session.finish(Status::Success, None).unwrap();
+    }
     let mut seat = Seat::sit_before(desk.command(&["chat"]), (100, 24));
-    seat.until("what is to be done?").press("\u{12}").until("Sessions").press("wombat");
-    seat.until("1 · this workspace").until("animals");
+    seat.until("what is to be done?").press("\u{12}").until("2 · this workspace");
+    seat.press("wombat").until("1 · this workspace").until("animals");
     seat.press("\u{1b}").until("what is to be done?");
     seat.leave();
 }
@@ -95,9 +98,10 @@ fn a_secret_of_an_imported_session_is_not_shown() {
     let mut seat = Seat::sit_before(desk.command(&["chat", &id]), (120, 24));
     seat.until("the wombat's token is").until("what next?");
     seat.press("\u{14}").until("transcript").press("q").until("what next?");
-    seat.press("\u{12}").until("Sessions").press("wombat").until("1 · this workspace");
-    seat.until("token is [redacted").press("\u{1b}").until("what next?");
-    seat.press("/timeline\r").until("the wombat's").press("\u{1b}").until("what next?");
+    seat.press("\u{12}").until("Sessions").press("wombat").until("find: wombat");
+    seat.until("token is [redacted").press("\u{1b}").until_gone("Sessions").until("what next?");
+    seat.press("/timeline\r").until("Timeline").until("the wombat's");
+    seat.press("\u{1b}").until_gone("Timeline").until("what next?");
     let written = seat.written();
     assert!(!written.contains("aB3dE5gH7jK9mN1paB3d"), "{written}");
     seat.leave();

@@ -124,7 +124,9 @@ impl Reader {
     fn listed(&mut self, filter: Filter, limit: usize) -> Result<Vec<SessionRow>> {
         let now = self.runtime.now();
         let Some(well) = self.well()? else { return Ok(Vec::new()) };
-        Ok(list(well, filter, limit)?.iter().map(|standing| row(standing, now)).collect())
+        let redactor = for_showing(well);
+        let listed = list(well, filter, limit)?;
+        Ok(listed.iter().map(|standing| row(standing, now, &redactor)).collect())
     }
 
     pub(super) fn open(&mut self, name: &str, resume: bool) {
@@ -369,10 +371,7 @@ fn refresh(runtime: Runtime, into: Arc<Mutex<Option<OtherSessions>>>, inputs: In
 fn list(well: &Stepwell, filter: Filter, limit: usize) -> Result<Vec<SessionInfo>> {
     let filter = Filter { family: Family::Roots, ..filter };
     let query = Query { filter, limit, ..Query::default() };
-    let redactor = for_showing(well);
-    let without_secrets =
-        |info: SessionInfo| SessionInfo { head: Redacted::head(&redactor, info.head), ..info };
-    Ok(well.list(&query)?.sessions.into_iter().map(without_secrets).collect())
+    Ok(well.list(&query)?.sessions)
 }
 
 /// Sessions that words are found in: in their names and tasks first, then in what was said.
@@ -383,11 +382,11 @@ fn found(
     now: Time,
 ) -> Result<Vec<SessionRow>> {
     let words = words.trim();
-    let prefix = only.map(ToString::to_string);
+    let (prefix, redactor) = (only.map(ToString::to_string), for_showing(well));
     let filter = || Filter { prefix: prefix.clone(), ..Filter::default() };
     if words.is_empty() {
         let all = list(well, filter(), LISTED)?;
-        return Ok(all.iter().map(|standing| row(standing, now)).collect());
+        return Ok(all.iter().map(|standing| row(standing, now, &redactor)).collect());
     }
     let mut rows: Vec<SessionRow> = Vec::new();
     let named = [
@@ -396,19 +395,16 @@ fn found(
     ];
     for filter in named {
         for standing in list(well, filter, LISTED)? {
-            push_new(&mut rows, row(&standing, now));
+            push_new(&mut rows, row(&standing, now, &redactor));
         }
     }
     let search = Search { limit: HITS, filter: filter(), ..Search::new(words) };
-    let redactor = for_showing(well);
     for hit in well.search(&search)?.hits {
         let text = Clean::line(&redactor.redact(&hit.snippet.text));
         match rows.iter_mut().find(|row| row.id == hit.session) {
             Some(row) => drop(row.hit.get_or_insert(text)),
             None => {
-                let info = well.info(&hit.session)?;
-                let head = Redacted::head(&redactor, info.head);
-                let mut row = row(&SessionInfo { head, ..info }, now);
+                let mut row = row(&well.info(&hit.session)?, now, &redactor);
                 row.hit = Some(text);
                 rows.push(row);
             }

@@ -3,7 +3,7 @@
 use std::time::Duration;
 
 use stepwell::{
-    Event, Head, Money, Recorded, Redacted, Role, SessionInfo, Status, StopReason, Time,
+    Event, Head, Money, Recorded, Redacted, Redactor, Role, SessionInfo, Status, StopReason, Time,
 };
 use stepwell_runtime::{Runtime, model_name};
 use stepwell_workspace::OtherSession;
@@ -27,21 +27,23 @@ pub(super) fn ago(then: Time, now: Time) -> Clean {
     })
 }
 
-/// A session in a list.
-pub(super) fn row(standing: &SessionInfo, now: Time) -> SessionRow {
+/// A session in a list. Only what is shown is looked through for secrets: a list is made at each
+/// key.
+pub(super) fn row(standing: &SessionInfo, now: Time, redactor: &Redactor) -> SessionRow {
+    let plain = |text: &str| Clean::line(&redactor.redact(text));
     let head = &standing.head;
     let stopped = matches!(head.stop_reason, Some(StopReason::UserInterrupt));
     SessionRow {
         id: head.id.clone(),
         store: None,
-        label: head.label.as_deref().map(Clean::line),
-        task: Clean::line(front(&head.task)),
+        label: head.label.as_deref().map(plain),
+        task: Clean::line(front(&redactor.redact(&head.task))),
         status: head.status,
         cut_off: head.status == Status::Interrupted && !stopped,
         waiting: head.open_gates,
         when: ago(head.updated_at, now),
-        agent: Clean::line(&head.agent),
-        tags: head.tags.iter().map(|tag| Clean::line(tag)).collect(),
+        agent: plain(&head.agent),
+        tags: head.tags.iter().map(|tag| plain(tag)).collect(),
         pinned: head.pinned,
         hit: None,
         foreign: None,
