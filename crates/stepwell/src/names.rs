@@ -4,7 +4,8 @@ use std::collections::BTreeMap;
 use std::ops::Range;
 
 use crate::{
-    Change, Edited, Error, Family, Filter, Query, Result, Seq, SessionId, Stepwell, TrashScope,
+    Change, Edited, Error, Family, Filter, Origin, Query, Result, Seq, SessionId, Stepwell,
+    TrashScope,
 };
 
 /// How many candidates an ambiguous name is told with.
@@ -34,8 +35,8 @@ impl Stepwell {
     ///
     /// A label goes before a part of an id. Of the parts, the beginning of an id's
     /// [ending](SessionId::ending) goes first, then the beginning of the whole id, then any
-    /// other part: ids that begin with the time differ at their end. Of ids that hold one another
-    /// the shortest is meant.
+    /// other part: ids that begin with the time differ at their end. A session goes before the
+    /// subagents that bear its name and more.
     pub fn try_find(&self, place: TrashScope, name: &str) -> Result<SessionId> {
         if let Ok(id) = name.parse::<SessionId>()
             && self.store().exists(&id)?
@@ -68,13 +69,23 @@ impl Stepwell {
             match shortest {
                 None => {}
                 // Subagents may bear their parent's name and more: the parent is meant.
-                Some(id) if ids.iter().all(|other| other.as_str().contains(id.as_str())) => {
-                    return Ok(id);
-                }
+                Some(id) if self.bear_its_name(&id, &ids)? => return Ok(id),
                 Some(_) => return Err(Error::Ambiguous { name: typed(), candidates: ids }),
             }
         }
         Err(absent())
+    }
+
+    /// Are these a session and subagents of it whose ids hold its own?
+    fn bear_its_name(&self, id: &SessionId, ids: &[SessionId]) -> Result<bool> {
+        for other in ids.iter().filter(|other| *other != id) {
+            let is_below = other.as_str().contains(id.as_str())
+                && matches!(&self.info(other)?.head.origin, Origin::Subagent { parent, .. } if parent == id);
+            if !is_below {
+                return Ok(false);
+            }
+        }
+        Ok(true)
     }
 
     /// Gives a session a label, which names it from then on, or takes it away.
