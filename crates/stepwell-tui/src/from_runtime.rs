@@ -25,6 +25,7 @@ impl Listener<'_> {
             RunEvent::Waiting(waited) => Told::Waiting(waited),
             RunEvent::Delta(Delta::Text(text)) => Told::Text(text),
             RunEvent::Delta(Delta::Thinking(text)) => Told::Thinking(text),
+            RunEvent::Delta(Delta::Call) => return None,
             RunEvent::Delta(Delta::Void) => Told::Void,
             RunEvent::ToolStarted { call, tool, preview } => {
                 let (tool, preview) = (Clean::line(&tool), short(&tool, &preview));

@@ -214,7 +214,7 @@ impl Narrator {
                 let message = format!("{message}-thought");
                 vec![TurnEvent::Thought(Chunk { message, text })]
             }
-            Delta::Void => Vec::new(),
+            Delta::Call | Delta::Void => Vec::new(),
         }
     }
 

@@ -106,6 +106,8 @@ pub enum Delta {
     Text(String),
     /// Visible reasoning.
     Thinking(String),
+    /// A part of a tool call. Front ends are not told: a call is shown when it is whole.
+    Call,
     /// What came of this answer so far is void: it broke off, and is asked for anew.
     Void,
 }

@@ -226,11 +226,16 @@ impl Remote {
                 }
                 ChatStreamEvent::ThoughtSignatureChunk(_) => reading.signed(),
                 // The library drops calls that are not numbered: they are read from the events.
-                ChatStreamEvent::ToolCallChunk(_) if protocol == Protocol::OpenAi => {}
-                ChatStreamEvent::ToolCallChunk(chunk) => reading.call(chunk.tool_call),
+                ChatStreamEvent::ToolCallChunk(_) if protocol == Protocol::OpenAi => {
+                    told(Delta::Call);
+                }
+                ChatStreamEvent::ToolCallChunk(chunk) => {
+                    reading.call(chunk.tool_call);
+                    told(Delta::Call);
+                }
                 ChatStreamEvent::End(end) => {
                     reading.calls(frames.calls());
-                    return reading.finish(end, request, frames.thinking());
+                    return reading.finish(end, request, frames.told());
                 }
             }
             patience.heard();

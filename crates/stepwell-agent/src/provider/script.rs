@@ -407,6 +407,9 @@ impl Provider for Scripted {
             if !line.text.is_empty() {
                 told(Delta::Text(line.text.clone()));
             }
+            if !line.calls.is_empty() {
+                told(Delta::Call);
+            }
             // A script without tokens used none; what they cost is known.
             let (message, usage) = (line.message(place), Some(line.usage.unwrap_or_default()));
             let ended = if line.cut_short { Ended::OutputLimit } else { Ended::Complete };

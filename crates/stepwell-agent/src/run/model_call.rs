@@ -1,8 +1,9 @@
 //! Asking the model, and taking in its answer.
 
 use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::{Mutex, PoisonError};
 
-use stepwell::{Event, Failure, Message, Status, StopReason, Usage};
+use stepwell::{Event, Failure, Message, ModelCall, Status, StopReason, Time, Usage};
 
 use super::compact::turn;
 use super::tick::ticking;
@@ -19,6 +20,32 @@ enum Answering {
     Done(Box<std::result::Result<provider::Answer, CallError>>),
     Stopped(Stop),
     Hurried,
+}
+
+/// When the pieces of an answer came.
+struct Pieces {
+    asked_at: Time,
+    first_at: Mutex<Option<Time>>,
+}
+
+impl Pieces {
+    /// Notes when a piece came. If what came so far is void, the next one is the first.
+    fn note(&self, delta: &Delta, now: impl FnOnce() -> Time) {
+        let mut first = self.first_at.lock().unwrap_or_else(PoisonError::into_inner);
+        match delta {
+            Delta::Void => *first = None,
+            _ if first.is_none() => *first = Some(now()),
+            _ => {}
+        }
+    }
+
+    /// Has an answer say when it was asked for and when it began.
+    fn tell_of(&self, message: &mut Message) {
+        let first_at = *self.first_at.lock().unwrap_or_else(PoisonError::into_inner);
+        let told = message.call.take().map(|call| *call).unwrap_or_default();
+        let call = ModelCall { asked_at: Some(self.asked_at), first_at, ..told };
+        message.call = Some(Box::new(call));
+    }
 }
 
 impl Run<'_> {
@@ -44,9 +71,14 @@ impl Run<'_> {
         };
         let (events, heard) = (&self.front.events, AtomicBool::new(false));
         let mut wishes = self.front.wishes.clone();
+        let well = self.session.well().clone();
+        let pieces = Pieces { asked_at: well.now(), first_at: Mutex::new(None) };
         let mut told = |delta: Delta| {
-            heard.store(delta != Delta::Void, Ordering::Relaxed);
-            events.tell(RunEvent::Delta(delta));
+            pieces.note(&delta, || well.now());
+            if delta != Delta::Call {
+                heard.store(delta != Delta::Void, Ordering::Relaxed);
+                events.tell(RunEvent::Delta(delta));
+            }
         };
         let answering = async {
             tokio::select! {
@@ -61,7 +93,7 @@ impl Run<'_> {
                 events.tell(RunEvent::Waiting(waited));
             }
         });
-        let answer = match answered.await {
+        let mut answer = match answered.await {
             Answering::Stopped(stop) => return Ok(Some((stop, None))),
             // Something was said that goes first. What the model began to say is gone.
             Answering::Hurried => {
@@ -74,6 +106,7 @@ impl Run<'_> {
             },
         };
         self.learn(answer.usage);
+        pieces.tell_of(&mut answer.message);
         let heard = self.hear(answer);
         // Only now: what was heard says what it took.
         drop(reserved);

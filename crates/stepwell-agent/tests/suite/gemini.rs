@@ -59,7 +59,7 @@ fn chunk(parts: &Value, finish: Option<&str>) -> Value {
         "promptTokenCount": 10, "cachedContentTokenCount": 4,
         "candidatesTokenCount": 5, "thoughtsTokenCount": 7, "totalTokenCount": 22,
     });
-    json!({"candidates": [candidate], "usageMetadata": usage})
+    json!({"candidates": [candidate], "usageMetadata": usage, "responseId": "resp-1"})
 }
 
 async fn ask(provider: &Remote, messages: &[Message]) -> Result<Answer, CallError> {
@@ -88,6 +88,9 @@ async fn calls_and_their_signatures_go_out_and_come_back() {
         answer.usage,
         Some(Usage { input: 10, output: 12, cached: 4, reasoning: 7, cache_written: 0 })
     );
+    let call = answer.message.call.as_ref().unwrap();
+    assert_eq!(call.response_id.as_deref(), Some("resp-1"));
+    assert_eq!(call.finish_reason.as_deref(), Some("STOP"));
     let calls: Vec<_> = answer.message.calls().cloned().collect();
     assert_eq!(calls[0].arguments, r#"{"path":"a"}"#);
     assert_eq!(calls[1].arguments, "{}");

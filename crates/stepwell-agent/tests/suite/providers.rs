@@ -363,6 +363,30 @@ async fn tokens_are_counted_in_one_way() {
 }
 
 #[tokio::test]
+async fn an_answer_names_the_providers_response_and_says_why_it_ended() {
+    for (protocol, id, done, calls) in [
+        (Protocol::OpenAi, "chatcmpl-1", "stop", "tool_calls"),
+        (Protocol::Anthropic, "msg_1", "end_turn", "tool_use"),
+    ] {
+        let strict = strict().await;
+        let provider = remote(&strict, protocol);
+        strict.push(Say::text("Done."));
+        strict.push(Say::default().calling("call_1", "read_file", &["{}"]));
+        for reason in [done, calls] {
+            let mut told = Vec::new();
+            let (messages, tools) = ([user()], tools());
+            let mut hear = |delta| told.push(delta);
+            let answer = provider.answer(request(&messages, &tools), &mut hear).await.unwrap();
+            let call = answer.message.call.unwrap();
+            assert_eq!(call.response_id.as_deref(), Some(id));
+            assert_eq!(call.finish_reason.as_deref(), Some(reason));
+            // That it begins is told, also if it only calls.
+            assert_eq!(told.contains(&Delta::Call), reason == calls, "{told:?}");
+        }
+    }
+}
+
+#[tokio::test]
 async fn a_refusal_ends_an_answer_as_filtered() {
     for protocol in BOTH {
         let strict = strict().await;

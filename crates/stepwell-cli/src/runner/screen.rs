@@ -126,7 +126,7 @@ impl Screen {
                 }
             }
             Delta::Void => self.answer.void(),
-            Delta::Text(_) | Delta::Thinking(_) => {}
+            Delta::Text(_) | Delta::Thinking(_) | Delta::Call => {}
         }
     }
 

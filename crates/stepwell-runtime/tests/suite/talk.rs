@@ -63,6 +63,37 @@ fn what_cannot_wait_ends_the_models_call() {
 }
 
 #[test]
+fn every_answer_says_when_it_was_asked_for_and_when_it_began() {
+    let desk = Desk::new();
+    // The second one only calls; the third one says nothing.
+    let script = "
+- {text: I look., calls: [{tool: list_files, arguments: {}}]}
+- {calls: [{tool: list_files, arguments: {path: .}}]}
+- {text: ''}
+- {text: Done.}
+";
+    let handle = desk.start(script);
+    let id = handle.id().clone();
+    assert_eq!(handle.join().unwrap().status, Status::Success);
+    let mut began = Vec::new();
+    let mut last = stepwell::Time::from_micros(0);
+    for event in desk.events(&id) {
+        let Event::Message(message) = &event.event else { continue };
+        if message.role != stepwell::Role::Assistant {
+            assert_eq!(message.call, None);
+            continue;
+        }
+        let call = message.call.as_ref().expect("an answer tells of its call");
+        let asked = call.asked_at.expect("it was asked for");
+        assert!(last <= asked && asked <= event.at, "{call:?}");
+        assert!(call.first_at.is_none_or(|first| asked <= first && first <= event.at), "{call:?}");
+        began.push(call.first_at.is_some());
+        last = event.at;
+    }
+    assert_eq!(began, [true, true, false, true]);
+}
+
+#[test]
 fn a_stop_from_another_process_stops_the_runner_that_it_names() {
     let desk = Desk::new();
     let handle = desk.start(ASKS);

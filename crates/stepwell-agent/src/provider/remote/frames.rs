@@ -22,8 +22,30 @@ struct Seen {
     /// When something first and last came that is no event, in microseconds.
     other: Option<(u64, u64)>,
     calls: Calls,
+    /// What is told beside the answer.
+    told: ToldBeside,
+}
+
+/// What a stream's raw events tell beside the answer.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub(super) struct ToldBeside {
     /// Anthropic's count of thinking tokens.
-    thinking: u64,
+    pub(super) thinking_tokens: u64,
+    /// The provider's name for the answer.
+    pub(super) response_id: Option<String>,
+}
+
+/// The longest name of an answer that is kept, in bytes. Providers' own have some dozens.
+const MAX_ID: usize = 256;
+
+impl ToldBeside {
+    /// Takes the answer's name from an event that has it: OpenAI's have it all, Gemini's too, and
+    /// Anthropic's first one does.
+    fn name(&mut self, event: &serde_json::Value) {
+        let names = [&event["id"], &event["message"]["id"], &event["responseId"]];
+        let name = names.into_iter().find_map(serde_json::Value::as_str);
+        self.response_id = name.filter(|name| name.len() <= MAX_ID).map(str::to_owned);
+    }
 }
 
 impl Frames {
@@ -32,6 +54,10 @@ impl Frames {
         let shared = self.clone();
         options.with_raw_frame_fn(move |_, frame| {
             let mut seen = shared.seen();
+            // The first event names the answer, or none does.
+            if !seen.data && !frame.data.is_empty() {
+                seen.told.name(&frame.json().unwrap_or_default());
+            }
             seen.data |= !frame.data.is_empty();
             if frame.data.is_empty() && frame.event.is_none() {
                 let first = seen.other.map_or(frame.elapsed_us, |(first, _)| first);
@@ -44,7 +70,8 @@ impl Frames {
                 (Protocol::Anthropic, Some("message_delta")) => {
                     let usage = frame.json().unwrap_or_default();
                     let tokens = &usage["usage"]["output_tokens_details"]["thinking_tokens"];
-                    seen.thinking = tokens.as_u64().unwrap_or(seen.thinking);
+                    let known = seen.told.thinking_tokens;
+                    seen.told.thinking_tokens = tokens.as_u64().unwrap_or(known);
                 }
                 _ => {}
             }
@@ -64,9 +91,9 @@ impl Frames {
         std::mem::take(&mut self.seen().calls).finish()
     }
 
-    /// How many tokens Anthropic's model thought.
-    pub(super) fn thinking(&self) -> u64 {
-        self.seen().thinking
+    /// What was told beside the answer.
+    pub(super) fn told(&self) -> ToldBeside {
+        self.seen().told.clone()
     }
 
     fn seen(&self) -> MutexGuard<'_, Seen> {

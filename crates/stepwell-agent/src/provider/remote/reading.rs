@@ -4,10 +4,11 @@ use std::collections::HashSet;
 
 use genai::chat::{ContentPart, MessageContent, StopReason, StreamEnd};
 use serde_json::Value;
-use stepwell::{Message, Opaque, Part, Role, Text, ToolCall, Usage};
+use stepwell::{Message, ModelCall, Opaque, Part, Role, Text, ToolCall, Usage};
 
 use super::Protocol;
 use super::fault::Failure;
+use super::frames::ToldBeside;
 use super::openai::REASONING_CONTENT;
 use super::outgoing::{fresh, is_legal};
 use crate::provider::{Answer, Ended, Request};
@@ -95,9 +96,10 @@ impl<'a> Reading<'a> {
         mut self,
         end: StreamEnd,
         request: Request<'_>,
-        thinking_tokens: u64,
+        told: ToldBeside,
     ) -> Result<Answer, Failure> {
         let reason = end.captured_stop_reason.ok_or_else(Failure::truncated)?;
+        let finish_reason = Some(reason.raw().to_owned());
         let has_calls = self.parts.iter().any(|part| matches!(part, Part::ToolCall(_)));
         let ended = match reason {
             StopReason::ToolCall(_) if !has_calls => return Err(Failure::no_calls()),
@@ -123,7 +125,10 @@ impl<'a> Reading<'a> {
         });
         let mut message = Message::new(Role::Assistant, self.parts);
         message.model = Some(request.model.to_owned());
-        let usage = end.captured_usage.and_then(|usage| counted(&usage, thinking_tokens));
+        let response_id = told.response_id.or(end.captured_response_id);
+        let call = ModelCall { response_id, finish_reason, ..ModelCall::default() };
+        message.call = Some(Box::new(call));
+        let usage = end.captured_usage.and_then(|usage| counted(&usage, told.thinking_tokens));
         Ok(Answer { message, usage, cost: None, ended })
     }
 
