@@ -23,7 +23,6 @@ mod inside_run;
 mod log;
 mod output;
 mod point;
-mod prices;
 mod runner;
 mod selection;
 mod table;

@@ -3,7 +3,7 @@
 use std::fmt::Write;
 
 use jiff::tz::TimeZone;
-use stepwell::{Spent, Time};
+use stepwell::{Money, Spent, Time};
 use unicode_width::{UnicodeWidthChar, UnicodeWidthStr};
 
 /// The text without what would move a terminal's cursor, change its colours or turn the
@@ -52,6 +52,19 @@ pub(crate) fn cut(text: &str, columns: usize) -> String {
 /// What was spent: `-` for nothing, `?` where a price is unknown.
 pub(crate) fn cost(spent: &Spent) -> String {
     spent.price()
+}
+
+/// Below this, two digits behind the point would say nothing.
+const CENT: Money = Money::from_picos(10_000_000_000);
+
+/// What was spent, or may have been where nobody said it: an estimate can be taken for nothing
+/// else.
+pub(crate) fn cost_or(estimate: Option<Money>, spent: &Spent) -> String {
+    match estimate {
+        None => cost(spent),
+        Some(estimate) if estimate < CENT => format!("~${estimate:.4}"),
+        Some(estimate) => format!("~${estimate:.2}"),
+    }
 }
 
 /// A number of bytes.

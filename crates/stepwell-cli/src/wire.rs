@@ -2,15 +2,6 @@
 
 use serde::Serialize;
 
-/// A model's name, as it can be typed.
-pub(crate) fn model(provider: &str, name: &str) -> String {
-    match (provider, name) {
-        ("", name) | (_, name @ "") => name.to_owned(),
-        ("script", file) => format!("script:{file}"),
-        (provider, name) => format!("{provider}/{name}"),
-    }
-}
-
 /// The word for a value that JSON knows by one.
 pub(crate) fn word(value: impl Serialize) -> String {
     let json = serde_json::to_value(value).ok();

@@ -68,9 +68,9 @@ mod write;
 
 pub use archive::{ARCHIVE_VERSION, Imported, import};
 pub use error::{Error, Result};
-pub use intake::{Became, Mode, Report, Taken, take_in, take_in_watched};
+pub use intake::{Became, ImportSummary, Mode, Report, Taken, take_in, take_in_watched};
 pub use json::fields::{Fields, elements, push_field, quoted, text_of, with_fields};
-pub use m31a::LEDGER_ROW;
+pub use m31a::{LEDGER_COLUMNS, LEDGER_ROW};
 pub use page::work::{Said, cell, read_tasks, said, state_markdown, table, tasks_markdown};
 pub use read::compare_session::holds_all;
 pub use read::dry_run::Rehearsal;
@@ -80,7 +80,7 @@ pub use read::input::{
 pub use read::neutral::{Item, Opening, Sink, Wanted, Warning, kept_event};
 pub use read::reader::{Homes, Kind, Probe, Reader};
 pub use read::steps::Steps;
-pub use read::walk::{Found, find, find_news};
+pub use read::walk::{Found, Searched, find, find_news, search};
 pub use registry::{Entry, Format, UnknownFormat};
 pub use write::convert::{Conversion, Converted, convert};
 pub use write::copy::{Copied, copy};

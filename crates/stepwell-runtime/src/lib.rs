@@ -58,17 +58,8 @@ pub use request::{
 };
 pub use rewind::RewindRequest;
 pub use runtime::{Runtime, Supervisor};
+pub use stepwell_agent::provider::model_name;
 pub use stepwell_agent::run::{GateAnswer, NodeStatus, OpenGate, Patience, RunEvent, Shrunk};
 pub use talk::{Hears, StopRequested, WaitingGate, Words};
 pub use trust::Trust;
 pub use work::WorkRequest;
-
-/// A model's name as it can be given again: `provider/name`, or `script:FILE`.
-#[must_use]
-pub fn model_name(provider: &str, name: &str) -> String {
-    match (provider, name) {
-        ("", name) | (_, name @ "") => name.to_owned(),
-        ("script", file) => format!("script:{file}"),
-        (provider, name) => format!("{provider}/{name}"),
-    }
-}

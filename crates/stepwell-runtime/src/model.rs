@@ -9,7 +9,6 @@ use std::time::Duration;
 use stepwell::Head;
 use stepwell_agent::price::Prices;
 use stepwell_agent::price::USUAL_CONTEXT;
-use stepwell_agent::price::list::List;
 use stepwell_agent::provider::name::{KeySource, ModelName, ProviderSpec, Providers};
 use stepwell_agent::provider::remote::{Key, Protocol, Remote, Sampling};
 use stepwell_agent::provider::retry::{Patience, Retrying};
@@ -330,16 +329,9 @@ fn refused(error: CallError, spec: &ProviderSpec) -> Error {
 
 /// The user's prices: the newest list, and their own over it.
 fn prices(runtime: &Runtime) -> Result<Prices> {
-    let list = match runtime.price_list() {
-        None => List::shipped(),
-        Some(file) => {
-            let (list, why) = file.newest();
-            if let Some(why) = why {
-                runtime.tell(Notice::PricesNotRead { why: why.to_string() });
-            }
-            list
-        }
-    };
-    let prices = Prices::of(Arc::new(list)).with(&runtime.config.prices);
-    prices.map_err(|error| Error::Prices(error.to_string()))
+    let (list, why) = runtime.newest_price_list();
+    if let Some(why) = why {
+        runtime.tell(Notice::PricesNotRead { why: why.to_string() });
+    }
+    runtime.prices_over(list).map_err(|error| Error::Prices(error.to_string()))
 }

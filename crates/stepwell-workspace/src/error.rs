@@ -138,6 +138,18 @@ pub enum Error {
         /// What is wrong with it.
         why: String,
     },
+    /// Prices in the configuration are none.
+    #[error("{0}")]
+    Prices(String),
+    /// Only a team's store keeps for itself how long it keeps sessions.
+    #[error("this store is in a folder, and settings of your own decide")]
+    RetentionIsSetting,
+    /// A team's store is another role's to change.
+    #[error("only the store's owner, role {role}, can change its retention")]
+    NotStoreOwner {
+        /// The owner.
+        role: String,
+    },
     /// The file with the user's recent models cannot be understood.
     #[error("{}: {source}", path.display())]
     RecentModels {
@@ -266,10 +278,11 @@ impl Error {
     pub fn kind(&self) -> ErrorKind {
         match self {
             Self::Store(error) | Self::TeamStoreNotSetUp(error) => ErrorKind::Store(error.kind()),
-            Self::Address(_) => ErrorKind::Misspelt,
+            Self::Address(_) | Self::RetentionIsSetting => ErrorKind::Misspelt,
             Self::Formats(error) => ErrorKind::Store(error.kind()),
             Self::NoFolder | Self::NoMatch { .. } | Self::NoHandoff { .. } => ErrorKind::Absent,
             Self::ServersBackup
+            | Self::NotStoreOwner { .. }
             | Self::NothingToHandOver { .. }
             | Self::HookSettings { .. }
             | Self::ForeignFolder { .. }
@@ -279,7 +292,7 @@ impl Error {
             | Self::ClientSettings { .. }
             | Self::Value { .. } => ErrorKind::Invalid,
             Self::File { .. } => ErrorKind::Io,
-            Self::Config { .. } => ErrorKind::Config,
+            Self::Config { .. } | Self::Prices(_) => ErrorKind::Config,
             Self::RecentModels { .. } => ErrorKind::Damaged,
         }
     }
@@ -316,6 +329,9 @@ impl Error {
             Self::Store(_)
             | Self::Formats(_)
             | Self::NoFolder
+            | Self::Prices(_)
+            | Self::RetentionIsSetting
+            | Self::NotStoreOwner { .. }
             | Self::File { .. }
             | Self::HookSettings { .. }
             | Self::ClientSettings { .. }

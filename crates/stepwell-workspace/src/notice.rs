@@ -34,6 +34,11 @@ pub enum Notice {
         /// That workspace's root.
         root: PathBuf,
     },
+    /// The user's list of prices cannot be read; the one that ships is used.
+    PricesNotRead {
+        /// Why not.
+        why: String,
+    },
     /// Sessions were removed from the trash for good.
     TrashEmptied {
         /// How many.

@@ -2,6 +2,7 @@
 
 use stepwell::trust::{Allowed, Disregarded, Weighed};
 use stepwell::{Head, Mode, Money, Who};
+use stepwell_agent::provider::model_name;
 
 /// What a session ran with before.
 #[derive(Clone, Debug)]
@@ -87,11 +88,7 @@ impl Prior<'_> {
         if let Some(model) = theirs.model.clone() {
             return PriorModel::Others { model, who: theirs.who.clone() };
         }
-        let named = || match (self.head.provider.as_str(), self.head.model.as_str()) {
-            ("", model) | (_, model @ "") => model.to_owned(),
-            ("script", file) => format!("{SCRIPT}{file}"),
-            (provider, model) => format!("{provider}/{model}"),
-        };
+        let named = || model_name(&self.head.provider, &self.head.model);
         match self.metadata(MODEL).unwrap_or_else(named) {
             model if model.is_empty() => PriorModel::Unknown,
             // What a file of someone else's says is not what a model says.

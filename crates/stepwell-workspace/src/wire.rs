@@ -1,6 +1,9 @@
-//! What programs get to read of worktrees, checks and handovers.
+//! What programs get to read of imports, worktrees, checks and handovers.
 
-use stepwell_wire::{CheckFinding, HandedOver, Worktree};
+use std::path::Path;
+
+use stepwell_formats::{Became, Format, Taken};
+use stepwell_wire::{CheckFinding, HandedOver, ImportResult, Imported, Worktree};
 
 use crate::doctor::Finding;
 use crate::handoff::Handed;
@@ -23,6 +26,23 @@ impl From<&SubagentWorktree> for Worktree {
             task: head.map(|head| head.task.clone()),
             parent: head.and_then(|head| head.origin.parent().cloned()),
         }
+    }
+}
+
+/// What became of a session that was read from a path.
+#[must_use]
+pub fn imported(taken: &Taken, path: &Path, format: Format) -> Imported {
+    Imported {
+        session: taken.id.clone(),
+        imported: match taken.became {
+            Became::Imported => ImportResult::Imported,
+            Became::Updated => ImportResult::Updated,
+            Became::Unchanged => ImportResult::Unchanged,
+        },
+        from: Some(path.display().to_string()),
+        format: Some(format.as_str().to_owned()),
+        instead_of: taken.instead_of.clone(),
+        continues: taken.continues.clone(),
     }
 }
 

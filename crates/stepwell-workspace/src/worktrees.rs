@@ -40,6 +40,46 @@ pub struct WorktreeUser {
     pub at_work: bool,
 }
 
+/// May work be lost that is not merged?
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Loss {
+    /// No.
+    Refused,
+    /// Yes.
+    Accepted,
+}
+
+/// Why a worktree stays.
+#[derive(Debug)]
+pub enum WorktreeStays<'a> {
+    /// A session is at work in it.
+    AtWork(&'a WorktreeUser),
+    /// A session works in it and is not done.
+    NotDone(&'a WorktreeUser),
+    /// Its [state](SubagentWorktree::state) says what would be lost, or in the way.
+    Holds,
+    /// Git could not remove it.
+    Git(String),
+}
+
+/// The worktrees that a name could mean: one, if it is the id of one or a unique part of one.
+#[must_use]
+pub fn worktrees_named<'a>(all: &'a [SubagentWorktree], name: &str) -> Vec<&'a SubagentWorktree> {
+    if let Some(site) = all.iter().find(|site| site.id.as_str() == name) {
+        return vec![site];
+    }
+    // Every id has nothing in it, which so means none.
+    if name.is_empty() {
+        return Vec::new();
+    }
+    let ends = |site: &&SubagentWorktree| site.id.ending().starts_with(name);
+    let named: Vec<_> = all.iter().filter(ends).collect();
+    match named.is_empty() {
+        true => all.iter().filter(|site| site.id.as_str().contains(name)).collect(),
+        false => named,
+    }
+}
+
 /// Every worktree of a workspace's subagents.
 ///
 /// # Errors
@@ -151,6 +191,26 @@ impl SubagentWorktree {
     #[must_use]
     pub fn is_gone(&self) -> bool {
         self.used_by.is_none() && self.state.as_ref().is_ok_and(|it| it.state == State::Gone)
+    }
+
+    /// Removes it because somebody asks for it.
+    ///
+    /// # Errors
+    /// Why it stays.
+    pub fn remove_asked(&self, loss: Loss) -> Result<(), WorktreeStays<'_>> {
+        if let Some(user) = self.used_by.as_ref().filter(|user| user.at_work) {
+            return Err(WorktreeStays::AtWork(user));
+        }
+        if self.state.as_ref().is_ok_and(|it| it.state == State::CheckedOut) {
+            return Err(WorktreeStays::Holds);
+        }
+        let removed = match (loss, &self.used_by) {
+            (Loss::Accepted, _) => self.worktree.remove_by_force(),
+            (Loss::Refused, Some(user)) => return Err(WorktreeStays::NotDone(user)),
+            (Loss::Refused, None) if self.is_done() || self.is_gone() => self.remove(),
+            (Loss::Refused, None) => return Err(WorktreeStays::Holds),
+        };
+        removed.map_err(WorktreeStays::Git)
     }
 
     /// Removes it, if nothing is lost by that.

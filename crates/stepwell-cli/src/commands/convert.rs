@@ -4,7 +4,7 @@ use stepwell_formats::{Conversion, Existing, Format};
 use stepwell_wire::Converted;
 
 use super::export::{unwritten, wishes};
-use super::import::{Summary, Verbosity, report_import};
+use super::import::{Verbosity, report_import};
 use crate::app::App;
 use crate::failure::{Exit, Failure, Result};
 use crate::foreign::tell_losses;
@@ -44,15 +44,8 @@ pub(crate) fn run(args: &Args, app: &mut App) -> Result<Exit> {
     let existing = if args.force { Existing::Replace } else { Existing::Keep };
     let how = Conversion { from: args.from, to: args.to, existing, wishes: wishes(args.truncate) };
     let converted = stepwell_formats::convert(&args.input, &args.output, how)?;
-    let mut summary = Summary::default();
     for (found, report) in converted.read {
-        report_import(
-            report,
-            (&found.path, found.format),
-            app,
-            &mut summary,
-            Verbosity::NotSessions,
-        )?;
+        report_import(report, (&found.path, found.format), app, Verbosity::NotSessions)?;
     }
     for error in &converted.faults {
         note(format_args!("damaged: {error}"));

@@ -2,13 +2,14 @@ use std::io::{BufRead, BufReader};
 use std::path::{Path, PathBuf};
 use std::rc::Rc;
 
-use stepwell::{Access, ErrorKind, Stepwell};
+use stepwell::{Access, Stepwell};
 use stepwell_formats::{
-    Became, Error, Format, Found, Mode, Rehearsal, Report, Watcher, find, take_in_watched,
+    Became, Error, Format, Found, ImportSummary, Mode, Rehearsal, Report, Watcher, find,
+    take_in_watched,
 };
 use stepwell_wire::{ImportResult, Imported};
-use stepwell_workspace::AgentPlace;
 use stepwell_workspace::housekeeping::tidy;
+use stepwell_workspace::{AgentPlace, imported};
 
 use crate::app::App;
 use crate::ask::{Consent, Unasked};
@@ -37,44 +38,12 @@ pub(crate) struct Args {
     consent: Consent,
 }
 
-/// What was done, in numbers.
-#[derive(Debug, Default)]
-pub(crate) struct Summary {
-    pub(crate) imported: usize,
-    pub(crate) updated: usize,
-    pub(crate) unchanged: usize,
-    pub(crate) damaged: usize,
-    /// What is no session of a known format, or not there at all.
-    pub(crate) unrecognised: usize,
-    /// Those that somebody holds, or that are in the trash.
-    pub(crate) skipped: usize,
-}
-
-impl Summary {
-    /// Something could be read, or there was nothing that could not be.
-    fn exit(&self) -> Exit {
-        match (self.imported + self.updated + self.unchanged, self.damaged, self.unrecognised) {
-            (0, 1.., _) => Exit::Damaged,
-            (0, 0, 1..) => Exit::Absent,
-            _ => Exit::Done,
-        }
-    }
-}
-
-impl std::fmt::Display for Summary {
-    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        let Self { imported, updated, unchanged, damaged, unrecognised, skipped } = self;
-        write!(
-            f,
-            "{imported} imported, {updated} updated, {unchanged} unchanged, {damaged} damaged"
-        )?;
-        if *unrecognised > 0 {
-            write!(f, ", {unrecognised} not recognised")?;
-        }
-        if *skipped > 0 {
-            write!(f, ", {skipped} skipped")?;
-        }
-        Ok(())
+/// Something could be read, or there was nothing that could not be.
+fn exit(summary: &ImportSummary) -> Exit {
+    match (summary.read(), summary.damaged, summary.unrecognised) {
+        (0, 1.., _) => Exit::Damaged,
+        (0, 0, 1..) => Exit::Absent,
+        _ => Exit::Done,
     }
 }
 
@@ -86,9 +55,9 @@ pub(crate) fn run(args: &Args, app: &mut App) -> Result<Exit> {
         let message = format!("{format} is written, and not read");
         return Err(Failure::new(Exit::Usage, message).hint("stepwell formats lists what is read"));
     }
-    let mut summary = Summary::default();
+    let mut summary = ImportSummary::default();
     let found = match args.paths.is_empty() {
-        false => search(&args.paths, args.from, &mut summary)?,
+        false => search(&args.paths, args.from, &mut summary),
         true => match look_around(args, app)? {
             Some(found) => found,
             None => return Ok(Exit::Done),
@@ -97,7 +66,7 @@ pub(crate) fn run(args: &Args, app: &mut App) -> Result<Exit> {
     // Whoever mistypes a name does not want a store.
     if found.is_empty() {
         say(&summary, args, app)?;
-        return Ok(summary.exit());
+        return Ok(exit(&summary));
     }
     let (mode, verbosity) = match args.dry_run {
         true => (Mode::Look, Verbosity::Would),
@@ -128,17 +97,18 @@ pub(crate) fn run(args: &Args, app: &mut App) -> Result<Exit> {
             Mode::Look => rehearsal.look(format, &path, &watcher),
         };
         progress.clear();
-        report_import(report, (&path, format), app, &mut summary, verbosity)?;
+        summary.count(&report);
+        report_import(report, (&path, format), app, verbosity)?;
     }
     say(&summary, args, app)?;
     if let Some(well) = kept.filter(|_| mode == Mode::Write) {
         tidy(app, &well);
     }
-    Ok(summary.exit())
+    Ok(exit(&summary))
 }
 
 /// Says what was done in numbers.
-fn say(summary: &Summary, args: &Args, app: &mut App) -> Result<()> {
+fn say(summary: &ImportSummary, args: &Args, app: &mut App) -> Result<()> {
     let would = if args.dry_run { "Would be: " } else { "" };
     match app.out.is_json() {
         true => note(format_args!("{would}{summary}")),
@@ -166,41 +136,27 @@ pub(crate) fn report_import(
     report: Report,
     (path, format): (&Path, Format),
     app: &mut App,
-    summary: &mut Summary,
     verbosity: Verbosity,
 ) -> Result<()> {
     let shown = report.sessions.iter().filter(|_| verbosity != Verbosity::NotSessions);
     for taken in
         shown.filter(|it| verbosity != Verbosity::OnlyNews || it.became != Became::Unchanged)
     {
-        let (imported, says, n) = match taken.became {
-            Became::Imported => {
-                (ImportResult::Imported, ["Imported", "Would import"], &mut summary.imported)
-            }
-            Became::Updated => {
-                (ImportResult::Updated, ["Updated", "Would update"], &mut summary.updated)
-            }
-            Became::Unchanged => (ImportResult::Unchanged, [""; 2], &mut summary.unchanged),
+        let says = match (taken.became, verbosity == Verbosity::Would) {
+            (Became::Imported, false) => "Imported",
+            (Became::Imported, true) => "Would import",
+            (Became::Updated, false) => "Updated",
+            (Became::Updated, true) => "Would update",
+            (Became::Unchanged, _) => "",
         };
-        *n += 1;
-        let says = says[usize::from(verbosity == Verbosity::Would)];
-        let instead = taken.instead_of.as_ref();
-        let clash = match (instead, taken.became) {
+        let clash = match (&taken.instead_of, taken.became) {
             (Some(wanted), Became::Imported) => format!(", since {wanted} is another session"),
             _ => String::new(),
         };
         let continues = taken.continues.as_ref();
         let after = continues.map(|it| format!(", which goes on from {it}")).unwrap_or_default();
-        let line = Imported {
-            session: taken.id.clone(),
-            imported,
-            from: Some(path.display().to_string()),
-            format: Some(format.as_str().to_owned()),
-            instead_of: instead.cloned(),
-            continues: continues.cloned(),
-        };
         match app.out.is_json() {
-            true => app.out.object(&line)?,
+            true => app.out.object(&imported(taken, path, format))?,
             false if says.is_empty() => {}
             false => app.out.line(format_args!("{says} {}{clash}{after}", taken.id))?,
         }
@@ -212,14 +168,8 @@ pub(crate) fn report_import(
         let more = usize::try_from(report.more_warnings).unwrap_or(usize::MAX);
         note(format_args!("warning: {}: {} more", path.display(), count(more, "warning")));
     }
+    let word = if report.is_skipped() { "skipped" } else { "damaged" };
     if let Some(error) = report.fault {
-        // What runs, or lies in the trash, is as sound as it was.
-        let trashed = matches!(error, Error::Store(stepwell::Error::Trashed(_)));
-        let (word, n) = match error.kind() == ErrorKind::Busy || trashed {
-            true => ("skipped", &mut summary.skipped),
-            false => ("damaged", &mut summary.damaged),
-        };
-        *n += 1;
         let named = matches!(
             error,
             Error::Unreadable { .. }
@@ -238,50 +188,34 @@ pub(crate) fn report_import(
 }
 
 /// What is at the paths that were named.
-fn search(paths: &[PathBuf], only: Option<Format>, summary: &mut Summary) -> Result<Vec<Found>> {
+fn search(paths: &[PathBuf], only: Option<Format>, summary: &mut ImportSummary) -> Vec<Found> {
     let mut all = Vec::new();
     for path in paths {
-        let before = all.len();
-        let mut faults = 0;
-        if let Err(error) = path.symlink_metadata() {
-            note(format_args!("not recognised: {}: {error}", path.display()));
-            summary.unrecognised += 1;
-            continue;
-        }
-        let mut fault = |error: Error| {
-            faults += 1;
-            note(format_args!("damaged: {error}"));
+        let searched = match stepwell_formats::search(path, only) {
+            Ok(searched) => searched,
+            Err(error) => {
+                note(format_args!("not recognised: {}: {error}", path.display()));
+                summary.unrecognised += 1;
+                continue;
+            }
         };
-        let mut found = |it: Found| {
-            all.push(it);
-            Ok(())
-        };
-        if let Err(error) = find(path, only, &mut found, &mut fault) {
-            fault(error);
-        }
-        if all.len() == before && faults == 0 {
+        searched.faults.iter().for_each(|error| note(format_args!("damaged: {error}")));
+        if searched.is_nothing() {
             summary.unrecognised += 1;
-            note(format_args!("not recognised: {}: {}", path.display(), no_session(path, only)));
+            let why = no_session(only, &searched.others);
+            note(format_args!("not recognised: {}: {why}", path.display()));
         }
-        summary.damaged += faults;
+        summary.damaged += searched.faults.len();
+        all.extend(searched.found);
     }
-    Ok(all)
+    all
 }
 
 /// Why nothing was found at a path, and what is there instead if that can be told.
-fn no_session(path: &Path, only: Option<Format>) -> String {
+fn no_session(only: Option<Format>, others: &[Format]) -> String {
     let Some(format) = only else {
         return "no session of a known format; stepwell formats lists them".to_owned();
     };
-    let mut others: Vec<Format> = Vec::new();
-    let mut found = |it: Found| {
-        if !others.contains(&it.format) {
-            others.push(it.format);
-        }
-        Ok(())
-    };
-    // What cannot be read was told of, or is not what is looked for here.
-    let _ = find(path, None, &mut found, &mut |_| ());
     let named: Vec<String> =
         others.iter().map(|it| format!("{} (--from {it})", it.title())).collect();
     match named.is_empty() {
@@ -349,11 +283,11 @@ fn from_stdin(args: &Args, app: &mut App) -> Result<Exit> {
         return Err(Failure::new(Exit::Absent, "-: stdin is empty"));
     }
     let well = app.make()?;
-    let imported = stepwell_formats::import(&well, from).map_err(|error| unread(error).at(name))?;
+    let read = stepwell_formats::import(&well, from).map_err(|error| unread(error).at(name))?;
     let groups = [
-        ("Imported", ImportResult::Imported, &imported.made),
-        ("Updated", ImportResult::Updated, &imported.completed),
-        ("Already here:", ImportResult::Unchanged, &imported.already_there),
+        ("Imported", ImportResult::Imported, &read.made),
+        ("Updated", ImportResult::Updated, &read.completed),
+        ("Already here:", ImportResult::Unchanged, &read.already_there),
     ];
     for (says, imported, ids) in groups {
         for id in ids {
@@ -368,7 +302,7 @@ fn from_stdin(args: &Args, app: &mut App) -> Result<Exit> {
             app.out.answer(&line, format_args!("{says} {id}"))?;
         }
     }
-    for id in &imported.cut_short {
+    for id in &read.cut_short {
         note(format_args!("{id} was damaged where it was exported; it ends before the damage"));
     }
     tidy(app, &well);

@@ -6,13 +6,12 @@ use stepwell::{
     Spent, Stepwell, Subagents, Time,
 };
 use stepwell_wire::SessionItem;
-use stepwell_workspace::NamedWell;
+use stepwell_workspace::{Estimates, NamedWell};
 
 use crate::app::{App, Go, each_session};
 use crate::failure::{Exit, Result};
 use crate::files::tell_of_half;
 use crate::output::{Paint, Style, note};
-use crate::prices::Estimates;
 use crate::selection::{Selection, Shown};
 use crate::table::{Align, Cell, Column, Table};
 use crate::text;
@@ -291,7 +290,7 @@ fn cells(row: &Row, estimates: &Estimates<'_>) -> Vec<Cell> {
         id,
         status_cell(&row.standing),
         head.steps.to_string().into(),
-        estimates.told(head, &row.spent).into(),
+        text::cost_or(estimates.of(head, &row.spent), &row.spent).into(),
         ago(head.updated_at, row.now).into(),
     ];
     if let Some(store) = &row.store {

@@ -8,13 +8,13 @@ use stepwell::{
 };
 use stepwell_runtime::inspect::{self, Depth, Details};
 use stepwell_wire::{Messages, NamedSeq, SessionDetails};
+use stepwell_workspace::Estimates;
 
 use super::sessions::status_cell;
 use crate::app::{App, Well};
 use crate::failure::{Exit, Failure, Result};
 use crate::files::tell_of_half;
 use crate::output::{Style, note};
-use crate::prices::Estimates;
 use crate::text::{self, cost, indented, one_line, second, visible};
 use crate::wire::word;
 use crate::wording;
@@ -145,7 +145,7 @@ fn whole(
 fn describe(standing: &SessionInfo, shown: &Shown, app: &mut App) -> Result<()> {
     let (answer, head) = (&shown.answer, &standing.head);
     let paint = app.out.paint;
-    let spent = Estimates::new(app).told(head, &head.spent);
+    let spent = text::cost_or(Estimates::new(app).of(head, &head.spent), &head.spent);
     let mut say = |name: &str, value: &str| {
         if value.is_empty() {
             return Ok(());

@@ -1,17 +1,13 @@
 use std::io::Write as _;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 
-use stepwell::{
-    Access, ErrorKind, Filter, Order, Query, SessionId, SessionInfo, Sort, SqliteStore, Target,
-    TrashScope,
+use stepwell::{Access, SessionId};
+use stepwell_wire::{CopyResult, Durability, RoleScript, StoreInfo, StoreRetention, StoreStandby};
+use stepwell_workspace::{
+    CleanupChange, CopiedSession, Error, RetentionChange, StoreCopy, TrashRemark, can_go_on,
 };
-use stepwell_formats::{Copied, Error as Formats};
-use stepwell_postgres::{Address, Durability, Role, Standby, Status};
-use stepwell_wire::{CopyResult, RoleScript, StoreInfo, StoreRetention, StoreStandby};
-use stepwell_workspace::Location as Spot;
-use stepwell_workspace::{Engine, team_address};
 
-use crate::app::{App, Well};
+use crate::app::App;
 use crate::failure::{Exit, Failure, Result};
 use crate::output::note;
 use crate::text::{count, visible};
@@ -89,31 +85,10 @@ pub(crate) fn run(args: &Args, app: &mut App) -> Result<Exit> {
 }
 
 fn status(app: &mut App) -> Result<Exit> {
-    let well = app.existing(Access::Read)?;
-    match &well.engine {
-        Engine::Sqlite(store) => {
-            let sessions = well.store().count(&Filter::default())?.total();
-            let shown = StoreInfo {
-                engine: "SQLite".to_owned(),
-                version: SqliteStore::engine_version().to_owned(),
-                store: store.path().display().to_string(),
-                namespace: None,
-                schema: None,
-                role: None,
-                sessions,
-                durability: stepwell_wire::Durability::Local,
-                because: "each step is flushed to this disk before it is acknowledged".to_owned(),
-                standbys: Vec::new(),
-            };
-            print(&shown, app)?;
-        }
-        Engine::Postgres(store) => {
-            let found = store.status()?;
-            print(&of_server(&found, store.address()), app)?;
-            if let Durability::None(why) = found.durability() {
-                note(format_args!("warning: what is acknowledged may be lost: {why}"));
-            }
-        }
+    let shown = app.existing(Access::Read)?.store_info()?;
+    print(&shown, app)?;
+    if shown.durability == Durability::None {
+        note(format_args!("warning: what is acknowledged may be lost: {}", shown.because));
     }
     Ok(Exit::Done)
 }
@@ -121,6 +96,12 @@ fn status(app: &mut App) -> Result<Exit> {
 impl Retention {
     fn changes_something(&self) -> bool {
         self.days.is_some() || self.cleanup_after.is_some() || self.no_cleanup
+    }
+
+    fn change(&self) -> RetentionChange {
+        let after = self.cleanup_after.map(CleanupChange::After);
+        let cleanup = after.or(self.no_cleanup.then_some(CleanupChange::Never));
+        RetentionChange { days: self.days, cleanup }
     }
 
     /// What was typed, to be typed again by who may.
@@ -136,47 +117,23 @@ impl Retention {
 fn retention(wanted: &Retention, app: &mut App) -> Result<Exit> {
     let access = if wanted.changes_something() { Access::Write } else { Access::Read };
     let well = app.existing(access)?;
-    let Engine::Postgres(store) = &well.engine else { return own_retention(wanted, app) };
-    let owner = store.owner()?;
-    let mut kept = store.retention()?;
     if wanted.changes_something() {
-        if !owner.may_change {
-            let role = visible(&owner.role);
-            let message = format!("only the store's owner, role {role}, can change its retention");
-            let hint = format!("as role {role}: {}", wanted.typed());
-            return Err(Failure::new(Exit::Failed, message).hint(hint));
-        }
-        kept.days = wanted.days.unwrap_or(kept.days);
-        kept.cleanup_after_days = match wanted.no_cleanup {
-            true => None,
-            false => wanted.cleanup_after.or(kept.cleanup_after_days),
-        };
-        store.set_retention(kept)?;
+        well.change_retention(wanted.change()).map_err(|error| refused(error, wanted))?;
     }
-    let shown = StoreRetention {
-        retention_days: kept.days,
-        cleanup_after_days: kept.cleanup_after_days,
-        owner: Some(owner.role),
-    };
-    show_retention(&shown, app)
+    show_retention(&app.store_retention(&well)?, app)
 }
 
-/// The retention of a store in a folder is its user's setting.
-fn own_retention(wanted: &Retention, app: &mut App) -> Result<Exit> {
-    if wanted.changes_something() {
-        let message = "this store is in a folder, and settings of your own decide";
-        let days = wanted.days.unwrap_or(30);
-        let hint = format!("stepwell config set --user sessions.retention_days {days}");
-        return Err(Failure::new(Exit::Usage, message).hint(hint));
-    }
-    let settings = &app.config.settings;
-    let cleanup = settings.auto_cleanup.then(|| settings.cleanup_after_days.get());
-    let shown = StoreRetention {
-        retention_days: settings.retention_days.get(),
-        cleanup_after_days: cleanup,
-        owner: None,
+/// Who may change it, and how.
+fn refused(error: Error, wanted: &Retention) -> Failure {
+    let hint = match &error {
+        Error::NotStoreOwner { role } => format!("as role {}: {}", visible(role), wanted.typed()),
+        Error::RetentionIsSetting => {
+            let days = wanted.days.unwrap_or(30);
+            format!("stepwell config set --user sessions.retention_days {days}")
+        }
+        _ => return error.into(),
     };
-    show_retention(&shown, app)
+    Failure::from(error).hint(hint)
 }
 
 fn show_retention(shown: &StoreRetention, app: &mut App) -> Result<Exit> {
@@ -199,37 +156,6 @@ fn show_retention(shown: &StoreRetention, app: &mut App) -> Result<Exit> {
     Ok(Exit::Done)
 }
 
-fn of_server(found: &Status, address: &Address) -> StoreInfo {
-    use stepwell_wire::Durability as Survives;
-    let (durability, because) = match found.durability() {
-        Durability::None(why) => (Survives::None, why),
-        Durability::Local(why) => (Survives::Local, why),
-        Durability::Replicated(why) => (Survives::Replicated, why),
-        Durability::Unknown(why) => (Survives::Unknown, why),
-    };
-    let line = |standby: &Standby| StoreStandby {
-        name: standby.name.clone(),
-        state: standby.state.clone(),
-        sync: standby.sync.clone(),
-        behind_bytes: standby.behind,
-    };
-    StoreInfo {
-        engine: "PostgreSQL".to_owned(),
-        version: found.server.clone(),
-        store: address.to_string(),
-        namespace: Some(address.namespace().to_owned()),
-        schema: Some(found.schema),
-        role: Some(match found.role {
-            Role::Primary => "primary".to_owned(),
-            Role::Standby => "standby".to_owned(),
-        }),
-        sessions: found.sessions,
-        durability,
-        because,
-        standbys: found.standbys.iter().map(line).collect(),
-    }
-}
-
 fn print(shown: &StoreInfo, app: &mut App) -> Result<()> {
     if app.out.is_json() {
         return app.out.object(shown);
@@ -247,12 +173,10 @@ fn print(shown: &StoreInfo, app: &mut App) -> Result<()> {
     }
     say("Sessions", shown.sessions.to_string())?;
     let survives = match shown.durability {
-        stepwell_wire::Durability::Replicated => "survives the loss of the primary",
-        stepwell_wire::Durability::Local => {
-            "survives a crash of its machine, not the loss of its disk"
-        }
-        stepwell_wire::Durability::Unknown => "not known here",
-        stepwell_wire::Durability::None => "not durable",
+        Durability::Replicated => "survives the loss of the primary",
+        Durability::Local => "survives a crash of its machine, not the loss of its disk",
+        Durability::Unknown => "not known here",
+        Durability::None => "not durable",
     };
     say("Durability", format!("{survives}: {}", shown.because))?;
     for standby in &shown.standbys {
@@ -262,49 +186,20 @@ fn print(shown: &StoreInfo, app: &mut App) -> Result<()> {
     Ok(())
 }
 
-/// Opens one of the stores that a copy is between.
-fn open(named: &std::path::Path, access: Access, app: &App) -> Result<Well> {
-    if let Some(address) = team_address(named, &app.host)? {
-        return Ok(app.well(Engine::team(&address, access, &app.host)?));
-    }
-    let folder = app.host.folder.clone().unwrap_or_default();
-    let place = Spot::named(&folder.join(named), &folder);
-    if access == Access::Read && !place.has_store() {
-        return Err(stepwell::Error::NoStore(place.store).into());
-    }
-    Ok(app.open(&place.store, access)?)
-}
-
-fn copy(
-    from: &std::path::Path,
-    to: &std::path::Path,
-    named: &[String],
-    app: &mut App,
-) -> Result<Exit> {
-    let source = open(from, Access::Read, app)?;
-    let target = open(to, Access::Write, app)?;
-    let wanted = wanted(&source, named, app)?;
-    let (mut seen, mut worst) = (std::collections::BTreeSet::<SessionId>::new(), Exit::Done);
+fn copy(from: &Path, to: &Path, named: &[String], app: &mut App) -> Result<Exit> {
+    let source = app.open_named(from, Access::Read)?;
+    let target = app.open_named(to, Access::Write)?;
+    let wanted = app.sessions_to_copy(&source, named)?;
+    let (mut copy, mut worst) = (StoreCopy::new(&source, &target), Exit::Done);
     for (n, standing) in wanted.iter().enumerate() {
-        let id = &standing.head.id;
         progress(app, n, wanted.len());
-        // A subagent's session came with its parent's.
-        if seen.contains(id) {
-            continue;
-        }
-        match stepwell_formats::copy(&source, &target, id) {
+        match copy.copy(standing) {
             Ok(copied) => {
-                let trashed = to_trash(&target, standing, &copied)?;
-                told(&copied, &trashed, &mut seen, app)?;
-                for (id, damage) in &copied.exported.damaged {
-                    note(format_args!(
-                        "{id} is damaged at seq {}; what lies before was copied",
-                        damage.seq
-                    ));
+                if !copied.damaged.is_empty() {
                     worst = Exit::Damaged;
                 }
+                told(&standing.head.id, &copied, app)?;
             }
-            // One that is refused hides no other; a store that is gone ends it all.
             Err(error) if can_go_on(&error) => {
                 note(format_args!("error: {error}"));
                 worst = if worst == Exit::Damaged { worst } else { Exit::Failed };
@@ -319,76 +214,34 @@ fn copy(
     Ok(worst)
 }
 
-/// What is in the trash goes into the trash there, but only as a part of being copied: a
-/// session that was there before is whose store it is in, and may be at work.
-fn to_trash(target: &Well, standing: &SessionInfo, copied: &Copied) -> Result<Vec<SessionId>> {
-    let id = &standing.head.id;
-    if !copied.imported.made.contains(id) {
-        // So it is, too, if a copy was cut off before this.
-        match (standing.trashed_at, target.info(id)?.trashed_at) {
-            (Some(_), None) => note(format_args!(
-                "{id} is in the trash here, and stays out of it there; \
-                 stepwell delete {id} --store TO moves it"
-            )),
-            (None, Some(_)) => note(format_args!(
-                "{id} is in the trash there, and stays in it; \
-                 stepwell trash restore {id} --store TO brings it back"
-            )),
-            _ => {}
-        }
-        return Ok(Vec::new());
+/// Says what became of a session and its subagents'.
+fn told(id: &SessionId, copied: &CopiedSession, app: &mut App) -> Result<()> {
+    match &copied.trash {
+        Some(TrashRemark::OnlyHere) => note(format_args!(
+            "{id} is in the trash here, and stays out of it there; \
+             stepwell delete {id} --store TO moves it"
+        )),
+        Some(TrashRemark::OnlyThere) => note(format_args!(
+            "{id} is in the trash there, and stays in it; \
+             stepwell trash restore {id} --store TO brings it back"
+        )),
+        Some(TrashRemark::NotMoved(errors)) => errors.iter().for_each(|error| {
+            note(format_args!("warning: it was copied, but not into the trash: {error}"));
+        }),
+        None => {}
     }
-    if standing.trashed_at.is_none() {
-        return Ok(Vec::new());
-    }
-    let removal = target.store().trash(&[Target::from(id.clone())])?;
-    for (_, error) in &removal.left {
-        note(format_args!("warning: it was copied, but not into the trash: {error}"));
-    }
-    Ok(removal.taken)
-}
-
-fn can_go_on(error: &Formats) -> bool {
-    matches!(
-        error.kind(),
-        ErrorKind::Conflict | ErrorKind::Invalid | ErrorKind::Damaged | ErrorKind::Busy
-    )
-}
-
-/// The sessions to copy, parents before children.
-fn wanted(source: &Well, named: &[String], app: &App) -> Result<Vec<SessionInfo>> {
-    if !named.is_empty() {
-        let find = |name: &String| {
-            let id = app.find_session_in(source, TrashScope::Anywhere, name)?;
-            Ok(source.info(&id)?)
+    for answer in &copied.sessions {
+        let says = match answer.copied {
+            CopyResult::Made => "Copied",
+            CopyResult::Completed => "Copied the rest of",
+            CopyResult::AlreadyThere => "Already there:",
         };
-        return named.iter().map(find).collect();
+        let place = if answer.trashed { " into the trash" } else { "" };
+        app.out.answer(answer, format_args!("{says} {}{place}", answer.session))?;
     }
-    let filter = Filter { place: TrashScope::Anywhere, ..Filter::default() };
-    let query = Query { filter, sort: Sort::Created, order: Order::Oldest, ..Query::default() };
-    Ok(source.sessions(query).collect::<Result<_, _>>()?)
-}
-
-fn told(
-    copied: &Copied,
-    trashed: &[SessionId],
-    seen: &mut std::collections::BTreeSet<SessionId>,
-    app: &mut App,
-) -> Result<()> {
-    let groups = [
-        ("Copied", CopyResult::Made, &copied.imported.made),
-        ("Copied the rest of", CopyResult::Completed, &copied.imported.completed),
-        ("Already there:", CopyResult::AlreadyThere, &copied.imported.already_there),
-    ];
-    for (says, result, ids) in groups {
-        for id in ids {
-            if seen.insert(id.clone()) {
-                let trashed = trashed.contains(id);
-                let answer = stepwell_wire::Copied { session: id.clone(), copied: result, trashed };
-                let place = if trashed { " into the trash" } else { "" };
-                app.out.answer(&answer, format_args!("{says} {id}{place}"))?;
-            }
-        }
+    for (id, damage) in &copied.damaged {
+        let seq = damage.seq;
+        note(format_args!("{id} is damaged at seq {seq}; what lies before was copied"));
     }
     Ok(())
 }

@@ -1,6 +1,8 @@
 use stepwell_files::worktree::State;
 use stepwell_wire::{Worktree, WorktreeRemoved};
-use stepwell_workspace::{SubagentWorktree, subagent_worktrees};
+use stepwell_workspace::{
+    Loss, SubagentWorktree, WorktreeStays, subagent_worktrees, worktrees_named,
+};
 
 use crate::app::App;
 use crate::failure::{Exit, Failure, Result};
@@ -96,23 +98,13 @@ fn state(site: &SubagentWorktree) -> String {
 
 /// The worktree that a name means.
 fn find<'a>(found: &'a [SubagentWorktree], name: &str) -> Result<&'a SubagentWorktree> {
-    if let Some(site) = found.iter().find(|site| site.id.as_str() == name) {
-        return Ok(site);
-    }
-    // Every id has nothing in it, which so means none.
-    let has = |site: &&SubagentWorktree| !name.is_empty() && site.id.as_str().contains(name);
-    let ends = |site: &&SubagentWorktree| !name.is_empty() && site.id.ending().starts_with(name);
-    let mut named: Vec<&SubagentWorktree> = found.iter().filter(ends).collect();
-    if named.is_empty() {
-        named = found.iter().filter(has).collect();
-    }
     let absent = |message: String| {
         Failure::new(Exit::Absent, message).hint("stepwell worktrees lists what there is")
     };
-    match named[..] {
+    match worktrees_named(found, name)[..] {
         [site] => Ok(site),
         [] => Err(absent(format!("no worktree matches {name:?}"))),
-        _ => {
+        ref named => {
             let ids: Vec<&str> = named.iter().map(|site| site.id.as_str()).collect();
             Err(absent(format!("{name:?} could be {}", ids.join(", "))))
         }
@@ -122,29 +114,20 @@ fn find<'a>(found: &'a [SubagentWorktree], name: &str) -> Result<&'a SubagentWor
 fn remove(site: &SubagentWorktree, force: bool, app: &mut App) -> Result<Exit> {
     let id = &site.id;
     let refuse = |why: String| Failure::new(Exit::Failed, format_args!("{id}: {why}"));
-    if let Some(user) = site.used_by.as_ref().filter(|user| user.at_work) {
-        return Err(refuse(format!("{} is at work in it", user.id))
-            .hint(format_args!("stepwell stop {} stops it", user.id)));
-    }
-    if site.state.as_ref().is_ok_and(|it| it.state == State::CheckedOut) {
-        return Err(why_not(site));
-    }
-    if force {
-        site.worktree.remove_by_force().map_err(refuse)?;
-    } else if let Some(user) = &site.used_by {
-        let why = format!("{} works in it and is not done", user.id);
-        return Err(refuse(why).hint(format_args!(
-            "stepwell resume {} goes on with it; --force removes it all the same",
-            user.resumed
-        )));
-    } else if site.is_done() || site.is_gone() {
-        site.remove().map_err(refuse)?;
-    } else {
-        return Err(why_not(site));
-    }
-    let removed = id.clone();
+    let loss = if force { Loss::Accepted } else { Loss::Refused };
+    site.remove_asked(loss).map_err(|stays| match stays {
+        WorktreeStays::AtWork(user) => refuse(format!("{} is at work in it", user.id))
+            .hint(format_args!("stepwell stop {} stops it", user.id)),
+        WorktreeStays::NotDone(user) => refuse(format!("{} works in it and is not done", user.id))
+            .hint(format_args!(
+                "stepwell resume {} goes on with it; --force removes it all the same",
+                user.resumed
+            )),
+        WorktreeStays::Holds => why_not(site),
+        WorktreeStays::Git(why) => refuse(why),
+    })?;
     let line = format!("Removed the worktree of {id}");
-    app.out.answer(&WorktreeRemoved { removed }, line)?;
+    app.out.answer(&WorktreeRemoved { removed: id.clone() }, line)?;
     if force {
         note("This cannot be undone.");
     }

@@ -94,6 +94,9 @@ pub(crate) fn notice(notice: &Notice) -> String {
         Notice::SpaceNotFreed { why } => {
             format!("warning: the space was not given back to the disk: {why}")
         }
+        Notice::PricesNotRead { why } => {
+            format!("warning: {why}; the prices that ship are used")
+        }
         Notice::TrashEmptied { sessions, days } => {
             let gone = count(*sessions, "session");
             format!("Erased {gone} that had been in the trash for {days} days.")

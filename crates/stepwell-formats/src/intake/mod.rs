@@ -6,6 +6,7 @@ mod counted;
 mod name;
 mod place;
 mod shared;
+mod summary;
 mod track;
 mod writer_thread;
 
@@ -25,6 +26,7 @@ use crate::{Error, Result};
 use claim::{Claim, UPDATED_AT, told_by};
 use name::{Berth, berth, beside, wanted};
 use shared::Shared;
+pub use summary::ImportSummary;
 pub use track::Mode;
 use track::Track;
 

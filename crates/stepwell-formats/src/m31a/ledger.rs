@@ -12,8 +12,8 @@ use crate::Result;
 use crate::read::neutral::{Item, Opening, Sink, Wanted};
 use crate::snapshot::{provider_of, warn};
 
-/// The columns, as far as they tell the table from any other.
-const COLUMNS: [&str; 10] = [
+/// The columns. They tell the table from any other.
+pub const LEDGER_COLUMNS: [&str; 10] = [
     "Session ID",
     "Timestamp",
     "Model",
@@ -34,14 +34,14 @@ const MAX_TASKS: usize = 500;
 
 /// Is this such a table?
 pub(super) fn is_ledger(text: &str) -> bool {
-    text.lines().take(20).any(|line| cells(line).is_some_and(|cells| cells == COLUMNS))
+    text.lines().take(20).any(|line| cells(line).is_some_and(|cells| cells == LEDGER_COLUMNS))
 }
 
 /// Tells a session for each row.
 pub(super) fn read(path: &Path, text: &str, sink: &mut dyn Sink) -> Result<()> {
     for (line, n) in text.lines().zip(1..) {
         let is_rule = line.trim().chars().all(|c| "|-: ".contains(c));
-        let Some(cells) = cells(line).filter(|cells| *cells != COLUMNS && !is_rule) else {
+        let Some(cells) = cells(line).filter(|cells| *cells != LEDGER_COLUMNS && !is_rule) else {
             continue;
         };
         match Row::of(&cells) {
@@ -75,7 +75,7 @@ impl<'a> Row<'a> {
     fn of(cells: &[&'a str]) -> Result<Self, String> {
         let [id, at, model, project, tasks, failed, skipped, cost, minutes, commits] = cells[..]
         else {
-            return Err(format!("it has {} cells, not {}", cells.len(), COLUMNS.len()));
+            return Err(format!("it has {} cells, not {}", cells.len(), LEDGER_COLUMNS.len()));
         };
         let count = |cell: &str| {
             let n: usize = cell.parse().map_err(|_| format!("{cell:?} is no number"))?;

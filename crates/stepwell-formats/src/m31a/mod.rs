@@ -15,7 +15,7 @@ mod tasks;
 mod way;
 mod write;
 
-pub use ledger::LEDGER_ROW;
+pub use ledger::{LEDGER_COLUMNS, LEDGER_ROW};
 use std::path::{Path, PathBuf};
 
 use stepwell::{SessionId, Stepwell};

@@ -40,6 +40,53 @@ pub fn find(
     find_news(path, only, &mut |_, _| true, found, fault)
 }
 
+/// What is at a path that somebody named.
+#[derive(Debug, Default)]
+pub struct Searched {
+    /// The sessions.
+    pub found: Vec<Found>,
+    /// What could not be looked at.
+    pub faults: Vec<Error>,
+    /// The formats of what is there instead, if nothing of the wanted one is.
+    pub others: Vec<Format>,
+}
+
+impl Searched {
+    /// Was nothing found that could be looked at?
+    #[must_use]
+    pub fn is_nothing(&self) -> bool {
+        self.found.is_empty() && self.faults.is_empty()
+    }
+}
+
+/// Looks for the sessions at a path that somebody named, and says what is there instead.
+///
+/// # Errors
+/// If there is nothing at that path.
+pub fn search(path: &Path, only: Option<Format>) -> std::io::Result<Searched> {
+    path.symlink_metadata()?;
+    let (mut found, mut faults) = (Vec::new(), Vec::new());
+    let mut add = |it: Found| {
+        found.push(it);
+        Ok(())
+    };
+    if let Err(error) = find(path, only, &mut add, &mut |error| faults.push(error)) {
+        faults.push(error);
+    }
+    let mut searched = Searched { found, faults, others: Vec::new() };
+    if only.is_some() && searched.is_nothing() {
+        let mut other = |it: Found| {
+            if !searched.others.contains(&it.format) {
+                searched.others.push(it.format);
+            }
+            Ok(())
+        };
+        // What cannot be read is not what is looked for here.
+        let _ = find(path, None, &mut other, &mut |_| ());
+    }
+    Ok(searched)
+}
+
 /// Finds the sessions at a path whose files are news, by what the file system says of them.
 /// The others are not opened.
 pub fn find_news(

@@ -2,6 +2,7 @@
 //! that a session has ended. Every answer is one JSON object, and no fault of ours
 //! reaches the caller.
 
+mod answer;
 mod claude;
 mod delegate;
 mod log;
@@ -14,6 +15,7 @@ use stepwell::ResumeLimits;
 
 use crate::workspace::Workspace;
 
+pub use answer::{HookAnswer, HookFault, read_payload};
 pub use delegate::{Delegation, pre_delegate};
 pub use log::Log;
 pub use settings::{Settings, Unchanged};

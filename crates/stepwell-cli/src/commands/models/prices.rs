@@ -1,12 +1,13 @@
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 
 use stepwell_agent::price::Price;
+use stepwell_agent::price::list::List;
 use stepwell_wire::{ModelPrice, PricesTaken};
+use stepwell_workspace::NoPriceList;
 
 use crate::app::App;
-use crate::failure::{Exit, Result};
+use crate::failure::{Exit, Failure, Result};
 use crate::output::note;
-use crate::prices::{list, prices, take};
 use crate::table::{Align, Column, Table};
 use crate::text::{count, grouped, visible};
 
@@ -48,7 +49,7 @@ pub(super) fn run(args: &Args, app: &mut App) -> Result<Exit> {
         }
         return Ok(Exit::Done);
     }
-    let all = prices(app)?;
+    let all = app.prices_over(list(app))?;
     let configured = |name: &str| app.config.prices.contains_key(name);
     let (mut shown, mut others) = (Vec::new(), 0_usize);
     for provider in all.providers() {
@@ -79,6 +80,28 @@ pub(super) fn run(args: &Args, app: &mut App) -> Result<Exit> {
         }
     }
     Ok(Exit::Done)
+}
+
+/// The newest list that there is.
+fn list(app: &App) -> List {
+    let (list, why) = app.newest_price_list();
+    if let Some(why) = why {
+        note(format_args!("warning: {why}; the prices that ship are used"));
+    }
+    list
+}
+
+/// Takes a list from a file, for this and all later commands of the user.
+fn take(from: &Path, app: &App) -> Result<List> {
+    let file = app.price_list().ok_or_else(|| {
+        Failure::new(Exit::Failed, "there is no place to keep prices in")
+            .hint("set HOME or XDG_STATE_HOME")
+    })?;
+    file.take(from).map_err(|error| match error {
+        NoPriceList::NotOne { .. } => Failure::new(Exit::Absent, error)
+            .hint("scripts/prices.py in Stepwell's repository makes one"),
+        NoPriceList::File { .. } => Failure::new(Exit::Failed, error),
+    })
 }
 
 fn print(shown: &[(String, Price)], app: &mut App) -> Result<()> {

@@ -1,0 +1,73 @@
+//! The user's prices, and what a session may have cost whose tokens are known and whose cost is
+//! not.
+
+use std::cell::OnceCell;
+use std::sync::Arc;
+
+use stepwell::{Head, Money, Spent};
+use stepwell_agent::price::Prices;
+use stepwell_agent::price::list::List;
+
+use crate::error::{Error, Result};
+use crate::notice::Notice;
+use crate::price_list::NoPriceList;
+use crate::workspace::Workspace;
+
+impl Workspace {
+    /// The newest list of prices that there is, and why it is not the user's if theirs cannot be
+    /// read.
+    #[must_use]
+    pub fn newest_price_list(&self) -> (List, Option<NoPriceList>) {
+        match self.price_list() {
+            Some(file) => file.newest(),
+            None => (List::shipped(), None),
+        }
+    }
+
+    /// The user's prices: those of a list, and their own over it.
+    ///
+    /// # Errors
+    /// If prices in the configuration are none.
+    pub fn prices_over(&self, list: List) -> Result<Prices> {
+        let prices = Prices::of(Arc::new(list)).with(&self.config.prices);
+        prices.map_err(|error| Error::Prices(error.to_string()))
+    }
+
+    /// The user's prices: the newest list, and their own over it. A list that cannot be read is a
+    /// notice.
+    ///
+    /// # Errors
+    /// If prices in the configuration are none.
+    pub fn prices(&self) -> Result<Prices> {
+        let (list, why) = self.newest_price_list();
+        if let Some(why) = why {
+            self.notices.tell(Notice::PricesNotRead { why: why.to_string() });
+        }
+        self.prices_over(list)
+    }
+}
+
+/// What sessions may have cost of which nobody said it. The prices are read when one is asked for.
+#[derive(Debug)]
+pub struct Estimates<'a> {
+    workspace: &'a Workspace,
+    prices: OnceCell<Option<Prices>>,
+}
+
+impl<'a> Estimates<'a> {
+    /// By the prices that hold in a workspace.
+    #[must_use]
+    pub const fn new(workspace: &'a Workspace) -> Self {
+        Self { workspace, prices: OnceCell::new() }
+    }
+
+    /// What a session may have cost; absent, it is known, or no price is.
+    #[must_use]
+    pub fn of(&self, head: &Head, spent: &Spent) -> Option<Money> {
+        if spent.unpriced == 0 {
+            return None;
+        }
+        let prices = self.prices.get_or_init(|| self.workspace.prices().ok()).as_ref()?;
+        prices.estimate(&head.provider, &head.model, spent)
+    }
+}

@@ -1,0 +1,156 @@
+//! Copying sessions from one store to another.
+
+use std::collections::BTreeSet;
+use std::path::Path;
+
+use stepwell::{
+    Access, Damage, ErrorKind, Filter, Order, Query, SessionId, SessionInfo, Sort, Target,
+    TrashScope,
+};
+use stepwell_formats::Copied;
+use stepwell_wire::CopyResult;
+
+use crate::engine::Engine;
+use crate::error::{Error, Result};
+use crate::location::Location;
+use crate::workspace::{Well, Workspace, team_address};
+
+impl Workspace {
+    /// Opens a store that is named by its folder or by a team's address.
+    ///
+    /// # Errors
+    /// If there is none to read, or it cannot be opened.
+    pub fn open_named(&self, named: &Path, access: Access) -> Result<Well> {
+        if let Some(address) = team_address(named, &self.host)? {
+            return Ok(self.well(Engine::team(&address, access, &self.host)?));
+        }
+        let folder = self.host.folder.clone().unwrap_or_default();
+        let place = Location::named(&folder.join(named), &folder);
+        if access == Access::Read && !place.has_store() {
+            return Err(stepwell::Error::NoStore(place.store).into());
+        }
+        self.open(&place.store, access)
+    }
+
+    /// The sessions of a store that are to be copied, parents before children: those that are
+    /// named, or all, the trash included.
+    ///
+    /// # Errors
+    /// If a name means none, or the store cannot be read.
+    pub fn sessions_to_copy(&self, source: &Well, named: &[String]) -> Result<Vec<SessionInfo>> {
+        if !named.is_empty() {
+            let find = |name: &String| {
+                let id = self.find_session_in(source, TrashScope::Anywhere, name)?;
+                Ok(source.info(&id)?)
+            };
+            return named.iter().map(find).collect();
+        }
+        let filter = Filter { place: TrashScope::Anywhere, ..Filter::default() };
+        let query = Query { filter, sort: Sort::Created, order: Order::Oldest, ..Query::default() };
+        Ok(source.sessions(query).collect::<Result<_, _>>()?)
+    }
+}
+
+/// A copy from one store to another.
+#[derive(Debug)]
+pub struct StoreCopy<'a> {
+    source: &'a Well,
+    target: &'a Well,
+    /// Those that came with another.
+    seen: BTreeSet<SessionId>,
+}
+
+/// What a copy of one session did.
+#[derive(Debug, Default)]
+pub struct CopiedSession {
+    /// The session and its subagents', as far as they were not told before.
+    pub sessions: Vec<stepwell_wire::Copied>,
+    /// Those that are damaged: what lies before that was copied.
+    pub damaged: Vec<(SessionId, Damage)>,
+    /// What is otherwise there than here.
+    pub trash: Option<TrashRemark>,
+}
+
+/// How the trash of the one store and of the other differ after a copy.
+#[derive(Debug)]
+pub enum TrashRemark {
+    /// It is in the trash here, and was there before: it stays out of the trash there.
+    OnlyHere,
+    /// It is in the trash there, and stays in it.
+    OnlyThere,
+    /// It was copied, and could not be moved to the trash.
+    NotMoved(Vec<stepwell::Error>),
+}
+
+impl<'a> StoreCopy<'a> {
+    /// A copy between two stores.
+    #[must_use]
+    pub const fn new(source: &'a Well, target: &'a Well) -> Self {
+        Self { source, target, seen: BTreeSet::new() }
+    }
+
+    /// Copies one session, unless it came with another.
+    ///
+    /// # Errors
+    /// If it is refused, or a store fails. [`can_go_on`] tells which.
+    pub fn copy(&mut self, standing: &SessionInfo) -> Result<CopiedSession> {
+        let id = &standing.head.id;
+        // A subagent's session came with its parent's.
+        if self.seen.contains(id) {
+            return Ok(CopiedSession::default());
+        }
+        let copied = stepwell_formats::copy(self.source, self.target, id)?;
+        let (trashed, trash) = self.trash(standing, &copied)?;
+        let groups = [
+            (CopyResult::Made, &copied.imported.made),
+            (CopyResult::Completed, &copied.imported.completed),
+            (CopyResult::AlreadyThere, &copied.imported.already_there),
+        ];
+        let mut sessions = Vec::new();
+        for (result, ids) in groups {
+            for id in ids.iter().filter(|id| self.seen.insert((*id).clone())) {
+                let (session, trashed) = (id.clone(), trashed.contains(id));
+                sessions.push(stepwell_wire::Copied { session, copied: result, trashed });
+            }
+        }
+        Ok(CopiedSession { sessions, damaged: copied.exported.damaged, trash })
+    }
+
+    /// What is in the trash goes into the trash there, but only as a part of being copied: a
+    /// session that was there before is whose store it is in, and may be at work. Tells which went.
+    fn trash(
+        &self,
+        standing: &SessionInfo,
+        copied: &Copied,
+    ) -> Result<(Vec<SessionId>, Option<TrashRemark>)> {
+        let id = &standing.head.id;
+        if !copied.imported.made.contains(id) {
+            // So it is, too, if a copy was cut off before this.
+            let there = self.target.info(id)?.trashed_at;
+            let remark = match (standing.trashed_at, there) {
+                (Some(_), None) => Some(TrashRemark::OnlyHere),
+                (None, Some(_)) => Some(TrashRemark::OnlyThere),
+                _ => None,
+            };
+            return Ok((Vec::new(), remark));
+        }
+        if standing.trashed_at.is_none() {
+            return Ok((Vec::new(), None));
+        }
+        let removal = self.target.store().trash(&[Target::from(id.clone())])?;
+        let left: Vec<_> = removal.left.into_iter().map(|(_, error)| error).collect();
+        let remark = (!left.is_empty()).then_some(TrashRemark::NotMoved(left));
+        Ok((removal.taken, remark))
+    }
+}
+
+/// Can a copy go on with other sessions? One that is refused hides no other; a store that is gone
+/// ends it all.
+#[must_use]
+pub fn can_go_on(error: &Error) -> bool {
+    let Error::Formats(error) = error else { return false };
+    matches!(
+        error.kind(),
+        ErrorKind::Conflict | ErrorKind::Invalid | ErrorKind::Damaged | ErrorKind::Busy
+    )
+}
