@@ -5,10 +5,11 @@ use std::path::Path;
 use std::time::Duration;
 
 use stepwell_runtime::{Runtime, Supervisor};
+use stepwell_wire::{LONGEST_MESSAGE, MessageLine};
 use stepwell_workspace::{Host, Notices, Wanted, Workspace};
 use tokio::time::timeout;
 
-use crate::lines::{LONGEST_MESSAGE, Line, Lines};
+use crate::lines::Lines;
 use crate::peer::Peer;
 use crate::rpc::{self, Id, Incoming, RpcError};
 use crate::v1::Agent;
@@ -73,8 +74,8 @@ pub async fn serve(
         };
         let message = match line {
             None => break,
-            Some(Line::Whole(line)) => rpc::read(&line),
-            Some(Line::TooLong) => {
+            Some(MessageLine::Whole(line)) => rpc::read(&line),
+            Some(MessageLine::TooLong) => {
                 let why = format!("a message has more than {LONGEST_MESSAGE} bytes");
                 Some(Incoming::Wrong { id: Id::Null, error: RpcError::invalid_request(why) })
             }

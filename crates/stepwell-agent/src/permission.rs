@@ -2,7 +2,7 @@
 
 use serde_json::Value;
 pub use stepwell::Mode;
-use stepwell::{Effect, ToolCall};
+use stepwell::{Answer, Effect, ToolCall};
 
 use crate::tool::guard::needs_question;
 
@@ -26,6 +26,9 @@ pub fn may_be_remembered(call: &ToolCall) -> bool {
     !needs_question(&call.name, &call.arguments)
 }
 
+/// How long a pattern gets that is offered to a person.
+const LONGEST_LIKE: usize = 40;
+
 impl Rule {
     /// A rule for a tool, or for those of its calls that are like a pattern.
     pub fn new(tool: impl Into<String>, pattern: Option<String>) -> Self {
@@ -40,6 +43,23 @@ impl Rule {
             Some((tool, pattern)) => Self::new(tool, Some(pattern.to_owned())),
             None => Self::new(text, None),
         }
+    }
+
+    /// A pattern for calls that are like one: the front of its command, or the folder of its path;
+    /// none, if it would be long or not fit the call itself.
+    #[must_use]
+    pub fn like(call: &ToolCall) -> Option<String> {
+        let target = target(call)?;
+        let words: Vec<&str> = target.split_whitespace().take(2).collect();
+        let like = match words.as_slice() {
+            // A path has no words: what lies in its folder is like it.
+            [path] if path.contains('/') => {
+                format!("{}/*", path.rsplit_once('/').map_or("", |(folder, _)| folder))
+            }
+            _ => format!("{}*", words.join(" ")),
+        };
+        let fits = |like: &String| Self::new(call.name.as_str(), Some(like.clone())).fits(call);
+        Some(like).filter(|like| like.len() <= LONGEST_LIKE && fits(like))
     }
 
     /// Is it about this call?
@@ -61,6 +81,48 @@ impl std::fmt::Display for Rule {
         match &self.pattern {
             Some(pattern) => write!(f, "{}({pattern})", self.tool),
             None => f.write_str(&self.tool),
+        }
+    }
+}
+
+/// What a line means that a person typed about a call.
+#[derive(Clone, Debug, PartialEq)]
+pub enum TypedChoice {
+    /// An answer, and a rule for later calls.
+    Answer(Answer, Option<Rule>),
+    /// A rule that does not fit the call that is asked about.
+    DoesNotFit(String),
+    /// Nothing.
+    Unclear,
+}
+
+impl TypedChoice {
+    /// Reads a line: `y`, `n` and why, `a` or `v`, each alone or with a pattern. Only what is known
+    /// of a call can be remembered.
+    #[must_use]
+    pub fn read(line: &str, call: Option<&ToolCall>) -> Self {
+        let (word, rest) = line.split_once(' ').unwrap_or((line, ""));
+        let rest = rest.trim();
+        let reason = Some(rest.to_owned()).filter(|reason| !reason.is_empty());
+        let deny = |reason, never| Self::Answer(Answer::Deny { reason, never }, None);
+        match (word.to_lowercase().as_str(), call) {
+            ("y" | "yes", _) => Self::Answer(Answer::ALLOW_ONCE, None),
+            ("n" | "no", _) => deny(reason, false),
+            (_, None) => Self::Unclear,
+            ("a" | "always", _) if rest.is_empty() => Self::Answer(Answer::read("always"), None),
+            ("v" | "never", _) if rest.is_empty() => deny(None, true),
+            (word @ ("a" | "always" | "v" | "never"), Some(call)) => {
+                let rule = Rule::new(call.name.as_str(), Some(rest.to_owned()));
+                if !rule.fits(call) {
+                    return Self::DoesNotFit(rest.to_owned());
+                }
+                let once = match word.starts_with('a') {
+                    true => Answer::ALLOW_ONCE,
+                    false => Answer::Deny { reason: None, never: false },
+                };
+                Self::Answer(once, Some(rule))
+            }
+            _ => Self::Unclear,
         }
     }
 }
@@ -160,5 +222,29 @@ mod tests {
         assert!(!rule.fits(&runs("docs/run.md")));
         assert!(Rule::parse("write_file").fits(&writes("anything")));
         assert!(!Rule::parse("write_file").fits(&runs("anything")));
+    }
+
+    #[test]
+    fn a_line_allows_denies_or_makes_a_rule_that_fits_its_call() {
+        let call = runs("cargo test --all");
+        let read = |line: &str| TypedChoice::read(line, Some(&call));
+        assert_eq!(read("Y"), TypedChoice::Answer(Answer::ALLOW_ONCE, None));
+        let no = Answer::Deny { reason: Some("too slow".to_owned()), never: false };
+        assert_eq!(read("n too slow"), TypedChoice::Answer(no, None));
+        let rule = Rule::parse("run_command(cargo test*)");
+        assert_eq!(read("a cargo test*"), TypedChoice::Answer(Answer::ALLOW_ONCE, Some(rule)));
+        assert_eq!(read("a rm*"), TypedChoice::DoesNotFit("rm*".to_owned()));
+        assert_eq!(read("perhaps"), TypedChoice::Unclear);
+        assert_eq!(TypedChoice::read("a", None), TypedChoice::Unclear);
+    }
+
+    #[test]
+    fn a_pattern_is_offered_for_a_command_and_for_a_folder() {
+        assert_eq!(Rule::like(&runs("cargo test --all")).as_deref(), Some("cargo test*"));
+        let arguments = r#"{"path": "docs/a/b.md"}"#.to_owned();
+        let reads = ToolCall { name: "read_file".to_owned(), arguments, ..runs("") };
+        assert_eq!(Rule::like(&reads).as_deref(), Some("docs/a/*"));
+        // A pattern that does not fit what is asked about helps nobody.
+        assert_eq!(Rule::like(&runs("cargo test; rm -rf ~")), None);
     }
 }

@@ -3,7 +3,7 @@
 use std::ops::{Deref, DerefMut};
 use std::path::{Path, PathBuf};
 
-use stepwell::{Query, SessionInfo, Stepwell};
+use stepwell_runtime::Runtime;
 use stepwell_workspace::config::Override;
 use stepwell_workspace::{Host, Notices, Wanted, Workspace};
 
@@ -11,7 +11,8 @@ pub(crate) use stepwell_workspace::Well;
 
 use crate::failure::{Exit, Failure, Result};
 use crate::global::{Colour, Global};
-use crate::output::{Form, Output, Paint};
+use crate::output::{Console, Form, Output, Paint};
+use crate::runner::{self, RunView};
 use crate::table::Table;
 use crate::terminal::Terminal;
 use crate::text;
@@ -103,6 +104,27 @@ impl App {
         &self.workspace
     }
 
+    /// Who reads the answer, and whether they can be asked.
+    pub(crate) fn console(&self) -> Console {
+        Console { terminal: self.terminal, form: self.out.form, paint: self.out.paint }
+    }
+
+    /// What runs are started and talked to with.
+    pub(crate) fn runtime(&self) -> Runtime {
+        runner::runtime(&self.workspace, self.console())
+    }
+
+    /// Where a run is shown.
+    pub(crate) fn run_view(&mut self) -> RunView<'_> {
+        let console = self.console();
+        RunView { out: &mut self.out, console, host: &self.workspace.host }
+    }
+
+    /// The workspace, and where the answer goes.
+    pub(crate) fn split(&mut self) -> (&Workspace, &mut Output) {
+        (&self.workspace, &mut self.out)
+    }
+
     /// A line, no wider than the terminal.
     pub(crate) fn cut(&self, line: &str) -> String {
         match self.terminal.width {
@@ -148,25 +170,4 @@ fn refuse_file(store: &Path) -> Result<()> {
 fn go_to(folder: &Path) -> std::io::Result<PathBuf> {
     std::env::set_current_dir(folder)?;
     std::fs::canonicalize(".")
-}
-
-/// Looks at every session that a query asks for, page by page, until told to stop.
-pub(crate) fn each_session(
-    well: &Stepwell,
-    query: Query,
-    mut look: impl FnMut(SessionInfo) -> Result<Go>,
-) -> Result<()> {
-    for standing in well.sessions(query) {
-        if look(standing?)? == Go::Stop {
-            break;
-        }
-    }
-    Ok(())
-}
-
-/// Whether to look on.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Go {
-    On,
-    Stop,
 }

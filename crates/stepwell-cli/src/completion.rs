@@ -2,22 +2,20 @@
 //! and formats, as they are here and now.
 
 use std::ffi::OsStr;
+use std::path::PathBuf;
 use std::sync::Arc;
 
 use clap::{Arg, Command};
 use clap_complete::CompletionCandidate;
 use clap_complete::engine::ArgValueCompleter;
 use clap_complete::env::CompleteEnv;
-use stepwell::{Event, Kind, Query, SessionInfo};
+use stepwell::{Query, SessionInfo};
 use stepwell_agent::agent::builtin;
 use stepwell_formats::Format;
-use stepwell_workspace::Host;
+use stepwell_workspace::{Host, Notices, Wanted, Workspace};
 
-use crate::app::{App, Needs};
 use crate::args::definition;
-use crate::global::{Colour, Global};
 use crate::point::FORMS;
-use crate::terminal::Terminal;
 use crate::text::{cut, one_line};
 
 /// The variable by which a shell says that it wants completions. No other program's variable
@@ -97,22 +95,21 @@ impl Typed {
     }
 
     /// The value of an option that stands before what is completed.
-    fn option(&self, names: &[&str]) -> Option<std::path::PathBuf> {
+    fn option(&self, names: &[&str]) -> Option<PathBuf> {
         let at = self.words.iter().position(|word| names.contains(&word.as_str()))?;
         self.words.get(at + 1).map(Into::into)
     }
 
-    fn app(&self) -> Option<App> {
-        let global = Global {
-            store: self.option(&["--store"]),
-            folder: self.option(&["-C"]),
-            json: false,
-            settings: Vec::new(),
-            verbose: 0,
-            color: Colour::Never,
-        };
-        let around = (self.host.clone(), Terminal::of_this_process());
-        App::new(&global, around, Needs::Nothing, definition).ok()
+    fn workspace(&self) -> Option<Workspace> {
+        let mut host = self.host.clone();
+        if let Some(folder) = self.option(&["-C"]) {
+            host.folder = Some(std::fs::canonicalize(folder).ok()?);
+        }
+        let variable = || host.variable("STEPWELL_STORE").map(PathBuf::from);
+        let store = self.option(&["--store"]).or_else(variable);
+        let wanted = Wanted { folder: host.folder.clone(), store, overrides: Vec::new() };
+        // Whoever types is told nothing meanwhile.
+        Workspace::find_anyway(host, wanted, Notices::to(|_| ())).ok().map(|(found, _)| found)
     }
 
     /// What is offered. Where something cannot be read, nothing is.
@@ -125,11 +122,11 @@ impl Typed {
             Offer::Formats => Some(plain(Format::all().map(|it| it.to_string()).collect())),
             Offer::Agents => {
                 let (builtin, own) =
-                    (builtin().into_keys(), self.app()?.config.agents.clone().into_keys());
+                    (builtin().into_keys(), self.workspace()?.config.agents.clone().into_keys());
                 Some(plain(builtin.chain(own).collect()))
             }
             Offer::Models => {
-                let models = self.app()?.recent_models()?.read().ok()?;
+                let models = self.workspace()?.recent_models()?.read().ok()?;
                 let liked = models.favourites().into_iter().map(str::to_owned);
                 let mut names: Vec<String> = liked.chain(models.recent.clone()).collect();
                 names.sort_unstable();
@@ -145,22 +142,17 @@ impl Typed {
     }
 
     fn sessions(&self) -> Option<Vec<SessionInfo>> {
-        let well = self.app()?.look().ok()??;
+        let well = self.workspace()?.look().ok()??;
         Some(well.list(&Query { limit: SESSIONS, ..Query::default() }).ok()?.sessions)
     }
 
     /// The checkpoints of the session that was typed before.
     fn checkpoints(&self) -> Option<Vec<String>> {
-        let app = self.app()?;
-        let well = app.look().ok()??;
+        let well = self.workspace()?.look().ok()??;
         let names = self.words.iter().skip(2).filter(|word| !word.is_empty());
         let id = names.filter(|word| !word.starts_with('-')).find_map(|it| well.find(it).ok())?;
-        let facts = well.store().keyed_events(&id, &[Kind::Checkpoint]).ok()?;
-        let name = |event| match event {
-            Event::Checkpoint(it) => Some(it.name),
-            _ => None,
-        };
-        Some(facts.into_iter().filter_map(|fact| name(fact.event)).collect())
+        let made = well.checkpoints(&id).ok()?.into_iter();
+        Some(made.map(|it| it.checkpoint.name).collect())
     }
 }
 

@@ -8,10 +8,10 @@ use std::process::{Command, Stdio};
 
 use stepwell::SessionId;
 use stepwell_wire::Detached;
+use stepwell_workspace::Workspace;
 
-use crate::app::App;
 use crate::failure::{Exit, Failure, Result};
-use crate::output::note;
+use crate::output::{Output, note};
 
 /// The folder, in the store's, that holds what runs in the background wrote.
 const FOLDER: &str = "runs";
@@ -26,10 +26,14 @@ pub(crate) struct Task<'a> {
 }
 
 /// Starts the same command in the background.
-pub(crate) fn start(task: Option<&Task<'_>>, app: &mut App) -> Result<Exit> {
+pub(crate) fn start(
+    task: Option<&Task<'_>>,
+    workspace: &Workspace,
+    out: &mut Output,
+) -> Result<Exit> {
     // Made now: what goes wrong with it is told here.
-    drop(app.make()?);
-    let folder = app.place.store.join(FOLDER);
+    drop(workspace.make()?);
+    let folder = workspace.place.store.join(FOLDER);
     make_folder(&folder)?;
     let path = folder.join(format!("starting-{}.log", std::process::id()));
     let failed = |error: &std::io::Error| Failure::file(&path, "starting a run", error);
@@ -53,7 +57,7 @@ pub(crate) fn start(task: Option<&Task<'_>>, app: &mut App) -> Result<Exit> {
     };
     let log = named_after(&session, &path, &folder);
     let answer = Detached { session_id: session.clone(), log: log.display().to_string() };
-    app.out.answer(&answer, &session)?;
+    out.answer(&answer, &session)?;
     note(format_args!(
         "hint: stepwell attach {session} shows it; stepwell stop {session} stops it"
     ));

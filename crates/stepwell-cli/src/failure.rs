@@ -158,6 +158,9 @@ impl From<Error> for Failure {
             }
             Error::FinalPhase { session, .. } => Some(format!("stepwell agent get {session}")),
             Error::NotAnAgent { session } => Some(format!("stepwell show {session}")),
+            Error::NoEvent { session, .. } | Error::NotAMessage { session, .. } => {
+                Some(format!("stepwell show {session} --view shows messages with their seqs"))
+            }
             Error::UnknownPhase { .. } => Some(wording::phases()),
             Error::BeingRewound { .. } => Some("try again when that is done".to_owned()),
             Error::HalfRewound { session: id, trashed, .. } => {

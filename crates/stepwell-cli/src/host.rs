@@ -4,10 +4,10 @@ use std::path::PathBuf;
 use std::sync::Arc;
 
 use stepwell::{Clock, Liveness, Owner, Processes, SystemClock, SystemProcesses, Time};
-use stepwell_agent::tool::IN_RUN;
+use stepwell_agent::tool::{IN_RUN, is_below_supervisor};
 use stepwell_workspace::{Environment, Host};
 
-use crate::inside_run;
+use crate::runner::SUPERVISE;
 
 /// The environment of this process.
 #[derive(Debug)]
@@ -24,7 +24,7 @@ impl Environment for ProcessEnvironment {
     }
 
     fn is_in_run(&self) -> bool {
-        self.get(IN_RUN).is_some() || inside_run::has_supervisor()
+        self.get(IN_RUN).is_some() || is_below_supervisor(SUPERVISE)
     }
 }
 

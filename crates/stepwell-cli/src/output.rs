@@ -22,6 +22,21 @@ pub(crate) enum Form {
     Json,
 }
 
+/// Who reads the answer, and whether they can be asked.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Console {
+    pub(crate) terminal: Terminal,
+    pub(crate) form: Form,
+    pub(crate) paint: Paint,
+}
+
+impl Console {
+    /// Does a person see what happens as it does?
+    pub(crate) fn is_live(self) -> bool {
+        self.terminal.output && self.terminal.can_ask
+    }
+}
+
 /// Where the answer goes.
 pub(crate) struct Output {
     to: Box<dyn Write + Send>,

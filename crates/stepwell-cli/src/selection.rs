@@ -1,7 +1,8 @@
 //! Which sessions a command is about: the filters that lists and searches share.
 
 use clap::Args;
-use stepwell::{Filter, SessionInfo, Status, Time};
+use stepwell::{Filter, SessionInfo, Time};
+use stepwell_wire::SessionStatus;
 
 use crate::when::When;
 
@@ -11,7 +12,7 @@ use crate::when::When;
 pub(crate) struct Selection {
     /// Only those that stand so (several may be given; `damaged` too).
     #[arg(long, value_name = "STATUS", value_delimiter = ',')]
-    status: Vec<Shown>,
+    status: Vec<SessionStatus>,
     /// Only this agent's.
     #[arg(long)]
     agent: Option<String>,
@@ -35,50 +36,10 @@ pub(crate) struct Selection {
     until: Option<When>,
 }
 
-/// How a session stands, as lists show it.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Shown {
-    Status(Status),
-    Damaged,
-}
-
-impl Shown {
-    pub(crate) fn of(standing: &SessionInfo) -> Self {
-        match standing.damage {
-            Some(_) => Self::Damaged,
-            None => Self::Status(standing.head.status),
-        }
-    }
-
-    pub(crate) const fn as_str(self) -> &'static str {
-        match self {
-            Self::Status(status) => status.as_str(),
-            Self::Damaged => "damaged",
-        }
-    }
-}
-
-impl std::str::FromStr for Shown {
-    type Err = String;
-
-    fn from_str(text: &str) -> Result<Self, String> {
-        match text {
-            "damaged" => Ok(Self::Damaged),
-            _ => text
-                .parse()
-                .map(Self::Status)
-                .map_err(|error: stepwell::UnknownStatus| format!("{error}; or damaged")),
-        }
-    }
-}
-
 impl Selection {
     /// The filters as the library knows them.
     pub(crate) fn filter(&self, now: Time) -> Filter {
-        let statuses = self.status.iter().filter_map(|shown| match shown {
-            Shown::Status(status) => Some(*status),
-            Shown::Damaged => None,
-        });
+        let statuses = self.status.iter().filter_map(|shown| shown.status());
         Filter {
             // One that is damaged may stand in any way.
             status: if self.wants_damaged() { Vec::new() } else { statuses.collect() },
@@ -94,7 +55,7 @@ impl Selection {
     }
 
     fn wants_damaged(&self) -> bool {
-        self.status.contains(&Shown::Damaged)
+        self.status.contains(&SessionStatus::Damaged)
     }
 
     /// Is there more to filter by than the library's filter does?
@@ -104,6 +65,6 @@ impl Selection {
 
     /// Does a session that the filter let through stand as asked?
     pub(crate) fn takes(&self, standing: &SessionInfo) -> bool {
-        !self.wants_damaged() || self.status.contains(&Shown::of(standing))
+        !self.wants_damaged() || self.status.contains(&SessionStatus::from(standing))
     }
 }

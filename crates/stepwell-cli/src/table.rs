@@ -16,13 +16,23 @@ pub(crate) struct Table {
 /// One column.
 #[derive(Debug)]
 pub(crate) struct Column {
-    pub(crate) name: &'static str,
-    pub(crate) align: Align,
+    name: &'static str,
+    align: Align,
+}
+
+/// A column whose cells begin at the same place.
+pub(crate) const fn left(name: &'static str) -> Column {
+    Column { name, align: Align::Left }
+}
+
+/// A column whose cells end at the same place: numbers.
+pub(crate) const fn right(name: &'static str) -> Column {
+    Column { name, align: Align::Right }
 }
 
 /// To which side a column's cells are moved.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Align {
+enum Align {
     Left,
     Right,
 }
@@ -157,11 +167,7 @@ impl Table {
 mod tests {
     use super::*;
 
-    const COLUMNS: &[Column] = &[
-        Column { name: "ID", align: Align::Left },
-        Column { name: "N", align: Align::Right },
-        Column { name: "TASK", align: Align::Left },
-    ];
+    const COLUMNS: &[Column] = &[left("ID"), right("N"), left("TASK")];
 
     #[test]
     fn columns_line_up_and_the_last_one_gives_way() {

@@ -2,9 +2,21 @@
 
 use std::collections::BTreeMap;
 
+use clap::builder::{PossibleValuesParser, TypedValueParser};
 use serde_json::Value;
 
 use crate::failure::{Exit, Failure, Result};
+
+/// One of a few words, each with what it means.
+pub(crate) fn one_of<T: Copy + Send + Sync + 'static>(
+    words: &'static [(&'static str, T)],
+) -> impl TypedValueParser<Value = T> {
+    let known = PossibleValuesParser::new(words.iter().map(|(word, _)| *word));
+    known.try_map(|text| {
+        let meant = words.iter().find(|(word, _)| *word == text);
+        meant.map(|(_, value)| *value).ok_or("no such word")
+    })
+}
 
 /// An entry of metadata: `K=V` is a text, `K:=JSON` any value.
 pub(crate) fn entry(text: &str) -> Result<(String, Value), String> {

@@ -5,7 +5,8 @@
 //! with an id gets its answer.
 
 use std::collections::HashSet;
-use std::io::{self, BufRead, BufReader, Read, Write};
+use std::io::{self, Read, Write};
+use std::ops::ControlFlow;
 use std::sync::{Arc, Mutex, PoisonError, mpsc as blocking};
 use std::thread;
 use std::time::Duration;
@@ -16,11 +17,9 @@ use rmcp::model::{
 };
 use rmcp::transport::Transport;
 use serde_json::Value;
+use stepwell_wire::{LONGEST_MESSAGE, MessageLine, read_messages};
 use tokio::sync::{Notify, mpsc, oneshot};
 use tokio::time::timeout;
-
-/// The longest message that is read: the largest event fits, with room for escapes.
-const LONGEST_MESSAGE: usize = 24 << 20;
 
 /// How many messages are read ahead.
 const READ_AHEAD: usize = 16;
@@ -31,16 +30,11 @@ const DRAIN: Duration = Duration::from_secs(10);
 
 /// Messages as lines over two streams.
 pub(crate) struct Lines {
-    incoming: mpsc::Receiver<Incoming>,
+    incoming: mpsc::Receiver<MessageLine>,
     outgoing: blocking::Sender<Outgoing>,
     unanswered: Arc<Unanswered>,
     /// Did a request come yet? What comes before it means nothing.
     begun: bool,
-}
-
-enum Incoming {
-    Line(Vec<u8>),
-    TooLong,
 }
 
 struct Outgoing {
@@ -81,7 +75,12 @@ impl Lines {
         let (lines, incoming) = mpsc::channel(READ_AHEAD);
         let (outgoing, answers) = blocking::channel();
         let named = |name: &str| thread::Builder::new().name(name.to_owned());
-        named("mcp-input").spawn(move || read_lines(input, &lines))?;
+        named("mcp-input").spawn(move || {
+            read_messages(input, |line| match lines.blocking_send(line) {
+                Ok(()) => ControlFlow::Continue(()),
+                Err(_) => ControlFlow::Break(()),
+            });
+        })?;
         named("mcp-output").spawn(move || write_lines(output, &answers))?;
         Ok(Self { incoming, outgoing, unanswered: Arc::default(), begun: false })
     }
@@ -171,12 +170,12 @@ impl Transport<RoleServer> for Lines {
     async fn receive(&mut self) -> Option<ClientJsonRpcMessage> {
         loop {
             match self.incoming.recv().await {
-                Some(Incoming::Line(line)) => {
+                Some(MessageLine::Whole(line)) => {
                     if let Some(message) = self.take(&line) {
                         return Some(message);
                     }
                 }
-                Some(Incoming::TooLong) => {
+                Some(MessageLine::TooLong) => {
                     let why = format!("a message has more than {LONGEST_MESSAGE} bytes");
                     self.refuse(None, ErrorData::invalid_request(why, None));
                 }
@@ -192,48 +191,6 @@ impl Transport<RoleServer> for Lines {
     async fn close(&mut self) -> io::Result<()> {
         self.incoming.close();
         Ok(())
-    }
-}
-
-fn read_lines(input: impl Read, lines: &mpsc::Sender<Incoming>) {
-    let mut input = BufReader::new(input);
-    loop {
-        let mut line = Vec::new();
-        let bound = LONGEST_MESSAGE as u64 + 1;
-        match input.by_ref().take(bound).read_until(b'\n', &mut line) {
-            Ok(0) | Err(_) => return,
-            Ok(_) => {}
-        }
-        let whole = line.last() == Some(&b'\n');
-        let message = match whole || line.len() <= LONGEST_MESSAGE {
-            true => Incoming::Line(line),
-            false => {
-                drop(line);
-                if skip_line(&mut input).is_err() {
-                    return;
-                }
-                Incoming::TooLong
-            }
-        };
-        if lines.blocking_send(message).is_err() {
-            return;
-        }
-    }
-}
-
-/// Reads past the end of a line, and keeps none of it.
-fn skip_line(input: &mut impl BufRead) -> io::Result<()> {
-    loop {
-        let read = input.fill_buf()?;
-        if read.is_empty() {
-            return Ok(());
-        }
-        let end = read.iter().position(|byte| *byte == b'\n');
-        let length = end.map_or(read.len(), |end| end + 1);
-        input.consume(length);
-        if end.is_some() {
-            return Ok(());
-        }
     }
 }
 

@@ -15,7 +15,7 @@ use serde_json::Value;
 use stepwell::{Mode, Money, Scope, SessionId};
 
 pub use launch::Launcher;
-pub use perform::{Performed, rewind_answer};
+pub use perform::{Performed, rewind_answer, rewind_asked};
 
 use crate::request::RunOptions;
 use stepwell_agent::run::Patience;
@@ -90,6 +90,8 @@ pub struct DetachedRewind {
 pub enum RewindTo {
     /// To a point: a seq, a checkpoint's name, or `-N` for N steps back.
     Point(String),
+    /// To what the user said last: all that was done about it is taken back.
+    LastWords,
     /// The last rewind is taken back.
     Undo,
     /// The last undo is taken back.

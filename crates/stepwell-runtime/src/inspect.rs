@@ -4,12 +4,16 @@ mod details;
 mod files;
 mod gate_watch;
 mod gates;
+mod list;
 mod view;
 mod work;
 
 pub use details::{Depth, Details, details, item};
 pub use files::{content, patches, side, versions};
 pub use gate_watch::{GateNews, GateWatch, NoStoreLeft, WatchedStore};
-pub use gates::{answered_lately, open_gates, sessions_with_gates};
+pub use gates::{
+    answered_lately, first_open_gate, gate_elsewhere, open_gates, sessions_with_gates,
+};
+pub use list::{ListWanted, ListedSession, SessionList};
 pub use view::{Viewed, model_view, tokens};
 pub use work::work_state;

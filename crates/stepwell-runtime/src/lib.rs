@@ -50,12 +50,13 @@ pub use context_usage::ContextUsage;
 pub use error::{Error, ErrorKind, Remedy, Result, SuggestedModel, TokenLimit};
 pub use fork::{ForkRequest, Forked};
 pub use handle::{EventStream, RunCommand, RunHandle};
-pub use model::{check_model_name, provider_keys};
+pub use model::check_model_name;
 pub use notice::{CutOffSession, LeftFile, Notice, Notices};
 pub use report::{Failure, FlowReport, RunReport};
 pub use request::{
     FlowOptions, FlowRequest, Interrupt, ResumeRequest, RunOptions, RunRequest, Touch,
 };
+pub use resume::refuse_external;
 pub use rewind::RewindRequest;
 pub use runtime::{Runtime, Supervisor};
 pub use stepwell_agent::provider::model_name;

@@ -14,6 +14,7 @@ use stepwell_agent::provider::remote::{Key, Protocol, Remote, Sampling};
 use stepwell_agent::provider::retry::{Patience, Retrying};
 use stepwell_agent::provider::script::{Script, Scripted};
 use stepwell_agent::provider::{CallError, Provider};
+use stepwell_agent::redact::Redactor;
 use stepwell_agent::run::{Cost, Notice as Retry, RunEvent};
 use stepwell_postgres::Address;
 
@@ -283,12 +284,24 @@ fn providers(runtime: &Runtime) -> Result<Providers> {
     Ok(all)
 }
 
+impl Runtime {
+    /// Keeps secrets out of what a person types into a session: the providers' keys, and what the
+    /// environment holds.
+    ///
+    /// # Errors
+    /// If the configuration of a provider is wrong.
+    pub fn typed_redactor(&self) -> Result<Redactor> {
+        let keys = provider_keys(self)?;
+        Ok(Redactor::with_environment(keys.into_values(), self.host.secrets()))
+    }
+}
+
 /// The providers' keys that are in the environment, and the password of the team's store, by
 /// their variables' names.
 ///
 /// # Errors
 /// If the configuration of a provider is wrong.
-pub fn provider_keys(runtime: &Runtime) -> Result<BTreeMap<String, String>> {
+pub(crate) fn provider_keys(runtime: &Runtime) -> Result<BTreeMap<String, String>> {
     let providers = providers(runtime)?;
     let specs = providers.names().filter_map(|name| providers.get(name));
     let variables = specs.filter_map(|spec| match &spec.key {

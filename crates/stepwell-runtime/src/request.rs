@@ -10,10 +10,11 @@ use stepwell::{Money, PhaseSet, SessionId};
 use stepwell_agent::mcp::Server;
 use stepwell_agent::permission::Mode;
 use stepwell_agent::run::Patience;
-use stepwell_flow::spec::Reading;
+use stepwell_flow::spec::{Reading, Spec};
 use tokio::sync::watch;
 
 use crate::answer::Given;
+use crate::error::Result;
 use crate::trust::Trust;
 
 /// How a run works, where it is not as the configuration says.
@@ -141,6 +142,35 @@ pub struct FlowRequest {
     pub flow: FlowOptions,
     /// Stops it, also before it has begun.
     pub interrupt: Interrupt,
+}
+
+impl FlowRequest {
+    /// Reads the spec of a flow, which errors call by a name. Its variables are not set yet.
+    ///
+    /// # Errors
+    /// If it cannot be read, or is wrong.
+    pub fn read(path: PathBuf, named: &str) -> Result<Self> {
+        let (text, reading) = Spec::load(&path, named).map_err(stepwell_flow::Error::from)?;
+        Ok(Self {
+            path,
+            text,
+            reading: Arc::new(reading),
+            variables: BTreeMap::new(),
+            options: RunOptions::default(),
+            flow: FlowOptions::default(),
+            interrupt: Interrupt::default(),
+        })
+    }
+
+    /// Sets its variables, as they are typed.
+    ///
+    /// # Errors
+    /// If one is missing, unknown, or does not fit.
+    pub fn with_variables(self, typed: &BTreeMap<String, String>) -> Result<Self> {
+        let variables = self.reading.spec.inputs.resolve(typed);
+        let variables = variables.map_err(stepwell_flow::Error::from)?;
+        Ok(Self { variables, ..self })
+    }
 }
 
 /// What is for flows only.

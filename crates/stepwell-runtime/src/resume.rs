@@ -124,7 +124,10 @@ fn last_answer(events: &[Recorded]) -> Seq {
 }
 
 /// A session that Stepwell does not run is its own agent's.
-pub(crate) fn refuse_external(head: &Head) -> Result<()> {
+///
+/// # Errors
+/// If another program drives it.
+pub fn refuse_external(head: &Head) -> Result<()> {
     match head.driver {
         Driver::Own => Ok(()),
         Driver::External => Err(Error::External { session: head.id.clone() }),

@@ -24,5 +24,5 @@ mod site;
 mod stores;
 
 pub use security::{Caller, NamedToken, OneTimeLink, Origin, Role, Token, certificate};
-pub use server::{Options, Reach, Server, Shutdown};
+pub use server::{Options, Reach, Server, Shutdown, listen};
 pub use stores::Workspaces;

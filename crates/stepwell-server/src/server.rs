@@ -1,7 +1,8 @@
 //! The server: what is served, how requests reach handlers, and how it stops.
 
 use std::collections::HashMap;
-use std::net::TcpListener;
+use std::io;
+use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr, TcpListener};
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -89,7 +90,7 @@ impl Server {
         listeners: Vec<TcpListener>,
         workspaces: Workspaces,
         options: Options,
-    ) -> std::io::Result<Self> {
+    ) -> io::Result<Self> {
         let mut origins = Vec::new();
         let mut port = 0;
         let scheme = if matches!(options.reach, Reach::Tls(..)) { "https" } else { "http" };
@@ -102,7 +103,7 @@ impl Server {
                 Reach::Behind(proxy) => proxy.is_secure(),
             };
             if !connections::is_local(address) && !is_protected {
-                return Err(std::io::Error::other(format!(
+                return Err(io::Error::other(format!(
                     "{address} is reached from elsewhere: it needs TLS, or a proxy that has it"
                 )));
             }
@@ -112,7 +113,7 @@ impl Server {
             origins.push(origin.clone());
         }
         let clock = Arc::clone(&workspaces.home.host.clock);
-        let stores = Stores::open(workspaces).map_err(std::io::Error::other)?;
+        let stores = Stores::open(workspaces).map_err(io::Error::other)?;
         let logins = Logins::new(options.tokens, clock);
         let guard = Guard { origins, logins, cookie: format!("stepwell_{port}") };
         let limits = Limits { read_only: options.read_only, may_yolo: options.may_yolo };
@@ -124,7 +125,7 @@ impl Server {
     ///
     /// # Errors
     /// If the machine has no random bits.
-    pub fn link(&self, owner: &NamedToken) -> std::io::Result<OneTimeLink> {
+    pub fn link(&self, owner: &NamedToken) -> io::Result<OneTimeLink> {
         self.site.guard.logins.link(&owner.caller())
     }
 
@@ -132,7 +133,7 @@ impl Server {
     ///
     /// # Errors
     /// If a listener fails.
-    pub async fn run(self, shutdown: &Shutdown) -> std::io::Result<()> {
+    pub async fn run(self, shutdown: &Shutdown) -> io::Result<()> {
         let tls = match &self.reach {
             Reach::Tls(config, _) => Some(Arc::clone(config)),
             _ => None,
@@ -440,4 +441,20 @@ async fn page(request: Request) -> Answer {
     let is_get = matches!(*request.method(), Method::GET | Method::HEAD);
     let asset = assets::serve(path, request.headers()).filter(|_| is_get);
     asset.unwrap_or_else(|| Problem::absent(format!("there is nothing at {path}")).response())
+}
+
+/// Listens on an address, or else on this machine's own, of both kinds where it has both.
+///
+/// # Errors
+/// If the port is taken.
+pub fn listen(address: Option<IpAddr>, port: u16) -> io::Result<Vec<TcpListener>> {
+    let bind = |ip: IpAddr, port| TcpListener::bind(SocketAddr::new(ip, port));
+    if let Some(ip) = address {
+        return Ok(vec![bind(ip, port)?]);
+    }
+    let first = bind(Ipv4Addr::LOCALHOST.into(), port)?;
+    let port = first.local_addr()?.port();
+    // A machine without IPv6 is reached by the other one.
+    let second = bind(Ipv6Addr::LOCALHOST.into(), port).ok();
+    Ok(std::iter::once(first).chain(second).collect())
 }

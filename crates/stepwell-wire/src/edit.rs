@@ -4,7 +4,7 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use schemars::JsonSchema;
 use serde::Serialize;
-use stepwell::{CheckpointReason, Seq, SessionId, Status, Time};
+use stepwell::{Checkpoint, CheckpointReason, RecordedCheckpoint, Seq, SessionId, Status, Time};
 
 /// A session's label.
 #[derive(Clone, Debug, Serialize, JsonSchema)]
@@ -69,6 +69,13 @@ pub struct CheckpointInfo {
     /// What is remembered with it.
     #[serde(skip_serializing_if = "BTreeMap::is_empty")]
     pub metadata: BTreeMap<String, serde_json::Value>,
+}
+
+impl From<RecordedCheckpoint> for CheckpointInfo {
+    fn from(it: RecordedCheckpoint) -> Self {
+        let Checkpoint { name, reason, metadata } = it.checkpoint;
+        Self { name, seq: it.seq, at: it.at, reason, metadata }
+    }
 }
 
 /// A checkpoint that was just made.

@@ -18,6 +18,7 @@ mod file;
 mod flow;
 mod format;
 mod http;
+mod lines;
 mod model;
 mod money;
 mod report;
@@ -49,6 +50,7 @@ pub use http::{
     AgentSummary, ComparedSession, FlowSummary, List, Mark, Problem, RunStarted, ServedStore,
     ServerInfo, SessionComparison,
 };
+pub use lines::{LONGEST_MESSAGE, MessageLine, read_messages};
 pub use model::{FavouriteChanged, LongPrice, ModelPrice, Models, ModelsAdopted, PricesTaken};
 pub use money::Dollars;
 pub use report::{

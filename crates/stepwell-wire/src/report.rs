@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 
 use schemars::JsonSchema;
 use serde::Serialize;
-use stepwell::{Seq, SessionId, SpentGroup, Status, Time};
+use stepwell::{Derived, DiskUse, Hit, Seq, SessionId, SpentGroup, Status, Time, Verdict};
 
 use crate::{Damage, Dollars, SessionStatus, Spending};
 
@@ -130,6 +130,20 @@ pub struct SearchHit {
     pub store: Option<String>,
 }
 
+impl From<Hit> for SearchHit {
+    fn from(hit: Hit) -> Self {
+        Self {
+            session: hit.session,
+            seq: hit.seq,
+            at: hit.at,
+            kind: hit.kind,
+            matches: hit.snippet.matches.iter().map(|place| (place.start, place.end)).collect(),
+            text: hit.snippet.text,
+            store: None,
+        }
+    }
+}
+
 /// How many bytes a session takes.
 #[derive(Clone, Debug, Serialize, JsonSchema)]
 pub struct DiskUseOfSession {
@@ -154,6 +168,14 @@ pub struct DiskUseTotal {
     pub sessions: usize,
 }
 
+impl DiskUseTotal {
+    /// What a store takes, with so many sessions in it.
+    #[must_use]
+    pub const fn new(used: &DiskUse, sessions: usize) -> Self {
+        Self { total: used.total, events: used.events, blobs: used.blobs, sessions }
+    }
+}
+
 /// Whether a session is as it was recorded.
 #[derive(Clone, Debug, Serialize, JsonSchema)]
 pub struct Verified {
@@ -172,6 +194,22 @@ pub struct Verified {
     pub damage: Option<Damage>,
     /// Does its summary in lists follow from its events?
     pub head_is_right: bool,
+}
+
+impl Verified {
+    /// What reading a session again found.
+    #[must_use]
+    pub fn new(session: SessionId, verdict: &Verdict) -> Self {
+        Self {
+            session,
+            sound: verdict.is_sound(),
+            intact: verdict.intact,
+            scrubbed: verdict.scrubbed,
+            pruned: verdict.pruned,
+            damage: verdict.damage.as_ref().map(Damage::from),
+            head_is_right: verdict.derived == Derived::Right,
+        }
+    }
 }
 
 /// What a check of the store or its surroundings found.

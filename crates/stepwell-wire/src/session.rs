@@ -1,6 +1,7 @@
 //! Sessions: in lists, and shown in detail.
 
 use std::collections::{BTreeMap, BTreeSet};
+use std::str::FromStr;
 
 use schemars::JsonSchema;
 use serde::Serialize;
@@ -50,6 +51,39 @@ impl SessionStatus {
             Self::Idle => Status::Idle.as_str(),
             Self::Damaged => "damaged",
         }
+    }
+}
+
+impl FromStr for SessionStatus {
+    type Err = String;
+
+    /// Reads a word; `completed` is `success`.
+    fn from_str(text: &str) -> Result<Self, String> {
+        match text {
+            "damaged" => Ok(Self::Damaged),
+            _ => text
+                .parse::<Status>()
+                .map(Into::into)
+                .map_err(|error: stepwell::UnknownStatus| format!("{error}; or damaged")),
+        }
+    }
+}
+
+impl SessionStatus {
+    /// The status, unless it is damaged.
+    #[must_use]
+    pub const fn status(self) -> Option<Status> {
+        Some(match self {
+            Self::Running => Status::Running,
+            Self::Paused => Status::Paused,
+            Self::Interrupted => Status::Interrupted,
+            Self::Partial => Status::Partial,
+            Self::Success => Status::Success,
+            Self::Failed => Status::Failed,
+            Self::Abandoned => Status::Abandoned,
+            Self::Idle => Status::Idle,
+            Self::Damaged => return None,
+        })
     }
 }
 

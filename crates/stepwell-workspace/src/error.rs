@@ -44,6 +44,27 @@ pub enum Error {
     /// A team's store is not backed up from here.
     #[error("a team's store is backed up with its server")]
     ServersBackup,
+    /// A team's store is not restored from here.
+    #[error("a team's store is restored with its server")]
+    ServersRestore,
+    /// There is no backup to restore.
+    #[error("{}: there is no such file", path.display())]
+    NoBackup {
+        /// Where it should be.
+        path: PathBuf,
+    },
+    /// A store is where one was to be made.
+    #[error("there is a store in {} already", store.display())]
+    StoreInTheWay {
+        /// The store.
+        store: PathBuf,
+    },
+    /// Sessions run in a store that was to be replaced.
+    #[error("{sessions} session{} run in this store", if *sessions == 1 { "" } else { "s" })]
+    StoreInUse {
+        /// How many.
+        sessions: u64,
+    },
     /// The folder that the process works in is gone.
     #[error("the current folder is gone")]
     NoFolder,
@@ -216,6 +237,12 @@ pub enum Remedy {
     WriteAddress,
     /// Back the server up, or copy the store to a folder.
     BackUpServer,
+    /// Restore the server, or copy a store to it.
+    RestoreServer,
+    /// Replace the store, or restore elsewhere.
+    ReplaceStore,
+    /// Stop the sessions that run.
+    StopSessions,
     /// Look at the sessions that there are.
     ListSessions,
     /// Make a store here.
@@ -280,8 +307,14 @@ impl Error {
             Self::Store(error) | Self::TeamStoreNotSetUp(error) => ErrorKind::Store(error.kind()),
             Self::Address(_) | Self::RetentionIsSetting => ErrorKind::Misspelt,
             Self::Formats(error) => ErrorKind::Store(error.kind()),
-            Self::NoFolder | Self::NoMatch { .. } | Self::NoHandoff { .. } => ErrorKind::Absent,
+            Self::NoFolder
+            | Self::NoMatch { .. }
+            | Self::NoHandoff { .. }
+            | Self::NoBackup { .. } => ErrorKind::Absent,
+            Self::StoreInUse { .. } => ErrorKind::Store(stepwell::ErrorKind::Busy),
             Self::ServersBackup
+            | Self::ServersRestore
+            | Self::StoreInTheWay { .. }
             | Self::NotStoreOwner { .. }
             | Self::NothingToHandOver { .. }
             | Self::HookSettings { .. }
@@ -309,6 +342,9 @@ impl Error {
             Self::TeamStoreNotSetUp(_) => Remedy::SetUpTeamStore,
             Self::Address(_) => Remedy::WriteAddress,
             Self::ServersBackup => Remedy::BackUpServer,
+            Self::ServersRestore => Remedy::RestoreServer,
+            Self::StoreInTheWay { .. } => Remedy::ReplaceStore,
+            Self::StoreInUse { .. } => Remedy::StopSessions,
             Self::NoMatch { lies, .. } => match lies {
                 Lies::Nowhere => Remedy::ListSessions,
                 Lies::NoStoreHere => Remedy::MakeStore,
@@ -329,6 +365,7 @@ impl Error {
             Self::Store(_)
             | Self::Formats(_)
             | Self::NoFolder
+            | Self::NoBackup { .. }
             | Self::Prices(_)
             | Self::RetentionIsSetting
             | Self::NotStoreOwner { .. }

@@ -5,8 +5,8 @@ use std::collections::HashSet;
 use serde_json::Value;
 
 use crate::{
-    Compacted, Edited, Event, Head, Kind, NewEvent, Recorded, Result, Seq, Session, Timeline,
-    Undone,
+    Compacted, Edited, Event, Head, Kind, Lane, MessageOrigin, NewEvent, Recorded, Result, Seq,
+    Session, SessionId, Span, Stepwell, Timeline, Undone, View, ViewMessage,
 };
 
 /// The kinds of events that they are found in.
@@ -35,6 +35,54 @@ pub fn live(facts: &[Recorded], at: Seq) -> Vec<(Seq, &Compacted)> {
         _ => None,
     })
     .collect()
+}
+
+/// A message of a conversation, and what compactions made of it.
+#[derive(Clone, Debug, PartialEq)]
+pub enum ViewChange {
+    /// The model still sees it.
+    Kept(ViewMessage),
+    /// The model no longer sees it.
+    Hidden(ViewMessage),
+    /// A summary stands in the place of what is hidden.
+    Summary(ViewMessage),
+}
+
+impl Stepwell {
+    /// What compactions made of a session's main conversation, in the order of the log. A summary
+    /// stands where it is shown.
+    pub fn compaction_changes(&self, id: &SessionId) -> Result<Vec<ViewChange>> {
+        let events = self.store().events(id, Span::ALL)?.intact(id)?;
+        let lane = Lane::main();
+        let is_compaction = |event: &Recorded| {
+            matches!(event.event, Event::Compacted(_) | Event::Undone(Undone::Compaction { .. }))
+        };
+        let originals = events.iter().filter(|event| !is_compaction(event)).cloned().collect();
+        let (whole, now) = (View::of(&lane, originals).messages, View::of(&lane, events).messages);
+        Ok(changes(whole, now))
+    }
+}
+
+/// The two views, laid over each other.
+fn changes(whole: Vec<ViewMessage>, now: Vec<ViewMessage>) -> Vec<ViewChange> {
+    let key = |shown: &ViewMessage| (shown.seq, shown.made == MessageOrigin::Results);
+    let is_summary = |shown: &ViewMessage| shown.made == MessageOrigin::Summary;
+    let kept: HashSet<_> = now.iter().map(key).collect();
+    let mut changes = Vec::new();
+    let mut rest = now.into_iter().peekable();
+    for original in whole {
+        while let Some(summary) = rest.next_if(is_summary) {
+            changes.push(ViewChange::Summary(summary));
+        }
+        if kept.contains(&key(&original)) {
+            rest.next_if(|it| key(it) == key(&original));
+            changes.push(ViewChange::Kept(original));
+        } else {
+            changes.push(ViewChange::Hidden(original));
+        }
+    }
+    changes.extend(rest.filter(is_summary).map(ViewChange::Summary));
+    changes
 }
 
 /// How much of a conversation a session's metadata says that the model is shown.

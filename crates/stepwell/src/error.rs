@@ -39,6 +39,10 @@ pub enum Error {
     FinalPhase { session: SessionId, phase: Phase },
     #[error("{session} is run by Stepwell itself, not by an agent of yours")]
     NotAnAgent { session: SessionId },
+    #[error("{session} has the events 1 to {last}, not {seq}")]
+    NoEvent { session: SessionId, seq: Seq, last: Seq },
+    #[error("event {seq} of {session} is {kind}, not a message")]
+    NotAMessage { session: SessionId, seq: Seq, kind: String },
     #[error("unknown phase {name:?}")]
     UnknownPhase { name: String },
     #[error(
@@ -156,6 +160,8 @@ impl Error {
             | Self::LabelTaken { .. }
             | Self::FinalPhase { .. }
             | Self::NotAnAgent { .. }
+            | Self::NoEvent { .. }
+            | Self::NotAMessage { .. }
             | Self::UnknownPhase { .. }
             | Self::HalfRewound { .. } => ErrorKind::Invalid,
             Self::NoSession(_)

@@ -218,6 +218,15 @@ impl LaneState {
 }
 
 impl Head {
+    /// Is it a fork of which nobody has made anything yet?
+    #[must_use]
+    pub fn never_ran(&self) -> bool {
+        matches!(self.origin, Origin::Fork { .. })
+            && self.resumes == 0
+            && self.status == Status::Interrupted
+            && self.stop_reason.is_none()
+    }
+
     /// The head after a session's first event; `None` if that is not `created`.
     #[must_use]
     pub fn begin(event: &Recorded) -> Option<Self> {

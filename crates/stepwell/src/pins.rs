@@ -2,7 +2,9 @@
 
 use std::collections::BTreeSet;
 
-use crate::{Event, Recorded, Seq};
+use crate::{
+    Edited, Error, Event, Kind, Message, Recorded, Result, Seq, SessionId, Span, Stepwell, View,
+};
 
 /// The messages of a session that its user pinned. A rewind does not change them: a pin is
 /// a wish about a message, wherever the view stands.
@@ -38,6 +40,65 @@ impl Pins {
     }
 }
 
+/// A message that was just pinned.
+#[derive(Clone, Debug, PartialEq)]
+pub struct PinnedMessage {
+    /// It.
+    pub message: Message,
+    /// Is it shown to the model now? One that was compacted or rewound is not.
+    pub is_shown: bool,
+}
+
+impl Stepwell {
+    /// The messages of a session that are pinned.
+    pub fn pins(&self, id: &SessionId) -> Result<Pins> {
+        Ok(Pins::of(&self.store().keyed_events(id, &[Kind::Edited])?))
+    }
+
+    /// Keeps a message in the conversation, whatever is compacted, also while the session runs.
+    ///
+    /// # Errors
+    /// If there is no message at that seq, or the session's files are half moved.
+    pub fn pin_message(&self, id: &SessionId, seq: Seq) -> Result<PinnedMessage> {
+        let message = self.message_to_pin(id, seq)?;
+        self.edit(id, Edited { pin_messages: BTreeSet::from([seq]), ..Edited::default() })?;
+        let events = self.store().events(id, Span::ALL)?.intact(id)?;
+        let view = View::of(&message.lane, events).messages;
+        let is_shown = view.iter().any(|it| it.seq == seq || it.answers.contains(&Some(seq)));
+        Ok(PinnedMessage { message, is_shown })
+    }
+
+    /// Lets compaction take a message again.
+    ///
+    /// # Errors
+    /// If there is no message at that seq, or the session's files are half moved.
+    pub fn unpin_message(&self, id: &SessionId, seq: Seq) -> Result<()> {
+        self.message_to_pin(id, seq)?;
+        self.edit(id, Edited { unpin_messages: BTreeSet::from([seq]), ..Edited::default() })?;
+        Ok(())
+    }
+
+    fn message_to_pin(&self, id: &SessionId, seq: Seq) -> Result<Message> {
+        let standing = self.info(id)?;
+        standing.refuse_half_rewound()?;
+        let last = standing.head.seq;
+        let none = || Error::NoEvent { session: id.clone(), seq, last };
+        if seq < Seq::FIRST || seq > last {
+            return Err(none());
+        }
+        let span = Span { from: seq, to: seq, ..Span::ALL };
+        let events = self.store().events(id, span)?.intact(id)?;
+        match events.into_iter().next().map(|event| event.event) {
+            Some(Event::Message(message)) => Ok(message),
+            Some(other) => {
+                let kind = other.kind().to_owned();
+                Err(Error::NotAMessage { session: id.clone(), seq, kind })
+            }
+            None => Err(none()),
+        }
+    }
+}
+
 impl FromIterator<Seq> for Pins {
     fn from_iter<I: IntoIterator<Item = Seq>>(seqs: I) -> Self {
         Self(seqs.into_iter().collect())
@@ -68,5 +129,21 @@ mod tests {
         assert_eq!(Pins::of(&log).iter().map(Seq::get).collect::<Vec<_>>(), [2, 4]);
         assert!(Pins::of(&log).contains(Seq::new(4)) && !Pins::of(&log).contains(Seq::new(3)));
         assert_eq!(log[0].event.key().as_deref(), Some("pins"));
+    }
+
+    #[test]
+    fn only_a_message_can_be_pinned() {
+        let well = Stepwell::in_memory();
+        let session = well.create(well.draft("tidy up")).unwrap();
+        let id = session.id().clone();
+        let said = session.append(Message::user("first")).unwrap();
+        session.append(Message::assistant("second")).unwrap();
+        let pinned = well.pin_message(&id, said).unwrap();
+        assert!(pinned.is_shown && pinned.message.text() == "first");
+        assert!(well.pins(&id).unwrap().contains(said));
+        well.unpin_message(&id, said).unwrap();
+        assert!(!well.pins(&id).unwrap().contains(said));
+        assert!(matches!(well.pin_message(&id, Seq::FIRST), Err(Error::NotAMessage { .. })));
+        assert!(matches!(well.pin_message(&id, Seq::new(99)), Err(Error::NoEvent { .. })));
     }
 }

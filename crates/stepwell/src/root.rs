@@ -39,7 +39,7 @@ pub use crate::model::work::{
 pub use crate::names::{likeness, nearest, telling_parts};
 pub use crate::options::{EmptyTrash, ForkAt, NewSession};
 pub use crate::paging::{Log, Sessions};
-pub use crate::pins::Pins;
+pub use crate::pins::{PinnedMessage, Pins};
 pub use crate::points::NoPoint;
 pub use crate::redact::{RedactMessages, Redacted, Redactor};
 pub use crate::removal::CanFinish;

@@ -5,12 +5,12 @@ use std::path::PathBuf;
 use serde::Deserialize;
 use serde_json::{Value, json};
 use stepwell::{
-    Access, Checkpoint, CheckpointReason, Derived, Filter, Rank, Scope, Search, Seq, SystemPrompts,
+    Access, Checkpoint, CheckpointReason, Filter, Rank, Scope, Search, Seq, SystemPrompts,
 };
 use stepwell_files::rewind::Done;
 use stepwell_runtime::inspect::{self, Viewed};
 use stepwell_runtime::{Error, RewindRequest, Runtime};
-use stepwell_wire::{CheckpointInfo, Damage, FileDiff, SearchHit, Verified};
+use stepwell_wire::{CheckpointInfo, FileDiff, SearchHit, Verified};
 
 use crate::rpc::{Result, RpcError};
 
@@ -125,15 +125,7 @@ fn checkpoint(runtime: &Runtime, asked: &Asked) -> Result<Value, Error> {
 fn checkpoints(runtime: &Runtime, asked: &Asked) -> Result<Value, Error> {
     let id = session_id(&asked.session_id)?;
     let all = runtime.existing(Access::Read)?.checkpoints(&id)?.into_iter();
-    let all: Vec<CheckpointInfo> = all
-        .map(|it| CheckpointInfo {
-            name: it.checkpoint.name,
-            seq: it.seq,
-            at: it.at,
-            reason: it.checkpoint.reason,
-            metadata: it.checkpoint.metadata,
-        })
-        .collect();
+    let all: Vec<CheckpointInfo> = all.map(Into::into).collect();
     Ok(json!({"checkpoints": all}))
 }
 
@@ -158,15 +150,7 @@ fn view(runtime: &Runtime, asked: &Asked) -> Result<Value, Error> {
 fn verify(runtime: &Runtime, asked: &Asked) -> Result<Value, Error> {
     let id = session_id(&asked.session_id)?;
     let verdict = runtime.existing(Access::Read)?.store().verify(&id)?;
-    let verified = Verified {
-        session: id,
-        sound: verdict.is_sound(),
-        intact: verdict.intact,
-        scrubbed: verdict.scrubbed,
-        pruned: verdict.pruned,
-        damage: verdict.damage.as_ref().map(Damage::from),
-        head_is_right: verdict.derived == Derived::Right,
-    };
+    let verified = Verified::new(id, &verdict);
     Ok(serde_json::to_value(verified).unwrap_or_default())
 }
 
@@ -185,14 +169,5 @@ fn search(agent: &Agent, asked: SearchAsked) -> Result<Value> {
     } else {
         Vec::new()
     };
-    let hit = |hit: stepwell::Hit| SearchHit {
-        session: hit.session,
-        seq: hit.seq,
-        at: hit.at,
-        kind: hit.kind,
-        matches: hit.snippet.matches.iter().map(|place| (place.start, place.end)).collect(),
-        text: hit.snippet.text,
-        store: None,
-    };
-    Ok(json!({"hits": found.into_iter().map(hit).collect::<Vec<_>>()}))
+    Ok(json!({"hits": found.into_iter().map(SearchHit::from).collect::<Vec<_>>()}))
 }

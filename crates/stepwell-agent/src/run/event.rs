@@ -110,6 +110,33 @@ pub enum RunEvent {
     },
 }
 
+impl RunEvent {
+    /// The question that it asks, be it a subagent's or a node's.
+    #[must_use]
+    pub fn question(&self) -> Option<&OpenGate> {
+        match self {
+            Self::Approval(open) => Some(open),
+            Self::Child { event, .. } | Self::Within { event, .. } => event.question(),
+            _ => None,
+        }
+    }
+
+    /// How it settles a question: with an answer, or because nobody asks any more.
+    #[must_use]
+    pub fn settles(&self, open: &OpenGate) -> Option<Option<&GateAnswer>> {
+        match self {
+            Self::Answered(answer)
+                if answer.gate == open.gate.id && answer.session == open.session =>
+            {
+                Some(Some(answer))
+            }
+            Self::Ended { .. } => Some(None),
+            Self::Child { event, .. } | Self::Within { event, .. } => event.settles(open),
+            _ => None,
+        }
+    }
+}
+
 /// A question that waits for an answer.
 #[derive(Clone, Debug, Serialize)]
 pub struct OpenGate {

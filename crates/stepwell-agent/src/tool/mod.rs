@@ -6,6 +6,7 @@ pub(crate) mod dispatch;
 mod edit_tools;
 pub(crate) mod environment;
 pub(crate) mod guard;
+mod inside_run;
 mod list;
 mod orphans;
 pub(crate) mod output;
@@ -34,6 +35,7 @@ use stepwell_files::safe_path::Root;
 
 pub use self::dispatch::{Isolation, Order, is_read_only};
 pub use self::environment::{IN_RUN, is_private_variable};
+pub use self::inside_run::is_below_supervisor;
 pub use self::program::check_local_url;
 pub use self::supervise::{Watched, supervise};
 use crate::phases::PhaseState;

@@ -1,12 +1,11 @@
 use stepwell::{Access, Status};
 use stepwell_files::rewind::Foreign;
+use stepwell_runtime::files::settle;
 use stepwell_wire::Abandoned;
 use stepwell_workspace::housekeeping::tidy;
 
 use crate::app::App;
 use crate::failure::{Exit, Result};
-use crate::files::settle;
-use crate::runner;
 
 /// Marks a session as abandoned: it is kept, but not resumed.
 #[derive(Debug, clap::Args)]
@@ -18,7 +17,7 @@ pub(crate) struct Args {
 pub(crate) fn run(args: &Args, app: &mut App) -> Result<Exit> {
     let (well, id) = app.session(&args.session, Access::Write)?;
     let mut session = well.lock(&id)?;
-    settle(&mut session, Foreign::Refused, &runner::runtime(app))?;
+    settle(&mut session, Foreign::Refused, &app.runtime())?;
     session.abandon()?;
     let answer = Abandoned { id: id.clone(), status: Status::Abandoned };
     app.out.answer(&answer, format_args!("{id} is abandoned"))?;

@@ -10,6 +10,7 @@ use crate::ask::Consent;
 use crate::failure::{Exit, Failure, Result};
 use crate::output::note;
 use crate::runner;
+use crate::typed::one_of;
 
 /// Serves an editor over the Agent Client Protocol, on stdin and stdout.
 ///
@@ -36,8 +37,8 @@ enum Action {
     /// Adds Stepwell to an editor's settings. Shows the change first.
     Install {
         /// Which.
-        #[arg(value_enum)]
-        editor: Editor,
+        #[arg(value_parser = one_of(EDITORS))]
+        editor: AcpClient,
         #[command(flatten)]
         serve: Serve,
         #[command(flatten)]
@@ -46,30 +47,16 @@ enum Action {
     /// Takes Stepwell out of an editor's settings. Shows the change first.
     Uninstall {
         /// Which.
-        #[arg(value_enum)]
-        editor: Editor,
+        #[arg(value_parser = one_of(EDITORS))]
+        editor: AcpClient,
         #[command(flatten)]
         consent: Consent,
     },
 }
 
-/// An editor, or another client of the protocol.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, clap::ValueEnum)]
-enum Editor {
-    Zed,
-    Jetbrains,
-    Acpx,
-}
-
-impl From<Editor> for AcpClient {
-    fn from(editor: Editor) -> Self {
-        match editor {
-            Editor::Zed => Self::Zed,
-            Editor::Jetbrains => Self::Jetbrains,
-            Editor::Acpx => Self::Acpx,
-        }
-    }
-}
+/// Editors, and another client of the protocol.
+const EDITORS: &[(&str, AcpClient)] =
+    &[("zed", AcpClient::Zed), ("jetbrains", AcpClient::Jetbrains), ("acpx", AcpClient::Acpx)];
 
 pub(crate) fn run(args: &Args, app: &mut App) -> Result<Exit> {
     match &args.action {
@@ -79,11 +66,11 @@ pub(crate) fn run(args: &Args, app: &mut App) -> Result<Exit> {
             if serve.unstable {
                 arguments.push("--unstable".to_owned());
             }
-            let plan = app.plan_acp_install((*editor).into(), &arguments)?;
+            let plan = app.plan_acp_install(*editor, &arguments)?;
             change(plan, INSTALL, *consent, app)
         }
         Some(Action::Uninstall { editor, consent }) => {
-            let plan = app.plan_acp_uninstall((*editor).into())?;
+            let plan = app.plan_acp_uninstall(*editor)?;
             change(plan, UNINSTALL, *consent, app)
         }
     }

@@ -1,10 +1,8 @@
 use std::collections::BTreeMap;
-use std::io::BufRead;
 use std::time::Duration;
 
-use serde::Deserialize;
 use serde_json::Value;
-use stepwell::lifecycle::{self, Begin, Finalized, Outcome, Said, Update};
+use stepwell::lifecycle::{self, Begin, Finalized, NoTurns, Outcome, Said, Speaker, Update};
 use stepwell::{
     Access, Driver, Error, Filter, IdFormat, Message, Phase, PhaseSet, Policy, Query,
     ResumeDecision, SessionId,
@@ -20,10 +18,9 @@ use stepwell_workspace::housekeeping::{Whose, tidy};
 use crate::app::{App, Well};
 use crate::ask::Consent;
 use crate::failure::{Exit, Failure, Result};
-use crate::runner::redactor;
-use crate::table::{Align, Column, Table};
+use crate::table::{Column, Table, left, right};
 use crate::text::{ago, indented, one_line};
-use crate::typed::entry;
+use crate::typed::{entry, one_of};
 use crate::when::When;
 use crate::wire::word;
 
@@ -95,8 +92,8 @@ enum Action {
         #[arg(value_name = "ID")]
         session: String,
         /// How it ended.
-        #[arg(value_enum)]
-        outcome: End,
+        #[arg(value_parser = one_of(OUTCOMES))]
+        outcome: Outcome,
         /// A summary of what it did.
         #[arg(long, value_name = "TEXT")]
         summary: Option<String>,
@@ -112,7 +109,7 @@ enum Action {
         /// What was said. Without it, each line of stdin is {"role": …, "text": …}.
         text: Option<String>,
         /// Who said it.
-        #[arg(long, value_enum, default_value = "assistant", requires = "text")]
+        #[arg(long, value_parser = one_of(SPEAKERS), default_value = "assistant", requires = "text")]
         role: Speaker,
     },
     /// Shows the last turns of the agent's conversation.
@@ -153,69 +150,25 @@ enum Action {
 }
 
 /// How an agent ended, as it is typed.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, clap::ValueEnum)]
-enum End {
-    Completed,
-    Failed,
-    Abandoned,
-}
-
-impl From<End> for Outcome {
-    fn from(end: End) -> Self {
-        match end {
-            End::Completed => Self::Completed,
-            End::Failed => Self::Failed,
-            End::Abandoned => Self::Abandoned,
-        }
-    }
-}
+const OUTCOMES: &[(&str, Outcome)] = &[
+    ("completed", Outcome::Completed),
+    ("failed", Outcome::Failed),
+    ("abandoned", Outcome::Abandoned),
+];
 
 /// Who says a turn.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize, clap::ValueEnum)]
-#[serde(rename_all = "snake_case")]
-enum Speaker {
-    User,
-    Assistant,
-    System,
-}
+const SPEAKERS: &[(&str, Speaker)] =
+    &[("user", Speaker::User), ("assistant", Speaker::Assistant), ("system", Speaker::System)];
 
-impl Speaker {
-    fn says(self, text: &str) -> Message {
-        match self {
-            Self::User => Message::user(text),
-            Self::Assistant => Message::assistant(text),
-            Self::System => Message::system(text),
-        }
-    }
-}
-
-/// A turn as a line of JSON tells it.
-#[derive(Deserialize)]
-struct ToldTurn {
-    role: Speaker,
-    #[serde(alias = "content")]
-    text: String,
-}
-
-/// Turns from lines of JSON.
-fn turns_of(lines: impl BufRead) -> Result<Vec<Message>> {
-    let mut turns = Vec::new();
-    for (n, line) in lines.lines().enumerate() {
-        let wrong = |why: String| {
-            let message = format!("line {} of stdin is no turn: {why}", n + 1);
+/// Turns from lines of stdin.
+fn turns_of_stdin() -> Result<Vec<Message>> {
+    lifecycle::read_turns(std::io::stdin().lock()).map_err(|error| match error {
+        NoTurns::Line { line, why } => {
+            let message = format!("line {line} of stdin is no turn: {why}");
             Failure::new(Exit::Usage, message).hint(r#"{"role": "user", "text": "…"}"#)
-        };
-        let line = line.map_err(|error| wrong(error.to_string()))?;
-        if line.trim().is_empty() {
-            continue;
         }
-        let turn: ToldTurn = serde_json::from_str(&line).map_err(|it| wrong(it.to_string()))?;
-        turns.push(turn.role.says(&turn.text));
-    }
-    match turns.is_empty() {
-        true => Err(Failure::new(Exit::Usage, "no turn was told")),
-        false => Ok(turns),
-    }
+        NoTurns::None => Failure::new(Exit::Usage, error),
+    })
 }
 
 fn turns(session: &str, limit: Option<usize>, app: &mut App) -> Result<Exit> {
@@ -244,13 +197,13 @@ impl Metadata {
 }
 
 const COLUMNS: &[Column] = &[
-    Column { name: "ID", align: Align::Left },
-    Column { name: "AGENT", align: Align::Left },
-    Column { name: "PHASE", align: Align::Left },
-    Column { name: "READY", align: Align::Left },
-    Column { name: "ERRORS", align: Align::Right },
-    Column { name: "UPDATED", align: Align::Left },
-    Column { name: "PURPOSE", align: Align::Left },
+    left("ID"),
+    left("AGENT"),
+    left("PHASE"),
+    left("READY"),
+    right("ERRORS"),
+    left("UPDATED"),
+    left("PURPOSE"),
 ];
 
 pub(crate) fn run(args: &Args, app: &mut App) -> Result<Exit> {
@@ -298,9 +251,7 @@ pub(crate) fn run(args: &Args, app: &mut App) -> Result<Exit> {
         Action::Finalize { session, outcome, summary, error } => {
             let (well, id) = app.session(session, Access::Write)?;
             let said = Said { metadata: lifecycle::summary(summary.clone()), error: error.clone() };
-            if let Finalized::Otherwise(phase) =
-                lifecycle::finalize(&well, &id, (*outcome).into(), said)?
-            {
+            if let Finalized::Otherwise(phase) = lifecycle::finalize(&well, &id, *outcome, said)? {
                 return Err(lifecycle::is_final(&id, phase).into());
             }
             told(&well, &id, app)
@@ -308,10 +259,10 @@ pub(crate) fn run(args: &Args, app: &mut App) -> Result<Exit> {
         Action::Say { session, text, role } => {
             let turns = match text {
                 Some(text) => vec![role.says(text)],
-                None => turns_of(std::io::stdin().lock())?,
+                None => turns_of_stdin()?,
             };
             let (well, id) = app.session(session, Access::Write)?;
-            let redactor = redactor(app)?;
+            let redactor = app.runtime().typed_redactor()?;
             let plain = turns.into_iter().map(|turn| redactor.redact_message(turn).0).collect();
             lifecycle::say(&well, &id, plain)?;
             told(&well, &id, app)

@@ -1,10 +1,11 @@
 use stepwell::{Access, Seq};
+use stepwell_runtime::inspect::first_open_gate;
 
 use super::chat;
 use crate::app::App;
 use crate::failure::{Exit, Result};
 use crate::output::note;
-use crate::runner::{self, Flags};
+use crate::runner::Flags;
 
 /// Shows a session that runs elsewhere, to answer it, speak to it or stop it.
 ///
@@ -32,11 +33,11 @@ pub(crate) fn run(args: &Args, app: &mut App) -> Result<Exit> {
     }
     let (well, id) = app.session(&args.session, Access::Read)?;
     let standing = well.info(&id)?;
-    let runtime = runner::runtime(app);
+    let runtime = app.runtime();
     let from = match args.from {
         Some(seq) => Seq::new(seq.max(1)),
         // What it waits with is shown, though it was asked before.
-        None => runner::first_open_gate(&well, &id)?.unwrap_or(standing.head.seq.next()),
+        None => first_open_gate(&well, &id)?.unwrap_or(standing.head.seq.next()),
     };
     drop(well);
     if standing.held.is_some() {
@@ -44,5 +45,5 @@ pub(crate) fn run(args: &Args, app: &mut App) -> Result<Exit> {
     }
     let attached = runtime.attach(&id, from)?;
     let flags = Flags { events: args.events, ..Flags::default() };
-    runner::show_attached(&runtime, &attached, &flags, app)
+    app.run_view().show_attached(&runtime, &attached, &flags)
 }

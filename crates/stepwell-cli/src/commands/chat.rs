@@ -1,7 +1,7 @@
 use std::sync::Arc;
 
 use stepwell::Mode;
-use stepwell_runtime::{Runtime, Supervisor};
+use stepwell_runtime::Runtime;
 use stepwell_tui::{
     Clean, Effect, Input, Inputs, Look, Program, RunSettings, RuntimeBackstage, State, Theme, Told,
     Wording, inputs,
@@ -12,7 +12,7 @@ use super::resume;
 use crate::app::App;
 use crate::failure::{Exit, Failure, Result};
 use crate::output::{Paint, note};
-use crate::wording;
+use crate::{runner, wording};
 
 /// Talks with an agent: every turn is saved, and any session can be picked up.
 ///
@@ -128,8 +128,7 @@ fn state(args: &Args, app: &App) -> State {
 /// What the terminal needs of this program.
 fn program(app: &App, to: &Inputs) -> Program {
     let program = std::env::current_exe().ok();
-    let arguments = vec!["__supervise".to_owned(), "--".to_owned()];
-    let supervisor = program.clone().map(|program| Supervisor { program, arguments });
+    let supervisor = runner::supervisor();
     let (to, now) = (to.clone(), app.now());
     let runtime = move |workspace: Workspace| {
         let to = to.clone();

@@ -1,15 +1,14 @@
 use serde_json::Value;
 use stepwell::{Access, Checkpoint, CheckpointReason, is_numbered};
 use stepwell_files::rewind::Foreign;
+use stepwell_runtime::files::settle;
 use stepwell_wire::{CheckpointInfo, CheckpointMade};
 use stepwell_workspace::housekeeping::tidy;
 
 use crate::app::App;
 use crate::failure::{Exit, Failure, Result};
-use crate::files::settle;
 use crate::output::note;
-use crate::runner;
-use crate::table::{Align, Column, Table};
+use crate::table::{Column, Table, left, right};
 use crate::text::{cut, one_line, second, visible};
 use crate::typed::entry;
 use crate::wire::word;
@@ -36,7 +35,7 @@ pub(crate) fn run(args: &Args, app: &mut App) -> Result<Exit> {
     let (well, id) = app.session(&args.session, Access::Write)?;
     // What is recorded while files are half moved would be set aside.
     if well.info(&id)?.head.rewinding.is_some() {
-        settle(&mut well.lock(&id)?, Foreign::Refused, &runner::runtime(app))?;
+        settle(&mut well.lock(&id)?, Foreign::Refused, &app.runtime())?;
     }
     let (reason, metadata) = (CheckpointReason::Manual, args.metadata.iter().cloned().collect());
     let made = well.checkpoint(&id, Checkpoint { name: name.clone(), reason, metadata });
@@ -64,19 +63,11 @@ fn line(checkpoint: &CheckpointInfo) -> String {
     }
 }
 
-const COLUMNS: &[Column] = &[
-    Column { name: "SEQ", align: Align::Right },
-    Column { name: "WHEN", align: Align::Left },
-    Column { name: "REASON", align: Align::Left },
-    Column { name: "NAME", align: Align::Left },
-];
+const COLUMNS: &[Column] = &[right("SEQ"), left("WHEN"), left("REASON"), left("NAME")];
 
 fn list(args: &Args, app: &mut App) -> Result<Exit> {
     let (well, id) = app.session(&args.session, Access::Read)?;
-    let listed = well.checkpoints(&id)?.into_iter().map(|it| {
-        let Checkpoint { name, reason, metadata } = it.checkpoint;
-        CheckpointInfo { name, seq: it.seq, at: it.at, reason, metadata }
-    });
+    let listed = well.checkpoints(&id)?.into_iter().map(CheckpointInfo::from);
     if app.out.is_json() {
         listed.into_iter().try_for_each(|it| app.out.object(&it))?;
         return Ok(Exit::Done);

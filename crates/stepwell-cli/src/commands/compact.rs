@@ -1,15 +1,10 @@
-use std::collections::HashSet;
-
-use stepwell::{
-    Access, Compacted, Event, Lane, MessageOrigin, Recorded, Session, SessionId, Span, Undone,
-    View, ViewMessage,
-};
+use stepwell::compactions::ViewChange;
+use stepwell::{Access, Compacted, Session, SessionId, ViewMessage};
 use stepwell_agent::context::plan::Why;
 use stepwell_agent::run::Shrunk;
-use stepwell_runtime::inspect;
+use stepwell_runtime::{inspect, refuse_external};
 use stepwell_wire::{Compaction, CompactionDiff, CompactionUndone, ViewMove};
 
-use super::resume::refuse_external;
 use super::show;
 use stepwell_workspace::housekeeping::tidy;
 
@@ -59,7 +54,7 @@ pub(crate) fn run(args: &Args, app: &mut App) -> Result<Exit> {
 }
 
 fn compact(session: &mut Session, app: &mut App) -> Result<Exit> {
-    let shrunk = runner::runtime(app).compact_held(session, &runner::interrupt())?;
+    let shrunk = app.runtime().compact_held(session, &runner::interrupt())?;
     let id = session.id();
     let compacted = match &shrunk {
         Shrunk::Done(compacted) => Some(&**compacted),
@@ -96,13 +91,13 @@ fn compact(session: &mut Session, app: &mut App) -> Result<Exit> {
 fn undo(well: &Well, session: &mut Session, app: &mut App) -> Result<Exit> {
     let id = session.id();
     // As show --view counts: more may have been said since the compaction.
-    let tokens_before = inspect::tokens(&runner::runtime(app), well, id)?;
+    let tokens_before = inspect::tokens(&app.runtime(), well, id)?;
     let Some(seq) = session.undo_last_compaction()? else {
         let message = format!("{id} has no compaction to take back");
         return Err(Failure::new(Exit::Failed, message)
             .hint(format_args!("stepwell show {id} --view shows what the model sees")));
     };
-    let tokens_after = inspect::tokens(&runner::runtime(app), well, id)?;
+    let tokens_after = inspect::tokens(&app.runtime(), well, id)?;
     let answer = CompactionUndone { id: id.clone(), undone: seq, tokens_before, tokens_after };
     let (before, after) = (grouped(tokens_before), grouped(tokens_after));
     let line = format!("{id}: the compaction at {seq} is undone, from {before} to {after} tokens");
@@ -111,55 +106,48 @@ fn undo(well: &Well, session: &mut Session, app: &mut App) -> Result<Exit> {
 }
 
 fn diff(well: &Well, id: &SessionId, app: &mut App) -> Result<Exit> {
-    let events = well.store().events(id, Span::ALL)?.intact(id)?;
-    let lane = Lane::main();
-    let is_compaction = |event: &Recorded| {
-        matches!(event.event, Event::Compacted(_) | Event::Undone(Undone::Compaction { .. }))
-    };
-    let originals = events.iter().filter(|event| !is_compaction(event)).cloned().collect();
-    let whole = View::of(&lane, originals).messages;
-    let now = View::of(&lane, events).messages;
-    let key = |shown: &ViewMessage| (shown.seq, shown.made == MessageOrigin::Results);
-    let kept: HashSet<_> = now.iter().map(key).collect();
-    let hidden: Vec<&ViewMessage> = whole.iter().filter(|it| !kept.contains(&key(it))).collect();
-    let summaries: Vec<&ViewMessage> =
-        now.iter().filter(|it| it.made == MessageOrigin::Summary).collect();
+    let changes = well.compaction_changes(id)?;
     if app.out.is_json() {
-        let moved = |it: &ViewMessage| ViewMove { seq: it.seq, message: it.message.clone() };
-        let hidden = hidden.into_iter().map(moved).collect();
-        let summaries = summaries.into_iter().map(moved).collect();
+        let (mut hidden, mut summaries) = (Vec::new(), Vec::new());
+        for change in changes {
+            match change {
+                ViewChange::Kept(_) => {}
+                ViewChange::Hidden(it) => {
+                    hidden.push(ViewMove { seq: it.seq, message: it.message })
+                }
+                ViewChange::Summary(it) => {
+                    summaries.push(ViewMove { seq: it.seq, message: it.message });
+                }
+            }
+        }
         app.out.object(&CompactionDiff { id: id.clone(), hidden, summaries })?;
         return Ok(Exit::Done);
     }
-    if hidden.is_empty() && summaries.is_empty() {
+    if changes.iter().all(|change| matches!(change, ViewChange::Kept(_))) {
         app.out.line(format_args!("{id}: the model sees everything"))?;
         return Ok(Exit::Done);
     }
-    // Both views in the order of the log; a summary stands where it is shown.
-    let mut rest = now.iter().peekable();
-    for original in &whole {
-        while let Some(summary) = rest.next_if(|it| it.made == MessageOrigin::Summary) {
-            print(app, Style::Green, "+", summary)?;
+    for change in &changes {
+        match change {
+            ViewChange::Kept(it) => {
+                let line = format!("  {} {}", it.seq, show::gist(&it.message));
+                app.out.line(app.cut(&line))?;
+            }
+            ViewChange::Hidden(it) => {
+                print(app, Style::Red, ("-", show::role(it.message.role)), it)?;
+            }
+            ViewChange::Summary(it) => print(app, Style::Green, ("+", "summary"), it)?,
         }
-        if kept.contains(&key(original)) {
-            rest.next_if(|it| key(it) == key(original));
-            let line = format!("  {} {}", original.seq, show::gist(&original.message));
-            app.out.line(app.cut(&line))?;
-        } else {
-            print(app, Style::Red, "-", original)?;
-        }
-    }
-    for summary in rest.filter(|it| it.made == MessageOrigin::Summary) {
-        print(app, Style::Green, "+", summary)?;
     }
     Ok(Exit::Done)
 }
 
-fn print(app: &mut App, style: Style, mark: &str, shown: &ViewMessage) -> Result<()> {
-    let who = match shown.made {
-        MessageOrigin::Summary => "summary",
-        _ => show::role(shown.message.role),
-    };
+fn print(
+    app: &mut App,
+    style: Style,
+    (mark, who): (&str, &str),
+    shown: &ViewMessage,
+) -> Result<()> {
     let title = format!("{mark} {} {who}", shown.seq);
     app.out.line(app.out.paint.paint(style, &title))?;
     for part in show::parts(&shown.message) {

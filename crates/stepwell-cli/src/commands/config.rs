@@ -8,7 +8,7 @@ use toml_edit::Value;
 
 use crate::app::App;
 use crate::failure::{Exit, Failure, Result};
-use crate::table::{Align, Column, Table};
+use crate::table::{Column, Table, left};
 use crate::text::visible;
 use crate::wording;
 
@@ -48,11 +48,7 @@ enum Action {
     },
 }
 
-const COLUMNS: &[Column] = &[
-    Column { name: "KEY", align: Align::Left },
-    Column { name: "VALUE", align: Align::Left },
-    Column { name: "FROM", align: Align::Left },
-];
+const COLUMNS: &[Column] = &[left("KEY"), left("VALUE"), left("FROM")];
 
 pub(crate) fn run(args: &Args, app: &mut App) -> Result<Exit> {
     match args.action.as_ref().unwrap_or(&Action::List) {

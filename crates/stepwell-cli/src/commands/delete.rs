@@ -1,11 +1,11 @@
 use stepwell::{Access, Removal, SessionId};
 
+use stepwell_runtime::files::root;
 use stepwell_wire::Deleted;
 use stepwell_workspace::housekeeping::tidy;
 
 use crate::app::App;
 use crate::failure::{Exit, Failure, Result};
-use crate::files::root;
 use crate::output::note;
 
 /// Moves sessions to the trash, with their subagents' sessions.
@@ -30,14 +30,14 @@ pub(crate) fn run(args: &Args, app: &mut App) -> Result<Exit> {
     for id in &removal.taken {
         app.out.answer(&Deleted { deleted: id.clone() }, format_args!("Deleted {id}"))?;
     }
-    left(removal)?;
+    fail_if_left(removal)?;
     undo(&ids, app);
     tidy(app, &well);
     Ok(Exit::Done)
 }
 
 /// Fails if something was left, saying what.
-pub(crate) fn left(removal: Removal) -> Result<()> {
+pub(crate) fn fail_if_left(removal: Removal) -> Result<()> {
     let mut left = removal.left.into_iter().map(|(_, error)| Failure::from(error));
     let Some(first) = left.next() else { return Ok(()) };
     for other in left {

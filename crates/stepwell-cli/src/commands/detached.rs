@@ -21,7 +21,7 @@ pub(crate) fn run(_: &Args, app: &mut App) -> Result<Exit> {
         .map_err(|error| Failure::new(Exit::Usage, format_args!("this is no request: {error}")))?;
     // What ends the front end does not end this process. It has no terminal if this fails.
     let _ = detach::leave_terminal();
-    let mut runtime = runner::runtime(app);
+    let mut runtime = app.runtime();
     if let Some(name) = request.who {
         runtime = runtime.acting_as(Who::from(name));
     }

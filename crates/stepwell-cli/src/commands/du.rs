@@ -4,7 +4,7 @@ use stepwell_wire::{DiskUseOfSession, DiskUseTotal};
 use super::sessions::task;
 use crate::app::App;
 use crate::failure::{Exit, Result};
-use crate::table::{Align, Column, Table};
+use crate::table::{Column, Table, left, right};
 use crate::text::bytes;
 
 /// Shows how much room sessions take, the largest first.
@@ -18,12 +18,7 @@ pub(crate) struct Args {
     all: bool,
 }
 
-const COLUMNS: &[Column] = &[
-    Column { name: "SIZE", align: Align::Right },
-    Column { name: "ID", align: Align::Left },
-    Column { name: "WHERE", align: Align::Left },
-    Column { name: "TASK", align: Align::Left },
-];
+const COLUMNS: &[Column] = &[right("SIZE"), left("ID"), left("WHERE"), left("TASK")];
 
 pub(crate) fn run(args: &Args, app: &mut App) -> Result<Exit> {
     let Some(well) = app.look()? else {
@@ -43,8 +38,7 @@ pub(crate) fn run(args: &Args, app: &mut App) -> Result<Exit> {
             let (id, trashed) = (standing.head.id.clone(), standing.trashed_at.is_some());
             app.out.object(&DiskUseOfSession { id, bytes: standing.bytes, trashed })?;
         }
-        let (total, events, blobs) = (used.total, used.events, used.blobs);
-        app.out.object(&DiskUseTotal { total, events, blobs, sessions: count })?;
+        app.out.object(&DiskUseTotal::new(&used, count))?;
         return Ok(Exit::Done);
     }
     let mut table = Table::new(COLUMNS);

@@ -4,12 +4,12 @@ use stepwell_wire::FileVersion;
 
 use crate::app::App;
 use crate::failure::{Exit, Result};
-use crate::files::tell_of_half;
 use crate::output::note;
 use crate::point::FORMS;
-use crate::table::{Align, Column, Table};
+use crate::table::{Column, Table, left, right};
 use crate::text::{count, one_line, second};
 use crate::wire::word;
+use crate::wording::tell_of_half;
 
 /// Lists the versions of the files that a session changed, or prints one.
 #[derive(Debug, clap::Args)]
@@ -23,13 +23,8 @@ pub(crate) struct Args {
     at: Option<String>,
 }
 
-const COLUMNS: &[Column] = &[
-    Column { name: "SEQ", align: Align::Right },
-    Column { name: "WHEN", align: Align::Left },
-    Column { name: "CHANGE", align: Align::Left },
-    Column { name: "CONTENT", align: Align::Left },
-    Column { name: "PATH", align: Align::Left },
-];
+const COLUMNS: &[Column] =
+    &[right("SEQ"), left("WHEN"), left("CHANGE"), left("CONTENT"), left("PATH")];
 
 pub(crate) fn run(args: &Args, app: &mut App) -> Result<Exit> {
     let (well, id) = app.session(&args.session, Access::Read)?;

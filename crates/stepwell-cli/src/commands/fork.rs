@@ -7,7 +7,6 @@ use stepwell_workspace::housekeeping::tidy;
 use crate::app::App;
 use crate::failure::{Exit, Result};
 use crate::point::FORMS;
-use crate::runner;
 
 /// Makes a session that shares another one's past, and prints its id.
 #[derive(Debug, clap::Args)]
@@ -26,7 +25,7 @@ pub(crate) fn run(args: &Args, app: &mut App) -> Result<Exit> {
     let (well, parent) = app.session(&args.session, Access::Write)?;
     let at = args.at.as_ref().map(|text| well.point(&parent, text)).transpose()?;
     let request = ForkRequest { session: parent.clone(), at, label: args.label.clone() };
-    let stepwell_runtime::Forked { session: id, at } = runner::runtime(app).fork(&request)?;
+    let stepwell_runtime::Forked { session: id, at } = app.runtime().fork(&request)?;
     let answer = Forked { id: id.clone(), parent, at };
     app.out.answer(&answer, &id)?;
     tidy(app, &well);

@@ -3,7 +3,7 @@ use stepwell_wire::FormatInfo;
 
 use crate::app::App;
 use crate::failure::{Exit, Result};
-use crate::table::{Align, Column, Table};
+use crate::table::{Column, Table, left};
 
 /// Lists the formats of sessions that are read and written.
 ///
@@ -11,13 +11,8 @@ use crate::table::{Align, Column, Table};
 #[derive(Debug, clap::Args)]
 pub(crate) struct Args {}
 
-const COLUMNS: &[Column] = &[
-    Column { name: "FORMAT", align: Align::Left },
-    Column { name: "READ", align: Align::Left },
-    Column { name: "WRITE", align: Align::Left },
-    Column { name: "OF", align: Align::Left },
-    Column { name: "IMPORT LOOKS IN", align: Align::Left },
-];
+const COLUMNS: &[Column] =
+    &[left("FORMAT"), left("READ"), left("WRITE"), left("OF"), left("IMPORT LOOKS IN")];
 
 pub(crate) fn run(_args: &Args, app: &mut App) -> Result<Exit> {
     let mut table = Table::new(COLUMNS);

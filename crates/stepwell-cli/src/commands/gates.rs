@@ -3,7 +3,7 @@ mod watch;
 use stepwell::gates::{Asked, Gates};
 use stepwell::{Access, Answer, SessionId, Time};
 use stepwell_runtime::flow::is_permission;
-use stepwell_runtime::inspect::{answered_lately, sessions_with_gates};
+use stepwell_runtime::inspect::{answered_lately, gate_elsewhere, sessions_with_gates};
 use stepwell_runtime::{FlowOptions, Given, Runtime};
 use stepwell_wire::{GateAnswered, OpenGate};
 use stepwell_workspace::NamedWell;
@@ -11,8 +11,7 @@ use stepwell_workspace::NamedWell;
 use crate::app::{App, Well};
 use crate::failure::{Exit, Failure, Result};
 use crate::output::{Style, note};
-use crate::runner;
-use crate::table::{Align, Cell, Column, Table};
+use crate::table::{Cell, Column, Table, left};
 use crate::text::{ago, one_line};
 
 /// Lists every question that waits for a human, and answers them.
@@ -58,12 +57,7 @@ struct AnswerArgs {
     session: Option<String>,
 }
 
-const COLUMNS: &[Column] = &[
-    Column { name: "SESSION", align: Align::Left },
-    Column { name: "GATE", align: Align::Left },
-    Column { name: "ASKED", align: Align::Left },
-    Column { name: "QUESTION", align: Align::Left },
-];
+const COLUMNS: &[Column] = &[left("SESSION"), left("GATE"), left("ASKED"), left("QUESTION")];
 
 pub(crate) fn run(args: &Args, app: &mut App) -> Result<Exit> {
     match &args.action {
@@ -144,7 +138,7 @@ fn waiting(args: &Args, well: &Well, app: &App) -> Result<Vec<SessionId>> {
 }
 
 fn answer(args: &AnswerArgs, app: &mut App) -> Result<Exit> {
-    runner::runtime(app).refuse_in_run("answering")?;
+    app.runtime().refuse_in_run("answering")?;
     if let Some(name) = &args.session {
         app.go_to_session(name)?;
     }
@@ -170,18 +164,13 @@ fn answer(args: &AnswerArgs, app: &mut App) -> Result<Exit> {
 fn find(args: &AnswerArgs, app: &mut App) -> Result<(Runtime, SessionId)> {
     if let Some(name) = &args.session {
         let (_, id) = app.session(name, Access::Read)?;
-        return Ok((runner::runtime(app), id));
+        return Ok((app.runtime(), id));
     }
-    let mut found = runner::runtime(app).find_gate(&args.gate)?;
+    let mut found = app.runtime().find_gate(&args.gate)?;
     if found.is_empty() {
-        for NamedWell { well, .. } in app.everywhere(|it, path| it.open(path, Access::Read)) {
-            for id in waiting(&Args::EVERY, &well, app)? {
-                let gates = Gates::of(&**well.store(), &id)?;
-                if gates.open().any(|asked| asked.gate.id == args.gate) {
-                    app.go_to_session(id.as_str())?;
-                    return Ok((runner::runtime(app), id));
-                }
-            }
+        if let Some(id) = gate_elsewhere(app, &args.gate)? {
+            app.go_to_session(id.as_str())?;
+            return Ok((app.runtime(), id));
         }
         // Somebody was quicker: the loser is told who it was.
         for NamedWell { well, .. } in app.everywhere(|it, path| it.open(path, Access::Read)) {
@@ -191,7 +180,7 @@ fn find(args: &AnswerArgs, app: &mut App) -> Result<(Runtime, SessionId)> {
         }
     }
     match (found.pop(), found.len()) {
-        (Some(gate), 0) => Ok((runner::runtime(app), gate.session)),
+        (Some(gate), 0) => Ok((app.runtime(), gate.session)),
         (None, _) => {
             let message = format!("no question {:?} waits", args.gate);
             Err(Failure::new(Exit::Absent, message).hint("stepwell gates lists those that do"))
@@ -203,9 +192,4 @@ fn find(args: &AnswerArgs, app: &mut App) -> Result<(Runtime, SessionId)> {
             Err(Failure::new(Exit::Usage, message).hint("add --session, with one of them"))
         }
     }
-}
-
-impl Args {
-    /// All that waits.
-    const EVERY: Self = Self { action: None, session: None, everywhere: true, watch: false };
 }

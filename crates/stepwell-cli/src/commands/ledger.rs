@@ -8,7 +8,7 @@ use crate::app::{App, Well};
 use crate::failure::{Exit, Result};
 use crate::output::note;
 use crate::selection::Selection;
-use crate::table::{Align, Column, Table};
+use crate::table::{Column, Table, left, right};
 use crate::text::{cost_or, moment, one_line, took};
 
 /// Lists what came of sessions that have ended, newest first.
@@ -29,16 +29,16 @@ pub(crate) struct Args {
 }
 
 const COLUMNS: &[Column] = &[
-    Column { name: "SESSION", align: Align::Left },
-    Column { name: "ENDED", align: Align::Left },
-    Column { name: "PROJECT", align: Align::Left },
-    Column { name: "TASKS", align: Align::Right },
-    Column { name: "FAILED", align: Align::Right },
-    Column { name: "SKIPPED", align: Align::Right },
-    Column { name: "COST", align: Align::Right },
-    Column { name: "TOOK", align: Align::Right },
-    Column { name: "COMMITS", align: Align::Right },
-    Column { name: "MODEL", align: Align::Left },
+    left("SESSION"),
+    left("ENDED"),
+    left("PROJECT"),
+    right("TASKS"),
+    right("FAILED"),
+    right("SKIPPED"),
+    right("COST"),
+    right("TOOK"),
+    right("COMMITS"),
+    left("MODEL"),
 ];
 
 pub(crate) fn run(args: &Args, app: &mut App) -> Result<Exit> {

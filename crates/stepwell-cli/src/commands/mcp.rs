@@ -9,6 +9,7 @@ use crate::ask::{Consent, Unasked};
 use crate::failure::{Exit, Failure, Result};
 use crate::output::note;
 use crate::text::{indented, visible};
+use crate::typed::one_of;
 
 /// Serves your sessions to other agents over MCP, on stdin and stdout.
 ///
@@ -29,8 +30,8 @@ struct Serve {
     #[arg(long)]
     everywhere: bool,
     /// Lets agents write: record (sessions of their own), manage (labels, tags, forks).
-    #[arg(long, value_name = "WHAT", value_delimiter = ',', value_enum)]
-    allow: Vec<Allow>,
+    #[arg(long, value_name = "WHAT", value_delimiter = ',', value_parser = one_of(ALLOW))]
+    allow: Vec<Access>,
 }
 
 #[derive(Debug, clap::Subcommand)]
@@ -38,8 +39,8 @@ enum Action {
     /// Adds this server to another agent's settings. Shows the change first.
     Install {
         /// Whose.
-        #[arg(value_enum)]
-        agent: Agent,
+        #[arg(value_parser = one_of(AGENTS))]
+        agent: McpClient,
         #[command(flatten)]
         serve: Serve,
         #[command(flatten)]
@@ -48,55 +49,29 @@ enum Action {
     /// Takes this server out of another agent's settings. Shows the change first.
     Uninstall {
         /// Whose.
-        #[arg(value_enum)]
-        agent: Agent,
+        #[arg(value_parser = one_of(AGENTS))]
+        agent: McpClient,
         #[command(flatten)]
         consent: Consent,
     },
 }
 
 /// What agents may do besides reading.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, clap::ValueEnum)]
-enum Allow {
-    Record,
-    Manage,
-}
+const ALLOW: &[(&str, Access)] = &[("record", Access::Record), ("manage", Access::Manage)];
 
-/// An agent that uses MCP servers.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, clap::ValueEnum)]
-enum Agent {
-    Claude,
-    Codex,
-    Gemini,
-    Opencode,
-    Zed,
-}
-
-impl From<Allow> for Access {
-    fn from(allow: Allow) -> Self {
-        match allow {
-            Allow::Record => Self::Record,
-            Allow::Manage => Self::Manage,
-        }
-    }
-}
-
-impl From<Agent> for McpClient {
-    fn from(agent: Agent) -> Self {
-        match agent {
-            Agent::Claude => Self::Claude,
-            Agent::Codex => Self::Codex,
-            Agent::Gemini => Self::Gemini,
-            Agent::Opencode => Self::Opencode,
-            Agent::Zed => Self::Zed,
-        }
-    }
-}
+/// Agents that use MCP servers.
+const AGENTS: &[(&str, McpClient)] = &[
+    ("claude", McpClient::Claude),
+    ("codex", McpClient::Codex),
+    ("gemini", McpClient::Gemini),
+    ("opencode", McpClient::Opencode),
+    ("zed", McpClient::Zed),
+];
 
 impl Serve {
     fn options(&self) -> Options {
         let scope = if self.everywhere { Scope::Everywhere } else { Scope::Workspace };
-        Options { scope, allow: self.allow.iter().copied().map(Access::from).collect() }
+        Options { scope, allow: self.allow.iter().copied().collect() }
     }
 
     /// The arguments that start such a server.
@@ -118,11 +93,11 @@ pub(crate) fn run(args: &Args, app: &mut App) -> Result<Exit> {
     match &args.action {
         None => serve(&args.serve, app),
         Some(Action::Install { agent, serve, consent }) => {
-            let plan = app.plan_mcp_install((*agent).into(), &serve.arguments())?;
+            let plan = app.plan_mcp_install(*agent, &serve.arguments())?;
             change(plan, INSTALL, *consent, app)
         }
         Some(Action::Uninstall { agent, consent }) => {
-            let plan = app.plan_mcp_uninstall((*agent).into())?;
+            let plan = app.plan_mcp_uninstall(*agent)?;
             change(plan, UNINSTALL, *consent, app)
         }
     }

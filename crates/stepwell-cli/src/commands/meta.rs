@@ -6,7 +6,6 @@ use stepwell_workspace::housekeeping::tidy;
 use crate::app::App;
 use crate::failure::{Exit, Failure, Result};
 use crate::output::note;
-use crate::runner::redactor;
 use crate::text::one_line;
 use crate::typed::entry;
 
@@ -24,7 +23,7 @@ pub(crate) fn run(args: &Args, app: &mut App) -> Result<Exit> {
     let access = if args.entries.is_empty() { Access::Read } else { Access::Write };
     let (well, id) = app.session(&args.session, access)?;
     if !args.entries.is_empty() {
-        let redactor = redactor(app)?;
+        let redactor = app.runtime().typed_redactor()?;
         let plain = |value: &Value| match value {
             Value::String(text) => Value::from(redactor.redact(text).into_owned()),
             other => other.clone(),

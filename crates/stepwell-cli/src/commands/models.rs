@@ -11,8 +11,7 @@ use crate::failure::{Exit, Failure, Result};
 use crate::output::note;
 use stepwell_runtime::check_model_name;
 
-use crate::runner::runtime;
-use crate::table::{Align, Column, Table};
+use crate::table::{Column, Table, left, right};
 use crate::text::{count, visible};
 
 /// Lists the models that you used last, and your favourites.
@@ -47,11 +46,7 @@ enum Action {
     },
 }
 
-const COLUMNS: &[Column] = &[
-    Column { name: "FAVOURITE", align: Align::Left },
-    Column { name: "RECENT", align: Align::Right },
-    Column { name: "MODEL", align: Align::Left },
-];
+const COLUMNS: &[Column] = &[left("FAVOURITE"), right("RECENT"), left("MODEL")];
 
 pub(crate) fn run(args: &Args, app: &mut App) -> Result<Exit> {
     if let Some(Action::Prices(args)) = &args.action {
@@ -64,14 +59,14 @@ pub(crate) fn run(args: &Args, app: &mut App) -> Result<Exit> {
     match &args.action {
         None | Some(Action::List | Action::Prices(_)) => list(&shelf.read()?, app)?,
         Some(Action::Add { model }) => {
-            let name = check_model_name(model, &runtime(app))?;
+            let name = check_model_name(model, &app.runtime())?;
             like(&shelf, &name, Liked::Yes, app)?;
         }
         Some(Action::Remove { model }) if shelf.read()?.likes(model) => {
             like(&shelf, model, Liked::No, app)?;
         }
         Some(Action::Remove { model }) => {
-            let name = check_model_name(model, &runtime(app)).unwrap_or_else(|_| model.clone());
+            let name = check_model_name(model, &app.runtime()).unwrap_or_else(|_| model.clone());
             like(&shelf, &name, Liked::No, app)?;
         }
         Some(Action::Import { file }) => adopt(&shelf, file, app)?,
@@ -85,7 +80,7 @@ fn adopt(shelf: &RecentModelsFile, file: &Path, app: &mut App) -> Result<()> {
         let message = format!("{} holds no recent models: {error}", file.display());
         Failure::new(Exit::Damaged, message).hint("M31A keeps them in ~/.m31a/recent_models.json")
     })?;
-    let (theirs, unknown) = theirs.named(|name| check_model_name(name, &runtime(app)).ok());
+    let (theirs, unknown) = theirs.named(|name| check_model_name(name, &app.runtime()).ok());
     for name in unknown {
         note(format_args!("{name:?} is left out: --model takes no such name"));
     }

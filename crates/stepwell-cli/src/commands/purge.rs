@@ -1,11 +1,11 @@
 use stepwell::{Access, TrashScope};
+use stepwell_runtime::files::root;
 use stepwell_wire::Erased;
 
 use super::sessions::task;
 use crate::app::App;
 use crate::ask::{Consent, Unasked};
 use crate::failure::{Exit, Result};
-use crate::files::root;
 use crate::output::note;
 use crate::text::{bytes, count};
 

@@ -1,8 +1,9 @@
-use stepwell::{Access, Answer, Driver, Family, Filter, Head, Origin, Query, SessionId, Status};
+use stepwell::{Access, Answer, SessionId};
 use stepwell_runtime::{Error, Given, ResumeRequest, Runtime};
+use stepwell_workspace::Newest;
 
 use super::handoff::{Elsewhere, Then, hand_over};
-use crate::app::{App, Go, Well, each_session};
+use crate::app::{App, Well};
 use crate::ask::{Consent, Unasked};
 use crate::detach;
 use crate::failure::{Exit, Failure, Result};
@@ -71,8 +72,8 @@ pub(crate) fn at_startup(flags: &Flags, app: &mut App) -> Result<Exit> {
         return Err(nothing_to_resume());
     }
     let well = app.existing(Access::Write)?;
-    // A fork that nobody ran yet is not what someone was at.
-    let id = newest_own(&well, app, |head| !never_ran(head))?.ok_or_else(nothing_to_resume)?;
+    let newest = app.newest_to_resume(&well, Newest::OwnThatRan)?;
+    let id = newest.ok_or_else(nothing_to_resume)?;
     if app.terminal.can_ask {
         let task = cut(&one_line(&well.info(&id)?.head.task), TASK);
         let question = format!("Resume {id}, {task:?}?");
@@ -87,7 +88,7 @@ pub(crate) fn at_startup(flags: &Flags, app: &mut App) -> Result<Exit> {
 /// The newest session that can be resumed, if there is one.
 pub(super) fn newest_to_resume(app: &App) -> Result<Option<SessionId>> {
     match app.look()? {
-        Some(well) => newest_own(&well, app, |head| !never_ran(head)),
+        Some(well) => Ok(app.newest_to_resume(&well, Newest::OwnThatRan)?),
         None => Ok(None),
     }
 }
@@ -129,7 +130,8 @@ pub(crate) fn run(args: &Args, app: &mut App) -> Result<Exit> {
     let is_flow = well.info(&id)?.head.flow.is_some();
     drop(well);
     if args.detach {
-        return detach::start(None, app);
+        let (workspace, out) = app.split();
+        return detach::start(None, workspace, out);
     }
     if !is_flow {
         args.refuse_flow_flags(&id)?;
@@ -139,7 +141,7 @@ pub(crate) fn run(args: &Args, app: &mut App) -> Result<Exit> {
 
 /// Goes on with a session, or brings it an answer where it runs.
 pub(crate) fn go_on(args: &Args, id: &SessionId, runner: Runner, app: &mut App) -> Result<Exit> {
-    let (runtime, mut flow) = (runner::runtime(app), args.own.options());
+    let (runtime, mut flow) = (app.runtime(), args.own.options());
     flow.use_current_spec = args.use_current_spec;
     flow.variables = each_once(&args.variables)?;
     if runner == Runner::Flow && args.flags.dry_run {
@@ -155,7 +157,7 @@ pub(crate) fn go_on(args: &Args, id: &SessionId, runner: Runner, app: &mut App) 
     }
     let request = ResumeRequest {
         answer: given.clone(),
-        options: args.flags.options(runner, app),
+        options: args.flags.options(runner, app.console()),
         flow,
         interrupt: runner::interrupt(),
         ..ResumeRequest::new(id.clone(), runtime.trust(id))
@@ -174,7 +176,7 @@ pub(crate) fn go_on(args: &Args, id: &SessionId, runner: Runner, app: &mut App) 
     if args.detached {
         detach::say_id(handle.id())?;
     }
-    runner::show(handle, runner, &args.flags, app)
+    app.run_view().show(handle, runner, &args.flags)
 }
 
 /// Who goes on with an answer.
@@ -201,10 +203,6 @@ fn meant_as_text(failure: Failure, name: &str) -> Failure {
         false => failure,
     }
 }
-
-/// How sessions stand that can be taken up again.
-const RESUMABLE: [Status; 4] =
-    [Status::Interrupted, Status::Partial, Status::Paused, Status::Failed];
 
 impl Args {
     /// What goes on with a flow that was begun before, as `flow run` finds it.
@@ -245,10 +243,10 @@ impl Args {
 
 /// The user's newest session of this workspace that can be resumed.
 fn newest(well: &Well, app: &App) -> Result<SessionId> {
-    if let Some(id) = newest_own(well, app, |_| true)? {
+    if let Some(id) = app.newest_to_resume(well, Newest::Own)? {
         return Ok(id);
     }
-    let Some(id) = newest_of(well, resumable(), |_| Ok(true))? else {
+    let Some(id) = app.newest_to_resume(well, Newest::Anyones)? else {
         return Err(nothing_to_resume());
     };
     let message = "no session that you began in this workspace can be resumed";
@@ -257,44 +255,10 @@ fn newest(well: &Well, app: &App) -> Result<SessionId> {
     )))
 }
 
-fn newest_own(well: &Well, app: &App, wanted: impl Fn(&Head) -> bool) -> Result<Option<SessionId>> {
-    newest_of(well, app.narrowed(resumable()), |head| Ok(wanted(head) && app.began(well, head)?))
-}
-
-fn resumable() -> Filter {
-    Filter { status: RESUMABLE.to_vec(), ..Filter::default() }
-}
-
 /// The newest session here that runs.
 fn running(well: &Well) -> Result<SessionId> {
-    let running = Filter { status: vec![Status::Running], ..Filter::default() };
-    newest_of(well, running, |_| Ok(true))?
-        .ok_or_else(|| Failure::new(Exit::Absent, "no session runs here"))
-}
-
-/// Was a fork made of which nobody has made anything yet?
-pub(crate) fn never_ran(head: &Head) -> bool {
-    matches!(head.origin, Origin::Fork { .. })
-        && head.resumes == 0
-        && head.status == Status::Interrupted
-        && head.stop_reason.is_none()
-}
-
-fn newest_of(
-    well: &Well,
-    filter: Filter,
-    wanted: impl Fn(&Head) -> Result<bool>,
-) -> Result<Option<SessionId>> {
-    let filter = Filter { family: Family::Roots, driver: Some(Driver::Own), ..filter };
-    let mut found = None;
-    each_session(well, Query { filter, limit: 10, ..Query::default() }, |standing| {
-        if !wanted(&standing.head)? {
-            return Ok(Go::On);
-        }
-        found = Some(standing.head.id);
-        Ok(Go::Stop)
-    })?;
-    Ok(found)
+    let newest = well.newest_running()?;
+    newest.ok_or_else(|| Failure::new(Exit::Absent, "no session runs here"))
 }
 
 fn nothing_to_resume() -> Failure {
@@ -308,12 +272,4 @@ pub(crate) fn refuse_unsaved(app: &App) -> Result<()> {
         return Ok(());
     }
     Err(Error::NotSaved.into())
-}
-
-/// A session that Stepwell does not run is its own agent's.
-pub(crate) fn refuse_external(head: &Head) -> Result<()> {
-    if head.driver == Driver::Own {
-        return Ok(());
-    }
-    Err(Error::External { session: head.id.clone() }.into())
 }

@@ -1,23 +1,20 @@
 mod say;
 
-use std::path::PathBuf;
-
-use stepwell::{Access, Head, Scope, SessionId, SessionInfo};
+use stepwell::{Access, Scope, SessionId, SessionInfo};
 use stepwell_agent::redact::Redactor;
-use stepwell_files::plan::Others;
 use stepwell_files::rewind::{self, Done, Foreign};
-use stepwell_files::rewind_history::{self, Asked, Direction};
-use stepwell_files::safe_path::Root;
-
-use self::say::{Said, refused, say, say_cut_off};
+use stepwell_files::rewind_history::{Asked, Direction};
+use stepwell_runtime::Error;
+use stepwell_runtime::detached::{DetachedRewind, RewindTo, rewind_asked};
+use stepwell_runtime::files::{root, settle, site};
 use stepwell_workspace::housekeeping::tidy;
 
+use self::say::{Said, refused, say, say_cut_off};
 use crate::app::{App, Well};
 use crate::failure::{Exit, Failure, Result};
-use crate::files::{root, settle, site, tell_of_half};
 use crate::output::note;
 use crate::point::FORMS;
-use crate::runner;
+use crate::wording::tell_of_half;
 
 /// Moves a session back: what the model is shown, and the files that it changed.
 ///
@@ -62,7 +59,6 @@ pub(crate) struct Args {
 pub(crate) fn run(args: &Args, app: &mut App) -> Result<Exit> {
     let access = if args.dry_run { Access::Read } else { Access::Write };
     let (well, id) = app.session(&args.session, access)?;
-    let redactor = Redactor::new([]);
     let way = if args.undo { Direction::Forth } else { Direction::Back };
     if args.dry_run {
         let standing = well.info(&id)?;
@@ -70,8 +66,7 @@ pub(crate) fn run(args: &Args, app: &mut App) -> Result<Exit> {
             return unfinished(&well, &standing, app);
         }
         let asked = asked(args, &well, &id)?;
-        let root = workspace(&asked, &standing.head, app)?;
-        let preview = rewind::preview(&**well.store(), &id, &asked, &site(&root, &redactor, app))?;
+        let preview = app.runtime().preview_rewind(&id, &asked)?;
         say(
             &Said {
                 id: &id,
@@ -87,15 +82,15 @@ pub(crate) fn run(args: &Args, app: &mut App) -> Result<Exit> {
     }
     let mut session = well.lock(&id)?;
     if args.finish {
-        if !settle(&mut session, Foreign::Left, &runner::runtime(app))? {
+        if !settle(&mut session, Foreign::Left, &app.runtime())? {
             note(format_args!("No rewind of {id} was cut off."));
         }
         return Ok(Exit::Done);
     }
-    settle(&mut session, Foreign::Refused, &runner::runtime(app))?;
+    settle(&mut session, Foreign::Refused, &app.runtime())?;
     let asked = asked(args, &well, &id)?;
     let head = session.info()?.head;
-    match runner::runtime(app).rewind_held(&mut session, &asked)? {
+    match app.runtime().rewind_held(&mut session, &asked)? {
         Done::Refused(preview) => Err(refused(&id, &asked, &preview)),
         Done::Rewound { seq, checkpoint, preview } => {
             let done = Some((seq, checkpoint.as_str()));
@@ -122,33 +117,25 @@ fn unfinished(well: &Well, standing: &SessionInfo, app: &mut App) -> Result<Exit
 }
 
 fn asked(args: &Args, well: &Well, id: &SessionId) -> Result<Asked> {
-    let others = if args.force { Others::Overwritten } else { Others::Respected };
-    if args.undo || args.redo {
-        let back = if args.undo { Direction::Back } else { Direction::Forth };
-        let (facts, head) =
-            (well.store().keyed_events(id, &rewind_history::MOVES)?, well.info(id)?.head.seq);
-        return rewind_history::taking_back(&facts, head, back, others).ok_or_else(|| {
-            let what = if args.undo { "rewind" } else { "--undo" };
-            Failure::new(Exit::Failed, format_args!("{id} has no {what} to take back"))
-                .hint(format_args!("stepwell show {id} --events shows what it did"))
-        });
-    }
+    let to = match (args.undo, args.redo, &args.to) {
+        (true, ..) => RewindTo::Undo,
+        (_, true, _) => RewindTo::Redo,
+        (.., Some(point)) => RewindTo::Point(point.clone()),
+        (.., None) => RewindTo::LastWords,
+    };
     let scope = match (args.files, args.chat) {
         (true, _) => Scope::Files,
         (_, true) => Scope::Chat,
         _ => Scope::Both,
     };
-    let to = match &args.to {
-        Some(text) => well.point(id, text)?,
-        None => well.last_words(id)?,
-    };
-    Ok(Asked { to, scope, undoes: None, others })
-}
-
-/// The folder whose files are moved. A chat can be moved back where there is none.
-fn workspace(asked: &Asked, head: &Head, app: &App) -> Result<Root> {
-    match asked.scope.moves_files() {
-        true => Ok(root(head, app)?),
-        false => Ok(Root::new(PathBuf::new())),
-    }
+    let (session, force, dry_run) = (id.clone(), args.force, args.dry_run);
+    let request = DetachedRewind { session, to, scope, force, dry_run };
+    rewind_asked(well, &request).map_err(|error| match error {
+        Error::NothingToTakeBack { .. } => {
+            let what = if args.undo { "rewind" } else { "--undo" };
+            Failure::new(Exit::Failed, format_args!("{id} has no {what} to take back"))
+                .hint(format_args!("stepwell show {id} --events shows what it did"))
+        }
+        error => error.into(),
+    })
 }

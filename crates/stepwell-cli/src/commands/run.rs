@@ -8,6 +8,7 @@ use crate::app::App;
 use crate::detach;
 use crate::failure::{Exit, Failure, Result};
 use crate::runner::{self, Flags, Runner};
+use crate::typed::one_of;
 
 /// Runs an agent on a task. Each step is saved before the next begins.
 ///
@@ -22,8 +23,8 @@ pub(crate) struct Args {
     #[arg(long, value_name = "SESSION", requires = "task")]
     session: Option<String>,
     /// The phases that the session's work goes through: workflow or lifecycle.
-    #[arg(long, value_name = "SET", conflicts_with = "session", requires = "task")]
-    phases: Option<Phases>,
+    #[arg(long, value_name = "SET", value_parser = one_of(PHASES), conflicts_with = "session", requires = "task")]
+    phases: Option<PhaseSet>,
     /// Starts it in the background, prints its id and leaves: it goes on after you log out.
     #[arg(long, requires = "task", conflicts_with_all = ["session", "events"])]
     detach: bool,
@@ -34,21 +35,9 @@ pub(crate) struct Args {
     flags: Flags,
 }
 
-/// A set of phases, as it is typed.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, clap::ValueEnum)]
-enum Phases {
-    Workflow,
-    Lifecycle,
-}
-
-impl From<Phases> for PhaseSet {
-    fn from(phases: Phases) -> Self {
-        match phases {
-            Phases::Workflow => Self::Workflow,
-            Phases::Lifecycle => Self::Lifecycle,
-        }
-    }
-}
+/// Sets of phases, as they are typed.
+const PHASES: &[(&str, PhaseSet)] =
+    &[("workflow", PhaseSet::Workflow), ("lifecycle", PhaseSet::Lifecycle)];
 
 pub(crate) fn run(args: &Args, app: &mut App) -> Result<Exit> {
     let Some(task) = args.task.clone() else { return resume::at_startup(&args.flags, app) };
@@ -56,7 +45,8 @@ pub(crate) fn run(args: &Args, app: &mut App) -> Result<Exit> {
     let task = typed(task)?;
     if args.detach {
         let task = detach::Task { typed: &as_typed, text: &task };
-        return detach::start(Some(&task), app);
+        let (workspace, out) = app.split();
+        return detach::start(Some(&task), workspace, out);
     }
     if let Some(name) = &args.session {
         return say_more(name, task, &args.flags, app);
@@ -64,18 +54,18 @@ pub(crate) fn run(args: &Args, app: &mut App) -> Result<Exit> {
     let request = RunRequest {
         task,
         session: None,
-        phases: args.phases.map(PhaseSet::from),
-        options: args.flags.options(Runner::Agent, app),
+        phases: args.phases,
+        options: args.flags.options(Runner::Agent, app.console()),
         interrupt: runner::interrupt(),
     };
     if args.detached {
         detach::leave_terminal()?;
     }
-    let handle = runner::runtime(app).start(request)?;
+    let handle = app.runtime().start(request)?;
     if args.detached {
         detach::say_id(handle.id())?;
     }
-    runner::show(handle, Runner::Agent, &args.flags, app)
+    app.run_view().show(handle, Runner::Agent, &args.flags)
 }
 
 /// A task as it was typed, or from stdin.
@@ -97,12 +87,12 @@ pub(super) fn say_more(name: &str, text: String, flags: &Flags, app: &mut App) -
     resume::refuse_unsaved(app)?;
     app.go_to_session(name)?;
     let (_, id) = app.session(name, stepwell::Access::Write)?;
-    let runtime = runner::runtime(app);
+    let runtime = app.runtime();
     let request = ResumeRequest {
         say: Some(text),
-        options: flags.options(Runner::Agent, app),
+        options: flags.options(Runner::Agent, app.console()),
         interrupt: runner::interrupt(),
         ..ResumeRequest::new(id.clone(), runtime.trust(&id))
     };
-    runner::show(runtime.resume(request)?, Runner::Agent, flags, app)
+    app.run_view().show(runtime.resume(request)?, Runner::Agent, flags)
 }

@@ -4,7 +4,6 @@ use stepwell_wire::SaidTo;
 
 use crate::app::App;
 use crate::failure::{Exit, Result};
-use crate::runner;
 
 /// Says something to a session while it runs: its model hears it before its next call.
 ///
@@ -24,12 +23,12 @@ pub(crate) struct Args {
 }
 
 pub(crate) fn run(args: &Args, app: &mut App) -> Result<Exit> {
-    runner::runtime(app).refuse_in_run("saying something to a session")?;
+    app.runtime().refuse_in_run("saying something to a session")?;
     let text = super::run::typed(args.text.clone())?;
     app.go_to_session(&args.session)?;
     let (_, id) = app.session(&args.session, Access::Write)?;
     let words = Words { text, lane: args.lane.clone(), now: args.now };
-    let hears = runner::runtime(app).say(&id, words)?;
+    let hears = app.runtime().say(&id, words)?;
     let line = match (hears, args.now) {
         (Hears::Runner, true) => format!("{id} hears it now"),
         (Hears::Runner, false) => format!("{id} hears it before its model's next call"),

@@ -3,7 +3,7 @@ use stepwell_wire::{AnswerForm, SchemaInfo, all};
 
 use crate::app::App;
 use crate::failure::{Exit, Failure, Result};
-use crate::table::{Align, Column, Table};
+use crate::table::{Column, Table, left};
 
 /// Lists what --json prints, or prints the JSON Schema of one answer.
 ///
@@ -15,11 +15,7 @@ pub(crate) struct Args {
     name: Option<String>,
 }
 
-const COLUMNS: &[Column] = &[
-    Column { name: "NAME", align: Align::Left },
-    Column { name: "COMMANDS", align: Align::Left },
-    Column { name: "WHAT", align: Align::Left },
-];
+const COLUMNS: &[Column] = &[left("NAME"), left("COMMANDS"), left("WHAT")];
 
 /// Which command answers with what.
 const COMMANDS: &[(&str, &[&str])] = &[

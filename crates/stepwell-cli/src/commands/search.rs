@@ -92,16 +92,8 @@ pub(crate) fn run(args: &Args, app: &mut App) -> Result<Exit> {
 
 fn print(store: Option<&Path>, hit: &Hit, app: &mut App) -> Result<()> {
     if app.out.is_json() {
-        let matches = hit.snippet.matches.iter().map(|place| (place.start, place.end)).collect();
-        return app.out.object(&SearchHit {
-            session: hit.session.clone(),
-            seq: hit.seq,
-            at: hit.at,
-            kind: hit.kind.clone(),
-            text: hit.snippet.text.clone(),
-            matches,
-            store: store.map(|store| store.display().to_string()),
-        });
+        let store = store.map(|store| store.display().to_string());
+        return app.out.object(&SearchHit { store, ..hit.clone().into() });
     }
     let id = app.out.paint.paint(Style::Yellow, hit.session.as_str());
     let at = app.out.paint.paint(Style::Dim, &moment(hit.at));

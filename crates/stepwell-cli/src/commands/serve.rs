@@ -1,10 +1,11 @@
 use std::ffi::OsString;
-use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr, TcpListener};
+use std::net::IpAddr;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use stepwell_server::{
     NamedToken, Options, Origin, Reach, Role, Server, Shutdown, Token, Workspaces, certificate,
+    listen,
 };
 
 use crate::app::App;
@@ -62,7 +63,7 @@ const TOKEN_FILE: &str = "serve.token";
 pub(crate) fn run(args: &Args, app: &mut App) -> Result<Exit> {
     let token = token(args, app)?;
     if args.print_token {
-        runner::runtime(app).refuse_in_run("the token")?;
+        app.runtime().refuse_in_run("the token")?;
         app.out.line(token.reveal())?;
         return Ok(Exit::Done);
     }
@@ -76,7 +77,10 @@ pub(crate) fn run(args: &Args, app: &mut App) -> Result<Exit> {
         })?);
     }
     let reach = reach(args)?;
-    let listeners = listeners(args)?;
+    let listeners = listen(args.listen, args.port).map_err(|error| {
+        Failure::new(Exit::Failed, format_args!("port {}: {error}", args.port))
+            .hint("stepwell serve --port N takes another one")
+    })?;
     let port = listeners[0].local_addr()?.port();
     let (others, program) = (!args.only_here, program(app));
     let workspaces = Workspaces { home: app.workspace().clone(), others, program };
@@ -141,23 +145,6 @@ fn reach(args: &Args) -> Result<Reach> {
         }
         _ => Ok(Reach::Local),
     }
-}
-
-/// This machine's own addresses, of both kinds where it has both.
-fn listeners(args: &Args) -> Result<Vec<TcpListener>> {
-    let bind = |ip: IpAddr, port| TcpListener::bind(SocketAddr::new(ip, port));
-    let failed = |error: std::io::Error| {
-        Failure::new(Exit::Failed, format_args!("port {}: {error}", args.port))
-            .hint("stepwell serve --port N takes another one")
-    };
-    if let Some(ip) = args.listen {
-        return Ok(vec![bind(ip, args.port).map_err(failed)?]);
-    }
-    let first = bind(Ipv4Addr::LOCALHOST.into(), args.port).map_err(failed)?;
-    let port = first.local_addr()?.port();
-    // A machine without IPv6 is reached by the other one.
-    let second = bind(Ipv6Addr::LOCALHOST.into(), port).ok();
-    Ok(std::iter::once(first).chain(second).collect())
 }
 
 /// What does what takes longer: this program, in the same workspace.

@@ -1,21 +1,21 @@
-use std::ops::Range;
-use std::path::{Path, PathBuf};
+use std::path::Path;
 
 use stepwell::{
-    Access, Family, Filter, FlowState, Head, InScope, Query, Seq, SessionId, SessionInfo, Sort,
-    Spent, Stepwell, Subagents, Time,
+    Access, Family, Filter, InScope, Query, Seq, SessionInfo, Sort, Stepwell, TrashScope,
 };
-use stepwell_wire::SessionItem;
+use stepwell_runtime::inspect::{ListWanted, ListedSession, SessionList};
+use stepwell_wire::SessionStatus;
 use stepwell_workspace::{Estimates, NamedWell};
 
-use crate::app::{App, Go, each_session};
+use crate::app::App;
 use crate::failure::{Exit, Result};
-use crate::files::tell_of_half;
 use crate::output::{Paint, Style, note};
-use crate::selection::{Selection, Shown};
-use crate::table::{Align, Cell, Column, Table};
+use crate::selection::Selection;
+use crate::table::{Cell, Column, Table, left, right};
 use crate::text;
 use crate::text::{ago, one_line};
+use crate::typed::one_of;
+use crate::wording::tell_of_half;
 
 /// Lists sessions, newest first.
 ///
@@ -44,241 +44,109 @@ pub(crate) struct Args {
     #[arg(long)]
     everywhere: bool,
     /// Sorts by this.
-    #[arg(long, value_enum, default_value = "updated")]
-    sort: By,
+    #[arg(long, value_parser = one_of(SORTS), default_value = "updated")]
+    sort: Sort,
 }
 
 /// What lists can be sorted by.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, clap::ValueEnum)]
-enum By {
-    Updated,
-    Created,
-    Cost,
-    Steps,
-}
-
-impl From<By> for Sort {
-    fn from(by: By) -> Self {
-        match by {
-            By::Updated => Self::Updated,
-            By::Created => Self::Created,
-            By::Cost => Self::Cost,
-            By::Steps => Self::Steps,
-        }
-    }
-}
-
-const COLUMNS: &[Column] = &[
-    Column { name: "ID", align: Align::Left },
-    Column { name: "STATUS", align: Align::Left },
-    Column { name: "STEPS", align: Align::Right },
-    Column { name: "COST", align: Align::Right },
-    Column { name: "UPDATED", align: Align::Left },
-    Column { name: "TASK", align: Align::Left },
+const SORTS: &[(&str, Sort)] = &[
+    ("updated", Sort::Updated),
+    ("created", Sort::Created),
+    ("cost", Sort::Cost),
+    ("steps", Sort::Steps),
 ];
+
+const COLUMNS: &[Column] =
+    &[left("ID"), left("STATUS"), right("STEPS"), right("COST"), left("UPDATED"), left("TASK")];
 
 const COLUMNS_EVERYWHERE: &[Column] = &[
-    Column { name: "ID", align: Align::Left },
-    Column { name: "STATUS", align: Align::Left },
-    Column { name: "STEPS", align: Align::Right },
-    Column { name: "COST", align: Align::Right },
-    Column { name: "UPDATED", align: Align::Left },
-    Column { name: "WORKSPACE", align: Align::Left },
-    Column { name: "TASK", align: Align::Left },
+    left("ID"),
+    left("STATUS"),
+    right("STEPS"),
+    right("COST"),
+    left("UPDATED"),
+    left("WORKSPACE"),
+    left("TASK"),
 ];
-
-/// A session in the list: how deep it stands, and in which store.
-struct Row {
-    standing: SessionInfo,
-    /// What it spent with its subagents.
-    spent: Spent,
-    has_subagents: bool,
-    depth: usize,
-    store: Option<PathBuf>,
-    /// Now, by the store's clock.
-    now: Time,
-    /// The part of its id that suffices to name it, where that is pointed out.
-    part: Option<Range<usize>>,
-    /// What its flow is, and how its nodes stand, for programs.
-    flow: Option<FlowState>,
-}
 
 pub(crate) fn run(args: &Args, app: &mut App) -> Result<Exit> {
     let limit = if args.all { usize::MAX } else { args.limit };
     // What a session cost with its subagents, only their sum says.
-    let few = if args.sort == By::Cost { usize::MAX } else { limit };
-    let mut found = Found { rows: Vec::new(), more: false };
+    let few = if args.sort == Sort::Cost { usize::MAX } else { limit };
+    let mut list = SessionList::default();
     if args.everywhere {
         for NamedWell { name, well } in app.everywhere(|it, path| it.open(path, Access::Read)) {
-            let before = found.rows.len();
-            found.collect(args, &well, few, Some(&name))?;
-            found.complete(before, &well, app)?;
+            let before = list.sessions.len();
+            args.collect(&mut list, &well, few, Some(&name))?;
+            complete(&mut list, before, &well, app)?;
         }
-        found.merge(args.sort, limit);
+        list.merge(args.sort, limit);
     } else if let Some(well) = app.look()? {
-        found.collect(args, &well, few, None)?;
-        if args.sort == By::Cost {
-            found.merge(args.sort, limit);
+        args.collect(&mut list, &well, few, None)?;
+        if args.sort == Sort::Cost {
+            list.merge(args.sort, limit);
         }
-        found.complete(0, &well, app)?;
+        complete(&mut list, 0, &well, app)?;
     }
-    answer(&found, args, app)?;
-    found.rows.iter().for_each(|row| tell_of_half(&row.standing));
-    if found.more {
+    answer(&list, args, app)?;
+    list.sessions.iter().for_each(|it| tell_of_half(&it.standing));
+    if list.more {
         note("There are more: --all shows them, --limit N so many.");
     }
     Ok(Exit::Done)
 }
 
-/// What was found, and whether there is more.
-struct Found {
-    rows: Vec<Row>,
-    more: bool,
-}
-
-/// What is known of all sessions that are listed from one store.
-struct List<'a> {
-    store: Option<&'a Path>,
-    now: Time,
-    below: Subagents,
-}
-
-impl Row {
-    fn new(standing: SessionInfo, list: &List<'_>, depth: usize) -> Self {
-        let (id, below) = (&standing.head.id, &list.below);
-        let mut spent = standing.head.spent;
-        spent += below.spent(id);
-        let (has_subagents, store) = (!below.children(id).is_empty(), list.store);
-        let (store, now) = (store.map(Path::to_owned), list.now);
-        Self { standing, spent, has_subagents, depth, store, now, part: None, flow: None }
-    }
-}
-
-impl Found {
+impl Args {
     fn collect(
-        &mut self,
-        args: &Args,
+        &self,
+        list: &mut SessionList,
         well: &Stepwell,
         limit: usize,
         store: Option<&Path>,
     ) -> Result<()> {
-        let now = well.now();
         let filter = Filter {
             family: Family::Roots,
-            system: args.system.clone(),
-            scope: args.scope.as_deref().map(InScope::read),
-            ..args.selection.filter(now)
+            system: self.system.clone(),
+            scope: self.scope.as_deref().map(InScope::read),
+            ..self.selection.filter(well.now())
         };
-        // One more than asked for tells whether there is more.
-        let limits = limit.saturating_add(1);
-        let query = Query { filter, sort: args.sort.into(), limit: limits, ..Query::default() };
-        let mut roots = Vec::new();
-        each_session(well, query, |standing| {
-            if !args.selection.takes(&standing) {
-                return Ok(Go::On);
-            }
-            if roots.len() == limit {
-                self.more = true;
-                return Ok(Go::Stop);
-            }
-            roots.push(standing);
-            Ok(Go::On)
-        })?;
-        let ids: Vec<SessionId> = roots.iter().map(|standing| standing.head.id.clone()).collect();
-        let list = List { store, now, below: well.subagents_of(&ids)? };
-        for root in roots {
-            let row = Row::new(root, &list, 0);
-            if args.tree { self.descend(row, &list) } else { self.rows.push(row) }
-        }
-        Ok(())
-    }
-
-    /// Adds what only some readers want: the parts of ids that suffice, where they can be told
-    /// from the rest by colour, and flows' states, for programs.
-    fn complete(&mut self, from: usize, well: &Stepwell, app: &App) -> Result<()> {
-        let rows = &mut self.rows[from..];
-        if app.out.is_json() {
-            let intact = rows.iter().filter(|row| row.standing.damage.is_none());
-            let heads: Vec<&Head> = intact.map(|row| &row.standing.head).collect();
-            let mut flows = well.flow_states(&heads)?;
-            for row in rows.iter_mut() {
-                row.flow = flows.remove(&row.standing.head.id).and_then(Result::ok);
-            }
-        } else if app.out.paint == Paint::Colour {
-            let ids: Vec<SessionId> = rows.iter().map(|row| row.standing.head.id.clone()).collect();
-            for (row, part) in rows.iter_mut().zip(well.sufficient_parts(&ids)?) {
-                row.part = Some(part);
-            }
-        }
-        Ok(())
-    }
-
-    /// Adds a session and the kept sessions of its subagents, oldest first.
-    fn descend(&mut self, row: Row, list: &List<'_>) {
-        let mut waiting = vec![row];
-        while let Some(row) = waiting.pop() {
-            let depth = row.depth + 1;
-            let children = list.below.children(&row.standing.head.id).iter().rev();
-            let kept = children.filter(|child| child.trashed_at.is_none()).cloned();
-            waiting.extend(kept.map(|child| Row::new(child, list, depth)));
-            self.rows.push(row);
-        }
-    }
-
-    /// Brings what several stores hold into one order.
-    fn merge(&mut self, sort: By, limit: usize) {
-        let mut families: Vec<Vec<Row>> = Vec::new();
-        for row in self.rows.drain(..) {
-            match families.last_mut() {
-                Some(family) if row.depth > 0 => family.push(row),
-                _ => families.push(vec![row]),
-            }
-        }
-        families.sort_by_key(|family| {
-            let (head, spent) = (&family[0].standing.head, &family[0].spent);
-            std::cmp::Reverse(match sort {
-                By::Updated => i128::from(head.updated_at.as_micros()),
-                By::Created => i128::from(head.created_at.as_micros()),
-                By::Cost => spent.cost.as_picos(),
-                By::Steps => i128::from(head.steps),
-            })
-        });
-        self.more |= families.len() > limit;
-        families.truncate(limit);
-        self.rows = families.into_iter().flatten().collect();
+        let query = Query { filter, sort: self.sort, ..Query::default() };
+        let takes = |standing: &SessionInfo| self.selection.takes(standing);
+        let wanted = ListWanted { query, takes: &takes, limit, tree: self.tree };
+        Ok(list.collect(well, store, &wanted)?)
     }
 }
 
-fn answer(found: &Found, args: &Args, app: &mut App) -> Result<()> {
+/// Adds what only some readers want: the parts of ids that suffice, where they can be told
+/// from the rest by colour, and flows' states, for programs.
+fn complete(list: &mut SessionList, from: usize, well: &Stepwell, app: &App) -> Result<()> {
+    if app.out.is_json() {
+        list.add_flows(from, well)?;
+    } else if app.out.paint == Paint::Colour {
+        list.add_parts(from, well)?;
+    }
+    Ok(())
+}
+
+fn answer(list: &SessionList, args: &Args, app: &mut App) -> Result<()> {
     if app.out.is_json() {
         let estimates = Estimates::new(app);
-        let guessed = |row: &Row| estimates.of(&row.standing.head, &row.standing.head.spent);
-        let guessed: Vec<_> = found.rows.iter().map(guessed).collect();
-        for (row, estimate) in found.rows.iter().zip(guessed) {
-            app.out.object(&SessionItem {
-                session: (&row.standing).into(),
-                with_subagents: row.has_subagents.then(|| (&row.spent).into()),
-                flow: row.flow.clone(),
-                estimate: estimate.map(Into::into),
-                store: row.store.as_deref().map(|store| store.display().to_string()),
-            })?;
-        }
-        return Ok(());
+        let item =
+            |it: &ListedSession| it.item(estimates.of(&it.standing.head, &it.standing.head.spent));
+        let items: Vec<_> = list.sessions.iter().map(item).collect();
+        return items.iter().try_for_each(|item| app.out.object(item));
     }
-    if found.rows.is_empty() {
+    if list.sessions.is_empty() {
         return empty(app);
     }
     let columns = if args.everywhere { COLUMNS_EVERYWHERE } else { COLUMNS };
     let mut table = Table::new(columns);
     let estimates = Estimates::new(app);
-    for row in &found.rows {
-        table.push(cells(row, &estimates));
-    }
-    app.print(&table)?;
-    Ok(())
+    list.sessions.iter().for_each(|it| table.push(cells(it, &estimates)));
+    app.print(&table)
 }
 
-fn cells(row: &Row, estimates: &Estimates<'_>) -> Vec<Cell> {
+fn cells(row: &ListedSession, estimates: &Estimates<'_>) -> Vec<Cell> {
     let head = &row.standing.head;
     let indent = match row.depth {
         0 => String::new(),
@@ -313,16 +181,16 @@ pub(crate) fn task(standing: &SessionInfo) -> String {
 
 /// How a session stands, in its colour.
 pub(crate) fn status_cell(standing: &SessionInfo) -> Cell {
-    use stepwell::Status::{
-        Abandoned, Failed, Idle, Interrupted, Partial, Paused, Running, Success,
+    use SessionStatus::{
+        Abandoned, Damaged, Failed, Idle, Interrupted, Partial, Paused, Running, Success,
     };
-    let shown = Shown::of(standing);
+    let shown = SessionStatus::from(standing);
     let style = match shown {
-        Shown::Damaged | Shown::Status(Failed) => Style::Red,
-        Shown::Status(Running) => Style::Cyan,
-        Shown::Status(Success) => Style::Green,
-        Shown::Status(Paused | Interrupted | Partial) => Style::Yellow,
-        Shown::Status(Abandoned | Idle) => Style::Dim,
+        Damaged | Failed => Style::Red,
+        Running => Style::Cyan,
+        Success => Style::Green,
+        Paused | Interrupted | Partial => Style::Yellow,
+        Abandoned | Idle => Style::Dim,
     };
     Cell::styled(shown.as_str(), style)
 }
@@ -348,7 +216,7 @@ fn empty(app: &mut App) -> Result<()> {
 }
 
 fn has_trash(app: &App) -> Result<bool> {
-    let filter = Filter { place: stepwell::TrashScope::Trash, ..Filter::default() };
+    let filter = Filter { place: TrashScope::Trash, ..Filter::default() };
     let Some(well) = app.look()? else { return Ok(false) };
     Ok(!well.list(&Query { filter, limit: 1, ..Query::default() })?.sessions.is_empty())
 }

@@ -13,11 +13,10 @@ use stepwell_workspace::Estimates;
 use super::sessions::status_cell;
 use crate::app::{App, Well};
 use crate::failure::{Exit, Failure, Result};
-use crate::files::tell_of_half;
 use crate::output::{Style, note};
 use crate::text::{self, cost, indented, one_line, second, visible};
 use crate::wire::word;
-use crate::wording;
+use crate::wording::{self, tell_of_half};
 
 /// Shows a session: what it is, what it spent, its files, its last messages.
 #[derive(Debug, clap::Args)]
@@ -157,7 +156,7 @@ fn describe(standing: &SessionInfo, shown: &Shown, app: &mut App) -> Result<()> 
     let status = status_cell(standing);
     let why = match head.stop_reason {
         Some(reason) => Some(format!(" ({})", word(reason))),
-        None => super::resume::never_ran(head).then(|| " (not run yet)".to_owned()),
+        None => head.never_ran().then(|| " (not run yet)".to_owned()),
     };
     let phase = head.phase.map(|phase| format!(", in phase {phase}"));
     let (why, phase) = (why.unwrap_or_default(), phase.unwrap_or_default());

@@ -3,7 +3,6 @@ use stepwell_wire::StopAsked;
 
 use crate::app::App;
 use crate::failure::{Exit, Result};
-use crate::runner;
 
 /// Asks a running session to stop cleanly, on whichever machine it runs.
 ///
@@ -20,7 +19,7 @@ pub(crate) struct Args {
 pub(crate) fn run(args: &Args, app: &mut App) -> Result<Exit> {
     app.go_to_session(&args.session)?;
     let (_, id) = app.session(&args.session, Access::Read)?;
-    let stop = runner::runtime(app).stop(&id, args.reason.clone())?;
+    let stop = app.runtime().stop(&id, args.reason.clone())?;
     signal(&stop.holder, app);
     let asked = stop.holder.to_string();
     let line = format!("Asked {asked} to stop {id}");

@@ -9,8 +9,7 @@ use stepwell_workspace::housekeeping::tidy;
 use crate::app::App;
 use crate::failure::{Exit, Failure, Result};
 use crate::output::{Style, note};
-use crate::runner::redactor;
-use crate::table::{Align, Cell, Column, Table};
+use crate::table::{Cell, Column, Table, left};
 use crate::text::{count, one_line, visible};
 
 /// Shows and changes what a session plans to do.
@@ -93,12 +92,12 @@ enum Action {
 }
 
 const COLUMNS: &[Column] = &[
-    Column { name: "TASK", align: Align::Left },
-    Column { name: "STATUS", align: Align::Left },
-    Column { name: "ACTION", align: Align::Left },
-    Column { name: "AFTER", align: Align::Left },
-    Column { name: "FILES", align: Align::Left },
-    Column { name: "DESCRIPTION", align: Align::Left },
+    left("TASK"),
+    left("STATUS"),
+    left("ACTION"),
+    left("AFTER"),
+    left("FILES"),
+    left("DESCRIPTION"),
 ];
 
 pub(crate) fn run(args: &Args, app: &mut App) -> Result<Exit> {
@@ -161,7 +160,7 @@ fn change(args: &Args, action: &Action, app: &mut App) -> Result<Exit> {
         _ => Vec::new(),
     };
     let (well, id) = app.session(&args.session, Access::Write)?;
-    let redactor = redactor(app)?;
+    let redactor = app.runtime().typed_redactor()?;
     let plain = |text: &str| redactor.redact(text).into_owned();
     let ChangedTasks { tasks, changed } = well.change_tasks(&id, |tasks| match action {
         Action::Add { description, id, action, after, files, status } => {

@@ -3,7 +3,7 @@ use std::time::Duration;
 use stepwell::{Access, Filter, Order, Query, SessionId, SessionInfo, TrashScope};
 use stepwell_wire::{Erased, Restored, Session};
 
-use super::delete::left;
+use super::delete::fail_if_left;
 use super::sessions::{status_cell, task};
 use stepwell_workspace::housekeeping::{Whose, empty_trash, of_others, retention, tidy};
 
@@ -11,7 +11,7 @@ use crate::app::App;
 use crate::ask::{Consent, Unasked};
 use crate::failure::{Exit, Result};
 use crate::output::note;
-use crate::table::{Align, Column, Table};
+use crate::table::{Column, Table, left};
 use crate::text::{bytes, count, moment};
 
 /// Lists, restores and erases what was deleted.
@@ -44,13 +44,8 @@ enum Action {
     },
 }
 
-const COLUMNS: &[Column] = &[
-    Column { name: "ID", align: Align::Left },
-    Column { name: "STATUS", align: Align::Left },
-    Column { name: "DELETED", align: Align::Left },
-    Column { name: "ERASED AFTER", align: Align::Left },
-    Column { name: "TASK", align: Align::Left },
-];
+const COLUMNS: &[Column] =
+    &[left("ID"), left("STATUS"), left("DELETED"), left("ERASED AFTER"), left("TASK")];
 
 pub(crate) fn run(args: &Args, app: &mut App) -> Result<Exit> {
     match args.action.as_ref().unwrap_or(&Action::List) {
@@ -108,7 +103,7 @@ fn restore(sessions: &[String], app: &mut App) -> Result<Exit> {
     for id in &removal.taken {
         app.out.answer(&Restored { restored: id.clone() }, format_args!("Restored {id}"))?;
     }
-    left(removal)?;
+    fail_if_left(removal)?;
     tidy(app, &well);
     Ok(Exit::Done)
 }
@@ -143,7 +138,7 @@ fn empty(whose: Whose, consent: Consent, app: &mut App) -> Result<Exit> {
         app.out.answer(&Erased { erased: id.clone() }, format_args!("Erased {id}"))?;
     }
     let erased = !removal.taken.is_empty();
-    left(removal)?;
+    fail_if_left(removal)?;
     if erased {
         note("This cannot be undone.");
     }

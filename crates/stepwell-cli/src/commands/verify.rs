@@ -1,5 +1,5 @@
 use stepwell::{Access, Derived, Filter, Query, SessionId, TrashScope, Verdict};
-use stepwell_wire::{Damage, Verified};
+use stepwell_wire::Verified;
 
 use crate::app::{App, Well};
 use crate::failure::{Exit, Result};
@@ -63,15 +63,7 @@ fn every(well: &Well) -> Result<Vec<SessionId>> {
 
 fn print(id: &SessionId, verdict: &Verdict, named: bool, app: &mut App) -> Result<()> {
     if app.out.is_json() {
-        return app.out.object(&Verified {
-            session: id.clone(),
-            sound: verdict.is_sound(),
-            intact: verdict.intact,
-            scrubbed: verdict.scrubbed,
-            pruned: verdict.pruned,
-            damage: verdict.damage.as_ref().map(Damage::from),
-            head_is_right: verdict.derived == Derived::Right,
-        });
+        return app.out.object(&Verified::new(id.clone(), verdict));
     }
     let intact = grouped(verdict.intact);
     let gone = match (verdict.scrubbed, verdict.pruned) {

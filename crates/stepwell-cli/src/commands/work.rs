@@ -11,6 +11,7 @@ use crate::failure::{Exit, Failure, Result};
 use crate::output::note;
 use crate::runner::{self, Flags, Runner, dollars};
 use crate::text::visible;
+use crate::typed::one_of;
 
 /// Leads from a goal to a commit: discuss, plan, execute, verify, run and ship.
 ///
@@ -23,8 +24,8 @@ pub(crate) struct Args {
     /// What is to be reached; - reads it from stdin.
     goal: String,
     /// Phases in which you are not asked: discuss, plan, execute, ship, or all.
-    #[arg(long, value_name = "PHASE", value_delimiter = ',')]
-    yes: Vec<Yes>,
+    #[arg(long, value_name = "PHASE", value_delimiter = ',', value_parser = one_of(YES))]
+    yes: Vec<&'static [YesPhase]>,
     /// A phase's own model, such as plan=anthropic/NAME; may be given several times.
     #[arg(long, value_name = "PHASE=MODEL", value_parser = phase_model)]
     phase_model: Vec<(WorkAgent, String)>,
@@ -46,8 +47,8 @@ pub(crate) struct Args {
     #[arg(long, value_name = "N")]
     parallel: Option<NonZeroU32>,
     /// What becomes of a task that failed.
-    #[arg(long, value_name = "WHAT", default_value = "ask")]
-    on_failure: Failed,
+    #[arg(long, value_name = "WHAT", value_parser = one_of(ON_FAILURE), default_value = "ask")]
+    on_failure: OnFailure,
     /// How often the checks are run and what fails is repaired; 3 unless given.
     #[arg(long, value_name = "N")]
     rounds: Option<NonZeroU32>,
@@ -68,49 +69,22 @@ pub(crate) struct Args {
 }
 
 /// Phases in which nobody is asked, as they are typed.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, clap::ValueEnum)]
-enum Yes {
-    Discuss,
-    Plan,
-    Execute,
-    Ship,
-    All,
-}
-
-impl Yes {
-    const fn phases(self) -> &'static [YesPhase] {
-        use YesPhase::{Discuss, Execute, Plan, Ship};
-        match self {
-            Self::Discuss => &[Discuss],
-            Self::Plan => &[Plan],
-            Self::Execute => &[Execute],
-            Self::Ship => &[Ship],
-            Self::All => &[Discuss, Plan, Execute, Ship],
-        }
-    }
-}
+const YES: &[(&str, &[YesPhase])] = &[
+    ("discuss", &[YesPhase::Discuss]),
+    ("plan", &[YesPhase::Plan]),
+    ("execute", &[YesPhase::Execute]),
+    ("ship", &[YesPhase::Ship]),
+    ("all", &[YesPhase::Discuss, YesPhase::Plan, YesPhase::Execute, YesPhase::Ship]),
+];
 
 /// What becomes of a task that failed, as it is typed.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, clap::ValueEnum)]
-enum Failed {
-    Ask,
-    Retry,
-    Repair,
-    Skip,
-    GiveUp,
-}
-
-impl From<Failed> for OnFailure {
-    fn from(failed: Failed) -> Self {
-        match failed {
-            Failed::Ask => Self::Ask,
-            Failed::Retry => Self::Retry,
-            Failed::Repair => Self::Repair,
-            Failed::Skip => Self::Skip,
-            Failed::GiveUp => Self::GiveUp,
-        }
-    }
-}
+const ON_FAILURE: &[(&str, OnFailure)] = &[
+    ("ask", OnFailure::Ask),
+    ("retry", OnFailure::Retry),
+    ("repair", OnFailure::Repair),
+    ("skip", OnFailure::Skip),
+    ("give-up", OnFailure::GiveUp),
+];
 
 /// `PHASE=MODEL`.
 fn phase_model(text: &str) -> Result<(WorkAgent, String), String> {
@@ -132,11 +106,11 @@ impl Args {
         Outline {
             model: None,
             models: self.phase_model.iter().cloned().collect(),
-            yes: self.yes.iter().flat_map(|yes| yes.phases()).copied().collect(),
+            yes: self.yes.iter().copied().flatten().copied().collect(),
             max_questions: self.questions,
             rounds: self.rounds,
             parallel: self.parallel,
-            on_failure: self.on_failure.into(),
+            on_failure: self.on_failure,
             task_budget: self.task_budget,
             task_tokens: self.task_tokens,
             checks: self.check.clone(),
@@ -154,10 +128,10 @@ pub(crate) fn run(args: &Args, app: &mut App) -> Result<Exit> {
     let request = WorkRequest {
         goal: typed(args.goal.clone())?,
         outline: args.outline(),
-        options: args.flags.options(Runner::Flow, app),
+        options: args.flags.options(Runner::Flow, app.console()),
         ..WorkRequest::default()
     };
-    let runtime = runner::runtime(app);
+    let runtime = app.runtime();
     if args.flags.dry_run {
         let plan = runtime.plan_flow(&request.flow()?)?;
         match app.out.is_json() {
@@ -168,5 +142,5 @@ pub(crate) fn run(args: &Args, app: &mut App) -> Result<Exit> {
         return Ok(Exit::Done);
     }
     let handle = runtime.start_work(WorkRequest { interrupt: runner::interrupt(), ..request })?;
-    runner::show(handle, Runner::Flow, &args.flags, app)
+    app.run_view().show(handle, Runner::Flow, &args.flags)
 }

@@ -7,7 +7,7 @@ use stepwell_workspace::{
 use crate::app::App;
 use crate::failure::{Exit, Failure, Result};
 use crate::output::note;
-use crate::table::{Align, Column, Table};
+use crate::table::{Column, Table, left};
 use crate::text::one_line;
 use crate::wire;
 
@@ -36,13 +36,8 @@ enum Action {
     },
 }
 
-const COLUMNS: &[Column] = &[
-    Column { name: "SESSION", align: Align::Left },
-    Column { name: "STATUS", align: Align::Left },
-    Column { name: "WORKTREE", align: Align::Left },
-    Column { name: "BRANCH", align: Align::Left },
-    Column { name: "TASK", align: Align::Left },
-];
+const COLUMNS: &[Column] =
+    &[left("SESSION"), left("STATUS"), left("WORKTREE"), left("BRANCH"), left("TASK")];
 
 pub(crate) fn run(args: &Args, app: &mut App) -> Result<Exit> {
     let found = match app.look()? {

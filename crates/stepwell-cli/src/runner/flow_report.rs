@@ -7,9 +7,8 @@ use stepwell_runtime::{FlowReport, RunReport};
 
 use super::Flags;
 use super::report::summary;
-use crate::app::App;
 use crate::failure::Result;
-use crate::output::note;
+use crate::output::{Output, note};
 use crate::text::{one_line, visible};
 
 /// Prints how a flow ended.
@@ -17,18 +16,18 @@ pub(super) fn print(
     report: &RunReport,
     flow: &FlowReport,
     flags: &Flags,
-    app: &mut App,
+    out: &mut Output,
 ) -> Result<()> {
-    if app.out.is_json() {
-        return app.out.object(&report.flow_answer(flow));
+    if out.is_json() {
+        return out.object(&report.flow_answer(flow));
     }
     if flags.events {
         return Ok(());
     }
     if report.status == Status::Success {
-        app.out.line(visible(report.redacted_output.trim_end()))?;
+        out.line(visible(report.redacted_output.trim_end()))?;
     }
-    app.out.flush()?;
+    out.flush()?;
     for artifact in &flow.artifacts {
         note(format_args!("wrote {}", flow.folder.join(artifact).display()));
     }

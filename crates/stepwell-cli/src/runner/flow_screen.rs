@@ -3,13 +3,13 @@
 
 use std::collections::BTreeMap;
 use std::io::{self, Write};
+use std::sync::Arc;
 
 use stepwell::{Clock, Event, NodeState, Spent, TaskStatus, Time};
 use stepwell_flow::NOBODY;
 use stepwell_runtime::{NodeStatus, RunEvent};
 
-use crate::app::App;
-use crate::output::{Form, Paint, Style};
+use crate::output::{Console, Form, Paint, Style};
 use crate::text::{cost, cut, grouped, one_line, took, visible};
 use crate::wording;
 
@@ -31,7 +31,7 @@ pub(super) struct Screen {
     show: Show,
     paint: Paint,
     width: usize,
-    clock: std::sync::Arc<dyn Clock>,
+    clock: Arc<dyn Clock>,
     begun: Time,
     /// Nodes that are worked on, by their keys, and what they do.
     running: BTreeMap<String, String>,
@@ -48,20 +48,19 @@ pub(super) struct Screen {
 const SHOWN: usize = 12;
 
 impl Screen {
-    pub(super) fn new(app: &App, wants_events: bool) -> Self {
-        let terminal = app.terminal;
-        let show = match (wants_events, app.out.form) {
+    pub(super) fn new(console: Console, clock: Arc<dyn Clock>, wants_events: bool) -> Self {
+        let show = match (wants_events, console.form) {
             (true, _) => Show::Events,
             (_, Form::Json) => Show::Nothing,
-            _ if terminal.output && terminal.can_ask => Show::Live,
+            _ if console.is_live() => Show::Live,
             _ => Show::Lines,
         };
         Self {
             show,
-            paint: app.out.paint,
-            width: terminal.width.unwrap_or(100),
-            clock: std::sync::Arc::clone(&app.host.clock),
-            begun: app.now(),
+            paint: console.paint,
+            width: console.terminal.width.unwrap_or(100),
+            begun: clock.now(),
+            clock,
             running: BTreeMap::new(),
             done: 0,
             is_guided: false,

@@ -9,20 +9,18 @@ mod screen;
 mod signals;
 
 use std::path::PathBuf;
+use std::sync::Arc;
 use std::time::Duration;
 
-use stepwell::{Event, Money, Recorded, Seq, SessionId, Stepwell};
+use stepwell::Money;
 use stepwell_agent::permission::Mode;
-use stepwell_agent::redact::Redactor;
 use stepwell_runtime::{
     Attached, FlowOptions, Interrupt, Patience, RunHandle, RunOptions, Runtime, Supervisor,
-    provider_keys,
 };
-use stepwell_workspace::parse_duration;
+use stepwell_workspace::{Host, Workspace, parse_duration};
 
-use crate::app::App;
 use crate::failure::{Exit, Result};
-use crate::output::note;
+use crate::output::{Console, Form, Output, note};
 use crate::wording;
 
 pub(crate) use screen::told as told_of_compaction;
@@ -93,8 +91,8 @@ pub(crate) enum Runner {
 
 impl Flags {
     /// What was typed, as the runtime understands it. A run at a terminal waits for answers.
-    pub(crate) fn options(&self, runner: Runner, app: &App) -> RunOptions {
-        let waits = self.wait || can_ask(runner, self, app);
+    pub(crate) fn options(&self, runner: Runner, console: Console) -> RunOptions {
+        let waits = self.wait || can_ask(runner, self, console);
         RunOptions {
             agent: self.agent.clone(),
             model: self.model.clone(),
@@ -122,9 +120,9 @@ impl FlowFlags {
 }
 
 /// Can questions be asked at this terminal?
-fn can_ask(runner: Runner, flags: &Flags, app: &App) -> bool {
-    let reads = runner == Runner::Agent || !(flags.events || app.out.is_json());
-    app.terminal.can_ask && reads
+fn can_ask(runner: Runner, flags: &Flags, console: Console) -> bool {
+    let reads = runner == Runner::Agent || !(flags.events || console.form == Form::Json);
+    console.terminal.can_ask && reads
 }
 
 pub(crate) fn dollars(text: &str) -> Result<Money, String> {
@@ -139,26 +137,26 @@ fn timeout(text: &str) -> Result<Duration, String> {
     }
 }
 
+/// The command that watches over a run's commands.
+pub(crate) const SUPERVISE: &str = "__supervise";
+
 /// The program that ends what a command started, if this one is killed: itself.
 pub(crate) fn supervisor() -> Option<Supervisor> {
-    let arguments = vec!["__supervise".to_owned(), "--".to_owned()];
+    let arguments = vec![SUPERVISE.to_owned(), "--".to_owned()];
     std::env::current_exe().ok().map(|program| Supervisor { program, arguments })
 }
 
 /// The runtime of a command.
-pub(crate) fn runtime(app: &App) -> Runtime {
-    let (now, is_live) = (app.now(), app.terminal.output && app.terminal.can_ask);
+pub(crate) fn runtime(workspace: &Workspace, console: Console) -> Runtime {
+    let (now, is_live) = (workspace.now(), console.is_live());
     let notices = stepwell_runtime::Notices::to(move |notice| {
         if let Some(text) = wording::runtime_notice(notice, now, is_live) {
             note(text);
         }
     });
     // A program does not read of crashes, and a person should not miss them because one ran.
-    let reads = !app.out.is_json();
-    Runtime::new(app.workspace().clone())
-        .telling(notices)
-        .supervised_by(supervisor())
-        .with_reader(reads)
+    let reads = console.form != Form::Json;
+    Runtime::new(workspace.clone()).telling(notices).supervised_by(supervisor()).with_reader(reads)
 }
 
 /// An interrupt that signals ask for. It is caught from now on: whoever stops a run at once finds
@@ -169,74 +167,70 @@ pub(crate) fn interrupt() -> Interrupt {
     interrupt
 }
 
-/// Shows a run until it is over, and answers.
-pub(crate) fn show(
-    handle: RunHandle,
-    runner: Runner,
-    flags: &Flags,
-    app: &mut App,
-) -> Result<Exit> {
-    let answers = match (can_ask(runner, flags, app), flags.wait) {
-        (true, _) => prompt::Answers::Here,
-        (false, true) => prompt::Answers::Elsewhere,
-        (false, false) => prompt::Answers::Later,
-    };
-    let written = match runner {
-        Runner::Agent => {
-            let mut screen = screen::Screen::new(app, flags, handle.budget());
-            prompt::watch(&handle, &mut screen, answers);
-            screen.finish()
+/// Where a run is shown, and its end is told.
+pub(crate) struct RunView<'a> {
+    pub(crate) out: &'a mut Output,
+    pub(crate) console: Console,
+    pub(crate) host: &'a Host,
+}
+
+impl RunView<'_> {
+    /// Shows a run until it is over, and answers.
+    pub(crate) fn show(self, handle: RunHandle, runner: Runner, flags: &Flags) -> Result<Exit> {
+        let answers = match (can_ask(runner, flags, self.console), flags.wait) {
+            (true, _) => prompt::Answers::Here,
+            (false, true) => prompt::Answers::Elsewhere,
+            (false, false) => prompt::Answers::Later,
+        };
+        let written = match runner {
+            Runner::Agent => {
+                let mut screen = self.screen(flags, handle.budget());
+                prompt::watch(&handle, &mut screen, answers);
+                screen.finish()
+            }
+            Runner::Flow => {
+                let clock = Arc::clone(&self.host.clock);
+                let mut screen = flow_screen::Screen::new(self.console, clock, flags.events);
+                prompt::watch(&handle, &mut screen, answers);
+                screen.finish()
+            }
+        };
+        let report = match handle.join() {
+            Ok(report) => report,
+            Err(error) => {
+                report::unsaved(&error, self.out)?;
+                return Err(error.into());
+            }
+        };
+        match &report.flow {
+            Some(flow) => flow_report::print(&report, flow, flags, self.out)?,
+            None => report::print(&report, flags, self.out)?,
         }
-        Runner::Flow => {
-            let mut screen = flow_screen::Screen::new(app, flags.events);
-            prompt::watch(&handle, &mut screen, answers);
-            screen.finish()
-        }
-    };
-    let report = match handle.join() {
-        Ok(report) => report,
-        Err(error) => {
-            report::unsaved(&error, app)?;
-            return Err(error.into());
-        }
-    };
-    match &report.flow {
-        Some(flow) => flow_report::print(&report, flow, flags, app)?,
-        None => report::print(&report, flags, app)?,
+        written?;
+        Ok(report::exit(&report))
     }
-    written?;
-    Ok(report::exit(&report))
-}
 
-/// Shows a run that goes on elsewhere.
-pub(crate) fn show_attached(
-    runtime: &Runtime,
-    attached: &Attached,
-    flags: &Flags,
-    app: &mut App,
-) -> Result<Exit> {
-    let asks = can_ask(Runner::Flow, flags, app) && !app.host.environment.is_in_run();
-    let mut screen = screen::Screen::new(app, flags, None);
-    let there = prompt::Elsewhere { runtime, attached };
-    let is_over = prompt::attend(&there, &mut screen, asks);
-    screen.finish()?;
-    if !is_over {
-        note(format_args!("{} goes on; stepwell attach {0} comes back to it", attached.id()));
+    /// Shows a run that goes on elsewhere.
+    pub(crate) fn show_attached(
+        self,
+        runtime: &Runtime,
+        attached: &Attached,
+        flags: &Flags,
+    ) -> Result<Exit> {
+        let asks = can_ask(Runner::Flow, flags, self.console) && !self.host.environment.is_in_run();
+        let mut screen = self.screen(flags, None);
+        let there = prompt::Elsewhere { runtime, attached };
+        let is_over = prompt::attend(&there, &mut screen, asks);
+        screen.finish()?;
+        if !is_over {
+            note(format_args!("{} goes on; stepwell attach {0} comes back to it", attached.id()));
+        }
+        Ok(Exit::Done)
     }
-    Ok(Exit::Done)
-}
 
-/// The first question that waits in a session.
-pub(crate) fn first_open_gate(well: &Stepwell, id: &SessionId) -> Result<Option<Seq>> {
-    let facts = well.store().keyed_events(id, &[stepwell::Kind::Gate])?;
-    let gates = stepwell::gates::Gates::of(&**well.store(), id)?;
-    let open: Vec<&str> = gates.open().map(|asked| asked.gate.id.as_str()).collect();
-    let is_open = |fact: &&Recorded| matches!(&fact.event, Event::Gate(gate) if open.contains(&gate.id.as_str()));
-    Ok(facts.iter().find(is_open).map(|fact| fact.seq))
-}
-
-/// Keeps secrets out of what a command writes into a session.
-pub(crate) fn redactor(app: &App) -> Result<Redactor> {
-    let keys = provider_keys(&runtime(app))?;
-    Ok(Redactor::with_environment(keys.into_values(), app.host.secrets()))
+    /// A screen for an agent's run, which may have cost so much in the end.
+    fn screen(&self, flags: &Flags, budget: Option<Money>) -> screen::Screen {
+        let clock = Arc::clone(&self.host.clock);
+        screen::Screen::new(self.console, clock, flags.events, budget)
+    }
 }

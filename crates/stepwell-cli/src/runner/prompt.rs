@@ -5,8 +5,8 @@ use std::io::{self, Write};
 use std::time::Duration;
 
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
-use stepwell::{Answer, SessionId};
-use stepwell_agent::permission::{Rule, may_be_remembered, target};
+use stepwell::{Answer, SessionId, ToolCall};
+use stepwell_agent::permission::{Rule, TypedChoice, may_be_remembered};
 use stepwell_flow::NoAnswer;
 use stepwell_runtime::flow::is_permission;
 use stepwell_runtime::{
@@ -100,7 +100,7 @@ pub(super) fn watch(handle: &RunHandle, screen: &mut dyn Show, answers: Answers)
     let mut events = Events::new(handle.events());
     while let Some(event) = events.take() {
         screen.see(&event);
-        if let Some(open) = question(&event) {
+        if let Some(open) = event.question() {
             match answers {
                 Answers::Here => ask(handle, open, screen, &mut events),
                 Answers::Elsewhere => tell(open),
@@ -129,7 +129,7 @@ pub(super) fn attend(there: &Elsewhere<'_>, screen: &mut dyn Show, asks: bool) -
         };
         let Some(event) = event else { return true };
         screen.see(&event);
-        if let Some(open) = question(&event).filter(|_| asks) {
+        if let Some(open) = event.question().filter(|_| asks) {
             ask(there, open, screen, &mut events);
         }
         if matches!(event, RunEvent::Ended { .. }) {
@@ -161,29 +161,6 @@ fn tell(open: &OpenGate) {
         one_line(&open.gate.prompt),
         open.gate.id
     ));
-}
-
-/// The question that an event asks, be it a subagent's.
-fn question(event: &RunEvent) -> Option<&OpenGate> {
-    match event {
-        RunEvent::Approval(open) => Some(open),
-        RunEvent::Child { event, .. } | RunEvent::Within { event, .. } => question(event),
-        _ => None,
-    }
-}
-
-/// How an event answers a question, or makes it void.
-fn outcome<'a>(event: &'a RunEvent, open: &OpenGate) -> Option<Option<&'a GateAnswer>> {
-    match event {
-        RunEvent::Answered(answer)
-            if answer.gate == open.gate.id && answer.session == open.session =>
-        {
-            Some(Some(answer))
-        }
-        RunEvent::Ended { .. } => Some(None),
-        RunEvent::Child { event, .. } | RunEvent::Within { event, .. } => outcome(event, open),
-        _ => None,
-    }
 }
 
 /// A run's events, with those that came while someone was asked.
@@ -226,7 +203,7 @@ impl Events {
         while let Some(event) = self.stream.try_next() {
             self.next.push_back(event);
         }
-        self.next.iter().find_map(|event| outcome(event, open)).map(Option::<&GateAnswer>::cloned)
+        self.next.iter().find_map(|event| event.settles(open)).map(Option::<&GateAnswer>::cloned)
     }
 }
 
@@ -360,9 +337,9 @@ impl<'a> Question<'a> {
         !is_permission(&self.open.gate)
     }
 
-    /// Is it about a call that the run knows?
-    fn is_about_call(&self) -> bool {
-        self.open.here.as_ref().is_some_and(|here| here.call.is_some())
+    /// The call that it is about, if the run knows it.
+    fn call(&self) -> Option<&ToolCall> {
+        self.open.here.as_ref()?.call.as_ref()
     }
 
     /// Shows what there is to know before the question itself.
@@ -374,7 +351,7 @@ impl<'a> Question<'a> {
             let more = format!("… {more} more lines: d shows all of them");
             let _ = writeln!(err, "{}", self.paint.paint(Style::Dim, &more));
         }
-        if !self.is_about_call() {
+        if self.call().is_none() {
             for line in self.preview.lines() {
                 let _ = writeln!(err, "{}", self.paint.paint(Style::Bold, &visible(line)));
             }
@@ -396,7 +373,7 @@ impl<'a> Question<'a> {
 
     /// What can be typed.
     fn wanted(&self) -> String {
-        if let Some(call) = self.open.here.as_ref().and_then(|here| here.call.as_ref()) {
+        if let Some(call) = self.call() {
             let allow = format!("Allow {}?", one_line(&self.preview));
             return format!("{} {}", self.paint.paint(Style::Bold, &allow), choices(call));
         }
@@ -412,21 +389,24 @@ impl<'a> Question<'a> {
         let (answer, rule) = if self.asks_for_words() {
             (Answer::Text(line.trim_end_matches(['\n', '\r']).to_owned()), None)
         } else {
-            let choice = self.choice(line.trim());
-            let wants_all = matches!(line.trim(), "d" | "details");
-            match choice {
+            match TypedChoice::read(line.trim(), self.call()) {
                 // Nobody allows what they were not shown the end of.
-                Some((Answer::Allow { .. }, _)) if !self.read => {
+                TypedChoice::Answer(Answer::Allow { .. }, _) if !self.read => {
                     self.show_all();
                     note("not all of it was shown: read it, then answer");
                     return Heard::Again;
                 }
-                Some(choice) => choice,
-                None if wants_all => {
-                    self.show_all();
+                TypedChoice::Answer(answer, rule) => (answer, rule),
+                TypedChoice::DoesNotFit(pattern) => {
+                    note(format_args!("{pattern:?} does not fit this call"));
                     return Heard::Again;
                 }
-                None => return Heard::Again,
+                TypedChoice::Unclear => {
+                    if matches!(line.trim(), "d" | "details") {
+                        self.show_all();
+                    }
+                    return Heard::Again;
+                }
             }
         };
         match handle.answer(self.open, answer, rule.as_ref()) {
@@ -454,57 +434,16 @@ impl<'a> Question<'a> {
         self.show_detail(usize::MAX);
         self.read = true;
     }
-
-    /// What a line about a call means: an answer, and a rule for later calls.
-    fn choice(&self, line: &str) -> Option<(Answer, Option<Rule>)> {
-        let (word, rest) = line.split_once(' ').unwrap_or((line, ""));
-        let rest = rest.trim();
-        let reason = Some(rest.to_owned()).filter(|reason| !reason.is_empty());
-        let deny = |reason, never| Some((Answer::Deny { reason, never }, None));
-        match word.to_lowercase().as_str() {
-            "y" | "yes" => Some((Answer::ALLOW_ONCE, None)),
-            "n" | "no" => deny(reason, false),
-            _ if !self.is_about_call() => None,
-            "a" | "always" if rest.is_empty() => Some((Answer::read("always"), None)),
-            "v" | "never" if rest.is_empty() => deny(None, true),
-            word @ ("a" | "always" | "v" | "never") => {
-                let call = self.open.here.as_ref()?.call.as_ref()?;
-                let rule = Rule::new(call.name.as_str(), Some(rest.to_owned()));
-                if !rule.fits(call) {
-                    note(format_args!("{rest:?} does not fit this call"));
-                    return None;
-                }
-                let once = match word.starts_with('a') {
-                    true => Answer::ALLOW_ONCE,
-                    false => Answer::Deny { reason: None, never: false },
-                };
-                Some((once, Some(rule)))
-            }
-            _ => None,
-        }
-    }
 }
 
 /// What can be answered to the question about a call. A pattern is shown for what it is about.
-fn choices(call: &stepwell::ToolCall) -> String {
+fn choices(call: &ToolCall) -> String {
     let name = visible(&call.name);
     // A choice that would be made in vain is not offered.
     if !may_be_remembered(call) {
         return "[y]es, [n]o (and why), ne[v]er".to_owned();
     }
-    let like = target(call).map(|target| {
-        let words: Vec<&str> = target.split_whitespace().take(2).collect();
-        match words.as_slice() {
-            // A path has no words: what lies in its folder is like it.
-            [path] if path.contains('/') => {
-                format!("{}/*", path.rsplit_once('/').map_or("", |(folder, _)| folder))
-            }
-            _ => format!("{}*", words.join(" ")),
-        }
-    });
-    let fits = |like: &String| Rule::new(call.name.as_str(), Some(like.clone())).fits(call);
-    let like = like.filter(|like| like.len() <= 40 && fits(like));
-    let like = like.map(|like| format!(" (or a pattern: a {like})"));
+    let like = Rule::like(call).map(|like| format!(" (or a pattern: a {like})"));
     let like = visible(&like.unwrap_or_default());
     format!("[y]es, [n]o (and why), [a]lways {name} in this session{like}, ne[v]er")
 }

@@ -5,16 +5,15 @@ use stepwell_agent::provider::Fault;
 use stepwell_runtime::{Error, RunReport};
 
 use super::Flags;
-use crate::app::App;
 use crate::failure::{Exit, Result};
-use crate::output::note;
+use crate::output::{Output, note};
 use crate::text::{cost, count, grouped, one_line};
 use crate::wire;
 
 /// Prints how a run ended.
-pub(super) fn print(report: &RunReport, flags: &Flags, app: &mut App) -> Result<()> {
-    if app.out.is_json() {
-        return app.out.object(&stepwell_wire::RunReport::from(report));
+pub(super) fn print(report: &RunReport, flags: &Flags, out: &mut Output) -> Result<()> {
+    if out.is_json() {
+        return out.object(&stepwell_wire::RunReport::from(report));
     }
     if flags.events {
         return Ok(());
@@ -85,15 +84,15 @@ fn with_more(report: &RunReport, flags: &Flags) -> &'static str {
 }
 
 /// The answer of a run that could not be saved: how far it was, and why it is no further.
-pub(super) fn unsaved(error: &Error, app: &mut App) -> Result<()> {
+pub(super) fn unsaved(error: &Error, out: &mut Output) -> Result<()> {
     let (Error::Unsaved { report, .. } | Error::Broken { report, .. }) = error else {
         return Ok(());
     };
-    if !app.out.is_json() {
+    if !out.is_json() {
         return Ok(());
     }
     let answer = stepwell_wire::RunReport::from(&**report);
-    app.out.object(&stepwell_wire::RunReport { error: Some(error.to_string()), ..answer })
+    out.object(&stepwell_wire::RunReport { error: Some(error.to_string()), ..answer })
 }
 
 /// The exit code that tells how a run ended.

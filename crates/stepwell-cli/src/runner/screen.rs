@@ -11,9 +11,7 @@ use stepwell_agent::context::plan::Why;
 use stepwell_agent::provider::{Delta, NO_ANSWER};
 use stepwell_runtime::RunEvent;
 
-use super::Flags;
-use crate::app::App;
-use crate::output::{Form, Paint, Style};
+use crate::output::{Console, Form, Paint, Style};
 use crate::text::{cost, cut, grouped, one_line, took, visible};
 use crate::wording;
 
@@ -50,20 +48,25 @@ pub(super) struct Screen {
 
 impl Screen {
     /// `budget` is what the session may have cost in the end, by the nearest of its limits.
-    pub(super) fn new(app: &App, flags: &Flags, budget: Option<Money>) -> Self {
-        let show = match (flags.events, app.out.form) {
+    pub(super) fn new(
+        console: Console,
+        clock: Arc<dyn Clock>,
+        wants_events: bool,
+        budget: Option<Money>,
+    ) -> Self {
+        let show = match (wants_events, console.form) {
             (true, _) => Show::Events,
             (_, Form::Json) => Show::Nothing,
             _ => Show::Words,
         };
         Self {
             show,
-            paint: app.out.paint,
-            width: app.terminal.width.unwrap_or(100),
+            paint: console.paint,
+            width: console.terminal.width.unwrap_or(100),
             budget,
-            clock: Arc::clone(&app.host.clock),
-            begun: app.now(),
-            live: show == Show::Words && app.terminal.output && app.terminal.can_ask,
+            begun: clock.now(),
+            clock,
+            live: show == Show::Words && console.is_live(),
             drawn: 0,
             answer: Shown::default(),
             open_line: false,

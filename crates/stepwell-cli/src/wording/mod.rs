@@ -3,10 +3,11 @@
 
 mod runs;
 
-use stepwell::{NoPoint, PhaseSet};
+use stepwell::{NoPoint, PhaseSet, SessionInfo};
 use stepwell_workspace::config::Source;
 use stepwell_workspace::{ConfigPlace, Notice, Remedy};
 
+use crate::output::note;
 use crate::point::FORMS;
 use crate::text::{count, one_line};
 
@@ -20,6 +21,14 @@ pub(crate) fn remedy(remedy: &Remedy) -> String {
         Remedy::BackUpServer => {
             "pg_dump --schema=stepwell, or stepwell store copy … to a folder".to_owned()
         }
+        Remedy::RestoreServer => {
+            "pg_restore, or stepwell store copy FOLDER postgres://…".to_owned()
+        }
+        Remedy::ReplaceStore => {
+            "--replace keeps it beside the restored one; --store FOLDER restores elsewhere"
+                .to_owned()
+        }
+        Remedy::StopSessions => "stepwell stop ID stops one".to_owned(),
         Remedy::ListSessions => "stepwell sessions --all lists what is here".to_owned(),
         Remedy::MakeStore => "there is no store here; stepwell init makes one".to_owned(),
         Remedy::Restore(id) => format!("{id} is in the trash; stepwell trash restore {id}"),
@@ -150,5 +159,15 @@ pub(crate) fn config_place(place: &ConfigPlace) -> String {
     match place {
         ConfigPlace::Override => "--config".to_owned(),
         place => place.to_string(),
+    }
+}
+
+/// Says that a session's files are half moved, if they are.
+pub(crate) fn tell_of_half(standing: &SessionInfo) {
+    let head = &standing.head;
+    if let (Some(began), None) = (head.rewinding, &standing.held) {
+        let session = head.id.clone();
+        let notice = stepwell_runtime::Notice::HalfRewound { session, began };
+        runtime_notice(&notice, head.updated_at, false).into_iter().for_each(note);
     }
 }

@@ -102,7 +102,7 @@ pub(crate) fn search_sessions(stores: &Stores, input: SearchInput) -> Result<Sea
     let mut page = Page::new(&stores.redactor, limit);
     let (all, mut next) = (hits.len(), None);
     for (n, (store, hit)) in hits.into_iter().enumerate().skip(input.offset) {
-        if !page.push(&shown(hit, store, &stores.redactor))? {
+        if !page.push(&shown(&hit, store, &stores.redactor))? {
             next = Some(n);
             break;
         }
@@ -111,21 +111,12 @@ pub(crate) fn search_sessions(stores: &Stores, input: SearchInput) -> Result<Sea
     Ok(SearchAnswer { hits: page.into_items(), next, unsearched })
 }
 
-fn shown(hit: Hit, store: Option<String>, redactor: &Redactor) -> SearchHit {
+fn shown(hit: &Hit, store: Option<String>, redactor: &Redactor) -> SearchHit {
     let text = redactor.redact(&hit.snippet.text);
     // Where the words are is known only in the text as it was recorded.
     let matches = match text == hit.snippet.text {
         true => hit.snippet.matches.iter().map(|place| (place.start, place.end)).collect(),
         false => Vec::new(),
     };
-    let text = text.into_owned();
-    SearchHit {
-        session: hit.session,
-        seq: hit.seq,
-        at: hit.at,
-        kind: hit.kind,
-        text,
-        matches,
-        store,
-    }
+    SearchHit { text: text.into_owned(), matches, store, ..hit.clone().into() }
 }

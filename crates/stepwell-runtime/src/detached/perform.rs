@@ -1,7 +1,5 @@
 //! Doing what was asked, in the process that was started for it.
 
-use std::sync::Arc;
-
 use serde::Serialize;
 use serde_json::Value;
 use stepwell::{Compacted, Seq, SessionId, Stepwell};
@@ -11,14 +9,13 @@ use stepwell_files::plan::Others;
 use stepwell_files::rewind::{self, Done, Preview};
 use stepwell_files::rewind_history::{self, Asked, Direction};
 use stepwell_files::safe_path::Root;
-use stepwell_flow::spec::Spec;
 use stepwell_wire::{Compaction, WorkSince};
 
 use super::{DetachedAnswer, DetachedRewind, RewindTo, Work};
 use crate::error::{Error, Result};
 use crate::files;
 use crate::handle::RunHandle;
-use crate::request::{FlowOptions, FlowRequest, Interrupt, ResumeRequest, RunRequest};
+use crate::request::{FlowRequest, Interrupt, ResumeRequest, RunRequest};
 use crate::rewind::RewindRequest;
 use crate::runtime::Runtime;
 
@@ -60,23 +57,10 @@ impl Runtime {
                 ..ResumeRequest::new(session.clone(), self.trust(&session))
             })?,
             Work::Flow { spec, variables, options } => {
-                let (text, reading) = Spec::load(&spec, &spec.display().to_string())
-                    .map_err(stepwell_flow::Error::from)?;
-                let variables =
-                    reading.spec.inputs.resolve(&variables).map_err(stepwell_flow::Error::from)?;
-                let (reading, interrupt) = (Arc::new(reading), interrupt.clone());
-                let flow = FlowOptions::default();
-                let options = options.into();
-                let path = spec;
-                self.start_flow(FlowRequest {
-                    path,
-                    text,
-                    reading,
-                    variables,
-                    options,
-                    flow,
-                    interrupt,
-                })?
+                let named = spec.display().to_string();
+                let request = FlowRequest::read(spec, &named)?.with_variables(&variables)?;
+                let (options, interrupt) = (options.into(), interrupt.clone());
+                self.start_flow(FlowRequest { options, interrupt, ..request })?
             }
             Work::Compact { session } => return self.compacted(&session, interrupt),
             Work::Rewind(request) => return self.rewound(&request),
@@ -97,7 +81,7 @@ impl Runtime {
     fn rewound(&self, request: &DetachedRewind) -> Result<Performed> {
         let session = &request.session;
         let well = self.writing()?;
-        let asked = asked(&well, request)?;
+        let asked = rewind_asked(&well, request)?;
         if request.dry_run {
             let preview = self.preview_rewind(session, &asked)?;
             return done(&rewind_answer(session, &asked, &preview, None));
@@ -136,11 +120,18 @@ fn done(answer: &impl Serialize) -> Result<Performed> {
 }
 
 /// The move that is meant.
-fn asked(well: &Stepwell, request: &DetachedRewind) -> Result<Asked> {
+///
+/// # Errors
+/// If there is no such point, or nothing to take back.
+pub fn rewind_asked(well: &Stepwell, request: &DetachedRewind) -> Result<Asked> {
     let others = if request.force { Others::Overwritten } else { Others::Respected };
     let back = match &request.to {
         RewindTo::Point(point) => {
             let to = well.point(&request.session, point)?;
+            return Ok(Asked { to, scope: request.scope, undoes: None, others });
+        }
+        RewindTo::LastWords => {
+            let to = well.last_words(&request.session)?;
             return Ok(Asked { to, scope: request.scope, undoes: None, others });
         }
         RewindTo::Undo => Direction::Back,

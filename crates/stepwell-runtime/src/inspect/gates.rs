@@ -1,8 +1,9 @@
 //! The questions that wait for a human.
 
 use stepwell::gates::Gates;
-use stepwell::{Query, SessionId, Status, Stepwell};
+use stepwell::{Access, Event, Kind, Query, Recorded, Seq, SessionId, Status, Stepwell};
 use stepwell_wire::OpenGate;
+use stepwell_workspace::Workspace;
 
 use crate::answer::answered_before;
 use crate::error::{Error, Result};
@@ -55,4 +56,32 @@ pub fn answered_lately(well: &Stepwell, name: &str) -> Result<Option<Error>> {
         }
     }
     Ok(None)
+}
+
+/// The session in which a question of that name waits, of any store of the user's.
+///
+/// # Errors
+/// If a session cannot be read.
+pub fn gate_elsewhere(workspace: &Workspace, name: &str) -> Result<Option<SessionId>> {
+    for store in workspace.everywhere(|it, path| it.open(path, Access::Read)) {
+        for id in sessions_with_gates(&store.well)? {
+            let gates = Gates::of(&**store.well.store(), &id)?;
+            if gates.open().any(|asked| asked.gate.id == name) {
+                return Ok(Some(id));
+            }
+        }
+    }
+    Ok(None)
+}
+
+/// Where the first question was asked that waits in a session.
+///
+/// # Errors
+/// If the session cannot be read.
+pub fn first_open_gate(well: &Stepwell, id: &SessionId) -> Result<Option<Seq>> {
+    let facts = well.store().keyed_events(id, &[Kind::Gate])?;
+    let gates = Gates::of(&**well.store(), id)?;
+    let open: Vec<&str> = gates.open().map(|asked| asked.gate.id.as_str()).collect();
+    let is_open = |fact: &&Recorded| matches!(&fact.event, Event::Gate(gate) if open.contains(&gate.id.as_str()));
+    Ok(facts.iter().find(is_open).map(|fact| fact.seq))
 }

@@ -61,15 +61,7 @@ pub(super) fn search(look: &Look<'_>, words: Words) -> Result<List<SearchHit>> {
         limit: words.limit.unwrap_or(20).clamp(1, MOST_HITS),
         system: SystemPrompts::Skipped,
     };
-    let hits = look.well().search(&search)?.hits.into_iter().map(|hit| SearchHit {
-        session: hit.session,
-        seq: hit.seq,
-        at: hit.at,
-        kind: hit.kind,
-        matches: hit.snippet.matches.iter().map(|place| (place.start, place.end)).collect(),
-        text: hit.snippet.text,
-        store: None,
-    });
+    let hits = look.well().search(&search)?.hits.into_iter().map(SearchHit::from);
     Ok(List { items: hits.collect(), next: None })
 }
 
@@ -155,7 +147,7 @@ pub(super) fn disk(look: &Look<'_>, _: Nothing) -> Result<DiskUseTotal> {
     let filter = Filter { family: Family::Any, place: TrashScope::Anywhere, ..Filter::default() };
     let sessions = look.well().store().count(&filter)?.total();
     let sessions = usize::try_from(sessions).unwrap_or(usize::MAX);
-    Ok(DiskUseTotal { total: used.total, events: used.events, blobs: used.blobs, sessions })
+    Ok(DiskUseTotal::new(&used, sessions))
 }
 
 pub(super) fn doctor(look: &Look<'_>, _: Nothing) -> Result<List<CheckFinding>> {

@@ -2,12 +2,12 @@
 
 use schemars::JsonSchema;
 use serde::Deserialize;
-use stepwell::{Cursor, Derived, Family, Filter, InScope, Query, Sort, Status, Time, TrashScope};
+use stepwell::{Cursor, Family, Filter, InScope, Query, Sort, Status, Time, TrashScope};
 use stepwell_flow::History;
 use stepwell_runtime::inspect::{self, Depth};
 use stepwell_wire::{
-    CheckpointInfo, Child, Costs, Damage, LaneInfo, List, Plan, SessionDetails, SessionItem,
-    TaskInfo, Verified, WorkState,
+    CheckpointInfo, Child, Costs, LaneInfo, List, Plan, SessionDetails, SessionItem, TaskInfo,
+    Verified, WorkState,
 };
 
 use super::Nothing;
@@ -183,26 +183,11 @@ pub(super) fn tasks(look: &Look<'_>, _: Nothing) -> Result<List<TaskInfo>> {
 
 pub(super) fn checkpoints(look: &Look<'_>, _: Nothing) -> Result<List<CheckpointInfo>> {
     let found = look.well().checkpoints(&look.session()?)?;
-    let info = found.into_iter().map(|it| CheckpointInfo {
-        name: it.checkpoint.name,
-        seq: it.seq,
-        at: it.at,
-        reason: it.checkpoint.reason,
-        metadata: it.checkpoint.metadata,
-    });
-    Ok(List { items: info.collect(), next: None })
+    Ok(List { items: found.into_iter().map(Into::into).collect(), next: None })
 }
 
 pub(super) fn verify(look: &Look<'_>, _: Nothing) -> Result<Verified> {
     let id = look.session()?;
     let verdict = look.well().store().verify(&id)?;
-    Ok(Verified {
-        sound: verdict.is_sound(),
-        intact: verdict.intact,
-        scrubbed: verdict.scrubbed,
-        pruned: verdict.pruned,
-        damage: verdict.damage.as_ref().map(Damage::from),
-        head_is_right: verdict.derived == Derived::Right,
-        session: id,
-    })
+    Ok(Verified::new(id, &verdict))
 }

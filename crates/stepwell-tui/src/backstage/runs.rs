@@ -8,7 +8,7 @@ use std::thread::JoinHandle;
 use stepwell::{Access, Answer, Lane, Phase, Said, Seq, SessionId};
 use stepwell_flow::NoAnswer;
 use stepwell_flow::guided::Outline;
-use stepwell_flow::spec::{Spec, YesPhase};
+use stepwell_flow::spec::YesPhase;
 use stepwell_runtime::{
     Answered, Attached, Error, FlowOptions, FlowRequest, Given, Interrupt, Patience, ResumeRequest,
     RunEvent, RunHandle, RunOptions, RunRequest, Runtime, WorkRequest,
@@ -111,15 +111,9 @@ impl Runs {
             (Err(why), _) | (_, Err(why)) => self.cannot(&why),
             (Ok(options), Ok(variables)) => self.spawn(move || {
                 let options = RunOptions { agent: None, ..options };
-                let path = runtime.place.root.join(&spec);
-                let (text, reading) =
-                    Spec::load(&path, &spec).map_err(stepwell_flow::Error::from)?;
-                let variables = reading.spec.inputs.resolve(&variables);
-                let variables = variables.map_err(stepwell_flow::Error::from)?;
-                let (reading, flow) = (Arc::new(reading), FlowOptions::default());
-                let request =
-                    FlowRequest { path, text, reading, variables, options, flow, interrupt };
-                runtime.start_flow(request)
+                let request = FlowRequest::read(runtime.place.root.join(&spec), &spec)?;
+                let request = request.with_variables(&variables)?;
+                runtime.start_flow(FlowRequest { options, interrupt, ..request })
             }),
         }
     }

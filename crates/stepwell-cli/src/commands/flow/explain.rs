@@ -17,7 +17,7 @@ pub(crate) struct Args {
 
 pub(crate) fn run(args: &Args, app: &mut App) -> Result<Exit> {
     app.out.refuse_json()?;
-    let reading = spec::load(&args.file)?.reading;
+    let reading = spec::load(&args.file)?;
     spec::warn(&args.file, &reading);
     let plan = Plan::of(&reading.spec);
     app.out.line(visible(&plan.explain(&reading.spec)).trim_end())?;

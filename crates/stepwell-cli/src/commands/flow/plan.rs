@@ -35,7 +35,7 @@ enum Form {
 }
 
 pub(crate) fn run(args: &Args, app: &mut App) -> Result<Exit> {
-    let reading = spec::load(&args.file)?.reading;
+    let reading = spec::load(&args.file)?;
     spec::warn(&args.file, &reading);
     let plan = Plan::of(&reading.spec);
     let text = match args.format {

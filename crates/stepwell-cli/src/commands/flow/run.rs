@@ -1,7 +1,6 @@
 use std::path::PathBuf;
-use std::sync::Arc;
 
-use stepwell_runtime::{FlowRequest, Interrupt};
+use stepwell_runtime::FlowRequest;
 
 use super::spec;
 use crate::app::App;
@@ -38,19 +37,13 @@ pub(crate) fn run(args: &Args, app: &mut App) -> Result<Exit> {
         let message = "--agent has no meaning here: the spec names the flow's agents";
         return Err(Failure::new(Exit::Usage, message));
     }
-    let loaded = spec::load(&args.spec)?;
-    spec::warn(&args.spec, &loaded.reading);
-    let set = each_once(&args.variables)?;
-    let variables = loaded.reading.spec.inputs.resolve(&set).map_err(stepwell_flow::Error::from)?;
-    let runtime = runner::runtime(app);
+    let request = FlowRequest::read(args.spec.clone(), &args.spec.display().to_string())?;
+    spec::warn(&args.spec, &request.reading);
+    let runtime = app.runtime();
     let request = FlowRequest {
-        path: args.spec.clone(),
-        text: loaded.text,
-        reading: Arc::new(loaded.reading),
-        variables,
-        options: args.flags.options(Runner::Flow, app),
+        options: args.flags.options(Runner::Flow, app.console()),
         flow: args.own.options(),
-        interrupt: Interrupt::default(),
+        ..request.with_variables(&each_once(&args.variables)?)?
     };
     if args.auto_resume
         && app.place.has_store()
@@ -72,5 +65,5 @@ pub(crate) fn run(args: &Args, app: &mut App) -> Result<Exit> {
         return Ok(Exit::Done);
     }
     let handle = runtime.start_flow(FlowRequest { interrupt: runner::interrupt(), ..request })?;
-    runner::show(handle, Runner::Flow, &args.flags, app)
+    app.run_view().show(handle, Runner::Flow, &args.flags)
 }

@@ -8,18 +8,9 @@ use stepwell_flow::spec::{BadVariable, Reading, Spec, SpecError};
 use crate::failure::{Exit, Failure, Result};
 use crate::output::note;
 
-/// A spec that was read.
-pub(crate) struct Loaded {
-    /// Its text, byte for byte.
-    pub(crate) text: String,
-    /// What it says.
-    pub(crate) reading: Reading,
-}
-
 /// Reads a spec; what is wrong with it ends the command.
-pub(crate) fn load(path: &Path) -> Result<Loaded> {
-    let (text, reading) = Spec::load(path, &path.display().to_string())?;
-    Ok(Loaded { text, reading })
+pub(crate) fn load(path: &Path) -> Result<Reading> {
+    Ok(Spec::load(path, &path.display().to_string())?.1)
 }
 
 /// Tells what does not do what one might think.

@@ -8,7 +8,7 @@ use stepwell_workspace::NoPriceList;
 use crate::app::App;
 use crate::failure::{Exit, Failure, Result};
 use crate::output::note;
-use crate::table::{Align, Column, Table};
+use crate::table::{Column, Table, left, right};
 use crate::text::{count, grouped, visible};
 
 /// Shows what models cost and how much fits them, or takes a newer list.
@@ -26,13 +26,13 @@ pub(super) struct Args {
 }
 
 const COLUMNS: &[Column] = &[
-    Column { name: "MODEL", align: Align::Left },
-    Column { name: "INPUT", align: Align::Right },
-    Column { name: "CACHED", align: Align::Right },
-    Column { name: "WRITTEN", align: Align::Right },
-    Column { name: "OUTPUT", align: Align::Right },
-    Column { name: "CONTEXT", align: Align::Right },
-    Column { name: "FROM", align: Align::Left },
+    left("MODEL"),
+    right("INPUT"),
+    right("CACHED"),
+    right("WRITTEN"),
+    right("OUTPUT"),
+    right("CONTEXT"),
+    left("FROM"),
 ];
 
 /// Whose models are shown unasked.

@@ -8,12 +8,11 @@ use super::{parts, role};
 use crate::app::{App, Well};
 use crate::failure::{Exit, Result};
 use crate::output::Style;
-use crate::runner;
 use crate::text::{grouped, indented, one_line};
 
 /// Prints what would be sent if the model were asked now.
 pub(super) fn print(well: &Well, id: &SessionId, app: &mut App) -> Result<Exit> {
-    let answer = inspect::model_view(&runner::runtime(app), well, id, &Viewed::default())?;
+    let answer = inspect::model_view(&app.runtime(), well, id, &Viewed::default())?;
     if app.out.is_json() {
         app.out.object(&answer)?;
     } else {

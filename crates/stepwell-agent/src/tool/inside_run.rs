@@ -1,17 +1,18 @@
-//! Whether this command was started by a run: an agent must not approve itself, or speak to itself
-//! in its user's name.
+//! Whether a process was started by a run: an agent must not approve itself, or speak to itself in
+//! its user's name.
 
 /// How many ancestors of the process are looked at.
 const DEPTH: usize = 64;
 
-/// Is one of the processes above this one a supervisor of a run's commands? A variable can be
-/// unset; whose child a process is cannot.
-pub(crate) fn has_supervisor() -> bool {
-    let mut pid = rustix::process::getppid().map(|parent| parent.as_raw_nonzero().get());
+/// Is one of the processes above this one a supervisor of a run's commands, which is known by one of
+/// its arguments? A variable can be unset; whose child a process is cannot.
+#[must_use]
+pub fn is_below_supervisor(argument: &str) -> bool {
+    let mut pid = Some(std::os::unix::process::parent_id());
     for _ in 0..DEPTH {
         let Some(above) = pid.filter(|pid| *pid > 1) else { return false };
         let command = std::fs::read(format!("/proc/{above}/cmdline")).unwrap_or_default();
-        if command.split(|byte| *byte == 0).any(|part| part == b"__supervise") {
+        if command.split(|byte| *byte == 0).any(|part| part == argument.as_bytes()) {
             return true;
         }
         let stat = std::fs::read_to_string(format!("/proc/{above}/stat")).unwrap_or_default();

@@ -1,0 +1,184 @@
+//! Sessions in lists: with what their subagents spent, as a tree, and from several stores at once.
+
+use std::cmp::Reverse;
+use std::ops::Range;
+use std::path::{Path, PathBuf};
+
+use stepwell::{
+    FlowState, Head, Money, Query, SessionId, SessionInfo, Sort, Spent, Stepwell, Subagents, Time,
+};
+use stepwell_wire::SessionItem;
+
+use crate::error::Result;
+
+/// Which sessions are listed.
+pub struct ListWanted<'a> {
+    /// Those that a store is asked for.
+    pub query: Query,
+    /// Those of them that are wanted.
+    pub takes: &'a dyn Fn(&SessionInfo) -> bool,
+    /// How many at the most.
+    pub limit: usize,
+    /// Do subagents' sessions stand below their parents?
+    pub tree: bool,
+}
+
+/// A session in a list.
+#[derive(Clone, Debug)]
+pub struct ListedSession {
+    /// How it stands.
+    pub standing: SessionInfo,
+    /// What it spent with its subagents.
+    pub spent: Spent,
+    /// Has it subagents?
+    pub has_subagents: bool,
+    /// How deep it stands in a tree.
+    pub depth: usize,
+    /// Its store, where several are listed.
+    pub store: Option<PathBuf>,
+    /// Now, by the store's clock.
+    pub now: Time,
+    /// The part of its id that suffices to name it, if that was asked for.
+    pub part: Option<Range<usize>>,
+    /// What its flow is, and how its nodes stand, if that was asked for.
+    pub flow: Option<FlowState>,
+}
+
+/// Sessions that are listed, and whether there are more.
+#[derive(Debug, Default)]
+pub struct SessionList {
+    /// The sessions. In a tree, each stands behind its parent.
+    pub sessions: Vec<ListedSession>,
+    /// Are there more?
+    pub more: bool,
+}
+
+/// What is known of all sessions that are listed from one store.
+struct Of<'a> {
+    store: Option<&'a Path>,
+    now: Time,
+    below: Subagents,
+}
+
+impl ListedSession {
+    fn new(standing: SessionInfo, of: &Of<'_>, depth: usize) -> Self {
+        let id = &standing.head.id;
+        let mut spent = standing.head.spent;
+        spent += of.below.spent(id);
+        let has_subagents = !of.below.children(id).is_empty();
+        let (store, now) = (of.store.map(Path::to_owned), of.now);
+        Self { standing, spent, has_subagents, depth, store, now, part: None, flow: None }
+    }
+
+    /// What programs get to read of it, with what it may have cost where nobody said it.
+    #[must_use]
+    pub fn item(&self, estimate: Option<Money>) -> SessionItem {
+        SessionItem {
+            session: (&self.standing).into(),
+            with_subagents: self.has_subagents.then(|| (&self.spent).into()),
+            flow: self.flow.clone(),
+            estimate: estimate.map(Into::into),
+            store: self.store.as_deref().map(|store| store.display().to_string()),
+        }
+    }
+}
+
+impl SessionList {
+    /// Adds the sessions of a store, which is named where several are listed.
+    ///
+    /// # Errors
+    /// If the store cannot be read.
+    pub fn collect(
+        &mut self,
+        well: &Stepwell,
+        store: Option<&Path>,
+        wanted: &ListWanted<'_>,
+    ) -> Result<()> {
+        // One more than asked for tells whether there is more.
+        let limit = wanted.limit.saturating_add(1);
+        let mut roots = Vec::new();
+        for standing in well.sessions(Query { limit, ..wanted.query.clone() }) {
+            let standing = standing?;
+            if !(wanted.takes)(&standing) {
+                continue;
+            }
+            if roots.len() == wanted.limit {
+                self.more = true;
+                break;
+            }
+            roots.push(standing);
+        }
+        let ids: Vec<SessionId> = roots.iter().map(|standing| standing.head.id.clone()).collect();
+        let of = Of { store, now: well.now(), below: well.subagents_of(&ids)? };
+        for root in roots {
+            let root = ListedSession::new(root, &of, 0);
+            if wanted.tree { self.descend(root, &of) } else { self.sessions.push(root) }
+        }
+        Ok(())
+    }
+
+    /// Adds a session and the kept sessions of its subagents, oldest first.
+    fn descend(&mut self, root: ListedSession, of: &Of<'_>) {
+        let mut waiting = vec![root];
+        while let Some(session) = waiting.pop() {
+            let depth = session.depth + 1;
+            let children = of.below.children(&session.standing.head.id).iter().rev();
+            let kept = children.filter(|child| child.trashed_at.is_none()).cloned();
+            waiting.extend(kept.map(|child| ListedSession::new(child, of, depth)));
+            self.sessions.push(session);
+        }
+    }
+
+    /// Says what the flows of sessions are, from one place in the list on: those of one store.
+    ///
+    /// # Errors
+    /// If the store cannot be read.
+    pub fn add_flows(&mut self, from: usize, well: &Stepwell) -> Result<()> {
+        let sessions = &mut self.sessions[from..];
+        let intact = sessions.iter().filter(|it| it.standing.damage.is_none());
+        let heads: Vec<&Head> = intact.map(|it| &it.standing.head).collect();
+        let mut flows = well.flow_states(&heads)?;
+        for session in sessions {
+            let flow = flows.remove(&session.standing.head.id);
+            session.flow = flow.and_then(|flow| flow.ok());
+        }
+        Ok(())
+    }
+
+    /// Says which parts of ids suffice, from one place in the list on: those of one store.
+    ///
+    /// # Errors
+    /// If the store cannot be read.
+    pub fn add_parts(&mut self, from: usize, well: &Stepwell) -> Result<()> {
+        let sessions = &mut self.sessions[from..];
+        let ids: Vec<_> = sessions.iter().map(|it| it.standing.head.id.clone()).collect();
+        for (session, part) in sessions.iter_mut().zip(well.sufficient_parts(&ids)?) {
+            session.part = Some(part);
+        }
+        Ok(())
+    }
+
+    /// Brings what several stores hold into one order, and keeps so many of it. A parent keeps its
+    /// subagents.
+    pub fn merge(&mut self, sort: Sort, limit: usize) {
+        let mut families: Vec<Vec<ListedSession>> = Vec::new();
+        for session in self.sessions.drain(..) {
+            match families.last_mut() {
+                Some(family) if session.depth > 0 => family.push(session),
+                _ => families.push(vec![session]),
+            }
+        }
+        families.sort_by_key(|family| {
+            let (head, spent) = (&family[0].standing.head, &family[0].spent);
+            Reverse(match sort {
+                Sort::Updated => i128::from(head.updated_at.as_micros()),
+                Sort::Created => i128::from(head.created_at.as_micros()),
+                Sort::Cost => spent.cost.as_picos(),
+                Sort::Steps => i128::from(head.steps),
+            })
+        });
+        self.more |= families.len() > limit;
+        families.truncate(limit);
+        self.sessions = families.into_iter().flatten().collect();
+    }
+}

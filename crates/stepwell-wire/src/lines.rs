@@ -1,0 +1,91 @@
+//! Messages as lines: how those that protocols over two streams send are read, within bounds.
+
+use std::io::{self, BufRead, BufReader, Read};
+use std::ops::ControlFlow;
+
+/// The longest message that is read: a prompt with a large file in it fits, and so does the largest
+/// event, with room for escapes.
+pub const LONGEST_MESSAGE: usize = 24 << 20;
+
+/// A line of an input.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum MessageLine {
+    /// It, with its end.
+    Whole(Vec<u8>),
+    /// It was longer than any message, and is not kept.
+    TooLong,
+}
+
+/// Reads lines until the input ends, fails, or nobody wants more of them.
+pub fn read_messages(input: impl Read, each: impl FnMut(MessageLine) -> ControlFlow<()>) {
+    read_bounded(input, LONGEST_MESSAGE, each);
+}
+
+fn read_bounded(
+    input: impl Read,
+    longest: usize,
+    mut each: impl FnMut(MessageLine) -> ControlFlow<()>,
+) {
+    let mut input = BufReader::new(input);
+    loop {
+        let mut line = Vec::new();
+        let bound = longest as u64 + 1;
+        match input.by_ref().take(bound).read_until(b'\n', &mut line) {
+            Ok(0) | Err(_) => return,
+            Ok(_) => {}
+        }
+        let is_whole = line.last() == Some(&b'\n') || line.len() <= longest;
+        let line = match is_whole {
+            true => MessageLine::Whole(line),
+            false => {
+                drop(line);
+                if skip_line(&mut input).is_err() {
+                    return;
+                }
+                MessageLine::TooLong
+            }
+        };
+        if each(line).is_break() {
+            return;
+        }
+    }
+}
+
+/// Reads past the end of a line, and keeps none of it.
+fn skip_line(input: &mut impl BufRead) -> io::Result<()> {
+    loop {
+        let read = input.fill_buf()?;
+        if read.is_empty() {
+            return Ok(());
+        }
+        let end = read.iter().position(|byte| *byte == b'\n');
+        let length = end.map_or(read.len(), |end| end + 1);
+        input.consume(length);
+        if end.is_some() {
+            return Ok(());
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn lines(text: &str, longest: usize, most: usize) -> Vec<MessageLine> {
+        let mut lines = Vec::new();
+        read_bounded(text.as_bytes(), longest, |line| {
+            lines.push(line);
+            if lines.len() < most { ControlFlow::Continue(()) } else { ControlFlow::Break(()) }
+        });
+        lines
+    }
+
+    #[test]
+    fn a_line_that_is_too_long_is_passed_over_and_the_next_one_is_read() {
+        let whole = |text: &str| MessageLine::Whole(text.into());
+        let read = lines("12345\n123456\n123\n12345", 5, 9);
+        assert_eq!(read, [whole("12345\n"), MessageLine::TooLong, whole("123\n"), whole("12345")]);
+        assert_eq!(lines("1\n2\n", 5, 1), [whole("1\n")]);
+        assert_eq!(lines("123456", 5, 9), [MessageLine::TooLong]);
+    }
+}

@@ -1,0 +1,64 @@
+//! Which session is resumed if nobody names one.
+
+use stepwell::{Driver, Family, Filter, Head, Query, SessionId, Status};
+
+use crate::error::Result;
+use crate::workspace::{Well, Workspace};
+
+/// How sessions stand that can be resumed.
+const RESUMABLE: [Status; 4] =
+    [Status::Interrupted, Status::Partial, Status::Paused, Status::Failed];
+
+/// Whose session is resumed if nobody names one.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Newest {
+    /// One that the user began in this workspace.
+    Own,
+    /// The same, but no fork that nobody ran yet: that is not what someone was at.
+    OwnThatRan,
+    /// Anyone's, in any workspace of the store.
+    Anyones,
+}
+
+impl Workspace {
+    /// The newest session that can be resumed.
+    ///
+    /// # Errors
+    /// If the store cannot be read.
+    pub fn newest_to_resume(&self, well: &Well, newest: Newest) -> Result<Option<SessionId>> {
+        let filter = Filter { status: RESUMABLE.to_vec(), ..Filter::default() };
+        match newest {
+            Newest::Anyones => newest_of(well, filter, |_| Ok(true)),
+            Newest::Own => newest_of(well, self.narrowed(filter), |head| self.began(well, head)),
+            Newest::OwnThatRan => newest_of(well, self.narrowed(filter), |head| {
+                Ok(!head.never_ran() && self.began(well, head)?)
+            }),
+        }
+    }
+}
+
+impl Well {
+    /// The newest session that runs.
+    ///
+    /// # Errors
+    /// If the store cannot be read.
+    pub fn newest_running(&self) -> Result<Option<SessionId>> {
+        let running = Filter { status: vec![Status::Running], ..Filter::default() };
+        newest_of(self, running, |_| Ok(true))
+    }
+}
+
+fn newest_of(
+    well: &Well,
+    filter: Filter,
+    wanted: impl Fn(&Head) -> Result<bool>,
+) -> Result<Option<SessionId>> {
+    let filter = Filter { family: Family::Roots, driver: Some(Driver::Own), ..filter };
+    for standing in well.sessions(Query { filter, limit: 10, ..Query::default() }) {
+        let head = standing?.head;
+        if wanted(&head)? {
+            return Ok(Some(head.id));
+        }
+    }
+    Ok(None)
+}

@@ -1,0 +1,99 @@
+//! Setting a workspace up, and making its store from a backup.
+
+use std::path::{Path, PathBuf};
+
+use stepwell::{Access, Filter, SqliteStore, Status};
+use stepwell_wire::{StoreMade, StoreRestored};
+
+use crate::config::commented;
+use crate::error::{Error, Result};
+use crate::location::CONFIG_FILE;
+use crate::notice::Notice;
+use crate::workspace::Workspace;
+
+/// May a store that is here be replaced?
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Replace {
+    /// No.
+    Refused,
+    /// Yes: it is kept under another name.
+    SetAside,
+}
+
+impl Workspace {
+    /// Makes a store here, a configuration in which every setting is commented out below a header,
+    /// and an entry in `.gitignore`. What is there already stays.
+    ///
+    /// # Errors
+    /// If one of them cannot be made.
+    pub fn set_up(&self, header: &str) -> Result<StoreMade> {
+        let made_store = self.place.team.is_none() && !self.place.has_store();
+        let ignored = self.place.root.join(".gitignore");
+        let changed_gitignore =
+            self.place.ignore().map_err(Error::file(&ignored, "changing it"))?;
+        drop(self.make()?);
+        let config = self.place.root.join(CONFIG_FILE);
+        let made_config = !config.exists();
+        if made_config {
+            std::fs::write(&config, format!("{header}\n{}", commented()))
+                .map_err(Error::file(&config, "writing it"))?;
+        }
+        let team = self.place.team.as_ref().map(|team| team.shown().to_owned());
+        let store = team.unwrap_or_else(|| self.place.store.clone()).display().to_string();
+        Ok(StoreMade { store, made_store, made_config, changed_gitignore })
+    }
+
+    /// Makes this workspace's store from a backup. If that fails, the store that was here is here.
+    ///
+    /// # Errors
+    /// If the store is a team's, one is here that may not be replaced or in which sessions run, or
+    /// the file is no backup.
+    pub fn restore_backup(&self, file: &Path, replace: Replace) -> Result<StoreRestored> {
+        if self.place.team.is_some() {
+            return Err(Error::ServersRestore);
+        }
+        if !file.is_file() {
+            return Err(Error::NoBackup { path: file.to_owned() });
+        }
+        let store = &self.place.store;
+        let replaced = match self.place.has_store() {
+            true => Some(self.set_store_aside(replace)?),
+            false => None,
+        };
+        if let Err(error) = SqliteStore::restore_from(file, store) {
+            // The user keeps what they had.
+            if let Some(aside) = &replaced {
+                std::fs::rename(aside, store.join("stepwell.db"))
+                    .map_err(Error::file(aside, "moving it back"))?;
+            }
+            return Err(error.into());
+        }
+        let well = self.make()?;
+        if let Err(error) = self.place.ignore() {
+            self.notices.tell(Notice::GitignoreNotChanged { why: error.to_string() });
+        }
+        let shown = |path: &Path| path.display().to_string();
+        Ok(StoreRestored {
+            store: shown(store),
+            sessions: well.store().count(&Filter::default())?.total(),
+            replaced: replaced.as_deref().map(shown),
+        })
+    }
+
+    /// Moves the present store out of the way, if nobody works in it.
+    fn set_store_aside(&self, replace: Replace) -> Result<PathBuf> {
+        let store = &self.place.store;
+        if replace == Replace::Refused {
+            return Err(Error::StoreInTheWay { store: store.clone() });
+        }
+        // A store that cannot be opened is replaced all the more.
+        if let Ok(well) = self.existing(Access::Read) {
+            let running = Filter { status: vec![Status::Running], ..Filter::default() };
+            let sessions = well.store().count(&running)?.total();
+            if sessions > 0 {
+                return Err(Error::StoreInUse { sessions });
+            }
+        }
+        Ok(SqliteStore::set_aside(store, self.now())?)
+    }
+}
