@@ -9,3 +9,4 @@ mod machine;
 mod mcp_clients;
 mod other_agents;
 mod remembering;
+mod stores;

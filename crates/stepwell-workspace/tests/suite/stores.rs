@@ -1,0 +1,95 @@
+//! Stores as a whole: set up, copied, restored, watched for, and what they say of themselves.
+
+use stepwell::{Access, SessionId};
+use stepwell_wire::{CopyResult, Durability};
+use stepwell_workspace::hooks::{HookFault, read_payload};
+use stepwell_workspace::{
+    CopiedSession, Error, Replace, RetentionChange, StoreCopy, TrashRemark, Workspace,
+};
+
+use crate::machine::{Machine, session};
+
+#[test]
+fn a_workspace_is_set_up_once() {
+    let machine = Machine::new();
+    let workspace = machine.at("project").unwrap();
+    let made = workspace.set_up("# settings\n").unwrap();
+    assert!(made.made_store && made.made_config);
+    let again = machine.at("project").unwrap().set_up("# settings\n").unwrap();
+    assert!(!again.made_store && !again.made_config);
+}
+
+#[test]
+fn one_process_watches_for_a_store() {
+    let workspace = Machine::new().at("project").unwrap();
+    drop(workspace.make().unwrap());
+    let watch = workspace.watch().unwrap();
+    assert!(watch.is_some());
+    assert!(workspace.watch().unwrap().is_none());
+    drop(watch);
+    assert!(workspace.watch().unwrap().is_some());
+}
+
+fn copy(from: &Workspace, to: &Workspace, id: &SessionId) -> CopiedSession {
+    let source = from.existing(Access::Read).unwrap();
+    let target = to.make().unwrap();
+    let standing = source.info(id).unwrap();
+    StoreCopy::new(&source, &target).copy(&standing).unwrap()
+}
+
+#[test]
+fn the_trash_is_copied_as_a_part_of_a_session_and_never_later() {
+    let machine = Machine::new();
+    let (here, there) = (machine.at("here").unwrap(), machine.at("there").unwrap());
+    let id = session(&here, "tidy up");
+    here.existing(Access::Write).unwrap().delete(&id).unwrap();
+    let copied = copy(&here, &there, &id);
+    let [first] = &copied.sessions[..] else { unreachable!("{copied:?}") };
+    assert!(first.copied == CopyResult::Made && first.trashed && copied.trash.is_none());
+    there.existing(Access::Write).unwrap().restore_all(&[id.clone()]).unwrap();
+    let again = copy(&here, &there, &id);
+    assert!(again.sessions[0].copied == CopyResult::AlreadyThere && !again.sessions[0].trashed);
+    assert!(matches!(again.trash, Some(TrashRemark::OnlyHere)), "{again:?}");
+}
+
+#[test]
+fn a_store_is_restored_only_over_one_that_may_be_set_aside() {
+    let machine = Machine::new();
+    let workspace = machine.at("project").unwrap();
+    session(&workspace, "tidy up");
+    let file = machine.folder("backups").join("store.db");
+    workspace.existing(Access::Read).unwrap().engine.backup(&file).unwrap();
+    let refused = workspace.restore_backup(&file, Replace::Refused);
+    assert!(matches!(refused, Err(Error::StoreInTheWay { .. })), "{refused:?}");
+    let restored = workspace.restore_backup(&file, Replace::SetAside).unwrap();
+    assert_eq!(restored.sessions, 1);
+    assert!(restored.replaced.is_some());
+    // What is no backup changes nothing.
+    let wrong = machine.write("backups/wrong.db", "no database");
+    assert!(workspace.restore_backup(&wrong, Replace::SetAside).is_err());
+    assert!(workspace.place.has_store());
+}
+
+#[test]
+fn a_store_in_a_folder_keeps_what_its_users_settings_say() {
+    let machine = Machine::new();
+    let workspace = machine.set("project", &[("sessions.retention_days", "12")]).unwrap();
+    let well = workspace.make().unwrap();
+    assert_eq!(workspace.store_retention(&well).unwrap().retention_days, 12);
+    let change = RetentionChange { days: Some(3), cleanup: None };
+    assert!(matches!(well.change_retention(change), Err(Error::RetentionIsSetting)));
+    assert_eq!(well.store_info().unwrap().durability, Durability::Local);
+}
+
+#[test]
+fn a_hook_is_answered_whatever_it_is_told() {
+    let workspace = Machine::new().at("project").unwrap();
+    let wrong = workspace.answer_pre_delegate(read_payload(&b"{"[..]));
+    assert!(matches!(wrong.fault, Some(HookFault::NoPayload(_))));
+    assert_eq!(wrong.answer.reason, "invalid_json");
+    let none = workspace.answer_subagent_stop(read_payload(&b"{}"[..]));
+    assert!(none.fault.is_none() && none.answer.reason == "no_session");
+    let samples = workspace.hook_samples().unwrap();
+    assert_eq!(samples.len(), 4);
+    assert_eq!(samples[0].answer["should_resume"], true);
+}
