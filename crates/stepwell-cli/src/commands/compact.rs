@@ -113,7 +113,7 @@ fn diff(well: &Well, id: &SessionId, app: &mut App) -> Result<Exit> {
             match change {
                 ViewChange::Kept(_) => {}
                 ViewChange::Hidden(it) => {
-                    hidden.push(ViewMove { seq: it.seq, message: it.message })
+                    hidden.push(ViewMove { seq: it.seq, message: it.message });
                 }
                 ViewChange::Summary(it) => {
                     summaries.push(ViewMove { seq: it.seq, message: it.message });

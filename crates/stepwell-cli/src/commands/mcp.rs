@@ -71,7 +71,7 @@ const AGENTS: &[(&str, McpClient)] = &[
 impl Serve {
     fn options(&self) -> Options {
         let scope = if self.everywhere { Scope::Everywhere } else { Scope::Workspace };
-        Options { scope, allow: self.allow.iter().copied().collect() }
+        Options { scope, allow: self.allow.clone() }
     }
 
     /// The arguments that start such a server.

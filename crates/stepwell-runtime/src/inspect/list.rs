@@ -140,7 +140,7 @@ impl SessionList {
         let mut flows = well.flow_states(&heads)?;
         for session in sessions {
             let flow = flows.remove(&session.standing.head.id);
-            session.flow = flow.and_then(|flow| flow.ok());
+            session.flow = flow.and_then(std::result::Result::ok);
         }
         Ok(())
     }

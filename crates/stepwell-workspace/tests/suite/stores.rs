@@ -46,7 +46,7 @@ fn the_trash_is_copied_as_a_part_of_a_session_and_never_later() {
     let copied = copy(&here, &there, &id);
     let [first] = &copied.sessions[..] else { unreachable!("{copied:?}") };
     assert!(first.copied == CopyResult::Made && first.trashed && copied.trash.is_none());
-    there.existing(Access::Write).unwrap().restore_all(&[id.clone()]).unwrap();
+    there.existing(Access::Write).unwrap().restore_all(std::slice::from_ref(&id)).unwrap();
     let again = copy(&here, &there, &id);
     assert!(again.sessions[0].copied == CopyResult::AlreadyThere && !again.sessions[0].trashed);
     assert!(matches!(again.trash, Some(TrashRemark::OnlyHere)), "{again:?}");
