@@ -1,5 +1,6 @@
 //! Runs in the background: a process of its own that survives its terminal.
 
+use std::ffi::OsString;
 use std::fs::{File, OpenOptions};
 use std::io::{BufRead, BufReader, Read, Write};
 use std::os::unix::fs::{DirBuilderExt, OpenOptionsExt};
@@ -71,10 +72,10 @@ fn make_folder(folder: &Path) -> Result<()> {
 
 /// This command, for the background: the same arguments, but for the task.
 fn command(task: Option<&Task<'_>>, log: &File) -> std::io::Result<Command> {
-    let mut args: Vec<_> = std::env::args_os().skip(1).collect();
+    let mut args = without_folder(std::env::args_os().skip(1));
     args.retain(|arg| arg != "--detach");
     let verb = args.iter().position(|arg| arg == "run" || arg == "resume").unwrap_or_default();
-    let is_task = |arg: &&mut std::ffi::OsString| task.is_some_and(|task| **arg == *task.typed);
+    let is_task = |arg: &&mut OsString| task.is_some_and(|task| **arg == *task.typed);
     if let Some(task) = args[verb..].iter_mut().find(is_task) {
         *task = "-".into();
     }
@@ -84,6 +85,20 @@ fn command(task: Option<&Task<'_>>, log: &File) -> std::io::Result<Command> {
     command.args(args);
     command.stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(log.try_clone()?);
     Ok(command)
+}
+
+/// Arguments without `-C DIR`: this process went there, and the one in the background begins there.
+fn without_folder(args: impl IntoIterator<Item = OsString>) -> Vec<OsString> {
+    let (mut kept, mut args, mut is_option) = (Vec::new(), args.into_iter(), true);
+    while let Some(arg) = args.next() {
+        is_option &= arg != "--";
+        match arg.as_encoded_bytes() {
+            b"-C" if is_option => drop(args.next()),
+            [b'-', b'C', ..] if is_option => {}
+            _ => kept.push(arg),
+        }
+    }
+    kept
 }
 
 /// The name of a log: its session's.
@@ -118,4 +133,20 @@ pub(crate) fn say_id(session: &SessionId) -> Result<()> {
     writeln!(out, "{session}").and_then(|()| out.flush())?;
     rustix::stdio::dup2_stdout(std::io::stderr()).map_err(std::io::Error::from)?;
     Ok(())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_run_in_the_background_does_not_go_to_its_folder_twice() {
+        let kept = |line: &str| {
+            let kept = without_folder(line.split(' ').map(OsString::from));
+            kept.into_iter().map(|arg| arg.into_string().unwrap()).collect::<Vec<_>>().join(" ")
+        };
+        assert_eq!(kept("-C sub run x --detach"), "run x --detach");
+        assert_eq!(kept("-Csub run -C other x"), "run x");
+        assert_eq!(kept("run --detach -- -C x"), "run --detach -- -C x");
+    }
 }

@@ -46,18 +46,27 @@ impl Repeats {
         if let Some(reply) = self.state().find(&key, body)? {
             return Ok(reply);
         }
-        let done = work();
-        let mut state = self.state();
-        match &done {
-            Ok(reply) => state.keep(key, reply.clone()),
-            Err(_) => drop(state.by_key.remove(&key)),
-        }
-        drop(state);
-        done
+        let begun = Begun { repeats: self, key: &key };
+        let reply = work()?;
+        std::mem::forget(begun);
+        self.state().keep(key, reply.clone());
+        Ok(reply)
     }
 
     fn state(&self) -> MutexGuard<'_, State> {
         self.state.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+/// A request that is being carried out. One that fails, or panics, may be tried again.
+struct Begun<'a> {
+    repeats: &'a Repeats,
+    key: &'a str,
+}
+
+impl Drop for Begun<'_> {
+    fn drop(&mut self) {
+        self.repeats.state().by_key.remove(self.key);
     }
 }
 

@@ -25,7 +25,6 @@ impl Listener<'_> {
             RunEvent::Waiting(waited) => Told::Waiting(waited),
             RunEvent::Delta(Delta::Text(text)) => Told::Text(text),
             RunEvent::Delta(Delta::Thinking(text)) => Told::Thinking(text),
-            RunEvent::Delta(Delta::Call) => return None,
             RunEvent::Delta(Delta::Void) => Told::Void,
             RunEvent::ToolStarted { call, tool, preview } => {
                 let (tool, preview) = (Clean::line(&tool), short(&tool, &preview));
@@ -66,7 +65,9 @@ impl Listener<'_> {
                 Told::Notice(Clean::new(&(self.wording.run_notice)(&notice)))
             }
             // The recorded event says it; the report says how it ended.
-            RunEvent::Compacted { .. } | RunEvent::Ended { .. } => return None,
+            RunEvent::Delta(Delta::Call) | RunEvent::Compacted { .. } | RunEvent::Ended { .. } => {
+                return None;
+            }
         })
     }
 

@@ -194,7 +194,6 @@ mod tests {
 
     #[test]
     fn a_panic_in_a_hook_is_an_answer() {
-        #[expect(clippy::panic, reason = "it is what is caught")]
         let done = guarded(|| -> Result<()> { panic!("boom") });
         assert_eq!(done, Err("a fault in stepwell itself".to_owned()));
     }
