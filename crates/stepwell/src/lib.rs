@@ -28,7 +28,7 @@
 //! drop(session);
 //!
 //! // Whoever looks sees that it was interrupted, and can go on.
-//! assert_eq!(well.standing(&id)?.head.status, Status::Interrupted);
+//! assert_eq!(well.info(&id)?.head.status, Status::Interrupted);
 //! let session = well.resume(&id)?;
 //!
 //! // What a model would be shown is always a valid conversation: the call that was
@@ -39,7 +39,7 @@
 //!
 //! session.step([Message::assistant("Done.")])?;
 //! session.finish(Status::Success, Some(StopReason::LlmDone))?;
-//! assert_eq!(well.standing(&id)?.head.steps, 2);
+//! assert_eq!(well.info(&id)?.head.steps, 2);
 //! # Ok::<(), Box<dyn std::error::Error>>(())
 //! ```
 //!
