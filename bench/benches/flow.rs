@@ -155,7 +155,7 @@ fn run(
         let history = History::read(&session).unwrap();
         (session, history, spec)
     };
-    let purse = SharedBudget::new(Allowed::default(), history.spent, history.calls);
+    let shared_budget = SharedBudget::new(Allowed::default(), history.spent, history.calls);
     let redactor = Redactor::new([]);
     let crew = Crew(Arc::new(setup(&model, root, redactor.clone())), redactor);
     let done = Arc::default();
@@ -167,7 +167,7 @@ fn run(
         variables: Scope::new(),
         front: stopwatch(&done),
         interrupt,
-        purse,
+        shared_budget,
     };
     let flow = Flow::new(parts, history);
     let folder = OutputFolder { root: root.to_owned(), over: Over::Refuse, store: None };

@@ -127,7 +127,7 @@ pub struct Run<'a> {
     lane: Lane,
     /// What all lanes of the session may use; absent, the run is alone and keeps to its own
     /// limits.
-    purse: Option<&'a SharedBudget>,
+    shared_budget: Option<&'a SharedBudget>,
     state: State,
     since: Baseline,
     /// The last event that was read before the run began; see [`Taken`].
@@ -203,7 +203,7 @@ struct FileWatch {
 /// What a run is taken up with.
 struct Taken<'a> {
     lane: Lane,
-    purse: Option<&'a SharedBudget>,
+    shared_budget: Option<&'a SharedBudget>,
     events: Vec<Recorded>,
     /// What counts of what these say was allowed.
     weighed: Weighed,
@@ -232,13 +232,15 @@ impl<'a> Run<'a> {
         let truncated = Extent::of(&head) == Extent::Truncated;
         let (ids, goal, read_to) = (Ids::default(), head.goal, events.last().map(|it| it.seq));
         let weighed = session.well().judge(session.id())?.weigh(&events);
-        let (lane, purse) = (Lane::main(), None);
-        let taken = Taken { lane, purse, events, weighed, ids, goal, below, truncated, read_to };
+        let (lane, shared_budget) = (Lane::main(), None);
+        let taken =
+            Taken { lane, shared_budget, events, weighed, ids, goal, below, truncated, read_to };
         Ok(Self::take(session, setup, front, taken))
     }
 
     fn take(session: &'a Session, setup: &'a Setup, front: FrontEnd, taken: Taken<'a>) -> Self {
-        let Taken { lane, purse, events, weighed, ids, goal, below, truncated, read_to } = taken;
+        let Taken { lane, shared_budget, events, weighed, ids, goal, below, truncated, read_to } =
+            taken;
         let mut state = State::new(lane.clone());
         let last = events.last().map(|event| event.seq).unwrap_or_default();
         let timeline = Timeline::at(last, events.iter());
@@ -297,7 +299,7 @@ impl<'a> Run<'a> {
             setup,
             front,
             lane,
-            purse,
+            shared_budget,
             state,
             since,
             read_to,
@@ -411,7 +413,8 @@ impl<'a> Run<'a> {
         // A time that cannot be told is never up.
         let now = tokio::time::Instant::now();
         let deadline = self.setup.timeout.and_then(|timeout| now.checked_add(timeout));
-        let deadline = deadline.into_iter().chain(self.purse.and_then(SharedBudget::until)).min();
+        let deadline =
+            deadline.into_iter().chain(self.shared_budget.and_then(SharedBudget::until)).min();
         loop {
             // What is done is done, whoever wants it to stop.
             let over = self.state.is_over();
@@ -516,7 +519,7 @@ impl<'a> Run<'a> {
         // before is not done again.
         let head = self.session.info()?.head;
         let stood = (head.status, head.stop_reason) == (status, Some(reason));
-        if self.purse.is_none() && !stood {
+        if self.shared_budget.is_none() && !stood {
             let change = StatusChanged { status, reason: Some(reason), error: said };
             self.record(vec![change.into()])?;
         }
@@ -527,7 +530,7 @@ impl<'a> Run<'a> {
     /// the longest answer.
     fn estimate(&self) -> Estimate {
         let limits = &self.setup.rules.limits;
-        let limited = self.purse.is_some()
+        let limited = self.shared_budget.is_some()
             || limits.budget.is_some()
             || limits.budget_total.is_some()
             || limits.tokens.is_some();

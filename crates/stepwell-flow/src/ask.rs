@@ -37,7 +37,7 @@ pub(crate) struct Ask<'a> {
 pub(crate) struct Worker<'a> {
     pub(crate) setup: &'a AgentSetup,
     /// What its calls are paid from.
-    pub(crate) purse: &'a SharedBudget,
+    pub(crate) shared_budget: &'a SharedBudget,
     /// Recorded together with the node's start.
     pub(crate) starting: &'a dyn Fn() -> Vec<Event>,
     /// Recorded together with its result.
@@ -49,7 +49,8 @@ impl Flow<'_> {
     pub(crate) async fn ask(&self, key: &NodeKey, ask: &Ask<'_>) -> Result<Value, Halt> {
         let setup = self.agent_setup(key, ask.agent, ask.tools)?;
         let (starting, finishing) = (&Vec::new, &|_: &Value| Vec::new());
-        let worker = Worker { setup: &setup, purse: &self.purse, starting, finishing };
+        let worker =
+            Worker { setup: &setup, shared_budget: &self.shared_budget, starting, finishing };
         self.ask_worker(key, ask, &worker).await
     }
 
@@ -156,7 +157,7 @@ impl Flow<'_> {
         worker: &Worker<'_>,
     ) -> Result<Ended, Halt> {
         let agent_setup = worker.setup;
-        let at = self.state().past.lane(&ask.lane, worker.purse);
+        let at = self.state().past.lane(&ask.lane, worker.shared_budget);
         let mut run = Run::in_lane(self.session, &agent_setup.setup, self.lane_front(key), at);
         let ended = async {
             if !run.is_over() && !agent_setup.system.trim().is_empty() {
@@ -189,7 +190,7 @@ impl Flow<'_> {
             who: None,
             state: NodeState::Started,
             error: None,
-            spent: self.purse.spent(),
+            spent: self.shared_budget.spent(),
         }));
     }
 

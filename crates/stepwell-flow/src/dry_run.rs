@@ -51,7 +51,7 @@ pub async fn next_nodes(dry_run: DryRun<'_>) -> Result<Vec<Upcoming>> {
     let DryRun { session, history, spec, variables, redactor } = dry_run;
     let agents = NoAgents(redactor);
     let (_stop, interrupt) = tokio::sync::watch::channel(false);
-    let purse = SharedBudget::new(Allowed::default(), history.spent, history.calls);
+    let shared_budget = SharedBudget::new(Allowed::default(), history.spent, history.calls);
     let parts = Parts {
         session,
         spec,
@@ -59,7 +59,7 @@ pub async fn next_nodes(dry_run: DryRun<'_>) -> Result<Vec<Upcoming>> {
         variables,
         front: FrontEnd::nobody(),
         interrupt,
-        purse,
+        shared_budget,
     };
     let mut flow = Flow::new(parts, history);
     flow.dry_run = Some(RefCell::default());

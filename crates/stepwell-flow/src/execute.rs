@@ -86,7 +86,7 @@ impl Flow<'_> {
         self.record(vec![paused.into()]).map_err(record_error)?;
         self.announce_open()?;
         let answered = self.wait(late).await?;
-        self.purse.extend(since.elapsed());
+        self.shared_budget.extend(since.elapsed());
         if answered {
             self.record(vec![running_again()]).map_err(record_error)?;
         }

@@ -40,7 +40,7 @@ pub struct Flow<'a> {
     pub(crate) wishes: Wishes,
     /// Questions that whoever watches it was told of.
     pub(crate) announced: RefCell<HashSet<String>>,
-    pub(crate) purse: SharedBudget,
+    pub(crate) shared_budget: SharedBudget,
     /// The last event that was read when the flow started.
     pub(crate) read_to: Seq,
     /// Limits how many agents run at once.
@@ -94,14 +94,14 @@ pub struct Parts<'a> {
     /// Becomes true when the user interrupts.
     pub interrupt: watch::Receiver<bool>,
     /// The budget that all its agents share.
-    pub purse: SharedBudget,
+    pub shared_budget: SharedBudget,
 }
 
 impl<'a> Flow<'a> {
     /// Starts a flow, or resumes it from its session's history.
     #[must_use]
     pub fn new(parts: Parts<'a>, history: History) -> Self {
-        let Parts { session, spec, agents, mut variables, front, interrupt, purse } = parts;
+        let Parts { session, spec, agents, mut variables, front, interrupt, shared_budget } = parts;
         let FrontEnd { events, wishes, .. } = front;
         if !variables.has("name") {
             variables.set("name", &spec.name);
@@ -117,7 +117,7 @@ impl<'a> Flow<'a> {
             events,
             wishes,
             announced: RefCell::default(),
-            purse,
+            shared_budget,
             read_to: seq,
             permits: Semaphore::new(max.min(Semaphore::MAX_PERMITS)),
             halted: Cell::new(false),
@@ -203,7 +203,7 @@ impl<'a> Flow<'a> {
             who,
             state,
             error: reported_error,
-            spent: self.purse.spent(),
+            spent: self.shared_budget.spent(),
         }));
         Ok(())
     }
@@ -236,7 +236,7 @@ impl<'a> Flow<'a> {
     /// What the flow has spent so far, earlier runs included.
     #[must_use]
     pub fn spent(&self) -> Spent {
-        self.purse.spent()
+        self.shared_budget.spent()
     }
 }
 

@@ -73,7 +73,7 @@ pub use json::fields::{Fields, elements, push_field, quoted, text_of, with_field
 pub use m31a::{LEDGER_COLUMNS, LEDGER_ROW};
 pub use page::work::{Said, cell, read_tasks, said, state_markdown, table, tasks_markdown};
 pub use read::compare_session::holds_all;
-pub use read::dry_run::Rehearsal;
+pub use read::dry_run::DryRun;
 pub use read::input::{
     Fingerprint, Input, Line, LineEnd, Lines, MAX_FILE_BYTES, MAX_LINE_BYTES, Watcher,
 };

@@ -1,5 +1,5 @@
-//! The agents that a run can dispatch: the built-in ones and the user's, on the run's own
-//! terms.
+//! The agents that a run can dispatch: the built-in ones and the user's, never freer than the run
+//! itself.
 
 use std::sync::Arc;
 
@@ -38,11 +38,11 @@ impl Crew {
         Self { runtime, borrowed, secrets, model }
     }
 
-    fn find(&self, terms: &SubagentRequest<'_>) -> Result<SubagentSetup> {
+    fn find(&self, request: &SubagentRequest<'_>) -> Result<SubagentSetup> {
         let runtime = &self.runtime;
-        let name = terms.order.agent();
+        let name = request.order.agent();
         let agent = find_agent(name, runtime)?;
-        let model = match (&terms.model, &agent.model) {
+        let model = match (&request.model, &agent.model) {
             (Some(before), _) => Some(before.clone()),
             (None, Some(_)) => None,
             (None, None) => Some(self.model.clone()),
@@ -50,8 +50,8 @@ impl Crew {
         let options = RunOptions {
             agent: Some(name.to_owned()),
             model,
-            mode: Some(agent.mode.map_or(terms.mode, |own| own.min(terms.mode))),
-            budget_total: terms.reserve,
+            mode: Some(agent.mode.map_or(request.mode, |own| own.min(request.mode))),
+            budget_total: request.reserve,
             ..RunOptions::default()
         };
         let mut prepared = Prepared::new(&options, Of::NEW, runtime)?;
@@ -64,8 +64,8 @@ impl Crew {
             error,
             remedy: Box::new(Remedy::ListServers),
         })?;
-        let task = &terms.order.task;
-        let described = Created::new(terms.parent.id.clone(), prepared.redactor().redact(task));
+        let task = &request.order.task;
+        let described = Created::new(request.parent.id.clone(), prepared.redactor().redact(task));
         Ok(SubagentSetup {
             setup: prepared.setup_with(selection.tools, runtime),
             created: prepared.describe(described, runtime),
@@ -76,8 +76,8 @@ impl Crew {
 }
 
 impl Dispatcher for Crew {
-    fn hire(&self, terms: &SubagentRequest<'_>) -> Result<SubagentSetup, String> {
-        self.find(terms).map_err(|error| match error.remedy() {
+    fn set_up(&self, request: &SubagentRequest<'_>) -> Result<SubagentSetup, String> {
+        self.find(request).map_err(|error| match error.remedy() {
             Some(Remedy::NameOneOf(known)) => format!("{error} (known are {})", known.join(", ")),
             _ => error.to_string(),
         })

@@ -265,10 +265,10 @@ impl Run<'_> {
         plan: &Plan,
         by: &Summariser,
     ) -> std::result::Result<Option<Reserved<'_>>, StopReason> {
-        let Some(purse) = self.purse else { return Ok(None) };
+        let Some(shared_budget) = self.shared_budget else { return Ok(None) };
         let input = record::tokens(summary::INSTRUCTIONS, messages, &[]);
         let usage = Usage { input, output: most_said(plan), ..Usage::default() };
-        purse.reserve(usage.total(), (by.cost)(&usage)).await.map(Some)
+        shared_budget.reserve(usage.total(), (by.cost)(&usage)).await.map(Some)
     }
 
     /// Asks for a summary of what goes by a plan.

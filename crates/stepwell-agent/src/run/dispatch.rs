@@ -23,7 +23,7 @@ use crate::tool::{Done, Isolation, Order, Plan};
 /// Knows the agents that can be dispatched.
 pub trait Dispatcher: Send + Sync {
     /// What a subagent works with, or what the model should know of why there is none.
-    fn hire(&self, terms: &SubagentRequest<'_>) -> std::result::Result<SubagentSetup, String>;
+    fn set_up(&self, request: &SubagentRequest<'_>) -> std::result::Result<SubagentSetup, String>;
 }
 
 /// What a subagent is wanted for.
@@ -87,10 +87,10 @@ impl Run<'_> {
             Err(Refusal::Told(done)) => return self.finish(&call, &done, 0).map(|()| None),
             Err(Refusal::Broken(error)) => return Err(error),
         };
-        let Ready { id, order, hired, mut charge, own_binds, fresh } = ready;
-        let ended = match self.ended_before(&id, &hired.setup)? {
+        let Ready { id, order, subagent, mut charge, own_binds, fresh } = ready;
+        let ended = match self.ended_before(&id, &subagent.setup)? {
             Some(ended) => ended,
-            None => self.descend(&id, &order, (hired, fresh), &cut).await?,
+            None => self.descend(&id, &order, (subagent, fresh), &cut).await?,
         };
         self.state.below = below(self.session)?;
         if cut.is_due() {
@@ -137,20 +137,20 @@ impl Run<'_> {
         }
         let left = self.allowance();
         let reserve = self.reserve(left, child.as_ref())?;
-        let mut hired = self.hire(&order, child.as_ref(), reserve)?;
+        let mut subagent = self.set_up(&order, child.as_ref(), reserve)?;
         let remembered = child.as_ref().and_then(SubagentRecord::of);
         let mut charge = remembered.unwrap_or_else(|| SubagentRecord::new(call, &order, depth));
         let place = &self.setup.place;
         match charge.ground {
-            Isolation::ReadOnly => isolation::only_looks(&mut hired.setup, &order, place)?,
+            Isolation::ReadOnly => isolation::only_looks(&mut subagent.setup, &order, place)?,
             Isolation::Worktree => {
                 let site = isolation::Site::new(place, &id);
                 site.prepare(&mut charge)?;
-                site.place(&mut hired.setup, &order)?;
+                site.place(&mut subagent.setup, &order)?;
             }
         }
-        let own_binds = self.bind(&mut hired.setup, left, reserve, depth);
-        let fresh = self.begin_child(call, &id, child.as_ref(), &mut hired, &charge)?;
+        let own_binds = self.bind(&mut subagent.setup, left, reserve, depth);
+        let fresh = self.begin_child(call, &id, child.as_ref(), &mut subagent, &charge)?;
         if let Err(why) = self.ground_child(&id, &mut charge)? {
             if let Some(child) = fresh {
                 let error = Some(why.clone());
@@ -158,7 +158,7 @@ impl Run<'_> {
             }
             return Err(why.into());
         }
-        Ok(Ready { id, order, hired, charge, own_binds, fresh })
+        Ok(Ready { id, order, subagent, charge, own_binds, fresh })
     }
 
     /// What a call asks for, and how deep that would be.
@@ -178,7 +178,7 @@ impl Run<'_> {
         Ok((order, depth))
     }
 
-    fn hire(
+    fn set_up(
         &self,
         order: &Order,
         child: Option<&Head>,
@@ -193,7 +193,7 @@ impl Run<'_> {
             Some(child) => self.session.well().weigh(&child.id)?.mine.model,
             None => None,
         };
-        Ok(dispatcher.hire(&SubagentRequest { order, parent, child, model, mode, reserve })?)
+        Ok(dispatcher.set_up(&SubagentRequest { order, parent, child, model, mode, reserve })?)
     }
 
     /// What a subagent's session may cost in all, given what is left.
@@ -287,7 +287,7 @@ impl Run<'_> {
         call: &ToolCall,
         id: &SessionId,
         child: Option<&Head>,
-        hired: &mut SubagentSetup,
+        subagent: &mut SubagentSetup,
         charge: &SubagentRecord,
     ) -> Result<Option<Session>> {
         if self.state.child(&call.id) != Some(id)
@@ -295,7 +295,7 @@ impl Run<'_> {
         {
             self.start(call, &*tool, Plan { child: Some(id.clone()), ..Plan::default() })?;
         }
-        let reserve = hired.setup.rules.limits.budget_total;
+        let reserve = subagent.setup.rules.limits.budget_total;
         let budget = reserve.map_or(Change::Clear, Change::Set);
         match child {
             Some(head) if head.budget == reserve => {}
@@ -306,10 +306,10 @@ impl Run<'_> {
             None => {
                 let created = Created {
                     id: id.clone(),
-                    workspace: hired.setup.place.root.display().to_string(),
-                    ..hired.created.clone()
+                    workspace: subagent.setup.place.root.display().to_string(),
+                    ..subagent.created.clone()
                 };
-                let mut events = std::mem::take(&mut hired.begins);
+                let mut events = std::mem::take(&mut subagent.begins);
                 events.push(Edited { budget, ..charge.edited() }.into());
                 return self.session.spawn_with(created, events).map(Some).map_err(Into::into);
             }
@@ -389,20 +389,20 @@ impl Run<'_> {
         &mut self,
         id: &SessionId,
         order: &Order,
-        (mut hired, fresh): (SubagentSetup, Option<Session>),
+        (mut subagent, fresh): (SubagentSetup, Option<Session>),
         cut: &Cancel<'_>,
     ) -> Result<Ended> {
         self.pass_answers(id)?;
         let now = tokio::time::Instant::now();
         let left = cut.deadline.map(|deadline| deadline.saturating_duration_since(now));
-        hired.setup.timeout = hired.setup.timeout.into_iter().chain(left).min();
+        subagent.setup.timeout = subagent.setup.timeout.into_iter().chain(left).min();
         let child = match fresh {
             Some(child) => child,
             None => self.session.well().resume(id)?,
         };
-        let mut run = Run::new(&child, &hired.setup, self.front.child(id))?;
+        let mut run = Run::new(&child, &subagent.setup, self.front.child(id))?;
         if !run.is_over() {
-            run.instruct(&hired.system)?;
+            run.instruct(&subagent.system)?;
         }
         if run.is_new() {
             run.say(&order.task)?;
@@ -446,7 +446,7 @@ impl Run<'_> {
 struct Ready {
     id: SessionId,
     order: Order,
-    hired: SubagentSetup,
+    subagent: SubagentSetup,
     charge: SubagentRecord,
     own_binds: bool,
     /// Its session, if it was made just now.

@@ -83,12 +83,12 @@ impl Past {
 
     /// A lane, to be taken up where it stands.
     #[must_use]
-    pub fn lane<'a>(&self, lane: &Lane, purse: &'a SharedBudget) -> InLane<'a> {
+    pub fn lane<'a>(&self, lane: &Lane, shared_budget: &'a SharedBudget) -> InLane<'a> {
         let (said, common) = (self.said(lane), self.common.as_slice());
         let mut events = Vec::with_capacity(said.len() + common.len());
         events.extend(said.iter().chain(common).cloned());
         events.sort_by_key(|event| event.seq);
-        InLane { lane: lane.clone(), events, ids: self.ids.clone(), purse }
+        InLane { lane: lane.clone(), events, ids: self.ids.clone(), shared_budget }
     }
 }
 
@@ -100,7 +100,7 @@ pub struct InLane<'a> {
     events: Vec<Recorded>,
     ids: Ids,
     /// What all lanes of the session may use.
-    purse: &'a SharedBudget,
+    shared_budget: &'a SharedBudget,
 }
 
 impl<'a> Run<'a> {
@@ -112,11 +112,12 @@ impl<'a> Run<'a> {
         front: FrontEnd,
         at: InLane<'a>,
     ) -> Self {
-        let InLane { lane, events, ids, purse } = at;
+        let InLane { lane, events, ids, shared_budget } = at;
         let (goal, below, truncated) = (None, Spent::default(), false);
         // Whoever read the session's past left out what does not count.
-        let (purse, read_to, weighed) = (Some(purse), None, Weighed::default());
-        let taken = Taken { lane, purse, events, weighed, ids, goal, below, truncated, read_to };
+        let (shared_budget, read_to, weighed) = (Some(shared_budget), None, Weighed::default());
+        let taken =
+            Taken { lane, shared_budget, events, weighed, ids, goal, below, truncated, read_to };
         Self::take(session, setup, front, taken)
     }
 }

@@ -1,4 +1,4 @@
-//! The purse: what all lanes of a flow may use together, reserved before each call.
+//! What all lanes of a flow may use together, reserved before each call.
 
 use std::sync::{Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
@@ -65,23 +65,23 @@ struct Amount {
 /// Room for one call, free again when this is dropped.
 #[derive(Debug)]
 pub struct Reserved<'a> {
-    purse: &'a SharedBudget,
+    shared_budget: &'a SharedBudget,
     amount: Amount,
 }
 
 impl Drop for Reserved<'_> {
     fn drop(&mut self) {
-        let mut inside = self.purse.inside();
+        let mut inside = self.shared_budget.inside();
         inside.reserved.calls -= self.amount.calls;
         inside.reserved.tokens -= self.amount.tokens;
         inside.reserved.cost = inside.reserved.cost.minus(self.amount.cost);
         drop(inside);
-        self.purse.freed.notify_waiters();
+        self.shared_budget.freed.notify_waiters();
     }
 }
 
 impl SharedBudget {
-    /// A purse from which so much was taken already.
+    /// A budget from which so much was taken already.
     #[must_use]
     pub fn new(allowed: Allowed, spent: Spent, calls: u64) -> Self {
         let inside = Inside { spent, calls, ..Inside::default() };
@@ -178,7 +178,7 @@ impl SharedBudget {
         inside.reserved.calls += amount.calls;
         inside.reserved.tokens += amount.tokens;
         inside.reserved.cost = inside.reserved.cost.plus(amount.cost);
-        Verdict::Room(Reserved { purse: self, amount })
+        Verdict::Room(Reserved { shared_budget: self, amount })
     }
 
     /// Why a call is not made, where that is not plain: what is left may seem to be enough.
@@ -198,7 +198,7 @@ impl SharedBudget {
         }
     }
 
-    /// What to tell of the purse, once, when so much of it is gone that it is worth a warning.
+    /// What to tell of the budget, once, when so much of it is gone that it is worth a warning.
     fn warning(&self) -> Option<Notice> {
         let warn_at = self.allowed.warn_at?;
         let mut inside = self.inside();
@@ -243,15 +243,15 @@ impl<'a> Run<'a> {
         &mut self,
         cut: &mut Cancel<'_>,
     ) -> Result<Option<Reserved<'a>>, Stop> {
-        let Some(purse) = self.purse else { return Ok(None) };
-        if let Some(warning) = purse.warning() {
+        let Some(shared_budget) = self.shared_budget else { return Ok(None) };
+        if let Some(warning) = shared_budget.warning() {
             self.front.events.notice(warning);
         }
         let estimate = self.estimate();
         tokio::select! {
-            reserved = purse.reserve(estimate.tokens, estimate.cost) => {
+            reserved = shared_budget.reserve(estimate.tokens, estimate.cost) => {
                 reserved.map(Some).map_err(|limit| {
-                    if let Some(why) = purse.refusal(limit, &estimate) {
+                    if let Some(why) = shared_budget.refusal(limit, &estimate) {
                         self.front.events.notice(why);
                     }
                     Stop::limit(limit)
@@ -264,9 +264,9 @@ impl<'a> Run<'a> {
     /// Takes from what all lanes may use, and warns when most of it is gone: calls that are made
     /// at once were all begun before any of them was paid.
     pub(super) fn pay(&mut self, usage: Usage, cost: Option<Money>) {
-        let Some(purse) = self.purse else { return };
-        purse.pay(usage, cost);
-        if let Some(warning) = purse.warning() {
+        let Some(shared_budget) = self.shared_budget else { return };
+        shared_budget.pay(usage, cost);
+        if let Some(warning) = shared_budget.warning() {
             self.front.events.notice(warning);
         }
     }
@@ -276,7 +276,7 @@ impl<'a> Run<'a> {
 mod tests {
     use super::*;
 
-    fn purse(tokens: u64) -> SharedBudget {
+    fn shared_budget(tokens: u64) -> SharedBudget {
         let allowed = Allowed { tokens: Some(tokens), warn_at: Some(800), ..Allowed::default() };
         SharedBudget::new(allowed, Spent::default(), 0)
     }
@@ -287,51 +287,56 @@ mod tests {
 
     #[test]
     fn what_is_reserved_is_not_given_twice_and_comes_back() {
-        let purse = purse(100);
-        let Verdict::Room(first) = purse.try_reserve(60, None) else { panic!("there is room") };
-        assert!(matches!(purse.try_reserve(60, None), Verdict::Perhaps));
-        assert!(matches!(purse.try_reserve(101, None), Verdict::Never(StopReason::BudgetExceeded)));
+        let shared_budget = shared_budget(100);
+        let Verdict::Room(first) = shared_budget.try_reserve(60, None) else {
+            panic!("there is room")
+        };
+        assert!(matches!(shared_budget.try_reserve(60, None), Verdict::Perhaps));
+        assert!(matches!(
+            shared_budget.try_reserve(101, None),
+            Verdict::Never(StopReason::BudgetExceeded)
+        ));
         drop(first);
-        assert!(matches!(purse.try_reserve(60, None), Verdict::Room(_)));
-        purse.pay(used(50), None);
-        assert!(matches!(purse.try_reserve(60, None), Verdict::Never(_)));
+        assert!(matches!(shared_budget.try_reserve(60, None), Verdict::Room(_)));
+        shared_budget.pay(used(50), None);
+        assert!(matches!(shared_budget.try_reserve(60, None), Verdict::Never(_)));
     }
 
     #[tokio::test]
     async fn whoever_waits_goes_on_when_a_call_took_less_than_it_might_have() {
-        let purse = purse(100);
-        let first = purse.reserve(90, None).await.unwrap();
-        let waits = purse.reserve(60, None);
+        let shared_budget = shared_budget(100);
+        let first = shared_budget.reserve(90, None).await.unwrap();
+        let waits = shared_budget.reserve(60, None);
         tokio::pin!(waits);
         assert!(futures_util::poll!(&mut waits).is_pending());
-        purse.pay(used(10), None);
+        shared_budget.pay(used(10), None);
         drop(first);
         assert!(waits.await.is_ok());
     }
 
     #[test]
     fn an_unknown_price_breaks_a_limit_on_costs_only() {
-        assert!(matches!(purse(10).try_reserve(1, None), Verdict::Room(_)));
+        assert!(matches!(shared_budget(10).try_reserve(1, None), Verdict::Room(_)));
         let allowed = Allowed { cost: Some(Money::ZERO), ..Allowed::default() };
-        let purse = SharedBudget::new(allowed, Spent::default(), 0);
-        assert!(matches!(purse.try_reserve(1, None), Verdict::Never(_)));
+        let shared_budget = SharedBudget::new(allowed, Spent::default(), 0);
+        assert!(matches!(shared_budget.try_reserve(1, None), Verdict::Never(_)));
     }
 
     #[test]
     fn what_subagents_spend_is_taken_from_it_too() {
-        let purse = purse(100);
-        purse.pay_for_below(70, Money::ZERO);
-        assert_eq!(purse.left().tokens, Some(30));
-        assert!(matches!(purse.try_reserve(40, None), Verdict::Never(_)));
+        let shared_budget = shared_budget(100);
+        shared_budget.pay_for_below(70, Money::ZERO);
+        assert_eq!(shared_budget.left().tokens, Some(30));
+        assert!(matches!(shared_budget.try_reserve(40, None), Verdict::Never(_)));
     }
 
     #[test]
     fn a_warning_comes_once() {
-        let purse = purse(100);
-        assert_eq!(purse.warning(), None);
-        purse.pay(used(80), None);
+        let shared_budget = shared_budget(100);
+        assert_eq!(shared_budget.warning(), None);
+        shared_budget.pay(used(80), None);
         let what = Measure::Tokens { used: 80, most: 100 };
-        assert_eq!(purse.warning(), Some(Notice::NearlySpent { what }));
-        assert_eq!(purse.warning(), None);
+        assert_eq!(shared_budget.warning(), Some(Notice::NearlySpent { what }));
+        assert_eq!(shared_budget.warning(), None);
     }
 }

@@ -175,12 +175,12 @@ struct Crew {
 }
 
 impl Dispatcher for Crew {
-    fn hire(&self, terms: &SubagentRequest<'_>) -> Result<SubagentSetup, String> {
-        let script = self.scripts.join(format!("{}.yaml", terms.order.agent()));
-        let task = &terms.order.task;
+    fn set_up(&self, request: &SubagentRequest<'_>) -> Result<SubagentSetup, String> {
+        let script = self.scripts.join(format!("{}.yaml", request.order.agent()));
+        let task = &request.order.task;
         Ok(SubagentSetup {
             setup: setup(&self.root, &script, &self.fate),
-            created: Created::new(terms.parent.id.clone(), task),
+            created: Created::new(request.parent.id.clone(), task),
             begins: vec![Message::user(task).into()],
             system: String::new(),
         })

@@ -67,11 +67,11 @@ fn events(session: &Session) -> Vec<Recorded> {
 async fn drive(
     session: &Session,
     setup: &Setup,
-    (past, purse): (&Shared, &SharedBudget),
+    (past, shared_budget): (&Shared, &SharedBudget),
     lane: &str,
 ) -> Ended {
     let lane: Lane = lane.parse().unwrap();
-    let at = past.lock().unwrap().lane(&lane, purse);
+    let at = past.lock().unwrap().lane(&lane, shared_budget);
     let mut run = Run::in_lane(session, setup, ear(past), at);
     if run.is_new() {
         run.say("go").unwrap();
@@ -85,9 +85,9 @@ async fn lanes_that_run_at_once_keep_their_own_conversations_and_say_nothing_of_
     let (_folder, setup) = setup(SCRIPT);
     let well = Stepwell::in_memory();
     let session = well.create(well.draft("t")).unwrap();
-    let (past, purse) =
+    let (past, shared_budget) =
         (Shared::default(), SharedBudget::new(Allowed::default(), Spent::default(), 0));
-    let shared = (&past, &purse);
+    let shared = (&past, &shared_budget);
     let (left, right) = tokio::join!(
         drive(&session, &setup, shared, "left"),
         drive(&session, &setup, shared, "right")
@@ -103,12 +103,12 @@ async fn lanes_that_run_at_once_keep_their_own_conversations_and_say_nothing_of_
     }
     calls.sort();
     assert_eq!(calls, ["c1", "c1-2"], "one id is one call, whichever lane it is in");
-    assert_eq!(purse.spent().usage.input, 120);
+    assert_eq!(shared_budget.spent().usage.input, 120);
     // Taken up again from what was recorded, each is where it was, and asks for nothing.
     let mut again = Past::default();
     events.iter().for_each(|event| again.take(event.clone()));
     let again = Arc::new(Mutex::new(again));
-    let ended = drive(&session, &setup, (&again, &purse), "left").await;
+    let ended = drive(&session, &setup, (&again, &shared_budget), "left").await;
     assert_eq!((ended.status, ended.output.as_str()), (Status::Success, "L"));
     assert_eq!(session.info().unwrap().head.seq, events.last().unwrap().seq);
 }
@@ -120,8 +120,8 @@ async fn what_one_lane_spends_another_cannot() {
     let session = well.create(well.draft("t")).unwrap();
     let past = Shared::default();
     let allowed = Allowed { calls: Some(3), ..Allowed::default() };
-    let purse = SharedBudget::new(allowed, Spent::default(), 0);
-    let shared = (&past, &purse);
+    let shared_budget = SharedBudget::new(allowed, Spent::default(), 0);
+    let shared = (&past, &shared_budget);
     let (left, right) = tokio::join!(
         drive(&session, &setup, shared, "left"),
         drive(&session, &setup, shared, "right")
@@ -148,9 +148,9 @@ async fn a_lane_costs_the_same_whatever_the_others_said() {
         let seq = session.append(event.clone()).unwrap();
         past.take(Recorded { seq, at: session.now(), id: None, event });
     }
-    let purse = SharedBudget::new(Allowed::default(), Spent::default(), 0);
+    let shared_budget = SharedBudget::new(Allowed::default(), Spent::default(), 0);
     let short: Lane = "short".parse().unwrap();
-    let run = Run::in_lane(&session, &setup, FrontEnd::nobody(), past.lane(&short, &purse));
+    let run = Run::in_lane(&session, &setup, FrontEnd::nobody(), past.lane(&short, &shared_budget));
     assert!(run.is_new(), "nothing of the other lane is in it");
     assert_eq!(past.said(&long).len(), 1000);
 }

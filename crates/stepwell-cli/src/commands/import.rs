@@ -4,7 +4,7 @@ use std::rc::Rc;
 
 use stepwell::{Access, Stepwell};
 use stepwell_formats::{
-    Became, Error, Format, Found, ImportSummary, Mode, Rehearsal, Report, Watcher, find,
+    Became, DryRun, Error, Format, Found, ImportSummary, Mode, Report, Watcher, find,
     take_in_watched,
 };
 use stepwell_wire::{ImportResult, Imported};
@@ -89,12 +89,12 @@ pub(crate) fn run(args: &Args, app: &mut App) -> Result<Exit> {
     let progress = Progress::new(app.terminal, &paths);
     let seen = Rc::clone(&progress);
     let watcher: Watcher = Rc::new(move |bytes| seen.read(bytes));
-    let mut rehearsal = Rehearsal::new(well);
+    let mut dry_run = DryRun::new(well);
     for Found { path, format } in found {
         progress.at(&path);
         let report = match mode {
             Mode::Write => take_in_watched(well, mode, format, &path, &watcher),
-            Mode::Look => rehearsal.look(format, &path, &watcher),
+            Mode::Look => dry_run.look(format, &path, &watcher),
         };
         progress.clear();
         summary.count(&report);

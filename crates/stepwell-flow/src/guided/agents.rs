@@ -41,7 +41,8 @@ impl Guide<'_, '_> {
         self.may_start(part.key, None)?;
         let setup = flow.agent_setup(part.key, part.agent.as_str(), None)?;
         let (starting, finishing) = (&Vec::<Event>::new, &|_: &Value| Vec::new());
-        let worker = Worker { setup: &setup, purse: &flow.purse, starting, finishing };
+        let worker =
+            Worker { setup: &setup, shared_budget: &flow.shared_budget, starting, finishing };
         let done = flow.ask_worker(part.key, &part.ask(), &worker).await;
         drop(permit);
         self.halting(done)

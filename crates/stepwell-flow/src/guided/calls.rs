@@ -64,7 +64,7 @@ impl Guide<'_, '_> {
         let base = flow.agents.setup(self.config.execute.as_str(), None).map_err(fail)?;
         let setup = AgentSetup { setup: Arc::new(planned(&base, call)), system: String::new() };
         // What costs nothing is not held to what the work may cost.
-        let purse = SharedBudget::new(Allowed::default(), stepwell::Spent::default(), 0);
+        let shared_budget = SharedBudget::new(Allowed::default(), stepwell::Spent::default(), 0);
         let read = |_: &str| match self.result_of(call.key, &call.lane) {
             Some(result) if result.outcome == Outcome::Unknown => {
                 Err("it was cut off together with the run, so it is made again".to_owned())
@@ -81,7 +81,7 @@ impl Guide<'_, '_> {
             retries: REPEATS,
         };
         let (starting, finishing) = (call.starting, call.finishing);
-        let worker = Worker { setup: &setup, purse: &purse, starting, finishing };
+        let worker = Worker { setup: &setup, shared_budget: &shared_budget, starting, finishing };
         let permit = flow.permits.acquire().await;
         self.may_start(call.key, None)?;
         let done = flow.ask_worker(call.key, &ask, &worker).await;

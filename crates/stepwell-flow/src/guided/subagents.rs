@@ -59,7 +59,7 @@ impl Guide<'_, '_> {
         let done = self.call(&call).await;
         let after = self.spent_below(&of_lane);
         let tokens = after.usage.total().saturating_sub(before.usage.total());
-        self.flow.purse.pay_for_below(tokens, after.cost.minus(before.cost));
+        self.flow.shared_budget.pay_for_below(tokens, after.cost.minus(before.cost));
         done
     }
 
@@ -87,7 +87,7 @@ impl Guide<'_, '_> {
 
     /// What one subagent may use: what a task may, and its share of what is left for all.
     fn share(&self) -> TaskBudget {
-        let (left, own) = (self.flow.purse.left(), &self.config.task_budget);
+        let (left, own) = (self.flow.shared_budget.left(), &self.config.task_budget);
         let most = self.config.parallel.map_or(1, NonZeroU32::get);
         let tokens = left.tokens.map(|left| (left / u64::from(most)).max(1));
         let tokens = tokens.and_then(NonZeroU64::new);
@@ -135,7 +135,7 @@ impl Guide<'_, '_> {
     }
 }
 
-/// Hires subagents on the terms of the work: its mode, and what a task may use.
+/// Sets subagents up as the work allows: its mode, and what a task may use.
 struct Bounded {
     inner: Arc<dyn Dispatcher>,
     mode: Mode,
@@ -143,16 +143,16 @@ struct Bounded {
 }
 
 impl Dispatcher for Bounded {
-    fn hire(&self, terms: &SubagentRequest<'_>) -> Result<SubagentSetup, String> {
-        let SubagentRequest { order, parent, child, reserve, .. } = *terms;
-        let (model, mode) = (terms.model.clone(), self.mode);
-        let mut hired =
-            self.inner.hire(&SubagentRequest { order, parent, child, model, mode, reserve })?;
-        let rules = &mut hired.setup.rules;
+    fn set_up(&self, request: &SubagentRequest<'_>) -> Result<SubagentSetup, String> {
+        let SubagentRequest { order, parent, child, reserve, .. } = *request;
+        let (model, mode) = (request.model.clone(), self.mode);
+        let mut subagent =
+            self.inner.set_up(&SubagentRequest { order, parent, child, model, mode, reserve })?;
+        let rules = &mut subagent.setup.rules;
         rules.mode = rules.mode.min(self.mode);
         let tokens = self.budget.max_tokens.map(NonZeroU64::get);
         rules.limits.tokens = rules.limits.tokens.into_iter().chain(tokens).min();
         rules.limits.budget = rules.limits.budget.into_iter().chain(self.budget.max_cost_usd).min();
-        Ok(hired)
+        Ok(subagent)
     }
 }

@@ -181,7 +181,8 @@ impl Guide<'_, '_> {
         let limits = self.limits(attempt, &part.lane, &base.setup.rules.limits);
         let setup = with_limits(&base, limits.clone());
         let Recorded { starting, finishing } = *recorded;
-        let worker = Worker { setup: &setup, purse: &flow.purse, starting, finishing };
+        let worker =
+            Worker { setup: &setup, shared_budget: &flow.shared_budget, starting, finishing };
         let done = flow.ask_worker(part.key, &part.ask(), &worker).await;
         drop(permit);
         let own = matches!(done, Err(Halt::Limit(StopReason::BudgetExceeded)))
@@ -225,7 +226,7 @@ impl Guide<'_, '_> {
     /// Whether what stopped an attempt is what its task may use, not what all of the work may.
     fn is_own_limit(&self, limits: &Limits, base: &Limits) -> bool {
         let has_own = limits.tokens != base.tokens || limits.budget != base.budget;
-        let left = self.flow.purse.left();
+        let left = self.flow.shared_budget.left();
         let nearer_tokens =
             limits.tokens.is_some_and(|own| left.tokens.is_none_or(|all| own < all));
         let nearer_cost = limits.budget.is_some_and(|own| left.cost.is_none_or(|all| own < all));

@@ -255,7 +255,7 @@ impl Harness {
         let (well, agents) = (self.well(), self.agents());
         let session = self.open(&well, &spec);
         let history = History::read(&session).unwrap();
-        let purse = SharedBudget::new(self.allowed.clone(), history.spent, history.calls);
+        let shared_budget = SharedBudget::new(self.allowed.clone(), history.spent, history.calls);
         let responder = self.responder.lock().unwrap();
         let patience = if responder.can_answer() { Patience::Wait } else { self.patience };
         let parts = Parts {
@@ -265,7 +265,7 @@ impl Harness {
             variables: self.variables.clone(),
             front: responder.front(well.clone()),
             interrupt,
-            purse,
+            shared_budget,
         };
         let flow = Flow::new(parts, history);
         let folder = OutputFolder { root: self.root.join("out"), over: self.over, store: None };

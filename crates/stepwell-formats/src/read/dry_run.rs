@@ -15,7 +15,7 @@ use crate::{Error, Result};
 
 /// A run of imports in which nothing is written.
 #[derive(Debug)]
-pub struct Rehearsal<'a> {
+pub struct DryRun<'a> {
     well: &'a Stepwell,
     /// Where each session was met, by its format and its name here.
     met: HashMap<(&'static str, SessionId), Vec<PathBuf>>,
@@ -30,7 +30,7 @@ struct Stage {
     _folder: TempDir,
 }
 
-impl<'a> Rehearsal<'a> {
+impl<'a> DryRun<'a> {
     /// Begins, beside what is in a store.
     #[must_use]
     pub fn new(well: &'a Stepwell) -> Self {

@@ -482,7 +482,12 @@ fn chosen<'a>(named: Option<&str>, open: &[&'a Gate], id: &SessionId) -> Result<
 }
 
 /// What a flow may use: what its spec says of all of it, or what was asked for of this run.
-fn purse(spec: &Spec, options: &RunOptions, history: &History, below: Spent) -> SharedBudget {
+fn shared_budget(
+    spec: &Spec,
+    options: &RunOptions,
+    history: &History,
+    below: Spent,
+) -> SharedBudget {
     let budgets = &spec.runtime.budgets;
     let mut spent = history.spent;
     spent += below;
@@ -561,7 +566,7 @@ impl FlowRun {
             variables: scope,
             front: job.front_end(watched.sink.clone(), options.patience),
             interrupt: job.interrupt.receiver(),
-            purse: purse(&spec, options, &history, below(&session)?),
+            shared_budget: shared_budget(&spec, options, &history, below(&session)?),
         };
         let ended = job.tokio.block_on(Flow::new(parts, history).run(options.patience, &folder));
         job.tokio.block_on(crew.connected.close());
