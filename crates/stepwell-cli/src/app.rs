@@ -4,6 +4,8 @@ use std::ops::{Deref, DerefMut};
 use std::path::{Path, PathBuf};
 
 use stepwell_runtime::Runtime;
+use stepwell_terminal::table::Table;
+use stepwell_terminal::{Console, Form, Paint, Terminal, text, wording};
 use stepwell_workspace::config::Override;
 use stepwell_workspace::{Host, Notices, Wanted, Workspace};
 
@@ -11,12 +13,8 @@ pub(crate) use stepwell_workspace::Well;
 
 use crate::failure::{Exit, Failure, Result};
 use crate::global::{Colour, Global};
-use crate::output::{Console, Form, Output, Paint};
+use crate::output::Output;
 use crate::runner::{self, RunView};
-use crate::table::Table;
-use crate::terminal::Terminal;
-use crate::text;
-use crate::wording;
 
 /// What every command works with: the workspace, and where the answer goes.
 pub(crate) struct App {
@@ -77,7 +75,7 @@ impl App {
             Err(failure) => (Vec::new(), Some(failure)),
         };
         let wanted = Wanted { folder: host.folder.clone(), store, overrides };
-        let notices = Notices::to(|notice| crate::output::note(wording::notice(notice)));
+        let notices = Notices::to(|notice| stepwell_terminal::note(wording::notice(notice)));
         let asked = wanted.clone();
         let (workspace, fault) = match needs {
             Needs::TrashScope => (Workspace::find(host, wanted, notices)?, None),

@@ -2,8 +2,9 @@
 
 use std::io::{self, BufRead, Write};
 
+use stepwell_terminal::Terminal;
+
 use crate::failure::{Exit, Failure, Result};
-use crate::terminal::Terminal;
 
 /// What to do where nobody can be asked.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

@@ -12,11 +12,11 @@ use clap_complete::env::CompleteEnv;
 use stepwell::{Query, SessionInfo};
 use stepwell_agent::agent::builtin;
 use stepwell_formats::Format;
+use stepwell_terminal::text::{cut, one_line};
+use stepwell_terminal::wording::POINT_FORMS;
 use stepwell_workspace::{Host, Notices, Wanted, Workspace};
 
 use crate::args::definition;
-use crate::point::FORMS;
-use crate::text::{cut, one_line};
 
 /// The variable by which a shell says that it wants completions. No other program's variable
 /// may be taken for it: a command would then do nothing.
@@ -70,7 +70,7 @@ impl Offer {
     fn of(arg: &Arg) -> Option<Self> {
         let named = arg.get_value_names().and_then(|names| names.first());
         match (arg.get_id().as_str(), named.map(clap::builder::Str::as_str)) {
-            (_, Some(FORMS)) => Some(Self::Checkpoints),
+            (_, Some(POINT_FORMS)) => Some(Self::Checkpoints),
             (_, Some("FORMAT")) => Some(Self::Formats),
             ("session" | "sessions", _) => Some(Self::Sessions),
             ("label", _) if arg.get_long().is_some() => Some(Self::Labels),

@@ -8,11 +8,12 @@ use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 
 use stepwell::SessionId;
+use stepwell_terminal::note;
 use stepwell_wire::Detached;
 use stepwell_workspace::Workspace;
 
 use crate::failure::{Exit, Failure, Result};
-use crate::output::{Output, note};
+use crate::output::Output;
 
 /// The folder, in the store's, that holds what runs in the background wrote.
 const FOLDER: &str = "runs";

@@ -5,8 +5,8 @@ use std::io::{self, Write};
 use std::process::ExitCode;
 
 use stepwell::{Error, ErrorKind, NoPoint};
-
-use crate::wording;
+use stepwell_terminal::Explained;
+use stepwell_terminal::text::visible;
 
 /// What a process says by its exit code. The numbers are a promise to scripts.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -118,9 +118,9 @@ impl Failure {
     /// Says it on stderr; the answer ends the process.
     pub(crate) fn report(self) -> ExitCode {
         let Self::Said { message, hint, exit } = self else { return ExitCode::SUCCESS };
-        let mut text = format!("error: {}\n", crate::text::visible(&message));
+        let mut text = format!("error: {}\n", visible(&message));
         if let Some(hint) = hint {
-            text.push_str(&format!("hint: {}\n", crate::text::visible(&hint)));
+            text.push_str(&format!("hint: {}\n", visible(&hint)));
         }
         // Nobody is left to tell if stderr is closed.
         let _ = io::stderr().write_all(text.as_bytes());
@@ -138,181 +138,112 @@ fn exit_of(kind: ErrorKind) -> Exit {
     }
 }
 
-impl From<Error> for Failure {
-    fn from(error: Error) -> Self {
-        let exit = match &error {
-            Error::NoPoint(NoPoint::NoStep) | Error::BadPattern(_) => Exit::Usage,
-            error => exit_of(error.kind()),
-        };
-        let hint = match &error {
-            Error::NoPoint(no_point) => wording::no_point(no_point),
-            Error::Task { session, .. } => {
-                Some(format!("stepwell tasks {session} shows what is planned"))
-            }
-            Error::NoQuestion { session, asked, .. } => Some(match &asked[..] {
-                [] => format!("nothing was asked; stepwell state {session} ask \"TEXT\" does"),
-                asked => format!("asked were {}", asked.join(", ")),
-            }),
-            Error::LabelTaken { session, .. } => {
-                Some(format!("stepwell label {session} --clear takes it away"))
-            }
-            Error::FinalPhase { session, .. } => Some(format!("stepwell agent get {session}")),
-            Error::NotAnAgent { session } => Some(format!("stepwell show {session}")),
-            Error::NoEvent { session, .. } | Error::NotAMessage { session, .. } => {
-                Some(format!("stepwell show {session} --view shows messages with their seqs"))
-            }
-            Error::UnknownPhase { .. } => Some(wording::phases()),
-            Error::BeingRewound { .. } => Some("try again when that is done".to_owned()),
-            Error::HalfRewound { session: id, trashed, .. } => {
-                let finish = format!("stepwell rewind {id} --finish finishes it");
-                Some(match trashed {
-                    true => format!("stepwell trash restore {id} brings it back; then {finish}"),
-                    false => finish,
-                })
-            }
-            Error::NoMatch(_) | Error::NoSession(_) => {
-                Some("stepwell sessions --all lists what is here".to_owned())
-            }
-            Error::Ambiguous { .. } => Some("type more of the id, or all of it".to_owned()),
-            Error::NoStore(_) => Some("stepwell init makes a store here".to_owned()),
-            Error::Trashed(id) => Some(format!("stepwell trash restore {id}")),
-            Error::Exists(id) => Some(format!("stepwell show {id}")),
-            Error::Held { session, .. } => Some(format!("stepwell log -f {session} follows it")),
-            Error::Busy { .. } => Some("type the command again".to_owned()),
-            Error::Damaged { session, .. } => Some(format!("stepwell verify {session}")),
-            Error::DamagedStore { .. } | Error::DamagedBlob { .. } => {
-                Some("stepwell doctor".to_owned())
-            }
-            Error::Newer { .. } => Some("install a newer stepwell".to_owned()),
-            Error::Full { .. } => Some("make room, then type the command again".to_owned()),
-            _ => None,
-        };
-        Self::Said { message: error.to_string(), hint, exit }
+/// The exit code for an error of the store.
+fn store_exit(error: &Error) -> Exit {
+    match error {
+        Error::NoPoint(NoPoint::NoStep) | Error::BadPattern(_) => Exit::Usage,
+        error => exit_of(error.kind()),
     }
+}
+
+fn agent_exit(error: &stepwell_agent::Error) -> Exit {
+    match error {
+        stepwell_agent::Error::Store(error) => store_exit(error),
+        stepwell_agent::Error::Files(error) => files_exit(error),
+        _ => Exit::Failed,
+    }
+}
+
+fn files_exit(error: &stepwell_files::Error) -> Exit {
+    match error {
+        stepwell_files::Error::Store(error) => store_exit(error),
+        stepwell_files::Error::HalfMoved { .. } => Exit::Damaged,
+        _ => Exit::Failed,
+    }
+}
+
+/// A spec is a kind of configuration.
+fn flow_exit(error: &stepwell_flow::Error) -> Exit {
+    match error {
+        stepwell_flow::Error::Store(error) => store_exit(error),
+        stepwell_flow::Error::Agent(error) => agent_exit(error),
+        _ => Exit::Absent,
+    }
+}
+
+fn formats_exit(error: &stepwell_formats::Error) -> Exit {
+    match error {
+        stepwell_formats::Error::Store(error) => store_exit(error),
+        error => exit_of(error.kind()),
+    }
+}
+
+fn workspace_exit(error: &stepwell_workspace::Error) -> Exit {
+    use stepwell_workspace::{Error as Workspace, ErrorKind as Kind};
+    match (error, error.kind()) {
+        (Workspace::Store(error), _) => store_exit(error),
+        (Workspace::Formats(error), _) => formats_exit(error),
+        (_, Kind::Store(kind)) => exit_of(kind),
+        (_, Kind::Config | Kind::Absent) => Exit::Absent,
+        (_, Kind::Misspelt) => Exit::Usage,
+        (_, Kind::Invalid | Kind::Io) => Exit::Failed,
+        (_, Kind::Damaged) => Exit::Damaged,
+    }
+}
+
+fn runtime_exit(error: &stepwell_runtime::Error) -> Exit {
+    use stepwell_runtime::{Error as Run, ErrorKind as Kind};
+    match (error, error.kind()) {
+        (Run::Store(error), _) => store_exit(error),
+        (Run::Workspace(error), _) => workspace_exit(error),
+        (Run::Agent(error), _) => agent_exit(error),
+        (Run::Files(error), _) => files_exit(error),
+        (Run::Flow(error), _) => flow_exit(error),
+        (Run::Broken { error, .. }, _) => runtime_exit(error),
+        (_, Kind::Store(kind)) => exit_of(kind),
+        (_, Kind::Config) => Exit::Absent,
+        (_, Kind::Usage) => Exit::Usage,
+        (_, Kind::Credentials) => Exit::Credentials,
+        (_, Kind::Busy) => Exit::Busy,
+        (_, Kind::Unsaved) => Exit::Damaged,
+        (_, Kind::Interrupted) => Exit::Interrupted,
+        (_, Kind::Workspace(_) | Kind::Invalid) => Exit::Failed,
+    }
+}
+
+/// An error in words, with the exit code that says what kind it is.
+macro_rules! failure_from {
+    ($($error:ty: $exit:ident,)*) => {$(
+        impl From<$error> for Failure {
+            fn from(error: $error) -> Self {
+                let Explained { message, hint } = Explained::from(&error);
+                Self::Said { message, hint, exit: $exit(&error) }
+            }
+        }
+    )*};
+}
+
+failure_from! {
+    Error: store_exit,
+    stepwell_agent::Error: agent_exit,
+    stepwell_files::Error: files_exit,
+    stepwell_flow::Error: flow_exit,
+    stepwell_workspace::Error: workspace_exit,
+    stepwell_runtime::Error: runtime_exit,
 }
 
 impl From<stepwell_formats::Error> for Failure {
     fn from(error: stepwell_formats::Error) -> Self {
-        use stepwell_formats::Error as Formats;
         match error {
-            Formats::Store(error) => error.into(),
             // The answer's own stream; a file's name is added by whoever opened it.
-            Formats::Write(error) => error.into(),
+            stepwell_formats::Error::Write(error) => error.into(),
             error => {
-                let failure = Self::new(exit_of(error.kind()), &error);
-                match &error {
-                    Formats::Differs { session, .. } => {
-                        failure.hint(format_args!("stepwell show {session} shows the one here"))
-                    }
-                    Formats::NotWhole { session, .. } => failure
-                        .hint(format_args!("copy or import {session} first: that adds the rest")),
-                    Formats::NoParent { parent, .. } => {
-                        failure.hint(format_args!("export {parent}, which brings it along"))
-                    }
-                    Formats::Newer { .. } => failure.hint("install a newer stepwell"),
-                    Formats::NotRecognised { .. } => failure.hint("stepwell formats lists them"),
-                    Formats::Locked { .. } => failure.hint("type the command again"),
-                    Formats::Exists { .. } | Formats::ExistsBeside { .. } => {
-                        failure.hint("--force replaces it")
-                    }
-                    Formats::NotReplaced { .. }
-                    | Formats::InTheWay { .. }
-                    | Formats::Stranger { .. } => {
-                        failure.hint("name another place, or move that away")
-                    }
-                    Formats::NoEnding { path, ending } => {
-                        failure.hint(format_args!("name it {}.{ending}", path.display()))
-                    }
-                    _ => failure,
-                }
+                let Explained { message, hint } = Explained::from(&error);
+                Self::Said { message, hint, exit: formats_exit(&error) }
             }
         }
     }
 }
-
-impl From<stepwell_agent::Error> for Failure {
-    fn from(error: stepwell_agent::Error) -> Self {
-        use stepwell_agent::Error as Agent;
-        match error {
-            Agent::Store(error) => error.into(),
-            Agent::Files(error) => error.into(),
-            Agent::NothingToSend { ref session, .. } => {
-                let hint =
-                    format!("stepwell run \"TASK\" --session {session} says something in it");
-                Self::new(Exit::Failed, &error).hint(hint)
-            }
-            error => Self::new(Exit::Failed, &error),
-        }
-    }
-}
-
-impl From<stepwell_files::Error> for Failure {
-    fn from(error: stepwell_files::Error) -> Self {
-        use stepwell_files::Error as Files;
-        match error {
-            Files::Store(error) => error.into(),
-            Files::HalfMoved { .. } => Self::new(Exit::Damaged, &error)
-                .hint("when that is mended, type the command again: it is finished first"),
-            error => Self::new(Exit::Failed, &error),
-        }
-    }
-}
-
-impl From<stepwell_workspace::Error> for Failure {
-    fn from(error: stepwell_workspace::Error) -> Self {
-        use stepwell_workspace::{Error as Workspace, ErrorKind as Kind};
-        let exit = match error.kind() {
-            Kind::Store(kind) => exit_of(kind),
-            Kind::Config | Kind::Absent => Exit::Absent,
-            Kind::Misspelt => Exit::Usage,
-            Kind::Invalid | Kind::Io => Exit::Failed,
-            Kind::Damaged => Exit::Damaged,
-        };
-        let hint = error.remedy().map(|remedy| wording::remedy(&remedy));
-        let message = match error {
-            Workspace::Store(error) => return error.into(),
-            Workspace::Formats(error) => return error.into(),
-            Workspace::Config { at, why, .. } => format!("{}: {why}", wording::config_place(&at)),
-            error => error.to_string(),
-        };
-        Self::Said { message, hint, exit }
-    }
-}
-
-impl From<stepwell_runtime::Error> for Failure {
-    fn from(error: stepwell_runtime::Error) -> Self {
-        use stepwell_runtime::{Error as Run, ErrorKind as Kind};
-        let exit = match error.kind() {
-            Kind::Store(kind) => exit_of(kind),
-            Kind::Config => Exit::Absent,
-            Kind::Usage => Exit::Usage,
-            Kind::Credentials => Exit::Credentials,
-            Kind::Busy => Exit::Busy,
-            Kind::Unsaved => Exit::Damaged,
-            Kind::Interrupted => Exit::Interrupted,
-            Kind::Workspace(_) | Kind::Invalid => Exit::Failed,
-        };
-        let hint = error.remedy().map(|remedy| wording::run_remedy(&remedy));
-        match error {
-            Run::Store(error) => error.into(),
-            Run::Workspace(error) => error.into(),
-            Run::Agent(error) => error.into(),
-            Run::Files(error) => error.into(),
-            Run::Flow(error) => error.into(),
-            Run::Broken { error, .. } => (*error).into(),
-            Run::RootOutside { ref source_of, .. } => {
-                let source = source_of.as_ref().map(wording::source).unwrap_or_default();
-                Self::Said { message: format!("{source}: {error}"), hint, exit }
-            }
-            Run::OtherVariable { .. } => {
-                let message = error.to_string().replacen("variable ", "--var ", 1);
-                Self::Said { message, hint, exit }
-            }
-            error => Self::Said { message: error.to_string(), hint, exit },
-        }
-    }
-}
-
 impl From<io::Error> for Failure {
     /// Of writing the answer: every other file names itself, with [`Failure::file`].
     fn from(error: io::Error) -> Self {

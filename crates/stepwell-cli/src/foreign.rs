@@ -6,10 +6,8 @@ use std::path::{Path, PathBuf};
 use std::rc::Rc;
 
 use stepwell_formats::{Format, Losses};
-
-use crate::output::note;
-use crate::terminal::Terminal;
-use crate::text::{cut, visible};
+use stepwell_terminal::text::{cut, visible};
+use stepwell_terminal::{Terminal, note};
 
 /// How far a long reading is, on a terminal.
 pub(crate) struct Progress {

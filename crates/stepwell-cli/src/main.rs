@@ -20,25 +20,18 @@ mod global;
 mod host;
 mod log;
 mod output;
-mod point;
 mod runner;
 mod selection;
-mod table;
 mod terminal;
-mod text;
 mod typed;
-mod when;
-mod wire;
-mod wording;
 
 use std::process::ExitCode;
 
 use app::App;
 use failure::Failure;
-use terminal::Terminal;
 
 fn main() -> ExitCode {
-    let (host, terminal) = (host::of_this_process(), Terminal::of_this_process());
+    let (host, terminal) = (host::of_this_process(), terminal::of_this_process());
     if completion::answered(&host, std::env::args_os().collect()) {
         return ExitCode::SUCCESS;
     }
@@ -63,7 +56,7 @@ fn main() -> ExitCode {
     let ended = commands::run(&cli.command, &mut app);
     app.refresh_mirror();
     if app.has_redacted() {
-        output::note(format_args!(
+        stepwell_terminal::note(format_args!(
             "note: what looks like a secret was not stored; [redacted:RULE] stands in its place"
         ));
     }

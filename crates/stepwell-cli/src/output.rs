@@ -7,35 +7,10 @@ use std::io::{self, BufWriter, LineWriter, Write};
 
 use rustix::event::{PollFd, PollFlags, Timespec};
 use stepwell::Redactor;
+use stepwell_terminal::{Form, Paint, Terminal};
 use stepwell_wire::Answer;
 
 use crate::failure::{Exit, Failure, Result};
-use crate::terminal::Terminal;
-use crate::text::visible;
-
-/// How the answer is written.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Form {
-    /// For people.
-    Text,
-    /// For programs: one object, or one per line.
-    Json,
-}
-
-/// Who reads the answer, and whether they can be asked.
-#[derive(Clone, Copy, Debug)]
-pub(crate) struct Console {
-    pub(crate) terminal: Terminal,
-    pub(crate) form: Form,
-    pub(crate) paint: Paint,
-}
-
-impl Console {
-    /// Does a person see what happens as it does?
-    pub(crate) fn is_live(self) -> bool {
-        self.terminal.output && self.terminal.can_ask
-    }
-}
 
 /// Where the answer goes.
 pub(crate) struct Output {
@@ -105,52 +80,5 @@ impl Output {
     /// Makes sure that all of it went out.
     pub(crate) fn flush(&mut self) -> Result<()> {
         Ok(self.to.flush()?)
-    }
-}
-
-/// Tells something that is not the answer, on stderr.
-pub(crate) fn note(text: impl Display) {
-    // Nobody is left to tell if stderr is closed.
-    let _ = writeln!(io::stderr(), "{}", visible(&text.to_string()));
-}
-
-/// Colours, if they are wanted.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Paint {
-    /// No.
-    Plain,
-    /// Yes.
-    Colour,
-}
-
-/// How a piece of text stands out.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Style {
-    Plain,
-    Bold,
-    Dim,
-    Red,
-    Green,
-    Yellow,
-    Cyan,
-}
-
-impl Paint {
-    /// The text in a style. Escapes take no room on the screen, so paint what was cut
-    /// and padded already.
-    pub(crate) fn paint(self, style: Style, text: &str) -> String {
-        let code = match style {
-            Style::Plain => "0",
-            Style::Bold => "1",
-            Style::Dim => "2",
-            Style::Red => "31",
-            Style::Green => "32",
-            Style::Yellow => "33",
-            Style::Cyan => "36",
-        };
-        match self {
-            Self::Colour if style != Style::Plain => format!("\u{1b}[{code}m{text}\u{1b}[0m"),
-            _ => text.to_owned(),
-        }
     }
 }

@@ -2,9 +2,8 @@
 
 use clap::Args;
 use stepwell::{Filter, SessionInfo, Time};
+use stepwell_terminal::When;
 use stepwell_wire::SessionStatus;
-
-use crate::when::When;
 
 /// Filters; a session must pass all that are given.
 #[derive(Args, Clone, Debug, Default)]

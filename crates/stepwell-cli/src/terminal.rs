@@ -2,45 +2,30 @@
 
 use std::io::IsTerminal;
 
-/// What the standard streams are.
-#[derive(Clone, Copy, Debug)]
-pub(crate) struct Terminal {
-    /// Can a question be asked and answered?
-    pub(crate) can_ask: bool,
-    /// Is the answer read by a person?
-    pub(crate) output: bool,
-    /// How many columns it has; unlimited in a pipe.
-    pub(crate) width: Option<usize>,
-    /// Does the user want no colour, whatever the terminal can do?
-    pub(crate) plain: bool,
-}
+use stepwell_terminal::Terminal;
 
-impl Terminal {
-    /// The terminal of this process.
-    #[expect(clippy::disallowed_methods, reason = "this is where the environment comes from")]
-    pub(crate) fn of_this_process() -> Self {
-        let set = |name: &str| std::env::var_os(name).filter(|value| !value.is_empty());
-        let columns = set("COLUMNS").and_then(|columns| columns.to_str()?.parse().ok());
-        let (output, input) = (std::io::stdout(), std::io::stdin());
-        Self {
-            can_ask: input.is_terminal() && std::io::stderr().is_terminal(),
-            output: output.is_terminal(),
-            width: columns
-                .filter(|_| output.is_terminal())
-                .or_else(|| width(&output))
-                .filter(|width| *width > 0),
-            plain: set("NO_COLOR").is_some() || set("TERM").is_some_and(|term| term == "dumb"),
-        }
+/// The terminal of this process.
+#[expect(clippy::disallowed_methods, reason = "this is where the environment comes from")]
+pub(crate) fn of_this_process() -> Terminal {
+    let set = |name: &str| std::env::var_os(name).filter(|value| !value.is_empty());
+    let columns = set("COLUMNS").and_then(|columns| columns.to_str()?.parse().ok());
+    let (output, input) = (std::io::stdout(), std::io::stdin());
+    Terminal {
+        can_ask: input.is_terminal() && std::io::stderr().is_terminal(),
+        output: output.is_terminal(),
+        width: columns
+            .filter(|_| output.is_terminal())
+            .or_else(|| width(&output))
+            .filter(|width| *width > 0),
+        plain: set("NO_COLOR").is_some() || set("TERM").is_some_and(|term| term == "dumb"),
     }
 }
 
-impl Terminal {
-    /// Its columns and rows; the usual ones, where nobody says.
-    pub(crate) fn size(self) -> (u16, u16) {
-        match rustix::termios::tcgetwinsize(std::io::stdout()) {
-            Ok(size) if size.ws_col > 0 && size.ws_row > 0 => (size.ws_col, size.ws_row),
-            _ => (80, 24),
-        }
+/// The screen's columns and rows; the usual ones, where nobody says.
+pub(crate) fn size() -> (u16, u16) {
+    match rustix::termios::tcgetwinsize(std::io::stdout()) {
+        Ok(size) if size.ws_col > 0 && size.ws_row > 0 => (size.ws_col, size.ws_row),
+        _ => (80, 24),
     }
 }
 

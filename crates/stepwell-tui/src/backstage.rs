@@ -9,9 +9,8 @@ mod runs;
 use std::sync::Arc;
 use std::sync::mpsc::{Sender, channel};
 
-use stepwell::Time;
-use stepwell_agent::run::Notice as RunNotice;
 use stepwell_runtime::{Error, Runtime};
+use stepwell_terminal::Explained;
 use stepwell_workspace::Workspace;
 
 use crate::clean::Clean;
@@ -21,24 +20,11 @@ use crate::effect::{Effect, Input, Reply};
 pub(crate) use reads::Reader;
 use runs::Runs;
 
-/// How things are said. The command line brings its words, which name its commands.
-#[derive(Clone, Copy, Debug)]
-pub struct Wording {
-    /// An error, and what would help.
-    pub failure: fn(Error) -> (String, Option<String>),
-    /// Something that a person should know of a run.
-    pub run_notice: fn(&RunNotice) -> String,
-    /// A moment, in the user's own time zone.
-    pub moment: fn(Time) -> String,
-}
-
 /// What the terminal needs of the program around it.
 #[derive(Clone)]
 pub struct Program {
     /// A runtime in a workspace.
     pub runtime: Arc<dyn Fn(Workspace) -> Runtime + Send + Sync>,
-    /// How things are said.
-    pub wording: Wording,
     /// The command line: a program and its first arguments.
     pub command: Vec<String>,
     /// The user's own editor.
@@ -64,13 +50,13 @@ impl RuntimeBackstage {
     pub fn new(workspace: Workspace, program: Program, inputs: Inputs) -> Self {
         let runtime = (program.runtime)(workspace);
         let (reads, jobs) = channel::<Job>();
-        let mut reader = Reader::new(runtime.clone(), program.wording, inputs.clone());
+        let mut reader = Reader::new(runtime.clone(), inputs.clone());
         std::thread::spawn(move || {
             for job in jobs {
                 job(&mut reader);
             }
         });
-        let runs = Runs::new(program.wording, inputs.clone());
+        let runs = Runs::new(inputs.clone());
         Self { program, runtime, inputs, runs, reads }
     }
 
@@ -79,8 +65,8 @@ impl RuntimeBackstage {
         let _ = self.reads.send(Box::new(job));
     }
 
-    fn fail(&self, error: Error) {
-        let (why, hint) = (self.program.wording.failure)(error);
+    fn fail(&self, error: &Error) {
+        let Explained { message: why, hint } = error.into();
         let hint = hint.map(|hint| Clean::new(&hint));
         let _ = self.inputs.send(Input::Reply(Reply::Failed { why: Clean::new(&why), hint }));
     }
@@ -90,7 +76,7 @@ impl RuntimeBackstage {
         self.runs.let_go();
         let mut workspace = self.runtime.workspace().clone();
         if let Err(error) = workspace.go_to_session(&name) {
-            return self.fail(error.into());
+            return self.fail(&error.into());
         }
         if workspace.place.root != self.runtime.place.root {
             self.runtime = (self.program.runtime)(workspace);

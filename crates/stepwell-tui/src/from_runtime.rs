@@ -3,8 +3,8 @@
 use stepwell::{AskedCall, NodeState, SessionId, Status};
 use stepwell_agent::provider::Delta;
 use stepwell_runtime::{Error, OpenGate, RunEvent, RunReport};
+use stepwell_terminal::{Explained, text, wording};
 
-use crate::backstage::Wording;
 use crate::clean::Clean;
 use crate::told::{Ended, Question, QuestionKind, Told, ToolOutcome, ToolRun};
 
@@ -12,8 +12,6 @@ use crate::told::{Ended, Question, QuestionKind, Told, ToolOutcome, ToolRun};
 pub(crate) struct Listener<'a> {
     /// The session.
     pub(crate) session: &'a SessionId,
-    /// How things are said.
-    pub(crate) wording: &'a Wording,
 }
 
 impl Listener<'_> {
@@ -48,7 +46,7 @@ impl Listener<'_> {
                 gate: answer.gate,
                 answer: Clean::line(&answer.answer.text()),
                 who: Clean::line(&answer.who.to_string()),
-                at: Clean::line(&(self.wording.moment)(answer.at)),
+                at: Clean::line(&text::second(answer.at)),
             },
             // What is recorded of it says the rest.
             RunEvent::Node(node) => {
@@ -61,9 +59,7 @@ impl Listener<'_> {
             }
             RunEvent::Within { node, event } => self.within(&node, *event)?,
             RunEvent::Child { session, event } => self.within(session.as_str(), *event)?,
-            RunEvent::Notice(notice) => {
-                Told::Notice(Clean::new(&(self.wording.run_notice)(&notice)))
-            }
+            RunEvent::Notice(notice) => Told::Notice(Clean::new(&wording::run_notice(&notice))),
             // The recorded event says it; the report says how it ended.
             RunEvent::Delta(Delta::Call) | RunEvent::Compacted { .. } | RunEvent::Ended { .. } => {
                 return None;
@@ -137,8 +133,8 @@ pub(crate) fn report(report: &RunReport) -> Ended {
 }
 
 /// How a run ended that could not begin, or could not be saved.
-pub(crate) fn failure(error: Error, wording: &Wording) -> Ended {
-    let (why, hint) = (wording.failure)(error);
+pub(crate) fn failure(error: &Error) -> Ended {
+    let Explained { message: why, hint } = error.into();
     let hint = hint.map(|hint| Clean::new(&hint));
     Ended { status: Status::Failed, why: Clean::new(&why), hint }
 }

@@ -35,7 +35,7 @@ mod transcript;
 mod update;
 mod wrap;
 
-pub use backstage::{Program, RuntimeBackstage, Wording};
+pub use backstage::{Program, RuntimeBackstage};
 pub use clean::Clean;
 pub use completion::{Completion, CompletionKind, Offer};
 pub use draw::{Picture, draw, printed};

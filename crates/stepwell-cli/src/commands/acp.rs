@@ -1,6 +1,7 @@
 use std::io;
 
 use stepwell_acp::Setup;
+use stepwell_terminal::note;
 use stepwell_workspace::AcpClient;
 use tokio::signal::unix::{SignalKind, signal};
 
@@ -8,7 +9,6 @@ use super::mcp::{INSTALL, UNINSTALL, change};
 use crate::app::App;
 use crate::ask::Consent;
 use crate::failure::{Exit, Failure, Result};
-use crate::output::note;
 use crate::runner;
 use crate::typed::one_of;
 

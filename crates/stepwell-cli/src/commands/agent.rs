@@ -7,6 +7,10 @@ use stepwell::{
     Access, Driver, Error, Filter, IdFormat, Message, Phase, PhaseSet, Policy, Query,
     ResumeDecision, SessionId,
 };
+use stepwell_terminal::When;
+use stepwell_terminal::table::{Column, Table, left, right};
+use stepwell_terminal::text::word;
+use stepwell_terminal::text::{ago, indented, one_line};
 
 use stepwell_agent::redact::RedactMessages as _;
 use stepwell_wire::{Agent, AgentCreated, AgentTurn, AgentUnreadable};
@@ -18,11 +22,7 @@ use stepwell_workspace::housekeeping::{Whose, tidy};
 use crate::app::{App, Well};
 use crate::ask::Consent;
 use crate::failure::{Exit, Failure, Result};
-use crate::table::{Column, Table, left, right};
-use crate::text::{ago, indented, one_line};
 use crate::typed::{entry, one_of};
-use crate::when::When;
-use crate::wire::word;
 
 /// Follows agents that Stepwell does not run itself.
 ///

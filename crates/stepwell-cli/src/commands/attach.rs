@@ -1,10 +1,10 @@
 use stepwell::{Access, Seq};
 use stepwell_runtime::inspect::first_open_gate;
+use stepwell_terminal::note;
 
 use super::chat;
 use crate::app::App;
 use crate::failure::{Exit, Result};
-use crate::output::note;
 use crate::runner::Flags;
 
 /// Shows a session that runs elsewhere, to answer it, speak to it or stop it.

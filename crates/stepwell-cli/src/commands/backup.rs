@@ -1,11 +1,11 @@
 use std::path::PathBuf;
 
 use stepwell::Access;
+use stepwell_terminal::text::{bytes, visible};
 use stepwell_wire::BackedUp;
 
 use crate::app::App;
 use crate::failure::{Exit, Failure, Result};
-use crate::text::{bytes, visible};
 
 /// Copies the whole store to a file, consistently, while it is in use.
 ///

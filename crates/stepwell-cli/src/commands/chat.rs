@@ -2,17 +2,17 @@ use std::sync::Arc;
 
 use stepwell::Mode;
 use stepwell_runtime::Runtime;
+use stepwell_terminal::{Paint, note, wording};
 use stepwell_tui::{
     Clean, Effect, Input, Inputs, Look, Program, RunSettings, RuntimeBackstage, State, Theme, Told,
-    Wording, inputs,
+    inputs,
 };
 use stepwell_workspace::Workspace;
 
 use super::resume;
 use crate::app::App;
 use crate::failure::{Exit, Failure, Result};
-use crate::output::{Paint, note};
-use crate::{runner, wording};
+use crate::{runner, terminal};
 
 /// Talks with an agent: every turn is saved, and any session can be picked up.
 ///
@@ -100,7 +100,7 @@ fn first(args: &Args, app: &App) -> Result<Vec<Effect>> {
 }
 
 fn state(args: &Args, app: &App) -> State {
-    let (columns, rows) = app.terminal.size();
+    let (columns, rows) = terminal::size();
     let settings = &app.config.settings;
     let home = app.host.home.as_deref();
     let root = &app.place.root;
@@ -149,11 +149,6 @@ fn program(app: &App, to: &Inputs) -> Program {
     }
     Program {
         runtime: Arc::new(runtime),
-        wording: Wording {
-            failure: worded,
-            run_notice: wording::run_notice,
-            moment: crate::text::second,
-        },
         command,
         editor: editor.split_whitespace().map(str::to_owned).collect(),
     }
@@ -163,14 +158,6 @@ fn program(app: &App, to: &Inputs) -> Program {
 fn tell(to: &Inputs, text: &str) {
     // Nobody is left to tell when the screen is closed.
     let _ = to.send(Input::Run(Told::Notice(Clean::new(text))));
-}
-
-/// An error in words, and what to type next.
-fn worded(error: stepwell_runtime::Error) -> (String, Option<String>) {
-    match Failure::from(error) {
-        Failure::Said { message, hint, .. } => (message, hint),
-        Failure::ClosedPipe => ("the pipe was closed".to_owned(), None),
-    }
 }
 
 #[cfg(test)]

@@ -2,16 +2,16 @@ use serde_json::Value;
 use stepwell::{Access, Checkpoint, CheckpointReason, is_numbered};
 use stepwell_files::rewind::Foreign;
 use stepwell_runtime::files::settle;
+use stepwell_terminal::note;
+use stepwell_terminal::table::{Column, Table, left, right};
+use stepwell_terminal::text::word;
+use stepwell_terminal::text::{cut, one_line, second, visible};
 use stepwell_wire::{CheckpointInfo, CheckpointMade};
 use stepwell_workspace::housekeeping::tidy;
 
 use crate::app::App;
 use crate::failure::{Exit, Failure, Result};
-use crate::output::note;
-use crate::table::{Column, Table, left, right};
-use crate::text::{cut, one_line, second, visible};
 use crate::typed::entry;
-use crate::wire::word;
 
 /// Lists a session's checkpoints, or names its present point, to fork or rewind to.
 #[derive(Debug, clap::Args)]

@@ -1,6 +1,8 @@
 use std::time::Duration;
 
 use stepwell::{Access, CleanupReason, Exemption, Plan, Policy, SessionId, Status};
+use stepwell_terminal::note;
+use stepwell_terminal::text::{bytes, count};
 use stepwell_wire::{CleanupItem, CleanupKept, CleanupTotal};
 
 use super::delete::undo;
@@ -9,8 +11,6 @@ use stepwell_workspace::housekeeping::{DAY, Whose, cleanup_age, plan_cleanup, sh
 use crate::app::{App, Well};
 use crate::ask::{Consent, Unasked};
 use crate::failure::{Exit, Result};
-use crate::output::note;
-use crate::text::{bytes, count};
 
 /// Moves old sessions to the trash.
 ///

@@ -3,6 +3,8 @@ use stepwell::{Access, Compacted, Session, SessionId, ViewMessage};
 use stepwell_agent::context::plan::Why;
 use stepwell_agent::run::Shrunk;
 use stepwell_runtime::{inspect, refuse_external};
+use stepwell_terminal::text::{grouped, indented};
+use stepwell_terminal::{Style, note};
 use stepwell_wire::{Compaction, CompactionDiff, CompactionUndone, ViewMove};
 
 use super::show;
@@ -10,9 +12,7 @@ use stepwell_workspace::housekeeping::tidy;
 
 use crate::app::{App, Well};
 use crate::failure::{Exit, Failure, Result};
-use crate::output::{Style, note};
 use crate::runner;
-use crate::text::{grouped, indented};
 
 /// Shortens a conversation: a summary replaces old messages.
 ///
@@ -63,7 +63,7 @@ fn compact(session: &mut Session, app: &mut App) -> Result<Exit> {
     };
     // Why there is no summary, if one was wanted.
     if let Some(it) = compacted.filter(|it| it.fault.is_some()) {
-        let (style, line) = runner::told_of_compaction(it, Why::Asked);
+        let (style, line) = stepwell_terminal::lines::compaction(it, Why::Asked);
         note(app.out.paint.paint(style, &format!("  {line}")));
     }
     let line = match compacted {

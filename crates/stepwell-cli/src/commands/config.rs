@@ -1,6 +1,9 @@
 use std::path::{Path, PathBuf};
 
 use stepwell_agent::redact::Redactor;
+use stepwell_terminal::table::{Column, Table, left};
+use stepwell_terminal::text::visible;
+use stepwell_terminal::wording;
 use stepwell_wire::{Setting, SettingUnset};
 use stepwell_workspace::CONFIG_FILE;
 use stepwell_workspace::config::{KEYS, Key, nearest, put, take_out};
@@ -8,9 +11,6 @@ use toml_edit::Value;
 
 use crate::app::App;
 use crate::failure::{Exit, Failure, Result};
-use crate::table::{Column, Table, left};
-use crate::text::visible;
-use crate::wording;
 
 /// Shows and changes settings.
 #[derive(Debug, clap::Args)]

@@ -1,6 +1,8 @@
 use std::path::PathBuf;
 
 use stepwell_formats::{Conversion, Existing, Format};
+use stepwell_terminal::note;
+use stepwell_terminal::text::visible;
 use stepwell_wire::Converted;
 
 use super::export::{unwritten, wishes};
@@ -8,8 +10,6 @@ use super::import::{Verbosity, report_import};
 use crate::app::App;
 use crate::failure::{Exit, Failure, Result};
 use crate::foreign::tell_losses;
-use crate::output::note;
-use crate::text::visible;
 
 /// Turns sessions of one format into another, without a store.
 #[derive(Debug, clap::Args)]

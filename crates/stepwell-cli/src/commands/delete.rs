@@ -1,4 +1,5 @@
 use stepwell::{Access, Removal, SessionId};
+use stepwell_terminal::note;
 
 use stepwell_runtime::files::root;
 use stepwell_wire::Deleted;
@@ -6,7 +7,6 @@ use stepwell_workspace::housekeeping::tidy;
 
 use crate::app::App;
 use crate::failure::{Exit, Failure, Result};
-use crate::output::note;
 
 /// Moves sessions to the trash, with their subagents' sessions.
 #[derive(Debug, clap::Args)]

@@ -3,9 +3,10 @@ use std::io::{BufRead, BufReader, PipeReader};
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Stdio};
 
+use stepwell_terminal::text::{cut, visible};
+
 use crate::app::App;
 use crate::failure::{Exit, Failure, Result};
-use crate::text::{cut, visible};
 
 /// Shows what Stepwell does, offline: an agent works, is killed, and is resumed.
 ///
@@ -53,7 +54,7 @@ pub(crate) fn run(args: &Args, app: &mut App) -> Result<Exit> {
     if args.keep {
         app.out.line(format_args!("\nIt is all in {shown}"))?;
     } else if let Err(error) = fs::remove_dir_all(&folder) {
-        crate::output::note(format_args!("warning: {shown} is still there: {error}"));
+        stepwell_terminal::note(format_args!("warning: {shown} is still there: {error}"));
     }
     ended
 }

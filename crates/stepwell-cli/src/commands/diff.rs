@@ -1,13 +1,13 @@
 use stepwell::{Access, Seq};
 use stepwell_files::diff::Patch;
 use stepwell_runtime::inspect;
+use stepwell_terminal::Style;
+use stepwell_terminal::text::visible;
+use stepwell_terminal::wording::POINT_FORMS;
 use stepwell_wire::FileDiff;
 
 use crate::app::App;
 use crate::failure::{Exit, Result};
-use crate::output::Style;
-use crate::point::FORMS;
-use crate::text::visible;
 
 /// Shows what a session did to files, as a unified diff.
 #[derive(Debug, clap::Args)]
@@ -15,10 +15,10 @@ pub(crate) struct Args {
     /// The session: its id, a part of it, its label, or @last.
     session: String,
     /// From where: a seq, a checkpoint's name, or -N for N steps back (default: its beginning).
-    #[arg(long, value_name = FORMS, allow_hyphen_values = true)]
+    #[arg(long, value_name = POINT_FORMS, allow_hyphen_values = true)]
     from: Option<String>,
     /// Up to where (default: its end).
-    #[arg(long, value_name = FORMS, allow_hyphen_values = true)]
+    #[arg(long, value_name = POINT_FORMS, allow_hyphen_values = true)]
     to: Option<String>,
 }
 

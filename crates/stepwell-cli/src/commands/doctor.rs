@@ -1,10 +1,10 @@
+use stepwell_terminal::text::visible;
+use stepwell_terminal::{Style, note};
 use stepwell_wire::CheckFinding;
 use stepwell_workspace::doctor::{Finding, Repair, examine};
 
 use crate::app::App;
 use crate::failure::{Exit, Result};
-use crate::output::{Style, note};
-use crate::text::visible;
 
 /// Checks the store and says what it would repair; --repair does it.
 ///

@@ -1,11 +1,11 @@
 use stepwell::{Filter, Query, SessionInfo, TrashScope};
+use stepwell_terminal::table::{Column, Table, left, right};
+use stepwell_terminal::text::bytes;
 use stepwell_wire::{DiskUseOfSession, DiskUseTotal};
 
 use super::sessions::task;
 use crate::app::App;
 use crate::failure::{Exit, Result};
-use crate::table::{Column, Table, left, right};
-use crate::text::bytes;
 
 /// Shows how much room sessions take, the largest first.
 #[derive(Debug, clap::Args)]

@@ -2,12 +2,12 @@ use std::path::PathBuf;
 
 use stepwell::Access;
 use stepwell_formats::{Existing, Exported, Format, Length, Outlet, Shape, Wishes, write_wishing};
+use stepwell_terminal::note;
+use stepwell_terminal::text::{count, visible};
 
 use crate::app::App;
 use crate::failure::{Exit, Failure, Result};
 use crate::foreign::tell_losses;
-use crate::output::note;
-use crate::text::{count, visible};
 
 /// Writes a session out.
 ///

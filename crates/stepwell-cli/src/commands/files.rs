@@ -1,15 +1,15 @@
 use stepwell::{Access, FileState, SessionId};
 use stepwell_runtime::{Error, inspect};
+use stepwell_terminal::note;
+use stepwell_terminal::table::{Column, Table, left, right};
+use stepwell_terminal::text::word;
+use stepwell_terminal::text::{count, one_line, second};
+use stepwell_terminal::wording::POINT_FORMS;
+use stepwell_terminal::wording::tell_of_half;
 use stepwell_wire::FileVersion;
 
 use crate::app::App;
 use crate::failure::{Exit, Result};
-use crate::output::note;
-use crate::point::FORMS;
-use crate::table::{Column, Table, left, right};
-use crate::text::{count, one_line, second};
-use crate::wire::word;
-use crate::wording::tell_of_half;
 
 /// Lists the versions of the files that a session changed, or prints one.
 #[derive(Debug, clap::Args)]
@@ -19,7 +19,7 @@ pub(crate) struct Args {
     /// Only this file, relative to the workspace.
     path: Option<String>,
     /// Prints what the file held there: a seq, a checkpoint's name, or -N for N steps back.
-    #[arg(long, value_name = FORMS, allow_hyphen_values = true, requires = "path")]
+    #[arg(long, value_name = POINT_FORMS, allow_hyphen_values = true, requires = "path")]
     at: Option<String>,
 }
 

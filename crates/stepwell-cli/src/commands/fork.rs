@@ -1,12 +1,12 @@
 use stepwell::Access;
 use stepwell_runtime::ForkRequest;
+use stepwell_terminal::wording::POINT_FORMS;
 use stepwell_wire::Forked;
 
 use stepwell_workspace::housekeeping::tidy;
 
 use crate::app::App;
 use crate::failure::{Exit, Result};
-use crate::point::FORMS;
 
 /// Makes a session that shares another one's past, and prints its id.
 #[derive(Debug, clap::Args)]
@@ -14,7 +14,7 @@ pub(crate) struct Args {
     /// The session: its id, a part of it, its label, or @last.
     session: String,
     /// The last event that is shared: a seq, a checkpoint's name, or -N for N steps back.
-    #[arg(long, value_name = FORMS, allow_hyphen_values = true)]
+    #[arg(long, value_name = POINT_FORMS, allow_hyphen_values = true)]
     at: Option<String>,
     /// Gives the fork a label, which names it from then on.
     #[arg(long, value_name = "LABEL")]

@@ -1,9 +1,9 @@
 use stepwell_formats::Format;
+use stepwell_terminal::table::{Column, Table, left};
 use stepwell_wire::FormatInfo;
 
 use crate::app::App;
 use crate::failure::{Exit, Result};
-use crate::table::{Column, Table, left};
 
 /// Lists the formats of sessions that are read and written.
 ///

@@ -5,14 +5,14 @@ use stepwell::{Access, Answer, SessionId, Time};
 use stepwell_runtime::flow::is_permission;
 use stepwell_runtime::inspect::{answered_lately, gate_elsewhere, sessions_with_gates};
 use stepwell_runtime::{FlowOptions, Given, Runtime};
+use stepwell_terminal::table::{Cell, Column, Table, left};
+use stepwell_terminal::text::{ago, one_line};
+use stepwell_terminal::{Style, note};
 use stepwell_wire::{GateAnswered, OpenGate};
 use stepwell_workspace::NamedWell;
 
 use crate::app::{App, Well};
 use crate::failure::{Exit, Failure, Result};
-use crate::output::{Style, note};
-use crate::table::{Cell, Column, Table, left};
-use crate::text::{ago, one_line};
 
 /// Lists every question that waits for a human, and answers them.
 ///

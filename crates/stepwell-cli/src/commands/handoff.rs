@@ -6,6 +6,7 @@ use std::process::Command;
 
 use stepwell::{Error as StoreError, SessionId};
 use stepwell_formats::Format;
+use stepwell_terminal::note;
 use stepwell_wire::HandedOver;
 use stepwell_workspace::Error;
 use stepwell_workspace::handoff::{HandOver, Wrote, agent_name, takes_sessions};
@@ -13,7 +14,6 @@ use stepwell_workspace::handoff::{HandOver, Wrote, agent_name, takes_sessions};
 use crate::app::{App, Well};
 use crate::failure::{Exit, Failure, Result};
 use crate::foreign::tell_losses;
-use crate::output::note;
 
 /// Who goes on, and how.
 #[derive(Clone, Debug, Default, clap::Args)]

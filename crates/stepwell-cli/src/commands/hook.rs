@@ -1,5 +1,7 @@
 use std::io::{self, IsTerminal};
 
+use stepwell_terminal::note;
+use stepwell_terminal::text::visible;
 use stepwell_wire::{Answer, HookInstalled};
 use stepwell_workspace::hooks::{
     Delegation, HookAnswer, HookFault, Payload, SettingsFile, not_stopped, read_payload,
@@ -7,8 +9,6 @@ use stepwell_workspace::hooks::{
 
 use crate::app::App;
 use crate::failure::{Exit, Result};
-use crate::output::note;
-use crate::text::visible;
 
 /// Answers other agents' hooks, and installs them.
 ///

@@ -7,6 +7,8 @@ use stepwell_formats::{
     Became, DryRun, Error, Format, Found, ImportSummary, Mode, Report, Watcher, find,
     take_in_watched,
 };
+use stepwell_terminal::note;
+use stepwell_terminal::text::count;
 use stepwell_wire::{ImportResult, Imported};
 use stepwell_workspace::housekeeping::tidy;
 use stepwell_workspace::{AgentPlace, imported};
@@ -15,8 +17,6 @@ use crate::app::App;
 use crate::ask::{Consent, Unasked};
 use crate::failure::{Exit, Failure, Result};
 use crate::foreign::Progress;
-use crate::output::note;
-use crate::text::count;
 
 /// Reads sessions in: of other agents, or what export wrote.
 ///

@@ -1,9 +1,9 @@
+use stepwell_terminal::note;
+use stepwell_terminal::text::visible;
 use stepwell_workspace::CONFIG_FILE;
 
 use crate::app::App;
 use crate::failure::{Exit, Result};
-use crate::output::note;
-use crate::text::visible;
 
 /// Makes a store here, a commented stepwell.toml, and an entry in .gitignore.
 #[derive(Debug, clap::Args)]

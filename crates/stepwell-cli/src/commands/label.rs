@@ -1,10 +1,10 @@
 use stepwell::{Access, SessionId};
+use stepwell_terminal::text::visible;
 use stepwell_wire::Label;
 use stepwell_workspace::housekeeping::tidy;
 
 use crate::app::App;
 use crate::failure::{Exit, Result};
-use crate::text::visible;
 
 /// Shows a session's label, or gives it one, which names it from then on.
 #[derive(Debug, clap::Args)]

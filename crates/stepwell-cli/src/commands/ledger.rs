@@ -1,15 +1,15 @@
 use std::path::Path;
 
 use stepwell::{Access, Family, Filter, Query, SessionInfo};
+use stepwell_terminal::note;
+use stepwell_terminal::table::{Column, Table, left, right};
+use stepwell_terminal::text::{cost_or, moment, one_line, took};
 use stepwell_wire::LedgerEntry;
 use stepwell_workspace::{LedgerLine, LedgerWanted, Location, NamedWell, ledger_markdown};
 
 use crate::app::{App, Well};
 use crate::failure::{Exit, Result};
-use crate::output::note;
 use crate::selection::Selection;
-use crate::table::{Column, Table, left, right};
-use crate::text::{cost_or, moment, one_line, took};
 
 /// Lists what came of sessions that have ended, newest first.
 ///

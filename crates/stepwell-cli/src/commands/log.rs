@@ -1,10 +1,10 @@
 use std::time::Duration;
 
 use stepwell::{Access, Error, Followed, Recorded, Seq, SessionId, Span, Stepwell};
+use stepwell_terminal::note;
 
 use crate::app::App;
 use crate::failure::{Exit, Failure, Result};
-use crate::output::note;
 
 /// Prints a session's events as JSON, one per line.
 #[derive(Debug, clap::Args)]

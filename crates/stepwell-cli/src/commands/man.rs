@@ -1,11 +1,11 @@
 use std::fs;
 use std::path::PathBuf;
 
+use stepwell_terminal::text::{count, visible};
 use stepwell_wire::ManualPages;
 
 use crate::app::App;
 use crate::failure::{Exit, Failure, Result};
-use crate::text::{count, visible};
 
 /// Prints the manual page, or writes all pages to a folder.
 #[derive(Debug, clap::Args)]

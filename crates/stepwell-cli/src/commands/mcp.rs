@@ -1,14 +1,14 @@
 use std::io;
 
 use stepwell_mcp::{Access, Options, Scope, Server};
+use stepwell_terminal::note;
+use stepwell_terminal::text::{indented, visible};
 use stepwell_wire::McpInstalled;
 use stepwell_workspace::{McpClient, SettingsChange};
 
 use crate::app::App;
 use crate::ask::{Consent, Unasked};
 use crate::failure::{Exit, Failure, Result};
-use crate::output::note;
-use crate::text::{indented, visible};
 use crate::typed::one_of;
 
 /// Serves your sessions to other agents over MCP, on stdin and stdout.

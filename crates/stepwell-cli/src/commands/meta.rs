@@ -1,12 +1,12 @@
 use serde_json::Value;
 use stepwell::{Access, Error};
+use stepwell_terminal::note;
+use stepwell_terminal::text::one_line;
 use stepwell_wire::Metadata;
 use stepwell_workspace::housekeeping::tidy;
 
 use crate::app::App;
 use crate::failure::{Exit, Failure, Result};
-use crate::output::note;
-use crate::text::one_line;
 use crate::typed::entry;
 
 /// Shows or sets metadata of your own on a session, also while it runs.

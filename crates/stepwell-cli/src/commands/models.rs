@@ -3,16 +3,15 @@ mod prices;
 use std::path::{Path, PathBuf};
 
 use stepwell_formats::Input;
+use stepwell_terminal::note;
+use stepwell_terminal::table::{Column, Table, left, right};
+use stepwell_terminal::text::{count, visible};
 use stepwell_wire::{FavouriteChanged, Models, ModelsAdopted};
 use stepwell_workspace::{Liked, RecentModels, RecentModelsFile};
 
 use crate::app::App;
 use crate::failure::{Exit, Failure, Result};
-use crate::output::note;
 use stepwell_runtime::check_model_name;
-
-use crate::table::{Column, Table, left, right};
-use crate::text::{count, visible};
 
 /// Lists the models that you used last, and your favourites.
 ///

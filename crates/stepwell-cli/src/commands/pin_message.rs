@@ -1,11 +1,11 @@
 use stepwell::{Access, Seq, SessionId};
+use stepwell_terminal::note;
 use stepwell_wire::MessagePin;
 use stepwell_workspace::housekeeping::tidy;
 
 use super::show::gist;
 use crate::app::{App, Well};
 use crate::failure::{Exit, Result};
-use crate::output::note;
 
 /// Keeps a message in the conversation, word for word, whatever is compacted.
 ///

@@ -1,13 +1,13 @@
 use stepwell::{Access, TrashScope};
 use stepwell_runtime::files::root;
+use stepwell_terminal::note;
+use stepwell_terminal::text::{bytes, count};
 use stepwell_wire::Erased;
 
 use super::sessions::task;
 use crate::app::App;
 use crate::ask::{Consent, Unasked};
 use crate::failure::{Exit, Result};
-use crate::output::note;
-use crate::text::{bytes, count};
 
 /// Erases a session for good, with its subagents' sessions.
 ///

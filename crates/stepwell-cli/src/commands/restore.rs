@@ -1,11 +1,11 @@
 use std::path::PathBuf;
 
+use stepwell_terminal::note;
+use stepwell_terminal::text::{count, visible};
 use stepwell_workspace::Replace;
 
 use crate::app::App;
 use crate::failure::{Exit, Result};
-use crate::output::note;
-use crate::text::{count, visible};
 
 /// Makes this workspace's store from a file that backup wrote.
 ///

@@ -1,5 +1,7 @@
 use stepwell::{Access, Answer, SessionId};
 use stepwell_runtime::{Error, Given, ResumeRequest, Runtime};
+use stepwell_terminal::note;
+use stepwell_terminal::text::{cut, one_line};
 use stepwell_workspace::Newest;
 
 use super::handoff::{Elsewhere, Then, hand_over};
@@ -7,9 +9,7 @@ use crate::app::{App, Well};
 use crate::ask::{Consent, Unasked};
 use crate::detach;
 use crate::failure::{Exit, Failure, Result};
-use crate::output::note;
 use crate::runner::{self, Flags, FlowFlags, Runner};
-use crate::text::{cut, one_line};
 use crate::typed::{each_once, variable};
 
 /// Resumes a session exactly where it stopped, or gives it more to do.

@@ -7,14 +7,14 @@ use stepwell_files::rewind_history::{Asked, Direction};
 use stepwell_runtime::Error;
 use stepwell_runtime::detached::{DetachedRewind, RewindTo, rewind_asked};
 use stepwell_runtime::files::{root, settle, site};
+use stepwell_terminal::note;
+use stepwell_terminal::wording::POINT_FORMS;
+use stepwell_terminal::wording::tell_of_half;
 use stepwell_workspace::housekeeping::tidy;
 
 use self::say::{Said, refused, say, say_cut_off};
 use crate::app::{App, Well};
 use crate::failure::{Exit, Failure, Result};
-use crate::output::note;
-use crate::point::FORMS;
-use crate::wording::tell_of_half;
 
 /// Moves a session back: what the model is shown, and the files that it changed.
 ///
@@ -26,7 +26,7 @@ pub(crate) struct Args {
     session: String,
     /// Where to: a seq, a checkpoint's name, phase:NAME, or -N for N steps back. Without it, to what you
     /// said last: all that was done about it is taken back.
-    #[arg(long, value_name = FORMS, allow_hyphen_values = true)]
+    #[arg(long, value_name = POINT_FORMS, allow_hyphen_values = true)]
     to: Option<String>,
     /// Takes the last rewind back; typed again, the one before it.
     #[arg(long, conflicts_with_all = ["to", "files", "chat", "both", "redo"])]

@@ -1,9 +1,9 @@
 use stepwell::nearest;
+use stepwell_terminal::table::{Column, Table, left};
 use stepwell_wire::{AnswerForm, SchemaInfo, all};
 
 use crate::app::App;
 use crate::failure::{Exit, Failure, Result};
-use crate::table::{Column, Table, left};
 
 /// Lists what --json prints, or prints the JSON Schema of one answer.
 ///

@@ -1,12 +1,12 @@
 use stepwell::{Access, ScrubMatches, ScrubPattern, SessionId, TrashScope};
+use stepwell_terminal::note;
+use stepwell_terminal::text::count;
 use stepwell_wire::Scrubbed;
 use stepwell_workspace::hooks::Log;
 
 use crate::app::{App, Well};
 use crate::ask::{Consent, Unasked};
 use crate::failure::{Exit, Failure, Result};
-use crate::output::note;
-use crate::text::count;
 
 /// Erases what matches a pattern from a session, or from all, the trash included.
 ///

@@ -1,14 +1,14 @@
 use std::path::{Path, PathBuf};
 
 use stepwell::{Family, Filter, Found, Hit, Rank, Search, Snippet, SystemPrompts};
+use stepwell_terminal::text::{moment, visible};
+use stepwell_terminal::{Style, note};
 use stepwell_wire::SearchHit;
 use stepwell_workspace::{NamedWell, Workspace};
 
 use crate::app::App;
 use crate::failure::{Exit, Failure, Result};
-use crate::output::{Style, note};
 use crate::selection::Selection;
-use crate::text::{moment, visible};
 
 /// Searches tasks, messages, tools' arguments and output, file paths and errors.
 ///

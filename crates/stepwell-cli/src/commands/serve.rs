@@ -7,10 +7,10 @@ use stepwell_server::{
     NamedToken, Options, Origin, Reach, Role, Server, Shutdown, Token, Workspaces, certificate,
     listen,
 };
+use stepwell_terminal::note;
 
 use crate::app::App;
 use crate::failure::{Exit, Failure, Result};
-use crate::output::note;
 use crate::runner;
 
 /// Serves your sessions to a browser and to programs, on this machine.

@@ -4,18 +4,17 @@ use stepwell::{
     Access, Family, Filter, InScope, Query, Seq, SessionInfo, Sort, Stepwell, TrashScope,
 };
 use stepwell_runtime::inspect::{ListWanted, ListedSession, SessionList};
+use stepwell_terminal::table::{Cell, Column, Table, left, right};
+use stepwell_terminal::text::{ago, one_line};
+use stepwell_terminal::wording::tell_of_half;
+use stepwell_terminal::{Paint, Style, note, text};
 use stepwell_wire::SessionStatus;
 use stepwell_workspace::{Estimates, NamedWell};
 
 use crate::app::App;
 use crate::failure::{Exit, Result};
-use crate::output::{Paint, Style, note};
 use crate::selection::Selection;
-use crate::table::{Cell, Column, Table, left, right};
-use crate::text;
-use crate::text::{ago, one_line};
 use crate::typed::one_of;
-use crate::wording::tell_of_half;
 
 /// Lists sessions, newest first.
 ///

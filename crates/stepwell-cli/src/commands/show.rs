@@ -7,16 +7,16 @@ use stepwell::{
     Rewinding, Role, Seq, SessionId, SessionInfo, Span, Timeline, Undone,
 };
 use stepwell_runtime::inspect::{self, Depth, Details};
+use stepwell_terminal::text::word;
+use stepwell_terminal::text::{self, cost, indented, one_line, second, visible};
+use stepwell_terminal::wording::{self, tell_of_half};
+use stepwell_terminal::{Style, note};
 use stepwell_wire::{Messages, NamedSeq, SessionDetails};
 use stepwell_workspace::Estimates;
 
 use super::sessions::status_cell;
 use crate::app::{App, Well};
 use crate::failure::{Exit, Failure, Result};
-use crate::output::{Style, note};
-use crate::text::{self, cost, indented, one_line, second, visible};
-use crate::wire::word;
-use crate::wording::{self, tell_of_half};
 
 /// Shows a session: what it is, what it spent, its files, its last messages.
 #[derive(Debug, clap::Args)]

@@ -1,12 +1,12 @@
 use stepwell::{Access, Head, Question, SessionId, Work};
 use stepwell_formats::{said, state_markdown};
 use stepwell_runtime::inspect::work_state;
+use stepwell_terminal::Style;
+use stepwell_terminal::text::{one_line, second, visible};
 use stepwell_workspace::housekeeping::tidy;
 
 use crate::app::{App, Well};
 use crate::failure::{Exit, Result};
-use crate::output::Style;
-use crate::text::{one_line, second, visible};
 
 /// Shows how a session's work stands: its goal, its phase, its progress, what was asked.
 ///

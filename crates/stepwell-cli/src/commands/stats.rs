@@ -1,12 +1,12 @@
 use std::collections::BTreeMap;
 
 use stepwell::{Family, Filter, Query, SpentGroup, Statistics};
+use stepwell_terminal::Style;
+use stepwell_terminal::text::{cost, cut, day, grouped, one_line, width};
 
 use crate::app::App;
 use crate::failure::{Exit, Result};
-use crate::output::Style;
 use crate::selection::Selection;
-use crate::text::{cost, cut, day, grouped, one_line, width};
 
 /// Shows how sessions went, and what they cost by day, model and agent.
 ///
@@ -113,7 +113,8 @@ fn chart(
         let name = one_line(name);
         let room = " ".repeat(names.saturating_sub(width(&name)));
         let (cost, tokens) = (cost(&group.spent), grouped(group.spent.usage.total()));
-        let sessions = crate::text::count(usize::try_from(group.sessions).unwrap_or(0), "session");
+        let sessions =
+            stepwell_terminal::text::count(usize::try_from(group.sessions).unwrap_or(0), "session");
         let line =
             format!("  {name}{room}  {bar:<20}  {cost:>costs$}  {tokens} tokens  {sessions}");
         app.out.line(cut(&line, columns))?;

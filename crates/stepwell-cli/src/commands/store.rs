@@ -2,6 +2,8 @@ use std::io::Write as _;
 use std::path::{Path, PathBuf};
 
 use stepwell::{Access, SessionId};
+use stepwell_terminal::note;
+use stepwell_terminal::text::{count, visible};
 use stepwell_wire::{CopyResult, Durability, RoleScript, StoreInfo, StoreRetention, StoreStandby};
 use stepwell_workspace::{
     CleanupChange, CopiedSession, Error, RetentionChange, StoreCopy, TrashRemark, can_go_on,
@@ -9,8 +11,6 @@ use stepwell_workspace::{
 
 use crate::app::App;
 use crate::failure::{Exit, Failure, Result};
-use crate::output::note;
-use crate::text::{count, visible};
 
 /// Shows what the store is, and copies sessions from one store to another.
 ///

@@ -1,10 +1,10 @@
 use stepwell::{Access, Edited, SessionId};
+use stepwell_terminal::text::visible;
 use stepwell_wire::Tags;
 use stepwell_workspace::housekeeping::tidy;
 
 use crate::app::{App, Well};
 use crate::failure::{Exit, Result};
-use crate::text::visible;
 
 /// Shows a session's tags, or adds some.
 #[derive(Debug, clap::Args)]

@@ -3,14 +3,14 @@ use std::path::{Path, PathBuf};
 
 use stepwell::{Access, ChangedTasks, SessionId, Task, TaskEdit, TaskStatus, Tasks};
 use stepwell_formats::{read_tasks, tasks_markdown};
+use stepwell_terminal::table::{Cell, Column, Table, left};
+use stepwell_terminal::text::{count, one_line, visible};
+use stepwell_terminal::{Style, note};
 use stepwell_wire::TaskInfo;
 use stepwell_workspace::housekeeping::tidy;
 
 use crate::app::App;
 use crate::failure::{Exit, Failure, Result};
-use crate::output::{Style, note};
-use crate::table::{Cell, Column, Table, left};
-use crate::text::{count, one_line, visible};
 
 /// Shows and changes what a session plans to do.
 ///

@@ -1,6 +1,9 @@
 use std::time::Duration;
 
 use stepwell::{Access, Filter, Order, Query, SessionId, SessionInfo, TrashScope};
+use stepwell_terminal::note;
+use stepwell_terminal::table::{Column, Table, left};
+use stepwell_terminal::text::{bytes, count, moment};
 use stepwell_wire::{Erased, Restored, Session};
 
 use super::delete::fail_if_left;
@@ -10,9 +13,6 @@ use stepwell_workspace::housekeeping::{Whose, empty_trash, of_others, retention,
 use crate::app::App;
 use crate::ask::{Consent, Unasked};
 use crate::failure::{Exit, Result};
-use crate::output::note;
-use crate::table::{Column, Table, left};
-use crate::text::{bytes, count, moment};
 
 /// Lists, restores and erases what was deleted.
 ///

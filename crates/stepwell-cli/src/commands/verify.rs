@@ -1,10 +1,10 @@
 use stepwell::{Access, Derived, Filter, Query, SessionId, TrashScope, Verdict};
+use stepwell_terminal::text::{count, grouped};
+use stepwell_terminal::{Style, note};
 use stepwell_wire::Verified;
 
 use crate::app::{App, Well};
 use crate::failure::{Exit, Result};
-use crate::output::{Style, note};
-use crate::text::{count, grouped};
 
 /// Re-reads sessions event by event and checks that everything is as it was recorded.
 #[derive(Debug, clap::Args)]
@@ -74,7 +74,7 @@ fn print(id: &SessionId, verdict: &Verdict, named: bool, app: &mut App) -> Resul
     };
     if let Some(damage) = &verdict.damage {
         let word = app.out.paint.paint(Style::Red, "damaged");
-        let (seq, what) = (damage.seq, crate::text::one_line(&damage.what));
+        let (seq, what) = (damage.seq, stepwell_terminal::text::one_line(&damage.what));
         app.out.line(format_args!("{id} {word} at seq {seq}: {what} ({intact} events intact)"))
     } else if verdict.derived == Derived::Wrong {
         let word = app.out.paint.paint(Style::Yellow, "stale");

@@ -3,13 +3,13 @@ use std::path::PathBuf;
 
 use rustix::event::Timespec;
 use stepwell_formats::Format;
+use stepwell_terminal::note;
+use stepwell_terminal::text::count;
 use stepwell_workspace::{WatchNews, WatchedPlace};
 
 use super::import::{Verbosity, report_import};
 use crate::app::App;
 use crate::failure::{Exit, Failure, Result};
-use crate::output::note;
-use crate::text::count;
 
 /// Keeps importing what other agents record, as they record it.
 ///

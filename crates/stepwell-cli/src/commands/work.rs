@@ -4,13 +4,13 @@ use stepwell::Money;
 use stepwell_flow::guided::{Outline, WorkAgent};
 use stepwell_flow::spec::{Commit, OnFailure, TryProgram, YesPhase};
 use stepwell_runtime::WorkRequest;
+use stepwell_terminal::note;
+use stepwell_terminal::text::visible;
 
 use super::run::typed;
 use crate::app::App;
 use crate::failure::{Exit, Failure, Result};
-use crate::output::note;
 use crate::runner::{self, Flags, Runner, dollars};
-use crate::text::visible;
 use crate::typed::one_of;
 
 /// Leads from a goal to a commit: discuss, plan, execute, verify, run and ship.

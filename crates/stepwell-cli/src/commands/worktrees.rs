@@ -1,4 +1,8 @@
 use stepwell_files::worktree::State;
+use stepwell_terminal::note;
+use stepwell_terminal::table::{Column, Table, left};
+use stepwell_terminal::text::one_line;
+use stepwell_terminal::text::word;
 use stepwell_wire::{Worktree, WorktreeRemoved};
 use stepwell_workspace::{
     Loss, SubagentWorktree, WorktreeStays, subagent_worktrees, worktrees_named,
@@ -6,10 +10,6 @@ use stepwell_workspace::{
 
 use crate::app::App;
 use crate::failure::{Exit, Failure, Result};
-use crate::output::note;
-use crate::table::{Column, Table, left};
-use crate::text::one_line;
-use crate::wire;
 
 /// Lists and removes the git worktrees of subagents.
 ///
@@ -80,11 +80,11 @@ fn list(found: &[SubagentWorktree], app: &mut App) -> Result<Exit> {
 /// How a worktree stands, in a word or two.
 fn state(site: &SubagentWorktree) -> String {
     let state = match &site.state {
-        Ok(it) if it.paths.is_empty() => wire::word(it.state),
+        Ok(it) if it.paths.is_empty() => word(it.state),
         Ok(it) => {
             let first = it.paths.iter().take(2).map(|path| one_line(path)).collect::<Vec<_>>();
             let more = if it.paths.len() > 2 { ", …" } else { "" };
-            format!("{}: {}{more}", wire::word(it.state), first.join(", "))
+            format!("{}: {}{more}", word(it.state), first.join(", "))
         }
         Err(_) => "unknown".to_owned(),
     };

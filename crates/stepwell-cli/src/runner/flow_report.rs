@@ -4,12 +4,13 @@ use stepwell::{Gate, Status, StopReason};
 use stepwell_flow::Unwritten;
 use stepwell_runtime::flow::is_permission;
 use stepwell_runtime::{FlowReport, RunReport};
+use stepwell_terminal::note;
+use stepwell_terminal::text::{one_line, visible};
 
 use super::Flags;
 use super::report::summary;
 use crate::failure::Result;
-use crate::output::{Output, note};
-use crate::text::{one_line, visible};
+use crate::output::Output;
 
 /// Prints how a flow ended.
 pub(super) fn print(

@@ -2,10 +2,7 @@
 //! and questions, signals become an interrupt, and how it ended becomes an answer and an exit code.
 
 mod flow_report;
-mod flow_screen;
-mod prompt;
 mod report;
-mod screen;
 mod signals;
 
 use std::path::PathBuf;
@@ -17,13 +14,12 @@ use stepwell_agent::permission::Mode;
 use stepwell_runtime::{
     Attached, FlowOptions, Interrupt, Patience, RunHandle, RunOptions, Runtime, Supervisor,
 };
+use stepwell_terminal::lines::{self, AgentLines, Answers, Elsewhere, FlowLines};
+use stepwell_terminal::{Console, Form, note, wording};
 use stepwell_workspace::{Host, Workspace, parse_duration};
 
 use crate::failure::{Exit, Result};
-use crate::output::{Console, Form, Output, note};
-use crate::wording;
-
-pub(crate) use screen::told as told_of_compaction;
+use crate::output::Output;
 
 /// What `run` and `resume` both take.
 #[derive(clap::Args, Clone, Debug, Default)]
@@ -178,20 +174,20 @@ impl RunView<'_> {
     /// Shows a run until it is over, and answers.
     pub(crate) fn show(self, handle: RunHandle, runner: Runner, flags: &Flags) -> Result<Exit> {
         let answers = match (can_ask(runner, flags, self.console), flags.wait) {
-            (true, _) => prompt::Answers::Here,
-            (false, true) => prompt::Answers::Elsewhere,
-            (false, false) => prompt::Answers::Later,
+            (true, _) => Answers::Here,
+            (false, true) => Answers::Elsewhere,
+            (false, false) => Answers::Later,
         };
         let written = match runner {
             Runner::Agent => {
                 let mut screen = self.screen(flags, handle.budget());
-                prompt::watch(&handle, &mut screen, answers);
+                lines::watch(&handle, &mut screen, answers);
                 screen.finish()
             }
             Runner::Flow => {
                 let clock = Arc::clone(&self.host.clock);
-                let mut screen = flow_screen::Screen::new(self.console, clock, flags.events);
-                prompt::watch(&handle, &mut screen, answers);
+                let mut screen = FlowLines::new(self.console, clock, flags.events);
+                lines::watch(&handle, &mut screen, answers);
                 screen.finish()
             }
         };
@@ -219,8 +215,8 @@ impl RunView<'_> {
     ) -> Result<Exit> {
         let asks = can_ask(Runner::Flow, flags, self.console) && !self.host.environment.is_in_run();
         let mut screen = self.screen(flags, None);
-        let there = prompt::Elsewhere { runtime, attached };
-        let is_over = prompt::attend(&there, &mut screen, asks);
+        let there = Elsewhere { runtime, attached };
+        let is_over = lines::attend(&there, &mut screen, asks);
         screen.finish()?;
         if !is_over {
             note(format_args!("{} goes on; stepwell attach {0} comes back to it", attached.id()));
@@ -229,8 +225,8 @@ impl RunView<'_> {
     }
 
     /// A screen for an agent's run, which may have cost so much in the end.
-    fn screen(&self, flags: &Flags, budget: Option<Money>) -> screen::Screen {
+    fn screen(&self, flags: &Flags, budget: Option<Money>) -> AgentLines {
         let clock = Arc::clone(&self.host.clock);
-        screen::Screen::new(self.console, clock, flags.events, budget)
+        AgentLines::new(self.console, clock, flags.events, budget)
     }
 }

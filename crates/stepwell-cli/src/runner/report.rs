@@ -3,12 +3,13 @@
 use stepwell::{Status, StopReason};
 use stepwell_agent::provider::Fault;
 use stepwell_runtime::{Error, RunReport};
+use stepwell_terminal::note;
+use stepwell_terminal::text::word;
+use stepwell_terminal::text::{cost, count, grouped, one_line};
 
 use super::Flags;
 use crate::failure::{Exit, Result};
-use crate::output::{Output, note};
-use crate::text::{cost, count, grouped, one_line};
-use crate::wire;
+use crate::output::Output;
 
 /// Prints how a run ended.
 pub(super) fn print(report: &RunReport, flags: &Flags, out: &mut Output) -> Result<()> {
@@ -50,7 +51,7 @@ pub(super) fn print(report: &RunReport, flags: &Flags, out: &mut Output) -> Resu
 
 /// One line that says how a run ended, and what went wrong, if something did.
 pub(super) fn summary(report: &RunReport) {
-    let reason = report.reason.map(|reason| format!(" ({})", wire::word(reason)));
+    let reason = report.reason.map(|reason| format!(" ({})", word(reason)));
     let steps = count(usize::try_from(report.steps).unwrap_or(usize::MAX), "step");
     let tokens = grouped(report.spent.usage.total());
     note(format_args!(

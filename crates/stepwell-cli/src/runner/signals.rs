@@ -3,10 +3,10 @@
 use std::sync::mpsc;
 
 use stepwell_runtime::Interrupt;
+use stepwell_terminal::note;
 use tokio::signal::unix::{SignalKind, signal};
 
 use crate::failure::Exit;
-use crate::output::note;
 
 /// Asks for an interrupt at the first Ctrl+C, SIGTERM or closed terminal. The second one ends the
 /// process at once; the next look at the session says that it was interrupted.

@@ -11,9 +11,9 @@ use stepwell::{
 };
 use stepwell_files::walk::walker;
 use stepwell_runtime::{Error, OpenGate, Runtime};
+use stepwell_terminal::Explained;
 use stepwell_workspace::{NamedWell, OtherSessions, Well, Workspace};
 
-use super::Wording;
 use super::follow::Follower;
 use super::rows::{FILES_KEPT, card, foreign_row, point, preview, row};
 use crate::clean::Clean;
@@ -43,7 +43,6 @@ type Result<T> = std::result::Result<T, Error>;
 /// Reads stores.
 pub(crate) struct Reader {
     runtime: Runtime,
-    wording: Wording,
     inputs: Inputs,
     well: Option<Well>,
     others: Option<Vec<NamedWell>>,
@@ -58,10 +57,9 @@ pub(crate) struct Reader {
 }
 
 impl Reader {
-    pub(super) fn new(runtime: Runtime, wording: Wording, inputs: Inputs) -> Self {
+    pub(super) fn new(runtime: Runtime, inputs: Inputs) -> Self {
         Self {
             runtime,
-            wording,
             inputs,
             well: None,
             others: None,
@@ -81,7 +79,7 @@ impl Reader {
 
     fn reply(&self, reply: Result<Reply>) {
         let reply = reply.unwrap_or_else(|error| {
-            let (why, hint) = (self.wording.failure)(error);
+            let Explained { message: why, hint } = (&error).into();
             Reply::Failed { why: Clean::new(&why), hint: hint.map(|hint| Clean::new(&hint)) }
         });
         let _ = self.inputs.send(Input::Reply(reply));
@@ -164,7 +162,7 @@ impl Reader {
         let Some(held) = standing.held.as_ref().filter(|held| held.holder != this) else {
             return Ok(None);
         };
-        let listener = Listener { session: id, wording: &self.wording };
+        let listener = Listener { session: id };
         let mut questions = Vec::new();
         let below = well.subagents(id)?.into_iter().map(|it| it.head.id);
         for session in std::iter::once(id.clone()).chain(below) {

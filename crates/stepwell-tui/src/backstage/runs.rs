@@ -13,8 +13,8 @@ use stepwell_runtime::{
     Answered, Attached, Error, FlowOptions, FlowRequest, Given, Interrupt, Patience, ResumeRequest,
     RunEvent, RunHandle, RunOptions, RunRequest, Runtime, WorkRequest,
 };
+use stepwell_terminal::Explained;
 
-use super::Wording;
 use crate::clean::Clean;
 use crate::driver::Inputs;
 use crate::effect::{Input, Reply, RunSettings};
@@ -23,7 +23,6 @@ use crate::told::{Ended, Told};
 
 /// The run of the open session.
 pub(super) struct Runs {
-    wording: Wording,
     inputs: Inputs,
     now: Arc<Mutex<Now>>,
     thread: Option<JoinHandle<()>>,
@@ -40,9 +39,8 @@ struct Now {
 }
 
 impl Runs {
-    pub(super) fn new(wording: Wording, inputs: Inputs) -> Self {
+    pub(super) fn new(inputs: Inputs) -> Self {
         Self {
-            wording,
             inputs,
             now: Arc::default(),
             thread: None,
@@ -127,9 +125,9 @@ impl Runs {
         };
         let events = attached.events();
         self.now().watched = Some(attached);
-        let (inputs, wording) = (self.inputs.clone(), self.wording);
+        let inputs = self.inputs.clone();
         self.thread = Some(std::thread::spawn(move || {
-            let listener = Listener { session: &session, wording: &wording };
+            let listener = Listener { session: &session };
             for event in events {
                 let told = match event {
                     RunEvent::Ended { status, .. } => {
@@ -159,10 +157,10 @@ impl Runs {
 
     /// Asks whoever runs a session to stop.
     pub(super) fn stop_elsewhere(&self, runtime: &Runtime, session: SessionId) {
-        let (runtime, wording, inputs) = (runtime.clone(), self.wording, self.inputs.clone());
+        let (runtime, inputs) = (runtime.clone(), self.inputs.clone());
         std::thread::spawn(move || {
             if let Err(error) = runtime.stop(&session, None) {
-                let _ = inputs.send(Input::Reply(failed(error, wording)));
+                let _ = inputs.send(Input::Reply(failed(&error)));
             }
         });
     }
@@ -203,12 +201,12 @@ impl Runs {
 
     /// Begins a run on a thread that passes on what it tells, up to its end.
     fn spawn(&mut self, begin: impl FnOnce() -> Result<RunHandle, Error> + Send + 'static) {
-        let (now, inputs, wording) = (Arc::clone(&self.now), self.inputs.clone(), self.wording);
+        let (now, inputs) = (Arc::clone(&self.now), self.inputs.clone());
         self.thread = Some(std::thread::spawn(move || {
             let tell = |told| drop(inputs.send(Input::Run(told)));
             let handle = match begin() {
                 Ok(handle) => handle,
-                Err(error) => return tell(Told::Ended(failure(error, &wording))),
+                Err(error) => return tell(Told::Ended(failure(&error))),
             };
             let (session, events) = (handle.id().clone(), handle.events());
             {
@@ -216,12 +214,12 @@ impl Runs {
                 now.handle = Some(handle);
             }
             tell(Told::Began(session.clone()));
-            let listener = Listener { session: &session, wording: &wording };
+            let listener = Listener { session: &session };
             events.filter_map(|event| listener.hear(event)).for_each(tell);
             let handle = now.lock().unwrap_or_else(PoisonError::into_inner).handle.take();
             let ended = match handle.map(RunHandle::join) {
                 Some(Ok(done)) => report(&done),
-                Some(Err(error)) => failure(error, &wording),
+                Some(Err(error)) => failure(&error),
                 None => return,
             };
             tell(Told::Ended(ended));
@@ -244,23 +242,23 @@ impl Runs {
         gate: String,
         answer: Answer,
     ) {
-        let (wording, inputs) = (self.wording, self.inputs.clone());
+        let inputs = self.inputs.clone();
         if let Some(handle) = &self.now().handle {
             let answered = handle.answer(&gate, answer, handle.who().clone());
-            return not_answered((session, gate), answered, wording, &inputs);
+            return not_answered((session, gate), answered, &inputs);
         }
         let runtime = runtime.clone();
         // It is looked for a while who takes the answer up.
         std::thread::spawn(move || {
             let given = Given { gate: Some(gate.clone()), answer };
             let answered = runtime.answer(&session, &given, &FlowOptions::default());
-            not_answered((session, gate), answered, wording, &inputs);
+            not_answered((session, gate), answered, &inputs);
         });
     }
 
     fn tell_failure(&self, done: Result<(), Error>) {
         if let Err(error) = done {
-            let _ = self.inputs.send(Input::Reply(failed(error, self.wording)));
+            let _ = self.inputs.send(Input::Reply(failed(&error)));
         }
     }
 
@@ -288,7 +286,6 @@ impl Runs {
 fn not_answered(
     (session, gate): (SessionId, String),
     answered: Result<Answered, Error>,
-    wording: Wording,
     inputs: &Inputs,
 ) {
     let Err(error) = answered else { return };
@@ -297,12 +294,12 @@ fn not_answered(
         Error::Unclear { .. } => true,
         _ => false,
     };
-    let why = Clean::new(&(wording.failure)(error).0);
+    let why = Clean::new(&Explained::from(&error).message);
     let _ = inputs.send(Input::Reply(Reply::NotAnswered { session, gate, why, again }));
 }
 
-fn failed(error: Error, wording: Wording) -> Reply {
-    let (why, hint) = (wording.failure)(error);
+fn failed(error: &Error) -> Reply {
+    let Explained { message: why, hint } = error.into();
     Reply::Failed { why: Clean::new(&why), hint: hint.map(|hint| Clean::new(&hint)) }
 }
 

@@ -9,7 +9,7 @@ use serde_json::Value;
 
 /// The front ends: the only crates that may parse arguments, draw on terminals and read the
 /// environment.
-const DOORS: [&str; 3] = ["stepwell-cli", "stepwell-tui", "stepwell-python"];
+const DOORS: [&str; 4] = ["stepwell-cli", "stepwell-terminal", "stepwell-tui", "stepwell-python"];
 
 /// Programs and helpers of tests and benchmarks, which nobody ships.
 const FOR_TESTS: [&str; 5] = [

@@ -1,11 +1,11 @@
 use std::path::PathBuf;
 
 use stepwell_flow::plan::Plan;
+use stepwell_terminal::text::visible;
 
 use super::spec;
 use crate::app::App;
 use crate::failure::{Exit, Result};
-use crate::text::visible;
 
 /// Tells in words what happens when a spec is run.
 #[derive(Debug, clap::Args)]

@@ -7,10 +7,11 @@ mod schema;
 mod spec;
 mod validate;
 
+use stepwell_terminal::note;
+use stepwell_terminal::text::{one_line, visible};
+
 use crate::app::{App, Needs};
 use crate::failure::{Exit, Result};
-use crate::output::note;
-use crate::text::{one_line, visible};
 
 /// Works with workflows of several agents, described by specs.
 ///

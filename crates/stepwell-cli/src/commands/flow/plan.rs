@@ -2,11 +2,11 @@ use std::path::PathBuf;
 
 use clap::ValueEnum;
 use stepwell_flow::plan::Plan;
+use stepwell_terminal::text::visible;
 
 use super::spec;
 use crate::app::App;
 use crate::failure::{Exit, Result};
-use crate::text::visible;
 
 /// Shows what a spec would do, as a table or a picture.
 #[derive(Debug, clap::Args)]

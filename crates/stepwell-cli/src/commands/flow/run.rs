@@ -1,14 +1,14 @@
 use std::path::PathBuf;
 
 use stepwell_runtime::FlowRequest;
+use stepwell_terminal::note;
+use stepwell_terminal::text::visible;
 
 use super::spec;
 use crate::app::App;
 use crate::commands::resume;
 use crate::failure::{Exit, Failure, Result};
-use crate::output::note;
 use crate::runner::{self, Flags, FlowFlags, Runner};
-use crate::text::visible;
 use crate::typed::{each_once, variable};
 
 /// Runs a workflow. What each of its agents does is saved before the next thing begins.

@@ -3,10 +3,10 @@
 use std::path::Path;
 
 use stepwell_flow::Error;
-use stepwell_flow::spec::{BadVariable, Reading, Spec, SpecError};
+use stepwell_flow::spec::{Reading, Spec, SpecError};
+use stepwell_terminal::note;
 
-use crate::failure::{Exit, Failure, Result};
-use crate::output::note;
+use crate::failure::{Failure, Result};
 
 /// Reads a spec; what is wrong with it ends the command.
 pub(crate) fn load(path: &Path) -> Result<Reading> {
@@ -23,21 +23,5 @@ pub(crate) fn warn(path: &Path, reading: &Reading) {
 impl From<SpecError> for Failure {
     fn from(error: SpecError) -> Self {
         Error::from(error).into()
-    }
-}
-
-impl From<Error> for Failure {
-    fn from(error: Error) -> Self {
-        let failure = Self::new(Exit::Absent, &error);
-        match &error {
-            Error::Spec(SpecError::Invalid { .. }) => {
-                failure.hint("docs/flows.md describes specs; stepwell flow schema helps an editor")
-            }
-            Error::Variable(BadVariable::Missing { name, .. }) => {
-                failure.hint(format_args!("add --var {name}=TEXT"))
-            }
-            Error::Variable(_) => failure.hint("stepwell flow plan SPEC lists the variables"),
-            _ => failure,
-        }
     }
 }

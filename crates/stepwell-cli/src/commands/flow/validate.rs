@@ -1,12 +1,12 @@
 use std::path::PathBuf;
 
 use stepwell_flow::spec::{Problem, Spec, SpecError};
+use stepwell_terminal::text::count;
 use stepwell_wire::{FlowCheck, FlowProblem};
 
 use super::spec;
 use crate::app::App;
 use crate::failure::{Exit, Result};
-use crate::text::count;
 
 /// Checks a spec without running it.
 ///

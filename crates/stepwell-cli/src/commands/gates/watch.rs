@@ -4,14 +4,14 @@ use std::time::Duration;
 
 use stepwell::Access;
 use stepwell_runtime::inspect::{GateNews, GateWatch, WatchedStore};
+use stepwell_terminal::note;
+use stepwell_terminal::text::one_line;
 use stepwell_wire::{GateChange, GateChangeKind, OpenGate};
 use stepwell_workspace::NamedWell;
 
 use super::{Args, table};
 use crate::app::App;
 use crate::failure::{Exit, Failure, Result};
-use crate::output::note;
-use crate::text::one_line;
 
 /// How long to wait for news before looking whether the reader has gone.
 const WAIT: Duration = Duration::from_millis(500);

@@ -2,14 +2,14 @@ use std::path::{Path, PathBuf};
 
 use stepwell_agent::price::Price;
 use stepwell_agent::price::list::List;
+use stepwell_terminal::note;
+use stepwell_terminal::table::{Column, Table, left, right};
+use stepwell_terminal::text::{count, grouped, visible};
 use stepwell_wire::{ModelPrice, PricesTaken};
 use stepwell_workspace::NoPriceList;
 
 use crate::app::App;
 use crate::failure::{Exit, Failure, Result};
-use crate::output::note;
-use crate::table::{Column, Table, left, right};
-use crate::text::{count, grouped, visible};
 
 /// Shows what models cost and how much fits them, or takes a newer list.
 ///

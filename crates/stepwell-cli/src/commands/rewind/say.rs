@@ -6,12 +6,12 @@ use stepwell_files::rewind::{CutOff, Preview};
 use stepwell_files::rewind_effect::{RewindEffect, Work};
 use stepwell_files::rewind_history::{Asked, Direction};
 use stepwell_runtime::detached::rewind_answer;
+use stepwell_terminal::text::{count, one_line};
+use stepwell_terminal::{Style, note};
 use stepwell_wire::{MovedFile, UnfinishedRewind};
 
 use crate::app::App;
 use crate::failure::{Exit, Failure, Result};
-use crate::output::{Style, note};
-use crate::text::{count, one_line};
 
 /// A move, and what there is to say of it.
 pub(super) struct Said<'a> {

@@ -2,13 +2,13 @@
 
 use stepwell::SessionId;
 use stepwell_runtime::inspect::{self, Viewed};
+use stepwell_terminal::Style;
+use stepwell_terminal::text::{grouped, indented, one_line};
 use stepwell_wire::{ModelView, ViewMessageKind};
 
 use super::{parts, role};
 use crate::app::{App, Well};
 use crate::failure::{Exit, Result};
-use crate::output::Style;
-use crate::text::{grouped, indented, one_line};
 
 /// Prints what would be sent if the model were asked now.
 pub(super) fn print(well: &Well, id: &SessionId, app: &mut App) -> Result<Exit> {

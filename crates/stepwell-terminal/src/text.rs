@@ -3,13 +3,14 @@
 use std::fmt::Write;
 
 use jiff::tz::TimeZone;
+use serde::Serialize;
 use stepwell::{Money, Spent, Time};
 use unicode_width::{UnicodeWidthChar, UnicodeWidthStr};
 
 /// The text without what would move a terminal's cursor, change its colours or turn the
 /// direction of writing: sessions hold what models and tools said, and those may be
 /// hostile. Line breaks and tabs stay.
-pub(crate) fn visible(text: &str) -> String {
+pub fn visible(text: &str) -> String {
     text.chars().map(|c| if is_unsafe(c) { '\u{fffd}' } else { c }).collect()
 }
 
@@ -20,18 +21,18 @@ fn is_unsafe(c: char) -> bool {
 }
 
 /// The text on one line, each run of white space as one space.
-pub(crate) fn one_line(text: &str) -> String {
+pub fn one_line(text: &str) -> String {
     let words: Vec<&str> = text.split_whitespace().collect();
     visible(&words.join(" "))
 }
 
 /// How many columns a text takes on a terminal.
-pub(crate) fn width(text: &str) -> usize {
+pub fn width(text: &str) -> usize {
     text.width()
 }
 
 /// The front of a line that fits so many columns, with `…` if something is missing.
-pub(crate) fn cut(text: &str, columns: usize) -> String {
+pub fn cut(text: &str, columns: usize) -> String {
     if width(text) <= columns {
         return text.to_owned();
     }
@@ -50,7 +51,7 @@ pub(crate) fn cut(text: &str, columns: usize) -> String {
 }
 
 /// What was spent: `-` for nothing, `?` where a price is unknown.
-pub(crate) fn cost(spent: &Spent) -> String {
+pub fn cost(spent: &Spent) -> String {
     spent.price()
 }
 
@@ -59,7 +60,7 @@ const CENT: Money = Money::from_picos(10_000_000_000);
 
 /// What was spent, or may have been where nobody said it: an estimate can be taken for nothing
 /// else.
-pub(crate) fn cost_or(estimate: Option<Money>, spent: &Spent) -> String {
+pub fn cost_or(estimate: Option<Money>, spent: &Spent) -> String {
     match estimate {
         None => cost(spent),
         Some(estimate) if estimate < CENT => format!("~${estimate:.4}"),
@@ -68,7 +69,7 @@ pub(crate) fn cost_or(estimate: Option<Money>, spent: &Spent) -> String {
 }
 
 /// A number of bytes.
-pub(crate) fn bytes(bytes: u64) -> String {
+pub fn bytes(bytes: u64) -> String {
     let (mut amount, mut unit) = (bytes as f64, "B");
     for larger in ["KB", "MB", "GB", "TB"] {
         if amount < 1000.0 {
@@ -80,12 +81,12 @@ pub(crate) fn bytes(bytes: u64) -> String {
 }
 
 /// A number with its noun.
-pub(crate) fn count(n: usize, one: &str) -> String {
+pub fn count(n: usize, one: &str) -> String {
     if n == 1 { format!("1 {one}") } else { format!("{} {one}s", grouped(n as u64)) }
 }
 
 /// A number in groups of three digits.
-pub(crate) fn grouped(n: u64) -> String {
+pub fn grouped(n: u64) -> String {
     let digits = n.to_string();
     let mut text = String::new();
     for (i, digit) in digits.chars().enumerate() {
@@ -98,7 +99,7 @@ pub(crate) fn grouped(n: u64) -> String {
 }
 
 /// How long ago a moment was, in its largest unit. Narrow, for lists.
-pub(crate) fn ago(then: Time, now: Time) -> String {
+pub fn ago(then: Time, now: Time) -> String {
     let seconds = now.since(then).as_secs();
     let (days, hours) = (seconds / 86_400, seconds / 3_600);
     // Months of 30 days and years of 365 are exact enough for something so long ago.
@@ -113,7 +114,7 @@ pub(crate) fn ago(then: Time, now: Time) -> String {
 }
 
 /// How long something took, to the second.
-pub(crate) fn took(time: std::time::Duration) -> String {
+pub fn took(time: std::time::Duration) -> String {
     match time.as_secs() {
         seconds @ 0..60 => format!("{seconds}s"),
         seconds @ 60..3600 => format!("{}m{:02}s", seconds / 60, seconds % 60),
@@ -122,17 +123,17 @@ pub(crate) fn took(time: std::time::Duration) -> String {
 }
 
 /// A moment in the user's own time zone, to the minute.
-pub(crate) fn moment(time: Time) -> String {
+pub fn moment(time: Time) -> String {
     zoned(time).strftime("%Y-%m-%d %H:%M").to_string()
 }
 
 /// A moment in the user's own time zone, to the second.
-pub(crate) fn second(time: Time) -> String {
+pub fn second(time: Time) -> String {
     zoned(time).strftime("%Y-%m-%d %H:%M:%S").to_string()
 }
 
 /// The day of a moment in the user's own time zone.
-pub(crate) fn day(time: Time) -> String {
+pub fn day(time: Time) -> String {
     zoned(time).strftime("%Y-%m-%d").to_string()
 }
 
@@ -142,7 +143,7 @@ fn zoned(time: Time) -> jiff::Zoned {
 }
 
 /// The text with `prefix` before each of its lines.
-pub(crate) fn indented(text: &str, prefix: &str) -> String {
+pub fn indented(text: &str, prefix: &str) -> String {
     let mut indented = String::new();
     for (i, line) in visible(text).lines().enumerate() {
         let end = if i > 0 { "\n" } else { "" };
@@ -150,6 +151,12 @@ pub(crate) fn indented(text: &str, prefix: &str) -> String {
         let _ = write!(indented, "{end}{prefix}{line}");
     }
     indented
+}
+
+/// The word for a value that JSON knows by one.
+pub fn word(value: impl Serialize) -> String {
+    let json = serde_json::to_value(value).ok();
+    json.as_ref().and_then(|json| json.as_str()).unwrap_or_default().to_owned()
 }
 
 #[cfg(test)]

@@ -20,7 +20,7 @@ const LINES: usize = 40;
 const NAMES: usize = 20;
 
 /// The hint that follows an error of a run.
-pub(crate) fn run_remedy(remedy: &Remedy) -> String {
+pub fn run_remedy(remedy: &Remedy) -> String {
     match remedy {
         Remedy::NameModel(it) => {
             let key = match it.has_key {
@@ -123,7 +123,7 @@ fn listed(open: &[Gate]) -> String {
 }
 
 /// What a notice about how a run begins says on stderr, if it is worth a line there.
-pub(crate) fn runtime_notice(notice: &Notice, now: Time, is_live: bool) -> Option<String> {
+pub fn runtime_notice(notice: &Notice, now: Time, is_live: bool) -> Option<String> {
     Some(match notice {
         Notice::NotSaved { is_flow } => {
             let what = if *is_flow { "flow" } else { "run" };
@@ -243,7 +243,7 @@ fn cut_off(sessions: &[stepwell_runtime::CutOffSession], now: Time) -> String {
 }
 
 /// What a notice of a run says.
-pub(crate) fn run_notice(notice: &RunNotice) -> String {
+pub fn run_notice(notice: &RunNotice) -> String {
     let longest = "with the longest answer that it may give (model.max_output)";
     match notice {
         RunNotice::Disregarded(it) => disregarded(it, Mode::ConfirmAll, ""),
@@ -296,7 +296,7 @@ pub(crate) fn run_notice(notice: &RunNotice) -> String {
 }
 
 /// Who did something, and as whom a server knows them.
-pub(crate) fn who(who: &Who) -> String {
+pub fn who(who: &Who) -> String {
     match (&who.login, who.name.as_str()) {
         (Some(login), "") => format!("role {login}"),
         (Some(login), name) => format!("{name} (role {login})"),
@@ -306,7 +306,7 @@ pub(crate) fn who(who: &Who) -> String {
 }
 
 /// What a run was last set to work with, and by whom.
-pub(crate) fn settings(settings: &Settings) -> String {
+pub fn settings(settings: &Settings) -> String {
     let mode = settings.mode.map(|mode| format!("mode {mode}"));
     let parts = [settings.agent.clone(), settings.model.clone(), mode];
     let parts: Vec<String> = parts.into_iter().flatten().collect();
@@ -317,7 +317,7 @@ pub(crate) fn settings(settings: &Settings) -> String {
 }
 
 /// What somebody asked a runner to do.
-pub(crate) fn work_change(change: &WorkChange) -> String {
+pub fn work_change(change: &WorkChange) -> String {
     match change {
         WorkChange::Phase(phase) => format!("to phase {phase}"),
         WorkChange::Checkpoint { name, .. } => format!("checkpoint {name}"),

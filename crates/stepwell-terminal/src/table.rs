@@ -3,30 +3,30 @@
 
 use std::ops::Range;
 
-use crate::output::{Paint, Style};
+use crate::console::{Paint, Style};
 use crate::text::{cut, width};
 
 /// A table with a heading.
 #[derive(Debug)]
-pub(crate) struct Table {
+pub struct Table {
     columns: &'static [Column],
     rows: Vec<Vec<Cell>>,
 }
 
 /// One column.
 #[derive(Debug)]
-pub(crate) struct Column {
+pub struct Column {
     name: &'static str,
     align: Align,
 }
 
 /// A column whose cells begin at the same place.
-pub(crate) const fn left(name: &'static str) -> Column {
+pub const fn left(name: &'static str) -> Column {
     Column { name, align: Align::Left }
 }
 
 /// A column whose cells end at the same place: numbers.
-pub(crate) const fn right(name: &'static str) -> Column {
+pub const fn right(name: &'static str) -> Column {
     Column { name, align: Align::Right }
 }
 
@@ -39,15 +39,18 @@ enum Align {
 
 /// One cell: a line of text, and how it stands out.
 #[derive(Debug)]
-pub(crate) struct Cell {
-    pub(crate) text: String,
-    pub(crate) style: Style,
+pub struct Cell {
+    /// The text, on one line.
+    pub text: String,
+    /// How it stands out, where nothing in it stands out apart.
+    pub style: Style,
     /// The bytes that stand out: all others are dim.
-    pub(crate) bright: Option<Range<usize>>,
+    pub bright: Option<Range<usize>>,
 }
 
 impl Cell {
-    pub(crate) fn styled(text: impl Into<String>, style: Style) -> Self {
+    /// A cell in a style.
+    pub fn styled(text: impl Into<String>, style: Style) -> Self {
         Self { text: text.into(), style, bright: None }
     }
 
@@ -82,16 +85,19 @@ const GAP: &str = "  ";
 const LEAST: usize = 12;
 
 impl Table {
-    pub(crate) fn new(columns: &'static [Column]) -> Self {
+    /// An empty table.
+    #[must_use]
+    pub fn new(columns: &'static [Column]) -> Self {
         Self { columns, rows: Vec::new() }
     }
 
-    pub(crate) fn push(&mut self, row: Vec<Cell>) {
+    /// Adds a row: a cell for each column.
+    pub fn push(&mut self, row: Vec<Cell>) {
         self.rows.push(row);
     }
 
     /// The table's lines, at most so wide; the last column gives way.
-    pub(crate) fn lines(&self, paint: Paint, columns: Option<usize>) -> Vec<String> {
+    pub fn lines(&self, paint: Paint, columns: Option<usize>) -> Vec<String> {
         let widths: Vec<usize> = (0..self.columns.len())
             .map(|n| {
                 let cells = self.rows.iter().map(|row| width(&row[n].text));

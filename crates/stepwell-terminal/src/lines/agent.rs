@@ -11,7 +11,7 @@ use stepwell_agent::context::plan::Why;
 use stepwell_agent::provider::{Delta, NO_ANSWER};
 use stepwell_runtime::RunEvent;
 
-use crate::output::{Console, Form, Paint, Style};
+use crate::console::{Console, Form, Paint, Style};
 use crate::text::{cost, cut, grouped, one_line, took, visible};
 use crate::wording;
 
@@ -27,7 +27,7 @@ enum Show {
 }
 
 /// Shows a run.
-pub(super) struct Screen {
+pub struct AgentLines {
     show: Show,
     paint: Paint,
     width: usize,
@@ -46,9 +46,9 @@ pub(super) struct Screen {
     unwritten: Option<io::Error>,
 }
 
-impl Screen {
+impl AgentLines {
     /// `budget` is what the session may have cost in the end, by the nearest of its limits.
-    pub(super) fn new(
+    pub fn new(
         console: Console,
         clock: Arc<dyn Clock>,
         wants_events: bool,
@@ -98,7 +98,7 @@ impl Screen {
     }
 
     /// Ends what was begun. An error says that the answer could not be written.
-    pub(super) fn finish(mut self) -> io::Result<()> {
+    pub fn finish(mut self) -> io::Result<()> {
         self.wipe();
         self.end_line();
         self.unwritten.map_or(Ok(()), Err)
@@ -217,7 +217,7 @@ impl Screen {
     }
 }
 
-impl super::prompt::Show for Screen {
+impl super::questions::Show for AgentLines {
     fn see(&mut self, event: &RunEvent) {
         match event {
             RunEvent::Waiting(waited) => return self.tick("waiting for the model", *waited, ""),
@@ -255,7 +255,7 @@ impl super::prompt::Show for Screen {
                 // Whoever asked for it is answered.
                 if (show == Show::Words && *why != Why::Asked) || compacted.fault.is_some() =>
             {
-                let (style, line) = told(compacted, *why);
+                let (style, line) = compaction(compacted, *why);
                 self.aside(style, "  ", &line);
             }
             (_, RunEvent::Notice(notice)) => {
@@ -277,7 +277,7 @@ impl super::prompt::Show for Screen {
 }
 
 /// What a person is told when a conversation shrank.
-pub(crate) fn told(compacted: &Compacted, why: Why) -> (Style, String) {
+pub fn compaction(compacted: &Compacted, why: Why) -> (Style, String) {
     let why = match why {
         Why::Near => "it is near to what fits",
         Why::Long => "it has many messages",

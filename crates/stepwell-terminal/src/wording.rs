@@ -7,14 +7,16 @@ use stepwell::{NoPoint, PhaseSet, SessionInfo};
 use stepwell_workspace::config::Source;
 use stepwell_workspace::{ConfigPlace, Notice, Remedy};
 
-use crate::output::note;
-use crate::point::FORMS;
+use crate::console::note;
 use crate::text::{count, one_line};
 
-pub(crate) use runs::{run_notice, run_remedy, runtime_notice, settings, work_change};
+pub use runs::{run_notice, run_remedy, runtime_notice, settings, who, work_change};
+
+/// How points of a session are written: a seq, a checkpoint's name, or N steps back.
+pub const POINT_FORMS: &str = "SEQ|CHECKPOINT|-N";
 
 /// The hint that follows an error.
-pub(crate) fn remedy(remedy: &Remedy) -> String {
+pub fn remedy(remedy: &Remedy) -> String {
     match remedy {
         Remedy::SetUpTeamStore => "stepwell init sets the database up, if this role may".to_owned(),
         Remedy::WriteAddress => "postgres://user@host:port/database?namespace=team".to_owned(),
@@ -60,7 +62,7 @@ pub(crate) fn remedy(remedy: &Remedy) -> String {
 }
 
 /// The hint for a text that means no point of a session.
-pub(crate) fn no_point(no_point: &NoPoint) -> Option<String> {
+pub fn no_point(no_point: &NoPoint) -> Option<String> {
     Some(match no_point {
         NoPoint::Event { .. } | NoPoint::NoStep => return None,
         NoPoint::Checkpoint { session, known, .. } => match &known[..] {
@@ -72,22 +74,22 @@ pub(crate) fn no_point(no_point: &NoPoint) -> Option<String> {
         },
         NoPoint::Steps { session, .. } => format!("stepwell show {session} --events"),
         NoPoint::NothingDone { session, .. } => {
-            format!("--to {FORMS} goes further back; stepwell show {session} --events")
+            format!("--to {POINT_FORMS} goes further back; stepwell show {session} --events")
         }
         NoPoint::NothingSaid { session } => {
-            format!("--to {FORMS}; stepwell show {session} --events")
+            format!("--to {POINT_FORMS}; stepwell show {session} --events")
         }
     })
 }
 
 /// The phases of an agent's life.
-pub(crate) fn phases() -> String {
+pub fn phases() -> String {
     let names = PhaseSet::Lifecycle.phases().iter().map(|phase| phase.as_str());
     format!("the phases are {}", names.collect::<Vec<_>>().join(", "))
 }
 
 /// What a notice says on stderr.
-pub(crate) fn notice(notice: &Notice) -> String {
+pub fn notice(notice: &Notice) -> String {
     match notice {
         Notice::GitignoreNotChanged { why } => {
             format!("warning: .gitignore could not be changed: {why}")
@@ -145,7 +147,7 @@ pub(crate) fn notice(notice: &Notice) -> String {
 }
 
 /// Where a setting came from.
-pub(crate) fn source(source: &Source) -> String {
+pub fn source(source: &Source) -> String {
     match source {
         Source::Default => "default".to_owned(),
         Source::File(path) => path.display().to_string(),
@@ -155,7 +157,7 @@ pub(crate) fn source(source: &Source) -> String {
 }
 
 /// Where the configuration is wrong.
-pub(crate) fn config_place(place: &ConfigPlace) -> String {
+pub fn config_place(place: &ConfigPlace) -> String {
     match place {
         ConfigPlace::Override => "--config".to_owned(),
         place => place.to_string(),
@@ -163,7 +165,7 @@ pub(crate) fn config_place(place: &ConfigPlace) -> String {
 }
 
 /// Says that a session's files are half moved, if they are.
-pub(crate) fn tell_of_half(standing: &SessionInfo) {
+pub fn tell_of_half(standing: &SessionInfo) {
     let head = &standing.head;
     if let (Some(began), None) = (head.rewinding, &standing.held) {
         let session = head.id.clone();

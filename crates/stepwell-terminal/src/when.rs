@@ -10,7 +10,7 @@ use stepwell_workspace::parse_duration;
 
 /// A moment as typed: absolute, or so long ago.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum When {
+pub enum When {
     /// That moment.
     At(Time),
     /// So long before now.
@@ -20,7 +20,9 @@ pub(crate) enum When {
 }
 
 impl When {
-    pub(crate) fn resolve(self, now: Time) -> Time {
+    /// The moment that is meant.
+    #[must_use]
+    pub fn resolve(self, now: Time) -> Time {
         match self {
             Self::At(time) => time,
             Self::Ago(length) => now.minus(length),

@@ -9,7 +9,7 @@ use stepwell::{Clock, Event, NodeState, Spent, TaskStatus, Time};
 use stepwell_flow::NOBODY;
 use stepwell_runtime::{NodeStatus, RunEvent};
 
-use crate::output::{Console, Form, Paint, Style};
+use crate::console::{Console, Form, Paint, Style};
 use crate::text::{cost, cut, grouped, one_line, took, visible};
 use crate::wording;
 
@@ -27,7 +27,7 @@ enum Show {
 }
 
 /// Shows a flow.
-pub(super) struct Screen {
+pub struct FlowLines {
     show: Show,
     paint: Paint,
     width: usize,
@@ -47,8 +47,9 @@ pub(super) struct Screen {
 /// How many nodes are shown at once; the others are counted.
 const SHOWN: usize = 12;
 
-impl Screen {
-    pub(super) fn new(console: Console, clock: Arc<dyn Clock>, wants_events: bool) -> Self {
+impl FlowLines {
+    /// `wants_events` prints every event as JSON in place of lines for people.
+    pub fn new(console: Console, clock: Arc<dyn Clock>, wants_events: bool) -> Self {
         let show = match (wants_events, console.form) {
             (true, _) => Show::Events,
             (_, Form::Json) => Show::Nothing,
@@ -71,7 +72,7 @@ impl Screen {
     }
 
     /// Ends what was begun. An error says that the answer could not be written.
-    pub(super) fn finish(mut self) -> io::Result<()> {
+    pub fn finish(mut self) -> io::Result<()> {
         self.wipe();
         self.unwritten.take().map_or(Ok(()), Err)
     }
@@ -202,7 +203,7 @@ impl Screen {
     }
 }
 
-impl super::prompt::Show for Screen {
+impl super::questions::Show for FlowLines {
     fn see(&mut self, event: &RunEvent) {
         match event {
             RunEvent::Recorded(event) if self.show == Show::Events => {

@@ -15,17 +15,18 @@ use stepwell_runtime::{
 };
 use tokio::time::Instant;
 
-use crate::output::{Paint, Style, note};
+use crate::console::{Paint, Style, note};
 use crate::text::{one_line, second, visible};
 
 /// Shows a run's events.
-pub(super) trait Show {
+pub trait Show {
     /// Shows what happened.
     fn see(&mut self, event: &RunEvent);
 
     /// Makes room for a question.
     fn make_room(&mut self);
 
+    /// Whether questions are asked in colours.
     fn paint(&self) -> Paint;
 }
 
@@ -65,9 +66,11 @@ impl Talk for RunHandle {
 }
 
 /// A run that goes on elsewhere, and what it is talked to with.
-pub(super) struct Elsewhere<'a> {
-    pub(super) runtime: &'a Runtime,
-    pub(super) attached: &'a Attached,
+pub struct Elsewhere<'a> {
+    /// What answers and words go through.
+    pub runtime: &'a Runtime,
+    /// The run.
+    pub attached: &'a Attached,
 }
 
 impl Talk for Elsewhere<'_> {
@@ -86,7 +89,7 @@ impl Talk for Elsewhere<'_> {
 
 /// Who answers the questions of a run.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Answers {
+pub enum Answers {
     /// Whoever sits at this terminal, or anyone else.
     Here,
     /// Somebody elsewhere, while the run waits.
@@ -96,7 +99,7 @@ pub(super) enum Answers {
 }
 
 /// Shows a run until it is over, and asks its questions if someone can be asked.
-pub(super) fn watch(handle: &RunHandle, screen: &mut dyn Show, answers: Answers) {
+pub fn watch(handle: &RunHandle, screen: &mut dyn Show, answers: Answers) {
     let mut events = Events::new(handle.events());
     while let Some(event) = events.take() {
         screen.see(&event);
@@ -112,7 +115,7 @@ pub(super) fn watch(handle: &RunHandle, screen: &mut dyn Show, answers: Answers)
 
 /// Shows a run that goes on elsewhere, until it is over or whoever watches leaves. What they type
 /// answers its questions, is said to its model, or stops it. Tells whether it is over.
-pub(super) fn attend(there: &Elsewhere<'_>, screen: &mut dyn Show, asks: bool) -> bool {
+pub fn attend(there: &Elsewhere<'_>, screen: &mut dyn Show, asks: bool) -> bool {
     let mut events = Events::new(there.attached.events());
     loop {
         let event = match asks {

@@ -1,0 +1,14 @@
+//! What Stepwell's terminal front ends share: text that cannot drive a terminal, tables, the words
+//! for what the libraries say in types, and a run shown line by line.
+
+mod console;
+mod explained;
+pub mod lines;
+pub mod table;
+pub mod text;
+mod when;
+pub mod wording;
+
+pub use console::{Console, Form, Paint, Style, Terminal, note};
+pub use explained::Explained;
+pub use when::When;
