@@ -90,6 +90,11 @@ impl Failure {
         Self::Said { message: message.to_string(), hint: None, exit }
     }
 
+    /// A failure in words, with its exit code.
+    pub(crate) fn explained(Explained { message, hint }: Explained, exit: Exit) -> Self {
+        Self::Said { message, hint, exit }
+    }
+
     /// The same failure with the next command to type, in place of a general one.
     pub(crate) fn hint(self, hint: impl Display) -> Self {
         match self {
@@ -216,8 +221,7 @@ macro_rules! failure_from {
     ($($error:ty: $exit:ident,)*) => {$(
         impl From<$error> for Failure {
             fn from(error: $error) -> Self {
-                let Explained { message, hint } = Explained::from(&error);
-                Self::Said { message, hint, exit: $exit(&error) }
+                Self::explained((&error).into(), $exit(&error))
             }
         }
     )*};
@@ -237,10 +241,7 @@ impl From<stepwell_formats::Error> for Failure {
         match error {
             // The answer's own stream; a file's name is added by whoever opened it.
             stepwell_formats::Error::Write(error) => error.into(),
-            error => {
-                let Explained { message, hint } = Explained::from(&error);
-                Self::Said { message, hint, exit: formats_exit(&error) }
-            }
+            error => Self::explained((&error).into(), formats_exit(&error)),
         }
     }
 }

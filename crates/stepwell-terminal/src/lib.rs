@@ -2,8 +2,11 @@
 //! for what the libraries say in types, and a run shown line by line.
 
 mod console;
+pub mod events;
 mod explained;
 pub mod lines;
+pub mod report;
+pub mod rewind;
 pub mod table;
 pub mod text;
 mod when;

@@ -4,10 +4,8 @@ use stepwell_agent::context::plan::Why;
 use stepwell_agent::run::Shrunk;
 use stepwell_runtime::{inspect, refuse_external};
 use stepwell_terminal::text::{grouped, indented};
-use stepwell_terminal::{Style, note};
+use stepwell_terminal::{Style, events, lines, note};
 use stepwell_wire::{Compaction, CompactionDiff, CompactionUndone, ViewMove};
-
-use super::show;
 use stepwell_workspace::housekeeping::tidy;
 
 use crate::app::{App, Well};
@@ -63,7 +61,7 @@ fn compact(session: &mut Session, app: &mut App) -> Result<Exit> {
     };
     // Why there is no summary, if one was wanted.
     if let Some(it) = compacted.filter(|it| it.fault.is_some()) {
-        let (style, line) = stepwell_terminal::lines::compaction(it, Why::Asked);
+        let (style, line) = lines::compaction(it, Why::Asked);
         note(app.out.paint.paint(style, &format!("  {line}")));
     }
     let line = match compacted {
@@ -130,11 +128,11 @@ fn diff(well: &Well, id: &SessionId, app: &mut App) -> Result<Exit> {
     for change in &changes {
         match change {
             ViewChange::Kept(it) => {
-                let line = format!("  {} {}", it.seq, show::gist(&it.message));
+                let line = format!("  {} {}", it.seq, events::gist(&it.message));
                 app.out.line(app.cut(&line))?;
             }
             ViewChange::Hidden(it) => {
-                print(app, Style::Red, ("-", show::role(it.message.role)), it)?;
+                print(app, Style::Red, ("-", events::role(it.message.role)), it)?;
             }
             ViewChange::Summary(it) => print(app, Style::Green, ("+", "summary"), it)?,
         }
@@ -150,7 +148,7 @@ fn print(
 ) -> Result<()> {
     let title = format!("{mark} {} {who}", shown.seq);
     app.out.line(app.out.paint.paint(style, &title))?;
-    for part in show::parts(&shown.message) {
+    for part in events::parts(&shown.message) {
         let text = indented(&part, &format!("{mark} "));
         app.out.line(app.out.paint.paint(style, &text))?;
     }

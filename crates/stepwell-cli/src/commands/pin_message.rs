@@ -1,9 +1,9 @@
 use stepwell::{Access, Seq, SessionId};
+use stepwell_terminal::events::gist;
 use stepwell_terminal::note;
 use stepwell_wire::MessagePin;
 use stepwell_workspace::housekeeping::tidy;
 
-use super::show::gist;
 use crate::app::{App, Well};
 use crate::failure::{Exit, Result};
 

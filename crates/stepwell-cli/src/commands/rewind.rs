@@ -1,18 +1,16 @@
-mod say;
-
-use stepwell::{Access, Scope, SessionId, SessionInfo};
+use stepwell::{Access, Scope, Seq, SessionId, SessionInfo};
 use stepwell_agent::redact::Redactor;
 use stepwell_files::rewind::{self, Done, Foreign};
 use stepwell_files::rewind_history::{Asked, Direction};
 use stepwell_runtime::Error;
-use stepwell_runtime::detached::{DetachedRewind, RewindTo, rewind_asked};
+use stepwell_runtime::detached::{DetachedRewind, RewindTo, rewind_answer, rewind_asked};
 use stepwell_runtime::files::{root, settle, site};
 use stepwell_terminal::note;
-use stepwell_terminal::wording::POINT_FORMS;
-use stepwell_terminal::wording::tell_of_half;
+use stepwell_terminal::rewind::{Move, cut_off};
+use stepwell_terminal::wording::{POINT_FORMS, tell_of_half};
+use stepwell_wire::UnfinishedRewind;
 use stepwell_workspace::housekeeping::tidy;
 
-use self::say::{Said, refused, say, say_cut_off};
 use crate::app::{App, Well};
 use crate::failure::{Exit, Failure, Result};
 
@@ -67,17 +65,11 @@ pub(crate) fn run(args: &Args, app: &mut App) -> Result<Exit> {
         }
         let asked = asked(args, &well, &id)?;
         let preview = app.runtime().preview_rewind(&id, &asked)?;
-        say(
-            &Said {
-                id: &id,
-                asked: &asked,
-                head: &standing.head,
-                way,
-                preview: &preview,
-                done: None,
-            },
-            app,
-        )?;
+        let it = Move { id: &id, asked: &asked, head: &standing.head, way, preview: &preview };
+        say(&it, None, app)?;
+        if preview.is_refused(&asked) && !app.out.is_json() {
+            note("It would be refused; --force does it all the same.");
+        }
         return Ok(Exit::Done);
     }
     let mut session = well.lock(&id)?;
@@ -91,15 +83,33 @@ pub(crate) fn run(args: &Args, app: &mut App) -> Result<Exit> {
     let asked = asked(args, &well, &id)?;
     let head = session.info()?.head;
     match app.runtime().rewind_held(&mut session, &asked)? {
-        Done::Refused(preview) => Err(refused(&id, &asked, &preview)),
+        Done::Refused(preview) => {
+            let it = Move { id: &id, asked: &asked, head: &head, way, preview: &preview };
+            let (lines, why) = it.refusal();
+            lines.into_iter().for_each(note);
+            Err(Failure::explained(why, Exit::Failed))
+        }
         Done::Rewound { seq, checkpoint, preview } => {
-            let done = Some((seq, checkpoint.as_str()));
-            say(&Said { id: &id, asked: &asked, head: &head, way, preview: &preview, done }, app)?;
+            let it = Move { id: &id, asked: &asked, head: &head, way, preview: &preview };
+            say(&it, Some((seq, &checkpoint)), app)?;
+            if !app.out.is_json() {
+                note(it.hint());
+            }
             drop(session);
             tidy(app, &well);
             Ok(Exit::Done)
         }
     }
+}
+
+/// Says what was done, or would be: the event that ended it and the checkpoint before it say that
+/// it was.
+fn say(it: &Move<'_>, done: Option<(Seq, &str)>, app: &mut App) -> Result<()> {
+    if app.out.is_json() {
+        return app.out.object(&rewind_answer(it.id, it.asked, it.preview, done));
+    }
+    let lines = it.lines(done.is_some(), app.out.paint);
+    lines.into_iter().try_for_each(|line| app.out.line(line))
 }
 
 /// Says what is left to do of a rewind that was cut off: another one comes only after it.
@@ -111,7 +121,21 @@ fn unfinished(well: &Well, standing: &SessionInfo, app: &mut App) -> Result<Exit
     let (root, redactor) = (root(&standing.head, app)?, Redactor::new([]));
     let id = &standing.head.id;
     if let Some(half) = rewind::cut_off(&**well.store(), id, &site(&root, &redactor, app))? {
-        say_cut_off(id, &half, app)?;
+        match app.out.is_json() {
+            true => app.out.object(&UnfinishedRewind {
+                id: id.clone(),
+                to: half.asked.to,
+                scope: half.asked.scope,
+                cut_off: half.began,
+                done: false,
+                files: half.moves.iter().map(Into::into).collect(),
+                left: half.left.iter().map(Into::into).collect(),
+            })?,
+            false => {
+                let lines = cut_off(id, &half, app.out.paint);
+                lines.into_iter().try_for_each(|line| app.out.line(line))?;
+            }
+        }
     }
     Ok(Exit::Done)
 }

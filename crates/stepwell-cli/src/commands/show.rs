@@ -3,12 +3,12 @@ mod view;
 use std::collections::BTreeMap;
 
 use stepwell::{
-    Access, Event, Kind, Lane, LaneState, Message, NodeInfo, Origin, Part, Recorded, Relative,
-    Rewinding, Role, Seq, SessionId, SessionInfo, Span, Timeline, Undone,
+    Access, Event, Kind, Lane, LaneState, NodeInfo, Origin, Recorded, Relative, Seq, SessionId,
+    SessionInfo, Span, Timeline,
 };
 use stepwell_runtime::inspect::{self, Depth, Details};
-use stepwell_terminal::text::word;
-use stepwell_terminal::text::{self, cost, indented, one_line, second, visible};
+use stepwell_terminal::events::{detail, gist, parts, role};
+use stepwell_terminal::text::{self, cost, indented, one_line, second, visible, word};
 use stepwell_terminal::wording::{self, tell_of_half};
 use stepwell_terminal::{Style, note};
 use stepwell_wire::{Messages, NamedSeq, SessionDetails};
@@ -282,31 +282,6 @@ fn tail(last: Vec<Recorded>, app: &mut App) -> Result<()> {
     Ok(())
 }
 
-/// What a message says, on one line.
-pub(crate) fn gist(message: &Message) -> String {
-    let parts = message.parts.iter().map(|part| match part {
-        Part::Text(text) => one_line(&text.text),
-        Part::Thinking(text) => format!("(thinks: {})", one_line(&text.text)),
-        Part::Image(_) => "(an image)".to_owned(),
-        Part::ToolCall(call) => format!("{}({})", call.name, one_line(&call.arguments)),
-        Part::ToolResult(result) if result.is_error => {
-            format!("failed: {}", one_line(&result.text))
-        }
-        Part::ToolResult(result) => one_line(&result.text),
-    });
-    let parts: Vec<String> = parts.filter(|part| !part.is_empty()).collect();
-    format!("{}: {}", role(message.role), visible(&parts.join(" ")))
-}
-
-pub(crate) fn role(role: Role) -> &'static str {
-    match role {
-        Role::System => "system",
-        Role::User => "user",
-        Role::Assistant => "assistant",
-        Role::Tool => "tool",
-    }
-}
-
 fn events(well: &Well, id: &SessionId, app: &mut App) -> Result<Option<stepwell::Damage>> {
     app.out.line("")?;
     app.out.line(app.out.paint.paint(Style::Bold, "Events"))?;
@@ -318,38 +293,6 @@ fn events(well: &Well, id: &SessionId, app: &mut App) -> Result<Option<stepwell:
         let line = columns.map_or(line.clone(), |columns| text::cut(&line, columns));
         app.out.line(line.trim_end())
     })
-}
-
-/// What an event says, on one line.
-fn detail(event: &Event) -> String {
-    match event {
-        Event::Created(created) => one_line(&created.task),
-        Event::Message(message) => gist(message),
-        Event::Status(change) => change.status.to_string(),
-        Event::Settings(settings) => one_line(&wording::settings(settings)),
-        Event::Phase(change) => format!("{} to {}", change.from, change.to),
-        Event::Rewinding(Rewinding::Begun { to, files, .. }) => {
-            format!("to {to}, {files} files")
-        }
-        Event::Rewinding(Rewinding::Dropped { why, .. }) => format!("dropped: {why}"),
-        Event::Rewound(rewound) => format!("to {}, {}", rewound.to, word(rewound.scope)),
-        Event::Undone(Undone::Compaction { of } | Undone::Rewind { of, .. }) => {
-            format!("of {of}")
-        }
-        Event::Said(said) => one_line(&format!("{}: {}", said.who, said.text)),
-        Event::StopAsked(stop) => one_line(&format!("by {}", stop.who)),
-        Event::WorkAsked(asked) => {
-            one_line(&format!("{}: {}", asked.who, wording::work_change(&asked.change)))
-        }
-        Event::GateAnswered(it) => one_line(&format!("{}: {}, by {}", it.id, it.answer, it.who)),
-        Event::Permission(permission) => {
-            let who = permission.who.as_ref().map(|who| format!(", by {who}"));
-            let allow = if permission.allow { "allowed" } else { "denied" };
-            one_line(&format!("{} {allow}{}", permission.rule, who.unwrap_or_default()))
-        }
-        Event::Error(failure) => one_line(&failure.message),
-        other => other.key().map(|key| one_line(&key)).unwrap_or_default(),
-    }
 }
 
 fn messages(well: &Well, id: &SessionId, app: &mut App) -> Result<Option<stepwell::Damage>> {
@@ -367,21 +310,4 @@ fn messages(well: &Well, id: &SessionId, app: &mut App) -> Result<Option<stepwel
         app.out.line(app.out.paint.paint(Style::Bold, &title))?;
         parts(message).iter().try_for_each(|part| app.out.line(indented(part, "  ")))
     })
-}
-
-/// What a message says, part by part.
-pub(crate) fn parts(message: &Message) -> Vec<String> {
-    let parts = message.parts.iter().map(|part| match part {
-        Part::Text(text) => text.text.clone(),
-        Part::Thinking(text) => indented(&text.text, "| "),
-        Part::Image(image) => format!("(an image, {})", visible(&image.media_type)),
-        Part::ToolCall(call) => {
-            format!("-> {}({})", one_line(&call.name), one_line(&call.arguments))
-        }
-        Part::ToolResult(result) if result.is_error => {
-            indented(&format!("(failed) {}", result.text), "<- ")
-        }
-        Part::ToolResult(result) => indented(&result.text, "<- "),
-    });
-    parts.filter(|part| !part.is_empty()).collect()
 }

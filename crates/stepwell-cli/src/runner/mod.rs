@@ -1,7 +1,6 @@
 //! Running agents and flows at a terminal: what was typed becomes a request, events become a screen
 //! and questions, signals become an interrupt, and how it ended becomes an answer and an exit code.
 
-mod flow_report;
 mod report;
 mod signals;
 
@@ -198,10 +197,7 @@ impl RunView<'_> {
                 return Err(error.into());
             }
         };
-        match &report.flow {
-            Some(flow) => flow_report::print(&report, flow, flags, self.out)?,
-            None => report::print(&report, flags, self.out)?,
-        }
+        report::print(&report, flags, self.out)?;
         written?;
         Ok(report::exit(&report))
     }

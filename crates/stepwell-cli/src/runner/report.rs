@@ -1,11 +1,11 @@
-//! How an agent's run ended, as text, as JSON, and as an exit code.
+//! How a run ended, as text, as JSON, and as an exit code.
 
-use stepwell::{Status, StopReason};
+use stepwell::Status;
 use stepwell_agent::provider::Fault;
 use stepwell_runtime::{Error, RunReport};
 use stepwell_terminal::note;
-use stepwell_terminal::text::word;
-use stepwell_terminal::text::{cost, count, grouped, one_line};
+use stepwell_terminal::report::{Limits, of_agent, of_flow};
+use stepwell_terminal::text::visible;
 
 use super::Flags;
 use crate::failure::{Exit, Result};
@@ -13,75 +13,24 @@ use crate::output::Output;
 
 /// Prints how a run ended.
 pub(super) fn print(report: &RunReport, flags: &Flags, out: &mut Output) -> Result<()> {
-    if out.is_json() {
-        return out.object(&stepwell_wire::RunReport::from(report));
-    }
-    if flags.events {
-        return Ok(());
-    }
-    summary(report);
-    let id = &report.session;
-    if !report.saved {
-        return Ok(());
-    }
-    match report.status {
-        Status::Paused => {
-            // The last question that waits is the one that a plain yes or no answers.
-            if let Some(gate) = report.waiting.last() {
-                note(format_args!("It wants to: {}", one_line(&gate.prompt)));
+    let lines = match &report.flow {
+        Some(flow) if out.is_json() => return out.object(&report.flow_answer(flow)),
+        None if out.is_json() => return out.object(&stepwell_wire::RunReport::from(report)),
+        _ if flags.events => return Ok(()),
+        Some(flow) => {
+            if report.status == Status::Success {
+                out.line(visible(report.redacted_output.trim_end()))?;
             }
-            note(format_args!("hint: stepwell resume {id} --approve, or --deny"));
+            out.flush()?;
+            of_flow(report, flow)
         }
-        Status::Success if report.was_done => note(format_args!(
-            "{id} was finished already, so nothing was done.\n\
-             hint: stepwell resume {id} \"TEXT\" gives it more to do; stepwell fork {id} or \
-             stepwell rewind {id} goes back to try another way"
-        )),
-        Status::Success => {}
-        Status::Partial => {
-            if report.reason == Some(StopReason::LlmDone) {
-                note("Nothing of what it wanted to do was allowed.");
-            }
-            note(format_args!("hint: stepwell resume {id}{}", with_more(report, flags)));
+        None => {
+            let (budget, tokens) = (flags.budget.is_some(), flags.max_tokens.is_some());
+            of_agent(report, Limits { budget, tokens })
         }
-        _ => note(format_args!("hint: stepwell resume {id}")),
-    }
+    };
+    lines.into_iter().for_each(note);
     Ok(())
-}
-
-/// One line that says how a run ended, and what went wrong, if something did.
-pub(super) fn summary(report: &RunReport) {
-    let reason = report.reason.map(|reason| format!(" ({})", word(reason)));
-    let steps = count(usize::try_from(report.steps).unwrap_or(usize::MAX), "step");
-    let tokens = grouped(report.spent.usage.total());
-    note(format_args!(
-        "{} {}{}: {steps}, {tokens} tokens, {}, {}s",
-        report.session,
-        report.status,
-        reason.unwrap_or_default(),
-        cost(&report.spent),
-        report.took.as_secs()
-    ));
-    if let Some(error) = &report.error {
-        note(format_args!("error: {}", one_line(&error.message)));
-    }
-}
-
-/// What to type to have more of what stopped the run.
-fn with_more(report: &RunReport, flags: &Flags) -> &'static str {
-    match report.reason {
-        Some(StopReason::ContextFull) => " --model PROVIDER/NAME, with a larger context",
-        Some(StopReason::BudgetExceeded) if flags.max_tokens.is_some() => {
-            " --max-tokens N, with more of them"
-        }
-        Some(StopReason::BudgetExceeded)
-            if flags.budget.is_none() && report.budget_total.is_some() =>
-        {
-            " --budget-total USD, with more of it"
-        }
-        Some(StopReason::BudgetExceeded) => " --budget USD, with more of it",
-        _ => "",
-    }
 }
 
 /// The answer of a run that could not be saved: how far it was, and why it is no further.

@@ -6,6 +6,7 @@ use stepwell::{
     Event, Head, Money, Recorded, Redacted, Redactor, Role, SessionInfo, Status, StopReason, Time,
 };
 use stepwell_runtime::{Runtime, model_name};
+use stepwell_terminal::text;
 use stepwell_workspace::OtherSession;
 
 use crate::clean::Clean;
@@ -17,14 +18,7 @@ const FRONT: usize = 300;
 
 /// How long ago something was.
 pub(super) fn ago(then: Time, now: Time) -> Clean {
-    let seconds = now.since(then).as_secs();
-    let (days, hours, minutes) = (seconds / 86_400, seconds / 3_600, seconds / 60);
-    Clean::new(&match (days, hours, minutes) {
-        (2.., ..) => format!("{days}d ago"),
-        (_, 2.., _) => format!("{hours}h ago"),
-        (_, _, 2..) => format!("{minutes}m ago"),
-        _ => format!("{seconds}s ago"),
-    })
+    Clean::new(&text::ago(then, now))
 }
 
 /// A session in a list. Only what is shown is looked through for secrets: a list is made at each

@@ -3,10 +3,10 @@
 use stepwell::SessionId;
 use stepwell_runtime::inspect::{self, Viewed};
 use stepwell_terminal::Style;
+use stepwell_terminal::events::{parts, role};
 use stepwell_terminal::text::{grouped, indented, one_line};
 use stepwell_wire::{ModelView, ViewMessageKind};
 
-use super::{parts, role};
 use crate::app::{App, Well};
 use crate::failure::{Exit, Result};
 
