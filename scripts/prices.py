@@ -7,7 +7,7 @@ are under the MIT licence, and their notices stand in the file that is made. To 
     python3 -m venv /tmp/prices && /tmp/prices/bin/pip install genai-prices
     /tmp/prices/bin/pip download --no-deps --dest /tmp/prices litellm
     /tmp/prices/bin/python scripts/prices.py /tmp/prices/litellm-*.whl > new.json
-    mv new.json crates/stepwell-agent/prices.json
+    mv new.json crates/stepwell-catalog/prices.json
 
 A user takes a newer list without a newer Stepwell: stepwell models prices --update FILE.
 """

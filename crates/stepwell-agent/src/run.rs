@@ -16,7 +16,6 @@ mod notice;
 mod record;
 mod sendable;
 mod shared_budget;
-mod subagent_record;
 mod talk;
 mod tick;
 mod tools;
@@ -52,7 +51,7 @@ pub use lane::{Ids, InLane, Past};
 pub use notice::{Measure, Notice, Whole};
 pub use sendable::check_sendable;
 pub use shared_budget::{Allowed, Remaining, Reserved, SharedBudget};
-pub use subagent_record::SubagentRecord;
+pub use stepwell_files::worktree::SubagentRecord;
 
 /// What a run works with. It does not change while it runs.
 #[derive(Clone)]

@@ -4,10 +4,10 @@ use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use stepwell::Effect;
+use stepwell_catalog::agent::Agent;
+use stepwell_catalog::server::{means, server_of};
 
-use crate::agent::Agent;
 use crate::error::{Error, Result};
-use crate::mcp::name::{means, server_of};
 use crate::tool::Tool;
 
 /// The most tools of a request. One provider takes no more than 128, and others get worse at
@@ -23,22 +23,11 @@ pub struct Selection {
     pub left_out: usize,
 }
 
-impl Agent {
-    /// Can it get a tool of this MCP server?
-    #[must_use]
-    pub fn wants(&self, server: &str) -> bool {
-        let names = |entry: &String| server_of(entry) == Some(server);
-        self.tools.as_ref().is_none_or(|tools| tools.iter().any(names))
-    }
-
-    /// May it have this tool?
-    #[must_use]
-    pub fn may_have(&self, tool: &dyn Tool) -> bool {
-        let name = &tool.spec().name;
-        let listed = |tools: &Vec<String>| tools.iter().any(|entry| means(entry, name));
-        let pure = !self.read_only || tool.effect() == Effect::Pure;
-        pure && self.tools.as_ref().is_none_or(listed)
-    }
+/// May an agent have this tool?
+#[must_use]
+pub fn may_have(agent: &Agent, tool: &dyn Tool) -> bool {
+    let is_pure = !agent.read_only || tool.effect() == Effect::Pure;
+    is_pure && agent.lists(&tool.spec().name)
 }
 
 /// Selects an agent's tools. An entry of its list that means none of them is an error: the
@@ -54,7 +43,7 @@ pub fn select(
             return Err(missing(entry, &all, absent));
         }
     }
-    let mut tools: Vec<_> = all.into_iter().filter(|tool| agent.may_have(&**tool)).collect();
+    let mut tools: Vec<_> = all.into_iter().filter(|tool| may_have(agent, &**tool)).collect();
     let left_out = tools.len().saturating_sub(MOST_TOOLS);
     tools.truncate(MOST_TOOLS);
     Ok(Selection { tools, left_out })
@@ -76,7 +65,8 @@ mod tests {
     use serde_json::Value;
 
     use super::*;
-    use crate::agent::builtin;
+    use stepwell_catalog::agent::builtin;
+
     use crate::provider::ToolSpec;
     use crate::tool::{self, Done, Plan, ToolEnv};
 

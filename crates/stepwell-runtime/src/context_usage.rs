@@ -6,6 +6,7 @@ use stepwell::Head;
 use stepwell_agent::agent::Agent;
 use stepwell_agent::context::Context;
 use stepwell_agent::provider::ToolSpec;
+use stepwell_agent::selection::may_have;
 use stepwell_agent::tool::{self, Tool};
 
 use crate::prepare::find_agent;
@@ -43,5 +44,5 @@ impl ContextUsage {
 
 /// The tools of an agent that need no server.
 pub(crate) fn own_tools(agent: &Agent) -> Vec<Arc<dyn Tool>> {
-    tool::builtin().into_iter().filter(|tool| agent.may_have(&**tool)).collect()
+    tool::builtin().into_iter().filter(|tool| may_have(agent, &**tool)).collect()
 }

@@ -156,7 +156,9 @@ impl Watched {
         let seen = Arc::clone(&fold);
         let sink = EventSink::to(move |event| {
             seen.lock().unwrap_or_else(PoisonError::into_inner).see(&event);
-            mirror.iter().for_each(|mirror| mirror.on_event(&event));
+            if let RunEvent::Recorded(recorded) = &event {
+                mirror.iter().for_each(|mirror| mirror.on_event(&recorded.event));
+            }
             to.tell(event);
         });
         Ok(Self { sink, fold })

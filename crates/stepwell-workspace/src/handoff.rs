@@ -4,7 +4,7 @@
 use std::path::{Path, PathBuf};
 
 use stepwell::{Error as StoreError, Event, EventId, Head, Lane, SessionId, Span};
-use stepwell_agent::run::SubagentRecord;
+use stepwell_files::worktree::SubagentRecord;
 use stepwell_formats::{
     Existing, Format, Handoff, Handover, Losses, Purpose, Wishes, holds_all, write_wishing,
 };

@@ -6,7 +6,7 @@ use std::path::PathBuf;
 use std::sync::Arc;
 
 use stepwell::{Clock, Processes, SystemClock, SystemProcesses, Time};
-use stepwell_agent::tool::{IN_RUN, is_private_variable};
+use stepwell_catalog::{IN_RUN, is_private_variable};
 
 /// What a process finds around itself.
 #[derive(Clone, Debug)]

@@ -6,8 +6,8 @@ use std::time::Duration;
 
 use stepwell::ledger::LedgerRow;
 use stepwell::{Head, Money, Query, SessionId, SessionInfo, Stepwell};
-use stepwell_agent::provider::model_name;
-use stepwell_agent::run::SubagentRecord;
+use stepwell_catalog::model_name;
+use stepwell_files::worktree::SubagentRecord;
 use stepwell_formats::{LEDGER_COLUMNS, LEDGER_ROW, cell, table};
 use stepwell_wire::LedgerEntry;
 

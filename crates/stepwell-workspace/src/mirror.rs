@@ -7,7 +7,6 @@
 use std::path::{Path, PathBuf};
 
 use stepwell::{Access, Driver, Event, Family, Filter, Query, SessionInfo, Sort, Status};
-use stepwell_agent::run::RunEvent;
 use stepwell_formats::{state_markdown, tasks_markdown};
 
 use crate::error::{Error, Result};
@@ -103,10 +102,8 @@ impl Workspace {
 
 impl Mirror {
     /// Brings the files up to date if something was recorded that they show.
-    pub fn on_event(&self, event: &RunEvent) {
-        if let RunEvent::Recorded(recorded) = event
-            && shows(&recorded.event)
-        {
+    pub fn on_event(&self, event: &Event) {
+        if shows(event) {
             self.refresh();
         }
     }

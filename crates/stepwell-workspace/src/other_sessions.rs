@@ -8,8 +8,8 @@ use std::os::unix::fs::{DirBuilderExt, MetadataExt};
 use std::path::{Path, PathBuf};
 
 use serde::{Deserialize, Serialize};
+use stepwell::Redactor;
 use stepwell::{Change, Event, Role, Seq, Time};
-use stepwell_agent::redact::Redactor;
 use stepwell_formats::{
     Error as FormatError, Format, Input, Item, Opening, Sink, Wanted, Warning, find_news,
 };

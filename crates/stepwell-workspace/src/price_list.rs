@@ -3,7 +3,7 @@
 use std::io;
 use std::path::{Path, PathBuf};
 
-use stepwell_agent::price::list::List;
+use stepwell_catalog::price::list::List;
 
 use crate::atomic_file::replace_users_file;
 

@@ -5,8 +5,8 @@ use std::cell::OnceCell;
 use std::sync::Arc;
 
 use stepwell::{Head, Money, Spent};
-use stepwell_agent::price::Prices;
-use stepwell_agent::price::list::List;
+use stepwell_catalog::price::Prices;
+use stepwell_catalog::price::list::List;
 
 use crate::error::{Error, Result};
 use crate::notice::Notice;

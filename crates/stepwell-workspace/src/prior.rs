@@ -2,7 +2,7 @@
 
 use stepwell::trust::{Allowed, Disregarded, Weighed};
 use stepwell::{Head, Mode, Money, Who};
-use stepwell_agent::provider::model_name;
+use stepwell_catalog::model_name;
 
 /// What a session ran with before.
 #[derive(Clone, Debug)]

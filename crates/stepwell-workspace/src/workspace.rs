@@ -9,7 +9,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use stepwell::{
     Access, Deps, Filter, Head, IdFormat, Redactor, SessionId, Stepwell, TrashScope as Whereabouts,
 };
-use stepwell_agent::run::SubagentRecord;
+use stepwell_files::worktree::SubagentRecord;
 use stepwell_files::worktree::WorktreeRef;
 use stepwell_postgres::Address;
 

@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 
 use stepwell::{Head, Origin, Query, Session, SessionId, SessionInfo, Status, Stepwell};
-use stepwell_agent::run::SubagentRecord;
+use stepwell_files::worktree::SubagentRecord;
 use stepwell_files::worktree::{State, Worktree, WorktreeRef, all};
 
 use crate::error::{Error, Result};

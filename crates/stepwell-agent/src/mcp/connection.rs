@@ -19,11 +19,11 @@ use tokio::task::JoinSet;
 use tokio::time::{sleep, timeout};
 
 use super::http::{self, HttpFault};
-use super::name::ServerName;
 use super::offer::{Offered, Page, take};
 use super::process::{DRAIN, Process};
 use super::{MOST_LISTED, Reach, Server, one_line};
 use crate::tool::ToolEnv;
+use stepwell_catalog::server::ServerName;
 
 /// How long what is on its way has to arrive when a connection is closed: that a call was
 /// cancelled, and that we leave.

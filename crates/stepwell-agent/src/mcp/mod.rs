@@ -7,7 +7,6 @@
 mod connection;
 mod content;
 mod http;
-pub(crate) mod name;
 mod offer;
 mod process;
 mod tool;
@@ -20,10 +19,10 @@ use std::time::Duration;
 use futures_util::future::join_all;
 
 use self::connection::Connection;
-pub use self::name::ServerName;
 use self::tool::Remote;
 use crate::provider::remote::Key;
 use crate::tool::{Tool, ToolEnv};
+pub use stepwell_catalog::server::ServerName;
 
 /// How long a server has to be ready, unless a user says otherwise. Some are downloaded first.
 pub const DEFAULT_START: Duration = Duration::from_secs(30);

@@ -4,9 +4,9 @@
 use serde_json::{Map, Value};
 use stepwell::Effect;
 
-use super::name::ServerName;
 use crate::provider::ToolSpec;
 use crate::tool::cut;
+use stepwell_catalog::server::ServerName;
 
 /// The longest description. Every request carries all of them.
 const LONGEST_DESCRIPTION: usize = 4 << 10;

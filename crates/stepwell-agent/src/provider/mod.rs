@@ -16,15 +16,7 @@ use futures_util::future::BoxFuture;
 use serde::{Deserialize, Serialize};
 use stepwell::{Message, Money, Usage};
 
-/// A model's name as it can be given again: `provider/name`, or `script:FILE`.
-#[must_use]
-pub fn model_name(provider: &str, name: &str) -> String {
-    match (provider, name) {
-        ("", name) | (_, name @ "") => name.to_owned(),
-        ("script", file) => format!("script:{file}"),
-        (provider, name) => format!("{provider}/{name}"),
-    }
-}
+pub use stepwell_catalog::model_name;
 
 /// Answers as a model.
 pub trait Provider: fmt::Debug + Send + Sync {

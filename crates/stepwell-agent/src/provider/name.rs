@@ -4,6 +4,8 @@ use std::fmt;
 use std::path::PathBuf;
 use std::time::Duration;
 
+pub use stepwell_catalog::KeySource;
+
 use super::remote::{Endpoint, Key, Protocol};
 
 /// A model as a user named it.
@@ -27,17 +29,6 @@ impl fmt::Display for ModelName {
             Self::Remote { provider, model } => write!(f, "{provider}/{model}"),
         }
     }
-}
-
-/// Where a provider's key comes from. Reading it is the command line's part.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub enum KeySource {
-    /// An environment variable.
-    Variable(String),
-    /// What a command prints.
-    Command(String),
-    /// None is needed.
-    Nowhere,
 }
 
 /// A provider that models can be named of.

@@ -11,14 +11,18 @@ use stepwell::{
 };
 use tokio::sync::watch as signal;
 
+use super::SubagentRecord;
 use super::isolation;
-use super::subagent_record::{MAX_DEPTH, SubagentRecord};
 use super::{Cancel, Ended, FrontEnd, Notice, Run, RunEvent, Setup};
 use crate::error::{Error, Result};
 use crate::machine::Stop;
 use crate::permission::Mode;
 use crate::provider::CallError;
 use crate::tool::{Done, Isolation, Order, Plan};
+
+/// How deep subagents start subagents of their own: a task that is not done by then is not
+/// made easier by handing it on.
+const MAX_DEPTH: u32 = 3;
 
 /// Knows the agents that can be dispatched.
 pub trait Dispatcher: Send + Sync {
@@ -139,7 +143,7 @@ impl Run<'_> {
         let reserve = self.reserve(left, child.as_ref())?;
         let mut subagent = self.set_up(&order, child.as_ref(), reserve)?;
         let remembered = child.as_ref().and_then(SubagentRecord::of);
-        let mut charge = remembered.unwrap_or_else(|| SubagentRecord::new(call, &order, depth));
+        let mut charge = remembered.unwrap_or_else(|| first_record(call, &order, depth));
         let place = &self.setup.place;
         match charge.ground {
             Isolation::ReadOnly => isolation::only_looks(&mut subagent.setup, &order, place)?,
@@ -492,4 +496,18 @@ fn total(session: &Session, head: &Head) -> Result<Spent> {
     let all = session.well().subagents(&head.id)?;
     all.iter().for_each(|standing| spent += standing.head.spent);
     Ok(spent)
+}
+
+/// What a call asks for, before anything was done.
+fn first_record(call: &ToolCall, order: &Order, depth: u32) -> SubagentRecord {
+    SubagentRecord {
+        call: call.id.clone(),
+        depth,
+        ground: order.ground,
+        merge: order.merge,
+        base: None,
+        ready: false,
+        misses_changes: false,
+        outcome: None,
+    }
 }

@@ -4,8 +4,8 @@ use stepwell::gates::{Asked, Gates};
 use stepwell::{Answer, Event, Gate, GateAnswered, Seq, SessionId, Status, StopReason, ToolCall};
 
 use super::Run;
+use super::SubagentRecord;
 use super::dispatch::Halt;
-use super::subagent_record::{SubagentRecord, wants};
 use crate::error::Result;
 use crate::machine::Stop;
 
@@ -100,4 +100,9 @@ fn above(call: &str, gate: &str, moved: Option<Seq>) -> String {
         Some(moved) => format!("{call}/{gate}@{moved}"),
         None => format!("{call}/{gate}"),
     }
+}
+
+/// A subagent's question, as those above it ask it.
+fn wants(id: &SessionId, preview: &str) -> String {
+    format!("for subagent {id}: {preview}")
 }

@@ -6,7 +6,7 @@ use stepwell::{Effect, SessionId, Status};
 use stepwell_files::safe_fs::look;
 use stepwell_files::worktree::{Fate, Merge, Outcome, Since, Worktree};
 
-use super::subagent_record::SubagentRecord;
+use super::SubagentRecord;
 use super::{Ended, Setup};
 use crate::error::Result;
 use crate::tool::{self, Changed, Content, Order, ToolEnv};

@@ -2,9 +2,10 @@
 //! the driver runs it, because a subagent is a run like the one that asks for it.
 
 use futures_util::future::BoxFuture;
-use serde::{Deserialize, Serialize};
+use serde::Deserialize;
 use serde_json::{Value, json};
 use stepwell::Effect;
+pub use stepwell_files::worktree::Isolation;
 
 use super::{Done, Plan, Tool, ToolEnv, parse, spec, word};
 use crate::provider::ToolSpec;
@@ -30,17 +31,6 @@ pub struct Order {
     /// Is what it changed to be merged into what is checked out?
     #[serde(default)]
     pub merge: bool,
-}
-
-/// Where a subagent works.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(rename_all = "snake_case")]
-pub enum Isolation {
-    /// In the workspace, with tools that only look.
-    #[default]
-    ReadOnly,
-    /// In a git worktree of its own.
-    Worktree,
 }
 
 impl Order {

@@ -7,6 +7,7 @@ mod git;
 mod reference;
 mod registry;
 mod state;
+mod subagent_record;
 
 use std::path::{Path, PathBuf};
 
@@ -17,6 +18,7 @@ use self::git::{git, holds, names, without_filters_at, without_filters_in, witho
 pub use self::reference::WorktreeRef;
 use self::state::{Folder, named, repositories};
 pub use self::state::{Since, State, WorktreeInfo};
+pub use self::subagent_record::{Isolation, SubagentRecord};
 use crate::git::SafeGit;
 
 /// The folder of worktrees in a store's folder.

@@ -9,7 +9,7 @@ use std::path::Path;
 use std::str::FromStr;
 
 use serde::de::DeserializeOwned;
-use stepwell_agent::agent::builtin;
+use stepwell_catalog::agent::builtin;
 use toml_edit::{Document, Item, TableLike, Value};
 
 use super::settings::{KEYS, Key, Raw, nearest};

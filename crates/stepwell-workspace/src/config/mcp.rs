@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 use std::time::Duration;
 
 use serde::{Deserialize, Serialize};
-use stepwell_agent::provider::name::KeySource;
+use stepwell_catalog::KeySource;
 
 use crate::duration::parse_duration;
 

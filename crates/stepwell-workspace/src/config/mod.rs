@@ -12,9 +12,9 @@ use std::collections::BTreeMap;
 use std::path::PathBuf;
 
 use serde::Deserialize;
-use stepwell_agent::agent::Agent;
-use stepwell_agent::mcp::ServerName;
-use stepwell_agent::price::PriceChange;
+use stepwell_catalog::agent::Agent;
+use stepwell_catalog::price::PriceChange;
+use stepwell_catalog::server::ServerName;
 
 pub use mcp::{McpConfig, McpReach, ShownMcp, WORKSPACE};
 pub use settings::{KEYS, Key, STORE_URL, Settings, nearest};

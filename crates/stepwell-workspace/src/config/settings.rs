@@ -4,7 +4,7 @@
 
 use std::time::Duration;
 
-use stepwell_agent::permission::Mode;
+use stepwell::Mode;
 use toml_edit::Value;
 
 use super::value::{AgentIds, Folders, IdStyle, Number, Setting, Share, StoreUrl, TalkFrom};

@@ -2,8 +2,8 @@
 
 use std::time::Duration;
 
+use stepwell::Mode;
 use stepwell::trust::AnswersFrom;
-use stepwell_agent::permission::Mode;
 use stepwell_postgres::Address;
 use toml_edit::Value;
 

@@ -1,6 +1,6 @@
 //! The configuration's layers: which one wins, and what a project may not say.
 
-use stepwell_agent::permission::Mode;
+use stepwell::Mode;
 use stepwell_workspace::config::{Key, Source};
 use stepwell_workspace::{ConfigPlace, Error, ErrorKind, Remedy};
 

@@ -7,7 +7,7 @@ use std::str::FromStr;
 use stepwell::Digest;
 
 /// Stands between a server's name and its tool's. None of our own tools has it.
-pub(crate) const BETWEEN: &str = "__";
+pub const BETWEEN: &str = "__";
 
 /// The longest name of a tool that every provider takes.
 const LONGEST: usize = 64;
@@ -58,7 +58,8 @@ impl ServerName {
 
     /// The name by which a model knows one of its tools. One that no provider would take is
     /// rewritten, and told apart from others by a part of its digest.
-    pub(crate) fn tool(&self, own: &str) -> String {
+    #[must_use]
+    pub fn tool(&self, own: &str) -> String {
         let room = LONGEST - self.0.len() - BETWEEN.len();
         if !own.is_empty() && own.len() <= room && own.chars().all(is_plain) {
             return format!("{self}{BETWEEN}{own}");
@@ -75,12 +76,14 @@ fn is_plain(character: char) -> bool {
 }
 
 /// The server that a tool's name belongs to, or a pattern such as `github__*` does.
-pub(crate) fn server_of(name: &str) -> Option<&str> {
+#[must_use]
+pub fn server_of(name: &str) -> Option<&str> {
     name.split_once(BETWEEN).map(|(server, _)| server)
 }
 
 /// Does an entry of an agent's list mean this tool? `github__*` means all of a server's.
-pub(crate) fn means(entry: &str, tool: &str) -> bool {
+#[must_use]
+pub fn means(entry: &str, tool: &str) -> bool {
     match entry.strip_suffix('*').filter(|start| start.ends_with(BETWEEN)) {
         Some(start) => tool.starts_with(start),
         None => entry == tool,

@@ -3,9 +3,9 @@
 use std::collections::BTreeMap;
 
 use serde::Deserialize;
-use stepwell::Money;
+use stepwell::{Mode, Money};
 
-use crate::permission::Mode;
+use crate::server::{means, server_of};
 
 /// An agent.
 #[derive(Clone, Debug, Default, PartialEq, Deserialize)]
@@ -66,6 +66,20 @@ pub fn builtin() -> BTreeMap<String, Agent> {
 }
 
 impl Agent {
+    /// Can it get a tool of this MCP server?
+    #[must_use]
+    pub fn wants(&self, server: &str) -> bool {
+        let names = |entry: &String| server_of(entry) == Some(server);
+        self.tools.as_ref().is_none_or(|tools| tools.iter().any(names))
+    }
+
+    /// Is a tool of this name among those that it has?
+    #[must_use]
+    pub fn lists(&self, tool: &str) -> bool {
+        let listed = |tools: &Vec<String>| tools.iter().any(|entry| means(entry, tool));
+        self.tools.as_ref().is_none_or(listed)
+    }
+
     /// What the model is told: the agent's instructions, and the project's.
     #[must_use]
     pub fn system(&self, project: Option<&str>) -> String {

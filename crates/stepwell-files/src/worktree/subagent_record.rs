@@ -3,17 +3,23 @@
 use std::path::Path;
 
 use serde::{Deserialize, Serialize};
-use stepwell::{Edited, Head, SessionId, ToolCall};
-use stepwell_files::worktree::{Outcome, WorktreeRef};
+use stepwell::{Edited, Head};
 
-use crate::tool::{Isolation, Order};
+use super::{Outcome, WorktreeRef};
 
-/// The metadata key under which a charge is kept.
+/// The metadata key under which it is kept.
 const KEY: &str = "subagent";
 
-/// How deep subagents start subagents of their own: a task that is not done by then is not
-/// made easier by handing it on.
-pub(super) const MAX_DEPTH: u32 = 3;
+/// Where a subagent works.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Isolation {
+    /// In the workspace, with tools that only look.
+    #[default]
+    ReadOnly,
+    /// In a git worktree of its own.
+    Worktree,
+}
 
 /// What a subagent's session remembers of who started it, and for what.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
@@ -42,20 +48,6 @@ pub struct SubagentRecord {
 }
 
 impl SubagentRecord {
-    /// What a call asks for, before anything was done.
-    pub(super) fn new(call: &ToolCall, order: &Order, depth: u32) -> Self {
-        Self {
-            call: call.id.clone(),
-            depth,
-            ground: order.ground,
-            merge: order.merge,
-            base: None,
-            ready: false,
-            misses_changes: false,
-            outcome: None,
-        }
-    }
-
     /// What a session remembers, if it is a subagent's.
     #[must_use]
     pub fn of(head: &Head) -> Option<Self> {
@@ -76,9 +68,4 @@ impl SubagentRecord {
         let value = serde_json::to_value(self).unwrap_or_default();
         Edited { metadata: [(KEY.to_owned(), value)].into(), ..Edited::default() }
     }
-}
-
-/// A subagent's question, as those above it ask it.
-pub(super) fn wants(id: &SessionId, preview: &str) -> String {
-    format!("for subagent {id}: {preview}")
 }

@@ -1,0 +1,12 @@
+//! What runs are made of, by name: models with their prices and context sizes, where keys come
+//! from, agents, and MCP servers. Configuration describes them; agents use them.
+
+pub mod agent;
+mod environment;
+mod model;
+pub mod price;
+pub mod server;
+mod wire;
+
+pub use environment::{IN_RUN, is_private_variable};
+pub use model::{KeySource, model_name};
