@@ -1,7 +1,6 @@
-//! The command line as whole processes: what a list and a resume decision cost beside
-//! printing the version.
+//! The command line as whole processes, beside a program that only says hello.
 //!
-//! `cargo build --release -p stepwell-cli && cargo bench -p stepwell-bench --bench cli`.
+//! `cargo build --profile dist -p stepwell-cli && cargo bench -p stepwell-bench --bench cli`.
 #![allow(clippy::unwrap_used, reason = "a benchmark that cannot do its work should stop")]
 
 use std::path::{Path, PathBuf};
@@ -10,12 +9,22 @@ use std::process::{Command, Stdio};
 use stepwell::{Create, Created, PhaseSet, SessionId, SqliteStore, Store, Write};
 use stepwell_bench::{Table, Times};
 
-/// The release build of the command, beside which this benchmark lies.
+/// The command as it is released. This benchmark lies in `target/release/deps`.
 fn stepwell() -> PathBuf {
     let here = std::env::current_exe().unwrap();
-    let binary = here.ancestors().nth(2).unwrap().join("stepwell");
-    assert!(binary.exists(), "build it first: cargo build --release -p stepwell-cli");
+    let binary = here.ancestors().nth(3).unwrap().join("dist/stepwell");
+    assert!(binary.exists(), "build it first: cargo build --profile dist -p stepwell-cli");
     binary
+}
+
+/// A program that does nothing but say hello: what starting any process costs.
+fn hello(folder: &Path) -> PathBuf {
+    let (source, program) = (folder.join("hello.rs"), folder.join("hello"));
+    std::fs::write(&source, "fn main() { println!(\"hello\"); }").unwrap();
+    let mut rustc = Command::new("rustc");
+    let built = rustc.arg("-O").arg("-o").arg(&program).arg(&source).status();
+    assert!(built.unwrap().success());
+    program
 }
 
 fn run(binary: &Path, folder: &Path, args: &[&str]) {
@@ -46,19 +55,21 @@ fn main() {
     let binary = stepwell();
     let folder = tempfile::tempdir_in(env!("CARGO_TARGET_TMPDIR")).unwrap();
     fill(folder.path());
+    let hello = hello(folder.path());
     let table = Table::begin();
-    let commands: [(&str, &[&str]); 3] = [
+    let commands: [(&str, &[&str]); 4] = [
+        ("stepwell --version", &["--version"]),
         ("stepwell sessions, of 100,000", &["sessions"]),
         ("stepwell sessions --json, of 100,000", &["sessions", "--json"]),
         ("stepwell agent should-resume", &["agent", "should-resume", "s-050-0500"]),
     ];
     for (name, args) in commands {
-        let (ours, version) = Times::of_both(
+        let (ours, bare) = Times::of_both(
             21,
             20,
             || run(&binary, folder.path(), args),
-            || run(&binary, folder.path(), &["--version"]),
+            || run(&hello, folder.path(), &[]),
         );
-        table.row(name, &ours, ("stepwell --version", &version), "≤ 3x");
+        table.row(name, &ours, ("hello", &bare), "≤ 2x");
     }
 }

@@ -14,6 +14,7 @@ use stepwell::{
     Rank, ResumeLimits, Search, SessionId, Span, SqliteOptions, SqliteStore, Status, StatusChanged,
     Stepwell, Store, Time, View, Write,
 };
+use stepwell_bench::plot::{self, Series};
 use stepwell_bench::{Table, Times, timed};
 
 /// Text of a given length that is neither random nor all the same.
@@ -135,10 +136,10 @@ fn threads(table: &Table) {
     );
 }
 
-fn listing(table: &Table) {
-    let folder = folder();
-    let store = SqliteStore::open(folder.path()).unwrap();
-    for chunk in 0..100 {
+/// A store of so many thousand sessions.
+fn many_sessions(folder: &Path, thousands: usize) -> SqliteStore {
+    let store = SqliteStore::open(folder).unwrap();
+    for chunk in 0..thousands {
         let writes = (0..1_000).map(|n| {
             let id: SessionId = format!("s-{chunk:03}-{n:04}").parse().unwrap();
             let created = Created::new(id, prose(80, chunk * 1_000 + n)).with_agent("build");
@@ -146,6 +147,16 @@ fn listing(table: &Table) {
         });
         store.batch(writes.collect()).unwrap();
     }
+    store
+}
+
+fn listing(table: &Table) {
+    list_of(100, "newest 50 of 100,000 sessions", table);
+}
+
+fn list_of(thousands: usize, what: &str, table: &Table) {
+    let folder = folder();
+    let store = many_sessions(folder.path(), thousands);
     let newest = Query { limit: 50, ..Query::default() };
     let raw = rusqlite::Connection::open(folder.path().join("stepwell.db")).unwrap();
     let (list, bare) = Times::of_both(
@@ -160,7 +171,7 @@ fn listing(table: &Table) {
             assert_eq!(heads.len(), 50);
         },
     );
-    table.row("newest 50 of 100,000 sessions", &list, ("their rows, read only", &bare), "≤ 1 ms");
+    table.row(what, &list, ("their rows, read only", &bare), "≤ 1 ms");
 
     let id: SessionId = "s-050-0500".parse().unwrap();
     let well = Stepwell::with(Arc::new(store), Deps::default());
@@ -248,9 +259,14 @@ fn forking(table: &Table) {
 }
 
 fn searching(table: &Table) {
+    search_in(20, "200,000", table);
+}
+
+/// Searches so many sessions of 10,000 messages each.
+fn search_in(sessions: usize, all: &str, table: &Table) {
     let folder = folder();
     let store = SqliteStore::open(folder.path()).unwrap();
-    let ids: Vec<SessionId> = (0..20).map(|n| format!("s-{n}").parse().unwrap()).collect();
+    let ids: Vec<SessionId> = (0..sessions).map(|n| format!("s-{n}").parse().unwrap()).collect();
     for (n, id) in ids.iter().enumerate() {
         let create = Write::Create(Create {
             created: Created::new(id.clone(), "search"),
@@ -272,7 +288,7 @@ fn searching(table: &Table) {
     }
     let indexing = timed(|| store.catch_up().unwrap());
     table.figure(
-        "index 200,000 messages of 300 bytes",
+        &format!("index {all} messages of 300 bytes"),
         &format!("{:.1} s", indexing.as_secs_f64()),
         "",
         "",
@@ -287,13 +303,76 @@ fn searching(table: &Table) {
     let newest = Times::of(50, || {
         assert_eq!(store.search(&Search::new("session durable")).unwrap().hits.len(), 20);
     });
-    table.row("search newest first in 200,000", &newest, ("bare FTS5 rowids", &bare), "≤ 3 ms");
+    let what = format!("search newest first in {all}");
+    table.row(&what, &newest, ("bare FTS5 rowids", &bare), "≤ 3 ms");
     let ranked = Search { rank: Rank::Relevance, ..Search::new("zebrafish") };
     let rare = Times::of(50, || assert_eq!(store.search(&ranked).unwrap().hits.len(), 10));
     table.row("search a rare word, ranked", &rare, ("bare FTS5 rowids", &bare), "≤ 5 ms");
     let common = Search { rank: Rank::Relevance, ..Search::new("session") };
     let common = Times::of(10, || assert_eq!(store.search(&common).unwrap().hits.len(), 20));
-    table.row("search a common word, ranked", &common, ("bare FTS5 rowids", &bare), "");
+    table.row("search a common word, ranked", &common, ("bare FTS5 rowids", &bare), "≤ 60 ms");
+}
+
+/// A million sessions, and a million messages. Filling them takes minutes.
+fn million(table: &Table) {
+    list_of(1_000, "newest 50 of 1,000,000 sessions", table);
+    search_in(100, "1,000,000", table);
+}
+
+/// Draws what an append, a view and a list cost as the history grows.
+fn plotting(table: &Table) {
+    const LENGTHS: [usize; 5] = [10, 100, 1_000, 10_000, 100_000];
+    let folder = folder();
+    let well = Stepwell::open(folder.path()).unwrap();
+    let body = prose(1_000, 1);
+    let (mut append_cost, mut view_cost, mut list_cost) = (Vec::new(), Vec::new(), Vec::new());
+    let session = well.create(well.draft("plot")).unwrap();
+    let mut messages = 0;
+    for length in LENGTHS {
+        while messages < length {
+            let some = (length - messages).min(1_000);
+            let batch = (0..some).map(|m| Message::user(prose(1_000, messages + m))).collect();
+            append(&**well.store(), session.id(), batch);
+            messages += some;
+        }
+        let times = Times::of(50, || assert!(session.append(Message::user(body.clone())).is_ok()));
+        append_cost.push((length, times.p50()));
+        let times = Times::of(10, || {
+            let id = session.id();
+            let events = well.store().events(id, Span::ALL).unwrap().intact(id).unwrap();
+            assert!(View::of(&Lane::main(), events).messages.len() >= length);
+        });
+        view_cost.push((length, times.p50()));
+    }
+    for length in LENGTHS {
+        let folder = self::folder();
+        let store = match length / 1_000 {
+            0 => {
+                let store = SqliteStore::open(folder.path()).unwrap();
+                let well = Stepwell::with(Arc::new(store), Deps::default());
+                (0..length).for_each(|_| drop(well.create(well.draft("plot")).unwrap()));
+                Arc::clone(well.store())
+            }
+            thousands => Arc::new(many_sessions(folder.path(), thousands)) as Arc<dyn Store>,
+        };
+        let newest = Query { limit: 50, ..Query::default() };
+        let times = Times::of(50, || assert!(!store.list(&newest).unwrap().sessions.is_empty()));
+        list_cost.push((length, times.p50()));
+    }
+    let series = [
+        Series { name: "read all of it", points: view_cost },
+        Series { name: "list the newest 50", points: list_cost },
+        Series { name: "append", points: append_cost },
+    ];
+    let title = "What a session costs as its history grows";
+    let across = "messages in the session; sessions in the store";
+    let path = Path::new(env!("CARGO_MANIFEST_DIR")).join("../docs/images/cost.svg");
+    std::fs::write(&path, plot::svg(title, across, &series)).unwrap();
+    for it in &series {
+        let (first, last) = (it.points[0].1, it.points[LENGTHS.len() - 1].1);
+        let (first, last) = (Times::from_samples([first]), Times::from_samples([last]));
+        table.row(&format!("{} at 100,000", it.name), &last, ("at 10", &first), "");
+    }
 }
 
 fn cleaning(table: &Table) {
@@ -359,9 +438,11 @@ fn main() {
     if !std::env::args().any(|arg| arg == "--bench") {
         return;
     }
-    // `cargo bench -p stepwell-bench -- append size` runs those parts only.
+    // `cargo bench -p stepwell-bench -- append size` runs those parts only; those of `LONG` run
+    // only if they are named.
     type Part = fn(&Table);
-    let parts: [(&str, Part); 8] = [
+    const LONG: [&str; 2] = ["million", "plot"];
+    let parts: [(&str, Part); 10] = [
         ("append", appending),
         ("threads", threads),
         ("list", listing),
@@ -370,12 +451,15 @@ fn main() {
         ("search", searching),
         ("cleanup", cleaning),
         ("size", size),
+        ("million", million),
+        ("plot", plotting),
     ];
     let wanted: Vec<String> =
         std::env::args().skip(1).filter(|arg| !arg.starts_with('-')).collect();
     let table = Table::begin();
     for (name, part) in parts {
-        if wanted.is_empty() || wanted.iter().any(|arg| arg == name) {
+        let is_default = wanted.is_empty() && !LONG.contains(&name);
+        if is_default || wanted.iter().any(|arg| arg == name) {
             part(&table);
         }
     }

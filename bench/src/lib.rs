@@ -6,6 +6,8 @@
 #![expect(clippy::print_stdout, reason = "a benchmark's table is its answer")]
 #![expect(clippy::disallowed_methods, reason = "a benchmark measures real time")]
 
+pub mod plot;
+
 use std::time::{Duration, Instant};
 
 /// Durations of one operation, sorted.

@@ -1,9 +1,9 @@
-use stepwell::{Access, Derived, Filter, Query, SessionId, TrashScope, Verdict};
+use stepwell::{Access, Derived, SessionId, TrashScope, Verdict};
 use stepwell_terminal::text::{count, grouped};
 use stepwell_terminal::{Style, note};
 use stepwell_wire::Verified;
 
-use crate::app::{App, Well};
+use crate::app::App;
 use crate::failure::{Exit, Result};
 
 /// Re-reads sessions event by event and checks that everything is as it was recorded.
@@ -28,17 +28,16 @@ pub(crate) fn run(args: &Args, app: &mut App) -> Result<Exit> {
             }
             // Damage that is found is remembered, where that is possible.
             let well = app.open_at_best(&app.place.store)?;
-            let ids = every(&well)?;
+            let ids = well.every_id()?;
             (well, ids)
         }
     };
     let (mut events, mut broken) = (0, 0);
-    for id in &ids {
-        let verdict = well.store().verify(id)?;
+    well.verify_each(&ids, |id, verdict| {
         events += verdict.intact;
         broken += usize::from(!verdict.is_sound());
-        print(id, &verdict, args.session.is_some(), app)?;
-    }
+        print(id, &verdict, args.session.is_some(), app)
+    })?;
     if !app.out.is_json() && args.session.is_none() {
         let all = format!("{}, {} events", count(ids.len(), "session"), grouped(events));
         let line = match broken {
@@ -52,13 +51,6 @@ pub(crate) fn run(args: &Args, app: &mut App) -> Result<Exit> {
         return Ok(Exit::Damaged);
     }
     Ok(Exit::Done)
-}
-
-/// The ids of all sessions.
-fn every(well: &Well) -> Result<Vec<SessionId>> {
-    let filter = Filter { place: TrashScope::Anywhere, ..Filter::default() };
-    let sessions = well.sessions(Query { filter, ..Query::default() });
-    Ok(sessions.map(|it| it.map(|standing| standing.head.id)).collect::<Result<_, _>>()?)
 }
 
 fn print(id: &SessionId, verdict: &Verdict, named: bool, app: &mut App) -> Result<()> {
