@@ -14,7 +14,7 @@ use crate::rows::{json, number, signed, version_column};
 
 /// Sends an append. An error of the kind [`DbError::Lost`] leaves open whether it was kept.
 pub(crate) fn send(
-    link: &Pool,
+    pool: &Pool,
     conn: &Conn,
     namespace: i32,
     order: &Order,
@@ -35,7 +35,7 @@ pub(crate) fn send(
     let mark = order.mark.as_ref().map(<[u8; 16]>::as_slice);
     let (old_seq, bytes) = (number(known.row.head.seq), signed(draft.bytes));
     let (fence, known_chain) = (order.fence(), known.row.chain.as_column());
-    let now = link.time.now().as_micros();
+    let now = pool.time.now().as_micros();
 
     let mut text = Text::default();
     let session = text.bind(&known.row.key, Type::INT8);
@@ -102,7 +102,7 @@ pub(crate) fn send(
 
     let answer = conn.query_hot(&text.sql, &text.params)?;
     let Some(answer) = answer.first() else { return Ok(Sent::Stale) };
-    link.time.told(answer.get(1));
+    pool.time.told(answer.get(1));
     Ok(Sent::Done(answer.get(0)))
 }
 

@@ -29,7 +29,7 @@ const UNEVEN: &str = "the address has not as many hosts as hostaddr or ports; \
 /// A server that was reached.
 pub(crate) struct Reached {
     pub(crate) client: Client,
-    pub(crate) wire: ConnDriver,
+    pub(crate) driver: ConnDriver,
 }
 
 /// Reaches one of the hosts. An answer is waited for as long as `longest`.
@@ -125,7 +125,7 @@ impl Place<'_> {
         };
         let Ok(tls) = MakeTlsConnect::<Stream>::make_tls_connect(&mut tls.clone(), name);
         let (client, mover) = greeted(config.connect_raw(socket.stream(), tls), socket)?;
-        let reached = Reached { client, wire: ConnDriver::new(mover, Arc::clone(socket)) };
+        let reached = Reached { client, driver: ConnDriver::new(mover, Arc::clone(socket)) };
         reached.check(config.get_target_session_attrs())?;
         let lost = |error: io::Error| DbError::Lost(error.to_string());
         socket.wait_at_most(longest).map_err(lost)?;
@@ -158,7 +158,8 @@ impl Reached {
             _ => return Ok(()),
         };
         let work = self.client.simple_query("SHOW transaction_read_only");
-        let rows = self.wire.answer(work).ok_or_else(|| DbError::Lost("it hung up".to_owned()))?;
+        let rows =
+            self.driver.answer(work).ok_or_else(|| DbError::Lost("it hung up".to_owned()))?;
         let rows = rows.map_err(|error| DbError::of(&error))?;
         let found = rows.iter().find_map(|row| match row {
             SimpleQueryMessage::Row(row) => row.get(0),

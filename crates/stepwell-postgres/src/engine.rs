@@ -20,7 +20,7 @@ const ATTEMPTS: u32 = 40;
 #[derive(Debug)]
 pub(crate) struct Engine {
     pub(crate) followers: Followers,
-    pub(crate) link: Pool,
+    pub(crate) pool: Pool,
     pub(crate) namespace: i32,
     pub(crate) access: Access,
     pub(crate) processes: Arc<dyn Processes>,
@@ -69,7 +69,7 @@ enum Failed {
 
 impl Engine {
     pub(crate) fn patience(&self) -> Patience {
-        Patience::new(self.link.address.patience)
+        Patience::new(self.pool.address.patience)
     }
 
     pub(crate) fn world(&self, now: Time) -> TxnContext<'_> {
@@ -77,13 +77,13 @@ impl Engine {
     }
 
     pub(crate) fn fault(&self, trouble: DbError, doing: &'static str) -> Error {
-        trouble.into_error(self.link.path(), doing)
+        trouble.into_error(self.pool.path(), doing)
     }
 
     /// Asks one question, by itself.
     pub(crate) fn glance<T>(&self, ask: impl Fn(&PgRows<'_>) -> Result<T>) -> Result<T> {
         self.reading(|conn| {
-            let rows = self.rows(conn, self.link.time.now(), Lock::None);
+            let rows = self.rows(conn, self.pool.time.now(), Lock::None);
             self.outcome(&rows, ask(&rows))
         })
     }
@@ -106,12 +106,12 @@ impl Engine {
     fn reading<T>(&self, attempt: impl Fn(&Conn) -> Result<T, Failed>) -> Result<T> {
         let mut patience = self.patience();
         loop {
-            let conn = self.link.connect(&mut patience);
+            let conn = self.pool.connect(&mut patience);
             let conn = conn.map_err(|trouble| self.fault(trouble, "reading"))?;
             match attempt(&conn) {
                 Ok(answer) => return Ok(answer),
                 Err(Failed::Final(error)) => return Err(error),
-                Err(Failed::DbError(DbError::Unprepared(_))) => self.link.stop_preparing(),
+                Err(Failed::DbError(DbError::Unprepared(_))) => self.pool.stop_preparing(),
                 Err(Failed::DbError(DbError::Lost(_) | DbError::Again(_))) if patience.pause() => {}
                 Err(Failed::DbError(trouble)) => return Err(self.fault(trouble, "reading")),
                 Err(Failed::Open(what)) => {
@@ -131,7 +131,7 @@ impl Engine {
         let mut patience = self.patience();
         let mut met = 0;
         loop {
-            let conn = self.link.connect(&mut patience);
+            let conn = self.pool.connect(&mut patience);
             // What was sent before may have been kept, whatever comes now.
             let doing = match doubt {
                 Doubt::Some => "saving; it may have been kept",
@@ -147,7 +147,7 @@ impl Engine {
                 Err(Failed::Open(what)) => {
                     return Err(self.fault(DbError::Lost(what), "saving; it may have been kept"));
                 }
-                Err(Failed::DbError(DbError::Unprepared(_))) => self.link.stop_preparing(),
+                Err(Failed::DbError(DbError::Unprepared(_))) => self.pool.stop_preparing(),
                 Err(Failed::DbError(DbError::Again(_))) if met < ATTEMPTS => met += 1,
                 Err(Failed::DbError(DbError::Lost(_))) if patience.pause() => {}
                 Err(Failed::DbError(trouble)) => return Err(self.fault(trouble, doing)),
@@ -179,7 +179,7 @@ impl Engine {
     fn begin(&self, conn: &Conn, sql: &str) -> Result<Time, Failed> {
         let time = format!("SELECT {SERVER_TIME}");
         let (_, time) = conn.query_both((sql, &[]), (&time, &[])).map_err(Failed::DbError)?;
-        Ok(time.first().map_or_else(|| self.link.time.now(), |row| self.link.time.told(row.get(0))))
+        Ok(time.first().map_or_else(|| self.pool.time.now(), |row| self.pool.time.told(row.get(0))))
     }
 
     /// Waits until nobody moves sessions about who must not meanwhile.
@@ -194,7 +194,7 @@ impl Engine {
     }
 
     fn rows<'a>(&'a self, conn: &'a Conn, now: Time, lock: Lock) -> PgRows<'a> {
-        PgRows::new(conn, self.link.path(), (self.namespace, now), lock)
+        PgRows::new(conn, self.pool.path(), (self.namespace, now), lock)
     }
 
     /// What the work's answer means: a statement that failed counts, whatever came of it.
@@ -208,7 +208,7 @@ impl Engine {
     pub(crate) fn writable(&self) -> Result<()> {
         match self.access {
             Access::Write => Ok(()),
-            Access::Read => Err(Error::ReadOnly { path: self.link.path().to_owned() }),
+            Access::Read => Err(Error::ReadOnly { path: self.pool.path().to_owned() }),
         }
     }
 

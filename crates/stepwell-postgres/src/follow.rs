@@ -78,14 +78,14 @@ pub(crate) struct Watch<'a> {
 }
 
 impl Followers {
-    /// Followers of a store; the task that tells others runs on the link's runtime.
-    pub(crate) fn new(link: &Pool, namespace: i32) -> Self {
+    /// Followers of a store; the task that tells others runs on the pool's runtime.
+    pub(crate) fn new(pool: &Pool, namespace: i32) -> Self {
         let mut followers = Self::default();
-        if link.address.follow == Follow::Listen {
+        if pool.address.follow == Follow::Listen {
             let (tell, told) = unbounded_channel();
-            link.runtime().spawn(tell_others(
-                listening_config(&link.address),
-                link.tls.clone(),
+            pool.runtime().spawn(tell_others(
+                listening_config(&pool.address),
+                pool.tls.clone(),
                 channel(namespace),
                 told,
             ));
@@ -106,12 +106,12 @@ impl Followers {
     /// Begins to wait for a session's news, or for anyone's. What comes from now on is not missed.
     pub(crate) fn watch<'a>(
         &'a self,
-        link: &Pool,
+        pool: &Pool,
         namespace: i32,
         id: Option<&'a SessionId>,
     ) -> Watch<'a> {
         if self.tell.is_some() {
-            self.listen(link, namespace);
+            self.listen(pool, namespace);
         }
         let session = id.map(SessionId::as_str);
         let mut news = self.shared.news();
@@ -125,17 +125,17 @@ impl Followers {
     }
 
     /// Starts to listen, once.
-    fn listen(&self, link: &Pool, namespace: i32) {
+    fn listen(&self, pool: &Pool, namespace: i32) {
         let mut listens = self.listens.lock().unwrap_or_else(PoisonError::into_inner);
         if listens.is_none() {
             let (end, ended) = oneshot::channel();
             let work = keep_listening(
-                listening_config(&link.address),
-                link.tls.clone(),
+                listening_config(&pool.address),
+                pool.tls.clone(),
                 channel(namespace),
                 Arc::clone(&self.shared),
             );
-            link.runtime().spawn(async move {
+            pool.runtime().spawn(async move {
                 tokio::select! {
                     () = work => {}
                     _ = ended => {}

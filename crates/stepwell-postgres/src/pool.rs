@@ -104,7 +104,7 @@ pub(crate) const SERVER_TIME: &str = "clock_timestamp()";
 
 impl std::fmt::Debug for Pool {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        f.debug_tuple("Link").field(&self.address).finish()
+        f.debug_tuple("Pool").field(&self.address).finish()
     }
 }
 
@@ -133,7 +133,7 @@ impl Pool {
     }
 
     pub(crate) fn runtime(&self) -> &Runtime {
-        self.runtime.as_ref().expect("only dropping the link takes it")
+        self.runtime.as_ref().expect("only dropping the pool takes it")
     }
 
     /// No prepared statements from now on.
@@ -209,12 +209,12 @@ pub(crate) struct Conn {
 }
 
 impl Conn {
-    fn line(&self) -> &PooledConn {
+    fn pooled(&self) -> &PooledConn {
         self.object.as_ref().expect("only dropping the connection takes it")
     }
 
     fn client(&self) -> &ClientWrapper {
-        self.line().client()
+        self.pooled().client()
     }
 
     /// Asks a question in one round trip.
@@ -258,12 +258,13 @@ impl Conn {
         sql: &'static str,
         params: &[Param<'_>],
     ) -> Result<u64, DbError> {
-        let (line, client) = (self.line(), self.client());
+        let (pooled, client) = (self.pooled(), self.client());
         if !self.prepare {
             return self.answer(client.execute_typed(sql, params));
         }
         self.answer(async {
-            let statement = line.prepared(sql, params.iter().map(|(_, kind)| kind.clone())).await?;
+            let statement =
+                pooled.prepared(sql, params.iter().map(|(_, kind)| kind.clone())).await?;
             client.execute_raw(&statement, params.iter().map(|(value, _)| *value)).await
         })
     }
@@ -277,7 +278,7 @@ impl Conn {
         &self,
         work: impl Future<Output = Result<T, tokio_postgres::Error>>,
     ) -> Result<T, DbError> {
-        match self.line().answer(work) {
+        match self.pooled().answer(work) {
             Some(Ok(answer)) => Ok(answer),
             Some(Err(error)) => {
                 let trouble = DbError::of(&error);

@@ -14,7 +14,7 @@ use crate::conn_driver::ConnDriver;
 use crate::connect::{self, Reached};
 use crate::fault::DbError;
 
-/// Makes lines for the pool.
+/// Makes connections for the pool.
 pub(crate) struct PooledConns {
     config: Config,
     tls: MakeRustlsConnect,
@@ -29,20 +29,20 @@ impl PooledConns {
 }
 
 impl managed::Manager for PooledConns {
-    /// Boxed: a line is large, and the pool moves what it hands out.
+    /// Boxed: a connection is large, and the pool moves what it hands out.
     type Type = Box<PooledConn>;
     type Error = DbError;
 
     async fn create(&self) -> Result<Box<PooledConn>, DbError> {
-        let Reached { client, wire } = connect::reach(&self.config, &self.tls, self.longest)?;
+        let Reached { client, driver } = connect::reach(&self.config, &self.tls, self.longest)?;
         // The client ends a task with itself that moves its bytes; here is none.
         let client = ClientWrapper::new(client, tokio::spawn(std::future::ready(())));
-        Ok(Box::new(PooledConn { client, wire, hot: RefCell::new(None) }))
+        Ok(Box::new(PooledConn { client, driver, hot: RefCell::new(None) }))
     }
 
     /// One that the server has closed meanwhile is not used again.
-    async fn recycle(&self, line: &mut Box<PooledConn>, _: &Metrics) -> RecycleResult<DbError> {
-        match line.wire.is_alive() {
+    async fn recycle(&self, conn: &mut Box<PooledConn>, _: &Metrics) -> RecycleResult<DbError> {
+        match conn.driver.is_alive() {
             true => Ok(()),
             false => Err(RecycleError::message("it was closed")),
         }
@@ -52,7 +52,7 @@ impl managed::Manager for PooledConns {
 /// One connection.
 pub(crate) struct PooledConn {
     client: ClientWrapper,
-    wire: ConnDriver,
+    driver: ConnDriver,
     /// The statement that is asked all the time.
     hot: RefCell<Option<(&'static str, Statement)>>,
 }
@@ -64,7 +64,7 @@ impl PooledConn {
 
     /// The answer of some work with the client; none, if the connection ended.
     pub(crate) fn answer<T>(&self, work: impl Future<Output = T>) -> Option<T> {
-        self.wire.answer(work)
+        self.driver.answer(work)
     }
 
     /// A statement of one text, prepared once.

@@ -27,44 +27,44 @@ pub(crate) struct Found {
 }
 
 /// Makes sure that the schema and the namespace are there.
-pub(crate) fn open(link: &Pool, access: Access, patience: &mut Patience) -> Result<Found> {
-    let fault = |trouble: DbError| trouble.on_opening(link.path());
+pub(crate) fn open(pool: &Pool, access: Access, patience: &mut Patience) -> Result<Found> {
+    let fault = |trouble: DbError| trouble.on_opening(pool.path());
     for _ in 0..ATTEMPTS {
-        let conn = link.connect(patience).map_err(fault)?;
-        match look(link, &conn) {
+        let conn = pool.connect(patience).map_err(fault)?;
+        match look(pool, &conn) {
             Ok(Looked { version, .. }) if version > i64::from(VERSION) => {
-                let (path, found) = (link.path().to_owned(), u32::try_from(version).unwrap_or(0));
+                let (path, found) = (pool.path().to_owned(), u32::try_from(version).unwrap_or(0));
                 return Err(Error::Newer { path, found, known: VERSION });
             }
             Ok(Looked { version, namespace: Some(namespace) }) if version == i64::from(VERSION) => {
                 return Ok(Found { namespace });
             }
-            Ok(found) if access == Access::Write => match prepare(link, &conn, found.version) {
+            Ok(found) if access == Access::Write => match prepare(pool, &conn, found.version) {
                 Ok(()) | Err(DbError::Again(_)) => {}
                 Err(DbError::Lost(_)) if patience.pause() => {}
                 // Another node made it meanwhile.
                 Err(DbError::Refused { code, .. })
                     if matches!(code.as_str(), "42P06" | "42P07" | "XX000") => {}
                 Err(DbError::Refused { code, .. }) if code == "42501" => {
-                    return Err(unprepared(link, found.version));
+                    return Err(unprepared(pool, found.version));
                 }
                 Err(trouble) => return Err(fault(trouble)),
             },
             Ok(found) if found.version > 0 && found.version < i64::from(VERSION) => {
-                return Err(unprepared(link, found.version));
+                return Err(unprepared(pool, found.version));
             }
-            Ok(_) => return Err(Error::NoStore(link.path().to_owned())),
-            Err(DbError::Refused { code, .. }) if code == "42501" => return Err(barred(link)),
+            Ok(_) => return Err(Error::NoStore(pool.path().to_owned())),
+            Err(DbError::Refused { code, .. }) if code == "42501" => return Err(barred(pool)),
             Err(DbError::Lost(_)) if patience.pause() => {}
             Err(trouble) => return Err(fault(trouble)),
         }
     }
-    let (path, doing) = (link.path().to_owned(), "opening the store");
+    let (path, doing) = (pool.path().to_owned(), "opening the store");
     Err(Error::Database { path, doing, what: "others kept changing its schema".to_owned() })
 }
 
 /// This role may not change the schema, and the schema does not do as it is.
-fn unprepared(link: &Pool, version: i64) -> Error {
+fn unprepared(pool: &Pool, version: i64) -> Error {
     let what = match version {
         0 => "it is not set up, and this role may not do that; its owner opens it first".to_owned(),
         v if v < i64::from(VERSION) => format!(
@@ -73,19 +73,19 @@ fn unprepared(link: &Pool, version: i64) -> Error {
         _ => format!(
             "there is no namespace {0}, or this role is no member of it; \
              its owner runs: stepwell store role {0} ROLE | psql",
-            link.address.namespace()
+            pool.address.namespace()
         ),
     };
-    Error::Unsupported { path: link.path().to_owned(), what }
+    Error::Unsupported { path: pool.path().to_owned(), what }
 }
 
 /// This role may not even look.
-fn barred(link: &Pool) -> Error {
+fn barred(pool: &Pool) -> Error {
     let what = format!(
         "this role may not use it; its owner runs: stepwell store role {} ROLE | psql",
-        link.address.namespace()
+        pool.address.namespace()
     );
-    Error::Unsupported { path: link.path().to_owned(), what }
+    Error::Unsupported { path: pool.path().to_owned(), what }
 }
 
 struct Looked {
@@ -94,17 +94,17 @@ struct Looked {
     namespace: Option<i32>,
 }
 
-fn look(link: &Pool, conn: &Conn) -> Result<Looked, DbError> {
+fn look(pool: &Pool, conn: &Conn) -> Result<Looked, DbError> {
     let sql = format!(
         "SELECT (SELECT version::bigint FROM stepwell.meta), \
          (SELECT id FROM stepwell.namespaces WHERE name = $1), {SERVER_TIME}, {SERVER}"
     );
-    match conn.query(&sql, params![link.address.namespace() => TEXT]) {
+    match conn.query(&sql, params![pool.address.namespace() => TEXT]) {
         Ok(rows) => {
             let row = rows.first();
             row.map_or(Ok(()), |row| fits(row.get(3), row.get(4)))?;
             if let Some(now) = row.map(|row| row.get(2)) {
-                link.time.told(now);
+                pool.time.told(now);
             }
             let version = row.and_then(|row| row.get::<_, Option<i64>>(0)).unwrap_or(0);
             Ok(Looked { version, namespace: row.and_then(|row| row.get(1)) })
@@ -140,7 +140,7 @@ fn fits(version: i32, encoding: &str) -> Result<(), DbError> {
 }
 
 /// Brings the schema to this version and makes the namespace.
-fn prepare(link: &Pool, conn: &Conn, seen: i64) -> Result<(), DbError> {
+fn prepare(pool: &Pool, conn: &Conn, seen: i64) -> Result<(), DbError> {
     let run = || -> Result<(), DbError> {
         conn.run("BEGIN")?;
         if seen < i64::from(VERSION) {
@@ -160,7 +160,7 @@ fn prepare(link: &Pool, conn: &Conn, seen: i64) -> Result<(), DbError> {
                 "DELETE FROM stepwell.meta; INSERT INTO stepwell.meta VALUES ({VERSION})"
             ))?;
         }
-        let name = link.address.namespace();
+        let name = pool.address.namespace();
         conn.query(
             "INSERT INTO stepwell.namespaces (name) VALUES ($1) ON CONFLICT DO NOTHING",
             params![name => TEXT],

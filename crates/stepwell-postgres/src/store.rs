@@ -61,19 +61,19 @@ impl PostgresStore {
         let PostgresOptions { access, clock, processes } = options;
         let time = clock.map_or_else(|| TimeSource::Server(AtomicI64::new(0)), TimeSource::Given);
         let mut patience = Patience::new(address.opening);
-        let link = Pool::new(address, time)?;
-        let schema::Found { namespace } = schema::open(&link, access, &mut patience)?;
-        let followers = Followers::new(&link, namespace);
+        let pool = Pool::new(address, time)?;
+        let schema::Found { namespace } = schema::open(&pool, access, &mut patience)?;
+        let followers = Followers::new(&pool, namespace);
         let standings = HeadCache::default();
         let marker = Marker::new();
-        let engine = Engine { followers, link, namespace, access, processes, standings, marker };
+        let engine = Engine { followers, pool, namespace, access, processes, standings, marker };
         Ok(Self { engine, login: OnceLock::new() })
     }
 
     /// Where it is, without user and password.
     #[must_use]
     pub fn address(&self) -> &Address {
-        &self.engine.link.address
+        &self.engine.pool.address
     }
 
     /// What the server is, and whether what it acknowledges is really durable there.
@@ -127,11 +127,11 @@ impl Store for PostgresStore {
 
     fn info(&self, id: &SessionId) -> Result<SessionInfo> {
         let row = self.engine.glance(|rows| read::find(rows, id))?;
-        Ok(read::standing(row, self.engine.world(self.engine.link.time.now())))
+        Ok(read::standing(row, self.engine.world(self.engine.pool.time.now())))
     }
 
     fn now(&self) -> Option<Time> {
-        Some(self.engine.link.time.now())
+        Some(self.engine.pool.time.now())
     }
 
     fn login(&self) -> Result<Option<String>> {
@@ -270,7 +270,7 @@ impl Store for PostgresStore {
     fn wait_after(&self, id: &SessionId, after: Seq, timeout: Duration) -> Result<Seq> {
         let started = std::time::Instant::now();
         let followers = &self.engine.followers;
-        let mut watch = followers.watch(&self.engine.link, self.engine.namespace, Some(id));
+        let mut watch = followers.watch(&self.engine.pool, self.engine.namespace, Some(id));
         loop {
             let last = self.engine.glance(|rows| {
                 let sql = "SELECT h.seq FROM stepwell.heads h JOIN stepwell.sessions s \
@@ -296,7 +296,7 @@ impl Store for PostgresStore {
             return look();
         }
         let followers = &self.engine.followers;
-        let mut watch = followers.watch(&self.engine.link, self.engine.namespace, None);
+        let mut watch = followers.watch(&self.engine.pool, self.engine.namespace, None);
         loop {
             let found = look()?;
             let left = timeout.saturating_sub(started.elapsed());

@@ -26,7 +26,7 @@ pub(crate) struct Stream(Arc<Socket>);
 
 /// A connected socket, as the one who waits for its answers sees it.
 pub(crate) struct Socket {
-    wire: Transport,
+    transport: Transport,
     /// May reading wait, once?
     leave: AtomicBool,
 }
@@ -48,8 +48,8 @@ impl Socket {
         Self::new(Transport::Unix(stream), longest)
     }
 
-    fn new(wire: Transport, longest: Duration) -> io::Result<Arc<Self>> {
-        let socket = Self { wire, leave: AtomicBool::new(false) };
+    fn new(transport: Transport, longest: Duration) -> io::Result<Arc<Self>> {
+        let socket = Self { transport, leave: AtomicBool::new(false) };
         socket.wait_at_most(longest)?;
         Ok(Arc::new(socket))
     }
@@ -57,7 +57,7 @@ impl Socket {
     /// Has it wait for so long at most from now on, in either direction.
     pub(crate) fn wait_at_most(&self, longest: Duration) -> io::Result<()> {
         let longest = Some(longest);
-        match &self.wire {
+        match &self.transport {
             Transport::Tcp(stream) => {
                 stream.set_read_timeout(longest).and_then(|()| stream.set_write_timeout(longest))
             }
@@ -96,7 +96,7 @@ impl Socket {
 
 impl AsFd for Socket {
     fn as_fd(&self) -> BorrowedFd<'_> {
-        match &self.wire {
+        match &self.transport {
             Transport::Tcp(stream) => stream.as_fd(),
             Transport::Unix(stream) => stream.as_fd(),
         }
@@ -126,7 +126,7 @@ impl AsyncRead for Stream {
             return Poll::Pending;
         }
         let room = into.initialize_unfilled_to(into.remaining().min(READ));
-        let read = waited(|| match &self.0.wire {
+        let read = waited(|| match &self.0.transport {
             Transport::Tcp(stream) => (&mut &*stream).read(room),
             Transport::Unix(stream) => (&mut &*stream).read(room),
         })?;
@@ -141,7 +141,7 @@ impl AsyncWrite for Stream {
         _: &mut Context<'_>,
         bytes: &[u8],
     ) -> Poll<io::Result<usize>> {
-        Poll::Ready(waited(|| match &self.0.wire {
+        Poll::Ready(waited(|| match &self.0.transport {
             Transport::Tcp(stream) => (&mut &*stream).write(bytes),
             Transport::Unix(stream) => (&mut &*stream).write(bytes),
         }))
@@ -152,7 +152,7 @@ impl AsyncWrite for Stream {
     }
 
     fn poll_shutdown(self: Pin<&mut Self>, _: &mut Context<'_>) -> Poll<io::Result<()>> {
-        Poll::Ready(match &self.0.wire {
+        Poll::Ready(match &self.0.transport {
             Transport::Tcp(stream) => stream.shutdown(Shutdown::Write),
             Transport::Unix(stream) => stream.shutdown(Shutdown::Write),
         })

@@ -106,17 +106,17 @@ fn quick(engine: &Engine, one: &Prepared, append: &Append, marks: Marks) -> Resu
         return Ok(Quick::Not);
     }
     let desk = Desk::new(&known);
-    let world = engine.world(engine.link.time.now());
+    let world = engine.world(engine.pool.time.now());
     let Ok(written) = write::write(&desk, world, one.clone()) else { return Ok(Quick::Not) };
     let Some(draft) = desk.into_draft() else { return Ok(Quick::Not) };
     let mark = marks.of(0, one.write());
     let Some(order) = Order::new(known, (append.epoch, mark), draft) else {
         return Ok(Quick::Not);
     };
-    let conn = engine.link.connect(&mut engine.patience());
+    let conn = engine.pool.connect(&mut engine.patience());
     let conn = conn.map_err(|trouble| engine.fault(trouble, "writing"))?;
     let sent = append_one::send(&conn, &order)
-        .unwrap_or_else(|| append::send(&engine.link, &conn, engine.namespace, &order));
+        .unwrap_or_else(|| append::send(&engine.pool, &conn, engine.namespace, &order));
     match sent {
         Ok(Sent::Done(bytes)) => {
             engine.standings.keep(order.into_known(bytes));
@@ -124,7 +124,7 @@ fn quick(engine: &Engine, one: &Prepared, append: &Append, marks: Marks) -> Resu
         }
         Ok(Sent::Stale) | Err(DbError::Again(_)) => Ok(Quick::Not),
         Err(DbError::Unprepared(_)) => {
-            engine.link.stop_preparing();
+            engine.pool.stop_preparing();
             Ok(Quick::Not)
         }
         Err(DbError::Lost(_)) => Ok(Quick::Lost(mark.map(|_| written.first))),
