@@ -85,6 +85,10 @@ pub(crate) fn of_this_process() -> Host {
         folder: std::env::current_dir().ok(),
         config: base("XDG_CONFIG_HOME", ".config").map(|folder| folder.join("stepwell")),
         state: base("XDG_STATE_HOME", ".local/state").map(|folder| folder.join("stepwell")),
+        runtime: set("XDG_RUNTIME_DIR")
+            .map(PathBuf::from)
+            .filter(|path| path.is_absolute())
+            .map(|folder| folder.join("stepwell")),
         data: base("XDG_DATA_HOME", ".local/share"),
         home,
         environment: Arc::new(ProcessEnvironment),

@@ -158,7 +158,8 @@ impl Flow<'_> {
     ) -> Result<Ended, Halt> {
         let agent_setup = worker.setup;
         let at = self.state().past.lane(&ask.lane, worker.shared_budget);
-        let mut run = Run::in_lane(self.session, &agent_setup.setup, self.lane_front(key), at);
+        let mut run =
+            Run::in_lane(self.session, &agent_setup.setup, self.lane_front(key, &ask.lane), at);
         let ended = async {
             if !run.is_over() && !agent_setup.system.trim().is_empty() {
                 run.instruct(&agent_setup.system)?;
@@ -196,13 +197,17 @@ impl Flow<'_> {
 
     /// What a lane's run sees of whoever watches the flow. It never waits for an answer while other
     /// lanes run: the question is recorded, and asked once all lanes have stopped.
-    fn lane_front(&self, key: &NodeKey) -> FrontEnd {
-        let (state, above, node) = (Arc::clone(&self.state), self.events.clone(), key.to_string());
+    fn lane_front(&self, key: &NodeKey, lane: &Lane) -> FrontEnd {
+        let (state, above) = (Arc::clone(&self.state), self.events.clone());
+        let (node, lane) = (key.to_string(), lane.clone());
         let events = EventSink::to(move |event| match event {
             RunEvent::Recorded(event) => locked(&state).apply(event),
             RunEvent::Notice(_) => above.tell(event),
             RunEvent::Approval(_) => {}
-            event => above.tell(RunEvent::Within { node: node.clone(), event: Box::new(event) }),
+            event => {
+                let (node, lane, event) = (node.clone(), lane.clone(), Box::new(event));
+                above.tell(RunEvent::Within { node, lane, event });
+            }
         });
         FrontEnd { events, patience: Patience::Pause, wishes: self.wishes.clone() }
     }

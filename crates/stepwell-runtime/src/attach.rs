@@ -1,6 +1,7 @@
 //! A run that goes on elsewhere, as it shows in its log.
 
 mod below;
+mod pieces;
 
 use std::collections::HashMap;
 use std::sync::Arc;
@@ -12,8 +13,10 @@ use stepwell_workspace::Well;
 
 use crate::error::{Error, Result};
 use crate::handle::{EventStream, Listeners};
+use crate::live::{Listening, listen};
 use crate::runtime::Runtime;
 use below::Below;
+use pieces::Pieces;
 
 /// A run that goes on elsewhere: its log, as events. Letting go of it does not stop the run.
 #[derive(Debug)]
@@ -27,9 +30,9 @@ pub struct Attached {
 const LOOK: Duration = Duration::from_millis(200);
 
 impl Runtime {
-    /// Watches a session that somebody else runs, from a seq on. What is not recorded is not seen:
-    /// the model's words come when they are complete. What its subagents ask comes as
-    /// [`RunEvent::Child`]. The last event is [`RunEvent::Ended`].
+    /// Watches a session that somebody else runs, from a seq on. If the same user runs it on this
+    /// machine, the model's words come as it speaks; else when they are complete. What its
+    /// subagents ask and say comes as [`RunEvent::Child`]. The last event is [`RunEvent::Ended`].
     ///
     /// # Errors
     /// If there is no such session.
@@ -38,11 +41,17 @@ impl Runtime {
         well.info(id)?;
         let listeners = Arc::new(Listeners::default());
         let (let_go, held) = std::sync::mpsc::channel();
-        let (told, session) = (Arc::clone(&listeners), id.clone());
+        let (told, session, runtime) = (Arc::clone(&listeners), id.clone(), self.clone());
         let named = std::thread::Builder::new().name("stepwell-attach".to_owned());
         let follow = move || {
-            let mut reader = Reader::new(session, told.as_ref());
-            reader.follow(&well, from, &held);
+            let (last, to) = (from.prev(), Arc::clone(&told));
+            let pieces = Pieces::new(session.clone(), Stepwell::clone(&well), last, to);
+            let pieces = Arc::new(pieces);
+            let heard = Arc::clone(&pieces);
+            let live = listen(&runtime, &well, &session, move |piece| heard.hear(piece));
+            let mut reader = Reader::new(session, &told, &pieces);
+            reader.follow(&well, from, &held, &live);
+            drop(live);
             told.close();
         };
         named.spawn(follow).map_err(Error::Thread)?;
@@ -74,6 +83,7 @@ impl Attached {
 struct Reader<'a> {
     session: SessionId,
     to: &'a Listeners,
+    pieces: &'a Pieces,
     /// Calls by their ids: the tool, and its arguments.
     calls: HashMap<String, (String, String)>,
     outcomes: HashMap<String, Outcome>,
@@ -82,13 +92,19 @@ struct Reader<'a> {
 }
 
 impl<'a> Reader<'a> {
-    fn new(session: SessionId, to: &'a Listeners) -> Self {
+    fn new(session: SessionId, to: &'a Listeners, pieces: &'a Pieces) -> Self {
         let (calls, outcomes) = (HashMap::new(), HashMap::new());
-        Self { session, to, calls, outcomes, steps: 0, spent: Spent::default() }
+        Self { session, to, pieces, calls, outcomes, steps: 0, spent: Spent::default() }
     }
 
     /// Reads until the session stops, or nobody wants it any more.
-    fn follow(&mut self, well: &Well, from: Seq, held: &std::sync::mpsc::Receiver<()>) {
+    fn follow(
+        &mut self,
+        well: &Well,
+        from: Seq,
+        held: &std::sync::mpsc::Receiver<()>,
+        live: &Listening,
+    ) {
         let mut last = from.prev();
         // Subscribed before anything is read, so that nothing falls between.
         let Ok(changes) = well.subscribe() else { return };
@@ -100,6 +116,7 @@ impl<'a> Reader<'a> {
             for event in slice.events {
                 last = event.seq;
                 self.read(event);
+                live.nudge();
             }
             if below.tell(well, &|event| self.to.tell(event)).is_err() {
                 return;
@@ -120,7 +137,7 @@ impl<'a> Reader<'a> {
     fn read(&mut self, recorded: Recorded) {
         let (seq, at) = (recorded.seq, recorded.at);
         let event = recorded.event.clone();
-        self.to.tell(RunEvent::Recorded(recorded));
+        self.pieces.record(recorded);
         match event {
             Event::Message(message) => {
                 for call in message.calls() {

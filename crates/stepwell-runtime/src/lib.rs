@@ -24,6 +24,7 @@ pub mod flow;
 mod fork;
 mod handle;
 pub mod inspect;
+pub mod live;
 mod mcp;
 mod model;
 mod notice;

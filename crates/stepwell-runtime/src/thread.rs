@@ -11,6 +11,7 @@ use stepwell_flow::spec::Spec;
 
 use crate::error::{Error, Result};
 use crate::handle::{Listeners, RunHandle, Steering};
+use crate::live::Publisher;
 use crate::mcp::Connected;
 use crate::notify::Notifier;
 use crate::report::RunReport;
@@ -29,6 +30,8 @@ pub(crate) struct Job {
     follower: Option<Follower>,
     /// Has the user's own command run, if they have one.
     notifier: Option<Arc<Notifier>>,
+    /// Lets others hear the model while it speaks.
+    publisher: Option<Publisher>,
     /// Servers that end with the run, however it ends.
     servers: Vec<Arc<Servers>>,
 }
@@ -67,6 +70,7 @@ pub(crate) fn spawn(
         began,
         follower: None,
         notifier: None,
+        publisher: None,
         servers: Vec::new(),
     };
     let thread = std::thread::Builder::new().name("stepwell-run".to_owned());
@@ -91,6 +95,9 @@ impl Job {
     pub(crate) fn begin(&mut self, session: &Session, about: About) {
         let About { spec, budget } = about;
         self.notifier = Notifier::new(session, budget, &self.runtime).map(Arc::new);
+        // A session that is not saved is known to nobody else.
+        let is_saved = self.runtime.config.settings.auto_save;
+        self.publisher = is_saved.then(|| Publisher::open(session, &self.runtime)).flatten();
         let (well, lease) = (session.well().clone(), session.lease().clone());
         let interrupt = self.interrupt.clone();
         session.on_stop(move |_| interrupt.ask());
@@ -116,7 +123,9 @@ impl Job {
     /// Where the run's events go.
     pub(crate) fn sink(&self) -> EventSink {
         let (listeners, notifier) = (Arc::clone(&self.listeners), self.notifier.clone());
+        let stage = self.publisher.as_ref().map(Publisher::stage);
         EventSink::to(move |event| {
+            stage.iter().for_each(|stage| stage.see(&event));
             notifier.iter().for_each(|notifier| notifier.see(&event));
             listeners.tell(event);
         })
@@ -129,6 +138,7 @@ impl Job {
 
     fn finish(&mut self, report: &Result<RunReport>) {
         self.follower = None;
+        self.publisher = None;
         for servers in std::mem::take(&mut self.servers) {
             self.tokio.block_on(servers.close());
         }

@@ -4,7 +4,7 @@
 /**
  * @typedef {{seq: number, at: string, kind: string, body: any}} Recorded
  * @typedef {{id: string, name: string, arguments: string, seq: number, state: string, result?: string,
- *   isError?: boolean, images?: any[], duration?: number, child?: string, files: {path: string, seq: number}[]}} Call
+ *   isError?: boolean, images?: any[], duration?: number, tail?: string, child?: string, files: {path: string, seq: number}[]}} Call
  * @typedef {{seq: number, at: string, type: 'message' | 'note' | 'gate', lane?: string, version: number,
  *   aside?: boolean, role?: string, parts?: any[], calls?: Call[], usage?: any, cost?: any, model?: string,
  *   word?: string, text?: string, body?: any, answer?: any}} Item
@@ -131,6 +131,12 @@ export class Conversation {
       this.callItems.set(`${body.lane} ${call.id}`, item);
     }
     this.#push(item);
+  }
+
+  /** The last lines of a tool that runs. @param {string} lane @param {string} id @param {string} tail */
+  output(lane, id, tail) {
+    const call = this.#call(lane, id);
+    if (call) call.tail = tail;
   }
 
   /** Finds a call and notes that its item changed. @param {string} lane @param {string} id */

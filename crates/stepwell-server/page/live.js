@@ -69,13 +69,14 @@ function keepOpen(where, handlers, onLink) {
 /**
  * Follows a session behind an event.
  * @param {{store: string, id: string, after: number}} which
- * @param {{onEvents: (events: any[]) => void, onInfo: (session: any) => void, onGone: () => void, onLink: (up: boolean) => void}} to
+ * @param {{onEvents: (events: any[]) => void, onPiece: (piece: any) => void, onInfo: (session: any) => void, onGone: () => void, onLink: (up: boolean) => void}} to
  */
 export function followSession(which, to) {
   let last = which.after;
   /** @type {any[]} */ let gathered = [];
   let timer = 0;
   const flush = () => {
+    clearTimeout(timer);
     timer = 0;
     const events = gathered;
     gathered = [];
@@ -94,6 +95,11 @@ export function followSession(which, to) {
         last = event.seq;
         gathered.push(event);
         timer ||= setTimeout(flush, GATHER);
+      },
+      // What is being said, and on no record yet. What was recorded before it goes first.
+      delta: (piece) => {
+        flush();
+        to.onPiece(piece);
       },
       standing: (session) => {
         flush();

@@ -9,6 +9,7 @@ const PAGE = 400;
 
 /**
  * @typedef {import('./conversation.js').Recorded} Recorded
+ * @typedef {{lane: string, text: string, thinking: string}} Speech
  * @typedef {{onChange: () => void, onInfo: (session: any) => void, onGone: () => void, onLink: (up: boolean) => void}} Listener
  */
 
@@ -19,6 +20,8 @@ export class SessionLog {
   /** @type {Recorded[]} */ #events = [];
   /** @type {(() => void) | null} */ #stop = null;
   #closed = false;
+  /** The last answer on record, by lane. @type {Map<string, number>} */ #answered = new Map();
+  #drawing = 0;
 
   /** @param {string} store @param {string} id @param {Listener} listener */
   constructor(store, id, listener) {
@@ -26,6 +29,10 @@ export class SessionLog {
     this.#id = id;
     this.#listener = listener;
     this.talk = new Conversation();
+    /** What is being said, by lane. @type {Map<string, Speech>} */
+    this.speaking = new Map();
+    /** Changes with every piece that is said. */
+    this.heard = 0;
     /** Is anything loaded? */
     this.ready = false;
     /** Is the end of the log loaded, so that it is followed? */
@@ -51,6 +58,7 @@ export class SessionLog {
     if (this.#closed) return;
     this.#events = wanted ? list.items : list.items.reverse();
     this.talk.add(this.#events);
+    this.#note(this.#events);
     this.ready = true;
     this.#reached(!wanted || !list.next);
   }
@@ -72,6 +80,7 @@ export class SessionLog {
 
   close() {
     this.#closed = true;
+    cancelAnimationFrame(this.#drawing);
     this.#stop?.();
   }
 
@@ -79,6 +88,36 @@ export class SessionLog {
   #take(events) {
     this.#events.push(...events);
     this.talk.add(events);
+    this.#note(events);
+  }
+
+  /** Notes which answers are whole: they take the place of what was shown of them. @param {Recorded[]} events */
+  #note(events) {
+    for (const { kind, seq, body } of events) {
+      if (kind !== 'message' || body.role !== 'assistant') continue;
+      this.#answered.set(body.lane, seq);
+      this.speaking.delete(body.lane);
+    }
+  }
+
+  /** Takes in a piece of what is being said. @param {any} piece */
+  #hear(piece) {
+    const { lane, kind } = piece;
+    if ((this.#answered.get(lane) ?? 0) > piece.after) return;
+    const speech = this.speaking.get(lane) ?? { lane, text: '', thinking: '' };
+    if (kind === 'text') speech.text += piece.text;
+    else if (kind === 'thinking') speech.thinking += piece.text;
+    else if (kind === 'so_far') Object.assign(speech, { text: piece.text, thinking: piece.thinking });
+    else if (kind === 'void') Object.assign(speech, { text: '', thinking: '' });
+    else if (kind === 'output') this.talk.output(lane, piece.call, piece.tail);
+    if (speech.text || speech.thinking) this.speaking.set(lane, speech);
+    else this.speaking.delete(lane);
+    this.heard += 1;
+    // Pieces come faster than anyone reads: they are drawn once for each frame.
+    this.#drawing ||= requestAnimationFrame(() => {
+      this.#drawing = 0;
+      this.#listener.onChange();
+    });
   }
 
   /** @param {boolean} isEnd */
@@ -93,9 +132,18 @@ export class SessionLog {
           this.#take(events);
           this.#listener.onChange();
         },
-        onInfo: this.#listener.onInfo,
+        onPiece: (piece) => this.#hear(piece),
+        onInfo: (session) => {
+          // Whoever no longer runs says nothing more.
+          if (session.status !== 'running') this.speaking.clear();
+          this.#listener.onInfo(session);
+        },
         onGone: this.#listener.onGone,
-        onLink: this.#listener.onLink,
+        onLink: (up) => {
+          // What was said meanwhile comes again from its beginning, if it is still being said.
+          if (up) this.speaking.clear();
+          this.#listener.onLink(up);
+        },
       },
     );
   }

@@ -66,6 +66,15 @@ function MessageView({ item, place }) {
     ${(item.calls ?? []).map((call) => html`<${CallView} key=${call.id} call=${call} place=${place} />`)}`;
 }
 
+/** What is being said, and on no record yet. @param {{speech: import('./log.js').Speech, lanes: boolean}} props */
+export function Speaking({ speech, lanes }) {
+  return html`<li class="item message assistant speaking" aria-busy="true">
+    <header class="message-head"><span class="who">${ROLES.assistant}</span>
+      ${lanes && html`<span class="tag">${speech.lane}</span>`}</header>
+    ${speech.thinking && html`<${PartView} part=${{ thinking: { text: speech.thinking } }} />`}
+    ${speech.text && html`<${PartView} part=${{ text: { text: speech.text } }} />`}</li>`;
+}
+
 /** @param {{part: any, role?: string}} props */
 export function PartView({ part, role = 'assistant' }) {
   if (part.text)
@@ -131,6 +140,7 @@ function CallDetails({ call, place }) {
     ${(call.files.length === 0 || !place.id || readArguments(call.arguments)?.command) && html`<${AskedCall}
       call=${{ tool: call.name, arguments: call.arguments }} />`}
     ${call.files.length > 0 && place.id && html`<${CallFiles} files=${call.files} place=${place} />`}
+    ${call.result === undefined && call.tail && html`<div class="result"><${LongText} text=${call.tail} /></div>`}
     ${call.result !== undefined && html`<div class=${call.isError ? 'result failed' : 'result'}>
       <${LongText} text=${call.result} first=${6000} /></div>`}
     ${(call.images ?? []).map((image, n) => html`<${Picture} key=${n} image=${image} />`)}`;

@@ -3,6 +3,9 @@
 //! However many watch a session, one thread follows it; it ends when nobody does. A watcher first
 //! reads what is recorded, then goes on with what the follower sends. One that is too slow loses
 //! its stream and comes back with the last seq that it saw, so nothing is missed.
+//!
+//! What a model says while it speaks is not redacted, so it goes only to the user who runs the
+//! server, and only on their own machine.
 
 use std::collections::HashMap;
 use std::convert::Infallible;
@@ -13,7 +16,9 @@ use bytes::Bytes;
 use futures_util::Stream;
 use serde_json::json;
 use stepwell::{Followed, Notice, Recorded, Seq, SessionId, Span, Stepwell};
+use stepwell_runtime::live::{InOrder, Listening, LivePiece, listen};
 use stepwell_wire::Session;
+use stepwell_workspace::Workspace;
 use tokio::sync::{broadcast, mpsc};
 
 use crate::problem::Result;
@@ -28,17 +33,89 @@ const PATIENCE: Duration = Duration::from_secs(2);
 const HEARTBEAT: Duration = Duration::from_secs(15);
 
 /// A piece of a stream: the seq that it ends with, if it is an event, and its text.
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, Default)]
 struct Frame {
     seq: Option<Seq>,
     text: Bytes,
+    /// Is it only for the user who runs the server?
+    is_private: bool,
+}
+
+/// Who watches.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Watcher {
+    /// The user who runs the server: they hear the model while it speaks.
+    User,
+    /// Somebody else.
+    Other,
+}
+
+impl Watcher {
+    fn may_see(self, frame: &Frame) -> bool {
+        self == Self::User || !frame.is_private
+    }
+}
+
+/// A session that is followed.
+#[derive(Debug)]
+struct Following {
+    session: SessionId,
+    frames: broadcast::Sender<Frame>,
+    order: Mutex<InOrder>,
+}
+
+/// What somebody gets who begins to watch: what is being said, and what comes.
+struct Joined {
+    so_far: Vec<Frame>,
+    news: broadcast::Receiver<Frame>,
+}
+
+impl Following {
+    fn new(session: SessionId, told: Seq) -> Self {
+        let (frames, _) = broadcast::channel(BEHIND);
+        let order = Mutex::new(InOrder::new(session.clone(), told));
+        Self { session, frames, order }
+    }
+
+    fn order(&self) -> MutexGuard<'_, InOrder> {
+        self.order.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// Nothing is sent between what was said and what comes.
+    fn join(&self) -> Joined {
+        let order = self.order();
+        Joined {
+            so_far: order.so_far().iter().map(spoken).collect(),
+            news: self.frames.subscribe(),
+        }
+    }
+
+    /// Sends what the model says. What its subagents say is in streams of their own.
+    fn hear(&self, piece: LivePiece) {
+        if piece.session == self.session {
+            let mut order = self.order();
+            for piece in order.hear(piece) {
+                let _ = self.frames.send(spoken(&piece));
+            }
+        }
+    }
+
+    fn tell(&self, well: &Stepwell, event: &Recorded) {
+        let mut order = self.order();
+        let _ = self.frames.send(recorded(well, event));
+        for piece in order.told(event) {
+            let _ = self.frames.send(spoken(&piece));
+        }
+    }
 }
 
 /// The followers of one store.
 #[derive(Debug)]
 pub(crate) struct Live {
     well: Stepwell,
-    sessions: Mutex<HashMap<SessionId, broadcast::Sender<Frame>>>,
+    /// Where runs are listened to; absent, they are not.
+    heard: Option<Workspace>,
+    sessions: Mutex<HashMap<SessionId, Arc<Following>>>,
     changes: Mutex<Option<broadcast::Sender<Frame>>>,
 }
 
@@ -46,18 +123,24 @@ pub(crate) struct Live {
 pub(crate) type Events = mpsc::Receiver<Result<Bytes, Infallible>>;
 
 impl Live {
-    pub(crate) fn new(well: Stepwell) -> Self {
-        Self { well, sessions: Mutex::default(), changes: Mutex::default() }
+    /// For a store, and the workspace whose runs are listened to.
+    pub(crate) fn new(well: Stepwell, heard: Option<Workspace>) -> Self {
+        Self { well, heard, sessions: Mutex::default(), changes: Mutex::default() }
     }
 
-    fn sessions(&self) -> MutexGuard<'_, HashMap<SessionId, broadcast::Sender<Frame>>> {
+    fn sessions(&self) -> MutexGuard<'_, HashMap<SessionId, Arc<Following>>> {
         self.sessions.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
     /// Watches a session from an event on. Ends after `gone`, when it was erased.
-    pub(crate) fn watch(self: &Arc<Self>, id: &SessionId, from: Seq) -> Result<Events> {
+    pub(crate) fn watch(
+        self: &Arc<Self>,
+        id: &SessionId,
+        from: Seq,
+        watcher: Watcher,
+    ) -> Result<Events> {
         // Made before the log is read, so that nothing comes between.
-        let news = self.follow(id)?;
+        let Joined { so_far, news } = self.follow(id)?;
         let (to, events) = mpsc::channel(64);
         let (well, id) = (self.well.clone(), id.clone());
         let work = move || {
@@ -71,8 +154,11 @@ impl Live {
                 // With the last seq, so that whoever comes back misses nothing since.
                 let Frame { text, .. } = standing(&well, &id);
                 let text = [format!("id: {}\n", next.prev()).as_bytes(), &text].concat();
-                let _ = send(&to, Frame { seq: None, text: Bytes::from(text) });
-                forward(news, next, &to);
+                let _ = send(&to, Frame { text: Bytes::from(text), ..Frame::default() });
+                for frame in so_far.into_iter().filter(|frame| watcher.may_see(frame)) {
+                    let _ = send(&to, frame);
+                }
+                forward(news, next, watcher, &to);
             }
         };
         std::thread::spawn(work);
@@ -83,32 +169,37 @@ impl Live {
     pub(crate) fn watch_all(self: &Arc<Self>) -> Result<Events> {
         let news = self.follow_all()?;
         let (to, events) = mpsc::channel(64);
-        std::thread::spawn(move || forward(news, Seq::ZERO, &to));
+        std::thread::spawn(move || forward(news, Seq::ZERO, Watcher::Other, &to));
         Ok(events)
     }
 
     /// What a session's follower sends. The first watcher starts it.
-    fn follow(self: &Arc<Self>, id: &SessionId) -> Result<broadcast::Receiver<Frame>> {
+    fn follow(self: &Arc<Self>, id: &SessionId) -> Result<Joined> {
         let mut sessions = self.sessions();
-        if let Some(sender) = sessions.get(id) {
-            return Ok(sender.subscribe());
+        if let Some(following) = sessions.get(id) {
+            return Ok(following.join());
         }
-        let from = self.well.info(id)?.head.seq.next();
-        let (sender, receiver) = broadcast::channel(BEHIND);
-        sessions.insert(id.clone(), sender.clone());
-        let (live, id) = (Arc::clone(self), id.clone());
-        std::thread::spawn(move || live.run_follower(&id, from, &sender));
-        Ok(receiver)
+        let told = self.well.info(id)?.head.seq;
+        let following = Arc::new(Following::new(id.clone(), told));
+        let joined = following.join();
+        sessions.insert(id.clone(), Arc::clone(&following));
+        let live = Arc::clone(self);
+        std::thread::spawn(move || live.run_follower(&following, told.next()));
+        Ok(joined)
     }
 
-    fn run_follower(&self, id: &SessionId, from: Seq, to: &broadcast::Sender<Frame>) {
-        let well = self.well.clone();
+    fn run_follower(&self, following: &Arc<Following>, from: Seq) {
+        let (well, id, to) = (self.well.clone(), &following.session, &following.frames);
         let Ok(mut follower) = well.follow(id, from) else { return self.let_go(id) };
+        let heard = self.heard.as_ref().map(|workspace| {
+            let following = Arc::clone(following);
+            listen(workspace, &well, id, move |piece| following.hear(piece))
+        });
         loop {
             let mut any = false;
             let looked = follower.look(|event| {
                 any = true;
-                let _ = to.send(recorded(&well, &event));
+                following.tell(&well, &event);
                 Ok::<_, stepwell::Error>(())
             });
             match looked {
@@ -121,6 +212,8 @@ impl Live {
             }
             if any {
                 let _ = to.send(standing(&well, id));
+                // Whoever runs it now may be another.
+                heard.iter().for_each(Listening::nudge);
             }
             if follower.wait(PATIENCE).is_err() {
                 return self.let_go(id);
@@ -176,6 +269,7 @@ impl Live {
 fn forward(
     mut news: broadcast::Receiver<Frame>,
     mut next: Seq,
+    watcher: Watcher,
     to: &mpsc::Sender<Result<Bytes, Infallible>>,
 ) {
     let Ok(waiting) = tokio::runtime::Builder::new_current_thread().enable_time().build() else {
@@ -187,13 +281,16 @@ fn forward(
             Ok(Ok(frame)) => frame,
             // It comes back with the last seq that it saw.
             Ok(Err(_)) => return,
-            Err(_) => Frame { seq: None, text: Bytes::from_static(b": still here\n\n") },
+            Err(_) => Frame { text: Bytes::from_static(b": still here\n\n"), ..Frame::default() },
         };
         if let Some(seq) = frame.seq {
             if seq < next {
                 continue;
             }
             next = seq.next();
+        }
+        if !watcher.may_see(&frame) {
+            continue;
         }
         let is_last = frame.text.starts_with(b"event: gone");
         if send(to, frame).is_err() || is_last {
@@ -213,6 +310,11 @@ fn recorded(well: &Stepwell, event: &Recorded) -> Frame {
     framed(Some(event.seq), "recorded", &json)
 }
 
+/// A piece of what is being said. It has no id: it is not on record.
+fn spoken(piece: &LivePiece) -> Frame {
+    Frame { is_private: true, ..frame(None, "delta", piece) }
+}
+
 /// How a session stands now, for those who show it.
 fn standing(well: &Stepwell, id: &SessionId) -> Frame {
     match well.info(id) {
@@ -228,7 +330,8 @@ fn frame(seq: Option<Seq>, name: &str, data: &impl serde::Serialize) -> Frame {
 /// A frame of JSON, which has no line breaks, so that one line of data holds it.
 fn framed(seq: Option<Seq>, name: &str, data: &str) -> Frame {
     let id = seq.map(|seq| format!("id: {seq}\n")).unwrap_or_default();
-    Frame { seq, text: Bytes::from(format!("event: {name}\n{id}data: {data}\n\n")) }
+    let text = Bytes::from(format!("event: {name}\n{id}data: {data}\n\n"));
+    Frame { seq, text, is_private: false }
 }
 
 /// A receiver as the body of an answer.

@@ -3,7 +3,7 @@
 use std::sync::LazyLock;
 
 use axum::http::Method;
-use schemars::Schema;
+use schemars::{Schema, SchemaGenerator};
 use serde_json::{Map, Value, json};
 
 use crate::route::{Gives, Route, Takes, answers, requests};
@@ -61,6 +61,7 @@ pub(crate) fn document(routes: &[Route]) -> Vec<u8> {
         }
     }
     given.subschema_for::<stepwell_wire::Problem>();
+    let streams = streams(&mut given);
     let mut schemas = taken.take_definitions(true);
     schemas.extend(given.take_definitions(true));
     let document = json!({
@@ -68,12 +69,40 @@ pub(crate) fn document(routes: &[Route]) -> Vec<u8> {
         "info": {"title": "Stepwell", "version": env!("CARGO_PKG_VERSION")},
         "security": [{"bearer": []}],
         "paths": paths,
+        "x-streams": streams,
         "components": {
             "schemas": schemas,
             "securitySchemes": {"bearer": {"type": "http", "scheme": "bearer"}},
         },
     });
     serde_json::to_vec_pretty(&document).unwrap_or_default()
+}
+
+/// What streams send. They never end, so they are no answers of paths.
+fn streams(given: &mut SchemaGenerator) -> Value {
+    let recorded = given.subschema_for::<stepwell::Recorded>();
+    let session = given.subschema_for::<stepwell_wire::Session>();
+    let piece = given.subschema_for::<stepwell_wire::LivePiece>();
+    let event = |about: &str, schema: Value| json!({"description": about, "schema": schema});
+    let nothing = json!({"type": "object"});
+    json!({
+        "/api/v1/sessions/{id}/stream": {
+            "summary": "A session's log as it grows, as server-sent events; `Last-Event-ID` goes on.",
+            "events": {
+                "recorded": event("An event of the log; its id is the seq.", recorded.to_value()),
+                "standing": event("How the session stands; the first has the last seq as its id.", session.to_value()),
+                "delta": event("What the model says while it speaks, without an id and not redacted: only for the user who runs the server, on their own machine.", piece.to_value()),
+                "gone": event("The session was erased; nothing follows.", nothing.clone()),
+            },
+        },
+        "/api/v1/changes": {
+            "summary": "Which sessions change, as server-sent events.",
+            "events": {
+                "changed": event("A session changed: its `id`.", nothing.clone()),
+                "reset": event("Anything may have changed.", nothing),
+            },
+        },
+    })
 }
 
 /// The document of this server.

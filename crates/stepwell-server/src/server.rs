@@ -18,9 +18,9 @@ use tokio::sync::watch;
 use crate::problem::{Problem, Result};
 use crate::repeats::Repeats;
 use crate::route::{Call, Reply, Route};
-use crate::security::{Caller, Guard, Logins, NamedToken, OneTimeLink, Origin, harden};
+use crate::security::{Caller, Guard, Logins, NamedToken, OneTimeLink, Origin, Role, harden};
 use crate::site::{Limits, Look, Site};
-use crate::stores::{Stores, Workspaces};
+use crate::stores::{Hearing, Stores, Workspaces};
 use crate::{api, assets, connections, live, openapi};
 
 /// How many bytes the body of a request may have.
@@ -113,7 +113,11 @@ impl Server {
             origins.push(origin.clone());
         }
         let clock = Arc::clone(&workspaces.home.host.clock);
-        let stores = Stores::open(workspaces).map_err(io::Error::other)?;
+        let hearing = match options.reach {
+            Reach::Local => Hearing::Own,
+            Reach::Tls(..) | Reach::Behind(_) => Hearing::None,
+        };
+        let stores = Stores::open(workspaces, hearing).map_err(io::Error::other)?;
         let logins = Logins::new(options.tokens, clock);
         let guard = Guard { origins, logins, cookie: format!("stepwell_{port}") };
         let limits = Limits { read_only: options.read_only, may_yolo: options.may_yolo };
@@ -326,7 +330,11 @@ async fn stream(State(site): State<Arc<Site>>, parameters: Parameters, request: 
             Some(from) => from.max(Seq::FIRST),
             None => look.well().info(&id)?.head.seq.next(),
         };
-        look.store.live.watch(&id, from)
+        let watcher = match look.caller.is_user && look.caller.role == Role::Operator {
+            true => live::Watcher::User,
+            false => live::Watcher::Other,
+        };
+        look.store.live.watch(&id, from, watcher)
     })
     .await
 }

@@ -38,8 +38,18 @@ pub(crate) struct OpenStore {
 #[derive(Debug)]
 pub(crate) struct Stores {
     workspaces: Workspaces,
+    hearing: Hearing,
     home: Arc<OpenStore>,
     others: Mutex<HashMap<String, Arc<OpenStore>>>,
+}
+
+/// Are the user's runs listened to while their models speak?
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Hearing {
+    /// Those of the user's own stores.
+    Own,
+    /// None: what is said is not redacted, and the server is reached from elsewhere.
+    None,
 }
 
 /// How much of a digest names a store.
@@ -47,13 +57,16 @@ const KEY_LENGTH: usize = 12;
 
 impl Stores {
     /// Opens the home store, and makes it if there is none.
-    pub(crate) fn open(workspaces: Workspaces) -> stepwell_workspace::Result<Self> {
+    pub(crate) fn open(
+        workspaces: Workspaces,
+        hearing: Hearing,
+    ) -> stepwell_workspace::Result<Self> {
         let well = workspaces.home.make()?;
         let place = &workspaces.home.place;
         let shown = place.team.as_ref().map(|team| team.shown().to_owned());
         let name = shown.unwrap_or_else(|| place.store.clone());
-        let home = Arc::new(opened(workspaces.home.clone(), well, &name));
-        Ok(Self { workspaces, home, others: Mutex::default() })
+        let home = Arc::new(opened(workspaces.home.clone(), well, &name, hearing));
+        Ok(Self { workspaces, hearing, home, others: Mutex::default() })
     }
 
     /// The store of a key.
@@ -105,7 +118,7 @@ impl Stores {
         let wanted_store = Wanted { store: Some(path.clone()), ..Wanted::default() };
         let workspace = Workspace::find(host, wanted_store, Notices::to_nobody())?;
         let well = workspace.open_at_best(&path)?;
-        let store = Arc::new(opened(workspace, well, &path));
+        let store = Arc::new(opened(workspace, well, &path, self.hearing));
         others.insert(wanted.to_owned(), Arc::clone(&store));
         Ok(store)
     }
@@ -137,8 +150,11 @@ impl OpenStore {
     }
 }
 
-fn opened(workspace: Workspace, well: Well, name: &Path) -> OpenStore {
-    let live = Arc::new(Live::new(Stepwell::clone(&well)));
+fn opened(workspace: Workspace, well: Well, name: &Path, hearing: Hearing) -> OpenStore {
+    // A team's members see what is on record, like everybody.
+    let is_heard = hearing == Hearing::Own && workspace.place.team.is_none();
+    let heard = is_heard.then(|| workspace.clone());
+    let live = Arc::new(Live::new(Stepwell::clone(&well), heard));
     let name = name.display().to_string();
     OpenStore { key: key(Path::new(&name)), name, runtime: Runtime::new(workspace), well, live }
 }

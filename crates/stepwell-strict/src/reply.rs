@@ -166,6 +166,8 @@ pub enum Ending {
     OverloadedAfter(usize),
     /// After this many events nothing more comes.
     SilentAfter(usize),
+    /// After this many events it pauses until the test says that it goes on.
+    PausedAfter(usize),
     /// After this many events nothing more comes but what keeps the connection alive.
     KeptAliveAfter(usize),
 }

@@ -68,6 +68,8 @@ struct Shared {
     state: Mutex<State>,
     arrived: watch::Sender<usize>,
     hung_up: watch::Sender<usize>,
+    /// How often streams that pause were told to go on.
+    go_on: watch::Sender<usize>,
 }
 
 #[derive(Default)]
@@ -101,6 +103,7 @@ impl Strict {
             state: Mutex::default(),
             arrived: watch::Sender::new(0),
             hung_up: watch::Sender::new(0),
+            go_on: watch::Sender::new(0),
         });
         let serving = Arc::clone(&shared);
         let task = tokio::spawn(async move {
@@ -143,6 +146,11 @@ impl Strict {
     /// Takes signatures of thinking that another server issued.
     pub fn trust_signature(&self, signature: impl Into<String>) {
         self.shared.state().signatures.insert(signature.into());
+    }
+
+    /// Has streams that pause go on.
+    pub fn go_on(&self) {
+        self.shared.go_on.send_modify(|count| *count += 1);
     }
 
     /// Every request so far.
@@ -346,7 +354,7 @@ fn streamed(protocol: Protocol, say: &Say, watched: Watched) -> Response<Body> {
         Protocol::Anthropic => (anthropic::events(say), anthropic::overloaded()),
     };
     let (kept, end) = match say.ending {
-        Ending::Whole => (events.len(), End::Clean),
+        Ending::Whole | Ending::PausedAfter(_) => (events.len(), End::Clean),
         Ending::CutAfter(n) | Ending::OverloadedAfter(n) => (n, End::Clean),
         Ending::BrokenAfter(n) => (n, End::Broken),
         Ending::SilentAfter(n) => (n, End::Silent),
@@ -365,7 +373,14 @@ fn streamed(protocol: Protocol, say: &Say, watched: Watched) -> Response<Body> {
             [bytes.slice(..middle), bytes.slice(middle..)]
         })
         .collect();
-    let body = Streaming { pieces: pieces.into(), end, watched: Some(watched) };
+    let pause = match say.ending {
+        Ending::PausedAfter(n) => Some(Pause {
+            left: pieces.len().saturating_sub(2 * n),
+            until: Box::pin(next_go_on(watched.shared.go_on.subscribe())),
+        }),
+        _ => None,
+    };
+    let body = Streaming { pieces: pieces.into(), end, pause, watched: Some(watched) };
     let body = StreamBody::new(body.map(|piece| piece.map(Frame::data)));
     let mut response = Response::new(BodyExt::boxed(body));
     response
@@ -399,13 +414,30 @@ const KEEP_ALIVE: Duration = Duration::from_millis(20);
 struct Streaming {
     pieces: VecDeque<Bytes>,
     end: End,
+    pause: Option<Pause>,
     watched: Option<Watched>,
+}
+
+/// Where a stream pauses: with so many pieces left, until something.
+struct Pause {
+    left: usize,
+    until: Pin<Box<dyn Future<Output = ()> + Send + Sync>>,
+}
+
+async fn next_go_on(mut told: watch::Receiver<usize>) {
+    // Whoever could say it is gone: then the connection is, too.
+    let _ = told.changed().await;
 }
 
 impl Stream for Streaming {
     type Item = io::Result<Bytes>;
 
     fn poll_next(mut self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<Option<Self::Item>> {
+        let left = self.pieces.len();
+        if let Some(pause) = self.pause.as_mut().filter(|pause| pause.left == left) {
+            std::task::ready!(pause.until.as_mut().poll(cx));
+            self.pause = None;
+        }
         if let Some(piece) = self.pieces.pop_front() {
             return Poll::Ready(Some(Ok(piece)));
         }

@@ -57,7 +57,7 @@ impl Listener<'_> {
                 };
                 Told::NodeOver { name: Clean::line(&node.key), status }
             }
-            RunEvent::Within { node, event } => self.within(&node, *event)?,
+            RunEvent::Within { node, event, .. } => self.within(&node, *event)?,
             RunEvent::Child { session, event } => self.within(session.as_str(), *event)?,
             RunEvent::Notice(notice) => Told::Notice(Clean::new(&wording::run_notice(&notice))),
             // The recorded event says it; the report says how it ended.

@@ -19,6 +19,7 @@ mod flow;
 mod format;
 mod http;
 mod lines;
+mod live;
 mod model;
 mod money;
 mod report;
@@ -51,6 +52,7 @@ pub use http::{
     ServerInfo, SessionComparison,
 };
 pub use lines::{LONGEST_MESSAGE, MessageLine, read_messages};
+pub use live::{LivePiece, LivePieceKind};
 pub use model::{FavouriteChanged, LongPrice, ModelPrice, Models, ModelsAdopted, PricesTaken};
 pub use money::Dollars;
 pub use report::{

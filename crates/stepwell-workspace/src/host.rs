@@ -19,6 +19,9 @@ pub struct Host {
     pub config: Option<PathBuf>,
     /// Where we remember things for the user, such as `~/.local/state/stepwell`.
     pub state: Option<PathBuf>,
+    /// Where we keep what ends with the user's login, such as `/run/user/1000/stepwell`. Nobody
+    /// else may enter it.
+    pub runtime: Option<PathBuf>,
     /// Where programs keep the user's data, such as `~/.local/share`.
     pub data: Option<PathBuf>,
     /// The variables of the environment.
@@ -66,6 +69,7 @@ impl Host {
             home: None,
             config: None,
             state: None,
+            runtime: None,
             data: None,
             environment: Arc::new(BTreeMap::new()),
             clock: Arc::new(SystemClock),

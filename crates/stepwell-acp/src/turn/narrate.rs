@@ -5,7 +5,7 @@ use std::collections::HashMap;
 use std::path::{Path, PathBuf};
 
 use stepwell::{
-    Event, FileChanged, FileState, Message, Outcome, Part, Recorded, Role, Seq, Spent, Task,
+    Event, FileChanged, FileState, Lane, Message, Outcome, Part, Recorded, Role, Seq, Spent, Task,
     TaskStatus,
 };
 use stepwell_agent::provider::{Delta, GO_ON, NOT_DONE, SAY_SOMETHING};
@@ -95,12 +95,12 @@ impl Narrator {
 
     /// What an event of a run comes to.
     pub(crate) fn see(&mut self, event: RunEvent) -> Vec<TurnEvent> {
-        self.see_in("", event)
+        self.see_in(Lane::main().as_str(), event)
     }
 
     fn see_in(&mut self, lane: &str, event: RunEvent) -> Vec<TurnEvent> {
         match event {
-            RunEvent::Recorded(recorded) => self.recorded_in(lane, &recorded),
+            RunEvent::Recorded(recorded) => self.recorded(&recorded),
             RunEvent::Delta(delta) => self.delta(lane, delta),
             RunEvent::ToolOutput { call, tail, .. } => {
                 let change = CallChange { id: call, text: Some(tail), ..CallChange::default() };
@@ -115,7 +115,7 @@ impl Narrator {
             RunEvent::Step { spent, .. } => self.spent(spent),
             RunEvent::Approval(open) => vec![TurnEvent::Ask(open)],
             RunEvent::Answered(answer) => vec![TurnEvent::Answered { gate: answer.gate }],
-            RunEvent::Within { node, event } => self.see_in(&node, *event),
+            RunEvent::Within { lane, event, .. } => self.see_in(lane.as_str(), *event),
             // Of a subagent, only what it asks: the rest is in a session of its own.
             RunEvent::Child { event, .. } => match *event {
                 RunEvent::Approval(_) | RunEvent::Answered(_) | RunEvent::Child { .. } => {
@@ -135,12 +135,8 @@ impl Narrator {
 
     /// What a recorded event comes to.
     pub(crate) fn recorded(&mut self, recorded: &Recorded) -> Vec<TurnEvent> {
-        self.recorded_in("", recorded)
-    }
-
-    fn recorded_in(&mut self, lane: &str, recorded: &Recorded) -> Vec<TurnEvent> {
         match &recorded.event {
-            Event::Message(message) => self.message(lane, recorded.seq, message),
+            Event::Message(message) => self.message(recorded.seq, message),
             Event::ToolStarted(started) => {
                 let id = started.call_id.clone();
                 self.running.push(id.clone());
@@ -218,11 +214,11 @@ impl Narrator {
         }
     }
 
-    fn message(&mut self, lane: &str, seq: Seq, message: &Message) -> Vec<TurnEvent> {
+    fn message(&mut self, seq: Seq, message: &Message) -> Vec<TurnEvent> {
         match message.role {
             Role::System => Vec::new(),
             Role::User => self.user(seq, message),
-            Role::Assistant => self.assistant(lane, seq, message),
+            Role::Assistant => self.assistant(seq, message),
             Role::Tool => message.results().map(|result| self.result(result)).collect(),
         }
     }
@@ -239,8 +235,8 @@ impl Narrator {
         vec![TurnEvent::User(Chunk { message: seq.to_string(), text })]
     }
 
-    fn assistant(&mut self, lane: &str, seq: Seq, message: &Message) -> Vec<TurnEvent> {
-        let streamed = self.streams.remove(lane);
+    fn assistant(&mut self, seq: Seq, message: &Message) -> Vec<TurnEvent> {
+        let streamed = self.streams.remove(message.lane.as_str());
         let (text, thought) = streamed.map_or((false, false), |it| (it.text, it.thought));
         if let Some(usage) = message.usage {
             self.usage.used = usage.input + usage.output;

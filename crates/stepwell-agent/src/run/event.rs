@@ -7,8 +7,8 @@ use std::time::Duration;
 
 use serde::Serialize;
 use stepwell::{
-    Answer, Compacted, Gate, Lease, NodeState, Outcome, Recorded, Seq, SessionId, Spent, Status,
-    StopReason, Time, ToolCall, Who,
+    Answer, Compacted, Gate, Lane, Lease, NodeState, Outcome, Recorded, Seq, SessionId, Spent,
+    Status, StopReason, Time, ToolCall, Who,
 };
 
 use super::notice::Notice;
@@ -89,6 +89,8 @@ pub enum RunEvent {
     Within {
         /// The node's key.
         node: String,
+        /// The conversation.
+        lane: Lane,
         /// What happened.
         event: Box<RunEvent>,
     },

@@ -185,6 +185,34 @@ fn a_run_elsewhere_is_watched_and_answered_on_the_same_screen() {
 }
 
 #[test]
+fn an_answer_elsewhere_is_seen_while_it_comes_and_once() {
+    let (half, whole) = ("Half an answer,", "Half an answer, and the rest of it.");
+    for how in [&["attach", "@last"][..], &["attach", "@last", "--plain"]] {
+        let (desk, strict, runtime) = running::with_provider("openai");
+        strict.push(Say::text(whole).ending(Ending::PausedAfter(4)));
+        let mut command = desk.command(&["run", "tell me", "--model", "local/large"]);
+        command.stdin(Stdio::null()).stdout(Stdio::null()).stderr(Stdio::null());
+        let mut run = command.spawn().unwrap();
+        runtime.block_on(strict.arrived(1));
+        let mut seat = Seat::sit(desk.command(how));
+        seat.until(half);
+        let (_, messages) = said(&desk);
+        assert!(messages.iter().all(|(role, _)| *role != Role::Assistant), "{messages:?}");
+        strict.go_on();
+        seat.until(whole);
+        assert_eq!(run.wait().unwrap().code(), Some(0));
+        let (screen, code) = match how.len() {
+            2 => {
+                seat.until("it ended there: success");
+                seat.leave()
+            }
+            _ => seat.end(),
+        };
+        assert_eq!((screen.matches(half).count(), code), (1, Some(0)), "{screen}");
+    }
+}
+
+#[test]
 fn a_run_that_is_watched_goes_on_when_the_watcher_leaves() {
     let desk = running::desk(DAY);
     let args = ["run", "write the notes", "--wait", "--model", "script:script.yaml"];

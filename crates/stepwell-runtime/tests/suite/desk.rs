@@ -1,5 +1,6 @@
 //! A workspace of its own for each test, with scripts in place of models.
 
+use std::collections::BTreeMap;
 use std::path::Path;
 use std::sync::Arc;
 
@@ -14,6 +15,7 @@ use stepwell_workspace::{Host, Notices, Wanted, Workspace};
 /// A workspace, and a user's home beside it.
 pub(crate) struct Desk {
     folder: tempfile::TempDir,
+    variables: BTreeMap<String, String>,
     pub(crate) runtime: Runtime,
 }
 
@@ -25,18 +27,26 @@ pub(crate) const ASKS: &str = "
 
 impl Desk {
     pub(crate) fn new() -> Self {
-        let folder = tempfile::tempdir().unwrap();
-        let runtime = Runtime::new(workspace(folder.path()));
-        Self { folder, runtime }
+        Self::configured("")
     }
 
     /// The same with the user's own configuration, as TOML.
     pub(crate) fn configured(config: &str) -> Self {
+        Self::with(config, BTreeMap::new())
+    }
+
+    /// The same with variables of the environment.
+    pub(crate) fn with(config: &str, variables: BTreeMap<String, String>) -> Self {
         let folder = tempfile::tempdir().unwrap();
         std::fs::create_dir_all(folder.path().join("config")).unwrap();
         std::fs::write(folder.path().join("config/config.toml"), config).unwrap();
-        let runtime = Runtime::new(workspace(folder.path()));
-        Self { folder, runtime }
+        let runtime = Runtime::new(found(host(folder.path(), variables.clone())));
+        Self { folder, variables, runtime }
+    }
+
+    /// Where what is remembered for the user is kept.
+    pub(crate) fn state(&self) -> std::path::PathBuf {
+        self.folder.path().join("state")
     }
 
     pub(crate) fn root(&self) -> std::path::PathBuf {
@@ -45,15 +55,13 @@ impl Desk {
 
     /// Another runtime of the same user in the same workspace, as another process has it.
     pub(crate) fn elsewhere(&self) -> Runtime {
-        Runtime::new(workspace(self.folder.path()))
+        Runtime::new(found(host(self.folder.path(), self.variables.clone())))
     }
 
     /// A runtime as a run's command has it.
     pub(crate) fn inside_run(&self) -> Runtime {
-        let mut host = host(self.folder.path());
-        let marked = std::collections::BTreeMap::from([("STEPWELL_IN_RUN".into(), "1".into())]);
-        host.environment = Arc::new(marked);
-        Runtime::new(found(host))
+        let marked = BTreeMap::from([("STEPWELL_IN_RUN".into(), "1".into())]);
+        Runtime::new(found(host(self.folder.path(), marked)))
     }
 
     /// Writes a script, and names it as a model.
@@ -86,7 +94,7 @@ impl Desk {
             path,
             text,
             reading: Arc::new(reading),
-            variables: std::collections::BTreeMap::new(),
+            variables: BTreeMap::new(),
             options: self.options(script),
             flow: FlowOptions { output: Some(self.root().join("out")), ..FlowOptions::default() },
             interrupt: stepwell_runtime::Interrupt::default(),
@@ -112,11 +120,7 @@ impl Desk {
     }
 }
 
-fn workspace(folder: &Path) -> Workspace {
-    found(host(folder))
-}
-
-fn host(folder: &Path) -> Host {
+fn host(folder: &Path, variables: BTreeMap<String, String>) -> Host {
     let root = folder.join("work");
     std::fs::create_dir_all(&root).unwrap();
     Host {
@@ -124,6 +128,7 @@ fn host(folder: &Path) -> Host {
         home: Some(folder.to_owned()),
         config: Some(folder.join("config")),
         state: Some(folder.join("state")),
+        environment: Arc::new(variables),
         ..Host::bare()
     }
 }

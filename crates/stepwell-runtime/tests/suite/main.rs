@@ -5,6 +5,7 @@ mod approvals;
 mod attached;
 mod desk;
 mod flows;
+mod live;
 mod notify;
 mod runs;
 mod talk;

@@ -7,7 +7,7 @@ import { useKeys } from '../keys.js';
 import { SessionLog } from '../log.js';
 import { Act, Loading, ProblemNote, toast } from '../parts.js';
 import { announceChange, loadGates, retryOffline, update, useApp } from '../state.js';
-import { ItemView } from '../talk.js';
+import { ItemView, Speaking } from '../talk.js';
 import { isHeld, SessionFrame, useSession } from '../frame.js';
 import { count } from '../text.js';
 import { Aside } from './aside.js';
@@ -80,7 +80,7 @@ export function Session({ route }) {
       return;
     }
     if (isAtEnd.current && !wanted) end.current?.scrollIntoView({ block: 'end' });
-  }, [version, lastSeq, Boolean(info.data)]);
+  }, [version, lastSeq, log?.heard, Boolean(info.data)]);
   const gates = app.gates.filter((gate) => gate.store === store && gate.session_id === id);
   const session = info.data;
   useKeys(
@@ -129,6 +129,9 @@ export function Session({ route }) {
         <ol class="items" aria-label="Conversation" data-last=${log?.last ?? 0}>
           ${items.map((/** @type {any} */ item) => html`<${ItemView} key=${item.seq} item=${item}
             version=${item.version} place=${place} />`)}
+          ${[...(log?.speaking.values() ?? [])]
+            .filter((speech) => !lane || speech.lane === lane)
+            .map((speech) => html`<${Speaking} key=${`speaking ${speech.lane}`} speech=${speech} lanes=${place.lanes} />`)}
         </ol>
         ${log && !log.isEnd && html`<${Act} class="more" onPress=${() => log.later()}>Show later events<//>`}
         ${gates.map((gate) => html`<${GateCard} key=${gate.id} gate=${gate} seen=${session?.seq} inSession=${true} />`)}

@@ -1,14 +1,18 @@
 //! A server over a store of its own, and a client whose answers are all checked against the
 //! `OpenAPI` document.
 
+use std::collections::BTreeMap;
 use std::net::TcpListener;
 use std::path::Path;
+use std::sync::Arc;
 
 use reqwest::header::{AUTHORIZATION, CONTENT_TYPE};
 use reqwest::{Method, Response, StatusCode};
 use serde_json::{Value, json};
 use stepwell::{AskedCall, Effect, Gate, Message, SessionId, Status, Stepwell};
+use stepwell_runtime::{RunHandle, RunOptions, RunRequest, Runtime};
 use stepwell_server::{NamedToken, Options, Reach, Role, Server, Shutdown, Token, Workspaces};
+use stepwell_strict::Strict;
 use stepwell_workspace::{Host, Notices, Wanted, Workspace};
 use tokio::task::JoinHandle;
 
@@ -97,6 +101,25 @@ impl Desk {
         self.shutdown = Shutdown::default();
         let shutdown = self.shutdown.clone();
         self.served = Some(tokio::spawn(async move { server.run(&shutdown).await }));
+    }
+
+    /// Starts a run as another process of the user does, with a model that streams.
+    pub(crate) fn start_run(&self, strict: &Strict) -> RunHandle {
+        let config = self.folder.path().join("config");
+        std::fs::create_dir_all(&config).unwrap();
+        let text = format!(
+            "[providers.local]\nbase_url = \"{}\"\nprotocol = \"openai\"\nkey_env = \"LOCAL_KEY\"\n",
+            strict.base_url()
+        );
+        std::fs::write(config.join("config.toml"), text).unwrap();
+        let host = workspace(self.folder.path()).host;
+        let key = BTreeMap::from([("LOCAL_KEY".to_owned(), strict.key().to_owned())]);
+        let host = Host { config: Some(config), environment: Arc::new(key), ..host };
+        let wanted = Wanted { folder: host.folder.clone(), ..Wanted::default() };
+        let workspace = Workspace::find(host, wanted, Notices::to_nobody()).unwrap();
+        let options = RunOptions { model: Some("local/large".to_owned()), ..RunOptions::default() };
+        let request = RunRequest { options, ..RunRequest::new("tell me") };
+        Runtime::new(workspace).start(request).unwrap()
     }
 
     /// Stops it, as a restart would.

@@ -4,7 +4,10 @@ use std::time::Duration;
 
 use reqwest::Method;
 use reqwest::header::AUTHORIZATION;
+use serde_json::Value;
 use stepwell::{Message, SessionId};
+use stepwell_server::Token;
+use stepwell_strict::{Ending, Rules, Say, Strict};
 
 use crate::desk::Desk;
 
@@ -19,13 +22,18 @@ struct Frames {
 struct Frame {
     name: String,
     id: Option<u64>,
+    data: Value,
 }
 
 impl Frames {
     async fn open(desk: &Desk, path: &str, last: Option<u64>) -> Self {
+        Self::open_as(desk, &desk.operator, path, last).await
+    }
+
+    async fn open_as(desk: &Desk, token: &Token, path: &str, last: Option<u64>) -> Self {
         let mut request = reqwest::Client::new()
             .request(Method::GET, desk.url(path))
-            .header(AUTHORIZATION, format!("Bearer {}", desk.operator.reveal()));
+            .header(AUTHORIZATION, format!("Bearer {}", token.reveal()));
         if let Some(last) = last {
             request = request.header("last-event-id", last);
         }
@@ -41,8 +49,11 @@ impl Frames {
                 let field = |name: &str| {
                     frame.lines().find_map(|line| line.strip_prefix(name)).map(ToOwned::to_owned)
                 };
-                let found = field("event: ")
-                    .map(|name| Frame { name, id: field("id: ").and_then(|id| id.parse().ok()) });
+                let found = field("event: ").map(|name| Frame {
+                    name,
+                    id: field("id: ").and_then(|id| id.parse().ok()),
+                    data: serde_json::from_str(&field("data: ").unwrap_or_default()).unwrap(),
+                });
                 self.rest = rest.to_owned();
                 match found {
                     Some(frame) => return Some(frame),
@@ -158,4 +169,67 @@ async fn one_caller_has_only_so_many_streams() {
     }
     let refused = desk.get("/changes").await;
     assert_eq!(refused.status, 429, "{:#}", refused.json);
+}
+
+const WHOLE: &str = "Half an answer, and the rest of it.";
+const HALF: &str = "Half an answer,";
+
+impl Frames {
+    /// What is heard of an answer, until it is this much.
+    async fn until_heard(&mut self, wanted: &str) {
+        let mut text = String::new();
+        while text != wanted {
+            let frame = self.next().await.expect("a frame");
+            assert_ne!(frame.data["kind"], "void");
+            if frame.name == "delta" {
+                assert_eq!(frame.id, None, "a piece is not on record");
+                text.push_str(frame.data["text"].as_str().unwrap_or_default());
+                assert!(wanted.starts_with(&text), "{text}");
+            }
+        }
+    }
+
+    /// What is heard until the answer is on record: the text of the pieces, and that of the answer.
+    async fn until_answered(&mut self) -> (String, String) {
+        let mut heard = String::new();
+        loop {
+            let frame = self.next().await.expect("a frame");
+            let body = &frame.data["body"];
+            match frame.name.as_str() {
+                "delta" => heard.push_str(frame.data["text"].as_str().unwrap_or_default()),
+                "recorded" if body["role"] == "assistant" => {
+                    let text = body["parts"][0]["text"]["text"].as_str().unwrap();
+                    return (heard, text.to_owned());
+                }
+                _ => {}
+            }
+        }
+    }
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn the_user_hears_a_model_while_it_speaks_and_nobody_else_does() {
+    let desk = Desk::new().await;
+    let strict = Strict::start(Rules::default()).await.unwrap();
+    strict.push(Say::text(WHOLE).ending(Ending::PausedAfter(4)));
+    let handle = tokio::task::block_in_place(|| desk.start_run(&strict));
+    let path = format!("/sessions/{}/stream?from=1", handle.id());
+    let mut user = Frames::open(&desk, &path, None).await;
+    user.until_heard(HALF).await;
+    // Whoever joins in the middle hears it from its beginning.
+    let mut late = Frames::open(&desk, &path, None).await;
+    late.until_heard(HALF).await;
+    let mut viewer = Frames::open_as(&desk, &desk.viewer, &path, None).await;
+    let mut colleague = Frames::open_as(&desk, &desk.colleague, &path, None).await;
+    strict.go_on();
+    for frames in [&mut user, &mut late] {
+        let (rest, answer) = frames.until_answered().await;
+        assert_eq!(answer, WHOLE);
+        assert!(WHOLE.strip_prefix(HALF).unwrap().starts_with(&rest), "{rest}");
+    }
+    for frames in [&mut viewer, &mut colleague] {
+        assert_eq!(frames.until_answered().await, (String::new(), WHOLE.to_owned()));
+    }
+    let report = tokio::task::block_in_place(|| handle.join()).unwrap();
+    assert_eq!(report.status, stepwell::Status::Success);
 }

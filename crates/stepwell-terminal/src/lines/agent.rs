@@ -135,7 +135,9 @@ impl AgentLines {
 
     fn answered(&mut self, message: &Message) {
         let text = message.text();
-        if !self.live && text != NO_ANSWER && !text.is_empty() {
+        // Of a run elsewhere, nothing may have come before it was whole.
+        let is_shown = self.live && !self.answer.text.is_empty();
+        if !is_shown && text != NO_ANSWER && !text.is_empty() {
             self.words(&text);
         }
         self.answer = Shown::default();

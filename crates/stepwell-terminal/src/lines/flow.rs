@@ -213,7 +213,7 @@ impl super::questions::Show for FlowLines {
             }
             RunEvent::Recorded(event) => self.work(&event.event),
             RunEvent::Node(status) => self.node(status),
-            RunEvent::Within { node, event } => self.within(node, event),
+            RunEvent::Within { node, event, .. } => self.within(node, event),
             RunEvent::Notice(notice) => {
                 self.wipe();
                 let text = wording::run_notice(notice);
