@@ -118,7 +118,7 @@ impl Stage {
                 LivePieceKind::Output { call, tool, ran_ms: millis(*ran), tail }
             }),
             RunEvent::Waiting(waited) => {
-                self.aside(session, lane, || LivePieceKind::Waiting { waited_ms: millis(*waited) })
+                self.aside(session, lane, || LivePieceKind::Waiting { waited_ms: millis(*waited) });
             }
             _ => {}
         }

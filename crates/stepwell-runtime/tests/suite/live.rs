@@ -215,7 +215,7 @@ fn the_socket_is_the_users_alone_and_goes_with_the_run() {
     assert_eq!(mode(&made[0]), 0o600);
     handle.answer(&open.gate.id, stepwell::Answer::ALLOW_ONCE, "ann@desk").unwrap();
     assert_eq!(handle.join().unwrap().status, Status::Success);
-    assert_eq!(sockets(&desk), [PathBuf::new(); 0]);
+    assert!(sockets(&desk).is_empty());
 }
 
 #[test]
@@ -228,7 +228,7 @@ fn a_folder_that_others_may_enter_is_not_used() {
     assert_eq!(handle.join().unwrap().status, Status::Success);
     let handle = desk.start(ASKS);
     let _ = asked(&mut handle.events());
-    assert_eq!(sockets(&desk), [PathBuf::new(); 0]);
+    assert!(sockets(&desk).is_empty());
 }
 
 #[test]
@@ -236,7 +236,7 @@ fn a_run_whose_session_is_not_saved_has_no_socket() {
     let desk = Desk::configured("[sessions]\nauto_save = false\n");
     let handle = desk.start(ASKS);
     let _ = asked(&mut handle.events());
-    assert_eq!(sockets(&desk), [PathBuf::new(); 0]);
+    assert!(sockets(&desk).is_empty());
 }
 
 #[test]
