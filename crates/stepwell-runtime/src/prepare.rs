@@ -329,15 +329,15 @@ impl Prepared {
         if let Some(set) = head.phases {
             tools.push(stepwell_agent::tool::phases(set));
         }
-        let ground = SubagentRecord::of(head).map(|charge| charge.ground);
+        let isolation = SubagentRecord::of(head).map(|record| record.isolation);
         // A subagent that is resumed by hand may do what it might before.
-        if ground == Some(Isolation::ReadOnly) {
+        if isolation == Some(Isolation::ReadOnly) {
             tools.retain(|tool| tool.effect() == Effect::Pure);
         }
         let mut setup = self.setup_with(tools, runtime);
         setup.dispatcher = Some(Arc::new(crew));
         // A worktree lies in the store, and nothing of the store lies in it.
-        if ground == Some(Isolation::Worktree) {
+        if isolation == Some(Isolation::Worktree) {
             setup.place.grounds = setup.place.store.take();
         }
         setup

@@ -136,7 +136,7 @@ impl Workspace {
 
     /// The folder that a session works in: its own if that is there, else this one.
     fn handoff_folder(&self, head: &Head) -> PathBuf {
-        if SubagentRecord::berths(head).is_some() {
+        if SubagentRecord::worktrees(head).is_some() {
             return self.session_folder(Some(head)).unwrap_or_else(|_| self.place.root.clone());
         }
         let own = PathBuf::from(&head.workspace);

@@ -80,7 +80,7 @@ fn leave_out_twins(lines: &mut Vec<LedgerLine>) {
 /// Did a session work in this folder, or in a worktree of it? A recorded folder that is gone is one
 /// that was moved.
 fn is_here(head: &Head, root: &Path) -> bool {
-    if SubagentRecord::berths(head).is_some_and(|berths| !berths.is_empty()) {
+    if SubagentRecord::worktrees(head).is_some_and(|worktrees| !worktrees.is_empty()) {
         return true;
     }
     let recorded = PathBuf::from(&head.workspace);

@@ -178,10 +178,10 @@ impl Workspace {
     /// If there is no such folder.
     pub fn session_folder(&self, session: Option<&Head>) -> Result<PathBuf> {
         if let Some(head) = session
-            && let Some(berths) = SubagentRecord::berths(head)
+            && let Some(worktrees) = SubagentRecord::worktrees(head)
         {
-            let folder = berths.iter().find_map(|berth| berth.folder(&self.place.store));
-            return folder.ok_or_else(|| without_worktree(head, &berths));
+            let folder = worktrees.iter().find_map(|worktree| worktree.folder(&self.place.store));
+            return folder.ok_or_else(|| without_worktree(head, &worktrees));
         }
         let usual = self.place.store.file_name().is_some_and(|name| name == stepwell::STORE_FOLDER);
         let root = match session.map(|head| head.workspace.as_str()) {
@@ -576,9 +576,9 @@ fn folder_name(path: &Path) -> String {
 }
 
 /// Why a session that works in a worktree has none here.
-fn without_worktree(head: &Head, berths: &[WorktreeRef]) -> Error {
+fn without_worktree(head: &Head, worktrees: &[WorktreeRef]) -> Error {
     let (session, folder) = (head.id.clone(), head.workspace.clone());
-    match berths.is_empty() {
+    match worktrees.is_empty() {
         true => Error::ForeignFolder { session, folder },
         false => Error::WorktreeGone { session, folder },
     }

@@ -96,9 +96,9 @@ pub fn subagent_worktrees(workspace: &Workspace, well: &Stepwell) -> Result<Vec<
         {
             continue;
         }
-        let charge = session.as_ref().and_then(|it| SubagentRecord::of(&it.head));
+        let record = session.as_ref().and_then(|it| SubagentRecord::of(&it.head));
         let worktree = Worktree::of(&root, &store, &id);
-        let base = charge.as_ref().and_then(|charge| charge.base.clone());
+        let base = record.as_ref().and_then(|record| record.base.clone());
         // Whoever likes the name may have a branch of it: one that no subagent's session made,
         // and that has no worktree in the store, is the user's own.
         if base.is_none() && !worktree.path.exists() {
@@ -106,11 +106,11 @@ pub fn subagent_worktrees(workspace: &Workspace, well: &Stepwell) -> Result<Vec<
         }
         // If git cannot find it again, its state says so.
         let _ = worktree.find_again();
-        let ended = charge.as_ref().and_then(|charge| charge.outcome.as_ref());
+        let ended = record.as_ref().and_then(|record| record.outcome.as_ref());
         let state = worktree.state(base.as_deref(), ended);
         let lodgers = lodgers.remove(&id).unwrap_or_default();
         let used_by = match &session {
-            Some(session) => waited_for(well, session, charge.as_ref())?,
+            Some(session) => waited_for(well, session, record.as_ref())?,
             None => None,
         };
         let used_by = used_by.or_else(|| lodgers.iter().find_map(goes_on));
@@ -131,8 +131,8 @@ fn lodgers(well: &Stepwell) -> Result<Lodgers> {
     let mut lodgers = Lodgers::new();
     for standing in well.sessions(Query::default()) {
         let standing = standing?;
-        for berth in SubagentRecord::berths(&standing.head).unwrap_or_default() {
-            lodgers.entry(berth.worktree).or_default().push(standing.clone());
+        for worktree in SubagentRecord::worktrees(&standing.head).unwrap_or_default() {
+            lodgers.entry(worktree.worktree).or_default().push(standing.clone());
         }
     }
     Ok(lodgers)
@@ -142,10 +142,10 @@ fn lodgers(well: &Stepwell) -> Result<Lodgers> {
 fn waited_for(
     well: &Stepwell,
     session: &SessionInfo,
-    charge: Option<&SubagentRecord>,
+    record: Option<&SubagentRecord>,
 ) -> Result<Option<WorktreeUser>> {
     let Some(parent) = session.head.origin.parent() else { return Ok(None) };
-    if charge.is_some_and(|charge| charge.outcome.is_some()) {
+    if record.is_some_and(|record| record.outcome.is_some()) {
         return Ok(None);
     }
     let waits = standing(well, parent)?.is_some_and(|parent| !has_ended(parent.head.status));
@@ -163,7 +163,7 @@ fn goes_on(session: &SessionInfo) -> Option<WorktreeUser> {
     let (head, at_work) = (&session.head, session.held.is_some());
     let unfinished = match head.origin {
         Origin::Subagent { .. } => {
-            let ended = SubagentRecord::of(head).is_some_and(|charge| charge.outcome.is_some());
+            let ended = SubagentRecord::of(head).is_some_and(|record| record.outcome.is_some());
             ended && matches!(head.status, Status::Interrupted | Status::Paused)
         }
         Origin::Root | Origin::Fork { .. } => !has_ended(head.status),
@@ -249,17 +249,19 @@ fn elsewhere(well: &Stepwell, head: &Head, workspace: &Workspace) -> Result<Opti
 /// # Errors
 /// If it cannot be brought back here.
 pub fn restore_worktree(well: &Stepwell, head: &Head, workspace: &Workspace) -> Result<()> {
-    let Some(charge) = SubagentRecord::of(head) else { return Ok(()) };
-    let berths = SubagentRecord::berths(head).unwrap_or_default();
-    let is_there = |berth: &&WorktreeRef| berth.folder(&workspace.place.store).is_some();
-    let Some(berth) = berths.iter().find(is_there).or(berths.last()) else { return Ok(()) };
+    let Some(record) = SubagentRecord::of(head) else { return Ok(()) };
+    let worktrees = SubagentRecord::worktrees(head).unwrap_or_default();
+    let is_there = |worktree: &&WorktreeRef| worktree.folder(&workspace.place.store).is_some();
+    let Some(worktree) = worktrees.iter().find(is_there).or(worktrees.last()) else {
+        return Ok(());
+    };
     let (root, store) = (resolved(&workspace.place.root), resolved(&workspace.place.store));
-    let worktree = Worktree::of(&root, &store, &berth.worktree);
+    let worktree = Worktree::of(&root, &store, &worktree.worktree);
     let removed = !worktree.path.exists();
     if removed && let Some(there) = elsewhere(well, head, workspace)? {
         return Err(Error::WorktreeElsewhere { session: head.id.clone(), root: there, store });
     }
-    let brought = match charge.outcome.filter(|_| removed && !worktree.has_branch()) {
+    let brought = match record.outcome.filter(|_| removed && !worktree.has_branch()) {
         Some(outcome) => worktree.make_again(&outcome),
         None => worktree.restore(),
     };
@@ -284,8 +286,9 @@ pub fn remove_finished_worktrees(workspace: &Workspace, well: &Stepwell, resumed
             return workspace.notices.tell(Notice::WorktreesNotChecked { why });
         }
     };
-    let needed = resumed.and_then(SubagentRecord::berths).unwrap_or_default();
-    let is_needed = |site: &SubagentWorktree| needed.iter().any(|berth| berth.worktree == site.id);
+    let needed = resumed.and_then(SubagentRecord::worktrees).unwrap_or_default();
+    let is_needed =
+        |site: &SubagentWorktree| needed.iter().any(|worktree| worktree.worktree == site.id);
     for site in sites.iter().filter(|site| site.is_done() && !is_needed(site)) {
         // Whoever began to work in it meanwhile has a lease, and nobody begins while this has them.
         let leases: stepwell::Result<Vec<Session>> =

@@ -91,7 +91,7 @@ impl Run<'_> {
             Err(Refusal::Told(done)) => return self.finish(&call, &done, 0).map(|()| None),
             Err(Refusal::Broken(error)) => return Err(error),
         };
-        let Ready { id, order, subagent, mut charge, own_binds, fresh } = ready;
+        let Ready { id, order, subagent, mut record, own_binds, fresh } = ready;
         let ended = match self.ended_before(&id, &subagent.setup)? {
             Some(ended) => ended,
             None => self.descend(&id, &order, (subagent, fresh), &cut).await?,
@@ -115,12 +115,12 @@ impl Run<'_> {
             self.record(closed)?;
         }
         let mut done = self.told(&id, &ended)?;
-        if charge.ground == Isolation::Worktree {
+        if record.isolation == Isolation::Worktree {
             let site = isolation::Site::new(&self.setup.place, &id);
             let told = self.was_told(&call, &id)?;
-            let record = |it: &SubagentRecord| self.session.well().edit(&id, it.edited()).map(drop);
+            let save = |it: &SubagentRecord| self.session.well().edit(&id, it.edited()).map(drop);
             if let Some((said, changed)) =
-                site.settle(&mut charge, &ended, &order.task, told, record)?
+                site.settle(&mut record, &ended, &order.task, told, save)?
             {
                 done.text.push_str(&said);
                 done.changed = changed;
@@ -143,26 +143,26 @@ impl Run<'_> {
         let reserve = self.reserve(left, child.as_ref())?;
         let mut subagent = self.set_up(&order, child.as_ref(), reserve)?;
         let remembered = child.as_ref().and_then(SubagentRecord::of);
-        let mut charge = remembered.unwrap_or_else(|| first_record(call, &order, depth));
+        let mut record = remembered.unwrap_or_else(|| first_record(call, &order, depth));
         let place = &self.setup.place;
-        match charge.ground {
+        match record.isolation {
             Isolation::ReadOnly => isolation::only_looks(&mut subagent.setup, &order, place)?,
             Isolation::Worktree => {
                 let site = isolation::Site::new(place, &id);
-                site.prepare(&mut charge)?;
+                site.prepare(&mut record)?;
                 site.place(&mut subagent.setup, &order)?;
             }
         }
         let own_binds = self.bind(&mut subagent.setup, left, reserve, depth);
-        let fresh = self.begin_child(call, &id, child.as_ref(), &mut subagent, &charge)?;
-        if let Err(why) = self.ground_child(&id, &mut charge)? {
+        let fresh = self.begin_child(call, &id, child.as_ref(), &mut subagent, &record)?;
+        if let Err(why) = self.ground_child(&id, &mut record)? {
             if let Some(child) = fresh {
                 let error = Some(why.clone());
                 child.append(StatusChanged { status: Status::Failed, reason: None, error })?;
             }
             return Err(why.into());
         }
-        Ok(Ready { id, order, subagent, charge, own_binds, fresh })
+        Ok(Ready { id, order, subagent, record, own_binds, fresh })
     }
 
     /// What a call asks for, and how deep that would be.
@@ -171,11 +171,11 @@ impl Run<'_> {
             .map_err(|error| format!("the arguments are no JSON: {error}"))?;
         let order = Order::parse(&arguments)?;
         let head = self.session.info()?.head;
-        let depth = SubagentRecord::of(&head).map_or(0, |charge| charge.depth) + 1;
+        let depth = SubagentRecord::of(&head).map_or(0, |record| record.depth) + 1;
         if depth > MAX_DEPTH {
             return Err("there are no subagents at this depth: do it yourself".to_owned().into());
         }
-        if self.setup.dry_run && order.ground == Isolation::Worktree {
+        if self.setup.dry_run && order.isolation == Isolation::Worktree {
             let text = format!("dry run, not done: {}", self.preview(call));
             return Err(Refusal::Told(Done::ok(text)));
         }
@@ -243,7 +243,8 @@ impl Run<'_> {
             let holder = held.holder.to_string();
             return Ok(Some(Notice::SubagentHeld { session: id, holder }));
         }
-        let works = |it: SubagentRecord| it.ground == Isolation::Worktree && it.outcome.is_none();
+        let works =
+            |it: SubagentRecord| it.isolation == Isolation::Worktree && it.outcome.is_none();
         let is_copy = SubagentRecord::of(&standing.head).is_some_and(works)
             && isolation::Site::new(&self.setup.place, &id).is_copy();
         Ok(is_copy.then_some(Notice::WorkspaceIsCopy { session: id }))
@@ -292,7 +293,7 @@ impl Run<'_> {
         id: &SessionId,
         child: Option<&Head>,
         subagent: &mut SubagentSetup,
-        charge: &SubagentRecord,
+        record: &SubagentRecord,
     ) -> Result<Option<Session>> {
         if self.state.child(&call.id) != Some(id)
             && let Some(tool) = self.tool(&call.name)
@@ -314,7 +315,7 @@ impl Run<'_> {
                     ..subagent.created.clone()
                 };
                 let mut events = std::mem::take(&mut subagent.begins);
-                events.push(Edited { budget, ..charge.edited() }.into());
+                events.push(Edited { budget, ..record.edited() }.into());
                 return self.session.spawn_with(created, events).map(Some).map_err(Into::into);
             }
         }
@@ -325,18 +326,18 @@ impl Run<'_> {
     fn ground_child(
         &self,
         id: &SessionId,
-        charge: &mut SubagentRecord,
+        record: &mut SubagentRecord,
     ) -> Result<std::result::Result<(), String>> {
-        if charge.ground == Isolation::ReadOnly || charge.outcome.is_some() {
+        if record.isolation == Isolation::ReadOnly || record.outcome.is_some() {
             return Ok(Ok(()));
         }
         let site = isolation::Site::new(&self.setup.place, id);
-        if let Err(why) = site.make(charge) {
+        if let Err(why) = site.make(record) {
             return Ok(Err(why));
         }
-        if !charge.ready {
-            charge.ready = true;
-            self.session.well().edit(id, charge.edited())?;
+        if !record.ready {
+            record.ready = true;
+            self.session.well().edit(id, record.edited())?;
         }
         Ok(Ok(()))
     }
@@ -451,7 +452,7 @@ struct Ready {
     id: SessionId,
     order: Order,
     subagent: SubagentSetup,
-    charge: SubagentRecord,
+    record: SubagentRecord,
     own_binds: bool,
     /// Its session, if it was made just now.
     fresh: Option<Session>,
@@ -503,7 +504,7 @@ fn first_record(call: &ToolCall, order: &Order, depth: u32) -> SubagentRecord {
     SubagentRecord {
         call: call.id.clone(),
         depth,
-        ground: order.ground,
+        isolation: order.isolation,
         merge: order.merge,
         base: None,
         ready: false,

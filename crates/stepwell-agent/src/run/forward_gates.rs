@@ -32,11 +32,11 @@ impl Run<'_> {
     /// Gives a child the answers that its parent got for it.
     pub(super) fn pass_answers(&self, id: &SessionId) -> Result<()> {
         let head = self.session.well().store().info(id)?.head;
-        let Some(charge) = SubagentRecord::of(&head) else { return Ok(()) };
+        let Some(record) = SubagentRecord::of(&head) else { return Ok(()) };
         let gates = self.gates_of(id)?;
         for asked in gates.open() {
             let id_below = asked.gate.id.clone();
-            let given = self.state.answered(&above(&charge.call, &id_below, gates.moved));
+            let given = self.state.answered(&above(&record.call, &id_below, gates.moved));
             if let Some(given) = given {
                 let (answer, who) = (given.answer().clone(), given.who().clone());
                 self.session.well().answer(id, GateAnswered::new(id_below, answer, who))?;

@@ -77,11 +77,11 @@ impl<'a> Site<'a> {
     }
 
     /// Finds out where a new worktree is to begin.
-    pub(super) fn prepare(&self, charge: &mut SubagentRecord) -> std::result::Result<(), String> {
+    pub(super) fn prepare(&self, record: &mut SubagentRecord) -> std::result::Result<(), String> {
         let worktree = self.worktree()?;
-        if charge.base.is_none() {
-            charge.base = Some(worktree.base()?);
-            charge.misses_changes = worktree.misses_changes();
+        if record.base.is_none() {
+            record.base = Some(worktree.base()?);
+            record.misses_changes = worktree.misses_changes();
         }
         Ok(())
     }
@@ -100,9 +100,9 @@ impl<'a> Site<'a> {
     }
 
     /// Makes the worktree, or finds the one that someone worked in.
-    pub(super) fn make(&self, charge: &SubagentRecord) -> std::result::Result<(), String> {
+    pub(super) fn make(&self, record: &SubagentRecord) -> std::result::Result<(), String> {
         let worktree = self.worktree()?;
-        match (&charge.base, charge.ready) {
+        match (&record.base, record.ready) {
             (_, true) => worktree.restore(),
             (Some(base), false) => worktree.make(base),
             (None, false) => worktree.make("HEAD"),
@@ -114,14 +114,14 @@ impl<'a> Site<'a> {
     /// that a rewind took back, is told as it stands now, and changes nothing.
     pub(super) fn settle(
         &self,
-        charge: &mut SubagentRecord,
+        record: &mut SubagentRecord,
         ended: &Ended,
         task: &str,
         told: Told,
-        record: impl Fn(&SubagentRecord) -> stepwell::Result<()>,
+        save: impl Fn(&SubagentRecord) -> stepwell::Result<()>,
     ) -> Result<Said> {
         let Some(worktree) = &self.worktree else { return Ok(None) };
-        let (outcome, changed, since) = match charge.outcome.clone() {
+        let (outcome, changed, since) = match record.outcome.clone() {
             Some(outcome) => {
                 // What stood there before was not kept in time.
                 let before = |_: &String| Content::NotKept("the run was interrupted".to_owned());
@@ -133,9 +133,9 @@ impl<'a> Site<'a> {
                 (outcome, changed, since)
             }
             None => {
-                let (outcome, changed) = self.end(worktree, charge, ended, task);
-                charge.outcome = Some(outcome.clone());
-                record(charge)?;
+                let (outcome, changed) = self.end(worktree, record, ended, task);
+                record.outcome = Some(outcome.clone());
+                save(record)?;
                 (outcome, changed, Since::Unchanged)
             }
         };
@@ -153,7 +153,7 @@ impl<'a> Site<'a> {
             });
         }
         said.push(']');
-        if charge.misses_changes {
+        if record.misses_changes {
             said.push_str("\n[it began at the last commit: it did not see what was not committed]");
         }
         Ok(Some((said, changed)))
@@ -162,16 +162,16 @@ impl<'a> Site<'a> {
     fn end(
         &self,
         worktree: &Worktree,
-        charge: &SubagentRecord,
+        record: &SubagentRecord,
         ended: &Ended,
         task: &str,
     ) -> (Outcome, Vec<Changed>) {
-        let base = charge.base.clone().unwrap_or_default();
+        let base = record.base.clone().unwrap_or_default();
         let first = task.trim().lines().next().unwrap_or_default();
         let id = worktree.branch.trim_start_matches(stepwell_files::worktree::PREFIX);
         let message = format!("{}\n\nStepwell-Session: {id}", tool::cut(first, SUBJECT));
         let outcome = worktree.settle(&base, &message, Merge::No);
-        let wanted = charge.merge && ended.status == Status::Success;
+        let wanted = record.merge && ended.status == Status::Success;
         if outcome.fate != Fate::Kept || outcome.tip.is_empty() || !wanted {
             return (outcome, Vec::new());
         }

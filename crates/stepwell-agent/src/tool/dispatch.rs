@@ -19,7 +19,7 @@ const NAME: &str = "dispatch_subagent";
 pub struct Order {
     /// What it is to do.
     pub task: String,
-    /// Who is to do it; absent, whoever suits the ground.
+    /// Who is to do it; absent, whoever suits where it works.
     #[serde(default)]
     pub agent: Option<String>,
     /// Of the agent's tools, those that it has; absent, all.
@@ -27,7 +27,7 @@ pub struct Order {
     pub tools: Option<Vec<String>>,
     /// Where it works.
     #[serde(default, rename = "workspace")]
-    pub ground: Isolation,
+    pub isolation: Isolation,
     /// Is what it changed to be merged into what is checked out?
     #[serde(default)]
     pub merge: bool,
@@ -40,7 +40,7 @@ impl Order {
         if order.task.trim().is_empty() {
             return Err("the task is empty: say what the subagent is to do".to_owned());
         }
-        if order.merge && order.ground == Isolation::ReadOnly {
+        if order.merge && order.isolation == Isolation::ReadOnly {
             return Err("merge goes with workspace \"worktree\": nothing else changes".to_owned());
         }
         Ok(order)
@@ -49,7 +49,7 @@ impl Order {
     /// Who does it.
     #[must_use]
     pub fn agent(&self) -> &str {
-        match (&self.agent, self.ground) {
+        match (&self.agent, self.isolation) {
             (Some(agent), _) => agent,
             (None, Isolation::ReadOnly) => "explore",
             (None, Isolation::Worktree) => "build",
@@ -63,7 +63,7 @@ pub fn is_read_only(arguments: &str) -> bool {
     let read: Option<Value> = serde_json::from_str(arguments).ok();
     let order = read.and_then(|arguments| Order::parse(&arguments).ok());
     // What cannot be read is refused before anything is done: nobody is asked about it.
-    order.is_none_or(|order| order.ground == Isolation::ReadOnly)
+    order.is_none_or(|order| order.isolation == Isolation::ReadOnly)
 }
 
 /// The tool.
@@ -120,7 +120,7 @@ impl Tool for Dispatch {
         match Order::parse(arguments) {
             Err(_) => format!("{NAME} {task}"),
             Ok(order) => {
-                let place = match (order.ground, order.merge) {
+                let place = match (order.isolation, order.merge) {
                     (Isolation::ReadOnly, _) => "",
                     (Isolation::Worktree, false) => " in a worktree of its own",
                     (Isolation::Worktree, true) => " in a worktree of its own, then merge",

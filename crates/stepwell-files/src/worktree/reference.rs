@@ -65,7 +65,7 @@ mod tests {
     }
 
     #[test]
-    fn a_berth_lies_in_the_store_or_nowhere() {
+    fn a_worktree_lies_in_the_store_or_nowhere() {
         let top = tempfile::tempdir().unwrap();
         let store = std::fs::canonicalize(top.path()).unwrap();
         let reference =

@@ -29,7 +29,8 @@ pub struct SubagentRecord {
     /// How many sessions stand above it.
     pub depth: u32,
     /// Where it works.
-    pub ground: Isolation,
+    #[serde(rename = "ground")]
+    pub isolation: Isolation,
     /// Is what it changed to be merged?
     #[serde(default)]
     pub merge: bool,
@@ -57,8 +58,8 @@ impl SubagentRecord {
     /// The worktrees of which one is a session's, by the folder that it recorded; nothing, if it
     /// works in none. A fork works where the session did that it was forked from.
     #[must_use]
-    pub fn berths(head: &Head) -> Option<Vec<WorktreeRef>> {
-        let is_apart = Self::of(head)?.ground == Isolation::Worktree;
+    pub fn worktrees(head: &Head) -> Option<Vec<WorktreeRef>> {
+        let is_apart = Self::of(head)?.isolation == Isolation::Worktree;
         is_apart.then(|| WorktreeRef::named(Path::new(&head.workspace)))
     }
 

@@ -50,7 +50,7 @@ pub use answers::{
 pub use outline::{GOAL, Outline, WorkAgent};
 pub use schedule::{Finding, dependents, is_over, ready, repairs};
 pub use survey::Survey;
-pub use work_plan::{Ground, MAX_CHECKS, WorkPlan, check_program};
+pub use work_plan::{MAX_CHECKS, PlanRules, WorkPlan, check_program};
 
 /// How many rounds of verification there are, unless the spec says.
 pub const ROUNDS: u32 = 3;

@@ -7,7 +7,7 @@ use super::answers::PlanReply;
 use super::discuss::Discussion;
 use super::guide::{Guide, Question, part};
 use super::prompts::Background;
-use super::work_plan::{Ground, WorkPlan};
+use super::work_plan::{PlanRules, WorkPlan};
 use crate::halt::Halt;
 use crate::pattern::lane;
 use crate::spec::YesPhase;
@@ -70,7 +70,7 @@ impl Guide<'_, '_> {
         let tasks = self.tasks()?;
         let root = self.root()?;
         let has_file = |file: &str| root.join(file).symlink_metadata().is_ok();
-        let ground = Ground { tasks: &tasks, has_file: &has_file };
+        let rules = PlanRules { tasks: &tasks, has_file: &has_file };
         let key = part("plan", n);
         let output = self
             .ask_agent(&AgentPart {
@@ -78,7 +78,7 @@ impl Guide<'_, '_> {
                 agent: &self.config.plan,
                 lane: lane("plan"),
                 prompt: &|| Ok(background.plan(feedback)),
-                read: &|text| Ok(WorkPlan::parse(text, &ground)?.output()),
+                read: &|text| Ok(WorkPlan::parse(text, &rules)?.output()),
             })
             .await?;
         let unreadable = || self.flow.failure(&key, "its recorded plan cannot be read");

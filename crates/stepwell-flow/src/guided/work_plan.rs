@@ -39,7 +39,7 @@ pub struct WorkPlan {
 }
 
 /// What a plan is laid against.
-pub struct Ground<'a> {
+pub struct PlanRules<'a> {
     /// The tasks that the session has already.
     pub tasks: &'a Tasks,
     /// Whether the workspace has a file.
@@ -56,7 +56,7 @@ Leave "run" out if there is nothing to start. Plan as few tasks as the goal need
 
 impl WorkPlan {
     /// Reads an agent's answer. The error tells the agent what is wrong with it.
-    pub fn parse(answer: &str, ground: &Ground<'_>) -> Result<Self, String> {
+    pub fn parse(answer: &str, rules: &PlanRules<'_>) -> Result<Self, String> {
         let Some(Value::Object(fields)) = parse_json(answer) else {
             return Err("it is not a JSON object with tasks".to_owned());
         };
@@ -74,8 +74,8 @@ impl WorkPlan {
         }
         unique(&tasks)?;
         // Only what the session's own rules take becomes a plan.
-        let tasks = ground.tasks.load(tasks).map_err(|refused| refused.to_string())?;
-        check_files(&tasks, ground)?;
+        let tasks = rules.tasks.load(tasks).map_err(|refused| refused.to_string())?;
+        check_files(&tasks, rules)?;
         Ok(Self {
             summary: cut(summary.trim(), MAX_SUMMARY_BYTES).to_owned(),
             tasks,
@@ -188,7 +188,7 @@ fn unique(tasks: &[Task]) -> Result<(), String> {
 
 /// Files stay in the workspace, and those that are to be changed exist or are created by another
 /// task.
-fn check_files(tasks: &[Task], ground: &Ground<'_>) -> Result<(), String> {
+fn check_files(tasks: &[Task], rules: &PlanRules<'_>) -> Result<(), String> {
     let creates = |task: &&Task| task.action == "create";
     let created: BTreeSet<&str> =
         tasks.iter().filter(creates).flat_map(|task| &task.files).map(String::as_str).collect();
@@ -198,7 +198,7 @@ fn check_files(tasks: &[Task], ground: &Ground<'_>) -> Result<(), String> {
         }
         let needs = matches!(task.action.as_str(), "modify" | "delete");
         let missing =
-            |file: &&String| needs && !created.contains(file.as_str()) && !(ground.has_file)(file);
+            |file: &&String| needs && !created.contains(file.as_str()) && !(rules.has_file)(file);
         if let Some(file) = task.files.iter().find(missing) {
             let (id, action) = (&task.id, &task.action);
             return Err(format!("task {id:?} is to {action} {file:?}, which does not exist"));
@@ -320,7 +320,7 @@ mod tests {
     fn parse(answer: &Value) -> Result<WorkPlan, String> {
         let tasks = Tasks::default();
         let has_file = |file: &str| file == "src/lib.rs";
-        WorkPlan::parse(&answer.to_string(), &Ground { tasks: &tasks, has_file: &has_file })
+        WorkPlan::parse(&answer.to_string(), &PlanRules { tasks: &tasks, has_file: &has_file })
     }
 
     fn task(id: &str, after: &[&str]) -> Value {

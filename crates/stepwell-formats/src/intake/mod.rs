@@ -24,7 +24,7 @@ use crate::registry::Format;
 use crate::write::mark::CONTINUES;
 use crate::{Error, Result};
 use claim::{Claim, UPDATED_AT, told_by};
-use name::{Berth, berth, beside, wanted};
+use name::{Destination, beside, destination, wanted};
 use shared::Shared;
 pub use summary::ImportSummary;
 pub use track::Mode;
@@ -201,28 +201,30 @@ impl<'a> Intake<'a> {
 
     /// Where a session goes. Nowhere, if it was written from one that is here and says nothing
     /// more than that one did.
-    fn meet(&mut self, opening: &Opening, source: &Source) -> Result<Option<Berth>> {
+    fn meet(&mut self, opening: &Opening, source: &Source) -> Result<Option<Destination>> {
         let (well, mark) = (self.well, opening.continues.clone());
         self.shared = mark.map(|mark| Shared::of(well, mark)).transpose()?.flatten();
         let Some(shared) = &self.shared else {
-            return berth(well, source, self.taboo).map(Some);
+            return destination(well, source, self.taboo).map(Some);
         };
         // It may bear the name of the one that it was written from, and is another one.
         let written = shared.with().clone();
         let taboo = [self.taboo, std::slice::from_ref(&written)].concat();
-        let berth = berth(well, source, &taboo)?;
-        match &berth {
-            Berth::New(_) if !shared.goes_on(self.format, self.input.root(), &opening.id)? => {
+        let destination = destination(well, source, &taboo)?;
+        match &destination {
+            Destination::New(_)
+                if !shared.goes_on(self.format, self.input.root(), &opening.id)? =>
+            {
                 self.names.insert(opening.id.clone(), written.clone());
                 let (became, instead_of, continues) = (Became::Unchanged, None, None);
                 self.note(Taken { id: written, became, instead_of, continues }, false);
                 return Ok(None);
             }
             // It came in before the other one did, and was counted.
-            Berth::There(id) if !goes_on(&well.store().info(id)?.head) => self.shared = None,
+            Destination::There(id) if !goes_on(&well.store().info(id)?.head) => self.shared = None,
             _ => {}
         }
-        Ok(Some(berth))
+        Ok(Some(destination))
     }
 
     /// The session that started this one, if it is here.
@@ -232,9 +234,9 @@ impl<'a> Intake<'a> {
         }
         let (system, id) = (self.format.as_str().to_owned(), parent.to_owned());
         let source = Source { system, id, started_at: None };
-        Ok(match berth(self.well, &source, &[])? {
-            Berth::There(id) => Some(id),
-            Berth::New(_) => None,
+        Ok(match destination(self.well, &source, &[])? {
+            Destination::There(id) => Some(id),
+            Destination::New(_) => None,
         })
     }
 
@@ -302,15 +304,15 @@ impl Sink for Intake<'_> {
     fn begin(&mut self, mut opening: Opening) -> Result<Wanted> {
         let source = self.source(&opening);
         let (well, mode) = (self.well, self.mode);
-        let Some(berth) = self.meet(&opening, &source)? else { return Ok(Wanted::Known) };
+        let Some(destination) = self.meet(&opening, &source)? else { return Ok(Wanted::Known) };
         let continues = self.shared.as_ref().map(|shared| shared.with().clone());
         let taken = |id: SessionId, became| {
             let wanted = wanted(&source.id);
             let instead_of = (id != wanted).then_some(wanted);
             Taken { id, became, instead_of, continues: continues.clone() }
         };
-        match berth {
-            Berth::There(id) => {
+        match destination {
+            Destination::There(id) => {
                 self.names.insert(opening.id, id.clone());
                 let taken = taken(id.clone(), Became::Updated);
                 if let Some(file) = &opening.file
@@ -327,7 +329,7 @@ impl Sink for Intake<'_> {
                 track.claim = claim;
                 self.current = Some((track, taken, origins));
             }
-            Berth::New(id) => {
+            Destination::New(id) => {
                 self.names.insert(opening.id.clone(), id.clone());
                 if let Some(parent) = opening.parent.take() {
                     match self.parent(&parent)? {

@@ -10,7 +10,7 @@ const MAX_CLASHES: u32 = 99;
 
 /// Where a session goes.
 #[derive(Debug)]
-pub(super) enum Berth {
+pub(super) enum Destination {
     /// It came in before.
     There(SessionId),
     /// It is new, and gets this name.
@@ -18,7 +18,11 @@ pub(super) enum Berth {
 }
 
 /// The session that came from there, or a free name for it. Those in `taboo` are passed over.
-pub(super) fn berth(well: &Stepwell, source: &Source, taboo: &[SessionId]) -> Result<Berth> {
+pub(super) fn destination(
+    well: &Stepwell,
+    source: &Source,
+    taboo: &[SessionId],
+) -> Result<Destination> {
     let wanted = wanted(&source.id);
     let mut free = None;
     for n in 1..=MAX_CLASHES {
@@ -36,11 +40,11 @@ pub(super) fn berth(well: &Stepwell, source: &Source, taboo: &[SessionId]) -> Re
         let from = standing.head.source.as_ref();
         let same = from.is_some_and(|it| it.system == source.system && it.id == source.id);
         if same && !taboo.contains(&id) {
-            return Ok(Berth::There(id));
+            return Ok(Destination::There(id));
         }
     }
     match free {
-        Some(id) => Ok(Berth::New(id)),
+        Some(id) => Ok(Destination::New(id)),
         None => Err(stepwell::Error::Exists(wanted).into()),
     }
 }
