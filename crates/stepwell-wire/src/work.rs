@@ -23,6 +23,9 @@ pub struct WorkState {
     pub last_action: String,
     /// When.
     pub timestamp: Time,
+    /// When it was last resumed; absent, if it never was.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub resumed_at: Option<Time>,
     /// What was asked, and answered.
     pub questions: Vec<Question>,
     /// What is planned.

@@ -1,4 +1,4 @@
-use stepwell::{Access, Head, Question, SessionId, Work};
+use stepwell::{Access, Question, SessionId};
 use stepwell_formats::{said, state_markdown};
 use stepwell_runtime::inspect::work_state;
 use stepwell_terminal::Style;
@@ -46,12 +46,12 @@ enum Action {
 pub(crate) fn run(args: &Args, app: &mut App) -> Result<Exit> {
     let Some(action) = &args.action else {
         let (well, id) = app.session(&args.session, Access::Read)?;
-        answer(args, &well.info(&id)?.head, &well.work(&id)?, app)?;
+        answer(args, &well, &id, app)?;
         return Ok(Exit::Done);
     };
     let (well, id) = app.session(&args.session, Access::Write)?;
     change(action, &well, &id)?;
-    answer(args, &well.info(&id)?.head, &well.work(&id)?, app)?;
+    answer(args, &well, &id, app)?;
     tidy(app, &well);
     Ok(Exit::Done)
 }
@@ -65,15 +65,17 @@ fn change(action: &Action, well: &Well, id: &SessionId) -> Result<()> {
     Ok(())
 }
 
-fn answer(args: &Args, head: &Head, work: &Work, app: &mut App) -> Result<()> {
+fn answer(args: &Args, well: &Well, id: &SessionId, app: &mut App) -> Result<()> {
+    let (head, work) = (&well.info(id)?.head, &well.work(id)?);
     if args.markdown {
         return app.out.line(state_markdown(head, work).trim_end());
     }
+    let resumed_at = well.resumed_at(head)?;
     let said = said(head, work);
     let next = head.phases.zip(head.phase);
     let next = next.map(|(set, phase)| set.next(phase, head.discuss_returns)).unwrap_or_default();
     if app.out.is_json() {
-        return app.out.object(&work_state(head, work));
+        return app.out.object(&work_state(head, work, resumed_at));
     }
     let paint = app.out.paint;
     let mut say = |name: &str, value: &str| match value.is_empty() {
@@ -96,6 +98,7 @@ fn answer(args: &Args, head: &Head, work: &Work, app: &mut App) -> Result<()> {
         false => format!("{}, {}", visible(&said.last_action), second(said.at)),
     };
     say("Last", &last)?;
+    say("Resumed", &resumed_at.map(second).unwrap_or_default())?;
     for Question { id, text, answer } in &work.questions {
         let answer = answer.as_deref().map_or_else(|| "(no answer yet)".to_owned(), one_line);
         say("Question", &format!("{}: {} {answer}", visible(id), one_line(text)))?;

@@ -6,6 +6,7 @@ mod counted;
 mod name;
 mod place;
 mod shared;
+mod stand_in;
 mod summary;
 mod track;
 mod writer_thread;
@@ -26,6 +27,7 @@ use crate::{Error, Result};
 use claim::{Claim, UPDATED_AT, told_by};
 use name::{Destination, beside, destination, wanted};
 use shared::Shared;
+use stand_in::known_as;
 pub use summary::ImportSummary;
 pub use track::Mode;
 use track::Track;
@@ -303,6 +305,7 @@ fn goes_on(head: &Head) -> bool {
 impl Sink for Intake<'_> {
     fn begin(&mut self, mut opening: Opening) -> Result<Wanted> {
         let source = self.source(&opening);
+        let source = known_as(self.well, self.input.root(), &opening, source)?;
         let (well, mode) = (self.well, self.mode);
         let Some(destination) = self.meet(&opening, &source)? else { return Ok(Wanted::Known) };
         let continues = self.shared.as_ref().map(|shared| shared.with().clone());

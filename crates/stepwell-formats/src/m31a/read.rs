@@ -58,7 +58,9 @@ fn in_folder(input: &Input, folder: &Path, sink: &mut dyn Sink) -> Result<()> {
     match salvage(input, folder) {
         Some(found) => {
             let (id, count) = (&found.id, found.count);
-            let what = format!("{fault}; {count} messages of messages.json are read, as {id}");
+            // Which one it is if nothing names it, whoever takes it finds out.
+            let name = if found.named { format!(", as {id}") } else { String::new() };
+            let what = format!("{fault}; {count} messages of messages.json are read{name}");
             warn(sink, &main, what);
             let fields = Fields::parse(&found.session).unwrap_or_default();
             let messages = elements(&found.messages).unwrap_or_default();

@@ -16,6 +16,8 @@ use crate::snapshot::{Object, moment, sound_front, text};
 pub(super) struct Salvaged {
     /// Its name.
     pub(super) id: String,
+    /// Does a file name it so?
+    pub(super) named: bool,
     /// `session.json` as far as it is known, without the conversation.
     pub(super) session: String,
     /// The text of `messages.json`.
@@ -36,15 +38,12 @@ pub(super) fn salvage(input: &Input, folder: &Path) -> Option<Salvaged> {
     let saved = text(input, &folder.join("recovery.json")).ok().and_then(|it| recovered(&it));
     let backup = whole(input, &folder.join("session.json.bak")).ok();
     let of_backup = backup.as_deref().and_then(|it| Fields::parse(it).ok()).unwrap_or_default();
-    let began = listed.iter().find_map(|raw| {
-        let said = Fields::parse(raw).ok()?;
-        said.raw("created_at").filter(|raw| moment(raw).is_some()).map(str::to_owned)
-    });
+    let began = began(&listed);
     let id = front.text("id").filter(|id| !id.is_empty()).map(String::from);
     let id = id.or_else(|| saved.as_ref().map(|(id, _)| id.clone()));
     let id = id.or_else(|| continues(&of_backup, &listed));
-    // Nothing names it: it is called after the moment at which it began.
-    let id = id.or_else(|| Some(format!("recovered-{}", moment(began.as_deref()?)?.compact())))?;
+    let named = id.is_some();
+    let id = id.or_else(|| stand_in(&listed))?;
     let saved = saved.filter(|(other, _)| *other == id).map(|(_, session)| session);
     let saved = saved.as_deref().and_then(|it| Fields::parse(it).ok()).unwrap_or_default();
     let more = saved.raw("messages").and_then(|raw| elements(raw).ok());
@@ -54,7 +53,20 @@ pub(super) fn salvage(input: &Input, folder: &Path) -> Option<Salvaged> {
     let backup = Some(of_backup).filter(|it| it.text("id").as_deref() == Some(&id));
     let session = completed(&[front, saved, backup.unwrap_or_default()], &id, began.as_deref());
     check(&Fields::parse(&session).ok()?).ok()?;
-    Some(Salvaged { id, session, messages, count })
+    Some(Salvaged { id, named, session, messages, count })
+}
+
+/// What a session is called that nothing names: after the moment at which its conversation began.
+pub(super) fn stand_in(messages: &[&str]) -> Option<String> {
+    Some(format!("recovered-{}", moment(&began(messages)?)?.compact()))
+}
+
+/// When the first message was said that tells it, as it stands there.
+fn began(messages: &[&str]) -> Option<String> {
+    messages.iter().find_map(|raw| {
+        let said = Fields::parse(raw).ok()?;
+        said.raw("created_at").filter(|raw| moment(raw).is_some()).map(str::to_owned)
+    })
 }
 
 /// The session in a backup, if the conversation begins as it does there.

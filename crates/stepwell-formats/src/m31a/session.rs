@@ -9,10 +9,10 @@ use stepwell::{
 
 use super::kept::{ASIDE, Files};
 use super::way::{Way, phase};
-use super::{FOLDER, SYSTEM, message, tasks};
+use super::{FOLDER, SYSTEM, message, salvage, tasks};
 use crate::Result;
 use crate::json::fields::{Fields, elements, text_of};
-use crate::read::neutral::{Item, Opening, Sink, Wanted};
+use crate::read::neutral::{Item, Opening, Sink, StandIn, Wanted};
 use crate::read::steps::Steps;
 use crate::snapshot::{Aside, is_name, metadata, moment, name, residue, texts, warn};
 use crate::write::writer::Losses;
@@ -80,6 +80,12 @@ pub(super) fn emit(session: &Session<'_>, sink: &mut dyn Sink) -> Result<()> {
         Knowledge::Salvaged if phase == Phase::Idle => interrupted(),
         _ => stands(phase, said),
     });
+    // It tells only of the last time: that it was stopped before follows from it.
+    if let Some(at) = session.fields.raw("resumed_at").and_then(moment) {
+        let running = StatusChanged { status: Status::Running, ..interrupted() };
+        sink.take(Item::new(Some(at), interrupted()))?;
+        sink.take(Item::new(Some(at), running))?;
+    }
     sink.take(Item::new(None, status))?;
     sink.end()
 }
@@ -95,6 +101,7 @@ fn opening(session: &Session<'_>) -> Opening {
     let mut opening = Opening::new(fields.text("id").unwrap_or_default(), task);
     opening.started_at = fields.raw("started_at").and_then(moment);
     opening.updated_at = updated_at(session);
+    opening.stand_in = stand_in(session);
     opening.file.clone_from(&session.file);
     opening.parent = fields.text("parent_id").filter(|it| !it.is_empty()).map(Into::into);
     let created = &mut opening.created;
@@ -109,6 +116,17 @@ fn opening(session: &Session<'_>) -> Opening {
         answers: project.raw("answers").and_then(|raw| metadata(raw).ok()).unwrap_or_default(),
     });
     opening
+}
+
+/// How the session is known again while nothing names it.
+fn stand_in(session: &Session<'_>) -> Option<StandIn> {
+    let name = salvage::stand_in(&session.messages)?;
+    let first = Fields::parse(session.messages.first()?).ok()?;
+    let (said, at) = message::read(&first)?;
+    let began = session.fields.raw("started_at").and_then(moment);
+    // Without a time of its own it has the session's, which may not be known then.
+    let at = at.filter(|at| Some(*at) != began);
+    Some(StandIn { name, first: Item::new(at, said) })
 }
 
 /// When a session changed last. M31A does not say; its files hold times of much that happened.
@@ -188,12 +206,21 @@ fn work(session: &Session<'_>, aside: &Aside, sink: &mut dyn Sink) -> Result<Pha
         }
         sink.take(Item::new(at, checkpoint))?;
     }
-    let now = phase(&session.fields.text("workflow_phase").unwrap_or_default());
-    let now = now.unwrap_or(Phase::Idle);
+    let now = match session.fields.text("workflow_phase") {
+        None if session.known == Knowledge::Salvaged => last_phase(session).unwrap_or(way.at()),
+        word => phase(&word.unwrap_or_default()).unwrap_or(Phase::Idle),
+    };
     for (at, change) in way.to(now, None) {
         sink.take(Item::new(at, change))?;
     }
     Ok(now)
+}
+
+/// The phase that STATE.md tells, for a session whose own file does not.
+fn last_phase(session: &Session<'_>) -> Option<Phase> {
+    let state = session.files.get("STATE.md")?;
+    let word = state.lines().find_map(|line| line.strip_prefix("**Phase:**"))?.trim();
+    Some(word).filter(|word| !word.is_empty()).and_then(phase)
 }
 
 /// The questions of a discussion, with the answers that the project knows.

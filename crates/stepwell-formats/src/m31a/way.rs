@@ -19,6 +19,11 @@ impl Way {
         Self { at: SET.initial(), returns: 0 }
     }
 
+    /// Where it has come to.
+    pub(super) const fn at(&self) -> Phase {
+        self.at
+    }
+
     /// The moves to a phase.
     pub(super) fn to(
         &mut self,

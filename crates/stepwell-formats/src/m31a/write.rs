@@ -4,7 +4,7 @@ use std::io::Write;
 
 use stepwell::{
     Event, Lane, Origin, Phase, PhaseSet, Question, Recorded, Role, SessionId, Status, Stepwell,
-    Tasks, Work,
+    Tasks, Time, Work,
 };
 
 use super::kept::{ASIDE, Files, strings};
@@ -67,7 +67,8 @@ pub(super) fn write(well: &Stepwell, id: &SessionId, to: &mut Outlet<'_>) -> Res
     tell_facts(&live, losses);
     let messages = list(messages(&live.said, losses));
     let kin = Kin::of(well, &live, losses)?;
-    let page = Page { live: &live, id: &name, messages: &messages, kin, questions: work.questions };
+    let (resumed_at, questions) = (well.resumed_at(&live.head)?, work.questions);
+    let page = Page { live: &live, id: &name, messages: &messages, kin, questions, resumed_at };
     put(to, SESSION, &styled(&page.session(), STYLE))?;
     put(to, "messages.json", &styled(&messages, STYLE))?;
     files.iter().try_for_each(|(name, text)| put(to, name, text))?;
@@ -156,6 +157,7 @@ struct Page<'a> {
     messages: &'a str,
     kin: Kin,
     questions: Vec<Question>,
+    resumed_at: Option<Time>,
 }
 
 impl Page<'_> {
@@ -222,9 +224,10 @@ impl Page<'_> {
         if let Some(project) = kept.raw("project").or((!known).then_some(&project)) {
             object.put("project", project);
         }
-        if let Some(raw) = kept.raw("resumed_at") {
-            object.put("resumed_at", raw);
-        }
+        let resumed = self.resumed_at.map(|at| quoted(&at.to_string()));
+        put_if(object, kept, "resumed_at", resumed, |raw| {
+            self.resumed_at.is_none_or(|at| moment(raw) == Some(at))
+        });
         let goal = head.goal.clone().unwrap_or_default();
         let of_project = kept.object("project").and_then(|it| Some(it.text("goal")?.into_owned()));
         let own = of_project.as_deref() != Some(goal.as_str()) && !goal.is_empty();

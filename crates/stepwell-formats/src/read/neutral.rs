@@ -49,6 +49,18 @@ pub struct Opening {
     pub file: Option<PathBuf>,
     /// The session that it was written from here, if it says so.
     pub continues: Option<Mark>,
+    /// How it is known again when its files give it another name, or none.
+    pub stand_in: Option<StandIn>,
+}
+
+/// What a session is called while none of its files names it, and what it begins with. Such
+/// files tell of the same session as before if they lie where its files lay and begin alike.
+#[derive(Clone, Debug, PartialEq)]
+pub struct StandIn {
+    /// The name. If it is the opening's own, no file names the session now.
+    pub name: String,
+    /// Its first message.
+    pub first: Item,
 }
 
 impl Opening {
@@ -64,6 +76,7 @@ impl Opening {
             updated_at: None,
             file: None,
             continues: None,
+            stand_in: None,
         }
     }
 }

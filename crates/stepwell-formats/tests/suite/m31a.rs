@@ -376,6 +376,68 @@ fn a_conversation_that_no_session_names_gets_a_name_and_never_that_of_another() 
 }
 
 #[test]
+fn a_torn_session_is_the_one_that_came_in_before_and_so_is_the_mended_one() {
+    let spoken = conversation().to_string();
+    let whole = session(&json!({"label": "allergens", "workflow_phase": "verify"})).to_string();
+    let folder = project(&[("session.json", &whole), ("messages.json", &spoken)]);
+    let write =
+        |text: &str| std::fs::write(folder.path().join(".m31a/session.json"), text).unwrap();
+    let well = Stepwell::in_memory();
+    assert_eq!(one(&took(&well, folder.path())).as_str(), "c4de0000");
+    // Nothing in the folder names it any more.
+    for torn in ["", "{\"i", "{\"id\": \"c4"] {
+        write(torn);
+        let report = took(&well, folder.path());
+        assert_eq!(one(&report).as_str(), "c4de0000", "{torn:?}: {report:?}");
+        assert!(!warned(&report).contains("recovered-"), "{report:?}");
+    }
+    std::fs::remove_file(folder.path().join(".m31a/session.json")).unwrap();
+    assert_eq!(one(&took(&well, folder.path())).as_str(), "c4de0000");
+    let head = well.info(&"c4de0000".parse().unwrap()).unwrap().head;
+    assert_eq!((head.messages, head.label.as_deref()), (3, Some("allergens")));
+    // The other way about: it came in while it was torn.
+    let well = Stepwell::in_memory();
+    write("");
+    let first = one(&took(&well, folder.path()));
+    assert_eq!(first.as_str(), "recovered-20260509-140001");
+    write(&whole);
+    assert_eq!(one(&took(&well, folder.path())), first);
+    assert_eq!(well.info(&first).unwrap().head.phase, Some(Phase::Verify));
+    // Another conversation in the same folder is another session, and so is the same one elsewhere.
+    let other = project(&[("session.json", &whole), ("messages.json", &spoken)]);
+    assert_eq!(one(&took(&well, other.path())).as_str(), "c4de0000");
+    let changed = json!([message("user", "bake", &json!({"created_at": "2026-05-10T11:00:00Z"}))]);
+    let changed = changed.to_string();
+    std::fs::write(folder.path().join(".m31a/messages.json"), changed).unwrap();
+    write("");
+    assert_eq!(one(&took(&well, folder.path())).as_str(), "recovered-20260510-110000");
+}
+
+#[test]
+fn a_session_tells_when_m31a_resumed_it_last_and_goes_back_so() {
+    let at = "2026-05-09T11:30:00.950000002-03:00";
+    let text = session(&json!({"workflow_phase": "discuss", "resumed_at": at})).to_string();
+    let folder = project(&[("session.json", &text)]);
+    let well = Stepwell::in_memory();
+    let id = one(&took(&well, folder.path()));
+    let head = well.info(&id).unwrap().head;
+    assert_eq!((head.resumes, head.status), (1, Status::Interrupted));
+    let told = well.resumed_at(&head).unwrap().unwrap();
+    assert_eq!(told.to_string(), "2026-05-09T14:30:00.95Z");
+    let written = |well: &Stepwell| {
+        let (_out, path) = exported(well, &id);
+        value(&std::fs::read_to_string(path.join("session.json")).unwrap())["resumed_at"].clone()
+    };
+    assert_eq!(written(&well), json!(at));
+    let again = took(&well, folder.path());
+    assert_eq!(again.sessions[0].became, Became::Unchanged, "{again:?}");
+    // Once it is resumed here, that is the last time.
+    well.resume(&id).unwrap().finish(Status::Success, None).unwrap();
+    let here = well.resumed_at(&well.info(&id).unwrap().head).unwrap().unwrap();
+    assert_eq!(written(&well), json!(here.to_string()));
+}
+
+#[test]
 fn zero_times_are_none_and_an_empty_phase_is_idle() {
     let quiet = json!([
         message("user", "hi", &json!({"created_at": ZERO})),

@@ -173,7 +173,8 @@ pub(super) fn flow(look: &Look<'_>, _: Nothing) -> Result<Plan> {
 pub(super) fn state(look: &Look<'_>, _: Nothing) -> Result<WorkState> {
     let id = look.session()?;
     let (head, work) = (look.well().info(&id)?.head, look.well().work(&id)?);
-    Ok(inspect::work_state(&head, &work))
+    let resumed_at = look.well().resumed_at(&head)?;
+    Ok(inspect::work_state(&head, &work, resumed_at))
 }
 
 pub(super) fn tasks(look: &Look<'_>, _: Nothing) -> Result<List<TaskInfo>> {
