@@ -195,6 +195,17 @@ impl Prices {
         models.get(model).or_else(dated).cloned()
     }
 
+    /// Who offers a model of that name. If its maker does, that is who is meant; others may
+    /// offer it too.
+    #[must_use]
+    pub fn offering(&self, model: &str) -> Vec<String> {
+        let offers = |provider: &&str| self.find_named(provider, model).is_some();
+        if let Some(maker) = names::vendor(model).filter(offers) {
+            return vec![maker.to_owned()];
+        }
+        self.providers().into_iter().filter(offers).map(str::to_owned).collect()
+    }
+
     /// What a call cost, unless the price is not known.
     #[must_use]
     pub fn cost(&self, provider: &str, model: &str, usage: &Usage) -> Option<Money> {

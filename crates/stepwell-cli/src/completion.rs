@@ -9,7 +9,7 @@ use clap::{Arg, Command};
 use clap_complete::CompletionCandidate;
 use clap_complete::engine::ArgValueCompleter;
 use clap_complete::env::CompleteEnv;
-use stepwell::{Query, SessionInfo};
+use stepwell::{Filter, Query, SessionInfo, TrashScope};
 use stepwell_agent::agent::builtin;
 use stepwell_formats::Format;
 use stepwell_terminal::text::{cut, one_line};
@@ -41,7 +41,9 @@ pub(crate) fn answered(host: &Host, words: Vec<std::ffi::OsString>) -> bool {
 
 /// The definition, with what can be offered for each argument.
 fn offering(command: Command, typed: &Arc<Typed>) -> Command {
-    let command = command.mut_args(|arg| match Offer::of(&arg) {
+    // What is restored is in the trash, and nothing else can be.
+    let sessions = if command.get_name() == "restore" { Offer::Trashed } else { Offer::Sessions };
+    let command = command.mut_args(|arg| match Offer::of(&arg, sessions) {
         Some(offer) => {
             let typed = Arc::clone(typed);
             let completer = move |current: &OsStr| {
@@ -59,6 +61,8 @@ fn offering(command: Command, typed: &Arc<Typed>) -> Command {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Offer {
     Sessions,
+    /// Sessions in the trash.
+    Trashed,
     Labels,
     Checkpoints,
     Models,
@@ -67,12 +71,12 @@ enum Offer {
 }
 
 impl Offer {
-    fn of(arg: &Arg) -> Option<Self> {
+    fn of(arg: &Arg, sessions: Self) -> Option<Self> {
         let named = arg.get_value_names().and_then(|names| names.first());
         match (arg.get_id().as_str(), named.map(clap::builder::Str::as_str)) {
             (_, Some(POINT_FORMS)) => Some(Self::Checkpoints),
             (_, Some("FORMAT")) => Some(Self::Formats),
-            ("session" | "sessions", _) => Some(Self::Sessions),
+            ("session" | "sessions", _) => Some(sessions),
             ("label", _) if arg.get_long().is_some() => Some(Self::Labels),
             ("model", _) => Some(Self::Models),
             ("agent", _) => Some(Self::Agents),
@@ -135,15 +139,24 @@ impl Typed {
             }
             Offer::Checkpoints => Some(plain(self.checkpoints()?)),
             Offer::Labels => {
-                Some(plain(self.sessions()?.into_iter().filter_map(|it| it.head.label).collect()))
+                let labels = self.sessions(TrashScope::Kept)?.into_iter();
+                Some(plain(labels.filter_map(|it| it.head.label).collect()))
             }
-            Offer::Sessions => Some(named(&self.sessions()?, current)),
+            Offer::Sessions => {
+                let mut offers = named(&self.sessions(TrashScope::Kept)?, current);
+                if !current.is_empty() && "@last".starts_with(current) {
+                    offers.push(CompletionCandidate::new("@last"));
+                }
+                Some(offers)
+            }
+            Offer::Trashed => Some(named(&self.sessions(TrashScope::Trash)?, current)),
         }
     }
 
-    fn sessions(&self) -> Option<Vec<SessionInfo>> {
+    fn sessions(&self, place: TrashScope) -> Option<Vec<SessionInfo>> {
         let well = self.workspace()?.look().ok()??;
-        Some(well.list(&Query { limit: SESSIONS, ..Query::default() }).ok()?.sessions)
+        let filter = Filter { place, ..Filter::default() };
+        Some(well.list(&Query { filter, limit: SESSIONS, ..Query::default() }).ok()?.sessions)
     }
 
     /// The checkpoints of the session that was typed before.
@@ -176,9 +189,6 @@ fn named(sessions: &[SessionInfo], current: &str) -> Vec<CompletionCandidate> {
         } else if id.as_str().starts_with(current) {
             offer(id.as_str());
         }
-    }
-    if !current.is_empty() && "@last".starts_with(current) {
-        offers.push(CompletionCandidate::new("@last"));
     }
     offers
 }

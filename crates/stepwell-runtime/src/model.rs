@@ -258,6 +258,44 @@ pub fn check_model_name(named: &str, runtime: &Runtime) -> Result<String> {
     }
 }
 
+/// A model that another program remembers, as it can be named here.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum KnownModel {
+    /// Under this name.
+    Named(String),
+    /// Under any of these names: which is meant cannot be told.
+    OneOf(Vec<String>),
+    /// Only these providers have it, and none of them is set up here.
+    NotSetUp(Vec<String>),
+    /// Nobody is known to have it.
+    Unknown,
+}
+
+/// What another program's name for a model is here. A name without a provider is looked up in the
+/// list of prices.
+///
+/// # Errors
+/// If the configuration's providers or prices are not sound.
+pub fn known_model(named: &str, runtime: &Runtime) -> Result<KnownModel> {
+    let providers = providers(runtime)?;
+    if let Ok(ModelName::Remote { .. } | ModelName::Script(_)) = providers.parse(named) {
+        return check_model_name(named, runtime).map(KnownModel::Named);
+    }
+    if let Some((provider, _)) = named.split_once('/') {
+        return Ok(KnownModel::NotSetUp(vec![provider.to_owned()]));
+    }
+    let offering = runtime.prices()?.offering(named);
+    let (here, elsewhere): (Vec<String>, Vec<String>) =
+        offering.into_iter().partition(|provider| providers.get(provider).is_some());
+    let mut names: Vec<String> = here.iter().map(|it| format!("{it}/{named}")).collect();
+    Ok(match (names.len(), elsewhere.is_empty()) {
+        (0, true) => KnownModel::Unknown,
+        (0, false) => KnownModel::NotSetUp(elsewhere),
+        (1, _) => KnownModel::Named(names.remove(0)),
+        _ => KnownModel::OneOf(names),
+    })
+}
+
 /// The providers that ship, and the user's own.
 fn providers(runtime: &Runtime) -> Result<Providers> {
     let mut all = Providers::default();

@@ -27,6 +27,9 @@ pub struct Statistics {
     /// What all of them spent.
     #[serde(flatten)]
     pub spending: Spending,
+    /// What else they cost.
+    #[serde(flatten)]
+    pub unrecorded: UnrecordedCost,
     /// By the day on which they began.
     pub by_day: Vec<StatisticsGroup>,
     /// By the model that they used last.
@@ -45,6 +48,26 @@ pub struct StatisticsGroup {
     /// What they spent.
     #[serde(flatten)]
     pub spending: Spending,
+    /// What else they cost.
+    #[serde(flatten)]
+    pub unrecorded: UnrecordedCost,
+}
+
+/// The cost of sessions of which nobody recorded it.
+#[derive(Clone, Debug, Serialize, JsonSchema)]
+pub struct UnrecordedCost {
+    /// What those may have cost of which only the tokens are known. It is in no other sum.
+    #[serde(rename = "estimated_cost_usd", skip_serializing_if = "Option::is_none")]
+    pub estimate: Option<Dollars>,
+    /// How many sessions made calls whose price is not known, and are not estimated either.
+    pub unpriced_sessions: u64,
+}
+
+impl From<&SpentGroup> for UnrecordedCost {
+    fn from(group: &SpentGroup) -> Self {
+        let estimate = (group.estimated > 0).then(|| group.estimate.into());
+        Self { estimate, unpriced_sessions: group.unpriced }
+    }
 }
 
 impl From<&stepwell::Statistics> for Statistics {
@@ -54,6 +77,7 @@ impl From<&stepwell::Statistics> for Statistics {
                 name: name.clone(),
                 sessions: group.sessions,
                 spending: (&group.spent).into(),
+                unrecorded: group.into(),
             };
             groups.iter().map(group).collect()
         };
@@ -67,6 +91,7 @@ impl From<&stepwell::Statistics> for Statistics {
             resume_rate: counted.resume_rate(),
             resumed_success_rate: counted.resumed_success_rate(),
             spending: (&counted.all.spent).into(),
+            unrecorded: (&counted.all).into(),
             by_day: groups(&counted.by_day),
             by_model: groups(&counted.by_model),
             by_agent: groups(&counted.by_agent),

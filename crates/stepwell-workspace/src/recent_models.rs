@@ -27,22 +27,22 @@ impl RecentModels {
         self.recent.truncate(most);
     }
 
-    /// The same with names as `--model` takes them, and those for which there is none.
+    /// The same with names as `--model` takes them, and those for which there is none, each with
+    /// why.
     #[must_use]
-    pub fn named(self, name: impl Fn(&str) -> Option<String>) -> (Self, Vec<String>) {
-        let (mut named, mut unknown) = (Self::default(), Vec::new());
+    pub fn named<W>(self, name: impl Fn(&str) -> Result<String, W>) -> (Self, BTreeMap<String, W>) {
+        let (mut named, mut unknown) = (Self::default(), BTreeMap::new());
         for theirs in self.recent {
             match name(&theirs) {
-                Some(ours) if named.recent.contains(&ours) => {}
-                Some(ours) => named.recent.push(ours),
-                None => unknown.push(theirs),
+                Ok(ours) if named.recent.contains(&ours) => {}
+                Ok(ours) => named.recent.push(ours),
+                Err(why) => drop(unknown.insert(theirs, why)),
             }
         }
         for (theirs, liked) in self.favorites {
             match name(&theirs) {
-                Some(ours) => drop(named.favorites.insert(ours, liked)),
-                None if unknown.contains(&theirs) => {}
-                None => unknown.push(theirs),
+                Ok(ours) => drop(named.favorites.insert(ours, liked)),
+                Err(why) => drop(unknown.insert(theirs, why)),
             }
         }
         (named, unknown)

@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 
-use crate::{SessionInfo, Spent, Status};
+use crate::{Money, SessionInfo, Spent, Status};
 
 /// What is counted. A session counts on the day it began, for the model that it used last.
 #[derive(Clone, Debug, Default)]
@@ -30,14 +30,44 @@ pub struct Statistics {
 pub struct SpentGroup {
     /// How many.
     pub sessions: u64,
-    /// What they spent.
+    /// What they spent, as far as it was recorded.
     pub spent: Spent,
+    /// What those may have cost of which only the tokens are known. It is in no other sum.
+    pub estimate: Money,
+    /// How many are estimated.
+    pub estimated: u64,
+    /// How many made calls whose price is not known, and are not estimated either.
+    pub unpriced: u64,
 }
 
 impl SpentGroup {
-    fn count(&mut self, spent: &Spent) {
+    fn count(&mut self, spent: &Spent, estimate: Option<Money>) {
         self.sessions += 1;
         self.spent += *spent;
+        match estimate {
+            Some(estimate) => {
+                self.estimate += estimate;
+                self.estimated += 1;
+            }
+            None => self.unpriced += u64::from(spent.unpriced > 0),
+        }
+    }
+
+    /// The cost as lists show it: what was recorded, `~` before what is estimated, `?` for what
+    /// nobody knows; each apart, so that no sum says more than it knows.
+    #[must_use]
+    pub fn price(&self) -> String {
+        let mut parts = Vec::new();
+        if !self.spent.cost.is_zero() {
+            parts.push(format!("${:.4}", self.spent.cost));
+        }
+        if self.estimated > 0 {
+            parts.push(format!("~${:.4}", self.estimate));
+        }
+        if self.unpriced > 0 {
+            parts.push("?".to_owned());
+        }
+        if parts.is_empty() { "-".to_owned() } else { parts.join(" + ") }
     }
 }
 
@@ -45,8 +75,9 @@ impl SpentGroup {
 const NAMELESS: &str = "-";
 
 impl Statistics {
-    /// Counts a session that began on a day, as the caller's calendar has it.
-    pub fn count(&mut self, standing: &SessionInfo, day: String) {
+    /// Counts a session that began on a day, as the caller's calendar has it, and may have cost
+    /// so much, if only its tokens are known.
+    pub fn count(&mut self, standing: &SessionInfo, day: String, estimate: Option<Money>) {
         let head = &standing.head;
         match standing.damage {
             Some(_) => self.damaged += 1,
@@ -57,10 +88,14 @@ impl Statistics {
             self.resumed_successes += u64::from(head.status == Status::Success);
         }
         let named = |name: &str| if name.is_empty() { NAMELESS } else { name }.to_owned();
-        self.all.count(&head.spent);
-        self.by_day.entry(day).or_default().count(&head.spent);
-        self.by_model.entry(named(&head.model)).or_default().count(&head.spent);
-        self.by_agent.entry(named(&head.agent)).or_default().count(&head.spent);
+        let (model, agent) = (named(&head.model), named(&head.agent));
+        let groups = [
+            &mut self.all,
+            self.by_day.entry(day).or_default(),
+            self.by_model.entry(model).or_default(),
+            self.by_agent.entry(agent).or_default(),
+        ];
+        groups.into_iter().for_each(|group| group.count(&head.spent, estimate));
     }
 
     /// Of those that ended, the part that succeeded; none, if none ended.
@@ -109,7 +144,7 @@ mod tests {
         let mut counted = Statistics::default();
         assert_eq!((counted.success_rate(), counted.resume_rate()), (None, None));
         for standing in well.sessions(Query::default()) {
-            counted.count(&standing.unwrap(), "2026-03-02".to_owned());
+            counted.count(&standing.unwrap(), "2026-03-02".to_owned(), None);
         }
         assert_eq!(counted.all.sessions, 3);
         assert_eq!(counted.success_rate(), Some(2.0 / 3.0));
@@ -117,5 +152,23 @@ mod tests {
         assert_eq!(counted.resumed_success_rate(), Some(1.0));
         assert_eq!(counted.by_agent[NAMELESS].sessions, 1);
         assert_eq!(counted.by_day["2026-03-02"].sessions, 3);
+    }
+
+    #[test]
+    fn one_session_without_a_price_does_not_hide_what_the_others_cost() {
+        let money = |dollars: &str| dollars.parse::<Money>().unwrap();
+        let spent = |cost: Option<Money>| {
+            let mut spent = Spent::default();
+            spent.count(crate::Usage { input: 9, ..crate::Usage::default() }, cost);
+            spent
+        };
+        let mut group = SpentGroup::default();
+        assert_eq!(group.price(), "-");
+        group.count(&spent(None), None);
+        assert_eq!(group.price(), "?");
+        group.count(&spent(Some(money("0.25"))), None);
+        group.count(&spent(None), Some(money("0.5")));
+        assert_eq!(group.price(), "$0.2500 + ~$0.5000 + ?");
+        assert_eq!((group.estimated, group.unpriced, group.spent.cost), (1, 1, money("0.25")));
     }
 }

@@ -71,11 +71,15 @@ pub(super) fn names(provider: &str, model: &str) -> Vec<Name> {
     // Behind the last slash is the model, whoever passes it on.
     let bare = bare(lower.rsplit('/').next().unwrap_or(&lower));
     add(&whose, bare);
-    let vendor = VENDORS.iter().find(|(front, _)| bare.starts_with(front));
-    if let Some((_, vendor)) = vendor {
+    if let Some(vendor) = vendor(bare) {
         add(vendor, bare);
     }
     all
+}
+
+/// Who makes the model of that name, if its beginning tells.
+pub(super) fn vendor(model: &str) -> Option<&'static str> {
+    VENDORS.iter().find(|(front, _)| model.starts_with(front)).map(|(_, vendor)| *vendor)
 }
 
 /// A provider in the list's words.

@@ -11,7 +11,7 @@ use stepwell_workspace::{Liked, RecentModels, RecentModelsFile};
 
 use crate::app::App;
 use crate::failure::{Exit, Failure, Result};
-use stepwell_runtime::check_model_name;
+use stepwell_runtime::{KnownModel, check_model_name, known_model};
 
 /// Lists the models that you used last, and your favourites.
 ///
@@ -79,9 +79,16 @@ fn adopt(shelf: &RecentModelsFile, file: &Path, app: &mut App) -> Result<()> {
         let message = format!("{} holds no recent models: {error}", file.display());
         Failure::new(Exit::Damaged, message).hint("M31A keeps them in ~/.m31a/recent_models.json")
     })?;
-    let (theirs, unknown) = theirs.named(|name| check_model_name(name, &app.runtime()).ok());
-    for name in unknown {
-        note(format_args!("{name:?} is left out: --model takes no such name"));
+    let runtime = app.runtime();
+    // What is wrong with the configuration is said once, and not of each name.
+    known_model("", &runtime)?;
+    let (theirs, left_out) = theirs.named(|name| match known_model(name, &runtime) {
+        Ok(KnownModel::Named(ours)) => Ok(ours),
+        Ok(why) => Err(why),
+        Err(_) => Err(KnownModel::Unknown),
+    });
+    for (name, why) in &left_out {
+        note(format_args!("{name:?} is left out: {}", no_name(why)));
     }
     let most = usize::try_from(app.config.settings.max_recent.get()).unwrap_or(usize::MAX);
     let adopted = shelf.change(|models| models.adopt(&theirs, most))?;
@@ -89,6 +96,23 @@ fn adopt(shelf: &RecentModelsFile, file: &Path, app: &mut App) -> Result<()> {
     let line = format!("Took over {models} and {}", count(adopted.favourites, "favourite"));
     let (recent, favourites) = (adopted.recent, adopted.favourites);
     app.out.answer(&ModelsAdopted { recent, favourites }, line)
+}
+
+/// Why a model has no name here.
+fn no_name(why: &KnownModel) -> String {
+    match why {
+        KnownModel::OneOf(names) => {
+            let add = names.first().map(String::as_str).unwrap_or_default();
+            let names = names.join(" or ");
+            format!("it may be {names}; stepwell models add {add} takes the one that you mean")
+        }
+        KnownModel::NotSetUp(providers) => {
+            let example = providers.first().map(String::as_str).unwrap_or_default();
+            let all = providers.join(" or ");
+            format!("it is a model of {all}, which needs [providers.{example}] in your config.toml")
+        }
+        KnownModel::Named(_) | KnownModel::Unknown => "--model takes no such name".to_owned(),
+    }
 }
 
 fn like(shelf: &RecentModelsFile, model: &str, liked: Liked, app: &mut App) -> Result<()> {

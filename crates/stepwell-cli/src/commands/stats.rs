@@ -2,7 +2,8 @@ use std::collections::BTreeMap;
 
 use stepwell::{Family, Filter, Query, SpentGroup, Statistics};
 use stepwell_terminal::Style;
-use stepwell_terminal::text::{cost, cut, day, grouped, one_line, width};
+use stepwell_terminal::text::{count, cut, day, grouped, one_line, width};
+use stepwell_workspace::Estimates;
 
 use crate::app::App;
 use crate::failure::{Exit, Result};
@@ -21,11 +22,13 @@ pub(crate) struct Args {
 pub(crate) fn run(args: &Args, app: &mut App) -> Result<Exit> {
     let mut stats = Statistics::default();
     if let Some(well) = app.look()? {
+        let estimates = Estimates::new(app);
         let filter = Filter { family: Family::Any, ..args.selection.filter(well.now()) };
         for standing in well.sessions(Query { filter, ..Query::default() }) {
             let standing = standing?;
             if args.selection.takes(&standing) {
-                stats.count(&standing, day(standing.head.created_at));
+                let estimate = estimates.of(&standing.head, &standing.head.spent);
+                stats.count(&standing, day(standing.head.created_at), estimate);
             }
         }
     }
@@ -58,11 +61,24 @@ fn show(stats: &Statistics, app: &mut App) -> Result<()> {
         n => format!("{} ({}), {done} of them done", percent(stats.resume_rate()), grouped(n)),
     };
     say("Resume rate", resumed)?;
-    say("Cost", cost(&stats.all.spent))?;
+    say("Cost", format!("{}{}", stats.all.price(), unrecorded(&stats.all)))?;
     say("Tokens", format!("{} in, {} out", grouped(usage.input), grouped(usage.output)))?;
     chart("By day", &stats.by_day, Rows::Last, app)?;
     chart("By model", &stats.by_model, Rows::Largest, app)?;
     chart("By agent", &stats.by_agent, Rows::Largest, app)
+}
+
+/// What the sum of what was recorded leaves out, in words.
+fn unrecorded(all: &SpentGroup) -> String {
+    let sessions = |n: u64| count(usize::try_from(n).unwrap_or(usize::MAX), "session");
+    let mut notes = Vec::new();
+    if all.estimated > 0 {
+        notes.push(format!("~: estimated for {} by tokens", sessions(all.estimated)));
+    }
+    if all.unpriced > 0 {
+        notes.push(format!("?: {} without a known price", sessions(all.unpriced)));
+    }
+    if notes.is_empty() { String::new() } else { format!(" ({})", notes.join("; ")) }
 }
 
 /// How many rows a chart has.
@@ -87,9 +103,10 @@ fn chart(
     rows: Rows,
     app: &mut App,
 ) -> Result<()> {
-    let priced = groups.values().any(|group| !group.spent.cost.is_zero());
+    let known = |group: &SpentGroup| group.spent.cost + group.estimate;
+    let priced = groups.values().any(|group| !known(group).is_zero());
     let weight = |group: &SpentGroup| match priced {
-        true => u128::try_from(group.spent.cost.as_picos()).unwrap_or(0),
+        true => u128::try_from(known(group).as_picos()).unwrap_or(0),
         false => u128::from(group.spent.usage.total()),
     };
     let most = groups.values().map(weight).max().unwrap_or(0).max(1);
@@ -103,7 +120,7 @@ fn chart(
     }
     let left_out = groups.len() - shown.len();
     let names = shown.iter().map(|(name, _)| width(&one_line(name))).max().unwrap_or(0);
-    let costs = shown.iter().map(|(_, group)| cost(&group.spent).len()).max().unwrap_or(0);
+    let costs = shown.iter().map(|(_, group)| group.price().len()).max().unwrap_or(0);
     let columns = app.terminal.width.unwrap_or(usize::MAX);
     app.out.line("")?;
     app.out.line(app.out.paint.paint(Style::Bold, title))?;
@@ -112,9 +129,8 @@ fn chart(
         let bar = "█".repeat(usize::try_from(length).unwrap_or(0));
         let name = one_line(name);
         let room = " ".repeat(names.saturating_sub(width(&name)));
-        let (cost, tokens) = (cost(&group.spent), grouped(group.spent.usage.total()));
-        let sessions =
-            stepwell_terminal::text::count(usize::try_from(group.sessions).unwrap_or(0), "session");
+        let (cost, tokens) = (group.price(), grouped(group.spent.usage.total()));
+        let sessions = count(usize::try_from(group.sessions).unwrap_or(0), "session");
         let line =
             format!("  {name}{room}  {bar:<20}  {cost:>costs$}  {tokens} tokens  {sessions}");
         app.out.line(cut(&line, columns))?;

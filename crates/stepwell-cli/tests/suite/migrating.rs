@@ -1,6 +1,7 @@
 //! Coming from architect, M31A and GAIA-OPS: their sessions here, gone on with, and back again.
 
 use insta::assert_snapshot;
+use serde_json::json;
 
 use crate::desk::Desk;
 use crate::elsewhere::{copy, fixtures};
@@ -44,4 +45,33 @@ fn what_was_begun_elsewhere_is_listed_resumed_and_taken_back() {
     assert_snapshot!(desk.transcript());
     let back = std::fs::read_to_string(desk.work().join("back.json")).unwrap();
     assert!(back.contains("I went on."), "{back}");
+}
+
+#[test]
+fn models_that_m31a_names_without_a_provider_get_the_names_that_a_run_takes() {
+    let desk = Desk::new();
+    let both = "[providers.one]\nbase_url = \"http://127.0.0.1:9/v1\"\n\n\
+        [providers.two]\nbase_url = \"http://127.0.0.1:9/v1\"\n\n\
+        [prices.\"one/oat-1\"]\ninput = \"1\"\noutput = \"2\"\n\n\
+        [prices.\"two/oat-1\"]\ninput = \"1\"\noutput = \"2\"\n";
+    std::fs::create_dir_all(desk.path("home/.config/stepwell")).unwrap();
+    std::fs::write(desk.path("home/.config/stepwell/config.toml"), both).unwrap();
+    let theirs = json!({
+        "recent": ["gpt-4o", "claude-sonnet-4-5", "oat-1", "openai/gpt-4.1", "deepseek-chat"],
+        "favorites": {"gpt-4o": true, "nobodys-model": true, "gemini-2.5-pro": true},
+    });
+    desk.file("recent.json", &theirs.to_string());
+    let told = desk.quietly(&["models", "import", "recent.json"]);
+    assert_eq!(told.code, Some(0), "{}", told.stderr);
+    let known = desk.quietly(&["models", "--json"]).json().remove(0);
+    let recent = json!(["openai/gpt-4o", "anthropic/claude-sonnet-4-5", "openai/gpt-4.1"]);
+    assert_eq!(known["recent"], recent);
+    assert_eq!(known["favourites"], json!(["gemini/gemini-2.5-pro", "openai/gpt-4o"]));
+    for said in [
+        "\"oat-1\" is left out: it may be one/oat-1 or two/oat-1; stepwell models add one/oat-1",
+        "\"deepseek-chat\" is left out: it is a model of deepseek",
+        "\"nobodys-model\" is left out: --model takes no such name",
+    ] {
+        assert!(told.stderr.contains(said), "{said} in {}", told.stderr);
+    }
 }

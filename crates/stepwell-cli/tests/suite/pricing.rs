@@ -93,7 +93,13 @@ fn what_a_session_may_have_cost_is_told_apart_from_what_it_did() {
     let id = guessed[0]["id"].as_str().unwrap();
     let described = desk.quietly(&["show", id]).stdout;
     assert!(described.contains("~$0.60"), "{described}");
-    // No sum has it.
+    // No sum has it: it stands beside what was recorded.
     let all = desk.quietly(&["stats"]).stdout;
-    assert!(!all.contains("0.9") && !all.contains('~'), "{all}");
+    assert!(!all.contains("0.9") && all.contains("~$0.6000"), "{all}");
+    assert!(
+        all.contains("(~: estimated for 1 session by tokens; ?: 1 session without a known price)"),
+        "{all}"
+    );
+    let all = one(&desk, &["stats"], 0);
+    assert_eq!((&all["estimated_cost_usd"], &all["unpriced_sessions"]), (&0.6.into(), &1.into()));
 }

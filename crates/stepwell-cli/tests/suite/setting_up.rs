@@ -70,6 +70,15 @@ fn completions_and_manuals_come_from_the_same_definition() {
             "{words:?}: {told}"
         );
     }
+    // What is restored is in the trash; everything else is not.
+    assert_eq!(desk.quietly(&["delete", AUTH]).code, Some(0));
+    let told = offered(&["trash", "restore", "2"]);
+    assert!(told.contains(AUTH), "{told}");
+    let trash = desk.quietly(&["trash", "--json"]).stdout;
+    let offers = told.lines().map(|line| line.split('\t').next().unwrap_or_default());
+    assert!(offers.filter(|it| !it.starts_with('-')).all(|id| trash.contains(id)), "{told}");
+    assert!(!offered(&["trash", "restore", "@"]).contains("@last"));
+    assert!(!offered(&["show", "2"]).contains(AUTH));
     assert!(desk.quietly(&["man"]).stdout.contains(".TH stepwell 1"));
     let made = desk.quietly(&["man", "pages"]).line();
     assert!(made.starts_with("Wrote "), "{made}");

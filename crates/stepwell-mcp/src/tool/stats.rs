@@ -4,6 +4,7 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use stepwell::{Family, Query, SessionInfo};
 use stepwell_wire::Statistics;
+use stepwell_workspace::Estimates;
 
 use crate::bounded::{Cut, PAGE_BYTES};
 use crate::error::Result;
@@ -29,10 +30,12 @@ pub(crate) struct StatsAnswer {
 /// Counts sessions.
 pub(crate) fn session_stats(stores: &Stores, input: StatsInput) -> Result<StatsAnswer> {
     let mut counted = stepwell::Statistics::default();
+    let estimates = Estimates::new(&stores.workspace);
     let mut count = |standing: &SessionInfo| {
         let moment = standing.head.created_at.to_string();
         let day = moment.split('T').next().unwrap_or_default().to_owned();
-        counted.count(standing, day);
+        let estimate = estimates.of(&standing.head, &standing.head.spent);
+        counted.count(standing, day, estimate);
     };
     match input.session {
         Some(name) => {

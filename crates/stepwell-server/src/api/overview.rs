@@ -12,6 +12,7 @@ use stepwell_wire::{
     AgentSummary, CheckFinding, DiskUseTotal, FlowSummary, List, Models, OpenGate, SearchHit,
     ServedStore, ServerInfo,
 };
+use stepwell_workspace::Estimates;
 use stepwell_workspace::doctor::{Repair, examine};
 
 use super::Nothing;
@@ -68,11 +69,13 @@ pub(super) fn search(look: &Look<'_>, words: Words) -> Result<List<SearchHit>> {
 pub(super) fn stats(look: &Look<'_>, which: Which) -> Result<stepwell_wire::Statistics> {
     let mut stats = Statistics::default();
     let filter = Filter { family: Family::Any, ..which.filter()? };
+    let estimates = Estimates::new(look.runtime());
     for standing in look.well().sessions(Query { filter, ..Query::default() }) {
         let standing = standing?;
+        let estimate = estimates.of(&standing.head, &standing.head.spent);
         // Days are those of UTC: a page has readers anywhere.
         let day = standing.head.created_at.to_string().chars().take(10).collect();
-        stats.count(&standing, day);
+        stats.count(&standing, day, estimate);
     }
     Ok((&stats).into())
 }
