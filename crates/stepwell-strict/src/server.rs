@@ -17,7 +17,7 @@ use http_body_util::{BodyExt, Full, StreamBody};
 use hyper::body::{Frame, Incoming};
 use hyper::header::{CONTENT_TYPE, HeaderMap, RETRY_AFTER};
 use hyper::service::service_fn;
-use hyper::{Request, Response, StatusCode};
+use hyper::{Method, Request, Response, StatusCode};
 use hyper_util::rt::TokioIo;
 use serde_json::Value;
 use tokio::net::TcpListener;
@@ -77,6 +77,8 @@ struct State {
     queue: VecDeque<Reply>,
     otherwise: Option<Answering>,
     asked: Vec<Asked>,
+    /// The web page that it answered with last, if it did.
+    page: Option<String>,
     /// What the thinking blocks that were sent out are signed with.
     signatures: HashSet<String>,
 }
@@ -194,6 +196,9 @@ async fn handle(shared: Arc<Shared>, request: Request<Incoming>) -> io::Result<R
         "/v1/messages" => Protocol::Anthropic,
         _ => return Ok(plain(StatusCode::NOT_FOUND, "no such path")),
     };
+    if request.method() == Method::GET {
+        return Ok(look(&shared));
+    }
     let (head, body) = request.into_parts();
     let bytes = body.collect().await.map_err(io::Error::other)?.to_bytes();
     let text = String::from_utf8_lossy(&bytes).into_owned();
@@ -209,12 +214,7 @@ async fn handle(shared: Arc<Shared>, request: Request<Incoming>) -> io::Result<R
             Err(io::Error::other("dropped by the test"))
         }
         Reply::Hang => std::future::pending().await,
-        Reply::Page(page) => {
-            let mut response = plain(StatusCode::OK, &page);
-            let kind = hyper::header::HeaderValue::from_static("text/html");
-            response.headers_mut().insert(CONTENT_TYPE, kind);
-            Ok(watched.completed(response))
-        }
+        Reply::Page(page) => Ok(watched.completed(web_page(&page))),
         Reply::Say(say) => {
             tokio::time::sleep(say.delay).await;
             Ok(if stream && say.dialect != Dialect::Unstreamed {
@@ -224,6 +224,21 @@ async fn handle(shared: Arc<Shared>, request: Request<Incoming>) -> io::Result<R
             })
         }
     }
+}
+
+/// What somebody gets who only looks: the page of a web site, or an API's refusal.
+fn look(shared: &Shared) -> Response<Body> {
+    match &shared.state().page {
+        Some(page) => web_page(page),
+        None => plain(StatusCode::METHOD_NOT_ALLOWED, "{\"error\": \"only POST\"}"),
+    }
+}
+
+fn web_page(page: &str) -> Response<Body> {
+    let mut response = plain(StatusCode::OK, page);
+    let kind = hyper::header::HeaderValue::from_static("text/html");
+    response.headers_mut().insert(CONTENT_TYPE, kind);
+    response
 }
 
 /// What a request is answered with: by the key, the vendor's rules, then the test.
@@ -251,6 +266,10 @@ fn decide(shared: &Shared, mut asked: Asked) -> Reply {
         (Some(reply), _) => reply,
         (None, Some(answer)) => answer(&asked),
         (None, None) => Reply::error(500, "the test queued no more answers").into(),
+    };
+    state.page = match &reply {
+        Reply::Page(page) => Some(page.clone()),
+        _ => None,
     };
     if let Reply::Say(say) = &reply {
         let signed = say.pieces.iter().filter_map(|piece| match piece {

@@ -10,6 +10,7 @@ mod calls;
 mod fault;
 mod frames;
 mod gemini;
+mod no_stream;
 mod openai;
 mod outgoing;
 mod reading;
@@ -116,6 +117,8 @@ pub struct Remote {
     endpoint: Endpoint,
     base_url: String,
     client: Client,
+    /// What the client sends with.
+    http: reqwest::Client,
     sampling: Sampling,
 }
 
@@ -151,13 +154,13 @@ impl Remote {
             let what = format!("its base_url {base_url:?} is not a URL such as http://host/v1");
             return Err(wrong(Fault::Refused, what));
         }
-        let client = http(&endpoint).map_err(|error| {
+        let http = http(&endpoint).map_err(|error| {
             wrong(Fault::Refused, format!("its client cannot be made: {error}"))
         })?;
-        let client = Client::builder().with_reqwest(client).build();
+        let client = Client::builder().with_reqwest(http.clone()).build();
         let client =
             client.map_err(|_| wrong(Fault::Refused, "its client cannot be made".to_owned()))?;
-        Ok(Self { endpoint, base_url, client, sampling: Sampling::default() })
+        Ok(Self { endpoint, base_url, client, http, sampling: Sampling::default() })
     }
 
     /// The same model, choosing its words as freely as this.
@@ -240,7 +243,11 @@ impl Remote {
             }
             patience.heard();
         }
-        Err(if frames.is_no_stream() { Failure::no_stream() } else { Failure::truncated() })
+        if !frames.is_no_stream() {
+            return Err(Failure::truncated());
+        }
+        let instead = no_stream::look(&self.http, &self.base_url, protocol).await;
+        Err(Failure::no_stream(instead))
     }
 
     /// Everything is captured: a stream without capture forgets signatures and usage.

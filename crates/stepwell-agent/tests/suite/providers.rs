@@ -126,11 +126,14 @@ async fn what_is_no_stream_is_named_as_what_it_is() {
         let provider = remote(&strict, protocol);
         strict.push(Reply::Page("<html><body>\n\nWelcome to the proxy</body></html>".to_owned()));
         strict.push(Say::text("Hello.").dialect(Dialect::Unstreamed));
-        for _ in 0..2 {
+        for (is, is_not) in [("with a web page", "one piece"), ("in one piece", "web page")] {
             let error = ask(&provider, &[user()]).await.unwrap_err();
             assert_eq!(error.fault, Fault::Refused, "{error}");
-            assert!(error.what.contains("no stream of events"), "{error}");
+            assert!(error.what.contains("not with a stream of events"), "{error}");
+            assert!(error.what.contains(is) && !error.what.contains(is_not), "{error}");
         }
+        // The look at what is there takes neither the key nor the conversation with it.
+        assert_eq!(strict.asked().len(), 2);
     }
 }
 

@@ -8,6 +8,7 @@ use reqwest::header::HeaderMap;
 use serde_json::Value;
 use stepwell::{Message, Part};
 
+use super::no_stream::Instead;
 use super::{Endpoint, Key};
 use crate::provider::{CallError, Fault, Request};
 
@@ -79,9 +80,20 @@ impl Failure {
     }
 
     /// Something came that is no stream of events.
-    pub(super) fn no_stream() -> Self {
-        let what = "it answered with something that is no stream of events: a web page, or an \
-                    answer in one piece; does its base_url lead to the API, and does it stream?";
+    pub(super) fn no_stream(instead: Instead) -> Self {
+        let what = match instead {
+            Instead::Page => {
+                "it answered with a web page, and not with a stream of events; does its base_url \
+                 lead to the API?"
+            }
+            Instead::OnePiece => {
+                "it answered in one piece, and not with a stream of events; does it stream?"
+            }
+            Instead::Unknown => {
+                "it answered with something that is no stream of events: a web page, or an answer \
+                 in one piece; does its base_url lead to the API, and does it stream?"
+            }
+        };
         Self::new(Fault::Refused, what)
     }
 
