@@ -8,10 +8,10 @@ use std::os::unix::fs::{DirBuilderExt, MetadataExt};
 use std::path::{Path, PathBuf};
 
 use serde::{Deserialize, Serialize};
-use stepwell::Redactor;
-use stepwell::{Change, Event, Role, Seq, Time};
+use stepwell::{Change, Event, Redactor, Role, Seq, SessionId, Time};
 use stepwell_formats::{
-    Error as FormatError, Format, Input, Item, Opening, Sink, Wanted, Warning, find_news,
+    Error as FormatError, Format, Input, Item, Mode, Opening, Sink, Wanted, Warning, find_news,
+    take_in,
 };
 
 use crate::error::{Error, Result};
@@ -244,6 +244,29 @@ impl Workspace {
         let text = serde_json::to_string(&known).unwrap_or_default();
         held.write(&path, &text).map_err(fault())?;
         Ok(Some(known))
+    }
+
+    /// Imports another agent's session that the index knows by the name that it would have here.
+    /// None, if it knows none of that name.
+    ///
+    /// # Errors
+    /// If the index cannot be read, or the session cannot be imported.
+    pub fn import_other(&self, id: &SessionId) -> Result<Option<SessionId>> {
+        let Some(known) = self.refresh_other_sessions()? else { return Ok(None) };
+        let found = known.find("").into_iter().find(|it| it.id == id.as_str()).cloned();
+        let Some((OtherSession { path, .. }, format)) =
+            found.and_then(|it| it.system.parse::<Format>().ok().map(|format| (it, format)))
+        else {
+            return Ok(None);
+        };
+        let well = self.make()?;
+        let report = take_in(&well, Mode::Write, format, &path);
+        let taken = report.sessions.into_iter().find(|taken| taken.id == *id);
+        match (taken, report.fault) {
+            (Some(taken), _) => Ok(Some(taken.id)),
+            (None, Some(fault)) => Err(fault.into()),
+            (None, None) => Ok(None),
+        }
     }
 
     fn other_sessions_file(&self) -> Option<PathBuf> {

@@ -5,7 +5,7 @@ use stepwell::{
     SystemPrompts,
 };
 use stepwell_runtime::{Error, Interrupt, RewindRequest, inspect};
-use stepwell_workspace::slash::{Invocation, SLASH_COMMANDS, SlashCommand, Verb};
+use stepwell_workspace::slash::{Invocation, SLASH_COMMANDS, SlashCommand, UnknownCommand, Verb};
 
 use super::conversation::Conversation;
 
@@ -16,6 +16,31 @@ type Result<T, E = Error> = std::result::Result<T, E>;
 pub(crate) struct Command {
     verb: Verb,
     arguments: String,
+}
+
+/// A slash command that cannot be carried out here.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) enum NotHere {
+    /// There is none of that name.
+    Unknown(UnknownCommand),
+    /// It needs a terminal.
+    NeedsTerminal(&'static str),
+}
+
+impl std::fmt::Display for NotHere {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        match self {
+            Self::Unknown(UnknownCommand { typed, nearest: Some(nearest) }) => {
+                write!(f, "There is no command /{typed}; did you mean /{nearest}?")
+            }
+            Self::Unknown(UnknownCommand { typed, nearest: None }) => {
+                write!(f, "There is no command /{typed}; /help lists them.")
+            }
+            Self::NeedsTerminal(name) => {
+                write!(f, "/{name} needs a terminal; /help lists what works here.")
+            }
+        }
+    }
 }
 
 /// Those that work here.
@@ -51,14 +76,26 @@ pub(crate) fn offered() -> impl Iterator<Item = &'static SlashCommand> {
 const HITS: usize = 10;
 
 impl Command {
-    /// Reads a prompt; none, if it is none of these commands. A path is none.
-    pub(crate) fn read(text: &str) -> Option<Self> {
+    /// Reads a prompt; none, if it is no command: a path is none.
+    ///
+    /// # Errors
+    /// If it is a command that there is none of, or that does not work here. It is not meant for
+    /// the model.
+    pub(crate) fn read(text: &str) -> Result<Option<Self>, NotHere> {
         let text = text.trim();
-        if !text.starts_with('/') {
-            return None;
+        let Some(typed) = text.strip_prefix('/') else { return Ok(None) };
+        let word = typed.split_whitespace().next().unwrap_or_default();
+        let is_word = |c: char| c.is_ascii_alphanumeric() || "-_?".contains(c);
+        if word.is_empty() || typed.starts_with(char::is_whitespace) || !word.chars().all(is_word) {
+            return Ok(None);
         }
-        let Invocation { command, arguments } = Invocation::parse(text).ok()?;
-        WORK.contains(&command.verb).then_some(Self { verb: command.verb, arguments })
+        match Invocation::parse(text) {
+            Ok(Invocation { command, arguments }) if WORK.contains(&command.verb) => {
+                Ok(Some(Self { verb: command.verb, arguments }))
+            }
+            Ok(Invocation { command, .. }) => Err(NotHere::NeedsTerminal(command.name)),
+            Err(unknown) => Err(NotHere::Unknown(unknown)),
+        }
     }
 
     /// Carries it out; the answer is for the user.

@@ -269,12 +269,20 @@ impl Agent {
         let brought = brought(asked.mcp_servers, asked.additional_directories, &asked.cwd)?;
         let absent = || RpcError::not_found(format!("there is no session {:?}", asked.session_id));
         let id: SessionId = asked.session_id.parse().map_err(|_| absent())?;
-        let well = runtime.look().map_err(|error| failed(&error.into()))?.ok_or_else(absent)?;
-        match well.info(&id) {
-            Ok(standing) if standing.trashed_at.is_none() => Ok(self.open(id, runtime, brought)),
-            Ok(_) => Err(absent()),
-            Err(error) if error.kind() == StoreErrorKind::Absent => Err(absent()),
-            Err(error) => Err(failed(&error.into())),
+        let well = runtime.look().map_err(|error| failed(&error.into()))?;
+        match well.map(|well| well.info(&id)) {
+            Some(Ok(standing)) if standing.trashed_at.is_none() => {
+                Ok(self.open(id, runtime, brought))
+            }
+            Some(Ok(_)) => Err(absent()),
+            Some(Err(error)) if error.kind() != StoreErrorKind::Absent => {
+                Err(failed(&error.into()))
+            }
+            // It may be another agent's that was listed, and is imported now.
+            _ => match runtime.import_other(&id).map_err(|error| failed(&error.into()))? {
+                Some(id) => Ok(self.open(id, runtime, brought)),
+                None => Err(absent()),
+            },
         }
     }
 
@@ -423,8 +431,10 @@ impl Agent {
             Ok(ready) => ready,
             Err(error) => return self.peer.respond(&id, Err(error)),
         };
-        if let Some(command) = Command::read(&text) {
-            return self.command(&id, &open, &command);
+        match Command::read(&text) {
+            Ok(Some(command)) => return self.command(&id, &open, &command),
+            Err(not_here) => return self.tell_and_end(&id, &open, not_here.to_string()),
+            Ok(None) => {}
         }
         let prompted = Prompted { open: Arc::clone(&open), withdrawn: false };
         self.prompts().insert(id.clone(), prompted);
@@ -450,11 +460,16 @@ impl Agent {
     fn command(&self, id: &Id, open: &Open, command: &Command) {
         let answer = block_in_place(|| command.run(&open.conversation));
         let text = answer.unwrap_or_else(|error| error.to_string());
-        let message = format!("command-{}", serde_json::to_string(id).unwrap_or_default());
-        open.tell(self, &TurnEvent::Text(Chunk { message, text }));
         // What cannot be told now is told with the next change.
         let _ = block_in_place(|| self.tell_options(open));
         self.tell_info(open);
+        self.tell_and_end(id, open, text);
+    }
+
+    /// Answers a prompt that no model is asked about.
+    fn tell_and_end(&self, id: &Id, open: &Open, text: String) {
+        let message = format!("command-{}", serde_json::to_string(id).unwrap_or_default());
+        open.tell(self, &TurnEvent::Text(Chunk { message, text }));
         self.peer.respond(id, Ok(json!({"stopReason": "end_turn"})));
     }
 

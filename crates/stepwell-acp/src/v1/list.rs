@@ -4,7 +4,7 @@ use std::path::{Path, PathBuf};
 
 use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};
-use stepwell::{Access, Cursor, Driver, Family, Filter, Head, Query, SessionInfo};
+use stepwell::{Access, Cursor, Driver, Family, Filter, Head, Query, SessionId, SessionInfo};
 use stepwell_runtime::Runtime;
 use stepwell_workspace::NamedWell;
 
@@ -14,6 +14,9 @@ use super::agent::failed;
 
 /// How many sessions a page has.
 const PAGE: usize = 50;
+
+/// How many sessions of other agents are listed, behind the last page.
+const OTHERS: usize = 50;
 
 /// The longest title.
 const LONGEST_TITLE: usize = 100;
@@ -61,7 +64,35 @@ pub(super) fn list(runtime: &Runtime, here: Option<&Path>, cursor: Option<&str>)
             return Ok(page(&sessions, Some(next)));
         }
     }
+    sessions.extend(others(runtime, here)?);
     Ok(page(&sessions, None))
+}
+
+/// Other agents' sessions that are in no store yet, if the user switched their index on, the
+/// newest first. Loading one imports it.
+fn others(runtime: &Runtime, here: Option<&Path>) -> Result<Vec<Value>> {
+    // An index that cannot be read is no reason not to list the rest.
+    let Ok(Some(index)) = runtime.refresh_other_sessions() else { return Ok(Vec::new()) };
+    let wells = runtime.everywhere(|workspace, folder| workspace.open(folder, Access::Read));
+    let here_is = |folder: &str| {
+        here.is_none_or(|here| Path::new(folder) == here || Path::new(folder) == runtime.place.root)
+    };
+    let mut found = Vec::new();
+    for other in index.find("").into_iter().filter(|it| here_is(&it.folder)) {
+        let Ok(id) = other.id.parse::<SessionId>() else { continue };
+        let is_here = |named: &NamedWell| named.well.info(&id).is_ok();
+        if found.len() < OTHERS && !wells.iter().any(is_here) {
+            let meta = json!({"status": "idle", "importedFrom": null, "of": other.system});
+            found.push(json!({
+                "sessionId": id,
+                "cwd": other.folder,
+                "title": line(&other.title),
+                "updatedAt": other.used_at().to_string(),
+                "_meta": {"stepwell": meta},
+            }));
+        }
+    }
+    Ok(found)
 }
 
 fn page(sessions: &[Value], next: Option<Place>) -> Value {
@@ -96,7 +127,11 @@ fn info(standing: &SessionInfo, root: &Path) -> Value {
 
 /// What a session is called: its label, or the beginning of its task.
 pub(super) fn title(head: &Head) -> String {
-    let text = head.label.as_deref().unwrap_or(&head.task);
+    line(head.label.as_deref().unwrap_or(&head.task))
+}
+
+/// The first line of a text, not too long.
+fn line(text: &str) -> String {
     let line = text.lines().find(|line| !line.trim().is_empty()).unwrap_or_default().trim();
     match line.char_indices().nth(LONGEST_TITLE) {
         Some((end, _)) => format!("{}…", &line[..end]),

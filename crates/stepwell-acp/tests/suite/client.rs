@@ -28,10 +28,25 @@ impl Desk {
         std::fs::canonicalize(self.0.path()).unwrap()
     }
 
+    /// With a home folder, in which other agents' sessions are looked for or not.
+    pub(crate) fn with_home(self, index: bool) -> Self {
+        let config = self.root().join("home/.config/stepwell");
+        std::fs::create_dir_all(&config).unwrap();
+        let settings = format!("[other_agents]\nindex = {index}\n");
+        std::fs::write(config.join("config.toml"), settings).unwrap();
+        self
+    }
+
     fn host(&self) -> (Host, Wanted) {
         let root = self.root();
-        let host =
-            Host { folder: Some(root.clone()), state: Some(root.join("state")), ..Host::bare() };
+        let home = Some(root.join("home")).filter(|home| home.is_dir());
+        let host = Host {
+            folder: Some(root.clone()),
+            state: Some(root.join("state")),
+            config: home.as_ref().map(|home| home.join(".config/stepwell")),
+            home,
+            ..Host::bare()
+        };
         (host, Wanted { folder: Some(root), ..Wanted::default() })
     }
 

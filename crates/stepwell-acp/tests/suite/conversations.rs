@@ -207,3 +207,95 @@ fn a_plan_is_told_from_tasks_and_told_again_with_the_history() {
     assert_eq!(plans.len(), 2, "{:?}", client.heard);
     assert_eq!(plans[1]["entries"][0]["content"], "Lay the table");
 }
+
+#[test]
+fn a_command_that_does_not_exist_is_named_and_never_reaches_the_model() {
+    let desk = Desk::new("- {text: The model spoke.}\n");
+    let mut client = desk.greeted(&json!({}));
+    let session = client.new_session(&desk);
+    for (typed, says) in [
+        ("/serach oven", "There is no command /serach; did you mean /search?"),
+        ("/zzzzzz", "There is no command /zzzzzz; /help lists them."),
+        ("/quit", "/quit needs a terminal"),
+    ] {
+        let prompt = client.prompt(&session, typed);
+        assert_eq!(client.answered(prompt).unwrap()["stopReason"], "end_turn");
+        let said = client.said("agent_message_chunk");
+        assert!(said.contains(says), "{typed}: {said}");
+        assert!(!said.contains("The model spoke."), "{typed}: {said}");
+    }
+    // A path is no command.
+    let prompt = client.prompt(&session, "/etc/hosts is what I mean");
+    assert_eq!(client.answered(prompt).unwrap()["stopReason"], "end_turn");
+    assert!(client.said("agent_message_chunk").contains("The model spoke."));
+}
+
+#[test]
+fn a_new_session_without_its_folder_is_an_error_of_its_parameters() {
+    let desk = Desk::new("[]");
+    let mut client = desk.greeted(&json!({}));
+    for params in [
+        json!({"mcpServers": []}),
+        json!({"cwd": null, "mcpServers": []}),
+        json!({"cwd": "relative", "mcpServers": []}),
+        json!({"cwd": "", "mcpServers": []}),
+        json!({"cwd": desk.root()}),
+    ] {
+        assert_eq!(client.ask("session/new", &params), Err(-32602), "{params}");
+    }
+}
+
+/// A session of Claude Code's, in the user's home.
+fn claudes(desk: &Desk, id: &str) {
+    let folder = desk.root().join("home/.claude/projects/-p");
+    std::fs::create_dir_all(&folder).unwrap();
+    let line = |kind: &str, uuid: &str, parent: Value, text: &str| {
+        json!({"type": kind, "uuid": uuid, "parentUuid": parent, "sessionId": id,
+            "cwd": desk.root(), "timestamp": "2026-11-01T10:00:00.000Z", "version": "2.0.0",
+            "message": {"role": kind, "content": text}})
+    };
+    let lines = [
+        line("user", "u-1", Value::Null, "fix the oven"),
+        line("assistant", "u-2", json!("u-1"), "It bakes again."),
+    ];
+    std::fs::write(folder.join(format!("{id}.jsonl")), lines.map(|it| format!("{it}\n")).concat())
+        .unwrap();
+}
+
+#[test]
+fn other_agents_sessions_are_listed_if_the_user_wants_that_and_loading_one_imports_it() {
+    let id = "7be2d940-15c3-4a41-9c55-0c5f1f6f0a11";
+    for wanted in [false, true] {
+        let desk = Desk::new("- {text: one}\n- {text: I went on.}\n").with_home(wanted);
+        claudes(&desk, id);
+        let mut client = desk.greeted(&json!({}));
+        let listed = |client: &mut Client| {
+            let asked = json!({"cwd": desk.root()});
+            let page = client.ask("session/list", &asked).unwrap();
+            page["sessions"].as_array().unwrap().clone()
+        };
+        let found = listed(&mut client);
+        let load = json!({"sessionId": id, "cwd": desk.root(), "mcpServers": []});
+        if !wanted {
+            assert!(found.is_empty(), "{found:?}");
+            assert!(client.ask("session/load", &load).is_err());
+            continue;
+        }
+        assert_eq!(found.len(), 1, "{found:?}");
+        assert_eq!(
+            (&found[0]["sessionId"], &found[0]["title"]),
+            (&json!(id), &json!("fix the oven"))
+        );
+        // Listing imports nothing.
+        assert!(desk.runtime().look().unwrap().is_none());
+        client.ask("session/load", &load).unwrap();
+        assert!(client.said("agent_message_chunk").contains("It bakes again."));
+        let prompt = client.prompt(id, "and now?");
+        assert_eq!(client.answered(prompt).unwrap()["stopReason"], "end_turn");
+        assert!(client.said("agent_message_chunk").contains("I went on."));
+        // It is listed once, as what it has become.
+        let found = listed(&mut client);
+        assert_eq!(found.len(), 1, "{found:?}");
+        assert_eq!(found[0]["_meta"]["stepwell"]["importedFrom"], "claude-code");
+    }
+}
