@@ -286,6 +286,52 @@ mod tests {
         try_program().run(&arguments, &ToolEnv::new(root)).await
     }
 
+    /// Answers at an address with a status and a body, to whoever asks.
+    async fn site(
+        status: &'static str,
+        body: &'static str,
+    ) -> (String, tokio::task::JoinHandle<()>) {
+        use tokio::io::{AsyncReadExt, AsyncWriteExt};
+        let listener = tokio::net::TcpListener::bind(("127.0.0.1", 0)).await.unwrap();
+        let url = format!("http://{}/", listener.local_addr().unwrap());
+        let serving = tokio::spawn(async move {
+            while let Ok((mut socket, _)) = listener.accept().await {
+                let mut asked = [0; 1024];
+                let _ = socket.read(&mut asked).await;
+                let length = body.len();
+                let head = format!("HTTP/1.1 {status}\r\ncontent-length: {length}\r\n\r\n");
+                let _ = socket.write_all(format!("{head}{body}").as_bytes()).await;
+            }
+        });
+        (url, serving)
+    }
+
+    #[tokio::test]
+    async fn an_answer_over_http_is_judged_by_its_status_and_its_text() {
+        for (status, body, expect, good) in [
+            ("200 OK", "hello there", None, true),
+            ("200 OK", "hello there", Some("hello"), true),
+            ("200 OK", "hello there", Some("bye"), false),
+            ("302 Found", "", None, true),
+            ("500 Oh", "hello there", Some("hello"), false),
+        ] {
+            let (url, serving) = site(status, body).await;
+            let site = Site { url: check_local_url(&url).unwrap(), client: client().unwrap() };
+            let seen = site.look(expect).await;
+            assert_eq!(seen.is_ok(), good, "{status} {expect:?}: {seen:?}");
+            serving.abort();
+        }
+    }
+
+    #[tokio::test]
+    async fn what_answers_before_the_program_runs_is_not_taken_for_it() {
+        let (url, serving) = site("200 OK", "another").await;
+        let done = tried(json!({ "command": "echo ran > ran.txt", "url": url })).await;
+        assert_eq!(done.outcome, Outcome::Failed, "{}", done.text);
+        assert!(done.text.contains("answers at") && done.text.contains("not started"));
+        serving.abort();
+    }
+
     #[tokio::test]
     async fn a_program_is_judged_by_its_exit_and_its_output() {
         for (arguments, outcome) in [

@@ -113,3 +113,51 @@ fn what_makes_no_sense_is_refused_before_anything_is_recorded() {
     }
     assert!(!desk.work().join(".stepwell/stepwell.db").exists());
 }
+
+#[test]
+fn a_user_whom_git_does_not_know_is_told_what_to_type_and_the_work_resumes() {
+    let mut desk = example();
+    git(&desk, &["config", "--unset", "user.name"]);
+    git(&desk, &["config", "--unset", "user.email"]);
+    // Or git would make a name up of the machine's.
+    git(&desk, &["config", "user.useConfigOnly", "true"]);
+    let agreed = [&WORK[..], &["--yes", "discuss,plan,execute,ship"]].concat();
+    let stopped = desk.run(&agreed);
+    assert_eq!(stopped.code, Some(1), "{}", stopped.stderr);
+    for says in ["git does not know who commits", "git config --global user.name", "resume"] {
+        assert!(stopped.stderr.contains(says), "{says} in {}", stopped.stderr);
+    }
+    assert_eq!(git(&desk, &["log", "--format=%s"]), "begin");
+    git(&desk, &["config", "user.name", "Test"]);
+    git(&desk, &["config", "user.email", "test@example.com"]);
+    let shipped = desk.run(&["resume", "@last"]);
+    assert_eq!(shipped.code, Some(0), "{}", shipped.stderr);
+    assert_eq!(git(&desk, &["log", "--format=%s"]), "calc: add two whole numbers\nbegin");
+}
+
+#[test]
+fn work_keeps_state_and_tasks_in_files_only_if_that_is_wanted() {
+    for wanted in [false, true] {
+        let mut desk = example();
+        let settings = format!("[sessions]\nmirror_markdown = {wanted}\n");
+        desk.file("stepwell.toml", &settings);
+        assert_eq!(desk.run(&WORK).code, Some(8));
+        assert_eq!(respond(&mut desk, "1").code, Some(8));
+        let files = ["STATE.md", "TASKS.md"].map(|name| desk.work().join(".stepwell").join(name));
+        if !wanted {
+            assert!(files.iter().all(|file| !file.exists()));
+            continue;
+        }
+        // The plan waits for its answer.
+        let read = || files.each_ref().map(|file| std::fs::read_to_string(file).unwrap());
+        let [state, tasks] = read();
+        assert!(state.contains("**Phase:** plan"), "{state}");
+        assert!(!tasks.contains("calc.sh"), "nothing is planned until it is approved: {tasks}");
+        assert_eq!(respond(&mut desk, "approve").code, Some(8));
+        assert_eq!(respond(&mut desk, "commit").code, Some(0));
+        let [state, tasks] = read();
+        assert!(state.contains("**Phase:** ship"), "{state}");
+        assert!(tasks.contains("calc.sh") && tasks.contains("done"), "{tasks}");
+        assert!(!tasks.contains("pending"), "{tasks}");
+    }
+}

@@ -17,6 +17,7 @@
 mod agents;
 mod answers;
 mod calls;
+mod commit_diff;
 mod discuss;
 mod guide;
 mod outline;

@@ -8,6 +8,7 @@ use stepwell_files::git::SafeGit;
 
 use super::agents::AgentPart;
 use super::answers::CommitReply;
+use super::commit_diff::CommitDiff;
 use super::guide::{Guide, Question, part};
 use super::planning::Approved;
 use super::prompts::{Background, DIFF_BYTES};
@@ -20,8 +21,10 @@ use crate::spec::{Commit, YesPhase};
 /// The most characters of a commit message.
 const MAX_MESSAGE: usize = 4_000;
 
-/// How many files the user is shown.
-const SHOWN_FILES: usize = 40;
+/// What a user whom git does not know has to do. A commit needs a name and an address.
+const NO_IDENTITY: &str = "git does not know who commits. Tell it, then resume: \
+    git config --global user.name \"YOUR NAME\" && \
+    git config --global user.email YOU@EXAMPLE.COM";
 
 /// What is there to commit.
 struct Changes {
@@ -44,6 +47,7 @@ impl Guide<'_, '_> {
         if let Some(why) = changes.why_not {
             return Ok(why);
         }
+        self.check_identity()?;
         let message = self.propose(background, approved, &changes).await?;
         let message = match self.agree_on(&message, &changes)? {
             CommitReply::Commit => message,
@@ -95,6 +99,22 @@ impl Guide<'_, '_> {
         })
     }
 
+    /// Looks whether git knows who commits, before anybody is asked about a commit. It is looked
+    /// at each time, until the commit is made: the user can change it and resume.
+    fn check_identity(&self) -> Result<(), Halt> {
+        let key = part("commit", 1);
+        let is_made = self.flow.state().memo.result(&key).is_some();
+        if is_made || self.flow.dry_run.is_some() || self.flow.is_halted() {
+            return Ok(());
+        }
+        let git = SafeGit::new(&self.root()?);
+        let knows = |who: &str| git.holds(&["var", who]);
+        match knows("GIT_AUTHOR_IDENT") && knows("GIT_COMMITTER_IDENT") {
+            true => Ok(()),
+            false => Err(self.flow.fail(&key, None, NO_IDENTITY, None)),
+        }
+    }
+
     /// The commit message that an agent proposes.
     async fn propose(
         &self,
@@ -104,15 +124,9 @@ impl Guide<'_, '_> {
     ) -> Result<String, Halt> {
         let root = self.root()?;
         let prompt = || {
-            let mut diff = changes.files.join("\n");
-            if !changes.base.is_empty() {
-                let args = ["diff", "HEAD", "--"].into_iter();
-                let args: Vec<&str> =
-                    args.chain(changes.files.iter().map(String::as_str)).collect();
-                let patch = SafeGit::new(&root).text(&args).unwrap_or_default();
-                diff = format!("{diff}\n\n{}", &patch[..patch.floor_char_boundary(DIFF_BYTES)]);
-            }
-            Ok(background.message(&approved.plan, &diff))
+            let diff = CommitDiff::read(&root, &changes.base, &changes.files);
+            let patch = &diff.patch[..diff.patch.floor_char_boundary(DIFF_BYTES)];
+            Ok(background.message(&approved.plan, &format!("{}\n\n{patch}", diff.listed())))
         };
         let read = |text: &str| match plain(text, MAX_MESSAGE) {
             message if message.is_empty() => Err("it is empty".to_owned()),
@@ -128,16 +142,20 @@ impl Guide<'_, '_> {
 
     /// What the user says to the proposed commit.
     fn agree_on(&self, message: &str, changes: &Changes) -> Result<CommitReply, Halt> {
-        let mut files: Vec<&str> =
-            changes.files.iter().take(SHOWN_FILES).map(String::as_str).collect();
-        let more = changes.files.len().saturating_sub(SHOWN_FILES);
-        let more = format!("… and {more} more");
-        if changes.files.len() > SHOWN_FILES {
-            files.push(&more);
-        }
+        let key = part("ship", 1);
+        let memo = |id: &str| {
+            let state = self.flow.state();
+            state.memo.result(&key).is_some() || state.memo.gate(id).is_some()
+        };
+        // Once it was asked, its prompt is on record.
+        let diff = match memo(&key.to_string()) {
+            true => CommitDiff::default(),
+            false => CommitDiff::read(&self.root()?, &changes.base, &changes.files),
+        };
         let prompt = format!(
-            "{}\n\n{}\n\nCommit this? (commit, no, or another message)",
-            files.join("\n"),
+            "{}\n\n{}\n\n{}\n\nCommit this? (commit, no, or another message)",
+            diff.listed(),
+            diff.excerpt(),
             last_part(message, MAX_MESSAGE)
         );
         let question = Question {
@@ -147,7 +165,7 @@ impl Guide<'_, '_> {
             closing: &|_| Vec::new(),
             agreed: self.config.says_yes(YesPhase::Ship).then(|| "commit".to_owned()),
         };
-        Ok(CommitReply::read(&self.ask_person(&part("ship", 1), question)?.text))
+        Ok(CommitReply::read(&self.ask_person(&key, question)?.text))
     }
 
     /// Commits the session's files and nothing else, once: a commit that was made before the

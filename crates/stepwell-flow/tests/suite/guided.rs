@@ -410,3 +410,125 @@ fn a_task_that_used_up_its_own_budget_failed_and_the_work_goes_on() {
     assert_eq!(tasks[0], ("1".to_owned(), TaskStatus::Skipped));
     assert_eq!(tasks[1], ("2".to_owned(), TaskStatus::Done));
 }
+
+/// Not a test: the program that the next one starts, as a process of its own. It serves a file of
+/// its folder over HTTP.
+#[test]
+#[ignore = "it is a server, which a test starts"]
+fn serves_the_page() {
+    use std::io::{Read, Write};
+    let Some(port) = std::env::var_os("PAGE_PORT") else { return };
+    let port: u16 = port.to_str().unwrap().parse().unwrap();
+    let listener = std::net::TcpListener::bind(("127.0.0.1", port)).unwrap();
+    while let Ok((mut socket, _)) = listener.accept() {
+        let mut asked = [0; 1024];
+        let _ = socket.read(&mut asked);
+        let body = std::fs::read_to_string("page.txt").unwrap_or_default();
+        let head = format!("HTTP/1.1 200 OK\r\ncontent-length: {}\r\n\r\n", body.len());
+        let _ = socket.write_all(format!("{head}{body}").as_bytes());
+    }
+}
+
+#[test]
+fn the_program_is_looked_at_over_http_and_what_is_wrong_is_repaired() {
+    let dir = tempfile::tempdir().unwrap();
+    let root = dir.path().join("project");
+    project(&root);
+    let free = std::net::TcpListener::bind(("127.0.0.1", 0)).unwrap();
+    let port = free.local_addr().unwrap().port();
+    drop(free);
+    let server = std::env::current_exe().unwrap();
+    let command = format!(
+        "PAGE_PORT={port} exec {} --ignored --exact guided::serves_the_page",
+        server.display()
+    );
+    let url = format!("http://127.0.0.1:{port}/");
+    let plan = json!({
+        "summary": "A page.",
+        "tasks": [{ "id": "1", "action": "create", "description": "Write it",
+                    "files": ["page.txt"] }],
+        "run": { "command": command, "url": url, "expect": "welcome", "seconds": 2 },
+    });
+    let pass = says(json!({ "verdict": "pass", "summary": "fine" }));
+    let script = json!({ "lanes": {
+        "plan": [says(plan)],
+        "task-1": [writes("page.txt", "go away\n"), done()],
+        "task-fix-1-1": [writes("page.txt", "welcome\n"), done()],
+        "review": [pass, pass],
+        "ship": [says("page: welcome")],
+    }});
+    let harness = work(&root, "    yes: [discuss, plan, execute, ship]\n", &script);
+    let ended = run(&harness);
+    assert_eq!(ended.status, Status::Success, "{ended:?}");
+    let nodes = harness.outcome().nodes;
+    let seen = |round: u32| {
+        let output = nodes[&format!("work/runtime/{round}")].clone();
+        (output["outcome"].clone(), output["response"].as_str().unwrap().to_owned())
+    };
+    let (outcome, said) = seen(1);
+    assert_eq!(outcome, "failed");
+    assert!(said.contains("it answered 200 without \"welcome\""), "{said}");
+    let (outcome, said) = seen(2);
+    assert_eq!(outcome, "done", "{said}");
+    assert!(
+        said.contains(&format!("{url} answered 200 with \"welcome\"; it was stopped")),
+        "{said}"
+    );
+    // It was stopped: nobody answers any more.
+    assert!(std::net::TcpStream::connect(("127.0.0.1", port)).is_err());
+    let came = came(&harness);
+    let entered: Vec<&str> = came.phases.iter().map(|(_, to)| to.as_str()).collect();
+    let rounds = ["execute", "verify", "runtime", "execute", "verify", "runtime", "ship"];
+    assert_eq!(entered[entered.len() - 7..], rounds);
+}
+
+#[test]
+fn the_commit_is_asked_about_with_what_it_would_hold_and_every_move_is_legal() {
+    let dir = tempfile::tempdir().unwrap();
+    let root = dir.path().join("project");
+    project(&root);
+    let mut script = script();
+    script["lanes"]["plan"] = json!([says(plan(&[]))]);
+    script["lanes"]["task-1"] = json!([
+        writes("Makefile", "check:\n\tsh test.sh\nall: check\n"),
+        writes("calc.sh", "echo $(($1 + $2))\n"),
+        done(),
+    ]);
+    script["lanes"]["task-2"] =
+        json!([writes("usage.txt", &"sh calc.sh A B\n".repeat(400)), done()]);
+    let harness = work(&root, "    yes: [discuss, plan, execute]\n", &script);
+    let ended = run(&harness);
+    assert_eq!(ended.status, Status::Paused, "{ended:?}");
+    let prompt = &ended.open[0].prompt;
+    for seen in [
+        "Makefile +1 -0\n",
+        "calc.sh +1 (new)\n",
+        "usage.txt +400 (new)\n",
+        "+all: check\n",
+        "+++ b/calc.sh\n",
+        "+echo $(($1 + $2))\n",
+        "more lines\n\ncalc: add two numbers\n\nCommit this?",
+    ] {
+        assert!(prompt.contains(seen), "{seen:?} in {prompt}");
+    }
+    assert!(prompt.len() < 16 << 10, "{}", prompt.len());
+    // The agent that words the message is shown the new files too.
+    let told = harness.events().into_iter().any(|event| match event.event {
+        Event::Message(message) => {
+            message.lane.as_str() == "ship" && message.text().contains("+echo $(($1 + $2))")
+        }
+        _ => false,
+    });
+    assert!(told);
+    harness.answer("work/ship/1", "commit");
+    assert_eq!(run(&harness).status, Status::Success);
+    let mut at = Phase::Idle;
+    let mut returns = 0;
+    for (from, to) in came(&harness).phases {
+        assert_eq!(from, at);
+        assert_eq!(PhaseSet::Workflow.judge(from, to, returns), stepwell::Move::Legal, "{to}");
+        returns += u32::from((from, to) == (Phase::Plan, Phase::Discuss));
+        at = to;
+    }
+    assert_eq!(at, Phase::Ship);
+}

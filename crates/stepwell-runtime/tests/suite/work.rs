@@ -9,7 +9,7 @@ use std::sync::Arc;
 use serde_json::{Value, json};
 use stepwell::{Answer, Event, Kind, Origin, Query, Status, TaskStatus};
 use stepwell_agent::permission::Mode;
-use stepwell_flow::guided::Outline;
+use stepwell_flow::guided::{Outline, WorkAgent};
 use stepwell_flow::spec::YesPhase;
 use stepwell_runtime::{Error, ErrorKind, Patience, RunOptions, Runtime, WorkRequest};
 use stepwell_strict::{Asked, Reply, Rules, Say, Strict};
@@ -159,6 +159,44 @@ fn tasks_are_done_by_subagents_in_worktrees_and_what_fails_is_repaired() {
     let head = well.info(&id).unwrap().head;
     assert_eq!(head.phase.map(stepwell::Phase::as_str), Some("ship"));
     assert_eq!(head.task, "Two files");
+}
+
+#[test]
+fn each_phase_asks_the_model_that_was_named_for_it() {
+    let place = Repository::new(model);
+    let yes = vec![YesPhase::Plan, YesPhase::Execute, YesPhase::Ship];
+    let named = |agent, model: &str| (agent, format!("local/{model}"));
+    let models = BTreeMap::from([
+        named(WorkAgent::Discuss, "asker"),
+        named(WorkAgent::Plan, "thinker"),
+        named(WorkAgent::Execute, "worker"),
+        named(WorkAgent::Verify, "critic"),
+    ]);
+    let outline = Outline { yes, models, ..Outline::default() };
+    let handle = place.runtime.start_work(Repository::request(outline)).unwrap();
+    let report = handle.join().unwrap();
+    assert_eq!(report.status, Status::Success, "{report:?}");
+    let mut asked: BTreeMap<&str, std::collections::BTreeSet<String>> = BTreeMap::new();
+    for request in place.strict.asked() {
+        let who = [
+            ("You find out what a user wants", "discuss"),
+            ("You plan changes", "plan"),
+            ("You review changes", "review"),
+            ("You write commit messages", "ship"),
+        ];
+        let phase = who.into_iter().find(|(says, _)| request.text.contains(says));
+        let phase = phase.map_or("execute", |(_, phase)| phase);
+        asked.entry(phase).or_default().insert(request.body["model"].as_str().unwrap().to_owned());
+    }
+    let only = |model: &str| std::collections::BTreeSet::from([model.to_owned()]);
+    let expected = BTreeMap::from([
+        ("discuss", only("asker")),
+        ("plan", only("thinker")),
+        ("execute", only("worker")),
+        ("review", only("critic")),
+        ("ship", only("large")),
+    ]);
+    assert_eq!(asked, expected);
 }
 
 #[test]
