@@ -13,7 +13,7 @@ use stepwell_flow::accept;
 use stepwell_flow::revision::gate_of;
 use stepwell_flow::spec::Spec;
 
-use crate::error::{Error, Result};
+use crate::error::{Error, Result, SinceAnswer};
 use crate::flow::is_permission;
 use crate::handle::Steering;
 use crate::request::FlowOptions;
@@ -121,7 +121,7 @@ fn waiting(well: &Stepwell, id: &SessionId, given: &Given) -> Result<(SessionId,
                     last = last.max(last_answer(well, &head.id, name)?);
                 }
                 if let Some(last) = last {
-                    return Err(last.into_error(name));
+                    return Err(last.into_error(well, name)?);
                 }
                 let (session, name) = (id.clone(), name.clone());
                 let open = open.into_iter().map(|(_, gate)| gate).collect();
@@ -138,7 +138,7 @@ pub(crate) fn answered_before(
     id: &SessionId,
     name: &str,
 ) -> Result<Option<Error>> {
-    Ok(last_answer(well, id, name)?.map(|last| last.into_error(name)))
+    last_answer(well, id, name)?.map(|last| last.into_error(well, name)).transpose()
 }
 
 /// The last answer to a question of some name. They are compared by when they were given.
@@ -150,9 +150,10 @@ struct LastAnswer {
 }
 
 impl LastAnswer {
-    fn into_error(self, gate: &str) -> Error {
+    fn into_error(self, well: &Stepwell, gate: &str) -> Result<Error> {
         let Self { at, session, who } = self;
-        Error::AnsweredBefore { session, gate: gate.to_owned(), who, at }
+        let since = since_answer(well, &session)?;
+        Ok(Error::AnsweredBefore { session, gate: gate.to_owned(), who, at, since })
     }
 }
 
@@ -264,9 +265,21 @@ fn beaten(well: &Stepwell, session: &SessionId, gate: String, why: String) -> Re
             let Event::GateAnswered(answer) = first.event else {
                 return Ok(Error::AnswerRefused { session, gate, why });
             };
-            Error::AnsweredBefore { session, gate, who: answer.who.to_string(), at: first.at }
+            let (who, at, since) =
+                (answer.who.to_string(), first.at, since_answer(well, &session)?);
+            Error::AnsweredBefore { session, gate, who, at, since }
         }
         _ => Error::AnswerRefused { session, gate, why },
+    })
+}
+
+/// How a session stands, of which a question was answered.
+fn since_answer(well: &Stepwell, id: &SessionId) -> Result<SinceAnswer> {
+    let standing = well.info(id)?;
+    Ok(match standing.held {
+        Some(_) => SinceAnswer::Runs,
+        None if standing.head.status.has_ended() => SinceAnswer::Ended,
+        None => SinceAnswer::Stopped,
     })
 }
 

@@ -260,6 +260,8 @@ pub enum Error {
         who: String,
         /// When.
         at: stepwell::Time,
+        /// How the session stands since.
+        since: SinceAnswer,
     },
     /// An answer is not taken.
     #[error("[{gate}] {why}")]
@@ -455,6 +457,17 @@ pub enum TokenLimit {
     Run,
     /// In a flow's spec.
     Spec,
+}
+
+/// How a session stands after one of its questions was answered.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum SinceAnswer {
+    /// Somebody runs it.
+    Runs,
+    /// Nobody does, and it can be resumed.
+    Stopped,
+    /// Its run has ended.
+    Ended,
 }
 
 /// What would help. A front end says it in its own words: the command line with commands, a
@@ -697,9 +710,12 @@ impl Error {
                 Remedy::FinishRewind(session.clone())
             }
             Self::RewindConflict { session, .. } => Remedy::FinishLeaving(session.clone()),
-            Self::NotWaitingElsewhere { session } | Self::AnsweredBefore { session, .. } => {
-                Remedy::Attach(session.clone())
-            }
+            Self::NotWaitingElsewhere { session } => Remedy::Attach(session.clone()),
+            Self::AnsweredBefore { session, since, .. } => match since {
+                SinceAnswer::Runs => Remedy::Attach(session.clone()),
+                SinceAnswer::Stopped => Remedy::Resume(session.clone()),
+                SinceAnswer::Ended => Remedy::Show(session.clone()),
+            },
             Self::NoGate { open, .. } => Remedy::OpenGates(open.clone()),
             Self::NoSuchLane { known, .. } => Remedy::NameOneOf(known.clone()),
             Self::OnlyPeople { .. } => Remedy::AskPerson,

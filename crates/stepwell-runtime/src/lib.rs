@@ -48,10 +48,10 @@ mod work;
 pub use answer::{Answered, Given};
 pub use attach::Attached;
 pub use context_usage::ContextUsage;
-pub use error::{Error, ErrorKind, Remedy, Result, SuggestedModel, TokenLimit};
+pub use error::{Error, ErrorKind, Remedy, Result, SinceAnswer, SuggestedModel, TokenLimit};
 pub use fork::{ForkRequest, Forked};
 pub use handle::{EventStream, RunCommand, RunHandle};
-pub use model::check_model_name;
+pub use model::{KnownModel, check_model_name, known_model};
 pub use notice::{CutOffSession, LeftFile, Notice, Notices};
 pub use report::{Failure, FlowReport, RunReport};
 pub use request::{

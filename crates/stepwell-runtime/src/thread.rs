@@ -4,7 +4,7 @@ use std::sync::mpsc;
 use std::sync::{Arc, Condvar, Mutex, PoisonError};
 use std::time::Duration;
 
-use stepwell::{Event, Facts, Kind, Lease, Money, Seq, Session, Stepwell, WorkAsked};
+use stepwell::{Event, Facts, Kind, Lease, Money, Recorded, Seq, Session, Stepwell, WorkAsked};
 use stepwell_agent::mcp::Servers;
 use stepwell_agent::run::{EventSink, FrontEnd, Patience, RunEvent, Wisher, Wishes};
 use stepwell_flow::spec::Spec;
@@ -199,11 +199,12 @@ fn look(well: &Stepwell, lease: &Lease, seen: Seq, to: (&Wisher, &Interrupt)) ->
     let mut last = seen;
     for event in events {
         last = event.seq;
-        match event.event {
+        match &event.event {
             Event::StopAsked(stop) if stop.epoch == lease.epoch => to.1.ask(),
-            Event::Said(said) if said.now => to.0.hurry(),
+            // Words that do not count break off no call, which is paid for.
+            Event::Said(said) if said.now && counts(well, lease, &event) => to.0.hurry(),
             Event::WorkAsked(asked) if asked.epoch == lease.epoch => {
-                do_as_asked(well, lease, &asked);
+                do_as_asked(well, lease, asked);
             }
             _ => {}
         }
@@ -224,9 +225,13 @@ fn carry_out(well: &Stepwell, lease: &Lease, (from, to): (Seq, Seq)) {
     }
 }
 
+fn counts(well: &Stepwell, lease: &Lease, said: &Recorded) -> bool {
+    well.judge(&lease.session).is_ok_and(|judge| judge.hears(said).is_none())
+}
+
 fn do_as_asked(well: &Stepwell, lease: &Lease, asked: &WorkAsked) {
     // Whoever asked looks at what became of it, and says why it could not be.
-    if let Err(error) = well.carry_out(lease, &asked.change) {
+    if let Err(error) = well.carry_out(lease, asked) {
         tracing::debug!(session = %lease.session, %error, "wish_not_carried_out");
     }
 }

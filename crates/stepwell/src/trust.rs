@@ -12,7 +12,7 @@ use serde::Serialize;
 
 use crate::{
     Answer, Digest, Event, Gate, GateAnswered, Grant, Kind, Mode, Money, NewEvent, NodeKey,
-    Permission, Recorded, Seq, Settings, Time, Who,
+    Permission, Recorded, Seq, Settings, Time, Who, WorkAsked,
 };
 
 mod notes;
@@ -177,13 +177,24 @@ impl Judge {
     #[must_use]
     pub fn hears(&self, recorded: &Recorded) -> Option<Disregarded> {
         let Event::Said(said) = &recorded.event else { return None };
-        let (me, who) = (&self.me, &said.who);
-        let counts = match (&me.login, self.answers) {
+        let what = || Allowed::Word(said.text.clone());
+        (!self.listens_to(&said.who)).then(|| disregarded(recorded, &said.who, what()))
+    }
+
+    /// Does a runner do what somebody asked of the session's work? What is noted there can reach
+    /// the model, as words do, so the same people are listened to.
+    #[must_use]
+    pub fn obeys(&self, asked: &WorkAsked) -> bool {
+        self.listens_to(&asked.who)
+    }
+
+    /// Do somebody's words count?
+    fn listens_to(&self, who: &Who) -> bool {
+        match (&self.me.login, self.answers) {
             (None, _) => true,
             (Some(_), AnswersFrom::Store) => who.login.is_some(),
-            (login, AnswersFrom::Own) => *login == who.login && me.user() == who.user(),
-        };
-        (!counts).then(|| disregarded(recorded, who, Allowed::Word(said.text.clone())))
+            (login, AnswersFrom::Own) => *login == who.login && self.me.user() == who.user(),
+        }
     }
 
     /// Weighs a session's settings, permissions, questions and answers: all of them, in order,

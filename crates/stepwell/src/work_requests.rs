@@ -67,11 +67,17 @@ impl Stepwell {
         }
     }
 
-    /// Does what a session's runner was asked to. Whoever holds the lease calls it.
+    /// Does what a session's runner was asked to, if whoever asked is
+    /// [listened to](crate::trust::Judge::obeys). Whoever holds the lease calls it.
     ///
     /// # Errors
     /// If it cannot be done, which whoever asked finds out by looking.
-    pub fn carry_out(&self, lease: &Lease, change: &WorkChange) -> Result<()> {
+    pub fn carry_out(&self, lease: &Lease, asked: &WorkAsked) -> Result<()> {
+        let WorkAsked { who, change, .. } = asked;
+        if !self.judge(&lease.session)?.obeys(asked) {
+            let (session, kind) = (lease.session.clone(), Kind::WorkAsked.as_str().to_owned());
+            return Err(Error::Illegal { session, kind, why: format!("{who} is not listened to") });
+        }
         refuse_in_flow(&self.store().info(&lease.session)?, change)?;
         let events = self.events_for(&lease.session, change)?;
         match events.is_empty() {
@@ -225,7 +231,7 @@ mod tests {
             for it in session.well().store().keyed(session.id(), facts).unwrap() {
                 seen = it.seq;
                 let Event::WorkAsked(asked) = it.event else { continue };
-                session.well().carry_out(session.lease(), &asked.change).unwrap();
+                session.well().carry_out(session.lease(), &asked).unwrap();
                 done += 1;
             }
             let head = session.info().unwrap().head.seq;

@@ -462,6 +462,44 @@ fn what_another_role_says_is_taken_in_only_if_the_user_wants_that() {
     }
 }
 
+#[test]
+fn what_another_role_asks_of_the_work_is_done_only_if_the_user_wants_that() {
+    for wanted in [false, true] {
+        let two = Two::people(Kept::Server, SCRIPT);
+        let from = if wanted { "talk.from=store" } else { "talk.from=own" };
+        let model = two.script("script.yaml");
+        let args = ["--config", from, "--json", "run", "go", "--detach", "--model", &model];
+        let two = two.has_begun(&args, 0);
+        let (well, id) = (two.well(), two.session());
+        let epoch = loop {
+            let info = well.info(&id).unwrap();
+            if let Some(held) = info.held.filter(|_| info.head.open_gates > 0) {
+                break held.epoch;
+            }
+            std::thread::yield_now();
+        };
+        let named = |name: &str| stepwell::WorkChange::Checkpoint {
+            name: name.to_owned(),
+            metadata: std::collections::BTreeMap::new(),
+        };
+        let asked = stepwell::WorkAsked { epoch, who: me(), change: named("his") };
+        let append = stepwell::Append {
+            session: id,
+            epoch: None,
+            expected: None,
+            events: vec![stepwell::Event::from(asked).into()],
+        };
+        well.store().write(stepwell::Write::Append(append)).unwrap();
+        // Hers comes behind his: once it is done, his was looked at.
+        let own = two.ann.quietly(&["checkpoint", &two.id, "hers"]);
+        assert_eq!(own.code, Some(0), "{}", own.stderr);
+        let made = two.ann.quietly(&["checkpoint", &two.id]).stdout;
+        assert!(made.contains("hers"), "{made}");
+        assert_eq!(made.contains("his"), wanted, "{from}: {made}");
+        assert_eq!(two.ann.quietly(&["stop", &two.id]).code, Some(0));
+    }
+}
+
 const FLOW: &str = "
 version: 0
 name: letters

@@ -205,3 +205,41 @@ fn a_sessions_name_and_age_follow_the_servers_clock() {
     let shown = done(ann.quietly(&["sessions"])).stdout;
     assert!(shown.contains("s ago") || shown.contains("m ago"), "{shown}");
 }
+
+/// Imports an agent that was done in May.
+fn done_in_may(desk: &Desk, id: &str) {
+    let state = serde_json::json!({
+        "agent_id": id, "agent_name": "mixer", "purpose": "dough", "phase": "completed",
+        "created_at": "2026-05-10T03:05:00+00:00", "last_updated": "2026-05-10T03:06:00+00:00",
+        "metadata": {}, "resume_ready": false, "history": [], "error_count": 0,
+    });
+    let folder = desk.work().join(format!(".claude/session/{id}"));
+    std::fs::create_dir_all(&folder).unwrap();
+    std::fs::write(folder.join("state.json"), state.to_string()).unwrap();
+    done(desk.quietly(&["import", ".claude/session", "--from", "gaia", "--yes"]));
+}
+
+#[test]
+fn agents_are_cleaned_up_as_the_stores_owner_says_and_not_as_a_members_settings_do() {
+    let team = Desk::unique("agents");
+    let (ann, bob) = (desk(&team, "ann"), desk(&team, "bob"));
+    let (anns, bobs) = ("of-ann", "of-bob");
+    done_in_may(&ann, anns);
+    done_in_may(&bob, bobs);
+    // She would clean up at once.
+    let home = ann.path("home/.config/stepwell");
+    std::fs::create_dir_all(&home).unwrap();
+    let settings = "[sessions]\nauto_cleanup = true\ncleanup_after_days = 0\n\
+                    [agent]\ncleanup_after_hours = 0\n";
+    std::fs::write(home.join("config.toml"), settings).unwrap();
+    let waits = begin(&ann);
+    done(ann.quietly(&["label", &waits, "one"]));
+    assert!(!is_in_trash(&ann, anns) && !is_in_trash(&ann, bobs), "the store does not clean up");
+    let mut owner = Desk::new();
+    owner.set("STEPWELL_STORE", &format!("{}?namespace={team}", server().url()));
+    done(owner.quietly(&["store", "retention", "--cleanup-after", "1"]));
+    let ran = done(ann.quietly(&["label", &waits, "two"]));
+    assert!(is_in_trash(&ann, anns), "{}", ran.stderr);
+    assert!(!is_in_trash(&ann, bobs), "another role began it");
+    assert!(!is_in_trash(&ann, &waits), "her settings would have taken it");
+}

@@ -76,6 +76,9 @@ fn a_run_in_the_background_is_answered_spoken_to_and_goes_on() {
     let late = desk.quietly(&["gates", "answer", &gate, "no"]);
     assert_eq!(late.code, Some(6), "{}", late.stderr);
     assert!(late.stderr.contains("answered by"), "{}", late.stderr);
+    // Nobody runs it any more: there is nothing to follow.
+    let hint = format!("stepwell show {id} shows what became of it");
+    assert!(late.stderr.contains(&hint), "{}", late.stderr);
     let unknown = desk.quietly(&["gates", "answer", "no-such-gate", "no"]);
     assert_eq!(unknown.code, Some(3), "{}", unknown.stderr);
 }
