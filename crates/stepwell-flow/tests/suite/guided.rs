@@ -417,8 +417,8 @@ fn a_task_that_used_up_its_own_budget_failed_and_the_work_goes_on() {
 #[ignore = "it is a server, which a test starts"]
 fn serves_the_page() {
     use std::io::{Read, Write};
-    let Some(port) = std::env::var_os("PAGE_PORT") else { return };
-    let port: u16 = port.to_str().unwrap().parse().unwrap();
+    let Ok(port) = std::fs::read_to_string("../port") else { return };
+    let port: u16 = port.parse().unwrap();
     let listener = std::net::TcpListener::bind(("127.0.0.1", port)).unwrap();
     while let Ok((mut socket, _)) = listener.accept() {
         let mut asked = [0; 1024];
@@ -437,11 +437,9 @@ fn the_program_is_looked_at_over_http_and_what_is_wrong_is_repaired() {
     let free = std::net::TcpListener::bind(("127.0.0.1", 0)).unwrap();
     let port = free.local_addr().unwrap().port();
     drop(free);
+    std::fs::write(dir.path().join("port"), port.to_string()).unwrap();
     let server = std::env::current_exe().unwrap();
-    let command = format!(
-        "PAGE_PORT={port} exec {} --ignored --exact guided::serves_the_page",
-        server.display()
-    );
+    let command = format!("exec {} --ignored --exact guided::serves_the_page", server.display());
     let url = format!("http://127.0.0.1:{port}/");
     let plan = json!({
         "summary": "A page.",
