@@ -6,7 +6,7 @@ use std::path::Path;
 use stepwell::{Event, Family, Filter, Query, SessionId, Source, Span, Stepwell, TrashScope};
 
 use super::claim::told_by;
-use super::name::{Berth, berth};
+use super::name::{Destination, destination};
 use crate::Result;
 use crate::read::neutral::{Opening, StandIn};
 
@@ -21,7 +21,7 @@ pub(super) fn known_as(
     source: Source,
 ) -> Result<Source> {
     let Some(stand_in) = &opening.stand_in else { return Ok(source) };
-    if let Berth::There(_) = berth(well, &source, &[])? {
+    if let Destination::There(_) = destination(well, &source, &[])? {
         return Ok(source);
     }
     let candidates = match stand_in.name == source.id {
@@ -29,9 +29,9 @@ pub(super) fn known_as(
         true => of_system(well, &source.system)?,
         false => {
             let other = Source { id: stand_in.name.clone(), ..source.clone() };
-            match berth(well, &other, &[])? {
-                Berth::There(id) => vec![id],
-                Berth::New(_) => Vec::new(),
+            match destination(well, &other, &[])? {
+                Destination::There(id) => vec![id],
+                Destination::New(_) => Vec::new(),
             }
         }
     };
