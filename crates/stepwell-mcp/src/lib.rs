@@ -13,6 +13,7 @@
 
 mod bounded;
 mod error;
+mod http_service;
 mod input;
 mod outgoing;
 mod prompts;
@@ -23,4 +24,5 @@ mod tool;
 mod transport;
 
 pub use error::{Error, Result};
+pub use http_service::HttpService;
 pub use server::{Access, Options, Scope, Server};

@@ -114,6 +114,12 @@ impl Server {
         }
     }
 
+    /// The same server for somebody who may do other things.
+    #[must_use]
+    pub fn allowing(&self, allow: Vec<Access>) -> Self {
+        Self { allow, ..self.clone() }
+    }
+
     /// May a tool be used?
     fn allows(&self, tool: &ToolForm) -> bool {
         match tool.group {
@@ -289,10 +295,9 @@ impl ServerHandler for Server {
     async fn on_custom_request(
         &self,
         request: CustomRequest,
-        _: RequestContext<RoleServer>,
+        context: RequestContext<RoleServer>,
     ) -> Result<CustomResult, ErrorData> {
-        const KNOWN: [&str; 9] = [
-            "initialize",
+        const KNOWN: [&str; 8] = [
             "tools/call",
             "tools/list",
             "resources/read",
@@ -303,7 +308,10 @@ impl ServerHandler for Server {
             "completion/complete",
         ];
         let method = request.method;
-        Err(match KNOWN.contains(&method.as_str()) {
+        // The newer era has no handshake, with whatever parameters.
+        let is_newer = context.meta.protocol_version().is_some();
+        let is_handshake = method == "initialize" && !is_newer;
+        Err(match is_handshake || KNOWN.contains(&method.as_str()) {
             true => ErrorData::invalid_params(format!("wrong parameters of {method}"), None),
             false => {
                 let says = format!("there is no method {method:?}");

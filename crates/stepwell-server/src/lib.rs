@@ -14,6 +14,7 @@ mod api;
 mod assets;
 mod connections;
 mod live;
+mod mcp;
 mod openapi;
 mod problem;
 mod repeats;
@@ -23,6 +24,7 @@ mod server;
 mod site;
 mod stores;
 
+pub use mcp::{McpAnswer, McpHandler, McpRequest};
 pub use security::{Caller, NamedToken, OneTimeLink, Origin, Role, Token, certificate};
 pub use server::{Options, Reach, Server, Shutdown, listen};
 pub use stores::Workspaces;

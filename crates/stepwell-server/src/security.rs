@@ -8,7 +8,7 @@ mod origin;
 mod token;
 
 pub use certificate::certificate;
-pub(crate) use guard::{Guard, Passed};
+pub(crate) use guard::{Entrance, Guard, Passed};
 pub(crate) use headers::harden;
 pub use login::OneTimeLink;
 pub(crate) use login::{Logins, Refused};

@@ -15,10 +15,13 @@ use http_body_util::{BodyExt, Limited};
 use stepwell::Seq;
 use tokio::sync::watch;
 
+use crate::mcp::{self, McpHandler};
 use crate::problem::{Problem, Result};
 use crate::repeats::Repeats;
 use crate::route::{Call, Reply, Route};
-use crate::security::{Caller, Guard, Logins, NamedToken, OneTimeLink, Origin, Role, harden};
+use crate::security::{
+    Caller, Entrance, Guard, Logins, NamedToken, OneTimeLink, Origin, Role, harden,
+};
 use crate::site::{Limits, Look, Site};
 use crate::stores::{Hearing, Stores, Workspaces};
 use crate::{api, assets, connections, live, openapi};
@@ -54,6 +57,8 @@ pub struct Options {
     pub may_yolo: bool,
     /// How it is reached.
     pub reach: Reach,
+    /// What answers at `/mcp`, if anything.
+    pub mcp: Option<Arc<dyn McpHandler>>,
 }
 
 /// Stops a server.
@@ -121,7 +126,8 @@ impl Server {
         let logins = Logins::new(options.tokens, clock);
         let guard = Guard { origins, logins, cookie: format!("stepwell_{port}") };
         let limits = Limits { read_only: options.read_only, may_yolo: options.may_yolo };
-        let site = Arc::new(Site { stores, guard, limits, repeats: Repeats::default() });
+        let (repeats, mcp) = (Repeats::default(), options.mcp);
+        let site = Arc::new(Site { stores, guard, limits, repeats, mcp });
         Ok(Self { site, listeners, reach: options.reach })
     }
 
@@ -167,6 +173,7 @@ fn router(site: Arc<Site>) -> Router {
         .route("/api/v1/login", axum::routing::post(log_in))
         .route("/api/v1/logout", axum::routing::post(log_out))
         .route("/api/v1/healthz", axum::routing::get(|| async { StatusCode::NO_CONTENT }))
+        .route(mcp::PATH, axum::routing::any(mcp::answer))
         .fallback(page)
         .layer(axum::middleware::from_fn_with_state(Arc::clone(&site), guard))
         .with_state(site)
@@ -179,7 +186,8 @@ async fn guard(
     next: axum::middleware::Next,
 ) -> Answer {
     let (method, path) = (request.method().clone(), request.uri().path().to_owned());
-    let mut response = match site.guard.check(request.method(), request.headers()) {
+    let entrance = if path == mcp::PATH { Entrance::Mcp } else { Entrance::Api };
+    let mut response = match site.guard.check(entrance, request.method(), request.headers()) {
         Err(problem) => problem.response(),
         Ok(passed) => {
             request.extensions_mut().insert(passed);
@@ -201,7 +209,7 @@ async fn guard(
 }
 
 /// The caller of a request that passed the guard.
-fn caller(request: &Request) -> Result<Caller> {
+pub(crate) fn caller(request: &Request) -> Result<Caller> {
     let passed = request.extensions().get::<crate::security::Passed>().cloned();
     passed.ok_or_else(Problem::unauthorized)?.caller()
 }
@@ -238,7 +246,7 @@ async fn read(
     let headers = request.headers().clone();
     let body = match route.method {
         Method::GET => Vec::new(),
-        _ => body(request).await?,
+        _ => body(request.into_body()).await?,
     };
     let key = request_key(&headers, &caller, route, &parameters)?;
     let call = Call { caller, parameters, query, body };
@@ -265,8 +273,8 @@ fn request_key(
 }
 
 /// The body of a request, if it is not too large and does not take too long.
-async fn body(request: Request) -> Result<Vec<u8>> {
-    let read = Limited::new(request.into_body(), BODY).collect();
+pub(crate) async fn body(body: Body) -> Result<Vec<u8>> {
+    let read = Limited::new(body, BODY).collect();
     match connections::in_time(BODY_TIME, read).await {
         None => Err(Problem::new(StatusCode::REQUEST_TIMEOUT, "invalid", "the body took too long")),
         Some(Err(_)) => Err(Problem::too_large()),
@@ -412,7 +420,7 @@ struct LogIn {
 /// Takes a one-time link or a token, and gives a cookie for it.
 async fn log_in(State(site): State<Arc<Site>>, request: Request) -> Answer {
     let taken = async {
-        let body = body(request).await?;
+        let body = body(request.into_body()).await?;
         let LogIn { code } =
             serde_json::from_slice(&body).map_err(|_| Problem::invalid("the body has no code"))?;
         site.guard.logins.redeem(&code).map_err(|why| match why {

@@ -9,6 +9,7 @@ use stepwell::{SessionId, Stepwell, Who};
 use stepwell_runtime::Runtime;
 use stepwell_runtime::detached::{DetachedAnswer, DetachedRequest, Work};
 
+use crate::mcp::McpHandler;
 use crate::problem::{Problem, Result};
 use crate::repeats::Repeats;
 use crate::security::{Caller, Guard, Role};
@@ -21,6 +22,7 @@ pub(crate) struct Site {
     pub(crate) guard: Guard,
     pub(crate) limits: Limits,
     pub(crate) repeats: Repeats,
+    pub(crate) mcp: Option<Arc<dyn McpHandler>>,
 }
 
 /// What is not offered, whoever asks.

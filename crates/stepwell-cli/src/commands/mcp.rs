@@ -57,7 +57,8 @@ enum Action {
 }
 
 /// What agents may do besides reading.
-const ALLOW: &[(&str, Access)] = &[("record", Access::Record), ("manage", Access::Manage)];
+pub(super) const ALLOW: &[(&str, Access)] =
+    &[("record", Access::Record), ("manage", Access::Manage)];
 
 /// Agents that use MCP servers.
 const AGENTS: &[(&str, McpClient)] = &[

@@ -3,15 +3,18 @@ use std::net::IpAddr;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
+use stepwell_mcp::{Access, HttpService, Scope};
 use stepwell_server::{
-    NamedToken, Options, Origin, Reach, Role, Server, Shutdown, Token, Workspaces, certificate,
-    listen,
+    McpAnswer, McpHandler, McpRequest, NamedToken, Options, Origin, Reach, Role, Server, Shutdown,
+    Token, Workspaces, certificate, listen,
 };
 use stepwell_terminal::note;
 
+use super::mcp::ALLOW;
 use crate::app::App;
 use crate::failure::{Exit, Failure, Result};
 use crate::runner;
+use crate::typed::one_of;
 
 /// Serves your sessions to a browser and to programs, on this machine.
 ///
@@ -31,6 +34,13 @@ pub(crate) struct Args {
     /// Serves this workspace's store alone, and not your others.
     #[arg(long)]
     only_here: bool,
+    /// Lets agents with an operator's token write at /mcp: record (sessions of their own), manage
+    /// (labels, tags, forks).
+    #[arg(long, value_name = "WHAT", value_delimiter = ',', value_parser = one_of(ALLOW))]
+    allow: Vec<Access>,
+    /// Shows agents at /mcp the sessions of all of your known stores, not only this workspace's.
+    #[arg(long, conflicts_with = "only_here")]
+    everywhere: bool,
     /// Prints the token that lets programs in, and leaves.
     #[arg(long)]
     print_token: bool,
@@ -85,7 +95,8 @@ pub(crate) fn run(args: &Args, app: &mut App) -> Result<Exit> {
     let (others, program) = (!args.only_here, program(app));
     let workspaces = Workspaces { home: app.workspace().clone(), others, program };
     let (read_only, may_yolo) = (args.read_only, args.allow_yolo);
-    let options = Options { tokens, read_only, may_yolo, reach: reach.clone() };
+    let mcp = Some(Arc::new(Agents::new(args, app)) as Arc<dyn McpHandler>);
+    let options = Options { tokens, read_only, may_yolo, reach: reach.clone(), mcp };
     let server = Server::new(listeners, workspaces, options)
         .map_err(|error| Failure::new(Exit::Failed, error))?;
     let origin = match &reach {
@@ -113,6 +124,33 @@ fn serve(server: Server) -> Result<Exit> {
         served
     })?;
     Ok(Exit::Done)
+}
+
+/// What other agents are answered at `/mcp`: the same as by `stepwell mcp`.
+#[derive(Debug)]
+struct Agents {
+    viewer: HttpService,
+    operator: HttpService,
+}
+
+impl Agents {
+    fn new(args: &Args, app: &App) -> Self {
+        let scope = if args.everywhere { Scope::Everywhere } else { Scope::Workspace };
+        let options = stepwell_mcp::Options { scope, allow: Vec::new() };
+        let viewer = stepwell_mcp::Server::new(app.workspace().clone(), options);
+        let operator = viewer.allowing(args.allow.clone());
+        Self { viewer: HttpService::new(viewer), operator: HttpService::new(operator) }
+    }
+}
+
+impl McpHandler for Agents {
+    fn answer(&self, request: McpRequest, role: Role) -> McpAnswer {
+        let service = match role {
+            Role::Viewer => self.viewer.clone(),
+            Role::Operator => self.operator.clone(),
+        };
+        Box::pin(async move { service.answer(request).await })
+    }
 }
 
 /// The user's token, which is made the first time.

@@ -16,7 +16,7 @@ const STEPWELL: &str = env!("CARGO_BIN_EXE_stepwell");
 /// that is run without says that it did nothing.
 #[expect(clippy::disallowed_methods, reason = "whoever runs the tests says where it is")]
 #[expect(clippy::print_stderr, reason = "a test that does nothing says so")]
-fn program(variable: &str) -> Option<PathBuf> {
+pub(crate) fn program(variable: &str) -> Option<PathBuf> {
     let found = std::env::var_os(variable).map(PathBuf::from);
     let needed = ["CI", "STEPWELL_CHECK"].iter().any(|it| std::env::var_os(it).is_some());
     let hint = "eval \"$(./install-witnesses)\" installs it and sets the variable";

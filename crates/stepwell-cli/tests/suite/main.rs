@@ -27,6 +27,7 @@ mod half_rewound;
 mod hooks;
 mod looking;
 mod mcp;
+mod mcp_http;
 mod migrating;
 mod moving;
 mod naming;

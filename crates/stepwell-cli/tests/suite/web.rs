@@ -18,10 +18,10 @@ const SCRIPT: &str = "
 ";
 
 /// A server, which ends with the test.
-struct Server {
+pub(crate) struct Server {
     child: Child,
-    port: u16,
-    token: String,
+    pub(crate) port: u16,
+    pub(crate) token: String,
 }
 
 impl Drop for Server {
@@ -42,7 +42,7 @@ fn desk() -> Desk {
 }
 
 impl Server {
-    fn start(desk: &Desk, flags: &[&str]) -> Self {
+    pub(crate) fn start(desk: &Desk, flags: &[&str]) -> Self {
         let mut args = vec!["serve", "--port", "0"];
         args.extend(flags);
         let mut command = desk.command(&args);

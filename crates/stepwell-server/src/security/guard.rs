@@ -11,6 +11,16 @@ const OURS: &str = "x-stepwell";
 /// How many bytes all headers of a request may have.
 const HEAD: usize = 64 * 1024;
 
+/// Where a request wants in.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Entrance {
+    /// The page and the API.
+    Api,
+    /// MCP, whose clients know nothing of our header. So no cookie counts there, which a browser
+    /// would send whoever asks: only a token does.
+    Mcp,
+}
+
 /// Checks where a request comes from, and whose it is.
 #[derive(Debug)]
 pub(crate) struct Guard {
@@ -42,7 +52,12 @@ impl Passed {
 
 impl Guard {
     /// Lets a request pass, or says why not.
-    pub(crate) fn check(&self, method: &Method, headers: &HeaderMap) -> Result<Passed, Problem> {
+    pub(crate) fn check(
+        &self,
+        entrance: Entrance,
+        method: &Method,
+        headers: &HeaderMap,
+    ) -> Result<Passed, Problem> {
         let size = headers.iter().map(|(name, value)| name.as_str().len() + value.len());
         if size.sum::<usize>() > HEAD {
             return Err(Problem::head_too_large());
@@ -57,7 +72,7 @@ impl Guard {
             return Err(Problem::foreign_origin());
         }
         let changes = !matches!(*method, Method::GET | Method::HEAD);
-        if changes {
+        if changes && entrance == Entrance::Api {
             let is_json = text(headers, header::CONTENT_TYPE.as_str()).is_some_and(|it| {
                 it.split(';').next().unwrap_or_default().trim() == "application/json"
             });
@@ -68,7 +83,8 @@ impl Guard {
         if let Some(token) = bearer(headers) {
             return Ok(Passed { caller: self.logins.by_token(token) });
         }
-        let Some(cookie) = self.cookie_of(headers) else {
+        let cookie = self.cookie_of(headers).filter(|_| entrance == Entrance::Api);
+        let Some(cookie) = cookie else {
             return Ok(Passed { caller: Err(Refused::Unknown) });
         };
         // A cookie is sent whoever asks: only our own page may.
@@ -135,11 +151,15 @@ mod tests {
     fn a_host_that_is_not_ours_is_refused() {
         let (guard, _) = guard();
         for host in ["evil.example", "evil.example:4000", "127.0.0.1:4001", ""] {
-            let refused = guard.check(&Method::GET, &headers(&[("host", host)])).unwrap_err();
+            let refused =
+                guard.check(Entrance::Api, &Method::GET, &headers(&[("host", host)])).unwrap_err();
             assert_eq!(refused.status(), 421, "{host}");
         }
         for host in ["127.0.0.1:4000", "localhost:4000", "[::1]:4000", "LOCALHOST:4000"] {
-            assert!(guard.check(&Method::GET, &headers(&[("host", host)])).is_ok(), "{host}");
+            assert!(
+                guard.check(Entrance::Api, &Method::GET, &headers(&[("host", host)])).is_ok(),
+                "{host}"
+            );
         }
     }
 
@@ -150,7 +170,11 @@ mod tests {
         let host = ("host", "127.0.0.1:4000");
         for origin in ["https://evil.example", "null", "http://127.0.0.1:4001"] {
             let sent = headers(&[host, ("origin", origin), ("authorization", &bearer)]);
-            assert_eq!(guard.check(&Method::GET, &sent).unwrap_err().status(), 403, "{origin}");
+            assert_eq!(
+                guard.check(Entrance::Api, &Method::GET, &sent).unwrap_err().status(),
+                403,
+                "{origin}"
+            );
         }
     }
 
@@ -163,6 +187,7 @@ mod tests {
         let host = ("host", "127.0.0.1:4000");
         let from = |site: &str| {
             guard.check(
+                Entrance::Api,
                 &Method::GET,
                 &headers(&[host, ("cookie", &cookie), ("sec-fetch-site", site)]),
             )
@@ -181,17 +206,41 @@ mod tests {
         let json = ("content-type", "application/json; charset=utf-8");
         let own = ("authorization", bearer.as_str());
         let sent = headers(&[host, own, json]);
-        assert_eq!(guard.check(&Method::POST, &sent).unwrap_err().status(), 415);
+        assert_eq!(guard.check(Entrance::Api, &Method::POST, &sent).unwrap_err().status(), 415);
         let sent = headers(&[host, own, ("x-stepwell", "1"), ("content-type", "text/plain")]);
-        assert_eq!(guard.check(&Method::POST, &sent).unwrap_err().status(), 415);
+        assert_eq!(guard.check(Entrance::Api, &Method::POST, &sent).unwrap_err().status(), 415);
         let sent = headers(&[host, own, json, ("x-stepwell", "1")]);
-        assert_eq!(guard.check(&Method::POST, &sent).unwrap().caller().unwrap().name, "ann");
+        assert_eq!(
+            guard.check(Entrance::Api, &Method::POST, &sent).unwrap().caller().unwrap().name,
+            "ann"
+        );
     }
 
     #[test]
     fn nobody_is_let_in_without_a_token() {
         let (guard, _) = guard();
-        let passed = guard.check(&Method::GET, &headers(&[("host", "localhost:4000")])).unwrap();
+        let passed = guard
+            .check(Entrance::Api, &Method::GET, &headers(&[("host", "localhost:4000")]))
+            .unwrap();
         assert_eq!(passed.caller().unwrap_err().status(), 401);
+    }
+
+    #[test]
+    fn mcp_wants_a_token_and_takes_no_cookie() {
+        let (guard, token) = guard();
+        let caller = guard.logins.by_token(&token.reveal()).unwrap();
+        let link = guard.logins.link(&caller).unwrap().code.reveal();
+        let cookie = format!("stepwell_4000={}", guard.logins.redeem(&link).unwrap().as_str());
+        let (host, bearer) = (("host", "127.0.0.1:4000"), format!("Bearer {}", token.reveal()));
+        let post = |pairs: &[(&'static str, &str)]| {
+            guard.check(Entrance::Mcp, &Method::POST, &headers(pairs))
+        };
+        let with_cookie = [host, ("cookie", &cookie), ("sec-fetch-site", "same-origin")];
+        assert_eq!(post(&with_cookie).unwrap().caller().unwrap_err().status(), 401);
+        let own = ("authorization", bearer.as_str());
+        assert_eq!(post(&[host, own]).unwrap().caller().unwrap().name, "ann");
+        let foreign = ("origin", "https://evil.example");
+        assert_eq!(post(&[host, own, foreign]).unwrap_err().status(), 403);
+        assert_eq!(post(&[("host", "evil.example"), own]).unwrap_err().status(), 421);
     }
 }

@@ -96,7 +96,8 @@ impl Desk {
         let home = workspace(self.folder.path());
         let workspaces = Workspaces { home, others: true, program: None };
         let read_only = self.limits.read_only;
-        let options = Options { tokens, read_only, may_yolo: false, reach: Reach::Local };
+        let options =
+            Options { tokens, read_only, may_yolo: false, reach: Reach::Local, mcp: None };
         let server = Server::new(vec![listener], workspaces, options).unwrap();
         self.shutdown = Shutdown::default();
         let shutdown = self.shutdown.clone();

@@ -1,0 +1,79 @@
+//! The same server over HTTP (the protocol's "streamable HTTP"), for a web server to put behind its
+//! own guard.
+//!
+//! Nothing is kept between two requests, in either era: the older one gets no `Mcp-Session-Id`,
+//! which its revisions leave to the server, and the newer one has none. So a restart loses nothing.
+
+use bytes::Bytes;
+use http::{HeaderValue, Method, Request, Response, StatusCode, header};
+use http_body_util::{BodyExt, Full};
+use rmcp::model::{ClientJsonRpcMessage, ErrorData, ServerJsonRpcMessage};
+use rmcp::transport::streamable_http_server::session::never::NeverSessionManager;
+use rmcp::transport::streamable_http_server::{StreamableHttpServerConfig, StreamableHttpService};
+use serde_json::Value;
+
+use crate::server::Server;
+
+/// A server that answers HTTP requests.
+#[derive(Clone)]
+pub struct HttpService(StreamableHttpService<Server, NeverSessionManager>);
+
+impl std::fmt::Debug for HttpService {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("HttpService").finish_non_exhaustive()
+    }
+}
+
+impl HttpService {
+    /// Answers with a server.
+    #[must_use]
+    pub fn new(server: Server) -> Self {
+        // Whoever has the sockets knows the names that they are reached by, and checks hosts,
+        // origins, tokens and sizes before anything comes here.
+        let config = StreamableHttpServerConfig::default()
+            .with_legacy_session_mode(false)
+            .with_json_response(true)
+            .disable_allowed_hosts()
+            .disable_allowed_origins()
+            .with_max_request_body_bytes(usize::MAX);
+        let factory = move || Ok(server.clone());
+        Self(StreamableHttpService::new(factory, NeverSessionManager::default().into(), config))
+    }
+
+    /// Answers a request. Its host, its origin, its sender and its size MUST have been checked.
+    pub async fn answer(&self, request: Request<Bytes>) -> Response<Bytes> {
+        if *request.method() == Method::POST
+            && let Err(refused) = check(request.body())
+        {
+            return *refused;
+        }
+        let (head, body) = self.0.handle(request.map(Full::new)).await.into_parts();
+        // It sends no messages of its own, so an answer is one message that ends.
+        let body = body.collect().await.map(|it| it.to_bytes()).unwrap_or_default();
+        Response::from_parts(head, body)
+    }
+}
+
+/// Is this one message of the protocol? The library answers what is none with another status and no
+/// message, which clients cannot read.
+fn check(body: &[u8]) -> Result<(), Box<Response<Bytes>>> {
+    let Ok(value) = serde_json::from_slice::<Value>(body) else {
+        return Err(refuse(Value::Null, &ErrorData::parse_error("this is no JSON", None)));
+    };
+    let id = value.get("id").cloned().unwrap_or_default();
+    match serde_json::from_value::<ClientJsonRpcMessage>(value) {
+        Ok(_) => Ok(()),
+        Err(_) => Err(refuse(id, &ErrorData::invalid_request("this is no message", None))),
+    }
+}
+
+fn refuse(id: Value, error: &ErrorData) -> Box<Response<Bytes>> {
+    let id = serde_json::from_value(id).ok();
+    let message = ServerJsonRpcMessage::error(error.clone(), id);
+    let body = serde_json::to_vec(&message).unwrap_or_default();
+    let mut response = Response::new(Bytes::from(body));
+    *response.status_mut() = StatusCode::BAD_REQUEST;
+    let json = HeaderValue::from_static("application/json");
+    response.headers_mut().insert(header::CONTENT_TYPE, json);
+    Box::new(response)
+}
