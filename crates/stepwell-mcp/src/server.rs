@@ -245,9 +245,15 @@ impl ServerHandler for Server {
         _: RequestContext<RoleServer>,
     ) -> Result<ReadResourceResponse, ErrorData> {
         let uri = request.uri;
+        let wanted = uri.clone();
         let read =
-            self.answer(move |stores| Ok(resources::read(stores, &uri)?.into_resource(&uri)));
-        Ok(read.await?.into())
+            self.answer(move |stores| Ok(resources::read(stores, &wanted)?.into_resource(&wanted)));
+        let read = read.await.map_err(|mut error| {
+            // The protocol asks for the name of what is missing, as data.
+            error.data = Some(serde_json::json!({ "uri": uri }));
+            error
+        })?;
+        Ok(read.into())
     }
 
     async fn list_prompts(
