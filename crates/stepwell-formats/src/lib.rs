@@ -53,6 +53,7 @@ mod archive;
 mod claude;
 mod codex;
 mod error;
+mod frameworks;
 mod gaia;
 mod goose;
 mod intake;
@@ -107,6 +108,9 @@ static FORMATS: &[&Entry] = &[
     &gaia::FORMAT,
     &strands_cli::FORMAT,
     &strands_sdk::FORMAT,
+    &frameworks::LANGGRAPH,
+    &frameworks::OPENAI,
+    &frameworks::ADK,
 ];
 
 impl Format {

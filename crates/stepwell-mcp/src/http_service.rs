@@ -6,7 +6,7 @@
 
 use bytes::Bytes;
 use http::{HeaderValue, Method, Request, Response, StatusCode, header};
-use http_body_util::{BodyExt, Full};
+use http_body_util::{BodyExt, Collected, Full};
 use rmcp::model::{ClientJsonRpcMessage, ErrorData, ServerJsonRpcMessage};
 use rmcp::transport::streamable_http_server::session::never::NeverSessionManager;
 use rmcp::transport::streamable_http_server::{StreamableHttpServerConfig, StreamableHttpService};
@@ -49,7 +49,7 @@ impl HttpService {
         }
         let (head, body) = self.0.handle(request.map(Full::new)).await.into_parts();
         // It sends no messages of its own, so an answer is one message that ends.
-        let body = body.collect().await.map(|it| it.to_bytes()).unwrap_or_default();
+        let body = body.collect().await.map(Collected::to_bytes).unwrap_or_default();
         Response::from_parts(head, body)
     }
 }

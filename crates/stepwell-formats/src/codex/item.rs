@@ -13,15 +13,15 @@ const EMPTY: &str = "\"\"";
 
 /// An item as parts of a message.
 #[derive(Debug)]
-pub(super) struct Item {
-    pub(super) role: Role,
-    pub(super) parts: Vec<Part>,
+pub(crate) struct Item {
+    pub(crate) role: Role,
+    pub(crate) parts: Vec<Part>,
     /// The item without what the parts hold.
-    pub(super) rest: String,
+    pub(crate) rest: String,
 }
 
 /// Takes what parts hold out of an item. An item of a kind that has no word here is none.
-pub(super) fn hollow(item: &Fields<'_>) -> Option<Item> {
+pub(crate) fn hollow(item: &Fields<'_>) -> Option<Item> {
     let one = |role, part, rest| Some(Item { role, parts: vec![part], rest });
     match item.text("type")?.as_ref() {
         "message" => message(item),

@@ -7,7 +7,7 @@
 
 mod base;
 mod front;
-mod item;
+pub(crate) mod item;
 mod line;
 mod read;
 mod write;

@@ -6,9 +6,9 @@ use rusqlite::types::ValueRef;
 use rusqlite::{Connection, Row as Columns};
 
 use super::SYSTEM;
-use super::opened::{Opened, fault, open};
 use super::telling::{Row, Session, attributes, opening};
 use crate::json::fields::{Fields, push_field, quoted};
+use crate::read::foreign_database::{Opened, fault, open};
 use crate::read::input::{Input, MAX_FILE_BYTES};
 use crate::read::neutral::{Item, Sink, Wanted, Warning};
 use crate::{Error, Result};

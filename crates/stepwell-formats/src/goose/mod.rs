@@ -4,13 +4,13 @@
 mod content;
 mod database;
 mod file;
-mod opened;
 mod telling;
 
 use std::path::PathBuf;
 
 use crate::Result;
 use crate::json::fields::Fields;
+use crate::read::foreign_database::{SQLITE, mentions};
 use crate::read::input::Input;
 use crate::read::neutral::Sink;
 use crate::read::reader::{Homes, Kind, Probe, Reader};
@@ -18,9 +18,6 @@ use crate::registry::Entry;
 
 /// The system's name in a session's source.
 const SYSTEM: &str = "goose";
-
-/// What a database begins with.
-const SQLITE: &[u8] = b"SQLite format 3\0";
 
 pub(crate) static FORMAT: Entry =
     Entry { name: SYSTEM, aliases: &[], title: "goose", reader: Some(&Goose), writer: None };
@@ -38,9 +35,8 @@ enum Form {
 impl Form {
     fn of(head: &[u8], text: &str) -> Option<Self> {
         if head.starts_with(SQLITE) {
-            let has = |word: &str| head.windows(word.len()).any(|found| found == word.as_bytes());
-            let ours = ["content_json", "working_dir", "created_timestamp"].into_iter().all(has);
-            return ours.then_some(Self::Database);
+            let words = ["content_json", "working_dir", "created_timestamp"];
+            return mentions(head, &words).then_some(Self::Database);
         }
         let mut lines = text.lines();
         let first = lines.next()?;

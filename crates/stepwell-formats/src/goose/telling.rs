@@ -5,6 +5,7 @@ use stepwell::{Change, Compacted, Edited, Lane, MAX_NAME_BYTES, Message, Part, R
 use super::{SYSTEM, content};
 use crate::Result;
 use crate::json::fields::{Fields, push_field};
+use crate::read::foreign_database::moment;
 use crate::read::neutral::{Item, Opening, Sink};
 use crate::read::steps::Steps;
 
@@ -116,14 +117,6 @@ pub(super) fn seconds(seconds: i64) -> Option<Time> {
     // Some of its tools count milliseconds.
     let seconds = if seconds.abs() > 100_000_000_000 { seconds / 1000 } else { seconds };
     (seconds > 0).then(|| Time::from_micros(seconds.saturating_mul(1_000_000)))
-}
-
-/// A moment in the form of SQLite or of RFC 3339.
-pub(super) fn moment(text: &str) -> Option<Time> {
-    match text.parse() {
-        Ok(at) => Some(at),
-        Err(_) => format!("{}Z", text.trim().replacen(' ', "T", 1)).parse().ok(),
-    }
 }
 
 /// What goose says of a session, as a JSON object of its columns or fields.

@@ -13,6 +13,7 @@ mod crash;
 mod damage;
 mod drafts;
 mod forks;
+mod frameworks;
 mod gaia;
 mod garbage;
 mod generate;

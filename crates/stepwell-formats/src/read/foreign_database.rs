@@ -7,6 +7,7 @@ use std::path::{Path, PathBuf};
 use std::time::{Duration, SystemTime};
 
 use rusqlite::{Connection, ErrorCode, OpenFlags};
+use stepwell::Time;
 use tempfile::TempDir;
 
 use crate::read::input::{self, unreadable};
@@ -22,14 +23,40 @@ const COPIES: usize = 3;
 const SUPER_JOURNAL: [u8; 8] = [0xd9, 0xd5, 0x05, 0xf9, 0x20, 0xa1, 0x63, 0xd7];
 
 /// A database that can be read.
-pub(super) struct Opened {
-    pub(super) connection: Connection,
+pub(crate) struct Opened {
+    pub(crate) connection: Connection,
     /// Holds the copy that is read, where it cannot be read in place.
     _copy: Option<TempDir>,
 }
 
+/// What a file that is a database begins with.
+pub(crate) const SQLITE: &[u8] = b"SQLite format 3\0";
+
+/// Is this the front of a database whose schema has these words?
+pub(crate) fn mentions(head: &[u8], words: &[&str]) -> bool {
+    let has = |word: &&str| memchr::memmem::find(head, word.as_bytes()).is_some();
+    head.starts_with(SQLITE) && words.iter().all(has)
+}
+
+/// The columns of a table; none, if there is no such table, or it is a view, which could be
+/// without end.
+pub(crate) fn columns(connection: &Connection, table: &str) -> rusqlite::Result<Vec<String>> {
+    let sql = "SELECT it.name FROM sqlite_master AS t, pragma_table_info(t.name) AS it \
+               WHERE t.type = 'table' AND t.rootpage > 0 AND t.name = ?1 ORDER BY it.cid";
+    let mut statement = connection.prepare(sql)?;
+    statement.query_map([table], |row| row.get(0))?.collect()
+}
+
+/// A moment in the form of SQLite or of RFC 3339.
+pub(crate) fn moment(text: &str) -> Option<Time> {
+    match text.parse() {
+        Ok(at) => Some(at),
+        Err(_) => format!("{}Z", text.trim().replacen(' ', "T", 1)).parse().ok(),
+    }
+}
+
 /// Opens a database.
-pub(super) fn open(path: &Path) -> Result<Opened> {
+pub(crate) fn open(path: &Path) -> Result<Opened> {
     // A regular file, and no link to one.
     let mut file = input::open(path)?;
     let place = match Mode::of(&mut file) {
@@ -53,7 +80,7 @@ pub(super) fn open(path: &Path) -> Result<Opened> {
 }
 
 /// What went wrong with a database.
-pub(super) fn fault(path: &Path, error: &rusqlite::Error) -> Error {
+pub(crate) fn fault(path: &Path, error: &rusqlite::Error) -> Error {
     match error.sqlite_error_code() {
         Some(ErrorCode::DatabaseBusy | ErrorCode::DatabaseLocked) => {
             Error::Locked { path: path.to_owned() }
@@ -183,7 +210,9 @@ fn copied(path: &Path) -> Result<(TempDir, PathBuf)> {
     let journal = beside(&copy, JOURNAL);
     if ends_with(&journal, &SUPER_JOURNAL) {
         // SQLite would look for the others, and remove the file that the journal names.
-        let why = "its journal belongs to several databases; open it with goose once".to_owned();
+        let why =
+            "its journal belongs to several databases; open it once with the program that wrote it"
+                .to_owned();
         return Err(Error::Foreign { path: path.to_owned(), why });
     }
     Ok((folder, copy))

@@ -1,0 +1,111 @@
+"""`stepwell import` reads what the frameworks' own stores wrote."""
+
+from __future__ import annotations
+
+import json
+import os
+import subprocess
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+import stepwell
+
+COMMAND = Path(__file__).parents[2] / "target" / "debug" / "stepwell"
+
+
+def run(folder: Path, *args: str) -> list[Any]:
+    """What the command answers, each line as JSON."""
+    if not COMMAND.exists():
+        if os.environ.get("STEPWELL_CHECK"):
+            pytest.fail(f"{COMMAND} is not there: cargo build -p stepwell-cli makes it")
+        pytest.skip(f"{COMMAND} is not there: cargo build -p stepwell-cli makes it")
+    environment = {"HOME": str(folder), "PATH": os.environ["PATH"]}
+    command = [str(COMMAND), *args, "--json"]
+    ran = subprocess.run(
+        command, cwd=folder, env=environment, capture_output=True, text=True, check=False
+    )
+    assert ran.returncode == 0, ran.stderr
+    return [json.loads(line) for line in ran.stdout.splitlines()]
+
+
+def imported(folder: Path, file: Path) -> tuple[int, int]:
+    """Imports a file; how many sessions were new, and how many unchanged."""
+    told = [it["imported"] for it in run(folder, "import", str(file))]
+    return told.count("imported"), told.count("unchanged")
+
+
+def messages(folder: Path, system: str) -> dict[str, list[str]]:
+    """What is said in each session of a system, by the system's own name for it."""
+    listed = run(folder, "sessions", "--system", system)
+    with stepwell.open(folder / ".stepwell") as well:
+        found = [well.session(row["id"]) for row in listed]
+        return {
+            it.info().source_id or "": [message.text for message in it.messages()] for it in found
+        }
+
+
+def test_threads_of_the_sqlite_saver(tmp_path: Path) -> None:
+    sqlite = pytest.importorskip("langgraph.checkpoint.sqlite")
+    from graph_worker import graph
+
+    file = tmp_path / "checkpoints.db"
+    with sqlite.SqliteSaver.from_conn_string(str(file)) as saver:
+        for thread in ("a b", "two"):
+            config: Any = {"configurable": {"thread_id": thread}}
+            for turn in range(3):
+                state = graph(saver).invoke({"messages": [("user", f"turn {turn}")]}, config)
+    assert imported(tmp_path, file) == (2, 0)
+    assert imported(tmp_path, file) == (0, 2)
+    told = messages(tmp_path, "langgraph")
+    assert set(told) == {"a b", "two"}
+    assert told["two"] == [message.text for message in state["messages"]]
+
+
+async def test_files_of_sqlite_sessions(tmp_path: Path) -> None:
+    agents = pytest.importorskip("agents")
+    file = tmp_path / "old.db"
+    for id in ("one", "two"):
+        session = agents.SQLiteSession(id, file)
+        await session.add_items(
+            [
+                {"role": "user", "content": f"hi from {id}"},
+                {"type": "function_call", "call_id": "c", "name": "look", "arguments": "{}"},
+                {"type": "function_call_output", "call_id": "c", "output": "seen"},
+                {"role": "assistant", "content": "hello"},
+            ]
+        )
+        session.close()
+    assert imported(tmp_path, file) == (2, 0)
+    assert imported(tmp_path, file) == (0, 2)
+    told = messages(tmp_path, "openai")
+    assert [text for text in told["two"] if text] == ["hi from two", "hello"]
+
+
+@pytest.mark.parametrize("service", ["sqlite", "database"])
+async def test_databases_of_adk(tmp_path: Path, service: str) -> None:
+    pytest.importorskip("google.adk")
+    from google.adk.events.event import Event
+    from google.adk.sessions.database_session_service import DatabaseSessionService
+    from google.adk.sessions.sqlite_session_service import SqliteSessionService
+    from google.genai import types
+
+    file = tmp_path / "adk.db"
+    made: Any
+    if service == "sqlite":
+        made = SqliteSessionService(str(file))
+    else:
+        made = DatabaseSessionService(f"sqlite+aiosqlite:///{file}")
+    for user in ("ann", "bob"):
+        session = await made.create_session(app_name="shop", user_id=user, session_id="s")
+        for author, said in (("user", f"{user} asks"), ("bot", "it answers")):
+            content = types.Content(role="user", parts=[types.Part(text=said)])
+            await made.append_event(session, Event(author=author, content=content))
+    if service == "database":
+        await made.close()
+    assert imported(tmp_path, file) == (2, 0)
+    assert imported(tmp_path, file) == (0, 2)
+    told = messages(tmp_path, "adk")
+    assert told == {f"shop/{user}/s": [f"{user} asks", "it answers"] for user in ("ann", "bob")}
+    assert len(run(tmp_path, "sessions", "--scope", "adk/shop/bob")) == 1
