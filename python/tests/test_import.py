@@ -80,7 +80,7 @@ async def test_files_of_sqlite_sessions(tmp_path: Path) -> None:
     assert imported(tmp_path, file) == (2, 0)
     assert imported(tmp_path, file) == (0, 2)
     told = messages(tmp_path, "openai")
-    assert [text for text in told["two"] if text] == ["hi from two", "hello"]
+    assert [text for text in told["two"] if text] == ["hi from two", "seen", "hello"]
 
 
 @pytest.mark.parametrize("service", ["sqlite", "database"])
