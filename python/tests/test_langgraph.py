@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import operator
 import random
 import threading
@@ -302,3 +303,30 @@ async def test_async_graphs_do_the_same(well: stepwell.Well) -> None:
     state = await graph.ainvoke(said("two"), config("a"))
     assert len(state["messages"]) == 4
     assert [it async for it in graph.aget_state_history(config("a"))]
+
+
+def test_what_a_checkpoint_says_besides_its_values_is_no_blob_and_the_older_form_is_read(
+    well: stepwell.Well, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    from graph_worker import graph
+
+    from stepwell.langgraph import _saver
+
+    kept: list[list[Any]] = []
+    for thread, plain in (("new", True), ("old", False)):
+        with monkeypatch.context() as patch:
+            if not plain:
+                patch.setattr(_saver, "plain_rest", lambda rest: None)
+            config: Any = {"configurable": {"thread_id": thread}}
+            graph(StepwellSaver(well)).invoke({"messages": [("user", "hi")]}, config)
+        rows = well.core.records(
+            f"langgraph.{thread}", "langgraph/checkpoint/", "langgraph/checkpoint0"
+        )
+        assert ("r" in json.loads(rows[0][2])) == plain
+        read = list(StepwellSaver(well).list(config))
+        kept.append([set(it.checkpoint) for it in read])
+        for it in read:
+            checkpoint = it.checkpoint
+            assert checkpoint["id"] == it.config["configurable"]["checkpoint_id"]
+            assert checkpoint["channel_versions"].keys() >= checkpoint["channel_values"].keys()
+    assert kept[0] == kept[1]

@@ -101,7 +101,7 @@ def rewritten(reading: Reading, found: Found) -> JsonObject:
     }
     data["q"] = found.seq
     refs = [ref for _, ref in data["v"].values() if ref is not None]
-    blobs = blobs_of([*refs, data["c"], data["m"]])
+    blobs = blobs_of([*refs, data.get("c", {}), data["m"]])
     return record(SYSTEM, "checkpoint", f"{found.ns}\x1f{found.id}", dumps(data), blobs=blobs)
 
 

@@ -46,6 +46,7 @@ from stepwell.langgraph._values import (
     cut,
     load,
     named,
+    plain_rest,
     put_list,
 )
 
@@ -530,7 +531,7 @@ class Reading:
         refs = self.refs(found)
         writes = self.writes(found.id)
         data = found.data
-        wanted = [*named(data["c"]), *named(data["m"])]
+        wanted = [*named(data.get("c", {})), *named(data["m"])]
         for ref, segments in refs.values():
             wanted += named(ref) if segments is None else named({"s": segments})
         for write in writes:
@@ -542,7 +543,7 @@ class Reading:
         }
         if remember:
             self.saver._remember(self.thread, self.ns, self.state(found, values, refs))
-        checkpoint = cast("Checkpoint", {**self.value(data["c"]), "channel_values": values})
+        checkpoint = cast("Checkpoint", {**self.rest(found), "channel_values": values})
         return CheckpointTuple(
             config=self.config(found.id),
             checkpoint=checkpoint,
@@ -550,6 +551,15 @@ class Reading:
             parent_config=self.config(data["p"]) if data.get("p") else None,
             pending_writes=[(task, channel, self.value(ref)) for task, channel, ref in writes],
         )
+
+    def rest(self, found: Found) -> dict[str, Any]:
+        """What a checkpoint says besides its values."""
+        told = found.data
+        if "r" not in told:
+            rest: dict[str, Any] = self.value(told["c"])
+            return rest
+        versions = {name: it for name, (it, _) in told["v"].items() if it is not None}
+        return {**told["r"], "id": found.id, "channel_versions": versions}
 
     def state(
         self,
@@ -632,11 +642,14 @@ class Writing:
         for name in values.keys() - told.keys():
             told[name] = [None, self.changed(name, values[name], id, lists)]
         whole = get_checkpoint_metadata(config, metadata)
-        data: JsonObject = {
-            "v": told,
-            "c": self.attachments.value(saver.serde.dumps_typed(rest)),
-            "m": self.attachments.value(saver.serde.dumps_typed(whole)),
-        }
+        data: JsonObject = {"v": told}
+        typed, plain = saver.serde.dumps_typed(rest), plain_rest(rest)
+        # What a serializer encrypts is not to be read.
+        if plain is not None and typed[0] == "msgpack":
+            data["r"] = plain
+        else:
+            data["c"] = self.attachments.value(typed)
+        data["m"] = self.attachments.value(saver.serde.dumps_typed(whole))
         _, _, parent = place(config)
         if parent:
             data["p"] = parent

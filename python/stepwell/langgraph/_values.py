@@ -13,6 +13,7 @@ and what the next checkpoint adds are the same blob.
 from __future__ import annotations
 
 import base64
+import json
 import struct
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, field
@@ -21,6 +22,8 @@ from typing import Any
 from langgraph.checkpoint.serde.base import SerializerProtocol
 
 from stepwell import _core
+from stepwell._types import JsonObject
+from stepwell._well import dumps
 
 Ref = dict[str, Any]
 Segment = list[Any]
@@ -28,6 +31,10 @@ Typed = tuple[str, bytes]
 
 INLINE = 64
 """A value of at most so many bytes is no blob: its digest would be as long."""
+
+PLAIN = 256
+"""What a checkpoint says besides its values is in the record as JSON up to so many characters: a
+blob of its own costs a row, its digest three times, and two rows that name it."""
 
 CHAIN = 32
 """So many checkpoints may name an earlier one for a list, before it is told as a whole."""
@@ -66,6 +73,19 @@ class Attachments:
         if type(value) is list and value and typed[0] == "msgpack":
             return {"n": len(value), "s": [self.segment(len(value), typed)]}
         return self.value(typed)
+
+
+def plain_rest(rest: dict[str, Any]) -> JsonObject | None:
+    """What a checkpoint says besides its values, its id and its versions, which are kept anyway;
+    None, if JSON does not hold it, or it is long."""
+    if any(type(it) not in (str, int) for it in rest["channel_versions"].values()):
+        return None
+    left = {name: it for name, it in rest.items() if name not in ("id", "channel_versions")}
+    try:
+        text = dumps(left)
+    except (TypeError, ValueError):
+        return None
+    return left if len(text) <= PLAIN and json.loads(text) == left else None
 
 
 def elements(packed: bytes) -> bytes:
