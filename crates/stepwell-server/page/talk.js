@@ -68,7 +68,7 @@ function MessageView({ item, place }) {
 
 /** What is being said, and on no record yet. @param {{speech: import('./log.js').Speech, lanes: boolean}} props */
 export function Speaking({ speech, lanes }) {
-  return html`<li class="item message assistant speaking" aria-busy="true">
+  return html`<li class="item message speaking" aria-busy="true">
     <header class="message-head"><span class="who">${ROLES.assistant}</span>
       ${lanes && html`<span class="tag">${speech.lane}</span>`}</header>
     ${speech.thinking && html`<${PartView} part=${{ thinking: { text: speech.thinking } }} />`}

@@ -112,6 +112,8 @@ impl Following {
 /// The followers of one store.
 #[derive(Debug)]
 pub(crate) struct Live {
+    /// The store's name in requests.
+    key: String,
     well: Stepwell,
     /// Where runs are listened to; absent, they are not.
     heard: Option<Workspace>,
@@ -122,10 +124,18 @@ pub(crate) struct Live {
 /// What a stream sends: bytes of server-sent events.
 pub(crate) type Events = mpsc::Receiver<Result<Bytes, Infallible>>;
 
+/// Where a stream's bytes come from.
+pub(crate) type EventSender = mpsc::Sender<Result<Bytes, Infallible>>;
+
+/// The two ends of a stream. Whoever does not read holds up nobody but those who tell them.
+pub(crate) fn stream() -> (EventSender, Events) {
+    mpsc::channel(64)
+}
+
 impl Live {
     /// For a store, and the workspace whose runs are listened to.
-    pub(crate) fn new(well: Stepwell, heard: Option<Workspace>) -> Self {
-        Self { well, heard, sessions: Mutex::default(), changes: Mutex::default() }
+    pub(crate) fn new(key: String, well: Stepwell, heard: Option<Workspace>) -> Self {
+        Self { key, well, heard, sessions: Mutex::default(), changes: Mutex::default() }
     }
 
     fn sessions(&self) -> MutexGuard<'_, HashMap<SessionId, Arc<Following>>> {
@@ -141,7 +151,7 @@ impl Live {
     ) -> Result<Events> {
         // Made before the log is read, so that nothing comes between.
         let Joined { so_far, news } = self.follow(id)?;
-        let (to, events) = mpsc::channel(64);
+        let (to, events) = stream();
         let (well, id) = (self.well.clone(), id.clone());
         let work = move || {
             let mut next = from;
@@ -165,12 +175,11 @@ impl Live {
         Ok(events)
     }
 
-    /// Watches which sessions change.
-    pub(crate) fn watch_all(self: &Arc<Self>) -> Result<Events> {
+    /// Tells somebody which sessions change, until they are gone or too slow.
+    pub(crate) fn tell_changes(self: &Arc<Self>, to: EventSender) -> Result<()> {
         let news = self.follow_all()?;
-        let (to, events) = mpsc::channel(64);
         std::thread::spawn(move || forward(news, Seq::ZERO, Watcher::Other, &to));
-        Ok(events)
+        Ok(())
     }
 
     /// What a session's follower sends. The first watcher starts it.
@@ -244,9 +253,12 @@ impl Live {
             loop {
                 let told = match news.next(PATIENCE) {
                     Ok(Some(Notice::Changed(change))) => {
-                        Some(frame(None, "changed", &json!({"id": change.session})))
+                        let changed = json!({"id": change.session, "store": live.key});
+                        Some(frame(None, "changed", &changed))
                     }
-                    Ok(Some(Notice::Reset)) => Some(frame(None, "reset", &json!({}))),
+                    Ok(Some(Notice::Reset)) => {
+                        Some(frame(None, "reset", &json!({"store": live.key})))
+                    }
                     Ok(None) => None,
                     Err(_) => break,
                 };
@@ -270,7 +282,7 @@ fn forward(
     mut news: broadcast::Receiver<Frame>,
     mut next: Seq,
     watcher: Watcher,
-    to: &mpsc::Sender<Result<Bytes, Infallible>>,
+    to: &EventSender,
 ) {
     let Ok(waiting) = tokio::runtime::Builder::new_current_thread().enable_time().build() else {
         return;
@@ -299,7 +311,7 @@ fn forward(
     }
 }
 
-fn send(to: &mpsc::Sender<Result<Bytes, Infallible>>, frame: Frame) -> Result<(), ()> {
+fn send(to: &EventSender, frame: Frame) -> Result<(), ()> {
     to.blocking_send(Ok(frame.text)).map_err(drop)
 }
 

@@ -96,10 +96,10 @@ fn streams(given: &mut SchemaGenerator) -> Value {
             },
         },
         "/api/v1/changes": {
-            "summary": "Which sessions change, as server-sent events.",
+            "summary": "Which sessions change, as server-sent events; `store=*` means all stores.",
             "events": {
-                "changed": event("A session changed: its `id`.", nothing.clone()),
-                "reset": event("Anything may have changed.", nothing),
+                "changed": event("A session changed: its `id`, and the key of its `store`.", nothing.clone()),
+                "reset": event("Anything may have changed in a `store`.", nothing),
             },
         },
     })

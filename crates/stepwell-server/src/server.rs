@@ -274,8 +274,12 @@ fn request_key(
 
 /// The body of a request, if it is not too large and does not take too long.
 pub(crate) async fn body(body: Body) -> Result<Vec<u8>> {
+    body_within(BODY_TIME, body).await
+}
+
+async fn body_within(time: Duration, body: Body) -> Result<Vec<u8>> {
     let read = Limited::new(body, BODY).collect();
-    match connections::in_time(BODY_TIME, read).await {
+    match connections::in_time(time, read).await {
         None => Err(Problem::new(StatusCode::REQUEST_TIMEOUT, "invalid", "the body took too long")),
         Some(Err(_)) => Err(Problem::too_large()),
         Some(Ok(body)) => Ok(body.to_bytes().to_vec()),
@@ -349,7 +353,26 @@ async fn stream(State(site): State<Arc<Site>>, parameters: Parameters, request: 
 
 /// Which sessions change.
 async fn changes(State(site): State<Arc<Site>>, request: Request) -> Answer {
-    open_stream(site, request, |look| look.store.live.watch_all()).await
+    let is_everywhere = store_of(&request).as_deref() == Some(EVERY_STORE);
+    open_stream(site, request, move |look| {
+        if is_everywhere {
+            return look.site.stores.watch_all();
+        }
+        let (to, events) = live::stream();
+        look.store.live.tell_changes(to)?;
+        Ok(events)
+    })
+    .await
+}
+
+/// What stands for all stores, where that is possible.
+const EVERY_STORE: &str = "*";
+
+/// The store that a request names.
+fn store_of(request: &Request) -> Option<String> {
+    let pairs = request.uri().query().unwrap_or_default().split('&');
+    let named = pairs.into_iter().find_map(|pair| pair.strip_prefix("store="))?;
+    Some(percent_encoding::percent_decode_str(named).decode_utf8_lossy().into_owned())
 }
 
 fn parameter(request: &Request, name: &str) -> Option<u64> {
@@ -374,8 +397,8 @@ async fn open_stream(
     request: Request,
     open: impl FnOnce(&Look<'_>) -> Result<live::Events> + Send + 'static,
 ) -> Answer {
-    let store = request.uri().query().unwrap_or_default().split('&');
-    let store = store.into_iter().find_map(|pair| pair.strip_prefix("store=")).map(str::to_owned);
+    let is_changes = request.uri().path().ends_with("/changes");
+    let store = store_of(&request).filter(|it| !is_changes || it != EVERY_STORE);
     let caller = caller(&request);
     drop(request);
     let opened = async {
@@ -473,4 +496,21 @@ pub fn listen(address: Option<IpAddr>, port: u16) -> io::Result<Vec<TcpListener>
     // A machine without IPv6 is reached by the other one.
     let second = bind(Ipv6Addr::LOCALHOST.into(), port).ok();
     Ok(std::iter::once(first).chain(second).collect())
+}
+
+#[cfg(test)]
+mod tests {
+    use futures_util::StreamExt as _;
+
+    use super::*;
+
+    #[tokio::test]
+    async fn a_body_that_comes_too_slowly_is_not_waited_for() {
+        let first = futures_util::stream::iter([Ok::<_, io::Error>("{")]);
+        let slow = Body::from_stream(first.chain(futures_util::stream::pending()));
+        let refused = body_within(Duration::from_millis(20), slow).await.unwrap_err();
+        assert_eq!(refused.response().status(), StatusCode::REQUEST_TIMEOUT);
+        let quick = Body::from("{}");
+        assert_eq!(body_within(BODY_TIME, quick).await.unwrap(), b"{}");
+    }
 }

@@ -10,7 +10,7 @@ use stepwell_runtime::detached::Launcher;
 use stepwell_wire::ServedStore;
 use stepwell_workspace::{Host, Notices, Wanted, Well, Workspace};
 
-use crate::live::Live;
+use crate::live::{self, Events, Live};
 use crate::problem::{Problem, Result};
 
 /// Where served stores come from, and what starts runs in them.
@@ -76,6 +76,19 @@ impl Stores {
             Some(key) if key == self.home.key => Ok(Arc::clone(&self.home)),
             Some(key) => self.other(key),
         }
+    }
+
+    /// Watches which sessions change in any of them that is there now.
+    pub(crate) fn watch_all(&self) -> Result<Events> {
+        let (to, events) = live::stream();
+        self.home.live.tell_changes(to.clone())?;
+        for path in self.known() {
+            // One that cannot be opened does not hide the others.
+            if let Ok(store) = self.other(&key(&path)) {
+                store.live.tell_changes(to.clone())?;
+            }
+        }
+        Ok(events)
     }
 
     /// All of them, the home store first.
@@ -154,9 +167,10 @@ fn opened(workspace: Workspace, well: Well, name: &Path, hearing: Hearing) -> Op
     // A team's members see what is on record, like everybody.
     let is_heard = hearing == Hearing::Own && workspace.place.team.is_none();
     let heard = is_heard.then(|| workspace.clone());
-    let live = Arc::new(Live::new(Stepwell::clone(&well), heard));
     let name = name.display().to_string();
-    OpenStore { key: key(Path::new(&name)), name, runtime: Runtime::new(workspace), well, live }
+    let key = key(Path::new(&name));
+    let live = Arc::new(Live::new(key.clone(), Stepwell::clone(&well), heard));
+    OpenStore { key, name, runtime: Runtime::new(workspace), well, live }
 }
 
 /// A short name for a store that says nothing of where it is.

@@ -100,6 +100,24 @@ export async function together({ world, browser, claim, shot }) {
     isWell(page);
   });
 
+  await claim('an answer is shown while the model gives it, and once when it is whole', async () => {
+    const speaker = await world.speaker('The **first** half', ' and the other half.');
+    const page = await open(browser, world);
+    const run = world.start(['run', 'Speak slowly', '--model', speaker.model]);
+    await page.locator('.session-row', { hasText: 'Speak slowly' }).locator('a').click();
+    const speaking = page.locator('.item.speaking');
+    await speaking.getByText('The first half').waitFor();
+    assert.equal(await speaking.locator('strong').innerText(), 'first');
+    assert.equal(await page.locator('.item.assistant').count(), 0, 'nothing is on record yet');
+    speaker.goOn();
+    await page.locator('.item.assistant').getByText('The first half and the other half.').waitFor();
+    assert.equal(await run.over, 0, run.err);
+    assert.equal(await speaking.count(), 0);
+    assert.equal(await page.getByText('The first half').count(), 1);
+    speaker.close();
+    isWell(page);
+  });
+
   await claim('a run is stopped from the page', async () => {
     const model = world.script(
       'endless',

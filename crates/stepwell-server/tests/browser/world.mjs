@@ -1,6 +1,7 @@
 // A scratch home with two projects, sessions of every kind, and a server over them.
 import { spawn, spawnSync } from 'node:child_process';
-import { cpSync, mkdirSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
+import { appendFileSync, cpSync, mkdirSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
+import { createServer as createHttp } from 'node:http';
 import { createServer } from 'node:net';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
@@ -81,6 +82,35 @@ export class World {
     const file = join(this.root, `${name}.yaml`);
     writeFileSync(file, JSON.stringify({ prices: { input: '3', output: '15' }, answers }));
     return `script:${file}`;
+  }
+
+  /** A model that says one part of its answer, and the other when it is told to go on. */
+  async speaker(first, rest) {
+    let goOn;
+    const told = new Promise((resolve) => {
+      goOn = resolve;
+    });
+    const server = createHttp(async (request, response) => {
+      for await (const _ of request);
+      const piece = (delta, finish_reason = null) =>
+        response.write(`data: ${JSON.stringify({ id: 'c', choices: [{ index: 0, delta, finish_reason }] })}\n\n`);
+      response.writeHead(200, { 'content-type': 'text/event-stream' });
+      piece({ role: 'assistant', content: first });
+      await told;
+      piece({ content: rest });
+      piece({}, 'stop');
+      response.end('data: [DONE]\n\n');
+    });
+    await new Promise((resolve) => server.listen(0, '127.0.0.1', resolve));
+    const base = `http://127.0.0.1:${server.address().port}/v1`;
+    this.env.SPEAKER_KEY = 'sk-speaker-0123456789';
+    const folder = join(this.home, '.config/stepwell');
+    mkdirSync(folder, { recursive: true });
+    appendFileSync(
+      join(folder, 'config.toml'),
+      `\n[providers.speaker]\nbase_url = "${base}"\nprotocol = "openai"\nkey_env = "SPEAKER_KEY"\n`,
+    );
+    return { model: 'speaker/large', goOn, close: () => server.close() };
   }
 
   /** What new runs of the projects answer. */

@@ -28,6 +28,7 @@ pub(crate) struct Desk {
     shutdown: Shutdown,
     served: Option<JoinHandle<std::io::Result<()>>>,
     limits: Limits,
+    reach: Reach,
 }
 
 /// What the server does not offer.
@@ -58,6 +59,17 @@ impl Desk {
     }
 
     pub(crate) async fn with(limits: Limits) -> Self {
+        let mut desk = Self::serving(limits, Reach::Local);
+        desk.document = desk.send(Method::GET, "/openapi.json", None).await.json;
+        desk
+    }
+
+    /// One that is reached from elsewhere.
+    pub(crate) fn reached(reach: Reach) -> Self {
+        Self::serving(Limits::default(), reach)
+    }
+
+    fn serving(limits: Limits, reach: Reach) -> Self {
         // Another test of this process may have chosen it already.
         let _ = rustls::crypto::ring::default_provider().install_default();
         let folder = tempfile::tempdir().unwrap();
@@ -74,9 +86,9 @@ impl Desk {
             shutdown: Shutdown::default(),
             served: None,
             limits,
+            reach,
         };
         desk.serve();
-        desk.document = desk.send(Method::GET, "/openapi.json", None).await.json;
         desk
     }
 
@@ -96,8 +108,8 @@ impl Desk {
         let home = workspace(self.folder.path());
         let workspaces = Workspaces { home, others: true, program: None };
         let read_only = self.limits.read_only;
-        let options =
-            Options { tokens, read_only, may_yolo: false, reach: Reach::Local, mcp: None };
+        let reach = self.reach.clone();
+        let options = Options { tokens, read_only, may_yolo: false, reach, mcp: None };
         let server = Server::new(vec![listener], workspaces, options).unwrap();
         self.shutdown = Shutdown::default();
         let shutdown = self.shutdown.clone();
@@ -121,6 +133,17 @@ impl Desk {
         let options = RunOptions { model: Some("local/large".to_owned()), ..RunOptions::default() };
         let request = RunRequest { options, ..RunRequest::new("tell me") };
         Runtime::new(workspace).start(request).unwrap()
+    }
+
+    /// Another store of the same user.
+    pub(crate) fn other_store(&self) -> Stepwell {
+        let root = self.folder.path().join("other");
+        std::fs::create_dir_all(&root).unwrap();
+        let host = workspace(self.folder.path()).host;
+        let host = Host { folder: Some(root.clone()), ..host };
+        let wanted = Wanted { folder: Some(root), ..Wanted::default() };
+        let other = Workspace::find(host, wanted, Notices::to_nobody()).unwrap();
+        Stepwell::clone(&other.make().unwrap())
     }
 
     /// Stops it, as a restart would.

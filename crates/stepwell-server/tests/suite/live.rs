@@ -161,6 +161,34 @@ async fn changes_name_the_sessions_that_changed() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
+async fn one_stream_tells_of_changes_in_all_of_a_users_stores() {
+    let desk = Desk::new().await;
+    let other = desk.other_store();
+    let mut frames = Frames::open(&desk, "/changes?store=*", None).await;
+    let here = desk.session();
+    let there = other.create(other.draft("elsewhere")).unwrap().id().clone();
+    let list = desk.get("/stores").await.json;
+    let key = |home: bool| {
+        let all = list["items"].as_array().unwrap();
+        all.iter().find(|it| it["home"] == home).unwrap()["key"].as_str().unwrap().to_owned()
+    };
+    let (home, elsewhere) = (key(true), key(false));
+    let mut told = std::collections::BTreeSet::new();
+    while !(told.contains(&home) && told.contains(&elsewhere)) {
+        let frame = frames.next().await.unwrap();
+        // Of a change too many, only the store is told.
+        assert!(frame.name == "changed" || frame.name == "reset", "{frame:?}");
+        let store = frame.data["store"].as_str().unwrap();
+        match frame.data["id"].as_str() {
+            Some(id) if id == here.as_str() => assert_eq!(store, home),
+            Some(id) => assert_eq!((id, store), (there.as_str(), elsewhere.as_str())),
+            None => {}
+        }
+        told.insert(store.to_owned());
+    }
+}
+
+#[tokio::test(flavor = "multi_thread")]
 async fn one_caller_has_only_so_many_streams() {
     let desk = Desk::new().await;
     let mut open = Vec::new();

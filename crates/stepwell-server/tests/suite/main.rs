@@ -5,4 +5,5 @@ mod attacks;
 mod desk;
 mod documented;
 mod live;
+mod reached;
 mod steering;
