@@ -6,7 +6,9 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use stepwell_agent::agent::Agent;
-use stepwell_agent::mcp::{Address, DEFAULT_START, Program, Reach, Server, ServerName, Servers};
+use stepwell_agent::mcp::{
+    Address, DEFAULT_START, KeptServers, Program, Reach, Server, ServerName, Servers,
+};
 use stepwell_agent::provider::name::KeySource;
 use stepwell_agent::provider::remote::Key;
 use stepwell_agent::redact::Redactor;
@@ -28,6 +30,8 @@ const SHORTEST_SECRET: usize = 8;
 #[derive(Debug, Default)]
 pub(crate) struct Wanted {
     servers: Vec<Server>,
+    /// Those that a front end keeps running.
+    kept: Option<Arc<KeptServers>>,
     /// Those that cannot even be tried, and why.
     absent: BTreeMap<String, String>,
     /// What must not be written anywhere.
@@ -56,16 +60,28 @@ impl Wanted {
     /// is called; one that is named like a server of the configuration takes its place.
     pub(crate) fn with(mut self, brought: &[Server]) -> Self {
         for server in brought {
-            let given = match &server.reach {
-                Reach::Program(program) => &program.variables,
-                Reach::Address(address) => &address.headers,
-            };
-            let long = given.values().filter(|value| value.len() >= SHORTEST_SECRET);
-            self.secrets.extend(long.cloned());
-            self.servers.retain(|other| other.name != server.name);
+            self.make_room(server);
             self.servers.push(server.clone());
         }
         self
+    }
+
+    /// The same with servers that a front end keeps running over several runs.
+    pub(crate) fn keeping(mut self, kept: Option<Arc<KeptServers>>) -> Self {
+        for server in kept.iter().flat_map(|kept| kept.servers()) {
+            self.make_room(server);
+        }
+        Self { kept, ..self }
+    }
+
+    fn make_room(&mut self, brought: &Server) {
+        let given = match &brought.reach {
+            Reach::Program(program) => &program.variables,
+            Reach::Address(address) => &address.headers,
+        };
+        let long = given.values().filter(|value| value.len() >= SHORTEST_SECRET);
+        self.secrets.extend(long.cloned());
+        self.servers.retain(|other| other.name != brought.name);
     }
 
     fn server(
@@ -152,15 +168,27 @@ impl Wanted {
         Ok(connected)
     }
 
+    /// Starts and reaches them; those that are kept only if they do not run yet.
+    async fn open(&self, place: &ToolEnv) -> Servers {
+        let Some(kept) = &self.kept else { return Servers::connect(&self.servers, place).await };
+        let (mut all, kept) =
+            tokio::join!(Servers::connect(&self.servers, place), kept.connect(place));
+        all.tools.extend(kept.tools);
+        all.absent.extend(kept.absent);
+        all.notices.extend(kept.notices);
+        all
+    }
+
     /// Starts and reaches them. Those who wait are told for what.
     async fn start(&self, place: &ToolEnv, runtime: &Runtime) -> Servers {
-        let starting = Servers::connect(&self.servers, place);
+        let starting = self.open(place);
         tokio::pin!(starting);
         tokio::select! {
             servers = &mut starting => return servers,
             () = tokio::time::sleep(SLOW) => {}
         }
-        let names = self.servers.iter().map(|server| server.name.to_string()).collect();
+        let kept = self.kept.iter().flat_map(|kept| kept.servers());
+        let names = self.servers.iter().chain(kept).map(|it| it.name.to_string()).collect();
         runtime.tell(Notice::ServersSlow { names });
         starting.await
     }

@@ -12,6 +12,7 @@ use stepwell::{
 use stepwell_agent::agent::Agent;
 use stepwell_agent::machine::{Limits, Rules};
 use stepwell_agent::permission::Mode;
+use stepwell_agent::provider::remote::Sampling;
 use stepwell_agent::redact::{RedactMessages as _, Redactor};
 use stepwell_agent::run::{Keeping, Setup, SubagentRecord};
 use stepwell_agent::tool::{Isolation, Tool, ToolEnv};
@@ -19,7 +20,7 @@ use stepwell_workspace::atomic_file::check_replaceable;
 use stepwell_workspace::{Prior, PriorModel};
 
 use crate::error::{Error, Result, SuggestedModel, TokenLimit};
-use crate::model::Model;
+use crate::model::{Model, Tuning};
 use crate::notice::Notice;
 use crate::request::{Interrupt, RunOptions, RunRequest};
 use crate::runtime::Runtime;
@@ -75,10 +76,11 @@ impl Prepared {
     pub(crate) fn new(options: &RunOptions, of: Of<'_>, runtime: &Runtime) -> Result<Self> {
         let mut prepared = Self::with(options, of, runtime, |named| {
             let named = named.ok_or_else(|| Error::NoModel { suggested: suggested(runtime) })?;
-            Model::find(named, runtime)
+            let sampling = Sampling { effort: options.effort, ..Sampling::default() };
+            Model::tuned(named, &Tuning { sampling, ..Tuning::default() }, runtime)
         })?;
         let wanted = mcp::Wanted::find(&prepared.agent, &prepared.place.root, runtime);
-        prepared.mcp = wanted.with(&options.servers);
+        prepared.mcp = wanted.with(&options.servers).keeping(options.kept_servers.clone());
         prepared.check_budget(of.session.map(|prior| prior.head))?;
         files::check_roots(&prepared.place, runtime)?;
         Ok(prepared)

@@ -7,8 +7,9 @@ use std::time::Duration;
 
 use serde_json::Value;
 use stepwell::{Money, PhaseSet, SessionId};
-use stepwell_agent::mcp::Server;
+use stepwell_agent::mcp::{KeptServers, Server};
 use stepwell_agent::permission::Mode;
+use stepwell_agent::provider::remote::Effort;
 use stepwell_agent::run::Patience;
 use stepwell_flow::spec::{Reading, Spec};
 use tokio::sync::watch;
@@ -26,6 +27,8 @@ pub struct RunOptions {
     pub model: Option<String>,
     /// When a person is asked.
     pub mode: Option<Mode>,
+    /// How long the model thinks; absent, as its provider has it.
+    pub effort: Option<Effort>,
     /// The most dollars of this run.
     pub budget: Option<Money>,
     /// The most dollars of the session; kept for later runs.
@@ -47,6 +50,8 @@ pub struct RunOptions {
     /// MCP servers of the front end's, besides those of the configuration. Neither they nor their
     /// variables are recorded.
     pub servers: Vec<Server>,
+    /// The same, of those that go on when the run ends.
+    pub kept_servers: Option<Arc<KeptServers>>,
     /// Folders besides the workspace that may be looked into, and not changed.
     pub folders: Vec<PathBuf>,
 }

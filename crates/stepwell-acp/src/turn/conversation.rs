@@ -1,12 +1,13 @@
 //! One session that a client has open: what it was given, and how a prompt reaches it.
 
 use std::path::{Path, PathBuf};
-use std::sync::{Mutex, MutexGuard, OnceLock, PoisonError};
+use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError};
 
 use stepwell::gates::Gates;
 use stepwell::{Access, Answer, ErrorKind, FileState, Head, Mode, Seq, SessionId, Span, Timeline};
 use stepwell_agent::agent::builtin;
-use stepwell_agent::mcp::Server;
+use stepwell_agent::mcp::{KeptServers, Server};
+use stepwell_agent::provider::remote::Effort;
 use stepwell_runtime::{
     Attached, ContextUsage, Error, Given, Interrupt, OpenGate, Patience, ResumeRequest, RunHandle,
     RunOptions, RunRequest, Runtime, Words,
@@ -27,6 +28,8 @@ pub(crate) struct Chosen {
     pub(crate) model: Option<String>,
     /// The agent.
     pub(crate) agent: Option<String>,
+    /// How long the model thinks; absent, as its provider has it.
+    pub(crate) effort: Option<Effort>,
 }
 
 /// What holds for a session's next run.
@@ -44,8 +47,8 @@ pub(crate) struct Conversation {
     id: SessionId,
     runtime: Runtime,
     chosen: Mutex<Chosen>,
-    /// The client's MCP servers: they live no longer than its connection.
-    servers: Vec<Server>,
+    /// The client's MCP servers: they live as long as the session is open here.
+    servers: Arc<KeptServers>,
     /// Folders besides the workspace that the client named.
     folders: Vec<PathBuf>,
 }
@@ -82,6 +85,7 @@ pub(crate) enum Begun {
 impl Conversation {
     pub(crate) fn new(id: SessionId, runtime: Runtime, brought: Brought) -> Self {
         let Brought { servers, folders } = brought;
+        let servers = Arc::new(KeptServers::new(servers, tokio::runtime::Handle::current()));
         Self { id, runtime, chosen: Mutex::default(), servers, folders }
     }
 
@@ -91,6 +95,11 @@ impl Conversation {
 
     pub(crate) const fn runtime(&self) -> &Runtime {
         &self.runtime
+    }
+
+    /// Ends the client's MCP servers.
+    pub(crate) async fn close_servers(&self) {
+        self.servers.close().await;
     }
 
     /// What the user chose.
@@ -141,7 +150,8 @@ impl Conversation {
             model: chosen.model,
             mode: chosen.mode,
             patience: Patience::Wait,
-            servers: self.servers.clone(),
+            effort: chosen.effort,
+            kept_servers: Some(Arc::clone(&self.servers)),
             folders: self.folders.clone(),
             ..RunOptions::default()
         }

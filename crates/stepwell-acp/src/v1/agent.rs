@@ -246,7 +246,10 @@ impl Agent {
             }
         }));
         let open = Open::new(Conversation::new(id, runtime, brought));
-        self.sessions().insert(name, Arc::clone(&open));
+        if let Some(before) = self.sessions().insert(name, Arc::clone(&open)) {
+            // Nothing runs in it; its servers end.
+            tokio::spawn(async move { before.leave().await });
+        }
         open
     }
 

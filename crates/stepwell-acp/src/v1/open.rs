@@ -148,6 +148,7 @@ impl Open {
             running.send(Input::Go);
             running.over().await;
         }
+        self.conversation.close_servers().await;
     }
 }
 

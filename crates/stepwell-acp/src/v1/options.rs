@@ -1,14 +1,19 @@
-//! What a user can choose for a session: mode, model, agent.
+//! What a user can choose for a session: mode, model, thought level, agent.
 
 use serde_json::{Value, json};
 use stepwell::Mode;
 use stepwell_agent::agent::builtin;
+use stepwell_agent::provider::remote::Effort;
 use stepwell_runtime::check_model_name;
 
 use crate::rpc::{Result, RpcError};
 use crate::turn::Conversation;
 
 use super::agent::failed;
+
+/// The option for how long a model thinks, and its value while nobody chose one.
+const THOUGHT: &str = "thought_level";
+const USUAL: &str = "default";
 
 /// The modes, and which one holds.
 pub(super) fn modes(on: &Conversation) -> Result<Value> {
@@ -54,6 +59,14 @@ pub(super) fn options(on: &Conversation) -> Result<Value> {
             "currentValue": holds.model, "options": models,
         }));
     }
+    let efforts = Effort::ALL.map(|effort| (effort.as_str(), effort.as_str()));
+    let efforts = std::iter::once((USUAL, "As the provider has it")).chain(efforts);
+    let efforts: Vec<Value> =
+        efforts.map(|(value, name)| json!({"value": value, "name": name})).collect();
+    options.push(json!({
+        "id": THOUGHT, "name": "Thought level", "category": "thought_level", "type": "select",
+        "currentValue": on.chosen().effort.map_or(USUAL, Effort::as_str), "options": efforts,
+    }));
     let agents: Vec<Value> = agents(on).iter().map(named).collect();
     options.push(json!({
         "id": "agent", "name": "Agent", "type": "select",
@@ -84,6 +97,13 @@ pub(super) fn choose(on: &Conversation, option: &str, value: &str) -> Result<()>
         "agent" => {
             let agent = agents(on).into_iter().find(|agent| agent == value);
             on.chosen().agent = Some(agent.ok_or_else(unknown)?);
+        }
+        THOUGHT => {
+            let effort = Effort::ALL.into_iter().find(|effort| effort.as_str() == value);
+            if effort.is_none() && value != USUAL {
+                return Err(unknown());
+            }
+            on.chosen().effort = effort;
         }
         _ => return Err(RpcError::invalid_params(format!("there is no option {option:?}"))),
     }

@@ -299,3 +299,67 @@ fn other_agents_sessions_are_listed_if_the_user_wants_that_and_loading_one_impor
         assert_eq!(found[0]["_meta"]["stepwell"]["importedFrom"], "claude-code");
     }
 }
+
+/// An MCP server in shell, which counts how often it was called.
+const COUNTS: &str = r#"
+echo started >> "$NOTES"
+n=0
+while read -r line; do
+  id=$(printf '%s' "$line" | sed -n 's/.*"id":\([0-9]*\).*/\1/p')
+  case "$line" in
+    *'"initialize"'*) say='{"protocolVersion":"2025-06-18","capabilities":{"tools":{}},"serverInfo":{"name":"c","version":"1"}}';;
+    *'"tools/list"'*) say='{"tools":[{"name":"more","description":"counts","inputSchema":{"type":"object"}}]}';;
+    *'"tools/call"'*) n=$((n+1)); say='{"content":[{"type":"text","text":"called '$n' times"}]}';;
+    *) continue;;
+  esac
+  echo '{"jsonrpc":"2.0","id":'$id',"result":'$say'}'
+done
+echo ended >> "$NOTES"
+"#;
+
+#[test]
+fn the_clients_mcp_servers_live_over_its_turns_and_end_with_the_session() {
+    let call = "{text: I count., calls: [{tool: counter__more, arguments: {}}]}";
+    let desk = Desk::new(&format!("- {call}\n- {{text: one}}\n- {call}\n- {{text: two}}\n"));
+    let notes = desk.root().join("notes.txt");
+    std::fs::write(desk.root().join("counts.sh"), COUNTS).unwrap();
+    let server = json!({
+        "name": "counter", "command": "/bin/sh", "args": [desk.root().join("counts.sh")],
+        "env": [{"name": "NOTES", "value": notes}],
+    });
+    let mut client = desk.greeted(&json!({}));
+    let params = json!({"cwd": desk.root(), "mcpServers": [server]});
+    let made = client.ask("session/new", &params).unwrap();
+    let session = made["sessionId"].as_str().unwrap().to_owned();
+    let mode = json!({"sessionId": session, "modeId": "yolo"});
+    client.ask("session/set_mode", &mode).unwrap();
+    for turn in ["count", "again"] {
+        let prompt = client.prompt(&session, turn);
+        assert_eq!(client.answered(prompt).unwrap()["stopReason"], "end_turn");
+    }
+    let told = |text: &str| client.heard.iter().any(|it| it.to_string().contains(text));
+    assert!(told("called 1 times") && told("called 2 times"), "{:?}", client.heard);
+    assert_eq!(std::fs::read_to_string(&notes).unwrap(), "started\n");
+    client.ask("session/close", &json!({"sessionId": session})).unwrap();
+    assert_eq!(std::fs::read_to_string(&notes).unwrap(), "started\nended\n");
+}
+
+#[test]
+fn the_thought_level_is_an_option_like_the_others() {
+    let desk = Desk::new("[]");
+    let mut client = desk.greeted(&json!({}));
+    let params = json!({"cwd": desk.root(), "mcpServers": []});
+    let made = client.ask("session/new", &params).unwrap();
+    let level = |answer: &Value| {
+        let options = answer["configOptions"].as_array().unwrap();
+        let found = options.iter().find(|it| it["category"] == "thought_level").unwrap();
+        found["currentValue"].clone()
+    };
+    assert_eq!(level(&made), "default");
+    let set = |value: &str| json!({"sessionId": made["sessionId"], "configId": "thought_level", "value": value});
+    let changed = client.ask("session/set_config_option", &set("high")).unwrap();
+    assert_eq!(level(&changed), "high");
+    assert_eq!(client.ask("session/set_config_option", &set("endless")), Err(-32602));
+    let changed = client.ask("session/set_config_option", &set("default")).unwrap();
+    assert_eq!(level(&changed), "default");
+}

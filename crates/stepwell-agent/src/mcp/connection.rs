@@ -132,6 +132,11 @@ impl Connection {
         }
     }
 
+    /// Can it still be spoken over?
+    pub(super) fn is_alive(&self) -> bool {
+        !self.peer.is_transport_closed()
+    }
+
     /// Calls a tool. Dropping the future tells the server that nobody waits any more.
     pub(super) async fn call(
         &self,

@@ -7,6 +7,7 @@
 mod connection;
 mod content;
 mod http;
+mod kept;
 mod offer;
 mod process;
 mod tool;
@@ -19,6 +20,7 @@ use std::time::Duration;
 use futures_util::future::join_all;
 
 use self::connection::Connection;
+pub use self::kept::KeptServers;
 use self::tool::Remote;
 use crate::provider::remote::Key;
 use crate::tool::{Tool, ToolEnv};
@@ -141,6 +143,11 @@ impl Servers {
             self.notices.push(format!("MCP server {}: left out: {why}", server.name));
         }
         self.connections.push(connection);
+    }
+
+    /// Do all of them still answer?
+    pub(super) fn is_alive(&self) -> bool {
+        self.connections.iter().all(|connection| connection.is_alive())
     }
 
     /// Tells the servers to end, and waits a little until they have.

@@ -22,7 +22,7 @@ use std::time::Duration;
 use futures_util::future::BoxFuture;
 use futures_util::{FutureExt, StreamExt};
 use genai::adapter::AdapterKind;
-use genai::chat::{ChatOptions, ChatRequest, ChatStreamEvent};
+use genai::chat::{ChatOptions, ChatRequest, ChatStreamEvent, ReasoningEffort};
 use genai::resolver::AuthData;
 use genai::{Client, ModelIden, ServiceTarget};
 use tokio::time::Instant;
@@ -122,13 +122,51 @@ pub struct Remote {
     sampling: Sampling,
 }
 
-/// How freely a model chooses its words; absent, as its provider has it.
+/// How freely a model chooses its words, and how long it thinks; absent, as its provider has it.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
 pub struct Sampling {
     /// From 0 to 2.
     pub temperature: Option<f64>,
     /// Of how much of the likeliest it chooses, from 0 to 1.
     pub top_p: Option<f64>,
+    /// How long it thinks before it answers.
+    pub effort: Option<Effort>,
+}
+
+/// How long a model thinks before it answers.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Effort {
+    /// Not long.
+    Low,
+    /// As long as most questions need.
+    Medium,
+    /// Long.
+    High,
+}
+
+impl Effort {
+    /// All of them.
+    pub const ALL: [Self; 3] = [Self::Low, Self::Medium, Self::High];
+
+    /// What users call it.
+    #[must_use]
+    pub const fn as_str(self) -> &'static str {
+        match self {
+            Self::Low => "low",
+            Self::Medium => "medium",
+            Self::High => "high",
+        }
+    }
+}
+
+impl From<Effort> for ReasoningEffort {
+    fn from(effort: Effort) -> Self {
+        match effort {
+            Effort::Low => Self::Low,
+            Effort::Medium => Self::Medium,
+            Effort::High => Self::High,
+        }
+    }
 }
 
 impl fmt::Debug for Remote {
@@ -258,6 +296,9 @@ impl Remote {
         }
         if let Some(top_p) = self.sampling.top_p {
             options = options.with_top_p(top_p);
+        }
+        if let Some(effort) = self.sampling.effort {
+            options = options.with_reasoning_effort(effort.into());
         }
         options
             .with_capture_content(true)

@@ -8,7 +8,7 @@ use futures_util::FutureExt;
 use futures_util::future::BoxFuture;
 use serde_json::{Value, json};
 use stepwell::{Image, Message, Opaque, Part, Role, Text, ToolResult, Usage};
-use stepwell_agent::provider::remote::{Endpoint, Key, Protocol, Remote};
+use stepwell_agent::provider::remote::{Effort, Endpoint, Key, Protocol, Remote, Sampling};
 use stepwell_agent::provider::retry::{Patience, Retrying, Waiting};
 use stepwell_agent::provider::{
     Answer, CallError, Delta, Ended, Fault, Provider, Request, ToolSpec, Turn,
@@ -134,6 +134,25 @@ async fn what_is_no_stream_is_named_as_what_it_is() {
         }
         // The look at what is there takes neither the key nor the conversation with it.
         assert_eq!(strict.asked().len(), 2);
+    }
+}
+
+#[tokio::test]
+async fn how_long_a_model_thinks_is_asked_in_its_providers_words_and_only_if_it_is_wanted() {
+    for protocol in BOTH {
+        let strict = strict().await;
+        for effort in [None, Some(Effort::High)] {
+            let sampling = Sampling { effort, ..Sampling::default() };
+            let provider = Remote::new(endpoint(&strict, protocol)).unwrap();
+            strict.push(Say::text("Hello."));
+            ask(&provider.with_sampling(sampling), &[user()]).await.unwrap();
+        }
+        let [usual, hard] = strict.asked().try_into().unwrap();
+        let says = |body: &Value| match protocol {
+            Protocol::OpenAi => body["reasoning_effort"] == "high",
+            _ => body["output_config"]["effort"] == "high" || body["thinking"].is_object(),
+        };
+        assert!(!says(&usual.body) && says(&hard.body), "{protocol:?}: {}", hard.text);
     }
 }
 

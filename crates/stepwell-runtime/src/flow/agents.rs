@@ -256,6 +256,7 @@ fn find(
     let sampling = Sampling {
         temperature: agent.inference.temperature.or(defaults.temperature),
         top_p: agent.inference.top_p.or(defaults.top_p),
+        effort: None,
     };
     let is_described = described.as_ref() == Some(&named);
     let host = defaults.host.clone().filter(|_| is_described && agent.provider.is_none());

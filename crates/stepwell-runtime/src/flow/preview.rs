@@ -20,7 +20,10 @@ impl Runtime {
     pub fn plan_flow(&self, request: &FlowRequest) -> Result<Plan> {
         let spec = &request.reading.spec;
         let redactor = agents::redactor(spec, self)?;
-        Ok(Plan::of(spec).filled(&variables::kept(&request.variables, &redactor)))
+        let mut plan = Plan::of(spec).filled(&variables::kept(&request.variables, &redactor));
+        // What the user names takes the place of what the spec does.
+        plan.model = request.options.model.clone().or(plan.model);
+        Ok(plan)
     }
 
     /// What a flow would go on with.

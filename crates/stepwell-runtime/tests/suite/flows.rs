@@ -28,7 +28,11 @@ lanes:
 #[test]
 fn a_flow_with_a_gate_is_started_watched_interrupted_resumed_and_answered() {
     let desk = Desk::new();
-    let handle = desk.runtime.start_flow(desk.flow(SPEC, SCRIPT)).unwrap();
+    let request = desk.flow(SPEC, SCRIPT);
+    // A plan names the model that would be asked, whatever the spec says.
+    assert_eq!(desk.runtime.plan_flow(&request).unwrap().model, request.options.model);
+    assert!(request.options.model.is_some());
+    let handle = desk.runtime.start_flow(request).unwrap();
     let id = handle.id().clone();
     let mut events = handle.events();
     let open = asked(&mut events);

@@ -1,0 +1,70 @@
+//! Servers that serve run after run: those of a front end's connection.
+
+use std::collections::BTreeMap;
+use std::sync::Arc;
+
+use futures_util::future::join_all;
+use tokio::runtime::Handle;
+use tokio::sync::Mutex;
+
+use super::{Server, Servers};
+use crate::tool::ToolEnv;
+
+/// Servers that are started when a run first needs them, and live until they are closed. One that
+/// is gone is started again by the next run.
+#[derive(Debug)]
+pub struct KeptServers {
+    servers: Vec<Server>,
+    /// Where they are looked after: a run's own runtime ends with the run.
+    tokio: Handle,
+    /// Those that answered, by their names.
+    open: Mutex<BTreeMap<String, Arc<Servers>>>,
+}
+
+impl KeptServers {
+    /// Such servers, looked after by a runtime that outlives the runs.
+    #[must_use]
+    pub fn new(servers: Vec<Server>, tokio: Handle) -> Self {
+        Self { servers, tokio, open: Mutex::default() }
+    }
+
+    /// Which ones.
+    #[must_use]
+    pub fn servers(&self) -> &[Server] {
+        &self.servers
+    }
+
+    /// Their tools, for one run. Closing what is answered ends none of them.
+    pub async fn connect(&self, place: &ToolEnv) -> Servers {
+        let mut open = self.open.lock().await;
+        open.retain(|_, connected| connected.is_alive());
+        let missing = self.servers.iter().filter(|it| !open.contains_key(it.name.as_str()));
+        let starting = missing.map(|server| {
+            let (server, place) = (server.clone(), place.clone());
+            self.tokio.spawn(async move {
+                let connected = Servers::connect(std::slice::from_ref(&server), &place).await;
+                (server.name.to_string(), connected)
+            })
+        });
+        let mut all = Servers::default();
+        // A panic of its task is as good as no answer.
+        for (name, connected) in join_all(starting).await.into_iter().flatten() {
+            if connected.absent.is_empty() {
+                open.insert(name, Arc::new(connected));
+            } else {
+                all.absent.extend(connected.absent);
+            }
+        }
+        for connected in open.values() {
+            all.tools.extend(connected.tools.iter().cloned());
+            all.notices.extend(connected.notices.iter().cloned());
+        }
+        all
+    }
+
+    /// Ends them.
+    pub async fn close(&self) {
+        let open = std::mem::take(&mut *self.open.lock().await);
+        join_all(open.values().map(|connected| connected.close())).await;
+    }
+}
