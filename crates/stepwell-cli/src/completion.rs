@@ -172,8 +172,8 @@ impl Typed {
 /// Names of sessions that begin with what was typed: whole ids, their endings, labels.
 fn named(sessions: &[SessionInfo], current: &str) -> Vec<CompletionCandidate> {
     let mut offers = Vec::new();
-    for standing in sessions {
-        let (id, head) = (&standing.head.id, &standing.head);
+    for info in sessions {
+        let (id, head) = (&info.head.id, &info.head);
         let about = format!("{}, {}", head.status, cut(&one_line(&head.task), TASK));
         let mut offer = |name: &str| {
             offers.push(CompletionCandidate::new(name).help(Some(about.clone().into())));

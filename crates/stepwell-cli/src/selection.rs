@@ -63,7 +63,7 @@ impl Selection {
     }
 
     /// Does a session that the filter let through stand as asked?
-    pub(crate) fn takes(&self, standing: &SessionInfo) -> bool {
-        !self.wants_damaged() || self.status.contains(&SessionStatus::from(standing))
+    pub(crate) fn takes(&self, info: &SessionInfo) -> bool {
+        !self.wants_damaged() || self.status.contains(&SessionStatus::from(info))
     }
 }

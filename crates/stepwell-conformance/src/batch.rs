@@ -80,8 +80,8 @@ fn a_batch_writes_to_several_sessions<F: Fixture>(w: &mut World<F>) {
 
 fn a_refused_write_leaves_nothing_of_the_others<F: Fixture>(w: &mut World<F>) {
     let (a, b) = (w.begin("a"), w.begin("b"));
-    let standing = |name| w.store().info(&id(name)).unwrap();
-    let before = (standing("a"), standing("b"));
+    let info = |name| w.store().info(&id(name)).unwrap();
+    let before = (info("a"), info("b"));
     w.tick();
     let stale = Some(Epoch::new(9));
     let writes = vec![
@@ -91,7 +91,7 @@ fn a_refused_write_leaves_nothing_of_the_others<F: Fixture>(w: &mut World<F>) {
     ];
     let error = w.store().batch(writes).unwrap_err();
     assert!(matches!(&error, Error::Fenced { session, .. } if *session == b.session), "{error}");
-    assert_eq!((standing("a"), standing("b")), before);
+    assert_eq!((info("a"), info("b")), before);
     assert_eq!((w.log("a").len(), w.log("b").len()), (1, 1));
     assert!(w.hits("one").is_empty());
 }

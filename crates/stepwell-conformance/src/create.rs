@@ -96,10 +96,10 @@ fn a_sessions_description_is_in_its_head<F: Fixture>(w: &mut World<F>) {
 fn a_session_survives_reopening<F: Fixture>(w: &mut World<F>) {
     let lease = w.begin("a");
     w.add(&lease, say("hello"));
-    let (log, standing) = (w.log("a"), w.store().info(&id("a")).unwrap());
+    let (log, info) = (w.log("a"), w.store().info(&id("a")).unwrap());
     w.reopen();
     assert_eq!(w.log("a"), log);
-    assert_eq!(w.store().info(&id("a")).unwrap(), standing);
+    assert_eq!(w.store().info(&id("a")).unwrap(), info);
     w.add(&lease, say("still mine"));
     w.assert_folded("a");
 }
@@ -143,9 +143,9 @@ fn a_claim_gives_the_first_epoch_in_the_same_write<F: Fixture>(w: &mut World<F>)
 
 fn without_a_claim_nobody_holds_the_session<F: Fixture>(w: &mut World<F>) {
     w.make(created("a"));
-    let standing = w.store().info(&id("a")).unwrap();
-    assert_eq!(standing.held, None);
-    assert_eq!(standing.head.status, Status::Interrupted);
+    let info = w.store().info(&id("a")).unwrap();
+    assert_eq!(info.held, None);
+    assert_eq!(info.head.status, Status::Interrupted);
     let lease = w.store().acquire(&id("a"), &claim(2)).unwrap();
     assert_eq!(lease.epoch, Epoch::FIRST);
 }

@@ -88,9 +88,9 @@ fn a_damaged_session_lists_as_damaged<F: Damageable>(w: &mut World<F>) {
     w.store().verify(&id("a")).unwrap();
     let page = w.store().list(&Query::default()).unwrap();
     assert_eq!(page.sessions.len(), 2);
-    for standing in &page.sessions {
-        let name = standing.head.id.as_str();
-        assert_eq!(standing.damage.is_some(), name == "a", "{name}");
+    for info in &page.sessions {
+        let name = info.head.id.as_str();
+        assert_eq!(info.damage.is_some(), name == "a", "{name}");
     }
     let counts = w.store().count(&Filter::default()).unwrap();
     assert_eq!((counts.total(), counts.damaged), (2, 1));

@@ -85,8 +85,8 @@ fn a_scope_lets_through_those_that_belong_to_it_or_begin_so<F: Fixture>(w: &mut 
     assert_eq!(w.listed(of(InScope::Is("adk/shop".to_owned()))), names(&[]));
     assert_eq!(w.listed(of(InScope::StartsWith("adk/shop/".to_owned()))), names(&["a", "b"]));
     assert_eq!(w.listed(of(InScope::StartsWith(String::new()))), names(&["a", "b", "c"]));
-    let standing = w.store().info(&id("b")).unwrap();
-    assert_eq!(standing.head.scope.as_deref(), Some("adk/shop/bob"));
+    let info = w.store().info(&id("b")).unwrap();
+    assert_eq!(info.head.scope.as_deref(), Some("adk/shop/bob"));
     let long = created("long").in_scope("x".repeat(stepwell::MAX_SCOPE_BYTES + 1));
     let long = Create { created: long, event_id: None, at: None, claim: None };
     let refused = w.store().write(Write::Create(long));
@@ -382,8 +382,8 @@ fn a_listed_session_stands_as_it_stands_alone<F: Fixture>(w: &mut World<F>) {
     w.edit("root", tagged(&["t"]));
     let page = w.store().list(&Query::default()).unwrap();
     assert_eq!(page.sessions.len(), 7);
-    for standing in page.sessions {
-        assert_eq!(w.store().info(&standing.head.id).unwrap(), standing);
+    for info in page.sessions {
+        assert_eq!(w.store().info(&info.head.id).unwrap(), info);
     }
 }
 

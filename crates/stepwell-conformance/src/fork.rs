@@ -164,21 +164,21 @@ fn a_fork_is_its_own_session<F: Fixture>(w: &mut World<F>) {
 fn what_the_parent_does_later_does_not_show<F: Fixture>(w: &mut World<F>) {
     let lease = parent(w, 2);
     w.fork("a", 3, "f");
-    let (log, standing) = (w.log("f"), w.store().info(&id("f")).unwrap());
+    let (log, info) = (w.log("f"), w.store().info(&id("f")).unwrap());
     w.chat(&lease, "later", 3);
     w.edit("a", Edited::default());
     assert_eq!(w.log("f"), log);
-    assert_eq!(w.store().info(&id("f")).unwrap(), standing);
+    assert_eq!(w.store().info(&id("f")).unwrap(), info);
     w.assert_folded("f");
 }
 
 fn what_the_fork_does_does_not_show_in_the_parent<F: Fixture>(w: &mut World<F>) {
     parent(w, 2);
-    let (log, standing) = (w.log("a"), w.store().info(&id("a")).unwrap());
+    let (log, info) = (w.log("a"), w.store().info(&id("a")).unwrap());
     let fork = w.fork("a", 2, "f");
     w.chat(&fork, "own", 3);
     assert_eq!(w.log("a"), log);
-    assert_eq!(w.store().info(&id("a")).unwrap(), standing);
+    assert_eq!(w.store().info(&id("a")).unwrap(), info);
 }
 
 fn a_fork_of_a_fork_shares_both<F: Fixture>(w: &mut World<F>) {

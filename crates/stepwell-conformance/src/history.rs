@@ -243,11 +243,10 @@ impl World {
             assert!(backwards.iter().rev().eq(&events), "{id}");
             let state = State::fold(&events).unwrap();
             assert_eq!(store.lanes(id).unwrap(), state.lanes, "{id}");
-            let standing = store.info(id).unwrap();
-            let folded =
-                if standing.held.is_some() { state.head } else { state.head.without_runner() };
-            assert_eq!(standing.head, folded, "{id}");
-            assert_eq!(standing.trashed_at.is_some(), plain.trashed, "{id}");
+            let info = store.info(id).unwrap();
+            let folded = if info.held.is_some() { state.head } else { state.head.without_runner() };
+            assert_eq!(info.head, folded, "{id}");
+            assert_eq!(info.trashed_at.is_some(), plain.trashed, "{id}");
             assert!(store.verify(id).unwrap().is_sound(), "{id}");
             let view = View::of(&Lane::main(), events);
             let texts: Vec<String> =
@@ -259,7 +258,7 @@ impl World {
     fn listed(&self, place: TrashScope) -> Vec<SessionId> {
         let query = Query { filter: Filter { place, ..Filter::default() }, ..Query::default() };
         let page = self.well.list(&query).unwrap();
-        page.sessions.into_iter().map(|standing| standing.head.id).collect()
+        page.sessions.into_iter().map(|info| info.head.id).collect()
     }
 
     fn check_lists(&self, before: &[SessionId]) {

@@ -48,9 +48,9 @@ fn a_trashed_session_says_when_and_can_still_be_read<F: Fixture>(w: &mut World<F
     w.tick();
     let removal = w.store().trash(&targets(&["a"])).unwrap();
     assert_eq!((taken(&removal), removal.left.len()), (vec!["a"], 0));
-    let standing = w.store().info(&id("a")).unwrap();
-    assert_eq!(standing.trashed_at, Some(w.now()));
-    assert_eq!(standing.head, head);
+    let info = w.store().info(&id("a")).unwrap();
+    assert_eq!(info.trashed_at, Some(w.now()));
+    assert_eq!(info.head, head);
     assert_eq!(w.log("a"), log);
     assert!(w.has("a"));
     w.assert_folded("a");

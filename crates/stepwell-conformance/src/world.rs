@@ -227,7 +227,7 @@ impl<F: Fixture> World<F> {
     /// The names in one page.
     pub(crate) fn page_of(&self, query: &Query) -> Vec<String> {
         let page = self.store().list(query).unwrap();
-        page.sessions.iter().map(|standing| standing.head.id.to_string()).collect()
+        page.sessions.iter().map(|info| info.head.id.to_string()).collect()
     }
 
     /// Where some words are found, newest first.
@@ -245,17 +245,17 @@ impl<F: Fixture> World<F> {
     /// verification agrees.
     pub(crate) fn assert_folded(&self, name: &str) {
         let State { head, lanes } = State::fold(&self.log(name)).unwrap();
-        let standing = self.store().info(&id(name)).unwrap();
-        let head = match standing.held {
+        let info = self.store().info(&id(name)).unwrap();
+        let head = match info.held {
             Some(_) => head,
             None => head.without_runner(),
         };
-        assert_eq!(standing.head, head, "the head of {name}");
+        assert_eq!(info.head, head, "the head of {name}");
         let stored = self.store().lanes(&id(name)).unwrap();
         assert_eq!(stored, lanes, "the lanes of {name}");
         let verdict = self.store().verify(&id(name)).unwrap();
         assert!(verdict.is_sound(), "{name}: {verdict:?}");
-        assert_eq!(verdict.intact, standing.head.seq.get());
+        assert_eq!(verdict.intact, info.head.seq.get());
     }
 
     /// The time now.

@@ -34,10 +34,10 @@ pub(crate) fn list(stores: &Stores) -> Result<Vec<ListedResource>> {
         let query = Query { filter, limit: LISTED, ..Query::default() };
         listed.extend(open.well.list(&query)?.sessions);
     }
-    listed.sort_by_key(|standing| std::cmp::Reverse(standing.head.updated_at));
+    listed.sort_by_key(|info| std::cmp::Reverse(info.head.updated_at));
     listed.truncate(LISTED);
-    let resource = |standing: stepwell::SessionInfo| {
-        let head = standing.head;
+    let resource = |info: stepwell::SessionInfo| {
+        let head = info.head;
         let title = head.label.unwrap_or_else(|| front(&head.task));
         let description = format!("{}, {} steps, {}", head.status, head.steps, front(&head.task));
         ListedResource { uri: uri(head.id.as_str()), name: head.id.to_string(), title, description }
@@ -59,8 +59,8 @@ pub(crate) fn ids(stores: &Stores, begun: &str) -> Result<Vec<String>> {
     let mut names = Vec::new();
     for open in stores.all(Purpose::Read)? {
         let query = Query { limit: 1_000, ..Query::default() };
-        for standing in open.well.list(&query)?.sessions {
-            let head = standing.head;
+        for info in open.well.list(&query)?.sessions {
+            let head = info.head;
             let both = [Some(head.id.to_string()), head.label];
             names.extend(both.into_iter().flatten().filter(|name| name.starts_with(begun)));
         }

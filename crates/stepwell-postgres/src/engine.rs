@@ -24,7 +24,7 @@ pub(crate) struct Engine {
     pub(crate) namespace: i32,
     pub(crate) access: Access,
     pub(crate) processes: Arc<dyn Processes>,
-    pub(crate) standings: HeadCache,
+    pub(crate) heads: HeadCache,
     pub(crate) marker: Marker,
 }
 

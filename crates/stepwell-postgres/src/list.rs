@@ -212,7 +212,7 @@ pub(crate) fn page(rows: &PgRows<'_>, world: TxnContext<'_>, query: &Query) -> R
     found.truncate(query.limit);
     let next =
         found.last().filter(|_| more).map(|(row, value)| Cursor { value: *value, key: row.key });
-    let sessions = found.into_iter().map(|(row, _)| read::standing(row, world)).collect();
+    let sessions = found.into_iter().map(|(row, _)| read::info(row, world)).collect();
     Ok(Page { sessions, next })
 }
 

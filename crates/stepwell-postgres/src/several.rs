@@ -30,11 +30,11 @@ pub(crate) fn below(
     );
     let names: Vec<&str> = ids.iter().map(SessionId::as_str).collect();
     let found = rows.all(&sql, params![rows.namespace => INT4, names => TEXT_ARRAY])?;
-    let standing = |row| {
+    let info = |row| {
         let Wide { row, .. } = read_session(rows, row)?;
-        Ok(read::standing(row, world))
+        Ok(read::info(row, world))
     };
-    found.iter().map(standing).collect()
+    found.iter().map(info).collect()
 }
 
 /// An event that was found, or is missing, with the chain's value at the row below it.

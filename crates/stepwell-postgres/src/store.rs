@@ -64,9 +64,9 @@ impl PostgresStore {
         let pool = Pool::new(address, time)?;
         let schema::Found { namespace } = schema::open(&pool, access, &mut patience)?;
         let followers = Followers::new(&pool, namespace);
-        let standings = HeadCache::default();
+        let heads = HeadCache::default();
         let marker = Marker::new();
-        let engine = Engine { followers, pool, namespace, access, processes, standings, marker };
+        let engine = Engine { followers, pool, namespace, access, processes, heads, marker };
         Ok(Self { engine, login: OnceLock::new() })
     }
 
@@ -127,7 +127,7 @@ impl Store for PostgresStore {
 
     fn info(&self, id: &SessionId) -> Result<SessionInfo> {
         let row = self.engine.glance(|rows| read::find(rows, id))?;
-        Ok(read::standing(row, self.engine.world(self.engine.pool.time.now())))
+        Ok(read::info(row, self.engine.world(self.engine.pool.time.now())))
     }
 
     fn now(&self) -> Option<Time> {
@@ -212,7 +212,7 @@ impl Store for PostgresStore {
             if let Some((lane, _)) = &known.row.lane {
                 known.lanes.remove(lane);
             }
-            self.engine.standings.keep(Box::new(known));
+            self.engine.heads.keep(Box::new(known));
         }
         self.engine.told(id);
         Ok(lease)

@@ -73,7 +73,7 @@ pub(crate) fn batch(engine: &Engine, prepared: &[Prepared]) -> Result<Vec<Writte
         Ok(answers)
     })?;
     if let Some(known) = known.into_inner() {
-        engine.standings.keep(Box::new(known));
+        engine.heads.keep(Box::new(known));
     }
     prepared.iter().for_each(|one| engine.told(session(one.write())));
     Ok(written)
@@ -99,7 +99,7 @@ fn session(write: &Write) -> &SessionId {
 
 /// Does an append with one statement, if this process knows how the session stands.
 fn quick(engine: &Engine, one: &Prepared, append: &Append, marks: Marks) -> Result<Quick> {
-    let Some(known) = engine.standings.take(&append.session) else { return Ok(Quick::Not) };
+    let Some(known) = engine.heads.take(&append.session) else { return Ok(Quick::Not) };
     // A holder may have renewed its lease since: whether it lives is the database's to say.
     let free = |event: &NewEvent| event.event.needs_no_lease();
     if append.epoch.is_none() && known.row.held().is_some() && !append.events.iter().all(free) {
@@ -119,7 +119,7 @@ fn quick(engine: &Engine, one: &Prepared, append: &Append, marks: Marks) -> Resu
         .unwrap_or_else(|| append::send(&engine.pool, &conn, engine.namespace, &order));
     match sent {
         Ok(Sent::Done(bytes)) => {
-            engine.standings.keep(order.into_known(bytes));
+            engine.heads.keep(order.into_known(bytes));
             Ok(Quick::Done(written))
         }
         Ok(Sent::Stale) | Err(DbError::Again(_)) => Ok(Quick::Not),

@@ -176,26 +176,26 @@ impl GivenQuery {
 }
 
 /// How a session stands, as JSON.
-pub(crate) fn standing(standing: &SessionInfo) -> Value {
-    let mut value = serde_json::to_value(&standing.head).unwrap_or_default();
+pub(crate) fn info(info: &SessionInfo) -> Value {
+    let mut value = serde_json::to_value(&info.head).unwrap_or_default();
     if let Value::Object(fields) = &mut value {
-        let held = standing.held.as_ref().map(|held| {
+        let held = info.held.as_ref().map(|held| {
             json!({ "holder": held.holder.to_string(), "expires": held.expires,
                     "epoch": held.epoch })
         });
         fields.insert("held".to_owned(), held.into());
-        fields.insert("trashed_at".to_owned(), json!(standing.trashed_at));
-        let damage = standing.damage.as_ref();
+        fields.insert("trashed_at".to_owned(), json!(info.trashed_at));
+        let damage = info.damage.as_ref();
         let damage = damage.map(|it| json!({ "seq": it.seq, "what": it.what }));
         fields.insert("damage".to_owned(), damage.into());
-        fields.insert("bytes".to_owned(), standing.bytes.into());
-        fields.insert("own_from".to_owned(), json!(standing.own_from));
+        fields.insert("bytes".to_owned(), info.bytes.into());
+        fields.insert("own_from".to_owned(), json!(info.own_from));
     }
     value
 }
 
 /// A page of sessions, as JSON.
 pub(crate) fn page(page: &Page) -> Value {
-    let sessions: Vec<Value> = page.sessions.iter().map(standing).collect();
+    let sessions: Vec<Value> = page.sessions.iter().map(info).collect();
     json!({ "sessions": sessions, "next": page.next })
 }

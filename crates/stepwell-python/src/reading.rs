@@ -12,7 +12,7 @@ use stepwell::{
 };
 use stepwell_formats::Format;
 
-use crate::convert::{GivenQuery, page, read, session, standing};
+use crate::convert::{GivenQuery, info, page, read, session};
 use crate::errors::{invalid, raised_format};
 use crate::well::Well;
 
@@ -35,7 +35,7 @@ impl Well {
     /// How a session stands, as JSON.
     fn info(&self, py: Python<'_>, id: &str) -> PyResult<String> {
         let id = session(id)?;
-        self.run(py, |well| Ok(standing(&well.store().info(&id)?).to_string()))
+        self.run(py, |well| Ok(info(&well.store().info(&id)?).to_string()))
     }
 
     /// Where a session's log ends.

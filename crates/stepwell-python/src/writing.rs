@@ -276,17 +276,17 @@ impl Fork {
         parent: &SessionId,
         at: Option<Seq>,
     ) -> stepwell::Result<String> {
-        let standing = well.store().info(parent)?;
-        let first = Span { from: standing.own_from, to: standing.own_from, ..Span::ALL };
+        let info = well.store().info(parent)?;
+        let first = Span { from: info.own_from, to: info.own_from, ..Span::ALL };
         let mut events = well.store().events(parent, first)?.intact(parent)?;
         let Some(Event::Created(created)) = events.pop().map(|event| event.event) else {
             return Err(Error::NoSession(parent.clone()));
         };
-        let at = at.unwrap_or(standing.head.seq);
+        let at = at.unwrap_or(info.head.seq);
         let origin = Origin::Fork { parent: parent.clone(), at };
         let Self { name, source, scope } = self;
         let id = name.unwrap_or_else(|| well.new_id());
-        let (model, scope) = (standing.head.model, scope.or(created.scope.clone()));
+        let (model, scope) = (info.head.model, scope.or(created.scope.clone()));
         let created = Created { id: id.clone(), origin, model, source, scope, ..*created };
         let create = Create { created, event_id: None, at: None, claim: None };
         well.store().write(Write::Create(create))?;

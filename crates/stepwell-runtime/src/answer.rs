@@ -275,10 +275,10 @@ fn beaten(well: &Stepwell, session: &SessionId, gate: String, why: String) -> Re
 
 /// How a session stands, of which a question was answered.
 fn since_answer(well: &Stepwell, id: &SessionId) -> Result<SinceAnswer> {
-    let standing = well.info(id)?;
-    Ok(match standing.held {
+    let info = well.info(id)?;
+    Ok(match info.held {
         Some(_) => SinceAnswer::Runs,
-        None if standing.head.status.has_ended() => SinceAnswer::Ended,
+        None if info.head.status.has_ended() => SinceAnswer::Ended,
         None => SinceAnswer::Stopped,
     })
 }
@@ -287,8 +287,8 @@ fn since_answer(well: &Stepwell, id: &SessionId) -> Result<SinceAnswer> {
 /// it pauses; so only one that has paused may go without having seen it.
 fn is_taken_up(well: &Stepwell, id: &SessionId, mut seq: Seq) -> Result<bool> {
     for _ in 0..LOOKS {
-        let standing = well.info(id)?;
-        match (standing.held.is_some(), standing.head.status) {
+        let info = well.info(id)?;
+        match (info.held.is_some(), info.head.status) {
             (_, Status::Success) | (true, Status::Running) => return Ok(true),
             (false, _) => return Ok(false),
             (true, _) => {}

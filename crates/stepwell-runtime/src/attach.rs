@@ -186,8 +186,8 @@ impl<'a> Reader<'a> {
 /// How a session stands, if nobody runs it. One that waits for an answer in its runner goes on.
 fn ended(well: &Stepwell, id: &SessionId) -> Option<(Status, Option<stepwell::StopReason>)> {
     match well.store().info(id) {
-        Ok(standing) if standing.held.is_some() && standing.trashed_at.is_none() => None,
-        Ok(standing) => Some((standing.head.status, standing.head.stop_reason)),
+        Ok(info) if info.held.is_some() && info.trashed_at.is_none() => None,
+        Ok(info) => Some((info.head.status, info.head.stop_reason)),
         Err(_) => Some((Status::Interrupted, None)),
     }
 }

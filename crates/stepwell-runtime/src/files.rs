@@ -60,8 +60,8 @@ pub fn site<'a>(root: &'a Root, redactor: &'a Redactor, workspace: &Workspace) -
 /// Finishes the rewinds that were cut off in this workspace, whoever's they are: what a run
 /// does to files would get mixed up with them.
 pub(crate) fn settle_all(well: &Well, runtime: &Runtime) -> Result<()> {
-    for standing in halves(well, runtime)? {
-        let session = standing.head.id;
+    for info in halves(well, runtime)? {
+        let session = info.head.id;
         let held = well.lock(&session).map_err(|error| match error {
             StoreError::Held { .. } => Error::RewoundElsewhere(error),
             error => error.into(),
@@ -81,17 +81,17 @@ pub(crate) fn refuse_halves(well: &Well, runtime: &Runtime) -> Result<()> {
 fn halves(well: &Well, runtime: &Runtime) -> Result<Vec<SessionInfo>> {
     let filter = Filter { rewinding: true, ..Filter::default() };
     let mut half = Vec::new();
-    for standing in well.sessions(Query { filter, ..Query::default() }) {
-        let standing = standing?;
+    for info in well.sessions(Query { filter, ..Query::default() }) {
+        let info = info?;
         // What cannot be read is in every list.
-        if standing.head.rewinding.is_some() {
-            half.push(standing);
+        if info.head.rewinding.is_some() {
+            half.push(info);
         }
     }
     // Where the files are gone, or in another folder, nothing gets mixed up.
     let (here, elsewhere): (Vec<_>, Vec<_>) =
-        half.into_iter().partition(|standing| root(&standing.head, runtime).is_ok());
-    elsewhere.iter().for_each(|standing| tell_of_half(standing, runtime));
+        half.into_iter().partition(|info| root(&info.head, runtime).is_ok());
+    elsewhere.iter().for_each(|info| tell_of_half(info, runtime));
     Ok(here)
 }
 
@@ -124,23 +124,23 @@ pub fn settle(session: &mut Session, foreign: Foreign, runtime: &Runtime) -> Res
 /// Finishes a rewind of a session that was cut off, if there is one and its files can be had: who
 /// forks it shares them.
 pub(crate) fn settle_of(well: &Well, id: &SessionId, runtime: &Runtime) -> Result<()> {
-    let standing = well.info(id)?;
-    if standing.head.rewinding.is_none() {
+    let info = well.info(id)?;
+    if info.head.rewinding.is_none() {
         return Ok(());
     }
-    if root(&standing.head, runtime).is_err() {
-        tell_of_half(&standing, runtime);
+    if root(&info.head, runtime).is_err() {
+        tell_of_half(&info, runtime);
         return Ok(());
     }
-    if standing.held.is_some() {
-        standing.refuse_half_rewound()?;
+    if info.held.is_some() {
+        info.refuse_half_rewound()?;
     }
     settle(&mut well.lock(id)?, Foreign::Refused, runtime).map(drop)
 }
 
 /// Says that a session's files are half moved, if they are.
-fn tell_of_half(standing: &SessionInfo, runtime: &Runtime) {
-    if let (Some(began), None) = (standing.head.rewinding, &standing.held) {
-        runtime.tell(Notice::HalfRewound { session: standing.head.id.clone(), began });
+fn tell_of_half(info: &SessionInfo, runtime: &Runtime) {
+    if let (Some(began), None) = (info.head.rewinding, &info.held) {
+        runtime.tell(Notice::HalfRewound { session: info.head.id.clone(), began });
     }
 }

@@ -35,10 +35,10 @@ fn tell_crashes(well: &Well, resumed: Option<&SessionId>, runtime: &Runtime) {
     match runtime.unannounced_crashes(well, resumed) {
         Ok(cut_off) if cut_off.is_empty() => {}
         Ok(cut_off) => {
-            let sessions = cut_off.into_iter().map(|standing| CutOffSession {
-                session: standing.head.id,
-                updated_at: standing.head.updated_at,
-                task: standing.head.task,
+            let sessions = cut_off.into_iter().map(|info| CutOffSession {
+                session: info.head.id,
+                updated_at: info.head.updated_at,
+                task: info.head.task,
             });
             runtime.tell(Notice::CutOff { sessions: sessions.collect() });
         }

@@ -56,10 +56,10 @@ struct AgentWork {
 fn resume(request: &ResumeRequest, job: &mut Job) -> Result<RunReport> {
     let runtime = job.runtime.clone();
     let well = runtime.writing()?;
-    let standing = well.settled_info(&request.session)?;
-    let head = &standing.head;
+    let info = well.settled_info(&request.session)?;
+    let head = &info.head;
     refuse_agent(request, head, &runtime)?;
-    refuse(request, &standing, &runtime)?;
+    refuse(request, &info, &runtime)?;
     make_worktree_whole(request, &well, head, &runtime)?;
     let mut work = Work::prepare(request, &well, head, &runtime)?;
     let answer = work.check_answer(request, &well, head, &runtime)?;
@@ -89,8 +89,8 @@ fn refuse_agent(request: &ResumeRequest, head: &Head, runtime: &Runtime) -> Resu
 }
 
 /// Refuses what cannot be resumed, or not so.
-fn refuse(request: &ResumeRequest, standing: &SessionInfo, runtime: &Runtime) -> Result<()> {
-    let head = &standing.head;
+fn refuse(request: &ResumeRequest, info: &SessionInfo, runtime: &Runtime) -> Result<()> {
+    let head = &info.head;
     if !runtime.config.settings.auto_save {
         return Err(Error::NotSaved);
     }
@@ -101,7 +101,7 @@ fn refuse(request: &ResumeRequest, standing: &SessionInfo, runtime: &Runtime) ->
         (Some(_), true) => Err(Error::IsFlow { session }),
         (None, _) if head.status == Status::Abandoned => Err(Error::Abandoned { session, is_flow }),
         // Before servers are started for nothing.
-        _ => match &standing.held {
+        _ => match &info.held {
             Some(held) => Err(Error::RunsElsewhere(StoreError::Held {
                 session,
                 holder: Box::new(held.holder.clone()),

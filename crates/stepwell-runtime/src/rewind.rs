@@ -69,15 +69,15 @@ impl Runtime {
 /// Lets go of contents that no view holds, but for the newest of each file. The log says so.
 fn let_go(session: &Session, runtime: &Runtime) -> Result<()> {
     let keep = runtime.config.settings.max_backups_per_file.get() as usize;
-    let standing = session.info()?;
+    let info = session.info()?;
     let facts = session.keyed_events(&rewind_history::MOVES)?;
     // What a move set aside is there again when the move is taken back.
-    let reach = rewind_history::within_reach(&facts, standing.head.seq);
+    let reach = rewind_history::within_reach(&facts, info.head.seq);
     let needed = rewind_history::recorded_by(&facts);
     let history = History::of(session.keyed_events(&[Kind::File])?);
     let due = |shared: Seq| {
         backups::due(&history, keep, |seq| {
-            seq < standing.own_from
+            seq < info.own_from
                 || seq <= shared
                 || reach.iter().any(|branch| branch.contains(seq))
                 || needed.iter().any(|range| range.contains(&seq))
@@ -104,8 +104,8 @@ fn let_go(session: &Session, runtime: &Runtime) -> Result<()> {
 fn shared_up_to(well: &Stepwell, id: &SessionId) -> Result<Seq> {
     let mut last = Seq::ZERO;
     let filter = Filter { place: TrashScope::Anywhere, ..Filter::default() };
-    for standing in well.sessions(Query { filter, ..Query::default() }) {
-        if let Origin::Fork { parent, at } = &standing?.head.origin
+    for info in well.sessions(Query { filter, ..Query::default() }) {
+        if let Origin::Fork { parent, at } = &info?.head.origin
             && (parent == id || !well.store().exists(parent)?)
         {
             last = last.max(*at);

@@ -50,10 +50,10 @@ impl Runtime {
     /// If the session is a flow and no lane was named, or another program drives it.
     pub fn say(&self, id: &SessionId, words: Words) -> Result<Hears> {
         let well = self.writing()?;
-        let standing = well.info(id)?;
-        crate::resume::refuse_external(&standing.head)?;
+        let info = well.info(id)?;
+        crate::resume::refuse_external(&info.head)?;
         self.refuse_in_run("saying something to a session")?;
-        let lane = match (words.lane, standing.head.flow.is_some()) {
+        let lane = match (words.lane, info.head.flow.is_some()) {
             (Some(lane), _) => {
                 refuse_unknown(&well, id, &lane)?;
                 lane
@@ -62,7 +62,7 @@ impl Runtime {
             (None, false) => Lane::main(),
         };
         well.say(id, Said { text: words.text, lane, who: self.who(), now: words.now })?;
-        Ok(if standing.held.is_some() { Hears::Runner } else { Hears::NextRun })
+        Ok(if info.held.is_some() { Hears::Runner } else { Hears::NextRun })
     }
 
     /// Refuses what only a person may do, if a run's command started this process: an agent must
@@ -99,8 +99,8 @@ impl Runtime {
     pub fn find_gate(&self, name: &str) -> Result<Vec<WaitingGate>> {
         let Some(well) = self.look()? else { return Ok(Vec::new()) };
         let mut found = Vec::new();
-        for standing in well.sessions(Query { filter: Filter::default(), ..Query::default() }) {
-            let head = standing?.head;
+        for info in well.sessions(Query { filter: Filter::default(), ..Query::default() }) {
+            let head = info?.head;
             if head.open_gates == 0 || head.status == stepwell::Status::Abandoned {
                 continue;
             }

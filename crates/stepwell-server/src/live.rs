@@ -162,7 +162,7 @@ impl Live {
             });
             if read.is_ok() {
                 // With the last seq, so that whoever comes back misses nothing since.
-                let Frame { text, .. } = standing(&well, &id);
+                let Frame { text, .. } = info(&well, &id);
                 let text = [format!("id: {}\n", next.prev()).as_bytes(), &text].concat();
                 let _ = send(&to, Frame { text: Bytes::from(text), ..Frame::default() });
                 for frame in so_far.into_iter().filter(|frame| watcher.may_see(frame)) {
@@ -220,7 +220,7 @@ impl Live {
                 Err(_) => return self.let_go(id),
             }
             if any {
-                let _ = to.send(standing(&well, id));
+                let _ = to.send(info(&well, id));
                 // Whoever runs it now may be another.
                 heard.iter().for_each(Listening::nudge);
             }
@@ -328,9 +328,9 @@ fn spoken(piece: &LivePiece) -> Frame {
 }
 
 /// How a session stands now, for those who show it.
-fn standing(well: &Stepwell, id: &SessionId) -> Frame {
+fn info(well: &Stepwell, id: &SessionId) -> Frame {
     match well.info(id) {
-        Ok(standing) => frame(None, "standing", &Session::from(standing)),
+        Ok(info) => frame(None, "standing", &Session::from(info)),
         Err(_) => frame(None, "gone", &json!({})),
     }
 }

@@ -165,9 +165,9 @@ pub fn config_place(place: &ConfigPlace) -> String {
 }
 
 /// Says that a session's files are half moved, if they are.
-pub fn tell_of_half(standing: &SessionInfo) {
-    let head = &standing.head;
-    if let (Some(began), None) = (head.rewinding, &standing.held) {
+pub fn tell_of_half(info: &SessionInfo) {
+    let head = &info.head;
+    if let (Some(began), None) = (head.rewinding, &info.held) {
         let session = head.id.clone();
         let notice = stepwell_runtime::Notice::HalfRewound { session, began };
         runtime_notice(&notice, head.updated_at, false).into_iter().for_each(note);

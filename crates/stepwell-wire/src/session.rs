@@ -103,10 +103,10 @@ impl From<Status> for SessionStatus {
 }
 
 impl From<&SessionInfo> for SessionStatus {
-    fn from(standing: &SessionInfo) -> Self {
-        match standing.damage {
+    fn from(info: &SessionInfo) -> Self {
+        match info.damage {
             Some(_) => Self::Damaged,
-            None => standing.head.status.into(),
+            None => info.head.status.into(),
         }
     }
 }
@@ -199,24 +199,24 @@ pub struct Session<M = u64> {
 }
 
 impl From<&SessionInfo> for Session {
-    fn from(standing: &SessionInfo) -> Self {
-        standing.clone().into()
+    fn from(info: &SessionInfo) -> Self {
+        info.clone().into()
     }
 }
 
 impl From<SessionInfo> for Session {
-    fn from(standing: SessionInfo) -> Self {
-        let messages = standing.head.messages;
-        Self::of(standing, messages)
+    fn from(info: SessionInfo) -> Self {
+        let messages = info.head.messages;
+        Self::of(info, messages)
     }
 }
 
 impl<M> Session<M> {
     /// A session, with its messages or how many there are.
     #[must_use]
-    pub fn of(standing: SessionInfo, messages: M) -> Self {
-        let status = SessionStatus::from(&standing);
-        let head = standing.head;
+    pub fn of(info: SessionInfo, messages: M) -> Self {
+        let status = SessionStatus::from(&info);
+        let head = info.head;
         let forked_at = match head.origin {
             Origin::Fork { at, .. } => Some(at),
             _ => None,
@@ -252,10 +252,10 @@ impl<M> Session<M> {
             rewinding: head.rewinding,
             created_at: head.created_at,
             updated_at: head.updated_at,
-            bytes: standing.bytes,
-            trashed_at: standing.trashed_at,
-            held_by: standing.held.map(|held| held.holder.to_string()),
-            damage: standing.damage.as_ref().map(Damage::from),
+            bytes: info.bytes,
+            trashed_at: info.trashed_at,
+            held_by: info.held.map(|held| held.holder.to_string()),
+            damage: info.damage.as_ref().map(Damage::from),
         }
     }
 }

@@ -36,16 +36,16 @@ impl Workspace {
         };
         // Only those that are cut off now are remembered, so that the file does not grow.
         let (mut crashes, mut now) = (Vec::new(), String::new());
-        for standing in well.sessions(Query { filter, ..Query::default() }) {
-            let standing = standing?;
-            if standing.head.stop_reason != Some(StopReason::Crashed) {
+        for info in well.sessions(Query { filter, ..Query::default() }) {
+            let info = info?;
+            if info.head.stop_reason != Some(StopReason::Crashed) {
                 continue;
             }
             // One that was resumed since, and crashed again, is announced again.
-            let mark = format!("{} {}", standing.head.id, standing.head.resumes);
+            let mark = format!("{} {}", info.head.id, info.head.resumes);
             let _ = writeln!(now, "{mark}");
-            if !announced.contains(mark.as_str()) && Some(&standing.head.id) != resumed {
-                crashes.push(standing);
+            if !announced.contains(mark.as_str()) && Some(&info.head.id) != resumed {
+                crashes.push(info);
             }
         }
         if now != text {

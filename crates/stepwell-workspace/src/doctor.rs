@@ -143,10 +143,10 @@ fn examine_store(well: &Well) -> Result<Vec<Finding>> {
     let file: Vec<String> =
         file.into_iter().filter(|line| !line.starts_with("others can read")).collect();
     let mut damaged = Vec::new();
-    for standing in well.sessions(everywhere()) {
-        let standing = standing?;
-        if let Some(damage) = &standing.damage {
-            let (id, seq, what) = (&standing.head.id, damage.seq, &damage.what);
+    for info in well.sessions(everywhere()) {
+        let info = info?;
+        if let Some(damage) = &info.damage {
+            let (id, seq, what) = (&info.head.id, damage.seq, &damage.what);
             damaged.push(format!("{id} at seq {seq}: {what}"));
         }
     }
@@ -192,8 +192,8 @@ fn repair_store(findings: &mut [Finding], workspace: &Workspace) {
 /// Rebuilds every session that is known to be damaged. Says whether all are sound now.
 fn rebuild(well: &Well, workspace: &Workspace) -> Result<bool> {
     let known = well.sessions(everywhere()).collect::<Result<Vec<_>, _>>()?;
-    let damaged = known.into_iter().filter(|standing| standing.damage.is_some());
-    let ids: Vec<SessionId> = damaged.map(|standing| standing.head.id).collect();
+    let damaged = known.into_iter().filter(|info| info.damage.is_some());
+    let ids: Vec<SessionId> = damaged.map(|info| info.head.id).collect();
     let mut sound = true;
     for session in ids {
         let verdict = well.store().repair(&session)?;

@@ -87,11 +87,11 @@ impl Workspace {
         to: Format,
         how: HandOver,
     ) -> Result<Handed> {
-        let standing = well.info(id)?;
-        if let Some(damage) = standing.damage {
+        let info = well.info(id)?;
+        if let Some(damage) = info.damage {
             return Err(damage.into_error(id).into());
         }
-        if let Some(held) = standing.held {
+        if let Some(held) = info.held {
             return Err(StoreError::Held {
                 session: id.clone(),
                 holder: Box::new(held.holder),
@@ -99,7 +99,7 @@ impl Workspace {
             }
             .into());
         }
-        let head = standing.head;
+        let head = info.head;
         let to = meant(to, &head);
         let no_place = || Error::NoHandoff { format: to.as_str() };
         let writer = to.writer().ok_or_else(no_place)?;

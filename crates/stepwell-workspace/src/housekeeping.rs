@@ -148,10 +148,10 @@ pub fn empty_trash(
     let limit = well.now().minus(older_than);
     let filter = Filter { place: TrashScope::Trash, ..Filter::default() };
     let mut due = Vec::new();
-    for standing in well.sessions(Query { filter, ..Query::default() }) {
-        let standing = standing?;
-        if standing.trashed_at.is_some_and(|when| when <= limit) {
-            due.push(standing.head.id);
+    for info in well.sessions(Query { filter, ..Query::default() }) {
+        let info = info?;
+        if info.trashed_at.is_some_and(|when| when <= limit) {
+            due.push(info.head.id);
         }
     }
     if due.is_empty() {
@@ -171,22 +171,22 @@ fn half_rewound(
 ) -> Result<BTreeSet<SessionId>> {
     let filter = Filter { place: TrashScope::Trash, rewinding: true, ..Filter::default() };
     let mut stay = BTreeSet::new();
-    for standing in well.sessions(Query { filter, ..Query::default() }) {
-        let standing = standing?;
-        if !alone_knows_its_files(workspace, &standing) {
+    for info in well.sessions(Query { filter, ..Query::default() }) {
+        let info = info?;
+        if !alone_knows_its_files(workspace, &info) {
             continue;
         }
-        if standing.trashed_at.is_some_and(|when| when <= limit) {
-            let session = standing.head.id.clone();
+        if info.trashed_at.is_some_and(|when| when <= limit) {
+            let session = info.head.id.clone();
             workspace.notices.tell(Notice::HalfRewoundKeptInTrash { session });
         }
-        let mut above = Some(standing.head);
+        let mut above = Some(info.head);
         while let Some(head) = above {
             stay.insert(head.id);
             above = match head.origin {
                 // One that was erased by hand ends the chain.
                 Origin::Subagent { parent } => match well.store().info(&parent) {
-                    Ok(standing) => Some(standing.head),
+                    Ok(info) => Some(info.head),
                     Err(Error::NoSession(_)) => None,
                     Err(error) => return Err(error.into()),
                 },
@@ -199,9 +199,9 @@ fn half_rewound(
 
 /// Does a session alone know how its files get whole again? Where they are gone, or the log is
 /// damaged, nobody can finish that.
-fn alone_knows_its_files(workspace: &Workspace, standing: &SessionInfo) -> bool {
-    let head = &standing.head;
-    let is_there = standing.damage.is_none() && workspace.session_folder(Some(head)).is_ok();
+fn alone_knows_its_files(workspace: &Workspace, info: &SessionInfo) -> bool {
+    let head = &info.head;
+    let is_there = info.damage.is_none() && workspace.session_folder(Some(head)).is_ok();
     is_there && head.rewinding.is_some()
 }
 

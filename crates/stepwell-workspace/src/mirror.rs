@@ -56,12 +56,12 @@ impl Mirror {
         let lock = path("mirror.lock");
         let held = locked_file::lock(&lock).map_err(fault(&lock))?;
         // Read while the files are kept: whoever comes last has seen every change.
-        let Some(standing) = self.shown()? else {
+        let Some(info) = self.shown()? else {
             held.remove(&state).map_err(fault(&state))?;
             return held.remove(&tasks).map_err(fault(&tasks));
         };
-        let work = self.well.work(&standing.head.id)?;
-        held.write(&state, &state_markdown(&standing.head, &work)).map_err(fault(&state))?;
+        let work = self.well.work(&info.head.id)?;
+        held.write(&state, &state_markdown(&info.head, &work)).map_err(fault(&state))?;
         held.write(&tasks, &tasks_markdown(&work.tasks)).map_err(fault(&tasks))
     }
 
@@ -72,7 +72,7 @@ impl Mirror {
             let query = Query { filter, sort, limit: 1, ..Query::default() };
             // One that is damaged hides no other.
             let is_whole = |it: &stepwell::Result<SessionInfo>| {
-                it.as_ref().map_or(true, |standing| standing.damage.is_none())
+                it.as_ref().map_or(true, |info| info.damage.is_none())
             };
             Ok(self.well.sessions(query).find(is_whole).transpose()?)
         };

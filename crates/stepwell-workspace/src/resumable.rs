@@ -54,8 +54,8 @@ fn newest_of(
     wanted: impl Fn(&Head) -> Result<bool>,
 ) -> Result<Option<SessionId>> {
     let filter = Filter { family: Family::Roots, driver: Some(Driver::Own), ..filter };
-    for standing in well.sessions(Query { filter, limit: 10, ..Query::default() }) {
-        let head = standing?.head;
+    for info in well.sessions(Query { filter, limit: 10, ..Query::default() }) {
+        let head = info?.head;
         if wanted(&head)? {
             return Ok(Some(head.id));
         }

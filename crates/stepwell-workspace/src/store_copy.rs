@@ -93,14 +93,14 @@ impl<'a> StoreCopy<'a> {
     ///
     /// # Errors
     /// If it is refused, or a store fails. [`can_go_on`] tells which.
-    pub fn copy(&mut self, standing: &SessionInfo) -> Result<CopiedSession> {
-        let id = &standing.head.id;
+    pub fn copy(&mut self, info: &SessionInfo) -> Result<CopiedSession> {
+        let id = &info.head.id;
         // A subagent's session came with its parent's.
         if self.seen.contains(id) {
             return Ok(CopiedSession::default());
         }
         let copied = stepwell_formats::copy(self.source, self.target, id)?;
-        let (trashed, trash) = self.trash(standing, &copied)?;
+        let (trashed, trash) = self.trash(info, &copied)?;
         let groups = [
             (CopyResult::Made, &copied.imported.made),
             (CopyResult::Completed, &copied.imported.completed),
@@ -120,21 +120,21 @@ impl<'a> StoreCopy<'a> {
     /// session that was there before is whose store it is in, and may be at work. Tells which went.
     fn trash(
         &self,
-        standing: &SessionInfo,
+        info: &SessionInfo,
         copied: &Copied,
     ) -> Result<(Vec<SessionId>, Option<TrashRemark>)> {
-        let id = &standing.head.id;
+        let id = &info.head.id;
         if !copied.imported.made.contains(id) {
             // So it is, too, if a copy was cut off before this.
             let there = self.target.info(id)?.trashed_at;
-            let remark = match (standing.trashed_at, there) {
+            let remark = match (info.trashed_at, there) {
                 (Some(_), None) => Some(TrashRemark::OnlyHere),
                 (None, Some(_)) => Some(TrashRemark::OnlyThere),
                 _ => None,
             };
             return Ok((Vec::new(), remark));
         }
-        if standing.trashed_at.is_none() {
+        if info.trashed_at.is_none() {
             return Ok((Vec::new(), None));
         }
         let removal = self.target.store().trash(&[Target::from(id.clone())])?;

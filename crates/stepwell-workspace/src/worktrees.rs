@@ -90,7 +90,7 @@ pub fn subagent_worktrees(workspace: &Workspace, well: &Stepwell) -> Result<Vec<
     // Every session is looked at for forks, so only if it matters.
     let mut lodgers = if names.is_empty() { Lodgers::new() } else { lodgers(well)? };
     for id in names {
-        let session = standing(well, &id)?;
+        let session = info(well, &id)?;
         if let Some(session) = &session
             && elsewhere(well, &session.head, workspace)?.is_some()
         {
@@ -129,10 +129,10 @@ type Lodgers = BTreeMap<SessionId, Vec<SessionInfo>>;
 
 fn lodgers(well: &Stepwell) -> Result<Lodgers> {
     let mut lodgers = Lodgers::new();
-    for standing in well.sessions(Query::default()) {
-        let standing = standing?;
-        for worktree in SubagentRecord::worktrees(&standing.head).unwrap_or_default() {
-            lodgers.entry(worktree.worktree).or_default().push(standing.clone());
+    for info in well.sessions(Query::default()) {
+        let info = info?;
+        for worktree in SubagentRecord::worktrees(&info.head).unwrap_or_default() {
+            lodgers.entry(worktree.worktree).or_default().push(info.clone());
         }
     }
     Ok(lodgers)
@@ -148,7 +148,7 @@ fn waited_for(
     if record.is_some_and(|record| record.outcome.is_some()) {
         return Ok(None);
     }
-    let waits = standing(well, parent)?.is_some_and(|parent| !has_ended(parent.head.status));
+    let waits = info(well, parent)?.is_some_and(|parent| !has_ended(parent.head.status));
     let at_work = session.held.is_some();
     Ok((waits || at_work).then(|| WorktreeUser {
         id: session.head.id.clone(),
@@ -172,9 +172,9 @@ fn goes_on(session: &SessionInfo) -> Option<WorktreeUser> {
     (at_work || unfinished).then(|| WorktreeUser { id: id.clone(), resumed: id.clone(), at_work })
 }
 
-fn standing(well: &Stepwell, id: &SessionId) -> Result<Option<SessionInfo>> {
+fn info(well: &Stepwell, id: &SessionId) -> Result<Option<SessionInfo>> {
     match well.store().info(id) {
-        Ok(standing) => Ok(Some(standing)),
+        Ok(info) => Ok(Some(info)),
         Err(stepwell::Error::NoSession(_)) => Ok(None),
         Err(error) => Err(error.into()),
     }
@@ -232,7 +232,7 @@ fn elsewhere(well: &Stepwell, head: &Head, workspace: &Workspace) -> Result<Opti
     }
     let mut top = head.clone();
     while let Some(parent) = top.origin.parent() {
-        match standing(well, parent)? {
+        match info(well, parent)? {
             Some(above) => top = above.head,
             None => break,
         }

@@ -88,8 +88,8 @@ fn agent(folder: &Path) -> Anything<()> {
 
 fn list(well: &Stepwell) -> Anything<()> {
     println!("  {:<22} {:<12} {:>5} {:>8}  TASK", "ID", "STATUS", "STEPS", "COST");
-    for standing in well.list(&Query::default())?.sessions {
-        let head = standing.head;
+    for info in well.list(&Query::default())?.sessions {
+        let head = info.head;
         let id: &SessionId = &head.id;
         let cost = format!("${:.4}", head.spent.cost);
         println!("  {id:<22} {:<12} {:>5} {cost:>8}  {}", head.status, head.steps, head.task);

@@ -27,8 +27,7 @@ pub mod write {
 /// Reading through shared prefixes, checking as it goes.
 pub mod read {
     pub use crate::store::read::{
-        Reread, event, facts, find, lanes, missing, opened, own_row, records, reread, slice,
-        standing,
+        Reread, event, facts, find, info, lanes, missing, opened, own_row, records, reread, slice,
     };
 }
 

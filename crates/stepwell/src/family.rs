@@ -20,7 +20,7 @@ pub enum Kin {
 #[derive(Clone, Debug)]
 pub struct Relative {
     /// The session.
-    pub standing: SessionInfo,
+    pub info: SessionInfo,
     /// The session that it grew out of.
     pub parent: SessionId,
     /// How many sessions lie between it and the one that was asked about.
@@ -34,7 +34,7 @@ impl Stepwell {
         let mut found = Vec::new();
         let mut waiting = self.relatives(id, 0, kin, place)?;
         while let Some(relative) = waiting.pop() {
-            let child = relative.standing.head.id.clone();
+            let child = relative.info.head.id.clone();
             let depth = relative.depth + 1;
             found.push(relative);
             waiting.extend(self.relatives(&child, depth, kin, place)?);
@@ -50,7 +50,7 @@ impl Stepwell {
         place: TrashScope,
     ) -> Result<Vec<SessionInfo>> {
         let children = self.relatives(id, 0, kin, place)?;
-        Ok(children.into_iter().rev().map(|relative| relative.standing).collect())
+        Ok(children.into_iter().rev().map(|relative| relative.info).collect())
     }
 
     /// The children of a session at a depth, the newest first.
@@ -66,9 +66,9 @@ impl Stepwell {
         let (sort, order) = (Sort::Created, Order::Newest);
         let mut children = Vec::new();
         for child in self.sessions(Query { filter, sort, order, ..Query::default() }) {
-            let standing = child?;
-            if kin == Kin::All || matches!(standing.head.origin, Origin::Subagent { .. }) {
-                children.push(Relative { standing, parent: parent.clone(), depth });
+            let info = child?;
+            if kin == Kin::All || matches!(info.head.origin, Origin::Subagent { .. }) {
+                children.push(Relative { info, parent: parent.clone(), depth });
             }
         }
         Ok(children)
@@ -84,9 +84,9 @@ impl Stepwell {
     pub fn subagents_of(&self, ids: &[SessionId]) -> Result<Subagents> {
         let mut children: BTreeMap<SessionId, Vec<SessionInfo>> = BTreeMap::new();
         let below = if ids.is_empty() { Vec::new() } else { self.store().below(ids)? };
-        for standing in below {
-            if let Origin::Subagent { parent } = &standing.head.origin {
-                children.entry(parent.clone()).or_default().push(standing);
+        for info in below {
+            if let Origin::Subagent { parent } = &info.head.origin {
+                children.entry(parent.clone()).or_default().push(info);
             }
         }
         Ok(Subagents { children })
@@ -118,9 +118,9 @@ impl Subagents {
     pub fn all(&self, id: &SessionId) -> Vec<&SessionInfo> {
         let mut found = Vec::new();
         let mut waiting: Vec<&SessionInfo> = self.children(id).iter().rev().collect();
-        while let Some(standing) = waiting.pop() {
-            found.push(standing);
-            waiting.extend(self.children(&standing.head.id).iter().rev());
+        while let Some(info) = waiting.pop() {
+            found.push(info);
+            waiting.extend(self.children(&info.head.id).iter().rev());
         }
         found
     }
@@ -131,7 +131,7 @@ impl Subagents {
     #[must_use]
     pub fn spent(&self, id: &SessionId) -> Spent {
         let mut spent = Spent::default();
-        self.all(id).iter().for_each(|standing| spent += standing.head.spent);
+        self.all(id).iter().for_each(|info| spent += info.head.spent);
         spent
     }
 }
@@ -152,7 +152,7 @@ mod tests {
         let fork = well.fork(root.id(), None).unwrap();
         let named = |kin| -> Vec<(SessionId, usize)> {
             let family = well.family(root.id(), kin, TrashScope::Kept).unwrap();
-            family.into_iter().map(|it| (it.standing.head.id, it.depth)).collect()
+            family.into_iter().map(|it| (it.info.head.id, it.depth)).collect()
         };
         let at = |session: &Session, depth| (session.id().clone(), depth);
         let subagents = vec![at(&first, 0), at(&below, 1), at(&second, 0)];

@@ -79,9 +79,9 @@ impl Follower<'_> {
 
     fn has_stopped(&self) -> Result<bool> {
         match self.well.store().info(&self.id) {
-            Ok(standing) => {
-                let runs = matches!(standing.head.status, Status::Running | Status::Paused);
-                Ok(!runs || standing.trashed_at.is_some())
+            Ok(info) => {
+                let runs = matches!(info.head.status, Status::Running | Status::Paused);
+                Ok(!runs || info.trashed_at.is_some())
             }
             Err(Error::NoSession(_)) => Ok(true),
             Err(error) => Err(error),

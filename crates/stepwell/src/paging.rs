@@ -43,8 +43,8 @@ impl Iterator for Sessions<'_> {
 
     fn next(&mut self) -> Option<Self::Item> {
         loop {
-            if let Some(standing) = self.page.pop_front() {
-                return Some(Ok(standing));
+            if let Some(info) = self.page.pop_front() {
+                return Some(Ok(info));
             }
             let query = self.query.take()?;
             let page = match self.well.list(&query) {

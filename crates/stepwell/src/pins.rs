@@ -79,9 +79,9 @@ impl Stepwell {
     }
 
     fn message_to_pin(&self, id: &SessionId, seq: Seq) -> Result<Message> {
-        let standing = self.info(id)?;
-        standing.refuse_half_rewound()?;
-        let last = standing.head.seq;
+        let info = self.info(id)?;
+        info.refuse_half_rewound()?;
+        let last = info.head.seq;
         let none = || Error::NoEvent { session: id.clone(), seq, last };
         if seq < Seq::FIRST || seq > last {
             return Err(none());

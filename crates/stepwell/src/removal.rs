@@ -19,12 +19,12 @@ impl Stepwell {
     ) -> Result<Vec<SessionInfo>> {
         let mut all = Vec::new();
         for id in ids {
-            for standing in self.with_subagents(id)? {
+            for info in self.with_subagents(id)? {
                 // Of a damaged log nobody can finish anything.
-                if standing.damage.is_none() && can_finish(&standing.head) {
-                    standing.refuse_half_rewound()?;
+                if info.damage.is_none() && can_finish(&info.head) {
+                    info.refuse_half_rewound()?;
                 }
-                all.push(standing);
+                all.push(info);
             }
         }
         Ok(all)

@@ -83,13 +83,13 @@ pub enum ResumeReason {
 impl ResumeDecision {
     /// Decides. Pure: it sees nothing but its arguments.
     #[must_use]
-    pub fn of(standing: Option<&SessionInfo>, now: Time, limits: ResumeLimits) -> Self {
+    pub fn of(info: Option<&SessionInfo>, now: Time, limits: ResumeLimits) -> Self {
         use ResumeReason as Reason;
-        let mut checks = vec![(Reason::NotFound, standing.is_some())];
-        if let Some(standing) = standing {
-            let head = &standing.head;
-            checks.push((Reason::Damaged, standing.damage.is_none()));
-            checks.push((Reason::Trashed, standing.trashed_at.is_none()));
+        let mut checks = vec![(Reason::NotFound, info.is_some())];
+        if let Some(info) = info {
+            let head = &info.head;
+            checks.push((Reason::Damaged, info.damage.is_none()));
+            checks.push((Reason::Trashed, info.trashed_at.is_none()));
             match head.driver {
                 Driver::Own => {
                     checks.push((Reason::Running, head.status != Status::Running));
@@ -122,7 +122,7 @@ mod tests {
 
     const NOW: Time = Time::from_micros(1_000_000_000_000);
 
-    fn standing(driver: Driver) -> SessionInfo {
+    fn info(driver: Driver) -> SessionInfo {
         let mut created =
             Created::new("a-1".parse().unwrap(), "t").with_phases(PhaseSet::Lifecycle);
         created.driver = driver;
@@ -140,16 +140,16 @@ mod tests {
 
     /// A session that passes all five of the seed's checks.
     fn good() -> SessionInfo {
-        let mut standing = standing(Driver::External);
-        standing.head.phase = Some(Phase::Approval);
-        standing.head.ready = true;
-        standing
+        let mut info = info(Driver::External);
+        info.head.phase = Some(Phase::Approval);
+        info.head.ready = true;
+        info
     }
 
     fn reason(change: impl FnOnce(&mut SessionInfo)) -> ResumeReason {
-        let mut standing = good();
-        change(&mut standing);
-        let decision = ResumeDecision::of(Some(&standing), NOW, ResumeLimits::default());
+        let mut info = good();
+        change(&mut info);
+        let decision = ResumeDecision::of(Some(&info), NOW, ResumeLimits::default());
         assert_eq!(decision.should_resume, decision.reason == ResumeReason::Resumable);
         decision.reason
     }
@@ -183,9 +183,9 @@ mod tests {
     #[test]
     fn an_own_run_is_judged_by_its_status() {
         let decide = |status| {
-            let mut standing = standing(Driver::Own);
-            standing.head.status = status;
-            ResumeDecision::of(Some(&standing), NOW, ResumeLimits::default()).reason
+            let mut info = info(Driver::Own);
+            info.head.status = status;
+            ResumeDecision::of(Some(&info), NOW, ResumeLimits::default()).reason
         };
         assert_eq!(decide(Status::Running), ResumeReason::Running);
         assert_eq!(decide(Status::Success), ResumeReason::Finished);

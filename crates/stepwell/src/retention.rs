@@ -191,22 +191,22 @@ impl Family<'_> {
     }
 }
 
-fn protection(standing: &SessionInfo, silence: Duration, now: Time) -> Option<Exemption> {
+fn protection(info: &SessionInfo, silence: Duration, now: Time) -> Option<Exemption> {
     // A lease proves that someone is at work. An agent that Stepwell does not run has
     // none, and says that it runs until it says otherwise: it is believed for a while.
-    let believed = match standing.head.driver {
+    let believed = match info.head.driver {
         Driver::Own => true,
-        Driver::External => now.since(standing.head.updated_at) < silence,
+        Driver::External => now.since(info.head.updated_at) < silence,
     };
-    let runs = standing.head.status == Status::Running && believed;
-    if runs || standing.held.is_some() {
+    let runs = info.head.status == Status::Running && believed;
+    if runs || info.held.is_some() {
         Some(Exemption::Running)
-    } else if standing.head.pinned {
+    } else if info.head.pinned {
         Some(Exemption::Pinned)
-    } else if standing.damage.is_some() {
+    } else if info.damage.is_some() {
         Some(Exemption::Damaged)
     } else {
-        standing.head.rewinding.map(|_| Exemption::HalfRewound)
+        info.head.rewinding.map(|_| Exemption::HalfRewound)
     }
 }
 
@@ -214,8 +214,8 @@ fn protection(standing: &SessionInfo, silence: Duration, now: Time) -> Option<Ex
 /// parent is not there stands for itself.
 fn families(sessions: &[SessionInfo]) -> Vec<Family<'_>> {
     let index: HashMap<&SessionId, usize> =
-        sessions.iter().enumerate().map(|(n, standing)| (&standing.head.id, n)).collect();
-    let parent = |standing: &SessionInfo| match &standing.head.origin {
+        sessions.iter().enumerate().map(|(n, info)| (&info.head.id, n)).collect();
+    let parent = |info: &SessionInfo| match &info.head.origin {
         Origin::Subagent { parent } => index.get(parent).copied(),
         _ => None,
     };
@@ -234,7 +234,7 @@ fn families(sessions: &[SessionInfo]) -> Vec<Family<'_>> {
             root: &sessions[root],
             below: members.iter().filter(|n| **n != root).map(|n| &sessions[*n]).collect(),
             updated: all().map(|s| s.head.updated_at).max().unwrap_or(Time::EPOCH),
-            bytes: all().map(|standing| standing.bytes).sum(),
+            bytes: all().map(|info| info.bytes).sum(),
         }
     };
     families.into_iter().map(family).collect()
@@ -265,9 +265,9 @@ mod tests {
     }
 
     fn below(id: &str, parent: &str, days: u32) -> SessionInfo {
-        let mut standing = session(id, days);
-        standing.head.origin = Origin::Subagent { parent: parent.parse().unwrap() };
-        standing
+        let mut info = session(id, days);
+        info.head.origin = Origin::Subagent { parent: parent.parse().unwrap() };
+        info
     }
 
     fn taken(policy: &Policy, sessions: &[SessionInfo]) -> Vec<String> {

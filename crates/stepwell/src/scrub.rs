@@ -113,9 +113,9 @@ impl Stepwell {
         let filter = Filter { place: TrashScope::Anywhere, ..Filter::default() };
         let sessions = self.sessions(Query { filter, ..Query::default() });
         sessions
-            .map(|standing| {
-                let standing = standing?;
-                self.matches_in(&standing, standing.own_from, pattern)
+            .map(|info| {
+                let info = info?;
+                self.matches_in(&info, info.own_from, pattern)
             })
             .collect()
     }
@@ -127,24 +127,24 @@ impl Stepwell {
 
     fn matches_in(
         &self,
-        standing: &SessionInfo,
+        info: &SessionInfo,
         from: Seq,
         pattern: &ScrubPattern,
     ) -> Result<ScrubMatches> {
-        let session = standing.head.id.clone();
-        let trashed = standing.trashed_at.is_some();
+        let session = info.head.id.clone();
+        let trashed = info.trashed_at.is_some();
         let mut found = ScrubMatches { session, trashed, events: 0, shared: 0, unseen: None };
-        let log = self.log(&standing.head.id, Span { from, ..Span::ALL });
+        let log = self.log(&info.head.id, Span { from, ..Span::ALL });
         let damage = log.each(|event| {
             match self.scrubbed(&event, pattern) {
                 Ok(None) => {}
-                Ok(Some(_)) if event.seq < standing.own_from => found.shared += 1,
+                Ok(Some(_)) if event.seq < info.own_from => found.shared += 1,
                 Ok(Some(_)) => found.events += 1,
                 Err(error) => found.unseen = Some(error.to_string()),
             }
             Ok::<_, Error>(())
         })?;
-        if let Some(damage) = damage.or_else(|| standing.damage.clone()) {
+        if let Some(damage) = damage.or_else(|| info.damage.clone()) {
             found.unseen = Some(format!("it is damaged at seq {}", damage.seq));
         }
         // A session that cannot be scrubbed as a whole is not scrubbed at all.
@@ -355,8 +355,8 @@ mod tests {
         for word in ["abc", "main", "user", "yolo", "success"] {
             well.scrub(&id, &pattern(word)).unwrap();
         }
-        let standing = well.info(&id).unwrap();
-        assert_eq!((standing.head.status, standing.head.id.as_str()), (Status::Success, "abc"));
+        let info = well.info(&id).unwrap();
+        assert_eq!((info.head.status, info.head.id.as_str()), (Status::Success, "abc"));
         assert!(well.store().verify(&id).unwrap().is_sound());
     }
 

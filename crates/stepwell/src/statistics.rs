@@ -77,9 +77,9 @@ const NAMELESS: &str = "-";
 impl Statistics {
     /// Counts a session that began on a day, as the caller's calendar has it, and may have cost
     /// so much, if only its tokens are known.
-    pub fn count(&mut self, standing: &SessionInfo, day: String, estimate: Option<Money>) {
-        let head = &standing.head;
-        match standing.damage {
+    pub fn count(&mut self, info: &SessionInfo, day: String, estimate: Option<Money>) {
+        let head = &info.head;
+        match info.damage {
             Some(_) => self.damaged += 1,
             None => *self.by_status.entry(head.status).or_default() += 1,
         }
@@ -143,8 +143,8 @@ mod tests {
         well.resume(&partial).unwrap().finish(Status::Success, None).unwrap();
         let mut counted = Statistics::default();
         assert_eq!((counted.success_rate(), counted.resume_rate()), (None, None));
-        for standing in well.sessions(Query::default()) {
-            counted.count(&standing.unwrap(), "2026-03-02".to_owned(), None);
+        for info in well.sessions(Query::default()) {
+            counted.count(&info.unwrap(), "2026-03-02".to_owned(), None);
         }
         assert_eq!(counted.all.sessions, 3);
         assert_eq!(counted.success_rate(), Some(2.0 / 3.0));

@@ -339,9 +339,9 @@ impl Stepwell {
 
     /// How a session stands.
     pub fn info(&self, id: &SessionId) -> Result<SessionInfo> {
-        let standing = self.store().info(id)?;
-        tracing::info!(session = %id, seq = %standing.head.seq, "session_loaded");
-        Ok(standing)
+        let info = self.store().info(id)?;
+        tracing::info!(session = %id, seq = %info.head.seq, "session_loaded");
+        Ok(info)
     }
 
     /// How a session's work stands: what is planned, and what was asked.
@@ -452,7 +452,7 @@ impl Stepwell {
     /// Whether a session can be taken up again.
     pub fn resume_decision(&self, id: &SessionId, limits: ResumeLimits) -> Result<ResumeDecision> {
         match self.store().info(id) {
-            Ok(standing) => Ok(ResumeDecision::of(Some(&standing), self.now(), limits)),
+            Ok(info) => Ok(ResumeDecision::of(Some(&info), self.now(), limits)),
             Err(Error::NoSession(_)) => {
                 tracing::info!(session = %id, "session_not_found");
                 Ok(ResumeDecision::of(None, self.now(), limits))
@@ -495,10 +495,8 @@ impl Stepwell {
         let sessions = self.store().list(&query)?.sessions.into_iter();
         let due = sessions.filter(|s| s.trashed_at.is_some_and(|when| when <= limit));
         let due = due.filter(|s| !keep.contains(&s.head.id));
-        let target = |standing: SessionInfo| Target {
-            place: TrashScope::Trash,
-            ..Target::from(standing.head.id)
-        };
+        let target =
+            |info: SessionInfo| Target { place: TrashScope::Trash, ..Target::from(info.head.id) };
         let targets: Vec<Target> = due.map(target).collect();
         let mut removal = self.store().purge(&targets)?;
         // A subagent's session went with its parent before its own turn came.

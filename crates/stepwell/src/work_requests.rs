@@ -40,8 +40,8 @@ impl Stepwell {
             return Ok(None);
         };
         loop {
-            let standing = self.store().info(id)?;
-            let Some(epoch) = runner(&standing) else {
+            let info = self.store().info(id)?;
+            let Some(epoch) = runner(&info) else {
                 match self.change_unheld(id, &asked.change) {
                     // Somebody began to run it just now.
                     Err(Error::Held { .. }) if runner(&self.store().info(id)?).is_some() => {
@@ -50,8 +50,8 @@ impl Stepwell {
                     other => return other,
                 }
             };
-            standing.refuse_half_rewound()?;
-            refuse_in_flow(&standing, &asked.change)?;
+            info.refuse_half_rewound()?;
+            refuse_in_flow(&info, &asked.change)?;
             if self.events_for(id, &asked.change)?.is_empty() {
                 return Ok(None);
             }
@@ -104,13 +104,13 @@ impl Stepwell {
         // Pauses are counted, because a clock may stand still.
         let mut waited = Duration::ZERO;
         loop {
-            let standing = self.store().info(id)?;
+            let info = self.store().info(id)?;
             let kinds = [Kind::Phase, Kind::Checkpoint, Kind::Question];
             let since = self.store().keyed(id, Facts { from: at.next(), ..Facts::of(&kinds) })?;
             if let Some(done) = since.into_iter().find(|it| is_done(&asked.change, &it.event)) {
                 return Ok(Some(Some(done)));
             }
-            if runner(&standing) != Some(asked.epoch) {
+            if runner(&info) != Some(asked.epoch) {
                 return Ok(None);
             }
             // What happened meanwhile may forbid it, or have done it.
@@ -118,11 +118,11 @@ impl Stepwell {
                 return Ok(Some(None));
             }
             if waited >= PATIENCE {
-                let Some(held) = standing.held else { return Ok(None) };
+                let Some(held) = info.held else { return Ok(None) };
                 let (holder, expires) = (Box::new(held.holder), held.expires);
                 return Err(Error::Held { session: id.clone(), holder, expires });
             }
-            self.store().wait_after(id, standing.head.seq, PAUSE)?;
+            self.store().wait_after(id, info.head.seq, PAUSE)?;
             waited += PAUSE;
         }
     }
@@ -179,16 +179,16 @@ impl Stepwell {
 }
 
 /// The lease under which somebody runs a session.
-fn runner(standing: &SessionInfo) -> Option<Epoch> {
-    let runs = standing.head.driver == Driver::Own && standing.head.status == Status::Running;
-    standing.held.as_ref().filter(|_| runs).map(|held| held.epoch)
+fn runner(info: &SessionInfo) -> Option<Epoch> {
+    let runs = info.head.driver == Driver::Own && info.head.status == Status::Running;
+    info.held.as_ref().filter(|_| runs).map(|held| held.epoch)
 }
 
 /// The phases of a flow that runs are moved by the flow.
-fn refuse_in_flow(standing: &SessionInfo, change: &WorkChange) -> Result<()> {
-    match (change, &standing.head.flow) {
+fn refuse_in_flow(info: &SessionInfo, change: &WorkChange) -> Result<()> {
+    match (change, &info.head.flow) {
         (WorkChange::Phase(_), Some(flow)) => Err(Error::Illegal {
-            session: standing.head.id.clone(),
+            session: info.head.id.clone(),
             kind: Kind::Phase.as_str().to_owned(),
             why: format!("while {} runs, it moves the phases itself", flow.name),
         }),

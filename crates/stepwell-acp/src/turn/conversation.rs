@@ -115,7 +115,7 @@ impl Conversation {
     fn info(&self) -> Result<Option<stepwell::SessionInfo>> {
         let Some(well) = self.runtime.look()? else { return Ok(None) };
         match well.info(&self.id) {
-            Ok(standing) => Ok(Some(standing)),
+            Ok(info) => Ok(Some(info)),
             Err(error) if error.kind() == ErrorKind::Absent => Ok(None),
             Err(error) => Err(error.into()),
         }
@@ -167,13 +167,13 @@ impl Conversation {
 
     fn begin_with(&self, Prompt(text): &Prompt, interrupt: &Interrupt) -> Result<Begun> {
         let (options, interrupt) = (self.options(), interrupt.clone());
-        let Some(standing) = self.info()? else {
+        let Some(info) = self.info()? else {
             let session = Some(self.id.clone());
             let request = RunRequest { session, options, interrupt, ..RunRequest::new(text) };
             return self.runtime.start(request).map(Begun::Here);
         };
-        let head = &standing.head;
-        if standing.held.is_some() {
+        let head = &info.head;
+        if info.held.is_some() {
             let attached = self.runtime.attach(&self.id, head.seq.next())?;
             self.say(text)?;
             return Ok(Begun::Elsewhere(attached));

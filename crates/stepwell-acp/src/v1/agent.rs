@@ -274,9 +274,7 @@ impl Agent {
         let id: SessionId = asked.session_id.parse().map_err(|_| absent())?;
         let well = runtime.look().map_err(|error| failed(&error.into()))?;
         match well.map(|well| well.info(&id)) {
-            Some(Ok(standing)) if standing.trashed_at.is_none() => {
-                Ok(self.open(id, runtime, brought))
-            }
+            Some(Ok(info)) if info.trashed_at.is_none() => Ok(self.open(id, runtime, brought)),
             Some(Ok(_)) => Err(absent()),
             Some(Err(error)) if error.kind() != StoreErrorKind::Absent => {
                 Err(failed(&error.into()))
@@ -330,7 +328,7 @@ impl Agent {
             let id = self::session_id(session_id)?;
             let Some(well) = runtime.look()? else { return Ok(()) };
             match well.info(&id) {
-                Ok(standing) if standing.trashed_at.is_some() => return Ok(()),
+                Ok(info) if info.trashed_at.is_some() => return Ok(()),
                 Err(error) if error.kind() == StoreErrorKind::Absent => return Ok(()),
                 found => drop(found?),
             }

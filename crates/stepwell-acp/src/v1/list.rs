@@ -58,7 +58,7 @@ pub(super) fn list(runtime: &Runtime, here: Option<&Path>, cursor: Option<&str>)
         let found = well.list(&query).map_err(|error| failed(&error.into()))?;
         // A session that another program drives cannot go on here.
         let ours = found.sessions.iter().filter(|it| it.head.driver == Driver::Own);
-        sessions.extend(ours.map(|standing| info(standing, &runtime.place.root)));
+        sessions.extend(ours.map(|it| info(it, &runtime.place.root)));
         if let Some(after) = found.next.filter(|_| found.sessions.len() == room) {
             let next = Place { store: name, after: Some(after) };
             return Ok(page(&sessions, Some(next)));
@@ -103,8 +103,8 @@ fn page(sessions: &[Value], next: Option<Place>) -> Value {
     page
 }
 
-fn info(standing: &SessionInfo, root: &Path) -> Value {
-    let head = &standing.head;
+fn info(info: &SessionInfo, root: &Path) -> Value {
+    let head = &info.head;
     let cwd = Path::new(&head.workspace);
     let cwd = if cwd.is_absolute() { cwd } else { root };
     let system = head.source.as_ref().map(|source| source.system.clone());
@@ -114,7 +114,7 @@ fn info(standing: &SessionInfo, root: &Path) -> Value {
         "model": head.model,
         "importedFrom": system,
         "waiting": head.open_gates,
-        "runs": standing.held.is_some(),
+        "runs": info.held.is_some(),
     });
     json!({
         "sessionId": head.id,

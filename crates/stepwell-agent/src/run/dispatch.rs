@@ -235,17 +235,17 @@ impl Run<'_> {
         if child.is_none() {
             return Ok(None);
         }
-        let standing = self.session.well().store().info(&id)?;
-        if standing.trashed_at.is_some() {
+        let info = self.session.well().store().info(&id)?;
+        if info.trashed_at.is_some() {
             return Ok(Some(Notice::SubagentInTrash { session: id }));
         }
-        if let Some(held) = standing.held {
+        if let Some(held) = info.held {
             let holder = held.holder.to_string();
             return Ok(Some(Notice::SubagentHeld { session: id, holder }));
         }
         let works =
             |it: SubagentRecord| it.isolation == Isolation::Worktree && it.outcome.is_none();
-        let is_copy = SubagentRecord::of(&standing.head).is_some_and(works)
+        let is_copy = SubagentRecord::of(&info.head).is_some_and(works)
             && isolation::Site::new(&self.setup.place, &id).is_copy();
         Ok(is_copy.then_some(Notice::WorkspaceIsCopy { session: id }))
     }
@@ -487,7 +487,7 @@ fn drive<'a>(run: Run<'a>, interrupt: signal::Receiver<bool>) -> LocalBoxFuture<
 pub(super) fn below(session: &Session) -> Result<Spent> {
     let mut spent = Spent::default();
     let all = session.well().subagents(session.id())?;
-    all.iter().for_each(|standing| spent += standing.head.spent);
+    all.iter().for_each(|info| spent += info.head.spent);
     Ok(spent)
 }
 
@@ -495,7 +495,7 @@ pub(super) fn below(session: &Session) -> Result<Spent> {
 fn total(session: &Session, head: &Head) -> Result<Spent> {
     let mut spent = head.spent;
     let all = session.well().subagents(&head.id)?;
-    all.iter().for_each(|standing| spent += standing.head.spent);
+    all.iter().for_each(|info| spent += info.head.spent);
     Ok(spent)
 }
 

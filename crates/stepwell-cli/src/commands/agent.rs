@@ -317,17 +317,17 @@ fn list(active_only: bool, filter: Filter, app: &mut App) -> Result<Exit> {
     let mut table = Table::new(COLUMNS);
     let (mut found, mut damaged) = (false, false);
     if let Some(well) = app.look()? {
-        for standing in well.sessions(Query { filter, ..Query::default() }) {
-            let standing = standing?;
-            let head = &standing.head;
+        for info in well.sessions(Query { filter, ..Query::default() }) {
+            let info = info?;
+            let head = &info.head;
             let ended = head.phase.is_some_and(|phase| PhaseSet::Lifecycle.is_final(phase));
-            if active_only && (ended || standing.damage.is_some()) {
+            if active_only && (ended || info.damage.is_some()) {
                 continue;
             }
             found = true;
             if app.out.is_json() {
                 // One that cannot be read hides no other.
-                match (&standing.damage, lifecycle::read(&well, &head.id)) {
+                match (&info.damage, lifecycle::read(&well, &head.id)) {
                     (None, Ok(agent)) => app.out.object(&Agent::from(agent))?,
                     (damage, read) => {
                         damaged = true;
@@ -339,8 +339,8 @@ fn list(active_only: bool, filter: Filter, app: &mut App) -> Result<Exit> {
                 }
                 continue;
             }
-            damaged |= standing.damage.is_some();
-            let phase = match &standing.damage {
+            damaged |= info.damage.is_some();
+            let phase = match &info.damage {
                 Some(_) => "damaged",
                 None => head.phase.map_or("-", Phase::as_str),
             };

@@ -32,15 +32,15 @@ pub(crate) fn run(args: &Args, app: &mut App) -> Result<Exit> {
         return chat::watch(&args.session, app);
     }
     let (well, id) = app.session(&args.session, Access::Read)?;
-    let standing = well.info(&id)?;
+    let info = well.info(&id)?;
     let runtime = app.runtime();
     let from = match args.from {
         Some(seq) => Seq::new(seq.max(1)),
         // What it waits with is shown, though it was asked before.
-        None => first_open_gate(&well, &id)?.unwrap_or(standing.head.seq.next()),
+        None => first_open_gate(&well, &id)?.unwrap_or(info.head.seq.next()),
     };
     drop(well);
-    if standing.held.is_some() {
+    if info.held.is_some() {
         note(format_args!("Attached to {id}; Ctrl+D leaves it running"));
     }
     let attached = runtime.attach(&id, from)?;

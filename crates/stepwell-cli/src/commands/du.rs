@@ -29,28 +29,23 @@ pub(crate) fn run(args: &Args, app: &mut App) -> Result<Exit> {
     let filter = Filter { place: TrashScope::Anywhere, ..Filter::default() };
     let sessions = well.sessions(Query { filter, ..Query::default() });
     let mut sessions = sessions.collect::<Result<Vec<SessionInfo>, _>>()?;
-    sessions.sort_by_key(|standing| std::cmp::Reverse(standing.bytes));
+    sessions.sort_by_key(|info| std::cmp::Reverse(info.bytes));
     let count = sessions.len();
     sessions.truncate(if args.all { usize::MAX } else { args.limit });
     let used = well.store().disk_use()?;
     if app.out.is_json() {
-        for standing in &sessions {
-            let (id, trashed) = (standing.head.id.clone(), standing.trashed_at.is_some());
-            app.out.object(&DiskUseOfSession { id, bytes: standing.bytes, trashed })?;
+        for info in &sessions {
+            let (id, trashed) = (info.head.id.clone(), info.trashed_at.is_some());
+            app.out.object(&DiskUseOfSession { id, bytes: info.bytes, trashed })?;
         }
         app.out.object(&DiskUseTotal::new(&used, count))?;
         return Ok(Exit::Done);
     }
     let mut table = Table::new(COLUMNS);
-    for standing in &sessions {
-        let place = if standing.trashed_at.is_some() { "trash" } else { "" };
-        let id = standing.head.id.to_string();
-        table.push(vec![
-            bytes(standing.bytes).into(),
-            id.into(),
-            place.into(),
-            task(standing).into(),
-        ]);
+    for info in &sessions {
+        let place = if info.trashed_at.is_some() { "trash" } else { "" };
+        let id = info.head.id.to_string();
+        table.push(vec![bytes(info.bytes).into(), id.into(), place.into(), task(info).into()]);
     }
     app.print(&table)?;
     app.out.line(format_args!(

@@ -69,7 +69,7 @@ pub(crate) fn run(args: &Args, app: &mut App) -> Result<Exit> {
 fn collect(args: &Args, well: &Well, root: &Path, app: &App) -> Result<Vec<LedgerLine>> {
     let filter = Filter { family: Family::Roots, ..args.selection.filter(well.now()) };
     let query = Query { filter, ..Query::default() };
-    let takes = |standing: &SessionInfo| args.selection.takes(standing);
+    let takes = |info: &SessionInfo| args.selection.takes(info);
     let ledger = app.ledger(well, LedgerWanted { root, query, takes: &takes })?;
     for (id, error) in &ledger.left_out {
         note(format_args!("warning: {id} is left out: {error}"));

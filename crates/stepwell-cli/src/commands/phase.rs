@@ -24,9 +24,9 @@ pub(crate) fn run(args: &Args, app: &mut App) -> Result<Exit> {
         return Ok(Exit::Done);
     };
     let (well, id) = app.session(&args.session, Access::Write)?;
-    let standing = well.info(&id)?;
-    standing.refuse_half_rewound()?;
-    let head = standing.head;
+    let info = well.info(&id)?;
+    info.refuse_half_rewound()?;
+    let head = info.head;
     let (set, from) = phases(&head)?;
     let to = set.parse(name).ok_or_else(|| {
         Failure::new(Exit::Failed, format_args!("{id}: there is no phase {name:?} in its set"))

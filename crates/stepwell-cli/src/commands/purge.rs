@@ -26,11 +26,11 @@ pub(crate) fn run(args: &Args, app: &mut App) -> Result<Exit> {
         let (well, id) = app.session_in(TrashScope::Anywhere, &args.session, Access::Read)?;
         let (mut events, mut size) = (0, 0);
         let all = well.removable(std::slice::from_ref(&id), &|head| root(head, app).is_ok())?;
-        for standing in &all {
-            let place = if standing.trashed_at.is_some() { " (in the trash)" } else { "" };
-            note(format_args!("{}{place}: {}", standing.head.id, task(standing)));
-            events += standing.head.seq.get();
-            size += standing.bytes;
+        for info in &all {
+            let place = if info.trashed_at.is_some() { " (in the trash)" } else { "" };
+            note(format_args!("{}{place}: {}", info.head.id, task(info)));
+            events += info.head.seq.get();
+            size += info.bytes;
         }
         let question = format!(
             "Erase {} with {} ({}) for good?",

@@ -59,13 +59,13 @@ pub(crate) fn run(args: &Args, app: &mut App) -> Result<Exit> {
     let (well, id) = app.session(&args.session, access)?;
     let way = if args.undo { Direction::Forth } else { Direction::Back };
     if args.dry_run {
-        let standing = well.info(&id)?;
-        if standing.head.rewinding.is_some() {
-            return unfinished(&well, &standing, app);
+        let info = well.info(&id)?;
+        if info.head.rewinding.is_some() {
+            return unfinished(&well, &info, app);
         }
         let asked = asked(args, &well, &id)?;
         let preview = app.runtime().preview_rewind(&id, &asked)?;
-        let it = Move { id: &id, asked: &asked, head: &standing.head, way, preview: &preview };
+        let it = Move { id: &id, asked: &asked, head: &info.head, way, preview: &preview };
         say(&it, None, app)?;
         if preview.is_refused(&asked) && !app.out.is_json() {
             note("It would be refused; --force does it all the same.");
@@ -113,13 +113,13 @@ fn say(it: &Move<'_>, done: Option<(Seq, &str)>, app: &mut App) -> Result<()> {
 }
 
 /// Says what is left to do of a rewind that was cut off: another one comes only after it.
-fn unfinished(well: &Well, standing: &SessionInfo, app: &mut App) -> Result<Exit> {
-    if standing.held.is_some() {
-        standing.refuse_half_rewound()?;
+fn unfinished(well: &Well, info: &SessionInfo, app: &mut App) -> Result<Exit> {
+    if info.held.is_some() {
+        info.refuse_half_rewound()?;
     }
-    tell_of_half(standing);
-    let (root, redactor) = (root(&standing.head, app)?, Redactor::new([]));
-    let id = &standing.head.id;
+    tell_of_half(info);
+    let (root, redactor) = (root(&info.head, app)?, Redactor::new([]));
+    let id = &info.head.id;
     if let Some(half) = rewind::cut_off(&**well.store(), id, &site(&root, &redactor, app))? {
         match app.out.is_json() {
             true => app.out.object(&UnfinishedRewind {

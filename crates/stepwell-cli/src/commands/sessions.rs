@@ -88,7 +88,7 @@ pub(crate) fn run(args: &Args, app: &mut App) -> Result<Exit> {
         complete(&mut list, 0, &well, app)?;
     }
     answer(&list, args, app)?;
-    list.sessions.iter().for_each(|it| tell_of_half(&it.standing));
+    list.sessions.iter().for_each(|it| tell_of_half(&it.info));
     if list.more {
         note("There are more: --all shows them, --limit N so many.");
     }
@@ -110,7 +110,7 @@ impl Args {
             ..self.selection.filter(well.now())
         };
         let query = Query { filter, sort: self.sort, ..Query::default() };
-        let takes = |standing: &SessionInfo| self.selection.takes(standing);
+        let takes = |info: &SessionInfo| self.selection.takes(info);
         let wanted = ListWanted { query, takes: &takes, limit, tree: self.tree };
         Ok(list.collect(well, store, &wanted)?)
     }
@@ -130,8 +130,7 @@ fn complete(list: &mut SessionList, from: usize, well: &Stepwell, app: &App) -> 
 fn answer(list: &SessionList, args: &Args, app: &mut App) -> Result<()> {
     if app.out.is_json() {
         let estimates = Estimates::new(app);
-        let item =
-            |it: &ListedSession| it.item(estimates.of(&it.standing.head, &it.standing.head.spent));
+        let item = |it: &ListedSession| it.item(estimates.of(&it.info.head, &it.info.head.spent));
         let items: Vec<_> = list.sessions.iter().map(item).collect();
         return items.iter().try_for_each(|item| app.out.object(item));
     }
@@ -146,7 +145,7 @@ fn answer(list: &SessionList, args: &Args, app: &mut App) -> Result<()> {
 }
 
 fn cells(row: &ListedSession, estimates: &Estimates<'_>) -> Vec<Cell> {
-    let head = &row.standing.head;
+    let head = &row.info.head;
     let indent = match row.depth {
         0 => String::new(),
         depth => format!("{}└ ", "  ".repeat(depth - 1)),
@@ -155,7 +154,7 @@ fn cells(row: &ListedSession, estimates: &Estimates<'_>) -> Vec<Cell> {
     let id = Cell { text: format!("{indent}{}", head.id), style: Style::Plain, bright };
     let mut cells: Vec<Cell> = vec![
         id,
-        status_cell(&row.standing),
+        status_cell(&row.info),
         head.steps.to_string().into(),
         text::cost_or(estimates.of(head, &row.spent), &row.spent).into(),
         ago(head.updated_at, row.now).into(),
@@ -164,14 +163,14 @@ fn cells(row: &ListedSession, estimates: &Estimates<'_>) -> Vec<Cell> {
         let workspace = store.parent().unwrap_or(store);
         cells.push(one_line(&workspace.display().to_string()).into());
     }
-    cells.push(task(&row.standing).into());
+    cells.push(task(&row.info).into());
     cells
 }
 
 /// A session's label, if it has one, and its task.
-pub(crate) fn task(standing: &SessionInfo) -> String {
-    let head = &standing.head;
-    if let Some(damage) = standing.damage.as_ref().filter(|damage| damage.seq == Seq::ZERO) {
+pub(crate) fn task(info: &SessionInfo) -> String {
+    let head = &info.head;
+    if let Some(damage) = info.damage.as_ref().filter(|damage| damage.seq == Seq::ZERO) {
         return format!("({})", one_line(&damage.what));
     }
     let label = head.label.as_ref().map(|label| format!("[{}] ", text::visible(label)));
@@ -179,11 +178,11 @@ pub(crate) fn task(standing: &SessionInfo) -> String {
 }
 
 /// How a session stands, in its colour.
-pub(crate) fn status_cell(standing: &SessionInfo) -> Cell {
+pub(crate) fn status_cell(info: &SessionInfo) -> Cell {
     use SessionStatus::{
         Abandoned, Damaged, Failed, Idle, Interrupted, Partial, Paused, Running, Success,
     };
-    let shown = SessionStatus::from(standing);
+    let shown = SessionStatus::from(info);
     let style = match shown {
         Damaged | Failed => Style::Red,
         Running => Style::Cyan,

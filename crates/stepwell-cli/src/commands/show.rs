@@ -63,11 +63,11 @@ pub(crate) fn run(args: &Args, app: &mut App) -> Result<Exit> {
         return view::print(&well, &id, app);
     }
     let depth = if args.tree { Depth::Family } else { Depth::Alone };
-    let Details { mut answer, standing, family, with_subagents, unread } =
+    let Details { mut answer, info, family, with_subagents, unread } =
         inspect::details(&well, &id, depth)?;
-    let estimate = Estimates::new(app).of(&standing.head, &standing.head.spent);
+    let estimate = Estimates::new(app).of(&info.head, &info.head.spent);
     answer.estimate = estimate.map(Into::into);
-    let mut damage = standing.damage.clone();
+    let mut damage = info.damage.clone();
     let mut last = Vec::new();
     if !args.messages && !args.events {
         let found = |event: Recorded| {
@@ -85,7 +85,7 @@ pub(crate) fn run(args: &Args, app: &mut App) -> Result<Exit> {
         let below = with_subagents
             .map(|(spent, n)| format!("{} with {}", cost(&spent), text::count(n, "subagent")));
         let lanes = well.store().lanes(&id).unwrap_or_default();
-        describe(&standing, &Shown { answer, below, lanes, family }, app)?;
+        describe(&info, &Shown { answer, below, lanes, family }, app)?;
         tail(last, app)?;
         if args.events {
             damage = events(&well, &id, app)?.or(damage);
@@ -94,7 +94,7 @@ pub(crate) fn run(args: &Args, app: &mut App) -> Result<Exit> {
             damage = messages(&well, &id, app)?.or(damage);
         }
     }
-    tell_of_half(&standing);
+    tell_of_half(&info);
     if let Some(damage) = damage {
         let (seq, readable, what) = (damage.seq, damage.seq.prev(), &damage.what);
         app.remember_damage(&id);
@@ -141,8 +141,8 @@ fn whole(
     Ok(damage)
 }
 
-fn describe(standing: &SessionInfo, shown: &Shown, app: &mut App) -> Result<()> {
-    let (answer, head) = (&shown.answer, &standing.head);
+fn describe(info: &SessionInfo, shown: &Shown, app: &mut App) -> Result<()> {
+    let (answer, head) = (&shown.answer, &info.head);
     let paint = app.out.paint;
     let spent = text::cost_or(Estimates::new(app).of(head, &head.spent), &head.spent);
     let mut say = |name: &str, value: &str| {
@@ -153,7 +153,7 @@ fn describe(standing: &SessionInfo, shown: &Shown, app: &mut App) -> Result<()> 
         app.out.line(format_args!("{name} {value}"))
     };
     say("Session", head.id.as_str())?;
-    let status = status_cell(standing);
+    let status = status_cell(info);
     let why = match head.stop_reason {
         Some(reason) => Some(format!(" ({})", word(reason))),
         None => head.never_ran().then(|| " (not run yet)".to_owned()),
@@ -161,10 +161,10 @@ fn describe(standing: &SessionInfo, shown: &Shown, app: &mut App) -> Result<()> 
     let phase = head.phase.map(|phase| format!(", in phase {phase}"));
     let (why, phase) = (why.unwrap_or_default(), phase.unwrap_or_default());
     say("Status", &format!("{}{why}{phase}", paint.paint(status.style, &status.text)))?;
-    if let Some(held) = &standing.held {
+    if let Some(held) = &info.held {
         say("Held by", &visible(&format!("{} until {}", held.holder, second(held.expires))))?;
     }
-    if let Some(at) = standing.trashed_at {
+    if let Some(at) = info.trashed_at {
         say("In trash", &format!("since {}", second(at)))?;
     }
     say("Task", indented(&head.task, "           ").trim_start())?;
@@ -261,7 +261,7 @@ fn lists(shown: &Shown, app: &mut App) -> Result<()> {
         let (indent, kind, status) =
             ("  ".repeat(relative.depth), child.kind, child.status.as_str());
         let at = child.at.map(|at| format!(" at {at}")).unwrap_or_default();
-        let task = one_line(&relative.standing.head.task);
+        let task = one_line(&relative.info.head.task);
         format!("{indent}{}  {}{at}, {status}  {task}", child.id, kind.as_str())
     });
     section("Grown out of it", grown.collect())

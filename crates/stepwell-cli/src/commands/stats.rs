@@ -24,11 +24,11 @@ pub(crate) fn run(args: &Args, app: &mut App) -> Result<Exit> {
     if let Some(well) = app.look()? {
         let estimates = Estimates::new(app);
         let filter = Filter { family: Family::Any, ..args.selection.filter(well.now()) };
-        for standing in well.sessions(Query { filter, ..Query::default() }) {
-            let standing = standing?;
-            if args.selection.takes(&standing) {
-                let estimate = estimates.of(&standing.head, &standing.head.spent);
-                stats.count(&standing, day(standing.head.created_at), estimate);
+        for info in well.sessions(Query { filter, ..Query::default() }) {
+            let info = info?;
+            if args.selection.takes(&info) {
+                let estimate = estimates.of(&info.head, &info.head.spent);
+                stats.count(&info, day(info.head.created_at), estimate);
             }
         }
     }

@@ -191,14 +191,14 @@ fn copy(from: &Path, to: &Path, named: &[String], app: &mut App) -> Result<Exit>
     let target = app.open_named(to, Access::Write)?;
     let wanted = app.sessions_to_copy(&source, named)?;
     let (mut copy, mut worst) = (StoreCopy::new(&source, &target), Exit::Done);
-    for (n, standing) in wanted.iter().enumerate() {
+    for (n, info) in wanted.iter().enumerate() {
         progress(app, n, wanted.len());
-        match copy.copy(standing) {
+        match copy.copy(info) {
             Ok(copied) => {
                 if !copied.damaged.is_empty() {
                     worst = Exit::Damaged;
                 }
-                told(&standing.head.id, &copied, app)?;
+                told(&info.head.id, &copied, app)?;
             }
             Err(error) if can_go_on(&error) => {
                 note(format_args!("error: {error}"));

@@ -68,19 +68,19 @@ fn list(app: &mut App) -> Result<Exit> {
     let mut found = 0;
     if let Some(well) = app.look()? {
         let retention = retention(app, &well)?;
-        for standing in well.sessions(in_trash()) {
-            let standing = standing?;
+        for info in well.sessions(in_trash()) {
+            let info = info?;
             found += 1;
             if app.out.is_json() {
-                app.out.object(&Session::from(&standing))?;
+                app.out.object(&Session::from(&info))?;
             }
-            let at = standing.trashed_at.unwrap_or(standing.head.updated_at);
+            let at = info.trashed_at.unwrap_or(info.head.updated_at);
             table.push(vec![
-                standing.head.id.to_string().into(),
-                status_cell(&standing),
+                info.head.id.to_string().into(),
+                status_cell(&info),
                 moment(at).into(),
                 moment(at.plus(retention)).into(),
-                task(&standing).into(),
+                task(&info).into(),
             ]);
         }
     }
@@ -112,11 +112,11 @@ fn empty(whose: Whose, consent: Consent, app: &mut App) -> Result<Exit> {
     let (mut sessions, mut size, mut others) = (0, 0, 0);
     if let Some(well) = app.look()? {
         let all: Vec<SessionInfo> = well.sessions(in_trash()).collect::<Result<_, _>>()?;
-        let ids: Vec<SessionId> = all.iter().map(|standing| standing.head.id.clone()).collect();
+        let ids: Vec<SessionId> = all.iter().map(|info| info.head.id.clone()).collect();
         let stay = of_others(&well, &ids, whose)?;
-        for standing in all.iter().filter(|standing| !stay.contains(&standing.head.id)) {
+        for info in all.iter().filter(|info| !stay.contains(&info.head.id)) {
             sessions += 1;
-            size += standing.bytes;
+            size += info.bytes;
         }
         others = stay.len();
     }

@@ -28,7 +28,7 @@ answers:
 }
 
 /// A session whose model spoke last, and what was recorded of how it stands.
-fn standing(events: Vec<Event>) -> Desk {
+fn info(events: Vec<Event>) -> Desk {
     let desk = desk("- {text: I begin.}\n- {text: Now it is done.}\n");
     let well = desk.well();
     let session = well.create(well.draft("do it")).unwrap();
@@ -47,11 +47,11 @@ fn a_resume_asks_to_go_on_where_work_was_cut_off() {
         vec![stopped(Status::Interrupted, None)],
         vec![open.into(), stopped(Status::Success, Some(StopReason::LlmDone))],
     ] {
-        let desk = standing(events);
+        let desk = info(events);
         let ended = one(&desk, &["resume", "@last", "--model", "script:script.yaml"], 0);
         assert_eq!(ended["output"], "Now it is done.");
     }
-    let desk = standing(vec![stopped(Status::Success, Some(StopReason::LlmDone))]);
+    let desk = info(vec![stopped(Status::Success, Some(StopReason::LlmDone))]);
     let ended = one(&desk, &["resume", "@last", "--model", "script:script.yaml"], 0);
     assert_eq!(ended["output"], "I begin.");
 }

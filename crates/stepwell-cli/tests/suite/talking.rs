@@ -38,8 +38,8 @@ pub(crate) fn open_gate(desk: &Desk) -> (SessionId, String) {
     desk.wait_for(".stepwell/stepwell.db");
     let well = desk.well();
     loop {
-        for standing in well.list(&Query::default()).unwrap().sessions {
-            let id = standing.head.id;
+        for info in well.list(&Query::default()).unwrap().sessions {
+            let id = info.head.id;
             let gates = Gates::of(&**well.store(), &id).unwrap();
             if let Some(asked) = gates.open().next() {
                 return (id, asked.gate.id.clone());

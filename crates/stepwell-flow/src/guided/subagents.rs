@@ -80,7 +80,7 @@ impl Guide<'_, '_> {
         for child in children {
             spent += well.info(&child).map(|it| it.head.spent).unwrap_or_default();
             let below = well.subagents(&child).unwrap_or_default();
-            below.iter().for_each(|standing| spent += standing.head.spent);
+            below.iter().for_each(|info| spent += info.head.spent);
         }
         spent
     }

@@ -146,9 +146,9 @@ impl Restoring<'_> {
             log.undo();
         }
         for (id, last) in self.made.into_iter().rev() {
-            let standing = self.well.info(&id);
+            let info = self.well.info(&id);
             // Somebody may work on it already.
-            if standing.is_ok_and(|standing| standing.head.seq == last) {
+            if info.is_ok_and(|info| info.head.seq == last) {
                 self.well.store().purge(&[Target::from(id)]).ok();
             }
         }

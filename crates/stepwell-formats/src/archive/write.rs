@@ -35,10 +35,10 @@ pub(crate) fn export(
     let mut exported = Exported { sessions: family.len(), ..Exported::default() };
     let mut writer = Writer { to, form, entries: 0, sessions: 0, blobs: HashSet::new() };
     writer.header(family.len())?;
-    for (standing, origin) in family {
-        let id = standing.head.id;
+    for (info, origin) in family {
+        let id = info.head.id;
         writer.open(&Opening { id: id.clone(), origin })?;
-        let (events, closing, damage) = write_log(well, &id, standing.head.seq, &mut writer)?;
+        let (events, closing, damage) = write_log(well, &id, info.head.seq, &mut writer)?;
         writer.close(&id, closing)?;
         exported.events += events;
         exported.damaged.extend(damage.map(|damage| (id, damage)));
@@ -54,8 +54,8 @@ fn family(well: &Stepwell, first: SessionInfo) -> Result<Vec<(SessionInfo, Origi
     let origin = origin(well, &first)?;
     let mut family = vec![(first, origin)];
     let mut next = 0;
-    while let Some((standing, _)) = family.get(next) {
-        let parent = standing.head.id.clone();
+    while let Some((info, _)) = family.get(next) {
+        let parent = info.head.id.clone();
         let children = Family::ChildrenOf(parent.clone());
         let filter = Filter { family: children, place, ..Filter::default() };
         let (sort, order) = (Sort::Created, Order::Oldest);
@@ -73,8 +73,8 @@ fn family(well: &Stepwell, first: SessionInfo) -> Result<Vec<(SessionInfo, Origi
 
 /// A session's origin: from its head or, since that may be what is damaged, from its
 /// events.
-fn origin(well: &Stepwell, standing: &SessionInfo) -> Result<Origin> {
-    let SessionInfo { head, damage, .. } = standing;
+fn origin(well: &Stepwell, info: &SessionInfo) -> Result<Origin> {
+    let SessionInfo { head, damage, .. } = info;
     let mut origin = head.origin.clone();
     let mut last = Seq::ZERO;
     let mut more = damage.is_some();

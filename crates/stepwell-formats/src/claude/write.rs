@@ -43,8 +43,8 @@ pub(super) fn write(well: &Stepwell, id: &SessionId, to: &mut Outlet<'_>) -> Res
         put(to, &format!("tool-results/{name}"), &text)?;
     }
     let mut waiting = subagents(well, id)?;
-    while let Some(standing) = waiting.pop() {
-        let head = standing.head;
+    while let Some(info) = waiting.pop() {
+        let head = info.head;
         waiting.extend(subagents(well, &head.id)?);
         let agent = agent_of(&head);
         let name = format!("subagents/agent-{agent}.jsonl");

@@ -27,8 +27,8 @@ pub(super) fn destination(
     let mut free = None;
     for n in 1..=MAX_CLASHES {
         let id = numbered(&wanted, n);
-        let standing = match well.store().info(&id) {
-            Ok(standing) => standing,
+        let info = match well.store().info(&id) {
+            Ok(info) => info,
             Err(stepwell::Error::NoSession(_)) if free.is_none() => {
                 // The one after it may be ours: the first may have been erased since.
                 free = Some(id);
@@ -37,7 +37,7 @@ pub(super) fn destination(
             Err(stepwell::Error::NoSession(_)) => break,
             Err(error) => return Err(error.into()),
         };
-        let from = standing.head.source.as_ref();
+        let from = info.head.source.as_ref();
         let same = from.is_some_and(|it| it.system == source.system && it.id == source.id);
         if same && !taboo.contains(&id) {
             return Ok(Destination::There(id));

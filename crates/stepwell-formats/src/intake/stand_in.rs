@@ -49,7 +49,7 @@ fn of_system(well: &Stepwell, system: &str) -> Result<Vec<SessionId>> {
     let (system, family, place) = (Some(system.to_owned()), Family::Any, TrashScope::Anywhere);
     let filter = Filter { system, family, place, ..Filter::default() };
     let found = well.sessions(Query { filter, ..Query::default() });
-    let ids = found.map(|standing| standing.map(|it| it.head.id)).collect::<Result<_, _>>()?;
+    let ids = found.map(|info| info.map(|it| it.head.id)).collect::<Result<_, _>>()?;
     Ok(ids)
 }
 

@@ -33,10 +33,10 @@ pub(crate) fn page(
     to: &mut Outlet<'_>,
     render: fn(&Document) -> String,
 ) -> Result<Exported> {
-    let mut standing = well.info(id)?;
+    let mut info = well.info(id)?;
     let redactor = well.redactor().with_own_count();
-    standing.head = Redacted::head(&redactor, standing.head);
-    let span = stepwell::Span { to: standing.head.seq, ..stepwell::Span::ALL };
+    info.head = Redacted::head(&redactor, info.head);
+    let span = stepwell::Span { to: info.head.seq, ..stepwell::Span::ALL };
     let mut slice = well.store().events(id, span)?;
     for recorded in &mut slice.events {
         let shown = Redacted::by(&redactor, recorded.event.clone());
@@ -44,7 +44,7 @@ pub(crate) fn page(
     }
     let events = slice.events.len() as u64;
     let damaged = slice.damage.iter().map(|damage| (id.clone(), damage.clone())).collect();
-    let document = Document::of(&standing, slice);
+    let document = Document::of(&info, slice);
     to.main()?.write_all(render(&document).as_bytes()).map_err(Error::Write)?;
     Ok(Exported { sessions: 1, events, damaged, losses: Losses::default() })
 }

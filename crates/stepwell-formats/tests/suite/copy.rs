@@ -40,17 +40,14 @@ fn sessions_of_a_store_of_version_1_are_copied_whole_and_the_store_stays_as_it_i
     let new = Stepwell::open(target.path()).unwrap();
     let there = sessions(&old);
     assert!(there.len() > 5);
-    for standing in &there {
-        copy(&old, &new, &standing.head.id).unwrap();
+    for info in &there {
+        copy(&old, &new, &info.head.id).unwrap();
     }
-    for standing in &there {
-        let id = &standing.head.id;
+    for info in &there {
+        let id = &info.head.id;
         assert_eq!(log(&new, id), log(&old, id), "{id}");
         let copied = new.store().info(id).unwrap();
-        assert_eq!(
-            (&copied.head.status, copied.head.spent),
-            (&standing.head.status, standing.head.spent)
-        );
+        assert_eq!((&copied.head.status, copied.head.spent), (&info.head.status, info.head.spent));
         let verdict = new.store().verify(id).unwrap();
         assert!(verdict.is_sound(), "{id}: {verdict:?}");
     }

@@ -61,9 +61,9 @@ fn imported(state: &Value) -> (Stepwell, SessionId, String) {
 
 /// What would be decided at a moment.
 fn decision(well: &Stepwell, id: &SessionId, now: &str) -> ResumeReason {
-    let standing = well.info(id).unwrap();
+    let info = well.info(id).unwrap();
     let now: Time = now.parse().unwrap();
-    ResumeDecision::of(Some(&standing), now, ResumeLimits::default()).reason
+    ResumeDecision::of(Some(&info), now, ResumeLimits::default()).reason
 }
 
 /// Loads a state as `agent_session.py` does, and says whether it would be taken up again:
@@ -160,8 +160,8 @@ fn a_time_that_is_none_or_lies_ahead_is_not_resumable() {
     for at in [json!("soon"), json!(null), json!("0001-01-01T00:00:00Z"), json!(12)] {
         let (well, id, _) = imported(&state(&json!({"last_updated": at, "created_at": at})));
         let now = well.now();
-        let standing = well.info(&id).unwrap();
-        let decided = ResumeDecision::of(Some(&standing), now, ResumeLimits::default());
+        let info = well.info(&id).unwrap();
+        let decided = ResumeDecision::of(Some(&info), now, ResumeLimits::default());
         assert!(!decided.should_resume, "{at}: {decided:?}");
     }
     let (well, id, _) = imported(&state(&json!({"last_updated": "2026-01-08T20:00:00Z"})));

@@ -130,7 +130,7 @@ fn heads(well: &Stepwell) -> Vec<Head> {
 }
 
 /// How they stand for a user, wherever they came from.
-fn standing(well: &Stepwell) -> Vec<impl PartialEq + std::fmt::Debug> {
+fn info(well: &Stepwell) -> Vec<impl PartialEq + std::fmt::Debug> {
     let all = heads(well).into_iter();
     let told = all.map(|it| {
         let mut metadata = it.metadata;
@@ -173,7 +173,7 @@ fn a_newer_telling_is_taken_in_whenever_it_was_copied() {
         let updated = taken.iter().any(|it| it.became == Became::Updated);
         assert!(updated && !is_older(&warnings), "{}: {warnings}", case.fixture);
         import(&fresh, newer.path());
-        assert_eq!(format!("{:?}", standing(&well)), format!("{:?}", standing(&fresh)));
+        assert_eq!(format!("{:?}", info(&well)), format!("{:?}", info(&fresh)));
         let (taken, _) = import(&well, newer.path());
         assert!(taken.iter().all(|it| it.became == Became::Unchanged), "{}", case.fixture);
     }

@@ -142,8 +142,8 @@ fn ancestry(of: &Located) -> Result<BTreeMap<SessionId, Seq>> {
             return Ok(known);
         }
         // A parent that was purged leaves its events to the fork.
-        let Ok(standing) = of.well.info(&id) else { return Ok(known) };
-        match standing.head.origin {
+        let Ok(info) = of.well.info(&id) else { return Ok(known) };
+        match info.head.origin {
             Origin::Fork { parent, at } => (id, until) = (parent, until.min(at)),
             _ => return Ok(known),
         }

@@ -42,8 +42,8 @@ pub(crate) fn open_gates(stores: &Stores, input: GatesInput) -> Result<GatesAnsw
         }
         None => {
             for open in stores.all(Purpose::Read)? {
-                for standing in open.well.sessions(Query::default()) {
-                    let head = standing?.head;
+                for info in open.well.sessions(Query::default()) {
+                    let head = info?.head;
                     // What was abandoned waits for nobody.
                     if head.open_gates > 0 && head.status != Status::Abandoned {
                         waiting.push((open.name.clone(), open.well.clone(), head.id));

@@ -98,8 +98,8 @@ pub(crate) fn list_sessions(stores: &Stores, input: ListInput) -> Result<ListAns
                 after: place.after,
             };
             let found = open.well.list(&query)?;
-            for standing in found.sessions {
-                let listed = ListedSession { session: standing.into(), store: open.name.clone() };
+            for info in found.sessions {
+                let listed = ListedSession { session: info.into(), store: open.name.clone() };
                 if !page.push(&listed)? {
                     let next = Some(place.to_string());
                     return Ok(ListAnswer { sessions: page.into_items(), next });

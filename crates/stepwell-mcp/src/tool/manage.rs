@@ -107,13 +107,13 @@ fn fork(stores: &Stores, input: ForkInput) -> Result<Forked> {
     if let Some(label) = &input.label {
         well.refuse_taken_label(label, None)?;
     }
-    let standing = well.info(&parent)?;
+    let info = well.info(&parent)?;
     // Its files may be half moved, and the fork would share them.
-    standing.refuse_half_rewound()?;
-    let at = Point::of(input.at.as_ref(), standing.head.seq, &well, &parent)?;
+    info.refuse_half_rewound()?;
+    let at = Point::of(input.at.as_ref(), info.head.seq, &well, &parent)?;
     // Nobody ran it yet. How an agent of someone else's stands, its phase says.
     let waits = StatusChanged { status: Status::Interrupted, reason: None, error: None };
-    let mut begins: Vec<NewEvent> = match standing.head.driver {
+    let mut begins: Vec<NewEvent> = match info.head.driver {
         Driver::Own => vec![waits.into()],
         Driver::External => Vec::new(),
     };

@@ -131,14 +131,14 @@ struct ShownMessage {
 pub(crate) fn read_session(stores: &Stores, input: ReadInput) -> Result<ReadAnswer> {
     let named = Named { session: input.session, store: input.store };
     let Located { well, id } = stores.session(&named, Purpose::Read)?;
-    let standing = well.info(&id)?;
-    let last = standing.head.seq;
+    let info = well.info(&id)?;
+    let last = info.head.seq;
     let at = Point::of(input.at.as_ref(), last, &well, &id)?;
     let lane: Lane = match &input.lane {
         Some(lane) => lane.parse().map_err(|error| Error::Arguments(format!("lane: {error}")))?,
         None => Lane::main(),
     };
-    let session = Cut::to(&standing.into(), PAGE_BYTES / 4, &stores.redactor)?;
+    let session = Cut::to(&info.into(), PAGE_BYTES / 4, &stores.redactor)?;
     let (form, limit, cursor) = (input.form, Limit::of(input.limit), input.cursor);
     let mut answer =
         ReadAnswer { session, form, at, turns: None, view: None, events: None, next: None };

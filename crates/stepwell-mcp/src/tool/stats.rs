@@ -31,11 +31,11 @@ pub(crate) struct StatsAnswer {
 pub(crate) fn session_stats(stores: &Stores, input: StatsInput) -> Result<StatsAnswer> {
     let mut counted = stepwell::Statistics::default();
     let estimates = Estimates::new(&stores.workspace);
-    let mut count = |standing: &SessionInfo| {
-        let moment = standing.head.created_at.to_string();
+    let mut count = |info: &SessionInfo| {
+        let moment = info.head.created_at.to_string();
         let day = moment.split('T').next().unwrap_or_default().to_owned();
-        let estimate = estimates.of(&standing.head, &standing.head.spent);
-        counted.count(standing, day, estimate);
+        let estimate = estimates.of(&info.head, &info.head.spent);
+        counted.count(info, day, estimate);
     };
     match input.session {
         Some(name) => {
@@ -47,8 +47,8 @@ pub(crate) fn session_stats(stores: &Stores, input: StatsInput) -> Result<StatsA
             let filter = input.which.filter(Family::Any);
             for open in stores.all(Purpose::Read)? {
                 let query = Query { filter: filter.clone(), ..Query::default() };
-                for standing in open.well.sessions(query) {
-                    count(&standing?);
+                for info in open.well.sessions(query) {
+                    count(&info?);
                 }
             }
         }

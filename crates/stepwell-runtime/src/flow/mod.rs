@@ -66,8 +66,8 @@ impl Runtime {
         let hash = Digest::of(request.text.as_bytes());
         let spec = &request.reading.spec;
         let kept = variables::kept(&request.variables, &agents::redactor(spec, self)?);
-        for standing in well.sessions(Query::default()) {
-            let head = standing?.head;
+        for info in well.sessions(Query::default()) {
+            let head = info?.head;
             let over = matches!(head.status, Status::Success | Status::Abandoned);
             if over || head.flow.as_ref().is_none_or(|flow| flow.name != spec.name) {
                 continue;
@@ -523,7 +523,7 @@ fn cost_limit(spec: &Spec, options: &RunOptions, spent: Money) -> Option<Money> 
 fn below(session: &Session) -> Result<Spent> {
     let mut spent = Spent::default();
     let all = session.well().subagents(session.id())?;
-    all.iter().for_each(|standing| spent += standing.head.spent);
+    all.iter().for_each(|info| spent += info.head.spent);
     Ok(spent)
 }
 

@@ -26,7 +26,7 @@ pub struct Details {
     /// The answer. It has no messages: who wants them adds them.
     pub answer: SessionDetails,
     /// How the session stands.
-    pub standing: SessionInfo,
+    pub info: SessionInfo,
     /// The sessions that grew out of it, if they were asked for.
     pub family: Vec<Relative>,
     /// What it spent with its subagents, and how many they are.
@@ -39,14 +39,14 @@ pub struct Details {
 ///
 /// # Errors
 /// If its subagents or its flow cannot be read.
-pub fn item(well: &Stepwell, standing: SessionInfo) -> Result<SessionItem> {
-    let with_subagents = spent_with_subagents(well, &standing)?;
-    let flow = match standing.damage {
+pub fn item(well: &Stepwell, info: SessionInfo) -> Result<SessionItem> {
+    let with_subagents = spent_with_subagents(well, &info)?;
+    let flow = match info.damage {
         Some(_) => None,
-        None => well.flow_state(&standing.head)?,
+        None => well.flow_state(&info.head)?,
     };
     Ok(SessionItem {
-        session: standing.into(),
+        session: info.into(),
         with_subagents: with_subagents.map(|(spent, _)| (&spent).into()),
         flow,
         estimate: None,
@@ -59,23 +59,23 @@ pub fn item(well: &Stepwell, standing: SessionInfo) -> Result<SessionItem> {
 /// # Errors
 /// If there is no such session, or its family cannot be read.
 pub fn details(well: &Stepwell, id: &SessionId, depth: Depth) -> Result<Details> {
-    let standing = well.info(id)?;
+    let info = well.info(id)?;
     let facts = well.store().keyed_events(id, &[Kind::File, Kind::Checkpoint, Kind::Artifact]);
     let (facts, unread) = match facts {
         Ok(facts) => (facts, None),
         Err(error) => (Vec::new(), Some(error)),
     };
-    let with_subagents = spent_with_subagents(well, &standing)?;
+    let with_subagents = spent_with_subagents(well, &info)?;
     let lanes = well.store().lanes(id).unwrap_or_default();
     let family = match depth {
         Depth::Family => well.family(id, Kin::All, TrashScope::Kept)?,
         Depth::Alone => Vec::new(),
     };
-    let head = &standing.head;
+    let head = &info.head;
     let answer = SessionDetails {
         // Whoever knows prices fills it in.
         estimate: None,
-        session: Session::of(standing.clone(), Messages::Count(head.messages)),
+        session: Session::of(info.clone(), Messages::Count(head.messages)),
         with_subagents: with_subagents.as_ref().map(|(spent, _)| spent.into()),
         lanes: lanes.iter().map(|(lane, state)| LaneInfo::new(lane, state)).collect(),
         files: paths(&facts),
@@ -92,24 +92,24 @@ pub fn details(well: &Stepwell, id: &SessionId, depth: Depth) -> Result<Details>
         last_messages: None,
         events: None,
     };
-    Ok(Details { answer, standing, family, with_subagents, unread })
+    Ok(Details { answer, info, family, with_subagents, unread })
 }
 
 /// What a session spent with its subagents, if it has any, and how many they are.
-fn spent_with_subagents(well: &Stepwell, standing: &SessionInfo) -> Result<Option<(Spent, usize)>> {
-    let below = well.subagents(&standing.head.id)?;
-    let mut spent = standing.head.spent;
+fn spent_with_subagents(well: &Stepwell, info: &SessionInfo) -> Result<Option<(Spent, usize)>> {
+    let below = well.subagents(&info.head.id)?;
+    let mut spent = info.head.spent;
     below.iter().for_each(|it| spent += it.head.spent);
     Ok((!below.is_empty()).then_some((spent, below.len())))
 }
 
 fn child(relative: &Relative) -> Child {
-    let head = &relative.standing.head;
+    let head = &relative.info.head;
     let (kind, at) = match head.origin {
         Origin::Fork { at, .. } => (ChildKind::Fork, Some(at)),
         _ => (ChildKind::Subagent, None),
     };
-    let status = SessionStatus::from(&relative.standing);
+    let status = SessionStatus::from(&relative.info);
     Child { id: head.id.clone(), kind, at, status, parent: relative.parent.clone() }
 }
 

@@ -33,8 +33,8 @@ pub fn open_gates(well: &Stepwell, of: Option<&SessionId>) -> Result<Vec<OpenGat
 /// If the store cannot be read.
 pub fn sessions_with_gates(well: &Stepwell) -> Result<Vec<SessionId>> {
     let mut ids = Vec::new();
-    for standing in well.sessions(Query::default()) {
-        let head = standing?.head;
+    for info in well.sessions(Query::default()) {
+        let head = info?.head;
         if head.open_gates > 0 && head.status != Status::Abandoned {
             ids.push(head.id);
         }

@@ -27,7 +27,7 @@ pub struct ListWanted<'a> {
 #[derive(Clone, Debug)]
 pub struct ListedSession {
     /// How it stands.
-    pub standing: SessionInfo,
+    pub info: SessionInfo,
     /// What it spent with its subagents.
     pub spent: Spent,
     /// Has it subagents?
@@ -61,20 +61,20 @@ struct Of<'a> {
 }
 
 impl ListedSession {
-    fn new(standing: SessionInfo, of: &Of<'_>, depth: usize) -> Self {
-        let id = &standing.head.id;
-        let mut spent = standing.head.spent;
+    fn new(info: SessionInfo, of: &Of<'_>, depth: usize) -> Self {
+        let id = &info.head.id;
+        let mut spent = info.head.spent;
         spent += of.below.spent(id);
         let has_subagents = !of.below.children(id).is_empty();
         let (store, now) = (of.store.map(Path::to_owned), of.now);
-        Self { standing, spent, has_subagents, depth, store, now, part: None, flow: None }
+        Self { info, spent, has_subagents, depth, store, now, part: None, flow: None }
     }
 
     /// What programs get to read of it, with what it may have cost where nobody said it.
     #[must_use]
     pub fn item(&self, estimate: Option<Money>) -> SessionItem {
         SessionItem {
-            session: (&self.standing).into(),
+            session: (&self.info).into(),
             with_subagents: self.has_subagents.then(|| (&self.spent).into()),
             flow: self.flow.clone(),
             estimate: estimate.map(Into::into),
@@ -97,18 +97,18 @@ impl SessionList {
         // One more than asked for tells whether there is more.
         let limit = wanted.limit.saturating_add(1);
         let mut roots = Vec::new();
-        for standing in well.sessions(Query { limit, ..wanted.query.clone() }) {
-            let standing = standing?;
-            if !(wanted.takes)(&standing) {
+        for info in well.sessions(Query { limit, ..wanted.query.clone() }) {
+            let info = info?;
+            if !(wanted.takes)(&info) {
                 continue;
             }
             if roots.len() == wanted.limit {
                 self.more = true;
                 break;
             }
-            roots.push(standing);
+            roots.push(info);
         }
-        let ids: Vec<SessionId> = roots.iter().map(|standing| standing.head.id.clone()).collect();
+        let ids: Vec<SessionId> = roots.iter().map(|info| info.head.id.clone()).collect();
         let of = Of { store, now: well.now(), below: well.subagents_of(&ids)? };
         for root in roots {
             let root = ListedSession::new(root, &of, 0);
@@ -122,7 +122,7 @@ impl SessionList {
         let mut waiting = vec![root];
         while let Some(session) = waiting.pop() {
             let depth = session.depth + 1;
-            let children = of.below.children(&session.standing.head.id).iter().rev();
+            let children = of.below.children(&session.info.head.id).iter().rev();
             let kept = children.filter(|child| child.trashed_at.is_none()).cloned();
             waiting.extend(kept.map(|child| ListedSession::new(child, of, depth)));
             self.sessions.push(session);
@@ -135,11 +135,11 @@ impl SessionList {
     /// If the store cannot be read.
     pub fn add_flows(&mut self, from: usize, well: &Stepwell) -> Result<()> {
         let sessions = &mut self.sessions[from..];
-        let intact = sessions.iter().filter(|it| it.standing.damage.is_none());
-        let heads: Vec<&Head> = intact.map(|it| &it.standing.head).collect();
+        let intact = sessions.iter().filter(|it| it.info.damage.is_none());
+        let heads: Vec<&Head> = intact.map(|it| &it.info.head).collect();
         let mut flows = well.flow_states(&heads)?;
         for session in sessions {
-            let flow = flows.remove(&session.standing.head.id);
+            let flow = flows.remove(&session.info.head.id);
             session.flow = flow.and_then(std::result::Result::ok);
         }
         Ok(())
@@ -151,7 +151,7 @@ impl SessionList {
     /// If the store cannot be read.
     pub fn add_parts(&mut self, from: usize, well: &Stepwell) -> Result<()> {
         let sessions = &mut self.sessions[from..];
-        let ids: Vec<_> = sessions.iter().map(|it| it.standing.head.id.clone()).collect();
+        let ids: Vec<_> = sessions.iter().map(|it| it.info.head.id.clone()).collect();
         for (session, part) in sessions.iter_mut().zip(well.sufficient_parts(&ids)?) {
             session.part = Some(part);
         }
@@ -169,7 +169,7 @@ impl SessionList {
             }
         }
         families.sort_by_key(|family| {
-            let (head, spent) = (&family[0].standing.head, &family[0].spent);
+            let (head, spent) = (&family[0].info.head, &family[0].spent);
             Reverse(match sort {
                 Sort::Updated => i128::from(head.updated_at.as_micros()),
                 Sort::Created => i128::from(head.created_at.as_micros()),

@@ -138,12 +138,9 @@ fn phases_checkpoints_and_questions_reach_a_run_from_another_process() {
     let saved = well.checkpoint(&id, saved).unwrap();
     assert_eq!(well.ask(&id, "With a test?").unwrap().id, "1");
     well.answer_question(&id, "1", "yes").unwrap();
-    let standing = well.info(&id).unwrap();
-    assert_eq!(
-        (standing.head.phase, standing.head.status),
-        (Some(Phase::Discuss), Status::Running)
-    );
-    assert_eq!(standing.held.unwrap().epoch, epoch, "the same run still has it");
+    let info = well.info(&id).unwrap();
+    assert_eq!((info.head.phase, info.head.status), (Some(Phase::Discuss), Status::Running));
+    assert_eq!(info.held.unwrap().epoch, epoch, "the same run still has it");
     handle.answer(&open.gate.id, Answer::ALLOW_ONCE, "ann@desk").unwrap();
     assert_eq!(handle.join().unwrap().status, Status::Success);
     let events = desk.events(&id);

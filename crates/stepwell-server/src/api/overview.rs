@@ -70,12 +70,12 @@ pub(super) fn stats(look: &Look<'_>, which: Which) -> Result<stepwell_wire::Stat
     let mut stats = Statistics::default();
     let filter = Filter { family: Family::Any, ..which.filter()? };
     let estimates = Estimates::new(look.runtime());
-    for standing in look.well().sessions(Query { filter, ..Query::default() }) {
-        let standing = standing?;
-        let estimate = estimates.of(&standing.head, &standing.head.spent);
+    for info in look.well().sessions(Query { filter, ..Query::default() }) {
+        let info = info?;
+        let estimate = estimates.of(&info.head, &info.head.spent);
         // Days are those of UTC: a page has readers anywhere.
-        let day = standing.head.created_at.to_string().chars().take(10).collect();
-        stats.count(&standing, day, estimate);
+        let day = info.head.created_at.to_string().chars().take(10).collect();
+        stats.count(&info, day, estimate);
     }
     Ok((&stats).into())
 }

@@ -124,7 +124,7 @@ impl Reader {
         let Some(well) = self.well()? else { return Ok(Vec::new()) };
         let redactor = for_showing(well);
         let listed = list(well, filter, limit)?;
-        Ok(listed.iter().map(|standing| row(standing, now, &redactor)).collect())
+        Ok(listed.iter().map(|info| row(info, now, &redactor)).collect())
     }
 
     pub(super) fn open(&mut self, name: &str, resume: bool) {
@@ -136,9 +136,9 @@ impl Reader {
         let (well, id) = self.runtime.session(name, Access::Read)?;
         // Before it is read, so that no change is missed.
         self.follower.follow(&well, &id, &self.inputs);
-        let standing = well.info(&id)?;
-        let elsewhere = self.elsewhere(&well, &standing)?;
-        let head = standing.head;
+        let info = well.info(&id)?;
+        let elsewhere = self.elsewhere(&well, &info)?;
+        let head = info.head;
         let (events, more) = last_events(&well, &id, (head.seq, head.seq))?;
         let runtime = self.runtime.clone();
         self.open = Some(id);
@@ -156,10 +156,10 @@ impl Reader {
     }
 
     /// Who runs a session, if another process does; and what it asks.
-    fn elsewhere(&self, well: &Well, standing: &SessionInfo) -> Result<Option<Elsewhere>> {
+    fn elsewhere(&self, well: &Well, info: &SessionInfo) -> Result<Option<Elsewhere>> {
         let this = self.runtime.host.processes.this();
-        let id = &standing.head.id;
-        let Some(held) = standing.held.as_ref().filter(|held| held.holder != this) else {
+        let id = &info.head.id;
+        let Some(held) = info.held.as_ref().filter(|held| held.holder != this) else {
             return Ok(None);
         };
         let listener = Listener { session: id };
@@ -169,7 +169,7 @@ impl Reader {
             for asked in Gates::of(&**well.store(), &session)?.open() {
                 let (gate, at) = (asked.gate.clone(), asked.at);
                 let session = session.clone();
-                let open = OpenGate { session, gate, seq: standing.head.seq, at, here: None };
+                let open = OpenGate { session, gate, seq: info.head.seq, at, here: None };
                 questions.push(listener.question(&open));
             }
         }
@@ -186,15 +186,15 @@ impl Reader {
     /// What was added. If that is too much to be told one by one, the session is read anew.
     fn added(&mut self, id: &SessionId, after: Seq) -> Result<Reply> {
         let (well, id) = self.runtime.session(id.as_str(), Access::Read)?;
-        let standing = well.info(&id)?;
-        let head = &standing.head;
+        let info = well.info(&id)?;
+        let head = &info.head;
         if head.seq.get().saturating_sub(after.get()) > PAGE as u64 {
             let opened = self.opened(id.as_str(), false)?;
             return Ok(Reply::Opened(Box::new(opened)));
         }
         // A command that holds it for a moment does not run it.
         let runs = head.status == Status::Running || head.open_gates > 0;
-        let elsewhere = if runs { self.elsewhere(&well, &standing)? } else { None };
+        let elsewhere = if runs { self.elsewhere(&well, &info)? } else { None };
         let events = shown(&well, well.store().events(&id, Span::after(after))?.events);
         let (recent, _) = last_events(&well, &id, (head.seq, head.seq))?;
         Ok(Reply::Grown(Box::new(Grown {
@@ -384,7 +384,7 @@ fn found(
     let filter = || Filter { prefix: prefix.clone(), ..Filter::default() };
     if words.is_empty() {
         let all = list(well, filter(), LISTED)?;
-        return Ok(all.iter().map(|standing| row(standing, now, &redactor)).collect());
+        return Ok(all.iter().map(|info| row(info, now, &redactor)).collect());
     }
     let mut rows: Vec<SessionRow> = Vec::new();
     let named = [
@@ -392,8 +392,8 @@ fn found(
         Filter { task: Some(words.to_owned()), ..filter() },
     ];
     for filter in named {
-        for standing in list(well, filter, LISTED)? {
-            push_new(&mut rows, row(&standing, now, &redactor));
+        for info in list(well, filter, LISTED)? {
+            push_new(&mut rows, row(&info, now, &redactor));
         }
     }
     let search = Search { limit: HITS, filter: filter(), ..Search::new(words) };

@@ -23,9 +23,9 @@ pub(super) fn ago(then: Time, now: Time) -> Clean {
 
 /// A session in a list. Only what is shown is looked through for secrets: a list is made at each
 /// key.
-pub(super) fn row(standing: &SessionInfo, now: Time, redactor: &Redactor) -> SessionRow {
+pub(super) fn row(info: &SessionInfo, now: Time, redactor: &Redactor) -> SessionRow {
     let plain = |text: &str| Clean::line(&redactor.redact(text));
-    let head = &standing.head;
+    let head = &info.head;
     let stopped = matches!(head.stop_reason, Some(StopReason::UserInterrupt));
     SessionRow {
         id: head.id.clone(),

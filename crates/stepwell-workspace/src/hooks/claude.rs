@@ -71,8 +71,8 @@ impl<'a> Call<'a> {
         let filter = Filter { driver: Some(Driver::External), agent, ..Filter::default() };
         let query = Query { filter, sort: Sort::Created, order: Order::Oldest, ..Query::default() };
         let mut sessions = well.list(&query)?.sessions;
-        sessions.retain(|standing| {
-            let conversation = standing.head.metadata.get(CONVERSATION);
+        sessions.retain(|info| {
+            let conversation = info.head.metadata.get(CONVERSATION);
             conversation.and_then(Value::as_str) == Some(self.conversation)
         });
         Ok(sessions)

@@ -49,14 +49,14 @@ pub fn pre_delegate(
     let found = find(well, &payload)?;
     let decision = ResumeDecision::of(found.as_ref(), well.now(), limits);
     let call = Call::of(&payload);
-    if let (Some(standing), true) = (&found, decision.should_resume) {
-        let context = call.map(|_| context(standing));
-        lifecycle::count_resume(well, &standing.head.id)?;
+    if let (Some(info), true) = (&found, decision.should_resume) {
+        let context = call.map(|_| context(info));
+        lifecycle::count_resume(well, &info.head.id)?;
         let answer = stepwell_wire::Delegation {
             should_resume: true,
             reason: "session_resumable".to_owned(),
-            agent_id: Some(standing.head.id.to_string()),
-            resume_metadata: Some(resume(well, standing)?),
+            agent_id: Some(info.head.id.to_string()),
+            resume_metadata: Some(resume(well, info)?),
             original_context: Some(payload),
             context,
         };
@@ -68,7 +68,7 @@ pub fn pre_delegate(
         None => None,
     };
     let Delegation { mut answer, .. } = Delegation::no(reason, Some(payload));
-    let id = begun.or_else(|| found.map(|standing| standing.head.id));
+    let id = begun.or_else(|| found.map(|info| info.head.id));
     answer.agent_id = id.map(|id| id.to_string()).or(answer.agent_id);
     Ok(Delegation { answer, why: word(&decision) })
 }
@@ -85,14 +85,14 @@ fn find(well: &Stepwell, payload: &Payload) -> Result<Option<SessionInfo>> {
         // What cannot be an id names no session.
         let Ok(id) = id.parse() else { return Ok(None) };
         return match well.info(&id) {
-            Ok(standing) if standing.trashed_at.is_none() => Ok(Some(standing)),
+            Ok(info) if info.trashed_at.is_none() => Ok(Some(info)),
             Ok(_) | Err(Error::NoSession(_)) => Ok(None),
             Err(error) => Err(error.into()),
         };
     }
-    let is_open = |standing: &SessionInfo| {
+    let is_open = |info: &SessionInfo| {
         let ended = |phase| PhaseSet::Lifecycle.is_final(phase);
-        !standing.head.phase.is_some_and(ended)
+        !info.head.phase.is_some_and(ended)
     };
     if let Some(call) = Call::of(payload) {
         let sessions = call.delegations(well)?;
@@ -106,14 +106,13 @@ fn find(well: &Stepwell, payload: &Payload) -> Result<Option<SessionInfo>> {
     let sessions = well.list(&Query { filter, ..Query::default() })?.sessions;
     // A number here may be a text there.
     let plain = |value: &Value| value.as_str().map_or_else(|| value.to_string(), str::to_owned);
-    let of_task = |standing: &SessionInfo| {
-        standing.head.metadata.get("task_id").map(plain) == Some(plain(task))
-    };
-    Ok(sessions.into_iter().find(|standing| of_task(standing) && is_open(standing)))
+    let of_task =
+        |info: &SessionInfo| info.head.metadata.get("task_id").map(plain) == Some(plain(task));
+    Ok(sessions.into_iter().find(|info| of_task(info) && is_open(info)))
 }
 
-fn resume(well: &Stepwell, standing: &SessionInfo) -> Result<ResumedAgent> {
-    let head = &standing.head;
+fn resume(well: &Stepwell, info: &SessionInfo) -> Result<ResumedAgent> {
+    let head = &info.head;
     let history = lifecycle::history(well, &head.id)?;
     Ok(ResumedAgent {
         previous_phase: head.phase,
@@ -124,8 +123,8 @@ fn resume(well: &Stepwell, standing: &SessionInfo) -> Result<ResumedAgent> {
     })
 }
 
-fn context(standing: &SessionInfo) -> HookContext {
-    let head = &standing.head;
+fn context(info: &SessionInfo) -> HookContext {
+    let head = &info.head;
     let phase = head.phase.map_or("", Phase::as_str);
     let metadata = serde_json::to_string(&head.metadata).unwrap_or_default();
     let text = format!(

@@ -29,11 +29,11 @@ pub fn subagent_stop(well: &Stepwell, payload: &Payload) -> Result<HookStop> {
     let mut said = Said { metadata: lifecycle::summary(summary), error };
     let names = [named, text(payload, "session_id")];
     for id in names.into_iter().flatten().filter_map(|name| name.parse::<SessionId>().ok()) {
-        let standing = match well.info(&id) {
+        let info = match well.info(&id) {
             Err(stepwell::Error::NoSession(_)) => None,
-            other => Some(other?).filter(|standing| standing.trashed_at.is_none()),
+            other => Some(other?).filter(|info| info.trashed_at.is_none()),
         };
-        if standing.is_some() {
+        if info.is_some() {
             let outcome = outcome(told, payload).unwrap_or_else(|| from_transcript(payload));
             return end(well, &id, outcome, said);
         }
@@ -44,16 +44,16 @@ pub fn subagent_stop(well: &Stepwell, payload: &Payload) -> Result<HookStop> {
     if let Some(subagent) = call.subagent() {
         said.metadata.insert(SUBAGENT.to_owned(), subagent.into());
     }
-    for standing in call.delegations(well)? {
-        let known = standing.head.metadata.get(SUBAGENT).and_then(Value::as_str);
+    for info in call.delegations(well)? {
+        let known = info.head.metadata.get(SUBAGENT).and_then(Value::as_str);
         if known.is_some() && known == call.subagent() {
-            return Ok(ended(&standing.head.id, "already_finalized", standing.head.phase));
+            return Ok(ended(&info.head.id, "already_finalized", info.head.phase));
         }
-        if is_final(&standing) {
+        if is_final(&info) {
             continue;
         }
         let outcome = outcome(told, payload).unwrap_or_else(|| call.outcome());
-        let id = &standing.head.id;
+        let id = &info.head.id;
         let metadata = said.metadata.clone();
         let stopped = end(well, id, outcome, Said { metadata, error: said.error.clone() })?;
         // Another hook ended this one just now. If it told of the same agent's end, that
@@ -80,8 +80,8 @@ fn error_text(payload: &Payload) -> Option<String> {
     Some(told[..told.floor_char_boundary(SUMMARY)].to_owned())
 }
 
-fn is_final(standing: &SessionInfo) -> bool {
-    standing.head.phase.is_some_and(|phase| PhaseSet::Lifecycle.is_final(phase))
+fn is_final(info: &SessionInfo) -> bool {
+    info.head.phase.is_some_and(|phase| PhaseSet::Lifecycle.is_final(phase))
 }
 
 fn from_transcript(payload: &Payload) -> Outcome {
@@ -89,9 +89,9 @@ fn from_transcript(payload: &Payload) -> Outcome {
 }
 
 fn end(well: &Stepwell, id: &SessionId, outcome: Outcome, said: Said) -> Result<HookStop> {
-    let standing = well.info(id)?;
-    if is_final(&standing) {
-        return Ok(ended(id, "already_finalized", standing.head.phase));
+    let info = well.info(id)?;
+    if is_final(&info) {
+        return Ok(ended(id, "already_finalized", info.head.phase));
     }
     match lifecycle::finalize(well, id, outcome, said)? {
         Finalized::Before => Ok(ended(id, "already_finalized", Some(outcome.into()))),

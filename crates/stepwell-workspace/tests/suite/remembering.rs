@@ -69,7 +69,7 @@ fn a_crash_is_announced_once() {
     let well = here.existing(Access::Write).unwrap();
     assert_eq!(well.info(&one).unwrap().head.status, Status::Interrupted);
     let told = here.unannounced_crashes(&well, Some(&two)).unwrap();
-    let told: Vec<_> = told.into_iter().map(|standing| standing.head.id).collect();
+    let told: Vec<_> = told.into_iter().map(|info| info.head.id).collect();
     assert_eq!(told, [one]);
     assert!(here.unannounced_crashes(&well, None).unwrap().is_empty());
 }

@@ -33,8 +33,8 @@ fn one_process_watches_for_a_store() {
 fn copy(from: &Workspace, to: &Workspace, id: &SessionId) -> CopiedSession {
     let source = from.existing(Access::Read).unwrap();
     let target = to.make().unwrap();
-    let standing = source.info(id).unwrap();
-    StoreCopy::new(&source, &target).copy(&standing).unwrap()
+    let info = source.info(id).unwrap();
+    StoreCopy::new(&source, &target).copy(&info).unwrap()
 }
 
 #[test]

@@ -128,7 +128,7 @@ impl Store for MemoryStore {
     }
 
     fn info(&self, id: &SessionId) -> Result<SessionInfo> {
-        self.transact(|rows, world| Ok(read::standing(read::find(rows, id)?, world)))
+        self.transact(|rows, world| Ok(read::info(read::find(rows, id)?, world)))
     }
 
     fn lanes(&self, id: &SessionId) -> Result<BTreeMap<Lane, LaneState>> {
@@ -156,9 +156,9 @@ impl Store for MemoryStore {
             let mut found: Vec<(i64, SessionInfo)> = Vec::new();
             for row in rows.sessions() {
                 let key = row.key;
-                let standing = read::standing(row, world);
-                if query.filter.matches(&standing) {
-                    found.push((key, standing));
+                let info = read::info(row, world);
+                if query.filter.matches(&info) {
+                    found.push((key, info));
                 }
             }
             Ok(Page::cut(found, query))
@@ -168,9 +168,9 @@ impl Store for MemoryStore {
     fn count(&self, filter: &Filter) -> Result<Counts> {
         let query = Query { filter: filter.clone(), ..Query::default() };
         let mut counts = Counts::default();
-        for standing in self.list(&query)?.sessions {
-            *counts.by_status.entry(standing.head.status).or_default() += 1;
-            counts.damaged += u64::from(standing.damage.is_some());
+        for info in self.list(&query)?.sessions {
+            *counts.by_status.entry(info.head.status).or_default() += 1;
+            counts.damaged += u64::from(info.damage.is_some());
         }
         Ok(counts)
     }
@@ -208,8 +208,8 @@ impl Store for MemoryStore {
         self.transact(|rows, world| {
             let mut hits = Vec::new();
             for row in rows.sessions() {
-                let standing = read::standing(row.clone(), world);
-                if search.filter.matches(&standing) {
+                let info = read::info(row.clone(), world);
+                if search.filter.matches(&info) {
                     hits.extend(Self::hit(rows, &row, &question)?);
                 }
             }

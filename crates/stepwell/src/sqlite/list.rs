@@ -52,7 +52,7 @@ fn fast_page(rows: &SqliteRows<'_>, world: TxnContext<'_>, query: &Query) -> Res
     found.truncate(query.limit);
     let cursor = |(row, value): &(SessionRow, i64)| Cursor { value: *value, key: row.key };
     let next = found.last().filter(|_| more).map(cursor);
-    let sessions = found.into_iter().map(|(row, _)| read::standing(row, world)).collect();
+    let sessions = found.into_iter().map(|(row, _)| read::info(row, world)).collect();
     Ok(Page { sessions, next })
 }
 
@@ -75,20 +75,20 @@ fn slow_page(rows: &SqliteRows<'_>, world: TxnContext<'_>, query: &Query) -> Res
              WHERE s.key = {key} AND {}",
             wanted.sql()
         );
-        let standing = match rows.one(&sql, params_from_iter(wanted.values()), |_| Ok(())) {
+        let info = match rows.one(&sql, params_from_iter(wanted.values()), |_| Ok(())) {
             Ok(None) => continue,
             Ok(Some(())) => {
-                rows.session_by_key(number).map(|row| row.map(|row| read::standing(row, world)))
+                rows.session_by_key(number).map(|row| row.map(|row| read::info(row, world)))
             }
             Err(error) => Err(error),
         };
-        let standing = match standing {
+        let info = match info {
             Ok(None) => continue,
-            Ok(Some(standing)) => standing,
+            Ok(Some(info)) => info,
             Err(Error::DamagedStore { what, .. }) => unreadable(&id, what),
             Err(error) => return Err(error),
         };
-        sessions.push((number, standing));
+        sessions.push((number, info));
     }
     Ok(Page::cut(sessions, query))
 }

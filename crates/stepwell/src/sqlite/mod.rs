@@ -322,7 +322,7 @@ impl Store for SqliteStore {
     }
 
     fn info(&self, id: &SessionId) -> Result<SessionInfo> {
-        self.read(|rows, world| Ok(read::standing(read::find(rows, id)?, world)))
+        self.read(|rows, world| Ok(read::info(read::find(rows, id)?, world)))
     }
 
     fn lanes(&self, id: &SessionId) -> Result<BTreeMap<Lane, LaneState>> {

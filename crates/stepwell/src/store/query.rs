@@ -50,8 +50,8 @@ pub struct Filter {
 impl Filter {
     /// Does a session match? For stores that have no query language of their own.
     #[must_use]
-    pub fn matches(&self, standing: &SessionInfo) -> bool {
-        let head = &standing.head;
+    pub fn matches(&self, info: &SessionInfo) -> bool {
+        let head = &info.head;
         let is = |wanted: &Option<String>, value: &str| {
             wanted.as_ref().is_none_or(|wanted| wanted == value)
         };
@@ -61,8 +61,8 @@ impl Filter {
             Family::ChildrenOf(parent) => head.origin.parent() == Some(parent),
         };
         let place = match self.place {
-            TrashScope::Kept => standing.trashed_at.is_none(),
-            TrashScope::Trash => standing.trashed_at.is_some(),
+            TrashScope::Kept => info.trashed_at.is_none(),
+            TrashScope::Trash => info.trashed_at.is_some(),
             TrashScope::Anywhere => true,
         };
         let task = |wanted: &String| head.task.to_lowercase().contains(&wanted.to_lowercase());
@@ -339,8 +339,8 @@ pub struct Snippet {
 
 impl Sort {
     /// What sessions are sorted by, as a number.
-    fn value(self, standing: &SessionInfo) -> i64 {
-        let head = &standing.head;
+    fn value(self, info: &SessionInfo) -> i64 {
+        let head = &info.head;
         match self {
             Self::Updated => head.updated_at.as_micros(),
             Self::Created => head.created_at.as_micros(),
@@ -354,8 +354,8 @@ impl Page {
     /// The page that a query asks for, out of all sessions that match, each with its
     /// place by birth.
     pub(crate) fn cut(found: Vec<(i64, SessionInfo)>, query: &Query) -> Self {
-        let entry = |(key, standing): (i64, SessionInfo)| {
-            (Cursor { value: query.sort.value(&standing), key }, standing)
+        let entry = |(key, info): (i64, SessionInfo)| {
+            (Cursor { value: query.sort.value(&info), key }, info)
         };
         let mut found: Vec<(Cursor, SessionInfo)> = found.into_iter().map(entry).collect();
         found.sort_by_key(|(at, _)| (at.value, at.key));
@@ -371,6 +371,6 @@ impl Page {
         let more = found.len() > query.limit;
         found.truncate(query.limit);
         let next = found.last().filter(|_| more).map(|(at, _)| *at);
-        Self { sessions: found.into_iter().map(|(_, standing)| standing).collect(), next }
+        Self { sessions: found.into_iter().map(|(_, info)| info).collect(), next }
     }
 }

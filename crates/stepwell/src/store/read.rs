@@ -381,7 +381,7 @@ pub(crate) fn chain_at(rows: &dyn Rows, row: &SessionRow, at: Seq) -> Result<Dig
 
 /// How a session stands, as everyone is to read it.
 #[must_use]
-pub fn standing(row: SessionRow, world: TxnContext<'_>) -> SessionInfo {
+pub fn info(row: SessionRow, world: TxnContext<'_>) -> SessionInfo {
     let (held, own_from) = (row.runner(world), row.own_from());
     let head = if held.is_some() { row.head } else { row.head.without_runner() };
     SessionInfo {

@@ -173,8 +173,8 @@ fn a_flipped_bit_in_one_body_damages_that_session_from_there_on() {
     let slice = store.events(&id(2), Span::ALL).unwrap();
     assert_eq!(slice.events, sound.events[2].1[..8]);
     // It lists as damaged, and only it.
-    for standing in store.list(&Query::default()).unwrap().sessions {
-        assert_eq!(standing.damage.is_some(), standing.head.id == id(2), "{}", standing.head.id);
+    for info in store.list(&Query::default()).unwrap().sessions {
+        assert_eq!(info.damage.is_some(), info.head.id == id(2), "{}", info.head.id);
     }
     assert_eq!(store.count(&Default::default()).unwrap().damaged, 1);
     // It takes no more events; the others do.
@@ -229,8 +229,8 @@ fn a_head_that_someone_changed_lists_as_damaged_and_a_repair_mends_it() {
         .unwrap()
         .sessions
         .into_iter()
-        .filter(|standing| standing.damage.is_some())
-        .map(|standing| standing.head.id.to_string())
+        .filter(|info| info.damage.is_some())
+        .map(|info| info.head.id.to_string())
         .collect();
     assert_eq!(damaged, ["session-5", "session-4"]);
     for n in [4, 5] {

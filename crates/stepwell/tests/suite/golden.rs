@@ -176,12 +176,12 @@ fn told(folder: &Path) -> String {
     let mut lines = Vec::new();
     let filter = stepwell::Filter { place: TrashScope::Anywhere, ..Default::default() };
     let query = Query { filter, order: stepwell::Order::Oldest, ..Query::default() };
-    for standing in well.list(&query).unwrap().sessions {
-        let id: &SessionId = &standing.head.id;
+    for info in well.list(&query).unwrap().sessions {
+        let id: &SessionId = &info.head.id;
         assert!(store.verify(id).unwrap().is_sound(), "{id}");
-        lines.push(serde_json::to_string(&standing.head).unwrap());
+        lines.push(serde_json::to_string(&info.head).unwrap());
         let lanes = serde_json::to_string(&store.lanes(id).unwrap()).unwrap();
-        lines.push(format!("{:?} {lanes}", standing.trashed_at));
+        lines.push(format!("{:?} {lanes}", info.trashed_at));
         for event in store.events(id, Span::ALL).unwrap().intact(id).unwrap() {
             let line = serde_json::to_string(&event).unwrap();
             let digest = stepwell::Digest::of(line.as_bytes());
@@ -233,11 +233,11 @@ fn a_store_that_was_worked_with_in_version_1_is_upgraded_and_stays_whole() {
     let sessions = everything(&well);
     assert_eq!(sessions.len(), 11);
     assert_eq!(sessions.iter().filter(|it| it.trashed_at.is_some()).count(), 1);
-    for standing in &sessions {
-        let id = &standing.head.id;
+    for info in &sessions {
+        let id = &info.head.id;
         let verdict = store.verify(id).unwrap();
         assert!(verdict.is_sound(), "{id}: {verdict:?}");
-        assert_eq!(log(&well, id).len() as u64, standing.head.seq.get());
+        assert_eq!(log(&well, id).len() as u64, info.head.seq.get());
     }
     // It was copied first, and the copy is as it was.
     let copy = folder.path().join("stepwell.db.v1.bak");
@@ -300,8 +300,8 @@ fn a_store_of_version_1_can_be_read_without_being_upgraded() {
     let options = SqliteOptions { access: stepwell::Access::Read, ..SqliteOptions::default() };
     let store = SqliteStore::open_with(folder.path(), options).unwrap();
     let well = Stepwell::with(Arc::new(store), Deps::default());
-    for standing in everything(&well) {
-        assert!(well.store().verify(&standing.head.id).unwrap().is_sound());
+    for info in everything(&well) {
+        assert!(well.store().verify(&info.head.id).unwrap().is_sound());
     }
     let filter = stepwell::Filter { system: Some("codex".into()), ..Default::default() };
     assert_eq!(well.list(&Query { filter, ..Query::default() }).unwrap().sessions.len(), 1);

@@ -448,7 +448,7 @@ fn one_damaged_head_fails_no_list_of_the_others() {
     for filter in filters {
         well.store().count(&filter).unwrap();
         let page = well.list(&Query { filter, ..Query::default() }).unwrap();
-        assert!(page.sessions.iter().any(|standing| standing.head.id.as_str() == "b"));
+        assert!(page.sessions.iter().any(|info| info.head.id.as_str() == "b"));
     }
     assert_eq!(well.search(&Search::new("\"task of b\"")).unwrap().hits.len(), 1);
 }

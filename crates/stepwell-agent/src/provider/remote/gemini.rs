@@ -37,8 +37,8 @@ pub(super) fn encode(provider: &str, request: Request<'_>) -> Wire {
         }
     }
     let mut chat = ChatRequest::new(messages);
-    let standing = request.messages.iter().filter(|message| message.role == Role::System);
-    chat.system = systems(request.system, standing);
+    let info = request.messages.iter().filter(|message| message.role == Role::System);
+    chat.system = systems(request.system, info);
     chat.tools = tools(request.tools);
     // With an effort of its own the library leaves the name alone, which is part of the URL
     // here; what it makes of the effort is replaced with the whole configuration.

@@ -9,14 +9,12 @@ use super::{Document, clock};
 
 impl Document {
     /// A session as people read it, given all of its events that can be read.
-    pub(crate) fn of(standing: &SessionInfo, slice: Slice) -> Self {
+    pub(crate) fn of(info: &SessionInfo, slice: Slice) -> Self {
         let Slice { events, scrubbed, damage, pruned: _ } = slice;
         let head = match State::fold(&events) {
             // A head may be what is damaged; one that counts what cannot be read misleads.
-            Some(state) if damage.is_some() || standing.damage.is_some() => {
-                state.head.without_runner()
-            }
-            _ => standing.head.clone(),
+            Some(state) if damage.is_some() || info.damage.is_some() => state.head.without_runner(),
+            _ => info.head.clone(),
         };
         let last = events.last().map_or(Seq::ZERO, |event| event.seq);
         let timeline = Timeline::at(last, events.iter());
@@ -24,7 +22,7 @@ impl Document {
         if scrubbed > 0 {
             notes.push(format!("{} erased by a scrub.", events_were(scrubbed)));
         }
-        if standing.trashed_at.is_some() {
+        if info.trashed_at.is_some() {
             notes.push("The session is in the trash.".to_owned());
         }
         let broken = damage.as_ref().map(broken);
