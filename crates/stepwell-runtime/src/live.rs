@@ -5,7 +5,7 @@
 //! gives them, not redacted, and no log ever has them. A run that nobody listens to sends nothing,
 //! and it waits for no listener: one that does not keep up is dropped, and may come back.
 //!
-//! The runner [publishes](publish), a front end [listens](listen()), and [`InOrder`] puts what it
+//! The runner publishes, a front end [listens](listen()), and [`InOrder`] puts what it
 //! hears in order with what it reads in the log.
 
 mod answers;
