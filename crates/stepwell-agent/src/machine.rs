@@ -50,6 +50,8 @@ pub struct State {
     denied: u64,
     /// Where the work is, if the session has phases.
     pub phase: Option<PhaseState>,
+    /// Did the session begin in another program?
+    imported: bool,
 }
 
 /// Whose turn it is.
@@ -73,6 +75,8 @@ struct Call {
     started: Option<Started>,
     /// Its result was recorded.
     answered: bool,
+    /// It came with an import: another program may have run it, and recorded nothing of that.
+    foreign: bool,
 }
 
 /// A call that began to run.
@@ -284,6 +288,7 @@ impl State {
             calls: 0,
             denied: 0,
             phase: None,
+            imported: false,
         }
     }
 
@@ -305,13 +310,17 @@ impl State {
             // A fork starts to count anew.
             Event::Created(created) => {
                 self.count(recorded);
+                self.imported |= created.source.is_some();
                 // A fork goes on where it branched off.
                 if self.phase.map(|it| it.set) != created.phases {
                     self.phase = created.phases.map(PhaseState::begin);
                 }
             }
             Event::Edited(_) => self.count(recorded),
-            Event::Message(message) if message.lane == self.lane => self.hear(message),
+            Event::Message(message) if message.lane == self.lane => {
+                // What was imported bears an id.
+                self.hear(message, self.imported && recorded.id.is_some());
+            }
             Event::ToolStarted(started) if started.lane == self.lane => {
                 let (effect, targets) = (started.effect, started.targets.clone());
                 let child = started.child.clone();
@@ -445,15 +454,20 @@ impl State {
         undecided.map(|call| call.call.clone()).collect()
     }
 
-    /// Did this call begin to run?
+    /// Did this call begin to run, as far as anyone knows?
     #[must_use]
     pub fn is_started(&self, id: &str) -> bool {
         match &self.turn {
-            Turn::Tools(calls) => {
-                calls.iter().any(|call| call.call.id == id && call.started.is_some())
-            }
+            Turn::Tools(calls) => calls.iter().any(|call| {
+                call.call.id == id && (call.started.is_some() || self.may_have_run(call))
+            }),
             _ => false,
         }
+    }
+
+    /// May another program have run it? One that a person is asked about, or was, did not run.
+    fn may_have_run(&self, call: &Call) -> bool {
+        call.foreign && !self.gates.contains_key(&call.call.id)
     }
 
     /// Are there calls in this turn, each with its result, and is the step not complete yet?
@@ -519,7 +533,7 @@ impl State {
         self.gates.get(gate)?.answer.as_ref()
     }
 
-    fn hear(&mut self, message: &Message) {
+    fn hear(&mut self, message: &Message, foreign: bool) {
         self.stopped_early = false;
         if is_request(message) {
             (self.calls, self.denied) = (0, 0);
@@ -535,7 +549,8 @@ impl State {
                 self.turned = false;
                 // What was allowed was allowed for the calls of another answer.
                 self.gates.clear();
-                let calls: Vec<Call> = message.calls().cloned().map(Call::new).collect();
+                let call = |call: &ToolCall| Call::new(call.clone(), foreign);
+                let calls: Vec<Call> = message.calls().map(call).collect();
                 self.turn = if calls.is_empty() { Turn::Over } else { Turn::Tools(calls) };
             }
             Role::Tool => {
@@ -579,6 +594,9 @@ impl State {
             }
             Some(_) if rules.retry_unsafe => Move::RunTool(call),
             Some(_) => Move::Settle(call, Settled::Unknown),
+            None if self.may_have_run(pending) && now_unsafe(&call, rules) => {
+                Move::Settle(call, Settled::Unknown)
+            }
             None => self.begin(call, rules),
         }
     }
@@ -666,9 +684,15 @@ impl State {
 }
 
 impl Call {
-    fn new(call: ToolCall) -> Self {
-        Self { call, started: None, answered: false }
+    fn new(call: ToolCall, foreign: bool) -> Self {
+        Self { call, started: None, answered: false, foreign }
     }
+}
+
+/// Would it do something a second time, and did nobody say that it may?
+fn now_unsafe(call: &ToolCall, rules: &Rules) -> bool {
+    let known = rules.effects.get(&call.name);
+    known != Some(&Effect::Pure) && !(known.is_some() && rules.retry_unsafe)
 }
 
 /// Is what it may come to more than the limit? Not knowing counts as more: whoever sets a

@@ -337,6 +337,6 @@ fn is_git_folder(folder: &OwnedFd, next: &OsStr) -> bool {
     let has = |name: &str| {
         next == name || rustix::fs::statat(folder, name, AtFlags::SYMLINK_NOFOLLOW).is_ok()
     };
-    // A repository's, or the part of one that belongs to a worktree.
-    has("HEAD") && (has("objects") && has("refs") || has("commondir") && has("gitdir"))
+    // A repository's, or the part of one that belongs to a worktree: git asks for no more.
+    has("HEAD") && (has("objects") && has("refs") || has("commondir"))
 }

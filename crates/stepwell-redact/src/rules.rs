@@ -78,7 +78,7 @@ pub(super) const RULES: &[Rule] = &[
     certain("xai-key", r"((?-u:\b)xai-[A-Za-z0-9]{60,})"),
     certain("perplexity-key", r"((?-u:\b)pplx-[A-Za-z0-9]{40,})"),
     certain("replicate-token", r"((?-u:\b)r8_[A-Za-z0-9]{36,})"),
-    certain("huggingface-token", r"((?-u:\b)(?:hf|api_org)_[A-Za-z]{34,})"),
+    certain("huggingface-token", r"((?-u:\b)(?:hf|api_org)_[A-Za-z0-9]{34,})"),
     certain("fireworks-key", r"((?-u:\b)fw_[A-Za-z0-9]{22,})"),
     certain("google-key", r"(AIza[A-Za-z0-9_-]{35})"),
     certain("google-token", r"((?-u:\b)(?:ya29\.|GOCSPX-)[A-Za-z0-9_-]{20,})"),
@@ -147,7 +147,7 @@ pub(super) const RULES: &[Rule] = &[
     Rule {
         name: "assigned-secret",
         pattern: concat!(
-            r"(?i:password|passwd|passphrase|secret|api[_-]?key|secret[_-]?key|access[_-]?key",
+            r"(?i:password|passwd|passphrase|[a-z0-9]_pass|[a-z0-9]_pwd|secret|api[_-]?key|secret[_-]?key|access[_-]?key",
             r"|private[_-]?key|encryption[_-]?key|account[_-]?key|signing[_-]?key",
             r"|(?:access|auth|refresh|bearer|api|bot|session|id|secret)[_-]?token)",
             r#"\\?["']?[ \t]*(?:=>|:=|=|:)[ \t]*"#,

@@ -27,6 +27,7 @@ fn secrets_are_known_by_the_forms_that_their_vendors_document() {
     let redactor = Redactor::default();
     for (rule, secret) in [
         ("huggingface-token", format!("hf_{}", letters(34))),
+        ("huggingface-token", format!("hf_{}", token(34))),
         ("openrouter-key", format!("sk-or-v1-{}", hex(64))),
         ("groq-key", format!("gsk_{}", token(52))),
         ("xai-key", format!("xai-{}", token(80))),
@@ -175,9 +176,11 @@ const PLACES: [&str; 12] = [
 ];
 
 /// Where a password stands that has no form of its own; the last ones say nothing of what it is.
-const PASSWORDS: [(&str, bool); 20] = [
+const PASSWORDS: [(&str, bool); 22] = [
     ("password = \"@\"", true),
     ("DB_PASSWORD=@\n", true),
+    ("DB_PASS=@\n", true),
+    ("MYSQL_PWD=@ mysql shop", true),
     ("password: '@'", true),
     ("{\"client_secret\": \"@\"}", true),
     ("export GITHUB_TOKEN=@\n", true),

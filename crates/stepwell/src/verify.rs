@@ -5,7 +5,9 @@ use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use std::sync::mpsc;
 use std::thread;
 
-use crate::{Filter, Query, Result, SessionId, Stepwell, TrashScope, Verdict};
+use crate::{
+    Damage, Derived, Error, Filter, Query, Result, Seq, SessionId, Stepwell, TrashScope, Verdict,
+};
 
 /// The most threads that verify: a disk gives no more, and others want some of it.
 const MOST_THREADS: usize = 8;
@@ -26,7 +28,7 @@ impl Stepwell {
     ///
     /// # Errors
     /// If a session cannot be read at all, or `each` fails.
-    pub fn verify_each<E: From<crate::Error>>(
+    pub fn verify_each<E: From<Error>>(
         &self,
         ids: &[SessionId],
         mut each: impl FnMut(&SessionId, Verdict) -> Result<(), E>,
@@ -42,17 +44,38 @@ impl Stepwell {
                     while !stopped.load(Ordering::Relaxed) {
                         let n = next.fetch_add(1, Ordering::Relaxed);
                         let Some(id) = ids.get(n) else { return };
-                        if found.send((n, self.store().verify(id))).is_err() {
+                        if found.send((n, self.verify_listed(id))).is_err() {
                             return;
                         }
                     }
                 });
             }
             drop(found);
-            let told = in_order(&verdicts, |n, verdict| each(&ids[n], verdict?));
+            let told = in_order(&verdicts, |n, verdict: Result<Option<Verdict>>| match verdict? {
+                Some(verdict) => each(&ids[n], verdict),
+                None => Ok(()),
+            });
             stopped.store(true, Ordering::Relaxed);
             told
         })
+    }
+
+    /// Verifies a session that was listed. Nothing, if it was purged since. One that a broken store
+    /// no longer finds is damaged as a whole.
+    fn verify_listed(&self, id: &SessionId) -> Result<Option<Verdict>> {
+        match self.store().verify(id) {
+            Err(Error::NoSession(_)) => {
+                let broken = self.store().integrity()?.into_iter().next();
+                Ok(broken.map(|what| Verdict {
+                    intact: 0,
+                    scrubbed: 0,
+                    pruned: 0,
+                    damage: Some(Damage { seq: Seq::ZERO, what }),
+                    derived: Derived::Wrong,
+                }))
+            }
+            verdict => verdict.map(Some),
+        }
     }
 }
 
@@ -110,7 +133,7 @@ mod tests {
         let mut count = 0;
         let stopped: Result<()> = well.verify_each(&ids, |id, _| {
             count += 1;
-            Err(crate::Error::NoSession(id.clone()))
+            Err(Error::NoSession(id.clone()))
         });
         assert!(stopped.is_err());
         assert_eq!(count, 1);

@@ -1,7 +1,7 @@
 use stepwell::Seq;
 use stepwell::{
-    Digest, Edited, Elsewhere, Failure, Gate, GateAnswered, Permission, Step, Time, ToolStarted,
-    Usage,
+    Created, Digest, Edited, Elsewhere, Failure, Gate, GateAnswered, Permission, Source, Step,
+    Time, ToolStarted, Usage,
 };
 
 use super::*;
@@ -92,6 +92,39 @@ fn a_call_that_was_cut_off_is_treated_by_its_effect() {
     assert!(matches!(unknown, Move::Settle(_, Settled::Unknown)));
     let retry = Rules { retry_unsafe: true, ..rules(Mode::Yolo) };
     assert!(matches!(cut(Effect::Unsafe, vec![]).next(&retry), Move::RunTool(_)));
+}
+
+#[test]
+fn a_call_that_came_with_an_import_may_have_run_elsewhere() {
+    let imported = |calls: &[(&str, &str)]| {
+        let (system, name) = ("codex".to_owned(), "a".to_owned());
+        let source = Source { system, id: name, started_at: None };
+        let mut created = Created::new("a".parse().unwrap(), "go");
+        created.source = Some(source);
+        let told = Told::new().then(created);
+        let (mut state, seq) = (told.0, told.1 + 1);
+        let id = Some(stepwell::EventId::derived(b"1"));
+        let (seq, event) = (Seq::new(seq), asks(calls).into());
+        state.apply(&Recorded { seq, at: Time::EPOCH, id, event });
+        Told(state, seq.get())
+    };
+    let yolo = rules(Mode::Yolo);
+    for tool in ["run", "write", "shell_of_another_agent"] {
+        let told = imported(&[("a", tool)]);
+        assert!(matches!(told.next(&yolo), Move::Settle(_, Settled::Unknown)), "{tool}");
+        assert!(told.0.is_started("a"), "{tool}");
+    }
+    // What only looks is done again; so is what the user wants to have repeated.
+    assert!(matches!(imported(&[("a", "look")]).next(&yolo), Move::RunTool(_)));
+    let retry = Rules { retry_unsafe: true, ..rules(Mode::Yolo) };
+    assert!(matches!(imported(&[("a", "run")]).next(&retry), Move::RunTool(_)));
+    // One that a person is still asked about did not run.
+    let asked = imported(&[("a", "run")]).then(Gate::new("a", "run it?"));
+    assert!(!asked.0.is_started("a"));
+    // What the model asks for here is recorded when it begins.
+    let here = imported(&[("a", "look")]).then(Message::tool_result("a", "x"));
+    let here = here.then(Step { lane: Lane::main(), n: 1 }).then(asks(&[("b", "run")]));
+    assert!(matches!(here.next(&yolo), Move::RunTool(_)));
 }
 
 #[test]

@@ -462,7 +462,10 @@ fn file_tools_do_not_change_what_git_runs() {
         }
         assert!(world.ok("read_file", &json!({ "path": path })).contains('o'));
     }
-    for path in [".git/hooks/pre-commit", ".GIT/config", "src/.git", "half/HEAD", "config"] {
+    // Git takes a folder with these two for the part of a repository that belongs to a worktree.
+    world.ok("write_file", &json!({ "path": "part/commondir", "content": "../half" }));
+    let made = [".git/hooks/pre-commit", ".GIT/config", "src/.git", "half/HEAD", "part/HEAD"];
+    for path in made.into_iter().chain(["config"]) {
         let why = world.fails("write_file", &json!({ "path": path, "content": "x" }));
         assert!(why.contains("among git's own files"), "{path}: {why}");
     }

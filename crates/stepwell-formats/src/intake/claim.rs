@@ -24,10 +24,12 @@ pub(super) enum Claim {
 impl Claim {
     /// That of the file at a path, which says that the session changed last at `updated_at`.
     pub(super) fn of(path: &Path, updated_at: Option<Time>, head: &Head) -> Self {
-        if let (Some(this), Some(known)) = (updated_at, known_update(head))
-            && this != known
-        {
-            return if this > known { Self::Sole } else { Self::Earlier };
+        match (updated_at, known_update(head)) {
+            (Some(this), Some(known)) if this > known => return Self::Sole,
+            (Some(this), Some(known)) if this < known => return Self::Earlier,
+            // It lost what it said of itself before: it is torn.
+            (None, Some(_)) => return Self::Earlier,
+            _ => {}
         }
         let Some(last) = told_by(head).filter(|last| last != path) else {
             return if is_shorter(path, head) { Self::Later } else { Self::Sole };

@@ -180,6 +180,28 @@ fn a_newer_telling_is_taken_in_whenever_it_was_copied() {
 }
 
 #[test]
+fn a_copy_whose_description_is_torn_does_not_take_a_finished_session_back() {
+    let case = Case { fixture: "strands-cli/chain-asking", older: &[], newer: &[] };
+    let well = Stepwell::in_memory();
+    let whole = case.told(&[(r#""status": "paused""#, r#""status": "completed""#)], 1_000);
+    import(&well, whole.path());
+    let before = heads(&well);
+    let torn = case.told(&[], 4_000_000_000);
+    for (name, bytes) in files(torn.path()) {
+        if name.file_name().is_some_and(|name| name == "session.json") {
+            std::fs::write(torn.path().join(name), &bytes[..bytes.len() / 4]).unwrap();
+        }
+    }
+    date(torn.path(), 4_000_000_000);
+    let (_, warnings) = import(&well, torn.path());
+    let status = |heads: &[Head]| heads.iter().map(|it| it.status).collect::<Vec<_>>();
+    assert_eq!(status(&heads(&well)), status(&before), "{warnings}");
+    let (taken, _) = import(&well, whole.path());
+    assert!(taken.iter().all(|it| it.became == Became::Unchanged), "{taken:?}");
+    assert_eq!(status(&heads(&well)), status(&before));
+}
+
+#[test]
 fn a_file_that_was_put_back_changes_nothing_and_is_told_of() {
     let (well, mut file) = (Stepwell::in_memory(), Transcript::new());
     file.user("u1", "", "one").text("a1", "u1", "m1", "first").user("u2", "a1", "two");

@@ -62,8 +62,11 @@ fn window(well: &Stepwell, head: Head, usage: &ContextUsage, viewed: &Viewed) ->
             _ => None,
         })
         .collect();
+    let elsewhere = may_have_run_elsewhere(&head, &events);
     let mut view = View::of(&viewed.lane, events);
-    mark_not_run(&mut view, &started);
+    if !view.messages.last().is_some_and(|it| elsewhere.contains(&it.seq)) {
+        mark_not_run(&mut view, &started);
+    }
     // A session of which only the beginning counts begins with its task.
     let is_bare = view.messages.iter().all(|it| it.message.role == Role::System);
     if is_bare && head.driver == Driver::Own && head.flow.is_none() {
@@ -73,6 +76,28 @@ fn window(well: &Stepwell, head: Head, usage: &ContextUsage, viewed: &Viewed) ->
     }
     let window = Window::new(viewed.lane.clone(), usage.context.counter());
     Ok(window.of(view, first, |_| false).with_goal(head.goal))
+}
+
+/// The messages whose calls another program may have run: they were imported, and nobody was asked
+/// about them here.
+fn may_have_run_elsewhere(head: &Head, events: &[Recorded]) -> Vec<Seq> {
+    if head.source.is_none() {
+        return Vec::new();
+    }
+    let asked: HashSet<&str> = events
+        .iter()
+        .filter_map(|event| match &event.event {
+            Event::Gate(gate) => Some(gate.id.as_str()),
+            _ => None,
+        })
+        .collect();
+    let imported = events.iter().filter(|event| match &event.event {
+        Event::Message(message) => {
+            event.id.is_some() && !message.calls().any(|call| asked.contains(call.id.as_str()))
+        }
+        _ => false,
+    });
+    imported.map(|event| event.seq).collect()
 }
 
 /// What stands in for the result of a call that nobody began to run. It is run before the model

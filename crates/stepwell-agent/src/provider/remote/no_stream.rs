@@ -31,12 +31,14 @@ pub(super) async fn look(client: &reqwest::Client, base_url: &str, protocol: Pro
     };
     let asked = client.get(format!("{base_url}{path}")).timeout(PATIENCE).send().await;
     let Ok(mut response) = asked else { return Instead::Unknown };
+    // A page that says that this cannot be fetched says nothing of what is sent there.
+    let page = if response.status().is_success() { Instead::Page } else { Instead::Unknown };
     let kind = response.headers().get(CONTENT_TYPE).and_then(|it| it.to_str().ok());
     if kind.is_some_and(|kind| kind.contains("html")) {
-        return Instead::Page;
+        return page;
     }
     match response.chunk().await {
-        Ok(Some(front)) if front.trim_ascii_start().starts_with(b"<") => Instead::Page,
+        Ok(Some(front)) if front.trim_ascii_start().starts_with(b"<") => page,
         Ok(_) => Instead::OnePiece,
         Err(_) => Instead::Unknown,
     }
