@@ -20,6 +20,8 @@ const LEFT: f64 = 80.0;
 const RIGHT: f64 = 200.0;
 const TOP: f64 = 20.0;
 const BOTTOM: f64 = 50.0;
+/// How high a line of text is.
+const LINE: f64 = 16.0;
 
 /// Colours that can be told apart without seeing red and green, on light and on dark.
 const COLOURS: [&str; 3] = ["#0072b2", "#d55e00", "#009e73"];
@@ -72,6 +74,7 @@ pub fn svg(title: &str, across: &str, series: &[Series]) -> String {
          <rect width=\"{WIDTH}\" height=\"{HEIGHT}\" fill=\"#fff\"/>\n"
     );
     grid(&mut svg, &axes, across);
+    let mut labels: Vec<f64> = Vec::new();
     for (it, colour) in series.iter().zip(COLOURS) {
         let at = |(length, time): &(usize, Duration)| {
             (axes.x(log_of_length(*length)), axes.y(log_of_time(*time)))
@@ -89,7 +92,12 @@ pub fn svg(title: &str, across: &str, series: &[Series]) -> String {
                 writeln!(svg, "<circle cx=\"{x:.1}\" cy=\"{y:.1}\" r=\"3\" fill=\"{colour}\"/>");
         }
         if let Some(last) = it.points.last() {
-            let ((x, y), time) = (at(last), show(last.1));
+            let ((x, mut y), time) = (at(last), show(last.1));
+            // Lines that end close together have labels below each other.
+            while let Some(near) = labels.iter().find(|other| (*other - y).abs() < LINE) {
+                y = near + LINE;
+            }
+            labels.push(y);
             let _ = writeln!(
                 svg,
                 "<text x=\"{:.1}\" y=\"{:.1}\" fill=\"{colour}\">{}, {time}</text>",
