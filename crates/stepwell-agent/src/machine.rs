@@ -594,7 +594,7 @@ impl State {
             }
             Some(_) if rules.retry_unsafe => Move::RunTool(call),
             Some(_) => Move::Settle(call, Settled::Unknown),
-            None if self.may_have_run(pending) && now_unsafe(&call, rules) => {
+            None if self.may_have_run(pending) && must_not_repeat(&call, rules) => {
                 Move::Settle(call, Settled::Unknown)
             }
             None => self.begin(call, rules),
@@ -690,7 +690,7 @@ impl Call {
 }
 
 /// Would it do something a second time, and did nobody say that it may?
-fn now_unsafe(call: &ToolCall, rules: &Rules) -> bool {
+fn must_not_repeat(call: &ToolCall, rules: &Rules) -> bool {
     let known = rules.effects.get(&call.name);
     known != Some(&Effect::Pure) && !(known.is_some() && rules.retry_unsafe)
 }

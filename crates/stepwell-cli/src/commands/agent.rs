@@ -9,8 +9,7 @@ use stepwell::{
 };
 use stepwell_terminal::When;
 use stepwell_terminal::table::{Column, Table, left, right};
-use stepwell_terminal::text::word;
-use stepwell_terminal::text::{ago, indented, one_line};
+use stepwell_terminal::text::{ago, indented, one_line, word};
 
 use stepwell_agent::redact::RedactMessages as _;
 use stepwell_wire::{Agent, AgentCreated, AgentTurn, AgentUnreadable};

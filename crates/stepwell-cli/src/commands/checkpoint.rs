@@ -4,8 +4,7 @@ use stepwell_files::rewind::Foreign;
 use stepwell_runtime::files::settle;
 use stepwell_terminal::note;
 use stepwell_terminal::table::{Column, Table, left, right};
-use stepwell_terminal::text::word;
-use stepwell_terminal::text::{cut, one_line, second, visible};
+use stepwell_terminal::text::{cut, one_line, second, visible, word};
 use stepwell_wire::{CheckpointInfo, CheckpointMade};
 use stepwell_workspace::housekeeping::tidy;
 

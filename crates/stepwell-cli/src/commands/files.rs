@@ -2,10 +2,8 @@ use stepwell::{Access, FileState, SessionId};
 use stepwell_runtime::{Error, inspect};
 use stepwell_terminal::note;
 use stepwell_terminal::table::{Column, Table, left, right};
-use stepwell_terminal::text::word;
-use stepwell_terminal::text::{count, one_line, second};
-use stepwell_terminal::wording::POINT_FORMS;
-use stepwell_terminal::wording::tell_of_half;
+use stepwell_terminal::text::{count, one_line, second, word};
+use stepwell_terminal::wording::{POINT_FORMS, tell_of_half};
 use stepwell_wire::FileVersion;
 
 use crate::app::App;

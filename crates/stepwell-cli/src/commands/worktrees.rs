@@ -1,8 +1,7 @@
 use stepwell_files::worktree::State;
 use stepwell_terminal::note;
 use stepwell_terminal::table::{Column, Table, left};
-use stepwell_terminal::text::one_line;
-use stepwell_terminal::text::word;
+use stepwell_terminal::text::{one_line, word};
 use stepwell_wire::{Worktree, WorktreeRemoved};
 use stepwell_workspace::{
     Loss, SubagentWorktree, WorktreeStays, subagent_worktrees, worktrees_named,

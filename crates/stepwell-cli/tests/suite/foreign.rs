@@ -242,6 +242,37 @@ fn a_rollout_that_goes_on_from_another_one_is_handed_over_whole() {
 }
 
 #[test]
+fn a_command_that_another_agent_may_have_run_is_not_run_when_its_session_is_resumed_here() {
+    let desk = Desk::new();
+    let call = r#"{"id": "c1", "type": "function", "function": {"name": "run_command",
+        "arguments": "{\"command\": \"echo again >> ran.txt\"}"}}"#;
+    let session = format!(
+        r#"{{"session_id": "20260507-051500-ba4e01", "task": "say it", "agent": "build",
+        "model": "gpt-4.1", "status": "interrupted", "steps_completed": 0, "messages": [
+        {{"role": "user", "content": "say it"}},
+        {{"role": "assistant", "content": null, "tool_calls": [{call}]}}],
+        "files_modified": [], "total_cost": 0.0, "started_at": 1778130900.0,
+        "updated_at": 1778130970.0, "stop_reason": "user_interrupt", "metadata": {{}}}}"#
+    );
+    desk.file("20260507-051500-ba4e01.json", &session);
+    desk.file("script.yaml", "- {text: Done.}\n- {text: Done.}\n");
+    let imported = desk.quietly(&["import", "20260507-051500-ba4e01.json"]);
+    assert_eq!(imported.code, Some(0), "{}", imported.stderr);
+    let view = desk.quietly(&["show", "ba4e01", "--view"]).stdout;
+    assert!(view.contains("interrupted, outcome unknown"), "{view}");
+    // Whether it goes on as it was, or with something else.
+    for text in [None, Some("go on")] {
+        let fork = desk.quietly(&["fork", "ba4e01"]).line();
+        let how = ["resume", &fork, "--model", "script:script.yaml", "--mode", "yolo"];
+        let resumed = desk.quietly(&how.into_iter().chain(text).collect::<Vec<_>>());
+        assert_eq!(resumed.code, Some(0), "{}", resumed.stderr);
+        let log = desk.quietly(&["log", &fork]).stdout;
+        assert!(log.contains("interrupted, outcome unknown"), "{log}");
+        assert!(!desk.path("ran.txt").exists());
+    }
+}
+
+#[test]
 fn a_session_without_a_conversation_is_not_handed_over() {
     let mut desk = Desk::new();
     desk.file(

@@ -64,9 +64,7 @@ fn window(well: &Stepwell, head: Head, usage: &ContextUsage, viewed: &Viewed) ->
         .collect();
     let elsewhere = may_have_run_elsewhere(&head, &events);
     let mut view = View::of(&viewed.lane, events);
-    if !view.messages.last().is_some_and(|it| elsewhere.contains(&it.seq)) {
-        mark_not_run(&mut view, &started);
-    }
+    mark_not_run(&mut view, &started, &elsewhere);
     // A session of which only the beginning counts begins with its task.
     let is_bare = view.messages.iter().all(|it| it.message.role == Role::System);
     if is_bare && head.driver == Driver::Own && head.flow.is_none() {
@@ -78,9 +76,9 @@ fn window(well: &Stepwell, head: Head, usage: &ContextUsage, viewed: &Viewed) ->
     Ok(window.of(view, first, |_| false).with_goal(head.goal))
 }
 
-/// The messages whose calls another program may have run: they were imported, and nobody was asked
-/// about them here.
-fn may_have_run_elsewhere(head: &Head, events: &[Recorded]) -> Vec<Seq> {
+/// The calls that another program may have run, with their messages: they were imported, and nobody
+/// was asked about them here.
+fn may_have_run_elsewhere(head: &Head, events: &[Recorded]) -> Vec<(Seq, String)> {
     if head.source.is_none() {
         return Vec::new();
     }
@@ -91,21 +89,26 @@ fn may_have_run_elsewhere(head: &Head, events: &[Recorded]) -> Vec<Seq> {
             _ => None,
         })
         .collect();
-    let imported = events.iter().filter(|event| match &event.event {
-        Event::Message(message) => {
-            event.id.is_some() && !message.calls().any(|call| asked.contains(call.id.as_str()))
-        }
-        _ => false,
+    let imported = events.iter().filter(|event| event.id.is_some());
+    let messages = imported.filter_map(|event| match &event.event {
+        Event::Message(message) => Some((event.seq, message)),
+        _ => None,
     });
-    imported.map(|event| event.seq).collect()
+    let calls =
+        messages.flat_map(|(seq, message)| message.calls().map(move |call| (seq, &call.id)));
+    calls
+        .filter(|(_, id)| !asked.contains(id.as_str()))
+        .map(|(seq, id)| (seq, id.clone()))
+        .collect()
 }
 
 /// What stands in for the result of a call that nobody began to run. It is run before the model
 /// is asked, or answered otherwise, if someone says something else first.
 const NOT_RUN: &str = "not run yet";
 
-/// Tells calls that were never begun from those that were cut off. Only the last ones can be such.
-fn mark_not_run(view: &mut View, started: &[(Seq, String)]) {
+/// Tells calls that were never begun from those that were cut off, here or elsewhere. Only the last
+/// ones can be such.
+fn mark_not_run(view: &mut View, started: &[(Seq, String)], elsewhere: &[(Seq, String)]) {
     let Some(last) = view.messages.last_mut().filter(|it| it.made == MessageOrigin::Results) else {
         return;
     };
@@ -116,7 +119,8 @@ fn mark_not_run(view: &mut View, started: &[(Seq, String)]) {
             let rest = result.call_id.strip_prefix(id.as_str());
             rest.is_some_and(|rest| rest.is_empty() || rest.starts_with('_'))
         };
-        if !started.iter().any(|(seq, id)| *seq > last.seq && is_its(id)) {
+        let begun = started.iter().any(|(seq, id)| *seq > last.seq && is_its(id));
+        if !begun && !elsewhere.iter().any(|(seq, id)| *seq == last.seq && is_its(id)) {
             NOT_RUN.clone_into(&mut result.text);
         }
     }
