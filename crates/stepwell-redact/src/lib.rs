@@ -15,7 +15,7 @@ use std::sync::{Arc, LazyLock, OnceLock};
 
 use regex::{Regex, RegexBuilder};
 
-use self::rules::{RULES, Value, is_secret};
+use self::rules::{Around, RULES, Value, is_secret};
 
 /// The name of the rule for values that were given, such as the keys in use.
 const GIVEN: &str = "provider-key";
@@ -230,7 +230,8 @@ impl Redactor {
                 return Some(Found { start: hit.start, secret: hit.secret, rule: None });
             }
             let value = &text[hit.secret.clone()];
-            if is_secret(value, hit.group.value, &text[hit.secret.end..]) {
+            let (before, after) = (&text[..hit.secret.start], &text[hit.secret.end..]);
+            if is_secret(value, hit.group.value, Around { before, after }) {
                 return Some(self.whole(text, &hit));
             }
             // The value may hold a secret, though it is none as a whole.

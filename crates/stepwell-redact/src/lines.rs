@@ -25,12 +25,14 @@ pub(super) fn redact(text: &str) -> Cow<'_, str> {
     // What was copied ends at `copied`; the lines of a key begin at `start`, if one does.
     let (mut copied, mut at) = (0, 0);
     let mut block: Option<Block> = None;
+    // Looked for once, not in every line: most texts hold none.
+    let certificates = text.contains("CERTIFICATE");
     let mut public = false;
     for line in text.split_inclusive('\n') {
         let bare = line.trim_end_matches(['\n', '\r']);
-        public |= bare.contains("BEGIN CERTIFICATE");
+        public |= certificates && bare.contains("BEGIN CERTIFICATE");
         let material = if public { None } else { material(bare) };
-        public &= !bare.contains("END CERTIFICATE");
+        public &= !(certificates && bare.contains("END CERTIFICATE"));
         match (&mut block, material) {
             (Some(block), Some(material)) => block.take(material),
             (None, Some(material)) => {

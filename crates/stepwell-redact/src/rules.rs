@@ -155,6 +155,12 @@ pub(super) const RULES: &[Rule] = &[
         ),
         values: &[Value::Quoted, Value::Bare],
     },
+    // A word that tests print, too, but not so.
+    Rule {
+        name: "assigned-secret",
+        pattern: r#"(?-u:\b)PASS=(?:\\?["']([^\s"'`\\]{8,})|([A-Za-z0-9+/_.~!@#$%^&*-]{8,}={0,2}))"#,
+        values: &[Value::Quoted, Value::Bare],
+    },
     Rule {
         name: "assigned-secret",
         pattern: concat!(
@@ -166,23 +172,64 @@ pub(super) const RULES: &[Rule] = &[
 ];
 
 /// Is a value that a rule matched a secret, or does it name where one comes from?
-pub(super) fn is_secret(value: &str, kind: Value, after: &str) -> bool {
+pub(super) fn is_secret(value: &str, kind: Value, around: Around<'_>) -> bool {
+    let after = around.after;
     match kind {
         Value::Placeholder | Value::Certain => true,
         Value::Quoted => {
             let letters = value.chars().all(char::is_alphabetic);
             // A label of a form is one short word: "Password", "Passwort".
-            !is_stand_in(value) && (!letters || value.chars().count() >= 12)
+            let word = letters && value.chars().count() < 12;
+            !is_stand_in(value) && (!word || around.is_plain_password(value))
         }
         // Without quotes, code has to be told from values: a call, or a type.
         Value::Bare => {
-            is_mixed(value) && !is_stand_in(value) && !after.starts_with(['(', '[', '<'])
+            let value_like = is_mixed(value) || around.is_plain_password(value);
+            value_like && !is_stand_in(value) && !after.starts_with(['(', '[', '<'])
         }
         Value::Weak => {
             let names = !after.starts_with(['(', '[', '<', ':', '{']) && !is_made_up(value);
-            is_mixed(value) && names && !is_stand_in(value) && !is_words(value)
+            let chance = is_mixed(value) && !is_words(value);
+            names && !is_stand_in(value) && (chance || around.is_plain_password(value))
         }
     }
+}
+
+/// The text around a value.
+#[derive(Clone, Copy)]
+pub(super) struct Around<'a> {
+    pub(super) before: &'a str,
+    pub(super) after: &'a str,
+}
+
+impl Around<'_> {
+    /// Is the value letters alone, and assigned in a form that only shells and files of variables
+    /// have: `DB_PASSWORD=correcthorse`, or `password=correcthorse` as a line of its own? Code has
+    /// room around the sign, and `password: word` is a type, a label or prose.
+    fn is_plain_password(self, value: &str) -> bool {
+        let letters = value.len() >= 8 && value.bytes().all(|byte| byte.is_ascii_alphabetic());
+        let Some(before) = self.before.trim_end_matches(['"', '\'']).strip_suffix('=') else {
+            return false;
+        };
+        if !letters || is_made_up(value) || names_itself(value) {
+            return false;
+        }
+        let named = |c: char| c.is_ascii_alphanumeric() || c == '_';
+        let front = before.trim_end_matches(named);
+        let name = &before[front.len()..];
+        let shouted = !name.is_empty() && !name.bytes().any(|byte| byte.is_ascii_lowercase());
+        let ends = self.after.is_empty() || self.after.starts_with(['\n', '\r']);
+        let line = front.rsplit('\n').next().unwrap_or(front).trim();
+        let alone = ends && (line.is_empty() || line == "export");
+        let code = self.after.starts_with(['(', '[', '<', ':', '{', '=']);
+        !code && (shouted || alone)
+    }
+}
+
+/// Does it say what it is, as names in code and examples do: `userPassword`?
+fn names_itself(value: &str) -> bool {
+    let lower = value.to_ascii_lowercase();
+    ["password", "passwd", "secret", "token"].iter().any(|word| lower.contains(word))
 }
 
 fn is_mixed(value: &str) -> bool {

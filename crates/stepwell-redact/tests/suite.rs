@@ -139,6 +139,49 @@ fn code_and_prose_about_tokens_is_left_alone() {
     }
 }
 
+/// Where a password of letters alone is known, since only shells and files of variables write so.
+const LETTERS: [(&str, bool); 16] = [
+    ("DB_PASSWORD=@\n", true),
+    ("DB_PASS=@ ./run", true),
+    ("PASS=@", true),
+    ("MYSQL_PWD='@' mysql shop", true),
+    ("docker run -e POSTGRES_PASSWORD=@ postgres", true),
+    ("- ADMIN_PASSWORD=@\r\n", true),
+    ("user=ann\npassword=@\nhost=db\n", true),
+    ("export client_secret=@", true),
+    ("DEPLOY_TOKEN=@@\n", true),
+    ("password=@, user=ann", false),
+    ("password: @\n", false),
+    ("connect(password=@)", false),
+    ("PASSWORD = @\n", false),
+    ("PASSWORD=@(user)", false),
+    ("PASSWORD == @", false),
+    ("the password is @\n", false),
+];
+
+#[test]
+fn a_password_of_letters_alone_is_known_where_only_a_value_can_stand() {
+    let redactor = Redactor::default();
+    for (place, is_found) in LETTERS {
+        let secret = "correcthorse";
+        let text = place.replace('@', secret);
+        assert_eq!(!redactor.redact(&text).contains(secret), is_found, "{text}");
+    }
+    for text in [
+        "PASSWORD=password\n",
+        "DB_PASSWORD=changeme\n",
+        "API_SECRET=yoursecret\n",
+        "password=userPassword\n",
+        "MYSQL_ALLOW_EMPTY_PASSWORD=yes\n",
+        "TOKEN=parser.next()\n",
+        "PASSWORD=os.environ\n",
+        "PASSWORD=None\n",
+        "PASS: everything_is_fine2",
+    ] {
+        assert!(matches!(redactor.redact(text), Cow::Borrowed(_)), "{}", redactor.redact(text));
+    }
+}
+
 #[test]
 fn the_rules_are_compiled_when_the_first_text_comes_and_what_was_taken_is_counted() {
     let redactor = Redactor::new(["a-key-of-the-user".to_owned()]);
