@@ -18,7 +18,7 @@ claims! { $ liveness = liveness_claims for Fixture:
     an_interrupted_session_that_is_taken_over_runs_again,
     a_stopped_session_does_not_become_interrupted,
     an_external_session_runs_without_a_holder,
-    reading_the_standing_changes_nothing,
+    reading_the_info_changes_nothing,
 }
 
 /// The status of `a` in every answer that has one; they must agree.
@@ -125,7 +125,7 @@ fn an_external_session_runs_without_a_holder<F: Fixture>(w: &mut World<F>) {
     assert_eq!(w.head("a").stop_reason, None);
 }
 
-fn reading_the_standing_changes_nothing<F: Fixture>(w: &mut World<F>) {
+fn reading_the_info_changes_nothing<F: Fixture>(w: &mut World<F>) {
     w.begin("a");
     w.processes.mark_gone(&TestProcesses::holder(1));
     assert_eq!(status(w), Status::Interrupted);

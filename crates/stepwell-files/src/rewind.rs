@@ -16,7 +16,7 @@ use crate::claims::Claims;
 use crate::error::{Error, Result};
 use crate::history::History;
 use crate::plan::{Look as _, Others, Plan, Remark, in_the_way};
-use crate::rewind_effect::RewindEffect;
+use crate::rewind_effect::{RewindEffect, later_files};
 use crate::rewind_history::{Asked, MOVES, unfinished};
 use crate::site::Site;
 
@@ -153,7 +153,8 @@ pub fn preview(
         Claims::of(store, id, &history, asked.to)?.object_to(&mut plan, &history, asked.to);
     }
     let moves = store.keyed_events(id, &MOVES)?;
-    let shift = RewindEffect::of(store, id, asked, (&moves, &history, &plan))?;
+    let later_files = later_files(asked, &moves, &history, &plan);
+    let shift = RewindEffect { later_files, ..RewindEffect::of(store, id, asked, &moves)? };
     Ok(Preview { plan, shift })
 }
 

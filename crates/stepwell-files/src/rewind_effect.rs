@@ -100,15 +100,14 @@ pub struct RewindEffect {
 const PAGE: usize = 1_000;
 
 impl RewindEffect {
-    /// What a move would do, given the moves before it and what it would do to files.
+    /// What a move would do to the view, given the moves before it.
     pub(crate) fn of(
         store: &dyn Store,
         id: &SessionId,
         asked: &Asked,
-        (moves, history, plan): (&[Recorded], &History, &Plan),
+        moves: &[Recorded],
     ) -> Result<Self> {
-        let mut shift =
-            Self { later_files: later_files(asked, moves, history, plan), ..Self::default() };
+        let mut shift = Self::default();
         if !asked.scope.moves_view() {
             return Ok(shift);
         }
@@ -146,7 +145,12 @@ impl RewindEffect {
 
 /// The files that were changed since the move that is taken back, but by other moves, and that
 /// go back with it.
-fn later_files(asked: &Asked, moves: &[Recorded], history: &History, plan: &Plan) -> Vec<String> {
+pub(crate) fn later_files(
+    asked: &Asked,
+    moves: &[Recorded],
+    history: &History,
+    plan: &Plan,
+) -> Vec<String> {
     let Some(of) = asked.undoes else { return Vec::new() };
     let by_moves = recorded_by(moves);
     let by_work = |seq: Seq| seq > of && !by_moves.iter().any(|range| range.contains(&seq));

@@ -142,7 +142,7 @@ impl Site<'_> {
 /// Why a file is not kept that is larger than the limit.
 #[must_use]
 pub fn too_large(limit: u64) -> String {
-    format!("larger than {limit} bytes")
+    format!("larger than {}", stepwell::counted(limit, "byte"))
 }
 
 /// Why a file is not kept that holds a secret.

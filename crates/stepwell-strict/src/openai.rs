@@ -266,7 +266,7 @@ pub(crate) fn events(say: &Say) -> Vec<String> {
             }
             Piece::Redacted(_) => {}
             Piece::Call { id, name, arguments } => {
-                let pieces = call_pieces(say.dialect, index, (id, name, arguments));
+                let pieces = Call { id, name, arguments }.pieces(say.dialect, index);
                 events.extend(pieces.iter().map(|piece| delta(&json!({"tool_calls": [piece]}))));
                 index += 1;
             }
@@ -283,26 +283,33 @@ pub(crate) fn events(say: &Say) -> Vec<String> {
     events
 }
 
-/// The pieces of one call, as a dialect streams them.
-fn call_pieces(
-    dialect: Dialect,
-    index: usize,
-    (id, name, arguments): (&str, &str, &[String]),
-) -> Vec<Value> {
-    let whole = |arguments: &str| json!({"id": id, "type": "function", "function": {"name": name, "arguments": arguments}});
-    let more = |arguments: &String| json!({"function": {"arguments": arguments}});
-    let pieces = std::iter::once(whole("")).chain(arguments.iter().map(more));
-    let numbered = |mut piece: Value, index: usize| {
-        piece["index"] = json!(index);
-        piece
-    };
-    match dialect {
-        Dialect::OpenAi | Dialect::Unstreamed => {
-            pieces.map(|piece| numbered(piece, index)).collect()
+/// A call of a tool.
+struct Call<'a> {
+    id: &'a str,
+    name: &'a str,
+    /// Its arguments, in the pieces in which they are streamed.
+    arguments: &'a [String],
+}
+
+impl Call<'_> {
+    /// Its pieces, as a dialect streams them.
+    fn pieces(&self, dialect: Dialect, index: usize) -> Vec<Value> {
+        let Self { id, name, arguments } = self;
+        let whole = |arguments: &str| json!({"id": id, "type": "function", "function": {"name": name, "arguments": arguments}});
+        let more = |arguments: &String| json!({"function": {"arguments": arguments}});
+        let pieces = std::iter::once(whole("")).chain(arguments.iter().map(more));
+        let numbered = |mut piece: Value, index: usize| {
+            piece["index"] = json!(index);
+            piece
+        };
+        match dialect {
+            Dialect::OpenAi | Dialect::Unstreamed => {
+                pieces.map(|piece| numbered(piece, index)).collect()
+            }
+            Dialect::UnnumberedPieces => pieces.collect(),
+            Dialect::Unnumbered => vec![whole(&arguments.concat())],
+            Dialect::AllZero => vec![numbered(whole(&arguments.concat()), 0)],
         }
-        Dialect::UnnumberedPieces => pieces.collect(),
-        Dialect::Unnumbered => vec![whole(&arguments.concat())],
-        Dialect::AllZero => vec![numbered(whole(&arguments.concat()), 0)],
     }
 }
 

@@ -96,6 +96,9 @@ pub struct PlanVariable {
     /// What it is for.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub description: Option<String>,
+    /// The only values that it takes; absent, any of its type.
+    #[serde(rename = "enum", skip_serializing_if = "Option::is_none")]
+    pub one_of: Option<Vec<serde_json::Value>>,
 }
 
 /// A node: a prompt for an agent, or a question for a person.

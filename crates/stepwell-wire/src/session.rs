@@ -217,6 +217,7 @@ impl<M> Session<M> {
     pub fn of(info: SessionInfo, messages: M) -> Self {
         let status = SessionStatus::from(&info);
         let head = info.head;
+        let provider = head.model_provider().to_owned();
         let forked_at = match head.origin {
             Origin::Fork { at, .. } => Some(at),
             _ => None,
@@ -230,7 +231,7 @@ impl<M> Session<M> {
             task: head.task,
             agent: head.agent,
             model: head.model,
-            provider: head.provider,
+            provider,
             workspace: head.workspace,
             driver: head.driver,
             parent: head.origin.parent().cloned(),

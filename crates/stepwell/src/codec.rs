@@ -8,7 +8,8 @@ use std::ops::Range;
 use serde_json::Value;
 
 use crate::{
-    Algorithm, Attachment, Digest, Error, Event, EventId, NewEvent, Recorded, Result, Seq, Time,
+    Algorithm, Attachment, Digest, Error, Event, EventId, Kind, NewEvent, Recorded, Result, Seq,
+    Time,
 };
 
 /// The largest body that is accepted, spilled parts apart. A length is read before
@@ -274,7 +275,7 @@ impl Row<'_> {
     /// The same row, to be kept.
     #[must_use]
     pub fn into_owned(self) -> OwnRow {
-        let (kind, body) = (self.kind.into_owned().into(), self.body.into_owned().into());
+        let (kind, body) = (Kind::own_name(&self.kind), self.body.into_owned().into());
         Row { kind, body, ..self }
     }
 

@@ -3,6 +3,8 @@
 use std::io;
 use std::path::PathBuf;
 
+use serde::{Deserialize, Serialize};
+
 use crate::{
     BadPattern, Digest, Epoch, EventId, InvalidName, NoPoint, Owner, Phase, Seq, SessionId,
     TaskRefused, Time,
@@ -120,7 +122,8 @@ fn now_held(current: Option<Epoch>) -> String {
 }
 
 /// What the caller should do about an error.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
 pub enum ErrorKind {
     /// What was asked is wrong; ask differently.
     Invalid,

@@ -5,20 +5,23 @@ pub mod event {
     pub use crate::codec::{MAX_EVENT_BYTES, SPILL_BYTES};
     pub use crate::model::attribute::{Change, Edited, Elsewhere};
     pub use crate::model::event::{Attachment, Event, Kind, NewEvent, Recorded, Unknown};
+    pub use crate::model::gates::{AskedCall, Choice, Gate, GateAnswered, Permission};
     pub use crate::model::node::{MAX_NODE_ID_BYTES, NodeId, NodeKey};
     pub use crate::model::origin::{Created, Driver, Flow, Origin, Project, Source};
     pub use crate::model::phase::{MAX_DISCUSS_RETURNS, Move, Phase, PhaseSet};
     pub use crate::model::ranges::SeqRanges;
+    pub use crate::model::rewinds::{
+        Checkpoint, CheckpointReason, Compacted, Restored, Rewinding, Rewound, Scope, Undone,
+    };
     pub use crate::model::status::{Status, StopReason, UnknownStatus};
     pub use crate::model::talk::{
         Answer, FlowSettings, Grant, MAX_RECORD_KEY_BYTES, Mode, Record, Said, Settings, StopAsked,
         Who, WorkAsked, WorkChange,
     };
+    pub use crate::model::tools::{Effect, Outcome, ToolFinished, ToolStarted, ToolTarget};
     pub use crate::model::work::{
-        About, Artifact, AskedCall, Checkpoint, CheckpointReason, Choice, Compacted, Effect,
-        Erased, Failure, FileChanged, FileState, Foreign, Gate, GateAnswered, Node, NodeState,
-        Outcome, Permission, PhaseChanged, Question, Restored, Rewinding, Rewound, Scope, Scrubbed,
-        StatusChanged, Step, Task, TaskStatus, ToolFinished, ToolStarted, ToolTarget, Undone,
+        About, Artifact, Erased, Failure, FileChanged, FileState, Foreign, Node, NodeState,
+        PhaseChanged, Question, Scrubbed, StatusChanged, Step, Task, TaskStatus,
     };
 }
 
@@ -44,7 +47,7 @@ pub mod digest {
 /// What was spent: tokens and money.
 pub mod money {
     pub use crate::model::money::{Money, NotMoney};
-    pub use crate::model::usage::{Spent, Usage};
+    pub use crate::model::usage::{Estimate, Spent, Usage};
 }
 
 /// Moments.

@@ -1,5 +1,9 @@
 //! The head: a session's current state, folded from its events.
 
+mod reading;
+
+pub use reading::ImportedSpent;
+
 use std::collections::{BTreeMap, BTreeSet};
 
 use serde::{Deserialize, Serialize};
@@ -35,9 +39,9 @@ pub struct Head {
     pub task: String,
     /// The agent that does it.
     pub agent: String,
-    /// The model that the main lane last used.
+    /// The model that the main lane last used. [`Self::model_provider`] says whose it is.
     pub model: String,
-    /// Whose model that is.
+    /// Whose model the session began with.
     pub provider: String,
     /// The folder that it works in.
     pub workspace: String,
@@ -129,6 +133,9 @@ pub struct Head {
     /// Of its steps, cost and errors, those from before it came here.
     #[serde(default, skip_serializing_if = "Elsewhere::is_nothing")]
     pub elsewhere: Elsewhere,
+    /// What it had spent when it was first run here, if prices of that are not known.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub imported: Option<ImportedSpent>,
 }
 
 /// The workflow that a session runs, without its spec.
@@ -275,6 +282,7 @@ impl Head {
             settings: None,
             rewinding: None,
             elsewhere: Elsewhere::default(),
+            imported: None,
         };
         head.describe(created);
         Some(head)
@@ -336,24 +344,6 @@ impl Head {
         }
     }
 
-    /// The system that it was imported from, or that keeps it here, as lists know it: a name
-    /// that is too long for an index is none.
-    #[must_use]
-    pub fn system(&self) -> Option<&String> {
-        let system = self.source.as_ref().map(|source| &source.system);
-        system.filter(|system| system.len() <= MAX_SCOPE_BYTES)
-    }
-
-    /// The head as it reads when its runner is known to be gone.
-    #[must_use]
-    pub fn without_runner(mut self) -> Self {
-        if self.status == Status::Running && self.driver == Driver::Own {
-            self.status = Status::Interrupted;
-            self.stop_reason = Some(StopReason::Crashed);
-        }
-        self
-    }
-
     fn describe(&mut self, created: &Created) {
         self.task = preview(&created.task);
         self.agent.clone_from(&created.agent);
@@ -397,6 +387,7 @@ impl Head {
         // The files were the parent's to move.
         self.rewinding = None;
         self.elsewhere = Elsewhere::default();
+        self.imported = None;
         self.describe(created);
     }
 
@@ -448,6 +439,7 @@ impl Head {
     }
 
     fn set(&mut self, settings: &Settings) {
+        self.note_imported();
         let before = self.settings.take().unwrap_or_default();
         if let Some(agent) = &settings.agent {
             self.agent = preview(agent);

@@ -88,11 +88,13 @@
 //! | `now_iso8601()` | [`Stepwell::now`], which prints as ISO 8601 in UTC |
 
 mod brief_hold;
+pub mod calls;
 pub mod checkpoints;
 pub mod clock;
 mod codec;
 pub mod compactions;
 pub mod coordinator;
+mod counted;
 pub mod error;
 mod facade;
 mod failpoint;

@@ -169,6 +169,10 @@ fn redact_head(by: &Redactor, head: &mut Head) {
         replace_some(by, text);
     }
     head.last_error.iter_mut().for_each(|error| hide(by, &mut error.message));
+    if let Some(imported) = &mut head.imported {
+        hide(by, &mut imported.model);
+        hide(by, &mut imported.provider);
+    }
     replace_set(by, &mut head.tags);
     replace_map(by, &mut head.metadata);
 }

@@ -4,17 +4,21 @@
 pub use crate::checkpoints::{RecordedCheckpoint, is_numbered};
 pub use crate::clock::{Clock, Entropy, SystemClock, SystemEntropy};
 pub use crate::codec::{MAX_BLOB_BYTES, MAX_EVENT_BYTES, SPILL_BYTES};
+pub use crate::counted::counted;
 #[cfg(feature = "failpoints")]
 pub use crate::failpoint::{FAILPOINTS, on_failpoint};
 pub use crate::family::{Kin, Relative, Subagents};
 pub use crate::flows::{FlowState, NodeInfo};
 pub use crate::follow::{Followed, Follower};
-pub use crate::head::{FlowRef, Head, LaneState, LastError, MAX_SCOPE_BYTES, PREVIEW_BYTES, State};
+pub use crate::head::{
+    FlowRef, Head, ImportedSpent, LaneState, LastError, MAX_SCOPE_BYTES, PREVIEW_BYTES, State,
+};
 pub use crate::lease::{LEASE_TTL, Lease, LeaseInfo, Liveness, Owner, Processes, SystemProcesses};
 pub use crate::memory::MemoryStore;
 pub use crate::model::attribute::{Change, Edited, Elsewhere};
 pub use crate::model::digest::{Algorithm, Digest, NotADigest};
 pub use crate::model::event::{Attachment, Kind, Unknown};
+pub use crate::model::gates::{AskedCall, Choice, Gate, GateAnswered, Permission};
 pub use crate::model::id::{EventId, IdFormat, InvalidName, MAX_NAME_BYTES};
 pub use crate::model::message::{Image, ModelCall, Opaque, Part, Role, Text, ToolCall, ToolResult};
 pub use crate::model::money::{Money, NotMoney};
@@ -23,18 +27,20 @@ pub use crate::model::origin::{Driver, Flow, Origin, Project, Source};
 pub use crate::model::phase::{MAX_DISCUSS_RETURNS, Move, Phase, PhaseSet};
 pub use crate::model::position::Epoch;
 pub use crate::model::ranges::SeqRanges;
+pub use crate::model::rewinds::{
+    Checkpoint, CheckpointReason, Compacted, Restored, Rewinding, Rewound, Scope, Undone,
+};
 pub use crate::model::status::UnknownStatus;
 pub use crate::model::talk::{
     Answer, FlowSettings, Grant, MAX_RECORD_KEY_BYTES, Mode, Record, Said, Settings, StopAsked,
     Who, WorkAsked, WorkChange,
 };
 pub use crate::model::time::{NotATime, Time};
-pub use crate::model::usage::{Spent, Usage};
+pub use crate::model::tools::{Effect, Outcome, ToolFinished, ToolStarted, ToolTarget};
+pub use crate::model::usage::{Estimate, Spent, Usage};
 pub use crate::model::work::{
-    About, Artifact, AskedCall, Checkpoint, CheckpointReason, Choice, Compacted, Effect, Erased,
-    Failure, FileChanged, FileState, Foreign, Gate, GateAnswered, Node, NodeState, Outcome,
-    Permission, PhaseChanged, Question, Restored, Rewinding, Rewound, Scope, Scrubbed,
-    StatusChanged, Step, Task, TaskStatus, ToolFinished, ToolStarted, ToolTarget, Undone,
+    About, Artifact, Erased, Failure, FileChanged, FileState, Foreign, Node, NodeState,
+    PhaseChanged, Question, Scrubbed, StatusChanged, Step, Task, TaskStatus,
 };
 pub use crate::names::{likeness, nearest, telling_parts};
 pub use crate::options::{EmptyTrash, ForkAt, NewSession};

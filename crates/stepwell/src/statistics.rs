@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 
-use crate::{Money, SessionInfo, Spent, Status};
+use crate::{Estimate, Money, SessionInfo, Spent, Status};
 
 /// What is counted. A session counts on the day it began, for the model that it used last.
 #[derive(Clone, Debug, Default)]
@@ -36,21 +36,20 @@ pub struct SpentGroup {
     pub estimate: Money,
     /// How many are estimated.
     pub estimated: u64,
-    /// How many made calls whose price is not known, and are not estimated either.
+    /// How many made calls whose price is not known and which are not estimated either.
     pub unpriced: u64,
 }
 
 impl SpentGroup {
-    fn count(&mut self, spent: &Spent, estimate: Option<Money>) {
+    fn count(&mut self, spent: &Spent, estimate: Option<Estimate>) {
         self.sessions += 1;
         self.spent += *spent;
-        match estimate {
-            Some(estimate) => {
-                self.estimate += estimate;
-                self.estimated += 1;
-            }
-            None => self.unpriced += u64::from(spent.unpriced > 0),
+        if let Some(estimate) = estimate {
+            self.estimate += estimate.cost;
+            self.estimated += 1;
         }
+        let unknown = estimate.map_or(spent.unpriced > 0, |it| it.partial);
+        self.unpriced += u64::from(unknown);
     }
 
     /// The cost as lists show it: what was recorded, `~` before what is estimated, `?` for what
@@ -77,7 +76,7 @@ const NAMELESS: &str = "-";
 impl Statistics {
     /// Counts a session that began on a day, as the caller's calendar has it, and may have cost
     /// so much, if only its tokens are known.
-    pub fn count(&mut self, info: &SessionInfo, day: String, estimate: Option<Money>) {
+    pub fn count(&mut self, info: &SessionInfo, day: String, estimate: Option<Estimate>) {
         let head = &info.head;
         match info.damage {
             Some(_) => self.damaged += 1,
@@ -167,8 +166,11 @@ mod tests {
         group.count(&spent(None), None);
         assert_eq!(group.price(), "?");
         group.count(&spent(Some(money("0.25"))), None);
-        group.count(&spent(None), Some(money("0.5")));
+        let estimate = |partial| Estimate { cost: money("0.5"), partial };
+        group.count(&spent(None), Some(estimate(false)));
         assert_eq!(group.price(), "$0.2500 + ~$0.5000 + ?");
         assert_eq!((group.estimated, group.unpriced, group.spent.cost), (1, 1, money("0.25")));
+        group.count(&spent(None), Some(estimate(true)));
+        assert_eq!((group.estimated, group.unpriced), (2, 2));
     }
 }

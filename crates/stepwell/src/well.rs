@@ -317,8 +317,9 @@ impl Stepwell {
         let Some(Event::Created(created)) = events.pop().map(|event| event.event) else {
             return Err(Error::NoSession(parent.clone()));
         };
-        let (origin, model) = (Origin::Fork { parent: parent.clone(), at }, head.model);
-        let created = Created { id: self.new_id(), origin, model, source: None, ..*created };
+        let origin = Origin::Fork { parent: parent.clone(), at };
+        let created = Created { id: self.new_id(), origin, source: None, ..*created }
+            .with_model(head.model_provider(), &head.model);
         // A fork may do no more than its parent may now.
         let facts = self.store().keyed_events(parent, &[Kind::Settings, Kind::Permission])?;
         let events = trust::carried_over(&facts, at).into_iter().chain(begins).collect();

@@ -11,7 +11,7 @@ use stepwell::Redactor;
 use stepwell::{Event, FileChanged, FileState, Message, NewEvent, Scope, Seq, Session, Stepwell};
 use stepwell_files::capture::{Capture, Limits};
 use stepwell_files::plan::{Others, Plan};
-use stepwell_files::rewind::{Done, Foreign, Stage, preview, rewind, settle};
+use stepwell_files::rewind::{Done, Foreign, preview, rewind, settle};
 use stepwell_files::rewind_history::{Asked, Direction, MOVES, taking_back};
 use stepwell_files::safe_path::Root;
 use stepwell_files::site::Site;
@@ -59,20 +59,20 @@ pub(crate) fn git(root: &Path, args: &[&str]) {
 }
 
 /// A workspace with a session that changes it.
-struct World {
-    _keep: TempDir,
-    root: PathBuf,
-    session: Session,
-    capture: Capture,
-    redactor: Redactor,
+pub(crate) struct World {
+    pub(crate) _keep: TempDir,
+    pub(crate) root: PathBuf,
+    pub(crate) session: Session,
+    pub(crate) capture: Capture,
+    pub(crate) redactor: Redactor,
 }
 
 impl World {
-    fn new(prepare: impl FnOnce(&Path)) -> Self {
+    pub(crate) fn new(prepare: impl FnOnce(&Path)) -> Self {
         Self::with(Limits::default(), prepare)
     }
 
-    fn with(limits: Limits, prepare: impl FnOnce(&Path)) -> Self {
+    pub(crate) fn with(limits: Limits, prepare: impl FnOnce(&Path)) -> Self {
         let keep = tempfile::tempdir().unwrap();
         let root = keep.path().canonicalize().unwrap();
         prepare(&root);
@@ -83,12 +83,12 @@ impl World {
         Self { _keep: keep, root, session, capture, redactor: Redactor::new([]) }
     }
 
-    fn now(&self) -> i64 {
+    pub(crate) fn now(&self) -> i64 {
         self.session.now().as_micros() * 1000
     }
 
     /// Does something as a command would, and records what it changed.
-    fn command(&mut self, change: impl FnOnce(&Path)) -> Vec<FileChanged> {
+    pub(crate) fn command(&mut self, change: impl FnOnce(&Path)) -> Vec<FileChanged> {
         self.capture.before(self.now());
         change(&self.root);
         let changes = self.capture.after(self.now(), &self.session, &self.redactor).unwrap();
@@ -99,18 +99,18 @@ impl World {
         changes
     }
 
-    fn shell(&mut self, line: &str) -> Vec<FileChanged> {
+    pub(crate) fn shell(&mut self, line: &str) -> Vec<FileChanged> {
         self.command(|root| {
             let output = Command::new("sh").current_dir(root).args(["-c", line]).output().unwrap();
             assert!(output.status.success(), "{line}: {}", String::from_utf8_lossy(&output.stderr));
         })
     }
 
-    fn head(&self) -> Seq {
+    pub(crate) fn head(&self) -> Seq {
         self.session.info().unwrap().head.seq
     }
 
-    fn move_to(&mut self, asked: &Asked) -> Done {
+    pub(crate) fn move_to(&mut self, asked: &Asked) -> Done {
         let site = Site {
             root: &Root::new(self.root.clone()),
             redactor: &self.redactor,
@@ -120,21 +120,21 @@ impl World {
         rewind(&mut self.session, &site, asked, &mut |_| {}).unwrap()
     }
 
-    fn rewind(&mut self, to: Seq, others: Others) -> Done {
+    pub(crate) fn rewind(&mut self, to: Seq, others: Others) -> Done {
         self.move_to(&Asked { to, scope: Scope::Both, undoes: None, others })
     }
 
-    fn undo(&mut self) -> Done {
+    pub(crate) fn undo(&mut self) -> Done {
         self.take_back(Direction::Back, Others::Respected)
     }
 
-    fn take_back(&mut self, way: Direction, others: Others) -> Done {
+    pub(crate) fn take_back(&mut self, way: Direction, others: Others) -> Done {
         let facts = self.session.keyed_events(&MOVES).unwrap();
         let asked = taking_back(&facts, self.head(), way, others).unwrap();
         self.move_to(&asked)
     }
 
-    fn plan(&self, to: Seq) -> Plan {
+    pub(crate) fn plan(&self, to: Seq) -> Plan {
         let site = Site {
             root: &Root::new(self.root.clone()),
             redactor: &self.redactor,
@@ -146,21 +146,21 @@ impl World {
     }
 }
 
-fn done(done: Done) -> Plan {
+pub(crate) fn done(done: Done) -> Plan {
     match done {
         Done::Rewound { preview, .. } => preview.plan,
         Done::Refused(preview) => panic!("refused: {preview:?}"),
     }
 }
 
-fn write(root: &Path, path: &str, bytes: impl AsRef<[u8]>) {
+pub(crate) fn write(root: &Path, path: &str, bytes: impl AsRef<[u8]>) {
     let path = root.join(path);
     fs::create_dir_all(path.parent().unwrap()).unwrap();
     fs::write(path, bytes).unwrap();
 }
 
 /// A work tree with tracked files, changed ones, new ones and ignored ones.
-fn furnished(root: &Path) {
+pub(crate) fn furnished(root: &Path) {
     git(root, &["init", "-q"]);
     write(root, ".gitignore", "target/\n*.log\n/.stepwell\n");
     write(root, "src/main.rs", "fn main() {}\n");
@@ -373,182 +373,6 @@ fn only_the_folders_that_were_named_are_looked_at() {
 }
 
 #[test]
-fn what_someone_else_changed_is_refused_and_comes_back_after_force() {
-    let mut world = World::new(furnished);
-    let begun = (world.head(), shape(&world.root));
-    world.shell("echo mine > src/main.rs; echo mine > made; rm run.sh");
-    write(&world.root, "src/main.rs", "theirs");
-    write(&world.root, "run.sh", "theirs");
-    let theirs = shape(&world.root);
-    let Done::Refused(refused) = world.rewind(begun.0, Others::Respected) else { panic!() };
-    let conflicts: Vec<_> = refused.plan.conflicts.iter().map(|it| it.path.as_str()).collect();
-    assert_eq!(conflicts, ["run.sh", "src/main.rs"]);
-    assert_eq!(shape(&world.root), theirs);
-    let refused = world.head();
-    done(world.rewind(begun.0, Others::Overwritten));
-    assert_eq!(shape(&world.root), begun.1);
-    done(world.undo());
-    assert_eq!(shape(&world.root), theirs);
-    assert!(world.head() > refused);
-}
-
-#[test]
-fn a_rewind_that_cannot_be_carried_out_leaves_everything_as_it_was() {
-    let mut world = World::new(|root| {
-        write(root, "a", "1");
-        write(root, "z", "1");
-    });
-    let begun = world.head();
-    world.shell("echo 2 > a; rm z; mkdir z; echo 2 > z/x");
-    let before = shape(&world.root);
-    let site = Site {
-        root: &Root::new(world.root.clone()),
-        redactor: &world.redactor,
-        max_file: 10 << 20,
-    };
-    let (scope, others) = (Scope::Both, Others::Respected);
-    let asked = Asked { to: begun, scope, undoes: None, others };
-    // The name under which z is written before it takes its place is taken when it comes to that.
-    let digest = stepwell::Digest::of(b"z").to_string();
-    let scratch = world.root.join(format!(".stepwell-new-{}", &digest[..16]));
-    let mut spoil = |stage: Stage<'_>| {
-        if stage == Stage::Moving("z") {
-            fs::create_dir_all(scratch.join("x")).unwrap();
-        }
-    };
-    let error = rewind(&mut world.session, &site, &asked, &mut spoil).unwrap_err();
-    assert!(error.to_string().contains("are as they were: z"), "{error}");
-    assert_eq!(shape(&world.root), before);
-    let settled = settle(&mut world.session, &site, Foreign::Refused, &mut |_| {});
-    assert_eq!(settled.unwrap(), None);
-    // The log knows how things stand: once the way is free, it works.
-    fs::remove_dir_all(&scratch).unwrap();
-    done(world.rewind(begun, Others::Respected));
-    assert_eq!(fs::read(world.root.join("z")).unwrap(), b"1");
-}
-
-#[test]
-fn what_stands_in_the_way_is_named_and_comes_back_after_force() {
-    let mut world = World::new(|root| {
-        write(root, "a", "1");
-        write(root, "d/b", "1");
-        write(root, "d/c", "1");
-    });
-    let begun = (world.head(), shape(&world.root));
-    world.shell("rm a; echo 2 > d/b; echo 2 > d/c");
-    // A folder where a file was, with what git would ignore in it, and a link for a folder.
-    write(&world.root, "a/.gitignore", "*\n");
-    write(&world.root, "a/deep/mine", "mine");
-    fs::rename(world.root.join("d"), world.root.join("real")).unwrap();
-    symlink("real", world.root.join("d")).unwrap();
-    let theirs = shape(&world.root);
-    let Done::Refused(refused) = world.rewind(begun.0, Others::Respected) else { panic!() };
-    let why: Vec<_> = refused.plan.conflicts.iter().map(|it| (&*it.path, &*it.why)).collect();
-    let link = "someone else put d in its way";
-    assert_eq!(why, [("d/b", link), ("d/c", link), ("a", "someone else put a folder there")]);
-    assert_eq!(shape(&world.root), theirs);
-    done(world.rewind(begun.0, Others::Overwritten));
-    let mut expected = begun.1;
-    // What is not in the way is nobody's to move.
-    for name in ["real/b", "real/c"] {
-        expected.insert(name.to_owned(), theirs[name].clone());
-    }
-    assert_eq!(shape(&world.root), expected);
-    done(world.undo());
-    assert_eq!(shape(&world.root), theirs);
-}
-
-#[test]
-fn what_cannot_be_kept_stops_a_rewind_unless_it_is_forced() {
-    let mut world = World::new(|root| {
-        ["big", "key", "pipe"].iter().for_each(|name| write(root, name, "1"));
-        write(root, "plain", "1");
-    });
-    let begun = world.head();
-    world.shell("for f in big key pipe plain; do echo 2 > $f; done");
-    write(&world.root, "big", vec![b'x'; (10 << 20) + 1]);
-    write(&world.root, "key", "ghp_abcdefghijklmnopqrstuvwxyz0123456789\n");
-    fs::remove_file(world.root.join("pipe")).unwrap();
-    let made = Command::new("mkfifo").arg(world.root.join("pipe")).status().unwrap();
-    assert!(made.success());
-    let Done::Refused(refused) = world.rewind(begun, Others::Respected) else { panic!() };
-    let paths: Vec<_> = refused.plan.conflicts.iter().map(|it| it.path.as_str()).collect();
-    assert_eq!(paths, ["big", "key", "pipe"]);
-    assert!(refused.plan.conflicts.iter().all(|it| it.why.contains("cannot be kept")));
-    assert_eq!(fs::read(world.root.join("plain")).unwrap(), b"2\n");
-    let plan = done(world.rewind(begun, Others::Overwritten));
-    assert_eq!(plan.left.len(), 3, "{plan:?}");
-    assert_eq!(fs::read(world.root.join("plain")).unwrap(), b"1");
-    assert_eq!(fs::read(world.root.join("big")).unwrap().len(), (10 << 20) + 1);
-}
-
-#[test]
-fn every_move_is_taken_back_with_what_it_overwrote() {
-    let mut world = World::new(|root| write(root, "f", "0"));
-    let begun = world.head();
-    world.shell("echo 1 > f");
-    let read = |world: &World| fs::read_to_string(world.root.join("f")).unwrap();
-    done(world.rewind(begun, Others::Respected));
-    write(&world.root, "f", "mine");
-    assert!(matches!(world.undo(), Done::Refused(_)));
-    done(world.take_back(Direction::Back, Others::Overwritten));
-    assert_eq!(read(&world), "1\n");
-    done(world.take_back(Direction::Forth, Others::Respected));
-    assert_eq!(read(&world), "mine");
-    // Doing it again overwrites, too, and is taken back, too.
-    done(world.undo());
-    assert_eq!(read(&world), "1\n");
-    write(&world.root, "f", "mine again");
-    done(world.take_back(Direction::Forth, Others::Overwritten));
-    assert_eq!(read(&world), "mine");
-    done(world.undo());
-    assert_eq!(read(&world), "mine again");
-}
-
-#[test]
-fn what_was_done_since_a_rewind_is_set_aside_only_if_forced() {
-    let mut world = World::new(|root| write(root, "f", "0"));
-    let begun = world.head();
-    world.shell("echo 1 > f");
-    world.session.append(Message::assistant("one")).unwrap();
-    done(world.rewind(begun, Others::Respected));
-    world.session.append(Message::assistant("two")).unwrap();
-    world.shell("echo 2 > f; echo 2 > new");
-    let Done::Refused(refused) = world.undo() else { panic!() };
-    let shift = &refused.shift;
-    assert_eq!((shift.later.steps, shift.later.messages, shift.returns.steps), (1, 1, 1));
-    assert_eq!(shift.later_files, ["f", "new"]);
-    let with = shape(&world.root);
-    done(world.take_back(Direction::Back, Others::Overwritten));
-    assert_eq!(fs::read(world.root.join("f")).unwrap(), b"1\n");
-    assert!(!world.root.join("new").exists());
-    done(world.take_back(Direction::Forth, Others::Respected));
-    assert_eq!(shape(&world.root), with);
-    let view = world.session.view(&stepwell::Lane::main()).unwrap().messages;
-    assert_eq!(view.len(), 2);
-}
-
-#[test]
-fn rewinding_the_chat_leaves_files_and_files_the_chat() {
-    let mut world = World::new(furnished);
-    let begun = world.head();
-    world.shell("echo 2 > new");
-    world.session.append(Message::assistant("hm")).unwrap();
-    let (with, others) = (shape(&world.root), Others::Respected);
-    world.move_to(&Asked { to: begun, scope: Scope::Chat, undoes: None, others });
-    assert_eq!(shape(&world.root), with);
-    let shown = |world: &World| world.session.view(&stepwell::Lane::main()).unwrap().messages.len();
-    assert_eq!(shown(&world), 1);
-    done(world.undo());
-    assert_eq!(shown(&world), 2);
-    world.move_to(&Asked { to: begun, scope: Scope::Files, undoes: None, others });
-    assert!(!world.root.join("new").exists());
-    assert_eq!(shown(&world), 2);
-    done(world.undo());
-    assert_eq!(shape(&world.root), with);
-}
-
-#[test]
 fn a_folder_that_became_a_link_is_remembered_with_what_was_in_it() {
     let mut world = World::new(|root| {
         perform(root, &Deed::Folder(1));
@@ -667,32 +491,4 @@ proptest! {
         let moves = events.iter().filter(|event| matches!(event.event, Event::Undone(_)));
         prop_assert_eq!(moves.count(), targets.len());
     }
-}
-
-#[test]
-fn what_another_session_finished_while_a_command_ran_is_a_conflict_and_stays() {
-    let mut one = World::new(|root| fs::write(root.join("a"), "old").unwrap());
-    let start = one.head();
-    let other = one.session.well().create(one.session.well().draft("another task")).unwrap();
-    one.command(|root| {
-        fs::write(root.join("a"), "new").unwrap();
-        // Meanwhile another session writes a file, and records it.
-        let mut capture = Capture::new(&Root::new(root.to_owned()), Limits::default());
-        let now = other.now().as_micros() * 1000;
-        capture.before(now);
-        fs::write(root.join("theirs"), "finished").unwrap();
-        let changes = capture.after(now + 1, &other, &Redactor::new([])).unwrap();
-        other.append_all(changes.into_iter().map(NewEvent::from).collect()).unwrap();
-    });
-    let Done::Refused(preview) = one.rewind(start, Others::Respected) else {
-        panic!("the other session's file is in the way");
-    };
-    let conflicts: Vec<_> = preview.plan.conflicts.iter().map(|it| it.path.as_str()).collect();
-    assert_eq!(conflicts, ["theirs"]);
-    assert!(preview.plan.conflicts[0].why.contains(other.id().as_str()));
-    assert_eq!(fs::read_to_string(one.root.join("theirs")).unwrap(), "finished");
-    assert_eq!(fs::read_to_string(one.root.join("a")).unwrap(), "new");
-    // Whoever insists gets it, and it is kept.
-    assert!(matches!(one.rewind(start, Others::Overwritten), Done::Rewound { .. }));
-    assert!(!one.root.join("theirs").exists());
 }

@@ -4,3 +4,4 @@
 mod cut_off;
 mod files;
 mod git_attacks;
+mod moves;

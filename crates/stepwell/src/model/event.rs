@@ -5,16 +5,18 @@ use std::borrow::Cow;
 use serde::{Deserialize, Serialize};
 
 use super::attribute::Edited;
+use super::gates::{Gate, GateAnswered, Permission};
 use super::id::{EventId, Lane};
 use super::message::{Message, Part, Role};
 use super::origin::Created;
 use super::position::Seq;
+use super::rewinds::{Checkpoint, Compacted, Rewinding, Rewound, Undone};
 use super::talk::{Answer, Record, Said, Settings, StopAsked, Who, WorkAsked};
 use super::time::Time;
+use super::tools::{ToolFinished, ToolStarted};
 use super::work::{
-    About, Artifact, Checkpoint, Compacted, Failure, FileChanged, FileState, Foreign, Gate,
-    GateAnswered, Node, Permission, PhaseChanged, Question, Rewinding, Rewound, Scrubbed,
-    StatusChanged, Step, Task, ToolFinished, ToolStarted, Undone,
+    About, Artifact, Failure, FileChanged, FileState, Foreign, Node, PhaseChanged, Question,
+    Scrubbed, StatusChanged, Step, Task,
 };
 use crate::Digest;
 
@@ -44,6 +46,14 @@ macro_rules! kinds {
             #[must_use]
             pub const fn as_str(self) -> &'static str {
                 match self { $(Self::$variant => $name,)* }
+            }
+
+            /// A kind's name, to be kept; that of an unknown kind is copied.
+            pub(crate) fn own_name(name: &str) -> Cow<'static, str> {
+                match name {
+                    $($name => Cow::Borrowed($name),)*
+                    unknown => Cow::Owned(unknown.to_owned()),
+                }
             }
         }
 

@@ -101,6 +101,28 @@ impl Spent {
     }
 }
 
+impl Spent {
+    /// What is left when these are taken away; nothing goes below zero.
+    #[must_use]
+    pub fn minus(self, other: Self) -> Self {
+        Self {
+            calls: self.calls.saturating_sub(other.calls),
+            usage: self.usage.minus(other.usage),
+            cost: self.cost.minus(other.cost),
+            unpriced: self.unpriced.saturating_sub(other.unpriced),
+        }
+    }
+}
+
+/// What calls may have cost whose price nobody said. It is in no sum of what was recorded.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Estimate {
+    /// What they may have cost.
+    pub cost: Money,
+    /// Are there calls besides that nobody knows a price for?
+    pub partial: bool,
+}
+
 impl AddAssign for Spent {
     fn add_assign(&mut self, other: Self) {
         self.calls += other.calls;

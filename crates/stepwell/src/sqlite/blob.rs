@@ -1,8 +1,11 @@
 //! Blobs in SQLite: compressed, once for each digest, kept while an event names them.
 
+use std::cell::RefCell;
+use std::io;
 use std::time::Duration;
 
 use rusqlite::params;
+use zstd::bulk::{Compressor, Decompressor};
 
 use super::sql::SqliteRows;
 use crate::codec::{MAX_BLOB_BYTES, Sealed};
@@ -16,6 +19,30 @@ const LEVEL: i32 = 3;
 /// How long a blob that no event names is kept: its event may be on its way.
 const GRACE: Duration = Duration::from_secs(24 * 60 * 60);
 
+thread_local! {
+    /// What zstd works with. To make it anew costs more than to compress a short text.
+    static COMPRESSOR: RefCell<Option<Compressor<'static>>> = const { RefCell::new(None) };
+    static DECOMPRESSOR: RefCell<Option<Decompressor<'static>>> = const { RefCell::new(None) };
+}
+
+fn compress(bytes: &[u8]) -> io::Result<Vec<u8>> {
+    COMPRESSOR.with_borrow_mut(|kept| {
+        let mut compressor = kept.take().map_or_else(|| Compressor::new(LEVEL), Ok)?;
+        let done = compressor.compress(bytes)?;
+        *kept = Some(compressor);
+        Ok(done)
+    })
+}
+
+fn decompress(data: &[u8], limit: usize) -> io::Result<Vec<u8>> {
+    DECOMPRESSOR.with_borrow_mut(|kept| {
+        let mut decompressor = kept.take().map_or_else(Decompressor::new, Ok)?;
+        let done = decompressor.decompress(data, limit)?;
+        *kept = Some(decompressor);
+        Ok(done)
+    })
+}
+
 /// Stores bytes under their digest. If they are there, notes that they are wanted.
 pub(super) fn put(rows: &SqliteRows<'_>, digest: &Digest, bytes: &[u8]) -> Result<()> {
     if bytes.len() > MAX_BLOB_BYTES {
@@ -26,7 +53,7 @@ pub(super) fn put(rows: &SqliteRows<'_>, digest: &Digest, bytes: &[u8]) -> Resul
     if rows.run(touch, params![digest.as_column(), rows.now.as_micros()])? == 1 {
         return Ok(());
     }
-    let data = zstd::bulk::compress(bytes, LEVEL).map_err(|source| Error::Io {
+    let data = compress(bytes).map_err(|source| Error::Io {
         path: rows.path.to_owned(),
         doing: "compressing a blob",
         source,
@@ -48,7 +75,7 @@ pub(super) fn get(rows: &SqliteRows<'_>, digest: &Digest) -> Result<Vec<u8>> {
     let damaged = |what: String| Error::DamagedBlob { digest: *digest, what };
     // The size comes from the disk: it bounds, but is not trusted to allocate.
     let limit = size.min(MAX_BLOB_BYTES);
-    let bytes = zstd::bulk::decompress(&data, limit).map_err(|error| damaged(error.to_string()))?;
+    let bytes = decompress(&data, limit).map_err(|error| damaged(error.to_string()))?;
     if digest.matches(&bytes) {
         Ok(bytes)
     } else {

@@ -11,6 +11,7 @@ use std::os::unix::fs::MetadataExt as _;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
+use std::time::Duration;
 
 use rusqlite::{Connection, ErrorCode};
 
@@ -29,6 +30,8 @@ pub(super) struct GroupCommit {
     clock: Arc<dyn Clock>,
     slot: Mutex<Slot>,
     queue: Mutex<Queue>,
+    /// A write came while the leader waits for one.
+    came: Condvar,
 }
 
 #[derive(Debug)]
@@ -47,12 +50,15 @@ struct Queue {
     led: bool,
     /// How many writes shared the last commit.
     last: usize,
+    /// Does the leader wait for another one? To wake nobody costs a system call too.
+    awaited: bool,
 }
 
-/// How often a leader lets others run before it commits without them. Those that
-/// shared the last commit are usually about to write again, and a commit together is
-/// worth the few microseconds that this takes; a lone writer never waits.
-const PATIENCE: usize = 200;
+/// How long a leader waits for another write before it commits without it. Those that shared
+/// the last commit are usually about to write again, and a commit together is worth this; a lone
+/// writer never waits. It sleeps: whoever yields on a busy machine loses its core for
+/// milliseconds, and four writers were half as fast as one.
+const PATIENCE: Duration = Duration::from_micros(60);
 
 /// A write that waits.
 trait Job: Send + std::fmt::Debug {
@@ -156,7 +162,8 @@ impl GroupCommit {
     pub(super) fn new(path: &Path, clock: Arc<dyn Clock>, conn: Connection) -> Self {
         let slot = Mutex::new(Slot { conn, broken: None, recent: RowCache::default() });
         let file = identity(path);
-        Self { path: path.to_owned(), file, clock, slot, queue: Mutex::default() }
+        let (queue, came) = (Mutex::default(), Condvar::new());
+        Self { path: path.to_owned(), file, clock, slot, queue, came }
     }
 
     /// Does a write, and returns when it is durable.
@@ -169,6 +176,9 @@ impl GroupCommit {
         let leads = {
             let mut queue = lock(&self.queue);
             queue.jobs.push_back(Box::new(job));
+            if queue.awaited {
+                self.came.notify_one();
+            }
             !std::mem::replace(&mut queue.led, true)
         };
         let mut call = if leads { Call::Lead } else { ticket.wait() };
@@ -189,19 +199,19 @@ impl GroupCommit {
     /// The next write of a transaction that has done this many: one that waits, or that
     /// comes soon if there were more last time. They come while others are done.
     fn next(&self, done: usize) -> Option<Box<dyn Job>> {
-        for _ in 0..PATIENCE {
-            let mut queue = lock(&self.queue);
-            if let Some(job) = queue.jobs.pop_front() {
-                return Some(job);
-            }
-            if done >= queue.last {
-                break;
-            }
-            drop(queue);
-            std::thread::yield_now();
+        let mut queue = lock(&self.queue);
+        if queue.jobs.is_empty() && done < queue.last {
+            queue.awaited = true;
+            let waited =
+                self.came.wait_timeout_while(queue, PATIENCE, |queue| queue.jobs.is_empty());
+            queue = waited.unwrap_or_else(PoisonError::into_inner).0;
+            queue.awaited = false;
         }
-        lock(&self.queue).last = done;
-        None
+        let job = queue.jobs.pop_front();
+        if job.is_none() {
+            queue.last = done;
+        }
+        job
     }
 
     /// Lets the first of those that came meanwhile lead.

@@ -6,9 +6,11 @@ pub(crate) mod maintain;
 pub(crate) mod prune;
 pub(crate) mod query;
 pub(crate) mod read;
+mod record;
 pub(crate) mod remove;
 pub(crate) mod rows;
 pub(crate) mod several;
+pub(crate) mod slice;
 pub(crate) mod write;
 
 use std::collections::BTreeMap;

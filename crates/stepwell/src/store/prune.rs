@@ -4,8 +4,8 @@ use std::collections::BTreeSet;
 use std::ops::ControlFlow;
 
 use super::read::{self, find};
+use super::record::{check_epoch, record, refuse_damaged};
 use super::rows::{Rows, SessionRow, Stretch, TxnContext};
-use super::write::{check_epoch, record, refuse_damaged};
 use super::{Order, Prune, Written};
 use crate::codec::{self, Body, OwnRow, Sealed};
 use crate::{

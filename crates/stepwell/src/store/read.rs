@@ -5,8 +5,11 @@ use std::collections::BTreeMap;
 use std::ops::ControlFlow;
 
 use super::query::RecordQuery;
-use super::rows::{Base, Facts, Key, Rows, SessionRow, Stretch, TxnContext};
-use super::{Damage, Derived, Order, SessionInfo, Slice, Span, Verdict};
+use super::rows::{Facts, Key, Rows, SessionRow, Stretch, TxnContext};
+use super::slice::MISSING;
+pub use super::slice::slice;
+pub(crate) use super::slice::stretches;
+use super::{Damage, Derived, Order, SessionInfo, Span, Verdict};
 use crate::codec::{OwnRow, Row};
 use crate::model::event::HIDDEN;
 use crate::{
@@ -17,162 +20,6 @@ use crate::{
 /// The session, or that there is none.
 pub fn find(rows: &dyn Rows, id: &SessionId) -> Result<SessionRow> {
     rows.session(id)?.ok_or_else(|| Error::NoSession(id.clone()))
-}
-
-/// The stretches of rows that make up a session's events 1..=`to`, oldest first.
-pub(crate) fn stretches(rows: &dyn Rows, row: &SessionRow, to: Seq) -> Result<Vec<Stretch>> {
-    let mut found = Vec::new();
-    let (mut key, mut base, mut end) = (row.key, row.base, to.min(row.head.seq));
-    loop {
-        let from = base.map_or(Seq::FIRST, |base| base.at.next());
-        if from <= end {
-            found.push(Stretch { key, from, to: end });
-        }
-        let Some(Base { key: below, at }) = base else {
-            break;
-        };
-        let below = rows.session_by_key(below)?.ok_or_else(|| {
-            let what = "the session whose events it shares is gone".to_owned();
-            Damage { seq: at, what }.into_error(&row.head.id)
-        })?;
-        end = end.min(at);
-        (key, base) = (below.key, below.base);
-    }
-    found.reverse();
-    Ok(found)
-}
-
-/// Reads events in the order asked for, up to the first that fails its check.
-pub fn slice(rows: &dyn Rows, row: &SessionRow, span: Span) -> Result<Slice> {
-    let mut slice = Slice::default();
-    if span.limit == 0 {
-        return Ok(slice);
-    }
-    let to = span.to.min(row.head.seq);
-    let mut stretches = stretches(rows, row, to)?;
-    if span.order == Order::Newest {
-        stretches.reverse();
-    }
-    // The chain links each row to the one below, so one row below the range is
-    // read as well. Going down, a row waits until the one below it is known.
-    let below = span.from.prev().max(Seq::FIRST);
-    let mut reader =
-        Reader { rows, span, to, prev: None, next: below, waiting: None, slice: &mut slice };
-    for stretch in stretches {
-        let wanted = Stretch { from: stretch.from.max(below), ..stretch };
-        if wanted.from <= wanted.to {
-            match rows.visit(wanted, span.order, &mut |row| Ok(reader.take(row))) {
-                Ok(ControlFlow::Continue(())) => {}
-                Ok(ControlFlow::Break(())) => return Ok(slice),
-                // The file is broken below the rows: what came before it counts.
-                Err(Error::DamagedStore { what, .. }) => {
-                    let _ = reader.damaged(reader.expected(), what);
-                    return Ok(slice);
-                }
-                Err(error) => return Err(error),
-            }
-        }
-    }
-    reader.end();
-    Ok(slice)
-}
-
-/// What is said of an event that is not there.
-const MISSING: &str = "it is missing";
-
-struct Reader<'a> {
-    rows: &'a dyn Rows,
-    span: Span,
-    /// The last event that there is to read.
-    to: Seq,
-    /// The chain's value at the row before, going up.
-    prev: Option<Digest>,
-    /// The seq that must come next, going up.
-    next: Seq,
-    /// The row above, going down.
-    waiting: Option<OwnRow>,
-    slice: &'a mut Slice,
-}
-
-impl Reader<'_> {
-    fn take(&mut self, row: Row<'_>) -> ControlFlow<()> {
-        if row.seq != self.expected() {
-            return self.damaged(self.expected(), MISSING.to_owned());
-        }
-        match self.span.order {
-            Order::Oldest => self.take_up(&row),
-            Order::Newest => self.take_down(row),
-        }
-    }
-
-    /// The seq of the row that must come next.
-    fn expected(&self) -> Seq {
-        match (self.span.order, &self.waiting) {
-            (Order::Oldest, _) => self.next,
-            (Order::Newest, None) => self.to,
-            (Order::Newest, Some(above)) => above.seq.prev(),
-        }
-    }
-
-    fn take_up(&mut self, row: &Row<'_>) -> ControlFlow<()> {
-        self.next = row.seq.next();
-        let prev = self.prev.replace(row.chain);
-        if row.seq < self.span.from {
-            return ControlFlow::Continue(());
-        }
-        self.accept(row, &prev.unwrap_or(Digest::GENESIS))
-    }
-
-    fn take_down(&mut self, row: Row<'_>) -> ControlFlow<()> {
-        let chain = row.chain;
-        match self.waiting.replace(row.into_owned()) {
-            None => ControlFlow::Continue(()),
-            Some(above) => self.accept(&above, &chain),
-        }
-    }
-
-    /// After the last row: going down, the first event still waits; either way, rows
-    /// may be missing.
-    fn end(&mut self) {
-        if self.span.from > self.to {
-            return;
-        }
-        let from = self.span.from;
-        let first = self.waiting.take_if(|row| row.seq == Seq::FIRST && from <= row.seq);
-        if let Some(row) = first {
-            let _ = self.accept(&row, &Digest::GENESIS);
-        } else if self.span.order == Order::Newest {
-            // The row below the range was read as well, so all of it was seen.
-            let seen = self.waiting.as_ref().is_some_and(|row| row.seq < self.span.from);
-            if !seen {
-                let _ = self.damaged(self.expected(), MISSING.to_owned());
-            }
-        } else if self.next <= self.to {
-            let _ = self.damaged(self.next, MISSING.to_owned());
-        }
-    }
-
-    fn accept(&mut self, row: &Row<'_>, prev: &Digest) -> ControlFlow<()> {
-        let opened = row.follows(prev).and_then(|()| row.open(&mut |blob| self.rows.blob(blob)));
-        match opened {
-            Ok(event) => {
-                if row.erased.is_some() {
-                    let pruned = event.event.is_emptied();
-                    self.slice.pruned += u64::from(pruned);
-                    self.slice.scrubbed += u64::from(!pruned);
-                }
-                self.slice.events.push(event);
-                let full = self.slice.events.len() >= self.span.limit;
-                if full { ControlFlow::Break(()) } else { ControlFlow::Continue(()) }
-            }
-            Err(what) => self.damaged(row.seq, what),
-        }
-    }
-
-    fn damaged(&mut self, seq: Seq, what: String) -> ControlFlow<()> {
-        self.slice.damage = Some(Damage { seq, what });
-        ControlFlow::Break(())
-    }
 }
 
 /// A session's records by their keys.
@@ -446,7 +293,7 @@ pub fn reread(rows: &dyn Rows, row: &SessionRow) -> Result<Reread> {
     let chain = chain_at(rows, row, intact)?;
     let right = damage.is_none()
         && chain == row.chain
-        && state.as_ref().is_some_and(|state| state.head == row.head)
+        && state.as_ref().is_some_and(|state| state.head.is_stored_as(&row.head))
         && state.as_ref().map(|state| &state.lanes) == Some(&lanes(rows, row)?);
     let derived = if right { Derived::Right } else { Derived::Wrong };
     let verdict = Verdict { intact: intact.get(), scrubbed, pruned, damage, derived };

@@ -6,23 +6,16 @@ use std::time::Duration;
 use super::admit::{Writer, admit, check_edit};
 use super::prune;
 use super::read::{self, find};
+use super::record::{check_epoch, record, refuse_damaged};
 use super::rows::{Base, LeaseRow, Rows, SessionRow, TxnContext};
-use super::{Append, Create, Damage, LeaseRequest, Scrub, Write, Written};
-use crate::codec::{self, Bodies, Body, Login, Said};
+use super::{Append, Create, LeaseRequest, Scrub, Write, Written};
+use crate::codec::{self, Bodies, Body, Said};
 use crate::failpoint::failpoint;
 use crate::{
-    Created, Digest, Driver, Epoch, Erased, Error, Event, EventId, Lane, LaneState, Lease,
-    LeaseInfo, MAX_SCOPE_BYTES, NewEvent, Origin, Recorded, Restored, Result, Rewound, Scope,
-    Scrubbed, Seq, SessionId, State, StopAsked, Undone, WorkAsked,
+    Created, Digest, Driver, Epoch, Erased, Error, Event, EventId, Lease, LeaseInfo,
+    MAX_SCOPE_BYTES, NewEvent, Origin, Recorded, Restored, Result, Rewound, Scope, Scrubbed, Seq,
+    SessionId, State, StopAsked, Undone, WorkAsked,
 };
-
-/// After how many events a session's fold is kept, so that the state at any seq,
-/// where a fork may begin, is at most so many events away.
-const SNAPSHOT_STRIDE: u64 = 256;
-
-/// How many lanes make a snapshot twice as rare, so that what they take up stays in
-/// proportion to the events.
-const SNAPSHOT_LANES: u64 = 32;
 
 /// The most bytes of an agent's, model's, provider's or workspace's name, which the
 /// head repeats.
@@ -332,59 +325,6 @@ fn complete(rows: &dyn Rows, row: &SessionRow, writer: Writer, event: Event) -> 
     admit(event, &row.head, writer, &mut |facts| read::facts(rows, row, facts))
 }
 
-/// Records one event: its row, its lane, and the head in `row`, which the caller saves.
-pub(super) fn record(
-    rows: &dyn Rows,
-    world: TxnContext<'_>,
-    row: &mut SessionRow,
-    new: NewEvent,
-    body: Body<'_>,
-) -> Result<Seq> {
-    let seq = row.head.seq.next();
-    if seq > Seq::MAX {
-        return Err(Error::TooLarge {
-            what: format!("session {}", row.head.id),
-            size: seq.get(),
-            limit: Seq::MAX.get(),
-        });
-    }
-    let event = Recorded { seq, at: new.at.unwrap_or(world.now), id: new.id, event: new.event };
-    let mut sealed = codec::seal(&event, body, &row.chain);
-    if new.copied {
-        sealed.row.login = Login::Noted(None);
-    }
-    row.bytes += rows.insert_event(row.key, &sealed)?;
-    row.chain = sealed.row.chain;
-    row.head.apply(&event);
-    if let Some(lane) = event.event.lane().filter(|_| LaneState::takes(&event.event)) {
-        turn_to(rows, row, lane)?.apply(&event.event);
-    }
-    if seq.get().is_multiple_of(SNAPSHOT_STRIDE) {
-        let lanes = read::lanes(rows, row)?;
-        // A snapshot holds every lane: the more there are, the further apart they stand.
-        let stride = SNAPSHOT_STRIDE * (1 + lanes.len() as u64 / SNAPSHOT_LANES);
-        if seq.get().is_multiple_of(stride) {
-            rows.put_snapshot(row.key, &State { head: row.head.clone(), lanes })?;
-        }
-    }
-    Ok(seq)
-}
-
-/// Brings a lane into the session's row, and the one that was there out of it.
-fn turn_to<'a>(rows: &dyn Rows, row: &'a mut SessionRow, lane: &Lane) -> Result<&'a mut LaneState> {
-    let there = row.lane.take();
-    let (_, state) = match there {
-        Some(there) if there.0 == *lane => row.lane.insert(there),
-        there => {
-            if let Some((left, state)) = there {
-                rows.put_lane(row.key, &left, &state)?;
-            }
-            row.lane.insert((lane.clone(), rows.lane(row.key, lane)?))
-        }
-    };
-    Ok(state)
-}
-
 /// The answer to an append that was recorded before, if this is one.
 fn repeated_append(
     rows: &dyn Rows,
@@ -493,23 +433,6 @@ fn check_without_lease(world: TxnContext<'_>, row: &SessionRow, events: &[NewEve
         }
     }
     Ok(())
-}
-
-pub(super) fn check_epoch(row: &SessionRow, epoch: Epoch) -> Result<()> {
-    let held = row.lease.as_ref().filter(|lease| lease.held.is_some());
-    match held.map(|lease| lease.epoch) {
-        Some(current) if current == epoch => Ok(()),
-        current => Err(Error::Fenced { session: row.head.id.clone(), epoch, current }),
-    }
-}
-
-pub(super) fn refuse_damaged(row: &SessionRow, upto: Seq) -> Result<()> {
-    match &row.damage {
-        Some(Damage { seq, what }) if *seq <= upto => {
-            Err(Damage { seq: *seq, what: what.clone() }.into_error(&row.head.id))
-        }
-        _ => Ok(()),
-    }
 }
 
 /// Takes a session's lease, if its holder is dead or there is none.

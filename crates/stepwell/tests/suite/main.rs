@@ -4,6 +4,7 @@
 mod conformance;
 mod damage;
 mod golden;
+mod long_reads;
 mod options;
 mod properties;
 mod redact;
