@@ -57,7 +57,7 @@ pub(crate) fn send(
     let blob_bytes = match &named {
         None => String::new(),
         // A text that spills now is not in the table yet; its size is known.
-        Some((names, _)) => {
+        Some(Named { names, .. }) => {
             let spilled = text.bind(&blobs.spilled_bytes, Type::INT8);
             let spills = text.bind(&blobs.spills, Type::BYTEA_ARRAY);
             format!(
@@ -74,10 +74,12 @@ pub(crate) fn send(
          change = pg_current_xact_id(), \
          bytes = bytes + {added}{blob_bytes}, {assigned} WHERE {held} RETURNING bytes)"
     );
-    events.insert(&mut text, (&session, &team), &mark);
-    if let Some((names, places)) = &named {
-        blobs.insert(&mut text, (&session, &team), (names, places), &now);
+    let into = Owner { session, team };
+    events.insert(&mut text, &into, &mark);
+    if let Some(named) = &named {
+        blobs.insert(&mut text, &into, named, &now);
     }
+    let Owner { session, team } = &into;
     if !lane_names.is_empty() {
         let names = text.bind(&lane_names, Type::BYTEA_ARRAY);
         let states = text.bind(&lane_states, Type::BYTEA_ARRAY);
@@ -186,12 +188,8 @@ impl<'a> Events<'a> {
         all
     }
 
-    fn insert(
-        &'a self,
-        text: &mut Text<'a>,
-        (session, team): (&str, &str),
-        mark: &'a Option<&'a [u8]>,
-    ) {
+    fn insert(&'a self, text: &mut Text<'a>, into: &Owner, mark: &'a Option<&'a [u8]>) {
+        let Owner { session, team } = into;
         let mark = text.bind(mark, Type::BYTEA);
         let columns: [(&'a (dyn ToSql + Sync), Type); 10] = [
             (&self.seqs, Type::INT8_ARRAY),
@@ -214,6 +212,18 @@ impl<'a> Events<'a> {
              unnest({columns}) AS e (seq, at, version, spilled, kind, chain, id, key, body, copied))"
         );
     }
+}
+
+/// Where rows go: the session's and the namespace's numbers, as the statement names them.
+struct Owner {
+    session: String,
+    team: String,
+}
+
+/// Which blobs are named where, as the statement names both.
+struct Named {
+    names: String,
+    places: String,
 }
 
 /// Blobs that events name, and the texts that spill with them, as columns.
@@ -259,17 +269,13 @@ impl<'a> Blobs<'a> {
         all
     }
 
-    fn bind_names(&'a self, text: &mut Text<'a>) -> (String, String) {
-        (text.bind(&self.names, Type::BYTEA_ARRAY), text.bind(&self.places, Type::INT8_ARRAY))
+    fn bind_names(&'a self, text: &mut Text<'a>) -> Named {
+        let names = text.bind(&self.names, Type::BYTEA_ARRAY);
+        Named { names, places: text.bind(&self.places, Type::INT8_ARRAY) }
     }
 
-    fn insert(
-        &'a self,
-        text: &mut Text<'a>,
-        (session, team): (&str, &str),
-        (names, places): (&str, &str),
-        now: &'a i64,
-    ) {
+    fn insert(&'a self, text: &mut Text<'a>, into: &Owner, named: &Named, now: &'a i64) {
+        let (Owner { session, team }, Named { names, places }) = (into, named);
         let now = text.bind(now, Type::INT8);
         let digests = text.bind(&self.spills, Type::BYTEA_ARRAY);
         let sizes = text.bind(&self.sizes, Type::INT8_ARRAY);

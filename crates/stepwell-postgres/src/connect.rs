@@ -1,200 +1,156 @@
 //! Reaching a server: the hosts of an address in turn, until one is as it was asked for.
+//!
+//! The driver goes through them by itself, but waits for ever for one that accepts and then says
+//! nothing. Here each has as long as `connect_timeout` says, its greeting included.
 
-use std::io;
-use std::net::{IpAddr, TcpStream, ToSocketAddrs as _};
-use std::os::unix::net::UnixStream;
-use std::path::Path;
-use std::pin::pin;
-use std::sync::Arc;
-use std::task::{Context, Poll, Waker};
+use std::net::IpAddr;
 use std::time::Duration;
 
-use socket2::{SockRef, TcpKeepalive};
 use stepwell::{Entropy as _, SystemEntropy};
-use tokio_postgres::config::{Host, LoadBalanceHosts, TargetSessionAttrs};
+use tokio::net::lookup_host;
+use tokio_postgres::config::{Host, LoadBalanceHosts};
 use tokio_postgres::tls::MakeTlsConnect;
-use tokio_postgres::{Client, Config, SimpleQueryMessage};
+use tokio_postgres::{Client, Config, Connection, Socket};
 use tokio_postgres_rustls::MakeRustlsConnect;
 
-use crate::conn_driver::ConnDriver;
 use crate::fault::DbError;
-use crate::stream::{Socket, Stream};
 
 /// PostgreSQL's port, unless an address names one.
 const PORT: u16 = 5432;
 
+/// How long one host is waited for, unless an address says so.
+const CONNECT: Duration = Duration::from_secs(5);
+
 const UNEVEN: &str = "the address has not as many hosts as hostaddr or ports; \
      name one for each host, or a single port";
 
-/// A server that was reached.
-pub(crate) struct Reached {
-    pub(crate) client: Client,
-    pub(crate) driver: ConnDriver,
-}
+/// The driver's half of a connection that moves its bytes.
+pub(crate) type Driver = Connection<Socket, <MakeRustlsConnect as MakeTlsConnect<Socket>>::Stream>;
 
-/// Reaches one of the hosts. An answer is waited for as long as `longest`.
-pub(crate) fn reach(
+/// Reaches one of the hosts.
+pub(crate) async fn connect(
     config: &Config,
     tls: &MakeRustlsConnect,
-    longest: Duration,
-) -> Result<Reached, DbError> {
-    let (hosts, numbers) = (config.get_hosts(), config.get_hostaddrs());
-    let (ports, count) = (config.get_ports(), hosts.len().max(numbers.len()));
-    // Which belongs to which cannot be told, and one might be reached that was not meant.
-    if (!hosts.is_empty() && !numbers.is_empty() && hosts.len() != numbers.len())
-        || (ports.len() > 1 && ports.len() != count)
-    {
-        return Err(DbError::Unfit(UNEVEN.to_owned()));
-    }
+) -> Result<(Client, Driver), DbError> {
+    let longest = config.get_connect_timeout().copied().unwrap_or(CONNECT);
     let mut trouble = DbError::Lost("the address names no host".to_owned());
-    for n in in_turn(config, count) {
-        let port = ports.get(n).or_else(|| ports.first()).copied().unwrap_or(PORT);
-        let place = Place { name: hosts.get(n), number: numbers.get(n).copied(), port };
-        match place.reach(config, tls, longest) {
-            Ok(reached) => return Ok(reached),
-            Err(met) => trouble = met,
+    for host in hosts(config)? {
+        let numbers = match host.numbers().await {
+            Ok(numbers) => numbers,
+            Err(error) => {
+                trouble = DbError::Lost(format!("error connecting to server: {error}"));
+                continue;
+            }
+        };
+        for number in in_turn(config, numbers) {
+            let one = host.alone(config, number);
+            match tokio::time::timeout(longest, one.connect(tls.clone())).await {
+                Ok(Ok(reached)) => return Ok(reached),
+                Ok(Err(error)) => trouble = DbError::of(&error),
+                Err(_) => trouble = DbError::Lost("the server did not answer in time".to_owned()),
+            }
         }
     }
     Err(trouble)
 }
 
-/// The order in which so many are tried.
-fn in_turn(config: &Config, count: usize) -> Vec<usize> {
-    let mut order: Vec<usize> = (0..count).collect();
-    if config.get_load_balance_hosts() == LoadBalanceHosts::Random {
-        order.sort_by_cached_key(|_| SystemEntropy.random());
-    }
-    order
-}
-
 /// One host of an address.
-struct Place<'a> {
+struct OneHost {
     /// As certificates call it.
-    name: Option<&'a Host>,
+    name: Option<Host>,
     /// Where it is, if that was said.
     number: Option<IpAddr>,
     port: u16,
 }
 
-impl Place<'_> {
-    fn reach(
-        &self,
-        config: &Config,
-        tls: &MakeRustlsConnect,
-        longest: Duration,
-    ) -> Result<Reached, DbError> {
-        // A server that says nothing is left for the next one as soon as one that is not there.
-        let quick = config.get_connect_timeout().map_or(longest, |quick| longest.min(*quick));
-        let lost = |error: io::Error| DbError::Lost(format!("error connecting to server: {error}"));
-        let places = match (self.number, self.name) {
-            (Some(number), _) => vec![(number, self.port).into()],
-            (None, Some(Host::Tcp(name))) => {
-                (name.as_str(), self.port).to_socket_addrs().map_err(lost)?.collect()
-            }
-            (None, Some(Host::Unix(folder))) => {
-                let socket = unix(folder, self.port, quick).map_err(lost)?;
-                return self.handshake(&socket, config, tls, longest);
-            }
-            (None, None) => Vec::new(),
-        };
-        let mut trouble = DbError::Lost("could not resolve any addresses".to_owned());
-        for n in in_turn(config, places.len()) {
-            let reached = match tcp(places[n], config, quick) {
-                Ok(socket) => self.handshake(&socket, config, tls, longest),
-                Err(error) => Err(lost(error)),
-            };
-            match reached {
-                Ok(reached) => return Ok(reached),
-                Err(met) => trouble = met,
-            }
-        }
-        Err(trouble)
+/// The hosts of an address, in the order in which they are tried.
+fn hosts(config: &Config) -> Result<Vec<OneHost>, DbError> {
+    let (names, numbers) = (config.get_hosts(), config.get_hostaddrs());
+    let (ports, count) = (config.get_ports(), names.len().max(numbers.len()));
+    // Which belongs to which cannot be told, and one might be reached that was not meant.
+    if (!names.is_empty() && !numbers.is_empty() && names.len() != numbers.len())
+        || (ports.len() > 1 && ports.len() != count)
+    {
+        return Err(DbError::Unfit(UNEVEN.to_owned()));
     }
-
-    /// The two sides greet each other.
-    fn handshake(
-        &self,
-        socket: &Arc<Socket>,
-        config: &Config,
-        tls: &MakeRustlsConnect,
-        longest: Duration,
-    ) -> Result<Reached, DbError> {
-        let name = match self.name {
-            Some(Host::Tcp(name)) => name.as_str(),
-            _ => "",
-        };
-        let Ok(tls) = MakeTlsConnect::<Stream>::make_tls_connect(&mut tls.clone(), name);
-        let (client, mover) = greeted(config.connect_raw(socket.stream(), tls), socket)?;
-        let reached = Reached { client, driver: ConnDriver::new(mover, Arc::clone(socket)) };
-        reached.check(config.get_target_session_attrs())?;
-        let lost = |error: io::Error| DbError::Lost(error.to_string());
-        socket.wait_at_most(longest).map_err(lost)?;
-        Ok(reached)
-    }
-}
-
-/// What comes of a greeting. It reads only when it has sent what the other side waits for.
-fn greeted<T>(
-    greeting: impl Future<Output = Result<T, tokio_postgres::Error>>,
-    socket: &Socket,
-) -> Result<T, DbError> {
-    let mut greeting = pin!(greeting);
-    let mut context = Context::from_waker(Waker::noop());
-    loop {
-        match socket.waiting(|| greeting.as_mut().poll(&mut context)) {
-            (Poll::Ready(greeted), _) => return greeted.map_err(|error| DbError::of(&error)),
-            (Poll::Pending, true) => {}
-            (Poll::Pending, false) => return Err(DbError::Lost("no greeting".to_owned())),
-        }
-    }
-}
-
-impl Reached {
-    /// Is it a server of the kind that was asked for?
-    fn check(&self, asked: TargetSessionAttrs) -> Result<(), DbError> {
-        let unfit = match asked {
-            TargetSessionAttrs::ReadWrite => ("on", "database does not allow writes"),
-            TargetSessionAttrs::ReadOnly => ("off", "database is not read only"),
-            _ => return Ok(()),
-        };
-        let work = self.client.simple_query("SHOW transaction_read_only");
-        let rows =
-            self.driver.answer(work).ok_or_else(|| DbError::Lost("it hung up".to_owned()))?;
-        let rows = rows.map_err(|error| DbError::of(&error))?;
-        let found = rows.iter().find_map(|row| match row {
-            SimpleQueryMessage::Row(row) => row.get(0),
-            _ => None,
-        });
-        match found {
-            Some(found) if found != unfit.0 => Ok(()),
-            Some(_) => Err(DbError::Lost(unfit.1.to_owned())),
-            None => Err(DbError::Lost("it does not say whether it takes writes".to_owned())),
-        }
-    }
-}
-
-fn tcp(place: std::net::SocketAddr, config: &Config, longest: Duration) -> io::Result<Arc<Socket>> {
-    let stream = match config.get_connect_timeout() {
-        Some(timeout) => TcpStream::connect_timeout(&place, *timeout)?,
-        None => TcpStream::connect(place)?,
+    let one = |n: usize| OneHost {
+        name: names.get(n).cloned(),
+        number: numbers.get(n).copied(),
+        port: ports.get(n).or_else(|| ports.first()).copied().unwrap_or(PORT),
     };
-    let socket = SockRef::from(&stream);
-    #[cfg(target_os = "linux")]
-    socket.set_tcp_user_timeout(config.get_tcp_user_timeout().copied())?;
-    if config.get_keepalives() {
-        let mut alive = TcpKeepalive::new().with_time(config.get_keepalives_idle());
+    Ok(in_turn(config, (0..count).map(one).collect()))
+}
+
+/// The order in which these are tried.
+fn in_turn<T>(config: &Config, mut these: Vec<T>) -> Vec<T> {
+    if config.get_load_balance_hosts() == LoadBalanceHosts::Random {
+        these.sort_by_cached_key(|_| SystemEntropy.random());
+    }
+    these
+}
+
+impl OneHost {
+    /// Its numbers; none for the path of a socket.
+    async fn numbers(&self) -> std::io::Result<Vec<Option<IpAddr>>> {
+        match (self.number, &self.name) {
+            (None, Some(Host::Tcp(name))) => {
+                let found = lookup_host((name.as_str(), self.port)).await?;
+                Ok(found.map(|at| Some(at.ip())).collect())
+            }
+            (number, _) => Ok(vec![number]),
+        }
+    }
+
+    /// The same address with this host alone.
+    fn alone(&self, config: &Config, number: Option<IpAddr>) -> Config {
+        let mut alone = Config::new();
+        match &self.name {
+            Some(Host::Tcp(name)) => {
+                alone.host(name);
+            }
+            Some(Host::Unix(folder)) => {
+                alone.host_path(folder);
+            }
+            None => {}
+        }
+        if let Some(number) = number {
+            alone.hostaddr(number);
+        }
+        alone.port(self.port);
+        if let Some(user) = config.get_user() {
+            alone.user(user);
+        }
+        if let Some(password) = config.get_password() {
+            alone.password(password);
+        }
+        if let Some(name) = config.get_dbname() {
+            alone.dbname(name);
+        }
+        if let Some(options) = config.get_options() {
+            alone.options(options);
+        }
+        if let Some(name) = config.get_application_name() {
+            alone.application_name(name);
+        }
+        if let Some(timeout) = config.get_connect_timeout() {
+            alone.connect_timeout(*timeout);
+        }
+        if let Some(timeout) = config.get_tcp_user_timeout() {
+            alone.tcp_user_timeout(*timeout);
+        }
         if let Some(interval) = config.get_keepalives_interval() {
-            alive = alive.with_interval(interval);
+            alone.keepalives_interval(interval);
         }
         if let Some(retries) = config.get_keepalives_retries() {
-            alive = alive.with_retries(retries);
+            alone.keepalives_retries(retries);
         }
-        socket.set_tcp_keepalive(&alive)?;
+        alone
+            .keepalives(config.get_keepalives())
+            .keepalives_idle(config.get_keepalives_idle())
+            .ssl_mode(config.get_ssl_mode())
+            .ssl_negotiation(config.get_ssl_negotiation())
+            .channel_binding(config.get_channel_binding())
+            .target_session_attrs(config.get_target_session_attrs());
+        alone
     }
-    Socket::tcp(stream, longest)
-}
-
-fn unix(folder: &Path, port: u16, longest: Duration) -> io::Result<Arc<Socket>> {
-    let stream = UnixStream::connect(folder.join(format!(".s.PGSQL.{port}")))?;
-    Socket::unix(stream, longest)
 }

@@ -10,7 +10,7 @@ use crate::fault::DbError;
 use crate::follow::Followers;
 use crate::head_cache::HeadCache;
 use crate::pool::{Conn, Patience, Pool, SERVER_TIME, params};
-use crate::rows::{Lock, PgRows};
+use crate::rows::{Lock, PgRows, Within};
 use crate::write_token::Marker;
 
 /// How often a transaction is tried again that another one was in the way of.
@@ -55,6 +55,28 @@ pub(crate) enum Structure {
     Shared,
     /// Nobody.
     Alone,
+}
+
+/// How a change is attempted.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Attempt {
+    pub(crate) structure: Structure,
+    pub(crate) unsure: Unsure,
+    pub(crate) doubt: Doubt,
+}
+
+impl Attempt {
+    /// Beside others, and again if it is not known what became of it.
+    pub(crate) const ONCE: Self =
+        Self { structure: Structure::Open, unsure: Unsure::Repeat, doubt: Doubt::None };
+
+    /// While nobody else moves sessions about; the caller is told what is not known.
+    pub(crate) const ALONE: Self =
+        Self { structure: Structure::Alone, unsure: Unsure::Tell, doubt: Doubt::None };
+
+    /// The same, and again if it is not known what became of it.
+    pub(crate) const ALONE_REPEATED: Self =
+        Self { structure: Structure::Alone, unsure: Unsure::Repeat, doubt: Doubt::None };
 }
 
 /// How an attempt ended that brought no answer.
@@ -112,6 +134,8 @@ impl Engine {
                 Ok(answer) => return Ok(answer),
                 Err(Failed::Final(error)) => return Err(error),
                 Err(Failed::DbError(DbError::Unprepared(_))) => self.pool.stop_preparing(),
+                // One that ended while it was idle is nobody's fault: the next is tried at once.
+                Err(Failed::DbError(DbError::Lost(_))) if conn.was_stale() => {}
                 Err(Failed::DbError(DbError::Lost(_) | DbError::Again(_))) if patience.pause() => {}
                 Err(Failed::DbError(trouble)) => return Err(self.fault(trouble, "reading")),
                 Err(Failed::Open(what)) => {
@@ -124,9 +148,10 @@ impl Engine {
     /// Changes something within one durable transaction.
     pub(crate) fn change<T>(
         &self,
-        (structure, unsure, mut doubt): (Structure, Unsure, Doubt),
+        attempt: Attempt,
         mut work: impl FnMut(&PgRows<'_>, TxnContext<'_>, Doubt) -> Result<T>,
     ) -> Result<T> {
+        let Attempt { structure, unsure, mut doubt } = attempt;
         self.writable()?;
         let mut patience = self.patience();
         let mut met = 0;
@@ -149,7 +174,7 @@ impl Engine {
                 }
                 Err(Failed::DbError(DbError::Unprepared(_))) => self.pool.stop_preparing(),
                 Err(Failed::DbError(DbError::Again(_))) if met < ATTEMPTS => met += 1,
-                Err(Failed::DbError(DbError::Lost(_))) if patience.pause() => {}
+                Err(Failed::DbError(DbError::Lost(_))) if conn.was_stale() || patience.pause() => {}
                 Err(Failed::DbError(trouble)) => return Err(self.fault(trouble, doing)),
             }
         }
@@ -194,7 +219,8 @@ impl Engine {
     }
 
     fn rows<'a>(&'a self, conn: &'a Conn, now: Time, lock: Lock) -> PgRows<'a> {
-        PgRows::new(conn, self.pool.path(), (self.namespace, now), lock)
+        let within = Within { namespace: self.namespace, now };
+        PgRows::new(conn, self.pool.path(), within, lock)
     }
 
     /// What the work's answer means: a statement that failed counts, whatever came of it.

@@ -3,7 +3,6 @@
 use std::error::Error as _;
 use std::path::Path;
 
-use deadpool::managed::PoolError;
 use stepwell::Error;
 
 /// What kind of trouble there was.
@@ -75,15 +74,6 @@ impl DbError {
             true if cause.contains("CaUsedAsEndEntity") => Self::Unfit(LEAF.to_owned()),
             true => Self::Unfit(format!("{cause}: {TLS}")),
             false => Self::Lost(said(error)),
-        }
-    }
-
-    /// A pool that gave no connection.
-    pub(crate) fn of_pool(error: &PoolError<Self>) -> Self {
-        match error {
-            PoolError::Backend(trouble) => trouble.clone(),
-            PoolError::Closed => Self::Lost("the store is closed".to_owned()),
-            _ => Self::Lost("no connection came free".to_owned()),
         }
     }
 

@@ -5,7 +5,7 @@ use stepwell::{
     DiskUse, Error, Maintain, Owner, Removal, Result, Scrub, Seq, SessionId, Target, Time, Verdict,
 };
 
-use crate::engine::{Doubt, Structure, Unsure};
+use crate::engine::Attempt;
 use crate::pool::params;
 use crate::search::Left;
 use crate::store::PostgresStore;
@@ -13,7 +13,7 @@ use crate::{blob, feed, search};
 
 impl Maintain for PostgresStore {
     fn trash(&self, targets: &[Target]) -> Result<Removal> {
-        let alone = (Structure::Alone, Unsure::Tell, Doubt::None);
+        let alone = Attempt::ALONE;
         let removal =
             self.engine.change(alone, |rows, world, _| remove::trash(rows, world, targets))?;
         removal.taken.iter().for_each(|id| self.engine.told(id));
@@ -21,14 +21,14 @@ impl Maintain for PostgresStore {
     }
 
     fn restore(&self, ids: &[SessionId]) -> Result<Removal> {
-        let alone = (Structure::Alone, Unsure::Tell, Doubt::None);
+        let alone = Attempt::ALONE;
         let removal = self.engine.change(alone, |rows, _, _| remove::restore(rows, ids))?;
         removal.taken.iter().for_each(|id| self.engine.told(id));
         Ok(removal)
     }
 
     fn purge(&self, targets: &[Target]) -> Result<Removal> {
-        let alone = (Structure::Alone, Unsure::Tell, Doubt::None);
+        let alone = Attempt::ALONE;
         let removal = self.engine.change(alone, |rows, world, _| {
             let removal = remove::purge(rows, world, targets)?;
             if !removal.taken.is_empty() {
@@ -42,7 +42,7 @@ impl Maintain for PostgresStore {
     }
 
     fn scrub(&self, scrub: Scrub) -> Result<Seq> {
-        let alone = (Structure::Alone, Unsure::Tell, Doubt::None);
+        let alone = Attempt::ALONE;
         let id = scrub.session.clone();
         let seq =
             self.engine.change(alone, |rows, world, _| write::scrub(rows, world, scrub.clone()))?;
@@ -75,7 +75,7 @@ impl Maintain for PostgresStore {
     }
 
     fn repair(&self, id: &SessionId) -> Result<Verdict> {
-        let alone = (Structure::Alone, Unsure::Repeat, Doubt::None);
+        let alone = Attempt::ALONE_REPEATED;
         self.engine.change(alone, |rows, _, _| remove::repair(rows, id))
     }
 
@@ -109,14 +109,14 @@ impl Maintain for PostgresStore {
             return Err(Error::Denied { path, doing });
         }
         for key in pending {
-            let once = (Structure::Open, Unsure::Repeat, Doubt::None);
+            let once = Attempt::ONCE;
             while self.engine.change(once, |rows, _, _| search::index(rows, key))? == Left::More {}
         }
         Ok(())
     }
 
     fn rebuild_search(&self) -> Result<()> {
-        let alone = (Structure::Alone, Unsure::Repeat, Doubt::None);
+        let alone = Attempt::ALONE_REPEATED;
         self.engine.change(alone, |rows, _, _| {
             for sql in [
                 "DELETE FROM stepwell.docs WHERE namespace = $1",

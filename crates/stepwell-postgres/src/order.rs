@@ -25,7 +25,8 @@ impl Order {
     /// An append, unless its draft says nothing of how the session stands afterwards.
     pub(crate) fn new(
         known: Box<Known>,
-        (epoch, mark): (Option<Epoch>, Option<[u8; 16]>),
+        epoch: Option<Epoch>,
+        mark: Option<[u8; 16]>,
         mut draft: Draft,
     ) -> Option<Self> {
         let row = draft.row.take()?;

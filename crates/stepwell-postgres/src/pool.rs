@@ -1,27 +1,26 @@
 //! Connections to the server, shared by the threads of a process.
 //!
-//! Callers ask and are answered on their own threads, so that an answer costs one wake-up.
-//! One runtime on a thread of its own does what goes on beside: telling and hearing news.
+//! The driver moves the bytes of all of them on one thread that the store owns; callers wait for
+//! their answers on their own.
 
 use std::cell::Cell;
 use std::path::Path;
-use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicI64, Ordering};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
 
-use deadpool::managed::{Object, Pool as ManagedPool};
-use deadpool_postgres::ClientWrapper;
 use rustls::pki_types::CertificateDer;
 use rustls::pki_types::pem::PemObject as _;
 use stepwell::{Clock, Error, Result, SystemClock, Time};
 use tokio::runtime::{Builder, Runtime};
+use tokio::sync::{OwnedSemaphorePermit, Semaphore};
 use tokio_postgres::types::{ToSql, Type};
-use tokio_postgres::{Config, Row};
+use tokio_postgres::{Client, Config, Row};
 use tokio_postgres_rustls::MakeRustlsConnect;
 
 use crate::address::{Address, Roots, Statements};
 use crate::fault::DbError;
-use crate::pooled_conn::{PooledConn, PooledConns};
+use crate::pooled_conn::PooledConn;
 use crate::wait::wait;
 
 /// How long an answer is waited for. A commit that waits for a standby takes as long as
@@ -47,7 +46,9 @@ pub(crate) use params;
 
 /// The way to the server.
 pub(crate) struct Pool {
-    pool: ManagedPool<PooledConns>,
+    /// As many as may be in use at the same time; whoever came first is served first.
+    permits: Arc<Semaphore>,
+    idle: Arc<Idle>,
     /// Behind an option so that it can be shut down without waiting, from any thread.
     runtime: Option<Runtime>,
     pub(crate) tls: MakeRustlsConnect,
@@ -55,6 +56,22 @@ pub(crate) struct Pool {
     /// Has the server shown that it keeps no prepared statements for us?
     plain: AtomicBool,
     pub(crate) time: TimeSource,
+}
+
+/// Connections that nobody uses.
+#[derive(Default)]
+struct Idle(Mutex<Vec<PooledConn>>);
+
+impl Idle {
+    fn lock(&self) -> MutexGuard<'_, Vec<PooledConn>> {
+        self.0.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// One that is still open, as far as is known. The last one used is the likeliest to be.
+    fn take(&self) -> Option<PooledConn> {
+        let mut idle = self.lock();
+        std::iter::from_fn(|| idle.pop()).find(|conn| !conn.client.is_closed())
+    }
 }
 
 /// Whose clock counts.
@@ -118,13 +135,10 @@ impl Pool {
             .build()
             .map_err(|error| fault(format!("its thread could not be started: {error}")))?;
         let tls = tls(&address.roots).map_err(fault)?;
-        let pool =
-            ManagedPool::builder(PooledConns::new(address.config.clone(), tls.clone(), ANSWER))
-                .max_size(address.connections)
-                .build()
-                .map_err(|error| fault(error.to_string()))?;
+        let permits = Arc::new(Semaphore::new(address.connections));
         let plain = AtomicBool::new(address.statements == Statements::Plain);
-        Ok(Self { pool, runtime: Some(runtime), tls, address, plain, time })
+        let (idle, runtime) = (Arc::default(), Some(runtime));
+        Ok(Self { permits, idle, runtime, tls, address, plain, time })
     }
 
     /// The address as it may be shown.
@@ -144,31 +158,45 @@ impl Pool {
     /// A connection, after as many attempts as the patience allows.
     pub(crate) fn connect(&self, patience: &mut Patience) -> Result<Conn, DbError> {
         loop {
-            // A connection that is made belongs to the runtime; the guard lends it.
-            let entered = self.runtime().enter();
-            let got = wait(self.pool.get(), ANSWER);
-            drop(entered);
-            let trouble = match got {
-                Some(Ok(object)) => return Ok(self.conn(object)),
-                Some(Err(error)) => DbError::of_pool(&error),
-                None => DbError::Lost("no connection came free".to_owned()),
-            };
-            match trouble {
-                DbError::Lost(_) if patience.pause() => {}
-                trouble => return Err(trouble),
+            match self.connected() {
+                Err(DbError::Lost(_)) if patience.pause() => {}
+                done => return done,
             }
         }
     }
 
-    fn conn(&self, object: Object<PooledConns>) -> Conn {
-        let prepare = !self.plain.load(Ordering::Relaxed);
-        Conn { object: Some(object), spoiled: Cell::new(false), prepare }
+    fn connected(&self) -> Result<Conn, DbError> {
+        let permit = wait(Arc::clone(&self.permits).acquire_owned(), ANSWER);
+        let Some(Ok(permit)) = permit else {
+            return Err(DbError::Lost("no connection came free".to_owned()));
+        };
+        let idle = self.idle.take();
+        let idle_before = idle.is_some();
+        let pooled = match idle {
+            Some(pooled) => pooled,
+            None => self.make()?,
+        };
+        Ok(Conn {
+            pooled: Some(pooled),
+            untried: Cell::new(idle_before),
+            spoiled: Cell::new(false),
+            prepare: !self.plain.load(Ordering::Relaxed),
+            idle: Arc::clone(&self.idle),
+            _permit: permit,
+        })
+    }
+
+    fn make(&self) -> Result<PooledConn, DbError> {
+        // A connection that is made belongs to the runtime; the guard lends it.
+        let _entered = self.runtime().enter();
+        let made = wait(PooledConn::make(&self.address.config, &self.tls), ANSWER);
+        made.unwrap_or_else(|| Err(DbError::Lost("no server answered in time".to_owned())))
     }
 }
 
 impl Drop for Pool {
     fn drop(&mut self) {
-        self.pool.close();
+        self.idle.lock().clear();
         if let Some(runtime) = self.runtime.take() {
             runtime.shutdown_background();
         }
@@ -188,13 +216,14 @@ impl Patience {
         Self { began: Instant::now(), longest, next: SHORTEST_PAUSE }
     }
 
-    /// Waits a little. Is there still patience left?
+    /// Waits a little before the next attempt. Is there still patience left?
+    #[expect(clippy::disallowed_methods, reason = "a server that comes back tells nobody")]
     pub(crate) fn pause(&mut self) -> bool {
         let left = self.longest.saturating_sub(self.began.elapsed());
         if left.is_zero() {
             return false;
         }
-        wait(std::future::pending::<()>(), self.next.min(left));
+        std::thread::sleep(self.next.min(left));
         self.next = (self.next * 2).min(LONGEST_PAUSE);
         true
     }
@@ -202,19 +231,31 @@ impl Patience {
 
 /// One connection, for as long as a transaction takes.
 pub(crate) struct Conn {
-    object: Option<Object<PooledConns>>,
+    pooled: Option<PooledConn>,
+    /// Was it idle before, and has it not answered since? Then it may have ended meanwhile, and
+    /// nobody has noticed yet.
+    untried: Cell<bool>,
     /// Is something in flight on it that nobody waits for? Then it must not be used again.
     spoiled: Cell<bool>,
     prepare: bool,
+    idle: Arc<Idle>,
+    /// Given back behind the connection.
+    _permit: OwnedSemaphorePermit,
 }
 
 impl Conn {
     fn pooled(&self) -> &PooledConn {
-        self.object.as_ref().expect("only dropping the connection takes it")
+        self.pooled.as_ref().expect("only dropping the connection takes it")
     }
 
-    fn client(&self) -> &ClientWrapper {
-        self.pooled().client()
+    /// May it have ended while it was idle? Then the loss says nothing of the server, and another
+    /// connection is worth a try at once.
+    pub(crate) fn was_stale(&self) -> bool {
+        self.untried.get()
+    }
+
+    pub(crate) fn client(&self) -> &Client {
+        &self.pooled().client
     }
 
     /// Asks a question in one round trip.
@@ -243,29 +284,23 @@ impl Conn {
         if !self.prepare {
             return self.query(sql, params);
         }
-        let client = self.client();
         self.answer(async {
-            let types: Vec<Type> = params.iter().map(|(_, kind)| kind.clone()).collect();
-            let statement = client.prepare_typed_cached(sql, &types).await?;
+            let statement =
+                self.pooled().prepared(sql, params.iter().map(|(_, kind)| kind)).await?;
             let values: Vec<&(dyn ToSql + Sync)> = params.iter().map(|(value, _)| *value).collect();
-            client.query(&statement, &values).await
+            self.client().query(&statement, &values).await
         })
     }
 
     /// The same of a statement that answers with no rows, but with how many it wrote.
-    pub(crate) fn execute_hot(
-        &self,
-        sql: &'static str,
-        params: &[Param<'_>],
-    ) -> Result<u64, DbError> {
-        let (pooled, client) = (self.pooled(), self.client());
+    pub(crate) fn execute_hot(&self, sql: &str, params: &[Param<'_>]) -> Result<u64, DbError> {
         if !self.prepare {
-            return self.answer(client.execute_typed(sql, params));
+            return self.answer(self.client().execute_typed(sql, params));
         }
         self.answer(async {
             let statement =
-                pooled.prepared(sql, params.iter().map(|(_, kind)| kind.clone())).await?;
-            client.execute_raw(&statement, params.iter().map(|(value, _)| *value)).await
+                self.pooled().prepared(sql, params.iter().map(|(_, kind)| kind)).await?;
+            self.client().execute_raw(&statement, params.iter().map(|(value, _)| *value)).await
         })
     }
 
@@ -274,12 +309,16 @@ impl Conn {
         self.answer(self.client().batch_execute(sql))
     }
 
-    fn answer<T>(
+    /// The answer of some work with the client.
+    pub(crate) fn answer<T>(
         &self,
         work: impl Future<Output = Result<T, tokio_postgres::Error>>,
     ) -> Result<T, DbError> {
-        match self.pooled().answer(work) {
-            Some(Ok(answer)) => Ok(answer),
+        match wait(work, ANSWER) {
+            Some(Ok(answer)) => {
+                self.untried.set(false);
+                Ok(answer)
+            }
             Some(Err(error)) => {
                 let trouble = DbError::of(&error);
                 if matches!(trouble, DbError::Lost(_) | DbError::Unprepared(_)) {
@@ -289,7 +328,8 @@ impl Conn {
             }
             None => {
                 self.spoiled.set(true);
-                Err(DbError::Lost("the connection ended".to_owned()))
+                self.untried.set(false);
+                Err(DbError::Lost("no answer in time".to_owned()))
             }
         }
     }
@@ -304,12 +344,13 @@ impl Conn {
 
 impl Drop for Conn {
     fn drop(&mut self) {
-        if let Some(object) = self.object.take()
-            && (self.spoiled.get() || std::thread::panicking())
+        // Otherwise it is closed: what is in flight is not waited for, and what a panic left open
+        // is not gone on with.
+        if let Some(pooled) = self.pooled.take()
+            && !self.spoiled.get()
+            && !std::thread::panicking()
         {
-            // Taken out of the pool, it is closed; nothing in flight is cancelled, and what a
-            // panic left open is not gone on with.
-            drop(Object::take(object));
+            self.idle.lock().push(pooled);
         }
     }
 }

@@ -4,7 +4,7 @@ use std::collections::BTreeSet;
 
 use stepwell::{Result, SessionId};
 
-use crate::engine::{Doubt, Structure, Unsure};
+use crate::engine::Attempt;
 use crate::pool::params;
 use crate::store::PostgresStore;
 
@@ -52,7 +52,7 @@ impl PostgresStore {
     pub fn set_retention(&self, retention: Retention) -> Result<()> {
         let Retention { days, cleanup_after_days } = retention;
         let column = |days: u32| i32::try_from(days).unwrap_or(i32::MAX);
-        let once = (Structure::Open, Unsure::Repeat, Doubt::None);
+        let once = Attempt::ONCE;
         self.engine.change(once, |rows, _, _| {
             let sql = "INSERT INTO stepwell.policies (namespace, retention_days, \
                  cleanup_after_days) VALUES ($1, $2, $3) \

@@ -211,11 +211,15 @@ pub(crate) fn find(rows: &PgRows<'_>, world: TxnContext<'_>, search: &Search) ->
     let mut passed = 0;
     while hits.len() < search.limit {
         let places = match search.rank {
-            Rank::Newest => newest(rows, world, (search, &question), after)?,
-            Rank::Relevance => best(rows, world, (search, &question), passed)?,
+            Rank::Newest => {
+                newest(rows, Conditions::of(rows, world, &search.filter)?, &question, after)?
+            }
+            Rank::Relevance => {
+                best(rows, Conditions::of(rows, world, &search.filter)?, &question, passed)?
+            }
         };
         passed += LOOKED;
-        after = places.last().copied().map(|place| (place.at, place.key, place.seq));
+        after = places.last().copied();
         let last = places.len() < usize::try_from(LOOKED).unwrap_or(usize::MAX);
         for place in places {
             hits.extend(hit(rows, place, &question)?);
@@ -247,16 +251,15 @@ fn spots(rows: &PgRows<'_>, sql: &str, conditions: &Conditions) -> Result<Vec<Sp
 /// The newest hits after one that was looked at.
 fn newest(
     rows: &PgRows<'_>,
-    world: TxnContext<'_>,
-    (search, question): (&Search, &Question),
-    after: Option<(i64, Key, i64)>,
+    mut conditions: Conditions,
+    question: &Question,
+    after: Option<Spot>,
 ) -> Result<Vec<Spot>> {
-    let mut conditions = Conditions::of(rows, world, &search.filter)?;
     let words = conditions.bind(asked(question), Type::TEXT);
     let team = conditions.bind(rows.namespace, Type::INT4);
     conditions.require(format!("d.namespace = {team}"));
     conditions.require(format!("(d.words @@ {words}::tsquery OR NOT d.whole)"));
-    if let Some((at, key, seq)) = after {
+    if let Some(Spot { at, key, seq }) = after {
         let at = conditions.bind(at, Type::INT8);
         let key = conditions.bind(key, Type::INT8);
         let seq = conditions.bind(seq, Type::INT8);
@@ -274,11 +277,10 @@ fn newest(
 /// The most relevant of the newest hits, past those that were looked at.
 fn best(
     rows: &PgRows<'_>,
-    world: TxnContext<'_>,
-    (search, question): (&Search, &Question),
+    mut conditions: Conditions,
+    question: &Question,
     passed: i64,
 ) -> Result<Vec<Spot>> {
-    let mut conditions = Conditions::of(rows, world, &search.filter)?;
     let words = conditions.bind(asked(question), Type::TEXT);
     let team = conditions.bind(rows.namespace, Type::INT4);
     let sql = format!(

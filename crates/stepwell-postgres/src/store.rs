@@ -15,7 +15,7 @@ use stepwell::{
 };
 
 use crate::address::Address;
-use crate::engine::{Doubt, Engine, Structure, Unsure};
+use crate::engine::{Attempt, Doubt, Engine};
 use crate::follow::Followers;
 use crate::head_cache::{HeadCache, Known};
 use crate::pool::{Patience, Pool, TimeSource, params};
@@ -83,13 +83,13 @@ impl PostgresStore {
 
     /// Removes blobs that were stored for an event that never came.
     pub fn sweep_blobs(&self) -> Result<usize> {
-        let once = (Structure::Open, Unsure::Repeat, Doubt::None);
+        let once = Attempt::ONCE;
         self.engine.change(once, |rows, _, _| blob::sweep(rows))
     }
 
     /// Remembers damage that was found, so that lists show it.
     pub(crate) fn mark(&self, id: &SessionId, damage: &Damage) {
-        let once = (Structure::Open, Unsure::Repeat, Doubt::None);
+        let once = Attempt::ONCE;
         // A store that cannot be written still answers whoever found the damage.
         let _ = self.engine.change(once, |rows, _, _| {
             let Some(mut row) = rows.session(id)? else {
@@ -190,7 +190,7 @@ impl Store for PostgresStore {
     }
 
     fn acquire(&self, id: &SessionId, claim: &LeaseRequest) -> Result<Lease> {
-        let once = (Structure::Open, Unsure::Repeat, Doubt::None);
+        let once = Attempt::ONCE;
         let (mut claimed, mut known): (Option<Lease>, Option<Known>) = (None, None);
         let lease = self.engine.change(once, |rows, world, doubt| {
             if doubt == Doubt::Some
@@ -219,12 +219,12 @@ impl Store for PostgresStore {
     }
 
     fn renew(&self, lease: &Lease, ttl: Duration) -> Result<Lease> {
-        let once = (Structure::Open, Unsure::Repeat, Doubt::None);
+        let once = Attempt::ONCE;
         self.engine.change(once, |rows, world, _| write::renew(rows, world, lease, ttl))
     }
 
     fn release(&self, lease: &Lease) -> Result<()> {
-        let once = (Structure::Open, Unsure::Repeat, Doubt::None);
+        let once = Attempt::ONCE;
         self.engine.change(once, |rows, _, _| write::release(rows, lease))?;
         self.engine.told(&lease.session);
         Ok(())
@@ -237,7 +237,7 @@ impl Store for PostgresStore {
         let mut blobs = blobs.to_vec();
         // In one order, so that two that store the same do not wait for each other.
         blobs.sort_unstable_by_key(|(digest, _)| *digest);
-        let once = (Structure::Open, Unsure::Repeat, Doubt::None);
+        let once = Attempt::ONCE;
         self.engine.change(once, |rows, _, _| {
             blobs.iter().try_for_each(|(digest, bytes)| blob::put(rows, digest, bytes))
         })

@@ -10,7 +10,7 @@ use stepwell::{Append, Create, Lease, NewEvent, Origin, Result, Seq, SessionId, 
 use crate::append;
 use crate::append_one;
 use crate::draft::Desk;
-use crate::engine::{Doubt, Engine, Structure, Unsure};
+use crate::engine::{Attempt, Doubt, Engine, Structure, Unsure};
 use crate::fault::DbError;
 use crate::head_cache::Known;
 use crate::order::{Order, Sent};
@@ -50,28 +50,31 @@ pub(crate) fn batch(engine: &Engine, prepared: &[Prepared]) -> Result<Vec<Writte
     }
     let structure = prepared.iter().map(structure).max().unwrap_or(Structure::Open);
     let known = RefCell::new(None);
-    let written = engine.change((structure, Unsure::Repeat, doubt), |rows, world, doubt| {
-        let mut answers = Vec::with_capacity(prepared.len());
-        for (n, one) in prepared.iter().enumerate() {
-            let mark = marks.of(n, one.write());
-            if let (Doubt::Some, Some(mark)) = (doubt, mark)
-                && let Some(written) = recorded(rows, one.write(), mark, tried[n].get())?
-            {
-                answers.push(written);
-                continue;
+    let written = engine.change(
+        Attempt { structure, unsure: Unsure::Repeat, doubt },
+        |rows, world, doubt| {
+            let mut answers = Vec::with_capacity(prepared.len());
+            for (n, one) in prepared.iter().enumerate() {
+                let mark = marks.of(n, one.write());
+                if let (Doubt::Some, Some(mark)) = (doubt, mark)
+                    && let Some(written) = recorded(rows, one.write(), mark, tried[n].get())?
+                {
+                    answers.push(written);
+                    continue;
+                }
+                rows.mark.set(mark);
+                rows.marked_from.set(None);
+                answers.push(write::write(rows, world, one.clone())?);
+                // The first attempt that got so far began lowest.
+                tried[n].set(tried[n].get().or(rows.marked_from.get()));
             }
-            rows.mark.set(mark);
-            rows.marked_from.set(None);
-            answers.push(write::write(rows, world, one.clone())?);
-            // The first attempt that got so far began lowest.
-            tried[n].set(tried[n].get().or(rows.marked_from.get()));
-        }
-        *known.borrow_mut() = match prepared {
-            [one] => stands(rows, one.write())?,
-            _ => None,
-        };
-        Ok(answers)
-    })?;
+            *known.borrow_mut() = match prepared {
+                [one] => stands(rows, one.write())?,
+                _ => None,
+            };
+            Ok(answers)
+        },
+    )?;
     if let Some(known) = known.into_inner() {
         engine.heads.keep(Box::new(known));
     }
@@ -110,7 +113,7 @@ fn quick(engine: &Engine, one: &Prepared, append: &Append, marks: Marks) -> Resu
     let Ok(written) = write::write(&desk, world, one.clone()) else { return Ok(Quick::Not) };
     let Some(draft) = desk.into_draft() else { return Ok(Quick::Not) };
     let mark = marks.of(0, one.write());
-    let Some(order) = Order::new(known, (append.epoch, mark), draft) else {
+    let Some(order) = Order::new(known, append.epoch, mark, draft) else {
         return Ok(Quick::Not);
     };
     let conn = engine.pool.connect(&mut engine.patience());

@@ -4,8 +4,8 @@ use std::ops::ControlFlow;
 use stepwell::backend::{Base, Facts, Key, Login, OwnRow, Row, Sealed, SessionRow, Stretch};
 use stepwell::{Digest, EventId, Order, RecordQuery, Result, Seq, Time};
 
+use super::pg_rows::{PgRows, number, seq};
 use super::sessions::digest;
-use super::{PgRows, number, seq};
 use crate::blob;
 use crate::pool::params;
 

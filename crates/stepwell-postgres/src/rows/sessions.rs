@@ -5,7 +5,7 @@ use stepwell::{
     Damage, Digest, Driver, Epoch, Head, Money, Origin, Owner, Result, SessionId, Time,
 };
 
-use super::{Lock, PgRows, json, number, seq};
+use super::pg_rows::{Lock, PgRows, json, number, seq};
 use crate::pool::{Param, params};
 
 /// The columns that make up a session's row, in the order that [`read_session`] expects.

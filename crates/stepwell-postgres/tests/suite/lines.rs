@@ -1,5 +1,7 @@
 //! Ways to a server, and connections that end while nobody looks.
 
+use std::net::TcpListener;
+
 use stepwell::{
     Append, Create, Created, Epoch, Maintain as _, Message, NewEvent, Processes, Span, Store, Write,
 };
@@ -78,4 +80,14 @@ fn a_server_is_reached_by_its_socket_and_behind_hosts_that_are_not_there() {
         append(&store, &id, vec![Message::user("x").into()]);
         assert_eq!(store.info(&id).unwrap().head.messages, 1, "{url}");
     }
+}
+
+#[test]
+fn a_host_that_accepts_and_says_nothing_is_left_for_the_next() {
+    let silent = TcpListener::bind(("127.0.0.1", 0)).unwrap();
+    let (first, second) = (silent.local_addr().unwrap().port(), server().port());
+    let hosts = format!("127.0.0.1:{first},127.0.0.1:{second}");
+    let url = format!("postgres://stepwell@{hosts}/postgres?connect_timeout=1&patience=0");
+    let store = PostgresStore::open(fresh(&url)).unwrap();
+    assert!(store.status().is_ok());
 }

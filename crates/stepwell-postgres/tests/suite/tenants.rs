@@ -168,14 +168,15 @@ fn a_session_gets_its_number_with_its_row_and_nobody_gets_one_without() {
         assert!(refused, "{sql}: {said}");
     }
     // Nor by rows that are refused.
-    let drawn = || server.sql("SELECT last_value FROM stepwell.births");
+    let drawn = || -> i64 { server.sql("SELECT last_value FROM stepwell.births").parse().unwrap() };
     let before = drawn();
     let again = "INSERT INTO stepwell.sessions (namespace, id, subagent, external, created, tags, \
          task, agent, workspace, rewinding) SELECT (SELECT id FROM stepwell.namespaces), 'first', \
-         false, false, 0, '{}', '', '', '', false FROM generate_series(1, 100) \
+         false, false, 0, '{}', '', '', '', false FROM generate_series(1, 10000) \
          ON CONFLICT DO NOTHING";
     server.sql_as(&role, again).unwrap();
-    assert_eq!(drawn(), before);
+    // Other tests draw some meanwhile.
+    assert!(drawn() - before < 10_000);
     create(&store, "second");
     let keys = server.sql_as(&role, "SELECT count(DISTINCT key) FROM stepwell.sessions").unwrap();
     assert_eq!(keys, "2");
