@@ -69,6 +69,7 @@ mod write;
 
 pub use archive::{ARCHIVE_VERSION, Imported, import};
 pub use error::{Error, Result};
+pub use frameworks::{Cells, LangGraphTables};
 pub use intake::{Became, ImportSummary, Mode, Report, Taken, take_in, take_in_watched};
 pub use json::fields::{Fields, elements, push_field, quoted, text_of, with_fields};
 pub use m31a::{LEDGER_COLUMNS, LEDGER_ROW};
@@ -78,14 +79,14 @@ pub use read::dry_run::DryRun;
 pub use read::input::{
     Fingerprint, Input, Line, LineEnd, Lines, MAX_FILE_BYTES, MAX_LINE_BYTES, Watcher,
 };
-pub use read::neutral::{Item, Opening, Sink, Wanted, Warning, kept_event};
+pub use read::neutral::{Item, KeptLine, Opening, Sink, Wanted, Warning, kept_event};
 pub use read::reader::{Homes, Kind, Probe, Reader};
 pub use read::steps::Steps;
 pub use read::walk::{Found, Searched, find, find_news, search};
 pub use registry::{Entry, Format, UnknownFormat};
 pub use write::convert::{Conversion, Converted, convert};
 pub use write::copy::{Copied, copy};
-pub use write::draft::{Existing, write_to, write_wishing};
+pub use write::draft::{Destination, Existing, write_to};
 pub use write::export::export;
 pub use write::mark::Mark;
 pub use write::unanswered::NOT_BEGUN;

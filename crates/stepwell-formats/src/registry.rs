@@ -95,8 +95,7 @@ pub struct UnknownFormat(pub String);
 impl fmt::Display for UnknownFormat {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let names: Vec<_> = crate::FORMATS.iter().map(|entry| entry.name).collect();
-        let (last, others) = names.split_last().unwrap_or((&"", &[]));
-        write!(f, "{:?} is not a format; use {} or {last}", self.0, others.join(", "))
+        write!(f, "{:?} is not a format; expected one of: {}", self.0, names.join(", "))
     }
 }
 

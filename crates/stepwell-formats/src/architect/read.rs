@@ -51,7 +51,8 @@ pub(super) fn read(input: &Input, sink: &mut dyn Sink) -> Result<()> {
     let most = if is_truncated(&session) { 0 } else { steps };
     let told = messages(&session, most, sink, &path)?;
     let layout = Layout::of(&text);
-    attributes(&session, (steps - told.min(steps), layout), sink, &path)?;
+    let kept = Kept { untold: steps - told.min(steps), layout };
+    attributes(&session, &kept, sink, &path)?;
     sink.end()
 }
 
@@ -101,13 +102,16 @@ fn messages(session: &Fields<'_>, most: u64, sink: &mut dyn Sink, path: &Path) -
     Ok(told)
 }
 
+/// What is known of a session besides what it says.
+struct Kept {
+    /// How many of its steps do not show in the conversation.
+    untold: u64,
+    layout: Layout,
+}
+
 /// What stands around the conversation.
-fn attributes(
-    session: &Fields<'_>,
-    (steps, layout): (u64, Layout),
-    sink: &mut dyn Sink,
-    path: &Path,
-) -> Result<()> {
+fn attributes(session: &Fields<'_>, kept: &Kept, sink: &mut dyn Sink, path: &Path) -> Result<()> {
+    let Kept { untold: steps, layout } = *kept;
     let at = session.raw("updated_at").and_then(moment);
     let inner = session.object("metadata").unwrap_or_default();
     let aside = Aside::read(inner.raw(ASIDE).unwrap_or("{}"));

@@ -9,6 +9,7 @@
 mod branches;
 mod calls;
 mod content;
+mod kept;
 mod line;
 mod preserved;
 mod read;
@@ -27,6 +28,8 @@ use crate::read::neutral::Sink;
 use crate::read::reader::{Homes, Kind, Probe, Reader};
 use crate::registry::Entry;
 use crate::write::writer::{Exported, Handoff, Handover, Outlet, Writer, is_uuid};
+
+pub(crate) use kept::{KEEPER, subagent};
 
 /// The system's name in a session's source.
 const SYSTEM: &str = "claude-code";

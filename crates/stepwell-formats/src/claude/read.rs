@@ -5,13 +5,14 @@ use std::path::Path;
 
 use stepwell::{
     Change, Compacted, Edited, Failure, Lane, Message, Part, Restored, Rewound, Role, Scope, Seq,
-    Status, StatusChanged, Step, StopReason, Time,
+    SessionId, Status, StatusChanged, Step, StopReason, Time,
 };
 
 use super::SYSTEM;
 use super::branches::Branches;
 use super::calls::Counted;
 use super::content::Said;
+use super::kept::kept_line;
 use super::line::NO_MODEL;
 use super::preserved::Preserved;
 use super::said::{is_conversation, is_kept, kept_task, label, lane, larger, opening, task, usage};
@@ -251,6 +252,11 @@ impl<'a> Reading<'a> {
             opening.created.agent = meta.text("agentType").unwrap_or_default().into_owned();
         }
         self.id = Some(opening.id.clone());
+        if let Some(session) = self.sink.keeper(&opening)? {
+            self.told = Wanted::Known;
+            self.meet(&session)?;
+            return Ok(false);
+        }
         self.told = self.sink.begin(opening)?;
         if self.told == Wanted::Known {
             return Ok(false);
@@ -264,6 +270,21 @@ impl<'a> Reading<'a> {
             }
         }
         Ok(true)
+    }
+
+    /// Brings what the file has to a session that the SDK keeps here, line by line.
+    fn meet(&mut self, session: &SessionId) -> Result<()> {
+        let mut lines = self.input.lines(self.path)?;
+        self.sink.meet(session, &mut || {
+            while let Some(line) = lines.next_line()? {
+                // What is wrong with a line was told, or it is no line that could be kept.
+                let kept = line.object().ok();
+                if let Some(kept) = kept.and_then(|(text, fields)| kept_line(text, &fields)) {
+                    return Ok(Some(kept));
+                }
+            }
+            Ok(None)
+        })
     }
 
     /// What a subagent's own file says of it.

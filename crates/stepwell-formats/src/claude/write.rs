@@ -192,7 +192,7 @@ impl Writing<'_> {
             return self.returned(&event, data);
         }
         self.settle()?;
-        self.open.calls.happened(&recorded.event);
+        self.open.calls.happened(&recorded);
         match &recorded.event {
             Event::Message(_) | Event::Edited(_) | Event::Compacted(_) | Event::Error(_) => {
                 self.waiting = Some(recorded);

@@ -5,12 +5,11 @@ use std::path::Path;
 use stepwell::{Created, Event, Message, Part, Recorded, Role};
 
 use super::item::{self, hollow};
-use super::read::not_one;
-use crate::Result;
 use crate::json::fields::Fields;
 use crate::read::input::Input;
 use crate::read::neutral::{KEPT, Opening};
 use crate::write::mark::Mark;
+use crate::{Error, Result};
 
 /// How many lines are looked at for what was asked.
 const MAX_FRONT: usize = 400;
@@ -119,4 +118,8 @@ pub(super) fn task(input: &Input, path: &Path) -> Result<Option<String>> {
 pub(super) fn is_asked(item: &item::Item) -> bool {
     let said = item.parts.first().and_then(Part::as_text).unwrap_or_default().trim_start();
     item.role == Role::User && !said.starts_with('<') && !said.starts_with("# AGENTS.md")
+}
+
+pub(super) fn not_one(path: &Path, why: &str) -> Error {
+    Error::Foreign { path: path.to_owned(), why: format!("it is no rollout of Codex: {why}") }
 }

@@ -9,6 +9,7 @@ mod base;
 mod front;
 pub(crate) mod item;
 mod line;
+mod order;
 mod read;
 mod write;
 

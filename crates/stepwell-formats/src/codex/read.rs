@@ -9,7 +9,7 @@ use stepwell::{
 };
 
 use super::base::{Base, chain};
-use super::front::{Written, is_asked, opening, task};
+use super::front::{Written, is_asked, not_one, opening, task};
 use super::item::{self, hollow};
 use super::{FORMER_BASE, SUBAGENTS_FOLDER, SYSTEM};
 use crate::json::fields::{Fields, elements};
@@ -125,10 +125,6 @@ fn read_one(input: &Input, path: &Path, sink: &mut dyn Sink) -> Result<()> {
         }
     }
     reading.end()
-}
-
-pub(super) fn not_one(path: &Path, why: &str) -> Error {
-    Error::Foreign { path: path.to_owned(), why: format!("it is no rollout of Codex: {why}") }
 }
 
 /// Whose lines are being told.

@@ -11,6 +11,7 @@ use stepwell::{
 
 use super::item::refill;
 use super::line::{Parent, items, meta, millis, shown, tokens};
+use super::order::in_order;
 use super::{SUBAGENTS_FOLDER, SYSTEM, rollout_name};
 use crate::json::fields::{Fields, quoted};
 use crate::read::facts::{Form, Said, Transcript};
@@ -173,7 +174,8 @@ fn first_line(well: &Stepwell, head: &Head, name: &str, parent: Option<&Parent>)
     });
     let Some(kept) = kept else {
         let (at, payload) = (millis(head.created_at), meta(head, name, parent));
-        return Ok(json!({"timestamp": at, "type": "session_meta", "payload": payload}).to_string());
+        let line = json!({"timestamp": at, "type": "session_meta", "payload": payload});
+        return Ok(in_order(&line));
     };
     let Ok(line) = Fields::parse(&kept) else { return Ok(kept) };
     let payload = line.object("payload").unwrap_or_default();
@@ -230,7 +232,7 @@ impl Writing<'_> {
             return self.returned(&event, data);
         }
         self.settle()?;
-        self.unanswered.happened(&recorded.event);
+        self.unanswered.happened(&recorded);
         match &recorded.event {
             Event::Message(_) | Event::Compacted(_) | Event::Rewound(_) => {
                 self.waiting = Some(recorded);
@@ -415,12 +417,14 @@ impl Writing<'_> {
 
     /// Writes a line for what was recorded here.
     fn line(&mut self, at: Time, kind: &str, payload: &Value) -> Result<()> {
-        let mut line = json!({"timestamp": millis(at), "type": kind, "payload": payload});
-        if let Some(ordinal) = &mut self.ordinal {
+        // What is kept for Stepwell is none of Codex's objects.
+        let payload = if kind == KEPT { payload.to_string() } else { in_order(payload) };
+        let ordinal = self.ordinal.as_mut().map_or_else(String::new, |ordinal| {
             *ordinal += 1;
-            line["ordinal"] = json!(ordinal);
-        }
-        self.put(&line.to_string())
+            format!(r#""ordinal":{ordinal},"#)
+        });
+        let (at, kind) = (quoted(&millis(at)), quoted(kind));
+        self.put(&format!(r#"{{"timestamp":{at},{ordinal}"type":{kind},"payload":{payload}}}"#))
     }
 
     fn put(&mut self, line: &str) -> Result<()> {

@@ -122,8 +122,8 @@ impl Source<'_> {
         })?;
         told.end(Some(self.state(name).map_err(fault)?.to_string()))?;
         if left_out > 0 {
-            let what =
-                format!("{left_out} events of {id} are no JSON, or too long, and were left out");
+            let events = stepwell::counted(left_out, "event");
+            let what = format!("left out of {id}: {events} that are no JSON, or too long");
             sink.warn(warning(self.path, what));
         }
         Ok(())

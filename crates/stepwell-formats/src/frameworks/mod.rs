@@ -1,5 +1,5 @@
 //! Sessions that Python frameworks keep in SQLite files of their own: LangGraph, OpenAI Agents and
-//! Google's ADK. They are read, and not written. `stepwell-python`'s adapters keep such sessions here
+//! Google's ADK; and LangGraph's tables on PostgreSQL, copied. They are read, and not written. `stepwell-python`'s adapters keep such sessions here
 //! from the start; this is for what people have already.
 
 mod adk;
@@ -15,6 +15,8 @@ use crate::read::input::Input;
 use crate::read::neutral::Sink;
 use crate::read::reader::{Probe, Reader};
 use crate::registry::Entry;
+
+pub use langgraph::{Cells, LangGraphTables};
 
 /// LangGraph's `SqliteSaver`.
 pub(crate) static LANGGRAPH: Entry = Entry {

@@ -5,12 +5,11 @@ use std::path::Path;
 use rusqlite::types::ValueRef;
 use rusqlite::{Connection, Row as Columns};
 
-use super::SYSTEM;
 use super::telling::{Row, Session, attributes, opening};
 use crate::json::fields::{Fields, push_field, quoted};
 use crate::read::foreign_database::{Opened, fault, open};
 use crate::read::input::{Input, MAX_FILE_BYTES};
-use crate::read::neutral::{Item, Sink, Wanted, Warning};
+use crate::read::neutral::{Sink, Wanted, Warning};
 use crate::{Error, Result};
 
 /// Reads every session of a database.
@@ -31,12 +30,21 @@ pub(super) fn read(input: &Input, sink: &mut dyn Sink) -> Result<()> {
             }
         }
     }
-    let sessions = Table::of(connection, path, "sessions")?;
-    let messages = Table::of(connection, path, "messages")?;
-    for id in ids {
-        session((connection, path), (&sessions, &messages), &id, sink)?;
-    }
-    Ok(())
+    let database = Database {
+        connection,
+        path,
+        sessions: Table::of(connection, path, "sessions")?,
+        messages: Table::of(connection, path, "messages")?,
+    };
+    ids.iter().try_for_each(|id| database.session(id, sink))
+}
+
+/// A database, and what its tables hold.
+struct Database<'a> {
+    connection: &'a Connection,
+    path: &'a Path,
+    sessions: Table,
+    messages: Table,
 }
 
 /// Are these the tables that are meant, and no views that could be without end?
@@ -81,62 +89,60 @@ impl Table {
     }
 }
 
-fn session(
-    (connection, path): (&Connection, &Path),
-    (sessions, messages): (&Table, &Table),
-    id: &str,
-    sink: &mut dyn Sink,
-) -> Result<()> {
-    let fault = |error: rusqlite::Error| fault(path, &error);
-    let sql = format!("SELECT {} FROM sessions WHERE id = ?1", sessions.list);
-    let about =
-        connection.query_row(&sql, [id], |row| Ok(object(row, sessions, &[]))).map_err(fault)?;
-    let fields = Fields::parse(&about).unwrap_or_default();
-    // Configurations are kept as text that is JSON.
-    let model = fields.text("model_config_json").filter(|text| Fields::parse(text).is_ok());
-    let described = match model {
-        Some(model) => fields.rewritten(&[("model_config_json", Some(&model))]),
-        None => about.clone(),
-    };
-    let described = Fields::parse(&described).unwrap_or_default();
-    let opening = opening(id, &described, task(connection, id).map_err(fault)?);
-    let provider = fields.text("provider_name").unwrap_or_default();
-    if sink.begin(opening)? == Wanted::Known {
-        return Ok(());
-    }
-    sink.take(Item::of_session(SYSTEM, about.as_str()))?;
-    let mut oversize = Vec::new();
-    let mut session = Session::new(sink, &provider);
-    let sql = format!(
-        "SELECT {}, length(content_json) FROM messages WHERE session_id = ?1 \
-         ORDER BY created_timestamp, id",
-        messages.list
-    );
-    let mut statement = connection.prepare(&sql).map_err(fault)?;
-    let mut rows = statement.query([id]).map_err(fault)?;
-    while let Some(row) = rows.next().map_err(fault)? {
-        let number = |at: Option<usize>| at.and_then(|at| row.get::<_, i64>(at).ok());
-        let size = number(Some(messages.names.len())).unwrap_or(0);
-        if size > i64::try_from(MAX_FILE_BYTES).unwrap_or(i64::MAX) {
-            oversize.push(number(messages.index("id")).unwrap_or_default());
-            continue;
+impl Database<'_> {
+    fn session(&self, id: &str, sink: &mut dyn Sink) -> Result<()> {
+        let Self { connection, path, sessions, messages } = self;
+        let fault = |error: rusqlite::Error| fault(path, &error);
+        let sql = format!("SELECT {} FROM sessions WHERE id = ?1", sessions.list);
+        let about = connection
+            .query_row(&sql, [id], |row| Ok(object(row, sessions, &[])))
+            .map_err(fault)?;
+        let fields = Fields::parse(&about).unwrap_or_default();
+        // Configurations are kept as text that is JSON.
+        let model = fields.text("model_config_json").filter(|text| Fields::parse(text).is_ok());
+        let described = match model {
+            Some(model) => fields.rewritten(&[("model_config_json", Some(&model))]),
+            None => about.clone(),
+        };
+        let described = Fields::parse(&described).unwrap_or_default();
+        let opening = opening(id, &described, task(connection, id).map_err(fault)?);
+        let provider = fields.text("provider_name").unwrap_or_default();
+        if sink.begin(opening)? == Wanted::Known {
+            return Ok(());
         }
-        let text = |name: &str| row.get::<_, String>(messages.index(name)?).ok();
-        let (role, content) = (text("role"), text("content_json"));
-        session.row(&Row {
-            role: role.as_deref().unwrap_or_default(),
-            content: content.as_deref().unwrap_or("null"),
-            created: number(messages.index("created_timestamp")),
-            metadata: text("metadata_json").as_deref(),
-            rest: &object(row, messages, &["content_json", "role", "session_id"]),
-        })?;
+        let mut oversize = Vec::new();
+        let mut session = Session::new(sink, &provider);
+        let sql = format!(
+            "SELECT {}, length(content_json) FROM messages WHERE session_id = ?1 \
+             ORDER BY created_timestamp, id",
+            messages.list
+        );
+        let mut statement = connection.prepare(&sql).map_err(fault)?;
+        let mut rows = statement.query([id]).map_err(fault)?;
+        while let Some(row) = rows.next().map_err(fault)? {
+            let number = |at: Option<usize>| at.and_then(|at| row.get::<_, i64>(at).ok());
+            let size = number(Some(messages.names.len())).unwrap_or(0);
+            if size > i64::try_from(MAX_FILE_BYTES).unwrap_or(i64::MAX) {
+                oversize.push(number(messages.index("id")).unwrap_or_default());
+                continue;
+            }
+            let text = |name: &str| row.get::<_, String>(messages.index(name)?).ok();
+            let (role, content) = (text("role"), text("content_json"));
+            session.row(&Row {
+                role: role.as_deref().unwrap_or_default(),
+                content: content.as_deref().unwrap_or("null"),
+                created: number(messages.index("created_timestamp")),
+                metadata: text("metadata_json").as_deref(),
+                rest: &object(row, messages, &["content_json", "role", "session_id"]),
+            })?;
+        }
+        session.end(&about, attributes(&fields))?;
+        for row in oversize {
+            let what = format!("message {row} of {id} is too long, and was left out");
+            sink.warn(warning(path, &what));
+        }
+        Ok(())
     }
-    session.end(attributes(&fields))?;
-    for row in oversize {
-        let what = format!("message {row} of {id} is too long, and was left out");
-        sink.warn(warning(path, &what));
-    }
-    Ok(())
 }
 
 fn task(connection: &Connection, id: &str) -> rusqlite::Result<String> {

@@ -2,11 +2,10 @@
 
 use stepwell::Time;
 
-use super::SYSTEM;
 use super::telling::{Row, Session, attributes, opening, seconds};
 use crate::json::fields::{Fields, elements};
 use crate::read::input::Input;
-use crate::read::neutral::{Item, Sink, Wanted, Warning};
+use crate::read::neutral::{Sink, Wanted, Warning};
 use crate::{Error, Result};
 
 /// How many lines are looked at for what was asked.
@@ -33,7 +32,8 @@ pub(super) fn read_lines(input: &Input, sink: &mut dyn Sink) -> Result<()> {
         return Ok(());
     }
     let provider = about.text("provider_name").unwrap_or_default().into_owned();
-    sink.take(Item::of_session(SYSTEM, text))?;
+    // The line lasts until the next one is read.
+    let told_of = text.to_owned();
     let mut session = Session::new(sink, &provider);
     let mut faults = Vec::new();
     while let Some(line) = lines.next_line()? {
@@ -43,7 +43,7 @@ pub(super) fn read_lines(input: &Input, sink: &mut dyn Sink) -> Result<()> {
             Err(_) => {}
         }
     }
-    session.end(attributes)?;
+    session.end(&told_of, attributes)?;
     for (number, what) in faults {
         sink.warn(Warning { place: format!("{}, line {number}", path.display()), what });
     }
@@ -64,12 +64,11 @@ pub(super) fn read_export(input: &Input, sink: &mut dyn Sink) -> Result<()> {
         return Ok(());
     }
     let provider = about.text("provider_name").unwrap_or_default();
-    sink.take(Item::of_session(SYSTEM, about.rewritten(&[("conversation", None)])))?;
     let mut session = Session::new(sink, &provider);
     for raw in messages {
         emit(&mut session, &Fields::parse(raw).unwrap_or_default())?;
     }
-    session.end(attributes(&about))
+    session.end(&about.rewritten(&[("conversation", None)]), attributes(&about))
 }
 
 fn emit(session: &mut Session<'_>, message: &Fields<'_>) -> Result<()> {

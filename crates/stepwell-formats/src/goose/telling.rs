@@ -86,13 +86,14 @@ impl<'a> Session<'a> {
         self.is_hidden = hidden;
     }
 
-    /// The session was told to its end. What was hidden is told last, since that changes
-    /// while what was said does not.
-    pub(super) fn end(self, attributes: Edited) -> Result<()> {
+    /// The session was told to its end. What was hidden is told last, and so is what goose says
+    /// `about` the whole: that changes while what was said does not.
+    pub(super) fn end(self, about: &str, attributes: Edited) -> Result<()> {
         for (from, to) in &self.hidden {
             let compacted = Compacted::new(Lane::main(), *from, *to);
             self.sink.take(Item::new(self.last_at, compacted))?;
         }
+        self.sink.take(Item::of_session(SYSTEM, about))?;
         if attributes != Edited::default() {
             self.sink.take(Item::new(self.last_at, attributes))?;
         }

@@ -1,5 +1,6 @@
 //! Two files that tell of one session: which of them is believed.
 
+use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 use std::time::SystemTime;
 
@@ -13,45 +14,112 @@ pub(super) const UPDATED_AT: &str = "updated_at";
 /// How the file that tells of a session stands to what was told of it before.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Claim {
-    /// It is the same file, or the only one that is left, or it says itself that it is newer.
-    Sole,
-    /// Another file, which was changed later; or the same one, which has become shorter.
-    Later,
-    /// It says itself that it is older, or is another file that was not changed later.
-    Earlier,
+    /// It says itself that it is newer; or it is the same file, which says nothing of when it
+    /// changed and has not become shorter. Whatever it tells counts.
+    Newer,
+    /// Nothing says that it is newer or older. What it tells differently counts, but it takes
+    /// nothing back by ending earlier.
+    Unclear,
+    /// It says itself that it is older, or is another file that was not changed later. Only what
+    /// goes on from what is known counts.
+    Older,
+}
+
+/// What becomes of something that is told in place of what is known.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Verdict {
+    /// What is known from there on is taken back, and this told instead.
+    Replace,
+    /// It waits for what follows: it may be the end of a shorter telling.
+    Wait,
+    /// It counts if it is new, and waits if it is known further on.
+    Search,
+    /// It is left out, and all that follows.
+    LeaveOut,
 }
 
 impl Claim {
     /// That of the file at a path, which says that the session changed last at `updated_at`.
     pub(super) fn of(path: &Path, updated_at: Option<Time>, head: &Head) -> Self {
-        match (updated_at, known_update(head)) {
-            (Some(this), Some(known)) if this > known => return Self::Sole,
-            (Some(this), Some(known)) if this < known => return Self::Earlier,
+        let known = known_update(head);
+        match (updated_at, known) {
+            (Some(this), Some(known)) if this > known => return Self::Newer,
+            (Some(this), Some(known)) if this < known => return Self::Older,
             // It lost what it said of itself before: it is torn.
-            (None, Some(_)) => return Self::Earlier,
+            (None, Some(_)) => return Self::Older,
             _ => {}
         }
         let Some(last) = told_by(head).filter(|last| last != path) else {
-            return if is_shorter(path, head) { Self::Later } else { Self::Sole };
+            let silent = updated_at.is_none() || known.is_none();
+            return if silent && has_grown(path, head) { Self::Newer } else { Self::Unclear };
         };
         // Nothing that they say tells them apart.
         match (changed(&last), changed(path)) {
-            (None, _) => Self::Sole,
-            (Some(last), Some(this)) if this > last => Self::Later,
-            _ => Self::Earlier,
+            (None, _) => Self::Unclear,
+            (Some(last), Some(this)) if this > last => Self::Unclear,
+            _ => Self::Older,
         }
     }
 
-    /// Must this not take the place of what is known? What only goes on always may, and what
-    /// only ends earlier never: it is an older copy, whenever it was made.
-    pub(super) fn yields(self, known: &Recorded, told: &Event) -> bool {
+    /// What becomes of what is told where something else is known. What only goes on always
+    /// counts, and what only ends earlier never: it is an older copy, whenever it was made.
+    pub(super) fn judge(self, known: &Recorded, told: &Event) -> Verdict {
         match self {
-            Self::Sole => false,
-            _ if is_front(&known.event, told) => false,
-            Self::Earlier => true,
-            Self::Later => is_trailer(told) || is_front(told, &known.event),
+            Self::Newer => Verdict::Replace,
+            _ if is_front(&known.event, told) => Verdict::Replace,
+            Self::Older => Verdict::LeaveOut,
+            Self::Unclear if is_front(told, &known.event) => Verdict::LeaveOut,
+            Self::Unclear if is_said(told) => Verdict::Search,
+            Self::Unclear => Verdict::Wait,
         }
     }
+}
+
+/// What a telling has at its end in place of what is known: of each kind of event, how many.
+#[derive(Debug, Default)]
+pub(super) struct Ends {
+    known: BTreeMap<String, usize>,
+    told: BTreeMap<String, usize>,
+}
+
+impl Ends {
+    /// Something that is known, and was not told again.
+    pub(super) fn known(&mut self, event: &Event) {
+        count(&mut self.known, event);
+    }
+
+    /// Something that was told, and is not known.
+    pub(super) fn told(&mut self, event: &Event) {
+        count(&mut self.told, event);
+    }
+
+    /// Is less told than is known, of any kind of event?
+    pub(super) fn is_shorter(&self) -> bool {
+        self.known.iter().any(|(kind, known)| self.told.get(kind).is_none_or(|told| told < known))
+    }
+
+    /// Is there anything that was known and not told again?
+    pub(super) fn differ(&self) -> bool {
+        !self.known.is_empty()
+    }
+}
+
+fn count(counts: &mut BTreeMap<String, usize>, event: &Event) {
+    if !is_trailer(event) {
+        *counts.entry(event.kind().to_owned()).or_default() += 1;
+    }
+}
+
+/// Is it part of what was said and done? All else may be told at the end, as a whole.
+pub(super) fn is_said(event: &Event) -> bool {
+    matches!(
+        event,
+        Event::Message(_)
+            | Event::ToolStarted(_)
+            | Event::ToolFinished(_)
+            | Event::Node(_)
+            | Event::Gate(_)
+    )
 }
 
 /// Is it told at the end, and anew each time?
@@ -67,12 +135,12 @@ fn known_update(head: &Head) -> Option<Time> {
     head.metadata.get(PROVENANCE)?.get(UPDATED_AT)?.as_str()?.parse().ok()
 }
 
-/// Is the file shorter than it was when it was read? Sessions grow; one that says nothing of
+/// Is the file no shorter than it was when it was read? Sessions grow; one that says nothing of
 /// when it changed may have been put back.
-fn is_shorter(path: &Path, head: &Head) -> bool {
+fn has_grown(path: &Path, head: &Head) -> bool {
     let known = || head.metadata.get(PROVENANCE)?.get("bytes")?.as_u64();
     let found = path.metadata().ok().filter(std::fs::Metadata::is_file);
-    known().is_some_and(|known| found.is_some_and(|found| found.len() < known))
+    known().is_some_and(|known| found.is_some_and(|found| found.len() >= known))
 }
 
 /// The file that told of a session last.
@@ -94,5 +162,61 @@ fn is_front(one: &Event, other: &Event) -> bool {
                 && other.parts.starts_with(&one.parts)
         }
         _ => false,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use stepwell::{Compacted, Lane, Message, Part, Role, Seq, Status, StatusChanged, Step};
+
+    use super::*;
+
+    fn said(parts: &[&str]) -> Event {
+        Message::new(Role::Assistant, parts.iter().map(|text| Part::text(*text)).collect()).into()
+    }
+
+    fn known(event: Event) -> Recorded {
+        Recorded { seq: Seq::new(2), at: Time::from_micros(1), id: None, event }
+    }
+
+    fn status() -> Event {
+        StatusChanged { status: Status::Success, reason: None, error: None }.into()
+    }
+
+    fn hidden() -> Event {
+        Compacted::new(Lane::main(), Seq::new(2), Seq::new(2)).into()
+    }
+
+    #[test]
+    fn what_may_be_the_end_of_a_shorter_telling_waits() {
+        let judge = |claim: Claim, told: &Event| claim.judge(&known(said(&["one", "two"])), told);
+        let longer = said(&["one", "two", "three"]);
+        for claim in [Claim::Newer, Claim::Unclear, Claim::Older] {
+            assert_eq!(judge(claim, &longer), Verdict::Replace, "{claim:?}");
+        }
+        assert_eq!(judge(Claim::Newer, &status()), Verdict::Replace);
+        for end in [status(), hidden()] {
+            assert_eq!(judge(Claim::Unclear, &end), Verdict::Wait);
+            assert_eq!(judge(Claim::Older, &end), Verdict::LeaveOut);
+        }
+        assert_eq!(judge(Claim::Unclear, &said(&["one"])), Verdict::LeaveOut);
+        assert_eq!(judge(Claim::Unclear, &said(&["else"])), Verdict::Search);
+        assert_eq!(judge(Claim::Older, &said(&["else"])), Verdict::LeaveOut);
+    }
+
+    #[test]
+    fn an_end_is_shorter_if_it_has_less_of_anything_but_what_is_told_anew_each_time() {
+        let ends = |known: &[Event], told: &[Event]| {
+            let mut ends = Ends::default();
+            known.iter().for_each(|event| ends.known(event));
+            told.iter().for_each(|event| ends.told(event));
+            ends.is_shorter()
+        };
+        let step = || Event::from(Step { lane: Lane::main(), n: 1 });
+        assert!(!ends(&[status()], &[]));
+        assert!(!ends(&[], &[hidden(), status()]));
+        assert!(!ends(&[hidden(), status()], &[hidden()]));
+        assert!(ends(&[hidden()], &[status()]));
+        assert!(ends(&[said(&["x"]), step(), hidden()], &[hidden(), status()]));
     }
 }

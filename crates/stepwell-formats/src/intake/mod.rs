@@ -3,6 +3,8 @@
 
 mod claim;
 mod counted;
+mod gap;
+mod kept;
 mod name;
 mod place;
 mod shared;
@@ -20,7 +22,7 @@ use stepwell::{Change, Digest, Edited, Head, Origin, Seq, SessionId, Source, Ste
 
 use crate::archive;
 use crate::read::input::{Input, Watcher};
-use crate::read::neutral::{Item, Opening, PROVENANCE, Sink, Wanted, Warning};
+use crate::read::neutral::{Item, KeptLine, Opening, PROVENANCE, Sink, Wanted, Warning};
 use crate::registry::Format;
 use crate::write::mark::CONTINUES;
 use crate::{Error, Result};
@@ -269,7 +271,11 @@ impl<'a> Intake<'a> {
                 let other = other.display();
                 format!("{other} tells more or newer of session {id}; this was left out")
             }
-            None => format!("it is older than what is here of session {id}, and was left out"),
+            None => {
+                format!(
+                    "it is older than what is here of session {id}, or tells less; it was left out"
+                )
+            }
         };
         self.warn(Warning { place: path.display().to_string(), what });
         Ok(())
@@ -328,7 +334,7 @@ impl Sink for Intake<'_> {
                 let path = origins.file.as_deref().unwrap_or(self.input.root());
                 let head = well.store().info(&id)?.head;
                 let claim = Claim::of(path, origins.updated_at, &head);
-                let mut track = Track::lay_beside((well, mode), id, &source)?;
+                let mut track = Track::lay_beside(well, mode, id, &source)?;
                 track.claim = claim;
                 self.current = Some((track, taken, origins));
             }
@@ -346,11 +352,27 @@ impl Sink for Intake<'_> {
                 opening.created.id = id.clone();
                 opening.created.source = Some(source.clone());
                 let (taken, origins) = (taken(id, Became::Imported), Origins::of(&opening));
-                let track = Track::create((well, mode), opening, &source)?;
+                let track = Track::create(well, mode, opening, &source)?;
                 self.current = Some((track, taken, origins));
             }
         }
         Ok(Wanted::Yes)
+    }
+
+    fn keeper(&mut self, opening: &Opening) -> Result<Option<SessionId>> {
+        let kept = self.kept_by_its_program(opening)?;
+        if let Some(id) = &kept {
+            self.names.insert(opening.id.clone(), id.clone());
+        }
+        Ok(kept)
+    }
+
+    fn meet(
+        &mut self,
+        session: &SessionId,
+        lines: &mut dyn FnMut() -> Result<Option<KeptLine>>,
+    ) -> Result<()> {
+        self.add_lines(session, lines)
     }
 
     fn take(&mut self, item: Item) -> Result<Seq> {
@@ -374,7 +396,11 @@ impl Sink for Intake<'_> {
         Ok(())
     }
 
-    fn warn(&mut self, warning: Warning) {
+    fn warn(&mut self, mut warning: Warning) {
+        // An error names its place as well.
+        if let Some(what) = warning.what.strip_prefix(&format!("{}: ", warning.place)) {
+            warning.what = what.to_owned();
+        }
         match self.report.warnings.len() < MAX_WARNINGS {
             true => self.report.warnings.push(warning),
             false => self.report.more_warnings += 1,

@@ -9,8 +9,9 @@ use stepwell::{
     Rewound, Scope, Seq, Session, SessionId, Source, Span, Stepwell, Time, Write,
 };
 
-use super::claim::{Claim, is_trailer};
+use super::claim::{Claim, Ends, Verdict, is_said, is_trailer};
 use super::counted::Counted;
+use super::gap::Gap;
 use super::name::Marks;
 use super::place::Places;
 use super::writer_thread::Scribe;
@@ -22,6 +23,9 @@ use crate::{Error, Result};
 const BATCH: usize = 4096;
 const BATCH_BYTES: usize = 2 << 20;
 const FIRST_BATCH_BYTES: usize = BATCH_BYTES / 8;
+
+/// How many events wait at most until it is clear whether they count.
+const MAX_HELD_BACK: usize = 20_000;
 
 /// How many events are read at a time.
 const PAGE: usize = 256;
@@ -60,8 +64,11 @@ pub(super) struct Track<'a> {
     pub(super) grown: bool,
     /// How what is told stands to what was told before.
     pub(super) claim: Claim,
-    /// What an older file tells last: it counts only if the file also tells something new.
+    /// What was told in place of something that is known, and waits: it counts if the session is
+    /// not told shorter than it is.
     held_back: Vec<(Option<Time>, Event)>,
+    /// What is known behind the place where the telling left something out, if it did.
+    gap: Option<Gap>,
     /// Is more or newer known? Then nothing more is taken from this one.
     pub(super) overruled: bool,
 }
@@ -82,7 +89,8 @@ struct Past {
 impl<'a> Track<'a> {
     /// A session that is new.
     pub(super) fn create(
-        (well, mode): (&'a Stepwell, Mode),
+        well: &'a Stepwell,
+        mode: Mode,
         opening: Opening,
         source: &Source,
     ) -> Result<Self> {
@@ -109,12 +117,13 @@ impl<'a> Track<'a> {
             continued: false,
             done: true,
         };
-        Ok(Self { told_at: began, ..Self::at((well, mode), id, marks, past, session) })
+        Ok(Self { mode, session, told_at: began, ..Self::at(well, id, marks, past) })
     }
 
     /// A session that came in before.
     pub(super) fn lay_beside(
-        (well, mode): (&'a Stepwell, Mode),
+        well: &'a Stepwell,
+        mode: Mode,
         id: SessionId,
         source: &Source,
     ) -> Result<Self> {
@@ -129,16 +138,11 @@ impl<'a> Track<'a> {
             continued: false,
             done: false,
         };
-        Ok(Self { told_at: began, ..Self::at((well, mode), id, marks, past, None) })
+        Ok(Self { mode, told_at: began, ..Self::at(well, id, marks, past) })
     }
 
-    fn at(
-        (well, mode): (&'a Stepwell, Mode),
-        id: SessionId,
-        marks: Marks,
-        past: Past,
-        session: Option<Session>,
-    ) -> Self {
+    /// A track that only looks, at the beginning of a session.
+    fn at(well: &'a Stepwell, id: SessionId, marks: Marks, past: Past) -> Self {
         let mut places = Places::default();
         places.push(Seq::FIRST);
         let (last, next) = (Seq::FIRST, Seq::new(2));
@@ -146,7 +150,7 @@ impl<'a> Track<'a> {
         let scribe = Scribe::new(well.store());
         Self {
             well,
-            mode,
+            mode: Mode::Look,
             id,
             marks,
             places,
@@ -154,13 +158,14 @@ impl<'a> Track<'a> {
             last,
             next,
             scribe,
-            session,
+            session: None,
             batch,
             batch_limit: FIRST_BATCH_BYTES,
             told_at,
             grown,
-            claim: Claim::Sole,
+            claim: Claim::Newer,
             held_back: Vec::new(),
+            gap: None,
             overruled: false,
         }
     }
@@ -177,48 +182,101 @@ impl<'a> Track<'a> {
         {
             // What is told last is told anew each time.
             let passing = is_trailer(&known.event);
-            let yields = !passing && claim.yields(known, &event);
+            let verdict = claim.judge(known, &event);
             if self.past.meets(at, &event) {
+                // What waits was told in between, and not at the end.
+                self.overruled = !self.held_back.iter().all(|(_, held)| may_move(held));
                 self.last = self.past.page.pop_front().map_or(self.last, |known| known.seq);
                 return Ok(self.places.push(self.last));
             }
-            match passing {
-                true => drop(self.past.page.pop_front()),
-                false if yields => self.overruled = true,
-                false => self.take_back()?,
+            match verdict {
+                _ if passing => drop(self.past.page.pop_front()),
+                Verdict::Replace => self.take_back()?,
+                Verdict::Wait => return self.hold_back(at, event),
+                Verdict::Search => self.open_gap()?,
+                Verdict::LeaveOut => self.overruled = true,
             }
+        }
+        if let Some(gap) = &mut self.gap {
+            if !is_said(&event) || gap.finds(&event) {
+                return self.hold_back(at, event);
+            }
+            self.gap = None;
+            self.take_back()?;
         }
         if self.overruled {
             return Ok(self.places.push(self.last));
         }
-        if claim == Claim::Earlier && !self.grown && is_trailer(&event) {
-            self.held_back.push((at, event));
-            return Ok(self.places.push(self.last));
+        if claim == Claim::Older && !self.grown && is_trailer(&event) {
+            return self.hold_back(at, event);
         }
+        self.append_held()?;
+        self.append(at, event)
+    }
+
+    fn hold_back(&mut self, at: Option<Time>, event: Event) -> Result<Seq> {
+        self.held_back.push((at, event));
+        // A telling of which so much is known tells nothing new.
+        self.overruled |= self.held_back.len() > MAX_HELD_BACK;
+        Ok(self.places.push(self.last))
+    }
+
+    /// Reads what is known from here on.
+    fn open_gap(&mut self) -> Result<()> {
+        let mut gap = Gap::default();
+        while let Some(known) = self.peek()? {
+            if is_said(&known.event) {
+                gap.add(&known.event);
+            }
+            self.past.pass();
+        }
+        self.gap = Some(gap);
+        Ok(())
+    }
+
+    fn append_held(&mut self) -> Result<()> {
         for (at, event) in std::mem::take(&mut self.held_back) {
             self.append(at, event)?;
         }
-        self.append(at, event)
+        Ok(())
     }
 
     /// The session was told to its end. The answer says whether anything was written, or
     /// would have been.
     pub(super) fn close(&mut self, provenance: Edited) -> Result<bool> {
-        while !self.overruled
-            && let Some(known) = self.peek()?
-        {
-            match is_trailer(&known.event) {
-                true => drop(self.past.page.pop_front()),
-                false if self.claim != Claim::Sole => self.overruled = true,
-                false => self.take_back()?,
-            }
+        if !self.overruled {
+            self.settle_end()?;
         }
-        self.overruled |= !self.held_back.is_empty();
         if self.grown {
             self.append(None, provenance.into())?;
         }
         self.finish()?;
         Ok(self.grown)
+    }
+
+    /// Decides about what was known and not told again, and what was told in its place.
+    fn settle_end(&mut self) -> Result<()> {
+        let mut ends = Ends::default();
+        self.held_back.iter().for_each(|(_, held)| ends.told(held));
+        while let Some(known) = self.peek()? {
+            ends.known(&known.event);
+            self.past.pass();
+        }
+        let differs = ends.differ() || self.gap.is_some();
+        self.overruled = match self.claim {
+            // All that was told was known.
+            _ if self.gap.is_some() => self.gap.take().is_some_and(|gap| gap.leaves_out()),
+            Claim::Newer => false,
+            Claim::Unclear => ends.is_shorter(),
+            Claim::Older => ends.differ() || !self.held_back.is_empty(),
+        };
+        if self.overruled {
+            return Ok(());
+        }
+        if differs {
+            self.take_back()?;
+        }
+        self.append_held()
     }
 
     /// Writes what was told until now, of a session that cannot be told to its end.
@@ -256,7 +314,7 @@ impl<'a> Track<'a> {
     /// the view, and stays in the log.
     fn take_back(&mut self) -> Result<()> {
         while self.peek()?.is_some() {
-            self.past.let_go();
+            self.past.pass();
         }
         let (to, scope) = (self.last, Scope::Chat);
         let id = self.marks.again(self.next);
@@ -349,14 +407,23 @@ impl Past {
         true
     }
 
-    /// Lets go of what was read of the past: it leaves the view, and stays counted.
-    fn let_go(&mut self) {
-        self.page.iter().for_each(|gone| self.counted.add(gone));
-        self.page.clear();
+    /// Passes over what is known at this place: if it leaves the view, it stays counted.
+    fn pass(&mut self) {
+        if let Some(gone) = self.page.pop_front() {
+            self.counted.add(&gone);
+        }
     }
 
     fn is_dropped(&self, seq: Seq) -> bool {
         self.dropped.iter().any(|(from, to)| (*from..=*to).contains(&seq))
+    }
+}
+
+/// Does it count wherever it is told? What stands beside another event does not.
+fn may_move(event: &Event) -> bool {
+    match event {
+        Event::Foreign(foreign) => foreign.about == About::Session,
+        event => is_trailer(event),
     }
 }
 

@@ -85,7 +85,8 @@ impl<'a> Row<'a> {
             return Err("it names no session".to_owned());
         }
         // An estimate is no cost: with the tokens it can be made again, without them it is a guess.
-        let cost = if cost.starts_with('~') { "0" } else { cost.trim_start_matches('$') };
+        let recorded = cost.split(" + ").next().unwrap_or(cost);
+        let cost = if cost.starts_with('~') { "0" } else { recorded.trim_start_matches('$') };
         let id = id.strip_prefix(LEDGER_ROW).unwrap_or(id);
         Ok(Self {
             id,

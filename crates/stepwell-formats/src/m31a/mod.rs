@@ -11,6 +11,7 @@ mod message;
 mod read;
 mod salvage;
 mod session;
+mod sound;
 mod tasks;
 mod way;
 mod write;

@@ -5,11 +5,12 @@ use std::path::{Path, PathBuf};
 use super::kept::Files;
 use super::salvage::salvage;
 use super::session::{self, Knowledge, Session};
+use super::sound::{recovered, sound, whole};
 use super::{SESSION, is_sessions, ledger};
 use crate::json::fields::{Fields, elements};
 use crate::read::input::Input;
 use crate::read::neutral::Sink;
-use crate::snapshot::{Object, moment, object, text, warn};
+use crate::snapshot::{text, warn};
 use crate::{Error, Result};
 
 /// The longest line of sessions that started each other which is followed.
@@ -60,7 +61,8 @@ fn in_folder(input: &Input, folder: &Path, sink: &mut dyn Sink) -> Result<()> {
             let (id, count) = (&found.id, found.count);
             // Which one it is if nothing names it, whoever takes it finds out.
             let name = if found.named { format!(", as {id}") } else { String::new() };
-            let what = format!("{fault}; {count} messages of messages.json are read{name}");
+            let said = stepwell::counted(count, "message");
+            let what = format!("{fault}; read from messages.json: {said}{name}");
             warn(sink, &main, what);
             let fields = Fields::parse(&found.session).unwrap_or_default();
             let messages = elements(&found.messages).unwrap_or_default();
@@ -94,22 +96,6 @@ fn in_folder(input: &Input, folder: &Path, sink: &mut dyn Sink) -> Result<()> {
         }
     }
     if names.is_empty() { Err(fault) } else { Ok(()) }
-}
-
-/// The text of a session that is as it should be.
-pub(super) fn whole(input: &Input, path: &Path) -> Result<String> {
-    let text = text(input, path)?;
-    sound(path, &text)?;
-    Ok(text)
-}
-
-/// A session in a text; or what is wrong with it.
-fn sound<'a>(path: &Path, text: &'a str) -> Result<Fields<'a>> {
-    let fields = object(path, text)?;
-    match session::check(&fields) {
-        Ok(()) => Ok(fields),
-        Err(why) => Err(Error::Foreign { path: path.to_owned(), why }),
-    }
 }
 
 /// Tells a session that has files beside it.
@@ -166,25 +152,4 @@ fn parents(input: &Input, folder: &Path, text: &str) -> Vec<PathBuf> {
         parents.push(path);
     }
     parents
-}
-
-/// The session that was saved when the program stopped, and its name.
-pub(super) fn recovered(text: &str) -> Option<(String, String)> {
-    let saved = Fields::parse(text).ok()?;
-    let id = saved.text("session_id")?.into_owned();
-    let messages = saved.raw("messages").unwrap_or("[]");
-    let first = elements(messages).ok().and_then(|all| {
-        let first = Fields::parse(all.first()?).ok()?;
-        first.raw("created_at").filter(|raw| moment(raw).is_some()).map(str::to_owned)
-    });
-    let mut session = Object::new();
-    session.put_text("id", &id);
-    let began = first.as_deref().or_else(|| saved.raw("timestamp")).unwrap_or("null");
-    session.put("started_at", began);
-    session.put("workflow_phase", saved.raw("current_phase").unwrap_or("\"\""));
-    session.put("messages", if elements(messages).is_ok() { messages } else { "[]" });
-    if let Some(goal) = saved.raw("goal") {
-        session.put("workflow_goal", goal);
-    }
-    Some((id, session.end()))
 }

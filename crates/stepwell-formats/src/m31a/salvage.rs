@@ -4,8 +4,7 @@
 use std::path::Path;
 
 use super::SESSION;
-use super::read::{recovered, whole};
-use super::session::check;
+use super::sound::{began, check, recovered, stand_in, whole};
 use super::way::phase;
 use crate::json::fields::{Fields, elements};
 use crate::json::json_text::compact;
@@ -54,19 +53,6 @@ pub(super) fn salvage(input: &Input, folder: &Path) -> Option<Salvaged> {
     let session = completed(&[front, saved, backup.unwrap_or_default()], &id, began.as_deref());
     check(&Fields::parse(&session).ok()?).ok()?;
     Some(Salvaged { id, named, session, messages, count })
-}
-
-/// What a session is called that nothing names: after the moment at which its conversation began.
-pub(super) fn stand_in(messages: &[&str]) -> Option<String> {
-    Some(format!("recovered-{}", moment(&began(messages)?)?.compact()))
-}
-
-/// When the first message was said that tells it, as it stands there.
-fn began(messages: &[&str]) -> Option<String> {
-    messages.iter().find_map(|raw| {
-        let said = Fields::parse(raw).ok()?;
-        said.raw("created_at").filter(|raw| moment(raw).is_some()).map(str::to_owned)
-    })
 }
 
 /// The session in a backup, if the conversation begins as it does there.

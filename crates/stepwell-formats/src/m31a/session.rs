@@ -9,7 +9,7 @@ use stepwell::{
 
 use super::kept::{ASIDE, Files};
 use super::way::{Way, phase};
-use super::{FOLDER, SYSTEM, message, salvage, tasks};
+use super::{FOLDER, SYSTEM, message, sound, tasks};
 use crate::Result;
 use crate::json::fields::{Fields, elements, text_of};
 use crate::read::neutral::{Item, Opening, Sink, StandIn, Wanted};
@@ -35,21 +35,6 @@ pub(super) enum Knowledge {
     Whole,
     /// It was put together from other files.
     Salvaged,
-}
-
-/// What M31A itself calls corrupted.
-pub(super) fn check(fields: &Fields<'_>) -> Result<(), String> {
-    if fields.text("id").is_none_or(|id| id.is_empty()) {
-        return Err("it is corrupted: it has no id".to_owned());
-    }
-    if fields.raw("started_at").and_then(moment).is_none() {
-        return Err("it is corrupted: it does not say when it started".to_owned());
-    }
-    let word = fields.text("workflow_phase").unwrap_or_default();
-    match phase(&word) {
-        Some(_) => Ok(()),
-        None => Err(format!("it is corrupted: {word:?} is no phase")),
-    }
 }
 
 /// Tells a session.
@@ -120,7 +105,7 @@ fn opening(session: &Session<'_>) -> Opening {
 
 /// How the session is known again while nothing names it.
 fn stand_in(session: &Session<'_>) -> Option<StandIn> {
-    let name = salvage::stand_in(&session.messages)?;
+    let name = sound::stand_in(&session.messages)?;
     let first = Fields::parse(session.messages.first()?).ok()?;
     let (said, at) = message::read(&first)?;
     let began = session.fields.raw("started_at").and_then(moment);

@@ -188,7 +188,7 @@ impl Page<'_> {
                 crate::snapshot::texts(Some(raw)).into_iter().collect();
             head.tags.is_subset(&all)
         });
-        for (field, now) in [("model", &head.model), ("provider", &head.provider)] {
+        for (field, now) in [("model", head.model.as_str()), ("provider", head.model_provider())] {
             let same = |_: &str| name(&kept, field) == *now;
             object.put(field, still(kept.raw(field), same, &quoted(now)));
         }

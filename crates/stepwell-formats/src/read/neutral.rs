@@ -7,7 +7,9 @@
 use std::io::BufRead;
 use std::path::PathBuf;
 
-use stepwell::{About, Created, Edited, Event, Foreign, Recorded, Seq, SessionId, Time};
+use stepwell::{
+    About, Created, Edited, Event, EventId, Foreign, NewEvent, Recorded, Seq, SessionId, Time,
+};
 
 use crate::Result;
 use crate::json::fields::Fields;
@@ -28,6 +30,16 @@ pub(crate) fn without_provenance(edited: &Edited) -> Edited {
 pub(crate) fn is_provenance(event: &Event) -> bool {
     matches!(event, Event::Edited(edited) if edited.metadata.contains_key(PROVENANCE)
         && without_provenance(edited) == Edited::default())
+}
+
+/// A line of a file, as the program that wrote the file also keeps it here by itself. The last of
+/// its events bears its id.
+#[derive(Debug)]
+pub struct KeptLine {
+    /// The id.
+    pub id: EventId,
+    /// The events.
+    pub events: Vec<NewEvent>,
 }
 
 /// A session begins.
@@ -186,6 +198,21 @@ pub trait Sink {
     /// A session begins. If it is not [wanted](Wanted::Yes), nothing of it is to be
     /// told, its end included. A subagent's session comes after the one that started it.
     fn begin(&mut self, opening: Opening) -> Result<Wanted>;
+
+    /// The session here that its own program keeps, line by line, if it keeps this one. Then it is
+    /// not begun, and its lines are brought by [`meet`](Sink::meet).
+    fn keeper(&mut self, _opening: &Opening) -> Result<Option<SessionId>> {
+        Ok(None)
+    }
+
+    /// Adds the lines that such a session does not have.
+    fn meet(
+        &mut self,
+        _session: &SessionId,
+        _lines: &mut dyn FnMut() -> Result<Option<KeptLine>>,
+    ) -> Result<()> {
+        Ok(())
+    }
 
     /// The next thing of the session that began last. The answer is its place: the opening
     /// is at [`Seq::FIRST`], and each thing at the place after the one before it.

@@ -34,13 +34,20 @@ fn status(status: Status) -> &'static str {
     }
 }
 
-/// What changes in a session while it goes on. What it came with counts as well: `before` is
-/// its file then, and `since` where it was read.
+/// What a session came with.
+pub(super) struct Before<'a> {
+    /// Its file.
+    pub(super) session: Fields<'a>,
+    /// The last event that was read from it.
+    pub(super) told: Seq,
+}
+
+/// What changes in a session while it goes on. What it came with counts as well.
 pub(super) fn changes(
     head: &Head,
     live: &Live,
     outcome: &Outcome<'_>,
-    (before, since): (&Fields<'_>, Seq),
+    Before { session: before, told }: &Before<'_>,
 ) -> Value {
     let mut artifacts: Vec<String> = before.get("artifacts_written").unwrap_or_default();
     let spent = before.object("token_usage").unwrap_or_default();
@@ -50,7 +57,7 @@ pub(super) fn changes(
         output: known("total_output_tokens"),
         ..Usage::default()
     };
-    for event in live.events.iter().filter(|event| event.seq > since) {
+    for event in live.events.iter().filter(|event| event.seq > *told) {
         match &event.event {
             Event::Artifact(it) if !artifacts.contains(&it.path) => artifacts.push(it.path.clone()),
             Event::Message(message) => usage += message.usage.unwrap_or_default(),
@@ -86,9 +93,9 @@ pub(super) fn whole(head: &Head, flow: &Flow, id: &str, changes: &Value) -> Valu
         .map(|name| (name.to_owned(), spec.field("runtime")[name].clone()))
         .into_iter()
         .collect();
-    for (name, own) in [("provider", &head.provider), ("model_id", &head.model)] {
+    for (name, own) in [("provider", head.model_provider()), ("model_id", head.model.as_str())] {
         if !own.is_empty() {
-            runtime.insert(name.to_owned(), own.as_str().into());
+            runtime.insert(name.to_owned(), own.into());
         }
     }
     // The system takes variables as texts.

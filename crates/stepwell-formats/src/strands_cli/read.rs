@@ -42,7 +42,8 @@ pub(super) fn read(input: &Input, sink: &mut dyn Sink) -> Result<()> {
     }
     let pattern = metadata.text("pattern_type").map(String::from);
     let pattern = pattern.or_else(|| spec.pattern().map(str::to_owned)).unwrap_or_default();
-    let mut opening = opening(input, (&session, &metadata), (&pattern, &spec), text);
+    let parts = Parts { session: &session, metadata: &metadata, pattern: &pattern, spec: &spec };
+    let mut opening = opening(input, &parts, text);
     check_hash(input, &metadata, files.spec.as_deref(), sink);
     opening.continues = sidecar::mark(input);
     let id = opening.id.clone();
@@ -108,12 +109,17 @@ fn told(input: &Input, sink: &mut dyn Sink, file: &str, what: String) {
     sink.warn(Warning { place: input.root().join(file).display().to_string(), what });
 }
 
-fn opening(
-    input: &Input,
-    (session, metadata): (&Fields<'_>, &Fields<'_>),
-    (pattern, spec): (&str, &Spec),
-    text: Option<&str>,
-) -> Opening {
+/// What a session is made of.
+struct Parts<'a> {
+    session: &'a Fields<'a>,
+    metadata: &'a Fields<'a>,
+    pattern: &'a str,
+    spec: &'a Spec,
+}
+
+/// The session, and its flow if the text of its spec is there.
+fn opening(input: &Input, parts: &Parts<'_>, text: Option<&str>) -> Opening {
+    let Parts { session, metadata, pattern, spec } = *parts;
     let folder = input.root().file_name().and_then(|name| name.to_str()).unwrap_or_default();
     let id = metadata.text("session_id").map(String::from).filter(|id| !id.is_empty());
     let id = id.unwrap_or_else(|| folder.strip_prefix(FOLDER).unwrap_or(folder).to_owned());

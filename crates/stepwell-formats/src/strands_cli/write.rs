@@ -8,13 +8,14 @@ use stepwell::{
     SessionId, Status, Stepwell, StopReason,
 };
 
+use super::metadata::Before;
 use super::spec::Spec;
 use super::state::{self, Finished, Origin, Outcome, hitl_state};
 use super::{SYSTEM, metadata};
 use crate::json::fields::{Fields, quoted};
 use crate::json::json_text::{Letters, laid_out, overlaid};
 use crate::read::facts::{Says, count_facts};
-use crate::strands_sdk::conversation::{self, Live, agent_json, plain_name, stamp};
+use crate::strands_sdk::conversation::{self, AgentFolder, Live, agent_json, plain_name, stamp};
 use crate::strands_sdk::kept::Kept;
 use crate::strands_sdk::sidecar::{self, put};
 use crate::strands_sdk::write::{id_there, is_sum, live, lost};
@@ -49,20 +50,22 @@ pub(super) fn write(well: &Stepwell, id: &SessionId, to: &mut Outlet<'_>) -> Res
     let (read, _) = Spec::read(&flow.spec);
     let outcome = Outcome { nodes: &work.nodes, current: work.current.as_deref(), spec: &read };
     let changed = grew(&live, told);
-    let came = (find("session.json"), told);
-    let session = session_json((&head, &flow), (&live, &outcome), came, (&there, changed));
+    let leaving = Leaving { head: &head, flow: &flow, live: &live, files: &files, there: &there };
+    let session = match find("session.json") {
+        Some(kept) if !changed => kept.data.clone(),
+        kept => leaving.session_json(&outcome, kept, told),
+    };
     put(to, "session.json", &laid_out(&session, Letters::Ascii))?;
     let state = pattern_state(&flow, &outcome, &work.open, find("pattern_state.json"), changed);
     put(to, "pattern_state.json", &laid_out(&state, Letters::Ascii))?;
     if !spec.is_empty() || find("session.json").is_none() {
         write_bytes(to, "spec_snapshot.yaml", &spec)?;
     }
-    let spoken = agents((&head, &flow, &there), (&live, &files), to, &mut exported.losses)?;
-    let losses = &mut exported.losses;
-    let told = (&spoken[..], &places(&live)[..]);
-    let homeless = live.events.iter().filter(|event| !is_held(event, told, losses));
+    let spoken = leaving.agents(to, &mut exported.losses)?;
+    let (losses, places) = (&mut exported.losses, places(&live));
+    let homeless = live.events.iter().filter(|event| !is_held(event, &spoken, &places, losses));
     let mark = Mark::of(well, &head, (SYSTEM, &there))?;
-    sidecar::write(to, (mark, &files), &homeless.collect::<Vec<&Recorded>>())?;
+    sidecar::write(to, mark, &files, &homeless.collect::<Vec<&Recorded>>())?;
     if changed || find("session.json").is_none() {
         tell_facts(&head, &flow, &mut exported.losses);
     }
@@ -184,18 +187,75 @@ fn grew(live: &Live, told: Seq) -> bool {
     })
 }
 
-fn session_json(
-    (head, flow): (&Head, &Flow),
-    (live, outcome): (&Live, &Outcome<'_>),
-    (kept, told): (Option<&Kept>, Seq),
-    (there, changed): (&str, bool),
-) -> String {
-    let before = kept.and_then(|kept| Fields::parse(&kept.data).ok()).unwrap_or_default();
-    let changes = || metadata::changes(head, live, outcome, (&before, told));
-    match kept {
-        None => metadata::whole(head, flow, there, &changes()).to_string(),
-        Some(kept) if !changed => kept.data.clone(),
-        Some(kept) => overlaid(&kept.data, &changes().to_string()),
+/// A flow on its way out.
+struct Leaving<'a> {
+    head: &'a Head,
+    flow: &'a Flow,
+    live: &'a Live,
+    /// What came from there.
+    files: &'a [Kept],
+    /// Its name there.
+    there: &'a str,
+}
+
+impl Leaving<'_> {
+    /// `session.json`, over what it was if it came from there and was told up to a seq.
+    fn session_json(&self, outcome: &Outcome<'_>, kept: Option<&Kept>, told: Seq) -> String {
+        let session = kept.and_then(|kept| Fields::parse(&kept.data).ok()).unwrap_or_default();
+        let before = Before { session, told };
+        let changes = metadata::changes(self.head, self.live, outcome, &before);
+        match kept {
+            None => metadata::whole(self.head, self.flow, self.there, &changes).to_string(),
+            Some(kept) => overlaid(&kept.data, &changes.to_string()),
+        }
+    }
+
+    /// Writes the conversations of the agents, as far as the system keeps them. The answer is
+    /// the lanes that were written.
+    fn agents(&self, to: &mut Outlet<'_>, losses: &mut Losses) -> Result<Vec<Lane>> {
+        let Self { head, flow, live, files, there } = *self;
+        let times = (head.created_at, head.updated_at);
+        let mut spoken: Vec<Lane> = Vec::new();
+        for kept in files.iter().filter(|kept| kept.file.starts_with("agents/")) {
+            match (kept.file.strip_suffix("/agent.json"), &kept.lane) {
+                (Some(folder), Some(lane)) => {
+                    let written =
+                        conversation::write(live, lane, AgentFolder { path: folder, to }, losses)?;
+                    let raw = agent_json("default", Some(&kept.data), &written, times);
+                    put(to, &kept.file, &laid_out(&raw, Letters::All))?;
+                    spoken.push(lane.clone());
+                }
+                _ => put(to, &kept.file, &laid_out(&kept.data, Letters::All))?,
+            }
+        }
+        let mut taken: BTreeSet<String> = files.iter().map(|kept| kept.file.clone()).collect();
+        for lane in live.lanes() {
+            let agent = match flow.pattern.as_str() {
+                "chain" => lane.as_str(),
+                "routing" if lane.as_str() != "router" => {
+                    lane.as_str().rsplit('/').next().unwrap_or_default()
+                }
+                // The system keeps no conversations of others.
+                _ => continue,
+            };
+            let session = format!("{there}_{}", plain_name(agent));
+            let own = format!("agents/session_{session}");
+            if spoken.contains(&lane) || !taken.insert(format!("{own}/session.json")) {
+                continue;
+            }
+            let folder = format!("{own}/agents/agent_default");
+            let written =
+                conversation::write(live, &lane, AgentFolder { path: &folder, to }, losses)?;
+            let raw = agent_json("default", None, &written, times);
+            put(to, &format!("{folder}/agent.json"), &laid_out(&raw, Letters::All))?;
+            let (id, at) = (quoted(&session), quoted(&stamp(head.created_at)));
+            let raw = format!(
+                "{{\"session_id\":{id},\"session_type\":\"AGENT\",\"created_at\":{at},\"updated_at\":{at}}}"
+            );
+            put(to, &format!("{own}/session.json"), &laid_out(&raw, Letters::All))?;
+            spoken.push(lane);
+        }
+        Ok(spoken)
     }
 }
 
@@ -227,56 +287,6 @@ fn pattern_state(
     }
 }
 
-/// Writes the conversations of the agents, as far as the system keeps them. The answer is
-/// the lanes that were written.
-fn agents(
-    (head, flow, there): (&Head, &Flow, &str),
-    (live, files): (&Live, &[Kept]),
-    to: &mut Outlet<'_>,
-    losses: &mut Losses,
-) -> Result<Vec<Lane>> {
-    let times = (head.created_at, head.updated_at);
-    let mut spoken: Vec<Lane> = Vec::new();
-    for kept in files.iter().filter(|kept| kept.file.starts_with("agents/")) {
-        match (kept.file.strip_suffix("/agent.json"), &kept.lane) {
-            (Some(folder), Some(lane)) => {
-                let written = conversation::write(live, lane, folder, (to, losses))?;
-                let raw = agent_json("default", Some(&kept.data), &written, times);
-                put(to, &kept.file, &laid_out(&raw, Letters::All))?;
-                spoken.push(lane.clone());
-            }
-            _ => put(to, &kept.file, &laid_out(&kept.data, Letters::All))?,
-        }
-    }
-    let mut taken: BTreeSet<String> = files.iter().map(|kept| kept.file.clone()).collect();
-    for lane in live.lanes() {
-        let agent = match flow.pattern.as_str() {
-            "chain" => lane.as_str(),
-            "routing" if lane.as_str() != "router" => {
-                lane.as_str().rsplit('/').next().unwrap_or_default()
-            }
-            // The system keeps no conversations of others.
-            _ => continue,
-        };
-        let session = format!("{there}_{}", plain_name(agent));
-        let own = format!("agents/session_{session}");
-        if spoken.contains(&lane) || !taken.insert(format!("{own}/session.json")) {
-            continue;
-        }
-        let folder = format!("{own}/agents/agent_default");
-        let written = conversation::write(live, &lane, &folder, (to, losses))?;
-        let raw = agent_json("default", None, &written, times);
-        put(to, &format!("{folder}/agent.json"), &laid_out(&raw, Letters::All))?;
-        let (id, at) = (quoted(&session), quoted(&stamp(head.created_at)));
-        let raw = format!(
-            "{{\"session_id\":{id},\"session_type\":\"AGENT\",\"created_at\":{at},\"updated_at\":{at}}}"
-        );
-        put(to, &format!("{own}/session.json"), &laid_out(&raw, Letters::All))?;
-        spoken.push(lane);
-    }
-    Ok(spoken)
-}
-
 /// The places in the flow that its folder tells of: nodes, and the question that it waits for.
 fn places(live: &Live) -> Vec<&str> {
     let answered = live.events.iter().filter_map(|event| match &event.event {
@@ -293,7 +303,7 @@ fn places(live: &Live) -> Vec<&str> {
 }
 
 /// Is an event told by the files themselves? What is not is counted.
-fn is_held(event: &Recorded, (spoken, places): (&[Lane], &[&str]), losses: &mut Losses) -> bool {
+fn is_held(event: &Recorded, spoken: &[Lane], places: &[&str], losses: &mut Losses) -> bool {
     let word = match &event.event {
         Event::Message(message) if message.role == stepwell::Role::System => "system messages",
         Event::Message(message) if !spoken.contains(&message.lane) => "conversations of its nodes",

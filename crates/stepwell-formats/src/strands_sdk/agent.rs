@@ -7,7 +7,6 @@ use stepwell::{Lane, Message, Part, Role, Time, Usage};
 
 use super::content::{hollow, unshown};
 use super::kept::Kept;
-use super::snapshots::Copy;
 use crate::json::fields::Fields;
 use crate::json::json_text::compact;
 use crate::read::input::{self, Input};
@@ -31,6 +30,17 @@ pub(crate) struct Agent {
     pub(crate) system: Option<String>,
     /// The snapshots of it that stay.
     pub(crate) copies: Vec<Copy>,
+}
+
+/// A copy of an agent that stays: a snapshot of a moment.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) struct Copy {
+    /// Its name there.
+    pub(crate) name: String,
+    /// When it was taken.
+    pub(crate) at: Option<Time>,
+    /// How many messages the agent had then.
+    pub(crate) messages: usize,
 }
 
 /// Where a message is found.

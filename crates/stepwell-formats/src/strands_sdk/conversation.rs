@@ -119,12 +119,21 @@ pub(crate) struct Written {
     pub(crate) grew_at: Option<Time>,
 }
 
+/// The folder of an agent.
+#[derive(Debug)]
+pub(crate) struct AgentFolder<'a, 'b> {
+    /// Its path.
+    pub(crate) path: &'a str,
+    /// What it is in.
+    pub(crate) to: &'a mut Outlet<'b>,
+}
+
 /// Writes the messages of a lane into an agent's folder.
 pub(crate) fn write(
     live: &Live,
     lane: &Lane,
-    folder: &str,
-    (to, losses): (&mut Outlet<'_>, &mut Losses),
+    AgentFolder { path: folder, to }: AgentFolder<'_, '_>,
+    losses: &mut Losses,
 ) -> Result<Written> {
     to.folder(&format!("{folder}/messages"))?;
     let recorded = live.messages(lane);

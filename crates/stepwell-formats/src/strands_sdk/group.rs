@@ -8,7 +8,7 @@ use super::SYSTEM;
 use super::agent::{below, counted, folders};
 use super::content::words;
 use super::kept::Kept;
-use super::read::object;
+use super::warnings::object;
 use crate::Result;
 use crate::json::fields::{Fields, elements, text_of};
 use crate::json::json_text::value;

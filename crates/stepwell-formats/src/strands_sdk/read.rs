@@ -7,13 +7,13 @@ use stepwell::{
     StatusChanged, Step, Time,
 };
 
-use super::agent::{Agent, Heard, folders_of, moment, no_json};
+use super::agent::{Agent, Heard, folders_of, moment};
 use super::group::{self, Group};
 use super::kept::Kept;
 use super::snapshots::{self, Snapshots};
+use super::warnings::{object, warn};
 use super::{FOLDER, SYSTEM, sidecar};
 use crate::json::fields::Fields;
-use crate::json::json_text::compact;
 use crate::read::input::Input;
 use crate::read::neutral::{Item, Opening, Sink, Wanted, Warning};
 use crate::read::steps::Steps;
@@ -103,24 +103,6 @@ fn keep(found: &Found, voices: &[Voice<'_>], sink: &mut dyn Sink) -> Result<()> 
         }
     }
     Ok(())
-}
-
-/// The JSON object in a file, if there is one; what is wrong with it is told.
-pub(super) fn object(input: &Input, path: &Path, sink: &mut dyn Sink) -> Option<String> {
-    let read = input.text(path).and_then(|text| match Fields::parse(&text) {
-        Ok(_) => Ok(compact(&text)),
-        Err(error) => Err(no_json(path, &error)),
-    });
-    read.map_err(|error| warn(sink, path, &error)).ok()
-}
-
-pub(super) fn warn(sink: &mut dyn Sink, path: &Path, error: &Error) {
-    let what = match error {
-        Error::Unreadable { error, .. } => error.to_string(),
-        Error::Foreign { why, .. } => why.clone(),
-        other => other.to_string(),
-    };
-    sink.warn(Warning { place: path.display().to_string(), what });
 }
 
 /// A session's agents, the first one first.
@@ -300,7 +282,7 @@ impl Voice<'_> {
             sink.warn(Warning {
                 place: format!("{}/agent.json", self.agent.below),
                 what: format!(
-                    "{} messages are out of its window, and there are {}",
+                    "messages that are out of its window: {}; messages that there are: {}",
                     self.removed,
                     self.agent.messages.len()
                 ),

@@ -55,7 +55,8 @@ fn is_mark(text: Option<&str>) -> bool {
 /// session came with.
 pub(crate) fn write(
     to: &mut Outlet<'_>,
-    (mark, files): (Option<Mark>, &[Kept]),
+    mark: Option<Mark>,
+    files: &[Kept],
     events: &[&Recorded],
 ) -> Result<()> {
     let mark = mark.map(|mark| format!("{{\"{CONTINUES}\":{}}}\n", mark.to_json()));

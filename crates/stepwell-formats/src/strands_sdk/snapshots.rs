@@ -9,11 +9,11 @@ use std::path::{Path, PathBuf};
 
 use stepwell::Time;
 
-use super::agent::{Agent, Source, moment};
+use super::agent::{Agent, Copy, Source, moment};
 use super::content::words;
 use super::conversation::plain_name;
 use super::group::{self, Group};
-use super::read::{object, warn};
+use super::warnings::{object, warn};
 use crate::Result;
 use crate::json::fields::{Fields, elements, push_field, quoted};
 use crate::json::json_text::compact;
@@ -33,17 +33,6 @@ pub(super) struct Snapshots {
     pub(super) groups: Vec<Group>,
     /// When the first of them was taken.
     pub(super) began: Option<Time>,
-}
-
-/// A copy that stays.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub(crate) struct Copy {
-    /// Its name there.
-    pub(crate) name: String,
-    /// When it was taken.
-    pub(crate) at: Option<Time>,
-    /// How many messages the agent had then.
-    pub(crate) messages: usize,
 }
 
 /// Is this the folder of a session that is kept as snapshots?
@@ -162,7 +151,7 @@ fn copies(input: &Input, folder: &Path, sink: &mut dyn Sink) -> Vec<(Copy, Strin
     // Their names are in the order of their times.
     paths.sort();
     if let Some(more) = paths.len().checked_sub(MAX_COPIES).filter(|more| *more > 0) {
-        let what = format!("its first {more} snapshots are not read; the last {MAX_COPIES} are");
+        let what = format!("only its last {MAX_COPIES} snapshots are read; {more} came before");
         sink.warn(Warning { place: folder.display().to_string(), what });
         paths.drain(..more);
     }

@@ -7,7 +7,7 @@ use stepwell::{
     SessionId, Status, Stepwell,
 };
 
-use super::conversation::{self, Live, agent_json, plain_name, stamp};
+use super::conversation::{self, AgentFolder, Live, agent_json, plain_name, stamp};
 use super::kept::Kept;
 use super::sidecar::{self, put};
 use super::{FOLDER, SYSTEM};
@@ -37,7 +37,12 @@ pub(super) fn write(well: &Stepwell, id: &SessionId, to: &mut Outlet<'_>) -> Res
         put(to, &kept.file, &laid_out(&kept.data, Letters::All))?;
     }
     for agent in agents(&live, &head, &files) {
-        let written = conversation::write(&live, &agent.lane, &agent.folder, (to, losses))?;
+        let written = conversation::write(
+            &live,
+            &agent.lane,
+            AgentFolder { path: &agent.folder, to },
+            losses,
+        )?;
         let times = (head.created_at, head.updated_at);
         let raw = agent_json(&agent.id, agent.kept, &written, times);
         put(to, &format!("{}/agent.json", agent.folder), &laid_out(&raw, Letters::All))?;
@@ -46,7 +51,7 @@ pub(super) fn write(well: &Stepwell, id: &SessionId, to: &mut Outlet<'_>) -> Res
         live.events.iter().filter(|event| !is_held(event, losses)).collect();
     let there = id_there(&head, SYSTEM, to);
     let mark = Mark::of(well, &head, (SYSTEM, &there))?;
-    sidecar::write(to, (mark, &files), &homeless)?;
+    sidecar::write(to, mark, &files, &homeless)?;
     tell_facts(&live, &head, &mut exported.losses);
     Ok(exported)
 }

@@ -8,7 +8,7 @@ use crate::intake::{Mode, Report, take_in};
 use crate::read::input::unreadable;
 use crate::read::walk::{Found, find};
 use crate::registry::Format;
-use crate::write::draft::{Existing, write_wishing};
+use crate::write::draft::{Destination, Existing, write_to};
 use crate::write::writer::{Exported, SUBAGENTS, Shape, Subagents, Wishes, Writer};
 use crate::{Error, Result};
 
@@ -86,7 +86,11 @@ pub fn convert(input: &Path, out: &Path, how: Conversion) -> Result<Converted> {
         let twice = converted.written.iter().any(|(_, written, _)| *written == path);
         let wrote = match twice {
             true => Err(Error::Twice { path: path.clone() }),
-            false => write_one(&path, how, writer, (&well, &id)),
+            false => {
+                let destination =
+                    Destination { path: &path, existing: how.existing, wishes: how.wishes };
+                write_one(&destination, writer, &well, &id)
+            }
         };
         match wrote {
             Ok(mut exported) => {
@@ -120,14 +124,15 @@ fn takes_in(out: &Path, writer: &dyn Writer) -> bool {
 }
 
 fn write_one(
-    path: &Path,
-    how: Conversion,
+    destination: &Destination<'_>,
     writer: &dyn Writer,
-    session: (&Stepwell, &SessionId),
+    well: &Stepwell,
+    id: &SessionId,
 ) -> Result<Exported> {
-    if let Some(parent) = path.parent().filter(|parent| !parent.as_os_str().is_empty()) {
+    if let Some(parent) = destination.path.parent().filter(|parent| !parent.as_os_str().is_empty())
+    {
         let fault = |error| Error::Unwritable { path: parent.to_owned(), error };
         std::fs::create_dir_all(parent).map_err(fault)?;
     }
-    write_wishing(path, how.existing, how.wishes, writer, session)
+    write_to(destination, writer, well, id)
 }

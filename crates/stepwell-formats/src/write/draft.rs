@@ -20,24 +20,36 @@ pub enum Existing {
     Replace,
 }
 
-/// Writes a session to a path: under its name only when it is complete.
-pub fn write_to(
-    path: &Path,
-    existing: Existing,
-    writer: &dyn Writer,
-    session: (&Stepwell, &SessionId),
-) -> Result<Exported> {
-    write_wishing(path, existing, Wishes::default(), writer, session)
+/// Where a session is written to.
+#[derive(Clone, Copy, Debug)]
+pub struct Destination<'a> {
+    /// The file or folder.
+    pub path: &'a Path,
+    /// What becomes of what is there already.
+    pub existing: Existing,
+    /// What whoever writes it wishes.
+    pub wishes: Wishes,
 }
 
-/// Writes a session to a path, as someone wishes it.
-pub fn write_wishing(
-    path: &Path,
-    existing: Existing,
-    wishes: Wishes,
+impl<'a> Destination<'a> {
+    /// A path, without wishes.
+    #[must_use]
+    pub fn new(path: &'a Path, existing: Existing) -> Self {
+        Self { path, existing, wishes: Wishes::default() }
+    }
+}
+
+/// Writes a session to a path: under its name only when it is complete.
+///
+/// # Errors
+/// If it cannot be written, or if what is there already is to be kept.
+pub fn write_to(
+    destination: &Destination<'_>,
     writer: &dyn Writer,
-    (well, id): (&Stepwell, &SessionId),
+    well: &Stepwell,
+    id: &SessionId,
 ) -> Result<Exported> {
+    let Destination { path, existing, wishes } = *destination;
     check(path, writer, existing)?;
     let fault = |error| Error::Unwritable { path: path.to_owned(), error };
     let draft = Draft::beside(path).map_err(fault)?;

@@ -1,6 +1,7 @@
 //! Calls without a result: what another agent is told in its place, so that its model neither
 //! repeats a command that may have run nor trusts one that did not.
 
+use stepwell::calls::ImportedCalls;
 use stepwell::{
     Event, INTERRUPTED, Lane, Message, Part, Recorded, Role, Seq, SessionId, Span, Stepwell, Time,
     Timeline, ToolResult, ViewMessage,
@@ -20,6 +21,8 @@ pub(crate) struct Unanswered {
     /// Does whoever runs the session record when tools start? Without that, nothing is known
     /// of a call that has no record.
     starts_recorded: bool,
+    /// Those that another program may have run.
+    imported: ImportedCalls,
 }
 
 /// A call without a result.
@@ -31,8 +34,6 @@ pub(crate) struct Call {
     /// Which of the message's calls it is.
     nth: usize,
     id: String,
-    /// Was it made in a session that is run here?
-    local: bool,
     begun: bool,
     /// Was somebody asked whether it may run?
     asked_for: bool,
@@ -55,8 +56,6 @@ impl Unanswered {
                 at: recorded.at,
                 nth,
                 id: call.id.clone(),
-                // What was imported bears an id.
-                local: recorded.id.is_none(),
                 begun: false,
                 asked_for: false,
                 late: false,
@@ -66,8 +65,9 @@ impl Unanswered {
 
     /// Something else that was recorded, whether it still counts or not: a tool that started
     /// on a branch that was left may have done its work all the same.
-    pub(crate) fn happened(&mut self, event: &Event) {
-        match event {
+    pub(crate) fn happened(&mut self, recorded: &Recorded) {
+        self.imported.apply(recorded);
+        match &recorded.event {
             Event::ToolStarted(started) if started.lane == Lane::main() => {
                 self.starts_recorded = true;
                 if let Some(call) = self.last(&started.call_id) {
@@ -92,7 +92,7 @@ impl Unanswered {
     pub(crate) fn of(events: &[Recorded], timeline: &Timeline, lane: &Lane) -> Self {
         let mut all = Self::default();
         for recorded in events {
-            all.happened(&recorded.event);
+            all.happened(recorded);
             match &recorded.event {
                 Event::Message(message)
                     if message.lane == *lane && timeline.contains(recorded.seq) =>
@@ -164,7 +164,8 @@ impl Unanswered {
 
     /// What is said of a call in place of its result.
     fn words_for(&self, call: &Call) -> &'static str {
-        let known = call.asked_for || call.local && self.starts_recorded;
+        let may_have_run = self.imported.may_have_run(call.seq, &call.id);
+        let known = call.asked_for || self.starts_recorded && !may_have_run;
         match known && !call.begun {
             true => NOT_BEGUN,
             false => INTERRUPTED,

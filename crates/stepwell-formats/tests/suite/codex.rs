@@ -4,7 +4,7 @@ use std::io::Write;
 use std::path::PathBuf;
 
 use proptest::prelude::*;
-use stepwell::{SessionId, Status, Stepwell, StopReason};
+use stepwell::{Message, SessionId, Status, Stepwell, StopReason, Usage};
 use stepwell_formats::{Became, Format, Mode, take_in};
 
 use crate::generate::{record, turns};
@@ -387,4 +387,30 @@ fn a_rollout_that_goes_on_from_another_one_is_no_thread_to_a_command() {
     };
     assert_eq!(thread(&format!("rollout-2026-05-05T06-40-00-{GONE_ON}.jsonl")), PAGED);
     assert_eq!(thread(&format!("rollout-2026-05-05T06-40-00-{OVEN}.jsonl")), OVEN);
+}
+
+#[test]
+fn lines_that_are_made_here_have_their_fields_in_codexs_order() {
+    let well = Stepwell::in_memory();
+    let session = well.create(well.draft("round it up")).unwrap();
+    session.append(Message::user("round it up")).unwrap();
+    let usage = Usage { input: 9, output: 2, ..Usage::default() };
+    let call = Message::assistant("I look").calling("c1", "shell", "{}").spending(usage, None);
+    session.append(call).unwrap();
+    session.append(Message::tool_result("c1", "ok")).unwrap();
+    let name = format!("rollout-2026-05-05T06-40-00-{OVEN}.jsonl");
+    let (_folder, path) = written(&well, session.id(), codex(), &name);
+    let text = std::fs::read_to_string(path).unwrap();
+    let shapes = [
+        format!(r#","type":"session_meta","payload":{{"id":"{OVEN}","timestamp":"#),
+        r#","type":"response_item","payload":{"type":"message","role":"user","content":[{"type":"input_text","text":"round it up"}]}}"#.to_owned(),
+        r#","type":"event_msg","payload":{"type":"user_message","message":"round it up","images":[]}}"#.to_owned(),
+        r#","type":"response_item","payload":{"type":"function_call","name":"shell","arguments":"{}","call_id":"c1"}}"#.to_owned(),
+        r#","payload":{"type":"token_count","info":{"total_token_usage":{"input_tokens":9,"cached_input_tokens":0,"#.to_owned(),
+        r#","type":"response_item","payload":{"type":"function_call_output","call_id":"c1","output":"ok"}}"#.to_owned(),
+    ];
+    for shape in shapes {
+        assert!(text.contains(&shape), "{shape} is not in {text}");
+    }
+    assert!(text.lines().all(|line| line.starts_with(r#"{"timestamp":""#)), "{text}");
 }

@@ -3,7 +3,9 @@
 use std::path::{Path, PathBuf};
 
 use stepwell::{Message, Origin, SessionId, Stepwell};
-use stepwell_formats::{Error, Existing, Exported, Format, Mode, Result, take_in, write_to};
+use stepwell_formats::{
+    Destination, Error, Existing, Exported, Format, Mode, Result, take_in, write_to,
+};
 
 use crate::mirror::found;
 use crate::seeds::{built, fixtures};
@@ -21,7 +23,7 @@ fn family() -> Stepwell {
 fn written(well: &Stepwell, path: &Path, format: &str, existing: Existing) -> Result<Exported> {
     let format: Format = format.parse().unwrap();
     let parent: SessionId = id("parent");
-    write_to(path, existing, format.writer().unwrap(), (well, &parent))
+    write_to(&Destination::new(path, existing), format.writer().unwrap(), well, &parent)
 }
 
 /// All that is below a folder.
@@ -166,9 +168,10 @@ fn every_folder_that_is_written_can_be_replaced_by_the_same() {
             let out = tempfile::tempdir().unwrap();
             let path = out.path().join("out.jsonl");
             let writer = format.writer().unwrap();
-            write_to(&path, Existing::Keep, writer, (&well, &session.id)).unwrap();
+            write_to(&Destination::new(&path, Existing::Keep), writer, &well, &session.id).unwrap();
             let before = all(out.path());
-            write_to(&path, Existing::Replace, writer, (&well, &session.id)).unwrap();
+            write_to(&Destination::new(&path, Existing::Replace), writer, &well, &session.id)
+                .unwrap();
             assert_eq!(all(out.path()), before, "{}", session.id);
         }
     }

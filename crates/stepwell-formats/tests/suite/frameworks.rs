@@ -4,7 +4,7 @@ use std::path::{Path, PathBuf};
 
 use rusqlite::Connection;
 use stepwell::{Event, Filter, Query, SessionId, Status, Stepwell};
-use stepwell_formats::{Became, Format, Mode, Report, take_in};
+use stepwell_formats::{Became, Format, LangGraphTables, Mode, Report, take_in};
 
 use crate::mirror::{became, said, shown, taken};
 use crate::seeds::{built, fixtures};
@@ -70,6 +70,71 @@ fn a_thread_of_langgraph_is_told_with_what_it_removed_in_the_log() {
     let state =
         |event: &Event| matches!(event, Event::Foreign(it) if it.data.contains(r#""city":"Bern""#));
     assert!(log.iter().any(|it| state(&it.event)), "other channels are kept");
+}
+
+/// A row as a server gives it.
+fn row<const N: usize>(cells: [&str; N]) -> [Option<&[u8]>; N] {
+    cells.map(|cell| Some(cell.as_bytes()))
+}
+
+#[test]
+fn langgraphs_tables_on_a_server_are_told_as_its_files_are() {
+    let mut tables = LangGraphTables::scratch().unwrap();
+    for (id, version) in [("a", 1), ("b", 2)] {
+        let checkpoint = format!(
+            r#"{{"v": 4, "ts": "2026-11-16T10:00:0{version}+00:00",
+                "channel_values": {{"city": "Bern", "key": true}},
+                "channel_versions": {{"messages": "000{version}.5", "key": 1, "plan": {version}, "gone": 7}}}}"#
+        );
+        let mut cells = row(["trip", "", id, "", &checkpoint, "{}"]);
+        cells[3] = None;
+        tables.checkpoint(&cells).unwrap();
+    }
+    let asked = r#"{"role": "user", "content": "weather in Bern"}"#;
+    let said = format!(r#"[{asked}, {{"role": "assistant", "content": "sunny"}}]"#);
+    let blob = |channel: &str, version: &str, kind: &str, value: &str| {
+        tables.blob(&row(["trip", "", channel, version, kind, value])).unwrap();
+    };
+    blob("messages", "0001.5", "json", &format!("[{asked}]"));
+    blob("messages", "0002.5", "json", &said);
+    blob("key", "1", "pickle", "cposix");
+    blob("plan", "1", "json", r#"{"days": 1}"#);
+    blob("plan", "2", "json", r#"{"days": 2}"#);
+    tables
+        .blob(&[Some(b"trip"), Some(b""), Some(b"gone"), Some(b"7"), Some(b"empty"), None])
+        .unwrap();
+    let interrupt = r#"{"value": "which hotel?"}"#;
+    tables
+        .write(&row(["trip", "", "b", "t", "", "-3", "__interrupt__", "json", interrupt]))
+        .unwrap();
+    let path = tables.finish().unwrap().to_owned();
+
+    let well = Stepwell::in_memory();
+    let found = stepwell_formats::search(&path, None).unwrap().found;
+    assert_eq!(found[0].format, format("langgraph"));
+    let report = imported(&well, format("langgraph"), &path);
+    assert!(report.fault.is_none(), "{report:?}");
+    assert!(warnings(&report).contains("2 checkpoints of thread trip came without a value"));
+    assert!(warnings(&report).contains("pickle"), "{report:?}");
+    let trip = about(&well, "langgraph", "weather in Bern");
+    assert_eq!(said_of(&well, &trip), ["weather in Bern", "sunny"]);
+    let kept: Vec<String> = log(&well, &trip)
+        .into_iter()
+        .filter_map(|it| match it.event {
+            Event::Foreign(it) if it.data.contains("channel_values") => Some(it.data),
+            _ => None,
+        })
+        .collect();
+    let state: serde_json::Value = serde_json::from_str(kept.last().unwrap()).unwrap();
+    assert_eq!(state["channel_values"], serde_json::json!({"city": "Bern", "plan": {"days": 2}}));
+    assert_eq!(state["interrupts"][0]["value"], "which hotel?");
+    // The same again brings nothing.
+    let again = imported(&well, format("langgraph"), &path);
+    assert_eq!(became(&again.sessions, Became::Unchanged), 1, "{again:?}");
+}
+
+fn said_of(well: &Stepwell, id: &SessionId) -> Vec<String> {
+    shown(well, id).iter().map(stepwell::Message::text).collect()
 }
 
 #[test]

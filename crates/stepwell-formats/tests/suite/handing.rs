@@ -5,7 +5,7 @@ use stepwell::{
     Created, Digest, Effect, Gate, INTERRUPTED, Lane, Message, Session, SessionId, Stepwell,
     ToolStarted,
 };
-use stepwell_formats::{Existing, Format, NOT_BEGUN, Purpose, Wishes, write_wishing};
+use stepwell_formats::{Destination, Existing, Format, NOT_BEGUN, Purpose, Wishes, write_to};
 
 use crate::mirror::{found, said, shown, taken, written};
 use crate::seeds::fixtures;
@@ -177,7 +177,8 @@ fn a_session_goes_back_as_it_came_unless_its_agent_is_to_go_on_with_it() {
             let folder = tempfile::tempdir().unwrap();
             let path = folder.path().join(file);
             let wishes = Wishes { purpose, ..Wishes::default() };
-            write_wishing(&path, Existing::Keep, wishes, writer, (&well, &id)).unwrap();
+            let destination = Destination { wishes, ..Destination::new(&path, Existing::Keep) };
+            write_to(&destination, writer, &well, &id).unwrap();
             std::fs::read_to_string(path).unwrap()
         };
         let kept = text(Purpose::Keep, &file);

@@ -6,7 +6,7 @@ use stepwell::{
     Change, Checkpoint, Edited, Event, Message, Opaque, Origin, Part, Role, SessionId, Stepwell,
     Text, ToolResult,
 };
-use stepwell_formats::{Existing, Exported, Format, Outlet, write_to};
+use stepwell_formats::{Destination, Existing, Exported, Format, Outlet, write_to};
 
 use crate::mirror::{assert_returns, found, said, shown, taken};
 use crate::seeds::{files, fixtures};
@@ -17,7 +17,8 @@ fn format(name: &str) -> Format {
 }
 
 fn put(well: &Stepwell, session: &SessionId, to: &str, path: &Path) -> Exported {
-    write_to(path, Existing::Keep, format(to).writer().unwrap(), (well, session)).unwrap()
+    write_to(&Destination::new(path, Existing::Keep), format(to).writer().unwrap(), well, session)
+        .unwrap()
 }
 
 /// The lines of a file that the other agent passes over.

@@ -10,7 +10,7 @@ use stepwell::{
     Phase, PhaseChanged, PhaseSet, Question, Role, Said, SessionId, Settings, Status,
     StatusChanged, Step, Stepwell, StopReason, Task, TaskStatus, Text, ToolResult, Usage,
 };
-use stepwell_formats::{Existing, Format, write_to};
+use stepwell_formats::{Destination, Existing, Format, write_to};
 
 use crate::mirror::taken;
 use crate::pages::Dated;
@@ -328,7 +328,8 @@ fn every_fact_comes_back_or_is_named_as_a_loss() {
         let writer = format.writer().unwrap();
         let place = folder.path().join(writer.place(&here.info(&session).unwrap().head));
         std::fs::create_dir_all(place.parent().unwrap()).unwrap();
-        let exported = write_to(&place, Existing::Keep, writer, (&here, &session)).unwrap();
+        let exported =
+            write_to(&Destination::new(&place, Existing::Keep), writer, &here, &session).unwrap();
         let losses = exported.losses.to_string();
         assert!(!losses.contains("other records"), "{name}: {losses}");
         let back = match [Format::JSON, Format::JSONL].contains(&format) {

@@ -4,7 +4,7 @@ use stepwell::{
     Created, Edited, Elsewhere, Flow, Message, Money, SessionId, Status, StatusChanged, Step,
     Stepwell, StopReason, Usage,
 };
-use stepwell_formats::{Existing, Format, Shape, export, write_to};
+use stepwell_formats::{Destination, Existing, Format, Shape, export, write_to};
 
 use crate::support::id;
 
@@ -31,9 +31,13 @@ fn losses(well: &Stepwell, id: &SessionId, format: &str) -> String {
     let folder = tempfile::tempdir().unwrap();
     let exported = match writer.shape() {
         Shape::File => export(well, id, format, &mut Vec::new()).unwrap(),
-        Shape::Folder => {
-            write_to(&folder.path().join("out"), Existing::Keep, writer, (well, id)).unwrap()
-        }
+        Shape::Folder => write_to(
+            &Destination::new(&folder.path().join("out"), Existing::Keep),
+            writer,
+            well,
+            id,
+        )
+        .unwrap(),
     };
     exported.losses.to_string()
 }

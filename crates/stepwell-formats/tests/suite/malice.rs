@@ -3,7 +3,9 @@
 use std::os::unix::fs::symlink;
 
 use stepwell::Stepwell;
-use stepwell_formats::{Error, Existing, Format, MAX_FILE_BYTES, Mode, find, take_in, write_to};
+use stepwell_formats::{
+    Destination, Error, Existing, Format, MAX_FILE_BYTES, Mode, find, take_in, write_to,
+};
 
 use crate::mirror::{found, said, shown, taken};
 use crate::support::names;
@@ -30,8 +32,13 @@ fn names_that_lead_elsewhere_lead_nowhere() {
         let inner = there.path().join("inner");
         std::fs::create_dir(&inner).unwrap();
         let out = inner.join("out.jsonl");
-        write_to(&out, Existing::Keep, format(name).writer().unwrap(), (&well, &taken[0].id))
-            .unwrap();
+        write_to(
+            &Destination::new(&out, Existing::Keep),
+            format(name).writer().unwrap(),
+            &well,
+            &taken[0].id,
+        )
+        .unwrap();
         let outside: Vec<_> = std::fs::read_dir(there.path()).unwrap().collect();
         assert_eq!(outside.len(), 1, "{name}");
         assert!(std::fs::read_dir(&inner).unwrap().count() <= 2, "{name}");

@@ -4,7 +4,7 @@ use std::path::{Path, PathBuf};
 
 use stepwell::{Event, Lane, Message, Part, Recorded, SessionId, Stepwell, View};
 use stepwell_formats::{
-    Became, Existing, Format, Found, Mode, Report, Taken, find, take_in, write_to,
+    Became, Destination, Existing, Format, Found, Mode, Report, Taken, find, take_in, write_to,
 };
 
 use crate::support::log;
@@ -83,7 +83,7 @@ pub(crate) fn written(
 ) -> (tempfile::TempDir, PathBuf) {
     let folder = tempfile::tempdir().unwrap();
     let path = folder.path().join(name);
-    write_to(&path, Existing::Keep, format.writer().unwrap(), (well, id)).unwrap();
+    write_to(&Destination::new(&path, Existing::Keep), format.writer().unwrap(), well, id).unwrap();
     (folder, path)
 }
 

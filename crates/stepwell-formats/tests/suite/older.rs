@@ -99,7 +99,7 @@ impl Case {
 }
 
 /// Says of all files below a folder that they were changed at that second.
-fn date(folder: &Path, second: u64) {
+pub(crate) fn date(folder: &Path, second: u64) {
     for (name, _) in files(folder) {
         let file = std::fs::File::options().write(true).open(folder.join(name)).unwrap();
         file.set_modified(UNIX_EPOCH + Duration::from_secs(second)).unwrap();
@@ -107,7 +107,7 @@ fn date(folder: &Path, second: u64) {
 }
 
 /// Imports a folder. The answer is what became of its sessions, and what was said of it.
-fn import(well: &Stepwell, folder: &Path) -> (Vec<Taken>, String) {
+pub(crate) fn import(well: &Stepwell, folder: &Path) -> (Vec<Taken>, String) {
     let (mut taken, mut warnings) = (Vec::new(), String::new());
     for Found { path, format } in found(folder) {
         let report = take_in(well, Mode::Write, format, &path);
@@ -119,12 +119,12 @@ fn import(well: &Stepwell, folder: &Path) -> (Vec<Taken>, String) {
 }
 
 /// Was it said that a telling is older?
-fn is_older(warnings: &str) -> bool {
+pub(crate) fn is_older(warnings: &str) -> bool {
     ["tells more or newer", "older than what is here"].iter().any(|it| warnings.contains(it))
 }
 
 /// How all sessions stand.
-fn heads(well: &Stepwell) -> Vec<Head> {
+pub(crate) fn heads(well: &Stepwell) -> Vec<Head> {
     let ids = names(well).into_iter().map(|name| name.parse().unwrap());
     ids.map(|id| well.info(&id).unwrap().head).collect()
 }

@@ -5,7 +5,7 @@ use stepwell::{
     Created, Digest, Event, Flow, GateAnswered, Message, Node, NodeState, SessionId, Status,
     StatusChanged, Stepwell, StopReason,
 };
-use stepwell_formats::{Became, Existing, write_to};
+use stepwell_formats::{Became, Destination, Existing, write_to};
 
 use crate::mirror::{assert_returns, told, written};
 use crate::seeds::files;
@@ -191,10 +191,10 @@ fn what_is_no_flow_is_refused() {
     drop(well.create(Created::new(name.clone(), "t")).unwrap());
     let folder = tempfile::tempdir().unwrap();
     let refused = write_to(
-        &folder.path().join("session_x"),
-        Existing::Keep,
+        &Destination::new(&folder.path().join("session_x"), Existing::Keep),
         cli().writer().unwrap(),
-        (&well, &name),
+        &well,
+        &name,
     );
     assert!(refused.unwrap_err().to_string().contains("runs no flow"));
     assert!(files(folder.path()).is_empty());

@@ -5,7 +5,7 @@ use std::path::{Path, PathBuf};
 use proptest::prelude::*;
 use serde_json::{Value, json};
 use stepwell::{Compacted, Event, Lane, Message, Part, Role, SessionId, Status, Stepwell, View};
-use stepwell_formats::{Became, Existing, Format, Mode, Report, take_in, write_to};
+use stepwell_formats::{Became, Destination, Existing, Format, Mode, Report, take_in, write_to};
 
 use crate::generate::{record, turns};
 use crate::mirror::{assert_returns, became, found, said, shown, taken, told, written};
@@ -327,7 +327,8 @@ fn what_has_no_place_is_named_and_kept_beside() {
     let folder = tempfile::tempdir().unwrap();
     let path = folder.path().join("session_x");
     let exported =
-        write_to(&path, Existing::Keep, sdk().writer().unwrap(), (&well, &name)).unwrap();
+        write_to(&Destination::new(&path, Existing::Keep), sdk().writer().unwrap(), &well, &name)
+            .unwrap();
     let losses: Vec<(&str, u64)> = exported.losses.iter().collect();
     assert_eq!(losses, [("checkpoints", 1), ("facts of the session", 3), ("system messages", 1)]);
     let there = Stepwell::in_memory();
@@ -414,7 +415,8 @@ fn hostile_sessions_stay_in_their_place() {
     let out = tempfile::tempdir().unwrap();
     let target = out.path().join("a/b/c/session_evil");
     std::fs::create_dir_all(target.parent().unwrap()).unwrap();
-    write_to(&target, Existing::Keep, sdk().writer().unwrap(), (&well, &id)).unwrap();
+    write_to(&Destination::new(&target, Existing::Keep), sdk().writer().unwrap(), &well, &id)
+        .unwrap();
     let all = files(out.path());
     assert!(all.iter().all(|(name, _)| name.starts_with("a/b/c/session_evil")), "{all:?}");
     assert!(all.iter().any(|(_, bytes)| bytes.len() > 20_000), "what is deep is kept");
@@ -433,7 +435,8 @@ fn a_kept_path_that_leads_elsewhere_is_refused() {
     let out = tempfile::tempdir().unwrap();
     let target = out.path().join("a/b/session_evil");
     std::fs::create_dir_all(target.parent().unwrap()).unwrap();
-    let refused = write_to(&target, Existing::Keep, sdk().writer().unwrap(), (&well, &name));
+    let refused =
+        write_to(&Destination::new(&target, Existing::Keep), sdk().writer().unwrap(), &well, &name);
     assert!(refused.is_err(), "{refused:?}");
     assert!(files(out.path()).is_empty(), "nothing is left");
 }

@@ -1,12 +1,15 @@
 //! LangGraph's `SqliteSaver`: a row for each checkpoint, which holds the whole state, and one for each
-//! write of a task.
+//! write of a task. And its `PostgresSaver`, of whose tables a copy is read: see [`tables`].
 //!
 //! Told is the conversation, through all checkpoints of a thread in their order: what a later one adds
 //! is said, and where it goes on from an earlier point, or has replaced or removed messages, the log
 //! goes back. What else the newest checkpoint holds is kept with the session.
 
 mod message;
+mod tables;
 mod value;
+
+pub use tables::{Cells, LangGraphTables};
 
 use std::collections::BTreeMap;
 use std::path::Path;
@@ -45,9 +48,13 @@ pub(super) fn read(input: &Input, sink: &mut dyn Sink) -> Result<()> {
         let why = "it has no table of checkpoints".to_owned();
         return Err(Error::Foreign { path: path.to_owned(), why });
     }
-    let writes = columns(connection, "writes").map_err(fault)?;
+    let form = match columns(connection, tables::BLOBS).map_err(fault)?.is_empty() {
+        true => Form::Whole,
+        false => Form::Apart,
+    };
+    let writes = columns(connection, form.writes().0).map_err(fault)?;
     let has_paths = writes.iter().any(|it| it == "task_path");
-    let source = Source { connection, path, has_writes: !writes.is_empty(), has_paths };
+    let source = Source { connection, path, form, has_writes: !writes.is_empty(), has_paths };
     let mut checkpoints = 0;
     for thread in source.threads().map_err(fault)? {
         checkpoints += source.thread(&thread, sink)?;
@@ -66,9 +73,29 @@ pub(super) fn read(input: &Input, sink: &mut dyn Sink) -> Result<()> {
 struct Source<'a> {
     connection: &'a Connection,
     path: &'a Path,
+    form: Form,
     has_writes: bool,
     /// Does each write say where its task stands among others?
     has_paths: bool,
+}
+
+/// How checkpoints are kept.
+#[derive(Clone, Copy)]
+enum Form {
+    /// Each with all of its values, as on SQLite.
+    Whole,
+    /// Values in rows of their own, as on PostgreSQL.
+    Apart,
+}
+
+impl Form {
+    /// The table of what tasks wrote, and its column of values.
+    const fn writes(self) -> (&'static str, &'static str) {
+        match self {
+            Self::Whole => ("writes", "value"),
+            Self::Apart => (tables::WRITES, "blob"),
+        }
+    }
 }
 
 /// A checkpoint of a thread.
@@ -77,6 +104,8 @@ struct Checkpoint {
     parent: Option<String>,
     at: Option<Time>,
     values: Map<String, Value>,
+    /// Why some of its values are not here.
+    left_out: Option<String>,
     metadata: Value,
 }
 
@@ -106,6 +135,7 @@ impl Source<'_> {
             return Ok(0);
         }
         let (mut count, mut unread) = (0, BTreeMap::<String, u64>::new());
+        let mut incomplete = BTreeMap::<String, u64>::new();
         let mut telling = Telling::new(Conversation::new(sink, SYSTEM));
         self.checkpoints(thread, None, |found| match found {
             Err(why) => {
@@ -114,6 +144,9 @@ impl Source<'_> {
             }
             Ok(found) => {
                 count += 1;
+                if let Some(why) = &found.left_out {
+                    *incomplete.entry(why.clone()).or_default() += 1;
+                }
                 let list = self.list_at(thread, &found, &telling)?;
                 telling.checkpoint(&found, list)
             }
@@ -128,6 +161,11 @@ impl Source<'_> {
         }
         for (why, count) in unread {
             let what = format!("{count} checkpoints of thread {thread} were left out: {why}");
+            sink.warn(warning(self.path, what));
+        }
+        for (why, count) in incomplete {
+            let what =
+                format!("{count} checkpoints of thread {thread} came without a value: {why}");
             sink.warn(warning(self.path, what));
         }
         Ok(count)
@@ -149,7 +187,7 @@ impl Source<'_> {
         let mut statement = self.connection.prepare(&sql).map_err(fault)?;
         let mut rows = statement.query([thread]).map_err(fault)?;
         while let Some(row) = rows.next().map_err(fault)? {
-            each(checkpoint(row))?;
+            each(self.checkpoint(row, thread, ""))?;
         }
         Ok(())
     }
@@ -163,7 +201,38 @@ impl Source<'_> {
         );
         let mut statement = self.connection.prepare(&sql).map_err(fault)?;
         let mut rows = statement.query([thread, namespace]).map_err(fault)?;
-        Ok(rows.next().map_err(fault)?.and_then(|row| checkpoint(row).ok()))
+        let row = rows.next().map_err(fault)?;
+        Ok(row.and_then(|row| self.checkpoint(row, thread, namespace).ok()))
+    }
+
+    /// What a row of checkpoints says; or why it cannot be read.
+    fn checkpoint(
+        &self,
+        row: &Row<'_>,
+        thread: &str,
+        namespace: &str,
+    ) -> Result<Checkpoint, String> {
+        let wrong = |error: rusqlite::Error| error.to_string();
+        if is_too_long(row.get(5).map_err(wrong)?) {
+            return Err(format!("they have more than {MAX_FILE_BYTES} bytes"));
+        }
+        let kind: Option<String> = row.get(2).map_err(wrong)?;
+        let bytes = bytes_of(row, 3).map_err(wrong)?;
+        let whole = value::decode(kind.as_deref().unwrap_or("json"), &bytes)?;
+        let at = text(&whole, "ts").and_then(|text| text.parse().ok());
+        let (values, left_out) = match self.form {
+            Form::Apart => {
+                tables::values(self.connection, thread, namespace, &whole).map_err(wrong)?
+            }
+            Form::Whole => match whole.get("channel_values").cloned() {
+                Some(Value::Object(values)) => (values, None),
+                _ => return Err("they hold no values".to_owned()),
+            },
+        };
+        let metadata = bytes_of(row, 4).map_err(wrong)?;
+        let metadata = serde_json::from_slice(&metadata).unwrap_or_default();
+        let (id, parent) = (row.get(0).map_err(wrong)?, row.get(1).map_err(wrong)?);
+        Ok(Checkpoint { id, parent, at, values, left_out, metadata })
     }
 
     /// The messages at a checkpoint. A channel that is kept as what changed is not in it: then they
@@ -196,8 +265,9 @@ impl Source<'_> {
     fn writes(&self, thread: &str, checkpoint: &str, channel: &str) -> Result<Vec<Value>> {
         let fault = |error: rusqlite::Error| fault(self.path, &error);
         let order = if self.has_paths { "task_path, task_id, idx" } else { "task_id, idx" };
+        let (table, value) = self.form.writes();
         let sql = format!(
-            "SELECT type, value FROM writes WHERE thread_id = ?1 AND checkpoint_ns = '' \
+            "SELECT type, {value} FROM {table} WHERE thread_id = ?1 AND checkpoint_ns = '' \
              AND checkpoint_id = ?2 AND channel = ?3 ORDER BY {order}"
         );
         let mut statement = self.connection.prepare(&sql).map_err(fault)?;
@@ -258,26 +328,13 @@ impl Source<'_> {
 const COLUMNS: &str =
     "checkpoint_id, parent_checkpoint_id, type, checkpoint, metadata, length(checkpoint)";
 
-fn checkpoint(row: &Row<'_>) -> Result<Checkpoint, String> {
-    let wrong = |error: rusqlite::Error| error.to_string();
-    if is_too_long(row.get(5).map_err(wrong)?) {
-        return Err(format!("they have more than {MAX_FILE_BYTES} bytes"));
-    }
-    let kind: Option<String> = row.get(2).map_err(wrong)?;
-    let bytes: Vec<u8> = row.get(3).map_err(wrong)?;
-    let whole = value::decode(kind.as_deref().unwrap_or("json"), &bytes)?;
-    let at = text(&whole, "ts").and_then(|text| text.parse().ok());
-    let Some(Value::Object(values)) = whole.get("channel_values").cloned() else {
-        return Err("they hold no values".to_owned());
-    };
-    let metadata = match row.get_ref(4).map_err(wrong)? {
-        rusqlite::types::ValueRef::Text(it) | rusqlite::types::ValueRef::Blob(it) => {
-            serde_json::from_slice(it).unwrap_or_default()
-        }
-        _ => Value::Null,
-    };
-    let id = row.get(0).map_err(wrong)?;
-    Ok(Checkpoint { id, parent: row.get(1).map_err(wrong)?, at, values, metadata })
+/// A column's bytes, of a text as well; none, if it is neither.
+fn bytes_of(row: &Row<'_>, column: usize) -> rusqlite::Result<Vec<u8>> {
+    use rusqlite::types::ValueRef;
+    Ok(match row.get_ref(column)? {
+        ValueRef::Text(it) | ValueRef::Blob(it) => it.to_owned(),
+        _ => Vec::new(),
+    })
 }
 
 /// The channel that holds the conversation, if one does: a list of nothing but messages.

@@ -10,7 +10,9 @@ pub(super) fn read(state: &Fields<'_>, progress: &mut Progress) {
     let next = progress.add_steps(history, &["step_history"], |n| format!("step/{n}"));
     let current = state.get::<u64>("current_step").unwrap_or(next);
     if current > next {
-        progress.doubts.push(format!("{current} steps are done, and {next} are recorded"));
+        progress
+            .doubts
+            .push(format!("steps that are done: {current}; steps that are recorded: {next}"));
     }
     progress.next = Some(format!("step/{next}"));
 }

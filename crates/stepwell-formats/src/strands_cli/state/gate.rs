@@ -41,7 +41,7 @@ pub(super) fn read(pattern: &str, state: &Fields<'_>, progress: &mut Progress) {
         if !hitl.is_true("active") && answer.is_none() {
             continue;
         }
-        let Some(key) = key_of(pattern, &hitl, branch, (state, progress)) else {
+        let Some(key) = (Asked { pattern, hitl: &hitl, branch, state }).key(progress) else {
             progress.doubts.push("a question waits, and it is not said where".to_owned());
             continue;
         };
@@ -60,46 +60,56 @@ pub(super) fn read(pattern: &str, state: &Fields<'_>, progress: &mut Progress) {
     }
 }
 
-/// The node that a question is.
-fn key_of(
-    pattern: &str,
-    hitl: &Fields<'_>,
+/// A question, and what it was found in.
+struct Asked<'a> {
+    pattern: &'a str,
+    hitl: &'a Fields<'a>,
     branch: Option<String>,
-    (state, progress): (&Fields<'_>, &Progress),
-) -> Option<String> {
-    let step = hitl.get::<u32>("step_index");
-    let named = |name: &str| hitl.text(name).filter(|it| !it.is_empty()).map(String::from);
-    match pattern {
-        "chain" => step.map(|n| format!("step/{n}")).or_else(|| progress.next.clone()),
-        "workflow" => named("task_id").map(|id| format!("task/{id}")),
-        "routing" if hitl.is_true("router_review") => Some("review/1".to_owned()),
-        "routing" => {
-            let next = progress.next.clone()?;
-            let (route, _) = next.rsplit_once('/')?;
-            Some(step.map_or_else(|| next.clone(), |n| format!("{route}/{n}")))
+    state: &'a Fields<'a>,
+}
+
+impl Asked<'_> {
+    /// The node that the question is.
+    fn key(self, progress: &Progress) -> Option<String> {
+        let Self { pattern, hitl, branch, state } = self;
+        let step = hitl.get::<u32>("step_index");
+        let named = |name: &str| hitl.text(name).filter(|it| !it.is_empty()).map(String::from);
+        match pattern {
+            "chain" => step.map(|n| format!("step/{n}")).or_else(|| progress.next.clone()),
+            "workflow" => named("task_id").map(|id| format!("task/{id}")),
+            "routing" if hitl.is_true("router_review") => Some("review/1".to_owned()),
+            "routing" => {
+                let next = progress.next.clone()?;
+                let (route, _) = next.rsplit_once('/')?;
+                Some(step.map_or_else(|| next.clone(), |n| format!("{route}/{n}")))
+            }
+            "parallel" if named("step_type").as_deref() == Some("reduce") => {
+                Some("reduce".to_owned())
+            }
+            "parallel" => {
+                let id = named("branch_id").or(branch)?;
+                let prefix = format!("branch/{id}/");
+                let done = progress.done.iter().filter(|it| it.key.starts_with(&prefix)).count();
+                Some(format!("{prefix}{}", step.map_or(done as u64, u64::from)))
+            }
+            "evaluator_optimizer" => {
+                let evaluated = progress.done.iter().filter(|it| it.key.starts_with("evaluate/"));
+                Some(format!("review/{}", evaluated.count().max(1)))
+            }
+            "orchestrator_workers" => {
+                let phase = named("phase").or_else(|| named("step_type")).unwrap_or_default();
+                let after = phase.contains("reduce") || state.is_true("workers_executed");
+                Some(if after { "review/0" } else { "review/1" }.to_owned())
+            }
+            "graph" => {
+                let id =
+                    named("node_id").or_else(|| state.text("current_node").map(String::from))?;
+                let gone =
+                    progress.done.iter().filter(|it| it.key.starts_with(&format!("node/{id}/")));
+                Some(format!("node/{id}/{}", gone.count() + 1))
+            }
+            _ => None,
         }
-        "parallel" if named("step_type").as_deref() == Some("reduce") => Some("reduce".to_owned()),
-        "parallel" => {
-            let id = named("branch_id").or(branch)?;
-            let prefix = format!("branch/{id}/");
-            let done = progress.done.iter().filter(|it| it.key.starts_with(&prefix)).count();
-            Some(format!("{prefix}{}", step.map_or(done as u64, u64::from)))
-        }
-        "evaluator_optimizer" => {
-            let evaluated = progress.done.iter().filter(|it| it.key.starts_with("evaluate/"));
-            Some(format!("review/{}", evaluated.count().max(1)))
-        }
-        "orchestrator_workers" => {
-            let phase = named("phase").or_else(|| named("step_type")).unwrap_or_default();
-            let after = phase.contains("reduce") || state.is_true("workers_executed");
-            Some(if after { "review/0" } else { "review/1" }.to_owned())
-        }
-        "graph" => {
-            let id = named("node_id").or_else(|| state.text("current_node").map(String::from))?;
-            let gone = progress.done.iter().filter(|it| it.key.starts_with(&format!("node/{id}/")));
-            Some(format!("node/{id}/{}", gone.count() + 1))
-        }
-        _ => None,
     }
 }
 

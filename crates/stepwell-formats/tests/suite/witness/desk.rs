@@ -8,7 +8,7 @@ use std::time::Duration;
 use serde_json::Value;
 use stepwell::{SessionId, Stepwell};
 use stepwell_formats::{
-    Existing, Format, Handoff, Handover, Homes, Purpose, Wishes, write_wishing,
+    Destination, Existing, Format, Handoff, Handover, Homes, Purpose, Wishes, write_to,
 };
 use stepwell_strict::{Rules, Say, Strict};
 use tempfile::TempDir;
@@ -119,7 +119,8 @@ impl Desk {
         let handoff = writer.handoff(&session, &homes).unwrap();
         std::fs::create_dir_all(handoff.path.parent().unwrap()).unwrap();
         let wishes = Wishes { purpose: Purpose::Continue, ..Wishes::default() };
-        write_wishing(&handoff.path, Existing::Keep, wishes, writer, (well, id)).unwrap();
+        let destination = Destination { wishes, ..Destination::new(&handoff.path, Existing::Keep) };
+        write_to(&destination, writer, well, id).unwrap();
         handoff
     }
 
