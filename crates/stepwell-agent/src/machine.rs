@@ -4,8 +4,13 @@
 //! Because the state is a fold of the log, a run that is resumed is in the same state as
 //! the one that stopped, and makes the same next move.
 
+mod cut_off;
+mod moves;
+mod next;
+
 use std::collections::BTreeMap;
 
+use stepwell::calls::ImportedCalls;
 use stepwell::{
     Answer, Effect, Event, Grant, Lane, Message, Money, Outcome, Recorded, Role, Seq, SessionId,
     Spent, Status, StatusChanged, StopReason, Task, TaskStatus, Tasks, Timeline, ToolCall,
@@ -13,10 +18,10 @@ use stepwell::{
 };
 
 use crate::context::window::is_request;
-use crate::permission::{Mode, Rule, Verdict, judge};
 use crate::phases::PhaseState;
-use crate::tool::guard::needs_question;
-use crate::tool::is_read_only;
+
+pub use cut_off::{Found, inspect, told};
+pub use moves::{Baseline, By, Estimate, Limits, Move, Rules, Settled, Shrink, Stop};
 
 /// Where a run is.
 #[derive(Clone, Debug)]
@@ -50,8 +55,8 @@ pub struct State {
     denied: u64,
     /// Where the work is, if the session has phases.
     pub phase: Option<PhaseState>,
-    /// Did the session begin in another program?
-    imported: bool,
+    /// The calls that another program may have run.
+    imported: ImportedCalls,
 }
 
 /// Whose turn it is.
@@ -75,8 +80,8 @@ struct Call {
     started: Option<Started>,
     /// Its result was recorded.
     answered: bool,
-    /// It came with an import: another program may have run it, and recorded nothing of that.
-    foreign: bool,
+    /// The message that made it.
+    made_at: Seq,
 }
 
 /// A call that began to run.
@@ -134,139 +139,6 @@ impl GateAnswer {
     }
 }
 
-/// What the run may do; it does not change while it runs.
-#[derive(Clone, Debug)]
-pub struct Rules {
-    /// When a person is asked.
-    pub mode: Mode,
-    /// Does a call that was cut off run again, though nobody knows what it did?
-    pub retry_unsafe: bool,
-    /// Each tool's effect, by its name.
-    pub effects: BTreeMap<String, Effect>,
-    /// Limits.
-    pub limits: Limits,
-}
-
-/// What a run may use.
-#[derive(Clone, Debug, Default)]
-pub struct Limits {
-    /// Steps in this invocation.
-    pub steps: Option<u64>,
-    /// Tokens in this invocation.
-    pub tokens: Option<u64>,
-    /// Dollars in this invocation.
-    pub budget: Option<Money>,
-    /// Dollars in the session, over all of its invocations, and in its subagents' sessions.
-    pub budget_total: Option<Money>,
-}
-
-/// What was used when this invocation began.
-#[derive(Clone, Copy, Debug, Default)]
-pub struct Baseline {
-    /// What the session had spent, with its subagents.
-    pub spent: Spent,
-    /// Its steps.
-    pub steps: u64,
-}
-
-/// What the next call may cost at most, as far as that is known.
-#[derive(Clone, Copy, Debug, Default)]
-pub struct Estimate {
-    /// Tokens, in both directions.
-    pub tokens: u64,
-    /// Dollars; absent, the price is not known.
-    pub cost: Option<Money>,
-    /// How the conversation is to shrink first, if it is.
-    pub shrink: Option<Shrink>,
-}
-
-/// How a conversation is to shrink.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Shrink {
-    /// A model summarises what goes, which may cost so much at most.
-    Summarise {
-        /// Tokens, in both directions.
-        tokens: u64,
-        /// Dollars; absent, the price is not known.
-        cost: Option<Money>,
-    },
-    /// What goes is left out.
-    Truncate,
-}
-
-/// Who writes the summary of what is left out.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum By {
-    /// A model.
-    Model,
-    /// Nobody.
-    Nobody,
-}
-
-/// The next move.
-#[derive(Clone, Debug, PartialEq)]
-pub enum Move {
-    /// Ask the model.
-    CallModel,
-    /// Make the conversation shorter first.
-    Compact(By),
-    /// Run a tool; that it starts is recorded first.
-    RunTool(ToolCall),
-    /// A call was cut off whose change may have been made: look whether it was.
-    Inspect(ToolCall, Vec<ToolTarget>),
-    /// Answer a call without running it.
-    Settle(ToolCall, Settled),
-    /// Ask a person whether a call may run.
-    Ask(ToolCall),
-    /// The step is complete: record it.
-    Seal,
-    /// Stop.
-    Stop(Stop),
-}
-
-impl Move {
-    /// May what was said meanwhile be taken in before it? Only where no call waits for its result,
-    /// and the run does not stop at a limit.
-    #[must_use]
-    pub fn can_listen(&self) -> bool {
-        match self {
-            Self::CallModel | Self::Compact(_) => true,
-            Self::Stop(stop) => stop.reason == StopReason::LlmDone,
-            _ => false,
-        }
-    }
-}
-
-/// Why a call is answered without being run.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub enum Settled {
-    /// It was cut off, and nobody knows what it did.
-    Unknown,
-    /// It may not run.
-    Denied(String),
-    /// It did not begin before the user said something else.
-    Passed,
-    /// There is no such tool.
-    NoSuchTool,
-}
-
-/// How a run stops.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Stop {
-    /// How it stands then.
-    pub status: Status,
-    /// Why.
-    pub reason: StopReason,
-}
-
-impl Stop {
-    /// A limit was reached.
-    #[must_use]
-    pub const fn limit(reason: StopReason) -> Self {
-        Self { status: Status::Partial, reason }
-    }
-}
-
 impl State {
     /// A run of which nothing is known yet.
     #[must_use]
@@ -288,7 +160,7 @@ impl State {
             calls: 0,
             denied: 0,
             phase: None,
-            imported: false,
+            imported: ImportedCalls::default(),
         }
     }
 
@@ -306,11 +178,11 @@ impl State {
 
     /// Takes in what was recorded. Events that a rewind took back are to be left out.
     pub fn apply(&mut self, recorded: &Recorded) {
+        self.imported.apply(recorded);
         match &recorded.event {
             // A fork starts to count anew.
             Event::Created(created) => {
                 self.count(recorded);
-                self.imported |= created.source.is_some();
                 // A fork goes on where it branched off.
                 if self.phase.map(|it| it.set) != created.phases {
                     self.phase = created.phases.map(PhaseState::begin);
@@ -318,8 +190,7 @@ impl State {
             }
             Event::Edited(_) => self.count(recorded),
             Event::Message(message) if message.lane == self.lane => {
-                // What was imported bears an id.
-                self.hear(message, self.imported && recorded.id.is_some());
+                self.hear(message, recorded.seq);
             }
             Event::ToolStarted(started) if started.lane == self.lane => {
                 let (effect, targets) = (started.effect, started.targets.clone());
@@ -465,9 +336,9 @@ impl State {
         }
     }
 
-    /// May another program have run it? One that a person is asked about, or was, did not run.
+    /// May another program have run it?
     fn may_have_run(&self, call: &Call) -> bool {
-        call.foreign && !self.gates.contains_key(&call.call.id)
+        self.imported.may_have_run(call.made_at, &call.call.id)
     }
 
     /// Are there calls in this turn, each with its result, and is the step not complete yet?
@@ -533,7 +404,7 @@ impl State {
         self.gates.get(gate)?.answer.as_ref()
     }
 
-    fn hear(&mut self, message: &Message, foreign: bool) {
+    fn hear(&mut self, message: &Message, at: Seq) {
         self.stopped_early = false;
         if is_request(message) {
             (self.calls, self.denied) = (0, 0);
@@ -549,7 +420,7 @@ impl State {
                 self.turned = false;
                 // What was allowed was allowed for the calls of another answer.
                 self.gates.clear();
-                let call = |call: &ToolCall| Call::new(call.clone(), foreign);
+                let call = |call: &ToolCall| Call::new(call.clone(), at);
                 let calls: Vec<Call> = message.calls().map(call).collect();
                 self.turn = if calls.is_empty() { Turn::Over } else { Turn::Tools(calls) };
             }
@@ -569,181 +440,11 @@ impl State {
             _ => None,
         }
     }
-
-    /// The next move, given what the next call to the model may cost.
-    #[must_use]
-    pub fn next(&self, rules: &Rules, since: &Baseline, estimate: &Estimate) -> Move {
-        let calls = match &self.turn {
-            Turn::Tools(calls) => calls,
-            Turn::Over => return Move::Stop(self.over()),
-            Turn::Nobody | Turn::Model => return self.ask_model(rules, since, estimate),
-        };
-        let Some(pending) = calls.iter().find(|call| !call.answered) else {
-            return Move::Seal;
-        };
-        let call = pending.call.clone();
-        // A tool of a server's that once was pure may be so no more.
-        let now = rules.effects.get(&call.name).copied().unwrap_or(Effect::Pure);
-        match &pending.started {
-            Some(Started { effect: Effect::Resumable, .. }) => Move::RunTool(call),
-            Some(Started { effect: Effect::Pure, .. }) if now == Effect::Pure => {
-                Move::RunTool(call)
-            }
-            Some(Started { effect: Effect::Idempotent, targets, .. }) => {
-                Move::Inspect(call, targets.clone())
-            }
-            Some(_) if rules.retry_unsafe => Move::RunTool(call),
-            Some(_) => Move::Settle(call, Settled::Unknown),
-            None if self.may_have_run(pending) && must_not_repeat(&call, rules) => {
-                Move::Settle(call, Settled::Unknown)
-            }
-            None => self.begin(call, rules),
-        }
-    }
-
-    /// What the user said before that is about a call: what is not allowed counts first.
-    fn remembered(&self, call: &ToolCall) -> Option<bool> {
-        let about = self.remembered.iter().filter(|(rule, _)| Rule::parse(rule).fits(call));
-        about.map(|(_, allow)| *allow).min()
-    }
-
-    /// How a run stops whose model asks for nothing more. One that was not allowed to do anything
-    /// of what it wanted to is not done.
-    const fn over(&self) -> Stop {
-        let reason = StopReason::LlmDone;
-        match self.calls > 0 && self.calls == self.denied {
-            true => Stop { status: Status::Partial, reason },
-            false => Stop { status: Status::Success, reason },
-        }
-    }
-
-    /// What becomes of a call that has not run.
-    fn begin(&self, call: ToolCall, rules: &Rules) -> Move {
-        let Some(effect) = rules.effects.get(&call.name) else {
-            return Move::Settle(call, Settled::NoSuchTool);
-        };
-        match self.answered(&call.id) {
-            Some(answer) if answer.allows() => return Move::RunTool(call),
-            Some(answer) => {
-                let reason = answer.answer.reason().unwrap_or_default().to_owned();
-                return Move::Settle(call, Settled::Denied(reason));
-            }
-            None => {}
-        }
-        // A subagent that only looks is judged as what looks.
-        let looks = *effect == Effect::Resumable && is_read_only(&call.arguments);
-        let effect = if looks { &Effect::Pure } else { effect };
-        // Leave to edit files is no leave to have them run.
-        let remembered = self
-            .remembered(&call)
-            .filter(|allow| !allow || !needs_question(&call.name, &call.arguments));
-        match judge(rules.mode, *effect, remembered) {
-            Verdict::Allow => Move::RunTool(call),
-            Verdict::Deny => Move::Settle(call, Settled::Denied(String::new())),
-            Verdict::Ask => Move::Ask(call),
-        }
-    }
-
-    fn ask_model(&self, rules: &Rules, since: &Baseline, estimate: &Estimate) -> Move {
-        let steps = self.steps.saturating_sub(since.steps);
-        if rules.limits.steps.is_some_and(|limit| steps >= limit) {
-            return Move::Stop(Stop::limit(StopReason::MaxSteps));
-        }
-        if let Some(shrink) = estimate.shrink {
-            return Move::Compact(self.summariser(rules, since, shrink));
-        }
-        match self.affords(&rules.limits, since, estimate.tokens, estimate.cost) {
-            true => Move::CallModel,
-            false => Move::Stop(Stop::limit(StopReason::BudgetExceeded)),
-        }
-    }
-
-    /// Who writes a summary: a model, unless it would cost more than is left.
-    #[must_use]
-    pub fn summariser(&self, rules: &Rules, since: &Baseline, shrink: Shrink) -> By {
-        match shrink {
-            Shrink::Summarise { tokens, cost }
-                if self.affords(&rules.limits, since, tokens, cost) =>
-            {
-                By::Model
-            }
-            Shrink::Summarise { .. } | Shrink::Truncate => By::Nobody,
-        }
-    }
-
-    /// May a call be made that costs so much at most?
-    fn affords(&self, limits: &Limits, since: &Baseline, tokens: u64, cost: Option<Money>) -> bool {
-        let total = self.total();
-        let used = total.usage.total().saturating_sub(since.spent.usage.total());
-        let spent = total.cost.minus(since.spent.cost);
-        let with = |spent: Money| Some(spent.plus(cost?));
-        !(limits.tokens.is_some_and(|limit| used.saturating_add(tokens) > limit)
-            || exceeds(limits.budget, with(spent))
-            || exceeds(limits.budget_total, with(total.cost)))
-    }
 }
 
 impl Call {
-    fn new(call: ToolCall, foreign: bool) -> Self {
-        Self { call, started: None, answered: false, foreign }
-    }
-}
-
-/// Would it do something a second time, and did nobody say that it may?
-fn must_not_repeat(call: &ToolCall, rules: &Rules) -> bool {
-    let known = rules.effects.get(&call.name);
-    known != Some(&Effect::Pure) && !(known.is_some() && rules.retry_unsafe)
-}
-
-/// Is what it may come to more than the limit? Not knowing counts as more: whoever sets a
-/// limit wants it kept.
-fn exceeds(limit: Option<Money>, cost: Option<Money>) -> bool {
-    limit.is_some_and(|limit| cost.is_none_or(|cost| cost > limit))
-}
-
-/// How a call that was cut off stands, by what is on disk now.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Found {
-    /// Its change was made.
-    Made,
-    /// Nothing was changed.
-    Untouched,
-    /// Neither: something else happened to its targets.
-    Other,
-}
-
-/// What a call that was cut off did, given what its targets are now.
-#[must_use]
-pub fn inspect(targets: &[ToolTarget], now: &[Option<stepwell::Digest>]) -> Found {
-    let all = |is: fn(&ToolTarget) -> &Option<stepwell::Digest>| {
-        targets.len() == now.len() && targets.iter().zip(now).all(|(target, now)| is(target) == now)
-    };
-    if targets.is_empty() {
-        Found::Other
-    } else if all(|target| &target.after) {
-        Found::Made
-    } else if all(|target| &target.before) {
-        Found::Untouched
-    } else {
-        Found::Other
-    }
-}
-
-/// What a model is told of a call that was not run, or whose end nobody saw.
-#[must_use]
-pub fn told(settled: &Settled) -> (String, Outcome) {
-    match settled {
-        Settled::Unknown => (stepwell::INTERRUPTED.to_owned(), Outcome::Unknown),
-        Settled::Denied(reason) if reason.is_empty() => {
-            ("the user did not allow this".to_owned(), Outcome::Denied)
-        }
-        Settled::Denied(reason) => {
-            (format!("the user did not allow this: {reason}"), Outcome::Denied)
-        }
-        Settled::Passed => {
-            ("not run: the user said something else first".to_owned(), Outcome::Denied)
-        }
-        Settled::NoSuchTool => ("there is no such tool".to_owned(), Outcome::Failed),
+    fn new(call: ToolCall, made_at: Seq) -> Self {
+        Self { call, started: None, answered: false, made_at }
     }
 }
 

@@ -12,7 +12,8 @@ use crate::artifact::{ArtifactPath, Folder, Unwritten, WriteError};
 use crate::error::{Error, Result};
 use crate::flow::Flow;
 use crate::halt::{Halt, Left, NodeFailure};
-use crate::pattern::{Completed, walk};
+use crate::pattern::step::Completed;
+use crate::pattern::walk;
 use crate::spec;
 use crate::template::Scope;
 

@@ -19,12 +19,12 @@ use stepwell_agent::run::{
 use tokio::sync::{Semaphore, watch};
 
 use crate::agents::Agents;
-use crate::dry_run::Upcoming;
 use crate::halt::{Halt, NodeFailure};
 use crate::history::History;
 use crate::memo::Memo;
 use crate::spec::Spec;
 use crate::template::Scope;
+use crate::upcoming::Upcoming;
 
 /// A flow running in a session.
 pub struct Flow<'a> {

@@ -21,11 +21,12 @@ pub mod revision;
 mod schema;
 pub mod spec;
 pub mod template;
+mod upcoming;
 mod wire;
 
 pub use agents::Agents;
 pub use artifact::{Folder as OutputFolder, Over, Unwritten};
-pub use dry_run::{DryRun, Upcoming, next_nodes};
+pub use dry_run::{DryRun, next_nodes};
 pub use error::{Error, Result};
 pub use execute::Ended;
 pub use flow::{Flow, Parts};
@@ -35,3 +36,4 @@ pub use history::{History, Stored};
 pub use memo::{Asked, Memo, Noted};
 pub use schema::{schema, schema_text};
 pub use stepwell_agent::run::Patience;
+pub use upcoming::Upcoming;

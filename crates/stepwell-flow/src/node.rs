@@ -4,13 +4,16 @@
 //! Replaying it over the recorded results brings it exactly to where it stopped. There is no
 //! other way to resume.
 
-use serde_json::Value;
+use std::cell::RefCell;
+
+use serde_json::{Value, json};
 use stepwell::NodeKey;
 
 use crate::ask::Ask;
 use crate::flow::Flow;
 use crate::gate::Question;
 use crate::halt::Halt;
+use crate::upcoming::Upcoming;
 
 /// The work of a node.
 pub(crate) enum Work<'a> {
@@ -39,6 +42,33 @@ impl Flow<'_> {
             self.halted.set(true);
         }
         done
+    }
+
+    /// Notes a node instead of running it. A question that is already answered has the answer as
+    /// its result.
+    fn note_upcoming(
+        &self,
+        key: &NodeKey,
+        work: &Work<'_>,
+        upcoming: &RefCell<Vec<Upcoming>>,
+    ) -> Result<Value, Halt> {
+        let node = match work {
+            Work::Gate(question) => {
+                let asked = self.state().memo.gate(&key.to_string()).cloned();
+                if let Some(answer) = asked.and_then(|asked| asked.answer) {
+                    return Ok(json!({ "response": answer.answer.text(), "who": answer.who }));
+                }
+                let asks = question.gate.prompt.render(question.scope).ok();
+                Upcoming { key: key.to_string(), agent: None, asks }
+            }
+            Work::Ask(ask) => {
+                let (agent, asks) = (Some(ask.agent.to_owned()), (ask.prompt)().ok());
+                Upcoming { key: key.to_string(), agent, asks }
+            }
+        };
+        let redact = |text: String| self.agents.redactor().redact(&text).into_owned();
+        upcoming.borrow_mut().push(Upcoming { asks: node.asks.map(redact), ..node });
+        Err(Halt::NotStarted)
     }
 
     /// Runs an agent as soon as fewer than `max_parallel` others run.

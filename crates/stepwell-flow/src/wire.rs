@@ -2,9 +2,9 @@
 
 use stepwell_wire::{AskCount, FlowProblem, PlanEdge, PlanNode, PlanVariable};
 
-use crate::Upcoming;
 use crate::plan::Plan;
 use crate::spec::Problem;
+use crate::upcoming::Upcoming;
 
 impl From<&Problem> for FlowProblem {
     fn from(problem: &Problem) -> Self {
@@ -27,6 +27,7 @@ impl From<&Plan> for stepwell_wire::Plan {
             default: it.default,
             value: it.value,
             description: it.description,
+            one_of: it.one_of,
         });
         let nodes = plan.nodes.iter().cloned().map(|it| PlanNode {
             key: it.key,

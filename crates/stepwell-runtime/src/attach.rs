@@ -5,7 +5,6 @@ mod pieces;
 
 use std::collections::HashMap;
 use std::sync::Arc;
-use std::time::Duration;
 
 use stepwell::{Event, Lane, Outcome, Recorded, Seq, SessionId, Span, Spent, Status, Stepwell};
 use stepwell_agent::run::{GateAnswer, OpenGate, RunEvent};
@@ -25,9 +24,6 @@ pub struct Attached {
     listeners: Arc<Listeners>,
     _let_go: std::sync::mpsc::Sender<()>,
 }
-
-/// How long one look waits for something new. Whoever lets go is let go within this time.
-const LOOK: Duration = Duration::from_millis(200);
 
 impl Runtime {
     /// Watches a session that somebody else runs, from a seq on. If the same user runs it on this

@@ -28,12 +28,12 @@ impl ContextUsage {
     #[must_use]
     pub fn of(head: &Head, runtime: &Runtime) -> Self {
         let set = head.settings.clone().unwrap_or_default();
-        let named = || model_name(&head.provider, &head.model);
+        let named = || model_name(head.model_provider(), &head.model);
         let model = Some(set.model.unwrap_or_else(named)).filter(|name| !name.is_empty());
         let found = model.as_deref().map(|named| model::length(named, runtime));
         let (length, provider, name) = match found {
             Some(Ok(found)) => found,
-            _ => (None, head.provider.clone(), head.model.clone()),
+            _ => (None, head.model_provider().to_owned(), head.model.clone()),
         };
         let agent = find_agent(&head.agent, runtime).ok();
         let tools = agent.iter().flat_map(own_tools).map(|tool| tool.spec().clone()).collect();

@@ -3,12 +3,13 @@
 
 use std::sync::Arc;
 
-use stepwell::{Created, Effect};
-use stepwell_agent::run::{Dispatcher, SubagentRequest, SubagentSetup};
+use stepwell::{Created, Effect, Head};
+use stepwell_agent::run::{Dispatcher, Setup, SubagentRecord, SubagentRequest, SubagentSetup};
 use stepwell_agent::selection::select;
-use stepwell_agent::tool::{self, Tool};
+use stepwell_agent::tool::{self, Isolation, Tool};
 
 use crate::error::{Error, Remedy, Result};
+use crate::mcp::Connected;
 use crate::prepare::{Of, Prepared, find_agent};
 use crate::request::RunOptions;
 use crate::runtime::Runtime;
@@ -78,8 +79,33 @@ impl Crew {
 impl Dispatcher for Crew {
     fn set_up(&self, request: &SubagentRequest<'_>) -> Result<SubagentSetup, String> {
         self.find(request).map_err(|error| match error.remedy() {
-            Some(Remedy::NameOneOf(known)) => format!("{error} (known are {})", known.join(", ")),
+            Some(Remedy::NameOneOf(known)) => {
+                format!("{error} (expected one of: {})", known.join(", "))
+            }
             _ => error.to_string(),
         })
+    }
+}
+
+impl Prepared {
+    /// What a run in a session works with.
+    pub(crate) fn setup(&self, head: &Head, connected: &Connected, runtime: &Runtime) -> Setup {
+        let mut tools = connected.selection.tools.clone();
+        let crew = Crew::new(&tools, self, runtime);
+        if let Some(set) = head.phases {
+            tools.push(tool::phases(set));
+        }
+        let isolation = SubagentRecord::of(head).map(|record| record.isolation);
+        // A subagent that is resumed by hand may do what it might before.
+        if isolation == Some(Isolation::ReadOnly) {
+            tools.retain(|tool| tool.effect() == Effect::Pure);
+        }
+        let mut setup = self.setup_with(tools, runtime);
+        setup.dispatcher = Some(Arc::new(crew));
+        // A worktree lies in the store, and nothing of the store lies in it.
+        if isolation == Some(Isolation::Worktree) {
+            setup.place.grounds = setup.place.store.take();
+        }
+        setup
     }
 }

@@ -1,6 +1,7 @@
 //! What a process of its own does for a front end that may not live as long.
 //!
-//! A server that is restarted must not take its runs with it. So it starts a program with a
+//! A server that is restarted must not take its runs with it, nor a terminal that is closed. So
+//! the front end starts a program with a
 //! [`DetachedRequest`] on its input and reads one line from it, the [`DetachedAnswer`]: the session,
 //! once it is there, or what was done, or why not. The program goes on by itself.
 
@@ -9,15 +10,17 @@ mod perform;
 
 use std::collections::BTreeMap;
 use std::path::PathBuf;
+use std::time::Duration;
 
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
-use stepwell::{Mode, Money, Scope, SessionId};
+use stepwell::{Answer, Mode, Money, PhaseSet, Scope, SessionId};
 
-pub use launch::Launcher;
+pub use launch::{Launcher, Program};
 pub use perform::{Performed, rewind_answer, rewind_asked};
 
-use crate::request::RunOptions;
+use crate::error::ErrorKind;
+use crate::request::{FlowOptions, Given, RunOptions};
 use stepwell_agent::run::Patience;
 
 /// What is to be done, and for whom.
@@ -39,18 +42,13 @@ pub enum Work {
         task: String,
         /// The id of its session, so that asking twice starts one.
         session: Option<SessionId>,
+        /// The phases that its work goes through.
+        phases: Option<PhaseSet>,
         /// How it works.
         options: DetachedOptions,
     },
     /// A session is resumed.
-    Resume {
-        /// The session.
-        session: SessionId,
-        /// What to do next, if it is not what it did.
-        say: Option<String>,
-        /// How it works.
-        options: DetachedOptions,
-    },
+    Resume(DetachedResume),
     /// A new run of a flow.
     Flow {
         /// Where the spec is.
@@ -67,6 +65,48 @@ pub enum Work {
     },
     /// A session is moved back, or a move is taken back.
     Rewind(DetachedRewind),
+}
+
+impl Work {
+    /// How its run works, if it is one.
+    #[must_use]
+    pub const fn options(&self) -> Option<&DetachedOptions> {
+        match self {
+            Self::Run { options, .. } | Self::Flow { options, .. } => Some(options),
+            Self::Resume(resume) => Some(&resume.options),
+            Self::Compact { .. } | Self::Rewind(_) => None,
+        }
+    }
+}
+
+/// A session that is resumed.
+#[derive(Clone, Debug, Serialize, Deserialize)]
+pub struct DetachedResume {
+    /// The session.
+    pub session: SessionId,
+    /// What to do next, if it is not what it did.
+    pub say: Option<String>,
+    /// The answer to the question that it waits with.
+    pub answer: Option<TypedAnswer>,
+    /// How it works.
+    pub options: DetachedOptions,
+    /// What is for flows only.
+    pub flow: FlowOptions,
+}
+
+/// An answer, as it is typed.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct TypedAnswer {
+    /// The question's name; absent, the only one that waits is meant, or an agent's last one.
+    pub gate: Option<String>,
+    /// The answer.
+    pub text: String,
+}
+
+impl From<TypedAnswer> for Given {
+    fn from(TypedAnswer { gate, text }: TypedAnswer) -> Self {
+        Self { gate, answer: Answer::Text(text) }
+    }
 }
 
 /// A move of a session.
@@ -109,16 +149,40 @@ pub struct DetachedOptions {
     pub mode: Option<Mode>,
     /// The most dollars of this run.
     pub budget: Option<Money>,
+    /// The most dollars of the session; kept for later runs.
+    pub budget_total: Option<Money>,
+    /// The most tokens of this run.
+    pub max_tokens: Option<u64>,
     /// The most steps of this run.
     pub max_steps: Option<u64>,
+    /// How long this run may take.
+    pub timeout: Option<Duration>,
+    /// Does a tool that would change something only say so?
+    pub dry_run: bool,
+    /// Does a command that was cut off run again, though nobody knows what it did?
+    pub retry_unsafe: bool,
+    /// The file that a script is written to that replays the model's answers.
+    pub record_script: Option<PathBuf>,
 }
 
 impl From<DetachedOptions> for RunOptions {
     fn from(request: DetachedOptions) -> Self {
-        let DetachedOptions { agent, model, mode, budget, max_steps } = request;
-        // Nobody sits at it: it waits until someone answers.
-        let patience = Patience::Wait;
-        Self { agent, model, mode, budget, max_steps, patience, ..Self::default() }
+        Self {
+            agent: request.agent,
+            model: request.model,
+            mode: request.mode,
+            budget: request.budget,
+            budget_total: request.budget_total,
+            max_tokens: request.max_tokens,
+            max_steps: request.max_steps,
+            timeout: request.timeout,
+            dry_run: request.dry_run,
+            retry_unsafe: request.retry_unsafe,
+            record_script: request.record_script,
+            // Nobody sits at it: it waits until someone answers.
+            patience: Patience::Wait,
+            ..Self::default()
+        }
     }
 }
 
@@ -131,6 +195,11 @@ pub enum DetachedAnswer {
         /// The session.
         session: SessionId,
     },
+    /// The session runs already, and goes on there with the answer.
+    GoesOnElsewhere {
+        /// The session.
+        session: SessionId,
+    },
     /// It is done; what was done, as `stepwell-wire` writes it.
     Done(Value),
     /// It could not be done.
@@ -139,7 +208,7 @@ pub enum DetachedAnswer {
         message: String,
         /// What would help.
         hint: Option<String>,
-        /// Is somebody else at it?
-        busy: bool,
+        /// What the caller should do.
+        kind: ErrorKind,
     },
 }

@@ -67,7 +67,7 @@ impl Agent {
         let ended = match ended {
             Ok(ended) => ended,
             Err(error) => {
-                return Err(watched.unsaved("run", error.into(), (took, self.resumed_from)));
+                return Err(watched.unsaved("run", error.into(), took, self.resumed_from));
             }
         };
         context::remember(&self.prepared.model, &ended.calibration, &runtime);
@@ -178,7 +178,8 @@ impl Watched {
         &self,
         what: &'static str,
         error: Error,
-        (took, resumed_from): (std::time::Duration, Option<Seq>),
+        took: std::time::Duration,
+        resumed_from: Option<Seq>,
     ) -> Error {
         let fold = self.fold.lock().unwrap_or_else(PoisonError::into_inner);
         let report = Box::new(fold.report(error.to_string(), took, resumed_from));

@@ -1,12 +1,19 @@
 //! What can go wrong with a run before it begins or when it cannot be saved, and what would help.
 
+mod advice;
+mod kind;
+mod remedy;
+
 use std::path::PathBuf;
 
-use stepwell::{Gate, Owner, Seq, SessionId};
+use stepwell::{Gate, Seq, SessionId};
 use stepwell_agent::provider::CallError;
 use stepwell_flow::NoAnswer;
 
 use crate::report::RunReport;
+
+pub use kind::ErrorKind;
+pub use remedy::{Remedy, SuggestedModel, TokenLimit};
 
 /// The result of everything that can fail here.
 pub type Result<T, E = Error> = std::result::Result<T, E>;
@@ -37,12 +44,14 @@ pub enum Error {
         suggested: SuggestedModel,
     },
     /// Somebody else chose the session's model, and its user none.
-    #[error("{who} chose the model of this session, not you")]
+    #[error("{}", others_model(who, *namesake))]
     OthersModel {
         /// The model.
         model: String,
         /// Who chose it.
         who: stepwell::Who,
+        /// Have they the user's own name?
+        namesake: bool,
     },
     /// Neither the spec nor the user says which model a flow's agent asks.
     #[error("no model was named")]
@@ -439,26 +448,6 @@ pub enum Error {
     Panicked,
 }
 
-/// A model that a user could name.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct SuggestedModel {
-    /// Its name.
-    pub model: &'static str,
-    /// The variable that holds its key.
-    pub variable: &'static str,
-    /// Is that set?
-    pub has_key: bool,
-}
-
-/// Where tokens can be limited instead of costs.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum TokenLimit {
-    /// For the run.
-    Run,
-    /// In a flow's spec.
-    Spec,
-}
-
 /// How a session stands after one of its questions was answered.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum SinceAnswer {
@@ -470,293 +459,14 @@ pub enum SinceAnswer {
     Ended,
 }
 
-/// What would help. A front end says it in its own words: the command line with commands, a
-/// server with routes.
-#[derive(Clone, Debug, PartialEq, Eq)]
-#[non_exhaustive]
-pub enum Remedy {
-    /// Name a model, such as this one.
-    NameModel(SuggestedModel),
-    /// Say that you take this model.
-    TakeModel(String),
-    /// Name a model, or have the spec name one.
-    NameFlowModel,
-    /// Use one of the protocols that there are.
-    UseProtocol(&'static [&'static str]),
-    /// Set a variable of the environment.
-    SetVariable(String),
-    /// Name one of these.
-    NameOneOf(Vec<String>),
-    /// A person does it, at a terminal of their own.
-    AskPerson,
-    /// Set the model's price, or limit tokens.
-    SetPrice(TokenLimit),
-    /// Limit this run instead of the whole session.
-    LimitRun,
-    /// Mend where a spec describes this server.
-    MendSpecServer(String),
-    /// Mend the configuration of this server, or the agent's tools.
-    MendServer(String),
-    /// Look at which servers the configuration has.
-    ListServers,
-    /// Capture the whole workspace.
-    CaptureAll(&'static str),
-    /// Turn saving on.
-    SaveSessions,
-    /// Ask the program that drives the session.
-    AskDriver(SessionId),
-    /// Begin the flow anew.
-    BeginFlow,
-    /// Say something to the session.
-    Say(SessionId),
-    /// Look at the flow's events, or take nodes back.
-    ShowOrRewind(SessionId),
-    /// Resume the session.
-    Resume(SessionId),
-    /// Watch the session where it runs, or stop it.
-    AttachOrStop(SessionId),
-    /// Watch the session where it runs.
-    Attach(SessionId),
-    /// Try again when somebody else is done.
-    TryLater,
-    /// The session is being rewound: try again when that is done.
-    AwaitRewind(SessionId),
-    /// Finish the rewind that was cut off.
-    FinishRewind(SessionId),
-    /// Finish the rewind that was cut off, and leave files that changed since as they are.
-    FinishLeaving(SessionId),
-    /// Restore the session from the trash, then finish its rewind.
-    RestoreAndFinish(SessionId),
-    /// Name one of the questions that wait.
-    NameGate(Vec<Gate>),
-    /// These questions wait.
-    OpenGates(Vec<Gate>),
-    /// Answer the question in words.
-    Respond(SessionId),
-    /// The default is the answer: resume the session.
-    TakeDefault(SessionId),
-    /// Allow or deny this question.
-    AllowOrDeny {
-        /// The session.
-        session: SessionId,
-        /// The question's name.
-        gate: String,
-    },
-    /// Look at the session.
-    Show(SessionId),
-    /// Look at which files the session changed.
-    ListFiles(SessionId),
-    /// Use the stored spec.
-    UseStoredSpec,
-    /// Use the stored spec, or begin anew.
-    UseStoredSpecOrBegin(SessionId),
-    /// Give the variable again.
-    GiveVariable {
-        /// The session.
-        session: SessionId,
-        /// The variable.
-        name: String,
-    },
-    /// With other variables it is another flow.
-    BeginOtherFlow,
-    /// Choose when to be asked, which makes the session the user's own.
-    ChooseMode,
-    /// When that is mended, resume the session.
-    MendAndResume(SessionId),
-}
-
-/// What the caller should do about an error.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
-pub enum ErrorKind {
-    /// What the store's own kind of error asks for.
-    Store(stepwell::ErrorKind),
-    /// What the workspace's own kind of error asks for.
-    Workspace(stepwell_workspace::ErrorKind),
-    /// The configuration or the spec must be mended first, or something named is not there.
-    Config,
-    /// What was asked is wrong; ask differently.
-    Usage,
-    /// It cannot be done as things stand.
-    Invalid,
-    /// The provider refused the credentials.
-    Credentials,
-    /// Somebody else is at it; try again later.
-    Busy,
-    /// What was done could not be saved, or files are half moved.
-    Unsaved,
-    /// It was interrupted.
-    Interrupted,
-}
-
-impl Error {
-    /// What the caller should do.
-    #[must_use]
-    pub fn kind(&self) -> ErrorKind {
-        match self {
-            Self::Store(error) | Self::RunsElsewhere(error) | Self::RewoundElsewhere(error) => {
-                ErrorKind::Store(error.kind())
-            }
-            Self::Workspace(error) => ErrorKind::Workspace(error.kind()),
-            Self::Agent(stepwell_agent::Error::Store(error))
-            | Self::Files(stepwell_files::Error::Store(error)) => ErrorKind::Store(error.kind()),
-            Self::Files(stepwell_files::Error::HalfMoved { .. }) | Self::Unsaved { .. } => {
-                ErrorKind::Unsaved
-            }
-            Self::KeyCommand { .. } => ErrorKind::Credentials,
-            Self::Provider { error, .. }
-                if error.fault == stepwell_agent::provider::Fault::Auth =>
-            {
-                ErrorKind::Credentials
-            }
-            Self::Flow(_)
-            | Self::NoModel { .. }
-            | Self::OthersModel { .. }
-            | Self::NoFlowModel
-            | Self::ModelName(_)
-            | Self::Script { .. }
-            | Self::Protocol { .. }
-            | Self::Prices(_)
-            | Self::Provider { .. }
-            | Self::NoAgent { .. }
-            | Self::NoPrice { .. }
-            | Self::Unpriced { .. }
-            | Self::Tools { .. }
-            | Self::RootOutside { .. }
-            | Self::NotSaved
-            | Self::Finished { .. }
-            | Self::NoGate { .. }
-            | Self::SpecGone { .. }
-            | Self::SpecBreaks { .. }
-            | Self::SecretVariable { .. }
-            | Self::MissingSecret { .. }
-            | Self::Guardrail { .. }
-            | Self::FlowTools(_)
-            | Self::NoWorktrees { .. }
-            | Self::SpecServer { .. } => ErrorKind::Config,
-            Self::NoFlow { .. }
-            | Self::NoLane { .. }
-            | Self::NoSuchLane { .. }
-            | Self::SeveralGates { .. }
-            | Self::BadAnswer { .. }
-            | Self::SecretRule { .. }
-            | Self::Unclear { .. }
-            | Self::OtherVariable { .. } => ErrorKind::Usage,
-            Self::SpecMoved { .. }
-            | Self::NotWaitingElsewhere { .. }
-            | Self::AnsweredBefore { .. } => ErrorKind::Busy,
-            Self::Interrupted => ErrorKind::Interrupted,
-            Self::OfAgent { error, .. } | Self::Broken { error, .. } => error.kind(),
-            Self::Agent(_)
-            | Self::Files(_)
-            | Self::Thread(_)
-            | Self::External { .. }
-            | Self::OnlyPeople { .. }
-            | Self::Abandoned { .. }
-            | Self::IsFlow { .. }
-            | Self::RewindConflict { .. }
-            | Self::NotWaiting { .. }
-            | Self::AnswerRefused { .. }
-            | Self::NotRunning { .. }
-            | Self::RewindRefused { .. }
-            | Self::NothingToTakeBack { .. }
-            | Self::NotChanged { .. }
-            | Self::NoContent { .. }
-            | Self::NotYours { .. }
-            | Self::Panicked => ErrorKind::Invalid,
-        }
-    }
-
-    /// What would help, if that is known here. The errors of other crates say it themselves.
-    #[must_use]
-    pub fn remedy(&self) -> Option<Remedy> {
-        Some(match self {
-            Self::NoModel { suggested } => Remedy::NameModel(suggested.clone()),
-            Self::OthersModel { model, .. } => Remedy::TakeModel(model.clone()),
-            Self::NoFlowModel => Remedy::NameFlowModel,
-            Self::Protocol { .. } => Remedy::UseProtocol(&["openai", "anthropic", "gemini"]),
-            Self::Provider { variable, error } => {
-                let auth = error.fault == stepwell_agent::provider::Fault::Auth;
-                Remedy::SetVariable(variable.clone().filter(|_| auth)?)
-            }
-            Self::MissingSecret { variable } => Remedy::SetVariable(variable.clone()),
-            Self::NoAgent { known, .. } | Self::Guardrail { known, .. } => {
-                Remedy::NameOneOf(known.clone())
-            }
-            Self::NoPrice { limit, .. } => Remedy::SetPrice(*limit),
-            Self::Unpriced { .. } => Remedy::LimitRun,
-            Self::Tools { remedy, .. } => (**remedy).clone(),
-            Self::RootOutside { key, .. } => Remedy::CaptureAll(key),
-            Self::NotSaved => Remedy::SaveSessions,
-            Self::External { session } => Remedy::AskDriver(session.clone()),
-            Self::Abandoned { is_flow: true, .. } => Remedy::BeginFlow,
-            Self::Abandoned { session, .. } => Remedy::Say(session.clone()),
-            Self::Finished { session } => Remedy::ShowOrRewind(session.clone()),
-            Self::IsFlow { session } | Self::NotWaiting { session } => {
-                Remedy::Resume(session.clone())
-            }
-            Self::RunsElsewhere(stepwell::Error::Held { session, .. }) => {
-                Remedy::AttachOrStop(session.clone())
-            }
-            Self::RewoundElsewhere(stepwell::Error::Held { session, .. }) => {
-                Remedy::AwaitRewind(session.clone())
-            }
-            Self::Store(stepwell::Error::BeingRewound { .. }) | Self::SpecMoved { .. } => {
-                Remedy::TryLater
-            }
-            Self::Store(stepwell::Error::HalfRewound { session, trashed: true, .. }) => {
-                Remedy::RestoreAndFinish(session.clone())
-            }
-            Self::Store(stepwell::Error::HalfRewound { session, .. }) => {
-                Remedy::FinishRewind(session.clone())
-            }
-            Self::RewindConflict { session, .. } => Remedy::FinishLeaving(session.clone()),
-            Self::NotWaitingElsewhere { session } => Remedy::Attach(session.clone()),
-            Self::AnsweredBefore { session, since, .. } => match since {
-                SinceAnswer::Runs => Remedy::Attach(session.clone()),
-                SinceAnswer::Stopped => Remedy::Resume(session.clone()),
-                SinceAnswer::Ended => Remedy::Show(session.clone()),
-            },
-            Self::NoGate { open, .. } => Remedy::OpenGates(open.clone()),
-            Self::NoSuchLane { known, .. } => Remedy::NameOneOf(known.clone()),
-            Self::OnlyPeople { .. } => Remedy::AskPerson,
-            Self::SeveralGates { open, .. } => Remedy::NameGate(open.clone()),
-            Self::BadAnswer { session, why: NoAnswer::Late { .. }, .. } => {
-                Remedy::TakeDefault(session.clone())
-            }
-            Self::BadAnswer { session, .. } | Self::SecretRule { session, .. } => {
-                Remedy::Respond(session.clone())
-            }
-            Self::Unclear { session, gate, .. } => {
-                Remedy::AllowOrDeny { session: session.clone(), gate: gate.clone() }
-            }
-            Self::NotRunning { session } | Self::NothingToTakeBack { session } => {
-                Remedy::Show(session.clone())
-            }
-            Self::NotChanged { session, .. } => Remedy::ListFiles(session.clone()),
-            Self::SpecGone { .. } => Remedy::UseStoredSpec,
-            Self::SpecBreaks { session, .. } => Remedy::UseStoredSpecOrBegin(session.clone()),
-            Self::SecretVariable { session, name } => {
-                Remedy::GiveVariable { session: session.clone(), name: name.clone() }
-            }
-            Self::OtherVariable { .. } => Remedy::BeginOtherFlow,
-            Self::NotYours { .. } => Remedy::ChooseMode,
-            Self::OfAgent { error, .. } | Self::Broken { error, .. } => return error.remedy(),
-            // Somebody else went on with it, and may be done.
-            Self::Unsaved { error: stepwell::Error::Fenced { .. }, report, .. } => {
-                Remedy::Show(report.session.clone())
-            }
-            Self::Unsaved { report, .. } => Remedy::MendAndResume(report.session.clone()),
-            _ => return None,
-        })
-    }
-
-    /// Who holds the session, if that is why it cannot be run.
-    #[must_use]
-    pub fn holder(&self) -> Option<&Owner> {
-        match self {
-            Self::Store(stepwell::Error::Held { holder, .. })
-            | Self::RunsElsewhere(stepwell::Error::Held { holder, .. }) => Some(holder),
-            _ => None,
-        }
+/// Whose choice a session's model was. A name can be anyone's: what counts is what this machine
+/// noted of its user.
+fn others_model(who: &stepwell::Who, namesake: bool) -> String {
+    match namesake {
+        true => format!(
+            "{who} chose the model of this session, and your home folder does not note that this \
+             was you"
+        ),
+        false => format!("{who} chose the model of this session, not you"),
     }
 }

@@ -4,14 +4,16 @@ use std::collections::{HashMap, VecDeque};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::thread::JoinHandle;
 
-use stepwell::{Answer, Lane, Lease, Money, Said, SessionId, Stepwell, Who};
+use stepwell::{
+    Answer, GateAnswered, Lane, Lease, Money, Permission, Said, SessionId, Stepwell, Who,
+};
 use stepwell_agent::permission::Rule;
 use stepwell_agent::run::{OpenGate, RunEvent, Wisher};
 use stepwell_flow::spec::Spec;
 use tokio::sync::mpsc;
 
-use crate::answer::{Answered, answer_here};
 use crate::error::{Error, Result};
+use crate::gate_answer::{Answered, Fitting, NewAnswer, record};
 use crate::report::RunReport;
 use crate::request::Interrupt;
 
@@ -38,6 +40,47 @@ pub(crate) struct Steering {
     pub(crate) in_run: bool,
     /// What the session may have cost in the end.
     pub(crate) budget: Option<Money>,
+}
+
+/// What whoever holds a run knows about it.
+#[derive(Debug, Default)]
+pub(crate) struct About {
+    /// The spec, if it is a flow.
+    pub(crate) spec: Option<Arc<Spec>>,
+    /// What the session may have cost in the end.
+    pub(crate) budget: Option<Money>,
+}
+
+impl Steering {
+    /// Answers a question of the run; a rule has the same choice made for later calls that it fits.
+    fn answer(
+        &self,
+        open: &OpenGate,
+        answer: Answer,
+        rule: Option<&Rule>,
+        who: Who,
+    ) -> Result<Answered> {
+        if self.in_run {
+            return Err(Error::OnlyPeople { what: "answering" });
+        }
+        let spec = self.spec.as_deref();
+        let fitting = Fitting { session: &open.session, gate: &open.gate, spec };
+        let answer = fitting.answer(answer, self.well.now())?;
+        let redactor = self.well.redactor().with_own_count();
+        if rule.is_some_and(|rule| redactor.holds_secret(rule.to_string().as_bytes()).is_some()) {
+            let (session, gate) = (open.session.clone(), open.gate.id.clone());
+            return Err(Error::SecretRule { session, gate });
+        }
+        let remembered = rule.map(|rule| Permission {
+            who: Some(who.clone()),
+            ..Permission::new(rule.to_string(), answer.allows())
+        });
+        let answer = GateAnswered::new(open.gate.id.as_str(), answer, who).having_seen(open.seq);
+        let lease = open.here.as_ref().map(|here| &here.lease);
+        let seq = record(&self.well, lease, &open.session, NewAnswer { answer, remembered })?;
+        let (session, gate) = (open.session.clone(), open.gate.id.clone());
+        Ok(Answered { session, gate, seq, goes_on: true })
+    }
 }
 
 /// What may be told to a run.
@@ -78,6 +121,12 @@ impl RunHandle {
     #[must_use]
     pub fn id(&self) -> &SessionId {
         &self.steering.lease.session
+    }
+
+    /// Does a flow run, and not a lone agent?
+    #[must_use]
+    pub fn is_flow(&self) -> bool {
+        self.steering.spec.is_some()
     }
 
     /// Who sits before it, as answers name them.
@@ -161,7 +210,7 @@ impl RunHandle {
             let open = self.open_gates().into_iter().map(|open| open.gate).collect();
             Error::NoGate { session: self.id().clone(), name: gate.to_owned(), open }
         })?;
-        answer_here(&self.steering, &open, (answer, rule), who.into())
+        self.steering.answer(&open, answer, rule, who.into())
     }
 
     /// Where the run waits for an answer, it pauses instead, now and from here on.

@@ -22,6 +22,7 @@ mod error;
 pub mod files;
 pub mod flow;
 mod fork;
+mod gate_answer;
 mod handle;
 pub mod inspect;
 pub mod live;
@@ -45,19 +46,19 @@ mod trust;
 mod wire;
 mod work;
 
-pub use answer::{Answered, Given};
 pub use attach::Attached;
 pub use context_usage::ContextUsage;
 pub use error::{Error, ErrorKind, Remedy, Result, SinceAnswer, SuggestedModel, TokenLimit};
 pub use fork::{ForkRequest, Forked};
+pub use gate_answer::Answered;
 pub use handle::{EventStream, RunCommand, RunHandle};
 pub use model::{KnownModel, check_model_name, known_model};
 pub use notice::{CutOffSession, LeftFile, Notice, Notices};
 pub use report::{Failure, FlowReport, RunReport};
 pub use request::{
-    FlowOptions, FlowRequest, Interrupt, ResumeRequest, RunOptions, RunRequest, Touch,
+    FlowOptions, FlowRequest, Given, Interrupt, ResumeRequest, RunOptions, RunRequest, Touch,
 };
-pub use resume::refuse_external;
+pub use resume::{Resumed, refuse_external};
 pub use rewind::RewindRequest;
 pub use runtime::{Runtime, Supervisor};
 pub use stepwell_agent::provider::model_name;

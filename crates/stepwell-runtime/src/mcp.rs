@@ -144,7 +144,8 @@ impl Wanted {
         &self,
         lists: &Lists<'_>,
         place: &ToolEnv,
-        (interrupt, runtime): (&Interrupt, &Runtime),
+        interrupt: &Interrupt,
+        runtime: &Runtime,
     ) -> Result<Connected> {
         let mut asked = interrupt.receiver();
         let mut servers = tokio::select! {

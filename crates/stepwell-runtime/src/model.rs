@@ -146,17 +146,18 @@ impl Model {
                 let mut spec =
                     spec.ok_or_else(|| Error::ModelName("no such provider".to_owned()))?;
                 let elsewhere = tuning.host.as_deref().and_then(|host| leave(&mut spec, host));
-                let found = Self::remote(named, &spec, model, (tuning, runtime))?;
-                Ok(Self { elsewhere, ..found })
+                let found = Self::remote(&spec, model, tuning, runtime)?;
+                Ok(Self { named: named.to_owned(), elsewhere, ..found })
             }
         }
     }
 
+    /// A provider's model, by its full name.
     fn remote(
-        named: &str,
         spec: &ProviderSpec,
         model: String,
-        (tuning, runtime): (&Tuning, &Runtime),
+        tuning: &Tuning,
+        runtime: &Runtime,
     ) -> Result<Self> {
         let key = key(&spec.key, &spec.name, runtime)?;
         let timeout = runtime.config.settings.request_timeout;
@@ -168,7 +169,7 @@ impl Model {
         let length = prices.context(&spec.name, &model).unwrap_or(USUAL_CONTEXT);
         let price = prices.find(&spec.name, &model);
         Ok(Self {
-            named: named.to_owned(),
+            named: format!("{}/{model}", spec.name),
             provider_name: spec.name.clone(),
             name: model,
             provider,
@@ -201,7 +202,7 @@ impl Model {
 
     /// A model that cannot be asked, of which the name is known.
     pub(crate) fn unreachable(named: &str, head: &Head, runtime: &Runtime) -> Self {
-        let unknown = || (None, head.provider.clone(), head.model.clone());
+        let unknown = || (None, head.model_provider().to_owned(), head.model.clone());
         let (length, provider_name, name) = length(named, runtime).unwrap_or_else(|_| unknown());
         Self {
             named: named.to_owned(),

@@ -137,6 +137,8 @@ pub enum Notice {
         mode: Mode,
         /// The model that is used, if it is one for all.
         model: Option<String>,
+        /// Has whoever allowed it the user's own name?
+        namesake: bool,
     },
     /// Somebody else raised or removed what a session may cost, which does not count here.
     BudgetNotYours {

@@ -6,7 +6,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use stepwell::{
-    Change, Created, Edited, Effect, Head, Message, Money, NewEvent, PhaseSet, Seq, Session,
+    Change, Created, Edited, Effect, Head, Message, Money, NewEvent, PhaseSet, Session,
     SessionInfo, Settings, Stepwell, Usage, Who,
 };
 use stepwell_agent::agent::Agent;
@@ -14,19 +14,19 @@ use stepwell_agent::machine::{Limits, Rules};
 use stepwell_agent::permission::Mode;
 use stepwell_agent::provider::remote::Sampling;
 use stepwell_agent::redact::{RedactMessages as _, Redactor};
-use stepwell_agent::run::{Keeping, Setup, SubagentRecord};
-use stepwell_agent::tool::{Isolation, Tool, ToolEnv};
+use stepwell_agent::run::{Keeping, Setup};
+use stepwell_agent::tool::{Tool, ToolEnv};
 use stepwell_workspace::atomic_file::check_replaceable;
-use stepwell_workspace::{Prior, PriorModel};
+use stepwell_workspace::{Prior, PriorModel, Settled};
 
 use crate::error::{Error, Result, SuggestedModel, TokenLimit};
+use crate::handle::About;
 use crate::model::{Model, Tuning};
 use crate::notice::Notice;
 use crate::request::{Interrupt, RunOptions, RunRequest};
 use crate::runtime::Runtime;
-use crate::thread::About;
 use crate::trust::Trust;
-use crate::{context, crew, files, mcp, model, model_name, project};
+use crate::{context, files, mcp, model, model_name, project};
 
 /// The largest AGENTS.md that is read.
 const MAX_INSTRUCTIONS: u64 = 256 << 10;
@@ -129,7 +129,8 @@ impl Prepared {
             (Some(given), _) => Some(given.clone()),
             (None, Some(PriorModel::Mine(model) | PriorModel::Recorded(model))) => Some(model),
             (None, Some(PriorModel::Others { model, who })) if usual.is_none() => {
-                return Err(Error::OthersModel { model, who });
+                let namesake = runtime.is_namesake(&who);
+                return Err(Error::OthersModel { model, who, namesake });
             }
             (None, _) => usual,
         };
@@ -185,7 +186,7 @@ impl Prepared {
             check_replaceable(path).map_err(unwritable)?;
         }
         let lists = mcp::Lists::of(&self.agent_name, &self.agent);
-        self.mcp.connect(&lists, &self.place, (interrupt, runtime)).await
+        self.mcp.connect(&lists, &self.place, interrupt, runtime).await
     }
 
     /// A budget on a model whose price nobody knows cannot be kept.
@@ -243,9 +244,8 @@ impl Prepared {
         events
     }
 
-    /// Tells what others allowed in a session, and does not count for this run. Answers are those
-    /// since the model last `spoke`.
-    pub(crate) fn tell_disregarded(&self, prior: &Prior<'_>, spoke: Seq, runtime: &Runtime) {
+    /// Tells what others allowed in a session, and does not count for this run.
+    pub(crate) fn tell_disregarded(&self, prior: &Prior<'_>, settled: &Settled, runtime: &Runtime) {
         if prior.weighed.altered {
             runtime.tell(Notice::LogAltered { session: prior.head.id.clone() });
         }
@@ -256,9 +256,10 @@ impl Prepared {
             runtime.tell(Notice::BudgetNotYours { counts, recorded });
         }
         let (mode, model) = (self.mode, self.model_name());
-        for it in prior.disregarded(mode, &model, spoke) {
+        for it in prior.disregarded(mode, &model, settled) {
+            let namesake = runtime.is_namesake(&it.who);
             let (it, model) = (Box::new(it), Some(model.clone()));
-            runtime.tell(Notice::Disregarded { it, mode, model });
+            runtime.tell(Notice::Disregarded { it, mode, model, namesake });
         }
     }
 
@@ -317,32 +318,6 @@ impl Prepared {
         let given = models.flat_map(|model| &model.secrets).chain(&self.mcp.secrets);
         let keys = given.chain(self.keys.values()).cloned();
         Redactor::with_environment(keys, self.environment.iter().cloned())
-    }
-
-    /// What a run in a session works with.
-    pub(crate) fn setup(
-        &self,
-        head: &Head,
-        connected: &mcp::Connected,
-        runtime: &Runtime,
-    ) -> Setup {
-        let mut tools = connected.selection.tools.clone();
-        let crew = crew::Crew::new(&tools, self, runtime);
-        if let Some(set) = head.phases {
-            tools.push(stepwell_agent::tool::phases(set));
-        }
-        let isolation = SubagentRecord::of(head).map(|record| record.isolation);
-        // A subagent that is resumed by hand may do what it might before.
-        if isolation == Some(Isolation::ReadOnly) {
-            tools.retain(|tool| tool.effect() == Effect::Pure);
-        }
-        let mut setup = self.setup_with(tools, runtime);
-        setup.dispatcher = Some(Arc::new(crew));
-        // A worktree lies in the store, and nothing of the store lies in it.
-        if isolation == Some(Isolation::Worktree) {
-            setup.place.grounds = setup.place.store.take();
-        }
-        setup
     }
 
     /// What a run works with, given its tools.

@@ -5,8 +5,9 @@ use std::path::PathBuf;
 use std::sync::Arc;
 use std::time::Duration;
 
+use serde::{Deserialize, Serialize};
 use serde_json::Value;
-use stepwell::{Money, PhaseSet, SessionId};
+use stepwell::{Answer, Money, PhaseSet, SessionId};
 use stepwell_agent::mcp::{KeptServers, Server};
 use stepwell_agent::permission::Mode;
 use stepwell_agent::provider::remote::Effort;
@@ -14,7 +15,6 @@ use stepwell_agent::run::Patience;
 use stepwell_flow::spec::{Reading, Spec};
 use tokio::sync::watch;
 
-use crate::answer::Given;
 use crate::error::Result;
 use crate::trust::Trust;
 
@@ -130,6 +130,15 @@ impl ResumeRequest {
     }
 }
 
+/// An answer, as a front end takes it from a person.
+#[derive(Clone, Debug)]
+pub struct Given {
+    /// The question's name; absent, the only one that waits is meant, or an agent's last one.
+    pub gate: Option<String>,
+    /// The answer. Words that allow or deny do so where that is asked.
+    pub answer: Answer,
+}
+
 /// Asks for a new run of a flow.
 #[derive(Clone, Debug)]
 pub struct FlowRequest {
@@ -179,7 +188,7 @@ impl FlowRequest {
 }
 
 /// What is for flows only.
-#[derive(Clone, Debug, Default)]
+#[derive(Clone, Debug, Default, Serialize, Deserialize)]
 pub struct FlowOptions {
     /// The folder that artifacts are written to; absent, where the flow was started.
     pub output: Option<PathBuf>,

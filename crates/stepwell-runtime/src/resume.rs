@@ -2,17 +2,16 @@
 
 use stepwell::gates::Gates;
 use stepwell::{
-    Driver, Error as StoreError, GateAnswered, Head, Lane, Mode, Recorded, Role, Seq, Session,
-    SessionInfo, Span, Status,
+    Driver, Error as StoreError, GateAnswered, Head, Lane, Mode, Session, SessionInfo, Span, Status,
 };
 use stepwell_agent::machine::State;
 use stepwell_agent::run::check_sendable;
-use stepwell_workspace::{Prior, Well, restore_worktree};
+use stepwell_workspace::{Prior, Settled, Well, restore_worktree};
 
-use crate::answer::{Fitting, record};
 use crate::drive::{Agent, UserTurn};
 use crate::error::{Error, Result};
 use crate::flow::FlowWork;
+use crate::gate_answer::{Fitting, record};
 use crate::handle::RunHandle;
 use crate::mcp::Connected;
 use crate::notice::Notice;
@@ -33,6 +32,40 @@ impl Runtime {
     pub fn resume(&self, request: ResumeRequest) -> Result<RunHandle> {
         let interrupt = request.interrupt.clone();
         spawn(self, interrupt, move |job| resume(&request, job))
+    }
+
+    /// The same, but an answer reaches a session that runs elsewhere, and it goes on there.
+    ///
+    /// # Errors
+    /// As [`resume`](Self::resume), and if the answer fits nothing that the session waits with.
+    pub fn resume_or_answer(&self, request: ResumeRequest) -> Result<Resumed> {
+        let Some(given) = request.answer.clone() else {
+            return self.resume(request).map(Resumed::here);
+        };
+        self.refuse_in_run("answering")?;
+        match self.resume(request.clone()) {
+            Err(Error::RunsElsewhere(_)) => {}
+            resumed => return resumed.map(Resumed::here),
+        }
+        match self.answer(&request.session, &given, &request.flow)?.goes_on {
+            true => Ok(Resumed::Elsewhere),
+            false => self.resume(ResumeRequest { answer: None, ..request }).map(Resumed::here),
+        }
+    }
+}
+
+/// Where a session goes on.
+#[derive(Debug)]
+pub enum Resumed {
+    /// Here.
+    Here(Box<RunHandle>),
+    /// Where it ran already, with the answer.
+    Elsewhere,
+}
+
+impl Resumed {
+    fn here(handle: RunHandle) -> Self {
+        Self::Here(Box::new(handle))
     }
 }
 
@@ -117,12 +150,6 @@ fn nothing_counts(well: &Well, head: &Head) -> Result<bool> {
     Ok(head.unheard == 0 || well.heard(&head.id, &Lane::main())?.0.is_empty())
 }
 
-/// Where the model last spoke.
-fn last_answer(events: &[Recorded]) -> Seq {
-    let answer = events.iter().rfind(|event| event.event.role() == Some(Role::Assistant));
-    answer.map_or(Seq::ZERO, |event| event.seq)
-}
-
 /// A session that Stepwell does not run is its own agent's.
 ///
 /// # Errors
@@ -187,12 +214,11 @@ impl Work {
             state.is_over() && !state.is_unfinished()
         };
         if !is_done {
-            // Those who answered before the model last spoke answered something else.
-            let spoke = match request.say {
-                Some(_) => head.seq,
-                None => last_answer(&events()?),
+            let settled = match request.say {
+                Some(_) => Settled::up_to(head.seq),
+                None => Settled::of_agent(&events()?),
             };
-            prepared.tell_disregarded(&prior, spoke, runtime);
+            prepared.tell_disregarded(&prior, &settled, runtime);
         }
         Ok(Self::Agent(Box::new(AgentWork { prepared, words, connected: None, is_done })))
     }
@@ -208,7 +234,7 @@ impl Work {
         let Some(given) = &request.answer else { return Ok(None) };
         let Self::Agent(agent) = self else {
             let Self::Flow(flow) = self else { return Ok(None) };
-            return flow.answer(given, (head, well.now()), runtime).map(Some);
+            return flow.answer(given, head, well.now(), runtime).map(Some);
         };
         let (gates, session) = (Gates::of(&**well.store(), &head.id)?, &head.id);
         let gate = match &given.gate {
@@ -219,7 +245,7 @@ impl Work {
             return Err(Error::NotWaiting { session: session.clone() });
         };
         let fitting = Fitting { session, gate: &asked.gate, spec: None };
-        let answer = fitting.answer(&given.answer, well.now())?;
+        let answer = fitting.answer(given.answer.clone(), well.now())?;
         let answer = match answer {
             stepwell::Answer::Deny { reason, never } => {
                 let plain = |text: String| agent.prepared.redactor().redact(&text).into_owned();
@@ -267,7 +293,7 @@ impl Work {
         runtime: &Runtime,
     ) -> Result<()> {
         let gate = answer.id.clone();
-        match (self, record(well, None, session.id(), (answer, None))) {
+        match (self, record(well, None, session.id(), answer.into())) {
             (
                 Self::Flow(_),
                 Err(error @ (Error::AnsweredBefore { .. } | Error::AnswerRefused { .. })),

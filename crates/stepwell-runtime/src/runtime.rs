@@ -118,6 +118,12 @@ impl Runtime {
         self.who.clone().unwrap_or_else(|| self.host.processes.this().who())
     }
 
+    /// Has somebody the name of this user, though nothing here says that it was them?
+    pub(crate) fn is_namesake(&self, who: &Who) -> bool {
+        let me = self.who();
+        who.login.is_none() && me.name == who.name
+    }
+
     /// The same, for somebody whom a front end speaks for.
     #[must_use]
     pub fn acting_as(self, who: Who) -> Self {

@@ -4,13 +4,12 @@ use std::sync::mpsc;
 use std::sync::{Arc, Condvar, Mutex, PoisonError};
 use std::time::Duration;
 
-use stepwell::{Event, Facts, Kind, Lease, Money, Recorded, Seq, Session, Stepwell, WorkAsked};
+use stepwell::{Event, Facts, Kind, Lease, Recorded, Seq, Session, Stepwell, WorkAsked};
 use stepwell_agent::mcp::Servers;
 use stepwell_agent::run::{EventSink, FrontEnd, Patience, RunEvent, Wisher, Wishes};
-use stepwell_flow::spec::Spec;
 
 use crate::error::{Error, Result};
-use crate::handle::{Listeners, RunHandle, Steering};
+use crate::handle::{About, Listeners, RunHandle, Steering};
 use crate::live::Publisher;
 use crate::mcp::Connected;
 use crate::notify::Notifier;
@@ -34,15 +33,6 @@ pub(crate) struct Job {
     publisher: Option<Publisher>,
     /// Servers that end with the run, however it ends.
     servers: Vec<Arc<Servers>>,
-}
-
-/// What whoever holds a run knows about it.
-#[derive(Debug, Default)]
-pub(crate) struct About {
-    /// The spec, if it is a flow.
-    pub(crate) spec: Option<Arc<Spec>>,
-    /// What the session may have cost in the end.
-    pub(crate) budget: Option<Money>,
 }
 
 /// Starts a thread, and returns when its run has begun, or cannot.
@@ -174,7 +164,7 @@ impl Follower {
         let thread = named.spawn(move || {
             let mut seen = well.store().info(&lease.session).map_or(Seq::ZERO, |it| it.head.seq);
             // A wish may have come since the lease was taken; earlier ones name another lease.
-            carry_out(&well, &lease, (Seq::FIRST, seen));
+            carry_out(&well, &lease, Seq::FIRST, seen);
             let (over, ended) = &*until;
             let mut is_over = over.lock().unwrap_or_else(PoisonError::into_inner);
             while !*is_over {
@@ -213,7 +203,7 @@ fn look(well: &Stepwell, lease: &Lease, seen: Seq, to: (&Wisher, &Interrupt)) ->
 }
 
 /// Does what was asked of a session's work between two seqs.
-fn carry_out(well: &Stepwell, lease: &Lease, (from, to): (Seq, Seq)) {
+fn carry_out(well: &Stepwell, lease: &Lease, from: Seq, to: Seq) {
     let facts = Facts { from, ..Facts::of(&[Kind::WorkAsked]) };
     let asked = well.store().keyed(&lease.session, facts).unwrap_or_default();
     for event in asked.into_iter().filter(|event| event.seq <= to) {

@@ -43,7 +43,7 @@ pub fn detail(event: &Event) -> String {
         Event::Settings(settings) => one_line(&wording::settings(settings)),
         Event::Phase(change) => format!("{} to {}", change.from, change.to),
         Event::Rewinding(Rewinding::Begun { to, files, .. }) => {
-            format!("to {to}, {files} files")
+            format!("to {to}, {}", stepwell::counted(*files, "file"))
         }
         Event::Rewinding(Rewinding::Dropped { why, .. }) => format!("dropped: {why}"),
         Event::Rewound(rewound) => format!("to {}, {}", rewound.to, word(rewound.scope)),

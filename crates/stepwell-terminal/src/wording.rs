@@ -110,7 +110,8 @@ pub fn notice(notice: &Notice) -> String {
         }
         Notice::TrashEmptied { sessions, days } => {
             let gone = count(*sessions, "session");
-            format!("Erased {gone} that had been in the trash for {days} days.")
+            let days = stepwell::counted(*days, "day");
+            format!("Erased {gone} that had been in the trash for {days}.")
         }
         Notice::CleanedUp { sessions } => {
             format!("Cleaned up {}; stepwell trash list shows them.", count(*sessions, "session"))
@@ -153,6 +154,10 @@ pub fn source(source: &Source) -> String {
         Source::File(path) => path.display().to_string(),
         Source::Variable(name) => name.clone(),
         Source::Override => "--config".to_owned(),
+        Source::Ignored { file, counts } => {
+            format!("{} (ignored: {})", self::source(counts), file.display())
+        }
+        Source::StoreDecides => "ignored: stepwell store retention decides".to_owned(),
     }
 }
 

@@ -4,6 +4,7 @@ use std::fmt;
 use std::io;
 use std::path::{Path, PathBuf};
 
+use serde::{Deserialize, Serialize};
 use stepwell::SessionId;
 
 /// The result of everything that can fail here.
@@ -281,7 +282,8 @@ pub enum Remedy {
 }
 
 /// What the caller should do about an error.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
 pub enum ErrorKind {
     /// What the store's own kind of error asks for.
     Store(stepwell::ErrorKind),

@@ -6,7 +6,7 @@ use std::path::{Path, PathBuf};
 use stepwell::{Error as StoreError, Event, EventId, Head, Lane, SessionId, Span};
 use stepwell_files::worktree::SubagentRecord;
 use stepwell_formats::{
-    Existing, Format, Handoff, Handover, Losses, Purpose, Wishes, holds_all, write_wishing,
+    Destination, Existing, Format, Handoff, Handover, Losses, Purpose, Wishes, holds_all, write_to,
 };
 
 use crate::error::{Error, Result};
@@ -151,7 +151,8 @@ fn write(well: &Well, id: &SessionId, to: Format, handoff: &Handoff) -> Result<W
         std::fs::create_dir_all(parent).map_err(Error::file(parent, "making it"))?;
     }
     let wishes = Wishes { purpose: Purpose::Continue, ..Wishes::default() };
-    let exported = write_wishing(path, Existing::Keep, wishes, writer, (well, id))?;
+    let destination = Destination { wishes, ..Destination::new(path, Existing::Keep) };
+    let exported = write_to(&destination, writer, well, id)?;
     Ok(Wrote::Now(exported.losses))
 }
 

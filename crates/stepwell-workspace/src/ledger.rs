@@ -5,7 +5,7 @@ use std::path::{Path, PathBuf};
 use std::time::Duration;
 
 use stepwell::ledger::LedgerRow;
-use stepwell::{Head, Money, Query, SessionId, SessionInfo, Stepwell};
+use stepwell::{Estimate, Head, Query, SessionId, SessionInfo, Stepwell};
 use stepwell_catalog::model_name;
 use stepwell_files::worktree::SubagentRecord;
 use stepwell_formats::{LEDGER_COLUMNS, LEDGER_ROW, cell, table};
@@ -34,7 +34,7 @@ pub struct LedgerLine {
     /// How many commits were made; absent, nobody knows.
     pub commits: Option<usize>,
     /// What it may have cost, where nobody said it.
-    pub estimate: Option<Money>,
+    pub estimate: Option<Estimate>,
 }
 
 /// The lines of a ledger, the last that ended first.
@@ -101,7 +101,7 @@ impl LedgerLine {
     /// The model, as it can be given again.
     #[must_use]
     pub fn model(&self) -> String {
-        model_name(&self.came.head.provider, &self.came.head.model)
+        model_name(self.came.head.model_provider(), &self.came.head.model)
     }
 
     /// How long it took.
@@ -115,6 +115,17 @@ impl LedgerLine {
         let head = &self.came.head;
         let source = head.source.as_ref().map(|source| source.id.as_str());
         source.and_then(|id| id.strip_prefix(LEDGER_ROW)).unwrap_or(head.id.as_str())
+    }
+
+    /// What it cost, and apart from that what it may have cost where nobody said it.
+    #[must_use]
+    pub fn shown_cost(&self) -> String {
+        let cost = self.came.spent.cost;
+        match self.estimate {
+            None => format!("${cost}"),
+            Some(estimate) if cost.is_zero() => format!("~${}", estimate.cost),
+            Some(estimate) => format!("${cost} + ~${}", estimate.cost),
+        }
     }
 
     /// How many commits were made, or a dash.
@@ -140,7 +151,7 @@ impl From<&LedgerLine> for LedgerEntry {
             skipped: *skipped,
             cost: spent.cost.into(),
             unpriced_calls: spent.unpriced,
-            estimate: line.estimate.map(Into::into),
+            estimate: line.estimate.map(|it| it.cost.into()),
             duration_seconds: line.took().as_secs(),
             commits: line.commits,
         }
@@ -159,10 +170,7 @@ pub fn ledger_markdown(lines: &[LedgerLine]) -> String {
             line.came.tasks.to_string(),
             line.came.failed.to_string(),
             line.came.skipped.to_string(),
-            match line.estimate {
-                Some(estimate) => format!("~${estimate}"),
-                None => format!("${}", line.came.spent.cost),
-            },
+            line.shown_cost(),
             (line.took().as_secs().div_ceil(60)).to_string(),
             line.shown_commits(),
         ]

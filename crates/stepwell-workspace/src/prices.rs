@@ -4,7 +4,7 @@
 use std::cell::OnceCell;
 use std::sync::Arc;
 
-use stepwell::{Head, Money, Spent};
+use stepwell::{Estimate, Head, Money, Spent};
 use stepwell_catalog::price::Prices;
 use stepwell_catalog::price::list::List;
 
@@ -61,13 +61,25 @@ impl<'a> Estimates<'a> {
         Self { workspace, prices: OnceCell::new() }
     }
 
-    /// What a session may have cost; absent, it is known, or no price is.
+    /// What calls of a session may have cost whose price nobody said; absent, all of it was said,
+    /// or no price is known.
     #[must_use]
-    pub fn of(&self, head: &Head, spent: &Spent) -> Option<Money> {
+    pub fn of(&self, head: &Head, spent: &Spent) -> Option<Estimate> {
         if spent.unpriced == 0 {
             return None;
         }
         let prices = self.prices.get_or_init(|| self.workspace.prices().ok()).as_ref()?;
-        prices.estimate(&head.provider, &head.model, spent)
+        let (model, provider) = (&head.model, head.model_provider());
+        let Some(before) = &head.imported else {
+            let cost = prices.estimate(provider, model, spent)?;
+            return Some(Estimate { cost, partial: false });
+        };
+        // What came from elsewhere, and what was spent since, each by its own model.
+        let since = spent.minus(before.spent);
+        let imported = prices.estimate(&before.provider, &before.model, &before.spent);
+        let own = prices.estimate(provider, model, &since);
+        let partial = imported.is_none() || (since.unpriced > 0 && own.is_none());
+        let cost = imported.into_iter().chain(own).reduce(Money::plus)?;
+        Some(Estimate { cost, partial })
     }
 }

@@ -1,7 +1,11 @@
 //! What a session ran with before, as far as that counts for its user. Pure.
 
+use std::collections::BTreeSet;
+
+use stepwell::event::NodeState;
+use stepwell::message::{Part, Role};
 use stepwell::trust::{Allowed, Disregarded, Weighed};
-use stepwell::{Head, Mode, Money, Who};
+use stepwell::{Event, Head, Mode, Money, Recorded, Seq, Who};
 use stepwell_catalog::model_name;
 
 /// What a session ran with before.
@@ -38,6 +42,58 @@ pub enum PriorModel {
     },
     /// None is known.
     Unknown,
+}
+
+/// Questions that nobody is asked again, whoever answered them: the model went on since, or what
+/// they were about was done.
+#[derive(Clone, Debug, Default)]
+pub struct Settled {
+    before: Seq,
+    done: BTreeSet<String>,
+}
+
+impl Settled {
+    /// Those of an agent's session: all from before its model last spoke, and calls that began.
+    #[must_use]
+    pub fn of_agent(events: &[Recorded]) -> Self {
+        let spoke = events.iter().rfind(|event| event.event.role() == Some(Role::Assistant));
+        Self { before: spoke.map_or(Seq::ZERO, |event| event.seq), ..Self::of_flow(events) }
+    }
+
+    /// Those of a flow: nodes that are done, and calls that began.
+    #[must_use]
+    pub fn of_flow(events: &[Recorded]) -> Self {
+        let mut done = BTreeSet::new();
+        for event in events {
+            match &event.event {
+                Event::ToolStarted(started) => drop(done.insert(started.call_id.clone())),
+                Event::Node(node) if node.state == NodeState::Done => {
+                    done.insert(node.key.clone());
+                }
+                Event::Message(message) => done.extend(message.parts.iter().filter_map(answered)),
+                _ => {}
+            }
+        }
+        Self { before: Seq::ZERO, done }
+    }
+
+    /// All up to a seq.
+    #[must_use]
+    pub fn up_to(seq: Seq) -> Self {
+        Self { before: seq, done: BTreeSet::new() }
+    }
+
+    fn has(&self, it: &Disregarded, gate: &str) -> bool {
+        it.seq <= self.before || self.done.contains(gate)
+    }
+}
+
+/// The call that a result answers.
+fn answered(part: &Part) -> Option<String> {
+    match part {
+        Part::ToolResult(result) => Some(result.call_id.clone()),
+        _ => None,
+    }
 }
 
 /// The metadata keys under which earlier versions kept what a session ran with.
@@ -88,7 +144,7 @@ impl Prior<'_> {
         if let Some(model) = theirs.model.clone() {
             return PriorModel::Others { model, who: theirs.who.clone() };
         }
-        let named = || model_name(&self.head.provider, &self.head.model);
+        let named = || model_name(self.head.model_provider(), &self.head.model);
         match self.metadata(MODEL).unwrap_or_else(named) {
             model if model.is_empty() => PriorModel::Unknown,
             // What a file of someone else's says is not what a model says.
@@ -99,15 +155,15 @@ impl Prior<'_> {
         }
     }
 
-    /// What others allowed, and does not count for a run in this mode with this model. Answers
-    /// are those since the model last spoke.
+    /// What others allowed, and does not count for a run in this mode with this model. Answers are
+    /// those to questions that are asked again.
     #[must_use]
-    pub fn disregarded(&self, mode: Mode, model: &str, spoke: stepwell::Seq) -> Vec<Disregarded> {
+    pub fn disregarded(&self, mode: Mode, model: &str, settled: &Settled) -> Vec<Disregarded> {
         let mut all = self.weighed.refused(mode, model);
-        let rest = self.weighed.disregarded.iter().filter(|it| match it.what {
+        let rest = self.weighed.disregarded.iter().filter(|it| match &it.what {
             Allowed::Mode(_) | Allowed::Model(_) | Allowed::Word(_) => false,
             Allowed::Always(_) => true,
-            Allowed::Answer { .. } => it.seq > spoke,
+            Allowed::Answer { gate, .. } => !settled.has(it, gate),
         });
         all.extend(rest.cloned());
         all
@@ -168,6 +224,42 @@ mod tests {
         assert!(
             matches!(of(none(), by("c/d")), PriorModel::Others { model, .. } if model == "c/d")
         );
+    }
+
+    #[test]
+    fn a_question_is_settled_when_its_call_began_its_node_is_done_or_the_model_spoke() {
+        use stepwell::{Digest, Effect, Lane, Node, Time, ToolStarted};
+        let gate = |seq: u64, gate: &str| Disregarded {
+            seq: Seq::new(seq),
+            at: Time::from_micros(1),
+            who: Who::from("bob"),
+            what: Allowed::Answer { gate: gate.to_owned(), answer: "yes".into() },
+        };
+        let log = |events: Vec<Event>| -> Vec<Recorded> {
+            let at = Time::from_micros(1);
+            let all = events.into_iter().zip(2..);
+            all.map(|(event, n)| Recorded { seq: Seq::new(n), at, id: None, event }).collect()
+        };
+        let started = ToolStarted {
+            lane: Lane::main(),
+            call_id: "c1".to_owned(),
+            tool: "run_command".to_owned(),
+            effect: Effect::Unsafe,
+            arguments: Digest::of(b"{}"),
+            targets: Vec::new(),
+            child: None,
+        };
+        let spoken = log(vec![Message::assistant("hm").into(), started.into()]);
+        let settled = Settled::of_agent(&spoken);
+        assert!(settled.has(&gate(9, "c1"), "c1") && settled.has(&gate(2, "c2"), "c2"));
+        assert!(!settled.has(&gate(9, "c2"), "c2"));
+        let node = |key: &str, state| -> Event {
+            Node { key: key.to_owned(), state, output: None, usage: None, error: None }.into()
+        };
+        let nodes = vec![node("ask", NodeState::Done), node("more", NodeState::Started)];
+        let settled = Settled::of_flow(&log(nodes));
+        assert!(settled.has(&gate(9, "ask"), "ask") && !settled.has(&gate(9, "more"), "more"));
+        assert!(Settled::up_to(Seq::new(9)).has(&gate(9, "c2"), "c2"));
     }
 
     #[test]

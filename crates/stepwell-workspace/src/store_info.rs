@@ -4,6 +4,7 @@ use stepwell::{Filter, SqliteStore};
 use stepwell_postgres::{Address, Durability, Role, Standby, Status};
 use stepwell_wire::{Durability as Survives, StoreInfo, StoreRetention, StoreStandby};
 
+use crate::config::{Key, Source};
 use crate::engine::Engine;
 use crate::error::{Error, Result};
 use crate::workspace::{Well, Workspace};
@@ -80,7 +81,19 @@ pub enum CleanupChange {
     Never,
 }
 
+/// Settings that do not count for a team's store, which its owner has rules for.
+const OF_THE_STORE: [&str; 2] = ["sessions.retention_days", "sessions.auto_cleanup"];
+
 impl Workspace {
+    /// Where the value of a setting came from, or why it does not count here.
+    #[must_use]
+    pub fn setting_source(&self, key: &Key) -> Source {
+        match self.place.team.is_some() && OF_THE_STORE.contains(&key.name) {
+            true => Source::StoreDecides,
+            false => self.config.source(key).clone(),
+        }
+    }
+
     /// How long a store keeps what was deleted: a team's store says so itself, and of one in a
     /// folder the user's settings do.
     ///

@@ -5,6 +5,7 @@ use stepwell::{
 };
 
 use super::*;
+use crate::permission::Mode;
 
 /// A run, told event by event.
 struct Told(State, u64);

@@ -3,6 +3,7 @@
 use std::fmt::Write as _;
 
 use rmcp::model::{CallToolResult, ContentBlock, ResourceContents};
+use stepwell::counted;
 
 use crate::tool::output::Output;
 
@@ -58,8 +59,8 @@ fn described(block: &ContentBlock) -> String {
 
 /// Bytes that are not shown. `data` is Base64.
 fn picture(what: &str, kind: &str, data: &str) -> String {
-    let bytes = data.trim_end_matches('=').len() * 3 / 4;
-    format!("[{what}: {kind}, {bytes} bytes, not shown]")
+    let bytes = counted(data.trim_end_matches('=').len() * 3 / 4, "byte");
+    format!("[{what}: {kind}, {bytes}, not shown]")
 }
 
 #[cfg(test)]

@@ -181,7 +181,7 @@ pub enum BadModel {
         hint: Option<String>,
     },
     /// A provider that is not known.
-    #[error("unknown provider {provider:?}{} (known: {known})", did_you_mean(.nearest.as_deref()))]
+    #[error("unknown provider {provider:?}{} (expected one of: {known})", did_you_mean(.nearest.as_deref()))]
     UnknownProvider {
         /// What was typed before the slash.
         provider: String,
@@ -226,7 +226,7 @@ mod tests {
         assert_eq!(
             told("antropic/claude-sonnet-4"),
             "unknown provider \"antropic\"; did you mean anthropic/claude-sonnet-4? \
-             (known: openai, anthropic, gemini, ollama)"
+             (expected one of: openai, anthropic, gemini, ollama)"
         );
         assert!(!told("zzz/x").contains("did you mean"));
         assert_eq!(

@@ -94,7 +94,7 @@ impl Run<'_> {
         let Ready { id, order, subagent, mut record, own_binds, fresh } = ready;
         let ended = match self.ended_before(&id, &subagent.setup)? {
             Some(ended) => ended,
-            None => self.descend(&id, &order, (subagent, fresh), &cut).await?,
+            None => self.descend(&id, &order, Child { subagent, fresh }, &cut).await?,
         };
         self.state.below = below(self.session)?;
         if cut.is_due() {
@@ -394,9 +394,10 @@ impl Run<'_> {
         &mut self,
         id: &SessionId,
         order: &Order,
-        (mut subagent, fresh): (SubagentSetup, Option<Session>),
+        child: Child,
         cut: &Cancel<'_>,
     ) -> Result<Ended> {
+        let Child { mut subagent, fresh } = child;
         self.pass_answers(id)?;
         let now = tokio::time::Instant::now();
         let left = cut.deadline.map(|deadline| deadline.saturating_duration_since(now));
@@ -425,9 +426,9 @@ impl Run<'_> {
             0 => format!("${}", spent.cost),
             _ => "at an unknown cost".to_owned(),
         };
-        let (steps, status) = (head.steps, ended.status.as_str());
+        let (steps, status) = (stepwell::counted(head.steps, "step"), ended.status.as_str());
         let words = crate::tool::cut(ended.output.trim(), self.setup.place.output_limit);
-        let line = format!("[subagent {id}: {status}, {steps} steps, {cost}]");
+        let line = format!("[subagent {id}: {status}, {steps}, {cost}]");
         if ended.status == Status::Success {
             let words = if words.is_empty() { "(no last words)" } else { words };
             return Ok(Done::ok(format!("{words}\n\n{line}")));
@@ -455,6 +456,12 @@ struct Ready {
     record: SubagentRecord,
     own_binds: bool,
     /// Its session, if it was made just now.
+    fresh: Option<Session>,
+}
+
+/// A subagent that runs, and its session if it was just made.
+struct Child {
+    subagent: SubagentSetup,
     fresh: Option<Session>,
 }
 

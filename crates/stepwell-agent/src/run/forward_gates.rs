@@ -13,7 +13,7 @@ impl Run<'_> {
     /// A child waits for a person: so does its parent, with the same question.
     pub(super) fn pause(&mut self, call: &ToolCall, id: &SessionId) -> Result<Halt> {
         let gates = self.gates_of(id)?;
-        let mut events = self.closed(&call.id, (id, &gates), Waiting::StaysOpen)?;
+        let mut events = self.closed(&call.id, id, &gates, Waiting::StaysOpen)?;
         for asked in gates.open() {
             let ours = above(&call.id, &asked.gate.id, gates.moved);
             if !self.state.is_asked(&ours) {
@@ -47,14 +47,15 @@ impl Run<'_> {
 
     /// Questions of a child's that its parent asked too, and that nothing waits for any more.
     pub(super) fn settled_gates(&self, call: &ToolCall, id: &SessionId) -> Result<Vec<Event>> {
-        self.closed(&call.id, (id, &self.gates_of(id)?), Waiting::Closes)
+        self.closed(&call.id, id, &self.gates_of(id)?, Waiting::Closes)
     }
 
     /// Closes what was asked for a child, with the child's own answer if it has one.
     fn closed(
         &self,
         call: &str,
-        (child, gates): (&SessionId, &Gates),
+        child: &SessionId,
+        gates: &Gates,
         waiting: Waiting,
     ) -> Result<Vec<Event>> {
         let open = self.state.open_below(call);

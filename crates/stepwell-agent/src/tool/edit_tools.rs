@@ -8,7 +8,7 @@ use futures_util::future::BoxFuture;
 use rustix::fs::FileType;
 use serde::Deserialize;
 use serde_json::{Value, json};
-use stepwell::{Effect, ToolTarget};
+use stepwell::{Effect, ToolTarget, counted};
 
 use super::guard;
 use super::read::text;
@@ -125,7 +125,7 @@ pub(super) fn write_file() -> Changing {
         let spot = target(place, &path, Last::Follow)?;
         fits(content.len()).map_err(|why| spot.says(why))?;
         let before = spot.content()?;
-        let told = spot.says(format!("written, {} bytes", content.len()));
+        let told = spot.says(format!("written, {}", counted(content.len(), "byte")));
         Ok(Change { spot, before, after: Some(content.into_bytes()), told })
     };
     let spec = spec(
@@ -143,7 +143,7 @@ pub(super) fn write_file() -> Changing {
     );
     let preview = |arguments: &Value| {
         let bytes = arguments["content"].as_str().map_or(0, str::len);
-        format!("write {} ({bytes} bytes)", word(arguments, "path"))
+        format!("write {} ({})", word(arguments, "path"), counted(bytes, "byte"))
     };
     Changing { spec, preview, prepare }
 }

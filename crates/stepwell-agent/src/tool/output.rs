@@ -2,6 +2,8 @@
 
 use std::collections::VecDeque;
 
+use stepwell::counted;
+
 /// What was written so far. Takes any amount and keeps as much as the limit says.
 #[derive(Clone, Debug)]
 pub(crate) struct Output {
@@ -50,7 +52,7 @@ impl Output {
         let gap = if head.is_empty() || head.ends_with('\n') { "" } else { "\n" };
         let tail = String::from_utf8_lossy(tail);
         let tail = tail.trim_start_matches(char::REPLACEMENT_CHARACTER);
-        format!("{head}{gap}[{missing} bytes left out]\n{tail}")
+        format!("{head}{gap}[{} left out]\n{tail}", counted(missing, "byte"))
     }
 }
 

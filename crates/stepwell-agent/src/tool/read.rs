@@ -2,6 +2,7 @@
 
 use serde::Deserialize;
 use serde_json::{Value, json};
+use stepwell::counted;
 use stepwell_files::safe_path::{Last, SafePath};
 
 use super::blocking::{Looking, Wanted};
@@ -57,7 +58,7 @@ pub(super) fn text(bytes: Vec<u8>) -> Result<String, String> {
     let len = bytes.len();
     match String::from_utf8(bytes) {
         Ok(text) if !text.contains('\0') => Ok(text),
-        _ => Err(format!("it is a binary file ({len} bytes), not UTF-8 text")),
+        _ => Err(format!("it is a binary file ({}), not UTF-8 text", counted(len, "byte"))),
     }
 }
 
@@ -72,7 +73,7 @@ fn excerpt(text: &str, first: usize, last: Option<usize>, limit: usize) -> Resul
         return Err("lines are counted from 1".to_owned());
     }
     if first > all {
-        return Err(format!("it has {all} lines, so there is no line {first}"));
+        return Err(format!("it has {}, so there is no line {first}", counted(all, "line")));
     }
     if first > last {
         return Err(format!("first_line {first} is behind last_line {last}"));
@@ -86,8 +87,8 @@ fn excerpt(text: &str, first: usize, last: Option<usize>, limit: usize) -> Resul
         end += 1;
         shown.push_str(cut(line, limit));
         if line.len() > limit {
-            let missing = line.len() - cut(line, limit).len();
-            shown.push_str(&format!("\n[line {end} goes on for {missing} bytes]\n"));
+            let missing = counted(line.len() - cut(line, limit).len(), "byte");
+            shown.push_str(&format!("\n[line {end} goes on for {missing}]\n"));
             break;
         }
     }

@@ -3,6 +3,7 @@
 use regex::bytes::{Regex, RegexBuilder};
 use serde::Deserialize;
 use serde_json::{Value, json};
+use stepwell::counted;
 use stepwell_files::safe_path::{Last, SafePath};
 
 use super::blocking::{Looking, Wanted};
@@ -125,7 +126,7 @@ impl Hits {
             self.shown.push_str("[no line matches]");
         }
         if skipped > 0 {
-            self.shown.push_str(&format!("\n[not read: {skipped} files]"));
+            self.shown.push_str(&format!("\n[not read: {}]", counted(skipped, "file")));
         }
         self.shown
     }
@@ -134,6 +135,6 @@ impl Hits {
 fn shortened(line: &str) -> String {
     match cut(line, MAX_LINE_BYTES) {
         all if all.len() == line.len() => all.to_owned(),
-        part => format!("{part} [{} bytes more]", line.len() - part.len()),
+        part => format!("{part} [{} more]", counted(line.len() - part.len(), "byte")),
     }
 }

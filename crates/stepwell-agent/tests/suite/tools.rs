@@ -188,7 +188,7 @@ fn our_own_folder_is_known_by_more_than_its_name() {
     world.fails("read_file", &json!({ "path": "real/stepwell.db" }));
     // What may not be read does not end a search of the rest.
     let found = world.ok("search", &json!({ "pattern": "main|own" }));
-    assert_eq!(found, "src/main.rs:1: fn main() {}\n\n[not read: 1 files]");
+    assert_eq!(found, "src/main.rs:1: fn main() {}\n\n[not read: 1 file]");
 }
 
 #[test]

@@ -5,9 +5,9 @@ use stepwell::{Event, Lane, NodeKey};
 
 use super::guide::Guide;
 use crate::ask::{Ask, Read, Worker};
-use crate::dry_run::Upcoming;
 use crate::halt::Halt;
 use crate::spec::Name;
+use crate::upcoming::Upcoming;
 
 /// How often an agent is asked again if its answer cannot be used.
 const RETRIES: u32 = 2;

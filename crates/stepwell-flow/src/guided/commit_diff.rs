@@ -110,7 +110,7 @@ fn found(path: &Path) -> Side {
         return Side::Link(to.to_string_lossy().into_owned());
     }
     if !about.is_file() || about.len() > MOST_BYTES {
-        return Side::Unknown(format!("{} bytes", about.len()));
+        return Side::Unknown(stepwell::counted(about.len(), "byte"));
     }
     match std::fs::read(path) {
         Ok(bytes) => Side::File { bytes, mode: about.permissions().mode() },

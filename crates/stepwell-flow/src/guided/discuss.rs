@@ -7,7 +7,7 @@ use super::answers::{QuestionReply, Unclear};
 use super::guide::{Guide, Question as Asked, part};
 use super::prompts::{Background, next_question};
 use crate::halt::Halt;
-use crate::pattern::lane;
+use crate::pattern::step::lane;
 use crate::spec::YesPhase;
 
 /// How many questions a discussion has, unless the spec says.

@@ -9,10 +9,10 @@ use stepwell::{
     Checkpoint, Event, Gate, Move, Node, NodeId, NodeKey, NodeState, Phase, PhaseChanged, Tasks,
 };
 
-use crate::dry_run::Upcoming;
 use crate::flow::{Flow, NodeEvent};
 use crate::halt::{Halt, Left};
 use crate::spec::Guided;
+use crate::upcoming::Upcoming;
 
 /// Who is recorded to have answered where no person was asked.
 pub(super) const NO_PERSON: &str = "nobody (it was agreed to beforehand)";

@@ -39,7 +39,7 @@ use stepwell::Phase;
 
 use crate::flow::Flow;
 use crate::halt::Halt;
-use crate::pattern::Completed;
+use crate::pattern::step::Completed;
 use crate::spec::Guided;
 use discuss::Discussion;
 use guide::{Guide, part};
@@ -51,10 +51,8 @@ pub use answers::{
 pub use outline::{GOAL, Outline, WorkAgent};
 pub use schedule::{Finding, dependents, is_over, ready, repairs};
 pub use survey::Survey;
+pub use verify::ROUNDS;
 pub use work_plan::{MAX_CHECKS, PlanRules, WorkPlan, check_program};
-
-/// How many rounds of verification there are, unless the spec says.
-pub const ROUNDS: u32 = 3;
 
 /// Walks the phases.
 pub(crate) async fn walk(flow: &Flow<'_>, config: &Guided) -> Result<Completed, Halt> {

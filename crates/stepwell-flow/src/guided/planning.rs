@@ -9,7 +9,7 @@ use super::guide::{Guide, Question, part};
 use super::prompts::Background;
 use super::work_plan::{PlanRules, WorkPlan};
 use crate::halt::Halt;
-use crate::pattern::lane;
+use crate::pattern::step::lane;
 use crate::spec::YesPhase;
 
 /// How many drafts there are before the work ends: a user who wants more resumes it.

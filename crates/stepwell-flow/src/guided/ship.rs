@@ -15,7 +15,7 @@ use super::prompts::{Background, DIFF_BYTES};
 use super::text::{last_part, plain};
 use crate::answer::text_output;
 use crate::halt::Halt;
-use crate::pattern::lane;
+use crate::pattern::step::lane;
 use crate::spec::{Commit, YesPhase};
 
 /// The most characters of a commit message.

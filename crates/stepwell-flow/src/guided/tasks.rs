@@ -21,7 +21,7 @@ use super::subagents::Subtask;
 use crate::ask::Worker;
 use crate::flow::NodeEvent;
 use crate::halt::Halt;
-use crate::pattern::lane;
+use crate::pattern::step::lane;
 use crate::spec::{OnFailure, YesPhase};
 
 /// How often a task is tried at most: after that it is given up.

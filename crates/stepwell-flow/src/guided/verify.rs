@@ -6,7 +6,6 @@ use stepwell::{Event, NodeKey, Outcome, Phase};
 use stepwell_agent::permission::Mode;
 use stepwell_agent::tool;
 
-use super::ROUNDS;
 use super::agents::AgentPart;
 use super::answers::Review;
 use super::calls::{CallResult, PlannedCall};
@@ -17,8 +16,11 @@ use super::schedule::{Finding, repairs};
 use super::text::last_part;
 use super::work_plan::program_line;
 use crate::halt::Halt;
-use crate::pattern::lane;
+use crate::pattern::step::lane;
 use crate::spec::TryProgram;
+
+/// How many rounds of verification there are, unless the spec says.
+pub const ROUNDS: u32 = 3;
 
 /// How much of a command's output its node keeps; its lane has all of it.
 const OUTPUT_BYTES: usize = 4_000;

@@ -3,7 +3,7 @@
 use stepwell::NodeKey;
 
 use super::sequence::Sequence;
-use super::{Completed, lane};
+use super::step::{Completed, lane};
 use crate::flow::Flow;
 use crate::halt::Halt;
 use crate::spec::Chain;

@@ -3,7 +3,9 @@
 use serde_json::{Value, json};
 use stepwell::NodeKey;
 
-use super::{Completed, Fallback, Prompt, lane, output_schema, response, set_unless_variable};
+use super::step::{
+    Completed, Fallback, Prompt, SCHEMA_RETRIES, lane, output_schema, response, set_unless_variable,
+};
 use crate::answer;
 use crate::ask::Ask;
 use crate::flow::Flow;
@@ -132,7 +134,7 @@ async fn produce(
         tools: None,
         prompt: &|| prompt.render(flow),
         read: &|text| schema.read(text),
-        retries: if schema.is_given() { super::SCHEMA_RETRIES } else { 0 },
+        retries: if schema.is_given() { SCHEMA_RETRIES } else { 0 },
     };
     flow.node(key, Work::Ask(ask)).await
 }

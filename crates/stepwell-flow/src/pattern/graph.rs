@@ -6,7 +6,7 @@ use serde_json::{Value, json};
 use stepwell::NodeKey;
 
 use super::sequence::result_entry;
-use super::{At, Completed, Fallback, lane, node_id, response, run_step};
+use super::step::{At, Completed, Fallback, lane, node_id, response, run_step};
 use crate::flow::Flow;
 use crate::halt::Halt;
 use crate::spec::{EdgeTarget, Graph, Name, Step};

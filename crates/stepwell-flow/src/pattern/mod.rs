@@ -7,28 +7,13 @@ mod orchestrator;
 mod parallel;
 mod routing;
 mod sequence;
+pub(crate) mod step;
 mod workflow;
 
-use serde_json::Value;
-use stepwell::{Lane, NodeId, NodeKey};
-
-use crate::answer::OutputSchema;
-use crate::ask::Ask;
 use crate::flow::Flow;
-use crate::gate::Question;
 use crate::halt::Halt;
-use crate::node::Work;
-use crate::spec::{AgentStep, Name, Pattern, Step};
-use crate::template::{Scope, Template};
-
-/// The result of a completed pattern.
-#[derive(Debug)]
-pub(crate) struct Completed {
-    /// The values that templates of artifacts see.
-    pub(crate) scope: Scope,
-    /// The last answer.
-    pub(crate) last: Value,
-}
+use crate::spec::Pattern;
+use step::Completed;
 
 /// Walks a flow's pattern from the start. Nodes with a recorded result do not run again.
 pub(crate) async fn walk(flow: &Flow<'_>) -> Result<Completed, Halt> {
@@ -42,126 +27,4 @@ pub(crate) async fn walk(flow: &Flow<'_>) -> Result<Completed, Halt> {
         Pattern::Graph(graph) => graph::walk(flow, graph).await,
         Pattern::Guided(guided) => crate::guided::walk(flow, guided).await,
     }
-}
-
-/// How often an agent is asked again if its answer does not match its schema.
-const SCHEMA_RETRIES: u32 = 2;
-
-/// Where a step runs.
-struct At<'a> {
-    key: &'a NodeKey,
-    lane: Lane,
-    scope: &'a Scope,
-}
-
-/// The prompt of an agent whose step has no `input`.
-#[derive(Clone, Copy)]
-enum Fallback<'a> {
-    Text(&'a str),
-    /// The last response, or the agent's system prompt if there is none yet.
-    LastResponse,
-}
-
-/// Runs a step: an agent's, or a person's.
-async fn run_step(
-    flow: &Flow<'_>,
-    step: &Step,
-    at: At<'_>,
-    fallback: Fallback<'_>,
-) -> Result<Value, Halt> {
-    match step {
-        Step::Hitl(gate) => flow.node(at.key, Work::Gate(Question { gate, scope: at.scope })).await,
-        Step::Agent(step) => run_agent_step(flow, step, at, fallback).await,
-    }
-}
-
-async fn run_agent_step(
-    flow: &Flow<'_>,
-    step: &AgentStep,
-    at: At<'_>,
-    fallback: Fallback<'_>,
-) -> Result<Value, Halt> {
-    let agent = step.agent.as_str();
-    let schema = output_schema(flow, at.key, agent)?;
-    let retries = if schema.is_given() { SCHEMA_RETRIES } else { 0 };
-    let prompt = || {
-        let mut scope = at.scope.clone();
-        for (name, value) in &step.vars {
-            scope.set(name, value);
-        }
-        Prompt { agent, input: step.input.as_ref(), scope: &scope, fallback }.render(flow)
-    };
-    let ask = Ask {
-        lane: at.lane,
-        agent,
-        tools: step.tool_overrides.as_deref(),
-        prompt: &prompt,
-        read: &|text| schema.read(text),
-        retries,
-    };
-    flow.node(at.key, Work::Ask(ask)).await
-}
-
-/// The schema that an agent's answers must match.
-fn output_schema(flow: &Flow<'_>, key: &NodeKey, agent: &str) -> Result<OutputSchema, Halt> {
-    let schema = flow.spec.agents.get(agent).and_then(|agent| agent.output_schema.as_ref());
-    OutputSchema::new(schema).map_err(|why| flow.fail(key, Some(agent), &why, None))
-}
-
-/// A prompt that is not rendered yet.
-struct Prompt<'a> {
-    agent: &'a str,
-    input: Option<&'a Template>,
-    scope: &'a Scope,
-    fallback: Fallback<'a>,
-}
-
-impl Prompt<'_> {
-    fn render(&self, flow: &Flow<'_>) -> Result<String, String> {
-        let scope = self.scope;
-        if let Some(input) = self.input {
-            return input.render(scope).map_err(|error| format!("input: {error}"));
-        }
-        if let Fallback::Text(text) = self.fallback {
-            return Ok(text.to_owned());
-        }
-        if scope.has("last_response") {
-            let last = Template::parse("{{ last_response }}").and_then(|it| it.render(scope));
-            return last.map_err(|error| error.to_string());
-        }
-        let Some(agent) = flow.spec.agents.get(self.agent) else { return Ok(String::new()) };
-        agent.prompt.template.render(scope).map_err(|error| format!("prompt: {error}"))
-    }
-}
-
-/// A name of the spec as part of a node's key.
-fn node_id(name: &Name) -> NodeId {
-    name.as_str().parse().expect("a spec's name is shorter than a node id and has no slash")
-}
-
-/// The lane with this name.
-pub(crate) fn lane(name: &str) -> Lane {
-    name.parse().expect("joined names of a spec make a short and valid lane")
-}
-
-/// The `response` of a node's output.
-fn response(output: &Value) -> Value {
-    output.get("response").cloned().unwrap_or_default()
-}
-
-/// Sets a name that strands-cli has, unless the flow has a variable of that name.
-fn set_unless_variable(
-    flow: &Flow<'_>,
-    scope: &mut Scope,
-    name: &str,
-    value: impl serde::Serialize,
-) {
-    if !flow.variables.has(name) {
-        scope.set(name, value);
-    }
-}
-
-/// An index as part of a node's key.
-fn key_index(n: usize) -> u32 {
-    u32::try_from(n).unwrap_or(u32::MAX)
 }

@@ -3,9 +3,9 @@
 use serde_json::{Value, json};
 use stepwell::NodeKey;
 
-use super::{
-    At, Completed, Fallback, Prompt, key_index, lane, output_schema, response, run_step,
-    set_unless_variable,
+use super::step::{
+    At, Completed, Fallback, Prompt, SCHEMA_RETRIES, key_index, lane, output_schema, response,
+    run_step, set_unless_variable,
 };
 use crate::answer;
 use crate::ask::Ask;
@@ -145,7 +145,7 @@ impl Orchestration<'_, '_> {
             tools: template.tools.as_deref(),
             prompt: &|| prompt.render(self.flow),
             read: &|text| schema.read(text),
-            retries: if schema.is_given() { super::SCHEMA_RETRIES } else { 0 },
+            retries: if schema.is_given() { SCHEMA_RETRIES } else { 0 },
         };
         let mut output = self.flow.node(&key, Work::Ask(ask)).await?;
         output["task"] = json!(text);

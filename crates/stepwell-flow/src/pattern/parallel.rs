@@ -4,7 +4,7 @@ use serde_json::json;
 use stepwell::NodeKey;
 
 use super::sequence::Sequence;
-use super::{At, Completed, Fallback, lane, node_id, response, run_step};
+use super::step::{At, Completed, Fallback, lane, node_id, response, run_step};
 use crate::flow::Flow;
 use crate::halt::{self, Halt};
 use crate::spec::{Branch, Parallel};

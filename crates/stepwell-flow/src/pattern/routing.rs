@@ -4,7 +4,7 @@ use serde_json::{Value, json};
 use stepwell::NodeKey;
 
 use super::sequence::Sequence;
-use super::{Completed, Fallback, Prompt, lane, node_id, output_schema};
+use super::step::{Completed, Fallback, Prompt, lane, node_id, output_schema};
 use crate::answer;
 use crate::ask::Ask;
 use crate::flow::Flow;

@@ -3,7 +3,7 @@
 use serde_json::{Value, json};
 use stepwell::{Lane, NodeKey};
 
-use super::{At, Fallback, response, run_step};
+use super::step::{At, Fallback, key_index, response, run_step};
 use crate::flow::Flow;
 use crate::halt::Halt;
 use crate::spec::Step;
@@ -33,7 +33,7 @@ impl Sequence {
         lane: impl Fn(&str) -> Lane,
     ) -> Result<Self, Halt> {
         for (n, step) in steps.iter().enumerate() {
-            let key = key(super::key_index(n));
+            let key = key(key_index(n));
             let agent = step.agent().map(|step| step.agent.as_str());
             let lane = lane(agent.unwrap_or("human"));
             let at = At { key: &key, lane, scope: &self.scope };

@@ -8,7 +8,7 @@ use serde_json::Value;
 use stepwell::NodeKey;
 
 use super::sequence::result_entry;
-use super::{At, Completed, Fallback, lane, node_id, response, run_step};
+use super::step::{At, Completed, Fallback, lane, node_id, response, run_step};
 use crate::flow::Flow;
 use crate::halt::Halt;
 use crate::spec::{Task, Workflow};

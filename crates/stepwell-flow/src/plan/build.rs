@@ -43,6 +43,7 @@ fn variables(spec: &Spec) -> Vec<Variable> {
         default: inputs.values.get(name).or(input.default.as_ref()).cloned(),
         description: input.description.clone(),
         value: None,
+        one_of: input.one_of.clone(),
     });
     let only_set = inputs.values.iter().filter(|(name, _)| inputs.get(name).is_none());
     let only_set = only_set.map(|(name, value)| Variable {
@@ -52,6 +53,7 @@ fn variables(spec: &Spec) -> Vec<Variable> {
         default: Some(value.clone()),
         description: None,
         value: None,
+        one_of: None,
     });
     declared.chain(only_set).collect()
 }

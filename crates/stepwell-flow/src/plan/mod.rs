@@ -72,6 +72,9 @@ pub struct Variable {
     /// What it is for.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub description: Option<String>,
+    /// The only values that it takes.
+    #[serde(rename = "enum", skip_serializing_if = "Option::is_none")]
+    pub one_of: Option<Vec<Value>>,
 }
 
 /// A node: a prompt for an agent, or a question for a person.

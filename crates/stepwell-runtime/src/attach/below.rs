@@ -1,13 +1,15 @@
 //! The questions of an attached session's subagents, which are asked in sessions of their own.
 
 use std::collections::{BTreeMap, BTreeSet};
+use std::time::Duration;
 
 use stepwell::changes::{Notice, Subscription};
 use stepwell::gates::Gates;
 use stepwell::{Event, Facts, Kind, Origin, Recorded, Result, Seq, SessionId, Stepwell};
 use stepwell_agent::run::{GateAnswer, OpenGate, RunEvent};
 
-use super::LOOK;
+/// How long one look waits for something new. Whoever lets go is let go within this time.
+const LOOK: Duration = Duration::from_millis(200);
 
 /// What is known of the sessions below an attached one.
 pub(super) struct Below {
@@ -49,7 +51,7 @@ impl Below {
                 }
                 Notice::Changed(_) => {}
             }
-            next = changes.next(std::time::Duration::ZERO)?;
+            next = changes.next(Duration::ZERO)?;
         }
         Ok(())
     }

@@ -7,15 +7,26 @@ use std::os::unix::fs::{DirBuilderExt, OpenOptionsExt};
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 
+use stepwell::SessionId;
+
 use super::{DetachedAnswer, DetachedRequest};
 
 /// The program that does what a request asks: it reads it from its input.
 #[derive(Clone, Debug)]
+pub struct Program {
+    /// Where it is.
+    pub path: PathBuf,
+    /// The arguments that name the store; none, if the program finds it by itself.
+    pub store: Vec<OsString>,
+    /// Its other arguments.
+    pub arguments: Vec<OsString>,
+}
+
+/// Starts a program.
+#[derive(Clone, Debug)]
 pub struct Launcher {
     /// The program.
-    pub program: PathBuf,
-    /// Its arguments.
-    pub arguments: Vec<OsString>,
+    pub program: Program,
     /// The folder that it works in.
     pub folder: PathBuf,
     /// The folder, in the store's, for what it writes beside its answer.
@@ -37,8 +48,10 @@ impl Launcher {
             self.logs.join(format!("request-{}-{:?}.log", std::process::id(), thread_number()));
         let mut log = OpenOptions::new();
         let log = log.create(true).write(true).truncate(true).mode(0o600).open(&path)?;
-        let mut child = Command::new(&self.program)
-            .args(&self.arguments)
+        let Program { path: program, store, arguments } = &self.program;
+        let mut child = Command::new(program)
+            .args(store)
+            .args(arguments)
             .current_dir(&self.folder)
             .stdin(Stdio::piped())
             .stdout(Stdio::piped())
@@ -69,12 +82,16 @@ impl Launcher {
         }
     }
 
+    /// The file that the run of a session writes to.
+    #[must_use]
+    pub fn log_of(&self, session: &SessionId) -> PathBuf {
+        self.logs.join(format!("{session}.log"))
+    }
+
     /// The log of a run is named after its session; what is done at once leaves none.
     fn name_log(&self, path: &Path, answer: &DetachedAnswer) {
         let _ = match answer {
-            DetachedAnswer::Started { session } => {
-                std::fs::rename(path, self.logs.join(format!("{session}.log")))
-            }
+            DetachedAnswer::Started { session } => std::fs::rename(path, self.log_of(session)),
             _ => std::fs::remove_file(path),
         };
     }

@@ -11,11 +11,12 @@ use stepwell_files::rewind_history::{self, Asked, Direction};
 use stepwell_files::safe_path::Root;
 use stepwell_wire::{Compaction, WorkSince};
 
-use super::{DetachedAnswer, DetachedRewind, RewindTo, Work};
+use super::{DetachedAnswer, DetachedResume, DetachedRewind, RewindTo, Work};
 use crate::error::{Error, Result};
 use crate::files;
 use crate::handle::RunHandle;
 use crate::request::{FlowRequest, Interrupt, ResumeRequest, RunRequest};
+use crate::resume::Resumed;
 use crate::rewind::RewindRequest;
 use crate::runtime::Runtime;
 
@@ -24,6 +25,8 @@ use crate::runtime::Runtime;
 pub enum Performed {
     /// A run that goes on.
     Running(RunHandle),
+    /// A session that runs already, and goes on there with the answer.
+    Elsewhere(SessionId),
     /// All that there was to do.
     Done(Value),
 }
@@ -34,6 +37,9 @@ impl Performed {
     pub fn answer(&self) -> DetachedAnswer {
         match self {
             Self::Running(handle) => DetachedAnswer::Started { session: handle.id().clone() },
+            Self::Elsewhere(session) => {
+                DetachedAnswer::GoesOnElsewhere { session: session.clone() }
+            }
             Self::Done(answer) => DetachedAnswer::Done(answer.clone()),
         }
     }
@@ -46,16 +52,25 @@ impl Runtime {
     /// If it cannot be done.
     pub fn perform(&self, work: Work, interrupt: &Interrupt) -> Result<Performed> {
         let handle = match work {
-            Work::Run { task, session, options } => {
+            Work::Run { task, session, phases, options } => {
                 let (options, interrupt) = (options.into(), interrupt.clone());
-                self.start(RunRequest { task, session, phases: None, options, interrupt })?
+                self.start(RunRequest { task, session, phases, options, interrupt })?
             }
-            Work::Resume { session, say, options } => self.resume(ResumeRequest {
-                say,
-                options: options.into(),
-                interrupt: interrupt.clone(),
-                ..ResumeRequest::new(session.clone(), self.trust(&session))
-            })?,
+            Work::Resume(DetachedResume { session, say, answer, options, flow }) => {
+                let trust = self.trust(&session);
+                let request = ResumeRequest {
+                    say,
+                    answer: answer.map(Into::into),
+                    options: options.into(),
+                    flow,
+                    interrupt: interrupt.clone(),
+                    ..ResumeRequest::new(session.clone(), trust)
+                };
+                match self.resume_or_answer(request)? {
+                    Resumed::Here(handle) => *handle,
+                    Resumed::Elsewhere => return Ok(Performed::Elsewhere(session)),
+                }
+            }
             Work::Flow { spec, variables, options } => {
                 let named = spec.display().to_string();
                 let request = FlowRequest::read(spec, &named)?.with_variables(&variables)?;

@@ -124,7 +124,7 @@ impl Hiring {
         let in_spec = self.spec.tools.mcp.iter().map(|server| server.id.as_str()).collect();
         let at = "the tools of the spec's agents".to_owned();
         let lists = mcp::Lists { agent: &self.names, at, in_spec };
-        let connected = self.wanted.connect(&lists, &self.place, (interrupt, runtime)).await?;
+        let connected = self.wanted.connect(&lists, &self.place, interrupt, runtime).await?;
         let mut all = tool::builtin();
         let ours = |tool: &Arc<dyn Tool>| all.iter().any(|own| own.spec().name == tool.spec().name);
         let more: Vec<_> =
@@ -209,7 +209,7 @@ impl Crew {
         let selection = select(&agent_with, self.all.clone(), &BTreeMap::new());
         let selection = selection.map_err(|error| {
             let known: Vec<_> = self.all.iter().map(|tool| tool.spec().name.as_str()).collect();
-            format!("agents.{agent}.tools: {error} (known are {})", known.join(", "))
+            format!("agents.{agent}.tools: {error} (expected one of: {})", known.join(", "))
         })?;
         // An agent of a flow starts no subagents: the flow's pattern says who works.
         let resumable = |tool: &Arc<dyn Tool>| tool.effect() == stepwell::Effect::Resumable;

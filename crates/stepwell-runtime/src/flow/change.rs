@@ -3,7 +3,7 @@
 use std::path::Path;
 
 use similar::TextDiff;
-use stepwell::Head;
+use stepwell::SessionId;
 use stepwell_flow::revision::compare;
 use stepwell_flow::spec::Spec;
 use stepwell_flow::{Memo, Stored};
@@ -21,42 +21,53 @@ pub(crate) struct Current {
     pub(crate) wanted: bool,
 }
 
-/// The spec to go on with: the stored one, or the one on disk if it is wanted and what is done
-/// still stands by it.
-pub(crate) fn settle(
-    (stored, old): (&Stored, Spec),
-    (head, memo): (&Head, &Memo),
-    current: &Current,
-    runtime: &Runtime,
-) -> Result<(Spec, Accepted)> {
-    let (path, wants_current) = (current.path.as_deref(), current.wanted);
-    let now = path.and_then(|path| std::fs::read_to_string(path).ok().map(|now| (path, now)));
-    let Some((path, now)) = now else {
-        if wants_current {
-            return Err(Error::SpecGone { session: head.id.clone() });
+/// A flow as it began, and what it did.
+pub(crate) struct Began<'a> {
+    pub(crate) session: &'a SessionId,
+    pub(crate) stored: &'a Stored,
+    pub(crate) memo: &'a Memo,
+}
+
+impl Began<'_> {
+    /// The spec to go on with: the stored one, or the one on disk if it is wanted and what is done
+    /// still stands by it.
+    pub(crate) fn settle(
+        &self,
+        old: Spec,
+        current: &Current,
+        runtime: &Runtime,
+    ) -> Result<(Spec, Accepted)> {
+        let Self { session, stored, memo } = *self;
+        let (path, wants_current) = (current.path.as_deref(), current.wanted);
+        let now = path.and_then(|path| std::fs::read_to_string(path).ok().map(|now| (path, now)));
+        let Some((path, now)) = now else {
+            if wants_current {
+                return Err(Error::SpecGone { session: session.clone() });
+            }
+            return Ok((old, None));
+        };
+        let files_changed = !stored.files.is_empty()
+            && Spec::load(Path::new(path), path)
+                .is_ok_and(|(_, reading)| reading.spec.files() != stored.files);
+        if now == stored.spec && !files_changed {
+            return Ok((old, None));
         }
-        return Ok((old, None));
-    };
-    let files_changed = !stored.files.is_empty()
-        && Spec::load(Path::new(path), path)
-            .is_ok_and(|(_, reading)| reading.spec.files() != stored.files);
-    if now == stored.spec && !files_changed {
-        return Ok((old, None));
+        if !wants_current {
+            let (path, diff) = (path.to_owned(), diff(&stored.spec, &now));
+            runtime.tell(Notice::SpecChanged { path, diff });
+            return Ok((old, None));
+        }
+        let (text, reading) =
+            Spec::load(Path::new(path), path).map_err(stepwell_flow::Error::from)?;
+        let new = reading.spec;
+        let revision = compare(&old, &new, memo);
+        if !revision.broken.is_empty() {
+            runtime.tell(Notice::SpecDiff(diff(&stored.spec, &text)));
+            return Err(Error::SpecBreaks { session: session.clone(), nodes: revision.broken });
+        }
+        let kept = Stored::new(&text, new.files());
+        Ok((new, Some((kept, revision.anew))))
     }
-    if !wants_current {
-        let (path, diff) = (path.to_owned(), diff(&stored.spec, &now));
-        runtime.tell(Notice::SpecChanged { path, diff });
-        return Ok((old, None));
-    }
-    let (text, reading) = Spec::load(Path::new(path), path).map_err(stepwell_flow::Error::from)?;
-    let new = reading.spec;
-    let revision = compare(&old, &new, memo);
-    if !revision.broken.is_empty() {
-        runtime.tell(Notice::SpecDiff(diff(&stored.spec, &text)));
-        return Err(Error::SpecBreaks { session: head.id.clone(), nodes: revision.broken });
-    }
-    let kept = Stored::new(&text, new.files());
-    Ok((new, Some((kept, revision.anew))))
 }
 
 /// What changed, as a unified diff.

@@ -6,7 +6,9 @@ use stepwell_flow::template::Scope;
 use stepwell_flow::{DryRun, Upcoming, next_nodes};
 
 use super::change::Current;
-use super::{agents, place_of, read, settled_spec, variables};
+use super::settings::place_of;
+use super::stored::{read, settled_spec};
+use super::{agents, variables};
 use crate::error::{Error, Result};
 use crate::request::{FlowOptions, FlowRequest};
 use crate::resume::runs_elsewhere;

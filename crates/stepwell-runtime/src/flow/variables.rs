@@ -38,13 +38,19 @@ fn is_redacted(value: &Value) -> bool {
     }
 }
 
+/// What secrets are found in that were not kept.
+pub(crate) struct Revealing<'a> {
+    pub(crate) session: &'a SessionId,
+    pub(crate) spec: &'a Spec,
+    /// What was typed again.
+    pub(crate) typed: &'a BTreeMap<String, String>,
+    pub(crate) redactor: &'a Redactor,
+}
+
 /// What a flow that is taken up goes on with: what is kept, and in place of what is not, what
 /// its spec says or what was typed again.
-pub(crate) fn revealed(
-    kept: &Variables,
-    (typed, spec): (&BTreeMap<String, String>, &Spec),
-    (redactor, id): (&Redactor, &SessionId),
-) -> Result<Variables> {
+pub(crate) fn revealed(kept: &Variables, from: &Revealing<'_>) -> Result<Variables> {
+    let Revealing { session: id, spec, typed, redactor } = *from;
     let mut variables = kept.clone();
     for (name, value) in variables.iter_mut().filter(|(_, value)| is_redacted(value)) {
         let input = spec.inputs.required.get(name).or_else(|| spec.inputs.optional.get(name));

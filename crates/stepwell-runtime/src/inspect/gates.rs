@@ -5,8 +5,8 @@ use stepwell::{Access, Event, Kind, Query, Recorded, Seq, SessionId, Status, Ste
 use stepwell_wire::OpenGate;
 use stepwell_workspace::Workspace;
 
-use crate::answer::answered_before;
 use crate::error::{Error, Result};
+use crate::gate_answer::answered_before;
 
 /// Every question that waits in a store, or in one session of it.
 ///

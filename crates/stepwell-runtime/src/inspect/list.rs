@@ -5,7 +5,8 @@ use std::ops::Range;
 use std::path::{Path, PathBuf};
 
 use stepwell::{
-    FlowState, Head, Money, Query, SessionId, SessionInfo, Sort, Spent, Stepwell, Subagents, Time,
+    Estimate, FlowState, Head, Query, SessionId, SessionInfo, Sort, Spent, Stepwell, Subagents,
+    Time,
 };
 use stepwell_wire::SessionItem;
 
@@ -72,12 +73,12 @@ impl ListedSession {
 
     /// What programs get to read of it, with what it may have cost where nobody said it.
     #[must_use]
-    pub fn item(&self, estimate: Option<Money>) -> SessionItem {
+    pub fn item(&self, estimate: Option<Estimate>) -> SessionItem {
         SessionItem {
             session: (&self.info).into(),
             with_subagents: self.has_subagents.then(|| (&self.spent).into()),
             flow: self.flow.clone(),
-            estimate: estimate.map(Into::into),
+            estimate: estimate.map(|it| it.cost.into()),
             store: self.store.as_deref().map(|store| store.display().to_string()),
         }
     }

@@ -2,6 +2,7 @@
 
 use std::collections::HashSet;
 
+use stepwell::calls::ImportedCalls;
 use stepwell::{
     Driver, Event, Head, Kind, Lane, Message, MessageOrigin, Part, Pins, Recorded, Role, Seq,
     SessionId, Span, Stepwell, Timeline, View,
@@ -62,7 +63,7 @@ fn window(well: &Stepwell, head: Head, usage: &ContextUsage, viewed: &Viewed) ->
             _ => None,
         })
         .collect();
-    let elsewhere = may_have_run_elsewhere(&head, &events);
+    let elsewhere = ImportedCalls::of(&events);
     let mut view = View::of(&viewed.lane, events);
     mark_not_run(&mut view, &started, &elsewhere);
     // A session of which only the beginning counts begins with its task.
@@ -76,51 +77,25 @@ fn window(well: &Stepwell, head: Head, usage: &ContextUsage, viewed: &Viewed) ->
     Ok(window.of(view, first, |_| false).with_goal(head.goal))
 }
 
-/// The calls that another program may have run, with their messages: they were imported, and nobody
-/// was asked about them here.
-fn may_have_run_elsewhere(head: &Head, events: &[Recorded]) -> Vec<(Seq, String)> {
-    if head.source.is_none() {
-        return Vec::new();
-    }
-    let asked: HashSet<&str> = events
-        .iter()
-        .filter_map(|event| match &event.event {
-            Event::Gate(gate) => Some(gate.id.as_str()),
-            _ => None,
-        })
-        .collect();
-    let imported = events.iter().filter(|event| event.id.is_some());
-    let messages = imported.filter_map(|event| match &event.event {
-        Event::Message(message) => Some((event.seq, message)),
-        _ => None,
-    });
-    let calls =
-        messages.flat_map(|(seq, message)| message.calls().map(move |call| (seq, &call.id)));
-    calls
-        .filter(|(_, id)| !asked.contains(id.as_str()))
-        .map(|(seq, id)| (seq, id.clone()))
-        .collect()
-}
-
 /// What stands in for the result of a call that nobody began to run. It is run before the model
 /// is asked, or answered otherwise, if someone says something else first.
 const NOT_RUN: &str = "not run yet";
 
 /// Tells calls that were never begun from those that were cut off, here or elsewhere. Only the last
 /// ones can be such.
-fn mark_not_run(view: &mut View, started: &[(Seq, String)], elsewhere: &[(Seq, String)]) {
+fn mark_not_run(view: &mut View, started: &[(Seq, String)], elsewhere: &ImportedCalls) {
     let Some(last) = view.messages.last_mut().filter(|it| it.made == MessageOrigin::Results) else {
         return;
     };
     for (part, answer) in last.message.parts.iter_mut().zip(&last.answers) {
         let (Part::ToolResult(result), None) = (part, answer) else { continue };
         // An id that was used before has a suffix in the view.
-        let is_its = |id: &String| {
-            let rest = result.call_id.strip_prefix(id.as_str());
+        let is_its = |id: &str| {
+            let rest = result.call_id.strip_prefix(id);
             rest.is_some_and(|rest| rest.is_empty() || rest.starts_with('_'))
         };
         let begun = started.iter().any(|(seq, id)| *seq > last.seq && is_its(id));
-        if !begun && !elsewhere.iter().any(|(seq, id)| *seq == last.seq && is_its(id)) {
+        if !begun && !elsewhere.made_at(last.seq).any(is_its) {
             NOT_RUN.clone_into(&mut result.text);
         }
     }

@@ -44,9 +44,9 @@ pub fn run_remedy(remedy: &Remedy) -> String {
         },
         Remedy::SetVariable(name) => format!("set {name}"),
         Remedy::NameOneOf(known) if known.len() > NAMES => {
-            format!("known are {}, …", known[..NAMES].join(", "))
+            format!("expected one of: {}, …", known[..NAMES].join(", "))
         }
-        Remedy::NameOneOf(known) => format!("known are {}", known.join(", ")),
+        Remedy::NameOneOf(known) => format!("expected one of: {}", known.join(", ")),
         Remedy::SetPrice(TokenLimit::Run) => {
             "set its price in the configuration, or limit --max-tokens".to_owned()
         }
@@ -195,8 +195,10 @@ pub fn runtime_notice(notice: &Notice, now: Time, is_live: bool) -> Option<Strin
              place that a spec names; to give it one, describe it in your own configuration: \
              [providers.NAME] with base_url = \"{address}\" and key_env"
         ),
-        Notice::Disregarded { it, mode, model } => {
-            disregarded(it, *mode, model.as_deref().unwrap_or("the spec's"))
+        Notice::Disregarded { it, mode, model, namesake } => {
+            let told = disregarded(it, *mode, model.as_deref().unwrap_or("the spec's"));
+            let why = "; your home folder does not note that this was you";
+            if *namesake { told + why } else { told }
         }
         Notice::BudgetNotYours { counts, recorded } => format!(
             "somebody else had set the session's budget to {}, which does not count for you: \

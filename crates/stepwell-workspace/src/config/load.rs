@@ -12,7 +12,7 @@ use serde::de::DeserializeOwned;
 use stepwell_catalog::agent::builtin;
 use toml_edit::{Document, Item, TableLike, Value};
 
-use super::settings::{KEYS, Key, Raw, nearest};
+use super::settings::{KEYS, Key, Raw, Settings, nearest};
 use super::{Config, Override, Source, fields};
 use crate::error::{ConfigPlace, Error, Result};
 use crate::host::{Host, OURS};
@@ -33,8 +33,9 @@ impl Config {
         // A project may ask for more care than its user, never for less: whoever opens it
         // has not read its file yet.
         let (users, agents) = (config.settings.clone(), std::mem::take(&mut config.agents));
+        let sources = config.sources.clone();
         config.read_file(&root.join(CONFIG_FILE), Whose::Workspaces)?;
-        config.settings.keep_careful(&users);
+        config.keep_careful(&users, sources);
         let mode = users.mode;
         for agent in config.agents.values_mut() {
             agent.mode = agent.mode.map(|asked| asked.min(mode));
@@ -48,6 +49,18 @@ impl Config {
             config.put(key, Raw::Text(value), Source::Override, ConfigPlace::Override)?;
         }
         Ok(config)
+    }
+
+    /// Takes back what is less careful than the user's own settings, which came from `sources`.
+    fn keep_careful(&mut self, users: &Settings, sources: Vec<Source>) {
+        let asked = self.settings.clone();
+        self.settings.keep_careful(users);
+        for ((key, now), before) in KEYS.iter().zip(&mut self.sources).zip(sources) {
+            let taken_back = asked.get(key).to_string() != self.settings.get(key).to_string();
+            if taken_back && let Source::File(file) = &*now {
+                *now = Source::Ignored { file: file.clone(), counts: Box::new(before) };
+            }
+        }
     }
 
     fn put(&mut self, key: &Key, raw: Raw<'_>, source: Source, at: ConfigPlace) -> Result<()> {

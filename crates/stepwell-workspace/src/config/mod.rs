@@ -85,6 +85,15 @@ pub enum Source {
     Variable(String),
     /// It was given for this one time.
     Override,
+    /// A workspace's file asks for less care than its user does, and does not count.
+    Ignored {
+        /// The file.
+        file: PathBuf,
+        /// Where the value came from instead.
+        counts: Box<Source>,
+    },
+    /// It does not count: the team's store has a rule of its own.
+    StoreDecides,
 }
 
 impl Config {

@@ -45,6 +45,28 @@ fn a_project_may_ask_for_more_care_than_its_user_and_never_for_less() {
 }
 
 #[test]
+fn what_a_project_may_not_shorten_is_shown_as_ignored() {
+    let machine = Machine::new();
+    let file = machine.write(PROJECTS, "[sessions]\nretention_days = 3\nid_length = 9\n");
+    let file = std::fs::canonicalize(file).unwrap();
+    let source = |key: &str| machine.at("project").unwrap().setting_source(Key::find(key).unwrap());
+    let counts = Box::new(Source::Default);
+    let ignored = Source::Ignored { file: file.clone(), counts };
+    assert_eq!(source("sessions.retention_days"), ignored);
+    assert_eq!(source("sessions.id_length"), Source::File(file.clone()));
+    let users = machine.write(USERS, "[sessions]\nretention_days = 40\n");
+    let users = std::fs::canonicalize(users).unwrap();
+    let counts = Box::new(Source::File(users));
+    assert_eq!(source("sessions.retention_days"), Source::Ignored { file, counts });
+    // One that keeps sessions for longer counts.
+    let file = machine.write(PROJECTS, "[sessions]\nretention_days = 50\n");
+    assert_eq!(
+        source("sessions.retention_days"),
+        Source::File(std::fs::canonicalize(file).unwrap())
+    );
+}
+
+#[test]
 fn what_sends_keys_or_starts_programs_belongs_into_the_users_own_file() {
     let machine = Machine::new();
     for section in [

@@ -1,0 +1,135 @@
+//! The next move: a decision about a state, and about nothing else.
+
+use stepwell::{Effect, Money, Status, StopReason, ToolCall};
+
+use super::moves::{Baseline, By, Estimate, Limits, Move, Rules, Settled, Shrink, Stop};
+use super::{Started, State, Turn};
+use crate::permission::{Rule, Verdict, judge};
+use crate::tool::guard::needs_question;
+use crate::tool::is_read_only;
+
+impl State {
+    /// The next move, given what the next call to the model may cost.
+    #[must_use]
+    pub fn next(&self, rules: &Rules, since: &Baseline, estimate: &Estimate) -> Move {
+        let calls = match &self.turn {
+            Turn::Tools(calls) => calls,
+            Turn::Over => return Move::Stop(self.over()),
+            Turn::Nobody | Turn::Model => return self.ask_model(rules, since, estimate),
+        };
+        let Some(pending) = calls.iter().find(|call| !call.answered) else {
+            return Move::Seal;
+        };
+        let call = pending.call.clone();
+        // A tool of a server's that once was pure may be so no more.
+        let now = rules.effects.get(&call.name).copied().unwrap_or(Effect::Pure);
+        match &pending.started {
+            Some(Started { effect: Effect::Resumable, .. }) => Move::RunTool(call),
+            Some(Started { effect: Effect::Pure, .. }) if now == Effect::Pure => {
+                Move::RunTool(call)
+            }
+            Some(Started { effect: Effect::Idempotent, targets, .. }) => {
+                Move::Inspect(call, targets.clone())
+            }
+            Some(_) if rules.retry_unsafe => Move::RunTool(call),
+            Some(_) => Move::Settle(call, Settled::Unknown),
+            None if self.may_have_run(pending) && must_not_repeat(&call, rules) => {
+                Move::Settle(call, Settled::Unknown)
+            }
+            None => self.begin(call, rules),
+        }
+    }
+
+    /// What the user said before that is about a call: what is not allowed counts first.
+    fn remembered(&self, call: &ToolCall) -> Option<bool> {
+        let about = self.remembered.iter().filter(|(rule, _)| Rule::parse(rule).fits(call));
+        about.map(|(_, allow)| *allow).min()
+    }
+
+    /// How a run stops whose model asks for nothing more. One that was not allowed to do anything
+    /// of what it wanted to is not done.
+    const fn over(&self) -> Stop {
+        let reason = StopReason::LlmDone;
+        match self.calls > 0 && self.calls == self.denied {
+            true => Stop { status: Status::Partial, reason },
+            false => Stop { status: Status::Success, reason },
+        }
+    }
+
+    /// What becomes of a call that has not run.
+    fn begin(&self, call: ToolCall, rules: &Rules) -> Move {
+        let Some(effect) = rules.effects.get(&call.name) else {
+            return Move::Settle(call, Settled::NoSuchTool);
+        };
+        match self.answered(&call.id) {
+            Some(answer) if answer.allows() => return Move::RunTool(call),
+            Some(answer) => {
+                let reason = answer.answer.reason().unwrap_or_default().to_owned();
+                return Move::Settle(call, Settled::Denied(reason));
+            }
+            None => {}
+        }
+        // A subagent that only looks is judged as what looks.
+        let looks = *effect == Effect::Resumable && is_read_only(&call.arguments);
+        let effect = if looks { &Effect::Pure } else { effect };
+        // Leave to edit files is no leave to have them run.
+        let remembered = self
+            .remembered(&call)
+            .filter(|allow| !allow || !needs_question(&call.name, &call.arguments));
+        match judge(rules.mode, *effect, remembered) {
+            Verdict::Allow => Move::RunTool(call),
+            Verdict::Deny => Move::Settle(call, Settled::Denied(String::new())),
+            Verdict::Ask => Move::Ask(call),
+        }
+    }
+
+    fn ask_model(&self, rules: &Rules, since: &Baseline, estimate: &Estimate) -> Move {
+        let steps = self.steps.saturating_sub(since.steps);
+        if rules.limits.steps.is_some_and(|limit| steps >= limit) {
+            return Move::Stop(Stop::limit(StopReason::MaxSteps));
+        }
+        if let Some(shrink) = estimate.shrink {
+            return Move::Compact(self.summariser(rules, since, shrink));
+        }
+        match self.affords(&rules.limits, since, estimate.tokens, estimate.cost) {
+            true => Move::CallModel,
+            false => Move::Stop(Stop::limit(StopReason::BudgetExceeded)),
+        }
+    }
+
+    /// Who writes a summary: a model, unless it would cost more than is left.
+    #[must_use]
+    pub fn summariser(&self, rules: &Rules, since: &Baseline, shrink: Shrink) -> By {
+        match shrink {
+            Shrink::Summarise { tokens, cost }
+                if self.affords(&rules.limits, since, tokens, cost) =>
+            {
+                By::Model
+            }
+            Shrink::Summarise { .. } | Shrink::Truncate => By::Nobody,
+        }
+    }
+
+    /// May a call be made that costs so much at most?
+    fn affords(&self, limits: &Limits, since: &Baseline, tokens: u64, cost: Option<Money>) -> bool {
+        let total = self.total();
+        let used = total.usage.total().saturating_sub(since.spent.usage.total());
+        let spent = total.cost.minus(since.spent.cost);
+        let with = |spent: Money| Some(spent.plus(cost?));
+        !(limits.tokens.is_some_and(|limit| used.saturating_add(tokens) > limit)
+            || exceeds(limits.budget, with(spent))
+            || exceeds(limits.budget_total, with(total.cost)))
+    }
+}
+
+/// Would it do something a second time, and did nobody say that it may?
+fn must_not_repeat(call: &ToolCall, rules: &Rules) -> bool {
+    let known = rules.effects.get(&call.name);
+    known != Some(&Effect::Pure) && !(known.is_some() && rules.retry_unsafe)
+}
+
+/// Is what it may come to more than the limit? Not knowing counts as more: whoever sets a
+/// limit wants it kept.
+fn exceeds(limit: Option<Money>, cost: Option<Money>) -> bool {
+    limit.is_some_and(|limit| cost.is_none_or(|cost| cost > limit))
+}
