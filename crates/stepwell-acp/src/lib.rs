@@ -13,7 +13,9 @@ mod lines;
 mod peer;
 mod rpc;
 mod server;
+mod setup;
 mod turn;
 mod v1;
 
-pub use server::{Setup, serve};
+pub use server::serve;
+pub use setup::Setup;

@@ -19,6 +19,8 @@ use crate::runner::{self, RunView};
 /// What every command works with: the workspace, and where the answer goes.
 pub(crate) struct App {
     workspace: Workspace,
+    /// What was typed that every command takes.
+    pub(crate) global: Global,
     /// Which workspace was asked for.
     pub(crate) wanted: Wanted,
     /// Why the configuration is not the user's, for those who go on without it.
@@ -94,7 +96,8 @@ impl App {
         let paint = if colour { Paint::Colour } else { Paint::Plain };
         let form = if global.json { Form::Json } else { Form::Text };
         let out = Output::new(form, paint, terminal, workspace.redactor().with_own_count());
-        Ok(Self { workspace, wanted: asked, config_fault, terminal, out, definition })
+        let (global, wanted) = (global.clone(), asked);
+        Ok(Self { workspace, global, wanted, config_fault, terminal, out, definition })
     }
 
     /// The workspace.
@@ -116,11 +119,6 @@ impl App {
     pub(crate) fn run_view(&mut self) -> RunView<'_> {
         let console = self.console();
         RunView { out: &mut self.out, console, host: &self.workspace.host }
-    }
-
-    /// The workspace, and where the answer goes.
-    pub(crate) fn split(&mut self) -> (&Workspace, &mut Output) {
-        (&self.workspace, &mut self.out)
     }
 
     /// A line, no wider than the terminal.

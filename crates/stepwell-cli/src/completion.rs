@@ -16,8 +16,6 @@ use stepwell_terminal::text::{cut, one_line};
 use stepwell_terminal::wording::POINT_FORMS;
 use stepwell_workspace::{Host, Notices, Wanted, Workspace};
 
-use crate::args::definition;
-
 /// The variable by which a shell says that it wants completions. No other program's variable
 /// may be taken for it: a command would then do nothing.
 pub(crate) const VARIABLE: &str = "_STEPWELL_COMPLETE";
@@ -28,8 +26,12 @@ const SESSIONS: usize = 200;
 /// How much of a task stands beside a session.
 const TASK: usize = 60;
 
-/// Answers a shell that wants completions. Says whether one did.
-pub(crate) fn answered(host: &Host, words: Vec<std::ffi::OsString>) -> bool {
+/// Answers a shell that wants completions of what can be typed. Says whether one did.
+pub(crate) fn answered(
+    definition: fn() -> Command,
+    host: &Host,
+    words: Vec<std::ffi::OsString>,
+) -> bool {
     let folder = host.folder.clone();
     let typed = Arc::new(Typed::new(host.clone(), &words));
     let offering = || offering(definition(), &typed);

@@ -33,24 +33,6 @@ pub(crate) enum Exit {
     Interrupted = 130,
 }
 
-impl Exit {
-    /// What another Stepwell says by its exit code.
-    pub(crate) fn from_code(code: i32) -> Self {
-        let all = [
-            Self::Done,
-            Self::Usage,
-            Self::Absent,
-            Self::Credentials,
-            Self::Partial,
-            Self::Busy,
-            Self::Damaged,
-            Self::Paused,
-            Self::Interrupted,
-        ];
-        all.into_iter().find(|exit| *exit as i32 == code).unwrap_or(Self::Failed)
-    }
-}
-
 impl From<Exit> for ExitCode {
     fn from(exit: Exit) -> Self {
         Self::from(exit as u8)
@@ -184,35 +166,51 @@ fn formats_exit(error: &stepwell_formats::Error) -> Exit {
 }
 
 fn workspace_exit(error: &stepwell_workspace::Error) -> Exit {
-    use stepwell_workspace::{Error as Workspace, ErrorKind as Kind};
-    match (error, error.kind()) {
-        (Workspace::Store(error), _) => store_exit(error),
-        (Workspace::Formats(error), _) => formats_exit(error),
-        (_, Kind::Store(kind)) => exit_of(kind),
-        (_, Kind::Config | Kind::Absent) => Exit::Absent,
-        (_, Kind::Misspelt) => Exit::Usage,
-        (_, Kind::Invalid | Kind::Io) => Exit::Failed,
-        (_, Kind::Damaged) => Exit::Damaged,
+    use stepwell_workspace::Error as Workspace;
+    match error {
+        Workspace::Store(error) => store_exit(error),
+        Workspace::Formats(error) => formats_exit(error),
+        error => exit_of_workspace(error.kind()),
+    }
+}
+
+fn exit_of_workspace(kind: stepwell_workspace::ErrorKind) -> Exit {
+    use stepwell_workspace::ErrorKind as Kind;
+    match kind {
+        Kind::Store(kind) => exit_of(kind),
+        Kind::Config | Kind::Absent => Exit::Absent,
+        Kind::Misspelt => Exit::Usage,
+        Kind::Invalid | Kind::Io => Exit::Failed,
+        Kind::Damaged => Exit::Damaged,
     }
 }
 
 fn runtime_exit(error: &stepwell_runtime::Error) -> Exit {
-    use stepwell_runtime::{Error as Run, ErrorKind as Kind};
-    match (error, error.kind()) {
-        (Run::Store(error), _) => store_exit(error),
-        (Run::Workspace(error), _) => workspace_exit(error),
-        (Run::Agent(error), _) => agent_exit(error),
-        (Run::Files(error), _) => files_exit(error),
-        (Run::Flow(error), _) => flow_exit(error),
-        (Run::Broken { error, .. }, _) => runtime_exit(error),
-        (_, Kind::Store(kind)) => exit_of(kind),
-        (_, Kind::Config) => Exit::Absent,
-        (_, Kind::Usage) => Exit::Usage,
-        (_, Kind::Credentials) => Exit::Credentials,
-        (_, Kind::Busy) => Exit::Busy,
-        (_, Kind::Unsaved) => Exit::Damaged,
-        (_, Kind::Interrupted) => Exit::Interrupted,
-        (_, Kind::Workspace(_) | Kind::Invalid) => Exit::Failed,
+    use stepwell_runtime::Error as Run;
+    match error {
+        Run::Store(error) => store_exit(error),
+        Run::Workspace(error) => workspace_exit(error),
+        Run::Agent(error) => agent_exit(error),
+        Run::Files(error) => files_exit(error),
+        Run::Flow(error) => flow_exit(error),
+        Run::Broken { error, .. } => runtime_exit(error),
+        error => exit_of_run(error.kind()),
+    }
+}
+
+/// The exit code for what a run's error says the caller should do.
+pub(crate) fn exit_of_run(kind: stepwell_runtime::ErrorKind) -> Exit {
+    use stepwell_runtime::ErrorKind as Kind;
+    match kind {
+        Kind::Store(kind) => exit_of(kind),
+        Kind::Workspace(kind) => exit_of_workspace(kind),
+        Kind::Config => Exit::Absent,
+        Kind::Usage => Exit::Usage,
+        Kind::Credentials => Exit::Credentials,
+        Kind::Busy => Exit::Busy,
+        Kind::Unsaved => Exit::Damaged,
+        Kind::Interrupted => Exit::Interrupted,
+        Kind::Invalid => Exit::Failed,
     }
 }
 

@@ -1,5 +1,6 @@
 //! Options that every command takes.
 
+use std::ffi::OsString;
 use std::path::PathBuf;
 
 /// Options that every command takes.
@@ -31,6 +32,16 @@ pub(crate) struct Global {
         hide_default_value = true
     )]
     pub(crate) color: Colour,
+}
+
+impl Global {
+    /// The settings, as they are typed for another process.
+    pub(crate) fn settings_as_typed(&self) -> Vec<OsString> {
+        let settings = self.settings.iter().flat_map(|setting| ["--config", setting.as_str()]);
+        let verbose = std::iter::repeat_n("--verbose", self.verbose.into());
+        let json = self.json.then_some("--json");
+        settings.chain(verbose).chain(json).map(OsString::from).collect()
+    }
 }
 
 /// When the answer is coloured.

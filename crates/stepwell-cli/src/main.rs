@@ -30,9 +30,14 @@ use std::process::ExitCode;
 use app::App;
 use failure::Failure;
 
+/// Long sessions are read by several threads at once: with the system's allocator, on which they
+/// wait for each other, that takes longer than one thread does.
+#[global_allocator]
+static ALLOCATOR: mimalloc::MiMalloc = mimalloc::MiMalloc;
+
 fn main() -> ExitCode {
     let (host, terminal) = (host::of_this_process(), terminal::of_this_process());
-    if completion::answered(&host, std::env::args_os().collect()) {
+    if completion::answered(args::definition, &host, std::env::args_os().collect()) {
         return ExitCode::SUCCESS;
     }
     let typed: Vec<_> = std::env::args_os().collect();

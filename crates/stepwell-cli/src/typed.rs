@@ -1,6 +1,7 @@
 //! Values as users type them, for several commands.
 
 use std::collections::BTreeMap;
+use std::io::Read;
 
 use clap::builder::{PossibleValuesParser, TypedValueParser};
 use serde_json::Value;
@@ -16,6 +17,20 @@ pub(crate) fn one_of<T: Copy + Send + Sync + 'static>(
         let meant = words.iter().find(|(word, _)| *word == text);
         meant.map(|(_, value)| *value).ok_or("no such word")
     })
+}
+
+/// A task as it was typed, or from stdin.
+pub(crate) fn task(mut task: String) -> Result<String> {
+    if task == "-" {
+        task.clear();
+        std::io::stdin().read_to_string(&mut task).map_err(|error| {
+            Failure::new(Exit::Usage, format_args!("the task cannot be read from stdin: {error}"))
+        })?;
+    }
+    if task.trim().is_empty() {
+        return Err(Failure::new(Exit::Usage, "the task is empty"));
+    }
+    Ok(task)
 }
 
 /// An entry of metadata: `K=V` is a text, `K:=JSON` any value.

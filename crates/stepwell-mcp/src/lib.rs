@@ -15,6 +15,7 @@ mod bounded;
 mod error;
 mod http_service;
 mod input;
+mod options;
 mod outgoing;
 mod prompts;
 mod resources;
@@ -25,4 +26,5 @@ mod transport;
 
 pub use error::{Error, Result};
 pub use http_service::HttpService;
-pub use server::{Access, Options, Scope, Server};
+pub use options::{Access, Options, Scope};
+pub use server::Server;

@@ -39,7 +39,8 @@ pub(crate) fn list(stores: &Stores) -> Result<Vec<ListedResource>> {
     let resource = |info: stepwell::SessionInfo| {
         let head = info.head;
         let title = head.label.unwrap_or_else(|| front(&head.task));
-        let description = format!("{}, {} steps, {}", head.status, head.steps, front(&head.task));
+        let steps = stepwell::counted(head.steps, "step");
+        let description = format!("{}, {steps}, {}", head.status, front(&head.task));
         ListedResource { uri: uri(head.id.as_str()), name: head.id.to_string(), title, description }
     };
     Ok(listed.into_iter().map(resource).collect())

@@ -6,7 +6,7 @@ use stepwell::{Access, Redactor, SessionId};
 use stepwell_workspace::{NamedWell, Well, Workspace};
 
 use crate::error::{Error, Result};
-use crate::server::Scope;
+use crate::options::Scope;
 
 /// The stores that tools look into.
 #[derive(Debug)]

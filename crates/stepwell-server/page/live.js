@@ -101,7 +101,7 @@ export function followSession(which, to) {
         flush();
         to.onPiece(piece);
       },
-      standing: (session) => {
+      info: (session) => {
         flush();
         to.onInfo(session);
       },

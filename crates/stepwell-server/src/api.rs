@@ -16,10 +16,6 @@ use axum::http::Method;
 
 use crate::route::Route;
 
-/// Parameters of a route that takes none of its own.
-#[derive(Debug, serde::Deserialize, schemars::JsonSchema)]
-pub(crate) struct Nothing {}
-
 /// Every route below `/api/v1`, but for streams and logins.
 pub(crate) fn routes() -> &'static [Route] {
     static ROUTES: LazyLock<Vec<Route>> = LazyLock::new(table);
@@ -29,7 +25,7 @@ pub(crate) fn routes() -> &'static [Route] {
 fn table() -> Vec<Route> {
     let (post, patch, delete) = (Method::POST, Method::PATCH, Method::DELETE);
     vec![
-        Route::get("/sessions", "Lists sessions, newest first.", sessions::list),
+        Route::list("/sessions", "Lists sessions, newest first.", sessions::list),
         Route::get("/sessions/{id}", "Shows a session.", sessions::show),
         Route::get("/sessions/{id}/tree", "The sessions that grew out of it.", sessions::tree),
         Route::get("/sessions/{id}/lanes", "Its conversations.", sessions::lanes),
@@ -43,7 +39,7 @@ fn table() -> Vec<Route> {
             "Checks that its log is as it was recorded.",
             sessions::verify,
         ),
-        Route::get("/sessions/{id}/events", "Its log.", contents::events),
+        Route::list("/sessions/{id}/events", "Its log.", contents::events),
         Route::get("/sessions/{id}/marks", "Points that people look for.", contents::marks),
         Route::get("/sessions/{id}/view", "What the model was shown at a point.", contents::view),
         Route::file(

@@ -23,6 +23,10 @@ const HEAD: usize = 64 * 1024;
 /// How long a client may take to send the head of a request, or to shake hands.
 const HEAD_TIME: Duration = Duration::from_secs(10);
 
+/// Where a request's connection came from.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Peer(pub(crate) SocketAddr);
+
 /// Serves connections until told to stop; what is being answered is answered.
 pub(crate) async fn serve(
     listeners: Vec<TcpListener>,
@@ -47,8 +51,9 @@ pub(crate) async fn serve(
                     () = asked(&mut shutdown) => break,
                 };
                 // One that was gone at once is no reason to stop.
-                let Ok((stream, _)) = accepted else { continue };
-                let (router, acceptor) = (router.clone(), acceptor.clone());
+                let Ok((stream, peer)) = accepted else { continue };
+                let router = router.clone().layer(axum::Extension(Peer(peer)));
+                let acceptor = acceptor.clone();
                 let stop = shutdown.clone();
                 open.spawn(async move {
                     let _slot = slot;

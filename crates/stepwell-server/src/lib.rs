@@ -10,21 +10,26 @@
 //! caller who may have it. The routes are one table, from which the router and the `OpenAPI`
 //! document are both made.
 
+mod access;
 mod api;
 mod assets;
 mod connections;
 mod live;
 mod mcp;
+mod mcp_handler;
 mod openapi;
 mod problem;
+mod received;
 mod repeats;
+mod reply;
 mod route;
 mod security;
 mod server;
 mod site;
 mod stores;
 
-pub use mcp::{McpAnswer, McpHandler, McpRequest};
+pub use access::{AccessEntry, AccessLog};
+pub use mcp_handler::{McpAnswer, McpHandler, McpRequest};
 pub use security::{Caller, NamedToken, OneTimeLink, Origin, Role, Token, certificate};
 pub use server::{Options, Reach, Server, Shutdown, listen};
 pub use stores::Workspaces;

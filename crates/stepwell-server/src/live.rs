@@ -330,7 +330,7 @@ fn spoken(piece: &LivePiece) -> Frame {
 /// How a session stands now, for those who show it.
 fn info(well: &Stepwell, id: &SessionId) -> Frame {
     match well.info(id) {
-        Ok(info) => frame(None, "standing", &Session::from(info)),
+        Ok(info) => frame(None, "info", &Session::from(info)),
         Err(_) => frame(None, "gone", &json!({})),
     }
 }

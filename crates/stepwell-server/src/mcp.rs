@@ -1,9 +1,5 @@
-//! What answers at `/mcp`. MCP is a front end of its own, which this one knows nothing of: whoever
-//! starts the server gives it.
+//! `/mcp`: requests that passed the guard reach what answers them.
 
-use std::fmt::Debug;
-use std::future::Future;
-use std::pin::Pin;
 use std::sync::Arc;
 
 use axum::body::Body;
@@ -11,26 +7,14 @@ use axum::extract::{Request, State};
 use axum::http::{Response, StatusCode};
 use bytes::Bytes;
 
+use crate::mcp_handler::McpRequest;
 use crate::problem::Problem;
+use crate::received::{body, caller};
 use crate::security::Role;
-use crate::server::{body, caller};
 use crate::site::Site;
 
 /// Where it answers.
 pub(crate) const PATH: &str = "/mcp";
-
-/// A request with its body.
-pub type McpRequest = axum::http::Request<Bytes>;
-
-/// An answer on its way.
-pub type McpAnswer = Pin<Box<dyn Future<Output = Response<Bytes>> + Send>>;
-
-/// Answers MCP requests that passed the guard.
-pub trait McpHandler: Debug + Send + Sync {
-    /// Answers a request of somebody with that role; on a server that changes nothing, everybody
-    /// is a viewer. A viewer MUST be offered nothing that changes anything.
-    fn answer(&self, request: McpRequest, role: Role) -> McpAnswer;
-}
 
 /// `/mcp`, if there is something that answers.
 pub(crate) async fn answer(State(site): State<Arc<Site>>, request: Request) -> Response<Body> {

@@ -6,6 +6,7 @@ use axum::http::Method;
 use schemars::{Schema, SchemaGenerator};
 use serde_json::{Map, Value, json};
 
+use crate::reply::LINES;
 use crate::route::{Gives, Route, Takes, answers, requests};
 
 /// The document, as bytes.
@@ -49,6 +50,14 @@ pub(crate) fn document(routes: &[Route]) -> Vec<u8> {
                     json!({"description": route.about, "content": content}),
                 )
             }
+            Gives::List(describe) => {
+                let schema = describe(&mut given);
+                let content = json!({
+                    "application/json": {"schema": schema},
+                    (LINES): {"schema": {"type": "string", "description": "The items, a line of JSON each."}},
+                });
+                ("200".to_owned(), json!({"description": route.about, "content": content}))
+            }
             Gives::File => {
                 let content = json!({"application/octet-stream": {}});
                 ("200".to_owned(), json!({"description": route.about, "content": content}))
@@ -90,7 +99,7 @@ fn streams(given: &mut SchemaGenerator) -> Value {
             "summary": "A session's log as it grows, as server-sent events; `Last-Event-ID` goes on.",
             "events": {
                 "recorded": event("An event of the log; its id is the seq.", recorded.to_value()),
-                "standing": event("How the session stands; the first has the last seq as its id.", session.to_value()),
+                "info": event("How the session stands; the first has the last seq as its id.", session.to_value()),
                 "delta": event("What the model says while it speaks, without an id and not redacted: only for the user who runs the server, on their own machine.", piece.to_value()),
                 "gone": event("The session was erased; nothing follows.", nothing.clone()),
             },

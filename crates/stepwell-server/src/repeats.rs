@@ -7,7 +7,7 @@ use std::sync::{Mutex, MutexGuard, PoisonError};
 use axum::http::StatusCode;
 
 use crate::problem::{Problem, Result};
-use crate::route::Reply;
+use crate::reply::Reply;
 
 /// How many answers are kept. The oldest are forgotten first.
 const KEPT: usize = 1_000;

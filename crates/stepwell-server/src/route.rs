@@ -8,8 +8,10 @@ use schemars::generate::SchemaSettings;
 use schemars::{JsonSchema, Schema, SchemaGenerator};
 use serde::Serialize;
 use serde::de::DeserializeOwned;
+use stepwell_wire::List;
 
 use crate::problem::{Problem, Result};
+use crate::reply::{Download, Reply};
 use crate::security::Caller;
 use crate::site::{Act, Look, Site};
 
@@ -22,23 +24,16 @@ pub(crate) struct Call {
     /// What is behind the question mark.
     pub(crate) query: String,
     pub(crate) body: Vec<u8>,
+    pub(crate) wants: Wants,
 }
 
-/// What is answered.
-#[derive(Clone, Debug)]
-pub(crate) enum Reply {
-    /// A JSON document.
-    Json(StatusCode, Vec<u8>),
-    /// A file to be saved. A browser never shows it.
-    File { name: String, media: &'static str, bytes: Vec<u8> },
-}
-
-/// A file to be saved.
-#[derive(Debug)]
-pub(crate) struct Download {
-    pub(crate) name: String,
-    pub(crate) media: &'static str,
-    pub(crate) bytes: Vec<u8>,
+/// How a client wants a list.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Wants {
+    /// As one document.
+    Json,
+    /// Each item on a line of its own.
+    Lines,
 }
 
 type Handler = Box<dyn Fn(&Site, &Call) -> Result<Reply> + Send + Sync>;
@@ -58,6 +53,8 @@ pub(crate) enum Takes {
 pub(crate) enum Gives {
     /// A JSON document.
     Json(StatusCode, Describe),
+    /// A page of a list, as a JSON document or on lines.
+    List(Describe),
     /// A file.
     File,
 }
@@ -71,6 +68,10 @@ pub(crate) struct Route {
     pub(crate) gives: Gives,
     handler: Handler,
 }
+
+/// Parameters of a route that takes none of its own.
+#[derive(Debug, serde::Deserialize, schemars::JsonSchema)]
+pub(crate) struct Nothing {}
 
 /// What every route takes beside its own parameters.
 #[derive(Debug, Default, serde::Deserialize)]
@@ -99,6 +100,39 @@ impl Route {
             about,
             takes: Takes::Query(SchemaGenerator::subschema_for::<Q>),
             gives: Gives::Json(StatusCode::OK, SchemaGenerator::subschema_for::<A>),
+            handler: Box::new(run),
+        }
+    }
+
+    /// A route that gives a page of a list, as a document or on lines.
+    pub(crate) fn list<Q, T>(
+        path: &'static str,
+        about: &'static str,
+        handler: fn(&Look<'_>, Q) -> Result<List<T>>,
+    ) -> Self
+    where
+        Q: DeserializeOwned + JsonSchema + 'static,
+        T: Serialize + JsonSchema + 'static,
+    {
+        let run = move |site: &Site, call: &Call| {
+            let (look, query) = (look(site, call)?, read_query(&call.query)?);
+            let list = handler(&look, query)?;
+            if call.wants == Wants::Json {
+                return json(&look, &list);
+            }
+            let mut body = Vec::new();
+            for item in &list.items {
+                body.extend(redacted(&look, item)?.into_bytes());
+                body.push(b'\n');
+            }
+            Ok(Reply::Lines { body, next: list.next })
+        };
+        Self {
+            method: Method::GET,
+            path,
+            about,
+            takes: Takes::Query(SchemaGenerator::subschema_for::<Q>),
+            gives: Gives::List(SchemaGenerator::subschema_for::<List<T>>),
             handler: Box::new(run),
         }
     }
@@ -187,9 +221,12 @@ fn look<'a>(site: &'a Site, call: &'a Call) -> Result<Look<'a>> {
 
 /// An answer without secrets: imports and other programs' records are stored as they came.
 fn json(look: &Look<'_>, answer: &impl Serialize) -> Result<Reply> {
+    Ok(Reply::Json(StatusCode::OK, redacted(look, answer)?.into_bytes()))
+}
+
+fn redacted(look: &Look<'_>, answer: &impl Serialize) -> Result<String> {
     let body = serde_json::to_string(answer).map_err(|error| Problem::failed(error.to_string()))?;
-    let body = look.well().redactor().redact_json(&body).unwrap_or(body);
-    Ok(Reply::Json(StatusCode::OK, body.into_bytes()))
+    Ok(look.well().redactor().redact_json(&body).unwrap_or(body))
 }
 
 /// Parameters, as types. Those that are not known are passed over, since every route has some.

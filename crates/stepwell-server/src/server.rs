@@ -4,33 +4,30 @@ use std::collections::HashMap;
 use std::io;
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr, TcpListener};
 use std::sync::Arc;
-use std::time::Duration;
 
 use axum::Router;
 use axum::body::Body;
 use axum::extract::{Path, Request, State};
 use axum::http::{HeaderValue, Method, Response, StatusCode, header};
 use axum::routing::MethodFilter;
-use http_body_util::{BodyExt, Limited};
 use stepwell::Seq;
 use tokio::sync::watch;
 
-use crate::mcp::{self, McpHandler};
+use crate::access::{AccessEntry, AccessLog};
+use crate::connections::Peer;
+use crate::mcp;
+use crate::mcp_handler::McpHandler;
 use crate::problem::{Problem, Result};
+use crate::received::{body, caller};
 use crate::repeats::Repeats;
-use crate::route::{Call, Reply, Route};
+use crate::reply::{LINES, NEXT, Reply};
+use crate::route::{Call, Route, Wants};
 use crate::security::{
     Caller, Entrance, Guard, Logins, NamedToken, OneTimeLink, Origin, Role, harden,
 };
 use crate::site::{Limits, Look, Site};
 use crate::stores::{Hearing, Stores, Workspaces};
 use crate::{api, assets, connections, live, openapi};
-
-/// How many bytes the body of a request may have.
-const BODY: usize = 1 << 20;
-
-/// How long a client may take to send it.
-const BODY_TIME: Duration = Duration::from_secs(20);
 
 /// How many streams one caller may have open.
 const STREAMS: usize = 32;
@@ -59,6 +56,8 @@ pub struct Options {
     pub reach: Reach,
     /// What answers at `/mcp`, if anything.
     pub mcp: Option<Arc<dyn McpHandler>>,
+    /// Where requests are kept, if anywhere.
+    pub access: Option<Arc<dyn AccessLog>>,
 }
 
 /// Stops a server.
@@ -123,11 +122,11 @@ impl Server {
             Reach::Tls(..) | Reach::Behind(_) => Hearing::None,
         };
         let stores = Stores::open(workspaces, hearing).map_err(io::Error::other)?;
-        let logins = Logins::new(options.tokens, clock);
+        let logins = Logins::new(options.tokens, Arc::clone(&clock));
         let guard = Guard { origins, logins, cookie: format!("stepwell_{port}") };
         let limits = Limits { read_only: options.read_only, may_yolo: options.may_yolo };
-        let (repeats, mcp) = (Repeats::default(), options.mcp);
-        let site = Arc::new(Site { stores, guard, limits, repeats, mcp });
+        let (repeats, mcp, access) = (Repeats::default(), options.mcp, options.access);
+        let site = Arc::new(Site { stores, guard, limits, repeats, mcp, access, clock });
         Ok(Self { site, listeners, reach: options.reach })
     }
 
@@ -187,9 +186,12 @@ async fn guard(
 ) -> Answer {
     let (method, path) = (request.method().clone(), request.uri().path().to_owned());
     let entrance = if path == mcp::PATH { Entrance::Mcp } else { Entrance::Api };
+    let from = request.extensions().get::<Peer>().map(|peer| peer.0);
+    let mut who = None;
     let mut response = match site.guard.check(entrance, request.method(), request.headers()) {
         Err(problem) => problem.response(),
         Ok(passed) => {
+            who = passed.clone().caller().ok().map(|caller| caller.name);
             request.extensions_mut().insert(passed);
             next.run(request).await
         }
@@ -203,15 +205,13 @@ async fn guard(
         }
     }
     harden(response.headers_mut());
+    let (at, method, status) = (site.clock.now(), method.to_string(), response.status().as_u16());
     // Without queries, which may hold what was searched for.
-    tracing::info!(%method, path, status = response.status().as_u16(), "request");
+    tracing::info!(method, path, status, who, "request");
+    if let Some(log) = &site.access {
+        log.keep(&AccessEntry { at, who, from, method, path, status });
+    }
     response
-}
-
-/// The caller of a request that passed the guard.
-pub(crate) fn caller(request: &Request) -> Result<Caller> {
-    let passed = request.extensions().get::<crate::security::Passed>().cloned();
-    passed.ok_or_else(Problem::unauthorized)?.caller()
 }
 
 async fn dispatch(
@@ -249,12 +249,20 @@ async fn read(
         _ => body(request.into_body()).await?,
     };
     let key = request_key(&headers, &caller, route, &parameters)?;
-    let call = Call { caller, parameters, query, body };
+    let wants = if accepts_lines(&headers) { Wants::Lines } else { Wants::Json };
+    let call = Call { caller, parameters, query, body, wants };
     blocking(move || match key {
         Some(key) => site.repeats.once(key, &call.body, || route.run(&site, &call)),
         None => route.run(&site, &call),
     })
     .await
+}
+
+/// Does a client ask for a line of JSON for each item?
+fn accepts_lines(headers: &axum::http::HeaderMap) -> bool {
+    let accepted = headers.get_all(header::ACCEPT).iter().filter_map(|it| it.to_str().ok());
+    let mut media = accepted.flat_map(|it| it.split(',')).map(|it| it.split(';').next());
+    media.any(|it| it.map(str::trim) == Some(LINES))
 }
 
 /// The key of a request that may be sent again, if it has one: of this caller, for this path.
@@ -270,20 +278,6 @@ fn request_key(
         .ok_or_else(|| Problem::invalid("the key is up to 255 characters").at("idempotency-key"))?;
     let id = parameters.get("id").map(String::as_str).unwrap_or_default();
     Ok(Some(format!("{} {} {} {id} {key}", caller.name, route.method, route.path)))
-}
-
-/// The body of a request, if it is not too large and does not take too long.
-pub(crate) async fn body(body: Body) -> Result<Vec<u8>> {
-    body_within(BODY_TIME, body).await
-}
-
-async fn body_within(time: Duration, body: Body) -> Result<Vec<u8>> {
-    let read = Limited::new(body, BODY).collect();
-    match connections::in_time(time, read).await {
-        None => Err(Problem::new(StatusCode::REQUEST_TIMEOUT, "invalid", "the body took too long")),
-        Some(Err(_)) => Err(Problem::too_large()),
-        Some(Ok(body)) => Ok(body.to_bytes().to_vec()),
-    }
 }
 
 /// Stores block, so their work has threads of its own.
@@ -303,14 +297,22 @@ fn answered(reply: Result<Reply>) -> Answer {
         Ok(reply) => reply,
         Err(problem) => return problem.response(),
     };
+    let mut next = None;
     let (status, media, bytes, name) = match reply {
         Reply::Json(status, body) => (status, "application/json", body, None),
+        Reply::Lines { body, next: following } => {
+            next = following;
+            (StatusCode::OK, LINES, body, None)
+        }
         Reply::File { name, media, bytes } => (StatusCode::OK, media, bytes, Some(name)),
     };
     let mut response = Response::new(Body::from(bytes));
     *response.status_mut() = status;
     let headers = response.headers_mut();
     headers.insert(header::CONTENT_TYPE, HeaderValue::from_static(media));
+    if let Some(next) = next.and_then(|next| HeaderValue::from_str(&next).ok()) {
+        headers.insert(NEXT, next);
+    }
     if let Some(name) = name {
         // Whatever is in it, a browser saves it and runs nothing of it.
         let sandbox = HeaderValue::from_static("sandbox; default-src 'none'");
@@ -496,21 +498,4 @@ pub fn listen(address: Option<IpAddr>, port: u16) -> io::Result<Vec<TcpListener>
     // A machine without IPv6 is reached by the other one.
     let second = bind(Ipv6Addr::LOCALHOST.into(), port).ok();
     Ok(std::iter::once(first).chain(second).collect())
-}
-
-#[cfg(test)]
-mod tests {
-    use futures_util::StreamExt as _;
-
-    use super::*;
-
-    #[tokio::test]
-    async fn a_body_that_comes_too_slowly_is_not_waited_for() {
-        let first = futures_util::stream::iter([Ok::<_, io::Error>("{")]);
-        let slow = Body::from_stream(first.chain(futures_util::stream::pending()));
-        let refused = body_within(Duration::from_millis(20), slow).await.unwrap_err();
-        assert_eq!(refused.response().status(), StatusCode::REQUEST_TIMEOUT);
-        let quick = Body::from("{}");
-        assert_eq!(body_within(BODY_TIME, quick).await.unwrap(), b"{}");
-    }
 }

@@ -5,11 +5,12 @@ use std::collections::HashMap;
 use std::ops::Deref;
 use std::sync::Arc;
 
-use stepwell::{SessionId, Stepwell, Who};
+use stepwell::{Clock, SessionId, Stepwell, Who};
 use stepwell_runtime::Runtime;
 use stepwell_runtime::detached::{DetachedAnswer, DetachedRequest, Work};
 
-use crate::mcp::McpHandler;
+use crate::access::AccessLog;
+use crate::mcp_handler::McpHandler;
 use crate::problem::{Problem, Result};
 use crate::repeats::Repeats;
 use crate::security::{Caller, Guard, Role};
@@ -23,6 +24,8 @@ pub(crate) struct Site {
     pub(crate) limits: Limits,
     pub(crate) repeats: Repeats,
     pub(crate) mcp: Option<Arc<dyn McpHandler>>,
+    pub(crate) access: Option<Arc<dyn AccessLog>>,
+    pub(crate) clock: Arc<dyn Clock>,
 }
 
 /// What is not offered, whoever asks.

@@ -6,7 +6,7 @@ use std::sync::{Arc, Mutex, PoisonError};
 
 use stepwell::{Digest, SessionId, Stepwell};
 use stepwell_runtime::Runtime;
-use stepwell_runtime::detached::Launcher;
+use stepwell_runtime::detached::{Launcher, Program};
 use stepwell_wire::ServedStore;
 use stepwell_workspace::{Host, Notices, Wanted, Well, Workspace};
 
@@ -20,8 +20,8 @@ pub struct Workspaces {
     pub home: Workspace,
     /// Are the user's other stores shown, too?
     pub others: bool,
-    /// The program that does what takes longer, and its arguments; absent, nothing is started.
-    pub program: Option<(PathBuf, Vec<std::ffi::OsString>)>,
+    /// The program that does what takes longer; absent, nothing is started.
+    pub program: Option<Program>,
 }
 
 /// An open store, and the workspace around it.
@@ -138,15 +138,14 @@ impl Stores {
 
     /// What starts runs in a store.
     pub(crate) fn launcher(&self, store: &OpenStore) -> Option<Launcher> {
-        let (program, arguments) = self.workspaces.program.clone()?;
+        let mut program = self.workspaces.program.clone()?;
         let place = &store.runtime.place;
-        let mut arguments = arguments;
         // The home store is the one that the program finds by itself, as this one did.
         if store.key != self.home.key {
-            arguments.splice(0..0, ["--store".into(), place.store.clone().into_os_string()]);
+            program.store = vec!["--store".into(), place.store.clone().into_os_string()];
         }
         let (folder, logs) = (place.root.clone(), place.store.join("runs"));
-        Some(Launcher { program, arguments, folder, logs })
+        Some(Launcher { program, folder, logs })
     }
 }
 

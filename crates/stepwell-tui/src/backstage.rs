@@ -92,10 +92,10 @@ impl Backstage for RuntimeBackstage {
         match effect {
             Effect::Start { task, settings } => self.runs.start(&self.runtime, task, &settings),
             Effect::StartWork { goal, unasked, settings } => {
-                self.runs.start_work(&self.runtime, (goal, unasked), &settings);
+                self.runs.start_work(&self.runtime, goal, unasked, &settings);
             }
             Effect::StartFlow { spec, variables, settings } => {
-                self.runs.start_flow(&self.runtime, (spec, variables), &settings);
+                self.runs.start_flow(&self.runtime, &spec, &variables, &settings);
             }
             Effect::Resume { session, say, settings } => {
                 self.runs.resume(&self.runtime, session, say, &settings);
@@ -111,7 +111,8 @@ impl Backstage for RuntimeBackstage {
             Effect::Interrupt => self.runs.interrupt(),
             Effect::Shell(command) => commands::shell(command, &self.runtime, &self.inputs),
             Effect::Command { arguments, purpose } => {
-                commands::run(&self.program, &self.runtime, (arguments, purpose), &self.inputs);
+                let errand = commands::Errand { arguments, purpose };
+                commands::run(&self.program, &self.runtime, errand, &self.inputs);
             }
             Effect::ListStart => self.read(Reader::start),
             Effect::Open { session, resume, .. } => self.open(session, resume),

@@ -57,7 +57,7 @@ pub fn run(
 ) -> io::Result<State> {
     let tokio = tokio::runtime::Builder::new_current_thread().enable_all().build()?;
     let raw = Raw::enter()?;
-    let row = crossterm::cursor::position().map_or(u16::MAX, |(_, row)| row);
+    let row = crossterm::cursor::position().ok().map(|(_, row)| row);
     let size = crossterm::terminal::size()?;
     let screen = Screen::new(io::stdout(), size, row);
     first.into_iter().for_each(|effect| backstage.carry_out(effect));
@@ -135,18 +135,18 @@ impl Driver<'_> {
             blocks.iter().flat_map(|block| printed(&self.state, block)).collect();
         let picture = draw(&self.state);
         if self.screen.is_lost() && !picture.full {
-            let row = self.cursor_row()?;
+            let row = self.cursor_row();
             self.screen.found(row);
         }
         self.screen.show(lines, &picture)
     }
 
     /// Where the cursor is. The terminal answers on its input, which nobody else may read then.
-    fn cursor_row(&mut self) -> io::Result<u16> {
+    fn cursor_row(&mut self) -> Option<u16> {
         self.keys = None;
         let row = ask_row();
         self.keys = Some(EventStream::new());
-        Ok(row)
+        row
     }
 
     /// What happens next; nothing, if the terminal or the process is to end.
@@ -241,12 +241,12 @@ impl Driver<'_> {
     }
 }
 
-/// Asks the terminal in which row the cursor is; the last, if it does not say.
-fn ask_row() -> u16 {
+/// Asks the terminal in which row the cursor is. Some do not say.
+fn ask_row() -> Option<u16> {
     // A stream of keys that was just let go of leaves a call to wake up behind, which would be taken
     // for a terminal that does not answer.
     let _ = crossterm::event::poll(Duration::ZERO);
-    crossterm::cursor::position().map_or(u16::MAX, |(_, row)| row)
+    crossterm::cursor::position().ok().map(|(_, row)| row)
 }
 
 fn read(event: Event) -> Input {

@@ -23,6 +23,7 @@ mod helper;
 mod markdown;
 mod own_editor;
 mod page;
+mod page_layout;
 mod plain;
 mod plain_driver;
 mod raw;

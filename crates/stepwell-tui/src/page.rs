@@ -4,13 +4,10 @@ use ratatui::text::Line;
 use stepwell::Mode;
 
 use crate::clean::Clean;
-use crate::draw::block;
 use crate::editor::Editor;
 use crate::effect::{OtherAgents, PointsFor};
 use crate::session::{Point, Reach, SessionRow};
-use crate::state::State;
 use crate::transcript::{Block, Transcript};
-use crate::{diff, markdown};
 
 /// A page.
 #[derive(Clone, Debug)]
@@ -182,7 +179,11 @@ impl TextPage {
     }
 
     /// Lays a conversation out. What stays as it is, is laid out once.
-    fn lay_out(&mut self, transcript: &Transcript, lines: impl Fn(&Block) -> Vec<Line<'static>>) {
+    pub(crate) fn lay_out(
+        &mut self,
+        transcript: &Transcript,
+        lines: impl Fn(&Block) -> Vec<Line<'static>>,
+    ) {
         let blocks = transcript.blocks();
         let settled = blocks.iter().take_while(|block| block.is_final()).count();
         self.lines.truncate(self.settled);
@@ -199,65 +200,5 @@ impl TextPage {
     #[must_use]
     pub fn last_top(&self, rows: usize) -> usize {
         self.lines.len().saturating_sub(rows)
-    }
-}
-
-impl State {
-    /// How many lines of a text fit a page.
-    #[must_use]
-    pub fn page_rows(&self) -> usize {
-        usize::from(self.look.rows).saturating_sub(2).max(1)
-    }
-
-    /// Shows a text.
-    pub(crate) fn open_text(&mut self, title: &str, content: Content) {
-        let is_transcript = matches!(content, Content::Transcript | Content::Helper(_));
-        self.page = Some(Page::Text(TextPage::new(title, content)));
-        self.lay_out();
-        let rows = self.page_rows();
-        if let (true, Some(Page::Text(page))) = (is_transcript, &mut self.page) {
-            page.top = page.last_top(rows);
-        }
-    }
-
-    /// Lays a page's text out for the present width. Of the conversation, only what is new is laid
-    /// out again.
-    pub(crate) fn lay_out(&mut self) {
-        let (columns, theme, details) = (usize::from(self.look.columns), self.look.theme, true);
-        let rows = self.page_rows();
-        let Some(Page::Text(page)) = &mut self.page else { return };
-        match &page.content {
-            Content::Diff(text) => page.lines = diff::lines(text, columns, theme),
-            Content::Markdown(text) => page.lines = markdown::lines(text, columns, theme),
-            Content::Plain(text) => {
-                let wrap =
-                    |line: &str| crate::wrap::wrap(&Line::from(line.to_owned()), columns, "  ");
-                page.lines = text.as_str().lines().flat_map(wrap).collect();
-            }
-            Content::Transcript | Content::Helper(_) => {
-                let at_end = page.top >= page.last_top(rows);
-                let transcript = match &page.content {
-                    Content::Helper(name) => {
-                        let named = self.helpers.iter().find(|helper| helper.name == *name);
-                        named.map(|helper| &helper.transcript)
-                    }
-                    _ => Some(&self.transcript),
-                };
-                let Some(transcript) = transcript else { return };
-                page.lay_out(transcript, |shown| block::lines(shown, columns, theme, details));
-                if at_end {
-                    page.top = page.last_top(rows);
-                }
-            }
-        }
-        page.top = page.top.min(page.lines.len().saturating_sub(1));
-    }
-
-    /// Lays a page's text out anew: the width is another.
-    pub(crate) fn lay_out_anew(&mut self) {
-        if let Some(Page::Text(page)) = &mut self.page {
-            (page.lines, page.blocks, page.settled) = (Vec::new(), 0, 0);
-        }
-        self.lay_out();
     }
 }

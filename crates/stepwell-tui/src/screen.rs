@@ -38,13 +38,14 @@ pub struct Screen<W: Write> {
 }
 
 impl<W: Write> Screen<W> {
-    /// A screen of a size, on which the cursor is in a row.
-    pub fn new(writer: W, (columns, rows): (u16, u16), row: u16) -> Self {
+    /// A screen of a size, on which the cursor is in a row; in the last, if the terminal did not
+    /// say.
+    pub fn new(writer: W, (columns, rows): (u16, u16), row: Option<u16>) -> Self {
         Self {
             backend: CrosstermBackend::new(writer),
             columns,
             rows,
-            top: row.min(rows.saturating_sub(1)),
+            top: row.unwrap_or(u16::MAX).min(rows.saturating_sub(1)),
             shown: Buffer::empty(Rect::ZERO),
             cursor: 0,
             full: false,
@@ -80,17 +81,20 @@ impl<W: Write> Screen<W> {
         self.lost && !self.full
     }
 
-    /// The cursor is in this row: the live part is around it.
-    pub fn found(&mut self, row: u16) {
+    /// The cursor is in this row: the live part is around it. A terminal that did not say is taken
+    /// to have left the live part where it was.
+    pub fn found(&mut self, row: Option<u16>) {
         self.lost = false;
-        self.top = row.saturating_sub(self.cursor).min(self.rows.saturating_sub(1));
+        let top = row.map_or(self.top, |row| row.saturating_sub(self.cursor));
+        self.top = top.min(self.rows.saturating_sub(1));
         self.shown = Buffer::empty(Rect::ZERO);
     }
 
-    /// Something else had the terminal: the live part begins anew where the cursor is.
-    pub fn reopen(&mut self, (columns, rows): (u16, u16), row: u16) {
+    /// Something else had the terminal: the live part begins anew where the cursor is, or in the
+    /// last row if the terminal did not say.
+    pub fn reopen(&mut self, (columns, rows): (u16, u16), row: Option<u16>) {
         (self.columns, self.rows, self.cursor) = (columns, rows, 0);
-        self.found(row);
+        self.found(Some(row.unwrap_or(u16::MAX)));
     }
 
     /// Prints lines above the live part for good, and shows a picture.

@@ -103,7 +103,7 @@ impl Command {
         match self.verb {
             Verb::Model | Verb::Mode | Verb::Agent => self.choose(on),
             Verb::Help => Ok(help()),
-            Verb::Models => Ok(listed(&models(on), "No model was used yet.")),
+            Verb::Models => Ok(listed(&on.models(), "No model was used yet.")),
             _ if on.head()?.is_none() => Ok("This session has nothing yet.".to_owned()),
             Verb::Gates => gates(on),
             Verb::Search => self.search(on),
@@ -214,17 +214,6 @@ fn help() -> String {
     lines.collect::<Vec<_>>().join("\n")
 }
 
-/// Models that were used, the newest first.
-pub(super) fn models(on: &Conversation) -> Vec<String> {
-    let known = on.runtime().recent_models().and_then(|file| file.read().ok()).unwrap_or_default();
-    let liked = known.favourites().into_iter().map(str::to_owned).collect::<Vec<_>>();
-    let mut models = known.recent;
-    models.extend(liked);
-    let mut seen = std::collections::BTreeSet::new();
-    models.retain(|model| seen.insert(model.clone()));
-    models
-}
-
 fn gates(on: &Conversation) -> Result<String> {
     let open = on.open_gates()?.into_iter();
     let line =
@@ -247,10 +236,10 @@ fn status(on: &Conversation) -> Result<String> {
     let Some(head) = on.head()? else { return Ok(String::new()) };
     let (spent, holds) = (&head.spent, on.holds()?);
     Ok(format!(
-        "{} is {}: {} steps, {} tokens in, {} out, ${}.\nAgent {}, model {}, mode {}.",
+        "{} is {}: {}, {} tokens in, {} out, ${}.\nAgent {}, model {}, mode {}.",
         head.id,
         head.status,
-        head.steps,
+        stepwell::counted(head.steps, "step"),
         spent.usage.input,
         spent.usage.output,
         spent.cost,

@@ -137,7 +137,8 @@ impl Conversation {
         agents.extend(self.runtime.config.agents.clone());
         let known = agents.get(&agent);
         let mode = chosen.mode.or(set.mode).or_else(|| known?.mode).unwrap_or(settings.mode);
-        let recorded = head.map(|head| stepwell_runtime::model_name(&head.provider, &head.model));
+        let recorded =
+            head.map(|head| stepwell_runtime::model_name(head.model_provider(), &head.model));
         let model = chosen.model.or(set.model).or(recorded).filter(|name| !name.is_empty());
         let model = model.or_else(|| known?.model.clone());
         Ok(Holds { mode, model: model.unwrap_or_else(|| settings.model_name.clone()), agent })
@@ -265,7 +266,14 @@ impl Conversation {
 
     /// Models that can be chosen: those that were used, the newest first.
     pub(crate) fn models(&self) -> Vec<String> {
-        super::commands::models(self)
+        let known = self.runtime.recent_models().and_then(|file| file.read().ok());
+        let known = known.unwrap_or_default();
+        let liked = known.favourites().into_iter().map(str::to_owned).collect::<Vec<_>>();
+        let mut models = known.recent;
+        models.extend(liked);
+        let mut seen = std::collections::BTreeSet::new();
+        models.retain(|model| seen.insert(model.clone()));
+        models
     }
 
     /// The workspace's root.

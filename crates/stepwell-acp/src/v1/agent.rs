@@ -6,22 +6,25 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use serde_json::{Value, json};
 use stepwell::{Access, Change, Edited, ErrorKind as StoreErrorKind, SessionId};
-use stepwell_runtime::{Error, ErrorKind, ForkRequest, Notices, Runtime};
+use stepwell_runtime::{Error, ForkRequest, Notices, Runtime};
 use tokio::task::{JoinHandle, block_in_place};
 
 use crate::peer::Peer;
 use crate::rpc::{Id, Result, RpcError};
-use crate::server::Setup;
+use crate::setup::Setup;
 use crate::turn::{
     Brought, Chunk, Command, Conversation, Input, TurnEnd, TurnEvent, runtime_notice,
 };
 
+use super::client::Client;
+use super::extension::{self, Place};
+use super::fault::{failed, is_no_id, session_id};
 use super::input::{
-    self, CancelRequest, Capabilities, Initialize, ListSessions, NewSession, OldSession,
-    OneSession, SetMode, SetOption, SetTitle, read,
+    self, CancelRequest, Initialize, ListSessions, NewSession, OldSession, OneSession, SetMode,
+    SetOption, SetTitle, read,
 };
 use super::open::{Open, brought};
-use super::{ask, extension, list, options};
+use super::{list, options};
 
 /// The version of the protocol that is spoken here.
 const VERSION: u64 = 1;
@@ -32,9 +35,8 @@ const ARCHIVED: &str = "archived";
 /// The agent's side of a connection.
 #[derive(Debug)]
 pub(crate) struct Agent {
-    pub(super) peer: Peer,
+    client: Arc<Client>,
     setup: Setup,
-    client: Mutex<Option<Capabilities>>,
     open: Mutex<HashMap<String, Arc<Open>>>,
     /// Prompts that are not answered yet.
     prompts: Mutex<HashMap<Id, Prompted>>,
@@ -59,14 +61,9 @@ enum After {
 
 impl Agent {
     pub(crate) fn new(peer: Peer, setup: Setup) -> Arc<Self> {
-        let (client, open) = (Mutex::default(), Mutex::default());
+        let (client, open) = (Arc::new(Client::new(peer)), Mutex::default());
         let (prompts, turns) = (Mutex::default(), Mutex::default());
-        Arc::new(Self { peer, setup, client, open, prompts, turns })
-    }
-
-    pub(super) fn client(&self) -> Capabilities {
-        let client = self.client.lock().unwrap_or_else(PoisonError::into_inner);
-        client.clone().unwrap_or_default()
+        Arc::new(Self { client, setup, open, prompts, turns })
     }
 
     fn sessions(&self) -> MutexGuard<'_, HashMap<String, Arc<Open>>> {
@@ -83,8 +80,7 @@ impl Agent {
 
     /// Fails if the client has not said hello.
     fn check_greeted(&self) -> Result<()> {
-        let client = self.client.lock().unwrap_or_else(PoisonError::into_inner);
-        match client.is_some() {
+        match self.client.has_greeted() {
             true => Ok(()),
             false => Err(RpcError::invalid_request("`initialize` comes first")),
         }
@@ -97,16 +93,16 @@ impl Agent {
         }
         match self.answer(&method, params).await {
             Ok((answer, after)) => {
-                self.peer.respond(&id, Ok(answer));
+                self.client.peer.respond(&id, Ok(answer));
                 if let After::Opened(open, seen) = after {
-                    open.tell_commands(self);
+                    open.tell_commands(&self.client);
                     block_in_place(|| {
-                        ask::tell_waiting(self, &open);
-                        open.follow(self, seen.next());
+                        open.tell_waiting(&self.client);
+                        open.follow(&self.client, seen.next());
                     });
                 }
             }
-            Err(error) => self.peer.respond(&id, Err(error)),
+            Err(error) => self.client.peer.respond(&id, Err(error)),
         }
     }
 
@@ -135,7 +131,7 @@ impl Agent {
 
     /// The client is gone: what runs for it is recorded as interrupted, or paused at its question.
     pub(crate) async fn leave(&self) {
-        self.peer.gone();
+        self.client.peer.gone();
         let open: Vec<Arc<Open>> = self.sessions().drain().map(|(_, open)| open).collect();
         for open in open {
             open.leave().await;
@@ -165,7 +161,7 @@ impl Agent {
                 return Err(RpcError::invalid_params("there is nothing to authenticate with"));
             }
             method if extension::METHODS.contains(&method) => {
-                block_in_place(|| extension::answer(self, method, params))?
+                block_in_place(|| self.extension(method, params))?
             }
             method if self.setup.unstable => {
                 return block_in_place(|| self.unstable(method, params));
@@ -181,7 +177,7 @@ impl Agent {
         if !protocol_version.is_u64() {
             return Err(RpcError::invalid_params("`protocolVersion` is no whole number"));
         }
-        *self.client.lock().unwrap_or_else(PoisonError::into_inner) = Some(client_capabilities);
+        self.client.greet(client_capabilities);
         let mut session = json!({
             "list": {}, "delete": {}, "resume": {}, "close": {}, "additionalDirectories": {},
         });
@@ -206,8 +202,17 @@ impl Agent {
         }))
     }
 
+    fn extension(&self, method: &str, params: Value) -> Result<Value> {
+        let asked = extension::Asked::read(method, params)?;
+        let runtime = match asked.place() {
+            Place::Folder(folder) => self.runtime_in(folder, None)?,
+            Place::Session(session) => self.runtime_of(session)?,
+        };
+        asked.answer(&runtime)
+    }
+
     /// A runtime in a folder; of a session that lies in another store of the user's, there.
-    pub(super) fn runtime_in(&self, cwd: Option<&Path>, session: Option<&str>) -> Result<Runtime> {
+    fn runtime_in(&self, cwd: Option<&Path>, session: Option<&str>) -> Result<Runtime> {
         if let Some(cwd) = cwd.filter(|cwd| !cwd.is_absolute()) {
             let why = format!("`cwd` is no absolute path: {}", cwd.display());
             return Err(RpcError::invalid_params(why));
@@ -217,7 +222,7 @@ impl Agent {
     }
 
     /// A runtime in the folder of a session that is open, or is found in the user's stores.
-    pub(super) fn runtime_of(&self, session: &str) -> Result<Runtime> {
+    fn runtime_of(&self, session: &str) -> Result<Runtime> {
         let open = self.sessions().get(session).cloned();
         match open {
             Some(open) => Ok(open.conversation.runtime().clone()),
@@ -238,12 +243,9 @@ impl Agent {
         if let Some(before) = before.filter(|open| open.running().is_some()) {
             return before;
         }
-        let (peer, able, told) = (self.peer.clone(), self.client(), name.clone());
+        let (client, told) = (Arc::clone(&self.client), name.clone());
         let runtime = runtime.telling(Notices::to(move |notice| {
-            let event = TurnEvent::Notice(runtime_notice(notice));
-            if let Some(update) = super::update::update(&event, &able) {
-                peer.notify("session/update", &json!({"sessionId": told, "update": update}));
-            }
+            client.tell(&told, &TurnEvent::Notice(runtime_notice(notice)));
         }));
         let open = Open::new(Conversation::new(id, runtime, brought));
         if let Some(before) = self.sessions().insert(name, Arc::clone(&open)) {
@@ -290,7 +292,7 @@ impl Agent {
     fn load(&self, asked: OldSession) -> Result<(Value, After)> {
         let open = self.old_session(asked)?;
         let (told, seen) = open.conversation.history().map_err(|error| failed(&error))?;
-        told.iter().for_each(|event| open.tell(self, event));
+        told.iter().for_each(|event| open.tell(&self.client, event));
         Ok((self.settings(&open)?, After::Opened(open, seen)))
     }
 
@@ -325,7 +327,7 @@ impl Agent {
             open.leave().await;
         }
         let delete = || {
-            let id = self::session_id(session_id)?;
+            let id = super::fault::session_id(session_id)?;
             let Some(well) = runtime.look()? else { return Ok(()) };
             match well.info(&id) {
                 Ok(info) if info.trashed_at.is_some() => return Ok(()),
@@ -363,7 +365,7 @@ impl Agent {
         options::choose(&open.conversation, &asked.config_id, value)?;
         if asked.config_id == "mode" {
             let update = json!({"sessionUpdate": "current_mode_update", "currentModeId": value});
-            open.send(self, &update);
+            open.send(&self.client, &update);
         }
         Ok(json!({"configOptions": options::options(&open.conversation)?}))
     }
@@ -371,7 +373,7 @@ impl Agent {
     fn tell_options(&self, open: &Open) -> Result<()> {
         let options = options::options(&open.conversation)?;
         let update = json!({"sessionUpdate": "config_option_update", "configOptions": options});
-        open.send(self, &update);
+        open.send(&self.client, &update);
         Ok(())
     }
 
@@ -430,7 +432,7 @@ impl Agent {
         });
         let (open, text) = match ready {
             Ok(ready) => ready,
-            Err(error) => return self.peer.respond(&id, Err(error)),
+            Err(error) => return self.client.peer.respond(&id, Err(error)),
         };
         match Command::read(&text) {
             Ok(Some(command)) => return self.command(&id, &open, &command),
@@ -439,18 +441,18 @@ impl Agent {
         }
         let prompted = Prompted { open: Arc::clone(&open), withdrawn: false };
         self.prompts().insert(id.clone(), prompted);
-        let (agent, mut end) = (Arc::clone(self), open.prompt(self, &text));
+        let (agent, mut end) = (Arc::clone(self), open.prompt(&self.client, &text));
         let turn = tokio::spawn(async move {
             let end = loop {
                 match end.await {
                     Ok(end) => break end,
                     // The run ended before it took the prompt in: another one begins.
-                    Err(_) => end = open.prompt(&agent, &text),
+                    Err(_) => end = open.prompt(&agent.client, &text),
                 }
             };
             block_in_place(|| agent.tell_info(&open));
             let withdrawn = agent.prompts().remove(&id).is_some_and(|it| it.withdrawn);
-            agent.peer.respond(&id, stop_reason(end, withdrawn));
+            agent.client.peer.respond(&id, stop_reason(end, withdrawn));
         });
         let mut turns = self.turns();
         turns.retain(|turn| !turn.is_finished());
@@ -470,8 +472,8 @@ impl Agent {
     /// Answers a prompt that no model is asked about.
     fn tell_and_end(&self, id: &Id, open: &Open, text: String) {
         let message = format!("command-{}", serde_json::to_string(id).unwrap_or_default());
-        open.tell(self, &TurnEvent::Text(Chunk { message, text }));
-        self.peer.respond(id, Ok(json!({"stopReason": "end_turn"})));
+        open.tell(&self.client, &TurnEvent::Text(Chunk { message, text }));
+        self.client.peer.respond(id, Ok(json!({"stopReason": "end_turn"})));
     }
 
     /// Tells what the session is called, and when it last changed.
@@ -482,7 +484,7 @@ impl Agent {
                 "title": list::title(&head),
                 "updatedAt": head.updated_at.to_string(),
             });
-            open.send(self, &update);
+            open.send(&self.client, &update);
         }
     }
 }
@@ -502,27 +504,4 @@ fn stop_reason(end: TurnEnd, withdrawn: bool) -> Result<Value> {
         TurnEnd::Failed { message, credentials: false } => return Err(RpcError::internal(message)),
     };
     Ok(json!({"stopReason": reason}))
-}
-
-/// An error of the library as the protocol numbers it.
-pub(super) fn failed(error: &Error) -> RpcError {
-    let code = match error.kind() {
-        ErrorKind::Store(StoreErrorKind::Absent) => RpcError::NOT_FOUND,
-        ErrorKind::Store(StoreErrorKind::Invalid) | ErrorKind::Usage | ErrorKind::Config => {
-            RpcError::INVALID_PARAMS
-        }
-        ErrorKind::Credentials => RpcError::AUTH_REQUIRED,
-        ErrorKind::Interrupted => RpcError::CANCELLED,
-        _ => RpcError::INTERNAL,
-    };
-    RpcError::new(code, error.to_string())
-}
-
-/// A session's name, read.
-pub(super) fn session_id(name: &str) -> Result<SessionId, Error> {
-    name.parse().map_err(|_| Error::Store(stepwell::Error::NoMatch(name.to_owned())))
-}
-
-fn is_no_id(error: &Error) -> bool {
-    matches!(error, Error::Store(stepwell::Error::NoMatch(_)))
 }

@@ -1,35 +1,27 @@
 //! Questions: the client is asked what is on record already, and whoever answers first counts.
 
-use std::sync::Arc;
-
 use serde::Deserialize;
 use serde_json::{Value, json};
 use stepwell::{Answer, Choice, Gate, Grant};
 use stepwell_runtime::OpenGate;
 
 use crate::rpc::Result;
-use crate::turn::{Call, Chunk, Input, TurnEvent};
+use crate::turn::{Call, Conversation};
 
-use super::agent::Agent;
-use super::open::Open;
+use super::client::Client;
 use super::update::{diff, text, tool_call};
 
-/// Asks the client. An answer is on its way to the log when this ends; without one the question
-/// stays as it is.
-pub(super) async fn ask(agent: Arc<Agent>, open: Arc<Open>, gate: Box<OpenGate>) {
-    let answer = match gate.gate.call.is_some() {
-        true => permission(&agent, &open, &gate).await,
-        false if agent.client().forms() => form(&agent, &open, &gate.gate).await,
-        false => {
-            // The turn ends with the question, and the next prompt answers it.
-            Ok(None)
-        }
-    };
-    let Some(running) = open.running() else { return };
-    match answer {
-        Ok(Some(answer)) => running.send(Input::Answer(gate, answer, None)),
-        // The client knows no such question: it waits for another way.
-        Ok(None) | Err(_) => running.send(Input::Leave),
+/// What the client answers; nothing, if it knows no such question: it waits for another way.
+pub(super) async fn answer(
+    client: &Client,
+    on: &Conversation,
+    gate: &OpenGate,
+) -> Result<Option<Answer>> {
+    match gate.gate.call.is_some() {
+        true => permission(client, on, gate).await,
+        false if client.able().forms() => form(client, on, &gate.gate).await,
+        // The turn ends with the question, and the next prompt answers it.
+        false => Ok(None),
     }
 }
 
@@ -43,9 +35,9 @@ enum Outcome {
     },
 }
 
-async fn permission(agent: &Agent, open: &Open, gate: &OpenGate) -> Result<Option<Answer>> {
-    let params = permission_request(open, gate);
-    let answer = agent.peer.ask("session/request_permission", &params).answer().await?;
+async fn permission(client: &Client, on: &Conversation, gate: &OpenGate) -> Result<Option<Answer>> {
+    let params = permission_request(on, gate);
+    let answer = client.peer.ask("session/request_permission", &params).answer().await?;
     let outcome = answer.get("outcome").cloned().unwrap_or_default();
     Ok(match serde_json::from_value(outcome) {
         Ok(Outcome::Selected { option_id }) => chosen(&option_id),
@@ -54,12 +46,12 @@ async fn permission(agent: &Agent, open: &Open, gate: &OpenGate) -> Result<Optio
     })
 }
 
-fn permission_request(open: &Open, gate: &OpenGate) -> Value {
+fn permission_request(on: &Conversation, gate: &OpenGate) -> Value {
     let asked = gate.gate.call.as_deref();
     let here = gate.here.as_ref().and_then(|here| here.call.as_ref());
     let id = here.map_or(gate.gate.id.as_str(), |call| call.id.as_str());
     let (tool, arguments) = asked.map_or(("", ""), |it| (it.tool.as_str(), it.arguments.as_str()));
-    let call = Call::of(id, tool, arguments, &open.conversation.root());
+    let call = Call::of(id, tool, arguments, &on.root());
     let mut shown = tool_call(&call);
     shown["status"] = json!("pending");
     let detail = asked.and_then(|asked| asked.detail.as_deref());
@@ -69,7 +61,7 @@ fn permission_request(open: &Open, gate: &OpenGate) -> Value {
         (None, None) => vec![text(&gate.gate.prompt)],
     };
     shown["content"] = Value::Array(content);
-    json!({"sessionId": open.name(), "toolCall": shown, "options": choices(&gate.gate)})
+    json!({"sessionId": on.id(), "toolCall": shown, "options": choices(&gate.gate)})
 }
 
 fn choices(gate: &Gate) -> Vec<Value> {
@@ -97,14 +89,14 @@ fn chosen(option: &str) -> Option<Answer> {
     }
 }
 
-async fn form(agent: &Agent, open: &Open, gate: &Gate) -> Result<Option<Answer>> {
+async fn form(client: &Client, on: &Conversation, gate: &Gate) -> Result<Option<Answer>> {
     let mut field = json!({"type": "string", "title": "Answer"});
     if let Some(usual) = &gate.default {
         field["default"] = json!(usual);
     }
     let params = json!({
         "mode": "form",
-        "sessionId": open.name(),
+        "sessionId": on.id(),
         "message": gate.prompt,
         "requestedSchema": {
             "type": "object",
@@ -112,25 +104,10 @@ async fn form(agent: &Agent, open: &Open, gate: &Gate) -> Result<Option<Answer>>
             "required": ["answer"],
         },
     });
-    let answer = agent.peer.ask("elicitation/create", &params).answer().await?;
+    let answer = client.peer.ask("elicitation/create", &params).answer().await?;
     let said = answer.pointer("/content/answer").and_then(Value::as_str);
     Ok(match (answer.get("action").and_then(Value::as_str), said) {
         (Some("accept"), Some(said)) => Some(Answer::Text(said.to_owned())),
         _ => None,
     })
-}
-
-/// What a session waits for, told to whoever opens it.
-pub(super) fn tell_waiting(agent: &Agent, open: &Open) {
-    if open.conversation.is_held().unwrap_or_default() {
-        return;
-    }
-    for gate in open.conversation.open_gates().unwrap_or_default() {
-        let hint = match gate.gate.call {
-            Some(_) => "\n\nAnswer yes, always, no or never; or say what to do instead.",
-            None => "",
-        };
-        let (message, text) = (format!("gate-{}", gate.gate.id), gate.gate.prompt.clone() + hint);
-        open.tell(agent, &TurnEvent::Text(Chunk { message, text }));
-    }
 }

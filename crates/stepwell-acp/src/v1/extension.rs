@@ -1,6 +1,6 @@
 //! `_stepwell/*`: what Stepwell can do with a session that the protocol has no words for.
 
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 
 use serde::Deserialize;
 use serde_json::{Value, json};
@@ -14,7 +14,7 @@ use stepwell_wire::{CheckpointInfo, FileDiff, SearchHit, Verified};
 
 use crate::rpc::{Result, RpcError};
 
-use super::agent::{Agent, failed, session_id};
+use super::fault::{failed, session_id};
 use super::input::read;
 
 /// The methods.
@@ -28,10 +28,27 @@ pub(super) const METHODS: [&str; 7] = [
     "_stepwell/verify",
 ];
 
+/// What is asked for.
+#[derive(Debug)]
+pub(super) enum Asked {
+    /// Something about one session, by the method's name.
+    About(String, About),
+    /// A search.
+    Search(SearchAsked),
+}
+
+/// Where it is done.
+pub(super) enum Place<'a> {
+    /// In a folder's store.
+    Folder(Option<&'a Path>),
+    /// Where that session is.
+    Session(&'a str),
+}
+
 /// Names a session, and points of it.
 #[derive(Debug, Deserialize)]
 #[serde(rename_all = "camelCase")]
-struct Asked {
+pub(super) struct About {
     session_id: String,
     #[serde(default)]
     to: Option<Point>,
@@ -55,7 +72,7 @@ enum Point {
 
 #[derive(Debug, Deserialize)]
 #[serde(rename_all = "camelCase")]
-struct SearchAsked {
+pub(super) struct SearchAsked {
     query: String,
     #[serde(default)]
     cwd: Option<PathBuf>,
@@ -66,26 +83,47 @@ struct SearchAsked {
 /// The most hits of a search.
 const MOST_HITS: usize = 100;
 
-/// Answers one of the methods.
-pub(super) fn answer(agent: &Agent, method: &str, params: Value) -> Result<Value> {
-    if method == "_stepwell/search" {
-        return search(agent, read(params)?);
+impl Asked {
+    /// Reads what one of the methods asks for.
+    pub(super) fn read(method: &str, params: Value) -> Result<Self> {
+        if method != "_stepwell/search" {
+            return Ok(Self::About(method.to_owned(), read(params)?));
+        }
+        let asked: SearchAsked = read(params)?;
+        match asked.query.chars().any(char::is_alphanumeric) {
+            true => Ok(Self::Search(asked)),
+            false => Err(RpcError::invalid_params("`query` holds no word to search for")),
+        }
     }
-    let asked: Asked = read(params)?;
-    let runtime = agent.runtime_of(&asked.session_id)?;
-    let done = match method {
-        "_stepwell/rewind" => rewind(&runtime, &asked),
-        "_stepwell/checkpoint" => checkpoint(&runtime, &asked),
-        "_stepwell/checkpoints" => checkpoints(&runtime, &asked),
-        "_stepwell/diff" => diff(&runtime, &asked),
-        "_stepwell/view" => view(&runtime, &asked),
-        "_stepwell/verify" => verify(&runtime, &asked),
-        other => return Err(RpcError::method_not_found(other)),
-    };
-    done.map_err(|error| failed(&error))
+
+    /// Where it is done.
+    pub(super) fn place(&self) -> Place<'_> {
+        match self {
+            Self::About(_, about) => Place::Session(&about.session_id),
+            Self::Search(asked) => Place::Folder(asked.cwd.as_deref()),
+        }
+    }
+
+    /// Does it there.
+    pub(super) fn answer(self, runtime: &Runtime) -> Result<Value> {
+        let (method, asked) = match self {
+            Self::About(method, asked) => (method, asked),
+            Self::Search(asked) => return search(runtime, asked),
+        };
+        let done = match method.as_str() {
+            "_stepwell/rewind" => rewind(runtime, &asked),
+            "_stepwell/checkpoint" => checkpoint(runtime, &asked),
+            "_stepwell/checkpoints" => checkpoints(runtime, &asked),
+            "_stepwell/diff" => diff(runtime, &asked),
+            "_stepwell/view" => view(runtime, &asked),
+            "_stepwell/verify" => verify(runtime, &asked),
+            other => return Err(RpcError::method_not_found(other)),
+        };
+        done.map_err(|error| failed(&error))
+    }
 }
 
-impl Asked {
+impl About {
     fn point(&self, runtime: &Runtime, point: Option<&Point>) -> Result<Option<Seq>, Error> {
         let id = session_id(&self.session_id)?;
         Ok(match point {
@@ -96,7 +134,7 @@ impl Asked {
     }
 }
 
-fn rewind(runtime: &Runtime, asked: &Asked) -> Result<Value, Error> {
+fn rewind(runtime: &Runtime, asked: &About) -> Result<Value, Error> {
     let id = session_id(&asked.session_id)?;
     let to = match asked.point(runtime, asked.to.as_ref())? {
         Some(to) => to,
@@ -113,7 +151,7 @@ fn rewind(runtime: &Runtime, asked: &Asked) -> Result<Value, Error> {
     })
 }
 
-fn checkpoint(runtime: &Runtime, asked: &Asked) -> Result<Value, Error> {
+fn checkpoint(runtime: &Runtime, asked: &About) -> Result<Value, Error> {
     let id = session_id(&asked.session_id)?;
     let name = asked.name.clone().unwrap_or_else(|| "editor".to_owned());
     let (reason, metadata) = (CheckpointReason::Manual, std::collections::BTreeMap::new());
@@ -122,14 +160,14 @@ fn checkpoint(runtime: &Runtime, asked: &Asked) -> Result<Value, Error> {
     Ok(json!({"name": name, "seq": seq}))
 }
 
-fn checkpoints(runtime: &Runtime, asked: &Asked) -> Result<Value, Error> {
+fn checkpoints(runtime: &Runtime, asked: &About) -> Result<Value, Error> {
     let id = session_id(&asked.session_id)?;
     let all = runtime.existing(Access::Read)?.checkpoints(&id)?.into_iter();
     let all: Vec<CheckpointInfo> = all.map(Into::into).collect();
     Ok(json!({"checkpoints": all}))
 }
 
-fn diff(runtime: &Runtime, asked: &Asked) -> Result<Value, Error> {
+fn diff(runtime: &Runtime, asked: &About) -> Result<Value, Error> {
     let id = session_id(&asked.session_id)?;
     let from = asked.point(runtime, asked.from.as_ref())?.unwrap_or(Seq::ZERO);
     let to = asked.point(runtime, asked.to.as_ref())?.unwrap_or(Seq::MAX);
@@ -138,7 +176,7 @@ fn diff(runtime: &Runtime, asked: &Asked) -> Result<Value, Error> {
     Ok(json!({"files": files}))
 }
 
-fn view(runtime: &Runtime, asked: &Asked) -> Result<Value, Error> {
+fn view(runtime: &Runtime, asked: &About) -> Result<Value, Error> {
     let id = session_id(&asked.session_id)?;
     let at = asked.point(runtime, asked.at.as_ref())?;
     let well = runtime.existing(Access::Read)?;
@@ -147,18 +185,14 @@ fn view(runtime: &Runtime, asked: &Asked) -> Result<Value, Error> {
     Ok(serde_json::to_value(view).unwrap_or_default())
 }
 
-fn verify(runtime: &Runtime, asked: &Asked) -> Result<Value, Error> {
+fn verify(runtime: &Runtime, asked: &About) -> Result<Value, Error> {
     let id = session_id(&asked.session_id)?;
     let verdict = runtime.existing(Access::Read)?.store().verify(&id)?;
     let verified = Verified::new(id, &verdict);
     Ok(serde_json::to_value(verified).unwrap_or_default())
 }
 
-fn search(agent: &Agent, asked: SearchAsked) -> Result<Value> {
-    if !asked.query.chars().any(char::is_alphanumeric) {
-        return Err(RpcError::invalid_params("`query` holds no word to search for"));
-    }
-    let runtime = agent.runtime_in(asked.cwd.as_deref(), None)?;
+fn search(runtime: &Runtime, asked: SearchAsked) -> Result<Value> {
     let limit = asked.limit.unwrap_or(20).min(MOST_HITS);
     let found = if runtime.place.has_store() {
         let (filter, rank, system) = (Filter::default(), Rank::Newest, SystemPrompts::Skipped);

@@ -10,7 +10,7 @@ use stepwell_workspace::NamedWell;
 
 use crate::rpc::{Result, RpcError};
 
-use super::agent::failed;
+use super::fault::failed;
 
 /// How many sessions a page has.
 const PAGE: usize = 50;

@@ -2,7 +2,9 @@
 
 mod agent;
 mod ask;
+mod client;
 mod extension;
+mod fault;
 mod input;
 mod list;
 mod open;

@@ -6,18 +6,18 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use serde_json::{Value, json};
 use stepwell_agent::mcp::{Address, DEFAULT_START, Program, Reach, Server, ServerName};
+use stepwell_runtime::OpenGate;
 use tokio::sync::oneshot;
 use tokio::task::AbortHandle;
 
 use crate::rpc::{Result, RpcError};
 use crate::turn::{
-    Begin, Brought, Conversation, Input, Prompt, Running, TurnEnd, TurnEvent, offered,
+    Begin, Brought, Chunk, Conversation, Input, Prompt, Running, TurnEnd, TurnEvent, offered,
 };
 
-use super::agent::Agent;
 use super::ask;
+use super::client::Client;
 use super::input::{McpServer, RemoteKind};
-use super::update::update;
 
 /// A session that a client has open.
 #[derive(Debug)]
@@ -49,20 +49,17 @@ impl Open {
     }
 
     /// Tells the client of something.
-    pub(super) fn tell(&self, agent: &Agent, event: &TurnEvent) {
-        if let Some(update) = update(event, &agent.client()) {
-            self.send(agent, &update);
-        }
+    pub(super) fn tell(&self, client: &Client, event: &TurnEvent) {
+        client.tell(self.name(), event);
     }
 
     /// Sends an update.
-    pub(super) fn send(&self, agent: &Agent, update: &Value) {
-        let params = json!({"sessionId": self.name(), "update": update});
-        agent.peer.notify("session/update", &params);
+    pub(super) fn send(&self, client: &Client, update: &Value) {
+        client.send(self.name(), update);
     }
 
     /// Tells which commands there are.
-    pub(super) fn tell_commands(&self, agent: &Agent) {
+    pub(super) fn tell_commands(&self, client: &Client) {
         let command = |command: &stepwell_workspace::slash::SlashCommand| {
             let mut one = json!({"name": command.name, "description": command.help});
             if !command.arguments.is_empty() {
@@ -73,15 +70,31 @@ impl Open {
         let commands: Vec<Value> = offered().map(command).collect();
         let update =
             json!({"sessionUpdate": "available_commands_update", "availableCommands": commands});
-        self.send(agent, &update);
+        self.send(client, &update);
+    }
+
+    /// Tells what the session waits for.
+    pub(super) fn tell_waiting(&self, client: &Client) {
+        if self.conversation.is_held().unwrap_or_default() {
+            return;
+        }
+        for gate in self.conversation.open_gates().unwrap_or_default() {
+            let hint = match gate.gate.call {
+                Some(_) => "\n\nAnswer yes, always, no or never; or say what to do instead.",
+                None => "",
+            };
+            let (message, text) =
+                (format!("gate-{}", gate.gate.id), gate.gate.prompt.clone() + hint);
+            self.tell(client, &TurnEvent::Text(Chunk { message, text }));
+        }
     }
 
     /// What a run of this session does with what it tells.
-    fn on_event(self: &Arc<Self>, agent: &Arc<Agent>, event: TurnEvent) {
+    fn on_event(self: &Arc<Self>, client: &Arc<Client>, event: TurnEvent) {
         match event {
             TurnEvent::Ask(gate) => {
                 let name = gate.gate.id.clone();
-                let asking = ask::ask(Arc::clone(agent), Arc::clone(self), gate);
+                let asking = Arc::clone(self).ask(Arc::clone(client), gate);
                 let task = tokio::spawn(asking).abort_handle();
                 if let Some(before) = self.asks().insert(name, task) {
                     before.abort();
@@ -93,7 +106,18 @@ impl Open {
                 }
             }
             TurnEvent::Ended { .. } => self.ask_nothing(),
-            event => self.tell(agent, &event),
+            event => self.tell(client, &event),
+        }
+    }
+
+    /// Asks the client. An answer is on its way to the log when this ends; without one the question
+    /// stays as it is.
+    async fn ask(self: Arc<Self>, client: Arc<Client>, gate: Box<OpenGate>) {
+        let answer = ask::answer(&client, &self.conversation, &gate).await;
+        let Some(running) = self.running() else { return };
+        match answer {
+            Ok(Some(answer)) => running.send(Input::Answer(gate, answer, None)),
+            Ok(None) | Err(_) => running.send(Input::Leave),
         }
     }
 
@@ -106,7 +130,7 @@ impl Open {
     /// takes it in, else one begins.
     pub(super) fn prompt(
         self: &Arc<Self>,
-        agent: &Arc<Agent>,
+        client: &Arc<Client>,
         text: &str,
     ) -> oneshot::Receiver<TurnEnd> {
         let (waiter, end) = oneshot::channel();
@@ -115,29 +139,29 @@ impl Open {
             Some(running) => running.send(Input::Say(text.to_owned(), waiter)),
             None => {
                 let begin = Begin::Prompt(Prompt(text.to_owned()));
-                *running = Some(self.start(agent, begin, Some(waiter)));
+                *running = Some(self.start(client, begin, Some(waiter)));
             }
         }
         end
     }
 
     /// Follows a run that goes on elsewhere, if one does.
-    pub(super) fn follow(self: &Arc<Self>, agent: &Arc<Agent>, from: stepwell::Seq) {
+    pub(super) fn follow(self: &Arc<Self>, client: &Arc<Client>, from: stepwell::Seq) {
         let mut running = self.running.lock().unwrap_or_else(PoisonError::into_inner);
         let is_ours = running.as_ref().is_some_and(|running| !running.is_over());
         if !is_ours && self.conversation.is_held().unwrap_or_default() {
-            *running = Some(self.start(agent, Begin::Follow(from), None));
+            *running = Some(self.start(client, Begin::Follow(from), None));
         }
     }
 
     fn start(
         self: &Arc<Self>,
-        agent: &Arc<Agent>,
+        client: &Arc<Client>,
         begin: Begin,
         waiter: Option<oneshot::Sender<TurnEnd>>,
     ) -> Running {
-        let (open, agent) = (Arc::clone(self), Arc::clone(agent));
-        let sink = Arc::new(move |event| open.on_event(&agent, event));
+        let (open, client) = (Arc::clone(self), Arc::clone(client));
+        let sink = Arc::new(move |event| open.on_event(&client, event));
         Running::start(Arc::clone(&self.conversation), begin, waiter, sink)
     }
 

@@ -9,7 +9,7 @@ use stepwell_runtime::check_model_name;
 use crate::rpc::{Result, RpcError};
 use crate::turn::Conversation;
 
-use super::agent::failed;
+use super::fault::failed;
 
 /// The option for how long a model thinks, and its value while nobody chose one.
 const THOUGHT: &str = "thought_level";

@@ -105,7 +105,8 @@ enum Action {
         /// The session.
         #[arg(value_name = "ID")]
         session: String,
-        /// What was said. Without it, each line of stdin is {"role": …, "text": …}.
+        /// What was said; - reads it from stdin. Without it, each line of stdin is
+        /// {"role": …, "text": …}.
         text: Option<String>,
         /// Who said it.
         #[arg(long, value_parser = one_of(SPEAKERS), default_value = "assistant", requires = "text")]
@@ -257,7 +258,9 @@ pub(crate) fn run(args: &Args, app: &mut App) -> Result<Exit> {
         }
         Action::Say { session, text, role } => {
             let turns = match text {
-                Some(text) => vec![role.says(text)],
+                Some(text) => {
+                    vec![role.says(crate::typed::task(text.clone())?.trim_end_matches('\n'))]
+                }
                 None => turns_of_stdin()?,
             };
             let (well, id) = app.session(session, Access::Write)?;

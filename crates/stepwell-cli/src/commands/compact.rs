@@ -132,20 +132,25 @@ fn diff(well: &Well, id: &SessionId, app: &mut App) -> Result<Exit> {
                 app.out.line(app.cut(&line))?;
             }
             ViewChange::Hidden(it) => {
-                print(app, Style::Red, ("-", events::role(it.message.role)), it)?;
+                print(app, &GOES, events::role(it.message.role), it)?;
             }
-            ViewChange::Summary(it) => print(app, Style::Green, ("+", "summary"), it)?,
+            ViewChange::Summary(it) => print(app, &COMES, "summary", it)?,
         }
     }
     Ok(Exit::Done)
 }
 
-fn print(
-    app: &mut App,
+/// How a line of a comparison looks.
+struct Sign {
     style: Style,
-    (mark, who): (&str, &str),
-    shown: &ViewMessage,
-) -> Result<()> {
+    mark: &'static str,
+}
+
+const GOES: Sign = Sign { style: Style::Red, mark: "-" };
+const COMES: Sign = Sign { style: Style::Green, mark: "+" };
+
+fn print(app: &mut App, sign: &Sign, who: &str, shown: &ViewMessage) -> Result<()> {
+    let Sign { style, mark } = *sign;
     let title = format!("{mark} {} {who}", shown.seq);
     app.out.line(app.out.paint.paint(style, &title))?;
     for part in events::parts(&shown.message) {

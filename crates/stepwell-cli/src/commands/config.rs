@@ -104,7 +104,7 @@ fn list(app: &mut App) -> Result<Exit> {
     let mut table = Table::new(COLUMNS);
     for key in KEYS {
         let value = app.config.settings.shown(key);
-        let source = wording::source(app.config.source(key));
+        let source = wording::source(&app.setting_source(key));
         if app.out.is_json() {
             app.out.object(&setting(key, &value, source))?;
         } else {
@@ -133,7 +133,7 @@ fn list(app: &mut App) -> Result<Exit> {
 
 fn get(key: &Key, app: &mut App) -> Result<Exit> {
     let value = app.config.settings.shown(key);
-    let source = wording::source(app.config.source(key));
+    let source = wording::source(&app.setting_source(key));
     let object = setting(key, &value, source);
     app.out.answer(&object, plain(&value))?;
     Ok(Exit::Done)

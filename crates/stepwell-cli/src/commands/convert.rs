@@ -6,7 +6,7 @@ use stepwell_terminal::text::visible;
 use stepwell_wire::Converted;
 
 use super::export::{unwritten, wishes};
-use super::import::{Verbosity, report_import};
+use super::import::{Origin, Verbosity, report_import};
 use crate::app::App;
 use crate::failure::{Exit, Failure, Result};
 use crate::foreign::tell_losses;
@@ -45,7 +45,8 @@ pub(crate) fn run(args: &Args, app: &mut App) -> Result<Exit> {
     let how = Conversion { from: args.from, to: args.to, existing, wishes: wishes(args.truncate) };
     let converted = stepwell_formats::convert(&args.input, &args.output, how)?;
     for (found, report) in converted.read {
-        report_import(report, (&found.path, found.format), app, Verbosity::NotSessions)?;
+        let origin = Origin { path: &found.path, format: found.format };
+        report_import(report, &origin, app, Verbosity::NotSessions)?;
     }
     for error in &converted.faults {
         note(format_args!("damaged: {error}"));

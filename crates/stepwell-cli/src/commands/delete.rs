@@ -1,4 +1,4 @@
-use stepwell::{Access, Removal, SessionId};
+use stepwell::{Access, Removal, SessionId, counted};
 use stepwell_terminal::note;
 
 use stepwell_runtime::files::root;
@@ -53,15 +53,15 @@ const NAMED: usize = 200;
 
 /// Says how to bring these back. Their subagents' sessions come with them.
 pub(crate) fn undo(ids: &[SessionId], app: &App) {
-    let days = app.config.settings.retention_days.get();
+    let days = counted(app.config.settings.retention_days.get(), "day");
     if ids.is_empty() {
         return;
     }
     let names: Vec<&str> = ids.iter().map(SessionId::as_str).collect();
     if ids.len() > NAMED {
-        note(format_args!("Undo within {days} days: stepwell trash list --json names them"));
+        note(format_args!("Undo within {days}: stepwell trash list --json names them"));
         return;
     }
     let names = names.join(" ");
-    note(format_args!("Undo: stepwell trash restore {names} (within {days} days)"));
+    note(format_args!("Undo: stepwell trash restore {names} (within {days})"));
 }

@@ -2,15 +2,16 @@ use std::io::{Read, Write};
 
 use stepwell::Who;
 use stepwell_runtime::detached::{DetachedAnswer, DetachedRequest, Performed};
+use stepwell_terminal::Explained;
 
 use crate::app::App;
-use crate::detach;
 use crate::failure::{Exit, Failure, Result};
-use crate::runner;
+use crate::runner::{self, Flags, Runner};
 
 /// Does what a front end asks, in a process of its own.
 ///
-/// The request is read from stdin, and the answer is one line on stdout. A run goes on after it.
+/// The request is read from stdin, and the answer is one line on stdout. A run goes on after it, and
+/// is shown where the log is.
 #[derive(Debug, clap::Args)]
 pub(crate) struct Args {}
 
@@ -20,27 +21,27 @@ pub(crate) fn run(_: &Args, app: &mut App) -> Result<Exit> {
     let request: DetachedRequest = serde_json::from_str(&text)
         .map_err(|error| Failure::new(Exit::Usage, format_args!("this is no request: {error}")))?;
     // What ends the front end does not end this process. It has no terminal if this fails.
-    let _ = detach::leave_terminal();
+    let _ = rustix::process::setsid();
     let mut runtime = app.runtime();
     if let Some(name) = request.who {
         runtime = runtime.acting_as(Who::from(name));
     }
+    let limits = request.work.options().cloned().unwrap_or_default();
     let performed = match runtime.perform(request.work, &runner::interrupt()) {
         Ok(performed) => performed,
-        Err(error) => return fail(error.into()),
+        Err(error) => return fail(&error),
     };
     say(&performed.answer())?;
-    if let Performed::Running(handle) = performed {
-        // What becomes of it is in its log.
-        drop(handle.join());
-    }
-    Ok(Exit::Done)
+    let Performed::Running(handle) = performed else { return Ok(Exit::Done) };
+    let runner = if handle.is_flow() { Runner::Flow } else { Runner::Agent };
+    let (budget, max_tokens) = (limits.budget, limits.max_tokens);
+    let flags = Flags { wait: true, budget, max_tokens, ..Flags::default() };
+    app.run_view().show(handle, runner, &flags)
 }
 
-fn fail(failure: Failure) -> Result<Exit> {
-    if let Failure::Said { message, hint, exit } = failure {
-        say(&DetachedAnswer::Failed { message, hint, busy: exit == Exit::Busy })?;
-    }
+fn fail(error: &stepwell_runtime::Error) -> Result<Exit> {
+    let (kind, Explained { message, hint }) = (error.kind(), error.into());
+    say(&DetachedAnswer::Failed { message, hint, kind })?;
     Ok(Exit::Failed)
 }
 

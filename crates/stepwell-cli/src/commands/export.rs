@@ -1,7 +1,9 @@
 use std::path::PathBuf;
 
 use stepwell::Access;
-use stepwell_formats::{Existing, Exported, Format, Length, Outlet, Shape, Wishes, write_wishing};
+use stepwell_formats::{
+    Destination, Existing, Exported, Format, Length, Outlet, Shape, Wishes, write_to,
+};
 use stepwell_terminal::note;
 use stepwell_terminal::text::{count, visible};
 
@@ -21,7 +23,7 @@ pub(crate) struct Args {
     /// The format; else what the file's name says, else json.
     #[arg(long, value_name = "FORMAT")]
     format: Option<Format>,
-    /// The file or folder to write, in place of stdout.
+    /// The file or folder to write; without one, or with -, stdout.
     #[arg(short, long, value_name = "PATH")]
     output: Option<PathBuf>,
     /// Replaces what is there.
@@ -34,11 +36,12 @@ pub(crate) struct Args {
 
 pub(crate) fn run(args: &Args, app: &mut App) -> Result<Exit> {
     let (well, id) = app.session(&args.session, Access::Read)?;
-    let named = args.output.as_ref().and_then(|path| path.extension()?.to_str()?.parse().ok());
+    let output = args.output.as_ref().filter(|path| path.as_os_str() != "-");
+    let named = output.and_then(|path| path.extension()?.to_str()?.parse().ok());
     let format = args.format.or(named).unwrap_or(Format::JSON);
     let Some(writer) = format.writer() else { return Err(unwritten(format)) };
     let wishes = wishes(args.truncate);
-    let exported = match &args.output {
+    let exported = match output {
         None => {
             if [Format::MARKDOWN, Format::HTML].contains(&format) {
                 app.out.refuse_json()?;
@@ -51,11 +54,11 @@ pub(crate) fn run(args: &Args, app: &mut App) -> Result<Exit> {
         }
         Some(path) => {
             let existing = if args.force { Existing::Replace } else { Existing::Keep };
-            write_wishing(path, existing, wishes, writer, (&well, &id))?
+            write_to(&Destination { path, existing, wishes }, writer, &well, &id)?
         }
     };
     let Exported { sessions, events, damaged, losses } = exported;
-    if let Some(path) = &args.output {
+    if let Some(path) = output {
         let file = path.display().to_string();
         let line = format!("Wrote {} to {}", count(sessions, "session"), visible(&file));
         let format = format.as_str().to_owned();

@@ -38,11 +38,19 @@ pub(crate) enum Then {
     OnlySay,
 }
 
+/// Where a session goes on.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Onward {
+    /// The format of the agent that goes on.
+    pub(crate) agent: Format,
+    pub(crate) then: Then,
+}
+
 /// Hands a session over.
 pub(crate) fn hand_over(
-    (well, id): (&Well, &SessionId),
-    to: Format,
-    then: Then,
+    well: &Well,
+    id: &SessionId,
+    Onward { agent: to, then }: Onward,
     app: &mut App,
 ) -> Result<Exit> {
     let how = if then == Then::OnlySay { HandOver::DryRun } else { HandOver::Write };

@@ -4,14 +4,14 @@ use std::rc::Rc;
 
 use stepwell::{Access, Stepwell};
 use stepwell_formats::{
-    Became, DryRun, Error, Format, Found, ImportSummary, Mode, Report, Watcher, find,
-    take_in_watched,
+    Became, DryRun, Error, Format, Found, ImportSummary, LangGraphTables, Mode, Report, Watcher,
+    find, take_in_watched,
 };
 use stepwell_terminal::note;
 use stepwell_terminal::text::count;
 use stepwell_wire::{ImportResult, Imported};
 use stepwell_workspace::housekeeping::tidy;
-use stepwell_workspace::{AgentPlace, imported};
+use stepwell_workspace::{AgentPlace, imported, langgraph_tables, team_address};
 
 use crate::app::App;
 use crate::ask::{Consent, Unasked};
@@ -22,10 +22,11 @@ use crate::foreign::Progress;
 ///
 /// Takes files and folders, and tells the formats apart by what is in them; without any, it
 /// looks where the agents of this machine keep their sessions, and asks. What was imported
-/// before is brought up to date, and nothing is imported twice.
+/// before is brought up to date, and nothing is imported twice. An address (postgres://…) is
+/// a server on which LangGraph keeps its checkpoints.
 #[derive(Debug, clap::Args)]
 pub(crate) struct Args {
-    /// Files and folders; - is stdin, for what export wrote.
+    /// Files, folders, servers of LangGraph's; - is stdin, for what export wrote.
     #[arg(value_name = "PATH")]
     paths: Vec<PathBuf>,
     /// Reads only this format; stepwell formats lists them.
@@ -56,13 +57,17 @@ pub(crate) fn run(args: &Args, app: &mut App) -> Result<Exit> {
         return Err(Failure::new(Exit::Usage, message).hint("stepwell formats lists what is read"));
     }
     let mut summary = ImportSummary::default();
-    let found = match args.paths.is_empty() {
-        false => search(&args.paths, args.from, &mut summary),
+    let (addresses, paths): (Vec<_>, Vec<_>) =
+        args.paths.iter().cloned().partition(|path| path.to_string_lossy().contains("://"));
+    let servers = from_servers(&addresses, args, app)?;
+    let mut found = match args.paths.is_empty() {
+        false => search(&paths, args.from, &mut summary),
         true => match look_around(args, app)? {
             Some(found) => found,
             None => return Ok(Exit::Done),
         },
     };
+    found.extend(servers.iter().map(|server| server.found.clone()));
     // Whoever mistypes a name does not want a store.
     if found.is_empty() {
         say(&summary, args, app)?;
@@ -98,7 +103,12 @@ pub(crate) fn run(args: &Args, app: &mut App) -> Result<Exit> {
         };
         progress.clear();
         summary.count(&report);
-        report_import(report, (&path, format), app, verbosity)?;
+        let server = servers.iter().find(|server| server.found.path == path);
+        let (report, path) = match server {
+            Some(server) => (server.named(report), &server.address),
+            None => (report, &path),
+        };
+        report_import(report, &Origin { path, format }, app, verbosity)?;
     }
     say(&summary, args, app)?;
     if let Some(well) = kept.filter(|_| mode == Mode::Write) {
@@ -131,10 +141,16 @@ pub(crate) enum Verbosity {
     OnlyNews,
 }
 
+/// What was read.
+pub(crate) struct Origin<'a> {
+    pub(crate) path: &'a Path,
+    pub(crate) format: Format,
+}
+
 /// Says what one file or folder brought.
 pub(crate) fn report_import(
     report: Report,
-    (path, format): (&Path, Format),
+    &Origin { path, format }: &Origin<'_>,
     app: &mut App,
     verbosity: Verbosity,
 ) -> Result<()> {
@@ -185,6 +201,46 @@ pub(crate) fn report_import(
         }
     }
     Ok(())
+}
+
+/// What was copied from a server, to be read here.
+struct Server {
+    /// The server, as it may be shown.
+    address: PathBuf,
+    found: Found,
+    /// Holds the copy.
+    _tables: LangGraphTables,
+}
+
+impl Server {
+    /// A report that names the server, and not the copy.
+    fn named(&self, mut report: Report) -> Report {
+        let copy = self.found.path.display().to_string();
+        let own = report.warnings.iter_mut().filter(|warning| warning.place == copy);
+        own.for_each(|warning| warning.place = self.address.display().to_string());
+        report
+    }
+}
+
+/// Copies what LangGraph keeps on servers.
+fn from_servers(addresses: &[PathBuf], args: &Args, app: &App) -> Result<Vec<Server>> {
+    let format: Format = "langgraph".parse().map_err(|error| Failure::new(Exit::Failed, error))?;
+    if !addresses.is_empty() && args.from.is_some_and(|from| from != format) {
+        let message = "of servers only LangGraph's tables are read";
+        return Err(Failure::new(Exit::Usage, message).hint("leave --from out, or name a file"));
+    }
+    let copied = |named: &PathBuf| {
+        // Not shown: what is mistyped may hold a password.
+        let address = team_address(named, &app.host).ok().flatten().ok_or_else(|| {
+            Failure::new(Exit::Usage, "an address to import from cannot be read")
+                .hint("stepwell import postgres://user@host:port/database, or a file or folder")
+        })?;
+        let shown = address.shown().to_owned();
+        let mut tables = langgraph_tables(address)?;
+        let path = tables.finish()?.to_owned();
+        Ok(Server { address: shown, found: Found { path, format }, _tables: tables })
+    };
+    addresses.iter().map(copied).collect()
 }
 
 /// What is at the paths that were named.

@@ -1,21 +1,23 @@
-use stepwell::{Access, Answer, SessionId};
-use stepwell_runtime::{Error, Given, ResumeRequest, Runtime};
+use stepwell::{Access, SessionId};
+use stepwell_runtime::detached::{DetachedResume, TypedAnswer, Work};
+use stepwell_runtime::{Error, FlowOptions, ResumeRequest, Resumed};
 use stepwell_terminal::note;
-use stepwell_terminal::text::{cut, one_line};
+use stepwell_terminal::text::{cut, one_line, visible};
 use stepwell_workspace::Newest;
 
-use super::handoff::{Elsewhere, Then, hand_over};
+use super::handoff::{Elsewhere, Onward, Then, hand_over};
 use crate::app::{App, Well};
 use crate::ask::{Consent, Unasked};
 use crate::detach;
 use crate::failure::{Exit, Failure, Result};
 use crate::runner::{self, Flags, FlowFlags, Runner};
-use crate::typed::{each_once, variable};
+use crate::typed::{self, each_once, variable};
 
 /// Resumes a session exactly where it stopped, or gives it more to do.
 ///
 /// With a TEXT, the session goes on with that: stepwell resume @last "now add tests".
 #[derive(Debug, Default, clap::Args)]
+#[command(mut_arg("dry_run", |arg| arg.help(DRY_RUN)))]
 pub(crate) struct Args {
     /// The session; without one, your newest in this workspace that can be resumed.
     session: Option<String>,
@@ -37,9 +39,6 @@ pub(crate) struct Args {
     /// Goes on in the background, prints the session's id and leaves.
     #[arg(long, conflicts_with_all = ["attach", "with", "text", "events", "dry_run"])]
     detach: bool,
-    /// This process is the one in the background.
-    #[arg(long, hide = true)]
-    detached: bool,
     /// Answers the question that a flow waits with.
     #[arg(long, value_name = "TEXT", conflicts_with_all = ["approve", "deny"], help_heading = "Flows")]
     respond: Option<String>,
@@ -59,6 +58,9 @@ pub(crate) struct Args {
     #[command(flatten)]
     flags: Flags,
 }
+
+const DRY_RUN: &str = "Asks the model, and changes nothing outside the session: tools say what they \
+                       would do. Of a flow, says what would run next, and ends";
 
 /// What a run without a task does: takes up the newest session that can be resumed, if the
 /// user wants that; on a terminal it asks first.
@@ -99,8 +101,8 @@ const TASK: usize = 60;
 pub(crate) fn run(args: &Args, app: &mut App) -> Result<Exit> {
     refuse_unsaved(app)?;
     if let (Some(name), Some(text)) = (&args.session, &args.text) {
-        let text = super::run::typed(text.clone())?;
-        return super::run::say_more(name, text, &args.flags, app);
+        let text = typed::task(text.clone())?;
+        return say_more(name, text, &args.flags, app);
     }
     let (well, id) = match &args.session {
         Some(name) => {
@@ -125,75 +127,77 @@ pub(crate) fn run(args: &Args, app: &mut App) -> Result<Exit> {
             (false, true) => Then::Run,
             (false, false) => Then::Print,
         };
-        return hand_over((&well, &id), agent, then, app);
+        return hand_over(&well, &id, Onward { agent, then }, app);
     }
     let is_flow = well.info(&id)?.head.flow.is_some();
     drop(well);
-    if args.detach {
-        let (workspace, out) = app.split();
-        return detach::start(None, workspace, out);
-    }
     if !is_flow {
         args.refuse_flow_flags(&id)?;
+    }
+    if args.detach {
+        let (answer, flow, options) = (args.answer(), args.flow()?, args.flags.detached());
+        let resume = DetachedResume { session: id, say: None, answer, options, flow };
+        return detach::start(Work::Resume(resume), app);
     }
     go_on(args, &id, if is_flow { Runner::Flow } else { Runner::Agent }, app)
 }
 
 /// Goes on with a session, or brings it an answer where it runs.
 pub(crate) fn go_on(args: &Args, id: &SessionId, runner: Runner, app: &mut App) -> Result<Exit> {
-    let (runtime, mut flow) = (app.runtime(), args.own.options());
-    flow.use_current_spec = args.use_current_spec;
-    flow.variables = each_once(&args.variables)?;
+    let (runtime, flow) = (app.runtime(), args.flow()?);
     if runner == Runner::Flow && args.flags.dry_run {
         let next = runtime.next_nodes(id, &flow)?;
-        return super::flow::say_next(id, &next, app);
-    }
-    let given = args.given();
-    if given.is_some() {
-        runtime.refuse_in_run("answering")?;
-    }
-    if args.detached {
-        detach::leave_terminal()?;
+        return say_next(id, &next, app);
     }
     let request = ResumeRequest {
-        answer: given.clone(),
+        answer: args.answer().map(Into::into),
         options: args.flags.options(runner, app.console()),
         flow,
         interrupt: runner::interrupt(),
         ..ResumeRequest::new(id.clone(), runtime.trust(id))
     };
-    let handle = match (runtime.resume(request.clone()), given) {
-        (Ok(handle), _) => handle,
-        // An answer reaches a session that runs.
-        (Err(Error::RunsElsewhere(_)), Some(given)) => {
-            match answer_elsewhere(&runtime, &given, &request)? {
-                GoesOn::There => return Ok(Exit::Done),
-                GoesOn::Here => runtime.resume(ResumeRequest { answer: None, ..request })?,
-            }
+    match runtime.resume_or_answer(request)? {
+        Resumed::Here(handle) => app.run_view().show(*handle, runner, &args.flags),
+        Resumed::Elsewhere => {
+            detach::goes_on_elsewhere(id);
+            Ok(Exit::Done)
         }
-        (Err(error), _) => return Err(error.into()),
+    }
+}
+
+/// Gives a session that is there more to do, and goes on with it.
+pub(super) fn say_more(name: &str, text: String, flags: &Flags, app: &mut App) -> Result<Exit> {
+    refuse_unsaved(app)?;
+    app.go_to_session(name)?;
+    let (_, id) = app.session(name, Access::Write)?;
+    let runtime = app.runtime();
+    let request = ResumeRequest {
+        say: Some(text),
+        options: flags.options(Runner::Agent, app.console()),
+        interrupt: runner::interrupt(),
+        ..ResumeRequest::new(id.clone(), runtime.trust(&id))
     };
-    if args.detached {
-        detach::say_id(handle.id())?;
-    }
-    app.run_view().show(handle, runner, &args.flags)
+    app.run_view().show(runtime.resume(request)?, Runner::Agent, flags)
 }
 
-/// Who goes on with an answer.
-enum GoesOn {
-    There,
-    Here,
-}
-
-/// Answers a question of a session that somebody else holds.
-fn answer_elsewhere(runtime: &Runtime, given: &Given, request: &ResumeRequest) -> Result<GoesOn> {
-    let id = &request.session;
-    let answered = runtime.answer(id, given, &request.flow)?;
-    if !answered.goes_on {
-        return Ok(GoesOn::Here);
+/// Says what a flow would go on with.
+fn say_next(id: &SessionId, next: &[stepwell_flow::Upcoming], app: &mut App) -> Result<Exit> {
+    if app.out.is_json() {
+        let (session_id, next) = (id.clone(), next.iter().map(Into::into).collect());
+        app.out.object(&stepwell_wire::UpcomingNodes { session_id, next })?;
+        return Ok(Exit::Done);
     }
-    note(format_args!("{id} runs elsewhere, and goes on there with the answer"));
-    Ok(GoesOn::There)
+    if next.is_empty() {
+        app.out.line(format_args!("{id} would only write its results, and end."))?;
+    }
+    for work in next {
+        let who = work.agent.as_deref().unwrap_or("you");
+        let asks = work.asks.as_deref().map(one_line).unwrap_or_default();
+        let line = format!("{}  {who}: {asks}", work.key);
+        app.out.line(app.cut(&visible(&line)))?;
+    }
+    note("This was a dry run: nobody was asked, and nothing was written.");
+    Ok(Exit::Done)
 }
 
 /// Whoever types a sentence where a session belongs wants to say it to one.
@@ -211,15 +215,21 @@ impl Args {
     }
 
     /// What is said to a session that waits: an answer, or a word about a tool.
-    fn given(&self) -> Option<Given> {
+    fn answer(&self) -> Option<TypedAnswer> {
         let reason = self.reason.as_ref().map(|reason| format!(": {reason}")).unwrap_or_default();
         let word = match (self.approve, self.deny) {
             (true, _) => Some("approve".to_owned()),
             (_, true) => Some(format!("deny{reason}")),
             _ => None,
         };
-        let answer = Answer::Text(self.respond.clone().or(word)?);
-        Some(Given { gate: self.gate.clone(), answer })
+        let text = self.respond.clone().or(word)?;
+        Some(TypedAnswer { gate: self.gate.clone(), text })
+    }
+
+    /// What is for flows only.
+    fn flow(&self) -> Result<FlowOptions> {
+        let (use_current_spec, variables) = (self.use_current_spec, each_once(&self.variables)?);
+        Ok(FlowOptions { use_current_spec, variables, ..self.own.options() })
     }
 
     /// What has a meaning for flows only is not passed over in silence.

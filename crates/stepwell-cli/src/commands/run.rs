@@ -1,14 +1,13 @@
-use std::io::Read;
-
 use stepwell::PhaseSet;
-use stepwell_runtime::{ResumeRequest, RunRequest};
+use stepwell_runtime::RunRequest;
+use stepwell_runtime::detached::Work;
 
 use super::resume;
 use crate::app::App;
 use crate::detach;
-use crate::failure::{Exit, Failure, Result};
+use crate::failure::{Exit, Result};
 use crate::runner::{self, Flags, Runner};
-use crate::typed::one_of;
+use crate::typed::{self, one_of};
 
 /// Runs an agent on a task. Each step is saved before the next begins.
 ///
@@ -28,9 +27,6 @@ pub(crate) struct Args {
     /// Starts it in the background, prints its id and leaves: it goes on after you log out.
     #[arg(long, requires = "task", conflicts_with_all = ["session", "events"])]
     detach: bool,
-    /// This process is the one in the background.
-    #[arg(long, hide = true)]
-    detached: bool,
     #[command(flatten)]
     flags: Flags,
 }
@@ -41,15 +37,13 @@ const PHASES: &[(&str, PhaseSet)] =
 
 pub(crate) fn run(args: &Args, app: &mut App) -> Result<Exit> {
     let Some(task) = args.task.clone() else { return resume::at_startup(&args.flags, app) };
-    let as_typed = task.clone();
-    let task = typed(task)?;
+    let task = typed::task(task)?;
     if args.detach {
-        let task = detach::Task { typed: &as_typed, text: &task };
-        let (workspace, out) = app.split();
-        return detach::start(Some(&task), workspace, out);
+        let (phases, options) = (args.phases, args.flags.detached());
+        return detach::start(Work::Run { task, session: None, phases, options }, app);
     }
     if let Some(name) = &args.session {
-        return say_more(name, task, &args.flags, app);
+        return resume::say_more(name, task, &args.flags, app);
     }
     let request = RunRequest {
         task,
@@ -58,41 +52,6 @@ pub(crate) fn run(args: &Args, app: &mut App) -> Result<Exit> {
         options: args.flags.options(Runner::Agent, app.console()),
         interrupt: runner::interrupt(),
     };
-    if args.detached {
-        detach::leave_terminal()?;
-    }
     let handle = app.runtime().start(request)?;
-    if args.detached {
-        detach::say_id(handle.id())?;
-    }
     app.run_view().show(handle, Runner::Agent, &args.flags)
-}
-
-/// A task as it was typed, or from stdin.
-pub(super) fn typed(mut task: String) -> Result<String> {
-    if task == "-" {
-        task.clear();
-        std::io::stdin().read_to_string(&mut task).map_err(|error| {
-            Failure::new(Exit::Usage, format_args!("the task cannot be read from stdin: {error}"))
-        })?;
-    }
-    if task.trim().is_empty() {
-        return Err(Failure::new(Exit::Usage, "the task is empty"));
-    }
-    Ok(task)
-}
-
-/// Gives a session that is there more to do, and goes on with it.
-pub(super) fn say_more(name: &str, text: String, flags: &Flags, app: &mut App) -> Result<Exit> {
-    resume::refuse_unsaved(app)?;
-    app.go_to_session(name)?;
-    let (_, id) = app.session(name, stepwell::Access::Write)?;
-    let runtime = app.runtime();
-    let request = ResumeRequest {
-        say: Some(text),
-        options: flags.options(Runner::Agent, app.console()),
-        interrupt: runner::interrupt(),
-        ..ResumeRequest::new(id.clone(), runtime.trust(&id))
-    };
-    app.run_view().show(runtime.resume(request)?, Runner::Agent, flags)
 }

@@ -1,17 +1,20 @@
-use std::ffi::OsString;
+use std::fs::{File, OpenOptions};
+use std::io::Write as _;
 use std::net::IpAddr;
+use std::os::unix::fs::OpenOptionsExt as _;
 use std::path::{Path, PathBuf};
-use std::sync::Arc;
+use std::sync::{Arc, Mutex};
 
 use stepwell_mcp::{Access, HttpService, Scope};
 use stepwell_server::{
-    McpAnswer, McpHandler, McpRequest, NamedToken, Options, Origin, Reach, Role, Server, Shutdown,
-    Token, Workspaces, certificate, listen,
+    AccessEntry, AccessLog, McpAnswer, McpHandler, McpRequest, NamedToken, Options, Origin, Reach,
+    Role, Server, Shutdown, Token, Workspaces, certificate, listen,
 };
 use stepwell_terminal::note;
 
 use super::mcp::ALLOW;
 use crate::app::App;
+use crate::detach;
 use crate::failure::{Exit, Failure, Result};
 use crate::runner;
 use crate::typed::one_of;
@@ -47,6 +50,10 @@ pub(crate) struct Args {
     /// Makes a new token. Whoever has the old one is not let in any more.
     #[arg(long)]
     new_token: bool,
+    /// Appends a line of JSON to this file for each request: when, who, from where, method, path,
+    /// status. No token, query or text is in it.
+    #[arg(long, value_name = "FILE")]
+    access_log: Option<PathBuf>,
     /// More tokens, one on a line: NAME viewer|operator TOKEN. The file is yours alone.
     #[arg(long, value_name = "FILE")]
     tokens: Option<PathBuf>,
@@ -92,11 +99,12 @@ pub(crate) fn run(args: &Args, app: &mut App) -> Result<Exit> {
             .hint("stepwell serve --port N takes another one")
     })?;
     let port = listeners[0].local_addr()?.port();
-    let (others, program) = (!args.only_here, program(app));
+    let (others, program) = (!args.only_here, detach::program(app).ok());
     let workspaces = Workspaces { home: app.workspace().clone(), others, program };
     let (read_only, may_yolo) = (args.read_only, args.allow_yolo);
     let mcp = Some(Arc::new(Agents::new(args, app)) as Arc<dyn McpHandler>);
-    let options = Options { tokens, read_only, may_yolo, reach: reach.clone(), mcp };
+    let access = args.access_log.as_deref().map(AccessFile::open).transpose()?;
+    let options = Options { tokens, read_only, may_yolo, reach: reach.clone(), mcp, access };
     let server = Server::new(listeners, workspaces, options)
         .map_err(|error| Failure::new(Exit::Failed, error))?;
     let origin = match &reach {
@@ -124,6 +132,30 @@ fn serve(server: Server) -> Result<Exit> {
         served
     })?;
     Ok(Exit::Done)
+}
+
+/// An access log in a file that is the user's alone.
+#[derive(Debug)]
+struct AccessFile(Mutex<File>);
+
+impl AccessFile {
+    fn open(path: &Path) -> Result<Arc<dyn AccessLog>> {
+        let mut options = OpenOptions::new();
+        let file = options.append(true).create(true).mode(0o600).open(path);
+        let file = file.map_err(|error| Failure::file(path, "opening the access log", &error))?;
+        Ok(Arc::new(Self(Mutex::new(file))))
+    }
+}
+
+impl AccessLog for AccessFile {
+    fn keep(&self, entry: &AccessEntry) {
+        let Ok(mut line) = serde_json::to_vec(entry) else { return };
+        line.push(b'\n');
+        // A full disk stops the log, and not the server.
+        if let Ok(mut file) = self.0.lock() {
+            let _ = file.write_all(&line);
+        }
+    }
 }
 
 /// What other agents are answered at `/mcp`: the same as by `stepwell mcp`.
@@ -183,14 +215,4 @@ fn reach(args: &Args) -> Result<Reach> {
         }
         _ => Ok(Reach::Local),
     }
-}
-
-/// What does what takes longer: this program, in the same workspace.
-fn program(app: &App) -> Option<(PathBuf, Vec<OsString>)> {
-    let mut arguments: Vec<OsString> = Vec::new();
-    if app.place.found == stepwell_workspace::Found::Named && app.place.team.is_none() {
-        arguments.extend(["--store".into(), app.place.store.clone().into_os_string()]);
-    }
-    arguments.push("__detached".into());
-    Some((std::env::current_exe().ok()?, arguments))
 }

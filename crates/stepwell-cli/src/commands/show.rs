@@ -66,7 +66,7 @@ pub(crate) fn run(args: &Args, app: &mut App) -> Result<Exit> {
     let Details { mut answer, info, family, with_subagents, unread } =
         inspect::details(&well, &id, depth)?;
     let estimate = Estimates::new(app).of(&info.head, &info.head.spent);
-    answer.estimate = estimate.map(Into::into);
+    answer.estimate = estimate.map(|it| it.cost.into());
     let mut damage = info.damage.clone();
     let mut last = Vec::new();
     if !args.messages && !args.events {
@@ -173,8 +173,9 @@ fn describe(info: &SessionInfo, shown: &Shown, app: &mut App) -> Result<()> {
     say("Tags", &visible(&head.tags.iter().cloned().collect::<Vec<_>>().join(", ")))?;
     say("Pinned", if head.pinned { "yes" } else { "" })?;
     say("Agent", &one_line(&head.agent))?;
-    let by = if head.provider.is_empty() { "" } else { " of " };
-    say("Model", &one_line(&format!("{}{by}{}", head.model, head.provider)))?;
+    let provider = head.model_provider();
+    let by = if provider.is_empty() { "" } else { " of " };
+    say("Model", &one_line(&format!("{}{by}{provider}", head.model)))?;
     if let Some(flow) = &head.flow {
         say("Flow", &visible(&format!("{} ({})", flow.name, flow.pattern)))?;
     }

@@ -1,7 +1,7 @@
 use std::io::Write as _;
 use std::path::{Path, PathBuf};
 
-use stepwell::{Access, SessionId};
+use stepwell::{Access, SessionId, counted};
 use stepwell_terminal::note;
 use stepwell_terminal::text::{count, visible};
 use stepwell_wire::{CopyResult, Durability, RoleScript, StoreInfo, StoreRetention, StoreStandby};
@@ -142,12 +142,14 @@ fn show_retention(shown: &StoreRetention, app: &mut App) -> Result<Exit> {
         return Ok(Exit::Done);
     }
     let cleanup = match shown.cleanup_after_days {
-        Some(days) => format!("sessions move there after {days} days without activity"),
+        Some(days) => {
+            format!("sessions move there after {} without activity", counted(days, "day"))
+        }
         None => "sessions move there only when somebody deletes them".to_owned(),
     };
     app.out.line(format_args!(
-        "Trash        sessions are erased after {} days",
-        shown.retention_days
+        "Trash        sessions are erased after {}",
+        counted(shown.retention_days, "day")
     ))?;
     app.out.line(format_args!("Cleanup      {cleanup}"))?;
     if let Some(owner) = &shown.owner {
@@ -181,7 +183,8 @@ fn print(shown: &StoreInfo, app: &mut App) -> Result<()> {
     say("Durability", format!("{survives}: {}", shown.because))?;
     for standby in &shown.standbys {
         let StoreStandby { name, state, sync, behind_bytes } = standby;
-        say("Standby", format!("{name}: {state}, {sync}, {behind_bytes} bytes behind"))?;
+        let behind = counted(*behind_bytes, "byte");
+        say("Standby", format!("{name}: {state}, {sync}, {behind} behind"))?;
     }
     Ok(())
 }

@@ -1,5 +1,5 @@
 use stepwell::{Access, Derived, SessionId, TrashScope, Verdict};
-use stepwell_terminal::text::{count, grouped};
+use stepwell_terminal::text::count;
 use stepwell_terminal::{Style, note};
 use stepwell_wire::Verified;
 
@@ -39,7 +39,7 @@ pub(crate) fn run(args: &Args, app: &mut App) -> Result<Exit> {
         print(id, &verdict, args.session.is_some(), app)
     })?;
     if !app.out.is_json() && args.session.is_none() {
-        let all = format!("{}, {} events", count(ids.len(), "session"), grouped(events));
+        let all = format!("{}, {}", count(ids.len(), "session"), events_of(events));
         let line = match broken {
             0 => format!("Verified {all}: all sound."),
             n => format!("Verified {all}: {n} not sound."),
@@ -53,11 +53,15 @@ pub(crate) fn run(args: &Args, app: &mut App) -> Result<Exit> {
     Ok(Exit::Done)
 }
 
+fn events_of(n: u64) -> String {
+    count(usize::try_from(n).unwrap_or(usize::MAX), "event")
+}
+
 fn print(id: &SessionId, verdict: &Verdict, named: bool, app: &mut App) -> Result<()> {
     if app.out.is_json() {
         return app.out.object(&Verified::new(id.clone(), verdict));
     }
-    let intact = grouped(verdict.intact);
+    let intact = events_of(verdict.intact);
     let gone = match (verdict.scrubbed, verdict.pruned) {
         (0, 0) => String::new(),
         (n, 0) => format!(", {n} of them scrubbed"),
@@ -67,12 +71,12 @@ fn print(id: &SessionId, verdict: &Verdict, named: bool, app: &mut App) -> Resul
     if let Some(damage) = &verdict.damage {
         let word = app.out.paint.paint(Style::Red, "damaged");
         let (seq, what) = (damage.seq, stepwell_terminal::text::one_line(&damage.what));
-        app.out.line(format_args!("{id} {word} at seq {seq}: {what} ({intact} events intact)"))
+        app.out.line(format_args!("{id} {word} at seq {seq}: {what} ({intact} intact)"))
     } else if verdict.derived == Derived::Wrong {
         let word = app.out.paint.paint(Style::Yellow, "stale");
-        app.out.line(format_args!("{id} {word}: its {intact} events are intact, its head is not"))
+        app.out.line(format_args!("{id} {word}: its log is intact ({intact}), its head is not"))
     } else if named {
-        app.out.line(format_args!("{id} sound: {intact} events{gone}"))
+        app.out.line(format_args!("{id} sound: {intact}{gone}"))
     } else {
         Ok(())
     }

@@ -1,13 +1,13 @@
 use std::num::NonZeroU64;
 use std::path::PathBuf;
+use std::time::Duration;
 
-use rustix::event::Timespec;
 use stepwell_formats::Format;
 use stepwell_terminal::note;
 use stepwell_terminal::text::count;
 use stepwell_workspace::{WatchNews, WatchedPlace};
 
-use super::import::{Verbosity, report_import};
+use super::import::{Origin, Verbosity, report_import};
 use crate::app::App;
 use crate::failure::{Exit, Failure, Result};
 
@@ -54,18 +54,21 @@ pub(crate) fn run(args: &Args, app: &mut App) -> Result<Exit> {
         if app.out.is_abandoned() {
             return Err(Failure::ClosedPipe);
         }
-        let pause =
-            Timespec { tv_sec: i64::try_from(args.every.get()).unwrap_or(i64::MAX), tv_nsec: 0 };
-        // Only a signal ends the wait early, and it ends the process.
-        let _ = rustix::event::poll(&mut [], Some(&pause));
+        pause(args.every);
     }
+}
+
+/// A signal ends it early, and the process with it.
+#[expect(clippy::disallowed_methods, reason = "other agents tell nobody when they write a file")]
+fn pause(seconds: NonZeroU64) {
+    std::thread::sleep(Duration::from_secs(seconds.get()));
 }
 
 fn say(news: WatchNews, app: &mut App) -> Result<()> {
     match news {
         WatchNews::Fault(why) => note(format_args!("warning: {why}")),
         WatchNews::Read { path, format, report } => {
-            report_import(report, (&path, format), app, Verbosity::OnlyNews)?;
+            report_import(report, &Origin { path: &path, format }, app, Verbosity::OnlyNews)?;
         }
     }
     Ok(())

@@ -7,11 +7,10 @@ use stepwell_runtime::WorkRequest;
 use stepwell_terminal::note;
 use stepwell_terminal::text::visible;
 
-use super::run::typed;
 use crate::app::App;
 use crate::failure::{Exit, Failure, Result};
 use crate::runner::{self, Flags, Runner, dollars};
-use crate::typed::one_of;
+use crate::typed::{self, one_of};
 
 /// Leads from a goal to a commit: discuss, plan, execute, verify, run and ship.
 ///
@@ -20,6 +19,7 @@ use crate::typed::one_of;
 /// commit; it never pushes. Without a terminal it pauses at each question (exit code 8), which
 /// stepwell resume --respond answers, unless --yes says that nobody is asked.
 #[derive(Debug, clap::Args)]
+#[command(mut_arg("dry_run", |arg| arg.help(runner::FLOW_DRY_RUN)))]
 pub(crate) struct Args {
     /// What is to be reached; - reads it from stdin.
     goal: String,
@@ -126,7 +126,7 @@ pub(crate) fn run(args: &Args, app: &mut App) -> Result<Exit> {
         return Err(Failure::new(Exit::Usage, message));
     }
     let request = WorkRequest {
-        goal: typed(args.goal.clone())?,
+        goal: typed::task(args.goal.clone())?,
         outline: args.outline(),
         options: args.flags.options(Runner::Flow, app.console()),
         ..WorkRequest::default()

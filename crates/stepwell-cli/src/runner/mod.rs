@@ -10,6 +10,7 @@ use std::time::Duration;
 
 use stepwell::Money;
 use stepwell_agent::permission::Mode;
+use stepwell_runtime::detached::DetachedOptions;
 use stepwell_runtime::{
     Attached, FlowOptions, Interrupt, Patience, RunHandle, RunOptions, Runtime, Supervisor,
 };
@@ -48,7 +49,7 @@ pub(crate) struct Flags {
     /// Stops after so long: 90s, 30m, or a number of seconds.
     #[arg(long, value_name = "TIME", value_parser = timeout)]
     pub(crate) timeout: Option<Duration>,
-    /// Changes nothing: tools that would only say so.
+    /// Asks the model, and changes nothing outside the session: tools say what they would do.
     #[arg(long)]
     pub(crate) dry_run: bool,
     /// Repeats a command that was cut off, though nobody knows what it did.
@@ -64,6 +65,10 @@ pub(crate) struct Flags {
     #[arg(long)]
     pub(crate) wait: bool,
 }
+
+/// What a dry run of a flow is: an agent's asks its model.
+pub(crate) const FLOW_DRY_RUN: &str = "Shows the plan with its variables filled in, and ends: no model is asked, and no session or \
+     file is made";
 
 /// What `flow run` and `resume` of a flow both take.
 #[derive(clap::Args, Clone, Debug, Default)]
@@ -85,10 +90,9 @@ pub(crate) enum Runner {
 }
 
 impl Flags {
-    /// What was typed, as the runtime understands it. A run at a terminal waits for answers.
-    pub(crate) fn options(&self, runner: Runner, console: Console) -> RunOptions {
-        let waits = self.wait || can_ask(runner, self, console);
-        RunOptions {
+    /// What was typed, for a run that nobody sits at.
+    pub(crate) fn detached(&self) -> DetachedOptions {
+        DetachedOptions {
             agent: self.agent.clone(),
             model: self.model.clone(),
             mode: self.mode,
@@ -100,9 +104,14 @@ impl Flags {
             dry_run: self.dry_run,
             retry_unsafe: self.retry_unsafe,
             record_script: self.record.clone(),
-            patience: if waits { Patience::Wait } else { Patience::Pause },
-            ..RunOptions::default()
         }
+    }
+
+    /// What was typed, as the runtime understands it. A run at a terminal waits for answers.
+    pub(crate) fn options(&self, runner: Runner, console: Console) -> RunOptions {
+        let waits = self.wait || can_ask(runner, self, console);
+        let patience = if waits { Patience::Wait } else { Patience::Pause };
+        RunOptions { patience, ..self.detached().into() }
     }
 }
 

@@ -52,6 +52,16 @@ fn unknown_keys_and_wrong_values_are_errors_that_name_their_place() {
 }
 
 #[test]
+fn a_key_that_is_none_is_answered_with_the_nearest_one() {
+    let desk = Desk::new();
+    for args in [&["get", "sesions.retention_day"][..], &["unset", "retention_day"]] {
+        let ran = desk.quietly(&[&["config"], args].concat());
+        assert_eq!(ran.code, Some(3), "{}", ran.stderr);
+        assert!(ran.stderr.contains("did you mean sessions.retention_days?"), "{}", ran.stderr);
+    }
+}
+
+#[test]
 fn ids_look_as_configured() {
     let desk = Desk::new();
     let make = |flags: &[&str]| {

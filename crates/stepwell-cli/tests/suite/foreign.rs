@@ -77,6 +77,39 @@ fn one_bad_file_does_not_stop_the_others() {
 }
 
 #[test]
+fn an_address_that_cannot_be_imported_from_is_refused_and_not_repeated() {
+    let desk = Desk::new();
+    for address in ["https://ann:hunter2@host/db", "mysql://ann:hunter2@host/db"] {
+        let ran = desk.quietly(&["import", address]);
+        assert_eq!(ran.code, Some(2), "{}", ran.stderr);
+        assert!(ran.stderr.contains("stepwell import postgres://"), "{}", ran.stderr);
+        assert!(!ran.stderr.contains("hunter2"), "{}", ran.stderr);
+    }
+    assert!(!desk.work().join(".stepwell").exists());
+}
+
+#[test]
+fn a_folder_and_its_files_end_with_the_same_code_when_one_of_them_is_damaged() {
+    let desk = agents();
+    let folder = desk.work().join("mixed");
+    copy(&desk.path("home").join(".codex/sessions/2026/05/04"), &folder);
+    let whole = std::fs::read_dir(&folder).unwrap().next().unwrap().unwrap().path();
+    let broken = "{\"timestamp\":\"x\",\"type\":\"session_meta\",\"payload\":{\"id\":\"\"}}\n";
+    desk.file("mixed/broken.jsonl", broken);
+    desk.file("lone/broken.jsonl", broken);
+    let code = |paths: &[&str]| {
+        let ran = desk.quietly(&[&["import"], paths].concat());
+        assert!(ran.stderr.contains("damaged: "), "{paths:?}: {}", ran.stderr);
+        assert!(ran.stdout.contains(", 1 damaged"), "{paths:?}: {}", ran.stdout);
+        ran.code
+    };
+    assert_eq!(code(&["mixed"]), Some(0));
+    assert_eq!(code(&["mixed/broken.jsonl", whole.to_str().unwrap()]), Some(0));
+    assert_eq!(code(&["lone"]), Some(7));
+    assert_eq!(code(&["lone/broken.jsonl"]), Some(7));
+}
+
+#[test]
 fn a_taken_name_gets_a_suffix_and_says_so() {
     let mut desk = agents();
     let archive = format!(

@@ -19,6 +19,7 @@ mod documents;
 mod editors;
 mod elsewhere;
 mod erasing;
+mod flow_questions;
 mod flows;
 mod foreign;
 mod git_settings;

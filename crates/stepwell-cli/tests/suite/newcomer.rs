@@ -217,3 +217,33 @@ fn turns_of_an_agent_are_recorded_and_the_last_ones_shown() {
     };
     assert_eq!((listed("--since", "2026-03-01"), listed("--until", "2026-03-01")), (1, 0));
 }
+
+#[test]
+fn a_dash_is_stdout_for_an_export() {
+    let desk = Desk::furnished();
+    let plain = stdout(&desk, &["export", "@last", "--format", "markdown"]);
+    assert_eq!(stdout(&desk, &["export", "@last", "--format", "markdown", "-o", "-"]), plain);
+    assert!(!desk.work().join("-").exists());
+}
+
+#[test]
+fn a_dash_reads_what_an_agent_said_from_stdin() {
+    let mut desk = Desk::new();
+    let id = desk.quietly(&["agent", "create", "--agent", "a", "--purpose", "p"]).line();
+    let typed = desk.feed(&["agent", "say", &id, "-", "--role", "user"], "two\nlines\n");
+    assert_eq!(typed.code, Some(0), "{}", typed.stderr);
+    assert_eq!(stdout(&desk, &["agent", "turns", &id]), "user: two\n  lines\n");
+}
+
+#[test]
+fn a_dry_run_says_for_each_command_what_it_does_there() {
+    let desk = Desk::new();
+    let help = |args: &[&str]| {
+        let words = stdout(&desk, &[args, &["--help"]].concat());
+        words.split_whitespace().collect::<Vec<_>>().join(" ")
+    };
+    let plans = "--dry-run Shows the plan with its variables filled in, and ends";
+    assert!(help(&["flow", "run"]).contains(plans) && help(&["work"]).contains(plans));
+    assert!(help(&["run"]).contains("--dry-run Asks the model, and changes nothing outside"));
+    assert!(help(&["resume"]).contains("Of a flow, says what would run next, and ends"));
+}

@@ -199,6 +199,18 @@ fn an_approval_of_somebody_else_is_asked_again() {
 }
 
 #[test]
+fn of_a_call_that_has_run_nobody_is_told_that_it_is_asked_again() {
+    for kept in EVERYWHERE {
+        let two = Two::new(kept);
+        two.bob_goes_on(&["--approve"]);
+        assert!(two.did("one.txt"), "Bob's own run ran it");
+        let ran = two.resume();
+        asked(&two, &ran, &[]);
+        assert!(!ran.stderr.contains("had answered"), "{kept:?}: {}", ran.stderr);
+    }
+}
+
+#[test]
 fn a_user_may_let_everyone_in_the_store_approve() {
     for kept in EVERYWHERE {
         let two = Two::new(kept);

@@ -103,3 +103,31 @@ fn what_a_session_may_have_cost_is_told_apart_from_what_it_did() {
     let all = one(&desk, &["stats"], 0);
     assert_eq!((&all["estimated_cost_usd"], &all["unpriced_sessions"]), (&0.6.into(), &1.into()));
 }
+
+#[test]
+fn after_a_resume_an_imported_sessions_estimate_stands_beside_what_was_recorded() {
+    let desk = crate::foreign::agents();
+    assert_eq!(desk.quietly(&["import", "--yes"]).code, Some(0));
+    let id = "0196a3f0-4b1d-7a52-8c3e-6d0f9e2b7a11";
+    let estimate = |desk: &Desk| {
+        let shown = one(desk, &["show", id], 0);
+        (shown["estimated_cost_usd"].clone(), shown["cost"].clone(), shown["provider"].clone())
+    };
+    let (guessed, cost, provider) = estimate(&desk);
+    assert!(guessed.as_f64().unwrap() > 0.0 && cost == 0 && provider == "openai");
+    let script = "prices: {input: '1000', output: '1000'}\nanswers:\n".to_owned()
+        + &"- {text: Done., usage: {input: 10, output: 5}}\n".repeat(9);
+    desk.file("script.yaml", &script);
+    let ran = desk.quietly(&["resume", id, "go on", "--model", "script:script.yaml"]);
+    assert_eq!(ran.code, Some(0), "{}", ran.stderr);
+    // By the model that it had there, though another one goes on; and whose that is, is said.
+    let (still, cost, provider) = estimate(&desk);
+    assert_eq!((still, provider), (guessed, "script".into()));
+    assert!(cost.as_f64().unwrap() > 0.0, "{cost}");
+    let listed = desk.quietly(&["sessions", "--all"]).stdout;
+    let line = listed.lines().find(|line| line.contains(id)).unwrap();
+    assert!(line.contains("$0.0150 + ~$"), "{line}");
+    let described = desk.quietly(&["show", id]).stdout;
+    assert!(described.contains(" of script\n") && described.contains("+ ~$"), "{described}");
+    assert_eq!(desk.quietly(&["verify", id]).code, Some(0));
+}

@@ -11,6 +11,7 @@ use rustix::termios::{Winsize, tcsetwinsize};
 
 const ROWS: u16 = 24;
 const COLUMNS: u16 = 80;
+const WHERE_IS_THE_CURSOR: &[u8] = b"\x1b[6n";
 /// A program that writes nothing for so long does not go on, on however slow a machine.
 const PATIENCE: Timespec = Timespec { tv_sec: 240, tv_nsec: 0 };
 /// What did not come within so many pieces of output never comes: a clock that is drawn makes a few
@@ -71,7 +72,10 @@ impl Seat {
         let Ok(n @ 1..) = self.terminal.read(&mut buffer) else { return false };
         self.shown.process(&buffer[..n]);
         self.written.extend_from_slice(&buffer[..n]);
-        if String::from_utf8_lossy(&buffer[..n]).contains("\u{1b}[6n") {
+        // A question may come in two pieces.
+        let unread = self.written.len() - n;
+        let unread = &self.written[unread.saturating_sub(WHERE_IS_THE_CURSOR.len() - 1)..];
+        if unread.windows(WHERE_IS_THE_CURSOR.len()).any(|bytes| bytes == WHERE_IS_THE_CURSOR) {
             let (row, column) = self.shown.screen().cursor_position();
             let answer = format!("\u{1b}[{};{}R", row + 1, column + 1);
             self.terminal.write_all(answer.as_bytes()).unwrap();

@@ -71,7 +71,12 @@ fn a_run_in_the_background_is_answered_spoken_to_and_goes_on() {
         _ => false,
     };
     assert!(events.iter().any(|event| heard(&event.event)));
-    assert!(desk.work().join(format!(".stepwell/runs/{id}.log")).exists());
+    // What it printed is in its log, a moment after it ended.
+    let log = desk.work().join(format!(".stepwell/runs/{id}.log"));
+    assert_eq!(started["log"].as_str(), log.to_str());
+    while !std::fs::read_to_string(&log).unwrap().contains("Made.") {
+        std::thread::yield_now();
+    }
     // Whoever comes later is told.
     let late = desk.quietly(&["gates", "answer", &gate, "no"]);
     assert_eq!(late.code, Some(6), "{}", late.stderr);
@@ -147,6 +152,17 @@ fn a_session_that_stopped_goes_on_in_the_background() {
     let again = desk.quietly(&["resume", &id, "--detach", "--model", "script:none.yaml"]);
     assert_eq!(again.code, Some(3), "{}", again.stderr);
     assert!(again.stderr.contains("none.yaml"), "{}", again.stderr);
+}
+
+#[test]
+fn a_session_goes_on_in_the_background_with_its_answer() {
+    let desk = desk();
+    let paused = desk.quietly(&["run", "make it", "--model", "script:asks.yaml"]);
+    assert_eq!(paused.code, Some(8), "{}", paused.stderr);
+    let id = done(&desk, &["resume", "@last", "--approve", "--detach"]);
+    done(&desk, &["attach", &id]);
+    let head = desk.well().info(&id.parse().unwrap()).unwrap().head;
+    assert_eq!((head.status, ran(&desk)), (Status::Success, 1));
 }
 
 #[test]

@@ -341,6 +341,16 @@ fn the_store_says_what_it_is_and_what_it_survives() {
 }
 
 #[test]
+fn a_setting_that_the_store_decides_is_shown_as_ignored() {
+    let desk = at(Desk::new(), &team());
+    let of = |key: &str| desk.quietly(&["config", "get", key, "--json"]).json().remove(0);
+    for key in ["sessions.retention_days", "sessions.auto_cleanup"] {
+        assert_eq!(of(key)["source"], "ignored: stepwell store retention decides");
+    }
+    assert_eq!(of("sessions.cleanup_after_days")["source"], "default");
+}
+
+#[test]
 fn an_address_is_never_printed_as_it_was_typed() {
     let secret = "postgres://ann:s3cret@127.0.0.1:1/runs?patience=0";
     let mut desk = Desk::new();

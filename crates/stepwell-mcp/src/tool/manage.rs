@@ -8,10 +8,10 @@ use stepwell::compactions::{self, Extent};
 use stepwell::{Change, Driver, Edited, Event, NewEvent, Status, StatusChanged};
 use stepwell_wire::{Forked, Label, Tags};
 
-use super::{About, Again, ToolForm, writes};
+use super::form::{About, Again, ToolForm, writes};
 use crate::error::Result;
 use crate::input::Point;
-use crate::server::Access;
+use crate::options::Access;
 use crate::stores::{Located, Purpose, Stores};
 
 /// The tools that manage.

@@ -1,7 +1,8 @@
-//! The tools: a table of plain functions, and what is done around each of them.
+//! The tools: a table of plain functions.
 
 mod compare;
 mod files;
+pub(crate) mod form;
 mod gates;
 mod list;
 mod manage;
@@ -10,129 +11,11 @@ mod record;
 mod search;
 mod stats;
 
-use std::fmt;
-use std::sync::Arc;
-
-use rmcp::model::{JsonObject, Tool, ToolAnnotations};
-use schemars::JsonSchema;
-use schemars::generate::SchemaSettings;
-use serde::Serialize;
-use serde::de::DeserializeOwned;
-
 pub(crate) use self::files::{DiffInput, FileInput, file_at, session_diff};
+use self::form::{About, ToolForm, reads};
 use self::list::list_sessions;
 pub(crate) use self::read::{EventInput, Form, ReadInput, read_event, read_session};
 pub(crate) use self::search::{Ranked, SearchInput, search_sessions};
-
-use crate::error::Result;
-use crate::input;
-use crate::outgoing::{Outgoing, Quoted};
-use crate::server::Access;
-use crate::stores::Stores;
-
-/// What a tool needs of the user.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Group {
-    /// Nothing: it only reads.
-    Read,
-    /// To be allowed.
-    Needs(Access),
-}
-
-type Run = dyn Fn(&Stores, JsonObject) -> Result<Outgoing> + Send + Sync;
-
-/// A tool.
-#[derive(Clone)]
-pub(crate) struct ToolForm {
-    /// As clients see it.
-    pub(crate) listed: Tool,
-    /// What it needs.
-    pub(crate) group: Group,
-    /// What it does.
-    pub(crate) run: Arc<Run>,
-}
-
-impl fmt::Debug for ToolForm {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("ToolForm").field("name", &self.listed.name).finish_non_exhaustive()
-    }
-}
-
-/// What a tool is called and for.
-#[derive(Clone, Copy, Debug)]
-struct About {
-    name: &'static str,
-    title: &'static str,
-    description: &'static str,
-}
-
-/// What calling a writing tool twice does.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum Again {
-    /// The same as calling it once.
-    Same,
-    /// It adds something else.
-    Adds,
-}
-
-/// A tool that reads. Its answer is framed as quoted.
-fn reads<I, O>(about: About, run: fn(&Stores, I) -> Result<O>) -> ToolForm
-where
-    I: DeserializeOwned + JsonSchema + 'static,
-    O: Serialize + JsonSchema + 'static,
-{
-    let hints = ToolAnnotations::new().read_only(true).idempotent(true).open_world(false);
-    let run = move |stores: &Stores, arguments| {
-        let answer = Quoted::new(run(stores, input::read(arguments)?)?);
-        Outgoing::new(&stores.redactor, &answer)
-    };
-    let listed = listed::<I, Quoted<O>>(about, hints);
-    ToolForm { listed, group: Group::Read, run: Arc::new(run) }
-}
-
-/// A tool that writes, where the user allows it. Nothing that it does erases anything.
-fn writes<I, O>(
-    access: Access,
-    about: About,
-    again: Again,
-    run: fn(&Stores, I) -> Result<O>,
-) -> ToolForm
-where
-    I: DeserializeOwned + JsonSchema + 'static,
-    O: Serialize + JsonSchema + 'static,
-{
-    let hints = ToolAnnotations::new().read_only(false).destructive(false).open_world(false);
-    let hints = hints.idempotent(again == Again::Same);
-    let run = move |stores: &Stores, arguments| {
-        let answer = run(stores, input::read(arguments)?)?;
-        Outgoing::new(&stores.redactor, &answer)
-    };
-    let listed = listed::<I, O>(about, hints);
-    ToolForm { listed, group: Group::Needs(access), run: Arc::new(run) }
-}
-
-fn listed<I: JsonSchema, O: JsonSchema>(about: About, hints: ToolAnnotations) -> Tool {
-    let About { name, title, description } = about;
-    let mut hints = hints;
-    hints.title = Some(title.to_owned());
-    let taken = SchemaSettings::draft2020_12().for_deserialize();
-    let given = SchemaSettings::draft2020_12().for_serialize();
-    let input = taken.with(|it| it.inline_subschemas = true).into_generator();
-    let input = input.into_root_schema_for::<I>();
-    let output = given.into_generator().into_root_schema_for::<O>();
-    let object = |schema: schemars::Schema| match schema.to_value() {
-        serde_json::Value::Object(mut fields) => {
-            // A type without fields says nothing of what it is.
-            fields.entry("type").or_insert_with(|| "object".into());
-            fields
-        }
-        _ => JsonObject::default(),
-    };
-    Tool::new(name, description, object(input))
-        .with_title(title)
-        .with_raw_output_schema(Arc::new(object(output)))
-        .with_annotations(hints)
-}
 
 /// Every tool, allowed or not.
 pub(crate) fn all_tools() -> Vec<ToolForm> {

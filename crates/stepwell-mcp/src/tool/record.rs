@@ -14,9 +14,9 @@ use stepwell::{
 };
 use stepwell_wire::{CheckpointMade, TaskInfo};
 
-use super::{About, Again, ToolForm, writes};
+use super::form::{About, Again, ToolForm, writes};
 use crate::error::{Error, Result};
-use crate::server::Access;
+use crate::options::Access;
 use crate::stores::{Located, Purpose, Stores};
 
 /// The tools that record.

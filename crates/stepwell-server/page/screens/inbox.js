@@ -11,7 +11,7 @@ import { useApp, useLoad } from '../state.js';
 import { SessionRow } from './sessions.js';
 
 /** Sessions of all stores that stand in one of some ways. @param {string} status @param {AbortSignal} signal @param {any[]} stores */
-async function standing(status, signal, stores) {
+async function withStatus(status, signal, stores) {
   const lists = await Promise.all(
     stores.map(async (store) => {
       const list = await get(
@@ -31,8 +31,8 @@ export function Inbox() {
   const load = useLoad(
     async (signal) => {
       const [live, cut] = await Promise.all([
-        standing('paused,running', signal, app.stores),
-        standing('interrupted,partial', signal, app.stores),
+        withStatus('paused,running', signal, app.stores),
+        withStatus('interrupted,partial', signal, app.stores),
       ]);
       return { live, cut };
     },

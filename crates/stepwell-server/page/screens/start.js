@@ -169,7 +169,7 @@ function Variable({ variable, value, set }) {
         ? variable.default
         : JSON.stringify(variable.default);
   const label = `${variable.name}${variable.required ? '' : ' (optional)'}`;
-  const choices = variable.enum ?? variable.choices;
+  const choices = variable.enum;
   const field = choices
     ? html`<select value=${value} required=${variable.required} onChange=${put}><option value="">${usual || 'Choose'}
       </option>${choices.map((/** @type {any} */ it) => html`<option value=${String(it)}>${String(it)}</option>`)}

@@ -10,8 +10,8 @@ use stepwell_wire::{
     CheckpointMade, CompactionUndone, Forked, GateAnswered, List, SaidTo, Session, StopAsked,
 };
 
-use super::Nothing;
 use crate::problem::{Problem, Result};
+use crate::route::Nothing;
 use crate::site::Act;
 
 /// What is to be different. What is absent stays; null takes a label or a goal away.

@@ -14,7 +14,8 @@ use stepwell_wire::{
 };
 
 use crate::problem::{Problem, Result};
-use crate::route::Download;
+use crate::reply::Download;
+use crate::route::Nothing;
 use crate::site::Look;
 
 /// The longest page of a log.
@@ -67,7 +68,7 @@ pub(super) fn events(look: &Look<'_>, which: Events) -> Result<List<Recorded>> {
     Ok(List { items: slice.events.into_iter().filter(wanted).collect(), next })
 }
 
-pub(super) fn marks(look: &Look<'_>, _: super::Nothing) -> Result<List<Mark>> {
+pub(super) fn marks(look: &Look<'_>, _: Nothing) -> Result<List<Mark>> {
     let id = look.session()?;
     let mut items = Vec::new();
     let damage = look.well().log(&id, Span::ALL).each(|recorded| {

@@ -15,9 +15,9 @@ use stepwell_wire::{
 use stepwell_workspace::Estimates;
 use stepwell_workspace::doctor::{Repair, examine};
 
-use super::Nothing;
 use super::sessions::Which;
 use crate::problem::{Problem, Result};
+use crate::route::Nothing;
 use crate::security::Role;
 use crate::site::Look;
 

@@ -8,11 +8,14 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 use stepwell::{Mode, Money, Scope, SessionId};
-use stepwell_runtime::detached::{DetachedAnswer, DetachedOptions, DetachedRewind, RewindTo, Work};
+use stepwell_runtime::detached::{
+    DetachedAnswer, DetachedOptions, DetachedResume, DetachedRewind, RewindTo, Work,
+};
+use stepwell_runtime::{ErrorKind, FlowOptions};
 use stepwell_wire::RunStarted;
 
-use super::Nothing;
 use crate::problem::{Problem, Result};
+use crate::route::Nothing;
 use crate::site::Act;
 
 /// How a run works, where it is not as the configuration says.
@@ -43,7 +46,7 @@ impl How {
         }
         let budget = self.budget.map(|budget| money(&budget)).transpose()?;
         let Self { agent, model, mode, max_steps, .. } = self;
-        Ok(DetachedOptions { agent, model, mode, budget, max_steps })
+        Ok(DetachedOptions { agent, model, mode, budget, max_steps, ..DetachedOptions::default() })
     }
 }
 
@@ -81,7 +84,7 @@ pub(super) fn start(act: &Act<'_>, start: Start) -> Result<RunStarted> {
     }
     let options = start.how.options(act)?;
     let (task, id) = (start.task.clone(), session.clone());
-    let answer = act.launch(Work::Run { task: start.task, session, options })?;
+    let answer = act.launch(Work::Run { task: start.task, session, phases: None, options })?;
     started(answer).or_else(|problem| {
         // Of those who ask at the same moment one starts it.
         begun(act, id.as_ref(), &task)?.ok_or(problem)
@@ -117,7 +120,8 @@ pub(crate) struct Resume {
 pub(super) fn resume(act: &Act<'_>, resume: Resume) -> Result<RunStarted> {
     let session = act.session()?;
     let options = resume.how.options(act)?;
-    started(act.launch(Work::Resume { session, say: resume.say, options })?)
+    let (say, answer, flow) = (resume.say, None, FlowOptions::default());
+    started(act.launch(Work::Resume(DetachedResume { session, say, answer, options, flow }))?)
 }
 
 /// A flow to be started.
@@ -147,13 +151,15 @@ pub(super) fn start_flow(act: &Act<'_>, start: StartFlow) -> Result<RunStarted> 
 fn started(answer: DetachedAnswer) -> Result<RunStarted> {
     match answer {
         DetachedAnswer::Started { session } => Ok(RunStarted { id: session }),
-        DetachedAnswer::Done(_) => Err(Problem::failed("nothing was started")),
-        DetachedAnswer::Failed { message, hint, busy } => Err(failed(message, hint, busy)),
+        DetachedAnswer::Done(_) | DetachedAnswer::GoesOnElsewhere { .. } => {
+            Err(Problem::failed("nothing was started"))
+        }
+        DetachedAnswer::Failed { message, hint, kind } => Err(failed(message, hint, kind)),
     }
 }
 
-fn failed(message: String, hint: Option<String>, busy: bool) -> Problem {
-    let kind = if busy { "busy" } else { "invalid" };
+fn failed(message: String, hint: Option<String>, kind: ErrorKind) -> Problem {
+    let kind = if kind.is_busy() { "busy" } else { "invalid" };
     let problem = Problem::new(StatusCode::CONFLICT, kind, message);
     match hint {
         Some(hint) => problem.hint(hint),
@@ -187,8 +193,10 @@ impl<T: JsonSchema> JsonSchema for Told<T> {
 fn done<T>(answer: DetachedAnswer) -> Result<Told<T>> {
     match answer {
         DetachedAnswer::Done(value) => Ok(Told { value, form: std::marker::PhantomData }),
-        DetachedAnswer::Started { .. } => Err(Problem::failed("it was started, and not done")),
-        DetachedAnswer::Failed { message, hint, busy } => Err(failed(message, hint, busy)),
+        DetachedAnswer::Started { .. } | DetachedAnswer::GoesOnElsewhere { .. } => {
+            Err(Problem::failed("it was started, and not done"))
+        }
+        DetachedAnswer::Failed { message, hint, kind } => Err(failed(message, hint, kind)),
     }
 }
 

@@ -10,8 +10,8 @@ use stepwell_wire::{
     Verified, WorkState,
 };
 
-use super::Nothing;
 use crate::problem::{Problem, Result};
+use crate::route::Nothing;
 use crate::site::Look;
 
 /// The longest page.

@@ -115,6 +115,7 @@ export async function byMouse({ world, browser, claim, shot }) {
     await page.goto(`${world.origin}/#/start`);
     await button(page, 'A flow').click();
     await page.getByLabel('product').fill('Teapot');
+    await page.getByLabel('tone').selectOption('festive');
     await button(page, 'Start').click();
     await page.getByLabel('Your answer').fill('name the day');
     await button(page, 'Answer').click();

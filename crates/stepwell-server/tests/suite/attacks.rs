@@ -52,6 +52,32 @@ async fn another_name_and_another_origin_are_refused() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
+async fn the_access_log_says_who_asked_for_what_and_holds_no_secret() {
+    let desk = Desk::new().await;
+    let id = desk.session();
+    desk.get("/search?q=hunter2secret").await;
+    desk.send_as(&desk.viewer, Method::POST, &format!("/sessions/{id}/say"), None).await;
+    raw(&desk, &head(&desk, "GET", "/api/v1/stores", &[("Authorization", "Bearer guessed")]));
+    let kept = desk.accesses();
+    let last: Vec<_> = kept[kept.len() - 3..]
+        .iter()
+        .map(|it| (it.who.as_deref(), it.method.as_str(), it.path.as_str(), it.status))
+        .collect();
+    let say = format!("/api/v1/sessions/{id}/say");
+    let wanted = [
+        (Some("ann"), "GET", "/api/v1/search", 200),
+        (Some("victor"), "POST", say.as_str(), 403),
+        (None, "GET", "/api/v1/stores", 401),
+    ];
+    assert_eq!(last, wanted);
+    assert!(kept.iter().all(|it| it.from.is_some_and(|from| from.ip().is_loopback())));
+    let text = serde_json::to_string(&kept).unwrap();
+    for secret in ["hunter2secret", "guessed", &desk.operator.reveal(), &desk.viewer.reveal()] {
+        assert!(!text.contains(secret), "{text}");
+    }
+}
+
+#[tokio::test(flavor = "multi_thread")]
 async fn nobody_gets_in_without_a_token_and_guessing_is_stopped() {
     let desk = Desk::new().await;
     for path in ["/api/v1/sessions", "/api/v1/openapi.json", "/api/v1/changes", "/api/v1/stores"] {

@@ -4,14 +4,16 @@
 use std::collections::BTreeMap;
 use std::net::TcpListener;
 use std::path::Path;
-use std::sync::Arc;
+use std::sync::{Arc, Mutex};
 
 use reqwest::header::{AUTHORIZATION, CONTENT_TYPE};
 use reqwest::{Method, Response, StatusCode};
 use serde_json::{Value, json};
 use stepwell::{AskedCall, Effect, Gate, Message, SessionId, Status, Stepwell};
 use stepwell_runtime::{RunHandle, RunOptions, RunRequest, Runtime};
-use stepwell_server::{NamedToken, Options, Reach, Role, Server, Shutdown, Token, Workspaces};
+use stepwell_server::{
+    AccessEntry, AccessLog, NamedToken, Options, Reach, Role, Server, Shutdown, Token, Workspaces,
+};
 use stepwell_strict::Strict;
 use stepwell_workspace::{Host, Notices, Wanted, Workspace};
 use tokio::task::JoinHandle;
@@ -29,6 +31,17 @@ pub(crate) struct Desk {
     served: Option<JoinHandle<std::io::Result<()>>>,
     limits: Limits,
     reach: Reach,
+    accesses: Arc<Accesses>,
+}
+
+/// The access log, kept in memory.
+#[derive(Debug, Default)]
+struct Accesses(Mutex<Vec<AccessEntry>>);
+
+impl AccessLog for Accesses {
+    fn keep(&self, entry: &AccessEntry) {
+        self.0.lock().unwrap().push(entry.clone());
+    }
 }
 
 /// What the server does not offer.
@@ -87,6 +100,7 @@ impl Desk {
             served: None,
             limits,
             reach,
+            accesses: Arc::default(),
         };
         desk.serve();
         desk
@@ -109,7 +123,8 @@ impl Desk {
         let workspaces = Workspaces { home, others: true, program: None };
         let read_only = self.limits.read_only;
         let reach = self.reach.clone();
-        let options = Options { tokens, read_only, may_yolo: false, reach, mcp: None };
+        let access = Some(Arc::clone(&self.accesses) as Arc<dyn AccessLog>);
+        let options = Options { tokens, read_only, may_yolo: false, reach, mcp: None, access };
         let server = Server::new(vec![listener], workspaces, options).unwrap();
         self.shutdown = Shutdown::default();
         let shutdown = self.shutdown.clone();
@@ -133,6 +148,11 @@ impl Desk {
         let options = RunOptions { model: Some("local/large".to_owned()), ..RunOptions::default() };
         let request = RunRequest { options, ..RunRequest::new("tell me") };
         Runtime::new(workspace).start(request).unwrap()
+    }
+
+    /// What the access log holds so far.
+    pub(crate) fn accesses(&self) -> Vec<AccessEntry> {
+        self.accesses.0.lock().unwrap().clone()
     }
 
     /// Another store of the same user.

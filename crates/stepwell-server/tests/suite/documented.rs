@@ -63,6 +63,33 @@ async fn lists_are_paged_filtered_and_refuse_nonsense() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
+async fn a_log_comes_line_by_line_to_who_asks_so() {
+    let desk = Desk::new().await;
+    let id = desk.session();
+    let path = format!("/sessions/{id}/events");
+    let all = desk.get(&path).await.json;
+    let all = all["items"].as_array().unwrap();
+    let mut lines = Vec::new();
+    let mut from = Some("1".to_owned());
+    while let Some(first) = from {
+        let page = reqwest::Client::new()
+            .get(desk.url(&format!("{path}?limit=2&from={first}")))
+            .bearer_auth(desk.operator.reveal())
+            .header("accept", "application/json;q=0.5, application/x-ndjson")
+            .send()
+            .await
+            .unwrap();
+        assert_eq!(page.headers()["content-type"], "application/x-ndjson");
+        from = page.headers().get("stepwell-next").map(|it| it.to_str().unwrap().to_owned());
+        let text = page.text().await.unwrap();
+        assert!(text.is_empty() || text.ends_with('\n'), "{text}");
+        let read = |line| serde_json::from_str::<serde_json::Value>(line).unwrap();
+        lines.extend(text.lines().map(read));
+    }
+    assert_eq!(&lines, all);
+}
+
+#[tokio::test(flavor = "multi_thread")]
 async fn a_view_at_an_earlier_point_shows_what_the_model_saw_then() {
     let desk = Desk::new().await;
     let id = desk.session();

@@ -96,7 +96,7 @@ async fn whoever_joins_without_a_past_knows_where_they_joined() {
     let mut frames = Frames::open(&desk, &format!("/sessions/{id}/stream"), None).await;
     let first = frames.next().await.unwrap();
     let head = desk.well.info(&id).unwrap().head.seq.get();
-    assert_eq!((first.name.as_str(), first.id), ("standing", Some(head)));
+    assert_eq!((first.name.as_str(), first.id), ("info", Some(head)));
 }
 
 #[tokio::test(flavor = "multi_thread")]

@@ -34,7 +34,11 @@ pub(super) fn shell(command: String, runtime: &Runtime, inputs: &Inputs) {
 fn last(bytes: &[u8]) -> String {
     let from = bytes.len().saturating_sub(KEPT);
     let text = String::from_utf8_lossy(&bytes[from..]).into_owned();
-    if from == 0 { text } else { format!("… ({from} bytes before)\n{text}") }
+    if from == 0 {
+        text
+    } else {
+        format!("… ({} before)\n{text}", stepwell::counted(from, "byte"))
+    }
 }
 
 /// The command line, in a workspace.
@@ -45,11 +49,17 @@ fn command_line(program: &Program, runtime: &Runtime) -> Option<Command> {
     Some(command)
 }
 
+/// A command of the command line, and what it is run for.
+pub(super) struct Errand {
+    pub(super) arguments: Vec<String>,
+    pub(super) purpose: Purpose,
+}
+
 /// Runs a command of the command line.
 pub(super) fn run(
     program: &Program,
     runtime: &Runtime,
-    (arguments, purpose): (Vec<String>, Purpose),
+    Errand { arguments, purpose }: Errand,
     inputs: &Inputs,
 ) {
     let Some(mut command) = command_line(program, runtime) else { return };

@@ -139,7 +139,7 @@ impl Reader {
         let info = well.info(&id)?;
         let elsewhere = self.elsewhere(&well, &info)?;
         let head = info.head;
-        let (events, more) = last_events(&well, &id, (head.seq, head.seq))?;
+        let (events, more) = last_events(&well, &id, head.seq, head.seq)?;
         let runtime = self.runtime.clone();
         self.open = Some(id);
         self.well = Some(well);
@@ -196,7 +196,7 @@ impl Reader {
         let runs = head.status == Status::Running || head.open_gates > 0;
         let elsewhere = if runs { self.elsewhere(&well, &info)? } else { None };
         let events = shown(&well, well.store().events(&id, Span::after(after))?.events);
-        let (recent, _) = last_events(&well, &id, (head.seq, head.seq))?;
+        let (recent, _) = last_events(&well, &id, head.seq, head.seq)?;
         Ok(Reply::Grown(Box::new(Grown {
             card: card(head, used(&recent), &self.runtime),
             seq: events.last().map_or(head.seq, |event| event.seq),
@@ -219,7 +219,7 @@ impl Reader {
         let read = self.existing().and_then(|well| {
             follower.follow(well, id, &inputs);
             let head = well.info(id)?.head;
-            let (events, _) = last_events(well, id, (head.seq, head.seq))?;
+            let (events, _) = last_events(well, id, head.seq, head.seq)?;
             Ok(Reply::Card(Box::new(card(&head, used(&events), &runtime))))
         });
         self.follower = follower;
@@ -229,7 +229,7 @@ impl Reader {
     pub(super) fn earlier(&mut self, id: &SessionId, before: Seq) {
         let read = self.existing().and_then(|well| {
             let head = well.info(id)?.head;
-            let (events, more) = last_events(well, id, (head.seq, before.prev()))?;
+            let (events, more) = last_events(well, id, head.seq, before.prev())?;
             Ok(Reply::Earlier { session: id.clone(), events, more })
         });
         self.reply(read);
@@ -311,7 +311,7 @@ impl Reader {
 
     pub(super) fn points(&mut self, id: &SessionId, purpose: PointsFor) {
         let now = self.runtime.now();
-        let points = self.existing().and_then(|well| points(well, id, (purpose, now)));
+        let points = self.existing().and_then(|well| points(well, id, purpose, now));
         self.reply(points.map(|points| Reply::Points { purpose, points }));
     }
 
@@ -422,7 +422,8 @@ fn push_new(rows: &mut Vec<SessionRow>, row: SessionRow) {
 fn last_events(
     well: &Stepwell,
     id: &SessionId,
-    (head, to): (Seq, Seq),
+    head: Seq,
+    to: Seq,
 ) -> Result<(Vec<Recorded>, bool)> {
     let timeline = timeline(well, id, head)?;
     let span = Span { to, ..Span::last(PAGE) };
@@ -455,7 +456,7 @@ fn timeline(well: &Stepwell, id: &SessionId, head: Seq) -> Result<Timeline> {
 
 fn last_messages(well: &Stepwell, id: &SessionId) -> Result<Vec<Recorded>> {
     let head = well.info(id)?.head.seq;
-    let (mut events, _) = last_events(well, id, (head, head))?;
+    let (mut events, _) = last_events(well, id, head, head)?;
     let spoken = |event: &Recorded| matches!(&event.event, Event::Message(message) if matches!(message.role, Role::User | Role::Assistant));
     events.retain(spoken);
     let from = events.len().saturating_sub(8);
@@ -471,11 +472,7 @@ fn used(events: &[Recorded]) -> Option<u64> {
 }
 
 /// Points of a session, the newest first.
-fn points(
-    well: &Stepwell,
-    id: &SessionId,
-    (purpose, now): (PointsFor, Time),
-) -> Result<Vec<Point>> {
+fn points(well: &Stepwell, id: &SessionId, purpose: PointsFor, now: Time) -> Result<Vec<Point>> {
     let head = well.info(id)?.head.seq;
     let timeline = timeline(well, id, head)?;
     let (mut points, mut to) = (Vec::new(), head);

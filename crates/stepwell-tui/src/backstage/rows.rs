@@ -74,7 +74,7 @@ pub(super) fn foreign_row(session: &OtherSession, now: Time) -> Option<SessionRo
 pub(super) fn card(head: &Head, used: Option<u64>, runtime: &Runtime) -> SessionCard {
     let head = &Redacted::head(&runtime.redactor().with_own_count(), head.clone());
     let gauge = stepwell_runtime::ContextUsage::of(head, runtime);
-    let model = gauge.model.unwrap_or_else(|| model_name(&head.provider, &head.model));
+    let model = gauge.model.unwrap_or_else(|| model_name(head.model_provider(), &head.model));
     // What somebody else chose does not count here.
     let mine = head.settings.as_ref().filter(|chosen| chosen.who == runtime.who());
     let length = gauge.context.length;

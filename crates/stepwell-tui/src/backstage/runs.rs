@@ -74,7 +74,8 @@ impl Runs {
     pub(super) fn start_work(
         &mut self,
         runtime: &Runtime,
-        (goal, unasked): (String, Vec<Phase>),
+        goal: String,
+        unasked: Vec<Phase>,
         settings: &RunSettings,
     ) {
         let interrupt = self.begin();
@@ -100,19 +101,23 @@ impl Runs {
     pub(super) fn start_flow(
         &mut self,
         runtime: &Runtime,
-        (spec, variables): (String, Vec<String>),
+        spec: &str,
+        variables: &[String],
         settings: &RunSettings,
     ) {
         let interrupt = self.begin();
         let runtime = runtime.clone();
-        match (options(settings), named(&variables)) {
+        match (options(settings), named(variables)) {
             (Err(why), _) | (_, Err(why)) => self.cannot(&why),
-            (Ok(options), Ok(variables)) => self.spawn(move || {
-                let options = RunOptions { agent: None, ..options };
-                let request = FlowRequest::read(runtime.place.root.join(&spec), &spec)?;
-                let request = request.with_variables(&variables)?;
-                runtime.start_flow(FlowRequest { options, interrupt, ..request })
-            }),
+            (Ok(options), Ok(variables)) => {
+                let (path, spec) = (runtime.place.root.join(spec), spec.to_owned());
+                self.spawn(move || {
+                    let options = RunOptions { agent: None, ..options };
+                    let request = FlowRequest::read(path, &spec)?;
+                    let request = request.with_variables(&variables)?;
+                    runtime.start_flow(FlowRequest { options, interrupt, ..request })
+                });
+            }
         }
     }
 
@@ -245,14 +250,14 @@ impl Runs {
         let inputs = self.inputs.clone();
         if let Some(handle) = &self.now().handle {
             let answered = handle.answer(&gate, answer, handle.who().clone());
-            return not_answered((session, gate), answered, &inputs);
+            return not_answered(session, gate, answered, &inputs);
         }
         let runtime = runtime.clone();
         // It is looked for a while who takes the answer up.
         std::thread::spawn(move || {
             let given = Given { gate: Some(gate.clone()), answer };
             let answered = runtime.answer(&session, &given, &FlowOptions::default());
-            not_answered((session, gate), answered, &inputs);
+            not_answered(session, gate, answered, &inputs);
         });
     }
 
@@ -284,7 +289,8 @@ impl Runs {
 
 /// Tells of an answer that was not taken. Its question is asked again, if it still waits.
 fn not_answered(
-    (session, gate): (SessionId, String),
+    session: SessionId,
+    gate: String,
     answered: Result<Answered, Error>,
     inputs: &Inputs,
 ) {

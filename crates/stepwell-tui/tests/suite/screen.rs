@@ -37,7 +37,7 @@ impl Shown {
             terminal.process(format!("shell {nth}\r\n").as_bytes());
         }
         let wire = Wire::default();
-        Self { screen: Screen::new(wire.clone(), (COLUMNS, ROWS), row), wire, terminal }
+        Self { screen: Screen::new(wire.clone(), (COLUMNS, ROWS), Some(row)), wire, terminal }
     }
 
     fn show(&mut self, printed: &[&str], picture: &Picture) {
@@ -131,7 +131,17 @@ fn after_a_resize_the_live_part_is_drawn_where_the_cursor_is() {
     shown.screen.resize(COLUMNS, ROWS);
     assert!(shown.screen.is_lost());
     let row = shown.terminal.screen().cursor_position().0;
-    shown.screen.found(row);
+    shown.screen.found(Some(row));
+    shown.show(&["c"], &picture(&[">", "s"]));
+    assert_eq!(shown.all(), ["a", "b", "c", ">", "s"]);
+}
+
+#[test]
+fn a_terminal_that_does_not_say_where_the_cursor_is_keeps_the_live_part_where_it_was() {
+    let mut shown = Shown::new(0);
+    shown.show(&["a", "b"], &picture(&[">", "s"]));
+    shown.screen.resize(COLUMNS, ROWS);
+    shown.screen.found(None);
     shown.show(&["c"], &picture(&[">", "s"]));
     assert_eq!(shown.all(), ["a", "b", "c", ">", "s"]);
 }
@@ -145,7 +155,7 @@ fn on_a_narrower_screen_lines_that_were_wrapped_are_drawn_over() {
     shown.screen.show(Vec::new(), &typed).unwrap();
     shown.screen.resize(COLUMNS / 2, ROWS);
     // The rule takes two rows now, so the cursor is in the third.
-    shown.screen.found(2);
+    shown.screen.found(Some(2));
     shown.wire.0.take();
     shown.screen.show(Vec::new(), &typed).unwrap();
     let bytes = String::from_utf8(shown.wire.0.take()).unwrap();

@@ -7,9 +7,6 @@ mod schema;
 mod spec;
 mod validate;
 
-use stepwell_terminal::note;
-use stepwell_terminal::text::{one_line, visible};
-
 use crate::app::{App, Needs};
 use crate::failure::{Exit, Result};
 
@@ -52,28 +49,4 @@ pub(crate) fn run(args: &Args, app: &mut App) -> Result<Exit> {
         Action::Explain(args) => explain::run(args, app),
         Action::Schema(args) => schema::run(args, app),
     }
-}
-
-/// Says what a flow would go on with.
-pub(crate) fn say_next(
-    id: &stepwell::SessionId,
-    next: &[stepwell_flow::Upcoming],
-    app: &mut App,
-) -> Result<Exit> {
-    if app.out.is_json() {
-        let (session_id, next) = (id.clone(), next.iter().map(Into::into).collect());
-        app.out.object(&stepwell_wire::UpcomingNodes { session_id, next })?;
-        return Ok(Exit::Done);
-    }
-    if next.is_empty() {
-        app.out.line(format_args!("{id} would only write its results, and end."))?;
-    }
-    for work in next {
-        let who = work.agent.as_deref().unwrap_or("you");
-        let asks = work.asks.as_deref().map(one_line).unwrap_or_default();
-        let line = format!("{}  {who}: {asks}", work.key);
-        app.out.line(app.cut(&visible(&line)))?;
-    }
-    note("This was a dry run: nobody was asked, and nothing was written.");
-    Ok(Exit::Done)
 }

@@ -16,6 +16,7 @@ use crate::typed::{each_once, variable};
 /// Ends with 0 when it is done, 5 at a limit, 8 when it waits for your answer, 130 when it was
 /// interrupted; each can be resumed, and nothing that is done is paid again.
 #[derive(Debug, clap::Args)]
+#[command(mut_arg("dry_run", |arg| arg.help(runner::FLOW_DRY_RUN)))]
 pub(crate) struct Args {
     /// The spec, YAML or JSON.
     spec: PathBuf,

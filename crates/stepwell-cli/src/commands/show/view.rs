@@ -4,7 +4,7 @@ use stepwell::SessionId;
 use stepwell_runtime::inspect::{self, Viewed};
 use stepwell_terminal::Style;
 use stepwell_terminal::events::{parts, role};
-use stepwell_terminal::text::{grouped, indented, one_line};
+use stepwell_terminal::text::{count, grouped, indented, one_line};
 use stepwell_wire::{ModelView, ViewMessageKind};
 
 use crate::app::{App, Well};
@@ -54,7 +54,8 @@ fn text(answer: &ModelView, app: &mut App) -> Result<()> {
     let model =
         answer.model.as_ref().map(|name| format!(" for {}", one_line(name))).unwrap_or_default();
     let (all, limit) = (tokens_of(answer.tokens), limit.unwrap_or_default());
-    app.out.line(format_args!("{} messages, {all}{of}{model}{limit}", answer.messages.len()))
+    let messages = count(answer.messages.len(), "message");
+    app.out.line(format_args!("{messages}, {all}{of}{model}{limit}"))
 }
 
 fn tokens_of(tokens: u64) -> String {

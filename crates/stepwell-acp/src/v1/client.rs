@@ -1,0 +1,53 @@
+//! The client of a connection: what it can do, and how it is told of sessions.
+
+use std::sync::{Mutex, PoisonError};
+
+use serde_json::{Value, json};
+
+use crate::peer::Peer;
+use crate::turn::TurnEvent;
+
+use super::input::Capabilities;
+use super::update::update;
+
+/// The client of a connection.
+#[derive(Debug)]
+pub(super) struct Client {
+    pub(super) peer: Peer,
+    /// What it can do, once it said so.
+    able: Mutex<Option<Capabilities>>,
+}
+
+impl Client {
+    pub(super) fn new(peer: Peer) -> Self {
+        Self { peer, able: Mutex::default() }
+    }
+
+    /// It says hello.
+    pub(super) fn greet(&self, able: Capabilities) {
+        *self.able.lock().unwrap_or_else(PoisonError::into_inner) = Some(able);
+    }
+
+    /// Has it said hello?
+    pub(super) fn has_greeted(&self) -> bool {
+        self.able.lock().unwrap_or_else(PoisonError::into_inner).is_some()
+    }
+
+    /// What it can do.
+    pub(super) fn able(&self) -> Capabilities {
+        let able = self.able.lock().unwrap_or_else(PoisonError::into_inner);
+        able.clone().unwrap_or_default()
+    }
+
+    /// Tells it of something that happened in a session.
+    pub(super) fn tell(&self, session: &str, event: &TurnEvent) {
+        if let Some(update) = update(event, &self.able()) {
+            self.send(session, &update);
+        }
+    }
+
+    /// Sends it an update of a session.
+    pub(super) fn send(&self, session: &str, update: &Value) {
+        self.peer.notify("session/update", &json!({"sessionId": session, "update": update}));
+    }
+}

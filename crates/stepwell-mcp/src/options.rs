@@ -1,0 +1,40 @@
+//! What a server shows, and what it may do.
+
+/// Which sessions the server shows.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum Scope {
+    /// Those of this workspace.
+    #[default]
+    Workspace,
+    /// Those of all stores that the user has.
+    Everywhere,
+}
+
+/// What the server may do besides reading.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub enum Access {
+    /// Recording sessions of agents that nobody else records.
+    Record,
+    /// Labels, tags and forks of any session.
+    Manage,
+}
+
+impl Access {
+    /// Its word.
+    #[must_use]
+    pub const fn as_str(self) -> &'static str {
+        match self {
+            Self::Record => "record",
+            Self::Manage => "manage",
+        }
+    }
+}
+
+/// How a server is set up.
+#[derive(Clone, Debug, Default)]
+pub struct Options {
+    /// Which sessions it shows.
+    pub scope: Scope,
+    /// What it may do besides reading.
+    pub allow: Vec<Access>,
+}
