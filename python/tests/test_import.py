@@ -15,23 +15,28 @@ import stepwell
 COMMAND = Path(__file__).parents[2] / "target" / "debug" / "stepwell"
 
 
-def run(folder: Path, *args: str) -> list[Any]:
-    """What the command answers, each line as JSON."""
+def ran(folder: Path, *args: str) -> subprocess.CompletedProcess[str]:
+    """The command, when it has ended."""
     if not COMMAND.exists():
         if os.environ.get("STEPWELL_CHECK"):
             pytest.fail(f"{COMMAND} is not there: cargo build -p stepwell-cli makes it")
         pytest.skip(f"{COMMAND} is not there: cargo build -p stepwell-cli makes it")
     environment = {"HOME": str(folder), "PATH": os.environ["PATH"]}
     command = [str(COMMAND), *args, "--json"]
-    ran = subprocess.run(
+    return subprocess.run(
         command, cwd=folder, env=environment, capture_output=True, text=True, check=False
     )
-    assert ran.returncode == 0, ran.stderr
-    return [json.loads(line) for line in ran.stdout.splitlines()]
 
 
-def imported(folder: Path, file: Path) -> tuple[int, int]:
-    """Imports a file; how many sessions were new, and how many unchanged."""
+def run(folder: Path, *args: str) -> list[Any]:
+    """What the command answers, each line as JSON."""
+    done = ran(folder, *args)
+    assert done.returncode == 0, done.stderr
+    return [json.loads(line) for line in done.stdout.splitlines()]
+
+
+def imported(folder: Path, file: Path | str) -> tuple[int, int]:
+    """Imports a file or a server's tables; how many sessions were new, and how many unchanged."""
     told = [it["imported"] for it in run(folder, "import", str(file))]
     return told.count("imported"), told.count("unchanged")
 
@@ -61,6 +66,35 @@ def test_threads_of_the_sqlite_saver(tmp_path: Path) -> None:
     told = messages(tmp_path, "langgraph")
     assert set(told) == {"a b", "two"}
     assert told["two"] == [message.text for message in state["messages"]]
+
+
+def test_threads_of_the_postgres_saver(tmp_path: Path, cluster: str) -> None:
+    postgres = pytest.importorskip("langgraph.checkpoint.postgres")
+    psycopg = pytest.importorskip("psycopg")
+    from graph_worker import graph
+
+    with psycopg.connect(cluster, autocommit=True) as connection:
+        connection.execute("CREATE SCHEMA graphs")
+    address = f"{cluster}?options=-csearch_path%3Dgraphs"
+    with postgres.PostgresSaver.from_conn_string(address) as saver:
+        saver.setup()
+        for thread in ("a b", "two"):
+            config: Any = {"configurable": {"thread_id": thread}}
+            for turn in range(3):
+                state = graph(saver).invoke({"messages": [("user", f"turn {turn}")]}, config)
+        assert imported(tmp_path, address) == (2, 0)
+        assert imported(tmp_path, address) == (0, 2)
+        told = messages(tmp_path, "langgraph")
+        assert set(told) == {"a b", "two"}
+        assert told["two"] == [message.text for message in state["messages"]]
+        graph(saver).invoke({"messages": [("user", "once more")]}, config)
+        told = [it["imported"] for it in run(tmp_path, "import", address)]
+        assert sorted(told) == ["unchanged", "updated"]
+    # A database without such tables is told as such, and the address does not show its login.
+    failed = ran(tmp_path, "import", cluster)
+    assert failed.returncode != 0
+    assert "PostgresSaver" in failed.stderr
+    assert "stepwell@" not in failed.stderr
 
 
 async def test_files_of_sqlite_sessions(tmp_path: Path) -> None:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import operator
 import random
 import threading
@@ -310,19 +309,20 @@ def test_what_a_checkpoint_says_besides_its_values_is_no_blob_and_the_older_form
 ) -> None:
     from graph_worker import graph
 
-    from stepwell.langgraph import _saver
+    from stepwell.langgraph import _writing
+    from stepwell.langgraph._packing import unpacked
 
     kept: list[list[Any]] = []
     for thread, plain in (("new", True), ("old", False)):
         with monkeypatch.context() as patch:
             if not plain:
-                patch.setattr(_saver, "plain_rest", lambda rest: None)
+                patch.setattr(_writing, "plain_rest", lambda rest: None)
             config: Any = {"configurable": {"thread_id": thread}}
             graph(StepwellSaver(well)).invoke({"messages": [("user", "hi")]}, config)
         rows = well.core.records(
             f"langgraph.{thread}", "langgraph/checkpoint/", "langgraph/checkpoint0"
         )
-        assert ("r" in json.loads(rows[0][2])) == plain
+        assert ("r" in unpacked(rows[0][2], rows[0][3])) == plain
         read = list(StepwellSaver(well).list(config))
         kept.append([set(it.checkpoint) for it in read])
         for it in read:

@@ -15,6 +15,7 @@ mod chunks;
 mod convert;
 mod elements;
 mod errors;
+mod lists;
 mod open;
 mod reading;
 mod well;

@@ -174,7 +174,9 @@ impl Well {
     ) -> PyResult<Vec<RecordRow<'py>>> {
         let id = session(id)?;
         let limit = limit.unwrap_or(usize::MAX);
-        let found = self.run(py, |well| records(well, &id, (first, end), newest, limit))?;
+        let order = if newest { Order::Newest } else { Order::Oldest };
+        let query = RecordQuery { keys: key_range(first, end), order, limit };
+        let found = self.run(py, |well| records(well, &id, &query))?;
         let row = |(seq, record): (Seq, stepwell::Record)| {
             let blobs = record.blobs.iter().map(|blob| PyBytes::new(py, blob.as_column()));
             (seq.get(), record.path(), record.data, blobs.collect())
@@ -250,21 +252,22 @@ fn keep_live(well: &Stepwell, id: &SessionId, events: &mut Vec<Recorded>) -> ste
     Ok(())
 }
 
+/// The keys from the first on, up to the end.
+pub(crate) fn key_range(first: &str, end: &str) -> KeyRange {
+    // An end that no key lies before but the first means that one alone.
+    match end.strip_suffix('\0') {
+        Some(only) if only == first => KeyRange::Is(first.to_owned()),
+        _ => KeyRange::Between { from: first.to_owned(), to: end.to_owned() },
+    }
+}
+
 /// Records by key.
 pub(crate) fn records(
     well: &Stepwell,
     id: &SessionId,
-    (first, end): (&str, &str),
-    newest: bool,
-    limit: usize,
+    query: &RecordQuery,
 ) -> stepwell::Result<Vec<(Seq, stepwell::Record)>> {
-    // An end that no key lies before but the first means that one alone.
-    let keys = match end.strip_suffix('\0') {
-        Some(only) if only == first => KeyRange::Is(first.to_owned()),
-        _ => KeyRange::Between { from: first.to_owned(), to: end.to_owned() },
-    };
-    let order = if newest { Order::Newest } else { Order::Oldest };
-    let found = well.store().records(id, &RecordQuery { keys, order, limit })?;
+    let found = well.store().records(id, query)?;
     let record = |recorded: Recorded| match recorded.event {
         Event::Record(record) => Some((recorded.seq, record)),
         _ => None,

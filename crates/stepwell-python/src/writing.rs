@@ -92,7 +92,10 @@ impl Well {
         let lane: Lane = lane.parse().map_err(|error| invalid(format!("{error}")))?;
         let epoch = hold.map(|hold| hold.epoch(py)).transpose()?;
         let events = complete(given, &[])?;
-        self.run(py, |well| step(well, &id, (lane, epoch), (events, redact)))
+        self.run(py, |well| {
+            let events = if redact { redacted(well, events) } else { events };
+            step(well, lane, Append { session: id, epoch, expected: None, events })
+        })
     }
 
     /// Stores bytes. Returns their digests.
@@ -244,21 +247,15 @@ fn span(written: &Written) -> (u64, u64) {
     (written.first.get(), written.last.get())
 }
 
-fn step(
-    well: &Stepwell,
-    id: &SessionId,
-    (lane, epoch): (Lane, Option<Epoch>),
-    (events, redact): (Vec<NewEvent>, bool),
-) -> stepwell::Result<(u64, u64)> {
-    let mut events = if redact { redacted(well, events) } else { events };
-    let done = well.store().lanes(id)?.get(&lane).map_or(0, |lane| lane.steps);
-    for event in &mut events {
+/// Appends what a step of a lane was made of, and that it is complete.
+fn step(well: &Stepwell, lane: Lane, mut append: Append) -> stepwell::Result<(u64, u64)> {
+    let done = well.store().lanes(&append.session)?.get(&lane).map_or(0, |lane| lane.steps);
+    for event in &mut append.events {
         if let Event::Message(message) = &mut event.event {
             message.lane = lane.clone();
         }
     }
-    events.push(Step { lane, n: done + 1 }.into());
-    let append = Append { session: id.clone(), epoch, expected: None, events };
+    append.events.push(Step { lane, n: done + 1 }.into());
     Ok(span(&well.store().write(Write::Append(append))?))
 }
 
@@ -286,8 +283,9 @@ impl Fork {
         let origin = Origin::Fork { parent: parent.clone(), at };
         let Self { name, source, scope } = self;
         let id = name.unwrap_or_else(|| well.new_id());
-        let (model, scope) = (info.head.model, scope.or(created.scope.clone()));
-        let created = Created { id: id.clone(), origin, model, source, scope, ..*created };
+        let scope = scope.or(created.scope.clone());
+        let created = Created { id: id.clone(), origin, source, scope, ..*created }
+            .with_model(info.head.model_provider(), &info.head.model);
         let create = Create { created, event_id: None, at: None, claim: None };
         well.store().write(Write::Create(create))?;
         Ok(id.to_string())

@@ -5,7 +5,7 @@ from __future__ import annotations
 import datetime
 import json
 import os
-import threading
+import re
 from typing import Any
 
 from claude_agent_sdk import fold_session_summary
@@ -30,6 +30,9 @@ from stepwell.errors import AbsentError, ConflictError
 
 SYSTEM = "claude"
 _SUMMARY = f"{SYSTEM}/summary/now"
+_UUID = re.compile(r"[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}\Z")
+_MAINS = 4096
+"""So many names of sessions are remembered."""
 
 
 class StepwellSessionStore(SessionStore):
@@ -44,7 +47,7 @@ class StepwellSessionStore(SessionStore):
     ) -> None:
         self.well = well_of(store)
         self.transcript = transcript
-        self._lock = threading.Lock()
+        self._mains: dict[tuple[str, str], str] = {}
 
     def session(self, key: SessionKey) -> Session:
         """The session of the store that keeps a transcript."""
@@ -52,7 +55,7 @@ class StepwellSessionStore(SessionStore):
 
     def _log(self, key: SessionKey) -> ItemLog:
         project, id, sub = key["project_key"], key["session_id"], key.get("subpath")
-        main = name_of(SYSTEM, project, id)
+        main = self._main(project, id)
         scope = scope_of(project)
         fields: dict[str, Any] = {"scope": scope}
         name, session = id, main
@@ -62,6 +65,25 @@ class StepwellSessionStore(SessionStore):
         return ItemLog(
             self.well, session, SYSTEM, name, to_message, transcript=self.transcript, fields=fields
         )
+
+    def _main(self, project: str, id: str) -> str:
+        """The session that keeps a transcript. It bears the transcript's own name, as an import
+        gives it, so that both are one; unless another session has that name, as one has that was
+        imported before."""
+        if (project, id) not in self._mains:
+            derived = name_of(SYSTEM, project, id)
+            ours = _UUID.match(id) and not self.well.has(derived) and self._may_have(project, id)
+            if len(self._mains) >= _MAINS:
+                self._mains.clear()
+            self._mains[project, id] = id if ours else derived
+        return self._mains[project, id]
+
+    def _may_have(self, project: str, id: str) -> bool:
+        try:
+            info = SessionInfo.of(json.loads(self.well.core.info(id)))
+        except AbsentError:
+            return True
+        return (info.system, info.source_id, info.scope) == (SYSTEM, id, scope_of(project))
 
     async def append(self, key: SessionKey, entries: list[SessionStoreEntry]) -> None:
         """Keeps lines of a transcript, in order, all or none."""

@@ -1,19 +1,27 @@
-"""How a channel's value is kept: small ones in the record, others as blobs, lists by parts.
+"""How a channel's value is kept: short ones in the record, long texts as blobs, lists by parts.
 
-A reference is a JSON object. A value is `{"t": type, "i": base64}` or `{"t": type, "d": digest}`.
-A list is `{"n": length, "s": segments}`, or `{"n", "b": checkpoint, "k": keep, "a": segments}`:
-the first `keep` elements of the same channel in an earlier checkpoint, and some more. A segment
-is `[count, type, "i" or "d", base64]`.
+A reference is a JSON object. A value is `{"t": type, where: what}`. A list is `{"n": length, "s":
+segments}`, or `{"n", "b": checkpoint, "k": keep, "a": segments}`: the first `keep` elements of the
+same channel in an earlier checkpoint, and some more. A segment is `[count, type, where, what]`.
+
+| where | what |
+|---|---|
+| `x` | the bytes, each as a character |
+| `d` | a blob that holds them |
+| `c` | bytes and blobs in turns: long texts are cut out of what is around them |
+| `i` | the bytes in base64, as records from before have them |
 
 Msgpack writes a list as a header and its elements' bytes one behind the other. A segment of that
-type holds the elements alone. So segments are joined by joining bytes, and what a task wrote
-and what the next checkpoint adds are the same blob.
+type holds the elements alone, so that segments are joined by joining bytes. What a user says is an
+input, then what a task wrote, then an element of the state, each with other things around it: the
+text is the same blob in all of them. A segment of the type `node` holds segments, as JSON.
 """
 
 from __future__ import annotations
 
 import base64
 import json
+import re
 import struct
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, field
@@ -22,22 +30,33 @@ from typing import Any
 from langgraph.checkpoint.serde.base import SerializerProtocol
 
 from stepwell import _core
-from stepwell._types import JsonObject
+from stepwell._types import JsonObject, record
 from stepwell._well import dumps
+from stepwell.langgraph._packing import as_bytes, as_text, name_of, packed
+
+SYSTEM = "langgraph"
 
 Ref = dict[str, Any]
 Segment = list[Any]
+Part = tuple[int, str, bytes]
+"""How many elements of a list, their type, and their bytes."""
 Typed = tuple[str, bytes]
 
-INLINE = 64
-"""A value of at most so many bytes is no blob: its digest would be as long."""
+INLINE = 512
+"""So many bytes are no blob. A blob costs a row and its place in an index, and each record that
+names it 160 bytes more: to be in two compressed records is cheaper."""
 
-PLAIN = 256
-"""What a checkpoint says besides its values is in the record as JSON up to so many characters: a
-blob of its own costs a row, its digest three times, and two rows that name it."""
+CUTS = 8
+"""So many texts are cut out of a value. One that holds more is one blob: it was written as a whole,
+and so it will be read."""
+
+PLAIN = 4096
+"""What a checkpoint says besides its values is in the record as JSON up to so many characters."""
 
 CHAIN = 32
 """So many checkpoints may name an earlier one for a list, before it is told as a whole."""
+
+NODE = "node"
 
 
 class Attachments:
@@ -45,27 +64,41 @@ class Attachments:
 
     def __init__(self) -> None:
         self.blobs: list[bytes] = []
-        self._seen: set[bytes] = set()
+        self._seen: dict[str, None] = {}
 
-    def place(self, data: bytes) -> tuple[str, str]:
-        """Where some bytes are kept: in the record, or as a blob."""
+    def place(self, data: bytes, kind: str = "") -> tuple[str, Any]:
+        """Where some bytes are kept: in the record, as a blob, or long texts apart."""
         if len(data) <= INLINE:
-            return "i", base64.b64encode(data).decode()
-        digest = _core.digest(data)
-        if digest not in self._seen:
-            self._seen.add(digest)
+            return "x", as_text(data)
+        pieces = cut_out(data) if kind == "msgpack" else None
+        if pieces is None:
+            return "d", self._blob(data)
+        return "c", [
+            self._blob(piece) if number % 2 else as_text(piece)
+            for number, piece in enumerate(pieces)
+        ]
+
+    def _blob(self, data: bytes) -> str:
+        name = name_of(_core.digest(data))
+        if name not in self._seen:
+            self._seen[name] = None
             self.blobs.append(data)
-        return "d", base64.b64encode(digest).decode()
+        return name
+
+    def record(self, topic: str, key: str, data: JsonObject) -> JsonObject:
+        """A record that brings these blobs."""
+        text = packed(data, list(self._seen))
+        return record(SYSTEM, topic, key, text, attach=range(len(self.blobs)))
 
     def value(self, typed: Typed) -> Ref:
         """A reference to a whole value."""
-        where, what = self.place(typed[1])
+        where, what = self.place(typed[1], typed[0])
         return {"t": typed[0], where: what}
 
     def segment(self, count: int, typed: Typed) -> Segment:
         """A segment of a list, from the list of its elements."""
         data = elements(typed[1]) if typed[0] == "msgpack" else typed[1]
-        return [count, typed[0], *self.place(data)]
+        return [count, typed[0], *self.place(data, typed[0])]
 
     def any(self, serde: SerializerProtocol, value: Any) -> Ref:
         """A reference to any value: a list by its elements, so that they are found again."""
@@ -86,6 +119,33 @@ def plain_rest(rest: dict[str, Any]) -> JsonObject | None:
     except (TypeError, ValueError):
         return None
     return left if len(text) <= PLAIN and json.loads(text) == left else None
+
+
+def cut_out(data: bytes) -> list[bytes] | None:
+    """The long texts of some msgpack and what is around them, in turns; None, if there are none,
+    or many, or much around them.
+
+    A text begins with `da` and two bytes that say how long it is, or with `db` and four. Other
+    bytes may look like that. Then the cut is at an odd place, and joins as well.
+    """
+    pieces: list[bytes] = []
+    start = at = 0
+    while (found := _TEXT.search(data, at)) is not None:
+        begin = found.end()
+        end = begin + int.from_bytes(data[found.start() + 1 : begin], "big")
+        if end - begin <= INLINE or end > len(data):
+            at = found.start() + 1
+            continue
+        pieces += [data[start:begin], data[begin:end]]
+        start = at = end
+        if len(pieces) > 2 * CUTS:
+            return None
+    pieces.append(data[start:])
+    around = sum(len(piece) for piece in pieces[::2])
+    return pieces if len(pieces) > 1 and around <= 2 * INLINE else None
+
+
+_TEXT = re.compile(rb"\xda..|\xdb....", re.DOTALL)
 
 
 def elements(packed: bytes) -> bytes:
@@ -114,17 +174,34 @@ def packed_list(count: int, parts: Iterable[bytes]) -> bytes:
 def named(ref: Ref) -> list[str]:
     """The blobs that a reference names itself."""
     if "t" in ref:
-        return [ref["d"]] if "d" in ref else []
-    parts: Sequence[Segment] = ref.get("s") or ref.get("a") or ()
-    return [part[3] for part in parts if part[2] == "d"]
+        return [ref["d"]] if "d" in ref else ref.get("c", [])[1::2]
+    return named_by(ref.get("s") or ref.get("a") or ())
 
 
-def cut(segments: Sequence[Segment], keep: int) -> tuple[list[Segment], int]:
+def named_by(segments: Iterable[Segment]) -> list[str]:
+    """The blobs that some segments name themselves."""
+    names: list[str] = []
+    for _, _, where, what in segments:
+        if where == "d":
+            names.append(what)
+        elif where == "c":
+            names += what[1::2]
+    return names
+
+
+Expand = Callable[[Segment], list[Segment]]
+"""What reads the segments of a node."""
+
+
+def cut(segments: Sequence[Segment], keep: int, expand: Expand) -> tuple[list[Segment], int]:
     """The segments that lie within the first `keep` elements, and how many elements they hold."""
     kept: list[Segment] = []
     count = 0
     for segment in segments:
         if count + segment[0] > keep:
+            if segment[1] == NODE and count < keep:
+                inner, more = cut(expand(segment), keep - count, expand)
+                return kept + inner, count + more
             break
         kept.append(segment)
         count += segment[0]
@@ -145,24 +222,46 @@ class Blobs:
             digests = [base64.b64decode(name) for name in missing]
             self._found.update(zip(missing, self._core.blobs(digests), strict=True))
 
-    def data(self, where: str, what: str) -> bytes:
+    def expand(self, segment: Segment) -> list[Segment]:
+        """The segments of a node."""
+        self.fetch(named_by([segment]))
+        segments: list[Segment] = json.loads(self.data(segment[2], segment[3]))
+        return segments
+
+    def parts(self, segments: Sequence[Segment]) -> list[Part]:
+        """The elements that segments hold."""
+        if len(segments) > CHAIN or any(segment[1] == NODE for segment in segments):
+            return self._core.elements(dumps(segments))
+        self.fetch(named_by(segments))
+        return [(count, kind, self.data(where, what)) for count, kind, where, what in segments]
+
+    def data(self, where: str, what: Any) -> bytes:
         """The bytes that a reference stands for."""
+        if where == "x":
+            return as_bytes(what)
+        if where == "c":
+            return b"".join(
+                self._found[piece] if number % 2 else as_bytes(piece)
+                for number, piece in enumerate(what)
+            )
         return base64.b64decode(what) if where == "i" else self._found[what]
 
 
-def load(
-    ref: Ref, segments: Sequence[Segment] | None, blobs: Blobs, serde: SerializerProtocol
-) -> Any:
-    """The value of a reference whose blobs were fetched; of a list, of all its segments."""
-    if segments is None:
-        where = "i" if "i" in ref else "d"
-        return serde.loads_typed((ref["t"], blobs.data(where, ref[where])))
-    if all(segment[1] == "msgpack" for segment in segments):
-        parts = [blobs.data(segment[2], segment[3]) for segment in segments]
-        return serde.loads_typed(("msgpack", packed_list(ref["n"], parts)))
+def load(ref: Ref, blobs: Blobs, serde: SerializerProtocol) -> Any:
+    """The value of a reference that is no list, and whose blobs were fetched."""
+    where = next(where for where in ("x", "d", "c", "i") if where in ref)
+    return serde.loads_typed((ref["t"], blobs.data(where, ref[where])))
+
+
+def load_list(parts: Sequence[Part], serde: SerializerProtocol) -> list[Any]:
+    """The list that has these elements."""
+    if all(kind == "msgpack" for _, kind, _ in parts):
+        count = sum(part[0] for part in parts)
+        typed = ("msgpack", packed_list(count, [data for _, _, data in parts]))
+        whole: list[Any] = serde.loads_typed(typed)
+        return whole
     value: list[Any] = []
-    for count, kind, where, what in segments:
-        data = blobs.data(where, what)
+    for count, kind, data in parts:
         if kind == "msgpack":
             data = packed_list(count, [data])
         value += serde.loads_typed((kind, data))
@@ -180,6 +279,14 @@ class ListState:
     chain: int
     """How many checkpoints one has to look at to read it there."""
     length: int
+    parts: list[Part] | None = None
+    """Its elements, if they are remembered: what was put here or read before is not read again."""
+    size: int = 0
+    """How many bytes those are."""
+
+    def remember(self, parts: list[Part]) -> None:
+        """These are its elements."""
+        self.parts, self.size = parts, sum(len(part[2]) for part in parts)
 
 
 @dataclass
@@ -201,40 +308,57 @@ def put_list(
     value: list[Any],
     last: ListState | None,
     into: tuple[str, Attachments, SerializerProtocol],
-    read: Callable[[Sequence[Segment]], list[bytes]],
+    expand: Expand,
 ) -> tuple[Ref, ListState]:
     """A list's reference in a new checkpoint: what it adds to the last one, or all of it."""
     checkpoint, attachments, serde = into
     known = last.known if last is not None else _core.KnownElements()
     unchanged = known.unchanged(value) if last is not None else 0
-    kept, keep = cut(last.segments, unchanged) if last is not None else ([], 0)
+    kept, keep = cut(last.segments, unchanged, expand) if last is not None else ([], 0)
     added: list[Segment] = []
+    parts, size = kept_parts(last, keep) if last is not None and keep else ([], 0)
     if keep < len(value):
         rest = value[keep:] if keep else value
-        added.append(attachments.segment(len(rest), serde.dumps_typed(rest)))
+        typed = serde.dumps_typed(rest)
+        added.append(attachments.segment(len(rest), typed))
+        if parts is not None:
+            data = elements(typed[1]) if typed[0] == "msgpack" else typed[1]
+            parts.append((len(rest), typed[0], data))
+            size += len(data)
     known.remember(value, unchanged)
     if last is not None and keep and last.chain < CHAIN:
         chain = last.chain + 1
         ref: Ref = {"n": len(value), "b": last.base, "k": keep, "a": added, "c": chain}
     else:
-        kept = merged(kept, attachments, read)
+        kept = gathered(kept, attachments)
         ref, chain = {"n": len(value), "s": kept + added}, 1
-    return ref, ListState(known, kept + added, checkpoint, chain, len(value))
+    state = ListState(known, kept + added, checkpoint, chain, len(value), parts, size)
+    return ref, state
 
 
-def merged(
-    segments: list[Segment],
-    attachments: Attachments,
-    read: Callable[[Sequence[Segment]], list[bytes]],
-) -> list[Segment]:
-    """The same segments with the small ones at the end made one, so that reading a long list
-    does not read each element by itself."""
-    start = len(segments)
-    while start and segments[start - 1][0] < CHAIN and segments[start - 1][1] == "msgpack":
-        start -= 1
-    small = segments[start:]
-    if len(small) < 2:
-        return segments
-    data = b"".join(read(small))
-    count = sum(segment[0] for segment in small)
-    return [*segments[:start], [count, "msgpack", *attachments.place(data)]]
+def kept_parts(last: ListState, keep: int) -> tuple[list[Part] | None, int]:
+    """What is remembered of the first `keep` elements, if none of it goes further, and how many
+    bytes that is."""
+    if last.parts is None:
+        return None, 0
+    left, count, size = list(last.parts), last.length, last.size
+    while count > keep:
+        part = left.pop()
+        count -= part[0]
+        size -= len(part[2])
+    return (left, size) if count == keep else (None, 0)
+
+
+def gathered(segments: list[Segment], attachments: Attachments) -> list[Segment]:
+    """The same segments with the small ones at the end made a node, and many nodes another, so
+    that a long list is told in a few words."""
+    made = segments
+    for least, size in ((2, CHAIN), (CHAIN, CHAIN * CHAIN)):
+        start = len(made)
+        while start and made[start - 1][0] < size:
+            start -= 1
+        small = made[start:]
+        if len(small) >= least:
+            count = sum(segment[0] for segment in small)
+            made = [*made[:start], [count, NODE, *attachments.place(dumps(small).encode())]]
+    return made

@@ -1,0 +1,135 @@
+//! Lists that are kept by parts: the elements of one, put together in one go.
+//!
+//! `stepwell.langgraph` says what a segment is. A state of thousands of messages is as many small
+//! blobs; to fetch and join them in Python costs as much as to read what is in them.
+
+use std::collections::HashMap;
+
+use base64::Engine as _;
+use base64::engine::general_purpose::STANDARD;
+use pyo3::prelude::*;
+use pyo3::types::PyBytes;
+use serde::Deserialize;
+use serde_json::Value;
+use stepwell::{Digest, Error, Stepwell};
+
+use crate::convert::read;
+use crate::well::Well;
+
+/// A segment whose type is this holds segments.
+const NODE: &str = "node";
+
+/// How many elements it has, their type, where they are, and what is there.
+#[derive(Deserialize)]
+struct Segment(u64, String, String, Value);
+
+/// How many elements, their type, and their bytes.
+type Leaf<'py> = (u64, String, Bound<'py, PyBytes>);
+
+#[pymethods]
+impl Well {
+    /// The elements of a list's segments, segment by segment, and those of nodes in their place.
+    fn elements<'py>(&self, py: Python<'py>, segments: &str) -> PyResult<Vec<Leaf<'py>>> {
+        let segments: Vec<Segment> = read("segments", segments)?;
+        let leaves = self.run(py, |well| leaves(well, segments))?;
+        let leaf =
+            |(count, kind, bytes): (u64, String, Vec<u8>)| (count, kind, PyBytes::new(py, &bytes));
+        Ok(leaves.into_iter().map(leaf).collect())
+    }
+}
+
+fn leaves(
+    well: &Stepwell,
+    mut segments: Vec<Segment>,
+) -> stepwell::Result<Vec<(u64, String, Vec<u8>)>> {
+    while segments.iter().any(|segment| segment.1 == NODE) {
+        let nodes = Blobs::of(well, segments.iter().filter(|segment| segment.1 == NODE))?;
+        let mut expanded = Vec::new();
+        for segment in segments {
+            match segment.1 == NODE {
+                true => {
+                    let inner = serde_json::from_slice::<Vec<Segment>>(&nodes.bytes(&segment)?);
+                    expanded.extend(inner.map_err(|error| unreadable(error.to_string()))?);
+                }
+                false => expanded.push(segment),
+            }
+        }
+        segments = expanded;
+    }
+    let blobs = Blobs::of(well, segments.iter())?;
+    let leaf = |segment: Segment| {
+        let bytes = blobs.bytes(&segment)?;
+        Ok((segment.0, segment.1, bytes))
+    };
+    segments.into_iter().map(leaf).collect()
+}
+
+/// The blobs that some segments name, by their names.
+struct Blobs(HashMap<String, Vec<u8>>);
+
+impl Blobs {
+    fn of<'a>(
+        well: &Stepwell,
+        segments: impl Iterator<Item = &'a Segment>,
+    ) -> stepwell::Result<Self> {
+        let mut names: Vec<&str> = segments.flat_map(names).collect();
+        names.sort_unstable();
+        names.dedup();
+        let digest = |name: &&str| {
+            let bytes = STANDARD.decode(name).ok();
+            let digest = bytes.and_then(|bytes| Digest::from_column(&bytes));
+            digest.ok_or_else(|| unreadable(format!("{name:?} names no blob")))
+        };
+        let digests = names.iter().map(digest).collect::<stepwell::Result<Vec<_>>>()?;
+        let found = well.store().blobs(&digests)?;
+        Ok(Self(names.into_iter().map(str::to_owned).zip(found).collect()))
+    }
+
+    /// The bytes that a segment stands for.
+    fn bytes(&self, Segment(_, _, place, what): &Segment) -> stepwell::Result<Vec<u8>> {
+        let text = |what: &Value| what.as_str().map(plain).unwrap_or_default();
+        let blob = |name: &Value| {
+            let found = name.as_str().and_then(|name| self.0.get(name));
+            found.ok_or_else(|| unreadable(format!("{name} names no blob")))
+        };
+        match (place.as_str(), what) {
+            ("x", what) => Ok(text(what)),
+            ("d", name) => blob(name).cloned(),
+            ("i", what) => {
+                let bytes = STANDARD.decode(what.as_str().unwrap_or_default());
+                bytes.map_err(|error| unreadable(error.to_string()))
+            }
+            ("c", Value::Array(pieces)) => {
+                let mut bytes = Vec::new();
+                for (n, piece) in pieces.iter().enumerate() {
+                    match n % 2 {
+                        0 => bytes.extend(text(piece)),
+                        _ => bytes.extend_from_slice(blob(piece)?),
+                    }
+                }
+                Ok(bytes)
+            }
+            _ => Err(unreadable(format!("{place:?} is no place of elements"))),
+        }
+    }
+}
+
+/// The names of the blobs that a segment is made of.
+fn names(Segment(_, _, place, what): &Segment) -> Vec<&str> {
+    match (place.as_str(), what) {
+        ("d", Value::String(name)) => vec![name],
+        ("c", Value::Array(pieces)) => {
+            pieces.iter().skip(1).step_by(2).filter_map(Value::as_str).collect()
+        }
+        _ => Vec::new(),
+    }
+}
+
+/// Bytes that were written as so many characters.
+fn plain(text: &str) -> Vec<u8> {
+    text.chars().map(|c| u8::try_from(u32::from(c)).unwrap_or(b'?')).collect()
+}
+
+fn unreadable(why: String) -> Error {
+    Error::Unreadable { what: "a list's segments".to_owned(), why }
+}

@@ -1,0 +1,296 @@
+"""Reading checkpoints: one range of records, and the blobs that they name."""
+
+from __future__ import annotations
+
+import functools
+from collections.abc import Iterator, Mapping, Sequence
+from typing import Any, cast
+
+from langchain_core.runnables import RunnableConfig
+from langgraph.checkpoint.base import (
+    Checkpoint,
+    CheckpointMetadata,
+    CheckpointTuple,
+    get_checkpoint_id,
+    writes_sort_key,
+)
+
+from stepwell import _core
+from stepwell._types import JsonObject
+from stepwell.errors import AbsentError
+from stepwell.langgraph._packing import unpacked
+from stepwell.langgraph._site import Site
+from stepwell.langgraph._transcript import conversation
+from stepwell.langgraph._values import (
+    SYSTEM,
+    Blobs,
+    ListState,
+    Namespace,
+    Part,
+    Ref,
+    Segment,
+    cut,
+    load,
+    load_list,
+    named,
+)
+
+SEPARATOR = "\x1f"
+"""Stands between a namespace and a checkpoint's id."""
+
+_PAGE = 64
+
+
+def key_of(topic: str, ns: str, checkpoint: str) -> str:
+    """What a record of a checkpoint is found by."""
+    return f"{SYSTEM}/{topic}/{ns}{SEPARATOR}{checkpoint}"
+
+
+def after(key: str) -> str:
+    """The least key behind another."""
+    return key + "\0"
+
+
+def place(config: RunnableConfig) -> tuple[str, str, str | None]:
+    """The thread, namespace and checkpoint that a config names."""
+    named = config["configurable"]
+    return str(named["thread_id"]), named.get("checkpoint_ns", ""), get_checkpoint_id(config)
+
+
+class Found:
+    """A checkpoint's record."""
+
+    def __init__(self, seq: int, key: str, text: str, blobs: list[bytes]) -> None:
+        self.ns, self.id = key.removeprefix(f"{SYSTEM}/checkpoint/").rsplit(SEPARATOR, 1)
+        self._seq, self._text, self._blobs = seq, text, blobs
+
+    @functools.cached_property
+    def data(self) -> JsonObject:
+        """What it says. Of many that are read at once, few are looked into."""
+        return unpacked(self._text, self._blobs)
+
+    @property
+    def seq(self) -> int:
+        """Where it stands: one that was written anew, where it stood."""
+        seq: int = self.data.get("q", self._seq)
+        return seq
+
+    @property
+    def is_gone(self) -> bool:
+        """Was it erased?"""
+        return not self._text
+
+
+class Reading:
+    """Reads the checkpoints of one namespace of a thread."""
+
+    def __init__(self, site: Site, thread: str, ns: str) -> None:
+        self.site = site
+        self.thread = thread
+        self.ns = ns
+        self.core = site.well.core
+        self.session = site.session_of(thread)
+        self.blobs = Blobs(site.well.core)
+        self._seen: dict[str, Found | None] = {}
+
+    def config(self, checkpoint: str) -> RunnableConfig:
+        """The config that names a checkpoint."""
+        return {
+            "configurable": {
+                "thread_id": self.thread,
+                "checkpoint_ns": self.ns,
+                "checkpoint_id": checkpoint,
+            }
+        }
+
+    def newest(self) -> Found | None:
+        """The newest checkpoint."""
+        return next(self.newest_first(page=1), None)
+
+    def newest_first(self, page: int = _PAGE) -> Iterator[Found]:
+        """Every checkpoint, the largest id first."""
+        first, end = key_of("checkpoint", self.ns, ""), f"{SYSTEM}/checkpoint/{self.ns}\x20"
+        while True:
+            try:
+                rows = self.core.records(self.session, first, end, newest=True, limit=page)
+            except AbsentError:
+                return
+            yield from self._take(rows)
+            if len(rows) < page:
+                return
+            end = rows[-1][1]
+            page = _PAGE
+
+    def all_namespaces(self) -> Iterator[Found]:
+        """Every checkpoint of the thread."""
+        front = f"{SYSTEM}/checkpoint"
+        try:
+            rows = self.core.records(self.session, f"{front}/", f"{front}0", newest=True)
+        except AbsentError:
+            return
+        yield from self._take(rows)
+
+    def _take(self, rows: Sequence[tuple[int, str, str, list[bytes]]]) -> Iterator[Found]:
+        last = ""
+        for seq, key, data, blobs in rows:
+            # Of records with one key the last one counts, and it comes first here.
+            if key != last:
+                last = key
+                found = Found(seq, key, data, blobs)
+                if not found.is_gone:
+                    yield found
+
+    def checkpoint(self, id: str) -> Found | None:
+        """One checkpoint."""
+        if id not in self._seen:
+            key = key_of("checkpoint", self.ns, id)
+            rows = self.core.records(self.session, key, after(key), newest=True, limit=1)
+            self._seen[id] = next(self._take(rows), None)
+        return self._seen[id]
+
+    def _look_ahead(self, id: str) -> None:
+        """Reads the checkpoints before one at once: most lists are told along them."""
+        first, end = key_of("checkpoint", self.ns, ""), key_of("checkpoint", self.ns, id)
+        rows = self.core.records(self.session, first, end, newest=True, limit=_PAGE)
+        for found in self._take(rows):
+            self._seen.setdefault(found.id, found)
+
+    def segments(self, ref: Ref, channel: str, at: str) -> list[Segment] | None:
+        """All parts of a list; None, if the value is no list that is told by parts."""
+        if "t" in ref:
+            return None
+        # From the newest back to the one that tells all.
+        chain = [ref]
+        while "b" in chain[-1]:
+            base = chain[-1]["b"]
+            if base not in self._seen:
+                self._look_ahead(at)
+            found = self.checkpoint(base)
+            told = found.data["v"][channel][1] if found is not None else None
+            if told is None:
+                raise AbsentError(
+                    f"thread {self.thread}: checkpoint {base} is gone, on which {at} builds"
+                )
+            chain.append(told)
+            at = base
+        parts: list[Segment] = list(chain[-1]["s"])
+        for told in reversed(chain[:-1]):
+            parts = cut(parts, told["k"], self.blobs.expand)[0] + told["a"]
+        return parts
+
+    def metadata(self, found: Found) -> CheckpointMetadata:
+        """A checkpoint's metadata."""
+        return self.value(found.data["m"])  # type: ignore[no-any-return]
+
+    def value(self, ref: Ref) -> Any:
+        """A value by itself."""
+        if "t" not in ref:
+            return load_list(self.blobs.parts(ref["s"]), self.site.serde)
+        self.blobs.fetch(named(ref))
+        return load(ref, self.blobs, self.site.serde)
+
+    def _lists_at(self, found: Found) -> Mapping[str, ListState]:
+        return self.site.memory.lists_at(self.thread, self.ns, found.id, found.seq)
+
+    def refs(self, found: Found) -> dict[str, tuple[Ref, list[Segment] | None]]:
+        """What a checkpoint says of its channels, each list with all its parts."""
+        told = found.data["v"].items()
+        known = self._lists_at(found)
+        return {
+            name: (
+                ref,
+                known[name].segments if name in known else self.segments(ref, name, found.id),
+            )
+            for name, (_, ref) in told
+            if ref is not None
+        }
+
+    def checkpoint_tuple(self, found: Found, *, remember: bool = False) -> CheckpointTuple:
+        """A checkpoint as LangGraph wants it."""
+        refs = self.refs(found)
+        writes = self.writes(found.id)
+        data = found.data
+        wanted = [*named(data.get("c", {})), *named(data["m"])]
+        for ref, _ in refs.values():
+            wanted += named(ref) if "t" in ref else ()
+        for write in writes:
+            wanted += named(write[2])
+        self.blobs.fetch(wanted)
+        serde = self.site.serde
+        known = self._lists_at(found)
+        parts: dict[str, list[Part]] = {}
+        values: dict[str, Any] = {}
+        for name, (ref, segments) in refs.items():
+            if segments is None:
+                values[name] = load(ref, self.blobs, serde)
+                continue
+            remembered = known[name].parts if name in known else None
+            parts[name] = self.blobs.parts(segments) if remembered is None else remembered
+            values[name] = load_list(parts[name], serde)
+        if remember:
+            state = self.state(found, values, refs)
+            for name, state_of in state.lists.items():
+                state_of.remember(parts[name])
+            self.site.memory.remember(self.thread, self.ns, state)
+        checkpoint = cast("Checkpoint", {**self.rest(found), "channel_values": values})
+        return CheckpointTuple(
+            config=self.config(found.id),
+            checkpoint=checkpoint,
+            metadata=self.value(data["m"]),
+            parent_config=self.config(data["p"]) if data.get("p") else None,
+            pending_writes=[(task, channel, self.value(ref)) for task, channel, ref in writes],
+        )
+
+    def rest(self, found: Found) -> dict[str, Any]:
+        """What a checkpoint says besides its values."""
+        told = found.data
+        if "r" not in told:
+            rest: dict[str, Any] = self.value(told["c"])
+            return rest
+        versions = {name: it for name, (it, _) in told["v"].items() if it is not None}
+        return {**told["r"], "id": found.id, "channel_versions": versions}
+
+    def state(
+        self,
+        found: Found,
+        values: Mapping[str, Any],
+        refs: Mapping[str, tuple[Ref, Sequence[Segment] | None]] | None = None,
+    ) -> Namespace:
+        """What a later put has to know of a checkpoint."""
+        told = found.data["v"]
+        state = Namespace(
+            checkpoint=found.id,
+            seq=found.seq,
+            versions={name: version for name, (version, _) in told.items()},
+            refs={name: ref for name, (_, ref) in told.items() if ref is not None},
+            spoken={name for name, _ in conversation(values)} if self.site.transcript else set(),
+        )
+        for name, value in values.items():
+            ref, segments = (refs or {})[name]
+            if segments is not None:
+                known = _core.KnownElements()
+                known.remember(value, 0)
+                chain = ref.get("c", 1)
+                state.lists[name] = ListState(known, list(segments), found.id, chain, len(value))
+        return state
+
+    def writes(self, checkpoint: str) -> list[tuple[str, str, Ref]]:
+        """What tasks wrote at a checkpoint, in the order in which it is applied."""
+        key = key_of("writes", self.ns, checkpoint)
+        try:
+            rows = self.core.records(self.session, key, after(key))
+        except AbsentError:
+            return []
+        kept: dict[tuple[str, int], tuple[tuple[str, str, int], str, str, Ref]] = {}
+        for _, _, data, blobs in rows:
+            if not data:
+                continue
+            told = unpacked(data, blobs)
+            for index, channel, ref in told["w"]:
+                where = (told["t"], index)
+                # Of special channels the last write counts, of the others the first.
+                if index < 0 or where not in kept:
+                    order = writes_sort_key(told["p"], told["t"], index)
+                    kept[where] = (order, told["t"], channel, ref)
+        ordered = sorted(kept.values(), key=lambda write: write[0])
+        return [(task, channel, ref) for _, task, channel, ref in ordered]

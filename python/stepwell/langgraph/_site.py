@@ -1,0 +1,92 @@
+"""What reading and writing checkpoints share: the store, and what is remembered of it."""
+
+from __future__ import annotations
+
+import threading
+from collections import OrderedDict
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+
+from langgraph.checkpoint.serde.base import SerializerProtocol
+
+from stepwell._names import session_id
+from stepwell._types import JsonObject
+from stepwell._well import Well
+from stepwell.errors import AbsentError
+from stepwell.langgraph._values import SYSTEM, ListState, Namespace
+
+_CACHE_BYTES = 64 << 20
+"""So many bytes of lists are remembered, so that what was put here is not read again."""
+
+
+class Memory:
+    """The last state of the namespaces that were used last, so that a step writes only what is
+    new."""
+
+    def __init__(self, size: int) -> None:
+        self.lock = threading.RLock()
+        self.runs: set[tuple[str, str]] = set()
+        """The runs that are known to have written to a thread."""
+        self._size = max(size, 1)
+        self._bytes = _CACHE_BYTES
+        self._namespaces: OrderedDict[tuple[str, str], Namespace] = OrderedDict()
+
+    def last(self, thread: str, ns: str) -> Namespace | None:
+        """The last state of a namespace that was seen here."""
+        with self.lock:
+            return self._namespaces.get((thread, ns))
+
+    def lists_at(self, thread: str, ns: str, checkpoint: str, seq: int) -> Mapping[str, ListState]:
+        """The lists of a checkpoint, if it is the last one that was seen here. Else they have to be
+        put together from those before it."""
+        state = self.last(thread, ns)
+        is_last = state is not None and (state.checkpoint, state.seq) == (checkpoint, seq)
+        return state.lists if state is not None and is_last else {}
+
+    def remember(self, thread: str, ns: str, state: Namespace) -> None:
+        """Keeps the last state of a namespace, and lets go of what was not used for long."""
+        with self.lock:
+            self._namespaces[(thread, ns)] = state
+            self._namespaces.move_to_end((thread, ns))
+            while len(self._namespaces) > self._size:
+                self._namespaces.popitem(last=False)
+            # Of the namespaces that were used last, the elements are remembered, too.
+            room = self._bytes
+            for kept in reversed(self._namespaces.values()):
+                for state_of in kept.lists.values():
+                    room -= state_of.size
+                    if room < 0:
+                        state_of.parts, state_of.size = None, 0
+
+    def forget(self, thread: str) -> None:
+        """Lets go of all that is known of a thread."""
+        with self.lock:
+            for key in [key for key in self._namespaces if key[0] == thread]:
+                del self._namespaces[key]
+            self.runs = {run for run in self.runs if run[0] != thread}
+
+
+@dataclass(frozen=True)
+class Site:
+    """Where checkpoints are kept, and how."""
+
+    well: Well
+    serde: SerializerProtocol
+    transcript: bool
+    """Are messages also kept as the session's conversation?"""
+    memory: Memory
+
+    def session_of(self, thread: str) -> str:
+        """The session that keeps a thread."""
+        return session_id(SYSTEM, thread)
+
+    def append(
+        self, thread: str, events: Sequence[JsonObject], blobs: Sequence[bytes] = (), task: str = ""
+    ) -> tuple[int, int]:
+        """Appends to a thread's session, which is made at its first write."""
+        id = self.session_of(thread)
+        try:
+            return self.well.append(id, events, attachments=blobs)
+        except AbsentError:
+            self.well.ensure(id, SYSTEM, thread, task=task)
+            return self.well.append(id, events, attachments=blobs)

@@ -1,0 +1,215 @@
+"""What the saver's records say, and that those from before are still read."""
+
+from __future__ import annotations
+
+import base64
+import hashlib
+import json
+import random
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+pytest.importorskip("langgraph")
+from langchain_core.messages import AIMessage, HumanMessage
+from langgraph.checkpoint.base import empty_checkpoint, uuid6
+
+import stepwell
+from stepwell._types import record
+from stepwell.langgraph import StepwellSaver
+from stepwell.langgraph._packing import DICTIONARIES, name_of, packed, unpacked
+from stepwell.langgraph._values import cut_out
+
+BEFORE = Path(__file__).parent / "data" / "langgraph-records-plain.json"
+"""36 checkpoints of a thread as plain JSON, as the first version wrote them."""
+
+
+def said(n: int) -> Any:
+    kind = AIMessage if n % 2 else HumanMessage
+    return kind(f"{n} said before" + " and on" * (n % 3 * 20), id=f"m{n}")
+
+
+def at(n: int) -> Any:
+    id = f"1f1e1f13-0000-6000-8000-{n:012}"
+    named = {"thread_id": "old", "checkpoint_ns": "", "checkpoint_id": id}
+    return {"configurable": named}
+
+
+@pytest.fixture
+def old(well: stepwell.Well) -> StepwellSaver:
+    """A saver whose store was written before records were packed."""
+    kept = json.loads(BEFORE.read_text())
+    well.ensure("langgraph.old", "langgraph", "old")
+    blobs = [base64.b64decode(it) for it in kept["blobs"]]
+    digests = well.core.put_blobs(blobs)
+    assert digests
+    for it in kept["records"]:
+        names = [base64.b64decode(name) for name in it["blobs"]]
+        event = record("langgraph", it["topic"], it["key"], it["data"], blobs=names)
+        well.append("langgraph.old", [event])
+    return StepwellSaver(well, transcript=False)
+
+
+def put(saver: StepwellSaver, parent: Any, values: dict[str, Any]) -> Any:
+    checkpoint = empty_checkpoint()
+    checkpoint["id"] = str(uuid6())
+    checkpoint["channel_values"] = values
+    versions: Any = {name: 1000 for name in values}
+    checkpoint["channel_versions"] = versions
+    return saver.put(parent, checkpoint, {"step": 1}, versions)
+
+
+@pytest.mark.parametrize("n", [0, 1, 31, 33, 35])
+def test_a_checkpoint_from_before_reads_as_it_was_put(old: StepwellSaver, n: int) -> None:
+    found = old.get_tuple(at(n))
+    assert found is not None
+    assert found.checkpoint["channel_values"] == {
+        "messages": [said(i) for i in range(n + 1)],
+        "count": n,
+        "note": "x" * 100,
+    }
+    assert found.metadata == {"step": n, "source": "loop"}
+    assert found.pending_writes == [
+        (f"task-{n}", "messages", [said(n)]),
+        (f"task-{n}", "count", n),
+    ]
+
+
+def test_a_thread_from_before_goes_on(old: StepwellSaver) -> None:
+    found = old.get_tuple(at(35))
+    assert found is not None
+    messages = found.checkpoint["channel_values"]["messages"]
+    parent = found.config
+    for n in range(36, 80):
+        messages = [*messages, said(n)]
+        parent = put(old, parent, {"messages": messages})
+    for saver in (old, StepwellSaver(old.well)):
+        newest = saver.get_tuple({"configurable": {"thread_id": "old"}})
+        assert newest is not None
+        assert newest.checkpoint["channel_values"]["messages"] == [said(n) for n in range(80)]
+    assert old.well.session("langgraph.old").verify().sound
+
+
+def test_a_prune_keeps_what_a_thread_from_before_needs(old: StepwellSaver) -> None:
+    old.prune(["old"])
+    found = [it.checkpoint["channel_values"] for it in StepwellSaver(old.well).list(None)]
+    assert [len(it["messages"]) for it in found] == [36]
+    assert found[0]["messages"] == [said(n) for n in range(36)]
+
+
+def test_packed_data_reads_as_it_was() -> None:
+    rng = random.Random(7)
+    digests = [b"\x1e" + rng.randbytes(32) for _ in range(12)]
+    names = [name_of(digest) for digest in digests]
+    data: dict[str, Any] = {
+        # A name that is not among the record's own, a text with what JSON escapes, and all bytes.
+        "other": name_of(b"\x1e" + rng.randbytes(32)),
+        "escaped": "\x000\x00 \x1f \\u0000 \U0001f600 é",
+        "bytes": bytes(range(256)).decode("latin-1"),
+        "refs": [{"t": "msgpack", "d": name} for name in [*names, *names]],
+    }
+    text = packed(data, names)
+    assert not any(name in text for name in names)
+    assert unpacked(text, digests) == data
+
+
+def test_long_texts_are_cut_out_of_what_is_around_them() -> None:
+    text = b"t" * 1000
+    assert cut_out(b"ab\xda\x03\xe8" + text + b"cd") == [b"ab\xda\x03\xe8", text, b"cd"]
+    large = b"u" * 70_000
+    assert cut_out(b"\xdb\x00\x01\x11\x70" + large) == [b"\xdb\x00\x01\x11\x70", large, b""]
+    # Nothing long, more around than inside, or many: one blob is better.
+    for plain in (b"\xda\x00\x05hello", b"z" * 5000 + b"\xda\x03\xe8" + text):
+        assert cut_out(plain) is None
+    assert cut_out((b"\xda\x03\xe8" + text) * 9) is None
+    rng = random.Random(3)
+    for _ in range(300):
+        data = bytes(rng.choices([0xDA, 0xDB, 0, 2, 0xFF, 65], k=rng.randrange(3000)))
+        pieces = cut_out(data)
+        assert pieces is None or b"".join(pieces) == data
+
+
+def test_the_dictionaries_are_what_they_were() -> None:
+    # Records are read with the dictionary that they were written with. One may be added.
+    assert [hashlib.sha256(it).hexdigest()[:16] for it in DICTIONARIES] == ["ab7577a16d12841e"]
+
+
+def test_a_record_says_each_thing_once(well: stepwell.Well) -> None:
+    saver = StepwellSaver(well, transcript=False)
+    parent: Any = {"configurable": {"thread_id": "t", "checkpoint_ns": ""}}
+    messages: list[Any] = []
+    rng = random.Random(1)
+    for n in range(20):
+        text = "".join(rng.choices("abcdefghijklmnopqrstuvwxyz ", k=1000))
+        messages = [*messages, HumanMessage(text, id=f"m{n}")]
+        parent = put(saver, parent, {"messages": messages})
+        saver.put_writes(parent, [("messages", [messages[-1]])], f"t{n}")
+    rows = well.core.records("langgraph.t", "langgraph/", "langgraph0")
+    assert max(len(data) for _, _, data, _ in rows) < 300
+    # A message is a blob, which the checkpoint and the write both name.
+    assert {len(blobs) for _, _, _, blobs in rows} == {1}
+    assert len({blobs[0] for _, _, _, blobs in rows}) == 20
+
+
+def put_run(saver: StepwellSaver, parent: Any, run: str, values: Any, new: list[str]) -> Any:
+    checkpoint = empty_checkpoint()
+    checkpoint["id"] = str(uuid6())
+    checkpoint["channel_values"] = values
+    versions: Any = {name: f"{run}-{name}" if name in new else "first" for name in values}
+    checkpoint["channel_versions"] = versions
+    metadata: Any = {"run_id": run}
+    return saver.put(parent, checkpoint, metadata, {name: versions[name] for name in new})
+
+
+def test_what_a_deleted_run_wrote_stays_where_a_later_one_needs_it(well: stepwell.Well) -> None:
+    saver = StepwellSaver(well, transcript=False)
+    parent: Any = {"configurable": {"thread_id": "t", "checkpoint_ns": ""}}
+    values: dict[str, Any] = {"note": "n" * 2000, "messages": []}
+    expected: list[Any] = []
+    for n in range(100):
+        said = HumanMessage(f"{n} " * 400, id=f"m{n}")
+        values = {**values, "messages": [*values["messages"], said]}
+        new = ["messages", "note"] if n == 0 else ["messages"]
+        versions = "first" if n == 0 else f"run{n}"
+        parent = put_run(saver, parent, versions, values, new)
+        expected.append(values)
+    for gone in (["first", *(f"run{n}" for n in range(1, 40))], ["run41", "run98"]):
+        saver.delete_for_runs(gone)
+        for reader in (saver, StepwellSaver(well)):
+            kept = [it.checkpoint["channel_values"] for it in reader.list(None)]
+            kept.reverse()
+            left = [
+                it
+                for it in expected[40:]
+                if gone[0] == "first" or len(it["messages"]) not in (42, 99)
+            ]
+            assert kept == left
+    assert well.session("langgraph.t").verify().sound
+    # All that nobody needs is gone with a prune.
+    saver.prune(["t"])
+    (only,) = StepwellSaver(well).list(None)
+    assert only.checkpoint["channel_values"] == expected[-1]
+    topics = [
+        key.split("/")[1]
+        for _, key, data, _ in well.core.records("langgraph.t", "langgraph/", "langgraph0")
+        if data
+    ]
+    assert topics == ["checkpoint"]
+
+
+def test_a_long_list_is_told_in_few_words(well: stepwell.Well) -> None:
+    saver = StepwellSaver(well, transcript=False)
+    parent: Any = {"configurable": {"thread_id": "t", "checkpoint_ns": ""}}
+    messages: list[Any] = []
+    for n in range(1500):
+        messages = [*messages, HumanMessage(f"{n} short", id=f"m{n}")]
+        parent = put(saver, parent, {"messages": messages})
+    rows = well.core.records("langgraph.t", "langgraph/", "langgraph0")
+    assert max(len(data) for _, _, data, _ in rows) < 4000
+    # A change far back keeps what is before it.
+    messages = [*messages[:700], HumanMessage("changed", id="m700"), *messages[701:]]
+    parent = put(saver, parent, {"messages": messages})
+    found = StepwellSaver(well).get_tuple(parent)
+    assert found is not None
+    assert found.checkpoint["channel_values"]["messages"] == messages
