@@ -1,5 +1,6 @@
 //! The conversation in the terminal: from a key to its frame with 10,000 messages open while a model
-//! streams, from the start to the first frame, and the memory of it.
+//! streams, from a key in the picker to what it finds, from the start to the first frame, and the
+//! memory of it.
 //!
 //! `cargo build --release -p stepwell-cli && cargo bench -p stepwell-bench --bench chat`.
 #![allow(clippy::unwrap_used, reason = "a benchmark that cannot do its work should stop")]
@@ -8,6 +9,7 @@ use std::fs::File;
 use std::io::{Read, Write};
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Stdio};
+use std::sync::Arc;
 use std::time::Duration;
 
 use crossterm::event::{KeyCode, KeyEvent};
@@ -18,9 +20,12 @@ use stepwell::{
     Stepwell, Store, Time,
 };
 use stepwell_bench::{Table, Times, timed};
+use stepwell_runtime::Runtime;
 use stepwell_tui::{
-    Clean, Input, Look, Opened, Reply, Screen, SessionCard, State, Theme, Told, draw, printed,
+    Backstage as _, Clean, Effect, Input, Look, Opened, Program, Reach, Reply, RuntimeBackstage,
+    Screen, SessionCard, State, Theme, Told, draw, inputs, printed,
 };
+use stepwell_workspace::{Host, Notices, Wanted, Workspace};
 
 const MESSAGES: u64 = 10_000;
 
@@ -76,7 +81,7 @@ fn open(messages: u64) -> (State, Screen<std::io::Sink>) {
     state.update(Duration::ZERO, Input::Reply(Reply::Opened(Box::new(opened))));
     state.take_printable();
     state.update(Duration::ZERO, Input::Line("go on".to_owned()));
-    (state, Screen::new(std::io::sink(), (120, 40), 0))
+    (state, Screen::new(std::io::sink(), (120, 40), Some(0)))
 }
 
 /// A key, after a piece of an answer, and the frame that shows both.
@@ -107,6 +112,78 @@ fn keys(table: &Table) {
     let (ours, beside) =
         Times::of_both(11, 100, || press(&mut long, &mut a), || press(&mut short, &mut b));
     table.row("the same on the page of all of it", &ours, ("10 messages", &beside), goal);
+}
+
+/// A store of so many sessions, and who reads it for the picker.
+struct Picking {
+    backstage: RuntimeBackstage,
+    replies: tokio::sync::mpsc::UnboundedReceiver<Input>,
+    asked: u64,
+    _folder: tempfile::TempDir,
+}
+
+impl Picking {
+    fn among(sessions: usize) -> Self {
+        let folder = tempfile::tempdir_in(env!("CARGO_TARGET_TMPDIR")).unwrap();
+        let root = folder.path().join("work");
+        let store = SqliteStore::open(&root.join(".stepwell")).unwrap();
+        for chunk in 0..sessions / 100 {
+            let writes = (0..100).flat_map(|n| {
+                let number = chunk * 100 + n;
+                let id: SessionId = format!("s{number:06}").parse().unwrap();
+                let task = format!("repair part {number} of the machine");
+                let created = Created::new(id.clone(), task.clone());
+                let create = Create { created, event_id: None, at: None, claim: None };
+                let events = vec![NewEvent::from(Message::user(task))];
+                let append = stepwell::Append { session: id, epoch: None, expected: None, events };
+                [stepwell::Write::Create(create), stepwell::Write::Append(append)]
+            });
+            store.batch(writes.collect()).unwrap();
+        }
+        drop(store);
+        let state = Some(folder.path().join("state"));
+        let host = Host { folder: Some(root.clone()), state, ..Host::bare() };
+        let wanted = Wanted { folder: Some(root), ..Wanted::default() };
+        let workspace = Workspace::find(host, wanted, Notices::to_nobody()).unwrap();
+        let program =
+            Program { runtime: Arc::new(Runtime::new), command: Vec::new(), editor: Vec::new() };
+        let (inputs, replies) = inputs();
+        let backstage = RuntimeBackstage::new(workspace, program, inputs);
+        Self { backstage, replies, asked: 0, _folder: folder }
+    }
+
+    /// What is found once these words are typed.
+    fn find(&mut self, words: &str) -> usize {
+        self.asked += 1;
+        let (search, words, reach) = (self.asked, words.to_owned(), Reach::Workspace);
+        self.backstage.carry_out(Effect::Find { search, words, reach });
+        loop {
+            match self.replies.blocking_recv().unwrap() {
+                Input::Reply(Reply::Found { search, rows, .. }) if search == self.asked => {
+                    return rows.len();
+                }
+                _ => {}
+            }
+        }
+    }
+}
+
+fn picker(table: &Table) {
+    let (mut many, mut few) = (Picking::among(100_000), Picking::among(1_000));
+    // A word as it is typed, and one that nothing is like.
+    for (what, typed, is_there) in [
+        ("a key in the picker over 100,000 sessions", ["p", "part", "part 7", "part 77"], true),
+        ("the same where nothing is found", ["zq", "zqx", "zqxj", "zqxjk"], false),
+    ] {
+        let (mut a, mut b) = (typed.iter().cycle(), typed.iter().cycle());
+        let (ours, beside) = Times::of_both(
+            11,
+            8,
+            || assert_eq!(many.find(a.next().unwrap()) > 0, is_there),
+            || assert_eq!(few.find(b.next().unwrap()) > 0, is_there),
+        );
+        table.row(what, &ours, ("over 1,000", &beside), "≤ 30 ms");
+    }
 }
 
 /// The release build of the command, beside which this benchmark lies.
@@ -228,5 +305,6 @@ fn processes(table: &Table) {
 fn main() {
     let table = Table::begin();
     keys(&table);
+    picker(&table);
     processes(&table);
 }

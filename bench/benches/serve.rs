@@ -82,8 +82,14 @@ impl Served {
         let port = listener.local_addr().unwrap().port();
         let workspaces = Workspaces { home, others: false, program: None };
         let reach = Reach::Local;
-        let options =
-            Options { tokens: named, read_only: false, may_yolo: false, reach, mcp: None };
+        let options = Options {
+            tokens: named,
+            read_only: false,
+            may_yolo: false,
+            reach,
+            mcp: None,
+            access: None,
+        };
         let server = Server::new(vec![listener], workspaces, options).unwrap();
         let mut builder = tokio::runtime::Builder::new_multi_thread();
         let runtime = builder.worker_threads(2).enable_all().build().unwrap();

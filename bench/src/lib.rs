@@ -10,6 +10,10 @@ pub mod plot;
 
 use std::time::{Duration, Instant};
 
+/// As the command has it.
+#[global_allocator]
+static ALLOCATOR: mimalloc::MiMalloc = mimalloc::MiMalloc;
+
 /// Durations of one operation, sorted.
 #[derive(Clone, Debug, Default)]
 pub struct Times(Vec<Duration>);
