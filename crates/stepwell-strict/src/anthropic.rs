@@ -5,6 +5,7 @@ use std::collections::HashSet;
 use serde_json::{Value, json};
 
 use crate::asked::Asked;
+use crate::picture;
 use crate::reply::{HttpError, Piece, Say, Stop, Tokens, chunks};
 
 /// What the betas are called under which messages of the system may stand between the others,
@@ -140,12 +141,15 @@ fn check_block(place: &str, block: &Value) -> Result<(), String> {
         },
         "image" => {
             let source = &block["source"];
-            let whole = match source["type"].as_str() {
-                Some("base64") => source["data"].is_string() && source["media_type"].is_string(),
-                Some("url") => source["url"].as_str().is_some_and(|url| url.starts_with("http")),
-                _ => false,
-            };
-            if whole { Ok(()) } else { Err(format!("{place}.image.source: Field required")) }
+            let text = |field: &str| source[field].as_str();
+            match (text("type"), text("media_type"), text("data"), text("url")) {
+                (Some("base64"), Some(media_type), Some(data), _) => {
+                    picture::check(media_type, data)
+                        .map_err(|why| format!("{place}.image.source.base64: {why}"))
+                }
+                (Some("url"), _, _, Some(url)) if url.starts_with("http") => Ok(()),
+                _ => Err(format!("{place}.image.source: Field required")),
+            }
         }
         "tool_use" => {
             if !is_id(block["id"].as_str().unwrap_or_default()) {

@@ -21,6 +21,7 @@
 mod anthropic;
 mod asked;
 mod openai;
+mod picture;
 mod reply;
 mod responses;
 mod server;

@@ -4,6 +4,7 @@ use std::collections::HashSet;
 
 use serde_json::{Value, json};
 
+use crate::picture;
 use crate::reply::{Dialect, HttpError, Piece, Say, Stop, Tokens, chunks};
 
 /// OpenAI's limit for the id of a call.
@@ -196,11 +197,15 @@ fn check_content(n: usize, content: &Value) -> Result<(), String> {
 
 fn check_image(n: usize, url: &Value) -> Result<(), String> {
     let url = url.as_str().unwrap_or_default();
-    let embedded = url.strip_prefix("data:image/").is_some_and(|rest| rest.contains(";base64,"));
-    if embedded || url.starts_with("https://") || url.starts_with("http://") {
+    if url.starts_with("https://") || url.starts_with("http://") {
         return Ok(());
     }
-    Err(format!("Invalid 'messages[{n}].content': expected a valid image URL."))
+    let embedded = url.strip_prefix("data:").and_then(|rest| rest.split_once(";base64,"));
+    let taken = match embedded {
+        Some((media_type, data)) => picture::check(media_type, data),
+        None => Err("expected a valid image URL".to_owned()),
+    };
+    taken.map_err(|why| format!("Invalid 'messages[{n}].content': {why}."))
 }
 
 fn is_name(name: &Value) -> bool {

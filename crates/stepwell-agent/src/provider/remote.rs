@@ -13,6 +13,7 @@ mod gemini;
 mod no_stream;
 mod openai;
 mod outgoing;
+mod picture;
 mod reading;
 
 use std::fmt;

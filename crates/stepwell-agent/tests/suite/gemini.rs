@@ -11,10 +11,10 @@ use tokio::net::TcpListener;
 use tokio::sync::mpsc;
 
 /// A request: its first line and its body.
-type Asked = (String, Value);
+pub(crate) type Asked = (String, Value);
 
 /// Answers one connection after the other with these chunks, and tells what it was asked.
-async fn canned(streams: Vec<Vec<Value>>) -> (Remote, mpsc::UnboundedReceiver<Asked>) {
+pub(crate) async fn canned(streams: Vec<Vec<Value>>) -> (Remote, mpsc::UnboundedReceiver<Asked>) {
     let listener = TcpListener::bind(("127.0.0.1", 0)).await.unwrap();
     let address = listener.local_addr().unwrap();
     let (sender, receiver) = mpsc::unbounded_channel();
@@ -50,7 +50,7 @@ async fn canned(streams: Vec<Vec<Value>>) -> (Remote, mpsc::UnboundedReceiver<As
     (Remote::new(endpoint).unwrap(), receiver)
 }
 
-fn chunk(parts: &Value, finish: Option<&str>) -> Value {
+pub(crate) fn chunk(parts: &Value, finish: Option<&str>) -> Value {
     let mut candidate = json!({"content": {"role": "model", "parts": parts}});
     if let Some(finish) = finish {
         candidate["finishReason"] = json!(finish);
@@ -62,7 +62,7 @@ fn chunk(parts: &Value, finish: Option<&str>) -> Value {
     json!({"candidates": [candidate], "usageMetadata": usage, "responseId": "resp-1"})
 }
 
-async fn ask(provider: &Remote, messages: &[Message]) -> Result<Answer, CallError> {
+pub(crate) async fn ask(provider: &Remote, messages: &[Message]) -> Result<Answer, CallError> {
     let model = "gemini-x-high";
     let (system, turn) = ("Be terse.", Turn::default());
     let request = Request { model, system, messages, tools: &[], max_output: 99, turn };

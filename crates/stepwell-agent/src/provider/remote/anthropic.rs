@@ -5,7 +5,8 @@ use serde_json::{Value, json};
 use stepwell::{Image, Message, Part, Role, Text, ToolResult};
 
 use super::Wire;
-use super::outgoing::{Ids, Picture, arguments, own, spoken, systems, tool_name, tools};
+use super::outgoing::{Ids, arguments, own, spoken, systems, tool_name, tools};
+use super::picture::Picture;
 use crate::provider::{Purpose, Request};
 
 /// See `openai`: the true name travels in the extra body.
@@ -160,6 +161,7 @@ fn text_block(text: &str) -> Value {
 
 fn image(image: &Image) -> Value {
     let source = match Picture::of(image) {
+        Picture::Told(text) => return text_block(&text),
         Picture::Url(url) => json!({"type": "url", "url": url}),
         Picture::Base64 { media_type, data } => {
             json!({"type": "base64", "media_type": media_type, "data": data})

@@ -9,9 +9,8 @@ use serde_json::{Value, json};
 use stepwell::{Image, Message, Part, Role};
 
 use super::Wire;
-use super::outgoing::{
-    Ids, Picture, arguments, own, result_text, spoken, systems, tool_name, tools,
-};
+use super::outgoing::{Ids, arguments, own, result_text, spoken, systems, tool_name, tools};
+use super::picture::Picture;
 use crate::provider::Request;
 
 pub(super) fn encode(provider: &str, request: Request<'_>) -> Wire {
@@ -94,7 +93,8 @@ fn assistant(message: &Message, ids: &Ids<'_>, provider: &str) -> Vec<ContentPar
 
 fn image(image: &Image) -> ContentPart {
     ContentPart::Binary(match Picture::of(image) {
+        Picture::Told(text) => return ContentPart::Text(text),
         Picture::Url(url) => Binary::from_url(image.media_type.as_str(), url, None),
-        Picture::Base64 { media_type, data } => Binary::from_base64(media_type, data, None),
+        Picture::Base64 { media_type, data } => Binary::from_base64(media_type, &*data, None),
     })
 }

@@ -5,9 +5,8 @@ use serde_json::{Value, json};
 use stepwell::{Image, Message, Part, Role, ToolCall};
 
 use super::Wire;
-use super::outgoing::{
-    Ids, Picture, arguments, own, result_text, spoken, systems, tool_name, tools,
-};
+use super::outgoing::{Ids, arguments, own, result_text, spoken, systems, tool_name, tools};
+use super::picture::Picture;
 use crate::provider::Request;
 
 /// What marks thinking that came in the field `reasoning_content`. Some vendors want
@@ -144,6 +143,7 @@ fn tool_call(call: &ToolCall, ids: &Ids<'_>) -> Value {
 
 fn image(image: &Image) -> Value {
     let url = match Picture::of(image) {
+        Picture::Told(text) => return json!({"type": "text", "text": text}),
         Picture::Url(url) => url.to_owned(),
         Picture::Base64 { media_type, data } => format!("data:{media_type};base64,{data}"),
     };

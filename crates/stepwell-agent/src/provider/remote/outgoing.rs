@@ -4,7 +4,7 @@ use std::collections::{HashMap, HashSet};
 
 use genai::chat::Tool;
 use serde_json::{Map, Value, json};
-use stepwell::{Image, Message, Opaque, Text, ToolResult};
+use stepwell::{Message, Opaque, Text, ToolResult};
 
 use crate::provider::ToolSpec;
 
@@ -102,24 +102,6 @@ pub(super) fn systems<'a>(
     let all: Vec<String> =
         std::iter::once(system.to_owned()).chain(said).filter(|s| !s.trim().is_empty()).collect();
     (!all.is_empty()).then(|| all.join("\n\n"))
-}
-
-/// Where a picture is.
-pub(super) enum Picture<'a> {
-    Url(&'a str),
-    Base64 { media_type: &'a str, data: &'a str },
-}
-
-impl<'a> Picture<'a> {
-    pub(super) fn of(image: &'a Image) -> Self {
-        if image.data.starts_with("http://") || image.data.starts_with("https://") {
-            return Self::Url(&image.data);
-        }
-        let embedded =
-            image.data.strip_prefix("data:").and_then(|rest| rest.split_once(";base64,"));
-        let (media_type, data) = embedded.unwrap_or((&image.media_type, &image.data));
-        Self::Base64 { media_type, data }
-    }
 }
 
 pub(super) fn tools(specs: &[ToolSpec]) -> Option<Vec<Tool>> {
