@@ -5,6 +5,7 @@ mod files;
 mod gate_watch;
 mod gates;
 mod list;
+mod messages;
 mod view;
 mod work;
 
@@ -15,5 +16,6 @@ pub use gates::{
     answered_lately, first_open_gate, gate_elsewhere, open_gates, sessions_with_gates,
 };
 pub use list::{ListWanted, ListedSession, SessionList};
+pub use messages::last_messages;
 pub use view::{Viewed, model_view, tokens};
 pub use work::work_state;

@@ -68,8 +68,8 @@ pub use run::{
     SaidTo, TokenCount, WaitingGate,
 };
 pub use session::{
-    Child, ChildKind, Damage, LaneInfo, Messages, NamedSeq, Session, SessionDetails, SessionItem,
-    SessionStatus, Spending,
+    Child, ChildKind, Damage, LaneInfo, Messages, NamedSeq, RecordedMessage, Session,
+    SessionDetails, SessionItem, SessionStatus, Spending,
 };
 pub use store::{
     BackedUp, Copied, CopyResult, Durability, ManualPages, RoleScript, StoreInfo, StoreMade,

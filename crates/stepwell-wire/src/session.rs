@@ -326,6 +326,9 @@ pub struct SessionDetails {
     /// The session.
     #[serde(flatten)]
     pub session: Session<Messages>,
+    /// How many of its messages were rewound: they are on record and no longer count.
+    #[serde(skip_serializing_if = "is_zero")]
+    pub rewound_messages: u64,
     /// What it spent with its subagents, if it has any.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub with_subagents: Option<Spending>,
@@ -355,7 +358,7 @@ pub struct SessionDetails {
     /// The sessions that grew out of it, parents before children, if they were asked for.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub children: Option<Vec<Child>>,
-    /// Its last messages, unless more was asked for.
+    /// Its last messages that count, unless more was asked for.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub last_messages: Option<Vec<Recorded>>,
     /// All of its events, if they were asked for.
@@ -370,7 +373,23 @@ pub enum Messages {
     /// How many there are.
     Count(u64),
     /// All of them, if they were asked for.
-    All(Vec<Recorded>),
+    All(Vec<RecordedMessage>),
+}
+
+/// A message as it was recorded.
+#[derive(Clone, Debug, Serialize, JsonSchema)]
+pub struct RecordedMessage {
+    /// The message.
+    #[serde(flatten)]
+    pub recorded: Recorded,
+    /// Was it rewound? Then it no longer counts.
+    #[serde(skip_serializing_if = "std::ops::Not::not")]
+    pub rewound: bool,
+}
+
+#[expect(clippy::trivially_copy_pass_by_ref, reason = "serde asks so")]
+fn is_zero(n: &u64) -> bool {
+    *n == 0
 }
 
 /// What one agent of a session did and spent.

@@ -3,7 +3,7 @@ mod view;
 use std::collections::BTreeMap;
 
 use stepwell::{
-    Access, Event, Kind, Lane, LaneState, NodeInfo, Origin, Recorded, Relative, Seq, SessionId,
+    Access, Event, Lane, LaneState, NodeInfo, Origin, Recorded, Relative, Seq, SessionId,
     SessionInfo, Span, Timeline,
 };
 use stepwell_runtime::inspect::{self, Depth, Details};
@@ -11,12 +11,12 @@ use stepwell_terminal::events::{detail, gist, parts, role};
 use stepwell_terminal::text::{self, cost, indented, one_line, second, visible, word};
 use stepwell_terminal::wording::{self, tell_of_half};
 use stepwell_terminal::{Style, note};
-use stepwell_wire::{Messages, NamedSeq, SessionDetails};
+use stepwell_wire::{Messages, NamedSeq, RecordedMessage, SessionDetails};
 use stepwell_workspace::Estimates;
 
 use super::sessions::status_cell;
 use crate::app::{App, Well};
-use crate::failure::{Exit, Failure, Result};
+use crate::failure::{Exit, Result};
 
 /// Shows a session: what it is, what it spent, its files, its last messages.
 #[derive(Debug, clap::Args)]
@@ -44,9 +44,6 @@ const LAST: usize = 5;
 /// How many columns of a node's answer are shown.
 const ANSWER: usize = 160;
 
-/// How many events are looked at to find them: a step has a few of other kinds.
-const LOOK_BACK: usize = 100;
-
 /// What there is to say of a session, to programs and to people.
 struct Shown {
     answer: SessionDetails,
@@ -63,24 +60,19 @@ pub(crate) fn run(args: &Args, app: &mut App) -> Result<Exit> {
         return view::print(&well, &id, app);
     }
     let depth = if args.tree { Depth::Family } else { Depth::Alone };
-    let Details { mut answer, info, family, with_subagents, unread } =
+    let Details { mut answer, info, family, with_subagents, timeline, unread } =
         inspect::details(&well, &id, depth)?;
     let estimate = Estimates::new(app).of(&info.head, &info.head.spent);
     answer.estimate = estimate.map(|it| it.cost.into());
     let mut damage = info.damage.clone();
     let mut last = Vec::new();
     if !args.messages && !args.events {
-        let found = |event: Recorded| {
-            if matches!(event.event, Event::Message(_)) && last.len() < LAST {
-                last.push(event);
-            }
-            Ok::<_, Failure>(())
-        };
-        damage = well.log(&id, Span::last(LOOK_BACK)).each(found)?.or(damage);
-        last.reverse();
+        let (found, unfound) = inspect::last_messages(&well, &id, &timeline, LAST)?;
+        (last, damage) = (found, unfound.or(damage));
     }
+    let log = Log { well: &well, id: &id, timeline: &timeline };
     if app.out.is_json() {
-        damage = whole(answer, last, args, &well, &id, app)?.or(damage);
+        damage = whole(answer, last, args, log, app)?.or(damage);
     } else {
         let below = with_subagents
             .map(|(spent, n)| format!("{} with {}", cost(&spent), text::count(n, "subagent")));
@@ -88,10 +80,10 @@ pub(crate) fn run(args: &Args, app: &mut App) -> Result<Exit> {
         describe(&info, &Shown { answer, below, lanes, family }, app)?;
         tail(last, app)?;
         if args.events {
-            damage = events(&well, &id, app)?.or(damage);
+            damage = events(log, app)?.or(damage);
         }
         if args.messages {
-            damage = messages(&well, &id, app)?.or(damage);
+            damage = messages(log, app)?.or(damage);
         }
     }
     tell_of_half(&info);
@@ -110,26 +102,43 @@ pub(crate) fn run(args: &Args, app: &mut App) -> Result<Exit> {
     }
 }
 
+/// A session's log, and which of its events count.
+#[derive(Clone, Copy)]
+struct Log<'a> {
+    well: &'a Well,
+    id: &'a SessionId,
+    timeline: &'a Timeline,
+}
+
+impl Log<'_> {
+    fn each(self, look: impl FnMut(Recorded) -> Result<()>) -> Result<Option<stepwell::Damage>> {
+        self.well.log(self.id, Span::ALL).each(look)
+    }
+}
+
 /// The whole answer as one object.
 fn whole(
     mut answer: SessionDetails,
     last: Vec<Recorded>,
     args: &Args,
-    well: &Well,
-    id: &SessionId,
+    log: Log<'_>,
     app: &mut App,
 ) -> Result<Option<stepwell::Damage>> {
     let mut all = Vec::new();
     let mut damage = None;
     if args.messages || args.events {
-        damage = well.log(id, Span::ALL).each(|event| {
+        damage = log.each(|event| {
             all.push(event);
-            Ok::<_, Failure>(())
+            Ok(())
         })?;
     }
     if args.messages {
         let is_message = |event: &&Recorded| matches!(event.event, Event::Message(_));
-        let messages = all.iter().filter(is_message).cloned().collect();
+        let message = |recorded: Recorded| RecordedMessage {
+            rewound: !log.timeline.contains(recorded.seq),
+            recorded,
+        };
+        let messages = all.iter().filter(is_message).cloned().map(message).collect();
         answer.session.messages = Messages::All(messages);
     }
     if args.events {
@@ -209,7 +218,11 @@ fn describe(info: &SessionInfo, shown: &Shown, app: &mut App) -> Result<()> {
     }
     say("Updated", &second(head.updated_at))?;
     say("Steps", &text::grouped(head.steps))?;
-    say("Messages", &text::grouped(head.messages))?;
+    let rewound = match answer.rewound_messages {
+        0 => String::new(),
+        n => format!(", {} of them rewound", text::grouped(n)),
+    };
+    say("Messages", &format!("{}{rewound}", text::grouped(head.messages)))?;
     say("Events", &text::grouped(head.seq.get()))?;
     say("Cost", &spent)?;
     say("In all", shown.below.as_deref().unwrap_or_default())?;
@@ -283,25 +296,29 @@ fn tail(last: Vec<Recorded>, app: &mut App) -> Result<()> {
     Ok(())
 }
 
-fn events(well: &Well, id: &SessionId, app: &mut App) -> Result<Option<stepwell::Damage>> {
+fn events(log: Log<'_>, app: &mut App) -> Result<Option<stepwell::Damage>> {
     app.out.line("")?;
     app.out.line(app.out.paint.paint(Style::Bold, "Events"))?;
     let columns = app.terminal.width;
-    well.log(id, Span::ALL).each(|event| {
+    log.each(|event| {
         let says = detail(&event.event);
         let (seq, at, kind) = (event.seq, second(event.at), visible(event.event.kind()));
-        let line = format!("  {seq:>5} {at} {kind:<13} {says}");
+        let live = rewound(log.timeline, &event);
+        let line = format!("  {seq:>5} {at} {kind:<13} {says}{live}");
         let line = columns.map_or(line.clone(), |columns| text::cut(&line, columns));
         app.out.line(line.trim_end())
     })
 }
 
-fn messages(well: &Well, id: &SessionId, app: &mut App) -> Result<Option<stepwell::Damage>> {
-    let moves = well.store().keyed_events(id, &[Kind::Rewound, Kind::Undone])?;
-    let timeline = Timeline::at(well.info(id)?.head.seq, moves.iter());
-    well.log(id, Span::ALL).each(|event| {
+/// Says of an event that it no longer counts.
+fn rewound(timeline: &Timeline, event: &Recorded) -> &'static str {
+    if timeline.contains(event.seq) { "" } else { " (rewound)" }
+}
+
+fn messages(log: Log<'_>, app: &mut App) -> Result<Option<stepwell::Damage>> {
+    log.each(|event| {
         let Event::Message(message) = &event.event else { return Ok(()) };
-        let live = if timeline.contains(event.seq) { "" } else { " (rewound)" };
+        let live = rewound(log.timeline, &event);
         let lane = match message.lane.as_str() {
             "main" => String::new(),
             lane => format!(" in {lane}"),

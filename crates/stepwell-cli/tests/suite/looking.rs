@@ -3,6 +3,7 @@
 use insta::assert_snapshot;
 
 use crate::desk::{AUTH, Desk, TESTS};
+use crate::rewinding::worked;
 
 #[test]
 fn an_empty_folder_has_no_sessions_and_a_hint() {
@@ -97,6 +98,41 @@ fn a_session_as_json_is_one_object() {
             _ => assert_eq!(shown[0]["last_messages"].as_array().unwrap().len(), 4),
         }
     }
+}
+
+#[test]
+fn what_was_rewound_is_not_shown_as_if_it_counted() {
+    let desk = worked();
+    let shown = |flags: &[&str]| {
+        let args = [&["show", "@last", "--json"], flags].concat();
+        desk.quietly(&args).json().remove(0)
+    };
+    let done = shown(&[]);
+    assert_eq!(desk.quietly(&["rewind", "@last", "--to", "3"]).code, Some(0));
+    let back = shown(&[]);
+    let last: Vec<u64> = back["last_messages"]
+        .as_array()
+        .unwrap()
+        .iter()
+        .map(|message| message["seq"].as_u64().unwrap())
+        .collect();
+    assert!(!last.is_empty() && last.iter().all(|seq| *seq <= 3), "{last:?}");
+    assert_eq!(back["messages"], done["messages"]);
+    let gone = done["messages"].as_u64().unwrap() - u64::try_from(last.len()).unwrap();
+    assert_eq!(back["rewound_messages"], gone);
+    for message in shown(&["--messages"])["messages"].as_array().unwrap() {
+        let rewound = message["seq"].as_u64().unwrap() > 3;
+        assert_eq!(message["rewound"].as_bool().unwrap_or_default(), rewound, "{message}");
+    }
+    let text = desk.quietly(&["show", "@last"]).stdout;
+    assert!(text.contains(&format!(", {gone} of them rewound\n")), "{text}");
+    assert_eq!(text.split_once("Last messages\n").unwrap().1.lines().count(), last.len(), "{text}");
+    let events = desk.quietly(&["show", "@last", "--events"]).stdout;
+    assert!(events.lines().any(|line| line.ends_with(" (rewound)")), "{events}");
+    assert_eq!(desk.quietly(&["rewind", "@last", "--undo"]).code, Some(0));
+    let again = shown(&[]);
+    assert_eq!(again["last_messages"], done["last_messages"]);
+    assert_eq!(again["rewound_messages"], serde_json::Value::Null);
 }
 
 #[test]

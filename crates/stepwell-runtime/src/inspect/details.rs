@@ -1,15 +1,19 @@
 //! A session in a list and in detail.
 
 use stepwell::{
-    Event, Kin, Kind, Origin, Recorded, Relative, SessionId, SessionInfo, Spent, Stepwell,
-    TrashScope,
+    Event, Kin, Kind, Origin, Recorded, Relative, Seq, SessionId, SessionInfo, Spent, Stepwell,
+    Timeline, TrashScope,
 };
 use stepwell_wire::{
     Child, ChildKind, LaneInfo, Messages, NamedSeq, Session, SessionDetails, SessionItem,
     SessionStatus,
 };
 
+use super::messages::rewound;
 use crate::error::Result;
+
+/// What is read of a log for a session's details.
+const TOLD: [Kind; 5] = [Kind::File, Kind::Checkpoint, Kind::Artifact, Kind::Rewound, Kind::Undone];
 
 /// How much of a session's family is told.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -31,6 +35,8 @@ pub struct Details {
     pub family: Vec<Relative>,
     /// What it spent with its subagents, and how many they are.
     pub with_subagents: Option<(Spent, usize)>,
+    /// Which of its events count where it stands.
+    pub timeline: Timeline,
     /// Why its files, checkpoints and artifacts could not be read.
     pub unread: Option<stepwell::Error>,
 }
@@ -60,7 +66,7 @@ pub fn item(well: &Stepwell, info: SessionInfo) -> Result<SessionItem> {
 /// If there is no such session, or its family cannot be read.
 pub fn details(well: &Stepwell, id: &SessionId, depth: Depth) -> Result<Details> {
     let info = well.info(id)?;
-    let facts = well.store().keyed_events(id, &[Kind::File, Kind::Checkpoint, Kind::Artifact]);
+    let facts = well.store().keyed_events(id, &TOLD);
     let (facts, unread) = match facts {
         Ok(facts) => (facts, None),
         Err(error) => (Vec::new(), Some(error)),
@@ -72,10 +78,17 @@ pub fn details(well: &Stepwell, id: &SessionId, depth: Depth) -> Result<Details>
         Depth::Alone => Vec::new(),
     };
     let head = &info.head;
+    let timeline = Timeline::at(Seq::MAX, facts.iter());
+    let moved = |it: &Recorded| matches!(it.event, Event::Rewound(_) | Event::Undone(_));
+    let rewound_messages = match facts.iter().any(moved) {
+        true => rewound(well, id, &timeline)?,
+        false => 0,
+    };
     let answer = SessionDetails {
         // Whoever knows prices fills it in.
         estimate: None,
         session: Session::of(info.clone(), Messages::Count(head.messages)),
+        rewound_messages,
         with_subagents: with_subagents.as_ref().map(|(spent, _)| spent.into()),
         lanes: lanes.iter().map(|(lane, state)| LaneInfo::new(lane, state)).collect(),
         files: paths(&facts),
@@ -92,7 +105,7 @@ pub fn details(well: &Stepwell, id: &SessionId, depth: Depth) -> Result<Details>
         last_messages: None,
         events: None,
     };
-    Ok(Details { answer, info, family, with_subagents, unread })
+    Ok(Details { answer, info, family, with_subagents, timeline, unread })
 }
 
 /// What a session spent with its subagents, if it has any, and how many they are.
