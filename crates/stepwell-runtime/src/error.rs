@@ -174,6 +174,12 @@ pub enum Error {
         /// The session.
         session: SessionId,
     },
+    /// An answer was given to a dry run, which changes nothing and so cannot record it.
+    #[error("a dry run answers nothing: {session} was left as it is")]
+    DryAnswer {
+        /// The session.
+        session: SessionId,
+    },
     /// What has a meaning for flows only was asked of a session that is none.
     #[error("{what} is for flows, and {session} is none")]
     NoFlow {
@@ -437,8 +443,14 @@ pub enum Error {
         /// Why not.
         why: String,
     },
+    /// No rewind was taken back, so that none can be done again.
+    #[error("{session} has no undone rewind to redo")]
+    NothingToRedo {
+        /// The session.
+        session: SessionId,
+    },
     /// There is no move to take back.
-    #[error("{session} has no rewind to take back")]
+    #[error("{session} has no rewind to undo")]
     NothingToTakeBack {
         /// The session.
         session: SessionId,

@@ -15,7 +15,7 @@ use stepwell_agent::run::Patience;
 use stepwell_flow::spec::{Reading, Spec};
 use tokio::sync::watch;
 
-use crate::error::Result;
+use crate::error::{Error, Result};
 use crate::trust::Trust;
 
 /// How a run works, where it is not as the configuration says.
@@ -126,6 +126,17 @@ impl ResumeRequest {
             options: RunOptions::default(),
             flow: FlowOptions::default(),
             interrupt: Interrupt::default(),
+        }
+    }
+
+    /// Refuses an answer that is given to a dry run.
+    ///
+    /// # Errors
+    /// If it has both.
+    pub fn refuse_dry_answer(&self) -> Result<()> {
+        match self.options.dry_run && self.answer.is_some() {
+            true => Err(Error::DryAnswer { session: self.session.clone() }),
+            false => Ok(()),
         }
     }
 }

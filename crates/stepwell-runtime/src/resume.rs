@@ -30,6 +30,7 @@ impl Runtime {
     /// If it cannot be resumed, somebody else runs it, or its agent, model or tools cannot be had.
     /// Then nothing was recorded, unless a rewind that was cut off was finished first.
     pub fn resume(&self, request: ResumeRequest) -> Result<RunHandle> {
+        request.refuse_dry_answer()?;
         let interrupt = request.interrupt.clone();
         spawn(self, interrupt, move |job| resume(&request, job))
     }

@@ -144,18 +144,19 @@ pub(crate) fn run(args: &Args, app: &mut App) -> Result<Exit> {
 
 /// Goes on with a session, or brings it an answer where it runs.
 pub(crate) fn go_on(args: &Args, id: &SessionId, runner: Runner, app: &mut App) -> Result<Exit> {
-    let (runtime, flow) = (app.runtime(), args.flow()?);
-    if runner == Runner::Flow && args.flags.dry_run {
-        let next = runtime.next_nodes(id, &flow)?;
-        return say_next(id, &next, app);
-    }
+    let runtime = app.runtime();
     let request = ResumeRequest {
         answer: args.answer().map(Into::into),
         options: args.flags.options(runner, app.console()),
-        flow,
-        interrupt: runner::interrupt(),
+        flow: args.flow()?,
         ..ResumeRequest::new(id.clone(), runtime.trust(id))
     };
+    if runner == Runner::Flow && args.flags.dry_run {
+        request.refuse_dry_answer()?;
+        let next = runtime.next_nodes(id, &request.flow)?;
+        return say_next(id, &next, app);
+    }
+    let request = ResumeRequest { interrupt: runner::interrupt(), ..request };
     match runtime.resume_or_answer(request)? {
         Resumed::Here(handle) => app.run_view().show(*handle, runner, &args.flags),
         Resumed::Elsewhere => {

@@ -2,7 +2,6 @@ use stepwell::{Access, Scope, Seq, SessionId, SessionInfo};
 use stepwell_agent::redact::Redactor;
 use stepwell_files::rewind::{self, Done, Foreign};
 use stepwell_files::rewind_history::{Asked, Direction};
-use stepwell_runtime::Error;
 use stepwell_runtime::detached::{DetachedRewind, RewindTo, rewind_answer, rewind_asked};
 use stepwell_runtime::files::{root, settle, site};
 use stepwell_terminal::note;
@@ -154,12 +153,5 @@ fn asked(args: &Args, well: &Well, id: &SessionId) -> Result<Asked> {
     };
     let (session, force, dry_run) = (id.clone(), args.force, args.dry_run);
     let request = DetachedRewind { session, to, scope, force, dry_run };
-    rewind_asked(well, &request).map_err(|error| match error {
-        Error::NothingToTakeBack { .. } => {
-            let what = if args.undo { "rewind" } else { "--undo" };
-            Failure::new(Exit::Failed, format_args!("{id} has no {what} to take back"))
-                .hint(format_args!("stepwell show {id} --events shows what it did"))
-        }
-        error => error.into(),
-    })
+    Ok(rewind_asked(well, &request)?)
 }

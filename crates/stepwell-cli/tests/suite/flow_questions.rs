@@ -40,6 +40,27 @@ fn of_answers_at_once_one_counts_and_the_flow_is_run_once() {
 }
 
 #[test]
+fn a_dry_run_answers_nothing_and_says_so() {
+    let desk = desk(SPEC, SCRIPT);
+    ends(&run(&desk, &[]), 8);
+    refuses_dry_answers(&desk, &["--respond", "very good"]);
+    refuses_dry_answers(&desk, &["--approve"]);
+    refuses_dry_answers(&desk, &["--deny", "--reason", "no"]);
+    ends(&resume(&desk, &["--dry-run"]), 0);
+    ends(&resume(&desk, &["--respond", "very good"]), 0);
+}
+
+/// An answer to a dry run is refused as wrong usage, and nothing is recorded.
+pub(crate) fn refuses_dry_answers(desk: &Desk, answer: &[&str]) {
+    let before = desk.quietly(&["log", "@last"]).stdout;
+    let ran = resume(desk, &[answer, &["--dry-run"]].concat());
+    ends(&ran, 2);
+    assert!(ran.stderr.contains("a dry run answers nothing"), "{}", ran.stderr);
+    assert!(ran.stderr.contains("hint: without --dry-run"), "{}", ran.stderr);
+    assert_eq!(desk.quietly(&["log", "@last"]).stdout, before);
+}
+
+#[test]
 fn a_gate_keeps_its_time_its_default_and_no_empty_answer() {
     let timed = SPEC.replace(
         "prompt: 'Is it good?',",

@@ -1,6 +1,7 @@
 //! Questions to people, and rewinds: only what waits where a session stands is asked.
 
 use crate::desk::Desk;
+use crate::flow_questions::refuses_dry_answers;
 use crate::running::{one, run};
 use crate::subagents::{children, dispatching, repository};
 
@@ -53,6 +54,15 @@ fn a_yes_is_for_the_question_that_a_rewind_led_back_to() {
     assert_eq!(desk.read("log.txt"), "one\n");
     one(&desk, &["resume", &id, "--approve"], 0);
     assert_eq!(desk.read("log.txt"), "one\ntwo\n");
+}
+
+#[test]
+fn a_dry_run_of_an_agent_answers_nothing() {
+    let (desk, id, _) = asked();
+    refuses_dry_answers(&desk, &["--approve"]);
+    refuses_dry_answers(&desk, &["--deny"]);
+    one(&desk, &["resume", &id, "--approve"], 8);
+    assert_eq!(desk.read("log.txt"), "one\n");
 }
 
 #[test]

@@ -154,7 +154,11 @@ pub fn rewind_asked(well: &Stepwell, request: &DetachedRewind) -> Result<Asked> 
     };
     let facts = well.store().keyed_events(&request.session, &rewind_history::MOVES)?;
     let head = well.info(&request.session)?.head.seq;
-    let none = || Error::NothingToTakeBack { session: request.session.clone() };
+    let session = || request.session.clone();
+    let none = || match back {
+        Direction::Back => Error::NothingToTakeBack { session: session() },
+        Direction::Forth => Error::NothingToRedo { session: session() },
+    };
     rewind_history::taking_back(&facts, head, back, others).ok_or_else(none)
 }
 

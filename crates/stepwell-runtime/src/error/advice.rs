@@ -52,6 +52,7 @@ impl Error {
             | Self::NoWorktrees { .. }
             | Self::SpecServer { .. } => ErrorKind::Config,
             Self::NoFlow { .. }
+            | Self::DryAnswer { .. }
             | Self::NoLane { .. }
             | Self::NoSuchLane { .. }
             | Self::SeveralGates { .. }
@@ -77,6 +78,7 @@ impl Error {
             | Self::NotRunning { .. }
             | Self::RewindRefused { .. }
             | Self::NothingToTakeBack { .. }
+            | Self::NothingToRedo { .. }
             | Self::NotChanged { .. }
             | Self::NoContent { .. }
             | Self::NotYours { .. }
@@ -109,6 +111,7 @@ impl Error {
             Self::Abandoned { is_flow: true, .. } => Remedy::BeginFlow,
             Self::Abandoned { session, .. } => Remedy::Say(session.clone()),
             Self::Finished { session } => Remedy::ShowOrRewind(session.clone()),
+            Self::DryAnswer { .. } => Remedy::AnswerForGood,
             Self::IsFlow { session } | Self::NotWaiting { session } => {
                 Remedy::Resume(session.clone())
             }
@@ -147,9 +150,10 @@ impl Error {
             Self::Unclear { session, gate, .. } => {
                 Remedy::AllowOrDeny { session: session.clone(), gate: gate.clone() }
             }
-            Self::NotRunning { session } | Self::NothingToTakeBack { session } => {
-                Remedy::Show(session.clone())
+            Self::NothingToTakeBack { session } | Self::NothingToRedo { session } => {
+                Remedy::ShowEvents(session.clone())
             }
+            Self::NotRunning { session } => Remedy::Show(session.clone()),
             Self::NotChanged { session, .. } => Remedy::ListFiles(session.clone()),
             Self::SpecGone { .. } => Remedy::UseStoredSpec,
             Self::SpecBreaks { session, .. } => Remedy::UseStoredSpecOrBegin(session.clone()),

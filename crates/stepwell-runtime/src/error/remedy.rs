@@ -96,6 +96,8 @@ pub enum Remedy {
     },
     /// Look at the session.
     Show(SessionId),
+    /// Look at the session's events.
+    ShowEvents(SessionId),
     /// Look at which files the session changed.
     ListFiles(SessionId),
     /// Use the stored spec.
@@ -109,6 +111,8 @@ pub enum Remedy {
         /// The variable.
         name: String,
     },
+    /// Answer without a dry run.
+    AnswerForGood,
     /// With other variables it is another flow.
     BeginOtherFlow,
     /// Choose when to be asked, which makes the session the user's own.

@@ -97,6 +97,7 @@ pub fn run_remedy(remedy: &Remedy) -> String {
             format!("stepwell resume {session} --gate {gate} --approve, or --deny --reason \"why\"")
         }
         Remedy::ListFiles(id) => format!("stepwell files {id} lists what it changed"),
+        Remedy::ShowEvents(id) => format!("stepwell show {id} --events shows what it did"),
         Remedy::Show(id) => format!("stepwell show {id} shows what became of it"),
         Remedy::UseStoredSpec => "without --use-current-spec the stored one is used".to_owned(),
         Remedy::UseStoredSpecOrBegin(id) => format!(
@@ -105,6 +106,7 @@ pub fn run_remedy(remedy: &Remedy) -> String {
         Remedy::GiveVariable { session, name } => {
             format!("stepwell resume {session} --var {name}=…, as it was")
         }
+        Remedy::AnswerForGood => "without --dry-run, the answer counts".to_owned(),
         Remedy::BeginOtherFlow => {
             "with other variables it is another flow: stepwell flow run SPEC --var …".to_owned()
         }
