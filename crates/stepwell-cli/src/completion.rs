@@ -1,5 +1,5 @@
-//! What a shell offers while a command is typed: sessions, labels, checkpoints, models, agents
-//! and formats, as they are here and now.
+//! What a shell offers while a command is typed: sessions, labels, checkpoints, models, modes,
+//! agents, formats and settings, as they are here and now.
 
 use std::ffi::OsStr;
 use std::path::PathBuf;
@@ -11,9 +11,12 @@ use clap_complete::engine::ArgValueCompleter;
 use clap_complete::env::CompleteEnv;
 use stepwell::{Filter, Query, SessionInfo, TrashScope};
 use stepwell_agent::agent::builtin;
+use stepwell_agent::permission::Mode;
+use stepwell_agent::provider::name::Providers;
 use stepwell_formats::Format;
 use stepwell_terminal::text::{cut, one_line};
 use stepwell_terminal::wording::POINT_FORMS;
+use stepwell_workspace::config::{KEYS, Key};
 use stepwell_workspace::{Host, Notices, Wanted, Workspace};
 
 /// The variable by which a shell says that it wants completions. No other program's variable
@@ -68,8 +71,11 @@ enum Offer {
     Labels,
     Checkpoints,
     Models,
+    Modes,
     Agents,
     Formats,
+    /// Keys of settings.
+    Keys,
 }
 
 impl Offer {
@@ -81,7 +87,9 @@ impl Offer {
             ("session" | "sessions", _) => Some(sessions),
             ("label", _) if arg.get_long().is_some() => Some(Self::Labels),
             ("model", _) => Some(Self::Models),
+            ("mode", _) => Some(Self::Modes),
             ("agent", _) => Some(Self::Agents),
+            ("key", _) => Some(Self::Keys),
             _ => None,
         }
     }
@@ -131,13 +139,14 @@ impl Typed {
                     (builtin().into_keys(), self.workspace()?.config.agents.clone().into_keys());
                 Some(plain(builtin.chain(own).collect()))
             }
-            Offer::Models => {
-                let models = self.workspace()?.recent_models()?.read().ok()?;
-                let liked = models.favourites().into_iter().map(str::to_owned);
-                let mut names: Vec<String> = liked.chain(models.recent.clone()).collect();
-                names.sort_unstable();
-                names.dedup();
-                Some(plain(names))
+            Offer::Models => Some(plain(self.models(current)?)),
+            Offer::Modes => Some(plain(Mode::ALL.map(|mode| mode.as_str().to_owned()).to_vec())),
+            Offer::Keys => {
+                let keys = KEYS.iter().filter(|key| key.name.starts_with(current));
+                let offer = |key: &Key| {
+                    CompletionCandidate::new(key.name).help(Some(key.says.trim().into()))
+                };
+                Some(keys.map(offer).collect())
             }
             Offer::Checkpoints => Some(plain(self.checkpoints()?)),
             Offer::Labels => {
@@ -153,6 +162,33 @@ impl Typed {
             }
             Offer::Trashed => Some(named(&self.sessions(TrashScope::Trash)?, current)),
         }
+    }
+
+    /// Models that were used and that are liked; providers, and of the one that was typed, all
+    /// of its models that are known.
+    fn models(&self, current: &str) -> Option<Vec<String>> {
+        let workspace = self.workspace()?;
+        let mut names = Vec::new();
+        if let Some(models) = workspace.recent_models().and_then(|it| it.read().ok()) {
+            names.extend(models.favourites().into_iter().map(str::to_owned));
+            names.extend(models.recent.clone());
+        }
+        match current.split_once('/') {
+            None => {
+                let known = Providers::default();
+                let own = workspace.config.providers.keys().map(String::as_str);
+                names.extend(known.names().chain(own).map(|it| format!("{it}/")));
+            }
+            Some((provider, _)) => {
+                let models = workspace.prices().ok()?.models(provider);
+                // A star stands for all of them.
+                let named = models.keys().filter(|name| *name != "*");
+                names.extend(named.map(|name| format!("{provider}/{name}")));
+            }
+        }
+        names.sort_unstable();
+        names.dedup();
+        Some(names)
     }
 
     fn sessions(&self, place: TrashScope) -> Option<Vec<SessionInfo>> {

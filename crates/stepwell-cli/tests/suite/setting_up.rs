@@ -36,6 +36,9 @@ fn completions_and_manuals_come_from_the_same_definition() {
     let desk = Desk::furnished();
     desk.quietly(&["label", AUTH, "auth"]);
     desk.quietly(&["checkpoint", AUTH, "halfway"]);
+    let config = desk.path("home/.config/stepwell/config.toml");
+    std::fs::create_dir_all(config.parent().unwrap()).unwrap();
+    std::fs::write(&config, "[providers.mine]\nbase_url = \"http://localhost:1/v1\"\n").unwrap();
     for shell in ["bash", "zsh", "fish", "elvish", "powershell"] {
         let script = desk.quietly(&["completions", shell]).stdout;
         assert!(
@@ -62,6 +65,13 @@ fn completions_and_manuals_come_from_the_same_definition() {
         (&["fork", "auth", "--at", "half"], "halfway"),
         (&["import", "--from", "cod"], "codex"),
         (&["run", "x", "--agent", "exp"], "explore"),
+        (&["run", "x", "--model", "anth"], "anthropic/"),
+        (&["run", "x", "--model", "mi"], "mine/"),
+        (&["run", "x", "--model", "openai/gpt-4o-m"], "openai/gpt-4o-mini"),
+        (&["resume", "auth", "--mode", "confirm-s"], "confirm-sensitive"),
+        (&["config", "get", "sessions.cl"], "sessions.cleanup_after_days"),
+        (&["config", "set", "sessions.cl"], "sessions.cleanup_after_days"),
+        (&["config", "unset", "--user", "sessions.cl"], "sessions.cleanup_after_days"),
         (&["sessions", "--label", "a"], "auth"),
     ] {
         let told = offered(words);
