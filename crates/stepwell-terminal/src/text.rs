@@ -4,7 +4,7 @@ use std::fmt::Write;
 
 use jiff::tz::TimeZone;
 use serde::Serialize;
-use stepwell::{Estimate, Money, Spent, Time};
+use stepwell::{Estimate, Spent, Time};
 use unicode_width::{UnicodeWidthChar, UnicodeWidthStr};
 
 /// The text without what would move a terminal's cursor, change its colours or turn the
@@ -55,22 +55,9 @@ pub fn cost(spent: &Spent) -> String {
     spent.price()
 }
 
-/// Below this, two digits behind the point would say nothing.
-const CENT: Money = Money::from_picos(10_000_000_000);
-
-/// What was spent, and what may have been where nobody said it: an estimate stands apart, and can
-/// be taken for nothing else.
+/// What was spent, and what may have been where nobody said it.
 pub fn cost_or(estimate: Option<Estimate>, spent: &Spent) -> String {
-    let Some(Estimate { cost: guessed, partial }) = estimate else { return cost(spent) };
-    let mut parts = Vec::new();
-    if !spent.cost.is_zero() {
-        parts.push(format!("${:.4}", spent.cost));
-    }
-    parts.push(if guessed < CENT { format!("~${guessed:.4}") } else { format!("~${guessed:.2}") });
-    if partial {
-        parts.push("?".to_owned());
-    }
-    parts.join(" + ")
+    spent.price_or(estimate)
 }
 
 /// A number of bytes.

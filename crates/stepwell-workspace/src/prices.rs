@@ -61,6 +61,16 @@ impl<'a> Estimates<'a> {
         Self { workspace, prices: OnceCell::new() }
     }
 
+    /// What calls of several sessions may have cost together, each by its own model.
+    #[must_use]
+    pub fn of_all<'h>(&self, heads: impl IntoIterator<Item = &'h Head>) -> Option<Estimate> {
+        let unpriced = heads.into_iter().filter(|head| head.spent.unpriced > 0);
+        let estimates: Vec<_> = unpriced.map(|head| self.of(head, &head.spent)).collect();
+        let partial = estimates.iter().any(|it| it.is_none_or(|it| it.partial));
+        let costs = estimates.into_iter().flatten().map(|it| it.cost);
+        Some(Estimate { cost: costs.reduce(Money::plus)?, partial })
+    }
+
     /// What calls of a session may have cost whose price nobody said; absent, all of it was said,
     /// or no price is known.
     #[must_use]

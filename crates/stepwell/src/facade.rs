@@ -30,6 +30,7 @@ pub mod message {
     pub use crate::model::message::{
         Image, Message, ModelCall, Opaque, Part, Role, Text, ToolCall, ToolResult,
     };
+    pub use crate::own_command::OwnCommand;
 }
 
 /// Names and positions: sessions, events, lanes, seqs, epochs.

@@ -113,6 +113,7 @@ mod metadata;
 mod model;
 pub mod names;
 pub mod options;
+mod own_command;
 pub mod paging;
 pub mod pins;
 pub mod points;

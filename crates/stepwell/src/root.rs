@@ -44,6 +44,7 @@ pub use crate::model::work::{
 };
 pub use crate::names::{likeness, nearest, telling_parts};
 pub use crate::options::{EmptyTrash, ForkAt, NewSession};
+pub use crate::own_command::OwnCommand;
 pub use crate::paging::{Log, Sessions};
 pub use crate::pins::{PinnedMessage, Pins};
 pub use crate::points::NoPoint;

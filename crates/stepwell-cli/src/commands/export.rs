@@ -6,6 +6,7 @@ use stepwell_formats::{
 };
 use stepwell_terminal::note;
 use stepwell_terminal::text::{count, visible};
+use stepwell_workspace::Estimates;
 
 use crate::app::App;
 use crate::failure::{Exit, Failure, Result};
@@ -40,7 +41,9 @@ pub(crate) fn run(args: &Args, app: &mut App) -> Result<Exit> {
     let named = output.and_then(|path| path.extension()?.to_str()?.parse().ok());
     let format = args.format.or(named).unwrap_or(Format::JSON);
     let Some(writer) = format.writer() else { return Err(unwritten(format)) };
-    let wishes = wishes(args.truncate);
+    let head = well.info(&id)?.head;
+    let estimate = Estimates::new(app).of(&head, &head.spent);
+    let wishes = Wishes { estimate, ..wishes(args.truncate) };
     let exported = match output {
         None => {
             if [Format::MARKDOWN, Format::HTML].contains(&format) {

@@ -152,11 +152,12 @@ fn cells(row: &ListedSession, estimates: &Estimates<'_>) -> Vec<Cell> {
     };
     let bright = row.part.clone().map(|part| part.start + indent.len()..part.end + indent.len());
     let id = Cell { text: format!("{indent}{}", head.id), style: Style::Plain, bright };
+    let estimate = estimates.of_all(std::iter::once(head).chain(&row.unpriced_below));
     let mut cells: Vec<Cell> = vec![
         id,
         status_cell(&row.info),
         head.steps.to_string().into(),
-        text::cost_or(estimates.of(head, &row.spent), &row.spent).into(),
+        text::cost_or(estimate, &row.spent).into(),
         ago(head.updated_at, row.now).into(),
     ];
     if let Some(store) = &row.store {

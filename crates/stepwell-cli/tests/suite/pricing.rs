@@ -93,6 +93,10 @@ fn what_a_session_may_have_cost_is_told_apart_from_what_it_did() {
     let id = guessed[0]["id"].as_str().unwrap();
     let described = desk.quietly(&["show", id]).stdout;
     assert!(described.contains("~$0.60"), "{described}");
+    let page = desk.quietly(&["export", id, "--format", "markdown"]).stdout;
+    assert!(page.contains("| cost | \\~$0.60 |"), "{page}");
+    let page = desk.quietly(&["export", id, "--format", "html"]).stdout;
+    assert!(page.contains("<tr><th>cost</th><td>~$0.60</td></tr>"), "{page}");
     // No sum has it: it stands beside what was recorded.
     let all = desk.quietly(&["stats"]).stdout;
     assert!(!all.contains("0.9") && all.contains("~$0.6000"), "{all}");
@@ -102,6 +106,23 @@ fn what_a_session_may_have_cost_is_told_apart_from_what_it_did() {
     );
     let all = one(&desk, &["stats"], 0);
     assert_eq!((&all["estimated_cost_usd"], &all["unpriced_sessions"]), (&0.6.into(), &1.into()));
+}
+
+#[test]
+fn a_subagents_tokens_are_estimated_at_its_own_models_price() {
+    let desk = Desk::new();
+    let well = desk.well();
+    let usage = Usage { input: 100_000, output: 50_000, ..Usage::default() };
+    let parent = well.create(well.draft("lead").with_model("openai", "gpt-4.1")).unwrap();
+    let child = parent.spawn(well.draft("look").with_model("openai", "gpt-4.1-mini")).unwrap();
+    for session in [child, parent] {
+        session.append(Message::assistant("done").spending(usage, None)).unwrap();
+        session.finish(stepwell::Status::Success, None).unwrap();
+    }
+    drop(well);
+    // 100,000 at $2 and 50,000 at $8 per million; of the smaller model at $0.40 and $1.60.
+    let shown = desk.quietly(&["sessions"]).stdout;
+    assert!(shown.contains(" ~$0.72 "), "{shown}");
 }
 
 #[test]

@@ -8,8 +8,8 @@ use stepwell::{SessionId, Stepwell};
 use crate::Result;
 use crate::json::escape::escape;
 use crate::page::document::{
-    Block, Call, Conversation, Document, Edit, Entry, Fold, Line, Mark, NodeResult, Passage,
-    Picture, Turn, clock, passages,
+    Block, Call, Command, Conversation, Document, Edit, Entry, Fold, Line, Mark, NodeResult,
+    Passage, Picture, Turn, clock, passages,
 };
 use crate::registry::Entry as FormatEntry;
 use crate::write::export::page;
@@ -95,10 +95,20 @@ fn render_turn(out: &mut String, turn: &Turn) {
         match block {
             Block::Text(text) => out.push_str(&prose(text)),
             Block::Aside(title, text) => fold(out, title, &prose(text)),
+            Block::Command(command) => out.push_str(&render_command(command)),
             Block::Picture(picture) => render_picture(out, picture),
             Block::Call(call) => fold(out, &call.summary(), &render_call(call)),
         }
     }
+}
+
+fn render_command(Command { typed, output, failed }: &Command) -> String {
+    let mut parts: Vec<String> = typed.iter().map(|typed| fenced("sh", typed)).collect();
+    if !output.is_empty() {
+        parts.push(fenced("", output));
+    }
+    parts.extend(failed.as_ref().map(|why| format!("Failed: {}\n", plain(why))));
+    parts.join("\n")
 }
 
 fn render_call(call: &Call) -> String {

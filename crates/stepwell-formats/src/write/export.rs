@@ -44,7 +44,7 @@ pub(crate) fn page(
     }
     let events = slice.events.len() as u64;
     let damaged = slice.damage.iter().map(|damage| (id.clone(), damage.clone())).collect();
-    let document = Document::of(&info, slice);
+    let document = Document::of(&info, slice, to.wishes().estimate);
     to.main()?.write_all(render(&document).as_bytes()).map_err(Error::Write)?;
     Ok(Exported { sessions: 1, events, damaged, losses: Losses::default() })
 }

@@ -7,7 +7,8 @@ use std::os::unix::fs::{DirBuilderExt, OpenOptionsExt};
 use std::path::{Component, Path, PathBuf};
 
 use stepwell::{
-    Damage, Event, Head, Kin, Lane, Recorded, SessionId, SessionInfo, Span, Stepwell, TrashScope,
+    Damage, Estimate, Event, Head, Kin, Lane, Recorded, SessionId, SessionInfo, Span, Stepwell,
+    TrashScope,
 };
 
 use crate::read::neutral::without_provenance;
@@ -334,6 +335,8 @@ pub struct Wishes {
     pub length: Length,
     /// What it is written for.
     pub purpose: Purpose,
+    /// What the session may have cost, where nobody said it: pages show it.
+    pub estimate: Option<Estimate>,
 }
 
 /// What a session is written for.

@@ -5,9 +5,9 @@ use std::path::PathBuf;
 
 use stepwell::{
     Artifact, Change, Checkpoint, Compacted, Create, Created, Digest, Edited, Event, FileChanged,
-    FileState, Gate, GateAnswered, Image, Lane, Message, Money, NewEvent, Node, NodeState, Part,
-    Role, Seq, Session, Status, StatusChanged, Step, Stepwell, StopReason, Text, Time, ToolResult,
-    Undone, Usage, Write,
+    FileState, Gate, GateAnswered, Image, Lane, Message, Money, NewEvent, Node, NodeState,
+    OwnCommand, Part, Role, Seq, Session, Status, StatusChanged, Step, Stepwell, StopReason, Text,
+    Time, ToolResult, Undone, Usage, Write,
 };
 use stepwell_formats::{Format, Shape, export};
 
@@ -170,6 +170,26 @@ fn both_pages_say_the_same() {
         assert!(html.contains(words), "HTML lacks {words:?}");
     }
     assert!(html.contains("<em>some</em>") && html.contains("<section class=\"user\">"));
+}
+
+#[test]
+fn a_command_that_the_user_ran_is_shown_as_typed() {
+    let well = Stepwell::in_memory();
+    let session = root(&well, "a");
+    let own = OwnCommand {
+        command: "grep -rn `cat name` *.rs *.md <a".to_owned(),
+        output: "a.rs: *x*\n```\n# no heading".to_owned(),
+        failed: Some("exit status: 2".to_owned()),
+    };
+    session.append(Message::user(&format!("{}\n\nwhy *not*?", own.told()))).unwrap();
+    let page = text(&well, "a", Format::MARKDOWN);
+    assert!(page.contains("\n```sh\n!grep -rn `cat name` *.rs *.md <a\n```\n"), "{page}");
+    assert!(page.contains("\n````\na.rs: *x*\n```\n# no heading\n````\n"), "{page}");
+    assert!(page.contains("\nFailed: exit status: 2\n") && !page.contains("I ran"), "{page}");
+    let page = text(&well, "a", Format::HTML);
+    assert!(page.contains("<pre>\n!grep -rn `cat name` *.rs *.md &lt;a</pre>"), "{page}");
+    assert!(page.contains("<pre>\na.rs: *x*\n```\n# no heading</pre>"), "{page}");
+    assert!(page.contains("why <em>not</em>?") && !page.contains("I ran"), "{page}");
 }
 
 #[test]

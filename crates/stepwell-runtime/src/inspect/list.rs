@@ -33,6 +33,8 @@ pub struct ListedSession {
     pub spent: Spent,
     /// Has it subagents?
     pub has_subagents: bool,
+    /// The heads of its subagents that made calls of unknown price, each with its own model.
+    pub unpriced_below: Vec<Head>,
     /// How deep it stands in a tree.
     pub depth: usize,
     /// Its store, where several are listed.
@@ -67,8 +69,11 @@ impl ListedSession {
         let mut spent = info.head.spent;
         spent += of.below.spent(id);
         let has_subagents = !of.below.children(id).is_empty();
+        let below = of.below.all(id).into_iter().map(|it| &it.head);
+        let unpriced_below = below.filter(|head| head.spent.unpriced > 0).cloned().collect();
         let (store, now) = (of.store.map(Path::to_owned), of.now);
-        Self { info, spent, has_subagents, depth, store, now, part: None, flow: None }
+        let (part, flow) = (None, None);
+        Self { info, spent, has_subagents, unpriced_below, depth, store, now, part, flow }
     }
 
     /// What programs get to read of it, with what it may have cost where nobody said it.

@@ -12,6 +12,7 @@ use stepwell_runtime::inspect::{self, Viewed};
 use stepwell_wire::{
     ComparedSession, FileContent, FileDiff, FileVersion, List, Mark, ModelView, SessionComparison,
 };
+use stepwell_workspace::Estimates;
 
 use crate::problem::{Problem, Result};
 use crate::reply::Download;
@@ -142,7 +143,10 @@ fn written(look: &Look<'_>, name: &str) -> Result<Download> {
         Problem::invalid(format!("{name} is not written as one file")).at("format")
     })?;
     let mut bytes = Vec::new();
-    let mut outlet = Outlet::stream(&mut bytes).wishing(Wishes::default());
+    let head = look.well().info(&id)?.head;
+    let estimate = Estimates::new(look.runtime()).of(&head, &head.spent);
+    let wishes = Wishes { estimate, ..Wishes::default() };
+    let mut outlet = Outlet::stream(&mut bytes).wishing(wishes);
     writer
         .write(look.well(), &id, &mut outlet)
         .map_err(|error| Problem::failed(error.to_string()))?;

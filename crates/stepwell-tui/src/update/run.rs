@@ -1,6 +1,6 @@
 //! What a run tells.
 
-use stepwell::{Event, Recorded, Role, SessionId, Status};
+use stepwell::{Event, OwnCommand, Recorded, Role, SessionId, Status};
 
 use super::watch::left_open;
 use crate::clean::Clean;
@@ -252,9 +252,12 @@ impl State {
         if let Some(failed) = failed {
             self.transcript.push(Block::Trouble(failed.clone()));
         }
-        let ending = failed.map(|failed| format!("\n({failed})")).unwrap_or_default();
-        let text =
-            format!("I ran `{command}`:\n\n```\n{}\n```{ending}", output.as_str().trim_end());
+        let own = OwnCommand {
+            command: command.to_owned(),
+            output: output.as_str().to_owned(),
+            failed: failed.map(ToString::to_string),
+        };
+        let text = own.told();
         let mut effects = match &self.session {
             Some(card) if !card.is_flow => {
                 self.keeps_words = !self.is_busy();

@@ -89,6 +89,9 @@ impl Spent {
     }
 }
 
+/// Below this, two digits behind the point would say nothing.
+const CENT: Money = Money::from_picos(10_000_000_000);
+
 impl Spent {
     /// The cost as lists show it: `-` for nothing, `?` where a price is not known.
     #[must_use]
@@ -98,6 +101,23 @@ impl Spent {
             (0, false) => format!("${:.4}", self.cost),
             _ => "?".to_owned(),
         }
+    }
+
+    /// The same with what may have been spent where nobody said it: an estimate stands apart, as
+    /// in `~$1.20`, and can be taken for nothing else.
+    #[must_use]
+    pub fn price_or(&self, estimate: Option<Estimate>) -> String {
+        let Some(Estimate { cost: guessed, partial }) = estimate else { return self.price() };
+        let mut parts = Vec::new();
+        if !self.cost.is_zero() {
+            parts.push(format!("${:.4}", self.cost));
+        }
+        let is_small = guessed < CENT;
+        parts.push(if is_small { format!("~${guessed:.4}") } else { format!("~${guessed:.2}") });
+        if partial {
+            parts.push("?".to_owned());
+        }
+        parts.join(" + ")
     }
 }
 

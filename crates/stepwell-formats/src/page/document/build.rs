@@ -1,6 +1,6 @@
 //! What a document says of a session as a whole.
 
-use stepwell::{Damage, Head, Seq, SessionInfo, Slice, State, Timeline};
+use stepwell::{Damage, Estimate, Head, Seq, SessionInfo, Slice, State, Timeline};
 
 use super::arguments::one_line;
 use super::conversation::{conversations, grouped};
@@ -9,7 +9,7 @@ use super::{Document, clock};
 
 impl Document {
     /// A session as people read it, given all of its events that can be read.
-    pub(crate) fn of(info: &SessionInfo, slice: Slice) -> Self {
+    pub(crate) fn of(info: &SessionInfo, slice: Slice, estimate: Option<Estimate>) -> Self {
         let Slice { events, scrubbed, damage, pruned: _ } = slice;
         let head = match State::fold(&events) {
             // A head may be what is damaged; one that counts what cannot be read misleads.
@@ -30,7 +30,7 @@ impl Document {
         let title = head.task.lines().map(one_line).find(|line| !line.is_empty());
         Self {
             title: title.unwrap_or_else(|| head.id.to_string()),
-            attributes: attributes(&head),
+            attributes: attributes(&head, estimate),
             notes,
             conversations: conversations(&events, &timeline),
             results: results(&events, &timeline),
@@ -40,7 +40,7 @@ impl Document {
     }
 }
 
-fn attributes(head: &Head) -> Vec<(&'static str, String)> {
+fn attributes(head: &Head, estimate: Option<Estimate>) -> Vec<(&'static str, String)> {
     let status = match head.stop_reason {
         Some(reason) => format!("{} ({reason})", head.status),
         None => head.status.to_string(),
@@ -68,7 +68,7 @@ fn attributes(head: &Head) -> Vec<(&'static str, String)> {
         ("model", head.model.clone()),
         ("steps", head.steps.to_string()),
         ("tokens", tokens),
-        ("cost", head.spent.price()),
+        ("cost", head.spent.price_or(estimate)),
         ("began", clock(head.created_at)),
         ("updated", clock(head.updated_at)),
     ];

@@ -10,6 +10,7 @@ use stepwell::{
 };
 
 use super::arguments::{gist, one_line, pretty};
+use super::commands;
 use super::edits::edits;
 use super::{Answer, Block, Call, Conversation, Entry, Fold, Mark, Picture, Speaker, Turn};
 use crate::write::unanswered::Unanswered;
@@ -236,7 +237,17 @@ fn turn(made: MessageOrigin, message: Message, recorded: Option<&Recorded>) -> T
         (_, Role::User | Role::Tool) => Speaker::User,
     };
     let block = |part: Part| match part {
-        Part::Text(text) if message.role == Role::System => Block::Aside("Instructions", text.text),
+        Part::Text(text) if message.role == Role::User => commands::blocks(text.text),
+        part => vec![plain_block(part, message.role)],
+    };
+    let blocks = message.parts.into_iter().flat_map(block).collect();
+    let detail = recorded.map(detail).unwrap_or_default();
+    Turn { speaker, at: recorded.map(|it| it.at), detail, blocks }
+}
+
+fn plain_block(part: Part, role: Role) -> Block {
+    match part {
+        Part::Text(text) if role == Role::System => Block::Aside("Instructions", text.text),
         Part::Text(text) => Block::Text(text.text),
         Part::Thinking(text) if text.text.trim().is_empty() => {
             Block::Aside("Thinking", "(not readable)".to_owned())
@@ -246,10 +257,7 @@ fn turn(made: MessageOrigin, message: Message, recorded: Option<&Recorded>) -> T
         Part::ToolCall(call) => Block::Call(called(call)),
         // A result without a call.
         Part::ToolResult(result) => Block::Text(result.text),
-    };
-    let blocks = message.parts.into_iter().map(block).collect();
-    let detail = recorded.map(detail).unwrap_or_default();
-    Turn { speaker, at: recorded.map(|it| it.at), detail, blocks }
+    }
 }
 
 fn called(ToolCall { id, name, arguments, .. }: ToolCall) -> Call {

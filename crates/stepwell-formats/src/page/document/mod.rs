@@ -6,6 +6,7 @@
 
 mod arguments;
 mod build;
+mod commands;
 mod conversation;
 mod edits;
 mod lists;
@@ -118,10 +119,23 @@ pub(crate) enum Block {
     Text(String),
     /// What is said aside, folded away under a title.
     Aside(&'static str, String),
+    /// A command that the user ran themselves.
+    Command(Command),
     /// A picture.
     Picture(Picture),
     /// A tool's call and its result.
     Call(Call),
+}
+
+/// A command that the user ran themselves, or what it wrote.
+#[derive(Debug, Default, PartialEq)]
+pub(crate) struct Command {
+    /// The command, as they typed it.
+    pub(crate) typed: Option<String>,
+    /// What it wrote.
+    pub(crate) output: String,
+    /// Why it failed, if it did.
+    pub(crate) failed: Option<String>,
 }
 
 /// A picture.

@@ -9,8 +9,8 @@ use stepwell::{Digest, SessionId, Stepwell};
 use crate::Result;
 use crate::json::escape::escape;
 use crate::page::document::{
-    Block, Call, Conversation, Document, Edit, Entry, Fold, Line, List, Mark, NodeResult, Picture,
-    Speaker, Turn, clock,
+    Block, Call, Command, Conversation, Document, Edit, Entry, Fold, Line, List, Mark, NodeResult,
+    Picture, Speaker, Turn, clock,
 };
 use crate::registry::Entry as FormatEntry;
 use crate::write::export::page;
@@ -117,11 +117,25 @@ fn render_turn(out: &mut String, turn: &Turn) {
         match block {
             Block::Text(text) => out.push_str(&prose(text, breaks)),
             Block::Aside(title, text) => fold(out, "aside", title, &prose(text, breaks)),
+            Block::Command(command) => render_command(out, command),
             Block::Picture(picture) => render_picture(out, picture),
             Block::Call(call) => render_call(out, call),
         }
     }
     out.push_str("</section>\n");
+}
+
+/// A command that the user ran themselves.
+fn render_command(out: &mut String, Command { typed, output, failed }: &Command) {
+    if let Some(typed) = typed {
+        out.push_str(&pre(typed));
+    }
+    if !output.is_empty() {
+        out.push_str(&pre(output));
+    }
+    if let Some(why) = failed {
+        out.push_str(&format!("<p class=\"label\">Failed: {}</p>\n", escape(why)));
+    }
 }
 
 /// A call, folded away; one that changes files shows what it changes.
