@@ -1,6 +1,8 @@
 //! Agents that Stepwell does not run: they tell of their life in short updates, and
 //! their sessions follow the lifecycle phases.
 
+mod told;
+
 use std::collections::BTreeMap;
 
 use serde_json::Value;
@@ -10,6 +12,8 @@ use crate::{
     NewEvent, Order, Phase, PhaseChanged, PhaseSet, Recorded, Result, Role, SessionId, SessionInfo,
     Span, Status, StatusChanged, Stepwell, Time,
 };
+
+pub use told::{NoTurns, Speaker, read_turns};
 
 /// An agent's session.
 #[derive(Debug)]
@@ -184,75 +188,11 @@ pub fn turns(well: &Stepwell, id: &SessionId, most: usize) -> Result<Vec<Turn>> 
             break;
         }
         if let Event::Message(message) = &event.event {
-            turns.push(Turn { at: event.at, role: message.role, text: message.text() });
+            turns.push(Turn { at: event.at, role: message.role, text: told::shown(message) });
         }
     }
     turns.reverse();
     Ok(turns)
-}
-
-/// Who says a turn that a program tells.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, serde::Deserialize)]
-#[serde(rename_all = "snake_case")]
-pub enum Speaker {
-    /// The user.
-    User,
-    /// The agent.
-    Assistant,
-    /// Whoever instructs the agent.
-    System,
-}
-
-impl Speaker {
-    /// What is said, as a message.
-    #[must_use]
-    pub fn says(self, text: &str) -> Message {
-        match self {
-            Self::User => Message::user(text),
-            Self::Assistant => Message::assistant(text),
-            Self::System => Message::system(text),
-        }
-    }
-}
-
-/// Why lines tell no turns.
-#[derive(Debug, thiserror::Error)]
-pub enum NoTurns {
-    /// One of them is none.
-    #[error("line {line} is no turn: {why}")]
-    Line {
-        /// Its number, from 1.
-        line: usize,
-        /// What is wrong with it.
-        why: String,
-    },
-    /// There are none.
-    #[error("no turn was told")]
-    None,
-}
-
-/// Turns from lines of JSON: `{"role": …, "text": …}`.
-///
-/// # Errors
-/// If a line is no turn, or there are none.
-pub fn read_turns(lines: impl std::io::BufRead) -> Result<Vec<Message>, NoTurns> {
-    #[derive(serde::Deserialize)]
-    struct Told {
-        role: Speaker,
-        #[serde(alias = "content")]
-        text: String,
-    }
-    let mut turns = Vec::new();
-    for (line, n) in lines.lines().zip(1..) {
-        let wrong = |why: String| NoTurns::Line { line: n, why };
-        let line = line.map_err(|error| wrong(error.to_string()))?;
-        if line.trim().is_empty() {
-            continue;
-        }
-        let told: Told = serde_json::from_str(&line).map_err(|error| wrong(error.to_string()))?;
-        turns.push(told.role.says(&told.text));
-    }
-    if turns.is_empty() { Err(NoTurns::None) } else { Ok(turns) }
 }
 
 /// A turn of an agent's conversation.
@@ -262,7 +202,7 @@ pub struct Turn {
     pub at: Time,
     /// By whom.
     pub role: Role,
-    /// What was said.
+    /// What was said. Calls of tools and their answers are in it, in words.
     pub text: String,
 }
 

@@ -106,11 +106,12 @@ enum Action {
         #[arg(value_name = "ID")]
         session: String,
         /// What was said; - reads it from stdin. Without it, each line of stdin is
-        /// {"role": …, "text": …}.
+        /// {"role": …, "text": …}, whose text may be a list of the blocks text, tool_use and
+        /// tool_result. All lines are recorded, or none.
         text: Option<String>,
-        /// Who said it.
-        #[arg(long, value_parser = one_of(SPEAKERS), default_value = "assistant", requires = "text")]
-        role: Speaker,
+        /// Who said it; of lines, those that name nobody. A TEXT without it is the assistant's.
+        #[arg(long, value_parser = one_of(SPEAKERS))]
+        role: Option<Speaker>,
     },
     /// Shows the last turns of the agent's conversation.
     Turns {
@@ -161,8 +162,8 @@ const SPEAKERS: &[(&str, Speaker)] =
     &[("user", Speaker::User), ("assistant", Speaker::Assistant), ("system", Speaker::System)];
 
 /// Turns from lines of stdin.
-fn turns_of_stdin() -> Result<Vec<Message>> {
-    lifecycle::read_turns(std::io::stdin().lock()).map_err(|error| match error {
+fn turns_of_stdin(usual: Option<Speaker>) -> Result<Vec<Message>> {
+    lifecycle::read_turns(std::io::stdin().lock(), usual).map_err(|error| match error {
         NoTurns::Line { line, why } => {
             let message = format!("line {line} of stdin is no turn: {why}");
             Failure::new(Exit::Usage, message).hint(r#"{"role": "user", "text": "…"}"#)
@@ -259,9 +260,11 @@ pub(crate) fn run(args: &Args, app: &mut App) -> Result<Exit> {
         Action::Say { session, text, role } => {
             let turns = match text {
                 Some(text) => {
-                    vec![role.says(crate::typed::task(text.clone())?.trim_end_matches('\n'))]
+                    let text = crate::typed::task(text.clone())?;
+                    let role = role.unwrap_or(Speaker::Assistant);
+                    vec![role.says(text.trim_end_matches('\n'))]
                 }
-                None => turns_of_stdin()?,
+                None => turns_of_stdin(*role)?,
             };
             let (well, id) = app.session(session, Access::Write)?;
             let redactor = app.runtime().typed_redactor()?;

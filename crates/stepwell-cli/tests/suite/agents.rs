@@ -127,6 +127,32 @@ fn agents_are_listed_and_cleaned_up_apart_from_other_sessions() {
 }
 
 #[test]
+fn turns_of_an_agent_are_told_with_their_tools_all_or_none() {
+    let mut desk = Desk::new();
+    begin(&mut desk, "agent-1");
+    let calls = r#"{"content":[{"type":"text","text":"I look."},{"type":"tool_use","id":"c1","name":"read","input":{"path":"a"}}]}"#;
+    let answers =
+        r#"{"role":"user","content":[{"type":"tool_result","tool_use_id":"c1","content":"rye"}]}"#;
+    let say = ["agent", "say", "agent-1", "--role", "assistant"];
+    let wrong =
+        format!("{calls}\n{answers}\n{{\"role\":\"user\",\"text\":[{{\"type\":\"video\"}}]}}\n");
+    let before = desk.quietly(&["log", "agent-1"]).stdout;
+    let refused = desk.feed(&say, &wrong);
+    assert_eq!(refused.code, Some(2), "{}", refused.stderr);
+    assert!(refused.stderr.contains("line 3 of stdin is no turn: \"video\""), "{}", refused.stderr);
+    assert_eq!(desk.quietly(&["log", "agent-1"]).stdout, before);
+    let told = desk.feed(&say, &format!("{calls}\n{answers}\n"));
+    assert_eq!(told.code, Some(0), "{}", told.stderr);
+    let messages = desk.quietly(&["log", "agent-1", "--kind", "message", "--json"]).json();
+    let call = &messages[0]["body"]["parts"][1]["tool_call"];
+    assert_eq!((&call["name"], &call["arguments"]), (&"read".into(), &r#"{"path":"a"}"#.into()));
+    let result = &messages[1]["body"]["parts"][0]["tool_result"];
+    assert_eq!((&result["call_id"], &result["text"]), (&"c1".into(), &"rye".into()));
+    let turns = desk.quietly(&["agent", "turns", "agent-1"]).stdout;
+    assert!(turns.contains("[read {\"path\":\"a\"}]") && turns.contains("rye"), "{turns}");
+}
+
+#[test]
 fn updates_that_come_at_once_wait_for_each_other() {
     let mut desk = Desk::new();
     begin(&mut desk, "agent-1");
