@@ -4,7 +4,8 @@ use std::time::Duration;
 
 use stepwell::{
     Append, Created, Edited, Event, Failure, Family, FileChanged, FileState, Filter, Hit, Message,
-    Part, Rank, Role, Search, Seq, Status, StatusChanged, Task, Text, Time, TrashScope, Write,
+    Node, NodeState, Part, Rank, Role, Search, Seq, Status, StatusChanged, Task, Text, Time,
+    TrashScope, Write,
 };
 
 use crate::claims::claims;
@@ -16,6 +17,7 @@ claims! { $ search = search_claims for Fixture:
     words_are_found_in_messages_and_thinking,
     words_are_found_in_calls_and_results,
     words_are_found_in_paths_and_errors,
+    words_are_found_in_what_nodes_came_to,
     words_are_found_in_spilled_texts,
     a_hit_says_where_when_and_what,
     the_newest_hits_come_first,
@@ -98,6 +100,23 @@ fn words_are_found_in_paths_and_errors<F: Fixture>(w: &mut World<F>) {
         let hit = hit(w, word);
         assert_eq!((hit.seq.get(), &*hit.kind), (seq, kind), "{word}");
     }
+}
+
+/// A graph's session may have no conversation at all.
+fn words_are_found_in_what_nodes_came_to<F: Fixture>(w: &mut World<F>) {
+    let lease = w.begin("a");
+    let node = |key: &str, output: Option<&str>, error: Option<&str>| Node {
+        key: key.to_owned(),
+        state: if error.is_some() { NodeState::Failed } else { NodeState::Done },
+        output: output.map(|text| serde_json::json!({ "response": text })),
+        usage: None,
+        error: error.map(str::to_owned),
+    };
+    w.add(&lease, node("task/dig", Some("a finished aqueduct"), None));
+    w.add(&lease, node("task/fill", None, Some("the cistern leaks")));
+    let found = hit(w, "aqueduct");
+    assert_eq!((found.session, found.seq, found.kind.as_str()), (id("a"), Seq::new(2), "node"));
+    assert_eq!(hit(w, "cistern").seq, Seq::new(3));
 }
 
 fn words_are_found_in_spilled_texts<F: Fixture>(w: &mut World<F>) {

@@ -24,6 +24,9 @@ pub(crate) struct Question<'a> {
 /// The recorded `who` of an answer that is the default after a timeout.
 pub const NOBODY: &str = "nobody (its time was up)";
 
+/// Who answered where the user had said beforehand that nobody is asked.
+pub const NO_PERSON: &str = "nobody (it was agreed to beforehand)";
+
 /// Why an answer is rejected.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum NoAnswer {

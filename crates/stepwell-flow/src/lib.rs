@@ -30,7 +30,7 @@ pub use dry_run::{DryRun, next_nodes};
 pub use error::{Error, Result};
 pub use execute::Ended;
 pub use flow::{Flow, Parts};
-pub use gate::{NOBODY, NoAnswer, accept};
+pub use gate::{NO_PERSON, NOBODY, NoAnswer, accept};
 pub use halt::NodeFailure;
 pub use history::{History, Stored};
 pub use memo::{Asked, Memo, Noted};

@@ -7,7 +7,7 @@ use std::time::Duration;
 
 use stepwell_agent::agent::Agent;
 use stepwell_agent::mcp::{
-    Address, DEFAULT_START, KeptServers, Program, Reach, Server, ServerName, Servers,
+    Address, DEFAULT_START, KeptServers, Program, Reach, Server, ServerName, Servers, Starting,
 };
 use stepwell_agent::provider::name::KeySource;
 use stepwell_agent::provider::remote::Key;
@@ -170,10 +170,10 @@ impl Wanted {
     }
 
     /// Starts and reaches them; those that are kept only if they do not run yet.
-    async fn open(&self, place: &ToolEnv) -> Servers {
-        let Some(kept) = &self.kept else { return Servers::connect(&self.servers, place).await };
-        let (mut all, kept) =
-            tokio::join!(Servers::connect(&self.servers, place), kept.connect(place));
+    async fn open(&self, place: &ToolEnv, awaited: &Starting) -> Servers {
+        let own = Servers::connect(&self.servers, place, awaited);
+        let Some(kept) = &self.kept else { return own.await };
+        let (mut all, kept) = tokio::join!(own, kept.connect(place, awaited));
         all.tools.extend(kept.tools);
         all.absent.extend(kept.absent);
         all.notices.extend(kept.notices);
@@ -182,15 +182,17 @@ impl Wanted {
 
     /// Starts and reaches them. Those who wait are told for what.
     async fn start(&self, place: &ToolEnv, runtime: &Runtime) -> Servers {
-        let starting = self.open(place);
+        let awaited = Starting::default();
+        let starting = self.open(place, &awaited);
         tokio::pin!(starting);
         tokio::select! {
             servers = &mut starting => return servers,
             () = tokio::time::sleep(SLOW) => {}
         }
-        let kept = self.kept.iter().flat_map(|kept| kept.servers());
-        let names = self.servers.iter().chain(kept).map(|it| it.name.to_string()).collect();
-        runtime.tell(Notice::ServersSlow { names });
+        let names = awaited.names();
+        if !names.is_empty() {
+            runtime.tell(Notice::ServersSlow { names });
+        }
         starting.await
     }
 }

@@ -168,6 +168,15 @@ pub enum Notice {
     },
 }
 
+impl Notice {
+    /// Would each run say the same again until somebody mends something? Whoever sees several runs
+    /// in a row need not be told of it each time.
+    #[must_use]
+    pub const fn is_standing(&self) -> bool {
+        matches!(self, Self::ServerAbsent { .. } | Self::Server(_) | Self::ToolsLeftOut { .. })
+    }
+}
+
 /// A session that was cut off.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 pub struct CutOffSession {

@@ -7,7 +7,7 @@ use futures_util::future::join_all;
 use tokio::runtime::Handle;
 use tokio::sync::Mutex;
 
-use super::{Server, Servers};
+use super::{Server, Servers, Starting};
 use crate::tool::ToolEnv;
 
 /// Servers that are started when a run first needs them, and live until they are closed. One that
@@ -35,14 +35,15 @@ impl KeptServers {
     }
 
     /// Their tools, for one run. Closing what is answered ends none of them.
-    pub async fn connect(&self, place: &ToolEnv) -> Servers {
+    pub async fn connect(&self, place: &ToolEnv, awaited: &Starting) -> Servers {
         let mut open = self.open.lock().await;
         open.retain(|_, connected| connected.is_alive());
         let missing = self.servers.iter().filter(|it| !open.contains_key(it.name.as_str()));
         let starting = missing.map(|server| {
-            let (server, place) = (server.clone(), place.clone());
+            let (server, place, awaited) = (server.clone(), place.clone(), awaited.clone());
             self.tokio.spawn(async move {
-                let connected = Servers::connect(std::slice::from_ref(&server), &place).await;
+                let one = std::slice::from_ref(&server);
+                let connected = Servers::connect(one, &place, &awaited).await;
                 (server.name.to_string(), connected)
             })
         });

@@ -10,6 +10,7 @@ mod http;
 mod kept;
 mod offer;
 mod process;
+mod starting;
 mod tool;
 
 use std::collections::{BTreeMap, BTreeSet};
@@ -21,6 +22,7 @@ use futures_util::future::join_all;
 
 use self::connection::Connection;
 pub use self::kept::KeptServers;
+pub use self::starting::Starting;
 use self::tool::Remote;
 use crate::provider::remote::Key;
 use crate::tool::{Tool, ToolEnv};
@@ -111,9 +113,13 @@ pub struct Servers {
 }
 
 impl Servers {
-    /// Starts or reaches each of them, all at once, and asks for their tools.
-    pub async fn connect(servers: &[Server], place: &ToolEnv) -> Self {
-        let connecting = servers.iter().map(|server| Connection::open(server, place));
+    /// Starts or reaches each of them, all at once, and asks for their tools. Which of them are
+    /// awaited is in `starting`.
+    pub async fn connect(servers: &[Server], place: &ToolEnv, starting: &Starting) -> Self {
+        let connecting = servers.iter().map(|server| async move {
+            let _awaited = starting.begin(server.name.as_str());
+            Connection::open(server, place).await
+        });
         let mut all = Self::default();
         for (server, opened) in servers.iter().zip(join_all(connecting).await) {
             match opened {

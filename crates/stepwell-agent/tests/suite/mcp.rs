@@ -10,7 +10,7 @@ use std::time::Duration;
 
 use serde_json::{Value, json};
 use stepwell::{Effect, Outcome};
-use stepwell_agent::mcp::{Address, Program, Reach, Server, Servers};
+use stepwell_agent::mcp::{Address, Program, Reach, Server, Servers, Starting};
 use stepwell_agent::provider::remote::Key;
 use stepwell_agent::tool::{Done, Tool, ToolEnv};
 use tempfile::TempDir;
@@ -71,14 +71,14 @@ fn http(words: &[&str], key: Option<&str>) -> Behind {
 }
 
 async fn open(server: &Server, place: &ToolEnv) -> Servers {
-    let servers = Servers::connect(std::slice::from_ref(server), place).await;
+    let servers = Servers::connect(std::slice::from_ref(server), place, &Starting::default()).await;
     assert!(servers.absent.is_empty(), "{:?}", servers.absent);
     servers
 }
 
 /// Why a server cannot be used.
 async fn refused(server: Server, place: &ToolEnv) -> String {
-    let mut servers = Servers::connect(&[server], place).await;
+    let mut servers = Servers::connect(&[server], place, &Starting::default()).await;
     assert!(servers.tools.is_empty());
     servers.absent.remove("test").unwrap()
 }

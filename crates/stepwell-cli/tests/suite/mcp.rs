@@ -8,6 +8,7 @@ use insta::assert_snapshot;
 
 use crate::desk::Desk;
 use crate::running::one;
+use crate::terminal::watched;
 
 /// A server of tools: one looks, one changes something, one takes for ever, one tells its
 /// variables. It notes its process, what it did, and what was cancelled.
@@ -97,6 +98,35 @@ fn a_servers_tool_runs_in_yolo_mode() {
     let messages = desk.quietly(&["show", "@last", "--messages"]).stdout;
     assert!(messages.contains("-> notes__put({\"line\":\"one\"})"), "{messages}");
     assert_snapshot!(desk.transcript());
+}
+
+#[test]
+fn a_server_that_is_slow_to_start_is_named_and_no_other() {
+    let mut desk = desk(CALLS);
+    desk.set("NO_COLOR", "1");
+    let (server, folder, go) = (desk.path("server.sh"), desk.path(""), desk.path("go"));
+    assert!(Command::new("mkfifo").arg(&go).status().unwrap().success());
+    let slow =
+        format!("cat {} >&2; exec sh {} {}", go.display(), server.display(), folder.display());
+    configure(
+        &desk,
+        &format!(
+            "[mcp.notes]\ncommand = \"sh\"\nargs = [{server:?}, {folder:?}]\n\
+             [mcp.tortoise]\ncommand = \"sh\"\nargs = [\"-c\", {slow:?}]\n"
+        ),
+    );
+    let mut goes = Some(go);
+    let command = desk.command(&run(&["--mode", "yolo"]));
+    let (seen, code) = watched(command, &desk, 120, |seen, _| {
+        if seen.contains(" to start")
+            && let Some(go) = goes.take()
+        {
+            std::fs::write(go, "").unwrap();
+        }
+        String::new()
+    });
+    assert_eq!(code, Some(0), "{seen}");
+    assert!(seen.contains("Waiting for MCP server tortoise to start"), "{seen}");
 }
 
 #[test]

@@ -94,6 +94,9 @@ fn a_check_that_never_passes_is_exit_code_5_and_says_what_is_left() {
     assert!(ran.stderr.contains("this is left: check `false`"), "{}", ran.stderr);
     let told = "goes on with it; stepwell state";
     assert!(ran.stderr.contains(told), "{}", ran.stderr);
+    // Nobody was asked, and nobody is said to have answered.
+    assert!(ran.stderr.contains(" done (nobody: agreed to beforehand)"), "{}", ran.stderr);
+    assert!(!ran.stderr.contains("(you)"), "{}", ran.stderr);
 }
 
 #[test]

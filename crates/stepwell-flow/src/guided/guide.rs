@@ -10,12 +10,10 @@ use stepwell::{
 };
 
 use crate::flow::{Flow, NodeEvent};
+use crate::gate::NO_PERSON;
 use crate::halt::{Halt, Left};
 use crate::spec::Guided;
 use crate::upcoming::Upcoming;
-
-/// Who is recorded to have answered where no person was asked.
-pub(super) const NO_PERSON: &str = "nobody (it was agreed to beforehand)";
 
 /// Guided work in a flow.
 pub(super) struct Guide<'a, 'f> {

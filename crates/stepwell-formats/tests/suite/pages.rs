@@ -181,7 +181,7 @@ fn a_command_that_the_user_ran_is_shown_as_typed() {
         output: "a.rs: *x*\n```\n# no heading".to_owned(),
         failed: Some("exit status: 2".to_owned()),
     };
-    session.append(Message::user(&format!("{}\n\nwhy *not*?", own.told()))).unwrap();
+    session.append(Message::user(format!("{}\n\nwhy *not*?", own.told()))).unwrap();
     let page = text(&well, "a", Format::MARKDOWN);
     assert!(page.contains("\n```sh\n!grep -rn `cat name` *.rs *.md <a\n```\n"), "{page}");
     assert!(page.contains("\n````\na.rs: *x*\n```\n# no heading\n````\n"), "{page}");

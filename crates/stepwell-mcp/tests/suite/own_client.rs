@@ -5,7 +5,7 @@ use std::time::Duration;
 
 use serde_json::json;
 use stepwell::{Effect, Outcome};
-use stepwell_agent::mcp::{Program, Reach, Server, Servers};
+use stepwell_agent::mcp::{Program, Reach, Server, Servers, Starting};
 use stepwell_agent::tool::ToolEnv;
 
 use crate::desk::Desk;
@@ -30,7 +30,7 @@ async fn one_agents_tools_search_another_agents_sessions() {
         output_limit: 16 << 10,
         ..ToolEnv::new(desk.root().canonicalize().unwrap())
     };
-    let servers = Servers::connect(&[server], &place).await;
+    let servers = Servers::connect(&[server], &place, &Starting::default()).await;
     assert!(servers.absent.is_empty() && servers.notices.is_empty(), "{servers:?}");
     let tool = |own: &str| {
         let name = format!("stepwell__{own}");

@@ -6,7 +6,7 @@ use std::io::{self, Write};
 use std::sync::Arc;
 
 use stepwell::{Clock, Event, NodeState, Spent, TaskStatus, Time};
-use stepwell_flow::NOBODY;
+use stepwell_flow::{NO_PERSON, NOBODY};
 use stepwell_runtime::{NodeStatus, RunEvent};
 
 use crate::console::{Console, Form, Paint, Style};
@@ -82,6 +82,7 @@ impl FlowLines {
         self.spent = status.spent;
         let who = match (status.agent.as_deref(), status.who.as_deref()) {
             (Some(agent), _) => agent,
+            (None, Some(NO_PERSON)) => "nobody: agreed to beforehand",
             (None, Some(NOBODY)) => "its time was up: the default",
             (None, _) => "you",
         };
