@@ -28,7 +28,7 @@ pub(crate) fn program(variable: &str) -> Option<PathBuf> {
 }
 
 /// A program with nothing in its environment but a home and a path.
-fn bare(program: &Path, desk: &Desk) -> Command {
+pub(crate) fn bare(program: &Path, desk: &Desk) -> Command {
     let mut command = Command::new(program);
     command.current_dir(desk.work()).env_clear().env("HOME", desk.path("home"));
     command.env("PATH", "/usr/local/bin:/usr/bin:/bin");

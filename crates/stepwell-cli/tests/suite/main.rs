@@ -6,6 +6,7 @@
 
 #![expect(clippy::unwrap_used, reason = "a test fails by panicking")]
 
+mod acpx;
 mod agents;
 mod answers;
 mod berths;
