@@ -3,6 +3,7 @@
 mod chat;
 mod commands;
 mod pages;
+mod panics;
 mod questions;
 mod screen;
 mod stage;
