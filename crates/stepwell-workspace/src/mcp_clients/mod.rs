@@ -31,7 +31,7 @@ pub enum McpClient {
     Codex,
     /// Gemini CLI: `.gemini/settings.json` in the workspace.
     Gemini,
-    /// opencode: `opencode.json` in the workspace.
+    /// opencode: `opencode.json` or `opencode.jsonc` in the workspace.
     Opencode,
     /// Zed: `.zed/settings.json` in the workspace.
     Zed,
@@ -165,7 +165,7 @@ impl Workspace {
         Ok(match client {
             Target::Mcp(McpClient::Claude) => root.join(".mcp.json"),
             Target::Mcp(McpClient::Gemini) => root.join(".gemini/settings.json"),
-            Target::Mcp(McpClient::Opencode) => root.join("opencode.json"),
+            Target::Mcp(McpClient::Opencode) => opencodes(root, client),
             Target::Mcp(McpClient::Zed) => root.join(".zed/settings.json"),
             Target::Mcp(McpClient::Codex) => {
                 let named = self.host.variable("CODEX_HOME").map(PathBuf::from);
@@ -225,6 +225,18 @@ impl SettingsChange {
     pub const fn is_whole_file(&self) -> bool {
         self.before.is_none() || self.after.is_none()
     }
+}
+
+/// The file of opencode's in a folder: the one that has our entry, else the one that is there. It
+/// reads both.
+fn opencodes(root: &Path, client: Target) -> PathBuf {
+    let both = ["opencode.json", "opencode.jsonc"].map(|name| root.join(name));
+    let has_entry = |path: &&PathBuf| {
+        let text = read(path).ok().flatten().unwrap_or_default();
+        matches!(client.entry(&text), Ok(Some(_)))
+    };
+    let found = both.iter().find(has_entry).or_else(|| both.iter().find(|path| path.exists()));
+    found.unwrap_or(&both[0]).clone()
 }
 
 fn read(path: &Path) -> Result<Option<String>> {

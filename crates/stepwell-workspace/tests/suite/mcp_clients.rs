@@ -3,6 +3,7 @@
 use std::fs;
 use std::path::PathBuf;
 
+use serde_json::{Value, json};
 use stepwell_workspace::{AcpClient, Error, Host, McpClient, Notices, Wanted, Workspace};
 use tempfile::TempDir;
 
@@ -155,4 +156,59 @@ fn an_agent_is_added_to_editors_and_taken_out_byte_for_byte() {
         assert_eq!(fs::read_to_string(&path).unwrap(), theirs);
         assert_eq!(desk.workspace.plan_acp_uninstall(client).unwrap(), None);
     }
+}
+
+/// What a file says after its comments are left out by hand: those of these tests have none.
+fn settings(desk: &Desk, name: &str) -> Value {
+    serde_json::from_str(&fs::read_to_string(desk.file(name)).unwrap()).unwrap()
+}
+
+#[test]
+fn each_client_gets_the_form_that_its_documentation_gives() {
+    let server = json!({"command": "stepwell", "args": ["mcp"]});
+    let local = json!({"type": "local", "command": ["stepwell", "mcp"], "enabled": true});
+    for (client, name, expected) in [
+        (McpClient::Claude, ".mcp.json", json!({"mcpServers": {"stepwell": server}})),
+        (McpClient::Gemini, ".gemini/settings.json", json!({"mcpServers": {"stepwell": server}})),
+        (McpClient::Opencode, "opencode.json", json!({"mcp": {"stepwell": local}})),
+        (McpClient::Zed, ".zed/settings.json", json!({"context_servers": {"stepwell": server}})),
+    ] {
+        let desk = Desk::new();
+        desk.install(client);
+        assert_eq!(settings(&desk, name), expected, "{name}");
+    }
+    let agent = json!({"command": "stepwell", "args": ["acp"]});
+    let custom = json!({"type": "custom", "command": "stepwell", "args": ["acp"], "env": {}});
+    for (client, name, expected) in [
+        (
+            AcpClient::Zed,
+            ".config/zed/settings.json",
+            json!({"agent_servers": {"stepwell": custom}}),
+        ),
+        (
+            AcpClient::Jetbrains,
+            ".jetbrains/acp.json",
+            json!({"agent_servers": {"stepwell": agent}}),
+        ),
+        (AcpClient::Acpx, ".acpx/config.json", json!({"agents": {"stepwell": agent}})),
+    ] {
+        let desk = Desk::new();
+        let plan = desk.workspace.plan_acp_install(client, &["acp".to_owned()]).unwrap();
+        plan.unwrap().apply().unwrap();
+        assert_eq!(settings(&desk, name), expected, "{name}");
+    }
+}
+
+#[test]
+fn opencodes_other_file_is_used_where_it_is_the_one_that_is_there() {
+    let desk = Desk::new();
+    let theirs = "{ // mine\n  \"theme\": \"dark\",\n}\n";
+    fs::write(desk.file("opencode.jsonc"), theirs).unwrap();
+    desk.install(McpClient::Opencode);
+    assert!(fs::read_to_string(desk.file("opencode.jsonc")).unwrap().contains("stepwell"));
+    assert!(!desk.file("opencode.json").exists());
+    // Someone makes the usual one later: the entry is taken out of where it is.
+    fs::write(desk.file("opencode.json"), "{}").unwrap();
+    desk.uninstall(McpClient::Opencode);
+    assert_eq!(fs::read_to_string(desk.file("opencode.jsonc")).unwrap(), theirs);
 }
