@@ -15,6 +15,8 @@ use crate::options::Access;
 use crate::outgoing::{Outgoing, Quoted};
 use crate::stores::Stores;
 
+use super::one_type;
+
 /// What a tool needs of the user.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Group {
@@ -103,8 +105,10 @@ fn listed<I: JsonSchema, O: JsonSchema>(about: About, hints: ToolAnnotations) ->
     let taken = SchemaSettings::draft2020_12().for_deserialize();
     let given = SchemaSettings::draft2020_12().for_serialize();
     let input = taken.with(|it| it.inline_subschemas = true).into_generator();
-    let input = input.into_root_schema_for::<I>();
-    let output = given.into_generator().into_root_schema_for::<O>();
+    let mut input = input.into_root_schema_for::<I>();
+    one_type::of_input(&mut input);
+    let mut output = given.into_generator().into_root_schema_for::<O>();
+    one_type::of_output(&mut output);
     let object = |schema: schemars::Schema| match schema.to_value() {
         serde_json::Value::Object(mut fields) => {
             // A type without fields says nothing of what it is.

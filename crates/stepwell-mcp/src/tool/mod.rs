@@ -6,6 +6,7 @@ pub(crate) mod form;
 mod gates;
 mod list;
 mod manage;
+mod one_type;
 mod read;
 mod record;
 mod search;

@@ -8,6 +8,7 @@ use std::process::Command;
 use serde_json::{Value, json};
 
 use crate::desk::{Desk, SECRET};
+use crate::reading::{READ_TOOLS, arguments};
 
 const SERVER: &str = env!("CARGO_BIN_EXE_stepwell-test-mcp-server");
 
@@ -63,11 +64,19 @@ fn inspected(era: &str) {
         return;
     };
     let desk = Desk::new();
-    let id = desk.login();
+    let (id, waiting) = (desk.login(), desk.waiting());
     let inspector = Inspector { node, script, desk: &desk, era };
     let tools = inspector.ask(&["--method", "tools/list", "--strict"]);
     let result = |answer: &Value| answer.get("result").cloned().unwrap_or_else(|| answer.clone());
     assert_eq!(result(&tools)["tools"].as_array().unwrap().len(), 18, "{tools}");
+    for tool in READ_TOOLS {
+        let asked = arguments(tool, &id, &waiting).to_string();
+        let call = ["--method", "tools/call", "--tool-name", tool, "--tool-args-json", &asked];
+        // It lays what is answered beside the tool's schema.
+        let answer = result(&inspector.ask(&call));
+        assert!(answer["structuredContent"]["notice"].is_string(), "{tool}: {answer}");
+        assert_ne!(answer["isError"], true, "{tool}: {answer}");
+    }
     let asked = json!({"query": "cookies"}).to_string();
     let call =
         ["--method", "tools/call", "--tool-name", "search_sessions", "--tool-args-json", &asked];

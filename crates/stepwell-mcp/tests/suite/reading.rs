@@ -4,12 +4,12 @@ use std::collections::BTreeSet;
 
 use rmcp::model::{GetPromptRequestParams, ReadResourceRequestParams};
 use serde_json::{Value, json};
-use stepwell::{Message, Seq};
-use stepwell_mcp::{Options, Scope};
+use stepwell::{Message, Seq, SessionId};
+use stepwell_mcp::{Access, Options, Scope};
 
 use crate::desk::{ATTACK, Desk, ERAS, SECRET, connect, workspace, write_file};
 
-const READ_TOOLS: [&str; 9] = [
+pub(crate) const READ_TOOLS: [&str; 9] = [
     "search_sessions",
     "list_sessions",
     "read_session",
@@ -20,6 +20,18 @@ const READ_TOOLS: [&str; 9] = [
     "open_gates",
     "session_stats",
 ];
+
+/// What a tool that reads can be asked about a session that fixed the login and one that waits.
+pub(crate) fn arguments(tool: &str, login: &SessionId, waiting: &SessionId) -> Value {
+    match tool {
+        "search_sessions" => json!({"query": "login"}),
+        "list_sessions" | "open_gates" | "session_stats" => json!({}),
+        "read_event" => json!({"session": login, "seq": 2}),
+        "file_at" => json!({"session": login, "path": "./login.rs"}),
+        "compare_sessions" => json!({"session": login, "with": waiting}),
+        _ => json!({"session": login}),
+    }
+}
 
 #[tokio::test(flavor = "multi_thread")]
 async fn every_reading_tool_answers_in_both_eras_as_its_schema_says() {
@@ -33,15 +45,7 @@ async fn every_reading_tool_answers_in_both_eras_as_its_schema_says() {
         for tool in &tools {
             let hints = tool.annotations.as_ref().unwrap();
             assert_eq!((hints.read_only_hint, hints.open_world_hint), (Some(true), Some(false)));
-            let arguments = match &*tool.name {
-                "search_sessions" => json!({"query": "login"}),
-                "list_sessions" | "open_gates" | "session_stats" => json!({}),
-                "read_event" => json!({"session": login, "seq": 2}),
-                "file_at" => json!({"session": login, "path": "./login.rs"}),
-                "compare_sessions" => json!({"session": login, "with": waiting}),
-                _ => json!({"session": login}),
-            };
-            let answer = client.answer(&tool.name, arguments).await;
+            let answer = client.answer(&tool.name, arguments(&tool.name, &login, &waiting)).await;
             let schema = Value::Object((**tool.output_schema.as_ref().unwrap()).clone());
             let faults: Vec<String> = jsonschema::validator_for(&schema)
                 .unwrap()
@@ -53,6 +57,39 @@ async fn every_reading_tool_answers_in_both_eras_as_its_schema_says() {
         }
         client.0.cancel().await.unwrap();
     }
+}
+
+/// Where a schema gives one value several types.
+fn several_types(schema: &Value, at: &str, found: &mut Vec<String>) {
+    let fields = match schema {
+        Value::Object(fields) => fields,
+        Value::Array(entries) => {
+            entries.iter().for_each(|entry| several_types(entry, at, found));
+            return;
+        }
+        _ => return,
+    };
+    if fields.get("type").is_some_and(Value::is_array) {
+        found.push(at.to_owned());
+    }
+    for (name, value) in fields {
+        several_types(value, &format!("{at}/{name}"), found);
+    }
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn every_value_of_every_schema_has_one_type() {
+    let desk = Desk::new();
+    let allow = vec![Access::Record, Access::Manage];
+    let client = desk.client(Options { allow, ..Options::default() }).await;
+    let mut found = Vec::new();
+    for tool in client.0.list_all_tools().await.unwrap() {
+        let input = Value::Object((*tool.input_schema).clone());
+        several_types(&input, &format!("{} takes", tool.name), &mut found);
+        let output = Value::Object((**tool.output_schema.as_ref().unwrap()).clone());
+        several_types(&output, &format!("{} gives", tool.name), &mut found);
+    }
+    assert_eq!(found, [] as [String; 0]);
 }
 
 #[tokio::test(flavor = "multi_thread")]
