@@ -12,9 +12,7 @@ use tokio::task::{JoinHandle, block_in_place};
 use crate::peer::Peer;
 use crate::rpc::{Id, Result, RpcError};
 use crate::setup::Setup;
-use crate::turn::{
-    Brought, Chunk, Command, Conversation, Input, TurnEnd, TurnEvent, runtime_notice,
-};
+use crate::turn::{Brought, Chunk, Command, Conversation, Input, TurnEvent, runtime_notice};
 
 use super::client::Client;
 use super::extension::{self, Place};
@@ -24,6 +22,7 @@ use super::input::{
     SetOption, SetTitle, read,
 };
 use super::open::{Open, brought};
+use super::stop_reason::stop_reason;
 use super::{list, options};
 
 /// The version of the protocol that is spoken here.
@@ -364,10 +363,14 @@ impl Agent {
         };
         options::choose(&open.conversation, &asked.config_id, value)?;
         if asked.config_id == "mode" {
-            let update = json!({"sessionUpdate": "current_mode_update", "currentModeId": value});
-            open.send(&self.client, &update);
+            self.tell_mode(&open, value);
         }
         Ok(json!({"configOptions": options::options(&open.conversation)?}))
+    }
+
+    fn tell_mode(&self, open: &Open, mode: &str) {
+        let update = json!({"sessionUpdate": "current_mode_update", "currentModeId": mode});
+        open.send(&self.client, &update);
     }
 
     fn tell_options(&self, open: &Open) -> Result<()> {
@@ -461,8 +464,13 @@ impl Agent {
 
     /// Carries a slash command out.
     fn command(&self, id: &Id, open: &Open, command: &Command) {
+        let mode = || open.conversation.holds().ok().map(|holds| holds.mode);
+        let before = block_in_place(mode);
         let answer = block_in_place(|| command.run(&open.conversation));
         let text = answer.unwrap_or_else(|error| error.to_string());
+        if let Some(mode) = block_in_place(mode).filter(|mode| Some(*mode) != before) {
+            self.tell_mode(open, mode.as_str());
+        }
         // What cannot be told now is told with the next change.
         let _ = block_in_place(|| self.tell_options(open));
         self.tell_info(open);
@@ -487,21 +495,4 @@ impl Agent {
             open.send(&self.client, &update);
         }
     }
-}
-
-/// The answer to a prompt whose turn ended.
-fn stop_reason(end: TurnEnd, withdrawn: bool) -> Result<Value> {
-    let reason = match end {
-        TurnEnd::Cancelled if withdrawn => return Err(RpcError::cancelled()),
-        TurnEnd::Done => "end_turn",
-        TurnEnd::Limit => "max_turn_requests",
-        TurnEnd::Full => "max_tokens",
-        TurnEnd::Refused => "refusal",
-        TurnEnd::Cancelled => "cancelled",
-        TurnEnd::Failed { message, credentials: true } => {
-            return Err(RpcError::new(RpcError::AUTH_REQUIRED, message));
-        }
-        TurnEnd::Failed { message, credentials: false } => return Err(RpcError::internal(message)),
-    };
-    Ok(json!({"stopReason": reason}))
 }

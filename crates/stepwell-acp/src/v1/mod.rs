@@ -9,6 +9,7 @@ mod input;
 mod list;
 mod open;
 mod options;
+mod stop_reason;
 mod update;
 
 pub(crate) use agent::Agent;

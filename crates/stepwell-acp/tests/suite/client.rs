@@ -168,6 +168,12 @@ impl Client {
         said.filter_map(|it| it["content"]["text"].as_str()).collect()
     }
 
+    /// The updates of a kind.
+    pub(crate) fn updates(&self, kind: &str) -> Vec<Value> {
+        let updates = self.heard.iter().map(|it| &it["params"]["update"]);
+        updates.filter(|it| it["sessionUpdate"] == kind).cloned().collect()
+    }
+
     /// Closes the input; the answer is all that still came.
     pub(crate) fn leave(mut self) -> Vec<Value> {
         self.to = None;

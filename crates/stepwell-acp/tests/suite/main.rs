@@ -4,3 +4,4 @@
 mod any_order;
 mod client;
 mod conversations;
+mod updates;

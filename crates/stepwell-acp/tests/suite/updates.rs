@@ -1,0 +1,257 @@
+//! Every kind of update, as a client gets it while it watches, and again when it loads.
+
+use std::collections::BTreeSet;
+
+use serde_json::{Value, json};
+
+use crate::client::{Client, Desk};
+
+/// A client with a session that asks for nothing.
+fn unasked(desk: &Desk, capabilities: &Value) -> (Client, String) {
+    let mut client = desk.greeted(capabilities);
+    let session = client.new_session(desk);
+    let mode = json!({"sessionId": session, "modeId": "yolo"});
+    client.ask("session/set_mode", &mode).unwrap();
+    (client, session)
+}
+
+/// Says something, and waits for the end of the turn.
+fn say(client: &mut Client, session: &str, text: &str) {
+    let prompt = client.prompt(session, text);
+    assert_eq!(client.answered(prompt).unwrap()["stopReason"], "end_turn");
+}
+
+/// What another client is told that loads the session.
+fn loaded(desk: &Desk, session: &str, capabilities: &Value) -> Client {
+    let mut client = desk.greeted(capabilities);
+    let load = json!({"sessionId": session, "cwd": desk.root(), "mcpServers": []});
+    client.ask("session/load", &load).unwrap();
+    client
+}
+
+#[test]
+fn pieces_of_a_message_have_its_id_and_thoughts_one_of_their_own() {
+    let call = "calls: [{tool: list_files, arguments: {}}]";
+    let desk = Desk::new(&format!(
+        "- {{thinking: Where is it?, text: I look., {call}}}\n- {{thinking: There., text: Found.}}\n"
+    ));
+    let (mut client, session) = unasked(&desk, &json!({}));
+    say(&mut client, &session, "find it");
+    let later = loaded(&desk, &session, &json!({}));
+    for (client, asked) in [(&client, ""), (&later, "find it")] {
+        assert_eq!(client.said("user_message_chunk"), asked);
+        let (mut texts, mut messages) = (Vec::new(), BTreeSet::new());
+        for kind in ["agent_message_chunk", "agent_thought_chunk"] {
+            for update in client.updates(kind) {
+                let message = update["messageId"].as_str().unwrap().to_owned();
+                assert!(messages.insert(message), "{update} has another message's id");
+                texts.push(update["content"]["text"].as_str().unwrap().to_owned());
+            }
+        }
+        assert_eq!(texts, ["I look.", "Found.", "Where is it?", "There."]);
+    }
+}
+
+#[test]
+fn a_call_is_told_with_its_place_and_ends_with_what_it_did_to_a_file() {
+    let desk = Desk::new(
+        "- {calls: [{tool: read_file, arguments: {path: a.txt, first_line: 2}}]}\n\
+         - {calls: [{tool: edit_file, arguments: {path: a.txt, old_text: two, new_text: three}}]}\n\
+         - {text: Done.}\n",
+    );
+    let path = desk.root().join("a.txt");
+    std::fs::write(&path, "one\ntwo\n").unwrap();
+    let (mut client, session) = unasked(&desk, &json!({}));
+    say(&mut client, &session, "edit it");
+    let later = loaded(&desk, &session, &json!({}));
+    for client in [&client, &later] {
+        let calls = client.updates("tool_call");
+        let [read, edit] = calls.as_slice() else { panic!("{calls:?}") };
+        assert_eq!(
+            (&read["kind"], &read["title"], &read["status"], &read["locations"]),
+            (
+                &json!("read"),
+                &json!("Read a.txt"),
+                &json!("pending"),
+                &json!([{"path": path, "line": 2}])
+            )
+        );
+        assert_eq!((&edit["kind"], &edit["locations"]), (&json!("edit"), &json!([{"path": path}])));
+        assert_eq!(edit["rawInput"]["new_text"], "three");
+        let changes = client.updates("tool_call_update");
+        let of_edit = changes.iter().filter(|it| it["toolCallId"] == edit["toolCallId"]);
+        let of_edit: Vec<&Value> = of_edit.collect();
+        let states: Vec<&Value> = of_edit.iter().map(|it| &it["status"]).collect();
+        assert_eq!(states, ["in_progress", "completed"]);
+        let diff = json!({"type": "diff", "path": path, "oldText": "one\ntwo\n", "newText": "one\nthree\n"});
+        assert_eq!(of_edit[1]["content"][0], diff);
+        assert_eq!(of_edit[1]["locations"], json!([{"path": path}]));
+    }
+}
+
+#[test]
+fn a_plan_says_how_far_each_task_is() {
+    let plan = |action: &str, tasks: &str| {
+        format!(
+            "- {{calls: [{{tool: tasks, arguments: {{action: {action}, tasks: [{tasks}]}}}}]}}\n"
+        )
+    };
+    let made = plan("add", "{description: Lay the table}, {id: cook, description: Cook}");
+    let changed = plan("update", "{id: '1', status: done}, {id: cook, status: running}");
+    let desk = Desk::new(&format!("{made}{changed}- {{text: Done.}}\n"));
+    let (mut client, session) = unasked(&desk, &json!({}));
+    say(&mut client, &session, "have guests");
+    let later = loaded(&desk, &session, &json!({}));
+    for client in [&client, &later] {
+        let plan = client.updates("plan").pop().unwrap();
+        let entries = plan["entries"].as_array().unwrap().clone();
+        let entries: Vec<_> =
+            entries.iter().map(|it| json!([it["content"], it["status"]])).collect();
+        let expected = json!([["Lay the table", "completed"], ["Cook", "in_progress"]]);
+        assert_eq!(Value::Array(entries), expected, "{plan}");
+    }
+}
+
+#[test]
+fn the_commands_are_told_whichever_way_a_session_is_opened() {
+    let desk = Desk::new("- {text: Hello.}\n");
+    let mut client = desk.greeted(&json!({}));
+    let session = client.new_session(&desk);
+    say(&mut client, &session, "hi");
+    let mut later = loaded(&desk, &session, &json!({}));
+    let resume = json!({"sessionId": session, "cwd": desk.root()});
+    later.ask("session/resume", &resume).unwrap();
+    // What is told after an answer is there when the next one is.
+    later.ask("session/list", &json!({})).unwrap();
+    let told =
+        [client.updates("available_commands_update"), later.updates("available_commands_update")];
+    assert_eq!([told[0].len(), told[1].len()], [1, 2]);
+    for update in told.iter().flatten() {
+        let commands = update["availableCommands"].as_array().unwrap();
+        let command = |name: &str| commands.iter().find(|it| it["name"] == name);
+        assert!(command("search").unwrap()["input"]["hint"].is_string(), "{update}");
+        assert!(!command("diff").unwrap()["description"].as_str().unwrap().is_empty());
+        assert!(command("quit").is_none(), "it needs a terminal: {update}");
+    }
+}
+
+/// The mode that the last update of the options tells.
+fn told_mode(client: &Client) -> Value {
+    let update = client.updates("config_option_update").pop().unwrap();
+    let options = update["configOptions"].as_array().unwrap().clone();
+    options.iter().find(|it| it["id"] == "mode").unwrap()["currentValue"].clone()
+}
+
+#[test]
+fn a_mode_is_told_as_mode_and_as_option_whichever_was_set() {
+    let desk = Desk::new("[]");
+    let (mut client, session) = unasked(&desk, &json!({}));
+    assert_eq!(told_mode(&client), "yolo");
+    let set = json!({"sessionId": session, "configId": "mode", "value": "confirm-all"});
+    let answer = client.ask("session/set_config_option", &set).unwrap();
+    assert_eq!(answer["configOptions"][0]["currentValue"], "confirm-all");
+    let modes = |client: &Client| {
+        let told = client.updates("current_mode_update");
+        told.iter().map(|it| it["currentModeId"].clone()).collect::<Vec<_>>()
+    };
+    assert_eq!(modes(&client), ["confirm-all"]);
+    // A command changes both, and one that changes nothing tells of no mode.
+    say(&mut client, &session, "/mode yolo");
+    assert_eq!(
+        (modes(&client), told_mode(&client)),
+        (vec![json!("confirm-all"), json!("yolo")], json!("yolo"))
+    );
+    say(&mut client, &session, "/mode");
+    assert_eq!(modes(&client).len(), 2);
+}
+
+#[test]
+fn a_session_is_told_by_its_title_and_the_time_of_its_last_change() {
+    let desk = Desk::new("- {text: Hello.}\n");
+    let mut client = desk.greeted(&json!({}));
+    let session = client.new_session(&desk);
+    say(&mut client, &session, "say hello");
+    say(&mut client, &session, "/rename Greetings");
+    let told = client.updates("session_info_update");
+    let titles: Vec<&Value> = told.iter().map(|it| &it["title"]).collect();
+    assert_eq!(titles, ["say hello", "Greetings"]);
+    let times: Vec<&str> = told.iter().map(|it| it["updatedAt"].as_str().unwrap()).collect();
+    assert!(times[0] < times[1], "{times:?}");
+}
+
+#[test]
+fn usage_says_how_full_the_context_is_and_what_the_session_cost() {
+    let lines = "[{text: One., usage: {input: 1000, output: 10}}, {text: Two., usage: {input: 2000, output: 20}}]";
+    let script = |context: &str| {
+        format!("prices: {{input: '3', output: '15'}}\n{context}answers: {lines}\n")
+    };
+    let desk = Desk::new(&script("context: 50000\n"));
+    let mut client = desk.greeted(&json!({}));
+    let session = client.new_session(&desk);
+    say(&mut client, &session, "count");
+    say(&mut client, &session, "again");
+    let usage = |used: u64, amount: f64| {
+        json!({"sessionUpdate": "usage_update", "used": used, "size": 50_000,
+            "cost": {"amount": amount, "currency": "USD"}})
+    };
+    let told = client.updates("usage_update");
+    assert_eq!(told, [usage(1_010, 0.003_15), usage(2_020, 0.009_45)]);
+    let later = loaded(&desk, &session, &json!({})).updates("usage_update");
+    assert_eq!(later, [usage(2_020, 0.009_45)]);
+    // Nobody knows how much fits: then it is not told.
+    let desk = Desk::new(&script(""));
+    let mut client = desk.greeted(&json!({}));
+    let session = client.new_session(&desk);
+    say(&mut client, &session, "count");
+    assert_eq!(client.updates("usage_update"), [] as [Value; 0]);
+}
+
+#[test]
+fn notices_reach_a_client_that_takes_them_and_no_other() {
+    for takes in [true, false] {
+        let desk = Desk::new("- {fail: [rate_limited], text: At last.}\n");
+        let capabilities = if takes { json!({"session": {"notices": {}}}) } else { json!({}) };
+        let (mut client, session) = unasked(&desk, &capabilities);
+        say(&mut client, &session, "hi");
+        assert_eq!(client.said("agent_message_chunk"), "At last.");
+        let notices = client.updates("notice");
+        assert_eq!(!notices.is_empty(), takes, "{notices:?}");
+        for notice in notices {
+            assert_eq!(notice["severity"], "warning");
+            let title = notice["title"].as_str().unwrap();
+            assert!(title.starts_with("The model is asked again in"), "{notice}");
+        }
+    }
+}
+
+#[test]
+fn compactions_reach_a_client_that_takes_them_and_no_other() {
+    let read = "{text: I read., calls: [{tool: read_file, arguments: {path: notes.txt}}]}";
+    let script = format!(
+        "context: 8000\nsummaries: [{{text: \"## Goal\\n- read the notes\"}}]\nanswers: [{}{{text: Done.}}]\n",
+        format!("{read}, ").repeat(6)
+    );
+    for takes in [true, false] {
+        let desk = Desk::new(&script);
+        std::fs::write(desk.root().join("notes.txt"), "a line of notes\n".repeat(100)).unwrap();
+        let settings = desk.root().join("stepwell.toml");
+        let model = std::fs::read_to_string(&settings).unwrap();
+        let all = format!("{model}[compaction]\nbuffer = 5000\nkeep_tokens = 700\n");
+        std::fs::write(settings, all).unwrap();
+        let capabilities = if takes { json!({"session": {"compaction": {}}}) } else { json!({}) };
+        let (mut client, session) = unasked(&desk, &capabilities);
+        say(&mut client, &session, "read the notes");
+        let later = loaded(&desk, &session, &capabilities);
+        let told = client.updates("compaction_update");
+        assert_eq!(told.is_empty(), !takes, "{told:?}");
+        assert_eq!(later.updates("compaction_update"), told);
+        for update in told {
+            assert_eq!(update["status"], "completed");
+            assert!(update["compactionId"].is_string());
+            let summary = update["summary"][0]["text"].as_str().unwrap();
+            assert!(summary.contains("- read the notes"), "{summary}");
+        }
+        // What was compacted is told like the rest.
+        assert_eq!(later.updates("tool_call").len(), 6);
+    }
+}
