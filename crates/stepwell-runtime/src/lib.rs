@@ -39,6 +39,7 @@ mod resume;
 mod rewind;
 mod run_fold;
 mod runtime;
+mod servers;
 mod start;
 mod talk;
 mod thread;
@@ -61,6 +62,7 @@ pub use request::{
 pub use resume::{Resumed, refuse_external};
 pub use rewind::RewindRequest;
 pub use runtime::{Runtime, Supervisor};
+pub use servers::ServerQuery;
 pub use stepwell_agent::provider::model_name;
 pub use stepwell_agent::run::{GateAnswer, NodeStatus, OpenGate, Patience, RunEvent, Shrunk};
 pub use talk::{Hears, StopRequested, WaitingGate, Words};

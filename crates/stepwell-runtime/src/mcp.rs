@@ -169,6 +169,13 @@ impl Wanted {
         Ok(connected)
     }
 
+    /// Starts and reaches them, to ask what they offer. Those that cannot even be tried are absent.
+    pub(crate) async fn asked(&self, place: &ToolEnv, runtime: &Runtime) -> Servers {
+        let mut servers = self.start(place, runtime).await;
+        servers.absent.extend(self.absent.clone());
+        servers
+    }
+
     /// Starts and reaches them; those that are kept only if they do not run yet.
     async fn open(&self, place: &ToolEnv, awaited: &Starting) -> Servers {
         let own = Servers::connect(&self.servers, place, awaited);

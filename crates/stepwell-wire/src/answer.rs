@@ -119,6 +119,7 @@ answers! {
     "ledger-entry" => crate::LedgerEntry,
     "manual-pages" => crate::ManualPages,
     "mcp-installed" => crate::McpInstalled,
+    "mcp-server" => crate::McpServer,
     "message-pin" => crate::MessagePin,
     "metadata" => crate::Metadata,
     "model-price" => crate::ModelPrice,

@@ -20,6 +20,7 @@ mod format;
 mod http;
 mod lines;
 mod live;
+mod mcp;
 mod model;
 mod money;
 mod report;
@@ -53,6 +54,7 @@ pub use http::{
 };
 pub use lines::{LONGEST_MESSAGE, MessageLine, read_messages};
 pub use live::{LivePiece, LivePieceKind};
+pub use mcp::{McpServer, McpState, McpTool, McpTransport};
 pub use model::{FavouriteChanged, LongPrice, ModelPrice, Models, ModelsAdopted, PricesTaken};
 pub use money::Dollars;
 pub use report::{

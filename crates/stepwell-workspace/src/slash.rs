@@ -333,7 +333,7 @@ pub const SLASH_COMMANDS: &[SlashCommand] = &[
     ),
     command(Verb::Flow, Work, ["flow", "SPEC [NAME=VALUE…]", "Runs a workflow"], &["flows"]),
     command(Verb::Ledger, Work, ["ledger", "", "Lists what came of sessions"], &[]),
-    command(Verb::Mcp, More, ["mcp", "", "Lists MCP servers"], &[]),
+    command(Verb::Mcp, More, ["mcp", "", "Lists the session's MCP servers and their tools"], &[]),
     command(
         Verb::Config,
         More,

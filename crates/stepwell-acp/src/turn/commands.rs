@@ -4,7 +4,7 @@ use stepwell::{
     Change, Checkpoint, CheckpointReason, Edited, Filter, Mode, Rank, Scope, Search, Seq,
     SystemPrompts,
 };
-use stepwell_runtime::{Error, Interrupt, RewindRequest, inspect};
+use stepwell_runtime::{Error, Interrupt, RewindRequest, ServerQuery, inspect};
 use stepwell_workspace::slash::{Invocation, SLASH_COMMANDS, SlashCommand, UnknownCommand, Verb};
 
 use super::conversation::Conversation;
@@ -44,7 +44,7 @@ impl std::fmt::Display for NotHere {
 }
 
 /// Those that work here.
-const WORK: [Verb; 20] = [
+const WORK: [Verb; 21] = [
     Verb::Help,
     Verb::Gates,
     Verb::Search,
@@ -65,6 +65,7 @@ const WORK: [Verb; 20] = [
     Verb::Status,
     Verb::Goal,
     Verb::Tasks,
+    Verb::Mcp,
 ];
 
 /// The commands of the table that work here.
@@ -103,6 +104,7 @@ impl Command {
         match self.verb {
             Verb::Model | Verb::Mode | Verb::Agent => self.choose(on),
             Verb::Help => Ok(help()),
+            Verb::Mcp => servers(on),
             Verb::Models => Ok(listed(&on.models(), "No model was used yet.")),
             _ if on.head()?.is_none() => Ok("This session has nothing yet.".to_owned()),
             Verb::Gates => gates(on),
@@ -230,6 +232,22 @@ fn diff(on: &Conversation) -> Result<String> {
         true => "No file was changed.".to_owned(),
         false => format!("```diff\n{}\n```", patches.join("\n")),
     })
+}
+
+/// The MCP servers of the session: those that are named here, asked for their tools, and those that
+/// the editor brought.
+fn servers(on: &Conversation) -> Result<String> {
+    let session = on.head()?.map(|head| head.id);
+    let agent = on.chosen().agent.clone();
+    let query = ServerQuery { session, agent, asks: true };
+    let mut lines = Vec::new();
+    for server in on.runtime().mcp_servers(&query)? {
+        let state = server.problem.unwrap_or_else(|| server.state.as_str().to_owned());
+        lines.push(format!("- {} ({}): {state}", server.name, server.transport.as_str()));
+        lines.extend(server.tools.iter().map(|tool| format!("  - `{}`", tool.name)));
+    }
+    lines.extend(on.brought_servers().map(|name| format!("- {name}: brought by the editor")));
+    Ok(listed(&lines, "No MCP servers are named."))
 }
 
 fn status(on: &Conversation) -> Result<String> {

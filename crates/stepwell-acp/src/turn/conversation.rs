@@ -97,6 +97,11 @@ impl Conversation {
         &self.runtime
     }
 
+    /// The names of the client's MCP servers.
+    pub(crate) fn brought_servers(&self) -> impl Iterator<Item = &str> {
+        self.servers.servers().iter().map(|server| server.name.as_str())
+    }
+
     /// Ends the client's MCP servers.
     pub(crate) async fn close_servers(&self) {
         self.servers.close().await;

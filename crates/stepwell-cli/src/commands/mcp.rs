@@ -1,3 +1,5 @@
+mod list;
+
 use std::io;
 
 use stepwell_mcp::{Access, Options, Scope, Server};
@@ -36,6 +38,8 @@ struct Serve {
 
 #[derive(Debug, clap::Subcommand)]
 enum Action {
+    /// Lists the MCP servers that your own agents can use here.
+    List(list::Args),
     /// Adds this server to another agent's settings. Shows the change first.
     Install {
         /// Whose.
@@ -93,6 +97,7 @@ impl Serve {
 pub(crate) fn run(args: &Args, app: &mut App) -> Result<Exit> {
     match &args.action {
         None => serve(&args.serve, app),
+        Some(Action::List(args)) => list::run(args, app),
         Some(Action::Install { agent, serve, consent }) => {
             let plan = app.plan_mcp_install(*agent, &serve.arguments())?;
             change(plan, INSTALL, *consent, app)

@@ -61,6 +61,7 @@ const COMMANDS: &[(&str, &[&str])] = &[
     ("log", &["event"]),
     ("man", &["manual-pages"]),
     ("mcp install", &["mcp-installed"]),
+    ("mcp list", &["mcp-server"]),
     ("mcp uninstall", &["mcp-installed"]),
     ("acp install", &["mcp-installed"]),
     ("acp uninstall", &["mcp-installed"]),

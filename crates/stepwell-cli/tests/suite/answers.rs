@@ -184,7 +184,7 @@ fn tour() -> Vec<Vec<&'static str>> {
 
 /// Answers that need a model, another program, a server or damage; other tests of the suite have
 /// them printed, and each is checked in the same way.
-const ELSEWHERE: [&str; 25] = [
+const ELSEWHERE: [&str; 26] = [
     "agent-unreadable",
     "compaction",
     "compaction-undone",
@@ -202,6 +202,7 @@ const ELSEWHERE: [&str; 25] = [
     "gate-change",
     "handed-over",
     "hook-stop",
+    "mcp-server",
     "models-adopted",
     "prices-taken",
     "run-report",

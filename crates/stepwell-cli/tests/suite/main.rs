@@ -30,6 +30,7 @@ mod hooks;
 mod looking;
 mod mcp;
 mod mcp_http;
+mod mcp_list;
 mod migrating;
 mod moving;
 mod naming;

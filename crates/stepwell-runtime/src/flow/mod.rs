@@ -8,6 +8,7 @@ mod preview;
 mod resumed;
 mod run;
 mod settings;
+mod specs;
 mod stored;
 mod tools;
 mod variables;
@@ -41,6 +42,8 @@ use settings::{FLOW, output, remembered};
 pub use crate::gate_answer::is_permission;
 pub(crate) use answers::fitting_answer;
 pub(crate) use resumed::FlowWork;
+pub use specs::{SpecFile, specs_in};
+pub(crate) use tools::configured;
 
 impl Runtime {
     /// Starts a flow, in a session of its own. Returns when the session is there.

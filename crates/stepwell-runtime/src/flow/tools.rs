@@ -129,7 +129,9 @@ pub(crate) fn servers(spec: &Spec, root: &Path, runtime: &Runtime) -> Result<(mc
     Ok((mcp::Wanted::find(&agent, root, &with_servers), agent))
 }
 
-fn configured(server: &McpServer) -> Option<McpConfig> {
+/// A spec's server as a configuration would name it; none, if the spec does not say how it is
+/// reached.
+pub(crate) fn configured(server: &McpServer) -> Option<McpConfig> {
     let reach = match (&server.command, &server.url) {
         (Some(command), _) => McpReach::Program {
             command: command.clone(),

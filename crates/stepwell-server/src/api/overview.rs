@@ -1,12 +1,11 @@
 //! What concerns all sessions: questions, searches, costs, and what runs can be started with.
 
-use std::path::PathBuf;
-
 use schemars::JsonSchema;
 use serde::Deserialize;
 use stepwell::{Family, Filter, Query, Rank, Search, Statistics, SystemPrompts, TrashScope};
 use stepwell_flow::plan::Plan;
 use stepwell_flow::spec::Spec;
+use stepwell_runtime::flow::{SpecFile, specs_in};
 use stepwell_runtime::inspect;
 use stepwell_wire::{
     AgentSummary, CheckFinding, DiskUseTotal, FlowSummary, List, Models, OpenGate, SearchHit,
@@ -99,35 +98,8 @@ pub(super) fn agents(look: &Look<'_>, _: Nothing) -> Result<List<AgentSummary>> 
     Ok(List { items: items.collect(), next: None })
 }
 
-/// Folders in which specs are looked for, below the workspace.
-const SPEC_FOLDERS: [&str; 3] = ["", "flows", ".stepwell/flows"];
-
-/// How large a spec may be.
-const MAX_SPEC: u64 = 1 << 20;
-
-/// The specs of a workspace: each path as it is shown, and where it is.
-pub(super) fn specs(look: &Look<'_>) -> Result<Vec<(String, PathBuf)>> {
-    let root = &look.runtime().place.root;
-    let mut found = Vec::new();
-    for folder in SPEC_FOLDERS {
-        let Ok(entries) = std::fs::read_dir(root.join(folder)) else { continue };
-        for entry in entries.flatten() {
-            let path = entry.path();
-            let is_spec = path.extension().is_some_and(|it| it == "yaml" || it == "yml");
-            // No links: they may lead anywhere.
-            let is_file = entry.metadata().is_ok_and(|it| it.is_file() && it.len() <= MAX_SPEC);
-            if is_spec && is_file {
-                let shown = PathBuf::from(folder).join(entry.file_name());
-                found.push((shown.display().to_string(), path));
-            }
-        }
-    }
-    found.sort();
-    Ok(found)
-}
-
 pub(super) fn flows(look: &Look<'_>, _: Nothing) -> Result<List<FlowSummary>> {
-    let summary = |(path, file): (String, PathBuf)| {
+    let summary = |SpecFile { shown: path, path: file }: SpecFile| {
         // What is no spec of a flow is none of ours.
         let (_, reading) = Spec::load(&file, &path).ok()?;
         let plan = stepwell_wire::Plan::from(&Plan::of(&reading.spec));
@@ -138,7 +110,8 @@ pub(super) fn flows(look: &Look<'_>, _: Nothing) -> Result<List<FlowSummary>> {
             variables: plan.variables,
         })
     };
-    Ok(List { items: specs(look)?.into_iter().filter_map(summary).collect(), next: None })
+    let specs = specs_in(&look.runtime().place.root);
+    Ok(List { items: specs.into_iter().filter_map(summary).collect(), next: None })
 }
 
 pub(super) fn stores(look: &Look<'_>, _: Nothing) -> Result<List<ServedStore>> {

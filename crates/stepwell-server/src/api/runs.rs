@@ -1,7 +1,6 @@
 //! What asks a model, runs a command or moves files: each is done by a process of its own.
 
 use std::collections::BTreeMap;
-use std::path::PathBuf;
 
 use axum::http::StatusCode;
 use schemars::JsonSchema;
@@ -11,6 +10,7 @@ use stepwell::{Mode, Money, Scope, SessionId};
 use stepwell_runtime::detached::{
     DetachedAnswer, DetachedOptions, DetachedResume, DetachedRewind, RewindTo, Work,
 };
+use stepwell_runtime::flow::specs_in;
 use stepwell_runtime::{ErrorKind, FlowOptions};
 use stepwell_wire::RunStarted;
 
@@ -139,11 +139,10 @@ pub(crate) struct StartFlow {
 
 pub(super) fn start_flow(act: &Act<'_>, start: StartFlow) -> Result<RunStarted> {
     // Only what the list has: no path of a request opens a file.
-    let known = super::overview::specs(act)?;
-    let spec: PathBuf =
-        known.into_iter().find(|(path, _)| *path == start.path).map(|(_, file)| file).ok_or_else(
-            || Problem::absent(format!("there is no flow {:?}", start.path)).at("path"),
-        )?;
+    let known = specs_in(&act.runtime().place.root);
+    let spec = known.into_iter().find(|it| it.shown == start.path);
+    let absent = || Problem::absent(format!("there is no flow {:?}", start.path)).at("path");
+    let spec = spec.ok_or_else(absent)?.path;
     let options = start.how.options(act)?;
     started(act.launch(Work::Flow { spec, variables: start.variables, options })?)
 }

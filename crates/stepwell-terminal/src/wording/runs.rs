@@ -60,7 +60,7 @@ pub fn run_remedy(remedy: &Remedy) -> String {
         Remedy::MendServer(server) => {
             format!("mend mcp.{server} in your configuration, or the agent's tools")
         }
-        Remedy::ListServers => "stepwell config lists your MCP servers".to_owned(),
+        Remedy::ListServers => "stepwell mcp list lists your MCP servers".to_owned(),
         Remedy::CaptureAll(key) => {
             format!("stepwell config set {key} . captures the whole workspace")
         }

@@ -302,7 +302,11 @@ pub(crate) fn command_line(
         Verb::Gates => (plain(&["gates", "--everywhere"]), Purpose::Show("gates")),
         Verb::Agents => (of_session("show", &["--tree"])?, Purpose::Show("agents")),
         Verb::Ledger => (plain(&["ledger"]), Purpose::Show("ledger")),
-        Verb::Mcp => (plain(&["config", "list"]), Purpose::Show("mcp")),
+        Verb::Mcp => {
+            let mut all = plain(&["mcp", "list", "--tools"]);
+            all.extend(open.map(|session| format!("--session={session}")));
+            (all, Purpose::Show("mcp"))
+        }
         Verb::Config => {
             let all = match words.as_slice() {
                 [] => plain(&["config", "list"]),
