@@ -2,7 +2,7 @@
 
 use std::process::Stdio;
 
-use stepwell::{Append, Message, Status, Write};
+use stepwell::{Append, Message, Processes as _, Status, SystemProcesses, Write};
 
 use crate::desk::Desk;
 use crate::running;
@@ -41,6 +41,46 @@ answers:
     let id = well.find("@last").unwrap();
     assert_eq!(well.info(&id).unwrap().head.unheard, 0);
     assert_eq!(desk.read("notes.md"), "first");
+}
+
+#[test]
+fn on_every_screen_a_question_goes_when_it_is_answered_elsewhere_and_says_by_whom() {
+    let script = "
+answers:
+  - text: I write.
+    calls: [{tool: write_file, arguments: {path: notes.md, content: 'first'}}]
+  - text: It is written.
+";
+    let who = SystemProcesses.this().who().name;
+    let answered = format!("Answered by {who}");
+    for (args, begins, question) in [
+        (&["chat"][..], Some("what is to be done?"), "y once"),
+        (&["chat", "--plain"], Some("Say what to do."), "answer yes, always"),
+        (&["run", "write the notes"], None, "Allow "),
+    ] {
+        let desk = running::desk(script);
+        let mut seat = Seat::sit_before(desk.command(&[args, &MODEL].concat()), (120, 24));
+        if let Some(begins) = begins {
+            seat.until(begins).press("write the notes\r");
+        }
+        seat.until(question);
+        let (id, gate) = open_gate(&desk);
+        let given = desk.quietly(&["gates", "answer", &gate, "yes"]);
+        assert_eq!(given.code, Some(0), "{}", given.stderr);
+        // Nobody presses a key here.
+        seat.until(&answered).until("elsewhere: yes").until("It is written.");
+        if args == ["chat"] {
+            seat.until("what next?");
+            assert!(!seat.screen().contains(question), "{}", seat.screen());
+        }
+        let written = seat.written();
+        let at = |text: &str| written.rfind(text).unwrap();
+        assert!(at(question) < at(&answered), "it is asked no more: {written}");
+        let code = if begins.is_some() { seat.leave().1 } else { seat.end().1 };
+        assert_eq!(code, Some(0), "{args:?}");
+        assert_eq!(desk.well().info(&id).unwrap().head.status, Status::Success);
+        assert_eq!(desk.read("notes.md"), "first");
+    }
 }
 
 #[test]
