@@ -100,7 +100,7 @@ fn facts_of_no_session_are_an_error<F: Fixture>(w: &mut World<F>) {
 
 fn facts_are_read_whole<F: Fixture>(w: &mut World<F>) {
     let lease = w.begin("a");
-    let long = Question { id: "q".to_owned(), text: "why? ".repeat(20_000), answer: None };
+    let long = Question::new("q", "why? ".repeat(20_000));
     let checkpoint = Checkpoint { name: "before".to_owned(), ..Checkpoint::default() };
     w.add(&lease, long);
     w.add(&lease, checkpoint);

@@ -370,12 +370,8 @@ fn work() -> BoxedStrategy<Event> {
                 Task { id, action, description, deps, status, files }.into()
             }
         ),
-        (text(), text(), prop::option::of(text())).prop_map(|(id, text, answer)| Question {
-            id,
-            text,
-            answer
-        }
-        .into()),
+        (text(), text(), prop::option::of(text()), any::<bool>())
+            .prop_map(|(id, text, answer, skipped)| Question { id, text, answer, skipped }.into()),
         (text(), text(), prop::option::of(text()), prop::option::of(time())).prop_map(
             |(id, prompt, default, deadline)| Gate { default, deadline, ..Gate::new(id, prompt) }
                 .into()

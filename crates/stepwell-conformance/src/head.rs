@@ -100,7 +100,7 @@ fn kinds(blob: Digest) -> Vec<Event> {
             .into(),
         Artifact { path: "out.txt".into(), digest: Digest::of(b"x") }.into(),
         Task { id: "t".into(), ..Task::default() }.into(),
-        Question { id: "q".into(), text: "why".into(), answer: None }.into(),
+        Question::new("q", "why").into(),
         Failure { message: "broke".into() }.into(),
         Edited { tag: ["x".into()].into(), ..Edited::default() }.into(),
         Foreign { system: "acme".into(), about: About::Itself, data: "{}".into() }.into(),

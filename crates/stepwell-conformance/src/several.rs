@@ -82,7 +82,7 @@ fn excerpts_are_read_whole<F: Fixture>(w: &mut World<F>) {
     for name in ["a", "b"] {
         let lease = w.begin(name);
         let text = format!("why {name}? ").repeat(20_000);
-        w.add(&lease, Question { id: "q".to_owned(), text, answer: None });
+        w.add(&lease, Question::new("q", text));
     }
     for (name, found) in ["a", "b"].into_iter().zip(excerpts(w, &["a", "b"])) {
         assert_eq!(found.unwrap(), w.log(name));

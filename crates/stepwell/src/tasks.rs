@@ -503,6 +503,7 @@ mod tests {
             id: "1".into(),
             text: "which?".into(),
             answer: answer.map(ToOwned::to_owned),
+            skipped: false,
         };
         let (of, scope) = (Seq::new(6), Scope::Chat);
         let restored = Restored::default;

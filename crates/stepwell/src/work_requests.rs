@@ -141,8 +141,7 @@ impl Stepwell {
                 let asked = self.work(id)?.questions;
                 let free = |n: &usize| !asked.iter().any(|it| it.id == n.to_string());
                 let n = (asked.len() + 1..).find(free).unwrap_or_default();
-                let question = Question { id: n.to_string(), text: text.clone(), answer: None };
-                Ok(vec![question.into()])
+                Ok(vec![Question::new(n.to_string(), text).into()])
             }
             WorkChange::Answer { question, text } => {
                 let asked = self.work(id)?.questions;
@@ -151,8 +150,7 @@ impl Stepwell {
                     let asked = asked.into_iter().map(|it| it.id).collect();
                     return Err(Error::NoQuestion { session, question, asked });
                 };
-                let answer = Some(text.clone());
-                Ok(vec![Question { answer, ..found.clone() }.into()])
+                Ok(vec![found.clone().with_answer(text).into()])
             }
         }
     }

@@ -45,13 +45,12 @@ impl Discussion {
             else {
                 return Ok(());
             };
-            match self.ask(guide, &unclear)? {
+            let reply = self.ask(guide, &unclear)?;
+            background.questions.push(self.replied(&unclear, &reply));
+            match reply {
                 QuestionReply::SkipAll => return Ok(()),
                 QuestionReply::Skip => before = Some(None),
-                QuestionReply::Answer(answer) => {
-                    background.questions.push(self.question(&unclear, Some(answer.clone())));
-                    before = Some(Some(answer));
-                }
+                QuestionReply::Answer(answer) => before = Some(Some(answer)),
             }
         }
         Ok(())
@@ -84,14 +83,12 @@ impl Discussion {
 
     /// Asks the user. Question and answer are part of the session's state.
     fn ask(&self, guide: &Guide<'_, '_>, unclear: &Unclear) -> Result<QuestionReply, Halt> {
-        let closing = |text: &str| match unclear.reply(text) {
-            QuestionReply::Answer(answer) => {
-                vec![Event::from(guide.plain_question(self.question(unclear, Some(answer))))]
-            }
-            QuestionReply::Skip | QuestionReply::SkipAll => Vec::new(),
+        let closing = |text: &str| {
+            let replied = self.replied(unclear, &unclear.reply(text));
+            vec![Event::from(guide.plain_question(replied))]
         };
         let first = unclear.suggestions.first().map_or("skip", String::as_str);
-        let opening = vec![guide.plain_question(self.question(unclear, None)).into()];
+        let opening = vec![guide.plain_question(self.question(unclear)).into()];
         let question = Asked {
             prompt: unclear.prompt(),
             default: Some(first.to_owned()),
@@ -103,8 +100,16 @@ impl Discussion {
         Ok(unclear.reply(&answered.text))
     }
 
-    fn question(&self, unclear: &Unclear, answer: Option<String>) -> Question {
-        Question { id: self.asked.to_string(), text: unclear.question.clone(), answer }
+    fn question(&self, unclear: &Unclear) -> Question {
+        Question::new(self.asked.to_string(), &unclear.question)
+    }
+
+    /// The question with what the user said to it.
+    fn replied(&self, unclear: &Unclear, reply: &QuestionReply) -> Question {
+        match reply {
+            QuestionReply::Answer(answer) => self.question(unclear).with_answer(answer),
+            QuestionReply::Skip | QuestionReply::SkipAll => self.question(unclear).skip(),
+        }
     }
 }
 

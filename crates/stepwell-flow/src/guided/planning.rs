@@ -46,8 +46,8 @@ impl Guide<'_, '_> {
                     self.enter(Phase::Discuss)?;
                     discussion.hold(self, background, Some(&why)).await?;
                     self.enter(Phase::Plan)?;
-                    let said: Vec<String> = background.answers();
-                    feedback = Some(format!("it was rejected: {why}\n{}", said.join("\n")));
+                    let said = background.said().join("\n");
+                    feedback = Some(format!("it was rejected: {why}\n{said}"));
                 }
                 PlanReply::Reject(text) | PlanReply::Refine(text) => feedback = Some(text),
             }
@@ -129,13 +129,4 @@ impl Guide<'_, '_> {
 struct Approval {
     reply: PlanReply,
     by_person: bool,
-}
-
-impl Background {
-    fn answers(&self) -> Vec<String> {
-        let answered = self.questions.iter().filter_map(|question| {
-            Some(format!("- {} {}", question.text, question.answer.as_ref()?))
-        });
-        answered.collect()
-    }
 }

@@ -20,6 +20,9 @@ pub(super) struct Background {
     pub(super) lessons: String,
 }
 
+/// What stands in place of an answer that the user did not give.
+const NOT_ANSWERED: &str = "(not answered: the user skipped it; decide it yourself)";
+
 /// How many tasks of the plan an agent is shown besides its own.
 const SHOWN_TASKS: usize = 100;
 
@@ -32,15 +35,22 @@ pub(super) const DIFF_BYTES: usize = 24 << 10;
 impl Background {
     fn text(&self) -> String {
         let mut text = format!("# Goal\n{}\n\n# Project\n{}\n", self.goal, self.survey.text());
-        let answered = self.questions.iter().filter_map(|question| {
-            let answer = question.answer.as_ref()?;
-            Some(format!("- {} {answer}\n", question.text))
-        });
-        let answered: String = answered.collect();
-        if !answered.is_empty() {
-            text.push_str(&format!("\n# What the user said\n{answered}"));
+        let said = self.said();
+        if !said.is_empty() {
+            text.push_str(&format!("\n# What the user said\n{}\n", said.join("\n")));
         }
         text
+    }
+
+    /// What the user was asked, a line each. What they skipped is told too: an agent that does not
+    /// know of it might take a guess for an answer, or ask again.
+    pub(super) fn said(&self) -> Vec<String> {
+        let line = |question: &Question| {
+            let answer = question.answer.as_deref();
+            let none = question.skipped.then_some(NOT_ANSWERED);
+            Some(format!("- {} {}", question.text, answer.or(none)?))
+        };
+        self.questions.iter().filter_map(line).collect()
     }
 
     /// Asks for the first question of a discussion. `why` says why there is another one.
@@ -140,7 +150,7 @@ pub(super) struct Reviewed<'a> {
 
 /// Tells an agent what was answered, and asks for the next question.
 pub(super) fn next_question(answer: Option<&str>) -> String {
-    let answer = answer.unwrap_or("(skipped)");
+    let answer = answer.unwrap_or(NOT_ANSWERED);
     format!(
         "The user's answer: {answer}\n\nThe next question, in the same form, or {{\"done\": true}}."
     )
@@ -187,20 +197,21 @@ mod tests {
     use super::*;
 
     #[test]
-    fn only_answered_questions_are_told() {
-        let question = |text: &str, answer: Option<&str>| Question {
-            id: text.to_owned(),
-            text: text.to_owned(),
-            answer: answer.map(str::to_owned),
-        };
+    fn what_was_asked_is_told_with_its_answer_or_as_not_answered() {
+        let question = |text: &str| Question::new(text, text);
         let background = Background {
             goal: "{{ goal }}".to_owned(),
-            questions: vec![question("Auth?", Some("no")), question("Port?", None)],
+            questions: vec![
+                question("Auth?").with_answer("no"),
+                question("Port?").skip(),
+                question("Colour?"),
+            ],
             ..Background::default()
         };
         let text = background.plan(None);
         assert!(text.contains("# Goal\n{{ goal }}\n"), "{text}");
-        assert!(text.contains("- Auth? no\n") && !text.contains("Port?"), "{text}");
+        assert!(text.contains("- Auth? no\n- Port? (not answered: "), "{text}");
+        assert!(!text.contains("Colour?"), "{text}");
     }
 
     #[test]

@@ -215,7 +215,7 @@ pub(super) fn questions(fields: &Fields<'_>) -> Vec<Question> {
     let asked = texts(fields.raw("discuss_questions"));
     let question = |(text, n): (String, u64)| {
         let answer = answers.text(&text).map(std::borrow::Cow::into_owned);
-        Question { id: n.to_string(), text, answer }
+        Question { answer, ..Question::new(n.to_string(), text) }
     };
     asked.into_iter().zip(1..).map(question).collect()
 }

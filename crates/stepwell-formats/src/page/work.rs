@@ -30,8 +30,9 @@ pub fn state_markdown(head: &Head, work: &Work) -> String {
     if !work.questions.is_empty() {
         text.push_str("\n## Questions\n\n");
     }
-    for Question { id, text: asked, answer } in &work.questions {
-        let answer = answer.as_deref().map_or_else(|| "-".to_owned(), line);
+    for Question { id, text: asked, answer, skipped } in &work.questions {
+        let none = if *skipped { "- (skipped)" } else { "-" };
+        let answer = answer.as_deref().map_or_else(|| none.to_owned(), line);
         text.push_str(&format!("- {}: {} **Answer:** {answer}\n", line(id), line(asked)));
     }
     text
@@ -90,6 +91,9 @@ fn action(last: &Recorded) -> String {
         Event::Phase(change) => format!("phase {}", change.to),
         Event::Question(question) if question.answer.is_some() => {
             format!("question {} was answered", question.id)
+        }
+        Event::Question(question) if question.skipped => {
+            format!("question {} was skipped", question.id)
         }
         Event::Question(question) => format!("question {} was asked", question.id),
         _ => "the goal was set".to_owned(),

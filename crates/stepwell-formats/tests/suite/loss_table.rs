@@ -84,8 +84,7 @@ fn full(well: &Stepwell, flow: bool) -> SessionId {
         status: TaskStatus::Pending,
         files: vec!["dough.txt".to_owned()],
     });
-    let (text, answer) = ("Rye or wheat?".to_owned(), Some("rye".to_owned()));
-    it.add(Question { id: "q".to_owned(), text, answer });
+    it.add(Question::new("q", "Rye or wheat?").with_answer("rye"));
     it.add(Gate::new("g", "Ship it?"));
     it.add(GateAnswered::new("g", "yes", "ann"));
     it.add(Permission::new("run", false));

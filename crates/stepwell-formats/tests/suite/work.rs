@@ -165,9 +165,10 @@ fn the_state_says_where_the_work_is() {
     session.append(PhaseChanged { from: Phase::Idle, to: Phase::Initialize }).unwrap();
     let goal = Change::Set("ship <it>\nsoon".to_owned());
     session.append(Edited { goal, ..Edited::default() }).unwrap();
-    let asked = Question { id: "1".into(), text: "Auth?".into(), answer: None };
-    session.append(Question { answer: Some("no".into()), ..asked.clone() }).unwrap();
-    session.append(Question { id: "2".into(), ..asked }).unwrap();
+    let asked = Question::new("1", "Auth?");
+    session.append(asked.with_answer("no")).unwrap();
+    session.append(Question::new("2", "Auth?")).unwrap();
+    session.append(Question::new("3", "Port?").skip()).unwrap();
     session.append(Task { status: TaskStatus::Done, ..task("1", "x") }).unwrap();
     session.append(Task { status: TaskStatus::Failed, ..task("2", "y") }).unwrap();
     assert_eq!(
@@ -175,6 +176,7 @@ fn the_state_says_where_the_work_is() {
         "# State\n\n**Phase:** initialize\n**Progress:** 1 of 2 tasks done, 1 failed\n\
          **Last Action:** task 2 is failed\n**Timestamp:** [TIME]\n**Session:** [ID]\n\
          **Goal:** ship \\<it><br>soon\n\n## Questions\n\n\
-         - 1: Auth? **Answer:** no\n- 2: Auth? **Answer:** -\n"
+         - 1: Auth? **Answer:** no\n- 2: Auth? **Answer:** -\n\
+         - 3: Port? **Answer:** - (skipped)\n"
     );
 }

@@ -184,7 +184,7 @@ fn a_page_of_sessions_is_one_round_trip_and_what_belongs_to_them_one_more() {
     let names: Vec<SessionId> = (0..20).map(|n| format!("s{n}").parse().unwrap()).collect();
     for id in &names {
         let lease = begin(&store, id.as_str());
-        let long = Question { id: "q".to_owned(), text: "why? ".repeat(20_000), answer: None };
+        let long = Question::new("q", "why? ".repeat(20_000));
         append(&store, &lease, vec![long.into(), Message::user("x").into()]);
         let created = Created {
             origin: Origin::Subagent { parent: id.clone() },

@@ -268,6 +268,28 @@ pub struct Question {
     /// The answer, once there is one.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub answer: Option<String>,
+    /// Nobody will answer it: the user skipped it. A later answer counts all the same.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub skipped: bool,
+}
+
+impl Question {
+    /// A question that nobody answered yet.
+    pub fn new(id: impl Into<String>, text: impl Into<String>) -> Self {
+        Self { id: id.into(), text: text.into(), answer: None, skipped: false }
+    }
+
+    /// With its answer.
+    #[must_use]
+    pub fn with_answer(self, answer: impl Into<String>) -> Self {
+        Self { answer: Some(answer.into()), skipped: false, ..self }
+    }
+
+    /// As one that the user skipped.
+    #[must_use]
+    pub fn skip(self) -> Self {
+        Self { answer: None, skipped: true, ..self }
+    }
 }
 
 /// Something went wrong. It feeds the session's error count.

@@ -122,7 +122,7 @@ fn fill(folder: &Path) {
             .into(),
             file.into(),
             Task { id: "t1".into(), description: "plan".into(), ..Task::default() }.into(),
-            Question { id: "q1".into(), text: "which?".into(), answer: None }.into(),
+            Question::new("q1", "which?").into(),
             Permission::new("make", true).into(),
             Failure { message: "it broke".into() }.into(),
             Gate::new("g1", "go?").into(),

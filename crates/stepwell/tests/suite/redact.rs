@@ -73,7 +73,7 @@ fn events() -> Vec<NewEvent> {
         status: TaskStatus::Pending,
         files: vec![says()],
     };
-    let question = Question { id: "q".into(), text: says(), answer: Some(says()) };
+    let question = Question::new("q", says()).with_answer(says());
     let call = json!({ "command": says() }).to_string();
     vec![
         Message::user(says()).into(),
