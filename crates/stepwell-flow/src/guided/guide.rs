@@ -87,6 +87,20 @@ impl<'a, 'f> Guide<'a, 'f> {
         self.flow.record(events)
     }
 
+    /// Whether the walk passes through a visit to a phase that was left before: it goes on in a
+    /// later one.
+    pub(super) fn is_past_visit(&self) -> bool {
+        let current = self.current.borrow();
+        let state = self.flow.state();
+        current.as_ref().is_some_and(|key| state.memo.result(key).is_some())
+    }
+
+    /// Whether a phase was entered so many times.
+    pub(super) fn was_entered(&self, phase: Phase, times: u32) -> bool {
+        let key = NodeKey::Phase(node_id(phase.as_str()), times);
+        self.flow.state().memo.node(&key).is_some()
+    }
+
     /// Ends the last phase.
     pub(super) fn finish(&self) -> Result<(), Halt> {
         let Some(key) = self.current.take() else { return Ok(()) };

@@ -6,18 +6,19 @@ use futures_util::StreamExt as _;
 use futures_util::stream::FuturesUnordered;
 use serde_json::{Value, json};
 use stepwell::{
-    Checkpoint, Event, Kind, Lane, Money, NodeKey, NodeState, Seq, StopReason, Task, TaskEdit,
-    TaskStatus,
+    Checkpoint, Event, Kind, Lane, Money, NodeId, NodeKey, NodeState, Seq, StopReason, Task,
+    TaskEdit, TaskStatus,
 };
 use stepwell_agent::machine::Limits;
 
 use super::agents::AgentPart;
 use super::answers::{FailureReply, TaskReport};
 use super::calls::with_limits;
-use super::guide::{Guide, Question, node_id};
+use super::guide::{Guide, Question, node_id, part};
 use super::prompts::{Background, repair};
 use super::schedule::{dependents, ready, undone};
 use super::subagents::Subtask;
+use super::text::first_line;
 use crate::ask::Worker;
 use crate::flow::NodeEvent;
 use crate::halt::Halt;
@@ -48,8 +49,12 @@ struct Recorded<'a> {
 }
 
 impl Guide<'_, '_> {
-    /// Works on every task that can be worked on, in the order of the plan.
+    /// Works on every task that can be worked on, in the order of the plan. What was added to the
+    /// plan after this visit was left, as repairs are, waits for its own.
     pub(super) async fn execute(&self, background: &Background, visit: u32) -> Result<(), Halt> {
+        if self.is_past_visit() {
+            return Ok(());
+        }
         let most = self.config.parallel.map_or(1, std::num::NonZeroU32::get);
         let most = usize::try_from(most).unwrap_or(usize::MAX);
         let (mut running, mut busy) = (FuturesUnordered::new(), BTreeSet::new());
@@ -95,6 +100,10 @@ impl Guide<'_, '_> {
 
     /// Tries a task until it is done, skipped or given up.
     async fn work_on(&self, background: &Background, id: &str) -> Result<(), Halt> {
+        // A plan has names that fit; one that its user added may not.
+        if let Err(why) = id.parse::<NodeId>() {
+            return Err(self.flow.fail(&part("task", 1), None, &why.to_string(), None));
+        }
         let (mut from, mut repair) = (1, None);
         for n in 1.. {
             let key = NodeKey::Attempt(node_id(id), n);

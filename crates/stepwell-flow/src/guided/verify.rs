@@ -1,6 +1,8 @@
 //! Verify and run: the checks as recorded commands, a reviewer who only reads, the program itself.
 //! What fails becomes tasks.
 
+use std::collections::BTreeSet;
+
 use serde_json::{Map, Value, json};
 use stepwell::{Event, NodeKey, Outcome, Phase};
 use stepwell_agent::permission::Mode;
@@ -12,7 +14,7 @@ use super::calls::{CallResult, PlannedCall};
 use super::guide::{Guide, part};
 use super::planning::Approved;
 use super::prompts::{Background, Reviewed, left};
-use super::schedule::{Finding, repairs};
+use super::schedule::{Finding, ready, repairs};
 use super::text::last_part;
 use super::work_plan::program_line;
 use crate::halt::Halt;
@@ -54,13 +56,15 @@ impl Guide<'_, '_> {
             if findings.is_empty() {
                 findings.extend(self.try_program(round, approved).await?);
             }
-            if findings.is_empty() {
+            if findings.is_empty() && !self.has_open_tasks(round + 1)? {
                 return Ok(checks.iter().filter(|check| check.outcome == "done").count());
             }
-            if round.is_multiple_of(rounds) {
-                self.leave("left", round, || left(round, &findings))?;
+            if !findings.is_empty() {
+                if round.is_multiple_of(rounds) {
+                    self.leave("left", round, || left(round, &findings))?;
+                }
+                self.plan_repairs(round, &findings)?;
             }
-            self.plan_repairs(round, &findings)?;
             self.enter(Phase::Execute)?;
             self.execute(background, round + 1).await?;
         }
@@ -178,6 +182,16 @@ impl Guide<'_, '_> {
         let failed = !matches!(text("outcome"), "done" | "denied");
         let output = text("response").to_owned();
         Ok(failed.then_some(Finding::Program { program: line, output }))
+    }
+
+    /// Whether there is a visit to the tasks although nothing was found: its user added a task, or
+    /// opened one again, before the work was shipped.
+    fn has_open_tasks(&self, visit: u32) -> Result<bool, Halt> {
+        if self.was_entered(Phase::Execute, visit) {
+            return Ok(true);
+        }
+        let open = !ready(&self.tasks()?, &BTreeSet::new()).is_empty();
+        Ok(open && !self.was_entered(Phase::Ship, 1))
     }
 
     /// Adds what was found to the plan.

@@ -80,7 +80,7 @@ pub(crate) fn plan(checks: &[&str]) -> Value {
     })
 }
 
-fn says(text: impl std::fmt::Display) -> Value {
+pub(crate) fn says(text: impl std::fmt::Display) -> Value {
     json!({ "text": format!("{text}"), "usage": { "input": 10, "output": 2 } })
 }
 
@@ -89,17 +89,17 @@ fn calls(tool: &str, arguments: &Value) -> Value {
             "usage": { "input": 10, "output": 2 } })
 }
 
-fn writes(path: &str, content: &str) -> Value {
+pub(crate) fn writes(path: &str, content: &str) -> Value {
     calls("write_file", &json!({ "path": path, "content": content }))
 }
 
-fn done() -> Value {
+pub(crate) fn done() -> Value {
     says(json!({ "status": "done", "summary": "it is done" }))
 }
 
 /// Everything that happens once: a question, a plan that is refused, one that is refined, a task that
 /// fails and is repaired, a check that fails and is repaired, a program, a commit.
-fn script() -> Value {
+pub(crate) fn script() -> Value {
     let cycle = json!({ "tasks": [{ "id": "1", "description": "x", "after": ["1"] }] });
     json!({
         "prices": { "input": "3", "output": "15" },
@@ -138,7 +138,7 @@ pub(crate) fn calculator(root: &Path) -> Harness {
         .answering("work/ship/1", "commit")
 }
 
-fn work(root: &Path, more: &str, script: &Value) -> Harness {
+pub(crate) fn work(root: &Path, more: &str, script: &Value) -> Harness {
     let mut harness = Harness::new(root, &spec(more), &script.to_string());
     harness.mode = Mode::Yolo;
     harness.phases = Some(PhaseSet::Workflow);
@@ -146,7 +146,7 @@ fn work(root: &Path, more: &str, script: &Value) -> Harness {
     harness
 }
 
-fn run(harness: &Harness) -> Ended {
+pub(crate) fn run(harness: &Harness) -> Ended {
     harness.run().unwrap()
 }
 

@@ -4,6 +4,7 @@
 mod dry_run;
 mod guided;
 mod guided_kills;
+mod guided_visits;
 mod harness;
 mod hostile;
 mod kills;
