@@ -65,8 +65,8 @@ impl Crew {
             error,
             remedy: Box::new(Remedy::ListServers),
         })?;
-        let task = &request.order.task;
-        let described = Created::new(request.parent.id.clone(), prepared.redactor().redact(task));
+        let (task, name) = (&request.order.task, request.order.name());
+        let described = Created::new(request.parent.id.clone(), prepared.redactor().redact(name));
         Ok(SubagentSetup {
             setup: prepared.setup_with(selection.tools, runtime),
             created: prepared.describe(described, runtime),

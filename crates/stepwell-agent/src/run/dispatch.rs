@@ -120,7 +120,7 @@ impl Run<'_> {
             let told = self.was_told(&call, &id)?;
             let save = |it: &SubagentRecord| self.session.well().edit(&id, it.edited()).map(drop);
             if let Some((said, changed)) =
-                site.settle(&mut record, &ended, &order.task, told, save)?
+                site.settle(&mut record, &ended, order.name(), told, save)?
             {
                 done.text.push_str(&said);
                 done.changed = changed;

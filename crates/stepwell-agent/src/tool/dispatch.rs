@@ -19,6 +19,10 @@ const NAME: &str = "dispatch_subagent";
 pub struct Order {
     /// What it is to do.
     pub task: String,
+    /// What it is called in lists and in its commit, where the task's own words do not say it;
+    /// who plans calls knows, a model is not asked for it.
+    #[serde(default)]
+    pub name: Option<String>,
     /// Who is to do it; absent, whoever suits where it works.
     #[serde(default)]
     pub agent: Option<String>,
@@ -44,6 +48,12 @@ impl Order {
             return Err("merge goes with workspace \"worktree\": nothing else changes".to_owned());
         }
         Ok(order)
+    }
+
+    /// What it is called in lists and in its commit.
+    #[must_use]
+    pub fn name(&self) -> &str {
+        self.name.as_deref().unwrap_or(&self.task)
     }
 
     /// Who does it.
@@ -125,7 +135,14 @@ impl Tool for Dispatch {
                     (Isolation::Worktree, false) => " in a worktree of its own",
                     (Isolation::Worktree, true) => " in a worktree of its own, then merge",
                 };
-                format!("subagent {}{place}: {task}", word(&json!({ "a": order.agent() }), "a"))
+                let agent = word(&json!({ "a": order.agent() }), "a");
+                // Whoever is asked sees what is to be done, whatever it is called.
+                match &order.name {
+                    Some(_) => {
+                        format!("subagent {agent}{place}: {}: {task}", word(arguments, "name"))
+                    }
+                    None => format!("subagent {agent}{place}: {task}"),
+                }
             }
         }
     }
@@ -156,6 +173,14 @@ mod tests {
         }
         let order = Order::parse(&json!({ "task": "x", "workspace": "worktree" })).unwrap();
         assert_eq!((order.agent(), order.merge), ("build", false));
+    }
+
+    #[test]
+    fn a_name_stands_before_the_task_and_does_not_hide_it() {
+        let arguments = json!({ "task": "# Goal\nx", "name": "task 1: Write x" });
+        assert_eq!(Order::parse(&arguments).unwrap().name(), "task 1: Write x");
+        let preview = dispatch_subagent().preview(&arguments);
+        assert_eq!(preview, "subagent explore: task 1: Write x: # Goal\\nx");
     }
 
     #[test]

@@ -20,6 +20,8 @@ use crate::spec::TaskBudget;
 pub(super) struct Subtask<'a> {
     pub(super) key: &'a NodeKey,
     pub(super) lane: Lane,
+    /// What its session and its commit are called.
+    pub(super) name: String,
     pub(super) prompt: String,
     pub(super) starting: &'a dyn Fn() -> Vec<Event>,
     pub(super) finishing: &'a dyn Fn(&Value) -> Vec<Event>,
@@ -28,7 +30,7 @@ pub(super) struct Subtask<'a> {
 impl Guide<'_, '_> {
     /// Has a subagent do a task in a worktree. What it changed is merged, or the task failed.
     pub(super) async fn by_subagent(&self, subtask: Subtask<'_>) -> Result<Value, Halt> {
-        let Subtask { key, lane, prompt, starting, finishing } = subtask;
+        let Subtask { key, lane, name, prompt, starting, finishing } = subtask;
         let fail = |why: String| self.flow.fail(key, None, &why, None);
         let base = self.flow.agents.setup(self.config.execute.as_str(), None).map_err(fail)?;
         let Some(inner) = base.dispatcher.clone() else {
@@ -47,7 +49,12 @@ impl Guide<'_, '_> {
             lane,
             purpose: prompt.clone(),
             tool,
-            arguments: json!({ "task": prompt, "workspace": "worktree", "merge": true }),
+            arguments: json!({
+                "task": prompt,
+                "name": name,
+                "workspace": "worktree",
+                "merge": true,
+            }),
             // That subagents work was asked for; what each of them does, the mode decides.
             mode: Mode::Yolo,
             dispatcher: Some(Arc::new(Bounded { inner, mode, budget })),

@@ -28,6 +28,9 @@ use crate::spec::{OnFailure, YesPhase};
 /// How often a task is tried at most: after that it is given up.
 const MAX_ATTEMPTS: u32 = 10;
 
+/// How much of a task's description its subagent is called by.
+const NAME_CHARS: usize = 100;
+
 /// How often a task is tried where no person is asked.
 const ATTEMPTS_ALONE: u32 = 3;
 
@@ -158,8 +161,8 @@ impl Guide<'_, '_> {
         let output = match self.config.parallel {
             Some(_) => {
                 let (starting, finishing) = (&starting, &finishing);
-                let lane = lane.clone();
-                self.by_subagent(Subtask { key, lane, prompt, starting, finishing }).await?
+                let (lane, name) = (lane.clone(), subagent_name(task));
+                self.by_subagent(Subtask { key, lane, name, prompt, starting, finishing }).await?
             }
             None => {
                 let part = AgentPart {
@@ -330,4 +333,9 @@ impl Guide<'_, '_> {
         let again = matches!(says, "retry" | "repair");
         Some(if again && n >= ATTEMPTS_ALONE { "give up" } else { says }.to_owned())
     }
+}
+
+/// What the subagent of a task is called: lists and commits show one line.
+fn subagent_name(task: &Task) -> String {
+    format!("task {}: {}", task.id, first_line(&task.description, NAME_CHARS))
 }

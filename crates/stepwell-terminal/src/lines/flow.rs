@@ -124,6 +124,8 @@ impl FlowLines {
 
     fn within(&mut self, key: &str, event: &RunEvent) {
         let does = match event {
+            // A task's subagent works under the name of the task.
+            RunEvent::Child { event, .. } => return self.within(key, event),
             RunEvent::ToolStarted { preview, .. } => format!("> {preview}"),
             RunEvent::Delta(_) => "answers".to_owned(),
             RunEvent::Step { .. } => "answered".to_owned(),
