@@ -276,7 +276,7 @@ impl Prepared {
             draft.id = id.clone();
         }
         let draft = Created { phases: self.phases, ..self.describe(draft, runtime) };
-        Ok(well.create_with(draft, self.beginning(task, runtime))?)
+        runtime.create_own(well, draft, self.beginning(task, runtime))
     }
 
     /// What a session for a task begins with.

@@ -46,6 +46,14 @@ impl OwnSessions {
         File::create(self.mark(id)).map(drop)
     }
 
+    /// Takes the mark back.
+    ///
+    /// # Errors
+    /// If it cannot be removed.
+    pub fn remove(&self, id: &SessionId) -> io::Result<()> {
+        fs::remove_file(self.mark(id))
+    }
+
     /// No id holds an `@`.
     fn mark(&self, id: &SessionId) -> PathBuf {
         self.folder.join(format!("{id}@{}", self.store))
@@ -71,7 +79,8 @@ impl Notes for OwnSessions {
         if let Err(error) = &file {
             tracing::warn!(%session, %error, "what_was_given_is_not_noted");
         }
-        Box::new(OnDisk(file.ok()))
+        let before = file.as_ref().ok().and_then(|file| file.metadata().ok());
+        Box::new(OnDisk { file: file.ok(), before: before.map_or(0, |it| it.len()) })
     }
 
     fn given(&self, session: &SessionId) -> Given {
@@ -96,14 +105,25 @@ impl Notes for OwnSessions {
 }
 
 /// The notes on one session: a line for each. Dropping it unlocks them.
-struct OnDisk(Option<File>);
+struct OnDisk {
+    file: Option<File>,
+    /// How long they were when they were opened.
+    before: u64,
+}
 
 impl Notebook for OnDisk {
     fn add(&mut self, notes: &[Note]) {
-        let Some(file) = &mut self.0 else { return };
+        let Some(file) = &mut self.file else { return };
         let text: String = notes.iter().map(|it| format!("{} {}\n", it.seq, it.digest)).collect();
         if let Err(error) = file.write_all(text.as_bytes()) {
             tracing::warn!(%error, "what_was_given_is_not_noted");
+        }
+    }
+
+    fn take_back(&mut self) {
+        let Some(file) = &self.file else { return };
+        if let Err(error) = file.set_len(self.before) {
+            tracing::warn!(%error, "what_was_not_given_is_still_noted");
         }
     }
 }
@@ -143,6 +163,20 @@ mod tests {
         assert_eq!((copy.given(&a), here.given(&b)), (Given::default(), Given::default()));
         // Looking leaves nothing behind, and notes make no session the user's own.
         assert!(!here.has(&a) && !here.notes(&b).exists());
+    }
+
+    #[test]
+    fn what_was_not_given_after_all_is_taken_back_and_what_was_stays() {
+        let state = tempfile::tempdir().unwrap();
+        let id: SessionId = "a".parse().unwrap();
+        let here = OwnSessions::below(state.path(), "/here/.stepwell");
+        let note = |seq| Note { seq: Seq::new(seq), digest: Digest::blake3(b"said") };
+        here.open(&id).add(&[note(2)]);
+        let mut open = here.open(&id);
+        open.add(&[note(3)]);
+        open.take_back();
+        drop(open);
+        assert_eq!(here.given(&id).notes().collect::<Vec<_>>(), [note(2)]);
     }
 
     #[test]

@@ -416,6 +416,13 @@ impl Workspace {
         }
     }
 
+    /// Takes back that a session is the user's own: it was not made.
+    pub fn disown(&self, id: &SessionId) {
+        if let Some(Err(error)) = self.own_sessions().map(|own| own.remove(id)) {
+            tracing::warn!(%error, "session_still_remembered");
+        }
+    }
+
     /// Remembers a store among the user's. Forgetting to is no reason to fail.
     fn register(&self, store: &Path) {
         if let Some(Err(error)) = self.registry().map(|registry| registry.add(store)) {

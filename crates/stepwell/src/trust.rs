@@ -49,6 +49,12 @@ impl Note {
     }
 }
 
+/// The notes on new events of which the first stands at `first`. What was copied was not given.
+pub(crate) fn given_at(first: Seq, events: &[NewEvent]) -> Vec<Note> {
+    let own = (first.get()..).zip(events).filter(|(_, new)| !new.copied);
+    own.filter_map(|(seq, new)| Note::on(Seq::new(seq), &new.event)).collect()
+}
+
 /// What this machine's user gave in one session, as it was noted here.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Given {

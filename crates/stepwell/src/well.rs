@@ -10,7 +10,9 @@ use crate::options::{EmptyTrash, ForkAt, NewSession};
 use crate::redact::redact_created;
 use crate::session::Session;
 use crate::subscribe::{Hub, Subscription};
-use crate::trust::{self, AnswersFrom, Disregarded, Judge, MemoryNotes, Note, Notes, Weighed};
+use crate::trust::{
+    self, AnswersFrom, Disregarded, Judge, MemoryNotes, Note, Notes, Weighed, given_at,
+};
 use crate::{
     Append, Clock, Create, Created, Edited, Entropy, Epoch, Error, Event, Facts, Filter, Found,
     GateAnswered, IdFormat, Kind, LEASE_TTL, Lane, Lease, LeaseRequest, MemoryStore, NewEvent,
@@ -165,18 +167,14 @@ impl Stepwell {
         events: Vec<NewEvent>,
         write: impl FnOnce(Vec<NewEvent>) -> Result<Written>,
     ) -> Result<Written> {
-        let gives = |(n, new): (u64, &NewEvent)| {
-            let note = Note::on(Seq::ZERO, &new.event).filter(|_| !new.copied)?;
-            Some((n, note.digest))
-        };
-        let given: Vec<_> = (0..).zip(&events).filter_map(gives).collect();
+        let given = given_at(Seq::ZERO, &events);
         if given.is_empty() {
             return write(events);
         }
         // Held over the write: whoever sees the events sees that they are noted.
         let mut notebook = self.shared.surroundings.notes.open(session);
         let written = write(events)?;
-        let note = |(n, digest)| Note { seq: Seq::new(written.first.get() + n), digest };
+        let note = |it: Note| Note { seq: Seq::new(written.first.get() + it.seq.get()), ..it };
         notebook.add(&given.into_iter().map(note).collect::<Vec<_>>());
         Ok(written)
     }
@@ -254,19 +252,27 @@ impl Stepwell {
     pub fn create(&self, new: impl Into<NewSession>) -> Result<Session> {
         let NewSession { created, events } = new.into();
         let id = created.id.clone();
-        let create = Write::Create(self.beginning(created, Some(self.claim())));
-        let mut lease = None;
-        self.write_noted(&id, self.redacted(events), |events| {
-            let mut writes = vec![create];
-            if !events.is_empty() {
-                let (session, epoch) = (id.clone(), Some(Epoch::FIRST));
-                writes.push(Write::Append(Append { session, epoch, expected: None, events }));
+        let mut writes = vec![Write::Create(self.beginning(created, Some(self.claim())))];
+        let events = self.redacted(events);
+        let given = given_at(Seq::FIRST.next(), &events);
+        if !events.is_empty() {
+            let (session, epoch) = (id.clone(), Some(Epoch::FIRST));
+            writes.push(Write::Append(Append { session, epoch, expected: None, events }));
+        }
+        // Noted before it is there: a process that dies in between leaves notes on nothing, not a
+        // session whose user is a stranger to it. Notes on a session that is there stay as they are.
+        let is_new = !given.is_empty() && !self.store().exists(&id)?;
+        let mut notebook = is_new.then(|| self.shared.surroundings.notes.open(&id));
+        if let Some(notebook) = &mut notebook {
+            notebook.add(&given);
+        }
+        let written = self.store().batch(writes).inspect_err(|_| {
+            if let Some(notebook) = &mut notebook {
+                notebook.take_back();
             }
-            let written = self.store().batch(writes)?;
-            lease = written.iter().find_map(|written| written.lease.clone());
-            let lost = || Error::Fenced { session: id.clone(), epoch: Epoch::FIRST, current: None };
-            written.into_iter().next_back().ok_or_else(lost)
         })?;
+        drop(notebook);
+        let lease = written.into_iter().find_map(|written| written.lease);
         tracing::info!(session = %id, "session_created");
         let lost = || Error::Fenced { session: id.clone(), epoch: Epoch::FIRST, current: None };
         Ok(self.adopt(lease.ok_or_else(lost)?))

@@ -163,7 +163,7 @@ fn begin(
     if !stored.files.is_empty() {
         events.push(stored.checkpoint().into());
     }
-    Ok(well.create_with(created, events)?)
+    runtime.create_own(well, created, events)
 }
 
 /// Does a flow lead through the phases of the workflow set?

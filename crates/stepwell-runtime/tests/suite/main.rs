@@ -10,3 +10,4 @@ mod notify;
 mod runs;
 mod talk;
 mod work;
+mod work_kills;

@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 use std::num::NonZeroU32;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::process::Command;
 use std::sync::Arc;
 
@@ -18,14 +18,15 @@ use stepwell_workspace::{Host, Notices, Wanted, Workspace};
 use crate::desk::asked;
 
 /// A repository, a provider, and a user who may use it.
-struct Repository {
-    folder: tempfile::TempDir,
-    strict: Strict,
-    runtime: Runtime,
+pub(crate) struct Repository {
+    folder: PathBuf,
+    pub(crate) strict: Strict,
+    pub(crate) runtime: Runtime,
     _tokio: tokio::runtime::Runtime,
+    _temporary: Option<tempfile::TempDir>,
 }
 
-fn git(root: &Path, args: &[&str]) -> String {
+pub(crate) fn git(root: &Path, args: &[&str]) -> String {
     let output = Command::new("git").arg("-C").arg(root).args(args).output().unwrap();
     assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
     String::from_utf8_lossy(&output.stdout).trim().to_owned()
@@ -34,20 +35,28 @@ fn git(root: &Path, args: &[&str]) -> String {
 impl Repository {
     fn new(reply: impl FnMut(&Asked) -> Reply + Send + 'static) -> Self {
         let folder = tempfile::tempdir().unwrap();
-        let root = folder.path().join("work");
-        std::fs::create_dir_all(&root).unwrap();
-        std::fs::write(root.join("begun.txt"), "begun\n").unwrap();
-        std::fs::write(root.join(".gitignore"), ".stepwell/\n").unwrap();
-        git(&root, &["init", "-q", "-b", "main"]);
-        git(&root, &["config", "user.name", "Test"]);
-        git(&root, &["config", "user.email", "test@example.com"]);
-        git(&root, &["add", "-A"]);
-        git(&root, &["commit", "-q", "-m", "begin"]);
+        let made = Self::at(folder.path(), reply);
+        Self { _temporary: Some(folder), ..made }
+    }
+
+    /// The one in a folder, which is made if it is not there.
+    pub(crate) fn at(folder: &Path, reply: impl FnMut(&Asked) -> Reply + Send + 'static) -> Self {
+        let root = folder.join("work");
+        if !root.exists() {
+            std::fs::create_dir_all(&root).unwrap();
+            std::fs::write(root.join("begun.txt"), "begun\n").unwrap();
+            std::fs::write(root.join(".gitignore"), ".stepwell/\n").unwrap();
+            git(&root, &["init", "-q", "-b", "main"]);
+            git(&root, &["config", "user.name", "Test"]);
+            git(&root, &["config", "user.email", "test@example.com"]);
+            git(&root, &["add", "-A"]);
+            git(&root, &["commit", "-q", "-m", "begin"]);
+        }
         let tokio = tokio::runtime::Builder::new_multi_thread();
         let tokio = { tokio }.worker_threads(1).enable_all().build().unwrap();
         let strict = tokio.block_on(Strict::start(Rules::default())).unwrap();
         strict.answer_with(reply);
-        let config = folder.path().join("config");
+        let config = folder.join("config");
         std::fs::create_dir_all(&config).unwrap();
         let text = format!(
             "[providers.local]\nbase_url = \"{}\"\nprotocol = \"openai\"\nkey_env = \"LOCAL_KEY\"\n\
@@ -58,22 +67,23 @@ impl Repository {
         let variables = BTreeMap::from([("LOCAL_KEY".to_owned(), strict.key().to_owned())]);
         let host = Host {
             folder: Some(root.clone()),
-            home: Some(folder.path().to_owned()),
+            home: Some(folder.to_owned()),
             config: Some(config),
-            state: Some(folder.path().join("state")),
+            state: Some(folder.join("state")),
             environment: Arc::new(variables),
             ..Host::bare()
         };
         let wanted = Wanted { folder: Some(root), ..Wanted::default() };
         let workspace = Workspace::find(host, wanted, Notices::to_nobody()).unwrap();
-        Self { folder, strict, runtime: Runtime::new(workspace), _tokio: tokio }
+        let (folder, runtime) = (folder.to_owned(), Runtime::new(workspace));
+        Self { folder, strict, runtime, _tokio: tokio, _temporary: None }
     }
 
-    fn root(&self) -> std::path::PathBuf {
-        self.folder.path().join("work")
+    pub(crate) fn root(&self) -> PathBuf {
+        self.folder.join("work")
     }
 
-    fn request(outline: Outline) -> WorkRequest {
+    pub(crate) fn request(outline: Outline) -> WorkRequest {
         let options = RunOptions {
             model: Some("local/large".to_owned()),
             mode: Some(Mode::Yolo),
@@ -91,7 +101,7 @@ fn write(path: &str, content: &str) -> Reply {
 }
 
 /// What a model says, by who asks it and for what.
-fn model(asked: &Asked) -> Reply {
+pub(crate) fn model(asked: &Asked) -> Reply {
     let last = asked.body["messages"].as_array().and_then(|all| all.last()).unwrap();
     let has = |text: &str| asked.text.contains(text);
     if has("You find out what a user wants") {
@@ -142,7 +152,15 @@ fn tasks_are_done_by_subagents_in_worktrees_and_what_fails_is_repaired() {
     assert!(tasks.iter().all(|task| task.status == TaskStatus::Done), "{tasks:?}");
     let sessions = well.list(&Query::default()).unwrap().sessions;
     let ours = Origin::Subagent { parent: id.clone() };
-    assert_eq!(sessions.iter().filter(|it| it.head.origin == ours).count(), 3);
+    let below = sessions.iter().filter(|it| it.head.origin == ours);
+    let mut named: Vec<&str> = below.map(|it| it.head.task.as_str()).collect();
+    named.sort_unstable();
+    // Each is called as its task is, in lists and in its commit.
+    assert_eq!(named.len(), 3);
+    assert!(named[2].starts_with("task fix-1-1: Make this check pass: `grep good one.txt`"));
+    assert_eq!(named[..2], ["task 1: Write one.txt", "task 2: Write two.txt"]);
+    let log = git(&place.root(), &["log", "--format=%s"]);
+    assert!(log.contains("task 1: Write one.txt") && !log.contains("# Goal"), "{log}");
     // What each of them did is merged, and its worktree is gone.
     assert_eq!(std::fs::read_to_string(place.root().join("one.txt")).unwrap(), "good\n");
     assert_eq!(git(&place.root(), &["status", "--porcelain"]), "");

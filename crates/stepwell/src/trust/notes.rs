@@ -22,6 +22,9 @@ pub trait Notes: fmt::Debug + Send + Sync {
 pub trait Notebook {
     /// Adds notes. Not being able to is no error: then the user is asked again.
     fn add(&mut self, notes: &[Note]);
+
+    /// Takes back what was added since it was opened: it was not given after all.
+    fn take_back(&mut self);
 }
 
 /// Notes that last as long as the process.
@@ -31,7 +34,8 @@ pub struct MemoryNotes(Mutex<HashMap<SessionId, Given>>);
 impl Notes for MemoryNotes {
     fn open(&self, session: &SessionId) -> Box<dyn Notebook + '_> {
         let all = self.0.lock().unwrap_or_else(PoisonError::into_inner);
-        Box::new(InMemory { all, session: session.clone() })
+        let before = all.get(session).cloned().unwrap_or_default();
+        Box::new(InMemory { all, session: session.clone(), before })
     }
 
     fn given(&self, session: &SessionId) -> Given {
@@ -43,11 +47,17 @@ impl Notes for MemoryNotes {
 struct InMemory<'a> {
     all: MutexGuard<'a, HashMap<SessionId, Given>>,
     session: SessionId,
+    /// What was noted when it was opened.
+    before: Given,
 }
 
 impl Notebook for InMemory<'_> {
     fn add(&mut self, notes: &[Note]) {
         let given = self.all.entry(self.session.clone()).or_default();
         notes.iter().for_each(|note| given.add(*note));
+    }
+
+    fn take_back(&mut self) {
+        self.all.insert(self.session.clone(), self.before.clone());
     }
 }
