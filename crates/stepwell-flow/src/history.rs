@@ -82,6 +82,19 @@ impl Stored {
         Ok(Spec::parse(&self.spec, "the stored spec", &self.files)?)
     }
 
+    /// The spec in effect after some events of a session, of which the first describes it.
+    #[must_use]
+    pub fn after<'a>(events: impl IntoIterator<Item = &'a Event>) -> Option<Self> {
+        let stored = events.into_iter().filter_map(|event| match event {
+            Event::Created(created) => {
+                created.flow.as_ref().map(|flow| Self::new(&flow.spec, BTreeMap::new()))
+            }
+            Event::Checkpoint(checkpoint) => Self::of(checkpoint),
+            _ => None,
+        });
+        stored.last()
+    }
+
     fn of(checkpoint: &Checkpoint) -> Option<Self> {
         if checkpoint.name != SPEC || checkpoint.reason != CheckpointReason::Automatic {
             return None;

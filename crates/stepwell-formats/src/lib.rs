@@ -73,7 +73,9 @@ pub use frameworks::{Cells, LangGraphTables};
 pub use intake::{Became, ImportSummary, Mode, Report, Taken, take_in, take_in_watched};
 pub use json::fields::{Fields, elements, push_field, quoted, text_of, with_fields};
 pub use m31a::{LEDGER_COLUMNS, LEDGER_ROW};
-pub use page::work::{Said, cell, read_tasks, said, state_markdown, table, tasks_markdown};
+pub use page::work::{
+    Said, cell, read_tasks, said, state_markdown, table, task_progress, tasks_markdown,
+};
 pub use read::compare_session::holds_all;
 pub use read::dry_run::DryRun;
 pub use read::input::{

@@ -4,6 +4,7 @@ mod details;
 mod files;
 mod gate_watch;
 mod gates;
+mod guided;
 mod list;
 mod messages;
 mod view;

@@ -11,6 +11,7 @@ pub mod table;
 pub mod text;
 mod when;
 pub mod wording;
+pub mod work;
 
 pub use console::{Console, Form, Paint, Style, Terminal, note};
 pub use explained::Explained;

@@ -78,4 +78,7 @@ pub use store::{
     StoreRestored, StoreRetention, StoreStandby, Worktree, WorktreeRemoved, WorktreeState,
 };
 pub use view::{ModelView, ViewInstructions, ViewMessage, ViewMessageKind, ViewTools};
-pub use work::{PhaseInfo, Progress, TaskInfo, WorkState};
+pub use work::{
+    CheckResult, GuidedInfo, PhaseInfo, Progress, ReviewResult, TaskAtWork, TaskInfo,
+    VerificationRound, WorkState,
+};

@@ -346,6 +346,9 @@ pub struct SessionDetails {
     /// What its flow is, and how its nodes stand.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub flow: Option<FlowState>,
+    /// How its work stands, if it is guided.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub work: Option<crate::WorkState>,
     /// Nodes of a session that has no flow here.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub nodes: Vec<NodeInfo>,

@@ -2,7 +2,11 @@
 
 use schemars::JsonSchema;
 use serde::Serialize;
-use stepwell::{Phase, PhaseSet, Question, SessionId, Status, Task, TaskStatus, Tasks, Time};
+use stepwell::{
+    Phase, PhaseSet, Question, SessionId, Status, StopReason, Task, TaskStatus, Tasks, Time,
+};
+
+use crate::run::WaitingGate;
 
 /// How a session's work stands.
 #[derive(Clone, Debug, Serialize, JsonSchema)]
@@ -11,6 +15,12 @@ pub struct WorkState {
     pub id: SessionId,
     /// How it stands.
     pub status: Status,
+    /// Why it stopped; absent, if it did not.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub stop_reason: Option<StopReason>,
+    /// What stopped it, or what is left to do; absent, if nothing is.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub error: Option<String>,
     /// What the work is to achieve; null, if nobody said.
     pub goal: Option<String>,
     /// The phase of the work; null, if it has none.
@@ -30,6 +40,75 @@ pub struct WorkState {
     pub questions: Vec<Question>,
     /// What is planned.
     pub tasks: Vec<TaskInfo>,
+    /// What waits for a human; absent, if nothing does.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub waits_for: Vec<WaitingGate>,
+    /// How far guided work is; absent, if the session does other work.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub guided: Option<GuidedInfo>,
+}
+
+/// How far guided work is, beyond its phase and its tasks.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, JsonSchema)]
+pub struct GuidedInfo {
+    /// How many drafts of the plan were made.
+    pub drafts: u32,
+    /// The tasks that were begun and are not over.
+    pub at_work: Vec<TaskAtWork>,
+    /// The last round of verification; absent before the first.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub verification: Option<VerificationRound>,
+    /// What was committed; absent, if nothing was.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub commit: Option<String>,
+}
+
+/// A task that was begun and is not over.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, JsonSchema)]
+pub struct TaskAtWork {
+    /// Its name within the session.
+    pub id: String,
+    /// Its place in the plan, from 1.
+    pub number: usize,
+    /// Which attempt at it was begun last, from 1.
+    pub attempt: u32,
+}
+
+/// A round of verification.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, JsonSchema)]
+pub struct VerificationRound {
+    /// Which one, from 1.
+    pub round: u32,
+    /// After which one the work stops with what is left. A resume goes on with as many again.
+    pub most: u32,
+    /// The checks that came to an end.
+    pub checks: Vec<CheckResult>,
+    /// What the reviewer said; absent, if nobody reviewed it yet.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub review: Option<ReviewResult>,
+    /// What became of the program that was tried; absent, if none was.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub program: Option<CheckResult>,
+    /// The tasks that it added to the plan.
+    pub repairs: Vec<String>,
+}
+
+/// What a command came to that had to succeed.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, JsonSchema)]
+pub struct CheckResult {
+    /// The command line.
+    pub command: String,
+    /// `done`, `failed`, `timed_out`, or `denied` if it was not allowed to run.
+    pub outcome: String,
+}
+
+/// What a reviewer said.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, JsonSchema)]
+pub struct ReviewResult {
+    /// How much must be changed; 0, if it passes.
+    pub issues: usize,
+    /// What it says of the whole.
+    pub summary: String,
 }
 
 /// How many tasks there are, and how they stand.

@@ -10,7 +10,7 @@ use stepwell_runtime::inspect::{self, Depth, Details};
 use stepwell_terminal::events::{detail, gist, parts, role};
 use stepwell_terminal::text::{self, cost, indented, one_line, second, visible, word};
 use stepwell_terminal::wording::{self, tell_of_half};
-use stepwell_terminal::{Style, note};
+use stepwell_terminal::{Style, note, work};
 use stepwell_wire::{Messages, NamedSeq, RecordedMessage, SessionDetails};
 use stepwell_workspace::Estimates;
 
@@ -233,6 +233,10 @@ fn describe(info: &SessionInfo, shown: &Shown, app: &mut App) -> Result<()> {
     say("Error", &one_line(head.error.as_deref().unwrap_or_default()))?;
     if let Some(settings) = &head.settings {
         say("Settings", &one_line(&wording::settings(settings)))?;
+    }
+    if let Some(state) = &answer.work {
+        let lines = work::guided(state).into_iter().chain(work::questions(&state.questions));
+        { lines }.chain(work::next(state)).try_for_each(|line| say(line.name, &line.text))?;
     }
     for (name, value) in &head.metadata {
         say("Metadata", &visible(&format!("{name} = {value}")))?;

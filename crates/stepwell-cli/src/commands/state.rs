@@ -1,14 +1,17 @@
-use stepwell::{Access, Question, SessionId};
-use stepwell_formats::{said, state_markdown};
+use stepwell::{Access, SessionId};
+use stepwell_formats::{state_markdown, task_progress};
 use stepwell_runtime::inspect::work_state;
-use stepwell_terminal::Style;
 use stepwell_terminal::text::{one_line, second, visible};
+use stepwell_terminal::{Style, work};
 use stepwell_workspace::housekeeping::tidy;
 
 use crate::app::{App, Well};
 use crate::failure::{Exit, Result};
 
 /// Shows how a session's work stands: its goal, its phase, its progress, what was asked.
+///
+/// Of guided work it also shows which task it is at, how its last verification went, what it waits
+/// for, and what to type next.
 ///
 /// stepwell phase moves it on, and stepwell tasks has its plan.
 #[derive(Debug, clap::Args)]
@@ -66,16 +69,13 @@ fn change(action: &Action, well: &Well, id: &SessionId) -> Result<()> {
 }
 
 fn answer(args: &Args, well: &Well, id: &SessionId, app: &mut App) -> Result<()> {
-    let (head, work) = (&well.info(id)?.head, &well.work(id)?);
     if args.markdown {
+        let (head, work) = (&well.info(id)?.head, &well.work(id)?);
         return app.out.line(state_markdown(head, work).trim_end());
     }
-    let resumed_at = well.resumed_at(head)?;
-    let said = said(head, work);
-    let next = head.phases.zip(head.phase);
-    let next = next.map(|(set, phase)| set.next(phase, head.discuss_returns)).unwrap_or_default();
+    let state = work_state(well, id)?;
     if app.out.is_json() {
-        return app.out.object(&work_state(head, work, resumed_at));
+        return app.out.object(&state);
     }
     let paint = app.out.paint;
     let mut say = |name: &str, value: &str| match value.is_empty() {
@@ -85,23 +85,22 @@ fn answer(args: &Args, well: &Well, id: &SessionId, app: &mut App) -> Result<()>
             app.out.line(format_args!("{name} {value}"))
         }
     };
-    let names: Vec<_> = next.iter().map(|phase| phase.as_str()).collect();
+    let names: Vec<_> = state.next_phases.iter().map(|phase| phase.as_str()).collect();
     let next =
         if names.is_empty() { String::new() } else { format!(" (next: {})", names.join(", ")) };
-    say("Session", head.id.as_str())?;
-    say("Status", head.status.as_str())?;
-    say("Goal", &one_line(&said.goal))?;
-    say("Phase", &said.phase.map(|phase| format!("{phase}{next}")).unwrap_or_default())?;
-    say("Progress", &said.progress)?;
-    let last = match said.last_action.is_empty() {
+    say("Session", state.id.as_str())?;
+    say("Status", state.status.as_str())?;
+    say("Goal", &one_line(state.goal.as_deref().unwrap_or_default()))?;
+    say("Phase", &state.phase.map(|phase| format!("{phase}{next}")).unwrap_or_default())?;
+    say("Progress", &task_progress(&well.work(id)?.tasks))?;
+    work::guided(&state).iter().try_for_each(|line| say(line.name, &line.text))?;
+    let last = match state.last_action.is_empty() {
         true => String::new(),
-        false => format!("{}, {}", visible(&said.last_action), second(said.at)),
+        false => format!("{}, {}", visible(&state.last_action), second(state.timestamp)),
     };
     say("Last", &last)?;
-    say("Resumed", &resumed_at.map(second).unwrap_or_default())?;
-    for Question { id, text, answer } in &work.questions {
-        let answer = answer.as_deref().map_or_else(|| "(no answer yet)".to_owned(), one_line);
-        say("Question", &format!("{}: {} {answer}", visible(id), one_line(text)))?;
-    }
-    Ok(())
+    say("Resumed", &state.resumed_at.map(second).unwrap_or_default())?;
+    say("Error", &one_line(state.error.as_deref().unwrap_or_default()))?;
+    let lines = work::questions(&state.questions).into_iter().chain(work::next(&state));
+    { lines }.try_for_each(|line| say(line.name, &line.text))
 }

@@ -164,3 +164,76 @@ fn work_keeps_state_and_tasks_in_files_only_if_that_is_wanted() {
         assert!(!tasks.contains("pending"), "{tasks}");
     }
 }
+
+/// What `state` says of the last session, by the names of its lines.
+fn state_line<'a>(state: &'a str, name: &str) -> Vec<&'a str> {
+    let lines = state.lines().filter_map(|line| line.split_at_checked(11));
+    lines.filter(|(front, _)| front.trim() == name).map(|(_, text)| text).collect()
+}
+
+#[test]
+fn state_and_show_tell_where_guided_work_is_and_what_to_type() {
+    let mut desk = example();
+    assert_eq!(desk.run(&WORK).code, Some(8));
+    let id = desk.quietly(&["sessions", "--json"]).json()[0]["session_id"].clone();
+    let id = id.as_str().unwrap().to_owned();
+    let answer = format!("stepwell resume {id} --respond \"your answer\"");
+    let state = |desk: &Desk| desk.quietly(&["state", "@last"]).stdout;
+    // It waits in the discussion.
+    let told = state(&desk);
+    assert_eq!(state_line(&told, "Question"), ["1: Are the numbers whole? (no answer yet)"]);
+    assert_eq!(state_line(&told, "Next"), [answer.as_str()]);
+    let waits =
+        "[work/question/1] Are the numbers whole? … (a number, your own words, skip, or skip all)";
+    assert_eq!(state_line(&told, "Waits for"), [waits]);
+    assert_eq!(respond(&mut desk, "skip").code, Some(8));
+    // It waits for its plan's approval.
+    let told = state(&desk);
+    assert_eq!(state_line(&told, "Question"), ["1: Are the numbers whole? (skipped)"]);
+    assert_eq!(state_line(&told, "Progress"), ["no tasks"]);
+    let waits = state_line(&told, "Waits for");
+    assert!(waits[0].starts_with("[work/approve/1] A shell script that adds"), "{waits:?}");
+    assert!(
+        waits[0]
+            .ends_with("Is this the plan? (approve, refine: what to change, reject: why, or stop)")
+    );
+    let json = &desk.quietly(&["state", "@last", "--json"]).json()[0];
+    assert_eq!(json["questions"][0]["skipped"], true);
+    assert_eq!(json["waits_for"][0]["id"], "work/approve/1");
+    assert_eq!(json["guided"]["drafts"], 1);
+    // It is verified, and waits for the commit.
+    assert_eq!(respond(&mut desk, "approve").code, Some(8));
+    for told in [state(&desk), desk.quietly(&["show", "@last"]).stdout] {
+        let tasks = state_line(&told, "Task");
+        let of_plan = tasks.iter().find(|line| line.starts_with("1 done")).unwrap();
+        assert_eq!(*of_plan, "1 done: Write calc.sh, which prints the sum of its two arguments");
+        assert!(tasks.iter().any(|line| line.starts_with("fix-1-1 done: Make this check pass")));
+        let verified = "round 2 of 3: check `sh test.sh` passes; the review passes; program `sh \
+                        calc.sh 20 3` passes";
+        assert_eq!(state_line(&told, "Verify"), [verified]);
+        assert_eq!(state_line(&told, "Next"), [answer.as_str()]);
+        assert_eq!(state_line(&told, "Question"), ["1: Are the numbers whole? (skipped)"]);
+    }
+    let json = &desk.quietly(&["show", "@last", "--json"]).json()[0];
+    assert_eq!(json["work"]["guided"]["verification"]["round"], 2);
+    assert_eq!(json["work"]["guided"]["verification"]["checks"][0]["outcome"], "done");
+    // It is over: nothing waits, and there is nothing to type.
+    assert_eq!(respond(&mut desk, "commit").code, Some(0));
+    let told = state(&desk);
+    assert_eq!(state_line(&told, "Progress"), ["3 of 3 tasks done"]);
+    assert_eq!(state_line(&told, "Commit"), [git(&desk, &["rev-parse", "HEAD"])]);
+    assert!(state_line(&told, "Next").is_empty() && state_line(&told, "Waits for").is_empty());
+}
+
+#[test]
+fn state_tells_what_is_left_and_how_to_go_on() {
+    let desk = example();
+    let mut args = WORK.to_vec();
+    args.extend(["--yes", "all", "--check", "false", "--rounds", "1"]);
+    assert_eq!(desk.quietly(&args).code, Some(5));
+    let told = desk.quietly(&["state", "@last"]).stdout;
+    let verified = state_line(&told, "Verify");
+    assert!(verified[0].starts_with("round 1 of 1: check `false` fails; "), "{verified:?}");
+    assert!(state_line(&told, "Error")[0].contains("this is left: check `false`"), "{told}");
+    assert!(state_line(&told, "Next")[0].starts_with("stepwell resume "), "{told}");
+}

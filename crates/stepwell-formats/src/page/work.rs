@@ -63,14 +63,16 @@ pub fn said(head: &Head, work: &Work) -> Said {
     };
     Said {
         phase: head.phase.map(|phase| phase.to_string()),
-        progress: progress(&work.tasks),
+        progress: task_progress(&work.tasks),
         goal: head.goal.clone().unwrap_or_else(|| head.task.clone()),
         last_action,
         at,
     }
 }
 
-fn progress(tasks: &Tasks) -> String {
+/// How many tasks are done, of how many, and how others stand.
+#[must_use]
+pub fn task_progress(tasks: &Tasks) -> String {
     let mut text = match tasks.len() {
         0 => return "no tasks".to_owned(),
         n => format!("{} of {n} tasks done", tasks.count(TaskStatus::Done)),

@@ -9,7 +9,9 @@ use stepwell_wire::{
     SessionStatus,
 };
 
+use super::guided::is_guided;
 use super::messages::rewound;
+use super::work::work_state;
 use crate::error::Result;
 
 /// What is read of a log for a session's details.
@@ -95,6 +97,7 @@ pub fn details(well: &Stepwell, id: &SessionId, depth: Depth) -> Result<Details>
         checkpoints: checkpoints(&facts),
         artifacts: artifacts(&facts),
         flow: well.flow_state(head).unwrap_or_default(),
+        work: is_guided(head).then(|| work_state(well, id).ok()).flatten(),
         project: well.project(id).unwrap_or_default(),
         resumed_at: well.resumed_at(head).unwrap_or_default(),
         nodes: match head.flow {

@@ -171,10 +171,7 @@ pub(super) fn flow(look: &Look<'_>, _: Nothing) -> Result<Plan> {
 }
 
 pub(super) fn state(look: &Look<'_>, _: Nothing) -> Result<WorkState> {
-    let id = look.session()?;
-    let (head, work) = (look.well().info(&id)?.head, look.well().work(&id)?);
-    let resumed_at = look.well().resumed_at(&head)?;
-    Ok(inspect::work_state(&head, &work, resumed_at))
+    Ok(inspect::work_state(look.well(), &look.session()?)?)
 }
 
 pub(super) fn tasks(look: &Look<'_>, _: Nothing) -> Result<List<TaskInfo>> {
