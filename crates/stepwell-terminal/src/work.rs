@@ -79,7 +79,7 @@ fn verification(round: &VerificationRound) -> WorkLine {
     }));
     parts.extend(round.program.as_ref().map(|it| result("program", it)));
     if !round.repairs.is_empty() {
-        parts.push(format!("repaired by {}", visible(&round.repairs.join(", "))));
+        parts.push(format!("repairs: {}", visible(&round.repairs.join(", "))));
     }
     let which = format!("round {} of {}", round.round, round.most);
     match parts.is_empty() {

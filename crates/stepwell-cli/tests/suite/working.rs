@@ -175,7 +175,7 @@ fn state_line<'a>(state: &'a str, name: &str) -> Vec<&'a str> {
 fn state_and_show_tell_where_guided_work_is_and_what_to_type() {
     let mut desk = example();
     assert_eq!(desk.run(&WORK).code, Some(8));
-    let id = desk.quietly(&["sessions", "--json"]).json()[0]["session_id"].clone();
+    let id = desk.quietly(&["sessions", "--json"]).json()[0]["id"].clone();
     let id = id.as_str().unwrap().to_owned();
     let answer = format!("stepwell resume {id} --respond \"your answer\"");
     let state = |desk: &Desk| desk.quietly(&["state", "@last"]).stdout;
