@@ -15,7 +15,7 @@ impl Stepwell {
     pub fn lessons(&self, id: &SessionId) -> String {
         let Ok(own) = self.store().info(id) else { return String::new() };
         let filter = Filter {
-            status: vec![Status::Success, Status::Failed, Status::Abandoned],
+            status: vec![Status::Success, Status::Partial, Status::Failed, Status::Abandoned],
             workspace: Some(own.head.workspace.clone()).filter(|folder| !folder.is_empty()),
             family: Family::Roots,
             ..Filter::default()

@@ -82,6 +82,49 @@ fn without_questions_it_takes_one_command_and_a_phase_can_be_gone_back_to() {
     assert_eq!(back.code, Some(0), "{}", back.stderr);
     let phase = desk.quietly(&["phase", "@last"]);
     assert!(phase.stdout.contains("in phase execute"), "{}", phase.stdout);
+    // With the files: they are planned, and made, anew.
+    let back = desk.quietly(&["rewind", "@last", "--to", "phase:plan"]);
+    assert_eq!(back.code, Some(0), "{}", back.stderr);
+    assert!(!desk.work().join("calc.sh").exists());
+    let phase = desk.quietly(&["phase", "@last"]);
+    assert!(phase.stdout.contains("in phase plan"), "{}", phase.stdout);
+    let again = desk.quietly(&["resume", "@last"]);
+    assert_eq!(again.code, Some(0), "{}", again.stderr);
+    assert!(again.stderr.contains("== execute =="), "{}", again.stderr);
+    assert!(desk.work().join("calc.sh").exists());
+    // The commit of the first time holds the same files.
+    assert_eq!(git(&desk, &["log", "--format=%s"]), "calc: add two whole numbers\nbegin");
+}
+
+#[test]
+fn a_spent_budget_stops_the_work_which_goes_on_with_more() {
+    let desk = example();
+    let mut args = WORK.to_vec();
+    args.extend(["--yes", "all", "--budget", "0.14"]);
+    let ran = desk.quietly(&args);
+    assert_eq!(ran.code, Some(5), "{}", ran.stderr);
+    assert!(ran.stderr.contains("partial (budget_exceeded)"), "{}", ran.stderr);
+    assert!(ran.stderr.contains("--budget USD, gives it more"), "{}", ran.stderr);
+    let state = desk.quietly(&["state", "@last"]).stdout;
+    assert!(state.contains("of 2 tasks") || state.contains("of 3 tasks"), "{state}");
+    let again = desk.quietly(&["resume", "@last", "--budget", "1"]);
+    assert_eq!(again.code, Some(0), "{}", again.stderr);
+    assert_eq!(git(&desk, &["log", "--format=%s"]), "calc: add two whole numbers\nbegin");
+}
+
+#[test]
+fn a_plan_is_told_what_earlier_work_of_the_project_taught() {
+    let desk = example();
+    let mut args = WORK.to_vec();
+    args.extend(["--yes", "all", "--check", "false", "--rounds", "1"]);
+    assert_eq!(desk.quietly(&args).code, Some(5));
+    let mut args = WORK.to_vec();
+    args.extend(["--yes", "all"]);
+    assert_eq!(desk.quietly(&args).code, Some(0));
+    let log = desk.quietly(&["log", "@last", "--json"]).stdout;
+    let told = "Lessons of earlier work on this project\\n- cost $";
+    assert!(log.contains(told), "{log}");
+    assert!(log.contains("tasks: A calculator that adds two numbers"), "{log}");
 }
 
 #[test]
