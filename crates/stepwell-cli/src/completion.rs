@@ -12,8 +12,8 @@ use clap_complete::env::CompleteEnv;
 use stepwell::{Filter, Query, SessionInfo, TrashScope};
 use stepwell_agent::agent::builtin;
 use stepwell_agent::permission::Mode;
-use stepwell_agent::provider::name::Providers;
 use stepwell_formats::Format;
+use stepwell_runtime::model_names;
 use stepwell_terminal::text::{cut, one_line};
 use stepwell_terminal::wording::POINT_FORMS;
 use stepwell_workspace::config::{KEYS, Key};
@@ -139,7 +139,7 @@ impl Typed {
                     (builtin().into_keys(), self.workspace()?.config.agents.clone().into_keys());
                 Some(plain(builtin.chain(own).collect()))
             }
-            Offer::Models => Some(plain(self.models(current)?)),
+            Offer::Models => Some(plain(model_names(&self.workspace()?, current))),
             Offer::Modes => Some(plain(Mode::ALL.map(|mode| mode.as_str().to_owned()).to_vec())),
             Offer::Keys => {
                 let keys = KEYS.iter().filter(|key| key.name.starts_with(current));
@@ -162,33 +162,6 @@ impl Typed {
             }
             Offer::Trashed => Some(named(&self.sessions(TrashScope::Trash)?, current)),
         }
-    }
-
-    /// Models that were used and that are liked; providers, and of the one that was typed, all
-    /// of its models that are known.
-    fn models(&self, current: &str) -> Option<Vec<String>> {
-        let workspace = self.workspace()?;
-        let mut names = Vec::new();
-        if let Some(models) = workspace.recent_models().and_then(|it| it.read().ok()) {
-            names.extend(models.favourites().into_iter().map(str::to_owned));
-            names.extend(models.recent.clone());
-        }
-        match current.split_once('/') {
-            None => {
-                let known = Providers::default();
-                let own = workspace.config.providers.keys().map(String::as_str);
-                names.extend(known.names().chain(own).map(|it| format!("{it}/")));
-            }
-            Some((provider, _)) => {
-                let models = workspace.prices().ok()?.models(provider);
-                // A star stands for all of them.
-                let named = models.keys().filter(|name| *name != "*");
-                names.extend(named.map(|name| format!("{provider}/{name}")));
-            }
-        }
-        names.sort_unstable();
-        names.dedup();
-        Some(names)
     }
 
     fn sessions(&self, place: TrashScope) -> Option<Vec<SessionInfo>> {

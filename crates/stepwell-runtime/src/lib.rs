@@ -28,8 +28,10 @@ pub mod inspect;
 pub mod live;
 mod mcp;
 mod model;
+mod model_names;
 mod notice;
 mod notify;
+mod own_session;
 mod prepare;
 mod project;
 mod readiness;
@@ -54,7 +56,8 @@ pub use fork::{ForkRequest, Forked};
 pub use gate_answer::Answered;
 pub use handle::{EventStream, RunCommand, RunHandle};
 pub use model::{KnownModel, check_model_name, known_model};
-pub use notice::{CutOffSession, LeftFile, Notice, Notices};
+pub use model_names::model_names;
+pub use notice::{CutOffSession, LeftFile, Notice, Notices, ToldOnce};
 pub use report::{Failure, FlowReport, RunReport};
 pub use request::{
     FlowOptions, FlowRequest, Given, Interrupt, ResumeRequest, RunOptions, RunRequest, Touch,

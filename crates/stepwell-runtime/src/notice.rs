@@ -2,6 +2,7 @@
 //! front end words it. What happens in the run itself is told by its events.
 
 use std::path::PathBuf;
+use std::sync::{Mutex, PoisonError};
 
 use serde::Serialize;
 use stepwell::trust::Disregarded;
@@ -171,8 +172,7 @@ pub enum Notice {
 impl Notice {
     /// Would each run say the same again until somebody mends something? Whoever sees several runs
     /// in a row need not be told of it each time.
-    #[must_use]
-    pub const fn is_standing(&self) -> bool {
+    const fn is_standing(&self) -> bool {
         matches!(self, Self::ServerAbsent { .. } | Self::Server(_) | Self::ToolsLeftOut { .. })
     }
 }
@@ -199,3 +199,36 @@ pub struct LeftFile {
 
 /// Where notices go.
 pub type Notices = stepwell_workspace::Notices<Notice>;
+
+/// What a person was told, and what stands as it did: each turn of a conversation is a run, which
+/// would say it again.
+#[derive(Debug, Default)]
+pub struct ToldOnce(Mutex<Vec<Notice>>);
+
+impl ToldOnce {
+    /// Is it worth telling?
+    pub fn is_news(&self, notice: &Notice) -> bool {
+        let mut told = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        let is_news = !notice.is_standing() || !told.contains(notice);
+        if is_news && notice.is_standing() {
+            told.push(notice.clone());
+        }
+        is_news
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_dead_server_is_told_of_once_and_again_if_it_says_otherwise() {
+        let told = ToldOnce::default();
+        let absent = |why: &str| Notice::ServerAbsent { name: "notes".into(), why: why.into() };
+        let slow = Notice::ServersSlow { names: vec!["notes".into()] };
+        assert!(told.is_news(&absent("gone")));
+        assert!(!told.is_news(&absent("gone")));
+        assert!(told.is_news(&absent("no key")));
+        assert!(told.is_news(&slow) && told.is_news(&slow));
+    }
+}

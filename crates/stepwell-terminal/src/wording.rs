@@ -1,6 +1,7 @@
 //! The words of the command line for what the libraries say in types: the next command to type,
 //! and what a person should know although they did not ask.
 
+mod imports;
 mod runs;
 
 use stepwell::{NoPoint, PhaseSet, SessionInfo};
@@ -10,6 +11,7 @@ use stepwell_workspace::{ConfigPlace, Notice, Remedy};
 use crate::console::note;
 use crate::text::{count, one_line};
 
+pub use imports::{no_session, taken_in};
 pub use runs::{run_notice, run_remedy, runtime_notice, settings, who, work_change};
 
 /// How points of a session are written: a seq, a checkpoint's name, or N steps back.

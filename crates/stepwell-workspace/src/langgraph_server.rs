@@ -1,16 +1,51 @@
 //! LangGraph's checkpoints on a PostgreSQL server, brought here to be imported.
 
-use stepwell_formats::LangGraphTables;
+use std::path::{Path, PathBuf};
+
+use stepwell_formats::{Format, Found, LangGraphTables, Report};
 use stepwell_postgres::{Address, ForeignTables};
 
 use crate::error::{Error, Result};
 
+/// What was copied from a server, to be read here. The copy goes with it.
+#[derive(Debug)]
+pub struct LangGraphServer {
+    /// The server, as it may be shown.
+    pub address: PathBuf,
+    /// The copy.
+    pub found: Found,
+    _tables: LangGraphTables,
+}
+
+impl LangGraphServer {
+    /// Copies what LangGraph keeps there. The server is only read.
+    ///
+    /// # Errors
+    /// If the server cannot be reached, has no such tables, or does not let them be read.
+    pub fn copy(address: Address, format: Format) -> Result<Self> {
+        let shown = address.shown().to_owned();
+        let mut tables = langgraph_tables(address)?;
+        let path = tables.finish().map_err(Error::Formats)?.to_owned();
+        Ok(Self { address: shown, found: Found { path, format }, _tables: tables })
+    }
+
+    /// A report that names the server, and not the copy.
+    #[must_use]
+    pub fn named(&self, mut report: Report) -> Report {
+        let (copy, shown) = (place(&self.found.path), place(&self.address));
+        let own = report.warnings.iter_mut().filter(|warning| warning.place == copy);
+        own.for_each(|warning| warning.place.clone_from(&shown));
+        report
+    }
+}
+
+fn place(path: &Path) -> String {
+    path.display().to_string()
+}
+
 /// Copies the tables of LangGraph's `PostgresSaver` from a server into a scratch file, as they are at
-/// one moment. The server is only read.
-///
-/// # Errors
-/// If the server cannot be reached, has no such tables, or does not let them be read.
-pub fn langgraph_tables(address: Address) -> Result<LangGraphTables> {
+/// one moment.
+fn langgraph_tables(address: Address) -> Result<LangGraphTables> {
     let shown = address.shown().to_owned();
     let server = ForeignTables::open(address)?;
     let has = |table: &str, wanted: &[&str]| -> Result<bool> {

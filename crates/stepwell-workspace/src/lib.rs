@@ -49,7 +49,7 @@ pub use engine::Engine;
 pub use error::{ConfigPlace, Error, ErrorKind, Lies, Remedy, Result};
 pub use git::{Commits, repository};
 pub use host::{Environment, Host};
-pub use langgraph_server::langgraph_tables;
+pub use langgraph_server::LangGraphServer;
 pub use ledger::{LedgerLine, LedgerLines, LedgerWanted, ledger_markdown};
 pub use location::{CONFIG_FILE, Found, Location};
 pub use mcp_clients::{AcpClient, McpClient, SettingsChange};

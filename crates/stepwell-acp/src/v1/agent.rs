@@ -6,7 +6,7 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use serde_json::{Value, json};
 use stepwell::{Access, Change, Edited, ErrorKind as StoreErrorKind, SessionId};
-use stepwell_runtime::{Error, ForkRequest, Notices, Runtime};
+use stepwell_runtime::{Error, ForkRequest, Notices, Runtime, ToldOnce};
 use tokio::task::{JoinHandle, block_in_place};
 
 use crate::peer::Peer;
@@ -242,9 +242,11 @@ impl Agent {
         if let Some(before) = before.filter(|open| open.running().is_some()) {
             return before;
         }
-        let (client, told) = (Arc::clone(&self.client), name.clone());
+        let (client, told, known) = (Arc::clone(&self.client), name.clone(), ToldOnce::default());
         let runtime = runtime.telling(Notices::to(move |notice| {
-            client.tell(&told, &TurnEvent::Notice(runtime_notice(notice)));
+            if known.is_news(notice) {
+                client.tell(&told, &TurnEvent::Notice(runtime_notice(notice)));
+            }
         }));
         let open = Open::new(Conversation::new(id, runtime, brought));
         if let Some(before) = self.sessions().insert(name, Arc::clone(&open)) {

@@ -1,8 +1,7 @@
-use std::collections::BTreeSet;
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::Arc;
 
 use stepwell::Mode;
-use stepwell_runtime::{Notice, Runtime};
+use stepwell_runtime::{Runtime, ToldOnce};
 use stepwell_terminal::{Paint, note, wording};
 use stepwell_tui::{
     Clean, Effect, Input, Inputs, Look, Program, RunSettings, RuntimeBackstage, State, Theme, Told,
@@ -130,12 +129,12 @@ fn state(args: &Args, app: &App) -> State {
 fn program(app: &App, to: &Inputs) -> Program {
     let program = std::env::current_exe().ok();
     let supervisor = runner::supervisor();
-    let (to, now, known) = (to.clone(), app.now(), Arc::new(Known::default()));
+    let (to, now, known) = (to.clone(), app.now(), Arc::new(ToldOnce::default()));
     let runtime = move |workspace: Workspace| {
         let (to, known) = (to.clone(), Arc::clone(&known));
         let notices = stepwell_runtime::Notices::to(move |notice| {
             if let Some(text) = wording::runtime_notice(notice, now, true)
-                && known.is_news(notice, &text)
+                && known.is_news(notice)
             {
                 tell(&to, &text);
             }
@@ -154,17 +153,6 @@ fn program(app: &App, to: &Inputs) -> Program {
         runtime: Arc::new(runtime),
         command,
         editor: editor.split_whitespace().map(str::to_owned).collect(),
-    }
-}
-
-/// What the person was told and stands as it did: each turn is a run, which would say it again.
-#[derive(Default)]
-struct Known(Mutex<BTreeSet<String>>);
-
-impl Known {
-    fn is_news(&self, notice: &Notice, text: &str) -> bool {
-        let mut known = self.0.lock().unwrap_or_else(PoisonError::into_inner);
-        !notice.is_standing() || known.insert(text.to_owned())
     }
 }
 
@@ -230,17 +218,6 @@ mod tests {
         let mut state = State::new(look);
         state.update(Duration::ZERO, Input::Reply(Reply::Opened(Box::new(opened))));
         state
-    }
-
-    #[test]
-    fn a_dead_server_is_told_of_once_and_again_if_it_says_otherwise() {
-        let known = Known::default();
-        let absent = |why: &str| Notice::ServerAbsent { name: "notes".into(), why: why.into() };
-        let slow = Notice::ServersSlow { names: vec!["notes".into()] };
-        assert!(known.is_news(&absent("gone"), "notes: gone"));
-        assert!(!known.is_news(&absent("gone"), "notes: gone"));
-        assert!(known.is_news(&absent("no key"), "notes: no key"));
-        assert!(known.is_news(&slow, "slow") && known.is_news(&slow, "slow"));
     }
 
     #[test]

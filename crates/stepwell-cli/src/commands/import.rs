@@ -4,14 +4,14 @@ use std::rc::Rc;
 
 use stepwell::{Access, Stepwell};
 use stepwell_formats::{
-    Became, DryRun, Error, Format, Found, ImportSummary, LangGraphTables, Mode, Report, Watcher,
-    find, take_in_watched,
+    Became, DryRun, Error, Format, Found, ImportSummary, Mode, Report, Watcher, find,
+    take_in_watched,
 };
-use stepwell_terminal::note;
 use stepwell_terminal::text::count;
+use stepwell_terminal::{note, wording};
 use stepwell_wire::{ImportResult, Imported};
 use stepwell_workspace::housekeeping::tidy;
-use stepwell_workspace::{AgentPlace, imported, langgraph_tables, team_address};
+use stepwell_workspace::{AgentPlace, LangGraphServer, imported, team_address};
 
 use crate::app::App;
 use crate::ask::{Consent, Unasked};
@@ -158,23 +158,10 @@ pub(crate) fn report_import(
     for taken in
         shown.filter(|it| verbosity != Verbosity::OnlyNews || it.became != Became::Unchanged)
     {
-        let says = match (taken.became, verbosity == Verbosity::Would) {
-            (Became::Imported, false) => "Imported",
-            (Became::Imported, true) => "Would import",
-            (Became::Updated, false) => "Updated",
-            (Became::Updated, true) => "Would update",
-            (Became::Unchanged, _) => "",
-        };
-        let clash = match (&taken.instead_of, taken.became) {
-            (Some(wanted), Became::Imported) => format!(", since {wanted} is another session"),
-            _ => String::new(),
-        };
-        let continues = taken.continues.as_ref();
-        let after = continues.map(|it| format!(", which goes on from {it}")).unwrap_or_default();
-        match app.out.is_json() {
-            true => app.out.object(&imported(taken, path, format))?,
-            false if says.is_empty() => {}
-            false => app.out.line(format_args!("{says} {}{clash}{after}", taken.id))?,
+        if app.out.is_json() {
+            app.out.object(&imported(taken, path, format))?;
+        } else if let Some(line) = wording::taken_in(taken, verbosity == Verbosity::Would) {
+            app.out.line(line)?;
         }
     }
     for warning in report.warnings.iter().filter(|_| verbosity != Verbosity::OnlyNews) {
@@ -203,27 +190,8 @@ pub(crate) fn report_import(
     Ok(())
 }
 
-/// What was copied from a server, to be read here.
-struct Server {
-    /// The server, as it may be shown.
-    address: PathBuf,
-    found: Found,
-    /// Holds the copy.
-    _tables: LangGraphTables,
-}
-
-impl Server {
-    /// A report that names the server, and not the copy.
-    fn named(&self, mut report: Report) -> Report {
-        let copy = self.found.path.display().to_string();
-        let own = report.warnings.iter_mut().filter(|warning| warning.place == copy);
-        own.for_each(|warning| warning.place = self.address.display().to_string());
-        report
-    }
-}
-
 /// Copies what LangGraph keeps on servers.
-fn from_servers(addresses: &[PathBuf], args: &Args, app: &App) -> Result<Vec<Server>> {
+fn from_servers(addresses: &[PathBuf], args: &Args, app: &App) -> Result<Vec<LangGraphServer>> {
     let format: Format = "langgraph".parse().map_err(|error| Failure::new(Exit::Failed, error))?;
     if !addresses.is_empty() && args.from.is_some_and(|from| from != format) {
         let message = "of servers only LangGraph's tables are read";
@@ -235,10 +203,7 @@ fn from_servers(addresses: &[PathBuf], args: &Args, app: &App) -> Result<Vec<Ser
             Failure::new(Exit::Usage, "an address to import from cannot be read")
                 .hint("stepwell import postgres://user@host:port/database, or a file or folder")
         })?;
-        let shown = address.shown().to_owned();
-        let mut tables = langgraph_tables(address)?;
-        let path = tables.finish()?.to_owned();
-        Ok(Server { address: shown, found: Found { path, format }, _tables: tables })
+        Ok(LangGraphServer::copy(address, format)?)
     };
     addresses.iter().map(copied).collect()
 }
@@ -258,26 +223,13 @@ fn search(paths: &[PathBuf], only: Option<Format>, summary: &mut ImportSummary) 
         searched.faults.iter().for_each(|error| note(format_args!("damaged: {error}")));
         if searched.is_nothing() {
             summary.unrecognised += 1;
-            let why = no_session(only, &searched.others);
+            let why = wording::no_session(only, &searched.others);
             note(format_args!("not recognised: {}: {why}", path.display()));
         }
         summary.damaged += searched.faults.len();
         all.extend(searched.found);
     }
     all
-}
-
-/// Why nothing was found at a path, and what is there instead if that can be told.
-fn no_session(only: Option<Format>, others: &[Format]) -> String {
-    let Some(format) = only else {
-        return "no session of a known format; stepwell formats lists them".to_owned();
-    };
-    let named: Vec<String> =
-        others.iter().map(|it| format!("{} (--from {it})", it.title())).collect();
-    match named.is_empty() {
-        true => format!("no session of {}; stepwell formats lists what is read", format.title()),
-        false => format!("no session of {}, but of {}", format.title(), named.join(", ")),
-    }
 }
 
 /// What is where agents keep their sessions, if the user wants it.

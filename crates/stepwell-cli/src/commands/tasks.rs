@@ -3,9 +3,8 @@ use std::path::{Path, PathBuf};
 
 use stepwell::{Access, ChangedTasks, SessionId, Task, TaskEdit, TaskStatus, Tasks};
 use stepwell_formats::{read_tasks, tasks_markdown};
-use stepwell_terminal::table::{Cell, Column, Table, left};
-use stepwell_terminal::text::{count, one_line, visible};
-use stepwell_terminal::{Style, note};
+use stepwell_terminal::text::{count, visible};
+use stepwell_terminal::{note, tasks};
 use stepwell_wire::TaskInfo;
 use stepwell_workspace::housekeeping::tidy;
 
@@ -91,15 +90,6 @@ enum Action {
     },
 }
 
-const COLUMNS: &[Column] = &[
-    left("TASK"),
-    left("STATUS"),
-    left("ACTION"),
-    left("AFTER"),
-    left("FILES"),
-    left("DESCRIPTION"),
-];
-
 pub(crate) fn run(args: &Args, app: &mut App) -> Result<Exit> {
     let statuses = match &args.action {
         None => &[][..],
@@ -119,39 +109,16 @@ pub(crate) fn run(args: &Args, app: &mut App) -> Result<Exit> {
     Ok(Exit::Done)
 }
 
-fn list(chosen: &[&Task], tasks: &Tasks, id: &SessionId, app: &mut App) -> Result<()> {
+fn list(chosen: &[&Task], all: &Tasks, id: &SessionId, app: &mut App) -> Result<()> {
     if app.out.is_json() {
-        return chosen.iter().try_for_each(|task| app.out.object(&TaskInfo::new(task, tasks)));
+        return chosen.iter().try_for_each(|task| app.out.object(&TaskInfo::new(task, all)));
     }
     if chosen.is_empty() {
-        app.out.line(if tasks.is_empty() { "No tasks are planned." } else { "No tasks match." })?;
+        app.out.line(if all.is_empty() { "No tasks are planned." } else { "No tasks match." })?;
         note(format_args!("hint: stepwell tasks {id} add \"TEXT\" plans one"));
         return Ok(());
     }
-    let mut table = Table::new(COLUMNS);
-    for task in chosen {
-        table.push(vec![
-            visible(&task.id).into(),
-            status(task, tasks),
-            one_line(&task.action).into(),
-            one_line(&task.deps.join(", ")).into(),
-            one_line(&task.files.join(", ")).into(),
-            one_line(&task.description).into(),
-        ]);
-    }
-    app.print(&table)
-}
-
-fn status(task: &Task, tasks: &Tasks) -> Cell {
-    let style = match task.status {
-        TaskStatus::Pending if !tasks.waits_for(task).is_empty() => Style::Dim,
-        TaskStatus::Pending => Style::Plain,
-        TaskStatus::Running => Style::Cyan,
-        TaskStatus::Done => Style::Green,
-        TaskStatus::Failed | TaskStatus::Unrecoverable => Style::Red,
-        TaskStatus::Skipped => Style::Yellow,
-    };
-    Cell::styled(task.status.to_string(), style)
+    app.print(&tasks::table(chosen, all))
 }
 
 fn change(args: &Args, action: &Action, app: &mut App) -> Result<Exit> {
