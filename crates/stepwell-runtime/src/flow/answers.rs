@@ -1,6 +1,5 @@
 //! Answers to a flow's questions.
 
-use stepwell::gates::Gates;
 use stepwell::{Answer, Gate, GateAnswered, Head, SessionId, Time, Who};
 use stepwell_agent::redact::Redactor;
 use stepwell_flow::Memo;
@@ -24,15 +23,16 @@ pub(crate) fn fitting_answer(
     given: &Given,
     flow: &FlowOptions,
 ) -> Result<GateAnswered> {
-    // Whoever comes late is told who was first.
+    let history = read(well, head)?;
+    let open = history.memo.open();
+    // Whoever comes late is told who was first, also if that was a moment ago.
     if let Some(name) = &given.gate
-        && !Gates::of(&**well.store(), &head.id)?.open().any(|asked| asked.gate.id == *name)
+        && !open.iter().any(|gate| gate.id == *name)
         && let Some(before) = answered_before(well, &head.id, name)?
     {
         return Err(before);
     }
-    let history = read(well, head)?;
-    if history.memo.open().is_empty() {
+    if open.is_empty() {
         let session = head.id.clone();
         return Err(match well.info(&session)?.held {
             Some(_) => Error::NotWaitingElsewhere { session },
