@@ -1,5 +1,6 @@
 //! Answers to a flow's questions.
 
+use stepwell::gates::Gates;
 use stepwell::{Answer, Gate, GateAnswered, Head, SessionId, Time, Who};
 use stepwell_agent::redact::Redactor;
 use stepwell_flow::Memo;
@@ -23,16 +24,26 @@ pub(crate) fn fitting_answer(
     given: &Given,
     flow: &FlowOptions,
 ) -> Result<GateAnswered> {
-    let history = read(well, head)?;
-    let open = history.memo.open();
+    let fitted = answer_that_fits(runtime, well, head, given, flow);
     // Whoever comes late is told who was first, also if that was a moment ago.
-    if let Some(name) = &given.gate
-        && !open.iter().any(|gate| gate.id == *name)
+    if let (Err(_), Some(name)) = (&fitted, &given.gate)
+        && !Gates::of(&**well.store(), &head.id)?.open().any(|asked| asked.gate.id == *name)
         && let Some(before) = answered_before(well, &head.id, name)?
     {
         return Err(before);
     }
-    if open.is_empty() {
+    fitted
+}
+
+fn answer_that_fits(
+    runtime: &Runtime,
+    well: &Well,
+    head: &Head,
+    given: &Given,
+    flow: &FlowOptions,
+) -> Result<GateAnswered> {
+    let history = read(well, head)?;
+    if history.memo.open().is_empty() {
         let session = head.id.clone();
         return Err(match well.info(&session)?.held {
             Some(_) => Error::NotWaitingElsewhere { session },
