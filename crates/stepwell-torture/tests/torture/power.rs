@@ -245,56 +245,32 @@ impl Change {
         }
     }
 
-    /// The sectors that a write changes.
-    fn sectors(&self) -> std::ops::Range<usize> {
+    /// The sectors that it changes, of a file of at most `length` bytes.
+    fn sectors(&self, length: usize) -> std::ops::Range<usize> {
         match self {
             Self::Write(offset, bytes) => offset / SECTOR..(offset + bytes.len()).div_ceil(SECTOR),
-            Self::Resize(_) => 0..0,
+            Self::Resize(to) => to / SECTOR..length.div_ceil(SECTOR),
         }
     }
 }
 
 impl Content {
     /// What is left after a cut: each sector has its state after some of its changes, and the
-    /// length likewise. A file is resized as a whole or not at all: its length is one fact in the
-    /// filesystem's journal, and sectors behind it do not come back one by one.
+    /// length likewise.
     fn remains(&self, cut: Cut, rng: &mut Rng) -> Vec<u8> {
-        let mut file = Torn { disk: self.durable.clone(), cache: Vec::new() };
+        let mut left = self.durable.clone();
         if cut == Cut::Least {
-            return file.disk;
+            return left;
         }
         // Only the last few hundred changes can be unwritten; a disk writes older ones by itself.
         let (written, open) = self.pending.split_at(self.pending.len().saturating_sub(300));
-        written.iter().for_each(|change| change.apply(&mut file.disk));
-        file.cache.clone_from(&file.disk);
-        let is_resize = |change: &Change| matches!(change, Change::Resize(_));
-        let resizes = open.iter().filter(|change| is_resize(change)).count();
-        let happened = cut.remaining(resizes, rng);
-        for (n, changes) in open.split_inclusive(is_resize).take(happened + 1).enumerate() {
-            let (resize, writes) = match changes.split_last() {
-                Some((last, writes)) if is_resize(last) => (Some(last), writes),
-                _ => (None, changes),
-            };
-            file.write(writes, cut, rng);
-            if let Some(resize) = resize.filter(|_| n < happened) {
-                resize.apply(&mut file.disk);
-                resize.apply(&mut file.cache);
-            }
-        }
-        file.disk
-    }
-}
-
-/// A file of which some sectors are not written yet.
-struct Torn {
-    disk: Vec<u8>,
-    /// What the process reads.
-    cache: Vec<u8>,
-}
-
-impl Torn {
-    /// Writes to it; any part of that reaches the disk.
-    fn write(&mut self, writes: &[Change], cut: Cut, rng: &mut Rng) {
+        written.iter().for_each(|change| change.apply(&mut left));
+        let mut latest = left.clone();
+        let longest = open.iter().fold(latest.len(), |longest, change| match change {
+            Change::Write(offset, bytes) => longest.max(offset + bytes.len()),
+            Change::Resize(length) => longest.max(*length),
+        });
+        // For each sector, all its states.
         let sector = |of: &[u8], n: usize| {
             let mut bytes = [0; SECTOR];
             if let Some(there) = of.get(n * SECTOR..of.len().min((n + 1) * SECTOR)) {
@@ -302,19 +278,20 @@ impl Torn {
             }
             bytes
         };
-        // For each sector, all its states.
         let mut history: BTreeMap<usize, Vec<[u8; SECTOR]>> = BTreeMap::new();
-        let mut lengths = vec![self.disk.len()];
-        for write in writes {
-            write.apply(&mut self.cache);
-            lengths.push(self.cache.len());
-            for n in write.sectors() {
-                let states = history.entry(n).or_insert_with(|| vec![sector(&self.disk, n)]);
-                states.push(sector(&self.cache, n));
+        let mut lengths = vec![latest.len()];
+        for change in open {
+            let touched = change.sectors(longest);
+            for n in touched.clone() {
+                history.entry(n).or_insert_with(|| vec![sector(&latest, n)]);
+            }
+            change.apply(&mut latest);
+            lengths.push(latest.len());
+            for n in touched {
+                history.entry(n).or_default().push(sector(&latest, n));
             }
         }
-        let longest = self.cache.len().max(self.disk.len());
-        self.disk.resize(longest.next_multiple_of(SECTOR), 0);
+        left.resize(longest.next_multiple_of(SECTOR), 0);
         // Sometimes most sectors were written, sometimes hardly any.
         let (mode, pick) = (rng.below(3), lengths.len() as u64 - 1);
         for (n, states) in history {
@@ -325,9 +302,10 @@ impl Torn {
                 2 if !rng.one_in(8) => 0,
                 _ => last,
             };
-            self.disk[n * SECTOR..(n + 1) * SECTOR].copy_from_slice(&states[chosen]);
+            left[n * SECTOR..(n + 1) * SECTOR].copy_from_slice(&states[chosen]);
         }
-        self.disk.truncate(lengths[usize::try_from(rng.between(0, pick)).unwrap()]);
+        left.truncate(lengths[usize::try_from(rng.between(0, pick)).unwrap()]);
+        left
     }
 }
 
@@ -434,14 +412,6 @@ impl Recording {
         ledger.resume(&store, &self.session, token).map(|_| ())
     }
 
-    /// The operations that shorten a file, and the few after each.
-    fn shortened(&self) -> BTreeSet<usize> {
-        let shortens = |it: &(usize, &Operation)| it.1.what == b'T';
-        let found = self.operations.iter().enumerate().filter(shortens);
-        let last = self.operations.len() - 1;
-        found.flat_map(|(at, _)| at..=last.min(at + 3)).collect()
-    }
-
     /// Random operations after which to cut.
     fn cut_points(&self, n: u64, rng: &mut Rng) -> BTreeSet<usize> {
         let all = self.operations.len() as u64 - 1;
@@ -480,16 +450,6 @@ fn everything_acknowledged_survives_a_power_cut_at_any_point() {
     }
     eprintln!("power: {cuts} cuts in {} runs of {operations} operations", runs.len());
     assert!(cuts >= 200 || rounds() < 12, "{cuts} cuts are not enough");
-}
-
-#[test]
-fn everything_survives_a_power_cut_while_a_log_is_emptied() {
-    let mut rng = Rng::new(seed());
-    let recording = Recording::of(Start::Killed, seed(), "write.after_commit", 40);
-    let points = recording.shortened();
-    assert!(!points.is_empty(), "no file was shortened");
-    let failures = recording.cut(&points, &mut rng, &[Cut::Torn; 8], |_| true);
-    assert!(failures.is_empty(), "{failures:#?}");
 }
 
 #[test]
