@@ -1,0 +1,276 @@
+//! A first look at a text: can any rule match in it at all?
+//!
+//! Nearly every text holds no secret, and the rules in one expression read it slowly. Each match of
+//! a rule holds one of a few pieces, such as `sk-` or `password`, which are taken from the rules
+//! themselves. They are looked for first, all in one pass; only a text that holds one is read by
+//! the rules. Capitals and small letters count as the same, so it finds too much at times, and
+//! never too little.
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use regex_syntax::hir::{Class, Hir, HirKind, Repetition};
+
+/// How many bytes of each piece are looked for; no piece is shorter.
+const GRAM: usize = 3;
+
+/// The largest set of texts that is kept while an expression is taken apart.
+const MAX_TEXTS: usize = 256;
+
+/// The most characters of a class that are taken as texts of their own.
+const MAX_CLASS: usize = 24;
+
+/// Letters from the most to the least usual: the rarer a piece's bytes are, the less often they
+/// are found where it is not.
+const LETTERS: &[u8] = b"etaoinshrdlucmfwypvbgkjqxz";
+
+/// The pieces, one of which every match holds.
+pub(super) struct Candidates {
+    /// A bit for each hash of three bytes that a piece has.
+    bits: Box<[u64; 1024]>,
+    /// The pieces by those bytes, and where in the piece these stand.
+    pieces: BTreeMap<u32, Vec<Piece>>,
+}
+
+struct Piece {
+    text: Vec<u8>,
+    at: usize,
+}
+
+/// Texts, small and capital letters as one.
+type Texts = BTreeSet<Vec<u8>>;
+
+impl Candidates {
+    /// The pieces of an expression; nothing, if it can match without one.
+    pub(super) fn of(pattern: &str) -> Option<Self> {
+        let hir = regex_syntax::Parser::new().parse(pattern).ok()?;
+        let texts = Needs::of(&hir).any_of?;
+        let mut all = Self { bits: Box::new([0; 1024]), pieces: BTreeMap::new() };
+        for text in &texts {
+            let (gram, at) = rarest(text)?;
+            let (word, bit) = place(gram);
+            all.bits[word] |= bit;
+            all.pieces.entry(gram).or_default().push(Piece { text: text.clone(), at });
+        }
+        Some(all)
+    }
+
+    /// Does a text hold one of the pieces?
+    pub(super) fn are_in(&self, text: &str) -> bool {
+        let bytes = text.as_bytes();
+        let held = |gram: u32, at: usize| {
+            let (word, bit) = place(gram);
+            self.bits[word] & bit != 0 && self.is_piece(bytes, gram, at)
+        };
+        // Four at a time, of which three count: that is one load.
+        let four = bytes.windows(GRAM + 1).enumerate();
+        let mut grams = four.map(|(at, four)| {
+            let four = u32::from_le_bytes([four[0], four[1], four[2], four[3]]);
+            ((four & 0xff_ffff) | 0x20_2020, at)
+        });
+        let last = bytes.len().checked_sub(GRAM).and_then(|at| Some((gram(&bytes[at..])?, at)));
+        grams.any(|(gram, at)| held(gram, at)) || last.is_some_and(|(gram, at)| held(gram, at))
+    }
+
+    fn is_piece(&self, bytes: &[u8], gram: u32, at: usize) -> bool {
+        let is = |piece: &Piece| {
+            let start = at.checked_sub(piece.at);
+            let there = start.and_then(|start| bytes.get(start..start + piece.text.len()));
+            there.is_some_and(|there| there.iter().map(fold).eq(piece.text.iter().copied()))
+        };
+        self.pieces.get(&gram).is_some_and(|pieces| pieces.iter().any(is))
+    }
+}
+
+/// A letter as a small one. Some other bytes become one, too, in pieces as in texts.
+const fn fold(byte: &u8) -> u8 {
+    *byte | 0x20
+}
+
+/// The first three bytes as a number.
+fn gram(bytes: &[u8]) -> Option<u32> {
+    let [a, b, c] = *bytes.first_chunk::<GRAM>()?;
+    Some(u32::from_le_bytes([fold(&a), fold(&b), fold(&c), 0]))
+}
+
+/// Where the bit of three bytes is.
+const fn place(gram: u32) -> (usize, u64) {
+    let hash = gram.wrapping_mul(0x9e37_79b1) >> 16;
+    ((hash >> 6) as usize & 1023, 1 << (hash & 63))
+}
+
+/// The three bytes of a piece that are rarest in texts, and where they stand.
+fn rarest(text: &[u8]) -> Option<(u32, usize)> {
+    let rarity = |byte: &u8| LETTERS.iter().position(|it| it == byte).unwrap_or(LETTERS.len());
+    let windows = text.windows(GRAM).enumerate();
+    let (at, bytes) = windows.max_by_key(|(_, bytes)| bytes.iter().map(rarity).sum::<usize>())?;
+    Some((gram(bytes)?, at))
+}
+
+/// What an expression needs of the texts that it matches.
+#[derive(Default)]
+struct Needs {
+    /// All that it matches, if that is little.
+    exactly: Option<Texts>,
+    /// Texts with which every match begins.
+    begins: Option<Texts>,
+    /// Texts of which every match holds at least one.
+    any_of: Option<Texts>,
+}
+
+impl Needs {
+    fn of(hir: &Hir) -> Self {
+        match hir.kind() {
+            HirKind::Empty | HirKind::Look(_) => Self::exactly(Texts::from([Vec::new()])),
+            HirKind::Literal(literal) => {
+                Self::exactly(Texts::from([literal.0.iter().map(fold).collect()]))
+            }
+            HirKind::Class(class) => texts_of(class).map(Self::exactly).unwrap_or_default(),
+            HirKind::Capture(capture) => Self::of(&capture.sub),
+            HirKind::Repetition(repetition) => Self::repeated(repetition),
+            HirKind::Concat(parts) => Self::in_a_row(parts.iter().map(Self::of)),
+            HirKind::Alternation(parts) => Self::one_of(parts.iter().map(Self::of)),
+        }
+    }
+
+    fn exactly(texts: Texts) -> Self {
+        let any_of = Some(texts.clone()).filter(|texts| shortest(texts) > 0);
+        Self { begins: any_of.clone(), any_of, exactly: Some(texts) }
+    }
+
+    fn repeated(repetition: &Repetition) -> Self {
+        let once = Self::of(&repetition.sub);
+        match (repetition.min, repetition.max) {
+            (1, Some(1)) => once,
+            (0, Some(1)) => {
+                let none = |mut texts: Texts| {
+                    texts.insert(Vec::new());
+                    texts
+                };
+                Self { exactly: once.exactly.map(none), ..Self::default() }
+            }
+            (0, _) => Self::default(),
+            _ => Self { exactly: None, ..once },
+        }
+    }
+
+    fn in_a_row(parts: impl Iterator<Item = Self>) -> Self {
+        // What stands together at this place, since the last part that may be anything.
+        let mut row = Texts::from([Vec::new()]);
+        let (mut whole, mut begins, mut any_of) = (true, None, None);
+        for (n, part) in parts.enumerate() {
+            if n == 0 {
+                begins = part.begins.clone();
+            }
+            any_of = better(any_of, part.any_of);
+            match part.exactly.as_ref().and_then(|texts| joined(&row, texts)) {
+                Some(joined) => row = joined,
+                None => {
+                    let short = shortest(&row) < GRAM;
+                    let further = part.begins.filter(|_| short).and_then(|it| joined(&row, &it));
+                    any_of = better(any_of, further);
+                    whole = false;
+                    row = part.exactly.unwrap_or_else(|| Texts::from([Vec::new()]));
+                }
+            }
+            any_of = better(any_of, Some(row.clone()));
+        }
+        Self { exactly: whole.then_some(row), begins, any_of }
+    }
+
+    fn one_of(parts: impl Iterator<Item = Self>) -> Self {
+        let none = || Some(Texts::new());
+        let start = Self { exactly: none(), begins: none(), any_of: none() };
+        let both = |a: Option<Texts>, b: Option<Texts>| a.zip(b).map(|(a, b)| &a | &b);
+        let all = parts.fold(start, |all, part| Self {
+            exactly: both(all.exactly, part.exactly).filter(|texts| texts.len() <= MAX_TEXTS),
+            begins: both(all.begins, part.begins).filter(|texts| texts.len() <= MAX_TEXTS),
+            any_of: both(all.any_of, part.any_of),
+        });
+        // Whatever the parts hold, each of them is whole.
+        let any_of = better(all.any_of, all.exactly.clone());
+        Self { any_of, ..all }
+    }
+}
+
+/// The texts that a class stands for, if they are few.
+fn texts_of(class: &Class) -> Option<Texts> {
+    let texts: Texts = match class {
+        Class::Unicode(class) => {
+            let chars = class.iter().flat_map(|range| range.start()..=range.end());
+            let utf8 = |c: char| c.to_string().bytes().map(|byte| fold(&byte)).collect();
+            // Each small letter comes with its capital.
+            chars.take(2 * MAX_CLASS + 1).map(utf8).collect()
+        }
+        Class::Bytes(class) => {
+            let bytes = class.iter().flat_map(|range| range.start()..=range.end());
+            bytes.map(|byte| vec![fold(&byte)]).collect()
+        }
+    };
+    (texts.len() <= MAX_CLASS && class_size(class) <= 2 * MAX_CLASS).then_some(texts)
+}
+
+fn class_size(class: &Class) -> usize {
+    match class {
+        Class::Unicode(class) => class.iter().map(regex_syntax::hir::ClassUnicodeRange::len).sum(),
+        Class::Bytes(class) => class.iter().map(regex_syntax::hir::ClassBytesRange::len).sum(),
+    }
+}
+
+/// Each of the first with each of the second behind it, if they are not too many.
+fn joined(first: &Texts, second: &Texts) -> Option<Texts> {
+    let few = first.len() * second.len() <= MAX_TEXTS;
+    few.then(|| {
+        let behind = |one: &Vec<u8>| -> Vec<Vec<u8>> {
+            second.iter().map(|other| [one.as_slice(), other].concat()).collect()
+        };
+        first.iter().flat_map(behind).collect()
+    })
+}
+
+fn shortest(texts: &Texts) -> usize {
+    texts.iter().map(Vec::len).min().unwrap_or(0)
+}
+
+/// Which of two sets tells more: the one whose shortest text is longer, then the smaller one.
+fn better(one: Option<Texts>, other: Option<Texts>) -> Option<Texts> {
+    let worth = |texts: &Texts| (shortest(texts), std::cmp::Reverse(texts.len()));
+    let useful = |texts: &Texts| shortest(texts) > 0;
+    match (one.filter(useful), other.filter(useful)) {
+        (Some(one), Some(other)) if worth(&other) > worth(&one) => Some(other),
+        (one, other) => one.or(other),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::rules::RULES;
+
+    #[test]
+    fn every_rule_has_pieces_that_are_long_enough() {
+        for rule in RULES {
+            let needs = Needs::of(&regex_syntax::parse(rule.pattern).unwrap());
+            let texts = needs.any_of.unwrap_or_default();
+            let shown: Vec<_> = texts.iter().map(|it| String::from_utf8_lossy(it)).collect();
+            assert!(shortest(&texts) >= GRAM, "{}: {shown:?}", rule.name);
+        }
+    }
+
+    #[test]
+    fn an_expression_that_can_match_without_any_piece_has_none() {
+        for open in ["[a-z]+", "ab", "password|[0-9]{8}", "(?:password)?", "", "a.b"] {
+            assert!(Candidates::of(open).is_none(), "{open}");
+        }
+    }
+
+    #[test]
+    fn a_piece_is_found_wherever_it_stands_and_however_it_is_written() {
+        let all = Candidates::of("(?i:token)=|xyz[0-9]").unwrap();
+        for text in ["token=", "a TOKEN= b", "to\u{212a}en=", "xyz4", "..xyz7", "xyz9.."] {
+            assert!(all.are_in(text), "{text}");
+        }
+        for text in ["", "x", "xy", "xyz", "toke", "token", "tokes="] {
+            assert!(!all.are_in(text), "{text}");
+        }
+    }
+}
