@@ -412,6 +412,14 @@ impl Recording {
         ledger.resume(&store, &self.session, token).map(|_| ())
     }
 
+    /// The operations that shorten a file, and the few after each.
+    fn shortened(&self) -> BTreeSet<usize> {
+        let shortens = |it: &(usize, &Operation)| it.1.what == b'T';
+        let found = self.operations.iter().enumerate().filter(shortens);
+        let last = self.operations.len() - 1;
+        found.flat_map(|(at, _)| at..=last.min(at + 3)).collect()
+    }
+
     /// Random operations after which to cut.
     fn cut_points(&self, n: u64, rng: &mut Rng) -> BTreeSet<usize> {
         let all = self.operations.len() as u64 - 1;
@@ -450,6 +458,16 @@ fn everything_acknowledged_survives_a_power_cut_at_any_point() {
     }
     eprintln!("power: {cuts} cuts in {} runs of {operations} operations", runs.len());
     assert!(cuts >= 200 || rounds() < 12, "{cuts} cuts are not enough");
+}
+
+#[test]
+fn everything_survives_a_power_cut_while_a_log_is_emptied() {
+    let mut rng = Rng::new(seed());
+    let recording = Recording::of(Start::Killed, seed(), "write.after_commit", 40);
+    let points = recording.shortened();
+    assert!(!points.is_empty(), "no file was shortened");
+    let failures = recording.cut(&points, &mut rng, &[Cut::Torn; 8], |_| true);
+    assert!(failures.is_empty(), "{failures:#?}");
 }
 
 #[test]

@@ -164,6 +164,26 @@ fn fill(draft: &Path) -> rusqlite::Result<()> {
     conn.close().map_err(|(_, error)| error)
 }
 
+/// Copies the log into the file and cuts it down to one small transaction, unless someone is
+/// reading.
+///
+/// SQLite's own way to empty a log (`TRUNCATE`) trusts that a file is cut as a whole. If power
+/// fails and only a part of the old log is left, that part is replayed over newer pages. Here the
+/// log begins anew first, and that is on disk: whatever is left of the old one no longer counts.
+pub(super) fn empty_log(conn: &Connection) -> rusqlite::Result<()> {
+    let busy: bool = conn.query_row("PRAGMA wal_checkpoint(RESTART)", [], |row| row.get(0))?;
+    if busy {
+        return Ok(());
+    }
+    // The first commit of a log that begins anew cuts the file to its own length.
+    let limit = |bytes: i64| conn.pragma_update(None, "journal_size_limit", bytes);
+    limit(0)?;
+    // It writes what is there already.
+    let written = conn.pragma_update(None, "application_id", APPLICATION_ID);
+    limit(-1)?;
+    written
+}
+
 fn sync_folder(folder: &Path) -> io::Result<()> {
     fs::File::open(folder)?.sync_all()
 }

@@ -160,7 +160,7 @@ impl SqliteStore {
             pipeline.between(|conn| {
                 // A checkpoint that someone is in the way of is done by the next one.
                 let quiet = conn.busy_timeout(Duration::ZERO);
-                let _ = conn.query_row("PRAGMA wal_checkpoint(TRUNCATE)", [], |_| Ok(()));
+                let _ = file::empty_log(conn);
                 let _ = quiet.and_then(|()| file::set_busy_handler(conn));
             });
         }
