@@ -12,6 +12,7 @@ claims! { $ text = text_claims for Fixture:
     quoted_words_stand_together,
     a_star_asks_for_the_beginning_of_a_word,
     the_last_word_may_be_only_begun,
+    whole_words_fill_an_answer_first,
     case_does_not_matter,
     a_path_is_found_by_its_parts_together,
     scripts_without_spaces_are_found_inside,
@@ -77,6 +78,20 @@ fn the_last_word_may_be_only_begun<F: Fixture>(w: &mut World<F>) {
     assert_eq!(find(w, &texts, "deep step"), [0, 1, 2]);
     assert_eq!(find(w, &texts, "step deep"), none());
     assert_eq!(find(w, &texts, "\"deep step\""), none());
+}
+
+fn whole_words_fill_an_answer_first<F: Fixture>(w: &mut World<F>) {
+    find(w, &["deep step", "step", "steps", "stepping"], "step");
+    let seqs = |text: &str, limit| -> Vec<u64> {
+        let hits = w.found(&Search { limit, ..Search::new(text) });
+        hits.into_iter().map(|(_, seq)| seq - 2).collect()
+    };
+    assert_eq!(seqs("step", 1), [1]);
+    assert_eq!(seqs("step", 2), [1, 0]);
+    assert_eq!(seqs("step", 3), [3, 2, 1]);
+    assert_eq!(seqs("step", 9), [3, 2, 1, 0]);
+    assert_eq!(seqs("step*", 2), [3, 2], "who types a star asks for beginnings");
+    assert_eq!(seqs("deep ste", 1), [0]);
 }
 
 fn case_does_not_matter<F: Fixture>(w: &mut World<F>) {

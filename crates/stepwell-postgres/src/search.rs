@@ -206,23 +206,32 @@ pub(crate) fn find(rows: &PgRows<'_>, world: TxnContext<'_>, search: &Search) ->
     let Some(question) = Question::parse(&search.text) else {
         return Ok(Vec::new());
     };
+    question.answer(search.limit, |question| hits(rows, world, search, question))
+}
+
+fn hits(
+    rows: &PgRows<'_>,
+    world: TxnContext<'_>,
+    search: &Search,
+    question: &Question,
+) -> Result<Vec<Hit>> {
     let mut hits = Vec::new();
     let mut after = None;
     let mut passed = 0;
     while hits.len() < search.limit {
         let places = match search.rank {
             Rank::Newest => {
-                newest(rows, Conditions::of(rows, world, &search.filter)?, &question, after)?
+                newest(rows, Conditions::of(rows, world, &search.filter)?, question, after)?
             }
             Rank::Relevance => {
-                best(rows, Conditions::of(rows, world, &search.filter)?, &question, passed)?
+                best(rows, Conditions::of(rows, world, &search.filter)?, question, passed)?
             }
         };
         passed += LOOKED;
         after = places.last().copied();
         let last = places.len() < usize::try_from(LOOKED).unwrap_or(usize::MAX);
         for place in places {
-            hits.extend(hit(rows, place, &question)?);
+            hits.extend(hit(rows, place, question)?);
             if hits.len() == search.limit {
                 break;
             }

@@ -206,19 +206,22 @@ impl Store for MemoryStore {
             return Ok(Found::default());
         };
         self.transact(|rows, world| {
-            let mut hits = Vec::new();
-            for row in rows.sessions() {
-                let info = read::info(row.clone(), world);
-                if search.filter.matches(&info) {
-                    hits.extend(Self::hit(rows, &row, &question)?);
+            let hits = question.answer(search.limit, |question| {
+                let mut hits = Vec::new();
+                for row in rows.sessions() {
+                    let info = read::info(row.clone(), world);
+                    if search.filter.matches(&info) {
+                        hits.extend(Self::hit(rows, &row, question)?);
+                    }
                 }
-            }
-            hits.sort_by_key(|hit| std::cmp::Reverse((hit.at, hit.seq)));
-            if search.rank == Rank::Relevance {
-                // Without an index's statistics, the more matches the better.
-                hits.sort_by_key(|hit| std::cmp::Reverse(hit.snippet.matches.len()));
-            }
-            hits.truncate(search.limit);
+                hits.sort_by_key(|hit| std::cmp::Reverse((hit.at, hit.seq)));
+                if search.rank == Rank::Relevance {
+                    // Without an index's statistics, the more matches the better.
+                    hits.sort_by_key(|hit| std::cmp::Reverse(hit.snippet.matches.len()));
+                }
+                hits.truncate(search.limit);
+                Ok(hits)
+            })?;
             Ok(Found { hits, unseen: 0 })
         })
     }

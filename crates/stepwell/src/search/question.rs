@@ -1,11 +1,14 @@
 //! What a search asks for.
 
 use super::words;
+use crate::Result;
 
 /// A search, understood: every phrase must occur.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Question {
     phrases: Vec<Phrase>,
+    /// May the last word be longer than what was typed so far?
+    typing: bool,
 }
 
 /// A word that is asked for, for an index that knows words but not where they stand.
@@ -48,11 +51,32 @@ impl Question {
                 last_is_quoted = quoted;
             }
         }
+        let mut typing = false;
         if let Some(last) = phrases.last_mut().filter(|_| !last_is_quoted) {
-            last.open = true;
+            typing = !std::mem::replace(&mut last.open, true);
         }
+        typing &= phrases.len() <= MAX_PHRASES;
         phrases.truncate(MAX_PHRASES);
-        (!phrases.is_empty()).then_some(Self { phrases })
+        (!phrases.is_empty()).then_some(Self { phrases, typing })
+    }
+
+    /// Answers it with at most `limit` hits. Whole words go first: what only begins as the last
+    /// word does is looked for if they leave room, since an index has to gather all such words.
+    pub fn answer<T>(
+        &self,
+        limit: usize,
+        find: impl Fn(&Self) -> Result<Vec<T>>,
+    ) -> Result<Vec<T>> {
+        if self.typing {
+            let mut whole = self.clone();
+            whole.typing = false;
+            whole.phrases.last_mut().into_iter().for_each(|last| last.open = false);
+            let hits = find(&whole)?;
+            if hits.len() >= limit {
+                return Ok(hits);
+            }
+        }
+        find(self)
     }
 
     /// Every word that must occur for the question to be answered. What has them all may

@@ -192,6 +192,10 @@ pub(super) fn find(rows: &SqliteRows<'_>, search: &Search) -> Result<Vec<Hit>> {
     let Some(question) = Question::parse(&search.text) else {
         return Ok(Vec::new());
     };
+    question.answer(search.limit, |question| hits(rows, search, question))
+}
+
+fn hits(rows: &SqliteRows<'_>, search: &Search, question: &Question) -> Result<Vec<Hit>> {
     let mut conditions = Conditions::of(&search.filter);
     let asked = conditions.bind(question.to_fts5());
     let limit = conditions.bind(i64::try_from(search.limit).unwrap_or(i64::MAX));
@@ -234,7 +238,7 @@ pub(super) fn find(rows: &SqliteRows<'_>, search: &Search) -> Result<Vec<Hit>> {
             continue;
         };
         let text = searchable(&event.event).unwrap_or_default();
-        let snippet = snippet(&text, &question);
+        let snippet = snippet(&text, question);
         let (role, kind) = (event.event.role(), row.kind.into_owned());
         hits.push(Hit { session, seq, at: event.at, kind, role, snippet });
     }
