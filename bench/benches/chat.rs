@@ -132,7 +132,8 @@ impl Picking {
                 let number = chunk * 100 + n;
                 let id: SessionId = format!("s{number:06}").parse().unwrap();
                 let task = format!("repair part {number} of the machine");
-                let created = Created::new(id.clone(), task.clone());
+                let mut created = Created::new(id.clone(), task.clone());
+                created.driver = stepwell::Driver::External;
                 let create = Create { created, event_id: None, at: None, claim: None };
                 let events = vec![NewEvent::from(Message::user(task))];
                 let append = stepwell::Append { session: id, epoch: None, expected: None, events };

@@ -10,8 +10,8 @@ use std::process::{Child, ChildStdin, ChildStdout, Command, Stdio};
 
 use serde_json::{Value, json};
 use stepwell::{
-    Append, Create, Created, Filter, Message, NewEvent, Rank, Search, SessionId, SqliteStore,
-    Stepwell, Store, SystemPrompts, Write,
+    Append, Create, Created, Driver, Filter, Message, NewEvent, Rank, Search, SessionId,
+    SqliteStore, Stepwell, Store, SystemPrompts, Write,
 };
 use stepwell_bench::{Table, Times, timed};
 
@@ -33,7 +33,8 @@ fn fill(folder: &Path) {
     let store = SqliteStore::open(&folder.join(".stepwell")).unwrap();
     for number in 0..SESSIONS {
         let id: SessionId = format!("s{number:04}").parse().unwrap();
-        let created = Created::new(id.clone(), format!("task {number}"));
+        let mut created = Created::new(id.clone(), format!("task {number}"));
+        created.driver = Driver::External;
         let create = Create { created, event_id: None, at: None, claim: None };
         let words = (0..MESSAGES_OF_ONE).map(|n| {
             let rare = if n == number % MESSAGES_OF_ONE { "halcyon" } else { "ordinary" };
