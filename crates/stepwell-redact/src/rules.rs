@@ -139,17 +139,25 @@ pub(super) const RULES: &[Rule] = &[
         name: "url-token",
         pattern: concat!(
             r"://([A-Za-z0-9_.~-]{20,})@",
-            r"|[?&](?i:access_?token|auth_?token|api_?key|token|key|secret|password|signature)",
-            r"=([A-Za-z0-9_.~%+/-]{16,}={0,2})",
+            r"|[?&](?i:(?:access|auth|refresh|id)_?token|api_?key|client_?secret|secret|password|passwd)",
+            r"=([A-Za-z0-9_.~%+/-]{8,}={0,2})",
+            r"|[?&](?i:token|key|signature)=([A-Za-z0-9_.~%+/-]{12,}={0,2})",
         ),
-        values: &[Value::Weak, Value::Weak],
+        values: &[Value::Weak, Value::Bare, Value::Weak],
     },
+    // What `.netrc` says, on one line or on several.
+    certain(
+        "netrc-password",
+        r"(?-u:\b)login[ \t\r\n]+[^\s]{1,100}[ \t\r\n]+password[ \t]+([^\s]{4,})",
+    ),
     Rule {
         name: "assigned-secret",
         pattern: concat!(
-            r"(?i:password|passwd|passphrase|[a-z0-9]_pass|[a-z0-9]_pwd|secret|api[_-]?key|secret[_-]?key|access[_-]?key",
+            r"(?:(?i:password|passwd|passphrase|[a-z0-9]_pass|[a-z0-9]_pwd|secret|api[_-]?key|secret[_-]?key|access[_-]?key",
             r"|private[_-]?key|encryption[_-]?key|account[_-]?key|signing[_-]?key",
             r"|(?:access|auth|refresh|bearer|api|bot|session|id|secret)[_-]?token)",
+            // The name of a variable of the environment.
+            r"|[A-Z0-9]_(?:TOKEN|CREDENTIAL))",
             r#"\\?["']?[ \t]*(?:=>|:=|=|:)[ \t]*"#,
             r#"(?:\\?["'`]([^\s"'`\\]{8,})|([A-Za-z0-9+/_.~!@#$%^&*-]{8,}={0,2}))"#,
         ),
@@ -165,7 +173,7 @@ pub(super) const RULES: &[Rule] = &[
         name: "assigned-secret",
         pattern: concat!(
             r#"(?i:token|credential)\\?["']?[ \t]*(?:=>|:=|=|:)[ \t]*"#,
-            r#"(?:\\?["'`]([^\s"'`\\]{12,})|([A-Za-z0-9+/_.~-]{16,}={0,2}))"#,
+            r#"(?:\\?["'`]([^\s"'`\\]{12,})|([A-Za-z0-9+/_.~-]{12,}={0,2}))"#,
         ),
         values: &[Value::Weak, Value::Weak],
     },
@@ -252,8 +260,56 @@ fn is_words(value: &str) -> bool {
         letters += usize::from(byte.is_ascii_alphabetic());
         before = byte;
     }
-    letters >= WORD * words.max(1) && digits * 5 <= value.len()
+    letters >= WORD * words.max(1) && digits * 5 <= value.len() && reads_well(value)
 }
+
+/// Do its letters follow each other as they do in words? Of those in our own documentation and code
+/// 96 of 100 pairs are here, of chance every third.
+fn reads_well(value: &str) -> bool {
+    let is_pair = |pair: &&[u8]| match pair {
+        [first, second] => {
+            let begins_word = first.is_ascii_lowercase() && second.is_ascii_uppercase();
+            first.is_ascii_alphabetic() && second.is_ascii_alphabetic() && !begins_word
+        }
+        _ => false,
+    };
+    let is_known = |pair: &&[u8]| {
+        let first = usize::from(pair[0].to_ascii_lowercase() - b'a');
+        FOLLOWERS[first].as_bytes().contains(&pair[1].to_ascii_lowercase())
+    };
+    let pairs = value.as_bytes().windows(2).filter(is_pair);
+    pairs.clone().filter(is_known).count() * 4 >= pairs.count() * 3
+}
+
+/// What follows each letter of the alphabet in words.
+const FOLLOWERS: [&str; 26] = [
+    "bcdgiklmnprstuy",
+    "aelouy",
+    "aehklort",
+    "aeiorsy",
+    "acdefglmnpqrstvwxy",
+    "ailnort",
+    "aeiors",
+    "aeio",
+    "acdefglmnoprstvz",
+    "s",
+    "eis",
+    "adefilostu",
+    "aeimopu",
+    "acdefgiknostuw",
+    "bcdfiklmnoprstuvw",
+    "aehiloprtuw",
+    "u",
+    "acdegikmnorstuy",
+    "acehikopstuw",
+    "acdehiorstuy",
+    "bceglmnprst",
+    "aei",
+    "aehinors",
+    "t",
+    "st",
+    "e",
+];
 
 /// Is it what documentation puts in a secret's place?
 fn is_made_up(value: &str) -> bool {

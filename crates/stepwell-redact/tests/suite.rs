@@ -104,6 +104,61 @@ fn what_stands_around_a_secret_makes_it_one() {
     );
 }
 
+/// Letters and digits by chance, the same ones each time.
+struct Chance(u64);
+
+impl Chance {
+    fn value(&mut self, len: usize) -> String {
+        const ALL: &[u8] = b"ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789";
+        loop {
+            let next = |_| {
+                self.0 = self.0.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1_442_695_041);
+                char::from(ALL[usize::try_from(self.0 >> 40).unwrap() % ALL.len()])
+            };
+            let value: String = (0..len).map(next).collect();
+            let digits = value.bytes().filter(u8::is_ascii_digit).count();
+            if digits > 0 && digits < len {
+                return value;
+            }
+        }
+    }
+}
+
+#[test]
+fn what_chance_made_is_known_wherever_its_place_is_named() {
+    let redactor = Redactor::default();
+    let mut chance = Chance(20_261_117);
+    for len in [12, 16, 20, 24, 32, 40] {
+        for (before, after) in [
+            ("GITHUB_TOKEN=", "\n"),
+            ("export NPM_TOKEN=", ""),
+            ("token: ", "\n"),
+            ("{\"token\":\"", "\"}"),
+            ("https://api.acme.io/a?access_token=", "&page=2"),
+            ("https://api.acme.io/a?api_key=", ""),
+            ("https://api.acme.io/a?token=", " "),
+            ("password=", "\n"),
+            ("machine acme.io login ann password ", "\n"),
+        ] {
+            let missed = (0..200)
+                .filter(|_| {
+                    let value = chance.value(len);
+                    redactor.redact(&format!("{before}{value}{after}")).contains(&value)
+                })
+                .count();
+            assert!(missed <= 3, "{before:?}, {len} characters: {missed} of 200 missed");
+        }
+    }
+}
+
+#[test]
+fn a_token_that_is_made_of_words_is_known_by_its_variable() {
+    let redactor = Redactor::default();
+    for text in ["DEPLOY_TOKEN=hunter2hunter2", "export ACME_TOKEN='correct7horse'"] {
+        assert!(redactor.redact(text).contains("[redacted:assigned-secret]"), "{text}");
+    }
+}
+
 #[test]
 fn code_and_prose_about_tokens_is_left_alone() {
     let redactor = Redactor::default();
