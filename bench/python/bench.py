@@ -79,6 +79,16 @@ async def in_turns_async(
     return median(times[0]), median(times[1])
 
 
+def alone(call: Callable[[], Any], samples: int = SAMPLES) -> float:
+    """The median of a call, with nothing in between."""
+    taken = []
+    for _ in range(samples):
+        start = time.perf_counter()
+        call()
+        taken.append(time.perf_counter() - start)
+    return median(taken)
+
+
 def size_of(folder: Path, name: str) -> int:
     """Bytes of a SQLite file, its log written back."""
     connection = sqlite3.connect(folder / name)
@@ -104,11 +114,13 @@ def langgraph(folder: Path) -> None:
             # As a thread grows: message by message on our side, which is what is read then.
             while len(ours.messages) < count:
                 ours.put()
+            # Beside ours: what theirs flushes, the whole state, is still on its way when ours flushes.
+            puts[count] = alone(ours.put, 40)
             theirs.messages = list(ours.messages)
             theirs.put()
             goal = 0.1 if count == 5000 else None
-            puts[count], other = in_turns(ours.put, theirs.put, 40)
-            show(f"LangGraph put at {count} messages", puts[count], other, goal=goal)
+            both = in_turns(ours.put, theirs.put, 40)
+            show(f"LangGraph put at {count} messages", *both, goal=goal)
             what = f"LangGraph get_tuple at {count} messages"
             show(what, *in_turns(ours.get, theirs.get, 21), goal=1.1)
             # By a process that has not seen the thread.

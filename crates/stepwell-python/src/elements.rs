@@ -15,22 +15,42 @@ use pyo3::types::{PyBool, PyBytes, PyDict, PyFloat, PyInt, PyList, PyString, PyT
 /// Objects nested deeper than this are taken for changed.
 const MAX_DEPTH: usize = 32;
 
-/// What one element was made of.
-struct Element {
-    /// The element, the types and sizes of what it holds, and its immutable parts, in order.
-    parts: Vec<Part>,
-}
-
-enum Part {
-    Object(Py<PyAny>),
-    Size(usize),
-}
-
 /// The elements of a list as they were last seen.
 #[pyclass(frozen, module = "stepwell._core")]
 pub(crate) struct KnownElements {
-    elements: Mutex<Vec<Option<Element>>>,
+    elements: Mutex<Elements>,
     models: Mutex<HashMap<usize, (Py<PyType>, bool)>>,
+}
+
+/// What all elements were made of, one behind the other: thousands are compared at each step, and
+/// what lies in a row is read faster than what is spread.
+#[derive(Default)]
+struct Elements {
+    /// The addresses of an element, of its class and of its parts, and the sizes of what holds
+    /// others, in the order of a walk. What comes before one says which of them it is.
+    parts: Vec<usize>,
+    /// The objects at those addresses.
+    held: Vec<Py<PyAny>>,
+    ends: Vec<End>,
+}
+
+/// Where an element ends.
+#[derive(Clone, Copy, Default)]
+struct End {
+    parts: usize,
+    held: usize,
+    /// Was all of it looked into?
+    is_whole: bool,
+}
+
+impl Elements {
+    /// Forgets all but the first elements.
+    fn truncate(&mut self, count: usize) {
+        self.ends.truncate(count);
+        let end = self.ends.last().copied().unwrap_or_default();
+        self.parts.truncate(end.parts);
+        self.held.truncate(end.held);
+    }
 }
 
 #[pymethods]
@@ -41,26 +61,29 @@ impl KnownElements {
     }
 
     fn __len__(&self) -> usize {
-        self.elements.lock().unwrap_or_else(PoisonError::into_inner).len()
+        self.elements.lock().unwrap_or_else(PoisonError::into_inner).ends.len()
     }
 
     /// How many elements at the front of a list are as they were.
     fn unchanged(&self, list: &Bound<'_, PyList>) -> usize {
         let elements = self.elements.lock().unwrap_or_else(PoisonError::into_inner);
-        let same = |(known, object): (&Option<Element>, Bound<'_, PyAny>)| {
-            known.as_ref().is_some_and(|known| self.is_same(known, &object))
+        let mut start = 0;
+        let is_same = |(end, object): &(&End, Bound<'_, PyAny>)| {
+            let parts = elements.parts.get(start..end.parts).unwrap_or_default();
+            start = end.parts;
+            end.is_whole && self.is_same(parts, object)
         };
-        elements.iter().zip(list.iter()).take_while(|(a, b)| same((a, b.clone()))).count()
+        elements.ends.iter().zip(list.iter()).take_while(is_same).count()
     }
 
     /// Remembers a list whose first elements are known to be as they were.
     fn remember(&self, list: &Bound<'_, PyList>, unchanged: usize) {
         let mut elements = self.elements.lock().unwrap_or_else(PoisonError::into_inner);
         elements.truncate(unchanged);
-        for object in list.iter().skip(elements.len()) {
-            let mut walk = Collect::default();
-            let whole = self.walk(&object, &mut walk, 0);
-            elements.push(whole.then_some(Element { parts: walk.parts }));
+        for object in list.get_slice(elements.ends.len(), list.len()).iter() {
+            let is_whole = self.walk(&object, &mut *elements, 0);
+            let end = End { parts: elements.parts.len(), held: elements.held.len(), is_whole };
+            elements.ends.push(end);
         }
     }
 }
@@ -69,42 +92,62 @@ impl KnownElements {
 trait Visit {
     fn object(&mut self, object: &Bound<'_, PyAny>) -> bool;
     fn size(&mut self, size: usize) -> bool;
+    /// The class of an object that is no plain one; `is_model` says if it is one of Pydantic's.
+    fn class(
+        &mut self,
+        object: &Bound<'_, PyAny>,
+        is_model: impl Fn(&Bound<'_, PyType>) -> bool,
+    ) -> bool;
 }
 
-#[derive(Default)]
-struct Collect {
-    parts: Vec<Part>,
-}
-
-impl Visit for Collect {
+impl Visit for Elements {
     fn object(&mut self, object: &Bound<'_, PyAny>) -> bool {
-        self.parts.push(Part::Object(object.clone().unbind()));
+        self.parts.push(object.as_ptr() as usize);
+        self.held.push(object.clone().unbind());
         true
     }
 
     fn size(&mut self, size: usize) -> bool {
-        self.parts.push(Part::Size(size));
+        self.parts.push(size);
         true
+    }
+
+    fn class(
+        &mut self,
+        object: &Bound<'_, PyAny>,
+        is_model: impl Fn(&Bound<'_, PyType>) -> bool,
+    ) -> bool {
+        let class = object.get_type();
+        is_model(&class) && self.object(&class)
     }
 }
 
 struct Compare<'a> {
-    parts: std::slice::Iter<'a, Part>,
+    parts: std::slice::Iter<'a, usize>,
 }
 
 impl Visit for Compare<'_> {
     fn object(&mut self, object: &Bound<'_, PyAny>) -> bool {
-        matches!(self.parts.next(), Some(Part::Object(known)) if known.as_ptr() == object.as_ptr())
+        self.size(object.as_ptr() as usize)
     }
 
     fn size(&mut self, size: usize) -> bool {
-        matches!(self.parts.next(), Some(Part::Size(known)) if *known == size)
+        self.parts.next() == Some(&size)
+    }
+
+    fn class(
+        &mut self,
+        object: &Bound<'_, PyAny>,
+        _is_model: impl Fn(&Bound<'_, PyType>) -> bool,
+    ) -> bool {
+        // What could be looked into then can be now.
+        self.size(object.get_type_ptr() as usize)
     }
 }
 
 impl KnownElements {
-    fn is_same(&self, known: &Element, object: &Bound<'_, PyAny>) -> bool {
-        let mut compare = Compare { parts: known.parts.iter() };
+    fn is_same(&self, known: &[usize], object: &Bound<'_, PyAny>) -> bool {
+        let mut compare = Compare { parts: known.iter() };
         self.walk(object, &mut compare, 0) && compare.parts.next().is_none()
     }
 
@@ -117,23 +160,25 @@ impl KnownElements {
             return false;
         }
         let next = |part: &Bound<'_, PyAny>, visit: &mut _| self.walk(part, visit, depth + 1);
+        if let Ok(dict) = object.cast_exact::<PyDict>() {
+            return self.walk_dict(dict, visit, depth);
+        }
         if let Ok(list) = object.cast_exact::<PyList>() {
             return visit.size(list.len()) && list.iter().all(|it| next(&it, visit));
         }
         if let Ok(tuple) = object.cast_exact::<PyTuple>() {
             return visit.size(tuple.len()) && tuple.iter().all(|it| next(&it, visit));
         }
-        if let Ok(dict) = object.cast_exact::<PyDict>() {
-            return self.walk_dict(dict, visit, depth);
-        }
-        self.is_model(&object.get_type()) && self.walk_model(object, visit, depth)
+        visit.class(object, |class| self.is_model(class)) && self.walk_model(object, visit, depth)
     }
 
     fn walk_dict(&self, dict: &Bound<'_, PyDict>, visit: &mut impl Visit, depth: usize) -> bool {
-        visit.size(dict.len())
-            && dict.iter().all(|(key, value)| {
-                self.walk(&key, visit, depth + 1) && self.walk(&value, visit, depth + 1)
-            })
+        let size = dict.len();
+        visit.size(size)
+            && (size == 0
+                || dict.iter().all(|(key, value)| {
+                    self.walk(&key, visit, depth + 1) && self.walk(&value, visit, depth + 1)
+                }))
     }
 
     /// A Pydantic object is what its fields and its extra fields are.
@@ -143,8 +188,7 @@ impl KnownElements {
         let extra = model.getattr(pyo3::intern!(py, "__pydantic_extra__"));
         let (Ok(fields), Ok(extra)) = (fields, extra) else { return false };
         let Ok(fields) = fields.cast_exact::<PyDict>() else { return false };
-        self.walk_dict(fields, visit, depth)
-            && (extra.is_none() || self.walk(&extra, visit, depth + 1))
+        self.walk_dict(fields, visit, depth) && self.walk(&extra, visit, depth + 1)
     }
 
     fn is_model(&self, class: &Bound<'_, PyType>) -> bool {
@@ -159,8 +203,8 @@ impl KnownElements {
 
 /// Is it an object that cannot change?
 fn is_immutable(object: &Bound<'_, PyAny>) -> bool {
-    object.is_none()
-        || object.is_exact_instance_of::<PyString>()
+    object.is_exact_instance_of::<PyString>()
+        || object.is_none()
         || object.is_exact_instance_of::<PyInt>()
         || object.is_exact_instance_of::<PyFloat>()
         || object.is_exact_instance_of::<PyBool>()

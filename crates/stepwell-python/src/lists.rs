@@ -24,24 +24,37 @@ const NODE: &str = "node";
 struct Segment(u64, String, String, Value);
 
 /// How many elements, their type, and their bytes.
-type Leaf<'py> = (u64, String, Bound<'py, PyBytes>);
+type Leaf = (u64, String, Vec<u8>);
+
+/// So many segments are read at once: enough that one piece more costs nothing, and few enough
+/// that the first is there soon.
+const PIECE: usize = 128;
 
 #[pymethods]
 impl Well {
-    /// The elements of a list's segments, segment by segment, and those of nodes in their place.
-    fn elements<'py>(&self, py: Python<'py>, segments: &str) -> PyResult<Vec<Leaf<'py>>> {
+    /// Gives the elements of a list's segments to `take`, some segments at a time, and those of
+    /// nodes in their place. While it works, the next ones are read.
+    fn elements(&self, py: Python<'_>, segments: &str, take: &Bound<'_, PyAny>) -> PyResult<()> {
         let segments: Vec<Segment> = read("segments", segments)?;
-        let leaves = self.run(py, |well| leaves(well, segments))?;
-        let leaf =
-            |(count, kind, bytes): (u64, String, Vec<u8>)| (count, kind, PyBytes::new(py, &bytes));
-        Ok(leaves.into_iter().map(leaf).collect())
+        let given = |leaves: Vec<Leaf>| {
+            let leaf = |(count, kind, bytes): Leaf| (count, kind, PyBytes::new(py, &bytes));
+            take.call1((leaves.into_iter().map(leaf).collect::<Vec<_>>(),)).map(drop)
+        };
+        let work = |well: &Stepwell, send: &mut dyn FnMut(Vec<Leaf>) -> bool| {
+            let segments = expanded(well, segments)?;
+            for piece in segments.chunks(PIECE) {
+                if !send(leaves(well, piece)?) {
+                    break;
+                }
+            }
+            Ok(())
+        };
+        self.handle.run_ahead(py, work, given)
     }
 }
 
-fn leaves(
-    well: &Stepwell,
-    mut segments: Vec<Segment>,
-) -> stepwell::Result<Vec<(u64, String, Vec<u8>)>> {
+/// The segments with those of nodes in their place.
+fn expanded(well: &Stepwell, mut segments: Vec<Segment>) -> stepwell::Result<Vec<Segment>> {
     while segments.iter().any(|segment| segment.1 == NODE) {
         let nodes = Blobs::of(well, segments.iter().filter(|segment| segment.1 == NODE))?;
         let mut expanded = Vec::new();
@@ -56,12 +69,13 @@ fn leaves(
         }
         segments = expanded;
     }
+    Ok(segments)
+}
+
+fn leaves(well: &Stepwell, segments: &[Segment]) -> stepwell::Result<Vec<Leaf>> {
     let blobs = Blobs::of(well, segments.iter())?;
-    let leaf = |segment: Segment| {
-        let bytes = blobs.bytes(&segment)?;
-        Ok((segment.0, segment.1, bytes))
-    };
-    segments.into_iter().map(leaf).collect()
+    let leaf = |segment: &Segment| Ok((segment.0, segment.1.clone(), blobs.bytes(segment)?));
+    segments.iter().map(leaf).collect()
 }
 
 /// The blobs that some segments name, by their names.

@@ -9,7 +9,7 @@
 //! can hold it while another one forks.
 
 use std::collections::HashMap;
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError, mpsc};
 
 use pyo3::prelude::*;
 use stepwell::{
@@ -167,6 +167,32 @@ impl Handle {
         });
         self.leave();
         done.map_err(raise)
+    }
+
+    /// Lets a thread of its own read from the store, and gives what it sends to `take`, which works
+    /// with the interpreter meanwhile. Sending says no when nobody takes any more.
+    pub(crate) fn run_ahead<T: Send>(
+        &self,
+        py: Python<'_>,
+        work: impl FnOnce(&Stepwell, &mut dyn FnMut(T) -> bool) -> stepwell::Result<()> + Send,
+        mut take: impl FnMut(T) -> PyResult<()>,
+    ) -> PyResult<()> {
+        let well = self.enter(py)?;
+        let (sender, receiver) = mpsc::channel();
+        let done = std::thread::scope(|scope| {
+            let reader = scope.spawn(move || work(&well, &mut |piece| sender.send(piece).is_ok()));
+            let receiver = Mutex::new(receiver);
+            let next = || receiver.lock().unwrap_or_else(PoisonError::into_inner).recv().ok();
+            let mut taken = Ok(());
+            while let (Ok(()), Some(piece)) = (&taken, py.detach(next)) {
+                taken = take(piece);
+            }
+            drop(receiver);
+            let read = py.detach(|| reader.join());
+            read.map(|read| taken.and(read.map_err(|error| raised(&error))))
+        });
+        self.leave();
+        done.unwrap_or_else(|panic| std::panic::resume_unwind(panic))
     }
 
     fn enter(&self, py: Python<'_>) -> PyResult<Stepwell> {

@@ -57,6 +57,17 @@ def place(config: RunnableConfig) -> tuple[str, str, str | None]:
     return str(named["thread_id"]), named.get("checkpoint_ns", ""), get_checkpoint_id(config)
 
 
+def config_of(thread: str, ns: str, checkpoint: str) -> RunnableConfig:
+    """The config that names a checkpoint."""
+    return {
+        "configurable": {
+            "thread_id": thread,
+            "checkpoint_ns": ns,
+            "checkpoint_id": checkpoint,
+        }
+    }
+
+
 class Found:
     """A checkpoint's record."""
 
@@ -95,13 +106,7 @@ class Reading:
 
     def config(self, checkpoint: str) -> RunnableConfig:
         """The config that names a checkpoint."""
-        return {
-            "configurable": {
-                "thread_id": self.thread,
-                "checkpoint_ns": self.ns,
-                "checkpoint_id": checkpoint,
-            }
-        }
+        return config_of(self.thread, self.ns, checkpoint)
 
     def newest(self) -> Found | None:
         """The newest checkpoint."""
@@ -148,10 +153,10 @@ class Reading:
             self._seen[id] = next(self._take(rows), None)
         return self._seen[id]
 
-    def _look_ahead(self, id: str) -> None:
+    def _look_ahead(self, id: str, count: int) -> None:
         """Reads the checkpoints before one at once: most lists are told along them."""
         first, end = key_of("checkpoint", self.ns, ""), key_of("checkpoint", self.ns, id)
-        rows = self.core.records(self.session, first, end, newest=True, limit=_PAGE)
+        rows = self.core.records(self.session, first, end, newest=True, limit=count)
         for found in self._take(rows):
             self._seen.setdefault(found.id, found)
 
@@ -164,7 +169,7 @@ class Reading:
         while "b" in chain[-1]:
             base = chain[-1]["b"]
             if base not in self._seen:
-                self._look_ahead(at)
+                self._look_ahead(at, chain[-1].get("c", _PAGE))
             found = self.checkpoint(base)
             told = found.data["v"][channel][1] if found is not None else None
             if told is None:
@@ -185,7 +190,7 @@ class Reading:
     def value(self, ref: Ref) -> Any:
         """A value by itself."""
         if "t" not in ref:
-            return load_list(self.blobs.parts(ref["s"]), self.site.serde)
+            return self.blobs.read_list(ref["s"], self.site.serde)[0]
         self.blobs.fetch(named(ref))
         return load(ref, self.blobs, self.site.serde)
 
@@ -225,8 +230,10 @@ class Reading:
                 values[name] = load(ref, self.blobs, serde)
                 continue
             remembered = known[name].parts if name in known else None
-            parts[name] = self.blobs.parts(segments) if remembered is None else remembered
-            values[name] = load_list(parts[name], serde)
+            if remembered is None:
+                values[name], parts[name] = self.blobs.read_list(segments, serde)
+            else:
+                values[name], parts[name] = load_list(remembered, serde), remembered
         if remember:
             state = self.state(found, values, refs)
             for name, state_of in state.lists.items():

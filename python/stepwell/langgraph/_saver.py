@@ -17,6 +17,7 @@ from langgraph.checkpoint.base import (
     CheckpointTuple,
     DeltaChannelHistory,
     get_checkpoint_id,
+    get_checkpoint_metadata,
 )
 from langgraph.checkpoint.serde.base import SerializerProtocol
 
@@ -27,7 +28,7 @@ from stepwell._well import Session, Well, well_of
 from stepwell.errors import AbsentError, InvalidError
 from stepwell.langgraph import _prune
 from stepwell.langgraph._messages import from_messages
-from stepwell.langgraph._reading import SEPARATOR, Found, Reading, after, place
+from stepwell.langgraph._reading import SEPARATOR, Found, Reading, after, config_of, place
 from stepwell.langgraph._site import Memory, Site
 from stepwell.langgraph._transcript import answers, gates, task_of
 from stepwell.langgraph._values import SYSTEM, Attachments, Namespace
@@ -165,9 +166,9 @@ class StepwellSaver(BaseCheckpointSaver[Any]):
         """Keeps a checkpoint. It is durable when this returns."""
         thread, ns, parent = place(config)
         with self._memory.lock:
-            state = self._state_at(thread, ns, parent)
-            writing = Writing(self._site, thread, ns, state)
-            return writing.put(config, checkpoint, metadata, new_versions)
+            writing = Writing(self._site, config, self._state_at(thread, ns, parent))
+            writing.write(checkpoint, get_checkpoint_metadata(config, metadata), new_versions)
+        return config_of(thread, ns, checkpoint["id"])
 
     def _state_at(self, thread: str, ns: str, parent: str | None) -> Namespace:
         """What is known of the checkpoint that a new one follows."""

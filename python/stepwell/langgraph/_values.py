@@ -230,10 +230,31 @@ class Blobs:
 
     def parts(self, segments: Sequence[Segment]) -> list[Part]:
         """The elements that segments hold."""
+        parts: list[Part] = []
+        self._each(segments, parts.extend)
+        return parts
+
+    def read_list(
+        self, segments: Sequence[Segment], serde: SerializerProtocol
+    ) -> tuple[list[Any], list[Part]]:
+        """The list that has these segments, and its elements. Of a long one, some elements are
+        loaded while the next are read."""
+        value: list[Any] = []
+        parts: list[Part] = []
+
+        def take(some: list[Part]) -> None:
+            parts.extend(some)
+            value.extend(load_list(some, serde))
+
+        self._each(segments, take)
+        return value, parts
+
+    def _each(self, segments: Sequence[Segment], take: Callable[[list[Part]], None]) -> None:
         if len(segments) > CHAIN or any(segment[1] == NODE for segment in segments):
-            return self._core.elements(dumps(segments))
+            self._core.elements(dumps(segments), take)
+            return
         self.fetch(named_by(segments))
-        return [(count, kind, self.data(where, what)) for count, kind, where, what in segments]
+        take([(count, kind, self.data(where, what)) for count, kind, where, what in segments])
 
     def data(self, where: str, what: Any) -> bytes:
         """The bytes that a reference stands for."""

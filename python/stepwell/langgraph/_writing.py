@@ -6,12 +6,7 @@ from collections.abc import Mapping
 from typing import Any
 
 from langchain_core.runnables import RunnableConfig
-from langgraph.checkpoint.base import (
-    ChannelVersions,
-    Checkpoint,
-    CheckpointMetadata,
-    get_checkpoint_metadata,
-)
+from langgraph.checkpoint.base import ChannelVersions, Checkpoint
 
 from stepwell._types import JsonObject, event, record
 from stepwell.langgraph._reading import SEPARATOR, Reading, place
@@ -32,32 +27,26 @@ from stepwell.langgraph._values import (
 class Writing:
     """Writes one checkpoint."""
 
-    def __init__(self, site: Site, thread: str, ns: str, state: Namespace) -> None:
+    def __init__(self, site: Site, config: RunnableConfig, state: Namespace) -> None:
         self.site = site
-        self.thread = thread
-        self.ns = ns
+        self.thread, self.ns, self.parent = place(config)
         self.last = state
         self.attachments = Attachments()
 
-    def put(
-        self,
-        config: RunnableConfig,
-        checkpoint: Checkpoint,
-        metadata: CheckpointMetadata,
-        new_versions: ChannelVersions,
-    ) -> RunnableConfig:
+    def write(
+        self, checkpoint: Checkpoint, metadata: Mapping[str, Any], new: ChannelVersions
+    ) -> None:
         """Writes it, with what it says and the run that it belongs to, in one append."""
         site, id = self.site, checkpoint["id"]
         rest: dict[str, Any] = {**checkpoint}
         values: dict[str, Any] = rest.pop("channel_values")
         lists: dict[str, ListState] = {}
         told: dict[str, list[Any]] = {
-            name: [version, self.channel(name, version, values, new_versions, id, lists)]
+            name: [version, self.channel(name, version, values, new, id, lists)]
             for name, version in checkpoint["channel_versions"].items()
         }
         for name in values.keys() - told.keys():
             told[name] = [None, self.changed(name, values[name], id, lists)]
-        whole = get_checkpoint_metadata(config, metadata)
         data: JsonObject = {"v": told}
         typed, plain = site.serde.dumps_typed(rest), plain_rest(rest)
         # What a serializer encrypts is not to be read.
@@ -65,14 +54,13 @@ class Writing:
             data["r"] = plain
         else:
             data["c"] = self.attachments.value(typed)
-        data["m"] = self.attachments.value(site.serde.dumps_typed(whole))
-        _, _, parent = place(config)
-        if parent:
-            data["p"] = parent
+        data["m"] = self.attachments.value(site.serde.dumps_typed(metadata))
+        if self.parent:
+            data["p"] = self.parent
         said = self.transcript(values)
-        events = [*said, *self.run(whole)]
+        events = [*said, *self.run(metadata)]
         kept = self.attachments.record("checkpoint", f"{self.ns}{SEPARATOR}{id}", data)
-        task = task_of(values) if not parent else ""
+        task = task_of(values) if not self.parent else ""
         _, seq = site.append(self.thread, [*events, kept], self.attachments.blobs, task)
         refs = {name: ref for name, (_, ref) in told.items() if ref is not None}
         state = Namespace(
@@ -85,19 +73,18 @@ class Writing:
             spoken=self.last.spoken,
         )
         site.memory.remember(self.thread, self.ns, state)
-        return Reading(site, self.thread, self.ns).config(id)
 
     def channel(
         self,
         name: str,
         version: Any,
         values: Mapping[str, Any],
-        new_versions: ChannelVersions,
+        new: ChannelVersions,
         id: str,
         lists: dict[str, ListState],
     ) -> Ref | None:
         """What a channel holds; of one that did not change, what it held before."""
-        if name not in new_versions and self.last.versions.get(name) == version:
+        if name not in new and self.last.versions.get(name) == version:
             ref = self.last.refs.get(name)
             if name in self.last.lists:
                 lists[name] = self.last.lists[name]
