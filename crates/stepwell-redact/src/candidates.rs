@@ -7,11 +7,18 @@
 //! never too little.
 
 use std::collections::{BTreeMap, BTreeSet};
+use std::ops::Range;
 
 use regex_syntax::hir::{Class, Hir, HirKind, Repetition};
 
 /// How many bytes of each piece are looked for; no piece is shorter.
 const GRAM: usize = 3;
+
+/// How many bytes are looked at before it is asked whether there was anything.
+const BLOCK: usize = 64;
+
+/// How many slots the hashes have: as many as fit beside the text in the processor's first cache.
+const SLOTS: usize = 1 << 15;
 
 /// The largest set of texts that is kept while an expression is taken apart.
 const MAX_TEXTS: usize = 256;
@@ -25,8 +32,8 @@ const LETTERS: &[u8] = b"etaoinshrdlucmfwypvbgkjqxz";
 
 /// The pieces, one of which every match holds.
 pub(super) struct Candidates {
-    /// A bit for each hash of three bytes that a piece has.
-    bits: Box<[u64; 1024]>,
+    /// Which hashes of three bytes a piece has.
+    bits: Box<[u8; SLOTS]>,
     /// The pieces by those bytes, and where in the piece these stand.
     pieces: BTreeMap<u32, Vec<Piece>>,
 }
@@ -44,11 +51,10 @@ impl Candidates {
     pub(super) fn of(pattern: &str) -> Option<Self> {
         let hir = regex_syntax::Parser::new().parse(pattern).ok()?;
         let texts = Needs::of(&hir).any_of?;
-        let mut all = Self { bits: Box::new([0; 1024]), pieces: BTreeMap::new() };
+        let mut all = Self { bits: Box::new([0; SLOTS]), pieces: BTreeMap::new() };
         for text in &texts {
             let (gram, at) = rarest(text)?;
-            let (word, bit) = place(gram);
-            all.bits[word] |= bit;
+            all.bits[place(gram)] = 1;
             all.pieces.entry(gram).or_default().push(Piece { text: text.clone(), at });
         }
         Some(all)
@@ -57,18 +63,34 @@ impl Candidates {
     /// Does a text hold one of the pieces?
     pub(super) fn are_in(&self, text: &str) -> bool {
         let bytes = text.as_bytes();
-        let held = |gram: u32, at: usize| {
-            let (word, bit) = place(gram);
-            self.bits[word] & bit != 0 && self.is_piece(bytes, gram, at)
-        };
-        // Four at a time, of which three count: that is one load.
-        let four = bytes.windows(GRAM + 1).enumerate();
-        let mut grams = four.map(|(at, four)| {
-            let four = u32::from_le_bytes([four[0], four[1], four[2], four[3]]);
-            ((four & 0xff_ffff) | 0x20_2020, at)
-        });
-        let last = bytes.len().checked_sub(GRAM).and_then(|at| Some((gram(&bytes[at..])?, at)));
-        grams.any(|(gram, at)| held(gram, at)) || last.is_some_and(|(gram, at)| held(gram, at))
+        let mut at = 0;
+        // Whole blocks first, without a branch for each byte: nearly all hold nothing.
+        while let Some(block) = bytes.get(at..).and_then(<[u8]>::first_chunk::<{ BLOCK + GRAM }>) {
+            if self.may_begin_in(block) && self.begin_in(bytes, at..at + BLOCK) {
+                return true;
+            }
+            at += BLOCK;
+        }
+        self.begin_in(bytes, at..bytes.len())
+    }
+
+    /// Can one of the pieces' three bytes begin in a block?
+    fn may_begin_in(&self, block: &[u8; BLOCK + GRAM]) -> bool {
+        let mut found = 0;
+        for at in 0..BLOCK {
+            // Four at a time, of which three count: that is one load.
+            let four = [block[at], block[at + 1], block[at + 2], block[at + 3]];
+            found |= self.bits[place(u32::from_le_bytes(four) | 0x20_2020)];
+        }
+        found != 0
+    }
+
+    /// Do the three bytes of a piece begin there, with the piece around them?
+    fn begin_in(&self, bytes: &[u8], mut places: Range<usize>) -> bool {
+        places.any(|at| {
+            let Some(gram) = gram(&bytes[at..]) else { return false };
+            self.bits[place(gram)] != 0 && self.is_piece(bytes, gram, at)
+        })
     }
 
     fn is_piece(&self, bytes: &[u8], gram: u32, at: usize) -> bool {
@@ -92,10 +114,9 @@ fn gram(bytes: &[u8]) -> Option<u32> {
     Some(u32::from_le_bytes([fold(&a), fold(&b), fold(&c), 0]))
 }
 
-/// Where the bit of three bytes is.
-const fn place(gram: u32) -> (usize, u64) {
-    let hash = gram.wrapping_mul(0x9e37_79b1) >> 16;
-    ((hash >> 6) as usize & 1023, 1 << (hash & 63))
+/// The slot of three bytes; a fourth one does not count.
+const fn place(gram: u32) -> usize {
+    ((gram << 8).wrapping_mul(0x9e37_79b1) >> 17) as usize % SLOTS
 }
 
 /// The three bytes of a piece that are rarest in texts, and where they stand.
