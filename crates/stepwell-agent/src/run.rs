@@ -33,9 +33,9 @@ use stepwell::{
 use stepwell_files::capture::{Capture, Limits};
 use tokio::sync::watch as signal;
 
-use crate::context::Context;
 use crate::context::tokens::Calibration;
 use crate::context::window::{Window, is_request};
+use crate::context::{Context, Seen};
 use crate::error::Result;
 use crate::machine::{Baseline, Estimate, Move, Rules, Settled, State, Stop};
 pub use crate::price::Cost;
@@ -180,7 +180,7 @@ struct Answers {
 struct Compactor {
     /// What was asked since the conversation first shrank, by digests.
     asked: HashSet<u64>,
-    calibration: Calibration,
+    seen: Seen,
     /// What is to go before the model is asked again.
     due: Option<Due>,
     /// Did the provider say that the conversation does not fit?
@@ -273,6 +273,7 @@ impl<'a> Run<'a> {
             ids.take(&call.id);
         }
         let (counter, calibration) = (setup.context.counter(), setup.context.calibration);
+        let seen = Seen { calibration, length: setup.context.length };
         // A call that has no result yet is not the view's to answer: the run does.
         let window = Window::new(lane.clone(), counter)
             .of(view, first_request, |id| state.is_pending(id))
@@ -308,7 +309,7 @@ impl<'a> Run<'a> {
             answers: Answers::default(),
             compactor: Compactor {
                 asked: HashSet::new(),
-                calibration,
+                seen,
                 due: None,
                 refused: false,
                 truncated,
@@ -522,7 +523,13 @@ impl<'a> Run<'a> {
             let change = StatusChanged { status, reason: Some(reason), error: said };
             self.record(vec![change.into()])?;
         }
-        Ok(Ended { status, reason, error, calibration: self.compactor.calibration, ..self.ended })
+        Ok(Ended {
+            status,
+            reason,
+            error,
+            calibration: self.compactor.seen.calibration,
+            ..self.ended
+        })
     }
 
     /// What the next call may cost: what was sent last time and what has come since, and

@@ -123,19 +123,40 @@ impl Context {
     /// The number of tokens above which the window shrinks, as the provider counts.
     #[must_use]
     pub fn limit(&self) -> Option<u64> {
-        let length = self.length?;
-        Some(length.saturating_sub(self.policy.buffer).max(length / LEAST_SHARE))
+        self.length.map(|length| self.limit_of(length))
     }
 
-    /// What there is room for, as we count, beside what always stands there.
+    fn limit_of(&self, length: u64) -> u64 {
+        length.saturating_sub(self.policy.buffer).max(length / LEAST_SHARE)
+    }
+
+    /// What there is room for, as we count, beside what always stands there. `seen` is what a run
+    /// learned of its provider.
     #[must_use]
-    pub fn room(&self, calibration: &Calibration, fixed: u64, max_output: u64) -> Room {
-        let (Some(length), Some(limit)) = (self.length, self.limit()) else {
-            return Room { fixed, limit: ANY, full: ANY };
-        };
+    pub fn room(&self, seen: &Seen, fixed: u64, max_output: u64) -> Room {
+        let Some(length) = seen.length else { return Room { fixed, limit: ANY, full: ANY } };
+        let (calibration, limit) = (&seen.calibration, self.limit_of(length));
         let full = length - max_output.min(length / ANSWER_SHARE);
         let limit = calibration.counted(limit.min(full));
         Room { fixed, limit, full: calibration.counted(full) }
+    }
+}
+
+/// What a run learned of its provider.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct Seen {
+    /// How it counts.
+    pub calibration: Calibration,
+    /// How many tokens fit: what is known of the model, and less once it refused less.
+    pub length: Option<u64>,
+}
+
+impl Seen {
+    /// Learns that so many tokens, as we count, and so many of an answer were too long. How the
+    /// provider counts is not learned from it: what is known of the model may be wrong.
+    pub fn was_too_long(&mut self, counted: u64, max_output: u64) {
+        let refused = self.calibration.estimate(counted).saturating_add(max_output);
+        self.length = self.length.map(|length| length.min(refused.saturating_sub(1)));
     }
 }
 

@@ -160,6 +160,13 @@ pub enum ScriptFault {
     TimedOut,
 }
 
+impl std::fmt::Display for ScriptFault {
+    /// As scripts spell it.
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        self.serialize(f)
+    }
+}
+
 impl From<ScriptFault> for Fault {
     fn from(fault: ScriptFault) -> Self {
         match fault {
@@ -345,7 +352,7 @@ impl Scripted {
         let plain = SummaryLine { text: PLAIN_SUMMARY.to_owned(), ..SummaryLine::default() };
         let line = self.script.summaries.get(place).unwrap_or(&plain);
         if let Some(fault) = line.fail {
-            let what = format!("summary {} fails: {fault:?}", place + 1);
+            let what = format!("summary {} fails: {fault}", place + 1);
             return Err(Self::error(what, fault.into()));
         }
         let message = Message::assistant(line.text.clone());
@@ -366,7 +373,7 @@ impl Scripted {
         let turn = if line.forever { (*times).min(last) } else { *times };
         let fault = *line.fail.get(turn)?;
         *times += 1;
-        Some(Self::error(format!("answer {} fails: {fault:?}", place + 1), fault.into()))
+        Some(Self::error(format!("answer {} fails: {fault}", place + 1), fault.into()))
     }
 }
 

@@ -81,19 +81,16 @@ impl Run<'_> {
         let policy = &self.setup.context.policy;
         self.compactor.refused =
             (policy.auto || policy.truncates) && self.plan(Why::Refused)?.is_some();
-        if let (true, Some(length)) = (self.compactor.refused, self.setup.context.length) {
-            // It has more tokens than fit, whatever we thought.
-            let counted = self.counted();
-            if self.compactor.calibration.estimate(counted) < length {
-                self.compactor.calibration.learn(counted, length);
-            }
+        if self.compactor.refused {
+            let (counted, max_output) = (self.counted(), self.max_output());
+            self.compactor.seen.was_too_long(counted, max_output);
         }
         Ok(self.compactor.refused)
     }
 
     /// Learns from what a provider says it was sent.
     pub(super) fn learn(&mut self, usage: Option<Usage>) {
-        self.compactor.calibration.learn(self.counted(), usage.map_or(0, |usage| usage.input));
+        self.compactor.seen.calibration.learn(self.counted(), usage.map_or(0, |usage| usage.input));
     }
 
     /// How the conversation is to shrink before the model is asked, if it is.
@@ -133,15 +130,15 @@ impl Run<'_> {
 
     fn room(&self) -> Room {
         let fixed = self.window.fixed() + self.request.spec_tokens;
-        self.setup.context.room(&self.compactor.calibration, fixed, self.setup.max_output)
+        self.setup.context.room(&self.compactor.seen, fixed, self.setup.max_output)
     }
 
     fn plan(&self, why: Why) -> Result<Option<Due>> {
         let policy = &self.setup.context.policy;
         let messages = self.window.entries().len();
         let keep = match policy.truncates {
-            true => policy.keeps_truncated(why, messages, &self.compactor.calibration),
-            false => policy.keeps(why, &self.compactor.calibration),
+            true => policy.keeps_truncated(why, messages, &self.compactor.seen.calibration),
+            false => policy.keeps(why, &self.compactor.seen.calibration),
         };
         let plan = self.plan_keeping(keep, why)?;
         Ok(plan.map(|plan| Due { why, request: self.request(&plan), plan }))
@@ -234,7 +231,7 @@ impl Run<'_> {
                 let keep = self.setup.context.policy.keeps_truncated(
                     why,
                     messages,
-                    &self.compactor.calibration,
+                    &self.compactor.seen.calibration,
                 );
                 let plan = self.plan_keeping(keep, why)?.unwrap_or(plan);
                 let held = Held::of(self.covered(&plan));
@@ -247,8 +244,12 @@ impl Run<'_> {
         };
         let shown = summary.as_deref().map_or(0, |text| counter.message(&Message::user(text)));
         Ok(Compacted {
-            tokens_before: self.compactor.calibration.estimate(plan.before),
-            tokens_after: self.compactor.calibration.estimate(plan.before - plan.taken + shown),
+            tokens_before: self.compactor.seen.calibration.estimate(plan.before),
+            tokens_after: self
+                .compactor
+                .seen
+                .calibration
+                .estimate(plan.before - plan.taken + shown),
             summary,
             usage: said.usage,
             cost: said.cost,

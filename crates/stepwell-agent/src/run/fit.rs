@@ -3,7 +3,7 @@
 
 use std::hash::{DefaultHasher, Hash, Hasher};
 
-use stepwell::{Failure, MessageOrigin, StopReason};
+use stepwell::{Failure, MessageOrigin, Part, StopReason};
 
 use super::{Notice, Run};
 use crate::error::Result;
@@ -26,8 +26,8 @@ impl Run<'_> {
     pub(super) fn max_output(&self) -> u64 {
         let most = self.answers.shortest_refused.map_or(u64::MAX, |refused| refused / 2);
         let most = most.min(self.setup.max_output);
-        let Some(length) = self.setup.context.length else { return most };
-        let input = self.compactor.calibration.estimate(self.counted());
+        let Some(length) = self.compactor.seen.length else { return most };
+        let input = self.compactor.seen.calibration.estimate(self.counted());
         let left = length.saturating_sub(input.saturating_add(input / MISCOUNT));
         most.min(left.max(LEAST_ANSWER))
     }
@@ -35,7 +35,7 @@ impl Run<'_> {
     /// Was a request refused as too long of which the larger part is room for the answer? Then
     /// that becomes less first: nothing that was said has to go for it.
     pub(super) fn can_shorten_answer(&mut self) -> bool {
-        self.max_output() > self.compactor.calibration.estimate(self.counted())
+        self.max_output() > self.compactor.seen.calibration.estimate(self.counted())
             && self.can_halve_answer()
     }
 
@@ -69,13 +69,24 @@ impl Run<'_> {
         Ok(Some((Stop::limit(StopReason::ContextFull), Some(error))))
     }
 
-    /// What the next request says, as a number.
+    /// What the next request says, as a number. Ids of calls differ from one time to the next, and
+    /// say nothing.
     fn fingerprint(&self) -> u64 {
         let mut hasher = DefaultHasher::new();
         self.max_output().hash(&mut hasher);
         self.window.instructions().hash(&mut hasher);
-        // A message is plain data, of which everything can be written.
-        serde_json::to_string(self.window.messages()).unwrap_or_default().hash(&mut hasher);
+        for message in self.window.messages() {
+            let mut message = message.clone();
+            for part in &mut message.parts {
+                match part {
+                    Part::ToolCall(call) => call.id.clear(),
+                    Part::ToolResult(result) => result.call_id.clear(),
+                    _ => {}
+                }
+            }
+            // A message is plain data, of which everything can be written.
+            serde_json::to_string(&message).unwrap_or_default().hash(&mut hasher);
+        }
         hasher.finish()
     }
 }

@@ -254,13 +254,22 @@ async fn work_that_was_cut_off_is_not_done_because_the_model_spoke_last() {
 
 /// Of a model that takes so little that a step's result never fits, how often its command ran.
 async fn repeated(length: Option<u64>, result: &str) -> (usize, Ended, Vec<Event>) {
+    repeated_within(1_200, length, result).await
+}
+
+/// The same of a model that takes so many bytes.
+async fn repeated_within(
+    bytes: usize,
+    length: Option<u64>,
+    result: &str,
+) -> (usize, Ended, Vec<Event>) {
     let scene = scene();
     std::fs::write(scene.folder.path().join("notes.txt"), result).unwrap();
     let size = |request: &Request<'_>| serde_json::to_string(request.messages).unwrap().len();
     // Fits what the user said, and little more.
     let model = Model::new(move |_, request| match request.turn.purpose {
         Purpose::Summary => text("## Done\n- a command ran\n"),
-        Purpose::Answer if size(request) > 1_200 => too_long(),
+        Purpose::Answer if size(request) > bytes => too_long(),
         Purpose::Answer => runs("echo x >> ran.txt; cat notes.txt"),
     });
     let summariser = Summariser {
@@ -274,6 +283,7 @@ async fn repeated(length: Option<u64>, result: &str) -> (usize, Ended, Vec<Event
     let mut setup = scene.setup(model.clone());
     setup.context = Context { length, policy, summariser: Some(summariser), ..Context::default() };
     setup.rules.mode = Mode::Yolo;
+    setup.rules.limits.steps = Some(40);
     let ended = scene.run(&setup, &Person::default(), Some(&"go on ".repeat(120))).await;
     let ran = std::fs::read_to_string(scene.folder.path().join("ran.txt")).unwrap();
     (ran.lines().count(), ended, scene.events())
@@ -294,6 +304,22 @@ async fn a_command_whose_result_does_not_fit_is_not_run_again_and_again() {
         });
         assert!(told, "{events:?}");
     }
+}
+
+#[tokio::test]
+async fn a_conversation_that_only_repeats_itself_ends_although_each_call_has_an_id_of_its_own() {
+    for length in [None, Some(200_000)] {
+        let (times, ended, _) = repeated_within(2_000, length, "a short result").await;
+        assert!(times <= 10, "with {length:?} it ran {times} times");
+        assert_eq!((ended.status, ended.reason), (Status::Partial, StopReason::ContextFull));
+    }
+}
+
+#[tokio::test]
+async fn a_refusal_does_not_teach_how_a_provider_counts() {
+    let long = "a line of the result\n".repeat(400);
+    let (_, ended, _) = repeated(Some(200_000), &long).await;
+    assert_eq!(ended.calibration, Context::default().calibration);
 }
 
 #[tokio::test]

@@ -349,8 +349,8 @@ async fn without_a_summary_worth_having_old_messages_are_left_out_and_it_says_so
         (format!("{{text: 'I will not.', {usage}}}"), "none of the headings"),
         (format!("{{text: \"## Goal\\n- x\", cut_short: true, {usage}}}"), "broke off"),
         (format!("{{text: \"## Goal\\n- {long}\", {usage}}}"), "larger than the room"),
-        ("{text: '', fail: unavailable}".to_owned(), "summary 1 fails: Unavailable"),
-        ("{text: '', fail: auth}".to_owned(), "summary 1 fails: Auth"),
+        ("{text: '', fail: unavailable}".to_owned(), "summary 1 fails: unavailable"),
+        ("{text: '', fail: auth}".to_owned(), "summary 1 fails: auth"),
     ] {
         let (session, ended, notes) = summarised(&line).await;
         assert_eq!(ended.status, Status::Success, "{fault}");

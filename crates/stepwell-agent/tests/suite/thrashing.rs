@@ -4,7 +4,7 @@ use stepwell::{MessageOrigin, Pins, Role, Seq};
 use stepwell_agent::context::plan::{Ask, Plan, Why};
 use stepwell_agent::context::tokens::Calibration;
 use stepwell_agent::context::window::Entry;
-use stepwell_agent::context::{Context, Policy};
+use stepwell_agent::context::{Context, Policy, Seen};
 
 /// Tokens of the instructions and tools, of what the user asked for, and of one step.
 const FIXED: u64 = 2_500;
@@ -21,7 +21,8 @@ fn entry(seq: u64, made: MessageOrigin, role: Role, tokens: u64) -> Entry {
 fn compactions(steps: u64, length: u64) -> (u64, u64) {
     let context = Context { length: Some(length), ..Context::default() };
     let (policy, calibration) = (Policy::default(), Calibration::default());
-    let room = context.room(&calibration, FIXED, 8_192);
+    let seen = Seen { calibration, length: context.length };
+    let room = context.room(&seen, FIXED, 8_192);
     let mut entries = vec![entry(1, MessageOrigin::Recorded, Role::User, TASK)];
     let (mut count, mut seq, mut free) = (0, 10, u64::MAX);
     for _ in 0..steps {

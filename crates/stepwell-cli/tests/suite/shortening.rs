@@ -118,7 +118,7 @@ fn a_summary_that_cannot_be_had_is_said_and_the_run_goes_on() {
     let desk = desk(&script(12, "{text: '', fail: unavailable}"));
     let ran = desk.quietly(&RUN);
     assert_eq!(ran.code, Some(0), "{}", ran.stderr);
-    let said = "truncated, not compacted (script: summary 1 fails: Unavailable)";
+    let said = "truncated, not compacted (script: summary 1 fails: unavailable)";
     assert!(ran.stderr.contains(said), "{}", ran.stderr);
     let shown = desk.quietly(&["show", "@last"]).stdout;
     assert!(shown.contains("truncated = true"), "{shown}");
