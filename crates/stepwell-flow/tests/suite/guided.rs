@@ -191,7 +191,7 @@ pub(crate) fn came(harness: &Harness) -> Came {
     });
     let mut nodes: Vec<String> = harness.outcome().nodes.into_keys().collect();
     nodes.sort();
-    let (root, beside) = (&harness.root, harness.root.parent().unwrap());
+    let root = &harness.root;
     Came {
         status: head.status,
         phases: phases.collect(),
@@ -203,13 +203,18 @@ pub(crate) fn came(harness: &Harness) -> Came {
         commits: git(root, &["log", "--format=%s"]).lines().map(str::to_owned).collect(),
         committed: git(root, &["show", "--format=", "--name-only", "HEAD"]),
         checks: ran_checks(harness),
-        commands: lines(&beside.join("agent.log")),
+        commands: ran_commands(harness),
     }
 }
 
 /// How often the plan's checks ran, by what they wrote themselves.
 pub(crate) fn ran_checks(harness: &Harness) -> usize {
     lines(&harness.root.parent().unwrap().join("checks.log"))
+}
+
+/// How often an agent's command ran.
+pub(crate) fn ran_commands(harness: &Harness) -> usize {
+    lines(&harness.root.parent().unwrap().join("agent.log"))
 }
 
 #[test]

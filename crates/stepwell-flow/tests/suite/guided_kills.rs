@@ -1,8 +1,9 @@
 //! Kills guided work (kill -9) before and after calls of the model and after every write. However
 //! it is cut off, it comes to the same end; no command runs twice, and nothing is asked twice.
 //!
-//! One case is left, and only before a write: a check ran, and the process died before it could
-//! record the result. Nobody knows the result then, so that one check runs again.
+//! Two cases are left in which nobody knows what came of a command. An agent's command whose start
+//! is recorded is not run again, whether it ran or not. A check runs again if it ran, and the
+//! process died before it could record the result; that happens only before a write.
 //!
 //! By default every seventh point is tried, so that it takes some seconds; with
 //! `STEPWELL_FLOW_KILLS=all`, every one.
@@ -11,8 +12,7 @@ use std::path::Path;
 
 use stepwell::Event;
 
-use crate::guided::{Came, calculator, came, ran_checks};
-use crate::harness::Harness;
+use crate::guided::{Came, calculator, came, ran_checks, ran_commands};
 use crate::kills::{KINDS, Kill, NEVER, is_long, run, without};
 
 /// How many points are left out between two by default.
@@ -32,10 +32,14 @@ fn check(kill: Kill<'_>, expected: &Expected) {
         let begun = harness.root.join(".stepwell").exists()
             && harness.well().store().exists(&crate::harness::id()).unwrap();
         let answered = if begun { harness.answered() } else { Vec::new() };
-        let checked = if begun { results_of_checks(&harness) } else { 0 };
-        let lost = ran_checks(&harness) - checked;
+        let events = if begun { harness.events() } else { Vec::new() };
+        let recorded = Recorded::of(&events);
+        let lost = ran_checks(&harness) - recorded.ended_checks;
         assert!(lost <= usize::from(kill.kind == "write.before_begin"), "killed at {kill}");
         expected_end.checks += lost;
+        if recorded.open_commands > 0 {
+            expected_end.commands = ran_commands(&harness);
+        }
         harness.calls();
         assert!(run(dir.path(), "guided", NEVER), "killed at {kill}");
         let missing = without(&expected.calls, &models(answered));
@@ -44,13 +48,31 @@ fn check(kill: Kill<'_>, expected: &Expected) {
     assert_eq!(came(&harness), expected_end, "killed at {kill}");
 }
 
-/// How many checks have a recorded result.
-fn results_of_checks(harness: &Harness) -> usize {
-    let is_result = |event: &Event| match event {
-        Event::ToolFinished(it) => it.lane.as_str().starts_with("check-"),
-        _ => false,
-    };
-    harness.events().iter().filter(|it| is_result(&it.event)).count()
+/// What a log says of the commands that ran.
+#[derive(Default)]
+struct Recorded {
+    /// Checks with a result.
+    ended_checks: usize,
+    /// Commands of agents that were begun and have none.
+    open_commands: usize,
+}
+
+impl Recorded {
+    fn of(events: &[stepwell::Recorded]) -> Self {
+        let mut recorded = Self::default();
+        for event in events {
+            let Event::ToolStarted(begun) = &event.event else { continue };
+            let is_end = |other: &stepwell::Recorded| {
+                matches!(&other.event, Event::ToolFinished(it)
+                    if it.lane == begun.lane && it.call_id == begun.call_id)
+            };
+            let ended = events.iter().any(is_end);
+            let check = begun.lane.as_str().starts_with("check-");
+            recorded.ended_checks += usize::from(check && ended);
+            recorded.open_commands += usize::from(!check && !ended && begun.tool == "run_command");
+        }
+        recorded
+    }
 }
 
 /// Without the plan's own calls, which no model answers.
