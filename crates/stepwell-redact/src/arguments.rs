@@ -5,10 +5,65 @@ use std::borrow::Cow;
 
 use serde::de::IgnoredAny;
 
-use super::Redactor;
+use super::{Redactor, lines};
 
 /// The arguments without secrets; absent, they hold none.
 pub(super) fn redact(redactor: &Redactor, arguments: &str) -> Option<String> {
+    match is_clean(redactor, arguments) {
+        true => None,
+        false => by_parts(redactor, arguments),
+    }
+}
+
+/// Is there nothing that a rule could match, in the whole or in any string of it?
+///
+/// A long document has thousands of strings, and to begin a search takes longer than to go through
+/// one. So there are two searches. The first is through the document: no rule asks what stands
+/// around a match, so it has one wherever a string has one that is written as it is read. The
+/// second is through everything else that [`by_parts`] would look at, on lines of its own.
+fn is_clean(redactor: &Redactor, json: &str) -> bool {
+    let is_plain = |text: &str| matches!(lines::redact(text), Cow::Borrowed(_));
+    let matches = |text: &str| redactor.next(text, 0).is_some();
+    if !is_plain(json) || matches(json) {
+        return false;
+    }
+    let mut others = String::new();
+    let (mut rest, mut key): (_, Option<Cow<'_, str>>) = (json, None);
+    while let Some(start) = rest.find('"') {
+        let (before, from) = rest.split_at(start);
+        let (literal, after) = from.split_at(literal_end(from));
+        let text = unescaped(literal);
+        if !is_plain(&text) {
+            return false;
+        }
+        if matches!(text, Cow::Owned(_)) {
+            others.push_str(&text);
+            others.push('\n');
+        }
+        if let Some(key) = key.take_if(|_| before.trim() == ":") {
+            let begin = others.len();
+            push_assigned(&mut others, &key, &text);
+            if !is_plain(&others[begin..]) {
+                return false;
+            }
+            others.push('\n');
+        }
+        key = after.trim_start().starts_with(':').then_some(text);
+        rest = after;
+    }
+    !matches(&others)
+}
+
+/// What a string literal says.
+fn unescaped(literal: &str) -> Cow<'_, str> {
+    let inside = literal.strip_prefix('"').and_then(|it| it.strip_suffix('"'));
+    match inside {
+        Some(inside) if !inside.contains('\\') => Cow::Borrowed(inside),
+        _ => Cow::Owned(serde_json::from_str(literal).unwrap_or_default()),
+    }
+}
+
+fn by_parts(redactor: &Redactor, arguments: &str) -> Option<String> {
     let is_json = |text: &str| serde_json::from_str::<IgnoredAny>(text).is_ok();
     if !is_json(arguments) {
         return changed(redactor.redact(arguments));
@@ -59,13 +114,27 @@ fn without_secrets(redactor: &Redactor, key: Option<&str>, text: &str) -> Option
     if let Some(text) = changed(redactor.redact(text)) {
         return Some(text);
     }
-    let prefix = format!("{}=\"", key?);
-    let ends = |character: char| character.is_whitespace() || "\"'`\\".contains(character);
-    let assigned = changed(redactor.redact(&format!("{prefix}{}", text.replace(ends, "-"))))?;
-    let value = assigned.strip_prefix(&prefix)?;
+    let key = key?;
+    let mut assigned = String::new();
+    push_assigned(&mut assigned, key, text);
+    let assigned = changed(redactor.redact(&assigned))?;
+    let value = assigned.strip_prefix(key)?.strip_prefix("=\"")?;
     // Otherwise it was a part of the text, and only because of what was replaced.
     let is_whole = value.starts_with("[redacted:") && value.find(']') == Some(value.len() - 1);
     is_whole.then(|| value.to_owned())
+}
+
+/// Writes a string as the value of its key, `KEY="VALUE`, without characters that would end it.
+fn push_assigned(to: &mut String, key: &str, text: &str) {
+    let ends = |it: char| it.is_whitespace() || matches!(it, '"' | '\'' | '`' | '\\');
+    to.push_str(key);
+    to.push_str("=\"");
+    for (n, part) in text.split(ends).enumerate() {
+        if n > 0 {
+            to.push('-');
+        }
+        to.push_str(part);
+    }
 }
 
 /// Where the string literal at the beginning of a valid JSON text ends.
@@ -80,4 +149,71 @@ fn literal_end(text: &str) -> usize {
         }
     }
     text.len()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// Texts that hold secrets, and such that only look like it.
+    fn texts() -> Vec<String> {
+        let token = format!("ghp_{}", "a1B2c3".repeat(6));
+        let line = format!("{}Zz09", "Ab1+".repeat(15));
+        let mixed = "x7Gq2LpT9vWz4RkB";
+        vec![
+            String::new(),
+            "fix the login, and say why".to_owned(),
+            token.clone(),
+            format!("say {token} twice"),
+            format!("a{token}"),
+            format!("pul-{}", "0a".repeat(20)),
+            format!("xpul-{}", "0a".repeat(20)),
+            mixed.to_owned(),
+            format!("{mixed} {mixed}"),
+            format!("DB_PASSWORD={mixed}"),
+            format!("password: '{mixed}'"),
+            format!("Bearer {mixed}"),
+            format!("https://ann:{mixed}@example.com/"),
+            format!("{line}\n{line}\n{line}"),
+            format!("-----BEGIN PRIVATE KEY-----\n{line}\n-----END PRIVATE KEY-----"),
+            "[redacted:github-token]".to_owned(),
+            "our-own-key-1".to_owned(),
+            "our-own\u{3000}key-1".to_owned(),
+            "\u{3000}hunter2 \"quoted\" and \\ more\t".to_owned(),
+        ]
+    }
+
+    #[test]
+    fn the_short_way_finds_what_the_long_way_finds() {
+        let redactor = Redactor::new(["our-own-key-1".to_owned()]);
+        let keys = ["a", "id", "password", "deploy_token", "PASS", "authorization", "DB\nSECRET"];
+        let (mut clean, mut taken) = (0, 0);
+        let mut check = |json: &str| {
+            let by_parts = by_parts(&redactor, json);
+            assert_eq!(redact(&redactor, json), by_parts, "{json}");
+            match is_clean(&redactor, json) {
+                true => clean += 1,
+                false => taken += usize::from(by_parts.is_some()),
+            }
+        };
+        for text in texts() {
+            let literal = serde_json::Value::from(text.as_str()).to_string();
+            // Every character by its number, so that the document shows none of it.
+            let units: String = text.encode_utf16().map(|it| format!("\\u{it:04x}")).collect();
+            for written in [literal, format!("\"{units}\"")] {
+                check(&written);
+                check(&format!("[1, {written}, \"b\"]"));
+                check(&format!("{{{written}: true}}"));
+                check(&written[..written.len() - 1]);
+                for key in keys {
+                    let key = serde_json::Value::from(key);
+                    check(&format!("{{{key}:{written}}}"));
+                    check(&format!("{{\"n\":1, {key} : {written}, \"c\":[{{}}]}}"));
+                    check(&format!("{{{key}:\"plain\",\"b\":{written}}}"));
+                }
+            }
+            check(&text);
+        }
+        assert!(clean > 100 && taken > 300, "{clean} went the short way, {taken} hold secrets");
+    }
 }
