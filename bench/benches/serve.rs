@@ -206,9 +206,9 @@ impl Client {
 fn list(well: &Stepwell) -> Vec<u8> {
     let filter = Filter { family: Family::Roots, ..Filter::default() };
     let page = well.list(&Query { filter, limit: PAGE, ..Query::default() }).unwrap();
-    let items = page.sessions.into_iter().map(|info| inspect::item(well, info).unwrap());
+    let items = inspect::items(well, page.sessions).unwrap();
     let next = page.next.map(|cursor| format!("{}.{}", cursor.value, cursor.key));
-    serde_json::to_vec(&List::<SessionItem> { items: items.collect(), next }).unwrap()
+    serde_json::to_vec(&List::<SessionItem> { items, next }).unwrap()
 }
 
 /// Axum and nothing else: it answers with these bytes.

@@ -10,7 +10,7 @@ mod messages;
 mod view;
 mod work;
 
-pub use details::{Depth, Details, details, item};
+pub use details::{Depth, Details, details, item, items};
 pub use files::{content, patches, side, versions};
 pub use gate_watch::{GateNews, GateWatch, NoStoreLeft, WatchedStore};
 pub use gates::{

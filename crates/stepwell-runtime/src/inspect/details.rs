@@ -2,7 +2,7 @@
 
 use stepwell::{
     Event, Kin, Kind, Origin, Recorded, Relative, Seq, SessionId, SessionInfo, Spent, Stepwell,
-    Timeline, TrashScope,
+    Subagents, Timeline, TrashScope,
 };
 use stepwell_wire::{
     Child, ChildKind, LaneInfo, Messages, NamedSeq, Session, SessionDetails, SessionItem,
@@ -48,7 +48,23 @@ pub struct Details {
 /// # Errors
 /// If its subagents or its flow cannot be read.
 pub fn item(well: &Stepwell, info: SessionInfo) -> Result<SessionItem> {
-    let with_subagents = spent_with_subagents(well, &info)?;
+    let below = well.subagents_of(std::slice::from_ref(&info.head.id))?;
+    item_above(well, info, &below)
+}
+
+/// The sessions of a list. The subagents of all are asked for at once.
+///
+/// # Errors
+/// If their subagents or a flow cannot be read.
+pub fn items(well: &Stepwell, sessions: Vec<SessionInfo>) -> Result<Vec<SessionItem>> {
+    let ids: Vec<SessionId> = sessions.iter().map(|info| info.head.id.clone()).collect();
+    let below = well.subagents_of(&ids)?;
+    sessions.into_iter().map(|info| item_above(well, info, &below)).collect()
+}
+
+/// A session above those of its subagents.
+fn item_above(well: &Stepwell, info: SessionInfo, below: &Subagents) -> Result<SessionItem> {
+    let with_subagents = spent_with(&info, below);
     let flow = match info.damage {
         Some(_) => None,
         None => well.flow_state(&info.head)?,
@@ -113,10 +129,15 @@ pub fn details(well: &Stepwell, id: &SessionId, depth: Depth) -> Result<Details>
 
 /// What a session spent with its subagents, if it has any, and how many they are.
 fn spent_with_subagents(well: &Stepwell, info: &SessionInfo) -> Result<Option<(Spent, usize)>> {
-    let below = well.subagents(&info.head.id)?;
+    let below = well.subagents_of(std::slice::from_ref(&info.head.id))?;
+    Ok(spent_with(info, &below))
+}
+
+fn spent_with(info: &SessionInfo, below: &Subagents) -> Option<(Spent, usize)> {
+    let below = below.all(&info.head.id);
     let mut spent = info.head.spent;
     below.iter().for_each(|it| spent += it.head.spent);
-    Ok((!below.is_empty()).then_some((spent, below.len())))
+    (!below.is_empty()).then_some((spent, below.len()))
 }
 
 fn child(relative: &Relative) -> Child {

@@ -115,8 +115,8 @@ pub(super) fn list(look: &Look<'_>, which: Which) -> Result<List<SessionItem>> {
     let limit = which.limit.unwrap_or(USUAL).clamp(1, MOST);
     let query = Query { filter: which.filter()?, sort, after, limit, ..Query::default() };
     let page = look.well().list(&query)?;
-    let items = page.sessions.into_iter().map(|info| inspect::item(look.well(), info));
-    Ok(List { items: items.collect::<Result<_, _>>()?, next: page.next.map(write_cursor) })
+    let items = inspect::items(look.well(), page.sessions)?;
+    Ok(List { items, next: page.next.map(write_cursor) })
 }
 
 /// A cursor as it is given to clients: `VALUE.KEY`.
