@@ -1,13 +1,15 @@
 //! What must not get through, as it arrives over the wire.
 
+use std::collections::BTreeMap;
 use std::io::{Read, Write};
 use std::net::TcpStream;
 use std::time::Duration;
 
 use reqwest::Method;
-use serde_json::{Value, json};
+use serde_json::json;
 
 use crate::desk::Desk;
+use crate::dice::{Dice, Guess};
 
 /// Sends bytes as they are, and reads the status.
 fn raw(desk: &Desk, request: &str) -> u16 {
@@ -156,89 +158,49 @@ async fn a_cookie_is_ours_alone_and_a_link_works_once() {
     assert_eq!(wrong.status(), 401);
 }
 
-/// A generator that makes the same requests in every run.
-struct Dice(u64);
-
-impl Dice {
-    fn roll(&mut self, sides: usize) -> usize {
-        self.0 =
-            self.0.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1_442_695_040_888_963_407);
-        usize::try_from(self.0 >> 33).unwrap() % sides
-    }
-
-    fn word(&mut self, id: &str) -> String {
-        let words = [
-            "",
-            "0",
-            "-1",
-            "18446744073709551615",
-            "99999999999999999999",
-            "null",
-            "true",
-            "%00",
-            "%FF",
-            "../x",
-            "a,b",
-            "running",
-            "2026-01-01T00:00:00Z",
-            "newest",
-            "main",
-            "<script>",
-            "%F0%9F%98%80",
-            "[]",
-            "{}",
-        ];
-        match self.roll(words.len() + 1) {
-            0 => id.to_owned(),
-            n => words[n - 1].to_owned(),
-        }
-    }
-
-    fn value(&mut self, depth: usize) -> Value {
-        match self.roll(if depth == 0 { 5 } else { 7 }) {
-            0 => Value::Null,
-            1 => json!(self.roll(2) == 0),
-            2 => json!(self.roll(1000)),
-            3 => json!(self.word("x")),
-            4 => json!(-1.5),
-            5 => json!([self.value(depth - 1)]),
-            _ => json!({"text": self.value(depth - 1), "to": self.value(depth - 1)}),
-        }
-    }
-}
-
 /// How many requests are made, unless `STEPWELL_SERVER_REQUESTS` says otherwise.
 const REQUESTS: usize = 600;
 
+/// How many of them are made to one session: some take it away.
+const OF_ONE_SESSION: usize = 100;
+
+/// How long an answer may take on the busiest machine.
+const ANSWER: Duration = Duration::from_secs(60);
+
+/// How many threads and open files this process has.
+fn held() -> [usize; 2] {
+    ["/proc/self/task", "/proc/self/fd"]
+        .map(|folder| std::fs::read_dir(folder).map_or(0, Iterator::count))
+}
+
+/// The long form runs alone in its process: `STEPWELL_SERVER_REQUESTS=10000 cargo test
+/// -p stepwell-server --test suite random_requests`. Then it counts what is left open, too.
 #[tokio::test(flavor = "multi_thread")]
 async fn random_requests_are_never_a_defect_of_ours() {
     let desk = Desk::new().await;
-    let id = desk.session();
-    let paths = desk.paths();
-    let mut dice = Dice(7);
     #[expect(clippy::disallowed_methods, reason = "the long form is asked for by a variable")]
     let told = std::env::var("STEPWELL_SERVER_REQUESTS").ok().and_then(|it| it.parse().ok());
-    for n in 0..told.unwrap_or(REQUESTS) {
-        let (method, path) = &paths[dice.roll(paths.len())];
-        let session = if dice.roll(4) > 0 { id.to_string() } else { dice.word("nobody") };
-        let path = path.replace("{id}", &session).replace("{gate}", &dice.word("ask-1"));
-        let names = [
-            "q", "at", "from", "to", "limit", "cursor", "status", "path", "with", "format", "kind",
-            "lane", "store",
-        ];
-        let query: Vec<String> = (0..dice.roll(4))
-            .map(|_| format!("{}={}", names[dice.roll(names.len())], dice.word(id.as_str())))
-            .collect();
-        let method: Method = method.to_uppercase().parse().unwrap();
-        let fields = [
-            "text", "answer", "to", "task", "label", "tags", "at", "name", "path", "mode", "scope",
-        ];
-        let body: serde_json::Map<String, Value> = (0..dice.roll(4))
-            .map(|_| (fields[dice.roll(fields.len())].to_owned(), dice.value(2)))
-            .collect();
-        let target = format!("{path}?{}", query.join("&"));
+    let requests = told.unwrap_or(REQUESTS);
+    let (mut dice, mut id, mut before) = (Dice(7), desk.session(), [0; 2]);
+    let mut statuses: BTreeMap<u16, usize> = BTreeMap::new();
+    for n in 0..requests {
+        if n % OF_ONE_SESSION == 0 {
+            id = desk.session();
+        }
+        if n == requests / 4 {
+            before = held();
+        }
+        let Guess { method, target, body } = dice.request(&desk.document, id.as_str());
         let Ok(_) = target.parse::<axum::http::Uri>() else { continue };
-        let answer = desk.send(method.clone(), &target, Some(Value::Object(body.clone()))).await;
-        assert!(answer.status < 500, "request {n}: {method} {target} {body:?}: {:#}", answer.json);
+        let asked = format!("request {n}: {method} {target} {body}");
+        let answer = tokio::time::timeout(ANSWER, desk.send(method, &target, Some(body))).await;
+        let answer = answer.unwrap_or_else(|_| panic!("{asked}: no answer"));
+        assert!(answer.status < 500, "{asked}: {:#}", answer.json);
+        *statuses.entry(answer.status).or_default() += 1;
     }
+    let done = statuses.get(&200).copied().unwrap_or_default();
+    assert!(done > requests / 10, "most of them ask for something else: {statuses:?}");
+    let after = held();
+    let is_kept = before.iter().zip(after).all(|(before, after)| after <= before + 32);
+    assert!(told.is_none() || is_kept, "threads and files: {before:?}, then {after:?}");
 }

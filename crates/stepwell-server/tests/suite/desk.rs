@@ -26,7 +26,9 @@ pub(crate) struct Desk {
     pub(crate) operator: Token,
     pub(crate) colleague: Token,
     pub(crate) viewer: Token,
-    document: Value,
+    pub(crate) document: Value,
+    /// Making one takes longer than a request.
+    client: reqwest::Client,
     shutdown: Shutdown,
     served: Option<JoinHandle<std::io::Result<()>>>,
     limits: Limits,
@@ -96,6 +98,7 @@ impl Desk {
             colleague,
             viewer,
             document: Value::Null,
+            client: reqwest::Client::builder().pool_max_idle_per_host(0).build().unwrap(),
             shutdown: Shutdown::default(),
             served: None,
             limits,
@@ -196,7 +199,8 @@ impl Desk {
         path: &str,
         body: Option<Value>,
     ) -> Answer {
-        let mut request = reqwest::Client::new()
+        let mut request = self
+            .client
             .request(method.clone(), self.url(path))
             .header(AUTHORIZATION, format!("Bearer {}", token.reveal()));
         if method != Method::GET {

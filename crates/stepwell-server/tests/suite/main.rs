@@ -3,6 +3,7 @@
 
 mod attacks;
 mod desk;
+mod dice;
 mod documented;
 mod live;
 mod reached;
