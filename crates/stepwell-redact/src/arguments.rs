@@ -23,7 +23,8 @@ pub(super) fn redact(redactor: &Redactor, arguments: &str) -> Option<String> {
 /// second is through everything else that [`by_parts`] would look at, on lines of its own.
 fn is_clean(redactor: &Redactor, json: &str) -> bool {
     let is_plain = |text: &str| matches!(lines::redact(text), Cow::Borrowed(_));
-    let matches = |text: &str| redactor.next(text, 0).is_some();
+    let matches =
+        |text: &str| redactor.compiled().may_match(text) && redactor.next(text, 0).is_some();
     if !is_plain(json) || matches(json) {
         return false;
     }
@@ -181,6 +182,16 @@ mod tests {
             "our-own\u{3000}key-1".to_owned(),
             "\u{3000}hunter2 \"quoted\" and \\ more\t".to_owned(),
         ]
+    }
+
+    #[test]
+    fn no_rule_asks_where_a_text_begins_or_ends() {
+        use regex_syntax::hir::{Look, LookSet};
+        let words = LookSet::singleton(Look::WordAscii);
+        for rule in crate::rules::RULES {
+            let asked = regex_syntax::parse(rule.pattern).unwrap().properties().look_set();
+            assert!(asked.subtract(words).is_empty(), "{}: {asked:?}", rule.name);
+        }
     }
 
     #[test]
