@@ -223,7 +223,7 @@ fn search(paths: &[PathBuf], only: Option<Format>, summary: &mut ImportSummary) 
         searched.faults.iter().for_each(|error| note(format_args!("damaged: {error}")));
         if searched.is_nothing() {
             summary.unrecognised += 1;
-            let why = wording::no_session(only, &searched.others);
+            let why = wording::no_session(only, &searched);
             note(format_args!("not recognised: {}: {why}", path.display()));
         }
         summary.damaged += searched.faults.len();

@@ -122,7 +122,8 @@ fn empty(whose: Whose, consent: Consent, app: &mut App) -> Result<Exit> {
     }
     if others > 0 {
         let n = count(others, "session");
-        note(format_args!("{n} of other roles stay; --everyone erases them too"));
+        let verb = if others == 1 { "stays" } else { "stay" };
+        note(format_args!("{n} of other roles {verb}; --everyone erases them too"));
     }
     if sessions == 0 {
         if !app.out.is_json() {

@@ -57,7 +57,8 @@ impl Reader for Claude {
         let text = probe.text();
         let by_words = !text.contains('\n')
             && text.starts_with('{')
-            && ["\"parentUuid\"", "\"sessionId\"", "\"type\""].iter().all(|it| text.contains(it));
+            && ["\"parentUuid\"", "\"sessionId\"", "\"type\""].iter().all(|it| text.contains(it))
+            && !text.contains("\"role\":\"user\",\"parts\":");
         (by_line || by_words).then(|| main_of(&probe.path).unwrap_or_else(|| probe.path.clone()))
     }
 
@@ -110,7 +111,8 @@ impl Writer for Claude {
 fn is_line(line: &Fields<'_>) -> bool {
     match line.text("type").as_deref() {
         Some("user" | "assistant" | "system") => {
-            line.raw("parentUuid").is_some() && line.has("uuid") && line.has("sessionId")
+            let tree = line.raw("parentUuid").is_some() && line.has("uuid");
+            tree && line.has("sessionId") && !is_of_qwen(line)
         }
         Some("summary") => line.has("leafUuid"),
         Some("file-history-snapshot") => line.has("snapshot"),
@@ -118,6 +120,12 @@ fn is_line(line: &Fields<'_>) -> bool {
         Some("stepwell") => line.has("sessionId") && line.has("event"),
         _ => false,
     }
+}
+
+/// Qwen Code writes the same tree, and other messages into it.
+fn is_of_qwen(line: &Fields<'_>) -> bool {
+    let message = line.raw("message").and_then(|message| Fields::parse(message).ok());
+    line.has("systemPayload") || message.is_some_and(|it| it.has("parts") && !it.has("content"))
 }
 
 /// The transcript that a subagent's belongs to, if it is there.

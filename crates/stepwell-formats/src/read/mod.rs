@@ -8,4 +8,5 @@ pub(crate) mod input;
 pub(crate) mod neutral;
 pub(crate) mod reader;
 pub(crate) mod steps;
+pub(crate) mod unread;
 pub(crate) mod walk;

@@ -7,6 +7,7 @@ use std::path::{Path, PathBuf};
 
 use crate::read::input::{list, unreadable};
 use crate::read::reader::{Kind, Probe};
+use crate::read::unread::unread_system;
 use crate::registry::Format;
 use crate::{Error, Result};
 
@@ -49,6 +50,8 @@ pub struct Searched {
     pub faults: Vec<Error>,
     /// The formats of what is there instead, if nothing of the wanted one is.
     pub others: Vec<Format>,
+    /// The system that it is of, if that is known and not read.
+    pub unread: Option<&'static str>,
 }
 
 impl Searched {
@@ -73,7 +76,10 @@ pub fn search(path: &Path, only: Option<Format>) -> std::io::Result<Searched> {
     if let Err(error) = find(path, only, &mut add, &mut |error| faults.push(error)) {
         faults.push(error);
     }
-    let mut searched = Searched { found, faults, others: Vec::new() };
+    let mut searched = Searched { found, faults, others: Vec::new(), unread: None };
+    if searched.is_nothing() {
+        searched.unread = unread_system(path);
+    }
     if only.is_some() && searched.is_nothing() {
         let mut other = |it: Found| {
             if !searched.others.contains(&it.format) {

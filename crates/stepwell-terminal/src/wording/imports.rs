@@ -1,6 +1,6 @@
 //! Words for what an import found and did.
 
-use stepwell_formats::{Became, Format, Taken};
+use stepwell_formats::{Became, Format, Searched, Taken};
 
 /// What became of a session; None, if nothing did.
 #[must_use]
@@ -23,12 +23,15 @@ pub fn taken_in(taken: &Taken, would: bool) -> Option<String> {
 
 /// Why nothing was found at a path, and what is there instead if that can be told.
 #[must_use]
-pub fn no_session(only: Option<Format>, others: &[Format]) -> String {
+pub fn no_session(only: Option<Format>, searched: &Searched) -> String {
+    if let Some(system) = searched.unread {
+        return format!("{system}'s sessions are not read; stepwell formats lists those that are");
+    }
     let Some(format) = only else {
         return "no session of a known format; stepwell formats lists them".to_owned();
     };
     let named: Vec<String> =
-        others.iter().map(|it| format!("{} (--from {it})", it.title())).collect();
+        searched.others.iter().map(|it| format!("{} (--from {it})", it.title())).collect();
     match named.is_empty() {
         true => format!("no session of {}; stepwell formats lists what is read", format.title()),
         false => format!("no session of {}, but of {}", format.title(), named.join(", ")),
