@@ -104,6 +104,7 @@ def langgraph(folder: Path) -> None:
     from stepwell.langgraph import StepwellSaver
 
     puts: dict[int, float] = {}
+    apart: dict[int, float] = {}
     for count in (10, 100, 1000, 5000):
         with stepwell.open(folder / f"lg-{count}") as well:
             connection = sqlite3.connect(
@@ -114,13 +115,13 @@ def langgraph(folder: Path) -> None:
             # As a thread grows: message by message on our side, which is what is read then.
             while len(ours.messages) < count:
                 ours.put()
-            # Beside ours: what theirs flushes, the whole state, is still on its way when ours flushes.
-            puts[count] = alone(ours.put, 40)
+            # Also by itself: a put of theirs between ours takes the whole state through the caches.
+            apart[count] = alone(ours.put, 40)
             theirs.messages = list(ours.messages)
             theirs.put()
             goal = 0.1 if count == 5000 else None
-            both = in_turns(ours.put, theirs.put, 40)
-            show(f"LangGraph put at {count} messages", *both, goal=goal)
+            puts[count], other = in_turns(ours.put, theirs.put, 40)
+            show(f"LangGraph put at {count} messages", puts[count], other, goal=goal)
             what = f"LangGraph get_tuple at {count} messages"
             show(what, *in_turns(ours.get, theirs.get, 21), goal=1.1)
             # By a process that has not seen the thread.
@@ -128,6 +129,7 @@ def langgraph(folder: Path) -> None:
             show(f"{what}, by a new saver", *in_turns(*cold, 21), goal=1.1)
             connection.close()
     show("LangGraph put at 5,000, beside put at 10", puts[5000], puts[10], goal=3)
+    show("LangGraph put at 5,000, beside put at 10, alone", apart[5000], apart[10])
     size(folder)
 
 

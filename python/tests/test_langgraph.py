@@ -103,6 +103,8 @@ def test_a_message_that_was_changed_in_place_is_kept_as_it_is_now(well: stepwell
         lambda: None,
         lambda: setattr(first, "content", "changed"),
         lambda: first.additional_kwargs["tags"].append("y"),
+        lambda: setattr(first, "more", "a field that its class does not name"),
+        lambda: object.__setattr__(first, "__dict__", {**vars(first), "name": "replaced"}),
         lambda: messages.append(HumanMessage("third", id="c")),
         lambda: messages.pop(1),
         lambda: messages.insert(0, AIMessage("front", id="d")),

@@ -213,3 +213,37 @@ def test_a_long_list_is_told_in_few_words(well: stepwell.Well) -> None:
     found = StepwellSaver(well).get_tuple(parent)
     assert found is not None
     assert found.checkpoint["channel_values"]["messages"] == messages
+
+
+def test_a_list_of_many_parts_is_read_while_it_is_loaded(well: stepwell.Well) -> None:
+    messages: list[Any] = []
+    config: Any = {"configurable": {"thread_id": "many", "checkpoint_ns": ""}}
+    saver, parent = StepwellSaver(well, transcript=False), config
+    for n in range(400):
+        messages = [*messages, said(n)]
+        parent = put(saver, parent, {"messages": messages})
+    found = StepwellSaver(well, transcript=False).get_tuple(config)
+    assert found is not None
+    assert found.checkpoint["channel_values"]["messages"] == messages
+
+    class Failing:
+        """Loads the first elements, and no more."""
+
+        loaded = 0
+
+        def dumps_typed(self, value: Any) -> tuple[str, bytes]:
+            return saver.serde.dumps_typed(value)
+
+        def loads_typed(self, typed: tuple[str, bytes]) -> Any:
+            self.loaded += 1
+            if self.loaded > 1:
+                raise RuntimeError("no more of it")
+            return saver.serde.loads_typed(typed)
+
+    broken = StepwellSaver(well, serde=Failing(), transcript=False)
+    with pytest.raises(RuntimeError, match="no more of it"):
+        broken.get_tuple(config)
+    # What was under way ended with it: the store can be closed, and is read again.
+    again = StepwellSaver(well, transcript=False).get_tuple(parent)
+    assert again is not None
+    assert len(again.checkpoint["channel_values"]["messages"]) == 400

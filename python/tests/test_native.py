@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import dataclasses
 import os
 import threading
 import time
@@ -25,6 +26,7 @@ def test_what_is_appended_is_read_back_as_a_valid_conversation(well: stepwell.We
     assert shown[1].calls[0]["name"] == "read"
     info = session.info()
     assert (info.task, info.agent, info.steps, info.status) == ("fix the login", "build", 1, "idle")
+    assert vars(info).keys() == {it.name for it in dataclasses.fields(info)}
 
 
 def test_a_rewind_is_undone_and_a_fork_stands_on_its_own(well: stepwell.Well) -> None:
