@@ -146,7 +146,9 @@ class SessionInfo:
         source = fields.get("source") or {}
         held = fields.get("held")
         spent = fields.get("spent") or {}
-        return SessionInfo(
+        # A frozen class sets each field by a call: a fifth of what a page of sessions takes.
+        made = object.__new__(SessionInfo)
+        made.__dict__.update(
             id=fields["id"],
             seq=fields["seq"],
             status=fields["status"],
@@ -167,6 +169,7 @@ class SessionInfo:
             bytes=fields.get("bytes", 0),
             fields=fields,
         )
+        return made
 
 
 @dataclass(frozen=True)

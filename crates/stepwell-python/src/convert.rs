@@ -2,12 +2,12 @@
 
 use pyo3::prelude::*;
 use pyo3::types::PyBytes;
-use serde::Deserialize;
+use serde::{Deserialize, Serialize};
+use serde_json::json;
 use serde_json::value::RawValue;
-use serde_json::{Value, json};
 use stepwell::{
-    Created, Digest, EventId, Filter, InScope, NewEvent, Order, Page, Query, Recorded, SessionId,
-    SessionInfo, Sort, Status, Time, TrashScope,
+    Created, Cursor, Digest, Epoch, EventId, Filter, Head, InScope, NewEvent, Order, Page, Query,
+    Recorded, Seq, SessionId, SessionInfo, Sort, Status, Time, TrashScope,
 };
 
 use crate::errors::invalid;
@@ -132,7 +132,7 @@ pub(crate) struct GivenQuery {
     sort: Option<String>,
     oldest_first: bool,
     limit: Option<usize>,
-    after: Option<stepwell::Cursor>,
+    after: Option<Cursor>,
 }
 
 impl GivenQuery {
@@ -175,27 +175,57 @@ impl GivenQuery {
     }
 }
 
-/// How a session stands, as JSON.
-pub(crate) fn info(info: &SessionInfo) -> Value {
-    let mut value = serde_json::to_value(&info.head).unwrap_or_default();
-    if let Value::Object(fields) = &mut value {
-        let held = info.held.as_ref().map(|held| {
-            json!({ "holder": held.holder.to_string(), "expires": held.expires,
-                    "epoch": held.epoch })
+/// How a session stands, as Python is told it.
+#[derive(Serialize)]
+struct Info<'a> {
+    #[serde(flatten)]
+    head: &'a Head,
+    held: Option<GivenLease>,
+    trashed_at: Option<Time>,
+    damage: Option<GivenDamage<'a>>,
+    bytes: u64,
+    own_from: Seq,
+}
+
+#[derive(Serialize)]
+struct GivenLease {
+    holder: String,
+    expires: Time,
+    epoch: Epoch,
+}
+
+#[derive(Serialize)]
+struct GivenDamage<'a> {
+    seq: Seq,
+    what: &'a str,
+}
+
+impl<'a> Info<'a> {
+    fn of(info: &'a SessionInfo) -> Self {
+        let held = info.held.as_ref().map(|held| GivenLease {
+            holder: held.holder.to_string(),
+            expires: held.expires,
+            epoch: held.epoch,
         });
-        fields.insert("held".to_owned(), held.into());
-        fields.insert("trashed_at".to_owned(), json!(info.trashed_at));
-        let damage = info.damage.as_ref();
-        let damage = damage.map(|it| json!({ "seq": it.seq, "what": it.what }));
-        fields.insert("damage".to_owned(), damage.into());
-        fields.insert("bytes".to_owned(), info.bytes.into());
-        fields.insert("own_from".to_owned(), json!(info.own_from));
+        let damage = info.damage.as_ref().map(|it| GivenDamage { seq: it.seq, what: &it.what });
+        let (trashed_at, bytes) = (info.trashed_at, info.bytes);
+        Self { head: &info.head, held, trashed_at, damage, bytes, own_from: info.own_from }
     }
-    value
+}
+
+#[derive(Serialize)]
+struct GivenPage<'a> {
+    sessions: Vec<Info<'a>>,
+    next: Option<Cursor>,
+}
+
+/// How a session stands, as JSON.
+pub(crate) fn info(info: &SessionInfo) -> String {
+    serde_json::to_string(&Info::of(info)).unwrap_or_default()
 }
 
 /// A page of sessions, as JSON.
-pub(crate) fn page(page: &Page) -> Value {
-    let sessions: Vec<Value> = page.sessions.iter().map(info).collect();
-    json!({ "sessions": sessions, "next": page.next })
+pub(crate) fn page(page: &Page) -> String {
+    let sessions = page.sessions.iter().map(Info::of).collect();
+    serde_json::to_string(&GivenPage { sessions, next: page.next }).unwrap_or_default()
 }

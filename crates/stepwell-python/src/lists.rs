@@ -30,18 +30,24 @@ type Leaf = (u64, String, Vec<u8>);
 /// that the first is there soon.
 const PIECE: usize = 128;
 
+/// So many are read before any is given: a thread of its own would cost more than it saves.
+const AT_ONCE: usize = 256;
+
 #[pymethods]
 impl Well {
-    /// Gives the elements of a list's segments to `take`, some segments at a time, and those of
-    /// nodes in their place. While it works, the next ones are read.
+    /// Gives the elements of a list's segments to `take`, and those of nodes in their place. Of
+    /// many it gives some at a time, and while `take` works, the next ones are read.
     fn elements(&self, py: Python<'_>, segments: &str, take: &Bound<'_, PyAny>) -> PyResult<()> {
         let segments: Vec<Segment> = read("segments", segments)?;
         let given = |leaves: Vec<Leaf>| {
             let leaf = |(count, kind, bytes): Leaf| (count, kind, PyBytes::new(py, &bytes));
             take.call1((leaves.into_iter().map(leaf).collect::<Vec<_>>(),)).map(drop)
         };
+        let segments = self.run(py, |well| expanded(well, segments))?;
+        if segments.len() <= AT_ONCE {
+            return given(self.run(py, |well| leaves(well, &segments))?);
+        }
         let work = |well: &Stepwell, send: &mut dyn FnMut(Vec<Leaf>) -> bool| {
-            let segments = expanded(well, segments)?;
             for piece in segments.chunks(PIECE) {
                 if !send(leaves(well, piece)?) {
                     break;

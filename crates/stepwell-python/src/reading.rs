@@ -35,7 +35,7 @@ impl Well {
     /// How a session stands, as JSON.
     fn info(&self, py: Python<'_>, id: &str) -> PyResult<String> {
         let id = session(id)?;
-        self.run(py, |well| Ok(info(&well.store().info(&id)?).to_string()))
+        self.run(py, |well| Ok(info(&well.store().info(&id)?)))
     }
 
     /// Where a session's log ends.
@@ -47,7 +47,7 @@ impl Well {
     /// One page of sessions, as JSON.
     fn sessions(&self, py: Python<'_>, query: &str) -> PyResult<String> {
         let query = read::<GivenQuery>("query", query)?.into_query()?;
-        self.run(py, |well| Ok(page(&well.list(&query)?).to_string()))
+        self.run(py, |well| Ok(page(&well.list(&query)?)))
     }
 
     /// Hits of a search, as JSON.
