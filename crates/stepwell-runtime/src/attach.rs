@@ -4,7 +4,7 @@ mod below;
 mod pieces;
 
 use std::collections::HashMap;
-use std::sync::Arc;
+use std::sync::{Arc, Mutex, PoisonError};
 
 use stepwell::{Event, Lane, Outcome, Recorded, Seq, SessionId, Span, Spent, Status, Stepwell};
 use stepwell_agent::run::{GateAnswer, OpenGate, RunEvent};
@@ -22,6 +22,8 @@ use pieces::Pieces;
 pub struct Attached {
     session: SessionId,
     listeners: Arc<Listeners>,
+    /// The first stream. It is there before anything is told: pieces that nobody hears are lost.
+    first: Mutex<Option<EventStream>>,
     _let_go: std::sync::mpsc::Sender<()>,
 }
 
@@ -36,6 +38,7 @@ impl Runtime {
         let well = self.existing(stepwell::Access::Read)?;
         well.info(id)?;
         let listeners = Arc::new(Listeners::default());
+        let first = Mutex::new(Some(listeners.listen()));
         let (let_go, held) = std::sync::mpsc::channel();
         let (told, session, runtime) = (Arc::clone(&listeners), id.clone(), self.clone());
         let named = std::thread::Builder::new().name("stepwell-attach".to_owned());
@@ -51,7 +54,7 @@ impl Runtime {
             told.close();
         };
         named.spawn(follow).map_err(Error::Thread)?;
-        Ok(Attached { session: id.clone(), listeners, _let_go: let_go })
+        Ok(Attached { session: id.clone(), listeners, first, _let_go: let_go })
     }
 }
 
@@ -62,10 +65,12 @@ impl Attached {
         &self.session
     }
 
-    /// What happens in the run. The first stream begins with what was asked for.
+    /// What happens in the run. The first stream begins with what was asked for, and has what was
+    /// said so far of an answer that is on its way.
     #[must_use]
     pub fn events(&self) -> EventStream {
-        self.listeners.listen()
+        let first = self.first.lock().unwrap_or_else(PoisonError::into_inner).take();
+        first.unwrap_or_else(|| self.listeners.listen())
     }
 
     /// The questions that wait, as far as they were seen.
