@@ -1,7 +1,7 @@
 //! Arguments that several tools share.
 
 use schemars::JsonSchema;
-use serde::Deserialize;
+use serde::{Deserialize, Deserializer};
 use stepwell::{Family, Filter, Order, Seq, SessionId, Status, Stepwell, Time};
 
 use crate::error::{Error, Result};
@@ -12,15 +12,28 @@ const USUAL_PAGE: usize = 20;
 /// The most items of a page.
 const LONGEST_PAGE: usize = 100;
 
-/// How many items are asked for.
-#[derive(Clone, Copy, Debug, Deserialize, JsonSchema)]
-#[serde(transparent)]
+/// How many items are asked for: at least one, and no more than a page has.
+#[derive(Clone, Copy, Debug, JsonSchema)]
+#[schemars(transparent)]
 pub(crate) struct Limit(#[schemars(range(min = 1, max = 100))] usize);
+
+impl<'de> Deserialize<'de> for Limit {
+    fn deserialize<D: Deserializer<'de>>(from: D) -> Result<Self, D::Error> {
+        let limit = usize::deserialize(from)?;
+        match (1..=LONGEST_PAGE).contains(&limit) {
+            true => Ok(Self(limit)),
+            false => {
+                let why = format!("{limit} is no limit; expected 1 to {LONGEST_PAGE}");
+                Err(serde::de::Error::custom(why))
+            }
+        }
+    }
+}
 
 impl Limit {
     /// How many items the page has.
     pub(crate) fn of(asked: Option<Self>) -> usize {
-        asked.map_or(USUAL_PAGE, |limit| limit.0).clamp(1, LONGEST_PAGE)
+        asked.map_or(USUAL_PAGE, |limit| limit.0)
     }
 }
 
@@ -109,4 +122,22 @@ pub(crate) fn read<I: serde::de::DeserializeOwned>(
 ) -> Result<I> {
     let wrong = |error: serde_json::Error| Error::Arguments(error.to_string());
     serde_json::from_value(arguments.into()).map_err(wrong)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_limit_is_what_the_schema_says() {
+        for (given, taken) in
+            [("1", true), ("100", true), ("0", false), ("101", false), ("-1", false)]
+        {
+            assert_eq!(serde_json::from_str::<Limit>(given).is_ok(), taken, "{given}");
+        }
+        let schema = serde_json::to_value(schemars::schema_for!(Limit)).unwrap();
+        assert_eq!((&schema["minimum"], &schema["maximum"]), (&1.into(), &100.into()));
+        let why = serde_json::from_str::<Limit>("1000").unwrap_err().to_string();
+        assert!(why.starts_with("1000 is no limit; expected 1 to 100"), "{why}");
+    }
 }
