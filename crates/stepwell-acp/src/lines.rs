@@ -6,28 +6,33 @@ use std::sync::mpsc as blocking;
 use std::thread;
 
 use serde_json::Value;
+use stepwell::Redactor;
 use stepwell_wire::{MessageLine, read_messages};
 use tokio::sync::mpsc;
 
 /// How many messages are read ahead.
 const READ_AHEAD: usize = 64;
 
-/// Where messages to the client go. Sending never waits. Cloning is cheap.
+/// Where messages to the client go: the only way out, and secrets do not take it. What sessions
+/// hold that were imported was never redacted. Sending never waits. Cloning is cheap.
 #[derive(Clone, Debug)]
-pub(crate) struct Outgoing(blocking::Sender<Option<Vec<u8>>>);
+pub(crate) struct Outgoing {
+    lines: blocking::Sender<Option<Vec<u8>>>,
+    redactor: Redactor,
+}
 
 impl Outgoing {
-    /// Sends a message. A client that is gone needs none.
+    /// Sends a message without the secrets in it. A client that is gone needs none.
     pub(crate) fn send(&self, message: &Value) {
-        if let Ok(mut line) = serde_json::to_vec(message) {
-            line.push(b'\n');
-            let _ = self.0.send(Some(line));
-        }
+        let line = message.to_string();
+        let mut line = self.redactor.redact_json(&line).unwrap_or(line);
+        line.push('\n');
+        let _ = self.lines.send(Some(line.into_bytes()));
     }
 
     /// Nothing follows: the writer ends after what was sent before.
     pub(crate) fn close(&self) {
-        let _ = self.0.send(None);
+        let _ = self.lines.send(None);
     }
 }
 
@@ -44,6 +49,7 @@ impl Lines {
     pub(crate) fn new(
         input: impl Read + Send + 'static,
         output: impl Write + Send + 'static,
+        redactor: Redactor,
     ) -> io::Result<Self> {
         let (lines, incoming) = mpsc::channel(READ_AHEAD);
         let (outgoing, messages) = blocking::channel();
@@ -55,7 +61,7 @@ impl Lines {
             });
         })?;
         let writer = named("acp-output").spawn(move || write_lines(output, &messages))?;
-        Ok(Self { incoming, outgoing: Outgoing(outgoing), writer })
+        Ok(Self { incoming, outgoing: Outgoing { lines: outgoing, redactor }, writer })
     }
 
     /// Waits until everything that was sent is written.

@@ -3,6 +3,7 @@
 use std::io::{self, Read, Write};
 use std::time::Duration;
 
+use stepwell::Redactor;
 use stepwell_wire::{LONGEST_MESSAGE, MessageLine};
 use tokio::time::timeout;
 
@@ -27,7 +28,8 @@ pub async fn serve(
     output: impl Write + Send + 'static,
     stop: impl Future<Output = ()>,
 ) -> io::Result<()> {
-    let mut lines = Lines::new(input, output)?;
+    let redactor = Redactor::with_environment([], setup.host.secrets());
+    let mut lines = Lines::new(input, output, redactor)?;
     let peer = Peer::new(lines.outgoing.clone());
     let agent = Agent::new(peer.clone(), setup);
     tokio::pin!(stop);

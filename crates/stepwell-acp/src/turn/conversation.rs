@@ -3,18 +3,20 @@
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError};
 
+use stepwell::changes::Subscription;
 use stepwell::gates::Gates;
-use stepwell::{Access, Answer, ErrorKind, FileState, Head, Mode, Seq, SessionId, Span, Timeline};
-use stepwell_agent::agent::builtin;
+use stepwell::{
+    Access, Answer, ErrorKind, FileState, Head, Mode, Money, Seq, SessionId, Span, Timeline,
+};
 use stepwell_agent::mcp::{KeptServers, Server};
 use stepwell_agent::provider::remote::Effort;
 use stepwell_runtime::{
     Attached, ContextUsage, Error, Given, Interrupt, OpenGate, Patience, ResumeRequest, RunHandle,
-    RunOptions, RunRequest, Runtime, Words,
+    RunOptions, RunRequest, Runtime, Words, check_model_name,
 };
 use stepwell_workspace::Well;
 
-use super::narrate::Contents;
+use super::narrate::{Contents, Source};
 use super::{Narrator, TurnEvent, Usage};
 
 type Result<T, E = Error> = std::result::Result<T, E>;
@@ -30,6 +32,8 @@ pub(crate) struct Chosen {
     pub(crate) agent: Option<String>,
     /// How long the model thinks; absent, as its provider has it.
     pub(crate) effort: Option<Effort>,
+    /// What the session may cost.
+    pub(crate) budget: Option<Money>,
 }
 
 /// What holds for a session's next run.
@@ -51,6 +55,8 @@ pub(crate) struct Conversation {
     servers: Arc<KeptServers>,
     /// Folders besides the workspace that the client named.
     folders: Vec<PathBuf>,
+    /// The last event that the client was told of.
+    told: Mutex<Seq>,
 }
 
 /// What a client brings to a session.
@@ -69,8 +75,8 @@ pub(crate) struct Prompt(pub(crate) String);
 pub(crate) enum Begin {
     /// By a prompt.
     Prompt(Prompt),
-    /// It goes on elsewhere already, and is watched from an event on.
-    Follow(Seq),
+    /// It goes on elsewhere already, and is watched from what the client was told last.
+    Follow,
 }
 
 /// A run that began, or that is watched.
@@ -86,7 +92,8 @@ impl Conversation {
     pub(crate) fn new(id: SessionId, runtime: Runtime, brought: Brought) -> Self {
         let Brought { servers, folders } = brought;
         let servers = Arc::new(KeptServers::new(servers, tokio::runtime::Handle::current()));
-        Self { id, runtime, chosen: Mutex::default(), servers, folders }
+        let (chosen, told) = (Mutex::default(), Mutex::new(Seq::ZERO));
+        Self { id, runtime, chosen, servers, folders, told }
     }
 
     pub(crate) const fn id(&self) -> &SessionId {
@@ -112,6 +119,21 @@ impl Conversation {
         self.chosen.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
+    fn told_mut(&self) -> MutexGuard<'_, Seq> {
+        self.told.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// The last event that the client was told of.
+    pub(crate) fn told(&self) -> Seq {
+        *self.told_mut()
+    }
+
+    /// Notes that the client was told of an event, and of those before it.
+    pub(crate) fn set_told(&self, seq: Seq) {
+        let mut told = self.told_mut();
+        *told = seq.max(*told);
+    }
+
     /// The session's head; none, if it is not recorded yet.
     pub(crate) fn head(&self) -> Result<Option<Head>> {
         Ok(self.info()?.map(|it| it.head))
@@ -131,6 +153,37 @@ impl Conversation {
         Ok(self.info()?.is_some_and(|it| it.held.is_some()))
     }
 
+    /// Chooses when the user is asked, from the next turn on.
+    ///
+    /// # Errors
+    /// In words, if there is no such mode; so for the others.
+    pub(crate) fn choose_mode(&self, name: &str) -> Result<(), String> {
+        let mode = name.parse::<Mode>()?;
+        self.chosen().mode = Some(mode);
+        Ok(())
+    }
+
+    /// Chooses the model.
+    pub(crate) fn choose_model(&self, name: &str) -> Result<(), String> {
+        let named = check_model_name(name, &self.runtime).map_err(|error| error.to_string())?;
+        self.chosen().model = Some(named);
+        Ok(())
+    }
+
+    /// Chooses the agent.
+    pub(crate) fn choose_agent(&self, name: &str) -> Result<(), String> {
+        let agents = self.runtime.agents();
+        if !agents.contains_key(name) {
+            let known: Vec<String> = agents.into_keys().collect();
+            return Err(format!(
+                "there is no agent {name:?}; expected one of: {}",
+                known.join(", ")
+            ));
+        }
+        self.chosen().agent = Some(name.to_owned());
+        Ok(())
+    }
+
     /// What holds for the next run: what was chosen here, else what the session says, else what the
     /// configuration does.
     pub(crate) fn holds(&self) -> Result<Holds> {
@@ -138,8 +191,7 @@ impl Conversation {
         let head = self.head()?;
         let set = head.as_ref().and_then(|head| head.settings.clone()).unwrap_or_default();
         let agent = chosen.agent.or(set.agent).unwrap_or_else(|| settings.agent_name.clone());
-        let mut agents = builtin();
-        agents.extend(self.runtime.config.agents.clone());
+        let agents = self.runtime.agents();
         let known = agents.get(&agent);
         let mode = chosen.mode.or(set.mode).or_else(|| known?.mode).unwrap_or(settings.mode);
         let recorded =
@@ -157,6 +209,7 @@ impl Conversation {
             mode: chosen.mode,
             patience: Patience::Wait,
             effort: chosen.effort,
+            budget_total: chosen.budget,
             kept_servers: Some(Arc::clone(&self.servers)),
             folders: self.folders.clone(),
             ..RunOptions::default()
@@ -166,7 +219,9 @@ impl Conversation {
     /// Begins, blocking until it has begun.
     pub(crate) fn begin(&self, begin: &Begin, interrupt: &Interrupt) -> Result<Begun> {
         match begin {
-            Begin::Follow(from) => Ok(Begun::Elsewhere(self.runtime.attach(&self.id, *from)?)),
+            Begin::Follow => {
+                Ok(Begun::Elsewhere(self.runtime.attach(&self.id, self.told().next())?))
+            }
             Begin::Prompt(prompt) => self.begin_with(prompt, interrupt),
         }
     }
@@ -180,7 +235,7 @@ impl Conversation {
         };
         let head = &info.head;
         if info.held.is_some() {
-            let attached = self.runtime.attach(&self.id, head.seq.next())?;
+            let attached = self.runtime.attach(&self.id, self.told().next())?;
             self.say(text)?;
             return Ok(Begun::Elsewhere(attached));
         }
@@ -230,14 +285,16 @@ impl Conversation {
         Ok(open.collect())
     }
 
-    /// The conversation so far, compacted parts included, as far as rewinds left it; and the last
-    /// event of it.
-    pub(crate) fn history(&self) -> Result<(Vec<TurnEvent>, Seq)> {
+    /// The conversation up to an event, compacted parts included, as far as rewinds left it; and
+    /// the last event of it.
+    pub(crate) fn history(&self, to: Seq) -> Result<(Vec<TurnEvent>, Seq)> {
         let well = self.runtime.existing(Access::Read)?;
         let head = well.info(&self.id)?.head;
-        let events = well.store().events(&self.id, Span::ALL)?.intact(&self.id)?;
-        let timeline = Timeline::at(head.seq, events.iter());
-        let mut narrator = self.narrator(Some(&head));
+        let last = head.seq.min(to);
+        let events = well.store().events(&self.id, Span { to: last, ..Span::ALL })?;
+        let events = events.intact(&self.id)?;
+        let timeline = Timeline::at(last, events.iter());
+        let mut narrator = self.narrator(Some(&head), Seq::ZERO);
         let mut told = Vec::new();
         for event in events.iter().filter(|event| timeline.contains(event.seq)) {
             told.extend(narrator.recorded(event));
@@ -249,24 +306,58 @@ impl Conversation {
             told.push(TurnEvent::Plan(plan));
         }
         told.push(TurnEvent::Usage(narrator.usage()));
-        Ok((told, head.seq))
+        Ok((told, last))
     }
 
-    /// Someone who tells what happens from now on.
-    pub(crate) fn narrator(&self, head: Option<&Head>) -> Narrator {
-        let (seq, usage, tasks) = match head {
+    /// What was recorded since the client was last told of something, by whomever. From now on it
+    /// was told of that.
+    pub(crate) fn catch_up(&self) -> Result<Vec<TurnEvent>> {
+        // Held, so that nobody else tells the same.
+        let mut last = self.told_mut();
+        let before = *last;
+        let Some(well) = self.runtime.look()? else { return Ok(Vec::new()) };
+        let head = match well.info(&self.id) {
+            Ok(info) if info.head.seq > before => info.head,
+            Ok(_) => return Ok(Vec::new()),
+            Err(error) if error.kind() == ErrorKind::Absent => return Ok(Vec::new()),
+            Err(error) => return Err(error.into()),
+        };
+        let events = well.store().events(&self.id, Span::after(before))?.events;
+        let mut narrator = self.narrator(Some(&head), before);
+        let told = events.iter().flat_map(|event| narrator.recorded(event)).collect();
+        *last = narrator.told();
+        Ok(told)
+    }
+
+    /// What becomes of the session from now on, whoever changes it; none, if it is not recorded
+    /// yet.
+    pub(crate) fn subscribe(&self) -> Result<Option<Subscription>> {
+        let Some(well) = self.runtime.look()? else { return Ok(None) };
+        Ok(match self.head()? {
+            Some(_) => Some(well.subscribe_to(&self.id)?),
+            None => None,
+        })
+    }
+
+    /// Someone who tells what comes behind an event.
+    pub(crate) fn narrator(&self, head: Option<&Head>, before: Seq) -> Narrator {
+        let (usage, tasks) = match head {
             Some(head) => {
                 let size = ContextUsage::of(head, &self.runtime).context.length.unwrap_or_default();
                 let tasks =
                     self.runtime.look().ok().flatten().and_then(|well| well.work(&self.id).ok());
                 let tasks = tasks.map(|work| work.tasks.iter().cloned().collect());
                 let usage = Usage { used: 0, size, cost: head.spent.cost };
-                (head.seq, usage, tasks.unwrap_or_default())
+                (usage, tasks.unwrap_or_default())
             }
-            None => (Seq::ZERO, Usage::default(), Vec::new()),
+            None => (Usage::default(), Vec::new()),
         };
-        let narrator = Narrator::new(&self.root(), seq, contents(self.runtime.clone()));
-        narrator.with_usage(usage).with_tasks(tasks)
+        let source = Source {
+            root: self.root(),
+            contents: contents(self.runtime.clone()),
+            redactor: self.runtime.redactor().with_own_count(),
+        };
+        Narrator::new(source, before).with_usage(usage).with_tasks(tasks)
     }
 
     /// Models that can be chosen: those that were used, the newest first.

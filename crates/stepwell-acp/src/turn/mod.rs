@@ -1,12 +1,14 @@
 //! The turn engine: a session as an editor sees it, in words of our own. It knows no protocol, so
 //! that a second version of one is another adapter beside the first.
 
+mod advice;
 mod call;
 mod commands;
 mod conversation;
 mod narrate;
 mod notice;
 mod running;
+mod telling;
 
 use std::path::PathBuf;
 

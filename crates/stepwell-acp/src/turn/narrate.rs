@@ -2,11 +2,11 @@
 //! files, which whoever makes it knows how to find.
 
 use std::collections::HashMap;
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 
 use stepwell::{
-    Event, FileChanged, FileState, Lane, Message, Outcome, Part, Recorded, Role, Seq, Spent, Task,
-    TaskStatus,
+    Event, FileChanged, FileState, Lane, Message, Outcome, Part, Recorded, Redacted, Redactor,
+    Role, Seq, Spent, Task, TaskStatus,
 };
 use stepwell_agent::provider::{Delta, GO_ON, NOT_DONE, SAY_SOMETHING};
 use stepwell_runtime::RunEvent;
@@ -17,12 +17,24 @@ use super::{Call, CallChange, CallState, Chunk, Diff, PlanEntry, PlanState, Turn
 /// Finds the bytes of a recorded file.
 pub(crate) type Contents = Box<dyn Fn(&FileState) -> Option<Vec<u8>> + Send>;
 
+/// Where what is told comes from.
+pub(crate) struct Source {
+    /// The workspace's root.
+    pub(crate) root: PathBuf,
+    /// The bytes of recorded files.
+    pub(crate) contents: Contents,
+    /// Takes secrets out of what is told, before anything of it is cut.
+    pub(crate) redactor: Redactor,
+}
+
 /// Tells what happens in a session.
 pub(crate) struct Narrator {
-    root: PathBuf,
+    source: Source,
     /// What the client said itself, and shows already.
     known: Vec<String>,
-    contents: Contents,
+    /// The last event that was told before, and the last one that is told now.
+    before: Seq,
+    told: Seq,
     /// What names of messages begin with, so that none is used twice in a session.
     prefix: String,
     streams: HashMap<String, Stream>,
@@ -40,8 +52,14 @@ pub(crate) struct Narrator {
 #[derive(Debug)]
 struct Stream {
     message: String,
-    text: bool,
-    thought: bool,
+    text: String,
+    thought: String,
+}
+
+impl Stream {
+    fn thought_message(&self) -> String {
+        format!("{}-thought", self.message)
+    }
 }
 
 #[derive(Debug, Default)]
@@ -57,15 +75,17 @@ const LARGEST_DIFF: usize = 256 << 10;
 const LONGEST_OUTPUT: usize = 32 << 10;
 
 /// What the model is told in the user's place, and nobody said.
-const NOT_SAID: [&str; 3] = [GO_ON, SAY_SOMETHING, NOT_DONE];
+pub(super) const NOT_SAID: [&str; 3] = [GO_ON, SAY_SOMETHING, NOT_DONE];
 
 impl Narrator {
-    pub(crate) fn new(root: &Path, from: Seq, contents: Contents) -> Self {
+    /// Tells what comes behind an event.
+    pub(crate) fn new(source: Source, before: Seq) -> Self {
         Self {
-            root: root.to_owned(),
+            source,
             known: Vec::new(),
-            contents,
-            prefix: format!("{from}"),
+            before,
+            told: before,
+            prefix: before.to_string(),
             streams: HashMap::new(),
             messages: 0,
             calls: HashMap::new(),
@@ -90,7 +110,28 @@ impl Narrator {
 
     /// Notes what the client said itself: it is not told that again.
     pub(crate) fn knows(&mut self, text: &str) {
-        self.known.push(text.to_owned());
+        self.known.push(self.source.redactor.redact(text).into_owned());
+    }
+
+    /// The last event that was told.
+    pub(crate) const fn told(&self) -> Seq {
+        self.told
+    }
+
+    /// What was told of answers that are on their way, for whoever is told everything anew.
+    pub(crate) fn so_far(&self) -> Vec<TurnEvent> {
+        let mut events = Vec::new();
+        for stream in self.streams.values() {
+            if !stream.thought.is_empty() {
+                let (message, text) = (stream.thought_message(), stream.thought.clone());
+                events.push(TurnEvent::Thought(Chunk { message, text }));
+            }
+            if !stream.text.is_empty() {
+                let (message, text) = (stream.message.clone(), stream.text.clone());
+                events.push(TurnEvent::Text(Chunk { message, text }));
+            }
+        }
+        events
     }
 
     /// What an event of a run comes to.
@@ -135,7 +176,12 @@ impl Narrator {
 
     /// What a recorded event comes to.
     pub(crate) fn recorded(&mut self, recorded: &Recorded) -> Vec<TurnEvent> {
-        match &recorded.event {
+        if recorded.seq <= self.before {
+            return Vec::new();
+        }
+        self.told = self.told.max(recorded.seq);
+        let event = Redacted::by(&self.source.redactor, recorded.event.clone()).into_new().event;
+        match &event {
             Event::Message(message) => self.message(recorded.seq, message),
             Event::ToolStarted(started) => {
                 let id = started.call_id.clone();
@@ -197,17 +243,18 @@ impl Narrator {
         let (messages, prefix) = (&mut self.messages, &self.prefix);
         let stream = self.streams.entry(lane.to_owned()).or_insert_with(|| {
             *messages += 1;
-            Stream { message: format!("live-{prefix}-{messages}"), text: false, thought: false }
+            let message = format!("live-{prefix}-{messages}");
+            Stream { message, text: String::new(), thought: String::new() }
         });
-        let message = stream.message.clone();
         match delta {
             Delta::Text(text) => {
-                stream.text = true;
+                stream.text.push_str(&text);
+                let message = stream.message.clone();
                 vec![TurnEvent::Text(Chunk { message, text })]
             }
             Delta::Thinking(text) => {
-                stream.thought = true;
-                let message = format!("{message}-thought");
+                stream.thought.push_str(&text);
+                let message = stream.thought_message();
                 vec![TurnEvent::Thought(Chunk { message, text })]
             }
             Delta::Call | Delta::Void => Vec::new(),
@@ -237,7 +284,8 @@ impl Narrator {
 
     fn assistant(&mut self, seq: Seq, message: &Message) -> Vec<TurnEvent> {
         let streamed = self.streams.remove(message.lane.as_str());
-        let (text, thought) = streamed.map_or((false, false), |it| (it.text, it.thought));
+        let (text, thought) =
+            streamed.map_or((false, false), |it| (!it.text.is_empty(), !it.thought.is_empty()));
         if let Some(usage) = message.usage {
             self.usage.used = usage.input + usage.output;
         }
@@ -255,7 +303,7 @@ impl Narrator {
                 }
                 Part::ToolCall(it) => {
                     self.calls.insert(it.id.clone(), Running::default());
-                    let call = Call::of(&it.id, &it.name, &it.arguments, &self.root);
+                    let call = Call::of(&it.id, &it.name, &it.arguments, &self.source.root);
                     events.push(TurnEvent::Call(call));
                 }
                 _ => {}
@@ -282,7 +330,7 @@ impl Narrator {
         let text = |state: &FileState| match state {
             FileState::Absent => Some(None),
             FileState::File { .. } => {
-                let bytes = (self.contents)(state).filter(|it| it.len() <= LARGEST_DIFF)?;
+                let bytes = (self.source.contents)(state).filter(|it| it.len() <= LARGEST_DIFF)?;
                 String::from_utf8(bytes).ok().map(Some)
             }
             FileState::Symlink { .. } | FileState::NotCaptured { .. } => None,
@@ -290,7 +338,7 @@ impl Narrator {
         let (Some(before), Some(after)) = (text(&changed.before), text(&changed.after)) else {
             return;
         };
-        let (path, after) = (self.root.join(&changed.path), after.unwrap_or_default());
+        let (path, after) = (self.source.root.join(&changed.path), after.unwrap_or_default());
         self.calls.entry(call.clone()).or_default().diffs.push(Diff { path, before, after });
     }
 

@@ -12,6 +12,8 @@ pub(crate) struct Notice {
     pub(crate) title: String,
     /// In more.
     pub(crate) description: Option<String>,
+    /// Does a client that takes no notices get it as text? What a turn lacks is told to everyone.
+    pub(crate) for_all: bool,
 }
 
 /// How bad something is.
@@ -28,7 +30,8 @@ pub(crate) fn run_notice(notice: &stepwell_agent::run::Notice) -> Notice {
         It::Retrying { error, wait, attempt, attempts } => {
             let wait = wait.as_secs_f32();
             let title = format!("The model is asked again in {wait:.0} s ({attempt}/{attempts})");
-            Notice { severity: Severity::Warning, title, description: Some(error.clone()) }
+            let (severity, description) = (Severity::Warning, Some(error.clone()));
+            Notice { severity, title, description, for_all: false }
         }
         other => worded(other, Severity::Warning),
     }
@@ -42,10 +45,11 @@ pub(crate) fn runtime_notice(notice: &stepwell_runtime::Notice) -> Notice {
             severity: Severity::Warning,
             title: format!("The MCP server {name} is not there"),
             description: Some(why.clone()),
+            for_all: true,
         },
         It::ServersSlow { names } => {
             let title = format!("Waiting for MCP servers: {}", names.join(", "));
-            Notice { severity: Severity::Info, title, description: None }
+            Notice { severity: Severity::Info, title, description: None, for_all: false }
         }
         other => worded(other, Severity::Info),
     }
@@ -55,7 +59,7 @@ pub(crate) fn runtime_notice(notice: &stepwell_runtime::Notice) -> Notice {
 fn worded(notice: &impl Serialize, severity: Severity) -> Notice {
     let Ok(Value::Object(mut fields)) = serde_json::to_value(notice) else {
         let title = "Something about this run".to_owned();
-        return Notice { severity, title, description: None };
+        return Notice { severity, title, description: None, for_all: false };
     };
     let name = fields.remove("notice");
     let name = name.as_ref().and_then(Value::as_str).unwrap_or("notice").replace('_', " ");
@@ -67,7 +71,7 @@ fn worded(notice: &impl Serialize, severity: Severity) -> Notice {
     };
     let description: Vec<String> = fields.iter().map(field).collect();
     let description = Some(description.join("\n")).filter(|text| !text.is_empty());
-    Notice { severity, title: title.unwrap_or_default(), description }
+    Notice { severity, title: title.unwrap_or_default(), description, for_all: false }
 }
 
 #[cfg(test)]

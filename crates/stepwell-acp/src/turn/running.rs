@@ -1,6 +1,7 @@
 //! A run on its way: what happens goes out, what the client wants comes in, and whoever waits for
 //! its end is told.
 
+use std::collections::BTreeSet;
 use std::sync::Arc;
 
 use stepwell::{Answer, StopReason};
@@ -11,8 +12,10 @@ use stepwell_runtime::{
 };
 use tokio::sync::{mpsc, oneshot};
 
+use super::advice::{CHOOSE_MODEL, explained, sentences};
 use super::conversation::{Begin, Begun, Conversation};
-use super::{Chunk, Narrator, Prompt, TurnEvent};
+use super::telling::{Sink, Telling};
+use super::{Chunk, Prompt, TurnEvent};
 
 /// How a turn ended.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -54,15 +57,13 @@ pub(crate) enum Input {
     Go,
 }
 
-/// Where a run's events go. It is called on the run's own task, in order.
-pub(crate) type Sink = Arc<dyn Fn(TurnEvent) + Send + Sync>;
-
 /// A run on its way.
 #[derive(Clone, Debug)]
 pub(crate) struct Running {
     inputs: mpsc::UnboundedSender<Input>,
     interrupt: Interrupt,
     is_here: bool,
+    telling: Telling,
 }
 
 impl Running {
@@ -76,15 +77,21 @@ impl Running {
         let (inputs, wanted) = mpsc::unbounded_channel();
         let interrupt = Interrupt::default();
         let is_here = matches!(begin, Begin::Prompt(_));
+        let telling = Telling::new(sink);
         let task = Task {
             conversation,
             interrupt: interrupt.clone(),
             waiters: waiter.into_iter().collect(),
-            sink,
+            telling: telling.clone(),
             cancelled: false,
         };
         tokio::spawn(task.run(begin, wanted));
-        Self { inputs, interrupt, is_here }
+        Self { inputs, interrupt, is_here, telling }
+    }
+
+    /// Tells everything anew, up to what was said so far of an answer that is on its way.
+    pub(crate) fn retell(&self, conversation: &Conversation) -> Result<(), Error> {
+        self.telling.retell(conversation)
     }
 
     /// Is it over?
@@ -111,20 +118,21 @@ struct Task {
     conversation: Arc<Conversation>,
     interrupt: Interrupt,
     waiters: Vec<Waiter>,
-    sink: Sink,
+    telling: Telling,
     cancelled: bool,
 }
 
 impl Task {
     async fn run(mut self, begin: Begin, mut wanted: mpsc::UnboundedReceiver<Input>) {
         let end = match self.begin(begin).await {
-            Ok((Begun::Here(handle), narrator)) => self.here(handle, narrator, &mut wanted).await,
-            Ok((Begun::Elsewhere(there), narrator)) => {
-                self.elsewhere(&there, narrator, &mut wanted).await
-            }
+            Ok(Begun::Here(handle)) => self.here(handle, &mut wanted).await,
+            Ok(Begun::Elsewhere(there)) => self.elsewhere(&there, &mut wanted).await,
             Err(error) => failed(&error),
         };
         let end = if self.cancelled { TurnEnd::Cancelled } else { end };
+        if let Some(told) = self.telling.told() {
+            self.conversation.set_told(told);
+        }
         // Nothing more is taken: what was not taken is begun anew by whoever sent it.
         wanted.close();
         for waiter in self.waiters {
@@ -132,37 +140,38 @@ impl Task {
         }
     }
 
-    async fn begin(&self, begin: Begin) -> Result<(Begun, Narrator), Error> {
+    async fn begin(&self, begin: Begin) -> Result<Begun, Error> {
         let (conversation, interrupt) = (Arc::clone(&self.conversation), self.interrupt.clone());
+        let telling = self.telling.clone();
         let begun = tokio::task::spawn_blocking(move || {
+            if matches!(begin, Begin::Prompt(_)) {
+                // What others did meanwhile comes before what is done now.
+                conversation.catch_up()?.into_iter().for_each(|event| telling.tell(event));
+            }
+            let told = conversation.told();
             let begun = conversation.begin(&begin, &interrupt)?;
             let head = conversation.head()?;
-            let mut narrator = conversation.narrator(head.as_ref());
+            telling.begin(told, |told| conversation.narrator(head.as_ref(), told));
             if let Begin::Prompt(Prompt(text)) = begin {
-                narrator.knows(&text);
+                telling.knows(&text);
             }
-            Ok((begun, narrator))
+            Ok(begun)
         });
         begun.await.unwrap_or(Err(Error::Panicked))
-    }
-
-    fn tell(&self, events: Vec<TurnEvent>) {
-        events.into_iter().for_each(|event| (self.sink)(event));
     }
 
     async fn here(
         &mut self,
         handle: RunHandle,
-        mut narrator: Narrator,
         wanted: &mut mpsc::UnboundedReceiver<Input>,
     ) -> TurnEnd {
         let mut events = handle.events();
         while let Some(next) = next(&mut events, wanted).await {
             match next {
-                Next::Event(event) => self.tell(narrator.see(*event)),
+                Next::Event(event) => self.telling.see(*event, |_| false),
                 Next::Input(input) => {
                     if let Input::Say(text, _) = &input {
-                        narrator.knows(text);
+                        self.telling.knows(text);
                     }
                     self.here_wants(&handle, input);
                 }
@@ -172,7 +181,7 @@ impl Task {
         match joined.unwrap_or(Err(Error::Panicked)) {
             Ok(report) => {
                 self.tell_waiting(&report);
-                ended(&report, narrator.finish.as_deref())
+                ended(&report, self.telling.finish().as_deref())
             }
             Err(error) => failed(&error),
         }
@@ -197,44 +206,63 @@ impl Task {
                 self.cancelled = true;
                 handle.interrupt();
             }
-            // The question stays for whoever answers it later.
-            Input::Go if !handle.open_gates().is_empty() => handle.pause(),
-            Input::Go => handle.interrupt(),
+            Input::Go => {
+                self.cancelled = true;
+                // The question stays for whoever answers it later.
+                match handle.open_gates().is_empty() {
+                    true => handle.interrupt(),
+                    false => handle.pause(),
+                }
+            }
         }
     }
 
     async fn elsewhere(
         &mut self,
         there: &Attached,
-        mut narrator: Narrator,
         wanted: &mut mpsc::UnboundedReceiver<Input>,
     ) -> TurnEnd {
-        // What waits already was asked before the watching began.
-        let conversation = Arc::clone(&self.conversation);
-        let waiting = tokio::task::block_in_place(|| conversation.open_gates());
-        let waiting = waiting.unwrap_or_default();
-        self.tell(waiting.into_iter().map(|open| TurnEvent::Ask(Box::new(open))).collect());
-        let (mut events, mut end) = (there.events(), TurnEnd::Done);
+        // What waits already was asked before the watching began, and may come again.
+        let mut asked: BTreeSet<String> = BTreeSet::new();
+        for open in tokio::task::block_in_place(|| self.asked_elsewhere()) {
+            asked.insert(open.gate.id.clone());
+            self.telling.tell(TurnEvent::Ask(Box::new(open)));
+        }
+        let (mut events, mut reason, mut late) = (there.events(), None, Vec::new());
         while let Some(next) = next(&mut events, wanted).await {
             match next {
-                Next::Event(event) => {
-                    for event in narrator.see(*event) {
-                        if let TurnEvent::Ended { reason } = &event {
-                            end = by_reason(*reason, narrator.finish.as_deref());
-                        }
-                        (self.sink)(event);
+                Next::Event(event) => self.telling.see(*event, |event| match event {
+                    TurnEvent::Ask(open) => asked.remove(&open.gate.id),
+                    TurnEvent::Ended { reason: why } => {
+                        reason = *why;
+                        false
                     }
-                }
+                    _ => false,
+                }),
                 Next::Input(Input::Go) => return TurnEnd::Cancelled,
+                // Nobody would hear it: it is said anew when all of this run was told.
+                Next::Input(Input::Say(_, waiter)) if !self.is_held() => late.push(waiter),
                 Next::Input(input) => {
                     if let Input::Say(text, _) = &input {
-                        narrator.knows(text);
+                        self.telling.knows(text);
                     }
                     self.elsewhere_wants(input);
                 }
             }
         }
-        end
+        by_reason(reason, self.telling.finish().as_deref())
+    }
+
+    /// The questions of a run that goes on elsewhere.
+    fn asked_elsewhere(&self) -> Vec<OpenGate> {
+        match self.is_held() {
+            true => self.conversation.open_gates().unwrap_or_default(),
+            false => Vec::new(),
+        }
+    }
+
+    fn is_held(&self) -> bool {
+        tokio::task::block_in_place(|| self.conversation.is_held()).unwrap_or_default()
     }
 
     fn elsewhere_wants(&mut self, input: Input) {
@@ -268,7 +296,7 @@ impl Task {
                 None => "",
             };
             let (message, text) = (format!("gate-{}", gate.id), format!("{}{hint}", gate.prompt));
-            (self.sink)(TurnEvent::Text(Chunk { message, text }));
+            self.telling.tell(TurnEvent::Text(Chunk { message, text }));
         }
     }
 }
@@ -301,10 +329,10 @@ fn refused(answered: Result<(), Error>) {
 fn ended(report: &RunReport, finish: Option<&str>) -> TurnEnd {
     match (&report.error, report.reason) {
         (Some(error), _) if error.fault == Some(Fault::ContextFull) => TurnEnd::Full,
-        (Some(error), _) => TurnEnd::Failed {
-            message: error.message.clone(),
-            credentials: error.fault == Some(Fault::Auth),
-        },
+        (Some(error), _) if error.fault == Some(Fault::Auth) => {
+            TurnEnd::Failed { message: sentences(&error.message, CHOOSE_MODEL), credentials: true }
+        }
+        (Some(error), _) => TurnEnd::Failed { message: error.message.clone(), credentials: false },
         (None, reason) => by_reason(reason, finish),
     }
 }
@@ -335,7 +363,7 @@ fn failed(error: &Error) -> TurnEnd {
     match error.kind() {
         ErrorKind::Interrupted => TurnEnd::Cancelled,
         kind => TurnEnd::Failed {
-            message: error.to_string(),
+            message: explained(error),
             credentials: kind == ErrorKind::Credentials,
         },
     }

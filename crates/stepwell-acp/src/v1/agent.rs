@@ -12,8 +12,11 @@ use tokio::task::{JoinHandle, block_in_place};
 use crate::peer::Peer;
 use crate::rpc::{Id, Result, RpcError};
 use crate::setup::Setup;
-use crate::turn::{Brought, Chunk, Command, Conversation, Input, TurnEvent, runtime_notice};
+use crate::turn::{
+    Brought, Chunk, Command, Conversation, Input, TurnEnd, TurnEvent, runtime_notice,
+};
 
+use super::brought::{brought, check_folder};
 use super::client::Client;
 use super::extension::{self, Place};
 use super::fault::{failed, is_no_id, session_id};
@@ -21,12 +24,9 @@ use super::input::{
     self, CancelRequest, Initialize, ListSessions, NewSession, OldSession, OneSession, SetMode,
     SetOption, SetTitle, read,
 };
-use super::open::{Open, brought};
+use super::open::Open;
 use super::stop_reason::stop_reason;
-use super::{list, options};
-
-/// The version of the protocol that is spoken here.
-const VERSION: u64 = 1;
+use super::{hello, list, options};
 
 /// The tag of sessions that a client archived.
 const ARCHIVED: &str = "archived";
@@ -40,7 +40,14 @@ pub(crate) struct Agent {
     /// Prompts that are not answered yet.
     prompts: Mutex<HashMap<Id, Prompted>>,
     /// What answers them.
-    turns: Mutex<Vec<JoinHandle<()>>>,
+    turns: Mutex<Vec<Turn>>,
+}
+
+/// What answers a prompt.
+#[derive(Debug)]
+struct Turn {
+    session: String,
+    task: JoinHandle<()>,
 }
 
 #[derive(Debug)]
@@ -52,8 +59,8 @@ struct Prompted {
 
 /// What follows an answer.
 enum After {
-    /// A session was opened, and its events were told up to there.
-    Opened(Arc<Open>, stepwell::Seq),
+    /// A session was opened.
+    Opened(Arc<Open>),
     /// Nothing.
     Nothing,
 }
@@ -73,7 +80,7 @@ impl Agent {
         self.prompts.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    fn turns(&self) -> MutexGuard<'_, Vec<JoinHandle<()>>> {
+    fn turns(&self) -> MutexGuard<'_, Vec<Turn>> {
         self.turns.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
@@ -93,11 +100,13 @@ impl Agent {
         match self.answer(&method, params).await {
             Ok((answer, after)) => {
                 self.client.peer.respond(&id, Ok(answer));
-                if let After::Opened(open, seen) = after {
+                if let After::Opened(open) = after {
                     open.tell_commands(&self.client);
                     block_in_place(|| {
                         open.tell_waiting(&self.client);
-                        open.follow(&self.client, seen.next());
+                        // Watched first, so that nobody who begins now is missed.
+                        open.watch(&self.client);
+                        open.follow(&self.client);
                     });
                 }
             }
@@ -135,10 +144,15 @@ impl Agent {
         for open in open {
             open.leave().await;
         }
-        let turns = std::mem::take(&mut *self.turns());
+        self.answer_prompts(|_| true).await;
+    }
+
+    /// Waits until the prompts of some sessions are answered, whose runs are over.
+    async fn answer_prompts(&self, of: impl Fn(&str) -> bool) {
+        let turns: Vec<Turn> = self.turns().extract_if(.., |turn| of(&turn.session)).collect();
         for turn in turns {
             // A panic of its task is its own.
-            let _ = turn.await;
+            let _ = turn.task.await;
         }
     }
 
@@ -177,28 +191,7 @@ impl Agent {
             return Err(RpcError::invalid_params("`protocolVersion` is no whole number"));
         }
         self.client.greet(client_capabilities);
-        let mut session = json!({
-            "list": {}, "delete": {}, "resume": {}, "close": {}, "additionalDirectories": {},
-        });
-        if self.setup.unstable {
-            for name in ["fork", "archive", "title"] {
-                session[name] = json!({});
-            }
-        }
-        Ok(json!({
-            "protocolVersion": VERSION,
-            "agentCapabilities": {
-                "loadSession": true,
-                "promptCapabilities": {"image": false, "audio": false, "embeddedContext": true},
-                "mcpCapabilities": {"http": true, "sse": false},
-                "sessionCapabilities": session,
-                "_meta": {"stepwell": {"methods": extension::METHODS}},
-            },
-            "authMethods": [],
-            "agentInfo": {
-                "name": "stepwell", "title": "Stepwell", "version": self.setup.version,
-            },
-        }))
+        Ok(hello::answer(&self.setup))
     }
 
     fn extension(&self, method: &str, params: Value) -> Result<Value> {
@@ -257,6 +250,7 @@ impl Agent {
     }
 
     fn new_session(&self, asked: NewSession) -> Result<(Value, After)> {
+        check_folder("`cwd`", &asked.cwd)?;
         let runtime = self.runtime_in(Some(&asked.cwd), None)?;
         let brought = brought(asked.mcp_servers, asked.additional_directories, &asked.cwd)?;
         // It is recorded with its first prompt: a window that is opened and closed leaves nothing.
@@ -267,7 +261,7 @@ impl Agent {
             "modes": options::modes(&open.conversation)?,
             "configOptions": options::options(&open.conversation)?,
         });
-        Ok((answer, After::Opened(open, stepwell::Seq::MAX.prev())))
+        Ok((answer, After::Opened(open)))
     }
 
     fn old_session(&self, asked: OldSession) -> Result<Arc<Open>> {
@@ -292,16 +286,17 @@ impl Agent {
 
     fn load(&self, asked: OldSession) -> Result<(Value, After)> {
         let open = self.old_session(asked)?;
-        let (told, seen) = open.conversation.history().map_err(|error| failed(&error))?;
-        told.iter().for_each(|event| open.tell(&self.client, event));
-        Ok((self.settings(&open)?, After::Opened(open, seen)))
+        open.tell_history(&self.client).map_err(|error| failed(&error))?;
+        Ok((self.settings(&open)?, After::Opened(open)))
     }
 
     fn resume(&self, asked: OldSession) -> Result<(Value, After)> {
         let open = self.old_session(asked)?;
         let head = open.conversation.head().map_err(|error| failed(&error))?;
-        let seen = head.map_or(stepwell::Seq::ZERO, |head| head.seq);
-        Ok((self.settings(&open)?, After::Opened(open, seen)))
+        if let Some(head) = head.filter(|_| open.running().is_none()) {
+            open.conversation.set_told(head.seq);
+        }
+        Ok((self.settings(&open)?, After::Opened(open)))
     }
 
     fn settings(&self, open: &Open) -> Result<Value> {
@@ -317,6 +312,7 @@ impl Agent {
     async fn close(&self, OneSession { session_id }: &OneSession) -> Result<Value> {
         let open = self.opened(session_id)?;
         open.leave().await;
+        self.answer_prompts(|session| session == session_id).await;
         self.sessions().remove(session_id);
         Ok(json!({}))
     }
@@ -326,6 +322,7 @@ impl Agent {
         let open = self.sessions().remove(session_id);
         if let Some(open) = open {
             open.leave().await;
+            self.answer_prompts(|session| session == session_id).await;
         }
         let delete = || {
             let id = super::fault::session_id(session_id)?;
@@ -425,7 +422,8 @@ impl Agent {
         let open = self.open(forked.session, runtime, brought);
         let mut answer = self.settings(&open)?;
         answer["sessionId"] = json!(open.name());
-        Ok((answer, After::Opened(open, forked.at)))
+        open.conversation.set_told(forked.at);
+        Ok((answer, After::Opened(open)))
     }
 
     /// Takes a prompt in, and has it answered when its turn ends.
@@ -447,35 +445,44 @@ impl Agent {
         let prompted = Prompted { open: Arc::clone(&open), withdrawn: false };
         self.prompts().insert(id.clone(), prompted);
         let (agent, mut end) = (Arc::clone(self), open.prompt(&self.client, &text));
-        let turn = tokio::spawn(async move {
+        let session = open.name().to_owned();
+        let task = tokio::spawn(async move {
             let end = loop {
                 match end.await {
                     Ok(end) => break end,
+                    Err(_) if open.is_closed() => break TurnEnd::Cancelled,
                     // The run ended before it took the prompt in: another one begins.
                     Err(_) => end = open.prompt(&agent.client, &text),
                 }
             };
-            block_in_place(|| agent.tell_info(&open));
+            block_in_place(|| {
+                open.tell_info(&agent.client);
+                open.watch(&agent.client);
+            });
             let withdrawn = agent.prompts().remove(&id).is_some_and(|it| it.withdrawn);
             agent.client.peer.respond(&id, stop_reason(end, withdrawn));
         });
         let mut turns = self.turns();
-        turns.retain(|turn| !turn.is_finished());
-        turns.push(turn);
+        turns.retain(|turn| !turn.task.is_finished());
+        turns.push(Turn { session, task });
     }
 
     /// Carries a slash command out.
     fn command(&self, id: &Id, open: &Open, command: &Command) {
         let mode = || open.conversation.holds().ok().map(|holds| holds.mode);
-        let before = block_in_place(mode);
-        let answer = block_in_place(|| command.run(&open.conversation));
-        let text = answer.unwrap_or_else(|error| error.to_string());
-        if let Some(mode) = block_in_place(mode).filter(|mode| Some(*mode) != before) {
-            self.tell_mode(open, mode.as_str());
-        }
-        // What cannot be told now is told with the next change.
-        let _ = block_in_place(|| self.tell_options(open));
-        self.tell_info(open);
+        let work = || {
+            let before = mode();
+            let answer = command.run(&open.conversation);
+            if let Some(mode) = mode().filter(|mode| Some(*mode) != before) {
+                self.tell_mode(open, mode.as_str());
+            }
+            // What cannot be told now is told with the next change.
+            let _ = self.tell_options(open);
+            open.catch_up(&self.client);
+            open.tell_info(&self.client);
+            answer.unwrap_or_else(|error| error.to_string())
+        };
+        let text = block_in_place(|| open.command(work));
         self.tell_and_end(id, open, text);
     }
 
@@ -484,17 +491,5 @@ impl Agent {
         let message = format!("command-{}", serde_json::to_string(id).unwrap_or_default());
         open.tell(&self.client, &TurnEvent::Text(Chunk { message, text }));
         self.client.peer.respond(id, Ok(json!({"stopReason": "end_turn"})));
-    }
-
-    /// Tells what the session is called, and when it last changed.
-    fn tell_info(&self, open: &Open) {
-        if let Ok(Some(head)) = open.conversation.head() {
-            let update = json!({
-                "sessionUpdate": "session_info_update",
-                "title": list::title(&head),
-                "updatedAt": head.updated_at.to_string(),
-            });
-            open.send(&self.client, &update);
-        }
     }
 }

@@ -1,11 +1,12 @@
 //! The client of a connection: what it can do, and how it is told of sessions.
 
+use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Mutex, PoisonError};
 
 use serde_json::{Value, json};
 
 use crate::peer::Peer;
-use crate::turn::TurnEvent;
+use crate::turn::{Chunk, TurnEvent};
 
 use super::input::Capabilities;
 use super::update::update;
@@ -16,11 +17,13 @@ pub(super) struct Client {
     pub(super) peer: Peer,
     /// What it can do, once it said so.
     able: Mutex<Option<Capabilities>>,
+    /// How many notices it was told as text.
+    notices: AtomicU64,
 }
 
 impl Client {
     pub(super) fn new(peer: Peer) -> Self {
-        Self { peer, able: Mutex::default() }
+        Self { peer, able: Mutex::default(), notices: AtomicU64::new(0) }
     }
 
     /// It says hello.
@@ -41,7 +44,18 @@ impl Client {
 
     /// Tells it of something that happened in a session.
     pub(super) fn tell(&self, session: &str, event: &TurnEvent) {
-        if let Some(update) = update(event, &self.able()) {
+        let able = self.able();
+        let update = match event {
+            TurnEvent::Notice(notice) if notice.for_all && !able.notices() => {
+                let number = self.notices.fetch_add(1, Ordering::Relaxed) + 1;
+                let description = notice.description.as_deref().unwrap_or_default();
+                let text = format!("{}: {description}\n\n", notice.title);
+                let chunk = Chunk { message: format!("notice-{number}"), text };
+                update(&TurnEvent::Text(chunk), &able)
+            }
+            event => update(event, &able),
+        };
+        if let Some(update) = update {
             self.send(session, &update);
         }
     }

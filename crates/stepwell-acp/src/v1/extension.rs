@@ -47,7 +47,7 @@ pub(super) enum Place<'a> {
 
 /// Names a session, and points of it.
 #[derive(Debug, Deserialize)]
-#[serde(rename_all = "camelCase")]
+#[serde(rename_all = "camelCase", expecting = "an object")]
 pub(super) struct About {
     session_id: String,
     #[serde(default)]
@@ -64,14 +64,14 @@ pub(super) struct About {
 
 /// A point: a seq, or what people write for one.
 #[derive(Debug, Deserialize)]
-#[serde(untagged)]
+#[serde(untagged, expecting = "a point is a seq or a name")]
 enum Point {
     Seq(u64),
     Text(String),
 }
 
 #[derive(Debug, Deserialize)]
-#[serde(rename_all = "camelCase")]
+#[serde(rename_all = "camelCase", expecting = "an object")]
 pub(super) struct SearchAsked {
     query: String,
     #[serde(default)]

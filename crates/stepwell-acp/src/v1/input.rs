@@ -8,14 +8,35 @@ use serde_json::{Map, Value};
 
 use crate::rpc::{Id, Result, RpcError};
 
-/// Reads a request's parameters.
+/// Reads a request's parameters. They are named: a list has no meaning here.
 pub(super) fn read<T: DeserializeOwned>(params: Value) -> Result<T> {
-    let params = if params.is_null() { Value::Object(Map::new()) } else { params };
-    serde_json::from_value(params).map_err(|error| RpcError::invalid_params(error.to_string()))
+    let params = match params {
+        Value::Null => Value::Object(Map::new()),
+        Value::Object(_) => params,
+        _ => return Err(RpcError::invalid_params("`params` is no object")),
+    };
+    let read = serde_json::from_value(params);
+    read.map_err(|error| RpcError::invalid_params(plain(&error.to_string())))
+}
+
+/// What is wrong with parameters, in words that a client's author knows.
+fn plain(why: &str) -> String {
+    const WORDS: [(&str, &str); 8] = [
+        ("missing field", "missing:"),
+        ("invalid type:", "wrong type:"),
+        ("unknown variant", "unknown:"),
+        ("expected a sequence", "expected a list"),
+        ("expected a map", "expected an object"),
+        ("expected path string", "expected a path"),
+        ("expected u64", "expected a whole number"),
+        ("expected usize", "expected a whole number"),
+    ];
+    WORDS.iter().fold(why.to_owned(), |why, (theirs, ours)| why.replace(theirs, ours))
 }
 
 #[derive(Debug, Deserialize)]
 #[serde(rename_all = "camelCase")]
+#[serde(expecting = "an object")]
 pub(super) struct Initialize {
     pub(super) protocol_version: Value,
     #[serde(default)]
@@ -25,6 +46,7 @@ pub(super) struct Initialize {
 /// What the client can do. What is not there, or has another form, it cannot.
 #[derive(Clone, Debug, Default, Deserialize)]
 #[serde(default, rename_all = "camelCase")]
+#[serde(expecting = "an object")]
 pub(super) struct Capabilities {
     session: Value,
     elicitation: Value,
@@ -46,6 +68,7 @@ impl Capabilities {
 
 #[derive(Debug, Deserialize)]
 #[serde(rename_all = "camelCase")]
+#[serde(expecting = "an object")]
 pub(super) struct NewSession {
     pub(super) cwd: PathBuf,
     #[serde(default)]
@@ -56,6 +79,7 @@ pub(super) struct NewSession {
 /// Asks for a session that was there before.
 #[derive(Debug, Deserialize)]
 #[serde(rename_all = "camelCase")]
+#[serde(expecting = "an object")]
 pub(super) struct OldSession {
     pub(super) session_id: String,
     pub(super) cwd: PathBuf,
@@ -68,12 +92,14 @@ pub(super) struct OldSession {
 /// Names a session and nothing else.
 #[derive(Debug, Deserialize)]
 #[serde(rename_all = "camelCase")]
+#[serde(expecting = "an object")]
 pub(super) struct OneSession {
     pub(super) session_id: String,
 }
 
 #[derive(Debug, Default, Deserialize)]
 #[serde(default, rename_all = "camelCase")]
+#[serde(expecting = "an object")]
 pub(super) struct ListSessions {
     pub(super) cwd: Option<PathBuf>,
     pub(super) cursor: Option<String>,
@@ -81,6 +107,7 @@ pub(super) struct ListSessions {
 
 #[derive(Debug, Deserialize)]
 #[serde(rename_all = "camelCase")]
+#[serde(expecting = "an object")]
 pub(super) struct SetMode {
     pub(super) session_id: String,
     pub(super) mode_id: String,
@@ -88,6 +115,7 @@ pub(super) struct SetMode {
 
 #[derive(Debug, Deserialize)]
 #[serde(rename_all = "camelCase")]
+#[serde(expecting = "an object")]
 pub(super) struct SetOption {
     pub(super) session_id: String,
     pub(super) config_id: String,
@@ -96,6 +124,7 @@ pub(super) struct SetOption {
 
 #[derive(Debug, Deserialize)]
 #[serde(rename_all = "camelCase")]
+#[serde(expecting = "an object")]
 pub(super) struct SetTitle {
     pub(super) session_id: String,
     pub(super) title: Option<String>,
@@ -103,6 +132,7 @@ pub(super) struct SetTitle {
 
 #[derive(Debug, Deserialize)]
 #[serde(rename_all = "camelCase")]
+#[serde(expecting = "an object")]
 pub(super) struct Prompt {
     pub(super) session_id: String,
     pub(super) prompt: Vec<Content>,
@@ -110,6 +140,7 @@ pub(super) struct Prompt {
 
 #[derive(Debug, Deserialize)]
 #[serde(rename_all = "camelCase")]
+#[serde(expecting = "an object")]
 pub(super) struct CancelRequest {
     pub(super) request_id: Id,
 }
@@ -117,6 +148,7 @@ pub(super) struct CancelRequest {
 /// A piece of a prompt.
 #[derive(Debug, Deserialize)]
 #[serde(tag = "type", rename_all = "snake_case")]
+#[serde(expecting = "an object with a type")]
 pub(super) enum Content {
     Text { text: String },
     ResourceLink { name: String, uri: String },
@@ -126,6 +158,7 @@ pub(super) enum Content {
 }
 
 #[derive(Debug, Deserialize)]
+#[serde(expecting = "an object")]
 pub(super) struct Resource {
     uri: String,
     text: Option<String>,
@@ -157,6 +190,7 @@ pub(super) fn text(prompt: &[Content]) -> Result<String> {
 /// An MCP server of the client's.
 #[derive(Debug, Deserialize)]
 #[serde(untagged)]
+#[serde(expecting = "an MCP server has a name and a command, or a type, a name and a url")]
 pub(super) enum McpServer {
     Remote {
         #[serde(rename = "type")]
@@ -184,6 +218,7 @@ pub(super) enum RemoteKind {
 }
 
 #[derive(Debug, Deserialize)]
+#[serde(expecting = "an object")]
 pub(super) struct Pair {
     pub(super) name: String,
     pub(super) value: String,
@@ -216,6 +251,29 @@ mod tests {
         let empty: Prompt = read(json!({"sessionId": "s", "prompt": []})).unwrap();
         assert_eq!(text(&empty.prompt).unwrap_err().code, RpcError::INVALID_PARAMS);
         assert_eq!(read::<Prompt>(json!({})).unwrap_err().code, RpcError::INVALID_PARAMS);
+    }
+
+    #[test]
+    fn what_is_wrong_with_parameters_is_said_in_plain_words() {
+        let servers = json!([{"name": 1}]);
+        for (params, says) in [
+            (json!(["s"]), "`params` is no object"),
+            (json!({"mcpServers": []}), "missing: `cwd`"),
+            (json!({"cwd": "/", "mcpServers": "no"}), "wrong type: string \"no\", expected a list"),
+            (
+                json!({"cwd": "/", "mcpServers": servers}),
+                "an MCP server has a name and a command, or a type, a name and a url",
+            ),
+        ] {
+            let said = read::<NewSession>(params).unwrap_err();
+            assert_eq!((said.code, said.message.as_str()), (RpcError::INVALID_PARAMS, says));
+        }
+        let able = json!({"protocolVersion": 1, "clientCapabilities": "no"});
+        let said = read::<Initialize>(able).unwrap_err().message;
+        assert_eq!(said, "wrong type: string \"no\", expected an object");
+        let prompt = json!({"sessionId": "s", "prompt": [{"type": "video"}]});
+        let said = read::<Prompt>(prompt).unwrap_err().message;
+        assert!(said.starts_with("unknown: `video`, expected one of `text`"), "{said}");
     }
 
     #[test]

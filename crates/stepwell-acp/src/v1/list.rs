@@ -1,10 +1,14 @@
-//! Listing sessions: those of a folder's store, or of all of the user's, page by page.
+//! Listing sessions: those of a folder's store, or of all of the user's and of other agents, page by
+//! page.
 
-use std::path::{Path, PathBuf};
+use std::cmp::Reverse;
+use std::path::Path;
 
 use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};
-use stepwell::{Access, Cursor, Driver, Family, Filter, Head, Query, SessionId, SessionInfo};
+use stepwell::{
+    Access, Driver, Family, Filter, Head, Query, Redacted, Redactor, SessionId, SessionInfo, Time,
+};
 use stepwell_runtime::Runtime;
 use stepwell_workspace::NamedWell;
 
@@ -15,26 +19,35 @@ use super::fault::failed;
 /// How many sessions a page has.
 const PAGE: usize = 50;
 
-/// How many sessions of other agents are listed, behind the last page.
-const OTHERS: usize = 50;
-
 /// The longest title.
 const LONGEST_TITLE: usize = 100;
 
-/// Where a page ended.
-#[derive(Debug, Serialize, Deserialize)]
+/// Where a session stands in the list: the one that changed last comes first. It is also where a
+/// page ended, so that sessions that come or go do not shift the next one.
+#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
 struct Place {
-    store: PathBuf,
-    #[serde(default)]
-    after: Option<Cursor>,
+    /// When it last changed, in microseconds since 1970.
+    at: i64,
+    id: String,
 }
 
-/// A page of sessions, the newest of each store first. Without `here` all stores are listed, one
-/// after the other.
+impl Place {
+    fn new(at: Time, id: &str) -> Self {
+        Self { at: at.as_micros(), id: id.to_owned() }
+    }
+}
+
+/// A session in the list.
+struct Listed {
+    place: Place,
+    shown: Value,
+}
+
+/// A page of sessions, the newest first, wherever they are. Without `here` all stores are listed.
 pub(super) fn list(runtime: &Runtime, here: Option<&Path>, cursor: Option<&str>) -> Result<Value> {
-    let place = cursor.map(serde_json::from_str::<Place>).transpose();
-    let place = place.map_err(|_| RpcError::invalid_params("this is no cursor of ours"))?;
-    let mut wells = match here {
+    let after = cursor.map(serde_json::from_str::<Place>).transpose();
+    let after = after.map_err(|_| RpcError::invalid_params("this is no cursor of ours"))?;
+    let wells = match here {
         Some(_) => {
             let well = runtime.look().map_err(|error| failed(&error.into()))?;
             let name = runtime.place.store.clone();
@@ -42,69 +55,98 @@ pub(super) fn list(runtime: &Runtime, here: Option<&Path>, cursor: Option<&str>)
         }
         None => runtime.everywhere(|workspace, folder| workspace.open(folder, Access::Read)),
     };
-    if let Some(place) = &place {
-        let gone = wells.iter().position(|it| it.name == place.store).unwrap_or(wells.len());
-        wells.drain(..gone);
-    }
-    let (mut sessions, mut after) = (Vec::new(), place.and_then(|place| place.after));
-    for NamedWell { name, well } in wells {
-        let room = PAGE - sessions.len();
-        if room == 0 {
-            let next = Place { store: name, after: None };
-            return Ok(page(&sessions, Some(next)));
-        }
-        let filter = Filter { family: Family::Roots, ..Filter::default() };
-        let query = Query { filter, limit: room, after: after.take(), ..Query::default() };
-        let found = well.list(&query).map_err(|error| failed(&error.into()))?;
-        // A session that another program drives cannot go on here.
-        let ours = found.sessions.iter().filter(|it| it.head.driver == Driver::Own);
-        sessions.extend(ours.map(|it| info(it, &runtime.place.root)));
-        if let Some(after) = found.next.filter(|_| found.sessions.len() == room) {
-            let next = Place { store: name, after: Some(after) };
-            return Ok(page(&sessions, Some(next)));
+    let mut found = others(runtime, here, after.as_ref());
+    let redactor = runtime.redactor().with_own_count();
+    for NamedWell { well, .. } in &wells {
+        for info in page_of(well, after.as_ref())? {
+            let shown = shown(info, &runtime.place.root, &redactor);
+            found.push(shown);
         }
     }
-    sessions.extend(others(runtime, here)?);
-    Ok(page(&sessions, None))
-}
-
-/// Other agents' sessions that are in no store yet, if the user switched their index on, the
-/// newest first. Loading one imports it.
-fn others(runtime: &Runtime, here: Option<&Path>) -> Result<Vec<Value>> {
-    // An index that cannot be read is no reason not to list the rest.
-    let Ok(Some(index)) = runtime.refresh_other_sessions() else { return Ok(Vec::new()) };
-    let wells = runtime.everywhere(|workspace, folder| workspace.open(folder, Access::Read));
-    let here_is = |folder: &str| {
-        here.is_none_or(|here| Path::new(folder) == here || Path::new(folder) == runtime.place.root)
-    };
-    let mut found = Vec::new();
-    for other in index.find("").into_iter().filter(|it| here_is(&it.folder)) {
-        let Ok(id) = other.id.parse::<SessionId>() else { continue };
-        let is_here = |named: &NamedWell| named.well.info(&id).is_ok();
-        if found.len() < OTHERS && !wells.iter().any(is_here) {
-            let meta = json!({"status": "idle", "importedFrom": null, "of": other.system});
-            found.push(json!({
-                "sessionId": id,
-                "cwd": other.folder,
-                "title": line(&other.title),
-                "updatedAt": other.used_at().to_string(),
-                "_meta": {"stepwell": meta},
-            }));
-        }
-    }
-    Ok(found)
-}
-
-fn page(sessions: &[Value], next: Option<Place>) -> Value {
+    found.sort_by(|one, other| other.place.cmp(&one.place));
+    let more = found.len() > PAGE;
+    found.truncate(PAGE);
+    let next = found.last().filter(|_| more).map(|last| last.place.clone());
+    let sessions: Vec<Value> = found.into_iter().map(|listed| listed.shown).collect();
     let mut page = json!({"sessions": sessions});
     if let Some(next) = next.and_then(|next| serde_json::to_string(&next).ok()) {
         page["nextCursor"] = json!(next);
     }
-    page
+    Ok(page)
 }
 
-fn info(info: &SessionInfo, root: &Path) -> Value {
-    let head = &info.head;
+/// The sessions of a store that may be on the page behind a place, and the one that says whether
+/// there is another page. A store sorts those of one time in its own way: all of them are taken.
+fn page_of(well: &stepwell::Stepwell, after: Option<&Place>) -> Result<Vec<SessionInfo>> {
+    // A session that another program drives cannot go on here.
+    let filter = Filter {
+        family: Family::Roots,
+        driver: Some(Driver::Own),
+        until: after.map(|after| Time::from_micros(after.at.saturating_add(1))),
+        ..Filter::default()
+    };
+    let mut page: Vec<SessionInfo> = Vec::new();
+    for info in well.sessions(Query { filter, limit: PAGE + 1, ..Query::default() }) {
+        let info = info.map_err(|error| failed(&error.into()))?;
+        let last = page.last().map(|last| last.head.updated_at);
+        if page.len() > PAGE && last != Some(info.head.updated_at) {
+            break;
+        }
+        if after.is_none_or(|after| place(&info) < *after) {
+            page.push(info);
+        }
+    }
+    Ok(page)
+}
+
+fn place(info: &SessionInfo) -> Place {
+    Place::new(info.head.updated_at, info.head.id.as_str())
+}
+
+/// Other agents' sessions that are in no store yet, if the user switched their index on. Loading
+/// one imports it.
+fn others(runtime: &Runtime, here: Option<&Path>, after: Option<&Place>) -> Vec<Listed> {
+    // Later pages go on with the index of the first one. One that cannot be read is no reason not
+    // to list the rest.
+    let index = match after {
+        None => runtime.refresh_other_sessions(),
+        Some(_) => runtime.other_sessions(),
+    };
+    let Ok(Some(index)) = index else { return Vec::new() };
+    let wells = runtime.everywhere(|workspace, folder| workspace.open(folder, Access::Read));
+    let here_is = |folder: &str| {
+        here.is_none_or(|here| Path::new(folder) == here || Path::new(folder) == runtime.place.root)
+    };
+    let mut known = index.find("");
+    known.retain(|it| here_is(&it.folder));
+    known.sort_by_key(|it| Reverse(Place::new(it.used_at(), &it.id)));
+    let mut found = Vec::new();
+    for other in known {
+        let Ok(id) = other.id.parse::<SessionId>() else { continue };
+        let place = Place::new(other.used_at(), &other.id);
+        let is_due = after.is_none_or(|after| place < *after);
+        if !is_due || wells.iter().any(|named| named.well.info(&id).is_ok()) {
+            continue;
+        }
+        let meta = json!({"status": "idle", "importedFrom": null, "of": other.system});
+        let shown = json!({
+            "sessionId": id,
+            "cwd": other.folder,
+            "title": line(&other.title),
+            "updatedAt": other.used_at().to_string(),
+            "_meta": {"stepwell": meta},
+        });
+        found.push(Listed { place, shown });
+        if found.len() > PAGE {
+            break;
+        }
+    }
+    found
+}
+
+fn shown(info: SessionInfo, root: &Path, redactor: &Redactor) -> Listed {
+    let place = place(&info);
+    let head = Redacted::head(redactor, info.head);
     let cwd = Path::new(&head.workspace);
     let cwd = if cwd.is_absolute() { cwd } else { root };
     let system = head.source.as_ref().map(|source| source.system.clone());
@@ -116,16 +158,18 @@ fn info(info: &SessionInfo, root: &Path) -> Value {
         "waiting": head.open_gates,
         "runs": info.held.is_some(),
     });
-    json!({
+    let shown = json!({
         "sessionId": head.id,
         "cwd": cwd,
-        "title": title(head),
+        "title": title(&head),
         "updatedAt": head.updated_at.to_string(),
         "_meta": {"stepwell": meta},
-    })
+    });
+    Listed { place, shown }
 }
 
-/// What a session is called: its label, or the beginning of its task.
+/// What a session is called: its label, or the beginning of its task. It is cut, so secrets are
+/// taken out of the head before.
 pub(super) fn title(head: &Head) -> String {
     line(head.label.as_deref().unwrap_or(&head.task))
 }

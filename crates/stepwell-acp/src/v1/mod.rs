@@ -2,9 +2,11 @@
 
 mod agent;
 mod ask;
+mod brought;
 mod client;
 mod extension;
 mod fault;
+mod hello;
 mod input;
 mod list;
 mod open;

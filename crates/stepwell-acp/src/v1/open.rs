@@ -1,23 +1,26 @@
 //! A session that a client has open, and the run that goes on in it.
 
 use std::collections::HashMap;
-use std::path::Path;
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::time::Duration;
 
 use serde_json::{Value, json};
-use stepwell_agent::mcp::{Address, DEFAULT_START, Program, Reach, Server, ServerName};
-use stepwell_runtime::OpenGate;
+use stepwell::{Redacted, Seq};
+use stepwell_runtime::{Error, OpenGate};
+use tokio::runtime::Handle;
 use tokio::sync::oneshot;
 use tokio::task::AbortHandle;
 
-use crate::rpc::{Result, RpcError};
 use crate::turn::{
-    Begin, Brought, Chunk, Conversation, Input, Prompt, Running, TurnEnd, TurnEvent, offered,
+    Begin, Chunk, Conversation, Input, Prompt, Running, TurnEnd, TurnEvent, offered,
 };
 
-use super::ask;
 use super::client::Client;
-use super::input::{McpServer, RemoteKind};
+use super::{ask, list};
+
+/// How long one wait for what others do lasts. Then it is seen whether the session is still open.
+const WAIT: Duration = Duration::from_secs(5);
 
 /// A session that a client has open.
 #[derive(Debug)]
@@ -26,12 +29,24 @@ pub(super) struct Open {
     running: Mutex<Option<Running>>,
     /// Questions that the client is asked now, by their names.
     asks: Mutex<HashMap<String, AbortHandle>>,
+    /// Held while a command is carried out, which tells itself what it did.
+    commanded: Mutex<()>,
+    /// Is what others do in it watched?
+    watched: AtomicBool,
+    /// Was it closed? Then nothing begins in it any more.
+    closed: AtomicBool,
 }
 
 impl Open {
     pub(super) fn new(conversation: Conversation) -> Arc<Self> {
-        let conversation = Arc::new(conversation);
-        Arc::new(Self { conversation, running: Mutex::default(), asks: Mutex::default() })
+        Arc::new(Self {
+            conversation: Arc::new(conversation),
+            running: Mutex::default(),
+            asks: Mutex::default(),
+            commanded: Mutex::default(),
+            watched: AtomicBool::new(false),
+            closed: AtomicBool::new(false),
+        })
     }
 
     pub(super) fn name(&self) -> &str {
@@ -71,6 +86,53 @@ impl Open {
         let update =
             json!({"sessionUpdate": "available_commands_update", "availableCommands": commands});
         self.send(client, &update);
+    }
+
+    /// Tells the conversation so far.
+    pub(super) fn tell_history(&self, client: &Client) -> Result<(), Error> {
+        match self.running() {
+            Some(running) => running.retell(&self.conversation),
+            None => {
+                let (told, last) = self.conversation.history(Seq::MAX)?;
+                told.iter().for_each(|event| self.tell(client, event));
+                self.conversation.set_told(last);
+                Ok(())
+            }
+        }
+    }
+
+    /// Tells what the session is called, and when it last changed.
+    pub(super) fn tell_info(&self, client: &Client) {
+        if let Ok(Some(head)) = self.conversation.head() {
+            let redactor = self.conversation.runtime().redactor().with_own_count();
+            let head = Redacted::head(&redactor, head);
+            let update = json!({
+                "sessionUpdate": "session_info_update",
+                "title": list::title(&head),
+                "updatedAt": head.updated_at.to_string(),
+            });
+            self.send(client, &update);
+        }
+    }
+
+    /// Does something that tells itself what it did: nobody else does meanwhile.
+    pub(super) fn command<T>(&self, work: impl FnOnce() -> T) -> T {
+        let _held = self.commanded.lock().unwrap_or_else(PoisonError::into_inner);
+        work()
+    }
+
+    /// Tells what was recorded since the client was last told of something, unless a run tells it.
+    /// Was there anything to tell?
+    pub(super) fn catch_up(&self, client: &Client) -> bool {
+        if self.running().is_some() {
+            return false;
+        }
+        // What cannot be read now is told later.
+        let told = self.conversation.catch_up().unwrap_or_default();
+        // Its title is told with the time of the change.
+        let told_of = told.iter().filter(|event| !matches!(event, TurnEvent::Title(_)));
+        told_of.for_each(|event| self.tell(client, event));
+        !told.is_empty()
     }
 
     /// Tells what the session waits for.
@@ -145,13 +207,52 @@ impl Open {
         end
     }
 
-    /// Follows a run that goes on elsewhere, if one does.
-    pub(super) fn follow(self: &Arc<Self>, client: &Arc<Client>, from: stepwell::Seq) {
+    /// Follows a run that goes on elsewhere, if one does; else tells what others did meanwhile.
+    pub(super) fn follow(self: &Arc<Self>, client: &Arc<Client>) {
         let mut running = self.running.lock().unwrap_or_else(PoisonError::into_inner);
-        let is_ours = running.as_ref().is_some_and(|running| !running.is_over());
-        if !is_ours && self.conversation.is_held().unwrap_or_default() {
-            *running = Some(self.start(client, Begin::Follow(from), None));
+        let is_on = running.as_ref().is_some_and(|running| !running.is_over());
+        if is_on || self.is_closed() {
+            return;
         }
+        if self.conversation.is_held().unwrap_or_default() {
+            *running = Some(self.start(client, Begin::Follow, None));
+            return;
+        }
+        drop(running);
+        if self.catch_up(client) {
+            self.tell_info(client);
+        }
+    }
+
+    /// Watches the session from now on, on a thread of its own: whoever runs it next is followed.
+    /// One that is not on record yet is watched after its first turn.
+    pub(super) fn watch(self: &Arc<Self>, client: &Arc<Client>) {
+        if self.watched.swap(true, Ordering::Relaxed) {
+            return;
+        }
+        let Ok(Some(changes)) = self.conversation.subscribe() else {
+            self.watched.store(false, Ordering::Relaxed);
+            return;
+        };
+        let (open, client, tokio) = (Arc::downgrade(self), Arc::clone(client), Handle::current());
+        let watch = move || loop {
+            let changed = changes.next(WAIT);
+            let Some(open) = open.upgrade().filter(|open| !open.is_closed()) else { return };
+            match changed {
+                Ok(None) => {}
+                Ok(Some(_)) => {
+                    if let Some(running) = open.running() {
+                        tokio.block_on(running.over());
+                    }
+                    let _inside = tokio.enter();
+                    open.command(|| open.follow(&client));
+                }
+                // The store is gone.
+                Err(_) => return,
+            }
+        };
+        // Without the thread, what others do is told with the next turn.
+        let _ = std::thread::Builder::new().name("acp-watch".to_owned()).spawn(watch);
     }
 
     fn start(
@@ -160,80 +261,29 @@ impl Open {
         begin: Begin,
         waiter: Option<oneshot::Sender<TurnEnd>>,
     ) -> Running {
-        let (open, client) = (Arc::clone(self), Arc::clone(client));
-        let sink = Arc::new(move |event| open.on_event(&client, event));
+        // It holds the run.
+        let (open, client) = (Arc::downgrade(self), Arc::clone(client));
+        let sink = Arc::new(move |event| {
+            if let Some(open) = open.upgrade() {
+                open.on_event(&client, event);
+            }
+        });
         Running::start(Arc::clone(&self.conversation), begin, waiter, sink)
+    }
+
+    /// Was it closed?
+    pub(super) fn is_closed(&self) -> bool {
+        self.closed.load(Ordering::Relaxed)
     }
 
     /// Ends what goes on, as when the client goes: a question stays.
     pub(super) async fn leave(&self) {
+        self.closed.store(true, Ordering::Relaxed);
         self.ask_nothing();
         if let Some(running) = self.running() {
             running.send(Input::Go);
             running.over().await;
         }
         self.conversation.close_servers().await;
-    }
-}
-
-/// What a client brings to a session: its MCP servers, and folders besides the workspace.
-pub(super) fn brought(
-    servers: Vec<McpServer>,
-    folders: Vec<std::path::PathBuf>,
-    cwd: &Path,
-) -> Result<Brought> {
-    if let Some(folder) = folders.iter().find(|folder| !folder.is_absolute()) {
-        let why = format!("{} is no absolute path", folder.display());
-        return Err(RpcError::invalid_params(why));
-    }
-    let servers = servers.into_iter().map(|server| read_server(server, cwd));
-    Ok(Brought { servers: servers.collect::<Result<_>>()?, folders })
-}
-
-fn read_server(server: McpServer, cwd: &Path) -> Result<Server> {
-    let (name, reach) = match server {
-        McpServer::Remote { kind: RemoteKind::Sse, name, .. } => {
-            let why = format!("{name}: servers over sse are not supported");
-            return Err(RpcError::invalid_params(why));
-        }
-        McpServer::Remote { name, url, headers, .. } => {
-            let headers = headers.into_iter().map(|it| (it.name, it.value)).collect();
-            (name, Reach::Address(Address { url, headers, key: None }))
-        }
-        McpServer::Program { name, command, args, env } => {
-            let program = Program {
-                program: command.to_string_lossy().into_owned(),
-                arguments: args,
-                variables: env.into_iter().map(|it| (it.name, it.value)).collect(),
-                folder: cwd.to_owned(),
-            };
-            (name, Reach::Program(program))
-        }
-    };
-    let name = server_name(&name)?;
-    Ok(Server { name, reach, start: DEFAULT_START, timeout: None })
-}
-
-/// A name that can stand in front of a tool's: clients' names may hold anything.
-fn server_name(name: &str) -> Result<ServerName> {
-    let plain = |it: char| if it.is_ascii_alphanumeric() || it == '-' { it } else { '_' };
-    let mut plain: String = name.chars().map(plain).take(32).collect();
-    while plain.contains("__") {
-        plain = plain.replace("__", "_");
-    }
-    let plain = plain.trim_matches(['_', '-']);
-    plain.parse().map_err(|why: String| RpcError::invalid_params(format!("{name:?}: {why}")))
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn a_clients_server_gets_a_name_that_tools_can_have() {
-        for (given, name) in [("github", "github"), ("My Files!", "My_Files"), ("a__b_", "a_b")] {
-            assert_eq!(server_name(given).unwrap().as_str(), name);
-        }
-        assert!(server_name("…").is_err());
     }
 }

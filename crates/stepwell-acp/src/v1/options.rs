@@ -2,9 +2,7 @@
 
 use serde_json::{Value, json};
 use stepwell::Mode;
-use stepwell_agent::agent::builtin;
 use stepwell_agent::provider::remote::Effort;
-use stepwell_runtime::check_model_name;
 
 use crate::rpc::{Result, RpcError};
 use crate::turn::Conversation;
@@ -67,7 +65,7 @@ pub(super) fn options(on: &Conversation) -> Result<Value> {
         "id": THOUGHT, "name": "Thought level", "category": "thought_level", "type": "select",
         "currentValue": on.chosen().effort.map_or(USUAL, Effort::as_str), "options": efforts,
     }));
-    let agents: Vec<Value> = agents(on).iter().map(named).collect();
+    let agents: Vec<Value> = on.runtime().agents().keys().map(named).collect();
     options.push(json!({
         "id": "agent", "name": "Agent", "type": "select",
         "currentValue": holds.agent, "options": agents,
@@ -75,33 +73,18 @@ pub(super) fn options(on: &Conversation) -> Result<Value> {
     Ok(Value::Array(options))
 }
 
-fn agents(on: &Conversation) -> Vec<String> {
-    let mut agents = builtin();
-    agents.extend(on.runtime().config.agents.clone());
-    agents.into_keys().collect()
-}
-
 /// Chooses something for the turns to come.
 pub(super) fn choose(on: &Conversation, option: &str, value: &str) -> Result<()> {
-    let unknown = || RpcError::invalid_params(format!("there is no {option} {value:?}"));
+    let wrong = |why: String| RpcError::invalid_params(why);
     match option {
-        "mode" => {
-            let mode = Mode::ALL.into_iter().find(|mode| mode.as_str() == value);
-            on.chosen().mode = Some(mode.ok_or_else(unknown)?);
-        }
-        "model" => {
-            let named = check_model_name(value, on.runtime());
-            let named = named.map_err(|error| RpcError::invalid_params(error.to_string()))?;
-            on.chosen().model = Some(named);
-        }
-        "agent" => {
-            let agent = agents(on).into_iter().find(|agent| agent == value);
-            on.chosen().agent = Some(agent.ok_or_else(unknown)?);
-        }
+        "mode" => on.choose_mode(value).map_err(wrong)?,
+        "model" => on.choose_model(value).map_err(wrong)?,
+        "agent" => on.choose_agent(value).map_err(wrong)?,
         THOUGHT => {
             let effort = Effort::ALL.into_iter().find(|effort| effort.as_str() == value);
             if effort.is_none() && value != USUAL {
-                return Err(unknown());
+                let why = format!("there is no thought level {value:?}");
+                return Err(RpcError::invalid_params(why));
             }
             on.chosen().effort = effort;
         }

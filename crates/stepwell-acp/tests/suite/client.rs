@@ -1,7 +1,9 @@
 //! A client over two pipes, which says exactly what it is told to.
 
+use std::collections::BTreeMap;
 use std::io::{BufRead as _, BufReader, PipeReader, PipeWriter, Write as _, pipe};
 use std::path::PathBuf;
+use std::sync::Arc;
 use std::thread::JoinHandle;
 
 use serde_json::{Value, json};
@@ -11,7 +13,10 @@ use stepwell_workspace::{Host, Notices, Wanted, Workspace};
 use tempfile::TempDir;
 
 /// A folder with a store and a model that says what a script says.
-pub(crate) struct Desk(TempDir);
+pub(crate) struct Desk {
+    folder: TempDir,
+    variables: BTreeMap<String, String>,
+}
 
 impl Desk {
     pub(crate) fn new(script: &str) -> Self {
@@ -21,11 +26,11 @@ impl Desk {
         std::fs::write(&path, script).unwrap();
         let settings = format!("[model]\nname = \"script:{}\"\n", path.display());
         std::fs::write(root.join("stepwell.toml"), settings).unwrap();
-        Self(folder)
+        Self { folder, variables: BTreeMap::new() }
     }
 
     pub(crate) fn root(&self) -> PathBuf {
-        std::fs::canonicalize(self.0.path()).unwrap()
+        std::fs::canonicalize(self.folder.path()).unwrap()
     }
 
     /// With a home folder, in which other agents' sessions are looked for or not.
@@ -37,21 +42,45 @@ impl Desk {
         self
     }
 
+    /// With a model that streams its answers from an address.
+    pub(crate) fn with_provider(mut self, address: &str, key: &str) -> Self {
+        let config = self.root().join("home/.config/stepwell");
+        std::fs::create_dir_all(&config).unwrap();
+        let settings = format!(
+            "[providers.local]\nbase_url = \"{address}\"\nprotocol = \"openai\"\nkey_env = \"LOCAL_KEY\"\n"
+        );
+        std::fs::write(config.join("config.toml"), settings).unwrap();
+        let model = "[model]\nname = \"local/large\"\n";
+        std::fs::write(self.root().join("stepwell.toml"), model).unwrap();
+        self.variables.insert("LOCAL_KEY".to_owned(), key.to_owned());
+        self
+    }
+
     fn host(&self) -> (Host, Wanted) {
+        self.host_in(self.root())
+    }
+
+    fn host_in(&self, folder: PathBuf) -> (Host, Wanted) {
         let root = self.root();
         let home = Some(root.join("home")).filter(|home| home.is_dir());
         let host = Host {
-            folder: Some(root.clone()),
+            folder: Some(folder.clone()),
+            environment: Arc::new(self.variables.clone()),
             state: Some(root.join("state")),
             config: home.as_ref().map(|home| home.join(".config/stepwell")),
             home,
             ..Host::bare()
         };
-        (host, Wanted { folder: Some(root), ..Wanted::default() })
+        (host, Wanted { folder: Some(folder), ..Wanted::default() })
     }
 
     pub(crate) fn runtime(&self) -> Runtime {
-        let (host, wanted) = self.host();
+        self.runtime_in(self.root())
+    }
+
+    /// The same user's runtime in another folder.
+    pub(crate) fn runtime_in(&self, folder: PathBuf) -> Runtime {
+        let (host, wanted) = self.host_in(folder);
         Runtime::new(Workspace::find(host, wanted, Notices::to_nobody()).unwrap())
     }
 
@@ -137,13 +166,36 @@ impl Client {
 
     /// Waits for the answer to a request.
     pub(crate) fn answered(&mut self, id: i64) -> Result<Value, i64> {
-        let is_it = |it: &Value| it.get("method").is_none() && it["id"] == id;
-        let before = self.heard.iter().position(is_it).map(|at| self.heard.remove(at));
-        let answer = before.unwrap_or_else(|| self.wait(is_it));
+        let answer = self.answer_of(id);
         match answer.get("error") {
             Some(error) => Err(error["code"].as_i64().unwrap()),
             None => Ok(answer["result"].clone()),
         }
+    }
+
+    /// The same, as it came.
+    pub(crate) fn answer_of(&mut self, id: i64) -> Value {
+        let is_it = |it: &Value| it.get("method").is_none() && it["id"] == id;
+        let before = self.heard.iter().position(is_it).map(|at| self.heard.remove(at));
+        before.unwrap_or_else(|| self.wait(is_it))
+    }
+
+    /// Hears more until the model has said so much.
+    pub(crate) fn until_said(&mut self, text: &str) {
+        while self.said("agent_message_chunk") != text {
+            let message = self.next().unwrap();
+            self.heard.push(message);
+            let said = self.said("agent_message_chunk");
+            assert!(text.starts_with(&said), "{said:?}");
+        }
+    }
+
+    /// Says something in words of its own, and waits for the end of the turn: what was told of it.
+    pub(crate) fn says(&mut self, session: &str, text: &str) -> String {
+        let before = self.said("agent_message_chunk").len();
+        let prompt = self.prompt(session, text);
+        assert_eq!(self.answered(prompt).unwrap()["stopReason"], "end_turn", "{text}");
+        self.said("agent_message_chunk").split_off(before)
     }
 
     pub(crate) fn ask(&mut self, method: &str, params: &Value) -> Result<Value, i64> {

@@ -3,5 +3,10 @@
 
 mod any_order;
 mod client;
+mod commands;
 mod conversations;
+mod following;
+mod listing;
+mod secrets;
+mod troubles;
 mod updates;

@@ -255,3 +255,27 @@ fn compactions_reach_a_client_that_takes_them_and_no_other() {
         assert_eq!(later.updates("tool_call").len(), 6);
     }
 }
+
+#[test]
+fn a_compaction_by_command_is_told_like_any_other_before_the_command_ends() {
+    let read = "{text: I read., calls: [{tool: read_file, arguments: {path: notes.txt}}]}";
+    let script = format!(
+        "context: 80000\nsummaries: [{{text: \"## Goal\\n- read the notes\"}}]\nanswers: [{}{{text: Done.}}]\n",
+        format!("{read}, ").repeat(6)
+    );
+    let desk = Desk::new(&script);
+    std::fs::write(desk.root().join("notes.txt"), "a line of notes\n".repeat(100)).unwrap();
+    let settings = desk.root().join("stepwell.toml");
+    let model = std::fs::read_to_string(&settings).unwrap();
+    std::fs::write(settings, format!("{model}[compaction]\nkeep_tokens = 700\n")).unwrap();
+    let (mut client, session) = unasked(&desk, &json!({"session": {"compaction": {}}}));
+    say(&mut client, &session, "read the notes");
+    assert_eq!(client.updates("compaction_update"), [] as [Value; 0]);
+    let said = client.says(&session, "/compact");
+    assert!(said.starts_with("Compacted:"), "{said}");
+    let told = client.updates("compaction_update");
+    assert_eq!(told.len(), 1, "{told:?}");
+    assert_eq!(told[0]["status"], "completed");
+    let later = loaded(&desk, &session, &json!({"session": {"compaction": {}}}));
+    assert_eq!(later.updates("compaction_update"), told);
+}

@@ -1,10 +1,11 @@
 //! Slash commands that work in an editor: those of the one table that need no terminal.
 
-use stepwell::{
-    Change, Checkpoint, CheckpointReason, Edited, Filter, Mode, Rank, Scope, Search, Seq,
-    SystemPrompts,
-};
-use stepwell_runtime::{Error, Interrupt, RewindRequest, ServerQuery, inspect};
+mod history;
+mod settings;
+mod work;
+
+use stepwell::{Change, Edited, Filter, Rank, Search, SystemPrompts};
+use stepwell_runtime::{Error, Interrupt, ServerQuery, Shrunk};
 use stepwell_workspace::slash::{Invocation, SLASH_COMMANDS, SlashCommand, UnknownCommand, Verb};
 
 use super::conversation::Conversation;
@@ -44,7 +45,7 @@ impl std::fmt::Display for NotHere {
 }
 
 /// Those that work here.
-const WORK: [Verb; 21] = [
+const WORK: [Verb; 30] = [
     Verb::Help,
     Verb::Gates,
     Verb::Search,
@@ -53,18 +54,27 @@ const WORK: [Verb; 21] = [
     Verb::Untag,
     Verb::Pin,
     Verb::Unpin,
+    Verb::Export,
     Verb::Checkpoint,
+    Verb::Save,
     Verb::Rewind,
+    Verb::Undo,
+    Verb::Redo,
+    Verb::Fork,
     Verb::Diff,
+    Verb::Files,
+    Verb::Context,
     Verb::Compact,
     Verb::Model,
     Verb::Models,
     Verb::Mode,
     Verb::Agent,
+    Verb::Budget,
     Verb::Cost,
     Verb::Status,
     Verb::Goal,
     Verb::Tasks,
+    Verb::Phase,
     Verb::Mcp,
 ];
 
@@ -75,6 +85,9 @@ pub(crate) fn offered() -> impl Iterator<Item = &'static SlashCommand> {
 
 /// How many hits of a search are shown.
 const HITS: usize = 10;
+
+/// The longest line about one thing of several.
+const LONGEST_LINE: usize = 100;
 
 impl Command {
     /// Reads a prompt; none, if it is no command: a path is none.
@@ -101,43 +114,32 @@ impl Command {
 
     /// Carries it out; the answer is for the user.
     pub(crate) fn run(&self, on: &Conversation) -> Result<String> {
+        let typed = self.arguments.trim();
         match self.verb {
-            Verb::Model | Verb::Mode | Verb::Agent => self.choose(on),
-            Verb::Help => Ok(help()),
-            Verb::Mcp => servers(on),
+            Verb::Help => Ok(help(typed)),
+            Verb::Model | Verb::Mode | Verb::Agent => settings::choose(on, self.verb, typed),
+            Verb::Budget => settings::budget(on, typed),
             Verb::Models => Ok(listed(&on.models(), "No model was used yet.")),
+            Verb::Mcp => servers(on),
             _ if on.head()?.is_none() => Ok("This session has nothing yet.".to_owned()),
             Verb::Gates => gates(on),
             Verb::Search => self.search(on),
-            Verb::Diff => diff(on),
-            Verb::Cost | Verb::Status => status(on),
-            Verb::Tasks => tasks(on),
-            Verb::Compact => compact(on),
-            Verb::Rewind => self.rewind(on),
-            Verb::Checkpoint => self.checkpoint(on),
+            Verb::Diff => history::diff(on, typed),
+            Verb::Files => history::files(on, typed),
+            Verb::Export => history::export(on, typed),
+            Verb::Rewind | Verb::Undo | Verb::Redo => history::rewind(on, self.verb, typed),
+            Verb::Checkpoint if typed.is_empty() => history::checkpoints(on),
+            Verb::Save if typed.is_empty() => history::checkpoint(on, "saved"),
+            Verb::Checkpoint | Verb::Save => history::checkpoint(on, typed),
+            Verb::Fork => history::fork(on, typed),
+            Verb::Cost | Verb::Status => settings::status(on),
+            Verb::Context => settings::context(on),
+            Verb::Tasks => work::tasks(on),
+            Verb::Phase => work::phase(on, typed),
+            Verb::Goal if typed.is_empty() => work::goal(on),
+            Verb::Compact => compact(on, typed),
             _ => self.edit(on),
         }
-    }
-
-    /// Changes what later runs work with.
-    fn choose(&self, on: &Conversation) -> Result<String> {
-        let (wanted, holds) = (self.arguments.trim().to_owned(), on.holds()?);
-        if wanted.is_empty() {
-            return Ok(match self.verb {
-                Verb::Mode => format!("Mode: {}", holds.mode.as_str()),
-                Verb::Model => format!("Model: {}", holds.model),
-                _ => format!("Agent: {}", holds.agent),
-            });
-        }
-        match self.verb {
-            Verb::Mode => match Mode::ALL.into_iter().find(|mode| mode.as_str() == wanted) {
-                Some(mode) => on.chosen().mode = Some(mode),
-                None => return Ok(format!("There is no mode {wanted:?}.")),
-            },
-            Verb::Model => on.chosen().model = Some(wanted.clone()),
-            _ => on.chosen().agent = Some(wanted.clone()),
-        }
-        Ok(format!("From the next turn on: {wanted}"))
     }
 
     fn search(&self, on: &Conversation) -> Result<String> {
@@ -153,38 +155,6 @@ impl Command {
         };
         let lines: Vec<String> = found.hits.into_iter().map(hit).collect();
         Ok(listed(&lines, "Nothing found."))
-    }
-
-    fn rewind(&self, on: &Conversation) -> Result<String> {
-        let well = on.runtime().existing(stepwell::Access::Read)?;
-        let to = match self.arguments.trim() {
-            "" => well.last_words(on.id())?,
-            point => well.point(on.id(), point)?,
-        };
-        drop(well);
-        let done = on.runtime().rewind(&RewindRequest::new(on.id().clone(), to, Scope::Both))?;
-        Ok(match done {
-            stepwell_files::rewind::Done::Rewound { .. } => {
-                format!("Rewound to seq {to}, with files.")
-            }
-            stepwell_files::rewind::Done::Refused(_) => format!(
-                "Nothing was done: files that someone else changed are in the way. \
-                 `stepwell rewind {} --to {to} --dry-run` shows them.",
-                on.id()
-            ),
-        })
-    }
-
-    fn checkpoint(&self, on: &Conversation) -> Result<String> {
-        let name = match self.arguments.trim() {
-            "" => "editor",
-            name => name,
-        };
-        let (name, reason) = (name.to_owned(), CheckpointReason::Manual);
-        let made = Checkpoint { name: name.clone(), reason, metadata: Default::default() };
-        let well = on.runtime().existing(stepwell::Access::Write)?;
-        let seq = well.checkpoint(on.id(), made)?;
-        Ok(format!("Checkpoint {name} at seq {seq}."))
     }
 
     /// Changes the session's own attributes.
@@ -211,9 +181,21 @@ fn listed(lines: &[String], nothing: &str) -> String {
     if lines.is_empty() { nothing.to_owned() } else { lines.join("\n") }
 }
 
-fn help() -> String {
-    let lines = offered().map(|command| format!("- `{}`: {}", command.usage(), command.help));
-    lines.collect::<Vec<_>>().join("\n")
+/// Help on one command, or on all that work here.
+fn help(about: &str) -> String {
+    let Some(command) = SlashCommand::find(about.trim_start_matches('/')) else {
+        let lines = offered().map(|command| format!("- `{}`: {}", command.usage(), command.help));
+        return lines.collect::<Vec<_>>().join("\n");
+    };
+    let mut text = format!("`{}`: {}.", command.usage(), command.help);
+    if !command.aliases.is_empty() {
+        let also: Vec<String> = command.aliases.iter().map(|alias| format!("/{alias}")).collect();
+        text.push_str(&format!(" Also {}.", also.join(", ")));
+    }
+    if !WORK.contains(&command.verb) {
+        text.push_str(" It needs a terminal: `stepwell chat`.");
+    }
+    text
 }
 
 fn gates(on: &Conversation) -> Result<String> {
@@ -222,16 +204,6 @@ fn gates(on: &Conversation) -> Result<String> {
         |open: stepwell_runtime::OpenGate| format!("- {}: {}", open.gate.id, open.gate.prompt);
     let lines: Vec<String> = open.map(line).collect();
     Ok(listed(&lines, "Nothing waits for you."))
-}
-
-fn diff(on: &Conversation) -> Result<String> {
-    let well = on.runtime().existing(stepwell::Access::Read)?;
-    let patches = inspect::patches(&well, on.id(), Seq::ZERO, Seq::MAX)?;
-    let patches = patches.into_iter().map(|patch| patch.diff).collect::<Vec<_>>();
-    Ok(match patches.is_empty() {
-        true => "No file was changed.".to_owned(),
-        false => format!("```diff\n{}\n```", patches.join("\n")),
-    })
 }
 
 /// The MCP servers of the session: those that are named here, asked for their tools, and those that
@@ -250,38 +222,28 @@ fn servers(on: &Conversation) -> Result<String> {
     Ok(listed(&lines, "No MCP servers are named."))
 }
 
-fn status(on: &Conversation) -> Result<String> {
-    let Some(head) = on.head()? else { return Ok(String::new()) };
-    let (spent, holds) = (&head.spent, on.holds()?);
-    Ok(format!(
-        "{} is {}: {}, {} tokens in, {} out, ${}.\nAgent {}, model {}, mode {}.",
-        head.id,
-        head.status,
-        stepwell::counted(head.steps, "step"),
-        spent.usage.input,
-        spent.usage.output,
-        spent.cost,
-        holds.agent,
-        holds.model,
-        holds.mode.as_str(),
-    ))
-}
-
-fn tasks(on: &Conversation) -> Result<String> {
-    let well = on.runtime().existing(stepwell::Access::Read)?;
-    let work = well.work(on.id())?;
-    let line = |task: &stepwell::Task| format!("- [{}] {}", task.status, task.description);
-    let lines: Vec<String> = work.tasks.iter().map(line).collect();
-    Ok(listed(&lines, "Nothing is planned."))
-}
-
-fn compact(on: &Conversation) -> Result<String> {
-    let shrunk = on.runtime().compact(on.id(), &Interrupt::default())?;
-    Ok(match shrunk {
-        stepwell_runtime::Shrunk::Done(compacted) => format!(
-            "Compacted: about {} tokens are {} now.",
+fn compact(on: &Conversation, typed: &str) -> Result<String> {
+    if typed == "undo" {
+        let undone = on.runtime().hold_whole(on.id())?.undo_last_compaction()?;
+        return Ok(match undone {
+            Some(seq) => format!("The compaction at seq {seq} is undone."),
+            None => "There is no compaction to take back.".to_owned(),
+        });
+    }
+    Ok(match on.runtime().compact(on.id(), &Interrupt::default())? {
+        Shrunk::Done(compacted) => format!(
+            "Compacted: about {} tokens are {} now. `/compact undo` takes it back.",
             compacted.tokens_before, compacted.tokens_after
         ),
         _ => "There is nothing to compact.".to_owned(),
     })
+}
+
+/// The first line of a text, not too long.
+fn first_line(text: &str) -> String {
+    let line = text.lines().find(|line| !line.trim().is_empty()).unwrap_or_default().trim();
+    match line.char_indices().nth(LONGEST_LINE) {
+        Some((end, _)) => format!("{}…", &line[..end]),
+        None => line.to_owned(),
+    }
 }

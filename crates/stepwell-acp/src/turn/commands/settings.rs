@@ -1,0 +1,112 @@
+//! Commands for what later turns work with, and what they cost.
+
+use stepwell::{Access, Mode, Money, Role};
+use stepwell_runtime::inspect::{self, Viewed};
+use stepwell_workspace::slash::Verb;
+
+use super::{Conversation, Result, first_line};
+
+/// Changes the model, the mode or the agent; without a name, says which there are.
+pub(super) fn choose(on: &Conversation, verb: Verb, name: &str) -> Result<String> {
+    if name.is_empty() {
+        return offer(on, verb);
+    }
+    let chosen = match verb {
+        Verb::Mode => on.choose_mode(name),
+        Verb::Agent => on.choose_agent(name),
+        _ => on.choose_model(name),
+    };
+    Ok(match chosen {
+        Ok(()) => format!("From the next turn on: {name}"),
+        Err(why) => format!("Nothing was changed: {why}."),
+    })
+}
+
+/// What holds, and what could be chosen instead.
+fn offer(on: &Conversation, verb: Verb) -> Result<String> {
+    let holds = on.holds()?;
+    Ok(match verb {
+        Verb::Mode => {
+            let known = Mode::ALL.iter().map(|mode| mode.as_str().to_owned());
+            one_of("mode", holds.mode.as_str(), known)
+        }
+        Verb::Agent => one_of("agent", &holds.agent, on.runtime().agents().into_keys()),
+        _ => {
+            let any = "PROVIDER/NAME".to_owned();
+            one_of("model", &holds.model, on.models().into_iter().chain([any]))
+        }
+    })
+}
+
+fn one_of(word: &str, holds: &str, known: impl Iterator<Item = String>) -> String {
+    let others = known.filter(|name| name != holds).map(|name| format!("\n- `/{word} {name}`"));
+    let holds = if holds.is_empty() { "not chosen yet" } else { holds };
+    format!("The {word} is {holds}. To change it:{}", others.collect::<String>())
+}
+
+/// Shows or sets what the session may cost.
+pub(super) fn budget(on: &Conversation, dollars: &str) -> Result<String> {
+    if dollars.is_empty() {
+        let head = on.head()?;
+        let spent = head.as_ref().map_or(Money::ZERO, |head| head.spent.cost);
+        let chosen = on.chosen().budget;
+        let most = chosen.or_else(|| head?.budget);
+        return Ok(match most {
+            Some(most) => format!("The session may cost ${most}; ${spent} is spent."),
+            None => format!("The session may cost anything; ${spent} is spent."),
+        });
+    }
+    Ok(match dollars.trim_start_matches('$').parse::<Money>() {
+        Ok(most) if most >= Money::ZERO => {
+            on.chosen().budget = Some(most);
+            format!("From the next turn on, the session may cost ${most}.")
+        }
+        _ => format!("{dollars:?} is no amount of dollars; type one such as /budget 2.50"),
+    })
+}
+
+/// What the session is, and what it spent.
+pub(super) fn status(on: &Conversation) -> Result<String> {
+    let Some(head) = on.head()? else { return Ok(String::new()) };
+    let (spent, holds) = (&head.spent, on.holds()?);
+    Ok(format!(
+        "{} is {}: {}, {} tokens in, {} out, ${}.\nAgent {}, model {}, mode {}.",
+        head.id,
+        head.status,
+        stepwell::counted(head.steps, "step"),
+        spent.usage.input,
+        spent.usage.output,
+        spent.cost,
+        holds.agent,
+        holds.model,
+        holds.mode.as_str(),
+    ))
+}
+
+/// What the model would be sent.
+pub(super) fn context(on: &Conversation) -> Result<String> {
+    let well = on.runtime().existing(Access::Read)?;
+    let view = inspect::model_view(on.runtime(), &well, on.id(), &Viewed::default())?;
+    let fits = view.context.map(|fits| format!(" of {fits}")).unwrap_or_default();
+    let mut lines = vec![
+        format!("About {}{fits} tokens:", view.tokens),
+        format!("- instructions: {} tokens", view.instructions.tokens),
+        format!(
+            "- {}: {} tokens",
+            stepwell::counted(view.tools.names.len(), "tool"),
+            view.tools.tokens
+        ),
+    ];
+    let redactor = on.runtime().redactor().with_own_count();
+    for it in &view.messages {
+        let role = match it.message.role {
+            Role::System => "system",
+            Role::User => "user",
+            Role::Assistant => "agent",
+            Role::Tool => "tools",
+        };
+        let text = first_line(&redactor.redact(&it.message.text()));
+        lines.push(format!("- seq {}, {role}, {} tokens: {text}", it.seq, it.tokens));
+    }
+    Ok(lines.join("\n"))
+}

@@ -1,0 +1,122 @@
+//! Several clients on one session, and one that loads it anew: nobody misses anything.
+
+use serde_json::{Value, json};
+use stepwell_strict::{Ending, Rules, Say, Strict};
+
+use crate::client::{Client, Desk};
+
+const WHOLE: &str = "Half an answer, and the rest of it.";
+const HALF: &str = "Half an answer,";
+
+/// A workspace whose model streams, and pauses behind the first half of its answer.
+struct Stage {
+    desk: Desk,
+    strict: Strict,
+    _tokio: tokio::runtime::Runtime,
+}
+
+impl Stage {
+    fn new() -> Self {
+        let mut tokio = tokio::runtime::Builder::new_multi_thread();
+        let tokio = tokio.worker_threads(1).enable_all().build().unwrap();
+        let strict = tokio.block_on(Strict::start(Rules::default())).unwrap();
+        strict.push(Say::text(WHOLE).ending(Ending::PausedAfter(4)));
+        let desk = Desk::new("[]").with_provider(&strict.base_url(), strict.key());
+        Self { desk, strict, _tokio: tokio }
+    }
+
+    /// A client whose turn is in the middle of its answer.
+    fn halfway(&self) -> (Client, String, i64) {
+        let mut client = self.desk.greeted(&json!({}));
+        let session = client.new_session(&self.desk);
+        let prompt = client.prompt(&session, "tell me");
+        client.until_said(HALF);
+        (client, session, prompt)
+    }
+}
+
+fn load(desk: &Desk, session: &str) -> Value {
+    json!({"sessionId": session, "cwd": desk.root(), "mcpServers": []})
+}
+
+fn is_asked(message: &Value) -> bool {
+    message["method"] == "session/request_permission"
+}
+
+#[test]
+fn whoever_loads_in_the_middle_of_an_answer_is_told_all_of_it_once() {
+    let stage = Stage::new();
+    let (mut first, session, prompt) = stage.halfway();
+    let mut second = stage.desk.greeted(&json!({}));
+    second.ask("session/load", &load(&stage.desk, &session)).unwrap();
+    stage.strict.go_on();
+    assert_eq!(first.answered(prompt).unwrap()["stopReason"], "end_turn");
+    // Its own turn comes behind what it followed.
+    stage.strict.push(Say::text(" More."));
+    let prompt = second.prompt(&session, "go on");
+    assert_eq!(second.answered(prompt).unwrap()["stopReason"], "end_turn");
+    assert_eq!(second.said("agent_message_chunk"), format!("{WHOLE} More."));
+    assert_eq!(second.said("user_message_chunk"), "tell me");
+}
+
+#[test]
+fn a_client_that_loads_anew_in_its_own_turn_is_told_what_was_said_so_far() {
+    let stage = Stage::new();
+    let (mut client, session, prompt) = stage.halfway();
+    client.heard.clear();
+    client.ask("session/load", &load(&stage.desk, &session)).unwrap();
+    assert_eq!(client.said("user_message_chunk"), "tell me");
+    assert_eq!(client.said("agent_message_chunk"), HALF);
+    stage.strict.go_on();
+    assert_eq!(client.answered(prompt).unwrap()["stopReason"], "end_turn");
+    assert_eq!(client.said("agent_message_chunk"), WHOLE);
+    let pieces = client.updates("agent_message_chunk");
+    assert!(pieces.iter().all(|it| it["messageId"] == pieces[0]["messageId"]), "{pieces:?}");
+}
+
+#[test]
+fn a_closed_session_answers_its_prompt_before_the_close_is_answered() {
+    let stage = Stage::new();
+    let (mut client, session, prompt) = stage.halfway();
+    let close = client.request("session/close", &json!({"sessionId": session}));
+    let answers = |it: &Value, id: i64| it.get("method").is_none() && it["id"] == id;
+    client.wait(|it| answers(it, close));
+    let answered = client.heard.iter().find(|it| answers(it, prompt));
+    assert_eq!(answered.unwrap()["result"]["stopReason"], "cancelled");
+    // Nothing follows.
+    client.heard.clear();
+    client.ask("session/list", &json!({"cwd": stage.desk.root()})).unwrap();
+    assert!(client.heard.is_empty(), "{:?}", client.heard);
+}
+
+#[test]
+fn a_second_client_follows_every_run_and_is_asked_in_each() {
+    let writes = |path: &str| {
+        format!(
+            "- {{text: I write., calls: [{{tool: write_file, arguments: {{path: {path}, content: x}}}}]}}\n- {{text: Written.}}\n"
+        )
+    };
+    let desk = Desk::new(&format!("{}{}{}", writes("a"), writes("b"), writes("c")));
+    let mut first = desk.greeted(&json!({}));
+    let session = first.new_session(&desk);
+    let allow = json!({"outcome": {"outcome": "selected", "optionId": "allow_once"}});
+    let prompt = first.prompt(&session, "write one");
+    let question = first.wait(is_asked);
+    let mut second = desk.greeted(&json!({}));
+    second.ask("session/load", &load(&desk, &session)).unwrap();
+    second.wait(is_asked);
+    first.answer(&question, &allow);
+    assert_eq!(first.answered(prompt).unwrap()["stopReason"], "end_turn");
+    // Nobody loads it again: the next runs are followed all the same.
+    for (path, says) in [("b", "write two"), ("c", "write three")] {
+        let prompt = first.prompt(&session, says);
+        let question = second.wait(is_asked);
+        assert!(question.to_string().contains(&format!("\"path\":\"{path}\"")), "{question}");
+        second.answer(&question, &allow);
+        assert_eq!(first.answered(prompt).unwrap()["stopReason"], "end_turn");
+        assert!(desk.root().join(path).exists());
+        assert!(second.said("user_message_chunk").contains(says), "{:?}", second.heard);
+    }
+    // Its own turn comes behind all that.
+    assert!(second.says(&session, "/gates").contains("Nothing waits for you."));
+}
