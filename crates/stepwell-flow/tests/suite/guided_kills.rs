@@ -13,7 +13,7 @@ use std::path::Path;
 use stepwell::Event;
 
 use crate::guided::{Came, calculator, came, ran_checks, ran_commands};
-use crate::kills::{KINDS, Kill, NEVER, is_long, run, without};
+use crate::kills::{KINDS, Kill, NEVER, is_long, run, run_after, without};
 
 /// How many points are left out between two by default.
 const STRIDE: usize = 7;
@@ -41,7 +41,7 @@ fn check(kill: Kill<'_>, expected: &Expected) {
             expected_end.commands = ran_commands(&harness);
         }
         harness.calls();
-        assert!(run(dir.path(), "guided", NEVER), "killed at {kill}");
+        assert!(run_after(dir.path(), "guided", NEVER, kill), "killed at {kill}");
         let missing = without(&expected.calls, &models(answered));
         assert_eq!(harness.calls(), missing, "killed at {kill}: exactly the missing calls");
     }

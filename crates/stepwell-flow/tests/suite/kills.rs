@@ -89,6 +89,11 @@ pub(crate) const NEVER: Kill<'_> = Kill { kind: "nowhere", n: 0 };
 
 /// Runs a flow in its own process, which may be killed. Returns whether it ended by itself.
 pub(crate) fn run(root: &Path, pattern: &str, kill: Kill<'_>) -> bool {
+    run_after(root, pattern, kill, NEVER)
+}
+
+/// The same of one that was killed before.
+pub(crate) fn run_after(root: &Path, pattern: &str, kill: Kill<'_>, before: Kill<'_>) -> bool {
     let mut command = Command::new(std::env::current_exe().unwrap());
     command.args(["--ignored", "--exact", "kills::child", "--nocapture"]);
     command.env("FLOW_ROOT", root).env("FLOW_PATTERN", pattern);
@@ -96,7 +101,8 @@ pub(crate) fn run(root: &Path, pattern: &str, kill: Kill<'_>) -> bool {
     let output = command.stdin(Stdio::null()).output().unwrap();
     let code = output.status.code();
     let stderr = String::from_utf8_lossy(&output.stderr);
-    assert!(code.is_none() || code == Some(0), "{pattern}, killed at {kill}: {stderr}");
+    let killed = format!("killed at {kill}, before at {before}");
+    assert!(code.is_none() || code == Some(0), "{pattern}, {killed}: {stderr}");
     code == Some(0)
 }
 
