@@ -3,7 +3,9 @@
 use std::sync::Arc;
 
 use serde_json::{Map, Value};
-use stepwell::{Event, Lane, Message, NodeKey, NodeState, Recorded, Role, Seq, Status, Usage};
+use stepwell::{
+    Event, Lane, Message, NodeKey, NodeState, Recorded, Role, Seq, Status, StopReason, Usage,
+};
 use stepwell_agent::context::window::is_request;
 use stepwell_agent::provider::GO_ON;
 use stepwell_agent::redact::RedactMessages as _;
@@ -42,6 +44,8 @@ pub(crate) struct Worker<'a> {
     pub(crate) starting: &'a dyn Fn() -> Vec<Event>,
     /// Recorded together with its result.
     pub(crate) finishing: &'a dyn Fn(&Value) -> Vec<Event>,
+    /// Does whoever reads the answer judge one who was allowed nothing? Else the flow stops.
+    pub(crate) judges_denied: bool,
 }
 
 impl Flow<'_> {
@@ -49,8 +53,8 @@ impl Flow<'_> {
     pub(crate) async fn ask(&self, key: &NodeKey, ask: &Ask<'_>) -> Result<Value, Halt> {
         let setup = self.agent_setup(key, ask.agent, ask.tools)?;
         let (starting, finishing) = (&Vec::new, &|_: &Value| Vec::new());
-        let worker =
-            Worker { setup: &setup, shared_budget: &self.shared_budget, starting, finishing };
+        let (setup, shared_budget) = (&*setup, &self.shared_budget);
+        let worker = Worker { setup, shared_budget, starting, finishing, judges_denied: false };
         self.ask_worker(key, ask, &worker).await
     }
 
@@ -77,7 +81,7 @@ impl Flow<'_> {
         }
         loop {
             let ended = self.drive(key, ask, worker).await?;
-            self.check_success(key, ask, &ended)?;
+            self.check_success(key, worker, ask.agent, &ended)?;
             let answer = self.last_answer(&ask.lane);
             match (ask.read)(&answer) {
                 Ok(output) => {
@@ -170,16 +174,26 @@ impl Flow<'_> {
     }
 
     /// Maps the end of a lane's run to its node: only success continues.
-    fn check_success(&self, key: &NodeKey, ask: &Ask<'_>, ended: &Ended) -> Result<(), Halt> {
+    fn check_success(
+        &self,
+        key: &NodeKey,
+        worker: &Worker<'_>,
+        agent: &str,
+        ended: &Ended,
+    ) -> Result<(), Halt> {
         Err(match ended.status {
             Status::Success => return Ok(()),
+            // The agent was allowed nothing of what it asked for, and has said what it has to say.
+            Status::Partial if worker.judges_denied && ended.reason == StopReason::LlmDone => {
+                return Ok(());
+            }
             Status::Paused => Halt::Paused,
             Status::Partial => Halt::Limit(ended.reason),
             Status::Interrupted => Halt::Interrupted,
             _ => {
                 let error = ended.error.as_ref();
                 let what = error.map_or_else(|| "it failed".to_owned(), ToString::to_string);
-                self.fail(key, Some(ask.agent), &what, error.map(|error| error.fault))
+                self.fail(key, Some(agent), &what, error.map(|error| error.fault))
             }
         })
     }

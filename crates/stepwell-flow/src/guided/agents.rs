@@ -41,8 +41,8 @@ impl Guide<'_, '_> {
         self.may_start(part.key, None)?;
         let setup = flow.agent_setup(part.key, part.agent.as_str(), None)?;
         let (starting, finishing) = (&Vec::<Event>::new, &|_: &Value| Vec::new());
-        let worker =
-            Worker { setup: &setup, shared_budget: &flow.shared_budget, starting, finishing };
+        let (setup, shared_budget) = (&*setup, &flow.shared_budget);
+        let worker = Worker { setup, shared_budget, starting, finishing, judges_denied: true };
         let done = flow.ask_worker(part.key, &part.ask(), &worker).await;
         drop(permit);
         self.halting(done)

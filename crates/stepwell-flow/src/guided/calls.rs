@@ -11,6 +11,7 @@ use stepwell::{
     Event, Lane, Message, Money, NodeKey, Outcome, Part, Recorded, Role, Seq, ToolCall, Usage,
 };
 use stepwell_agent::context::Context;
+use stepwell_agent::context::window::is_request;
 use stepwell_agent::machine::Limits;
 use stepwell_agent::permission::Mode;
 use stepwell_agent::provider::{Answer, CallError, Delta, Ended, Provider, Request};
@@ -81,7 +82,8 @@ impl Guide<'_, '_> {
             retries: REPEATS,
         };
         let (starting, finishing) = (call.starting, call.finishing);
-        let worker = Worker { setup: &setup, shared_budget: &shared_budget, starting, finishing };
+        let (setup, shared_budget) = (&setup, &shared_budget);
+        let worker = Worker { setup, shared_budget, starting, finishing, judges_denied: true };
         let permit = flow.permits.acquire().await;
         self.may_start(call.key, None)?;
         let done = flow.ask_worker(call.key, &ask, &worker).await;
@@ -104,6 +106,25 @@ impl Guide<'_, '_> {
         let state = self.flow.state();
         let began = state.memo.node(key).map_or(Seq::ZERO, |noted| noted.first_start);
         last_result(state.past.said(lane), began)
+    }
+}
+
+/// Why an agent could do nothing of what it asked for since it was last asked something: what the
+/// last call came to that was not allowed.
+pub(super) fn all_denied(said: &[Recorded]) -> Option<String> {
+    let asks =
+        |event: &Recorded| matches!(&event.event, Event::Message(message) if is_request(message));
+    let since = &said[said.iter().rposition(asks).map_or(0, |asked| asked + 1)..];
+    let outcomes = since.iter().filter_map(|event| match &event.event {
+        Event::ToolFinished(finished) => Some(finished.outcome),
+        _ => None,
+    });
+    let denied = outcomes.fold(None, |all: Option<bool>, outcome| {
+        Some(all.unwrap_or(true) && outcome == Outcome::Denied)
+    });
+    match denied {
+        Some(true) => last_result(since, Seq::ZERO).map(|result| result.text),
+        _ => None,
     }
 }
 

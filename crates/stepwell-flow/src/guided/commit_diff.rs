@@ -5,6 +5,7 @@ use std::collections::BTreeMap;
 use std::os::unix::fs::PermissionsExt;
 use std::path::Path;
 
+use stepwell::Digest;
 use stepwell_files::diff::{Patch, Side};
 use stepwell_files::git::SafeGit;
 
@@ -89,6 +90,29 @@ impl CommitDiff {
             more => format!("{shown}… and {more} more lines"),
         }
     }
+}
+
+/// What some files of the workspace hold, as one digest: it differs if any of them does.
+pub(super) fn fingerprint(root: &Path, files: &[String]) -> String {
+    let line = |path: &String| {
+        let at = root.join(path);
+        let held = match at.symlink_metadata() {
+            Err(_) => "absent".to_owned(),
+            Ok(about) if about.is_symlink() => {
+                let to = std::fs::read_link(&at).unwrap_or_default();
+                format!("link {}", Digest::of(to.as_os_str().as_encoded_bytes()))
+            }
+            Ok(about) if about.is_file() => {
+                let runs = about.permissions().mode() & 0o100 != 0;
+                let held = std::fs::File::open(&at).and_then(Digest::of_reader);
+                let held = held.map_or_else(|error| error.to_string(), |(it, _)| it.to_string());
+                format!("file {runs} {held}")
+            }
+            Ok(_) => "other".to_owned(),
+        };
+        format!("{}\0{path}\0{held}\n", path.len())
+    };
+    Digest::of(files.iter().map(line).collect::<String>().as_bytes()).to_string()
 }
 
 /// The counts of one file as git tells them: lines that came, lines that went, the path.

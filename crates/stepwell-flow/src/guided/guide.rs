@@ -225,7 +225,7 @@ pub(super) fn node_id(name: &str) -> NodeId {
 }
 
 /// A node's result.
-fn done(key: &NodeKey, output: Value) -> Node {
+pub(super) fn done(key: &NodeKey, output: Value) -> Node {
     Node {
         key: key.to_string(),
         state: NodeState::Done,

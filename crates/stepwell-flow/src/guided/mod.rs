@@ -68,11 +68,11 @@ pub(crate) async fn walk(flow: &Flow<'_>, config: &Guided) -> Result<Completed, 
     let approved = guide.make_plan(&mut discussion, &mut background).await?;
     guide.enter(Phase::Execute)?;
     guide.execute(&background, 1).await?;
-    let checks = guide.verify(&background, &approved).await?;
+    let verified = guide.verify(&background, &approved).await?;
     guide.enter(Phase::Ship)?;
-    let commit = guide.ship(&background, &approved).await?;
+    let commit = guide.ship(&background, &approved, &verified).await?;
     guide.finish()?;
-    let summary = prompts::summary(&guide.tasks()?, checks, &commit);
+    let summary = prompts::summary(&guide.tasks()?, &verified, &commit);
     let mut scope = flow.variables.clone();
     scope.set("last_response", &summary);
     Ok(Completed { scope, last: summary.into() })

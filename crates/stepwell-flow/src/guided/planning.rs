@@ -33,7 +33,7 @@ impl Guide<'_, '_> {
         let (mut feedback, mut returns) = (None::<String>, 0);
         for draft in 1.. {
             let plan = self.draft(draft, background, feedback.as_deref()).await?;
-            let approval = self.approval(draft, &plan)?;
+            let approval = self.approval(draft, &plan, returns < MAX_DISCUSS_RETURNS)?;
             match approval.reply {
                 PlanReply::Approve => {
                     return Ok(Approved { plan, by_person: approval.by_person });
@@ -86,7 +86,8 @@ impl Guide<'_, '_> {
     }
 
     /// What the user says to a draft. With an approval the plan's tasks become the session's.
-    fn approval(&self, draft: u32, plan: &WorkPlan) -> Result<Approval, Halt> {
+    /// That it is rejected is offered while the work may go back to the discussion.
+    fn approval(&self, draft: u32, plan: &WorkPlan, may_return: bool) -> Result<Approval, Halt> {
         let key = part("approve", draft);
         let tasks = self.tasks()?.load(plan.tasks.iter().cloned());
         // The session's tasks may have changed since the plan was made.
@@ -103,8 +104,9 @@ impl Guide<'_, '_> {
             _ => Vec::<Event>::new(),
         };
         let text = plan.text();
+        let reject = if may_return { "reject: why, " } else { "" };
         let prompt = format!(
-            "{text}\n\nIs this the plan? (approve, refine: what to change, reject: why, or stop)"
+            "{text}\n\nIs this the plan? (approve, refine: what to change, {reject}or stop)"
         );
         let question = Question {
             prompt,

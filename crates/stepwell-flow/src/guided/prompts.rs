@@ -7,6 +7,7 @@ use stepwell::{Question, Task, TaskStatus, Tasks};
 use super::schedule::Finding;
 use super::survey::Survey;
 use super::text::last_part;
+use super::verify::Verified;
 use super::work_plan::{FORM, WorkPlan, task_line};
 
 /// What every prompt begins with.
@@ -108,7 +109,7 @@ impl Background {
     /// Asks a reviewer.
     pub(super) fn review(&self, reviewed: &Reviewed<'_>) -> String {
         let mut text = self.text();
-        text.push_str(&format!("\n# Plan\n{}\n\n# Tasks\n", reviewed.plan.text()));
+        text.push_str(&format!("\n# Plan\n{}\n\n# Tasks\n", reviewed.plan.outline()));
         for task in reviewed.tasks.iter().take(SHOWN_TASKS) {
             text.push_str(&format!("{} ({})\n", task_line(task), task.status));
         }
@@ -166,9 +167,10 @@ pub(super) fn repair(why: &str, hint: &str) -> String {
 }
 
 /// What the user is told when everything is over.
-pub(super) fn summary(tasks: &Tasks, checks: usize, commit: &str) -> String {
+pub(super) fn summary(tasks: &Tasks, verified: &Verified, commit: &str) -> String {
     let done = tasks.count(TaskStatus::Done);
-    let mut text = format!("{done} of {} tasks done", tasks.len());
+    let of = stepwell::counted(tasks.len(), "task");
+    let mut text = format!("{done} of {of} done");
     let skipped = tasks.count(TaskStatus::Skipped);
     if skipped > 0 {
         text.push_str(&format!(", {skipped} skipped"));
@@ -177,17 +179,30 @@ pub(super) fn summary(tasks: &Tasks, checks: usize, commit: &str) -> String {
     if given_up > 0 {
         text.push_str(&format!(", {given_up} given up"));
     }
-    text.push_str(&match checks {
-        0 => "; there were no checks".to_owned(),
-        1 => "; the check passes".to_owned(),
-        n => format!("; all {n} checks pass"),
+    text.push_str(&match (verified.passed, verified.denied.is_empty()) {
+        (0, true) => "; there were no checks".to_owned(),
+        (0, false) => String::new(),
+        (1, true) => "; the check passes".to_owned(),
+        (n, true) => format!("; all {n} checks pass"),
+        (1, false) => "; 1 check passes".to_owned(),
+        (n, false) => format!("; {n} checks pass"),
     });
+    if let Some(denied) = not_run(&verified.denied) {
+        text.push_str(&format!("; {denied}"));
+    }
     format!("{text}; {commit}.")
 }
 
+/// What was not allowed to run, if there is such a thing.
+pub(super) fn not_run(denied: &[String]) -> Option<String> {
+    let lines: Vec<String> = denied.iter().map(|line| format!("`{line}`")).collect();
+    (!lines.is_empty())
+        .then(|| format!("not checked, because it may not run: {}", lines.join(", ")))
+}
+
 /// What is left after the last round.
-pub(super) fn left(round: u32, findings: &[Finding]) -> String {
-    let lines: Vec<String> = findings.iter().map(Finding::line).collect();
+pub(super) fn left(round: u32, findings: &[Finding], denied: &[String]) -> String {
+    let lines: Vec<String> = findings.iter().map(Finding::line).chain(not_run(denied)).collect();
     let rounds = if round == 1 { "1 round".to_owned() } else { format!("{round} rounds") };
     format!("after {rounds} of verification this is left: {}", lines.join("; "))
 }
@@ -219,7 +234,15 @@ mod tests {
         let task = |id: &str, status| Task { id: id.to_owned(), status, ..Task::default() };
         let tasks: Tasks =
             [task("1", TaskStatus::Done), task("2", TaskStatus::Skipped)].into_iter().collect();
-        let text = summary(&tasks, 2, "committed as 1234567");
+        let verified = |passed, denied: &[&str]| {
+            let denied = denied.iter().map(|&line| line.to_owned()).collect();
+            Verified { passed, denied }
+        };
+        let text = summary(&tasks, &verified(2, &[]), "committed as 1234567");
         assert_eq!(text, "1 of 2 tasks done, 1 skipped; all 2 checks pass; committed as 1234567.");
+        let one: Tasks = [task("1", TaskStatus::Done)].into_iter().collect();
+        let text = summary(&one, &verified(0, &["make test"]), "nothing was committed");
+        let not_run = "not checked, because it may not run: `make test`";
+        assert_eq!(text, format!("1 of 1 task done; {not_run}; nothing was committed."));
     }
 }

@@ -8,11 +8,12 @@ use stepwell_files::git::SafeGit;
 
 use super::agents::AgentPart;
 use super::answers::CommitReply;
-use super::commit_diff::CommitDiff;
-use super::guide::{Guide, Question, part};
+use super::commit_diff::{CommitDiff, fingerprint};
+use super::guide::{Guide, Question, done, part};
 use super::planning::Approved;
-use super::prompts::{Background, DIFF_BYTES};
+use super::prompts::{Background, DIFF_BYTES, not_run};
 use super::text::{last_part, plain};
+use super::verify::Verified;
 use crate::answer::text_output;
 use crate::halt::Halt;
 use crate::pattern::step::lane;
@@ -36,30 +37,74 @@ struct Changes {
     why_not: Option<String>,
 }
 
+/// A commit that a person is asked about.
+struct Asked<'a> {
+    /// Which time it is.
+    n: u32,
+    message: &'a str,
+    changes: &'a Changes,
+    verified: &'a Verified,
+}
+
 impl Guide<'_, '_> {
-    /// Ships what was done. Returns what became of it, in words.
+    /// Ships what was done. Returns what became of it, in words. What is committed is what was
+    /// shown: if it changed since, it is shown again.
     pub(super) async fn ship(
         &self,
         background: &Background,
         approved: &Approved,
+        verified: &Verified,
     ) -> Result<String, Halt> {
-        let changes = self.changes()?;
-        if let Some(why) = changes.why_not {
-            return Ok(why);
+        let mut message = None::<String>;
+        for n in 1.. {
+            let changes = self.changes(n)?;
+            if let Some(why) = changes.why_not {
+                return Ok(why);
+            }
+            self.check_identity()?;
+            let proposed = match message.take() {
+                Some(message) => message,
+                None => self.propose(background, approved, &changes).await?,
+            };
+            let asked = Asked { n, message: &proposed, changes: &changes, verified };
+            let agreed = match self.agree_on(&asked)? {
+                CommitReply::Commit => proposed,
+                CommitReply::Reworded(message) => message,
+                CommitReply::Leave => return Ok("nothing was committed".to_owned()),
+            };
+            if self.has_changed(n, &changes)? {
+                message = Some(agreed);
+                continue;
+            }
+            let committed = self.part(&part("commit", 1), || {
+                let commit = self.commit(&agreed, &changes)?;
+                Ok((json!({ "response": commit, "message": agreed }), Vec::new()))
+            })?;
+            let commit = committed.get("response").and_then(Value::as_str).unwrap_or_default();
+            return Ok(format!("committed as {}", commit.get(..10).unwrap_or(commit)));
         }
-        self.check_identity()?;
-        let message = self.propose(background, approved, &changes).await?;
-        let message = match self.agree_on(&message, &changes)? {
-            CommitReply::Commit => message,
-            CommitReply::Reworded(message) => message,
-            CommitReply::Leave => return Ok("nothing was committed".to_owned()),
+        Err(Halt::NotStarted)
+    }
+
+    /// Whether a file changed since the user was shown what is committed.
+    fn has_changed(&self, n: u32, changes: &Changes) -> Result<bool, Halt> {
+        let (next, commit) = (part("changes", n + 1), part("commit", 1));
+        let shown = {
+            let state = self.flow.state();
+            if state.memo.result(&next).is_some() {
+                return Ok(true);
+            }
+            if state.memo.result(&commit).is_some() {
+                return Ok(false);
+            }
+            state.memo.result(&part("shown", n)).cloned()
         };
-        let committed = self.part(&part("commit", 1), || {
-            let commit = self.commit(&message, &changes)?;
-            Ok((json!({ "response": commit, "message": message }), Vec::new()))
-        })?;
-        let commit = committed.get("response").and_then(Value::as_str).unwrap_or_default();
-        Ok(format!("committed as {}", commit.get(..10).unwrap_or(commit)))
+        let root = self.root()?;
+        if self.flow.dry_run.is_some() || self.committed(&SafeGit::new(&root), changes).is_some() {
+            return Ok(false);
+        }
+        let now = json!({ "digest": fingerprint(&root, &changes.files) });
+        Ok(shown.is_some_and(|shown| shown != now))
     }
 
     /// The files that the session changed, in order, each once.
@@ -75,11 +120,11 @@ impl Guide<'_, '_> {
         Ok(files.into_iter().collect())
     }
 
-    /// What is there to commit, looked at once.
-    fn changes(&self) -> Result<Changes, Halt> {
+    /// What is there to commit, looked at once each time that the user is shown it.
+    fn changes(&self, n: u32) -> Result<Changes, Halt> {
         let session = self.changed_files()?;
         let git = SafeGit::new(&self.root()?);
-        let output = self.part(&part("changes", 1), || {
+        let output = self.part(&part("changes", n), || {
             let base = git.text(&["rev-parse", "--verify", "-q", "HEAD"]).unwrap_or_default();
             let is_git = git.holds(&["rev-parse", "--is-inside-work-tree"]);
             let files = if is_git { seen_by_git(&git, &session, &base)? } else { Vec::new() };
@@ -141,31 +186,53 @@ impl Guide<'_, '_> {
     }
 
     /// What the user says to the proposed commit.
-    fn agree_on(&self, message: &str, changes: &Changes) -> Result<CommitReply, Halt> {
-        let key = part("ship", 1);
+    fn agree_on(&self, asked: &Asked<'_>) -> Result<CommitReply, Halt> {
+        let Asked { n, message, changes, verified } = *asked;
+        let key = part("ship", n);
         let memo = |id: &str| {
             let state = self.flow.state();
             state.memo.result(&key).is_some() || state.memo.gate(id).is_some()
         };
         // Once it was asked, its prompt is on record.
-        let diff = match memo(&key.to_string()) {
-            true => CommitDiff::default(),
-            false => CommitDiff::read(&self.root()?, &changes.base, &changes.files),
+        let (diff, opening) = match memo(&key.to_string()) {
+            true => (CommitDiff::default(), Vec::new()),
+            false => {
+                let root = self.root()?;
+                let digest = fingerprint(&root, &changes.files);
+                let shown = done(&part("shown", n), json!({ "digest": digest }));
+                (CommitDiff::read(&root, &changes.base, &changes.files), vec![shown.into()])
+            }
         };
-        let prompt = format!(
-            "{}\n\n{}\n\n{}\n\nCommit this? (commit, no, or another message)",
-            diff.listed(),
-            diff.excerpt(),
-            last_part(message, MAX_MESSAGE)
-        );
+        let again = "The files were changed after you were asked. This is there now:";
+        let parts = [
+            (n > 1).then(|| again.to_owned()),
+            Some(diff.listed()),
+            Some(diff.excerpt()),
+            not_run(&verified.denied),
+            Some(last_part(message, MAX_MESSAGE).to_owned()),
+            Some("Commit this? (commit, no, or another message)".to_owned()),
+        ];
+        let parts: Vec<String> = parts.into_iter().flatten().collect();
         let question = Question {
-            prompt,
+            prompt: parts.join("\n\n"),
             default: Some("commit".to_owned()),
-            opening: Vec::new(),
+            opening,
             closing: &|_| Vec::new(),
             agreed: self.config.says_yes(YesPhase::Ship).then(|| "commit".to_owned()),
         };
         Ok(CommitReply::read(&self.ask_person(&key, question)?.text))
+    }
+
+    /// The commit that was made already, if the process died right after it: its trailer tells.
+    fn committed(&self, git: &SafeGit, changes: &Changes) -> Option<String> {
+        let trailer = self.trailer();
+        let last = git.text(&["log", "-1", "--format=%B"]).unwrap_or_default();
+        let head = git.text(&["rev-parse", "--verify", "-q", "HEAD"]).unwrap_or_default();
+        (head != changes.base && last.lines().any(|line| line == trailer)).then_some(head)
+    }
+
+    fn trailer(&self) -> String {
+        format!("Stepwell-Session: {}", self.flow.session.id())
     }
 
     /// Commits the session's files and nothing else, once: a commit that was made before the
@@ -173,17 +240,14 @@ impl Guide<'_, '_> {
     fn commit(&self, message: &str, changes: &Changes) -> Result<String, String> {
         let root = self.root().map_err(|_| "the workspace is gone".to_owned())?;
         let git = SafeGit::new(&root);
-        let trailer = format!("Stepwell-Session: {}", self.flow.session.id());
-        let last = git.text(&["log", "-1", "--format=%B"]).unwrap_or_default();
-        let head = git.text(&["rev-parse", "--verify", "-q", "HEAD"]).unwrap_or_default();
-        if head != changes.base && last.lines().any(|line| line == trailer) {
-            return Ok(head);
+        if let Some(made) = self.committed(&git, changes) {
+            return Ok(made);
         }
         let paths = changes.files.join("\0");
         let from_input = ["--pathspec-from-file=-", "--pathspec-file-nul"];
         let add = ["--literal-pathspecs", "add", "--all"];
         git.text_with_input(&[&add[..], &from_input[..]].concat(), &paths)?;
-        let message = format!("{}\n\n{trailer}", message.trim());
+        let message = format!("{}\n\n{}", message.trim(), self.trailer());
         let commit = ["--literal-pathspecs", "commit", "--quiet", "--only", "-m", &message];
         git.text_with_input(&[&commit[..], &from_input[..]].concat(), &paths)?;
         git.text(&["rev-parse", "HEAD"])

@@ -13,12 +13,12 @@ use stepwell_agent::machine::Limits;
 
 use super::agents::AgentPart;
 use super::answers::{FailureReply, TaskReport};
-use super::calls::with_limits;
+use super::calls::{all_denied, with_limits};
 use super::guide::{Guide, Question, node_id, part};
 use super::prompts::{Background, repair};
 use super::schedule::{dependents, ready, undone};
 use super::subagents::Subtask;
-use super::text::first_line;
+use super::text::{first_line, plain};
 use crate::ask::Worker;
 use crate::flow::NodeEvent;
 use crate::halt::Halt;
@@ -30,6 +30,9 @@ const MAX_ATTEMPTS: u32 = 10;
 
 /// How much of a task's description its subagent is called by.
 const NAME_CHARS: usize = 100;
+
+/// How much is told of why an agent could do nothing, and of what it says to that.
+const MAX_REASON: usize = 500;
 
 /// How often a task is tried where no person is asked.
 const ATTEMPTS_ALONE: u32 = 3;
@@ -170,13 +173,27 @@ impl Guide<'_, '_> {
                     agent: &self.config.execute,
                     lane: lane.clone(),
                     prompt: &|| Ok(prompt.clone()),
-                    read: &|text| Ok(TaskReport::parse(text).output()),
+                    read: &|text| Ok(self.judge(&lane, TaskReport::parse(text)).output()),
                 };
                 let recorded = Recorded { starting: &starting, finishing: &finishing };
                 self.by_agent(attempt, &part, &recorded).await?
             }
         };
         Ok(TaskReport::of_output(&output))
+    }
+
+    /// What an agent says of its task, unless it was allowed nothing: then the task is not done,
+    /// whatever it says.
+    fn judge(&self, lane: &Lane, report: TaskReport) -> TaskReport {
+        let denied = all_denied(self.flow.state().past.said(lane));
+        match denied.filter(|_| report.done) {
+            Some(why) => {
+                let (why, said) = (plain(&why, MAX_REASON), plain(&report.summary, MAX_REASON));
+                let summary = format!("it could do nothing: {why}. Its agent says: {said}");
+                TaskReport { done: false, summary }
+            }
+            None => report,
+        }
     }
 
     /// Has the agent do a task in the workspace, within what a task may use.
@@ -193,8 +210,8 @@ impl Guide<'_, '_> {
         let limits = self.limits(attempt, &part.lane, &base.setup.rules.limits);
         let setup = with_limits(&base, limits.clone());
         let Recorded { starting, finishing } = *recorded;
-        let worker =
-            Worker { setup: &setup, shared_budget: &flow.shared_budget, starting, finishing };
+        let (setup, shared_budget) = (&setup, &flow.shared_budget);
+        let worker = Worker { setup, shared_budget, starting, finishing, judges_denied: true };
         let done = flow.ask_worker(part.key, &part.ask(), &worker).await;
         drop(permit);
         let own = matches!(done, Err(Halt::Limit(StopReason::BudgetExceeded)))

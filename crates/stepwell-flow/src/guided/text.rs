@@ -15,6 +15,25 @@ pub(super) fn plain(text: &str, most: usize) -> String {
     kept.trim().to_owned()
 }
 
+/// The text in one line as it is: what cannot be seen, or would move what is shown, is spelled out.
+pub(super) fn spelled_out(text: &str) -> String {
+    let hidden = |c: char| {
+        c.is_control()
+            || deceives(c.encode_utf8(&mut [0; 4]))
+            || matches!(c, '\u{ad}' | '\u{61c}' | '\u{180e}' | '\u{200b}'..='\u{200f}'
+                | '\u{2028}' | '\u{2029}' | '\u{2060}'..='\u{2064}' | '\u{feff}'
+                | '\u{e0000}'..='\u{e007f}')
+    };
+    let mut shown = String::with_capacity(text.len());
+    for c in text.chars() {
+        match hidden(c) {
+            true => shown.extend(c.escape_default()),
+            false => shown.push(c),
+        }
+    }
+    shown
+}
+
 /// The first line of a text, cut to so many characters.
 pub(super) fn first_line(text: &str, most: usize) -> String {
     let line = text.trim().lines().next().unwrap_or_default();
@@ -59,6 +78,10 @@ mod tests {
     fn what_is_shown_hides_nothing() {
         assert_eq!(plain(" a\u{1b}[2K\u{202e}b\nc ", 9), "a[2Kb\nc");
         assert_eq!(plain("abcdef", 3), "abc");
+        assert_eq!(
+            spelled_out("a\u{1b}[2K\u{202e}\u{200b}b\nc"),
+            "a\\u{1b}[2K\\u{202e}\\u{200b}b\\nc"
+        );
         assert_eq!(first_line("one two\nthree", 3), "one…");
         assert_eq!(last_part("one\ntwo\nthree\n", 9), "three");
         assert_eq!(last_part("one", 9), "one");

@@ -27,11 +27,36 @@ pub const ROUNDS: u32 = 3;
 /// How much of a command's output its node keeps; its lane has all of it.
 const OUTPUT_BYTES: usize = 4_000;
 
-/// What a check came to.
+/// What a check came to, or a trial of the program.
 struct Check {
     command: String,
     outcome: String,
     output: String,
+}
+
+impl Check {
+    fn of(command: String, output: &Value) -> Self {
+        let text =
+            |key: &str| output.get(key).and_then(Value::as_str).unwrap_or_default().to_owned();
+        Self { command, outcome: text("outcome"), output: text("response") }
+    }
+
+    /// Whether it was not allowed to run. Then it has found nothing, and nothing is to be repaired.
+    fn is_denied(&self) -> bool {
+        self.outcome == "denied"
+    }
+
+    fn has_failed(&self) -> bool {
+        self.outcome != "done" && !self.is_denied()
+    }
+}
+
+/// What verification came to, when nothing is left to be repaired.
+pub(super) struct Verified {
+    /// How many checks pass.
+    pub(super) passed: usize,
+    /// The command lines that were not allowed to run.
+    pub(super) denied: Vec<String>,
 }
 
 /// A command line, and whether it may run without a question.
@@ -41,27 +66,35 @@ struct Command {
 }
 
 impl Guide<'_, '_> {
-    /// Verifies, and has repaired what fails, until nothing does. Returns how many checks pass.
+    /// Verifies, and has repaired what fails, until nothing does.
     pub(super) async fn verify(
         &self,
         background: &Background,
         approved: &Approved,
-    ) -> Result<usize, Halt> {
+    ) -> Result<Verified, Halt> {
         let rounds = self.config.rounds.map_or(ROUNDS, std::num::NonZeroU32::get);
         for round in 1.. {
             self.enter(Phase::Verify)?;
             let checks = self.run_checks(round, approved).await?;
             let mut findings = failed(&checks);
             findings.extend(self.review(round, background, approved, &checks).await?);
+            let mut trial = None;
             if findings.is_empty() {
-                findings.extend(self.try_program(round, approved).await?);
+                trial = self.try_program(round, approved).await?;
+                findings.extend(trial.as_ref().filter(|it| it.has_failed()).map(|it| {
+                    let (program, output) = (it.command.clone(), it.output.clone());
+                    Finding::Program { program, output }
+                }));
             }
+            let denied = checks.iter().chain(&trial).filter(|check| check.is_denied());
+            let denied: Vec<String> = denied.map(|check| check.command.clone()).collect();
             if findings.is_empty() && !self.has_open_tasks(round + 1)? {
-                return Ok(checks.iter().filter(|check| check.outcome == "done").count());
+                let passed = checks.iter().filter(|check| check.outcome == "done").count();
+                return Ok(Verified { passed, denied });
             }
             if !findings.is_empty() {
                 if round.is_multiple_of(rounds) {
-                    self.leave("left", round, || left(round, &findings))?;
+                    self.leave("left", round, || left(round, &findings, &denied))?;
                 }
                 self.plan_repairs(round, &findings)?;
             }
@@ -77,10 +110,7 @@ impl Guide<'_, '_> {
         for (n, command) in self.commands(approved)?.into_iter().enumerate() {
             let n = u32::try_from(n).unwrap_or(u32::MAX);
             let output = self.check(round, n, &command).await?;
-            let text =
-                |key: &str| output.get(key).and_then(Value::as_str).unwrap_or_default().to_owned();
-            let (outcome, output) = (text("outcome"), text("response"));
-            checks.push(Check { command: command.line, outcome, output });
+            checks.push(Check::of(command.line, &output));
         }
         Ok(checks)
     }
@@ -157,7 +187,7 @@ impl Guide<'_, '_> {
     }
 
     /// Starts the program where it is known how, looks at it, and stops it.
-    async fn try_program(&self, round: u32, approved: &Approved) -> Result<Option<Finding>, Halt> {
+    async fn try_program(&self, round: u32, approved: &Approved) -> Result<Option<Check>, Halt> {
         let own = self.config.run.as_ref();
         let Some(program) = own.or(approved.plan.run.as_ref()) else { return Ok(None) };
         self.enter(Phase::Runtime)?;
@@ -178,10 +208,7 @@ impl Guide<'_, '_> {
                 read: &|result| output(result, &program.command),
             })
             .await?;
-        let text = |key: &str| seen.get(key).and_then(Value::as_str).unwrap_or_default();
-        let failed = !matches!(text("outcome"), "done" | "denied");
-        let output = text("response").to_owned();
-        Ok(failed.then_some(Finding::Program { program: line, output }))
+        Ok(Some(Check::of(line, &seen)))
     }
 
     /// Whether there is a visit to the tasks although nothing was found: its user added a task, or
@@ -209,7 +236,7 @@ impl Guide<'_, '_> {
 }
 
 fn failed(checks: &[Check]) -> Vec<Finding> {
-    let failed = checks.iter().filter(|check| !matches!(&*check.outcome, "done" | "denied"));
+    let failed = checks.iter().filter(|check| check.has_failed());
     failed
         .map(|check| {
             let (command, output) = (check.command.clone(), check.output.clone());

@@ -3,6 +3,7 @@
 
 mod dry_run;
 mod guided;
+mod guided_consent;
 mod guided_kills;
 mod guided_visits;
 mod harness;
