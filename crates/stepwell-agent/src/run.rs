@@ -187,6 +187,10 @@ struct Compactor {
     refused: bool,
     /// Does the session say that messages are left out?
     truncated: bool,
+    /// Did somebody ask this runner for a shorter conversation?
+    wanted: bool,
+    /// Up to where the log was looked at for that.
+    looked_to: Seq,
 }
 
 /// What commands do to files, as the run sees it.
@@ -313,6 +317,8 @@ impl<'a> Run<'a> {
                 due: None,
                 refused: false,
                 truncated,
+                wanted: false,
+                looked_to: Seq::ZERO,
             },
             files: FileWatch { capture: None, captured: Vec::new(), blind },
             ended,

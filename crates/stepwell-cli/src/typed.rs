@@ -20,17 +20,27 @@ pub(crate) fn one_of<T: Copy + Send + Sync + 'static>(
 }
 
 /// A task as it was typed, or from stdin.
-pub(crate) fn task(mut task: String) -> Result<String> {
-    if task == "-" {
-        task.clear();
-        std::io::stdin().read_to_string(&mut task).map_err(|error| {
-            Failure::new(Exit::Usage, format_args!("the task cannot be read from stdin: {error}"))
+pub(crate) fn task(task: String) -> Result<String> {
+    text("task", task)
+}
+
+/// A text as it was typed, or from stdin; `what` says what it is.
+pub(crate) fn text(what: &str, mut text: String) -> Result<String> {
+    if text == "-" {
+        text.clear();
+        std::io::stdin().read_to_string(&mut text).map_err(|error| {
+            Failure::new(Exit::Usage, format!("the {what} cannot be read from stdin: {error}"))
         })?;
     }
-    if task.trim().is_empty() {
-        return Err(Failure::new(Exit::Usage, "the task is empty"));
+    if text.trim().is_empty() {
+        return Err(Failure::new(Exit::Usage, format!("the {what} is empty")));
     }
-    Ok(task)
+    Ok(text)
+}
+
+/// A number that is not zero.
+pub(crate) fn positive<N: std::str::FromStr>(text: &str) -> Result<N, String> {
+    text.parse().map_err(|_| "expected a whole number above 0".to_owned())
 }
 
 /// An entry of metadata: `K=V` is a text, `K:=JSON` any value.

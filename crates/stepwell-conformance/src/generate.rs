@@ -170,6 +170,7 @@ fn work_change() -> BoxedStrategy<WorkChange> {
         (text(), metadata).prop_map(|(name, metadata)| WorkChange::Checkpoint { name, metadata }),
         text().prop_map(|text| WorkChange::Ask { text }),
         (text(), text()).prop_map(|(question, text)| WorkChange::Answer { question, text }),
+        Just(WorkChange::Compact),
     ]
     .boxed()
 }

@@ -7,7 +7,7 @@ use stepwell::{Gate, GateAnswered, Seq, SessionId, Status, Stepwell};
 
 use crate::error::{Error, Result};
 use crate::flow::fitting_answer;
-use crate::gate_answer::{Answered, Fitting, last_answer, record};
+use crate::gate_answer::{Answered, Fitting, last_answer, record, tell_late, top};
 use crate::request::{FlowOptions, Given};
 use crate::runtime::Runtime;
 
@@ -45,16 +45,17 @@ impl Runtime {
         self.refuse_in_run("answering")?;
         let well = self.writing()?;
         let head = well.info(session)?.head;
-        let (session, answer) = match head.flow.is_some() {
-            true => (session.clone(), fitting_answer(self, &well, &head, given, flow)?),
-            false => {
-                let (session, gate) = waiting(&well, session, given)?;
+        let fitted = match head.flow.is_some() {
+            true => fitting_answer(self, &well, &head, given, flow)
+                .map(|answer| (session.clone(), answer)),
+            false => waiting(&well, session, given).and_then(|(session, gate)| {
                 let fitting = Fitting { session: &session, gate: &gate, spec: None };
                 let answer = fitting.answer(given.answer.clone(), well.now())?;
                 let answer = GateAnswered::new(gate.id, answer, self.who());
-                (session, answer)
-            }
+                Ok((session, answer))
+            }),
         };
+        let (session, answer) = fitted.map_err(|error| tell_late(&well, session, given, error))?;
         let answer = match seen {
             Some(seen) => answer.having_seen(seen),
             None => answer,
@@ -62,7 +63,8 @@ impl Runtime {
         let gate = answer.id.clone();
         let seq = record(&well, None, &session, answer.into())?;
         let goes_on = is_taken_up(&well, &session, seq)?;
-        Ok(Answered { session, gate, seq, goes_on })
+        let resume = top(&well, &session)?;
+        Ok(Answered { session, gate, seq, goes_on, resume })
     }
 }
 
@@ -73,30 +75,32 @@ fn waiting(well: &Stepwell, id: &SessionId, given: &Given) -> Result<(SessionId,
     let heads: Vec<_> = std::iter::once(well.info(id)?.head).chain(below).collect();
     let mut open = Vec::new();
     for head in heads.iter().filter(|head| head.open_gates > 0) {
-        let gates = Gates::of(&**well.store(), &head.id)?;
-        for asked in gates.open() {
-            open.push((head.id.clone(), asked.gate.clone()));
-        }
+        let gates = match &given.gate {
+            Some(name) => Gates::named(&**well.store(), &head.id, name)?,
+            None => Gates::waiting(&**well.store(), &head.id)?,
+        };
+        open.extend(gates.open().map(|asked| (head.id.clone(), asked.gate.clone())));
     }
-    match &given.gate {
-        None => open.pop().ok_or_else(|| Error::NotWaiting { session: id.clone() }),
-        Some(name) => match open.iter().rposition(|(_, gate)| gate.id == *name) {
-            Some(found) => Ok(open.swap_remove(found)),
-            None => {
-                // Names repeat from session to session: the one that was answered last is meant.
-                let mut last = None;
-                for head in &heads {
-                    last = last.max(last_answer(well, &head.id, name)?);
-                }
-                if let Some(last) = last {
-                    return Err(last.into_error(well, name)?);
-                }
-                let (session, name) = (id.clone(), name.clone());
-                let open = open.into_iter().map(|(_, gate)| gate).collect();
-                Err(Error::NoGate { session, name, open })
-            }
-        },
+    let Some(name) = &given.gate else {
+        return open.pop().ok_or_else(|| Error::NotWaiting { session: id.clone() });
+    };
+    if let Some(found) = open.pop() {
+        return Ok(found);
     }
+    // Names repeat from session to session: the one that was answered last is meant.
+    let mut last = None;
+    for head in &heads {
+        last = last.max(last_answer(well, &head.id, name)?);
+    }
+    if let Some(last) = last {
+        return Err(last.into_error(well)?);
+    }
+    let mut open = Vec::new();
+    for head in heads.iter().filter(|head| head.open_gates > 0) {
+        let gates = Gates::waiting(&**well.store(), &head.id)?;
+        open.extend(gates.open().map(|asked| asked.gate.clone()));
+    }
+    Err(Error::NoGate { session: id.clone(), name: name.clone(), open })
 }
 
 /// Looks who takes an answer up. One who runs the session looks for answers after it has said that

@@ -110,7 +110,7 @@ impl Agent {
         below.iter().for_each(|below| spent += below.head.spent);
         let lanes = session.lanes()?.into_iter().map(|(lane, it)| (lane.to_string(), it.spent));
         let below = below.into_iter().map(|it| (format!("subagent:{}", it.head.id), it.head.spent));
-        let gates = Gates::of(&**session.well().store(), session.id())?;
+        let gates = Gates::waiting(&**session.well().store(), session.id())?;
         Ok(RunReport {
             session: session.id().clone(),
             status: ended.status,

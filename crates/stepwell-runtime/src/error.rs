@@ -278,6 +278,30 @@ pub enum Error {
         /// How the session stands since.
         since: SinceAnswer,
     },
+    /// A question of that name was answered in another session than the one that waits with it.
+    #[error("{before}")]
+    AnsweredOther {
+        /// Who answered it, and when.
+        before: Box<Error>,
+        /// What waits under that name.
+        choices: Vec<GateChoice>,
+    },
+    /// A name fits several questions, or only such as wait in other stores.
+    #[error("{}", unclear_gate(name, *elsewhere, choices.len()))]
+    UnclearGate {
+        /// The name.
+        name: String,
+        /// Do they wait in other stores?
+        elsewhere: bool,
+        /// Those questions.
+        choices: Vec<GateChoice>,
+    },
+    /// No question of that name waits anywhere, and none was answered lately.
+    #[error("no question {name:?} waits")]
+    NoQuestion {
+        /// The name.
+        name: String,
+    },
     /// An answer is not taken.
     #[error("[{gate}] {why}")]
     AnswerRefused {
@@ -458,6 +482,23 @@ pub enum Error {
     /// The thread of a run ended without an answer: a defect of ours.
     #[error("the run's thread ended unexpectedly")]
     Panicked,
+}
+
+/// A question that waits, and what to type for it.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct GateChoice {
+    /// A part of the session's id, and the question's name.
+    pub typed: String,
+    /// What is asked.
+    pub prompt: String,
+}
+
+fn unclear_gate(name: &str, elsewhere: bool, count: usize) -> String {
+    match (elsewhere, count) {
+        (false, _) => format!("{name:?} waits in {count} sessions"),
+        (true, 1) => format!("{name:?} waits in another of your stores, not here"),
+        (true, _) => format!("{name:?} waits in other stores of yours, {count} times, not here"),
+    }
 }
 
 /// How a session stands after one of its questions was answered.

@@ -1,14 +1,17 @@
 //! An answer to a question: made to fit it, and recorded once.
 
+use std::time::Duration;
+
 use stepwell::{
     Answer, Error as StoreError, Event, Facts, Gate, GateAnswered, Kind, Lease, NewEvent, NodeKey,
-    Permission, Seq, SessionId, Stepwell, Time,
+    Origin, Permission, Recorded, Seq, SessionId, Stepwell, Time, Timeline, Who,
 };
 use stepwell_flow::accept;
 use stepwell_flow::revision::gate_of;
 use stepwell_flow::spec::Spec;
 
 use crate::error::{Error, Result, SinceAnswer};
+use crate::request::Given;
 
 /// An answer that was recorded.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -21,6 +24,8 @@ pub struct Answered {
     pub seq: Seq,
     /// Does somebody who holds the session go on with it? If not, it waits to be resumed.
     pub goes_on: bool,
+    /// The session to resume then: of a subagent's question, the one at the top.
+    pub resume: SessionId,
 }
 
 /// Does a gate ask whether a tool may run? Other questions are named after their nodes.
@@ -114,8 +119,7 @@ fn beaten(well: &Stepwell, session: &SessionId, gate: String, why: String) -> Re
             let Event::GateAnswered(answer) = first.event else {
                 return Ok(Error::AnswerRefused { session, gate, why });
             };
-            let (who, at, since) =
-                (answer.who.to_string(), first.at, since_answer(well, &session)?);
+            let (who, at, since) = (named(&answer.who), first.at, since_answer(well, &session)?);
             Error::AnsweredBefore { session, gate, who, at, since }
         }
         _ => Error::AnswerRefused { session, gate, why },
@@ -132,6 +136,15 @@ fn since_answer(well: &Stepwell, id: &SessionId) -> Result<SinceAnswer> {
     })
 }
 
+/// The session that is resumed for one: a subagent's goes on with the one that started it.
+pub(crate) fn top(well: &Stepwell, id: &SessionId) -> Result<SessionId> {
+    let mut id = id.clone();
+    while let Origin::Subagent { parent } = well.info(&id)?.head.origin {
+        id = parent;
+    }
+    Ok(id)
+}
+
 /// That a question of this name was answered, and by whom, if it was the last thing that became
 /// of it.
 pub(crate) fn answered_before(
@@ -139,33 +152,94 @@ pub(crate) fn answered_before(
     id: &SessionId,
     name: &str,
 ) -> Result<Option<Error>> {
-    last_answer(well, id, name)?.map(|last| last.into_error(well, name)).transpose()
+    last_answer(well, id, name)?.map(|last| last.into_error(well)).transpose()
 }
 
-/// The last answer to a question of some name. They are compared by when they were given.
+/// The last answer to a question. They are compared by when they were given.
 #[derive(Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub(crate) struct LastAnswer {
-    at: Time,
-    session: SessionId,
+    pub(crate) at: Time,
+    pub(crate) session: SessionId,
+    gate: String,
     who: String,
 }
 
 impl LastAnswer {
-    pub(crate) fn into_error(self, well: &Stepwell, gate: &str) -> Result<Error> {
-        let Self { at, session, who } = self;
+    pub(crate) fn into_error(self, well: &Stepwell) -> Result<Error> {
+        let Self { at, session, gate, who } = self;
         let since = since_answer(well, &session)?;
-        Ok(Error::AnsweredBefore { session, gate: gate.to_owned(), who, at, since })
+        Ok(Error::AnsweredBefore { session, gate, who, at, since })
+    }
+
+    fn of(session: &SessionId, recorded: Recorded) -> Option<Self> {
+        let Event::GateAnswered(given) = recorded.event else { return None };
+        let (at, session, who) = (recorded.at, session.clone(), named(&given.who));
+        Some(Self { at, session, gate: given.id, who })
+    }
+
+    /// Was it given so lately that somebody may still be about to answer the same question?
+    pub(crate) fn is_recent(&self, now: Time) -> bool {
+        now.since(self.at) < LATELY
     }
 }
 
+/// How long somebody may look at a question that was answered meanwhile.
+const LATELY: Duration = Duration::from_secs(10 * 60);
+
+/// Who it was; where logins are known, the name that they gave themselves is not all.
+fn named(who: &Who) -> String {
+    match &who.login {
+        Some(login) if login != who.user() => format!("{who} ({login})"),
+        _ => who.to_string(),
+    }
+}
+
+/// The last answer to a question of some name in a session.
 pub(crate) fn last_answer(
     well: &Stepwell,
     id: &SessionId,
     name: &str,
 ) -> Result<Option<LastAnswer>> {
     let facts = Facts::under(&[Kind::GateAnswered], name);
-    let Some(last) = well.store().keyed(id, facts)?.pop() else { return Ok(None) };
-    let Event::GateAnswered(given) = last.event else { return Ok(None) };
-    let (at, session) = (last.at, id.clone());
-    Ok(Some(LastAnswer { at, session, who: given.who.to_string() }))
+    let last = well.store().keyed(id, facts)?.pop();
+    Ok(last.and_then(|last| LastAnswer::of(id, last)))
+}
+
+/// How many events of a log are looked at for its last answer.
+const TAIL: u64 = 200;
+
+/// The last answer to any question of a session, if it was given lately.
+pub(crate) fn recent_answer(well: &Stepwell, id: &SessionId) -> Result<Option<LastAnswer>> {
+    let end = well.info(id)?.head.seq;
+    let from = Seq::new(end.get().saturating_sub(TAIL)).next();
+    let facts = Facts { from, ..Facts::of(&[Kind::GateAnswered]) };
+    let mut answers = well.store().keyed(id, facts)?;
+    let moves = well.store().keyed_events(id, &[Kind::Rewound, Kind::Undone])?;
+    let timeline = Timeline::at(end, moves.iter());
+    answers.retain(|answer| timeline.contains(answer.seq));
+    let last = answers.pop().and_then(|last| LastAnswer::of(id, last));
+    Ok(last.filter(|last| last.is_recent(well.now())))
+}
+
+/// Whoever answers what does not wait any more is told who was first, and when: whatever else
+/// became of the session since.
+pub(crate) fn tell_late(well: &Stepwell, id: &SessionId, given: &Given, error: Error) -> Error {
+    let is_late = matches!(
+        error,
+        Error::NotWaiting { .. }
+            | Error::NotWaitingElsewhere { .. }
+            | Error::NoGate { .. }
+            | Error::Finished { .. }
+    );
+    if !is_late {
+        return error;
+    }
+    let last = match &given.gate {
+        Some(name) => last_answer(well, id, name),
+        None => recent_answer(well, id),
+    };
+    match last.and_then(|last| last.map(|last| last.into_error(well)).transpose()) {
+        Ok(Some(late)) => late,
+        _ => error,
+    }
 }

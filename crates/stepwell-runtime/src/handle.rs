@@ -79,7 +79,8 @@ impl Steering {
         let lease = open.here.as_ref().map(|here| &here.lease);
         let seq = record(&self.well, lease, &open.session, NewAnswer { answer, remembered })?;
         let (session, gate) = (open.session.clone(), open.gate.id.clone());
-        Ok(Answered { session, gate, seq, goes_on: true })
+        let resume = self.lease.session.clone();
+        Ok(Answered { session, gate, seq, goes_on: true, resume })
     }
 }
 

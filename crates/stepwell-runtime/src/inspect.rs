@@ -6,17 +6,17 @@ mod gate_watch;
 mod gates;
 mod guided;
 mod list;
+mod meant_gate;
 mod messages;
 mod view;
 mod work;
 
 pub use details::{Depth, Details, details, item, items};
 pub use files::{content, patches, side, versions};
-pub use gate_watch::{GateNews, GateWatch, NoStoreLeft, WatchedStore};
-pub use gates::{
-    answered_lately, first_open_gate, gate_elsewhere, open_gates, sessions_with_gates,
-};
+pub use gate_watch::{GateNews, GateWatch, WatchedStore};
+pub use gates::{first_open_gate, open_gates, sessions_with_gates};
 pub use list::{ListWanted, ListedSession, SessionList};
+pub use meant_gate::{MeantGate, meant_gate};
 pub use messages::last_messages;
 pub use view::{Viewed, model_view, tokens};
 pub use work::work_state;

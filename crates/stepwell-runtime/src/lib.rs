@@ -51,7 +51,9 @@ mod work;
 
 pub use attach::Attached;
 pub use context_usage::ContextUsage;
-pub use error::{Error, ErrorKind, Remedy, Result, SinceAnswer, SuggestedModel, TokenLimit};
+pub use error::{
+    Error, ErrorKind, GateChoice, Remedy, Result, SinceAnswer, SuggestedModel, TokenLimit,
+};
 pub use fork::{ForkRequest, Forked};
 pub use gate_answer::Answered;
 pub use handle::{EventStream, RunCommand, RunHandle};
@@ -68,6 +70,6 @@ pub use runtime::{Runtime, Supervisor};
 pub use servers::ServerQuery;
 pub use stepwell_agent::provider::model_name;
 pub use stepwell_agent::run::{GateAnswer, NodeStatus, OpenGate, Patience, RunEvent, Shrunk};
-pub use talk::{Hears, StopRequested, WaitingGate, Words};
+pub use talk::{Hears, StopRequested, Words};
 pub use trust::Trust;
 pub use work::WorkRequest;

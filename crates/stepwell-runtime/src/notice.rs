@@ -153,6 +153,15 @@ pub enum Notice {
         /// The session.
         session: SessionId,
     },
+    /// The question that was answered by whoever named none.
+    Answered {
+        /// Its name.
+        gate: String,
+        /// What was asked.
+        asked: String,
+        /// What was answered.
+        answer: String,
+    },
     /// Somebody else answered first: the given answer is not taken.
     NotTaken {
         /// The question's name.

@@ -2,7 +2,8 @@
 
 use stepwell::gates::Gates;
 use stepwell::{
-    Driver, Error as StoreError, GateAnswered, Head, Lane, Mode, Session, SessionInfo, Span, Status,
+    Driver, Error as StoreError, GateAnswered, Head, Lane, Mode, Session, SessionId, SessionInfo,
+    Span, Status,
 };
 use stepwell_agent::machine::State;
 use stepwell_agent::run::check_sendable;
@@ -11,7 +12,7 @@ use stepwell_workspace::{Prior, Settled, Well, restore_worktree};
 use crate::drive::{Agent, UserTurn};
 use crate::error::{Error, Result};
 use crate::flow::FlowWork;
-use crate::gate_answer::{Fitting, record};
+use crate::gate_answer::{Fitting, record, tell_late};
 use crate::handle::RunHandle;
 use crate::mcp::Connected;
 use crate::notice::Notice;
@@ -48,10 +49,28 @@ impl Runtime {
             Err(Error::RunsElsewhere(_)) => {}
             resumed => return resumed.map(Resumed::here),
         }
-        match self.answer(&request.session, &given, &request.flow)?.goes_on {
+        let answered = self.answer(&request.session, &given, &request.flow)?;
+        if given.gate.is_none() {
+            self.tell_answered(&answered.session, &answered.gate)?;
+        }
+        match answered.goes_on {
             true => Ok(Resumed::Elsewhere),
             false => self.resume(ResumeRequest { answer: None, ..request }).map(Resumed::here),
         }
+    }
+}
+
+impl Runtime {
+    /// Tells what was answered, to whoever named no question.
+    fn tell_answered(&self, session: &SessionId, gate: &str) -> Result<()> {
+        let well = self.writing()?;
+        let Some(asked) = Gates::named(&**well.store(), session, gate)?.asked.pop() else {
+            return Ok(());
+        };
+        let answer = asked.answer.map(|given| given.answer.text().into_owned());
+        let (gate, asked) = (asked.gate.id, asked.gate.prompt);
+        self.tell(Notice::Answered { gate, asked, answer: answer.unwrap_or_default() });
+        Ok(())
     }
 }
 
@@ -85,9 +104,22 @@ struct AgentWork {
     is_done: bool,
 }
 
+/// Resumes. Whoever brings an answer that comes too late is told whose was first.
+fn resume(request: &ResumeRequest, job: &mut Job) -> Result<RunReport> {
+    let runtime = job.runtime.clone();
+    let resumed = resume_in_order(request, job);
+    match (resumed, &request.answer) {
+        (Err(error), Some(given)) => match runtime.writing() {
+            Ok(well) => Err(tell_late(&well, &request.session, given, error)),
+            Err(_) => Err(error),
+        },
+        (resumed, _) => resumed,
+    }
+}
+
 /// The order of a resume. Whatever can be refused is refused before anything is recorded, and what
 /// another process may have changed meanwhile is looked at again once the lease is taken.
-fn resume(request: &ResumeRequest, job: &mut Job) -> Result<RunReport> {
+fn resume_in_order(request: &ResumeRequest, job: &mut Job) -> Result<RunReport> {
     let runtime = job.runtime.clone();
     let well = runtime.writing()?;
     let info = well.settled_info(&request.session)?;
@@ -104,7 +136,11 @@ fn resume(request: &ResumeRequest, job: &mut Job) -> Result<RunReport> {
     make_worktree_whole(request, &well, head, &runtime)?;
     work.check_again(&session, &well, head)?;
     if let Some(answer) = answer {
-        work.record_answer(answer, &well, &session, &runtime)?;
+        let gate = answer.id.clone();
+        let taken = work.record_answer(answer, &well, &session, &runtime)?;
+        if taken && request.answer.as_ref().is_some_and(|given| given.gate.is_none()) {
+            runtime.tell_answered(session.id(), &gate)?;
+        }
     }
     work.mark_running(request, &session, &well, head)?;
     work.run(request, session, head, job)
@@ -237,12 +273,12 @@ impl Work {
             let Self::Flow(flow) = self else { return Ok(None) };
             return flow.answer(given, head, well.now(), runtime).map(Some);
         };
-        let (gates, session) = (Gates::of(&**well.store(), &head.id)?, &head.id);
-        let gate = match &given.gate {
-            None => gates.open().next_back(),
-            Some(name) => gates.open().find(|asked| asked.gate.id == *name),
+        let session = &head.id;
+        let gates = match &given.gate {
+            None => Gates::waiting(&**well.store(), session)?,
+            Some(name) => Gates::named(&**well.store(), session, name)?,
         };
-        let Some(asked) = gate else {
+        let Some(asked) = gates.open().next_back() else {
             return Err(Error::NotWaiting { session: session.clone() });
         };
         let fitting = Fitting { session, gate: &asked.gate, spec: None };
@@ -285,14 +321,15 @@ impl Work {
     }
 
     /// Records an answer. Of an agent's, nothing else was recorded yet, so that all stays as it is
-    /// if another process was quicker; a flow goes on with the first answer, whoever's it is.
+    /// if another process was quicker; a flow goes on with the first answer, whoever's it is. Says
+    /// whether this one was taken.
     fn record_answer(
         &self,
         answer: GateAnswered,
         well: &Well,
         session: &Session,
         runtime: &Runtime,
-    ) -> Result<()> {
+    ) -> Result<bool> {
         let gate = answer.id.clone();
         match (self, record(well, None, session.id(), answer.into())) {
             (
@@ -300,9 +337,9 @@ impl Work {
                 Err(error @ (Error::AnsweredBefore { .. } | Error::AnswerRefused { .. })),
             ) => {
                 runtime.tell(Notice::NotTaken { gate, why: error.to_string() });
-                Ok(())
+                Ok(false)
             }
-            (_, recorded) => recorded.map(drop),
+            (_, recorded) => recorded.map(|_| true),
         }
     }
 

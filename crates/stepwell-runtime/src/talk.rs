@@ -1,6 +1,6 @@
-//! Talking to a run that goes on anywhere: words, stops, and finding the question that is meant.
+//! Talking to a run that goes on anywhere: words and stops.
 
-use stepwell::{Filter, Gate, Lane, Owner, Query, Said, SessionId, StopAsked, Time};
+use stepwell::{Lane, Owner, Said, SessionId, StopAsked};
 
 use crate::error::{Error, Result};
 use crate::runtime::Runtime;
@@ -30,17 +30,6 @@ pub enum Hears {
 pub struct StopRequested {
     /// Who runs the session.
     pub holder: Owner,
-}
-
-/// A question that waits in some session.
-#[derive(Clone, Debug)]
-pub struct WaitingGate {
-    /// The session.
-    pub session: SessionId,
-    /// The question.
-    pub gate: Gate,
-    /// When it was asked.
-    pub at: Time,
 }
 
 impl Runtime {
@@ -90,27 +79,6 @@ impl Runtime {
         let stop = StopAsked { epoch: held.epoch, who: self.who(), reason };
         well.ask_to_stop(id, stop)?;
         Ok(StopRequested { holder: held.holder })
-    }
-
-    /// The questions of that name that wait in this store.
-    ///
-    /// # Errors
-    /// If the store cannot be read.
-    pub fn find_gate(&self, name: &str) -> Result<Vec<WaitingGate>> {
-        let Some(well) = self.look()? else { return Ok(Vec::new()) };
-        let mut found = Vec::new();
-        for info in well.sessions(Query { filter: Filter::default(), ..Query::default() }) {
-            let head = info?.head;
-            if head.open_gates == 0 || head.status == stepwell::Status::Abandoned {
-                continue;
-            }
-            let gates = stepwell::gates::Gates::of(&**well.store(), &head.id)?;
-            for asked in gates.open().filter(|asked| asked.gate.id == name) {
-                let (session, gate) = (head.id.clone(), asked.gate.clone());
-                found.push(WaitingGate { session, gate, at: asked.at });
-            }
-        }
-        Ok(found)
     }
 }
 

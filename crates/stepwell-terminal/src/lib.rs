@@ -4,6 +4,7 @@
 mod console;
 pub mod events;
 mod explained;
+pub mod gates;
 pub mod lines;
 pub mod report;
 pub mod rewind;

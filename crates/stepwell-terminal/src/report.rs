@@ -172,6 +172,10 @@ fn after_failure(report: &RunReport) -> String {
         None if report.status == Status::Partial => {
             format!("hint: stepwell resume {id} goes on with it; stepwell state {id}")
         }
+        // Nobody wrote a spec for guided work.
+        None if report.flow.as_ref().is_some_and(|flow| flow.pattern == "guided") => {
+            format!("hint: stepwell resume {id} tries it again; stepwell state {id}")
+        }
         // No call failed: what was asked for, or how, is the spec's.
         None => format!(
             "hint: stepwell resume {id}; if the spec is to blame, mend it and add \

@@ -1,9 +1,9 @@
 //! How a session's work stands, in words: a line each, with its name.
 
-use stepwell::{Gate, Question, Status};
-use stepwell_runtime::flow::is_permission;
-use stepwell_wire::{CheckResult, GuidedInfo, TaskInfo, VerificationRound, WaitingGate, WorkState};
+use stepwell::{Question, Status};
+use stepwell_wire::{CheckResult, GuidedInfo, TaskInfo, VerificationRound, WorkState};
 
+use crate::gates::asks_for_leave;
 use crate::text::{count, cut, one_line, visible};
 
 /// How many tasks are listed.
@@ -125,10 +125,10 @@ fn next_command(state: &WorkState) -> Option<String> {
     let id = &state.id;
     let runs = state.status == Status::Running;
     if let Some(gate) = state.waits_for.first() {
-        let leave = is_permission(&as_gate(gate));
+        let leave = asks_for_leave(gate);
         if runs {
             let answer = if leave { "yes" } else { "\"your answer\"" };
-            return Some(format!("stepwell gates answer {} {answer}", visible(&gate.id)));
+            return Some(format!("stepwell gates answer {id}/{} {answer}", visible(&gate.id)));
         }
         let which = match state.waits_for.len() {
             1 => String::new(),
@@ -145,11 +145,6 @@ fn next_command(state: &WorkState) -> Option<String> {
         Status::Success | Status::Abandoned | Status::Idle => None,
         _ => Some(format!("stepwell resume {id}")),
     }
-}
-
-fn as_gate(gate: &WaitingGate) -> Gate {
-    let call = gate.call.clone().map(Box::new);
-    Gate { call, ..Gate::new(&gate.id, "") }
 }
 
 /// A question's first line, which says what it is about, and its last, which says how to answer.

@@ -166,6 +166,9 @@ pub struct Compaction {
     pub compacted: Option<Compacted>,
     /// Were messages left out without a summary of them?
     pub truncated: bool,
+    /// Was whoever runs the session asked to do it, before the model's next call?
+    #[serde(skip_serializing_if = "std::ops::Not::not")]
+    pub asked: bool,
 }
 
 /// A compaction that was taken back.

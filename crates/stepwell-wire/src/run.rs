@@ -4,6 +4,7 @@ use std::collections::BTreeMap;
 
 use schemars::JsonSchema;
 use serde::Serialize;
+use stepwell::gates::{Asked, Asker};
 use stepwell::{AskedCall, Gate, Seq, SessionId, Spent, Status, StopReason, Time, Usage};
 
 use crate::Dollars;
@@ -206,11 +207,41 @@ pub struct OpenGate {
     /// The question.
     #[serde(flatten)]
     pub gate: WaitingGate,
+    /// The event that asks it. An answer that names it is refused if the question is another one
+    /// by then.
+    pub seq: Seq,
     /// When it was asked.
     pub asked_at: Time,
+    /// The agent that asks; of a subagent's question, the subagent's.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub agent: Option<String>,
+    /// What that agent works on.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub task: Option<String>,
+    /// The session that started the subagent which asks.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub parent: Option<SessionId>,
     /// The store that it is in, where several are looked at.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub store: Option<String>,
+}
+
+impl OpenGate {
+    /// A question of a session, with who asks it.
+    #[must_use]
+    pub fn new(session_id: SessionId, asked: &Asked, asker: Asker) -> Self {
+        let said = |text: String| Some(text).filter(|text| !text.is_empty());
+        Self {
+            session_id,
+            gate: (&asked.gate).into(),
+            seq: asked.seq,
+            asked_at: asked.at,
+            agent: said(asker.agent),
+            task: said(asker.task),
+            parent: asker.parent,
+            store: None,
+        }
+    }
 }
 
 /// A question that opened or closed, as it happens.

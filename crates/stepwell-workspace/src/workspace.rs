@@ -1,6 +1,7 @@
 //! A workspace: a folder, the store of its sessions, the settings that hold in it, and whose
 //! machine it is on.
 
+use std::collections::BTreeSet;
 use std::ops::Deref;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
@@ -434,17 +435,7 @@ impl Workspace {
     /// notices.
     pub fn everywhere(&self, open: impl Fn(&Self, &Path) -> Result<Well>) -> Vec<NamedWell> {
         let mut wells = Vec::new();
-        let here = self.place.has_store().then(|| self.place.store.clone());
-        let here_canonical = here.as_deref().and_then(|here| std::fs::canonicalize(here).ok());
-        let known = self.known_stores().into_iter();
-        let others = known.filter(|store| Some(store) != here_canonical.as_ref());
-        for store in here.into_iter().chain(others) {
-            // A project that was moved or removed stays registered until somebody forgets it.
-            let team = self.place.team.as_ref().filter(|_| store == self.place.store);
-            if team.is_none() && !store.join("stepwell.db").exists() {
-                continue;
-            }
-            let name = team.map_or_else(|| store.clone(), |team| team.shown().to_owned());
+        for (name, store) in self.named_stores() {
             match open(self, &store) {
                 Ok(well) => wells.push(NamedWell { name, well }),
                 Err(error) => {
@@ -453,6 +444,41 @@ impl Workspace {
             }
         }
         wells
+    }
+
+    /// Those known stores that were not there before, by the names of those that were. One that
+    /// cannot be opened yet, because it is just being made, is not there yet.
+    pub fn new_stores(
+        &self,
+        before: &mut BTreeSet<PathBuf>,
+        open: impl Fn(&Self, &Path) -> Result<Well>,
+    ) -> Vec<NamedWell> {
+        let mut wells = Vec::new();
+        for (name, store) in self.named_stores() {
+            if !before.contains(&name)
+                && let Ok(well) = open(self, &store)
+            {
+                before.insert(name.clone());
+                wells.push(NamedWell { name, well });
+            }
+        }
+        wells
+    }
+
+    /// The known stores that are there, this one first, each with what it is called.
+    fn named_stores(&self) -> Vec<(PathBuf, PathBuf)> {
+        let here = self.place.has_store().then(|| self.place.store.clone());
+        let here_canonical = here.as_deref().and_then(|here| std::fs::canonicalize(here).ok());
+        let known = self.known_stores().into_iter();
+        let others = known.filter(|store| Some(store) != here_canonical.as_ref());
+        let named = here.into_iter().chain(others).filter_map(|store| {
+            // A project that was moved or removed stays registered until somebody forgets it.
+            let team = self.place.team.as_ref().filter(|_| store == self.place.store);
+            let is_there = team.is_some() || store.join("stepwell.db").exists();
+            let name = team.map_or_else(|| store.clone(), |team| team.shown().to_owned());
+            is_there.then_some((name, store))
+        });
+        named.collect()
     }
 
     fn known_stores(&self) -> Vec<PathBuf> {

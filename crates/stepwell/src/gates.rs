@@ -1,8 +1,8 @@
 //! Questions that a session asks people: those that count where it stands.
 
 use crate::{
-    Event, Gate, GateAnswered, Kind, Recorded, Result, Seq, SessionId, Store, Time, Timeline,
-    Undone,
+    Error, Event, Facts, Gate, GateAnswered, Kind, Origin, Recorded, Result, Seq, SessionId, Store,
+    Time, Timeline, Undone,
 };
 
 /// A question, and what was answered.
@@ -10,12 +10,41 @@ use crate::{
 pub struct Asked {
     /// The question.
     pub gate: Gate,
+    /// Where it was asked. An answer that names it is refused if it was taken back since.
+    pub seq: Seq,
     /// When it was asked.
     pub at: Time,
     /// The answer; absent, it waits.
     pub answer: Option<GateAnswered>,
     /// Where the answer stands.
     pub answered_at: Option<Seq>,
+}
+
+/// Who asks a question.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Asker {
+    /// The agent; of a subagent's question, the subagent's.
+    pub agent: String,
+    /// What it works on.
+    pub task: String,
+    /// The session that started the subagent.
+    pub parent: Option<SessionId>,
+}
+
+impl Asker {
+    /// Who asks a question of a session. Of a subagent that is gone nothing is known.
+    pub fn of(store: &dyn Store, session: &SessionId, gate: &Gate) -> Result<Self> {
+        let head = match store.info(gate.asker.as_ref().unwrap_or(session)) {
+            Ok(info) => info.head,
+            Err(Error::NoSession(_)) => return Ok(Self::default()),
+            Err(error) => return Err(error),
+        };
+        let parent = match head.origin {
+            Origin::Subagent { parent } => Some(parent),
+            _ => None,
+        };
+        Ok(Self { agent: head.agent, task: head.task, parent })
+    }
 }
 
 /// The questions of a session's live branch, in the order in which they were asked.
@@ -34,6 +63,41 @@ impl Gates {
         Ok(Self::at(store.info(id)?.head.seq, &facts))
     }
 
+    /// Those that wait now. They are looked for from the end of the log, where they nearly always
+    /// are, so that a session's earlier questions cost nothing.
+    pub fn waiting(store: &dyn Store, id: &SessionId) -> Result<Self> {
+        let head = store.info(id)?.head;
+        // A fork does not count what was asked before it.
+        if matches!(head.origin, Origin::Fork { .. }) {
+            let mut all = Self::of(store, id)?;
+            all.asked.retain(|asked| asked.answer.is_none());
+            return Ok(all);
+        }
+        if head.open_gates == 0 {
+            return Ok(Self::default());
+        }
+        let moves = store.keyed(id, Facts::of(&MOVES))?;
+        let mut reach = REACH;
+        loop {
+            let from = Seq::new(head.seq.get().saturating_sub(reach)).next();
+            let recent = Facts { from, ..Facts::of(&QUESTIONS) };
+            let mut found = Self::at(head.seq, &in_order(store.keyed(id, recent)?, &moves));
+            found.asked.retain(|asked| asked.answer.is_none());
+            let count = u64::try_from(found.asked.len()).unwrap_or(u64::MAX);
+            if count >= head.open_gates || from <= Seq::FIRST {
+                return Ok(found);
+            }
+            reach = reach.saturating_mul(REACH);
+        }
+    }
+
+    /// Those of one name, found by it, however many others there are.
+    pub fn named(store: &dyn Store, id: &SessionId, name: &str) -> Result<Self> {
+        let facts = store.keyed(id, Facts::under(&QUESTIONS, name))?;
+        let moves = store.keyed(id, Facts::of(&MOVES))?;
+        Ok(Self::at(store.info(id)?.head.seq, &in_order(facts, &moves)))
+    }
+
     /// Those of a session as it stood at one event.
     pub fn once(store: &dyn Store, id: &SessionId, at: Seq) -> Result<Self> {
         Ok(Self::at(at, &store.keyed_events(id, &KINDS)?))
@@ -45,8 +109,8 @@ impl Gates {
         for fact in facts.iter().filter(|fact| timeline.contains(fact.seq)) {
             match &fact.event {
                 Event::Gate(gate) => {
-                    let (gate, at) = (gate.clone(), fact.at);
-                    found.asked.push(Asked { gate, at, answer: None, answered_at: None });
+                    let (gate, seq, at) = (gate.clone(), fact.seq, fact.at);
+                    found.asked.push(Asked { gate, seq, at, answer: None, answered_at: None });
                 }
                 Event::GateAnswered(answer) => {
                     // One that was asked again has the same name.
@@ -72,6 +136,17 @@ impl Gates {
 
 /// The kinds of events that tell of questions, and which of them count.
 const KINDS: [Kind; 4] = [Kind::Gate, Kind::GateAnswered, Kind::Rewound, Kind::Undone];
+const QUESTIONS: [Kind; 2] = [Kind::Gate, Kind::GateAnswered];
+const MOVES: [Kind; 2] = [Kind::Rewound, Kind::Undone];
+
+/// How many events of a log are looked at first for what waits; and how many times as many next.
+const REACH: u64 = 64;
+
+fn in_order(mut facts: Vec<Recorded>, moves: &[Recorded]) -> Vec<Recorded> {
+    facts.extend(moves.iter().cloned());
+    facts.sort_by_key(|fact| fact.seq);
+    facts
+}
 
 fn moves_view(event: &Event) -> bool {
     match event {

@@ -195,7 +195,7 @@ fn redact_checkpoint(by: &Redactor, checkpoint: &mut Checkpoint) {
 
 fn redact_change(by: &Redactor, change: &mut WorkChange) {
     match change {
-        WorkChange::Phase(_) => {}
+        WorkChange::Phase(_) | WorkChange::Compact => {}
         WorkChange::Checkpoint { name, metadata } => {
             hide(by, name);
             replace_map(by, metadata);

@@ -67,6 +67,27 @@ impl Stepwell {
         }
     }
 
+    /// Asks whoever runs an agent's session to make its conversation shorter before its model's
+    /// next call. Nothing, if nobody runs it: then whoever wants it takes the lease and does it.
+    ///
+    /// # Errors
+    /// If it cannot be recorded.
+    pub fn ask_to_compact(&self, id: &SessionId) -> Result<Option<Seq>> {
+        loop {
+            let info = self.store().info(id)?;
+            let Some(epoch) = runner(&info).filter(|_| info.head.flow.is_none()) else {
+                return Ok(None);
+            };
+            info.refuse_half_rewound()?;
+            let (who, change) = (self.who().clone(), WorkChange::Compact);
+            match self.append_freely(id, WorkAsked { epoch, who, change }.into()) {
+                // They stopped meanwhile.
+                Err(Error::Illegal { .. }) => {}
+                other => return other.map(Some),
+            }
+        }
+    }
+
     /// Does what a session's runner was asked to, if whoever asked is
     /// [listened to](crate::trust::Judge::obeys). Whoever holds the lease calls it.
     ///
@@ -88,6 +109,7 @@ impl Stepwell {
 
     fn change_unheld(&self, id: &SessionId, change: &WorkChange) -> Result<Option<Recorded>> {
         let session = self.hold_whole(id)?;
+        refuse_in_guided(&session.info()?, change)?;
         let events = self.events_for(id, change)?;
         let Some(event) = events.first().map(|new| new.event.clone()) else { return Ok(None) };
         let written = session.append_all(events)?;
@@ -152,6 +174,8 @@ impl Stepwell {
                 };
                 Ok(vec![found.clone().with_answer(text).into()])
             }
+            // Only a run knows how, before its model's next call.
+            WorkChange::Compact => Ok(Vec::new()),
         }
     }
 
@@ -189,6 +213,18 @@ fn refuse_in_flow(info: &SessionInfo, change: &WorkChange) -> Result<()> {
             session: info.head.id.clone(),
             kind: Kind::Phase.as_str().to_owned(),
             why: format!("while {} runs, it moves the phases itself", flow.name),
+        }),
+        _ => Ok(()),
+    }
+}
+
+/// Guided work goes through its phases by what its nodes came to, also when it is resumed.
+fn refuse_in_guided(info: &SessionInfo, change: &WorkChange) -> Result<()> {
+    match (change, &info.head.flow) {
+        (WorkChange::Phase(_), Some(flow)) if flow.pattern == "guided" => Err(Error::Illegal {
+            session: info.head.id.clone(),
+            kind: Kind::Phase.as_str().to_owned(),
+            why: "guided work moves the phases itself; rewind goes back to one".to_owned(),
         }),
         _ => Ok(()),
     }

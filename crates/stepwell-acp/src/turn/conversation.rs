@@ -267,18 +267,18 @@ impl Conversation {
     pub(crate) fn answer(&self, open: &OpenGate, answer: Answer) -> Result<()> {
         let given = Given { gate: Some(open.gate.id.clone()), answer };
         let flow = stepwell_runtime::FlowOptions::default();
-        self.runtime.answer(&open.session, &given, &flow).map(drop)
+        let seen = Some(open.seq);
+        self.runtime.answer_having_seen(&open.session, &given, &flow, seen).map(drop)
     }
 
     /// The questions that wait.
     pub(crate) fn open_gates(&self) -> Result<Vec<OpenGate>> {
         let Some(well) = self.runtime.look()? else { return Ok(Vec::new()) };
-        let gates = Gates::of(&**well.store(), &self.id)?;
-        let seq = well.info(&self.id)?.head.seq;
+        let gates = Gates::waiting(&**well.store(), &self.id)?;
         let open = gates.open().map(|asked| OpenGate {
             session: self.id.clone(),
             gate: asked.gate.clone(),
-            seq,
+            seq: asked.seq,
             at: asked.at,
             here: None,
         });

@@ -1,7 +1,10 @@
 //! Making the conversation shorter: when that is due, asking for the summary, recording it.
 
 use stepwell::compactions::Extent;
-use stepwell::{Compacted, Event, Lane, Message, MessageOrigin, Money, StopReason, Usage};
+use stepwell::{
+    Compacted, Event, Facts, Kind, Lane, Message, MessageOrigin, Money, StopReason, Usage,
+    WorkChange,
+};
 use tokio::sync::watch as signal;
 
 use super::{Cancel, Reserved, Run, RunEvent, record};
@@ -64,7 +67,7 @@ impl Run<'_> {
     }
 
     /// What is to go before the model is asked, if something is.
-    pub(super) fn due(&self) -> Result<Option<Due>> {
+    pub(super) fn due(&mut self) -> Result<Option<Due>> {
         if !self.state.is_models_turn() {
             return Ok(None);
         }
@@ -72,8 +75,33 @@ impl Run<'_> {
             Signs { room: self.room(), turned: self.state.turned, refused: self.compactor.refused };
         match self.setup.context.policy.due(&self.window, &signs) {
             Some(why) => self.plan(why),
+            None if self.is_asked_to_shrink()? => {
+                let due = self.plan(Why::Asked)?;
+                // It may be as short as it gets.
+                self.compactor.wanted = due.is_some();
+                Ok(due)
+            }
             None => Ok(None),
         }
+    }
+
+    /// Did somebody ask this runner for a shorter conversation? It is looked for in the log right
+    /// before the model is asked, so that it holds for that call.
+    fn is_asked_to_shrink(&mut self) -> Result<bool> {
+        if self.compactor.wanted || self.lane != Lane::main() {
+            return Ok(self.compactor.wanted);
+        }
+        let (well, lease) = (self.session.well(), self.session.lease());
+        let from = self.compactor.looked_to.next();
+        let facts = Facts { from, ..Facts::of(&[Kind::WorkAsked]) };
+        for event in well.store().keyed(&lease.session, facts)? {
+            self.compactor.looked_to = event.seq;
+            let Event::WorkAsked(asked) = event.event else { continue };
+            if asked.epoch == lease.epoch && asked.change == WorkChange::Compact {
+                self.compactor.wanted |= well.judge(&lease.session)?.obeys(&asked);
+            }
+        }
+        Ok(self.compactor.wanted)
     }
 
     /// Was a conversation refused that can be made shorter? Then it will be.
@@ -115,6 +143,7 @@ impl Run<'_> {
         mut cut: Cancel<'_>,
     ) -> Result<Option<(Stop, Option<CallError>)>> {
         let Some(due) = self.compactor.due.take() else { return Ok(None) };
+        self.compactor.wanted = false;
         Ok(self.take_out(due, by, &mut cut).await?.err().map(|stop| (stop, None)))
     }
 

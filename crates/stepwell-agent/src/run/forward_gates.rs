@@ -12,8 +12,8 @@ use crate::machine::Stop;
 impl Run<'_> {
     /// A child waits for a person: so does its parent, with the same question.
     pub(super) fn pause(&mut self, call: &ToolCall, id: &SessionId) -> Result<Halt> {
-        let gates = self.gates_of(id)?;
-        let mut events = self.closed(&call.id, id, &gates, Waiting::StaysOpen)?;
+        let gates = self.waiting_in(id)?;
+        let mut events = self.closed(&call.id, id, Waiting::StaysOpen)?;
         for asked in gates.open() {
             let ours = above(&call.id, &asked.gate.id, gates.moved);
             if !self.state.is_asked(&ours) {
@@ -33,7 +33,7 @@ impl Run<'_> {
     pub(super) fn pass_answers(&self, id: &SessionId) -> Result<()> {
         let head = self.session.well().store().info(id)?.head;
         let Some(record) = SubagentRecord::of(&head) else { return Ok(()) };
-        let gates = self.gates_of(id)?;
+        let gates = self.waiting_in(id)?;
         for asked in gates.open() {
             let id_below = asked.gate.id.clone();
             let given = self.state.answered(&above(&record.call, &id_below, gates.moved));
@@ -47,41 +47,53 @@ impl Run<'_> {
 
     /// Questions of a child's that its parent asked too, and that nothing waits for any more.
     pub(super) fn settled_gates(&self, call: &ToolCall, id: &SessionId) -> Result<Vec<Event>> {
-        self.closed(&call.id, id, &self.gates_of(id)?, Waiting::Closes)
+        self.closed(&call.id, id, Waiting::Closes)
     }
 
     /// Closes what was asked for a child, with the child's own answer if it has one.
-    fn closed(
-        &self,
-        call: &str,
-        child: &SessionId,
-        gates: &Gates,
-        waiting: Waiting,
-    ) -> Result<Vec<Event>> {
+    fn closed(&self, call: &str, child: &SessionId, waiting: Waiting) -> Result<Vec<Event>> {
         let open = self.state.open_below(call);
         if open.is_empty() {
             return Ok(Vec::new());
         }
         let ignored = self.session.well().weigh(child)?.ignored;
-        let closed = open.into_iter().filter_map(|ours| {
-            let mut all = gates.asked.iter().rev();
-            let its = all.find(|asked| above(call, &asked.gate.id, gates.moved) == ours);
+        let mut closed = Vec::new();
+        for ours in open {
+            let its = self.asked_below(call, child, &ours)?;
             let counts = |asked: &Asked| !asked.answered_at.is_some_and(|at| ignored.contains(&at));
-            let (answer, who) = match its.map(|asked| (asked.answer.clone(), counts(asked))) {
-                Some((None, _)) if waiting == Waiting::StaysOpen => return None,
-                Some((Some(answer), true)) => (answer.answer, answer.who),
+            let (answer, who) = match its.map(|asked| (counts(&asked), asked.answer)) {
+                Some((_, None)) if waiting == Waiting::StaysOpen => continue,
+                Some((true, Some(answer))) => (answer.answer, answer.who),
                 // What somebody else allowed there is not allowed here.
-                Some((Some(_), false)) => (Answer::deny("it is asked again"), self.me()),
+                Some((false, Some(_))) => (Answer::deny("it is asked again"), self.me()),
                 // It was rewound, or asked in a session that this one was forked from.
                 _ => (Answer::deny("it is no longer asked"), self.me()),
             };
-            Some(GateAnswered::new(ours, answer, who).into())
-        });
-        Ok(closed.collect())
+            closed.push(GateAnswered::new(ours, answer, who).into());
+        }
+        Ok(closed)
     }
 
-    fn gates_of(&self, id: &SessionId) -> Result<Gates> {
-        Ok(Gates::of(&**self.session.well().store(), id)?)
+    /// The child's question that is asked under a name here, by its own name.
+    fn asked_below(&self, call: &str, child: &SessionId, ours: &str) -> Result<Option<Asked>> {
+        let Some(name) = ours.strip_prefix(call).and_then(|rest| rest.strip_prefix('/')) else {
+            return Ok(None);
+        };
+        // The name may itself end as one does that was asked after a rewind.
+        let plain = name.rsplit_once('@').map(|(plain, _)| plain);
+        for name in std::iter::once(name).chain(plain) {
+            let gates = Gates::named(&**self.session.well().store(), child, name)?;
+            if above(call, name, gates.moved) == ours
+                && let Some(asked) = gates.asked.into_iter().next_back()
+            {
+                return Ok(Some(asked));
+            }
+        }
+        Ok(None)
+    }
+
+    fn waiting_in(&self, id: &SessionId) -> Result<Gates> {
+        Ok(Gates::waiting(&**self.session.well().store(), id)?)
     }
 }
 

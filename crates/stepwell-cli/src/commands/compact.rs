@@ -38,6 +38,12 @@ pub(crate) fn run(args: &Args, app: &mut App) -> Result<Exit> {
     }
     let (well, id) = app.session(&args.session, Access::Write)?;
     refuse_external(&well.info(&id)?.head)?;
+    if !args.undo && !args.truncate && well.ask_to_compact(&id)?.is_some() {
+        let answer = Compaction { id: id.clone(), compacted: None, truncated: false, asked: true };
+        let line = format!("{id} runs: it is compacted before its model's next call");
+        app.out.answer(&answer, line)?;
+        return Ok(Exit::Done);
+    }
     let mut session = well.hold_whole(&id)?;
     let exit = match args.undo {
         true => undo(&well, &mut session, app)?,
@@ -73,7 +79,8 @@ fn compact(session: &mut Session, app: &mut App) -> Result<Exit> {
         None => format!("{id} is as short as it gets"),
     };
     let truncated = compacted.is_some_and(Compacted::is_truncation);
-    let answer = Compaction { id: id.clone(), compacted: compacted.cloned(), truncated };
+    let answer =
+        Compaction { id: id.clone(), compacted: compacted.cloned(), truncated, asked: false };
     app.out.answer(&answer, line)?;
     match compacted {
         Some(_) => note(format_args!("hint: stepwell compact {id} --diff, or --undo")),

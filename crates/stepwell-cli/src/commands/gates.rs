@@ -1,18 +1,17 @@
 mod watch;
 
-use stepwell::gates::{Asked, Gates};
-use stepwell::{Access, Answer, SessionId, Time};
-use stepwell_runtime::flow::is_permission;
-use stepwell_runtime::inspect::{answered_lately, gate_elsewhere, sessions_with_gates};
-use stepwell_runtime::{FlowOptions, Given, Runtime};
+use stepwell::{Access, Answer, Seq, SessionId, Time};
+use stepwell_runtime::inspect::{meant_gate, open_gates, sessions_with_gates};
+use stepwell_runtime::{FlowOptions, Given};
+use stepwell_terminal::gates::{asked, asked_by, asks_for_leave};
 use stepwell_terminal::table::{Cell, Column, Table, left};
-use stepwell_terminal::text::{ago, one_line};
+use stepwell_terminal::text::ago;
 use stepwell_terminal::{Style, note};
 use stepwell_wire::{GateAnswered, OpenGate};
 use stepwell_workspace::NamedWell;
 
 use crate::app::{App, Well};
-use crate::failure::{Exit, Failure, Result};
+use crate::failure::{Exit, Result};
 
 /// Lists every question that waits for a human, and answers them.
 ///
@@ -45,7 +44,7 @@ enum Action {
 
 #[derive(Debug, clap::Args)]
 struct AnswerArgs {
-    /// The question, as stepwell gates names it.
+    /// The question, as stepwell gates names it; or SESSION/GATE, with a part of the session's id.
     gate: String,
     /// For a tool: yes, always, no or never. For a flow's question: the answer.
     answer: String,
@@ -55,9 +54,13 @@ struct AnswerArgs {
     /// The session that asks, if several ask under the same name.
     #[arg(long, value_name = "SESSION")]
     session: Option<String>,
+    /// The question's seq, as stepwell gates --json names it: another one is not answered.
+    #[arg(long, value_name = "SEQ")]
+    seen: Option<u64>,
 }
 
-const COLUMNS: &[Column] = &[left("SESSION"), left("GATE"), left("ASKED"), left("QUESTION")];
+const COLUMNS: &[Column] =
+    &[left("SESSION"), left("GATE"), left("ASKED"), left("BY"), left("QUESTION")];
 
 pub(crate) fn run(args: &Args, app: &mut App) -> Result<Exit> {
     match &args.action {
@@ -81,14 +84,13 @@ fn list(args: &Args, app: &mut App) -> Result<Exit> {
     for (store, well) in &wells {
         for id in waiting(args, well, app)? {
             let is_flow = well.info(&id)?.head.flow.is_some();
-            for Asked { gate, at, .. } in Gates::of(&**well.store(), &id)?.open() {
-                match is_permission(gate) {
+            for open in open_gates(well, Some(&id))? {
+                match asks_for_leave(&open.gate) {
                     true if is_flow => of_flows += 1,
                     true => permissions += 1,
                     false => questions += 1,
                 }
-                let (session_id, gate) = (id.clone(), gate.into());
-                all.push(OpenGate { session_id, gate, asked_at: *at, store: store.clone() });
+                all.push(OpenGate { store: store.clone(), ..open });
             }
         }
     }
@@ -118,12 +120,13 @@ fn list(args: &Args, app: &mut App) -> Result<Exit> {
 /// Questions as a table.
 fn table<'a>(open: impl IntoIterator<Item = &'a OpenGate>, now: Time) -> Table {
     let mut table = Table::new(COLUMNS);
-    for OpenGate { session_id, gate, asked_at, .. } in open {
+    for gate in open {
         table.push(vec![
-            session_id.to_string().into(),
-            gate.id.clone().into(),
-            Cell::styled(ago(*asked_at, now), Style::Dim),
-            one_line(&gate.prompt).into(),
+            gate.session_id.to_string().into(),
+            gate.gate.id.clone().into(),
+            Cell::styled(ago(gate.asked_at, now), Style::Dim),
+            asked_by(gate).into(),
+            asked(gate).into(),
         ]);
     }
     table
@@ -142,54 +145,30 @@ fn answer(args: &AnswerArgs, app: &mut App) -> Result<Exit> {
     if let Some(name) = &args.session {
         app.go_to_session(name)?;
     }
-    let (runtime, session) = find(args, app)?;
+    let (gate, session) = match &args.session {
+        Some(name) => (args.gate.clone(), app.session(name, Access::Read)?.1),
+        None => {
+            let meant = meant_gate(app, &args.gate)?;
+            if meant.elsewhere {
+                app.go_to_session(meant.session.as_str())?;
+            }
+            (meant.gate, meant.session)
+        }
+    };
     let text = match &args.reason {
         Some(reason) => format!("{}: {reason}", args.answer),
         None => args.answer.clone(),
     };
-    let given = Given { gate: Some(args.gate.clone()), answer: Answer::Text(text) };
-    let answered = runtime.answer(&session, &given, &FlowOptions::default())?;
-    let id = &answered.session;
+    let given = Given { gate: Some(gate), answer: Answer::Text(text) };
+    let (flow, seen) = (FlowOptions::default(), args.seen.map(Seq::new));
+    let answered = app.runtime().answer_having_seen(&session, &given, &flow, seen)?;
+    let (id, top) = (&answered.session, &answered.resume);
     let line = match answered.goes_on {
         true => format!("{id} goes on with the answer"),
-        false => format!("{id} has the answer; stepwell resume {id} goes on with it"),
+        false => format!("{id} has the answer; stepwell resume {top} goes on with it"),
     };
     let (session_id, gate) = (id.clone(), answered.gate.clone());
     let (seq, goes_on) = (answered.seq, answered.goes_on);
     app.out.answer(&GateAnswered { session_id, gate, seq, goes_on }, line)?;
     Ok(Exit::Done)
-}
-
-/// The session that asks: here, or in another store of the user's.
-fn find(args: &AnswerArgs, app: &mut App) -> Result<(Runtime, SessionId)> {
-    if let Some(name) = &args.session {
-        let (_, id) = app.session(name, Access::Read)?;
-        return Ok((app.runtime(), id));
-    }
-    let mut found = app.runtime().find_gate(&args.gate)?;
-    if found.is_empty() {
-        if let Some(id) = gate_elsewhere(app, &args.gate)? {
-            app.go_to_session(id.as_str())?;
-            return Ok((app.runtime(), id));
-        }
-        // Somebody was quicker: the loser is told who it was.
-        for NamedWell { well, .. } in app.everywhere(|it, path| it.open(path, Access::Read)) {
-            if let Some(before) = answered_lately(&well, &args.gate)? {
-                return Err(before.into());
-            }
-        }
-    }
-    match (found.pop(), found.len()) {
-        (Some(gate), 0) => Ok((app.runtime(), gate.session)),
-        (None, _) => {
-            let message = format!("no question {:?} waits", args.gate);
-            Err(Failure::new(Exit::Absent, message).hint("stepwell gates lists those that do"))
-        }
-        (Some(last), _) => {
-            let all = found.iter().chain([&last]).map(|gate| gate.session.to_string());
-            let all = all.collect::<Vec<_>>().join(", ");
-            let message = format!("{:?} waits in several sessions: {all}", args.gate);
-            Err(Failure::new(Exit::Usage, message).hint("add --session, with one of them"))
-        }
-    }
 }

@@ -10,7 +10,7 @@ use stepwell_terminal::text::visible;
 use crate::app::App;
 use crate::failure::{Exit, Failure, Result};
 use crate::runner::{self, Flags, Runner, dollars};
-use crate::typed::{self, one_of};
+use crate::typed::{self, one_of, positive};
 
 /// Leads from a goal to a commit: discuss, plan, execute, verify, run and ship.
 ///
@@ -20,6 +20,7 @@ use crate::typed::{self, one_of};
 /// stepwell resume --respond answers, unless --yes says that nobody is asked.
 #[derive(Debug, clap::Args)]
 #[command(mut_arg("dry_run", |arg| arg.help(runner::FLOW_DRY_RUN)))]
+#[command(mut_arg("agent", |arg| arg.hide(true)))]
 pub(crate) struct Args {
     /// What is to be reached; - reads it from stdin.
     goal: String,
@@ -44,13 +45,13 @@ pub(crate) struct Args {
     expect: Option<String>,
     /// Has tasks done by so many subagents at once, each in a git worktree that is merged when its
     /// task is done.
-    #[arg(long, value_name = "N")]
+    #[arg(long, value_name = "N", value_parser = positive::<NonZeroU32>)]
     parallel: Option<NonZeroU32>,
     /// What becomes of a task that failed.
     #[arg(long, value_name = "WHAT", value_parser = one_of(ON_FAILURE), default_value = "ask")]
     on_failure: OnFailure,
     /// How often the checks are run and what fails is repaired; 3 unless given.
-    #[arg(long, value_name = "N")]
+    #[arg(long, value_name = "N", value_parser = positive::<NonZeroU32>)]
     rounds: Option<NonZeroU32>,
     /// How many questions are asked at most; 5 unless given.
     #[arg(long, value_name = "N")]
@@ -59,7 +60,7 @@ pub(crate) struct Args {
     #[arg(long, value_name = "USD", value_parser = dollars)]
     task_budget: Option<Money>,
     /// The most tokens of each task.
-    #[arg(long, value_name = "N")]
+    #[arg(long, value_name = "N", value_parser = positive::<NonZeroU64>)]
     task_tokens: Option<NonZeroU64>,
     /// Commits nothing, and does not ask.
     #[arg(long)]

@@ -111,6 +111,55 @@ fn of_two_answers_at_once_one_counts_and_the_other_is_told_whose_it_was() {
 }
 
 #[test]
+fn a_late_answer_goes_to_no_other_projects_question() {
+    let desk = desk();
+    let run = ["run", "make it", "--model", "script:asks.yaml"];
+    let other = desk.work().with_file_name("other");
+    std::fs::create_dir(&other).unwrap();
+    std::fs::copy(desk.work().join("asks.yaml"), other.join("asks.yaml")).unwrap();
+    assert_eq!(desk.quietly(&run).code, Some(8));
+    let there = desk.command(&run).current_dir(&other).output().unwrap();
+    assert_eq!(there.status.code(), Some(8));
+    let (_, gate) = open_gate(&desk);
+    done(&desk, &["gates", "answer", &gate, "no"]);
+    let late = desk.quietly(&["gates", "answer", &gate, "yes"]);
+    assert_eq!(late.code, Some(6), "{}{}", late.stdout, late.stderr);
+    assert!(late.stderr.contains("was answered by"), "{}", late.stderr);
+    // From elsewhere it is answered by its session's name too.
+    let listed = desk.command(&["--json", "gates"]).current_dir(&other).output().unwrap();
+    let listed: serde_json::Value = serde_json::from_slice(&listed.stdout).unwrap();
+    assert!(listed["seq"].is_u64() && listed["agent"].is_string(), "{listed}");
+    let id = listed["session_id"].as_str().unwrap();
+    let named = format!("{}/{gate}", id.rsplit('-').next().unwrap());
+    let seen = |seq: u64| {
+        let seq = seq.to_string();
+        desk.quietly(&["gates", "answer", &named, "no", "--seen", &seq])
+    };
+    let old = seen(1);
+    assert_eq!(old.code, Some(1), "{}{}", old.stdout, old.stderr);
+    let taken = seen(listed["seq"].as_u64().unwrap());
+    assert_eq!(taken.code, Some(0), "{}", taken.stderr);
+}
+
+#[test]
+fn of_two_who_resume_with_an_answer_the_slower_is_told_who_was_first() {
+    let desk = desk();
+    let paused = desk.quietly(&["run", "make it", "--model", "script:asks.yaml"]);
+    assert_eq!(paused.code, Some(8), "{}", paused.stderr);
+    let resuming = |flag: &str| {
+        let mut command = desk.command(&["resume", "@last", flag]);
+        command.stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().unwrap()
+    };
+    let both = ["--approve", "--deny"].map(resuming).map(|it| it.wait_with_output().unwrap());
+    let lost = both.iter().filter(|output| output.status.code() == Some(6)).count();
+    assert_eq!(lost, 1, "{both:?}");
+    for output in both.iter().filter(|output| output.status.code() == Some(6)) {
+        let told = String::from_utf8_lossy(&output.stderr);
+        assert!(told.contains("was answered by") && told.contains(" at 20"), "{told}");
+    }
+}
+
+#[test]
 fn the_inbox_is_watched_as_questions_open_and_close() {
     let desk = desk();
     done(&desk, &["init"]);

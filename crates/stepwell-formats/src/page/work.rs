@@ -75,7 +75,10 @@ pub fn said(head: &Head, work: &Work) -> Said {
 pub fn task_progress(tasks: &Tasks) -> String {
     let mut text = match tasks.len() {
         0 => return "no tasks".to_owned(),
-        n => format!("{} of {n} tasks done", tasks.count(TaskStatus::Done)),
+        n => {
+            let all = stepwell::counted(n, "task");
+            format!("{} of {all} done", tasks.count(TaskStatus::Done))
+        }
     };
     for status in TaskStatus::ALL {
         let shown = !matches!(status, TaskStatus::Done | TaskStatus::Pending);

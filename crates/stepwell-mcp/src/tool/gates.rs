@@ -2,7 +2,7 @@
 
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
-use stepwell::gates::{Asked, Gates};
+use stepwell::gates::{Asker, Gates};
 use stepwell::{Query, Status};
 use stepwell_wire::OpenGate;
 
@@ -55,9 +55,10 @@ pub(crate) fn open_gates(stores: &Stores, input: GatesInput) -> Result<GatesAnsw
     let mut page = Page::new(&stores.redactor, Limit::of(input.limit));
     let mut n = 0;
     for (store, well, session_id) in waiting {
-        for Asked { gate, at, .. } in Gates::of(&**well.store(), &session_id)?.open() {
-            let (session_id, store) = (session_id.clone(), store.clone());
-            let gate = OpenGate { session_id, gate: gate.into(), asked_at: *at, store };
+        for asked in Gates::waiting(&**well.store(), &session_id)?.open() {
+            let asker = Asker::of(&**well.store(), &session_id, &asked.gate)?;
+            let store = store.clone();
+            let gate = OpenGate { store, ..OpenGate::new(session_id.clone(), asked, asker) };
             if n >= input.cursor && !page.push(&gate)? {
                 return Ok(GatesAnswer { gates: page.into_items(), next: Some(n) });
             }

@@ -108,8 +108,8 @@ impl Below {
         if events.is_empty() {
             return Ok(Vec::new());
         }
-        let open = Gates::of(&**well.store(), child)?;
-        let above = Gates::of(&**well.store(), &self.top)?;
+        let open = Gates::waiting(&**well.store(), child)?;
+        let above = Gates::waiting(&**well.store(), &self.top)?;
         // A subagent that has paused is asked for by the session above it.
         let asked_above = above.open().any(|it| it.gate.asker.as_ref() == Some(child));
         let waits = |event: &Recorded, id: &str| {

@@ -84,13 +84,17 @@ impl Runtime {
     }
 
     fn compacted(&self, session: &SessionId, interrupt: &Interrupt) -> Result<Performed> {
+        let id = session.clone();
+        if self.writing()?.ask_to_compact(session)?.is_some() {
+            return done(&Compaction { id, compacted: None, truncated: false, asked: true });
+        }
         let compacted = match self.compact(session, interrupt)? {
             Shrunk::Done(compacted) => Some(*compacted),
             Shrunk::AsShortAsItGets => None,
             Shrunk::Interrupted => return Err(Error::Interrupted),
         };
         let truncated = compacted.as_ref().is_some_and(Compacted::is_truncation);
-        done(&Compaction { id: session.clone(), compacted, truncated })
+        done(&Compaction { id, compacted, truncated, asked: false })
     }
 
     fn rewound(&self, request: &DetachedRewind) -> Result<Performed> {

@@ -43,6 +43,7 @@ impl Error {
             | Self::NotSaved
             | Self::Finished { .. }
             | Self::NoGate { .. }
+            | Self::NoQuestion { .. }
             | Self::SpecGone { .. }
             | Self::SpecBreaks { .. }
             | Self::SecretVariable { .. }
@@ -56,12 +57,14 @@ impl Error {
             | Self::NoLane { .. }
             | Self::NoSuchLane { .. }
             | Self::SeveralGates { .. }
+            | Self::UnclearGate { .. }
             | Self::BadAnswer { .. }
             | Self::SecretRule { .. }
             | Self::Unclear { .. }
             | Self::OtherVariable { .. } => ErrorKind::Usage,
             Self::SpecMoved { .. }
             | Self::NotWaitingElsewhere { .. }
+            | Self::AnsweredOther { .. }
             | Self::AnsweredBefore { .. } => ErrorKind::Busy,
             Self::Interrupted => ErrorKind::Interrupted,
             Self::OfAgent { error, .. } | Self::Broken { error, .. } => error.kind(),
@@ -137,6 +140,10 @@ impl Error {
                 SinceAnswer::Stopped => Remedy::Resume(session.clone()),
                 SinceAnswer::Ended => Remedy::Show(session.clone()),
             },
+            Self::AnsweredOther { choices, .. } | Self::UnclearGate { choices, .. } => {
+                Remedy::TypeGate(choices.clone())
+            }
+            Self::NoQuestion { .. } => Remedy::ListGates,
             Self::NoGate { open, .. } => Remedy::OpenGates(open.clone()),
             Self::NoSuchLane { known, .. } => Remedy::NameOneOf(known.clone()),
             Self::OnlyPeople { .. } => Remedy::AskPerson,

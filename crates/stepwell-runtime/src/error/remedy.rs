@@ -2,6 +2,8 @@
 
 use stepwell::{Gate, SessionId};
 
+use super::GateChoice;
+
 /// A model that a user could name.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct SuggestedModel {
@@ -81,6 +83,10 @@ pub enum Remedy {
     RestoreAndFinish(SessionId),
     /// Name one of the questions that wait.
     NameGate(Vec<Gate>),
+    /// Type one of these in place of a question's bare name.
+    TypeGate(Vec<GateChoice>),
+    /// Look at which questions wait.
+    ListGates,
     /// These questions wait.
     OpenGates(Vec<Gate>),
     /// Answer the question in words.

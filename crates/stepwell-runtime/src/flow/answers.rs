@@ -27,7 +27,7 @@ pub(crate) fn fitting_answer(
     let fitted = answer_that_fits(runtime, well, head, given, flow);
     // Whoever comes late is told who was first, also if that was a moment ago.
     if let (Err(_), Some(name)) = (&fitted, &given.gate)
-        && !Gates::of(&**well.store(), &head.id)?.open().any(|asked| asked.gate.id == *name)
+        && Gates::named(&**well.store(), &head.id, name)?.open().next().is_none()
         && let Some(before) = answered_before(well, &head.id, name)?
     {
         return Err(before);

@@ -1,7 +1,7 @@
 //! Questions as they open and close, in one store or in several.
 
 use std::collections::{BTreeMap, BTreeSet};
-use std::sync::mpsc::{self, RecvTimeoutError};
+use std::sync::mpsc;
 use std::sync::{Arc, Weak};
 use std::time::Duration;
 
@@ -32,10 +32,13 @@ pub struct WatchedStore {
 #[derive(Debug)]
 pub struct GateWatch {
     news: mpsc::Receiver<(usize, GateNews)>,
+    to: mpsc::Sender<(usize, GateNews)>,
+    /// How many stores were added.
+    stores: usize,
     /// What waits, by store and session.
     open: BTreeMap<(usize, SessionId), Vec<OpenGate>>,
     /// The threads end when this is gone.
-    _wanted: Arc<()>,
+    wanted: Arc<()>,
 }
 
 /// What a watch tells.
@@ -55,43 +58,45 @@ pub enum GateNews {
 }
 
 impl GateWatch {
-    /// Begins to watch. Each store has a thread that waits for its changes.
+    /// Begins to watch.
     ///
     /// # Errors
     /// If no thread can be started.
     pub fn new(stores: Vec<WatchedStore>) -> Result<Self> {
         let (to, news) = mpsc::channel();
-        let wanted = Arc::new(());
-        for (number, store) in stores.into_iter().enumerate() {
-            let (to, alive) = (to.clone(), Arc::downgrade(&wanted));
-            let named = std::thread::Builder::new().name("stepwell-gates".to_owned());
-            let watch = move || {
-                let tell = |news: GateNews| to.send((number, news)).is_ok();
-                let name = store.name.clone();
-                if let Err(error) = Watcher::new(store).watch(&tell, &alive) {
-                    tell(GateNews::Lost { store: name, session: None, error });
-                }
-            };
-            named.spawn(watch).map_err(Error::Thread)?;
-        }
-        Ok(Self { news, open: BTreeMap::new(), _wanted: wanted })
+        let (open, wanted) = (BTreeMap::new(), Arc::new(()));
+        let mut watch = Self { news, to, stores: 0, open, wanted };
+        stores.into_iter().try_for_each(|store| watch.add(store))?;
+        Ok(watch)
+    }
+
+    /// Watches another store too, such as one that was made since. Each store has a thread that
+    /// waits for its changes.
+    ///
+    /// # Errors
+    /// If no thread can be started.
+    pub fn add(&mut self, store: WatchedStore) -> Result<()> {
+        let number = self.stores;
+        self.stores += 1;
+        let (to, alive) = (self.to.clone(), Arc::downgrade(&self.wanted));
+        let named = std::thread::Builder::new().name("stepwell-gates".to_owned());
+        let watch = move || {
+            let tell = |news: GateNews| to.send((number, news)).is_ok();
+            let name = store.name.clone();
+            if let Err(error) = Watcher::new(store).watch(&tell, &alive) {
+                tell(GateNews::Lost { store: name, session: None, error });
+            }
+        };
+        named.spawn(watch).map_err(Error::Thread).map(drop)
     }
 
     /// The next news; nothing, if `timeout` passes before there are any.
-    ///
-    /// # Errors
-    /// [`NoStoreLeft`], if nothing is watched any more.
-    pub fn next(&mut self, timeout: Duration) -> Result<Option<GateNews>, NoStoreLeft> {
-        match self.news.recv_timeout(timeout) {
-            Ok((store, news)) => {
-                if let GateNews::Changed(changes) = &news {
-                    changes.iter().for_each(|change| self.note(store, change));
-                }
-                Ok(Some(news))
-            }
-            Err(RecvTimeoutError::Timeout) => Ok(None),
-            Err(RecvTimeoutError::Disconnected) => Err(NoStoreLeft),
+    pub fn next(&mut self, timeout: Duration) -> Option<GateNews> {
+        let (store, news) = self.news.recv_timeout(timeout).ok()?;
+        if let GateNews::Changed(changes) = &news {
+            changes.iter().for_each(|change| self.note(store, change));
         }
+        Some(news)
     }
 
     /// What waits now, store by store.
@@ -108,10 +113,6 @@ impl GateWatch {
         }
     }
 }
-
-/// Every store that was watched is lost.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct NoStoreLeft;
 
 /// One store, as its thread watches it.
 struct Watcher {
@@ -228,7 +229,7 @@ fn change(change: GateChangeKind, gate: &OpenGate) -> GateChange {
 fn closed(well: &Stepwell, gate: &OpenGate) -> Result<GateChange> {
     let mut closed = change(GateChangeKind::Closed, gate);
     let (session, name) = (&gate.session_id, gate.gate.id.as_str());
-    let gates = match Gates::of(&**well.store(), session) {
+    let gates = match Gates::named(&**well.store(), session, name) {
         Ok(gates) => gates,
         Err(StoreError::NoSession(_)) => return Ok(closed),
         Err(error) => return Err(error.into()),

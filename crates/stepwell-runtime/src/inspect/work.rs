@@ -20,7 +20,7 @@ pub fn work_state(well: &Stepwell, id: &SessionId) -> Result<WorkState> {
     let next = next.map(|(set, phase)| set.next(phase, head.discuss_returns)).unwrap_or_default();
     let gates = match head.open_gates {
         0 => Gates::default(),
-        _ => Gates::of(&**well.store(), id)?,
+        _ => Gates::waiting(&**well.store(), id)?,
     };
     Ok(WorkState {
         guided: guided_info(well, &head, &work.tasks)?,

@@ -120,8 +120,17 @@ impl Desk {
     }
 }
 
+/// A runtime in one of several folders of the same user.
+pub(crate) fn runtime_in(folder: &Path, name: &str) -> Runtime {
+    Runtime::new(found(host_in(folder, name, BTreeMap::new())))
+}
+
 fn host(folder: &Path, variables: BTreeMap<String, String>) -> Host {
-    let root = folder.join("work");
+    host_in(folder, "work", variables)
+}
+
+fn host_in(folder: &Path, name: &str, variables: BTreeMap<String, String>) -> Host {
+    let root = folder.join(name);
     std::fs::create_dir_all(&root).unwrap();
     Host {
         folder: Some(root),

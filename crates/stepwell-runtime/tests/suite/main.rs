@@ -3,9 +3,11 @@
 
 mod approvals;
 mod attached;
+mod counting;
 mod desk;
 mod flows;
 mod live;
+mod meant;
 mod notify;
 mod runs;
 mod talk;

@@ -103,5 +103,5 @@ fn a_project_cannot_have_a_command_run() {
     let host = Host { folder: Some(root.clone()), ..Host::bare() };
     let wanted = Wanted { folder: Some(root), ..Wanted::default() };
     let refused = Workspace::find(host, wanted, Notices::to_nobody()).unwrap_err();
-    assert!(refused.to_string().contains("belong into your own configuration"), "{refused}");
+    assert!(refused.to_string().contains("belong in your own configuration"), "{refused}");
 }

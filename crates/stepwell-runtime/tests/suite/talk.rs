@@ -162,3 +162,31 @@ fn phases_checkpoints_and_questions_reach_a_run_from_another_process() {
     assert_eq!(told("failed: port the parser"), 1, "{events:?}");
     assert_eq!(well.info(&id).unwrap().head.phase, Some(Phase::Plan));
 }
+
+#[test]
+fn a_run_is_made_shorter_before_its_models_next_call() {
+    let desk = Desk::configured("[compaction]\nkeep_tokens = 100\nauto = false\n");
+    std::fs::create_dir_all(desk.root()).unwrap();
+    std::fs::write(desk.root().join("notes.txt"), "a line of notes\n".repeat(100)).unwrap();
+    let reads = "- {calls: [{tool: read_file, arguments: {path: notes.txt}}]}\n".repeat(3);
+    let handle = desk.start(&format!("{reads}{ASKS}"));
+    let id = handle.id().clone();
+    let open = asked(&mut handle.events());
+    // The run waits for a person, and holds its lease.
+    let well = desk.elsewhere().existing(stepwell::Access::Write).unwrap();
+    assert!(well.ask_to_compact(&id).unwrap().is_some());
+    handle.answer(&open.gate.id, Answer::ALLOW_ONCE, "ann@desk").unwrap();
+    assert_eq!(handle.join().unwrap().status, Status::Success);
+    let events = desk.events(&id);
+    let place = |fits: &dyn Fn(&Event) -> bool| events.iter().rposition(|it| fits(&it.event));
+    let compacted = place(&|event| matches!(event, Event::Compacted(_)));
+    let said = |event: &Event| match event {
+        Event::Message(message) => message.text() == "Made.",
+        _ => false,
+    };
+    assert!(compacted.is_some() && compacted < place(&said), "{events:?}");
+    let count = events.iter().filter(|it| matches!(it.event, Event::Compacted(_))).count();
+    assert_eq!(count, 1, "once is enough");
+    // Nobody runs it any more: whoever wants it takes the lease.
+    assert_eq!(well.ask_to_compact(&id).unwrap(), None);
+}

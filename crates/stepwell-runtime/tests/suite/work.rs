@@ -257,3 +257,21 @@ fn worktrees_need_a_commit_and_nothing_beside_it() {
     assert!(matches!(refused, Error::NoWorktrees { .. }), "{refused}");
     assert_eq!(refused.kind(), ErrorKind::Config);
 }
+
+#[test]
+fn the_phases_of_guided_work_that_waits_are_its_own() {
+    let repository = Repository::new(model);
+    let request = Repository::request(Outline::default());
+    let options = RunOptions { patience: Patience::Pause, ..request.options.clone() };
+    let handle = repository.runtime.start_work(WorkRequest { options, ..request }).unwrap();
+    let id = handle.id().clone();
+    assert_eq!(handle.join().unwrap().status, Status::Paused);
+    let well = repository.runtime.existing(stepwell::Access::Write).unwrap();
+    let before = well.info(&id).unwrap().head;
+    let next = before.phases.unwrap().next(before.phase.unwrap(), before.discuss_returns);
+    for phase in next {
+        let moved = well.enter_phase(&id, phase);
+        assert!(matches!(moved, Err(stepwell::Error::Illegal { .. })), "{phase}: {moved:?}");
+    }
+    assert_eq!(well.info(&id).unwrap().head.phase, before.phase);
+}

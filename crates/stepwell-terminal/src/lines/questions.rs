@@ -80,7 +80,8 @@ impl Talk for Elsewhere<'_> {
 
     fn answer(&self, open: &OpenGate, answer: Answer, _: Option<&Rule>) -> Result<(), Error> {
         let given = Given { gate: Some(open.gate.id.clone()), answer };
-        self.runtime.answer(&open.session, &given, &FlowOptions::default()).map(drop)
+        let (flow, seen) = (FlowOptions::default(), Some(open.seq));
+        self.runtime.answer_having_seen(&open.session, &given, &flow, seen).map(drop)
     }
 
     /// Whoever only watches leaves the question to others.
@@ -158,11 +159,11 @@ fn said(there: &Elsewhere<'_>, line: &str) {
 
 /// Says what a run waits for that nobody here can be asked.
 fn tell(open: &OpenGate) {
+    let (session, gate) = (&open.session, visible(&open.gate.id));
     note(format_args!(
-        "{} waits: {}\nhint: stepwell gates answer {} yes, or no --reason \"why\"",
-        open.session,
+        "{session} waits: {}\nhint: stepwell gates answer {session}/{gate} yes, or no --reason \
+         \"why\"",
         one_line(&open.gate.prompt),
-        open.gate.id
     ));
 }
 
@@ -317,6 +318,8 @@ struct Question<'a> {
     open: &'a OpenGate,
     preview: String,
     detail: Option<&'a str>,
+    /// The call that it is about, if this process carries it out.
+    call: Option<ToolCall>,
     paint: Paint,
     /// Was all of what would be done shown?
     read: bool,
@@ -330,9 +333,13 @@ impl<'a> Question<'a> {
             true => preview.to_owned(),
             false => format!("for subagent {}: {preview}", open.session),
         };
+        // What a flow's agent asks for is on record only.
+        let asked = open.gate.call.as_deref();
         let detail = here.and_then(|here| here.detail.as_deref());
+        let detail = detail.or_else(|| asked.and_then(|asked| asked.detail.as_deref()));
+        let call = here.and_then(|here| here.call.clone().or_else(|| recorded_call(open)));
         let read = detail.is_none_or(|detail| detail.lines().count() <= SHOWN_LINES);
-        Self { open, preview, detail, paint, read }
+        Self { open, preview, detail, call, paint, read }
     }
 
     /// Does it ask for words, as a flow does?
@@ -340,9 +347,8 @@ impl<'a> Question<'a> {
         !is_permission(&self.open.gate)
     }
 
-    /// The call that it is about, if the run knows it.
     fn call(&self) -> Option<&ToolCall> {
-        self.open.here.as_ref()?.call.as_ref()
+        self.call.as_ref()
     }
 
     /// Shows what there is to know before the question itself.
@@ -437,6 +443,13 @@ impl<'a> Question<'a> {
         self.show_detail(usize::MAX);
         self.read = true;
     }
+}
+
+/// The call of a question as it is on record.
+fn recorded_call(open: &OpenGate) -> Option<ToolCall> {
+    let asked = open.gate.call.as_deref()?;
+    let (id, name) = (open.gate.id.clone(), asked.tool.clone());
+    Some(ToolCall { id, name, arguments: asked.arguments.clone(), opaque: None })
 }
 
 /// What can be answered to the question about a call. A pattern is shown for what it is about.

@@ -13,6 +13,9 @@ const NAMED: usize = 5;
 /// How much of a task is shown.
 const TASK: usize = 60;
 
+/// How much of a question is shown.
+const ASKED: usize = 100;
+
 /// How many lines of a difference are shown.
 const LINES: usize = 40;
 
@@ -88,6 +91,14 @@ pub fn run_remedy(remedy: &Remedy) -> String {
              finishes it"
         ),
         Remedy::NameGate(open) => format!("add --gate, with one of: {}", listed(open)),
+        Remedy::TypeGate(choices) => {
+            let each = choices.iter().map(|it| {
+                let (typed, asked) = (visible(&it.typed), cut(&one_line(&it.prompt), ASKED));
+                format!("\n  stepwell gates answer {typed} ANSWER    {asked}")
+            });
+            format!("if you mean one of these, name its session too:{}", each.collect::<String>())
+        }
+        Remedy::ListGates => "stepwell gates lists those that do".to_owned(),
         Remedy::OpenGates(open) => format!("these wait: {}", listed(open)),
         Remedy::Respond(id) => format!(
             "stepwell resume {id} --respond \"your answer\"; stepwell gates shows the question"
@@ -212,6 +223,10 @@ pub fn runtime_notice(notice: &Notice, now: Time, is_live: bool) -> Option<Strin
             "The log of {session} lacks what you last allowed in it, so nothing that it says was \
              allowed counts: you are asked again"
         ),
+        Notice::Answered { gate, asked, answer } => {
+            let (asked, answer) = (cut(&one_line(asked), ASKED), cut(&one_line(answer), ASKED));
+            format!("[{}] {asked}: {answer}", visible(gate))
+        }
         Notice::NotTaken { why, .. } => format!("{why}: your answer is not taken"),
         Notice::NotWritten { path, why } => format!("warning: {}: {why}", path.display()),
         other => format!("warning: {other:?}"),
@@ -327,6 +342,7 @@ pub fn work_change(change: &WorkChange) -> String {
         WorkChange::Checkpoint { name, .. } => format!("checkpoint {name}"),
         WorkChange::Ask { text } => format!("asks {text}"),
         WorkChange::Answer { question, text } => format!("answers {question}: {text}"),
+        WorkChange::Compact => "a shorter conversation".to_owned(),
     }
 }
 

@@ -45,12 +45,12 @@ struct Cell {
 /// Plays every way to kill and to answer for one who asks.
 fn play(asker: Asker, froms: &[From], store: impl Fn(usize) -> Option<String>) {
     let mut number = 0;
-    for kill in KILLS {
-        for from in froms {
+    for (row, kill) in KILLS.into_iter().enumerate() {
+        for (column, from) in froms.iter().enumerate() {
             number += 1;
             let desk = Desk::new(asker, store(number));
             // Every row and every column has both answers.
-            let yes = number % 2 == 0;
+            let yes = (row + column) % 2 == 1;
             let cell = Cell { desk, asker, kill, from: *from, yes };
             println!("{asker:?} {kill:?} {from:?} {yes}");
             cell.play();

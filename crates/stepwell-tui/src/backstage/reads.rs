@@ -166,10 +166,10 @@ impl Reader {
         let mut questions = Vec::new();
         let below = well.subagents(id)?.into_iter().map(|it| it.head.id);
         for session in std::iter::once(id.clone()).chain(below) {
-            for asked in Gates::of(&**well.store(), &session)?.open() {
-                let (gate, at) = (asked.gate.clone(), asked.at);
+            for asked in Gates::waiting(&**well.store(), &session)?.open() {
+                let (gate, seq, at) = (asked.gate.clone(), asked.seq, asked.at);
                 let session = session.clone();
-                let open = OpenGate { session, gate, seq: info.head.seq, at, here: None };
+                let open = OpenGate { session, gate, seq, at, here: None };
                 questions.push(listener.question(&open));
             }
         }

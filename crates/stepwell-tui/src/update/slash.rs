@@ -313,7 +313,7 @@ pub(crate) fn command_line(
                 [key] => plain(&["config", "get", "--", key]),
                 [key, ..] => {
                     let value = typed[key.len()..].trim();
-                    // Some are the user's own, and belong into no project.
+                    // Some are the user's own, and belong in no project.
                     let is_own = OWN.iter().any(|own| key.starts_with(own));
                     let set: &[&str] = if is_own {
                         &["config", "set", "--user", "--"]

@@ -120,7 +120,7 @@ impl Config {
                 // One that says nothing, as init writes it, is nobody's wish.
                 let says = |item: &&Item| item.as_table_like().is_none_or(|it| !it.is_empty());
                 if let Some(item) = table.get(section).filter(says) {
-                    let why = format!("{what} belong into your own configuration, not here");
+                    let why = format!("{what} belong in your own configuration, not here");
                     return Err(wrong(at(item.span().map_or(0, |span| span.start)), why));
                 }
             }

@@ -99,7 +99,7 @@ impl Written {
         let command = self.command.unwrap_or_default();
         let several = command.contains(' ') && !command.contains('/');
         if command.trim().is_empty() || several {
-            return Err("command is one program; its arguments belong into args".to_owned());
+            return Err("command is one program; its arguments belong in args".to_owned());
         }
         let placed = |cwd: &String| cwd.starts_with('/') || cwd.starts_with(WORKSPACE);
         if let Some(cwd) = self.cwd.as_ref().filter(|cwd| !placed(cwd)) {

@@ -395,6 +395,8 @@ pub enum WorkChange {
         /// The answer.
         text: String,
     },
+    /// The conversation is made shorter before the model is asked next.
+    Compact,
 }
 
 /// Another program's own data under a key. It is given back byte for byte, and never shown

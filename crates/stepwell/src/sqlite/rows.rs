@@ -124,6 +124,9 @@ fn digest_column(row: &rusqlite::Row<'_>, at: usize) -> rusqlite::Result<Digest>
     })
 }
 
+/// The most events of a stretch that is read without an index.
+const SHORT_STRETCH: u64 = 256;
+
 const EVENT_COLUMNS: &str = "pos, at, kind, version, chain, id, spilled, erased, body";
 
 /// The update that nearly every append makes.
@@ -418,8 +421,13 @@ impl Rows for SqliteRows<'_> {
 
     fn keyed_events(&self, stretch: Stretch, facts: Facts<'_>) -> Result<Vec<OwnRow>> {
         let key = if facts.key.is_some() { "key = ?5" } else { "?5 IS NULL" };
+        // The index has all events of a kind by their keys: the end of a log is read where it is.
+        let is_end = facts.key.is_none() && facts.from > Seq::FIRST && {
+            stretch.to.get().saturating_sub(stretch.from.get()) < SHORT_STRETCH
+        };
+        let by = if is_end { "NOT INDEXED" } else { "" };
         let sql = format!(
-            "SELECT {EVENT_COLUMNS} FROM events WHERE pos >> 32 = ?1 AND kind = ?2 \
+            "SELECT {EVENT_COLUMNS} FROM events {by} WHERE pos >> 32 = ?1 AND kind = ?2 \
              AND pos BETWEEN ?3 AND ?4 AND key IS NOT NULL AND {key}"
         );
         let (from, to) = (pos(stretch.key, stretch.from), pos(stretch.key, stretch.to));

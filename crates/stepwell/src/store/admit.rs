@@ -209,7 +209,12 @@ fn check_answer(
             return Ok(Err(format!("event {seen}, at which it was given, was taken back since")));
         }
     }
-    Ok(match live_gate(&answer.id, head, past)?.pop().map(|fact| fact.event) {
+    let last = live_gate(&answer.id, head, past)?.pop();
+    let asked_at = last.as_ref().map_or(Seq::ZERO, |fact| fact.seq);
+    Ok(match last.map(|fact| fact.event) {
+        Some(Event::Gate(_)) if answer.seen.is_some_and(|seen| seen < asked_at) => {
+            Err(format!("gate {:?} was asked again since, at {asked_at}", answer.id))
+        }
         Some(Event::Gate(gate)) => {
             let secret = gate.call.is_some_and(|call| call.holds_secret);
             match secret && writer == Writer::Anyone && answer.answer.allows() {

@@ -1,5 +1,7 @@
 //! The questions that wait, as they open and close.
 
+use std::collections::BTreeSet;
+use std::path::PathBuf;
 use std::time::Duration;
 
 use stepwell::Access;
@@ -20,25 +22,33 @@ const WAIT: Duration = Duration::from_millis(500);
 const CLEAR: &str = "\u{1b}[H\u{1b}[2J";
 
 pub(super) fn run(args: &Args, app: &mut App) -> Result<Exit> {
-    let mut watch = GateWatch::new(stores(args, app)?)?;
+    let mut known = BTreeSet::new();
+    let mut watch = GateWatch::new(new_stores(args, &mut known, app)?)?;
     let redraws = app.terminal.output && !app.out.is_json();
     if redraws {
         draw(&watch, app)?;
     }
+    if known.is_empty() {
+        note("There is no store yet; what is asked in the first one is shown.");
+    }
     loop {
         match watch.next(WAIT) {
-            Ok(None) => {}
-            Ok(Some(GateNews::Changed(_))) if redraws => draw(&watch, app)?,
-            Ok(Some(GateNews::Changed(changes))) => {
+            // Stores are made while this watches.
+            None => {
+                for store in new_stores(args, &mut known, app)? {
+                    watch.add(store)?;
+                }
+            }
+            Some(GateNews::Changed(_)) if redraws => draw(&watch, app)?,
+            Some(GateNews::Changed(changes)) => {
                 for change in &changes {
                     app.out.answer(change, line(change))?;
                 }
             }
-            Ok(Some(GateNews::Lost { store, session, error })) => {
+            Some(GateNews::Lost { store, session, error }) => {
                 let of = session.map(|id| id.to_string()).or(store).unwrap_or_default();
                 note(format_args!("warning: {of} is no longer watched: {error}"));
             }
-            Err(_) => return Err(Failure::new(Exit::Failed, "no store is left to watch")),
         }
         app.out.flush()?;
         if app.out.is_abandoned() {
@@ -47,19 +57,21 @@ pub(super) fn run(args: &Args, app: &mut App) -> Result<Exit> {
     }
 }
 
-fn stores(args: &Args, app: &App) -> Result<Vec<WatchedStore>> {
+/// The stores to watch that were not there before.
+fn new_stores(args: &Args, known: &mut BTreeSet<PathBuf>, app: &App) -> Result<Vec<WatchedStore>> {
     if args.everywhere {
-        let all = app.everywhere(|it, path| it.open(path, Access::Read)).into_iter();
-        let watched = all.map(|NamedWell { name, well }| {
+        let new = app.new_stores(known, |it, path| it.open(path, Access::Read)).into_iter();
+        let watched = new.map(|NamedWell { name, well }| {
             let name = Some(name.display().to_string());
             WatchedStore { name, well, session: None }
         });
         return Ok(watched.collect());
     }
-    let Some(well) = app.look()? else {
-        let hint = "stepwell run begins one; --everywhere watches your other stores";
-        return Err(Failure::new(Exit::Absent, "there is no store here to watch").hint(hint));
-    };
+    if !known.is_empty() {
+        return Ok(Vec::new());
+    }
+    let Some(well) = app.look()? else { return Ok(Vec::new()) };
+    known.insert(app.place.store.clone());
     let session = args.session.as_ref().map(|name| app.find_session(&well, name)).transpose()?;
     Ok(vec![WatchedStore { name: None, well, session }])
 }
