@@ -13,7 +13,7 @@ mod telling;
 use std::path::PathBuf;
 
 use serde_json::Value;
-use stepwell::{Money, Seq, StopReason};
+use stepwell::{Gate, Money, Seq, StopReason};
 use stepwell_runtime::OpenGate;
 
 pub(crate) use call::{CallKind, Location};
@@ -72,6 +72,17 @@ pub(crate) struct Chunk {
     pub(crate) message: String,
     /// The piece.
     pub(crate) text: String,
+}
+
+impl Chunk {
+    /// What a session waits for that nobody runs: the next prompt answers it.
+    pub(crate) fn question(gate: &Gate) -> Self {
+        let hint = match gate.call {
+            Some(_) => "\n\nAnswer yes, always, no or never; or say what to do instead.",
+            None => "",
+        };
+        Self { message: format!("gate-{}", gate.id), text: format!("{}{hint}", gate.prompt) }
+    }
 }
 
 /// A call of a tool.

@@ -180,7 +180,9 @@ impl Task {
         let joined = tokio::task::spawn_blocking(move || handle.join()).await;
         match joined.unwrap_or(Err(Error::Panicked)) {
             Ok(report) => {
-                self.tell_waiting(&report);
+                for gate in &report.waiting {
+                    self.telling.tell(TurnEvent::Text(Chunk::question(gate)));
+                }
                 ended(&report, self.telling.finish().as_deref())
             }
             Err(error) => failed(&error),
@@ -250,6 +252,13 @@ impl Task {
                 }
             }
         }
+        if reason == Some(StopReason::Gate) {
+            // It paused there, and whoever is here may answer.
+            let open = tokio::task::block_in_place(|| self.conversation.open_gates());
+            for open in open.unwrap_or_default() {
+                self.telling.tell(TurnEvent::Text(Chunk::question(&open.gate)));
+            }
+        }
         by_reason(reason, self.telling.finish().as_deref())
     }
 
@@ -285,18 +294,6 @@ impl Task {
                     let _ = waiter.send(TurnEnd::Cancelled);
                 }
             }
-        }
-    }
-
-    /// Says what a run waits for that paused.
-    fn tell_waiting(&self, report: &RunReport) {
-        for gate in &report.waiting {
-            let hint = match gate.call {
-                Some(_) => "\n\nAnswer yes, always, no or never; or say what to do instead.",
-                None => "",
-            };
-            let (message, text) = (format!("gate-{}", gate.id), format!("{}{hint}", gate.prompt));
-            self.telling.tell(TurnEvent::Text(Chunk { message, text }));
         }
     }
 }

@@ -140,14 +140,8 @@ impl Open {
         if self.conversation.is_held().unwrap_or_default() {
             return;
         }
-        for gate in self.conversation.open_gates().unwrap_or_default() {
-            let hint = match gate.gate.call {
-                Some(_) => "\n\nAnswer yes, always, no or never; or say what to do instead.",
-                None => "",
-            };
-            let (message, text) =
-                (format!("gate-{}", gate.gate.id), gate.gate.prompt.clone() + hint);
-            self.tell(client, &TurnEvent::Text(Chunk { message, text }));
+        for open in self.conversation.open_gates().unwrap_or_default() {
+            self.tell(client, &TurnEvent::Text(Chunk::question(&open.gate)));
         }
     }
 

@@ -120,3 +120,22 @@ fn a_second_client_follows_every_run_and_is_asked_in_each() {
     // Its own turn comes behind all that.
     assert!(second.says(&session, "/gates").contains("Nothing waits for you."));
 }
+
+#[test]
+fn a_question_that_another_client_left_is_told_and_answered_here() {
+    let desk = Desk::new(
+        "- {text: I write., calls: [{tool: write_file, arguments: {path: a, content: x}}]}\n\
+         - {text: Written.}\n",
+    );
+    let mut first = desk.greeted(&json!({}));
+    let session = first.new_session(&desk);
+    first.prompt(&session, "write one");
+    first.wait(is_asked);
+    let mut second = desk.greeted(&json!({}));
+    second.ask("session/load", &load(&desk, &session)).unwrap();
+    second.wait(is_asked);
+    first.leave();
+    second.wait(|it| it.to_string().contains("Answer yes, always, no or never"));
+    assert!(second.says(&session, "yes").contains("Written."));
+    assert!(desk.root().join("a").exists());
+}
