@@ -44,12 +44,12 @@ pub(crate) fn definition() -> clap::Command {
     let groups = groups(&command);
     command
         .help_template(
-            "{about-with-newline}\n{usage-heading} {usage}\n{before-help}Options:\n{options}{after-help}\n",
+            "{about-with-newline}Begin here: stepwell alone on a terminal talks with an agent.\n\n\
+             {usage-heading} {usage}\n{before-help}Options:\n{options}{after-help}\n",
         )
         .before_help(groups)
         .after_help(
-            "Begin here: stepwell alone on a terminal talks with an agent.\n\
-             A SESSION is named by its id, any part of it that is unique, its label, or @last.\n\
+            "A SESSION is named by its id, any part of it that is unique, its label, or @last.\n\
              stepwell COMMAND --help says more.",
         )
 }
@@ -73,16 +73,21 @@ pub(crate) fn parse(args: impl Iterator<Item = OsString>) -> Result<Cli, clap::E
     Cli::from_arg_matches(&matches)
 }
 
-/// Reads the command line, where someone sits at a terminal: without a command, they talk.
-pub(crate) fn parse_at_terminal(args: Vec<OsString>) -> Result<Cli, clap::Error> {
-    let wants_help = match parse(args.clone().into_iter()) {
-        Err(error) if error.kind() == ErrorKind::DisplayHelpOnMissingArgumentOrSubcommand => error,
+/// Reads what was typed. Without a command, whoever sits at a terminal talks; else help is shown.
+pub(crate) fn parse_typed(args: Vec<OsString>, at_terminal: bool) -> Result<Cli, clap::Error> {
+    use ErrorKind::{DisplayHelpOnMissingArgumentOrSubcommand, MissingSubcommand};
+    let lacks = [DisplayHelpOnMissingArgumentOrSubcommand, MissingSubcommand];
+    let lacking = match parse(args.clone().into_iter()) {
+        Err(error) if lacks.contains(&error.kind()) => error,
         read => return read,
     };
     // A command that lacks its own subcommand does not become a conversation.
-    match parse(args.into_iter().chain(["chat".into()])) {
-        Ok(cli) if matches!(cli.command, Command::Chat(_)) => Ok(cli),
-        _ => Err(wants_help),
+    match parse(args.iter().cloned().chain(["chat".into()])) {
+        Ok(cli) if matches!(cli.command, Command::Chat(_)) => match at_terminal {
+            true => Ok(cli),
+            false => parse(args.into_iter().take(1)),
+        },
+        _ => Err(lacking),
     }
 }
 
@@ -106,6 +111,19 @@ mod tests {
     #[test]
     fn the_definition_holds_together() {
         definition().debug_assert();
+    }
+
+    #[test]
+    fn without_a_command_one_talks_at_a_terminal_and_is_helped_in_a_pipe_whatever_else_is_set() {
+        for alone in [&["stepwell"][..], &["stepwell", "-C", "/"], &["stepwell", "--config=a=b"]] {
+            let typed = || alone.iter().map(OsString::from).collect();
+            let cli = parse_typed(typed(), true).expect("a conversation");
+            assert!(matches!(cli.command, Command::Chat(_)), "{alone:?}");
+            let help = parse_typed(typed(), false).expect_err("help").to_string();
+            assert!(help.contains("Begin here") && !help.contains("__"), "{alone:?}: {help}");
+        }
+        let lacks = parse_typed(vec!["stepwell".into(), "trash".into()], true);
+        assert!(!matches!(lacks, Ok(Cli { command: Command::Chat(_), .. })));
     }
 
     #[test]

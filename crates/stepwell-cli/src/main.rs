@@ -41,11 +41,7 @@ fn main() -> ExitCode {
         return ExitCode::SUCCESS;
     }
     let typed: Vec<_> = std::env::args_os().collect();
-    let read = match terminal.output && terminal.can_ask {
-        true => args::parse_at_terminal(typed),
-        false => args::parse(typed.into_iter()),
-    };
-    let cli = match read {
+    let cli = match args::parse_typed(typed, terminal.output && terminal.can_ask) {
         Ok(cli) => cli,
         Err(error) => return args::report(&error),
     };

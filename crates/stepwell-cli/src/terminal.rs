@@ -8,13 +8,15 @@ use stepwell_terminal::Terminal;
 #[expect(clippy::disallowed_methods, reason = "this is where the environment comes from")]
 pub(crate) fn of_this_process() -> Terminal {
     let set = |name: &str| std::env::var_os(name).filter(|value| !value.is_empty());
-    let columns = set("COLUMNS").and_then(|columns| columns.to_str()?.parse().ok());
+    let number = |name| set(name).and_then(|columns| columns.to_str()?.parse().ok());
+    let columns = number("COLUMNS");
     let (output, input) = (std::io::stdout(), std::io::stdin());
     Terminal {
         can_ask: input.is_terminal() && std::io::stderr().is_terminal(),
         output: output.is_terminal(),
-        width: columns
-            .filter(|_| output.is_terminal())
+        // Who shows the answer elsewhere says how wide it may be.
+        width: number("STEPWELL_COLUMNS")
+            .or_else(|| columns.filter(|_| output.is_terminal()))
             .or_else(|| width(&output))
             .filter(|width| *width > 0),
         plain: set("NO_COLOR").is_some() || set("TERM").is_some_and(|term| term == "dumb"),

@@ -86,7 +86,7 @@ impl Move<'_> {
         if conflicts.is_empty() {
             let of = asked.undoes.unwrap_or(asked.to);
             let message = format!(
-                "taking the move at seq {of} back would set aside what was done since: {aside}; \
+                "undoing the rewind at seq {of} would set aside what was done since: {aside}; \
                  nothing was done"
             );
             let hint = format!(
@@ -144,7 +144,7 @@ fn goal(asked: &Asked) -> String {
         Scope::Both => "chat and files",
     };
     match asked.undoes {
-        Some(of) => format!("the move at seq {of} is taken back, {what}"),
+        Some(of) => format!("the rewind at seq {of} is undone, {what}"),
         None => format!("back to seq {}, {what}", asked.to),
     }
 }

@@ -1,5 +1,6 @@
 //! Carries out what the terminal wants done: over the runtime, the store and the command line.
 
+mod choices;
 mod commands;
 mod follow;
 mod reads;
@@ -10,12 +11,11 @@ use std::sync::Arc;
 use std::sync::mpsc::{Sender, channel};
 
 use stepwell_runtime::{Error, Runtime};
-use stepwell_terminal::Explained;
 use stepwell_workspace::Workspace;
 
-use crate::clean::Clean;
 use crate::driver::{Backstage, Inputs};
 use crate::effect::{Effect, Input, Reply};
+use crate::from_runtime::explained;
 
 pub(crate) use reads::Reader;
 use runs::Runs;
@@ -66,9 +66,8 @@ impl RuntimeBackstage {
     }
 
     fn fail(&self, error: &Error) {
-        let Explained { message: why, hint } = error.into();
-        let hint = hint.map(|hint| Clean::new(&hint));
-        let _ = self.inputs.send(Input::Reply(Reply::Failed { why: Clean::new(&why), hint }));
+        let (why, hint) = explained(error);
+        let _ = self.inputs.send(Input::Reply(Reply::Failed { why, hint }));
     }
 
     /// Goes to the workspace of a session that is elsewhere, then opens it.
@@ -104,6 +103,9 @@ impl Backstage for RuntimeBackstage {
             Effect::Answer { session, gate, answer } => {
                 self.runs.answer(&self.runtime, session, gate, answer);
             }
+            Effect::AllowLike { session, gate, rule } => {
+                self.runs.allow_like(session, gate, &rule);
+            }
             Effect::Watch { session, after } => self.runs.watch(&self.runtime, session, after),
             Effect::LetGo => self.runs.let_go(),
             Effect::StopElsewhere(session) => self.runs.stop_elsewhere(&self.runtime, session),
@@ -121,6 +123,7 @@ impl Backstage for RuntimeBackstage {
                 self.read(move |reader| reader.grown(&session, after));
             }
             Effect::CheckModel(name) => self.read(move |reader| reader.check_model(name)),
+            Effect::CheckAgent(name) => self.read(move |reader| reader.check_agent(name)),
             Effect::ReadEarlier { session, before } => {
                 self.read(move |reader| reader.earlier(&session, before));
             }

@@ -2,6 +2,7 @@
 
 use crossterm::event::KeyEvent;
 use stepwell::{Answer, Mode, Phase, Recorded, Seq, SessionId};
+use stepwell_agent::permission::Rule;
 
 use crate::clean::Clean;
 use crate::session::{Point, Reach, SessionCard, SessionRow};
@@ -16,6 +17,10 @@ pub enum Input {
     Line(String),
     /// Nobody types any more: what works is waited for, and then it is over.
     Closed,
+    /// Ctrl+C, where whole lines are typed and it comes as a signal.
+    Cancel,
+    /// The process is asked to end, or its terminal is gone.
+    Ending,
     /// Text was pasted.
     Paste(String),
     /// The screen has another size.
@@ -55,6 +60,8 @@ pub enum Reply {
     Grown(Box<Grown>),
     /// A model that can be asked.
     Model(String),
+    /// An agent that there is.
+    Agent(String),
     /// Events before those that are shown.
     Earlier {
         /// The session.
@@ -141,6 +148,8 @@ pub struct Opened {
     pub unheard: u64,
     /// Does it go on at once?
     pub resume: bool,
+    /// Was it forked or taken back, and not run since?
+    pub rests: bool,
     /// How many questions wait in it.
     pub waiting: u64,
     /// The last event that was read.
@@ -294,6 +303,15 @@ pub enum Effect {
         /// The answer.
         answer: Answer,
     },
+    /// Allow what is asked, and from now on what is like it.
+    AllowLike {
+        /// The session that asks.
+        session: SessionId,
+        /// The question's name.
+        gate: String,
+        /// What is like it.
+        rule: Rule,
+    },
     /// Leave the question for later: the run pauses.
     Pause,
     /// Stop the turn.
@@ -335,6 +353,8 @@ pub enum Effect {
     },
     /// Find out whether a model can be asked, by its name.
     CheckModel(String),
+    /// Find out whether there is an agent, by its name.
+    CheckAgent(String),
     /// Read events before a seq.
     ReadEarlier {
         /// The session.

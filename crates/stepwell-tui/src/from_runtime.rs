@@ -1,12 +1,13 @@
 //! What a run tells, in the terminal's own words.
 
-use stepwell::{AskedCall, NodeState, SessionId, Status};
+use stepwell::{AskedCall, Choice, NodeState, SessionId, Status, ToolCall};
+use stepwell_agent::permission::may_be_remembered;
 use stepwell_agent::provider::Delta;
 use stepwell_runtime::{Error, OpenGate, RunEvent, RunReport};
 use stepwell_terminal::{Explained, text, wording};
 
 use crate::clean::Clean;
-use crate::told::{Ended, Question, QuestionKind, Told, ToolOutcome, ToolRun};
+use crate::told::{Always, Ended, Question, QuestionKind, Told, ToolOutcome, ToolRun};
 
 /// Whose run it is.
 pub(crate) struct Listener<'a> {
@@ -82,9 +83,14 @@ impl Listener<'_> {
     pub(crate) fn question(&self, open: &OpenGate) -> Question {
         let (gate, here) = (&open.gate, open.here.as_ref());
         let call = gate.call.as_deref();
-        let prompt =
-            here.filter(|here| here.call.is_some()).map(|here| format!("Allow {}?", here.preview));
-        let prompt = Clean::new(&prompt.unwrap_or_else(|| gate.prompt.clone()));
+        let known = here.and_then(|here| here.call.as_ref());
+        // Whoever only follows is asked in the same words.
+        let asks = match (here, known.is_some() || call.is_some()) {
+            (Some(here), true) => format!("Allow {}?", here.preview),
+            (None, true) => format!("Allow {}?", gate.prompt),
+            (_, false) => gate.prompt.clone(),
+        };
+        let prompt = Clean::new(&asks);
         let detail = here.and_then(|here| here.detail.as_deref());
         let detail = detail.map(str::to_owned).or_else(|| call.and_then(kept_detail));
         let asker = (open.session != *self.session).then(|| Clean::line(open.session.as_str()));
@@ -100,7 +106,21 @@ impl Listener<'_> {
             detail: detail.as_deref().map(Clean::new),
             asker,
             default: gate.default.as_deref().map(Clean::line),
+            always: always(known, call),
         }
+    }
+}
+
+/// What "always" would be about, where it can be said.
+fn always(known: Option<&ToolCall>, asked: Option<&AskedCall>) -> Option<Always> {
+    match (known, asked) {
+        (Some(call), _) => may_be_remembered(call)
+            .then(|| Always { tool: Clean::line(&call.name), call: Some(call.clone()) }),
+        (None, Some(asked)) => {
+            let offered = asked.choices.is_empty() || asked.choices.contains(&Choice::Always);
+            offered.then(|| Always { tool: Clean::line(&asked.tool), call: None })
+        }
+        (None, None) => None,
     }
 }
 
@@ -134,9 +154,18 @@ pub(crate) fn report(report: &RunReport) -> Ended {
 
 /// How a run ended that could not begin, or could not be saved.
 pub(crate) fn failure(error: &Error) -> Ended {
+    let (why, hint) = explained(error);
+    Ended { status: Status::Failed, why, hint }
+}
+
+/// What went wrong, and what would help here.
+pub(crate) fn explained(error: &Error) -> (Clean, Option<Clean>) {
     let Explained { message: why, hint } = error.into();
-    let hint = hint.map(|hint| Clean::new(&hint));
-    Ended { status: Status::Failed, why: Clean::new(&why), hint }
+    let hint = match error {
+        Error::NoModel { suggested } => Some(wording::choose_model(suggested)),
+        _ => hint,
+    };
+    (Clean::new(&why), hint.map(|hint| Clean::new(&hint)))
 }
 
 #[cfg(test)]

@@ -1,6 +1,6 @@
 //! Those who work for the session: subagents, and the conversations of a flow's nodes.
 
-use stepwell::Status;
+use stepwell::{Event, Role, Status};
 
 use crate::clean::Clean;
 use crate::told::{Told, ToolOutcome};
@@ -11,6 +11,8 @@ use crate::transcript::{Block, Transcript};
 pub struct Helper {
     /// Its name.
     pub name: Clean,
+    /// Who it is, and what it is to do.
+    pub task: Clean,
     /// What it does now, in a line.
     pub does: Clean,
     /// How it ended; absent, it works.
@@ -23,7 +25,27 @@ impl Helper {
     /// One that has not done anything yet.
     #[must_use]
     pub fn new(name: Clean) -> Self {
-        Self { name, does: Clean::default(), ended: None, transcript: Transcript::default() }
+        let (task, does) = (Clean::default(), Clean::default());
+        Self { name, task, does, ended: None, transcript: Transcript::default() }
+    }
+
+    /// Its name, who it is and what it is to do, in a line.
+    #[must_use]
+    pub fn title(&self) -> Clean {
+        match self.task.is_empty() {
+            true => self.name.clone(),
+            false => Clean::line(&format!("{} {}", self.name, self.task)),
+        }
+    }
+
+    /// Takes in who it is and what it is to do, from the first that says so.
+    fn learn(&mut self, event: &Event) {
+        let task = match event {
+            Event::Created(created) => format!("{}: {}", created.agent, created.task),
+            Event::Message(said) if said.role == Role::User && self.task.is_empty() => said.text(),
+            _ => return,
+        };
+        self.task = Clean::line(&task);
     }
 
     /// It is over.
@@ -43,7 +65,10 @@ impl Helper {
             self.does = line;
         }
         match told {
-            Told::Recorded(event) => self.transcript.record(event),
+            Told::Recorded(event) => {
+                self.learn(&event.event);
+                self.transcript.record(event);
+            }
             Told::Text(piece) => self.transcript.stream_answer(piece),
             Told::Thinking(piece) => self.transcript.stream_thinking(piece),
             Told::Void => self.transcript.void_stream(),

@@ -1,7 +1,7 @@
 //! Pages that cover the conversation: lists of sessions and points, texts, choices.
 
 use ratatui::text::Line;
-use stepwell::Mode;
+use stepwell::{Mode, SessionId};
 
 use crate::clean::Clean;
 use crate::editor::Editor;
@@ -51,6 +51,8 @@ pub enum Doing {
     Typing,
     /// An action is chosen.
     Choosing,
+    /// It was just deleted, and one key brings it back.
+    Deleted,
     /// A name is typed.
     Renaming(Editor),
     /// Tags are typed.
@@ -96,6 +98,8 @@ pub struct TextPage {
     pub lines: Vec<Line<'static>>,
     /// The first line that is shown.
     pub top: usize,
+    /// The question that it shows all of: its session and its name.
+    pub about: Option<(SessionId, String)>,
     /// How many blocks of a conversation are in `lines` for good.
     pub blocks: usize,
     /// How many of the lines are theirs; the others may still change.
@@ -173,6 +177,7 @@ impl TextPage {
             content,
             lines: Vec::new(),
             top: 0,
+            about: None,
             blocks: 0,
             settled: 0,
         }

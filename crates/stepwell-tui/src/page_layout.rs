@@ -17,7 +17,7 @@ impl State {
     /// Shows a text.
     pub(crate) fn open_text(&mut self, title: &str, content: Content) {
         let is_transcript = matches!(content, Content::Transcript | Content::Helper(_));
-        self.page = Some(Page::Text(TextPage::new(title, content)));
+        self.open_page(Page::Text(TextPage::new(title, content)));
         self.lay_out();
         let rows = self.page_rows();
         if let (true, Some(Page::Text(page))) = (is_transcript, &mut self.page) {
@@ -56,6 +56,18 @@ impl State {
             }
         }
         page.top = page.top.min(page.lines.len().saturating_sub(1));
+    }
+
+    /// A question whose page shows its end was read.
+    pub(crate) fn mark_read(&mut self) {
+        let rows = self.page_rows();
+        let Some(Page::Text(page)) = &self.page else { return };
+        let Some((session, gate)) = &page.about else { return };
+        if page.top >= page.last_top(rows)
+            && let Some(asked) = self.questions.iter_mut().find(|asked| asked.is(session, gate))
+        {
+            asked.read = true;
+        }
     }
 
     /// Lays a page's text out anew: the width is another.

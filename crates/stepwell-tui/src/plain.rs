@@ -1,6 +1,7 @@
 //! The conversation as plain lines, for screen readers and where nothing can be redrawn.
 
 use crate::clean::Clean;
+use crate::session::SessionRow;
 use crate::state::{Asked, State};
 use crate::told::{Question, QuestionKind, ToolOutcome};
 use crate::transcript::{Block, ToolState};
@@ -47,15 +48,24 @@ pub fn plain_question(asked: &Asked) -> Vec<String> {
     lines.extend(question.shown_detail().iter().flat_map(cut));
     lines.push(match (question.kind, &question.default) {
         (QuestionKind::Approval, _) if is_cut(question) => {
-            "details shows all of it; answer yes, always, no, no: WHY, never or later".to_owned()
+            format!("details shows all of it; answer {}", answers(question))
         }
-        (QuestionKind::Approval, _) => "answer yes, always, no, no: WHY, never or later".to_owned(),
+        (QuestionKind::Approval, _) => format!("answer {}", answers(question)),
         (QuestionKind::Words, Some(default)) => {
             format!("answer in words; an empty line says: {default}")
         }
         (QuestionKind::Words, None) => "answer in words".to_owned(),
     });
     lines
+}
+
+/// What can be answered, and what "always" would be about.
+pub(crate) fn answers(question: &Question) -> String {
+    let always = question.always.as_ref().map(|always| {
+        let like = always.like().map(|like| format!("always {like}, "));
+        format!("always ({} in this session), {}", always.tool, like.unwrap_or_default())
+    });
+    format!("yes, {}no, no: WHY, never or later", always.unwrap_or_default())
 }
 
 /// Is some of what would be done left out, as the question is written?
@@ -69,10 +79,14 @@ pub fn plain_start(state: &State) -> Vec<String> {
     let Some(start) = &state.start else { return Vec::new() };
     let mut lines = vec!["Say what to do. /help lists commands, /quit leaves.".to_owned()];
     for row in start.rows.iter().take(5) {
-        let word = if row.waiting > 0 { "waits for you" } else { row.status.as_str() };
-        lines.push(format!("/resume {}  ({word}, {}) {}", row.id, row.when, row.title()));
+        lines.push(resume_line(row));
     }
     lines
+}
+
+/// A session, and what opens it.
+pub(crate) fn resume_line(row: &SessionRow) -> String {
+    format!("/resume {}  ({}, {}) {}", row.id, row.standing(), row.when, row.title())
 }
 
 fn named(who: &str, text: &Clean) -> Vec<String> {

@@ -8,7 +8,8 @@ use tokio::time::Instant;
 use crate::driver::{Backstage, Inputs};
 use crate::effect::{Effect, Input};
 use crate::page::{Content, Page};
-use crate::plain::{plain_lines, plain_question, plain_start};
+use crate::plain::{plain_lines, plain_question, plain_start, resume_line};
+use crate::signals;
 use crate::state::State;
 
 /// Shows a state as lines until the user leaves.
@@ -21,6 +22,7 @@ pub fn run_plain(
     (to_self, mut inputs): (Inputs, UnboundedReceiver<Input>),
     first: Vec<Effect>,
 ) -> io::Result<State> {
+    signals::pass_on(&to_self);
     read_lines(to_self);
     let (mut out, began) = (io::stdout(), Instant::now());
     let mut shown = Shown::default();
@@ -106,12 +108,7 @@ fn page(state: &mut State) -> Vec<String> {
                 state.page = Some(Page::Picker(picker));
                 Vec::new()
             }
-            Some(rows) => {
-                let line = |row: &crate::session::SessionRow| {
-                    format!("/resume {}  ({}, {}) {}", row.id, row.status, row.when, row.title())
-                };
-                rows.iter().take(20).map(line).collect()
-            }
+            Some(rows) => rows.iter().take(20).map(resume_line).collect(),
         },
         Some(Page::Points(page)) => {
             let line = |point: &crate::session::Point| {

@@ -31,6 +31,9 @@ pub struct SessionCard {
     pub is_guided: bool,
 }
 
+/// How many sessions are listed.
+pub(crate) const LISTED: usize = 200;
+
 /// A session in a list.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct SessionRow {
@@ -46,6 +49,8 @@ pub struct SessionRow {
     pub status: Status,
     /// Was it cut off: did its process die?
     pub cut_off: bool,
+    /// Was it forked or taken back, and not run since?
+    pub rests: bool,
     /// How many questions wait.
     pub waiting: u64,
     /// When it was last used, as it is shown.
@@ -78,6 +83,19 @@ impl SessionRow {
     #[must_use]
     pub fn title(&self) -> &Clean {
         self.label.as_ref().unwrap_or(&self.task)
+    }
+
+    /// How it stands, in the words of every list.
+    #[must_use]
+    pub fn standing(&self) -> &str {
+        match (&self.foreign, self.status) {
+            (Some(foreign), _) => foreign.system.as_str(),
+            _ if self.waiting > 0 => "waits for you",
+            _ if self.cut_off => "cut off",
+            _ if self.rests => "ready",
+            (None, Status::Interrupted) => "stopped",
+            (None, status) => status.as_str(),
+        }
     }
 }
 

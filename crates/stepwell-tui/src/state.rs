@@ -75,6 +75,7 @@ pub struct State {
     pub details: bool,
     /// Subagents and the conversations of a flow's nodes, in the order in which they began.
     pub helpers: Vec<Helper>,
+    /// A line about what just happened, and until when it is shown.
     pub(crate) flash: Option<(Duration, Clean)>,
     pub(crate) last_escape: Option<Duration>,
     pub(crate) last_cancel: Option<Duration>,
@@ -89,6 +90,8 @@ pub struct State {
     pub(crate) keeps_words: bool,
     /// Words for a session that has not begun: what the user's own commands wrote.
     pub(crate) carried: Vec<String>,
+    /// The session that a fork is being made of.
+    pub(crate) forked: Option<SessionId>,
     /// What went to the trash last.
     pub(crate) deleted: Option<SessionId>,
     pub(crate) left: bool,
@@ -135,7 +138,7 @@ pub enum Work {
 }
 
 /// A question, as it is shown.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq)]
 pub struct Asked {
     /// The question.
     pub question: Question,
@@ -145,15 +148,17 @@ pub struct Asked {
     pub reason: Option<Refusal>,
     /// Do keys answer it, although something was typed when it came?
     pub focused: bool,
-    /// Was all of it shown on a page?
+    /// Was it shown to its end, on a page or as lines?
     pub read: bool,
+    /// Is a pattern being typed that is allowed from now on?
+    pub pattern: bool,
 }
 
 impl Asked {
     /// A question that comes up now.
     #[must_use]
     pub const fn new(question: Question, since: Duration) -> Self {
-        Self { question, since, reason: None, focused: false, read: false }
+        Self { question, since, reason: None, focused: false, read: false, pattern: false }
     }
 
     /// Is it this one?
@@ -213,6 +218,7 @@ impl State {
             held: VecDeque::new(),
             keeps_words: false,
             carried: Vec::new(),
+            forked: None,
             deleted: None,
             left: false,
             closed: false,
@@ -251,6 +257,23 @@ impl State {
         self.left
     }
 
+    /// What is said when the user has left: how to come back. What is typed for that stays on one
+    /// line, also on a narrow screen.
+    #[must_use]
+    pub fn farewell(&self) -> Option<String> {
+        let id = &self.session.as_ref()?.id;
+        let (says, command, ends) = match (self.is_detached(), self.is_watching()) {
+            (true, _) => ("It goes on in the background;", "attach", "shows it"),
+            (_, true) => ("It goes on;", "attach", "comes back to it"),
+            _ => ("Saved.", "chat", "comes back to it"),
+        };
+        let line = format!("{says} stepwell {command} {id} {ends}");
+        Some(match crate::wrap::width(&line) <= usize::from(self.look.columns) {
+            true => line,
+            false => format!("{says}\n  stepwell {command} {id}\n{ends}"),
+        })
+    }
+
     /// The question that keys answer now.
     #[must_use]
     pub fn asked(&self) -> Option<&Asked> {
@@ -260,8 +283,8 @@ impl State {
     /// A line about what just happened, while it is new.
     #[must_use]
     pub fn flash(&self) -> Option<&Clean> {
-        let (since, text) = self.flash.as_ref()?;
-        (self.now.saturating_sub(*since) < FLASH).then_some(text)
+        let (until, text) = self.flash.as_ref()?;
+        (self.now < *until).then_some(text)
     }
 
     /// The blocks that are to be printed above the live part now.
@@ -272,7 +295,18 @@ impl State {
     }
 
     pub(crate) fn say_briefly(&mut self, text: impl AsRef<str>) {
-        self.flash = Some((self.now, Clean::line(text.as_ref())));
+        self.say_for(FLASH, text);
+    }
+
+    /// Says something for as long as it holds.
+    pub(crate) fn say_for(&mut self, time: Duration, text: impl AsRef<str>) {
+        self.flash = Some((self.now + time, Clean::line(text.as_ref())));
+    }
+
+    /// Covers the conversation with a page. What was said of the conversation is not about it.
+    pub(crate) fn open_page(&mut self, page: Page) {
+        self.flash = None;
+        self.page = Some(page);
     }
 
     pub(crate) fn note(&mut self, text: impl AsRef<str>) {

@@ -2,7 +2,8 @@
 
 use std::time::Duration;
 
-use stepwell::{Outcome, Recorded, SessionId, Status};
+use stepwell::{Outcome, Recorded, SessionId, Status, ToolCall};
+use stepwell_agent::permission::Rule;
 
 use crate::blanks::counted;
 use crate::clean::Clean;
@@ -122,7 +123,7 @@ impl From<Outcome> for ToolOutcome {
 }
 
 /// A question that waits for an answer.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq)]
 pub struct Question {
     /// The session that asks.
     pub session: SessionId,
@@ -138,6 +139,25 @@ pub struct Question {
     pub asker: Option<Clean>,
     /// The answer if nobody gives one.
     pub default: Option<Clean>,
+    /// What "always" would be about; absent, it is asked every time.
+    pub always: Option<Always>,
+}
+
+/// What a yes for good would be about.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Always {
+    /// The tool, all of whose calls would be allowed in this session.
+    pub tool: Clean,
+    /// The call, where calls that are like it can be allowed alone.
+    pub call: Option<ToolCall>,
+}
+
+impl Always {
+    /// A pattern for calls that are like this one.
+    #[must_use]
+    pub fn like(&self) -> Option<Clean> {
+        Rule::like(self.call.as_ref()?).map(|like| Clean::line(&like))
+    }
 }
 
 /// The longest run of blanks in what is asked; a longer one is counted instead.

@@ -3,10 +3,11 @@
 use std::time::Duration;
 
 use stepwell::{CheckpointReason, Event, Lane, Message, NodeState, Part, Recorded, Role, Seq};
+use stepwell_agent::provider::is_aside;
 
 use crate::clean::Clean;
-use crate::markdown;
 use crate::told::{ToolOutcome, ToolRun};
+use crate::{diff, markdown};
 
 /// One thing in the conversation.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -38,6 +39,8 @@ pub struct ToolBlock {
     pub state: ToolState,
     /// What it wrote.
     pub output: Clean,
+    /// What it changes in a file, as the call says.
+    pub change: Clean,
 }
 
 /// How a call stands.
@@ -324,6 +327,8 @@ impl Transcript {
         }
         match message.role {
             Role::System => {}
+            // Said in the user's place, and no words of theirs.
+            Role::User if is_aside(&message.text()) => self.note("the agent was told to go on"),
             Role::User => self.push(Block::User(Clean::new(&message.text()))),
             Role::Assistant => self.answered(message),
             Role::Tool => {
@@ -367,6 +372,7 @@ impl Transcript {
                         run,
                         state: ToolState::Called,
                         output: Clean::default(),
+                        change: diff::of_call(&call.name, &call.arguments),
                     }));
                 }
                 _ => {}
@@ -400,7 +406,8 @@ impl Transcript {
             }
             None => {
                 let state = ToolState::Running(Duration::ZERO);
-                self.push(Block::Tool(ToolBlock { run, state, output: Clean::default() }));
+                let (output, change) = Default::default();
+                self.push(Block::Tool(ToolBlock { run, state, output, change }));
             }
         }
     }

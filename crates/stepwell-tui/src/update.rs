@@ -30,6 +30,7 @@ impl State {
         let changes =
             |effect: &Effect| matches!(effect, Effect::Command { purpose: Purpose::Reload, .. });
         self.changing |= effects.iter().any(changes);
+        self.mark_read();
         if self.closed && !self.left {
             effects.extend(self.wind_up());
         }
@@ -54,6 +55,8 @@ impl State {
                 self.closed = true;
                 Vec::new()
             }
+            Input::Cancel => self.cancel(),
+            Input::Ending => self.leave(),
             Input::Paste(text) => self.paste(&text),
             Input::Resize { columns, rows } => {
                 (self.look.columns, self.look.rows) = (columns, rows);
@@ -113,13 +116,13 @@ impl State {
             return self.leave();
         }
         self.last_cancel = Some(self.now);
-        self.say_briefly("Ctrl+C again leaves; nothing is lost");
+        self.say_for(TWICE, "Ctrl+C again leaves; nothing is lost");
         if self.page.take().is_some() {
             return Vec::new();
         }
         self.completion = None;
         if let Some(asked) = self.questions.first_mut()
-            && asked.reason.take().is_some()
+            && (asked.reason.take().is_some() | std::mem::take(&mut asked.pattern))
         {
             self.editor.clear();
             return Vec::new();

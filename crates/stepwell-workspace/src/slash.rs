@@ -408,11 +408,20 @@ impl Invocation {
         {
             return Ok(Self { command, arguments: after.to_owned() });
         }
+        let names = || SLASH_COMMANDS.iter().flat_map(SlashCommand::names);
+        // A name that others begin with takes nothing else behind it.
+        let mut longer = names()
+            .filter(|name| name.strip_prefix(first).is_some_and(|rest| rest.starts_with(' ')));
+        if !second.is_empty() && longer.next().is_some() {
+            let typed = format!("{first} {second}");
+            let known = names().filter(|name| name.contains(' '));
+            let nearest = nearest(&typed, known);
+            return Err(UnknownCommand { typed, nearest });
+        }
         match SlashCommand::find(first) {
             Some(command) => Ok(Self { command, arguments: rest.to_owned() }),
             None => {
-                let known = SLASH_COMMANDS.iter().flat_map(SlashCommand::names);
-                Err(UnknownCommand { typed: first.to_owned(), nearest: nearest(first, known) })
+                Err(UnknownCommand { typed: first.to_owned(), nearest: nearest(first, names()) })
             }
         }
     }
@@ -490,6 +499,11 @@ mod tests {
         let unknown = Invocation::parse("/resme now").unwrap_err();
         assert_eq!((unknown.typed.as_str(), unknown.nearest), ("resme", Some("resume")));
         assert_eq!(Invocation::parse("/banana").unwrap_err().nearest, None);
+        let unknown = Invocation::parse("/session chekpoint x").unwrap_err();
+        assert_eq!(unknown.typed, "session chekpoint");
+        assert_eq!(unknown.nearest, Some("session checkpoint"));
+        assert!(Invocation::parse("/session nope").is_err());
+        assert!(Invocation::parse("/session").is_ok());
     }
 
     #[test]

@@ -20,7 +20,7 @@ pub type Result<T, E = Error> = std::result::Result<T, E>;
 pub enum Error {
     #[error(transparent)]
     InvalidName(#[from] InvalidName),
-    #[error("session {session}: {kind} is not possible: {why}")]
+    #[error("session {session}: {}", refused(kind, why))]
     Illegal { session: SessionId, kind: String, why: String },
     #[error("{what} could not be read back: {why}")]
     Unreadable { what: String, why: String },
@@ -188,5 +188,13 @@ impl Error {
             Self::Full { .. } => ErrorKind::Full,
             Self::Io { .. } | Self::Database { .. } | Self::Broken { .. } => ErrorKind::Io,
         }
+    }
+}
+
+/// Why something was refused. What is wrong with an edit of a session says enough.
+fn refused(kind: &str, why: &str) -> String {
+    match kind {
+        "edited" => why.to_owned(),
+        kind => format!("{kind} is not possible: {why}"),
     }
 }

@@ -75,15 +75,7 @@ fn show(args: &Args, first: Vec<Effect>, app: &mut App) -> Result<Exit> {
         true => stepwell_tui::run_plain(state, &mut backstage, (to, from), first)?,
         false => stepwell_tui::run(state, &mut backstage, from, first)?,
     };
-    if let Some(card) = &state.session {
-        note(match (state.is_detached(), state.is_watching()) {
-            (true, _) => {
-                format!("It goes on in the background; stepwell attach {} shows it", card.id)
-            }
-            (_, true) => format!("It goes on; stepwell attach {} comes back to it", card.id),
-            _ => format!("Saved. stepwell chat {} comes back to it", card.id),
-        });
-    }
+    state.farewell().into_iter().for_each(note);
     Ok(Exit::Done)
 }
 
@@ -211,6 +203,7 @@ mod tests {
             more: false,
             unheard: 0,
             resume: false,
+            rests: false,
             waiting: 0,
             seq: Seq::FIRST,
             elsewhere: None,

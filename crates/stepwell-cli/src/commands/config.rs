@@ -6,7 +6,7 @@ use stepwell_terminal::text::visible;
 use stepwell_terminal::wording;
 use stepwell_wire::{Setting, SettingUnset};
 use stepwell_workspace::CONFIG_FILE;
-use stepwell_workspace::config::{KEYS, Key, nearest, put, take_out};
+use stepwell_workspace::config::{KEYS, Key, near, put, take_out};
 use toml_edit::Value;
 
 use crate::app::App;
@@ -78,8 +78,9 @@ fn file(user: bool, app: &App) -> Result<PathBuf> {
 
 fn known(name: &str) -> Result<&'static Key> {
     Key::find(name).ok_or_else(|| {
+        let near = near(name).map(|near| format!("did you mean {near}?"));
         Failure::new(Exit::Absent, format_args!("unknown key {name}"))
-            .hint(format_args!("did you mean {}?", nearest(name)))
+            .hint(near.unwrap_or_else(|| "stepwell config list shows them all".to_owned()))
     })
 }
 

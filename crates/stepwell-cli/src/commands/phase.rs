@@ -53,7 +53,7 @@ pub(crate) fn run(args: &Args, app: &mut App) -> Result<Exit> {
 fn phases(head: &Head) -> Result<(PhaseSet, Phase)> {
     head.phases.zip(head.phase).ok_or_else(|| {
         Failure::new(Exit::Failed, format_args!("{} has no phases", head.id))
-            .hint("stepwell run \"TASK\" --phases workflow begins a session that has")
+            .hint("stepwell run \"TASK\" --phases workflow begins a session with phases")
     })
 }
 

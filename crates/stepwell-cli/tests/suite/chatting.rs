@@ -2,7 +2,7 @@
 
 use std::process::Stdio;
 
-use stepwell::{Event, Family, Filter, Message, Query, Role, Span, Status};
+use stepwell::{Event, Family, Filter, Message, Query, Role, Span, Status, StopReason};
 use stepwell_strict::{Ending, Say};
 
 use crate::desk::Desk;
@@ -129,6 +129,23 @@ fn a_screen_reader_gets_lines_and_no_escapes() {
         assert!(ran.stdout.contains(line), "{line}: {}", ran.stdout);
     }
     assert_eq!(desk.read("notes.md"), "first");
+}
+
+#[test]
+fn control_c_stops_the_turn_of_a_screen_reader_and_loses_nothing() {
+    let (desk, strict, runtime) = running::with_provider("openai");
+    strict.push(Say::text("Half of the answer").ending(Ending::SilentAfter(5)));
+    let mut seat = chat(&desk, &["--plain", "--model", "local/large"]);
+    seat.until("Say what to do.").press("tell me\n");
+    runtime.block_on(strict.arrived(1));
+    seat.interrupt().until("Ctrl+C again leaves").until("stopped; say something to go on");
+    let head = desk.well().info(&desk.well().find("@last").unwrap()).unwrap().head;
+    assert_eq!(head.stop_reason, Some(StopReason::UserInterrupt));
+    strict.push(Say::text("The whole answer."));
+    seat.press("once more\n").until("The whole answer.").press("/quit\n");
+    let (screen, code) = seat.end();
+    assert!(screen.contains("Saved. stepwell chat "), "{screen}");
+    assert_eq!(code, Some(0));
 }
 
 #[test]

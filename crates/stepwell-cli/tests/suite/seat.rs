@@ -132,6 +132,12 @@ impl Seat {
         }
     }
 
+    /// Presses Ctrl+C, where the terminal makes a signal of it.
+    pub(crate) fn interrupt(&mut self) -> &mut Self {
+        kill_process(Pid::from_child(&self.child), Signal::INT).unwrap();
+        self
+    }
+
     /// Leaves, and waits until the program has ended.
     pub(crate) fn leave(mut self) -> (String, Option<i32>) {
         self.press("\u{4}");

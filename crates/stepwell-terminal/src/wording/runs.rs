@@ -3,7 +3,7 @@
 use stepwell::trust::{Allowed, Disregarded};
 use stepwell::{Gate, Mode, Settings, Time, Who, WorkChange};
 use stepwell_agent::run::{Measure, Notice as RunNotice, Whole};
-use stepwell_runtime::{Notice, Remedy, TokenLimit};
+use stepwell_runtime::{Notice, Remedy, SuggestedModel, TokenLimit};
 
 use crate::text::{ago, count, cut, one_line, visible};
 
@@ -21,6 +21,19 @@ const LINES: usize = 40;
 
 /// How many names a hint lists: as many as a person reads.
 const NAMES: usize = 20;
+
+/// The hint where a conversation has no model: it is chosen there.
+pub fn choose_model(it: &SuggestedModel) -> String {
+    let key = match it.has_key {
+        true => String::new(),
+        false => format!(" (with a key in {})", it.variable),
+    };
+    let model = it.model;
+    format!(
+        "/model {model}{key} chooses one for this conversation; stepwell config set --user \
+         model.name {model} keeps it; stepwell demo needs none"
+    )
+}
 
 /// The hint that follows an error of a run.
 pub fn run_remedy(remedy: &Remedy) -> String {

@@ -46,6 +46,10 @@ fn command_line(program: &Program, runtime: &Runtime) -> Option<Command> {
     let (name, arguments) = program.command.split_first()?;
     let mut command = Command::new(name);
     command.args(arguments).current_dir(&runtime.place.root).stdin(Stdio::null());
+    // What it answers is shown here, two columns in.
+    if let Ok((columns, _)) = crossterm::terminal::size() {
+        command.env("STEPWELL_COLUMNS", columns.saturating_sub(2).to_string());
+    }
     Some(command)
 }
 

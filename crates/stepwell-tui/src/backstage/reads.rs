@@ -1,6 +1,5 @@
 //! What the terminal reads from stores, on a thread of its own.
 
-use std::collections::BTreeSet;
 use std::path::Path;
 use std::sync::{Arc, Mutex, PoisonError};
 
@@ -11,22 +10,19 @@ use stepwell::{
 };
 use stepwell_files::walk::walker;
 use stepwell_runtime::{Error, OpenGate, Runtime};
-use stepwell_terminal::Explained;
 use stepwell_workspace::{NamedWell, OtherSessions, Well, Workspace};
 
 use super::follow::Follower;
-use super::rows::{FILES_KEPT, card, foreign_row, point, preview, row};
+use super::rows::{FILES_KEPT, card, foreign_row, point, preview, rests, row};
 use crate::clean::Clean;
 use crate::driver::Inputs;
 use crate::effect::{Elsewhere, Grown, Input, Opened, OtherAgents, PointsFor, Reply};
-use crate::from_runtime::Listener;
+use crate::from_runtime::{Listener, explained};
 use crate::fuzzy;
-use crate::session::{Point, Reach, SessionRow};
+use crate::session::{LISTED, Point, Reach, SessionRow};
 
 /// How many events are read at once.
 const PAGE: usize = 300;
-/// How many sessions are listed.
-const LISTED: usize = 200;
 /// How many hits of a search are looked at.
 const HITS: usize = 100;
 /// How many sessions of other agents are listed.
@@ -42,7 +38,7 @@ type Result<T> = std::result::Result<T, Error>;
 
 /// Reads stores.
 pub(crate) struct Reader {
-    runtime: Runtime,
+    pub(super) runtime: Runtime,
     inputs: Inputs,
     well: Option<Well>,
     others: Option<Vec<NamedWell>>,
@@ -77,10 +73,10 @@ impl Reader {
         self.follower.stop();
     }
 
-    fn reply(&self, reply: Result<Reply>) {
+    pub(super) fn reply(&self, reply: Result<Reply>) {
         let reply = reply.unwrap_or_else(|error| {
-            let Explained { message: why, hint } = (&error).into();
-            Reply::Failed { why: Clean::new(&why), hint: hint.map(|hint| Clean::new(&hint)) }
+            let (why, hint) = explained(&error);
+            Reply::Failed { why, hint }
         });
         let _ = self.inputs.send(Input::Reply(reply));
     }
@@ -149,6 +145,7 @@ impl Reader {
             more,
             unheard: head.unheard,
             resume,
+            rests: rests(&head),
             waiting: head.open_gates,
             seq: head.seq,
             elsewhere,
@@ -204,11 +201,6 @@ impl Reader {
             waiting: head.open_gates,
             elsewhere,
         })))
-    }
-
-    /// Finds out whether a model can be asked.
-    pub(super) fn check_model(&mut self, name: String) {
-        self.reply(self.runtime.check_model(&name).map(|()| Reply::Model(name)));
     }
 
     pub(super) fn card(&mut self, id: &SessionId) {
@@ -326,33 +318,6 @@ impl Reader {
         let best = fuzzy::best(all, typed, crate::completion::MOST, |file| file.as_str());
         let best = best.into_iter().cloned().collect();
         self.reply(Ok(Reply::Files(best)));
-    }
-
-    pub(super) fn agents(&mut self) {
-        let own = self.runtime.config.agents.keys().cloned();
-        let names: BTreeSet<String> =
-            stepwell_agent::agent::builtin().into_keys().chain(own).collect();
-        let names = names.iter().map(|name| Clean::line(name)).collect();
-        self.reply(Ok(Reply::Agents(names)));
-    }
-
-    pub(super) fn models(&mut self) {
-        let mut names: Vec<Clean> = Vec::new();
-        if let Some(file) = self.runtime.recent_models() {
-            match file.read() {
-                Ok(models) => {
-                    let favourites = models.favourites().into_iter();
-                    let all = favourites.chain(models.recent.iter().map(String::as_str));
-                    for name in all.map(Clean::line) {
-                        if !names.contains(&name) {
-                            names.push(name);
-                        }
-                    }
-                }
-                Err(error) => return self.reply(Err(error.into())),
-            }
-        }
-        self.reply(Ok(Reply::Models(names)));
     }
 }
 

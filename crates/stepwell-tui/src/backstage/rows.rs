@@ -26,14 +26,14 @@ pub(super) fn ago(then: Time, now: Time) -> Clean {
 pub(super) fn row(info: &SessionInfo, now: Time, redactor: &Redactor) -> SessionRow {
     let plain = |text: &str| Clean::line(&redactor.redact(text));
     let head = &info.head;
-    let stopped = matches!(head.stop_reason, Some(StopReason::UserInterrupt));
     SessionRow {
         id: head.id.clone(),
         store: None,
         label: head.label.as_deref().map(plain),
         task: Clean::line(front(&redactor.redact(&head.task))),
         status: head.status,
-        cut_off: head.status == Status::Interrupted && !stopped,
+        cut_off: head.stop_reason == Some(StopReason::Crashed),
+        rests: rests(head),
         waiting: head.open_gates,
         when: ago(head.updated_at, now),
         agent: plain(&head.agent),
@@ -42,6 +42,11 @@ pub(super) fn row(info: &SessionInfo, now: Time, redactor: &Redactor) -> Session
         hit: None,
         foreign: None,
     }
+}
+
+/// Was it forked or taken back, and not run since? Nobody stopped it then, and nothing did.
+pub(super) fn rests(head: &Head) -> bool {
+    head.status == Status::Interrupted && head.stop_reason.is_none()
 }
 
 /// A session of another agent that was not imported, in a list. One whose name is none here cannot
@@ -56,6 +61,7 @@ pub(super) fn foreign_row(session: &OtherSession, now: Time) -> Option<SessionRo
         task: Clean::line(title),
         status: Status::Idle,
         cut_off: false,
+        rests: false,
         waiting: 0,
         when: ago(session.used_at(), now),
         agent: Clean::line(&session.system),

@@ -6,6 +6,7 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::thread::JoinHandle;
 
 use stepwell::{Access, Answer, Lane, Phase, Said, Seq, SessionId};
+use stepwell_agent::permission::Rule;
 use stepwell_flow::NoAnswer;
 use stepwell_flow::guided::Outline;
 use stepwell_flow::spec::YesPhase;
@@ -13,12 +14,11 @@ use stepwell_runtime::{
     Answered, Attached, Error, FlowOptions, FlowRequest, Given, Interrupt, Patience, ResumeRequest,
     RunEvent, RunHandle, RunOptions, RunRequest, Runtime, WorkRequest,
 };
-use stepwell_terminal::Explained;
 
 use crate::clean::Clean;
 use crate::driver::Inputs;
 use crate::effect::{Input, Reply, RunSettings};
-use crate::from_runtime::{Listener, failure, report};
+use crate::from_runtime::{Listener, explained, failure, report};
 use crate::told::{Ended, Told};
 
 /// The run of the open session.
@@ -261,6 +261,16 @@ impl Runs {
         });
     }
 
+    /// Allows what is asked, and from now on what is like it. Only who runs the session knows the
+    /// call that a rule has to fit.
+    pub(super) fn allow_like(&self, session: SessionId, gate: String, rule: &Rule) {
+        let now = self.now();
+        let Some(handle) = &now.handle else { return };
+        let who = handle.who().clone();
+        let answered = handle.answer_remembering(&gate, Answer::ALLOW_ONCE, Some(rule), who);
+        not_answered(session, gate, answered, &self.inputs);
+    }
+
     fn tell_failure(&self, done: Result<(), Error>) {
         if let Err(error) = done {
             let _ = self.inputs.send(Input::Reply(failed(&error)));
@@ -297,16 +307,16 @@ fn not_answered(
     let Err(error) = answered else { return };
     let again = match &error {
         Error::BadAnswer { why, .. } => !matches!(why, NoAnswer::Late { .. }),
-        Error::Unclear { .. } => true,
+        Error::Unclear { .. } | Error::SecretRule { .. } => true,
         _ => false,
     };
-    let why = Clean::new(&Explained::from(&error).message);
+    let (why, _) = explained(&error);
     let _ = inputs.send(Input::Reply(Reply::NotAnswered { session, gate, why, again }));
 }
 
 fn failed(error: &Error) -> Reply {
-    let Explained { message: why, hint } = error.into();
-    Reply::Failed { why: Clean::new(&why), hint: hint.map(|hint| Clean::new(&hint)) }
+    let (why, hint) = explained(error);
+    Reply::Failed { why, hint }
 }
 
 /// Variables of a flow, as they were typed.

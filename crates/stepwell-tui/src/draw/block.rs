@@ -86,15 +86,19 @@ fn tool_lines(tool: &ToolBlock, columns: usize, theme: Theme, details: bool) -> 
     };
     // How it ended is never cut off the line.
     let room = columns.saturating_sub(crate::wrap::width(&ending));
+    let (name, does) = named(tool);
     let head = Line::from(vec![
         label(mark, style),
-        span(&tool.run.tool, theme.strong()),
+        span(&name, theme.strong()),
         label(" ", Style::new()),
-        span(&tool.run.preview, Style::new()),
+        span(&does, Style::new()),
     ]);
     let mut head = fitted(&head, room);
     head.push_span(Span::styled(ending, style));
     let mut lines = vec![head];
+    if details && tool.state == ToolState::Over(ToolOutcome::Done) {
+        lines.extend(output(&tool.change, columns, theme, UNFOLDED));
+    }
     let most = match (details, diff::is_diff(&tool.output)) {
         (true, _) => UNFOLDED,
         (false, true) => FOLDED_DIFF,
@@ -102,6 +106,17 @@ fn tool_lines(tool: &ToolBlock, columns: usize, theme: Theme, details: bool) -> 
     };
     lines.extend(output(&tool.output, columns, theme, most));
     lines
+}
+
+/// What a call is called and what it does. Where what it does begins with the tool's own verb, that
+/// is name enough: `write a.txt`, not `write_file write a.txt`.
+fn named(tool: &ToolBlock) -> (Clean, Clean) {
+    let (name, does) = (&tool.run.tool, &tool.run.preview);
+    let verb = name.as_str().split_once('_').map(|(verb, _)| verb);
+    match does.as_str().split_once(' ') {
+        Some((first, rest)) if Some(first) == verb => (Clean::line(first), Clean::line(rest)),
+        _ => (name.clone(), does.clone()),
+    }
 }
 
 /// Output, at most so many lines of it, and how many there are beyond.

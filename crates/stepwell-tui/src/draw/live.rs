@@ -169,19 +169,19 @@ fn start(state: &State, columns: usize) -> Vec<Line<'static>> {
 /// A session on one line.
 pub(super) fn session_line(row: &SessionRow, columns: usize, state: &State) -> Line<'static> {
     let theme = state.look.theme;
-    let (word, style) = match (row, &row.foreign) {
-        (_, Some(foreign)) => (foreign.system.as_str(), theme.accent()),
-        (row, _) if row.waiting > 0 => ("waits for you", theme.warn()),
-        (row, _) if row.cut_off => ("cut off", theme.bad()),
-        (row, _) => (row.status.as_str(), theme.faint()),
+    let style = match row {
+        SessionRow { foreign: Some(_), .. } => theme.accent(),
+        SessionRow { waiting: 1.., .. } => theme.warn(),
+        SessionRow { cut_off: true, .. } => theme.bad(),
+        _ => theme.faint(),
     };
-    let matters = row.foreign.is_some() || row.waiting > 0 || row.cut_off;
+    let word = row.standing();
     let when = row.when.as_str();
     let mark = if row.pinned { "✦ " } else { "  " };
     // On a narrow screen, what it is about matters most.
     let right = match columns {
-        30..60 if matters => word.to_owned(),
-        0..60 => when.to_owned(),
+        0..30 => when.to_owned(),
+        30..48 => word.to_owned(),
         _ => format!("{word} · {when}"),
     };
     let room = columns.saturating_sub(width(&right) + width(mark) + 1);

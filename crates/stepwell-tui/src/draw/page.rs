@@ -10,10 +10,15 @@ use crate::editor::Editor;
 use crate::effect::{OtherAgents, PointsFor};
 use crate::markdown;
 use crate::page::{ChoicePage, Choosing, Doing, Page, Picker, PointsPage, TextPage, WAYS};
-use crate::session::Point;
+use crate::session::{LISTED, Point};
 use crate::state::State;
 use crate::update::ACTIONS;
 use crate::wrap::width;
+
+/// What keys do where something is about to be done.
+const DOES_IT: &[&str] = &["Enter does it", "Esc back"];
+const REWIND_KEYS: &[&str] = &["Enter go back", "Esc back", "f fork", "d diff since"];
+const TIMELINE_KEYS: &[&str] = &["Enter look", "Esc back", "r go back", "f fork", "d diff since"];
 
 /// The narrowest screen on which a preview stands beside the list.
 const BESIDE: usize = 90;
@@ -32,24 +37,58 @@ pub(super) fn picture(state: &State, page: &Page) -> Picture {
     picture
 }
 
-/// A title on the first line.
-fn title(state: &State, text: &Clean, right: &str, columns: usize) -> Line<'static> {
+/// A title on the first line, and what is said of it: as much as fits, the first goes first. What
+/// just happened stands there while it is new, so that it hides no keys.
+fn title(state: &State, text: &Clean, right: &[String], columns: usize) -> Line<'static> {
     let theme = state.look.theme;
-    let room = columns.saturating_sub(width(text.as_str()) + width(right) + 1);
-    Line::from(vec![
-        span(text, theme.accent().patch(theme.strong())),
-        Span::raw(" ".repeat(room)),
-        Span::styled(right.to_owned(), theme.faint()),
-    ])
+    let name = theme.accent().patch(theme.strong());
+    let room = columns.saturating_sub(width(text.as_str()) + 2);
+    let flash = state.flash();
+    if let Some(flash) = flash.filter(|flash| width(flash.as_str()) > room) {
+        return Line::from(span(flash, theme.accent()));
+    }
+    let (right, style) = match flash {
+        Some(flash) => (flash.to_string(), theme.accent()),
+        None => (fitting(right, room), theme.faint()),
+    };
+    let between = columns.saturating_sub(width(text.as_str()) + width(&right) + 1);
+    Line::from(vec![span(text, name), Span::raw(" ".repeat(between)), Span::styled(right, style)])
 }
 
-/// What keys do, on the last line; what just happened goes first.
-fn foot(state: &State, keys: &'static str) -> Line<'static> {
-    let theme = state.look.theme;
-    match state.flash() {
-        Some(flash) => Line::from(span(flash, theme.accent())),
-        None => Line::from(label(keys, theme.faint())),
+/// As many parts as fit, the first ones first.
+fn fitting<T: AsRef<str>>(parts: &[T], columns: usize) -> String {
+    let mut all = String::new();
+    for part in parts.iter().map(AsRef::as_ref) {
+        let between = if all.is_empty() { "" } else { " · " };
+        if width(&all) + width(between) + width(part) > columns {
+            break;
+        }
+        all.push_str(between);
+        all.push_str(part);
     }
+    all
+}
+
+/// What keys do, on the last line: what matters most first.
+fn foot(state: &State, keys: &[&str]) -> Line<'static> {
+    let columns = usize::from(state.look.columns);
+    Line::styled(fitting(keys, columns), state.look.theme.faint())
+}
+
+/// What can be done, on as many lines as that takes.
+fn actions(columns: usize, style: Style) -> Vec<Line<'static>> {
+    let (mut lines, mut line) = (Vec::new(), String::new());
+    for action in ACTIONS {
+        let between = if line.is_empty() { "" } else { "  " };
+        if !line.is_empty() && width(&line) + width(between) + width(action) > columns {
+            lines.push(Line::styled(std::mem::take(&mut line), style));
+        } else {
+            line.push_str(between);
+        }
+        line.push_str(action);
+    }
+    lines.push(Line::styled(line, style));
+    lines
 }
 
 /// A text that is typed, behind a word; and the cursor's column.
@@ -71,17 +110,21 @@ fn picker(state: &State, page: &Picker, columns: usize, rows: usize) -> Picture 
     let theme = state.look.theme;
     let found = page.rows.as_deref().unwrap_or_default();
     let count = match &page.rows {
-        Some(rows) => format!("{} · {} · Ctrl+R wider", rows.len(), page.reach.name()),
-        None => format!("… · {}", page.reach.name()),
+        Some(rows) if rows.len() >= LISTED => format!("the newest {}", rows.len()),
+        Some(rows) => rows.len().to_string(),
+        None => "…".to_owned(),
     };
-    let mut lines = vec![title(state, &Clean::new("Sessions"), &count, columns)];
+    let next = page.reach.wider(state.session.is_some()).name();
+    let right = [count, page.reach.name().to_owned(), format!("Ctrl+R {next}")];
+    let mut lines = vec![title(state, &Clean::new("Sessions"), &right, columns)];
     let (line, column) = match &page.doing {
         Doing::Renaming(editor) => field("new name: ", editor, state),
         Doing::Tagging(editor) => field("tags: ", editor, state),
         _ => field("find: ", &page.words, state),
     };
     lines.push(line);
-    let body = rows.saturating_sub(3);
+    let foot = picker_foot(state, page, columns);
+    let body = rows.saturating_sub(2 + foot.len());
     let beside = columns >= BESIDE;
     let wide = if beside { columns / 2 } else { columns };
     let listed = if beside || page.preview.is_none() { body } else { body.div_ceil(2) };
@@ -106,17 +149,26 @@ fn picker(state: &State, page: &Picker, columns: usize, rows: usize) -> Picture 
             lines.extend(preview.into_iter().take(body.saturating_sub(listed)));
         }
     }
-    lines.resize(rows.saturating_sub(1), Line::default());
-    lines.push(match page.doing {
-        Doing::Choosing => Line::from(label(ACTIONS, theme.warn())),
-        Doing::Renaming(_) | Doing::Tagging(_) => foot(state, "Enter does it · Esc back"),
-        Doing::Typing if page.others == OtherAgents::Off => {
-            let on = "Enter resume · Tab actions · Esc back · /config other_agents.index true finds other agents' too";
-            foot(state, on)
-        }
-        Doing::Typing => foot(state, "Enter resume · Tab actions · Esc back"),
-    });
+    lines.resize(rows.saturating_sub(foot.len()), Line::default());
+    lines.extend(foot);
     Picture { lines, cursor: Some((column, 1)), full: true }
+}
+
+/// What keys do in the list of sessions.
+fn picker_foot(state: &State, page: &Picker, columns: usize) -> Vec<Line<'static>> {
+    let warn = state.look.theme.warn();
+    let on = "/config other_agents.index true finds other agents' too";
+    match page.doing {
+        Doing::Choosing => actions(columns, warn),
+        Doing::Deleted => {
+            vec![Line::styled(fitting(&["u brings it back", "Esc back"], columns), warn)]
+        }
+        Doing::Renaming(_) | Doing::Tagging(_) => vec![foot(state, DOES_IT)],
+        Doing::Typing if page.others == OtherAgents::Off => {
+            vec![foot(state, &["Enter resume", "Tab actions", "Esc back", on])]
+        }
+        Doing::Typing => vec![foot(state, &["Enter resume", "Tab actions", "Esc back"])],
+    }
 }
 
 /// What is in the selected session: where it is found first, then its last messages.
@@ -124,7 +176,9 @@ fn preview(state: &State, page: &Picker, columns: usize) -> Vec<Line<'static>> {
     let (theme, Some(row)) = (state.look.theme, page.row()) else { return Vec::new() };
     let mut lines = vec![fitted(&Line::styled(row.id.to_string(), theme.faint()), columns)];
     if let Some(hit) = &row.hit {
-        let hit = Line::from(vec![label("… ", theme.warn()), span(hit, theme.strong())]);
+        // It says for itself that something stands before it.
+        let hit = Clean::line(hit.as_str().trim_start_matches('…'));
+        let hit = Line::from(vec![label("… ", theme.warn()), span(&hit, theme.strong())]);
         lines.extend(crate::wrap::wrap(&hit, columns, "  "));
     }
     if let Some(text) = &page.preview {
@@ -157,10 +211,11 @@ fn side_by_side(
 fn points(state: &State, page: &PointsPage, columns: usize, rows: usize) -> Picture {
     let theme = state.look.theme;
     let (name, keys) = match page.purpose {
-        PointsFor::Rewind => ("Go back to", "Enter go back · f fork · d diff since · Esc"),
-        PointsFor::Timeline => ("Timeline", "Enter look · r go back · f fork · d diff since · Esc"),
+        PointsFor::Rewind => ("Go back to", REWIND_KEYS),
+        PointsFor::Timeline => ("Timeline", TIMELINE_KEYS),
     };
-    let mut lines = vec![title(state, &Clean::new(name), &page.points.len().to_string(), columns)];
+    let count = [page.points.len().to_string()];
+    let mut lines = vec![title(state, &Clean::new(name), &count, columns)];
     let body = rows.saturating_sub(2);
     let asked = if page.way.is_some() { WAYS.len() + 1 } else { 0 };
     let listed = body.saturating_sub(asked).max(1);
@@ -178,7 +233,7 @@ fn points(state: &State, page: &PointsPage, columns: usize, rows: usize) -> Pict
         }
     }
     lines.resize(rows.saturating_sub(1), Line::default());
-    lines.push(foot(state, if page.way.is_some() { "Enter does it · Esc back" } else { keys }));
+    lines.push(foot(state, if page.way.is_some() { DOES_IT } else { keys }));
     Picture { lines, cursor: None, full: true }
 }
 
@@ -199,10 +254,10 @@ fn text(state: &State, page: &TextPage, columns: usize, rows: usize) -> Picture 
     let body = rows.saturating_sub(2);
     let last = (page.top + body).min(page.lines.len());
     let place = format!("{}-{last} of {}", page.top + 1, page.lines.len());
-    let mut lines = vec![title(state, &page.title, &place, columns)];
+    let mut lines = vec![title(state, &page.title, &[place], columns)];
     lines.extend(page.lines.iter().skip(page.top).take(body).cloned());
     lines.resize(rows.saturating_sub(1), Line::default());
-    lines.push(foot(state, "Up, Down, Space, b · g, G first and last · q back"));
+    lines.push(foot(state, &["q back", "Space, b pages", "Up, Down", "g, G first and last"]));
     Picture { lines, cursor: None, full: true }
 }
 
@@ -214,16 +269,27 @@ fn choice(state: &State, page: &ChoicePage, columns: usize, rows: usize) -> Pict
         Choosing::Agent => "Agent",
         Choosing::Helper => "Who works here",
     };
-    let mut lines = vec![title(state, &Clean::new(name), "", columns)];
+    let mut lines = vec![title(state, &Clean::new(name), &[], columns)];
     let (line, column) = field("find: ", &page.filter, state);
     lines.push(line);
     let body = rows.saturating_sub(3);
     let first = first_shown(page.selected, body);
+    if page.items.is_empty() {
+        lines.push(Line::styled(nothing(page.what), theme.faint()));
+    }
     for (nth, item) in page.fitting().into_iter().enumerate().skip(first).take(body) {
         let style = if nth == page.selected { theme.selected() } else { Style::new() };
         lines.push(Line::from(vec![label("  ", style), span(item, style)]));
     }
     lines.resize(rows.saturating_sub(1), Line::default());
-    lines.push(foot(state, "Enter choose · Esc back"));
+    lines.push(foot(state, &["Enter choose", "Esc back"]));
     Picture { lines, cursor: Some((column, 1)), full: true }
+}
+
+/// What an empty list says.
+const fn nothing(what: Choosing) -> &'static str {
+    match what {
+        Choosing::Model => "  none was used yet: type one, such as anthropic/NAME or ollama/NAME",
+        Choosing::Mode | Choosing::Agent | Choosing::Helper => "  there is none",
+    }
 }

@@ -8,7 +8,7 @@ use crate::diff;
 use crate::state::{Asked, Refusal, State};
 use crate::theme::Theme;
 use crate::told::QuestionKind;
-use crate::wrap::wrap;
+use crate::wrap::{width, wrap};
 
 /// How many rows what is asked may take, if two thirds of the screen are not more.
 const BODY: usize = 16;
@@ -35,7 +35,7 @@ pub(super) fn view(state: &State, asked: &Asked, columns: usize, room: usize) ->
     if waiting > 0 {
         after.push(Line::styled(format!("  {waiting} more questions wait"), theme.faint()));
     }
-    let wrapped = |text: &str| wrap(&Line::styled(text.to_owned(), theme.warn()), columns, "  ");
+    let wrapped = |text: &str| wrap_keys(text, columns, theme);
     let usual = wrapped(keys(state, asked, true).as_str());
     let most = BODY.max(usize::from(state.look.rows) * 2 / 3);
     let fits = |others: usize| room.saturating_sub(1 + others).min(most);
@@ -56,6 +56,22 @@ pub(super) fn view(state: &State, asked: &Asked, columns: usize, room: usize) ->
     let blank = usize::from(lines.len() > room);
     let lines = lines.into_iter().skip(blank).take(room.max(1)).collect();
     View { lines, whole: false }
+}
+
+/// What can be pressed, on as many lines as that takes: a key stays beside what it does.
+fn wrap_keys(text: &str, columns: usize, theme: Theme) -> Vec<Line<'static>> {
+    let mut lines: Vec<String> = Vec::new();
+    for key in text.trim_start().split(" · ") {
+        match lines.last_mut() {
+            Some(line) if width(line) + 3 + width(key) <= columns => {
+                line.push_str(" · ");
+                line.push_str(key);
+            }
+            _ => lines.push(format!("  {key}")),
+        }
+    }
+    let styled = lines.into_iter().map(|line| Line::styled(line, theme.warn()));
+    styled.flat_map(|line| wrap(&line, columns, "  ")).collect()
 }
 
 /// What is asked, then what would be done.
@@ -128,6 +144,10 @@ fn keys(state: &State, asked: &Asked, seen: bool) -> String {
     match (&asked.reason, asked.question.kind) {
         (Some(Refusal::Once), _) => "  why not? Enter says no, Esc goes back".to_owned(),
         (Some(Refusal::Never), _) => "  why never? Enter says never, Esc goes back".to_owned(),
+        (None, _) if asked.pattern => {
+            let tool = asked.question.always.as_ref().map_or("", |always| always.tool.as_str());
+            format!("  Enter allows {tool} what is like this, in this session; Esc goes back")
+        }
         (None, QuestionKind::Words) => match &asked.question.default {
             Some(default) => format!("  type your answer; Enter alone says: {default}"),
             None => "  type your answer; /later leaves it".to_owned(),
@@ -136,10 +156,20 @@ fn keys(state: &State, asked: &Asked, seen: bool) -> String {
             "  Tab answers it; what you type is kept".to_owned()
         }
         (None, QuestionKind::Approval) if !seen => {
-            "  d shows all of it first · y once · a always · n no · N never · l later".to_owned()
+            format!(
+                "  d shows all of it first · y once{} · n no · N never · l later",
+                always(asked)
+            )
         }
         (None, QuestionKind::Approval) => {
-            "  y once · a always · n no · N never · d details · l later".to_owned()
+            format!("  y once{} · n no · N never · d details · l later", always(asked))
         }
     }
+}
+
+/// What "always" would be about; and the narrow form, where there is one.
+fn always(asked: &Asked) -> String {
+    let Some(always) = &asked.question.always else { return String::new() };
+    let like = always.like().map(|like| format!(" · p always {like}"));
+    format!(" · a always {} in this session{}", always.tool, like.unwrap_or_default())
 }

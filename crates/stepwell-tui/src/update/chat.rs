@@ -31,7 +31,10 @@ pub const KEYS: &[(&str, &str)] = &[
     ("!", "run a command of your own; the agent is told"),
     ("/", "a command"),
     ("?", "this page"),
-    ("at a question", "y once, a always, n no, N never, d details, l later"),
+    (
+        "at a question",
+        "y once, a always this tool in this session, p always what is like a pattern, n no, N never, d details, l later",
+    ),
 ];
 
 impl State {
@@ -263,7 +266,7 @@ impl State {
             true => self.stop(),
             false => {
                 if self.session.is_some() {
-                    self.say_briefly("Esc again goes back to an earlier point");
+                    self.say_for(TWICE, "Esc again goes back to an earlier point");
                 }
                 Vec::new()
             }
@@ -278,10 +281,11 @@ impl State {
     }
 
     fn next_mode(&mut self) -> Vec<Effect> {
+        // From the usual one, being asked more often comes first, and never being asked last.
         let next = match self.mode() {
-            Mode::ConfirmAll => Mode::ConfirmSensitive,
-            Mode::ConfirmSensitive => Mode::Yolo,
-            Mode::Yolo => Mode::ConfirmAll,
+            Mode::ConfirmSensitive => Mode::ConfirmAll,
+            Mode::ConfirmAll => Mode::Yolo,
+            Mode::Yolo => Mode::ConfirmSensitive,
         };
         self.set_mode(next);
         Vec::new()
@@ -301,7 +305,7 @@ impl State {
     pub(super) fn open_picker(&mut self, reach: Reach, words: &str) -> Vec<Effect> {
         let mut picker = Picker { reach, ..Picker::default() };
         picker.words.insert(words);
-        self.page = Some(Page::Picker(picker));
+        self.open_page(Page::Picker(picker));
         self.find()
     }
 

@@ -11,8 +11,18 @@ use crate::page::{ChoicePage, Choosing, Content, Doing, Page, PointsPage, TextPa
 use crate::state::State;
 
 /// The actions on a session, as the picker shows them.
-pub(crate) const ACTIONS: &str =
-    "r rename  t tag  p pin  f fork  y copy id  d delete  u undo  c Claude Code  x Codex  Esc back";
+pub(crate) const ACTIONS: &[&str] = &[
+    "r rename",
+    "t tag",
+    "p pin",
+    "f fork",
+    "y copy id",
+    "d delete",
+    "u undelete",
+    "c Claude Code",
+    "x Codex",
+    "Esc back",
+];
 
 impl State {
     pub(super) fn page_key(&mut self, key: KeyEvent) -> Vec<Effect> {
@@ -52,9 +62,15 @@ impl State {
         let session_open = self.session.is_some();
         let page = self.page_rows();
         let Some(Page::Picker(picker)) = &mut self.page else { return Vec::new() };
-        if picker.doing != Doing::Typing {
-            return self.action_key(key);
+        match picker.doing {
+            Doing::Typing => {}
+            Doing::Deleted if typed(key) == Some('u') => return self.act('u'),
+            // Every other key goes on.
+            Doing::Deleted => picker.doing = Doing::Typing,
+            _ => return self.action_key(key),
         }
+        let deleted = self.deleted.is_some();
+        let Some(Page::Picker(picker)) = &mut self.page else { return Vec::new() };
         let last = picker.rows.as_ref().map_or(0, |rows| rows.len().saturating_sub(1));
         let control = key.modifiers.contains(KeyModifiers::CONTROL);
         let selected = match key.code {
@@ -67,7 +83,7 @@ impl State {
                 return self.find();
             }
             KeyCode::Enter => return self.open_selected(),
-            KeyCode::Tab if picker.row().is_some() => {
+            KeyCode::Tab if picker.row().is_some() || deleted => {
                 picker.doing = Doing::Choosing;
                 return Vec::new();
             }
@@ -116,7 +132,8 @@ impl State {
         let Some(Page::Picker(picker)) = &mut self.page else { return Vec::new() };
         let Some(row) = picker.row() else {
             picker.doing = Doing::Typing;
-            return Vec::new();
+            // What was deleted can come back, also if nothing else is listed.
+            return if typed(key) == Some('u') { self.act('u') } else { Vec::new() };
         };
         let id = row.id.to_string();
         match (&mut picker.doing, key.code) {
@@ -323,8 +340,11 @@ impl State {
                         return vec![Effect::CheckModel(typed)];
                     }
                     (Choosing::Agent, Some(name)) => self.set_agent(&name),
-                    (Choosing::Helper, Some(name)) => {
-                        self.open_text(&name, Content::Helper(Clean::new(&name)));
+                    (Choosing::Helper, Some(title)) => {
+                        let chosen = self.helpers.iter().find(|it| it.title().as_str() == title);
+                        if let Some(name) = chosen.map(|helper| helper.name.clone()) {
+                            self.open_text(&title, Content::Helper(name));
+                        }
                     }
                     (Choosing::Mode, Some(name)) => {
                         if let Ok(mode) = name.parse::<Mode>() {

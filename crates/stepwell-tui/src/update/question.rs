@@ -4,12 +4,13 @@ use std::time::Duration;
 
 use crossterm::event::{KeyCode, KeyEvent, KeyModifiers};
 use stepwell::{Answer, Grant, SessionId};
+use stepwell_agent::permission::TypedChoice;
 
 use super::typed;
 use crate::clean::Clean;
 use crate::draw::shows_all_of_question;
 use crate::effect::Effect;
-use crate::page::Content;
+use crate::page::{Content, Page, TextPage};
 use crate::state::{Asked, Refusal, State};
 use crate::told::QuestionKind;
 
@@ -23,6 +24,9 @@ impl State {
         let asked = self.questions.first()?;
         if asked.reason.is_some() {
             return self.reason_key(key);
+        }
+        if asked.pattern {
+            return self.pattern_key(key);
         }
         if asked.question.kind == QuestionKind::Words {
             return self.words_key(key);
@@ -43,7 +47,7 @@ impl State {
             (_, Some(c)) => c,
             _ => return None,
         };
-        if !matches!(c, 'y' | 'a' | 'n' | 'N' | 'd' | 'l') {
+        if !matches!(c, 'y' | 'a' | 'p' | 'n' | 'N' | 'd' | 'l') {
             return focused.then(Vec::new);
         }
         if self.now.saturating_sub(since) < TOO_SOON {
@@ -58,7 +62,11 @@ impl State {
             'y' => self.allow(Answer::ALLOW_ONCE, shows_all_of_question(self)),
             'a' => {
                 let all = shows_all_of_question(self);
-                self.allow(Answer::Allow { scope: Grant::Always }, all)
+                self.allow_always(all)
+            }
+            'p' => {
+                let all = shows_all_of_question(self);
+                self.type_pattern(all)
             }
             'l' => self.later(),
             'd' => {
@@ -71,34 +79,114 @@ impl State {
                     asked.reason = Some(refusal);
                 }
                 // What was typed is not the reason.
-                let typed = self.editor.text().to_owned();
-                self.editor.remember(&typed);
-                self.editor.clear();
+                self.put_typed_aside();
                 Vec::new()
             }
         }
     }
 
+    fn put_typed_aside(&mut self) {
+        let typed = self.editor.text().to_owned();
+        self.editor.remember(&typed);
+        self.editor.clear();
+    }
+
     /// Allows what is asked. Nobody allows what they were not shown the end of: it is shown first.
     fn allow(&mut self, answer: Answer, shown: bool) -> Vec<Effect> {
-        if shown || self.asked().is_none_or(|asked| asked.read) {
-            return self.answer(answer);
+        match self.was_shown(shown) {
+            true => self.answer(answer),
+            false => Vec::new(),
         }
-        self.show_question();
-        self.say_briefly("not all of it was shown: read it, then answer");
+    }
+
+    /// Was the end of what is asked shown? If not, all of it is shown now, from its beginning.
+    fn was_shown(&mut self, shown: bool) -> bool {
+        let shown = shown || self.asked().is_none_or(|asked| asked.read);
+        if !shown {
+            self.show_question();
+            self.say_briefly("not all of it was shown: read it to its end, then answer");
+        }
+        shown
+    }
+
+    /// Allows every call of the tool in this session.
+    fn allow_always(&mut self, shown: bool) -> Vec<Effect> {
+        match self.asked().is_some_and(|asked| asked.question.always.is_some()) {
+            true => self.allow(Answer::Allow { scope: Grant::Always }, shown),
+            false => {
+                self.say_briefly("this is asked every time: y allows it once");
+                Vec::new()
+            }
+        }
+    }
+
+    /// Has a pattern typed, whose like is allowed from now on.
+    fn type_pattern(&mut self, shown: bool) -> Vec<Effect> {
+        let always = self.asked().and_then(|asked| asked.question.always.as_ref());
+        let Some(always) = always.filter(|always| always.call.is_some()) else {
+            self.say_briefly("there is no pattern for this");
+            return Vec::new();
+        };
+        let like = always.like().unwrap_or_default();
+        if !self.was_shown(shown) {
+            return Vec::new();
+        }
+        self.put_typed_aside();
+        self.editor.set(like.as_str());
+        if let Some(asked) = self.questions.first_mut() {
+            asked.pattern = true;
+        }
         Vec::new()
+    }
+
+    /// Keys while a pattern is typed. Enter allows what is like it.
+    fn pattern_key(&mut self, key: KeyEvent) -> Option<Vec<Effect>> {
+        match key.code {
+            KeyCode::Esc => {
+                self.questions.first_mut()?.pattern = false;
+                self.editor.clear();
+                Some(Vec::new())
+            }
+            KeyCode::Enter => {
+                let pattern = self.editor.text().trim().to_owned();
+                let effects = self.allow_like(&pattern);
+                if !effects.is_empty() {
+                    self.editor.clear();
+                }
+                Some(effects)
+            }
+            _ => None,
+        }
+    }
+
+    /// Allows what is asked, and from now on what is like a pattern. It has to fit what is asked.
+    fn allow_like(&mut self, pattern: &str) -> Vec<Effect> {
+        let always = self.asked().and_then(|asked| asked.question.always.as_ref());
+        let call = always.and_then(|always| always.call.as_ref());
+        let choice = TypedChoice::read(&format!("a {pattern}"), call);
+        let TypedChoice::Answer(_, Some(rule)) = choice else {
+            self.say_briefly(format!("{pattern:?} does not fit this call; * stands for anything"));
+            return Vec::new();
+        };
+        let Some(asked) = self.take_question() else { return Vec::new() };
+        let (session, gate) = (asked.question.session.clone(), asked.question.gate.clone());
+        self.answering.push(Asked { pattern: false, ..asked });
+        vec![Effect::AllowLike { session, gate, rule }]
     }
 
     /// Shows all of the question: what is asked, and what would be done.
     pub(super) fn show_question(&mut self) {
-        let Some(asked) = self.questions.first_mut() else { return };
-        asked.read = true;
+        let Some(asked) = self.questions.first() else { return };
+        let about = (asked.question.session.clone(), asked.question.gate.clone());
         let question = &asked.question;
         let content = match question.detail.as_ref().is_some_and(crate::diff::is_diff) {
             true => Content::Diff(question.all()),
             false => Content::Plain(question.all()),
         };
         self.open_text("what it would do", content);
+        if let Some(Page::Text(page)) = &mut self.page {
+            page.about = Some(about);
+        }
     }
 
     /// Keys while the reason for a no is typed. Enter sends it; none is needed.
@@ -157,8 +245,27 @@ impl State {
             return text.map_or_else(Vec::new, |text| self.answer(Answer::Text(text)));
         }
         let all = !crate::plain::is_cut(&asked.question);
+        let effects = self.approval_line(line, all);
+        // Where nothing is redrawn, a page is written whole.
+        if matches!(&self.page, Some(Page::Text(TextPage { about: Some(_), .. })))
+            && let Some(asked) = self.questions.first_mut()
+        {
+            asked.read = true;
+        }
+        effects
+    }
+
+    /// A whole line as an answer to whether a tool may run.
+    fn approval_line(&mut self, line: &str, all: bool) -> Vec<Effect> {
+        let pattern = line.strip_prefix("always ").or_else(|| line.strip_prefix("a "));
+        if let Some(pattern) = pattern.map(str::trim) {
+            return match self.was_shown(all) {
+                true => self.allow_like(pattern),
+                false => Vec::new(),
+            };
+        }
         match line {
-            "a" => self.allow(Answer::Allow { scope: Grant::Always }, all),
+            "a" | "always" => self.allow_always(all),
             "d" | "details" => {
                 self.show_question();
                 Vec::new()
@@ -167,7 +274,8 @@ impl State {
             "l" | "later" => self.later(),
             line => match Answer::read(line) {
                 Answer::Text(_) => {
-                    self.note("answer yes, always, no, no: WHY, never or later");
+                    let answers = self.asked().map(|asked| crate::plain::answers(&asked.question));
+                    self.note(format!("answer {}", answers.unwrap_or_default()));
                     Vec::new()
                 }
                 answer @ Answer::Allow { .. } => self.allow(answer, all),
@@ -192,7 +300,8 @@ impl State {
         let asked = self.questions.remove(at);
         if at == 0 {
             let words = asked.question.kind == QuestionKind::Words;
-            self.typed_for_question |= (words || asked.reason.is_some()) && !self.editor.is_empty();
+            let typed = words || asked.pattern || asked.reason.is_some();
+            self.typed_for_question |= typed && !self.editor.is_empty();
             self.taken_away = Some(self.now);
             self.next_question();
         }

@@ -6,7 +6,7 @@ use super::watch::left_open;
 use crate::clean::Clean;
 use crate::completion::{Completion, Wanted, wanted};
 use crate::effect::{Done, Effect, Opened, OtherAgents, Purpose, Reply, RunSettings};
-use crate::page::{ChoicePage, Choosing, Content, Page, PointsPage};
+use crate::page::{ChoicePage, Choosing, Content, Doing, Page, PointsPage};
 use crate::session::{Reach, SessionRow};
 use crate::state::{Detach, StartList, State, Work};
 use crate::transcript::{Block, Transcript, Whose};
@@ -33,6 +33,7 @@ impl State {
             Reply::Changed(session) => return self.changed(&session),
             Reply::Grown(grown) => return self.grown(*grown),
             Reply::Model(name) => self.set_model(&name),
+            Reply::Agent(name) => self.set_agent(&name),
             Reply::Earlier { session, events, more } => {
                 if self.session.as_ref().is_some_and(|card| card.id == session) {
                     self.put_before(&events, more);
@@ -58,8 +59,8 @@ impl State {
                     self.say_briefly("there is nothing to go back to yet");
                     return Vec::new();
                 }
-                self.page =
-                    Some(Page::Points(PointsPage { purpose, points, selected: 0, way: None }));
+                let page = PointsPage { purpose, points, selected: 0, way: None };
+                self.open_page(Page::Points(page));
             }
             Reply::Files(files) => {
                 if let Wanted::Files { from, .. } = wanted(&self.editor) {
@@ -83,11 +84,12 @@ impl State {
 
     pub(super) fn choose_among(&mut self, what: Choosing, items: Vec<Clean>) {
         let filter = crate::editor::Editor::default();
-        self.page = Some(Page::Choice(ChoicePage { what, items, filter, selected: 0 }));
+        self.open_page(Page::Choice(ChoicePage { what, items, filter, selected: 0 }));
     }
 
     fn opened(&mut self, opened: Opened) -> Vec<Effect> {
-        let Opened { card, events, more, unheard, resume, waiting, seq, elsewhere } = opened;
+        let Opened { card, events, more, unheard, resume, rests, waiting, seq, elsewhere } = opened;
+        let is_same = self.seen == seq;
         if self.is_watching() {
             self.work = Work::Idle;
         }
@@ -104,11 +106,16 @@ impl State {
             // It changed: what of it still counts is not printed again.
             Some(open) if open == card.id => {
                 self.transcript.skip_printing();
-                self.note("the session was changed; Ctrl+T shows what counts now");
+                if !is_same {
+                    self.note("the session was changed; Ctrl+T shows what counts now");
+                }
             }
             // What was chosen for another session is not meant for this one.
             Some(_) => self.settings = RunSettings::default(),
             None => {}
+        }
+        if let Some(from) = self.forked.take().filter(|from| *from != card.id) {
+            self.note(format!("this is another session: {}, a fork of {from}", card.id));
         }
         if more {
             self.note("earlier messages: Ctrl+T");
@@ -119,11 +126,14 @@ impl State {
         if let Some(elsewhere) = elsewhere {
             return self.watch(elsewhere, seq);
         }
-        // What was cut off goes on, and what waits is asked again: a run does both.
-        let goes_on =
-            waiting > 0 || unheard > 0 || matches!(status, Status::Interrupted | Status::Partial);
+        // What was cut off goes on, and what waits is asked again: a run does both. What ended
+        // before it was done, or was forked or taken back, waits for a word.
+        let goes_on = waiting > 0 || unheard > 0 || (status == Status::Interrupted && !rests);
         if !resume || !goes_on {
             self.transcript.end_open_calls(left_open(waiting));
+            if resume && status == Status::Partial {
+                self.note("it ended before it was done: say what is next, or /continue");
+            }
             return Vec::new();
         }
         self.begin_work();
@@ -215,6 +225,7 @@ impl State {
                 Vec::new()
             }
             Purpose::Open => {
+                self.forked = self.session.as_ref().map(|card| card.id.clone());
                 let session = done.output.as_str().split_whitespace().next_back();
                 let session = session.unwrap_or("@last").to_owned();
                 vec![Effect::Open { session, store: None, resume: false }]
@@ -226,20 +237,35 @@ impl State {
                     vec![Effect::Open { session: card.id.to_string(), store: None, resume: false }]
                 })
             }
-            Purpose::Relist => self.find(),
+            Purpose::Relist => self.list_anew(),
             Purpose::Detached => self.leave(),
             Purpose::Imported(session) => {
                 vec![Effect::Open { session: session.to_string(), store: None, resume: false }]
             }
             Purpose::Deleted(session) => {
                 self.deleted = Some(session.clone());
-                self.say_briefly("in the trash; u brings it back");
+                if let Some(Page::Picker(picker)) = &mut self.page
+                    && picker.doing == Doing::Typing
+                {
+                    picker.doing = Doing::Deleted;
+                    self.say_briefly("in the trash");
+                } else {
+                    self.note(format!("in the trash; stepwell trash restore {session}"));
+                }
                 if self.session.as_ref().is_some_and(|card| card.id == *session) {
                     self.begin_anew();
+                    self.start.get_or_insert_default();
                 }
-                self.find()
+                self.list_anew()
             }
         }
+    }
+
+    /// Lists sessions again wherever they are listed: what is listed has changed.
+    fn list_anew(&mut self) -> Vec<Effect> {
+        let mut effects = self.find();
+        effects.extend(self.start.is_some().then_some(Effect::ListStart));
+        effects
     }
 
     /// Nothing is open any more.

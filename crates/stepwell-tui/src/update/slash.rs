@@ -6,6 +6,7 @@ use stepwell_workspace::slash::{Group, Invocation, SLASH_COMMANDS, SlashCommand,
 use super::chat::KEYS;
 use crate::clean::Clean;
 use crate::effect::{Effect, PointsFor, Purpose};
+use crate::helper::Helper;
 use crate::page::{ChoicePage, Choosing, Content, Page};
 use crate::session::Reach;
 use crate::state::{Detach, State};
@@ -59,7 +60,7 @@ impl State {
             Verb::Model if arguments.is_empty() => return vec![Effect::ListModels],
             Verb::Model => return vec![Effect::CheckModel(arguments.to_owned())],
             Verb::Mode => self.change_mode(arguments),
-            Verb::Agent => self.set_agent(arguments),
+            Verb::Agent => return vec![Effect::CheckAgent(arguments.to_owned())],
             Verb::Budget if !arguments.is_empty() => {
                 self.settings.budget = Some(arguments.trim_start_matches('$').to_owned());
                 self.say_briefly(format!(
@@ -67,7 +68,9 @@ impl State {
                     arguments.trim_start_matches('$')
                 ));
             }
-            Verb::Web => self.say_briefly("stepwell serve shows them in a browser"),
+            Verb::Web => {
+                self.note("stepwell serve, in another terminal, shows your sessions in a browser");
+            }
             verb => return self.command_line(verb, arguments),
         }
         Vec::new()
@@ -97,7 +100,7 @@ impl State {
 
     /// Shows who works for the session.
     fn list_helpers(&mut self) {
-        let names = self.helpers.iter().map(|helper| helper.name.clone()).collect();
+        let names = self.helpers.iter().map(Helper::title).collect();
         self.choose_among(Choosing::Helper, names);
     }
 
@@ -152,7 +155,7 @@ impl State {
         match typed.parse::<Mode>() {
             Ok(mode) => self.set_mode(mode),
             Err(_) if typed.is_empty() => {
-                self.page = Some(Page::Choice(ChoicePage::modes(self.mode())));
+                self.open_page(Page::Choice(ChoicePage::modes(self.mode())));
             }
             Err(why) => self.trouble(&Clean::line(&why), None),
         }
@@ -240,7 +243,7 @@ pub(crate) fn command_line(
         }
         Verb::Delete => (plain(&["delete", "--", typed]), Purpose::Show("delete")),
         Verb::Export => {
-            let (format, path) = export(&words);
+            let (format, path) = export(&words)?;
             let mut all = of_session("export", &["--format", format])?;
             let id = open.map(ToString::to_string).unwrap_or_default();
             let ending = if format == "markdown" { "md" } else { format };
@@ -340,8 +343,9 @@ fn forced(typed: &str) -> (&str, &'static [&'static str]) {
 /// Sections of settings that only the user's own file may have.
 const OWN: [&str; 3] = ["other_agents.", "store.", "talk."];
 
-/// A format and a path, in either order; the format also follows from the path.
-fn export<'a>(words: &[&'a str]) -> (&'a str, Option<String>) {
+/// A format, then a path; or a path alone, from whose ending the format follows. A path has a slash
+/// or an ending, so that a format that there is none of is not taken for one.
+fn export<'a>(words: &[&'a str]) -> Result<(&'a str, Option<String>), &'static str> {
     let format = |word: &str| match word {
         "markdown" | "md" => Some("markdown"),
         "html" => Some("html"),
@@ -349,18 +353,21 @@ fn export<'a>(words: &[&'a str]) -> (&'a str, Option<String>) {
         "jsonl" => Some("jsonl"),
         _ => None,
     };
-    match words {
+    Ok(match words {
         [] => ("markdown", None),
         [first, rest @ ..] => match format(first) {
             Some(format) if rest.is_empty() => (format, None),
             Some(format) => (format, Some(rest.join(" "))),
             None => {
                 let path = words.join(" ");
+                if !path.contains(['/', '.']) {
+                    return Err("which format? /export markdown, html, json or jsonl, then a path");
+                }
                 let ending = path.rsplit('.').next().and_then(format);
                 (ending.unwrap_or("markdown"), Some(path))
             }
         },
-    }
+    })
 }
 
 #[cfg(test)]
@@ -436,5 +443,7 @@ mod tests {
             assert_eq!(command_line(verb, typed, Some(&session)).unwrap().0, arguments);
         }
         assert_eq!(command_line(Verb::Rename, "x", None), Err("no session is open yet"));
+        let bogus = command_line(Verb::Export, "bogus", Some(&session)).unwrap_err();
+        assert!(bogus.contains("markdown, html, json or jsonl"), "{bogus}");
     }
 }

@@ -48,7 +48,7 @@ impl State {
                 vec![Effect::Command { arguments, purpose: Purpose::Show("phase") }]
             }
             _ => {
-                self.say_briefly(format!("what is to be reached? /{wanted} GOAL"));
+                self.say_briefly(format!("what is the goal? /{wanted} GOAL"));
                 Vec::new()
             }
         }

@@ -1,7 +1,10 @@
 //! What the terminal does with every key and command, without a terminal.
 
+mod allowing;
 mod chat;
+mod coming_back;
 mod commands;
+mod narrow;
 mod pages;
 mod panics;
 mod questions;

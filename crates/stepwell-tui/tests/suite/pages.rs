@@ -33,10 +33,10 @@ fn the_picker_lists_previews_and_resumes() {
     assert_eq!(stage.key("down"), [preview]);
     stage.reply(Reply::Preview { session: id("s-2"), text: Clean::new("**you**: write the docs") });
     insta::assert_snapshot!(stage.screen(), @"
-    Sessions                  2 · this workspace · Ctrl+R wider
+    Sessions             2 · this workspace · Ctrl+R everywhere
     find:
-      fix the build                                      3m ago
-      docs                                               3m ago
+      fix the build                            success · 3m ago
+      docs                                     success · 3m ago
 
 
 
@@ -64,10 +64,10 @@ fn a_wide_screen_shows_the_preview_beside_the_list() {
     stage.input(Input::Resize { columns: 100, rows: 8 });
     stage.reply(Reply::Preview { session: id("s-1"), text: Clean::new("hello") });
     insta::assert_snapshot!(stage.screen(), @"
-    Sessions                                                          2 · this workspace · Ctrl+R wider
+    Sessions                                                     2 · this workspace · Ctrl+R everywhere
     find:
-      fix the build                            3m ago │ s-1
-      docs                                     3m ago │ hello
+      fix the build                  success · 3m ago │ s-1
+      docs                           success · 3m ago │ hello
                                                       │
                                                       │
                                                       │

@@ -32,7 +32,8 @@ fn a_question_shows_the_diff_and_its_keys() {
       @@ -1 +1 @@
       -old
       +new
-      y once · a always · n no · N never · d details · l later
+      y once · a always write_file in this session · n no
+      N never · d details · l later
     ────────────────────────────────────────────────────────────
     ›
     anthropic/sonnet · confirm-sensitive · 12% of context
@@ -259,7 +260,7 @@ fn lines_answer_where_nothing_is_redrawn() {
     @@ -1 +1 @@
     -old
     +new
-    answer yes, always, no, no: WHY, never or later
+    answer yes, always (write_file in this session), no, no: WHY, never or later
     ");
 }
 

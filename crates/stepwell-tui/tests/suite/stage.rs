@@ -7,7 +7,7 @@ use ratatui::Terminal;
 use ratatui::backend::TestBackend;
 use stepwell::{Event, Message, Mode, Recorded, Seq, SessionId, Status, Time};
 use stepwell_tui::{
-    Clean, Effect, Ended, Input, Look, Opened, Question, QuestionKind, Reply, SessionCard,
+    Always, Clean, Effect, Ended, Input, Look, Opened, Question, QuestionKind, Reply, SessionCard,
     SessionRow, State, Theme, Told, ToolRun, draw, printed,
 };
 use unicode_width::UnicodeWidthStr;
@@ -200,6 +200,7 @@ pub(crate) fn opened(status: Status) -> Opened {
         more: false,
         unheard: 0,
         resume: true,
+        rests: false,
         waiting: 0,
         seq: Seq::new(4),
         elsewhere: None,
@@ -214,6 +215,7 @@ pub(crate) fn row(name: &str, task: &str) -> SessionRow {
         task: Clean::new(task),
         status: Status::Success,
         cut_off: false,
+        rests: false,
         waiting: 0,
         when: Clean::new("3m ago"),
         agent: Clean::new("coder"),
@@ -233,5 +235,6 @@ pub(crate) fn question(gate: &str) -> Question {
         detail: Some(Clean::new("--- a/notes.md\n+++ b/notes.md\n@@ -1 +1 @@\n-old\n+new\n")),
         asker: None,
         default: None,
+        always: Some(Always { tool: Clean::new("write_file"), call: None }),
     }
 }

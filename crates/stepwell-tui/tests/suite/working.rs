@@ -104,7 +104,10 @@ fn an_agent_is_chosen_from_a_list_or_typed() {
     stage.key("down");
     stage.key("enter");
     assert_eq!(stage.state.settings.agent.as_deref(), Some("review"));
-    stage.send("/agent plan");
+    // One that is typed is looked for before it is taken.
+    assert_eq!(stage.send("/agent plan"), [Effect::CheckAgent("plan".into())]);
+    assert_eq!(stage.state.settings.agent.as_deref(), Some("review"));
+    stage.reply(Reply::Agent("plan".into()));
     assert_eq!(stage.state.settings.agent.as_deref(), Some("plan"));
 }
 

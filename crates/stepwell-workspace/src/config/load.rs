@@ -12,7 +12,7 @@ use serde::de::DeserializeOwned;
 use stepwell_catalog::agent::builtin;
 use toml_edit::{Document, Item, TableLike, Value};
 
-use super::settings::{KEYS, Key, Raw, Settings, nearest};
+use super::settings::{KEYS, Key, Raw, Settings, near, nearest};
 use super::{Config, Override, Source, fields};
 use crate::error::{ConfigPlace, Error, Result};
 use crate::host::{Host, OURS};
@@ -263,7 +263,10 @@ fn is_section(name: &str) -> bool {
 
 /// The key of a name, or why it is none.
 fn known(name: &str) -> Result<&'static Key, String> {
-    let unknown = || format!("unknown key {name}; did you mean {}?", nearest(name));
+    let unknown = || match near(name) {
+        Some(near) => format!("unknown key {name}; did you mean {near}?"),
+        None => format!("unknown key {name}; stepwell config list shows them all"),
+    };
     Key::find(name).ok_or_else(unknown)
 }
 

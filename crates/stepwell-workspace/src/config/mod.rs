@@ -17,7 +17,7 @@ use stepwell_catalog::price::PriceChange;
 use stepwell_catalog::server::ServerName;
 
 pub use mcp::{McpConfig, McpReach, ShownMcp, WORKSPACE};
-pub use settings::{KEYS, Key, STORE_URL, Settings, nearest};
+pub use settings::{KEYS, Key, STORE_URL, Settings, near, nearest};
 pub use value::{AgentIds, Folders, IdStyle, Number, Setting, Share, StoreUrl, TalkFrom};
 pub use write::{commented, put, take_out};
 

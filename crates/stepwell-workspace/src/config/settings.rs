@@ -221,13 +221,25 @@ impl Settings {
 
 /// The key most like a name that is none.
 pub fn nearest(name: &str) -> &'static str {
+    rated(name).0
+}
+
+/// The same, if it is so like it that it was perhaps meant. A section alone means one of its keys.
+pub fn near(name: &str) -> Option<&'static str> {
+    let (key, rate) = rated(name);
+    // Below this, a suggestion is a guess.
+    (rate > 0.75).then_some(key)
+}
+
+/// The key most like a name, and how like it is.
+fn rated(name: &str) -> (&'static str, f64) {
     let closeness = |key: &Key| {
         // The last part counts as well: `cleanup_after_days` alone names its key.
         let last = key.name.rsplit('.').next().unwrap_or(key.name);
         stepwell::likeness(name, key.name).max(stepwell::likeness(name, last))
     };
     let rated = KEYS.iter().map(|key| (key.name, closeness(key)));
-    rated.max_by(|one, other| one.1.total_cmp(&other.1)).map_or("", |(key, _)| key)
+    rated.max_by(|one, other| one.1.total_cmp(&other.1)).unwrap_or(("", 0.0))
 }
 
 #[cfg(test)]
@@ -252,6 +264,9 @@ mod tests {
         assert_eq!(nearest("sessions.cleanup_days"), "sessions.cleanup_after_days");
         assert_eq!(nearest("cleanup_after_days"), "sessions.cleanup_after_days");
         assert_eq!(nearest("agent.timeout"), "agent.resume_timeout");
+        assert_eq!(near("agent.timeout"), Some("agent.resume_timeout"));
+        assert_eq!(near("sessions.cleanup_days"), Some("sessions.cleanup_after_days"));
+        assert_eq!(near("bogus.key"), None);
     }
 
     #[test]

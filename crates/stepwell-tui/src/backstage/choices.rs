@@ -1,0 +1,57 @@
+//! Models and agents that can be chosen.
+
+use std::collections::BTreeSet;
+
+use super::reads::Reader;
+use crate::clean::Clean;
+use crate::effect::Reply;
+
+impl Reader {
+    /// Finds out whether a model can be asked.
+    pub(super) fn check_model(&mut self, name: String) {
+        self.reply(self.runtime.check_model(&name).map(|()| Reply::Model(name)));
+    }
+
+    fn agent_names(&self) -> BTreeSet<String> {
+        let own = self.runtime.config.agents.keys().cloned();
+        stepwell_agent::agent::builtin().into_keys().chain(own).collect()
+    }
+
+    pub(super) fn agents(&mut self) {
+        let names = self.agent_names().iter().map(|name| Clean::line(name)).collect();
+        self.reply(Ok(Reply::Agents(names)));
+    }
+
+    /// Finds out whether there is an agent of a name.
+    pub(super) fn check_agent(&mut self, name: String) {
+        let names = self.agent_names();
+        self.reply(Ok(match names.contains(&name) {
+            true => Reply::Agent(name),
+            false => {
+                let why = Clean::line(&format!("there is no agent {name}"));
+                let known: Vec<_> = names.into_iter().collect();
+                let hint = Some(Clean::line(&format!("there are {}", known.join(", "))));
+                Reply::Failed { why, hint }
+            }
+        }));
+    }
+
+    pub(super) fn models(&mut self) {
+        let mut names: Vec<Clean> = Vec::new();
+        if let Some(file) = self.runtime.recent_models() {
+            match file.read() {
+                Ok(models) => {
+                    let favourites = models.favourites().into_iter();
+                    let all = favourites.chain(models.recent.iter().map(String::as_str));
+                    for name in all.map(Clean::line) {
+                        if !names.contains(&name) {
+                            names.push(name);
+                        }
+                    }
+                }
+                Err(error) => return self.reply(Err(error.into())),
+            }
+        }
+        self.reply(Ok(Reply::Models(names)));
+    }
+}
