@@ -5,7 +5,7 @@ use std::sync::atomic::AtomicI64;
 use std::sync::{Arc, OnceLock};
 use std::time::Duration;
 
-use stepwell::backend::{Facts, Rows as _, read, write};
+use stepwell::backend::{Facts, Login, Rows as _, read, write};
 use stepwell::query::Excerpt;
 use stepwell::{
     Access, ChangeCursor, Changes, Clock, Counts, Damage, Digest, Error, EventId, Filter, Found,
@@ -167,6 +167,10 @@ impl Store for PostgresStore {
 
     fn event(&self, id: &SessionId, event: &EventId) -> Result<Option<Recorded>> {
         self.engine.read(|rows, _| read::event(rows, &read::find(rows, id)?, event))
+    }
+
+    fn written_by(&self, id: &SessionId, seq: Seq) -> Result<Login> {
+        self.engine.read(|rows, _| read::written_by(rows, &read::find(rows, id)?, seq))
     }
 
     fn list(&self, query: &Query) -> Result<Page> {

@@ -28,6 +28,7 @@ pub mod write {
 pub mod read {
     pub use crate::store::read::{
         Reread, event, facts, find, info, lanes, missing, opened, own_row, records, reread, slice,
+        written_by,
     };
 }
 

@@ -87,6 +87,7 @@
 //! | `compute_spec_hash(path)` | [`Digest::of`] over the spec's bytes |
 //! | `now_iso8601()` | [`Stepwell::now`], which prints as ISO 8601 in UTC |
 
+mod authors;
 mod brief_hold;
 pub mod calls;
 pub mod checkpoints;

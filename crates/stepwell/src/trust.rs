@@ -16,8 +16,10 @@ use crate::{
 };
 
 mod notes;
+mod runs;
 
 pub use notes::{MemoryNotes, Notebook, Notes};
+pub use runs::Runs;
 
 /// Whose answers count.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -195,7 +197,8 @@ impl Judge {
     }
 
     /// Do somebody's words count?
-    fn listens_to(&self, who: &Who) -> bool {
+    #[must_use]
+    pub fn listens_to(&self, who: &Who) -> bool {
         match (&self.me.login, self.answers) {
             (None, _) => true,
             (Some(_), AnswersFrom::Store) => who.login.is_some(),
@@ -222,8 +225,14 @@ impl Judge {
         for recorded in events {
             match &recorded.event {
                 Event::Settings(settings) => match self.gave(recorded) {
-                    true => weighed.chosen(settings),
-                    false => weighed.set_by_others(recorded, settings),
+                    true => {
+                        weighed.runs.begin(recorded.seq, None);
+                        weighed.chosen(settings);
+                    }
+                    false => {
+                        weighed.runs.begin(recorded.seq, Some(settings.who.clone()));
+                        weighed.set_by_others(recorded, settings);
+                    }
                 },
                 Event::Permission(permission) if permission.allow && !self.gave(recorded) => {
                     weighed.ignored.insert(recorded.seq);
@@ -268,6 +277,8 @@ pub struct Weighed {
     pub once: BTreeSet<Seq>,
     /// What others allowed, and does not count.
     pub disregarded: Vec<Disregarded>,
+    /// Whose runs recorded what.
+    pub runs: Runs,
     /// Is the log not the one in which the user gave what this machine noted? Then nothing counts.
     pub altered: bool,
 }

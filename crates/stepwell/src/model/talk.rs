@@ -35,6 +35,17 @@ impl Who {
         Self::from(format!("{user}@{host}"))
     }
 
+    /// In full: with the login, if a server knows it. Nobody's name is "someone".
+    #[must_use]
+    pub fn in_full(&self) -> String {
+        match (&self.login, self.name.as_str()) {
+            (Some(login), "") => format!("role {login}"),
+            (Some(login), name) => format!("{name} (role {login})"),
+            (None, "") => "someone".to_owned(),
+            (None, name) => name.to_owned(),
+        }
+    }
+
     /// The user, whichever host they were on.
     #[must_use]
     pub fn user(&self) -> &str {

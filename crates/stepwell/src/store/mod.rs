@@ -8,6 +8,7 @@ pub(crate) mod query;
 pub(crate) mod read;
 mod record;
 pub(crate) mod remove;
+mod replacements;
 pub(crate) mod rows;
 pub(crate) mod several;
 pub(crate) mod slice;
@@ -16,6 +17,7 @@ pub(crate) mod write;
 use std::collections::BTreeMap;
 use std::time::Duration;
 
+use crate::codec::Login;
 use crate::{
     Created, Digest, Epoch, EventId, Head, Kind, Lane, LaneState, Lease, LeaseInfo, NewEvent,
     Owner, Recorded, Result, Seq, SessionId, Time,
@@ -76,6 +78,11 @@ pub trait Store: Maintain {
     /// the server says.
     fn login(&self) -> Result<Option<String>> {
         Ok(None)
+    }
+
+    /// Who wrote an event, as far as the store's server says. MUST be what the server noted.
+    fn written_by(&self, _id: &SessionId, _seq: Seq) -> Result<Login> {
+        Ok(Login::Unknown)
     }
 
     /// What each lane of a session did and spent.
@@ -372,8 +379,19 @@ pub struct Slice {
     pub scrubbed: u64,
     /// How many were emptied by a prune.
     pub pruned: u64,
+    /// All of these, with what stands there now.
+    pub replaced: Vec<Replaced>,
     /// Why there are no more.
     pub damage: Option<Damage>,
+}
+
+/// An event that no longer says what was recorded.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Replaced {
+    /// Which one.
+    pub seq: Seq,
+    /// The bytes that stand there now.
+    pub body: Vec<u8>,
 }
 
 impl Slice {

@@ -5,12 +5,13 @@ use std::collections::BTreeMap;
 use std::ops::ControlFlow;
 
 use super::query::RecordQuery;
+use super::replacements::{Replacements, UNRECORDED};
 use super::rows::{Facts, Key, Rows, SessionRow, Stretch, TxnContext};
 use super::slice::MISSING;
 pub use super::slice::slice;
 pub(crate) use super::slice::stretches;
 use super::{Damage, Derived, Order, SessionInfo, Span, Verdict};
-use crate::codec::{OwnRow, Row};
+use crate::codec::{Login, OwnRow, Row};
 use crate::model::event::HIDDEN;
 use crate::{
     Digest, Error, Event, EventId, Kind, Lane, LaneState, Recorded, Result, Seq, SeqRanges,
@@ -248,6 +249,11 @@ pub fn lanes(rows: &dyn Rows, row: &SessionRow) -> Result<BTreeMap<Lane, LaneSta
     Ok(lanes)
 }
 
+/// Who wrote an event, as far as a server says.
+pub fn written_by(rows: &dyn Rows, row: &SessionRow, seq: Seq) -> Result<Login> {
+    Ok(row_at(rows, row, seq)?.map_or(Login::Noted(None), |row| row.login))
+}
+
 /// What re-reading a session's whole log shows.
 #[derive(Debug)]
 pub struct Reread {
@@ -262,17 +268,37 @@ pub struct Reread {
 /// How many events are read at a time while verifying, to bound memory.
 const VERIFY_STRIDE: u64 = 1_000;
 
-/// Re-reads, re-hashes and re-folds a session.
+/// Re-reads, re-hashes and re-folds a session. What was replaced without a record of it is
+/// damaged: the chain cannot tell, since it keeps the digest of what was there.
 pub fn reread(rows: &dyn Rows, row: &SessionRow) -> Result<Reread> {
+    let mut replacements = Replacements::default();
+    let whole = reread_to(rows, row, row.head.seq, &mut replacements)?;
+    if whole.verdict.damage.is_some() {
+        return Ok(whole);
+    }
+    let Some(seq) = replacements.first_unrecorded(rows, row)? else { return Ok(whole) };
+    let mut intact = reread_to(rows, row, seq.prev(), &mut Replacements::default())?;
+    intact.verdict.damage = Some(Damage { seq, what: UNRECORDED.to_owned() });
+    intact.verdict.derived = Derived::Wrong;
+    Ok(intact)
+}
+
+fn reread_to(
+    rows: &dyn Rows,
+    row: &SessionRow,
+    end: Seq,
+    replacements: &mut Replacements,
+) -> Result<Reread> {
     let mut state: Option<State> = None;
     let mut damage = None;
     let (mut intact, mut scrubbed, mut pruned) = (Seq::ZERO, 0, 0);
-    while damage.is_none() && intact < row.head.seq {
-        let to = Seq::new(intact.get() + VERIFY_STRIDE).min(row.head.seq);
+    while damage.is_none() && intact < end {
+        let to = Seq::new(intact.get() + VERIFY_STRIDE).min(end);
         let slice = slice(rows, row, Span { to, ..Span::after(intact) })?;
         damage = slice.damage;
         scrubbed += slice.scrubbed;
         pruned += slice.pruned;
+        replacements.take(&slice.events, slice.replaced);
         for event in &slice.events {
             let lost = event.event.blobs().into_iter().find_map(|blob| rows.blob(&blob).err());
             match &mut state {

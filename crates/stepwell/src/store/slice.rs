@@ -7,7 +7,7 @@ use std::sync::mpsc::{self, Receiver, Sender, SyncSender, TrySendError};
 use std::thread::{self, Scope};
 
 use super::rows::{Base, Rows, SessionRow, Stretch};
-use super::{Damage, Order, Slice, Span};
+use super::{Damage, Order, Replaced, Slice, Span};
 use crate::codec::{OwnRow, Row};
 use crate::{Digest, Error, Kind, Recorded, Result, Seq};
 
@@ -219,7 +219,8 @@ impl<'a> Opener<'a> {
 /// A row that passed its check.
 struct Opened<'a> {
     seq: Seq,
-    replaced: bool,
+    /// The bytes that stand there, if they are not what was recorded.
+    replaced: Option<Vec<u8>>,
     content: Result<Content<'a>, String>,
 }
 
@@ -231,7 +232,7 @@ enum Content<'a> {
 
 impl<'a> Opened<'a> {
     fn of(row: Row<'a>, prev: &Digest) -> Self {
-        let (seq, replaced) = (row.seq, row.erased.is_some());
+        let (seq, replaced) = (row.seq, row.erased.map(|_| row.body.to_vec()));
         let content = row.follows(prev).and_then(|()| match row.spilled {
             true => Ok(Content::Spilled(row)),
             false => row.open(&mut |digest| Err(Error::NoBlob(*digest))).map(Content::Event),
@@ -257,9 +258,13 @@ fn add(slice: &mut Slice, rows: &dyn Rows, opened: Opened<'_>) -> ControlFlow<()
     });
     match event {
         Ok(event) => {
-            let pruned = replaced && event.event.is_emptied();
-            slice.pruned += u64::from(pruned);
-            slice.scrubbed += u64::from(replaced && !pruned);
+            if let Some(body) = replaced {
+                match event.event.is_emptied() {
+                    true => slice.pruned += 1,
+                    false => slice.scrubbed += 1,
+                }
+                slice.replaced.push(Replaced { seq, body });
+            }
             slice.events.push(event);
             ControlFlow::Continue(())
         }

@@ -266,3 +266,18 @@ fn words_count_from_the_users_login_or_from_everyone_in_the_store() {
     assert!(!hears(&everyones, "ann@laptop", None), "what was copied was not said here");
     assert!(hears(&Log::default().judge(None), "bob@desk", None), "a folder");
 }
+
+#[test]
+fn an_event_belongs_to_the_run_that_was_begun_last_before_it() {
+    let (ann, bob) = (who("ann@laptop", None), who("bob@desk", None));
+    let mut log = Log::default();
+    log.give(mode(Mode::Yolo, &ann));
+    log.add(mode(Mode::Yolo, &bob));
+    log.give(mode(Mode::Yolo, &ann));
+    let runs = log.weigh().runs;
+    let places: Vec<Seq> = log.events.iter().map(|event| event.seq).collect();
+    assert_eq!((runs.others(places[0]), runs.others(places[2])), (None, None));
+    assert_eq!(runs.others(places[1]), Some(&bob));
+    assert_eq!(runs.others(Seq::ZERO), None, "nobody says");
+    assert!(runs.is_since_own(places[1]) && !runs.is_since_own(Seq::ZERO));
+}

@@ -23,6 +23,7 @@ fn piece_by_piece(store: &SqliteStore, id: &SessionId, span: Span) -> Slice {
         whole.events.extend(piece.events);
         whole.scrubbed += piece.scrubbed;
         whole.pruned += piece.pruned;
+        whole.replaced.extend(piece.replaced);
         whole.damage = piece.damage;
         if whole.damage.is_some() || !full {
             break;

@@ -1,0 +1,108 @@
+//! Events that no longer say what was recorded, and the records that say so.
+//!
+//! A scrub or a prune keeps the digest of what it replaces, so that the chain holds. Whoever can
+//! write to the store without it can do the same. So each replacement has to be told by a
+//! `scrubbed` event, which is in the chain itself: it names the event and what stands there now.
+
+use std::collections::BTreeMap;
+use std::ops::ControlFlow;
+
+use super::rows::{Key, Rows, SessionRow, Stretch};
+use super::slice::stretches;
+use super::{Order, Replaced};
+use crate::{Digest, Event, Kind, Origin, Recorded, Result, Seq, SeqRanges};
+
+/// What is said of an event that was replaced without a record of it.
+pub(super) const UNRECORDED: &str = "it was replaced, and nothing says by what";
+
+/// What was replaced in a log, and what the log says of it.
+#[derive(Debug, Default)]
+pub(super) struct Replacements {
+    found: Vec<Found>,
+    told: Told,
+}
+
+#[derive(Debug)]
+struct Found {
+    replaced: Replaced,
+    emptied: bool,
+}
+
+/// What `scrubbed` events say.
+#[derive(Debug, Default)]
+struct Told {
+    erased: BTreeMap<Seq, Digest>,
+    pruned: Vec<SeqRanges>,
+}
+
+impl Told {
+    fn take(&mut self, event: &Event) {
+        let Event::Scrubbed(scrubbed) = event else { return };
+        self.erased.extend(scrubbed.erased.iter().map(|it| (it.seq, it.body)));
+        self.pruned.push(scrubbed.pruned.clone());
+    }
+
+    fn has(&self, found: &Found) -> bool {
+        let Replaced { seq, body } = &found.replaced;
+        let pruned = || self.pruned.iter().any(|pruned| pruned.contains(*seq));
+        self.erased.get(seq).is_some_and(|told| told.matches(body)) || found.emptied && pruned()
+    }
+}
+
+impl Replacements {
+    /// Takes in some events of the log, and which of them were replaced.
+    pub(super) fn take(&mut self, events: &[Recorded], replaced: Vec<Replaced>) {
+        events.iter().for_each(|event| self.told.take(&event.event));
+        let is_emptied = |seq: Seq| {
+            let at = events.binary_search_by_key(&seq, |event| event.seq);
+            at.is_ok_and(|at| events[at].event.is_emptied())
+        };
+        let found = |it: Replaced| Found { emptied: is_emptied(it.seq), replaced: it };
+        self.found.extend(replaced.into_iter().map(found));
+    }
+
+    /// The first event that was replaced without a record of it.
+    pub(super) fn first_unrecorded(
+        &self,
+        rows: &dyn Rows,
+        row: &SessionRow,
+    ) -> Result<Option<Seq>> {
+        for found in self.found.iter().filter(|found| !self.told.has(found)) {
+            if !told_elsewhere(rows, row, found)? {
+                return Ok(Some(found.replaced.seq));
+            }
+        }
+        Ok(None)
+    }
+}
+
+/// Is a replacement told where a fork cannot see it? The session that keeps a shared event may have
+/// been scrubbed after the fork. If that session was purged since, its record went with it.
+fn told_elsewhere(rows: &dyn Rows, row: &SessionRow, found: &Found) -> Result<bool> {
+    let seq = found.replaced.seq;
+    let owner = stretches(rows, row, seq)?.last().map_or(row.key, |stretch| stretch.key);
+    if owner != row.key && told_after(rows, owner, seq)?.has(found) {
+        return Ok(true);
+    }
+    let Some(owner) = rows.session_by_key(owner)? else { return Ok(false) };
+    match &owner.head.origin {
+        Origin::Fork { parent, at } if seq <= *at => Ok(rows.session(parent)?.is_none()),
+        _ => Ok(false),
+    }
+}
+
+/// What a session's own events after a seq say.
+fn told_after(rows: &dyn Rows, key: Key, seq: Seq) -> Result<Told> {
+    let mut told = Told::default();
+    let to = rows.last_own(key)?.unwrap_or(seq);
+    let stretch = Stretch { key, from: seq.next(), to };
+    let _ = rows.visit(stretch, Order::Oldest, &mut |row| {
+        if row.kind == Kind::Scrubbed.as_str()
+            && let Ok(opened) = row.open(&mut |digest| rows.blob(digest))
+        {
+            told.take(&opened.event);
+        }
+        Ok(ControlFlow::Continue(()))
+    })?;
+    Ok(told)
+}
