@@ -7,14 +7,15 @@
 mod cut_off;
 mod moves;
 mod next;
+mod others;
 
 use std::collections::BTreeMap;
 
 use stepwell::calls::ImportedCalls;
 use stepwell::{
-    Answer, Effect, Event, Grant, Lane, Message, Money, Outcome, Recorded, Role, Seq, SessionId,
-    Spent, Status, StatusChanged, StopReason, Task, TaskStatus, Tasks, Timeline, ToolCall,
-    ToolTarget, Who,
+    Answer, Effect, Event, Gate, Grant, Lane, Message, Money, Outcome, Recorded, Role, Seq,
+    SessionId, Spent, Status, StatusChanged, StopReason, Task, TaskStatus, Tasks, Timeline,
+    ToolCall, ToolTarget, Who,
 };
 
 use crate::context::window::is_request;
@@ -22,6 +23,7 @@ use crate::phases::PhaseState;
 
 pub use cut_off::{Found, inspect, told};
 pub use moves::{Baseline, By, Estimate, Limits, Move, Rules, Settled, Shrink, Stop};
+pub use others::{AskedBefore, Waiting};
 
 /// Where a run is.
 #[derive(Clone, Debug)]
@@ -32,6 +34,12 @@ pub struct State {
     remembered: BTreeMap<String, bool>,
     /// Questions for permission, by the call that each is about, and how they were answered.
     gates: BTreeMap<String, GateState>,
+    /// Calls that somebody else's run made, and whose.
+    others_calls: BTreeMap<String, Who>,
+    /// Who else asked for what is worked on.
+    others_request: Option<Who>,
+    /// Where something was last asked for.
+    last_request: Option<Seq>,
     /// What is planned.
     pub tasks: Tasks,
     /// What this session spent itself.
@@ -100,6 +108,10 @@ pub struct Started {
 struct GateState {
     /// Where it was asked.
     asked: Seq,
+    /// What was asked, if that is known.
+    gate: Option<Box<Gate>>,
+    /// Is it to be asked anew, in other words?
+    stale: bool,
     answer: Option<GateAnswer>,
 }
 
@@ -148,6 +160,9 @@ impl State {
             turn: Turn::Nobody,
             remembered: BTreeMap::new(),
             gates: BTreeMap::new(),
+            others_calls: BTreeMap::new(),
+            others_request: None,
+            last_request: None,
             tasks: Tasks::default(),
             spent: Spent::default(),
             elsewhere: Money::ZERO,
@@ -234,13 +249,16 @@ impl State {
             }
             Event::Task(task) => self.tasks.put(task.clone()),
             Event::Gate(gate) => {
-                let asked = GateState { asked: recorded.seq, answer: None };
+                let asked = Some(Box::new(gate.clone()));
+                let asked =
+                    GateState { asked: recorded.seq, gate: asked, stale: false, answer: None };
                 self.gates.insert(gate.id.clone(), asked);
             }
             Event::GateAnswered(answer) => {
                 let (given, who) = (answer.answer.clone(), answer.who.clone());
                 let given = GateAnswer { answer: given, who };
-                let asked = GateState { asked: recorded.seq, answer: None };
+                let asked =
+                    GateState { asked: recorded.seq, gate: None, stale: false, answer: None };
                 let gate = self.gates.entry(answer.id.clone()).or_insert(asked);
                 // The first answer counts.
                 gate.answer.get_or_insert(given);
@@ -408,6 +426,7 @@ impl State {
         self.stopped_early = false;
         if is_request(message) {
             (self.calls, self.denied) = (0, 0);
+            (self.last_request, self.others_request) = (Some(at), None);
         }
         if let Some(usage) = message.usage {
             self.spent.count(usage, message.cost);

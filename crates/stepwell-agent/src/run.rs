@@ -13,28 +13,28 @@ mod lane;
 mod limit;
 mod model_call;
 mod notice;
+mod others;
 mod record;
 mod sendable;
 mod shared_budget;
+mod taken;
 mod talk;
 mod tick;
 mod tools;
 
-use std::collections::{BTreeSet, HashSet};
+use std::collections::{BTreeMap, BTreeSet, HashSet};
 use std::sync::Arc;
 use std::time::Duration;
 
-use stepwell::compactions::Extent;
-use stepwell::trust::Weighed;
 use stepwell::{
-    Event, FileChanged, Lane, Message, NewEvent, Recorded, Redacted, Role, Seq, Session, Span,
-    Spent, Status, StatusChanged, StopReason, Timeline, Usage, View, Who,
+    Event, FileChanged, Lane, Message, NewEvent, Recorded, Redacted, Seq, Session, Status,
+    StatusChanged, StopReason, Usage, Who,
 };
 use stepwell_files::capture::{Capture, Limits};
 use tokio::sync::watch as signal;
 
 use crate::context::tokens::Calibration;
-use crate::context::window::{Window, is_request};
+use crate::context::window::Window;
 use crate::context::{Context, Seen};
 use crate::error::Result;
 use crate::machine::{Baseline, Estimate, Move, Rules, Settled, State, Stop};
@@ -49,6 +49,8 @@ pub use event::{EventSink, GateAnswer, Here, NodeStatus, OpenGate, RunEvent};
 pub use front_end::{FrontEnd, Patience, Wisher, Wishes};
 pub use lane::{Ids, InLane, Past};
 pub use notice::{Measure, Notice, Whole};
+pub use others::Provenance;
+use others::Request;
 pub use sendable::check_sendable;
 pub use shared_budget::{Allowed, Remaining, Reserved, SharedBudget};
 pub use stepwell_files::worktree::SubagentRecord;
@@ -129,7 +131,7 @@ pub struct Run<'a> {
     shared_budget: Option<&'a SharedBudget>,
     state: State,
     since: Baseline,
-    /// The last event that was read before the run began; see [`Taken`].
+    /// The last event that was read before the run began; absent, whoever runs the lanes reads.
     read_to: Option<Seq>,
     /// What the model is shown, with secrets: only what is written is redacted.
     window: Window,
@@ -139,6 +141,12 @@ pub struct Run<'a> {
     compactor: Compactor,
     files: FileWatch,
     ended: Ended,
+    /// Who recorded what there was when the run began.
+    provenance: Arc<Provenance>,
+    /// What was asked for since the user's own last run.
+    requests: Vec<Request>,
+    /// Does the user take what others brought into the session for their own?
+    accepts_others: bool,
     /// What others said and does not count, as far as that was told.
     ignored: BTreeSet<Seq>,
     /// What the user said when the run began, as it was said: it is taken in later.
@@ -147,8 +155,8 @@ pub struct Run<'a> {
 
 /// The calls of a conversation.
 struct Calls {
-    /// Those whose recorded arguments are not what the model wrote.
-    redacted: Vec<String>,
+    /// Those whose recorded arguments are not what the model wrote, and why. They do not run.
+    unkept: BTreeMap<String, &'static str>,
     /// Every call's id so far.
     ids: Ids,
 }
@@ -203,21 +211,6 @@ struct FileWatch {
     blind: bool,
 }
 
-/// What a run is taken up with.
-struct Taken<'a> {
-    lane: Lane,
-    shared_budget: Option<&'a SharedBudget>,
-    events: Vec<Recorded>,
-    /// What counts of what these say was allowed.
-    weighed: Weighed,
-    ids: Ids,
-    goal: Option<String>,
-    below: Spent,
-    truncated: bool,
-    /// The last event of the session that was read; absent, whoever runs its lanes reads answers.
-    read_to: Option<Seq>,
-}
-
 /// An answer that is cut short is gone on with; after so many in a row, the model does not
 /// come to an end.
 const MAX_CUT_SHORT: u32 = 3;
@@ -227,106 +220,6 @@ const MAX_CUT_SHORT: u32 = 3;
 const MAX_BLANK: u32 = 3;
 
 impl<'a> Run<'a> {
-    /// Takes up a session where it stands.
-    pub fn new(session: &'a Session, setup: &'a Setup, front: FrontEnd) -> Result<Self> {
-        let events = session.events(Span::ALL)?.intact(session.id())?;
-        let below = dispatch::below(session)?;
-        let head = session.info()?.head;
-        let truncated = Extent::of(&head) == Extent::Truncated;
-        let (ids, goal, read_to) = (Ids::default(), head.goal, events.last().map(|it| it.seq));
-        let weighed = session.well().judge(session.id())?.weigh(&events);
-        let (lane, shared_budget) = (Lane::main(), None);
-        let taken =
-            Taken { lane, shared_budget, events, weighed, ids, goal, below, truncated, read_to };
-        Ok(Self::take(session, setup, front, taken))
-    }
-
-    fn take(session: &'a Session, setup: &'a Setup, front: FrontEnd, taken: Taken<'a>) -> Self {
-        let Taken { lane, shared_budget, events, weighed, ids, goal, below, truncated, read_to } =
-            taken;
-        let mut state = State::new(lane.clone());
-        let last = events.last().map(|event| event.seq).unwrap_or_default();
-        let timeline = Timeline::at(last, events.iter());
-        for event in events.iter().filter_map(|event| weighed.counted(event)) {
-            // What was spent stays spent, whatever was rewound.
-            if timeline.contains(event.seq) {
-                state.apply(&event);
-            } else {
-                state.keep(&event);
-            }
-        }
-        state.below = below;
-        let since = Baseline { spent: state.total(), steps: state.steps };
-        let blind = record::lost_sight(&events);
-        let (mut redacted, mut first_request) = (Vec::new(), None);
-        for event in events.iter().filter(|event| timeline.contains(event.seq)) {
-            let Event::Message(message) = &event.event else { continue };
-            // Also of calls that are no longer shown: no other may bear their ids.
-            for call in message.calls() {
-                ids.take(&call.id);
-                if Redactor::is_redacted(&call.arguments) {
-                    redacted.push(call.id.clone());
-                }
-            }
-            if message.lane == lane && is_request(message) {
-                first_request.get_or_insert(event.seq);
-            }
-        }
-        let view = View::of(&lane, events);
-        for call in view.messages.iter().flat_map(|shown| shown.message.calls()) {
-            ids.take(&call.id);
-        }
-        let (counter, calibration) = (setup.context.counter(), setup.context.calibration);
-        let seen = Seen { calibration, length: setup.context.length };
-        // A call that has no result yet is not the view's to answer: the run does.
-        let window = Window::new(lane.clone(), counter)
-            .of(view, first_request, |id| state.is_pending(id))
-            .with_goal(goal);
-        let specs: Vec<ToolSpec> = setup.tools.iter().map(|tool| tool.spec().clone()).collect();
-        let spec_tokens = counter.tools(&specs);
-        let tokens = record::tokens(window.instructions(), window.messages(), &specs);
-        let ended = Ended {
-            status: Status::Running,
-            reason: StopReason::LlmDone,
-            error: None,
-            output: window
-                .messages()
-                .last()
-                .filter(|last| last.role == Role::Assistant)
-                .map_or_else(String::new, Message::text),
-            tools_used: Vec::new(),
-            files_modified: Vec::new(),
-            calibration,
-        };
-        Self {
-            session,
-            setup,
-            front,
-            lane,
-            shared_budget,
-            state,
-            since,
-            read_to,
-            window,
-            calls: Calls { redacted, ids },
-            request: RequestSize { specs, spec_tokens, tokens },
-            answers: Answers::default(),
-            compactor: Compactor {
-                asked: HashSet::new(),
-                seen,
-                due: None,
-                refused: false,
-                truncated,
-                wanted: false,
-                looked_to: Seq::ZERO,
-            },
-            files: FileWatch { capture: None, captured: Vec::new(), blind },
-            ended,
-            ignored: BTreeSet::new(),
-            deferred: None,
-        }
-    }
-
     /// Was nothing said in it yet?
     #[must_use]
     pub fn is_new(&self) -> bool {
@@ -416,6 +309,7 @@ impl<'a> Run<'a> {
         if self.is_new() && !self.take_in()? {
             return Err(sendable::nothing(self.session.id(), sendable::UNSAID));
         }
+        self.judge_others()?;
         // A time that cannot be told is never up.
         let now = tokio::time::Instant::now();
         let deadline = self.setup.timeout.and_then(|timeout| now.checked_add(timeout));

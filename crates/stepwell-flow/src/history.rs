@@ -9,7 +9,7 @@ use stepwell::{
     Checkpoint, CheckpointReason, Digest, Event, Flow as Described, Recorded, Seq, Session,
     SessionId, Span, Spent, Status, Stepwell, Time, Timeline,
 };
-use stepwell_agent::run::Past;
+use stepwell_agent::run::{Past, Provenance};
 
 use crate::error::{Error, Result};
 use crate::memo::Memo;
@@ -114,9 +114,13 @@ impl History {
     /// Reads a session that somebody else may hold. What does not count of what was allowed in it
     /// is left out.
     pub fn judged(well: &Stepwell, id: &SessionId) -> Result<Self> {
-        let events = well.store().events(id, Span::ALL)?.intact(id)?;
+        let slice = well.store().events(id, Span::ALL)?;
+        let replaced = slice.replaced.iter().map(|it| it.seq).collect();
+        let events = slice.intact(id)?;
         let weighed = well.judge(id)?.weigh(&events);
-        Ok(Self::weighed(events, &weighed))
+        let read_to = events.last().map_or(Seq::ZERO, |last| last.seq);
+        let past = Past::known(Provenance { runs: weighed.runs.clone(), replaced, read_to });
+        Ok(Self::weighed(events, &weighed, past))
     }
 
     /// Reads a session and its current spec in parallel: for a large flow both take equally
@@ -144,12 +148,12 @@ impl History {
     /// Folds a session's events.
     #[must_use]
     pub fn of(events: Vec<Recorded>) -> Self {
-        Self::weighed(events, &Weighed::default())
+        Self::weighed(events, &Weighed::default(), Past::default())
     }
 
     /// Folds those of a session's events that count, as they do.
-    fn weighed(events: Vec<Recorded>, weighed: &Weighed) -> Self {
-        let mut history = Self::default();
+    fn weighed(events: Vec<Recorded>, weighed: &Weighed, past: Past) -> Self {
+        let mut history = Self { past, ..Self::default() };
         let Some(last) = events.last() else { return history };
         history.seq = last.seq;
         let timeline = Timeline::at(last.seq, events.iter());

@@ -85,6 +85,10 @@ impl Agent {
         task: &str,
         runtime: &Runtime,
     ) -> Result<Run<'a>, stepwell_agent::Error> {
+        // Whoever says now when to be asked says it of all that is in the session.
+        if self.prepared.options.mode.is_some() {
+            run.accept_others();
+        }
         // A session that is done stays as it is.
         let unfinished = run.is_unfinished();
         if !run.is_over() || unfinished || matches!(self.words, UserTurn::More(_)) {

@@ -21,6 +21,9 @@ impl State {
             return Move::Seal;
         };
         let call = pending.call.clone();
+        if self.is_unallowed(&call) {
+            return self.begin_others(pending, rules);
+        }
         // A tool of a server's that once was pure may be so no more.
         let now = rules.effects.get(&call.name).copied().unwrap_or(Effect::Pure);
         match &pending.started {
@@ -57,7 +60,7 @@ impl State {
     }
 
     /// What becomes of a call that has not run.
-    fn begin(&self, call: ToolCall, rules: &Rules) -> Move {
+    pub(super) fn begin(&self, call: ToolCall, rules: &Rules) -> Move {
         let Some(effect) = rules.effects.get(&call.name) else {
             return Move::Settle(call, Settled::NoSuchTool);
         };
@@ -75,8 +78,9 @@ impl State {
         // Leave to edit files is no leave to have them run.
         let remembered = self
             .remembered(&call)
-            .filter(|allow| !allow || !needs_question(&call.name, &call.arguments));
-        match judge(rules.mode, *effect, remembered) {
+            .filter(|allow| !allow || !needs_question(&call.name, &call.arguments))
+            .filter(|allow| !allow || self.is_covered(&call));
+        match judge(self.mode_of(&call, rules), *effect, remembered) {
             Verdict::Allow => Move::RunTool(call),
             Verdict::Deny => Move::Settle(call, Settled::Denied(String::new())),
             Verdict::Ask => Move::Ask(call),
@@ -123,7 +127,7 @@ impl State {
 }
 
 /// Would it do something a second time, and did nobody say that it may?
-fn must_not_repeat(call: &ToolCall, rules: &Rules) -> bool {
+pub(super) fn must_not_repeat(call: &ToolCall, rules: &Rules) -> bool {
     let known = rules.effects.get(&call.name);
     known != Some(&Effect::Pure) && !(known.is_some() && rules.retry_unsafe)
 }

@@ -339,3 +339,62 @@ fn leave_to_write_files_is_no_leave_to_have_them_run() {
     assert!(matches!(asked("a/.husky/pre-commit").next(&sensitive), Move::Ask(_)));
     assert!(matches!(asked(".envrc").next(&rules(Mode::Yolo)), Move::RunTool(_)));
 }
+
+#[test]
+fn a_call_of_somebody_elses_run_is_asked_about_whatever_was_allowed_before() {
+    let always = Permission::new("run", true);
+    let calls = asks(&[("1", "run"), ("2", "look")]);
+    let mut told = Told::new().then(Message::user("go")).then(always).then(calls);
+    let yolo = rules(Mode::Yolo);
+    assert!(matches!(told.next(&yolo), Move::RunTool(_)), "her own");
+    for call in ["1", "2"] {
+        told.0.note_others_call(call, Who::from("bob"));
+    }
+    assert!(matches!(told.next(&yolo), Move::Ask(_)));
+    let told = told.then(Gate::new("1", "?")).then(GateAnswered::new("1", "yes", "ann"));
+    assert!(matches!(told.next(&yolo), Move::RunTool(_)), "she allowed it");
+    // What only looks is asked about as well: whoever chose it chose where to look.
+    let told = told.then(Message::tool_result("1", "done"));
+    assert!(matches!(told.next(&yolo), Move::Ask(_)));
+}
+
+#[test]
+fn a_call_that_began_in_somebody_elses_run_does_not_run_again() {
+    for effect in [Effect::Pure, Effect::Idempotent, Effect::Unsafe] {
+        let calls = asks(&[("1", "write")]);
+        let mut told = Told::new().then(calls).then(started("1", effect, Vec::new()));
+        told.0.note_others_call("1", Who::from("bob"));
+        let next = told.next(&rules(Mode::Yolo));
+        assert!(matches!(next, Move::Settle(_, Settled::Unknown)), "{effect:?}: {next:?}");
+        let retry = Rules { retry_unsafe: true, ..rules(Mode::Yolo) };
+        assert!(matches!(told.next(&retry), Move::Ask(_)), "{effect:?}");
+    }
+}
+
+#[test]
+fn what_somebody_else_asked_for_changes_nothing_unasked_until_the_user_speaks() {
+    let yolo = rules(Mode::Yolo);
+    let always = Permission::new("run", true);
+    let mut told = Told::new().then(always).then(Message::user("delete everything"));
+    assert_eq!(told.0.last_request(), Some(Seq::new(2)));
+    told.0.note_others_request(Who::from("bob"));
+    let told = told.then(asks(&[("1", "look"), ("2", "run")]));
+    assert!(matches!(told.next(&yolo), Move::RunTool(_)), "looking is not changing");
+    let told = told.then(Message::tool_result("1", "done"));
+    assert!(matches!(told.next(&yolo), Move::Ask(_)));
+    let told = told.then(Message::tool_result("2", "no")).then(Message::user("do this"));
+    let told = told.then(asks(&[("3", "run")]));
+    assert!(matches!(told.next(&yolo), Move::RunTool(_)));
+}
+
+#[test]
+fn a_question_that_is_asked_anew_stays_open_until_then_and_loses_its_answer() {
+    let mut open = Told::new().then(asks(&[("1", "run")])).then(Gate::new("1", "?"));
+    open.0.ask_anew("1");
+    assert_eq!((open.0.open_question("1"), open.0.is_asked("1")), (None, true));
+    let again = open.then(Gate::new("1", "really?"));
+    assert_eq!(again.0.open_question("1"), Some(Seq::new(3)));
+    let mut answered = again.then(GateAnswered::new("1", "yes", "ann"));
+    answered.0.ask_anew("1");
+    assert!(matches!(answered.next(&rules(Mode::ConfirmSensitive)), Move::Ask(_)));
+}

@@ -33,6 +33,9 @@ const MAX_DETAIL: usize = 32 << 10;
 pub(super) const SECRET_GONE: &str = "where its arguments should hold a secret they hold a \
                                       placeholder: secrets are not kept, so it has to be given anew";
 
+/// Why a question is closed that is asked in other words.
+const ASKED_ANEW: &str = "it is asked anew";
+
 /// Why a call with a secret is denied where nobody can be asked now.
 const SECRET_UNASKED: &str = "nobody can be asked, and what it holds that looks like a secret is \
                               not kept until someone can";
@@ -41,12 +44,12 @@ impl Run<'_> {
     /// Asks a person whether a call may run: on record first. Then the run waits for an answer, or
     /// pauses.
     pub(super) async fn ask_person(&mut self, call: ToolCall, mut cut: Cancel<'_>) -> Result<Halt> {
-        if self.calls.redacted.contains(&call.id) {
-            return self.settle(&call, &Settled::Denied(SECRET_GONE.to_owned())).map(|()| None);
+        if let Some(why) = self.calls.unkept.get(&call.id) {
+            return self.settle(&call, &Settled::Denied((*why).to_owned())).map(|()| None);
         }
         // All that was answered before the run began is known. Of that, what a rewind took back does
         // not count, though it stands in the log behind a question that counts again.
-        let asked_before = self.state.is_asked(&call.id);
+        let asked_before = self.state.open_question(&call.id).is_some();
         let mut asked = self.open_gate(&call)?;
         let (seq, secret) = (asked.seq, self.is_secret(&call));
         let mut from = if asked_before { self.read_to.map(Seq::next) } else { Some(seq) };
@@ -80,14 +83,17 @@ impl Run<'_> {
 
     /// The question about a call: the one that was asked before, or a new one.
     fn open_gate(&mut self, call: &ToolCall) -> Result<OpenGate> {
-        let (preview, detail) = (self.preview(call), self.detail(call));
+        let (preview, detail) = (self.question(call), self.detail(call));
         let gate = self.gate(call, &preview, detail.as_deref());
         let at = self.session.now();
-        let seq = match self.state.asked(&call.id) {
+        let seq = match self.state.open_question(&call.id) {
             // A question that was asked before the run stopped waits on.
             Some(seq) => seq,
             None => {
-                self.record(vec![gate.clone().into()])?;
+                // A question that no longer says what is asked makes room for this one.
+                let closed = self.closed_gate(call, Answer::deny(ASKED_ANEW), self.me());
+                let events = closed.into_iter().chain([gate.clone().into()]);
+                self.record(events.collect())?;
                 self.state.asked(&call.id).unwrap_or_default()
             }
         };
@@ -97,7 +103,7 @@ impl Run<'_> {
     }
 
     /// A question with what a person needs to answer it, without secrets.
-    fn gate(&self, call: &ToolCall, preview: &str, detail: Option<&str>) -> Gate {
+    pub(super) fn gate(&self, call: &ToolCall, preview: &str, detail: Option<&str>) -> Gate {
         let redactor = &self.setup.redactor;
         let plain = |text: &str| redactor.redact(text).into_owned();
         let message = Message::assistant("").calling(&call.id, &call.name, &call.arguments);

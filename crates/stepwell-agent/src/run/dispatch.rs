@@ -13,6 +13,7 @@ use tokio::sync::watch as signal;
 
 use super::SubagentRecord;
 use super::isolation;
+use super::others::SCRUBBED;
 use super::{Cancel, Ended, FrontEnd, Notice, Run, RunEvent, Setup};
 use crate::error::{Error, Result};
 use crate::machine::Stop;
@@ -134,9 +135,9 @@ impl Run<'_> {
     fn ready(&mut self, call: &ToolCall) -> std::result::Result<Ready, Refusal> {
         let (order, depth) = self.ordered(call)?;
         let (id, child) = self.child_of(call)?;
-        if child.is_none() && self.calls.redacted.contains(&call.id) {
-            let why = "its arguments held a secret and were not kept; ask again".to_owned();
-            let denied = Done { outcome: Outcome::Denied, ..Done::failed(why) };
+        let unkept = self.calls.unkept.get(&call.id);
+        if let Some(why) = unkept.filter(|why| child.is_none() || **why == SCRUBBED) {
+            let denied = Done { outcome: Outcome::Denied, ..Done::failed((*why).to_owned()) };
             return Err(Refusal::Told(denied));
         }
         let left = self.allowance();
@@ -273,7 +274,7 @@ impl Run<'_> {
         limits.budget_total = reserve;
         limits.tokens = limits.tokens.into_iter().chain(left.tokens).min();
         setup.rules.retry_unsafe = self.setup.rules.retry_unsafe;
-        setup.rules.mode = setup.rules.mode.min(self.setup.rules.mode);
+        setup.rules.mode = setup.rules.mode.min(self.state.mode(&self.setup.rules));
         setup.dry_run = self.setup.dry_run;
         setup.place.withheld.extend(self.setup.place.withheld.iter().cloned());
         setup.dispatcher.clone_from(&self.setup.dispatcher);
@@ -404,9 +405,14 @@ impl Run<'_> {
         subagent.setup.timeout = subagent.setup.timeout.into_iter().chain(left).min();
         let child = match fresh {
             Some(child) => child,
-            None => self.session.well().resume(id)?,
+            None => {
+                let child = self.session.well().resume(id)?;
+                child.sign_run()?;
+                child
+            }
         };
         let mut run = Run::new(&child, &subagent.setup, self.front.child(id))?;
+        run.accepts_others = self.accepts_others;
         if !run.is_over() {
             run.instruct(&subagent.system)?;
         }

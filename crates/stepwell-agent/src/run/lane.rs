@@ -9,7 +9,8 @@ use std::sync::{Arc, Mutex, PoisonError};
 use stepwell::trust::Weighed;
 use stepwell::{Event, Lane, Part, Recorded, Role, Session, Spent};
 
-use super::{FrontEnd, Run, Setup, SharedBudget, Taken};
+use super::taken::Taken;
+use super::{FrontEnd, Provenance, Run, Setup, SharedBudget};
 
 /// The ids of all calls of a session: what was said about one must never be taken for
 /// another, in whichever lane it is.
@@ -31,9 +32,16 @@ pub struct Past {
     /// What concerns every lane: permissions, questions, tasks.
     common: Vec<Recorded>,
     ids: Ids,
+    provenance: Arc<Provenance>,
 }
 
 impl Past {
+    /// None yet, of a session of which this is known.
+    #[must_use]
+    pub fn known(provenance: Provenance) -> Self {
+        Self { provenance: Arc::new(provenance), ..Self::default() }
+    }
+
     /// Takes in an event that counts. Those that no conversation depends on are let go.
     pub fn take(&mut self, event: Recorded) {
         if let Event::Message(message) = &event.event {
@@ -88,7 +96,8 @@ impl Past {
         let mut events = Vec::with_capacity(said.len() + common.len());
         events.extend(said.iter().chain(common).cloned());
         events.sort_by_key(|event| event.seq);
-        InLane { lane: lane.clone(), events, ids: self.ids.clone(), shared_budget }
+        let (lane, ids, provenance) = (lane.clone(), self.ids.clone(), self.provenance.clone());
+        InLane { lane, events, ids, provenance, shared_budget }
     }
 }
 
@@ -99,6 +108,7 @@ pub struct InLane<'a> {
     /// All that a run of it depends on, in order.
     events: Vec<Recorded>,
     ids: Ids,
+    provenance: Arc<Provenance>,
     /// What all lanes of the session may use.
     shared_budget: &'a SharedBudget,
 }
@@ -112,12 +122,22 @@ impl<'a> Run<'a> {
         front: FrontEnd,
         at: InLane<'a>,
     ) -> Self {
-        let InLane { lane, events, ids, shared_budget } = at;
+        let InLane { lane, events, ids, provenance, shared_budget } = at;
         let (goal, below, truncated) = (None, Spent::default(), false);
         // Whoever read the session's past left out what does not count.
         let (shared_budget, read_to, weighed) = (Some(shared_budget), None, Weighed::default());
-        let taken =
-            Taken { lane, shared_budget, events, weighed, ids, goal, below, truncated, read_to };
+        let taken = Taken {
+            lane,
+            shared_budget,
+            events,
+            weighed,
+            provenance,
+            ids,
+            goal,
+            below,
+            truncated,
+            read_to,
+        };
         Self::take(session, setup, front, taken)
     }
 }

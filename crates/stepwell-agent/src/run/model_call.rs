@@ -5,6 +5,7 @@ use std::sync::{Mutex, PoisonError};
 
 use stepwell::{Event, Failure, Message, ModelCall, Status, StopReason, Time, Usage};
 
+use super::approval::SECRET_GONE;
 use super::compact::turn;
 use super::tick::ticking;
 use super::{Cancel, MAX_BLANK, MAX_CUT_SHORT, Notice, Run, RunEvent, record};
@@ -193,7 +194,7 @@ impl Run<'_> {
                 }
                 call.id = id;
                 if Redactor::is_redacted(&call.arguments) {
-                    self.calls.redacted.push(call.id.clone());
+                    self.calls.unkept.insert(call.id.clone(), SECRET_GONE);
                 }
             }
         }

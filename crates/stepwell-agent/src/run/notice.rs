@@ -4,7 +4,7 @@ use std::time::Duration;
 
 use serde::Serialize;
 use stepwell::trust::Disregarded;
-use stepwell::{Money, SessionId};
+use stepwell::{Money, SessionId, Time};
 
 /// Something that a person should know.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
@@ -77,6 +77,18 @@ pub enum Notice {
         attempt: usize,
         /// How many there are.
         attempts: usize,
+    },
+    /// Somebody else asked for something in the session since the user's own last run. The model is
+    /// shown it.
+    OthersRequest {
+        /// Who, with the login that a server knows them by.
+        who: String,
+        /// When.
+        at: Time,
+        /// What they said.
+        text: String,
+        /// Is it what the model works on? Then the user is asked before anything is changed.
+        is_worked_on: bool,
     },
     /// An answer that someone gave does not count.
     AnswerRefused {

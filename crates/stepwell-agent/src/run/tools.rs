@@ -6,7 +6,6 @@ use stepwell::{Answer, Effect, Event, Message, Outcome, ToolCall, ToolTarget, Wh
 
 use stepwell_files::safe_fs;
 
-use super::approval::SECRET_GONE;
 use super::tick::ticking;
 use super::{Cancel, Run, RunEvent};
 use crate::error::{Error, Result};
@@ -23,8 +22,8 @@ impl Run<'_> {
         let Some(tool) = self.tool(&call.name) else {
             return self.settle(&call, &Settled::NoSuchTool);
         };
-        if self.calls.redacted.contains(&call.id) {
-            let why = SECRET_GONE.to_owned();
+        if let Some(why) = self.calls.unkept.get(&call.id) {
+            let why = (*why).to_owned();
             return self.finish(&call, &Done { outcome: Outcome::Denied, ..Done::failed(why) }, 0);
         }
         let arguments: serde_json::Value = match serde_json::from_str(&call.arguments) {

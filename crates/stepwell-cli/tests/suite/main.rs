@@ -37,6 +37,7 @@ mod naming;
 mod naming_wrongly;
 mod newcomer;
 mod others;
+mod others_calls;
 mod piping;
 mod planning;
 mod pricing;

@@ -15,7 +15,7 @@ use crate::desk::{Desk, Ran};
 use crate::teams::{member, server};
 
 /// Three answers: each of the first two runs a command that leaves a file.
-const SCRIPT: &str = "\
+pub(crate) const SCRIPT: &str = "\
 - {text: one, calls: [{tool: run_command, arguments: {command: 'echo ran > one.txt'}}]}
 - {text: two, calls: [{tool: run_command, arguments: {command: 'echo ran > two.txt'}}]}
 - {text: done}
@@ -30,32 +30,32 @@ const EVIL: &str = "\
 
 /// Where a session is kept.
 #[derive(Clone, Copy, Debug)]
-enum Kept {
+pub(crate) enum Kept {
     Folder,
     Server,
 }
 
-const EVERYWHERE: [Kept; 2] = [Kept::Folder, Kept::Server];
+pub(crate) const EVERYWHERE: [Kept; 2] = [Kept::Folder, Kept::Server];
 
 /// Two people and a store that both can write to.
-struct Two {
-    ann: Desk,
+pub(crate) struct Two {
+    pub(crate) ann: Desk,
     /// Works in the same folder as Ann, from a home of his own; on a server, under a role of his
     /// own.
-    bobs: Vec<(String, String)>,
+    pub(crate) bobs: Vec<(String, String)>,
     kept: Kept,
-    team: String,
-    id: String,
+    pub(crate) team: String,
+    pub(crate) id: String,
 }
 
 impl Two {
     /// Ann has begun a session, which waits for her to allow its first command.
-    fn new(kept: Kept) -> Self {
+    pub(crate) fn new(kept: Kept) -> Self {
         Self::begun(kept, SCRIPT, &[], 8)
     }
 
     /// Ann has begun a session, which ended so.
-    fn begun(kept: Kept, script: &str, flags: &[&str], code: i32) -> Self {
+    pub(crate) fn begun(kept: Kept, script: &str, flags: &[&str], code: i32) -> Self {
         let two = Self::people(kept, script);
         let model = two.script("script.yaml");
         let mut args = vec!["run", "go", "--model", &model, "--json"];
@@ -85,28 +85,28 @@ impl Two {
         Self { ann, bobs, kept, team, id: String::new() }
     }
 
-    fn script(&self, name: &str) -> String {
+    pub(crate) fn script(&self, name: &str) -> String {
         format!("script:{}", self.ann.work().join(name).display())
     }
 
     /// What Bob does by command.
-    fn bob(&self, args: &[&str]) -> Ran {
+    pub(crate) fn bob(&self, args: &[&str]) -> Ran {
         let mut command = self.ann.command(args);
         command.envs(self.bobs.iter().cloned());
         crate::desk::ran(command.output().unwrap())
     }
 
     /// Ann goes on, and says nothing of what is allowed.
-    fn resume(&self) -> Ran {
+    pub(crate) fn resume(&self) -> Ran {
         self.ann.quietly(&["resume", &self.id])
     }
 
-    fn did(&self, name: &str) -> bool {
+    pub(crate) fn did(&self, name: &str) -> bool {
         self.ann.work().join(name).exists()
     }
 
     /// The store as Bob writes to it without any command.
-    fn well(&self) -> Stepwell {
+    pub(crate) fn well(&self) -> Stepwell {
         let surroundings = Deps { notes: Arc::new(MemoryNotes::default()), ..Deps::default() };
         match self.kept {
             Kept::Folder => self.ann.well(),
@@ -118,12 +118,12 @@ impl Two {
         }
     }
 
-    fn session(&self) -> SessionId {
+    pub(crate) fn session(&self) -> SessionId {
         self.id.parse().unwrap()
     }
 
     /// Bob takes the session up as himself, does one step, and leaves.
-    fn bob_goes_on(&self, flags: &[&str]) {
+    pub(crate) fn bob_goes_on(&self, flags: &[&str]) {
         let model = self.script("script.yaml");
         let mut args = vec!["resume", &self.id, "--max-steps", "1"];
         args.extend(flags);
@@ -136,7 +136,7 @@ impl Two {
 }
 
 /// Ann was asked, and told who had allowed it.
-fn asked(two: &Two, ran: &Ran, says: &[&str]) {
+pub(crate) fn asked(two: &Two, ran: &Ran, says: &[&str]) {
     let said = format!("{:?}: {}{}", two.kept, ran.stdout, ran.stderr);
     assert_eq!(ran.code, Some(8), "{said}");
     for says in says {
@@ -585,5 +585,11 @@ fn where_somebody_else_wants_a_flows_files_is_not_where_they_go() {
         assert_eq!(ran.code, Some(0), "{kept:?}: {}{}", ran.stdout, ran.stderr);
         assert!(two.did("letter.md"), "{kept:?}: {}", ran.stderr);
         assert!(!evil.join("letter.md").exists() && !evil.join("evil.md").exists(), "{kept:?}");
+    }
+}
+
+impl Two {
+    pub(crate) fn kept(&self) -> Kept {
+        self.kept
     }
 }

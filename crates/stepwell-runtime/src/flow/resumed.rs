@@ -148,6 +148,8 @@ impl FlowWork {
             };
             let flow = FlowSettings { spec, path: self.path.clone(), output: self.output.clone() };
             session.append(remembered(&request.options, flow, well.who()))?;
+        } else {
+            session.sign_run()?;
         }
         if !metadata.is_empty() {
             well.edit(session.id(), Edited { metadata, ..Edited::default() })?;

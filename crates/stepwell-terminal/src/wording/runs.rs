@@ -322,6 +322,18 @@ pub fn run_notice(notice: &RunNotice) -> String {
         RunNotice::Retrying { error, wait, attempt, attempts } => {
             format!("{error}; asking again in {wait:.0?} ({attempt} of {attempts})")
         }
+        RunNotice::OthersRequest { who, at, text, is_worked_on } => {
+            let text = cut(&one_line(text), WORD);
+            let asked = match is_worked_on {
+                true => {
+                    ", so you are asked before anything is changed for it, until you say something \
+                     yourself (--mode to accept it, talk.from in your configuration says whose \
+                     words count)"
+                }
+                false => "",
+            };
+            format!("{who} said {text:?} in this session at {at}; your model is shown it{asked}")
+        }
         RunNotice::AnswerRefused { gate, why } => format!("[{gate}] {why}"),
         other => format!("{other:?}"),
     }
@@ -329,12 +341,7 @@ pub fn run_notice(notice: &RunNotice) -> String {
 
 /// Who did something, and as whom a server knows them.
 pub fn who(who: &Who) -> String {
-    match (&who.login, who.name.as_str()) {
-        (Some(login), "") => format!("role {login}"),
-        (Some(login), name) => format!("{name} (role {login})"),
-        (None, "") => "someone".to_owned(),
-        (None, name) => name.to_owned(),
-    }
+    who.in_full()
 }
 
 /// What a run was last set to work with, and by whom.

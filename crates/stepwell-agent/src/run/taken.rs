@@ -1,0 +1,192 @@
+//! Taking a session up: what a run knows, folded from the events of its lane.
+
+use std::collections::{BTreeMap, BTreeSet, HashSet};
+use std::sync::Arc;
+
+use stepwell::compactions::Extent;
+use stepwell::trust::Weighed;
+use stepwell::{
+    Event, Lane, Message, Recorded, Role, Seq, Session, Span, Spent, Status, StopReason, Timeline,
+    View,
+};
+
+use super::approval::SECRET_GONE;
+use super::others::{Request, SCRUBBED};
+use super::{
+    Answers, Calls, Compactor, Ended, FileWatch, FrontEnd, Ids, Provenance, RequestSize, Run,
+    Setup, SharedBudget, dispatch, record,
+};
+use crate::context::Seen;
+use crate::context::window::{Window, is_request};
+use crate::error::Result;
+use crate::machine::{Baseline, State};
+use crate::provider::ToolSpec;
+use crate::redact::Redactor;
+
+/// What a run is taken up with.
+pub(super) struct Taken<'a> {
+    pub(super) lane: Lane,
+    pub(super) shared_budget: Option<&'a SharedBudget>,
+    pub(super) events: Vec<Recorded>,
+    /// What counts of what these say was allowed.
+    pub(super) weighed: Weighed,
+    pub(super) provenance: Arc<Provenance>,
+    pub(super) ids: Ids,
+    pub(super) goal: Option<String>,
+    pub(super) below: Spent,
+    pub(super) truncated: bool,
+    /// The last event of the session that was read; absent, whoever runs its lanes reads answers.
+    pub(super) read_to: Option<Seq>,
+}
+
+impl<'a> Run<'a> {
+    /// Takes up a session where it stands.
+    pub fn new(session: &'a Session, setup: &'a Setup, front: FrontEnd) -> Result<Self> {
+        let slice = session.events(Span::ALL)?;
+        let replaced = slice.replaced.iter().map(|it| it.seq).collect();
+        let events = slice.intact(session.id())?;
+        let below = dispatch::below(session)?;
+        let head = session.info()?.head;
+        let truncated = Extent::of(&head) == Extent::Truncated;
+        let (ids, goal, read_to) = (Ids::default(), head.goal, events.last().map(|it| it.seq));
+        let weighed = session.well().judge(session.id())?.weigh(&events);
+        let (lane, shared_budget) = (Lane::main(), None);
+        let provenance = Arc::new(Provenance {
+            runs: weighed.runs.clone(),
+            replaced,
+            read_to: read_to.unwrap_or_default(),
+        });
+        let taken = Taken {
+            lane,
+            shared_budget,
+            events,
+            weighed,
+            provenance,
+            ids,
+            goal,
+            below,
+            truncated,
+            read_to,
+        };
+        Ok(Self::take(session, setup, front, taken))
+    }
+
+    pub(super) fn take(
+        session: &'a Session,
+        setup: &'a Setup,
+        front: FrontEnd,
+        taken: Taken<'a>,
+    ) -> Self {
+        let Taken {
+            lane,
+            shared_budget,
+            events,
+            weighed,
+            provenance,
+            ids,
+            goal,
+            below,
+            truncated,
+            read_to,
+        } = taken;
+        let mut state = State::new(lane.clone());
+        let last = events.last().map(|event| event.seq).unwrap_or_default();
+        let timeline = Timeline::at(last, events.iter());
+        for event in events.iter().filter_map(|event| weighed.counted(event)) {
+            // What was spent stays spent, whatever was rewound.
+            if timeline.contains(event.seq) {
+                state.apply(&event);
+            } else {
+                state.keep(&event);
+            }
+        }
+        state.below = below;
+        let since = Baseline { spent: state.total(), steps: state.steps };
+        let blind = record::lost_sight(&events);
+        let (mut unkept, mut first_request) = (BTreeMap::new(), None);
+        let (mut requests, mut told_before) = (Vec::new(), None);
+        for event in events.iter().filter(|event| timeline.contains(event.seq)) {
+            let Event::Message(message) = &event.event else { continue };
+            // Also of calls that are no longer shown: no other may bear their ids.
+            for call in message.calls() {
+                ids.take(&call.id);
+                if provenance.replaced.contains(&event.seq) {
+                    unkept.insert(call.id.clone(), SCRUBBED);
+                } else if Redactor::is_redacted(&call.arguments) {
+                    unkept.insert(call.id.clone(), SECRET_GONE);
+                }
+            }
+            if message.lane == lane && is_request(message) {
+                first_request.get_or_insert(event.seq);
+                // A flow's agents are asked what its spec says. The user's run that begins is one.
+                if shared_budget.is_none() {
+                    let request = Request::of(event, message, &events);
+                    match provenance.runs.is_since_own(event.seq) {
+                        true => requests.push(request),
+                        false => told_before = Some(request),
+                    }
+                }
+            }
+        }
+        // What is worked on counts, also if it was told before.
+        if requests.is_empty() {
+            requests.extend(told_before);
+        }
+        let view = View::of(&lane, events);
+        for call in view.messages.iter().flat_map(|shown| shown.message.calls()) {
+            ids.take(&call.id);
+        }
+        let (counter, calibration) = (setup.context.counter(), setup.context.calibration);
+        let seen = Seen { calibration, length: setup.context.length };
+        // A call that has no result yet is not the view's to answer: the run does.
+        let window = Window::new(lane.clone(), counter)
+            .of(view, first_request, |id| state.is_pending(id))
+            .with_goal(goal);
+        let specs: Vec<ToolSpec> = setup.tools.iter().map(|tool| tool.spec().clone()).collect();
+        let spec_tokens = counter.tools(&specs);
+        let tokens = record::tokens(window.instructions(), window.messages(), &specs);
+        let ended = Ended {
+            status: Status::Running,
+            reason: StopReason::LlmDone,
+            error: None,
+            output: window
+                .messages()
+                .last()
+                .filter(|last| last.role == Role::Assistant)
+                .map_or_else(String::new, Message::text),
+            tools_used: Vec::new(),
+            files_modified: Vec::new(),
+            calibration,
+        };
+        Self {
+            session,
+            setup,
+            front,
+            lane,
+            shared_budget,
+            state,
+            since,
+            read_to,
+            window,
+            calls: Calls { unkept, ids },
+            request: RequestSize { specs, spec_tokens, tokens },
+            answers: Answers::default(),
+            compactor: Compactor {
+                asked: HashSet::new(),
+                seen,
+                due: None,
+                refused: false,
+                truncated,
+                wanted: false,
+                looked_to: Seq::ZERO,
+            },
+            files: FileWatch { capture: None, captured: Vec::new(), blind },
+            ended,
+            provenance,
+            requests,
+            accepts_others: false,
+            ignored: BTreeSet::new(),
+            deferred: None,
+        }
+    }
+}
