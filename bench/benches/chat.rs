@@ -73,6 +73,7 @@ fn open(messages: u64) -> (State, Screen<std::io::Sink>) {
         more: false,
         unheard: 0,
         resume: false,
+        rests: false,
         waiting: 0,
         seq: Seq::new(messages),
         elsewhere: None,

@@ -35,8 +35,7 @@ impl Two {
 
     fn open_gate(&self) -> Gate {
         let gates = stepwell::gates::Gates::of(&**self.well().store(), &self.session()).unwrap();
-        let gate = gates.open().next().unwrap().gate.clone();
-        gate
+        gates.open().next().unwrap().gate.clone()
     }
 
     /// Replaces a text in the body of the event that has it, as a scrub would, without a command.
