@@ -105,5 +105,6 @@ fn the_chat_shows_the_servers_of_its_session_and_their_tools() {
     seat.until("docs: DOCS_KEY is not set");
     // The flow is not this session's.
     assert!(!seat.screen().contains("theirs"), "{}", seat.screen());
+    seat.press("q").until("what next?");
     seat.leave();
 }

@@ -35,6 +35,31 @@ fn a_condition_is_an_expression_with_or_without_braces() {
 }
 
 #[test]
+fn templates_that_read_too_much_are_stopped_by_that() {
+    // However slow the machine is.
+    let limit = Duration::from_secs(300);
+    let items: Vec<_> = (0..1000).map(|n| json!({"response": "x".repeat(n)})).collect();
+    let scope = Scope::new().with("text", "ab".repeat(50_000)).with("items", items).with("n", 3);
+    for source in [
+        "{% for a in range(10000) %}{{ items|tojson|length }}{% endfor %}",
+        "{% for a in range(10000) %}{{ text|length }}{% endfor %}",
+        "{% for a in range(10000) %}{% if text.startswith('b') %}x{% endif %}{% endfor %}",
+        "{{ items * 100000 }}",
+        "{{ (items * 100000)|join }}",
+        "{% for a in range(10000) %}{{ text|upper|lower|replace('a', 'b')|length }}{% endfor %}",
+        "{% for a in range(10000) %}{% if items|tojson == n %}x{% endif %}{% endfor %}",
+        "{% for a in items %}{% set b = items|map(attribute='response')|list %}{% endfor %}",
+    ] {
+        let ended = Template::parse(source).unwrap().render_within(limit, &scope);
+        let why = ended.unwrap_err().to_string();
+        assert!(why.contains("it reads more than 32 MiB"), "{source}: {why}");
+    }
+    let condition = Condition::parse("(items * 100000)|list|length > 1").unwrap();
+    let why = condition.evaluate_within(limit, &scope).unwrap_err().to_string();
+    assert!(why.contains("it reads more than 32 MiB"), "{why}");
+}
+
+#[test]
 fn a_template_that_takes_too_long_is_stopped() {
     // The engine compares values without any charge.
     let all: Vec<String> = (0..1000).map(|n| "x".repeat(n)).collect();

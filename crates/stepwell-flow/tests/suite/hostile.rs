@@ -157,33 +157,6 @@ fn templates_that_loop_or_grow_end() {
 }
 
 #[test]
-fn templates_that_read_too_much_are_stopped() {
-    let ended = |source: &str| Template::parse(source).unwrap().render(&scope());
-    for source in [
-        "{% for a in range(10000) %}{{ items|tojson|length }}{% endfor %}",
-        "{% for a in range(10000) %}{{ text|length }}{% endfor %}",
-        "{% for a in range(10000) %}{% if text.startswith('b') %}x{% endif %}{% endfor %}",
-        "{{ items * 100000 }}",
-        "{{ (items * 100000)|join }}",
-    ] {
-        let why = ended(source).unwrap_err().to_string();
-        assert!(why.contains("it reads more than 32 MiB"), "{source}: {why}");
-    }
-    // Stopped by how much they read or, on a busy machine, by how long they take.
-    for source in [
-        "{% for a in range(10000) %}{{ text|upper|lower|replace('a', 'b')|length }}{% endfor %}",
-        "{% for a in range(10000) %}{% if items|tojson == n %}x{% endif %}{% endfor %}",
-        "{% for a in items %}{% set b = items|map(attribute='response')|list %}{% endfor %}",
-    ] {
-        let why = ended(source).unwrap_err().to_string();
-        assert!(why.contains("the template was stopped"), "{source}: {why}");
-    }
-    let condition = Condition::parse("(items * 100000)|list|length > 1").unwrap();
-    let why = condition.holds(&scope()).unwrap_err().to_string();
-    assert!(why.contains("it reads more than 32 MiB"), "{why}");
-}
-
-#[test]
 fn a_constant_that_the_engine_would_compute_for_long_is_refused() {
     for source in [
         "2 in [1]*100000000",

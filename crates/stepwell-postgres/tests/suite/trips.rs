@@ -1,11 +1,13 @@
 //! How many round trips an append takes, and what becomes of one whose answer is lost.
 
+use std::time::Duration;
+
 use stepwell::query::Excerpt;
 use stepwell::{
     Append, Attachment, Create, Created, Driver, Event, EventId, Family, Filter, KeyRange, Kind,
-    LEASE_TTL, Lane, Lease, LeaseRequest, Maintain as _, Message, NewEvent, Origin, Processes,
-    Query, Question, Record, RecordQuery, Seq, SessionId, Span, Status, Store, SystemProcesses,
-    Write, Written,
+    Lane, Lease, LeaseRequest, Maintain as _, Message, NewEvent, Origin, Processes, Query,
+    Question, Record, RecordQuery, Seq, SessionId, Span, Status, Store, SystemProcesses, Write,
+    Written,
 };
 use stepwell_cluster::Proxy;
 use stepwell_postgres::PostgresStore;
@@ -13,7 +15,9 @@ use stepwell_postgres::PostgresStore;
 use crate::world::{fresh, server};
 
 fn begin(store: &PostgresStore, name: &str) -> Lease {
-    let claim = LeaseRequest { holder: SystemProcesses.this(), ttl: LEASE_TTL };
+    // Longer than any test here takes, on however busy a machine.
+    let ttl = Duration::from_secs(3_600);
+    let claim = LeaseRequest { holder: SystemProcesses.this(), ttl };
     let created = Created::new(name.parse().unwrap(), "t");
     let create = Create { created, event_id: None, at: None, claim: Some(claim) };
     store.write(Write::Create(create)).unwrap().lease.unwrap()
