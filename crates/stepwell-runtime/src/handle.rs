@@ -311,8 +311,8 @@ impl Listeners {
         inside.note(&event);
         match inside.listened {
             true => inside.to.retain(|to| to.send(event.clone()).is_ok()),
-            // Pieces are worth nothing later.
-            false if matches!(event, RunEvent::Delta(_) | RunEvent::ToolOutput { .. }) => {}
+            // Each has all of the tail. What a model says comes in pieces, and none may miss.
+            false if matches!(event, RunEvent::ToolOutput { .. }) => {}
             false => {
                 inside.backlog.push_back(event);
                 if inside.backlog.len() > BACKLOG {

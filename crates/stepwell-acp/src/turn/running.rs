@@ -224,7 +224,7 @@ impl Task {
         there: &Attached,
         wanted: &mut mpsc::UnboundedReceiver<Input>,
     ) -> TurnEnd {
-        // What waits already was asked before the watching began, and may come again.
+        // What was asked before the watching began does not come; what is told anew may.
         let mut asked: BTreeSet<String> = BTreeSet::new();
         for open in tokio::task::block_in_place(|| self.asked_elsewhere()) {
             asked.insert(open.gate.id.clone());
@@ -262,12 +262,16 @@ impl Task {
         by_reason(reason, self.telling.finish().as_deref())
     }
 
-    /// The questions of a run that goes on elsewhere.
+    /// The questions of a run that goes on elsewhere, as far as the client was told of what led to
+    /// them. Later ones come with the run's events, behind the calls that they are about.
     fn asked_elsewhere(&self) -> Vec<OpenGate> {
-        match self.is_held() {
-            true => self.conversation.open_gates().unwrap_or_default(),
-            false => Vec::new(),
+        if !self.is_held() {
+            return Vec::new();
         }
+        let told = self.telling.told().unwrap_or_default();
+        let mut open = self.conversation.open_gates().unwrap_or_default();
+        open.retain(|open| open.seq <= told);
+        open
     }
 
     fn is_held(&self) -> bool {

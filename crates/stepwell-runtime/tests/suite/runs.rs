@@ -1,6 +1,7 @@
 //! Runs as handles: started, watched, interrupted, resumed, forked, rewound.
 
 use stepwell::{Answer, Scope, Status, StopReason};
+use stepwell_agent::provider::Delta;
 use stepwell_runtime::{Error, ForkRequest, ResumeRequest, RewindRequest, RunEvent, RunRequest};
 
 use crate::desk::{ASKS, Desk, asked};
@@ -63,6 +64,26 @@ fn a_session_whose_run_has_just_ended_is_resumed_once_it_lets_go() {
         let report = resumed.join().unwrap().unwrap().join().unwrap();
         assert_eq!(report.status, Status::Success);
     });
+}
+
+#[test]
+fn who_listens_first_is_told_every_piece_of_what_was_said_before() {
+    let desk = Desk::new();
+    let handle = desk.start(ASKS);
+    while handle.open_gates().is_empty() {
+        std::thread::yield_now();
+    }
+    let mut events = handle.events();
+    let before = std::iter::from_fn(|| events.try_next());
+    let said: String = before
+        .filter_map(|event| match event {
+            RunEvent::Delta(Delta::Text(text)) => Some(text),
+            _ => None,
+        })
+        .collect();
+    assert_eq!(said, "I make it.");
+    handle.interrupt();
+    handle.join().unwrap();
 }
 
 #[test]
