@@ -44,9 +44,9 @@ impl Runtime {
     ) -> Result<Answered> {
         self.refuse_in_run("answering")?;
         let well = self.writing()?;
-        let head = well.info(session)?.head;
-        let fitted = match head.flow.is_some() {
-            true => fitting_answer(self, &well, &head, given, flow)
+        let info = well.info(session)?;
+        let fitted = match info.head.flow.is_some() {
+            true => fitting_answer(self, &well, &info.head, given, flow)
                 .map(|answer| (session.clone(), answer)),
             false => waiting(&well, session, given).and_then(|(session, gate)| {
                 let fitting = Fitting { session: &session, gate: &gate, spec: None };
@@ -62,6 +62,7 @@ impl Runtime {
         };
         let gate = answer.id.clone();
         let seq = record(&well, None, &session, answer.into())?;
+        self.tell_whose(&well, &info);
         let goes_on = is_taken_up(&well, &session, seq)?;
         let resume = top(&well, &session)?;
         Ok(Answered { session, gate, seq, goes_on, resume })

@@ -58,6 +58,11 @@ pub enum Notice {
         /// The one that goes on.
         instead: String,
     },
+    /// Somebody else began the session: what is said or answered counts only as they allow.
+    SomebodyElses {
+        /// The session.
+        session: SessionId,
+    },
     /// MCP servers take long to start.
     ServersSlow {
         /// Which.

@@ -1,8 +1,10 @@
 //! Talking to a run that goes on anywhere: words and stops.
 
-use stepwell::{Lane, Owner, Said, SessionId, StopAsked};
+use stepwell::{Lane, Owner, Said, SessionId, SessionInfo, StopAsked};
+use stepwell_workspace::Well;
 
 use crate::error::{Error, Result};
+use crate::notice::Notice;
 use crate::runtime::Runtime;
 
 /// Something to be said to a session.
@@ -51,7 +53,24 @@ impl Runtime {
             (None, false) => Lane::main(),
         };
         well.say(id, Said { text: words.text, lane, who: self.who(), now: words.now })?;
+        self.tell_whose(&well, &info);
         Ok(if info.held.is_some() { Hears::Runner } else { Hears::NextRun })
+    }
+
+    /// Tells whoever speaks to somebody else's session what that counts there: to one that another
+    /// role of a team began, or that another user of this folder runs. What was said is on record
+    /// already, and a server that cannot be asked whose the session is does not undo that.
+    pub(crate) fn tell_whose(&self, well: &Well, info: &SessionInfo) {
+        let others = match self.place.team.is_some() {
+            true => !self.began(well, &info.head).unwrap_or(true),
+            false => info.held.as_ref().is_some_and(|held| {
+                let me = self.host.processes.this();
+                !held.holder.user.is_empty() && held.holder.user != me.user
+            }),
+        };
+        if others {
+            self.tell(Notice::SomebodyElses { session: info.head.id.clone() });
+        }
     }
 
     /// Refuses what only a person may do, if a run's command started this process: an agent must

@@ -175,6 +175,10 @@ pub fn runtime_notice(notice: &Notice, now: Time, is_live: bool) -> Option<Strin
             "{used:?} is an agent of {system}; {instead} goes on with its session (--agent NAME \
              names another)"
         ),
+        Notice::SomebodyElses { session } => format!(
+            "{session} is somebody else's: this counts only if their configuration has talk.from \
+             = \"store\""
+        ),
         // In a pipe nobody waits.
         Notice::ServersSlow { .. } if !is_live => return None,
         Notice::ServersSlow { names } => {
