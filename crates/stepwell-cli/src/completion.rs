@@ -73,7 +73,10 @@ enum Offer {
     Models,
     Modes,
     Agents,
-    Formats,
+    /// Formats that are read.
+    Read,
+    /// Formats that are written.
+    Written,
     /// Keys of settings.
     Keys,
 }
@@ -83,7 +86,8 @@ impl Offer {
         let named = arg.get_value_names().and_then(|names| names.first());
         match (arg.get_id().as_str(), named.map(clap::builder::Str::as_str)) {
             (_, Some(POINT_FORMS)) => Some(Self::Checkpoints),
-            (_, Some("FORMAT")) => Some(Self::Formats),
+            ("from", Some("FORMAT")) => Some(Self::Read),
+            (_, Some("FORMAT")) => Some(Self::Written),
             ("session" | "sessions", _) => Some(sessions),
             ("label", _) if arg.get_long().is_some() => Some(Self::Labels),
             ("model", _) => Some(Self::Models),
@@ -93,6 +97,10 @@ impl Offer {
             _ => None,
         }
     }
+}
+
+fn formats(which: impl Fn(&Format) -> bool) -> Vec<String> {
+    Format::all().filter(which).map(|it| it.to_string()).collect()
 }
 
 /// What was typed so far.
@@ -133,7 +141,8 @@ impl Typed {
             names.into_iter().filter(begins).map(CompletionCandidate::new).collect()
         };
         match offer {
-            Offer::Formats => Some(plain(Format::all().map(|it| it.to_string()).collect())),
+            Offer::Read => Some(plain(formats(|it| it.reader().is_some()))),
+            Offer::Written => Some(plain(formats(|it| it.writer().is_some()))),
             Offer::Agents => {
                 let (builtin, own) =
                     (builtin().into_keys(), self.workspace()?.config.agents.clone().into_keys());

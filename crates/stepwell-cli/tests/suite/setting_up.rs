@@ -64,6 +64,7 @@ fn completions_and_manuals_come_from_the_same_definition() {
         (&["show", "au"], "auth"),
         (&["fork", "auth", "--at", "half"], "halfway"),
         (&["import", "--from", "cod"], "codex"),
+        (&["export", "auth", "--format", "ht"], "html"),
         (&["run", "x", "--agent", "exp"], "explore"),
         (&["run", "x", "--model", "anth"], "anthropic/"),
         (&["run", "x", "--model", "mi"], "mine/"),
@@ -80,6 +81,8 @@ fn completions_and_manuals_come_from_the_same_definition() {
             "{words:?}: {told}"
         );
     }
+    assert_eq!(offered(&["import", "--from", "ht"]), "", "html is only written");
+    assert_eq!(offered(&["export", "auth", "--format", "goo"]), "", "goose is only read");
     // What is restored is in the trash; everything else is not.
     assert_eq!(desk.quietly(&["delete", AUTH]).code, Some(0));
     let told = offered(&["trash", "restore", "2"]);
