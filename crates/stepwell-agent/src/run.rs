@@ -279,27 +279,36 @@ impl<'a> Run<'a> {
 
     /// Records what the user says. The model is shown it as it was said.
     pub fn say(&mut self, text: &str) -> Result<()> {
+        self.say_as(text, None)
+    }
+
+    /// The same by somebody whom a front end speaks for: the log says who it was, and their words
+    /// count as those of anyone who speaks to the session.
+    pub fn say_as(&mut self, text: &str, who: Option<&Who>) -> Result<()> {
         // Calls that still wait get their results first: nobody may speak in between.
         for call in self.state.undecided() {
             let begun = self.state.is_started(&call.id);
             self.settle(&call, if begun { &Settled::Unknown } else { &Settled::Passed })?;
         }
         // A call that a person decided on comes first, as they decided.
-        if self.state.pending().is_some() {
-            let said = stepwell::Said {
-                text: text.to_owned(),
-                lane: self.lane.clone(),
-                who: self.me(),
-                now: false,
-            };
+        let comes_first = self.state.pending().is_some();
+        if comes_first || who.is_some() {
+            let (lane, who) = (self.lane.clone(), who.cloned().unwrap_or_else(|| self.me()));
+            let said = stepwell::Said { text: text.to_owned(), lane, who, now: false };
             self.deferred = Some(text.to_owned());
-            return self.record(vec![said.into()]);
+            self.record(vec![said.into()])?;
+        }
+        if comes_first {
+            return Ok(());
         }
         if self.state.is_unsealed() {
             self.seal()?;
         }
         // What was said before this goes before it.
         self.take_in()?;
+        if who.is_some() {
+            return Ok(());
+        }
         let message = Message::user(text).in_lane(self.lane.clone());
         self.record(vec![message.into()])
     }

@@ -49,7 +49,7 @@ impl DerefMut for App {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Needs {
     /// A folder that is there, and a configuration without faults.
-    TrashScope,
+    Workspace,
     /// Nothing: it helps where everything else is wrong.
     Nothing,
 }
@@ -80,12 +80,12 @@ impl App {
         let notices = Notices::to(|notice| stepwell_terminal::note(wording::notice(notice)));
         let asked = wanted.clone();
         let (workspace, fault) = match needs {
-            Needs::TrashScope => (Workspace::find(host, wanted, notices)?, None),
+            Needs::Workspace => (Workspace::find(host, wanted, notices)?, None),
             Needs::Nothing => Workspace::find_anyway(host, wanted, notices)?,
         };
         let fault = fault.map(Failure::from);
         let config_fault = match (misspelt, needs) {
-            (Some(failure), Needs::TrashScope) => return Err(failure),
+            (Some(failure), Needs::Workspace) => return Err(failure),
             (misspelt, _) => misspelt.or(fault).map(|failure| failure.to_string()),
         };
         let colour = match global.color {

@@ -2,7 +2,7 @@
 
 use std::path::PathBuf;
 
-use stepwell_runtime::detached::{DetachedAnswer, DetachedRequest, Launcher, Program, Work};
+use stepwell_runtime::detached::{DetachedAnswer, Launcher, Program, Work};
 use stepwell_terminal::{Explained, note};
 use stepwell_wire::Detached;
 
@@ -23,8 +23,7 @@ pub(crate) fn start(work: Work, app: &mut App) -> Result<Exit> {
         folder: PathBuf::from("."),
         logs: app.place.store.join(FOLDER),
     };
-    let request = DetachedRequest { who: None, work };
-    match launcher.start(&request).map_err(failed)? {
+    match launcher.start(&work.into()).map_err(failed)? {
         DetachedAnswer::Started { session } => {
             let log = launcher.log_of(&session).display().to_string();
             app.out.answer(&Detached { session_id: session.clone(), log }, &session)?;

@@ -289,7 +289,7 @@ fn edited() -> BoxedStrategy<Edited> {
             last_error,
         },
     );
-    let pins = (seqs(), seqs(), prop::option::of(elsewhere));
+    let pins = (seqs(), seqs(), prop::option::of(elsewhere), prop::option::of(who()));
     (change(text()), tags(), tags(), map(), change(text()), change(money()), (flags, pins))
         .prop_map(|(label, tag, untag, metadata, goal, budget, (flags, pins))| Edited {
             label,
@@ -303,6 +303,7 @@ fn edited() -> BoxedStrategy<Edited> {
             pin_messages: pins.0,
             unpin_messages: pins.1,
             elsewhere: pins.2,
+            who: pins.3.map(Box::new),
         })
         .boxed()
 }

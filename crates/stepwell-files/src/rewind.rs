@@ -171,7 +171,8 @@ pub fn rewind(
         return Ok(Done::Refused(preview));
     }
     let checkpoint = safety_name(&session.keyed_events(&[Kind::Checkpoint])?);
-    let mut events: Vec<NewEvent> = vec![Checkpoint::automatic(checkpoint.clone()).into()];
+    let named = Checkpoint::automatic(checkpoint.clone()).made_by(session.well().acting_who());
+    let mut events: Vec<NewEvent> = vec![named.into()];
     let plan = &mut preview.plan;
     if plan.moves.is_empty() {
         events.extend(end(session, asked)?);

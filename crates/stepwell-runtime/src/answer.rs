@@ -61,7 +61,7 @@ impl Runtime {
             None => answer,
         };
         let gate = answer.id.clone();
-        let seq = record(&well, None, &session, answer.into())?;
+        let seq = record(&self.acting_well(&well), None, &session, answer.into())?;
         self.tell_whose(&well, &info);
         let goes_on = is_taken_up(&well, &session, seq)?;
         let resume = top(&well, &session)?;

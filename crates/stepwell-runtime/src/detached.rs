@@ -28,8 +28,27 @@ use stepwell_agent::run::Patience;
 pub struct DetachedRequest {
     /// Who asked for it, as the log names them; absent, the user of the process.
     pub who: Option<String>,
+    /// What the front end grants them.
+    #[serde(default)]
+    pub grants: Grants,
     /// What is to be done.
     pub work: Work,
+}
+
+impl From<Work> for DetachedRequest {
+    /// Asked for by the user of the process.
+    fn from(work: Work) -> Self {
+        Self { who: None, grants: Grants::default(), work }
+    }
+}
+
+/// What a front end grants those who ask, whatever they ask for.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Grants {
+    /// Is it somebody else than the user? What they allow is not noted as the user's own.
+    pub is_other: bool,
+    /// The loosest mode of their runs; absent, any.
+    pub loosest_mode: Option<Mode>,
 }
 
 /// What is to be done.

@@ -98,7 +98,7 @@ impl Agent {
         match &self.words {
             // The model gets what was said, also what is not written.
             UserTurn::Begun(task) => run.show_unredacted(task),
-            UserTurn::More(text) => run.say(text)?,
+            UserTurn::More(text) => run.say_as(text, runtime.acting())?,
             // Work that was cut off is not done because its model's last words asked for nothing.
             UserTurn::Nothing if unfinished => run.go_on()?,
             UserTurn::Nothing => {}

@@ -57,7 +57,7 @@ pub use error::{
 pub use fork::{ForkRequest, Forked};
 pub use gate_answer::Answered;
 pub use handle::{EventStream, RunCommand, RunHandle};
-pub use model::{KnownModel, check_model_name, known_model};
+pub use model::{KnownModel, check_model_name, is_script, known_model};
 pub use model_names::model_names;
 pub use notice::{CutOffSession, LeftFile, Notice, Notices, ToldOnce};
 pub use report::{Failure, FlowReport, RunReport};

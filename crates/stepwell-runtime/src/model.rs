@@ -68,6 +68,12 @@ pub(crate) fn length(named: &str, runtime: &Runtime) -> Result<(Option<u64>, Str
     }
 }
 
+/// Does what a user typed name a script, and so a file of this machine?
+#[must_use]
+pub fn is_script(typed: &str) -> bool {
+    ModelName::is_script(typed)
+}
+
 impl Runtime {
     /// Can a model of this name be asked? Asks nobody for a key, and no provider for anything.
     ///

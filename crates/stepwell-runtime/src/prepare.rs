@@ -46,6 +46,8 @@ pub(crate) struct Prepared {
     /// What else is secret in the environment, by its name.
     pub(crate) environment: Vec<String>,
     pub(crate) options: RunOptions,
+    /// Who runs it, as the log names them.
+    pub(crate) who: Who,
     /// What the whole session may cost.
     pub(crate) total: Option<Money>,
     /// The phases that a new session goes through.
@@ -122,7 +124,7 @@ impl Prepared {
             Some(prior) => prior.mode(agent.mode.unwrap_or(settings.mode), None),
             None => agent.mode.unwrap_or(settings.mode),
         };
-        let mode = options.mode.unwrap_or_else(usual);
+        let mode = options.mode_or(usual);
         let usual = agent.model.clone().or_else(|| Some(settings.model_name.clone()));
         let usual = usual.filter(|name| !name.is_empty());
         let named = match (&options.model, session.map(Prior::model)) {
@@ -152,6 +154,7 @@ impl Prepared {
             keys,
             environment,
             options: options.clone(),
+            who: runtime.who(),
             total: options.budget_total.or_else(|| session.and_then(Prior::budget)),
             phases: None,
             place,
@@ -228,14 +231,14 @@ impl Prepared {
     }
 
     /// What is remembered of this run for those to come.
-    pub(crate) fn remembered(&self, who: &Who) -> Vec<NewEvent> {
+    pub(crate) fn remembered(&self) -> Vec<NewEvent> {
         let settings = Settings {
             agent: Some(self.agent_name.clone()),
             model: Some(self.model_name()),
             mode: Some(self.mode),
             budget: self.options.budget_total,
             flow: None,
-            who: who.clone(),
+            who: self.who.clone(),
         };
         let mut events: Vec<NewEvent> = vec![settings.into()];
         if let Some(budget) = self.options.budget_total {
@@ -284,7 +287,7 @@ impl Prepared {
         let redactor = self.redactor();
         let system = redactor.redact_message(Message::system(self.system(runtime))).0;
         let user = redactor.redact_message(Message::user(task)).0;
-        let mut events = self.remembered(&runtime.who());
+        let mut events = self.remembered();
         events.extend([system.into(), user.into()]);
         events
     }

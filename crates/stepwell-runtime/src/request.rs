@@ -27,6 +27,8 @@ pub struct RunOptions {
     pub model: Option<String>,
     /// When a person is asked.
     pub mode: Option<Mode>,
+    /// The loosest mode that it may have, whatever was chosen before or is configured.
+    pub loosest_mode: Option<Mode>,
     /// How long the model thinks; absent, as its provider has it.
     pub effort: Option<Effort>,
     /// The most dollars of this run.
@@ -57,6 +59,13 @@ pub struct RunOptions {
 }
 
 impl RunOptions {
+    /// When a person is asked: as these options say, or else as usual; never less than they allow.
+    #[must_use]
+    pub fn mode_or(&self, usual: impl FnOnce() -> Mode) -> Mode {
+        let mode = self.mode.unwrap_or_else(usual);
+        self.loosest_mode.map_or(mode, |loosest| mode.min(loosest))
+    }
+
     /// May the run change files?
     #[must_use]
     pub const fn touch(&self) -> Touch {

@@ -356,7 +356,7 @@ impl Work {
             Self::Agent(agent) if agent.is_done => Ok(()),
             Self::Agent(agent) => {
                 session.mark_running()?;
-                session.append_all(agent.prepared.remembered(well.who()))?;
+                session.append_all(agent.prepared.remembered())?;
                 Ok(())
             }
             Self::Flow(flow) => flow.mark_running(request, session, well, head),

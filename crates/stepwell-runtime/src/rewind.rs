@@ -41,7 +41,7 @@ impl Runtime {
     /// # Errors
     /// If somebody runs it, or a file cannot be moved.
     pub fn rewind(&self, request: &RewindRequest) -> Result<Done> {
-        let mut session = self.writing()?.lock(&request.session)?;
+        let mut session = self.acting_well(&*self.writing()?).lock(&request.session)?;
         files::settle(&mut session, Foreign::Refused, self)?;
         self.rewind_held(&mut session, &request.asked)
     }

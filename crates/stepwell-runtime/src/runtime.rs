@@ -5,7 +5,7 @@ use std::ops::Deref;
 use std::path::PathBuf;
 use std::sync::Arc;
 
-use stepwell::{Access, SessionId, Stepwell, Who};
+use stepwell::{Access, Acting, EventId, SessionId, Stepwell, Who};
 use stepwell_agent::agent::{Agent, builtin};
 use stepwell_agent::run::{EventSink, RunEvent};
 use stepwell_workspace::{Well, Workspace};
@@ -26,6 +26,8 @@ pub struct Runtime {
     events: EventSink,
     /// Who acts; absent, this process's user.
     who: Option<Who>,
+    /// The name of the event that is recorded next.
+    event: Option<EventId>,
 }
 
 /// The program that ends what a command started, if Stepwell itself is killed.
@@ -56,6 +58,7 @@ impl Runtime {
             announces_crashes: false,
             events: EventSink::nobody(),
             who: None,
+            event: None,
         }
     }
 
@@ -118,6 +121,11 @@ impl Runtime {
         self.who.clone().unwrap_or_else(|| self.host.processes.this().who())
     }
 
+    /// Whom a front end speaks for.
+    pub(crate) const fn acting(&self) -> Option<&Who> {
+        self.who.as_ref()
+    }
+
     /// Has somebody the name of this user, though nothing here says that it was them?
     pub(crate) fn is_namesake(&self, who: &Who) -> bool {
         let me = self.who();
@@ -128,6 +136,18 @@ impl Runtime {
     #[must_use]
     pub fn acting_as(self, who: Who) -> Self {
         Self { who: Some(who), ..self }
+    }
+
+    /// The same, naming the event that it records next, so that a request that is sent again
+    /// records nothing.
+    #[must_use]
+    pub fn naming_event(self, event: Option<EventId>) -> Self {
+        Self { event, ..self }
+    }
+
+    /// A well that writes for whoever this speaks for.
+    pub(crate) fn acting_well(&self, well: &Stepwell) -> Stepwell {
+        well.acting(Acting { who: self.who.clone(), event: self.event })
     }
 
     /// A name for a session that is to begin here. Nothing is recorded yet.

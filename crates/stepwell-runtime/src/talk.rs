@@ -52,7 +52,8 @@ impl Runtime {
             (None, true) => return Err(Error::NoLane { session: id.clone() }),
             (None, false) => Lane::main(),
         };
-        well.say(id, Said { text: words.text, lane, who: self.who(), now: words.now })?;
+        self.acting_well(&well)
+            .say(id, Said { text: words.text, lane, who: self.who(), now: words.now })?;
         self.tell_whose(&well, &info);
         Ok(if info.held.is_some() { Hears::Runner } else { Hears::NextRun })
     }
@@ -96,7 +97,7 @@ impl Runtime {
             return Err(Error::NotRunning { session: id.clone() });
         };
         let stop = StopAsked { epoch: held.epoch, who: self.who(), reason };
-        well.ask_to_stop(id, stop)?;
+        self.acting_well(&well).ask_to_stop(id, stop)?;
         Ok(StopRequested { holder: held.holder })
     }
 }

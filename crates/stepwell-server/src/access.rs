@@ -1,7 +1,12 @@
 //! The access log: who asked for what, when, and how it went.
 
 use std::fmt;
+use std::fs::{File, OpenOptions};
+use std::io::{self, Write as _};
 use std::net::SocketAddr;
+use std::os::unix::fs::OpenOptionsExt as _;
+use std::path::Path;
+use std::sync::{Arc, Mutex};
 
 use serde::Serialize;
 use stepwell::Time;
@@ -30,4 +35,31 @@ pub struct AccessEntry {
 pub trait AccessLog: fmt::Debug + Send + Sync {
     /// Keeps a request. It must not block for long, and has nobody to tell if it fails.
     fn keep(&self, entry: &AccessEntry);
+}
+
+/// An access log in a file that is the user's alone: a line of JSON for each request.
+#[derive(Debug)]
+pub struct AccessFile(Mutex<File>);
+
+impl AccessFile {
+    /// Opens a file, and makes it if there is none.
+    ///
+    /// # Errors
+    /// If it cannot be opened.
+    pub fn open(path: &Path) -> io::Result<Arc<dyn AccessLog>> {
+        let mut options = OpenOptions::new();
+        let file = options.append(true).create(true).mode(0o600).open(path)?;
+        Ok(Arc::new(Self(Mutex::new(file))))
+    }
+}
+
+impl AccessLog for AccessFile {
+    fn keep(&self, entry: &AccessEntry) {
+        let Ok(mut line) = serde_json::to_vec(entry) else { return };
+        line.push(b'\n');
+        // A full disk stops the log, and not the server.
+        if let Ok(mut file) = self.0.lock() {
+            let _ = file.write_all(&line);
+        }
+    }
 }

@@ -39,6 +39,12 @@ fn table() -> Vec<Route> {
             "Checks that its log is as it was recorded.",
             sessions::verify,
         ),
+        Route::change(
+            post.clone(),
+            "/sessions/{id}/verify",
+            "Checks that its log is as it was recorded.",
+            sessions::verify_now,
+        ),
         Route::list("/sessions/{id}/events", "Its log.", contents::events),
         Route::get("/sessions/{id}/marks", "Points that people look for.", contents::marks),
         Route::get("/sessions/{id}/view", "What the model was shown at a point.", contents::view),

@@ -28,7 +28,7 @@ mod server;
 mod site;
 mod stores;
 
-pub use access::{AccessEntry, AccessLog};
+pub use access::{AccessEntry, AccessFile, AccessLog};
 pub use mcp_handler::{McpAnswer, McpHandler, McpRequest};
 pub use security::{Caller, NamedToken, OneTimeLink, Origin, Role, Token, certificate};
 pub use server::{Options, Reach, Server, Shutdown, listen};

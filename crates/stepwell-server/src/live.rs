@@ -317,9 +317,14 @@ fn send(to: &EventSender, frame: Frame) -> Result<(), ()> {
 
 /// An event without secrets, as it is shown.
 fn recorded(well: &Stepwell, event: &Recorded) -> Frame {
-    let json = serde_json::to_string(event).unwrap_or_default();
+    shown(well, Some(event.seq), "recorded", event)
+}
+
+/// A frame without secrets: what imports hold was never redacted.
+fn shown(well: &Stepwell, seq: Option<Seq>, name: &str, data: &impl serde::Serialize) -> Frame {
+    let json = serde_json::to_string(data).unwrap_or_default();
     let json = well.redactor().redact_json(&json).unwrap_or(json);
-    framed(Some(event.seq), "recorded", &json)
+    framed(seq, name, &json)
 }
 
 /// A piece of what is being said. It has no id: it is not on record.
@@ -330,7 +335,7 @@ fn spoken(piece: &LivePiece) -> Frame {
 /// How a session stands now, for those who show it.
 fn info(well: &Stepwell, id: &SessionId) -> Frame {
     match well.info(id) {
-        Ok(info) => frame(None, "info", &Session::from(info)),
+        Ok(info) => shown(well, None, "info", &Session::from(info)),
         Err(_) => frame(None, "gone", &json!({})),
     }
 }

@@ -59,7 +59,7 @@ pub(crate) fn document(routes: &[Route]) -> Vec<u8> {
                 ("200".to_owned(), json!({"description": route.about, "content": content}))
             }
             Gives::File => {
-                let content = json!({"application/octet-stream": {}});
+                let content = json!({"application/octet-stream": {}, "text/markdown": {}});
                 ("200".to_owned(), json!({"description": route.about, "content": content}))
             }
         };

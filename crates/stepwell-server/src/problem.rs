@@ -23,6 +23,12 @@ impl Problem {
         Self { status, kind, title: title.into(), place: None, hint: None }
     }
 
+    /// What a process of its own said of its failure.
+    pub(crate) fn of(kind: ErrorKind, title: impl Into<String>) -> Self {
+        let (status, kind) = of_run(kind);
+        Self::new(status, kind, title)
+    }
+
     /// What was asked is wrong.
     pub(crate) fn invalid(title: impl Into<String>) -> Self {
         Self::new(StatusCode::BAD_REQUEST, "invalid", title)
@@ -163,24 +169,29 @@ impl From<stepwell_workspace::Error> for Problem {
     }
 }
 
+/// The status and the word for what a run's error asks of the caller.
+const fn of_run(kind: ErrorKind) -> (StatusCode, &'static str) {
+    match kind {
+        ErrorKind::Store(kind) => of_store(kind),
+        ErrorKind::Workspace(kind) => of_workspace(kind),
+        ErrorKind::Config => (StatusCode::UNPROCESSABLE_ENTITY, "config"),
+        ErrorKind::Usage => (StatusCode::BAD_REQUEST, "invalid"),
+        ErrorKind::Invalid => (StatusCode::CONFLICT, "invalid"),
+        ErrorKind::Credentials => (StatusCode::UNPROCESSABLE_ENTITY, "credentials"),
+        ErrorKind::Busy => (StatusCode::CONFLICT, "busy"),
+        ErrorKind::Unsaved => (StatusCode::SERVICE_UNAVAILABLE, "unsaved"),
+        ErrorKind::Interrupted => (StatusCode::CONFLICT, "interrupted"),
+    }
+}
+
 impl From<Error> for Problem {
     fn from(error: Error) -> Self {
-        let (status, kind) = match error.kind() {
-            _ if matches!(error, Error::AnsweredBefore { .. }) => {
-                (StatusCode::CONFLICT, "conflict")
-            }
-            _ if matches!(error, Error::NoGate { .. } | Error::NotChanged { .. }) => {
+        let (status, kind) = match &error {
+            Error::AnsweredBefore { .. } => (StatusCode::CONFLICT, "conflict"),
+            Error::NoGate { .. } | Error::NotChanged { .. } | Error::NoContent { .. } => {
                 (StatusCode::NOT_FOUND, "absent")
             }
-            ErrorKind::Store(kind) => of_store(kind),
-            ErrorKind::Workspace(kind) => of_workspace(kind),
-            ErrorKind::Config => (StatusCode::UNPROCESSABLE_ENTITY, "config"),
-            ErrorKind::Usage => (StatusCode::BAD_REQUEST, "invalid"),
-            ErrorKind::Invalid => (StatusCode::CONFLICT, "invalid"),
-            ErrorKind::Credentials => (StatusCode::UNPROCESSABLE_ENTITY, "credentials"),
-            ErrorKind::Busy => (StatusCode::CONFLICT, "busy"),
-            ErrorKind::Unsaved => (StatusCode::SERVICE_UNAVAILABLE, "unsaved"),
-            ErrorKind::Interrupted => (StatusCode::CONFLICT, "interrupted"),
+            error => of_run(error.kind()),
         };
         Self::new(status, kind, error.to_string())
     }

@@ -8,6 +8,7 @@ use schemars::generate::SchemaSettings;
 use schemars::{JsonSchema, Schema, SchemaGenerator};
 use serde::Serialize;
 use serde::de::DeserializeOwned;
+use stepwell::EventId;
 use stepwell_wire::List;
 
 use crate::problem::{Problem, Result};
@@ -24,6 +25,8 @@ pub(crate) struct Call {
     /// What is behind the question mark.
     pub(crate) query: String,
     pub(crate) body: Vec<u8>,
+    /// The name of the event that the request becomes, if it has a key.
+    pub(crate) event: Option<EventId>,
     pub(crate) wants: Wants,
 }
 
@@ -174,7 +177,7 @@ impl Route {
     {
         let known = fields::<B>();
         let run = move |site: &Site, call: &Call| {
-            let act = look(site, call)?.act()?;
+            let act = look(site, call)?.act(call.event)?;
             json(&act, &handler(&act, read_body(&call.body, &known)?)?)
         };
         Self {

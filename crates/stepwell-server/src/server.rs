@@ -10,7 +10,7 @@ use axum::body::Body;
 use axum::extract::{Path, Request, State};
 use axum::http::{HeaderValue, Method, Response, StatusCode, header};
 use axum::routing::MethodFilter;
-use stepwell::Seq;
+use stepwell::{EventId, Seq};
 use tokio::sync::watch;
 
 use crate::access::{AccessEntry, AccessLog};
@@ -250,7 +250,8 @@ async fn read(
     };
     let key = request_key(&headers, &caller, route, &parameters)?;
     let wants = if accepts_lines(&headers) { Wants::Lines } else { Wants::Json };
-    let call = Call { caller, parameters, query, body, wants };
+    let event = key.as_ref().map(|key| EventId::derived(key.as_bytes()));
+    let call = Call { caller, parameters, query, body, event, wants };
     blocking(move || match key {
         Some(key) => site.repeats.once(key, &call.body, || route.run(&site, &call)),
         None => route.run(&site, &call),
@@ -341,7 +342,8 @@ async fn stream(State(site): State<Arc<Site>>, parameters: Parameters, request: 
         let id =
             look.store.session(parameters.get("id").map(String::as_str).unwrap_or_default())?;
         let from = match from {
-            Some(from) => from.max(Seq::FIRST),
+            // Behind the end nothing was seen yet.
+            Some(from) => from.clamp(Seq::FIRST, look.well().info(&id)?.head.seq.next()),
             None => look.well().info(&id)?.head.seq.next(),
         };
         let watcher = match look.caller.is_user && look.caller.role == Role::Operator {
@@ -358,7 +360,7 @@ async fn changes(State(site): State<Arc<Site>>, request: Request) -> Answer {
     let is_everywhere = store_of(&request).as_deref() == Some(EVERY_STORE);
     open_stream(site, request, move |look| {
         if is_everywhere {
-            return look.site.stores.watch_all();
+            return look.site.stores.watch_all(look.caller);
         }
         let (to, events) = live::stream();
         look.store.live.tell_changes(to)?;

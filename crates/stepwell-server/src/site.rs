@@ -5,9 +5,9 @@ use std::collections::HashMap;
 use std::ops::Deref;
 use std::sync::Arc;
 
-use stepwell::{Clock, SessionId, Stepwell, Who};
+use stepwell::{Acting, Clock, EventId, Mode, Recorded, SessionId, Stepwell, Who};
 use stepwell_runtime::Runtime;
-use stepwell_runtime::detached::{DetachedAnswer, DetachedRequest, Work};
+use stepwell_runtime::detached::{DetachedAnswer, DetachedRequest, Grants, Work};
 
 use crate::access::AccessLog;
 use crate::mcp_handler::McpHandler;
@@ -47,7 +47,11 @@ pub(crate) struct Look<'a> {
 
 /// A request by somebody who may change something.
 #[derive(Debug)]
-pub(crate) struct Act<'a>(Look<'a>);
+pub(crate) struct Act<'a> {
+    look: Look<'a>,
+    /// The name of the event that it becomes: asked for again, nothing is recorded.
+    event: Option<EventId>,
+}
 
 impl<'a> Look<'a> {
     /// A look into the store that a request names.
@@ -57,18 +61,18 @@ impl<'a> Look<'a> {
         store: Option<&str>,
         parameters: &'a HashMap<String, String>,
     ) -> Result<Self> {
-        Ok(Self { site, caller, store: site.stores.get(store)?, parameters })
+        Ok(Self { site, caller, store: site.stores.get(store, caller)?, parameters })
     }
 
     /// The same for somebody who may change something.
-    pub(crate) fn act(self) -> Result<Act<'a>> {
+    pub(crate) fn act(self, event: Option<EventId>) -> Result<Act<'a>> {
         if self.site.limits.read_only {
             return Err(
                 Problem::denied("this server is read-only").hint("start it without --read-only")
             );
         }
         match self.caller.role {
-            Role::Operator => Ok(Act(self)),
+            Role::Operator => Ok(Act { look: self, event }),
             Role::Viewer => Err(Problem::denied(format!("{} may only look", self.caller.name))),
         }
     }
@@ -96,7 +100,7 @@ impl<'a> Deref for Act<'a> {
     type Target = Look<'a>;
 
     fn deref(&self) -> &Look<'a> {
-        &self.0
+        &self.look
     }
 }
 
@@ -112,7 +116,26 @@ impl Act<'_> {
             true => self.store.runtime.clone(),
             false => self.store.runtime.for_others(),
         };
-        runtime.acting_as(self.who())
+        runtime.acting_as(self.who()).naming_event(self.event)
+    }
+
+    /// The store, written to for the caller.
+    pub(crate) fn acting_well(&self) -> Stepwell {
+        self.well().acting(Acting { who: Some(self.who()), event: self.event })
+    }
+
+    /// What was recorded for this very request before, should it be sent again.
+    pub(crate) fn done_before(&self, id: &SessionId) -> Result<Option<Recorded>> {
+        match &self.event {
+            Some(event) => Ok(self.well().store().event(id, event)?),
+            None => Ok(None),
+        }
+    }
+
+    /// What is granted to the caller, whatever they ask for.
+    fn grants(&self) -> Grants {
+        let loosest_mode = (!self.site.limits.may_yolo).then_some(Mode::ConfirmSensitive);
+        Grants { is_other: !self.caller.is_user, loosest_mode }
     }
 
     /// Has a process of its own do something.
@@ -120,7 +143,7 @@ impl Act<'_> {
         let launcher = self.site.stores.launcher(&self.store).ok_or_else(|| {
             Problem::denied("this server starts nothing").hint("start it with --workspace DIR")
         })?;
-        let request = DetachedRequest { who: Some(self.who().name), work };
+        let request = DetachedRequest { who: Some(self.who().name), grants: self.grants(), work };
         launcher.start(&request).map_err(|error| Problem::failed(error.to_string()))
     }
 }

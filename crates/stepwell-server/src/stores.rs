@@ -12,6 +12,7 @@ use stepwell_workspace::{Host, Notices, Wanted, Well, Workspace};
 
 use crate::live::{self, Events, Live};
 use crate::problem::{Problem, Result};
+use crate::security::Caller;
 
 /// Where served stores come from, and what starts runs in them.
 #[derive(Clone, Debug)]
@@ -69,20 +70,21 @@ impl Stores {
         Ok(Self { workspaces, hearing, home, others: Mutex::default() })
     }
 
-    /// The store of a key.
-    pub(crate) fn get(&self, key: Option<&str>) -> Result<Arc<OpenStore>> {
+    /// The store of a key. Others than the home store are for the user alone.
+    pub(crate) fn get(&self, key: Option<&str>, caller: &Caller) -> Result<Arc<OpenStore>> {
         match key {
             None => Ok(Arc::clone(&self.home)),
             Some(key) if key == self.home.key => Ok(Arc::clone(&self.home)),
-            Some(key) => self.other(key),
+            Some(key) if caller.is_user => self.other(key),
+            Some(_) => Err(no_store()),
         }
     }
 
     /// Watches which sessions change in any of them that is there now.
-    pub(crate) fn watch_all(&self) -> Result<Events> {
+    pub(crate) fn watch_all(&self, caller: &Caller) -> Result<Events> {
         let (to, events) = live::stream();
         self.home.live.tell_changes(to.clone())?;
-        for path in self.known() {
+        for path in self.known_to(caller) {
             // One that cannot be opened does not hide the others.
             if let Ok(store) = self.other(&key(&path)) {
                 store.live.tell_changes(to.clone())?;
@@ -91,8 +93,8 @@ impl Stores {
         Ok(events)
     }
 
-    /// All of them, the home store first.
-    pub(crate) fn list(&self) -> Vec<ServedStore> {
+    /// All of them that a caller may see, the home store first.
+    pub(crate) fn list(&self, caller: &Caller) -> Vec<ServedStore> {
         let served = |store: &OpenStore, home| ServedStore {
             key: store.key.clone(),
             name: store.name.clone(),
@@ -100,12 +102,16 @@ impl Stores {
             home,
         };
         let mut list = vec![served(&self.home, true)];
-        for path in self.known() {
+        for path in self.known_to(caller) {
             if let Ok(store) = self.other(&key(&path)) {
                 list.push(served(&store, false));
             }
         }
         list
+    }
+
+    fn known_to(&self, caller: &Caller) -> Vec<PathBuf> {
+        if caller.is_user { self.known() } else { Vec::new() }
     }
 
     /// The folders of the user's other stores.
@@ -126,7 +132,7 @@ impl Stores {
             return Ok(Arc::clone(store));
         }
         let found = self.known().into_iter().find(|path| key(path) == wanted);
-        let path = found.ok_or_else(|| Problem::absent("there is no such store").at("store"))?;
+        let path = found.ok_or_else(no_store)?;
         let host: Host = self.workspaces.home.host.clone();
         let wanted_store = Wanted { store: Some(path.clone()), ..Wanted::default() };
         let workspace = Workspace::find(host, wanted_store, Notices::to_nobody())?;
@@ -147,6 +153,10 @@ impl Stores {
         let (folder, logs) = (place.root.clone(), place.store.join("runs"));
         Some(Launcher { program, folder, logs })
     }
+}
+
+fn no_store() -> Problem {
+    Problem::absent("there is no such store").at("store")
 }
 
 impl OpenStore {

@@ -21,7 +21,7 @@ impl Stepwell {
     /// # Errors
     /// If the name cannot be one, or the session's files are half moved.
     pub fn checkpoint(&self, id: &SessionId, checkpoint: Checkpoint) -> Result<Seq> {
-        let Checkpoint { name, metadata, .. } = checkpoint;
+        let Checkpoint { name, metadata, .. } = checkpoint.made_by(self.acting_who());
         let made = self.change_work(id, WorkChange::Checkpoint { name, metadata })?;
         Ok(made.map(|it| it.seq).unwrap_or_default())
     }

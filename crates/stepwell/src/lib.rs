@@ -155,4 +155,4 @@ pub use message::Message;
 pub use session::Session;
 pub use store::{SessionInfo, Store};
 pub use view::View;
-pub use well::Stepwell;
+pub use well::{Acting, Stepwell};

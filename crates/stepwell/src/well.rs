@@ -14,10 +14,10 @@ use crate::trust::{
     self, AnswersFrom, Disregarded, Judge, MemoryNotes, Note, Notes, Weighed, given_at,
 };
 use crate::{
-    Append, Clock, Create, Created, Edited, Entropy, Epoch, Error, Event, Facts, Filter, Found,
-    GateAnswered, IdFormat, Kind, LEASE_TTL, Lane, Lease, LeaseRequest, MemoryStore, NewEvent,
-    Order, Origin, Page, Plan, Policy, Processes, Query, Recorded, Redacted, Redactor, Removal,
-    Result, ResumeDecision, ResumeLimits, Said, Search, Seq, SessionId, SessionInfo, Span,
+    Append, Clock, Create, Created, Edited, Entropy, Epoch, Error, Event, EventId, Facts, Filter,
+    Found, GateAnswered, IdFormat, Kind, LEASE_TTL, Lane, Lease, LeaseRequest, MemoryStore,
+    NewEvent, Order, Origin, Page, Plan, Policy, Processes, Query, Recorded, Redacted, Redactor,
+    Removal, Result, ResumeDecision, ResumeLimits, Said, Search, Seq, SessionId, SessionInfo, Span,
     SqliteOptions, SqliteStore, StopAsked, Store, SystemClock, SystemEntropy, SystemProcesses,
     Target, Time, TrashScope, Who, Work, Write, Written,
 };
@@ -27,6 +27,16 @@ use crate::{
 #[derive(Clone, Debug)]
 pub struct Stepwell {
     shared: Arc<Shared>,
+    acting: Option<Arc<Acting>>,
+}
+
+/// For whom a front end writes into sessions, and what it calls the event that it writes next.
+#[derive(Clone, Debug, Default)]
+pub struct Acting {
+    /// Who it is; absent, this process's user.
+    pub who: Option<Who>,
+    /// The event's name: a request that is sent again records nothing.
+    pub event: Option<EventId>,
 }
 
 #[derive(Debug)]
@@ -105,7 +115,7 @@ impl Stepwell {
         let keeper = Keeper::new(Arc::clone(&store), surroundings.lease_ttl);
         let hub = Hub::new(Arc::clone(&store));
         let who = OnceLock::new();
-        Self { shared: Arc::new(Shared { store, surroundings, keeper, hub, who }) }
+        Self { shared: Arc::new(Shared { store, surroundings, keeper, hub, who }), acting: None }
     }
 
     /// The folder of the store that a folder belongs to: its own, or that of the
@@ -133,15 +143,39 @@ impl Stepwell {
         self.store().now().unwrap_or_else(|| self.shared.surroundings.clock.now())
     }
 
-    /// This process's user, as events name them.
+    /// The same store for somebody whom a front end speaks for: what is written without a lease
+    /// says who it was.
+    #[must_use]
+    pub fn acting(&self, acting: Acting) -> Self {
+        Self { acting: Some(Arc::new(acting)), ..self.clone() }
+    }
+
+    /// Whom a front end speaks for.
+    #[must_use]
+    pub fn acting_who(&self) -> Option<&Who> {
+        self.acting.as_ref()?.who.as_ref()
+    }
+
+    /// The name of the event that is written next.
+    pub(crate) fn event_name(&self) -> Option<EventId> {
+        self.acting.as_ref()?.event
+    }
+
+    /// Who writes here, as events name them: this process's user, unless a front end [speaks for
+    /// somebody](Self::acting).
     #[must_use]
     pub fn who(&self) -> &Who {
+        self.acting_who().unwrap_or_else(|| self.user())
+    }
+
+    /// This process's user.
+    fn user(&self) -> &Who {
         self.shared.who.get_or_init(|| self.shared.surroundings.processes.this().who())
     }
 
     /// Judges what a session's log says was allowed: what of it this user gave.
     pub fn judge(&self, id: &SessionId) -> Result<Judge> {
-        let me = Who { login: self.store().login()?, ..self.who().clone() };
+        let me = Who { login: self.store().login()?, ..self.user().clone() };
         let Deps { notes, answers_from, .. } = &self.shared.surroundings;
         Ok(Judge { me, given: notes.given(id), answers: *answers_from })
     }
@@ -370,7 +404,8 @@ impl Stepwell {
 
     /// Changes a session's own attributes, whoever runs it.
     pub fn edit(&self, id: &SessionId, edited: Edited) -> Result<Seq> {
-        self.append_freely(id, edited.into())
+        let who = edited.who.or_else(|| self.acting_who().cloned().map(Box::new));
+        self.append_freely(id, Edited { who, ..edited }.into())
     }
 
     /// Answers a gate, whoever runs the session.
@@ -435,7 +470,8 @@ impl Stepwell {
     }
 
     pub(crate) fn append_freely(&self, id: &SessionId, event: Event) -> Result<Seq> {
-        let events = self.redacted(vec![event.into()]);
+        let event = NewEvent { id: self.event_name(), ..event.into() };
+        let events = self.redacted(vec![event]);
         let written = self.write_noted(id, events, |events| {
             let append = Append { session: id.clone(), epoch: None, expected: None, events };
             self.store().write(Write::Append(append))

@@ -110,8 +110,10 @@ impl Stepwell {
     fn change_unheld(&self, id: &SessionId, change: &WorkChange) -> Result<Option<Recorded>> {
         let session = self.hold_whole(id)?;
         refuse_in_guided(&session.info()?, change)?;
-        let events = self.events_for(id, change)?;
-        let Some(event) = events.first().map(|new| new.event.clone()) else { return Ok(None) };
+        let mut events = self.events_for(id, change)?;
+        let Some(first) = events.first_mut() else { return Ok(None) };
+        first.id = self.event_name();
+        let event = first.event.clone();
         let written = session.append_all(events)?;
         Ok(Some(Recorded { seq: written.first, at: self.now(), id: None, event }))
     }

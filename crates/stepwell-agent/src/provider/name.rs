@@ -22,6 +22,19 @@ pub enum ModelName {
     },
 }
 
+impl ModelName {
+    /// Does what a user typed name a script, and so a file of this machine?
+    #[must_use]
+    pub fn is_script(typed: &str) -> bool {
+        script(typed).is_some()
+    }
+}
+
+/// The file of `script:FILE`.
+fn script(typed: &str) -> Option<&str> {
+    typed.trim().strip_prefix("script:")
+}
+
 impl fmt::Display for ModelName {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
@@ -117,7 +130,7 @@ impl Providers {
         if typed.is_empty() {
             return Err(BadModel::Empty);
         }
-        if let Some(file) = typed.strip_prefix("script:") {
+        if let Some(file) = script(typed) {
             return match file {
                 "" => Err(BadModel::NoFile),
                 file => Ok(ModelName::Script(PathBuf::from(file))),

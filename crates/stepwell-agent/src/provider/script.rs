@@ -182,14 +182,25 @@ impl From<ScriptFault> for Fault {
     }
 }
 
+/// The longest error of a script, in characters: what it quotes may be all of a file that is none.
+const LONGEST_ERROR: usize = 200;
+
+fn brief(error: impl std::fmt::Display) -> String {
+    let text = error.to_string();
+    match text.char_indices().nth(LONGEST_ERROR) {
+        Some((end, _)) => format!("{}…", &text[..end]),
+        None => text,
+    }
+}
+
 impl Script {
     /// Reads a script, YAML or JSON.
     pub fn parse(text: &str) -> Result<Self, String> {
         // JSON is YAML, but its errors read better from its own parser.
         let json = text.trim_start().starts_with(['{', '[']);
         let value: Value = match json {
-            true => serde_json::from_str(text).map_err(|error| error.to_string())?,
-            false => serde_saphyr::from_str(text).map_err(|error| error.to_string())?,
+            true => serde_json::from_str(text).map_err(brief)?,
+            false => serde_saphyr::from_str(text).map_err(brief)?,
         };
         let is_list = value.is_array();
         // Read as what it looks like, for an error that names the field.
@@ -204,7 +215,7 @@ impl Script {
             }
             false => serde_json::from_value(value),
         }
-        .map_err(|error| error.to_string())
+        .map_err(brief)
     }
 
     /// The answers of a lane.

@@ -1,6 +1,5 @@
 use std::io::{Read, Write};
 
-use stepwell::Who;
 use stepwell_runtime::detached::{DetachedAnswer, DetachedRequest, Performed};
 use stepwell_terminal::Explained;
 
@@ -22,12 +21,8 @@ pub(crate) fn run(_: &Args, app: &mut App) -> Result<Exit> {
         .map_err(|error| Failure::new(Exit::Usage, format_args!("this is no request: {error}")))?;
     // What ends the front end does not end this process. It has no terminal if this fails.
     let _ = rustix::process::setsid();
-    let mut runtime = app.runtime();
-    if let Some(name) = request.who {
-        runtime = runtime.acting_as(Who::from(name));
-    }
     let limits = request.work.options().cloned().unwrap_or_default();
-    let performed = match runtime.perform(request.work, &runner::interrupt()) {
+    let performed = match app.runtime().perform(request, &runner::interrupt()) {
         Ok(performed) => performed,
         Err(error) => return fail(&error),
     };

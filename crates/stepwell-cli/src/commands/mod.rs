@@ -178,7 +178,7 @@ impl Command {
             Self::Doctor(_) | Self::Schema(_) | Self::Completions(_) | Self::Man(_) => {
                 Needs::Nothing
             }
-            _ => Needs::TrashScope,
+            _ => Needs::Workspace,
         }
     }
 }

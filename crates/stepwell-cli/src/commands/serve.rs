@@ -1,16 +1,14 @@
-use std::fs::{File, OpenOptions};
-use std::io::Write as _;
 use std::net::IpAddr;
-use std::os::unix::fs::OpenOptionsExt as _;
 use std::path::{Path, PathBuf};
-use std::sync::{Arc, Mutex};
+use std::sync::Arc;
 
 use stepwell_mcp::{Access, HttpService, Scope};
 use stepwell_server::{
-    AccessEntry, AccessLog, McpAnswer, McpHandler, McpRequest, NamedToken, Options, Origin, Reach,
-    Role, Server, Shutdown, Token, Workspaces, certificate, listen,
+    AccessFile, McpAnswer, McpHandler, McpRequest, NamedToken, Options, Origin, Reach, Role,
+    Server, Shutdown, Token, Workspaces, certificate, listen,
 };
 use stepwell_terminal::note;
+use stepwell_workspace::{Host, Notices, Wanted, Workspace};
 
 use super::mcp::ALLOW;
 use crate::app::App;
@@ -34,6 +32,9 @@ pub(crate) struct Args {
     /// Lets runs be started that ask nobody (mode yolo).
     #[arg(long)]
     allow_yolo: bool,
+    /// The workspace that is served, and that runs work in. A team's server starts none without it.
+    #[arg(long, value_name = "DIR")]
+    workspace: Option<PathBuf>,
     /// Serves this workspace's store alone, and not your others.
     #[arg(long)]
     only_here: bool,
@@ -99,11 +100,17 @@ pub(crate) fn run(args: &Args, app: &mut App) -> Result<Exit> {
             .hint("stepwell serve --port N takes another one")
     })?;
     let port = listeners[0].local_addr()?.port();
-    let (others, program) = (!args.only_here, detach::program(app).ok());
-    let workspaces = Workspaces { home: app.workspace().clone(), others, program };
+    let home = home(args, app)?;
+    let starts = home.place.team.is_none() || args.workspace.is_some();
+    let (others, program) = (!args.only_here, detach::program(app).ok().filter(|_| starts));
+    let workspaces = Workspaces { home, others, program };
     let (read_only, may_yolo) = (args.read_only, args.allow_yolo);
     let mcp = Some(Arc::new(Agents::new(args, app)) as Arc<dyn McpHandler>);
-    let access = args.access_log.as_deref().map(AccessFile::open).transpose()?;
+    let log = |path: &PathBuf| {
+        let opened = AccessFile::open(path);
+        opened.map_err(|error| Failure::file(path, "opening the access log", &error))
+    };
+    let access = args.access_log.as_ref().map(log).transpose()?;
     let options = Options { tokens, read_only, may_yolo, reach: reach.clone(), mcp, access };
     let server = Server::new(listeners, workspaces, options)
         .map_err(|error| Failure::new(Exit::Failed, error))?;
@@ -116,6 +123,17 @@ pub(crate) fn run(args: &Args, app: &mut App) -> Result<Exit> {
     app.out.flush()?;
     note("Open this link within a minute; it works once. Ctrl+C stops the server, and no run.");
     serve(server)
+}
+
+/// The workspace that is served.
+fn home(args: &Args, app: &App) -> Result<Workspace> {
+    let Some(folder) = &args.workspace else { return Ok(app.workspace().clone()) };
+    let folder = folder.canonicalize();
+    let folder =
+        folder.map_err(|error| Failure::new(Exit::Absent, format!("--workspace: {error}")))?;
+    let host = Host { folder: Some(folder.clone()), ..app.host.clone() };
+    let wanted = Wanted { folder: Some(folder), ..app.wanted.clone() };
+    Ok(Workspace::find(host, wanted, Notices::to_nobody())?)
 }
 
 fn serve(server: Server) -> Result<Exit> {
@@ -132,30 +150,6 @@ fn serve(server: Server) -> Result<Exit> {
         served
     })?;
     Ok(Exit::Done)
-}
-
-/// An access log in a file that is the user's alone.
-#[derive(Debug)]
-struct AccessFile(Mutex<File>);
-
-impl AccessFile {
-    fn open(path: &Path) -> Result<Arc<dyn AccessLog>> {
-        let mut options = OpenOptions::new();
-        let file = options.append(true).create(true).mode(0o600).open(path);
-        let file = file.map_err(|error| Failure::file(path, "opening the access log", &error))?;
-        Ok(Arc::new(Self(Mutex::new(file))))
-    }
-}
-
-impl AccessLog for AccessFile {
-    fn keep(&self, entry: &AccessEntry) {
-        let Ok(mut line) = serde_json::to_vec(entry) else { return };
-        line.push(b'\n');
-        // A full disk stops the log, and not the server.
-        if let Ok(mut file) = self.0.lock() {
-            let _ = file.write_all(&line);
-        }
-    }
 }
 
 /// What other agents are answered at `/mcp`: the same as by `stepwell mcp`.

@@ -8,6 +8,7 @@ use std::time::Duration;
 use serde_json::{Value, json};
 
 use crate::desk::Desk;
+use crate::teams::member;
 
 /// Two steps: a file, and a command that needs leave.
 const SCRIPT: &str = "
@@ -56,10 +57,15 @@ impl Server {
     }
 
     fn send(&self, method: &str, path: &str, body: &Value) -> (u16, Value) {
+        self.send_as(&self.token, method, path, body)
+    }
+
+    /// The same with somebody's token.
+    fn send_as(&self, token: &str, method: &str, path: &str, body: &Value) -> (u16, Value) {
         let body = if method == "GET" { String::new() } else { body.to_string() };
         let mut stream = TcpStream::connect(("127.0.0.1", self.port)).unwrap();
         stream.set_read_timeout(Some(Duration::from_secs(120))).unwrap();
-        let (port, token, length) = (self.port, &self.token, body.len());
+        let (port, length) = (self.port, body.len());
         let request = format!(
             "{method} /api/v1{path} HTTP/1.1\r\nHost: localhost:{port}\r\nAuthorization: Bearer {token}\r\n\
              X-Stepwell: 1\r\nContent-Type: application/json\r\nContent-Length: {length}\r\n\
@@ -169,14 +175,107 @@ fn what_cannot_be_started_is_said_with_what_would_help() {
     let server = Server::start(&desk, &[]);
     let wrong = json!({"task": "x", "agent": "nobody"});
     let (status, answer) = server.send("POST", "/sessions", &wrong);
-    assert_eq!(status, 409, "{answer:#}");
+    assert_eq!(status, 422, "{answer:#}");
     assert!(answer["title"].as_str().unwrap().contains("nobody"), "{answer:#}");
-    assert!(answer["hint"].as_str().is_some(), "{answer:#}");
     let yolo = json!({"task": "x", "mode": "yolo"});
     assert_eq!(server.send("POST", "/sessions", &yolo).0, 403);
     let loose = Server::start(&desk, &["--allow-yolo"]);
     let started = loose.post("/sessions", &yolo);
     loose.wait(started["id"].as_str().unwrap(), "success");
+}
+
+#[test]
+fn no_request_names_a_file_of_the_server_as_its_model() {
+    let desk = desk();
+    let server = Server::start(&desk, &[]);
+    for model in ["script:script.yaml", " script:/etc/passwd", "\tscript:script.yaml"] {
+        let (status, answer) =
+            server.send("POST", "/sessions", &json!({"task": "x", "model": model}));
+        assert_eq!(status, 403, "{model:?}: {answer:#}");
+    }
+    // A script that is none is not shown whole.
+    desk.file("long.yaml", &format!("\"{}\"", "x".repeat(5000)));
+    let long = format!("script:{}", desk.work().join("long.yaml").display());
+    let ran = desk.quietly(&["run", "x", "--model", &long]);
+    assert!(ran.code != Some(0) && ran.stderr.len() < 1000, "{}", ran.stderr);
+}
+
+#[test]
+fn without_leave_no_run_of_a_server_asks_nobody() {
+    let desk = desk();
+    let begun = desk.quietly(&["run", "make it", "--mode", "yolo", "--max-steps", "1", "--json"]);
+    let yolo = begun.json()[0]["session_id"].as_str().unwrap().to_owned();
+    let ran = desk.quietly(&["config", "set", "--user", "agent.mode", "yolo"]);
+    assert_eq!(ran.code, Some(0), "{}", ran.stderr);
+    let server = Server::start(&desk, &[]);
+    // As the configuration says, and as the session was begun.
+    let started = server.post("/sessions", &json!({"task": "make it"}));
+    assert_eq!(server.gate(started["id"].as_str().unwrap()), "call_1_1");
+    server.post(&format!("/sessions/{yolo}/resume"), &json!({}));
+    assert_eq!(server.gate(&yolo), "call_2_1");
+    assert!(!desk.work().join("ran.txt").exists());
+    for id in [started["id"].as_str().unwrap(), &yolo] {
+        server.post(&format!("/sessions/{id}/stop"), &json!({}));
+    }
+}
+
+#[test]
+fn who_did_what_through_the_server_is_in_the_log() {
+    let desk = desk();
+    let ran = desk.quietly(&["run", "make it", "--mode", "yolo", "--json"]);
+    let id = ran.json()[0]["session_id"].as_str().unwrap().to_owned();
+    let token = "A".repeat(43);
+    desk.file("tokens", &format!("bob operator {token}\n"));
+    let tokens = desk.work().join("tokens");
+    std::fs::set_permissions(&tokens, std::os::unix::fs::PermissionsExt::from_mode(0o600)).unwrap();
+    let server = Server::start(&desk, &["--tokens", &tokens.display().to_string()]);
+    let path = format!("/sessions/{id}");
+    for (method, route, body) in [
+        ("PATCH", "", json!({"label": "bobs"})),
+        ("POST", "/checkpoint", json!({"name": "here"})),
+        ("POST", "/rewind", json!({"to": "-1"})),
+        ("POST", "/resume", json!({"say": "once more"})),
+    ] {
+        let (status, answer) = server.send_as(&token, method, &format!("{path}{route}"), &body);
+        assert!((200..300).contains(&status), "{route}: {status} {answer:#}");
+    }
+    server.wait(&id, "success");
+    let log = desk.quietly(&["log", &id, "--json"]).json();
+    let of = |kind: &str| log.iter().filter(|it| it["kind"] == kind).collect::<Vec<_>>();
+    let body = |event: &Value| event.to_string();
+    assert!(of("edited").iter().any(|it| body(it).contains("web: bob")), "{:?}", of("edited"));
+    let checkpoints = of("checkpoint");
+    let by_bob = checkpoints.iter().filter(|it| body(it).contains("web: bob")).count();
+    assert_eq!(by_bob, 2, "his own, and the one before the rewind: {checkpoints:?}");
+    let settings = of("settings");
+    assert!(body(settings.last().unwrap()).contains("web: bob"), "{settings:?}");
+    let said = of("said");
+    assert!(body(said.last().unwrap()).contains("web: bob"), "{said:?}");
+    // What he said was taken in once.
+    let heard = of("message").iter().filter(|it| body(it).contains("once more")).count();
+    assert_eq!(heard, 1);
+}
+
+#[test]
+fn a_teams_server_starts_runs_only_in_the_workspace_that_it_is_given() {
+    let mut desk = desk();
+    desk.set("STEPWELL_STORE", &member(&Desk::unique("web"), "ann"));
+    let server = Server::start(&desk, &[]);
+    assert_eq!(server.get("/server")["may_start"], false);
+    let (status, answer) = server.send("POST", "/sessions", &json!({"task": "make it"}));
+    assert_eq!(status, 403, "{answer:#}");
+    drop(server);
+    std::fs::create_dir(desk.path("given")).unwrap();
+    let given = desk.path("given").canonicalize().unwrap().display().to_string();
+    let server = Server::start(&desk, &["--workspace", &given]);
+    let script = format!("script:{}", desk.work().join("script.yaml").display());
+    let ran = desk.quietly(&["config", "set", "--user", "model.name", &script]);
+    assert_eq!(ran.code, Some(0), "{}", ran.stderr);
+    let started = server.post("/sessions", &json!({"task": "make it"}));
+    let id = started["id"].as_str().unwrap();
+    assert_eq!(server.gate(id), "call_1_1");
+    assert_eq!(server.get(&format!("/sessions/{id}"))["workspace"], given.as_str());
+    server.post(&format!("/sessions/{id}/stop"), &json!({}));
 }
 
 #[test]

@@ -2,11 +2,11 @@
 
 use std::io::Write;
 
-use stepwell::{Redacted, SessionId, Stepwell};
+use stepwell::{Redacted, SessionId, State, Stepwell};
 
 use crate::page::document::Document;
 use crate::registry::Format;
-use crate::write::writer::{Exported, Losses, Outlet, Shape};
+use crate::write::writer::{Exported, Losses, Outlet, Shape, Wishes};
 use crate::{Error, Result};
 
 /// Writes a session to a stream. A format that is a folder cannot be written so.
@@ -36,7 +36,9 @@ pub(crate) fn page(
     let mut info = well.info(id)?;
     let redactor = well.redactor().with_own_count();
     info.head = Redacted::head(&redactor, info.head);
-    let span = stepwell::Span { to: info.head.seq, ..stepwell::Span::ALL };
+    let Wishes { estimate, up_to, .. } = to.wishes();
+    let up_to = up_to.filter(|at| *at < info.head.seq);
+    let span = stepwell::Span { to: up_to.unwrap_or(info.head.seq), ..stepwell::Span::ALL };
     let mut slice = well.store().events(id, span)?;
     for recorded in &mut slice.events {
         let shown = Redacted::by(&redactor, recorded.event.clone());
@@ -44,7 +46,10 @@ pub(crate) fn page(
     }
     let events = slice.events.len() as u64;
     let damaged = slice.damage.iter().map(|damage| (id.clone(), damage.clone())).collect();
-    let document = Document::of(&info, slice, to.wishes().estimate);
+    if let (Some(_), Some(state)) = (up_to, State::fold(&slice.events)) {
+        info.head = state.head.without_runner();
+    }
+    let document = Document::of(&info, slice, estimate.filter(|_| up_to.is_none()));
     to.main()?.write_all(render(&document).as_bytes()).map_err(Error::Write)?;
     Ok(Exported { sessions: 1, events, damaged, losses: Losses::default() })
 }

@@ -7,8 +7,8 @@ use std::os::unix::fs::{DirBuilderExt, OpenOptionsExt};
 use std::path::{Component, Path, PathBuf};
 
 use stepwell::{
-    Damage, Estimate, Event, Head, Kin, Lane, Recorded, SessionId, SessionInfo, Span, Stepwell,
-    TrashScope,
+    Damage, Estimate, Event, Head, Kin, Lane, Recorded, Seq, SessionId, SessionInfo, Span,
+    Stepwell, TrashScope,
 };
 
 use crate::read::neutral::without_provenance;
@@ -337,6 +337,8 @@ pub struct Wishes {
     pub purpose: Purpose,
     /// What the session may have cost, where nobody said it: pages show it.
     pub estimate: Option<Estimate>,
+    /// The last event that a page tells of; absent, all are told.
+    pub up_to: Option<Seq>,
 }
 
 /// What a session is written for.

@@ -2,7 +2,7 @@
 
 use serde::Serialize;
 use serde_json::Value;
-use stepwell::{Compacted, Seq, SessionId, Stepwell};
+use stepwell::{Compacted, Seq, SessionId, Stepwell, Who};
 use stepwell_agent::redact::Redactor;
 use stepwell_agent::run::Shrunk;
 use stepwell_files::plan::Others;
@@ -11,11 +11,14 @@ use stepwell_files::rewind_history::{self, Asked, Direction};
 use stepwell_files::safe_path::Root;
 use stepwell_wire::{Compaction, WorkSince};
 
-use super::{DetachedAnswer, DetachedResume, DetachedRewind, RewindTo, Work};
+use super::{
+    DetachedAnswer, DetachedOptions, DetachedRequest, DetachedResume, DetachedRewind, Grants,
+    RewindTo, Work,
+};
 use crate::error::{Error, Result};
 use crate::files;
 use crate::handle::RunHandle;
-use crate::request::{FlowRequest, Interrupt, ResumeRequest, RunRequest};
+use crate::request::{FlowRequest, Interrupt, ResumeRequest, RunOptions, RunRequest};
 use crate::resume::Resumed;
 use crate::rewind::RewindRequest;
 use crate::runtime::Runtime;
@@ -46,14 +49,30 @@ impl Performed {
 }
 
 impl Runtime {
-    /// Does what is asked, or begins it.
+    /// Does what is asked, or begins it, for whoever asked.
     ///
     /// # Errors
     /// If it cannot be done.
-    pub fn perform(&self, work: Work, interrupt: &Interrupt) -> Result<Performed> {
+    pub fn perform(&self, request: DetachedRequest, interrupt: &Interrupt) -> Result<Performed> {
+        let DetachedRequest { who, grants, work } = request;
+        let mut runtime = self.clone();
+        if grants.is_other {
+            runtime = runtime.for_others();
+        }
+        if let Some(name) = who {
+            runtime = runtime.acting_as(Who::from(name));
+        }
+        runtime.perform_work(work, grants, interrupt)
+    }
+
+    fn perform_work(&self, work: Work, grants: Grants, interrupt: &Interrupt) -> Result<Performed> {
+        let granted = |options: DetachedOptions| RunOptions {
+            loosest_mode: grants.loosest_mode,
+            ..options.into()
+        };
         let handle = match work {
             Work::Run { task, session, phases, options } => {
-                let (options, interrupt) = (options.into(), interrupt.clone());
+                let (options, interrupt) = (granted(options), interrupt.clone());
                 self.start(RunRequest { task, session, phases, options, interrupt })?
             }
             Work::Resume(DetachedResume { session, say, answer, options, flow }) => {
@@ -61,7 +80,7 @@ impl Runtime {
                 let request = ResumeRequest {
                     say,
                     answer: answer.map(Into::into),
-                    options: options.into(),
+                    options: granted(options),
                     flow,
                     interrupt: interrupt.clone(),
                     ..ResumeRequest::new(session.clone(), trust)
@@ -74,7 +93,7 @@ impl Runtime {
             Work::Flow { spec, variables, options } => {
                 let named = spec.display().to_string();
                 let request = FlowRequest::read(spec, &named)?.with_variables(&variables)?;
-                let (options, interrupt) = (options.into(), interrupt.clone());
+                let (options, interrupt) = (granted(options), interrupt.clone());
                 self.start_flow(FlowRequest { options, interrupt, ..request })?
             }
             Work::Compact { session } => return self.compacted(&session, interrupt),

@@ -67,14 +67,14 @@ impl Hiring {
         runtime: &Runtime,
     ) -> Result<Self> {
         // Only what the user chose before counts: the spec says the rest.
-        let before = || of.session?.weighed.mine.model.clone();
-        let typed = options.model.clone().or_else(before);
+        let chosen = || of.session?.weighed.mine.model.clone();
+        let typed = options.model.clone().or_else(chosen);
         let usual = runtime.config.settings.mode;
         let trust = of.trust.or_chosen(options.mode.is_some());
         refuse_servers(spec, trust)?;
         tools::check_guardrails(spec, runtime)?;
-        let mode = of.session.map_or(usual, |prior| prior.mode(usual, None));
-        let mode = options.mode.unwrap_or(mode);
+        let before = || of.session.map_or(usual, |prior| prior.mode(usual, None));
+        let mode = options.mode_or(before);
         let keys = model::provider_keys(runtime)?;
         let mut place = place(of.session.map(|prior| prior.head), runtime)?;
         place.withheld = withheld(&keys, runtime).collect();
@@ -166,6 +166,7 @@ impl Hiring {
                 environment: runtime.host.secrets(),
                 total: options.budget_total,
                 options,
+                who: runtime.who(),
                 phases: None,
                 place: place.clone(),
                 mcp: mcp::Wanted::default(),

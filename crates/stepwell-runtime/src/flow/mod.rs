@@ -156,7 +156,7 @@ fn begin(
     let metadata = BTreeMap::from([(FLOW.to_owned(), kept)]);
     let tag = spec.tags.iter().cloned().collect();
     let mut events: Vec<NewEvent> = vec![
-        remembered(&request.options, given, well.who()).into(),
+        remembered(&request.options, given, runtime.who()).into(),
         Edited { metadata, tag, ..Edited::default() }.into(),
     ];
     // The files that a spec was read from may change: what was read is what counts.

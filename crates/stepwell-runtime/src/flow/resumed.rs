@@ -7,7 +7,7 @@ use serde_json::Value;
 use stepwell::trust::Weighed;
 use stepwell::{
     Digest, Edited, FlowSettings, GateAnswered, Head, NewEvent, Node, NodeState, Seq, Session,
-    Span, Time,
+    Span, Time, Who,
 };
 use stepwell_flow::spec::Spec;
 use stepwell_flow::{History, Stored};
@@ -45,6 +45,8 @@ pub(crate) struct FlowWork {
     path: Option<String>,
     /// The folder that its artifacts went to.
     output: Option<String>,
+    /// Who resumes it, as the log names them.
+    who: Who,
 }
 
 impl FlowWork {
@@ -83,8 +85,9 @@ impl FlowWork {
             redactor: hiring.redactor(),
         };
         let variables = revealed(&kept.unwrap_or_default(), &from)?;
-        let (spec, hiring) = (Arc::new(spec), Some(hiring));
-        Ok(Self { history, spec, stored, accepted, hiring, crew: None, variables, path, output })
+        let (spec, hiring, who) = (Arc::new(spec), Some(hiring), runtime.who());
+        let crew = None;
+        Ok(Self { history, spec, stored, accepted, hiring, crew, variables, path, output, who })
     }
 
     /// The answer to one of the open questions.
@@ -147,7 +150,7 @@ impl FlowWork {
                 None => self.stored,
             };
             let flow = FlowSettings { spec, path: self.path.clone(), output: self.output.clone() };
-            session.append(remembered(&request.options, flow, well.who()))?;
+            session.append(remembered(&request.options, flow, self.who.clone()))?;
         } else {
             session.sign_run()?;
         }

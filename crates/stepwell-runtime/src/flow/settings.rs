@@ -14,15 +14,15 @@ use crate::runtime::Runtime;
 pub(super) const FLOW: &str = "flow";
 
 /// What is remembered of what was asked for, for those to come.
-pub(super) fn remembered(options: &RunOptions, flow: FlowSettings, who: &Who) -> Settings {
-    let model = options.model.as_ref().map(|model| match model.strip_prefix("script:") {
+pub(super) fn remembered(options: &RunOptions, flow: FlowSettings, who: Who) -> Settings {
+    let model = options.model.as_ref().map(|model| match model.trim().strip_prefix("script:") {
         Some(path) => {
             let path = std::path::absolute(path).unwrap_or_else(|_| path.into());
             format!("script:{}", path.display())
         }
         None => model.clone(),
     });
-    let (mode, budget, who) = (options.mode, options.budget_total, who.clone());
+    let (mode, budget) = (options.mode, options.budget_total);
     Settings { agent: None, model, mode, budget, flow: Some(flow), who }
 }
 

@@ -4,7 +4,7 @@ use std::collections::BTreeSet;
 
 use schemars::JsonSchema;
 use serde::{Deserialize, Deserializer};
-use stepwell::{Answer, Change, Checkpoint, CheckpointReason, Edited, Lane, Seq};
+use stepwell::{Answer, Change, Checkpoint, CheckpointReason, Edited, Lane, Recorded, Seq};
 use stepwell_runtime::{FlowOptions, ForkRequest, Given, Hears, Words, files};
 use stepwell_wire::{
     CheckpointMade, CompactionUndone, Forked, GateAnswered, List, SaidTo, Session, StopAsked,
@@ -58,8 +58,8 @@ pub(super) fn edit(act: &Act<'_>, edit: Edit) -> Result<Session> {
         pinned: edit.pinned,
         ..Edited::default()
     };
-    if edited != Edited::default() {
-        well.edit(&id, edited)?;
+    if edited != Edited::default() && act.done_before(&id)?.is_none() {
+        act.acting_well().edit(&id, edited)?;
     }
     Ok(well.info(&id)?.into())
 }
@@ -106,6 +106,10 @@ pub(super) fn say(act: &Act<'_>, say: Say) -> Result<SaidTo> {
     let wrong = |error: stepwell::InvalidName| Problem::invalid(error.to_string()).at("lane");
     let lane = say.lane.map(|lane| lane.parse::<Lane>().map_err(wrong)).transpose()?;
     let id = act.session()?;
+    if act.done_before(&id)?.is_some() {
+        let running = act.well().info(&id)?.held.is_some();
+        return Ok(SaidTo { id, running });
+    }
     let hears = act.acting().say(&id, Words { text: say.text, lane, now: say.now })?;
     Ok(SaidTo { id, running: hears == Hears::Runner })
 }
@@ -134,9 +138,12 @@ pub(crate) struct Name {
 
 pub(super) fn checkpoint(act: &Act<'_>, named: Name) -> Result<CheckpointMade> {
     let id = act.session()?;
+    if let Some(Recorded { seq, .. }) = act.done_before(&id)? {
+        return Ok(CheckpointMade { id, checkpoint: named.name, seq });
+    }
     let (name, reason) = (named.name, CheckpointReason::Manual);
     let checkpoint = Checkpoint { name: name.clone(), reason, metadata: Default::default() };
-    let seq = act.well().checkpoint(&id, checkpoint)?;
+    let seq = act.acting_well().checkpoint(&id, checkpoint)?;
     Ok(CheckpointMade { id, checkpoint: name, seq })
 }
 
@@ -173,6 +180,10 @@ pub(crate) struct GiveAnswer {
 
 pub(super) fn answer(act: &Act<'_>, given: GiveAnswer) -> Result<GateAnswered> {
     let (id, gate) = (act.session()?, act.parameter("gate").to_owned());
+    if let Some(Recorded { seq, .. }) = act.done_before(&id)? {
+        let goes_on = act.well().info(&id)?.held.is_some();
+        return Ok(GateAnswered { session_id: id, gate, seq, goes_on });
+    }
     let seen = given.seen.map(Seq::new);
     let text = match &given.reason {
         Some(reason) => format!("{}: {reason}", given.answer),

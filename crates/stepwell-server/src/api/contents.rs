@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 
 use schemars::JsonSchema;
 use serde::Deserialize;
-use stepwell::{Event, Lane, Order, Origin, Recorded, Role, Seq, SessionId, Span, Spent};
+use stepwell::{Event, Kind, Lane, Order, Origin, Recorded, Role, Seq, SessionId, Span, Spent};
 use stepwell_files::diff::Patch;
 use stepwell_files::history::History;
 use stepwell_formats::{Format, Outlet, Shape, Wishes};
@@ -47,6 +47,10 @@ pub(super) fn events(look: &Look<'_>, which: Events) -> Result<List<Recorded>> {
         Some("newest") => Order::Newest,
         Some(other) => return Err(super::sessions::unknown("order", other, "oldest, newest")),
     };
+    if let Some(kind) = which.kind.as_deref().filter(|kind| Kind::find(kind).is_none()) {
+        let known: Vec<&str> = Kind::ALL.iter().map(|kind| kind.as_str()).collect();
+        return Err(super::sessions::unknown("kind", kind, &known.join(", ")));
+    }
     let limit = which.limit.unwrap_or(USUAL).clamp(1, MOST);
     let (from, to) =
         (Seq::new(which.from.unwrap_or(1).max(1)), which.to.map_or(Seq::MAX, Seq::new));
@@ -109,7 +113,11 @@ pub(super) fn view(look: &Look<'_>, which: ViewAt) -> Result<ModelView> {
         Some(name) => {
             let wrong =
                 |error: stepwell::InvalidName| Problem::invalid(error.to_string()).at("lane");
-            name.parse().map_err(wrong)?
+            let lane: Lane = name.parse().map_err(wrong)?;
+            if lane != Lane::main() && !look.well().store().lanes(&id)?.contains_key(&lane) {
+                return Err(Problem::absent(format!("{id} has no conversation {lane}")).at("lane"));
+            }
+            lane
         }
     };
     let viewed = Viewed { lane, at: which.at.map(Seq::new) };
@@ -123,20 +131,40 @@ pub(crate) struct InFormat {
     format: Option<String>,
 }
 
-pub(super) fn document(look: &Look<'_>, which: InFormat) -> Result<Download> {
-    written(look, which.format.as_deref().unwrap_or("markdown"))
+/// A page, up to a point.
+#[derive(Debug, Deserialize, JsonSchema)]
+pub(crate) struct PageAt {
+    /// `markdown`, as if absent, or `html`.
+    format: Option<String>,
+    /// The last event that is told; all are, if absent.
+    at: Option<u64>,
+}
+
+pub(super) fn document(look: &Look<'_>, which: PageAt) -> Result<Download> {
+    match which.format.as_deref().unwrap_or("markdown") {
+        name @ ("markdown" | "html") => written(look, name, which.at.map(Seq::new)),
+        other => Err(super::sessions::unknown("format", other, "markdown, html")),
+    }
 }
 
 pub(super) fn export(look: &Look<'_>, which: InFormat) -> Result<Download> {
-    written(look, which.format.as_deref().unwrap_or("json"))
+    let name = which.format.as_deref().unwrap_or("json");
+    // Pages are without secrets. Everything else is as it was recorded, and what was imported was
+    // never redacted.
+    if !look.caller.is_user && !["markdown", "html"].contains(&name) {
+        return Err(Problem::denied("only the server's user is given a session as it is recorded")
+            .at("format")
+            .hint("format=markdown and format=html are without secrets"));
+    }
+    written(look, name, None)
 }
 
-fn written(look: &Look<'_>, name: &str) -> Result<Download> {
+fn written(look: &Look<'_>, name: &str, up_to: Option<Seq>) -> Result<Download> {
     let id = look.session()?;
     let format: Format = name.parse().map_err(|_| {
         Problem::invalid(format!("{name:?} is no format"))
             .at("format")
-            .hint("stepwell formats lists them")
+            .hint("expected one of: json, jsonl, markdown, html, claude-code, codex, architect")
     })?;
     let writer = format.writer().filter(|writer| writer.shape() != Shape::Folder);
     let writer = writer.ok_or_else(|| {
@@ -145,7 +173,7 @@ fn written(look: &Look<'_>, name: &str) -> Result<Download> {
     let mut bytes = Vec::new();
     let head = look.well().info(&id)?.head;
     let estimate = Estimates::new(look.runtime()).of(&head, &head.spent);
-    let wishes = Wishes { estimate, ..Wishes::default() };
+    let wishes = Wishes { estimate, up_to, ..Wishes::default() };
     let mut outlet = Outlet::stream(&mut bytes).wishing(wishes);
     writer
         .write(look.well(), &id, &mut outlet)
@@ -165,10 +193,14 @@ fn written(look: &Look<'_>, name: &str) -> Result<Download> {
 pub(crate) struct OfPath {
     /// Only this file, relative to the workspace.
     path: Option<String>,
+    /// The last event that counts; all do, if absent.
+    at: Option<u64>,
 }
 
 pub(super) fn files(look: &Look<'_>, which: OfPath) -> Result<List<FileVersion>> {
-    let items = inspect::versions(look.well(), &look.session()?, which.path.as_deref())?;
+    let mut items = inspect::versions(look.well(), &look.session()?, which.path.as_deref())?;
+    let at = which.at.map_or(Seq::MAX, Seq::new);
+    items.retain(|version| version.seq <= at);
     Ok(List { items, next: None })
 }
 
@@ -182,8 +214,12 @@ pub(crate) struct FileAt {
 }
 
 pub(super) fn content(look: &Look<'_>, which: FileAt) -> Result<FileContent> {
-    let at = which.at.map_or(Seq::MAX, Seq::new);
-    Ok(inspect::content(look.well(), &look.session()?, &which.path, at)?.0)
+    let id = look.session()?;
+    let at = match which.at {
+        Some(at) => Seq::new(at),
+        None => look.well().info(&id)?.head.seq,
+    };
+    Ok(inspect::content(look.well(), &id, &which.path, at)?.0)
 }
 
 /// A stretch of a session.
@@ -277,7 +313,7 @@ fn side(look: &Look<'_>, id: &SessionId, parted_at: Seq) -> Result<ComparedSessi
 fn between(look: &Look<'_>, left: &SessionId, right: &SessionId) -> Result<Vec<FileDiff>> {
     let well = look.well();
     let history = |id: &SessionId| -> Result<History> {
-        Ok(History::of(well.store().keyed_events(id, &[stepwell::Kind::File])?))
+        Ok(History::of(well.store().keyed_events(id, &[Kind::File])?))
     };
     let (ours, theirs) = (history(left)?, history(right)?);
     let mut paths = BTreeMap::new();

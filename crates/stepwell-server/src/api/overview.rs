@@ -115,7 +115,7 @@ pub(super) fn flows(look: &Look<'_>, _: Nothing) -> Result<List<FlowSummary>> {
 }
 
 pub(super) fn stores(look: &Look<'_>, _: Nothing) -> Result<List<ServedStore>> {
-    Ok(List { items: look.site.stores.list(), next: None })
+    Ok(List { items: look.site.stores.list(look.caller), next: None })
 }
 
 pub(super) fn disk(look: &Look<'_>, _: Nothing) -> Result<DiskUseTotal> {

@@ -1,8 +1,8 @@
 //! What asks a model, runs a command or moves files: each is done by a process of its own.
 
 use std::collections::BTreeMap;
+use std::path::PathBuf;
 
-use axum::http::StatusCode;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
@@ -11,7 +11,7 @@ use stepwell_runtime::detached::{
     DetachedAnswer, DetachedOptions, DetachedResume, DetachedRewind, RewindTo, Work,
 };
 use stepwell_runtime::flow::specs_in;
-use stepwell_runtime::{ErrorKind, FlowOptions};
+use stepwell_runtime::{ErrorKind, FlowOptions, is_script};
 use stepwell_wire::RunStarted;
 
 use crate::problem::{Problem, Result};
@@ -41,7 +41,7 @@ impl How {
                 .hint("start the server with --allow-yolo"));
         }
         // What is read from a script is a file of the server's machine.
-        if self.model.as_ref().is_some_and(|model| model.starts_with("script:")) {
+        if self.model.as_deref().is_some_and(is_script) {
             return Err(Problem::denied("scripts are not taken from requests").at("model"));
         }
         let budget = self.budget.map(|budget| money(&budget)).transpose()?;
@@ -68,6 +68,8 @@ pub(crate) struct Start {
     task: String,
     /// The id of its session, so that asking twice starts one.
     id: Option<String>,
+    /// The folder that it works in: that of the store, which `?store=` names.
+    workspace: Option<PathBuf>,
     /// How it works.
     #[serde(flatten)]
     how: How,
@@ -76,6 +78,11 @@ pub(crate) struct Start {
 pub(super) fn start(act: &Act<'_>, start: Start) -> Result<RunStarted> {
     if start.task.trim().is_empty() {
         return Err(Problem::invalid("the task is empty").at("task"));
+    }
+    if start.workspace.is_some_and(|folder| folder != act.runtime().place.root) {
+        return Err(Problem::absent("no store that is meant works in that folder")
+            .at("workspace")
+            .hint("GET /stores names folders and stores; ?store=KEY means one"));
     }
     let wrong = |error: stepwell::InvalidName| Problem::invalid(error.to_string()).at("id");
     let session = start.id.map(|id| id.parse::<SessionId>().map_err(wrong)).transpose()?;
@@ -97,12 +104,19 @@ fn begun(act: &Act<'_>, id: Option<&SessionId>, task: &str) -> Result<Option<Run
     if !act.well().store().exists(id)? {
         return Ok(None);
     }
-    let head = act.well().info(id)?.head;
+    let conflict = |title: String| Problem::conflict(title).at("id");
+    let info = act.well().info(id)?;
+    if info.trashed_at.is_some() {
+        return Err(conflict(format!("{id} is in the trash")));
+    }
     let task = act.well().redactor().redact(task);
     // A head keeps the beginning of a long task.
-    if !task.trim().starts_with(head.task.trim_end_matches('…').trim()) {
-        let title = format!("{id} is there, with another task");
-        return Err(Problem::new(StatusCode::CONFLICT, "busy", title).at("id"));
+    let is_same = match info.head.task.strip_suffix('…') {
+        Some(beginning) => task.trim().starts_with(beginning.trim_end()),
+        None => task.trim() == info.head.task.trim(),
+    };
+    if !is_same {
+        return Err(conflict(format!("{id} is there, with another task")));
     }
     Ok(Some(RunStarted { id: id.clone() }))
 }
@@ -158,9 +172,9 @@ fn started(answer: DetachedAnswer) -> Result<RunStarted> {
 }
 
 fn failed(message: String, hint: Option<String>, kind: ErrorKind) -> Problem {
-    let kind = if kind.is_busy() { "busy" } else { "invalid" };
-    let problem = Problem::new(StatusCode::CONFLICT, kind, message);
-    match hint {
+    let problem = Problem::of(kind, message);
+    // A hint that names commands is for those who type them.
+    match hint.filter(|hint| !hint.contains("stepwell ") && !hint.contains("--")) {
         Some(hint) => problem.hint(hint),
         None => problem,
     }

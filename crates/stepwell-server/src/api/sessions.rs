@@ -12,7 +12,7 @@ use stepwell_wire::{
 
 use crate::problem::{Problem, Result};
 use crate::route::Nothing;
-use crate::site::Look;
+use crate::site::{Act, Look};
 
 /// The longest page.
 const MOST: usize = 200;
@@ -45,7 +45,8 @@ pub(crate) struct Which {
     source: Option<String>,
     /// Belonging to this there.
     scope: Option<String>,
-    /// `roots` leaves subagents out, as if absent; `any` takes them in.
+    /// `roots` leaves subagents out, as if absent; `any` takes them in; a session's id means its
+    /// subagents and forks.
     family: Option<String>,
     /// Those in the trash instead.
     #[serde(default)]
@@ -67,7 +68,11 @@ impl Which {
         let family = match self.family.as_deref() {
             None | Some("roots") => Family::Roots,
             Some("any") => Family::Any,
-            Some(other) => return Err(unknown("family", other, "roots, any")),
+            Some(id) => {
+                Family::ChildrenOf(id.parse().map_err(|error: stepwell::InvalidName| {
+                    Problem::invalid(error.to_string()).at("family")
+                })?)
+            }
         };
         let tags = self.tag.as_deref().unwrap_or_default();
         let tags = tags.split(',').filter(|tag| !tag.is_empty()).map(ToOwned::to_owned);
@@ -182,6 +187,11 @@ pub(super) fn tasks(look: &Look<'_>, _: Nothing) -> Result<List<TaskInfo>> {
 pub(super) fn checkpoints(look: &Look<'_>, _: Nothing) -> Result<List<CheckpointInfo>> {
     let found = look.well().checkpoints(&look.session()?)?;
     Ok(List { items: found.into_iter().map(Into::into).collect(), next: None })
+}
+
+/// The same for those who send it as a change: it changes nothing.
+pub(super) fn verify_now(act: &Act<'_>, none: Nothing) -> Result<Verified> {
+    verify(act, none)
 }
 
 pub(super) fn verify(look: &Look<'_>, _: Nothing) -> Result<Verified> {

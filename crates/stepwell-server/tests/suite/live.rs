@@ -100,6 +100,33 @@ async fn whoever_joins_without_a_past_knows_where_they_joined() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
+async fn a_stream_shows_no_secret_of_an_imported_task() {
+    let desk = Desk::new().await;
+    // Put together here, so that no file of ours holds one.
+    let secret = format!("ghp_{}", "aB3dE5gH7jK9mN1p".repeat(3));
+    let created = desk.well.draft("imported");
+    let created = stepwell::Created { task: format!("use {secret}"), ..created };
+    let id = created.id.clone();
+    // As an import writes it: past what redacts.
+    let create = stepwell::Create { created, event_id: None, at: None, claim: None };
+    desk.well.store().write(stepwell::Write::Create(create)).unwrap();
+    assert!(desk.well.info(&id).unwrap().head.task.contains(&secret));
+    let mut frames = Frames::open(&desk, &format!("/sessions/{id}/stream"), Some(0)).await;
+    loop {
+        let frame = frames.next().await.unwrap();
+        assert!(!frame.data.to_string().contains(&secret), "{frame:?}");
+        if frame.name == "info" {
+            break;
+        }
+    }
+    // A place behind the end is the end: what comes is told.
+    let mut frames = Frames::open(&desk, &format!("/sessions/{id}/stream"), Some(999)).await;
+    assert_eq!(frames.next().await.unwrap().id, Some(1));
+    desk.well.edit(&id, stepwell::Edited { pinned: Some(true), ..Default::default() }).unwrap();
+    assert_eq!(frames.next().await.unwrap().id, Some(2));
+}
+
+#[tokio::test(flavor = "multi_thread")]
 async fn a_stream_goes_on_where_it_was_over_a_restart_of_the_server() {
     let mut desk = Desk::new().await;
     let id = desk.session();

@@ -104,6 +104,90 @@ async fn a_request_with_a_key_is_carried_out_once() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
+async fn a_request_that_is_sent_again_after_a_restart_changes_nothing() {
+    let mut desk = Desk::new().await;
+    let id = desk.session();
+    let mut seqs = Vec::new();
+    for _ in 0..2 {
+        for (route, body) in [
+            ("say", json!({"text": "use make -k"})),
+            ("checkpoint", json!({"name": "here"})),
+            ("gates/ask-1", json!({"answer": "deny"})),
+        ] {
+            let request = reqwest::Client::new()
+                .post(desk.url(&format!("/sessions/{id}/{route}")))
+                .header("authorization", format!("Bearer {}", desk.operator.reveal()))
+                .header("content-type", "application/json")
+                .header("x-stepwell", "1")
+                .header("idempotency-key", "k1")
+                .body(body.to_string());
+            let answer = request.send().await.unwrap();
+            assert_eq!(answer.status().as_u16(), 200, "{route}");
+        }
+        seqs.push(desk.well.info(&id).unwrap().head.seq);
+        desk.stop().await;
+        desk.serve();
+    }
+    assert_eq!(seqs[0], seqs[1], "nothing was recorded again");
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_task_that_is_not_the_same_is_another_run() {
+    let desk = Desk::new().await;
+    let id = desk.session();
+    let task = desk.well.info(&id).unwrap().head.task;
+    let longer = json!({"id": id, "task": format!("{task} and then erase everything")});
+    assert_eq!(desk.post("/sessions", longer).await.status, 409);
+    let same = json!({"id": id, "task": task});
+    assert_eq!(desk.post("/sessions", same.clone()).await.status, 202);
+    desk.send(Method::DELETE, &format!("/sessions/{id}"), None).await;
+    assert_eq!(desk.post("/sessions", same).await.status, 409, "it is in the trash");
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_users_other_stores_are_the_users_alone() {
+    let desk = Desk::new().await;
+    let other = desk.other_store();
+    let id = other.create(other.draft("private")).unwrap().id().clone();
+    let all = desk.get("/stores").await.json;
+    let key = all["items"][1]["key"].as_str().unwrap().to_owned();
+    let path = format!("/sessions/{id}?store={key}");
+    assert_eq!(desk.get(&path).await.status, 200);
+    for token in [&desk.colleague, &desk.viewer] {
+        let theirs = desk.send_as(token, Method::GET, "/stores", None).await.json;
+        assert_eq!(theirs["items"].as_array().unwrap().len(), 1, "{theirs:#}");
+        assert_eq!(desk.send_as(token, Method::GET, &path, None).await.status, 404);
+    }
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_session_is_shown_as_it_was_at_a_point() {
+    let desk = Desk::new().await;
+    let id = desk.session();
+    let session = desk.well.lock(&id).unwrap();
+    let at = session.append(Message::user("before the point")).unwrap();
+    session.append(Message::user("behind the point")).unwrap();
+    drop(session);
+    let page = |query: String| {
+        let request = reqwest::Client::new()
+            .get(desk.url(&format!("/sessions/{id}/document{query}")))
+            .header("authorization", format!("Bearer {}", desk.operator.reveal()));
+        async move { request.send().await.unwrap().text().await.unwrap() }
+    };
+    let then = page(format!("?at={at}")).await;
+    assert!(then.contains("before the point") && !then.contains("behind the point"), "{then}");
+    assert!(page(String::new()).await.contains("behind the point"));
+    for wrong in ["view?lane=nowhere", "files/content?path=gone.txt"] {
+        assert_eq!(desk.get(&format!("/sessions/{id}/{wrong}")).await.status, 404, "{wrong}");
+    }
+    for wrong in ["events?kind=bogus", "document?format=json"] {
+        assert_eq!(desk.get(&format!("/sessions/{id}/{wrong}")).await.status, 400, "{wrong}");
+    }
+    assert_eq!(desk.post(&format!("/sessions/{id}/verify"), json!({})).await.status, 200);
+    assert_eq!(desk.get(&format!("/sessions?family={id}")).await.json["items"], json!([]));
+}
+
+#[tokio::test(flavor = "multi_thread")]
 async fn a_field_that_is_not_known_is_refused_and_the_known_ones_are_named() {
     let desk = Desk::new().await;
     for path in ["/sessions".to_owned(), format!("/sessions/{}/resume", desk.session())] {
@@ -191,6 +275,11 @@ async fn what_was_stored_as_it_came_is_shown_without_secrets() {
     for path in ["events", "view"] {
         let shown = desk.get(&format!("/sessions/{id}/{path}")).await.json.to_string();
         assert!(shown.contains("the token is") && !shown.contains(&secret), "{shown}");
+    }
+    // As it is recorded, only the user gets it.
+    let path = format!("/sessions/{id}/export?format=json");
+    for token in [&desk.colleague, &desk.viewer] {
+        assert_eq!(desk.send_as(token, Method::GET, &path, None).await.status, 403);
     }
 }
 

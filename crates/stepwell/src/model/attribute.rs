@@ -6,6 +6,7 @@ use serde::{Deserialize, Deserializer, Serialize, Serializer};
 
 use super::money::Money;
 use super::position::Seq;
+use super::talk::Who;
 use super::usage::{Usage, is_zero};
 
 /// What an edit does to one attribute.
@@ -90,6 +91,9 @@ pub struct Edited {
     /// What the session did before it came here; all of it, in place of what was said before.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub elsewhere: Option<Elsewhere>,
+    /// Who changed it, if a front end did it for somebody.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub who: Option<Box<Who>>,
 }
 
 /// What a session did before it came here, of which its events do not tell: other systems

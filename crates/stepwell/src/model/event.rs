@@ -48,6 +48,12 @@ macro_rules! kinds {
                 match self { $(Self::$variant => $name,)* }
             }
 
+            /// The kind of a name.
+            #[must_use]
+            pub fn find(name: &str) -> Option<Self> {
+                Self::ALL.iter().copied().find(|kind| kind.as_str() == name)
+            }
+
             /// A kind's name, to be kept; that of an unknown kind is copied.
             pub(crate) fn own_name(name: &str) -> Cow<'static, str> {
                 match name {
@@ -309,7 +315,7 @@ impl Event {
 
     /// Who did it, in those that say so.
     #[must_use]
-    pub const fn who(&self) -> Option<&Who> {
+    pub fn who(&self) -> Option<&Who> {
         match self {
             Self::GateAnswered(answered) => Some(&answered.who),
             Self::Permission(permission) => permission.who.as_ref(),
@@ -317,6 +323,7 @@ impl Event {
             Self::Said(said) => Some(&said.who),
             Self::StopAsked(stop) => Some(&stop.who),
             Self::WorkAsked(asked) => Some(&asked.who),
+            Self::Edited(edited) => edited.who.as_deref(),
             _ => None,
         }
     }
@@ -332,6 +339,7 @@ impl Event {
             Self::Said(said) => &mut said.who,
             Self::StopAsked(stop) => &mut stop.who,
             Self::WorkAsked(asked) => &mut asked.who,
+            Self::Edited(Edited { who: Some(who), .. }) => who,
             _ => return,
         };
         who.login = login.map(ToOwned::to_owned);

@@ -8,6 +8,7 @@ use super::id::Lane;
 use super::money::Money;
 use super::phase::Phase;
 use super::position::Seq;
+use super::talk::Who;
 use super::usage::Usage;
 
 /// Why a checkpoint was taken.
@@ -49,6 +50,15 @@ impl Checkpoint {
     pub fn automatic(name: impl Into<String>) -> Self {
         let (name, reason) = (name.into(), CheckpointReason::Automatic);
         Self { name, reason, metadata: BTreeMap::new() }
+    }
+
+    /// The same with a note of who made it through a front end.
+    #[must_use]
+    pub fn made_by(mut self, who: Option<&Who>) -> Self {
+        if let Some(who) = who {
+            self.metadata.insert("by".to_owned(), who.name.clone().into());
+        }
+        self
     }
 }
 

@@ -33,7 +33,7 @@ impl Args {
     /// What it needs before it can begin: a spec can be looked at anywhere.
     pub(crate) fn needs(&self) -> Needs {
         match self.action {
-            Action::Run(_) => Needs::TrashScope,
+            Action::Run(_) => Needs::Workspace,
             Action::Validate(_) | Action::Plan(_) | Action::Explain(_) | Action::Schema(_) => {
                 Needs::Nothing
             }

@@ -18,7 +18,7 @@ pub(crate) enum Line {
     Added(String),
     Removed(String),
     /// Says where it is.
-    TrashScope(String),
+    Place(String),
 }
 
 impl Line {
@@ -28,7 +28,7 @@ impl Line {
             Self::Kept(text) => format!(" {text}"),
             Self::Added(text) => format!("+{text}"),
             Self::Removed(text) => format!("-{text}"),
-            Self::TrashScope(text) => text.clone(),
+            Self::Place(text) => text.clone(),
         }
     }
 }
@@ -144,7 +144,7 @@ fn patched(text: &str) -> Vec<Line> {
         Some(b'+') if !line.starts_with("+++ ") => Line::Added(line[1..].to_owned()),
         Some(b'-') if !line.starts_with("--- ") => Line::Removed(line[1..].to_owned()),
         Some(b' ') => Line::Kept(line[1..].to_owned()),
-        _ => Line::TrashScope(line.to_owned()),
+        _ => Line::Place(line.to_owned()),
     };
     text.lines().map(line).collect()
 }

@@ -167,7 +167,7 @@ fn render_edit(out: &mut String, edit: &Edit) {
             Line::Kept(_) => "kept",
             Line::Added(_) => "added",
             Line::Removed(_) => "removed",
-            Line::TrashScope(_) => "place",
+            Line::Place(_) => "place",
         };
         format!("<span class=\"{class}\">{}\n</span>", escape(&line.unified()))
     };
