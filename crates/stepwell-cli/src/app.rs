@@ -57,11 +57,11 @@ pub(crate) enum Needs {
 impl App {
     pub(crate) fn new(
         global: &Global,
-        surroundings: (Host, Terminal),
+        mut host: Host,
+        terminal: Terminal,
         needs: Needs,
         definition: fn() -> clap::Command,
     ) -> Result<Self> {
-        let (mut host, terminal) = surroundings;
         if let Some(folder) = &global.folder {
             let gone = |error| format!("-C {}: {error}", folder.display());
             let there = go_to(folder).map_err(|error| Failure::new(Exit::Absent, gone(error)))?;

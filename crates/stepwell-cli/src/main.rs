@@ -49,11 +49,11 @@ fn main() -> ExitCode {
         return exit;
     }
     log::start(&cli.global, &host);
-    let mut app =
-        match App::new(&cli.global, (host, terminal), cli.command.needs(), args::definition) {
-            Ok(app) => app,
-            Err(failure) => return commands::could_not_begin(&cli.command, failure),
-        };
+    let mut app = match App::new(&cli.global, host, terminal, cli.command.needs(), args::definition)
+    {
+        Ok(app) => app,
+        Err(failure) => return commands::could_not_begin(&cli.command, failure),
+    };
     let ended = commands::run(&cli.command, &mut app);
     app.refresh_mirror();
     if app.has_redacted() {

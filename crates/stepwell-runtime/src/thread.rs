@@ -171,7 +171,8 @@ impl Follower {
                 let waited = ended.wait_timeout(is_over, LOOK);
                 is_over = waited.unwrap_or_else(PoisonError::into_inner).0;
                 if !*is_over {
-                    seen = look(&well, &lease, seen, (&wisher, &interrupt));
+                    let reaches = Reaches { wisher: &wisher, interrupt: &interrupt };
+                    seen = look(&well, &lease, seen, &reaches);
                 }
             }
         });
@@ -180,8 +181,14 @@ impl Follower {
     }
 }
 
+/// What of a run is reached by what others record.
+struct Reaches<'a> {
+    wisher: &'a Wisher,
+    interrupt: &'a Interrupt,
+}
+
 /// Looks at what came after a seq; the answer is how far it looked.
-fn look(well: &Stepwell, lease: &Lease, seen: Seq, to: (&Wisher, &Interrupt)) -> Seq {
+fn look(well: &Stepwell, lease: &Lease, seen: Seq, run: &Reaches<'_>) -> Seq {
     let kinds = [Kind::Said, Kind::StopAsked, Kind::WorkAsked];
     let facts = Facts { from: seen.next(), ..Facts::of(&kinds) };
     // What cannot be read now is looked at again.
@@ -190,9 +197,9 @@ fn look(well: &Stepwell, lease: &Lease, seen: Seq, to: (&Wisher, &Interrupt)) ->
     for event in events {
         last = event.seq;
         match &event.event {
-            Event::StopAsked(stop) if stop.epoch == lease.epoch => to.1.ask(),
+            Event::StopAsked(stop) if stop.epoch == lease.epoch => run.interrupt.ask(),
             // Words that do not count break off no call, which is paid for.
-            Event::Said(said) if said.now && counts(well, lease, &event) => to.0.hurry(),
+            Event::Said(said) if said.now && counts(well, lease, &event) => run.wisher.hurry(),
             Event::WorkAsked(asked) if asked.epoch == lease.epoch => {
                 do_as_asked(well, lease, asked);
             }
