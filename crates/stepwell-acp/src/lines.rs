@@ -4,6 +4,7 @@ use std::io::{self, Read, Write};
 use std::ops::ControlFlow;
 use std::sync::mpsc as blocking;
 use std::thread;
+use std::time::Duration;
 
 use serde_json::Value;
 use stepwell::Redactor;
@@ -12,6 +13,9 @@ use tokio::sync::mpsc;
 
 /// How many messages are read ahead.
 const READ_AHEAD: usize = 64;
+
+/// How long the client has to read what is left when it goes.
+const LAST_WORDS: Duration = Duration::from_secs(2);
 
 /// Where messages to the client go: the only way out, and secrets do not take it. What sessions
 /// hold that were imported was never redacted. Sending never waits. Cloning is cheap.
@@ -42,7 +46,8 @@ pub(crate) struct Lines {
     pub(crate) incoming: mpsc::Receiver<MessageLine>,
     /// Where answers go.
     pub(crate) outgoing: Outgoing,
-    writer: thread::JoinHandle<()>,
+    /// Ends when the writer has.
+    written: blocking::Receiver<()>,
 }
 
 impl Lines {
@@ -60,15 +65,19 @@ impl Lines {
                 Err(_) => ControlFlow::Break(()),
             });
         })?;
-        let writer = named("acp-output").spawn(move || write_lines(output, &messages))?;
-        Ok(Self { incoming, outgoing: Outgoing { lines: outgoing, redactor }, writer })
+        let (writing, written) = blocking::channel();
+        named("acp-output").spawn(move || {
+            let _writing: blocking::Sender<()> = writing;
+            write_lines(output, &messages);
+        })?;
+        Ok(Self { incoming, outgoing: Outgoing { lines: outgoing, redactor }, written })
     }
 
-    /// Waits until everything that was sent is written.
+    /// Waits until everything that was sent is written, unless the client reads nothing any more.
     pub(crate) fn finish(self) {
         self.outgoing.close();
-        // A panic of the writer is its own.
-        let _ = self.writer.join();
+        // Nothing is ever sent: the channel ends with the writer.
+        let _ = self.written.recv_timeout(LAST_WORDS);
     }
 }
 

@@ -6,7 +6,10 @@ mod pieces;
 use std::collections::HashMap;
 use std::sync::{Arc, Mutex, PoisonError};
 
-use stepwell::{Event, Lane, Outcome, Recorded, Seq, SessionId, Span, Spent, Status, Stepwell};
+use stepwell::{
+    Event, Lane, Outcome, Recorded, Seq, SessionId, SessionInfo, Span, Spent, Status, Stepwell,
+    StopReason,
+};
 use stepwell_agent::run::{GateAnswer, OpenGate, RunEvent};
 use stepwell_workspace::Well;
 
@@ -89,13 +92,16 @@ struct Reader<'a> {
     calls: HashMap<String, (String, String)>,
     outcomes: HashMap<String, Outcome>,
     steps: u64,
+    /// What the session spent, up to an event.
     spent: Spent,
+    spent_to: Seq,
 }
 
 impl<'a> Reader<'a> {
     fn new(session: SessionId, to: &'a Listeners, pieces: &'a Pieces) -> Self {
         let (calls, outcomes) = (HashMap::new(), HashMap::new());
-        Self { session, to, pieces, calls, outcomes, steps: 0, spent: Spent::default() }
+        let (spent, spent_to) = (Spent::default(), Seq::ZERO);
+        Self { session, to, pieces, calls, outcomes, steps: 0, spent, spent_to }
     }
 
     /// Reads until the session stops, or nobody wants it any more.
@@ -112,7 +118,11 @@ impl<'a> Reader<'a> {
         let Ok(mut below) = Below::new(self.session.clone(), well) else { return };
         loop {
             // Looked at before the events, so that none that was recorded since is missed.
-            let ended = ended(well, &self.session);
+            let info = well.store().info(&self.session);
+            if let Ok(info) = &info {
+                (self.spent, self.spent_to) = (info.head.spent, info.head.seq);
+            }
+            let ended = ended(info);
             let Ok(slice) = well.store().events(&self.session, Span::after(last)) else { return };
             for event in slice.events {
                 last = event.seq;
@@ -145,7 +155,7 @@ impl<'a> Reader<'a> {
                     let known = (call.name.clone(), call.arguments.clone());
                     self.calls.insert(call.id.clone(), known);
                 }
-                if let Some(usage) = message.usage {
+                if let Some(usage) = message.usage.filter(|_| seq > self.spent_to) {
                     self.spent.count(usage, message.cost);
                 }
                 let results: Vec<_> =
@@ -185,8 +195,8 @@ impl<'a> Reader<'a> {
 }
 
 /// How a session stands, if nobody runs it. One that waits for an answer in its runner goes on.
-fn ended(well: &Stepwell, id: &SessionId) -> Option<(Status, Option<stepwell::StopReason>)> {
-    match well.store().info(id) {
+fn ended(info: stepwell::Result<SessionInfo>) -> Option<(Status, Option<StopReason>)> {
+    match info {
         Ok(info) if info.held.is_some() && info.trashed_at.is_none() => None,
         Ok(info) => Some((info.head.status, info.head.stop_reason)),
         Err(_) => Some((Status::Interrupted, None)),

@@ -4,7 +4,7 @@ use std::path::{Path, PathBuf};
 
 use serde_json::Value;
 
-use super::{Call, Diff};
+use super::Call;
 
 /// What sort of thing a tool does.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -49,31 +49,6 @@ impl Call {
             locations: locations.into_iter().collect(),
             input,
         }
-    }
-}
-
-/// The largest file whose change is shown before it is made.
-const LARGEST: u64 = 256 << 10;
-
-impl Call {
-    /// What the call would make of its file, where that can be told.
-    pub(crate) fn proposed(&self) -> Option<Diff> {
-        let path = self.locations.first()?.path.clone();
-        let named = |name: &str| self.input.get(name).and_then(Value::as_str);
-        let fits = std::fs::metadata(&path).is_ok_and(|meta| meta.len() <= LARGEST);
-        let before = fits.then(|| std::fs::read_to_string(&path).ok()).flatten();
-        let after = match self.tool.as_str() {
-            "write_file" => named("content")?.to_owned(),
-            "edit_file" => {
-                let (old, new) = (named("old_text")?, named("new_text")?);
-                match self.input.get("replace_all").and_then(Value::as_bool) {
-                    Some(true) => before.as_ref()?.replace(old, new),
-                    _ => before.as_ref()?.replacen(old, new, 1),
-                }
-            }
-            _ => return None,
-        };
-        Some(Diff { path, before, after })
     }
 }
 

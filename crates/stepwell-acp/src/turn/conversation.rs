@@ -2,17 +2,19 @@
 
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError};
+use std::time::Duration;
 
 use stepwell::changes::Subscription;
 use stepwell::gates::Gates;
 use stepwell::{
-    Access, Answer, ErrorKind, FileState, Head, Mode, Money, Seq, SessionId, Span, Timeline,
+    Access, Answer, ErrorKind, Event, FileState, Head, Mode, Money, Order, Seq, SessionId, Span,
+    Timeline,
 };
 use stepwell_agent::mcp::{KeptServers, Server};
 use stepwell_agent::provider::remote::Effort;
 use stepwell_runtime::{
-    Attached, ContextUsage, Error, Given, Interrupt, OpenGate, Patience, ResumeRequest, RunHandle,
-    RunOptions, RunRequest, Runtime, Words, check_model_name,
+    Attached, ContextUsage, Error, Given, Hears, Interrupt, OpenGate, Patience, ResumeRequest,
+    RunHandle, RunOptions, RunRequest, Runtime, Words, check_model_name,
 };
 use stepwell_workspace::Well;
 
@@ -20,6 +22,11 @@ use super::narrate::{Contents, Source};
 use super::{Narrator, TurnEvent, Usage};
 
 type Result<T, E = Error> = std::result::Result<T, E>;
+
+/// How often a prompt begins anew when somebody else was quicker, and how long a change of the
+/// session is waited for before: it may be held already without saying so.
+const RACES: u32 = 50;
+const BETWEEN_RACES: Duration = Duration::from_millis(20);
 
 /// What the user chose for the runs to come.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
@@ -35,6 +42,9 @@ pub(crate) struct Chosen {
     /// What the session may cost.
     pub(crate) budget: Option<Money>,
 }
+
+/// How many events are read at once when the last answer is looked for.
+const LOOKED_AT: usize = 64;
 
 /// What holds for a session's next run.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -226,7 +236,23 @@ impl Conversation {
         }
     }
 
-    fn begin_with(&self, Prompt(text): &Prompt, interrupt: &Interrupt) -> Result<Begun> {
+    /// Begins with a prompt. Where somebody else is quicker, it is said to their run.
+    fn begin_with(&self, prompt: &Prompt, interrupt: &Interrupt) -> Result<Begun> {
+        let mut tries = RACES;
+        loop {
+            match self.try_begin_with(prompt, interrupt) {
+                Err(Error::RunsElsewhere(_)) if tries > 0 && !interrupt.is_asked() => {
+                    tries -= 1;
+                    if let Some(changes) = self.subscribe()? {
+                        changes.next(BETWEEN_RACES)?;
+                    }
+                }
+                begun => return begun,
+            }
+        }
+    }
+
+    fn try_begin_with(&self, Prompt(text): &Prompt, interrupt: &Interrupt) -> Result<Begun> {
         let (options, interrupt) = (self.options(), interrupt.clone());
         let Some(info) = self.info()? else {
             let session = Some(self.id.clone());
@@ -236,8 +262,15 @@ impl Conversation {
         let head = &info.head;
         if info.held.is_some() {
             let attached = self.runtime.attach(&self.id, self.told().next())?;
-            self.say(text)?;
-            return Ok(Begun::Elsewhere(attached));
+            return match self.say(text)? {
+                Hears::Runner => Ok(Begun::Elsewhere(attached)),
+                // It ended meanwhile; what was said is on record, and is taken in now.
+                Hears::NextRun => {
+                    let request = ResumeRequest::new(self.id.clone(), self.runtime.trust(&self.id));
+                    let request = ResumeRequest { options, interrupt, ..request };
+                    self.runtime.resume(request).map(Begun::Here)
+                }
+            };
         }
         let request = ResumeRequest::new(self.id.clone(), self.runtime.trust(&self.id));
         let mut request = ResumeRequest { options, interrupt, ..request };
@@ -258,9 +291,9 @@ impl Conversation {
     }
 
     /// Says something to whoever runs it.
-    pub(crate) fn say(&self, text: &str) -> Result<()> {
+    pub(crate) fn say(&self, text: &str) -> Result<Hears> {
         let words = Words { text: text.to_owned(), lane: None, now: false };
-        self.runtime.say(&self.id, words).map(drop)
+        self.runtime.say(&self.id, words)
     }
 
     /// Answers a question of a run that goes on elsewhere.
@@ -347,7 +380,8 @@ impl Conversation {
                 let tasks =
                     self.runtime.look().ok().flatten().and_then(|well| well.work(&self.id).ok());
                 let tasks = tasks.map(|work| work.tasks.iter().cloned().collect());
-                let usage = Usage { used: 0, size, cost: head.spent.cost };
+                let used = self.used(before).unwrap_or_default();
+                let usage = Usage { used, size, cost: head.spent.cost };
                 (usage, tasks.unwrap_or_default())
             }
             None => (Usage::default(), Vec::new()),
@@ -358,6 +392,25 @@ impl Conversation {
             redactor: self.runtime.redactor().with_own_count(),
         };
         Narrator::new(source, before).with_usage(usage).with_tasks(tasks)
+    }
+
+    /// How many tokens the model was shown and said, when it last answered up to an event; none, if
+    /// nobody knows.
+    fn used(&self, to: Seq) -> Option<u64> {
+        let well = self.runtime.look().ok().flatten()?;
+        let mut span = Span { to, order: Order::Newest, limit: LOOKED_AT, ..Span::ALL };
+        while span.to > Seq::ZERO {
+            let events = well.store().events(&self.id, span).ok()?.events;
+            let used = events.iter().find_map(|it| match &it.event {
+                Event::Message(message) => message.usage.map(|usage| usage.input + usage.output),
+                _ => None,
+            });
+            if used.is_some() {
+                return used;
+            }
+            span.to = events.last()?.seq.prev();
+        }
+        None
     }
 
     /// Models that can be chosen: those that were used, the newest first.

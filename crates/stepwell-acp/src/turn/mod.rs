@@ -7,6 +7,7 @@ mod commands;
 mod conversation;
 mod narrate;
 mod notice;
+mod proposal;
 mod running;
 mod telling;
 
@@ -20,7 +21,8 @@ pub(crate) use call::{CallKind, Location};
 pub(crate) use commands::{Command, offered};
 pub(crate) use conversation::{Begin, Brought, Conversation, Prompt};
 pub(crate) use narrate::Narrator;
-pub(crate) use notice::{Notice, Severity, runtime_notice};
+pub(crate) use notice::{Notice, Severity, runtime_notice, works_in};
+pub(crate) use proposal::Proposal;
 pub(crate) use running::{Input, Running, TurnEnd};
 
 /// Something that an editor shows.

@@ -1,5 +1,7 @@
 //! What a person should know, in words.
 
+use std::path::Path;
+
 use serde::Serialize;
 use serde_json::Value;
 
@@ -53,6 +55,15 @@ pub(crate) fn runtime_notice(notice: &stepwell_runtime::Notice) -> Notice {
         }
         other => worded(other, Severity::Info),
     }
+}
+
+/// A session works in its workspace's root, not in the folder that was named.
+pub(crate) fn works_in(root: &Path, folder: &Path) -> Notice {
+    let (title, folder) = (format!("This session works in {}", root.display()), folder.display());
+    let description = format!(
+        "its store is there, and {folder} is in it. Paths and commands are relative to that folder"
+    );
+    Notice { severity: Severity::Info, title, description: Some(description), for_all: true }
 }
 
 /// A notice in the words of its own type: its name is the title, its fields the description.

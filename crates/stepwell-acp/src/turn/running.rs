@@ -57,6 +57,13 @@ pub(crate) enum Input {
     Go,
 }
 
+impl Input {
+    /// Does nobody wait for it any more?
+    fn is_withdrawn(&self) -> bool {
+        matches!(self, Self::Say(_, waiter) if waiter.is_closed())
+    }
+}
+
 /// A run on its way.
 #[derive(Clone, Debug)]
 pub(crate) struct Running {
@@ -165,10 +172,13 @@ impl Task {
         handle: RunHandle,
         wanted: &mut mpsc::UnboundedReceiver<Input>,
     ) -> TurnEnd {
-        let mut events = handle.events();
+        let (mut events, mut late) = (handle.events(), Vec::new());
         while let Some(next) = next(&mut events, wanted).await {
             match next {
                 Next::Event(event) => self.telling.see(*event, |_| false),
+                // The turn that was cancelled takes nothing more in: it begins the next one.
+                Next::Input(Input::Say(_, waiter)) if self.cancelled => late.push(waiter),
+                Next::Input(input) if input.is_withdrawn() => {}
                 Next::Input(input) => {
                     if let Input::Say(text, _) = &input {
                         self.telling.knows(text);
@@ -242,6 +252,7 @@ impl Task {
                     _ => false,
                 }),
                 Next::Input(Input::Go) => return TurnEnd::Cancelled,
+                Next::Input(input) if input.is_withdrawn() => {}
                 // Nobody would hear it: it is said anew when all of this run was told.
                 Next::Input(Input::Say(_, waiter)) if !self.is_held() => late.push(waiter),
                 Next::Input(input) => {

@@ -1,31 +1,29 @@
 //! The agent's side of a connection: which request does what.
 
 use std::collections::{BTreeSet, HashMap};
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use serde_json::{Value, json};
 use stepwell::{Access, Change, Edited, ErrorKind as StoreErrorKind, SessionId};
 use stepwell_runtime::{Error, ForkRequest, Notices, Runtime, ToldOnce};
-use tokio::task::{JoinHandle, block_in_place};
+use tokio::task::block_in_place;
 
 use crate::peer::Peer;
 use crate::rpc::{Id, Result, RpcError};
 use crate::setup::Setup;
-use crate::turn::{
-    Brought, Chunk, Command, Conversation, Input, TurnEnd, TurnEvent, runtime_notice,
-};
+use crate::turn::{Brought, Conversation, Input, TurnEvent, runtime_notice};
 
 use super::brought::{brought, check_folder};
 use super::client::Client;
 use super::extension::{self, Place};
 use super::fault::{failed, is_no_id, session_id};
 use super::input::{
-    self, CancelRequest, Initialize, ListSessions, NewSession, OldSession, OneSession, SetMode,
+    CancelRequest, Initialize, ListSessions, NewSession, OldSession, OneSession, SetMode,
     SetOption, SetTitle, read,
 };
 use super::open::Open;
-use super::stop_reason::stop_reason;
+use super::prompts::Prompts;
 use super::{hello, list, options};
 
 /// The tag of sessions that a client archived.
@@ -34,33 +32,18 @@ const ARCHIVED: &str = "archived";
 /// The agent's side of a connection.
 #[derive(Debug)]
 pub(crate) struct Agent {
-    client: Arc<Client>,
+    pub(super) client: Arc<Client>,
     setup: Setup,
     open: Mutex<HashMap<String, Arc<Open>>>,
-    /// Prompts that are not answered yet.
-    prompts: Mutex<HashMap<Id, Prompted>>,
-    /// What answers them.
-    turns: Mutex<Vec<Turn>>,
-}
-
-/// What answers a prompt.
-#[derive(Debug)]
-struct Turn {
-    session: String,
-    task: JoinHandle<()>,
-}
-
-#[derive(Debug)]
-struct Prompted {
-    open: Arc<Open>,
-    /// Was the request itself cancelled?
-    withdrawn: bool,
+    pub(super) prompts: Prompts,
 }
 
 /// What follows an answer.
 enum After {
     /// A session was opened.
     Opened(Arc<Open>),
+    /// One was made, for a folder.
+    Made(Arc<Open>, PathBuf),
     /// Nothing.
     Nothing,
 }
@@ -68,24 +51,15 @@ enum After {
 impl Agent {
     pub(crate) fn new(peer: Peer, setup: Setup) -> Arc<Self> {
         let (client, open) = (Arc::new(Client::new(peer)), Mutex::default());
-        let (prompts, turns) = (Mutex::default(), Mutex::default());
-        Arc::new(Self { client, setup, open, prompts, turns })
+        Arc::new(Self { client, setup, open, prompts: Prompts::default() })
     }
 
     fn sessions(&self) -> MutexGuard<'_, HashMap<String, Arc<Open>>> {
         self.open.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    fn prompts(&self) -> MutexGuard<'_, HashMap<Id, Prompted>> {
-        self.prompts.lock().unwrap_or_else(PoisonError::into_inner)
-    }
-
-    fn turns(&self) -> MutexGuard<'_, Vec<Turn>> {
-        self.turns.lock().unwrap_or_else(PoisonError::into_inner)
-    }
-
     /// Fails if the client has not said hello.
-    fn check_greeted(&self) -> Result<()> {
+    pub(super) fn check_greeted(&self) -> Result<()> {
         match self.client.has_greeted() {
             true => Ok(()),
             false => Err(RpcError::invalid_request("`initialize` comes first")),
@@ -100,15 +74,21 @@ impl Agent {
         match self.answer(&method, params).await {
             Ok((answer, after)) => {
                 self.client.peer.respond(&id, Ok(answer));
-                if let After::Opened(open) = after {
-                    open.tell_commands(&self.client);
-                    block_in_place(|| {
-                        open.tell_waiting(&self.client);
-                        // Watched first, so that nobody who begins now is missed.
-                        open.watch(&self.client);
-                        open.follow(&self.client);
-                    });
-                }
+                let (open, made_in) = match after {
+                    After::Opened(open) => (open, None),
+                    After::Made(open, folder) => (open, Some(folder)),
+                    After::Nothing => return,
+                };
+                open.tell_commands(&self.client);
+                block_in_place(|| {
+                    if let Some(folder) = made_in {
+                        open.tell_root(&self.client, &folder);
+                    }
+                    open.tell_waiting(&self.client);
+                    // Watched first, so that nobody who begins now is missed.
+                    open.watch(&self.client);
+                    open.follow(&self.client);
+                });
             }
             Err(error) => self.client.peer.respond(&id, Err(error)),
         }
@@ -119,6 +99,7 @@ impl Agent {
         match method {
             "session/cancel" => {
                 let Ok(OneSession { session_id }) = read(params) else { return };
+                self.prompts.cancel(|session| session == session_id);
                 let open = self.sessions().get(&session_id).cloned();
                 if let Some(running) = open.and_then(|open| open.running()) {
                     running.send(Input::Cancel);
@@ -126,12 +107,7 @@ impl Agent {
             }
             "$/cancel_request" => {
                 let Ok(CancelRequest { request_id }) = read(params) else { return };
-                let mut prompts = self.prompts();
-                let Some(prompted) = prompts.get_mut(&request_id) else { return };
-                prompted.withdrawn = true;
-                if let Some(running) = prompted.open.running() {
-                    running.send(Input::Cancel);
-                }
+                self.prompts.withdraw(&request_id);
             }
             _ => {}
         }
@@ -140,20 +116,12 @@ impl Agent {
     /// The client is gone: what runs for it is recorded as interrupted, or paused at its question.
     pub(crate) async fn leave(&self) {
         self.client.peer.gone();
+        self.prompts.cancel(|_| true);
         let open: Vec<Arc<Open>> = self.sessions().drain().map(|(_, open)| open).collect();
         for open in open {
             open.leave().await;
         }
-        self.answer_prompts(|_| true).await;
-    }
-
-    /// Waits until the prompts of some sessions are answered, whose runs are over.
-    async fn answer_prompts(&self, of: impl Fn(&str) -> bool) {
-        let turns: Vec<Turn> = self.turns().extract_if(.., |turn| of(&turn.session)).collect();
-        for turn in turns {
-            // A panic of its task is its own.
-            let _ = turn.task.await;
-        }
+        self.prompts.answered(|_| true).await;
     }
 
     async fn answer(self: &Arc<Self>, method: &str, params: Value) -> Result<(Value, After)> {
@@ -223,7 +191,7 @@ impl Agent {
     }
 
     /// A session that is open.
-    fn opened(&self, session: &str) -> Result<Arc<Open>> {
+    pub(super) fn opened(&self, session: &str) -> Result<Arc<Open>> {
         let open = self.sessions().get(session).cloned();
         open.ok_or_else(|| RpcError::not_found(format!("no session {session:?} is open")))
     }
@@ -261,7 +229,7 @@ impl Agent {
             "modes": options::modes(&open.conversation)?,
             "configOptions": options::options(&open.conversation)?,
         });
-        Ok((answer, After::Opened(open)))
+        Ok((answer, After::Made(open, asked.cwd)))
     }
 
     fn old_session(&self, asked: OldSession) -> Result<Arc<Open>> {
@@ -311,8 +279,9 @@ impl Agent {
 
     async fn close(&self, OneSession { session_id }: &OneSession) -> Result<Value> {
         let open = self.opened(session_id)?;
+        self.prompts.cancel(|session| session == session_id);
         open.leave().await;
-        self.answer_prompts(|session| session == session_id).await;
+        self.prompts.answered(|session| session == session_id).await;
         self.sessions().remove(session_id);
         Ok(json!({}))
     }
@@ -321,8 +290,9 @@ impl Agent {
         let runtime = block_in_place(|| self.runtime_of(session_id))?;
         let open = self.sessions().remove(session_id);
         if let Some(open) = open {
+            self.prompts.cancel(|session| session == session_id);
             open.leave().await;
-            self.answer_prompts(|session| session == session_id).await;
+            self.prompts.answered(|session| session == session_id).await;
         }
         let delete = || {
             let id = super::fault::session_id(session_id)?;
@@ -367,12 +337,12 @@ impl Agent {
         Ok(json!({"configOptions": options::options(&open.conversation)?}))
     }
 
-    fn tell_mode(&self, open: &Open, mode: &str) {
+    pub(super) fn tell_mode(&self, open: &Open, mode: &str) {
         let update = json!({"sessionUpdate": "current_mode_update", "currentModeId": mode});
         open.send(&self.client, &update);
     }
 
-    fn tell_options(&self, open: &Open) -> Result<()> {
+    pub(super) fn tell_options(&self, open: &Open) -> Result<()> {
         let options = options::options(&open.conversation)?;
         let update = json!({"sessionUpdate": "config_option_update", "configOptions": options});
         open.send(&self.client, &update);
@@ -424,72 +394,5 @@ impl Agent {
         answer["sessionId"] = json!(open.name());
         open.conversation.set_told(forked.at);
         Ok((answer, After::Opened(open)))
-    }
-
-    /// Takes a prompt in, and has it answered when its turn ends.
-    fn prompt(self: &Arc<Self>, id: Id, params: Value) {
-        let ready = self.check_greeted().and_then(|()| {
-            let asked: input::Prompt = read(params)?;
-            let open = self.opened(&asked.session_id)?;
-            Ok((open, input::text(&asked.prompt)?))
-        });
-        let (open, text) = match ready {
-            Ok(ready) => ready,
-            Err(error) => return self.client.peer.respond(&id, Err(error)),
-        };
-        match Command::read(&text) {
-            Ok(Some(command)) => return self.command(&id, &open, &command),
-            Err(not_here) => return self.tell_and_end(&id, &open, not_here.to_string()),
-            Ok(None) => {}
-        }
-        let prompted = Prompted { open: Arc::clone(&open), withdrawn: false };
-        self.prompts().insert(id.clone(), prompted);
-        let (agent, mut end) = (Arc::clone(self), open.prompt(&self.client, &text));
-        let session = open.name().to_owned();
-        let task = tokio::spawn(async move {
-            let end = loop {
-                match end.await {
-                    Ok(end) => break end,
-                    Err(_) if open.is_closed() => break TurnEnd::Cancelled,
-                    // The run ended before it took the prompt in: another one begins.
-                    Err(_) => end = open.prompt(&agent.client, &text),
-                }
-            };
-            block_in_place(|| {
-                open.tell_info(&agent.client);
-                open.watch(&agent.client);
-            });
-            let withdrawn = agent.prompts().remove(&id).is_some_and(|it| it.withdrawn);
-            agent.client.peer.respond(&id, stop_reason(end, withdrawn));
-        });
-        let mut turns = self.turns();
-        turns.retain(|turn| !turn.task.is_finished());
-        turns.push(Turn { session, task });
-    }
-
-    /// Carries a slash command out.
-    fn command(&self, id: &Id, open: &Open, command: &Command) {
-        let mode = || open.conversation.holds().ok().map(|holds| holds.mode);
-        let work = || {
-            let before = mode();
-            let answer = command.run(&open.conversation);
-            if let Some(mode) = mode().filter(|mode| Some(*mode) != before) {
-                self.tell_mode(open, mode.as_str());
-            }
-            // What cannot be told now is told with the next change.
-            let _ = self.tell_options(open);
-            open.catch_up(&self.client);
-            open.tell_info(&self.client);
-            answer.unwrap_or_else(|error| error.to_string())
-        };
-        let text = block_in_place(|| open.command(work));
-        self.tell_and_end(id, open, text);
-    }
-
-    /// Answers a prompt that no model is asked about.
-    fn tell_and_end(&self, id: &Id, open: &Open, text: String) {
-        let message = format!("command-{}", serde_json::to_string(id).unwrap_or_default());
-        open.tell(&self.client, &TurnEvent::Text(Chunk { message, text }));
-        self.client.peer.respond(id, Ok(json!({"stopReason": "end_turn"})));
     }
 }

@@ -2,11 +2,11 @@
 
 use serde::Deserialize;
 use serde_json::{Value, json};
-use stepwell::{Answer, Choice, Gate, Grant};
+use stepwell::{Answer, Choice, Gate, Grant, counted};
 use stepwell_runtime::OpenGate;
 
 use crate::rpc::Result;
-use crate::turn::{Call, Conversation};
+use crate::turn::{Call, Conversation, Proposal};
 
 use super::client::Client;
 use super::update::{diff, text, tool_call};
@@ -36,7 +36,7 @@ enum Outcome {
 }
 
 async fn permission(client: &Client, on: &Conversation, gate: &OpenGate) -> Result<Option<Answer>> {
-    let params = permission_request(on, gate);
+    let params = permission_request(on, gate).await;
     let answer = client.peer.ask("session/request_permission", &params).answer().await?;
     let outcome = answer.get("outcome").cloned().unwrap_or_default();
     Ok(match serde_json::from_value(outcome) {
@@ -46,7 +46,7 @@ async fn permission(client: &Client, on: &Conversation, gate: &OpenGate) -> Resu
     })
 }
 
-fn permission_request(on: &Conversation, gate: &OpenGate) -> Value {
+async fn permission_request(on: &Conversation, gate: &OpenGate) -> Value {
     let asked = gate.gate.call.as_deref();
     let here = gate.here.as_ref().and_then(|here| here.call.as_ref());
     let id = here.map_or(gate.gate.id.as_str(), |call| call.id.as_str());
@@ -55,13 +55,27 @@ fn permission_request(on: &Conversation, gate: &OpenGate) -> Value {
     let mut shown = tool_call(&call);
     shown["status"] = json!("pending");
     let detail = asked.and_then(|asked| asked.detail.as_deref());
-    let content = match (call.proposed(), detail) {
-        (Some(change), _) => vec![diff(&change)],
-        (None, Some(detail)) => vec![text(&format!("```diff\n{detail}\n```"))],
-        (None, None) => vec![text(&gate.gate.prompt)],
+    let root = on.root();
+    // Files may be slow to read. Without them the question is asked all the same.
+    let proposed = tokio::task::spawn_blocking(move || call.proposed(&root)).await;
+    let content = match (proposed.unwrap_or_default(), detail) {
+        (Some(Proposal::Change(change)), _) => vec![diff(&change)],
+        (Some(Proposal::Replaces { bytes }), detail) => {
+            let bytes = counted(usize::try_from(bytes).unwrap_or(usize::MAX), "byte");
+            vec![text(&format!("This replaces a file of {bytes}.")), in_words(gate, detail)]
+        }
+        (None, detail) => vec![in_words(gate, detail)],
     };
     shown["content"] = Value::Array(content);
     json!({"sessionId": on.id(), "toolCall": shown, "options": choices(&gate.gate)})
+}
+
+/// What would change, as the run says it; else the question.
+fn in_words(gate: &OpenGate, detail: Option<&str>) -> Value {
+    match detail {
+        Some(detail) => text(&format!("```diff\n{detail}\n```")),
+        None => text(&gate.gate.prompt),
+    }
 }
 
 fn choices(gate: &Gate) -> Vec<Value> {

@@ -11,6 +11,7 @@ mod input;
 mod list;
 mod open;
 mod options;
+mod prompts;
 mod stop_reason;
 mod update;
 

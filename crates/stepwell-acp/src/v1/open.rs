@@ -1,6 +1,7 @@
 //! A session that a client has open, and the run that goes on in it.
 
 use std::collections::HashMap;
+use std::path::Path;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
@@ -13,7 +14,7 @@ use tokio::sync::oneshot;
 use tokio::task::AbortHandle;
 
 use crate::turn::{
-    Begin, Chunk, Conversation, Input, Prompt, Running, TurnEnd, TurnEvent, offered,
+    Begin, Chunk, Conversation, Input, Prompt, Running, TurnEnd, TurnEvent, offered, works_in,
 };
 
 use super::client::Client;
@@ -31,10 +32,21 @@ pub(super) struct Open {
     asks: Mutex<HashMap<String, AbortHandle>>,
     /// Held while a command is carried out, which tells itself what it did.
     commanded: Mutex<()>,
+    /// Held by the command that the client waits for: other prompts come behind it.
+    command_turn: Arc<tokio::sync::Mutex<()>>,
     /// Is what others do in it watched?
     watched: AtomicBool,
     /// Was it closed? Then nothing begins in it any more.
     closed: AtomicBool,
+}
+
+/// The turn of a prompt.
+#[derive(Debug)]
+pub(super) struct Turn {
+    /// How it ends. Without an end, the run that went on did not take the prompt in.
+    pub(super) end: oneshot::Receiver<TurnEnd>,
+    /// The run that it began; none, if one goes on that takes it in.
+    pub(super) began: Option<Running>,
 }
 
 impl Open {
@@ -44,6 +56,7 @@ impl Open {
             running: Mutex::default(),
             asks: Mutex::default(),
             commanded: Mutex::default(),
+            command_turn: Arc::default(),
             watched: AtomicBool::new(false),
             closed: AtomicBool::new(false),
         })
@@ -88,6 +101,15 @@ impl Open {
         self.send(client, &update);
     }
 
+    /// Tells where it works, if that is not the folder that the client named.
+    pub(super) fn tell_root(&self, client: &Client, folder: &Path) {
+        let root = self.conversation.root();
+        let folder = std::fs::canonicalize(folder).unwrap_or_else(|_| folder.to_owned());
+        if folder != root {
+            self.tell(client, &TurnEvent::Notice(works_in(&root, &folder)));
+        }
+    }
+
     /// Tells the conversation so far.
     pub(super) fn tell_history(&self, client: &Client) -> Result<(), Error> {
         match self.running() {
@@ -119,6 +141,11 @@ impl Open {
     pub(super) fn command<T>(&self, work: impl FnOnce() -> T) -> T {
         let _held = self.commanded.lock().unwrap_or_else(PoisonError::into_inner);
         work()
+    }
+
+    /// The turn of a command: while one is held, no other prompt begins.
+    pub(super) fn command_turn(&self) -> Arc<tokio::sync::Mutex<()>> {
+        Arc::clone(&self.command_turn)
     }
 
     /// Tells what was recorded since the client was last told of something, unless a run tells it.
@@ -184,21 +211,22 @@ impl Open {
 
     /// Has a prompt reach the session; whoever waits is told of the turn's end. A run that goes on
     /// takes it in, else one begins.
-    pub(super) fn prompt(
-        self: &Arc<Self>,
-        client: &Arc<Client>,
-        text: &str,
-    ) -> oneshot::Receiver<TurnEnd> {
+    pub(super) fn prompt(self: &Arc<Self>, client: &Arc<Client>, text: &str) -> Turn {
         let (waiter, end) = oneshot::channel();
         let mut running = self.running.lock().unwrap_or_else(PoisonError::into_inner);
-        match running.as_ref().filter(|running| !running.is_over()) {
-            Some(running) => running.send(Input::Say(text.to_owned(), waiter)),
+        let began = match running.as_ref().filter(|running| !running.is_over()) {
+            Some(running) => {
+                running.send(Input::Say(text.to_owned(), waiter));
+                None
+            }
             None => {
                 let begin = Begin::Prompt(Prompt(text.to_owned()));
-                *running = Some(self.start(client, begin, Some(waiter)));
+                let began = self.start(client, begin, Some(waiter));
+                *running = Some(began.clone());
+                Some(began)
             }
-        }
-        end
+        };
+        Turn { end, began }
     }
 
     /// Follows a run that goes on elsewhere, if one does; else tells what others did meanwhile.

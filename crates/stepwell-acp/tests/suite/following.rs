@@ -139,3 +139,36 @@ fn a_question_that_another_client_left_is_told_and_answered_here() {
     assert!(second.says(&session, "yes").contains("Written."));
     assert!(desk.root().join("a").exists());
 }
+
+#[test]
+fn whoever_follows_is_told_what_the_session_cost_and_how_full_it_is() {
+    let script = "prices: {input: '3', output: '15'}\ncontext: 50000\nanswers: [\
+        {text: One., usage: {input: 1000, output: 10}}, \
+        {text: Two., usage: {input: 2000, output: 20}}, \
+        {text: I write., usage: {input: 3000, output: 30}, \
+         calls: [{tool: write_file, arguments: {path: a, content: x}}]}, \
+        {text: Three., usage: {input: 4000, output: 40}}]\n";
+    let desk = Desk::new(script);
+    let mut first = desk.greeted(&json!({}));
+    let session = first.new_session(&desk);
+    first.says(&session, "count");
+    first.says(&session, "again");
+    let mut second = desk.greeted(&json!({}));
+    second.ask("session/resume", &load(&desk, &session)).unwrap();
+    let prompt = first.prompt(&session, "write");
+    let question = first.wait(is_asked);
+    second.wait(is_asked);
+    let allow = json!({"outcome": {"outcome": "selected", "optionId": "allow_once"}});
+    first.answer(&question, &allow);
+    assert_eq!(first.answered(prompt).unwrap()["stopReason"], "end_turn");
+    second.wait(|it| it.to_string().contains("Three."));
+    second.says(&session, "/status");
+    // Each that is told is one that the first client was told: none begins at nothing.
+    let known = first.updates("usage_update");
+    let told = second.updates("usage_update");
+    assert_eq!(told.last(), known.last(), "{told:?}");
+    for update in &told {
+        assert!(update["used"].as_u64().unwrap() >= 2_020, "{told:?}");
+        assert!(update["cost"]["amount"].as_f64().unwrap() >= 0.009_45, "{told:?}");
+    }
+}

@@ -2,6 +2,8 @@
 #![allow(clippy::unwrap_used, reason = "a test fails by panicking")]
 
 mod any_order;
+mod asking;
+mod cancelling;
 mod client;
 mod commands;
 mod conversations;

@@ -99,3 +99,16 @@ fn parameters_have_names() {
     let page = client.ask("session/list", &json!({"cwd": desk.root()})).unwrap();
     assert_eq!(page["sessions"].as_array().unwrap().len(), 1);
 }
+
+#[test]
+fn whoever_names_a_folder_within_a_workspace_is_told_where_the_session_works() {
+    let desk = Desk::new("- {text: Hello.}\n");
+    let sub = desk.root().join("sub");
+    std::fs::create_dir(&sub).unwrap();
+    let mut client = desk.greeted(&json!({}));
+    let session = client.new_session(&desk);
+    client.says(&session, "hi");
+    assert!(!client.said("agent_message_chunk").contains("works in"));
+    client.ask("session/new", &json!({"cwd": sub, "mcpServers": []})).unwrap();
+    client.wait(|it| it.to_string().contains(&format!("works in {}:", desk.root().display())));
+}

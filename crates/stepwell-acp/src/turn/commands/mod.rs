@@ -112,8 +112,8 @@ impl Command {
         }
     }
 
-    /// Carries it out; the answer is for the user.
-    pub(crate) fn run(&self, on: &Conversation) -> Result<String> {
+    /// Carries it out; the answer is for the user. Whoever asks the interrupt ends what takes long.
+    pub(crate) fn run(&self, on: &Conversation, interrupt: &Interrupt) -> Result<String> {
         let typed = self.arguments.trim();
         match self.verb {
             Verb::Help => Ok(help(typed)),
@@ -137,7 +137,7 @@ impl Command {
             Verb::Tasks => work::tasks(on),
             Verb::Phase => work::phase(on, typed),
             Verb::Goal if typed.is_empty() => work::goal(on),
-            Verb::Compact => compact(on, typed),
+            Verb::Compact => compact(on, typed, interrupt),
             _ => self.edit(on),
         }
     }
@@ -222,7 +222,7 @@ fn servers(on: &Conversation) -> Result<String> {
     Ok(listed(&lines, "No MCP servers are named."))
 }
 
-fn compact(on: &Conversation, typed: &str) -> Result<String> {
+fn compact(on: &Conversation, typed: &str, interrupt: &Interrupt) -> Result<String> {
     if typed == "undo" {
         let undone = on.runtime().hold_whole(on.id())?.undo_last_compaction()?;
         return Ok(match undone {
@@ -230,13 +230,14 @@ fn compact(on: &Conversation, typed: &str) -> Result<String> {
             None => "There is no compaction to take back.".to_owned(),
         });
     }
-    Ok(match on.runtime().compact(on.id(), &Interrupt::default())? {
-        Shrunk::Done(compacted) => format!(
+    match on.runtime().compact(on.id(), interrupt)? {
+        Shrunk::Done(compacted) => Ok(format!(
             "Compacted: about {} tokens are {} now. `/compact undo` takes it back.",
             compacted.tokens_before, compacted.tokens_after
-        ),
-        _ => "There is nothing to compact.".to_owned(),
-    })
+        )),
+        Shrunk::Interrupted => Err(Error::Interrupted),
+        Shrunk::AsShortAsItGets => Ok("There is nothing to compact.".to_owned()),
+    }
 }
 
 /// The first line of a text, not too long.

@@ -1,0 +1,196 @@
+//! What is cancelled ends, and nothing else does; what takes long keeps nobody waiting.
+
+use std::io::pipe;
+use std::sync::mpsc;
+use std::time::Duration;
+
+use serde_json::{Value, json};
+use stepwell_acp::{Setup, serve};
+use stepwell_runtime::Runtime;
+use stepwell_strict::{Ending, Rules, Say, Strict};
+
+use crate::client::{Client, Desk};
+
+/// The longest that a healthy server may take on a slow machine.
+const LONG: Duration = Duration::from_secs(60);
+
+/// A desk whose model answers as it is told, and pauses where it is told.
+struct Stage {
+    desk: Desk,
+    strict: Strict,
+    _tokio: tokio::runtime::Runtime,
+}
+
+impl Stage {
+    fn new() -> Self {
+        let mut tokio = tokio::runtime::Builder::new_multi_thread();
+        let tokio = tokio.worker_threads(1).enable_all().build().unwrap();
+        let strict = tokio.block_on(Strict::start(Rules::default())).unwrap();
+        let desk = Desk::new("[]").with_provider(&strict.base_url(), strict.key());
+        Self { desk, strict, _tokio: tokio }
+    }
+
+    fn pauses(&self, text: &str) {
+        self.strict.push(Say::text(text).ending(Ending::PausedAfter(4)));
+    }
+
+    /// Waits until the model was asked so often.
+    fn asked(&self, times: usize) {
+        while self.strict.asked().len() < times {
+            std::thread::yield_now();
+        }
+    }
+
+    /// What the model was asked, all of it.
+    fn heard(&self) -> String {
+        format!("{:?}", self.strict.asked())
+    }
+
+    /// A client whose first turn is in the middle of its answer.
+    fn halfway(&self) -> (Client, String, i64) {
+        self.pauses("one two three four");
+        let mut client = self.desk.greeted(&json!({}));
+        let session = client.new_session(&self.desk);
+        let prompt = client.prompt(&session, "first");
+        self.asked(1);
+        (client, session, prompt)
+    }
+}
+
+#[test]
+fn a_prompt_behind_a_cancel_begins_the_next_turn() {
+    let stage = Stage::new();
+    let (mut client, session, first) = stage.halfway();
+    stage.strict.push(Say::text("Second."));
+    client.notify("session/cancel", &json!({"sessionId": session}));
+    let second = client.prompt(&session, "and now this");
+    assert_eq!(client.answered(first).unwrap()["stopReason"], "cancelled");
+    assert_eq!(client.answered(second).unwrap()["stopReason"], "end_turn");
+    assert!(stage.heard().contains("and now this"));
+    stage.strict.go_on();
+}
+
+#[test]
+fn a_request_that_is_cancelled_leaves_the_turn_of_another_alone() {
+    let stage = Stage::new();
+    let (mut client, session, first) = stage.halfway();
+    let second = client.prompt(&session, "never mind");
+    client.notify("$/cancel_request", &json!({"requestId": second}));
+    assert_eq!(client.answered(second), Err(-32800));
+    stage.strict.push(Say::text("If it was heard."));
+    stage.strict.go_on();
+    assert_eq!(client.answered(first).unwrap()["stopReason"], "end_turn");
+    assert!(client.said("agent_message_chunk").starts_with("one two three four"));
+}
+
+#[test]
+fn a_compaction_keeps_nobody_waiting_and_can_be_cancelled() {
+    let stage = Stage::new();
+    let settings = stage.desk.root().join("stepwell.toml");
+    let model = std::fs::read_to_string(&settings).unwrap();
+    std::fs::write(settings, format!("{model}[compaction]\nkeep_tokens = 100\n")).unwrap();
+    let mut client = stage.desk.greeted(&json!({}));
+    let session = client.new_session(&stage.desk);
+    for says in ["one", "two", "three"] {
+        stage.strict.push(Say::text("word ".repeat(400)));
+        client.says(&session, &format!("{says} {}", "more ".repeat(400)));
+    }
+    let before = stage.strict.asked().len();
+    for (n, withdrawn) in [(1, false), (2, true)] {
+        stage.pauses("## Goal: words and words and words");
+        let compact = client.prompt(&session, "/compact");
+        stage.asked(before + n);
+        // Others are served meanwhile, and another prompt comes behind it.
+        let behind = client.prompt(&session, "/status");
+        client.ask("session/list", &json!({"cwd": stage.desk.root()})).unwrap();
+        let answers = |it: &Value| it.get("method").is_none();
+        assert!(!client.heard.iter().any(answers), "{:?}", client.heard);
+        if withdrawn {
+            client.notify("$/cancel_request", &json!({"requestId": compact}));
+            assert_eq!(client.answered(compact), Err(-32800));
+            assert_eq!(client.answered(behind).unwrap()["stopReason"], "end_turn");
+        } else {
+            client.notify("session/cancel", &json!({"sessionId": session}));
+            assert_eq!(client.answered(compact).unwrap()["stopReason"], "cancelled");
+            assert_eq!(client.answered(behind).unwrap()["stopReason"], "cancelled");
+        }
+        stage.strict.go_on();
+    }
+}
+
+#[test]
+fn a_session_that_is_closed_while_it_is_compacted_answers_both() {
+    let stage = Stage::new();
+    let settings = stage.desk.root().join("stepwell.toml");
+    let model = std::fs::read_to_string(&settings).unwrap();
+    std::fs::write(settings, format!("{model}[compaction]\nkeep_tokens = 100\n")).unwrap();
+    let mut client = stage.desk.greeted(&json!({}));
+    let session = client.new_session(&stage.desk);
+    for says in ["one", "two", "three"] {
+        stage.strict.push(Say::text("word ".repeat(400)));
+        client.says(&session, &format!("{says} {}", "more ".repeat(400)));
+    }
+    let before = stage.strict.asked().len();
+    stage.pauses("## Goal: words and words and words");
+    let compact = client.prompt(&session, "/compact");
+    stage.asked(before + 1);
+    client.ask("session/close", &json!({"sessionId": session})).unwrap();
+    assert_eq!(client.answered(compact).unwrap()["stopReason"], "cancelled");
+    stage.strict.go_on();
+}
+
+#[test]
+fn what_two_clients_say_at_once_is_heard() {
+    let desk = Desk::new(&"- {text: Heard.}\n".repeat(40));
+    let mut clients = [desk.greeted(&json!({})), desk.greeted(&json!({}))];
+    let session = clients[0].new_session(&desk);
+    clients[0].says(&session, "begin");
+    let load = json!({"sessionId": session, "cwd": desk.root(), "mcpServers": []});
+    clients[1].ask("session/load", &load).unwrap();
+    for round in 0..6 {
+        let mut prompts = Vec::new();
+        for (n, client) in clients.iter_mut().enumerate() {
+            prompts.push(client.prompt(&session, &format!("round {round} of client {n}.")));
+        }
+        for (client, prompt) in clients.iter_mut().zip(prompts) {
+            assert_eq!(client.answered(prompt).unwrap()["stopReason"], "end_turn");
+        }
+    }
+    let well = desk.runtime().look().unwrap().unwrap();
+    let events = well.store().events(&session.parse().unwrap(), stepwell::Span::ALL).unwrap();
+    let log = format!("{:?}", events.events);
+    for round in 0..6 {
+        for n in 0..2 {
+            let words = format!("round {round} of client {n}.");
+            assert!(log.contains(&words), "{words}");
+        }
+    }
+}
+
+#[test]
+fn a_client_that_reads_nothing_and_goes_does_not_keep_the_server() {
+    let desk = Desk::new("[]");
+    let (input, to) = pipe().unwrap();
+    let (from, output) = pipe().unwrap();
+    let runtime: Runtime = desk.runtime();
+    let (host, wanted) = (runtime.host.clone(), stepwell_workspace::Wanted::default());
+    let setup = Setup { host, wanted, supervisor: None, unstable: true, version: "0".to_owned() };
+    let (over, ended) = mpsc::channel();
+    std::thread::spawn(move || {
+        let mut tokio = tokio::runtime::Builder::new_multi_thread();
+        let tokio = tokio.worker_threads(2).enable_all().build().unwrap();
+        tokio.block_on(serve(setup, input, output, std::future::pending())).unwrap();
+        over.send(()).unwrap();
+        tokio.shutdown_background();
+    });
+    // More answers than a pipe holds.
+    let mut to = to;
+    let line =
+        format!("{{\"jsonrpc\":\"2.0\",\"id\":\"{}\",\"method\":\"x\"}}\n", "i".repeat(4_000));
+    for _ in 0..100 {
+        std::io::Write::write_all(&mut to, line.as_bytes()).unwrap();
+    }
+    drop(to);
+    ended.recv_timeout(LONG).unwrap();
+    drop(from);
+}
