@@ -6,6 +6,7 @@ mod follow;
 mod reads;
 mod rows;
 mod runs;
+mod shell;
 
 use std::sync::Arc;
 use std::sync::mpsc::{Sender, channel};
@@ -19,6 +20,7 @@ use crate::from_runtime::explained;
 
 pub(crate) use reads::Reader;
 use runs::Runs;
+use shell::Shells;
 
 /// What the terminal needs of the program around it.
 #[derive(Clone)]
@@ -40,6 +42,7 @@ pub struct RuntimeBackstage {
     runtime: Runtime,
     inputs: Inputs,
     runs: Runs,
+    shells: Shells,
     /// What only reads is done in turn, on a thread of its own.
     reads: Sender<Job>,
 }
@@ -56,8 +59,8 @@ impl RuntimeBackstage {
                 job(&mut reader);
             }
         });
-        let runs = Runs::new(inputs.clone());
-        Self { program, runtime, inputs, runs, reads }
+        let (runs, shells) = (Runs::new(inputs.clone()), Shells::new(inputs.clone()));
+        Self { program, runtime, inputs, runs, shells, reads }
     }
 
     fn read(&self, job: impl FnOnce(&mut Reader) + Send + 'static) {
@@ -111,7 +114,8 @@ impl Backstage for RuntimeBackstage {
             Effect::StopElsewhere(session) => self.runs.stop_elsewhere(&self.runtime, session),
             Effect::Pause => self.runs.pause(),
             Effect::Interrupt => self.runs.interrupt(),
-            Effect::Shell(command) => commands::shell(command, &self.runtime, &self.inputs),
+            Effect::Shell(command) => self.shells.start(command, &self.runtime),
+            Effect::StopShell => self.shells.stop(),
             Effect::Command { arguments, purpose } => {
                 let errand = commands::Errand { arguments, purpose };
                 commands::run(&self.program, &self.runtime, errand, &self.inputs);
@@ -159,6 +163,7 @@ impl Backstage for RuntimeBackstage {
     }
 
     fn close(&mut self) {
+        self.shells.stop();
         self.runs.close();
     }
 }

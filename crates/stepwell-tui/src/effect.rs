@@ -331,6 +331,8 @@ pub enum Effect {
     Redraw,
     /// Run a command of the user's.
     Shell(String),
+    /// End the user's command that runs. It is told as done.
+    StopShell,
     /// List what the start screen shows.
     ListStart,
     /// Open a session. With `resume`, it goes on at once.

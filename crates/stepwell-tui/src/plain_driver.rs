@@ -1,5 +1,6 @@
 //! The loop where nothing is redrawn: lines in, lines out. For screen readers and dumb terminals.
 
+use std::collections::BTreeSet;
 use std::io::{self, BufRead, Write};
 
 use tokio::sync::mpsc::UnboundedReceiver;
@@ -11,6 +12,7 @@ use crate::page::{Content, Page};
 use crate::plain::{plain_lines, plain_question, plain_start, resume_line};
 use crate::signals;
 use crate::state::State;
+use crate::transcript::Block;
 
 /// Shows a state as lines until the user leaves.
 ///
@@ -62,6 +64,10 @@ struct Shown {
     started: bool,
     question: Option<String>,
     flash: Option<String>,
+    /// Blocks that were written before one that still changes, by their places.
+    early: BTreeSet<usize>,
+    /// How many blocks were written in their order.
+    printed: usize,
 }
 
 impl Shown {
@@ -72,7 +78,7 @@ impl Shown {
             self.started = true;
             lines.extend(plain_start(state));
         }
-        lines.extend(state.take_printable().iter().flat_map(plain_lines));
+        lines.extend(self.blocks(state).iter().flat_map(plain_lines));
         lines.extend(page(state));
         let question = state.asked().map(|asked| asked.question.gate.clone());
         if question != self.question {
@@ -85,6 +91,34 @@ impl Shown {
             self.flash = flash;
         }
         lines
+    }
+}
+
+impl Shown {
+    /// The blocks that are new. While a question waits, what goes wrong and what is to be known
+    /// does not wait for the call that it is about.
+    fn blocks(&mut self, state: &mut State) -> Vec<Block> {
+        let first = state.transcript.printed();
+        if first < self.printed {
+            // It is another conversation.
+            self.early.clear();
+        }
+        let thinking = state.thinking;
+        let is_new = |(_, block): &(usize, Block)| thinking || !matches!(block, Block::Thinking(_));
+        let printable = (first..).zip(state.transcript.take_printable()).filter(is_new);
+        let mut blocks: Vec<Block> =
+            printable.filter(|(at, _)| !self.early.remove(at)).map(|(_, block)| block).collect();
+        self.printed = state.transcript.printed();
+        if state.asked().is_some() {
+            let live = state.transcript.blocks().iter().enumerate().skip(self.printed);
+            for (at, block) in live {
+                let is_told = matches!(block, Block::Note(_) | Block::Trouble(_));
+                if is_told && self.early.insert(at) {
+                    blocks.push(block.clone());
+                }
+            }
+        }
+        blocks
     }
 }
 
@@ -118,5 +152,52 @@ fn page(state: &mut State) -> Vec<String> {
         }
         Some(Page::Choice(page)) => page.items.iter().map(ToString::to_string).collect(),
         None => Vec::new(),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::time::Duration;
+
+    use super::*;
+    use crate::clean::Clean;
+    use crate::effect::Reply;
+    use crate::state::Look;
+    use crate::theme::Theme;
+    use crate::told::{Question, QuestionKind, Told, ToolRun};
+
+    #[test]
+    fn what_goes_wrong_while_a_question_waits_is_written_at_once_and_once() {
+        let look = Look {
+            columns: 60,
+            rows: 20,
+            theme: Theme::PLAIN,
+            model: Clean::default(),
+            mode: stepwell::Mode::ConfirmAll,
+            folder: Clean::default(),
+        };
+        let mut state = State::new(look);
+        let mut shown = Shown::default();
+        let run =
+            ToolRun { call: "c".into(), tool: Clean::new("t"), preview: Clean::new("a call") };
+        let told = Told::ToolStarted(run);
+        state.update(Duration::ZERO, Input::Run(told));
+        let question = Question {
+            session: "s-one".parse().unwrap(),
+            gate: "g".to_owned(),
+            prompt: Clean::new("May it?"),
+            kind: QuestionKind::Approval,
+            detail: None,
+            asker: None,
+            default: None,
+            always: None,
+        };
+        state.update(Duration::ZERO, Input::Run(Told::Asked(Box::new(question))));
+        shown.next(&mut state);
+        let failed = Reply::Failed { why: Clean::new("no such thing"), hint: None };
+        state.update(Duration::ZERO, Input::Reply(failed));
+        let lines = shown.next(&mut state).join("\n");
+        assert!(lines.contains("no such thing"), "{lines}");
+        assert!(!shown.next(&mut state).join("\n").contains("no such thing"));
     }
 }

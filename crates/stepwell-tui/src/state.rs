@@ -84,6 +84,10 @@ pub struct State {
     pub(crate) seen: Seq,
     /// How many commands of the user's run.
     pub(crate) shells: usize,
+    /// When the last of them began.
+    pub(crate) shell_since: Duration,
+    /// Does the user leave as soon as they are recorded?
+    pub(crate) leaving: bool,
     /// What was typed meanwhile: it is sent behind what they write.
     pub(crate) held: VecDeque<String>,
     /// Does the session keep words for its next run?
@@ -215,6 +219,8 @@ impl State {
             searches: 0,
             seen: Seq::default(),
             shells: 0,
+            shell_since: Duration::ZERO,
+            leaving: false,
             held: VecDeque::new(),
             keeps_words: false,
             carried: Vec::new(),
@@ -373,6 +379,9 @@ impl State {
 
     /// Asks the run to stop.
     pub(crate) fn stop(&mut self) -> Vec<Effect> {
+        if self.shells > 0 {
+            return vec![Effect::StopShell];
+        }
         match &mut self.work {
             Work::Working { stopping, .. } => {
                 *stopping = true;
@@ -386,9 +395,31 @@ impl State {
         }
     }
 
+    /// Leaves. A command of the user's is ended first, and what it wrote is kept; whoever leaves
+    /// again does not wait for that.
     pub(crate) fn leave(&mut self) -> Vec<Effect> {
+        if self.shells > 0 && !self.leaving {
+            self.leaving = true;
+            self.say_briefly("your command is stopped first");
+            return vec![Effect::StopShell];
+        }
         self.left = true;
-        vec![Effect::Leave]
+        let mut effects = self.keep_held();
+        effects.push(Effect::Leave);
+        effects
+    }
+
+    /// Has the session keep the words that waited for a command of the user's.
+    fn keep_held(&mut self) -> Vec<Effect> {
+        let held: Vec<String> =
+            self.held.drain(..).filter(|typed| !typed.starts_with('!')).collect();
+        match &self.session {
+            Some(card) if !card.is_flow => {
+                let say = |text| Effect::Say { session: card.id.clone(), text };
+                held.into_iter().map(say).collect()
+            }
+            _ => Vec::new(),
+        }
     }
 
     /// Asks for sessions, for the page that is open.

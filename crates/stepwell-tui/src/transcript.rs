@@ -174,6 +174,12 @@ impl Transcript {
         taken
     }
 
+    /// How many blocks were handed out.
+    #[must_use]
+    pub const fn printed(&self) -> usize {
+        self.printed
+    }
+
     /// What is there was printed before, in another order perhaps.
     pub fn skip_printing(&mut self) {
         self.printed = self.blocks.len();

@@ -1,4 +1,4 @@
-//! Commands: the user's own, and those of the command line.
+//! Commands of the command line.
 
 use std::process::{Command, Stdio};
 
@@ -8,38 +8,6 @@ use super::Program;
 use crate::clean::Clean;
 use crate::driver::Inputs;
 use crate::effect::{Done, Input, Purpose, Reply};
-
-/// How much of a command's output is kept: what a model is told of it is its end.
-const KEPT: usize = 32 * 1024;
-
-/// Runs a command of the user's, with their rights, in the workspace.
-pub(super) fn shell(command: String, runtime: &Runtime, inputs: &Inputs) {
-    let (inputs, folder) = (inputs.clone(), runtime.place.root.clone());
-    std::thread::spawn(move || {
-        let ran = Command::new("sh")
-            .args(["-c", &format!("exec 2>&1\n{command}")])
-            .current_dir(folder)
-            .stdin(Stdio::null())
-            .output();
-        let (output, failed) = match ran {
-            Ok(ran) => (last(&ran.stdout), (!ran.status.success()).then(|| ran.status.to_string())),
-            Err(error) => (String::new(), Some(format!("it could not be started: {error}"))),
-        };
-        let (output, failed) = (Clean::new(&output), failed.map(Clean::from));
-        let _ = inputs.send(Input::Reply(Reply::ShellDone { command, output, failed }));
-    });
-}
-
-/// The end of what a command wrote.
-fn last(bytes: &[u8]) -> String {
-    let from = bytes.len().saturating_sub(KEPT);
-    let text = String::from_utf8_lossy(&bytes[from..]).into_owned();
-    if from == 0 {
-        text
-    } else {
-        format!("… ({} before)\n{text}", stepwell::counted(from, "byte"))
-    }
-}
 
 /// The command line, in a workspace.
 fn command_line(program: &Program, runtime: &Runtime) -> Option<Command> {

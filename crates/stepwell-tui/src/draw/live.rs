@@ -115,6 +115,7 @@ fn helpers(state: &State, columns: usize) -> Vec<Line<'static>> {
 fn working(state: &State) -> Option<Line<'static>> {
     let theme = state.look.theme;
     let (since, stopping) = match &state.work {
+        Work::Idle if state.shells > 0 => (state.shell_since, state.leaving),
         Work::Idle => return None,
         Work::Working { since, stopping } => (*since, *stopping),
         Work::Watching { since, .. } => (*since, false),
@@ -125,6 +126,9 @@ fn working(state: &State) -> Option<Line<'static>> {
         (true, _) => ("stopping", ""),
         (false, true) => ("waiting for you", ""),
         (false, false) if state.is_watching() => ("works elsewhere", " · /stop stops it"),
+        (false, false) if state.shells > 0 && !state.is_busy() => {
+            ("your command runs", " · Esc stops")
+        }
         (false, false) => ("working", " · Esc stops"),
     };
     Some(Line::from(vec![
@@ -266,7 +270,28 @@ fn completion(state: &State, columns: usize) -> Vec<Line<'static>> {
     lines
 }
 
-/// Model, mode, phase, context, cost, time: as much as fits, what matters most first.
+/// A part of the status line.
+struct Part {
+    text: Clean,
+    style: Style,
+    /// What matters more is kept before what matters less; the least is the first.
+    rank: u8,
+    /// Does its front say something?
+    can_be_cut: bool,
+}
+
+impl Part {
+    fn new(text: Clean, style: Style, rank: u8) -> Self {
+        Self { text, style, rank, can_be_cut: false }
+    }
+
+    fn or_its_front(self) -> Self {
+        Self { can_be_cut: true, ..self }
+    }
+}
+
+/// Model, mode, context, cost, phase, title: as much as fits. The mode matters most, then what was
+/// spent and what is left.
 fn status(state: &State, columns: usize) -> Line<'static> {
     let theme = state.look.theme;
     if let Some(flash) = state.flash() {
@@ -279,14 +304,15 @@ fn status(state: &State, columns: usize) -> Line<'static> {
         None => kept.unwrap_or(&state.look.model).clone(),
     };
     let mode = state.mode();
+    let loud = if mode == Mode::Yolo { theme.warn() } else { theme.faint() };
     let mut parts = vec![
-        (model, Style::new()),
-        (Clean::new(mode.as_str()), if mode == Mode::Yolo { theme.warn() } else { theme.faint() }),
+        Part::new(model, Style::new(), 2).or_its_front(),
+        Part::new(Clean::new(mode.as_str()), loud, 0).or_its_front(),
     ];
     if let Some(card) = card {
         if let Some(percent) = card.context {
             let style = if percent >= 80 { theme.warn() } else { theme.faint() };
-            parts.push((Clean::new(&format!("{percent}% of context")), style));
+            parts.push(Part::new(Clean::new(&format!("{percent}% of context")), style, 4));
         }
         // A dash says that nothing was spent.
         if !matches!(card.cost.as_str(), "" | "-") {
@@ -294,31 +320,39 @@ fn status(state: &State, columns: usize) -> Line<'static> {
                 Some(left) => format!("{} ({left} left)", card.cost),
                 None => card.cost.to_string(),
             };
-            parts.push((Clean::line(&cost), theme.faint()));
+            parts.push(Part::new(Clean::line(&cost), theme.faint(), 1));
         }
         if let Some(phase) = &card.phase {
-            parts.push((phase.clone(), theme.accent()));
+            parts.push(Part::new(phase.clone(), theme.accent(), 3));
         }
-        parts.push((card.title.clone(), theme.faint()));
+        parts.push(Part::new(card.title.clone(), theme.faint(), 5).or_its_front());
     }
     let mut spans: Vec<Span<'static>> = Vec::new();
-    let mut used = 0;
-    for (text, style) in parts.iter().filter(|(text, _)| !text.is_empty()) {
-        let between = if spans.is_empty() { 0 } else { 3 };
-        let room = columns.saturating_sub(used + between);
-        // A piece of a word says nothing; of a title, its front does.
-        if width(text.as_str()) > room && (room < 12 || spans.is_empty()) {
-            if spans.is_empty() {
-                spans.push(Span::styled(cut(text.as_str(), room), *style));
-            }
-            break;
-        }
-        if between > 0 {
+    for (text, style) in fitting(&parts, columns) {
+        if !spans.is_empty() {
             spans.push(label(" · ", theme.faint()));
         }
-        let text = cut(text.as_str(), room);
-        used += between + width(&text);
-        spans.push(Span::styled(text, *style));
+        spans.push(Span::styled(text, style));
     }
     Line::from(spans)
+}
+
+/// The parts that fit between marks of three columns, in their order.
+fn fitting(parts: &[Part], columns: usize) -> Vec<(String, Style)> {
+    let mut by_rank: Vec<&Part> = parts.iter().filter(|part| !part.text.is_empty()).collect();
+    by_rank.sort_by_key(|part| part.rank);
+    let (mut used, mut taken) = (0, std::collections::BTreeMap::new());
+    for part in by_rank {
+        let between = if taken.is_empty() { 0 } else { 3 };
+        let room = columns.saturating_sub(used + between);
+        let fits = width(part.text.as_str()) <= room;
+        // A piece of a word says nothing; of a title, its front does.
+        if fits || (part.can_be_cut && (room >= 12 || taken.is_empty())) {
+            let text = cut(part.text.as_str(), room);
+            used += between + width(&text);
+            taken.insert(part.rank, text);
+        }
+    }
+    let shown = |part: &Part| taken.remove(&part.rank).map(|text| (text, part.style));
+    parts.iter().filter_map(shown).collect()
 }

@@ -250,6 +250,7 @@ impl State {
             command => {
                 self.transcript.push(Block::User(Clean::new(typed)));
                 self.shells += 1;
+                self.shell_since = self.now;
                 vec![Effect::Shell(command.to_owned())]
             }
         }
@@ -262,7 +263,7 @@ impl State {
             return self.open_points(PointsFor::Rewind);
         }
         self.last_escape = Some(self.now);
-        match self.is_busy() {
+        match self.is_busy() || self.shells > 0 {
             true => self.stop(),
             false => {
                 if self.session.is_some() {

@@ -269,7 +269,10 @@ impl State {
                 Vec::new()
             }
         };
-        effects.extend(self.send_held());
+        effects.extend(match self.leaving && self.shells == 0 {
+            true => self.leave(),
+            false => self.send_held(),
+        });
         effects
     }
 
@@ -277,6 +280,7 @@ impl State {
     fn send_held(&mut self) -> Vec<Effect> {
         let mut effects = Vec::new();
         while self.shells == 0
+            && !self.leaving
             && let Some(typed) = self.held.pop_front()
         {
             let shown = Clean::new(&typed);

@@ -80,7 +80,7 @@ fn an_opened_session_shows_its_last_messages_and_goes_on_only_if_it_was_cut_off(
     insta::assert_snapshot!(stage.screen(), @"
     ────────────────────────────────────────────────────────────
     › what next?
-    anthropic/sonnet · confirm-sensitive · 12% of context
+    anthropic/sonnet · confirm-sensitive · $0.12 ($0.88 left)
     ");
     let mut stage = Stage::new();
     assert_eq!(stage.reply(Reply::Opened(Box::new(opened(Status::Interrupted)))), [resume(None)]);
@@ -105,7 +105,7 @@ fn an_answer_is_printed_as_its_parts_are_settled_and_never_twice() {
     ◐ working 0s · Esc stops
     ────────────────────────────────────────────────────────────
     › say something: it is told before its next step
-    anthropic/sonnet · confirm-sensitive · 12% of context
+    anthropic/sonnet · confirm-sensitive · $0.12 ($0.88 left)
     ");
     stage.told(Told::Text("t*.\n\nSecond".into()));
     assert_eq!(stage.printed(), "\nFirst part.");
@@ -152,7 +152,7 @@ fn tools_are_live_while_they_run_and_printed_in_order() {
     ◐ working 0s · Esc stops
     ────────────────────────────────────────────────────────────
     › say something: it is told before its next step
-    anthropic/sonnet · confirm-sensitive · 12% of context
+    anthropic/sonnet · confirm-sensitive · $0.12 ($0.88 left)
     ");
     stage.told(Told::ToolFinished {
         call: "c1".into(),
@@ -424,7 +424,7 @@ fn an_at_sign_completes_files() {
     › see @ma
       src/main.rs
       src/map.rs
-    anthropic/sonnet · confirm-sensitive · 12% of context
+    anthropic/sonnet · confirm-sensitive · $0.12 ($0.88 left)
     ");
     stage.key("down");
     stage.key("tab");
@@ -484,7 +484,7 @@ fn forty_columns_and_wide_characters_fit() {
     ────────────────────────────────────────
     › 漢字漢字漢字漢字漢字漢字漢字漢字漢字
       漢字漢字 ende
-    anthropic/sonnet · confirm-sensitive
+    confirm-sensitive · $0.12 ($0.88 left)
     ");
 }
 
@@ -598,6 +598,43 @@ fn what_is_typed_behind_a_command_of_ones_own_is_said_behind_what_it_writes() {
         ]
     );
     assert_eq!(stage.reply(done("make test")), [said("I ran `make test`:\n\n```\nout\n```")]);
+}
+
+#[test]
+fn a_command_of_ones_own_is_seen_to_run_and_is_stopped_by_a_key() {
+    for key in ["esc", "ctrl+c"] {
+        let mut stage = Stage::open();
+        stage.send("!make");
+        stage.wait(3).input(Input::Tick);
+        let screen = stage.screen();
+        assert!(screen.contains("your command runs 3s · Esc stops"), "{screen}");
+        assert_eq!(stage.key(key), [Effect::StopShell]);
+    }
+}
+
+#[test]
+fn whoever_leaves_ends_their_command_and_what_it_wrote_and_what_waited_is_kept() {
+    let said = |text: &str| Effect::Say { session: id("s-one"), text: text.into() };
+    let mut stage = Stage::open();
+    stage.send("!make");
+    stage.send("what went wrong?");
+    stage.send("!make test");
+    assert_eq!(stage.key("ctrl+d"), [Effect::StopShell]);
+    assert!(!stage.state.has_left());
+    let failed = Some(Clean::new("stopped"));
+    let done = Reply::ShellDone { command: "make".into(), output: Clean::new("half"), failed };
+    let effects = stage.reply(done);
+    assert_eq!(effects.len(), 3, "{effects:?}");
+    let own = format!("{:?}", effects[0]);
+    assert!(own.contains("I ran `make`") && own.contains("stopped"), "{own}");
+    assert_eq!(effects[1..], [said("what went wrong?"), Effect::Leave]);
+    assert!(stage.state.has_left());
+    // Whoever leaves twice does not wait, and loses no words.
+    let mut stage = Stage::open();
+    stage.send("!make");
+    stage.send("and now?");
+    assert_eq!(stage.key("ctrl+d"), [Effect::StopShell]);
+    assert_eq!(stage.key("ctrl+d"), [said("and now?"), Effect::Leave]);
 }
 
 #[test]

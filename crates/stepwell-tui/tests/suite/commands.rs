@@ -16,7 +16,7 @@ fn a_slash_offers_commands_and_enter_takes_the_selected_one() {
     ────────────────────────────────────────────────────────────
     › /thi
       /thinking Shows or hides the model's thinking
-    anthropic/sonnet · confirm-sensitive · 12% of context
+    anthropic/sonnet · confirm-sensitive · $0.12 ($0.88 left)
     ");
     stage.key("enter");
     assert!(stage.state.thinking);

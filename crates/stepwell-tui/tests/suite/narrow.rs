@@ -119,3 +119,28 @@ fn a_list_of_models_that_is_empty_says_what_can_be_typed() {
     stage.reply(Reply::Models(vec![]));
     assert!(stage.screen().contains("type one, such as anthropic/NAME"), "{}", stage.screen());
 }
+
+#[test]
+fn the_mode_stays_and_what_was_spent_comes_before_the_context_and_the_title() {
+    let status = |columns: u16, model: &str| {
+        let mut stage = Stage::sized(columns, 20);
+        let mut opened = crate::stage::opened(stepwell::Status::Success);
+        opened.card.model = Clean::new(model);
+        opened.card.title = Clean::new("make the whole build green again, at last");
+        stage.reply(Reply::Opened(Box::new(opened)));
+        stage.wait(60).input(stepwell_tui::Input::Tick);
+        foot(&stage)
+    };
+    let long = "openrouter/anthropic/claude-sonnet-4-5-20260929-thinking";
+    for columns in [40, 60, 80] {
+        for model in ["anthropic/sonnet", long] {
+            let line = status(columns, model);
+            assert!(line.contains("confirm-sensitive"), "{columns}: {line}");
+            assert!(columns == 40 || line.contains("$0.12 ($0.88 left)"), "{columns}: {line}");
+        }
+    }
+    let line = status(60, "anthropic/sonnet");
+    assert!(line.contains("anthropic/sonnet") && !line.contains("context"), "{line}");
+    let line = status(120, "anthropic/sonnet");
+    assert!(line.contains("12% of context") && line.contains("make the whole"), "{line}");
+}

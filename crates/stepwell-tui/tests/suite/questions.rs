@@ -36,7 +36,7 @@ fn a_question_shows_the_diff_and_its_keys() {
       N never · d details · l later
     ────────────────────────────────────────────────────────────
     ›
-    anthropic/sonnet · confirm-sensitive · 12% of context
+    anthropic/sonnet · confirm-sensitive · $0.12 ($0.88 left)
     ");
 }
 
