@@ -23,6 +23,7 @@ pub mod safe_fs;
 pub mod safe_path;
 pub mod session_diff;
 pub mod site;
+pub mod started;
 mod tree;
 pub mod walk;
 mod wire;

@@ -5,6 +5,7 @@ use std::io::{self, Write as _};
 use std::path::{Component, Path, PathBuf};
 
 use stepwell::{Artifact, Digest};
+use stepwell_files::started::{is_git, is_named_to_git, is_started};
 
 /// What to do if an artifact's file already exists.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -37,8 +38,8 @@ pub enum Unwritten {
     Folder,
 }
 
-/// Names that control git and Stepwell. An artifact with such a name could change what they do.
-const RESERVED: [&str; 3] = [stepwell::STORE_FOLDER, ".git", "stepwell.toml"];
+/// Names that control Stepwell. An artifact with such a name could change what it does.
+const RESERVED: [&str; 2] = [stepwell::STORE_FOLDER, "stepwell.toml"];
 
 /// A normalized path inside an output folder.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -68,11 +69,16 @@ impl ArtifactPath {
         if parts.is_empty() || text.ends_with('/') {
             return Err("it does not name a file".to_owned());
         }
-        let is_reserved = |part: &String| RESERVED.iter().any(|it| part.eq_ignore_ascii_case(it));
+        let is_reserved =
+            |part: &String| RESERVED.iter().any(|it| part.eq_ignore_ascii_case(it)) || is_git(part);
         if let Some(part) = parts.iter().find(|part| is_reserved(part)) {
             return Err(format!("`{part}` is reserved: a flow cannot write it"));
         }
-        Ok(Self(parts))
+        let path = Self(parts);
+        match is_started(&path.text()) {
+            true => Err("other programs run it unasked: a flow cannot write it".to_owned()),
+            false => Ok(path),
+        }
     }
 
     /// Whether both cannot exist as files: they are equal, or one is a folder of the other.
@@ -118,6 +124,10 @@ impl Folder {
             self.refuse_store(&folder)?;
         }
         let target = folder.join(name);
+        if std::path::absolute(&target).is_ok_and(|target| is_named_to_git(&target)) {
+            let what = format!("{}: git runs it, by the repository's settings", target.display());
+            return Err(WriteError::new(Unwritten::Described, what));
+        }
         match fs::symlink_metadata(&target) {
             Ok(meta) if meta.is_symlink() => {
                 let what = format!("{}: symbolic links are not followed", target.display());
@@ -235,6 +245,10 @@ mod tests {
             ".git/hooks/x",
             "a/.GIT",
             "stepwell.toml",
+            ".envrc",
+            "home/.bashrc",
+            ".vscode/tasks.json",
+            ".hg/hgrc",
         ] {
             assert!(write(&folder, path, "x").is_err(), "{path:?}");
         }
@@ -244,6 +258,17 @@ mod tests {
         assert!(write(&folder, "link/x", "x").is_err());
         assert!(write(&folder, "file", "x").is_err());
         assert!(!dir.path().join("x").exists() && !dir.path().join("y").exists());
+    }
+
+    #[test]
+    fn nothing_is_written_where_a_repository_has_its_hooks() {
+        let (_dir, folder) = folder(Over::Replace);
+        fs::create_dir_all(folder.root.join(".git")).unwrap();
+        fs::write(folder.root.join(".git/config"), "[core]\nhooksPath = ci/hooks\n").unwrap();
+        let why = write(&folder, "ci/hooks/pre-commit", "touch pwned").unwrap_err();
+        assert!(why.ends_with("git runs it, by the repository's settings"), "{why}");
+        assert!(!folder.root.join("ci/hooks/pre-commit").exists());
+        write(&folder, "ci/report.md", "x").unwrap();
     }
 
     #[test]

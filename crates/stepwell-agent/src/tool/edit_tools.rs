@@ -276,7 +276,7 @@ pub(super) fn delete_file() -> Changing {
 /// Where a path leads, if what stands there may be changed.
 fn target(place: &ToolEnv, path: &str, last: Last) -> Result<SafePath, String> {
     let spot = SafePath::find(&place.files(), path, last)?;
-    guard::refuse(&spot, path)?;
+    guard::refuse(&place.root, &spot, path)?;
     Ok(spot)
 }
 

@@ -476,6 +476,24 @@ fn file_tools_do_not_change_what_git_runs() {
 }
 
 #[test]
+fn hooks_in_a_folder_that_the_repository_names_are_gits() {
+    let world = World::new();
+    fs::create_dir_all(world.path(".git")).unwrap();
+    fs::create_dir_all(world.path("tools/hooks")).unwrap();
+    fs::write(world.path(".git/config"), "[core]\n\thooksPath = tools/hooks\n").unwrap();
+    symlink("tools", world.path("link")).unwrap();
+    for path in ["tools/hooks/pre-commit", "link/hooks/pre-commit"] {
+        let why = world.fails("write_file", &json!({ "path": path, "content": "touch pwned" }));
+        assert!(why.contains("git runs it"), "{path}: {why}");
+    }
+    assert!(!world.path("tools/hooks/pre-commit").exists());
+    world.ok("write_file", &json!({ "path": "tools/build", "content": "x" }));
+    // A folder whose name is known is asked about instead, every time.
+    fs::write(world.path(".git/config"), "[core]\n\thooksPath = .githooks\n").unwrap();
+    world.ok("write_file", &json!({ "path": ".githooks/pre-commit", "content": "x" }));
+}
+
+#[test]
 fn a_link_to_what_others_run_has_to_be_named() {
     let world = World::new();
     symlink(".envrc", world.path("harmless")).unwrap();

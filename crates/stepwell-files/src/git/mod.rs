@@ -6,6 +6,7 @@
 //! settings turned off, may not use the network, and gets a short list of variables instead of
 //! our environment, which holds the providers' keys.
 
+pub(crate) mod config;
 mod environment;
 mod settings;
 

@@ -1,0 +1,124 @@
+//! A repository's configuration, as far as it names what git runs. It is read, and git is not asked.
+
+use std::fs;
+use std::path::{Path, PathBuf};
+
+/// How far configurations include each other: git's own limit.
+const DEEPEST: usize = 10;
+
+/// The largest configuration that is read.
+const LONGEST: u64 = 1 << 20;
+
+/// What the repository whose work tree is at a folder names in its configuration: where its hooks
+/// are, and files that it includes. Nothing, if there is no repository.
+pub(crate) fn named_by(work_tree: &Path) -> Vec<PathBuf> {
+    let mut named = Vec::new();
+    let Some(own) = git_folder(work_tree) else { return named };
+    let common = fs::read_to_string(own.join("commondir"));
+    let common = common.map_or_else(|_| own.clone(), |path| own.join(path.trim()));
+    for file in [common.join("config"), own.join("config.worktree")] {
+        read(&file, work_tree, &mut named, DEEPEST);
+    }
+    named
+}
+
+/// The folder in which git keeps the repository.
+fn git_folder(work_tree: &Path) -> Option<PathBuf> {
+    let git = work_tree.join(".git");
+    let meta = fs::metadata(&git).ok()?;
+    if meta.is_dir() {
+        return Some(git);
+    }
+    let text = fs::read_to_string(&git).ok().filter(|_| meta.len() < LONGEST)?;
+    Some(work_tree.join(text.strip_prefix("gitdir:")?.trim()))
+}
+
+fn read(file: &Path, work_tree: &Path, named: &mut Vec<PathBuf>, deep: usize) {
+    let is_fit = |meta: fs::Metadata| meta.is_file() && meta.len() <= LONGEST;
+    if deep == 0 || !fs::metadata(file).is_ok_and(is_fit) {
+        return;
+    }
+    let Ok(text) = fs::read(file) else { return };
+    for (key, value) in settings(&String::from_utf8_lossy(&text)) {
+        match key.as_str() {
+            "core.hookspath" if !value.is_empty() => named.push(work_tree.join(value)),
+            "include.path" | "includeif.path" if !value.is_empty() => {
+                let included = file.parent().unwrap_or(file).join(value);
+                read(&included, work_tree, named, deep - 1);
+                named.push(included);
+            }
+            _ => {}
+        }
+    }
+}
+
+/// The settings of a configuration, in order: `section.name` in small letters, without what stands
+/// in quotes behind the section.
+fn settings(text: &str) -> Vec<(String, String)> {
+    let text = text.replace("\r\n", "\n").replace("\\\n", "");
+    let mut section = String::new();
+    let mut found = Vec::new();
+    for line in text.lines() {
+        let mut line = line.trim_start_matches('\u{feff}').trim();
+        if let Some(header) = line.strip_prefix('[') {
+            let Some(end) = header_end(header) else { continue };
+            let name = header[..end].split(['"', '.']).next().unwrap_or_default();
+            section = name.trim().to_ascii_lowercase();
+            line = header[end + 1..].trim();
+        }
+        let Some((name, value)) = line.split_once('=') else { continue };
+        let name = name.trim().to_ascii_lowercase();
+        found.push((format!("{section}.{name}"), plain(value)));
+    }
+    found
+}
+
+/// Where a section's header ends, whose brackets may stand in quotes.
+fn header_end(header: &str) -> Option<usize> {
+    let (mut quoted, mut escaped) = (false, false);
+    header.char_indices().find_map(|(at, character)| {
+        match character {
+            _ if escaped => escaped = false,
+            '\\' => escaped = quoted,
+            '"' => quoted = !quoted,
+            ']' if !quoted => return Some(at),
+            _ => {}
+        }
+        None
+    })
+}
+
+/// A value without its quotes, escapes and comment.
+fn plain(value: &str) -> String {
+    let (mut plain, mut quoted) = (String::new(), false);
+    // What stands behind it is room.
+    let mut kept = 0;
+    let mut characters = value.trim().chars();
+    while let Some(character) = characters.next() {
+        match character {
+            '"' => quoted = !quoted,
+            '#' | ';' if !quoted => break,
+            '\\' => plain.extend(characters.next()),
+            _ => plain.push(character),
+        }
+        if quoted || !character.is_whitespace() {
+            kept = plain.len();
+        }
+    }
+    plain.truncate(kept);
+    plain
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_configuration_is_read_as_git_reads_it() {
+        let text = "; all\n[core]\n\tbare\n hooksPath = a\\\nb # c\n[x \"core] = y\"]\nhooksPath=n\n\
+                    [CORE] HOOKSPATH = \" d;e \" ; f\nhooksPath = \"g\\\"h\"i\n";
+        let values = settings(text).into_iter().filter(|(key, _)| key == "core.hookspath");
+        let values: Vec<String> = values.map(|(_, value)| value).collect();
+        assert_eq!(values, ["ab", " d;e ", "g\"hi"]);
+    }
+}
