@@ -58,6 +58,9 @@ pub struct State {
     pub turned: bool,
     /// Did the run stop before the work was done, since anyone spoke?
     stopped_early: bool,
+    /// Did it end as done, and was nothing said since? What another program finished may end with
+    /// anything: a tool's result, or no message at all.
+    ended_as_done: bool,
     /// Calls since the user last asked for something, and how many of them were not allowed.
     calls: u64,
     denied: u64,
@@ -172,6 +175,7 @@ impl State {
             summaries: 0,
             turned: false,
             stopped_early: false,
+            ended_as_done: false,
             calls: 0,
             denied: 0,
             phase: None,
@@ -198,7 +202,9 @@ impl State {
             // A fork starts to count anew.
             Event::Created(created) => {
                 self.count(recorded);
-                // A fork goes on where it branched off.
+                // A fork did not run yet, whatever became of what it branched off from.
+                self.ended_as_done = false;
+                // It goes on where it branched off.
                 if self.phase.map(|it| it.set) != created.phases {
                     self.phase = created.phases.map(PhaseState::begin);
                 }
@@ -237,7 +243,10 @@ impl State {
             // crashed: its last answer stands as it is.
             Event::Status(StatusChanged { status: Status::Running, .. })
             | Event::Status(StatusChanged { reason: Some(StopReason::Crashed), .. }) => {}
-            Event::Status(change) => self.stopped_early = change.status != Status::Success,
+            Event::Status(change) => {
+                self.ended_as_done = change.status == Status::Success;
+                self.stopped_early = !self.ended_as_done;
+            }
             Event::Phase(change) => {
                 self.turned = true;
                 if let Some(state) = &mut self.phase {
@@ -299,19 +308,24 @@ impl State {
         }
     }
 
-    /// Does the model's last answer ask for nothing?
+    /// Is nothing left to be done: the model's last answer asks for nothing, or it all ended as
+    /// done in another program, without open tasks?
     #[must_use]
     pub fn is_over(&self) -> bool {
-        self.turn == Turn::Over
+        self.turn == Turn::Over || (self.ended_as_done && !self.has_open_tasks())
+    }
+
+    fn has_open_tasks(&self) -> bool {
+        let is_open =
+            |task: &Task| matches!(task.status, TaskStatus::Pending | TaskStatus::Running);
+        self.tasks.iter().any(is_open)
     }
 
     /// Was the work stopped before it was done, though the model's last answer asks for nothing:
     /// by a limit or by hand in another program, or with tasks that are open?
     #[must_use]
     pub fn is_unfinished(&self) -> bool {
-        let is_open =
-            |task: &Task| matches!(task.status, TaskStatus::Pending | TaskStatus::Running);
-        self.is_over() && (self.stopped_early || self.tasks.iter().any(is_open))
+        self.is_over() && (self.stopped_early || self.has_open_tasks())
     }
 
     /// Does this call still wait for its result?
@@ -423,7 +437,7 @@ impl State {
     }
 
     fn hear(&mut self, message: &Message, at: Seq) {
-        self.stopped_early = false;
+        (self.stopped_early, self.ended_as_done) = (false, false);
         if is_request(message) {
             (self.calls, self.denied) = (0, 0);
             (self.last_request, self.others_request) = (Some(at), None);

@@ -229,7 +229,7 @@ impl<'a> Run<'a> {
     /// Begins a session of which only the beginning was recorded with its task. One that has
     /// neither a conversation nor a task is left to whoever says something in it.
     pub fn begin(&mut self, task: &str) -> Result<()> {
-        match self.is_new() && !task.trim().is_empty() {
+        match self.is_new() && !self.is_over() && !task.trim().is_empty() {
             true => self.say(task),
             false => Ok(()),
         }
@@ -315,7 +315,7 @@ impl<'a> Run<'a> {
 
     /// Runs until something stops it. `interrupt` becomes true when the user wants it to.
     pub async fn drive(mut self, mut interrupt: signal::Receiver<bool>) -> Result<Ended> {
-        if self.is_new() && !self.take_in()? {
+        if self.is_new() && !self.take_in()? && !self.is_over() {
             return Err(sendable::nothing(self.session.id(), sendable::UNSAID));
         }
         self.judge_others()?;

@@ -13,6 +13,7 @@ impl State {
     #[must_use]
     pub fn next(&self, rules: &Rules, since: &Baseline, estimate: &Estimate) -> Move {
         let calls = match &self.turn {
+            _ if self.is_over() => return Move::Stop(self.over()),
             Turn::Tools(calls) => calls,
             Turn::Over => return Move::Stop(self.over()),
             Turn::Nobody | Turn::Model => return self.ask_model(rules, since, estimate),
@@ -53,7 +54,7 @@ impl State {
     /// of what it wanted to is not done.
     const fn over(&self) -> Stop {
         let reason = StopReason::LlmDone;
-        match self.calls > 0 && self.calls == self.denied {
+        match self.calls > 0 && self.calls == self.denied && !self.ended_as_done {
             true => Stop { status: Status::Partial, reason },
             false => Stop { status: Status::Success, reason },
         }

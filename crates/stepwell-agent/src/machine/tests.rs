@@ -74,6 +74,35 @@ fn a_conversation_goes_from_user_to_model_to_tools_and_back() {
 }
 
 #[test]
+fn what_another_program_ended_as_done_is_over_whatever_it_ends_with() {
+    let yolo = rules(Mode::Yolo);
+    let status = |status| StatusChanged { status, reason: None, error: None };
+    let done = Move::Stop(Stop { status: Status::Success, reason: StopReason::LlmDone });
+    let asked = || Told::new().then(Message::user("go")).then(asks(&[("a", "run")]));
+    let answered = || asked().then(Message::tool_result("a", "x"));
+    for told in [Told::new(), asked(), answered()] {
+        let told = told.then(status(Status::Success));
+        assert!(told.0.is_over() && !told.0.is_unfinished());
+        assert_eq!(told.next(&yolo), done);
+        // To take it up again says nothing; to say more does.
+        let told = told.then(status(Status::Running));
+        assert!(told.0.is_over());
+        assert!(!told.then(Message::user("more")).0.is_over());
+    }
+    let fork = Created::new("b".parse().unwrap(), "go");
+    assert!(!answered().then(status(Status::Success)).then(fork).0.is_over());
+    // What did not end as done, or has open tasks, goes on.
+    let stopped = answered().then(status(Status::Interrupted));
+    let planned = answered()
+        .then(Task { id: "t".to_owned(), ..Task::default() })
+        .then(status(Status::Success));
+    for told in [answered(), stopped, planned] {
+        assert!(!told.0.is_over());
+        assert_eq!(told.next(&yolo), Move::Seal);
+    }
+}
+
+#[test]
 fn a_call_that_was_cut_off_is_treated_by_its_effect() {
     let cut_off = |tool, effect, targets| {
         let told = Told::new().then(Message::user("go")).then(asks(&[("a", tool)]));
