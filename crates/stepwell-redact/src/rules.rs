@@ -119,6 +119,15 @@ pub(super) const RULES: &[Rule] = &[
             r"(?i:bearer|basic|token)[ \t]+([A-Za-z0-9+/=._~-]{8,})",
         ),
     ),
+    // The same without its header, and what browsers send in its place.
+    Rule {
+        name: "authorization",
+        pattern: concat!(
+            r"(?-u:\b)(?i:bearer)[ \t]+([A-Za-z0-9+/=._~-]{16,})",
+            r#"|(?i:cookie)\\?["']?[ \t]*:[ \t]*\\?["']?([^\s"'\\=;,:(){}<>]{1,100}=[^\r\n"'\\(){}<>]{12,})"#,
+        ),
+        values: &[Value::Weak, Value::Bare],
+    },
     // A user's name and password for a program that fetches.
     certain(
         "command-password",
@@ -130,8 +139,16 @@ pub(super) const RULES: &[Rule] = &[
     ),
     Rule {
         name: "command-password",
-        pattern: r#"[ \t]--(?:http-|ftp-|proxy-)?password[ \t=]\\?["']?([^\s"'$<>\\-][^\s"'$<>\\]{7,})"#,
-        values: &[Value::Bare],
+        pattern: concat!(
+            r#"[ \t]--(?:http-|ftp-|proxy-)?password[ \t=]\\?["']?([^\s"'$<>\\-][^\s"'$<>\\]{7,})"#,
+            // A token or a key, as `--token VALUE`.
+            r"|[ \t]--(?:[a-z]+-)?(?:token|api-?key|secret|secret-key|access-key)[ \t=]",
+            r#"\\?["']?([^\s"'$<>\\-][^\s"'$<>\\]{7,})"#,
+            // Logging in to a registry.
+            r"|(?-u:\b)(?:docker|podman|helm|nerdctl|buildah|skopeo|az|oc)(?-u:\b)[^\n|;&]*?",
+            r#"[ \t]login[ \t][^\n|;&]*?-p[ \t=]?\\?["']?([^\s"'$<>\\-][^\s"'$<>\\]{5,})"#,
+        ),
+        values: &[Value::Bare, Value::Bare, Value::Bare],
     },
     certain("url-password", r#"://[^\s/:@\[\]"'<>]{0,100}:([^\s/@\[\]"'<>]{3,})@"#),
     // A token as a user's name, or among what an address asks for.
@@ -141,7 +158,7 @@ pub(super) const RULES: &[Rule] = &[
             r"://([A-Za-z0-9_.~-]{20,})@",
             r"|[?&](?i:(?:access|auth|refresh|id)_?token|api_?key|client_?secret|secret|password|passwd)",
             r"=([A-Za-z0-9_.~%+/-]{8,}={0,2})",
-            r"|[?&](?i:token|key|signature)=([A-Za-z0-9_.~%+/-]{12,}={0,2})",
+            r"|[?&](?i:token|key|signature|sig)=([A-Za-z0-9_.~%+/-]{12,}={0,2})",
         ),
         values: &[Value::Weak, Value::Bare, Value::Weak],
     },
@@ -153,7 +170,7 @@ pub(super) const RULES: &[Rule] = &[
     Rule {
         name: "assigned-secret",
         pattern: concat!(
-            r"(?:(?i:password|passwd|passphrase|[a-z0-9]_pass|[a-z0-9]_pwd|secret|api[_-]?key|secret[_-]?key|access[_-]?key",
+            r"(?:(?i:password|passwd|passphrase|[a-z0-9]_pass|[a-z0-9]_pwd|secret|secret_key_base|api[_-]?key|secret[_-]?key|access[_-]?key",
             r"|private[_-]?key|encryption[_-]?key|account[_-]?key|signing[_-]?key",
             r"|(?:access|auth|refresh|bearer|api|bot|session|id|secret)[_-]?token)",
             // The name of a variable of the environment.
@@ -162,6 +179,31 @@ pub(super) const RULES: &[Rule] = &[
             r#"(?:\\?["'`]([^\s"'`\\]{8,})|([A-Za-z0-9+/_.~!@#$%^&*-]{8,}={0,2}))"#,
         ),
         values: &[Value::Quoted, Value::Bare],
+    },
+    // What `.npmrc` and connection strings say.
+    Rule {
+        name: "assigned-secret",
+        pattern: r#"(?-u:\b)(?:_auth[ \t]*=[ \t]*|(?i:pwd)=)\\?["']?([A-Za-z0-9+/_.~!@#$%^&*-]{8,}={0,2})"#,
+        values: &[Value::Bare],
+    },
+    // A variable of a container: `ENV NPM_TOKEN VALUE`.
+    Rule {
+        name: "assigned-secret",
+        pattern: concat!(
+            r"(?-u:\b)ENV[ \t]+(?:[A-Z0-9]+_)*",
+            r"(?:TOKEN|PASSWORD|PASSWD|PASS|PWD|SECRET|CREDENTIAL|KEY|PAT)[ \t]+",
+            r#"\\?["']?([A-Za-z0-9+/_.~!@#%^&*-]{8,}={0,2})"#,
+        ),
+        values: &[Value::Bare],
+    },
+    // Variables whose names say it less surely.
+    Rule {
+        name: "assigned-secret",
+        pattern: concat!(
+            r#"[A-Z0-9]_(?:KEY|PAT)(?:=|:| =|\\?["'][ \t]*[:=])[ \t]*"#,
+            r#"(?:\\?["'`]([^\s"'`\\]{12,})|([A-Za-z0-9+/_.~-]{12,}={0,2}))"#,
+        ),
+        values: &[Value::Weak, Value::Weak],
     },
     // A word that tests print, too, but not so.
     Rule {

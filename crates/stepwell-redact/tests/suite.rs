@@ -90,7 +90,27 @@ fn what_stands_around_a_secret_makes_it_one() {
         ("url-token", "https://example.com/hook?access_token=", "&x=1"),
         ("url-token", "GET /v1?api_key=", " HTTP/1.1"),
         ("url-password", "https://oauth2:", "@github.com/a/b.git"),
+        ("command-password", "vercel deploy --token ", " --prod"),
+        ("command-password", "gh-tool --api-key=", " list"),
+        ("command-password", "x --client-secret '", "'"),
+        ("command-password", "docker login -u ann -p ", " registry.example.com"),
+        ("command-password", "podman login registry.example.com -p", "\n"),
+        ("assigned-secret", "ENV NPM_TOKEN ", "\nRUN npm ci"),
+        ("assigned-secret", "ENV DB_PASSWORD \"", "\""),
+        ("assigned-secret", "SECRET_KEY_BASE=", "\n"),
+        ("assigned-secret", "OPENAI_KEY=", "\n"),
+        ("assigned-secret", "STRIPE_KEY: '", "'"),
+        ("assigned-secret", "export GH_PAT=", "\n"),
+        ("assigned-secret", "//registry.example.com/:_auth=", "\n"),
+        ("assigned-secret", "Server=db;Uid=app;Pwd=", ";"),
+        ("authorization", "send Bearer ", " to it"),
+        ("url-token", "https://example.com/blob?sv=1&sig=", "&se=2"),
+        ("authorization", "Cookie: ", "\r\n"),
     ] {
+        let value = match before {
+            "Cookie: " => format!("theme=dark; session={value}"),
+            _ => value.clone(),
+        };
         let text = format!("{before}{value}{after}");
         let expected = format!("{before}[redacted:{rule}]{after}");
         assert_eq!(redactor.redact(&text), expected, "{text}");
@@ -137,6 +157,9 @@ fn what_chance_made_is_known_wherever_its_place_is_named() {
             ("https://api.acme.io/a?access_token=", "&page=2"),
             ("https://api.acme.io/a?api_key=", ""),
             ("https://api.acme.io/a?token=", " "),
+            ("OPENAI_KEY=", "\n"),
+            ("GH_PAT='", "'"),
+            ("deploy --token ", " x"),
             ("password=", "\n"),
             ("machine acme.io login ann password ", "\n"),
         ] {
@@ -148,6 +171,21 @@ fn what_chance_made_is_known_wherever_its_place_is_named() {
                 .count();
             assert!(missed <= 3, "{before:?}, {len} characters: {missed} of 200 missed");
         }
+    }
+}
+
+#[test]
+fn a_token_of_hex_digits_is_known() {
+    let redactor = Redactor::default();
+    let mut chance = Chance(4711);
+    for len in [20, 32, 40, 64] {
+        let missed = (0..200).filter(|_| {
+            let value: String =
+                chance.value(len).bytes().map(|it| format!("{:x}", it % 16)).collect();
+            redactor.redact(&format!("token={value}\n")).contains(&value)
+        });
+        let missed = missed.count();
+        assert!(missed <= 3, "{len} digits: {missed} of 200 missed");
     }
 }
 
@@ -188,6 +226,20 @@ fn code_and_prose_about_tokens_is_left_alone() {
         "curl -L https://example.com:8080/x -o y",
         "checksum = \"ba7816bf8f01cfea414140de5dae2223b00361a396177a9cb410ff61f20015ad\"",
         "\"integrity\": \"sha512-q1Vw2PnTgWk5cKQ8lQw0bGxQ9mF2sH7rP3kZ6yT4vB8nD0aE5uJ1iL9oX2cR7fG==\"",
+        "deploy --token \"$TOKEN\" --api-key ${API_KEY_1}",
+        "x --token <your-token-1> --secret-file2 ./x",
+        "the bearer authentication2 scheme",
+        "Bearer realm=\"example\"",
+        "Cookie: string; // the header of 2 names",
+        "ENV NODE_VERSION 20.11.0",
+        "ENV CACHE_KEY_PREFIX build1234",
+        "PRIMARY_KEY: \"customer_id\", SORT_KEY = created_at_utc1",
+        "STORAGE_KEY = \"my-app-settings-v2\"",
+        "PUBLIC_KEY=./keys/id_ed25519.pub",
+        "pwd=/home/ann2/project, PWD=$(pwd)",
+        "docker login -u ann --password-stdin registry.example.com",
+        "docker run -p 8080:80 app && docker login",
+        "https://example.com/?sig=newest&page=2",
         "hvs.describe, r8_register, hf_transformers, fw_update",
     ] {
         assert!(matches!(redactor.redact(text), Cow::Borrowed(_)), "{}", redactor.redact(text));
@@ -274,7 +326,16 @@ const PLACES: [&str; 12] = [
 ];
 
 /// Where a password stands that has no form of its own; the last ones say nothing of what it is.
-const PASSWORDS: [(&str, bool); 22] = [
+const PASSWORDS: [(&str, bool); 31] = [
+    ("vercel --token @", true),
+    ("tool --api-key @ list", true),
+    ("ENV NPM_TOKEN @\n", true),
+    ("SECRET_KEY_BASE=@\n", true),
+    ("STRIPE_KEY=@\n", true),
+    ("GH_PAT=@\n", true),
+    ("Uid=app;Pwd=@;", true),
+    ("Cookie: session=@\r\n", true),
+    ("docker login -p @ registry.example.com", true),
     ("password = \"@\"", true),
     ("DB_PASSWORD=@\n", true),
     ("DB_PASS=@\n", true),
