@@ -51,6 +51,7 @@ pub(crate) struct Revealing<'a> {
 /// its spec says or what was typed again.
 pub(crate) fn revealed(kept: &Variables, from: &Revealing<'_>) -> Result<Variables> {
     let Revealing { session: id, spec, typed, redactor } = *from;
+    let kept = &with_defaults(kept, spec);
     let mut variables = kept.clone();
     for (name, value) in variables.iter_mut().filter(|(_, value)| is_redacted(value)) {
         let input = spec.inputs.required.get(name).or_else(|| spec.inputs.optional.get(name));
@@ -66,10 +67,72 @@ pub(crate) fn revealed(kept: &Variables, from: &Revealing<'_>) -> Result<Variabl
     }
     for (name, text) in typed {
         let value = spec.inputs.typed(name, text).map_err(stepwell_flow::Error::from)?;
-        if kept.get(name) != Some(&without(&value, redactor)) {
+        // Another system may have kept nothing of what it was begun with.
+        let is_unknown = spec.inputs.required.contains_key(name) && !kept.contains_key(name);
+        if !is_unknown && kept.get(name) != Some(&without(&value, redactor)) {
             return Err(Error::OtherVariable { session: id.clone(), name: name.clone() });
         }
         variables.insert(name.clone(), value);
     }
     Ok(variables)
+}
+
+/// What is kept, and what the spec says of variables that are not: other systems keep only what
+/// was typed.
+fn with_defaults(kept: &Variables, spec: &Spec) -> Variables {
+    let inputs = spec.inputs.required.iter().chain(&spec.inputs.optional);
+    let defaults = inputs.filter_map(|(name, input)| Some((name, input.default.as_ref()?)));
+    let mut variables = kept.clone();
+    for (name, value) in spec.inputs.values.iter().chain(defaults) {
+        variables.entry(name.clone()).or_insert_with(|| value.clone());
+    }
+    variables
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const SPEC: &str = "
+version: 0
+name: letter
+runtime: {provider: ollama, model_id: fake}
+inputs:
+  required: {topic: string}
+  optional: {format: {type: string, default: markdown}, tone: string}
+  values: {length: 3}
+agents: {writer: {prompt: Write.}}
+pattern:
+  type: chain
+  config: {steps: [{agent: writer, input: 'On {{ topic }} as {{ format }}.'}]}
+";
+
+    fn go_on(kept: &[(&str, &str)], typed: &[(&str, &str)]) -> Result<Variables> {
+        let spec = Spec::parse(SPEC, "spec", &BTreeMap::new()).unwrap().spec;
+        let kept = kept.iter().map(|(name, value)| ((*name).to_owned(), (*value).into()));
+        let typed = typed.iter().map(|(name, value)| ((*name).to_owned(), (*value).to_owned()));
+        let (session, redactor) = ("a".parse().unwrap(), Redactor::default());
+        let from = Revealing {
+            session: &session,
+            spec: &spec,
+            typed: &typed.collect(),
+            redactor: &redactor,
+        };
+        revealed(&kept.collect(), &from)
+    }
+
+    #[test]
+    fn what_another_system_did_not_keep_is_what_the_spec_says() {
+        let variables = go_on(&[("topic", "rain")], &[]).unwrap();
+        let expected = serde_json::json!({"topic": "rain", "format": "markdown", "length": 3});
+        assert_eq!(serde_json::json!(variables), expected);
+        // What was kept stays.
+        let variables = go_on(&[("format", "html")], &[("topic", "snow")]).unwrap();
+        assert_eq!((&variables["format"], &variables["topic"]), (&"html".into(), &"snow".into()));
+        for other in [("format", "md"), ("tone", "dry")] {
+            let refused = go_on(&[("topic", "rain")], &[other]);
+            assert!(matches!(refused, Err(Error::OtherVariable { .. })), "{refused:?}");
+        }
+        assert!(go_on(&[("topic", "rain")], &[("format", "markdown")]).is_ok());
+    }
 }
