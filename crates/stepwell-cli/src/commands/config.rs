@@ -6,7 +6,7 @@ use stepwell_terminal::text::visible;
 use stepwell_terminal::wording;
 use stepwell_wire::{Setting, SettingUnset};
 use stepwell_workspace::CONFIG_FILE;
-use stepwell_workspace::config::{KEYS, Key, near, put, take_out};
+use stepwell_workspace::config::{KEYS, Key, counts_in_workspace, near, put, take_out};
 use toml_edit::Value;
 
 use crate::app::App;
@@ -56,8 +56,8 @@ pub(crate) fn run(args: &Args, app: &mut App) -> Result<Exit> {
         Action::Get { key } => get(known(key)?, app),
         Action::Set { key, value, user } => {
             let key = known(key)?;
-            if key.is_users() && !*user {
-                let message = format!("{} belongs into your own configuration", key.name);
+            if !*user && !counts_in_workspace(&app.host, key, value)? {
+                let message = format!("{} = … counts only in your own configuration", key.name);
                 let hint = format!("stepwell config set --user {} …", key.name);
                 return Err(Failure::new(Exit::Usage, message).hint(hint));
             }

@@ -139,7 +139,7 @@ fn tour() -> Vec<Vec<&'static str>> {
         "models add anthropic/claude-x",
         "models prices anthropic",
         "config",
-        "config set sessions.cleanup_after_days 3",
+        "config set sessions.cleanup_after_days 9",
         "config unset sessions.cleanup_after_days",
         "formats",
         "schema",

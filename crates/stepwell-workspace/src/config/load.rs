@@ -26,10 +26,7 @@ impl Config {
     /// If a file cannot be read, names a setting that is none, or gives one a value of another
     /// kind.
     pub fn load(host: &Host, root: &Path, overrides: &[Override]) -> Result<Self> {
-        let mut config = Self::default();
-        if let Some(path) = host.user_config() {
-            config.read_file(&path, Whose::Users)?;
-        }
+        let mut config = Self::of_user(host)?;
         // A project may ask for more care than its user, never for less: whoever opens it
         // has not read its file yet.
         let (users, agents) = (config.settings.clone(), std::mem::take(&mut config.agents));
@@ -47,6 +44,15 @@ impl Config {
         for Override { key, value } in overrides {
             let key = known(key).map_err(|why| wrong(ConfigPlace::Override, why))?;
             config.put(key, Raw::Text(value), Source::Override, ConfigPlace::Override)?;
+        }
+        Ok(config)
+    }
+
+    /// What the user's own file says.
+    pub(super) fn of_user(host: &Host) -> Result<Self> {
+        let mut config = Self::default();
+        if let Some(path) = host.user_config() {
+            config.read_file(&path, Whose::Users)?;
         }
         Ok(config)
     }

@@ -19,7 +19,7 @@ use stepwell_catalog::server::ServerName;
 pub use mcp::{McpConfig, McpReach, ShownMcp, WORKSPACE};
 pub use settings::{KEYS, Key, STORE_URL, Settings, near, nearest};
 pub use value::{AgentIds, Folders, IdStyle, Number, Setting, Share, StoreUrl, TalkFrom};
-pub use write::{commented, put, take_out};
+pub use write::{commented, counts_in_workspace, put, take_out};
 
 /// The settings in force, and where each came from.
 #[derive(Clone, Debug)]

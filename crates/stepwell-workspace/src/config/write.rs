@@ -8,9 +8,11 @@ use std::path::Path;
 
 use toml_edit::{DocumentMut, Item, Table, Value};
 
+use super::Config;
 use super::settings::{KEYS, Key, Raw, Settings};
 use crate::atomic_file::replace_users_file;
 use crate::error::{ConfigPlace, Error, Result};
+use crate::host::Host;
 
 /// Gives a key a value in a file, and makes the file if there is none. All else in it
 /// stays as it is. The answer is the value as it was understood.
@@ -48,6 +50,26 @@ pub fn put(path: &Path, key: &Key, text: &str) -> Result<Value> {
         fs::set_permissions(path, private).map_err(Error::file(path, "closing it to others"))?;
     }
     Ok(settings.shown(key))
+}
+
+/// Would a value count if a workspace's file had it? What is the user's alone would not, nor what
+/// is less careful than their own settings.
+///
+/// # Errors
+/// If the user's own file cannot be read or understood.
+pub fn counts_in_workspace(host: &Host, key: &Key, text: &str) -> Result<bool> {
+    let users = Config::of_user(host)?.settings;
+    let mut asked = users.clone();
+    if key.is_users() {
+        return Ok(false);
+    }
+    // What is no value at all is refused as such.
+    if asked.put(key, Raw::Text(text)).is_err() {
+        return Ok(true);
+    }
+    let wanted = asked.get(key).to_string();
+    asked.keep_careful(&users);
+    Ok(asked.get(key).to_string() == wanted)
 }
 
 /// Takes a key out of a file, and the section that it leaves empty. Says whether it was there.
