@@ -54,6 +54,14 @@ pub enum Error {
         /// Where it should be.
         path: PathBuf,
     },
+    /// A backup is damaged: there may be another, and no store of the user's is concerned.
+    #[error("the backup {} is damaged: {what}", path.display())]
+    DamagedBackup {
+        /// The backup.
+        path: PathBuf,
+        /// What is wrong with it.
+        what: String,
+    },
     /// A store is where one was to be made.
     #[error("there is a store in {} already", store.display())]
     StoreInTheWay {
@@ -328,7 +336,7 @@ impl Error {
             | Self::Value { .. } => ErrorKind::Invalid,
             Self::File { .. } => ErrorKind::Io,
             Self::Config { .. } | Self::Prices(_) => ErrorKind::Config,
-            Self::RecentModels { .. } => ErrorKind::Damaged,
+            Self::RecentModels { .. } | Self::DamagedBackup { .. } => ErrorKind::Damaged,
         }
     }
 
@@ -368,6 +376,7 @@ impl Error {
             | Self::Formats(_)
             | Self::NoFolder
             | Self::NoBackup { .. }
+            | Self::DamagedBackup { .. }
             | Self::Prices(_)
             | Self::RetentionIsSetting
             | Self::NotStoreOwner { .. }

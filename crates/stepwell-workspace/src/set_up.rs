@@ -2,7 +2,7 @@
 
 use std::path::{Path, PathBuf};
 
-use stepwell::{Access, Filter, SqliteStore, Status};
+use stepwell::{Access, Error as StoreError, Filter, SqliteStore, Status};
 use stepwell_wire::{StoreMade, StoreRestored};
 
 use crate::config::commented;
@@ -66,7 +66,12 @@ impl Workspace {
                 std::fs::rename(aside, store.join("stepwell.db"))
                     .map_err(Error::file(aside, "moving it back"))?;
             }
-            return Err(error.into());
+            return Err(match error {
+                StoreError::DamagedStore { path, what } if path == file => {
+                    Error::DamagedBackup { path, what }
+                }
+                error => error.into(),
+            });
         }
         let well = self.make()?;
         if let Err(error) = self.place.ignore() {

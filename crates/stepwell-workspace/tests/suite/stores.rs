@@ -2,9 +2,10 @@
 
 use stepwell::{Access, SessionId};
 use stepwell_wire::{CopyResult, Durability};
+use stepwell_workspace::config::{Key, counts_in_workspace, put};
 use stepwell_workspace::hooks::{HookFault, read_payload};
 use stepwell_workspace::{
-    CopiedSession, Error, Replace, RetentionChange, StoreCopy, TrashRemark, Workspace,
+    CopiedSession, Error, ErrorKind, Replace, RetentionChange, StoreCopy, TrashRemark, Workspace,
 };
 
 use crate::machine::{Machine, session};
@@ -67,6 +68,17 @@ fn a_store_is_restored_only_over_one_that_may_be_set_aside() {
     // What is no backup changes nothing.
     let wrong = machine.write("backups/wrong.db", "no database");
     assert!(workspace.restore_backup(&wrong, Replace::SetAside).is_err());
+    let empty = machine.at("empty").unwrap();
+    let refused = empty.restore_backup(&wrong, Replace::Refused).unwrap_err();
+    assert_eq!(refused.kind(), ErrorKind::Store(stepwell::ErrorKind::Incompatible), "{refused}");
+    // Nor does a damaged one, and what helps a store does not help it.
+    let mut bytes = std::fs::read(&file).unwrap();
+    let half = bytes.len() / 2;
+    bytes[half..].fill(0xa5);
+    let damaged = machine.write("backups/damaged.db", "");
+    std::fs::write(&damaged, bytes).unwrap();
+    let refused = empty.restore_backup(&damaged, Replace::Refused).unwrap_err();
+    assert!(matches!(&refused, Error::DamagedBackup { path, .. } if *path == damaged), "{refused}");
     assert!(workspace.place.has_store());
 }
 
@@ -79,6 +91,37 @@ fn a_store_in_a_folder_keeps_what_its_users_settings_say() {
     let change = RetentionChange { days: Some(3), cleanup: None };
     assert!(matches!(well.change_retention(change), Err(Error::RetentionIsSetting)));
     assert_eq!(well.store_info().unwrap().durability, Durability::Local);
+}
+
+#[test]
+fn a_workspaces_file_is_not_given_what_would_not_count_there() {
+    let machine = Machine::new();
+    let counts = |name: &str, text: &str| {
+        counts_in_workspace(&machine.host(), Key::find(name).unwrap(), text).unwrap()
+    };
+    for (name, text) in [
+        ("sessions.cleanup_after_days", "1"),
+        ("sessions.auto_cleanup", "true"),
+        ("sessions.retention_days", "2"),
+        ("agent.mode", "yolo"),
+        ("talk.from", "store"),
+    ] {
+        assert!(!counts(name, text), "{name} {text}");
+    }
+    for (name, text) in [
+        ("sessions.cleanup_after_days", "30"),
+        ("sessions.auto_cleanup", "false"),
+        ("agent.mode", "confirm-all"),
+        ("agent.max_errors", "9"),
+        // What is no value is refused as that.
+        ("sessions.cleanup_after_days", "soon"),
+    ] {
+        assert!(counts(name, text), "{name} {text}");
+    }
+    // What the user themselves allow may be said again.
+    let users = machine.host().user_config().unwrap();
+    put(&users, Key::find("agent.mode").unwrap(), "yolo").unwrap();
+    assert!(counts("agent.mode", "yolo"));
 }
 
 #[test]

@@ -14,7 +14,8 @@ impl SqliteStore {
     /// [`set_aside`](Self::set_aside) comes before that.
     pub fn restore_from(backup: &Path, folder: &Path) -> Result<()> {
         refuse_other_files(backup)?;
-        let beside = Beside::of(backup);
+        // Dropped after the connection, however this ends.
+        let _beside = Beside::of(backup);
         let conn = file::open_reader(backup)?;
         let damage = conn
             .query_row("PRAGMA quick_check(1)", [], |row| row.get::<_, String>(0))
@@ -31,7 +32,6 @@ impl SqliteStore {
         }
         file::copy(&conn, backup, &path)?;
         drop(conn);
-        beside.remove_new();
         // What an older version wrote is upgraded now, not at a user's first step.
         let store = Self::open_with(folder, SqliteOptions::default())?;
         store.write_rows(|rows, _| feed::begin_anew(rows))
@@ -80,13 +80,13 @@ fn refuse_other_files(backup: &Path) -> Result<()> {
             Err(io_error(backup, "reading the backup", source))
         }
         _ => {
-            let source = std::io::ErrorKind::InvalidData.into();
-            Err(io_error(backup, "restoring a backup: this is no database", source))
+            let what = "it is no database, so no backup either".to_owned();
+            Err(Error::NotAStore { path: backup.to_owned(), what })
         }
     }
 }
 
-/// The files beside a backup that reading it makes.
+/// The files beside a backup that reading it makes, and that go when it was read.
 struct Beside(Vec<PathBuf>);
 
 impl Beside {
@@ -99,9 +99,11 @@ impl Beside {
         });
         Self(named.into_iter().filter(|path| !path.exists()).collect())
     }
+}
 
-    fn remove_new(self) {
-        for path in self.0 {
+impl Drop for Beside {
+    fn drop(&mut self) {
+        for path in &self.0 {
             // A reader writes nothing into them.
             let _ = fs::remove_file(path);
         }

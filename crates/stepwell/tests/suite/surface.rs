@@ -594,13 +594,21 @@ fn what_is_no_database_is_not_restored_and_nothing_is_left_beside_a_backup() {
     let (text, backup) = (folder.path().join("x.db"), folder.path().join("b.db"));
     fs::write(&text, "a text that is longer than the front of a database").unwrap();
     let error = SqliteStore::restore_from(&text, &folder.path().join("to")).unwrap_err();
-    assert!(matches!(&error, Error::Io { doing, .. } if doing.contains("no database")), "{error}");
+    assert!(matches!(&error, Error::NotAStore { path, .. } if *path == text), "{error}");
     let well = Stepwell::open(folder.path().join("from")).unwrap();
     finished(&well, "one");
     well.store().backup(&backup).unwrap();
+    // A backup that is damaged is refused, and nothing is left beside it either.
+    let mut bytes = fs::read(&backup).unwrap();
+    let half = bytes.len() / 2;
+    bytes[half..].fill(0xa5);
+    let damaged = folder.path().join("d.db");
+    fs::write(&damaged, bytes).unwrap();
+    let error = SqliteStore::restore_from(&damaged, &folder.path().join("to")).unwrap_err();
+    assert!(matches!(&error, Error::DamagedStore { path, .. } if *path == damaged), "{error}");
     SqliteStore::restore_from(&backup, &folder.path().join("to")).unwrap();
     let names = fs::read_dir(folder.path()).unwrap().map(|it| it.unwrap().file_name());
     let mut names: Vec<_> = names.collect();
     names.sort();
-    assert_eq!(names, ["b.db", "from", "to", "x.db"]);
+    assert_eq!(names, ["b.db", "d.db", "from", "to", "x.db"]);
 }
