@@ -5,8 +5,7 @@ use std::io::{self, Write};
 use std::process::ExitCode;
 
 use stepwell::{Error, ErrorKind, NoPoint};
-use stepwell_terminal::Explained;
-use stepwell_terminal::text::visible;
+use stepwell_terminal::{Explained, safe_to_tell};
 
 /// What a process says by its exit code. The numbers are a promise to scripts.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -105,9 +104,9 @@ impl Failure {
     /// Says it on stderr; the answer ends the process.
     pub(crate) fn report(self) -> ExitCode {
         let Self::Said { message, hint, exit } = self else { return ExitCode::SUCCESS };
-        let mut text = format!("error: {}\n", visible(&message));
+        let mut text = format!("error: {}\n", safe_to_tell(&message));
         if let Some(hint) = hint {
-            text.push_str(&format!("hint: {}\n", visible(&hint)));
+            text.push_str(&format!("hint: {}\n", safe_to_tell(&hint)));
         }
         // Nobody is left to tell if stderr is closed.
         let _ = io::stderr().write_all(text.as_bytes());

@@ -2,6 +2,9 @@
 
 use std::fmt::Display;
 use std::io::{self, Write};
+use std::sync::LazyLock;
+
+use stepwell_agent::redact::Redactor;
 
 use crate::text::visible;
 
@@ -48,7 +51,15 @@ impl Console {
 /// Tells something that is not the answer, on stderr.
 pub fn note(text: impl Display) {
     // Nobody is left to tell if stderr is closed.
-    let _ = writeln!(io::stderr(), "{}", visible(&text.to_string()));
+    let _ = writeln!(io::stderr(), "{}", safe_to_tell(&text.to_string()));
+}
+
+/// The text as it may be told beside an answer: without secrets, which a name that was imported may
+/// hold, and without what would move the cursor.
+#[must_use]
+pub fn safe_to_tell(text: &str) -> String {
+    static RULES: LazyLock<Redactor> = LazyLock::new(Redactor::default);
+    visible(&RULES.redact(text))
 }
 
 /// Colours, if they are wanted.
@@ -96,5 +107,17 @@ impl Paint {
             Self::Colour if style != Style::Plain => format!("\u{1b}[{code}m{text}\u{1b}[0m"),
             _ => text.to_owned(),
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_is_told_holds_no_secret_of_a_name_that_was_imported() {
+        let key = format!("ghp_{}", "a1B2c3".repeat(6));
+        let told = safe_to_tell(&format!("{key:?} is an agent of codex\u{1b}[2J"));
+        assert_eq!(told, "\"[redacted:github-token]\" is an agent of codex\u{fffd}[2J");
     }
 }

@@ -16,6 +16,6 @@ mod when;
 pub mod wording;
 pub mod work;
 
-pub use console::{Console, Form, Paint, Style, Terminal, note};
+pub use console::{Console, Form, Paint, Style, Terminal, note, safe_to_tell};
 pub use explained::Explained;
 pub use when::When;
