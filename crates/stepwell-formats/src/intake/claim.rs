@@ -20,9 +20,11 @@ pub(super) enum Claim {
     /// Nothing says that it is newer or older. What it tells differently counts, but it takes
     /// nothing back by ending earlier.
     Unclear,
-    /// It says itself that it is older, or is another file that was not changed later. Only what
-    /// goes on from what is known counts.
+    /// It does not say that it is newer, and is another file that was not changed later, or one that
+    /// is torn. Only what goes on from what is known counts.
     Older,
+    /// It says itself that it is older. Nothing of it counts, however long it is.
+    Outdated,
 }
 
 /// What becomes of something that is told in place of what is known.
@@ -44,7 +46,7 @@ impl Claim {
         let known = known_update(head);
         match (updated_at, known) {
             (Some(this), Some(known)) if this > known => return Self::Newer,
-            (Some(this), Some(known)) if this < known => return Self::Older,
+            (Some(this), Some(known)) if this < known => return Self::Outdated,
             // It lost what it said of itself before: it is torn.
             (None, Some(_)) => return Self::Older,
             _ => {}
@@ -66,6 +68,7 @@ impl Claim {
     pub(super) fn judge(self, known: &Recorded, told: &Event) -> Verdict {
         match self {
             Self::Newer => Verdict::Replace,
+            Self::Outdated => Verdict::LeaveOut,
             _ if is_front(&known.event, told) => Verdict::Replace,
             Self::Older => Verdict::LeaveOut,
             Self::Unclear if is_front(told, &known.event) => Verdict::LeaveOut,
@@ -194,6 +197,7 @@ mod tests {
         for claim in [Claim::Newer, Claim::Unclear, Claim::Older] {
             assert_eq!(judge(claim, &longer), Verdict::Replace, "{claim:?}");
         }
+        assert_eq!(judge(Claim::Outdated, &longer), Verdict::LeaveOut);
         assert_eq!(judge(Claim::Newer, &status()), Verdict::Replace);
         for end in [status(), hidden()] {
             assert_eq!(judge(Claim::Unclear, &end), Verdict::Wait);

@@ -6,7 +6,7 @@ use std::collections::VecDeque;
 use stepwell::backend::write::{Prepared, PreparedEvents};
 use stepwell::{
     About, Append, Create, Edited, Event, EventId, Kind, Message, NewEvent, Recorded, Restored,
-    Rewound, Scope, Seq, Session, SessionId, Source, Span, Stepwell, Time, Write,
+    Rewound, Scope, Seq, Session, SessionId, Source, Span, StatusChanged, Stepwell, Time, Write,
 };
 
 use super::claim::{Claim, Ends, Verdict, is_said, is_trailer};
@@ -69,6 +69,8 @@ pub(super) struct Track<'a> {
     held_back: Vec<(Option<Time>, Event)>,
     /// What is known behind the place where the telling left something out, if it did.
     gap: Option<Gap>,
+    /// The last status that was told and known.
+    met_status: Option<(Option<Time>, StatusChanged)>,
     /// Is more or newer known? Then nothing more is taken from this one.
     pub(super) overruled: bool,
 }
@@ -166,6 +168,7 @@ impl<'a> Track<'a> {
             claim: Claim::Newer,
             held_back: Vec::new(),
             gap: None,
+            met_status: None,
             overruled: false,
         }
     }
@@ -186,6 +189,9 @@ impl<'a> Track<'a> {
             if self.past.meets(at, &event) {
                 // What waits was told in between, and not at the end.
                 self.overruled = !self.held_back.iter().all(|(_, held)| may_move(held));
+                if let Event::Status(status) = &event {
+                    self.met_status = Some((at, status.clone()));
+                }
                 self.last = self.past.page.pop_front().map_or(self.last, |known| known.seq);
                 return Ok(self.places.push(self.last));
             }
@@ -207,8 +213,12 @@ impl<'a> Track<'a> {
         if self.overruled {
             return Ok(self.places.push(self.last));
         }
-        if claim == Claim::Older && !self.grown && is_trailer(&event) {
+        if matches!(claim, Claim::Older | Claim::Outdated) && !self.grown && is_trailer(&event) {
             return self.hold_back(at, event);
+        }
+        if claim == Claim::Outdated {
+            self.overruled = true;
+            return Ok(self.places.push(self.last));
         }
         self.append_held()?;
         self.append(at, event)
@@ -268,13 +278,17 @@ impl<'a> Track<'a> {
             _ if self.gap.is_some() => self.gap.take().is_some_and(|gap| gap.leaves_out()),
             Claim::Newer => false,
             Claim::Unclear => ends.is_shorter(),
-            Claim::Older => ends.differ() || !self.held_back.is_empty(),
+            Claim::Older | Claim::Outdated => ends.differ() || !self.held_back.is_empty(),
         };
         if self.overruled {
             return Ok(());
         }
         if differs {
             self.take_back()?;
+            // To take messages back leaves the status as it is: it is told again.
+            if let Some((at, status)) = self.met_status.take() {
+                self.append(at, status.into())?;
+            }
         }
         self.append_held()
     }

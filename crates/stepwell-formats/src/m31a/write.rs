@@ -3,8 +3,8 @@
 use std::io::Write;
 
 use stepwell::{
-    Event, Lane, Origin, Phase, PhaseSet, Question, Recorded, Role, SessionId, Status, Stepwell,
-    Tasks, Time, Work,
+    Event, Lane, Message, Origin, Phase, PhaseSet, Question, Recorded, Role, SessionId, Status,
+    Stepwell, Tasks, Time, Work,
 };
 
 use super::kept::{ASIDE, Files, strings};
@@ -79,19 +79,20 @@ pub(super) fn write(well: &Stepwell, id: &SessionId, to: &mut Outlet<'_>) -> Res
 /// put aside; its task is its goal, or what was asked first.
 fn tell_facts(live: &Live, losses: &mut Losses) {
     let head = &live.head;
-    let asked = live.said.iter().find_map(|said| match said {
-        Said::Message { message, .. } if message.role == Role::User => Some(message.text()),
-        _ => None,
-    });
+    let asked = spoken(live).find(|message| message.role == Role::User).map(Message::text);
     let ours = head.source.as_ref().is_some_and(|source| source.system == SYSTEM);
     let asked = asked.unwrap_or_default();
+    let mut steps = Steps::default();
+    let main = spoken(live).filter(|message| message.lane == Lane::main());
+    let done = main.filter_map(|message| steps.said(message)).count() as u64;
     let says = Says {
         status: Some((head.status, head.stop_reason)),
         error: true,
         task: if ours { &head.task } else { head.goal.as_deref().unwrap_or(&asked) },
         agent: &head.agent,
         model: &head.model,
-        steps: head.steps,
+        // It has no place for them: whoever reads it counts them.
+        steps: if ours { head.steps } else { done.min(head.steps) },
         cost: true,
         updated: true,
         began: None,
@@ -106,6 +107,14 @@ fn tell_facts(live: &Live, losses: &mut Losses) {
         _ => None,
     });
     named.for_each(|name| losses.name("names of checkpoints", name));
+}
+
+/// The messages that are written.
+fn spoken(live: &Live) -> impl Iterator<Item = &Message> {
+    live.said.iter().filter_map(|said| match said {
+        Said::Message { message, .. } => Some(message),
+        _ => None,
+    })
 }
 
 fn put(to: &mut Outlet<'_>, name: &str, text: &str) -> Result<()> {
@@ -392,12 +401,8 @@ fn holds(live: &Live, plan: Plan) -> Vec<Holds> {
         holds.push(Holds::Phases);
     }
     let mut steps = Steps::default();
-    for said in &live.said {
-        if let Said::Message { message, .. } = said
-            && message.lane == Lane::main()
-        {
-            steps.said(message);
-        }
+    for message in spoken(live).filter(|message| message.lane == Lane::main()) {
+        steps.said(message);
     }
     let told = stands(phase_of(live), steps.status());
     if (told.status, told.reason) == (head.status, head.stop_reason) {

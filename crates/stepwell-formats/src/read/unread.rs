@@ -73,6 +73,19 @@ mod tests {
     }
 
     #[test]
+    fn a_folder_is_called_by_what_its_files_are_of() {
+        let folder = tempfile::tempdir().unwrap();
+        let deep = folder.path().join("tmp/4f1c/chats");
+        std::fs::create_dir_all(&deep).unwrap();
+        std::fs::write(folder.path().join("README.md"), "# Chats\n").unwrap();
+        assert_eq!(search(folder.path(), None).unwrap().unread, None);
+        let chat = "{\"sessionId\":\"x\",\"projectHash\":\"y\"}\n";
+        std::fs::write(deep.join("session-1.json"), chat).unwrap();
+        let searched = search(folder.path(), None).unwrap();
+        assert_eq!((searched.found.len(), searched.unread), (0, Some("Gemini CLI")));
+    }
+
+    #[test]
     fn a_chat_of_qwen_code_is_not_taken_for_one_of_claude_code() {
         let folder = tempfile::tempdir().unwrap();
         let path = folder.path().join("3f07c09c-1ff2-4f34-a332-c6ef95dfc4f6.jsonl");

@@ -78,7 +78,7 @@ pub fn search(path: &Path, only: Option<Format>) -> std::io::Result<Searched> {
     }
     let mut searched = Searched { found, faults, others: Vec::new(), unread: None };
     if searched.is_nothing() {
-        searched.unread = unread_system(path);
+        searched.unread = unread_below(path);
     }
     if only.is_some() && searched.is_nothing() {
         let mut other = |it: Found| {
@@ -91,6 +91,18 @@ pub fn search(path: &Path, only: Option<Format>) -> std::io::Result<Searched> {
         let _ = find(path, None, &mut other, &mut |_| ());
     }
     Ok(searched)
+}
+
+/// The system that a file, or the first file of a folder that is known, is of.
+fn unread_below(path: &Path) -> Option<&'static str> {
+    let mut unread = None;
+    let mut look = |path: &Path, _: &Metadata| {
+        unread = unread.or_else(|| unread_system(path));
+        false
+    };
+    // What cannot be looked at was told before.
+    let _ = find_news(path, None, &mut look, &mut |_| Ok(()), &mut |_| ());
+    unread
 }
 
 /// Finds the sessions at a path whose files are news, by what the file system says of them.

@@ -67,9 +67,9 @@ fn tell_facts(live: &Live, head: &Head, losses: &mut Losses) {
         Event::Message(said) if said.lane == Lane::main() => Some(said),
         _ => None,
     });
-    let (mut first, mut steps) = (None, Steps::default());
+    let (mut first, mut steps, mut done) = (None, Steps::default(), 0);
     for said in spoken {
-        steps.said(said);
+        done += u64::from(steps.said(said).is_some());
         if said.role == Role::User && first.is_none() {
             first = Some(said.text()).filter(|text| !text.trim().is_empty());
         }
@@ -83,7 +83,8 @@ fn tell_facts(live: &Live, head: &Head, losses: &mut Losses) {
         status: Some(stands),
         task: first.as_deref().unwrap_or_default(),
         agent: &agent,
-        steps: head.steps,
+        // It has no place for them: whoever reads it counts them.
+        steps: done.min(head.steps),
         updated: true,
         ..Says::default()
     };

@@ -231,6 +231,35 @@ fn a_session_that_grew_is_appended_to_and_nothing_counts_twice() {
 }
 
 #[test]
+fn a_longer_telling_that_says_that_it_is_older_changes_nothing() {
+    let well = Stepwell::in_memory();
+    let done = |at: f64| {
+        let ended = json!({"status": "success", "stop_reason": "llm_done", "updated_at": at});
+        laid(NAME, session(&ended).to_string())
+    };
+    let longer = |at: f64| {
+        let mut longer = session(&json!({"status": "interrupted", "updated_at": at}));
+        let more = json!({"role": "user", "content": "and more"});
+        longer["messages"].as_array_mut().unwrap().push(more);
+        laid(NAME, longer.to_string())
+    };
+    let newest = done(1794700300.5);
+    let id = one(&took(&well, newest.0.path()));
+    let before = well.info(&id).unwrap().head;
+    let older = took(&well, longer(1794700200.5).0.path());
+    assert_eq!(became(&older.sessions, Became::Unchanged), 1);
+    assert!(warned(&older).contains("left out"), "{}", warned(&older));
+    assert_eq!(well.info(&id).unwrap().head, before);
+    // One that is newer is believed, and so is a shorter one that is newer still, status and all.
+    took(&well, longer(1794700400.5).0.path());
+    assert_eq!(well.info(&id).unwrap().head.status, Status::Interrupted);
+    let again = done(1794700500.5);
+    took(&well, again.0.path());
+    assert_eq!(well.info(&id).unwrap().head.status, Status::Success);
+    assert_eq!(became(&took(&well, again.0.path()).sessions, Became::Unchanged), 1);
+}
+
+#[test]
 fn its_save_rule_is_kept_on_request_only() {
     let said = |n: usize| {
         let all: Vec<Value> =

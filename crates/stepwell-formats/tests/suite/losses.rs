@@ -87,6 +87,19 @@ fn each_fact_that_a_form_does_not_say_is_named() {
 }
 
 #[test]
+fn steps_that_the_messages_do_not_tell_are_named() {
+    let well = Stepwell::in_memory();
+    let session = stopped(&well, None);
+    let elsewhere = Some(Elsewhere { steps: 39, ..Elsewhere::default() });
+    well.edit(&session, Edited { elsewhere, ..Edited::default() }).unwrap();
+    assert_eq!(well.info(&session).unwrap().head.steps, 40);
+    for format in ["m31a", "strands-sdk"] {
+        let told = losses(&well, &session, format);
+        assert!(told.contains("steps 40"), "{format}: {told}");
+    }
+}
+
+#[test]
 fn a_flow_on_its_way_to_strands_cli_names_what_stays_behind() {
     let well = Stepwell::in_memory();
     let spec = "name: loaf\npattern: {type: chain, config: {steps: [{agent: a}]}}\n";
