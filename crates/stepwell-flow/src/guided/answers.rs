@@ -126,6 +126,9 @@ impl PlanReply {
         if is_approval(text) {
             return Self::Approve;
         }
+        if let Some(why) = denied(text) {
+            return Self::Reject(why);
+        }
         let (word, rest) = word_and_rest(text);
         match word.as_str() {
             "reject" | "no" => Self::Reject(rest),
@@ -150,14 +153,18 @@ pub enum FailureReply {
 }
 
 impl FailureReply {
-    /// Reads what a person typed. What is no other word says how to repair it.
+    /// Reads what a person typed. What is no other word says how to repair it; who denies that it
+    /// goes on gives it up.
     #[must_use]
     pub fn read(text: &str) -> Self {
+        if denied(text).is_some() {
+            return Self::GiveUp;
+        }
         let (word, rest) = word_and_rest(text);
         match (word.as_str(), rest.to_lowercase().as_str()) {
             ("retry", "") => Self::Retry,
             ("skip", "") => Self::Skip,
-            ("give", "up") | ("give-up", "") => Self::GiveUp,
+            ("give", "up") | ("give-up" | "stop", "") => Self::GiveUp,
             ("repair", _) => Self::Repair(rest),
             _ => Self::Repair(text.trim().to_owned()),
         }
@@ -176,17 +183,32 @@ pub enum CommitReply {
 }
 
 impl CommitReply {
-    /// Reads what a person typed. Anything but a word for yes or no is a message.
+    /// Reads what a person typed. Anything but a word for yes or no is a message; what begins with
+    /// `no` is none, since a commit that nobody wants is worse than one that is asked for again.
     #[must_use]
     pub fn read(text: &str) -> Self {
         let text = text.trim();
+        let begins_with_no = text.split(|c: char| !c.is_alphanumeric()).next();
+        if denied(text).is_some() || begins_with_no.is_some_and(|it| it.eq_ignore_ascii_case("no"))
+        {
+            return Self::Leave;
+        }
         match text.to_lowercase().as_str() {
             "" | "commit" => Self::Commit,
-            "no" | "n" | "skip" | "leave" | "deny" => Self::Leave,
+            "skip" | "leave" | "stop" => Self::Leave,
             _ if is_approval(text) => Self::Commit,
             _ => Self::Reworded(text.to_owned()),
         }
     }
+}
+
+/// Why something is denied, if a text is a word that denies: alone, or with the reason behind a
+/// colon, as every front end writes it. So "deny access by default" is a text of its own.
+fn denied(text: &str) -> Option<String> {
+    let (word, reason) = text.split_once(':').unwrap_or((text, ""));
+    let word = word.trim().trim_end_matches(['.', '!']).to_lowercase();
+    let denies = ["no", "n", "deny", "never", "reject"].contains(&word.as_str());
+    denies.then(|| reason.trim().to_owned())
 }
 
 /// The first word in lower case, and what follows it and a colon.
@@ -352,7 +374,13 @@ mod tests {
             ("use sqlite", refine("use sqlite")),
             ("reject", PlanReply::Reject(String::new())),
             ("Reject: not that", PlanReply::Reject("not that".to_owned())),
+            ("deny", PlanReply::Reject(String::new())),
+            ("deny: not that", PlanReply::Reject("not that".to_owned())),
+            ("no: not that", PlanReply::Reject("not that".to_owned())),
+            ("never", PlanReply::Reject(String::new())),
+            ("deny access by default", refine("deny access by default")),
             ("stop", PlanReply::Stop),
+            ("Stop", PlanReply::Stop),
             ("stop using sqlite", refine("stop using sqlite")),
         ] {
             assert_eq!(PlanReply::read(typed), meant, "{typed}");
@@ -367,6 +395,11 @@ mod tests {
             ("skip", FailureReply::Skip),
             ("give up", FailureReply::GiveUp),
             ("give-up", FailureReply::GiveUp),
+            ("stop", FailureReply::GiveUp),
+            ("deny", FailureReply::GiveUp),
+            ("no: it is hopeless", FailureReply::GiveUp),
+            ("no tests were run: run them", repair("no tests were run: run them")),
+            ("stop using curl", repair("stop using curl")),
             ("repair", repair("")),
             ("repair: mind the port", repair("mind the port")),
             ("skip the tests in it", repair("skip the tests in it")),
@@ -378,8 +411,28 @@ mod tests {
     #[test]
     fn a_commit_is_made_reworded_or_left() {
         assert_eq!(CommitReply::read("yes"), CommitReply::Commit);
-        assert_eq!(CommitReply::read("no"), CommitReply::Leave);
-        assert_eq!(CommitReply::read("api: healthz"), CommitReply::Reworded("api: healthz".into()));
+        for denied in [
+            "no",
+            "N",
+            "No.",
+            "no, wait",
+            "no not yet",
+            "no: not yet",
+            "deny",
+            "deny: not yet",
+            "Deny: not yet",
+            "never: not yet",
+            "reject: not yet",
+            "stop",
+            "skip",
+            "leave",
+        ] {
+            assert_eq!(CommitReply::read(denied), CommitReply::Leave, "{denied}");
+        }
+        for message in ["api: healthz", "deny access by default", "stop polling", "notes: a page"] {
+            let reworded = CommitReply::Reworded(message.to_owned());
+            assert_eq!(CommitReply::read(message), reworded, "{message}");
+        }
     }
 
     #[test]

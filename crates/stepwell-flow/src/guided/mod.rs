@@ -67,7 +67,7 @@ pub(crate) async fn walk(flow: &Flow<'_>, config: &Guided) -> Result<Completed, 
     guide.enter(Phase::Plan)?;
     let approved = guide.make_plan(&mut discussion, &mut background).await?;
     guide.enter(Phase::Execute)?;
-    guide.execute(&background, 1).await?;
+    guide.execute(&background).await?;
     let verified = guide.verify(&background, &approved).await?;
     guide.enter(Phase::Ship)?;
     let commit = guide.ship(&background, &approved, &verified).await?;

@@ -57,7 +57,7 @@ struct Recorded<'a> {
 impl Guide<'_, '_> {
     /// Works on every task that can be worked on, in the order of the plan. What was added to the
     /// plan after this visit was left, as repairs are, waits for its own.
-    pub(super) async fn execute(&self, background: &Background, visit: u32) -> Result<(), Halt> {
+    pub(super) async fn execute(&self, background: &Background) -> Result<(), Halt> {
         if self.is_past_visit() {
             return Ok(());
         }
@@ -91,9 +91,10 @@ impl Guide<'_, '_> {
             return Err(halt);
         }
         let tasks = self.tasks()?;
+        // Told once, not once a visit: whoever resumes goes on without them.
         match tasks.count(TaskStatus::Unrecoverable) {
             0 => Ok(()),
-            _ => self.leave("given-up", visit, || {
+            given_up => self.leave("given-up", u32::try_from(given_up).unwrap_or(u32::MAX), || {
                 format!("the work is not done: {}", undone(&tasks).join(", "))
             }),
         }

@@ -99,7 +99,7 @@ impl Guide<'_, '_> {
                 self.plan_repairs(round, &findings)?;
             }
             self.enter(Phase::Execute)?;
-            self.execute(background, round + 1).await?;
+            self.execute(background).await?;
         }
         Err(Halt::NotStarted)
     }

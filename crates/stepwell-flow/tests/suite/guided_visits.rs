@@ -107,6 +107,33 @@ fn a_task_that_was_given_up_in_a_repair_is_told_of_once() {
 }
 
 #[test]
+fn a_task_that_was_given_up_does_not_stop_the_work_after_every_round() {
+    let dir = tempfile::tempdir().unwrap();
+    let root = dir.path().join("project");
+    project(&root);
+    let pass = says(json!({ "verdict": "pass" }));
+    let failed = says(json!({ "status": "failed", "summary": "no way" }));
+    let mut plan = plan(&["sh test.sh"]);
+    plan["run"] = Value::Null;
+    let script = json!({ "lanes": {
+        "plan": [says(plan)],
+        "task-1": [failed],
+        // Two repairs that change nothing, before the third one helps.
+        "task-fix-1-1": [done()],
+        "task-fix-2-1": [done()],
+        "task-fix-3-1": [writes("calc.sh", "echo $(($1 + $2))\n"), done()],
+        "review": [pass, pass, pass, pass],
+        "ship": [says("calc: adds")],
+    }});
+    let more = "    yes: [discuss, plan, execute, ship]\n    on_failure: give_up\n    rounds: 5\n";
+    let harness = work(&root, more, &script);
+    let left = run(&harness).error.unwrap().to_string();
+    assert_eq!(left, "the work is not done: task 1 (unrecoverable)");
+    let ended = run(&harness);
+    assert_eq!(ended.status, Status::Success, "one resume goes on without it: {ended:?}");
+}
+
+#[test]
 fn a_task_that_its_user_adds_while_it_is_verified_is_done_before_it_ships() {
     let dir = tempfile::tempdir().unwrap();
     let root = dir.path().join("project");
