@@ -285,9 +285,11 @@ fn stands(session: &Session, asked: &Asked) -> Result<Option<StatusChanged>> {
     let nobody = StatusChanged { status: Status::Interrupted, reason: None, error: None };
     let then = then.unwrap_or(nobody);
     let differs = (head.status, head.stop_reason) != (then.status, then.reason);
-    // One that was stopped is as resumable as before.
+    // One that was stopped is as resumable as before; but what went wrong was taken back.
     let weighs = |status| matches!(status, Status::Success | Status::Paused);
-    Ok((differs && (weighs(then.status) || weighs(head.status))).then_some(then))
+    let went_wrong = then.error.is_some() || head.error.is_some();
+    let matters = weighs(then.status) || weighs(head.status) || went_wrong;
+    Ok((differs && matters).then_some(then))
 }
 
 /// The last status that counts on a branch.

@@ -5,7 +5,7 @@ use std::os::unix::fs::symlink;
 use std::process::Command;
 
 use stepwell::Redactor;
-use stepwell::{Message, NewEvent, Scope};
+use stepwell::{Message, NewEvent, Scope, Status, StatusChanged};
 use stepwell_files::capture::{Capture, Limits};
 use stepwell_files::plan::Others;
 use stepwell_files::rewind::{Done, Foreign, Stage, rewind, settle};
@@ -33,6 +33,24 @@ fn what_someone_else_changed_is_refused_and_comes_back_after_force() {
     done(world.undo());
     assert_eq!(shape(&world.root), theirs);
     assert!(world.head() > refused);
+}
+
+#[test]
+fn a_failure_that_was_taken_back_is_no_longer_how_the_session_stands() {
+    let mut world = World::new(furnished);
+    let begun = world.head();
+    world.session.append(Message::user("go on")).unwrap();
+    let error = Some("attempt/1/1: it broke".to_owned());
+    let failed = StatusChanged { status: Status::Failed, reason: None, error };
+    world.session.append(failed).unwrap();
+    done(world.rewind(begun, Others::Respected));
+    let head = world.session.info().unwrap().head;
+    assert_eq!((head.status, head.error), (Status::Interrupted, None));
+    // It comes back with what failed.
+    done(world.undo());
+    let head = world.session.info().unwrap().head;
+    assert_eq!(head.status, Status::Failed);
+    assert_eq!(head.error.as_deref(), Some("attempt/1/1: it broke"));
 }
 
 #[test]
