@@ -11,6 +11,7 @@ pub mod capture;
 mod claims;
 pub mod diff;
 mod error;
+pub mod forwarded;
 pub mod git;
 pub mod history;
 mod index;

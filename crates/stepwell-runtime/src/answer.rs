@@ -45,7 +45,7 @@ impl Runtime {
         self.refuse_in_run("answering")?;
         let well = self.writing()?;
         let info = well.info(session)?;
-        let fitted = match info.head.flow.is_some() {
+        let fit = || match info.head.flow.is_some() {
             true => fitting_answer(self, &well, &info.head, given, flow)
                 .map(|answer| (session.clone(), answer)),
             false => waiting(&well, session, given).and_then(|(session, gate)| {
@@ -55,6 +55,11 @@ impl Runtime {
                 Ok((session, answer))
             }),
         };
+        let (mut fitted, mut seen) = (fit(), seen);
+        if fitted.is_err() && self.ask_again(&well, session, given)? {
+            // It is the same question in another place.
+            (fitted, seen) = (fit(), None);
+        }
         let (session, answer) = fitted.map_err(|error| tell_late(&well, session, given, error))?;
         let answer = match seen {
             Some(seen) => answer.having_seen(seen),
@@ -63,8 +68,8 @@ impl Runtime {
         let gate = answer.id.clone();
         let seq = record(&self.acting_well(&well), None, &session, answer.into())?;
         self.tell_whose(&well, &info);
-        let goes_on = is_taken_up(&well, &session, seq)?;
         let resume = top(&well, &session)?;
+        let goes_on = is_taken_up(&well, &session, &resume, seq)?;
         Ok(Answered { session, gate, seq, goes_on, resume })
     }
 }
@@ -105,13 +110,24 @@ fn waiting(well: &Stepwell, id: &SessionId, given: &Given) -> Result<(SessionId,
 }
 
 /// Looks who takes an answer up. One who runs the session looks for answers after it has said that
-/// it pauses; so only one that has paused may go without having seen it.
-fn is_taken_up(well: &Stepwell, id: &SessionId, mut seq: Seq) -> Result<bool> {
+/// it pauses; so only one that has paused may go without having seen it. A subagent that nobody
+/// holds is taken up by whoever runs the session at the top.
+fn is_taken_up(well: &Stepwell, id: &SessionId, top: &SessionId, mut seq: Seq) -> Result<bool> {
     for _ in 0..LOOKS {
         let info = well.info(id)?;
         match (info.held.is_some(), info.head.status) {
             (_, Status::Success) | (true, Status::Running) => return Ok(true),
-            (false, _) => return Ok(false),
+            (false, _) if top == id => return Ok(false),
+            (false, _) => {
+                let top = well.info(top)?;
+                if top.held.is_none() {
+                    return Ok(false);
+                }
+                // A flow looks for answers whenever one of its lanes has paused.
+                if top.head.flow.is_some() && top.head.status == Status::Running {
+                    return Ok(true);
+                }
+            }
             (true, _) => {}
         }
         seq = well.store().wait_after(id, seq, LOOK)?;

@@ -2,10 +2,13 @@
 
 use std::time::Duration;
 
+use stepwell::gates::{Asked, Gates};
+use stepwell::trust::Counted;
 use stepwell::{
     Answer, Error as StoreError, Event, Facts, Gate, GateAnswered, Kind, Lease, NewEvent, NodeKey,
     Origin, Permission, Recorded, Seq, SessionId, Stepwell, Time, Timeline, Who,
 };
+use stepwell_files::forwarded::{AskedIn, asked_in};
 use stepwell_flow::accept;
 use stepwell_flow::revision::gate_of;
 use stepwell_flow::spec::Spec;
@@ -85,8 +88,90 @@ impl From<GateAnswered> for NewAnswer {
     }
 }
 
-/// Records an answer, under the lease where this process has it. The first one counts.
+/// Records an answer, under the lease where this process has it. The first one counts: of a
+/// subagent's question, which those above it ask too, the first to any of these.
 pub(crate) fn record(
+    well: &Stepwell,
+    lease: Option<&Lease>,
+    session: &SessionId,
+    new: NewAnswer,
+) -> Result<Seq> {
+    let asked_in = asked_in(&**well.store(), session, &new.answer.id)?;
+    if asked_in.len() < 2 || !is_still_seen(well, session, &new.answer)? {
+        return record_in(well, lease, session, new);
+    }
+    for place in &asked_in {
+        if let Some(first) = counted_answer(well, &place.session, &place.asked)? {
+            let before = LastAnswer::of(&place.session, first.clone());
+            copy_answer(well, &asked_in, &first)?;
+            if let Some(before) = before {
+                return Err(before.into_error(well)?);
+            }
+        }
+    }
+    let (mut seq, mut remembered) = (Seq::ZERO, new.remembered);
+    for (nth, place) in asked_in.iter().enumerate() {
+        let (id, seen) = (place.asked.gate.id.clone(), Some(place.asked.seq));
+        let answer = GateAnswered { id, seen, ..new.answer.clone() };
+        let is_here = place.session == *session;
+        let remembered = remembered.take_if(|_| is_here);
+        let lease = lease.filter(|lease| lease.session == place.session);
+        match record_in(well, lease, &place.session, NewAnswer { answer, remembered }) {
+            Ok(at) if nth == 0 || is_here => seq = at,
+            Ok(_) => {}
+            // The subagent's own is the one that counts. Its runner may have closed the others.
+            Err(Error::AnsweredBefore { .. } | Error::AnswerRefused { .. }) if nth > 0 => {}
+            Err(error) => return Err(error),
+        }
+    }
+    Ok(seq)
+}
+
+/// Does an answer that names what its giver saw still mean this question?
+fn is_still_seen(well: &Stepwell, session: &SessionId, answer: &GateAnswered) -> Result<bool> {
+    let Some(seen) = answer.seen else { return Ok(true) };
+    let asked = Gates::named(&**well.store(), session, &answer.id)?.asked.pop();
+    Ok(asked.is_some_and(|asked| asked.seq <= seen) && timeline(well, session)?.contains(seen))
+}
+
+/// The answer that a question has, if it counts.
+fn counted_answer(well: &Stepwell, session: &SessionId, asked: &Asked) -> Result<Option<Recorded>> {
+    let Some(at) = asked.answered_at else { return Ok(None) };
+    let facts = Facts { from: at, ..Facts::under(&[Kind::GateAnswered], &asked.gate.id) };
+    let Some(mut given) = well.store().keyed(session, facts)?.into_iter().next() else {
+        return Ok(None);
+    };
+    match (well.judge(session)?.answer(&given), &mut given.event) {
+        (Some(Counted::As(counted)), Event::GateAnswered(it)) => it.answer = counted,
+        _ => return Ok(None),
+    }
+    Ok(Some(given))
+}
+
+/// Closes a question wherever it still waits, as it was answered elsewhere: whoever answered it may
+/// have been cut off in between.
+fn copy_answer(well: &Stepwell, asked_in: &[AskedIn], first: &Recorded) -> Result<()> {
+    let Event::GateAnswered(given) = &first.event else { return Ok(()) };
+    for place in asked_in.iter().filter(|place| place.asked.answer.is_none()) {
+        let id = place.asked.gate.id.clone();
+        let (answer, who) = (given.answer.clone(), given.who.clone());
+        match well.answer(&place.session, GateAnswered::new(id, answer, who)) {
+            Ok(_) | Err(StoreError::Illegal { .. }) => {}
+            Err(error) => return Err(error.into()),
+        }
+    }
+    Ok(())
+}
+
+/// What counts of a session's log as it stands.
+fn timeline(well: &Stepwell, id: &SessionId) -> Result<Timeline> {
+    let end = well.info(id)?.head.seq;
+    let moves = well.store().keyed_events(id, &[Kind::Rewound, Kind::Undone])?;
+    Ok(Timeline::at(end, moves.iter()))
+}
+
+/// Records an answer in one session.
+fn record_in(
     well: &Stepwell,
     lease: Option<&Lease>,
     session: &SessionId,
@@ -201,8 +286,13 @@ pub(crate) fn last_answer(
     name: &str,
 ) -> Result<Option<LastAnswer>> {
     let facts = Facts::under(&[Kind::GateAnswered], name);
-    let last = well.store().keyed(id, facts)?.pop();
-    Ok(last.and_then(|last| LastAnswer::of(id, last)))
+    let mut answers = well.store().keyed(id, facts)?;
+    if !answers.is_empty() {
+        // What was taken back was not answered.
+        let timeline = timeline(well, id)?;
+        answers.retain(|answer| timeline.contains(answer.seq));
+    }
+    Ok(answers.pop().and_then(|last| LastAnswer::of(id, last)))
 }
 
 /// How many events of a log are looked at for its last answer.
@@ -214,8 +304,7 @@ pub(crate) fn recent_answer(well: &Stepwell, id: &SessionId) -> Result<Option<La
     let from = Seq::new(end.get().saturating_sub(TAIL)).next();
     let facts = Facts { from, ..Facts::of(&[Kind::GateAnswered]) };
     let mut answers = well.store().keyed(id, facts)?;
-    let moves = well.store().keyed_events(id, &[Kind::Rewound, Kind::Undone])?;
-    let timeline = Timeline::at(end, moves.iter());
+    let timeline = timeline(well, id)?;
     answers.retain(|answer| timeline.contains(answer.seq));
     let last = answers.pop().and_then(|last| LastAnswer::of(id, last));
     Ok(last.filter(|last| last.is_recent(well.now())))

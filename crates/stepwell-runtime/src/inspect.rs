@@ -14,7 +14,7 @@ mod work;
 pub use details::{Depth, Details, details, item, items};
 pub use files::{content, patches, side, versions};
 pub use gate_watch::{GateNews, GateWatch, WatchedStore};
-pub use gates::{first_open_gate, open_gates, sessions_with_gates};
+pub use gates::{open_gates, sessions_with_gates};
 pub use list::{ListWanted, ListedSession, SessionList};
 pub use meant_gate::{MeantGate, meant_gate};
 pub use messages::last_messages;

@@ -11,6 +11,7 @@
 //! [`Host`](stepwell_workspace::Host).
 
 mod answer;
+mod ask_again;
 mod attach;
 mod compact;
 mod context;

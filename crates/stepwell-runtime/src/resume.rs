@@ -122,6 +122,9 @@ fn resume(request: &ResumeRequest, job: &mut Job) -> Result<RunReport> {
 fn resume_in_order(request: &ResumeRequest, job: &mut Job) -> Result<RunReport> {
     let runtime = job.runtime.clone();
     let well = runtime.writing()?;
+    if let Some(given) = &request.answer {
+        runtime.ask_again(&well, &request.session, given)?;
+    }
     let info = well.settled_info(&request.session)?;
     let head = &info.head;
     refuse_agent(request, head, &runtime)?;
@@ -146,8 +149,11 @@ fn resume_in_order(request: &ResumeRequest, job: &mut Job) -> Result<RunReport> 
     work.run(request, session, head, job)
 }
 
-/// Refuses an agent that would answer for its user, or have fewer questions asked.
+/// Refuses an agent that would answer or speak for its user, or have fewer questions asked.
 fn refuse_agent(request: &ResumeRequest, head: &Head, runtime: &Runtime) -> Result<()> {
+    if request.say.is_some() {
+        runtime.refuse_in_run("saying something to a session")?;
+    }
     if request.answer.is_some() {
         runtime.refuse_in_run("answering")?;
     }

@@ -1,9 +1,10 @@
 //! Questions that wait, in words.
 
-use stepwell::Gate;
+use stepwell::{Gate, SessionId};
 use stepwell_runtime::flow::is_permission;
 use stepwell_wire::{OpenGate, WaitingGate};
 
+use crate::console::note;
 use crate::text::{cut, one_line, second, visible};
 
 /// How much of a subagent's task is shown.
@@ -37,15 +38,46 @@ pub fn asked(open: &OpenGate) -> String {
     let WaitingGate { prompt, default, deadline, .. } = &open.gate;
     let mut ends = Vec::new();
     ends.extend(deadline.map(|deadline| format!("until {}", second(deadline))));
+    if gate_holds_secret(&open.gate) {
+        ends.push("holds a secret: from elsewhere only no".to_owned());
+    }
     ends.extend(default.as_ref().map(|default| format!("default: {}", one_line(default))));
     let ends = if ends.is_empty() { String::new() } else { format!("({}) ", ends.join(", ")) };
     format!("{ends}{}", one_line(prompt))
 }
 
+/// What to type to answer a question from elsewhere. A call that holds a secret can be allowed only
+/// where it runs.
+#[must_use]
+pub fn how_to_answer(session: &SessionId, gate: &Gate) -> String {
+    let typed = format!("stepwell gates answer {session}/{}", visible(&gate.id));
+    if gate.call.as_ref().is_some_and(|call| call.holds_secret) {
+        return format!("{typed} no --reason \"why\"; {ONLY_NO}");
+    }
+    match is_permission(gate) {
+        true => format!("{typed} yes, or no --reason \"why\""),
+        false => format!("{typed} \"your answer\""),
+    }
+}
+
+/// Says what a session waits with that nobody here is asked, and how it is answered.
+pub fn tell_waiting(session: &SessionId, gate: &Gate) {
+    let (prompt, how) = (one_line(&gate.prompt), how_to_answer(session, gate));
+    note(format_args!("{session} waits: {prompt}\nhint: {how}"));
+}
+
+/// Why a call that holds a secret cannot be allowed from elsewhere.
+const ONLY_NO: &str = "it holds a secret that is not kept, so only the terminal that runs it can \
+                       allow it";
+
+fn gate_holds_secret(gate: &WaitingGate) -> bool {
+    gate.call.as_ref().is_some_and(|call| call.holds_secret)
+}
+
 #[cfg(test)]
 mod tests {
     use stepwell::gates::{Asked, Asker};
-    use stepwell::{Seq, Time};
+    use stepwell::{AskedCall, Effect, Seq, Time};
 
     use super::*;
 
@@ -64,5 +96,31 @@ mod tests {
         assert_eq!(asked_by(&open), "builder in /home/ann/x");
         (open.agent, open.store) = (None, None);
         assert_eq!(asked_by(&open), "task 2: the page");
+    }
+
+    #[test]
+    fn a_call_that_holds_a_secret_is_said_to_take_only_a_no_from_elsewhere() {
+        let session: SessionId = "below".parse().unwrap();
+        let plain = Gate::new("call_1", "run it?");
+        let how = how_to_answer(&session, &plain);
+        assert_eq!(how, "stepwell gates answer below/call_1 yes, or no --reason \"why\"");
+        let words = how_to_answer(&session, &Gate::new("work/approve/1", "Is this the plan?"));
+        assert_eq!(words, "stepwell gates answer below/work/approve/1 \"your answer\"");
+        let call = AskedCall {
+            tool: "run_command".to_owned(),
+            effect: Effect::Unsafe,
+            arguments: String::new(),
+            detail: None,
+            choices: Vec::new(),
+            holds_secret: true,
+        };
+        let secret = Gate { call: Some(Box::new(call)), ..plain };
+        let how = how_to_answer(&session, &secret);
+        assert!(!how.contains("yes"), "{how}");
+        assert!(how.starts_with("stepwell gates answer below/call_1 no --reason"), "{how}");
+        let (seq, at) = (Seq::new(7), Time::from_micros(0));
+        let waits = Asked { gate: secret, seq, at, answer: None, answered_at: None };
+        let open = OpenGate::new(session, &waits, Asker::default());
+        assert_eq!(asked(&open), "(holds a secret: from elsewhere only no) run it?");
     }
 }

@@ -111,10 +111,7 @@ impl Run<'_> {
             }
             _ => {}
         }
-        let closed = self.settled_gates(&call, &id)?;
-        if !closed.is_empty() {
-            self.record(closed)?;
-        }
+        self.settle_gates(&call, &id)?;
         let mut done = self.told(&id, &ended)?;
         if record.isolation == Isolation::Worktree {
             let site = isolation::Site::new(&self.setup.place, &id);

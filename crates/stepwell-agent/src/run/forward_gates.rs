@@ -1,21 +1,28 @@
 //! Questions of subagents: asked by those above them too, and answered in both.
 
-use stepwell::gates::{Asked, Gates};
-use stepwell::{Answer, Event, Gate, GateAnswered, Seq, SessionId, Status, StopReason, ToolCall};
+use stepwell::gates::Gates;
+use stepwell::trust::Counted;
+use stepwell::{
+    Answer, Error as StoreError, Event, Facts, Gate, GateAnswered, Kind, Recorded, SessionId,
+    Status, StopReason, ToolCall, Who,
+};
+use stepwell_files::forwarded::{asked_below, asked_in, name_above};
 
 use super::Run;
 use super::SubagentRecord;
 use super::dispatch::Halt;
-use crate::error::Result;
+use super::event::RunEvent;
+use crate::error::{Error, Result};
 use crate::machine::Stop;
 
 impl Run<'_> {
     /// A child waits for a person: so does its parent, with the same question.
     pub(super) fn pause(&mut self, call: &ToolCall, id: &SessionId) -> Result<Halt> {
         let gates = self.waiting_in(id)?;
-        let mut events = self.closed(&call.id, id, Waiting::StaysOpen)?;
+        self.close_above(&call.id, id, Waiting::StaysOpen)?;
+        let mut events = Vec::new();
         for asked in gates.open() {
-            let ours = above(&call.id, &asked.gate.id, gates.moved);
+            let ours = name_above(&call.id, &asked.gate.id, gates.moved);
             if !self.state.is_asked(&ours) {
                 let prompt = wants(id, &asked.gate.prompt);
                 // What the child holds that is secret is known to nobody here.
@@ -31,65 +38,100 @@ impl Run<'_> {
 
     /// Gives a child the answers that its parent got for it.
     pub(super) fn pass_answers(&self, id: &SessionId) -> Result<()> {
-        let head = self.session.well().store().info(id)?.head;
+        let well = self.session.well();
+        let head = well.store().info(id)?.head;
         let Some(record) = SubagentRecord::of(&head) else { return Ok(()) };
         let gates = self.waiting_in(id)?;
         for asked in gates.open() {
             let id_below = asked.gate.id.clone();
-            let given = self.state.answered(&above(&record.call, &id_below, gates.moved));
-            if let Some(given) = given {
-                let (answer, who) = (given.answer().clone(), given.who().clone());
-                self.session.well().answer(id, GateAnswered::new(id_below, answer, who))?;
+            let ours = name_above(&record.call, &id_below, gates.moved);
+            let Some(given) = self.state.answered(&ours) else { continue };
+            // One that was asked anew since may ask something else.
+            let asked_in = asked_in(&**well.store(), id, &id_below)?;
+            if !asked_in.iter().any(|it| it.asked.gate.id == ours) {
+                continue;
+            }
+            let (answer, who) = (given.answer().clone(), given.who().clone());
+            match well.answer(id, GateAnswered::new(id_below, answer, who)) {
+                // Somebody was quicker.
+                Ok(_) | Err(StoreError::Illegal { .. }) => {}
+                Err(error) => return Err(error.into()),
             }
         }
         Ok(())
     }
 
-    /// Questions of a child's that its parent asked too, and that nothing waits for any more.
-    pub(super) fn settled_gates(&self, call: &ToolCall, id: &SessionId) -> Result<Vec<Event>> {
-        self.closed(&call.id, id, Waiting::Closes)
+    /// Closes the questions of a child's that its parent asked too, and that nothing waits for any
+    /// more.
+    pub(super) fn settle_gates(&mut self, call: &ToolCall, id: &SessionId) -> Result<()> {
+        self.close_above(&call.id, id, Waiting::Closes)
     }
 
-    /// Closes what was asked for a child, with the child's own answer if it has one.
-    fn closed(&self, call: &str, child: &SessionId, waiting: Waiting) -> Result<Vec<Event>> {
-        let open = self.state.open_below(call);
-        if open.is_empty() {
-            return Ok(Vec::new());
-        }
-        let ignored = self.session.well().weigh(child)?.ignored;
-        let mut closed = Vec::new();
-        for ours in open {
-            let its = self.asked_below(call, child, &ours)?;
-            let counts = |asked: &Asked| !asked.answered_at.is_some_and(|at| ignored.contains(&at));
-            let (answer, who) = match its.map(|asked| (counts(&asked), asked.answer)) {
-                Some((_, None)) if waiting == Waiting::StaysOpen => continue,
-                Some((true, Some(answer))) => (answer.answer, answer.who),
-                // What somebody else allowed there is not allowed here.
-                Some((false, Some(_))) => (Answer::deny("it is asked again"), self.me()),
-                // It was rewound, or asked in a session that this one was forked from.
-                _ => (Answer::deny("it is no longer asked"), self.me()),
-            };
-            closed.push(GateAnswered::new(ours, answer, who).into());
-        }
-        Ok(closed)
-    }
-
-    /// The child's question that is asked under a name here, by its own name.
-    fn asked_below(&self, call: &str, child: &SessionId, ours: &str) -> Result<Option<Asked>> {
-        let Some(name) = ours.strip_prefix(call).and_then(|rest| rest.strip_prefix('/')) else {
-            return Ok(None);
-        };
-        // The name may itself end as one does that was asked after a rewind.
-        let plain = name.rsplit_once('@').map(|(plain, _)| plain);
-        for name in std::iter::once(name).chain(plain) {
-            let gates = Gates::named(&**self.session.well().store(), child, name)?;
-            if above(call, name, gates.moved) == ours
-                && let Some(asked) = gates.asked.into_iter().next_back()
-            {
-                return Ok(Some(asked));
+    /// Closes what was asked for a child, with the child's own answer if it has one. Anyone may
+    /// close it before: whoever answers the child's question does.
+    fn close_above(&mut self, call: &str, child: &SessionId, waiting: Waiting) -> Result<()> {
+        for ours in self.state.open_below(call) {
+            if self.take_copied_answer(&ours)? {
+                continue;
+            }
+            let Some((answer, who)) = self.answer_below(child, &ours, waiting)? else { continue };
+            let answer = GateAnswered::new(ours.clone(), answer, who);
+            match self.record(vec![answer.into()]) {
+                Err(Error::Store(StoreError::Illegal { .. }))
+                    if self.take_copied_answer(&ours)? => {}
+                recorded => recorded?,
             }
         }
-        Ok(None)
+        Ok(())
+    }
+
+    /// What was answered to a child's question, if nothing waits for it any more.
+    fn answer_below(
+        &self,
+        child: &SessionId,
+        ours: &str,
+        waiting: Waiting,
+    ) -> Result<Option<(Answer, Who)>> {
+        let well = self.session.well();
+        let its = asked_below(&**well.store(), child, self.session.id(), ours)?;
+        // It was rewound, asked anew, or asked in a session that this one was forked from.
+        let Some(its) = its else {
+            return Ok(Some((Answer::deny("it is no longer asked"), self.me())));
+        };
+        let Some(answer) = its.answer else {
+            return Ok(match waiting {
+                Waiting::StaysOpen => None,
+                Waiting::Closes => Some((Answer::deny("it is no longer asked"), self.me())),
+            });
+        };
+        // What somebody else allowed there is not allowed here.
+        let ignored = well.weigh(child)?.ignored;
+        Ok(Some(match its.answered_at.is_some_and(|at| ignored.contains(&at)) {
+            true => (Answer::deny("it is asked again"), self.me()),
+            false => (answer.answer, answer.who),
+        }))
+    }
+
+    /// Takes in what somebody else answered to a question of a child's here, since this run began.
+    /// Says whether it was answered: what does not count closes it too.
+    fn take_copied_answer(&mut self, ours: &str) -> Result<bool> {
+        let (well, id) = (self.session.well(), self.session.id());
+        let Some(from) = self.state.asked(ours) else { return Ok(true) };
+        let facts = Facts { from, ..Facts::under(&[Kind::GateAnswered], ours) };
+        let Some(answered) = well.store().keyed(id, facts)?.into_iter().next() else {
+            return Ok(false);
+        };
+        let counted = well.judge(id)?.answer(&answered);
+        let Event::GateAnswered(given) = answered.event.clone() else { return Ok(false) };
+        let answer = match counted {
+            Some(Counted::As(answer)) => answer,
+            Some(Counted::AskAgain(_)) => Answer::deny("it is asked again"),
+            None => given.answer.clone(),
+        };
+        let event = GateAnswered { answer, ..given }.into();
+        self.state.apply(&Recorded { event, ..answered.clone() });
+        self.front.events.tell(RunEvent::Recorded(answered));
+        Ok(true)
     }
 
     fn waiting_in(&self, id: &SessionId) -> Result<Gates> {
@@ -104,15 +146,6 @@ enum Waiting {
     StaysOpen,
     /// The child is over: it waits for nothing.
     Closes,
-}
-
-/// The name of a child's question in its parent's session. Whoever rewinds a child is asked anew:
-/// what was allowed before was perhaps another call of the same name.
-fn above(call: &str, gate: &str, moved: Option<Seq>) -> String {
-    match moved {
-        Some(moved) => format!("{call}/{gate}@{moved}"),
-        None => format!("{call}/{gate}"),
-    }
 }
 
 /// A subagent's question, as those above it ask it.

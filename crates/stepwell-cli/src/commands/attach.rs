@@ -1,5 +1,6 @@
+use stepwell::gates::Gates;
 use stepwell::{Access, Seq};
-use stepwell_runtime::inspect::first_open_gate;
+use stepwell_terminal::gates::tell_waiting;
 use stepwell_terminal::note;
 
 use super::chat;
@@ -33,15 +34,17 @@ pub(crate) fn run(args: &Args, app: &mut App) -> Result<Exit> {
     }
     let (well, id) = app.session(&args.session, Access::Read)?;
     let info = well.info(&id)?;
-    let runtime = app.runtime();
+    let (runtime, waiting) = (app.runtime(), Gates::waiting(&**well.store(), &id)?);
     let from = match args.from {
         Some(seq) => Seq::new(seq.max(1)),
         // What it waits with is shown, though it was asked before.
-        None => first_open_gate(&well, &id)?.unwrap_or(info.head.seq.next()),
+        None => waiting.open().next().map_or(info.head.seq.next(), |asked| asked.seq),
     };
     drop(well);
     if info.held.is_some() {
         note(format_args!("Attached to {id}; Ctrl+D leaves it running"));
+    } else {
+        waiting.open().for_each(|asked| tell_waiting(&id, &asked.gate));
     }
     let attached = runtime.attach(&id, from)?;
     let flags = Flags { events: args.events, ..Flags::default() };

@@ -72,6 +72,7 @@ fn file(user: bool, app: &App) -> Result<PathBuf> {
     if !user {
         return Ok(app.place.root.join(CONFIG_FILE));
     }
+    app.runtime().refuse_in_run("changing a user's own configuration")?;
     let message = "there is no home folder to keep your settings in";
     app.host.user_config().ok_or_else(|| Failure::new(Exit::Absent, message))
 }

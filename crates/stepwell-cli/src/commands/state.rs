@@ -52,6 +52,7 @@ pub(crate) fn run(args: &Args, app: &mut App) -> Result<Exit> {
         answer(args, &well, &id, app)?;
         return Ok(Exit::Done);
     };
+    app.runtime().refuse_in_run("changing what a session works on")?;
     let (well, id) = app.session(&args.session, Access::Write)?;
     change(action, &well, &id)?;
     answer(args, &well, &id, app)?;

@@ -199,6 +199,32 @@ fn an_approval_of_somebody_else_is_asked_again() {
 }
 
 #[test]
+fn an_answer_of_somebody_else_takes_no_question_from_whose_session_it_is() {
+    for kept in EVERYWHERE {
+        for answer in [&["gates", "answer", "--session"][..], &["resume"]] {
+            let two = Two::new(kept);
+            let gates = stepwell::gates::Gates::of(&**two.well().store(), &two.session());
+            let gate = gates.unwrap().open().next().unwrap().gate.id.clone();
+            let bobs = two.bob(&["gates", "answer", "--session", &two.id, &gate, "yes"]);
+            assert_eq!(bobs.code, Some(0), "{kept:?}: {}{}", bobs.stdout, bobs.stderr);
+            // It waits on for her, and her answer is the one that counts.
+            let listed = two.ann.quietly(&["gates", "--json"]).json();
+            assert_eq!(listed.len(), 1, "{kept:?}: {listed:?}");
+            assert_eq!(listed[0]["session_id"], two.id.as_str());
+            let mut args = answer.to_vec();
+            match answer[0] {
+                "gates" => args.extend([&*two.id, &gate, "no"]),
+                _ => args.extend([&*two.id, "--deny"]),
+            }
+            let hers = two.ann.quietly(&args);
+            assert_ne!(hers.code, Some(6), "{kept:?}: {}{}", hers.stdout, hers.stderr);
+            two.resume();
+            assert!(!two.did("one.txt"), "{kept:?}: she said no");
+        }
+    }
+}
+
+#[test]
 fn of_a_call_that_has_run_nobody_is_told_that_it_is_asked_again() {
     for kept in EVERYWHERE {
         let two = Two::new(kept);

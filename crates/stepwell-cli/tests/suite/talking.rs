@@ -246,10 +246,29 @@ fn an_answer_reaches_an_agent_that_waits_elsewhere() {
 }
 
 #[test]
+fn attaching_to_a_session_that_waits_and_does_not_run_says_what_it_asks() {
+    let desk = desk();
+    let paused = desk.quietly(&["run", "make it", "--model", "script:asks.yaml"]);
+    assert_eq!(paused.code, Some(8), "{}", paused.stderr);
+    let (id, gate) = open_gate(&desk);
+    let attached = desk.quietly(&["attach", id.as_str()]);
+    assert_eq!(attached.code, Some(0), "{}", attached.stderr);
+    let said = attached.stderr;
+    assert!(said.contains(&format!("{id} waits: ")), "{said}");
+    assert!(said.contains(&format!("stepwell gates answer {id}/{gate} yes, or no")), "{said}");
+}
+
+#[test]
 fn an_agent_cannot_answer_or_speak_for_its_user() {
     let mut desk = desk();
     desk.set("STEPWELL_IN_RUN", "1");
-    for args in [&["gates", "answer", "g", "yes"][..], &["say", "@last", "yes"]] {
+    let config = ["config", "set", "--user", "talk.from", "store"];
+    for args in [
+        &["gates", "answer", "g", "yes"][..],
+        &["say", "@last", "yes"],
+        &["state", "@last", "goal", "another"],
+        &config,
+    ] {
         let refused = desk.quietly(args);
         assert_eq!(refused.code, Some(1), "{}", refused.stderr);
         assert!(refused.stderr.contains("is for people"), "{}", refused.stderr);

@@ -4,6 +4,7 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use stepwell::gates::{Asker, Gates};
 use stepwell::{Query, Status};
+use stepwell_files::forwarded::waits_above;
 use stepwell_wire::OpenGate;
 
 use crate::bounded::{Cut, Page};
@@ -45,7 +46,10 @@ pub(crate) fn open_gates(stores: &Stores, input: GatesInput) -> Result<GatesAnsw
                 for info in open.well.sessions(Query::default()) {
                     let head = info?.head;
                     // What was abandoned waits for nobody.
-                    if head.open_gates > 0 && head.status != Status::Abandoned {
+                    if head.open_gates > 0
+                        && head.status != Status::Abandoned
+                        && !waits_above(&**open.well.store(), &head.id)?
+                    {
                         waiting.push((open.name.clone(), open.well.clone(), head.id));
                     }
                 }

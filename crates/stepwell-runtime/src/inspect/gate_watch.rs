@@ -8,6 +8,7 @@ use std::time::Duration;
 use stepwell::changes::{Notice, Subscription};
 use stepwell::gates::Gates;
 use stepwell::{Error as StoreError, Facts, Kind, SessionId, Status, Stepwell};
+use stepwell_files::forwarded::asked_in;
 use stepwell_wire::{GateChange, GateChangeKind, OpenGate};
 use stepwell_workspace::Well;
 
@@ -186,6 +187,15 @@ impl Watcher {
 
     fn changes(&mut self, session: &SessionId) -> Result<Vec<GateChange>> {
         let mut now = waiting(&self.store.well, session)?;
+        if self.store.session.is_none() {
+            let mut told = Vec::new();
+            for open in now {
+                if !self.is_told_elsewhere(&open)? {
+                    told.push(open);
+                }
+            }
+            now = told;
+        }
         now.iter_mut().for_each(|open| open.store.clone_from(&self.store.name));
         let before = self.open.get(session).cloned().unwrap_or_default();
         let mut changes = Vec::new();
@@ -199,6 +209,15 @@ impl Watcher {
             false => drop(self.open.insert(session.clone(), now)),
         }
         Ok(changes)
+    }
+
+    /// Was a subagent's question told where it is asked too, below or above this session?
+    fn is_told_elsewhere(&self, open: &OpenGate) -> Result<bool> {
+        let asked_in = asked_in(&**self.store.well.store(), &open.session_id, &open.gate.id)?;
+        Ok(asked_in.iter().filter(|it| it.session != open.session_id).any(|it| {
+            let told = self.open.get(&it.session).into_iter().flatten();
+            { told }.any(|told| told.gate.id == it.asked.gate.id)
+        }))
     }
 }
 

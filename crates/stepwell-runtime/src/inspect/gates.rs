@@ -1,9 +1,11 @@
 //! The questions that wait for a human.
 
-use stepwell::gates::{Asker, Gates};
-use stepwell::{Query, Seq, SessionId, Status, Stepwell};
+use stepwell::gates::{Asked, Asker, Gates};
+use stepwell::{Query, SessionId, Status, Stepwell};
+use stepwell_files::forwarded::waits_above;
 use stepwell_wire::OpenGate;
 
+use crate::ask_again::answered_in_vain;
 use crate::error::Result;
 
 /// Every question that waits in a store, or in one session of it.
@@ -17,34 +19,48 @@ pub fn open_gates(well: &Stepwell, of: Option<&SessionId>) -> Result<Vec<OpenGat
     };
     let mut open = Vec::new();
     for session_id in sessions {
-        for asked in Gates::waiting(&**well.store(), &session_id)?.open() {
+        for asked in waiting(well, &session_id)? {
             let asker = Asker::of(&**well.store(), &session_id, &asked.gate)?;
-            open.push(OpenGate::new(session_id.clone(), asked, asker));
+            open.push(OpenGate::new(session_id.clone(), &asked, asker));
         }
     }
     Ok(open)
 }
 
-/// The sessions in which something waits. What was abandoned waits for nobody.
+/// The questions of a session that wait for this user: those without an answer, else those whose
+/// answers do not count.
+fn waiting(well: &Stepwell, id: &SessionId) -> Result<Vec<Asked>> {
+    let open: Vec<Asked> = Gates::waiting(&**well.store(), id)?.open().cloned().collect();
+    if open.is_empty() { answered_in_vain(well, id) } else { Ok(open) }
+}
+
+/// The sessions in which something waits that no session above asks too: of a subagent that has
+/// paused, the one that is resumed.
 ///
 /// # Errors
 /// If the store cannot be read.
 pub fn sessions_with_gates(well: &Stepwell) -> Result<Vec<SessionId>> {
     let mut ids = Vec::new();
-    for info in well.sessions(Query::default()) {
-        let head = info?.head;
-        if head.open_gates > 0 && head.status != Status::Abandoned {
-            ids.push(head.id);
+    for id in all_with_gates(well)? {
+        if !waits_above(&**well.store(), &id)? {
+            ids.push(id);
         }
     }
     Ok(ids)
 }
 
-/// Where the first question was asked that waits in a session.
-///
-/// # Errors
-/// If the session cannot be read.
-pub fn first_open_gate(well: &Stepwell, id: &SessionId) -> Result<Option<Seq>> {
-    let gates = Gates::waiting(&**well.store(), id)?;
-    Ok(gates.open().next().map(|asked| asked.seq))
+/// Every session in which something waits. What was abandoned waits for nobody.
+pub(super) fn all_with_gates(well: &Stepwell) -> Result<Vec<SessionId>> {
+    let mut ids = Vec::new();
+    for info in well.sessions(Query::default()) {
+        let head = info?.head;
+        let waits = match head.open_gates {
+            0 => head.status == Status::Paused && !answered_in_vain(well, &head.id)?.is_empty(),
+            _ => head.status != Status::Abandoned,
+        };
+        if waits {
+            ids.push(head.id);
+        }
+    }
+    Ok(ids)
 }

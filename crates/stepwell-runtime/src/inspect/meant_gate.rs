@@ -3,11 +3,12 @@
 
 use std::time::Duration;
 
-use stepwell::gates::Gates;
+use stepwell::gates::{Asked, Gates};
 use stepwell::{Access, Query, SessionId, Stepwell, Time};
 use stepwell_workspace::Workspace;
 
-use super::gates::sessions_with_gates;
+use super::gates::all_with_gates;
+use crate::ask_again::answered_in_vain;
 use crate::error::{Error, GateChoice, Result};
 use crate::gate_answer::{LastAnswer, last_answer};
 
@@ -110,15 +111,20 @@ fn meant_elsewhere(workspace: &Workspace, typed: &str) -> Result<MeantGate> {
 /// What waits in a store that a name fits.
 fn candidates(well: &Stepwell, typed: &str) -> Result<Vec<Candidate>> {
     let mut found = Vec::new();
-    for session in sessions_with_gates(well)? {
+    for session in all_with_gates(well)? {
         let names = std::iter::once((typed, false));
         let names = names.chain(below(&session, typed).map(|gate| (gate, true)));
         for (name, by_session) in names {
             let gates = Gates::named(&**well.store(), &session, name)?;
-            found.extend(gates.open().map(|asked| Candidate {
+            let mut open: Vec<Asked> = gates.open().cloned().collect();
+            if open.is_empty() && !gates.asked.is_empty() {
+                open = answered_in_vain(well, &session)?;
+                open.retain(|asked| asked.gate.id == name);
+            }
+            found.extend(open.into_iter().map(|asked| Candidate {
                 session: session.clone(),
-                gate: asked.gate.id.clone(),
-                prompt: asked.gate.prompt.clone(),
+                gate: asked.gate.id,
+                prompt: asked.gate.prompt,
                 at: asked.at,
                 by_session,
             }));

@@ -23,6 +23,10 @@ fn an_agent_neither_answers_nor_speaks_for_its_user() {
     let words = Words { text: "go on".to_owned(), lane: None, now: false };
     let refused = agent.say(&id, words).err();
     assert!(matches!(refused, Some(Error::OnlyPeople { .. })), "{refused:?}");
+    let mut speaking = desk.resume(&id);
+    speaking.say = Some("go on".to_owned());
+    let refused = agent.resume(speaking).err();
+    assert!(matches!(refused, Some(Error::OnlyPeople { .. })), "{refused:?}");
     let mut eager = desk.resume(&id);
     eager.options.mode = Some(Mode::Yolo);
     let refused = agent.resume(eager).err();
@@ -232,4 +236,23 @@ fn a_pattern_that_holds_a_secret_is_refused_and_the_question_stays_open() {
     assert_eq!((handle.join().unwrap().status, desk.ran()), (Status::Success, 1));
     let log = format!("{:?}", desk.events(&id));
     assert!(!log.contains(&secret) && log.contains("run_command(echo *)"), "{log}");
+}
+
+#[test]
+fn an_answer_that_was_rewound_is_nobodys_first() {
+    let desk = Desk::new();
+    let options = RunOptions { patience: Patience::Pause, ..desk.options(ASKS) };
+    let request = RunRequest { options, ..RunRequest::new("make it") };
+    let handle = desk.runtime.start(request).unwrap();
+    let id = handle.id().clone();
+    assert_eq!(handle.join().unwrap().status, Status::Paused);
+    let well = desk.runtime.existing(stepwell::Access::Write).unwrap();
+    let asked = stepwell::gates::Gates::of(&**well.store(), &id).unwrap().asked.pop().unwrap();
+    let given = Given { gate: Some(asked.gate.id), answer: Answer::from("no") };
+    desk.runtime.answer(&id, &given, &FlowOptions::default()).unwrap();
+    let again = desk.runtime.answer(&id, &given, &FlowOptions::default()).unwrap_err();
+    assert!(matches!(again, Error::AnsweredBefore { .. }), "{again}");
+    well.lock(&id).unwrap().rewind(asked.seq.prev(), stepwell::Scope::Chat).unwrap();
+    let late = desk.runtime.answer(&id, &given, &FlowOptions::default()).unwrap_err();
+    assert!(!matches!(late, Error::AnsweredBefore { .. }), "nobody answered it: {late}");
 }

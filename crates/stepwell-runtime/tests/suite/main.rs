@@ -10,6 +10,7 @@ mod live;
 mod meant;
 mod notify;
 mod runs;
+mod subagent_gates;
 mod talk;
 mod work;
 mod work_kills;

@@ -7,11 +7,15 @@ use std::process::Command;
 use std::sync::Arc;
 
 use serde_json::{Value, json};
-use stepwell::{Answer, Event, Kind, Origin, Query, Status, TaskStatus};
+use stepwell::gates::Gates;
+use stepwell::{Answer, Event, Kind, Origin, Query, SessionId, Status, TaskStatus};
 use stepwell_agent::permission::Mode;
 use stepwell_flow::guided::{Outline, WorkAgent};
 use stepwell_flow::spec::YesPhase;
-use stepwell_runtime::{Error, ErrorKind, Patience, RunOptions, Runtime, WorkRequest};
+use stepwell_runtime::inspect::open_gates;
+use stepwell_runtime::{
+    Error, ErrorKind, FlowOptions, Given, Patience, RunOptions, Runtime, WorkRequest,
+};
 use stepwell_strict::{Asked, Reply, Rules, Say, Strict};
 use stepwell_workspace::{Host, Notices, Wanted, Workspace};
 
@@ -177,6 +181,53 @@ fn tasks_are_done_by_subagents_in_worktrees_and_what_fails_is_repaired() {
     let head = well.info(&id).unwrap().head;
     assert_eq!(head.phase.map(stepwell::Phase::as_str), Some("ship"));
     assert_eq!(head.task, "Two files");
+}
+
+#[test]
+fn work_that_waits_goes_on_with_the_answer_to_a_subagents_own_question() {
+    let place = Repository::new(model);
+    let yes = vec![YesPhase::Discuss, YesPhase::Plan, YesPhase::Execute];
+    let outline = Outline { yes, parallel: NonZeroU32::new(2), ..Outline::default() };
+    let mut request = Repository::request(outline);
+    request.options.mode = Some(Mode::ConfirmAll);
+    let handle = place.runtime.start_work(request).unwrap();
+    let id = handle.id().clone();
+    let well = place.runtime.existing(stepwell::Access::Write).unwrap();
+    // Both tasks ask before they write, and the work asks for them.
+    let asked = loop {
+        assert!(!handle.is_over(), "it ended");
+        let ours = open_gates(&well, Some(&id)).unwrap();
+        if ours.len() == 2 {
+            break ours;
+        }
+        std::thread::yield_now();
+    };
+    assert_eq!(open_gates(&well, None).unwrap().len(), 2, "each is listed once");
+    let answer = |session: &SessionId, gate: &str, answer: &str| {
+        let given = Given { gate: Some(gate.to_owned()), answer: Answer::from(answer) };
+        place.runtime.answer(session, &given, &FlowOptions::default())
+    };
+    // The subagents' own copies, as they are printed where the work runs.
+    for open in &asked {
+        let child = open.gate.asker.clone().unwrap();
+        let its = Gates::waiting(&**well.store(), &child).unwrap();
+        let its = its.open().next().unwrap().gate.id.clone();
+        assert!(answer(&child, &its, "yes").unwrap().goes_on, "its runner goes on");
+        let late = answer(&id, &open.gate.id, "no").unwrap_err();
+        assert!(matches!(late, Error::AnsweredBefore { .. }), "{late}");
+    }
+    loop {
+        assert!(!handle.is_over(), "it ended");
+        let asks = |open: &stepwell_wire::OpenGate| open.gate.id.clone();
+        let open: Vec<String> = open_gates(&well, None).unwrap().iter().map(asks).collect();
+        if open.iter().any(|gate| !asked.iter().any(|before| before.gate.id == *gate)) {
+            break;
+        }
+        std::thread::yield_now();
+    }
+    assert_eq!(place.strict.rejected(), 0);
+    handle.interrupt();
+    handle.join().unwrap();
 }
 
 #[test]

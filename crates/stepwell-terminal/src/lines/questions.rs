@@ -16,6 +16,7 @@ use stepwell_runtime::{
 use tokio::time::Instant;
 
 use crate::console::{Paint, Style, note};
+use crate::gates::tell_waiting;
 use crate::text::{one_line, second, visible};
 
 /// Shows a run's events.
@@ -107,7 +108,7 @@ pub fn watch(handle: &RunHandle, screen: &mut dyn Show, answers: Answers) {
         if let Some(open) = event.question() {
             match answers {
                 Answers::Here => ask(handle, open, screen, &mut events),
-                Answers::Elsewhere => tell(open),
+                Answers::Elsewhere => tell_waiting(&open.session, &open.gate),
                 Answers::Later => {}
             }
         }
@@ -155,16 +156,6 @@ fn said(there: &Elsewhere<'_>, line: &str) {
     if let Err(error) = done {
         note(error);
     }
-}
-
-/// Says what a run waits for that nobody here can be asked.
-fn tell(open: &OpenGate) {
-    let (session, gate) = (&open.session, visible(&open.gate.id));
-    note(format_args!(
-        "{session} waits: {}\nhint: stepwell gates answer {session}/{gate} yes, or no --reason \
-         \"why\"",
-        one_line(&open.gate.prompt),
-    ));
 }
 
 /// A run's events, with those that came while someone was asked.

@@ -1,0 +1,145 @@
+//! A subagent's question: it is asked in its own session, and by those above it too.
+//!
+//! Whoever answers one of these answers all of them. The subagent's own is the question that counts;
+//! the others follow it.
+
+use stepwell::gates::{Asked, Gates};
+use stepwell::{Error, Head, Origin, Result, Seq, SessionId, Store};
+
+use crate::worktree::SubagentRecord;
+
+/// A question where it is asked.
+#[derive(Clone, Debug, PartialEq)]
+pub struct AskedIn {
+    /// The session that asks it.
+    pub session: SessionId,
+    /// The question there, with its answer.
+    pub asked: Asked,
+    /// The last move of the session's view.
+    moved: Option<Seq>,
+}
+
+/// Where a question is asked: first by whoever it is, then by each session above that asks it too.
+/// Nothing, if a session has no question of that name.
+pub fn asked_in(store: &dyn Store, session: &SessionId, gate: &str) -> Result<Vec<AskedIn>> {
+    let Some(mut first) = AskedIn::find(store, session, gate)? else { return Ok(Vec::new()) };
+    for child in path_to_asker(store, &first)? {
+        match below(store, &child, &first.asked)? {
+            Some(below) => first = below,
+            None => break,
+        }
+    }
+    let mut all = vec![first];
+    while let Some(above) = all.last().map(|last| last.above(store)).transpose()?.flatten() {
+        all.push(above);
+    }
+    Ok(all)
+}
+
+/// Does all that waits in a session wait in one above it too? Lists show it there, once: a subagent
+/// that has paused goes on with the session that is resumed.
+pub fn waits_above(store: &dyn Store, session: &SessionId) -> Result<bool> {
+    if !matches!(store.info(session)?.head.origin, Origin::Subagent { .. }) {
+        return Ok(false);
+    }
+    let waiting = Gates::waiting(store, session)?;
+    for asked in waiting.open() {
+        let all = asked_in(store, session, &asked.gate.id)?;
+        let mut above = all.iter().skip_while(|it| it.session != *session).skip(1);
+        if !above.any(|it| it.asked.answer.is_none()) {
+            return Ok(false);
+        }
+    }
+    Ok(waiting.open().next().is_some())
+}
+
+/// A child's question that is asked under a name by its parent.
+pub fn asked_below(
+    store: &dyn Store,
+    child: &SessionId,
+    parent: &SessionId,
+    name: &str,
+) -> Result<Option<Asked>> {
+    let Some(above) = AskedIn::find(store, parent, name)? else { return Ok(None) };
+    let head = store.info(child)?.head;
+    Ok(below(store, &head, &above.asked)?.map(|it| it.asked))
+}
+
+/// The name of a child's question in its parent's session. Whoever rewinds a child is asked anew:
+/// what was allowed before was perhaps another call of the same name.
+#[must_use]
+pub fn name_above(call: &str, gate: &str, moved: Option<Seq>) -> String {
+    match moved {
+        Some(moved) => format!("{call}/{gate}@{moved}"),
+        None => format!("{call}/{gate}"),
+    }
+}
+
+impl AskedIn {
+    /// The last question of a name.
+    fn find(store: &dyn Store, session: &SessionId, gate: &str) -> Result<Option<Self>> {
+        let Gates { mut asked, moved } = Gates::named(store, session, gate)?;
+        let session = session.clone();
+        Ok(asked.pop().map(|asked| Self { session, asked, moved }))
+    }
+
+    /// The same question as the session above asks it.
+    fn above(&self, store: &dyn Store) -> Result<Option<Self>> {
+        let head = store.info(&self.session)?.head;
+        let (Origin::Subagent { parent }, Some(record)) = (&head.origin, SubagentRecord::of(&head))
+        else {
+            return Ok(None);
+        };
+        let name = name_above(&record.call, &self.asked.gate.id, self.moved);
+        let above = found(Self::find(store, parent, &name))?;
+        Ok(above.filter(|above| is_copy(&above.asked, &self.asked)))
+    }
+}
+
+/// A child's question that its parent asks too.
+fn below(store: &dyn Store, child: &Head, above: &Asked) -> Result<Option<AskedIn>> {
+    let Some(SubagentRecord { call, .. }) = SubagentRecord::of(child) else { return Ok(None) };
+    let ours = above.gate.id.as_str();
+    let Some(name) = ours.strip_prefix(&call).and_then(|rest| rest.strip_prefix('/')) else {
+        return Ok(None);
+    };
+    // The name may itself end as one does that was asked after a rewind.
+    let plain = name.rsplit_once('@').map(|(plain, _)| plain);
+    for name in std::iter::once(name).chain(plain) {
+        let found = AskedIn::find(store, &child.id, name)?;
+        let is_it =
+            |it: &AskedIn| name_above(&call, name, it.moved) == ours && is_copy(above, &it.asked);
+        if let Some(found) = found.filter(is_it) {
+            return Ok(Some(found));
+        }
+    }
+    Ok(None)
+}
+
+/// Is a question asked for another one? One that was asked anew since, in other words perhaps, is
+/// not the one that the session above asks.
+fn is_copy(above: &Asked, below: &Asked) -> bool {
+    above.at >= below.at
+}
+
+/// The sessions between a question and the subagent that asks it, from above. A fork has none of the
+/// subagents of the session that it was forked from.
+fn path_to_asker(store: &dyn Store, from: &AskedIn) -> Result<Vec<Head>> {
+    let mut path = Vec::new();
+    let mut next = from.asked.gate.asker.clone().filter(|asker| *asker != from.session);
+    while let Some(id) = next {
+        let Some(info) = found(store.info(&id).map(Some))? else { return Ok(Vec::new()) };
+        let Origin::Subagent { parent } = info.head.origin.clone() else { return Ok(Vec::new()) };
+        path.insert(0, info.head);
+        next = (parent != from.session).then_some(parent);
+    }
+    Ok(path)
+}
+
+/// Of a session that was purged nothing is known.
+fn found<T>(looked: Result<Option<T>>) -> Result<Option<T>> {
+    match looked {
+        Err(Error::NoSession(_)) => Ok(None),
+        looked => looked,
+    }
+}
