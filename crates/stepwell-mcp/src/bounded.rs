@@ -39,7 +39,23 @@ struct Cuts {
 #[derive(Clone, Debug, PartialEq)]
 pub(crate) struct Cut<T> {
     value: Value,
+    left_out: Vec<LeftOut>,
     form: PhantomData<fn() -> T>,
+}
+
+/// Entries of a list that did not fit. `read_event` reads an event whole.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, JsonSchema)]
+pub(crate) struct LeftOut {
+    /// The list, as a JSON pointer into this answer.
+    at: String,
+    /// How many of its last entries are not there.
+    entries: usize,
+}
+
+impl LeftOut {
+    fn below(&self, at: &str) -> Self {
+        Self { at: format!("{at}{}", self.at), entries: self.entries }
+    }
 }
 
 impl<T: Serialize> Cut<T> {
@@ -48,14 +64,20 @@ impl<T: Serialize> Cut<T> {
         let json = serde_json::to_string(item)?;
         let json = redactor.redact_json(&json).unwrap_or(json);
         let whole: Value = serde_json::from_str(&json)?;
-        let mut value = whole.clone();
+        let (mut value, mut left_out) = (whole.clone(), Vec::new());
         for cuts in CUTS {
-            value = cuts.of(&whole);
+            left_out.clear();
+            value = cuts.of(&whole, &mut Pointer::default(), &mut left_out);
             if value.to_string().len() <= bytes {
                 break;
             }
         }
-        Ok(Self { value, form: PhantomData })
+        Ok(Self { value, left_out, form: PhantomData })
+    }
+
+    /// What did not fit, where the item stands at a place of an answer.
+    pub(crate) fn left_out(&self, at: &str) -> Vec<LeftOut> {
+        self.left_out.iter().map(|it| it.below(at)).collect()
     }
 }
 
@@ -83,19 +105,47 @@ impl<T: JsonSchema> JsonSchema for Cut<T> {
     }
 }
 
+/// Where in an item one is.
+#[derive(Debug, Default)]
+struct Pointer(String);
+
+impl Pointer {
+    /// Does something one step further in.
+    fn within<T>(&mut self, step: &str, work: impl FnOnce(&mut Self) -> T) -> T {
+        let length = self.0.len();
+        self.0.push('/');
+        self.0.push_str(&step.replace('~', "~0").replace('/', "~1"));
+        let done = work(self);
+        self.0.truncate(length);
+        done
+    }
+
+    /// Notes that a list goes on behind so many entries.
+    fn note(&self, all: usize, kept: usize, left_out: &mut Vec<LeftOut>) {
+        if all > kept {
+            left_out.push(LeftOut { at: self.0.clone(), entries: all - kept });
+        }
+    }
+}
+
 impl Cuts {
-    fn of(self, value: &Value) -> Value {
+    fn of(self, value: &Value, at: &mut Pointer, left_out: &mut Vec<LeftOut>) -> Value {
         match value {
             Value::String(text) => Value::String(cut(text, self.chars)),
             Value::Array(entries) => {
-                entries.iter().take(self.entries).map(|entry| self.of(entry)).collect()
+                at.note(entries.len(), self.entries, left_out);
+                let kept = entries.iter().take(self.entries).enumerate();
+                kept.map(|(n, it)| at.within(&n.to_string(), |at| self.of(it, at, left_out)))
+                    .collect()
             }
             // No type of ours has as many fields: these are a user's own keys.
-            Value::Object(fields) => fields
-                .iter()
-                .take(self.entries.max(60))
-                .map(|(key, value)| (key.clone(), self.of(value)))
-                .collect(),
+            Value::Object(fields) => {
+                let most = self.entries.max(60);
+                at.note(fields.len(), most, left_out);
+                let kept = fields.iter().take(most);
+                kept.map(|(key, it)| (key.clone(), at.within(key, |at| self.of(it, at, left_out))))
+                    .collect()
+            }
             other => other.clone(),
         }
     }
@@ -146,6 +196,12 @@ impl<'a, T: Serialize> Page<'a, T> {
         self.left = self.left.saturating_sub(bytes);
         self.items.push(item);
         Ok(true)
+    }
+
+    /// What did not fit into its items, where they are a list of an answer.
+    pub(crate) fn left_out(&self, list: &str) -> Vec<LeftOut> {
+        let items = self.items.iter().enumerate();
+        items.flat_map(|(n, item)| item.left_out(&format!("/{list}/{n}"))).collect()
     }
 
     /// What is on it.
@@ -204,6 +260,9 @@ mod tests {
         let many: Vec<String> = (0..100_000).map(|n| format!("part {n}")).collect();
         let cut = Cut::to(&many, 1_000, &redactor).unwrap();
         assert!(cut.value.to_string().len() <= 1_000);
+        let kept = cut.value.as_array().unwrap().len();
+        let left_out = LeftOut { at: "/events/3".to_owned(), entries: 100_000 - kept };
+        assert_eq!(cut.left_out("/events/3"), [left_out]);
     }
 
     #[test]

@@ -153,9 +153,10 @@ impl ServerHandler for Server {
 
     async fn list_tools(
         &self,
-        _: Option<PaginatedRequestParams>,
+        page: Option<PaginatedRequestParams>,
         _: RequestContext<RoleServer>,
     ) -> Result<ListToolsResult, ErrorData> {
+        only_page(page)?;
         let tools = self.tools.iter().filter(|tool| self.allows(tool));
         Ok(ListToolsResult::with_all_items(tools.map(|tool| tool.listed.clone()).collect()))
     }
@@ -185,9 +186,10 @@ impl ServerHandler for Server {
 
     async fn list_resources(
         &self,
-        _: Option<PaginatedRequestParams>,
+        page: Option<PaginatedRequestParams>,
         _: RequestContext<RoleServer>,
     ) -> Result<ListResourcesResult, ErrorData> {
+        only_page(page)?;
         let listed = self.answer(resources::list).await?;
         let redactor = &self.stores.redactor;
         let listed = listed.into_iter().map(|it| it.into_resource(redactor)).collect();
@@ -196,9 +198,10 @@ impl ServerHandler for Server {
 
     async fn list_resource_templates(
         &self,
-        _: Option<PaginatedRequestParams>,
+        page: Option<PaginatedRequestParams>,
         _: RequestContext<RoleServer>,
     ) -> Result<ListResourceTemplatesResult, ErrorData> {
+        only_page(page)?;
         Ok(ListResourceTemplatesResult::with_all_items(resources::templates()))
     }
 
@@ -221,9 +224,10 @@ impl ServerHandler for Server {
 
     async fn list_prompts(
         &self,
-        _: Option<PaginatedRequestParams>,
+        page: Option<PaginatedRequestParams>,
         _: RequestContext<RoleServer>,
     ) -> Result<ListPromptsResult, ErrorData> {
+        only_page(page)?;
         Ok(ListPromptsResult::with_all_items(prompts::list()))
     }
 
@@ -287,5 +291,15 @@ impl ServerHandler for Server {
                 ErrorData::new(ErrorCode::METHOD_NOT_FOUND, says, None)
             }
         })
+    }
+}
+
+/// Lists come whole, so that no cursor leads anywhere.
+fn only_page(page: Option<PaginatedRequestParams>) -> Result<(), ErrorData> {
+    match page.and_then(|page| page.cursor) {
+        None => Ok(()),
+        Some(cursor) => {
+            Err(ErrorData::invalid_params(format!("there is no page {cursor:?}"), None))
+        }
     }
 }

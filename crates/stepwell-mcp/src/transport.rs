@@ -18,7 +18,7 @@ use rmcp::model::{
 use rmcp::transport::Transport;
 use serde_json::Value;
 use stepwell_wire::{LONGEST_MESSAGE, MessageLine, read_messages};
-use tokio::sync::{Notify, mpsc, oneshot};
+use tokio::sync::{Notify, mpsc, oneshot, watch};
 use tokio::time::timeout;
 
 /// How many messages are read ahead.
@@ -28,11 +28,16 @@ const READ_AHEAD: usize = 16;
 /// takes up to five seconds.
 const DRAIN: Duration = Duration::from_secs(10);
 
+/// How long the client has then to read what was answered.
+const LAST_WORDS: Duration = Duration::from_secs(2);
+
 /// Messages as lines over two streams.
 pub(crate) struct Lines {
     incoming: mpsc::Receiver<MessageLine>,
     outgoing: blocking::Sender<Outgoing>,
     unanswered: Arc<Unanswered>,
+    /// Is nobody waited for any more?
+    over: watch::Sender<bool>,
     /// Did a request come yet? What comes before it means nothing.
     begun: bool,
 }
@@ -82,7 +87,17 @@ impl Lines {
             });
         })?;
         named("mcp-output").spawn(move || write_lines(output, &answers))?;
-        Ok(Self { incoming, outgoing, unanswered: Arc::default(), begun: false })
+        let (unanswered, over) = (Arc::default(), watch::Sender::new(false));
+        Ok(Self { incoming, outgoing, unanswered, over, begun: false })
+    }
+
+    /// Waits until all answers are written.
+    async fn written(&self) {
+        let (written, done) = oneshot::channel();
+        if self.outgoing.send(Outgoing { line: Vec::new(), written: Some(written) }).is_ok() {
+            // A writer that is gone writes nothing more.
+            let _ = done.await;
+        }
     }
 
     fn refuse(&self, id: Option<RequestId>, error: ErrorData) {
@@ -149,13 +164,13 @@ impl Transport<RoleServer> for Lines {
         message: ServerJsonRpcMessage,
     ) -> impl Future<Output = io::Result<()>> + Send + 'static {
         let (outgoing, unanswered) = (self.outgoing.clone(), Arc::clone(&self.unanswered));
+        let mut over = self.over.subscribe();
         async move {
             let mut line = serde_json::to_vec(&message)?;
             line.push(b'\n');
             let (written, done) = oneshot::channel();
             let gone = || io::Error::from(io::ErrorKind::BrokenPipe);
             outgoing.send(Outgoing { line, written: Some(written) }).map_err(|_| gone())?;
-            let sent = done.await.unwrap_or_else(|_| Err(gone()));
             match &message {
                 JsonRpcMessage::Response(answer) => unanswered.remove(&answer.id),
                 JsonRpcMessage::Error(error) => {
@@ -163,7 +178,10 @@ impl Transport<RoleServer> for Lines {
                 }
                 _ => {}
             }
-            sent
+            tokio::select! {
+                sent = done => sent.unwrap_or_else(|_| Err(gone())),
+                _ = over.wait_for(|over| *over) => Err(gone()),
+            }
         }
     }
 
@@ -182,6 +200,9 @@ impl Transport<RoleServer> for Lines {
                 None => {
                     // What was asked is still answered.
                     let _ = timeout(DRAIN, self.unanswered.none_left()).await;
+                    // Unless nobody reads it.
+                    let _ = timeout(LAST_WORDS, self.written()).await;
+                    self.over.send_replace(true);
                     return None;
                 }
             }

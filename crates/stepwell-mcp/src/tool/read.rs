@@ -8,7 +8,7 @@ use stepwell::{
 };
 use stepwell_wire::{Session, ViewMessageKind};
 
-use crate::bounded::{Cut, PAGE_BYTES, Page, Stretch};
+use crate::bounded::{Cut, LeftOut, PAGE_BYTES, Page, Stretch};
 use crate::error::{Error, Result};
 use crate::input::{Direction, Limit, Point};
 use crate::stores::{Located, Named, Purpose, Stores};
@@ -72,6 +72,9 @@ pub(crate) struct ReadAnswer {
     /// Of events: what was recorded.
     #[serde(skip_serializing_if = "Option::is_none")]
     events: Option<Vec<Cut<Recorded>>>,
+    /// Lists of which only the front is here.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    left_out: Vec<LeftOut>,
     /// The cursor of the next page; absent, if this is the last one.
     #[serde(skip_serializing_if = "Option::is_none")]
     next: Option<u64>,
@@ -140,23 +143,27 @@ pub(crate) fn read_session(stores: &Stores, input: ReadInput) -> Result<ReadAnsw
     };
     let session = Cut::to(&info.into(), PAGE_BYTES / 4, &stores.redactor)?;
     let (form, limit, cursor) = (input.form, Limit::of(input.limit), input.cursor);
-    let mut answer =
-        ReadAnswer { session, form, at, turns: None, view: None, events: None, next: None };
+    let left_out = session.left_out("/session");
+    let (turns, view, events) = (None, None, None);
+    let mut answer = ReadAnswer { session, form, at, turns, view, events, left_out, next: None };
     let asked = Asked { well: &well, id: &id, at, lane, order: input.order, cursor };
     match form {
         Form::Turns => {
             let mut page = Page::new(&stores.redactor, limit);
             answer.next = asked.turns(&mut page)?;
+            answer.left_out.extend(page.left_out("turns"));
             answer.turns = Some(page.into_items());
         }
         Form::View => {
             let mut page = Page::new(&stores.redactor, limit);
             answer.next = asked.view(&mut page)?;
+            answer.left_out.extend(page.left_out("view"));
             answer.view = Some(page.into_items());
         }
         Form::Events => {
             let mut page = Page::new(&stores.redactor, limit);
             answer.next = asked.events(&mut page)?;
+            answer.left_out.extend(page.left_out("events"));
             answer.events = Some(page.into_items());
         }
     }

@@ -103,6 +103,11 @@ async fn what_is_no_message_is_refused_and_the_connection_goes_on() {
             let wrong = client.ask(&asked);
             assert_eq!((code(&wrong), &wrong["id"]), (-32602, &json!(id)), "{params}");
         }
+        for list in ["tools/list", "resources/list", "resources/templates/list", "prompts/list"] {
+            let params = json!({"cursor": "nonsense"});
+            let asked = json!({"jsonrpc": "2.0", "id": 98, "method": list, "params": params});
+            assert_eq!(code(&client.ask(&asked)), -32602, "{list}");
+        }
         let listed = client.ask(&json!({"jsonrpc": "2.0", "id": 99, "method": "tools/list"}));
         assert_eq!(listed["result"]["tools"].as_array().unwrap().len(), 9);
     })
@@ -219,4 +224,24 @@ async fn the_new_era_needs_no_handshake_and_says_which_versions_there_are() {
         assert_eq!(listed["result"]["resultType"], "complete");
     })
     .await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_client_that_reads_nothing_and_goes_does_not_keep_the_server() {
+    let desk = Desk::new();
+    let (mut stream, server) = wire(desk.server(Options::default()));
+    let asked = [
+        json!({"jsonrpc": "2.0", "id": 1, "method": "initialize", "params": {
+            "protocolVersion": "2025-06-18", "capabilities": {},
+            "clientInfo": {"name": "deaf", "version": "1"}}}),
+        json!({"jsonrpc": "2.0", "method": "notifications/initialized"}),
+    ];
+    // More answers than a socket holds.
+    let lists = (2..30).map(|id| json!({"jsonrpc": "2.0", "id": id, "method": "tools/list"}));
+    for message in asked.into_iter().chain(lists) {
+        stream.write_all(format!("{message}\n").as_bytes()).unwrap();
+    }
+    stream.shutdown(std::net::Shutdown::Write).unwrap();
+    tokio::time::timeout(PATIENCE, server).await.unwrap().unwrap().unwrap();
+    drop(stream);
 }

@@ -218,6 +218,30 @@ async fn a_text_of_five_megabytes_is_read_in_stretches_and_never_as_a_whole() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
+async fn a_list_that_does_not_fit_says_how_much_of_it_is_not_there() {
+    let desk = Desk::new();
+    let well = desk.well();
+    let session = well.create(well.draft("many calls")).unwrap();
+    let mut message = Message::assistant("I call.");
+    for n in 0..40 {
+        let arguments = json!({"path": "x".repeat(2_000)}).to_string();
+        message = message.calling(format!("c{n}"), "read_file", arguments);
+    }
+    session.append(message).unwrap();
+    let id = session.id().clone();
+    let client = desk.client(Options::default()).await;
+    for (form, list) in [("turns", "/turns/0/calls"), ("view", "/view/0/parts")] {
+        let asked = json!({"session": id, "form": form});
+        let page = client.answer("read_session", asked).await;
+        let there = page.pointer(list).and_then(Value::as_array).unwrap().len();
+        let all = if form == "turns" { 40 } else { 41 };
+        assert!(there < all, "{there}");
+        let left_out = json!([{"at": list, "entries": all - there}]);
+        assert_eq!(page["left_out"], left_out, "{form}");
+    }
+}
+
+#[tokio::test(flavor = "multi_thread")]
 async fn secrets_stay_in_and_what_was_recorded_is_framed_as_quoted() {
     let desk = Desk::new();
     let id = desk.login();
