@@ -374,6 +374,8 @@ impl State {
     }
 
     pub(crate) fn begin_work(&mut self) {
+        // The run asks again what still waits.
+        self.questions.clear();
         self.work = Work::Working { since: self.now, stopping: false };
     }
 

@@ -173,9 +173,13 @@ impl State {
         let was_elsewhere = self.is_watching();
         self.work = Work::Idle;
         self.transcript.drop_stream();
-        let waits = matches!(ended.status, Status::Paused);
+        // What a runner elsewhere asked is on record, and waits for an answer also when it is gone.
+        let stays_open = was_elsewhere && ended.status != Status::Success;
+        if !stays_open {
+            self.questions.clear();
+        }
+        let waits = matches!(ended.status, Status::Paused) || !self.questions.is_empty();
         self.transcript.end_open_calls(left_open(u64::from(waits)));
-        self.questions.clear();
         self.answering.clear();
         self.end_helpers();
         match (ended.status, ended.why.is_empty()) {

@@ -54,7 +54,13 @@ impl State {
             let session = card.id.to_string();
             return vec![Effect::Open { session, store: None, resume: false }];
         }
-        events.iter().for_each(|event| self.transcript.record(event));
+        for event in &events {
+            self.transcript.record(event);
+            if let Event::GateAnswered(given) = &event.event {
+                self.answering.retain(|asked| !asked.is(&card.id, &given.id));
+                self.take_away(&card.id, &given.id);
+            }
+        }
         self.seen = seen.max(seq);
         self.session = Some(card);
         match elsewhere {
@@ -83,7 +89,11 @@ impl State {
             status,
             Status::Interrupted | Status::Partial | Status::Paused | Status::Failed
         );
-        let how = if goes_on { "; /continue goes on here" } else { "" };
+        let how = match (goes_on, self.questions.is_empty()) {
+            (false, _) => "",
+            (true, true) => "; /continue goes on here",
+            (true, false) => "; its question waits, and after your answer /continue goes on here",
+        };
         self.note(format!("it ended there: {status}{how}"));
     }
 

@@ -1,6 +1,6 @@
 //! Runs that go on elsewhere, and those who work for a session.
 
-use stepwell::{Answer, Message, Seq, Status};
+use stepwell::{Answer, GateAnswered, Message, Seq, Status};
 use stepwell_tui::{
     Clean, Effect, Elsewhere, Ended, Grown, Input, Reply, RunSettings, Told, ToolOutcome, ToolRun,
 };
@@ -68,6 +68,32 @@ fn what_ended_elsewhere_can_go_on_here() {
     let settings = RunSettings::default();
     let resume = Effect::Resume { session: id("s-one"), say: None, settings };
     assert_eq!(stage.send("/continue"), [resume]);
+}
+
+#[test]
+fn a_question_whose_runner_is_gone_still_waits_for_an_answer() {
+    let mut stage = watched();
+    let run = ToolRun {
+        call: "c1".into(),
+        tool: Clean::new("run_command"),
+        preview: Clean::new("cargo test"),
+    };
+    elsewhere(&mut stage, Told::ToolStarted(run));
+    elsewhere(&mut stage, ended(Status::Interrupted));
+    assert!(stage.printed().contains("its question waits"));
+    let screen = stage.screen();
+    assert!(screen.contains("y once") && !screen.contains("cut off"), "{screen}");
+    let answer =
+        Effect::Answer { session: id("s-one"), gate: "g1".into(), answer: Answer::ALLOW_ONCE };
+    assert_eq!(stage.key("y"), [answer]);
+    // Somebody else may be quicker.
+    let mut stage = watched();
+    elsewhere(&mut stage, ended(Status::Interrupted));
+    let card = opened(Status::Interrupted).card;
+    let events = vec![recorded(5, GateAnswered::new("g1", Answer::ALLOW_ONCE, "ann@desk"))];
+    let grown = Grown { card, events, seq: Seq::new(5), waiting: 0, elsewhere: None };
+    stage.reply(Reply::Grown(Box::new(grown)));
+    assert!(!stage.screen().contains("y once"), "{}", stage.screen());
 }
 
 #[test]
