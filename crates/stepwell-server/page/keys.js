@@ -1,6 +1,6 @@
 // @ts-check
 // The keyboard: what each key does, and the list of them.
-import { html, useEffect } from './html.js';
+import { html, useLayoutEffect } from './html.js';
 import { Dialog } from './parts.js';
 
 /** @type {[string, [string, string][]][]} */
@@ -85,12 +85,13 @@ function isTaken(event) {
 }
 
 /**
- * Listens to keys while a component is there.
+ * Listens to keys while a component is there: from the moment that it is drawn, so that no key is
+ * lost on whoever is quick.
  * @param {Record<string, (event: KeyboardEvent) => void>} handlers by key; `g i` is a sequence
  * @param {any[]} depends
  */
 export function useKeys(handlers, depends) {
-  useEffect(() => {
+  useLayoutEffect(() => {
     let led = 0;
     const listener = (/** @type {KeyboardEvent} */ event) => {
       if (isTaken(event)) return;

@@ -227,6 +227,7 @@ export async function byKeyboard({ world, browser, claim }) {
       const keys = page.keyboard;
       await keys.press('g');
       await keys.press('s');
+      await page.getByRole('heading', { name: 'Sessions', level: 1 }).waitFor();
       await page.locator('.session-row', { hasText: 'keys fork' }).waitFor();
       const title = () =>
         page.evaluate(
