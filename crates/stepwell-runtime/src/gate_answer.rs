@@ -65,9 +65,7 @@ impl Fitting<'_> {
 
 /// What a word about a tool comes to; what is behind a colon is the reason.
 fn verdict(text: &str) -> Option<Answer> {
-    let (word, reason) = text.split_once(':').unwrap_or((text, ""));
-    let word = word.trim().trim_end_matches(['.', '!']).to_lowercase();
-    let reason = Some(reason.trim().to_owned()).filter(|reason| !reason.is_empty());
+    let (word, reason) = Answer::word_and_reason(text);
     match (Answer::read(&word), reason) {
         (allow @ Answer::Allow { .. }, _) => Some(allow),
         (Answer::Deny { never, .. }, reason) => Some(Answer::Deny { reason, never }),

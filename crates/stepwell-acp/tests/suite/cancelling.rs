@@ -7,60 +7,18 @@ use std::time::Duration;
 use serde_json::{Value, json};
 use stepwell_acp::{Setup, serve};
 use stepwell_runtime::Runtime;
-use stepwell_strict::{Ending, Rules, Say, Strict};
+use stepwell_strict::Say;
 
 use crate::client::{Client, Desk};
+use crate::stage::Stage;
 
 /// The longest that a healthy server may take on a slow machine.
 const LONG: Duration = Duration::from_secs(60);
 
-/// A desk whose model answers as it is told, and pauses where it is told.
-struct Stage {
-    desk: Desk,
-    strict: Strict,
-    _tokio: tokio::runtime::Runtime,
-}
-
-impl Stage {
-    fn new() -> Self {
-        let mut tokio = tokio::runtime::Builder::new_multi_thread();
-        let tokio = tokio.worker_threads(1).enable_all().build().unwrap();
-        let strict = tokio.block_on(Strict::start(Rules::default())).unwrap();
-        let desk = Desk::new("[]").with_provider(&strict.base_url(), strict.key());
-        Self { desk, strict, _tokio: tokio }
-    }
-
-    fn pauses(&self, text: &str) {
-        self.strict.push(Say::text(text).ending(Ending::PausedAfter(4)));
-    }
-
-    /// Waits until the model was asked so often.
-    fn asked(&self, times: usize) {
-        while self.strict.asked().len() < times {
-            std::thread::yield_now();
-        }
-    }
-
-    /// What the model was asked, all of it.
-    fn heard(&self) -> String {
-        format!("{:?}", self.strict.asked())
-    }
-
-    /// A client whose first turn is in the middle of its answer.
-    fn halfway(&self) -> (Client, String, i64) {
-        self.pauses("one two three four");
-        let mut client = self.desk.greeted(&json!({}));
-        let session = client.new_session(&self.desk);
-        let prompt = client.prompt(&session, "first");
-        self.asked(1);
-        (client, session, prompt)
-    }
-}
-
 #[test]
 fn a_prompt_behind_a_cancel_begins_the_next_turn() {
     let stage = Stage::new();
-    let (mut client, session, first) = stage.halfway();
+    let (mut client, session, first) = stage.halfway("one two three four");
     stage.strict.push(Say::text("Second."));
     client.notify("session/cancel", &json!({"sessionId": session}));
     let second = client.prompt(&session, "and now this");
@@ -73,7 +31,7 @@ fn a_prompt_behind_a_cancel_begins_the_next_turn() {
 #[test]
 fn a_request_that_is_cancelled_leaves_the_turn_of_another_alone() {
     let stage = Stage::new();
-    let (mut client, session, first) = stage.halfway();
+    let (mut client, session, first) = stage.halfway("one two three four");
     let second = client.prompt(&session, "never mind");
     client.notify("$/cancel_request", &json!({"requestId": second}));
     assert_eq!(client.answered(second), Err(-32800));
@@ -83,9 +41,8 @@ fn a_request_that_is_cancelled_leaves_the_turn_of_another_alone() {
     assert!(client.said("agent_message_chunk").starts_with("one two three four"));
 }
 
-#[test]
-fn a_compaction_keeps_nobody_waiting_and_can_be_cancelled() {
-    let stage = Stage::new();
+/// A client whose session has enough to be made shorter.
+fn long_session(stage: &Stage) -> (Client, String) {
     let settings = stage.desk.root().join("stepwell.toml");
     let model = std::fs::read_to_string(&settings).unwrap();
     std::fs::write(settings, format!("{model}[compaction]\nkeep_tokens = 100\n")).unwrap();
@@ -95,6 +52,13 @@ fn a_compaction_keeps_nobody_waiting_and_can_be_cancelled() {
         stage.strict.push(Say::text("word ".repeat(400)));
         client.says(&session, &format!("{says} {}", "more ".repeat(400)));
     }
+    (client, session)
+}
+
+#[test]
+fn a_compaction_keeps_nobody_waiting_and_can_be_cancelled() {
+    let stage = Stage::new();
+    let (mut client, session) = long_session(&stage);
     let before = stage.strict.asked().len();
     for (n, withdrawn) in [(1, false), (2, true)] {
         stage.pauses("## Goal: words and words and words");
@@ -121,15 +85,7 @@ fn a_compaction_keeps_nobody_waiting_and_can_be_cancelled() {
 #[test]
 fn a_session_that_is_closed_while_it_is_compacted_answers_both() {
     let stage = Stage::new();
-    let settings = stage.desk.root().join("stepwell.toml");
-    let model = std::fs::read_to_string(&settings).unwrap();
-    std::fs::write(settings, format!("{model}[compaction]\nkeep_tokens = 100\n")).unwrap();
-    let mut client = stage.desk.greeted(&json!({}));
-    let session = client.new_session(&stage.desk);
-    for says in ["one", "two", "three"] {
-        stage.strict.push(Say::text("word ".repeat(400)));
-        client.says(&session, &format!("{says} {}", "more ".repeat(400)));
-    }
+    let (mut client, session) = long_session(&stage);
     let before = stage.strict.asked().len();
     stage.pauses("## Goal: words and words and words");
     let compact = client.prompt(&session, "/compact");

@@ -1,38 +1,19 @@
 //! Several clients on one session, and one that loads it anew: nobody misses anything.
 
 use serde_json::{Value, json};
-use stepwell_strict::{Ending, Rules, Say, Strict};
+use stepwell_strict::Say;
 
 use crate::client::{Client, Desk};
+use crate::stage::Stage;
 
 const WHOLE: &str = "Half an answer, and the rest of it.";
 const HALF: &str = "Half an answer,";
 
-/// A workspace whose model streams, and pauses behind the first half of its answer.
-struct Stage {
-    desk: Desk,
-    strict: Strict,
-    _tokio: tokio::runtime::Runtime,
-}
-
-impl Stage {
-    fn new() -> Self {
-        let mut tokio = tokio::runtime::Builder::new_multi_thread();
-        let tokio = tokio.worker_threads(1).enable_all().build().unwrap();
-        let strict = tokio.block_on(Strict::start(Rules::default())).unwrap();
-        strict.push(Say::text(WHOLE).ending(Ending::PausedAfter(4)));
-        let desk = Desk::new("[]").with_provider(&strict.base_url(), strict.key());
-        Self { desk, strict, _tokio: tokio }
-    }
-
-    /// A client whose turn is in the middle of its answer.
-    fn halfway(&self) -> (Client, String, i64) {
-        let mut client = self.desk.greeted(&json!({}));
-        let session = client.new_session(&self.desk);
-        let prompt = client.prompt(&session, "tell me");
-        client.until_said(HALF);
-        (client, session, prompt)
-    }
+/// A client whose turn is in the middle of its answer, and told half of it.
+fn halfway(stage: &Stage) -> (Client, String, i64) {
+    let (mut client, session, prompt) = stage.halfway(WHOLE);
+    client.until_said(HALF);
+    (client, session, prompt)
 }
 
 fn load(desk: &Desk, session: &str) -> Value {
@@ -46,7 +27,7 @@ fn is_asked(message: &Value) -> bool {
 #[test]
 fn whoever_loads_in_the_middle_of_an_answer_is_told_all_of_it_once() {
     let stage = Stage::new();
-    let (mut first, session, prompt) = stage.halfway();
+    let (mut first, session, prompt) = halfway(&stage);
     let mut second = stage.desk.greeted(&json!({}));
     second.ask("session/load", &load(&stage.desk, &session)).unwrap();
     stage.strict.go_on();
@@ -62,7 +43,7 @@ fn whoever_loads_in_the_middle_of_an_answer_is_told_all_of_it_once() {
 #[test]
 fn a_client_that_loads_anew_in_its_own_turn_is_told_what_was_said_so_far() {
     let stage = Stage::new();
-    let (mut client, session, prompt) = stage.halfway();
+    let (mut client, session, prompt) = halfway(&stage);
     client.heard.clear();
     client.ask("session/load", &load(&stage.desk, &session)).unwrap();
     assert_eq!(client.said("user_message_chunk"), "tell me");
@@ -77,7 +58,7 @@ fn a_client_that_loads_anew_in_its_own_turn_is_told_what_was_said_so_far() {
 #[test]
 fn a_closed_session_answers_its_prompt_before_the_close_is_answered() {
     let stage = Stage::new();
-    let (mut client, session, prompt) = stage.halfway();
+    let (mut client, session, prompt) = halfway(&stage);
     let close = client.request("session/close", &json!({"sessionId": session}));
     let answers = |it: &Value, id: i64| it.get("method").is_none() && it["id"] == id;
     client.wait(|it| answers(it, close));

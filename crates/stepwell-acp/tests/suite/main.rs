@@ -10,5 +10,6 @@ mod conversations;
 mod following;
 mod listing;
 mod secrets;
+mod stage;
 mod troubles;
 mod updates;

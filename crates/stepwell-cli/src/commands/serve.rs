@@ -29,7 +29,7 @@ pub(crate) struct Args {
     /// Changes nothing, whoever asks.
     #[arg(long)]
     read_only: bool,
-    /// Lets runs be started that ask nobody (mode yolo).
+    /// Lets runs ask nobody (mode yolo). Without it each asks before it changes something.
     #[arg(long)]
     allow_yolo: bool,
     /// The workspace that is served, and that runs work in. A team's server starts none without it.
@@ -127,10 +127,10 @@ pub(crate) fn run(args: &Args, app: &mut App) -> Result<Exit> {
 
 /// The workspace that is served.
 fn home(args: &Args, app: &App) -> Result<Workspace> {
-    let Some(folder) = &args.workspace else { return Ok(app.workspace().clone()) };
-    let folder = folder.canonicalize();
-    let folder =
-        folder.map_err(|error| Failure::new(Exit::Absent, format!("--workspace: {error}")))?;
+    let Some(named) = &args.workspace else { return Ok(app.workspace().clone()) };
+    let gone =
+        |error| Failure::new(Exit::Absent, format!("--workspace {}: {error}", named.display()));
+    let folder = named.canonicalize().map_err(gone)?;
     let host = Host { folder: Some(folder.clone()), ..app.host.clone() };
     let wanted = Wanted { folder: Some(folder), ..app.wanted.clone() };
     Ok(Workspace::find(host, wanted, Notices::to_nobody())?)

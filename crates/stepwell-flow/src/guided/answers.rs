@@ -1,6 +1,7 @@
 //! What agents and people answer in guided work, read into types. Pure.
 
 use serde_json::{Map, Value};
+use stepwell::Answer;
 
 use super::text::{list_of_texts, plain};
 use crate::answer::{parse_json, text_output};
@@ -205,10 +206,9 @@ impl CommitReply {
 /// Why something is denied, if a text is a word that denies: alone, or with the reason behind a
 /// colon, as every front end writes it. So "deny access by default" is a text of its own.
 fn denied(text: &str) -> Option<String> {
-    let (word, reason) = text.split_once(':').unwrap_or((text, ""));
-    let word = word.trim().trim_end_matches(['.', '!']).to_lowercase();
-    let denies = ["no", "n", "deny", "never", "reject"].contains(&word.as_str());
-    denies.then(|| reason.trim().to_owned())
+    let (word, reason) = Answer::word_and_reason(text);
+    let denies = word == "reject" || matches!(Answer::read(&word), Answer::Deny { .. });
+    denies.then(|| reason.unwrap_or_default())
 }
 
 /// The first word in lower case, and what follows it and a colon.

@@ -1,8 +1,5 @@
 //! A subagent's question is asked by those above it too. Whoever answers one of them answers both.
 
-use std::path::Path;
-use std::process::Command;
-
 use stepwell::gates::Gates;
 use stepwell::{Access, Answer, Origin, Query, SessionId, Status};
 use stepwell_agent::permission::Mode;
@@ -12,6 +9,7 @@ use stepwell_runtime::{
 };
 
 use crate::desk::Desk;
+use crate::work::commit_all;
 
 const PARENT: &str = "
 - {text: I have it made., calls: [{tool: dispatch_subagent, arguments: {task: make it, agent: worker, workspace: worktree}}]}
@@ -26,11 +24,6 @@ struct Paused {
     child: SessionId,
     /// The command's file, outside of every worktree.
     made: std::path::PathBuf,
-}
-
-fn git(root: &Path, args: &[&str]) {
-    let output = Command::new("git").arg("-C").arg(root).args(args).output().unwrap();
-    assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
 }
 
 impl Paused {
@@ -52,11 +45,7 @@ impl Paused {
         );
         std::fs::write(outside.with_file_name("config").join("config.toml"), config).unwrap();
         std::fs::write(root.join(".gitignore"), ".stepwell/\n").unwrap();
-        git(&root, &["init", "-q", "-b", "main"]);
-        git(&root, &["config", "user.name", "Test"]);
-        git(&root, &["config", "user.email", "test@example.com"]);
-        git(&root, &["add", "-A"]);
-        git(&root, &["commit", "-q", "-m", "begin"]);
+        commit_all(&root);
         let runtime = desk.elsewhere();
         let options = RunOptions {
             patience: Patience::Pause,

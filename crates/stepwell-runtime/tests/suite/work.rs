@@ -36,6 +36,15 @@ pub(crate) fn git(root: &Path, args: &[&str]) -> String {
     String::from_utf8_lossy(&output.stdout).trim().to_owned()
 }
 
+/// Makes a repository of a folder, with all that is in it.
+pub(crate) fn commit_all(root: &Path) {
+    git(root, &["init", "-q", "-b", "main"]);
+    git(root, &["config", "user.name", "Test"]);
+    git(root, &["config", "user.email", "test@example.com"]);
+    git(root, &["add", "-A"]);
+    git(root, &["commit", "-q", "-m", "begin"]);
+}
+
 impl Repository {
     fn new(reply: impl FnMut(&Asked) -> Reply + Send + 'static) -> Self {
         let folder = tempfile::tempdir().unwrap();
@@ -50,11 +59,7 @@ impl Repository {
             std::fs::create_dir_all(&root).unwrap();
             std::fs::write(root.join("begun.txt"), "begun\n").unwrap();
             std::fs::write(root.join(".gitignore"), ".stepwell/\n").unwrap();
-            git(&root, &["init", "-q", "-b", "main"]);
-            git(&root, &["config", "user.name", "Test"]);
-            git(&root, &["config", "user.email", "test@example.com"]);
-            git(&root, &["add", "-A"]);
-            git(&root, &["commit", "-q", "-m", "begin"]);
+            commit_all(&root);
         }
         let tokio = tokio::runtime::Builder::new_multi_thread();
         let tokio = { tokio }.worker_threads(1).enable_all().build().unwrap();

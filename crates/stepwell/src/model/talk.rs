@@ -148,6 +148,14 @@ impl Answer {
         }
     }
 
+    /// The word that a person typed, however it is written (`No.`), and the reason behind a colon.
+    #[must_use]
+    pub fn word_and_reason(text: &str) -> (String, Option<String>) {
+        let (word, reason) = text.split_once(':').unwrap_or((text, ""));
+        let word = word.trim().trim_end_matches(['.', '!']).to_lowercase();
+        (word, Some(reason.trim().to_owned()).filter(|reason| !reason.is_empty()))
+    }
+
     /// Does it allow what was asked? Words do if they begin as [`read`](Self::read) knows it.
     #[must_use]
     pub fn allows(&self) -> bool {
