@@ -170,6 +170,39 @@ fn main() {
     }
 }
 
+/// The rows of an imported session, put into one table without an index in one transaction: what
+/// no import into SQLite can be quicker than.
+fn inserting(folder: &Path) -> Times {
+    let store = rusqlite::Connection::open(folder.join("store1/stepwell.db")).unwrap();
+    let mut read = store.prepare("SELECT pos, at, kind, version, chain, body FROM events").unwrap();
+    let all = read.query_map([], |row| {
+        let head: (i64, i64, String, i64) = (row.get(0)?, row.get(1)?, row.get(2)?, row.get(3)?);
+        let tail: (Vec<u8>, String) = (row.get(4)?, row.get(5)?);
+        Ok((head, tail))
+    });
+    let rows: Vec<_> = all.unwrap().map(Result::unwrap).collect();
+    let mut made = 0;
+    Times::of(5, || {
+        made += 1;
+        let mut table = rusqlite::Connection::open(folder.join(format!("bare{made}.db"))).unwrap();
+        table.pragma_update(None, "page_size", 2048).unwrap();
+        table.pragma_update(None, "journal_mode", "WAL").unwrap();
+        table.pragma_update(None, "synchronous", "FULL").unwrap();
+        table
+            .execute_batch(
+                "CREATE TABLE event (pos INTEGER PRIMARY KEY, at, kind, version, chain, body)",
+            )
+            .unwrap();
+        let all = table.transaction().unwrap();
+        let mut insert = all.prepare("INSERT INTO event VALUES (?1, ?2, ?3, ?4, ?5, ?6)").unwrap();
+        for ((pos, at, kind, version), (chain, body)) in &rows {
+            insert.execute(rusqlite::params![pos, at, kind, version, chain, body]).unwrap();
+        }
+        drop(insert);
+        all.commit().unwrap();
+    })
+}
+
 fn throughput() {
     let folder = tempfile::tempdir_in(env!("CARGO_TARGET_TMPDIR")).unwrap();
     let path = folder.path().join("11111111-2222-4333-8444-555555555555.jsonl");
@@ -190,6 +223,7 @@ fn throughput() {
         }
     };
     let (import, parse) = Times::of_both(5, 1, import, parse);
+    let inserted = inserting(folder.path());
     #[expect(clippy::cast_precision_loss, reason = "a figure for people")]
     let speed = |times: &Times| bytes as f64 / 1e6 / times.p50().as_secs_f64();
     let table = Table::begin();
@@ -198,5 +232,7 @@ fn throughput() {
     let (fast, bare) = (speed(&import), speed(&parse));
     let beside = format!("read + serde_json {bare:.0} MB/s");
     let figure = format!("{fast:.0} MB/s, {:.2}x the throughput", fast / bare);
-    table.figure("the same, as throughput", &figure, &beside, "≥ 0.4x");
+    table.figure("the same, as throughput", &figure, &beside, "≥ 0.5x");
+    let what = "its rows into one table of SQLite";
+    table.row(what, &inserted, ("read + serde_json", &parse), "");
 }
