@@ -38,7 +38,7 @@ pub(crate) struct Notifier {
     to: mpsc::Sender<Order>,
 }
 
-/// A budget, and what of it is spent.
+/// What this run may spend, and what of it is spent. What the session cost before is no part of it.
 #[derive(Debug)]
 struct Budget {
     most: Money,
@@ -72,7 +72,7 @@ impl Notifier {
             task: head.task,
             workspace: runtime.place.root.display().to_string(),
             redactor: session.well().redactor().with_own_count(),
-            budget: budget.map(|most| Budget { most, spent: Mutex::new(spent) }),
+            budget: budget.map(|most| Budget::of_run(most.minus(spent))),
             to,
         })
     }
@@ -167,6 +167,10 @@ impl Notifier {
 }
 
 impl Budget {
+    fn of_run(most: Money) -> Self {
+        Self { most, spent: Mutex::new(Money::ZERO) }
+    }
+
     fn is_low(&self, spent: Money) -> bool {
         spent.as_picos().saturating_mul(100) >= self.most.as_picos().saturating_mul(NEARLY)
     }

@@ -231,6 +231,9 @@ fn a_hook_waits_for_no_pipe_and_keeps_no_secret() {
     assert_eq!(desk.feed(AFTER, &stop.to_string()).json()[0]["outcome"], "completed");
     desk.feed(BEFORE, "\"hunter2\"");
     assert!(!desk.read(".stepwell/hooks.log").contains("hunter2"));
+    let token = format!("ghp_{}", "A1b2C3d4E5f6G7h8I9j0K1l2M3n4O5p6Q7r8");
+    desk.feed(AFTER, &json!({ "agent_id": token }).to_string());
+    assert!(!desk.read(".stepwell/hooks.log").contains(&token));
     desk.quietly(&["delete", "agent-1"]).line();
     assert_eq!(desk.feed(AFTER, r#"{"agent_id":"agent-1"}"#).json()[0]["reason"], "no_session");
 }

@@ -1,5 +1,6 @@
 //! Which of git's settings are turned off, and which programs they name. Pure.
 
+use std::borrow::Cow;
 use std::collections::BTreeSet;
 
 /// Settings that start a program or reach the network whatever a file's attributes say, and
@@ -64,23 +65,33 @@ pub struct Drivers {
 impl Settings {
     /// Takes in what `git config --list -z --show-scope` says.
     pub(super) fn add(&mut self, listed: &[u8]) -> Result<(), String> {
-        let listed = String::from_utf8_lossy(listed);
-        let mut fields = listed.split('\0');
+        let mut fields = listed.split(|byte| *byte == 0);
         let mut heeded = false;
         while let (Some(scope), Some(entry)) = (fields.next(), fields.next()) {
-            let (key, value) = entry.split_once('\n').unwrap_or((entry, ""));
+            let ends = entry.iter().position(|byte| *byte == b'\n').unwrap_or(entry.len());
+            let (key, value) = entry.split_at(ends);
+            let (scope, key) = (String::from_utf8_lossy(scope), String::from_utf8_lossy(key));
+            let value = String::from_utf8_lossy(value.get(1..).unwrap_or_default());
             heeded |= key == CANARY;
             // What is included depends on the branch and the folder, which the next command may
             // change.
-            if key.starts_with("includeif.") && matches!(scope, "local" | "worktree") {
+            if key.starts_with("includeif.") && matches!(&*scope, "local" | "worktree") {
                 return Err(format!(
                     "the repository's git configuration includes {value:?} under a condition, so \
                      that nobody can say which programs it names; remove that to use git here"
                 ));
             }
-            if replacement(key).is_some() {
-                self.programs.insert(key.to_owned());
+            if replacement(&key).is_none() {
+                continue;
             }
+            // Set under any other name than the one that git heeds, it would not be turned off.
+            let Cow::Borrowed(key) = key else {
+                return Err(format!(
+                    "git's configuration names a program as {key:?}, which is not UTF-8, so that \
+                     it cannot be turned off; rename that to use git here"
+                ));
+            };
+            self.programs.insert(key.to_owned());
         }
         match heeded {
             true => Ok(()),
@@ -171,6 +182,17 @@ mod tests {
         assert!(why.contains("more"), "{why}");
         // The user's own file may do so.
         assert!(settings(&[("global", "includeif.gitdir:~/w/.path\nmore")]).is_ok());
+    }
+
+    #[test]
+    fn a_program_under_a_name_that_is_not_utf_8_is_refused() {
+        for key in [&b"filter.\xff.clean"[..], b"merge.\xfe.driver", b"diff.\xff\xff.textconv"] {
+            let listed = [b"command\0stepwell.safe\n1\0local\0", key, b"\ncat\0"].concat();
+            let why = Settings::default().add(&listed).unwrap_err();
+            assert!(why.contains("not UTF-8"), "{why}");
+        }
+        let harmless = b"command\0stepwell.safe\n1\0local\0user.name\n\xff\0";
+        assert!(Settings::default().add(harmless).is_ok());
     }
 
     #[test]

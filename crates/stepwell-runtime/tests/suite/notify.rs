@@ -3,7 +3,7 @@
 use std::path::Path;
 
 use stepwell::{Answer, Money, Status};
-use stepwell_runtime::{RunOptions, RunRequest};
+use stepwell_runtime::{ResumeRequest, RunOptions, RunRequest};
 use stepwell_workspace::{Host, Notices, Wanted, Workspace};
 
 use crate::desk::{ASKS, Desk, asked};
@@ -69,6 +69,27 @@ fn the_call_that_brings_a_budget_to_nine_tenths_is_told_of_once() {
     let told = lines(notes_in.path(), 2);
     let low: Vec<&String> = told.iter().filter(|line| line.starts_with("budget_low")).collect();
     assert_eq!(low, [&format!("budget_low|{id}|||9|make it: $9.00 of $10.00 spent")], "{report:?}");
+}
+
+#[test]
+fn what_a_session_cost_before_is_no_part_of_a_resumes_budget() {
+    let notes_in = tempfile::tempdir().unwrap();
+    let desk = Desk::configured(&notes(notes_in.path()));
+    let script = "
+- {text: First., cost: '5'}
+- {calls: [{tool: list_files, arguments: {}}], cost: '0.10'}
+- {text: Done., cost: '0.39'}
+";
+    let request = RunRequest { options: desk.options(script), ..RunRequest::new("make it") };
+    let handle = desk.runtime.start(request).unwrap();
+    let id = handle.id().clone();
+    handle.join().unwrap();
+    let options = RunOptions { budget: Money::from_f64(0.5), ..desk.options(script) };
+    let more = ResumeRequest { options, say: Some("more".to_owned()), ..desk.resume(&id) };
+    desk.runtime.resume(more).unwrap().join().unwrap();
+    let told = lines(notes_in.path(), 3);
+    let low: Vec<&String> = told.iter().filter(|line| line.starts_with("budget_low")).collect();
+    assert_eq!(low, [&format!("budget_low|{id}|||0.49|make it: $0.49 of $0.50 spent")], "{told:?}");
 }
 
 #[test]

@@ -114,10 +114,10 @@ impl Workspace {
         Some(HookFault::Ours(why))
     }
 
-    /// Writes to the hooks' log. A log that cannot be written is no reason to fail.
+    /// Writes to the hooks' log, without secrets: whoever calls a hook names its agent. A log that cannot be written is no reason to fail.
     fn log_hook(&self, says: &str) {
         if let Some(log) = Log::of(&self.place.store)
-            && let Err(error) = log.write(self.now(), says)
+            && let Err(error) = log.write(self.now(), &self.redactor().redact(says))
         {
             tracing::warn!(%error, "hooks_log_not_written");
         }
