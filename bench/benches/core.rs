@@ -10,9 +10,9 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use stepwell::{
-    Access, Append, Create, Created, Deps, Epoch, Lane, Maintain as _, Message, Policy, Query,
-    Rank, ResumeLimits, Search, SessionId, Span, SqliteOptions, SqliteStore, Status, StatusChanged,
-    Stepwell, Store, Time, View, Write,
+    Access, Append, Create, Created, Deps, Epoch, Filter, Lane, Maintain as _, Message, Policy,
+    Query, Rank, ResumeLimits, Search, SessionId, Span, SqliteOptions, SqliteStore, Status,
+    StatusChanged, Stepwell, Store, Time, View, Write,
 };
 use stepwell_bench::plot::{self, Series};
 use stepwell_bench::{Table, Times, timed};
@@ -197,6 +197,20 @@ fn list_of(thousands: usize, what: &str, table: &Table) {
         },
     );
     table.row(what, &list, ("their rows, read only", &bare), "≤ 1 ms");
+
+    let task = Some("no task says this".to_owned());
+    let unknown = Query { filter: Filter { task, ..Filter::default() }, ..newest };
+    let (scan, bare) = Times::of_both(
+        5,
+        2,
+        || assert_eq!(store.list(&unknown).unwrap().sessions.len(), 0),
+        || {
+            let sql = "SELECT count(*) FROM sessions WHERE instr(head, 'no task says this') > 0";
+            let found: i64 = raw.query_row(sql, [], |row| row.get(0)).unwrap();
+            assert_eq!(found, 0);
+        },
+    );
+    table.row("words that no task of them has", &scan, ("SQLite's instr", &bare), "");
 
     let id: SessionId = "s-050-0500".parse().unwrap();
     let well = Stepwell::with(Arc::new(store), Deps::default());

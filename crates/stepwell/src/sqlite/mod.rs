@@ -5,6 +5,7 @@ mod checkpointer;
 mod conditions;
 mod feed;
 mod file;
+mod functions;
 mod group_commit;
 mod list;
 mod maintain;
@@ -21,7 +22,6 @@ use std::sync::{Arc, Condvar, Mutex};
 use std::time::Duration;
 
 use rusqlite::Connection;
-use rusqlite::functions::FunctionFlags;
 
 use crate::store::query::{Filter, Found, Page, Query, RecordQuery, Search};
 use crate::store::rows::{Facts, Rows, TxnContext};
@@ -36,6 +36,7 @@ use crate::{
 use checkpointer::Checkpointer;
 pub use file::hide_from_git;
 use file::sqlite_error;
+use functions::add_functions;
 use group_commit::{GroupCommit, lock};
 use sql::SqliteRows;
 
@@ -250,48 +251,6 @@ impl SqliteStore {
             Ok(())
         });
     }
-}
-
-/// The functions that our queries use.
-fn add_functions(conn: &Connection, options: &SqliteOptions) -> rusqlite::Result<()> {
-    let flags = FunctionFlags::SQLITE_UTF8 | FunctionFlags::SQLITE_DIRECTONLY;
-    let (clock, processes) = (Arc::clone(&options.clock), Arc::clone(&options.processes));
-    conn.create_scalar_function("alive", 2, flags, move |context| {
-        let (holder, expires): (Option<String>, Option<i64>) = (context.get(0)?, context.get(1)?);
-        let holder = holder.and_then(|text| serde_json::from_str(&text).ok());
-        Ok(holder.zip(expires).is_some_and(|(holder, expires)| {
-            let expires = crate::Time::from_micros(expires);
-            let held =
-                crate::LeaseInfo { epoch: crate::Epoch::FIRST, holder, expires, login: None };
-            !held.is_dead(clock.now(), &*processes)
-        }))
-    })?;
-    conn.create_scalar_function("ending", 1, flags, |context| {
-        Ok(crate::model::id::ending(&context.get::<String>(0)?).to_owned())
-    })?;
-    // A head that cannot be read matches nothing, and fails nobody else's question.
-    #[derive(serde::Deserialize)]
-    struct Parts {
-        task: String,
-        #[serde(default)]
-        tags: Vec<String>,
-        #[serde(default)]
-        rewinding: Option<u64>,
-    }
-    let parts = |context: &rusqlite::functions::Context<'_>| -> rusqlite::Result<Option<Parts>> {
-        Ok(serde_json::from_str(&context.get::<String>(0)?).ok())
-    };
-    conn.create_scalar_function("task_has", 2, flags, move |context| {
-        let wanted: String = context.get(1)?;
-        Ok(parts(context)?.is_some_and(|head| head.task.to_lowercase().contains(&wanted)))
-    })?;
-    conn.create_scalar_function("has_tag", 2, flags, move |context| {
-        let wanted: String = context.get(1)?;
-        Ok(parts(context)?.is_some_and(|head| head.tags.contains(&wanted)))
-    })?;
-    conn.create_scalar_function("is_rewinding", 1, flags, move |context| {
-        Ok(parts(context)?.is_some_and(|head| head.rewinding.is_some()))
-    })
 }
 
 impl Drop for SqliteStore {

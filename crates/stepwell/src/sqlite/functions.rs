@@ -1,0 +1,99 @@
+//! The functions that our queries use.
+
+use std::sync::Arc;
+
+use memchr::memchr2;
+use rusqlite::Connection;
+use rusqlite::functions::FunctionFlags;
+
+use super::SqliteOptions;
+
+/// The functions that our queries use.
+pub(super) fn add_functions(conn: &Connection, options: &SqliteOptions) -> rusqlite::Result<()> {
+    let flags = FunctionFlags::SQLITE_UTF8 | FunctionFlags::SQLITE_DIRECTONLY;
+    let (clock, processes) = (Arc::clone(&options.clock), Arc::clone(&options.processes));
+    conn.create_scalar_function("alive", 2, flags, move |context| {
+        let (holder, expires): (Option<String>, Option<i64>) = (context.get(0)?, context.get(1)?);
+        let holder = holder.and_then(|text| serde_json::from_str(&text).ok());
+        Ok(holder.zip(expires).is_some_and(|(holder, expires)| {
+            let expires = crate::Time::from_micros(expires);
+            let held =
+                crate::LeaseInfo { epoch: crate::Epoch::FIRST, holder, expires, login: None };
+            !held.is_dead(clock.now(), &*processes)
+        }))
+    })?;
+    conn.create_scalar_function("ending", 1, flags, |context| {
+        Ok(crate::model::id::ending(&context.get::<String>(0)?).to_owned())
+    })?;
+    // A head that cannot be read matches nothing, and fails nobody else's question.
+    #[derive(serde::Deserialize)]
+    struct Parts {
+        task: String,
+        #[serde(default)]
+        tags: Vec<String>,
+        #[serde(default)]
+        rewinding: Option<u64>,
+    }
+    let parts = |context: &rusqlite::functions::Context<'_>| -> rusqlite::Result<Option<Parts>> {
+        Ok(serde_json::from_str(&context.get::<String>(0)?).ok())
+    };
+    conn.create_scalar_function("task_has", 2, flags, move |context| {
+        let (head, wanted) = (context.get_raw(0).as_str()?, context.get_raw(1).as_str()?);
+        if !may_hold(head, wanted) {
+            return Ok(false);
+        }
+        Ok(parts(context)?.is_some_and(|head| head.task.to_lowercase().contains(wanted)))
+    })?;
+    conn.create_scalar_function("has_tag", 2, flags, move |context| {
+        let wanted: String = context.get(1)?;
+        Ok(parts(context)?.is_some_and(|head| head.tags.contains(&wanted)))
+    })?;
+    conn.create_scalar_function("is_rewinding", 1, flags, move |context| {
+        Ok(parts(context)?.is_some_and(|head| head.rewinding.is_some()))
+    })
+}
+
+/// Whether some text of a head may hold these words, which are in lower case. `false` is certain
+/// and takes one look; most of a long list is told apart by it, without being parsed.
+fn may_hold(head: &str, words: &str) -> bool {
+    let as_is = |byte: u8| matches!(byte, b' '..=b'~') && !matches!(byte, b'"' | b'\\');
+    // Other letters have other forms in lower case, and other characters stand escaped.
+    if !head.is_ascii() || !words.bytes().all(as_is) {
+        return true;
+    }
+    let (mut rest, words) = (head.as_bytes(), words.as_bytes());
+    let Some(first) = words.first() else { return true };
+    while let Some(at) = memchr2(*first, first.to_ascii_uppercase(), rest) {
+        if rest[at..].get(..words.len()).is_some_and(|it| it.eq_ignore_ascii_case(words)) {
+            return true;
+        }
+        rest = &rest[at + 1..];
+    }
+    false
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn only_what_cannot_hold_the_words_is_told_apart_at_once() {
+        let head = |task: &str| serde_json::json!({ "task": task, "tags": ["x"] }).to_string();
+        for (task, words, may) in [
+            ("Repair the PART 77", "part 77", true),
+            ("Repair the PART 77", "part 78", false),
+            ("end", "end", true),
+            ("en", "end", false),
+            ("anything", "", true),
+            // What is not plain is looked at closely.
+            ("\u{212a}elvin", "kelvin", true),
+            ("say \"so\"", "say \"so", true),
+            ("two\nlines", "two\nlines", true),
+            ("gr\u{fc}n", "blue", true),
+        ] {
+            assert_eq!(may_hold(&head(task), words), may, "{task:?} {words:?}");
+            let holds = task.to_lowercase().contains(words);
+            assert!(may || !holds, "{task:?} {words:?}");
+        }
+    }
+}
