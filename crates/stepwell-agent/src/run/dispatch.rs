@@ -147,7 +147,8 @@ impl Run<'_> {
             Isolation::ReadOnly => isolation::only_looks(&mut subagent.setup, &order, place)?,
             Isolation::Worktree => {
                 let site = isolation::Site::new(place, &id);
-                site.prepare(&mut record)?;
+                let own = if record.uncommitted { self.changed_files()? } else { Vec::new() };
+                site.prepare(&mut record, &own)?;
                 site.place(&mut subagent.setup, &order)?;
             }
         }
@@ -161,6 +162,16 @@ impl Run<'_> {
             return Err(why.into());
         }
         Ok(Ready { id, order, subagent, record, own_binds, fresh })
+    }
+
+    /// The files that the session changed.
+    fn changed_files(&self) -> Result<Vec<String>> {
+        let facts = self.session.keyed_events(&[Kind::File])?.into_iter();
+        let files = facts.filter_map(|fact| match fact.event {
+            Event::File(file) if file.path != "." => Some(file.path),
+            _ => None,
+        });
+        Ok(files.collect())
     }
 
     /// What a call asks for, and how deep that would be.
@@ -516,6 +527,7 @@ fn first_record(call: &ToolCall, order: &Order, depth: u32) -> SubagentRecord {
         depth,
         isolation: order.isolation,
         merge: order.merge,
+        uncommitted: order.uncommitted,
         base: None,
         ready: false,
         misses_changes: false,

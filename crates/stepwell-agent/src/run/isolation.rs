@@ -76,10 +76,19 @@ impl<'a> Site<'a> {
         self.worktree.as_ref().ok_or(without)
     }
 
-    /// Finds out where a new worktree is to begin.
-    pub(super) fn prepare(&self, record: &mut SubagentRecord) -> std::result::Result<(), String> {
+    /// Finds out where a new worktree is to begin. `own` are the files that the session changed.
+    pub(super) fn prepare(
+        &self,
+        record: &mut SubagentRecord,
+        own: &[String],
+    ) -> std::result::Result<(), String> {
         let worktree = self.worktree()?;
-        if record.base.is_none() {
+        if record.base.is_some() {
+            return Ok(());
+        }
+        if record.uncommitted {
+            record.base = Some(worktree.snapshot(own)?);
+        } else {
             record.base = Some(worktree.base()?);
             record.misses_changes = worktree.misses_changes();
         }
@@ -126,7 +135,7 @@ impl<'a> Site<'a> {
                 // What stood there before was not kept in time.
                 let before = |_: &String| Content::NotKept("the run was interrupted".to_owned());
                 let changed = match told {
-                    Told::Never => self.changed(worktree, &outcome, before),
+                    Told::Never => self.changed(worktree, record, &outcome, before),
                     Told::Before => Vec::new(),
                 };
                 let since = worktree.since(&outcome);
@@ -141,7 +150,7 @@ impl<'a> Site<'a> {
         };
         let stays = match (outcome.fate, &since) {
             (Fate::Kept, _) | (_, Since::NotInHead) => None,
-            (Fate::Clean | Fate::Merged, _) => worktree.remove(&outcome.tip).err(),
+            (Fate::Clean | Fate::Merged | Fate::Written, _) => worktree.remove(&outcome.tip).err(),
         };
         let mut said = format!("\n[worktree: {}", describe(worktree, &outcome, &since));
         if let Some(why) = stays {
@@ -176,16 +185,17 @@ impl<'a> Site<'a> {
             return (outcome, Vec::new());
         }
         // Looked at before the merge, so that it can be taken back.
-        let paths = worktree.would_change(&outcome);
+        let paths = worktree.would_change(&base, &outcome);
         let look = |path: &String| look(&self.place.files(), path).ok();
         let before: Vec<_> = paths.iter().map(look).collect();
-        let outcome = worktree.settle(&base, &message, Merge::Yes);
+        let merge = if record.uncommitted { Merge::IntoFiles } else { Merge::Yes };
+        let outcome = worktree.settle(&base, &message, merge);
         let found = |path: &String| {
             let place = paths.iter().position(|it| it == path);
             let unread = || Content::NotKept("it could not be read".to_owned());
             place.and_then(|place| before[place].clone()).unwrap_or_else(unread)
         };
-        let changed = self.changed(worktree, &outcome, found);
+        let changed = self.changed(worktree, record, &outcome, found);
         (outcome, changed)
     }
 
@@ -193,16 +203,26 @@ impl<'a> Site<'a> {
     fn changed(
         &self,
         worktree: &Worktree,
+        record: &SubagentRecord,
         outcome: &Outcome,
         before: impl Fn(&String) -> Content,
     ) -> Vec<Changed> {
-        if outcome.fate != Fate::Merged {
+        if !matches!(outcome.fate, Fate::Merged | Fate::Written) {
             return Vec::new();
         }
-        let paths = worktree.would_change(outcome).into_iter();
+        let base = record.base.as_deref().unwrap_or_default();
+        let paths = worktree.would_change(base, outcome).into_iter();
         let changed = paths.filter_map(|path| {
             let (before, after) = (before(&path), look(&self.place.files(), &path).ok()?);
-            (before != after).then_some(Changed { path, before, after })
+            match (before == after, outcome.fate) {
+                (false, _) => Some(Changed { path, before, after }),
+                // It was written before the process died, or another subagent did the same.
+                (true, Fate::Written) => {
+                    let before = Content::NotKept("the run was interrupted".to_owned());
+                    Some(Changed { path, before, after })
+                }
+                (true, _) => None,
+            }
         });
         changed.collect()
     }
@@ -244,6 +264,9 @@ fn describe(worktree: &Worktree, outcome: &Outcome, since: &Since) -> String {
         ),
         (Fate::Merged, _) => {
             format!("what was changed{files} is merged into what is checked out")
+        }
+        (Fate::Written, _) => {
+            format!("what was changed{files} is written into the workspace, not committed")
         }
         (Fate::Kept, Since::Merged) => {
             format!("what was changed{files} was kept on branch {branch} and is merged by now")

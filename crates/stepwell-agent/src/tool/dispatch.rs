@@ -35,6 +35,10 @@ pub struct Order {
     /// Is what it changed to be merged into what is checked out?
     #[serde(default)]
     pub merge: bool,
+    /// Does it begin with the workspace's files as they are, and is what it changed written into
+    /// them, without a commit? Who plans calls knows; a model is not asked for it.
+    #[serde(default)]
+    pub uncommitted: bool,
 }
 
 impl Order {

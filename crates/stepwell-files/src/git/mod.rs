@@ -24,19 +24,27 @@ pub struct SafeGit {
     folder: PathBuf,
     /// Another worktree of the same repository that git will look into.
     other: Option<PathBuf>,
+    /// An index in place of the repository's.
+    index: Option<PathBuf>,
 }
 
 impl SafeGit {
     /// Git in a folder, which may be in a repository or not.
     #[must_use]
     pub fn new(folder: &Path) -> Self {
-        Self { folder: folder.to_owned(), other: None }
+        Self { folder: folder.to_owned(), other: None, index: None }
     }
 
     /// Says that git will look into another worktree too, which may have settings of its own.
     #[must_use]
     pub fn looking_into(self, other: &Path) -> Self {
         Self { other: Some(other.to_owned()), ..self }
+    }
+
+    /// Git with an index in place of the repository's.
+    #[must_use]
+    pub fn with_index(self, index: &Path) -> Self {
+        Self { index: Some(index.to_owned()), ..self }
     }
 
     /// Runs git and returns what it says, without the line's end. An error is what it complains
@@ -95,7 +103,10 @@ impl SafeGit {
         input: &str,
         read: impl FnOnce(&mut BufReader<ChildStdout>) -> std::io::Result<()>,
     ) -> Result<Output, String> {
-        let command = prepared(&self.folder, args, &overrides(&self.settings()?));
+        let mut command = prepared(&self.folder, args, &overrides(&self.settings()?));
+        if let Some(index) = &self.index {
+            command.env("GIT_INDEX_FILE", index);
+        }
         run(command, input, read).map_err(|error| format!("git cannot be run: {error}"))
     }
 

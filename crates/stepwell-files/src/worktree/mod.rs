@@ -8,13 +8,14 @@ mod reference;
 mod registry;
 mod state;
 mod subagent_record;
+mod uncommitted;
 
 use std::path::{Path, PathBuf};
 
 use serde::{Deserialize, Serialize};
 use stepwell::SessionId;
 
-use self::git::{git, holds, names, without_filters_at, without_filters_in, without_merge_drivers};
+use self::git::{git, holds, without_filters_at, without_filters_in, without_merge_drivers};
 pub use self::reference::WorktreeRef;
 use self::state::{Folder, named, repositories};
 pub use self::state::{Since, State, WorktreeInfo};
@@ -46,6 +47,8 @@ pub enum Fate {
     Clean,
     /// What was changed is part of what is checked out: it is removed.
     Merged,
+    /// What was changed is written into the workspace's files, not committed: it is removed.
+    Written,
     /// It holds work that is not merged.
     Kept,
 }
@@ -283,9 +286,7 @@ impl Worktree {
                 .map_err(|error| format!("its changes could not be committed: {error}"))?;
         }
         let tip = git(&self.path, &["rev-parse", "HEAD"])?;
-        let range = format!("{base}...{tip}");
-        let files =
-            names(&git(&self.path, &["diff", "--name-only", "-z", "--no-renames", &range])?);
+        let files = self.changed_between(base, &tip)?;
         let links = self.new_links(base, &tip)?;
         let drivers = without_merge_drivers(&self.path, &files);
         let count = files.len();
@@ -300,6 +301,12 @@ impl Worktree {
                 Ok(()) => (Fate::Merged, String::new()),
                 Err(why) => (Fate::Kept, format!("it could not be merged: {why}")),
             },
+            (false, false, Merge::IntoFiles) => {
+                match drivers.and_then(|()| self.write_into_files(base, &tip)) {
+                    Ok(()) => (Fate::Written, String::new()),
+                    Err(why) => (Fate::Kept, format!("it could not be merged: {why}")),
+                }
+            }
         };
         Ok(Outcome { fate, tip, files, count, why })
     }
@@ -324,12 +331,15 @@ impl Worktree {
         git(&self.workspace, &forward).map(drop)
     }
 
-    /// The files that merging a commit would change in the workspace, relative to the workspace.
+    /// The files that merging its commits since `base` changes in the workspace, relative to the
+    /// workspace.
     #[must_use]
-    pub fn would_change(&self, outcome: &Outcome) -> Vec<String> {
+    pub fn would_change(&self, base: &str, outcome: &Outcome) -> Vec<String> {
         let prefix = git(&self.workspace, &["rev-parse", "--show-prefix"]).unwrap_or_default();
         let inside = |file: &String| file.strip_prefix(&prefix).map(str::to_owned);
-        outcome.files.iter().filter_map(inside).collect()
+        // An outcome names only a few.
+        let files = self.changed_between(base, &outcome.tip);
+        files.unwrap_or_else(|_| outcome.files.clone()).iter().filter_map(inside).collect()
     }
 
     /// Removes it with its branch: not if something in it is kept nowhere else, and not the
@@ -390,6 +400,8 @@ impl Worktree {
 pub enum Merge {
     /// Yes.
     Yes,
+    /// Into the workspace's files, without a commit.
+    IntoFiles,
     /// No.
     No,
 }

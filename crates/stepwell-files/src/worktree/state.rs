@@ -159,8 +159,8 @@ impl Worktree {
         let changed = git(&self.path, &["status", "--porcelain", "-z"])?;
         let (nested, ignored) = (self.nested()?, self.ignored()?);
         let tip = git(&self.path, &["rev-parse", "HEAD"])?;
-        let done =
-            self.is_merged(&tip) && (!self.has_branch() || self.is_merged(&self.full_branch()));
+        let is_done = |tip: &str| self.is_merged(tip) || is_settled(ended, tip);
+        let done = is_done(&tip) && (!self.has_branch() || is_done(&self.tip()?));
         let few = |paths: Vec<String>| paths.into_iter().take(MAX_NAMED).collect();
         if !nested.is_empty() {
             return with(State::Nested, few(nested));
@@ -183,9 +183,10 @@ impl Worktree {
         // A process may have died between removing the folder and the branch.
         let fate = ended.filter(|ended| ended.tip == tip).map(|ended| ended.fate);
         Ok(match (self.is_merged(&tip), fate) {
+            (false, _) if is_settled(ended, &tip) => State::Merged,
             (false, _) => State::Unmerged,
             (true, Some(Fate::Clean)) => State::Clean,
-            (true, Some(Fate::Merged)) => State::Merged,
+            (true, Some(Fate::Merged | Fate::Written)) => State::Merged,
             (true, _) if base.is_some_and(|base| base != tip) => State::Merged,
             (true, _) => State::Gone,
         })
@@ -242,7 +243,7 @@ impl Worktree {
             }
             Fate::Kept if merged => Since::Merged,
             Fate::Kept if !self.has_branch() && self.folder() == Folder::Missing => Since::Removed,
-            Fate::Clean | Fate::Kept => Since::Unchanged,
+            Fate::Clean | Fate::Written | Fate::Kept => Since::Unchanged,
         }
     }
 
@@ -259,6 +260,13 @@ impl Worktree {
         }
         names(&git(std::path::Path::new(&top), &args).unwrap_or_default())
     }
+}
+
+/// Whether what a commit holds is in the workspace, though no commit there leads to it: it began with
+/// files that were not committed, and what it changed was written into them.
+fn is_settled(ended: Option<&Outcome>, tip: &str) -> bool {
+    let settled = |it: &Outcome| matches!(it.fate, Fate::Clean | Fate::Written);
+    ended.is_some_and(|ended| ended.tip == tip && settled(ended))
 }
 
 /// Paths in a line, not more than a few.

@@ -34,6 +34,10 @@ pub struct SubagentRecord {
     /// Is what it changed to be merged?
     #[serde(default)]
     pub merge: bool,
+    /// Does it begin with the workspace's files as they are, and is what it changed written into
+    /// them, without a commit?
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub uncommitted: bool,
     /// The commit that its worktree began at.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub base: Option<String>,

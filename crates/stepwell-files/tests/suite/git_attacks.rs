@@ -66,6 +66,8 @@ impl Trap {
         let _ = fs::write(self.work.join("b.txt"), "b\n");
         let _ = SafeGit::new(&self.work).text(&["add", "b.txt"]);
         let _ = SafeGit::new(&self.work).text(&["commit", "-q", "-m", "on"]);
+        let _ = tree.snapshot(&["a.txt".to_owned(), "b.txt".to_owned()]);
+        let _ = tree.settle(&base, "work", Merge::IntoFiles);
         let outcome = tree.settle(&base, "work", Merge::Yes);
         let _ = tree.since(&outcome);
         let _ = tree.state(Some(&base), Some(&outcome));

@@ -5,3 +5,4 @@ mod cut_off;
 mod files;
 mod git_attacks;
 mod moves;
+mod uncommitted;
