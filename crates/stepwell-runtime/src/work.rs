@@ -55,7 +55,8 @@ impl Runtime {
         self.start_flow(request.flow()?)
     }
 
-    /// A worktree begins at the last commit, so that has to be there, and to be all there is.
+    /// A worktree begins at the last commit, so that has to be there. What the user changed since
+    /// would be shown and committed as the work's.
     fn check_worktrees(&self) -> Result<()> {
         let git = SafeGit::new(&self.place.root);
         let no = |why: &str| Err(Error::NoWorktrees { why: why.to_owned() });

@@ -43,8 +43,8 @@ pub(crate) struct Args {
     /// A text that must occur in the program's answer, or in its output.
     #[arg(long, value_name = "TEXT", requires = "run")]
     expect: Option<String>,
-    /// Has tasks done by so many subagents at once, each in a git worktree that is merged when its
-    /// task is done.
+    /// Has tasks done by so many subagents at once, each in a git worktree whose changes are merged
+    /// into your files when its task is done.
     #[arg(long, value_name = "N", value_parser = positive::<NonZeroU32>)]
     parallel: Option<NonZeroU32>,
     /// What becomes of a task that failed.

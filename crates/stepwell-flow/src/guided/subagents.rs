@@ -54,6 +54,8 @@ impl Guide<'_, '_> {
                 "name": name,
                 "workspace": "worktree",
                 "merge": true,
+                // What is committed, and whether, is asked about when the work is shipped.
+                "uncommitted": true,
             }),
             // That subagents work was asked for; what each of them does, the mode decides.
             mode: Mode::Yolo,

@@ -36,8 +36,8 @@ pub struct Guided {
     /// default is 3.
     #[serde(default)]
     pub rounds: Option<NonZeroU32>,
-    /// Has tasks done by this many subagents at once, each in a git worktree that is merged when
-    /// its task is done. Without it, tasks are done in the workspace, one after the other.
+    /// Has tasks done by this many subagents at once, each in a git worktree whose changes are
+    /// merged into the files when its task is done. Without it, tasks are done in the workspace, one after the other.
     #[serde(default)]
     pub parallel: Option<NonZeroU32>,
     /// What becomes of a task whose attempt failed. The default is `ask`.

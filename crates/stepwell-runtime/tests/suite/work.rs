@@ -11,7 +11,7 @@ use stepwell::gates::Gates;
 use stepwell::{Answer, Event, Kind, Origin, Query, SessionId, Status, TaskStatus};
 use stepwell_agent::permission::Mode;
 use stepwell_flow::guided::{Outline, WorkAgent};
-use stepwell_flow::spec::YesPhase;
+use stepwell_flow::spec::{Commit, YesPhase};
 use stepwell_runtime::inspect::open_gates;
 use stepwell_runtime::{
     Error, ErrorKind, FlowOptions, Given, Patience, RunOptions, Runtime, WorkRequest,
@@ -164,13 +164,12 @@ fn tasks_are_done_by_subagents_in_worktrees_and_what_fails_is_repaired() {
     let below = sessions.iter().filter(|it| it.head.origin == ours);
     let mut named: Vec<&str> = below.map(|it| it.head.task.as_str()).collect();
     named.sort_unstable();
-    // Each is called as its task is, in lists and in its commit.
+    // Each is called as its task is.
     assert_eq!(named.len(), 3);
     assert!(named[2].starts_with("task fix-1-1: Make this check pass: `grep good one.txt`"));
     assert_eq!(named[..2], ["task 1: Write one.txt", "task 2: Write two.txt"]);
-    let log = git(&place.root(), &["log", "--format=%s"]);
-    assert!(log.contains("task 1: Write one.txt") && !log.contains("# Goal"), "{log}");
-    // What each of them did is merged, and its worktree is gone.
+    // What each of them did is in the one commit that was agreed to, and its worktree is gone.
+    assert_eq!(git(&place.root(), &["log", "--format=%s"]), "files: add two\nbegin");
     assert_eq!(std::fs::read_to_string(place.root().join("one.txt")).unwrap(), "good\n");
     assert_eq!(git(&place.root(), &["status", "--porcelain"]), "");
     assert_eq!(git(&place.root(), &["worktree", "list"]).lines().count(), 1);
@@ -186,6 +185,30 @@ fn tasks_are_done_by_subagents_in_worktrees_and_what_fails_is_repaired() {
     let head = well.info(&id).unwrap().head;
     assert_eq!(head.phase.map(stepwell::Phase::as_str), Some("ship"));
     assert_eq!(head.task, "Two files");
+}
+
+#[test]
+fn what_subagents_did_is_committed_only_if_that_is_allowed() {
+    let place = Repository::new(model);
+    let yes = vec![YesPhase::Discuss, YesPhase::Plan, YesPhase::Execute];
+    let outline = Outline { yes, parallel: NonZeroU32::new(2), ..Outline::default() };
+    let handle = place.runtime.start_work(Repository::request(outline.clone())).unwrap();
+    let open = asked(&mut handle.events());
+    assert_eq!(open.gate.id, "work/ship/1");
+    assert!(open.gate.prompt.contains("one.txt +1 (new)\ntwo.txt +1 (new)"), "{open:?}");
+    assert_eq!(git(&place.root(), &["log", "--format=%s"]), "begin");
+    handle.answer(&open.gate.id, Answer::from("no"), "ann@desk").unwrap();
+    assert_eq!(handle.join().unwrap().status, Status::Success);
+    let rest = git(&place.root(), &["status", "--porcelain"]);
+    assert_eq!(rest, "?? one.txt\n?? two.txt");
+    // Where nothing is to be committed, nothing is, and nobody is asked.
+    let place = Repository::new(model);
+    let outline = Outline { commit: Commit::Never, ..outline };
+    let report = place.runtime.start_work(Repository::request(outline)).unwrap().join().unwrap();
+    assert_eq!(report.status, Status::Success, "{report:?}");
+    assert!(report.output.ends_with("; nothing was committed."), "{}", report.output);
+    assert_eq!(git(&place.root(), &["log", "--format=%s", "--all"]), "begin");
+    assert_eq!(std::fs::read_to_string(place.root().join("one.txt")).unwrap(), "good\n");
 }
 
 #[test]

@@ -135,8 +135,7 @@ fn came(folder: &Path) -> Came {
     let root = place.root();
     let file = |name: &str| std::fs::read_to_string(root.join(name)).unwrap();
     let worktrees = git(&root, &["worktree", "list"]).lines().count().to_string();
-    // Which of two tasks is merged and which is fast-forwarded depends on who ends first.
-    let commits = git(&root, &["log", "--no-merges", "--format=%s"]);
+    let commits = git(&root, &["log", "--format=%s"]);
     let commits = commits.lines().map(str::to_owned).collect();
     Came {
         status: well.info(&id).unwrap().head.status,
