@@ -1,5 +1,6 @@
 //! A run's thread: it prepares the run, says that it has begun, and carries it out.
 
+use std::panic::AssertUnwindSafe;
 use std::sync::mpsc;
 use std::sync::{Arc, Condvar, Mutex, PoisonError};
 use std::time::Duration;
@@ -65,7 +66,9 @@ pub(crate) fn spawn(
     };
     let thread = std::thread::Builder::new().name("stepwell-run".to_owned());
     let thread = thread.spawn(move || {
-        let report = work(&mut job);
+        // Whoever listens to a run that panicked has to learn that it is over.
+        let report = std::panic::catch_unwind(AssertUnwindSafe(|| work(&mut job)));
+        let report = report.unwrap_or(Err(Error::Panicked));
         job.finish(&report);
         report
     });
@@ -242,5 +245,32 @@ impl Drop for Follower {
             // It is at its last look; a panic there is its own.
             let _ = thread.join();
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use stepwell::Created;
+    use stepwell_workspace::{Host, Notices, Wanted, Workspace};
+
+    use super::*;
+
+    #[test]
+    #[allow(clippy::panic, reason = "the run panics, which is what this is about")]
+    fn whoever_listens_to_a_run_that_panics_learns_that_it_is_over() {
+        let folder = tempfile::tempdir().unwrap();
+        let at = |name: &str| Some(folder.path().join(name));
+        let host = Host { folder: at(""), state: at("state"), ..Host::bare() };
+        let wanted = Wanted { folder: at(""), ..Wanted::default() };
+        let runtime = Runtime::new(Workspace::find(host, wanted, Notices::to_nobody()).unwrap());
+        let handle = spawn(&runtime, Interrupt::default(), |job| {
+            let well = job.runtime.writing()?;
+            let session = well.create(Created::new(well.new_id(), "x"))?;
+            job.begin(&session, About { spec: None, budget: None });
+            panic!("a mistake of ours");
+        });
+        let handle = handle.unwrap();
+        assert_eq!(handle.events().count(), 0, "its events end");
+        assert!(matches!(handle.join(), Err(Error::Panicked)));
     }
 }

@@ -100,14 +100,19 @@ fn after_flow(report: &RunReport) -> String {
 
 /// One line that says how a run ended, and what went wrong, if something did.
 fn summary(report: &RunReport) -> Vec<String> {
-    let reason = report.reason.map(|reason| format!(" ({})", word(reason)));
+    let reason = match (report.reason, report.status) {
+        (Some(reason), _) => format!(" ({})", word(reason)),
+        // Guided work stopped by itself; the error says what is left.
+        (None, Status::Partial) => " (work is left)".to_owned(),
+        (None, _) => String::new(),
+    };
     let steps = count(usize::try_from(report.steps).unwrap_or(usize::MAX), "step");
     let tokens = grouped(report.spent.usage.total());
     let ended = format!(
         "{} {}{}: {steps}, {tokens} tokens, {}, {}s",
         report.session,
         report.status,
-        reason.unwrap_or_default(),
+        reason,
         cost(&report.spent),
         report.took.as_secs()
     );
