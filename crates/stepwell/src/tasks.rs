@@ -320,6 +320,8 @@ fn is_name(id: &str) -> bool {
 pub struct Work {
     /// What is planned.
     pub tasks: Tasks,
+    /// How many times a task was given up, also one that was opened again since.
+    pub given_up: u32,
     /// What was asked while discussing, in that order.
     pub questions: Vec<Question>,
     /// The last change of tasks, questions, phase or goal that counts.
@@ -339,7 +341,12 @@ impl Work {
         let mut work = Self::default();
         for fact in facts.into_iter().filter(|fact| timeline.contains(fact.seq)) {
             match &fact.event {
-                Event::Task(task) => work.tasks.put(task.clone()),
+                Event::Task(task) => {
+                    let is_given_up = |task: &Task| task.status == TaskStatus::Unrecoverable;
+                    let was_given_up = work.tasks.get(&task.id).is_some_and(is_given_up);
+                    work.given_up += u32::from(is_given_up(task) && !was_given_up);
+                    work.tasks.put(task.clone());
+                }
                 Event::Question(question) => {
                     match work.questions.iter_mut().find(|it| it.id == question.id) {
                         Some(found) => *found = question.clone(),

@@ -7,7 +7,6 @@ use super::guide::Guide;
 use crate::ask::{Ask, Read, Worker};
 use crate::halt::Halt;
 use crate::spec::Name;
-use crate::upcoming::Upcoming;
 
 /// How often an agent is asked again if its answer cannot be used.
 const RETRIES: u32 = 2;
@@ -29,16 +28,10 @@ impl Guide<'_, '_> {
         if let Some(output) = flow.state().memo.result(part.key) {
             return Ok(output.clone());
         }
-        if let Some(upcoming) = &flow.dry_run {
-            let asks = (part.prompt)().ok();
-            let asks = asks.map(|asks| flow.agents.redactor().redact(&asks).into_owned());
-            let (key, agent) = (part.key.to_string(), Some(part.agent.to_string()));
-            upcoming.borrow_mut().push(Upcoming { key, agent, asks });
-            return Err(Halt::NotStarted);
-        }
-        self.may_start(part.key, None)?;
+        self.note_upcoming(part.key, Some(part.agent.as_str()), || (part.prompt)().ok())?;
+        self.may_start()?;
         let permit = flow.permits.acquire().await;
-        self.may_start(part.key, None)?;
+        self.may_start()?;
         let setup = flow.agent_setup(part.key, part.agent.as_str(), None)?;
         let (starting, finishing) = (&Vec::<Event>::new, &|_: &Value| Vec::new());
         let (setup, shared_budget) = (&*setup, &flow.shared_budget);

@@ -3,7 +3,7 @@
 use serde_json::{Map, Value};
 use stepwell::Answer;
 
-use super::text::{list_of_texts, plain};
+use super::text::{is_file_name, list_of_texts, plain};
 use crate::answer::{parse_json, text_output};
 use crate::memo::is_approval;
 
@@ -16,6 +16,9 @@ const MAX_SUGGESTIONS: usize = 6;
 
 /// How many issues of a review count: what else it found, the next round finds.
 const MAX_ISSUES: usize = 10;
+
+/// How many files an issue names at most.
+const MAX_FILES: usize = 20;
 
 /// The most characters of an issue or of a report.
 const MAX_REPORT: usize = 1_500;
@@ -333,7 +336,9 @@ impl Review {
 fn read_issue(issue: &Value) -> Option<Issue> {
     let description = issue.as_str().or_else(|| issue.get("description")?.as_str())?;
     let description = plain(description, MAX_REPORT);
-    let files = list_of_texts(issue.get("files"));
+    // They are a hint: what cannot be a file of the workspace is no reason to refuse the review.
+    let files = list_of_texts(issue.get("files")).into_iter();
+    let files = files.filter(|file| is_file_name(file)).take(MAX_FILES).collect();
     (!description.is_empty()).then_some(Issue { description, files })
 }
 

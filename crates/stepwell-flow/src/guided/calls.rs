@@ -60,7 +60,9 @@ impl Guide<'_, '_> {
         if let Some(output) = flow.state().memo.result(call.key) {
             return Ok(output.clone());
         }
-        self.may_start(call.key, Some(&call.purpose))?;
+        let agent = self.config.execute.as_str();
+        self.note_upcoming(call.key, Some(agent), || Some(call.purpose.clone()))?;
+        self.may_start()?;
         let fail = |why: String| flow.fail(call.key, None, &why, None);
         let base = flow.agents.setup(self.config.execute.as_str(), None).map_err(fail)?;
         let setup = AgentSetup { setup: Arc::new(planned(&base, call)), system: String::new() };
@@ -85,7 +87,7 @@ impl Guide<'_, '_> {
         let (setup, shared_budget) = (&setup, &shared_budget);
         let worker = Worker { setup, shared_budget, starting, finishing, judges_denied: true };
         let permit = flow.permits.acquire().await;
-        self.may_start(call.key, None)?;
+        self.may_start()?;
         let done = flow.ask_worker(call.key, &ask, &worker).await;
         drop(permit);
         self.halting(done)

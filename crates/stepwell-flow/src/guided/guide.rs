@@ -6,7 +6,8 @@ use std::collections::BTreeMap;
 
 use serde_json::{Value, json};
 use stepwell::{
-    Checkpoint, Event, Gate, Move, Node, NodeId, NodeKey, NodeState, Phase, PhaseChanged, Tasks,
+    Checkpoint, Event, Gate, Move, Node, NodeId, NodeKey, NodeState, Phase, PhaseChanged, Task,
+    Tasks,
 };
 
 use crate::flow::{Flow, NodeEvent};
@@ -25,6 +26,8 @@ pub(super) struct Guide<'a, 'f> {
     visits: RefCell<BTreeMap<&'static str, u32>>,
     /// The phase that the walk is in.
     current: RefCell<Option<NodeKey>>,
+    /// In a dry run, the tasks as they would be recorded.
+    pretended: RefCell<Vec<Task>>,
 }
 
 /// A question for a person.
@@ -48,8 +51,8 @@ pub(super) struct Answered {
 
 impl<'a, 'f> Guide<'a, 'f> {
     pub(super) fn new(flow: &'a Flow<'f>, config: &'a Guided, goal: String) -> Self {
-        let (visits, current) = (RefCell::default(), RefCell::default());
-        Self { flow, config, goal, visits, current }
+        let (visits, current, pretended) = Default::default();
+        Self { flow, config, goal, visits, current, pretended }
     }
 
     /// Enters a phase, once: its checkpoint is where a rewind goes back to.
@@ -108,7 +111,8 @@ impl<'a, 'f> Guide<'a, 'f> {
     }
 
     /// What a part comes to that needs neither an agent nor a person: the recorded result, or it is
-    /// worked out now and recorded with what follows from it.
+    /// worked out now and recorded with what follows from it. A dry run works it out too, so it
+    /// must only look.
     pub(super) fn part(
         &self,
         key: &NodeKey,
@@ -117,8 +121,12 @@ impl<'a, 'f> Guide<'a, 'f> {
         if let Some(output) = self.flow.state().memo.result(key) {
             return Ok(output.clone());
         }
-        self.may_start(key, None)?;
+        self.may_start()?;
         let (output, more) = work().map_err(|why| self.flow.fail(key, None, &why, None))?;
+        if self.flow.dry_run.is_some() {
+            self.pretend(more);
+            return Ok(output);
+        }
         let mut events = vec![done(key, output.clone()).into()];
         events.extend(more);
         self.flow.record(events)?;
@@ -126,12 +134,7 @@ impl<'a, 'f> Guide<'a, 'f> {
     }
 
     /// Whether another node may start.
-    pub(super) fn may_start(&self, key: &NodeKey, asks: Option<&str>) -> Result<(), Halt> {
-        if let Some(upcoming) = &self.flow.dry_run {
-            let asks = asks.map(|text| self.flow.agents.redactor().redact(text).into_owned());
-            upcoming.borrow_mut().push(Upcoming { key: key.to_string(), agent: None, asks });
-            return Err(Halt::NotStarted);
-        }
+    pub(super) fn may_start(&self) -> Result<(), Halt> {
         if self.flow.is_halted() {
             return Err(Halt::NotStarted);
         }
@@ -139,6 +142,29 @@ impl<'a, 'f> Guide<'a, 'f> {
             return Err(Halt::Interrupted);
         }
         Ok(())
+    }
+
+    /// In a dry run, notes a node instead of starting it.
+    pub(super) fn note_upcoming(
+        &self,
+        key: &NodeKey,
+        agent: Option<&str>,
+        asks: impl FnOnce() -> Option<String>,
+    ) -> Result<(), Halt> {
+        let Some(upcoming) = &self.flow.dry_run else { return Ok(()) };
+        let asks = asks().map(|text| self.flow.agents.redactor().redact(&text).into_owned());
+        let (key, agent) = (key.to_string(), agent.map(str::to_owned));
+        upcoming.borrow_mut().push(Upcoming { key, agent, asks });
+        Err(Halt::NotStarted)
+    }
+
+    /// In a dry run, goes on as if these events were recorded.
+    fn pretend(&self, events: Vec<Event>) {
+        let tasks = events.into_iter().filter_map(|event| match event {
+            Event::Task(task) => Some(task),
+            _ => None,
+        });
+        self.pretended.borrow_mut().extend(tasks);
     }
 
     /// A person's answer. Pauses the flow while there is none.
@@ -153,11 +179,17 @@ impl<'a, 'f> Guide<'a, 'f> {
         let id = key.to_string();
         let asked = self.flow.state().memo.gate(&id).cloned();
         if let Some(asked) = &asked {
-            let Some(answer) = &asked.answer else { return Err(Halt::Paused) };
+            let Some(answer) = &asked.answer else {
+                self.note_upcoming(key, None, || Some(asked.gate.prompt.clone()))?;
+                return Err(Halt::Paused);
+            };
             let output = json!({ "response": answer.answer.text(), "who": answer.who });
             return self.close(key, output, question.closing);
         }
-        self.may_start(key, Some(&question.prompt))?;
+        if question.agreed.is_none() {
+            self.note_upcoming(key, None, || Some(question.prompt.clone()))?;
+        }
+        self.may_start()?;
         if let Some(agreed) = question.agreed {
             let output = json!({ "response": agreed, "who": NO_PERSON });
             return self.close(key, output, question.closing);
@@ -179,6 +211,10 @@ impl<'a, 'f> Guide<'a, 'f> {
     ) -> Result<Answered, Halt> {
         let answered = Answered::of(&output);
         let more = closing(&answered.text);
+        if self.flow.dry_run.is_some() {
+            self.pretend(more);
+            return Ok(answered);
+        }
         let output = Some(output);
         let done = NodeEvent { output, ..NodeEvent::new(key, None, NodeState::Done) };
         self.flow.record_node(done, more)?;
@@ -196,13 +232,17 @@ impl<'a, 'f> Guide<'a, 'f> {
         if self.flow.state().memo.result(&key).is_some() {
             return Ok(());
         }
-        self.may_start(&key, None)?;
-        Err(Halt::Left(Left { key, what: what() }))
+        let what = what();
+        self.note_upcoming(&key, None, || Some(what.clone()))?;
+        self.may_start()?;
+        Err(Halt::Left(Left { key, what }))
     }
 
     /// The session's tasks as they stand.
     pub(super) fn tasks(&self) -> Result<Tasks, Halt> {
-        Ok(self.flow.session.work()?.tasks)
+        let mut tasks = self.flow.session.work()?.tasks;
+        self.pretended.borrow().iter().for_each(|task| tasks.put(task.clone()));
+        Ok(tasks)
     }
 }
 

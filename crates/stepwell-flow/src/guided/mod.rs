@@ -23,6 +23,7 @@ mod guide;
 mod outline;
 mod planning;
 mod prompts;
+mod repository;
 mod schedule;
 mod ship;
 mod subagents;

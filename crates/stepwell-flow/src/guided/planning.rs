@@ -7,6 +7,7 @@ use super::answers::PlanReply;
 use super::discuss::Discussion;
 use super::guide::{Guide, Question, part};
 use super::prompts::Background;
+use super::schedule::beside;
 use super::work_plan::{PlanRules, WorkPlan};
 use crate::halt::Halt;
 use crate::pattern::step::lane;
@@ -89,8 +90,9 @@ impl Guide<'_, '_> {
     /// That it is rejected is offered while the work may go back to the discussion.
     fn approval(&self, draft: u32, plan: &WorkPlan, may_return: bool) -> Result<Approval, Halt> {
         let key = part("approve", draft);
-        let tasks = self.tasks()?.load(plan.tasks.iter().cloned());
-        // The session's tasks may have changed since the plan was made.
+        // The user may have added tasks since the plan was made.
+        let others = self.tasks()?;
+        let tasks = others.load(beside(plan.tasks.clone(), &others));
         if let Err(refused) = &tasks
             && self.flow.state().memo.result(&key).is_none()
         {

@@ -2,7 +2,7 @@
 //!
 //! Nothing here is a template: a goal or a description is text, whatever it holds.
 
-use stepwell::{Question, Task, TaskStatus, Tasks};
+use stepwell::{MAX_TASKS, Question, Task, TaskStatus, Tasks};
 
 use super::schedule::Finding;
 use super::survey::Survey;
@@ -205,6 +205,14 @@ pub(super) fn left(round: u32, findings: &[Finding], denied: &[String]) -> Strin
     let lines: Vec<String> = findings.iter().map(Finding::line).chain(not_run(denied)).collect();
     let rounds = if round == 1 { "1 round".to_owned() } else { format!("{round} rounds") };
     format!("after {rounds} of verification this is left: {}", lines.join("; "))
+}
+
+/// What the user is told if nothing can be repaired, because the plan takes no more tasks.
+pub(super) fn no_room(left: &str) -> String {
+    format!(
+        "{left}. The plan has {MAX_TASKS} tasks, so that no repair can be added: repair it \
+         yourself, then resume to have it verified again"
+    )
 }
 
 #[cfg(test)]

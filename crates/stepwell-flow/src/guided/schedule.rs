@@ -1,9 +1,9 @@
 //! Which tasks of a plan can be done next, what waits in vain, and what a failure adds to the plan.
 //! Pure.
 
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 
-use stepwell::{MAX_TASK_BYTES, Task, TaskRefused, TaskStatus, Tasks};
+use stepwell::{MAX_TASK_BYTES, MAX_TASKS, Task, TaskRefused, TaskStatus, Tasks};
 
 use super::answers::Issue;
 use super::text::last_part;
@@ -41,6 +41,27 @@ pub fn dependents(tasks: &Tasks, id: &str) -> Vec<Task> {
     }
     let after = |task: &&Task| task.id != id && found.contains(task.id.as_str());
     tasks.iter().filter(after).filter(|task| !is_over(task.status)).cloned().collect()
+}
+
+/// Tasks of a new plan under names that no other task has: what the user planned stays.
+#[must_use]
+pub(super) fn beside(planned: Vec<Task>, others: &Tasks) -> Vec<Task> {
+    let mut taken: BTreeSet<String> = planned.iter().map(|task| task.id.clone()).collect();
+    taken.extend(others.iter().map(|task| task.id.clone()));
+    let mut renamed = BTreeMap::new();
+    for task in planned.iter().filter(|task| others.get(&task.id).is_some()) {
+        let free = (1_u32..).map(|n| n.to_string()).find(|name| !taken.contains(name));
+        let free = free.unwrap_or_default();
+        taken.insert(free.clone());
+        renamed.insert(task.id.clone(), free);
+    }
+    let now = |id: String| renamed.get(&id).cloned().unwrap_or(id);
+    let beside = planned.into_iter().map(|task| Task {
+        id: now(task.id),
+        deps: task.deps.into_iter().map(now).collect(),
+        ..task
+    });
+    beside.collect()
 }
 
 /// Tasks that are not done, with how they stand.
@@ -111,17 +132,19 @@ impl Finding {
     }
 }
 
-/// The tasks that findings of a round add to the plan.
+/// The tasks that findings of a round add to the plan, under names that are free. What the plan has
+/// no room for is left out: the next round finds it again.
 pub fn repairs(round: u32, findings: &[Finding], tasks: &Tasks) -> Result<Vec<Task>, TaskRefused> {
     let mut plan = tasks.clone();
     let mut added = Vec::new();
-    for (n, finding) in findings.iter().enumerate() {
+    let mut names = (1_u32..).map(|n| format!("fix-{round}-{n}"));
+    for finding in findings.iter().take(room(tasks)) {
         let files = match finding {
             Finding::Issue(issue) => issue.files.clone(),
             _ => Vec::new(),
         };
         let task = plan.add(Task {
-            id: format!("fix-{round}-{}", n + 1),
+            id: names.find(|name| tasks.get(name).is_none()).unwrap_or_default(),
             action: "fix".to_owned(),
             description: finding.describe(),
             files,
@@ -131,6 +154,11 @@ pub fn repairs(round: u32, findings: &[Finding], tasks: &Tasks) -> Result<Vec<Ta
         added.push(task);
     }
     Ok(added)
+}
+
+/// How many tasks a plan has room for.
+pub(super) fn room(tasks: &Tasks) -> usize {
+    MAX_TASKS.saturating_sub(tasks.len())
 }
 
 #[cfg(test)]
@@ -188,6 +216,16 @@ mod tests {
     }
 
     #[test]
+    fn a_plan_leaves_the_tasks_of_others_alone() {
+        let planned = plan(&[("1", &[], Pending), ("2", &["1"], Pending), ("4", &["2"], Pending)]);
+        let others = plan(&[("1", &[], Done), ("3", &[], Pending)]);
+        let beside = beside(planned.iter().cloned().collect(), &others);
+        assert_eq!(ids(&beside), ["5", "2", "4"]);
+        assert_eq!(beside[1].deps, ["5"]);
+        assert_eq!(beside[2].deps, ["2"]);
+    }
+
+    #[test]
     fn findings_become_tasks_within_the_rules_of_tasks() {
         let output = format!("{}\n\u{1b}[31mfailed\n[exit code 1]", "line\n".repeat(2_000));
         let findings = [
@@ -203,8 +241,18 @@ mod tests {
         assert!(added[0].description.ends_with("[exit code 1]"), "{}", added[0].description);
         assert!(added[0].description.len() <= MAX_TASK_BYTES);
         assert_eq!(findings[0].line(), "check `cargo test` [exit code 1]");
-        let full: Vec<_> = (0..500).map(|n| n.to_string()).collect();
-        let full: Vec<_> = full.iter().map(|id| (id.as_str(), &[][..], Done)).collect();
-        assert_eq!(repairs(1, &findings, &plan(&full)), Err(TaskRefused::TooMany));
+    }
+
+    #[test]
+    fn repairs_take_free_names_and_no_more_room_than_there_is() {
+        let issue =
+            |text: &str| Finding::Issue(Issue { description: text.to_owned(), files: Vec::new() });
+        let findings = [issue("a"), issue("b")];
+        let tasks = plan(&[("fix-1-1", &[], Done), ("fix-1-3", &[], Done)]);
+        assert_eq!(ids(&repairs(1, &findings, &tasks).unwrap()), ["fix-1-2", "fix-1-4"]);
+        let names: Vec<_> = (0..500).map(|n| n.to_string()).collect();
+        let all: Vec<_> = names.iter().map(|id| (id.as_str(), &[][..], Done)).collect();
+        assert_eq!(ids(&repairs(1, &findings, &plan(&all[1..])).unwrap()), ["fix-1-1"]);
+        assert_eq!(repairs(1, &findings, &plan(&all)), Ok(Vec::new()));
     }
 }

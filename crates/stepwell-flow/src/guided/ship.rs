@@ -3,16 +3,16 @@
 use std::collections::BTreeSet;
 
 use serde_json::{Value, json};
-use stepwell::{Event, Kind};
-use stepwell_files::git::SafeGit;
+use stepwell::Seq;
 
 use super::agents::AgentPart;
 use super::answers::CommitReply;
-use super::commit_diff::{CommitDiff, fingerprint};
+use super::commit_diff::CommitDiff;
 use super::guide::{Guide, Question, done, part};
 use super::planning::Approved;
 use super::prompts::{Background, DIFF_BYTES, not_run};
-use super::text::{last_part, plain};
+use super::repository::{Repository, not_here};
+use super::text::{first_line, last_part, plain};
 use super::verify::Verified;
 use crate::answer::text_output;
 use crate::halt::Halt;
@@ -22,10 +22,16 @@ use crate::spec::{Commit, YesPhase};
 /// The most characters of a commit message.
 const MAX_MESSAGE: usize = 4_000;
 
-/// What a user whom git does not know has to do. A commit needs a name and an address.
-const NO_IDENTITY: &str = "git does not know who commits. Tell it, then resume: \
-    git config --global user.name \"YOUR NAME\" && \
-    git config --global user.email YOU@EXAMPLE.COM";
+/// What the user is told of a commit that is not signed, though git is set to sign.
+const UNSIGNED: &str = "It is not signed: git commit --amend -S signs it.";
+
+/// What the user is told where no branch is checked out.
+const DETACHED: &str = "No branch is checked out: git branch NAME keeps the commit.";
+
+/// How much of a message is shown where it is only mentioned.
+const SHOWN_MESSAGE: usize = 80;
+
+const NOTHING_LEFT: &str = "nothing is left to commit";
 
 /// What is there to commit.
 struct Changes {
@@ -33,6 +39,8 @@ struct Changes {
     base: String,
     /// The session's files that git sees a change in.
     files: Vec<String>,
+    /// Those that changed in a repository of their own.
+    apart: Vec<String>,
     /// Why nothing can be committed.
     why_not: Option<String>,
 }
@@ -61,7 +69,7 @@ impl Guide<'_, '_> {
             if let Some(why) = changes.why_not {
                 return Ok(why);
             }
-            self.check_identity()?;
+            self.check_repository()?;
             let proposed = match message.take() {
                 Some(message) => message,
                 None => self.propose(background, approved, &changes).await?,
@@ -76,17 +84,12 @@ impl Guide<'_, '_> {
                 message = Some(agreed);
                 continue;
             }
-            let committed = self.part(&part("commit", 1), || {
-                let commit = self.commit(&agreed, &changes)?;
-                Ok((json!({ "response": commit, "message": agreed }), Vec::new()))
-            })?;
-            let commit = committed.get("response").and_then(Value::as_str).unwrap_or_default();
-            return Ok(format!("committed as {}", commit.get(..10).unwrap_or(commit)));
+            return self.commit(&agreed, &changes);
         }
         Err(Halt::NotStarted)
     }
 
-    /// Whether a file changed since the user was shown what is committed.
+    /// Whether what is committed changed since the user was shown it: a file, or what git has of it.
     fn has_changed(&self, n: u32, changes: &Changes) -> Result<bool, Halt> {
         let (next, commit) = (part("changes", n + 1), part("commit", 1));
         let shown = {
@@ -99,64 +102,66 @@ impl Guide<'_, '_> {
             }
             state.memo.result(&part("shown", n)).cloned()
         };
-        let root = self.root()?;
-        if self.flow.dry_run.is_some() || self.committed(&SafeGit::new(&root), changes).is_some() {
+        let repository = Repository::at(&self.root()?);
+        if self.committed(&repository, changes).is_some() {
             return Ok(false);
         }
-        let now = json!({ "digest": fingerprint(&root, &changes.files) });
-        Ok(shown.is_some_and(|shown| shown != now))
+        Ok(shown.is_some_and(|shown| shown != repository.state_of(&changes.files)))
     }
 
-    /// The files that the session changed, in order, each once.
+    /// The files that the work changed, in order, each once. What changed while a check or the
+    /// program ran is no part of it: the user may have edited it meanwhile.
     pub(super) fn changed_files(&self) -> Result<Vec<String>, Halt> {
-        let facts = self.flow.session.keyed_events(&[Kind::File])?;
-        let files: BTreeSet<String> = facts
-            .into_iter()
-            .filter_map(|fact| match fact.event {
-                Event::File(file) if file.path != "." => Some(file.path),
-                _ => None,
-            })
-            .collect();
+        let mut recorded = self.recorded_files()?;
+        for lane in self.lanes_of_trials() {
+            for seq in self.files_before_ends(&lane, Seq::ZERO, &recorded) {
+                recorded.remove(&seq);
+            }
+        }
+        let files: BTreeSet<String> = recorded.into_values().collect();
         Ok(files.into_iter().collect())
     }
 
     /// What is there to commit, looked at once each time that the user is shown it.
     fn changes(&self, n: u32) -> Result<Changes, Halt> {
         let session = self.changed_files()?;
-        let git = SafeGit::new(&self.root()?);
+        let repository = Repository::at(&self.root()?);
         let output = self.part(&part("changes", n), || {
-            let base = git.text(&["rev-parse", "--verify", "-q", "HEAD"]).unwrap_or_default();
-            let is_git = git.holds(&["rev-parse", "--is-inside-work-tree"]);
-            let files = if is_git { seen_by_git(&git, &session, &base)? } else { Vec::new() };
+            let (base, is_git) = (repository.head(), repository.exists());
+            let files = if is_git { repository.changed(&session)? } else { Vec::new() };
+            let apart = repository.changed_apart(&session);
             let why_not = match (self.config.commit, is_git, files.is_empty()) {
-                (Commit::Never, ..) => Some("nothing was committed"),
-                (_, false, _) => Some("nothing was committed: this is no git work tree"),
-                (_, true, true) => Some("nothing is left to commit"),
+                (Commit::Never, ..) => Some("nothing was committed".to_owned()),
+                (_, false, _) => Some("nothing was committed: this is no git work tree".to_owned()),
+                (_, true, true) => Some(match not_here(&apart) {
+                    Some(elsewhere) => format!("nothing was committed: {elsewhere}"),
+                    None => NOTHING_LEFT.to_owned(),
+                }),
                 (_, true, false) => None,
             };
-            Ok((json!({ "base": base, "files": files, "why_not": why_not }), Vec::new()))
+            let found = json!({ "base": base, "files": files, "apart": apart, "why_not": why_not });
+            Ok((found, Vec::new()))
         })?;
         let text = |key: &str| output.get(key).and_then(Value::as_str).map(str::to_owned);
         Ok(Changes {
             base: text("base").unwrap_or_default(),
             files: super::text::list_of_texts(output.get("files")),
+            apart: super::text::list_of_texts(output.get("apart")),
             why_not: text("why_not"),
         })
     }
 
-    /// Looks whether git knows who commits, before anybody is asked about a commit. It is looked
-    /// at each time, until the commit is made: the user can change it and resume.
-    fn check_identity(&self) -> Result<(), Halt> {
+    /// Looks whether a commit can be made, before anybody is asked about one. It is looked at each
+    /// time, until the commit is made: the user can change it and resume.
+    fn check_repository(&self) -> Result<(), Halt> {
         let key = part("commit", 1);
         let is_made = self.flow.state().memo.result(&key).is_some();
         if is_made || self.flow.dry_run.is_some() || self.flow.is_halted() {
             return Ok(());
         }
-        let git = SafeGit::new(&self.root()?);
-        let knows = |who: &str| git.holds(&["var", who]);
-        match knows("GIT_AUTHOR_IDENT") && knows("GIT_COMMITTER_IDENT") {
-            true => Ok(()),
-            false => Err(self.flow.fail(&key, None, NO_IDENTITY, None)),
+        match Repository::at(&self.root()?).obstacle() {
+            None => Ok(()),
+            Some(why) => Err(self.flow.fail(&key, None, &why, None)),
         }
     }
 
@@ -194,12 +199,12 @@ impl Guide<'_, '_> {
             state.memo.result(&key).is_some() || state.memo.gate(id).is_some()
         };
         // Once it was asked, its prompt is on record.
+        let root = self.root()?;
+        let repository = Repository::at(&root);
         let (diff, opening) = match memo(&key.to_string()) {
             true => (CommitDiff::default(), Vec::new()),
             false => {
-                let root = self.root()?;
-                let digest = fingerprint(&root, &changes.files);
-                let shown = done(&part("shown", n), json!({ "digest": digest }));
+                let shown = done(&part("shown", n), repository.state_of(&changes.files));
                 (CommitDiff::read(&root, &changes.base, &changes.files), vec![shown.into()])
             }
         };
@@ -209,6 +214,9 @@ impl Guide<'_, '_> {
             Some(diff.listed()),
             Some(diff.excerpt()),
             not_run(&verified.denied),
+            not_here(&changes.apart),
+            repository.wants_signature().then(|| UNSIGNED.to_owned()),
+            repository.is_detached().then(|| DETACHED.to_owned()),
             Some(last_part(message, MAX_MESSAGE).to_owned()),
             Some("Commit this? (commit, no, or another message)".to_owned()),
         ];
@@ -223,48 +231,52 @@ impl Guide<'_, '_> {
         Ok(CommitReply::read(&self.ask_person(&key, question)?.text))
     }
 
+    /// Commits what was shown. Returns what became of it, in words.
+    fn commit(&self, message: &str, changes: &Changes) -> Result<String, Halt> {
+        let key = part("commit", 1);
+        let repository = Repository::at(&self.root()?);
+        let is_recorded = self.flow.state().memo.result(&key).is_some();
+        if !is_recorded && self.is_nothing_left(&repository, changes) {
+            return Ok(NOTHING_LEFT.to_owned());
+        }
+        if !is_recorded {
+            let says = || Some(format!("git commit: {}", first_line(message, SHOWN_MESSAGE)));
+            self.note_upcoming(&key, Some(self.config.ship.as_str()), says)?;
+        }
+        let committed = self.part(&key, || {
+            let commit = match self.committed(&repository, changes) {
+                Some(made) => made,
+                None => {
+                    let message = format!("{}\n\n{}", message.trim(), self.trailer());
+                    repository.commit(&repository.changed(&changes.files)?, &message)?
+                }
+            };
+            Ok((json!({ "response": commit, "message": message }), Vec::new()))
+        })?;
+        let commit = committed.get("response").and_then(Value::as_str).unwrap_or_default();
+        let mut words = format!("committed as {}", commit.get(..10).unwrap_or(commit));
+        if repository.wants_signature() {
+            words.push_str(", not signed");
+        }
+        if repository.is_detached() {
+            words.push_str(", on no branch: git branch NAME keeps it");
+        }
+        let elsewhere = not_here(&changes.apart).map(|it| format!("; {it}"));
+        Ok(words + &elsewhere.unwrap_or_default())
+    }
+
+    /// Whether the user committed all of it after it was looked at.
+    fn is_nothing_left(&self, repository: &Repository, changes: &Changes) -> bool {
+        self.committed(repository, changes).is_none()
+            && repository.changed(&changes.files).is_ok_and(|left| left.is_empty())
+    }
+
     /// The commit that was made already, if the process died right after it: its trailer tells.
-    fn committed(&self, git: &SafeGit, changes: &Changes) -> Option<String> {
-        let trailer = self.trailer();
-        let last = git.text(&["log", "-1", "--format=%B"]).unwrap_or_default();
-        let head = git.text(&["rev-parse", "--verify", "-q", "HEAD"]).unwrap_or_default();
-        (head != changes.base && last.lines().any(|line| line == trailer)).then_some(head)
+    fn committed(&self, repository: &Repository, changes: &Changes) -> Option<String> {
+        repository.commit_with(&self.trailer(), &changes.base)
     }
 
     fn trailer(&self) -> String {
         format!("Stepwell-Session: {}", self.flow.session.id())
     }
-
-    /// Commits the session's files and nothing else, once: a commit that was made before the
-    /// process died is found by its trailer.
-    fn commit(&self, message: &str, changes: &Changes) -> Result<String, String> {
-        let root = self.root().map_err(|_| "the workspace is gone".to_owned())?;
-        let git = SafeGit::new(&root);
-        if let Some(made) = self.committed(&git, changes) {
-            return Ok(made);
-        }
-        let paths = changes.files.join("\0");
-        let from_input = ["--pathspec-from-file=-", "--pathspec-file-nul"];
-        let add = ["--literal-pathspecs", "add", "--all"];
-        git.text_with_input(&[&add[..], &from_input[..]].concat(), &paths)?;
-        let message = format!("{}\n\n{}", message.trim(), self.trailer());
-        let commit = ["--literal-pathspecs", "commit", "--quiet", "--only", "-m", &message];
-        git.text_with_input(&[&commit[..], &from_input[..]].concat(), &paths)?;
-        git.text(&["rev-parse", "HEAD"])
-    }
-}
-
-/// Those of some files that git sees a change in, and does not ignore.
-fn seen_by_git(git: &SafeGit, files: &[String], base: &str) -> Result<Vec<String>, String> {
-    let names = |text: String| -> BTreeSet<String> {
-        text.split('\0').filter(|name| !name.is_empty()).map(str::to_owned).collect()
-    };
-    let mut seen =
-        names(git.text(&["ls-files", "--others", "--cached", "--exclude-standard", "-z"])?);
-    if !base.is_empty() {
-        let changed = ["diff", "--name-only", "--no-renames", "--relative", "-z", "HEAD"];
-        seen = names(git.text(&["ls-files", "--others", "--exclude-standard", "-z"])?);
-        seen.extend(names(git.text(&changed)?));
-    }
-    Ok(files.iter().filter(|file| seen.contains(*file)).cloned().collect())
 }

@@ -16,7 +16,7 @@ use super::answers::{FailureReply, TaskReport};
 use super::calls::{all_denied, with_limits};
 use super::guide::{Guide, Question, node_id, part};
 use super::prompts::{Background, repair};
-use super::schedule::{dependents, ready, undone};
+use super::schedule::{dependents, is_over, ready, undone};
 use super::subagents::Subtask;
 use super::text::{first_line, plain};
 use crate::ask::Worker;
@@ -44,6 +44,8 @@ struct Attempt<'a> {
     n: u32,
     /// The attempt that its conversation began with.
     from: u32,
+    /// The first attempt since the task was planned, or opened again.
+    opened: u32,
     /// Why the one before failed, and what the user says to that.
     repair: Option<(String, String)>,
 }
@@ -91,13 +93,14 @@ impl Guide<'_, '_> {
             return Err(halt);
         }
         let tasks = self.tasks()?;
-        // Told once, not once a visit: whoever resumes goes on without them.
-        match tasks.count(TaskStatus::Unrecoverable) {
-            0 => Ok(()),
-            given_up => self.leave("given-up", u32::try_from(given_up).unwrap_or(u32::MAX), || {
-                format!("the work is not done: {}", undone(&tasks).join(", "))
-            }),
+        if tasks.count(TaskStatus::Unrecoverable) == 0 {
+            return Ok(());
         }
+        // Told once each time that one is given up, not once a visit: whoever resumes goes on
+        // without it.
+        self.leave("given-up", self.flow.session.work()?.given_up, || {
+            format!("the work is not done: {}", undone(&tasks).join(", "))
+        })
     }
 
     async fn task(&self, background: &Background, id: String) -> (String, Result<(), Halt>) {
@@ -111,23 +114,27 @@ impl Guide<'_, '_> {
         if let Err(why) = id.parse::<NodeId>() {
             return Err(self.flow.fail(&part("task", 1), None, &why.to_string(), None));
         }
-        let (mut from, mut repair) = (1, None);
+        let (mut from, mut opened, mut repair) = (1, 1, None);
         for n in 1.. {
             let key = NodeKey::Attempt(node_id(id), n);
-            let attempt = Attempt { key, id, n, from, repair: repair.take() };
+            let attempt = Attempt { key, id, n, from, opened, repair: repair.take() };
             let report = self.attempt(background, &attempt).await?;
-            if report.done {
-                // A task that the user opened again is done again.
-                match self.tasks()?.get(id).is_none_or(|task| task.status == TaskStatus::Done) {
-                    true => return Ok(()),
-                    false => from = n + 1,
+            let reply = match report.done {
+                true => None,
+                false => Some(self.decide(&attempt, &report.summary)?),
+            };
+            match reply {
+                Some(FailureReply::Retry) => from = n + 1,
+                Some(FailureReply::Repair(hint)) => repair = Some((report.summary, hint)),
+                None | Some(FailureReply::Skip | FailureReply::GiveUp) => {
+                    let tasks = self.tasks()?;
+                    let waits = |task: &Task| !tasks.waits_for(task).is_empty();
+                    if tasks.get(id).is_none_or(|task| is_over(task.status) || waits(task)) {
+                        return Ok(());
+                    }
+                    // The user opened it again, so it is worked on again.
+                    (from, opened) = (n + 1, n + 1);
                 }
-                continue;
-            }
-            match self.decide(id, n, &report.summary)? {
-                FailureReply::Retry => from = n + 1,
-                FailureReply::Repair(hint) => repair = Some((report.summary, hint)),
-                FailureReply::Skip | FailureReply::GiveUp => return Ok(()),
             }
         }
         Ok(())
@@ -143,7 +150,6 @@ impl Guide<'_, '_> {
         if let Some(output) = self.flow.state().memo.result(key) {
             return Ok(TaskReport::of_output(output));
         }
-        self.may_start(key, None)?;
         let lane = match from {
             1 => lane(&format!("task-{id}")),
             from => lane(&format!("task-{id}/{from}")),
@@ -160,6 +166,8 @@ impl Guide<'_, '_> {
             }
             Some((why, hint)) => repair(why, hint),
         };
+        self.note_upcoming(key, Some(self.config.execute.as_str()), || Some(prompt.clone()))?;
+        self.may_start()?;
         let starting = || self.task_as(id, TaskStatus::Running);
         let finishing = |output: &Value| self.finished(attempt, &lane, output);
         let output = match self.config.parallel {
@@ -206,7 +214,7 @@ impl Guide<'_, '_> {
     ) -> Result<Value, Halt> {
         let flow = self.flow;
         let permit = flow.permits.acquire().await;
-        self.may_start(part.key, None)?;
+        self.may_start()?;
         let base = flow.agent_setup(part.key, part.agent.as_str(), None)?;
         let limits = self.limits(attempt, &part.lane, &base.setup.rules.limits);
         let setup = with_limits(&base, limits.clone());
@@ -240,7 +248,8 @@ impl Guide<'_, '_> {
                 cost = cost.plus(message.cost.unwrap_or(Money::ZERO));
             }
         }
-        let own = budget.max_tokens.map(|most| (most.get() * times).saturating_sub(tokens));
+        let own =
+            budget.max_tokens.map(|most| most.get().saturating_mul(times).saturating_sub(tokens));
         let times = i64::try_from(times).unwrap_or(1);
         let own_cost = budget.max_cost_usd.map(|most| {
             let all = (0..times).fold(Money::ZERO, |sum, _| sum.plus(most));
@@ -280,28 +289,43 @@ impl Guide<'_, '_> {
         events
     }
 
-    /// The files that a node's lane changed. What a call changed is recorded right before its end.
+    /// The files that a node's lane changed.
     fn files_of(&self, key: &NodeKey, lane: &Lane) -> BTreeSet<String> {
-        let ends: Vec<Seq> = {
+        let began = {
             let state = self.flow.state();
-            let began = state.memo.node(key).map_or(Seq::ZERO, |noted| noted.first_start);
-            let said = state.past.said(lane).iter().filter(|event| event.seq > began);
-            let ends = said.filter(|event| matches!(event.event, Event::ToolFinished(_)));
-            ends.map(|event| event.seq).collect()
+            state.memo.node(key).map_or(Seq::ZERO, |noted| noted.first_start)
         };
-        let changed = self.flow.session.keyed_events(&[Kind::File]).unwrap_or_default();
-        let changed: BTreeMap<Seq, String> = changed
-            .into_iter()
-            .filter_map(|fact| match fact.event {
-                Event::File(file) if file.path != "." => Some((fact.seq, file.path)),
-                _ => None,
-            })
-            .collect();
-        let before = |end: &Seq| {
+        let recorded = self.recorded_files().unwrap_or_default();
+        let seqs = self.files_before_ends(lane, began, &recorded).into_iter();
+        seqs.filter_map(|seq| recorded.get(&seq).cloned()).collect()
+    }
+
+    /// What the session recorded of changed files, and where.
+    pub(super) fn recorded_files(&self) -> Result<BTreeMap<Seq, String>, Halt> {
+        let facts = self.flow.session.keyed_events(&[Kind::File])?.into_iter();
+        let files = facts.filter_map(|fact| match fact.event {
+            Event::File(file) if file.path != "." => Some((fact.seq, file.path)),
+            _ => None,
+        });
+        Ok(files.collect())
+    }
+
+    /// Those of the recorded files that a lane's calls changed. What a call changed is recorded
+    /// right before its end.
+    pub(super) fn files_before_ends(
+        &self,
+        lane: &Lane,
+        began: Seq,
+        recorded: &BTreeMap<Seq, String>,
+    ) -> Vec<Seq> {
+        let state = self.flow.state();
+        let said = state.past.said(lane).iter().filter(|event| event.seq > began);
+        let ends = said.filter(|event| matches!(event.event, Event::ToolFinished(_)));
+        let before = |end: Seq| {
             let seqs = std::iter::successors(Some(end.prev()), |seq| Some(seq.prev()));
-            seqs.map_while(|seq| changed.get(&seq).cloned()).collect::<Vec<_>>()
+            seqs.take_while(|seq| recorded.contains_key(seq))
         };
-        ends.iter().flat_map(before).collect()
+        ends.flat_map(|event| before(event.seq)).collect()
     }
 
     /// A task with another status, if it has another.
@@ -314,7 +338,8 @@ impl Guide<'_, '_> {
     }
 
     /// What becomes of a task whose attempt failed.
-    fn decide(&self, id: &str, n: u32, why: &str) -> Result<FailureReply, Halt> {
+    fn decide(&self, attempt: &Attempt<'_>, why: &str) -> Result<FailureReply, Halt> {
+        let Attempt { id, n, opened, .. } = *attempt;
         let key = NodeKey::Decide(node_id(id), n);
         let closing = |text: &str| match FailureReply::read(text) {
             FailureReply::Skip => self.task_as(id, TaskStatus::Skipped),
@@ -332,12 +357,12 @@ impl Guide<'_, '_> {
             "Task {id} failed: {why}\n\nWhat now? (retry, repair: what to mind, skip, or give up)"
         );
         let default = Some("repair".to_owned());
-        let (opening, agreed) = (Vec::new(), self.agreed(n));
+        let (opening, agreed) = (Vec::new(), self.agreed(n - opened + 1));
         let question = Question { prompt, default, opening, closing: &closing, agreed };
         Ok(FailureReply::read(&self.ask_person(&key, question)?.text))
     }
 
-    /// What becomes of a failed task where no person is asked.
+    /// What becomes of a task that failed so many times, where no person is asked.
     fn agreed(&self, n: u32) -> Option<String> {
         let says = match self.config.on_failure {
             _ if n >= MAX_ATTEMPTS => "give up",

@@ -55,6 +55,23 @@ pub(super) fn last_part(text: &str, most: usize) -> &str {
     part.split_once('\n').map_or(part, |(_, rest)| rest)
 }
 
+/// Whether a path leaves the workspace, or enters what is not the user's.
+pub(super) fn leaves(file: &str) -> bool {
+    let mut parts = file.split(['/', '\\']).filter(|part| *part != ".");
+    let is_ours = |part: &str| [".git", stepwell::STORE_FOLDER].contains(&part);
+    let first = parts.clone().next().unwrap_or_default();
+    first.is_empty() || parts.any(|part| part == ".." || is_ours(&part.to_ascii_lowercase()))
+}
+
+/// The most bytes of a path that is shown to people and agents.
+const MAX_PATH_BYTES: usize = 1_000;
+
+/// Whether a text can name a file of the workspace, and shows what it names.
+pub(super) fn is_file_name(text: &str) -> bool {
+    let is_plain = !text.chars().any(char::is_control) && !deceives(text);
+    is_plain && text.len() <= MAX_PATH_BYTES && !leaves(text)
+}
+
 /// A name or a number as text.
 pub(super) fn text_of(value: &Value) -> Option<String> {
     match value {

@@ -4,7 +4,7 @@
 use std::collections::BTreeSet;
 
 use serde_json::{Map, Value, json};
-use stepwell::{Event, NodeKey, Outcome, Phase};
+use stepwell::{Event, Lane, NodeKey, Outcome, Phase};
 use stepwell_agent::permission::Mode;
 use stepwell_agent::tool;
 
@@ -13,8 +13,8 @@ use super::answers::Review;
 use super::calls::{CallResult, PlannedCall};
 use super::guide::{Guide, part};
 use super::planning::Approved;
-use super::prompts::{Background, Reviewed, left};
-use super::schedule::{Finding, ready, repairs};
+use super::prompts::{Background, Reviewed, left, no_room};
+use super::schedule::{Finding, ready, repairs, room};
 use super::text::last_part;
 use super::work_plan::program_line;
 use crate::halt::Halt;
@@ -93,8 +93,11 @@ impl Guide<'_, '_> {
                 return Ok(Verified { passed, denied });
             }
             if !findings.is_empty() {
-                if round.is_multiple_of(rounds) {
-                    self.leave("left", round, || left(round, &findings, &denied))?;
+                let left = || left(round, &findings, &denied);
+                if self.has_no_room(round)? {
+                    self.leave("left", round, || no_room(&left()))?;
+                } else if round.is_multiple_of(rounds) {
+                    self.leave("left", round, left)?;
                 }
                 self.plan_repairs(round, &findings)?;
             }
@@ -132,7 +135,8 @@ impl Guide<'_, '_> {
 
     /// When a person is asked about the plan's commands.
     fn mode_for(&self, approved: &Approved) -> Result<Mode, Halt> {
-        if approved.by_person {
+        // A dry run sets up no agent, and runs nothing.
+        if approved.by_person || self.flow.dry_run.is_some() {
             return Ok(Mode::Yolo);
         }
         let setup = self.flow.agents.setup(self.config.execute.as_str(), None);
@@ -148,7 +152,7 @@ impl Guide<'_, '_> {
         };
         self.call(&PlannedCall {
             key: &key,
-            lane: lane(&format!("check-{round}-{n}")),
+            lane: check_lane(round, n),
             purpose: format!("Check of round {round}: {}", command.line),
             tool,
             arguments: json!({ "command": command.line }),
@@ -197,7 +201,7 @@ impl Guide<'_, '_> {
         let seen = self
             .call(&PlannedCall {
                 key: &key,
-                lane: lane(&format!("runtime-{round}")),
+                lane: runtime_lane(round),
                 purpose: format!("Trial of round {round}: {line}"),
                 tool: tool::try_program(),
                 arguments: arguments(program),
@@ -211,6 +215,18 @@ impl Guide<'_, '_> {
         Ok(Some(Check::of(line, &seen)))
     }
 
+    /// The lanes of checks, and of trials of the program.
+    pub(super) fn lanes_of_trials(&self) -> Vec<Lane> {
+        let state = self.flow.state();
+        let keys = state.memo.nodes().filter_map(|(key, _)| key.parse::<NodeKey>().ok());
+        let lanes = keys.filter_map(|key| match key {
+            NodeKey::Check(round, n) => Some(check_lane(round, n)),
+            NodeKey::Work(name, round) if name.as_str() == "runtime" => Some(runtime_lane(round)),
+            _ => None,
+        });
+        lanes.collect()
+    }
+
     /// Whether there is a visit to the tasks although nothing was found: its user added a task, or
     /// opened one again, before the work was shipped.
     fn has_open_tasks(&self, visit: u32) -> Result<bool, Halt> {
@@ -221,7 +237,15 @@ impl Guide<'_, '_> {
         Ok(open && !self.was_entered(Phase::Ship, 1))
     }
 
-    /// Adds what was found to the plan.
+    /// Whether nothing that a round found can be added to the plan.
+    fn has_no_room(&self, round: u32) -> Result<bool, Halt> {
+        if self.flow.state().memo.result(&part("repairs", round)).is_some() {
+            return Ok(false);
+        }
+        Ok(room(&self.tasks()?) == 0)
+    }
+
+    /// Adds what was found to the plan, as far as there is room.
     fn plan_repairs(&self, round: u32, findings: &[Finding]) -> Result<(), Halt> {
         let planned = self.part(&part("repairs", round), || {
             let tasks = self.tasks().map_err(|_| "the tasks cannot be read".to_owned())?;
@@ -233,6 +257,14 @@ impl Guide<'_, '_> {
         });
         planned.map(drop)
     }
+}
+
+fn check_lane(round: u32, n: u32) -> Lane {
+    lane(&format!("check-{round}-{n}"))
+}
+
+fn runtime_lane(round: u32) -> Lane {
+    lane(&format!("runtime-{round}"))
 }
 
 fn failed(checks: &[Check]) -> Vec<Finding> {

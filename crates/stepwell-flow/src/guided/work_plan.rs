@@ -8,7 +8,8 @@ use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value, json};
 use stepwell::{MAX_NODE_ID_BYTES, MAX_TASKS, Task, Tasks};
 
-use super::text::{deceives, first_line, list_of_texts, spelled_out, text_of};
+use super::schedule::beside;
+use super::text::{deceives, first_line, leaves, list_of_texts, spelled_out, text_of};
 use crate::answer::parse_json;
 use crate::spec::TryProgram;
 
@@ -73,6 +74,7 @@ impl WorkPlan {
             tasks.push(read_task(n, task)?);
         }
         unique(&tasks)?;
+        let tasks = beside(tasks, rules.tasks);
         // Only what the session's own rules take becomes a plan.
         let tasks = rules.tasks.load(tasks).map_err(|refused| refused.to_string())?;
         check_files(&tasks, rules)?;
@@ -239,16 +241,6 @@ fn check_files(tasks: &[Task], rules: &PlanRules<'_>) -> Result<(), String> {
         }
     }
     Ok(())
-}
-
-/// Whether a path leaves the workspace, or enters what is not the user's.
-fn leaves(file: &str) -> bool {
-    let mut parts = file.split(['/', '\\']);
-    let first = parts.clone().next().unwrap_or_default();
-    first.is_empty()
-        || first == ".git"
-        || first == stepwell::STORE_FOLDER
-        || parts.any(|part| part == "..")
 }
 
 fn read_checks(listed: Option<&Value>) -> Result<Vec<String>, String> {
@@ -428,7 +420,16 @@ mod tests {
         assert!(plan("modify", "src/lib.rs").is_ok());
         assert!(plan("create", "src/new.rs").is_ok());
         assert!(plan("modify", "src/new.rs").unwrap_err().contains("does not exist"));
-        for outside in ["../x", "/etc/passwd", "a/../../b", ".git/config", ".stepwell/x", ""] {
+        for outside in [
+            "../x",
+            "/etc/passwd",
+            "a/../../b",
+            ".git/config",
+            "./.git/config",
+            "a/.GIT/x",
+            ".stepwell/x",
+            "",
+        ] {
             let planned = plan("create", outside);
             assert!(outside.is_empty() || planned.is_err(), "{outside}");
         }

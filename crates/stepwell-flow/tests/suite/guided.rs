@@ -40,7 +40,7 @@ pattern:
     )
 }
 
-fn git(root: &Path, args: &[&str]) -> String {
+pub(crate) fn git(root: &Path, args: &[&str]) -> String {
     let output = Command::new("git").arg("-C").arg(root).args(args).output().unwrap();
     let stderr = String::from_utf8_lossy(&output.stderr);
     assert!(output.status.success(), "git {args:?}: {stderr}");

@@ -164,3 +164,45 @@ fn a_task_that_its_user_adds_while_it_is_verified_is_done_before_it_ships() {
     let entered: Vec<&str> = came.phases.iter().map(|(_, to)| to.as_str()).collect();
     assert_eq!(entered[3..], ["execute", "verify", "execute", "verify", "ship"]);
 }
+
+#[test]
+fn a_task_that_its_user_adds_before_the_plan_is_approved_stays_and_is_done() {
+    let dir = tempfile::tempdir().unwrap();
+    let root = dir.path().join("project");
+    project(&root);
+    let mut plan = plan(&[]);
+    plan["run"] = Value::Null;
+    let script = json!({ "lanes": {
+        "plan": [says(plan)],
+        "task-*": [done()],
+        "review": [says(json!({ "verdict": "pass" }))],
+    }});
+    let harness = work(&root, "    yes: [discuss, execute, ship]\n", &script);
+    assert_eq!(run(&harness).status, Status::Paused);
+    let own = Task { id: "1".to_owned(), description: "Mine".to_owned(), ..Task::default() };
+    harness.well().lock(&id()).unwrap().append(own).unwrap();
+    harness.answer("work/approve/1", "approve");
+    let ended = run(&harness);
+    assert_eq!(ended.status, Status::Success, "{ended:?}");
+    let tasks = harness.well().work(&id()).unwrap().tasks;
+    let said: Vec<_> = tasks.iter().map(|task| (&*task.id, &*task.description)).collect();
+    assert_eq!(said, [("1", "Mine"), ("3", "Write calc.sh"), ("2", "Say how")]);
+    assert_eq!(tasks.get("2").unwrap().deps, ["3"]);
+    assert_eq!(tasks.count(TaskStatus::Done), 3);
+}
+
+#[test]
+fn a_task_may_use_as_much_as_can_be_said() {
+    let dir = tempfile::tempdir().unwrap();
+    let root = dir.path().join("project");
+    project(&root);
+    let mut script = script();
+    script["lanes"]["plan"] = json!([says(plan(&["sh test.sh"]))]);
+    let more = format!(
+        "    yes: [discuss, plan, execute, ship]\n    task_budget: {{max_tokens: {}}}\n",
+        u64::MAX
+    );
+    // Its second task is repaired, which is a second attempt.
+    let ended = run(&work(&root, &more, &script));
+    assert_eq!(ended.status, Status::Success, "{ended:?}");
+}

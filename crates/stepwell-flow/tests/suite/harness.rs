@@ -230,7 +230,9 @@ impl Harness {
             variables: BTreeMap::new(),
         };
         let phases = self.phases;
-        let created = Created { flow: Some(flow), phases, ..Created::new(id(), "flow") };
+        let workspace = self.root.to_string_lossy().into_owned();
+        let created = Created::new(id(), "flow");
+        let created = Created { flow: Some(flow), phases, workspace, ..created };
         well.create(created).unwrap()
     }
 

@@ -5,6 +5,8 @@ mod dry_run;
 mod guided;
 mod guided_consent;
 mod guided_kills;
+mod guided_repairs;
+mod guided_ship;
 mod guided_visits;
 mod harness;
 mod hostile;

@@ -1,0 +1,184 @@
+//! The git work tree that guided work is shipped from: what changed in it, what keeps it from being
+//! committed, and the commit.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::path::{Path, PathBuf};
+
+use serde_json::{Value, json};
+use stepwell::Digest;
+use stepwell_files::git::SafeGit;
+
+use super::commit_diff::fingerprint;
+
+/// What a user whom git does not know has to do. A commit needs a name and an address.
+const NO_IDENTITY: &str = "git does not know who commits. Tell it, then resume: \
+    git config --global user.name \"YOUR NAME\" && \
+    git config --global user.email YOU@EXAMPLE.COM";
+
+/// What git keeps while something is under way that a commit would become part of.
+const UNDER_WAY: [(&str, &str); 5] = [
+    ("MERGE_HEAD", "a merge"),
+    ("CHERRY_PICK_HEAD", "a cherry-pick"),
+    ("REVERT_HEAD", "a revert"),
+    ("rebase-merge", "a rebase"),
+    ("rebase-apply", "a rebase"),
+];
+
+/// The most files that are named where they are only mentioned.
+const NAMED: usize = 5;
+
+/// A work tree of git, or a folder that is none.
+pub(super) struct Repository {
+    root: PathBuf,
+    git: SafeGit,
+}
+
+impl Repository {
+    pub(super) fn at(root: &Path) -> Self {
+        Self { root: root.to_owned(), git: SafeGit::new(root) }
+    }
+
+    pub(super) fn exists(&self) -> bool {
+        self.git.holds(&["rev-parse", "--is-inside-work-tree"])
+    }
+
+    /// The commit that is checked out; empty, if there is none.
+    pub(super) fn head(&self) -> String {
+        self.git.text(&["rev-parse", "--verify", "-q", "HEAD"]).unwrap_or_default()
+    }
+
+    /// Those of some files that git sees a change in, and does not ignore.
+    pub(super) fn changed(&self, files: &[String]) -> Result<Vec<String>, String> {
+        let others = ["ls-files", "--others", "--exclude-standard", "-z"];
+        let changed = ["diff", "--name-only", "--no-renames", "--relative", "-z", "HEAD"];
+        let mut seen = names(&self.git.text(&others)?);
+        seen.extend(match self.head().is_empty() {
+            true => names(&self.git.text(&["ls-files", "--cached", "-z"])?),
+            false => names(&self.git.text(&changed)?),
+        });
+        Ok(files.iter().filter(|file| seen.contains(*file)).cloned().collect())
+    }
+
+    /// Those of some files that changed in a repository of their own, such as a submodule. They are
+    /// no part of a commit here.
+    pub(super) fn changed_apart(&self, files: &[String]) -> Vec<String> {
+        let mut within: BTreeMap<&str, Vec<String>> = BTreeMap::new();
+        for file in files {
+            let folders = file.match_indices('/').map(|(at, _)| file.split_at(at).0);
+            let has_git = |folder: &&str| self.root.join(folder).join(".git").exists();
+            if let Some(folder) = folders.rev().find(has_git) {
+                within.entry(folder).or_default().push(file[folder.len() + 1..].to_owned());
+            }
+        }
+        let changed = within.into_iter().flat_map(|(folder, files)| {
+            let other = Self::at(&self.root.join(folder));
+            let changed = other.changed(&files).unwrap_or_default().into_iter();
+            changed.map(|file| format!("{folder}/{file}")).collect::<Vec<_>>()
+        });
+        changed.collect()
+    }
+
+    /// Why a commit cannot be made now, and what the user can do about that.
+    pub(super) fn obstacle(&self) -> Option<String> {
+        let is_known = |who: &str| self.git.holds(&["var", who]);
+        if !is_known("GIT_AUTHOR_IDENT") || !is_known("GIT_COMMITTER_IDENT") {
+            return Some(NO_IDENTITY.to_owned());
+        }
+        let is_there = |name: &str| {
+            let path = self.git.text(&["rev-parse", "--git-path", name]);
+            path.is_ok_and(|path| self.root.join(path).exists())
+        };
+        if let Some((_, what)) = UNDER_WAY.iter().find(|(name, _)| is_there(name)) {
+            return Some(format!("{what} is under way in git. Finish or abort it, then resume"));
+        }
+        let conflicts = self.git.text(&["ls-files", "--unmerged", "-z"]).unwrap_or_default();
+        (!conflicts.is_empty())
+            .then(|| "git has conflicts that are not resolved. Resolve them, then resume".into())
+    }
+
+    /// Whether the user has git sign commits. What is committed here is not signed: that would
+    /// start a program which the configuration names.
+    pub(super) fn wants_signature(&self) -> bool {
+        let set = |scope: &&str| {
+            let get = ["config", scope, "--includes", "--type=bool", "--get", "commit.gpgSign"];
+            self.git.text(&get).ok()
+        };
+        let scopes = ["--worktree", "--local", "--global", "--system"];
+        scopes.iter().find_map(set).is_some_and(|value| value == "true")
+    }
+
+    /// Whether no branch is checked out, so that nothing would lead to a commit.
+    pub(super) fn is_detached(&self) -> bool {
+        !self.git.holds(&["symbolic-ref", "-q", "HEAD"])
+    }
+
+    /// What a commit of some files would change, and where: it differs if any of that does.
+    pub(super) fn state_of(&self, files: &[String]) -> Value {
+        let branch = self.git.text(&["symbolic-ref", "-q", "HEAD"]).unwrap_or_default();
+        let listed = self.git.text(&["ls-tree", "-r", "-z", "HEAD"]).unwrap_or_default();
+        let files_of_head: BTreeMap<&str, &str> = listed
+            .split('\0')
+            .filter_map(|entry| entry.split_once('\t'))
+            .map(|(about, path)| (path, about))
+            .collect();
+        let before = files.iter().map(|file| files_of_head.get(file.as_str()).unwrap_or(&""));
+        let before: Vec<&str> = before.copied().collect();
+        let before = Digest::of(format!("{branch}\n{}", before.join("\n")).as_bytes());
+        json!({ "digest": fingerprint(&self.root, files), "before": before.to_string() })
+    }
+
+    /// The newest commit with a trailer, of those since `base`.
+    pub(super) fn commit_with(&self, trailer: &str, base: &str) -> Option<String> {
+        let range = if base.is_empty() { "HEAD".to_owned() } else { format!("{base}..HEAD") };
+        let log = self.git.text(&["log", "--format=%H%n%B%x00", &range]).ok()?;
+        let mut commits = log.split('\0').map(str::trim_start);
+        let ours = commits.find(|commit| commit.lines().any(|line| line == trailer))?;
+        ours.lines().next().map(str::to_owned)
+    }
+
+    /// Commits some files as they are in the work tree, and nothing else. If that fails, what the
+    /// user has staged is as it was.
+    pub(super) fn commit(&self, files: &[String], message: &str) -> Result<String, String> {
+        let known = names(&self.git.text(&["ls-files", "--cached", "-z"])?);
+        let is_new = |file: &&String| {
+            !known.contains(*file) && self.root.join(file).symlink_metadata().is_ok()
+        };
+        let new: Vec<String> = files.iter().filter(is_new).cloned().collect();
+        // Git commits only paths that it knows.
+        self.with_paths(&["add", "--intent-to-add"], &new)?;
+        let commit = self.with_paths(&["commit", "--quiet", "--only", "-m", message], files);
+        if let Err(why) = commit {
+            let _ = self.with_paths(&["rm", "--quiet", "--cached", "--force"], &new);
+            return Err(why);
+        }
+        self.git.text(&["rev-parse", "HEAD"])
+    }
+
+    fn with_paths(&self, args: &[&str], paths: &[String]) -> Result<(), String> {
+        if paths.is_empty() {
+            return Ok(());
+        }
+        let from_input = ["--pathspec-from-file=-", "--pathspec-file-nul"];
+        let args = [&["--literal-pathspecs"], args, &from_input[..]].concat();
+        self.git.text_with_input(&args, &paths.join("\0")).map(drop)
+    }
+}
+
+/// What the user is told of files that are no part of a commit here.
+pub(super) fn not_here(apart: &[String]) -> Option<String> {
+    let named: Vec<&str> = apart.iter().take(NAMED).map(String::as_str).collect();
+    let more = match apart.len() - named.len() {
+        0 => String::new(),
+        more => format!(" and {more} more"),
+    };
+    let is = if apart.len() == 1 {
+        "is in a git repository of its"
+    } else {
+        "are in git repositories of their"
+    };
+    (!apart.is_empty()).then(|| format!("{}{more} {is} own: commit that there", named.join(", ")))
+}
+
+fn names(text: &str) -> BTreeSet<String> {
+    text.split('\0').filter(|name| !name.is_empty()).map(str::to_owned).collect()
+}
