@@ -264,7 +264,7 @@ mod tests {
         let wanted = Wanted { folder: at(""), ..Wanted::default() };
         let runtime = Runtime::new(Workspace::find(host, wanted, Notices::to_nobody()).unwrap());
         let handle = spawn(&runtime, Interrupt::default(), |job| {
-            let well = job.runtime.writing()?;
+            let well = Stepwell::in_memory();
             let session = well.create(Created::new(well.new_id(), "x"))?;
             job.begin(&session, About { spec: None, budget: None });
             panic!("a mistake of ours");

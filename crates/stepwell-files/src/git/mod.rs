@@ -10,6 +10,7 @@ pub(crate) mod config;
 mod environment;
 mod settings;
 
+use std::collections::BTreeSet;
 use std::io::{BufReader, Write as _};
 use std::os::unix::process::CommandExt as _;
 use std::path::{Path, PathBuf};
@@ -97,6 +98,18 @@ impl SafeGit {
         Ok(self.settings()?.drivers())
     }
 
+    /// Refuses, if one of these files is committed only through a filter: git would take in another
+    /// form of it.
+    pub fn without_filters(&self, files: &[String]) -> Result<(), String> {
+        let filters = self.drivers()?.filters;
+        if filters.is_empty() || files.is_empty() {
+            return Ok(());
+        }
+        let asked = ["check-attr", "-z", "--stdin", "filter"];
+        let answer = self.text_with_input(&asked, &(files.join("\0") + "\0"))?;
+        refuse(&answer, &filters, "filter")
+    }
+
     fn start(
         &self,
         args: &[&str],
@@ -120,6 +133,19 @@ impl SafeGit {
             }
         }
         Ok(all)
+    }
+}
+
+/// Reads what `check-attr -z` says: a file, an attribute, a value, and so on. Refuses a file that
+/// needs one of these drivers.
+pub(crate) fn refuse(answer: &str, drivers: &BTreeSet<String>, what: &str) -> Result<(), String> {
+    let fields: Vec<&str> = answer.split('\0').filter(|field| !field.is_empty()).collect();
+    match fields.chunks_exact(3).find(|triple| drivers.contains(triple[2])) {
+        None => Ok(()),
+        Some(triple) => Err(format!(
+            "{} needs the {what} {} of git's configuration, which Stepwell does not start",
+            triple[0], triple[2]
+        )),
     }
 }
 

@@ -2,7 +2,7 @@
 
 use std::path::Path;
 
-use crate::git::SafeGit;
+use crate::git::{SafeGit, refuse};
 
 /// Runs git in a folder, and returns what it says without the line's end. An error is what it
 /// complains about.
@@ -48,9 +48,7 @@ pub(super) fn without_filters_in(folder: &Path) -> Result<(), String> {
         return Ok(());
     }
     let listed = ["ls-files", "-z", "--cached", "--others", "--exclude-standard"];
-    let files = git.text(&listed)?;
-    let answer = git.text_with_input(&["check-attr", "-z", "--stdin", "filter"], &files)?;
-    refuse(&answer, &filters, "filter")
+    git.without_filters(&names(&git.text(&listed)?))
 }
 
 /// Refuses, if one of these files can be merged only by a merge driver. They are relative to the
@@ -64,20 +62,4 @@ pub(super) fn without_merge_drivers(top: &Path, files: &[String]) -> Result<(), 
     let files = files.join("\0") + "\0";
     let answer = git.text_with_input(&["check-attr", "-z", "--stdin", "merge"], &files)?;
     refuse(&answer, &drivers, "merge driver")
-}
-
-/// Reads what `check-attr -z` says: a file, an attribute, a value, and so on.
-fn refuse(
-    answer: &str,
-    drivers: &std::collections::BTreeSet<String>,
-    what: &str,
-) -> Result<(), String> {
-    let fields = names(answer);
-    match fields.chunks_exact(3).find(|triple| drivers.contains(&triple[2])) {
-        None => Ok(()),
-        Some(triple) => Err(format!(
-            "{} needs the {what} {} of git's configuration, which Stepwell does not start",
-            triple[0], triple[2]
-        )),
-    }
 }

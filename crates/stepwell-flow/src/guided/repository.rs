@@ -78,8 +78,8 @@ impl Repository {
         changed.collect()
     }
 
-    /// Why a commit cannot be made now, and what the user can do about that.
-    pub(super) fn obstacle(&self) -> Option<String> {
+    /// Why some files cannot be committed now, and what the user can do about that.
+    pub(super) fn obstacle(&self, files: &[String]) -> Option<String> {
         let is_known = |who: &str| self.git.holds(&["var", who]);
         if !is_known("GIT_AUTHOR_IDENT") || !is_known("GIT_COMMITTER_IDENT") {
             return Some(NO_IDENTITY.to_owned());
@@ -92,8 +92,13 @@ impl Repository {
             return Some(format!("{what} is under way in git. Finish or abort it, then resume"));
         }
         let conflicts = self.git.text(&["ls-files", "--unmerged", "-z"]).unwrap_or_default();
-        (!conflicts.is_empty())
-            .then(|| "git has conflicts that are not resolved. Resolve them, then resume".into())
+        if !conflicts.is_empty() {
+            return Some(
+                "git has conflicts that are not resolved. Resolve them, then resume".into(),
+            );
+        }
+        let filtered = self.git.without_filters(files).err();
+        filtered.map(|why| format!("{why}. Commit it yourself, then resume"))
     }
 
     /// Whether the user has git sign commits. What is committed here is not signed: that would

@@ -69,7 +69,10 @@ impl Guide<'_, '_> {
             if let Some(why) = changes.why_not {
                 return Ok(why);
             }
-            self.check_repository()?;
+            if !self.was_asked(n) && self.is_nothing_left(&changes)? {
+                return Ok(NOTHING_LEFT.to_owned());
+            }
+            self.check_repository(&changes)?;
             let proposed = match message.take() {
                 Some(message) => message,
                 None => self.propose(background, approved, &changes).await?,
@@ -153,13 +156,16 @@ impl Guide<'_, '_> {
 
     /// Looks whether a commit can be made, before anybody is asked about one. It is looked at each
     /// time, until the commit is made: the user can change it and resume.
-    fn check_repository(&self) -> Result<(), Halt> {
+    fn check_repository(&self, changes: &Changes) -> Result<(), Halt> {
         let key = part("commit", 1);
         let is_made = self.flow.state().memo.result(&key).is_some();
         if is_made || self.flow.dry_run.is_some() || self.flow.is_halted() {
             return Ok(());
         }
-        match Repository::at(&self.root()?).obstacle() {
+        if self.is_nothing_left(changes)? {
+            return Ok(());
+        }
+        match Repository::at(&self.root()?).obstacle(&changes.files) {
             None => Ok(()),
             Some(why) => Err(self.flow.fail(&key, None, &why, None)),
         }
@@ -194,14 +200,10 @@ impl Guide<'_, '_> {
     fn agree_on(&self, asked: &Asked<'_>) -> Result<CommitReply, Halt> {
         let Asked { n, message, changes, verified } = *asked;
         let key = part("ship", n);
-        let memo = |id: &str| {
-            let state = self.flow.state();
-            state.memo.result(&key).is_some() || state.memo.gate(id).is_some()
-        };
         // Once it was asked, its prompt is on record.
         let root = self.root()?;
         let repository = Repository::at(&root);
-        let (diff, opening) = match memo(&key.to_string()) {
+        let (diff, opening) = match self.was_asked(n) {
             true => (CommitDiff::default(), Vec::new()),
             false => {
                 let shown = done(&part("shown", n), repository.state_of(&changes.files));
@@ -235,10 +237,10 @@ impl Guide<'_, '_> {
     fn commit(&self, message: &str, changes: &Changes) -> Result<String, Halt> {
         let key = part("commit", 1);
         let repository = Repository::at(&self.root()?);
-        let is_recorded = self.flow.state().memo.result(&key).is_some();
-        if !is_recorded && self.is_nothing_left(&repository, changes) {
+        if self.is_nothing_left(changes)? {
             return Ok(NOTHING_LEFT.to_owned());
         }
+        let is_recorded = self.flow.state().memo.result(&key).is_some();
         if !is_recorded {
             let says = || Some(format!("git commit: {}", first_line(message, SHOWN_MESSAGE)));
             self.note_upcoming(&key, Some(self.config.ship.as_str()), says)?;
@@ -266,9 +268,19 @@ impl Guide<'_, '_> {
     }
 
     /// Whether the user committed all of it after it was looked at.
-    fn is_nothing_left(&self, repository: &Repository, changes: &Changes) -> bool {
-        self.committed(repository, changes).is_none()
-            && repository.changed(&changes.files).is_ok_and(|left| left.is_empty())
+    fn is_nothing_left(&self, changes: &Changes) -> Result<bool, Halt> {
+        if self.flow.state().memo.result(&part("commit", 1)).is_some() {
+            return Ok(false);
+        }
+        let repository = Repository::at(&self.root()?);
+        let is_ours = self.committed(&repository, changes).is_some();
+        Ok(!is_ours && repository.changed(&changes.files).is_ok_and(|left| left.is_empty()))
+    }
+
+    /// Whether the question about the commit was asked, or agreed to.
+    fn was_asked(&self, n: u32) -> bool {
+        let (key, state) = (part("ship", n), self.flow.state());
+        state.memo.result(&key).is_some() || state.memo.gate(&key.to_string()).is_some()
     }
 
     /// The commit that was made already, if the process died right after it: its trailer tells.

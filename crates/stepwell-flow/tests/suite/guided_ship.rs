@@ -206,3 +206,40 @@ fn a_commit_on_no_branch_is_told() {
     let output = succeeds(&harness);
     assert!(output.ends_with(", on no branch: git branch NAME keeps it."), "{output}");
 }
+
+#[test]
+fn a_file_that_needs_a_filter_is_left_to_its_user() {
+    let dir = tempfile::tempdir().unwrap();
+    let root = dir.path().join("project");
+    project(&root);
+    std::fs::write(root.join(".gitattributes"), "*.sh filter=big\n").unwrap();
+    git(&root, &["config", "filter.big.clean", "sed s/one/pointer/"]);
+    git(&root, &["add", "-A"]);
+    git(&root, &["commit", "-q", "-m", "filtered"]);
+    let harness = work(&root, "    yes: [discuss, plan, execute, ship]\n", &script("calc.sh"));
+    let ended = run(&harness);
+    assert_eq!(ended.status, Status::Failed, "{ended:?}");
+    let why = ended.error.unwrap().to_string();
+    assert!(why.contains("calc.sh needs the filter big"), "{why}");
+    git(&root, &["add", "calc.sh", "Makefile"]);
+    git(&root, &["commit", "-q", "-m", "mine"]);
+    let output = succeeds(&harness);
+    assert!(output.ends_with("; nothing is left to commit."), "{output}");
+}
+
+#[test]
+fn nobody_is_asked_about_what_their_user_committed_after_a_failure() {
+    let dir = tempfile::tempdir().unwrap();
+    let root = dir.path().join("project");
+    project(&root);
+    let merging = root.join(".git/MERGE_HEAD");
+    std::fs::write(&merging, git(&root, &["rev-parse", "HEAD"])).unwrap();
+    let harness = work(&root, ASKED, &script("calc.sh"));
+    assert_eq!(run(&harness).status, Status::Failed);
+    std::fs::remove_file(&merging).unwrap();
+    git(&root, &["add", "calc.sh", "Makefile"]);
+    git(&root, &["commit", "-q", "-m", "mine"]);
+    let output = succeeds(&harness);
+    assert!(output.ends_with("; nothing is left to commit."), "{output}");
+    assert_eq!(came(&harness).gates, Vec::<String>::new());
+}
