@@ -13,6 +13,7 @@ use rmcp::model::{
     ServerCapabilities, ServerConfig, Tool,
 };
 use rmcp::service::{QuitReason, RequestContext, RoleServer, ServerInitializeError, serve_server};
+use stepwell::Who;
 use stepwell_workspace::Workspace;
 use tokio::sync::Semaphore;
 
@@ -81,6 +82,12 @@ impl Server {
     #[must_use]
     pub fn allowing(&self, allow: Vec<Access>) -> Self {
         Self { allow, ..self.clone() }
+    }
+
+    /// The same server for somebody whom a front end speaks for: what they change says who it was.
+    #[must_use]
+    pub fn acting_as(&self, who: Who) -> Self {
+        Self { stores: Arc::new(self.stores.acting_as(who)), ..self.clone() }
     }
 
     /// May a tool be used?

@@ -2,14 +2,14 @@
 
 use std::sync::{Arc, Mutex, PoisonError};
 
-use stepwell::{Access, Redactor, SessionId};
+use stepwell::{Access, Acting, Redactor, SessionId, Stepwell, Who};
 use stepwell_workspace::{NamedWell, Well, Workspace};
 
 use crate::error::{Error, Result};
 use crate::options::Scope;
 
 /// The stores that tools look into.
-#[derive(Debug)]
+#[derive(Clone, Debug)]
 pub(crate) struct Stores {
     /// The workspace that the server was started in.
     pub(crate) workspace: Workspace,
@@ -17,7 +17,9 @@ pub(crate) struct Stores {
     /// Takes secrets out of what leaves.
     pub(crate) redactor: Redactor,
     /// This workspace's store, once it was opened: for reading, for searching, for writing.
-    open: Mutex<[Option<Arc<Well>>; 3]>,
+    open: Arc<Mutex<[Option<Well>; 3]>>,
+    /// For whom it is written, as the log names them; absent, this process's user.
+    who: Option<Who>,
 }
 
 /// What a store is opened for.
@@ -37,14 +39,14 @@ pub(crate) struct OpenStore {
     /// What it is called, where there are several.
     pub(crate) name: Option<String>,
     /// The store.
-    pub(crate) well: Arc<Well>,
+    pub(crate) well: Stepwell,
 }
 
 /// A session and its store.
 #[derive(Debug)]
 pub(crate) struct Located {
     /// Its store.
-    pub(crate) well: Arc<Well>,
+    pub(crate) well: Stepwell,
     /// Its id.
     pub(crate) id: SessionId,
 }
@@ -53,11 +55,24 @@ impl Stores {
     /// Those of a workspace.
     pub(crate) fn new(workspace: Workspace, scope: Scope) -> Self {
         let redactor = workspace.redactor().with_own_count();
-        Self { workspace, scope, redactor, open: Mutex::default() }
+        Self { workspace, scope, redactor, open: Arc::default(), who: None }
+    }
+
+    /// The same stores, written to for somebody.
+    pub(crate) fn acting_as(&self, who: Who) -> Self {
+        Self { who: Some(who), ..self.clone() }
+    }
+
+    /// A store as tools are given it: what they write says for whom.
+    fn given(&self, well: &Stepwell) -> Stepwell {
+        match &self.who {
+            Some(who) => well.acting(Acting { who: Some(who.clone()), event: None }),
+            None => well.clone(),
+        }
     }
 
     /// This workspace's store; none, if there is none and nothing is to be written.
-    pub(crate) fn here(&self, purpose: Purpose) -> Result<Option<Arc<Well>>> {
+    pub(crate) fn here(&self, purpose: Purpose) -> Result<Option<Stepwell>> {
         let place = &self.workspace.place;
         let mut open = self.open.lock().unwrap_or_else(PoisonError::into_inner);
         if !place.has_store() {
@@ -69,15 +84,14 @@ impl Stores {
         }
         let slot = &mut open[purpose as usize];
         if let Some(well) = slot {
-            return Ok(Some(Arc::clone(well)));
+            return Ok(Some(self.given(well)));
         }
-        let well = Arc::new(match purpose {
+        let well = match purpose {
             Purpose::Read => self.workspace.existing(Access::Read)?,
             Purpose::Search => self.workspace.open_at_best(&place.store)?,
             Purpose::Write => self.workspace.make()?,
-        });
-        *slot = Some(Arc::clone(&well));
-        Ok(Some(well))
+        };
+        Ok(Some(self.given(slot.insert(well))))
     }
 
     /// Every store that is looked into, this workspace's first.
@@ -95,7 +109,7 @@ impl Stores {
                 });
                 let open = |NamedWell { name, well }| {
                     let name = Some(name.display().to_string());
-                    OpenStore { name, well: Arc::new(well) }
+                    OpenStore { name, well: self.given(&well) }
                 };
                 Ok(wells.into_iter().map(open).collect())
             }

@@ -34,6 +34,9 @@ impl Runtime {
     /// If there is no such event, or it cannot be saved.
     pub fn fork(&self, request: &ForkRequest) -> Result<Forked> {
         let (well, parent) = (self.writing()?, &request.session);
+        if let Some(label) = &request.label {
+            well.refuse_taken_label(label, None)?;
+        }
         settle_of(&well, parent, self)?;
         let head = well.info(parent)?.head;
         let at = request.at.unwrap_or(head.seq);
@@ -52,6 +55,8 @@ impl Runtime {
         if let Some(label) = &request.label {
             let label = Change::Set(label.clone());
             begins.push(Edited { label, ..Edited::default() }.into());
+        } else {
+            begins.extend(well.signature());
         }
         let session = well.fork_with(parent, Some(at), begins)?.id().clone();
         // What was allowed in the user's own session is allowed in its fork.

@@ -69,15 +69,32 @@ export function get(path, query, signal) {
 }
 
 /**
- * Changes something. The header tells the server that a page of its own asks.
+ * Changes something. The header tells the server that a page of its own asks; with a key, it is done
+ * once however often it is sent.
  * @param {'POST' | 'PATCH' | 'DELETE'} method
  * @param {string} path
  * @param {object} [body]
  * @param {Record<string, any>} [query]
+ * @param {string} [key]
  */
-export function change(method, path, body = {}, query) {
-  const headers = { 'Content-Type': 'application/json', 'X-Stepwell': '1' };
+export function change(method, path, body = {}, query, key) {
+  const headers = {
+    'Content-Type': 'application/json',
+    'X-Stepwell': '1',
+    ...(key ? { 'Idempotency-Key': key } : {}),
+  };
   return send(address(path, query), { method, headers, body: JSON.stringify(body) });
+}
+
+/** Gives a key for what is sent: the same one until something else is. */
+export function keyOf() {
+  let last = '';
+  let key = '';
+  return (/** @type {any} */ sent) => {
+    const now = JSON.stringify(sent);
+    if (now !== last) [last, key] = [now, crypto.randomUUID()];
+    return key;
+  };
 }
 
 /** The path of a session's route. @param {string} id @param {string} [rest] */

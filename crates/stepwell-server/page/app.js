@@ -56,7 +56,7 @@ const PLACES = [
   ['cost', 'Cost'],
   ['health', 'Health'],
 ];
-/** Stores beside the home store, and everything while a session is followed, are asked this often. */
+/** Stores that came since, and everything while a session is followed, are asked this often. */
 const LOOK_AGAIN = 15_000;
 
 /** Follows what changes: one stream a tab, since browsers have few for a server. @param {boolean} isElsewhere a session's stream is open */
@@ -72,7 +72,9 @@ function useChanges(isElsewhere) {
       );
     look();
     /** @type {(() => unknown)[]} */ const over = [onChange(look)];
-    if (!isElsewhere) over.push(watchChanges(home, announceChange, (online) => update({ online })));
+    // One stream for all of them.
+    const watched = several ? '*' : home;
+    if (!isElsewhere) over.push(watchChanges(watched, announceChange, (online) => update({ online })));
     if (isElsewhere || several) {
       const timer = setInterval(isElsewhere ? look : announceChange, LOOK_AGAIN);
       over.push(() => clearInterval(timer));

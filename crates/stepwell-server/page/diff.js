@@ -1,10 +1,12 @@
 // @ts-check
 // Unified diffs, with colours and line numbers.
 import { html, useState } from './html.js';
-import { count, plain } from './text.js';
+import { LongText } from './parts.js';
+import { count, exact, plain } from './text.js';
 
-/** How many lines are shown at first. */
+/** How many lines are shown at first, and how much of one. */
 const FIRST = 400;
+const FIRST_OF_LINE = 4000;
 
 /**
  * @typedef {{kind: 'add' | 'del' | 'same' | 'hunk' | 'meta', text: string, old?: number, new?: number}} Line
@@ -39,10 +41,22 @@ export function parseDiff(text) {
 const SIGN = { add: '+', del: '−', same: ' ', hunk: '', meta: '' };
 const SAID = { add: 'added', del: 'removed', same: '', hunk: '', meta: '' };
 
-/** @param {{text: string, label?: string}} props */
-export function Diff({ text, label }) {
+/** A text of which every line is added or removed. @param {'add' | 'del'} kind @param {string} text @returns {Line[]} */
+export function allLines(kind, text) {
+  const lines = text.replace(/\n$/, '').split('\n');
+  return lines.map((line) => ({ kind, text: line }));
+}
+
+/**
+ * A difference. One that somebody decides on is `whole`: no line and no character of it is left out.
+ * @param {{text?: string, lines?: Line[], label?: string, whole?: boolean}} props
+ */
+export function Diff({ text = '', lines, label, whole }) {
   const [most, more] = useState(FIRST);
-  const all = parseDiff(text).filter((line) => !(line.kind === 'meta' && /^(diff|index|---|\+\+\+) ?/.test(line.text)));
+  const isShown = (/** @type {Line} */ line) =>
+    whole || !(line.kind === 'meta' && /^(diff|index|---|\+\+\+) ?/.test(line.text));
+  const all = (lines ?? parseDiff(text)).filter(isShown);
+  const [first, render] = whole ? [Number.POSITIVE_INFINITY, exact] : [FIRST_OF_LINE, plain];
   const shown = all.slice(0, most);
   const numbered = all.some((line) => line.kind === 'hunk');
   return html`
@@ -54,7 +68,7 @@ export function Diff({ text, label }) {
             ${numbered && html`<td class="number">${line.old ?? ''}</td><td class="number">${line.new ?? ''}</td>`}
             <td class="sign"><span aria-hidden="true">${SIGN[line.kind]}</span><span class="unseen">${SAID[line.kind]}
               </span></td>
-            <td class="text">${plain(line.text.slice(0, 4000))}${line.text.length > 4000 ? '…' : ''}</td>
+            <td class="text"><${LongText} text=${line.text} first=${first} render=${render} /></td>
           </tr>`,
         )}
       </tbody></table>

@@ -5,7 +5,7 @@ import { address, change, get, resumeSession, sessionPath } from './api.js';
 import { useKeys } from './keys.js';
 import { Act, Age, Dialog, Download, Field, Loading, ProblemNote, Status, toast } from './parts.js';
 import { go, toSession } from './route.js';
-import { announceChange, storeName, useApp, useLoad } from './state.js';
+import { announceChange, isAsRecorded, storeName, useApp, useLoad } from './state.js';
 import { EditDialog, editSession, trashSession } from './screens/sessions.js';
 import { firstLine, modelName, plain, spent, tokens, words } from './text.js';
 
@@ -180,8 +180,9 @@ function MoreDialog({ session, store, info, onClose }) {
       }}>Copy<//></dd></div>
       <div><dt>Folder</dt><dd><code>${plain(session.workspace)}</code></dd></div>
       <div><dt>Log</dt><dd>${session.seq} events ${verified.data ? html`<span
-        class=${`badge ${verified.data.sound ? 'good' : 'ask'}`}>
-        ${verified.data.sound ? `verified: ${verified.data.intact} intact` : 'not as it was recorded'}
+        class=${`badge ${isAsRecorded(verified.data) ? 'good' : 'ask'}`}>
+        ${isAsRecorded(verified.data) ? `verified: ${verified.data.intact} intact` : 'not as it was recorded'}
+        </span>` : verified.problem ? html`<span class="badge ask">not verified: ${plain(verified.problem.message)}
         </span>` : html`<span class="dim">checking…</span>`}</dd></div>
       ${session.held_by && html`<div><dt>Runner</dt><dd>${plain(session.held_by)}</dd></div>`}
     </dl>
@@ -211,8 +212,8 @@ function MoreDialog({ session, store, info, onClose }) {
           go(toSession(store, it.id));
         }}>Fork at its end<//>
         <${Act} onPress=${async () => {
-          await change('POST', path('/compact'), {}, { store });
-          done('Compacted.');
+          const made = await change('POST', path('/compact'), {}, { store });
+          done(made.compacted || made.truncated ? 'Compacted.' : 'It is short enough: nothing was compacted.');
         }}>Compact<//>
         <${Act} onPress=${async () => {
           await change('POST', path('/compact/undo'), {}, { store });

@@ -2,11 +2,12 @@
 // A question that waits for a person: what would be done, in full, and the answers.
 import { html, useState } from './html.js';
 import { change, get, resumeSession, sessionPath } from './api.js';
-import { Diff } from './diff.js';
+import { allLines, Diff } from './diff.js';
+import { focused } from './keys.js';
 import { Act, Age, LongText, ProblemNote, toast } from './parts.js';
-import { announceChange, dropGate, loadGates, state, storeName } from './state.js';
+import { announceChange, dropGate, gateName, loadGates, state, storeName } from './state.js';
 import { toSession } from './route.js';
-import { firstLine, moment, plain, words } from './text.js';
+import { exact, firstLine, moment, words } from './text.js';
 
 /** The arguments of a call, if they can be read. @param {string} text */
 export function readArguments(text) {
@@ -18,48 +19,71 @@ export function readArguments(text) {
   }
 }
 
-/** What a call would do, in full. @param {{call: any}} props */
-export function AskedCall({ call }) {
-  const args = readArguments(call.arguments);
-  const command = args?.command;
-  if (typeof command === 'string') {
-    return html`<pre class="command" tabindex="0" aria-label="Command"><span aria-hidden="true" class="dim">$ </span>
-      ${plain(command)}</pre>`;
-  }
-  const path =
-    typeof args?.path === 'string' && html`<p class="path-line"><code class="path">${plain(args.path)}</code></p>`;
-  if (call.detail) return html`${path}<${Diff} text=${call.detail} label="What would change" />`;
-  if (typeof args?.old_text === 'string' && typeof args.new_text === 'string') {
-    return html`${path}<${Diff} text=${[...signed('-', args.old_text), ...signed('+', args.new_text)].join('\n')}
-      label="What would change" />`;
-  }
-  if (typeof args?.content === 'string') return html`${path}<${LongText} text=${args.content} />`;
-  return html`${path}<${LongText} text=${args ? JSON.stringify(args, null, 2) : call.arguments} />`;
+/** A text of any length, of which every character can be seen. @param {{text: string}} props */
+function Whole({ text }) {
+  return html`<${LongText} text=${text} render=${(/** @type {string} */ shown) => html`<pre class="plain" dir="auto"
+    tabindex="0">${exact(shown)}</pre>`} />`;
 }
 
-/** Lines with a sign before each. @param {string} sign @param {string} text */
-function signed(sign, text) {
-  return text
-    .replace(/\n$/, '')
-    .split('\n')
-    .map((line) => `${sign}${line}`);
+/** Was a difference too long to be kept with the question? @param {string} detail */
+function isCut(detail) {
+  return /\n… \d+ more lines?\s*$/.test(detail);
+}
+
+/** What a call would do, in full: nothing of it is left out, and nothing of it can hide. @param {{call: any}} props */
+export function AskedCall({ call }) {
+  const args = readArguments(call.arguments);
+  if (!args || Array.isArray(args)) return html`<${Whole} text=${args ? JSON.stringify(args, null, 2) : call.arguments} />`;
+  const { command, path, content, old_text: before, new_text: after, ...rest } = args;
+  const others = /** @type {Record<string, any>} */ (rest);
+  /** Shows a text, or else keeps it with what is shown as it came. @param {string} name @param {any} value @param {(text: string) => any} show */
+  const part = (name, value, show) => {
+    if (typeof value === 'string') return show(value);
+    if (value !== undefined) others[name] = value;
+    return null;
+  };
+  const shown = [
+    part('command', command, (it) => html`<pre class="command" tabindex="0" aria-label="Command"><span aria-hidden="true"
+      class="dim">$ </span>${exact(it)}</pre>`),
+    part('path', path, (it) => html`<p class="path-line"><code class="path">${exact(it)}</code></p>`),
+    call.detail && html`<${Diff} text=${call.detail} whole=${true} label="What would change" />`,
+  ];
+  // The difference shows what the arguments would do, unless it was too long.
+  if (!call.detail || isCut(call.detail)) {
+    if (call.detail) shown.push(html`<p class="note-line">The difference is too long to show. This is all of it:</p>`);
+    if (typeof before === 'string' && typeof after === 'string') {
+      const lines = [...allLines('del', before), ...allLines('add', after)];
+      shown.push(html`<${Diff} lines=${lines} whole=${true} label="What would change" />`);
+    } else {
+      shown.push(part('old_text', before, (it) => html`<${Whole} text=${it} />`));
+      shown.push(part('new_text', after, (it) => html`<${Whole} text=${it} />`));
+    }
+    shown.push(part('content', content, (it) => html`<${Whole} text=${it} />`));
+  }
+  const isAlone = !shown.some(Boolean);
+  if (isAlone || Object.keys(others).length) shown.push(html`<${Whole} text=${JSON.stringify(others, null, 2)} />`);
+  return html`${shown}`;
 }
 
 /**
- * Gives an answer, and has the session go on where nobody runs it.
- * @param {import('./state.js').Gate} gate @param {{answer: string, reason?: string}} given @param {number} [seen]
+ * Gives an answer to the very question that was shown, and has the session go on where nobody runs it.
+ * @param {import('./state.js').Gate} gate @param {{answer: string, reason?: string}} given
  */
-export async function giveAnswer(gate, given, seen) {
+export async function giveAnswer(gate, given) {
   const store = gate.store;
   const done = await change(
     'POST',
     sessionPath(gate.session_id, `/gates/${encodeURIComponent(gate.id)}`),
-    { ...given, seen },
+    { ...given, seen: gate.seq },
     { store },
   );
   dropGate(gate);
   await loadGates().catch(() => undefined);
   announceChange();
+  if (!done.counts) {
+    toast({ text: 'It is on record, but it does not count here: whoever runs the session has to allow it. The question is asked again.' });
+    return;
+  }
   const waits = state.gates.some((it) => it.session_id === gate.session_id);
   if (done.goes_on || waits || !state.server?.may_start) {
     toast({ text: done.goes_on ? 'Answered. The run goes on.' : 'Answered.' });
@@ -77,8 +101,8 @@ const LABELS = /** @type {Record<string, string>} */ ({
   never: 'Never allow',
 });
 
-/** @param {{gate: import('./state.js').Gate, seen?: number, task?: string, inSession?: boolean}} props */
-export function GateCard({ gate, seen, task, inSession }) {
+/** @param {{gate: import('./state.js').Gate, task?: string, inSession?: boolean}} props */
+export function GateCard({ gate, task, inSession }) {
   const [problem, setProblem] = useState(/** @type {any} */ (null));
   const [denying, setDenying] = useState('');
   const [text, setText] = useState('');
@@ -89,7 +113,7 @@ export function GateCard({ gate, seen, task, inSession }) {
     try {
       setProblem(null);
       setSending(true);
-      await giveAnswer(gate, reason ? { answer: word, reason } : { answer: word }, seen);
+      await giveAnswer(gate, reason ? { answer: word, reason } : { answer: word });
     } catch (refused) {
       // Somebody else was first: the card goes, so it is said below.
       if (/** @type {any} */ (refused).status === 409) toast({ problem: refused });
@@ -102,7 +126,7 @@ export function GateCard({ gate, seen, task, inSession }) {
   const choices = call?.choices?.length ? call.choices : ['once', 'deny'];
   const may = state.server?.may_change && !sending;
   return html`
-    <article class="card gate-card" tabindex="0" data-gate=${`${gate.session_id} ${gate.id}`}
+    <article class="card gate-card" tabindex="0" data-gate=${gateName(gate)}
       data-session=${toSession(gate.store, gate.session_id)}
       aria-label=${`Question: ${firstLine(gate.prompt, 80)}`}>
       <header class="row wrap">
@@ -115,7 +139,7 @@ export function GateCard({ gate, seen, task, inSession }) {
         <span class="dim"><${Age} at=${gate.asked_at} /></span>
       </header>
       ${call ? html`<${AskedCall} call=${call} />` : html`<${LongText} text=${gate.prompt}
-        render=${(/** @type {string} */ text) => html`<div class="words" dir="auto">${plain(text)}</div>`} />`}
+        render=${(/** @type {string} */ text) => html`<div class="words" dir="auto">${exact(text)}</div>`} />`}
       ${gate.asker && html`<p class="dim">A subagent asks: <a href=${toSession(gate.store, gate.asker)}>${gate.asker}
         </a></p>`}
       ${gate.deadline && html`<p class="dim">Until ${moment(gate.deadline)}${gate.default ? `, then: ${gate.default}` : ''}
@@ -180,14 +204,14 @@ function focusOnce(element) {
   }
 }
 
+/** The card that somebody chose, or the only one. @returns {HTMLElement | null} */
+export function onlyCard() {
+  const all = /** @type {NodeListOf<HTMLElement>} */ (document.querySelectorAll('.gate-card'));
+  return focused('.gate-card') ?? (all.length === 1 ? all[0] : null);
+}
+
 /** Presses a button of a gate's card by its label. @param {HTMLElement | null} card @param {string} label */
 export function press(card, label) {
   const buttons = /** @type {HTMLButtonElement[]} */ ([...(card?.querySelectorAll('button') ?? [])]);
   buttons.find((button) => button.textContent?.trim() === label)?.click();
-}
-
-/** The seq that a person sees of a session, for their answer. @param {string} store @param {string} id */
-export async function seenOf(store, id) {
-  const session = await get(sessionPath(id), { store });
-  return session.seq;
 }

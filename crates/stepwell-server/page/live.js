@@ -119,8 +119,8 @@ export function followSession(which, to) {
 }
 
 /**
- * Watches which sessions of a store change.
- * @param {string} store
+ * Watches which sessions of a store change, or of all of them.
+ * @param {string} store its key, or `*`
  * @param {() => void} onChanged called for many changes at once
  * @param {(up: boolean) => void} onLink
  */

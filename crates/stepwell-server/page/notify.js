@@ -1,5 +1,6 @@
 // @ts-check
 // Notifications of the browser, if they are switched on.
+import { gateName } from './state.js';
 import { firstLine } from './text.js';
 
 const KEY = 'stepwell-notify';
@@ -14,9 +15,20 @@ export function isNotifying() {
 
 /** @param {boolean} on */
 export async function setNotifying(on) {
-  const may = on && (await Notification.requestPermission()) === 'granted';
+  const isAllowed = on && (await Notification.requestPermission()) === 'granted';
+  // Some browsers allow it and then refuse: whoever switches it on sees at once whether it works.
+  const may = isAllowed && shown('Stepwell tells you here when something waits.', { tag: 'stepwell' }) !== null;
   localStorage.setItem(KEY, may ? 'on' : 'off');
   return may;
+}
+
+/** Shows a note; null, where a page may not. @param {string} title @param {NotificationOptions} options */
+function shown(title, options) {
+  try {
+    return new Notification(title, options);
+  } catch {
+    return null;
+  }
 }
 
 /** @type {Set<string> | null} */
@@ -24,8 +36,8 @@ let known = null;
 
 /** Tells of questions that are new since the last time. @param {import('./state.js').Gate[]} gates */
 export function notify(gates) {
-  const names = new Set(gates.map((gate) => `${gate.store} ${gate.session_id} ${gate.id}`));
-  const fresh = known ? gates.filter((gate) => !known?.has(`${gate.store} ${gate.session_id} ${gate.id}`)) : [];
+  const names = new Set(gates.map(gateName));
+  const fresh = known ? gates.filter((gate) => !known?.has(gateName(gate))) : [];
   known = names;
   if (!fresh.length || !isNotifying() || document.hasFocus()) return;
   const [first] = fresh;
@@ -33,8 +45,8 @@ export function notify(gates) {
     fresh.length === 1
       ? `${first.call ? `May it use ${first.call.tool}?` : 'An agent asks'}`
       : `${fresh.length} questions wait`;
-  const note = new Notification(title, { body: firstLine(first.prompt), tag: 'stepwell', icon: '/icon.svg' });
-  note.onclick = () => {
+  const note = shown(title, { body: firstLine(first.prompt), tag: 'stepwell', icon: '/icon.svg' });
+  if (note) note.onclick = () => {
     window.focus();
     window.location.hash = '/inbox';
   };

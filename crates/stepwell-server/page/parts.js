@@ -24,6 +24,13 @@ export function ProblemNote({ problem, retry }) {
   </div>`;
 }
 
+/** Which stores did not answer, and why. @param {{failed?: import('./state.js').Failed[]}} props */
+export function SilentStores({ failed = [] }) {
+  return html`${failed.map(({ store, problem }) => html`<div class="problem" role="alert" key=${store.key}>
+    <strong>${plain(store.workspace || store.name)} is not shown: ${plain(problem.message ?? String(problem))}</strong>
+    ${problem.hint && html`<span> ${plain(problem.hint)}</span>`}</div>`)}`;
+}
+
 /** @param {{title: string, children?: any}} props */
 export function Empty({ title, children }) {
   return html`<div class="empty"><p class="empty-title">${title}</p>${children}</div>`;

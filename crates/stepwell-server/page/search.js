@@ -5,7 +5,7 @@ import { get } from './api.js';
 import { useKeys } from './keys.js';
 import { Age } from './parts.js';
 import { go, toSession } from './route.js';
-import { storeName, useApp } from './state.js';
+import { askStores, storeName, useApp } from './state.js';
 import { highlight, words } from './text.js';
 
 /** How long we wait for the next letter. */
@@ -38,14 +38,13 @@ export function Search() {
     const cancel = new AbortController();
     const timer = setTimeout(async () => {
       try {
-        const lists = await Promise.all(
-          app.stores.map(async (store) => {
-            const list = await get('/search', { store: store.key, q: text, limit: 20 }, cancel.signal);
-            return list.items.map((/** @type {any} */ hit) => ({ ...hit, store: store.key }));
-          }),
-        );
+        const { answers, failed } = await askStores(app.stores, async (store) => {
+          const list = await get('/search', { store: store.key, q: text, limit: 20 }, cancel.signal);
+          return list.items.map((/** @type {any} */ hit) => ({ ...hit, store: store.key }));
+        });
+        setFailed(failed.map((it) => `${storeName(it.store.key)} was not searched: ${it.problem.message}`).join(' '));
         setHits(
-          lists
+          answers
             .flat()
             .sort((one, other) => Date.parse(other.at) - Date.parse(one.at))
             .slice(0, 40),

@@ -4,16 +4,18 @@ import { useEffect, useRef, useState } from './html.js';
 import { get } from './api.js';
 
 /**
- * @typedef {{key: string, name: string, workspace: string, home: boolean}} Store
+ * @typedef {{key: string, name: string, workspace: string, home: boolean, problem?: string}} Store
+ * @typedef {{store: Store, problem: any}} Failed a store that did not answer, and why
  * @typedef {{session_id: string, id: string, prompt: string, asked_at: string, default?: string,
- *   deadline?: string, asker?: string, store: string,
+ *   deadline?: string, asker?: string, store: string, seq: number,
  *   call?: {tool: string, effect: string, arguments: string, detail?: string, choices?: string[], holds_secret?: boolean}}} Gate
  */
 
 export const state = {
   /** @type {any} */ server: null,
   /** @type {Store[]} */ stores: [],
-  /** @type {Gate[]} */ gates: [],
+  /** The longest waiting first: a new one moves none. @type {Gate[]} */ gates: [],
+  /** Stores whose questions are not known. @type {Failed[]} */ silent: [],
   /** Is the server within reach? */ online: true,
   /** Does somebody have to log in first? */ login: false,
   /** The colours: auto, light or dark. */ theme: 'auto',
@@ -52,37 +54,68 @@ export function storeName(key) {
   return parts[parts.length - 1] ?? store.name;
 }
 
+/** Is a log as it was recorded, and does what is shown of its session fit it? @param {any} verdict */
+export function isAsRecorded(verdict) {
+  return Boolean(verdict.sound && verdict.head_is_right);
+}
+
 /** Asks who we are and which stores there are. */
 export async function loadServer() {
   const [server, stores] = await Promise.all([get('/server'), get('/stores')]);
   update({ server, stores: stores.items, online: true, login: false });
 }
 
+/**
+ * Asks every store. One that cannot answer hides no other; but who is not logged in, or has no
+ * server, is told so.
+ * @template T
+ * @param {Store[]} stores @param {(store: Store) => Promise<T>} ask
+ * @returns {Promise<{answers: T[], failed: Failed[]}>}
+ */
+export async function askStores(stores, ask) {
+  const settled = await Promise.allSettled(
+    stores.map((store) => (store.problem ? Promise.reject(new Error(store.problem)) : ask(store))),
+  );
+  /** @type {T[]} */ const answers = [];
+  /** @type {Failed[]} */ const failed = [];
+  settled.forEach((it, n) => {
+    if (it.status === 'fulfilled') answers.push(it.value);
+    else failed.push({ store: stores[n], problem: it.reason });
+  });
+  const whole = failed.find(({ problem }) => problem.kind === 'offline' || problem.status === 401 || problem.name === 'AbortError');
+  if (whole) throw whole.problem;
+  return { answers, failed };
+}
+
 let asked = 0;
 let loaded = 0;
 /** Questions that were answered here: a list that was on its way may still have them. @type {Set<string>} */
 const answered = new Set();
-const nameOf = (/** @type {Gate} */ gate) => `${gate.store} ${gate.session_id} ${gate.id}`;
+
+/** The name of a question. One that is asked again is another one. @param {Gate} gate */
+export function gateName(gate) {
+  return `${gate.store} ${gate.session_id} ${gate.id} ${gate.seq}`;
+}
 
 /** Takes a question that was answered off the list. @param {Gate} gate */
 export function dropGate(gate) {
-  answered.add(nameOf(gate));
-  update({ gates: state.gates.filter((it) => !answered.has(nameOf(it))) });
+  answered.add(gateName(gate));
+  update({ gates: state.gates.filter((it) => !answered.has(gateName(it))) });
 }
 
 /** Asks every store for what waits for a person. Of lists that overtake each other the newest counts. */
 export async function loadGates() {
   asked += 1;
   const turn = asked;
-  const lists = await Promise.all(
-    state.stores.map(async (store) => {
-      const list = await get('/gates', { store: store.key });
-      return list.items.map((/** @type {any} */ gate) => ({ ...gate, store: store.key }));
-    }),
-  );
+  const { answers, failed } = await askStores(state.stores, async (store) => {
+    const list = await get('/gates', { store: store.key });
+    return list.items.map((/** @type {any} */ gate) => ({ ...gate, store: store.key }));
+  });
   if (turn < loaded) return;
   loaded = turn;
-  update({ gates: lists.flat().filter((gate) => !answered.has(nameOf(gate))) });
+  const gates = answers.flat().filter((gate) => !answered.has(gateName(gate)));
+  gates.sort((one, other) => Date.parse(one.asked_at) - Date.parse(other.asked_at));
+  update({ gates, silent: failed });
 }
 
 /** @type {Set<() => void>} */

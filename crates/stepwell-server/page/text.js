@@ -73,24 +73,35 @@ export function words(word) {
   return (word ?? '').replaceAll('_', ' ');
 }
 
-// Escape sequences of terminals: colours, cursor moves, titles, links.
-const ESCAPES = /\u001b(?:\[[0-?]*[ -/]*[@-~]|\][^\u0007\u001b]{0,4096}(?:\u0007|\u001b\\)?|[@-Z\\-_])/g;
+// Colours and cursor moves of terminals. They hold a few numbers: no text is lost with them.
+const COLOURS = /\u001b\[[0-9;:?]{0,32}[ -/]?[@-~]/g;
 // What would move text around or hide it: other control characters, and marks of direction.
 const UNSEEN =
   /[\u0000-\u0008\u000b\u000c\u000e-\u001f\u007f-\u009f\u200b\u200e\u200f\u2028\u2029\u202a-\u202e\u2060-\u2069\ufeff]/g;
 
+// Whatever takes no room of its own, however it is used elsewhere.
+const ANY_UNSEEN = /(?![\n\t])[\p{Cc}\p{Cf}\p{Zl}\p{Zp}\u115f\u1160\u3164\uffa0]/gu;
+
 /**
- * Foreign text as it can be shown: without escape sequences, and with characters that could hide
+ * Foreign text as it can be read: without a terminal's colours, and with characters that could hide
  * something made visible.
  * @param {string} text
  */
 export function plain(text) {
-  return String(text).replace(ESCAPES, '').replace(/\r\n?/g, '\n').replace(UNSEEN, visible);
+  return String(text).replace(COLOURS, '').replace(/\r\n?/g, '\n').replace(UNSEEN, visible);
+}
+
+/**
+ * Text that somebody decides on: every character of it is there, and can be seen.
+ * @param {string} text
+ */
+export function exact(text) {
+  return String(text).replace(ANY_UNSEEN, visible);
 }
 
 /** @param {string} character */
 function visible(character) {
-  const code = character.charCodeAt(0);
+  const code = character.codePointAt(0) ?? 0;
   if (code < 0x20) return String.fromCharCode(0x2400 + code);
   return `⟨U+${code.toString(16).toUpperCase().padStart(4, '0')}⟩`;
 }

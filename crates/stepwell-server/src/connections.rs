@@ -1,4 +1,10 @@
 //! Connections: how many, how large their heads may be, and how long they may take.
+//!
+//! Nobody holds the server up. Whoever does not take an answer is hung up on; and when all
+//! connections are in use, the oldest one that showed no token makes room for a new one.
+
+mod paced;
+mod slots;
 
 use std::future::Future;
 use std::net::{SocketAddr, TcpListener};
@@ -10,9 +16,14 @@ use hyper::server::conn::http1;
 use hyper_util::rt::{TokioIo, TokioTimer};
 use hyper_util::service::TowerToHyperService;
 use tokio::io::{AsyncRead, AsyncWrite};
-use tokio::sync::{Semaphore, watch};
+use tokio::net::TcpStream;
+use tokio::sync::watch;
 use tokio::task::JoinSet;
 use tokio_rustls::TlsAcceptor;
+
+use paced::Paced;
+pub(crate) use slots::Peer;
+use slots::{Slot, Slots};
 
 /// How many connections are open at once.
 const MOST: usize = 256;
@@ -23,10 +34,6 @@ const HEAD: usize = 64 * 1024;
 /// How long a client may take to send the head of a request, or to shake hands.
 const HEAD_TIME: Duration = Duration::from_secs(10);
 
-/// Where a request's connection came from.
-#[derive(Clone, Copy, Debug)]
-pub(crate) struct Peer(pub(crate) SocketAddr);
-
 /// Serves connections until told to stop; what is being answered is answered.
 pub(crate) async fn serve(
     listeners: Vec<TcpListener>,
@@ -34,42 +41,29 @@ pub(crate) async fn serve(
     tls: Option<Arc<rustls::ServerConfig>>,
     shutdown: watch::Receiver<bool>,
 ) -> std::io::Result<()> {
-    let slots = Arc::new(Semaphore::new(MOST));
+    let slots = Slots::new(MOST);
     let acceptor = tls.map(TlsAcceptor::from);
     let mut accepting = JoinSet::new();
     for listener in listeners {
         listener.set_nonblocking(true)?;
         let listener = tokio::net::TcpListener::from_std(listener)?;
-        let (router, slots, acceptor) = (router.clone(), Arc::clone(&slots), acceptor.clone());
+        let (router, slots, acceptor) = (router.clone(), slots.clone(), acceptor.clone());
         let mut shutdown = shutdown.clone();
         accepting.spawn(async move {
             let mut open = JoinSet::new();
             loop {
-                let Ok(slot) = Arc::clone(&slots).acquire_owned().await else { return };
                 let accepted = tokio::select! {
                     accepted = listener.accept() => accepted,
                     () = asked(&mut shutdown) => break,
                 };
                 // One that was gone at once is no reason to stop.
                 let Ok((stream, peer)) = accepted else { continue };
-                // Otherwise a short piece waits until the client has owned to the one before it,
-                // which it puts off for up to 40 ms. Without it, it is late, and no less right.
-                let _ = stream.set_nodelay(true);
-                let router = router.clone().layer(axum::Extension(Peer(peer)));
-                let acceptor = acceptor.clone();
-                let stop = shutdown.clone();
-                open.spawn(async move {
-                    let _slot = slot;
-                    match acceptor {
-                        None => answer(stream, router, stop).await,
-                        Some(acceptor) => {
-                            let shaken = tokio::time::timeout(HEAD_TIME, acceptor.accept(stream));
-                            if let Ok(Ok(stream)) = shaken.await {
-                                answer(stream, router, stop).await;
-                            }
-                        }
-                    }
-                });
+                let slot = tokio::select! {
+                    slot = slots.take(peer) => slot,
+                    () = asked(&mut shutdown) => break,
+                };
+                let (router, acceptor, stop) = (router.clone(), acceptor.clone(), shutdown.clone());
+                open.spawn(hold(slot, stream, acceptor, router, stop));
                 while open.try_join_next().is_some() {}
             }
             open.join_all().await;
@@ -77,6 +71,36 @@ pub(crate) async fn serve(
     }
     accepting.join_all().await;
     Ok(())
+}
+
+/// Answers on a connection until it ends, or has to make room for another.
+async fn hold(
+    slot: Slot,
+    stream: TcpStream,
+    acceptor: Option<TlsAcceptor>,
+    router: Router,
+    stop: watch::Receiver<bool>,
+) {
+    // Otherwise a short piece waits until the client has owned to the one before it, which it puts
+    // off for up to 40 ms. Without it, it is late, and no less right.
+    let _ = stream.set_nodelay(true);
+    let router = router.layer(axum::Extension(slot.peer()));
+    let stream = Paced::new(stream);
+    let answered = async {
+        match acceptor {
+            None => answer(stream, router, stop).await,
+            Some(acceptor) => {
+                let shaken = tokio::time::timeout(HEAD_TIME, acceptor.accept(stream));
+                if let Ok(Ok(stream)) = shaken.await {
+                    answer(stream, router, stop).await;
+                }
+            }
+        }
+    };
+    tokio::select! {
+        () = answered => {}
+        () = slot.is_needed() => {}
+    }
 }
 
 async fn answer(

@@ -30,6 +30,8 @@ mod stores;
 
 pub use access::{AccessEntry, AccessFile, AccessLog};
 pub use mcp_handler::{McpAnswer, McpHandler, McpRequest};
-pub use security::{Caller, NamedToken, OneTimeLink, Origin, Role, Token, certificate};
+pub use security::{
+    Caller, NamedToken, OneTimeLink, Origin, Role, Token, TokenFiles, Tokens, certificate,
+};
 pub use server::{Options, Reach, Server, Shutdown, listen};
 pub use stores::Workspaces;

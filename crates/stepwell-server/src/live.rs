@@ -351,12 +351,19 @@ fn framed(seq: Option<Seq>, name: &str, data: &str) -> Frame {
     Frame { seq, text, is_private: false }
 }
 
+/// Somebody to whom a stream is sent.
+pub(crate) trait Audience: Send + 'static {
+    /// May they still hear it? Asked before each piece: who logged out hears nothing more.
+    fn may_hear(&self) -> bool;
+}
+
 /// A receiver as the body of an answer.
 pub(crate) fn body(
     events: Events,
-    on_end: impl Send + 'static,
+    to: impl Audience,
 ) -> impl Stream<Item = Result<Bytes, Infallible>> {
-    futures_util::stream::unfold((events, on_end), |(mut events, on_end)| async move {
-        events.recv().await.map(|item| (item, (events, on_end)))
+    futures_util::stream::unfold((events, to), |(mut events, to)| async move {
+        let item = events.recv().await?;
+        to.may_hear().then_some((item, (events, to)))
     })
 }

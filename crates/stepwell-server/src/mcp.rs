@@ -10,7 +10,7 @@ use bytes::Bytes;
 use crate::mcp_handler::McpRequest;
 use crate::problem::Problem;
 use crate::received::{body, caller};
-use crate::security::Role;
+use crate::security::{Caller, Role};
 use crate::site::Site;
 
 /// Where it answers.
@@ -24,11 +24,12 @@ pub(crate) async fn answer(State(site): State<Arc<Site>>, request: Request) -> R
             return Err(Problem::absent("this server does not speak MCP"));
         };
         let role = if site.limits.read_only { Role::Viewer } else { caller.role };
+        let caller = Caller { role, ..caller };
         let (head, received) = request.into_parts();
         let received = body(received).await?;
         let request = McpRequest::from_parts(head, Bytes::from(received));
         // A fault there is an answer here, and the connection goes on.
-        tokio::spawn(handler.answer(request, role)).await.map_err(|_| {
+        tokio::spawn(handler.answer(request, &caller)).await.map_err(|_| {
             Problem::new(StatusCode::INTERNAL_SERVER_ERROR, "defect", "a handler failed")
         })
     };

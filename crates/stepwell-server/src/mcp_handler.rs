@@ -8,7 +8,7 @@ use std::pin::Pin;
 use axum::http::Response;
 use bytes::Bytes;
 
-use crate::security::Role;
+use crate::security::Caller;
 
 /// A request with its body.
 pub type McpRequest = axum::http::Request<Bytes>;
@@ -18,7 +18,8 @@ pub type McpAnswer = Pin<Box<dyn Future<Output = Response<Bytes>> + Send>>;
 
 /// Answers MCP requests that passed the guard.
 pub trait McpHandler: Debug + Send + Sync {
-    /// Answers a request of somebody with that role; on a server that changes nothing, everybody
-    /// is a viewer. A viewer MUST be offered nothing that changes anything.
-    fn answer(&self, request: McpRequest, role: Role) -> McpAnswer;
+    /// Answers a request of somebody; on a server that changes nothing, everybody is a viewer. A
+    /// viewer MUST be offered nothing that changes anything. What others change MUST be recorded
+    /// with [who](Caller::who) they are.
+    fn answer(&self, request: McpRequest, caller: &Caller) -> McpAnswer;
 }

@@ -19,6 +19,17 @@ pub(crate) struct Problem {
 pub(crate) type Result<T, E = Problem> = std::result::Result<T, E>;
 
 impl Problem {
+    /// What is wrong.
+    pub(crate) fn title(&self) -> &str {
+        &self.title
+    }
+
+    /// A key that was used for something else.
+    pub(crate) fn other_request() -> Self {
+        let title = "this key was used for another request";
+        Self::new(StatusCode::UNPROCESSABLE_ENTITY, "invalid", title).at("idempotency-key")
+    }
+
     pub(crate) fn new(status: StatusCode, kind: &'static str, title: impl Into<String>) -> Self {
         Self { status, kind, title: title.into(), place: None, hint: None }
     }

@@ -9,7 +9,7 @@ use http_body_util::{BodyExt, Limited};
 
 use crate::connections;
 use crate::problem::{Problem, Result};
-use crate::security::Caller;
+use crate::security::{Caller, Shown};
 
 /// How many bytes the body of a request may have.
 const BODY: usize = 1 << 20;
@@ -19,8 +19,13 @@ const BODY_TIME: Duration = Duration::from_secs(20);
 
 /// The caller of a request that passed the guard.
 pub(crate) fn caller(request: &Request) -> Result<Caller> {
+    login(request).map(|(caller, _)| caller)
+}
+
+/// The caller, and what they showed to get in.
+pub(crate) fn login(request: &Request) -> Result<(Caller, Shown)> {
     let passed = request.extensions().get::<crate::security::Passed>().cloned();
-    passed.ok_or_else(Problem::unauthorized)?.caller()
+    passed.ok_or_else(Problem::unauthorized)?.login()
 }
 
 /// The body of a request, if it is not too large and does not take too long.

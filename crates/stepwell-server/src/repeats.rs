@@ -74,11 +74,7 @@ impl State {
     /// The answer of the time before. Without one, the key is taken for a request that begins now.
     fn find(&mut self, key: &str, body: blake3::Hash) -> Result<Option<Reply>> {
         match self.by_key.get(key) {
-            Some(entry) if entry.body != body => {
-                let title = "this key was used for another request";
-                let status = StatusCode::UNPROCESSABLE_ENTITY;
-                Err(Problem::new(status, "invalid", title).at("idempotency-key"))
-            }
+            Some(entry) if entry.body != body => Err(Problem::other_request()),
             Some(Entry { reply: Some(reply), .. }) => Ok(Some(reply.clone())),
             Some(Entry { reply: None, .. }) => {
                 let title = "the request with this key is being carried out";

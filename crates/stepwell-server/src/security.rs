@@ -4,16 +4,23 @@ mod certificate;
 mod guard;
 mod headers;
 mod login;
+mod logouts;
 mod origin;
+mod stamp;
 mod token;
+mod tokens;
 
 pub use certificate::certificate;
 pub(crate) use guard::{Entrance, Guard, Passed};
 pub(crate) use headers::harden;
 pub use login::OneTimeLink;
-pub(crate) use login::{Logins, Refused};
+pub(crate) use login::{Logins, Refused, Shown};
+pub(crate) use logouts::Logouts;
 pub use origin::Origin;
 pub use token::{NamedToken, Token};
+pub use tokens::{TokenFiles, Tokens};
+
+use stepwell::Who;
 
 /// What a caller may do.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
@@ -44,4 +51,12 @@ pub struct Caller {
     pub role: Role,
     /// Are they the user whose machine this is? What others allow counts as `talk.from` says.
     pub is_user: bool,
+}
+
+impl Caller {
+    /// Who they are, as the log has it.
+    #[must_use]
+    pub fn who(&self) -> Who {
+        Who::from(format!("web: {}", self.name))
+    }
 }

@@ -18,12 +18,12 @@ use crate::connections::Peer;
 use crate::mcp;
 use crate::mcp_handler::McpHandler;
 use crate::problem::{Problem, Result};
-use crate::received::{body, caller};
+use crate::received::{body, caller, login};
 use crate::repeats::Repeats;
 use crate::reply::{LINES, NEXT, Reply};
 use crate::route::{Call, Route, Wants};
 use crate::security::{
-    Caller, Entrance, Guard, Logins, NamedToken, OneTimeLink, Origin, Role, harden,
+    Caller, Entrance, Guard, Logins, Logouts, OneTimeLink, Origin, Role, Shown, Tokens, harden,
 };
 use crate::site::{Limits, Look, Site};
 use crate::stores::{Hearing, Stores, Workspaces};
@@ -31,6 +31,9 @@ use crate::{api, assets, connections, live, openapi};
 
 /// How many streams one caller may have open.
 const STREAMS: usize = 32;
+
+/// The file, in the user's state folder, that keeps which cookies were taken back.
+const LOGOUTS: &str = "serve.logouts";
 
 /// How the server is reached from elsewhere.
 #[derive(Clone, Debug)]
@@ -44,10 +47,10 @@ pub enum Reach {
 }
 
 /// What is served, and to whom.
-#[derive(Clone, Debug)]
+#[derive(Debug)]
 pub struct Options {
     /// The tokens that let somebody in.
-    pub tokens: Vec<NamedToken>,
+    pub tokens: Tokens,
     /// Is nothing changed, whoever asks?
     pub read_only: bool,
     /// May runs be started that ask nobody?
@@ -101,11 +104,7 @@ impl Server {
         for listener in &listeners {
             let address = listener.local_addr()?;
             port = address.port();
-            let is_protected = match &options.reach {
-                Reach::Local => false,
-                Reach::Tls(..) => true,
-                Reach::Behind(proxy) => proxy.is_secure(),
-            };
+            let is_protected = !matches!(options.reach, Reach::Local);
             if !connections::is_local(address) && !is_protected {
                 return Err(io::Error::other(format!(
                     "{address} is reached from elsewhere: it needs TLS, or a proxy that has it"
@@ -116,13 +115,15 @@ impl Server {
         if let Reach::Tls(_, origin) | Reach::Behind(origin) = &options.reach {
             origins.push(origin.clone());
         }
-        let clock = Arc::clone(&workspaces.home.host.clock);
+        let host = &workspaces.home.host;
+        let logouts = host.state.as_ref().map(|state| state.join(LOGOUTS));
+        let clock = Arc::clone(&host.clock);
         let hearing = match options.reach {
             Reach::Local => Hearing::Own,
             Reach::Tls(..) | Reach::Behind(_) => Hearing::None,
         };
         let stores = Stores::open(workspaces, hearing).map_err(io::Error::other)?;
-        let logins = Logins::new(options.tokens, Arc::clone(&clock));
+        let logins = Logins::new(options.tokens, Logouts::new(logouts), Arc::clone(&clock));
         let guard = Guard { origins, logins, cookie: format!("stepwell_{port}") };
         let limits = Limits { read_only: options.read_only, may_yolo: options.may_yolo };
         let (repeats, mcp, access) = (Repeats::default(), options.mcp, options.access);
@@ -130,12 +131,12 @@ impl Server {
         Ok(Self { site, listeners, reach: options.reach })
     }
 
-    /// A link that logs a browser in, once, as the owner of a token.
+    /// A link that logs the user's browser in, once.
     ///
     /// # Errors
-    /// If the machine has no random bits.
-    pub fn link(&self, owner: &NamedToken) -> io::Result<OneTimeLink> {
-        self.site.guard.logins.link(&owner.caller())
+    /// If the user has no token, or the machine no random bits.
+    pub fn link(&self) -> io::Result<OneTimeLink> {
+        self.site.guard.logins.link()
     }
 
     /// Serves until told to stop.
@@ -186,12 +187,15 @@ async fn guard(
 ) -> Answer {
     let (method, path) = (request.method().clone(), request.uri().path().to_owned());
     let entrance = if path == mcp::PATH { Entrance::Mcp } else { Entrance::Api };
-    let from = request.extensions().get::<Peer>().map(|peer| peer.0);
+    let peer = request.extensions().get::<Peer>().cloned();
     let mut who = None;
     let mut response = match site.guard.check(entrance, request.method(), request.headers()) {
         Err(problem) => problem.response(),
         Ok(passed) => {
             who = passed.clone().caller().ok().map(|caller| caller.name);
+            if let (Some(_), Some(peer)) = (&who, &peer) {
+                peer.is_known();
+            }
             request.extensions_mut().insert(passed);
             next.run(request).await
         }
@@ -209,6 +213,7 @@ async fn guard(
     // Without queries, which may hold what was searched for.
     tracing::info!(method, path, status, who, "request");
     if let Some(log) = &site.access {
+        let from = peer.map(|peer| peer.address);
         log.keep(&AccessEntry { at, who, from, method, path, status });
     }
     response
@@ -242,13 +247,17 @@ async fn read(
     request: Request,
 ) -> Result<Reply> {
     let caller = caller(&request)?;
-    let query = request.uri().query().unwrap_or_default().to_owned();
+    let (path, query) = (request.uri().path(), request.uri().query().unwrap_or_default());
+    let (target, query) = (format!("{path}?{query}"), query.to_owned());
     let headers = request.headers().clone();
-    let body = match route.method {
-        Method::GET => Vec::new(),
-        _ => body(request.into_body()).await?,
+    let (body, key) = match route.method {
+        // What only looks is done again as often as it is asked for.
+        Method::GET => (Vec::new(), None),
+        _ => (
+            body(request.into_body()).await?,
+            request_key(&headers, &caller, &format!("{} {target}", route.method))?,
+        ),
     };
-    let key = request_key(&headers, &caller, route, &parameters)?;
     let wants = if accepts_lines(&headers) { Wants::Lines } else { Wants::Json };
     let event = key.as_ref().map(|key| EventId::derived(key.as_bytes()));
     let call = Call { caller, parameters, query, body, event, wants };
@@ -266,19 +275,17 @@ fn accepts_lines(headers: &axum::http::HeaderMap) -> bool {
     media.any(|it| it.map(str::trim) == Some(LINES))
 }
 
-/// The key of a request that may be sent again, if it has one: of this caller, for this path.
+/// The key of a request that may be sent again, if it has one: of this caller, for this target.
 fn request_key(
     headers: &axum::http::HeaderMap,
     caller: &Caller,
-    route: &Route,
-    parameters: &HashMap<String, String>,
+    target: &str,
 ) -> Result<Option<String>> {
     let Some(key) = headers.get("idempotency-key") else { return Ok(None) };
     let key = key.to_str().ok().filter(|key| !key.is_empty() && key.len() <= 255);
     let key = key
         .ok_or_else(|| Problem::invalid("the key is up to 255 characters").at("idempotency-key"))?;
-    let id = parameters.get("id").map(String::as_str).unwrap_or_default();
-    Ok(Some(format!("{} {} {} {id} {key}", caller.name, route.method, route.path)))
+    Ok(Some(format!("{} {target} {key}", caller.name)))
 }
 
 /// Stores block, so their work has threads of its own.
@@ -384,10 +391,17 @@ fn parameter(request: &Request, name: &str) -> Option<u64> {
     pairs.into_iter().find(|(key, _)| *key == name).and_then(|(_, value)| value.parse().ok())
 }
 
-/// A stream that is counted until it ends.
+/// A stream that is counted until it ends. It ends with the login that it was opened with.
 struct Counted {
     site: Arc<Site>,
     caller: Caller,
+    shown: Shown,
+}
+
+impl live::Audience for Counted {
+    fn may_hear(&self) -> bool {
+        self.site.guard.logins.still_counts(&self.shown)
+    }
 }
 
 impl Drop for Counted {
@@ -403,15 +417,15 @@ async fn open_stream(
 ) -> Answer {
     let is_changes = request.uri().path().ends_with("/changes");
     let store = store_of(&request).filter(|it| !is_changes || it != EVERY_STORE);
-    let caller = caller(&request);
+    let login = login(&request);
     drop(request);
     let opened = async {
-        let caller = caller?;
+        let (caller, shown) = login?;
         if !site.guard.logins.open_stream(&caller, STREAMS) {
             let status = StatusCode::TOO_MANY_REQUESTS;
             return Err(Problem::new(status, "busy", "too many streams are open"));
         }
-        let counted = Counted { site: Arc::clone(&site), caller: caller.clone() };
+        let counted = Counted { site: Arc::clone(&site), caller: caller.clone(), shown };
         let events = blocking(move || {
             let none = HashMap::new();
             open(&Look::new(&site, &caller, store.as_deref(), &none)?)
@@ -463,10 +477,14 @@ async fn log_in(State(site): State<Arc<Site>>, request: Request) -> Answer {
 }
 
 async fn log_out(State(site): State<Arc<Site>>, request: Request) -> Answer {
-    if let Some(cookie) = site.guard.cookie_of(request.headers()) {
-        site.guard.logins.log_out(cookie);
+    let cookie = site.guard.cookie_of(request.headers()).unwrap_or_default();
+    match site.guard.logins.log_out(cookie) {
+        Ok(()) => with_cookie(&site, ""),
+        // Whoever is told that they are out must be out, also after a restart.
+        Err(error) => Problem::failed(format!("the logout could not be kept: {error}"))
+            .hint("stepwell serve --new-token ends every login")
+            .response(),
     }
-    with_cookie(&site, "")
 }
 
 fn with_cookie(site: &Site, cookie: &str) -> Answer {

@@ -5,7 +5,7 @@ use std::collections::HashMap;
 use std::ops::Deref;
 use std::sync::Arc;
 
-use stepwell::{Acting, Clock, EventId, Mode, Recorded, SessionId, Stepwell, Who};
+use stepwell::{Acting, Clock, Event, EventId, Mode, Recorded, SessionId, Stepwell, Who};
 use stepwell_runtime::Runtime;
 use stepwell_runtime::detached::{DetachedAnswer, DetachedRequest, Grants, Work};
 
@@ -107,7 +107,7 @@ impl<'a> Deref for Act<'a> {
 impl Act<'_> {
     /// Who acts, as the log has it.
     pub(crate) fn who(&self) -> Who {
-        Who::from(format!("web: {}", self.caller.name))
+        self.caller.who()
     }
 
     /// The runtime, acting for the caller.
@@ -124,12 +124,24 @@ impl Act<'_> {
         self.well().acting(Acting { who: Some(self.who()), event: self.event })
     }
 
-    /// What was recorded for this very request before, should it be sent again.
-    pub(crate) fn done_before(&self, id: &SessionId) -> Result<Option<Recorded>> {
-        match &self.event {
-            Some(event) => Ok(self.well().store().event(id, event)?),
-            None => Ok(None),
+    /// What was recorded for this very request before, should it be sent again. It is looked at:
+    /// the log remembers keys for longer than the server, and one that was used for something else
+    /// is refused.
+    pub(crate) fn done_before(
+        &self,
+        id: &SessionId,
+        is_same: impl FnOnce(&Event) -> bool,
+    ) -> Result<Option<Recorded>> {
+        let Some(name) = &self.event else { return Ok(None) };
+        match self.well().store().event(id, name)? {
+            Some(done) if !is_same(&done.event) => Err(Problem::other_request()),
+            done => Ok(done),
         }
+    }
+
+    /// A text as the log has it: without secrets.
+    pub(crate) fn as_recorded(&self, text: &str) -> String {
+        self.well().redactor().redact(text).into_owned()
     }
 
     /// What is granted to the caller, whatever they ask for.

@@ -86,9 +86,7 @@ impl Stores {
         self.home.live.tell_changes(to.clone())?;
         for path in self.known_to(caller) {
             // One that cannot be opened does not hide the others.
-            if let Ok(store) = self.other(&key(&path)) {
-                store.live.tell_changes(to.clone())?;
-            }
+            let _ = self.other(&key(&path)).and_then(|store| store.live.tell_changes(to.clone()));
         }
         Ok(events)
     }
@@ -100,12 +98,22 @@ impl Stores {
             name: store.name.clone(),
             workspace: store.runtime.place.root.display().to_string(),
             home,
+            problem: None,
         };
         let mut list = vec![served(&self.home, true)];
         for path in self.known_to(caller) {
-            if let Ok(store) = self.other(&key(&path)) {
-                list.push(served(&store, false));
-            }
+            let key = key(&path);
+            list.push(match self.other(&key) {
+                Ok(store) => served(&store, false),
+                // Named all the same: what cannot be opened must not seem to be gone.
+                Err(problem) => ServedStore {
+                    key,
+                    name: path.display().to_string(),
+                    workspace: path.parent().unwrap_or(&path).display().to_string(),
+                    home: false,
+                    problem: Some(problem.title().to_owned()),
+                },
+            });
         }
         list
     }

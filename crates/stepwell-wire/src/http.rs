@@ -54,6 +54,9 @@ pub struct ServedStore {
     pub workspace: String,
     /// Is it the one that is meant where none is named?
     pub home: bool,
+    /// Why it cannot be opened. Nothing else can be asked of it then.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub problem: Option<String>,
 }
 
 /// An agent that a run can be started with.

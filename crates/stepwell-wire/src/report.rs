@@ -36,12 +36,14 @@ pub struct Statistics {
     pub by_model: Vec<StatisticsGroup>,
     /// By their agent.
     pub by_agent: Vec<StatisticsGroup>,
+    /// By the folder that they worked in.
+    pub by_workspace: Vec<StatisticsGroup>,
 }
 
 /// Some sessions and what they spent.
 #[derive(Clone, Debug, Serialize, JsonSchema)]
 pub struct StatisticsGroup {
-    /// The day, model or agent; `-`, if it has no name.
+    /// The day, model, agent or folder; `-`, if it has no name.
     pub name: String,
     /// How many sessions.
     pub sessions: u64,
@@ -95,6 +97,7 @@ impl From<&stepwell::Statistics> for Statistics {
             by_day: groups(&counted.by_day),
             by_model: groups(&counted.by_model),
             by_agent: groups(&counted.by_agent),
+            by_workspace: groups(&counted.by_workspace),
         }
     }
 }

@@ -135,11 +135,15 @@ impl Session {
     /// Takes a compaction back, and records what the metadata says of the view then.
     pub fn undo_compaction(&self, of: Seq) -> Result<Seq> {
         let (facts, head) = (self.keyed_events(&KINDS)?, self.info()?.head);
-        let mut events: Vec<NewEvent> = vec![Undone::Compaction { of }.into()];
+        let well = self.well();
+        let undone = NewEvent { id: well.event_name(), ..Undone::Compaction { of }.into() };
+        let mut events = vec![undone];
         let still = live(&facts, head.seq);
         let still = still.iter().any(|(seq, it)| *seq != of && it.is_truncation());
         if Extent::of(&head) == Extent::Truncated && !still {
             events.push(Extent::Whole.edited().into());
+        } else {
+            events.extend(well.signature());
         }
         Ok(self.append_all(events)?.first)
     }

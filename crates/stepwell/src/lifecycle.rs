@@ -88,8 +88,9 @@ pub fn create(well: &Stepwell, begin: Begin) -> Result<SessionId> {
         .with_phases(PhaseSet::Lifecycle)
         .driven_externally();
     let mut events = Vec::new();
-    if !begin.metadata.is_empty() {
-        events.push(Edited { metadata: begin.metadata, ..Edited::default() }.into());
+    match begin.metadata.is_empty() {
+        true => events.extend(well.signature()),
+        false => events.push(Edited { metadata: begin.metadata, ..Edited::default() }.into()),
     }
     well.create_unheld(created, events)?;
     Ok(id)

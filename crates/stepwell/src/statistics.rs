@@ -23,6 +23,8 @@ pub struct Statistics {
     pub by_model: BTreeMap<String, SpentGroup>,
     /// By their agent.
     pub by_agent: BTreeMap<String, SpentGroup>,
+    /// By the folder that they worked in.
+    pub by_workspace: BTreeMap<String, SpentGroup>,
 }
 
 /// Some sessions and what they spent.
@@ -88,11 +90,13 @@ impl Statistics {
         }
         let named = |name: &str| if name.is_empty() { NAMELESS } else { name }.to_owned();
         let (model, agent) = (named(&head.model), named(&head.agent));
+        let workspace = named(&head.workspace);
         let groups = [
             &mut self.all,
             self.by_day.entry(day).or_default(),
             self.by_model.entry(model).or_default(),
             self.by_agent.entry(agent).or_default(),
+            self.by_workspace.entry(workspace).or_default(),
         ];
         groups.into_iter().for_each(|group| group.count(&head.spent, estimate));
     }

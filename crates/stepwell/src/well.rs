@@ -254,10 +254,26 @@ impl Stepwell {
         &self.shared.surroundings.redactor
     }
 
-    /// Events as they are recorded.
+    /// Events as they are recorded: without secrets, and with the name of whoever a front end
+    /// speaks for.
     pub(crate) fn redacted(&self, events: Vec<NewEvent>) -> Vec<NewEvent> {
+        let signed = |mut event: NewEvent| {
+            if let Event::Edited(edited) = &mut event.event
+                && edited.who.is_none()
+            {
+                edited.who = self.acting_who().cloned().map(Box::new);
+            }
+            event
+        };
         let redacted = |event| Redacted::by(self.redactor(), event).into_new();
-        events.into_iter().map(redacted).collect()
+        events.into_iter().map(signed).map(redacted).collect()
+    }
+
+    /// Says who did what is recorded with it, where that says nothing of it itself; nothing, if
+    /// no front end speaks for somebody.
+    #[must_use]
+    pub fn signature(&self) -> Option<NewEvent> {
+        self.acting_who().map(|_| Edited::default().into())
     }
 
     /// The beginning of a session as it is recorded.
@@ -404,8 +420,7 @@ impl Stepwell {
 
     /// Changes a session's own attributes, whoever runs it.
     pub fn edit(&self, id: &SessionId, edited: Edited) -> Result<Seq> {
-        let who = edited.who.or_else(|| self.acting_who().cloned().map(Box::new));
-        self.append_freely(id, Edited { who, ..edited }.into())
+        self.append_freely(id, edited.into())
     }
 
     /// Answers a gate, whoever runs the session.

@@ -4,8 +4,8 @@ use std::sync::Arc;
 
 use stepwell_mcp::{Access, HttpService, Scope};
 use stepwell_server::{
-    AccessFile, McpAnswer, McpHandler, McpRequest, NamedToken, Options, Origin, Reach, Role,
-    Server, Shutdown, Token, Workspaces, certificate, listen,
+    AccessFile, Caller, McpAnswer, McpHandler, McpRequest, Options, Origin, Reach, Role, Server,
+    Shutdown, Token, TokenFiles, Tokens, Workspaces, certificate, listen,
 };
 use stepwell_terminal::note;
 use stepwell_workspace::{Host, Notices, Wanted, Workspace};
@@ -42,20 +42,22 @@ pub(crate) struct Args {
     /// (labels, tags, forks).
     #[arg(long, value_name = "WHAT", value_delimiter = ',', value_parser = one_of(ALLOW))]
     allow: Vec<Access>,
-    /// Shows agents at /mcp the sessions of all of your known stores, not only this workspace's.
+    /// Shows agents with your own token at /mcp the sessions of all of your known stores, not only
+    /// this workspace's.
     #[arg(long, conflicts_with = "only_here")]
     everywhere: bool,
     /// Prints the token that lets programs in, and leaves.
     #[arg(long)]
     print_token: bool,
-    /// Makes a new token. Whoever has the old one is not let in any more.
+    /// Makes a new token. Whoever has the old one is not let in any more, also by servers that run.
     #[arg(long)]
     new_token: bool,
     /// Appends a line of JSON to this file for each request: when, who, from where, method, path,
     /// status. No token, query or text is in it.
     #[arg(long, value_name = "FILE")]
     access_log: Option<PathBuf>,
-    /// More tokens, one on a line: NAME viewer|operator TOKEN. The file is yours alone.
+    /// More tokens, one on a line: NAME viewer|operator TOKEN. The file is yours alone; when it
+    /// changes, that counts at once.
     #[arg(long, value_name = "FILE")]
     tokens: Option<PathBuf>,
     /// Listens on this address, in place of this machine's own. Needs --tls-cert or --behind.
@@ -79,21 +81,18 @@ pub(crate) struct Args {
 const TOKEN_FILE: &str = "serve.token";
 
 pub(crate) fn run(args: &Args, app: &mut App) -> Result<Exit> {
-    let token = token(args, app)?;
+    let (own, token) = token(args, app)?;
     if args.print_token {
         app.runtime().refuse_in_run("the token")?;
         app.out.line(token.reveal())?;
         return Ok(Exit::Done);
     }
     let name = app.host.processes.this().who().name;
-    let own = NamedToken { name, role: Role::Operator, is_user: true, token };
-    let mut tokens = vec![own.clone()];
-    if let Some(file) = &args.tokens {
-        tokens.extend(NamedToken::all_in(file).map_err(|error| {
-            Failure::file(file, "reading tokens", &error)
-                .hint("each line is: NAME viewer|operator TOKEN")
-        })?);
-    }
+    let files = TokenFiles { name, own, others: args.tokens.clone() };
+    let tokens = Tokens::kept_in(files).map_err(|error| {
+        Failure::new(Exit::Failed, format_args!("reading tokens: {error}"))
+            .hint("each line is: NAME viewer|operator TOKEN, and each name is there once")
+    })?;
     let reach = reach(args)?;
     let listeners = listen(args.listen, args.port).map_err(|error| {
         Failure::new(Exit::Failed, format_args!("port {}: {error}", args.port))
@@ -105,7 +104,7 @@ pub(crate) fn run(args: &Args, app: &mut App) -> Result<Exit> {
     let (others, program) = (!args.only_here, detach::program(app).ok().filter(|_| starts));
     let workspaces = Workspaces { home, others, program };
     let (read_only, may_yolo) = (args.read_only, args.allow_yolo);
-    let mcp = Some(Arc::new(Agents::new(args, app)) as Arc<dyn McpHandler>);
+    let mcp = Some(Arc::new(Agents::new(args, &workspaces.home)) as Arc<dyn McpHandler>);
     let log = |path: &PathBuf| {
         let opened = AccessFile::open(path);
         opened.map_err(|error| Failure::file(path, "opening the access log", &error))
@@ -118,7 +117,7 @@ pub(crate) fn run(args: &Args, app: &mut App) -> Result<Exit> {
         Reach::Local => format!("http://localhost:{port}"),
         Reach::Tls(_, origin) | Reach::Behind(origin) => origin.to_string(),
     };
-    let link = server.link(&own)?;
+    let link = server.link()?;
     app.out.line(format_args!("{origin}/login#{}", link.code.reveal()))?;
     app.out.flush()?;
     note("Open this link within a minute; it works once. Ctrl+C stops the server, and no run.");
@@ -155,32 +154,39 @@ fn serve(server: Server) -> Result<Exit> {
 /// What other agents are answered at `/mcp`: the same as by `stepwell mcp`.
 #[derive(Debug)]
 struct Agents {
-    viewer: HttpService,
-    operator: HttpService,
+    /// For the user.
+    own: stepwell_mcp::Server,
+    /// For others, to whom the user's other stores are not shown.
+    others: stepwell_mcp::Server,
+    /// What operators may do.
+    allow: Vec<Access>,
 }
 
 impl Agents {
-    fn new(args: &Args, app: &App) -> Self {
+    fn new(args: &Args, home: &Workspace) -> Self {
         let scope = if args.everywhere { Scope::Everywhere } else { Scope::Workspace };
-        let options = stepwell_mcp::Options { scope, allow: Vec::new() };
-        let viewer = stepwell_mcp::Server::new(app.workspace().clone(), options);
-        let operator = viewer.allowing(args.allow.clone());
-        Self { viewer: HttpService::new(viewer), operator: HttpService::new(operator) }
+        let [own, others] = [scope, Scope::Workspace].map(|scope| {
+            let options = stepwell_mcp::Options { scope, allow: Vec::new() };
+            stepwell_mcp::Server::new(home.clone(), options)
+        });
+        Self { own, others, allow: args.allow.clone() }
     }
 }
 
 impl McpHandler for Agents {
-    fn answer(&self, request: McpRequest, role: Role) -> McpAnswer {
-        let service = match role {
-            Role::Viewer => self.viewer.clone(),
-            Role::Operator => self.operator.clone(),
+    fn answer(&self, request: McpRequest, caller: &Caller) -> McpAnswer {
+        let server = if caller.is_user { &self.own } else { &self.others };
+        let allow = match caller.role {
+            Role::Viewer => Vec::new(),
+            Role::Operator => self.allow.clone(),
         };
+        let service = HttpService::new(server.allowing(allow).acting_as(caller.who()));
         Box::pin(async move { service.answer(request).await })
     }
 }
 
 /// The user's token, which is made the first time.
-fn token(args: &Args, app: &App) -> Result<Token> {
+fn token(args: &Args, app: &App) -> Result<(PathBuf, Token)> {
     let state = app.host.state.as_deref().ok_or_else(|| {
         Failure::new(Exit::Failed, "there is no place to keep a token in")
             .hint("set HOME or XDG_STATE_HOME")
@@ -189,7 +195,10 @@ fn token(args: &Args, app: &App) -> Result<Token> {
     std::fs::create_dir_all(state).map_err(|error| failed(state, error))?;
     let path = state.join(TOKEN_FILE);
     let token = if args.new_token { Token::renew(&path) } else { Token::kept_in(&path) };
-    token.map_err(|error| failed(&path, error).hint("stepwell serve --new-token makes a new one"))
+    match token {
+        Ok(token) => Ok((path, token)),
+        Err(error) => Err(failed(&path, error).hint("stepwell serve --new-token makes a new one")),
+    }
 }
 
 /// How it is reached from elsewhere.

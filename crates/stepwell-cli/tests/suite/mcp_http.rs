@@ -63,6 +63,13 @@ fn tools(server: &Server, token: &str) -> Vec<String> {
     tools.map(|tool| tool["name"].as_str().unwrap().to_owned()).collect()
 }
 
+/// Writes a file of tokens that is its owner's alone.
+fn tokens(desk: &Desk, lines: &str) {
+    desk.file("tokens", lines);
+    let path = desk.work().join("tokens");
+    std::fs::set_permissions(&path, std::os::unix::fs::PermissionsExt::from_mode(0o600)).unwrap();
+}
+
 /// What labels a session, which changes it.
 fn label() -> Value {
     json!({"name": "label", "arguments": {"session": "@last", "label": "renamed"}})
@@ -129,11 +136,8 @@ fn nobody_is_answered_without_a_token_or_from_another_site() {
 fn a_viewer_reads_and_only_an_operator_writes_what_is_allowed() {
     let desk = Desk::furnished();
     let viewer = "A".repeat(43);
-    desk.file("tokens", &format!("victor viewer {viewer}\n"));
-    let path = desk.work().join("tokens");
-    std::fs::set_permissions(&path, std::os::unix::fs::PermissionsExt::from_mode(0o600)).unwrap();
-    let tokens = ["--tokens", "tokens"];
-    let server = Server::start(&desk, &[&tokens[..], &["--allow", "record,manage"]].concat());
+    tokens(&desk, &format!("victor viewer {viewer}\n"));
+    let server = Server::start(&desk, &["--tokens", "tokens", "--allow", "record,manage"]);
     assert_eq!((tools(&server, &server.token).len(), tools(&server, &viewer).len()), (18, 9));
     let (_, refused) = send(&server, &Asked::older(&viewer, "tools/call", &label()));
     assert_eq!(refused["error"]["code"], json!(-32602), "{refused}");
@@ -219,4 +223,45 @@ fn the_published_conformance_suite_finds_no_fault() {
     }
     drop(proxy.stdin.take());
     proxy.wait().unwrap();
+}
+
+#[test]
+fn what_is_changed_over_mcp_says_who_it_was() {
+    let desk = Desk::furnished();
+    let operator = "B".repeat(42) + "A";
+    tokens(&desk, &format!("opa operator {operator}\n"));
+    let server = Server::start(&desk, &["--tokens", "tokens", "--allow", "record,manage"]);
+    let (_, done) = send(&server, &Asked::older(&operator, "tools/call", &label()));
+    assert_eq!(done["result"]["structuredContent"]["label"], "renamed", "{done}");
+    let begin = json!({"name": "begin_session", "arguments": {"task": "note", "agent": "claude"}});
+    let (_, begun) = send(&server, &Asked::older(&operator, "tools/call", &begin));
+    let begun = begun["result"]["structuredContent"]["id"].as_str().unwrap().to_owned();
+    for session in ["renamed", begun.as_str()] {
+        let log = desk.quietly(&["log", session, "--kind", "edited", "--json"]).stdout;
+        assert!(log.contains("web: opa"), "{session}: {log}");
+    }
+}
+
+#[test]
+fn mcp_shows_the_workspace_that_is_served_and_other_stores_to_the_user_alone() {
+    let desk = Desk::furnished();
+    let viewer = "A".repeat(43);
+    tokens(&desk, &format!("victor viewer {viewer}\n"));
+    let served = desk.work().join("served");
+    std::fs::create_dir(&served).unwrap();
+    let folder = served.display().to_string();
+    assert_eq!(desk.quietly(&["-C", &folder, "init"]).code, Some(0));
+    let list = json!({"name": "list_sessions", "arguments": {}});
+    let flags = ["--workspace", folder.as_str(), "--tokens", "tokens"];
+    let count = |server: &Server, token: &str| {
+        let (_, answer) = send(server, &Asked::older(token, "tools/call", &list));
+        let content = &answer["result"]["structuredContent"];
+        content["sessions"].as_array().or(content["items"].as_array()).unwrap().len()
+    };
+    let server = Server::start(&desk, &flags);
+    assert_eq!((count(&server, &server.token), count(&server, &viewer)), (0, 0));
+    drop(server);
+    let server = Server::start(&desk, &[&flags[..], &["--everywhere"]].concat());
+    assert!(count(&server, &server.token) > 0);
+    assert_eq!(count(&server, &viewer), 0, "the user's other stores are the user's alone");
 }

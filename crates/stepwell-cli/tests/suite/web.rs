@@ -289,3 +289,28 @@ fn an_address_that_others_reach_needs_protection() {
     assert_ne!(old, new);
     assert_eq!(desk.quietly(&["serve", "--print-token"]).stdout, new);
 }
+
+#[test]
+fn a_new_token_counts_at_once_and_no_name_is_there_twice() {
+    let desk = desk();
+    let server = Server::start(&desk, &[]);
+    assert_eq!(server.send("GET", "/stores", &Value::Null).0, 200);
+    let renewed = desk.quietly(&["serve", "--new-token", "--print-token"]).stdout;
+    assert_eq!(server.send("GET", "/stores", &Value::Null).0, 401);
+    assert_eq!(server.send_as(renewed.trim(), "GET", "/stores", &Value::Null).0, 200);
+    let tokens = format!("ann operator {}\nann viewer {}\n", "A".repeat(43), "B".repeat(42) + "A");
+    desk.file("tokens", &tokens);
+    let path = desk.work().join("tokens");
+    std::fs::set_permissions(&path, std::os::unix::fs::PermissionsExt::from_mode(0o600)).unwrap();
+    let refused = desk.quietly(&["serve", "--port", "0", "--tokens", "tokens"]);
+    assert_eq!(refused.code, Some(1));
+    assert!(refused.stderr.contains("two tokens have the name ann"), "{}", refused.stderr);
+}
+
+#[test]
+fn a_proxy_without_tls_is_no_protection() {
+    let desk = desk();
+    let refused = desk.quietly(&["serve", "--port", "0", "--behind", "http://team.example"]);
+    assert_eq!(refused.code, Some(2), "{}", refused.stderr);
+    assert!(refused.stderr.contains("https://"), "{}", refused.stderr);
+}

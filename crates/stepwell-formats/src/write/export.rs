@@ -47,7 +47,8 @@ pub(crate) fn page(
     let events = slice.events.len() as u64;
     let damaged = slice.damage.iter().map(|damage| (id.clone(), damage.clone())).collect();
     if let (Some(_), Some(state)) = (up_to, State::fold(&slice.events)) {
-        info.head = state.head.without_runner();
+        // What ran then ran: nothing is said of what became of it.
+        info.head = state.head;
     }
     let document = Document::of(&info, slice, estimate.filter(|_| up_to.is_none()));
     to.main()?.write_all(render(&document).as_bytes()).map_err(Error::Write)?;

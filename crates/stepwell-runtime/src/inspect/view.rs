@@ -4,8 +4,8 @@ use std::collections::HashSet;
 
 use stepwell::calls::ImportedCalls;
 use stepwell::{
-    Driver, Event, Head, Kind, Lane, Message, MessageOrigin, Part, Pins, Recorded, Role, Seq,
-    SessionId, Span, Stepwell, Timeline, View,
+    Driver, Event, Head, Lane, Message, MessageOrigin, Part, Pins, Recorded, Role, Seq, SessionId,
+    Span, State, Stepwell, Timeline, View,
 };
 use stepwell_agent::context::window::{Entry, Window, is_request};
 use stepwell_wire::{ModelView, ViewInstructions, ViewMessage, ViewMessageKind, ViewTools};
@@ -34,9 +34,9 @@ impl Default for Viewed {
 /// # Errors
 /// If the session cannot be read.
 pub fn tokens(runtime: &Runtime, well: &Stepwell, id: &SessionId) -> Result<u64> {
-    let head = well.info(id)?.head;
-    let usage = ContextUsage::of(&head, runtime);
-    Ok(whole(&window(well, head, &usage, &Viewed::default())?, &usage))
+    let then = Then::of(well, id, None)?;
+    let usage = ContextUsage::of(&then.head, runtime);
+    Ok(whole(&window(then, &usage, &Lane::main()), &usage))
 }
 
 fn whole(window: &Window, usage: &ContextUsage) -> u64 {
@@ -44,13 +44,38 @@ fn whole(window: &Window, usage: &ContextUsage) -> u64 {
     usage.context.calibration.estimate(window.tokens() + window.fixed() + tools)
 }
 
+/// A session as it was at a point: with the agent, the model and the goal of then.
+struct Then {
+    head: Head,
+    events: Vec<Recorded>,
+}
+
+impl Then {
+    fn of(well: &Stepwell, id: &SessionId, at: Option<Seq>) -> Result<Self> {
+        let now = well.info(id)?.head;
+        let mut events: Vec<Recorded> = well.store().events(id, Span::ALL)?.intact(id)?;
+        let Some(at) = at.filter(|at| *at < now.seq) else {
+            events.retain(|event| event.seq <= now.seq);
+            return Ok(Self { head: now, events });
+        };
+        events.retain(|event| event.seq <= at);
+        // Before its first event it is as it was made.
+        let head = State::fold(&events).map_or(Head { seq: at, ..now }, |state| state.head);
+        Ok(Self { head, events })
+    }
+
+    /// The messages that no compaction could take out of the view then.
+    fn pins(&self) -> Pins {
+        Pins::of(&self.events)
+    }
+}
+
 /// What the model would be shown of a session.
-fn window(well: &Stepwell, head: Head, usage: &ContextUsage, viewed: &Viewed) -> Result<Window> {
-    let last = viewed.at.unwrap_or(head.seq).min(head.seq);
-    let mut events: Vec<Recorded> = well.store().events(&head.id, Span::ALL)?.intact(&head.id)?;
-    events.retain(|event| event.seq <= last);
+fn window(then: Then, usage: &ContextUsage, lane: &Lane) -> Window {
+    let Then { head, events } = then;
+    let last = head.seq;
     let timeline = Timeline::at(last, events.iter());
-    let said = |message: &Message| message.lane == viewed.lane && is_request(message);
+    let said = |message: &Message| message.lane == *lane && is_request(message);
     let first = events.iter().find(|event| {
         timeline.contains(event.seq) && matches!(&event.event, Event::Message(it) if said(it))
     });
@@ -64,7 +89,7 @@ fn window(well: &Stepwell, head: Head, usage: &ContextUsage, viewed: &Viewed) ->
         })
         .collect();
     let elsewhere = ImportedCalls::of(&events);
-    let mut view = View::of(&viewed.lane, events);
+    let mut view = View::of(lane, events);
     mark_not_run(&mut view, &started, &elsewhere);
     // A session of which only the beginning counts begins with its task.
     let is_bare = view.messages.iter().all(|it| it.message.role == Role::System);
@@ -73,8 +98,8 @@ fn window(well: &Stepwell, head: Head, usage: &ContextUsage, viewed: &Viewed) ->
         let message = Message::user(&*head.task);
         view.messages.push(stepwell::ViewMessage { seq, place: seq, made, answers, message });
     }
-    let window = Window::new(viewed.lane.clone(), usage.context.counter());
-    Ok(window.of(view, first, |_| false).with_goal(head.goal))
+    let window = Window::new(lane.clone(), usage.context.counter());
+    window.of(view, first, |_| false).with_goal(head.goal)
 }
 
 /// What stands in for the result of a call that nobody began to run. It is run before the model
@@ -111,10 +136,10 @@ pub fn model_view(
     id: &SessionId,
     viewed: &Viewed,
 ) -> Result<ModelView> {
-    let head = well.info(id)?.head;
-    let usage = ContextUsage::of(&head, runtime);
-    let pins = Pins::of(&well.store().keyed_events(id, &[Kind::Edited])?);
-    let window = window(well, head, &usage, viewed)?;
+    let then = Then::of(well, id, viewed.at)?;
+    let usage = ContextUsage::of(&then.head, runtime);
+    let pins = then.pins();
+    let window = window(then, &usage, &viewed.lane);
     let estimate = |counted: u64| usage.context.calibration.estimate(counted);
     let tools = usage.context.counter().tools(&usage.tools);
     // A call and its results are pinned together, whichever of them was named.

@@ -2,10 +2,10 @@
 // Cost: by day, model, agent and project.
 import { html, useEffect, useState } from '../html.js';
 import { get } from '../api.js';
-import { Loading, ProblemNote } from '../parts.js';
+import { Loading, ProblemNote, SilentStores } from '../parts.js';
 import { Budget, Columns, Rows } from '../plot.js';
 import { toSession } from '../route.js';
-import { storeName, useApp, useLoad } from '../state.js';
+import { askStores, useApp, useLoad } from '../state.js';
 import { count, firstLine, modelName, money, short } from '../text.js';
 
 const DAY = 86_400_000;
@@ -54,34 +54,34 @@ export function Cost() {
   const load = useLoad(
     async (signal) => {
       const since = span ? new Date(Date.now() - span * DAY).toISOString() : undefined;
-      const all = await Promise.all(
-        app.stores.map(async (store) => {
-          const [stats, top] = await Promise.all([
-            get('/stats', { store: store.key, since }, signal),
-            get('/sessions', { store: store.key, sort: 'cost', limit: 8, since }, signal),
-          ]);
-          return {
-            store: store.key,
-            stats,
-            top: top.items.map((/** @type {any} */ it) => ({ ...it, store: store.key })),
-          };
-        }),
-      );
-      return all;
+      return askStores(app.stores, async (store) => {
+        const [stats, top] = await Promise.all([
+          get('/stats', { store: store.key, since }, signal),
+          get('/sessions', { store: store.key, sort: 'cost', limit: 100, since }, signal),
+        ]);
+        return {
+          store: store.key,
+          stats,
+          top: top.items.map((/** @type {any} */ it) => ({ ...it, store: store.key })),
+        };
+      });
     },
     [names, span],
     { live: true },
   );
-  const all = load.data ?? [];
+  const all = load.data?.answers ?? [];
   const sum = (/** @type {(stats: any) => number} */ of) =>
     all.reduce((/** @type {number} */ n, /** @type {any} */ it) => n + of(it.stats), 0);
   const groups = (/** @type {string} */ name) => all.flatMap((/** @type {any} */ it) => it.stats[name]);
   const top = all
     .flatMap((/** @type {any} */ it) => it.top)
     .filter((/** @type {any} */ it) => it.cost > 0)
-    .sort((/** @type {any} */ one, /** @type {any} */ other) => whole(other) - whole(one))
+    .sort((/** @type {any} */ one, /** @type {any} */ other) => whole(other) - whole(one));
+  // Those that are nearest to their end.
+  const budgets = top
+    .filter((/** @type {any} */ it) => it.budget)
+    .sort((/** @type {any} */ one, /** @type {any} */ other) => used(other) - used(one))
     .slice(0, 8);
-  const budgets = top.filter((/** @type {any} */ it) => it.budget);
   const unpriced = sum((stats) => stats.unpriced_calls);
   return html`
     <header class="page-head"><h1>Cost</h1><span class="grow"></span>
@@ -96,6 +96,7 @@ export function Cost() {
             </button>`,
       )}</div></header>
     <${ProblemNote} problem=${load.problem} retry=${load.reload} />
+    <${SilentStores} failed=${load.data?.failed} />
     ${!load.data && load.loading && html`<${Loading} />`}
     ${
       load.data &&
@@ -118,10 +119,10 @@ export function Cost() {
         <section class="card"><${Rows} title="By model" bars=${together(groups('by_model'), modelName)} /></section>
         <section class="card"><${Rows} title="By agent" bars=${together(groups('by_agent'))} /></section>
         <section class="card"><${Rows} title="By project"
-          bars=${all.map((/** @type {any} */ it) => ({ name: storeName(it.store), value: it.stats.cost, detail: `${it.stats.sessions} sessions` }))} />
+          bars=${together(groups('by_workspace'), folderName)} />
           </section>
         <section class="card"><figure class="plot"><figcaption>Sessions that cost most</figcaption>
-          <ul class="plain-list numbers-list">${top.map((/** @type {any} */ it) => html`<li key=${it.id}>
+          <ul class="plain-list numbers-list">${top.slice(0, 8).map((/** @type {any} */ it) => html`<li key=${it.id}>
           <a class="clip" href=${toSession(it.store, it.id)}>${firstLine(it.label || it.task || it.id, 70)}</a>
           <span class="grow"></span>${money(whole(it))}</li>`)}</ul></figure></section>
       </div>
@@ -135,6 +136,16 @@ export function Cost() {
 /** What a session cost with its subagents. @param {any} it */
 function whole(it) {
   return (it.with_subagents ?? it).cost;
+}
+
+/** A folder's short name: its last two parts tell one project from another. @param {string} path */
+function folderName(path) {
+  return path.split('/').filter(Boolean).slice(-2).join('/') || path;
+}
+
+/** How much of its budget a session spent. @param {any} it */
+function used(it) {
+  return whole(it) / Math.max(Number(it.budget), 1e-9);
 }
 
 /** @param {string} name @param {string} value @param {string} detail */

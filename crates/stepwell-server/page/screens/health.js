@@ -5,7 +5,7 @@ import { get, sessionPath } from '../api.js';
 import { ThisBrowser } from '../browser.js';
 import { Loading, ProblemNote } from '../parts.js';
 import { toSession } from '../route.js';
-import { useApp, useLoad } from '../state.js';
+import { isAsRecorded, useApp, useLoad } from '../state.js';
 import { bytes, count, plain, plural } from '../text.js';
 
 export function Health() {
@@ -24,6 +24,7 @@ export function Health() {
 function StoreHealth({ store }) {
   const load = useLoad(
     async (signal) => {
+      if (store.problem) throw new Error(store.problem);
       const [doctor, disk] = await Promise.all([
         get('/doctor', { store: store.key }, signal),
         get('/disk', { store: store.key }, signal).catch(() => null),
@@ -55,7 +56,7 @@ function StoreHealth({ store }) {
     ${disk && html`<p>Disk: <strong>${bytes(disk.total)}</strong> <span
       class="dim">events ${bytes(disk.events)}, file contents ${bytes(disk.blobs)}, ${count(disk.sessions)} sessions</span>
       </p>`}
-    <${VerifyAll} store=${store.key} />
+    ${!store.problem && html`<${VerifyAll} store=${store.key} />`}
   </section>`;
 }
 
@@ -82,7 +83,7 @@ function VerifyAll({ store }) {
           const verdict = await get(sessionPath(session.id, '/verify'), { store });
           now.done += 1;
           now.events += verdict.intact;
-          if (!verdict.sound || !verdict.head_is_right) now.bad.push(verdict);
+          if (!isAsRecorded(verdict)) now.bad.push(verdict);
           setFound({ ...now });
         }
         cursor = list.next;

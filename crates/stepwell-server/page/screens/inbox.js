@@ -5,24 +5,32 @@ import { get } from '../api.js';
 import { GateCard, press } from '../gate.js';
 import { focused, moveFocus, useKeys } from '../keys.js';
 import { canNotify, isNotifying, setNotifying } from '../notify.js';
-import { Empty, Loading, ProblemNote, toast } from '../parts.js';
+import { Empty, Loading, ProblemNote, SilentStores, toast } from '../parts.js';
 import { go } from '../route.js';
-import { useApp, useLoad } from '../state.js';
+import { askStores, gateName, useApp, useLoad } from '../state.js';
 import { SessionRow } from './sessions.js';
 
-/** Sessions of all stores that stand in one of some ways. @param {string} status @param {AbortSignal} signal @param {any[]} stores */
+/** How many sessions of a kind are asked for in each store. */
+const MOST = 100;
+
+/**
+ * Sessions of all stores that stand in one of some ways.
+ * @param {string} status @param {AbortSignal} signal @param {any[]} stores
+ */
 async function withStatus(status, signal, stores) {
-  const lists = await Promise.all(
-    stores.map(async (store) => {
-      const list = await get(
-        '/sessions',
-        { store: store.key, status, limit: 30, family: status === 'paused,running' ? 'any' : 'roots' },
-        signal,
-      );
-      return list.items.map((/** @type {any} */ item) => ({ ...item, store: store.key }));
-    }),
-  );
-  return lists.flat();
+  let isMore = false;
+  const { answers } = await askStores(stores, async (store) => {
+    const family = status === 'paused,running' ? 'any' : 'roots';
+    const list = await get('/sessions', { store: store.key, status, limit: MOST, family }, signal);
+    isMore ||= Boolean(list.next);
+    return list.items.map((/** @type {any} */ item) => ({ ...item, store: store.key }));
+  });
+  return { items: answers.flat(), isMore };
+}
+
+/** A number of sessions, of which there may be more. @param {{n: number, isMore: boolean}} props */
+function Count({ n, isMore }) {
+  return n > 0 ? html`<span class="count">${n}${isMore ? '+' : ''}</span>` : null;
 }
 
 export function Inbox() {
@@ -40,14 +48,19 @@ export function Inbox() {
     { live: true },
   );
   const [notifying, setNotify] = useState(isNotifying());
-  const card = () => focused('.gate-card') ?? document.querySelector('.gate-card');
+  // Only what somebody chose: another question may have come in the moment before.
+  const answer = (/** @type {string} */ label) => {
+    const card = focused('.gate-card');
+    if (card) press(card, label);
+    else if (document.querySelector('.gate-card')) toast({ text: 'Choose a question with j or k first.' });
+  };
   useKeys(
     {
       j: () => moveFocus('.gate-card, .session-row', 1),
       k: () => moveFocus('.gate-card, .session-row', -1),
-      y: () => press(/** @type {any} */ (card()), 'Approve'),
-      a: () => press(/** @type {any} */ (card()), 'Always allow'),
-      n: () => press(/** @type {any} */ (card()), 'Deny'),
+      y: () => answer('Approve'),
+      a: () => answer('Always allow'),
+      n: () => answer('Deny'),
       Enter: () => {
         const open = focused('.gate-card')?.dataset.session ?? focused('.session-row')?.dataset.session;
         if (open && document.activeElement?.matches('.gate-card, .session-row')) go(open);
@@ -59,12 +72,15 @@ export function Inbox() {
   useEffect(() => {
     document.title = app.gates.length ? `(${app.gates.length}) Inbox · Stepwell` : 'Inbox · Stepwell';
   }, [app.gates.length]);
-  const live = load.data?.live ?? [];
+  const live = load.data?.live.items ?? [];
   const byId = new Map(live.map((/** @type {any} */ it) => [`${it.store} ${it.id}`, it]));
   const running = live.filter(
     (/** @type {any} */ it) => (it.status === 'running' && !it.parent) || (it.status === 'running' && it.forked_at),
   );
-  const cut = load.data?.cut ?? [];
+  // A fork that never ran was not cut off.
+  const cut = (load.data?.cut.items ?? []).filter(
+    (/** @type {any} */ it) => !(it.forked_at && it.status === 'interrupted' && !it.stop_reason && !it.resumes),
+  );
   return html`
     <header class="page-head"><h1>Inbox</h1><span class="grow"></span>
       ${
@@ -78,22 +94,21 @@ export function Inbox() {
         }} /> Notify me</label>`
       }</header>
     <${ProblemNote} problem=${load.problem} retry=${load.reload} />
+    <${SilentStores} failed=${app.silent} />
     <section aria-labelledby="waits"><h2 id="waits">Waits for you ${app.gates.length > 0 && html`<span class="count">
       ${app.gates.length}</span>`}</h2>
       ${app.gates.length === 0 && html`<${Empty} title="Nothing waits for you.">
         <p class="dim">When an agent asks before it changes something, the question is here.</p><//>`}
       ${app.gates.map((gate) => {
         const session = byId.get(`${gate.store} ${gate.session_id}`);
-        return html`<${GateCard} key=${`${gate.session_id} ${gate.id}`} gate=${gate} seen=${session?.seq}
-          task=${session?.label || session?.task} />`;
+        return html`<${GateCard} key=${gateName(gate)} gate=${gate} task=${session?.label || session?.task} />`;
       })}</section>
-    <section aria-labelledby="runs"><h2 id="runs">Runs ${running.length > 0 && html`<span class="count">
-      ${running.length}</span>`}</h2>
+    <section aria-labelledby="runs"><h2 id="runs">Runs <${Count} n=${running.length} isMore=${load.data?.live.isMore} /></h2>
       ${load.loading && !load.data ? html`<${Loading} />` : running.length === 0 ? html`<p class="dim">Nothing runs. <a
         href="#/start">Start something</a></p>` : running.map((/** @type {any} */ it) => html`<${SessionRow}
         key=${it.id} session=${it} />`)}</section>
-    <section aria-labelledby="cut"><h2 id="cut">Was cut off ${cut.length > 0 && html`<span class="count">${cut.length}
-      </span>`}</h2>
+    <section aria-labelledby="cut"><h2 id="cut">Was cut off <${Count} n=${cut.length} isMore=${load.data?.cut.isMore} />
+      </h2>
       ${cut.length === 0 && load.data && html`<p class="dim">Nothing was cut off.</p>`}
       ${cut.map((/** @type {any} */ it) => html`<${SessionRow} key=${it.id} session=${it} resume=${true} />`)}
         </section>`;

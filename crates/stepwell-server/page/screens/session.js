@@ -2,11 +2,11 @@
 // Session: its conversation as it grows, and what steers it.
 import { html, useEffect, useLayoutEffect, useRef, useState } from '../html.js';
 import { change, get, resumeSession, sessionPath } from '../api.js';
-import { GateCard, press } from '../gate.js';
+import { GateCard, onlyCard, press } from '../gate.js';
 import { useKeys } from '../keys.js';
 import { SessionLog } from '../log.js';
 import { Act, Loading, ProblemNote, toast } from '../parts.js';
-import { announceChange, loadGates, retryOffline, update, useApp } from '../state.js';
+import { announceChange, gateName, loadGates, retryOffline, update, useApp } from '../state.js';
 import { ItemView, Speaking } from '../talk.js';
 import { isHeld, SessionFrame, useSession } from '../frame.js';
 import { count } from '../text.js';
@@ -87,9 +87,9 @@ export function Session({ route }) {
     {
       m: () => document.getElementById('say')?.focus(),
       o: () => setUnfold((it) => !it),
-      y: () => press(document.querySelector('.gate-card'), 'Approve'),
-      a: () => press(document.querySelector('.gate-card'), 'Always allow'),
-      n: () => press(document.querySelector('.gate-card'), 'Deny'),
+      y: () => press(onlyCard(), 'Approve'),
+      a: () => press(onlyCard(), 'Always allow'),
+      n: () => press(onlyCard(), 'Deny'),
     },
     [],
   );
@@ -134,7 +134,7 @@ export function Session({ route }) {
             .map((speech) => html`<${Speaking} key=${`speaking ${speech.lane}`} speech=${speech} lanes=${place.lanes} />`)}
         </ol>
         ${log && !log.isEnd && html`<${Act} class="more" onPress=${() => log.later()}>Show later events<//>`}
-        ${gates.map((gate) => html`<${GateCard} key=${gate.id} gate=${gate} seen=${session?.seq} inSession=${true} />`)}
+        ${gates.map((gate) => html`<${GateCard} key=${gateName(gate)} gate=${gate} inSession=${true} />`)}
         ${session?.status === 'running' && gates.length === 0 && html`<p class="working" role="status">
           <span class="pulse" aria-hidden="true"></span>The agent works.</p>`}
         ${session && app.server?.may_change && !gone && html`<${Composer} session=${session} store=${store}

@@ -4,9 +4,9 @@ import { html, useEffect, useState } from '../html.js';
 import { change, get, resumeSession, sessionPath } from '../api.js';
 import { Icon } from '../icons.js';
 import { focused, moveFocus, useKeys } from '../keys.js';
-import { Act, Age, Dialog, Empty, Field, Loading, ProblemNote, Status, toast } from '../parts.js';
+import { Act, Age, Dialog, Empty, Field, Loading, ProblemNote, SilentStores, Status, toast } from '../parts.js';
 import { go, replace, toSession, withQuery } from '../route.js';
-import { announceChange, homeStore, state, storeName, useApp, useLoad } from '../state.js';
+import { announceChange, askStores, homeStore, state, storeName, useApp, useLoad } from '../state.js';
 import { firstLine, modelName, plural, short, spent, tokens } from '../text.js';
 
 const STATUSES = ['running', 'paused', 'interrupted', 'partial', 'success', 'failed', 'abandoned', 'idle'];
@@ -125,8 +125,8 @@ export function Sessions({ route }) {
   const trashed = route.name === 'trash';
   const query = route.query;
   const [editing, edit] = useState(/** @type {any} */ (null));
-  const [more, setMore] = useState(/** @type {any[]} */ ([]));
-  const [pages, setPages] = useState(/** @type {Record<string, string>} */ ({}));
+  // How many pages of each store are shown: those stay, whatever changes.
+  const [pages, setPages] = useState(1);
   const stores = query.store ? app.stores.filter((store) => store.key === query.store) : app.stores;
   const filter = {
     status: query.status,
@@ -141,26 +141,18 @@ export function Sessions({ route }) {
   const key = JSON.stringify([filter, stores.map((store) => store.key)]);
   const load = useLoad(
     async (signal) => {
-      const lists = await Promise.all(
-        stores.map(async (store) => ({
-          store: store.key,
-          ...(await get('/sessions', { ...filter, store: store.key }, signal)),
-        })),
-      );
-      setMore([]);
-      setPages(Object.fromEntries(lists.filter((list) => list.next).map((list) => [list.store, list.next])));
-      return sorted(
-        lists.flatMap((list) => list.items.map((/** @type {any} */ item) => ({ ...item, store: list.store }))),
-        query.sort,
-      );
+      const { answers, failed } = await askStores(stores, (store) => pagesOf(store.key, filter, pages, signal));
+      const items = answers.flatMap((list) => list.items);
+      return { items: sorted(items, query.sort), isMore: answers.some((list) => list.isMore), failed };
     },
-    [key],
+    [key, pages],
     { live: true },
   );
+  useEffect(() => setPages(1), [key]);
   useEffect(() => {
     document.title = `${trashed ? 'Trash' : 'Sessions'} · Stepwell`;
   }, [trashed]);
-  const all = [...(load.data ?? []), ...more];
+  const all = /** @type {any[]} */ (load.data?.items ?? []);
   const set = (/** @type {string} */ name, /** @type {string} */ value) =>
     replace(withQuery(`#/${route.name}`, { ...query, [name]: value }));
   const current = () =>
@@ -189,21 +181,8 @@ export function Sessions({ route }) {
         if (it) trashSession(it).catch((problem) => toast({ problem }));
       },
     },
-    [load.data, more],
+    [load.data],
   );
-  const next = async () => {
-    const lists = await Promise.all(
-      Object.entries(pages).map(async ([store, cursor]) => ({
-        store,
-        ...(await get('/sessions', { ...filter, store, cursor })),
-      })),
-    );
-    setPages(Object.fromEntries(lists.filter((list) => list.next).map((list) => [list.store, list.next])));
-    setMore([
-      ...more,
-      ...lists.flatMap((list) => list.items.map((/** @type {any} */ item) => ({ ...item, store: list.store }))),
-    ]);
-  };
   return html`
     <header class="page-head"><h1>${trashed ? 'Trash' : 'Sessions'}</h1><span class="grow"></span>
       ${trashed ? html`<a href="#/sessions">Back to sessions</a>` : html`<a href="#/trash">Trash</a>`}</header>
@@ -230,6 +209,7 @@ export function Sessions({ route }) {
           <option value="steps">Steps</option></select>
     </div>
     <${ProblemNote} problem=${load.problem} retry=${load.reload} />
+    <${SilentStores} failed=${load.data?.failed} />
     ${!load.data && load.loading && html`<${Loading} />`}
     ${
       load.data &&
@@ -240,8 +220,24 @@ export function Sessions({ route }) {
     }
     <div class="session-list">${all.map((session) => html`<${SessionRow} key=${`${session.store} ${session.id}`}
       session=${session} trashed=${trashed} onEdit=${trashed ? undefined : edit} />`)}</div>
-    ${Object.keys(pages).length > 0 && html`<${Act} class="more" onPress=${next}>Show more<//>`}
+    ${load.data?.isMore && html`<${Act} class="more" onPress=${() => setPages(pages + 1)}>Show more<//>`}
     ${editing && html`<${EditDialog} session=${editing} onClose=${() => edit(null)} />`}`;
+}
+
+/**
+ * The first pages of a store's list.
+ * @param {string} store @param {object} filter @param {number} pages @param {AbortSignal} signal
+ */
+async function pagesOf(store, filter, pages, signal) {
+  /** @type {any[]} */ const items = [];
+  let cursor;
+  for (let page = 0; page < pages; page += 1) {
+    const list = /** @type {any} */ (await get('/sessions', { ...filter, store, cursor }, signal));
+    items.push(...list.items.map((/** @type {any} */ item) => ({ ...item, store })));
+    cursor = list.next;
+    if (!cursor) break;
+  }
+  return { items, isMore: Boolean(cursor) };
 }
 
 /** Several stores' lists as one. @param {any[]} items @param {string | undefined} sort */

@@ -1,7 +1,7 @@
 // @ts-check
 // Start: a task for an agent, or a flow with what it asks for.
 import { html, useEffect, useRef, useState } from '../html.js';
-import { change, get } from '../api.js';
+import { change, get, keyOf } from '../api.js';
 import { Empty, Field, ProblemNote } from '../parts.js';
 import { go, toSession } from '../route.js';
 import { announceChange, homeStore, storeName, useApp, useLoad } from '../state.js';
@@ -91,12 +91,15 @@ function RunForm({ store, agents, models, server }) {
   const [how, setHow] = useState(/** @type {any} */ ({}));
   const [problem, setProblem] = useState(/** @type {any} */ (null));
   const [busy, setBusy] = useState(false);
+  const key = useRef(keyOf());
   const start = async (/** @type {Event} */ event) => {
     event.preventDefault();
     setBusy(true);
     setProblem(null);
     try {
-      const made = await change('POST', '/sessions', { task, ...given(how) }, { store });
+      const sent = { task, ...given(how) };
+      // Pressed again because the answer got lost, it starts nothing twice.
+      const made = await change('POST', '/sessions', sent, { store }, key.current([store, sent]));
       announceChange();
       go(toSession(store, made.id));
     } catch (refused) {
@@ -124,6 +127,7 @@ function FlowForm({ store, flows, models, server }) {
   const [values, setValues] = useState(/** @type {Record<string, string>} */ ({}));
   const [how, setHow] = useState(/** @type {any} */ ({}));
   const [problem, setProblem] = useState(/** @type {any} */ (null));
+  const key = useRef(keyOf());
   const flow = flows.find((it) => it.path === path) ?? flows[0];
   if (!flow)
     return html`<${Empty} title="This project has no flow."><p
@@ -137,7 +141,8 @@ function FlowForm({ store, flows, models, server }) {
           .map((/** @type {any} */ it) => [it.name, values[it.name] ?? ''])
           .filter((/** @type {string[]} */ [, value]) => value !== ''),
       );
-      const made = await change('POST', '/flows', { path: flow.path, variables, ...given(how) }, { store });
+      const sent = { path: flow.path, variables, ...given(how) };
+      const made = await change('POST', '/flows', sent, { store }, key.current([store, sent]));
       announceChange();
       go(toSession(store, made.id));
     } catch (refused) {

@@ -4,7 +4,10 @@ use std::collections::BTreeSet;
 
 use schemars::JsonSchema;
 use serde::{Deserialize, Deserializer};
-use stepwell::{Answer, Change, Checkpoint, CheckpointReason, Edited, Lane, Recorded, Seq};
+use stepwell::{
+    Answer, Change, Checkpoint, CheckpointReason, Edited, Event, Lane, Recorded, Seq, Undone,
+    WorkAsked, WorkChange,
+};
 use stepwell_runtime::{FlowOptions, ForkRequest, Given, Hears, Words, files};
 use stepwell_wire::{
     CheckpointMade, CompactionUndone, Forked, GateAnswered, List, SaidTo, Session, StopAsked,
@@ -46,9 +49,10 @@ pub(super) fn edit(act: &Act<'_>, edit: Edit) -> Result<Session> {
         Some(Some(text)) => Change::Set(text),
     };
     let had = well.info(&id)?.head.tags;
-    let (tag, untag) = match edit.tags {
+    let tags = edit.tags;
+    let (tag, untag) = match &tags {
         None => Default::default(),
-        Some(tags) => (&tags - &had, &had - &tags),
+        Some(tags) => (tags - &had, &had - tags),
     };
     let edited = Edited {
         label: change(edit.label),
@@ -58,10 +62,31 @@ pub(super) fn edit(act: &Act<'_>, edit: Edit) -> Result<Session> {
         pinned: edit.pinned,
         ..Edited::default()
     };
-    if edited != Edited::default() && act.done_before(&id)?.is_none() {
+    // Sent again, its tags are there already: what was changed then must fit what is wanted now.
+    let is_same = |event: &Event| match event {
+        Event::Edited(done) => {
+            let tags = match &tags {
+                Some(tags) => done.tag.is_subset(tags) && done.untag.is_disjoint(tags),
+                None => done.tag.is_empty() && done.untag.is_empty(),
+            };
+            tags && done.pinned == edited.pinned
+                && is_same_change(act, &edited.label, &done.label)
+                && is_same_change(act, &edited.goal, &done.goal)
+        }
+        _ => false,
+    };
+    let is_done = act.done_before(&id, is_same)?.is_some();
+    if edited != Edited::default() && !is_done {
         act.acting_well().edit(&id, edited)?;
     }
     Ok(well.info(&id)?.into())
+}
+
+fn is_same_change(act: &Act<'_>, wanted: &Change<String>, done: &Change<String>) -> bool {
+    match (wanted, done) {
+        (Change::Set(wanted), Change::Set(done)) => act.as_recorded(wanted) == *done,
+        (wanted, done) => wanted == done,
+    }
 }
 
 pub(super) fn trash(act: &Act<'_>, _: Nothing) -> Result<List<stepwell::SessionId>> {
@@ -106,7 +131,15 @@ pub(super) fn say(act: &Act<'_>, say: Say) -> Result<SaidTo> {
     let wrong = |error: stepwell::InvalidName| Problem::invalid(error.to_string()).at("lane");
     let lane = say.lane.map(|lane| lane.parse::<Lane>().map_err(wrong)).transpose()?;
     let id = act.session()?;
-    if act.done_before(&id)?.is_some() {
+    let is_same = |event: &Event| match event {
+        Event::Said(said) => {
+            said.text == act.as_recorded(&say.text)
+                && said.now == say.now
+                && lane.as_ref().is_none_or(|lane| *lane == said.lane)
+        }
+        _ => false,
+    };
+    if act.done_before(&id, is_same)?.is_some() {
         let running = act.well().info(&id)?.held.is_some();
         return Ok(SaidTo { id, running });
     }
@@ -138,7 +171,16 @@ pub(crate) struct Name {
 
 pub(super) fn checkpoint(act: &Act<'_>, named: Name) -> Result<CheckpointMade> {
     let id = act.session()?;
-    if let Some(Recorded { seq, .. }) = act.done_before(&id)? {
+    let name = act.as_recorded(&named.name);
+    let is_same = |event: &Event| match event {
+        Event::Checkpoint(made) => made.name == name,
+        // Whoever runs the session was asked for it.
+        Event::WorkAsked(WorkAsked {
+            change: WorkChange::Checkpoint { name: asked, .. }, ..
+        }) => *asked == name,
+        _ => false,
+    };
+    if let Some(Recorded { seq, .. }) = act.done_before(&id, is_same)? {
         return Ok(CheckpointMade { id, checkpoint: named.name, seq });
     }
     let (name, reason) = (named.name, CheckpointReason::Manual);
@@ -180,15 +222,26 @@ pub(crate) struct GiveAnswer {
 
 pub(super) fn answer(act: &Act<'_>, given: GiveAnswer) -> Result<GateAnswered> {
     let (id, gate) = (act.session()?, act.parameter("gate").to_owned());
-    if let Some(Recorded { seq, .. }) = act.done_before(&id)? {
-        let goes_on = act.well().info(&id)?.held.is_some();
-        return Ok(GateAnswered { session_id: id, gate, seq, goes_on });
-    }
     let seen = given.seen.map(Seq::new);
     let text = match &given.reason {
         Some(reason) => format!("{}: {reason}", given.answer),
         None => given.answer.clone(),
     };
+    let read = Answer::read(&act.as_recorded(&text));
+    let is_same = |event: &Event| match event {
+        Event::GateAnswered(done) => match (&done.answer, &read) {
+            // How a flow understood the words, only it knows.
+            (Answer::Text(done), Answer::Text(read)) => done == read,
+            (Answer::Text(_), _) | (_, Answer::Text(_)) => true,
+            (done, read) => done == read,
+        },
+        _ => false,
+    };
+    if let Some(Recorded { seq, .. }) = act.done_before(&id, is_same)? {
+        let goes_on = act.well().info(&id)?.held.is_some();
+        let counts = !act.well().weigh(&id)?.ignored.contains(&seq);
+        return Ok(GateAnswered { session_id: id, gate, seq, goes_on, counts });
+    }
     let given = Given { gate: Some(gate), answer: Answer::read(&text) };
     let done = act.acting().answer_having_seen(&id, &given, &FlowOptions::default(), seen)?;
     Ok(GateAnswered {
@@ -196,11 +249,20 @@ pub(super) fn answer(act: &Act<'_>, given: GiveAnswer) -> Result<GateAnswered> {
         gate: done.gate,
         seq: done.seq,
         goes_on: done.goes_on,
+        counts: done.counts,
     })
 }
 
 pub(super) fn undo_compaction(act: &Act<'_>, _: Nothing) -> Result<CompactionUndone> {
-    let (well, id) = (act.well(), act.session()?);
+    let (well, id) = (act.acting_well(), act.session()?);
+    let is_same = |event: &Event| matches!(event, Event::Undone(Undone::Compaction { .. }));
+    if let Some(Recorded { event: Event::Undone(Undone::Compaction { of: undone }), .. }) =
+        act.done_before(&id, is_same)?
+    {
+        let tokens = stepwell_runtime::inspect::tokens(act.runtime(), &well, &id)?;
+        return Ok(CompactionUndone { id, undone, tokens_before: tokens, tokens_after: tokens });
+    }
+    let well = &well;
     let session = well.hold_whole(&id)?;
     let tokens_before = stepwell_runtime::inspect::tokens(act.runtime(), well, &id)?;
     let none = || Problem::conflict(format!("{id} has no compaction to take back"));

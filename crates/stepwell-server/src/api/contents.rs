@@ -142,6 +142,9 @@ pub(crate) struct PageAt {
 
 pub(super) fn document(look: &Look<'_>, which: PageAt) -> Result<Download> {
     match which.format.as_deref().unwrap_or("markdown") {
+        "markdown" | "html" if which.at == Some(0) => {
+            Err(Problem::invalid("events are counted from 1").at("at"))
+        }
         name @ ("markdown" | "html") => written(look, name, which.at.map(Seq::new)),
         other => Err(super::sessions::unknown("format", other, "markdown, html")),
     }

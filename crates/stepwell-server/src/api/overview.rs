@@ -12,7 +12,7 @@ use stepwell_wire::{
     ServedStore, ServerInfo,
 };
 use stepwell_workspace::Estimates;
-use stepwell_workspace::doctor::{Repair, examine};
+use stepwell_workspace::doctor::{Check, Finding, Repair, examine};
 
 use super::sessions::Which;
 use crate::problem::{Problem, Result};
@@ -80,7 +80,8 @@ pub(super) fn stats(look: &Look<'_>, which: Which) -> Result<stepwell_wire::Stat
 }
 
 pub(super) fn models(look: &Look<'_>, _: Nothing) -> Result<Models> {
-    let Some(shelf) = look.runtime().recent_models() else {
+    // What the user ran elsewhere is the user's own matter.
+    let Some(shelf) = look.runtime().recent_models().filter(|_| look.caller.is_user) else {
         return Ok(Models { recent: Vec::new(), favourites: Vec::new() });
     };
     let models = shelf.read()?;
@@ -128,7 +129,10 @@ pub(super) fn disk(look: &Look<'_>, _: Nothing) -> Result<DiskUseTotal> {
 
 pub(super) fn doctor(look: &Look<'_>, _: Nothing) -> Result<List<CheckFinding>> {
     let findings = examine(look.runtime(), None, Repair::No)?;
-    Ok(List { items: findings.iter().map(CheckFinding::from).collect(), next: None })
+    // Where the user's other stores are is the user's own matter.
+    let is_shown = |it: &&Finding| look.caller.is_user || it.check != Check::KnownStores;
+    let items = findings.iter().filter(is_shown).map(CheckFinding::from).collect();
+    Ok(List { items, next: None })
 }
 
 pub(super) fn server(look: &Look<'_>, _: Nothing) -> Result<ServerInfo> {

@@ -6,7 +6,7 @@ use std::path::PathBuf;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
-use stepwell::{Mode, Money, Scope, SessionId};
+use stepwell::{Event, Mode, Money, Scope, Seq, SessionId, Span};
 use stepwell_runtime::detached::{
     DetachedAnswer, DetachedOptions, DetachedResume, DetachedRewind, RewindTo, Work,
 };
@@ -109,13 +109,14 @@ fn begun(act: &Act<'_>, id: Option<&SessionId>, task: &str) -> Result<Option<Run
     if info.trashed_at.is_some() {
         return Err(conflict(format!("{id} is in the trash")));
     }
-    let task = act.well().redactor().redact(task);
-    // A head keeps the beginning of a long task.
-    let is_same = match info.head.task.strip_suffix('…') {
-        Some(beginning) => task.trim().starts_with(beginning.trim_end()),
-        None => task.trim() == info.head.task.trim(),
+    // The head keeps only the beginning of a long task; the first event has all of it.
+    let first = Span { from: Seq::FIRST, to: Seq::FIRST, ..Span::ALL };
+    let first = act.well().store().events(id, first)?.intact(id)?;
+    let is_same = |event: &Event| match event {
+        Event::Created(created) => created.task.trim() == act.as_recorded(task).trim(),
+        _ => false,
     };
-    if !is_same {
+    if !first.iter().any(|it| is_same(&it.event)) {
         return Err(conflict(format!("{id} is there, with another task")));
     }
     Ok(Some(RunStarted { id: id.clone() }))

@@ -2,7 +2,7 @@
 
 use axum::http::{HeaderMap, Method, header};
 
-use super::{Caller, Logins, Origin, Refused};
+use super::{Caller, Logins, Origin, Refused, Shown};
 use crate::problem::Problem;
 
 /// The header that a page of another origin cannot send unasked.
@@ -31,10 +31,10 @@ pub(crate) struct Guard {
     pub(crate) cookie: String,
 }
 
-/// A request whose origin is ours; the caller, if they are logged in.
+/// A request whose origin is ours; the caller and what they showed, if they are logged in.
 #[derive(Clone, Debug)]
 pub(crate) struct Passed {
-    caller: Result<Caller, Refused>,
+    login: Result<(Caller, Shown), Refused>,
 }
 
 impl Passed {
@@ -43,7 +43,15 @@ impl Passed {
     /// # Errors
     /// If nobody is logged in.
     pub(crate) fn caller(self) -> Result<Caller, Problem> {
-        self.caller.map_err(|why| match why {
+        self.login().map(|(caller, _)| caller)
+    }
+
+    /// The caller, and what they showed.
+    ///
+    /// # Errors
+    /// If nobody is logged in.
+    pub(crate) fn login(self) -> Result<(Caller, Shown), Problem> {
+        self.login.map_err(|why| match why {
             Refused::Unknown => Problem::unauthorized(),
             Refused::TooMany => Problem::too_many_attempts(),
         })
@@ -81,18 +89,18 @@ impl Guard {
             }
         }
         if let Some(token) = bearer(headers) {
-            return Ok(Passed { caller: self.logins.by_token(token) });
+            return Ok(Passed { login: self.logins.by_token(token) });
         }
         let cookie = self.cookie_of(headers).filter(|_| entrance == Entrance::Api);
         let Some(cookie) = cookie else {
-            return Ok(Passed { caller: Err(Refused::Unknown) });
+            return Ok(Passed { login: Err(Refused::Unknown) });
         };
         // A cookie is sent whoever asks: only our own page may.
         let site = text(headers, "sec-fetch-site");
         if !site.is_none_or(|site| matches!(site, "none" | "same-origin")) {
             return Err(Problem::foreign_origin());
         }
-        Ok(Passed { caller: self.logins.by_cookie(cookie).ok_or(Refused::Unknown) })
+        Ok(Passed { login: self.logins.by_cookie(cookie).ok_or(Refused::Unknown) })
     }
 
     /// Our cookie among those that a browser sent.
@@ -125,7 +133,7 @@ mod tests {
     use axum::http::HeaderValue;
 
     use super::*;
-    use crate::security::{NamedToken, Role, Token};
+    use crate::security::{Logouts, NamedToken, Role, Token, Tokens};
 
     fn guard() -> (Guard, Token) {
         let token = Token::generate().unwrap();
@@ -136,7 +144,8 @@ mod tests {
             token: token.clone(),
         };
         let origins = Origin::of_listener("127.0.0.1:4000".parse().unwrap(), "http");
-        let logins = Logins::new(vec![named], std::sync::Arc::new(stepwell::SystemClock));
+        let (tokens, logouts) = (Tokens::new(vec![named]).unwrap(), Logouts::new(None));
+        let logins = Logins::new(tokens, logouts, std::sync::Arc::new(stepwell::SystemClock));
         (Guard { origins, logins, cookie: "stepwell_4000".to_owned() }, token)
     }
 
@@ -180,9 +189,8 @@ mod tests {
 
     #[test]
     fn a_cookie_counts_only_from_our_own_page() {
-        let (guard, token) = guard();
-        let caller = guard.logins.by_token(&token.reveal()).unwrap();
-        let link = guard.logins.link(&caller).unwrap().code.reveal();
+        let (guard, _) = guard();
+        let link = guard.logins.link().unwrap().code.reveal();
         let cookie = format!("a=b; stepwell_4000={}", guard.logins.redeem(&link).unwrap().as_str());
         let host = ("host", "127.0.0.1:4000");
         let from = |site: &str| {
@@ -227,9 +235,8 @@ mod tests {
 
     #[test]
     fn mcp_wants_a_token_and_takes_no_cookie() {
-        let (guard, token) = guard();
-        let caller = guard.logins.by_token(&token.reveal()).unwrap();
-        let link = guard.logins.link(&caller).unwrap().code.reveal();
+        let (guard, _) = guard();
+        let link = guard.logins.link().unwrap().code.reveal();
         let cookie = format!("stepwell_4000={}", guard.logins.redeem(&link).unwrap().as_str());
         let (host, bearer) = (("host", "127.0.0.1:4000"), format!("Bearer {}", token.reveal()));
         let post = |pairs: &[(&'static str, &str)]| {

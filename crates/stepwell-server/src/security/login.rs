@@ -1,9 +1,9 @@
 //! Logins: tokens of programs, one-time links and cookies of browsers.
 //!
-//! A cookie is signed with its owner's token, and nothing of it is kept here: it outlives a restart
-//! of the server, and ends with the token.
+//! A cookie is signed with the very token that it was given for, and not kept: it outlives a restart
+//! of the server, and ends with the token. One that was taken back is remembered, over restarts too.
 
-use std::collections::{HashMap, HashSet};
+use std::collections::HashMap;
 use std::io;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
@@ -11,7 +11,7 @@ use base64::Engine;
 use base64::engine::general_purpose::URL_SAFE_NO_PAD;
 use stepwell::Clock;
 
-use super::{Caller, NamedToken, Token};
+use super::{Caller, Logouts, NamedToken, Token, Tokens};
 
 /// A minute, in the microseconds that a clock tells.
 const MINUTE: i64 = 60_000_000;
@@ -28,7 +28,8 @@ const FAILURES: usize = 10;
 /// Who is let in, and how.
 #[derive(Debug)]
 pub(crate) struct Logins {
-    tokens: Vec<NamedToken>,
+    tokens: Tokens,
+    logouts: Logouts,
     clock: Arc<dyn Clock>,
     state: Mutex<State>,
 }
@@ -36,8 +37,6 @@ pub(crate) struct Logins {
 #[derive(Debug, Default)]
 struct State {
     links: Vec<Pass>,
-    /// Cookies whose owners logged out.
-    logged_out: HashSet<String>,
     /// When somebody showed a wrong token.
     failures: Vec<i64>,
     streams: HashMap<String, usize>,
@@ -46,8 +45,18 @@ struct State {
 #[derive(Clone, Debug)]
 struct Pass {
     secret: Token,
-    caller: Caller,
+    /// The token that its cookie is signed with.
+    owner: NamedToken,
     until: i64,
+}
+
+/// What somebody showed to get in. Whoever stays for long is asked again whether it still counts.
+#[derive(Clone, Debug)]
+pub(crate) enum Shown {
+    /// A token.
+    Token(Token),
+    /// A cookie.
+    Cookie(String),
 }
 
 /// A link that logs a browser in, once.
@@ -67,8 +76,8 @@ pub(crate) enum Refused {
 }
 
 impl Logins {
-    pub(crate) fn new(tokens: Vec<NamedToken>, clock: Arc<dyn Clock>) -> Self {
-        Self { tokens, clock, state: Mutex::default() }
+    pub(crate) fn new(tokens: Tokens, logouts: Logouts, clock: Arc<dyn Clock>) -> Self {
+        Self { tokens, logouts, clock, state: Mutex::default() }
     }
 
     fn now(&self) -> i64 {
@@ -79,66 +88,74 @@ impl Logins {
         self.state.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Who has this token.
-    pub(crate) fn by_token(&self, text: &str) -> Result<Caller, Refused> {
-        let shown = Token::parse(text);
+    /// Whose token this is.
+    fn owner(&self, shown: &Token) -> Option<NamedToken> {
         // All are looked at, so that the time says nothing of which one it was.
-        let found = self.tokens.iter().fold(None, |found, known| match &shown {
-            Some(shown) if known.token.matches(shown) => Some(known),
-            _ => found,
-        });
-        let Some(found) = found else { return Err(self.state().fail(self.now())) };
-        Ok(found.caller())
+        self.tokens.now().iter().fold(None, |found, known| match known.token.matches(shown) {
+            true => Some(known.clone()),
+            false => found,
+        })
     }
 
-    /// A link for a browser of that caller.
-    pub(crate) fn link(&self, caller: &Caller) -> io::Result<OneTimeLink> {
+    fn owner_of_text(&self, text: &str) -> Result<NamedToken, Refused> {
+        let found = Token::parse(text).and_then(|shown| self.owner(&shown));
+        found.ok_or_else(|| self.state().fail(self.now()))
+    }
+
+    /// Who has this token.
+    pub(crate) fn by_token(&self, text: &str) -> Result<(Caller, Shown), Refused> {
+        let owner = self.owner_of_text(text)?;
+        Ok((owner.caller(), Shown::Token(owner.token)))
+    }
+
+    /// A link for a browser of the user whose machine this is.
+    pub(crate) fn link(&self) -> io::Result<OneTimeLink> {
+        let none = || io::Error::other("there is no token of the user's own");
+        let owner = self.tokens.users_own().ok_or_else(none)?;
         let code = Token::generate()?;
         let until = self.now() + LINK_LIFE;
-        let pass = Pass { secret: code.clone(), caller: caller.clone(), until };
-        self.state().links.push(pass);
+        self.state().links.push(Pass { secret: code.clone(), owner, until });
         Ok(OneTimeLink { code })
     }
 
-    /// Takes a link, which works once, or a token, and gives a cookie for it.
+    /// Takes a link, which works once, or a token, and gives a cookie for it: signed with the token
+    /// itself, so that it lets nobody do more.
     pub(crate) fn redeem(&self, code: &str) -> Result<Cookie, Refused> {
-        let mut state = self.state();
-        let now = self.now();
-        state.links.retain(|link| link.until > now);
-        let shown = Token::parse(code);
-        let found = state
-            .links
-            .iter()
-            .position(|link| shown.as_ref().is_some_and(|shown| link.secret.matches(shown)));
-        let caller = match found {
-            Some(found) => state.links.swap_remove(found).caller,
-            None => {
-                drop(state);
-                // Whoever has a token may log in with it, too.
-                let caller = self.by_token(code)?;
-                state = self.state();
-                caller
-            }
+        let linked = self.state().take_link(code, self.now());
+        let owner = match linked {
+            Some(owner) => owner,
+            // Whoever has a token may log in with it, too.
+            None => self.owner_of_text(code)?,
         };
-        drop(state);
-        let signer = self.tokens.iter().find(|known| known.name == caller.name);
-        let signer = signer.ok_or(Refused::Unknown)?;
-        Cookie::new(signer, self.now() + COOKIE_LIFE).map_err(|_| Refused::Unknown)
+        Cookie::new(&owner, self.now() + COOKIE_LIFE).map_err(|_| Refused::Unknown)
     }
 
     /// Whose cookie it is.
-    pub(crate) fn by_cookie(&self, text: &str) -> Option<Caller> {
-        let owner = self.tokens.iter().find(|known| Cookie::is_signed(text, known, self.now()))?;
-        if self.state().logged_out.contains(text) {
+    pub(crate) fn by_cookie(&self, text: &str) -> Option<(Caller, Shown)> {
+        let (tokens, now) = (self.tokens.now(), self.now());
+        let owner = tokens.iter().find(|known| Cookie::is_signed(text, known, now))?;
+        if self.logouts.has(text) {
             return None;
         }
-        Some(owner.caller())
+        Some((owner.caller(), Shown::Cookie(text.to_owned())))
     }
 
-    /// Takes a cookie back.
-    pub(crate) fn log_out(&self, text: &str) {
-        if self.by_cookie(text).is_some() {
-            self.state().logged_out.insert(text.to_owned());
+    /// Does what somebody showed before still let them in?
+    pub(crate) fn still_counts(&self, shown: &Shown) -> bool {
+        match shown {
+            Shown::Token(token) => self.owner(token).is_some(),
+            Shown::Cookie(text) => self.by_cookie(text).is_some(),
+        }
+    }
+
+    /// Takes a cookie back, for good.
+    ///
+    /// # Errors
+    /// If that cannot be kept. This server knows it all the same.
+    pub(crate) fn log_out(&self, text: &str) -> io::Result<()> {
+        match (self.by_cookie(text), Cookie::until(text)) {
+            (Some(_), Some(until)) => self.logouts.add(text, until, self.now()),
+            _ => Ok(()),
         }
     }
 
@@ -182,8 +199,12 @@ impl Cookie {
         else {
             return false;
         };
-        let until = said.split('.').next().and_then(|until| until.parse::<i64>().ok());
-        shown.matches(&right) && until.is_some_and(|until| until > now)
+        shown.matches(&right) && Self::until(text).is_some_and(|until| until > now)
+    }
+
+    /// Until when it says that it counts.
+    fn until(text: &str) -> Option<i64> {
+        text.split('.').next()?.parse().ok()
     }
 }
 
@@ -194,6 +215,14 @@ fn signature(owner: &NamedToken, said: &str) -> String {
 }
 
 impl State {
+    /// The owner of a link, which is used up.
+    fn take_link(&mut self, code: &str, now: i64) -> Option<NamedToken> {
+        self.links.retain(|link| link.until > now);
+        let shown = Token::parse(code)?;
+        let found = self.links.iter().position(|link| link.secret.matches(&shown))?;
+        Some(self.links.swap_remove(found).owner)
+    }
+
     /// Counts a wrong token. Nobody can guess one of 256 bits, so those who have the right one are
     /// let in however many wrong ones others show.
     fn fail(&mut self, now: i64) -> Refused {
@@ -208,58 +237,95 @@ impl State {
 
 #[cfg(test)]
 mod tests {
+    use std::path::PathBuf;
+
     use stepwell::SystemClock;
 
     use super::*;
     use crate::security::Role;
 
+    fn named(name: &str, role: Role, token: &Token) -> NamedToken {
+        NamedToken { name: name.to_owned(), role, is_user: true, token: token.clone() }
+    }
+
+    fn with(tokens: Vec<NamedToken>, logouts: Option<PathBuf>) -> Logins {
+        let tokens = Tokens::new(tokens).unwrap();
+        Logins::new(tokens, Logouts::new(logouts), Arc::new(SystemClock))
+    }
+
     fn logins() -> (Logins, Token) {
         let token = Token::generate().unwrap();
-        let named = NamedToken {
-            name: "ann".to_owned(),
-            role: Role::Operator,
-            is_user: true,
-            token: token.clone(),
-        };
-        (Logins::new(vec![named], Arc::new(SystemClock)), token)
+        (with(vec![named("ann", Role::Operator, &token)], None), token)
+    }
+
+    fn caller(found: Option<(Caller, Shown)>) -> Option<Caller> {
+        found.map(|(caller, _)| caller)
     }
 
     #[test]
     fn a_token_names_its_owner_and_others_are_refused() {
         let (logins, token) = logins();
-        assert_eq!(logins.by_token(&token.reveal()).unwrap().name, "ann");
+        assert_eq!(logins.by_token(&token.reveal()).unwrap().0.name, "ann");
         let wrong = Token::generate().unwrap().reveal();
-        assert_eq!(logins.by_token(&wrong), Err(Refused::Unknown));
+        assert_eq!(logins.by_token(&wrong).unwrap_err(), Refused::Unknown);
     }
 
     #[test]
     fn a_link_works_once_and_its_cookie_until_it_is_taken_back() {
         let (logins, token) = logins();
-        let caller = logins.by_token(&token.reveal()).unwrap();
-        let code = logins.link(&caller).unwrap().code.reveal();
+        let (ann, _) = logins.by_token(&token.reveal()).unwrap();
+        let code = logins.link().unwrap().code.reveal();
         let cookie = logins.redeem(&code).unwrap().as_str().to_owned();
         assert_eq!(logins.redeem(&code).unwrap_err(), Refused::Unknown);
-        assert_eq!(logins.by_cookie(&cookie), Some(caller));
-        logins.log_out(&cookie);
-        assert_eq!(logins.by_cookie(&cookie), None);
+        let (found, shown) = logins.by_cookie(&cookie).unwrap();
+        assert!(found == ann && logins.still_counts(&shown));
+        logins.log_out(&cookie).unwrap();
+        assert!(logins.by_cookie(&cookie).is_none() && !logins.still_counts(&shown));
+    }
+
+    #[test]
+    fn a_cookie_that_was_taken_back_stays_so_after_a_restart() {
+        let folder = tempfile::tempdir().unwrap();
+        let (path, token) = (folder.path().join("logouts"), Token::generate().unwrap());
+        let start = || with(vec![named("ann", Role::Operator, &token)], Some(path.clone()));
+        let logins = start();
+        let [out, kept] =
+            [(); 2].map(|()| logins.redeem(&token.reveal()).unwrap().as_str().to_owned());
+        logins.log_out(&out).unwrap();
+        let again = start();
+        assert!(again.by_cookie(&out).is_none());
+        assert!(again.by_cookie(&kept).is_some());
+    }
+
+    #[test]
+    fn a_cookie_lets_its_owner_do_what_the_token_lets_them() {
+        let [operator, viewer] = [(); 2].map(|()| Token::generate().unwrap());
+        let both = vec![
+            named("ann", Role::Operator, &operator),
+            NamedToken { is_user: false, ..named("victor", Role::Viewer, &viewer) },
+        ];
+        let logins = with(both, None);
+        for token in [operator, viewer] {
+            let cookie = logins.redeem(&token.reveal()).unwrap();
+            let by_cookie = caller(logins.by_cookie(cookie.as_str())).unwrap();
+            assert_eq!(by_cookie, logins.by_token(&token.reveal()).unwrap().0);
+        }
     }
 
     #[test]
     fn a_cookie_outlives_the_server_and_ends_with_its_token() {
         let (logins, token) = logins();
         let cookie = logins.redeem(&token.reveal()).unwrap().as_str().to_owned();
-        let named =
-            |token| NamedToken { name: "ann".to_owned(), role: Role::Viewer, is_user: true, token };
-        let again = Logins::new(vec![named(token)], Arc::new(SystemClock));
-        assert_eq!(again.by_cookie(&cookie).unwrap().role, Role::Viewer);
-        let renewed = Logins::new(vec![named(Token::generate().unwrap())], Arc::new(SystemClock));
-        assert_eq!(renewed.by_cookie(&cookie), None);
+        let again = with(vec![named("ann", Role::Viewer, &token)], None);
+        assert_eq!(caller(again.by_cookie(&cookie)).unwrap().role, Role::Viewer);
+        let renewed = with(vec![named("ann", Role::Viewer, &Token::generate().unwrap())], None);
+        assert!(renewed.by_cookie(&cookie).is_none());
         let (said, signature) = cookie.rsplit_once('.').unwrap();
         let (_, random) = said.split_once('.').unwrap();
         for forged in
             [format!("9999999999999999.{random}.{signature}"), said.to_owned(), String::new()]
         {
-            assert_eq!(again.by_cookie(&forged), None, "{forged}");
+            assert!(again.by_cookie(&forged).is_none(), "{forged}");
         }
     }
 
@@ -267,9 +333,9 @@ mod tests {
     fn wrong_tokens_are_counted_and_keep_nobody_else_out() {
         let (logins, token) = logins();
         for _ in 0..FAILURES {
-            assert_eq!(logins.by_token("wrong"), Err(Refused::Unknown));
+            assert_eq!(logins.by_token("wrong").unwrap_err(), Refused::Unknown);
         }
-        assert_eq!(logins.by_token("wrong"), Err(Refused::TooMany));
+        assert_eq!(logins.by_token("wrong").unwrap_err(), Refused::TooMany);
         assert_eq!(logins.redeem("wrong").unwrap_err(), Refused::TooMany);
         assert!(logins.by_token(&token.reveal()).is_ok());
         assert!(logins.redeem(&token.reveal()).is_ok());

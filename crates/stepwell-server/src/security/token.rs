@@ -2,12 +2,12 @@
 
 use std::fmt;
 use std::fs::OpenOptions;
-use std::io::{self, Read, Write};
-use std::os::unix::fs::OpenOptionsExt;
+use std::io::{self, Read};
 use std::path::Path;
 
 use base64::Engine;
 use base64::engine::general_purpose::URL_SAFE_NO_PAD;
+use stepwell_workspace::atomic_file::replace_private_file;
 
 use super::{Caller, Role};
 
@@ -80,10 +80,8 @@ impl Token {
     /// If the file cannot be made.
     pub fn renew(path: &Path) -> io::Result<Self> {
         let token = Self::generate()?;
-        let _ = std::fs::remove_file(path);
-        let mut file = OpenOptions::new().create_new(true).write(true).mode(0o600).open(path)?;
-        writeln!(file, "{}", token.reveal())?;
-        file.sync_all()?;
+        // As a whole: a server that reads it meanwhile finds the old one or the new one.
+        replace_private_file(path, format!("{}\n", token.reveal()).as_bytes())?;
         Ok(token)
     }
 }

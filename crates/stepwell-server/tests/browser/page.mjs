@@ -14,6 +14,7 @@ import { screens } from './screens.mjs';
 import { byKeyboard, byMouse } from './day.mjs';
 import { hostile } from './hostile.mjs';
 import { together } from './together.mjs';
+import { decisions } from './decisions.mjs';
 
 const args = process.argv.slice(2);
 const option = (name) => {
@@ -84,6 +85,7 @@ try {
   await byMouse(test);
   await byKeyboard(test);
   await hostile(test);
+  await decisions(test);
 } finally {
   clearTimeout(clock);
   await browser?.close();

@@ -157,6 +157,8 @@ export async function together({ world, browser, claim, shot }) {
       };
     });
     await page.getByLabel('Notify me').check();
+    // Whoever switches it on sees that it works.
+    await until(page, 'the first one', () => globalThis.told.splice(0).length === 1);
     // What waited before is not new.
     await page.locator('.gate-card').first().waitFor();
     const model = world.script('notify', [

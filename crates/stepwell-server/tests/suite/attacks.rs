@@ -158,6 +158,75 @@ async fn a_cookie_is_ours_alone_and_a_link_works_once() {
     assert_eq!(wrong.status(), 401);
 }
 
+#[tokio::test(flavor = "multi_thread")]
+async fn whoever_logged_out_stays_out_over_a_restart_and_hears_nothing_more() {
+    let mut desk = Desk::new().await;
+    let id = desk.session();
+    let cookie = desk.log_in(&desk.operator).await;
+    let mut stream =
+        desk.browse(&cookie, Method::GET, &format!("/sessions/{id}/stream?from=1")).await;
+    let first = stream.chunk().await.unwrap().unwrap();
+    assert!(!first.is_empty());
+    assert_eq!(desk.browse(&cookie, Method::POST, "/logout").await.status(), 204);
+    assert_eq!(desk.browse(&cookie, Method::GET, "/stores").await.status(), 401);
+    desk.well.lock(&id).unwrap().append(stepwell::Message::user("said after it")).unwrap();
+    let mut heard = String::new();
+    while let Some(bytes) = stream.chunk().await.unwrap() {
+        heard.push_str(&String::from_utf8_lossy(&bytes));
+    }
+    assert!(!heard.contains("said after it"), "{heard}");
+    desk.stop().await;
+    desk.serve();
+    assert_eq!(desk.browse(&cookie, Method::GET, "/stores").await.status(), 401);
+    let again = desk.log_in(&desk.operator).await;
+    assert_eq!(desk.browse(&again, Method::GET, "/stores").await.status(), 200);
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_cookie_allows_what_its_token_allows() {
+    let desk = Desk::new().await;
+    for token in [&desk.operator, &desk.colleague, &desk.viewer] {
+        let by_token = desk.send_as(token, Method::GET, "/server", None).await.json;
+        let cookie = desk.log_in(token).await;
+        let by_cookie = desk.browse(&cookie, Method::GET, "/server").await.bytes().await.unwrap();
+        let by_cookie: serde_json::Value = serde_json::from_slice(&by_cookie).unwrap();
+        for what in ["caller", "may_change", "may_start"] {
+            assert_eq!(by_cookie[what], by_token[what], "{what}");
+        }
+    }
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn those_who_take_no_answer_hold_nobody_up() {
+    let desk = Desk::new().await;
+    let host = format!("Host: 127.0.0.1:{}", desk.port);
+    let request = format!("GET /vendor/preact.mjs HTTP/1.1\r\n{host}\r\n\r\n").repeat(400);
+    let mut greedy = Vec::new();
+    for _ in 0..300 {
+        let mut stream = TcpStream::connect(("127.0.0.1", desk.port)).unwrap();
+        stream.set_write_timeout(Some(Duration::from_millis(200))).unwrap();
+        // The server may have hung up on them already.
+        let _ = stream.write_all(request.as_bytes());
+        greedy.push(stream);
+    }
+    let asked = tokio::time::timeout(Duration::from_secs(8), desk.get("/sessions")).await;
+    assert_eq!(asked.expect("nobody is answered any more").status, 200);
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn no_answer_invites_other_sites() {
+    let desk = Desk::new().await;
+    let cookie = desk.log_in(&desk.operator).await;
+    for (method, path) in
+        [(Method::GET, "/sessions"), (Method::OPTIONS, "/sessions"), (Method::GET, "/nothing")]
+    {
+        let answer = desk.browse(&cookie, method.clone(), path).await;
+        let invites = |name: &&str| name.starts_with("access-control");
+        let found: Vec<_> = answer.headers().keys().map(|it| it.as_str()).filter(invites).collect();
+        assert!(found.is_empty(), "{method} {path}: {found:?}");
+    }
+}
+
 /// How many requests are made, unless `STEPWELL_SERVER_REQUESTS` says otherwise.
 const REQUESTS: usize = 600;
 

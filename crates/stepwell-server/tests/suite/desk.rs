@@ -12,7 +12,8 @@ use serde_json::{Value, json};
 use stepwell::{AskedCall, Effect, Gate, Message, SessionId, Status, Stepwell};
 use stepwell_runtime::{RunHandle, RunOptions, RunRequest, Runtime};
 use stepwell_server::{
-    AccessEntry, AccessLog, NamedToken, Options, Reach, Role, Server, Shutdown, Token, Workspaces,
+    AccessEntry, AccessLog, NamedToken, Options, Reach, Role, Server, Shutdown, Token, Tokens,
+    Workspaces,
 };
 use stepwell_strict::Strict;
 use stepwell_workspace::{Host, Notices, Wanted, Workspace};
@@ -127,6 +128,7 @@ impl Desk {
         let read_only = self.limits.read_only;
         let reach = self.reach.clone();
         let access = Some(Arc::clone(&self.accesses) as Arc<dyn AccessLog>);
+        let tokens = Tokens::new(tokens).unwrap();
         let options = Options { tokens, read_only, may_yolo: false, reach, mcp: None, access };
         let server = Server::new(vec![listener], workspaces, options).unwrap();
         self.shutdown = Shutdown::default();
@@ -167,6 +169,63 @@ impl Desk {
         let wanted = Wanted { folder: Some(root), ..Wanted::default() };
         let other = Workspace::find(host, wanted, Notices::to_nobody()).unwrap();
         Stepwell::clone(&other.make().unwrap())
+    }
+
+    /// The file of another store of the same user.
+    pub(crate) fn other_store_file(&self) -> std::path::PathBuf {
+        self.folder.path().join("other/.stepwell/stepwell.db")
+    }
+
+    /// Changes something with a key, and gives the status and the answer.
+    pub(crate) async fn post_once(&self, key: &str, path: &str, body: &Value) -> Answer {
+        self.send_once(key, Method::POST, path, body).await
+    }
+
+    pub(crate) async fn send_once(
+        &self,
+        key: &str,
+        method: Method,
+        path: &str,
+        body: &Value,
+    ) -> Answer {
+        let request = self
+            .client
+            .request(method, self.url(path))
+            .header(AUTHORIZATION, format!("Bearer {}", self.operator.reveal()))
+            .header(CONTENT_TYPE, "application/json")
+            .header("x-stepwell", "1")
+            .header("idempotency-key", key)
+            .body(body.to_string());
+        let response = request.send().await.unwrap();
+        let status = response.status().as_u16();
+        let json = serde_json::from_slice(&response.bytes().await.unwrap()).unwrap_or(Value::Null);
+        Answer { status, json }
+    }
+
+    /// Logs a browser in, and gives its cookie.
+    pub(crate) async fn log_in(&self, token: &Token) -> String {
+        let request = self
+            .client
+            .post(self.url("/login"))
+            .header(CONTENT_TYPE, "application/json")
+            .header("x-stepwell", "1")
+            .body(json!({"code": token.reveal()}).to_string());
+        let answer = request.send().await.unwrap();
+        assert_eq!(answer.status(), 204);
+        let cookie = answer.headers()["set-cookie"].to_str().unwrap();
+        cookie.split(';').next().unwrap().to_owned()
+    }
+
+    /// Sends a request of a browser.
+    pub(crate) async fn browse(&self, cookie: &str, method: Method, path: &str) -> Response {
+        let request = self
+            .client
+            .request(method, self.url(path))
+            .header("cookie", cookie)
+            .header(CONTENT_TYPE, "application/json")
+            .header("x-stepwell", "1")
+            .body("{}");
+        request.send().await.unwrap()
     }
 
     /// Stops it, as a restart would.

@@ -2,7 +2,7 @@
 
 use reqwest::Method;
 use serde_json::json;
-use stepwell::{Append, Event, Kind, Message, Scope, Seq, Span, Write};
+use stepwell::{Append, Compacted, Event, Kind, Lane, Message, Scope, Seq, Span, Write};
 
 use crate::desk::{Desk, Limits, gate};
 
@@ -292,7 +292,178 @@ async fn an_approval_counts_for_the_user_only_if_the_user_gave_it() {
         let allow = Some(json!({"answer": "once"}));
         let answer = desk.send_as(token, Method::POST, &path, allow).await;
         assert_eq!(answer.status, 200, "{:#}", answer.json);
+        assert_eq!(answer.json["counts"], counts, "{:#}", answer.json);
         let ignored = desk.well.weigh(&id).unwrap().ignored;
         assert_eq!(ignored.is_empty(), counts, "{ignored:?}");
     }
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_key_that_was_used_for_something_else_is_refused_also_after_a_restart() {
+    let mut desk = Desk::new().await;
+    let id = desk.session();
+    let path = |rest: &str| format!("/sessions/{id}{rest}");
+    let requests = [
+        (Method::POST, path("/checkpoint"), json!({"name": "c1"}), json!({"name": "c2"})),
+        (Method::POST, path("/say"), json!({"text": "one"}), json!({"text": "two"})),
+        (Method::PATCH, path(""), json!({"label": "one"}), json!({"label": "two"})),
+        (Method::PATCH, path(""), json!({"tags": ["a"]}), json!({"tags": ["b"]})),
+        (Method::POST, path("/gates/ask-1"), json!({"answer": "deny"}), json!({"answer": "once"})),
+    ];
+    for (n, (method, path, first, _)) in requests.iter().enumerate() {
+        let done = desk.send_once(&format!("k{n}"), method.clone(), path, first).await;
+        assert_eq!(done.status, 200, "{path}: {:#}", done.json);
+    }
+    desk.stop().await;
+    desk.serve();
+    let before = desk.well.info(&id).unwrap().head.seq;
+    for (n, (method, path, first, other)) in requests.iter().enumerate() {
+        let key = format!("k{n}");
+        let refused = desk.send_once(&key, method.clone(), path, other).await;
+        assert_eq!(refused.status, 422, "{path}: {:#}", refused.json);
+        let again = desk.send_once(&key, method.clone(), path, first).await;
+        assert_eq!(again.status, 200, "{path}: {:#}", again.json);
+    }
+    assert_eq!(desk.well.info(&id).unwrap().head.seq, before, "nothing was recorded again");
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_key_is_of_one_target_and_of_changes_alone() {
+    let desk = Desk::new().await;
+    let id = desk.session();
+    let session = desk.well.lock(&id).unwrap();
+    session.append(gate("ask-2")).unwrap();
+    drop(session);
+    let body = json!({"answer": "deny"});
+    for name in ["ask-1", "ask-2"] {
+        let path = format!("/sessions/{id}/gates/{name}");
+        let answer = desk.post_once("same", &path, &body).await;
+        assert_eq!((answer.status, &answer.json["gate"]), (200, &json!(name)), "{:#}", answer.json);
+    }
+    assert_eq!(desk.get("/gates").await.json["items"], json!([]));
+    desk.session();
+    for limit in [1, 2] {
+        let path = format!("/sessions?limit={limit}");
+        let list = desk.send_once("same", Method::GET, &path, &json!({})).await.json;
+        assert_eq!(list["items"].as_array().unwrap().len(), limit);
+    }
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_fork_takes_no_label_that_is_taken() {
+    let desk = Desk::new().await;
+    let path = format!("/sessions/{}/fork", desk.session());
+    assert_eq!(desk.post(&path, json!({"label": "f"})).await.status, 200);
+    let second = desk.post(&path, json!({"label": "f"})).await;
+    assert_eq!(second.status, 409, "{:#}", second.json);
+    let fork = desk.post(&path, json!({})).await.json["id"].as_str().unwrap().to_owned();
+    let events = desk.get(&format!("/sessions/{fork}/events?kind=edited")).await.json;
+    assert_eq!(events["items"][0]["body"]["who"]["name"], "web: ann", "{events:#}");
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_compaction_is_taken_back_once_and_by_somebody() {
+    let mut desk = Desk::new().await;
+    let id = desk.session();
+    let session = desk.well.lock(&id).unwrap();
+    for _ in 0..2 {
+        let to = session.append(Message::user("more")).unwrap();
+        session.append(Compacted::new(Lane::main(), to, to)).unwrap();
+    }
+    drop(session);
+    let path = format!("/sessions/{id}/compact/undo");
+    let mut undone = Vec::new();
+    for _ in 0..2 {
+        let answer = desk.post_once("u1", &path, &json!({})).await;
+        assert_eq!(answer.status, 200, "{:#}", answer.json);
+        undone.push(answer.json["undone"].clone());
+        desk.stop().await;
+        desk.serve();
+    }
+    assert_eq!(undone[0], undone[1], "the one before it stays");
+    assert_eq!(desk.well.store().keyed_events(&id, &[Kind::Undone]).unwrap().len(), 1);
+    let events = desk.get(&format!("/sessions/{id}/events?kind=edited")).await.json;
+    assert_eq!(events["items"][0]["body"]["who"]["name"], "web: ann", "{events:#}");
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_model_is_shown_with_the_settings_of_then() {
+    let desk = Desk::new().await;
+    let session = desk.well.create(desk.well.draft("look")).unwrap();
+    let id = session.id().clone();
+    let with = |model: &str, agent: &str| stepwell::Settings {
+        model: Some(model.to_owned()),
+        agent: Some(agent.to_owned()),
+        who: "ann".into(),
+        ..stepwell::Settings::default()
+    };
+    session.append(with("openai/first", "build")).unwrap();
+    let pin = session.append(Message::user("look")).unwrap();
+    let then = session.append(Message::assistant("I looked.")).unwrap();
+    drop(session);
+    let shown = async || desk.get(&format!("/sessions/{id}/view?at={then}")).await.json;
+    let before = shown().await;
+    let session = desk.well.lock(&id).unwrap();
+    session.append(with("openai/second", "explore")).unwrap();
+    session.append(Message::user("again")).unwrap();
+    drop(session);
+    let pinned = stepwell::Edited { pin_messages: [pin].into(), ..stepwell::Edited::default() };
+    desk.well.edit(&id, pinned).unwrap();
+    assert_eq!(before["model"], "openai/first");
+    assert_eq!(shown().await, before);
+    let now = desk.get(&format!("/sessions/{id}/view")).await.json;
+    assert_eq!(now["model"], "openai/second");
+    assert_ne!(now["tools"], before["tools"], "another agent has other tools");
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn what_the_user_has_elsewhere_is_not_shown_to_others() {
+    let desk = Desk::new().await;
+    drop(desk.other_store());
+    std::fs::remove_file(desk.other_store_file()).unwrap();
+    let own = desk.get("/doctor").await.json.to_string();
+    assert!(own.contains("known stores") && own.contains("is gone"), "{own}");
+    for token in [&desk.colleague, &desk.viewer] {
+        let theirs = desk.send_as(token, Method::GET, "/doctor", None).await.json.to_string();
+        assert!(!theirs.contains("known stores") && !theirs.contains("is gone"), "{theirs}");
+    }
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_store_that_cannot_be_opened_is_named() {
+    let desk = Desk::new().await;
+    drop(desk.other_store());
+    std::fs::write(desk.other_store_file(), "junk".repeat(4096)).unwrap();
+    let stores = desk.get("/stores").await.json;
+    assert_eq!(stores["items"].as_array().unwrap().len(), 2, "{stores:#}");
+    assert!(stores["items"][1]["problem"].is_string(), "{stores:#}");
+    assert!(stores["items"][0].get("problem").is_none());
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_task_that_only_begins_alike_is_another_run() {
+    let desk = Desk::new().await;
+    let long = "word ".repeat(4000);
+    let session = desk.well.create(desk.well.draft(&long)).unwrap();
+    let id = session.id().clone();
+    drop(session);
+    let other = json!({"id": id, "task": format!("{long} and something else")});
+    assert_eq!(desk.post("/sessions", other).await.status, 409);
+    assert_eq!(desk.post("/sessions", json!({"id": id, "task": long})).await.status, 202);
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_page_tells_how_a_session_stood_then() {
+    let desk = Desk::new().await;
+    let id = desk.session();
+    let page = async |at: u64| {
+        let answer = reqwest::Client::new()
+            .get(desk.url(&format!("/sessions/{id}/document?at={at}")))
+            .header("authorization", format!("Bearer {}", desk.operator.reveal()));
+        let answer = answer.send().await.unwrap();
+        (answer.status().as_u16(), answer.text().await.unwrap())
+    };
+    let (status, text) = page(2).await;
+    assert!(status == 200 && text.contains("running") && !text.contains("crashed"), "{text}");
+    assert_eq!(page(0).await.0, 400);
 }

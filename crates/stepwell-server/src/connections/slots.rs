@@ -1,0 +1,140 @@
+//! Places for connections. Whoever showed a token keeps theirs.
+
+use std::collections::BTreeMap;
+use std::net::SocketAddr;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+
+use tokio::sync::{Notify, OwnedSemaphorePermit, Semaphore};
+
+/// Where a request's connection came from.
+#[derive(Clone, Debug)]
+pub(crate) struct Peer {
+    pub(crate) address: SocketAddr,
+    place: Arc<Place>,
+}
+
+impl Peer {
+    /// Somebody showed a token: their connection is not taken away for another.
+    pub(crate) fn is_known(&self) {
+        self.place.is_known.store(true, Ordering::Relaxed);
+    }
+}
+
+#[derive(Debug, Default)]
+struct Place {
+    is_known: AtomicBool,
+    needed: Notify,
+}
+
+/// The places.
+#[derive(Clone, Debug)]
+pub(crate) struct Slots {
+    free: Arc<Semaphore>,
+    taken: Arc<Mutex<Taken>>,
+}
+
+#[derive(Debug, Default)]
+struct Taken {
+    next: u64,
+    /// The oldest first.
+    places: BTreeMap<u64, Arc<Place>>,
+}
+
+/// A place that is taken until it is dropped.
+#[derive(Debug)]
+pub(crate) struct Slot {
+    number: u64,
+    peer: Peer,
+    taken: Arc<Mutex<Taken>>,
+    _permit: Option<OwnedSemaphorePermit>,
+}
+
+impl Slots {
+    pub(crate) fn new(most: usize) -> Self {
+        Self { free: Arc::new(Semaphore::new(most)), taken: Arc::default() }
+    }
+
+    /// Takes a place, for which the oldest connection without a token goes if there is none. If all
+    /// have shown one, it waits.
+    pub(crate) async fn take(&self, address: SocketAddr) -> Slot {
+        let permit = match Arc::clone(&self.free).try_acquire_owned() {
+            Ok(permit) => Some(permit),
+            Err(_) => {
+                self.make_room();
+                // The semaphore is never closed.
+                Arc::clone(&self.free).acquire_owned().await.ok()
+            }
+        };
+        let place = Arc::new(Place::default());
+        let mut taken = lock(&self.taken);
+        let number = taken.next;
+        taken.next += 1;
+        taken.places.insert(number, Arc::clone(&place));
+        drop(taken);
+        let peer = Peer { address, place };
+        Slot { number, peer, taken: Arc::clone(&self.taken), _permit: permit }
+    }
+
+    fn make_room(&self) {
+        let mut taken = lock(&self.taken);
+        let is_stranger = |place: &Arc<Place>| !place.is_known.load(Ordering::Relaxed);
+        let oldest = taken.places.iter().find(|(_, place)| is_stranger(place));
+        if let Some(number) = oldest.map(|(number, _)| *number)
+            && let Some(place) = taken.places.remove(&number)
+        {
+            place.needed.notify_one();
+        }
+    }
+}
+
+impl Slot {
+    pub(crate) fn peer(&self) -> Peer {
+        self.peer.clone()
+    }
+
+    /// Waits until the place is needed for another connection.
+    pub(crate) async fn is_needed(&self) {
+        self.peer.place.needed.notified().await;
+    }
+}
+
+impl Drop for Slot {
+    fn drop(&mut self) {
+        lock(&self.taken).places.remove(&self.number);
+    }
+}
+
+fn lock(taken: &Mutex<Taken>) -> MutexGuard<'_, Taken> {
+    taken.lock().unwrap_or_else(PoisonError::into_inner)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[tokio::test]
+    async fn the_oldest_stranger_makes_room_and_whoever_is_known_stays() {
+        let slots = Slots::new(2);
+        let from: SocketAddr = "127.0.0.1:1".parse().unwrap();
+        let known = slots.take(from).await;
+        known.peer().is_known();
+        let stranger = slots.take(from).await;
+        let waits = tokio::spawn({
+            let slots = slots.clone();
+            async move { slots.take(from).await }
+        });
+        tokio::select! {
+            () = stranger.is_needed() => {}
+            () = known.is_needed() => panic!("whoever showed a token stays"),
+        }
+        drop(stranger);
+        let newcomer = waits.await.unwrap();
+        newcomer.peer().is_known();
+        // All are known now: the next one waits until somebody leaves.
+        let mut waits = Box::pin(slots.take(from));
+        assert!(futures_util::poll!(&mut waits).is_pending());
+        drop(known);
+        waits.await;
+    }
+}
