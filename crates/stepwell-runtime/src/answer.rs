@@ -70,8 +70,7 @@ impl Runtime {
         self.tell_whose(&well, &info);
         let resume = top(&well, &session)?;
         let goes_on = is_taken_up(&well, &session, &resume, seq)?;
-        let counts = !well.weigh(&session)?.ignored.contains(&seq);
-        Ok(Answered { session, gate, seq, goes_on, resume, counts })
+        Ok(Answered { session, gate, seq, goes_on, resume })
     }
 }
 

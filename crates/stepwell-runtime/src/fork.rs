@@ -38,6 +38,7 @@ impl Runtime {
             well.refuse_taken_label(label, None)?;
         }
         settle_of(&well, parent, self)?;
+        let acting = self.acting_well(&well);
         let head = well.info(parent)?.head;
         let at = request.at.unwrap_or(head.seq);
         // Nobody ran it yet: it was cut off nowhere. How an agent of someone else's stands, its
@@ -56,9 +57,9 @@ impl Runtime {
             let label = Change::Set(label.clone());
             begins.push(Edited { label, ..Edited::default() }.into());
         } else {
-            begins.extend(well.signature());
+            begins.extend(acting.signature());
         }
-        let session = well.fork_with(parent, Some(at), begins)?.id().clone();
+        let session = acting.fork_with(parent, Some(at), begins)?.id().clone();
         // What was allowed in the user's own session is allowed in its fork.
         if self.is_own(parent) {
             self.own(&session);

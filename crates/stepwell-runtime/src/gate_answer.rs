@@ -29,8 +29,6 @@ pub struct Answered {
     pub goes_on: bool,
     /// The session to resume then: of a subagent's question, the one at the top.
     pub resume: SessionId,
-    /// Does it count for this user? What others allow may not: it is asked again.
-    pub counts: bool,
 }
 
 /// Does a gate ask whether a tool may run? Other questions are named after their nodes.

@@ -179,8 +179,8 @@ pub struct GateAnswered {
     pub seq: Seq,
     /// Does somebody who runs the session go on with it? If not, it waits to be resumed.
     pub goes_on: bool,
-    /// Does the answer count? What others allow may not, for the user whose session it is: then it
-    /// is on record, and the question is asked again.
+    /// Does the answer count for the user who runs the server, or the command? What others allow
+    /// may not: then it is on record, and the question is asked again.
     pub counts: bool,
 }
 

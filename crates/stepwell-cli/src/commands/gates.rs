@@ -168,7 +168,7 @@ fn answer(args: &AnswerArgs, app: &mut App) -> Result<Exit> {
         false => format!("{id} has the answer; stepwell resume {top} goes on with it"),
     };
     let (session_id, gate) = (id.clone(), answered.gate.clone());
-    let (seq, goes_on, counts) = (answered.seq, answered.goes_on, answered.counts);
+    let (seq, goes_on, counts) = (answered.seq, answered.goes_on, true);
     app.out.answer(&GateAnswered { session_id, gate, seq, goes_on, counts }, line)?;
     Ok(Exit::Done)
 }

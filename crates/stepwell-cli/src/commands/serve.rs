@@ -154,11 +154,9 @@ fn serve(server: Server) -> Result<Exit> {
 /// What other agents are answered at `/mcp`: the same as by `stepwell mcp`.
 #[derive(Debug)]
 struct Agents {
-    /// For the user.
     own: stepwell_mcp::Server,
     /// For others, to whom the user's other stores are not shown.
     others: stepwell_mcp::Server,
-    /// What operators may do.
     allow: Vec<Access>,
 }
 
@@ -195,10 +193,9 @@ fn token(args: &Args, app: &App) -> Result<(PathBuf, Token)> {
     std::fs::create_dir_all(state).map_err(|error| failed(state, error))?;
     let path = state.join(TOKEN_FILE);
     let token = if args.new_token { Token::renew(&path) } else { Token::kept_in(&path) };
-    match token {
-        Ok(token) => Ok((path, token)),
-        Err(error) => Err(failed(&path, error).hint("stepwell serve --new-token makes a new one")),
-    }
+    let token = token
+        .map_err(|error| failed(&path, error).hint("stepwell serve --new-token makes a new one"))?;
+    Ok((path, token))
 }
 
 /// How it is reached from elsewhere.

@@ -245,9 +245,12 @@ fn what_is_changed_over_mcp_says_who_it_was() {
 #[test]
 fn mcp_shows_the_workspace_that_is_served_and_other_stores_to_the_user_alone() {
     let desk = Desk::furnished();
+    // From then on the user's other stores are known to include this one.
+    drop(Server::start(&desk, &[]));
     let viewer = "A".repeat(43);
     tokens(&desk, &format!("victor viewer {viewer}\n"));
-    let served = desk.work().join("served");
+    // Beside the first one: from below, that one would be found.
+    let served = desk.work().parent().unwrap().join("served");
     std::fs::create_dir(&served).unwrap();
     let folder = served.display().to_string();
     assert_eq!(desk.quietly(&["-C", &folder, "init"]).code, Some(0));

@@ -239,18 +239,24 @@ pub(super) fn answer(act: &Act<'_>, given: GiveAnswer) -> Result<GateAnswered> {
     };
     if let Some(Recorded { seq, .. }) = act.done_before(&id, is_same)? {
         let goes_on = act.well().info(&id)?.held.is_some();
-        let counts = !act.well().weigh(&id)?.ignored.contains(&seq);
+        let counts = counts(act, &id, seq)?;
         return Ok(GateAnswered { session_id: id, gate, seq, goes_on, counts });
     }
     let given = Given { gate: Some(gate), answer: Answer::read(&text) };
     let done = act.acting().answer_having_seen(&id, &given, &FlowOptions::default(), seen)?;
+    let counts = counts(act, &done.session, done.seq)?;
     Ok(GateAnswered {
         session_id: done.session,
         gate: done.gate,
         seq: done.seq,
         goes_on: done.goes_on,
-        counts: done.counts,
+        counts,
     })
+}
+
+/// Does an answer count for the user whose server this is?
+fn counts(act: &Act<'_>, id: &stepwell::SessionId, answer: Seq) -> Result<bool> {
+    Ok(!act.well().weigh(id)?.ignored.contains(&answer))
 }
 
 pub(super) fn undo_compaction(act: &Act<'_>, _: Nothing) -> Result<CompactionUndone> {

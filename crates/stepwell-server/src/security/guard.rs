@@ -235,7 +235,7 @@ mod tests {
 
     #[test]
     fn mcp_wants_a_token_and_takes_no_cookie() {
-        let (guard, _) = guard();
+        let (guard, token) = guard();
         let link = guard.logins.link().unwrap().code.reveal();
         let cookie = format!("stepwell_4000={}", guard.logins.redeem(&link).unwrap().as_str());
         let (host, bearer) = (("host", "127.0.0.1:4000"), format!("Bearer {}", token.reveal()));

@@ -209,7 +209,7 @@ async fn those_who_take_no_answer_hold_nobody_up() {
         let _ = stream.write_all(request.as_bytes());
         greedy.push(stream);
     }
-    let asked = tokio::time::timeout(Duration::from_secs(8), desk.get("/sessions")).await;
+    let asked = tokio::time::timeout(ANSWER, desk.get("/sessions")).await;
     assert_eq!(asked.expect("nobody is answered any more").status, 200);
 }
 

@@ -355,10 +355,11 @@ async fn a_fork_takes_no_label_that_is_taken() {
     let path = format!("/sessions/{}/fork", desk.session());
     assert_eq!(desk.post(&path, json!({"label": "f"})).await.status, 200);
     let second = desk.post(&path, json!({"label": "f"})).await;
-    assert_eq!(second.status, 409, "{:#}", second.json);
+    assert_eq!(second.status, 400, "{:#}", second.json);
+    assert!(second.json["title"].as_str().unwrap().contains("already"), "{:#}", second.json);
     let fork = desk.post(&path, json!({})).await.json["id"].as_str().unwrap().to_owned();
     let events = desk.get(&format!("/sessions/{fork}/events?kind=edited")).await.json;
-    assert_eq!(events["items"][0]["body"]["who"]["name"], "web: ann", "{events:#}");
+    assert_eq!(events["items"][0]["body"]["who"], "web: ann", "{events:#}");
 }
 
 #[tokio::test(flavor = "multi_thread")]
@@ -383,7 +384,7 @@ async fn a_compaction_is_taken_back_once_and_by_somebody() {
     assert_eq!(undone[0], undone[1], "the one before it stays");
     assert_eq!(desk.well.store().keyed_events(&id, &[Kind::Undone]).unwrap().len(), 1);
     let events = desk.get(&format!("/sessions/{id}/events?kind=edited")).await.json;
-    assert_eq!(events["items"][0]["body"]["who"]["name"], "web: ann", "{events:#}");
+    assert_eq!(events["items"][0]["body"]["who"], "web: ann", "{events:#}");
 }
 
 #[tokio::test(flavor = "multi_thread")]
