@@ -76,6 +76,108 @@ impl Rule {
     }
 }
 
+/// Does a rule that forbids cover a call?
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub enum Covers {
+    /// No.
+    No,
+    /// It cannot be told from the call's text: a person says.
+    Perhaps,
+    /// Yes.
+    Yes,
+}
+
+impl Rule {
+    /// Does the rule cover a call, if it forbids? What allows is read narrowly, and what forbids
+    /// widely: a command of which one part is forbidden is, and so is a path however it is written.
+    #[must_use]
+    pub fn covers(&self, call: &ToolCall) -> Covers {
+        if self.tool != call.name {
+            return Covers::No;
+        }
+        let Some(pattern) = &self.pattern else { return Covers::Yes };
+        let Some(target) = target(call) else { return Covers::No };
+        let is_command = named(call, "command").is_some();
+        match is_like(pattern, &target) {
+            true => Covers::Yes,
+            false if is_command => command_covered(pattern, &target),
+            false => path_covered(pattern, &target),
+        }
+    }
+}
+
+/// Words before a command that run it.
+const WRAPPERS: [&str; 19] = [
+    "sudo", "doas", "env", "command", "exec", "nohup", "nice", "time", "xargs", "builtin", "if",
+    "then", "else", "elif", "do", "while", "until", "!", "setsid",
+];
+
+/// Words that run what their arguments say.
+const RUNNERS: [&str; 7] = ["eval", "sh", "bash", "zsh", "dash", "source", "."];
+
+/// Is a part of a command line like a pattern?
+fn command_covered(pattern: &str, line: &str) -> Covers {
+    let parts = line.split(MORE_THAN_ONE).map(|part| part_covered(pattern, part));
+    // What a quoted text holds may be a command, and may be just a text.
+    let quoted =
+        line.split(['"', '\'', '`']).skip(1).map(|text| match is_like(pattern, text.trim()) {
+            true => Covers::Perhaps,
+            false => Covers::No,
+        });
+    // A command whose name a variable holds.
+    let hidden = line.trim_start_matches(['"', ' ']).starts_with('$')
+        || [";", "&", "|", "\n"].iter().any(|between| {
+            let mut rest = line.split(between).skip(1);
+            rest.any(|part| part.trim_start_matches(['"', ' ']).starts_with('$'))
+        });
+    let hidden = if hidden { Covers::Perhaps } else { Covers::No };
+    parts.chain(quoted).chain([hidden]).max().unwrap_or(Covers::No)
+}
+
+/// Is one command like a pattern? Its name may be quoted, have a path, or stand behind a word that
+/// runs it.
+fn part_covered(pattern: &str, part: &str) -> Covers {
+    let plain = part.replace(['"', '\'', '\\'], "");
+    let mut words: Vec<&str> = plain.split_whitespace().collect();
+    let passes = |word: &str| WRAPPERS.contains(&word) || word.contains('=');
+    let mut wrapped = false;
+    loop {
+        let Some(first) = words.first() else { return Covers::No };
+        let name = first.rsplit('/').next().unwrap_or(first);
+        let rest = [&[name], &words[1..]].concat().join(" ");
+        if is_like(pattern, &words.join(" ")) || is_like(pattern, &rest) {
+            return Covers::Yes;
+        }
+        match name {
+            _ if RUNNERS.contains(&name) => return Covers::Perhaps,
+            _ if passes(name) || (wrapped && name.starts_with('-')) => words.remove(0),
+            _ => return Covers::No,
+        };
+        wrapped = true;
+    }
+}
+
+/// Is a path, written in the shortest way, like a pattern?
+fn path_covered(pattern: &str, path: &str) -> Covers {
+    let mut parts: Vec<&str> = Vec::new();
+    for part in path.split('/').filter(|part| !matches!(*part, "" | ".")) {
+        match part {
+            ".." if parts.pop().is_none() => return Covers::Perhaps,
+            ".." => {}
+            part => parts.push(part),
+        }
+    }
+    if is_like(pattern, &parts.join("/")) {
+        return Covers::Yes;
+    }
+    // Where the workspace lies is not known here.
+    let below = |n: usize| is_like(pattern, &parts[n..].join("/"));
+    match path.starts_with('/') && (0..parts.len()).any(below) {
+        true => Covers::Perhaps,
+        false => Covers::No,
+    }
+}
+
 impl std::fmt::Display for Rule {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         match &self.pattern {
@@ -113,7 +215,11 @@ impl TypedChoice {
             ("v" | "never", _) if rest.is_empty() => deny(None, true),
             (word @ ("a" | "always" | "v" | "never"), Some(call)) => {
                 let rule = Rule::new(call.name.as_str(), Some(rest.to_owned()));
-                if !rule.fits(call) {
+                let about = match word.starts_with('a') {
+                    true => rule.fits(call),
+                    false => rule.covers(call) != Covers::No,
+                };
+                if !about {
                     return Self::DoesNotFit(rest.to_owned());
                 }
                 let once = match word.starts_with('a') {
@@ -130,9 +236,13 @@ impl TypedChoice {
 /// What a call is about, as a pattern sees it: its command, or its path.
 #[must_use]
 pub fn target(call: &ToolCall) -> Option<String> {
+    ["command", "path", "url", "name"].iter().find_map(|name| named(call, name))
+}
+
+/// One of a call's arguments.
+fn named(call: &ToolCall, name: &str) -> Option<String> {
     let arguments: Value = serde_json::from_str(&call.arguments).ok()?;
-    let named = ["command", "path", "url", "name"].iter().find_map(|name| arguments.get(name));
-    Some(named?.as_str()?.trim().to_owned())
+    Some(arguments.get(name)?.as_str()?.trim().to_owned())
 }
 
 /// Is a text like a pattern, in which `*` stands for anything?
@@ -222,6 +332,56 @@ mod tests {
         assert!(!rule.fits(&runs("docs/run.md")));
         assert!(Rule::parse("write_file").fits(&writes("anything")));
         assert!(!Rule::parse("write_file").fits(&runs("anything")));
+    }
+
+    #[test]
+    fn what_is_never_allowed_is_not_as_a_part_of_something_else_either() {
+        let rule = Rule::parse("run_command(rm*)");
+        for (command, covers) in [
+            ("rm two", Covers::Yes),
+            ("rm three; true", Covers::Yes),
+            ("true && rm three", Covers::Yes),
+            ("rm \"$PWD/four\"", Covers::Yes),
+            ("ls | xargs -0 rm", Covers::Yes),
+            ("echo $(rm x)", Covers::Yes),
+            ("echo `rm x`", Covers::Yes),
+            ("cd a\nrm x", Covers::Yes),
+            ("(rm x)", Covers::Yes),
+            ("/bin/rm x", Covers::Yes),
+            ("\\rm x", Covers::Yes),
+            ("\"rm\" x > y", Covers::Yes),
+            ("FORCE=1 sudo -n rm x", Covers::Yes),
+            ("if true; then rm x; fi", Covers::Yes),
+            ("bash -c 'rm x'", Covers::Perhaps),
+            ("python -c 'x' && sh clean.sh", Covers::Perhaps),
+            ("X=rm; $X four", Covers::Perhaps),
+            ("git commit -m 'rm the old file'", Covers::Perhaps),
+            ("git rm x", Covers::No),
+            ("cargo test 2>&1 | tail -5", Covers::No),
+            ("echo \"$HOME\"", Covers::No),
+        ] {
+            assert_eq!(rule.covers(&runs(command)), covers, "{command}");
+        }
+        let arguments = |path: &str| serde_json::json!({ "path": path }).to_string();
+        let rule = Rule::parse("write_file(docs/*)");
+        for (path, covers) in [
+            ("docs/a.md", Covers::Yes),
+            ("./docs//a.md", Covers::Yes),
+            ("src/../docs/a.md", Covers::Yes),
+            ("/home/ann/work/docs/a.md", Covers::Perhaps),
+            ("../work/docs/a.md", Covers::Perhaps),
+            ("src/docs.rs", Covers::No),
+        ] {
+            let call =
+                ToolCall { name: "write_file".to_owned(), arguments: arguments(path), ..runs("") };
+            assert_eq!(rule.covers(&call), covers, "{path}");
+        }
+        // It can be said of what holds it.
+        let call = runs("rm three; true");
+        let typed = TypedChoice::read("v rm*", Some(&call));
+        assert!(matches!(typed, TypedChoice::Answer(Answer::Deny { .. }, Some(_))), "{typed:?}");
+        let typed = TypedChoice::read("a rm*", Some(&call));
+        assert_eq!(typed, TypedChoice::DoesNotFit("rm*".to_owned()));
     }
 
     #[test]

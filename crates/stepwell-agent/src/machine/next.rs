@@ -4,7 +4,7 @@ use stepwell::{Effect, Money, Status, StopReason, ToolCall};
 
 use super::moves::{Baseline, By, Estimate, Limits, Move, Rules, Settled, Shrink, Stop};
 use super::{Started, State, Turn};
-use crate::permission::{Rule, Verdict, judge};
+use crate::permission::{Covers, Rule, Verdict, judge};
 use crate::tool::guard::needs_question;
 use crate::tool::is_read_only;
 
@@ -46,8 +46,17 @@ impl State {
 
     /// What the user said before that is about a call: what is not allowed counts first.
     fn remembered(&self, call: &ToolCall) -> Option<bool> {
-        let about = self.remembered.iter().filter(|(rule, _)| Rule::parse(rule).fits(call));
+        let about = self.remembered.iter().filter(|(rule, allow)| match allow {
+            true => Rule::parse(rule).fits(call),
+            false => Rule::parse(rule).covers(call) == Covers::Yes,
+        });
         about.map(|(_, allow)| *allow).min()
+    }
+
+    /// Did the user forbid something that a call may hold?
+    fn is_doubtful(&self, call: &ToolCall) -> bool {
+        let mut forbidden = self.remembered.iter().filter(|(_, allow)| !**allow);
+        forbidden.any(|(rule, _)| Rule::parse(rule).covers(call) == Covers::Perhaps)
     }
 
     /// How a run stops whose model asks for nothing more. One that was not allowed to do anything
@@ -82,6 +91,7 @@ impl State {
             .filter(|allow| !allow || !needs_question(&call.name, &call.arguments))
             .filter(|allow| !allow || self.is_covered(&call));
         match judge(self.mode_of(&call, rules), *effect, remembered) {
+            Verdict::Allow if self.is_doubtful(&call) => Move::Ask(call),
             Verdict::Allow => Move::RunTool(call),
             Verdict::Deny => Move::Settle(call, Settled::Denied(String::new())),
             Verdict::Ask => Move::Ask(call),

@@ -196,6 +196,24 @@ fn permission_follows_mode_memory_and_gates() {
 }
 
 #[test]
+fn what_is_never_allowed_is_not_by_yolo_nor_by_what_is_always_allowed() {
+    let asked = |command: &str| {
+        let arguments = serde_json::json!({ "command": command }).to_string();
+        let asks = Message::assistant("hm").calling("a", "run", arguments);
+        let told = Told::new().then(Message::user("go")).then(asks);
+        told.then(Permission::new("run(rm*)", false)).then(Permission::new("run", true))
+    };
+    for mode in [Mode::Yolo, Mode::ConfirmSensitive] {
+        let next = |command: &str| asked(command).next(&rules(mode));
+        for command in ["rm two", "rm three; true", "rm \"$PWD/four\""] {
+            assert!(matches!(next(command), Move::Settle(_, Settled::Denied(_))), "{command}");
+        }
+        assert!(matches!(next("bash -c 'rm x'"), Move::Ask(_)));
+        assert!(matches!(next("ls | wc -l"), Move::RunTool(_)));
+    }
+}
+
+#[test]
 fn limits_are_kept_before_the_call_that_would_break_them() {
     let dollars = |text: &str| text.parse::<Money>().ok();
     let usage = Usage { input: 100, output: 10, ..Usage::default() };
