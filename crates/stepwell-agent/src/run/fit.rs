@@ -69,24 +69,35 @@ impl Run<'_> {
         Ok(Some((Stop::limit(StopReason::ContextFull), Some(error))))
     }
 
-    /// What the next request says, as a number. Ids of calls differ from one time to the next, and
-    /// say nothing.
+    /// What the next request says, as a number: the words, and nothing that differs from one time
+    /// to the next without saying something. So the room for the answer counts only as far as a
+    /// refusal made it less; what is left of the context moves with every answer's count of tokens.
     fn fingerprint(&self) -> u64 {
         let mut hasher = DefaultHasher::new();
-        self.max_output().hash(&mut hasher);
+        self.answers.shortest_refused.hash(&mut hasher);
         self.window.instructions().hash(&mut hasher);
         for message in self.window.messages() {
-            let mut message = message.clone();
-            for part in &mut message.parts {
-                match part {
-                    Part::ToolCall(call) => call.id.clear(),
-                    Part::ToolResult(result) => result.call_id.clear(),
-                    _ => {}
-                }
+            message.role.hash(&mut hasher);
+            for part in &message.parts {
+                // A part is plain data, of which everything can be written.
+                serde_json::to_string(&words_of(part)).unwrap_or_default().hash(&mut hasher);
             }
-            // A message is plain data, of which everything can be written.
-            serde_json::to_string(&message).unwrap_or_default().hash(&mut hasher);
         }
         hasher.finish()
     }
+}
+
+/// A part without what its provider gave it on the way: ids of calls, signatures.
+fn words_of(part: &Part) -> Part {
+    let mut part = part.clone();
+    match &mut part {
+        Part::ToolCall(call) => {
+            call.id.clear();
+            call.opaque = None;
+        }
+        Part::ToolResult(result) => result.call_id.clear(),
+        Part::Text(text) | Part::Thinking(text) => text.opaque = None,
+        Part::Image(_) => {}
+    }
+    part
 }

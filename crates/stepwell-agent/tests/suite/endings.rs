@@ -5,8 +5,8 @@ use std::sync::{Arc, Mutex};
 
 use futures_util::future::BoxFuture;
 use stepwell::{
-    Event, GateAnswered, Message, Part, Role, Session, Span, Status, StatusChanged, Stepwell,
-    StopReason, Task, Text, Usage,
+    Event, GateAnswered, Message, ModelCall, Part, Role, Session, Span, Status, StatusChanged,
+    Stepwell, StopReason, Task, Text, Usage,
 };
 use stepwell_agent::context::tokens::Family;
 use stepwell_agent::context::{Context, Policy, Summariser};
@@ -311,6 +311,45 @@ async fn a_conversation_that_only_repeats_itself_ends_although_each_call_has_an_
     for length in [None, Some(200_000)] {
         let (times, ended, _) = repeated_within(2_000, length, "a short result").await;
         assert!(times <= 10, "with {length:?} it ran {times} times");
+        assert_eq!((ended.status, ended.reason), (Status::Partial, StopReason::ContextFull));
+    }
+}
+
+#[tokio::test]
+async fn a_repeating_request_is_known_again_whatever_its_provider_counts() {
+    let same = |_: usize, _: u64| 2_500;
+    let less = |_: usize, _: u64| 100;
+    let thirds = |_: usize, bytes: u64| bytes / 3;
+    let moving = |n: usize, bytes: u64| bytes / 3 + 37 * (n as u64 % 5);
+    let counts: [fn(usize, u64) -> u64; 4] = [same, less, thirds, moving];
+    for (which, count) in counts.into_iter().enumerate() {
+        let scene = scene();
+        let model = Model::new(move |n, request| {
+            let mut answer = match request.turn.purpose {
+                Purpose::Summary => text("## Done\n- a command ran\n")?,
+                Purpose::Answer => runs("echo x >> ran.txt; seq 1 20000")?,
+            };
+            let bytes = serde_json::to_string(request.messages).unwrap().len() as u64;
+            answer.usage = Some(Usage { input: count(n, bytes), output: 10, ..Usage::default() });
+            let told = ModelCall { response_id: Some(format!("r{n}")), ..ModelCall::default() };
+            answer.message.call = Some(Box::new(told));
+            Ok(answer)
+        });
+        let mut setup = scene.setup(model.clone());
+        let summariser = Summariser {
+            provider: model.clone(),
+            model: "model".to_owned(),
+            cost: Arc::new(|_| None),
+            length: Some(6_000),
+            family: Family::Other,
+        };
+        setup.context =
+            Context { length: Some(6_000), summariser: Some(summariser), ..Context::default() };
+        setup.rules.mode = Mode::Yolo;
+        setup.rules.limits.steps = Some(40);
+        let ended = scene.run(&setup, &Person::default(), Some("count")).await;
+        let ran = std::fs::read_to_string(scene.folder.path().join("ran.txt")).unwrap();
+        assert!(ran.lines().count() <= 3, "{which}: it ran {} times", ran.lines().count());
         assert_eq!((ended.status, ended.reason), (Status::Partial, StopReason::ContextFull));
     }
 }
