@@ -44,6 +44,10 @@ impl Calls {
                 whole => whole.to_string(),
             },
         };
+        // Two calls never share an id and all else: it was sent again whole.
+        if self.0.iter().any(|call| call.is_repeated_by(&piece)) {
+            return;
+        }
         match self.goes_on(&piece, position) {
             Some(call) => {
                 if call.name.is_empty() {
@@ -85,14 +89,25 @@ impl Calls {
 }
 
 impl Piece {
+    /// Is this call complete, and the piece the whole of it once more?
+    fn is_repeated_by(&self, piece: &Self) -> bool {
+        let same = self.id == piece.id && self.name == piece.name && self.index == piece.index;
+        let named = !self.id.is_empty() && !self.name.is_empty();
+        named && same && self.arguments == piece.arguments && self.is_complete()
+    }
+
+    fn is_complete(&self) -> bool {
+        matches!(serde_json::from_str(&self.arguments), Ok(Value::Object(_)))
+    }
+
     /// Does this piece begin another call, though it bears the number or the id of this one?
     fn is_followed_by(&self, piece: &Self) -> bool {
         if piece.name.is_empty() || self.name.is_empty() {
             return false;
         }
         let other_id = !piece.id.is_empty() && !self.id.is_empty() && piece.id != self.id;
-        let complete = matches!(serde_json::from_str(&self.arguments), Ok(Value::Object(_)));
-        other_id || piece.name != self.name || (complete && !piece.arguments.trim().is_empty())
+        let more = !piece.arguments.trim().is_empty();
+        other_id || piece.name != self.name || (self.is_complete() && more)
     }
 }
 
@@ -129,6 +144,20 @@ mod tests {
         let expected = [" read {\"p\":1}", " read {\"p\":2}"];
         assert_eq!(read(&[json!([one.clone(), two.clone()])]), expected);
         assert_eq!(read(&[json!([one]), json!([two])]), expected);
+    }
+
+    #[test]
+    fn a_call_that_is_sent_again_whole_is_one_call() {
+        let whole = json!([{"index": 0, "id": "a",
+            "function": {"name": "run", "arguments": "{\"c\":1}"}}]);
+        assert_eq!(read(&[whole.clone(), whole.clone()]), ["a run {\"c\":1}"]);
+        // Other arguments under the same id are another call.
+        let other = json!([{"index": 0, "id": "a",
+            "function": {"name": "run", "arguments": "{\"c\":2}"}}]);
+        assert_eq!(read(&[whole, other]), ["a run {\"c\":1}", "a run {\"c\":2}"]);
+        // And so are equal ones without ids.
+        let unnamed = json!([call("", "read", "{\"p\":1}")]);
+        assert_eq!(read(&[unnamed.clone(), unnamed]).len(), 2);
     }
 
     #[test]
