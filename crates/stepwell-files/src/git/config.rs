@@ -22,6 +22,11 @@ pub(crate) fn named_by(work_tree: &Path) -> Vec<PathBuf> {
     named
 }
 
+/// The repository whose work tree is at a folder, by its real path.
+pub(super) fn repository_of(work_tree: &Path) -> Option<PathBuf> {
+    git_folder(work_tree)?.canonicalize().ok()
+}
+
 /// The folder in which git keeps the repository.
 fn git_folder(work_tree: &Path) -> Option<PathBuf> {
     let git = work_tree.join(".git");

@@ -92,6 +92,11 @@ impl SafeGit {
         self.text(args).is_ok()
     }
 
+    /// Why git is not used here, if it is not.
+    pub fn usable(&self) -> Result<(), String> {
+        self.settings().map(drop)
+    }
+
     /// The programs that the configuration names for files with certain attributes. None of them
     /// is ever started; work that needs one has to be refused.
     pub fn drivers(&self) -> Result<Drivers, String> {
@@ -130,6 +135,9 @@ impl SafeGit {
             // A worktree that is yet to be made has no settings.
             if folder.is_dir() {
                 all.add(&listed(folder)?)?;
+                if all.places_work_tree {
+                    stays_in_place(folder)?;
+                }
             }
         }
         Ok(all)
@@ -149,10 +157,35 @@ pub(crate) fn refuse(answer: &str, drivers: &BTreeSet<String>, what: &str) -> Re
     }
 }
 
+/// Refuses a repository whose `core.worktree` is another folder than the one that it lies in, as a
+/// submodule's is: what git checks out and merges would be written there.
+fn stays_in_place(folder: &Path) -> Result<(), String> {
+    let asked = asked(folder, &["rev-parse", "--show-toplevel", "--absolute-git-dir"]);
+    let text = asked.map(|said| String::from_utf8_lossy(&said).into_owned()).unwrap_or_default();
+    let mut lines = text.lines().map(|line| Path::new(line).canonicalize());
+    let (top, repository) = (lines.next(), lines.next());
+    let in_place = match (top, repository, folder.canonicalize()) {
+        (Some(Ok(top)), Some(Ok(repository)), Ok(folder)) => {
+            folder.starts_with(&top) && config::repository_of(&top) == Some(repository)
+        }
+        _ => false,
+    };
+    match in_place {
+        true => Ok(()),
+        false => Err("the repository's git configuration places its files in another folder \
+                      (core.worktree), where git would change them; remove that to use git here"
+            .to_owned()),
+    }
+}
+
 /// Every setting that git would heed in a folder.
 fn listed(folder: &Path) -> Result<Vec<u8>, String> {
-    let args = ["config", "--list", "-z", "--show-scope", "--includes"];
-    let command = prepared(folder, &args, &overrides(&Settings::default()));
+    asked(folder, &["config", "--list", "-z", "--show-scope", "--includes"])
+}
+
+/// What git says in a folder before its settings are known, to what starts no program.
+fn asked(folder: &Path, args: &[&str]) -> Result<Vec<u8>, String> {
+    let command = prepared(folder, args, &overrides(&Settings::default()));
     let mut said = Vec::new();
     let output = run(command, "", |stdout| {
         std::io::Read::read_to_end(stdout, &mut said)?;

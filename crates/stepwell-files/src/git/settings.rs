@@ -51,6 +51,8 @@ const CANARY: &str = "stepwell.safe";
 pub(super) struct Settings {
     /// Settings that name a program for some files, with their full keys.
     programs: BTreeSet<String>,
+    /// Does a setting say where the files of the repository lie?
+    pub(super) places_work_tree: bool,
 }
 
 /// The names of drivers that are configured, by what they are for.
@@ -73,6 +75,7 @@ impl Settings {
             let (scope, key) = (String::from_utf8_lossy(scope), String::from_utf8_lossy(key));
             let value = String::from_utf8_lossy(value.get(1..).unwrap_or_default());
             heeded |= key == CANARY;
+            self.places_work_tree |= key == "core.worktree";
             // What is included depends on the branch and the folder, which the next command may
             // change.
             if key.starts_with("includeif.") && matches!(&*scope, "local" | "worktree") {

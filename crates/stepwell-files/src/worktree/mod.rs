@@ -85,6 +85,7 @@ impl Worktree {
 
     /// The commit at which a new worktree begins. An error is for the model.
     pub fn base(&self) -> Result<String, String> {
+        SafeGit::new(&self.workspace).usable()?;
         if !holds(&self.workspace, &["rev-parse", "--is-inside-work-tree"]) {
             return Err("a worktree needs a git repository, and the workspace is in none; use \
                         workspace \"read_only\", or ask the user to run: git init"

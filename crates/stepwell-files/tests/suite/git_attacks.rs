@@ -288,6 +288,39 @@ fn a_folder_that_only_looks_like_a_repository_is_none() {
 }
 
 #[test]
+fn a_repository_that_places_its_files_elsewhere_is_refused() {
+    for elsewhere in ["../../out", "../.."] {
+        let trap = Trap::new();
+        trap.commit();
+        let out = trap.work.join("../out");
+        fs::create_dir(&out).unwrap();
+        let tree = trap.worktree();
+        let base = tree.base().unwrap();
+        tree.make(&base).unwrap();
+        fs::write(tree.path.join("h.txt"), "h\n").unwrap();
+        git(&trap.work, &["config", "core.worktree", elsewhere]);
+        assert!(tree.base().unwrap_err().contains("core.worktree"));
+        let outcome = tree.settle(&base, "work", Merge::Yes);
+        assert_eq!(outcome.fate, Fate::Kept, "{outcome:?}");
+        assert!(outcome.why.contains("core.worktree"), "{}", outcome.why);
+        assert!(!out.join("h.txt").exists() && !trap.work.join("../h.txt").exists());
+        // Where it says what is so anyway, it changes nothing.
+        git(&trap.work, &["config", "core.worktree", ".."]);
+        assert_eq!(tree.settle(&base, "work", Merge::Yes).fate, Fate::Merged);
+        assert!(trap.work.join("h.txt").exists());
+    }
+    // A submodule's is such a setting.
+    let trap = Trap::new();
+    let other = trap.work.join("../other");
+    fs::create_dir(&other).unwrap();
+    git(&other, &["init", "-q", "-b", "main"]);
+    git(&other, &["commit", "-q", "--allow-empty", "-m", "c"]);
+    let add = ["-c", "protocol.file.allow=always", "submodule", "add", "-q", "../other", "sub"];
+    git(&trap.work, &add);
+    SafeGit::new(&trap.work.join("sub")).text(&["status"]).unwrap();
+}
+
+#[test]
 fn where_a_filter_is_needed_the_work_is_refused_and_it_is_said_why() {
     let trap = Trap::new();
     fs::write(trap.work.join(".gitattributes"), "*.bin filter=lfs\n").unwrap();
