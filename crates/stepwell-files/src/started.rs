@@ -8,7 +8,7 @@ use std::path::{Component, Path, PathBuf};
 use crate::git::config;
 
 /// Files that some program runs, or takes a command from.
-const FILES: [&str; 43] = [
+const FILES: [&str; 65] = [
     ".envrc",
     ".direnvrc",
     ".autoenv",
@@ -21,11 +21,13 @@ const FILES: [&str; 43] = [
     ".bash_profile",
     ".bash_login",
     ".bash_logout",
+    ".bash_aliases",
     ".profile",
     ".zshrc",
     ".zshenv",
     ".zprofile",
     ".zlogin",
+    ".zlogout",
     ".kshrc",
     ".cshrc",
     ".tcshrc",
@@ -48,14 +50,34 @@ const FILES: [&str; 43] = [
     ".dir-locals-2.el",
     ".tmux.conf",
     ".pre-commit-config.yaml",
+    ".overcommit.yml",
+    ".simple-git-hooks.json",
+    ".simple-git-hooks.js",
+    ".simple-git-hooks.cjs",
     "lefthook.yml",
+    "lefthook.yaml",
+    "lefthook.toml",
+    "lefthook.json",
     ".lefthook.yml",
+    ".lefthook.yaml",
+    ".lefthook.toml",
+    ".lefthook.json",
+    "lefthook-local.yml",
+    "lefthook-local.yaml",
+    "lefthook-local.toml",
+    "lefthook-local.json",
     ".lefthook-local.yml",
+    ".lefthook-local.yaml",
+    ".lefthook-local.toml",
+    ".lefthook-local.json",
+    ".emacs",
     ".mcp.json",
+    "opencode.json",
+    "opencode.jsonc",
 ];
 
 /// Folders of which the same is true.
-const FOLDERS: [&str; 15] = [
+const FOLDERS: [&str; 23] = [
     ".husky",
     ".githooks",
     ".hg",
@@ -71,10 +93,27 @@ const FOLDERS: [&str; 15] = [
     ".codex",
     ".cursor",
     ".gemini",
+    ".qwen",
+    ".opencode",
+    ".windsurf",
+    ".kiro",
+    ".roo",
+    ".helix",
+    ".vim",
+    ".emacs.d",
 ];
 
 /// Folders of which the same is true, with the folder that they lie in.
-const BELOW: [(&str, &str); 1] = [(".config", "mise")];
+const BELOW: [(&str, &str); 8] = [
+    (".config", "mise"),
+    (".config", "git"),
+    (".config", "fish"),
+    (".config", "nvim"),
+    (".config", "helix"),
+    (".config", "emacs"),
+    (".config", "direnv"),
+    (".config", "opencode"),
+];
 
 /// Would changing this path have a command run later, without anyone calling it? Goes by its names.
 #[must_use]
@@ -142,6 +181,24 @@ mod tests {
     fn what_runs_by_itself_is_known_by_its_name() {
         for path in [
             ".envrc",
+            "lefthook.toml",
+            "lefthook-local.yml",
+            ".helix/languages.toml",
+            ".vim/coc-settings.json",
+            ".overcommit.yml",
+            ".simple-git-hooks.json",
+            ".bash_aliases",
+            ".zlogout",
+            ".config/git/config",
+            ".config/fish/config.fish",
+            ".config/nvim/init.lua",
+            ".emacs.d/init.el",
+            ".qwen/settings.json",
+            ".opencode/plugin/x.js",
+            "opencode.json",
+            ".windsurf/hooks.json",
+            ".kiro/hooks/x.json",
+            ".roo/mcp.json",
             "sub/.ENVRC",
             "./.vscode/tasks.json",
             ".husky/pre-commit",
