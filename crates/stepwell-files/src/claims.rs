@@ -6,7 +6,9 @@
 
 use std::collections::HashMap;
 
-use stepwell::{FileState, Filter, Kind, Order, Query, Seq, SessionId, Span, Store, Time};
+use stepwell::{
+    FileState, Filter, Kind, Order, Query, Seq, SessionId, Span, Store, Time, TrashScope,
+};
 
 use crate::error::Result;
 use crate::history::{Entry, History};
@@ -33,7 +35,9 @@ impl Claims {
         }
         let since = time_of(store, id, to)?;
         let workspace = Some(store.info(id)?.head.workspace);
-        let filter = Filter { workspace, since: Some(since), ..Filter::default() };
+        // A session that was deleted gave up its log, and not its files.
+        let place = TrashScope::Anywhere;
+        let filter = Filter { workspace, since: Some(since), place, ..Filter::default() };
         let mut query = Query { filter, ..Query::default() };
         loop {
             let page = store.list(&query)?;

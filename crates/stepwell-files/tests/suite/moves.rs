@@ -224,12 +224,22 @@ fn what_another_session_finished_while_a_command_ran_is_a_conflict_and_stays() {
         let changes = capture.after(now + 1, &other, &Redactor::new([])).unwrap();
         other.append_all(changes.into_iter().map(NewEvent::from).collect()).unwrap();
     });
-    let Done::Refused(preview) = one.rewind(start, Others::Respected) else {
-        panic!("the other session's file is in the way");
-    };
+    let id = other.id().clone();
+    other.finish(Status::Success, None).unwrap();
+    // It is as much in the way when the other session was deleted.
+    let preview = [false, true].map(|deleted| {
+        if deleted {
+            one.session.well().delete(&id).unwrap();
+        }
+        match one.rewind(start, Others::Respected) {
+            Done::Refused(preview) => preview,
+            done => panic!("the other session's file is in the way: {done:?}"),
+        }
+    });
+    let [_, preview] = preview;
     let conflicts: Vec<_> = preview.plan.conflicts.iter().map(|it| it.path.as_str()).collect();
     assert_eq!(conflicts, ["theirs"]);
-    assert!(preview.plan.conflicts[0].why.contains(other.id().as_str()));
+    assert!(preview.plan.conflicts[0].why.contains(id.as_str()));
     assert_eq!(fs::read_to_string(one.root.join("theirs")).unwrap(), "finished");
     assert_eq!(fs::read_to_string(one.root.join("a")).unwrap(), "new");
     // Whoever insists gets it, and it is kept.
