@@ -94,6 +94,16 @@ pub(super) const RULES: &[Rule] = &[
     certain("age-key", r"(AGE-SECRET-KEY-(?:PQ-)?1[A-Z0-9]{50,})"),
     certain("azure-key", r"(?i:AccountKey|SharedAccessKey)[ \t]*=[ \t]*([A-Za-z0-9+/]{40,}={0,2})"),
     certain("azure-signature", r"[?&;]sig=([A-Za-z0-9%+/]{40,}={0,2})"),
+    certain("heroku-key", r"(HRKU-[A-Za-z0-9_-]{30,})"),
+    certain("fly-token", r"((?-u:\b)fm[12][a-z]?_[A-Za-z0-9+/=_-]{40,})"),
+    certain("doppler-token", r"((?-u:\b)dp\.(?:pt|st|ct|sa|scim|audit)\.[A-Za-z0-9._-]{30,})"),
+    certain("figma-token", r"((?-u:\b)figd_[A-Za-z0-9_-]{30,})"),
+    certain("nvidia-key", r"((?-u:\b)nvapi-[A-Za-z0-9_-]{40,})"),
+    certain("tavily-key", r"((?-u:\b)tvly-[A-Za-z0-9-]{24,})"),
+    certain(
+        "discord-webhook",
+        r"(discord(?:app)?\.com/api/webhooks/[0-9]{15,}/[A-Za-z0-9_-]{40,})",
+    ),
     certain("databricks-token", r"((?-u:\b)dapi[a-f0-9]{32})"),
     certain("linear-key", r"(lin_(?:api|oauth)_[A-Za-z0-9]{32,})"),
     certain("notion-token", r"((?-u:\b)(?:ntn_[A-Za-z0-9]{40,}|secret_[A-Za-z0-9]{43}))"),
@@ -135,6 +145,14 @@ pub(super) const RULES: &[Rule] = &[
             r"(?-u:\b)(?:curl|wget|http|https|xh)(?-u:\b)[^\n|;&]*?[ \t]",
             r#"(?:-u[ \t]*|--user[ \t=]|--proxy-user[ \t=]|-a[ \t]+)\\?["']?"#,
             r#"[^\s:"'$<>\\]{1,100}:([^\s"'$<>\\]{3,})"#,
+        ),
+    ),
+    // The same behind other flags: `curl -sSu`.
+    certain(
+        "command-password",
+        concat!(
+            r"(?-u:\b)curl(?-u:\b)[^\n|;&]*?[ \t]-[A-Za-z]{1,12}u[ \t]*",
+            r#"\\?["']?[^\s:"'$<>\\]{1,100}:([^\s"'$<>\\]{3,})"#,
         ),
     ),
     Rule {
@@ -195,6 +213,22 @@ pub(super) const RULES: &[Rule] = &[
             r#"\\?["']?([A-Za-z0-9+/_.~!@#%^&*-]{8,}={0,2})"#,
         ),
         values: &[Value::Bare],
+    },
+    // The same in fish and on Windows: `set -gx NPM_TOKEN VALUE`, `setx NPM_TOKEN VALUE`.
+    Rule {
+        name: "assigned-secret",
+        pattern: concat!(
+            r"(?-u:\b)(?:set(?:[ \t]+-[a-zA-Z-]+)+|(?i:setx))[ \t]+(?:[A-Z0-9]+_)*",
+            r"(?:TOKEN|PASSWORD|PASSWD|PASS|PWD|SECRET|CREDENTIAL|KEY|PAT)[ \t]+",
+            r#"\\?["']?([A-Za-z0-9+/_.~!@#%^&*-]{8,}={0,2})"#,
+        ),
+        values: &[Value::Bare],
+    },
+    // What Maven's settings say.
+    Rule {
+        name: "assigned-secret",
+        pattern: r"<(?i:password|passphrase|token|secret|api-?key|private-?key)>([A-Za-z0-9+/_.~!@#$%^*=-]{8,})",
+        values: &[Value::Quoted],
     },
     // Variables whose names say it less surely.
     Rule {
