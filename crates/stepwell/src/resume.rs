@@ -1,10 +1,14 @@
 //! Whether a session can be taken up again, and if not, why.
 
+use std::collections::BTreeSet;
 use std::time::Duration;
 
 use serde::{Deserialize, Serialize};
 
-use crate::{Driver, PhaseSet, SessionInfo, Status, Time};
+use crate::{
+    Change, Driver, Edited, Event, Order, PhaseSet, Result, Seq, SessionInfo, Span, Status,
+    Stepwell, Time,
+};
 
 /// When an agent that Stepwell does not run counts as gone.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -80,6 +84,55 @@ pub enum ResumeReason {
     TooManyErrors,
 }
 
+/// How many events are looked at at a time for the last one of the work.
+const PAGE: usize = 64;
+
+impl Stepwell {
+    /// Whether a session can be taken up again, by what is known of it.
+    pub fn decide_resume(
+        &self,
+        info: Option<&SessionInfo>,
+        limits: ResumeLimits,
+    ) -> Result<ResumeDecision> {
+        let mut info = info.cloned();
+        if let Some(info) = info.as_mut().filter(|info| info.head.driver == Driver::External) {
+            info.head.updated_at = self.active_at(info)?;
+        }
+        Ok(ResumeDecision::of(info.as_ref(), self.now(), limits))
+    }
+
+    /// When something happened in a session last. To label, tag or pin it is to file it away: its
+    /// agent did nothing.
+    fn active_at(&self, info: &SessionInfo) -> Result<Time> {
+        let mut to = info.head.seq;
+        loop {
+            let span = Span { from: Seq::FIRST, to, order: Order::Newest, limit: PAGE };
+            let events = self.store().events(&info.head.id, span)?.events;
+            if let Some(last) = events.iter().find(|it| !is_filing(&it.event)) {
+                return Ok(last.at.min(info.head.updated_at));
+            }
+            match events.last() {
+                Some(oldest) if oldest.seq > Seq::FIRST => to = oldest.seq.prev(),
+                _ => return Ok(info.head.updated_at),
+            }
+        }
+    }
+}
+
+/// Does an event only say under what a session is found?
+fn is_filing(event: &Event) -> bool {
+    let Event::Edited(edited) = event else { return false };
+    let rest = Edited {
+        label: Change::Keep,
+        tag: BTreeSet::new(),
+        untag: BTreeSet::new(),
+        pinned: None,
+        who: None,
+        ..edited.clone()
+    };
+    rest == Edited::default()
+}
+
 impl ResumeDecision {
     /// Decides. Pure: it sees nothing but its arguments.
     #[must_use]
@@ -144,6 +197,32 @@ mod tests {
         info.head.phase = Some(Phase::Approval);
         info.head.ready = true;
         info
+    }
+
+    #[test]
+    fn to_file_a_session_away_is_no_activity_of_its_agent() {
+        let well = Stepwell::in_memory();
+        let created = Created::new("a-1".parse().unwrap(), "t").with_phases(PhaseSet::Lifecycle);
+        let created = Created { driver: Driver::External, ..created };
+        let begun = well.now().minus(Duration::from_secs(45 * 60));
+        let create = crate::Create { created, event_id: None, at: Some(begun), claim: None };
+        well.store().write(crate::Write::Create(create)).unwrap();
+        let id = "a-1".parse().unwrap();
+        let timed_out = || {
+            let decision = well.resume_decision(&id, ResumeLimits::default()).unwrap();
+            let is_it = |it: &&ResumeCheck| it.reason == ResumeReason::TimedOut;
+            !decision.checks.iter().find(is_it).unwrap().passed
+        };
+        assert!(timed_out());
+        let tagged = Edited { tag: ["zz".to_owned()].into(), ..Edited::default() };
+        let label = Change::Set("mine".to_owned());
+        for filed in [tagged, Edited { label, pinned: Some(true), ..Edited::default() }] {
+            well.append_freely(&id, filed.into()).unwrap();
+            assert!(timed_out());
+        }
+        let ready = Edited { ready: Some(true), ..Edited::default() };
+        well.append_freely(&id, ready.into()).unwrap();
+        assert!(!timed_out());
     }
 
     fn reason(change: impl FnOnce(&mut SessionInfo)) -> ResumeReason {

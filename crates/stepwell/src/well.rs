@@ -510,7 +510,7 @@ impl Stepwell {
     /// Whether a session can be taken up again.
     pub fn resume_decision(&self, id: &SessionId, limits: ResumeLimits) -> Result<ResumeDecision> {
         match self.store().info(id) {
-            Ok(info) => Ok(ResumeDecision::of(Some(&info), self.now(), limits)),
+            Ok(info) => self.decide_resume(Some(&info), limits),
             Err(Error::NoSession(_)) => {
                 tracing::info!(session = %id, "session_not_found");
                 Ok(ResumeDecision::of(None, self.now(), limits))

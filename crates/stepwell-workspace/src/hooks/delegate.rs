@@ -47,7 +47,7 @@ pub fn pre_delegate(
     workspace: &str,
 ) -> Result<Delegation> {
     let found = find(well, &payload)?;
-    let decision = ResumeDecision::of(found.as_ref(), well.now(), limits);
+    let decision = well.decide_resume(found.as_ref(), limits)?;
     let call = Call::of(&payload);
     if let (Some(info), true) = (&found, decision.should_resume) {
         let context = call.map(|_| context(info));
