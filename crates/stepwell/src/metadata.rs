@@ -4,11 +4,18 @@ use std::collections::BTreeMap;
 
 use serde_json::Value;
 
-use crate::{Edited, Error, Result, Seq, SessionId, Stepwell};
+use crate::{Edited, Error, Head, Result, Seq, SessionId, Stepwell};
 
 /// Keys under which Stepwell itself remembers things, and which users leave alone.
 const RESERVED: [&str; 8] =
     ["agent", "flow", "imported", "mode", "model", "subagent", "summary", "truncated"];
+
+impl Head {
+    /// The metadata that is the users' own.
+    pub fn users_metadata(&self) -> impl Iterator<Item = (&String, &Value)> {
+        self.metadata.iter().filter(|(key, _)| !RESERVED.contains(&key.as_str()))
+    }
+}
 
 impl Stepwell {
     /// Sets entries of the user's own metadata, whoever runs the session; a null takes an entry

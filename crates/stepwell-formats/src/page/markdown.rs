@@ -71,7 +71,14 @@ fn render_entry(out: &mut String, entry: &Entry) {
     match entry {
         Entry::Turn(turn) => render_turn(out, turn),
         Entry::Mark(Mark { at, text }) => {
-            out.push_str(&format!("\n*{}* {}\n", clock(*at), plain(text)));
+            let (first, rest) = text.split_once('\n').unwrap_or((text, ""));
+            out.push_str(&format!("\n*{}* {}\n", clock(*at), plain(first)));
+            // A plan that was asked about, or a diff, keeps its lines.
+            if !rest.trim().is_empty() {
+                let lines = prose(rest);
+                let quoted = lines.lines().map(|line| format!("> {line}").trim_end().to_owned());
+                out.push_str(&format!("\n{}\n", quoted.collect::<Vec<_>>().join("\n")));
+            }
         }
         Entry::Fold(Fold { title, entries }) => {
             let mut inner = String::new();

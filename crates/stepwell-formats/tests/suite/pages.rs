@@ -173,6 +173,35 @@ fn both_pages_say_the_same() {
 }
 
 #[test]
+fn pages_say_what_a_session_was_given_and_keep_the_lines_of_a_question() {
+    let well = Stepwell::in_memory();
+    let mut created = Created::new(NAME.parse().unwrap(), "publish");
+    created.flow = Some(stepwell::Flow {
+        name: "publish".to_owned(),
+        pattern: "chain".to_owned(),
+        spec: String::new(),
+        hash: Digest::of(b""),
+        variables: [("product".to_owned(), "Teapot".into())].into(),
+    });
+    created.project = Some(stepwell::Project {
+        framework: "axum".to_owned(),
+        answers: [("Which port?".to_owned(), "8080".into())].into(),
+        ..stepwell::Project::default()
+    });
+    let session = well.create(created).unwrap();
+    let metadata = [("plan".to_owned(), "by hand".into())].into();
+    session.append(Edited { metadata, ..Edited::default() }).unwrap();
+    session.append(Gate::new("1", "The plan?\n\n1. the page\n2. the <b>form</b>")).unwrap();
+    let (markdown, html) = (text(&well, NAME, Format::MARKDOWN), text(&well, NAME, Format::HTML));
+    for words in ["product", "Teapot", "axum", "Which port?", "8080", "plan", "by hand"] {
+        assert!(markdown.contains(words), "Markdown lacks {words:?}: {markdown}");
+        assert!(html.contains(words), "HTML lacks {words:?}");
+    }
+    assert!(markdown.contains("\n> 1. the page\n> 2. the "), "{markdown}");
+    assert!(!markdown.contains("<b>"), "{markdown}");
+}
+
+#[test]
 fn a_command_that_the_user_ran_is_shown_as_typed() {
     let well = Stepwell::in_memory();
     let session = root(&well, "a");

@@ -4,7 +4,7 @@ use stepwell::{Damage, Estimate, Head, Seq, SessionInfo, Slice, State, Timeline}
 
 use super::arguments::one_line;
 use super::conversation::{conversations, grouped};
-use super::lists::{lists, results};
+use super::lists::{about, lists, results};
 use super::{Document, clock};
 
 impl Document {
@@ -35,7 +35,7 @@ impl Document {
             conversations: conversations(&events, &timeline),
             results: results(&events, &timeline),
             broken,
-            lists: lists(&events, &timeline),
+            lists: about(&events, &head).into_iter().chain(lists(&events, &timeline)).collect(),
         }
     }
 }

@@ -2,7 +2,8 @@
 
 use std::collections::{BTreeMap, HashSet};
 
-use stepwell::{Event, FileState, Node, NodeState, Recorded, Task, Timeline};
+use serde_json::Value;
+use stepwell::{Event, FileState, Head, Node, NodeState, Recorded, Task, Timeline};
 
 use super::{List, NodeResult, clock};
 
@@ -41,13 +42,40 @@ pub(super) fn results(events: &[Recorded], timeline: &Timeline) -> Vec<NodeResul
 
 /// Files, tasks, checkpoints and artifacts, by name.
 pub(super) fn lists(events: &[Recorded], timeline: &Timeline) -> Vec<List> {
-    let lists = [
+    titled([
         ("Files changed", files(events)),
         ("Tasks", tasks(events, timeline)),
         ("Checkpoints", checkpoints(events, timeline)),
         ("Artifacts", artifacts(events, timeline)),
-    ];
-    let list = |(title, items): (&'static str, Vec<_>)| List { title, items };
+    ])
+}
+
+/// What a session was given: a flow's variables, the project, what its users noted.
+pub(super) fn about(events: &[Recorded], head: &Head) -> Vec<List> {
+    let created = events.iter().find_map(|it| match &it.event {
+        Event::Created(created) => Some(created),
+        _ => None,
+    });
+    let item = |(name, value): (&String, &Value)| (name.clone(), shown(value));
+    let flow = created.and_then(|it| it.flow.as_ref());
+    let project = created.and_then(|it| it.project.clone()).unwrap_or_default();
+    let said = [("type", &project.project_type), ("framework", &project.framework)];
+    let said = said.into_iter().filter(|(_, value)| !value.is_empty());
+    let said = said.map(|(name, value)| (name.to_owned(), value.clone()));
+    titled([
+        ("Variables", flow.into_iter().flat_map(|it| it.variables.iter().map(item)).collect()),
+        ("Project", said.chain(project.answers.iter().map(item)).collect()),
+        ("Metadata", head.users_metadata().map(item).collect()),
+    ])
+}
+
+/// A value as a person reads it.
+fn shown(value: &Value) -> String {
+    value.as_str().map_or_else(|| value.to_string(), ToOwned::to_owned)
+}
+
+fn titled<const N: usize>(lists: [(&'static str, Vec<(String, String)>); N]) -> Vec<List> {
+    let list = |(title, items)| List { title, items };
     lists.into_iter().map(list).filter(|list| !list.items.is_empty()).collect()
 }
 
