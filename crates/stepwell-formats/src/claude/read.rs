@@ -101,9 +101,12 @@ enum Ended {
     Empty,
     /// With the model's word.
     Answered,
-    /// With a question, or with calls that have no result.
+    /// With a question, with calls that have no result, or with an answer that was cut off.
     Waiting,
 }
+
+/// Why the model stopped before its answer was whole.
+const CUT_OFF: [&str; 2] = ["max_tokens", "model_context_window_exceeded"];
 
 /// A message of the model, whose parts come on lines of their own.
 struct Pending {
@@ -114,6 +117,8 @@ struct Pending {
     lines: String,
     /// How long its lines were.
     bytes: usize,
+    /// Did the model stop in the middle of it?
+    is_cut_off: bool,
 }
 
 /// A compaction whose summary is to come.
@@ -404,6 +409,8 @@ impl<'a> Reading<'a> {
         });
         let lane = lane(fields);
         let bytes = line.len() + fields.raw("message").map_or(0, str::len);
+        let stopped = message.fields.text("stop_reason");
+        let is_cut_off = stopped.is_some_and(|why| CUT_OFF.contains(&why.as_ref()));
         if let Some(pending) = &mut self.pending
             && pending.key == key
             && !key.is_empty()
@@ -416,6 +423,7 @@ impl<'a> Reading<'a> {
                 *known = larger(*known, spent);
             }
             pending.uuids.push(uuid);
+            pending.is_cut_off |= is_cut_off;
             pending.bytes += bytes;
             pending.lines.push_str(&line);
             pending.lines.push('\n');
@@ -430,7 +438,7 @@ impl<'a> Reading<'a> {
         said.usage = usage;
         line.push('\n');
         let (uuids, lines) = (vec![uuid], line);
-        self.pending = Some(Pending { key, at, message: said, uuids, lines, bytes });
+        self.pending = Some(Pending { key, at, message: said, uuids, lines, bytes, is_cut_off });
         Ok(())
     }
 
@@ -509,9 +517,8 @@ impl<'a> Reading<'a> {
     }
 
     fn settle_message(&mut self) -> Result<()> {
-        let Some(Pending { key, at, message, uuids, lines, .. }) = self.pending.take() else {
-            return Ok(());
-        };
+        let Some(pending) = self.pending.take() else { return Ok(()) };
+        let Pending { key, at, message, uuids, lines, is_cut_off, .. } = pending;
         let (lane, calls) = (message.lane.clone(), message.calls().map(|it| it.id.clone()));
         let open: HashSet<String> = calls.collect();
         let main = lane == Lane::main();
@@ -530,7 +537,8 @@ impl<'a> Reading<'a> {
         self.tree.told(uuids.iter().map(String::as_str), place);
         self.answered = key;
         self.open.extend(open);
-        self.ended = if self.open.is_empty() { Ended::Answered } else { Ended::Waiting };
+        let is_whole = self.open.is_empty() && !is_cut_off;
+        self.ended = if is_whole { Ended::Answered } else { Ended::Waiting };
         if self.open.is_empty() { self.step(at) } else { Ok(()) }
     }
 

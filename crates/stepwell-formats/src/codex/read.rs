@@ -150,6 +150,8 @@ struct Reading<'a> {
     total: Option<String>,
     steps: Steps,
     aborted: bool,
+    /// Did a turn begin that did not end?
+    in_turn: bool,
     last: Seq,
     last_at: Option<Time>,
 }
@@ -198,6 +200,7 @@ impl<'a> Reading<'a> {
             total: None,
             steps: Steps::default(),
             aborted: false,
+            in_turn: false,
             last: Seq::FIRST,
             last_at: None,
         }
@@ -233,6 +236,14 @@ impl<'a> Reading<'a> {
             }
             ("event_msg", "turn_aborted") => {
                 self.aborted = true;
+                self.beside(text, at)
+            }
+            ("event_msg", "task_started" | "turn_started") => {
+                self.in_turn = true;
+                self.beside(text, at)
+            }
+            ("event_msg", "task_complete" | "turn_complete") => {
+                self.in_turn = false;
                 self.beside(text, at)
             }
             ("turn_context", _) => {
@@ -434,6 +445,11 @@ impl<'a> Reading<'a> {
     fn end(&mut self) -> Result<()> {
         self.settle()?;
         let mut status: StatusChanged = self.steps.status();
+        // The model may have said what it was about to do.
+        if self.in_turn {
+            status.status = stepwell::Status::Interrupted;
+            status.reason = None;
+        }
         if self.aborted {
             status.status = stepwell::Status::Interrupted;
             status.reason = Some(StopReason::UserInterrupt);

@@ -11,6 +11,9 @@ use crate::read::neutral::PROVENANCE;
 /// What is remembered of when a session changed last, by its files.
 pub(super) const UPDATED_AT: &str = "updated_at";
 
+/// What is remembered of a session that was put together from other files than its own.
+pub(super) const RECOVERED: &str = "recovered";
+
 /// How the file that tells of a session stands to what was told of it before.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Claim {
@@ -23,7 +26,8 @@ pub(super) enum Claim {
     /// It does not say that it is newer, and is another file that was not changed later, or one that
     /// is torn. Only what goes on from what is known counts.
     Older,
-    /// It says itself that it is older. Nothing of it counts, however long it is.
+    /// It says itself that it is older, or was put together from other files where the session's own
+    /// told of it before. Nothing of it counts, however long it is.
     Outdated,
 }
 
@@ -131,6 +135,12 @@ pub(super) fn is_trailer(event: &Event) -> bool {
         event,
         Event::Status(_) | Event::Edited(_) | Event::Foreign(_) | Event::GateAnswered(_)
     )
+}
+
+/// Is all that is known of a session put together from other files than its own?
+pub(super) fn is_recovered(head: &Head) -> bool {
+    let record = head.metadata.get(PROVENANCE);
+    record.and_then(|it| it.get(RECOVERED)).and_then(serde_json::Value::as_bool) == Some(true)
 }
 
 /// When a session had changed last, by the files that told of it.

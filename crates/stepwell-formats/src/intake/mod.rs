@@ -26,7 +26,7 @@ use crate::read::neutral::{Item, KeptLine, Opening, PROVENANCE, Sink, Wanted, Wa
 use crate::registry::Format;
 use crate::write::mark::CONTINUES;
 use crate::{Error, Result};
-use claim::{Claim, UPDATED_AT, told_by};
+use claim::{Claim, RECOVERED, UPDATED_AT, is_recovered, told_by};
 use name::{Destination, beside, destination, wanted};
 use shared::Shared;
 use stand_in::known_as;
@@ -137,11 +137,14 @@ struct Origins {
     file: Option<PathBuf>,
     /// When it changed last, by what its files say.
     updated_at: Option<Time>,
+    /// Is it put together from other files than its own, and no more is known?
+    recovered: bool,
 }
 
 impl Origins {
     fn of(opening: &Opening) -> Self {
-        Self { file: opening.file.clone(), updated_at: opening.updated_at }
+        let (file, recovered) = (opening.file.clone(), opening.recovered);
+        Self { file, updated_at: opening.updated_at, recovered }
     }
 }
 
@@ -244,6 +247,11 @@ impl<'a> Intake<'a> {
         })
     }
 
+    /// Is there a session of that name?
+    fn is_here(&self, id: &SessionId) -> bool {
+        self.well.store().info(id).is_ok()
+    }
+
     /// Is the one file of a session the one that it came from?
     fn is_known(&self, id: &SessionId, file: &Path) -> Result<bool> {
         let head = self.well.store().info(id)?.head;
@@ -290,6 +298,9 @@ impl<'a> Intake<'a> {
         if let Some(at) = origins.updated_at {
             record.insert(UPDATED_AT.to_owned(), at.to_string().into());
         }
+        if origins.recovered {
+            record.insert(RECOVERED.to_owned(), true.into());
+        }
         if let Some(print) = file.and_then(|file| self.input.fingerprint(file)) {
             record.insert("bytes".to_owned(), print.bytes.into());
             record.insert("sha256".to_owned(), print.digest.to_string().into());
@@ -310,6 +321,11 @@ fn goes_on(head: &Head) -> bool {
 
 impl Sink for Intake<'_> {
     fn begin(&mut self, mut opening: Opening) -> Result<Wanted> {
+        if let Some(id) = opening.row_of.as_deref().map(wanted).filter(|id| self.is_here(id)) {
+            let (became, instead_of, continues) = (Became::Unchanged, None, None);
+            self.note(Taken { id, became, instead_of, continues }, false);
+            return Ok(Wanted::Known);
+        }
         let source = self.source(&opening);
         let source = known_as(self.well, self.input.root(), &opening, source)?;
         let (well, mode) = (self.well, self.mode);
@@ -322,7 +338,7 @@ impl Sink for Intake<'_> {
         };
         match destination {
             Destination::There(id) => {
-                self.names.insert(opening.id, id.clone());
+                self.names.insert(opening.id.clone(), id.clone());
                 let taken = taken(id.clone(), Became::Updated);
                 if let Some(file) = &opening.file
                     && self.is_known(&id, file)?
@@ -330,12 +346,13 @@ impl Sink for Intake<'_> {
                     self.note(taken, false);
                     return Ok(Wanted::Known);
                 }
-                let origins = Origins { file: opening.file, updated_at: opening.updated_at };
+                let origins = Origins::of(&opening);
                 let path = origins.file.as_deref().unwrap_or(self.input.root());
                 let head = well.store().info(&id)?.head;
                 let claim = Claim::of(path, origins.updated_at, &head);
                 let mut track = Track::lay_beside(well, mode, id, &source)?;
-                track.claim = claim;
+                let says_less = opening.recovered && !is_recovered(&head);
+                track.claim = if says_less { Claim::Outdated } else { claim };
                 self.current = Some((track, taken, origins));
             }
             Destination::New(id) => {

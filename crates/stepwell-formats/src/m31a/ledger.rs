@@ -108,6 +108,7 @@ impl<'a> Row<'a> {
         let mut opening = Opening::new(id, format!("what M31A's ledger says of {}", self.id));
         let took = Duration::from_secs(self.minutes.min(1 << 24) * 60);
         opening.started_at = Some(self.at.minus(took));
+        opening.row_of = Some(self.id.to_owned());
         let created = &mut opening.created;
         let (provider, model) = match self.model.split_once('/') {
             _ if self.model.starts_with("script:") => ("script", &self.model["script:".len()..]),

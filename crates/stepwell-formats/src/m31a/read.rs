@@ -83,7 +83,7 @@ fn in_folder(input: &Input, folder: &Path, sink: &mut dyn Sink) -> Result<()> {
         && sound(&recovery, &session).is_ok()
     {
         warn(sink, &main, format!("{fault}; what recovery.json saved of {id} is read"));
-        alone(&recovery, &session, sink)?;
+        alone(&recovery, &session, Knowledge::Saved, sink)?;
         names.push(id);
     }
     let backup = folder.join("session.json.bak");
@@ -91,7 +91,7 @@ fn in_folder(input: &Input, folder: &Path, sink: &mut dyn Sink) -> Result<()> {
         let id = sound(&backup, &text)?.text("id").unwrap_or_default().into_owned();
         if !names.contains(&id) {
             warn(sink, &main, format!("{fault}; the session before it, {id}, is read"));
-            alone(&backup, &text, sink)?;
+            alone(&backup, &text, Knowledge::Whole, sink)?;
             names.push(id);
         }
     }
@@ -127,10 +127,10 @@ fn told(input: &Input, path: &Path, text: &str, sink: &mut dyn Sink) -> Result<(
 }
 
 /// Tells a session that stands in one file.
-fn alone(path: &Path, text: &str, sink: &mut dyn Sink) -> Result<()> {
+fn alone(path: &Path, text: &str, known: Knowledge, sink: &mut dyn Sink) -> Result<()> {
     let fields = sound(path, text)?;
     let messages = fields.raw("messages").and_then(|raw| elements(raw).ok()).unwrap_or_default();
-    let (files, file, known) = (Files::default(), None, Knowledge::Whole);
+    let (files, file) = (Files::default(), None);
     session::emit(&Session { fields, path, messages, files, file, known }, sink)
 }
 

@@ -33,6 +33,8 @@ pub(super) struct Session<'a> {
 pub(super) enum Knowledge {
     /// Its own file is intact.
     Whole,
+    /// It was saved before its program stopped.
+    Saved,
     /// It was put together from other files.
     Salvaged,
 }
@@ -86,6 +88,7 @@ fn opening(session: &Session<'_>) -> Opening {
     let mut opening = Opening::new(fields.text("id").unwrap_or_default(), task);
     opening.started_at = fields.raw("started_at").and_then(moment);
     opening.updated_at = updated_at(session);
+    opening.recovered = session.known != Knowledge::Whole;
     opening.stand_in = stand_in(session);
     opening.file.clone_from(&session.file);
     opening.parent = fields.text("parent_id").filter(|it| !it.is_empty()).map(Into::into);

@@ -56,11 +56,17 @@ pub struct Opening {
     /// When it changed last, if its files say so: of two that tell of one session, the later is
     /// believed.
     pub updated_at: Option<Time>,
+    /// Was it put together from other files, because its own is broken? It says less than that
+    /// one did.
+    pub recovered: bool,
     /// The one file that holds all of it, if that is so: while that file is the same, so
     /// is the session, and it is not read again.
     pub file: Option<PathBuf>,
     /// The session that it was written from here, if it says so.
     pub continues: Option<Mark>,
+    /// The session of which it says no more than how that ended: where that one is here itself, this
+    /// is not needed.
+    pub row_of: Option<String>,
     /// How it is known again when its files give it another name, or none.
     pub stand_in: Option<StandIn>,
 }
@@ -86,8 +92,10 @@ impl Opening {
             parent: None,
             started_at: None,
             updated_at: None,
+            recovered: false,
             file: None,
             continues: None,
+            row_of: None,
             stand_in: None,
         }
     }

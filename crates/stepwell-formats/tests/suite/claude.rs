@@ -214,6 +214,26 @@ fn a_session_without_a_conversation_comes_back_with_all_that_was_kept() {
 }
 
 #[test]
+fn an_answer_that_was_cut_off_comes_in_as_interrupted() {
+    for (why, status) in [
+        ("\"max_tokens\"", Status::Interrupted),
+        ("\"model_context_window_exceeded\"", Status::Interrupted),
+        ("\"end_turn\"", Status::Success),
+        ("null", Status::Success),
+    ] {
+        let mut file = Transcript::new();
+        file.user("u1", "", "one").text("a1", "u1", "m1", "I").text("a2", "a1", "m1", "see");
+        let message = r#""role":"assistant","#;
+        assert!(file.lines[2].contains(message), "{}", file.lines[2]);
+        let stopped = format!("{message}\"stop_reason\":{why},");
+        file.lines[2] = file.lines[2].replace(message, &stopped);
+        let well = Stepwell::in_memory();
+        let taken = taken(&well, &file.write());
+        assert_eq!(well.info(&taken[0].id).unwrap().head.status, status, "{why}");
+    }
+}
+
+#[test]
 fn an_answer_spent_what_its_last_lines_say() {
     let mut file = Transcript::new();
     file.user("u1", "", "one").text("a1", "u1", "m1", "I").text("a2", "a1", "m1", "see");

@@ -213,6 +213,27 @@ fn a_fork_of_what_is_not_here_says_so_and_forks_in_a_circle_end() {
 }
 
 #[test]
+fn a_turn_that_did_not_end_comes_in_as_interrupted() {
+    let (well, day) = (Stepwell::in_memory(), Rollouts::new());
+    let began = |n| line(n, "event_msg", r#"{"type":"task_started","turn_id":"t"}"#);
+    let ended = |n| line(n, "event_msg", r#"{"type":"task_complete","turn_id":"t"}"#);
+    let error = |n| line(n, "event_msg", r#"{"type":"error","message":"stream disconnected"}"#);
+    for (n, more, status) in [
+        (1, vec![began(1), asked(2, "a"), answered(3, "I begin."), ended(4)], Status::Success),
+        (2, vec![began(1), asked(2, "a"), answered(3, "I begin.")], Status::Interrupted),
+        (3, vec![began(1), asked(2, "a"), answered(3, "So."), error(4)], Status::Interrupted),
+        (4, vec![began(1), ended(2), began(3), answered(4, "b")], Status::Interrupted),
+        // An older Codex says nothing of turns.
+        (5, vec![asked(1, "a"), answered(2, "b")], Status::Success),
+    ] {
+        let one = thread(n);
+        let lines = [vec![meta(0, &one, "")], more].concat();
+        taken(&well, &day.write(&format!("10-00-00-{one}"), &lines));
+        assert_eq!(well.info(&id(&one)).unwrap().head.status, status, "{n}");
+    }
+}
+
+#[test]
 fn tokens_that_are_told_again_are_counted_once() {
     let (well, day) = (Stepwell::in_memory(), Rollouts::new());
     let one = thread(1);

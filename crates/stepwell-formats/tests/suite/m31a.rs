@@ -375,6 +375,18 @@ fn the_ledgers_rows_are_sessions_that_ended() {
     let (_folder, path) = sheet::laid("LEDGER.md", format!("{head}{row}| b | c|d |\n"));
     let report = took(&well, &path);
     assert_eq!(report.warnings.len(), 2, "{report:?}");
+    // Of a session that is here itself a row says nothing new, and its cost is not counted twice.
+    let own = well.create(well.draft("t")).unwrap().finish(Status::Success, None).map(|_| ());
+    own.unwrap();
+    let own = well.list(&stepwell::Query::default()).unwrap().sessions.remove(0).head.id;
+    let row = format!("| {own} | 2026-05-08T17:05:30Z | m | - | 1 | 0 | 0 | $0.10 | 1 | 0 |\n");
+    let columns: String = head
+        .lines()
+        .take_while(|line| !line.contains("f10c0000"))
+        .fold(String::new(), |all, line| all + line + "\n");
+    let (_folder, path) = sheet::laid("LEDGER.md", format!("{columns}{row}"));
+    assert_eq!(one(&took(&well, &path)), own);
+    assert!(well.info(&format!("ledger-{own}").parse().unwrap()).is_err());
 }
 
 #[test]

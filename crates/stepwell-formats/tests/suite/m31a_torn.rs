@@ -167,6 +167,43 @@ fn a_torn_session_is_the_one_that_came_in_before_and_so_is_the_mended_one() {
 }
 
 #[test]
+fn a_torn_session_takes_nothing_from_what_its_whole_file_told() {
+    let mut said = conversation();
+    let project_told = json!({"framework": "axum", "answers": {"Which port?": "8080"}});
+    let told = json!({"label": "allergens", "project": project_told, "schema_version": 1});
+    let whole = session(&told).to_string();
+    let folder = project(&[("session.json", &whole), ("messages.json", &said.to_string())]);
+    let write = |name: &str, text: &str| {
+        std::fs::write(folder.path().join(".m31a").join(name), text).unwrap();
+    };
+    let well = Stepwell::in_memory();
+    let id = one(&took(&well, folder.path()));
+    let written = |name: &str| {
+        let (_out, path) = exported(&well, &id);
+        std::fs::read_to_string(path.join(name)).unwrap()
+    };
+    let (before, length) = (written("session.json"), well.info(&id).unwrap().head.seq);
+    for torn in ["", &whole[..whole.len() / 2], &whole[..whole.len() - 1]] {
+        write("session.json", torn);
+        assert_eq!(one(&took(&well, folder.path())), id);
+        assert_eq!(written("session.json"), before, "after {torn:?}");
+    }
+    write("session.json", &whole);
+    took(&well, folder.path());
+    assert_eq!(well.info(&id).unwrap().head.seq, length);
+    // What was said since waits for the whole file.
+    said.as_array_mut().unwrap().push(message("user", "and nuts", &json!({})));
+    write("messages.json", &said.to_string());
+    write("session.json", "");
+    assert!(warned(&took(&well, folder.path())).contains("it was left out"));
+    assert_eq!(well.info(&id).unwrap().head.messages, 3);
+    write("session.json", &whole);
+    took(&well, folder.path());
+    assert_eq!(well.info(&id).unwrap().head.messages, 4);
+    assert!(written("session.json").contains("axum"));
+}
+
+#[test]
 fn a_session_of_fifty_megabytes_is_read_and_one_byte_more_is_not() {
     let bare = session(&json!({"pad": ""})).to_string();
     let room = usize::try_from(MAX_FILE_BYTES).unwrap() - bare.len();
