@@ -2,7 +2,6 @@
 
 use schemars::JsonSchema;
 use serde::Serialize;
-use stepwell::Money;
 
 use crate::Dollars;
 
@@ -62,15 +61,15 @@ pub struct LongPrice {
     /// More tokens sent than this.
     pub over: u64,
     /// Tokens sent.
-    pub input: Money,
+    pub input: Dollars,
     /// Tokens read from the provider's cache; absent, they cost what others do.
     #[serde(skip_serializing_if = "Option::is_none")]
-    pub cached: Option<Money>,
+    pub cached: Option<Dollars>,
     /// Tokens written to that cache; absent, they cost what others do.
     #[serde(skip_serializing_if = "Option::is_none")]
-    pub cache_written: Option<Money>,
+    pub cache_written: Option<Dollars>,
     /// Tokens received.
-    pub output: Money,
+    pub output: Dollars,
 }
 
 /// A list of prices that was taken from a file.

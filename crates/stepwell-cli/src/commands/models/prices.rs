@@ -1,11 +1,11 @@
 use std::path::{Path, PathBuf};
 
-use stepwell_agent::price::Price;
 use stepwell_agent::price::list::List;
+use stepwell_agent::price::{Long, Price};
 use stepwell_terminal::note;
 use stepwell_terminal::table::{Column, Table, left, right};
 use stepwell_terminal::text::{count, grouped, visible};
-use stepwell_wire::{ModelPrice, PricesTaken};
+use stepwell_wire::PricesTaken;
 use stepwell_workspace::NoPriceList;
 
 use crate::app::App;
@@ -107,17 +107,7 @@ fn take(from: &Path, app: &App) -> Result<List> {
 fn print(shown: &[(String, Price)], app: &mut App) -> Result<()> {
     if app.out.is_json() {
         for (model, price) in shown {
-            app.out.object(&ModelPrice {
-                model: model.clone(),
-                input_usd: price.input.into(),
-                cached_usd: price.cached.map(Into::into),
-                cache_written_usd: price.cache_written.map(Into::into),
-                output_usd: price.output.into(),
-                long: price.long.iter().map(Into::into).collect(),
-                context: price.context,
-                max_output: price.max_output,
-                as_of: price.as_of.clone(),
-            })?;
+            app.out.object(&price.of_model(model))?;
         }
         return Ok(());
     }
@@ -127,12 +117,16 @@ fn print(shown: &[(String, Price)], app: &mut App) -> Result<()> {
     let mut table = Table::new(COLUMNS);
     for (model, price) in shown {
         let dollars = |part: Option<stepwell::Money>| part.map(|it| it.to_string());
+        let long = |part: fn(&Long) -> stepwell::Money| {
+            let tier = |long| format!("; {} over {}", part(long), grouped(long.over));
+            price.long.iter().map(tier).collect::<String>()
+        };
         table.push(vec![
             visible(model).into(),
-            price.input.to_string().into(),
+            format!("{}{}", price.input, long(|it| it.input)).into(),
             dollars(price.cached).unwrap_or_default().into(),
             dollars(price.cache_written).unwrap_or_default().into(),
-            price.output.to_string().into(),
+            format!("{}{}", price.output, long(|it| it.output)).into(),
             price.context.map(grouped).unwrap_or_default().into(),
             price.as_of.clone().unwrap_or_else(|| "yours".to_owned()).into(),
         ]);
