@@ -5,12 +5,10 @@ use std::path::PathBuf;
 use stepwell_runtime::detached::{DetachedAnswer, Launcher, Program, Work};
 use stepwell_terminal::{Explained, note};
 use stepwell_wire::Detached;
+use stepwell_workspace::RunLogs;
 
 use crate::app::App;
 use crate::failure::{Exit, Failure, Result, exit_of_run};
-
-/// The folder, in the store's, that holds what runs in the background wrote.
-const FOLDER: &str = "runs";
 
 /// Has a process in the background do it, and says in which session.
 pub(crate) fn start(work: Work, app: &mut App) -> Result<Exit> {
@@ -21,7 +19,7 @@ pub(crate) fn start(work: Work, app: &mut App) -> Result<Exit> {
         program: program(app).map_err(failed)?,
         // What was typed is meant from there.
         folder: PathBuf::from("."),
-        logs: app.place.store.join(FOLDER),
+        logs: RunLogs::of(&app.place.store).folder().to_owned(),
     };
     match launcher.start(&work.into()).map_err(failed)? {
         DetachedAnswer::Started { session } => {

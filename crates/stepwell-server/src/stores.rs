@@ -8,7 +8,7 @@ use stepwell::{Digest, SessionId, Stepwell};
 use stepwell_runtime::Runtime;
 use stepwell_runtime::detached::{Launcher, Program};
 use stepwell_wire::ServedStore;
-use stepwell_workspace::{Host, Notices, Wanted, Well, Workspace};
+use stepwell_workspace::{Host, Notices, RunLogs, Wanted, Well, Workspace};
 
 use crate::live::{self, Events, Live};
 use crate::problem::{Problem, Result};
@@ -158,7 +158,8 @@ impl Stores {
         if store.key != self.home.key {
             program.store = vec!["--store".into(), place.store.clone().into_os_string()];
         }
-        let (folder, logs) = (place.root.clone(), place.store.join("runs"));
+        let logs = RunLogs::of(&place.store).folder().to_owned();
+        let folder = place.root.clone();
         Some(Launcher { program, folder, logs })
     }
 }

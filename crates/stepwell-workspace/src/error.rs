@@ -69,7 +69,7 @@ pub enum Error {
         store: PathBuf,
     },
     /// Sessions run in a store that was to be replaced.
-    #[error("{sessions} session{} run in this store", if *sessions == 1 { "" } else { "s" })]
+    #[error("{} in this store", running(*sessions))]
     StoreInUse {
         /// How many.
         sessions: u64,
@@ -221,6 +221,13 @@ pub enum ConfigPlace {
     Environment,
     /// A setting that was given for this one time.
     Override,
+}
+
+fn running(sessions: u64) -> String {
+    match sessions {
+        1 => "1 session runs".to_owned(),
+        n => format!("{n} sessions run"),
+    }
 }
 
 impl fmt::Display for ConfigPlace {

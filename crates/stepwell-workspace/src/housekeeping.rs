@@ -9,14 +9,15 @@ use std::time::{Duration, SystemTime};
 
 use stepwell::retention::Exemption;
 use stepwell::{
-    Driver, Error, Filter, Origin, Plan, Policy, Query, Removal, SessionId, SessionInfo, Stepwell,
-    TrashScope,
+    CanFinish, Driver, Error, Filter, Origin, Plan, Policy, Query, Removal, SessionId, SessionInfo,
+    Stepwell, TrashScope,
 };
 use stepwell_postgres::Retention;
 
 use crate::engine::Engine;
 use crate::error::Result;
 use crate::notice::Notice;
+use crate::run_logs::RunLogs;
 use crate::workspace::{Well, Workspace};
 
 /// A day.
@@ -159,7 +160,24 @@ pub fn empty_trash(
     }
     let mut stay = half_rewound(workspace, well, limit)?;
     stay.extend(of_others(well, &due, whose)?);
-    Ok(well.empty_trash_but(older_than, &stay)?)
+    let removal = well.empty_trash_but(older_than, &stay)?;
+    RunLogs::of(&workspace.place.store).forget(&removal.taken)?;
+    Ok(removal)
+}
+
+/// Erases a session for good with all below it, and what runs of theirs wrote in the background.
+///
+/// # Errors
+/// If a rewind of it can still be finished, or it runs.
+pub fn purge(
+    workspace: &Workspace,
+    well: &Well,
+    id: &SessionId,
+    can_finish: CanFinish<'_>,
+) -> Result<Vec<SessionId>> {
+    let erased = well.purge_unless(id, can_finish)?;
+    RunLogs::of(&workspace.place.store).forget(&erased)?;
+    Ok(erased)
 }
 
 /// Sessions of the trash that alone know how their files get whole again, and those that they

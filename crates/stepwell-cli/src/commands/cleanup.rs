@@ -6,7 +6,9 @@ use stepwell_terminal::text::{bytes, count};
 use stepwell_wire::{CleanupItem, CleanupKept, CleanupTotal};
 
 use super::delete::undo;
-use stepwell_workspace::housekeeping::{DAY, Whose, cleanup_age, plan_cleanup, shrink, tidy};
+use stepwell_workspace::housekeeping::{
+    DAY, Whose, cleanup_age, plan_cleanup, purge, shrink, tidy,
+};
 
 use crate::app::{App, Well};
 use crate::ask::{Consent, Unasked};
@@ -167,7 +169,7 @@ pub(crate) fn clean(policy: &Policy, mode: Mode, app: &mut App) -> Result<Exit> 
 /// Erases what was just moved to the trash, and gives its space back.
 fn erase(roots: &[SessionId], well: &Well, app: &App) -> Result<()> {
     for id in roots {
-        well.purge(id)?;
+        purge(app, well, id, &|_| true)?;
     }
     shrink(app, well);
     note("This cannot be undone.");

@@ -3,6 +3,7 @@ use stepwell_runtime::files::root;
 use stepwell_terminal::note;
 use stepwell_terminal::text::{bytes, count};
 use stepwell_wire::Erased;
+use stepwell_workspace::housekeeping::purge;
 
 use super::sessions::task;
 use crate::app::App;
@@ -42,7 +43,7 @@ pub(crate) fn run(args: &Args, app: &mut App) -> Result<Exit> {
         id
     };
     let well = app.existing(Access::Write)?;
-    for id in well.purge_unless(&id, &|head| root(head, app).is_ok())? {
+    for id in purge(app, &well, &id, &|head| root(head, app).is_ok())? {
         let line = format!("Erased {id}");
         app.out.answer(&Erased { erased: id }, line)?;
     }

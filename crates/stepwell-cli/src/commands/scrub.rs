@@ -2,7 +2,7 @@ use stepwell::{Access, ScrubMatches, ScrubPattern, SessionId, TrashScope};
 use stepwell_terminal::note;
 use stepwell_terminal::text::count;
 use stepwell_wire::Scrubbed;
-use stepwell_workspace::hooks::Log;
+use stepwell_workspace::StoreLogs;
 
 use crate::app::{App, Well};
 use crate::ask::{Consent, Unasked};
@@ -38,16 +38,18 @@ pub(crate) fn run(args: &Args, app: &mut App) -> Result<Exit> {
         .map_err(|error| Failure::new(Exit::Usage, error))?;
     let mut found = look(args, &pattern, app)?;
     let matching = |found: &[ScrubMatches]| found.iter().map(|found| found.events).sum::<usize>();
-    let log = Log::of(&app.place.store);
-    let in_logs = log.as_ref().map_or(0, |log| log.count_matches(&pattern));
+    let only = found.first().filter(|_| args.session.is_some()).map(|it| it.session.clone());
+    let logs = StoreLogs::of(&app.place.store, only);
+    let lines = logs.count_matches(&pattern);
+    let in_logs: usize = lines.iter().map(|(_, lines)| lines).sum();
     let erased = matching(&found);
     if erased > 0 || in_logs > 0 {
         for found in found.iter().filter(|found| found.events > 0) {
             let place = if found.trashed { " (in the trash)" } else { "" };
             note(format_args!("{}{place}: {}", found.session, count(found.events, "event")));
         }
-        if in_logs > 0 {
-            note(format_args!("the hooks' log: {}", count(in_logs, "line")));
+        for (of, lines) in lines {
+            note(format_args!("{of}: {}", count(lines, "line")));
         }
         let what = count(erased + in_logs, "place");
         args.consent.ask(
@@ -66,7 +68,7 @@ pub(crate) fn run(args: &Args, app: &mut App) -> Result<Exit> {
                 break;
             }
         }
-        log.map_or(Ok(()), |log| log.scrub(&pattern))?;
+        logs.scrub(&pattern)?;
     }
     conclude(&found, erased + in_logs, app)
 }

@@ -70,6 +70,37 @@ fn a_scrub_erases_everywhere_and_leaves_a_note() {
 }
 
 #[test]
+fn what_a_run_wrote_in_the_background_is_erased_with_its_session() {
+    let mut desk = Desk::furnished();
+    let runs = desk.work().join(".stepwell/runs");
+    std::fs::create_dir(&runs).unwrap();
+    let log = |id: &str| runs.join(format!("{id}.log"));
+    for id in [AUTH, TESTS, MIGRATION] {
+        std::fs::write(log(id), "it said hunter2-xyzzy\n").unwrap();
+    }
+    let holds = |id: &str| std::fs::read_to_string(log(id)).unwrap().contains("xyzzy");
+    let (code, told) = {
+        let said = desk.quietly(&["scrub", "hunter2-xyzzy", AUTH, "--yes"]);
+        (said.code, said.stderr)
+    };
+    assert_eq!(code, Some(0), "{told}");
+    assert!(told.contains("logs of runs: 1 line"), "{told}");
+    assert!(!holds(AUTH) && holds(TESTS));
+    assert_eq!(desk.quietly(&["scrub", "hunter2-xyzzy", "--yes"]).code, Some(0));
+    assert!(!holds(TESTS) && !holds(MIGRATION));
+    desk.run(&["purge", TESTS, "--yes"]);
+    assert!(!log(TESTS).exists() && log(AUTH).exists());
+    desk.run(&["delete", AUTH]);
+    assert!(log(AUTH).exists());
+    desk.run(&["trash", "empty", "--yes"]);
+    assert!(!log(AUTH).exists());
+    desk.run(&["cleanup", "--older-than", "0", "--purge", "--yes"]);
+    let left: Vec<_> = std::fs::read_dir(&runs).unwrap().collect();
+    let kept = desk.quietly(&["sessions", "--json"]).stdout;
+    assert_eq!(left.is_empty(), !kept.contains(MIGRATION), "{left:?} {kept}");
+}
+
+#[test]
 fn a_scrub_refuses_what_it_cannot_mean() {
     let mut desk = Desk::furnished();
     desk.run(&["scrub", "(", "--yes"]);
