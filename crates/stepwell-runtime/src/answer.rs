@@ -3,7 +3,7 @@
 use std::time::Duration;
 
 use stepwell::gates::Gates;
-use stepwell::{Gate, GateAnswered, Seq, SessionId, Status, Stepwell};
+use stepwell::{Event, Facts, Gate, GateAnswered, Kind, Seq, SessionId, Status, Stepwell};
 
 use crate::error::{Error, Result};
 use crate::flow::fitting_answer;
@@ -15,6 +15,9 @@ use crate::runtime::Runtime;
 /// taken: ten seconds, the time in which a server starts.
 const LOOK: Duration = Duration::from_millis(50);
 const LOOKS: usize = 200;
+
+/// How many looks are taken whether somebody else's run asks again: two seconds.
+const LOOKS_FOR_OTHERS: usize = 40;
 
 impl Runtime {
     /// Answers a question of a session that runs, or waits, anywhere. Nothing is started for it.
@@ -69,8 +72,11 @@ impl Runtime {
         let seq = record(&self.acting_well(&well), None, &session, answer.into())?;
         self.tell_whose(&well, &info);
         let resume = top(&well, &session)?;
-        let goes_on = is_taken_up(&well, &session, &resume, seq)?;
-        Ok(Answered { session, gate, seq, goes_on, resume })
+        let mut goes_on = is_taken_up(&well, &session, &resume, seq)?;
+        let others = goes_on && self.is_somebody_elses(&well, &info);
+        let asked_again = others && is_asked_again(&well, &session, &gate, seq)?;
+        goes_on &= !asked_again;
+        Ok(Answered { session, gate, seq, goes_on, asked_again, resume })
     }
 }
 
@@ -107,6 +113,21 @@ fn waiting(well: &Stepwell, id: &SessionId, given: &Given) -> Result<(SessionId,
         open.extend(gates.open().map(|asked| asked.gate.clone()));
     }
     Err(Error::NoGate { session: id.clone(), name: name.clone(), open })
+}
+
+/// Does whoever runs a session ask once more, because the answer does not count for them? They look
+/// at their log several times a second.
+fn is_asked_again(well: &Stepwell, id: &SessionId, gate: &str, answered: Seq) -> Result<bool> {
+    let mut seen = answered;
+    for _ in 0..LOOKS_FOR_OTHERS {
+        let facts = Facts { from: answered.next(), ..Facts::of(&[Kind::Gate]) };
+        let mut asked = well.store().keyed(id, facts)?.into_iter();
+        if asked.any(|it| matches!(&it.event, Event::Gate(asked) if asked.id == gate)) {
+            return Ok(true);
+        }
+        seen = well.store().wait_after(id, seen, LOOK)?;
+    }
+    Ok(false)
 }
 
 /// Looks who takes an answer up. One who runs the session looks for answers after it has said that

@@ -27,6 +27,8 @@ pub struct Answered {
     pub seq: Seq,
     /// Does somebody who holds the session go on with it? If not, it waits to be resumed.
     pub goes_on: bool,
+    /// Did whoever runs it ask once more, because the answer does not count there?
+    pub asked_again: bool,
     /// The session to resume then: of a subagent's question, the one at the top.
     pub resume: SessionId,
 }

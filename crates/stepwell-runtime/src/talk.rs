@@ -62,15 +62,33 @@ impl Runtime {
     /// role of a team began, or that another user of this folder runs. What was said is on record
     /// already, and a server that cannot be asked whose the session is does not undo that.
     pub(crate) fn tell_whose(&self, well: &Well, info: &SessionInfo) {
-        let others = match self.place.team.is_some() {
+        if self.is_somebody_elses(well, info) {
+            self.tell(Notice::SomebodyElses { session: info.head.id.clone() });
+        }
+    }
+
+    /// Asks whoever runs an agent's session to make its conversation shorter. Tells whether somebody
+    /// does.
+    ///
+    /// # Errors
+    /// If it cannot be recorded.
+    pub fn ask_to_compact(&self, id: &SessionId) -> Result<bool> {
+        let well = self.writing()?;
+        let asked = self.acting_well(&well).ask_to_compact(id)?.is_some();
+        if asked {
+            self.tell_whose(&well, &well.info(id)?);
+        }
+        Ok(asked)
+    }
+
+    /// Did another role of a team begin a session, or does another user of this folder run it?
+    pub(crate) fn is_somebody_elses(&self, well: &Well, info: &SessionInfo) -> bool {
+        match self.place.team.is_some() {
             true => !self.began(well, &info.head).unwrap_or(true),
             false => info.held.as_ref().is_some_and(|held| {
                 let me = self.host.processes.this();
                 !held.holder.user.is_empty() && held.holder.user != me.user
             }),
-        };
-        if others {
-            self.tell(Notice::SomebodyElses { session: info.head.id.clone() });
         }
     }
 

@@ -75,6 +75,16 @@ pub enum Error {
 
     #[error("session {session} is held by {holder} until {expires}")]
     Held { session: SessionId, holder: Box<Owner>, expires: Time },
+    #[error(
+        "session {session} runs in {holder}, which has not done it yet; the request is on record, \
+         and is done as soon as that process gets to it"
+    )]
+    NotDoneYet { session: SessionId, holder: Box<Owner> },
+    #[error(
+        "session {session} is run by {login}: what others ask of it is done only if their \
+         configuration has talk.from = \"store\""
+    )]
+    SomebodyElses { session: SessionId, login: String },
     #[error("{session} is being rewound; nothing was done")]
     BeingRewound { session: SessionId },
     #[error("store {path} is busy: another process has been writing for {waited_ms} ms")]
@@ -154,6 +164,7 @@ impl Error {
         match self {
             Self::InvalidName(_)
             | Self::Illegal { .. }
+            | Self::SomebodyElses { .. }
             | Self::Unreadable { .. }
             | Self::TooLarge { .. }
             | Self::NoPoint(_)
@@ -176,7 +187,10 @@ impl Error {
             | Self::UnexpectedSeq { .. }
             | Self::EventIdReused { .. }
             | Self::Trashed(_) => ErrorKind::Conflict,
-            Self::Held { .. } | Self::BeingRewound { .. } | Self::Busy { .. } => ErrorKind::Busy,
+            Self::Held { .. }
+            | Self::NotDoneYet { .. }
+            | Self::BeingRewound { .. }
+            | Self::Busy { .. } => ErrorKind::Busy,
             Self::Fenced { .. } | Self::NeedsLease { .. } => ErrorKind::Fenced,
             Self::Damaged { .. } | Self::DamagedBlob { .. } | Self::DamagedStore { .. } => {
                 ErrorKind::Damaged

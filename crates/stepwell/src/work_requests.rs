@@ -6,12 +6,15 @@ use std::time::Duration;
 use crate::checkpoints::check_name;
 use crate::{
     Checkpoint, CheckpointReason, Driver, Epoch, Error, Event, Facts, Kind, Lease, Move, NewEvent,
-    Phase, PhaseChanged, Question, Recorded, Redacted, Result, Seq, SessionId, SessionInfo, Status,
-    Stepwell, WorkAsked, WorkChange,
+    Order, Phase, PhaseChanged, Question, Recorded, Redacted, Result, Seq, SessionId, SessionInfo,
+    Span, Status, Stepwell, WorkAsked, WorkChange,
 };
 
 /// How long a runner has to do what it was asked: it looks several times a second.
-const PATIENCE: Duration = Duration::from_secs(10);
+const PATIENCE: Duration = Duration::from_secs(if cfg!(test) { 2 } else { 10 });
+
+/// How long a runner of somebody else's has, who may not listen.
+const PATIENCE_WITH_OTHERS: Duration = Duration::from_secs(2);
 
 /// How long one look at the log waits for news.
 const PAUSE: Duration = Duration::from_millis(20);
@@ -30,7 +33,8 @@ impl Stepwell {
     /// nothing, if it stood so already.
     ///
     /// # Errors
-    /// [`Error::Held`], if whoever runs it does not do it in time.
+    /// [`Error::NotDoneYet`], if whoever runs it does not do it in time, and
+    /// [`Error::SomebodyElses`], if they are somebody else and may not listen.
     pub fn change_work(&self, id: &SessionId, change: WorkChange) -> Result<Option<Recorded>> {
         let who = self.who().clone();
         let asked = WorkAsked { epoch: Epoch::FIRST, who, change };
@@ -125,6 +129,7 @@ impl Stepwell {
         asked: &WorkAsked,
         at: Seq,
     ) -> Result<Option<Option<Recorded>>> {
+        let whose = self.others_login(id, at)?;
         // Pauses are counted, because a clock may stand still.
         let mut waited = Duration::ZERO;
         loop {
@@ -141,14 +146,27 @@ impl Stepwell {
             if self.events_for(id, &asked.change)?.is_empty() {
                 return Ok(Some(None));
             }
+            let Some(held) = info.held else { return Ok(None) };
+            let (session, login) = (id.clone(), whose.clone());
+            if let Some(login) = login.filter(|_| waited >= PATIENCE_WITH_OTHERS) {
+                return Err(Error::SomebodyElses { session, login });
+            }
             if waited >= PATIENCE {
-                let Some(held) = info.held else { return Ok(None) };
-                let (holder, expires) = (Box::new(held.holder), held.expires);
-                return Err(Error::Held { session: id.clone(), holder, expires });
+                return Err(Error::NotDoneYet { session, holder: Box::new(held.holder) });
             }
             self.store().wait_after(id, info.head.seq, PAUSE)?;
             waited += PAUSE;
         }
+    }
+
+    /// The login of whoever runs a session, if it is another one than that of whoever recorded an
+    /// event: then it is theirs to say whether that counts.
+    fn others_login(&self, id: &SessionId, at: Seq) -> Result<Option<String>> {
+        let runs = self.store().info(id)?.held.and_then(|held| held.login);
+        let span = Span { from: at, to: at, order: Order::Oldest, limit: 1 };
+        let events = self.store().events(id, span)?.events;
+        let asks = events.first().and_then(|it| it.event.who()?.login.clone());
+        Ok(runs.filter(|login| asks.as_ref() != Some(login)))
     }
 
     /// The events that make a change, first the one that says it.
@@ -202,9 +220,12 @@ impl Stepwell {
     }
 }
 
-/// The lease under which somebody runs a session.
+/// The lease under which somebody runs a session. A flow says that it has paused while it waits for
+/// answers, and whoever runs it may stay.
 fn runner(info: &SessionInfo) -> Option<Epoch> {
-    let runs = info.head.driver == Driver::Own && info.head.status == Status::Running;
+    let head = &info.head;
+    let waits = head.flow.is_some() && head.status == Status::Paused;
+    let runs = head.driver == Driver::Own && (head.status == Status::Running || waits);
     info.held.as_ref().filter(|_| runs).map(|held| held.epoch)
 }
 
@@ -303,6 +324,40 @@ mod tests {
         );
         well.enter_phase(&id, Phase::Initialize).unwrap();
         assert_eq!(session.info().unwrap().head.seq, before);
+    }
+
+    #[test]
+    fn a_flow_that_waits_with_its_runner_alive_does_what_others_ask() {
+        let well = Stepwell::in_memory();
+        let mut created = Created::new("s-1".parse().unwrap(), "work");
+        created.flow = Some(crate::Flow {
+            name: "publish".to_owned(),
+            pattern: "chain".to_owned(),
+            spec: String::new(),
+            hash: crate::Digest::of(b""),
+            variables: BTreeMap::new(),
+        });
+        let session = well.create(created).unwrap();
+        let paused = crate::StatusChanged { status: Status::Paused, reason: None, error: None };
+        session.append(paused).unwrap();
+        let id = session.id().clone();
+        std::thread::scope(|scope| {
+            scope.spawn(|| serve(&session, 1));
+            well.checkpoint(&id, Checkpoint { name: "here".into(), ..Default::default() }).unwrap();
+        });
+        assert_eq!(well.store().keyed_events(&id, &[Kind::WorkAsked]).unwrap().len(), 1);
+    }
+
+    #[test]
+    fn a_runner_that_does_not_do_it_in_time_is_told_of_with_what_stays_on_record() {
+        let well = Stepwell::in_memory();
+        let session = session(&well);
+        let error = well.enter_phase(session.id(), Phase::Initialize).unwrap_err();
+        assert!(matches!(error, Error::NotDoneYet { .. }), "{error}");
+        assert_eq!(error.kind(), crate::ErrorKind::Busy);
+        assert!(error.to_string().contains("is on record"), "{error}");
+        serve(&session, 1);
+        assert_eq!(session.info().unwrap().head.phase, Some(Phase::Initialize));
     }
 
     #[test]

@@ -42,7 +42,8 @@ pub(crate) fn run(args: &Args, app: &mut App) -> Result<Exit> {
     };
     drop(well);
     if info.held.is_some() {
-        note(format_args!("Attached to {id}; Ctrl+D leaves it running"));
+        let how = if app.terminal.can_ask { "Ctrl+D leaves it running" } else { "until it ends" };
+        note(format_args!("Attached to {id}; {how}"));
     } else {
         waiting.open().for_each(|asked| tell_waiting(&id, &asked.gate));
     }

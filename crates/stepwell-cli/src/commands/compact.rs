@@ -38,7 +38,7 @@ pub(crate) fn run(args: &Args, app: &mut App) -> Result<Exit> {
     }
     let (well, id) = app.session(&args.session, Access::Write)?;
     refuse_external(&well.info(&id)?.head)?;
-    if !args.undo && !args.truncate && well.ask_to_compact(&id)?.is_some() {
+    if !args.undo && !args.truncate && app.runtime().ask_to_compact(&id)? {
         let answer = Compaction { id: id.clone(), compacted: None, truncated: false, asked: true };
         let line = format!("{id} runs: it is compacted before its model's next call");
         app.out.answer(&answer, line)?;

@@ -164,6 +164,7 @@ fn answer(args: &AnswerArgs, app: &mut App) -> Result<Exit> {
     let answered = app.runtime().answer_having_seen(&session, &given, &flow, seen)?;
     let (id, top) = (&answered.session, &answered.resume);
     let line = match answered.goes_on {
+        _ if answered.asked_again => format!("{id} asked again: your answer does not count there"),
         true => format!("{id} goes on with the answer"),
         false => format!("{id} has the answer; stepwell resume {top} goes on with it"),
     };

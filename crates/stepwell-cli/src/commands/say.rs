@@ -30,7 +30,7 @@ pub(crate) fn run(args: &Args, app: &mut App) -> Result<Exit> {
     let words = Words { text, lane: args.lane.clone(), now: args.now };
     let hears = app.runtime().say(&id, words)?;
     let line = match (hears, args.now) {
-        (Hears::Runner, true) => format!("{id} hears it now"),
+        (Hears::Runner, true) => format!("{id} hears it now, or once its tool or question is done"),
         (Hears::Runner, false) => format!("{id} hears it before its model's next call"),
         (Hears::NextRun, _) => format!("{id} does not run; its next run hears it"),
     };

@@ -531,7 +531,22 @@ fn what_another_role_asks_of_the_work_is_done_only_if_the_user_wants_that() {
         let made = two.ann.quietly(&["checkpoint", &two.id]).stdout;
         assert!(made.contains("hers"), "{made}");
         assert_eq!(made.contains("his"), wanted, "{from}: {made}");
-        assert_eq!(two.ann.quietly(&["stop", &two.id]).code, Some(0));
+        // By command he is told, soon, and nothing is called done that is not.
+        let his = two.bob(&["checkpoint", &two.id, "bobs"]);
+        assert_eq!(his.code == Some(0), wanted, "{from}: {}", his.stderr);
+        let told = his.stderr.contains("what others ask of it is done only if");
+        assert_eq!(told, !wanted, "{from}: {}", his.stderr);
+        let his = two.bob(&["compact", &two.id]);
+        assert!(his.stderr.contains("is somebody else's"), "{from}: {}", his.stderr);
+        let gates = stepwell::gates::Gates::of(&**well.store(), &two.session()).unwrap();
+        let gate = format!("{}/{}", two.id, gates.open().next().unwrap().gate.id);
+        let his = two.bob(&["gates", "answer", &gate, "yes"]);
+        assert_eq!(his.code, Some(0), "{from}: {}", his.stderr);
+        assert_eq!(his.stdout.contains("asked again"), !wanted, "{from}: {}", his.stdout);
+        assert_eq!(his.stdout.contains("goes on with"), wanted, "{from}: {}", his.stdout);
+        // With his answer it may have ended.
+        let stopped = two.ann.quietly(&["stop", &two.id]).code;
+        assert!(wanted || stopped == Some(0));
     }
 }
 

@@ -58,7 +58,26 @@ fn a_run_in_the_background_is_answered_spoken_to_and_goes_on() {
     let (session, gate) = open_gate(&desk);
     assert_eq!(session.as_str(), id);
     done(&desk, &["say", &id, "be quick"]);
+    // Whoever follows it without a terminal is told what it waits for, and what to type.
+    let mut follow = desk.command(&["attach", &id]);
+    let follow = follow.stdin(Stdio::null()).stdout(Stdio::null()).stderr(Stdio::piped());
+    let mut follow = follow.spawn().unwrap();
+    let (tell, told) = std::sync::mpsc::channel();
+    let stderr = BufReader::new(follow.stderr.take().unwrap());
+    std::thread::spawn(move || {
+        stderr.lines().map_while(Result::ok).try_for_each(|line| tell.send(line))
+    });
+    let mut lines = String::new();
+    while !lines.contains("gates answer") {
+        match told.recv_timeout(std::time::Duration::from_secs(20)) {
+            Ok(line) => lines.push_str(&line),
+            Err(_) => break,
+        }
+    }
     let answered = done(&desk, &["--json", "gates", "answer", &gate, "yes"]);
+    assert!(follow.wait().unwrap().success());
+    assert!(lines.contains(&format!("gates answer {id}/{gate} yes")), "{lines}");
+    assert!(!lines.contains("Ctrl+D"), "{lines}");
     assert!(answered.contains(r#""goes_on":true"#), "{answered}");
     // It is followed until it ends.
     done(&desk, &["attach", &id]);

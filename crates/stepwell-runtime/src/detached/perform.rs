@@ -104,7 +104,7 @@ impl Runtime {
 
     fn compacted(&self, session: &SessionId, interrupt: &Interrupt) -> Result<Performed> {
         let id = session.clone();
-        if self.writing()?.ask_to_compact(session)?.is_some() {
+        if self.ask_to_compact(session)? {
             return done(&Compaction { id, compacted: None, truncated: false, asked: true });
         }
         let compacted = match self.compact(session, interrupt)? {

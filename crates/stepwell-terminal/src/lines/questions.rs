@@ -134,8 +134,11 @@ pub fn attend(there: &Elsewhere<'_>, screen: &mut dyn Show, asks: bool) -> bool 
         };
         let Some(event) = event else { return true };
         screen.see(&event);
-        if let Some(open) = event.question().filter(|_| asks) {
-            ask(there, open, screen, &mut events);
+        match event.question() {
+            Some(open) if asks => ask(there, open, screen, &mut events),
+            // What is shown from the past may have been answered.
+            Some(open) if events.outcome(open).is_none() => tell_waiting(&open.session, &open.gate),
+            _ => {}
         }
         if matches!(event, RunEvent::Ended { .. }) {
             return true;
