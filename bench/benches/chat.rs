@@ -68,6 +68,8 @@ fn open(messages: u64) -> (State, Screen<std::io::Sink>) {
         event: Event::from(message(n)),
     };
     let opened = Opened {
+        opening: 1,
+        place: None,
         card: card("long".parse().unwrap()),
         events: (1..=messages).map(recorded).collect(),
         more: false,
@@ -79,6 +81,7 @@ fn open(messages: u64) -> (State, Screen<std::io::Sink>) {
         elsewhere: None,
     };
     let mut state = State::new(look);
+    state.open_session("long".to_owned(), None, false);
     state.update(Duration::ZERO, Input::Reply(Reply::Opened(Box::new(opened))));
     state.take_printable();
     state.update(Duration::ZERO, Input::Line("go on".to_owned()));

@@ -8,17 +8,21 @@ mod rows;
 mod runs;
 mod shell;
 
+use std::path::PathBuf;
 use std::sync::Arc;
 use std::sync::mpsc::{Sender, channel};
 
+use stepwell::{Mode, TrashScope};
 use stepwell_runtime::{Error, Runtime};
 use stepwell_workspace::Workspace;
 
+use crate::clean::Clean;
 use crate::driver::{Backstage, Inputs};
-use crate::effect::{Effect, Input, Reply};
+use crate::effect::{Effect, Input, Place, Reply};
 use crate::from_runtime::explained;
 
 pub(crate) use reads::Reader;
+use reads::Wanted;
 use runs::Runs;
 use shell::Shells;
 
@@ -40,6 +44,10 @@ type Job = Box<dyn FnOnce(&mut Reader) + Send>;
 pub struct RuntimeBackstage {
     program: Program,
     runtime: Runtime,
+    /// Where the terminal began.
+    home: Runtime,
+    /// Where the session lies that is being opened, if that is elsewhere; and which opening it is.
+    next: Option<(u64, Runtime)>,
     inputs: Inputs,
     runs: Runs,
     shells: Shells,
@@ -60,7 +68,8 @@ impl RuntimeBackstage {
             }
         });
         let (runs, shells) = (Runs::new(inputs.clone()), Shells::new(inputs.clone()));
-        Self { program, runtime, inputs, runs, shells, reads }
+        let home = runtime.clone();
+        Self { program, runtime, home, next: None, inputs, runs, shells, reads }
     }
 
     fn read(&self, job: impl FnOnce(&mut Reader) + Send + 'static) {
@@ -73,20 +82,100 @@ impl RuntimeBackstage {
         let _ = self.inputs.send(Input::Reply(Reply::Failed { why, hint }));
     }
 
-    /// Goes to the workspace of a session that is elsewhere, then opens it.
-    fn open(&mut self, name: String, resume: bool) {
-        self.runs.let_go();
-        let mut workspace = self.runtime.workspace().clone();
-        if let Err(error) = workspace.go_to_session(&name) {
-            return self.fail(&error.into());
-        }
-        if workspace.place.root != self.runtime.place.root {
-            self.runtime = (self.program.runtime)(workspace);
-            let runtime = self.runtime.clone();
-            self.read(move |reader| reader.go_to(runtime));
-        }
-        self.read(move |reader| reader.open(&name, resume));
+    /// Opens a session in the store that it lies in. Only when that is done, it is worked on there.
+    fn open(&mut self, name: String, store: Option<PathBuf>, resume: bool, opening: u64) {
+        let workspace = match self.workspace_of(&name, store) {
+            Ok(workspace) => workspace,
+            Err(error) => {
+                let (why, hint) = explained(&error);
+                let reply = Reply::NotOpened { opening, why, hint };
+                return drop(self.inputs.send(Input::Reply(reply)));
+            }
+        };
+        let (store, home) = (workspace.shown_store(), self.home.shown_store());
+        let place = (store != home).then(|| place(&workspace));
+        let runtime = match store == self.runtime.shown_store() {
+            true => None,
+            false if store == home => Some(self.home.clone()),
+            false => Some((self.program.runtime)(workspace)),
+        };
+        self.next = runtime.clone().map(|runtime| (opening, runtime));
+        self.read(move |reader| reader.open(Wanted { name, resume, opening, runtime, place }));
     }
+
+    /// The workspace that a session lies in: the named store's; else where it is known, here first,
+    /// then where the terminal began, then in the user's other stores.
+    fn workspace_of(&self, name: &str, store: Option<PathBuf>) -> Result<Workspace, Error> {
+        let (here, mut home) = (self.runtime.workspace(), self.home.workspace().clone());
+        if let Some(store) = store {
+            if store == here.shown_store() {
+                return Ok(here.clone());
+            }
+            if store != home.shown_store() {
+                home.go_to_store(&store)?;
+            }
+            return Ok(home);
+        }
+        let is_away = here.shown_store() != home.shown_store();
+        let knows = |well: stepwell_workspace::Well| well.try_find(TrashScope::Kept, name).is_ok();
+        if is_away && here.look()?.is_some_and(knows) {
+            return Ok(here.clone());
+        }
+        home.go_to_session(name)?;
+        Ok(home)
+    }
+
+    fn enter(&mut self, opening: u64) {
+        if let Some((_, runtime)) = self.next.take().filter(|(next, _)| *next == opening) {
+            self.runtime = runtime;
+        }
+    }
+
+    fn go_home(&mut self) {
+        self.runtime = self.home.clone();
+        let runtime = self.home.clone();
+        self.read(move |reader| reader.go_to(runtime));
+    }
+
+    /// Reads the configuration again, and works with it from now on.
+    fn read_config(&mut self) {
+        let again = |runtime: &Runtime| -> Result<Runtime, Error> {
+            let mut workspace = runtime.workspace().clone();
+            workspace.read_config()?;
+            Ok((self.program.runtime)(workspace))
+        };
+        match (again(&self.home), again(&self.runtime)) {
+            (Ok(home), Ok(runtime)) => {
+                (self.home, self.runtime) = (home, runtime.clone());
+                let Place { model, mode, .. } = place(runtime.workspace());
+                let _ = self.inputs.send(Input::Reply(Reply::Configured { model, mode }));
+                self.read(move |reader| reader.work_with(runtime));
+            }
+            (Err(error), _) | (_, Err(error)) => self.fail(&error),
+        }
+    }
+}
+
+/// A workspace, as it is shown.
+fn place(workspace: &Workspace) -> Place {
+    let settings = &workspace.config.settings;
+    Place {
+        store: workspace.shown_store(),
+        folder: shown_folder(workspace),
+        model: Clean::line(&settings.model_name),
+        mode: settings.mode.as_str().parse().unwrap_or(Mode::ConfirmSensitive),
+    }
+}
+
+/// The folder of a workspace, as it is shown.
+#[must_use]
+pub fn shown_folder(workspace: &Workspace) -> Clean {
+    let (home, root) = (workspace.host.home.as_deref(), &workspace.place.root);
+    let folder = match home.and_then(|home| root.strip_prefix(home).ok()) {
+        Some(below) => format!("~/{}", below.display()),
+        None => root.display().to_string(),
+    };
+    Clean::line(folder.trim_end_matches('/'))
 }
 
 impl Backstage for RuntimeBackstage {
@@ -103,6 +192,7 @@ impl Backstage for RuntimeBackstage {
                 self.runs.resume(&self.runtime, session, say, &settings);
             }
             Effect::Say { session, text } => self.runs.say(&self.runtime, &session, text),
+            Effect::SayFirst(text) => self.runs.say_first(&self.runtime, text),
             Effect::Answer { session, gate, answer } => {
                 self.runs.answer(&self.runtime, session, gate, answer);
             }
@@ -114,20 +204,32 @@ impl Backstage for RuntimeBackstage {
             Effect::StopElsewhere(session) => self.runs.stop_elsewhere(&self.runtime, session),
             Effect::Pause => self.runs.pause(),
             Effect::Interrupt => self.runs.interrupt(),
-            Effect::Shell(command) => self.shells.start(command, &self.runtime),
+            Effect::Shell { command, visit } => self.shells.start(command, visit, &self.runtime),
             Effect::StopShell => self.shells.stop(),
             Effect::Command { arguments, purpose } => {
                 let errand = commands::Errand { arguments, purpose };
                 commands::run(&self.program, &self.runtime, errand, &self.inputs);
             }
             Effect::ListStart => self.read(Reader::start),
-            Effect::Open { session, resume, .. } => self.open(session, resume),
+            Effect::Open { session, store, resume, opening } => {
+                self.open(session, store, resume, opening);
+            }
+            Effect::Enter { opening } => self.enter(opening),
+            Effect::GoHome => self.go_home(),
+            Effect::ReadConfig => self.read_config(),
+            Effect::SetBudget { session, most } => {
+                self.read(move |reader| reader.set_budget(&session, most));
+            }
             Effect::ReadCard(session) => self.read(move |reader| reader.card(&session)),
             Effect::ReadNew { session, after } => {
                 self.read(move |reader| reader.grown(&session, after));
             }
-            Effect::CheckModel(name) => self.read(move |reader| reader.check_model(name)),
-            Effect::CheckAgent(name) => self.read(move |reader| reader.check_agent(name)),
+            Effect::CheckModel { name, visit } => {
+                self.read(move |reader| reader.check_model(name, visit));
+            }
+            Effect::CheckAgent { name, visit } => {
+                self.read(move |reader| reader.check_agent(name, visit));
+            }
             Effect::ReadEarlier { session, before } => {
                 self.read(move |reader| reader.earlier(&session, before));
             }
@@ -141,7 +243,7 @@ impl Backstage for RuntimeBackstage {
                 });
             }
             Effect::Preview { session, store, words: _ } => {
-                self.read(move |reader| reader.preview(&session, store.as_ref()));
+                self.read(move |reader| reader.preview(&session, store.as_deref()));
             }
             Effect::ListPoints { session, purpose } => {
                 self.read(move |reader| reader.points(&session, purpose));

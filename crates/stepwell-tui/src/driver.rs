@@ -17,6 +17,7 @@ use crate::own_editor;
 use crate::raw::Raw;
 use crate::screen::Screen;
 use crate::state::State;
+use crate::told::Told;
 
 /// Where what happened goes: answers to effects, and what runs tell.
 pub type Inputs = UnboundedSender<Input>;
@@ -61,7 +62,7 @@ pub fn run(
     let size = crossterm::terminal::size()?;
     let screen = Screen::new(io::stdout(), size, row);
     first.into_iter().for_each(|effect| backstage.carry_out(effect));
-    let ended = tokio.block_on(async {
+    let left = tokio.block_on(async {
         let driver = Driver {
             state,
             backstage,
@@ -79,7 +80,23 @@ pub fn run(
         driver.run().await
     });
     backstage.close();
-    ended
+    let (mut state, mut inputs) = left?;
+    settle(&mut state, &mut inputs);
+    Ok(state)
+}
+
+/// Takes in what became of what was still to be said when the user left.
+pub(crate) fn settle(state: &mut State, inputs: &mut UnboundedReceiver<Input>) {
+    while let Ok(input) = inputs.try_recv() {
+        let counts = matches!(
+            input,
+            Input::Run(Told::Began(_) | Told::Ended(_)) | Input::Reply(Reply::NotSaid { .. })
+        );
+        if counts {
+            // Nobody is there to carry out more.
+            drop(state.update(state.now, input));
+        }
+    }
 }
 
 fn ticks() -> Interval {
@@ -107,10 +124,13 @@ struct Driver<'a> {
 }
 
 impl Driver<'_> {
-    async fn run(mut self) -> io::Result<State> {
+    async fn run(mut self) -> io::Result<(State, UnboundedReceiver<Input>)> {
         loop {
             self.show()?;
-            let Some(input) = self.next().await else { break };
+            let Some(input) = self.next().await else {
+                self.end_at_once()?;
+                break;
+            };
             self.take(input)?;
             for _ in 0..BATCH {
                 let Ok(input) = self.inputs.try_recv() else { break };
@@ -126,7 +146,15 @@ impl Driver<'_> {
         self.keys = None;
         self.screen.close()?;
         drop(self.raw);
-        Ok(self.state)
+        Ok((self.state, self.inputs))
+    }
+
+    /// The terminal is gone: nothing is waited for, and what waits is kept.
+    fn end_at_once(&mut self) -> io::Result<()> {
+        while !self.state.has_left() {
+            self.take(Input::Ending)?;
+        }
+        Ok(())
     }
 
     fn show(&mut self) -> io::Result<()> {
@@ -151,7 +179,7 @@ impl Driver<'_> {
 
     /// What happens next; nothing, if the terminal or the process is to end.
     async fn next(&mut self) -> Option<Input> {
-        let works = self.state.is_busy() || self.state.shells > 0;
+        let works = self.state.is_busy() || self.state.shells > 0 || self.state.opening.is_some();
         let moves = works || self.state.flash().is_some();
         let keys = self.keys.get_or_insert_with(EventStream::new);
         tokio::select! {

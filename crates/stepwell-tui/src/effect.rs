@@ -1,7 +1,9 @@
 //! What the terminal asks for: keys, runs and stores in, wishes out.
 
+use std::path::PathBuf;
+
 use crossterm::event::KeyEvent;
-use stepwell::{Answer, Mode, Phase, Recorded, Seq, SessionId};
+use stepwell::{Answer, Mode, Money, Phase, Recorded, Seq, SessionId};
 use stepwell_agent::permission::Rule;
 
 use crate::clean::Clean;
@@ -45,6 +47,11 @@ pub enum Input {
     Reply(Reply),
 }
 
+/// How long one session is open here, as a number: what is asked for during one visit is not
+/// answered in another. A session that has no name yet has one, too.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord)]
+pub struct Visit(pub u64);
+
 /// An answer to an effect.
 #[derive(Clone, Debug)]
 pub enum Reply {
@@ -52,6 +59,31 @@ pub enum Reply {
     Start(Vec<SessionRow>),
     /// A session was opened: what it is, and the last of its events that count.
     Opened(Box<Opened>),
+    /// A session could not be opened.
+    NotOpened {
+        /// Which opening it was.
+        opening: u64,
+        /// Why.
+        why: Clean,
+        /// What would help.
+        hint: Option<Clean>,
+    },
+    /// Words were not said.
+    NotSaid {
+        /// What.
+        text: String,
+        /// Why.
+        why: Clean,
+        /// What would help.
+        hint: Option<Clean>,
+    },
+    /// The configuration was read again.
+    Configured {
+        /// The model that a new session gets.
+        model: Clean,
+        /// When a person is asked.
+        mode: Mode,
+    },
     /// The open session changed.
     Card(Box<SessionCard>),
     /// A session changed, here or elsewhere.
@@ -59,9 +91,19 @@ pub enum Reply {
     /// What was added to the open session.
     Grown(Box<Grown>),
     /// A model that can be asked.
-    Model(String),
+    Model {
+        /// Its name.
+        name: String,
+        /// Whom it is for.
+        visit: Visit,
+    },
     /// An agent that there is.
-    Agent(String),
+    Agent {
+        /// Its name.
+        name: String,
+        /// Whom it is for.
+        visit: Visit,
+    },
     /// Events before those that are shown.
     Earlier {
         /// The session.
@@ -91,6 +133,8 @@ pub enum Reply {
     },
     /// Points to go back to, the newest first.
     Points {
+        /// The session.
+        session: SessionId,
         /// What for.
         purpose: PointsFor,
         /// The points.
@@ -112,6 +156,8 @@ pub enum Reply {
         output: Clean,
         /// How it ended, if not well.
         failed: Option<Clean>,
+        /// Whose it is.
+        visit: Visit,
     },
     /// What was written in an editor.
     Edited(String),
@@ -138,6 +184,10 @@ pub enum Reply {
 /// A session that was opened.
 #[derive(Clone, Debug)]
 pub struct Opened {
+    /// Which opening it was.
+    pub opening: u64,
+    /// Where it lies; absent, where the terminal began.
+    pub place: Option<Place>,
     /// What it is.
     pub card: SessionCard,
     /// The last of its events that count.
@@ -158,6 +208,19 @@ pub struct Opened {
     pub elsewhere: Option<Elsewhere>,
 }
 
+/// Where sessions lie and are worked on, if not where the terminal began.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Place {
+    /// The store.
+    pub store: PathBuf,
+    /// The folder, as it is shown.
+    pub folder: Clean,
+    /// The model that a new session gets there.
+    pub model: Clean,
+    /// When a person is asked there.
+    pub mode: Mode,
+}
+
 /// What was added to a session.
 #[derive(Clone, Debug)]
 pub struct Grown {
@@ -165,6 +228,8 @@ pub struct Grown {
     pub card: SessionCard,
     /// The events behind the last one that was known.
     pub events: Vec<Recorded>,
+    /// Is it too much to be told, so that the session is to be read anew?
+    pub too_much: bool,
     /// The last event that was read.
     pub seq: Seq,
     /// How many questions wait in it.
@@ -225,8 +290,8 @@ pub struct RunSettings {
     pub mode: Option<Mode>,
     /// The agent.
     pub agent: Option<String>,
-    /// The most dollars of the session, as typed.
-    pub budget: Option<String>,
+    /// The most dollars of the session.
+    pub budget: Option<Money>,
 }
 
 /// What a command's answer is for.
@@ -236,18 +301,32 @@ pub enum Purpose {
     Show(&'static str),
     /// A diff, to be read on a page.
     Diff,
-    /// It names the session to open next.
-    Open,
-    /// The open session changed: it is read again.
-    Reload,
+    /// A fork was made, and is opened.
+    Forked {
+        /// What it is a fork of.
+        of: SessionId,
+        /// Where it is opened.
+        visit: Visit,
+    },
+    /// A session changed: if it is open, it is read again.
+    Reload(SessionId),
     /// The list of sessions changed.
     Relist,
+    /// A session came back from the trash.
+    Restored,
+    /// A setting was changed.
+    Configured,
     /// A session went to the trash, and can come back.
     Deleted(SessionId),
     /// The session goes on in the background.
     Detached,
     /// A session of another agent was imported, and is opened.
-    Imported(SessionId),
+    Imported {
+        /// The session.
+        session: SessionId,
+        /// Where it is opened.
+        visit: Visit,
+    },
 }
 
 /// Something that the terminal wants done. Its answer comes as an [`Input`].
@@ -294,6 +373,8 @@ pub enum Effect {
         /// What.
         text: String,
     },
+    /// Say something to the session that is about to begin, and has no name yet.
+    SayFirst(String),
     /// Answer a question.
     Answer {
         /// The session that asks.
@@ -330,7 +411,12 @@ pub enum Effect {
     /// Draw the screen anew.
     Redraw,
     /// Run a command of the user's.
-    Shell(String),
+    Shell {
+        /// The command.
+        command: String,
+        /// Whose it is.
+        visit: Visit,
+    },
     /// End the user's command that runs. It is told as done.
     StopShell,
     /// List what the start screen shows.
@@ -339,10 +425,28 @@ pub enum Effect {
     Open {
         /// The session, as it is named.
         session: String,
-        /// The store that it is in; absent, this one.
-        store: Option<Clean>,
+        /// The store that it is in; absent, it is looked for, in this one first.
+        store: Option<PathBuf>,
         /// Does it go on at once?
         resume: bool,
+        /// Which opening it is; only the newest one's answer counts.
+        opening: u64,
+    },
+    /// Work from now on where the session lies that was just opened.
+    Enter {
+        /// Which opening it was.
+        opening: u64,
+    },
+    /// Work again where the terminal began.
+    GoHome,
+    /// Read the configuration again.
+    ReadConfig,
+    /// Set what all of a session may cost.
+    SetBudget {
+        /// The session.
+        session: SessionId,
+        /// The most.
+        most: Money,
     },
     /// Read the open session's card again.
     ReadCard(SessionId),
@@ -354,9 +458,19 @@ pub enum Effect {
         after: Seq,
     },
     /// Find out whether a model can be asked, by its name.
-    CheckModel(String),
+    CheckModel {
+        /// Its name.
+        name: String,
+        /// Whom it is for.
+        visit: Visit,
+    },
     /// Find out whether there is an agent, by its name.
-    CheckAgent(String),
+    CheckAgent {
+        /// Its name.
+        name: String,
+        /// Whom it is for.
+        visit: Visit,
+    },
     /// Read events before a seq.
     ReadEarlier {
         /// The session.
@@ -378,7 +492,7 @@ pub enum Effect {
         /// The session.
         session: SessionId,
         /// The store that it is in; absent, this one.
-        store: Option<Clean>,
+        store: Option<PathBuf>,
         /// The words that were searched for.
         words: String,
     },

@@ -68,6 +68,11 @@ impl Helper {
             Told::Recorded(event) => {
                 self.learn(&event.event);
                 self.transcript.record(event);
+                if let Event::Status(changed) = &event.event
+                    && changed.status != Status::Running
+                {
+                    self.end(changed.status);
+                }
             }
             Told::Text(piece) => self.transcript.stream_answer(piece),
             Told::Thinking(piece) => self.transcript.stream_thinking(piece),
@@ -99,7 +104,8 @@ impl Helper {
                 self.transcript.end_open_calls(ToolOutcome::CutOff);
                 self.ended = Some(ended.status);
             }
-            Told::Began(_) | Told::Waiting(_) | Told::NodeOver { .. } | Told::Answered { .. } => {}
+            Told::Answered { .. } => self.does = Clean::new("goes on"),
+            Told::Began(_) | Told::Waiting(_) | Told::NodeOver { .. } => {}
         }
     }
 }

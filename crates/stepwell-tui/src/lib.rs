@@ -37,15 +37,15 @@ mod transcript;
 mod update;
 mod wrap;
 
-pub use backstage::{Program, RuntimeBackstage};
+pub use backstage::{Program, RuntimeBackstage, shown_folder};
 pub use clean::Clean;
 pub use completion::{Completion, CompletionKind, Offer};
 pub use draw::{Picture, draw, printed};
 pub use driver::{Backstage, Inputs, inputs, run};
 pub use editor::{Editor, Move, Row};
 pub use effect::{
-    Done, Effect, Elsewhere, Grown, Input, Opened, OtherAgents, PointsFor, Purpose, Reply,
-    RunSettings,
+    Done, Effect, Elsewhere, Grown, Input, Opened, OtherAgents, Place, PointsFor, Purpose, Reply,
+    RunSettings, Visit,
 };
 pub use helper::Helper;
 pub use page::{ChoicePage, Choosing, Content, Doing, Page, Picker, PointsPage, TextPage};
@@ -53,7 +53,7 @@ pub use plain::{plain_lines, plain_question, plain_start};
 pub use plain_driver::run_plain;
 pub use screen::Screen;
 pub use session::{Foreign, Point, Reach, SessionCard, SessionRow};
-pub use state::{Asked, Detach, Look, Refusal, StartList, State, Work};
+pub use state::{Asked, Detach, Look, Opening, Refusal, StartList, State, Work};
 pub use theme::Theme;
 pub use told::{Always, Ended, Question, QuestionKind, Told, ToolOutcome, ToolRun};
 pub use transcript::{Block, ToolBlock, ToolState, Transcript, Whose};

@@ -317,7 +317,10 @@ impl Page {
             let style = if is_diff { diff::style(line, self.theme) } else { self.theme.code() };
             self.now.push(Span::raw("  "));
             self.now.push(Span::styled(line.to_owned(), style));
-            self.end_line();
+            // What does not fit goes on below, as far in as the line began.
+            let blank = line.len() - line.trim_start().len();
+            let indent = " ".repeat(2 + width(&line[..blank]).min(self.columns / 2));
+            self.end_line_within(&indent);
         }
     }
 
@@ -333,16 +336,31 @@ impl Page {
                 .max()
                 .unwrap_or(0)
         };
-        let widths: Vec<usize> = (0..columns).map(wide).collect();
+        let mut widths: Vec<usize> = (0..columns).map(wide).collect();
+        let before: usize = self.prefix.iter().map(|prefix| width(&prefix.later)).sum();
+        let between = before + 3 * columns.saturating_sub(1);
+        narrow(&mut widths, self.columns.saturating_sub(between));
         for (nth, row) in table.rows.iter().enumerate() {
             let style = if nth == 0 { self.theme.strong() } else { Style::new() };
-            for (column, cell) in row.iter().enumerate() {
+            self.table_row(row, &widths, style);
+        }
+    }
+
+    /// A row of a table: cells that are too long go on below, in their own column.
+    fn table_row(&mut self, row: &[String], widths: &[usize], style: Style) {
+        let cell = |(cell, wide): (&String, &usize)| -> Vec<String> {
+            wrap(&Line::from(cell.clone()), *wide, "").iter().map(ToString::to_string).collect()
+        };
+        let cells: Vec<Vec<String>> = row.iter().zip(widths).map(cell).collect();
+        for nth in 0..cells.iter().map(Vec::len).max().unwrap_or(0) {
+            for (column, cell) in cells.iter().enumerate() {
                 if column > 0 {
                     self.now.push(Span::styled(" │ ", self.theme.faint()));
                 }
-                let room = widths[column] - width(cell);
+                let text = cell.get(nth).map_or("", String::as_str);
+                let room = widths[column].saturating_sub(width(text));
                 let room = if column + 1 == row.len() { 0 } else { room };
-                self.now.push(Span::styled(format!("{cell}{}", " ".repeat(room)), style));
+                self.now.push(Span::styled(format!("{text}{}", " ".repeat(room)), style));
             }
             self.end_line();
         }
@@ -361,6 +379,11 @@ impl Page {
     }
 
     fn end_line(&mut self) {
+        self.end_line_within("");
+    }
+
+    /// Ends a line. Where it does not fit, the rest stands so far in.
+    fn end_line_within(&mut self, indent: &str) {
         if self.now.is_empty() {
             return;
         }
@@ -370,6 +393,7 @@ impl Page {
             later.push_str(&prefix.later);
             prefix.used = true;
         }
+        later.push_str(indent);
         let mut spans = vec![Span::styled(first, self.theme.faint())];
         if spans[0].content.is_empty() {
             spans.clear();
@@ -379,9 +403,38 @@ impl Page {
     }
 }
 
+/// The narrowest that a column of a table gets.
+const CELL: usize = 4;
+
+/// Makes the columns of a table fit, if they can: the widest give way.
+fn narrow(widths: &mut [usize], room: usize) {
+    while widths.iter().sum::<usize>() > room {
+        let Some(widest) = widths.iter_mut().max().filter(|wide| **wide > CELL) else { return };
+        *widest -= 1;
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn code_that_does_not_fit_goes_on_as_far_in_as_it_began() {
+        let text = "```\nfn main() {\n    let answer = compute(one, two);\n}\n```\n";
+        assert_eq!(
+            shown(text, 24),
+            "  fn main() {\n      let answer =\n      compute(one, two);\n  }"
+        );
+    }
+
+    #[test]
+    fn a_table_that_is_too_wide_keeps_its_columns() {
+        let text = "| name | what it does |\n|---|---|\n| alpha | it reads all of the files |\n";
+        assert_eq!(
+            shown(text, 24),
+            "name  │ what it does\nalpha │ it reads all of\n      │ the files"
+        );
+    }
 
     fn shown(text: &str, columns: usize) -> String {
         let lines = lines(&Clean::new(text), columns, Theme::PLAIN);

@@ -35,6 +35,8 @@ pub struct Picker {
     pub rows: Option<Vec<SessionRow>>,
     /// Which is selected.
     pub selected: usize,
+    /// Does the selection stay with its session when the list is read again?
+    pub(crate) stays: bool,
     /// What is in the selected one.
     pub preview: Option<Clean>,
     /// What is done to the selected one.

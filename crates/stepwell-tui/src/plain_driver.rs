@@ -6,7 +6,7 @@ use std::io::{self, BufRead, Write};
 use tokio::sync::mpsc::UnboundedReceiver;
 use tokio::time::Instant;
 
-use crate::driver::{Backstage, Inputs};
+use crate::driver::{Backstage, Inputs, settle};
 use crate::effect::{Effect, Input};
 use crate::page::{Content, Page};
 use crate::plain::{plain_lines, plain_question, plain_start, resume_line};
@@ -42,6 +42,7 @@ pub fn run_plain(
         }
     }
     backstage.close();
+    settle(&mut state, &mut inputs);
     Ok(state)
 }
 

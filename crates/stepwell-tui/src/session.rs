@@ -1,6 +1,8 @@
 //! What the terminal knows of sessions.
 
-use stepwell::{Mode, Seq, SessionId, Status};
+use std::path::PathBuf;
+
+use stepwell::{Mode, Seq, SessionId, Status, Time};
 
 use crate::clean::Clean;
 
@@ -40,7 +42,7 @@ pub struct SessionRow {
     /// It.
     pub id: SessionId,
     /// Which of the user's stores it is in; absent, this one.
-    pub store: Option<Clean>,
+    pub store: Option<PathBuf>,
     /// Its label.
     pub label: Option<Clean>,
     /// The front of its task.
@@ -53,7 +55,9 @@ pub struct SessionRow {
     pub rests: bool,
     /// How many questions wait.
     pub waiting: u64,
-    /// When it was last used, as it is shown.
+    /// When it was last used.
+    pub used_at: Time,
+    /// The same, as it is shown.
     pub when: Clean,
     /// Who works on it.
     pub agent: Clean,

@@ -1,6 +1,6 @@
 //! Everything that is shown, and what the next key means.
 
-use std::collections::VecDeque;
+use std::collections::{BTreeMap, VecDeque};
 use std::time::Duration;
 
 use stepwell::{Seq, SessionId};
@@ -8,7 +8,7 @@ use stepwell::{Seq, SessionId};
 use crate::clean::Clean;
 use crate::completion::Completion;
 use crate::editor::Editor;
-use crate::effect::{Effect, RunSettings};
+use crate::effect::{Effect, Place, RunSettings, Visit};
 use crate::helper::Helper;
 use crate::page::Page;
 use crate::session::{SessionCard, SessionRow};
@@ -69,6 +69,21 @@ pub struct State {
     pub page: Option<Page>,
     /// What was changed here for later runs.
     pub settings: RunSettings,
+    /// What the program was started with: new sessions get it.
+    pub(crate) given: RunSettings,
+    /// Was another session open before? What was chosen for it is not for the next one.
+    pub(crate) began_anew: bool,
+    /// The session that is being opened.
+    pub opening: Option<Opening>,
+    pub(crate) openings: u64,
+    /// What was typed meanwhile: it is for the session that is being opened.
+    pub early: VecDeque<String>,
+    /// Where the open session lies, if not where the terminal began.
+    pub away: Option<Place>,
+    /// Which visit this is.
+    pub visit: Visit,
+    /// The sessions of visits that are over, while commands of theirs run.
+    pub(crate) earlier: BTreeMap<Visit, SessionId>,
     /// Is the model's thinking shown?
     pub thinking: bool,
     /// Is all of tools' output shown?
@@ -92,7 +107,7 @@ pub struct State {
     pub(crate) held: VecDeque<String>,
     /// Does the session keep words for its next run?
     pub(crate) keeps_words: bool,
-    /// Words for a session that has not begun: what the user's own commands wrote.
+    /// For the task of a session that has not begun: what the user's own commands wrote.
     pub(crate) carried: Vec<String>,
     /// The session that a fork is being made of.
     pub(crate) forked: Option<SessionId>,
@@ -101,10 +116,42 @@ pub struct State {
     pub(crate) left: bool,
     /// Does nobody type any more?
     pub(crate) closed: bool,
-    /// Does a command change the session? No run begins meanwhile.
-    pub(crate) changing: bool,
+    /// The session that a command changes. No run begins in it meanwhile.
+    pub(crate) changing: Option<SessionId>,
+    /// What is typed again when the session was taken back.
+    pub(crate) retype: Option<String>,
+    /// Words that a run is to begin with: they are on record when it has begun.
+    pub(crate) sending: Option<String>,
+    /// The words for which a run was begun last, with nothing else to do.
+    pub(crate) tried: Vec<Clean>,
+    /// What was open before something that has not begun yet.
+    pub(crate) before: Option<Box<Before>>,
+    /// Are whole lines typed, where the screen is not redrawn?
+    pub(crate) lines: bool,
+    /// Words that were not sent when the user left.
+    pub(crate) unsent: Vec<String>,
     /// Is the run to go on in the background?
     pub(crate) detach: Detach,
+}
+
+/// A session that is being opened.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Opening {
+    /// Which opening it is.
+    pub number: u64,
+    /// Since when.
+    pub since: Duration,
+}
+
+/// What was open before something else was begun. If that does not begin, it is open again.
+#[derive(Clone, Debug)]
+pub(crate) struct Before {
+    pub(crate) session: SessionCard,
+    pub(crate) transcript: Transcript,
+    pub(crate) settings: RunSettings,
+    pub(crate) helpers: Vec<Helper>,
+    pub(crate) seen: Seq,
+    pub(crate) keeps_words: bool,
 }
 
 /// Whether the run goes on in the background.
@@ -131,6 +178,8 @@ pub enum Work {
         since: Duration,
         /// Was it asked to stop?
         stopping: bool,
+        /// Did it begin? Until then nothing of it is on record.
+        began: bool,
     },
     /// One does elsewhere, and is watched.
     Watching {
@@ -210,6 +259,14 @@ impl State {
             start: None,
             page: None,
             settings: RunSettings::default(),
+            given: RunSettings::default(),
+            began_anew: false,
+            opening: None,
+            openings: 0,
+            early: VecDeque::new(),
+            away: None,
+            visit: Visit::default(),
+            earlier: BTreeMap::new(),
             thinking: false,
             details: false,
             helpers: Vec::new(),
@@ -228,9 +285,34 @@ impl State {
             deleted: None,
             left: false,
             closed: false,
-            changing: false,
+            changing: None,
+            retype: None,
+            sending: None,
+            tried: Vec::new(),
+            before: None,
+            lines: false,
+            unsent: Vec::new(),
             detach: Detach::No,
         }
+    }
+
+    /// Begins with what was chosen on the command line.
+    #[must_use]
+    pub fn with_settings(mut self, settings: RunSettings) -> Self {
+        (self.settings, self.given) = (settings.clone(), settings);
+        self
+    }
+
+    /// The folder that is worked in, as it is shown.
+    #[must_use]
+    pub fn folder(&self) -> &Clean {
+        self.away.as_ref().map_or(&self.look.folder, |place| &place.folder)
+    }
+
+    /// The model that a new session gets here.
+    #[must_use]
+    pub fn default_model(&self) -> &Clean {
+        self.away.as_ref().map_or(&self.look.model, |place| &place.model)
     }
 
     /// Does a run of this process work?
@@ -263,10 +345,17 @@ impl State {
         self.left
     }
 
-    /// What is said when the user has left: how to come back. What is typed for that stays on one
-    /// line, also on a narrow screen.
+    /// What is said when the user has left: what was not sent, and how to come back.
     #[must_use]
     pub fn farewell(&self) -> Option<String> {
+        let unsent = self.unsent.join("\n\n");
+        let unsent = (!unsent.is_empty()).then(|| format!("Not sent:\n{unsent}"));
+        let parts: Vec<String> = unsent.into_iter().chain(self.way_back()).collect();
+        (!parts.is_empty()).then(|| parts.join("\n"))
+    }
+
+    /// How to come back. What is typed for that stays on one line, also on a narrow screen.
+    fn way_back(&self) -> Option<String> {
         let id = &self.session.as_ref()?.id;
         let (says, command, ends) = match (self.is_detached(), self.is_watching()) {
             (true, _) => ("It goes on in the background;", "attach", "shows it"),
@@ -336,7 +425,7 @@ impl State {
                 self.editor.set(&text);
                 Vec::new()
             }
-            Some(_) if self.changing => {
+            Some(card) if self.changing.as_ref() == Some(&card.id) => {
                 self.say_briefly("one moment: the session is being changed");
                 self.editor.set(&text);
                 Vec::new()
@@ -349,34 +438,54 @@ impl State {
                 }
                 let follows = std::mem::take(&mut self.keeps_words);
                 self.begin_work();
+                self.tried.clear();
                 if follows {
                     // Behind what waits for the run already.
                     let said = Effect::Say { session: session.clone(), text };
                     return vec![said, Effect::Resume { session, say: None, settings }];
                 }
+                self.sending = Some(text.clone());
                 vec![Effect::Resume { session, say: Some(text), settings }]
             }
             None if self.is_working() => {
-                // The session is about to begin: it is said as soon as it has a name.
                 self.queue.push(Clean::new(&text));
-                self.carried.push(text);
-                Vec::new()
+                vec![Effect::SayFirst(text)]
             }
-            None => {
-                let mut task = std::mem::take(&mut self.carried);
-                task.push(text);
-                let task = task.join("\n\n");
-                self.queue.push(Clean::new(&task));
-                self.begin_work();
-                vec![Effect::Start { task, settings }]
-            }
+            None => self.begin_with(text),
+        }
+    }
+
+    /// Begins a session: its task is what the user's own commands wrote, then these words.
+    fn begin_with(&mut self, words: String) -> Vec<Effect> {
+        let mut task = std::mem::take(&mut self.carried);
+        task.push(words);
+        let task = task.join("\n\n");
+        self.queue.push(Clean::new(&task));
+        self.begin_work();
+        vec![Effect::Start { task, settings: self.settings.clone() }]
+    }
+
+    /// Gives words back that were not sent: they are typed again, before what is typed by now.
+    pub(crate) fn give_back(&mut self, words: &str) {
+        if words.is_empty() {
+            return;
+        }
+        if self.left || self.leaving {
+            self.unsent.push(words.to_owned());
+        } else if self.lines {
+            self.note(format!("not sent: {words}"));
+        } else if self.editor.is_empty() {
+            self.editor.set(words);
+        } else {
+            let both = format!("{words}\n\n{}", self.editor.text());
+            self.editor.set(&both);
         }
     }
 
     pub(crate) fn begin_work(&mut self) {
         // The run asks again what still waits.
         self.questions.clear();
-        self.work = Work::Working { since: self.now, stopping: false };
+        self.work = Work::Working { since: self.now, stopping: false, began: false };
     }
 
     /// Asks the run to stop.
@@ -405,13 +514,20 @@ impl State {
             self.say_briefly("your command is stopped first");
             return vec![Effect::StopShell];
         }
+        if self.opening.is_some() && !self.early.is_empty() && !self.leaving {
+            self.leaving = true;
+            self.say_briefly("the session is opened first: your words are for it");
+            return Vec::new();
+        }
         self.left = true;
+        self.unsent.extend(self.early.drain(..));
         let mut effects = self.keep_held();
         effects.push(Effect::Leave);
         effects
     }
 
-    /// Has the session keep the words that waited for a command of the user's.
+    /// Has the session keep the words that waited for a command of the user's. Where none is open
+    /// yet, one begins with them.
     fn keep_held(&mut self) -> Vec<Effect> {
         let held: Vec<String> =
             self.held.drain(..).filter(|typed| !typed.starts_with('!')).collect();
@@ -420,7 +536,16 @@ impl State {
                 let say = |text| Effect::Say { session: card.id.clone(), text };
                 held.into_iter().map(say).collect()
             }
-            _ => Vec::new(),
+            Some(_) => {
+                self.unsent.extend(held);
+                Vec::new()
+            }
+            None if self.is_working() => held.into_iter().map(Effect::SayFirst).collect(),
+            None if held.is_empty() => Vec::new(),
+            None => {
+                self.queue.clear();
+                self.begin_with(held.join("\n\n"))
+            }
         }
     }
 

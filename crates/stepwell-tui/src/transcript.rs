@@ -185,6 +185,12 @@ impl Transcript {
         self.printed = self.blocks.len();
     }
 
+    /// Was this trouble told at the end, before notes about it?
+    pub(crate) fn tells_trouble(&self, why: &Clean) -> bool {
+        let told = self.blocks.iter().rev().find(|block| !matches!(block, Block::Note(_)));
+        matches!(told, Some(Block::Trouble(told)) if told == why)
+    }
+
     /// Adds a block.
     pub fn push(&mut self, block: Block) {
         self.blocks.push(block);

@@ -1,6 +1,7 @@
 //! What a key, a run or a store's answer changes, and what is wanted done then. Pure.
 
 mod chat;
+mod opening;
 mod page;
 mod question;
 mod reply;
@@ -27,9 +28,11 @@ impl State {
     pub fn update(&mut self, now: Duration, input: Input) -> Vec<Effect> {
         self.now = now;
         let mut effects = self.take(input);
-        let changes =
-            |effect: &Effect| matches!(effect, Effect::Command { purpose: Purpose::Reload, .. });
-        self.changing |= effects.iter().any(changes);
+        for effect in &effects {
+            if let Effect::Command { purpose: Purpose::Reload(session), .. } = effect {
+                self.changing = Some(session.clone());
+            }
+        }
         self.mark_read();
         if self.closed && !self.left {
             effects.extend(self.wind_up());
@@ -39,7 +42,8 @@ impl State {
 
     /// Nobody types any more: questions are left for later, and what works is waited for.
     fn wind_up(&mut self) -> Vec<Effect> {
-        match (self.asked().is_some() && !self.is_watching(), self.is_busy() || self.shells > 0) {
+        let works = self.is_busy() || self.shells > 0 || self.opening.is_some();
+        match (self.asked().is_some() && !self.is_watching(), works) {
             (true, _) => self.later(),
             (false, true) => Vec::new(),
             (false, false) => self.leave(),
@@ -149,11 +153,16 @@ impl State {
 
     /// A whole line, where the screen is not redrawn: an answer to a question, or words.
     fn line(&mut self, line: &str) -> Vec<Effect> {
+        self.lines = true;
         if self.keep_line(line) {
             return Vec::new();
         }
         match self.asked().is_some() {
             true => self.question_line(line),
+            false if line.trim() == "?" => {
+                self.open_help();
+                Vec::new()
+            }
             false => {
                 self.editor.set(line);
                 self.submit()

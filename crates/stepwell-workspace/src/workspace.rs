@@ -562,11 +562,36 @@ impl Workspace {
             return Ok(());
         }
         let Some(store) = self.store_elsewhere(name) else { return Ok(()) };
-        self.place = Location::named(&store, &self.place.root);
-        self.config = Config::load(&self.host, &self.place.root, &self.overrides)?;
+        self.go_to_store(&store)?;
         let (name, root) = (name.to_owned(), self.place.root.clone());
         self.notices.tell(Notice::SessionElsewhere { name, root });
         Ok(())
+    }
+
+    /// Goes to the workspace of another store of the user's, by its folder.
+    ///
+    /// # Errors
+    /// If that workspace's configuration is wrong.
+    pub fn go_to_store(&mut self, store: &Path) -> Result<()> {
+        self.place = Location::named(store, &self.place.root);
+        self.read_config()
+    }
+
+    /// Reads the configuration again.
+    ///
+    /// # Errors
+    /// If it is wrong.
+    pub fn read_config(&mut self) -> Result<()> {
+        self.config = Config::load(&self.host, &self.place.root, &self.overrides)?;
+        Ok(())
+    }
+
+    /// What this workspace's store is called among the user's: its folder, or its address as it
+    /// may be shown.
+    #[must_use]
+    pub fn shown_store(&self) -> PathBuf {
+        let place = &self.place;
+        place.team.as_ref().map_or_else(|| place.store.clone(), |team| team.shown().to_owned())
     }
 
     /// Another store of the user's in which a name means a session.

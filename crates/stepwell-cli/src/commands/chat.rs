@@ -5,7 +5,7 @@ use stepwell_runtime::{Runtime, ToldOnce};
 use stepwell_terminal::{Paint, note, wording};
 use stepwell_tui::{
     Clean, Effect, Input, Inputs, Look, Program, RunSettings, RuntimeBackstage, State, Theme, Told,
-    inputs,
+    inputs, shown_folder,
 };
 use stepwell_workspace::Workspace;
 
@@ -57,12 +57,22 @@ pub(super) fn has_screen(app: &App) -> bool {
 /// Shows a session without going on with it: one that runs elsewhere is watched.
 pub(super) fn watch(session: &str, app: &mut App) -> Result<Exit> {
     resume::refuse_unsaved(app)?;
-    let session = session.to_owned();
-    show(&Args::default(), vec![Effect::Open { session, store: None, resume: false }], app)
+    show(&Args::default(), Some(First { session: session.to_owned(), resume: false }), app)
 }
 
-fn show(args: &Args, first: Vec<Effect>, app: &mut App) -> Result<Exit> {
-    let state = state(args, app);
+/// The session that is shown first.
+struct First {
+    session: String,
+    /// Does it go on at once?
+    resume: bool,
+}
+
+fn show(args: &Args, first: Option<First>, app: &mut App) -> Result<Exit> {
+    let mut state = state(args, app);
+    let first = match first {
+        Some(First { session, resume }) => state.open_session(session, None, resume),
+        None => vec![Effect::ListStart],
+    };
     let (to, from) = inputs();
     let mut workspace = app.workspace().clone();
     let telling = to.clone();
@@ -71,7 +81,9 @@ fn show(args: &Args, first: Vec<Effect>, app: &mut App) -> Result<Exit> {
         tell(&telling, &wording::notice(notice));
     });
     let mut backstage = RuntimeBackstage::new(workspace, program(app, &to), to.clone());
-    let state = match args.plain {
+    // A terminal that cannot move its cursor gets lines.
+    let is_dumb = app.host.variable("TERM").is_some_and(|term| term == "dumb");
+    let state = match args.plain || is_dumb {
         true => stepwell_tui::run_plain(state, &mut backstage, (to, from), first)?,
         false => stepwell_tui::run(state, &mut backstage, from, first)?,
     };
@@ -80,41 +92,32 @@ fn show(args: &Args, first: Vec<Effect>, app: &mut App) -> Result<Exit> {
 }
 
 /// What is shown first: the session that was named, the newest if the user wants that, or a list.
-fn first(args: &Args, app: &App) -> Result<Vec<Effect>> {
+fn first(args: &Args, app: &App) -> Result<Option<First>> {
     let newest = match (&args.session, app.config.settings.resume_on_startup) {
         (None, true) => resume::newest_to_resume(app)?.map(|id| id.to_string()),
         _ => None,
     };
-    Ok(vec![match args.session.clone().or(newest) {
-        Some(session) => Effect::Open { session, store: None, resume: true },
-        None => Effect::ListStart,
-    }])
+    let session = args.session.clone().or(newest);
+    Ok(session.map(|session| First { session, resume: true }))
 }
 
 fn state(args: &Args, app: &App) -> State {
     let (columns, rows) = terminal::size();
     let settings = &app.config.settings;
-    let home = app.host.home.as_deref();
-    let root = &app.place.root;
-    let folder = match home.and_then(|home| root.strip_prefix(home).ok()) {
-        Some(below) => format!("~/{}", below.display()),
-        None => root.display().to_string(),
-    };
-    let mut state = State::new(Look {
+    let state = State::new(Look {
         columns,
         rows,
         theme: if app.out.paint == Paint::Colour { Theme::COLOUR } else { Theme::PLAIN },
         model: Clean::new(&settings.model_name),
         mode: settings.mode.as_str().parse().unwrap_or(Mode::ConfirmSensitive),
-        folder: Clean::new(folder.trim_end_matches('/')),
+        folder: shown_folder(app.workspace()),
     });
-    state.settings = RunSettings {
+    state.with_settings(RunSettings {
         model: args.model.clone(),
         mode: args.mode,
         agent: args.agent.clone(),
         budget: None,
-    };
-    state
+    })
 }
 
 /// What the terminal needs of this program.
@@ -136,14 +139,10 @@ fn program(app: &App, to: &Inputs) -> Program {
     let variable = |name: &str| app.host.variable(name);
     let editor =
         variable("VISUAL").or_else(|| variable("EDITOR")).unwrap_or_else(|| "vi".to_owned());
-    let mut command =
-        vec![program.map_or_else(|| "stepwell".to_owned(), |it| it.display().to_string())];
-    if app.place.found == stepwell_workspace::Found::Named && app.place.team.is_none() {
-        command.push(format!("--store={}", app.place.store.display()));
-    }
+    let program = program.map_or_else(|| "stepwell".to_owned(), |it| it.display().to_string());
     Program {
         runtime: Arc::new(runtime),
-        command,
+        command: vec![program],
         editor: editor.split_whitespace().map(str::to_owned).collect(),
     }
 }
@@ -198,6 +197,8 @@ mod tests {
             event: Message::user("tidy up").into(),
         };
         let opened = Opened {
+            opening: 1,
+            place: None,
             card,
             events: vec![said],
             more: false,
@@ -209,6 +210,7 @@ mod tests {
             elsewhere: None,
         };
         let mut state = State::new(look);
+        state.open_session("tidy up".to_owned(), None, false);
         state.update(Duration::ZERO, Input::Reply(Reply::Opened(Box::new(opened))));
         state
     }

@@ -2,7 +2,7 @@
 
 use std::process::Stdio;
 
-use stepwell::{Append, Message, Processes as _, Status, SystemProcesses, Write};
+use stepwell::{Append, Gate, Message, Processes as _, Status, SystemProcesses, Write};
 
 use crate::desk::Desk;
 use crate::running;
@@ -154,5 +154,25 @@ fn a_model_of_no_provider_is_refused_in_the_conversation() {
     seat.until("what is to be done?").press("/model opnai/gpt\r");
     seat.until("unknown provider").until("openai/gpt");
     seat.press("go\r").until("Done.").until("what next?");
+    seat.leave();
+}
+
+#[test]
+fn what_waits_is_shown_first_however_old_it_is_and_what_is_in_the_trash_is_not_opened() {
+    let desk = running::desk("answers: [{text: Done.}]");
+    let well = desk.well();
+    let old = well.create(well.draft("the old question")).unwrap();
+    old.append(Gate::new("g1", "May it?")).unwrap();
+    old.finish(Status::Paused, None).unwrap();
+    let mut ids = Vec::new();
+    for n in 0..60 {
+        let session = well.create(well.draft(&format!("quick {n}"))).unwrap();
+        ids.push(session.id().to_string());
+        session.finish(Status::Success, None).unwrap();
+    }
+    let mut seat = Seat::sit_before(desk.command(&["chat"]), (100, 24));
+    seat.until("what is to be done?").until("the old question").until("waits for you");
+    assert_eq!(desk.quietly(&["delete", &ids[7]]).code, Some(0));
+    seat.press(&format!("/resume {}\r", ids[7])).until("trash").until("what is to be done?");
     seat.leave();
 }

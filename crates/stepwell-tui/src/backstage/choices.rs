@@ -4,12 +4,13 @@ use std::collections::BTreeSet;
 
 use super::reads::Reader;
 use crate::clean::Clean;
-use crate::effect::Reply;
+use crate::effect::{Reply, Visit};
 
 impl Reader {
     /// Finds out whether a model can be asked.
-    pub(super) fn check_model(&mut self, name: String) {
-        self.reply(self.runtime.check_model(&name).map(|()| Reply::Model(name)));
+    pub(super) fn check_model(&mut self, name: String, visit: Visit) {
+        let known = self.runtime.check_model(&name);
+        self.reply(known.map(|()| Reply::Model { name, visit }));
     }
 
     fn agent_names(&self) -> BTreeSet<String> {
@@ -23,10 +24,10 @@ impl Reader {
     }
 
     /// Finds out whether there is an agent of a name.
-    pub(super) fn check_agent(&mut self, name: String) {
+    pub(super) fn check_agent(&mut self, name: String, visit: Visit) {
         let names = self.agent_names();
         self.reply(Ok(match names.contains(&name) {
-            true => Reply::Agent(name),
+            true => Reply::Agent { name, visit },
             false => {
                 let why = Clean::line(&format!("there is no agent {name}"));
                 let known: Vec<_> = names.into_iter().collect();

@@ -3,6 +3,7 @@
 use std::process::{Command, Stdio};
 
 use stepwell_runtime::Runtime;
+use stepwell_workspace::Found;
 
 use super::Program;
 use crate::clean::Clean;
@@ -14,6 +15,11 @@ fn command_line(program: &Program, runtime: &Runtime) -> Option<Command> {
     let (name, arguments) = program.command.split_first()?;
     let mut command = Command::new(name);
     command.args(arguments).current_dir(&runtime.place.root).stdin(Stdio::null());
+    // It is about the store that is worked in, whichever is the nearest.
+    let place = &runtime.place;
+    if place.found == Found::Named && place.team.is_none() {
+        command.arg(format!("--store={}", place.store.display()));
+    }
     // What it answers is shown here, two columns in.
     if let Ok((columns, _)) = crossterm::terminal::size() {
         command.env("STEPWELL_COLUMNS", columns.saturating_sub(2).to_string());

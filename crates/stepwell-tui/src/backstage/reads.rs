@@ -1,22 +1,23 @@
 //! What the terminal reads from stores, on a thread of its own.
 
-use std::path::Path;
+use std::collections::BTreeSet;
+use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex, PoisonError};
 
 use stepwell::gates::Gates;
 use stepwell::{
-    Access, Event, Family, Filter, Kind, Order, Query, Recorded, Redacted, Redactor, Role, Search,
-    Seq, SessionId, SessionInfo, Span, Status, Stepwell, Time, Timeline,
+    Access, Change, Edited, Event, Family, Filter, Kind, Money, Order, Query, Recorded, Redacted,
+    Redactor, Role, Search, Seq, SessionId, SessionInfo, Span, Status, Stepwell, Time, Timeline,
 };
 use stepwell_files::walk::walker;
 use stepwell_runtime::{Error, OpenGate, Runtime};
-use stepwell_workspace::{NamedWell, OtherSessions, Well, Workspace};
+use stepwell_workspace::{Lies, NamedWell, OtherSessions, Well, Workspace};
 
 use super::follow::Follower;
 use super::rows::{FILES_KEPT, card, foreign_row, point, preview, rests, row};
 use crate::clean::Clean;
 use crate::driver::Inputs;
-use crate::effect::{Elsewhere, Grown, Input, Opened, OtherAgents, PointsFor, Reply};
+use crate::effect::{Elsewhere, Grown, Input, Opened, OtherAgents, Place, PointsFor, Reply};
 use crate::from_runtime::{Listener, explained};
 use crate::fuzzy;
 use crate::session::{LISTED, Point, Reach, SessionRow};
@@ -36,12 +37,28 @@ const FILES: usize = 50_000;
 
 type Result<T> = std::result::Result<T, Error>;
 
+/// A session that is to be opened.
+pub(super) struct Wanted {
+    /// As it is named.
+    pub(super) name: String,
+    /// Does it go on at once?
+    pub(super) resume: bool,
+    /// Which opening it is.
+    pub(super) opening: u64,
+    /// Where it lies, if not where the reader is.
+    pub(super) runtime: Option<Runtime>,
+    /// The same, as it is shown, if not where the terminal began.
+    pub(super) place: Option<Place>,
+}
+
 /// Reads stores.
 pub(crate) struct Reader {
     pub(super) runtime: Runtime,
     inputs: Inputs,
     well: Option<Well>,
     others: Option<Vec<NamedWell>>,
+    /// Their names.
+    known: BTreeSet<PathBuf>,
     files: Option<(Time, Vec<String>)>,
     /// Other agents' sessions, if the user switched their index on.
     foreign: Option<Arc<Mutex<Option<OtherSessions>>>>,
@@ -59,6 +76,7 @@ impl Reader {
             inputs,
             well: None,
             others: None,
+            known: BTreeSet::new(),
             files: None,
             foreign: None,
             open: None,
@@ -106,13 +124,26 @@ impl Reader {
     }
 
     pub(super) fn start(&mut self) {
-        let rows = self.listed(Filter::default(), STARTS * 6).map(|mut rows| {
-            // What waits and what was cut off comes first; of those, the newest.
-            rows.sort_by_key(|row| (row.waiting == 0, !row.cut_off));
-            rows.truncate(STARTS);
-            rows
-        });
+        let rows = self.to_begin_with();
         self.reply(rows.map(Reply::Start));
+    }
+
+    /// What waits and what was cut off comes first, however old it is; then what was used last.
+    fn to_begin_with(&mut self) -> Result<Vec<SessionRow>> {
+        let of = |status: Status| Filter { status: vec![status], ..Filter::default() };
+        let mut rows = Vec::new();
+        for (filter, limit) in [
+            (of(Status::Paused), STARTS),
+            (of(Status::Interrupted), LISTED),
+            (Filter::default(), STARTS * 6),
+        ] {
+            for row in self.listed(filter, limit)? {
+                push_new(&mut rows, row);
+            }
+        }
+        rows.sort_by_key(|row| (row.waiting == 0, !row.cut_off, std::cmp::Reverse(row.used_at)));
+        rows.truncate(STARTS);
+        Ok(rows)
     }
 
     fn listed(&mut self, filter: Filter, limit: usize) -> Result<Vec<SessionRow>> {
@@ -123,13 +154,33 @@ impl Reader {
         Ok(listed.iter().map(|info| row(info, now, &redactor)).collect())
     }
 
-    pub(super) fn open(&mut self, name: &str, resume: bool) {
-        let opened = self.opened(name, resume);
-        self.reply(opened.map(|opened| Reply::Opened(Box::new(opened))));
+    pub(super) fn open(&mut self, wanted: Wanted) {
+        let (opening, before) = (wanted.opening, self.runtime.clone());
+        let moves = wanted.runtime.is_some();
+        let reply = match self.opened(wanted) {
+            Ok(opened) => Reply::Opened(Box::new(opened)),
+            Err(error) => {
+                if moves {
+                    self.go_to(before);
+                }
+                let (why, hint) = explained(&error);
+                Reply::NotOpened { opening, why, hint }
+            }
+        };
+        self.reply(Ok(reply));
     }
 
-    fn opened(&mut self, name: &str, resume: bool) -> Result<Opened> {
-        let (well, id) = self.runtime.session(name, Access::Read)?;
+    fn opened(&mut self, wanted: Wanted) -> Result<Opened> {
+        let Wanted { name, resume, opening, runtime, place } = wanted;
+        let in_place = runtime.as_ref().unwrap_or(&self.runtime);
+        let (well, id) = in_place.session(&name, Access::Read)?;
+        if well.info(&id)?.trashed_at.is_some() {
+            let lies = Lies::InTrash(id);
+            return Err(stepwell_workspace::Error::NoMatch { name, lies }.into());
+        }
+        if let Some(runtime) = runtime {
+            self.go_to(runtime);
+        }
         // Before it is read, so that no change is missed.
         self.follower.follow(&well, &id, &self.inputs);
         let info = well.info(&id)?;
@@ -140,6 +191,8 @@ impl Reader {
         self.open = Some(id);
         self.well = Some(well);
         Ok(Opened {
+            opening,
+            place,
             card: card(&head, used(&events), &runtime),
             events,
             more,
@@ -150,6 +203,21 @@ impl Reader {
             seq: head.seq,
             elsewhere,
         })
+    }
+
+    /// Works with a configuration that was read again.
+    pub(super) fn work_with(&mut self, runtime: Runtime) {
+        (self.runtime, self.foreign) = (runtime, None);
+    }
+
+    /// Sets what all of a session may cost, and shows what is left of it.
+    pub(super) fn set_budget(&mut self, id: &SessionId, most: Money) {
+        let edited = Edited { budget: Change::Set(most), ..Edited::default() };
+        let well = self.runtime.existing(Access::Write).map_err(Error::from);
+        match well.and_then(|well| Ok(well.edit(id, edited)?)) {
+            Ok(_) => self.card(id),
+            Err(error) => self.reply(Err(error)),
+        }
     }
 
     /// Who runs a session, if another process does; and what it asks.
@@ -185,19 +253,22 @@ impl Reader {
         let (well, id) = self.runtime.session(id.as_str(), Access::Read)?;
         let info = well.info(&id)?;
         let head = &info.head;
-        if head.seq.get().saturating_sub(after.get()) > PAGE as u64 {
-            let opened = self.opened(id.as_str(), false)?;
-            return Ok(Reply::Opened(Box::new(opened)));
-        }
+        let too_much = head.seq.get().saturating_sub(after.get()) > PAGE as u64;
         // A command that holds it for a moment does not run it.
         let runs = head.status == Status::Running || head.open_gates > 0;
         let elsewhere = if runs { self.elsewhere(&well, &info)? } else { None };
-        let events = shown(&well, well.store().events(&id, Span::after(after))?.events);
+        let added = if too_much {
+            Vec::new()
+        } else {
+            well.store().events(&id, Span::after(after))?.events
+        };
+        let events = shown(&well, added);
         let (recent, _) = last_events(&well, &id, head.seq, head.seq)?;
         Ok(Reply::Grown(Box::new(Grown {
             card: card(head, used(&recent), &self.runtime),
             seq: events.last().map_or(head.seq, |event| event.seq),
             events,
+            too_much,
             waiting: head.open_gates,
             elsewhere,
         })))
@@ -273,25 +344,36 @@ impl Reader {
 
     fn find_everywhere(&mut self, words: &str, now: Time) -> Result<Vec<SessionRow>> {
         let runtime = self.runtime.clone();
-        let wells = self.others.get_or_insert_with(|| runtime.everywhere(Workspace::open_at_best));
+        match &mut self.others {
+            None => {
+                let wells = runtime.everywhere(Workspace::open_at_best);
+                self.known = wells.iter().map(|named| named.name.clone()).collect();
+                self.others = Some(wells);
+            }
+            // Stores may have been made meanwhile; not at each key.
+            Some(wells) if words.trim().is_empty() => {
+                wells.extend(runtime.new_stores(&mut self.known, Workspace::open_at_best));
+            }
+            Some(_) => {}
+        }
         let mut rows = Vec::new();
-        for named in wells {
-            let is_here = named.name == runtime.place.store;
+        for named in self.others.iter().flatten() {
+            let is_here = named.name == runtime.shown_store();
             for mut row in found(&named.well, words, None, now)? {
-                row.store = (!is_here).then(|| Clean::line(&named.name.display().to_string()));
+                row.store = (!is_here).then(|| named.name.clone());
                 rows.push(row);
             }
+        }
+        if words.trim().is_empty() {
+            rows.sort_by_key(|row| std::cmp::Reverse(row.used_at));
         }
         self.find_foreign(words, &mut rows, now);
         Ok(rows)
     }
 
-    pub(super) fn preview(&mut self, id: &SessionId, store: Option<&Clean>) {
-        let other = self.others.iter().flatten().find(|named| {
-            store.is_some_and(|store| {
-                store.as_str() == Clean::line(&named.name.display().to_string()).as_str()
-            })
-        });
+    pub(super) fn preview(&mut self, id: &SessionId, store: Option<&Path>) {
+        let is_it = |named: &&NamedWell| store.is_some_and(|store| store == named.name);
+        let other = self.others.iter().flatten().find(is_it);
         let last = match other {
             Some(named) => last_messages(&named.well, id),
             None => self.existing().and_then(|well| last_messages(well, id)),
@@ -304,7 +386,8 @@ impl Reader {
     pub(super) fn points(&mut self, id: &SessionId, purpose: PointsFor) {
         let now = self.runtime.now();
         let points = self.existing().and_then(|well| points(well, id, purpose, now));
-        self.reply(points.map(|points| Reply::Points { purpose, points }));
+        let session = id.clone();
+        self.reply(points.map(|points| Reply::Points { session, purpose, points }));
     }
 
     pub(super) fn files(&mut self, typed: &str) {

@@ -2,8 +2,10 @@
 
 use std::collections::BTreeMap;
 use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::mpsc::{Receiver, channel};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::thread::JoinHandle;
+use std::time::Duration;
 
 use stepwell::{Access, Answer, Lane, Phase, Said, Seq, SessionId};
 use stepwell_agent::permission::Rule;
@@ -21,12 +23,17 @@ use crate::effect::{Input, Reply, RunSettings};
 use crate::from_runtime::{Listener, explained, failure, report};
 use crate::told::{Ended, Told};
 
+/// How long whoever leaves waits until a run that is beginning has begun: then its task is on record.
+const BEGINNING: Duration = Duration::from_secs(5);
+
 /// The run of the open session.
 pub(super) struct Runs {
     inputs: Inputs,
     now: Arc<Mutex<Now>>,
     thread: Option<JoinHandle<()>>,
     interrupt: Interrupt,
+    /// Hears when the run has begun, or cannot begin.
+    began: Option<Receiver<()>>,
     search: Arc<AtomicU64>,
 }
 
@@ -36,6 +43,10 @@ struct Now {
     handle: Option<RunHandle>,
     /// A run that goes on elsewhere.
     watched: Option<Attached>,
+    /// The session of the newest run, once it has begun.
+    session: Option<SessionId>,
+    /// What is said to it as soon as it has.
+    first: Vec<String>,
 }
 
 impl Runs {
@@ -45,6 +56,7 @@ impl Runs {
             now: Arc::default(),
             thread: None,
             interrupt: Interrupt::default(),
+            began: None,
             search: Arc::default(),
         }
     }
@@ -195,6 +207,9 @@ impl Runs {
             // It told of its end, and has nothing left to do.
             let _ = thread.join();
         }
+        let mut now = self.now();
+        (now.session, now.first) = (None, Vec::new());
+        drop(now);
         self.interrupt = Interrupt::default();
         self.interrupt.clone()
     }
@@ -207,6 +222,8 @@ impl Runs {
     /// Begins a run on a thread that passes on what it tells, up to its end.
     fn spawn(&mut self, begin: impl FnOnce() -> Result<RunHandle, Error> + Send + 'static) {
         let (now, inputs) = (Arc::clone(&self.now), self.inputs.clone());
+        let (tell_begun, began) = channel();
+        self.began = Some(began);
         self.thread = Some(std::thread::spawn(move || {
             let tell = |told| drop(inputs.send(Input::Run(told)));
             let handle = match begin() {
@@ -216,8 +233,13 @@ impl Runs {
             let (session, events) = (handle.id().clone(), handle.events());
             {
                 let mut now = now.lock().unwrap_or_else(PoisonError::into_inner);
-                now.handle = Some(handle);
+                for text in std::mem::take(&mut now.first) {
+                    let said = handle.say(text.clone(), false);
+                    tell_unsaid(text, said, &inputs);
+                }
+                (now.handle, now.session) = (Some(handle), Some(session.clone()));
             }
+            let _ = tell_begun.send(());
             tell(Told::Began(session.clone()));
             let listener = Listener { session: &session };
             events.filter_map(|event| listener.hear(event)).for_each(tell);
@@ -233,10 +255,22 @@ impl Runs {
 
     pub(super) fn say(&self, runtime: &Runtime, session: &SessionId, text: String) {
         let said = match &self.now().handle {
-            Some(handle) if handle.id() == session => handle.say(text, false),
-            _ => keep(runtime, session, text),
+            Some(handle) if handle.id() == session => handle.say(text.clone(), false),
+            _ => keep(runtime, session, text.clone()),
         };
-        self.tell_failure(said);
+        tell_unsaid(text, said, &self.inputs);
+    }
+
+    /// Says something to the run that is beginning.
+    pub(super) fn say_first(&self, runtime: &Runtime, text: String) {
+        let mut now = self.now();
+        match now.session.clone() {
+            None => now.first.push(text),
+            Some(session) => {
+                drop(now);
+                self.say(runtime, &session, text);
+            }
+        }
     }
 
     /// Answers a question. One that was not answered is asked again, if it still waits.
@@ -291,9 +325,20 @@ impl Runs {
     pub(super) fn close(&mut self) {
         self.let_go();
         let Some(thread) = self.thread.take() else { return };
+        if let Some(began) = self.began.take() {
+            let _ = began.recv_timeout(BEGINNING);
+        }
         self.interrupt.ask();
         // A run that is interrupted ends soon: its tools are ended first.
         let _ = thread.join();
+    }
+}
+
+/// Tells of words that were not said.
+fn tell_unsaid(text: String, said: Result<(), Error>, inputs: &Inputs) {
+    if let Err(error) = said {
+        let (why, hint) = explained(&error);
+        let _ = inputs.send(Input::Reply(Reply::NotSaid { text, why, hint }));
     }
 }
 
@@ -339,16 +384,12 @@ fn keep(runtime: &Runtime, session: &SessionId, text: String) -> Result<(), Erro
 /// What was changed here, as the runtime understands it. Someone sits here, so a run waits for
 /// answers.
 fn options(settings: &RunSettings) -> Result<RunOptions, String> {
-    let budget = settings
-        .budget
-        .as_deref()
-        .map(|dollars| dollars.parse().map_err(|error| format!("/budget {dollars}: {error}")));
     let mode = settings.mode.map(|mode| mode.as_str().parse()).transpose()?;
     Ok(RunOptions {
         agent: settings.agent.clone(),
         model: settings.model.clone(),
         mode,
-        budget_total: budget.transpose()?,
+        budget_total: settings.budget,
         patience: Patience::Wait,
         ..RunOptions::default()
     })

@@ -14,7 +14,7 @@ use stepwell_runtime::Runtime;
 
 use crate::clean::Clean;
 use crate::driver::Inputs;
-use crate::effect::{Input, Reply};
+use crate::effect::{Input, Reply, Visit};
 
 /// How much of a command's output is kept: what a model is told of it is its end.
 const KEPT: usize = 32 * 1024;
@@ -43,7 +43,7 @@ impl Shells {
     }
 
     /// Runs a command of the user's, with their rights, in the workspace.
-    pub(super) fn start(&mut self, command: String, runtime: &Runtime) {
+    pub(super) fn start(&mut self, command: String, visit: Visit, runtime: &Runtime) {
         let (inputs, folder) = (self.inputs.clone(), runtime.place.root.clone());
         let (happens, happened) = channel();
         self.running.push(happens.clone());
@@ -53,7 +53,8 @@ impl Shells {
                 Err(error) => (String::new(), Some(format!("it could not be started: {error}"))),
             };
             let (output, failed) = (Clean::new(&output), failed.map(Clean::from));
-            let _ = inputs.send(Input::Reply(Reply::ShellDone { command, output, failed }));
+            let done = Reply::ShellDone { command, output, failed, visit };
+            let _ = inputs.send(Input::Reply(done));
         });
     }
 

@@ -115,9 +115,10 @@ fn helpers(state: &State, columns: usize) -> Vec<Line<'static>> {
 fn working(state: &State) -> Option<Line<'static>> {
     let theme = state.look.theme;
     let (since, stopping) = match &state.work {
+        Work::Idle if state.opening.is_some() => (state.opening?.since, state.leaving),
         Work::Idle if state.shells > 0 => (state.shell_since, state.leaving),
         Work::Idle => return None,
-        Work::Working { since, stopping } => (*since, *stopping),
+        Work::Working { since, stopping, .. } => (*since, *stopping),
         Work::Watching { since, .. } => (*since, false),
     };
     let ran = state.now.saturating_sub(since);
@@ -125,6 +126,7 @@ fn working(state: &State) -> Option<Line<'static>> {
     let (what, hint) = match (stopping, state.asked().is_some()) {
         (true, _) => ("stopping", ""),
         (false, true) => ("waiting for you", ""),
+        (false, false) if state.opening.is_some() => ("opening", ""),
         (false, false) if state.is_watching() => ("works elsewhere", " · /stop stops it"),
         (false, false) if state.shells > 0 && !state.is_busy() => {
             ("your command runs", " · Esc stops")
@@ -144,7 +146,8 @@ fn queue(state: &State, columns: usize) -> Vec<Line<'static>> {
         let line = Line::from(vec![label("» ", theme.accent()), span(said, theme.faint())]);
         fitted(&line, columns)
     };
-    state.queue.iter().map(line).collect()
+    let early = state.early.iter().map(|typed| line(&Clean::line(typed)));
+    state.queue.iter().map(line).chain(early).collect()
 }
 
 /// What to begin with.
@@ -153,7 +156,7 @@ fn start(state: &State, columns: usize) -> Vec<Line<'static>> {
     let mut lines = vec![Line::from(vec![
         label("Stepwell", theme.accent().patch(theme.strong())),
         label(" in ", theme.faint()),
-        span(&state.look.folder, Style::new()),
+        span(state.folder(), Style::new()),
     ])];
     if start.rows.is_empty() {
         lines.push(Line::styled(
@@ -301,7 +304,7 @@ fn status(state: &State, columns: usize) -> Line<'static> {
     let kept = card.map(|card| &card.model).filter(|model| !model.is_empty());
     let model = match &state.settings.model {
         Some(model) => Clean::line(model),
-        None => kept.unwrap_or(&state.look.model).clone(),
+        None => kept.unwrap_or(state.default_model()).clone(),
     };
     let mode = state.mode();
     let loud = if mode == Mode::Yolo { theme.warn() } else { theme.faint() };

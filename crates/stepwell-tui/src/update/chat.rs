@@ -170,12 +170,13 @@ impl State {
 
     /// Looks what completes what is typed now.
     fn complete(&mut self) -> Vec<Effect> {
-        let selected = self.completion.take().map(|completion| completion.selected);
+        let before = self.completion.take();
         match wanted(&self.editor) {
             Wanted::Nothing => Vec::new(),
             Wanted::Ready(mut completion) => {
-                let last = completion.offers.len().saturating_sub(1);
-                completion.selected = selected.unwrap_or(0).min(last);
+                // Of other offers, the first is selected.
+                let same = before.filter(|before| before.offers == completion.offers);
+                completion.selected = same.map_or(0, |before| before.selected);
                 self.completion = Some(completion);
                 Vec::new()
             }
@@ -213,7 +214,10 @@ impl State {
             && let Some(row) = start.selected.and_then(|at| start.rows.get(at))
         {
             let (session, store) = (row.id.to_string(), row.store.clone());
-            return vec![Effect::Open { session, store, resume: true }];
+            return match self.is_bound() {
+                true => Vec::new(),
+                false => self.open_session(session, store, true),
+            };
         }
         self.submit()
     }
@@ -226,6 +230,14 @@ impl State {
         }
         let text = self.editor.take();
         let trimmed = text.trim();
+        match self.keep_early(trimmed) {
+            Some(effects) => effects,
+            None => self.submit_text(trimmed),
+        }
+    }
+
+    /// Sends something that was typed.
+    pub(super) fn submit_text(&mut self, trimmed: &str) -> Vec<Effect> {
         // A path is no command.
         let is_command = trimmed.starts_with('/')
             && !trimmed.split_whitespace().next().is_some_and(|word| word[1..].contains('/'));
@@ -251,7 +263,7 @@ impl State {
                 self.transcript.push(Block::User(Clean::new(typed)));
                 self.shells += 1;
                 self.shell_since = self.now;
-                vec![Effect::Shell(command.to_owned())]
+                vec![Effect::Shell { command: command.to_owned(), visit: self.visit }]
             }
         }
     }
@@ -278,7 +290,8 @@ impl State {
     #[must_use]
     pub fn mode(&self) -> Mode {
         let kept = self.session.as_ref().and_then(|card| card.mode);
-        self.settings.mode.or(kept).unwrap_or(self.look.mode)
+        let usual = self.away.as_ref().map_or(self.look.mode, |place| place.mode);
+        self.settings.mode.or(kept).unwrap_or(usual)
     }
 
     fn next_mode(&mut self) -> Vec<Effect> {

@@ -80,6 +80,7 @@ impl State {
             }
             KeyCode::Char('r') if control => {
                 picker.reach = picker.reach.wider(session_open);
+                picker.stays = false;
                 return self.find();
             }
             KeyCode::Enter => return self.open_selected(),
@@ -100,7 +101,7 @@ impl State {
                 if picker.words.text() == before {
                     return Vec::new();
                 }
-                picker.selected = 0;
+                (picker.selected, picker.stays) = (0, false);
                 return self.find();
             }
         };
@@ -114,17 +115,16 @@ impl State {
     fn open_selected(&mut self) -> Vec<Effect> {
         let Some(Page::Picker(picker)) = &self.page else { return Vec::new() };
         let Some(row) = picker.row() else { return Vec::new() };
-        if self.is_working() {
-            self.say_briefly("the agent works: Esc stops it first");
+        let row = row.clone();
+        if self.is_bound() {
             return Vec::new();
         }
         if let Some(foreign) = &row.foreign {
-            let (path, purpose) = (foreign.path.clone(), Purpose::Imported(row.id.clone()));
+            let purpose = Purpose::Imported { session: row.id.clone(), visit: self.visit };
             self.say_briefly("it is read in first");
-            return command(&["import", "--yes", "--", &path], purpose);
+            return command(&["import", "--yes", "--", &foreign.path], purpose);
         }
-        let (session, store) = (row.id.to_string(), row.store.clone());
-        vec![Effect::Open { session, store, resume: true }]
+        self.open_session(row.id.to_string(), row.store, true)
     }
 
     /// Keys while something is done to the selected session.
@@ -175,7 +175,7 @@ impl State {
         if c == 'u' {
             self.deleted = None;
             return match deleted {
-                Some(id) => command(&["trash", "restore", id.as_str()], Purpose::Relist),
+                Some(id) => command(&["trash", "restore", id.as_str()], Purpose::Restored),
                 None => {
                     self.say_briefly("nothing was deleted here");
                     Vec::new()
@@ -204,7 +204,10 @@ impl State {
                 Vec::new()
             }
             'p' => command(&[if row.pinned { "unpin" } else { "pin" }, &id], Purpose::Relist),
-            'f' => command(&["fork", &id], Purpose::Open),
+            'f' => {
+                let (of, visit) = (row.id.clone(), self.visit);
+                command(&["fork", &id], Purpose::Forked { of, visit })
+            }
             'y' => {
                 self.say_briefly(format!("copied: {id}"));
                 vec![Effect::Copy(id)]
@@ -240,7 +243,13 @@ impl State {
             (KeyCode::PageDown, None) => *selected = (*selected + rows).min(last),
             (KeyCode::Home | KeyCode::Char('g'), None) => *selected = 0,
             (KeyCode::End | KeyCode::Char('G'), None) => *selected = last,
-            (KeyCode::Char('f'), None) => return self.at_point("fork", "--at", Purpose::Open),
+            (KeyCode::Char('f'), None) => {
+                let Some(of) = self.session.as_ref().map(|card| card.id.clone()) else {
+                    return Vec::new();
+                };
+                let purpose = Purpose::Forked { of, visit: self.visit };
+                return self.at_point("fork", "--at", purpose);
+            }
             (KeyCode::Char('d'), None) => return self.at_point("diff", "--from", Purpose::Diff),
             (KeyCode::Enter | KeyCode::Char('r'), None) => match purpose {
                 PointsFor::Timeline if key.code == KeyCode::Enter => {
@@ -261,8 +270,7 @@ impl State {
     }
 
     fn rewind(&mut self, flag: &str) -> Vec<Effect> {
-        if self.is_working() {
-            self.say_briefly("the agent works: Esc stops it first");
+        if self.is_bound() {
             return Vec::new();
         }
         let (Some(Page::Points(page)), Some(card)) = (&self.page, &self.session) else {
@@ -270,13 +278,11 @@ impl State {
         };
         let Some(point) = page.points.get(page.selected) else { return Vec::new() };
         let (id, to) = (card.id.to_string(), point.seq.to_string());
-        // What was said there is typed again, to be said otherwise.
-        if point.kind == "you" && flag != "--files" && self.editor.is_empty() {
-            let text = point.text.to_string();
-            self.editor.set(&text);
-        }
+        let purpose = Purpose::Reload(card.id.clone());
+        let comes_back = point.kind == "you" && flag != "--files";
+        self.retype = comes_back.then(|| point.text.to_string());
         self.page = None;
-        command(&["rewind", &id, "--to", &to, flag], Purpose::Reload)
+        command(&["rewind", &id, "--to", &to, flag], purpose)
     }
 
     fn at_point(&mut self, verb: &str, flag: &str, purpose: Purpose) -> Vec<Effect> {
@@ -335,9 +341,9 @@ impl State {
                 let what = *what;
                 self.page = None;
                 match (what, chosen) {
-                    (Choosing::Model, Some(name)) => return vec![Effect::CheckModel(name)],
+                    (Choosing::Model, Some(name)) => return self.check_model(name),
                     (Choosing::Model, None) if !typed.is_empty() => {
-                        return vec![Effect::CheckModel(typed)];
+                        return self.check_model(typed);
                     }
                     (Choosing::Agent, Some(name)) => self.set_agent(&name),
                     (Choosing::Helper, Some(title)) => {

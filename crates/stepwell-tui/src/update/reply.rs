@@ -1,15 +1,14 @@
 //! What stores and commands answer.
 
-use stepwell::Status;
+use stepwell::SessionId;
 
-use super::watch::left_open;
 use crate::clean::Clean;
 use crate::completion::{Completion, Wanted, wanted};
-use crate::effect::{Done, Effect, Opened, OtherAgents, Purpose, Reply, RunSettings};
+use crate::effect::{Done, Effect, OtherAgents, Purpose, Reply, Visit};
 use crate::page::{ChoicePage, Choosing, Content, Doing, Page, PointsPage};
 use crate::session::{Reach, SessionRow};
-use crate::state::{Detach, StartList, State, Work};
-use crate::transcript::{Block, Transcript, Whose};
+use crate::state::{Detach, StartList, State};
+use crate::transcript::Block;
 
 /// An answer of more lines goes to a page.
 const SHORT: usize = 12;
@@ -18,24 +17,34 @@ impl State {
     pub(super) fn reply(&mut self, reply: Reply) -> Vec<Effect> {
         match reply {
             Reply::Start(rows) => {
-                if self.session.is_none() && !self.is_working() {
+                if self.session.is_none() && !self.is_working() && self.opening.is_none() {
                     self.start = Some(StartList { rows, selected: None });
                 }
             }
             Reply::Opened(opened) => return self.opened(*opened),
+            Reply::NotOpened { opening, why, hint } => {
+                return self.not_opened(opening, &why, hint.as_ref());
+            }
+            Reply::NotSaid { text, why, hint } => self.not_said(&text, &why, hint.as_ref()),
+            Reply::Configured { model, mode } => match &mut self.away {
+                Some(place) => (place.model, place.mode) = (model, mode),
+                None => (self.look.model, self.look.mode) = (model, mode),
+            },
             Reply::Card(card) => {
-                let is_new = self.session.as_ref().is_none_or(|open| open.id != card.id);
-                if is_new && self.session.is_some() && !self.is_working() {
-                    return Vec::new();
+                // One that was left meanwhile is not open again.
+                if self.is_open(&card.id) {
+                    self.session = Some(*card);
                 }
-                self.session = Some(*card);
             }
             Reply::Changed(session) => return self.changed(&session),
             Reply::Grown(grown) => return self.grown(*grown),
-            Reply::Model(name) => self.set_model(&name),
-            Reply::Agent(name) => self.set_agent(&name),
+            Reply::Model { name, visit } if visit == self.visit => self.set_model(&name),
+            Reply::Agent { name, visit } if visit == self.visit => self.set_agent(&name),
+            Reply::Model { name, .. } | Reply::Agent { name, .. } => {
+                self.say_briefly(format!("{name} was chosen for the session before"));
+            }
             Reply::Earlier { session, events, more } => {
-                if self.session.as_ref().is_some_and(|card| card.id == session) {
+                if self.is_open(&session) {
                     self.put_before(&events, more);
                 }
             }
@@ -54,7 +63,10 @@ impl State {
                     picker.preview = Some(text);
                 }
             }
-            Reply::Points { purpose, points } => {
+            Reply::Points { session, purpose, points } => {
+                if !self.is_open(&session) {
+                    return Vec::new();
+                }
                 if points.is_empty() {
                     self.say_briefly("there is nothing to go back to yet");
                     return Vec::new();
@@ -70,8 +82,8 @@ impl State {
             Reply::Models(items) => self.choose_among(Choosing::Model, items),
             Reply::Agents(items) => self.choose_among(Choosing::Agent, items),
             Reply::Done(done) => return self.done(&done),
-            Reply::ShellDone { command, output, failed } => {
-                return self.shell_done(&command, &output, failed.as_ref());
+            Reply::ShellDone { command, output, failed, visit } => {
+                return self.shell_done(&command, &output, failed.as_ref(), visit);
             }
             Reply::Edited(text) => self.editor.set(text.trim_end()),
             Reply::NotAnswered { session, gate, why, again } => {
@@ -85,59 +97,6 @@ impl State {
     pub(super) fn choose_among(&mut self, what: Choosing, items: Vec<Clean>) {
         let filter = crate::editor::Editor::default();
         self.open_page(Page::Choice(ChoicePage { what, items, filter, selected: 0 }));
-    }
-
-    fn opened(&mut self, opened: Opened) -> Vec<Effect> {
-        let Opened { card, events, more, unheard, resume, rests, waiting, seq, elsewhere } = opened;
-        let is_same = self.seen == seq;
-        if self.is_watching() {
-            self.work = Work::Idle;
-        }
-        self.helpers.clear();
-        let before = self.session.take().map(|open| open.id);
-        let whose = if card.is_flow { Whose::Flow } else { Whose::Agent };
-        self.transcript = Transcript::of(&events, more, whose);
-        self.page = None;
-        self.start = None;
-        self.queue.clear();
-        self.questions.clear();
-        self.answering.clear();
-        match before {
-            // It changed: what of it still counts is not printed again.
-            Some(open) if open == card.id => {
-                self.transcript.skip_printing();
-                if !is_same {
-                    self.note("the session was changed; Ctrl+T shows what counts now");
-                }
-            }
-            // What was chosen for another session is not meant for this one.
-            Some(_) => self.settings = RunSettings::default(),
-            None => {}
-        }
-        if let Some(from) = self.forked.take().filter(|from| *from != card.id) {
-            self.note(format!("this is another session: {}, a fork of {from}", card.id));
-        }
-        if more {
-            self.note("earlier messages: Ctrl+T");
-        }
-        (self.seen, self.keeps_words) = (seq, false);
-        let (session, status) = (card.id.clone(), card.status);
-        self.session = Some(card);
-        if let Some(elsewhere) = elsewhere {
-            return self.watch(elsewhere, seq);
-        }
-        // What was cut off goes on, and what waits is asked again: a run does both. What ended
-        // before it was done, or was forked or taken back, waits for a word.
-        let goes_on = waiting > 0 || unheard > 0 || (status == Status::Interrupted && !rests);
-        if !resume || !goes_on {
-            self.transcript.end_open_calls(left_open(waiting));
-            if resume && status == Status::Partial {
-                self.note("it ended before it was done: say what is next, or /continue");
-            }
-            return Vec::new();
-        }
-        self.begin_work();
-        vec![Effect::Resume { session, say: None, settings: self.settings.clone() }]
     }
 
     fn put_before(&mut self, events: &[stepwell::Recorded], more: bool) {
@@ -163,7 +122,14 @@ impl State {
         if picker.search != search {
             return Vec::new();
         }
-        picker.selected = picker.selected.min(rows.len().saturating_sub(1));
+        // What was selected stays selected, wherever it is listed now.
+        let is_same = |row: &SessionRow| {
+            picker.stays
+                && picker.row().is_some_and(|old| old.id == row.id && old.store == row.store)
+        };
+        let same = rows.iter().position(is_same);
+        picker.selected = same.unwrap_or(picker.selected).min(rows.len().saturating_sub(1));
+        picker.stays = true;
         (picker.rows, picker.others) = (Some(rows), others);
         self.preview()
     }
@@ -181,9 +147,15 @@ impl State {
     }
 
     fn done(&mut self, done: &Done) -> Vec<Effect> {
-        if done.purpose == Purpose::Reload {
-            self.changing = false;
+        if let Purpose::Reload(session) = &done.purpose
+            && self.changing.as_ref() == Some(session)
+        {
+            self.changing = None;
         }
+        let retype = match &done.purpose {
+            Purpose::Reload(session) if self.is_open(session) => self.retype.take(),
+            _ => None,
+        };
         if done.purpose == Purpose::Detached {
             self.detach = if done.ok { Detach::Done } else { Detach::No };
         }
@@ -219,46 +191,87 @@ impl State {
                 }
                 Vec::new()
             }
-            Purpose::Open if self.is_working() => {
-                let said = done.output.as_str().trim();
-                self.note(format!("{said}; it can be opened when the agent is done"));
-                Vec::new()
-            }
-            Purpose::Open => {
-                self.forked = self.session.as_ref().map(|card| card.id.clone());
+            Purpose::Forked { of, visit } => {
                 let session = done.output.as_str().split_whitespace().next_back();
-                let session = session.unwrap_or("@last").to_owned();
-                vec![Effect::Open { session, store: None, resume: false }]
+                let effects = self.open_made(session.unwrap_or("@last"), *visit);
+                self.forked = self.opening.is_some().then(|| of.clone());
+                effects
             }
-            Purpose::Reload => {
+            Purpose::Reload(session) => {
                 let said = format!("{}{}", done.output, done.errors);
                 self.say_briefly(said.lines().next().unwrap_or("done"));
-                self.session.as_ref().map_or_else(Vec::new, |card| {
-                    vec![Effect::Open { session: card.id.to_string(), store: None, resume: false }]
-                })
+                // What was said there is typed again, to be said otherwise.
+                if let Some(text) = retype.filter(|_| self.editor.is_empty()) {
+                    self.editor.set(&text);
+                }
+                if self.is_open(session) { self.open_anew() } else { Vec::new() }
             }
             Purpose::Relist => self.list_anew(),
-            Purpose::Detached => self.leave(),
-            Purpose::Imported(session) => {
-                vec![Effect::Open { session: session.to_string(), store: None, resume: false }]
-            }
-            Purpose::Deleted(session) => {
-                self.deleted = Some(session.clone());
-                if let Some(Page::Picker(picker)) = &mut self.page
-                    && picker.doing == Doing::Typing
-                {
-                    picker.doing = Doing::Deleted;
-                    self.say_briefly("in the trash");
-                } else {
-                    self.note(format!("in the trash; stepwell trash restore {session}"));
-                }
-                if self.session.as_ref().is_some_and(|card| card.id == *session) {
-                    self.begin_anew();
-                    self.start.get_or_insert_default();
-                }
+            Purpose::Restored => {
+                self.say_briefly("it is back");
                 self.list_anew()
             }
+            Purpose::Configured => {
+                let text = format!("{}{}", done.output, done.errors);
+                match text.trim_end() {
+                    "" => self.say_briefly("config: done"),
+                    text => self.note(text),
+                }
+                vec![Effect::ReadConfig]
+            }
+            Purpose::Detached => self.leave(),
+            Purpose::Imported { session, visit } => self.open_made(session.as_str(), *visit),
+            Purpose::Deleted(session) => self.was_deleted(session),
         }
+    }
+
+    /// Opens a session that was made, unless something else is done here by now.
+    fn open_made(&mut self, session: &str, visit: Visit) -> Vec<Effect> {
+        let is_free = !self.is_working() && self.shells == 0 && self.opening.is_none();
+        match is_free && visit == self.visit {
+            true => {
+                let store = self.away.as_ref().map(|place| place.store.clone());
+                self.open_session(session.to_owned(), store, false)
+            }
+            false => {
+                self.note(format!("{session} is there; /resume {session} opens it"));
+                Vec::new()
+            }
+        }
+    }
+
+    fn was_deleted(&mut self, session: &SessionId) -> Vec<Effect> {
+        self.deleted = Some(session.clone());
+        if let Some(Page::Picker(picker)) = &mut self.page
+            && picker.doing == Doing::Typing
+        {
+            picker.doing = Doing::Deleted;
+            self.say_briefly("in the trash");
+        } else {
+            self.note(format!("in the trash; stepwell trash restore {session}"));
+        }
+        let mut effects = Vec::new();
+        if self.is_open(session) {
+            self.begin_anew();
+            effects.extend(self.go_home());
+            self.start.get_or_insert_default();
+        }
+        effects.extend(self.list_anew());
+        effects
+    }
+
+    /// Words were not said: they are typed again.
+    fn not_said(&mut self, text: &str, why: &Clean, hint: Option<&Clean>) {
+        self.failed(why, hint);
+        let shown = Clean::new(text);
+        if let Some(at) = self.queue.iter().position(|said| *said == shown) {
+            self.queue.remove(at);
+            self.give_back(text);
+        }
+    }
+
+    pub(super) fn is_open(&self, session: &SessionId) -> bool {
+        self.session.as_ref().is_some_and(|card| card.id == *session)
     }
 
     /// Lists sessions again wherever they are listed: what is listed has changed.
@@ -266,15 +279,5 @@ impl State {
         let mut effects = self.find();
         effects.extend(self.start.is_some().then_some(Effect::ListStart));
         effects
-    }
-
-    /// Nothing is open any more.
-    pub(super) fn begin_anew(&mut self) {
-        self.session = None;
-        self.transcript = Transcript::default();
-        self.queue.clear();
-        self.questions.clear();
-        self.answering.clear();
-        self.helpers.clear();
     }
 }

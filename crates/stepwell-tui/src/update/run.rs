@@ -4,7 +4,7 @@ use stepwell::{Event, OwnCommand, Recorded, Role, SessionId, Status};
 
 use super::watch::left_open;
 use crate::clean::Clean;
-use crate::effect::{Effect, Purpose};
+use crate::effect::{Effect, Purpose, Visit};
 use crate::helper::Helper;
 use crate::session::SessionCard;
 use crate::state::{Asked, Detach, State, Work};
@@ -19,12 +19,11 @@ impl State {
         match told {
             Told::Began(session) => {
                 self.name(&session);
-                let mut effects = vec![Effect::ReadCard(session.clone())];
-                // What was said while the session had no name yet.
-                for text in std::mem::take(&mut self.carried) {
-                    effects.push(Effect::Say { session: session.clone(), text });
+                (self.sending, self.before) = (None, None);
+                if let Work::Working { began, .. } = &mut self.work {
+                    *began = true;
                 }
-                return effects;
+                return vec![Effect::ReadCard(session)];
             }
             Told::Recorded(event) => {
                 if let Event::Message(message) = &event.event
@@ -110,7 +109,7 @@ impl State {
             id: session.clone(),
             title: Clean::line(self.queue.first().map_or("", Clean::as_str)),
             status: Status::Running,
-            model: model.unwrap_or_else(|| self.look.model.clone()),
+            model: model.unwrap_or_else(|| self.default_model().clone()),
             mode: None,
             phase: None,
             cost: Clean::default(),
@@ -170,18 +169,78 @@ impl State {
 
     fn ended(&mut self, ended: &Ended) -> Vec<Effect> {
         let stopped = matches!(self.work, Work::Working { stopping: true, .. });
+        let never_began = matches!(self.work, Work::Working { began: false, .. })
+            && ended.status == Status::Failed;
         let was_elsewhere = self.is_watching();
         self.work = Work::Idle;
+        if never_began {
+            self.open_what_was_before();
+        }
         self.transcript.drop_stream();
         // What a runner elsewhere asked is on record, and waits for an answer also when it is gone.
         let stays_open = was_elsewhere && ended.status != Status::Success;
         if !stays_open {
             self.questions.clear();
         }
-        let waits = matches!(ended.status, Status::Paused) || !self.questions.is_empty();
+        // What goes on in the background is not cut off.
+        let waits = matches!(ended.status, Status::Paused)
+            || !self.questions.is_empty()
+            || self.detach == Detach::Asked;
         self.transcript.end_open_calls(left_open(u64::from(waits)));
         self.answering.clear();
         self.end_helpers();
+        self.tell_end(ended, stopped, was_elsewhere);
+        let sending = self.sending.take().filter(|_| never_began);
+        let Some(card) = &mut self.session else {
+            // It never began: what was said is typed again, so that nothing is lost.
+            let said: Vec<String> = self.queue.drain(..).map(|said| said.to_string()).collect();
+            self.give_back(&said.join("\n\n"));
+            self.detach = Detach::No;
+            return Vec::new();
+        };
+        if !never_began {
+            card.status = ended.status;
+        }
+        let session = card.id.clone();
+        if let Some(words) = sending {
+            self.take_from_queue(&words);
+            self.give_back(&words);
+        }
+        let mut effects = vec![Effect::ReadCard(session.clone())];
+        if ended.status == Status::Failed {
+            // Somebody else may run it, and that is why it failed.
+            effects.push(Effect::ReadNew { session: session.clone(), after: self.seen });
+        }
+        if never_began {
+            // What was said meanwhile is on record, and waits for the next run.
+            (self.keeps_words, self.detach) = (!self.queue.is_empty(), Detach::No);
+            return effects;
+        }
+        if self.detach == Detach::Asked {
+            return self.go_on_in_background(&session, ended.status);
+        }
+        if !self.queue.is_empty() && ended.status == Status::Success {
+            effects.extend(self.hear_queue(session));
+        }
+        effects
+    }
+
+    /// What was said as the turn ended is answered in the next one. What that one does not hear is
+    /// not on record: it is typed again.
+    fn hear_queue(&mut self, session: SessionId) -> Vec<Effect> {
+        if self.tried == self.queue {
+            let said: Vec<String> = self.queue.drain(..).map(|said| said.to_string()).collect();
+            self.tried.clear();
+            self.note("this was not heard, and is typed again");
+            self.give_back(&said.join("\n\n"));
+            return Vec::new();
+        }
+        self.tried.clone_from(&self.queue);
+        self.begin_work();
+        vec![Effect::Resume { session, say: None, settings: self.settings.clone() }]
+    }
+
+    fn tell_end(&mut self, ended: &Ended, stopped: bool, was_elsewhere: bool) {
         match (ended.status, ended.why.is_empty()) {
             (status, _) if was_elsewhere => self.note_end_elsewhere(status),
             (Status::Interrupted, _) if self.detach == Detach::Asked => {}
@@ -189,7 +248,10 @@ impl State {
             (Status::Failed, _) => {
                 let why =
                     if ended.why.is_empty() { Clean::new("it failed") } else { ended.why.clone() };
-                self.trouble(&why, ended.hint.as_ref());
+                // What is on record of it was told already.
+                if !self.transcript.tells_trouble(&why) {
+                    self.trouble(&why, ended.hint.as_ref());
+                }
             }
             (_, false) => {
                 self.note(ended.why.as_str());
@@ -199,32 +261,6 @@ impl State {
             }
             (_, true) => {}
         }
-        let Some(card) = &mut self.session else {
-            // It never began: what was said is typed again, so that nothing is lost.
-            let said: Vec<String> = self.queue.drain(..).map(|said| said.to_string()).collect();
-            if self.editor.is_empty() && !said.is_empty() {
-                self.editor.set(&said.join("\n\n"));
-            }
-            self.carried.clear();
-            self.detach = Detach::No;
-            return Vec::new();
-        };
-        card.status = ended.status;
-        let session = card.id.clone();
-        let mut effects = vec![Effect::ReadCard(session.clone())];
-        if ended.status == Status::Failed {
-            // Somebody else may run it, and that is why it failed.
-            effects.push(Effect::ReadNew { session: session.clone(), after: self.seen });
-        }
-        if self.detach == Detach::Asked {
-            return self.go_on_in_background(&session, ended.status);
-        }
-        // What was said as the turn ended is answered in the next one.
-        if !self.queue.is_empty() && ended.status == Status::Success {
-            self.begin_work();
-            effects.push(Effect::Resume { session, say: None, settings: self.settings.clone() });
-        }
-        effects
     }
 
     /// The run stopped here. What it was at goes on elsewhere; what is done is done.
@@ -250,34 +286,61 @@ impl State {
         command: &str,
         output: &Clean,
         failed: Option<&Clean>,
+        visit: Visit,
     ) -> Vec<Effect> {
         self.shells = self.shells.saturating_sub(1);
-        self.transcript.push(Block::Output(output.clone()));
-        if let Some(failed) = failed {
-            self.transcript.push(Block::Trouble(failed.clone()));
-        }
         let own = OwnCommand {
             command: command.to_owned(),
             output: output.as_str().to_owned(),
             failed: failed.map(ToString::to_string),
         };
-        let text = own.told();
-        let mut effects = match &self.session {
-            Some(card) if !card.is_flow => {
-                self.keeps_words = !self.is_busy();
-                vec![Effect::Say { session: card.id.clone(), text }]
-            }
-            Some(_) => Vec::new(),
-            None => {
-                self.carried.push(text);
-                Vec::new()
-            }
+        let mut effects = match visit == self.visit {
+            true => self.show_own(own.told(), output, failed),
+            false => self.tell_earlier(&own, visit),
         };
         effects.extend(match self.leaving && self.shells == 0 {
             true => self.leave(),
             false => self.send_held(),
         });
         effects
+    }
+
+    /// A command of a session that was left is done: that session is told.
+    fn tell_earlier(&mut self, own: &OwnCommand, visit: Visit) -> Vec<Effect> {
+        let session = self.earlier.get(&visit).cloned();
+        if self.shells == 0 {
+            self.earlier.clear();
+        }
+        let command = &own.command;
+        match session {
+            Some(session) => {
+                self.note(format!("{command} is done; {session} is told what it wrote"));
+                vec![Effect::Say { session, text: own.told() }]
+            }
+            None => {
+                self.note(format!("{command} is done; its session was never begun"));
+                Vec::new()
+            }
+        }
+    }
+
+    fn show_own(&mut self, text: String, output: &Clean, failed: Option<&Clean>) -> Vec<Effect> {
+        self.transcript.push(Block::Output(output.clone()));
+        if let Some(failed) = failed {
+            self.transcript.push(Block::Trouble(failed.clone()));
+        }
+        match &self.session {
+            Some(card) if !card.is_flow => {
+                self.keeps_words = !self.is_busy();
+                vec![Effect::Say { session: card.id.clone(), text }]
+            }
+            Some(_) => Vec::new(),
+            None if self.is_working() => vec![Effect::SayFirst(text)],
+            None => {
+                self.carried.push(text);
+                Vec::new()
+            }
+        }
     }
 
     /// Sends what was typed while a command of the user's ran, in that order.

@@ -1,11 +1,11 @@
 //! Slash commands: what each does here. Those that the command line has too are its commands.
 
-use stepwell::{Mode, SessionId};
-use stepwell_workspace::slash::{Group, Invocation, SLASH_COMMANDS, SlashCommand, Verb};
+use stepwell::{Mode, Money, SessionId};
+use stepwell_workspace::slash::{Group, Invocation, SLASH_COMMANDS, UnknownCommand, Verb};
 
 use super::chat::KEYS;
 use crate::clean::Clean;
-use crate::effect::{Effect, PointsFor, Purpose};
+use crate::effect::{Effect, PointsFor, Purpose, Visit};
 use crate::helper::Helper;
 use crate::page::{ChoicePage, Choosing, Content, Page};
 use crate::session::Reach;
@@ -16,15 +16,17 @@ impl State {
         match Invocation::parse(line) {
             Ok(invocation) => self.invoke(invocation.command.verb, &invocation.arguments),
             Err(unknown) => {
-                let meant = unknown.nearest.map(|nearest| format!("; did you mean /{nearest}?"));
-                let meant = meant.unwrap_or_else(|| "; /help lists them".to_owned());
-                self.trouble(
-                    &Clean::line(&format!("there is no command /{}{meant}", unknown.typed)),
-                    None,
-                );
+                self.tell_unknown(&unknown);
                 Vec::new()
             }
         }
+    }
+
+    fn tell_unknown(&mut self, unknown: &UnknownCommand) {
+        let meant = unknown.nearest.map(|nearest| format!("; did you mean /{nearest}?"));
+        let meant = meant.unwrap_or_else(|| "; /help lists them".to_owned());
+        let why = format!("there is no command /{}{meant}", unknown.typed);
+        self.trouble(&Clean::line(&why), None);
     }
 
     fn invoke(&mut self, verb: Verb, arguments: &str) -> Vec<Effect> {
@@ -58,16 +60,13 @@ impl State {
             Verb::Timeline => return self.open_points(PointsFor::Timeline),
             Verb::Transcript => self.open_text("transcript", Content::Transcript),
             Verb::Model if arguments.is_empty() => return vec![Effect::ListModels],
-            Verb::Model => return vec![Effect::CheckModel(arguments.to_owned())],
+            Verb::Model => return self.check_model(arguments.to_owned()),
             Verb::Mode => self.change_mode(arguments),
-            Verb::Agent => return vec![Effect::CheckAgent(arguments.to_owned())],
-            Verb::Budget if !arguments.is_empty() => {
-                self.settings.budget = Some(arguments.trim_start_matches('$').to_owned());
-                self.say_briefly(format!(
-                    "the session may cost ${}",
-                    arguments.trim_start_matches('$')
-                ));
+            Verb::Agent => {
+                let (name, visit) = (arguments.to_owned(), self.visit);
+                return vec![Effect::CheckAgent { name, visit }];
             }
+            Verb::Budget if !arguments.is_empty() => return self.set_budget(arguments),
             Verb::Web => {
                 self.note("stepwell serve, in another terminal, shows your sessions in a browser");
             }
@@ -77,12 +76,12 @@ impl State {
     }
 
     fn new_session(&mut self, task: &str) -> Vec<Effect> {
-        if self.is_working() {
-            self.say_briefly("the agent works: Esc stops it first");
+        if self.is_bound() {
             return Vec::new();
         }
         let mut effects = self.let_go();
         self.begin_anew();
+        effects.extend(self.go_home());
         self.note("a new session begins with what you say next");
         effects.extend(match task.is_empty() {
             true => vec![Effect::ListStart],
@@ -110,11 +109,31 @@ impl State {
     }
 
     pub(super) fn open(&mut self, session: &str) -> Vec<Effect> {
-        if self.is_working() {
-            self.say_briefly("the agent works: Esc stops it first");
-            return Vec::new();
+        match self.is_bound() {
+            true => Vec::new(),
+            false => self.open_session(session.to_owned(), None, true),
         }
-        vec![Effect::Open { session: session.to_owned(), store: None, resume: true }]
+    }
+
+    pub(super) fn check_model(&self, name: String) -> Vec<Effect> {
+        vec![Effect::CheckModel { name, visit: self.visit }]
+    }
+
+    /// Sets what all of the session may cost. It is on record at once; a run that works keeps to
+    /// what it began with.
+    fn set_budget(&mut self, typed: &str) -> Vec<Effect> {
+        let most = match typed.trim_start_matches('$').parse::<Money>() {
+            Ok(most) => most,
+            Err(why) => {
+                self.trouble(&Clean::line(&format!("/budget {typed}: {why}")), None);
+                return Vec::new();
+            }
+        };
+        self.settings.budget = Some(most);
+        let when = if self.is_working() { ", from the next turn on" } else { "" };
+        self.say_briefly(format!("the session may cost ${most}{when}"));
+        let session = self.session.iter().map(|card| card.id.clone());
+        session.map(|session| Effect::SetBudget { session, most }).collect()
     }
 
     fn detach(&mut self) -> Vec<Effect> {
@@ -176,8 +195,12 @@ impl State {
     }
 
     fn help(&mut self, about: &str) {
-        match SlashCommand::find(about.trim_start_matches('/')) {
-            Some(command) => {
+        let about = about.trim_start_matches('/');
+        if about.is_empty() {
+            return self.open_help();
+        }
+        match Invocation::parse(&format!("/{about}")) {
+            Ok(Invocation { command, .. }) => {
                 let also: Vec<_> =
                     command.aliases.iter().map(|alias| format!("/{alias}")).collect();
                 let also = match also.is_empty() {
@@ -186,14 +209,14 @@ impl State {
                 };
                 self.note(format!("{}: {}{also}", command.usage(), command.help));
             }
-            None => self.open_help(),
+            Err(unknown) => self.tell_unknown(&unknown),
         }
     }
 
     /// Commands that are the command line's.
     fn command_line(&mut self, verb: Verb, arguments: &str) -> Vec<Effect> {
         let open = self.session.as_ref().map(|card| card.id.clone());
-        match command_line(verb, arguments, open.as_ref()) {
+        match command_line(verb, arguments, open.as_ref(), self.visit) {
             Ok((arguments, purpose)) => vec![Effect::Command { arguments, purpose }],
             Err(why) => {
                 self.say_briefly(why);
@@ -208,6 +231,7 @@ pub(crate) fn command_line(
     verb: Verb,
     typed: &str,
     open: Option<&SessionId>,
+    visit: Visit,
 ) -> Result<(Vec<String>, Purpose), &'static str> {
     let words: Vec<&str> = typed.split_whitespace().collect();
     let of_session = |name: &str, rest: &[&str]| {
@@ -216,6 +240,9 @@ pub(crate) fn command_line(
         all.extend(rest.iter().map(|word| (*word).to_owned()));
         Ok::<_, &'static str>(all)
     };
+    let session = || open.cloned().ok_or("no session is open yet");
+    let reload = || session().map(Purpose::Reload);
+    let forked = || session().map(|of| Purpose::Forked { of, visit });
     let plain = |all: &[&str]| all.iter().map(|word| (*word).to_owned()).collect::<Vec<_>>();
     let needed = |what| if typed.is_empty() { Err(what) } else { Ok(typed) };
     // What was typed is never taken for a flag.
@@ -270,27 +297,29 @@ pub(crate) fn command_line(
             (of_session("checkpoint", &["--", name])?, Purpose::Show("save"))
         }
         Verb::Rewind => {
-            let (point, force) = forced(typed);
-            (
-                of_session("rewind", &[&[&*format!("--to={point}")], force].concat())?,
-                Purpose::Reload,
-            )
+            let (point, flags) = flagged(typed, &["--force", "--both", "--chat", "--files"]);
+            if point.is_empty() {
+                return Err("which point? /rewind POINT [--force]; /rewind shows them");
+            }
+            let mut all = of_session("rewind", &[&format!("--to={point}")])?;
+            all.extend(flags.into_iter().map(str::to_owned));
+            (all, reload()?)
         }
         Verb::Undo | Verb::Redo => {
-            let (rest, force) = forced(typed);
+            let (rest, flags) = flagged(typed, &["--force"]);
             if !rest.is_empty() {
                 return Err("it takes no point: /rewind goes back to one");
             }
-            let way: &[&str] = if verb == Verb::Undo { &["--undo"] } else { &["--redo"] };
-            (of_session("rewind", &[way, force].concat())?, Purpose::Reload)
+            let way = if verb == Verb::Undo { "--undo" } else { "--redo" };
+            (of_session("rewind", &[&[way][..], &flags].concat())?, reload()?)
         }
-        Verb::Fork if typed.is_empty() => (of_session("fork", &[])?, Purpose::Open),
-        Verb::Fork => (of_session("fork", &[&format!("--at={typed}")])?, Purpose::Open),
+        Verb::Fork if typed.is_empty() => (of_session("fork", &[])?, forked()?),
+        Verb::Fork => (of_session("fork", &[&format!("--at={typed}")])?, forked()?),
         Verb::Diff if typed.is_empty() => (of_session("diff", &[])?, Purpose::Diff),
         Verb::Diff => (of_session("diff", &[&format!("--from={typed}")])?, Purpose::Diff),
         Verb::Files => (of_session("files", whole)?, Purpose::Show("files")),
-        Verb::Compact if typed == "undo" => (of_session("compact", &["--undo"])?, Purpose::Reload),
-        Verb::Compact => (of_session("compact", &[])?, Purpose::Reload),
+        Verb::Compact if typed == "undo" => (of_session("compact", &["--undo"])?, reload()?),
+        Verb::Compact => (of_session("compact", &[])?, reload()?),
         Verb::Context => (of_session("show", &["--view"])?, Purpose::Show("context")),
         Verb::Keep => {
             needed("which message? /keep SEQ; /context shows the seqs")?;
@@ -326,18 +355,23 @@ pub(crate) fn command_line(
                     plain(&[set, &[*key, value]].concat())
                 }
             };
-            (all, Purpose::Show("config"))
+            let changes = words.len() > 1;
+            (all, if changes { Purpose::Configured } else { Purpose::Show("config") })
         }
         _ => return Err("this is not for here"),
     })
 }
 
-/// What was typed without `--force`, and that flag if it was there.
-fn forced(typed: &str) -> (&str, &'static [&'static str]) {
-    match typed.strip_suffix("--force") {
-        Some(rest) if rest.is_empty() || rest.ends_with(' ') => (rest.trim_end(), &["--force"]),
-        _ => (typed, &[]),
+/// What was typed without the flags at its end, and those.
+fn flagged<'a>(typed: &'a str, known: &[&'static str]) -> (&'a str, Vec<&'static str>) {
+    let (mut rest, mut flags) = (typed, Vec::new());
+    while let Some(flag) = known.iter().find(|flag| {
+        rest.strip_suffix(**flag).is_some_and(|rest| rest.is_empty() || rest.ends_with(' '))
+    }) {
+        rest = rest[..rest.len() - flag.len()].trim_end();
+        flags.insert(0, *flag);
     }
+    (rest, flags)
 }
 
 /// Sections of settings that only the user's own file may have.
@@ -406,7 +440,7 @@ mod tests {
         for command in SLASH_COMMANDS {
             let done = ["", "claude", "x"]
                 .iter()
-                .any(|typed| command_line(command.verb, typed, Some(&session)).is_ok());
+                .any(|typed| command_line(command.verb, typed, Some(&session), Visit(0)).is_ok());
             assert_ne!(done, here.contains(&command.verb), "/{}", command.name);
         }
     }
@@ -434,16 +468,26 @@ mod tests {
             ),
             (Verb::Rewind, "-2", vec!["rewind", "one", "--to=-2"]),
             (Verb::Rewind, "-2 --force", vec!["rewind", "one", "--to=-2", "--force"]),
+            (Verb::Rewind, "15 --chat", vec!["rewind", "one", "--to=15", "--chat"]),
+            (
+                Verb::Rewind,
+                "15 --files --force",
+                vec!["rewind", "one", "--to=15", "--files", "--force"],
+            ),
             (Verb::Undo, "", vec!["rewind", "one", "--undo"]),
             (Verb::Undo, "--force", vec!["rewind", "one", "--undo", "--force"]),
             (Verb::Redo, "--force", vec!["rewind", "one", "--redo", "--force"]),
             (Verb::Config, "model.name a b", vec!["config", "set", "--", "model.name", "a b"]),
             (Verb::Goal, "ship it", vec!["state", "one", "goal", "--", "ship it"]),
         ] {
-            assert_eq!(command_line(verb, typed, Some(&session)).unwrap().0, arguments);
+            let done = command_line(verb, typed, Some(&session), Visit(0));
+            assert_eq!(done.unwrap().0, arguments);
         }
-        assert_eq!(command_line(Verb::Rename, "x", None), Err("no session is open yet"));
-        let bogus = command_line(Verb::Export, "bogus", Some(&session)).unwrap_err();
+        let unopened = command_line(Verb::Rename, "x", None, Visit(0));
+        assert_eq!(unopened, Err("no session is open yet"));
+        let which = command_line(Verb::Rewind, "--force", Some(&session), Visit(0));
+        assert!(which.is_err_and(|why| why.contains("which point?")));
+        let bogus = command_line(Verb::Export, "bogus", Some(&session), Visit(0)).unwrap_err();
         assert!(bogus.contains("markdown, html, json or jsonl"), "{bogus}");
     }
 }

@@ -3,7 +3,7 @@
 use stepwell::{Event, Recorded, Seq, SessionId, Status};
 
 use crate::effect::{Effect, Elsewhere, Grown};
-use crate::state::{Asked, State, Work};
+use crate::state::{Asked, Detach, State, Work};
 use crate::told::{Told, ToolOutcome};
 
 impl State {
@@ -23,8 +23,7 @@ impl State {
 
     /// Something happened in a run elsewhere. What was watched before is no longer of interest.
     pub(super) fn told_elsewhere(&mut self, session: &SessionId, told: Told) -> Vec<Effect> {
-        let is_open = self.session.as_ref().is_some_and(|card| card.id == *session);
-        match self.is_watching() && is_open {
+        match self.is_watching() && self.is_open(session) {
             true => self.told(told),
             false => Vec::new(),
         }
@@ -33,8 +32,7 @@ impl State {
     /// The open session changed. What a run of this process does is told by the run, and what a
     /// command changes is read when it is done.
     pub(super) fn changed(&self, session: &SessionId) -> Vec<Effect> {
-        let is_open = self.session.as_ref().is_some_and(|card| card.id == *session);
-        match is_open && !self.is_busy() && !self.changing {
+        match self.is_open(session) && !self.is_in_flux() {
             true => vec![Effect::ReadNew { session: session.clone(), after: self.seen }],
             false => Vec::new(),
         }
@@ -42,17 +40,15 @@ impl State {
 
     /// Shows what others added to the open session. If one of them runs it now, it is watched.
     pub(super) fn grown(&mut self, grown: Grown) -> Vec<Effect> {
-        let Grown { card, events, seq, waiting, elsewhere } = grown;
-        let is_open = self.session.as_ref().is_some_and(|open| open.id == card.id);
-        if !is_open || self.is_busy() || self.changing {
+        let Grown { card, events, too_much, seq, waiting, elsewhere } = grown;
+        if !self.is_open(&card.id) || self.is_in_flux() {
             return Vec::new();
         }
         let seen = self.seen;
         let events: Vec<_> = events.into_iter().filter(|event| event.seq > seen).collect();
         let moved = |event: &Recorded| matches!(event.event, Event::Rewound(_) | Event::Undone(_));
-        if events.iter().any(moved) {
-            let session = card.id.to_string();
-            return vec![Effect::Open { session, store: None, resume: false }];
+        if too_much || events.iter().any(moved) {
+            return self.open_anew();
         }
         for event in &events {
             self.transcript.record(event);
@@ -70,6 +66,13 @@ impl State {
                 Vec::new()
             }
         }
+    }
+
+    /// Is the open session about to be read anyway, by the run, a command or an opening? A run that
+    /// goes to the background is not watched from here.
+    fn is_in_flux(&self) -> bool {
+        let is_changed = self.session.as_ref().map(|card| &card.id) == self.changing.as_ref();
+        self.is_busy() || is_changed || self.opening.is_some() || self.detach != Detach::No
     }
 
     /// Watches no longer.
@@ -103,7 +106,10 @@ impl State {
             None => "no session is open yet",
             Some(_) if self.is_working() => "it works already",
             Some(_) if self.is_watching() => "it runs elsewhere",
-            Some(_) if self.changing => "one moment: the session is being changed",
+            Some(_) if self.opening.is_some() => "one moment: the session is being opened",
+            Some(card) if self.changing.as_ref() == Some(&card.id) => {
+                "one moment: the session is being changed"
+            }
             Some(card) if card.status == Status::Success => "it is done: say what is next",
             Some(card) => {
                 let session = card.id.clone();

@@ -32,6 +32,24 @@ fn unasked(first: Phase) -> Vec<Phase> {
     all[..asked_from].to_vec()
 }
 
+/// Words between blanks; quotes keep blanks in a word.
+fn quoted(typed: &str) -> Vec<String> {
+    let (mut words, mut word, mut open) = (Vec::new(), None::<String>, None::<char>);
+    for c in typed.chars() {
+        match (open, c) {
+            (Some(quote), c) if c == quote => open = None,
+            (None, '"' | '\'') => {
+                word.get_or_insert_default();
+                open = Some(c);
+            }
+            (None, c) if c.is_whitespace() => words.extend(word.take()),
+            _ => word.get_or_insert_default().push(c),
+        }
+    }
+    words.extend(word);
+    words
+}
+
 impl State {
     /// A command that is about a phase: it begins guided work on a goal, answers what such work asks
     /// so that it gets there, or moves a conversation that has phases.
@@ -55,12 +73,11 @@ impl State {
     }
 
     fn start_work(&mut self, goal: &str, first: Phase) -> Vec<Effect> {
-        if self.is_working() {
-            self.say_briefly("the agent works: Esc stops it first");
+        if self.is_bound() {
             return Vec::new();
         }
         let mut effects = self.let_go();
-        self.begin_anew();
+        self.begin_instead();
         (self.start, self.transcript) = (None, Transcript::new(Whose::Flow));
         self.note(format!("guided work: {goal}"));
         self.begin_work();
@@ -71,17 +88,17 @@ impl State {
 
     /// Begins a flow: its spec, then its variables.
     pub(super) fn start_flow(&mut self, typed: &str) -> Vec<Effect> {
-        if self.is_working() {
-            self.say_briefly("the agent works: Esc stops it first");
+        if self.is_bound() {
             return Vec::new();
         }
-        let mut words = typed.split_whitespace().map(str::to_owned);
+        // The command line's way to write a variable is understood, too.
+        let mut words = quoted(typed).into_iter().filter(|word| word != "--var");
         let Some(spec) = words.next() else {
             self.say_briefly("which one? /flow SPEC [NAME=VALUE…]");
             return Vec::new();
         };
         let mut effects = self.let_go();
-        self.begin_anew();
+        self.begin_instead();
         (self.start, self.transcript) = (None, Transcript::new(Whose::Flow));
         self.note(format!("flow: {spec}"));
         self.begin_work();

@@ -5,10 +5,10 @@ use std::time::Duration;
 use stepwell::{Message, Mode, Seq, Status};
 use stepwell_tui::{
     Block, Clean, Done, Effect, Ended, Input, Page, PointsFor, Purpose, Reach, Reply, RunSettings,
-    Told, ToolOutcome,
+    Told, ToolOutcome, Visit,
 };
 
-use crate::stage::{Stage, card, id, opened, row};
+use crate::stage::{Stage, card, id, open, opened, row, shell};
 
 pub(crate) fn start(task: &str) -> Vec<Effect> {
     vec![Effect::Start { task: task.into(), settings: RunSettings::default() }]
@@ -20,6 +20,11 @@ pub(crate) fn resume(say: Option<&str>) -> Effect {
         say: say.map(Into::into),
         settings: RunSettings::default(),
     }
+}
+
+/// A command of the user's own in the session that was opened first is done.
+pub(crate) fn own_done(command: &str, output: Clean, failed: Option<Clean>) -> Reply {
+    Reply::ShellDone { command: command.into(), output, failed, visit: Visit(1) }
 }
 
 #[test]
@@ -55,9 +60,11 @@ fn the_start_screen_resumes_what_is_selected() {
     stage.reply(Reply::Start(vec![row("s-1", "fix the build"), row("s-2", "write docs")]));
     stage.key("down");
     stage.key("down");
-    let open = Effect::Open { session: "s-2".into(), store: None, resume: true };
-    assert_eq!(stage.key("enter"), [open]);
+    assert_eq!(stage.key("enter"), [open("s-2", true, 1)]);
     // Typing deselects.
+    let mut stage = Stage::new();
+    stage.reply(Reply::Start(vec![row("s-1", "fix the build")]));
+    stage.key("down");
     stage.type_text("x");
     assert_eq!(stage.key("enter"), start("x"));
 }
@@ -217,9 +224,8 @@ fn words_that_come_as_the_turn_ends_begin_the_next_one() {
 fn words_before_the_session_has_a_name_are_said_when_it_has() {
     let mut stage = Stage::new();
     stage.send("one");
-    assert!(stage.send("two").is_empty());
-    let say = Effect::Say { session: id("s-one"), text: "two".into() };
-    assert_eq!(stage.told(Told::Began(id("s-one"))), [Effect::ReadCard(id("s-one")), say]);
+    assert_eq!(stage.send("two"), [Effect::SayFirst("two".into())]);
+    assert_eq!(stage.told(Told::Began(id("s-one"))), [Effect::ReadCard(id("s-one"))]);
 }
 
 #[test]
@@ -435,9 +441,9 @@ fn an_at_sign_completes_files() {
 fn an_exclamation_mark_runs_a_command_and_the_model_is_told() {
     let mut stage = Stage::open();
     stage.printed();
-    assert_eq!(stage.send("!git status"), [Effect::Shell("git status".into())]);
+    assert_eq!(stage.send("!git status"), [shell("git status")]);
     let output = Clean::new("clean\n");
-    let reply = Reply::ShellDone { command: "git status".into(), output, failed: None };
+    let reply = own_done("git status", output, None);
     let text = "I ran `git status`:\n\n```\nclean\n```".to_owned();
     assert_eq!(stage.reply(reply), [Effect::Say { session: id("s-one"), text }]);
     assert_eq!(stage.printed(), "\n› !git status\n  clean");
@@ -447,7 +453,12 @@ fn an_exclamation_mark_runs_a_command_and_the_model_is_told() {
     let failed = Some(Clean::new("exit status 1"));
     assert!(
         stage
-            .reply(Reply::ShellDone { command: "false".into(), output: Clean::default(), failed })
+            .reply(Reply::ShellDone {
+                command: "false".into(),
+                output: Clean::default(),
+                failed,
+                visit: Visit(0)
+            })
             .is_empty()
     );
     assert_eq!(stage.send("why?"), start("I ran `false`:\n\n```\n\n```\n(exit status 1)\n\nwhy?"));
@@ -558,13 +569,17 @@ fn nothing_is_said_to_a_session_while_it_is_being_changed() {
     assert!(stage.send("go").is_empty());
     assert_eq!(stage.state.editor.text(), "go");
     let done = Done {
-        purpose: Purpose::Reload,
+        purpose: Purpose::Reload(id("s-one")),
         output: Clean::default(),
         errors: Clean::default(),
         ok: true,
     };
-    stage.reply(Reply::Done(Box::new(done)));
-    assert_eq!(stage.key("enter"), [resume(Some("go"))]);
+    assert_eq!(stage.reply(Reply::Done(Box::new(done))), [open("s-one", false, 2)]);
+    // It is read anew first, and what is typed is said then.
+    assert!(stage.key("enter").is_empty());
+    let mut same = opened(Status::Success);
+    same.resume = false;
+    assert_eq!(stage.reply(Reply::Opened(Box::new(same))), [resume(Some("go"))]);
 }
 
 #[test]
@@ -576,14 +591,10 @@ fn a_line_is_a_message_where_nothing_is_redrawn() {
 
 #[test]
 fn what_is_typed_behind_a_command_of_ones_own_is_said_behind_what_it_writes() {
-    let done = |command: &str| Reply::ShellDone {
-        command: command.into(),
-        output: Clean::new("out"),
-        failed: None,
-    };
+    let done = |command: &str| own_done(command, Clean::new("out"), None);
     let said = |text: &str| Effect::Say { session: id("s-one"), text: text.into() };
     let mut stage = Stage::open();
-    assert_eq!(stage.send("!make"), [Effect::Shell("make".into())]);
+    assert_eq!(stage.send("!make"), [shell("make")]);
     assert!(stage.send("what went wrong?").is_empty());
     assert!(stage.send("!make test").is_empty());
     assert!(stage.screen().contains("» what went wrong?"), "{}", stage.screen());
@@ -594,7 +605,7 @@ fn what_is_typed_behind_a_command_of_ones_own_is_said_behind_what_it_writes() {
             said("I ran `make`:\n\n```\nout\n```"),
             said("what went wrong?"),
             Effect::Resume { session: id("s-one"), say: None, settings },
-            Effect::Shell("make test".into()),
+            shell("make test"),
         ]
     );
     assert_eq!(stage.reply(done("make test")), [said("I ran `make test`:\n\n```\nout\n```")]);
@@ -622,7 +633,7 @@ fn whoever_leaves_ends_their_command_and_what_it_wrote_and_what_waited_is_kept()
     assert_eq!(stage.key("ctrl+d"), [Effect::StopShell]);
     assert!(!stage.state.has_left());
     let failed = Some(Clean::new("stopped"));
-    let done = Reply::ShellDone { command: "make".into(), output: Clean::new("half"), failed };
+    let done = own_done("make", Clean::new("half"), failed);
     let effects = stage.reply(done);
     assert_eq!(effects.len(), 3, "{effects:?}");
     let own = format!("{:?}", effects[0]);

@@ -3,7 +3,9 @@
 use std::time::Duration;
 
 use stepwell::{Message, Status};
-use stepwell_tui::{Clean, Effect, Helper, Input, Purpose, Reply, SessionRow, Told, plain_start};
+use stepwell_tui::{
+    Clean, Effect, Helper, Input, Purpose, Reply, SessionRow, Told, Visit, plain_start,
+};
 
 use crate::chat::resume;
 use crate::stage::{Stage, id, opened, recorded, row};
@@ -121,7 +123,7 @@ fn a_fork_says_that_it_is_another_session() {
     let mut stage = Stage::open();
     stage.printed();
     let done = stepwell_tui::Done {
-        purpose: Purpose::Open,
+        purpose: Purpose::Forked { of: id("s-one"), visit: Visit(1) },
         output: Clean::new("s-two\n"),
         errors: Clean::default(),
         ok: true,

@@ -1,11 +1,11 @@
 //! Slash commands: what each does in the conversation.
 
 use stepwell::{Message, Status};
-use stepwell_tui::{Clean, Done, Effect, Purpose, Reply, Told};
+use stepwell_tui::{Clean, Done, Effect, Input, Purpose, Reply, RunSettings, Told, Visit};
 use stepwell_workspace::slash::SLASH_COMMANDS;
 
 use crate::chat::{resume, start};
-use crate::stage::{Stage, card, id};
+use crate::stage::{Stage, card, id, open};
 
 #[test]
 fn a_slash_offers_commands_and_enter_takes_the_selected_one() {
@@ -67,6 +67,59 @@ fn without_a_session_commands_about_one_say_so() {
 }
 
 #[test]
+fn help_about_a_command_that_there_is_none_of_names_the_nearest() {
+    let mut stage = Stage::open();
+    stage.printed();
+    stage.send("/help resme");
+    assert_eq!(stage.printed(), "✗ there is no command /resme; did you mean /resume?");
+    assert!(stage.state.page.is_none());
+    stage.send("/help /new");
+    assert!(stage.printed().contains("/new [TASK]"));
+    assert!(stage.state.session.is_some(), "help about a command does not run it");
+}
+
+#[test]
+fn a_question_mark_on_a_line_of_its_own_shows_the_keys_where_nothing_is_redrawn() {
+    let mut stage = Stage::open();
+    assert!(stage.input(Input::Line("?".into())).is_empty());
+    assert!(stage.screen().starts_with("help"), "{}", stage.screen());
+}
+
+#[test]
+fn of_other_offers_the_first_is_selected() {
+    let mut stage = Stage::open();
+    stage.type_text("/");
+    stage.key("down");
+    stage.key("down");
+    stage.type_text("mo");
+    stage.key("tab");
+    assert_eq!(stage.state.editor.text(), "/model ");
+}
+
+#[test]
+fn a_variable_of_a_flow_may_have_blanks_in_it() {
+    let variables = vec!["goal=use tabs".to_owned(), "n=1".to_owned()];
+    let (spec, settings) = ("a.yaml".to_owned(), RunSettings::default());
+    let begin = Effect::StartFlow { spec, variables, settings };
+    for line in ["/flow a.yaml goal=\"use tabs\" n=1", "/flow a.yaml --var goal='use tabs' n=1"] {
+        assert_eq!(Stage::open().send(line), [begin.clone()], "{line}");
+    }
+}
+
+#[test]
+fn what_goes_wrong_is_told_once() {
+    let mut stage = Stage::open();
+    stage.send("go");
+    stage.told(Told::Began(id("s-one")));
+    stage.printed();
+    stage.record(stepwell::Failure { message: "the model is gone".into() });
+    let why = Clean::new("the model is gone");
+    let ended = stepwell_tui::Ended { status: Status::Failed, why, hint: None };
+    stage.told(Told::Ended(ended));
+    assert_eq!(stage.printed(), "✗ the model is gone");
+}
+
+#[test]
 fn new_begins_another_session_but_not_while_one_works() {
     let mut stage = Stage::open();
     assert_eq!(stage.send("/new write docs"), start("write docs"));
@@ -95,8 +148,9 @@ fn answers_of_commands_are_shown_by_their_length() {
     assert_eq!(stage.printed(), "  short");
     stage.reply(done(&"line\n".repeat(30), Purpose::Show("cost")));
     assert!(stage.screen().starts_with("cost"));
-    let effects = stage.reply(done("s-two\n", Purpose::Open));
-    assert_eq!(effects, [Effect::Open { session: "s-two".into(), store: None, resume: false }]);
+    let effects =
+        stage.reply(done("s-two\n", Purpose::Forked { of: id("s-one"), visit: Visit(1) }));
+    assert_eq!(effects, [open("s-two", false, 2)]);
     let failed = Done {
         purpose: Purpose::Show("x"),
         output: Clean::default(),
@@ -127,6 +181,9 @@ fn detach_hands_the_run_over_and_without_one_leaves() {
     let arguments = vec!["resume".into(), "s-one".into(), "--detach".into()];
     let command = Effect::Command { arguments, purpose: Purpose::Detached };
     assert_eq!(stage.end(Status::Interrupted), [command]);
+    // What goes on in the background is neither cut off nor watched from here.
+    assert!(!stage.printed().contains("cut off"));
+    assert!(stage.reply(Reply::Changed(id("s-one"))).is_empty());
     assert_eq!(stage.reply(detached(true)), [Effect::Leave]);
     assert!(stage.state.is_detached());
 }
@@ -161,12 +218,13 @@ fn a_run_that_was_done_before_it_could_be_detached_is_left() {
 #[test]
 fn a_model_that_is_typed_is_looked_for_before_it_is_taken() {
     let mut stage = Stage::open();
-    assert_eq!(stage.send("/model nope/x"), [Effect::CheckModel("nope/x".into())]);
+    let check = Effect::CheckModel { name: "nope/x".into(), visit: Visit(1) };
+    assert_eq!(stage.send("/model nope/x"), [check]);
     assert_eq!(stage.state.settings.model, None);
     let why = Clean::new("unknown provider \"nope\"");
     stage.reply(Reply::Failed { why, hint: None });
     assert_eq!(stage.state.settings.model, None);
     assert!(stage.printed().contains("unknown provider"));
-    stage.reply(Reply::Model("openai/gpt".into()));
+    stage.reply(Reply::Model { name: "openai/gpt".into(), visit: Visit(1) });
     assert_eq!(stage.state.settings.model.as_deref(), Some("openai/gpt"));
 }

@@ -2,14 +2,23 @@
 
 use stepwell::{Seq, Status};
 use stepwell_tui::{
-    Clean, Effect, Foreign, Input, OtherAgents, Page, Point, PointsFor, Purpose, Reach, Reply,
+    Clean, Done, Effect, Foreign, Input, OtherAgents, Page, Point, PointsFor, Purpose, Reach,
+    Reply, Visit,
 };
 
-use crate::stage::{Stage, id, opened, recorded, row};
+use crate::stage::{Stage, id, open, opened, recorded, row};
 
 fn command(arguments: &[&str], purpose: Purpose) -> Vec<Effect> {
     let arguments = arguments.iter().map(|word| (*word).to_owned()).collect();
     vec![Effect::Command { arguments, purpose }]
+}
+
+fn forked(of: &str) -> Purpose {
+    Purpose::Forked { of: id(of), visit: Visit(1) }
+}
+
+fn check(name: &str) -> Effect {
+    Effect::CheckModel { name: name.into(), visit: Visit(1) }
 }
 
 fn picker() -> Stage {
@@ -54,8 +63,7 @@ fn the_picker_lists_previews_and_resumes() {
 
     Enter resume · Tab actions · Esc back
     ");
-    let open = Effect::Open { session: "s-2".into(), store: None, resume: true };
-    assert_eq!(stage.key("enter"), [open]);
+    assert_eq!(stage.key("enter"), [open("s-2", true, 2)]);
 }
 
 #[test]
@@ -103,7 +111,7 @@ fn every_action_of_the_picker_does_its_work() {
         (stage, effects)
     };
     assert_eq!(act("p").1, command(&["pin", "s-2"], Purpose::Relist));
-    assert_eq!(act("f").1, command(&["fork", "s-2"], Purpose::Open));
+    assert_eq!(act("f").1, command(&["fork", "s-2"], forked("s-2")));
     assert_eq!(act("y").1, [Effect::Copy("s-2".into())]);
     assert_eq!(act("d").1, command(&["delete", "s-2"], Purpose::Deleted(id("s-2"))));
     let hand_over =
@@ -145,7 +153,10 @@ fn a_session_of_another_agent_is_read_in_and_opened() {
     stage.key("tab");
     assert!(stage.key("d").is_empty(), "what is another's is not deleted");
     let import = ["import", "--yes", "--", "/home/me/.claude/projects/p/c-1.jsonl"];
-    assert_eq!(stage.key("enter"), command(&import, Purpose::Imported(id("c-1"))));
+    assert_eq!(
+        stage.key("enter"),
+        command(&import, Purpose::Imported { session: id("c-1"), visit: Visit(1) })
+    );
     // When more of them is known, the search is made again.
     let again = Effect::Find { search: 3, words: String::new(), reach: Reach::Everywhere };
     assert_eq!(stage.reply(Reply::OthersRead), [again]);
@@ -160,7 +171,7 @@ fn who_searches_everywhere_is_told_how_other_agents_sessions_are_found() {
     assert!(stage.screen().contains("/config other_agents.index true"), "{}", stage.screen());
     stage.key("esc");
     let set = ["config", "set", "--user", "--", "other_agents.index", "true"];
-    let set = command(&set, Purpose::Show("config"));
+    let set = command(&set, Purpose::Configured);
     assert_eq!(stage.send("/config other_agents.index true"), set);
 }
 
@@ -168,7 +179,7 @@ fn who_searches_everywhere_is_told_how_other_agents_sessions_are_found() {
 fn what_was_deleted_can_be_brought_back() {
     let mut stage = picker();
     stage.key("delete");
-    let done = stepwell_tui::Done {
+    let done = Done {
         purpose: Purpose::Deleted(id("s-1")),
         output: Clean::default(),
         errors: Clean::default(),
@@ -176,7 +187,12 @@ fn what_was_deleted_can_be_brought_back() {
     };
     assert!(matches!(stage.reply(Reply::Done(Box::new(done)))[..], [Effect::Find { .. }]));
     stage.key("tab");
-    assert_eq!(stage.key("u"), command(&["trash", "restore", "s-1"], Purpose::Relist));
+    assert_eq!(stage.key("u"), command(&["trash", "restore", "s-1"], Purpose::Restored));
+    let (output, errors) = (Clean::default(), Clean::default());
+    let back = Done { purpose: Purpose::Restored, output, errors, ok: true };
+    stage.reply(Reply::Done(Box::new(back)));
+    let screen = stage.screen();
+    assert!(screen.contains("it is back") && !screen.contains("in the trash"), "{screen}");
     stage.key("tab");
     assert!(stage.key("u").is_empty());
 }
@@ -186,12 +202,13 @@ fn a_session_of_another_store_is_only_opened_from_here() {
     let mut stage = Stage::new();
     stage.key("ctrl+r");
     let mut far = row("s-9", "far away");
-    far.store = Some(Clean::new("/elsewhere"));
+    far.store = Some("/elsewhere".into());
     stage.reply(Reply::Found { search: 1, rows: vec![far], others: OtherAgents::Unasked });
     stage.key("tab");
     assert!(stage.key("d").is_empty());
-    let store = Some(Clean::new("/elsewhere"));
-    assert_eq!(stage.key("enter"), [Effect::Open { session: "s-9".into(), store, resume: true }]);
+    let store = Some("/elsewhere".into());
+    let open = Effect::Open { session: "s-9".into(), store, resume: true, opening: 1 };
+    assert_eq!(stage.key("enter"), [open]);
 }
 
 #[test]
@@ -222,7 +239,7 @@ fn points(purpose: PointsFor) -> Stage {
         point(4, "checkpoint", "before"),
         point(1, "you", "tidy up"),
     ];
-    stage.reply(Reply::Points { purpose, points });
+    stage.reply(Reply::Points { session: id("s-one"), purpose, points });
     stage
 }
 
@@ -256,7 +273,7 @@ fn going_back_asks_what_comes_back() {
     stage.key("down");
     assert_eq!(
         stage.key("enter"),
-        command(&["rewind", "s-one", "--to", "4", "--chat"], Purpose::Reload)
+        command(&["rewind", "s-one", "--to", "4", "--chat"], Purpose::Reload(id("s-one")))
     );
     assert!(stage.state.page.is_none());
 }
@@ -266,14 +283,62 @@ fn what_was_said_there_is_typed_again() {
     let mut stage = points(PointsFor::Rewind);
     stage.key("enter");
     stage.key("enter");
+    let done = |ok| {
+        let (purpose, output) = (Purpose::Reload(id("s-one")), Clean::default());
+        let errors = Clean::new(if ok { "" } else { "error: f.txt was changed" });
+        Reply::Done(Box::new(Done { purpose, output, errors, ok }))
+    };
+    // Not before it was taken back, and not if that is refused.
+    assert_eq!(stage.state.editor.text(), "");
+    let mut refused = points(PointsFor::Rewind);
+    refused.key("enter");
+    refused.key("enter");
+    refused.reply(done(false));
+    assert_eq!(refused.state.editor.text(), "");
+    assert_eq!(stage.reply(done(true)), [open("s-one", false, 2)]);
     assert_eq!(stage.state.editor.text(), "now the tests");
+}
+
+#[test]
+fn the_selection_stays_with_its_session_wherever_that_is_listed() {
+    let mut stage = picker();
+    stage.key("down");
+    stage.key("tab");
+    assert_eq!(stage.key("p"), command(&["pin", "s-2"], Purpose::Relist));
+    let (output, errors) = (Clean::default(), Clean::default());
+    let pinned = Done { purpose: Purpose::Relist, output, errors, ok: true };
+    stage.reply(Reply::Done(Box::new(pinned)));
+    let rows = vec![row("s-2", "write the docs"), row("s-1", "fix the build")];
+    stage.reply(Reply::Found { search: 2, rows, others: OtherAgents::Unasked });
+    stage.key("tab");
+    assert_eq!(stage.key("d"), command(&["delete", "s-2"], Purpose::Deleted(id("s-2"))));
+    // Another search begins at the top.
+    let mut stage = picker();
+    stage.key("down");
+    stage.type_text("b");
+    let rows = vec![row("s-1", "fix the build"), row("s-2", "write the docs")];
+    stage.reply(Reply::Found { search: 2, rows, others: OtherAgents::Unasked });
+    assert_eq!(stage.key("enter"), [open("s-1", true, 2)]);
+}
+
+#[test]
+fn a_session_that_is_in_two_stores_is_opened_in_the_one_of_its_row() {
+    let mut stage = picker();
+    let mut copy = row("s-1", "fix the build");
+    copy.store = Some("/copy/.stepwell".into());
+    let rows = vec![row("s-1", "fix the build"), copy];
+    stage.reply(Reply::Found { search: 1, rows, others: OtherAgents::Unasked });
+    stage.key("down");
+    let store = Some("/copy/.stepwell".into());
+    let open = Effect::Open { session: "s-1".into(), store, resume: true, opening: 2 };
+    assert_eq!(stage.key("enter"), [open]);
 }
 
 #[test]
 fn points_can_be_forked_from_and_compared_with() {
     let mut stage = points(PointsFor::Timeline);
     stage.key("G");
-    assert_eq!(stage.key("f"), command(&["fork", "s-one", "--at", "1"], Purpose::Open));
+    assert_eq!(stage.key("f"), command(&["fork", "s-one", "--at", "1"], forked("s-one")));
     assert_eq!(stage.key("d"), command(&["diff", "s-one", "--from", "1"], Purpose::Diff));
     stage.key("g");
     stage.key("enter");
@@ -349,11 +414,11 @@ fn a_model_is_chosen_from_a_list_or_typed() {
     let models = || Reply::Models(vec![Clean::new("openai/gpt"), Clean::new("anthropic/opus")]);
     stage.reply(models());
     stage.type_text("opu");
-    assert_eq!(stage.key("enter"), [Effect::CheckModel("anthropic/opus".into())]);
+    assert_eq!(stage.key("enter"), [check("anthropic/opus")]);
     stage.reply(models());
     stage.type_text("local/zzz");
-    assert_eq!(stage.key("enter"), [Effect::CheckModel("local/zzz".into())]);
-    stage.reply(Reply::Model("local/zzz".into()));
+    assert_eq!(stage.key("enter"), [check("local/zzz")]);
+    stage.reply(Reply::Model { name: "local/zzz".into(), visit: Visit(1) });
     assert_eq!(stage.state.settings.model.as_deref(), Some("local/zzz"));
 }
 
@@ -375,8 +440,7 @@ fn the_mode_is_chosen_from_a_list_or_typed() {
 fn a_diff_is_shown_on_a_page() {
     let mut stage = Stage::open();
     let output = Clean::new("diff --git a/x b/x\n@@ -1 +1 @@\n-a\n+b\n");
-    let done =
-        stepwell_tui::Done { purpose: Purpose::Diff, output, errors: Clean::default(), ok: true };
+    let done = Done { purpose: Purpose::Diff, output, errors: Clean::default(), ok: true };
     stage.reply(Reply::Done(Box::new(done)));
     assert!(stage.screen().starts_with("diff"));
     assert!(stage.screen().contains("+b"));

@@ -8,7 +8,7 @@ use ratatui::backend::TestBackend;
 use stepwell::{Event, Message, Mode, Recorded, Seq, SessionId, Status, Time};
 use stepwell_tui::{
     Always, Clean, Effect, Ended, Input, Look, Opened, Question, QuestionKind, Reply, SessionCard,
-    SessionRow, State, Theme, Told, ToolRun, draw, printed,
+    SessionRow, State, Theme, Told, ToolRun, Visit, draw, printed,
 };
 use unicode_width::UnicodeWidthStr;
 
@@ -74,7 +74,14 @@ impl Stage {
         self.input(Input::Run(told))
     }
 
-    pub(crate) fn reply(&mut self, reply: Reply) -> Vec<Effect> {
+    /// An answer. A session that is opened was asked for.
+    pub(crate) fn reply(&mut self, mut reply: Reply) -> Vec<Effect> {
+        if let Reply::Opened(opened) = &mut reply {
+            if self.state.opening.is_none() {
+                self.state.open_session(opened.card.id.to_string(), None, opened.resume);
+            }
+            opened.opening = self.state.opening.map_or(0, |opening| opening.number);
+        }
         self.input(Input::Reply(reply))
     }
 
@@ -187,6 +194,16 @@ pub(crate) fn card(status: Status) -> SessionCard {
     }
 }
 
+/// The opening of a session of this store.
+pub(crate) fn open(session: &str, resume: bool, opening: u64) -> Effect {
+    Effect::Open { session: session.into(), store: None, resume, opening }
+}
+
+/// A command of the user's own, in the session that was opened first.
+pub(crate) fn shell(command: &str) -> Effect {
+    Effect::Shell { command: command.into(), visit: Visit(1) }
+}
+
 pub(crate) fn opened(status: Status) -> Opened {
     let events = vec![
         recorded(1, Message::user("tidy up")),
@@ -195,6 +212,8 @@ pub(crate) fn opened(status: Status) -> Opened {
         recorded(4, Message::assistant("Done: **all** is tidy.")),
     ];
     Opened {
+        opening: 0,
+        place: None,
         card: card(status),
         events,
         more: false,
@@ -217,6 +236,7 @@ pub(crate) fn row(name: &str, task: &str) -> SessionRow {
         cut_off: false,
         rests: false,
         waiting: 0,
+        used_at: Time::from_micros(0),
         when: Clean::new("3m ago"),
         agent: Clean::new("coder"),
         tags: Vec::new(),

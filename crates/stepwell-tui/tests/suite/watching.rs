@@ -5,7 +5,7 @@ use stepwell_tui::{
     Clean, Effect, Elsewhere, Ended, Grown, Input, Reply, RunSettings, Told, ToolOutcome, ToolRun,
 };
 
-use crate::stage::{Stage, id, opened, question, recorded};
+use crate::stage::{Stage, id, open, opened, question, recorded};
 
 /// A session that another process runs, which asks something.
 fn watched() -> Stage {
@@ -91,7 +91,8 @@ fn a_question_whose_runner_is_gone_still_waits_for_an_answer() {
     elsewhere(&mut stage, ended(Status::Interrupted));
     let card = opened(Status::Interrupted).card;
     let events = vec![recorded(5, GateAnswered::new("g1", Answer::ALLOW_ONCE, "ann@desk"))];
-    let grown = Grown { card, events, seq: Seq::new(5), waiting: 0, elsewhere: None };
+    let grown =
+        Grown { card, events, too_much: false, seq: Seq::new(5), waiting: 0, elsewhere: None };
     stage.reply(Reply::Grown(Box::new(grown)));
     assert!(!stage.screen().contains("y once"), "{}", stage.screen());
 }
@@ -99,8 +100,7 @@ fn a_question_whose_runner_is_gone_still_waits_for_an_answer() {
 #[test]
 fn another_session_can_be_opened_while_one_is_watched() {
     let mut stage = watched();
-    let open = Effect::Open { session: "s-two".into(), store: None, resume: true };
-    assert_eq!(stage.send("/resume s-two"), [open]);
+    assert_eq!(stage.send("/resume s-two"), [open("s-two", true, 2)]);
     let mut other = opened(Status::Success);
     other.card.id = id("s-two");
     stage.reply(Reply::Opened(Box::new(other)));
@@ -149,6 +149,26 @@ fn subagents_have_a_line_each_while_they_work() {
 }
 
 #[test]
+fn a_subagent_that_is_done_or_was_answered_says_so() {
+    let mut stage = with_helpers();
+    within(&mut stage, "s-red", Told::Asked(Box::new(question("g1"))));
+    assert!(stage.screen().contains("├ s-red asks you"), "{}", stage.screen());
+    let answered = Told::Answered {
+        session: id("s-one"),
+        gate: "g1".into(),
+        answer: Clean::new("yes"),
+        who: Clean::new("ann"),
+        at: Clean::new("now"),
+    };
+    within(&mut stage, "s-red", answered);
+    assert!(!stage.screen().contains("asks you"), "{}", stage.screen());
+    let over = stepwell::StatusChanged { status: Status::Success, reason: None, error: None };
+    within(&mut stage, "s-red", Told::Recorded(Box::new(recorded(9, over))));
+    assert!(!stage.screen().contains("├ s-red"), "{}", stage.screen());
+    assert!(stage.screen().contains("├ s-blue"));
+}
+
+#[test]
 fn a_subagent_is_watched_on_a_page_that_grows_while_it_works() {
     let mut stage = with_helpers();
     assert!(stage.send("/agents").is_empty());
@@ -184,6 +204,7 @@ fn grown(events: Vec<stepwell::Recorded>, seq: u64) -> Grown {
     Grown {
         card: opened(Status::Success).card,
         events,
+        too_much: false,
         seq: Seq::new(seq),
         waiting: 0,
         elsewhere: None,
@@ -232,8 +253,7 @@ fn a_session_that_was_moved_back_elsewhere_is_read_anew() {
         restored: stepwell::Restored::default(),
     };
     let grown = grown(vec![recorded(5, back)], 5);
-    let open = Effect::Open { session: "s-one".into(), store: None, resume: false };
-    assert_eq!(stage.reply(Reply::Grown(Box::new(grown))), [open]);
+    assert_eq!(stage.reply(Reply::Grown(Box::new(grown))), [open("s-one", false, 2)]);
 }
 
 #[test]

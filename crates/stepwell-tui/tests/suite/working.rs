@@ -1,7 +1,7 @@
 //! Guided work and flows, by their commands.
 
 use stepwell::{Answer, Gate, GateAnswered, Lane, Message, Node, NodeState, Phase, Status};
-use stepwell_tui::{Clean, Effect, Purpose, QuestionKind, Reply, RunSettings, Told};
+use stepwell_tui::{Clean, Effect, Purpose, QuestionKind, Reply, RunSettings, Told, Visit};
 
 use crate::stage::{Stage, card, id, question};
 
@@ -105,9 +105,10 @@ fn an_agent_is_chosen_from_a_list_or_typed() {
     stage.key("enter");
     assert_eq!(stage.state.settings.agent.as_deref(), Some("review"));
     // One that is typed is looked for before it is taken.
-    assert_eq!(stage.send("/agent plan"), [Effect::CheckAgent("plan".into())]);
+    let check = Effect::CheckAgent { name: "plan".into(), visit: Visit(1) };
+    assert_eq!(stage.send("/agent plan"), [check]);
     assert_eq!(stage.state.settings.agent.as_deref(), Some("review"));
-    stage.reply(Reply::Agent("plan".into()));
+    stage.reply(Reply::Agent { name: "plan".into(), visit: Visit(1) });
     assert_eq!(stage.state.settings.agent.as_deref(), Some("plan"));
 }
 
