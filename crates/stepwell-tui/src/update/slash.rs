@@ -123,7 +123,11 @@ impl State {
     /// what it began with.
     fn set_budget(&mut self, typed: &str) -> Vec<Effect> {
         let most = match typed.trim_start_matches('$').parse::<Money>() {
-            Ok(most) => most,
+            Ok(most) if most >= Money::ZERO => most,
+            Ok(_) => {
+                self.say_briefly("a budget is not less than nothing");
+                return Vec::new();
+            }
             Err(why) => {
                 self.trouble(&Clean::line(&format!("/budget {typed}: {why}")), None);
                 return Vec::new();

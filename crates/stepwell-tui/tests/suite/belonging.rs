@@ -350,6 +350,6 @@ fn a_setting_that_was_changed_holds_at_once() {
     let model = Clean::new("local/new");
     stage.reply(Reply::Configured { model, mode: Mode::ConfirmAll });
     assert_eq!(stage.state.mode(), Mode::ConfirmAll);
-    stage.send("/new");
+    stage.wait(5).send("/new");
     assert!(stage.screen().contains("confirm-all"), "{}", stage.screen());
 }
