@@ -338,9 +338,10 @@ impl Worktree {
     pub fn would_change(&self, base: &str, outcome: &Outcome) -> Vec<String> {
         let prefix = git(&self.workspace, &["rev-parse", "--show-prefix"]).unwrap_or_default();
         let inside = |file: &String| file.strip_prefix(&prefix).map(str::to_owned);
-        // An outcome names only a few.
-        let files = self.changed_between(base, &outcome.tip);
-        files.unwrap_or_else(|_| outcome.files.clone()).iter().filter_map(inside).collect()
+        // An outcome names only a few. Git would take an empty name for what is checked out.
+        let is_known = !base.is_empty() && !outcome.tip.is_empty();
+        let files = is_known.then(|| self.changed_between(base, &outcome.tip).ok()).flatten();
+        files.unwrap_or_else(|| outcome.files.clone()).iter().filter_map(inside).collect()
     }
 
     /// Removes it with its branch: not if something in it is kept nowhere else, and not the
