@@ -11,9 +11,21 @@ use std::sync::atomic::{AtomicU64, Ordering};
 /// The mode stays as it was.
 ///
 /// # Errors
-/// If the folder cannot be written to. The file is then as it was.
+/// If the folder cannot be written to, the file is one that nobody may write to, or a link leads
+/// nowhere. The file is then as it was.
 pub fn replace_users_file(path: &Path, text: &str) -> io::Result<()> {
-    let path = fs::canonicalize(path).unwrap_or_else(|_| path.to_owned());
+    let path = match fs::canonicalize(path) {
+        Ok(real) => real,
+        Err(_) if path.is_symlink() => {
+            let why = "it is a link to a file that is not there";
+            return Err(io::Error::new(io::ErrorKind::NotFound, why));
+        }
+        Err(_) => path.to_owned(),
+    };
+    if fs::metadata(&path).is_ok_and(|it| it.is_file() && it.permissions().readonly()) {
+        let why = "it is read-only";
+        return Err(io::Error::new(io::ErrorKind::PermissionDenied, why));
+    }
     let mode = fs::metadata(&path).ok().map(|old| old.permissions());
     let draft = draft_of(&path);
     let written = write_new(&draft, text, USUAL_MODE).and_then(|_| match mode {
@@ -103,6 +115,21 @@ mod tests {
         assert_eq!(mode_of(&at("real")), 0o640);
         assert!(fs::symlink_metadata(at("link")).unwrap().is_symlink());
         assert_eq!(fs::read_dir(folder.path()).unwrap().count(), 2);
+    }
+
+    #[test]
+    fn a_users_link_to_nothing_and_a_read_only_file_stay_as_they_are() {
+        let folder = tempfile::tempdir().unwrap();
+        let at = |name: &str| folder.path().join(name);
+        symlink(at("absent"), at("link")).unwrap();
+        let refused = replace_users_file(&at("link"), "new").unwrap_err();
+        assert!(refused.to_string().contains("link"), "{refused}");
+        assert!(at("link").is_symlink() && !at("absent").exists());
+        fs::write(at("kept"), "old").unwrap();
+        fs::set_permissions(at("kept"), fs::Permissions::from_mode(0o444)).unwrap();
+        let refused = replace_users_file(&at("kept"), "new").unwrap_err();
+        assert!(refused.to_string().contains("read-only"), "{refused}");
+        assert_eq!(fs::read_to_string(at("kept")).unwrap(), "old");
     }
 
     #[test]

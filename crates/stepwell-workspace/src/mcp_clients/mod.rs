@@ -7,14 +7,18 @@
 
 mod jsonc;
 mod receipt;
+mod toml_text;
 
 use std::fs;
 use std::io;
+use std::ops::Range;
 use std::path::{Path, PathBuf};
 
-use serde_json::{Value, json};
+use serde_json::{Map, Value, json};
 
+use self::jsonc::Document;
 use self::receipt::Receipt;
+use self::toml_text::TomlText;
 use crate::atomic_file::replace_users_file;
 use crate::error::{Error, Result};
 use crate::workspace::Workspace;
@@ -115,7 +119,8 @@ impl Workspace {
         let (offset, piece) = client.piece(text, &wanted).map_err(unfit)?;
         let after = format!("{}{piece}{}", &text[..offset], &text[offset..]);
         // What comes out must say what was meant, whatever stood there before.
-        if client.entry(&after).map_err(unfit)?.as_ref() != Some(&wanted) {
+        let is_added = client.entry(&after).map_err(unfit)?.as_ref() == Some(&wanted);
+        if !is_added || !client.is_alike(text, &after).map_err(unfit)? {
             return Err(unfit("there is no place in it where the server can be added".to_owned()));
         }
         Ok(Some(SettingsChange { path, piece, before, after: Some(after), offset, receipt }))
@@ -150,13 +155,16 @@ impl Workspace {
             let before = Some(before);
             return Ok(Some(SettingsChange { path, piece, before, after, offset, receipt }));
         }
-        let (offset, end) = client.place(&before).map_err(unfit)?;
-        let piece = before[offset..end].to_owned();
-        let after = Some(format!("{}{}", &before[..offset], &before[end..]));
-        if client.entry(after.as_deref().unwrap_or_default()).map_err(unfit)?.is_some() {
-            return Err(unfit("the server could not be taken out of it".to_owned()));
+        let places = client.places(&before).map_err(unfit)?;
+        let piece: String = places.iter().map(|place| &before[place.clone()]).collect();
+        let (offset, after) = (places[0].start, without(&before, &places));
+        // What comes out must say what was meant, and all that others wrote.
+        let is_gone = client.entry(&after).map_err(unfit)?.is_none();
+        if !is_gone || !client.is_alike(&before, &after).map_err(unfit)? {
+            return Err(unfit("the server cannot be taken out of it; do it by hand".to_owned()));
         }
-        Ok(Some(SettingsChange { path, piece, before: Some(before), after, offset, receipt }))
+        let (before, after) = (Some(before), Some(after));
+        Ok(Some(SettingsChange { path, piece, before, after, offset, receipt }))
     }
 
     fn settings_file(&self, client: Target) -> Result<PathBuf> {
@@ -282,58 +290,65 @@ impl Target {
     /// Our entry in a file's text, if it is there.
     fn entry(self, text: &str) -> Result<Option<Value>, String> {
         match self {
-            Self::Mcp(McpClient::Codex) => {
-                let document: toml_edit::DocumentMut = text
-                    .parse()
-                    .map_err(|error: toml_edit::TomlError| error.message().to_owned())?;
-                let item = document.get(self.section()).and_then(|it| it.get(NAME));
-                let Some(item) = item.and_then(toml_edit::Item::as_table_like) else {
-                    return Ok(None);
-                };
-                let text = |name: &str| item.get(name).and_then(toml_edit::Item::as_str);
-                let words = item.get("args").and_then(toml_edit::Item::as_array);
-                let words = words.into_iter().flatten().filter_map(toml_edit::Value::as_str);
-                let words: Vec<&str> = words.collect();
-                Ok(Some(json!({ "command": text("command"), "args": words })))
-            }
-            _ => jsonc::entry(text, self.section(), NAME),
+            Self::Mcp(McpClient::Codex) => Ok(TomlText::read(text)?.entry(self.section(), NAME)),
+            _ => Document::read(text)?.entry(self.section(), NAME),
         }
+    }
+
+    /// Do two texts say the same, but for our entry? JSON's comments count as well; of TOML only
+    /// whole lines of ours are taken out.
+    fn is_alike(self, one: &str, other: &str) -> Result<bool, String> {
+        let section = self.section();
+        let (mut all, comments) = match self {
+            Self::Mcp(McpClient::Codex) => {
+                ([TomlText::read(one)?.all(), TomlText::read(other)?.all()], true)
+            }
+            _ => {
+                let (one, other) = (Document::read(one)?, Document::read(other)?);
+                let kept = one.comments(section, NAME)? == other.comments(section, NAME)?;
+                ([one.all()?, other.all()?], kept)
+            }
+        };
+        all.iter_mut().for_each(|settings| forget(settings, section, NAME));
+        Ok(comments && all[0] == all[1])
     }
 
     /// Where our entry is put in, and as which text.
     fn piece(self, text: &str, settings: &Value) -> Result<(usize, String), String> {
         match self {
             Self::Mcp(McpClient::Codex) => {
-                let gap = match text {
-                    "" => "",
-                    text if text.ends_with('\n') => "\n",
-                    _ => "\n\n",
-                };
-                let command = toml_edit::Value::from(NAME);
-                let words = settings["args"].as_array().into_iter().flatten();
-                let words: toml_edit::Array = words.filter_map(Value::as_str).collect();
-                let section = self.section();
-                let piece = format!(
-                    "{gap}[{section}.{NAME}]\ncommand = {command}\nargs = {}\n",
-                    toml_edit::Value::from(words)
-                );
-                Ok((text.len(), piece))
+                Ok(TomlText::read(text)?.insertion(self.section(), NAME, settings))
             }
-            _ => jsonc::insertion(text, self.section(), NAME, settings),
+            _ => Document::read(text)?.insertion(self.section(), NAME, settings),
         }
     }
 
     /// Where our entry stands in a text, with what only separates it from the others.
-    fn place(self, text: &str) -> Result<(usize, usize), String> {
+    fn places(self, text: &str) -> Result<Vec<Range<usize>>, String> {
         match self {
-            Self::Mcp(McpClient::Codex) => {
-                let head = format!("[{}.{NAME}]", self.section());
-                let begin = text.find(&head).ok_or("it is written in another way")?;
-                let rest = &text[begin + head.len()..];
-                let end = rest.find("\n[").map_or(text.len(), |at| begin + head.len() + at + 1);
-                Ok((begin, end))
-            }
-            _ => jsonc::place(text, self.section(), NAME),
+            Self::Mcp(McpClient::Codex) => TomlText::read(text)?.removal(self.section(), NAME),
+            _ => Document::read(text)?.removal(self.section(), NAME),
         }
+    }
+}
+
+/// A text without some stretches of it, which are given in order.
+fn without(text: &str, places: &[Range<usize>]) -> String {
+    let (mut rest, mut at) = (String::new(), 0);
+    for place in places {
+        rest.push_str(&text[at..place.start]);
+        at = place.end;
+    }
+    rest + &text[at..]
+}
+
+/// Takes an entry out of settings, and its section if that holds no other.
+fn forget(settings: &mut Value, section: &str, name: &str) {
+    let Some(all) = settings.as_object_mut() else { return };
+    if let Some(section) = all.get_mut(section).and_then(Value::as_object_mut) {
+        section.remove(name);
+    }
+    if all.get(section).and_then(Value::as_object).is_some_and(Map::is_empty) {
+        all.remove(section);
     }
 }

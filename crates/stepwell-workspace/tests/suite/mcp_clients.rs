@@ -212,3 +212,77 @@ fn opencodes_other_file_is_used_where_it_is_the_one_that_is_there() {
     desk.uninstall(McpClient::Opencode);
     assert_eq!(fs::read_to_string(desk.file("opencode.jsonc")).unwrap(), theirs);
 }
+
+/// Uninstalls from a file that somebody else wrote, so that nothing is remembered of it.
+fn taken_out_of(client: McpClient, name: &str, text: &str) -> String {
+    let desk = Desk::new();
+    let path = desk.file(name);
+    fs::create_dir_all(path.parent().unwrap()).unwrap();
+    fs::write(&path, text).unwrap();
+    desk.uninstall(client);
+    fs::read_to_string(path).unwrap()
+}
+
+#[test]
+fn codex_keeps_its_other_tables_and_comments() {
+    let ours = "[mcp_servers.stepwell]\ncommand = \"stepwell\"\nargs = [\"mcp\"]\n";
+    let env = "[mcp_servers.stepwell.env]\nSTEPWELL_STORE = \"/x\"\n";
+    for rest in [
+        "  [other]\n  a = 1\n",
+        "# my own notes\n[mcp_servers.other]\ncommand = \"x\"\n",
+        "# [mcp_servers.stepwell]\n",
+    ] {
+        for text in [format!("{ours}{rest}"), format!("{ours}{env}{rest}")] {
+            let after = taken_out_of(McpClient::Codex, ".codex/config.toml", &text);
+            assert_eq!(after, rest, "{text}");
+        }
+    }
+    let quoted = "[mcp_servers.\"stepwell\"]\ncommand = \"stepwell\"\n";
+    assert_eq!(taken_out_of(McpClient::Codex, ".codex/config.toml", quoted), "");
+}
+
+#[test]
+fn a_codex_entry_with_other_settings_is_not_taken_for_ours() {
+    for more in ["enabled = false\n", "[mcp_servers.stepwell.env]\nA = \"b\"\n"] {
+        let desk = Desk::new();
+        let text = "[mcp_servers.stepwell]\ncommand = \"stepwell\"\nargs = [\"mcp\"]\n";
+        fs::create_dir_all(desk.file(".codex")).unwrap();
+        fs::write(desk.file(".codex/config.toml"), format!("{text}{more}")).unwrap();
+        let refused = desk.workspace.plan_mcp_install(McpClient::Codex, &["mcp".to_owned()]);
+        assert!(matches!(refused, Err(Error::ClientSettings { .. })), "{refused:?}");
+    }
+}
+
+#[test]
+fn zed_keeps_a_server_that_stands_on_our_line() {
+    let text = "{\n  \"context_servers\": {\n    // my servers\n    \"stepwell\": {}, \"other\": {}\n  }\n}\n";
+    let after = taken_out_of(McpClient::Zed, ".zed/settings.json", text);
+    assert_eq!(after, text.replace("\"stepwell\": {}, ", ""));
+    let text = "{\"context_servers\": {\n// mine\n\"stepwell\": {} }}";
+    let after = taken_out_of(McpClient::Zed, ".zed/settings.json", text);
+    assert_eq!(after, "{\"context_servers\": {\n// mine\n}}");
+}
+
+#[test]
+fn nothing_is_written_into_json_that_is_broken_anywhere() {
+    for text in [
+        "{\"mcpServers\": {}, \"x\": {a b c}}",
+        "{\"mcpServers\": {}} trailing {{{",
+        "{\"mcpServers\": {\"stepwell\": {}}, \"mcpServers\": {}}",
+    ] {
+        let desk = Desk::new();
+        fs::write(desk.file(".mcp.json"), text).unwrap();
+        let refused = desk.workspace.plan_mcp_install(McpClient::Claude, &[]);
+        assert!(matches!(refused, Err(Error::ClientSettings { .. })), "{refused:?}");
+        assert!(desk.workspace.plan_mcp_uninstall(McpClient::Claude).is_err(), "{text}");
+    }
+}
+
+#[test]
+fn a_link_that_leads_nowhere_is_not_replaced() {
+    let desk = Desk::new();
+    std::os::unix::fs::symlink(desk.file("absent"), desk.file(".mcp.json")).unwrap();
+    let plan = desk.workspace.plan_mcp_install(McpClient::Claude, &[]).unwrap().unwrap();
+    assert!(plan.apply().is_err());
+    assert!(desk.file(".mcp.json").is_symlink());
+}
