@@ -9,7 +9,7 @@ use stepwell_agent::provider::ToolSpec;
 use stepwell_agent::selection::may_have;
 use stepwell_agent::tool::{self, Tool};
 
-use crate::prepare::find_agent;
+use crate::next_run::find_agent;
 use crate::runtime::Runtime;
 use crate::{context, model, model_name};
 

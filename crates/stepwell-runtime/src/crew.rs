@@ -10,7 +10,8 @@ use stepwell_agent::tool::{self, Isolation, Tool};
 
 use crate::error::{Error, Remedy, Result};
 use crate::mcp::Connected;
-use crate::prepare::{Of, Prepared, find_agent};
+use crate::next_run::find_agent;
+use crate::prepare::{Of, Prepared};
 use crate::request::RunOptions;
 use crate::runtime::Runtime;
 

@@ -141,6 +141,9 @@ fn counted_answer(well: &Stepwell, session: &SessionId, asked: &Asked) -> Result
     let Some(mut given) = well.store().keyed(session, facts)?.into_iter().next() else {
         return Ok(None);
     };
+    if well.weigh(session)?.ignored.contains(&at) {
+        return Ok(None);
+    }
     match (well.judge(session)?.answer(&given), &mut given.event) {
         (Some(Counted::As(counted)), Event::GateAnswered(it)) => it.answer = counted,
         _ => return Ok(None),

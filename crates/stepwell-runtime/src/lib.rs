@@ -30,6 +30,7 @@ pub mod live;
 mod mcp;
 mod model;
 mod model_names;
+mod next_run;
 mod notice;
 mod notify;
 mod own_session;
@@ -60,6 +61,7 @@ pub use gate_answer::Answered;
 pub use handle::{EventStream, RunCommand, RunHandle};
 pub use model::{KnownModel, check_model_name, is_script, known_model};
 pub use model_names::model_names;
+pub use next_run::NextRun;
 pub use notice::{CutOffSession, LeftFile, Notice, Notices, ToldOnce};
 pub use report::{Failure, FlowReport, RunReport};
 pub use request::{

@@ -17,11 +17,12 @@ use stepwell_agent::redact::{RedactMessages as _, Redactor};
 use stepwell_agent::run::{Keeping, Setup};
 use stepwell_agent::tool::{Tool, ToolEnv};
 use stepwell_workspace::atomic_file::check_replaceable;
-use stepwell_workspace::{Prior, PriorModel, Settled};
+use stepwell_workspace::{Prior, Settled};
 
 use crate::error::{Error, Result, SuggestedModel, TokenLimit};
 use crate::handle::About;
 use crate::model::{Model, Tuning};
+use crate::next_run::{self, find_agent};
 use crate::notice::Notice;
 use crate::request::{Interrupt, RunOptions, RunRequest};
 use crate::runtime::Runtime;
@@ -114,28 +115,12 @@ impl Prepared {
         find: impl FnOnce(Option<&str>) -> Result<Model>,
     ) -> Result<Self> {
         let session = of.session;
-        let settings = &runtime.config.settings;
         let agent_name = options.agent.clone().or_else(|| known_agent(session?, runtime));
-        let agent_name = agent_name.unwrap_or_else(|| settings.agent_name.clone());
+        let agent_name = agent_name.unwrap_or_else(|| runtime.config.settings.agent_name.clone());
         let agent = find_agent(&agent_name, runtime)?;
         let trust = of.trust.or_chosen(options.mode.is_some());
-        let usual = || match session {
-            Some(prior) if options.agent.is_none() => prior.mode(settings.mode, agent.mode),
-            Some(prior) => prior.mode(agent.mode.unwrap_or(settings.mode), None),
-            None => agent.mode.unwrap_or(settings.mode),
-        };
-        let mode = options.mode_or(usual);
-        let usual = agent.model.clone().or_else(|| Some(settings.model_name.clone()));
-        let usual = usual.filter(|name| !name.is_empty());
-        let named = match (&options.model, session.map(Prior::model)) {
-            (Some(given), _) => Some(given.clone()),
-            (None, Some(PriorModel::Mine(model) | PriorModel::Recorded(model))) => Some(model),
-            (None, Some(PriorModel::Others { model, who })) if usual.is_none() => {
-                let namesake = runtime.is_namesake(&who);
-                return Err(Error::OthersModel { model, who, namesake });
-            }
-            (None, _) => usual,
-        };
+        let mode = options.mode_or(|| next_run::usual_mode(options, session, &agent, runtime));
+        let named = next_run::model(options, session, &agent, runtime)?;
         let model = find(named.as_deref())?;
         let summariser = context::summariser(&model, runtime);
         let keys = model::provider_keys(runtime)?;
@@ -238,6 +223,7 @@ impl Prepared {
             mode: Some(self.mode),
             budget: self.options.budget_total,
             flow: None,
+            revokes: false,
             who: self.who.clone(),
         };
         let mut events: Vec<NewEvent> = vec![settings.into()];
@@ -406,22 +392,15 @@ pub(crate) fn place(session: Option<&Head>, runtime: &Runtime) -> Result<ToolEnv
     Ok(ToolEnv { command_timeout, supervisor, ..ToolEnv::new(root) })
 }
 
-/// The agent that a session was last run by, or the one that goes on with a session of another
-/// system whose agent is unknown here.
+/// The agent that goes on with a session; one that takes another's place is told of.
 fn known_agent(prior: &Prior<'_>, runtime: &Runtime) -> Option<String> {
-    let used = prior.agent()?.name;
-    match &prior.head.source {
-        Some(source) if find_agent(&used, runtime).is_err() => {
-            let (system, instead) = (source.system.clone(), ANY_AGENT.to_owned());
-            runtime.tell(Notice::OtherAgent { used, system, instead: instead.clone() });
-            Some(instead)
-        }
-        _ => Some(used),
+    let next_run::Successor { used, goes_on } = next_run::successor(prior, runtime)?;
+    if let Some(source) = prior.head.source.as_ref().filter(|_| used != goes_on) {
+        let (system, instead) = (source.system.clone(), goes_on.clone());
+        runtime.tell(Notice::OtherAgent { used, system, instead });
     }
+    Some(goes_on)
 }
-
-/// The agent that goes on where the one that began is not known.
-const ANY_AGENT: &str = "build";
 
 /// A model that can be asked here, or could be with a key.
 fn suggested(runtime: &Runtime) -> SuggestedModel {
@@ -433,12 +412,4 @@ fn suggested(runtime: &Runtime) -> SuggestedModel {
     let found = models.iter().find(|(variable, _)| runtime.host.variable(variable).is_some());
     let (variable, model) = found.unwrap_or(&models[0]);
     SuggestedModel { model, variable, has_key: found.is_some() }
-}
-
-pub(crate) fn find_agent(name: &str, runtime: &Runtime) -> Result<Agent> {
-    let agents = runtime.agents();
-    agents.get(name).cloned().ok_or_else(|| {
-        let known = agents.keys().cloned().collect();
-        Error::NoAgent { name: name.to_owned(), known }
-    })
 }

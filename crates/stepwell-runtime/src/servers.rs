@@ -18,7 +18,8 @@ use crate::error::{Error, Result};
 use crate::flow::{configured, specs_in};
 use crate::mcp::Wanted;
 use crate::model;
-use crate::prepare::{find_agent, place, withheld};
+use crate::next_run::find_agent;
+use crate::prepare::{place, withheld};
 use crate::runtime::Runtime;
 use crate::trust::Trust;
 

@@ -440,7 +440,7 @@ impl Head {
 
     fn set(&mut self, settings: &Settings) {
         self.note_imported();
-        let before = self.settings.take().unwrap_or_default();
+        let before = self.settings.take().filter(|_| !settings.revokes).unwrap_or_default();
         if let Some(agent) = &settings.agent {
             self.agent = preview(agent);
         }
@@ -451,6 +451,7 @@ impl Head {
             // Whether these count depends on who gave them, which only the events say.
             budget: None,
             flow: None,
+            revokes: false,
             // A server's login is not part of the fold: the writer does not know it.
             who: Who::from(preview(&settings.who.name)),
         });

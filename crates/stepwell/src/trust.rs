@@ -159,7 +159,8 @@ impl Judge {
         self.me.login.is_some() && self.me.login == who.login && self.me.user() == who.user()
     }
 
-    /// How an answer counts.
+    /// How an answer counts. One from before all was [revoked](Settings::revokes) is only
+    /// [weighed](Self::weigh).
     #[must_use]
     pub fn answer(&self, recorded: &Recorded) -> Option<Counted> {
         let Event::GateAnswered(given) = &recorded.event else { return None };
@@ -175,8 +176,7 @@ impl Judge {
                 answer => answer,
             }));
         }
-        let what = Allowed::Answer { gate: given.id.clone(), answer };
-        Some(Counted::AskAgain(disregarded(recorded, &given.who, what)))
+        Some(Counted::AskAgain(unanswered(recorded, given, given.who.clone())))
     }
 
     /// Is what somebody said to the session taken in? On a server the user's own words are, and
@@ -221,22 +221,26 @@ impl Judge {
                 Self { me: Who::default(), given: Given::default(), answers: self.answers };
             return Weighed { altered: true, ..nobody.weigh(events) };
         }
+        let revoked = events.iter().rfind(|it| is_revocation(&it.event)).map(|it| it.seq);
+        let is_revoked = |recorded: &Recorded| revoked.is_some_and(|at| recorded.seq < at);
         let mut asked: BTreeMap<&str, Seq> = BTreeMap::new();
         for recorded in events {
             match &recorded.event {
-                Event::Settings(settings) => match self.gave(recorded) {
-                    true => {
-                        weighed.runs.begin(recorded.seq, None);
-                        weighed.chosen(settings);
+                Event::Settings(settings) => {
+                    let by_me = self.gave(recorded);
+                    weighed.runs.begin(recorded.seq, (!by_me).then(|| settings.who.clone()));
+                    match by_me {
+                        true if is_revoked(recorded) => weighed.chosen_before(recorded, settings),
+                        true => weighed.chosen(settings),
+                        false => weighed.set_by_others(recorded, settings),
                     }
-                    false => {
-                        weighed.runs.begin(recorded.seq, Some(settings.who.clone()));
-                        weighed.set_by_others(recorded, settings);
-                    }
-                },
-                Event::Permission(permission) if permission.allow && !self.gave(recorded) => {
+                }
+                Event::Permission(permission)
+                    if permission.allow && (is_revoked(recorded) || !self.gave(recorded)) =>
+                {
                     weighed.ignored.insert(recorded.seq);
                     let who = permission.who.clone().unwrap_or_default();
+                    let who = if is_revoked(recorded) { from_parent(&who) } else { who };
                     let what = Allowed::Always(permission.rule.clone());
                     weighed.disregarded.push(disregarded(recorded, &who, what));
                 }
@@ -244,6 +248,13 @@ impl Judge {
                     asked.insert(id, recorded.seq);
                     // It was asked again.
                     weighed.forget(|it| matches!(it, Allowed::Answer { gate, .. } if gate == id));
+                }
+                Event::GateAnswered(given)
+                    if is_revoked(recorded) && !is_denial(&given.id, &given.answer) =>
+                {
+                    weighed.ignored.insert(recorded.seq);
+                    weighed.ignored.extend(asked.get(given.id.as_str()));
+                    weighed.disregarded.push(unanswered(recorded, given, from_parent(&given.who)));
                 }
                 Event::GateAnswered(given) => match self.answer(recorded) {
                     Some(Counted::AskAgain(why)) => {
@@ -343,6 +354,15 @@ impl Weighed {
         self.theirs.flow.take_if(|_| flow.is_some());
     }
 
+    /// Takes in what the user chose before all was revoked. What makes nothing riskier stays their
+    /// choice; an agent can bring a looser mode.
+    fn chosen_before(&mut self, recorded: &Recorded, settings: &Settings) {
+        let Settings { agent, mode, who, .. } = settings;
+        self.chosen(&Settings { agent: None, mode: None, ..settings.clone() });
+        let (agent, mode, who) = (agent.clone(), *mode, from_parent(who));
+        self.set_by_others(recorded, &Settings { agent, mode, who, ..Settings::default() });
+    }
+
     /// Takes in what somebody else chose.
     fn set_by_others(&mut self, recorded: &Recorded, settings: &Settings) {
         put(&mut self.theirs, settings);
@@ -364,7 +384,7 @@ impl Weighed {
 
 /// Sets what new settings name.
 fn put(settings: &mut Settings, new: &Settings) {
-    let Settings { agent, model, mode, budget, flow, who } = new;
+    let Settings { agent, model, mode, budget, flow, revokes: _, who } = new;
     settings.agent = agent.clone().or(settings.agent.take());
     settings.model = model.clone().or(settings.model.take());
     settings.mode = mode.or(settings.mode);
@@ -375,6 +395,25 @@ fn put(settings: &mut Settings, new: &Settings) {
 
 fn disregarded(recorded: &Recorded, who: &Who, what: Allowed) -> Disregarded {
     Disregarded { seq: recorded.seq, at: recorded.at, who: who.clone(), what }
+}
+
+/// An answer that does not count.
+fn unanswered(recorded: &Recorded, given: &GateAnswered, who: Who) -> Disregarded {
+    let what = Allowed::Answer { gate: given.id.clone(), answer: given.answer.clone() };
+    disregarded(recorded, &who, what)
+}
+
+const fn is_revocation(event: &Event) -> bool {
+    matches!(event, Event::Settings(Settings { revokes: true, .. }))
+}
+
+/// What a session begins with in which nothing is to count that was allowed before: a fork that
+/// somebody else made in the user's name. A login that vouches for the user's own events does
+/// not help there, nor do their notes.
+#[must_use]
+pub fn revocation(who: Who) -> NewEvent {
+    let event: Event = Settings { revokes: true, who, ..Settings::default() }.into();
+    NewEvent { copied: true, ..event.into() }
 }
 
 /// Does an answer deny something? It makes nothing riskier. A flow's question, which is named
@@ -403,6 +442,11 @@ pub(crate) fn carried_over(parent: &[Recorded], at: Seq) -> Vec<NewEvent> {
             _ => {}
         }
     }
+    // Otherwise a fork of a fork could lie before what was revoked there.
+    carried.extend(parent.iter().rfind(|it| it.seq > at && is_revocation(&it.event)).map(|it| {
+        let who = it.event.who().map(from_parent).unwrap_or_default();
+        Settings { revokes: true, who, ..Settings::default() }.into()
+    }));
     if let Some((mode, who)) = mode {
         let who = from_parent(who);
         carried.push(Settings { mode: Some(mode), who, ..Settings::default() }.into());

@@ -13,8 +13,8 @@ use stepwell::{
 use stepwell_agent::mcp::{KeptServers, Server};
 use stepwell_agent::provider::remote::Effort;
 use stepwell_runtime::{
-    Attached, ContextUsage, Error, Given, Hears, Interrupt, OpenGate, Patience, ResumeRequest,
-    RunHandle, RunOptions, RunRequest, Runtime, Words, check_model_name,
+    Attached, ContextUsage, Error, Given, Hears, Interrupt, NextRun, OpenGate, Patience,
+    ResumeRequest, RunHandle, RunOptions, RunRequest, Runtime, Words, check_model_name,
 };
 use stepwell_workspace::Well;
 
@@ -194,21 +194,10 @@ impl Conversation {
         Ok(())
     }
 
-    /// What holds for the next run: what was chosen here, else what the session says, else what the
-    /// configuration does.
+    /// What holds for the next run: what it would work with if it began now.
     pub(crate) fn holds(&self) -> Result<Holds> {
-        let (chosen, settings) = (self.chosen().clone(), &self.runtime.config.settings);
-        let head = self.head()?;
-        let set = head.as_ref().and_then(|head| head.settings.clone()).unwrap_or_default();
-        let agent = chosen.agent.or(set.agent).unwrap_or_else(|| settings.agent_name.clone());
-        let agents = self.runtime.agents();
-        let known = agents.get(&agent);
-        let mode = chosen.mode.or(set.mode).or_else(|| known?.mode).unwrap_or(settings.mode);
-        let recorded =
-            head.map(|head| stepwell_runtime::model_name(head.model_provider(), &head.model));
-        let model = chosen.model.or(set.model).or(recorded).filter(|name| !name.is_empty());
-        let model = model.or_else(|| known?.model.clone());
-        Ok(Holds { mode, model: model.unwrap_or_else(|| settings.model_name.clone()), agent })
+        let NextRun { mode, model, agent } = self.runtime.next_run(&self.id, &self.options())?;
+        Ok(Holds { mode, model: model.unwrap_or_default(), agent })
     }
 
     fn options(&self) -> RunOptions {
@@ -381,7 +370,7 @@ impl Conversation {
                     self.runtime.look().ok().flatten().and_then(|well| well.work(&self.id).ok());
                 let tasks = tasks.map(|work| work.tasks.iter().cloned().collect());
                 let used = self.used(before).unwrap_or_default();
-                let usage = Usage { used, size, cost: head.spent.cost };
+                let usage = Usage { used, size, cost: head.spent.known_cost() };
                 (usage, tasks.unwrap_or_default())
             }
             None => (Usage::default(), Vec::new()),
@@ -402,7 +391,7 @@ impl Conversation {
         while span.to > Seq::ZERO {
             let events = well.store().events(&self.id, span).ok()?.events;
             let used = events.iter().find_map(|it| match &it.event {
-                Event::Message(message) => message.usage.map(|usage| usage.input + usage.output),
+                Event::Message(message) => message.usage.map(|usage| usage.total()),
                 _ => None,
             });
             if used.is_some() {

@@ -167,6 +167,6 @@ pub(crate) struct Usage {
     pub(crate) used: u64,
     /// Tokens that fit.
     pub(crate) size: u64,
-    /// What the session cost.
-    pub(crate) cost: Money,
+    /// What the session cost; none, if the price of some of it is not known.
+    pub(crate) cost: Option<Money>,
 }

@@ -287,7 +287,7 @@ impl Narrator {
         let (text, thought) =
             streamed.map_or((false, false), |it| (!it.text.is_empty(), !it.thought.is_empty()));
         if let Some(usage) = message.usage {
-            self.usage.used = usage.input + usage.output;
+            self.usage.used = usage.total();
         }
         self.finish = message.call.as_ref().and_then(|call| call.finish_reason.clone());
         let mut events = Vec::new();
@@ -343,7 +343,7 @@ impl Narrator {
     }
 
     fn spent(&mut self, spent: Spent) -> Vec<TurnEvent> {
-        self.usage.cost = spent.cost;
+        self.usage.cost = spent.known_cost();
         vec![TurnEvent::Usage(self.usage)]
     }
 }

@@ -36,12 +36,15 @@ pub(super) fn update(event: &TurnEvent, client: &Capabilities) -> Option<Value> 
         }
         // How full a context is means nothing without its size.
         TurnEvent::Usage(usage) if usage.size == 0 => return None,
-        TurnEvent::Usage(usage) => json!({
-            "sessionUpdate": "usage_update",
-            "used": usage.used,
-            "size": usage.size,
-            "cost": {"amount": dollars(usage.cost), "currency": "USD"},
-        }),
+        TurnEvent::Usage(usage) => {
+            let (used, size) = (usage.used, usage.size);
+            let mut update = json!({"sessionUpdate": "usage_update", "used": used, "size": size});
+            // The protocol has no word for an estimate, nor for a part.
+            if let Some(cost) = usage.cost {
+                update["cost"] = json!({"amount": dollars(cost), "currency": "USD"});
+            }
+            update
+        }
         TurnEvent::Compacted { seq, summary } if client.compactions() => {
             let summary = summary.as_ref().map(|text| json!([{"type": "text", "text": text}]));
             json!({

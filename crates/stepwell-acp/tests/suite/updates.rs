@@ -279,3 +279,40 @@ fn a_compaction_by_command_is_told_like_any_other_before_the_command_ends() {
     let later = loaded(&desk, &session, &json!({"session": {"compaction": {}}}));
     assert_eq!(later.updates("compaction_update"), told);
 }
+
+#[test]
+fn a_cost_that_is_not_known_is_not_told_as_nothing() {
+    let most = u64::MAX;
+    let answer = format!("{{text: One., usage: {{input: {most}, output: {most}}}}}");
+    let desk = Desk::new(&format!("context: 50000\nanswers: [{answer}]\n"));
+    let mut client = desk.greeted(&json!({}));
+    let session = client.new_session(&desk);
+    say(&mut client, &session, "count");
+    let mut later = loaded(&desk, &session, &json!({}));
+    let price = later.says(&session, "/cost");
+    assert!(price.contains("price is not known"), "{price}");
+    for told in [client.updates("usage_update"), later.updates("usage_update")] {
+        let last = told.last().unwrap();
+        assert_eq!((&last["used"], last.get("cost")), (&json!(most), None), "{told:?}");
+    }
+}
+
+#[test]
+fn a_fork_shows_the_mode_that_its_next_run_has() {
+    let desk = Desk::new("- {text: Hello.}\n");
+    let (mut client, session) = unasked(&desk, &json!({}));
+    say(&mut client, &session, "hello");
+    let (runtime, parent) = (desk.runtime(), session.parse().unwrap());
+    let request = stepwell_runtime::ForkRequest { session: parent, at: None, label: None };
+    let own = runtime.fork(&request).unwrap().session;
+    let well = runtime.existing(stepwell::Access::Write).unwrap();
+    let revoked = vec![stepwell::trust::revocation(stepwell::Who::from("an agent"))];
+    let agents = well.fork_with(&request.session, None, revoked).unwrap().id().clone();
+    for (fork, mode) in [(own, "yolo"), (agents, "confirm-sensitive")] {
+        let load = json!({"sessionId": fork, "cwd": desk.root(), "mcpServers": []});
+        let shown = client.ask("session/load", &load).unwrap();
+        assert_eq!(shown["modes"]["currentModeId"], mode, "{fork}");
+        let next = runtime.next_run(&fork, &stepwell_runtime::RunOptions::default()).unwrap();
+        assert_eq!(next.mode.as_str(), mode);
+    }
+}

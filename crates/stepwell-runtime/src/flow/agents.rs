@@ -24,7 +24,7 @@ use crate::prepare::{Of, Prepared, place, withheld};
 use crate::request::{Interrupt, RunOptions};
 use crate::runtime::Runtime;
 use crate::trust::Trust;
-use crate::{context, mcp};
+use crate::{context, mcp, next_run};
 
 /// What a flow's agents need, before their servers are started.
 pub(crate) struct Hiring {
@@ -73,7 +73,7 @@ impl Hiring {
         let trust = of.trust.or_chosen(options.mode.is_some());
         refuse_servers(spec, trust)?;
         tools::check_guardrails(spec, runtime)?;
-        let before = || of.session.map_or(usual, |prior| prior.mode(usual, None));
+        let before = || of.session.map_or(usual, |prior| next_run::flow_mode(prior, runtime));
         let mode = options.mode_or(before);
         let keys = model::provider_keys(runtime)?;
         let mut place = place(of.session.map(|prior| prior.head), runtime)?;

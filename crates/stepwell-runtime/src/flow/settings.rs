@@ -23,7 +23,7 @@ pub(super) fn remembered(options: &RunOptions, flow: FlowSettings, who: Who) -> 
         None => model.clone(),
     });
     let (mode, budget) = (options.mode, options.budget_total);
-    Settings { agent: None, model, mode, budget, flow: Some(flow), who }
+    Settings { agent: None, model, mode, budget, flow: Some(flow), revokes: false, who }
 }
 
 /// Where artifacts go.

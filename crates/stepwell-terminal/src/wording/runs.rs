@@ -352,7 +352,8 @@ pub fn who(who: &Who) -> String {
 pub fn settings(settings: &Settings) -> String {
     let mode = settings.mode.map(|mode| format!("mode {mode}"));
     let parts = [settings.agent.clone(), settings.model.clone(), mode];
-    let parts: Vec<String> = parts.into_iter().flatten().collect();
+    let revoked = settings.revokes.then(|| "nothing that was allowed before counts".to_owned());
+    let parts: Vec<String> = parts.into_iter().chain([revoked]).flatten().collect();
     match parts.is_empty() {
         true => format!("as usual, by {}", settings.who),
         false => format!("{}, by {}", parts.join(", "), settings.who),

@@ -83,8 +83,7 @@ pub(super) fn card(head: &Head, used: Option<u64>, runtime: &Runtime) -> Session
     let head = &Redacted::head(&runtime.redactor().with_own_count(), head.clone());
     let gauge = stepwell_runtime::ContextUsage::of(head, runtime);
     let model = gauge.model.unwrap_or_else(|| model_name(head.model_provider(), &head.model));
-    // What somebody else chose does not count here.
-    let mine = head.settings.as_ref().filter(|chosen| chosen.who == runtime.who());
+    let next = runtime.next_run(&head.id, &stepwell_runtime::RunOptions::default());
     let length = gauge.context.length;
     let context = used.zip(length.filter(|length| *length > 0));
     let left = head.budget.map(|budget| budget.minus(head.spent.cost).max(Money::ZERO));
@@ -93,7 +92,7 @@ pub(super) fn card(head: &Head, used: Option<u64>, runtime: &Runtime) -> Session
         title: Clean::line(head.label.as_deref().unwrap_or_else(|| front(&head.task))),
         status: head.status,
         model: Clean::line(&model),
-        mode: mine.and_then(|chosen| chosen.mode),
+        mode: next.ok().map(|next| next.mode),
         phase: head.phase.map(|phase| Clean::line(&phase.to_string())),
         cost: Clean::line(&head.spent.price()),
         left: left.map(|left| Clean::line(&format!("${left:.2}"))),

@@ -326,8 +326,17 @@ pub struct Settings {
     /// What a flow goes on with.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub flow: Option<FlowSettings>,
+    /// Does nothing count any more that was allowed before? Modes, "always" and approvals go;
+    /// what was forbidden stays so.
+    #[serde(skip_serializing_if = "is_false")]
+    pub revokes: bool,
     /// Who chose this.
     pub who: Who,
+}
+
+#[expect(clippy::trivially_copy_pass_by_ref, reason = "serde hands over a reference")]
+const fn is_false(flag: &bool) -> bool {
+    !*flag
 }
 
 /// What a flow goes on with.

@@ -80,12 +80,20 @@ pub struct Spent {
 impl Spent {
     /// Counts one answered call. `cost` is absent when the price is unknown.
     pub fn count(&mut self, usage: Usage, cost: Option<Money>) {
-        self.calls += 1;
+        self.calls = self.calls.saturating_add(1);
         self.usage += usage;
         match cost {
             Some(cost) => self.cost += cost,
-            None => self.unpriced += 1,
+            None => self.unpriced = self.unpriced.saturating_add(1),
         }
+    }
+}
+
+impl Spent {
+    /// What all of it cost; none, if a price is not known.
+    #[must_use]
+    pub fn known_cost(&self) -> Option<Money> {
+        (self.unpriced == 0).then_some(self.cost)
     }
 }
 
@@ -145,13 +153,36 @@ pub struct Estimate {
 
 impl AddAssign for Spent {
     fn add_assign(&mut self, other: Self) {
-        self.calls += other.calls;
+        self.calls = self.calls.saturating_add(other.calls);
         self.usage += other.usage;
         self.cost += other.cost;
-        self.unpriced += other.unpriced;
+        self.unpriced = self.unpriced.saturating_add(other.unpriced);
     }
 }
 
 pub(crate) fn is_zero(n: &u64) -> bool {
     *n == 0
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn sums_stay_at_the_most_there_is() {
+        let usage = Usage { input: u64::MAX, output: u64::MAX, ..Usage::default() };
+        let most = Spent { calls: u64::MAX, usage, unpriced: u64::MAX, ..Spent::default() };
+        let mut sum = most;
+        sum += most;
+        sum.count(usage, None);
+        assert_eq!((sum, usage.total()), (most, u64::MAX));
+    }
+
+    #[test]
+    fn a_cost_that_is_not_known_is_not_zero() {
+        let mut spent = Spent::default();
+        assert_eq!(spent.known_cost(), Some(Money::ZERO));
+        spent.count(Usage::default(), None);
+        assert_eq!(spent.known_cost(), None);
+    }
 }

@@ -281,3 +281,50 @@ fn an_event_belongs_to_the_run_that_was_begun_last_before_it() {
     assert_eq!(runs.others(Seq::ZERO), None, "nobody says");
     assert!(runs.is_since_own(places[1]) && !runs.is_since_own(Seq::ZERO));
 }
+
+#[test]
+fn nothing_that_was_allowed_before_a_revocation_counts() {
+    let login = Some("ann_role");
+    let (ann, always_yes) = (who("ann@laptop", login), Answer::Allow { scope: Grant::Always });
+    let mut log = Log::default();
+    let agent = Some("wild".to_owned());
+    log.give(Settings { agent, model: Some("acme/large".to_owned()), ..mode(Mode::Yolo, &ann) });
+    let allowed = log.give(always("write_file", true, &ann));
+    let denied = log.give(always("run_command", false, &ann));
+    let asked = log.add(ask("c1"));
+    let answered = log.give(GateAnswered::new("c1", always_yes, ann.clone()));
+    log.add(revocation(Who::from("an agent")).event);
+    // Neither by this machine's notes, nor by the login that signed it, nor as a store's answer.
+    for judge in [log.judge(None), log.judge(login)] {
+        for answers in [AnswersFrom::Own, AnswersFrom::Store] {
+            let weighed = Judge { answers, ..judge.clone() }.weigh(&log.events);
+            assert_eq!(weighed.mode(Mode::ConfirmSensitive, None), Mode::ConfirmSensitive);
+            assert_eq!(weighed.ignored, [allowed, asked, answered].into());
+            assert!(!weighed.ignored.contains(&denied));
+            // The model is the user's own choice; an agent could bring a mode.
+            assert_eq!(weighed.mine.model.as_deref(), Some("acme/large"));
+            assert_eq!((weighed.mine.agent, weighed.theirs.agent.as_deref()), (None, Some("wild")));
+        }
+    }
+    // It stays stricter where it was, and what is given later counts.
+    let mut strict = Log::default();
+    strict.give(mode(Mode::ConfirmAll, &ann));
+    strict.add(revocation(Who::from("an agent")).event);
+    assert_eq!(strict.weigh().mode(Mode::Yolo, None), Mode::ConfirmAll);
+    log.give(mode(Mode::Yolo, &ann));
+    let again = log.give(always("write_file", true, &ann));
+    let weighed = log.weigh();
+    assert_eq!(weighed.mode(Mode::ConfirmAll, None), Mode::Yolo);
+    assert!(!weighed.ignored.contains(&again));
+}
+
+#[test]
+fn a_fork_from_before_a_revocation_takes_it_along() {
+    let ann = who("ann@laptop", None);
+    let mut log = Log::default();
+    let at = log.give(mode(Mode::Yolo, &ann));
+    log.add(revocation(Who::from("an agent")).event);
+    let carried = carried_over(&log.events, at);
+    assert!(carried.iter().any(|new| new.copied && is_revocation(&new.event)), "{carried:?}");
+    assert_eq!(carried_over(&log.events, Seq::new(2)).len(), 0);
+}

@@ -1,7 +1,8 @@
 //! Commands for what later turns work with, and what they cost.
 
-use stepwell::{Access, Mode, Money, Role};
+use stepwell::{Access, Head, Mode, Money, Role};
 use stepwell_runtime::inspect::{self, Viewed};
+use stepwell_workspace::Estimates;
 use stepwell_workspace::slash::Verb;
 
 use super::{Conversation, Result, first_line};
@@ -48,12 +49,12 @@ fn one_of(word: &str, holds: &str, known: impl Iterator<Item = String>) -> Strin
 pub(super) fn budget(on: &Conversation, dollars: &str) -> Result<String> {
     if dollars.is_empty() {
         let head = on.head()?;
-        let spent = head.as_ref().map_or(Money::ZERO, |head| head.spent.cost);
+        let spent = head.as_ref().map_or_else(|| "$0".to_owned(), |head| price(on, head));
         let chosen = on.chosen().budget;
         let most = chosen.or_else(|| head?.budget);
         return Ok(match most {
-            Some(most) => format!("The session may cost ${most}; ${spent} is spent."),
-            None => format!("The session may cost anything; ${spent} is spent."),
+            Some(most) => format!("The session may cost ${most}; {spent} is spent."),
+            None => format!("The session may cost anything; {spent} is spent."),
         });
     }
     Ok(match dollars.trim_start_matches('$').parse::<Money>() {
@@ -65,18 +66,28 @@ pub(super) fn budget(on: &Conversation, dollars: &str) -> Result<String> {
     })
 }
 
+/// What a session cost. An estimate says that it is one.
+fn price(on: &Conversation, head: &Head) -> String {
+    let spent = &head.spent;
+    match (spent.known_cost(), Estimates::new(on.runtime()).of(head, spent)) {
+        (Some(cost), _) => format!("${cost}"),
+        (None, Some(estimate)) => spent.price_or(Some(estimate)),
+        (None, None) => format!("${} and calls whose price is not known", spent.cost),
+    }
+}
+
 /// What the session is, and what it spent.
 pub(super) fn status(on: &Conversation) -> Result<String> {
     let Some(head) = on.head()? else { return Ok(String::new()) };
     let (spent, holds) = (&head.spent, on.holds()?);
     Ok(format!(
-        "{} is {}: {}, {} tokens in, {} out, ${}.\nAgent {}, model {}, mode {}.",
+        "{} is {}: {}, {} tokens in, {} out, {}.\nAgent {}, model {}, mode {}.",
         head.id,
         head.status,
         stepwell::counted(head.steps, "step"),
         spent.usage.input,
         spent.usage.output,
-        spent.cost,
+        price(on, &head),
         holds.agent,
         holds.model,
         holds.mode.as_str(),
