@@ -157,7 +157,8 @@ impl SharedBudget {
         let amount = Amount { calls: 1, tokens, cost };
         let breaks = |with: Amount| {
             let calls = inside.calls + with.calls + amount.calls;
-            let tokens = inside.spent.usage.total() + with.tokens + amount.tokens;
+            let used = inside.spent.usage.total();
+            let tokens = used.saturating_add(with.tokens).saturating_add(amount.tokens);
             let cost = inside.spent.cost.plus(with.cost).plus(amount.cost);
             if self.allowed.calls.is_some_and(|most| calls > most) {
                 Some(StopReason::MaxSteps)

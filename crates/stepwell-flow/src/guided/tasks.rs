@@ -244,7 +244,8 @@ impl Guide<'_, '_> {
         let (mut tokens, mut cost) = (0, Money::ZERO);
         for event in self.flow.state().past.said(lane) {
             if let Event::Message(message) = &event.event {
-                tokens += message.usage.map_or(0, |usage| usage.total());
+                let used = message.usage.map_or(0, |usage| usage.total());
+                tokens = u64::saturating_add(tokens, used);
                 cost = cost.plus(message.cost.unwrap_or(Money::ZERO));
             }
         }

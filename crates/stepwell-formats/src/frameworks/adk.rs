@@ -299,7 +299,8 @@ fn is_understood(block: &Value) -> bool {
 fn usage(told: &Value) -> Option<Usage> {
     told.is_object().then(|| Usage {
         input: tokens(told, "prompt_token_count"),
-        output: tokens(told, "candidates_token_count") + tokens(told, "thoughts_token_count"),
+        output: tokens(told, "candidates_token_count")
+            .saturating_add(tokens(told, "thoughts_token_count")),
         cached: tokens(told, "cached_content_token_count"),
         reasoning: tokens(told, "thoughts_token_count"),
         ..Usage::default()

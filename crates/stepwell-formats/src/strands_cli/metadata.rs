@@ -68,7 +68,8 @@ pub(super) fn changes(
     let mut by_agent: BTreeMap<String, u64> = spent.get("by_agent").unwrap_or_default();
     for node in outcome.nodes {
         if let (Some(agent), Some(usage)) = (outcome.spec.agent(node.key), node.usage) {
-            *by_agent.entry(agent.to_owned()).or_default() += usage.total();
+            let sum = by_agent.entry(agent.to_owned()).or_default();
+            *sum = sum.saturating_add(usage.total());
         }
     }
     json!({

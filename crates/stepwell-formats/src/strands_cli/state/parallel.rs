@@ -66,7 +66,8 @@ pub(super) fn write(outcome: &Outcome<'_>) -> Value {
             continue;
         }
         let last = steps.last().map(|step| step["response"].clone()).unwrap_or_default();
-        let tokens: Option<u64> = steps.iter().map(|step| step["tokens_estimated"].as_u64()).sum();
+        let mut counts = steps.iter().map(|step| step["tokens_estimated"].as_u64());
+        let tokens = counts.try_fold(0, |sum: u64, count| Some(sum.saturating_add(count?)));
         let mut record = json!({"response": last, "status": "success", "step_history": steps});
         if let Some(tokens) = tokens {
             record["tokens_estimated"] = tokens.into();
