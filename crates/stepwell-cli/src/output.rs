@@ -18,6 +18,7 @@ pub(crate) struct Output {
     pub(crate) form: Form,
     pub(crate) paint: Paint,
     redactor: Redactor,
+    is_used: bool,
 }
 
 impl Output {
@@ -27,7 +28,7 @@ impl Output {
             true => Box::new(LineWriter::new(io::stdout())),
             false => Box::new(BufWriter::new(io::stdout())),
         };
-        Self { to, form, paint, redactor }
+        Self { to, form, paint, redactor, is_used: false }
     }
 
     pub(crate) fn is_json(&self) -> bool {
@@ -44,7 +45,8 @@ impl Output {
 
     /// Writes a line, without secrets.
     pub(crate) fn line(&mut self, line: impl Display) -> Result<()> {
-        Ok(writeln!(self.to, "{}", self.redactor.redact(&line.to_string()))?)
+        let line = self.redactor.redact(&line.to_string()).into_owned();
+        Ok(writeln!(self.raw(), "{line}")?)
     }
 
     /// Writes one JSON object on a line of its own, without secrets. Only what is described can be
@@ -52,7 +54,7 @@ impl Output {
     pub(crate) fn object(&mut self, object: &impl Answer) -> Result<()> {
         let json = serde_json::to_string(object).map_err(io::Error::from)?;
         let json = self.redactor.redact_json(&json).unwrap_or(json);
-        Ok(writeln!(self.to, "{json}")?)
+        Ok(writeln!(self.raw(), "{json}")?)
     }
 
     /// Writes it as an object or as a line, whichever was asked for.
@@ -65,6 +67,7 @@ impl Output {
 
     /// The bytes of the answer, for whoever writes them as they are, secrets included.
     pub(crate) fn raw(&mut self) -> &mut dyn Write {
+        self.is_used = true;
         &mut *self.to
     }
 
@@ -79,6 +82,10 @@ impl Output {
 
     /// Makes sure that all of it went out.
     pub(crate) fn flush(&mut self) -> Result<()> {
-        Ok(self.to.flush()?)
+        // Whoever served on stdout themselves may still hold it, while nobody reads.
+        match self.is_used {
+            true => Ok(self.to.flush()?),
+            false => Ok(()),
+        }
     }
 }

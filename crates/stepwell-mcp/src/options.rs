@@ -38,3 +38,19 @@ pub struct Options {
     /// What it may do besides reading.
     pub allow: Vec<Access>,
 }
+
+impl Options {
+    /// The arguments of the command that starts such a server.
+    #[must_use]
+    pub fn arguments(&self) -> Vec<String> {
+        let mut arguments = vec!["mcp".to_owned()];
+        if self.scope == Scope::Everywhere {
+            arguments.push("--everywhere".to_owned());
+        }
+        if !self.allow.is_empty() {
+            let words: Vec<&str> = self.allow.iter().map(|access| access.as_str()).collect();
+            arguments.extend(["--allow".to_owned(), words.join(",")]);
+        }
+        arguments
+    }
+}

@@ -137,7 +137,7 @@ fn not_offered(name: &str, form: Option<&ToolForm>) -> ErrorData {
     let why = match form.map(|form| form.group) {
         Some(Group::Needs(access)) => {
             let access = access.as_str();
-            format!("{name} is not allowed here: the server was started without --allow {access}")
+            format!("{name} is not allowed: it needs --allow {access}, and over HTTP an operator")
         }
         _ => format!("there is no tool {name:?}; tools/list names them"),
     };

@@ -120,6 +120,7 @@ impl Lines {
         };
         let id = value.get("id").cloned().and_then(|id| serde_json::from_value(id).ok());
         let is_request = value.get("id").is_some() && value.get("method").is_some();
+        let has_list = value.get("params").is_some_and(Value::is_array);
         match serde_json::from_value::<ClientJsonRpcMessage>(value) {
             Ok(JsonRpcMessage::Request(request)) => {
                 self.begun = true;
@@ -133,6 +134,11 @@ impl Lines {
             }
             // The server asks nothing, so nothing answers it.
             Ok(JsonRpcMessage::Response(_) | JsonRpcMessage::Error(_)) => None,
+            Err(_) if is_request && has_list => {
+                let why = "`params` is a list; an object is expected";
+                self.refuse(id, ErrorData::invalid_params(why, None));
+                None
+            }
             Err(_) if is_request => {
                 self.refuse(id, ErrorData::invalid_request("this is no request", None));
                 None

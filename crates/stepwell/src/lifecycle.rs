@@ -8,9 +8,9 @@ use std::collections::BTreeMap;
 use serde_json::Value;
 
 use crate::{
-    Checkpoint, Created, Driver, Edited, Error, Event, Failure as Fault, Head, Kind, Message,
-    NewEvent, Order, Phase, PhaseChanged, PhaseSet, Recorded, Result, Role, SessionId, SessionInfo,
-    Span, Status, StatusChanged, Stepwell, Time,
+    Change, Checkpoint, Created, Driver, Edited, Error, Event, Failure as Fault, Head, Kind,
+    Message, NewEvent, Order, Phase, PhaseChanged, PhaseSet, Recorded, Result, Role, SessionId,
+    SessionInfo, Span, Status, StatusChanged, Stepwell, Time,
 };
 
 pub use told::{NoTurns, Speaker, read_turns};
@@ -103,6 +103,8 @@ pub struct Update {
     pub phase: Option<Phase>,
     /// What it remembers.
     pub metadata: BTreeMap<String, Value>,
+    /// What the work is for; an empty one takes it away.
+    pub goal: Option<String>,
     /// What went wrong.
     pub error: Option<String>,
     /// Is it ready to be resumed?
@@ -122,6 +124,12 @@ pub fn update(well: &Stepwell, id: &SessionId, update: Update) -> Result<()> {
     let mut events: Vec<NewEvent> = Vec::new();
     if !update.metadata.is_empty() {
         events.push(Edited { metadata: update.metadata, ..Edited::default() }.into());
+    }
+    if let Some(goal) = update.goal {
+        let goal = Some(goal.trim()).filter(|goal| !goal.is_empty());
+        let goal = goal.map_or(Change::Clear, |goal| Change::Set(goal.to_owned()));
+        let who = well.acting_who().cloned().map(Box::new);
+        events.push(Edited { goal, who, ..Edited::default() }.into());
     }
     if let (Some(from), Some(to)) = (head.phase, update.phase)
         && from != to
@@ -341,6 +349,22 @@ mod tests {
         assert_eq!(said, ["two"]);
         count_resume(&well, &id).unwrap();
         assert_eq!(well.info(&id).unwrap().head.resumes, 1);
+    }
+
+    #[test]
+    fn an_update_is_recorded_wholly_or_not_at_all() {
+        let well = Stepwell::in_memory();
+        let id = agent(&well);
+        let with = |goal: &str| {
+            let (phase, goal) = (Some(Phase::Executing), Some(goal.to_owned()));
+            update(&well, &id, Update { phase, goal, ..Update::default() })
+        };
+        let before = well.info(&id).unwrap().head;
+        assert!(with(&"x".repeat(70_000)).is_err());
+        assert_eq!(well.info(&id).unwrap().head, before);
+        with(" ship ").unwrap();
+        let head = well.info(&id).unwrap().head;
+        assert_eq!((head.phase, head.goal.as_deref()), (Some(Phase::Executing), Some("ship")));
     }
 
     #[test]

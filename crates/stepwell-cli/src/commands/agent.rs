@@ -235,6 +235,7 @@ pub(crate) fn run(args: &Args, app: &mut App) -> Result<Exit> {
                 metadata: metadata.map(),
                 error: error.clone(),
                 ready: (*ready || *not_ready).then_some(*ready),
+                ..Update::default()
             };
             let (well, id) = app.session(session, Access::Write)?;
             if *resumed {

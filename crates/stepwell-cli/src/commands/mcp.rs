@@ -78,20 +78,6 @@ impl Serve {
         let scope = if self.everywhere { Scope::Everywhere } else { Scope::Workspace };
         Options { scope, allow: self.allow.clone() }
     }
-
-    /// The arguments that start such a server.
-    fn arguments(&self) -> Vec<String> {
-        let mut arguments = vec!["mcp".to_owned()];
-        if self.everywhere {
-            arguments.push("--everywhere".to_owned());
-        }
-        if !self.allow.is_empty() {
-            let allowed = self.options().allow;
-            let words: Vec<&str> = allowed.into_iter().map(Access::as_str).collect();
-            arguments.extend(["--allow".to_owned(), words.join(",")]);
-        }
-        arguments
-    }
 }
 
 pub(crate) fn run(args: &Args, app: &mut App) -> Result<Exit> {
@@ -99,7 +85,9 @@ pub(crate) fn run(args: &Args, app: &mut App) -> Result<Exit> {
         None => serve(&args.serve, app),
         Some(Action::List(args)) => list::run(args, app),
         Some(Action::Install { agent, serve, consent }) => {
-            let plan = app.plan_mcp_install(*agent, &serve.arguments())?;
+            let store = app.wanted.store.as_deref();
+            let arguments = app.with_store(serve.options().arguments(), store);
+            let plan = app.plan_mcp_install(*agent, &arguments)?;
             change(plan, INSTALL, *consent, app)
         }
         Some(Action::Uninstall { agent, consent }) => {

@@ -2,8 +2,12 @@
 //!
 //! `./install-witnesses` installs them and a Node that runs acpx; `./check` runs them.
 
+use std::io::Write as _;
 use std::path::{Path, PathBuf};
-use std::process::Command;
+use std::process::{Command, Stdio};
+use std::sync::mpsc;
+use std::thread;
+use std::time::Duration;
 
 use serde_json::{Value, json};
 
@@ -134,4 +138,36 @@ fn stdout_is_protocol_only_and_the_end_of_stdin_ends_it() {
     assert_eq!(lines[0]["result"]["protocolVersion"], 1);
     assert_eq!(lines[1]["error"]["code"], -32700);
     assert_eq!(lines.len(), 2);
+}
+
+#[test]
+fn the_end_of_stdin_ends_a_server_whose_answers_nobody_reads() {
+    let hello = r#"{"jsonrpc":"2.0","id":0,"method":"initialize","params":{"protocolVersion":"2025-11-25","capabilities":{},"clientInfo":{"name":"c","version":"1"}}}"#;
+    let list = r#"{"jsonrpc":"2.0","id":1,"method":"tools/list"}"#;
+    for (server, asked) in [
+        ("acp", format!("{hello}\n").repeat(400)),
+        ("mcp", {
+            let begun = r#"{"jsonrpc":"2.0","method":"notifications/initialized"}"#;
+            format!("{hello}\n{begun}\n{}", format!("{list}\n").repeat(20))
+        }),
+    ] {
+        let desk = Desk::new();
+        std::fs::create_dir_all(desk.work()).unwrap();
+        let mut command = desk.command(&[server]);
+        command.stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::null());
+        let mut child = command.spawn().unwrap();
+        child.stdin.take().unwrap().write_all(asked.as_bytes()).unwrap();
+        // What it wrote is never read, and the pipe is full.
+        let (over, ended) = mpsc::channel();
+        let pid = rustix::process::Pid::from_child(&child);
+        let kept = child.stdout.take();
+        let waiter = thread::spawn(move || over.send(child.wait().unwrap()));
+        let status = ended.recv_timeout(Duration::from_secs(60));
+        if status.is_err() {
+            rustix::process::kill_process(pid, rustix::process::Signal::KILL).unwrap();
+        }
+        waiter.join().unwrap().ok();
+        drop(kept);
+        assert_eq!(status.map(|it| it.code()), Ok(Some(0)), "{server}");
+    }
 }

@@ -268,11 +268,8 @@ fn set_state(stores: &Stores, input: StateInput) -> Result<Written> {
         return Err(Error::Arguments(format!("phase {phase}: finish_session ends a session")));
     }
     let Located { well, id } = agents_own(stores, input.session)?;
-    let (metadata, error, ready) = (input.metadata, input.error, input.ready);
-    lifecycle::update(&well, &id, Update { phase, metadata, error, ready })?;
-    if let Some(goal) = input.goal {
-        well.set_goal(&id, &goal)?;
-    }
+    let StateInput { metadata, goal, error, ready, .. } = input;
+    lifecycle::update(&well, &id, Update { phase, metadata, goal, error, ready })?;
     written(&well, &id)
 }
 

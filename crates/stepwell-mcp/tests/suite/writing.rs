@@ -115,3 +115,43 @@ async fn labels_tags_and_forks_are_managed_and_a_fork_is_not_the_users_own() {
     let cleared = client.answer("label", json!({"session": id})).await;
     assert_eq!(cleared["label"], json!(null));
 }
+
+#[tokio::test(flavor = "multi_thread")]
+async fn what_the_user_allowed_does_not_count_in_a_fork_that_an_agent_made() {
+    use stepwell::{Mode, Permission, Settings};
+    let desk = Desk::new();
+    let id = desk.login();
+    desk.workspace.own(&id);
+    let (allowed, parent) = {
+        let well = desk.well();
+        let session = well.lock(&id).unwrap();
+        let who = well.who().clone();
+        let mode = Settings { mode: Some(Mode::Yolo), who: who.clone(), ..Settings::default() };
+        session.append(mode).unwrap();
+        let always = Permission { rule: "write_file".to_owned(), allow: true, who: Some(who) };
+        (session.append(always).unwrap(), well.weigh(&id).unwrap())
+    };
+    assert_eq!(parent.mode(Mode::ConfirmSensitive, None), Mode::Yolo);
+    assert!(!parent.ignored.contains(&allowed));
+    let client = desk.client(allowing(&[Access::Manage])).await;
+    let forked = client.answer("fork", json!({"session": id})).await;
+    let fork: stepwell::SessionId = forked["id"].as_str().unwrap().parse().unwrap();
+    let weighed = desk.well().weigh(&fork).unwrap();
+    assert_eq!(weighed.mode(Mode::ConfirmSensitive, None), Mode::ConfirmSensitive);
+    assert!(weighed.ignored.contains(&allowed), "{weighed:?}");
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_state_is_recorded_wholly_or_not_at_all() {
+    let desk = Desk::new();
+    let client = desk.client(allowing(&[Access::Record])).await;
+    let begun = client.answer("begin_session", json!({"task": "port it", "agent": "porter"})).await;
+    let id = begun["id"].as_str().unwrap().to_owned();
+    let before = look(&desk, &id);
+    let long = "x".repeat(70_000);
+    let input = json!({"session": id, "phase": "executing", "goal": long});
+    let refused = client.refusal("set_state", input).await;
+    assert!(refused.contains("a goal has at most"), "{refused}");
+    let after = look(&desk, &id);
+    assert_eq!((after.seq, after.phase), (before.seq, before.phase));
+}

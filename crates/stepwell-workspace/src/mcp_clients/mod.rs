@@ -101,6 +101,17 @@ impl Workspace {
         self.plan_install(Target::Acp(client), arguments)
     }
 
+    /// A server's arguments, with the folder of the store that the user named, if any. The address of a team's
+    /// store goes into no settings of other agents.
+    #[must_use]
+    pub fn with_store(&self, mut arguments: Vec<String>, named: Option<&Path>) -> Vec<String> {
+        if let Some(store) = named.filter(|_| self.place.team.is_none()) {
+            let store = std::path::absolute(store).unwrap_or_else(|_| store.to_owned());
+            arguments.extend(["--store".to_owned(), store.display().to_string()]);
+        }
+        arguments
+    }
+
     fn plan_install(&self, client: Target, arguments: &[String]) -> Result<Option<SettingsChange>> {
         let (path, receipt) = (self.settings_file(client)?, self.receipt_file(client)?);
         let before = read(&path)?;

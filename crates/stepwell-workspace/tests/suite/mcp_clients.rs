@@ -286,3 +286,12 @@ fn a_link_that_leads_nowhere_is_not_replaced() {
     assert!(plan.apply().is_err());
     assert!(desk.file(".mcp.json").is_symlink());
 }
+
+#[test]
+fn a_named_store_goes_into_the_entry() {
+    let desk = Desk::new();
+    let (named, plain) = (desk.file("kept"), vec!["mcp".to_owned()]);
+    let with = desk.workspace.with_store(plain.clone(), Some(&named));
+    assert_eq!(with, ["mcp", "--store", named.to_str().unwrap()]);
+    assert_eq!(desk.workspace.with_store(plain.clone(), None), plain);
+}
