@@ -21,7 +21,9 @@ use stepwell::{
 };
 use stepwell_bench::{Table, Times, show};
 use stepwell_runtime::inspect;
-use stepwell_server::{NamedToken, Options, Reach, Role, Server, Shutdown, Token, Workspaces};
+use stepwell_server::{
+    NamedToken, Options, Reach, Role, Server, Shutdown, Token, Tokens, Workspaces,
+};
 use stepwell_wire::{List, SessionItem};
 use stepwell_workspace::{Host, Notices, Wanted, Workspace};
 
@@ -77,7 +79,7 @@ impl Served {
             let (name, token) = (format!("user{n}"), token.clone());
             NamedToken { name, role: Role::Operator, is_user: n == 0, token }
         };
-        let named = tokens.iter().enumerate().map(named).collect();
+        let named = Tokens::new(tokens.iter().enumerate().map(named).collect()).unwrap();
         let listener = TcpListener::bind(("127.0.0.1", 0)).unwrap();
         let port = listener.local_addr().unwrap().port();
         let workspaces = Workspaces { home, others: false, program: None };

@@ -83,9 +83,6 @@ impl Output {
     /// Makes sure that all of it went out.
     pub(crate) fn flush(&mut self) -> Result<()> {
         // Whoever served on stdout themselves may still hold it, while nobody reads.
-        match self.is_used {
-            true => Ok(self.to.flush()?),
-            false => Ok(()),
-        }
+        if self.is_used { Ok(self.to.flush()?) } else { Ok(()) }
     }
 }

@@ -5,13 +5,16 @@ use std::cell::OnceCell;
 use std::sync::Arc;
 
 use stepwell::{Estimate, Head, Money, Spent};
-use stepwell_catalog::price::Prices;
 use stepwell_catalog::price::list::List;
+use stepwell_catalog::price::{Price, Prices};
 
 use crate::error::{Error, Result};
 use crate::notice::Notice;
 use crate::price_list::NoPriceList;
 use crate::workspace::Workspace;
+
+/// Whose models are shown unasked.
+const VENDORS: [&str; 4] = ["anthropic", "gemini", "ollama", "openai"];
 
 impl Workspace {
     /// The newest list of prices that there is, and why it is not the user's if theirs cannot be
@@ -31,6 +34,27 @@ impl Workspace {
     pub fn prices_over(&self, list: List) -> Result<Prices> {
         let prices = Prices::of(Arc::new(list)).with(&self.config.prices);
         prices.map_err(|error| Error::Prices(error.to_string()))
+    }
+
+    /// The models whose names hold this part; without one, those of the vendors that Stepwell knows
+    /// by itself and of the configuration. And how many others there are.
+    #[must_use]
+    pub fn prices_shown(&self, all: &Prices, part: Option<&str>) -> (Vec<(String, Price)>, usize) {
+        let (mut shown, mut others) = (Vec::new(), 0);
+        for provider in all.providers() {
+            for (model, price) in &*all.models(provider) {
+                let name = format!("{provider}/{model}");
+                let wanted = match part {
+                    Some(part) => name.contains(part),
+                    None => VENDORS.contains(&provider) || self.config.prices.contains_key(&name),
+                };
+                match wanted {
+                    true => shown.push((name, price.clone())),
+                    false => others += 1,
+                }
+            }
+        }
+        (shown, others)
     }
 
     /// The user's prices: the newest list, and their own over it. A list that cannot be read is a

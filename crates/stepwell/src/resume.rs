@@ -104,10 +104,14 @@ impl Stepwell {
     /// When something happened in a session last. To label, tag or pin it is to file it away: its
     /// agent did nothing.
     fn active_at(&self, info: &SessionInfo) -> Result<Time> {
-        let mut to = info.head.seq;
+        let (mut to, mut limit) = (info.head.seq, 1);
         loop {
-            let span = Span { from: Seq::FIRST, to, order: Order::Newest, limit: PAGE };
+            let span = Span { from: Seq::FIRST, to, order: Order::Newest, limit };
             let events = self.store().events(&info.head.id, span)?.events;
+            if to == info.head.seq && events.first().is_some_and(|it| !is_filing(&it.event)) {
+                return Ok(info.head.updated_at);
+            }
+            limit = PAGE;
             if let Some(last) = events.iter().find(|it| !is_filing(&it.event)) {
                 return Ok(last.at.min(info.head.updated_at));
             }

@@ -176,7 +176,7 @@ impl Judge {
                 answer => answer,
             }));
         }
-        Some(Counted::AskAgain(unanswered(recorded, given, given.who.clone())))
+        Some(Counted::AskAgain(unanswered(recorded, given, &given.who)))
     }
 
     /// Is what somebody said to the session taken in? On a server the user's own words are, and
@@ -254,7 +254,7 @@ impl Judge {
                 {
                     weighed.ignored.insert(recorded.seq);
                     weighed.ignored.extend(asked.get(given.id.as_str()));
-                    weighed.disregarded.push(unanswered(recorded, given, from_parent(&given.who)));
+                    weighed.disregarded.push(unanswered(recorded, given, &from_parent(&given.who)));
                 }
                 Event::GateAnswered(given) => match self.answer(recorded) {
                     Some(Counted::AskAgain(why)) => {
@@ -398,9 +398,9 @@ fn disregarded(recorded: &Recorded, who: &Who, what: Allowed) -> Disregarded {
 }
 
 /// An answer that does not count.
-fn unanswered(recorded: &Recorded, given: &GateAnswered, who: Who) -> Disregarded {
+fn unanswered(recorded: &Recorded, given: &GateAnswered, who: &Who) -> Disregarded {
     let what = Allowed::Answer { gate: given.id.clone(), answer: given.answer.clone() };
-    disregarded(recorded, &who, what)
+    disregarded(recorded, who, what)
 }
 
 const fn is_revocation(event: &Event) -> bool {

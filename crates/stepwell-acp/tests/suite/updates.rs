@@ -3,6 +3,7 @@
 use std::collections::BTreeSet;
 
 use serde_json::{Value, json};
+use stepwell::{Message, Stepwell, Usage};
 
 use crate::client::{Client, Desk};
 
@@ -283,18 +284,24 @@ fn a_compaction_by_command_is_told_like_any_other_before_the_command_ends() {
 #[test]
 fn a_cost_that_is_not_known_is_not_told_as_nothing() {
     let most = u64::MAX;
-    let answer = format!("{{text: One., usage: {{input: {most}, output: {most}}}}}");
-    let desk = Desk::new(&format!("context: 50000\nanswers: [{answer}]\n"));
-    let mut client = desk.greeted(&json!({}));
-    let session = client.new_session(&desk);
-    say(&mut client, &session, "count");
+    let desk = Desk::new("context: 50000\nanswers: [{text: Done.}]\n");
+    let session = {
+        let well = Stepwell::open(desk.root().join(".stepwell")).unwrap();
+        let mut draft = well.draft("count");
+        draft.workspace = desk.root().display().to_string();
+        draft.model = format!("script:{}", desk.root().join("script.yaml").display());
+        let session = well.create(draft).unwrap();
+        session.append(Message::user("count")).unwrap();
+        let usage = Some(Usage { input: most, output: most, ..Usage::default() });
+        session.append(Message { usage, ..Message::assistant("One.") }).unwrap();
+        session.id().to_string()
+    };
     let mut later = loaded(&desk, &session, &json!({}));
+    let told = later.updates("usage_update");
+    let last = told.last().unwrap();
+    assert_eq!((&last["used"], last.get("cost")), (&json!(most), None), "{told:?}");
     let price = later.says(&session, "/cost");
     assert!(price.contains("price is not known"), "{price}");
-    for told in [client.updates("usage_update"), later.updates("usage_update")] {
-        let last = told.last().unwrap();
-        assert_eq!((&last["used"], last.get("cost")), (&json!(most), None), "{told:?}");
-    }
 }
 
 #[test]

@@ -166,7 +166,7 @@ fn what_waits_is_shown_first_however_old_it_is_and_what_is_in_the_trash_is_not_o
     old.finish(Status::Paused, None).unwrap();
     let mut ids = Vec::new();
     for n in 0..60 {
-        let session = well.create(well.draft(&format!("quick {n}"))).unwrap();
+        let session = well.create(well.draft(format!("quick {n}"))).unwrap();
         ids.push(session.id().to_string());
         session.finish(Status::Success, None).unwrap();
     }

@@ -59,6 +59,21 @@ impl Repository {
         Ok(files.iter().filter(|file| seen.contains(*file)).cloned().collect())
     }
 
+    /// Those of some files that are still to be committed. What a filter makes of a file cannot be
+    /// told without starting it: once the user has committed such a file, it is done.
+    pub(super) fn left(&self, files: &[String], base: &str) -> Result<Vec<String>, String> {
+        let mut left = self.changed(files)?;
+        if base.is_empty() || self.git.without_filters(&left).is_ok() {
+            return Ok(left);
+        }
+        let since = ["diff", "--name-only", "--no-renames", "--relative", "-z", base, "HEAD"];
+        let committed = names(&self.git.text(&since)?);
+        let is_filtered =
+            |file: &String| self.git.without_filters(std::slice::from_ref(file)).is_err();
+        left.retain(|file| !(committed.contains(file) && is_filtered(file)));
+        Ok(left)
+    }
+
     /// Those of some files that changed in a repository of their own, such as a submodule. They are
     /// no part of a commit here.
     pub(super) fn changed_apart(&self, files: &[String]) -> Vec<String> {

@@ -165,7 +165,9 @@ impl Guide<'_, '_> {
         if self.is_nothing_left(changes)? {
             return Ok(());
         }
-        match Repository::at(&self.root()?).obstacle(&changes.files) {
+        let repository = Repository::at(&self.root()?);
+        let left = repository.left(&changes.files, &changes.base);
+        match left.map_or_else(Some, |left| repository.obstacle(&left)) {
             None => Ok(()),
             Some(why) => Err(self.flow.fail(&key, None, &why, None)),
         }
@@ -250,7 +252,7 @@ impl Guide<'_, '_> {
                 Some(made) => made,
                 None => {
                     let message = format!("{}\n\n{}", message.trim(), self.trailer());
-                    repository.commit(&repository.changed(&changes.files)?, &message)?
+                    repository.commit(&repository.left(&changes.files, &changes.base)?, &message)?
                 }
             };
             Ok((json!({ "response": commit, "message": message }), Vec::new()))
@@ -274,7 +276,8 @@ impl Guide<'_, '_> {
         }
         let repository = Repository::at(&self.root()?);
         let is_ours = self.committed(&repository, changes).is_some();
-        Ok(!is_ours && repository.changed(&changes.files).is_ok_and(|left| left.is_empty()))
+        let left = repository.left(&changes.files, &changes.base);
+        Ok(!is_ours && left.is_ok_and(|left| left.is_empty()))
     }
 
     /// Whether the question about the commit was asked, or agreed to.

@@ -75,9 +75,7 @@ fn render_entry(out: &mut String, entry: &Entry) {
             out.push_str(&format!("\n*{}* {}\n", clock(*at), plain(first)));
             // A plan that was asked about, or a diff, keeps its lines.
             if !rest.trim().is_empty() {
-                let lines = prose(rest);
-                let quoted = lines.lines().map(|line| format!("> {line}").trim_end().to_owned());
-                out.push_str(&format!("\n{}\n", quoted.collect::<Vec<_>>().join("\n")));
+                out.push_str(&format!("\n{}", fenced("", rest.trim_start_matches('\n'))));
             }
         }
         Entry::Fold(Fold { title, entries }) => {

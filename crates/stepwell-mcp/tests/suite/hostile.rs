@@ -95,7 +95,7 @@ async fn what_is_no_message_is_refused_and_the_connection_goes_on() {
         let unstructured = json!({"jsonrpc": "2.0", "id": 3, "method": "tools/call", "params": 5});
         let wrong = client.ask(&unstructured);
         assert_eq!((code(&wrong), &wrong["id"]), (-32600, &json!(3)));
-        client.send(&json!({"jsonrpc": "2.0", "id": 4, "method": "tools/call", "params": []}));
+        client.send(r#"{"jsonrpc":"2.0","id":4,"method":"tools/call","params":[]}"#);
         let wrong = client.receive();
         assert_eq!((code(&wrong), &wrong["id"]), (-32602, &json!(4)), "a list is a structure");
         let wrongs = [json!(null), json!({"name": 5}), json!({"name": "x", "arguments": 7})];

@@ -6,6 +6,7 @@ use std::net::TcpStream;
 use std::time::Duration;
 
 use reqwest::Method;
+use reqwest::header::HeaderName;
 use serde_json::json;
 
 use crate::desk::Desk;
@@ -222,7 +223,8 @@ async fn no_answer_invites_other_sites() {
     {
         let answer = desk.browse(&cookie, method.clone(), path).await;
         let invites = |name: &&str| name.starts_with("access-control");
-        let found: Vec<_> = answer.headers().keys().map(|it| it.as_str()).filter(invites).collect();
+        let found: Vec<_> =
+            answer.headers().keys().map(HeaderName::as_str).filter(invites).collect();
         assert!(found.is_empty(), "{method} {path}: {found:?}");
     }
 }

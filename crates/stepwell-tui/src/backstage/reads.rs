@@ -124,12 +124,12 @@ impl Reader {
     }
 
     pub(super) fn start(&mut self) {
-        let rows = self.to_begin_with();
+        let rows = self.start_rows();
         self.reply(rows.map(Reply::Start));
     }
 
     /// What waits and what was cut off comes first, however old it is; then what was used last.
-    fn to_begin_with(&mut self) -> Result<Vec<SessionRow>> {
+    fn start_rows(&mut self) -> Result<Vec<SessionRow>> {
         let of = |status: Status| Filter { status: vec![status], ..Filter::default() };
         let mut rows = Vec::new();
         for (filter, limit) in [

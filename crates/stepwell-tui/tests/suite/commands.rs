@@ -102,7 +102,7 @@ fn a_variable_of_a_flow_may_have_blanks_in_it() {
     let (spec, settings) = ("a.yaml".to_owned(), RunSettings::default());
     let begin = Effect::StartFlow { spec, variables, settings };
     for line in ["/flow a.yaml goal=\"use tabs\" n=1", "/flow a.yaml --var goal='use tabs' n=1"] {
-        assert_eq!(Stage::open().send(line), [begin.clone()], "{line}");
+        assert_eq!(Stage::open().send(line), std::slice::from_ref(&begin), "{line}");
     }
 }
 

@@ -79,7 +79,7 @@ fn one_key_brings_back_what_was_just_deleted_also_if_nothing_else_is_listed() {
     stage.reply(Reply::Found { search: 2, rows: vec![], others: OtherAgents::Unasked });
     assert!(foot(&stage).contains("u brings it back"), "{}", foot(&stage));
     let arguments = ["trash", "restore", "s-1"].map(str::to_owned).to_vec();
-    let restore = vec![Effect::Command { arguments, purpose: Purpose::Relist }];
+    let restore = vec![Effect::Command { arguments, purpose: Purpose::Restored }];
     assert_eq!(stage.key("u"), restore);
     // Every other key goes on; then it is among the actions.
     let mut stage = picker(60, vec![row("s-1", "a")]);

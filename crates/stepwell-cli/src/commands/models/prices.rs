@@ -35,9 +35,6 @@ const COLUMNS: &[Column] = &[
     left("FROM"),
 ];
 
-/// Whose models are shown unasked.
-const VENDORS: [&str; 4] = ["anthropic", "gemini", "ollama", "openai"];
-
 pub(super) fn run(args: &Args, app: &mut App) -> Result<Exit> {
     if let Some(file) = &args.update {
         let taken = take(file, app)?;
@@ -50,21 +47,7 @@ pub(super) fn run(args: &Args, app: &mut App) -> Result<Exit> {
         return Ok(Exit::Done);
     }
     let all = app.prices_over(list(app))?;
-    let configured = |name: &str| app.config.prices.contains_key(name);
-    let (mut shown, mut others) = (Vec::new(), 0_usize);
-    for provider in all.providers() {
-        for (model, price) in &*all.models(provider) {
-            let name = format!("{provider}/{model}");
-            let wanted = match &args.name {
-                Some(part) => name.contains(part.as_str()),
-                None => VENDORS.contains(&provider) || configured(&name),
-            };
-            match wanted {
-                true => shown.push((name, price.clone())),
-                false => others += 1,
-            }
-        }
-    }
+    let (shown, others) = app.prices_shown(&all, args.name.as_deref());
     print(&shown, app)?;
     if !app.out.is_json() {
         let list = list(app);
