@@ -108,13 +108,12 @@ impl Stepwell {
         loop {
             let span = Span { from: Seq::FIRST, to, order: Order::Newest, limit };
             let events = self.store().events(&info.head.id, span)?.events;
-            if to == info.head.seq && events.first().is_some_and(|it| !is_filing(&it.event)) {
-                return Ok(info.head.updated_at);
+            if let Some(last) = events.iter().find(|it| !is_filing(&it.event)) {
+                let filed_since = last.seq < info.head.seq;
+                let updated_at = info.head.updated_at;
+                return Ok(if filed_since { last.at.min(updated_at) } else { updated_at });
             }
             limit = PAGE;
-            if let Some(last) = events.iter().find(|it| !is_filing(&it.event)) {
-                return Ok(last.at.min(info.head.updated_at));
-            }
             match events.last() {
                 Some(oldest) if oldest.seq > Seq::FIRST => to = oldest.seq.prev(),
                 _ => return Ok(info.head.updated_at),
