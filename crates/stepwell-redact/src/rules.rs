@@ -204,21 +204,12 @@ pub(super) const RULES: &[Rule] = &[
         pattern: r#"(?-u:\b)(?:_auth[ \t]*=[ \t]*|(?i:pwd)=)\\?["']?([A-Za-z0-9+/_.~!@#$%^&*-]{8,}={0,2})"#,
         values: &[Value::Bare],
     },
-    // A variable of a container: `ENV NPM_TOKEN VALUE`.
+    // A variable of a container, of fish and of Windows: `ENV NPM_TOKEN VALUE`,
+    // `set -gx NPM_TOKEN VALUE`, `setx NPM_TOKEN VALUE`.
     Rule {
         name: "assigned-secret",
         pattern: concat!(
-            r"(?-u:\b)ENV[ \t]+(?:[A-Z0-9]+_)*",
-            r"(?:TOKEN|PASSWORD|PASSWD|PASS|PWD|SECRET|CREDENTIAL|KEY|PAT)[ \t]+",
-            r#"\\?["']?([A-Za-z0-9+/_.~!@#%^&*-]{8,}={0,2})"#,
-        ),
-        values: &[Value::Bare],
-    },
-    // The same in fish and on Windows: `set -gx NPM_TOKEN VALUE`, `setx NPM_TOKEN VALUE`.
-    Rule {
-        name: "assigned-secret",
-        pattern: concat!(
-            r"(?-u:\b)(?:set(?:[ \t]+-[a-zA-Z-]+)+|(?i:setx))[ \t]+(?:[A-Z0-9]+_)*",
+            r"(?-u:\b)(?:ENV|set(?:[ \t]+-[a-zA-Z-]+)+|(?i:setx))[ \t]+(?:[A-Z0-9]+_)*",
             r"(?:TOKEN|PASSWORD|PASSWD|PASS|PWD|SECRET|CREDENTIAL|KEY|PAT)[ \t]+",
             r#"\\?["']?([A-Za-z0-9+/_.~!@#%^&*-]{8,}={0,2})"#,
         ),
