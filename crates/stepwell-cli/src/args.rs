@@ -40,7 +40,9 @@ const GROUPS: &[(&str, &[&str])] = &[
 
 /// The whole definition, from which help, completions and man pages are made.
 pub(crate) fn definition() -> clap::Command {
-    let command = Cli::command();
+    let mut command = Cli::command();
+    // Fills in what each command takes, which is left open until it is needed.
+    command.build();
     let groups = groups(&command);
     command
         .help_template(
@@ -67,28 +69,34 @@ fn groups(command: &clap::Command) -> String {
     text
 }
 
-/// Reads the command line.
-pub(crate) fn parse(args: impl Iterator<Item = OsString>) -> Result<Cli, clap::Error> {
-    let matches = definition().try_get_matches_from(args)?;
-    Cli::from_arg_matches(&matches)
-}
-
 /// Reads what was typed. Without a command, whoever sits at a terminal talks; else help is shown.
-pub(crate) fn parse_typed(args: Vec<OsString>, at_terminal: bool) -> Result<Cli, clap::Error> {
-    use ErrorKind::{DisplayHelpOnMissingArgumentOrSubcommand, MissingSubcommand};
-    let lacks = [DisplayHelpOnMissingArgumentOrSubcommand, MissingSubcommand];
-    let lacking = match parse(args.clone().into_iter()) {
-        Err(error) if lacks.contains(&error.kind()) => error,
-        read => return read,
-    };
-    // A command that lacks its own subcommand does not become a conversation.
-    match parse(args.iter().cloned().chain(["chat".into()])) {
+///
+/// Only the command that was typed is filled in, which is quick. Whatever is not understood that
+/// way is read again with the whole definition, which help and errors name.
+pub(crate) fn parse(args: Vec<OsString>, at_terminal: bool) -> Result<Cli, clap::Error> {
+    use ErrorKind::{DisplayHelpOnMissingArgumentOrSubcommand, DisplayVersion, MissingSubcommand};
+    let whole = |args| read(definition(), args);
+    match read(Cli::command(), args.clone()) {
+        Ok(cli) => return Ok(cli),
+        Err(error) => match error.kind() {
+            DisplayVersion => return Err(error),
+            MissingSubcommand | DisplayHelpOnMissingArgumentOrSubcommand => {}
+            _ => return whole(args),
+        },
+    }
+    let talking = args.iter().cloned().chain(["chat".into()]).collect();
+    match read(Cli::command(), talking) {
         Ok(cli) if matches!(cli.command, Command::Chat(_)) => match at_terminal {
             true => Ok(cli),
-            false => parse(args.into_iter().take(1)),
+            false => whole(args.into_iter().take(1).collect()),
         },
-        _ => Err(lacking),
+        // A command that lacks its own subcommand does not become a conversation.
+        _ => whole(args),
     }
+}
+
+fn read(definition: clap::Command, args: Vec<OsString>) -> Result<Cli, clap::Error> {
+    Cli::from_arg_matches(&definition.try_get_matches_from(args)?)
 }
 
 /// Says why the command line was not understood, or the help that was asked for.
@@ -117,12 +125,12 @@ mod tests {
     fn without_a_command_one_talks_at_a_terminal_and_is_helped_in_a_pipe_whatever_else_is_set() {
         for alone in [&["stepwell"][..], &["stepwell", "-C", "/"], &["stepwell", "--config=a=b"]] {
             let typed = || alone.iter().map(OsString::from).collect();
-            let cli = parse_typed(typed(), true).expect("a conversation");
+            let cli = parse(typed(), true).expect("a conversation");
             assert!(matches!(cli.command, Command::Chat(_)), "{alone:?}");
-            let help = parse_typed(typed(), false).expect_err("help").to_string();
+            let help = parse(typed(), false).expect_err("help").to_string();
             assert!(help.contains("Begin here") && !help.contains("__"), "{alone:?}: {help}");
         }
-        let lacks = parse_typed(vec!["stepwell".into(), "trash".into()], true);
+        let lacks = parse(vec!["stepwell".into(), "trash".into()], true);
         assert!(!matches!(lacks, Ok(Cli { command: Command::Chat(_), .. })));
     }
 

@@ -41,7 +41,7 @@ fn main() -> ExitCode {
         return ExitCode::SUCCESS;
     }
     let typed: Vec<_> = std::env::args_os().collect();
-    let cli = match args::parse_typed(typed, terminal.output && terminal.can_ask) {
+    let cli = match args::parse(typed, terminal.output && terminal.can_ask) {
         Ok(cli) => cli,
         Err(error) => return args::report(&error),
     };

@@ -74,6 +74,7 @@ macro_rules! commands {
     ($($(#[$meta:meta])* $name:ident = $module:ident::$args:ident => $run:path,)*) => {
         /// What to do.
         #[derive(Debug, clap::Subcommand)]
+        #[command(defer = true)]
         pub(crate) enum Command {
             $($(#[$meta])* $name($module::$args),)*
         }
