@@ -99,7 +99,13 @@ impl Notes for OwnSessions {
             String::new()
         });
         let mut given = Given::default();
-        text.lines().filter_map(parse).for_each(|note| given.add(note));
+        for line in text.lines() {
+            match line.strip_prefix(ANNOUNCED).map(parse) {
+                Some(Some(note)) => given.announce(note.seq, note.digest),
+                Some(None) => {}
+                None => parse(line).into_iter().for_each(|note| given.add(note)),
+            }
+        }
         given
     }
 }
@@ -111,13 +117,24 @@ struct OnDisk {
     before: u64,
 }
 
-impl Notebook for OnDisk {
-    fn add(&mut self, notes: &[Note]) {
+impl OnDisk {
+    fn write(&mut self, text: &str) {
         let Some(file) = &mut self.file else { return };
-        let text: String = notes.iter().map(|it| format!("{} {}\n", it.seq, it.digest)).collect();
         if let Err(error) = file.write_all(text.as_bytes()) {
             tracing::warn!(%error, "what_was_given_is_not_noted");
         }
+    }
+}
+
+impl Notebook for OnDisk {
+    fn announce(&mut self, end: Seq, digests: &[Digest]) {
+        let text: String = digests.iter().map(|it| format!("{ANNOUNCED}{end} {it}\n")).collect();
+        self.write(&text);
+    }
+
+    fn add(&mut self, notes: &[Note]) {
+        let text: String = notes.iter().map(|it| format!("{} {}\n", it.seq, it.digest)).collect();
+        self.write(&text);
     }
 
     fn take_back(&mut self) {
@@ -127,6 +144,9 @@ impl Notebook for OnDisk {
         }
     }
 }
+
+/// What a line begins with that says what is about to be given.
+const ANNOUNCED: char = '~';
 
 /// Reads a line. One that was cut off notes nothing.
 fn parse(line: &str) -> Option<Note> {
@@ -177,6 +197,31 @@ mod tests {
         open.take_back();
         drop(open);
         assert_eq!(here.given(&id).notes().collect::<Vec<_>>(), [note(2)]);
+    }
+
+    #[test]
+    fn what_was_announced_counts_until_it_is_noted_or_taken_back() {
+        let state = tempfile::tempdir().unwrap();
+        let id: SessionId = "a".parse().unwrap();
+        let here = OwnSessions::below(state.path(), "/here/.stepwell");
+        let digest = Digest::blake3(b"said");
+        let announced = || {
+            let mut given = Given::default();
+            given.announce(Seq::new(6), digest);
+            given
+        };
+        // As by a process that died.
+        here.open(&id).announce(Seq::new(6), &[digest]);
+        assert_eq!(here.given(&id), announced());
+        let mut open = here.open(&id);
+        open.announce(Seq::new(8), &[digest]);
+        open.take_back();
+        drop(open);
+        assert_eq!(here.given(&id), announced());
+        here.open(&id).add(&[Note { seq: Seq::new(7), digest }]);
+        let noted: Vec<Note> = here.given(&id).notes().collect();
+        assert_eq!(noted, [Note { seq: Seq::new(7), digest }]);
+        assert_ne!(here.given(&id), announced());
     }
 
     #[test]

@@ -61,12 +61,25 @@ pub(crate) fn given_at(first: Seq, events: &[NewEvent]) -> Vec<Note> {
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Given {
     notes: BTreeMap<Seq, Digest>,
+    /// What the user was about to give when the log ended with a seq. It counts where a process died
+    /// before it could note where that stands.
+    announced: BTreeSet<(Seq, Digest)>,
 }
 
+/// How many events after the end of the log something stands at the most that was announced there:
+/// others may write meanwhile. What stands later was not meant.
+const SOON: u64 = 64;
+
 impl Given {
-    /// Adds a note.
+    /// Adds a note. What it says is no longer only announced.
     pub fn add(&mut self, note: Note) {
+        self.announced.retain(|it| !is_announced(it, note.seq, &note.digest));
         self.notes.insert(note.seq, note.digest);
+    }
+
+    /// Adds what the user is about to give, in a log that ends with a seq.
+    pub fn announce(&mut self, end: Seq, digest: Digest) {
+        self.announced.insert((end, digest));
     }
 
     /// The notes, in the order of the log.
@@ -78,9 +91,21 @@ impl Given {
     #[must_use]
     pub fn has(&self, recorded: &Recorded) -> bool {
         let noted = self.notes.get(&recorded.seq);
-        noted.is_some()
-            && noted == Note::on(recorded.seq, &recorded.event).map(|it| it.digest).as_ref()
+        if noted.is_none() && self.announced.is_empty() {
+            return false;
+        }
+        let Some(note) = Note::on(recorded.seq, &recorded.event) else { return false };
+        match noted {
+            Some(digest) => *digest == note.digest,
+            None => self.announced.iter().any(|it| is_announced(it, note.seq, &note.digest)),
+        }
     }
+}
+
+/// Is what stands at a seq what was announced?
+fn is_announced((end, announced): &(Seq, Digest), seq: Seq, digest: &Digest) -> bool {
+    let soon = end.get().saturating_add(SOON);
+    announced == digest && *end < seq && seq.get() <= soon
 }
 
 /// Is an event one of those that count only from some?

@@ -5,7 +5,7 @@ use std::fmt;
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
 use super::{Given, Note};
-use crate::SessionId;
+use crate::{Digest, Seq, SessionId};
 
 /// Keeps, on this machine, what its user gave in sessions. A store cannot be asked for that: who
 /// can write to it can write that they are somebody else.
@@ -20,6 +20,10 @@ pub trait Notes: fmt::Debug + Send + Sync {
 
 /// What is noted of one session.
 pub trait Notebook {
+    /// Adds what is about to be given, in a log that ends with a seq: whoever dies before they can
+    /// note where it stands has given it all the same.
+    fn announce(&mut self, end: Seq, digests: &[Digest]);
+
     /// Adds notes. Not being able to is no error: then the user is asked again.
     fn add(&mut self, notes: &[Note]);
 
@@ -52,6 +56,11 @@ struct InMemory<'a> {
 }
 
 impl Notebook for InMemory<'_> {
+    fn announce(&mut self, end: Seq, digests: &[Digest]) {
+        let given = self.all.entry(self.session.clone()).or_default();
+        digests.iter().for_each(|digest| given.announce(end, *digest));
+    }
+
     fn add(&mut self, notes: &[Note]) {
         let given = self.all.entry(self.session.clone()).or_default();
         notes.iter().for_each(|note| given.add(*note));

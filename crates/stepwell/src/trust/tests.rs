@@ -328,3 +328,23 @@ fn a_fork_from_before_a_revocation_takes_it_along() {
     assert!(carried.iter().any(|new| new.copied && is_revocation(&new.event)), "{carried:?}");
     assert_eq!(carried_over(&log.events, Seq::new(2)).len(), 0);
 }
+
+#[test]
+fn what_was_announced_is_the_users_if_it_stands_soon_after() {
+    let event: Event = GateAnswered::new("g", Answer::ALLOW_ONCE, Who::from("ann@desk")).into();
+    let note = Note::on(Seq::new(7), &event).unwrap();
+    let at = |seq| Recorded {
+        seq: Seq::new(seq),
+        at: Time::from_micros(0),
+        id: None,
+        event: event.clone(),
+    };
+    let mut given = Given::default();
+    given.announce(Seq::new(6), note.digest);
+    // Others may have written something before it.
+    assert!(given.has(&at(7)) && given.has(&at(9)));
+    assert!(!given.has(&at(6)) && !given.has(&at(100)));
+    // Once it is known where it stands, it stands nowhere else.
+    given.add(note);
+    assert!(given.has(&at(7)) && !given.has(&at(9)));
+}
