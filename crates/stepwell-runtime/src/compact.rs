@@ -34,9 +34,12 @@ impl Runtime {
     /// The same for a session that is held.
     ///
     /// # Errors
-    /// If it cannot be saved.
+    /// If it cannot be saved, or is a flow: its runner compacts what its agents say.
     pub fn compact_held(&self, session: &Session, interrupt: &Interrupt) -> Result<Shrunk> {
         let head = session.info()?.head;
+        if head.flow.is_some() {
+            return Err(Error::FlowNotRunning { session: head.id });
+        }
         let weighed = session.well().weigh(session.id())?;
         let prepared = Prepared::for_shrinking(&Prior { head: &head, weighed }, self)?;
         let setup = prepared.setup_with(own_tools(&prepared.agent), self);

@@ -174,6 +174,12 @@ pub enum Error {
         /// The session.
         session: SessionId,
     },
+    /// A flow that nobody runs was to be made shorter.
+    #[error("{session} is a flow: its agents' conversations are compacted while it runs")]
+    FlowNotRunning {
+        /// The session.
+        session: SessionId,
+    },
     /// An answer was given to a dry run, which changes nothing and so cannot record it.
     #[error("a dry run answers nothing: {session} was left as it is")]
     DryAnswer {

@@ -22,6 +22,7 @@ mod drive;
 mod error;
 pub mod files;
 pub mod flow;
+mod follower;
 mod fork;
 mod gate_answer;
 mod handle;

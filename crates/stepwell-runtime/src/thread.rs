@@ -1,15 +1,14 @@
 //! A run's thread: it prepares the run, says that it has begun, and carries it out.
 
 use std::panic::AssertUnwindSafe;
-use std::sync::mpsc;
-use std::sync::{Arc, Condvar, Mutex, PoisonError};
-use std::time::Duration;
+use std::sync::{Arc, mpsc};
 
-use stepwell::{Event, Facts, Kind, Lease, Recorded, Seq, Session, Stepwell, WorkAsked};
+use stepwell::Session;
 use stepwell_agent::mcp::Servers;
 use stepwell_agent::run::{EventSink, FrontEnd, Patience, RunEvent, Wisher, Wishes};
 
 use crate::error::{Error, Result};
+use crate::follower::{Followed, Follower, Subagents};
 use crate::handle::{About, Listeners, RunHandle, Steering};
 use crate::live::Publisher;
 use crate::mcp::Connected;
@@ -28,6 +27,8 @@ pub(crate) struct Job {
     listeners: Arc<Listeners>,
     began: mpsc::Sender<Steering>,
     follower: Option<Follower>,
+    /// Those that the run has, which are followed too.
+    subagents: Subagents,
     /// Has the user's own command run, if they have one.
     notifier: Option<Arc<Notifier>>,
     /// Lets others hear the model while it speaks.
@@ -60,6 +61,7 @@ pub(crate) fn spawn(
         listeners: Arc::clone(&listeners),
         began,
         follower: None,
+        subagents: Subagents::default(),
         notifier: None,
         publisher: None,
         servers: Vec::new(),
@@ -94,8 +96,14 @@ impl Job {
         let (well, lease) = (session.well().clone(), session.lease().clone());
         let interrupt = self.interrupt.clone();
         session.on_stop(move |_| interrupt.ask());
-        let (wisher, interrupt) = (self.wisher.clone(), self.interrupt.clone());
-        self.follower = Follower::start(well.clone(), lease.clone(), wisher, interrupt);
+        let run = Followed {
+            well: well.clone(),
+            lease: lease.clone(),
+            subagents: self.subagents.clone(),
+            wisher: self.wisher.clone(),
+            interrupt: self.interrupt.clone(),
+        };
+        self.follower = Follower::start(run);
         let (wisher, interrupt) = (self.wisher.clone(), self.interrupt.clone());
         let (who, in_run) = (self.runtime.who(), self.runtime.host.environment.is_in_run());
         let steering = Steering { well, lease, wisher, interrupt, spec, who, in_run, budget };
@@ -117,7 +125,9 @@ impl Job {
     pub(crate) fn sink(&self) -> EventSink {
         let (listeners, notifier) = (Arc::clone(&self.listeners), self.notifier.clone());
         let stage = self.publisher.as_ref().map(Publisher::stage);
+        let subagents = self.subagents.clone();
         EventSink::to(move |event| {
+            subagents.note(&event);
             stage.iter().for_each(|stage| stage.see(&event));
             notifier.iter().for_each(|notifier| notifier.see(&event));
             listeners.tell(event);
@@ -149,108 +159,9 @@ impl Job {
     }
 }
 
-/// How often a run's log is looked at for what others want of it.
-const LOOK: Duration = Duration::from_millis(200);
-
-/// Looks now and then whether somebody asked a run to stop, or said something that cannot wait:
-/// both are in the log, from whichever process or machine they came.
-struct Follower {
-    over: Arc<(Mutex<bool>, Condvar)>,
-    thread: Option<std::thread::JoinHandle<()>>,
-}
-
-impl Follower {
-    fn start(well: Stepwell, lease: Lease, wisher: Wisher, interrupt: Interrupt) -> Option<Self> {
-        let over = Arc::new((Mutex::new(false), Condvar::new()));
-        let until = Arc::clone(&over);
-        let named = std::thread::Builder::new().name("stepwell-follow".to_owned());
-        let thread = named.spawn(move || {
-            let mut seen = well.store().info(&lease.session).map_or(Seq::ZERO, |it| it.head.seq);
-            // A wish may have come since the lease was taken; earlier ones name another lease.
-            carry_out(&well, &lease, Seq::FIRST, seen);
-            let (over, ended) = &*until;
-            let mut is_over = over.lock().unwrap_or_else(PoisonError::into_inner);
-            while !*is_over {
-                let waited = ended.wait_timeout(is_over, LOOK);
-                is_over = waited.unwrap_or_else(PoisonError::into_inner).0;
-                if !*is_over {
-                    let reaches = Reaches { wisher: &wisher, interrupt: &interrupt };
-                    seen = look(&well, &lease, seen, &reaches);
-                }
-            }
-        });
-        // Without the thread the lease's keeper sees a stop, and words wait for the next call.
-        Some(Self { over, thread: Some(thread.ok()?) })
-    }
-}
-
-/// What of a run is reached by what others record.
-struct Reaches<'a> {
-    wisher: &'a Wisher,
-    interrupt: &'a Interrupt,
-}
-
-/// Looks at what came after a seq; the answer is how far it looked.
-fn look(well: &Stepwell, lease: &Lease, seen: Seq, run: &Reaches<'_>) -> Seq {
-    let kinds = [Kind::Said, Kind::StopAsked, Kind::WorkAsked];
-    let facts = Facts { from: seen.next(), ..Facts::of(&kinds) };
-    // What cannot be read now is looked at again.
-    let Ok(events) = well.store().keyed(&lease.session, facts) else { return seen };
-    let mut last = seen;
-    for event in events {
-        last = event.seq;
-        match &event.event {
-            Event::StopAsked(stop) if stop.epoch == lease.epoch => run.interrupt.ask(),
-            // Words that do not count break off no call, which is paid for.
-            Event::Said(said) if said.now && counts(well, lease, &event) => run.wisher.hurry(),
-            Event::WorkAsked(asked) if asked.epoch == lease.epoch => {
-                do_as_asked(well, lease, asked);
-            }
-            _ => {}
-        }
-    }
-    last
-}
-
-/// Does what was asked of a session's work between two seqs.
-fn carry_out(well: &Stepwell, lease: &Lease, from: Seq, to: Seq) {
-    let facts = Facts { from, ..Facts::of(&[Kind::WorkAsked]) };
-    let asked = well.store().keyed(&lease.session, facts).unwrap_or_default();
-    for event in asked.into_iter().filter(|event| event.seq <= to) {
-        if let Event::WorkAsked(asked) = event.event
-            && asked.epoch == lease.epoch
-        {
-            do_as_asked(well, lease, &asked);
-        }
-    }
-}
-
-fn counts(well: &Stepwell, lease: &Lease, said: &Recorded) -> bool {
-    well.judge(&lease.session).is_ok_and(|judge| judge.hears(said).is_none())
-}
-
-fn do_as_asked(well: &Stepwell, lease: &Lease, asked: &WorkAsked) {
-    // Whoever asked looks at what became of it, and says why it could not be.
-    if let Err(error) = well.carry_out(lease, asked) {
-        tracing::debug!(session = %lease.session, %error, "wish_not_carried_out");
-    }
-}
-
-impl Drop for Follower {
-    fn drop(&mut self) {
-        let (over, ended) = &*self.over;
-        *over.lock().unwrap_or_else(PoisonError::into_inner) = true;
-        ended.notify_all();
-        if let Some(thread) = self.thread.take() {
-            // It is at its last look; a panic there is its own.
-            let _ = thread.join();
-        }
-    }
-}
-
 #[cfg(test)]
 mod tests {
-    use stepwell::Created;
+    use stepwell::{Created, Stepwell};
     use stepwell_workspace::{Host, Notices, Wanted, Workspace};
 
     use super::*;

@@ -71,17 +71,16 @@ impl Stepwell {
         }
     }
 
-    /// Asks whoever runs an agent's session to make its conversation shorter before its model's
-    /// next call. Nothing, if nobody runs it: then whoever wants it takes the lease and does it.
+    /// Asks whoever runs a session to make its conversation shorter before its model's next call;
+    /// of a flow, the conversation of each agent. Nothing, if nobody runs it: then whoever wants it
+    /// takes the lease and does it.
     ///
     /// # Errors
     /// If it cannot be recorded.
     pub fn ask_to_compact(&self, id: &SessionId) -> Result<Option<Seq>> {
         loop {
             let info = self.store().info(id)?;
-            let Some(epoch) = runner(&info).filter(|_| info.head.flow.is_none()) else {
-                return Ok(None);
-            };
+            let Some(epoch) = runner(&info) else { return Ok(None) };
             info.refuse_half_rewound()?;
             let (who, change) = (self.who().clone(), WorkChange::Compact);
             match self.append_freely(id, WorkAsked { epoch, who, change }.into()) {

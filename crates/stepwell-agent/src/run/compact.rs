@@ -86,19 +86,26 @@ impl Run<'_> {
     }
 
     /// Did somebody ask this runner for a shorter conversation? It is looked for in the log right
-    /// before the model is asked, so that it holds for that call.
+    /// before the model is asked, so that it holds for that call. A flow's request is for every
+    /// lane. A lane whose run begins again after a question finds the request again: it is done if
+    /// the lane was compacted since.
     fn is_asked_to_shrink(&mut self) -> Result<bool> {
-        if self.compactor.wanted || self.lane != Lane::main() {
-            return Ok(self.compactor.wanted);
+        if self.compactor.wanted {
+            return Ok(true);
         }
         let (well, lease) = (self.session.well(), self.session.lease());
         let from = self.compactor.looked_to.next();
-        let facts = Facts { from, ..Facts::of(&[Kind::WorkAsked]) };
+        let facts = Facts { from, ..Facts::of(&[Kind::WorkAsked, Kind::Compacted]) };
         for event in well.store().keyed(&lease.session, facts)? {
             self.compactor.looked_to = event.seq;
-            let Event::WorkAsked(asked) = event.event else { continue };
-            if asked.epoch == lease.epoch && asked.change == WorkChange::Compact {
-                self.compactor.wanted |= well.judge(&lease.session)?.obeys(&asked);
+            match event.event {
+                Event::Compacted(done) if done.lane == self.lane => self.compactor.wanted = false,
+                Event::WorkAsked(asked)
+                    if asked.epoch == lease.epoch && asked.change == WorkChange::Compact =>
+                {
+                    self.compactor.wanted |= well.judge(&lease.session)?.obeys(&asked);
+                }
+                _ => {}
             }
         }
         Ok(self.compactor.wanted)

@@ -73,6 +73,16 @@ impl Run<'_> {
         let (events, heard) = (&self.front.events, AtomicBool::new(false));
         let mut wishes = self.front.wishes.clone();
         let well = self.session.well().clone();
+        // Others of the same run are told to hurry too: what was said is for one of them.
+        let hurried = async {
+            loop {
+                wishes.hurry().await;
+                wishes.heed();
+                if self.has_urgent_words() {
+                    return;
+                }
+            }
+        };
         let pieces = Pieces { asked_at: well.now(), first_at: Mutex::new(None) };
         let mut told = |delta: Delta| {
             pieces.note(&delta, || well.now());
@@ -85,7 +95,7 @@ impl Run<'_> {
             tokio::select! {
                 answer = self.setup.provider.answer(request, &mut told) => Answering::Done(Box::new(answer)),
                 stop = cut.off() => Answering::Stopped(stop),
-                () = wishes.hurry() => Answering::Hurried,
+                () = hurried => Answering::Hurried,
             }
         };
         // Before its first word, how long that takes is told.

@@ -1,7 +1,7 @@
 //! What people say to a run while it works: taken in before the next call of the model, in order,
 //! each once.
 
-use stepwell::{Event, Lane, Message, Phase};
+use stepwell::{Event, Lane, Message, Phase, Recorded};
 
 use super::notice::Notice;
 use super::{Run, RunEvent};
@@ -39,6 +39,14 @@ impl Run<'_> {
         }
         self.record(messages)?;
         Ok(true)
+    }
+
+    /// Is there something that was said to this lane and cannot wait? If that cannot be read now, the
+    /// call ends, and whatever is wrong is found.
+    pub(super) fn has_urgent_words(&self) -> bool {
+        let heard = self.session.well().heard(self.session.id(), &self.lane);
+        let urgent = |it: &Recorded| matches!(&it.event, Event::Said(said) if said.now);
+        heard.map_or(true, |(said, _)| said.iter().any(urgent))
     }
 
     /// Finds out whether somebody else moved the work to another phase, and tells the model.

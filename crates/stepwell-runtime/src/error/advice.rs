@@ -75,6 +75,7 @@ impl Error {
             | Self::OnlyPeople { .. }
             | Self::Abandoned { .. }
             | Self::IsFlow { .. }
+            | Self::FlowNotRunning { .. }
             | Self::RewindConflict { .. }
             | Self::NotWaiting { .. }
             | Self::AnswerRefused { .. }
@@ -115,9 +116,9 @@ impl Error {
             Self::Abandoned { session, .. } => Remedy::Say(session.clone()),
             Self::Finished { session } => Remedy::ShowOrRewind(session.clone()),
             Self::DryAnswer { .. } => Remedy::AnswerForGood,
-            Self::IsFlow { session } | Self::NotWaiting { session } => {
-                Remedy::Resume(session.clone())
-            }
+            Self::IsFlow { session }
+            | Self::FlowNotRunning { session }
+            | Self::NotWaiting { session } => Remedy::Resume(session.clone()),
             Self::RunsElsewhere(stepwell::Error::Held { session, .. }) => {
                 Remedy::AttachOrStop(session.clone())
             }

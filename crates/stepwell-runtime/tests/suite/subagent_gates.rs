@@ -1,7 +1,7 @@
 //! A subagent's question is asked by those above it too. Whoever answers one of them answers both.
 
 use stepwell::gates::Gates;
-use stepwell::{Access, Answer, Origin, Query, SessionId, Status};
+use stepwell::{Access, Answer, Checkpoint, Origin, Query, SessionId, Status};
 use stepwell_agent::permission::Mode;
 use stepwell_runtime::inspect::{meant_gate, open_gates, sessions_with_gates};
 use stepwell_runtime::{
@@ -144,4 +144,23 @@ fn a_run_that_waits_goes_on_with_the_answer_to_either_of_a_subagents_questions()
         assert_eq!(handle.join().unwrap().status, Status::Success);
         assert_eq!(paused.made(), times);
     }
+}
+
+#[test]
+fn what_is_asked_of_a_subagent_is_done_by_its_runner_and_a_stop_reaches_it() {
+    let paused = Paused::new();
+    let handle = paused.runtime.resume(paused.desk.resume(&paused.parent)).unwrap();
+    crate::desk::asked(&mut handle.events());
+    let elsewhere = paused.desk.elsewhere();
+    let well = elsewhere.existing(Access::Write).unwrap();
+    let held = || well.info(&paused.child).unwrap().held;
+    while held().is_none() {
+        std::thread::yield_now();
+    }
+    let named = Checkpoint { name: "here".to_owned(), ..Checkpoint::default() };
+    well.checkpoint(&paused.child, named).unwrap();
+    assert!(held().is_some(), "its runner did it");
+    // Only on record, as from another machine: nobody is signalled.
+    elsewhere.stop(&paused.child, None).unwrap();
+    assert_eq!(handle.join().unwrap().status, Status::Interrupted);
 }

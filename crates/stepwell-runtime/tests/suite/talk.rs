@@ -1,7 +1,8 @@
 //! Words and stops, from this process and from others.
 
 use stepwell::{Answer, Checkpoint, Event, Lane, Phase, PhaseSet, Said, Status, StopAsked, Who};
-use stepwell_runtime::{RunEvent, RunRequest};
+use stepwell_agent::provider::Delta;
+use stepwell_runtime::{Error, RunEvent, RunRequest};
 
 use crate::desk::{ASKS, Desk, asked};
 
@@ -60,6 +61,59 @@ fn what_cannot_wait_ends_the_models_call() {
     handle.interrupt();
     assert_eq!(handle.join().unwrap().status, Status::Interrupted);
     assert_eq!(heard(&desk, &id), ["now"]);
+}
+
+#[test]
+fn what_cannot_wait_ends_the_call_of_the_one_that_it_is_said_to() {
+    let desk = Desk::new();
+    std::fs::create_dir_all(desk.root()).unwrap();
+    let spec = "
+version: 0
+name: both
+runtime: {provider: ollama, model_id: fake}
+agents:
+  writer: {prompt: Write.}
+pattern:
+  type: parallel
+  config:
+    branches:
+      - {id: a, steps: [{agent: writer, input: Go.}]}
+      - {id: b, steps: [{agent: writer, input: Go.}]}
+";
+    let slow = "[{text: Slow., delay_ms: 600000}]";
+    let script = format!("lanes: {{a/writer: {slow}, b/writer: {slow}}}");
+    let handle = desk.runtime.start_flow(desk.flow(spec, &script)).unwrap();
+    let (id, mut events) = (handle.id().clone(), handle.events());
+    let mut speak = std::collections::BTreeSet::new();
+    while speak.len() < 2 {
+        if let Some(RunEvent::Within { lane, event, .. }) = events.next()
+            && matches!(*event, RunEvent::Waiting(_))
+        {
+            speak.insert(lane);
+        }
+    }
+    let words = said("now", true);
+    let words = Said { lane: "a/writer".parse().unwrap(), ..words };
+    desk.elsewhere().existing(stepwell::Access::Write).unwrap().say(&id, words).unwrap();
+    let broken_off = |event: &RunEvent| match event {
+        RunEvent::Within { lane, event, .. } if matches!(**event, RunEvent::Delta(Delta::Void)) => {
+            Some(lane.to_string())
+        }
+        _ => None,
+    };
+    let first = events.find_map(|event| broken_off(&event));
+    // It is asked anew, with what was said.
+    while desk
+        .events(&id)
+        .iter()
+        .all(|it| !matches!(&it.event, Event::Message(it) if it.said.is_some()))
+    {
+        std::thread::yield_now();
+    }
+    handle.interrupt();
+    let rest: Vec<String> = events.filter_map(|event| broken_off(&event)).collect();
+    assert_eq!((first.as_deref(), rest), (Some("a/writer"), Vec::new()));
+    handle.join().unwrap();
 }
 
 #[test]
@@ -189,4 +243,51 @@ fn a_run_is_made_shorter_before_its_models_next_call() {
     assert_eq!(count, 1, "once is enough");
     // Nobody runs it any more: whoever wants it takes the lease.
     assert_eq!(well.ask_to_compact(&id).unwrap(), None);
+}
+
+#[test]
+fn each_agent_of_a_flow_that_waits_is_made_shorter_once_it_goes_on() {
+    let desk = Desk::configured("[compaction]\nkeep_tokens = 100\nauto = false\n");
+    std::fs::create_dir_all(desk.root()).unwrap();
+    std::fs::write(desk.root().join("notes.txt"), "a line of notes\n".repeat(100)).unwrap();
+    let spec = "
+version: 0
+name: letter
+runtime: {provider: ollama, model_id: fake}
+agents:
+  writer: {prompt: Write., tools: [read_file, run_command]}
+pattern:
+  type: chain
+  config:
+    steps:
+      - {agent: writer, input: Make it.}
+      - {agent: writer, input: And again.}
+";
+    let reads = "{calls: [{tool: read_file, arguments: {path: notes.txt}}]}, ".repeat(3);
+    let asks = "{calls: [{tool: run_command, arguments: {command: 'echo x >> made.txt'}}]}";
+    let script =
+        format!("lanes: {{writer: [{reads}{asks}, {{text: Made.}}, {asks}, {{text: Twice.}}]}}");
+    let handle = desk.runtime.start_flow(desk.flow(spec, &script)).unwrap();
+    let (id, mut events) = (handle.id().clone(), handle.events());
+    let open = asked(&mut events);
+    let elsewhere = desk.elsewhere();
+    assert!(elsewhere.ask_to_compact(&id).unwrap(), "it waits, and its runner lives");
+    handle.answer(&open.gate.id, Answer::ALLOW_ONCE, "ann@desk").unwrap();
+    // The second question has the lane begin again, which does not compact it again.
+    let open = asked(&mut events);
+    handle.answer(&open.gate.id, Answer::ALLOW_ONCE, "ann@desk").unwrap();
+    assert_eq!(handle.join().unwrap().status, Status::Success);
+    let recorded = desk.events(&id);
+    let compacted = |event: &Event| match event {
+        Event::Compacted(it) => it.lane.as_str() == "writer",
+        _ => false,
+    };
+    let made = |event: &Event| matches!(event, Event::Message(it) if it.text() == "Made.");
+    let place = |fits: &dyn Fn(&Event) -> bool| recorded.iter().position(|it| fits(&it.event));
+    assert!(place(&compacted).is_some_and(|at| Some(at) < place(&made)), "{recorded:?}");
+    assert_eq!(recorded.iter().filter(|it| compacted(&it.event)).count(), 1, "once is enough");
+    // Nobody runs it any more, and it has no conversation of its own.
+    assert!(!elsewhere.ask_to_compact(&id).unwrap());
+    let refused = elsewhere.compact(&id, &stepwell_runtime::Interrupt::default());
+    assert!(matches!(refused, Err(Error::FlowNotRunning { .. })), "{refused:?}");
 }
