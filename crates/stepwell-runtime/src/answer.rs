@@ -70,7 +70,7 @@ impl Runtime {
         };
         let gate = answer.id.clone();
         let seq = record(&self.acting_well(&well), None, &session, answer.into())?;
-        self.tell_whose(&well, &info);
+        self.tell_whose_answers(&well, &info);
         let resume = top(&well, &session)?;
         let mut goes_on = is_taken_up(&well, &session, &resume, seq)?;
         let others = goes_on && self.is_somebody_elses(&well, &info);

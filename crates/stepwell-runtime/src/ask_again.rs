@@ -5,7 +5,7 @@
 use std::collections::HashMap;
 
 use stepwell::gates::{Asked, Gates};
-use stepwell::{Driver, Error as StoreError, Seq, SessionId, Status, Stepwell};
+use stepwell::{Driver, Error as StoreError, Seq, SessionId, SessionInfo, Status, Stepwell};
 use stepwell_files::forwarded::asked_in;
 use stepwell_workspace::Well;
 
@@ -13,11 +13,17 @@ use crate::error::Result;
 use crate::request::Given;
 use crate::runtime::Runtime;
 
+/// Can a session wait with a question that has an answer? Its runner paused at it, was stopped there,
+/// or died there; one that is alive asks again by itself.
+pub(crate) fn may_wait_in_vain(info: &SessionInfo) -> bool {
+    let stopped =
+        matches!(info.head.status, Status::Paused | Status::Interrupted | Status::Running);
+    stopped && info.head.driver == Driver::Own && info.held.is_none()
+}
+
 /// The questions of a session that nobody runs whose answers do not count for this user.
 pub(crate) fn answered_in_vain(well: &Stepwell, id: &SessionId) -> Result<Vec<Asked>> {
-    let info = well.info(id)?;
-    let waits = info.head.status == Status::Paused && info.head.driver == Driver::Own;
-    if !waits || info.held.is_some() {
+    if !may_wait_in_vain(&well.info(id)?) {
         return Ok(Vec::new());
     }
     let ignored = well.weigh(id)?.ignored;

@@ -76,6 +76,8 @@ pub enum Work {
         variables: BTreeMap<String, String>,
         /// How its agents work.
         options: DetachedOptions,
+        /// What is for flows only.
+        flow: FlowOptions,
     },
     /// A conversation is made shorter.
     Compact {

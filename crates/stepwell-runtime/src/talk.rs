@@ -1,6 +1,6 @@
 //! Talking to a run that goes on anywhere: words and stops.
 
-use stepwell::{Lane, Owner, Said, SessionId, SessionInfo, StopAsked};
+use stepwell::{Lane, Owner, Said, SessionId, SessionInfo, Status, StopAsked};
 use stepwell_workspace::Well;
 
 use crate::error::{Error, Result};
@@ -23,8 +23,20 @@ pub struct Words {
 pub enum Hears {
     /// A runner, before its next call of the model.
     Runner,
+    /// A runner, in place of its current call of the model.
+    Now,
+    /// A runner, once a question that it waits with is answered.
+    RunnerThatWaits,
     /// The session's next run.
     NextRun,
+}
+
+impl Hears {
+    /// Does somebody run the session?
+    #[must_use]
+    pub const fn is_running(self) -> bool {
+        !matches!(self, Self::NextRun)
+    }
 }
 
 /// A runner that was asked to stop.
@@ -52,10 +64,17 @@ impl Runtime {
             (None, true) => return Err(Error::NoLane { session: id.clone() }),
             (None, false) => Lane::main(),
         };
-        self.acting_well(&well)
-            .say(id, Said { text: words.text, lane, who: self.who(), now: words.now })?;
+        let (text, who, now) = (words.text, self.who(), words.now);
+        self.acting_well(&well).say(id, Said { text, lane, who, now })?;
         self.tell_whose(&well, &info);
-        Ok(if info.held.is_some() { Hears::Runner } else { Hears::NextRun })
+        // The lanes of a flow that runs wait one by one.
+        let (open, running) = (info.head.open_gates > 0, info.head.status == Status::Running);
+        Ok(match info.held.is_some() {
+            false => Hears::NextRun,
+            true if open && !(running && info.head.flow.is_some()) => Hears::RunnerThatWaits,
+            true if now => Hears::Now,
+            true => Hears::Runner,
+        })
     }
 
     /// Tells whoever speaks to somebody else's session what that counts there: to one that another
@@ -67,8 +86,15 @@ impl Runtime {
         }
     }
 
-    /// Asks whoever runs an agent's session to make its conversation shorter. Tells whether somebody
-    /// does.
+    /// The same for an answer. On the machine where the session was begun the user's answers are
+    /// noted, so there they count under any login.
+    pub(crate) fn tell_whose_answers(&self, well: &Well, info: &SessionInfo) {
+        if !self.is_own(&info.head.id) {
+            self.tell_whose(well, info);
+        }
+    }
+
+    /// Asks whoever runs a session to make its conversation shorter. Tells whether somebody does.
     ///
     /// # Errors
     /// If it cannot be recorded.

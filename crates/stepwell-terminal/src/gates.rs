@@ -1,5 +1,7 @@
 //! Questions that wait, in words.
 
+use std::collections::BTreeSet;
+
 use stepwell::{Gate, SessionId};
 use stepwell_runtime::flow::is_permission;
 use stepwell_wire::{OpenGate, WaitingGate};
@@ -17,8 +19,36 @@ pub fn asks_for_leave(gate: &WaitingGate) -> bool {
     is_permission(&Gate { call, ..Gate::new(&gate.id, "") })
 }
 
-/// Who asks a question, and where, if several stores are looked at. A flow has no agent of its own:
-/// what it is for says which one it is.
+/// What to type to answer the questions of a list: a hint for each kind that is in it.
+#[must_use]
+pub fn hints(open: &[OpenGate]) -> Vec<String> {
+    let has = |fits: &dyn Fn(&OpenGate) -> bool| open.iter().any(fits);
+    let mut hints = Vec::new();
+    if has(&|it| !asks_for_leave(&it.gate)) {
+        hints.push(
+            "stepwell resume SESSION --respond \"your answer\" (--gate GATE, if several wait)"
+                .to_owned(),
+        );
+    }
+    if has(&|it| asks_for_leave(&it.gate) && !gate_holds_secret(&it.gate)) {
+        // An agent asks one at a time.
+        let mut sessions = BTreeSet::new();
+        let which = match open.iter().all(|it| sessions.insert(&it.session_id)) {
+            true => "",
+            false => " (--gate GATE, where several wait)",
+        };
+        hints.push(format!("stepwell resume SESSION --approve, or --deny{which}"));
+    }
+    if has(&|it| gate_holds_secret(&it.gate)) {
+        hints.push(format!(
+            "stepwell gates answer SESSION/GATE no, for a call with a secret: {ONLY_NO}"
+        ));
+    }
+    hints
+}
+
+/// Who asks a question, and where, if several stores are looked at. A question of a flow itself has
+/// no agent: what the flow is for says which one it is.
 #[must_use]
 pub fn asked_by(open: &OpenGate) -> String {
     let task = cut(&one_line(open.task.as_deref().unwrap_or_default()), TASK);
@@ -122,5 +152,9 @@ mod tests {
         let waits = Asked { gate: secret, seq, at, answer: None, answered_at: None };
         let open = OpenGate::new(session, &waits, Asker::default());
         assert_eq!(asked(&open), "(holds a secret: from elsewhere only no) run it?");
+        // Below a list only what works is named.
+        let below = hints(&[open]);
+        assert_eq!(below.len(), 1, "{below:?}");
+        assert!(below[0].starts_with("stepwell gates answer SESSION/GATE no"), "{below:?}");
     }
 }

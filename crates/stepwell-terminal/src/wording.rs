@@ -12,7 +12,10 @@ use crate::console::note;
 use crate::text::{count, one_line};
 
 pub use imports::{no_session, taken_in};
-pub use runs::{choose_model, run_notice, run_remedy, runtime_notice, settings, who, work_change};
+pub use runs::{
+    choose_model, compacted_later, heard, run_notice, run_remedy, runtime_notice, settings, who,
+    work_change,
+};
 
 /// How points of a session are written: a seq, a checkpoint's name, or N steps back.
 pub const POINT_FORMS: &str = "SEQ|CHECKPOINT|-N";

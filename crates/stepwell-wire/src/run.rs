@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 use schemars::JsonSchema;
 use serde::Serialize;
 use stepwell::gates::{Asked, Asker};
-use stepwell::{AskedCall, Gate, Seq, SessionId, Spent, Status, StopReason, Time, Usage};
+use stepwell::{AskedCall, Choice, Gate, Seq, SessionId, Spent, Status, StopReason, Time, Usage};
 
 use crate::Dollars;
 
@@ -156,13 +156,19 @@ pub struct WaitingGate {
 }
 
 impl From<&Gate> for WaitingGate {
+    /// What can be chosen is what can be chosen from anywhere: a call that holds a secret is allowed
+    /// only where it runs.
     fn from(gate: &Gate) -> Self {
+        let mut call = gate.call.as_deref().cloned();
+        if let Some(call) = call.as_mut().filter(|call| call.holds_secret) {
+            call.choices.retain(|it| matches!(it, Choice::Deny | Choice::Never));
+        }
         Self {
             id: gate.id.clone(),
             prompt: gate.prompt.clone(),
             default: gate.default.clone(),
             deadline: gate.deadline,
-            call: gate.call.as_deref().cloned(),
+            call,
             asker: gate.asker.clone(),
         }
     }

@@ -1,8 +1,8 @@
 //! Questions that a session asks people: those that count where it stands.
 
 use crate::{
-    Error, Event, Facts, Gate, GateAnswered, Kind, Origin, Recorded, Result, Seq, SessionId, Store,
-    Time, Timeline, Undone,
+    Error, Event, Facts, Gate, GateAnswered, Kind, Origin, Recorded, Result, Seq, SessionId, Span,
+    Store, Time, Timeline, Undone,
 };
 
 /// A question, and what was answered.
@@ -32,8 +32,10 @@ pub struct Asker {
 }
 
 impl Asker {
-    /// Who asks a question of a session. Of a subagent that is gone nothing is known.
-    pub fn of(store: &dyn Store, session: &SessionId, gate: &Gate) -> Result<Self> {
+    /// Who asks a question of a session. Of a subagent that is gone nothing is known. A flow has no
+    /// agent of its own: the lane that made the call is the one that asks.
+    pub fn of(store: &dyn Store, session: &SessionId, asked: &Asked) -> Result<Self> {
+        let gate = &asked.gate;
         let head = match store.info(gate.asker.as_ref().unwrap_or(session)) {
             Ok(info) => info.head,
             Err(Error::NoSession(_)) => return Ok(Self::default()),
@@ -43,8 +45,25 @@ impl Asker {
             Origin::Subagent { parent } => Some(parent),
             _ => None,
         };
-        Ok(Self { agent: head.agent, task: head.task, parent })
+        let agent = match head.flow.is_some() && gate.asker.is_none() && gate.call.is_some() {
+            true => calling_lane(store, session, asked)?.unwrap_or(head.agent),
+            false => head.agent,
+        };
+        Ok(Self { agent, task: head.task, parent })
     }
+}
+
+/// The lane of a flow whose call a question is about. It is looked for right before the question.
+fn calling_lane(store: &dyn Store, id: &SessionId, asked: &Asked) -> Result<Option<String>> {
+    let from = Seq::new(asked.seq.get().saturating_sub(REACH).max(1));
+    let span = Span { from, to: asked.seq, ..Span::ALL };
+    let calls = |it: &Recorded| match &it.event {
+        Event::Message(said) if said.calls().any(|call| call.id == asked.gate.id) => {
+            Some(said.lane.to_string())
+        }
+        _ => None,
+    };
+    Ok(store.events(id, span)?.events.iter().rev().find_map(calls))
 }
 
 /// The questions of a session's live branch, in the order in which they were asked.

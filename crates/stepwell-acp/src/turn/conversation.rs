@@ -251,10 +251,10 @@ impl Conversation {
         let head = &info.head;
         if info.held.is_some() {
             let attached = self.runtime.attach(&self.id, self.told().next())?;
-            return match self.say(text)? {
-                Hears::Runner => Ok(Begun::Elsewhere(attached)),
+            return match self.say(text)?.is_running() {
+                true => Ok(Begun::Elsewhere(attached)),
                 // It ended meanwhile; what was said is on record, and is taken in now.
-                Hears::NextRun => {
+                false => {
                     let request = ResumeRequest::new(self.id.clone(), self.runtime.trust(&self.id));
                     let request = ResumeRequest { options, interrupt, ..request };
                     self.runtime.resume(request).map(Begun::Here)

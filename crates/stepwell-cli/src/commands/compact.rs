@@ -4,6 +4,7 @@ use stepwell_agent::context::plan::Why;
 use stepwell_agent::run::Shrunk;
 use stepwell_runtime::{inspect, refuse_external};
 use stepwell_terminal::text::{grouped, indented};
+use stepwell_terminal::wording::compacted_later;
 use stepwell_terminal::{Style, events, lines, note};
 use stepwell_wire::{Compaction, CompactionDiff, CompactionUndone, ViewMove};
 use stepwell_workspace::housekeeping::tidy;
@@ -37,11 +38,11 @@ pub(crate) fn run(args: &Args, app: &mut App) -> Result<Exit> {
         return diff(&well, &id, app);
     }
     let (well, id) = app.session(&args.session, Access::Write)?;
-    refuse_external(&well.info(&id)?.head)?;
+    let head = well.info(&id)?.head;
+    refuse_external(&head)?;
     if !args.undo && !args.truncate && app.runtime().ask_to_compact(&id)? {
         let answer = Compaction { id: id.clone(), compacted: None, truncated: false, asked: true };
-        let line = format!("{id} runs: it is compacted before its model's next call");
-        app.out.answer(&answer, line)?;
+        app.out.answer(&answer, compacted_later(&head))?;
         return Ok(Exit::Done);
     }
     let mut session = well.hold_whole(&id)?;

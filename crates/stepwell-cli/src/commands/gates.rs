@@ -3,7 +3,7 @@ mod watch;
 use stepwell::{Access, Answer, Seq, SessionId, Time};
 use stepwell_runtime::inspect::{meant_gate, open_gates, sessions_with_gates};
 use stepwell_runtime::{FlowOptions, Given};
-use stepwell_terminal::gates::{asked, asked_by, asks_for_leave};
+use stepwell_terminal::gates::{asked, asked_by, hints};
 use stepwell_terminal::table::{Cell, Column, Table, left};
 use stepwell_terminal::text::ago;
 use stepwell_terminal::{Style, note};
@@ -80,18 +80,10 @@ fn list(args: &Args, app: &mut App) -> Result<Exit> {
         wells.push((None, well));
     }
     let mut all = Vec::new();
-    let (mut questions, mut permissions, mut of_flows) = (0, 0, 0);
     for (store, well) in &wells {
         for id in waiting(args, well, app)? {
-            let is_flow = well.info(&id)?.head.flow.is_some();
-            for open in open_gates(well, Some(&id))? {
-                match asks_for_leave(&open.gate) {
-                    true if is_flow => of_flows += 1,
-                    true => permissions += 1,
-                    false => questions += 1,
-                }
-                all.push(OpenGate { store: store.clone(), ..open });
-            }
+            let open = open_gates(well, Some(&id))?.into_iter();
+            all.extend(open.map(|open| OpenGate { store: store.clone(), ..open }));
         }
     }
     if all.is_empty() {
@@ -103,17 +95,7 @@ fn list(args: &Args, app: &mut App) -> Result<Exit> {
         return Ok(Exit::Done);
     }
     app.print(&table(&all, app.now()))?;
-    let several = "(--gate GATE, if several wait)";
-    if questions > 0 {
-        note(format_args!("hint: stepwell resume SESSION --respond \"your answer\" {several}"));
-    }
-    match (permissions, of_flows) {
-        (0, 0) => {}
-        (_, 0) => note("hint: stepwell resume SESSION --approve, or --deny"),
-        _ => note(format_args!(
-            "hint: stepwell resume SESSION --approve, or --deny (--gate GATE, if several wait in a flow)"
-        )),
-    }
+    hints(&all).iter().for_each(|hint| note(format_args!("hint: {hint}")));
     Ok(Exit::Done)
 }
 

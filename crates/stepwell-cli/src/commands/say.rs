@@ -1,5 +1,6 @@
 use stepwell::{Access, Lane};
-use stepwell_runtime::{Hears, Words};
+use stepwell_runtime::Words;
+use stepwell_terminal::wording::heard;
 use stepwell_wire::SaidTo;
 
 use crate::app::App;
@@ -29,11 +30,7 @@ pub(crate) fn run(args: &Args, app: &mut App) -> Result<Exit> {
     let (_, id) = app.session(&args.session, Access::Write)?;
     let words = Words { text, lane: args.lane.clone(), now: args.now };
     let hears = app.runtime().say(&id, words)?;
-    let line = match (hears, args.now) {
-        (Hears::Runner, true) => format!("{id} hears it now, or once its tool or question is done"),
-        (Hears::Runner, false) => format!("{id} hears it before its model's next call"),
-        (Hears::NextRun, _) => format!("{id} does not run; its next run hears it"),
-    };
-    app.out.answer(&SaidTo { id, running: hears == Hears::Runner }, line)?;
+    let line = heard(&id, hears);
+    app.out.answer(&SaidTo { id, running: hears.is_running() }, line)?;
     Ok(Exit::Done)
 }

@@ -1,6 +1,7 @@
 //! chat, on a terminal, while others work in the same session; and what it shows of imports.
 
 use std::process::Stdio;
+use std::time::{Duration, Instant};
 
 use stepwell::{Append, Gate, Message, Processes as _, Status, SystemProcesses, Write};
 
@@ -80,6 +81,81 @@ answers:
         assert_eq!(code, Some(0), "{args:?}");
         assert_eq!(desk.well().info(&id).unwrap().head.status, Status::Success);
         assert_eq!(desk.read("notes.md"), "first");
+    }
+}
+
+/// A screen on which something is asked.
+struct Asking {
+    /// What shows it.
+    args: &'static [&'static str],
+    /// What it says before it is told what to do.
+    begins: Option<&'static str>,
+    /// What it asks with.
+    question: &'static str,
+}
+
+const ASKING: [Asking; 6] = [
+    Asking { args: &["chat"], begins: Some("what is to be done?"), question: "y once" },
+    Asking { args: &["chat", "--plain"], begins: Some("Say what to do."), question: "answer yes" },
+    Asking { args: &["run", "write"], begins: None, question: "[y]es" },
+    Asking { args: &["flow", "run", "flow.yaml"], begins: None, question: "[y]es" },
+    Asking { args: &["attach", "@last"], begins: None, question: "y once" },
+    Asking { args: &["attach", "@last", "--plain"], begins: None, question: "[y]es" },
+];
+
+impl Asking {
+    /// How long after the answer elsewhere was given it is seen here.
+    #[expect(clippy::disallowed_methods, reason = "this is about real time")]
+    fn seen_after(&self) -> Duration {
+        let write = "{calls: [{tool: write_file, arguments: {path: notes.md, content: first}}]}";
+        let desk = running::desk(&format!("answers: [{write}, {{text: It is written.}}]"));
+        if self.args[0] == "flow" {
+            desk.file("flow.yaml", ASKING_FLOW);
+            let script = format!("lanes: {{writer: [{write}, {{text: It is written.}}]}}");
+            desk.file("script.yaml", &script);
+        }
+        let args = match self.args[0] {
+            "attach" => {
+                let run = [&["run", "write", "--detach"][..], &MODEL].concat();
+                assert_eq!(desk.quietly(&run).code, Some(0));
+                open_gate(&desk);
+                self.args.to_vec()
+            }
+            _ => [self.args, &MODEL].concat(),
+        };
+        let mut seat = Seat::sit_before(desk.command(&args), (120, 24));
+        if let Some(begins) = self.begins {
+            seat.until(begins).press("write the notes\r");
+        }
+        seat.until(self.question);
+        let (_, gate) = open_gate(&desk);
+        let given = desk.quietly(&["gates", "answer", &gate, "yes"]);
+        let since = Instant::now();
+        assert_eq!(given.code, Some(0), "{}", given.stderr);
+        seat.until("elsewhere: yes");
+        let took = since.elapsed();
+        seat.until("It is written.");
+        seat.kill();
+        took
+    }
+}
+
+const ASKING_FLOW: &str = "
+version: 0
+name: notes
+runtime: {provider: ollama, model_id: fake}
+agents:
+  writer: {prompt: Write., tools: [write_file]}
+pattern: {type: chain, config: {steps: [{agent: writer, input: Write the notes.}]}}
+";
+
+#[test]
+fn a_prompt_that_is_answered_elsewhere_goes_within_half_a_second() {
+    for asking in ASKING {
+        // A machine that does much else is slow now and then, and not each time.
+        let times = std::iter::repeat_with(|| asking.seen_after()).take(5);
+        let soon = { times }.any(|took| took < Duration::from_millis(500));
+        assert!(soon, "{:?}", asking.args);
     }
 }
 

@@ -2,12 +2,14 @@
 //! Each attack is played by command and by writing to the store directly, on a folder that two
 //! people use and on a team's server where each has a role.
 
+use std::io::{BufRead as _, BufReader};
+use std::process::Stdio;
 use std::sync::Arc;
 
 use stepwell::trust::MemoryNotes;
 use stepwell::{
-    Answer, Deps, Edited, GateAnswered, Mode, Permission, Processes as _, SessionId, Settings,
-    Stepwell, SystemProcesses, Who,
+    Answer, Deps, Edited, GateAnswered, Mode, Permission, Processes as _, Query, SessionId,
+    Settings, Stepwell, SystemProcesses, Who,
 };
 use stepwell_postgres::{Address, PostgresStore};
 
@@ -222,6 +224,62 @@ fn an_answer_of_somebody_else_takes_no_question_from_whose_session_it_is() {
             assert!(!two.did("one.txt"), "{kept:?}: she said no");
         }
     }
+}
+
+#[test]
+fn a_question_that_somebody_else_answered_in_vain_stays_in_the_inbox() {
+    for killed in [false, true] {
+        let two = match killed {
+            false => Two::new(Kept::Server),
+            true => {
+                let two = Two::people(Kept::Server, SCRIPT);
+                let model = two.script("script.yaml");
+                let mut run = two.ann.command(&["run", "go", "--wait", "--model", &model]);
+                let mut run = run.stdout(Stdio::null()).stderr(Stdio::null()).spawn().unwrap();
+                let well = two.well();
+                let id = loop {
+                    let mut all = well.list(&Query::default()).unwrap().sessions.into_iter();
+                    if let Some(it) = all.find(|it| it.head.open_gates > 0) {
+                        break it.head.id.to_string();
+                    }
+                    std::thread::yield_now();
+                };
+                run.kill().unwrap();
+                run.wait().unwrap();
+                Two { id, ..two }
+            }
+        };
+        let gate = two.ann.quietly(&["--json", "gates"]).json().remove(0);
+        let named = format!("{}/{}", two.id, gate["id"].as_str().unwrap());
+        let his = two.bob(&["gates", "answer", &named, "yes"]);
+        assert_eq!(his.code, Some(0), "{}", his.stderr);
+        assert!(his.stderr.contains("counts only if"), "{}", his.stderr);
+        let listed = two.ann.quietly(&["--json", "gates"]).json();
+        assert_eq!(listed.len(), 1, "killed: {killed}");
+        let mut watch = two.ann.command(&["--json", "gates", "--watch"]);
+        let mut watch = watch.stdout(Stdio::piped()).spawn().unwrap();
+        let mut lines = BufReader::new(watch.stdout.take().unwrap()).lines();
+        let first = lines.next().unwrap().unwrap();
+        assert!(first.contains(r#""change":"opened""#), "killed: {killed}: {first}");
+        watch.kill().unwrap();
+        watch.wait().unwrap();
+        let hers = two.ann.quietly(&["gates", "answer", &named, "no"]);
+        assert_eq!(hers.code, Some(0), "killed: {killed}: {}", hers.stderr);
+    }
+}
+
+#[test]
+fn on_the_machine_that_runs_it_the_users_answer_counts_under_any_role() {
+    let two = Two::new(Kept::Server);
+    let gate = two.ann.quietly(&["--json", "gates"]).json().remove(0);
+    let named = format!("{}/{}", two.id, gate["id"].as_str().unwrap());
+    let mut answer = two.ann.command(&["gates", "answer", &named, "yes"]);
+    answer.env("STEPWELL_STORE", member(&two.team, "bob"));
+    let answered = crate::desk::ran(answer.output().unwrap());
+    assert_eq!(answered.code, Some(0), "{}", answered.stderr);
+    assert!(!answered.stderr.contains("counts only if"), "{}", answered.stderr);
+    two.resume();
+    assert!(two.did("one.txt"), "it counts");
 }
 
 #[test]

@@ -60,7 +60,7 @@ pub(crate) fn open_gates(stores: &Stores, input: GatesInput) -> Result<GatesAnsw
     let mut n = 0;
     for (store, well, session_id) in waiting {
         for asked in Gates::waiting(&**well.store(), &session_id)?.open() {
-            let asker = Asker::of(&**well.store(), &session_id, &asked.gate)?;
+            let asker = Asker::of(&**well.store(), &session_id, asked)?;
             let store = store.clone();
             let gate = OpenGate { store, ..OpenGate::new(session_id.clone(), asked, asker) };
             if n >= input.cursor && !page.push(&gate)? {

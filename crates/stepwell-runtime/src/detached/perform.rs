@@ -90,11 +90,11 @@ impl Runtime {
                     Resumed::Elsewhere => return Ok(Performed::Elsewhere(session)),
                 }
             }
-            Work::Flow { spec, variables, options } => {
+            Work::Flow { spec, variables, options, flow } => {
                 let named = spec.display().to_string();
                 let request = FlowRequest::read(spec, &named)?.with_variables(&variables)?;
                 let (options, interrupt) = (granted(options), interrupt.clone());
-                self.start_flow(FlowRequest { options, interrupt, ..request })?
+                self.start_flow(FlowRequest { options, flow, interrupt, ..request })?
             }
             Work::Compact { session } => return self.compacted(&session, interrupt),
             Work::Rewind(request) => return self.rewound(&request),

@@ -233,9 +233,7 @@ fn waiting(well: &Stepwell, session: &SessionId) -> Result<Vec<OpenGate>> {
         Err(StoreError::NoSession(_)) => return Ok(Vec::new()),
         Err(error) => return Err(error.into()),
     };
-    let waits = info.head.open_gates > 0
-        && info.head.status != Status::Abandoned
-        && info.trashed_at.is_none();
+    let waits = info.head.status != Status::Abandoned && info.trashed_at.is_none();
     if waits { open_gates(well, Some(session)) } else { Ok(Vec::new()) }
 }
 

@@ -5,7 +5,7 @@ use stepwell::{Query, SessionId, Status, Stepwell};
 use stepwell_files::forwarded::waits_above;
 use stepwell_wire::OpenGate;
 
-use crate::ask_again::answered_in_vain;
+use crate::ask_again::{answered_in_vain, may_wait_in_vain};
 use crate::error::Result;
 
 /// Every question that waits in a store, or in one session of it.
@@ -20,7 +20,7 @@ pub fn open_gates(well: &Stepwell, of: Option<&SessionId>) -> Result<Vec<OpenGat
     let mut open = Vec::new();
     for session_id in sessions {
         for asked in waiting(well, &session_id)? {
-            let asker = Asker::of(&**well.store(), &session_id, &asked.gate)?;
+            let asker = Asker::of(&**well.store(), &session_id, &asked)?;
             open.push(OpenGate::new(session_id.clone(), &asked, asker));
         }
     }
@@ -53,13 +53,14 @@ pub fn sessions_with_gates(well: &Stepwell) -> Result<Vec<SessionId>> {
 pub(super) fn all_with_gates(well: &Stepwell) -> Result<Vec<SessionId>> {
     let mut ids = Vec::new();
     for info in well.sessions(Query::default()) {
-        let head = info?.head;
-        let waits = match head.open_gates {
-            0 => head.status == Status::Paused && !answered_in_vain(well, &head.id)?.is_empty(),
-            _ => head.status != Status::Abandoned,
+        let info = info?;
+        let id = &info.head.id;
+        let waits = match info.head.open_gates {
+            0 => may_wait_in_vain(&info) && !answered_in_vain(well, id)?.is_empty(),
+            _ => info.head.status != Status::Abandoned,
         };
         if waits {
-            ids.push(head.id);
+            ids.push(info.head.id);
         }
     }
     Ok(ids)

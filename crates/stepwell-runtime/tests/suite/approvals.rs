@@ -1,7 +1,8 @@
 //! Approvals: on record first, answered by whoever is first, and never twice.
 
-use stepwell::{Answer, Event, Grant, Mode, Role, Status};
+use stepwell::{Access, Answer, Choice, Event, Grant, Mode, Role, Status};
 use stepwell_agent::permission::Rule;
+use stepwell_runtime::inspect::open_gates;
 use stepwell_runtime::{
     Error, FlowOptions, Given, Patience, ResumeRequest, RunEvent, RunOptions, RunRequest, Words,
 };
@@ -189,6 +190,10 @@ fn a_call_with_a_secret_is_allowed_only_where_it_runs() {
     let open = asked(&mut handle.events());
     let call = open.gate.call.as_ref().unwrap();
     assert!(call.holds_secret && !call.arguments.contains(&secret), "{call:?}");
+    // From elsewhere it cannot be allowed, and that is not offered.
+    let listed = open_gates(&desk.elsewhere().existing(Access::Read).unwrap(), Some(&id)).unwrap();
+    let offered = &listed[0].gate.call.as_ref().unwrap().choices;
+    assert_eq!(*offered, [Choice::Deny, Choice::Never]);
     // What only this process knows is sent nowhere.
     assert!(!serde_json::to_string(&open).unwrap().contains(&secret));
     let given = Given { gate: None, answer: Answer::from("yes") };
@@ -246,7 +251,7 @@ fn an_answer_that_was_rewound_is_nobodys_first() {
     let handle = desk.runtime.start(request).unwrap();
     let id = handle.id().clone();
     assert_eq!(handle.join().unwrap().status, Status::Paused);
-    let well = desk.runtime.existing(stepwell::Access::Write).unwrap();
+    let well = desk.runtime.existing(Access::Write).unwrap();
     let asked = stepwell::gates::Gates::of(&**well.store(), &id).unwrap().asked.pop().unwrap();
     let given = Given { gate: Some(asked.gate.id), answer: Answer::from("no") };
     desk.runtime.answer(&id, &given, &FlowOptions::default()).unwrap();

@@ -1,7 +1,8 @@
 //! Flows as handles: started, watched, answered, interrupted, resumed.
 
-use stepwell::{Answer, Status};
-use stepwell_runtime::{Error, FlowOptions, Given, RunEvent};
+use stepwell::{Access, Answer, Status};
+use stepwell_runtime::inspect::open_gates;
+use stepwell_runtime::{Error, FlowOptions, Given, Hears, RunEvent, Words};
 
 use crate::desk::{Desk, asked};
 
@@ -75,4 +76,32 @@ fn a_flow_that_waits_is_answered_from_another_process() {
     assert!(matches!(unfit, Err(Error::BadAnswer { .. })), "{unfit:?}");
     assert!(elsewhere.answer(handle.id(), &given("no"), &flow).unwrap().goes_on);
     assert_eq!(handle.join().unwrap().status, Status::Success);
+}
+
+#[test]
+fn a_question_of_a_flow_names_the_agent_that_asks() {
+    let desk = Desk::new();
+    let spec = "
+version: 0
+name: letter
+runtime: {provider: ollama, model_id: fake}
+agents:
+  writer: {prompt: Write., tools: [run_command]}
+pattern:
+  type: chain
+  config:
+    steps:
+      - {agent: writer, input: Make it.}
+";
+    let script = "lanes: {writer: [{calls: [{tool: run_command, arguments: {command: 'true'}}]}, {text: Made.}]}";
+    let handle = desk.runtime.start_flow(desk.flow(spec, script)).unwrap();
+    asked(&mut handle.events());
+    let well = desk.elsewhere().existing(Access::Read).unwrap();
+    let listed = open_gates(&well, Some(handle.id())).unwrap();
+    assert_eq!(listed[0].agent.as_deref(), Some("writer"));
+    // It waits for a person: what is said to it is heard after that.
+    let lane = Some("writer".parse().unwrap());
+    let words = Words { text: "be quick".to_owned(), lane, now: true };
+    let hears = desk.elsewhere().say(handle.id(), words).unwrap();
+    assert_eq!(hears, Hears::RunnerThatWaits);
 }

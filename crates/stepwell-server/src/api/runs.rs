@@ -159,7 +159,8 @@ pub(super) fn start_flow(act: &Act<'_>, start: StartFlow) -> Result<RunStarted> 
     let absent = || Problem::absent(format!("there is no flow {:?}", start.path)).at("path");
     let spec = spec.ok_or_else(absent)?.path;
     let options = start.how.options(act)?;
-    started(act.launch(Work::Flow { spec, variables: start.variables, options })?)
+    let (variables, flow) = (start.variables, FlowOptions::default());
+    started(act.launch(Work::Flow { spec, variables, options, flow })?)
 }
 
 fn started(answer: DetachedAnswer) -> Result<RunStarted> {

@@ -1,9 +1,9 @@
 //! The words for what the runtime says in types: what would help, and what a person should know.
 
 use stepwell::trust::{Allowed, Disregarded};
-use stepwell::{Gate, Mode, Settings, Time, Who, WorkChange};
+use stepwell::{Gate, Head, Mode, SessionId, Settings, Time, Who, WorkChange};
 use stepwell_agent::run::{Measure, Notice as RunNotice, Whole};
-use stepwell_runtime::{Notice, Remedy, SuggestedModel, TokenLimit};
+use stepwell_runtime::{Hears, Notice, Remedy, SuggestedModel, TokenLimit};
 
 use crate::text::{ago, count, cut, one_line, visible};
 
@@ -21,6 +21,27 @@ const LINES: usize = 40;
 
 /// How many names a hint lists: as many as a person reads.
 const NAMES: usize = 20;
+
+/// When something that was said is heard.
+#[must_use]
+pub fn heard(id: &SessionId, hears: Hears) -> String {
+    match hears {
+        Hears::NextRun => format!("{id} does not run; its next run hears it"),
+        Hears::RunnerThatWaits => format!("{id} hears it once its question is answered"),
+        Hears::Now => format!("{id} hears it now, or once its tool is done"),
+        Hears::Runner => format!("{id} hears it before its model's next call"),
+    }
+}
+
+/// When a session that runs is compacted.
+#[must_use]
+pub fn compacted_later(head: &Head) -> String {
+    let id = &head.id;
+    match head.flow.is_some() {
+        true => format!("{id} runs: each agent's conversation is compacted before its next call"),
+        false => format!("{id} runs: it is compacted before its model's next call"),
+    }
+}
 
 /// The hint where a conversation has no model: it is chosen there.
 pub fn choose_model(it: &SuggestedModel) -> String {
