@@ -135,11 +135,16 @@ pub(crate) fn run(args: &Args, app: &mut App) -> Result<Exit> {
         args.refuse_flow_flags(&id)?;
     }
     if args.detach {
-        let (answer, flow, options) = (args.answer(), args.flow()?, args.flags.detached());
-        let resume = DetachedResume { session: id, say: None, answer, options, flow };
-        return detach::start(Work::Resume(resume), app);
+        return detach(args, id, app);
     }
     go_on(args, &id, if is_flow { Runner::Flow } else { Runner::Agent }, app)
+}
+
+/// Goes on with a session in the background.
+pub(crate) fn detach(args: &Args, session: SessionId, app: &mut App) -> Result<Exit> {
+    let (answer, flow, options) = (args.answer(), args.flow()?, args.flags.detached());
+    let resume = DetachedResume { session, say: None, answer, options, flow };
+    detach::start(Work::Resume(resume), app)
 }
 
 /// Goes on with a session, or brings it an answer where it runs.

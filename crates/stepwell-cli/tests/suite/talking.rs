@@ -7,6 +7,7 @@ use stepwell::gates::Gates;
 use stepwell::{Event, Query, SessionId, Span, Status};
 
 use crate::desk::{Desk, STEPWELL};
+use crate::flows;
 
 /// An agent that wants to run a command, which needs leave.
 const ASKS: &str = "
@@ -57,7 +58,8 @@ fn a_run_in_the_background_is_answered_spoken_to_and_goes_on() {
     let id = started["session_id"].as_str().unwrap().to_owned();
     let (session, gate) = open_gate(&desk);
     assert_eq!(session.as_str(), id);
-    done(&desk, &["say", &id, "be quick"]);
+    let hears = done(&desk, &["say", &id, "be quick", "--now"]);
+    assert_eq!(hears, format!("{id} hears it once its question is answered"));
     // Whoever follows it without a terminal is told what it waits for, and what to type.
     let mut follow = desk.command(&["attach", &id]);
     let follow = follow.stdin(Stdio::null()).stdout(Stdio::null()).stderr(Stdio::piped());
@@ -327,4 +329,36 @@ fn a_run_that_is_killed_while_it_asks_comes_to_the_same_question_once() {
             assert_eq!((ran(&desk), gates), (times, 1), "{answer} {answered_before_resume}");
         }
     }
+}
+
+#[test]
+fn a_flow_in_the_background_is_answered_and_goes_on_and_one_that_stopped_goes_on_there() {
+    let desk = flows::desk(flows::SPEC, flows::SCRIPT);
+    let spec = ["flow", "run", "flow.yaml", "--model", "script:script.yaml"];
+    let start = |more: &[&str]| {
+        let args = [&["--json"], &spec[..], &["--detach", "--output", "out"], more].concat();
+        let started: serde_json::Value = serde_json::from_str(&done(&desk, &args)).unwrap();
+        started["session_id"].as_str().unwrap().to_owned()
+    };
+    let answered = |id: &str| {
+        let (session, gate) = open_gate(&desk);
+        assert_eq!(session.as_str(), id);
+        let answered = done(&desk, &["--json", "gates", "answer", &gate, "very good"]);
+        assert!(answered.contains(r#""goes_on":true"#), "{answered}");
+        done(&desk, &["attach", id]);
+        assert_eq!(desk.well().info(&session).unwrap().head.status, Status::Success);
+    };
+    answered(&start(&["--var", "topic=wells"]));
+    assert_eq!(desk.read("out/letter.md"), "the letter");
+    // One of the same spec and variables that waits is gone on with.
+    let paused = desk.quietly(&[&spec[..], &["--var", "topic=steps"]].concat());
+    assert_eq!(paused.code, Some(8), "{}", paused.stderr);
+    let waits = desk.well().find("@last").unwrap().to_string();
+    let again = start(&["--var", "topic=steps", "--auto-resume", "--force"]);
+    assert_eq!(again, waits);
+    answered(&again);
+    // What is wrong is told at once.
+    let wrong = desk.quietly(&[&spec[..], &["--detach"]].concat());
+    assert!(wrong.code != Some(0) && wrong.stdout.is_empty(), "{}", wrong.stdout);
+    assert!(wrong.stderr.contains("topic"), "{}", wrong.stderr);
 }

@@ -1,12 +1,14 @@
 use std::path::PathBuf;
 
 use stepwell_runtime::FlowRequest;
+use stepwell_runtime::detached::Work;
 use stepwell_terminal::note;
 use stepwell_terminal::text::visible;
 
 use super::spec;
 use crate::app::App;
 use crate::commands::resume;
+use crate::detach;
 use crate::failure::{Exit, Failure, Result};
 use crate::runner::{self, Flags, FlowFlags, Runner};
 use crate::typed::{each_once, variable};
@@ -27,6 +29,9 @@ pub(crate) struct Args {
     /// one.
     #[arg(long)]
     auto_resume: bool,
+    /// Starts it in the background, prints its id and leaves: it goes on after you log out.
+    #[arg(long, conflicts_with_all = ["events", "dry_run"])]
+    detach: bool,
     #[command(flatten)]
     own: FlowFlags,
     #[command(flatten)]
@@ -54,7 +59,15 @@ pub(crate) fn run(args: &Args, app: &mut App) -> Result<Exit> {
         note(format_args!("Resuming {id}"));
         let (variables, own) = (args.variables.clone(), args.own.clone());
         let resumed = resume::Args::of_flow(variables, own, args.flags.clone());
-        return resume::go_on(&resumed, &id, Runner::Flow, app);
+        return match args.detach {
+            true => resume::detach(&resumed, id, app),
+            false => resume::go_on(&resumed, &id, Runner::Flow, app),
+        };
+    }
+    if args.detach {
+        let (variables, flow) = (each_once(&args.variables)?, args.own.options());
+        let (spec, options) = (args.spec.clone(), args.flags.detached());
+        return detach::start(Work::Flow { spec, variables, options, flow }, app);
     }
     if args.flags.dry_run {
         let plan = runtime.plan_flow(&request)?;
