@@ -33,15 +33,6 @@ pub enum Task {
         /// Who sits before it.
         person: Person,
     },
-    /// Answers a question once it is told to by a line on its input.
-    Answer {
-        /// The session that was started.
-        session: SessionId,
-        /// The question's name.
-        gate: String,
-        /// Is it allowed?
-        yes: bool,
-    },
     /// Says some things to a session, one for each line on its input.
     Say {
         /// The session.
@@ -72,20 +63,13 @@ impl Asker {
 pub enum Person {
     /// Somebody who only looks.
     Watches,
-    /// Somebody who answers what they are shown.
-    Answers {
-        /// Do they allow it?
-        yes: bool,
-    },
     /// The process dies when the question is on record, before anyone is shown it.
     DiesUnshown,
     /// The process dies when it has shown the question.
     DiesShown,
-    /// The process dies when its person's answer is on record, before its run takes it.
-    DiesAnswering {
-        /// Do they allow it?
-        yes: bool,
-    },
+    /// Somebody at the terminal of the process, which dies when their answer is on record, before
+    /// its run takes it.
+    DiesAnswering,
 }
 
 /// What a process says, one line each.
@@ -100,15 +84,4 @@ pub enum Said {
     },
     /// Its run is over.
     Ended(Status),
-    /// It waits for a line before it answers.
-    Ready,
-    /// Its answer counts.
-    Taken,
-    /// Somebody was quicker.
-    Beaten {
-        /// Who.
-        who: String,
-        /// When, in words.
-        at: String,
-    },
 }

@@ -1,12 +1,18 @@
 //! Questions and answers, whatever is killed in between: the command that is asked about runs once
-//! or not at all, as the first answer says; it is asked once; and who is slower is told.
+//! or not at all, as the first answer says; nobody is asked twice; and who is slower is told.
+//!
+//! Answers are given with the program itself, and it resumes what was killed. It is taken from where
+//! these tests were built: `cargo build -p stepwell-cli` makes it, if only these are run.
 
 use rustix::process::Signal;
 use stepwell::{Event, SessionId, Status};
 use stepwell_cluster::{Disk, Server};
-use stepwell_torture::{Asker, Person, Said, Task};
+use stepwell_torture::{Asker, Person, Said};
 
+use crate::child::was_killed;
+use crate::program::Program;
 use crate::talker::Desk;
+use crate::terminal::Terminal;
 
 /// When the runner is killed.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -24,12 +30,43 @@ const KILLS: [Kill; 3] = [Kill::BeforeShown, Kill::WhileItWaits, Kill::BeforeTak
 /// Where the answer comes from.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum From {
-    /// Whoever holds the run.
-    Handle,
-    /// Another process. On a server, that is another connection.
-    Process,
-    /// Two other processes at once: one allows it, the other does not.
+    /// Another process: on a server, that of another machine.
+    Elsewhere,
+    /// Two such processes at once: one allows it, the other does not.
     TwoAtOnce,
+}
+
+/// When it comes, if it was not there before the kill.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum When {
+    /// Nobody runs the session.
+    NobodyRuns,
+    /// The next runner has asked.
+    AskedAgain,
+}
+
+/// What is answered, as it is typed.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+struct Word {
+    /// As an argument.
+    word: &'static str,
+    /// At a prompt.
+    key: &'static str,
+    allows: bool,
+}
+
+const WORDS: [Word; 4] = [
+    Word { word: "yes", key: "y", allows: true },
+    Word { word: "no", key: "n", allows: false },
+    Word { word: "always", key: "a", allows: true },
+    Word { word: "never", key: "v", allows: false },
+];
+
+impl Word {
+    /// What somebody says who does not think so.
+    fn opposite(self) -> Self {
+        WORDS.into_iter().find(|it| it.allows != self.allows).unwrap()
+    }
 }
 
 /// One cell of the matrix.
@@ -37,43 +74,142 @@ struct Cell {
     desk: Desk,
     asker: Asker,
     kill: Kill,
-    from: From,
-    /// Is it allowed? Of two at once, one does.
-    yes: bool,
+    /// What is said; of two at once, by one of them.
+    word: Word,
 }
 
 /// Plays every way to kill and to answer for one who asks.
-fn play(asker: Asker, froms: &[From], store: impl Fn(usize) -> Option<String>) {
+fn play(asker: Asker, store: impl Fn(usize) -> Option<String>) {
     let mut number = 0;
-    for (row, kill) in KILLS.into_iter().enumerate() {
-        for (column, from) in froms.iter().enumerate() {
-            number += 1;
-            let desk = Desk::new(asker, store(number));
-            // Every row and every column has both answers.
-            let yes = (row + column) % 2 == 1;
-            let cell = Cell { desk, asker, kill, from: *from, yes };
-            println!("{asker:?} {kill:?} {from:?} {yes}");
-            cell.play();
+    for kill in KILLS {
+        for from in [From::Elsewhere, From::TwoAtOnce] {
+            for when in [When::NobodyRuns, When::AskedAgain] {
+                if kill == Kill::BeforeTaken && when == When::AskedAgain {
+                    continue;
+                }
+                // Each kill has every word.
+                let word = WORDS[number % WORDS.len()];
+                number += 1;
+                println!("{asker:?} {kill:?} {from:?} {when:?} {}", word.word);
+                let cell = Cell { desk: Desk::new(asker, store(number)), asker, kill, word };
+                let (session, allowed) = cell.play_elsewhere(from, when);
+                cell.check(&session, allowed);
+            }
         }
     }
 }
 
 impl Cell {
-    fn play(&self) {
-        let (session, taken) = self.play_first_run();
-        let (words, allowed) = match taken {
-            // Nothing is asked any more.
-            Some(allowed) => (self.desk.resume(&session, Person::Watches).rest(), allowed),
-            None => self.answer_in_second_run(&session),
+    /// Kills the runner, and has the question answered from elsewhere.
+    fn play_elsewhere(&self, from: From, when: When) -> (SessionId, bool) {
+        let person = match self.kill {
+            Kill::BeforeShown => Person::DiesUnshown,
+            Kill::WhileItWaits => Person::DiesShown,
+            Kill::BeforeTaken => Person::Watches,
         };
-        let shown = words.iter().filter(|it| matches!(it, Said::Shown { .. })).count();
-        assert_eq!(shown, usize::from(taken.is_none()), "{words:?}");
+        let (mut runner, session) = self.desk.start(self.asker, person);
+        let mut taken = None;
+        if self.kill == Kill::BeforeTaken {
+            assert!(matches!(runner.next(), Some(Said::Shown { .. })));
+            // It does nothing more, but lives.
+            runner.signal(Signal::STOP);
+            taken = Some(self.answer(from, || {
+                runner.signal(Signal::KILL);
+                assert_eq!(runner.last_words(), []);
+            }));
+        } else {
+            let shown = usize::from(self.kill == Kill::WhileItWaits);
+            assert_eq!(runner.last_words().len(), shown);
+            if when == When::NobodyRuns {
+                taken = Some(self.answer(from, || {}));
+            }
+        }
+        let mut next = Program::start(self.desk.stepwell(&["resume", session.as_str(), "--wait"]));
+        let allowed = taken.unwrap_or_else(|| {
+            next.until_it_waits();
+            self.answer(from, || {})
+        });
+        // With an answer, nothing is asked any more.
+        assert_eq!(next.end().waited, usize::from(taken.is_none()));
+        (session, allowed)
+    }
+
+    /// Kills the runner, and has the question answered at its own terminal: before the kill, or when
+    /// the session is resumed there.
+    fn play_at_terminal(&self) -> (SessionId, bool) {
+        let mut terminal = Terminal::open();
+        let session = match self.kill {
+            Kill::BeforeShown => {
+                let (runner, session) = self.desk.start(self.asker, Person::DiesUnshown);
+                assert_eq!(runner.last_words(), []);
+                session
+            }
+            Kill::WhileItWaits => {
+                let mut runner = terminal.run(self.desk.begin(self.asker));
+                self.reach_question(&mut terminal);
+                runner.kill().unwrap();
+                assert!(was_killed(runner.wait().unwrap()));
+                self.desk.begun()
+            }
+            Kill::BeforeTaken => {
+                let runner = self.desk.starting(self.asker, Person::DiesAnswering);
+                let mut runner = terminal.run(runner);
+                self.reach_question(&mut terminal);
+                terminal.type_line(self.word.key);
+                assert!(was_killed(runner.wait().unwrap()));
+                self.desk.begun()
+            }
+        };
+        let next = terminal.run(self.desk.stepwell(&["resume", session.as_str()]));
+        let asks = self.kill != Kill::BeforeTaken;
+        if asks {
+            terminal.until_asked(1);
+            terminal.type_line(self.word.key);
+        }
+        terminal.until_it_ends(next, usize::from(asks));
+        (session, self.word.allows)
+    }
+
+    /// Watches until the command is asked about. That a subagent may begin is asked first.
+    fn reach_question(&self, terminal: &mut Terminal) {
+        terminal.until_asked(1);
+        if self.asker == Asker::Subagent {
+            terminal.type_line("y");
+            terminal.until_asked(2);
+        }
+    }
+
+    /// Answers from elsewhere; something happens as soon as an answer is on record. Does the one that
+    /// counts allow it?
+    fn answer(&self, from: From, on_record: impl FnOnce()) -> bool {
+        let (asked_in, gate) = self.desk.gate();
+        let words = match from {
+            From::TwoAtOnce => vec![self.word, self.word.opposite()],
+            From::Elsewhere => vec![self.word],
+        };
+        let answering = |word: &Word| Program::start(self.desk.answering(word.word));
+        let programs: Vec<Program> = words.iter().map(answering).collect();
+        self.desk.wait_for_answer(&asked_in, &gate);
+        on_record();
+        let ends: Vec<_> = programs.into_iter().map(Program::end).collect();
+        let mut first = None;
+        for (word, end) in words.iter().zip(&ends) {
+            match end.code {
+                Some(0) => assert_eq!(first.replace(word.allows), None, "{ends:?}"),
+                _ => end.is_too_late(self.desk.place()),
+            }
+        }
+        first.unwrap_or_else(|| panic!("one answer counts: {ends:?}"))
+    }
+
+    /// Compares what was done with what the first answer allowed.
+    fn check(&self, session: &SessionId, allowed: bool) {
         // A run that was denied everything did not do its work. A parent's subagent did answer.
         let status = match allowed || self.asker == Asker::Subagent {
             true => Status::Success,
             false => Status::Partial,
         };
-        assert_eq!(words.last(), Some(&Said::Ended(status)), "{words:?}");
+        assert_eq!(self.desk.well().info(session).unwrap().head.status, status);
         assert_eq!(self.desk.ran(), usize::from(allowed));
         let (asked_in, gate) = self.desk.gate();
         let answers = self.desk.events(|event| match event.event {
@@ -83,108 +219,47 @@ impl Cell {
         let its: Vec<bool> =
             answers.into_iter().filter(|it| it.0 == asked_in).map(|it| it.1).collect();
         assert_eq!(its, [allowed]);
-    }
-
-    /// Runs it until it is killed. The answer, if it came before that or before the next run.
-    fn play_first_run(&self) -> (SessionId, Option<bool>) {
-        let person = match (self.kill, self.from) {
-            (Kill::BeforeShown, _) => Person::DiesUnshown,
-            (Kill::WhileItWaits, _) => Person::DiesShown,
-            (Kill::BeforeTaken, From::Handle) => Person::DiesAnswering { yes: self.yes },
-            (Kill::BeforeTaken, _) => Person::Watches,
-        };
-        let (mut runner, session) = self.desk.start(self.asker, person);
-        let shown = usize::from(self.kill != Kill::BeforeShown);
-        if person == Person::Watches {
-            assert!(matches!(runner.next(), Some(Said::Shown { .. })));
-            // It does nothing more, but lives.
-            runner.signal(Signal::STOP);
-            let allowed = self.answer(&session, || {
-                runner.signal(Signal::KILL);
-                assert_eq!(runner.last_words(), []);
-            });
-            return (session, Some(allowed));
-        }
-        assert_eq!(runner.last_words().len(), shown);
-        let allowed = match (self.kill, self.from) {
-            (Kill::BeforeTaken, _) => Some(self.yes),
-            // Answered while nobody runs it.
-            (Kill::WhileItWaits, From::Process | From::TwoAtOnce) => {
-                Some(self.answer(&session, || {}))
-            }
-            _ => None,
-        };
-        (session, allowed)
-    }
-
-    /// Goes on with it, and answers what it shows.
-    fn answer_in_second_run(&self, session: &SessionId) -> (Vec<Said>, bool) {
-        if self.from == From::Handle {
-            let person = Person::Answers { yes: self.yes };
-            return (self.desk.resume(session, person).rest(), self.yes);
-        }
-        let mut runner = self.desk.resume(session, Person::Watches);
-        let shown = runner.next().unwrap();
-        let allowed = self.answer(session, || {});
-        (std::iter::once(shown).chain(runner.rest()).collect(), allowed)
-    }
-
-    /// Answers from elsewhere; something happens as soon as an answer is on record. Which one
-    /// counts?
-    fn answer(&self, session: &SessionId, on_record: impl FnOnce()) -> bool {
-        let (asked_in, gate) = self.desk.gate();
-        let answers: &[bool] = match (self.from, self.yes) {
-            (From::TwoAtOnce, _) => &[true, false],
-            (_, true) => &[true],
-            (_, false) => &[false],
-        };
-        let answering = |yes: &bool| {
-            let (session, gate) = (session.clone(), gate.clone());
-            let mut talker = self.desk.talker(Task::Answer { session, gate, yes: *yes });
-            assert_eq!(talker.next(), Some(Said::Ready));
-            talker
-        };
-        let mut talkers: Vec<_> = answers.iter().map(answering).collect();
-        talkers.iter_mut().for_each(crate::talker::Talker::go);
-        self.desk.wait_for_answer(&asked_in, &gate);
-        on_record();
-        let said: Vec<Said> = talkers.into_iter().flat_map(crate::talker::Talker::rest).collect();
-        let taken: Vec<usize> =
-            (0..said.len()).filter(|number| said[*number] == Said::Taken).collect();
-        assert_eq!(taken.len(), 1, "one answer counts: {said:?}");
-        for loser in said.iter().filter(|it| **it != Said::Taken) {
-            let Said::Beaten { who, at } = loser else { panic!("{loser:?}") };
-            assert!(who.contains('@') && at.starts_with("20"), "{loser:?}");
-        }
-        answers[taken[0]]
+        // Whoever comes after all that is told the same.
+        let late = Program::start(self.desk.answering(self.word.opposite().word)).end();
+        late.is_too_late(self.desk.place());
     }
 }
 
-const HERE: [From; 3] = [From::Handle, From::Process, From::TwoAtOnce];
-
 #[test]
 fn an_agents_question_is_answered_once_whatever_is_killed() {
-    play(Asker::Agent, &HERE, |_| None);
+    play(Asker::Agent, |_| None);
 }
 
 #[test]
 fn a_flows_question_is_answered_once_whatever_is_killed() {
-    play(Asker::Flow, &HERE, |_| None);
+    play(Asker::Flow, |_| None);
 }
 
 #[test]
 fn a_subagents_question_is_answered_once_whatever_is_killed() {
-    play(Asker::Subagent, &HERE, |_| None);
+    play(Asker::Subagent, |_| None);
 }
 
 #[test]
-fn a_question_in_a_shared_store_is_answered_once_from_another_connection() {
+fn a_question_in_a_shared_store_is_answered_once_from_another_machine() {
     let server = Server::start(Disk::Lazy);
     for asker in Asker::ALL {
-        let elsewhere = [From::Process, From::TwoAtOnce];
-        play(asker, &elsewhere, |number| {
+        play(asker, |number| {
             let namespace = format!("{asker:?}-{number}").to_lowercase();
             Some(format!("{}?namespace={namespace}", server.url()))
         });
+    }
+}
+
+#[test]
+fn a_question_is_answered_once_at_the_terminal_of_a_runner_that_is_killed() {
+    for (row, asker) in Asker::ALL.into_iter().enumerate() {
+        for (column, kill) in KILLS.into_iter().enumerate() {
+            let word = WORDS[(row + column) % WORDS.len()];
+            println!("{asker:?} {kill:?} {}", word.word);
+            let cell = Cell { desk: Desk::new(asker, None), asker, kill, word };
+            let (session, allowed) = cell.play_at_terminal();
+            cell.check(&session, allowed);
+        }
     }
 }

@@ -4,7 +4,7 @@
 //! as acknowledged. `STEPWELL_TORTURE_ROUNDS` sets how long the crash, fault and power tests
 //! run (default 12; thousands for a night), and `STEPWELL_TORTURE_SEED` their seed; a failure
 //! prints its seed. `STEPWELL_TORTURE_WORDS` and `STEPWELL_TORTURE_KILLS` set how many messages are
-//! said to a session while its runner is killed how often (default 100 and 5).
+//! said to a session while its runner is killed how often (default 1,000 and 50).
 #![allow(
     clippy::unwrap_used,
     clippy::panic,
@@ -23,9 +23,11 @@ mod forks;
 mod ledger;
 #[cfg(target_os = "linux")]
 mod power;
+mod program;
 #[cfg(target_os = "linux")]
 mod shim;
 mod talker;
+mod terminal;
 mod words;
 
 use std::time::{Duration, Instant};

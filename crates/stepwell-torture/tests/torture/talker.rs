@@ -7,12 +7,13 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use rustix::process::{Pid, Signal, kill_process};
-use stepwell::{Deps, Event, Facts, Kind, Query, Recorded, Seq, SessionId, Span, Stepwell};
+use stepwell::{Deps, Event, Facts, Kind, Origin, Query, Recorded, Seq, SessionId, Span, Stepwell};
 use stepwell_postgres::{Address, PostgresStore};
 use stepwell_torture::{Asker, Order, Person, Said, Task};
 use tempfile::TempDir;
 
 use crate::child::was_killed;
+use crate::program::{OTHER_MACHINE, Where};
 
 /// A workspace with everything that may ask, and a user's home beside it.
 pub(crate) struct Desk {
@@ -138,11 +139,17 @@ impl Desk {
         }
     }
 
-    pub(crate) fn talker(&self, task: Task) -> Talker {
+    fn talking(&self, task: Task) -> Command {
         let (folder, store) = (self.folder.path().to_owned(), self.store.clone());
         let order = serde_json::to_string(&Order { folder, store, task }).unwrap();
         let mut command = Command::new(env!("CARGO_BIN_EXE_talker"));
-        let command = command.arg(order).stdin(Stdio::piped()).stdout(Stdio::piped());
+        command.arg(order);
+        command
+    }
+
+    pub(crate) fn talker(&self, task: Task) -> Talker {
+        let mut command = self.talking(task);
+        let command = command.stdin(Stdio::piped()).stdout(Stdio::piped());
         let mut process = command.spawn().unwrap();
         let lines = BufReader::new(process.stdout.take().unwrap()).lines();
         Talker { process, lines }
@@ -154,6 +161,65 @@ impl Desk {
             Some(Said::Began(id)) => (talker, id),
             other => panic!("it did not begin: {other:?}"),
         }
+    }
+
+    /// What starts it at a terminal.
+    pub(crate) fn starting(&self, asker: Asker, person: Person) -> Command {
+        self.talking(Task::Start { asker, person })
+    }
+
+    /// The session that was begun: not that of a subagent.
+    pub(crate) fn begun(&self) -> SessionId {
+        let well = self.well();
+        let mut heads = well.sessions(Query::default()).map(|info| info.unwrap().head);
+        heads.find(|head| !matches!(head.origin, Origin::Subagent { .. })).unwrap().id
+    }
+
+    /// The program, in the workspace.
+    pub(crate) fn stepwell(&self, args: &[&str]) -> Command {
+        self.program(Where::Here, args)
+    }
+
+    /// The program, as it begins what asks.
+    pub(crate) fn begin(&self, asker: Asker) -> Command {
+        let model = ["--model", "script:script.yaml"];
+        match asker {
+            Asker::Flow => self.stepwell(&[&["flow", "run", "flow.yaml"][..], &model].concat()),
+            _ => self.stepwell(&[&["run", "make it"][..], &model].concat()),
+        }
+    }
+
+    /// Where answers come from: with a shared store, another machine.
+    pub(crate) fn place(&self) -> Where {
+        if self.store.is_some() { Where::OtherMachine } else { Where::Here }
+    }
+
+    /// The program, as it answers the question.
+    pub(crate) fn answering(&self, word: &str) -> Command {
+        let (session, gate) = self.gate();
+        self.program(self.place(), &["gates", "answer", &format!("{session}/{gate}"), word])
+    }
+
+    fn program(&self, place: Where, args: &[&str]) -> Command {
+        let path = PathBuf::from(env!("CARGO_BIN_EXE_talker")).with_file_name("stepwell");
+        assert!(path.exists(), "cargo build -p stepwell-cli makes {}", path.display());
+        let mut command = Command::new(path);
+        let store = self.store.iter().flat_map(|store| ["--store", store.as_str()]);
+        // As a person's: nothing of what the tests run with.
+        command.args(store).args(args).env_clear().env("NO_COLOR", "1").env("TERM", "dumb");
+        command.envs(std::env::vars_os().filter(|(name, _)| name == "PATH"));
+        let top = match place {
+            Where::Here => self.folder.path().to_owned(),
+            Where::OtherMachine => {
+                command.env("STEPWELL_HOST", OTHER_MACHINE);
+                self.folder.path().join(OTHER_MACHINE)
+            }
+        };
+        std::fs::create_dir_all(top.join("work")).unwrap();
+        command.env("HOME", top.join("home"));
+        command.env("XDG_CONFIG_HOME", top.join("config"));
+        command.env("XDG_STATE_HOME", top.join("state")).current_dir(top.join("work"));
+        command
     }
 
     pub(crate) fn resume(&self, session: &SessionId, person: Person) -> Talker {

@@ -14,12 +14,12 @@ use crate::{number, timed};
 /// How many processes speak.
 const SPEAKERS: u64 = 8;
 
-/// How many answers a script has: more than are given in the longest test.
-const ANSWERS: usize = 4_000;
+/// How many answers a script has for each kill: more than are given before it.
+const ANSWERS: u64 = 80;
 
 /// A script of answers that work on, or that are done.
-fn script(answer: impl Fn(usize) -> String) -> String {
-    (0..ANSWERS).fold(String::new(), |mut script, n| {
+fn script(kills: u64, answer: impl Fn(u64) -> String) -> String {
+    (0..ANSWERS * kills).fold(String::new(), |mut script, n| {
         writeln!(script, "- {}", answer(n)).unwrap();
         script
     })
@@ -35,13 +35,13 @@ fn wait_for(well: &Stepwell, id: &SessionId, from: Seq, more: u64) {
 
 #[test]
 fn each_word_is_in_the_view_once_and_in_order_however_often_the_runner_is_killed() {
-    let words = number("STEPWELL_TORTURE_WORDS", 100);
-    let kills = number("STEPWELL_TORTURE_KILLS", 5);
+    let words = number("STEPWELL_TORTURE_WORDS", 1_000);
+    let kills = number("STEPWELL_TORTURE_KILLS", 50);
     let desk = Desk::new(Asker::Agent, None);
     // Each asks for a file of its own: an agent that repeats itself would be stopped.
     desk.file(
         "script.yaml",
-        &script(|n| {
+        &script(kills, |n| {
             format!("{{calls: [{{tool: read_file, arguments: {{path: f{n}}}}}], delay_ms: 2}}")
         }),
     );
@@ -69,7 +69,7 @@ fn each_word_is_in_the_view_once_and_in_order_however_often_the_runner_is_killed
         runner.last_words();
     });
     // The last run takes in what is left, and is done.
-    desk.file("script.yaml", &script(|_| "{text: Done.}".to_owned()));
+    desk.file("script.yaml", &script(kills, |_| "{text: Done.}".to_owned()));
     let last = desk.resume(&id, Person::Watches).rest();
     assert_eq!(last, [Said::Ended(Status::Success)]);
     println!("{words} words, {kills} kills: {took:?}");

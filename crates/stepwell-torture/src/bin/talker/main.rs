@@ -1,4 +1,4 @@
-//! Runs agents and flows, answers them and speaks to them: the process that is killed meanwhile.
+//! Runs agents and flows, and speaks to them: the process that is killed meanwhile.
 //!
 //! Its only argument is an [`Order`] as JSON. What it says is on stdout, one JSON value a line.
 #![allow(
@@ -9,11 +9,11 @@
 )]
 
 mod run;
+mod terminal;
 
 use std::io::{BufRead as _, Write as _};
 
-use stepwell::Answer;
-use stepwell_runtime::{Error, FlowOptions, Given, Runtime};
+use stepwell_runtime::Runtime;
 use stepwell_torture::{Order, Said, Task};
 use stepwell_workspace::{Host, Notices, Wanted, Workspace};
 
@@ -23,19 +23,6 @@ fn main() {
     match &order.task {
         Task::Start { asker, person } => run::start(&order, &runtime, *asker, *person),
         Task::Resume { session, person } => run::resume(&runtime, session, *person),
-        Task::Answer { session, gate, yes } => {
-            say(&Said::Ready);
-            std::io::stdin().lock().read_line(&mut String::new()).unwrap();
-            let answer = Answer::from(if *yes { "yes" } else { "no" });
-            let given = Given { gate: Some(gate.clone()), answer };
-            match runtime.answer(session, &given, &FlowOptions::default()) {
-                Ok(_) => say(&Said::Taken),
-                Err(Error::AnsweredBefore { who, at, .. }) => {
-                    say(&Said::Beaten { who, at: at.to_string() });
-                }
-                Err(error) => panic!("{error}"),
-            }
-        }
         Task::Say { session, words } => {
             for (n, _) in std::io::stdin().lock().lines().enumerate() {
                 let text = format!("{words} {n}");
@@ -58,8 +45,9 @@ fn runtime(order: &Order) -> Runtime {
     let host = Host {
         folder: Some(root.clone()),
         home: Some(folder.join("home")),
-        config: Some(folder.join("config")),
-        state: Some(folder.join("state")),
+        // As the program has them, with XDG_CONFIG_HOME and XDG_STATE_HOME in that folder.
+        config: Some(folder.join("config/stepwell")),
+        state: Some(folder.join("state/stepwell")),
         ..Host::bare()
     };
     let store = order.store.as_ref().map(Into::into);

@@ -1,22 +1,16 @@
 //! A run, and the person before it.
 
-use std::cell::Cell;
 use std::sync::Arc;
 
 use stepwell::{Answer, Event, Gate, SessionId};
 use stepwell_flow::spec::Spec;
 use stepwell_runtime::{
-    FlowOptions, FlowRequest, Interrupt, OpenGate, Patience, ResumeRequest, RunEvent, RunHandle,
-    RunOptions, RunRequest, Runtime,
+    FlowOptions, FlowRequest, Interrupt, Patience, ResumeRequest, RunEvent, RunHandle, RunOptions,
+    RunRequest, Runtime,
 };
 use stepwell_torture::{Asker, Order, Person, Said};
 
 use crate::say;
-
-thread_local! {
-    /// Does this thread's next commit end the process?
-    static LAST_COMMIT: Cell<bool> = const { Cell::new(false) };
-}
 
 /// Starts what asks. The test has written the scripts and the spec.
 pub(crate) fn start(order: &Order, runtime: &Runtime, asker: Asker, person: Person) {
@@ -42,7 +36,11 @@ pub(crate) fn start(order: &Order, runtime: &Runtime, asker: Asker, person: Pers
             })
         }
     };
-    attend(handle.unwrap(), person);
+    let handle = handle.unwrap();
+    match person {
+        Person::DiesAnswering => crate::terminal::attend(&handle, asker),
+        person => attend(handle, person),
+    }
 }
 
 pub(crate) fn resume(runtime: &Runtime, session: &SessionId, person: Person) {
@@ -77,7 +75,9 @@ fn see(handle: &RunHandle, event: &RunEvent, person: Person) {
         }
         RunEvent::Approval(open) => {
             say(&Said::Shown { gate: open.gate.id.clone() });
-            respond(handle, open, person);
+            if person == Person::DiesShown {
+                die();
+            }
         }
         _ => {}
     }
@@ -88,33 +88,8 @@ fn hands_on(gate: &Gate) -> bool {
     gate.call.as_ref().is_some_and(|call| call.tool == "dispatch_subagent")
 }
 
-fn respond(handle: &RunHandle, open: &OpenGate, person: Person) {
-    let answer = |yes| match yes {
-        true => Answer::ALLOW_ONCE,
-        false => Answer::deny("no"),
-    };
-    match person {
-        Person::Watches | Person::DiesUnshown => {}
-        Person::DiesShown => die(),
-        Person::Answers { yes } => {
-            handle.answer(&open.gate.id, answer(yes), handle.who().clone()).unwrap();
-        }
-        Person::DiesAnswering { yes } => {
-            stepwell::on_failpoint(|name| {
-                if name == "write.after_commit" && LAST_COMMIT.get() {
-                    die();
-                }
-            });
-            LAST_COMMIT.set(true);
-            handle.answer(&open.gate.id, answer(yes), handle.who().clone()).unwrap();
-            // Another thread may have committed it for this one.
-            die();
-        }
-    }
-}
-
 /// Ends the process as a kill does.
-fn die() -> ! {
+pub(crate) fn die() -> ! {
     let this = rustix::process::getpid();
     rustix::process::kill_process(this, rustix::process::Signal::KILL).unwrap();
     unreachable!("a killed process does nothing")
