@@ -27,7 +27,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use stepwell::{
-    Event, FileChanged, Lane, Message, NewEvent, Recorded, Redacted, Seq, Session, Status,
+    Event, FileChanged, Lane, Message, Money, NewEvent, Recorded, Redacted, Seq, Session, Status,
     StatusChanged, StopReason, Usage, Who,
 };
 use stepwell_files::capture::{Capture, Limits};
@@ -129,6 +129,10 @@ pub struct Run<'a> {
     /// What all lanes of the session may use; absent, the run is alone and keeps to its own
     /// limits.
     shared_budget: Option<&'a SharedBudget>,
+    /// What it may do. Of what began with it, the budget can change.
+    rules: Rules,
+    /// The budget that the front end gave last, as far as the run heard of it.
+    given: Option<Money>,
     state: State,
     since: Baseline,
     /// The last event that was read before the run began; absent, whoever runs the lanes reads.
@@ -334,14 +338,16 @@ impl<'a> Run<'a> {
             if !over && deadline.is_some_and(is_late) {
                 return self.stop(Stop::limit(StopReason::Timeout), None);
             }
+            self.hear_given_budget()?;
             self.compactor.due = self.due()?;
             let estimate = self.estimate();
-            let next = self.state.next(&self.setup.rules, &self.since, &estimate);
+            let next = self.state.next(&self.rules, &self.since, &estimate);
             // What was said meanwhile goes before the next call, and before a happy end.
             if next.can_listen() && self.take_in()? {
                 continue;
             }
-            if matches!(next, Move::CallModel) && self.hear_phase()? {
+            let calls = matches!(next, Move::CallModel);
+            if calls && (self.hear_phase()? || self.hear_lower_budget()?) {
                 continue;
             }
             let cut = Cancel { interrupt: &mut interrupt, deadline };
@@ -444,7 +450,7 @@ impl<'a> Run<'a> {
     /// What the next call may cost: what was sent last time and what has come since, and
     /// the longest answer.
     fn estimate(&self) -> Estimate {
-        let limits = &self.setup.rules.limits;
+        let limits = &self.rules.limits;
         let limited = self.shared_budget.is_some()
             || limits.budget.is_some()
             || limits.budget_total.is_some()

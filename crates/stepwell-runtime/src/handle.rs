@@ -136,7 +136,8 @@ impl RunHandle {
         &self.steering.who
     }
 
-    /// What the session may have cost in the end, by the nearest of its limits.
+    /// What the session may have cost in the end, by the nearest of the limits that the run began
+    /// with.
     #[must_use]
     pub fn budget(&self) -> Option<Money> {
         self.steering.budget
@@ -217,6 +218,12 @@ impl RunHandle {
     /// Where the run waits for an answer, it pauses instead, now and from here on.
     pub fn pause(&self) {
         self.steering.wisher.pause();
+    }
+
+    /// Sets what the whole session may cost, also to more than before: the run keeps to it from its
+    /// next call of a model on. Subagents that work keep to what they were given.
+    pub fn set_budget(&self, most: Money) {
+        self.steering.wisher.set_budget(most);
     }
 
     /// Stops the run cleanly: it can be resumed.

@@ -1,6 +1,6 @@
 //! What a session's next run works with, found without beginning one.
 
-use stepwell::{ErrorKind, Mode, SessionId};
+use stepwell::{ErrorKind, Head, Mode, SessionId, Stepwell};
 use stepwell_agent::agent::Agent;
 use stepwell_workspace::{Prior, PriorModel};
 
@@ -35,7 +35,20 @@ impl Runtime {
             }
             Err(error) => return Err(error.into()),
         };
-        let prior = Prior { head: &head, weighed: well.weigh(session)? };
+        self.next_run_in(&well, &head, options)
+    }
+
+    /// The same for a session of a store that is open.
+    ///
+    /// # Errors
+    /// If the session cannot be read.
+    pub fn next_run_in(
+        &self,
+        well: &Stepwell,
+        head: &Head,
+        options: &RunOptions,
+    ) -> Result<NextRun> {
+        let prior = Prior { head, weighed: well.weigh(&head.id)? };
         Ok(self.next_of(options, Some(&prior)))
     }
 

@@ -9,7 +9,9 @@ use std::sync::mpsc;
 use std::sync::{Mutex, PoisonError};
 use std::time::Duration;
 
-use stepwell::{Event, Gate, Money, Redactor, Session, SessionId, Status, StopReason};
+use stepwell::{
+    Change, Edited, Event, Gate, Money, Redactor, Session, SessionId, Status, StopReason,
+};
 use stepwell_agent::run::RunEvent;
 
 use crate::runtime::Runtime;
@@ -34,15 +36,17 @@ pub(crate) struct Notifier {
     task: String,
     workspace: String,
     redactor: Redactor,
-    budget: Option<Budget>,
+    budget: Mutex<Budget>,
+    /// What the session had cost when the run began.
+    before: Money,
     to: mpsc::Sender<Order>,
 }
 
 /// What this run may spend, and what of it is spent. What the session cost before is no part of it.
 #[derive(Debug)]
 struct Budget {
-    most: Money,
-    spent: Mutex<Money>,
+    most: Option<Money>,
+    spent: Money,
 }
 
 /// What the thread is asked for.
@@ -72,7 +76,11 @@ impl Notifier {
             task: head.task,
             workspace: runtime.place.root.display().to_string(),
             redactor: session.well().redactor().with_own_count(),
-            budget: budget.map(|most| Budget::of_run(most.minus(spent))),
+            budget: Mutex::new(Budget {
+                most: budget.map(|most| most.minus(spent)),
+                spent: Money::ZERO,
+            }),
+            before: spent,
             to,
         })
     }
@@ -92,6 +100,11 @@ impl Notifier {
                 Event::Gate(gate) if gate.asker.is_none() => self.gate_opened(session, gate),
                 Event::Message(message) => self.spent(message.cost),
                 Event::Compacted(compacted) => self.spent(compacted.cost),
+                Event::Edited(Edited { budget: Change::Set(most), .. })
+                    if *session == self.session =>
+                {
+                    self.budget_set(*most);
+                }
                 _ => {}
             },
             _ => {}
@@ -126,20 +139,25 @@ impl Notifier {
 
     /// Counts what a call cost. The one that brings the budget near its end is told of.
     fn spent(&self, cost: Option<Money>) {
-        let (Some(budget), Some(cost)) = (&self.budget, cost) else { return };
-        let (before, now) = {
-            let mut spent = budget.spent.lock().unwrap_or_else(PoisonError::into_inner);
-            let before = *spent;
-            *spent = spent.plus(cost);
-            (before, *spent)
-        };
-        if budget.is_low(now) && !budget.is_low(before) {
-            let text = format!("{}: ${now:.2} of ${:.2} spent", self.task, budget.most);
+        let Some(cost) = cost else { return };
+        let mut budget = self.budget.lock().unwrap_or_else(PoisonError::into_inner);
+        let before = budget.spent;
+        budget.spent = before.plus(cost);
+        let (now, Some(most)) = (budget.spent, budget.most) else { return };
+        drop(budget);
+        if is_low(now, most) && !is_low(before, most) {
+            let text = format!("{}: ${now:.2} of ${most:.2} spent", self.task);
             let mut variables = self.variables("budget_low", &self.session, text);
             variables.push(("STEPWELL_EVENT_SPENT", now.to_string()));
-            variables.push(("STEPWELL_EVENT_BUDGET", budget.most.to_string()));
+            variables.push(("STEPWELL_EVENT_BUDGET", most.to_string()));
             self.tell(variables);
         }
+    }
+
+    /// The session may cost something else from now on.
+    fn budget_set(&self, most: Money) {
+        let mut budget = self.budget.lock().unwrap_or_else(PoisonError::into_inner);
+        budget.most = Some(most.minus(self.before));
     }
 
     /// What every event says.
@@ -166,14 +184,8 @@ impl Notifier {
     }
 }
 
-impl Budget {
-    fn of_run(most: Money) -> Self {
-        Self { most, spent: Mutex::new(Money::ZERO) }
-    }
-
-    fn is_low(&self, spent: Money) -> bool {
-        spent.as_picos().saturating_mul(100) >= self.most.as_picos().saturating_mul(NEARLY)
-    }
+fn is_low(spent: Money, most: Money) -> bool {
+    spent.as_picos().saturating_mul(100) >= most.as_picos().saturating_mul(NEARLY)
 }
 
 /// Starts the command, again and again, in its thread.

@@ -1,6 +1,8 @@
 //! Talking to a run that goes on anywhere: words and stops.
 
-use stepwell::{Lane, Owner, Said, SessionId, SessionInfo, Status, StopAsked};
+use stepwell::{
+    Change, Edited, Lane, Money, Owner, Said, SessionId, SessionInfo, Settings, StopAsked,
+};
 use stepwell_workspace::Well;
 
 use crate::error::{Error, Result};
@@ -128,6 +130,27 @@ impl Runtime {
             true => Err(Error::OnlyPeople { what }),
             false => Ok(()),
         }
+    }
+
+    /// Sets what all of a session may cost, in the user's name. It is on record at once. A run that
+    /// goes on keeps to it if it is less than before; whoever holds the run can also
+    /// [set more](crate::RunHandle::set_budget).
+    ///
+    /// # Errors
+    /// If the session cannot be written to.
+    pub fn set_budget(&self, id: &SessionId, most: Money) -> Result<()> {
+        self.refuse_in_run("setting a budget")?;
+        let well = self.writing()?;
+        let well = self.acting_well(&well);
+        let edited = Edited { budget: Change::Set(most), ..Edited::default() };
+        if well.info(id)?.held.is_some() {
+            well.edit(id, edited)?;
+            return Ok(());
+        }
+        let settings = Settings { budget: Some(most), who: self.who(), ..Settings::default() };
+        let session = well.hold_briefly(id)?;
+        session.append_all(vec![settings.into(), edited.into()])?;
+        Ok(())
     }
 
     /// Asks whoever runs a session to stop, on whichever machine: on record, so that it is seen at

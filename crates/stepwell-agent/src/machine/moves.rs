@@ -6,7 +6,7 @@ use stepwell::{Effect, Money, Spent, Status, StopReason, ToolCall, ToolTarget};
 
 use crate::permission::Mode;
 
-/// What the run may do; it does not change while it runs.
+/// What the run may do. While it runs, only the session's budget changes.
 #[derive(Clone, Debug)]
 pub struct Rules {
     /// When a person is asked.

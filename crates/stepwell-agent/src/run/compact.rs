@@ -58,7 +58,7 @@ impl Run<'_> {
     /// Makes the conversation shorter, whether that is due or not.
     pub async fn shrink_now(mut self, mut interrupt: signal::Receiver<bool>) -> Result<Shrunk> {
         let Some(due) = self.plan(Why::Asked)? else { return Ok(Shrunk::AsShortAsItGets) };
-        let by = self.state.summariser(&self.setup.rules, &self.since, self.shrinking(&due));
+        let by = self.state.summariser(&self.rules, &self.since, self.shrinking(&due));
         let mut cut = Cancel { interrupt: &mut interrupt, deadline: None };
         match self.take_out(due, by, &mut cut).await? {
             Ok(compacted) => Ok(Shrunk::Done(Box::new(compacted))),

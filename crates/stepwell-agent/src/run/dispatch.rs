@@ -261,7 +261,7 @@ impl Run<'_> {
 
     /// What is left of what the run may use.
     fn allowance(&self) -> Allowance {
-        let limits = &self.setup.rules.limits;
+        let limits = &self.rules.limits;
         let (total, since) = (self.state.total(), self.since.spent);
         let here = limits.budget.map(|limit| limit.minus(total.cost.minus(since.cost)));
         let whole = limits.budget_total.map(|limit| limit.minus(total.cost));

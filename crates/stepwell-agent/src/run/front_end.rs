@@ -1,5 +1,6 @@
 //! Who watches a run and answers it, as the run sees them.
 
+use stepwell::Money;
 use tokio::sync::watch;
 
 use super::event::EventSink;
@@ -40,7 +41,8 @@ impl FrontEnd {
 
     /// The same, as a subagent's run has it.
     pub(super) fn child(&self, session: &stepwell::SessionId) -> Self {
-        Self { events: self.events.child(session), ..self.clone() }
+        let wishes = Wishes { is_child: true, ..self.wishes.clone() };
+        Self { events: self.events.child(session), wishes, patience: self.patience }
     }
 }
 
@@ -51,6 +53,8 @@ struct Wish {
     pause: bool,
     /// How often the model was to stop speaking because something was said.
     hurry: u64,
+    /// What the whole session may cost from now on.
+    budget: Option<Money>,
 }
 
 /// Tells a run what is wanted of it.
@@ -63,6 +67,8 @@ pub struct Wishes {
     now: watch::Receiver<Wish>,
     /// How many wishes to hurry were seen to.
     heeded: u64,
+    /// Is it a subagent's run? What that may cost, its parent says.
+    is_child: bool,
 }
 
 impl Wisher {
@@ -70,7 +76,7 @@ impl Wisher {
     #[must_use]
     pub fn new() -> (Self, Wishes) {
         let (tell, now) = watch::channel(Wish::default());
-        (Self(tell), Wishes { now, heeded: 0 })
+        (Self(tell), Wishes { now, heeded: 0, is_child: false })
     }
 
     /// A run that waits for an answer pauses instead, now and from here on.
@@ -81,6 +87,11 @@ impl Wisher {
     /// The model stops speaking, so that what was said is taken in first.
     pub fn hurry(&self) {
         self.0.send_modify(|wish| wish.hurry += 1);
+    }
+
+    /// The whole session may cost so much, from the next call of the model on.
+    pub fn set_budget(&self, most: Money) {
+        self.0.send_modify(|wish| wish.budget = Some(most));
     }
 }
 
@@ -103,6 +114,11 @@ impl Wishes {
             // Whoever could wish is gone: nobody will.
             std::future::pending::<()>().await;
         }
+    }
+
+    /// What the whole session may cost, if that was said since the run began.
+    pub(super) fn budget(&self) -> Option<Money> {
+        self.now.borrow().budget.filter(|_| !self.is_child)
     }
 
     /// Whatever was said up to now is about to be taken in.

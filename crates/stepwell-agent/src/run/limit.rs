@@ -1,8 +1,9 @@
 //! Why the next call is not made: it may take more than is left of a limit.
 
-use stepwell::{Money, StopReason};
+use stepwell::{Change, Edited, Money, Settings, StopReason};
 
 use super::{Notice, Run, Whole};
+use crate::error::Result;
 use crate::machine::{Estimate, Limits, Stop};
 
 impl Run<'_> {
@@ -17,9 +18,46 @@ impl Run<'_> {
             cost: total.cost.minus(before.cost),
             total_cost: total.cost,
         };
-        if let Some(why) = refusal(&self.setup.rules.limits, &used, &self.estimate()) {
+        if let Some(why) = refusal(&self.rules.limits, &used, &self.estimate()) {
             self.front.events.notice(why);
         }
+    }
+}
+
+impl Run<'_> {
+    /// Takes in what the front end says that the whole session may cost. It is recorded in the
+    /// user's name; of a flow, all lanes share it, and whoever set it recorded it.
+    pub(super) fn hear_given_budget(&mut self) -> Result<()> {
+        let Some(most) = self.front.wishes.budget() else { return Ok(()) };
+        if self.given.replace(most) == Some(most) {
+            return Ok(());
+        }
+        if let Some(shared) = self.shared_budget {
+            shared.set_cost(most);
+            return Ok(());
+        }
+        if self.rules.limits.budget_total == Some(most) {
+            return Ok(());
+        }
+        self.rules.limits.budget_total = Some(most);
+        let settings = Settings { budget: Some(most), who: self.me(), ..Settings::default() };
+        let edited = Edited { budget: Change::Set(most), ..Edited::default() };
+        self.record(vec![settings.into(), edited.into()])
+    }
+
+    /// Takes in a budget that somebody else recorded for the session, if it is less than the run
+    /// may spend. More counts only from whoever runs it. Says whether there was one.
+    pub(super) fn hear_lower_budget(&mut self) -> Result<bool> {
+        if self.shared_budget.is_some() {
+            return Ok(false);
+        }
+        let Some(most) = self.session.info()?.head.budget else { return Ok(false) };
+        let now = &mut self.rules.limits.budget_total;
+        let is_lower = now.is_none_or(|now| most < now);
+        if is_lower {
+            *now = Some(most);
+        }
+        Ok(is_lower)
     }
 }
 
@@ -40,7 +78,10 @@ fn refusal(limits: &Limits, used: &Used, call: &Estimate) -> Option<Notice> {
     if let Some(most) = limits.tokens.filter(|most| tokens.saturating_add(may) > *most) {
         return Some(Notice::TokensSpent { next: may, used: tokens, most });
     }
-    let cost = call.cost?;
+    let Some(cost) = call.cost else {
+        let most = limits.budget.into_iter().chain(limits.budget_total).min()?;
+        return Some(Notice::PriceUnknown { most });
+    };
     let here = limits.budget.map(|most| (used.cost, most, Whole::Run));
     let whole = limits.budget_total.map(|most| (used.total_cost, most, Whole::Session));
     let breaks = |(spent, most, _): &(Money, Money, Whole)| spent.plus(cost) > *most;

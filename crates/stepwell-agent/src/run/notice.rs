@@ -45,6 +45,11 @@ pub enum Notice {
         /// Of what it is the limit.
         of: Whole,
     },
+    /// The next call is not made: nobody knows what it costs, and there is a budget.
+    PriceUnknown {
+        /// The budget.
+        most: Money,
+    },
     /// Most of what may be used is used.
     NearlySpent {
         /// What is used of what.

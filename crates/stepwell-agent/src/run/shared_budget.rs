@@ -50,6 +50,8 @@ struct Inside {
     /// What calls that are being made may take at most.
     reserved: Amount,
     warned: bool,
+    /// Dollars that may be spent, as it was last said.
+    cost: Option<Money>,
     /// For how long nothing ran: that much later they stop.
     rested: Duration,
 }
@@ -84,7 +86,7 @@ impl SharedBudget {
     /// A budget from which so much was taken already.
     #[must_use]
     pub fn new(allowed: Allowed, spent: Spent, calls: u64) -> Self {
-        let inside = Inside { spent, calls, ..Inside::default() };
+        let inside = Inside { spent, calls, cost: allowed.cost, ..Inside::default() };
         Self { allowed, inside: Mutex::new(inside), freed: Notify::new() }
     }
 
@@ -116,8 +118,24 @@ impl SharedBudget {
     pub fn left(&self) -> Remaining {
         let spent = self.spent();
         let tokens = self.allowed.tokens.map(|most| most.saturating_sub(spent.usage.total()));
-        let cost = self.allowed.cost.map(|most| most.minus(spent.cost).max(Money::ZERO));
+        let cost = self.cost().map(|most| most.minus(spent.cost).max(Money::ZERO));
         Remaining { tokens, cost }
+    }
+
+    /// The dollars that may be spent.
+    fn cost(&self) -> Option<Money> {
+        self.inside().cost
+    }
+
+    /// So many dollars may be spent from now on.
+    pub(super) fn set_cost(&self, most: Money) {
+        let mut inside = self.inside();
+        if inside.cost.replace(most) != Some(most) {
+            inside.warned = false;
+        }
+        drop(inside);
+        // Whoever waits for room looks again.
+        self.freed.notify_waiters();
     }
 
     fn inside(&self) -> MutexGuard<'_, Inside> {
@@ -151,7 +169,7 @@ impl SharedBudget {
     fn try_reserve(&self, tokens: u64, cost: Option<Money>) -> Verdict<'_> {
         let mut inside = self.inside();
         // A price that nobody knows is only asked for where there is a limit to it.
-        let Some(cost) = cost.or_else(|| self.allowed.cost.is_none().then_some(Money::ZERO)) else {
+        let Some(cost) = cost.or_else(|| inside.cost.is_none().then_some(Money::ZERO)) else {
             return Verdict::Never(StopReason::BudgetExceeded);
         };
         let amount = Amount { calls: 1, tokens, cost };
@@ -163,7 +181,7 @@ impl SharedBudget {
             if self.allowed.calls.is_some_and(|most| calls > most) {
                 Some(StopReason::MaxSteps)
             } else if self.allowed.tokens.is_some_and(|most| tokens > most)
-                || self.allowed.cost.is_some_and(|most| cost > most)
+                || inside.cost.is_some_and(|most| cost > most)
             {
                 Some(StopReason::BudgetExceeded)
             } else {
@@ -190,7 +208,7 @@ impl SharedBudget {
         let spent = self.spent();
         let (used, may) = (spent.usage.total(), call.tokens);
         let tokens = self.allowed.tokens.filter(|most| used.saturating_add(may) > *most);
-        match (tokens, self.allowed.cost, call.cost) {
+        match (tokens, self.cost(), call.cost) {
             (Some(most), ..) => Some(Notice::TokensSpent { next: may, used, most }),
             (None, Some(most), Some(next)) => {
                 Some(Notice::BudgetSpent { next, spent: spent.cost, most, of: Whole::Flow })
@@ -216,8 +234,7 @@ impl SharedBudget {
             self.allowed.tokens.filter(|most| near(tokens.into(), (*most).into()))
         {
             Measure::Tokens { used: tokens, most }
-        } else if let Some(most) = self.allowed.cost.filter(|most| near(picos(cost), picos(*most)))
-        {
+        } else if let Some(most) = inside.cost.filter(|most| near(picos(cost), picos(*most))) {
             Measure::Cost { used: cost, most }
         } else if let Some(most) =
             self.allowed.calls.filter(|most| near(inside.calls.into(), (*most).into()))

@@ -164,6 +164,8 @@ impl<'a> Run<'a> {
             front,
             lane,
             shared_budget,
+            rules: setup.rules.clone(),
+            given: None,
             state,
             since,
             read_to,

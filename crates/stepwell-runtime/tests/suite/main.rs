@@ -3,6 +3,7 @@
 
 mod approvals;
 mod attached;
+mod budgets;
 mod counting;
 mod desk;
 mod flows;

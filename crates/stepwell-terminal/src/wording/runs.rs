@@ -324,6 +324,9 @@ pub fn run_notice(notice: &RunNotice) -> String {
                 "the next call may cost ${next} {longest}; ${spent} of at most ${most} is spent{of}"
             )
         }
+        RunNotice::PriceUnknown { most } => {
+            format!("what the next call costs is not known, so a budget of ${most} cannot be kept")
+        }
         RunNotice::NearlySpent { what } => match what {
             Measure::Tokens { used, most } => {
                 format!("warning: {used} of at most {most} tokens are used")

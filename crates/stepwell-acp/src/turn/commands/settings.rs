@@ -60,6 +60,10 @@ pub(super) fn budget(on: &Conversation, dollars: &str) -> Result<String> {
     Ok(match dollars.trim_start_matches('$').parse::<Money>() {
         Ok(most) if most >= Money::ZERO => {
             on.chosen().budget = Some(most);
+            // One that is not on record yet begins with it.
+            if on.head()?.is_some() {
+                on.runtime().set_budget(on.id(), most)?;
+            }
             format!("From the next turn on, the session may cost ${most}.")
         }
         _ => format!("{dollars:?} is no amount of dollars; type one such as /budget 2.50"),
