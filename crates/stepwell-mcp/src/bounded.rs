@@ -43,7 +43,7 @@ pub(crate) struct Cut<T> {
     form: PhantomData<fn() -> T>,
 }
 
-/// Entries of a list that did not fit. `read_event` reads an event whole.
+/// Entries of a list that did not fit. `read_event` has an event with all of its entries.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, JsonSchema)]
 pub(crate) struct LeftOut {
     /// The list, as a JSON pointer into this answer.

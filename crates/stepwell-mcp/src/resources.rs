@@ -19,6 +19,9 @@ const SCHEME: &str = "stepwell://session/";
 /// How many sessions are listed. The tools find the others.
 const LISTED: usize = 50;
 
+/// How many names the protocol lets a completion have.
+const MOST_COMPLETIONS: usize = 100;
+
 /// As much of a task as names a session.
 const TITLE_CHARS: usize = 80;
 
@@ -55,19 +58,23 @@ fn uri(id: &str) -> String {
     format!("{SCHEME}{}", utf8_percent_encode(id, ENCODED))
 }
 
-/// Ids and labels that begin so, the newest first.
-pub(crate) fn ids(stores: &Stores, begun: &str) -> Result<Vec<String>> {
-    let mut names = Vec::new();
+/// Ids and labels that begin so, the newest first; and whether there are, or may be, more.
+pub(crate) fn ids(stores: &Stores, begun: &str) -> Result<(Vec<String>, bool)> {
+    let (mut names, mut has_more) = (Vec::new(), false);
     for open in stores.all(Purpose::Read)? {
         let query = Query { limit: 1_000, ..Query::default() };
-        for info in open.well.list(&query)?.sessions {
+        let listed = open.well.list(&query)?;
+        has_more |= listed.next.is_some();
+        for info in listed.sessions {
             let head = info.head;
             let both = [Some(head.id.to_string()), head.label];
             names.extend(both.into_iter().flatten().filter(|name| name.starts_with(begun)));
         }
     }
-    names.truncate(100);
-    Ok(names.iter().map(|name| stores.redactor.redact(name).into_owned()).collect())
+    has_more |= names.len() > MOST_COMPLETIONS;
+    names.truncate(MOST_COMPLETIONS);
+    let names = names.iter().map(|name| stores.redactor.redact(name).into_owned());
+    Ok((names.collect(), has_more))
 }
 
 /// The forms of addresses.

@@ -261,14 +261,16 @@ impl ServerHandler for Server {
         _: RequestContext<RoleServer>,
     ) -> Result<CompleteResult, ErrorData> {
         let argument = request.argument;
-        let names = match argument.name.as_str() {
+        let (names, has_more) = match argument.name.as_str() {
             "session" | "id" => {
                 self.answer(move |stores| resources::ids(stores, &argument.value)).await?
             }
-            _ => Vec::new(),
+            _ => (Vec::new(), false),
         };
         let wrong = |why: String| ErrorData::internal_error(why, None);
-        Ok(CompleteResult::new(CompletionInfo::with_all_values(names).map_err(wrong)?))
+        let all = if has_more { None } else { u32::try_from(names.len()).ok() };
+        let names = CompletionInfo::with_pagination(names, all, has_more).map_err(wrong)?;
+        Ok(CompleteResult::new(names))
     }
 
     /// A known method whose parameters are wrong arrives here, as does an unknown one.

@@ -9,7 +9,7 @@ use stepwell_files::diff::{Patch, Side};
 use stepwell_files::history::{History, Net};
 use stepwell_wire::{FileDiff, Session};
 
-use crate::bounded::{Cut, PAGE_BYTES, Page};
+use crate::bounded::{Cut, LeftOut, PAGE_BYTES, Page};
 use crate::error::Result;
 use crate::input::Limit;
 use crate::stores::{Located, Purpose, Stores};
@@ -41,6 +41,9 @@ pub(crate) struct CompareAnswer {
     shared_until: Option<Seq>,
     /// Files that either changed after that, and that differ.
     files: Vec<Cut<FileDiff>>,
+    /// Lists of which only the front is here.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    left_out: Vec<LeftOut>,
     /// How many files both left alike.
     alike: usize,
     /// The cursor of the next page; absent, if this is the last one.
@@ -86,7 +89,11 @@ pub(crate) fn compare_sessions(stores: &Stores, input: CompareInput) -> Result<C
     }
     let session = side(&one, stores)?;
     let with = side(&other, stores)?;
-    Ok(CompareAnswer { session, with, shared_until, files: page.into_items(), alike, next })
+    let mut left_out = session.session.left_out("/session");
+    left_out.extend(with.session.left_out("/with"));
+    left_out.extend(page.left_out("files"));
+    let files = page.into_items();
+    Ok(CompareAnswer { session, with, shared_until, files, left_out, alike, next })
 }
 
 fn changed(of: &Located, from: Seq) -> Result<BTreeMap<String, Net>> {

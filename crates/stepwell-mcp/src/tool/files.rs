@@ -8,7 +8,7 @@ use stepwell_files::history::History;
 use stepwell_files::session_diff::patches;
 use stepwell_wire::FileDiff;
 
-use crate::bounded::{Cut, Page, Stretch};
+use crate::bounded::{Cut, LeftOut, Page, Stretch};
 use crate::error::{Error, Result};
 use crate::input::{Limit, Point};
 use crate::stores::{Located, Named, Purpose, Stores};
@@ -48,6 +48,9 @@ pub(crate) struct DiffAnswer {
     id: SessionId,
     /// Each file, by its path.
     files: Vec<Cut<FileDiff>>,
+    /// Lists of which only the front is here.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    left_out: Vec<LeftOut>,
     /// Of one file: a stretch of its diff.
     #[serde(skip_serializing_if = "Option::is_none")]
     stretch: Option<Stretch>,
@@ -85,7 +88,8 @@ pub(crate) fn session_diff(stores: &Stores, input: DiffInput) -> Result<DiffAnsw
     if let (Some(path), None) = (wanted, &stretch) {
         return Err(Error::NoFile { session: id, path: path.to_owned() });
     }
-    Ok(DiffAnswer { id, files: page.into_items(), stretch, next })
+    let left_out = page.left_out("files");
+    Ok(DiffAnswer { id, files: page.into_items(), left_out, stretch, next })
 }
 
 #[derive(Clone, Debug, Deserialize, JsonSchema)]

@@ -7,7 +7,7 @@ use stepwell::{Query, Status};
 use stepwell_files::forwarded::waits_above;
 use stepwell_wire::OpenGate;
 
-use crate::bounded::{Cut, Page};
+use crate::bounded::{Cut, LeftOut, Page};
 use crate::error::Result;
 use crate::input::Limit;
 use crate::stores::{Purpose, Stores};
@@ -28,9 +28,18 @@ pub(crate) struct GatesInput {
 pub(crate) struct GatesAnswer {
     /// The questions.
     gates: Vec<Cut<OpenGate>>,
+    /// Lists of which only the front is here.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    left_out: Vec<LeftOut>,
     /// The cursor of the next page; absent, if this is the last one.
     #[serde(skip_serializing_if = "Option::is_none")]
     next: Option<usize>,
+}
+
+impl GatesAnswer {
+    fn of(page: Page<'_, OpenGate>, next: Option<usize>) -> Self {
+        Self { left_out: page.left_out("gates"), gates: page.into_items(), next }
+    }
 }
 
 /// Lists the questions that wait for a human.
@@ -64,10 +73,10 @@ pub(crate) fn open_gates(stores: &Stores, input: GatesInput) -> Result<GatesAnsw
             let store = store.clone();
             let gate = OpenGate { store, ..OpenGate::new(session_id.clone(), asked, asker) };
             if n >= input.cursor && !page.push(&gate)? {
-                return Ok(GatesAnswer { gates: page.into_items(), next: Some(n) });
+                return Ok(GatesAnswer::of(page, Some(n)));
             }
             n += 1;
         }
     }
-    Ok(GatesAnswer { gates: page.into_items(), next: None })
+    Ok(GatesAnswer::of(page, None))
 }

@@ -5,7 +5,7 @@ use serde::{Deserialize, Serialize};
 use stepwell::{Cursor, Family, Order, Query, Sort};
 use stepwell_wire::Session;
 
-use crate::bounded::{Cut, Page};
+use crate::bounded::{Cut, LeftOut, Page};
 use crate::error::{Error, Result};
 use crate::input::{Limit, Which};
 use crate::stores::{Purpose, Stores};
@@ -55,9 +55,18 @@ impl From<Sorted> for Sort {
 pub(crate) struct ListAnswer {
     /// The sessions: of several stores, this workspace's first.
     pub(crate) sessions: Vec<Cut<ListedSession>>,
+    /// Lists of which only the front is here.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    left_out: Vec<LeftOut>,
     /// The cursor of the next page; absent, if this is the last one.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub(crate) next: Option<String>,
+}
+
+impl ListAnswer {
+    fn of(page: Page<'_, ListedSession>, next: Option<String>) -> Self {
+        Self { left_out: page.left_out("sessions"), sessions: page.into_items(), next }
+    }
 }
 
 /// A session in a list.
@@ -84,10 +93,7 @@ pub(crate) fn list_sessions(stores: &Stores, input: ListInput) -> Result<ListAns
         }
         loop {
             if page.is_full() {
-                return Ok(ListAnswer {
-                    sessions: page.into_items(),
-                    next: Some(place.to_string()),
-                });
+                return Ok(ListAnswer::of(page, Some(place.to_string())));
             }
             // One at a time: where the page ends is known only when it is full.
             let query = Query {
@@ -101,8 +107,7 @@ pub(crate) fn list_sessions(stores: &Stores, input: ListInput) -> Result<ListAns
             for info in found.sessions {
                 let listed = ListedSession { session: info.into(), store: open.name.clone() };
                 if !page.push(&listed)? {
-                    let next = Some(place.to_string());
-                    return Ok(ListAnswer { sessions: page.into_items(), next });
+                    return Ok(ListAnswer::of(page, Some(place.to_string())));
                 }
             }
             match found.next {
@@ -111,7 +116,7 @@ pub(crate) fn list_sessions(stores: &Stores, input: ListInput) -> Result<ListAns
             }
         }
     }
-    Ok(ListAnswer { sessions: page.into_items(), next: None })
+    Ok(ListAnswer::of(page, None))
 }
 
 /// Where a page ended: in which store, and behind which session there.

@@ -71,6 +71,7 @@ pub(crate) struct ReadAnswer {
     view: Option<Vec<Cut<ShownMessage>>>,
     /// Of events: what was recorded.
     #[serde(skip_serializing_if = "Option::is_none")]
+    #[schemars(with = "Option<Vec<AnyEvent>>")]
     events: Option<Vec<Cut<Recorded>>>,
     /// Lists of which only the front is here.
     #[serde(skip_serializing_if = "Vec::is_empty")]
@@ -78,6 +79,23 @@ pub(crate) struct ReadAnswer {
     /// The cursor of the next page; absent, if this is the last one.
     #[serde(skip_serializing_if = "Option::is_none")]
     next: Option<u64>,
+}
+
+/// An event as clients are told of it. The schema of all kinds would be most of what they load
+/// before they ask for anything; `stepwell schema` has it.
+#[derive(JsonSchema)]
+#[expect(dead_code, reason = "only its schema is used")]
+struct AnyEvent {
+    /// Its number.
+    seq: Seq,
+    /// When it was recorded.
+    at: Time,
+    /// What happened: message, tool_started, file, gate, status and others.
+    kind: String,
+    /// The version of its form.
+    version: u16,
+    /// What the kind says about it.
+    body: serde_json::Map<String, serde_json::Value>,
 }
 
 /// One turn of a conversation.
@@ -281,6 +299,7 @@ pub(crate) struct EventAnswer {
     kind: String,
     /// The event; absent, if it is too long for one answer.
     #[serde(skip_serializing_if = "Option::is_none")]
+    #[schemars(with = "Option<AnyEvent>")]
     event: Option<Recorded>,
     /// A stretch of a long event's JSON text.
     #[serde(skip_serializing_if = "Option::is_none")]

@@ -5,7 +5,7 @@ use serde::{Deserialize, Serialize};
 use stepwell::{Family, Filter, Hit, Rank, Redactor, Search, SystemPrompts};
 use stepwell_wire::SearchHit;
 
-use crate::bounded::{Cut, Page};
+use crate::bounded::{Cut, LeftOut, Page};
 use crate::error::{Error, Result};
 use crate::input::{Limit, Which};
 use crate::stores::{Purpose, Stores};
@@ -53,9 +53,15 @@ pub(crate) enum Ranked {
 pub(crate) struct SearchAnswer {
     /// The hits.
     hits: Vec<Cut<SearchHit>>,
+    /// Lists of which only the front is here.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    left_out: Vec<LeftOut>,
     /// The offset of the next page; absent, if this is the last one.
     #[serde(skip_serializing_if = "Option::is_none")]
     next: Option<usize>,
+    /// Was more found than can be paged to? Other words, or fewer sessions, bring the rest.
+    #[serde(skip_serializing_if = "is_false")]
+    too_many: bool,
     /// New events that could not be searched, because the store can only be read.
     unsearched: u64,
 }
@@ -88,7 +94,8 @@ pub(crate) fn search_sessions(stores: &Stores, input: SearchInput) -> Result<Sea
         }
     };
     let (text, system) = (input.query, SystemPrompts::Skipped);
-    let search = Search { text, filter, rank, limit: wanted.min(FARTHEST), system };
+    // One more than can be reached says whether there is more.
+    let search = Search { text, filter, rank, limit: wanted.min(FARTHEST + 1), system };
     let (mut hits, mut unsearched) = (Vec::new(), 0);
     for (store, well) in opened {
         let found = well.search(&search)?;
@@ -101,14 +108,21 @@ pub(crate) fn search_sessions(stores: &Stores, input: SearchInput) -> Result<Sea
     }
     let mut page = Page::new(&stores.redactor, limit);
     let (all, mut next) = (hits.len(), None);
-    for (n, (store, hit)) in hits.into_iter().enumerate().skip(input.offset) {
+    for (n, (store, hit)) in hits.into_iter().enumerate().take(FARTHEST).skip(input.offset) {
         if !page.push(&shown(&hit, store, &stores.redactor))? {
             next = Some(n);
             break;
         }
     }
-    let next = next.filter(|next| *next < all.min(FARTHEST));
-    Ok(SearchAnswer { hits: page.into_items(), next, unsearched })
+    // Stores give more than is asked for all together: only whoever is at the end is told.
+    let too_many = next.is_none() && all > FARTHEST;
+    let left_out = page.left_out("hits");
+    Ok(SearchAnswer { hits: page.into_items(), left_out, next, too_many, unsearched })
+}
+
+#[expect(clippy::trivially_copy_pass_by_ref, reason = "serde hands over a reference")]
+const fn is_false(flag: &bool) -> bool {
+    !*flag
 }
 
 fn shown(hit: &Hit, store: Option<String>, redactor: &Redactor) -> SearchHit {

@@ -4,7 +4,7 @@ use std::collections::BTreeSet;
 
 use rmcp::model::{GetPromptRequestParams, ReadResourceRequestParams};
 use serde_json::{Value, json};
-use stepwell::{Message, Seq, SessionId};
+use stepwell::{Edited, Message, Seq, SessionId};
 use stepwell_mcp::{Access, Options, Scope};
 
 use crate::desk::{ATTACK, Desk, ERAS, SECRET, connect, workspace, write_file};
@@ -238,6 +238,63 @@ async fn a_list_that_does_not_fit_says_how_much_of_it_is_not_there() {
         assert!(there < all, "{there}");
         let left_out = json!([{"at": list, "entries": all - there}]);
         assert_eq!(page["left_out"], left_out, "{form}");
+    }
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn every_tool_that_gives_the_front_of_a_list_says_so() {
+    let desk = Desk::new();
+    let well = desk.well();
+    let session = well.create(well.draft("many numbers")).unwrap();
+    session.append(Message::user("some words")).unwrap();
+    let id = session.id().clone();
+    drop(session);
+    let many = json!((0..700).collect::<Vec<u32>>());
+    let metadata = [("many".to_owned(), many)].into_iter().collect();
+    well.edit(&id, Edited { metadata, ..Edited::default() }).unwrap();
+    let client = desk.client(Options::default()).await;
+    for (tool, asked, list) in [
+        ("list_sessions", json!({}), "/sessions/0/metadata/many"),
+        ("read_session", json!({"session": id}), "/session/metadata/many"),
+        ("compare_sessions", json!({"session": id, "with": id}), "/session/metadata/many"),
+    ] {
+        let page = client.answer(tool, asked).await;
+        let there = page.pointer(list).and_then(Value::as_array).unwrap().len();
+        assert!(there < 700, "{tool}");
+        assert_eq!(page["left_out"][0], json!({"at": list, "entries": 700 - there}), "{tool}");
+    }
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn what_cannot_be_paged_to_is_said_to_be_there() {
+    let desk = Desk::new();
+    let well = desk.well();
+    let session = well.create(well.draft("the long day")).unwrap();
+    let said = (0..1_002).map(|n| Message::user(format!("badger {n}")).into());
+    session.append_all(said.collect()).unwrap();
+    let client = desk.client(Options::default()).await;
+    let page = async |offset| {
+        let asked = json!({"query": "badger", "limit": 100, "offset": offset});
+        client.answer("search_sessions", asked).await
+    };
+    let first = page(0).await;
+    assert_eq!((&first["next"], &first["too_many"]), (&json!(100), &Value::Null));
+    let last = page(950).await;
+    assert_eq!(last["hits"].as_array().unwrap().len(), 50);
+    assert_eq!((&last["next"], &last["too_many"]), (&Value::Null, &json!(true)));
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn what_clients_load_before_they_ask_is_short() {
+    let desk = Desk::new();
+    let allow = [Access::Record, Access::Manage].into();
+    for (options, most) in
+        [(Options::default(), 72 << 10), (Options { allow, ..Options::default() }, 96 << 10)]
+    {
+        let client = desk.client(options).await;
+        let tools = client.0.list_all_tools().await.unwrap();
+        let bytes = serde_json::to_string(&tools).unwrap().len();
+        assert!(bytes <= most, "{bytes} bytes");
     }
 }
 
