@@ -24,6 +24,10 @@ pub const POINT_FORMS: &str = "SEQ|CHECKPOINT|-N";
 pub fn remedy(remedy: &Remedy) -> String {
     match remedy {
         Remedy::SetUpTeamStore => "stepwell init sets the database up, if this role may".to_owned(),
+        Remedy::LeavePasswordOut => "leave the password out and set PGPASSWORD where the server is \
+             started, or keep the address in your own settings: stepwell config set --user store.url \
+             ADDRESS"
+            .to_owned(),
         Remedy::WriteAddress => "postgres://user@host:port/database?namespace=team".to_owned(),
         Remedy::BackUpServer => {
             "pg_dump --schema=stepwell, or stepwell store copy … to a folder".to_owned()

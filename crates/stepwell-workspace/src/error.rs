@@ -168,6 +168,11 @@ pub enum Error {
         /// What is wrong with it.
         why: String,
     },
+    /// The address of a store is to go into another program's settings, with the password in it.
+    #[error(
+        "the store's address has a password, which does not belong in another program's settings"
+    )]
+    PasswordInAddress,
     /// Prices in the configuration are none.
     #[error("{0}")]
     Prices(String),
@@ -249,6 +254,8 @@ impl fmt::Display for ConfigPlace {
 pub enum Remedy {
     /// Set the team's database up, if the role may.
     SetUpTeamStore,
+    /// Name a store by an address without a password, which is given elsewhere.
+    LeavePasswordOut,
     /// Write the address of a team's store as one.
     WriteAddress,
     /// Back the server up, or copy the store to a folder.
@@ -340,6 +347,7 @@ impl Error {
             | Self::WorktreeElsewhere { .. }
             | Self::WorktreeNotRestored { .. }
             | Self::ClientSettings { .. }
+            | Self::PasswordInAddress
             | Self::Value { .. } => ErrorKind::Invalid,
             Self::File { .. } => ErrorKind::Io,
             Self::Config { .. } | Self::Prices(_) => ErrorKind::Config,
@@ -358,6 +366,7 @@ impl Error {
             Self::NothingToHandOver { session, .. } => Remedy::ShowSession(session.clone()),
             Self::TeamStoreNotSetUp(_) => Remedy::SetUpTeamStore,
             Self::Address(_) => Remedy::WriteAddress,
+            Self::PasswordInAddress => Remedy::LeavePasswordOut,
             Self::ServersBackup => Remedy::BackUpServer,
             Self::ServersRestore => Remedy::RestoreServer,
             Self::StoreInTheWay { .. } => Remedy::ReplaceStore,

@@ -66,7 +66,7 @@ pub(crate) fn run(args: &Args, app: &mut App) -> Result<Exit> {
             if serve.unstable {
                 arguments.push("--unstable".to_owned());
             }
-            let arguments = app.with_store(arguments, app.wanted.store.as_deref());
+            let arguments = app.with_store(arguments, app.wanted.store.as_deref())?;
             let plan = app.plan_acp_install(*editor, &arguments)?;
             change(plan, INSTALL, *consent, app)
         }

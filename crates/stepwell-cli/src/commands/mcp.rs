@@ -86,7 +86,7 @@ pub(crate) fn run(args: &Args, app: &mut App) -> Result<Exit> {
         Some(Action::List(args)) => list::run(args, app),
         Some(Action::Install { agent, serve, consent }) => {
             let store = app.wanted.store.as_deref();
-            let arguments = app.with_store(serve.options().arguments(), store);
+            let arguments = app.with_store(serve.options().arguments(), store)?;
             let plan = app.plan_mcp_install(*agent, &arguments)?;
             change(plan, INSTALL, *consent, app)
         }

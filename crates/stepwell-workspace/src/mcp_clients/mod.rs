@@ -15,6 +15,7 @@ use std::ops::Range;
 use std::path::{Path, PathBuf};
 
 use serde_json::{Map, Value, json};
+use stepwell_postgres::Address;
 
 use self::jsonc::Document;
 use self::receipt::Receipt;
@@ -101,15 +102,28 @@ impl Workspace {
         self.plan_install(Target::Acp(client), arguments)
     }
 
-    /// A server's arguments, with the folder of the store that the user named, if any. The address of a team's
-    /// store goes into no settings of other agents.
-    #[must_use]
-    pub fn with_store(&self, mut arguments: Vec<String>, named: Option<&Path>) -> Vec<String> {
-        if let Some(store) = named.filter(|_| self.place.team.is_none()) {
-            let store = std::path::absolute(store).unwrap_or_else(|_| store.to_owned());
-            arguments.extend(["--store".to_owned(), store.display().to_string()]);
-        }
-        arguments
+    /// A server's arguments, with the store that the user named, if any: its folder, or the address
+    /// of a team's.
+    ///
+    /// # Errors
+    /// If the address holds a password: other programs' settings are read, copied and committed.
+    pub fn with_store(
+        &self,
+        mut arguments: Vec<String>,
+        named: Option<&Path>,
+    ) -> Result<Vec<String>> {
+        let Some(named) = named else { return Ok(arguments) };
+        let text = named.to_string_lossy().trim().to_owned();
+        let store = match Address::of_store(&text).map_err(Error::Address)? {
+            Some(address) if address.password().is_some() => return Err(Error::PasswordInAddress),
+            Some(_) => text,
+            None => {
+                let folder = std::path::absolute(named).unwrap_or_else(|_| named.to_owned());
+                folder.display().to_string()
+            }
+        };
+        arguments.extend(["--store".to_owned(), store]);
+        Ok(arguments)
     }
 
     fn plan_install(&self, client: Target, arguments: &[String]) -> Result<Option<SettingsChange>> {

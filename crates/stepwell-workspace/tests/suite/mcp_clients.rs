@@ -1,7 +1,7 @@
 //! Other agents' settings: our server is added, shown first, and taken out exactly.
 
 use std::fs;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 
 use serde_json::{Value, json};
 use stepwell_workspace::{AcpClient, Error, Host, McpClient, Notices, Wanted, Workspace};
@@ -291,7 +291,23 @@ fn a_link_that_leads_nowhere_is_not_replaced() {
 fn a_named_store_goes_into_the_entry() {
     let desk = Desk::new();
     let (named, plain) = (desk.file("kept"), vec!["mcp".to_owned()]);
-    let with = desk.workspace.with_store(plain.clone(), Some(&named));
+    let with = desk.workspace.with_store(plain.clone(), Some(&named)).unwrap();
     assert_eq!(with, ["mcp", "--store", named.to_str().unwrap()]);
-    assert_eq!(desk.workspace.with_store(plain.clone(), None), plain);
+    assert_eq!(desk.workspace.with_store(plain.clone(), None).unwrap(), plain);
+}
+
+#[test]
+fn a_teams_store_goes_into_the_entry_but_never_a_password() {
+    let desk = Desk::new();
+    let plain = vec!["mcp".to_owned()];
+    let team = "postgres://mila@db.example:5432/work?namespace=team";
+    let with = desk.workspace.with_store(plain.clone(), Some(Path::new(team))).unwrap();
+    assert_eq!(with, ["mcp", "--store", team]);
+    for secret in
+        ["postgres://mila:pass@db.example/work", "postgres://db.example/work?user=m&password=pass"]
+    {
+        let refused = desk.workspace.with_store(plain.clone(), Some(Path::new(secret)));
+        assert!(matches!(refused, Err(Error::PasswordInAddress)), "{refused:?}");
+    }
+    assert!(desk.workspace.with_store(plain, Some(Path::new("http://x:y@z"))).is_err());
 }
