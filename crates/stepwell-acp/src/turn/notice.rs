@@ -59,9 +59,15 @@ pub(crate) fn runtime_notice(notice: &stepwell_runtime::Notice) -> Notice {
 
 /// A session works in its workspace's root, not in the folder that was named.
 pub(crate) fn works_in(root: &Path, folder: &Path) -> Notice {
-    let (title, folder) = (format!("This session works in {}", root.display()), folder.display());
+    let title = format!("This session works in {}", root.display());
+    let why = match (folder.starts_with(root), folder.exists()) {
+        (true, _) => "is in it",
+        (false, true) => "is another place",
+        (false, false) => "is not there",
+    };
     let description = format!(
-        "its store is there, and {folder} is in it. Paths and commands are relative to that folder"
+        "its store is there, and {} {why}. Paths and commands are relative to that folder",
+        folder.display()
     );
     Notice { severity: Severity::Info, title, description: Some(description), for_all: true }
 }

@@ -40,10 +40,8 @@ pub(crate) struct Agent {
 
 /// What follows an answer.
 enum After {
-    /// A session was opened.
-    Opened(Arc<Open>),
-    /// One was made, for a folder.
-    Made(Arc<Open>, PathBuf),
+    /// A session was made or opened, for a folder.
+    Opened(Arc<Open>, PathBuf),
     /// Nothing.
     Nothing,
 }
@@ -74,16 +72,10 @@ impl Agent {
         match self.answer(&method, params).await {
             Ok((answer, after)) => {
                 self.client.peer.respond(&id, Ok(answer));
-                let (open, made_in) = match after {
-                    After::Opened(open) => (open, None),
-                    After::Made(open, folder) => (open, Some(folder)),
-                    After::Nothing => return,
-                };
+                let After::Opened(open, folder) = after else { return };
                 open.tell_commands(&self.client);
                 block_in_place(|| {
-                    if let Some(folder) = made_in {
-                        open.tell_root(&self.client, &folder);
-                    }
+                    open.tell_root(&self.client, &folder);
                     open.tell_waiting(&self.client);
                     // Watched first, so that nobody who begins now is missed.
                     open.watch(&self.client);
@@ -229,7 +221,7 @@ impl Agent {
             "modes": options::modes(&open.conversation)?,
             "configOptions": options::options(&open.conversation)?,
         });
-        Ok((answer, After::Made(open, asked.cwd)))
+        Ok((answer, After::Opened(open, asked.cwd)))
     }
 
     fn old_session(&self, asked: OldSession) -> Result<Arc<Open>> {
@@ -253,18 +245,20 @@ impl Agent {
     }
 
     fn load(&self, asked: OldSession) -> Result<(Value, After)> {
+        let folder = asked.cwd.clone();
         let open = self.old_session(asked)?;
         open.tell_history(&self.client).map_err(|error| failed(&error))?;
-        Ok((self.settings(&open)?, After::Opened(open)))
+        Ok((self.settings(&open)?, After::Opened(open, folder)))
     }
 
     fn resume(&self, asked: OldSession) -> Result<(Value, After)> {
+        let folder = asked.cwd.clone();
         let open = self.old_session(asked)?;
         let head = open.conversation.head().map_err(|error| failed(&error))?;
         if let Some(head) = head.filter(|_| open.running().is_none()) {
             open.conversation.set_told(head.seq);
         }
-        Ok((self.settings(&open)?, After::Opened(open)))
+        Ok((self.settings(&open)?, After::Opened(open, folder)))
     }
 
     fn settings(&self, open: &Open) -> Result<Value> {
@@ -393,6 +387,6 @@ impl Agent {
         let mut answer = self.settings(&open)?;
         answer["sessionId"] = json!(open.name());
         open.conversation.set_told(forked.at);
-        Ok((answer, After::Opened(open)))
+        Ok((answer, After::Opened(open, asked.cwd)))
     }
 }

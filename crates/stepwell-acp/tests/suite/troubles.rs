@@ -112,3 +112,24 @@ fn whoever_names_a_folder_within_a_workspace_is_told_where_the_session_works() {
     client.ask("session/new", &json!({"cwd": sub, "mcpServers": []})).unwrap();
     client.wait(|it| it.to_string().contains(&format!("works in {}:", desk.root().display())));
 }
+
+#[test]
+fn a_session_is_loaded_for_a_folder_that_is_not_there_and_says_where_it_works() {
+    let desk = Desk::new("- {text: Hello.}\n- {text: Again.}\n");
+    let mut client = desk.greeted(&json!({}));
+    let session = client.new_session(&desk);
+    client.says(&session, "hi");
+    let works = format!("works in {}:", desk.root().display());
+    for method in ["session/load", "session/resume"] {
+        let load = |cwd| json!({"sessionId": session, "cwd": cwd, "mcpServers": []});
+        let mut other = desk.greeted(&json!({}));
+        other.ask(method, &load(desk.root())).unwrap();
+        assert!(!other.said("agent_message_chunk").contains("works in"), "{method}");
+        let mut other = desk.greeted(&json!({}));
+        other.ask(method, &load(desk.root().join("gone"))).unwrap();
+        other.wait(|it| it.to_string().contains(&works) && it.to_string().contains("is in it"));
+        let mut other = desk.greeted(&json!({}));
+        other.ask(method, &load("/no/such/folder".into())).unwrap();
+        other.wait(|it| it.to_string().contains("/no/such/folder is not there"));
+    }
+}
