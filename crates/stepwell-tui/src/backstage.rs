@@ -3,6 +3,7 @@
 mod choices;
 mod commands;
 mod follow;
+mod helpers;
 mod reads;
 mod rows;
 mod runs;
@@ -218,8 +219,12 @@ impl Backstage for RuntimeBackstage {
             Effect::GoHome => self.go_home(),
             Effect::ReadConfig => self.read_config(),
             Effect::SetBudget { session, most } => {
-                self.read(move |reader| reader.set_budget(&session, most));
+                self.runs.set_budget(session.as_ref(), most);
+                if let Some(session) = session {
+                    self.read(move |reader| reader.set_budget(&session, most));
+                }
             }
+            Effect::ListHelpers(session) => self.read(move |reader| reader.helpers(&session)),
             Effect::ReadCard(session) => self.read(move |reader| reader.card(&session)),
             Effect::ReadNew { session, after } => {
                 self.read(move |reader| reader.grown(&session, after));

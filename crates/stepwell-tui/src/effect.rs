@@ -7,6 +7,7 @@ use stepwell::{Answer, Mode, Money, Phase, Recorded, Seq, SessionId};
 use stepwell_agent::permission::Rule;
 
 use crate::clean::Clean;
+use crate::helper::Helper;
 use crate::session::{Point, Reach, SessionCard, SessionRow};
 use crate::told::{Question, Told};
 
@@ -146,6 +147,13 @@ pub enum Reply {
     Models(Vec<Clean>),
     /// Agents that can be chosen.
     Agents(Vec<Clean>),
+    /// Who worked for a session.
+    Helpers {
+        /// The session.
+        session: SessionId,
+        /// Its subagents, and the conversations of a flow's nodes.
+        helpers: Vec<Helper>,
+    },
     /// A command of the command line is done.
     Done(Box<Done>),
     /// A command of the user's is done.
@@ -441,10 +449,10 @@ pub enum Effect {
     GoHome,
     /// Read the configuration again.
     ReadConfig,
-    /// Set what all of a session may cost.
+    /// Set what all of a session may cost, also for the run that works in it.
     SetBudget {
-        /// The session.
-        session: SessionId,
+        /// The session; absent, the one that is about to begin.
+        session: Option<SessionId>,
         /// The most.
         most: Money,
     },
@@ -509,6 +517,8 @@ pub enum Effect {
     ListModels,
     /// List agents.
     ListAgents,
+    /// List who worked for a session.
+    ListHelpers(SessionId),
     /// Run a command of the command line.
     Command {
         /// Its arguments.

@@ -1,10 +1,10 @@
 //! Those who work for the session: subagents, and the conversations of a flow's nodes.
 
-use stepwell::{Event, Role, Status};
+use stepwell::{Event, Recorded, Role, SessionId, Status};
 
 use crate::clean::Clean;
 use crate::told::{Told, ToolOutcome};
-use crate::transcript::{Block, Transcript};
+use crate::transcript::{Block, Transcript, Whose};
 
 /// A subagent, or the conversation of a flow's node.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -29,13 +29,33 @@ impl Helper {
         Self { name, task, does, ended: None, transcript: Transcript::default() }
     }
 
-    /// Its name, who it is and what it is to do, in a line.
+    /// A subagent that worked before, as the store knows it.
+    pub(crate) fn of(
+        session: &SessionId,
+        task: &str,
+        status: Status,
+        (events, more): (&[Recorded], bool),
+    ) -> Self {
+        let transcript = Transcript::of(events, more, Whose::Agent);
+        let (task, name) = (Clean::line(task), Clean::line(session.as_str()));
+        let mut helper = Self { task, transcript, ..Self::new(name) };
+        helper.end(status);
+        helper
+    }
+
+    /// Its name, how it ended, who it is and what it is to do, in a line.
     #[must_use]
     pub fn title(&self) -> Clean {
+        let ended = self.ended.map(|status| format!(" · {status}")).unwrap_or_default();
         match self.task.is_empty() {
-            true => self.name.clone(),
-            false => Clean::line(&format!("{} {}", self.name, self.task)),
+            true => Clean::line(&format!("{}{ended}", self.name)),
+            false => Clean::line(&format!("{} {}{ended}", self.name, self.task)),
         }
+    }
+
+    /// Takes in what it said before.
+    pub(crate) fn learn_from(&mut self, event: &Recorded) {
+        self.take(&Told::Recorded(Box::new(event.clone())));
     }
 
     /// Takes in who it is and what it is to do, from the first that says so.

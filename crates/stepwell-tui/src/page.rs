@@ -82,11 +82,13 @@ pub struct PointsPage {
     pub way: Option<usize>,
 }
 
-/// The ways back: the flag of the command line, and what it says.
-pub(crate) const WAYS: [(&str, &str); 3] = [
-    ("--both", "the conversation and the files"),
-    ("--chat", "the conversation only"),
-    ("--files", "the files only"),
+/// The ways back: the flags of the command line, and what they say.
+pub(crate) const WAYS: [(&[&str], &str); 5] = [
+    (&["--both"], "the conversation and the files"),
+    (&["--chat"], "the conversation only"),
+    (&["--files"], "the files only"),
+    (&["--both", "--force"], "both, over what others changed"),
+    (&["--files", "--force"], "files only, over what others changed"),
 ];
 
 /// A text to read.

@@ -146,7 +146,7 @@ impl<W: Write> Screen<W> {
         if is_there && self.waiting.is_empty() {
             return Ok(self.shown.area);
         }
-        queue!(self.backend, MoveTo(0, self.top), Clear(ClearType::FromCursorDown))?;
+        self.clear_live()?;
         let last = self.rows.saturating_sub(1);
         let mut row = self.top;
         for line in std::mem::take(&mut self.waiting) {
@@ -161,6 +161,20 @@ impl<W: Write> Screen<W> {
         Ok(Rect::new(0, self.top, self.columns, height))
     }
 
+    /// Clears the live part and what is below it. A terminal that is told to clear all of its screen
+    /// at once may keep what was there in its scrollback, as tmux does: the first row goes alone.
+    fn clear_live(&mut self) -> io::Result<()> {
+        queue!(self.backend, MoveTo(0, self.top))?;
+        if self.top == 0 {
+            queue!(self.backend, Clear(ClearType::UntilNewLine))?;
+            if self.rows < 2 {
+                return Ok(());
+            }
+            queue!(self.backend, MoveTo(0, 1))?;
+        }
+        queue!(self.backend, Clear(ClearType::FromCursorDown), MoveTo(0, self.top))
+    }
+
     /// Leaves the terminal as a shell expects it: below what was printed.
     ///
     /// # Errors
@@ -170,7 +184,7 @@ impl<W: Write> Screen<W> {
             queue!(self.backend, LeaveAlternateScreen)?;
             self.full = false;
         }
-        queue!(self.backend, MoveTo(0, self.top), Clear(ClearType::FromCursorDown))?;
+        self.clear_live()?;
         for line in std::mem::take(&mut self.waiting) {
             write_line(&mut self.backend, &line)?;
             queue!(self.backend, Print("\r\n"))?;

@@ -65,8 +65,8 @@ pub struct SessionRow {
     pub tags: Vec<Clean>,
     /// Does cleanup stay away from it?
     pub pinned: bool,
-    /// What was found in it, and where.
-    pub hit: Option<Clean>,
+    /// Where the words were found in it.
+    pub hits: Vec<Clean>,
     /// If another agent keeps it and it was not imported: where it is read from.
     pub foreign: Option<Foreign>,
 }

@@ -199,7 +199,7 @@ pub const SLASH_COMMANDS: &[SlashCommand] = &[
     command(
         Verb::Export,
         Sessions,
-        ["export", "[markdown|html|json] [PATH]", "Writes the session to a file"],
+        ["export", "[markdown|html|json] [PATH] [--force]", "Writes the session to a file"],
         &["session export", "share"],
     ),
     command(
@@ -328,7 +328,7 @@ pub const SLASH_COMMANDS: &[SlashCommand] = &[
     command(
         Verb::Agents,
         Work,
-        ["agents", "", "Shows subagents and nodes at work, to watch one; else the family"],
+        ["agents", "", "Shows subagents and nodes, to watch or read one; else the family"],
         &["subagents", "tree"],
     ),
     command(Verb::Flow, Work, ["flow", "SPEC [NAME=VALUE…]", "Runs a workflow"], &["flows"]),

@@ -142,6 +142,9 @@ fn a_session_is_forked_shown_and_written_to_a_file() {
     assert!(context.contains("user") && context.contains("write it"), "{context}");
     assert!(client.says(&session, "/export markdown out.md").ends_with("out.md."));
     assert!(std::fs::read_to_string(desk.root().join("out.md")).unwrap().contains("write it"));
+    std::fs::write(desk.root().join("out.md"), "mine").unwrap();
+    assert!(client.says(&session, "/export markdown out.md --force").ends_with("out.md."));
+    assert!(std::fs::read_to_string(desk.root().join("out.md")).unwrap().contains("write it"));
     assert_eq!(client.says(&session, "/phase"), "This session has no phases.");
     let said = client.says(&session, "/fork");
     let page = client.ask("session/list", &json!({"cwd": desk.root()})).unwrap();

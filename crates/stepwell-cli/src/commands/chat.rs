@@ -233,17 +233,14 @@ mod tests {
                     let Effect::Command { arguments, .. } = effect else { continue };
                     run += 1;
                     let words = std::iter::once("stepwell".to_owned()).chain(arguments);
-                    let Err(error) = parse(words.map(OsString::from).collect(), false) else {
-                        continue;
-                    };
-                    // A number was wanted, or a subcommand: that is the user's own mistake. What
-                    // stands behind /tasks is as on the command line.
+                    let Err(error) = parse(words.map(OsString::from)) else { continue };
+                    // A number was wanted, or a subcommand: that is the user's own mistake.
                     let own = [
                         ErrorKind::ValueValidation,
                         ErrorKind::InvalidValue,
                         ErrorKind::InvalidSubcommand,
                     ];
-                    let is_own = own.contains(&error.kind()) || command.name == "tasks";
+                    let is_own = own.contains(&error.kind());
                     assert!(!typed.is_empty() && is_own, "{line}: {error}");
                 }
             }

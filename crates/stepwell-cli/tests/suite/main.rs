@@ -59,6 +59,7 @@ mod subagents;
 mod talking;
 mod teams;
 mod terminal;
+mod tmux;
 mod together;
 mod web;
 mod working;

@@ -6,8 +6,8 @@ use std::sync::{Arc, Mutex, PoisonError};
 
 use stepwell::gates::Gates;
 use stepwell::{
-    Access, Change, Edited, Event, Family, Filter, Kind, Money, Order, Query, Recorded, Redacted,
-    Redactor, Role, Search, Seq, SessionId, SessionInfo, Span, Status, Stepwell, Time, Timeline,
+    Access, Event, Family, Filter, Head, Kind, Money, Order, Query, Recorded, Redacted, Redactor,
+    Role, Search, Seq, SessionId, SessionInfo, Span, Status, Stepwell, Time, Timeline,
 };
 use stepwell_files::walk::walker;
 use stepwell_runtime::{Error, OpenGate, Runtime};
@@ -24,8 +24,13 @@ use crate::session::{LISTED, Point, Reach, SessionRow};
 
 /// How many events are read at once.
 const PAGE: usize = 300;
+/// How many are read to open a session: more than a screen shows, and no more, so that it is there
+/// at once. Earlier ones are read when somebody goes back to them.
+const FIRST_PAGE: usize = 80;
 /// How many hits of a search are looked at.
 const HITS: usize = 100;
+/// How many hits of one session are shown.
+const HITS_SHOWN: usize = 5;
 /// How many sessions of other agents are listed.
 const FOREIGN: usize = 100;
 /// How many points are listed.
@@ -116,7 +121,7 @@ impl Reader {
     }
 
     /// The store that holds a session.
-    fn existing(&mut self) -> Result<&Well> {
+    pub(super) fn existing(&mut self) -> Result<&Well> {
         if self.well.is_none() {
             self.well = Some(self.runtime.existing(Access::Read)?);
         }
@@ -186,14 +191,15 @@ impl Reader {
         let info = well.info(&id)?;
         let elsewhere = self.elsewhere(&well, &info)?;
         let head = info.head;
-        let (events, more) = last_events(&well, &id, head.seq, head.seq)?;
-        let runtime = self.runtime.clone();
+        let (events, more) = last_events(&well, &id, (head.seq, head.seq), FIRST_PAGE)?;
+        let used = used_by(&well, &head, &events)?;
+        let card = card(&well, &head, used, &self.runtime);
         self.open = Some(id);
         self.well = Some(well);
         Ok(Opened {
             opening,
             place,
-            card: card(&head, used(&events), &runtime),
+            card,
             events,
             more,
             unheard: head.unheard,
@@ -212,10 +218,8 @@ impl Reader {
 
     /// Sets what all of a session may cost, and shows what is left of it.
     pub(super) fn set_budget(&mut self, id: &SessionId, most: Money) {
-        let edited = Edited { budget: Change::Set(most), ..Edited::default() };
-        let well = self.runtime.existing(Access::Write).map_err(Error::from);
-        match well.and_then(|well| Ok(well.edit(id, edited)?)) {
-            Ok(_) => self.card(id),
+        match self.runtime.set_budget(id, most) {
+            Ok(()) => self.card(id),
             Err(error) => self.reply(Err(error)),
         }
     }
@@ -263,9 +267,9 @@ impl Reader {
             well.store().events(&id, Span::after(after))?.events
         };
         let events = shown(&well, added);
-        let (recent, _) = last_events(&well, &id, head.seq, head.seq)?;
+        let used = used_by(&well, head, &events)?;
         Ok(Reply::Grown(Box::new(Grown {
-            card: card(head, used(&recent), &self.runtime),
+            card: card(&well, head, used, &self.runtime),
             seq: events.last().map_or(head.seq, |event| event.seq),
             events,
             too_much,
@@ -282,8 +286,8 @@ impl Reader {
         let read = self.existing().and_then(|well| {
             follower.follow(well, id, &inputs);
             let head = well.info(id)?.head;
-            let (events, _) = last_events(well, id, head.seq, head.seq)?;
-            Ok(Reply::Card(Box::new(card(&head, used(&events), &runtime))))
+            let used = used_by(well, &head, &[])?;
+            Ok(Reply::Card(Box::new(card(well, &head, used, &runtime))))
         });
         self.follower = follower;
         self.reply(read);
@@ -292,7 +296,7 @@ impl Reader {
     pub(super) fn earlier(&mut self, id: &SessionId, before: Seq) {
         let read = self.existing().and_then(|well| {
             let head = well.info(id)?.head;
-            let (events, more) = last_events(well, id, head.seq, before.prev())?;
+            let (events, more) = last_events(well, id, (head.seq, before.prev()), PAGE)?;
             Ok(Reply::Earlier { session: id.clone(), events, more })
         });
         self.reply(read);
@@ -448,10 +452,11 @@ fn found(
     for hit in well.search(&search)?.hits {
         let text = Clean::line(&redactor.redact(&hit.snippet.text));
         match rows.iter_mut().find(|row| row.id == hit.session) {
-            Some(row) => drop(row.hit.get_or_insert(text)),
+            Some(row) if row.hits.len() < HITS_SHOWN => row.hits.push(text),
+            Some(_) => {}
             None => {
                 let mut row = row(&well.info(&hit.session)?, now, &redactor);
-                row.hit = Some(text);
+                row.hits.push(text);
                 rows.push(row);
             }
         }
@@ -465,16 +470,16 @@ fn push_new(rows: &mut Vec<SessionRow>, row: SessionRow) {
     }
 }
 
-/// The last page of events up to a seq, the oldest first, of those that count where the session
+/// So many events up to a seq, the oldest first, of those that count where the session's head
 /// stands; and whether there are earlier ones.
-fn last_events(
+pub(super) fn last_events(
     well: &Stepwell,
     id: &SessionId,
-    head: Seq,
-    to: Seq,
+    (head, to): (Seq, Seq),
+    most: usize,
 ) -> Result<(Vec<Recorded>, bool)> {
     let timeline = timeline(well, id, head)?;
-    let span = Span { to, ..Span::last(PAGE) };
+    let span = Span { to, ..Span::last(most) };
     let mut events = shown(well, well.store().events(id, span)?.events);
     let more = events.last().is_some_and(|event| event.seq > Seq::FIRST);
     events.reverse();
@@ -504,19 +509,36 @@ fn timeline(well: &Stepwell, id: &SessionId, head: Seq) -> Result<Timeline> {
 
 fn last_messages(well: &Stepwell, id: &SessionId) -> Result<Vec<Recorded>> {
     let head = well.info(id)?.head.seq;
-    let (mut events, _) = last_events(well, id, head, head)?;
+    let (mut events, _) = last_events(well, id, (head, head), FIRST_PAGE)?;
     let spoken = |event: &Recorded| matches!(&event.event, Event::Message(message) if matches!(message.role, Role::User | Role::Assistant));
     events.retain(spoken);
     let from = events.len().saturating_sub(8);
     Ok(events.split_off(from))
 }
 
-/// The tokens of the last call: what the window holds.
-fn used(events: &[Recorded]) -> Option<u64> {
-    events.iter().rev().find_map(|event| match &event.event {
-        Event::Message(message) => message.usage.map(|usage| usage.total()),
-        _ => None,
-    })
+/// The tokens of the last call: what the window holds. Where the last events that were read do not
+/// say it, more are.
+fn used_by(well: &Stepwell, head: &Head, known: &[Recorded]) -> Result<Option<u64>> {
+    let used = |events: &[Recorded]| {
+        events.iter().rev().find_map(|event| match &event.event {
+            Event::Message(message) => message.usage.map(|usage| usage.total()),
+            _ => None,
+        })
+    };
+    // Nothing was used where no model was asked.
+    if head.spent.usage.total() == 0 {
+        return Ok(None);
+    }
+    for most in [0, FIRST_PAGE, PAGE] {
+        let found = match most {
+            0 => used(known),
+            most => used(&last_events(well, &head.id, (head.seq, head.seq), most)?.0),
+        };
+        if found.is_some() {
+            return Ok(found);
+        }
+    }
+    Ok(None)
 }
 
 /// Points of a session, the newest first.

@@ -3,7 +3,8 @@
 use std::time::Duration;
 
 use stepwell::{
-    Event, Head, Money, Recorded, Redacted, Redactor, Role, SessionInfo, Status, StopReason, Time,
+    Event, Head, Money, Recorded, Redacted, Redactor, Role, SessionInfo, Status, Stepwell,
+    StopReason, Time,
 };
 use stepwell_runtime::{Runtime, model_name};
 use stepwell_terminal::text;
@@ -40,7 +41,7 @@ pub(super) fn row(info: &SessionInfo, now: Time, redactor: &Redactor) -> Session
         agent: plain(&head.agent),
         tags: head.tags.iter().map(|tag| plain(tag)).collect(),
         pinned: head.pinned,
-        hit: None,
+        hits: Vec::new(),
         foreign: None,
     }
 }
@@ -69,7 +70,7 @@ pub(super) fn foreign_row(session: &OtherSession, now: Time) -> Option<SessionRo
         agent: Clean::line(&session.system),
         tags: Vec::new(),
         pinned: false,
-        hit: None,
+        hits: Vec::new(),
         foreign: Some(Foreign {
             system: Clean::line(&session.system),
             path: session.path.display().to_string(),
@@ -79,11 +80,16 @@ pub(super) fn foreign_row(session: &OtherSession, now: Time) -> Option<SessionRo
 }
 
 /// The session that is open.
-pub(super) fn card(head: &Head, used: Option<u64>, runtime: &Runtime) -> SessionCard {
+pub(super) fn card(
+    well: &Stepwell,
+    head: &Head,
+    used: Option<u64>,
+    runtime: &Runtime,
+) -> SessionCard {
     let head = &Redacted::head(&runtime.redactor().with_own_count(), head.clone());
     let gauge = stepwell_runtime::ContextUsage::of(head, runtime);
     let model = gauge.model.unwrap_or_else(|| model_name(head.model_provider(), &head.model));
-    let next = runtime.next_run(&head.id, &stepwell_runtime::RunOptions::default());
+    let next = runtime.next_run_in(well, head, &stepwell_runtime::RunOptions::default());
     let length = gauge.context.length;
     let context = used.zip(length.filter(|length| *length > 0));
     let left = head.budget.map(|budget| budget.minus(head.spent.cost).max(Money::ZERO));

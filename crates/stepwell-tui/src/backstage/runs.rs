@@ -7,7 +7,7 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::thread::JoinHandle;
 use std::time::Duration;
 
-use stepwell::{Access, Answer, Lane, Phase, Said, Seq, SessionId};
+use stepwell::{Access, Answer, Lane, Money, Phase, Said, Seq, SessionId};
 use stepwell_agent::permission::Rule;
 use stepwell_flow::NoAnswer;
 use stepwell_flow::guided::Outline;
@@ -47,6 +47,8 @@ struct Now {
     session: Option<SessionId>,
     /// What is said to it as soon as it has.
     first: Vec<String>,
+    /// What its session may cost, if that was said before it had begun.
+    budget: Option<Money>,
 }
 
 impl Runs {
@@ -208,7 +210,7 @@ impl Runs {
             let _ = thread.join();
         }
         let mut now = self.now();
-        (now.session, now.first) = (None, Vec::new());
+        (now.session, now.first, now.budget) = (None, Vec::new(), None);
         drop(now);
         self.interrupt = Interrupt::default();
         self.interrupt.clone()
@@ -237,6 +239,9 @@ impl Runs {
                     let said = handle.say(text.clone(), false);
                     tell_unsaid(text, said, &inputs);
                 }
+                if let Some(most) = now.budget.take() {
+                    handle.set_budget(most);
+                }
                 (now.handle, now.session) = (Some(handle), Some(session.clone()));
             }
             let _ = tell_begun.send(());
@@ -259,6 +264,16 @@ impl Runs {
             _ => keep(runtime, session, text.clone()),
         };
         tell_unsaid(text, said, &self.inputs);
+    }
+
+    /// Has the run keep to a budget from its next call on; one that is beginning, from its first.
+    pub(super) fn set_budget(&self, session: Option<&SessionId>, most: Money) {
+        let mut now = self.now();
+        match &now.handle {
+            Some(handle) if session.is_none_or(|it| it == handle.id()) => handle.set_budget(most),
+            Some(_) => {}
+            None => now.budget = Some(most),
+        }
     }
 
     /// Says something to the run that is beginning.

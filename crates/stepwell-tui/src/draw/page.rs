@@ -175,7 +175,7 @@ fn picker_foot(state: &State, page: &Picker, columns: usize) -> Vec<Line<'static
 fn preview(state: &State, page: &Picker, columns: usize) -> Vec<Line<'static>> {
     let (theme, Some(row)) = (state.look.theme, page.row()) else { return Vec::new() };
     let mut lines = vec![fitted(&Line::styled(row.id.to_string(), theme.faint()), columns)];
-    if let Some(hit) = &row.hit {
+    for hit in &row.hits {
         // It says for itself that something stands before it.
         let hit = Clean::line(hit.as_str().trim_start_matches('…'));
         let hit = Line::from(vec![label("… ", theme.warn()), span(&hit, theme.strong())]);

@@ -261,15 +261,15 @@ impl State {
                 _ => *way = Some(0),
             },
             (KeyCode::Enter, Some(chosen)) => {
-                let flag = WAYS[*chosen].0;
-                return self.rewind(flag);
+                let flags = WAYS[*chosen].0;
+                return self.rewind(flags);
             }
             _ => {}
         }
         Vec::new()
     }
 
-    fn rewind(&mut self, flag: &str) -> Vec<Effect> {
+    fn rewind(&mut self, flags: &[&str]) -> Vec<Effect> {
         if self.is_bound() {
             return Vec::new();
         }
@@ -279,10 +279,10 @@ impl State {
         let Some(point) = page.points.get(page.selected) else { return Vec::new() };
         let (id, to) = (card.id.to_string(), point.seq.to_string());
         let purpose = Purpose::Reload(card.id.clone());
-        let comes_back = point.kind == "you" && flag != "--files";
+        let comes_back = point.kind == "you" && !flags.contains(&"--files");
         self.retype = comes_back.then(|| point.text.to_string());
         self.page = None;
-        command(&["rewind", &id, "--to", &to, flag], purpose)
+        command(&[&["rewind", &id, "--to", &to][..], flags].concat(), purpose)
     }
 
     fn at_point(&mut self, verb: &str, flag: &str, purpose: Purpose) -> Vec<Effect> {

@@ -81,6 +81,7 @@ impl State {
             }
             Reply::Models(items) => self.choose_among(Choosing::Model, items),
             Reply::Agents(items) => self.choose_among(Choosing::Agent, items),
+            Reply::Helpers { session, helpers } => return self.helpers_read(&session, helpers),
             Reply::Done(done) => return self.done(&done),
             Reply::ShellDone { command, output, failed, visit } => {
                 return self.shell_done(&command, &output, failed.as_ref(), visit);
@@ -165,6 +166,9 @@ impl State {
                 (why, hint) = (before.trim(), Some(Clean::new(after.trim())));
             }
             let why = Clean::new(why.trim_start_matches("error: "));
+            if matches!(done.purpose, Purpose::Reload(_)) {
+                hint = hint.map(for_rewind);
+            }
             self.failed(&why, hint.as_ref());
             return Vec::new();
         }
@@ -279,5 +283,17 @@ impl State {
         let mut effects = self.find();
         effects.extend(self.start.is_some().then_some(Effect::ListStart));
         effects
+    }
+}
+
+/// What helps where a rewind was refused, in the words of the conversation: nobody types flags of
+/// the command line here.
+fn for_rewind(hint: Clean) -> Clean {
+    match hint.as_str().contains("--force") {
+        true => Clean::new(
+            "Esc Esc goes back over what others changed, as does --force behind the command; \
+             /undo takes that back. Or go back in the conversation only",
+        ),
+        false => hint,
     }
 }

@@ -9,12 +9,22 @@ use crate::effect::{Effect, PointsFor, Purpose, Visit};
 use crate::helper::Helper;
 use crate::page::{ChoicePage, Choosing, Content, Page};
 use crate::session::Reach;
-use crate::state::{Detach, State};
+use crate::state::{Detach, State, Work};
 
 impl State {
     pub(super) fn slash(&mut self, line: &str) -> Vec<Effect> {
         match Invocation::parse(line) {
-            Ok(invocation) => self.invoke(invocation.command.verb, &invocation.arguments),
+            Ok(Invocation { command, arguments }) => match arguments.as_str() {
+                "--help" | "-h" => {
+                    self.help(command.name);
+                    Vec::new()
+                }
+                typed if !typed.is_empty() && command.arguments.is_empty() => {
+                    self.say_briefly(format!("/{} takes nothing behind it", command.name));
+                    Vec::new()
+                }
+                typed => self.invoke(command.verb, typed),
+            },
             Err(unknown) => {
                 self.tell_unknown(&unknown);
                 Vec::new()
@@ -51,7 +61,7 @@ impl State {
                 return self.phase_command(verb, arguments);
             }
             Verb::Flow => return self.start_flow(arguments),
-            Verb::Agents if !self.helpers.is_empty() => self.list_helpers(),
+            Verb::Agents => return self.show_helpers(),
             Verb::Agent if arguments.is_empty() => return vec![Effect::ListAgents],
             Verb::Resume if !arguments.is_empty() => return self.open(arguments),
             Verb::Resume | Verb::Sessions => return self.open_picker(Reach::Workspace, ""),
@@ -97,10 +107,41 @@ impl State {
         vec![Effect::StopElsewhere(session)]
     }
 
-    /// Shows who works for the session.
+    /// Shows who works for the session, or did: what is not known here is read.
+    fn show_helpers(&mut self) -> Vec<Effect> {
+        match &self.session {
+            Some(card) if self.helpers.is_empty() => {
+                vec![Effect::ListHelpers(card.id.clone())]
+            }
+            None if self.helpers.is_empty() => {
+                self.say_briefly("no session is open yet");
+                Vec::new()
+            }
+            _ => {
+                self.list_helpers();
+                Vec::new()
+            }
+        }
+    }
+
     fn list_helpers(&mut self) {
         let names = self.helpers.iter().map(Helper::title).collect();
         self.choose_among(Choosing::Helper, names);
+    }
+
+    /// Takes in who worked for a session, if it is still open. Where nobody did, its family is shown.
+    pub(super) fn helpers_read(&mut self, session: &SessionId, read: Vec<Helper>) -> Vec<Effect> {
+        // Whoever works by now is known better here.
+        if !self.is_open(session) || !self.helpers.is_empty() {
+            return Vec::new();
+        }
+        if read.is_empty() {
+            let arguments = ["show", session.as_str(), "--tree"].map(str::to_owned).to_vec();
+            return vec![Effect::Command { arguments, purpose: Purpose::Show("family") }];
+        }
+        self.helpers = read;
+        self.list_helpers();
+        Vec::new()
     }
 
     pub(super) fn set_agent(&mut self, name: &str) {
@@ -119,8 +160,8 @@ impl State {
         vec![Effect::CheckModel { name, visit: self.visit }]
     }
 
-    /// Sets what all of the session may cost. It is on record at once; a run that works keeps to
-    /// what it began with.
+    /// Sets what all of the session may cost. It is on record at once, and the run that works keeps to
+    /// it; one elsewhere keeps to less than before, and to more from its next turn on.
     fn set_budget(&mut self, typed: &str) -> Vec<Effect> {
         let most = match typed.trim_start_matches('$').parse::<Money>() {
             Ok(most) if most >= Money::ZERO => most,
@@ -134,10 +175,17 @@ impl State {
             }
         };
         self.settings.budget = Some(most);
-        let when = if self.is_working() { ", from the next turn on" } else { "" };
+        let when = match &self.work {
+            Work::Idle => "",
+            Work::Working { .. } => ", from the next call of a model on",
+            Work::Watching { .. } => "; more than before counts from the next turn on",
+        };
         self.say_briefly(format!("the session may cost ${most}{when}"));
-        let session = self.session.iter().map(|card| card.id.clone());
-        session.map(|session| Effect::SetBudget { session, most }).collect()
+        let session = self.session.as_ref().map(|card| card.id.clone());
+        match session.is_some() || self.is_working() {
+            true => vec![Effect::SetBudget { session, most }],
+            false => Vec::new(),
+        }
     }
 
     fn detach(&mut self) -> Vec<Effect> {
@@ -274,12 +322,15 @@ pub(crate) fn command_line(
         }
         Verb::Delete => (plain(&["delete", "--", typed]), Purpose::Show("delete")),
         Verb::Export => {
-            let (format, path) = export(&words)?;
+            // A file that is there is replaced only if that is said.
+            let (typed, flags) = flagged(typed, &["--force"]);
+            let (format, path) = export(&typed.split_whitespace().collect::<Vec<_>>())?;
             let mut all = of_session("export", &["--format", format])?;
             let id = open.map(ToString::to_string).unwrap_or_default();
             let ending = if format == "markdown" { "md" } else { format };
             let path = path.unwrap_or_else(|| format!("{id}.{ending}"));
             all.push(format!("--output={path}"));
+            all.extend(flags.into_iter().map(str::to_owned));
             (all, Purpose::Show("export"))
         }
         Verb::Import if typed.is_empty() => {
@@ -333,10 +384,9 @@ pub(crate) fn command_line(
         Verb::Budget | Verb::Cost => (of_session("show", &[])?, Purpose::Show("cost")),
         Verb::Goal if typed.is_empty() => (of_session("state", &[])?, Purpose::Show("goal")),
         Verb::Goal => (of_session("state", &["goal", "--", typed])?, Purpose::Show("goal")),
-        Verb::Tasks => (of_session("tasks", &words)?, Purpose::Show("tasks")),
+        Verb::Tasks => (of_session("tasks", &[])?, Purpose::Show("tasks")),
         Verb::Phase => (of_session("phase", whole)?, Purpose::Show("phase")),
         Verb::Gates => (plain(&["gates", "--everywhere"]), Purpose::Show("gates")),
-        Verb::Agents => (of_session("show", &["--tree"])?, Purpose::Show("agents")),
         Verb::Ledger => (plain(&["ledger"]), Purpose::Show("ledger")),
         Verb::Mcp => {
             let mut all = plain(&["mcp", "list", "--tools"]);
@@ -438,6 +488,7 @@ mod tests {
             Verb::Ship,
             Verb::Flow,
             Verb::Agent,
+            Verb::Agents,
             Verb::Web,
         ];
         let session: SessionId = "one".parse().unwrap();
@@ -469,6 +520,11 @@ mod tests {
                 Verb::Export,
                 "json a.json",
                 vec!["export", "one", "--format", "json", "--output=a.json"],
+            ),
+            (
+                Verb::Export,
+                "json a.json --force",
+                vec!["export", "one", "--format", "json", "--output=a.json", "--force"],
             ),
             (Verb::Rewind, "-2", vec!["rewind", "one", "--to=-2"]),
             (Verb::Rewind, "-2 --force", vec!["rewind", "one", "--to=-2", "--force"]),

@@ -231,12 +231,25 @@ fn a_budget_is_checked_and_on_record_at_once() {
     assert!(stage.printed().contains("✗ /budget abc:"));
     assert_eq!(stage.state.settings.budget, None);
     let most = "5".parse().unwrap();
-    assert_eq!(stage.send("/budget $5"), [Effect::SetBudget { session: id("s-one"), most }]);
+    let session = Some(id("s-one"));
+    assert_eq!(stage.send("/budget $5"), [Effect::SetBudget { session, most }]);
     assert!(stage.screen().contains("the session may cost $5"), "{}", stage.screen());
-    assert!(!stage.screen().contains("next turn"));
+    assert!(!stage.screen().contains("next call"));
+}
+
+#[test]
+fn a_budget_reaches_the_run_that_works_and_the_one_that_is_beginning() {
+    let most = "0.01".parse().unwrap();
+    let mut stage = Stage::open();
     stage.send("go");
-    stage.send("/budget 0.01");
-    assert!(stage.screen().contains("$0.01, from the next turn on"), "{}", stage.screen());
+    let session = Some(id("s-one"));
+    assert_eq!(stage.send("/budget 0.01"), [Effect::SetBudget { session, most }]);
+    assert!(stage.screen().contains("$0.01, from the next call"), "{}", stage.screen());
+    let mut stage = Stage::new();
+    assert!(stage.send("/budget 0.01").is_empty(), "a session begins with it");
+    stage.send("go");
+    let session = None;
+    assert_eq!(stage.send("/budget 0.01"), [Effect::SetBudget { session, most }]);
 }
 
 #[test]

@@ -149,3 +149,23 @@ fn who_works_for_a_session_is_listed_with_what_it_is_to_do() {
     stage.key("enter");
     assert!(stage.screen().contains("› look at the tests"), "{}", stage.screen());
 }
+
+#[test]
+fn who_worked_for_a_session_before_is_read_and_can_be_looked_at() {
+    let mut stage = Stage::open();
+    assert_eq!(stage.send("/agents"), [Effect::ListHelpers(id("s-one"))]);
+    let mut helper = Helper::new(Clean::new("s-sub"));
+    (helper.task, helper.ended) = (Clean::new("explore: look around"), Some(Status::Success));
+    helper.transcript.record(&recorded(1, Message::assistant("It is all there.")));
+    let session = id("s-one");
+    stage.reply(Reply::Helpers { session: session.clone(), helpers: vec![helper] });
+    let screen = stage.screen();
+    assert!(screen.contains("s-sub explore: look around · success"), "{screen}");
+    stage.key("enter");
+    assert!(stage.screen().contains("It is all there."), "{}", stage.screen());
+    // Where nobody did, the family is shown.
+    let mut stage = Stage::open();
+    let shown = stage.reply(Reply::Helpers { session, helpers: Vec::new() });
+    let arguments = ["show", "s-one", "--tree"].map(Into::into).to_vec();
+    assert_eq!(shown, [Effect::Command { arguments, purpose: Purpose::Show("family") }]);
+}

@@ -58,6 +58,26 @@ fn every_command_does_something_or_says_why_not() {
 }
 
 #[test]
+fn what_looks_like_a_flag_is_not_passed_on() {
+    for command in SLASH_COMMANDS {
+        for flag in ["--help", "-h"] {
+            let mut stage = Stage::open();
+            stage.printed();
+            assert!(stage.send(&format!("/{} {flag}", command.name)).is_empty());
+            let printed = stage.printed();
+            let said = printed.split_whitespace().collect::<Vec<_>>().join(" ");
+            assert!(said.contains(command.help), "/{} {flag}: {said}", command.name);
+        }
+        if command.arguments.is_empty() {
+            let mut stage = Stage::open();
+            assert!(stage.send(&format!("/{} --json", command.name)).is_empty());
+            let says = format!("/{} takes nothing behind it", command.name);
+            assert!(stage.screen().contains(&says), "{}", stage.screen());
+        }
+    }
+}
+
+#[test]
 fn without_a_session_commands_about_one_say_so() {
     for command in ["/status", "/fork", "/rewind", "/diff", "/rename x", "/compact"] {
         let mut stage = Stage::new();

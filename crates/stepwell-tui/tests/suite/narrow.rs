@@ -107,7 +107,7 @@ fn the_start_lists_anew_what_was_changed_in_the_picker() {
 #[test]
 fn a_hit_is_marked_once() {
     let mut hit = row("s-1", "a");
-    hit.hit = Some(Clean::new("…run_command is here"));
+    hit.hits = vec![Clean::new("…run_command is here")];
     let mut stage = picker(60, vec![hit]);
     stage.reply(Reply::Preview { session: id("s-1"), text: Clean::new("hello") });
     assert!(stage.screen().contains("\n… run_command is here"), "{}", stage.screen());

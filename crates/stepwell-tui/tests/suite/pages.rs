@@ -25,7 +25,7 @@ fn picker() -> Stage {
     let mut stage = Stage::open();
     stage.key("ctrl+r");
     let mut second = row("s-2", "write the docs");
-    second.hit = Some(Clean::new("where the hit is"));
+    second.hits = vec![Clean::new("where the hit is"), Clean::new("and another")];
     second.label = Some(Clean::new("docs"));
     stage.reply(Reply::Found {
         search: 1,
@@ -55,8 +55,8 @@ fn the_picker_lists_previews_and_resumes() {
 
     s-2
     … where the hit is
+    … and another
     you: write the docs
-
 
 
 
@@ -262,12 +262,12 @@ fn going_back_asks_what_comes_back() {
 
 
 
-
-
     Bring back:
       the conversation and the files
       the conversation only
       the files only
+      both, over what others changed
+      files only, over what others changed
     Enter does it · Esc back
     ");
     stage.key("down");
@@ -276,6 +276,33 @@ fn going_back_asks_what_comes_back() {
         command(&["rewind", "s-one", "--to", "4", "--chat"], Purpose::Reload(id("s-one")))
     );
     assert!(stage.state.page.is_none());
+}
+
+#[test]
+fn one_goes_back_over_what_others_changed_only_if_that_is_chosen() {
+    for (downs, flags) in
+        [(0, &["--both"][..]), (3, &["--both", "--force"]), (9, &["--files", "--force"])]
+    {
+        let mut stage = points(PointsFor::Rewind);
+        stage.key("enter");
+        for _ in 0..downs {
+            stage.key("down");
+        }
+        let wanted = [&["rewind", "s-one", "--to", "9"][..], flags].concat();
+        assert_eq!(stage.key("enter"), command(&wanted, Purpose::Reload(id("s-one"))));
+        let errors =
+            "error: 1 file, someone else changed since\nhint: add --force to overwrite them";
+        let done = Done {
+            purpose: Purpose::Reload(id("s-one")),
+            output: Clean::default(),
+            errors: Clean::new(errors),
+            ok: false,
+        };
+        stage.reply(Reply::Done(Box::new(done)));
+        let printed = stage.printed();
+        assert!(printed.contains("Esc Esc goes back over what others changed"), "{printed}");
+        assert!(!printed.contains("add --force"), "{printed}");
+    }
 }
 
 #[test]

@@ -159,7 +159,7 @@ fn on_a_narrower_screen_lines_that_were_wrapped_are_drawn_over() {
     shown.wire.0.take();
     shown.screen.show(Vec::new(), &typed).unwrap();
     let bytes = String::from_utf8(shown.wire.0.take()).unwrap();
-    assert!(bytes.contains("\u{1b}[1;1H\u{1b}[J"), "{bytes:?}");
+    assert!(bytes.contains("\u{1b}[1;1H\u{1b}[K\u{1b}[2;1H\u{1b}[J"), "{bytes:?}");
 }
 
 #[test]
@@ -168,4 +168,19 @@ fn control_characters_do_not_pass_even_if_they_came_this_far() {
     shown.screen.show(vec![Line::from("a\u{1b}[2Jb\u{7}")], &picture(&["\u{1b}[2J>"])).unwrap();
     let bytes = String::from_utf8(shown.wire.0.take()).unwrap();
     assert!(bytes.contains("a[2Jb") && !bytes.contains("a\u{1b}[2J"), "{bytes:?}");
+}
+
+#[test]
+fn a_live_part_at_the_top_is_never_cleared_with_the_whole_screen_at_once() {
+    // Some terminals keep what stood on a screen that is cleared from its first cell on.
+    let whole = b"\x1b[1;1H\x1b[J";
+    let mut shown = Shown::new(0);
+    for lines in [&["one"][..], &[], &["two", "three"]] {
+        let printed = lines.iter().map(|line| Line::from((*line).to_owned())).collect();
+        shown.screen.show(printed, &picture(&["live", "part"])).expect("memory takes it");
+        let bytes = shown.wire.0.borrow().clone();
+        assert!(!bytes.windows(whole.len()).any(|it| it == whole), "{bytes:?}");
+        shown.pass();
+    }
+    assert_eq!(shown.all()[..3], ["one", "two", "three"]);
 }

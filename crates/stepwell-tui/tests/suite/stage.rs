@@ -241,7 +241,7 @@ pub(crate) fn row(name: &str, task: &str) -> SessionRow {
         agent: Clean::new("coder"),
         tags: Vec::new(),
         pinned: false,
-        hit: None,
+        hits: Vec::new(),
         foreign: None,
     }
 }

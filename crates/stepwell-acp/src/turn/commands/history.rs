@@ -166,6 +166,11 @@ pub(super) fn files(on: &Conversation, path: &str) -> Result<String> {
 
 /// Writes the session to a file of the workspace.
 pub(super) fn export(on: &Conversation, typed: &str) -> Result<String> {
+    // A file that is there is replaced only if that is said.
+    let (typed, existing) = match typed.strip_suffix("--force") {
+        Some(rest) if rest.is_empty() || rest.ends_with(' ') => (rest.trim(), Existing::Replace),
+        _ => (typed, Existing::Keep),
+    };
     let (first, rest) = typed.split_once(' ').unwrap_or((typed, ""));
     let (format, path) = match first.parse::<Format>() {
         Ok(format) => (format, rest.trim()),
@@ -183,7 +188,7 @@ pub(super) fn export(on: &Conversation, typed: &str) -> Result<String> {
     let head = well.info(on.id())?.head;
     let estimate = Estimates::new(on.runtime()).of(&head, &head.spent);
     let (path, wishes) = (on.root().join(name), Wishes { estimate, ..Wishes::default() });
-    let place = Destination { path: &path, existing: Existing::Keep, wishes };
+    let place = Destination { path: &path, existing, wishes };
     write_to(&place, writer, &well, on.id()).map_err(|error| Error::Workspace(error.into()))?;
     Ok(format!("The session is in {}.", path.display()))
 }

@@ -1,0 +1,283 @@
+//! chat in tmux, a terminal that others wrote: a day of work, the power going while a model speaks and
+//! while something is asked, another size, and a shell in between. All of the scrollback is looked at.
+
+use std::path::{Path, PathBuf};
+use std::process::{Command, Output, Stdio};
+
+use stepwell::{Event, Role, Span};
+use stepwell_strict::{Ending, Say};
+
+use crate::desk::Desk;
+use crate::editors::bare;
+use crate::running;
+
+/// How often is looked for something before it is given up; a look takes some milliseconds.
+const LOOKS: usize = 20_000;
+
+/// A server of tmux of its own, which ends with the test.
+struct Tmux {
+    program: PathBuf,
+    socket: PathBuf,
+    desk: Desk,
+}
+
+impl Tmux {
+    /// None, if tmux is not installed.
+    #[expect(clippy::disallowed_methods, reason = "whoever runs the tests says what there is")]
+    #[expect(clippy::print_stderr, reason = "a test that does nothing says so")]
+    fn new(desk: Desk) -> Option<Self> {
+        let folders = ["/usr/bin", "/usr/local/bin", "/opt/homebrew/bin"].map(Path::new);
+        let found = folders.map(|folder| folder.join("tmux")).into_iter().find(|it| it.exists());
+        let needed = ["CI", "STEPWELL_CHECK"].iter().any(|it| std::env::var_os(it).is_some());
+        assert!(found.is_some() || !needed, "tmux is not installed");
+        let Some(program) = found else {
+            eprintln!("skipped: tmux is not installed");
+            return None;
+        };
+        let socket = desk.path("tmux");
+        Some(Self { program, socket, desk })
+    }
+
+    fn tmux(&self, arguments: &[&str]) -> Output {
+        let mut command = bare(&self.program, &self.desk);
+        command.env("LC_ALL", "C.UTF-8").arg("-S").arg(&self.socket).args(["-f", "/dev/null"]);
+        command.args(arguments).stdin(Stdio::null()).output().unwrap()
+    }
+
+    /// Runs a program in a fresh window of a size.
+    fn sit(&self, program: &Command, (columns, rows): (u16, u16)) {
+        let mut line = "exec env -i TERM=screen-256color".to_owned();
+        for (name, value) in program.get_envs() {
+            let value = value.map(|it| it.to_string_lossy().into_owned()).unwrap_or_default();
+            line.push_str(&format!(" '{}={value}'", name.to_string_lossy()));
+        }
+        for word in std::iter::once(program.get_program()).chain(program.get_args()) {
+            line.push_str(&format!(" '{}'", word.to_string_lossy()));
+        }
+        let (columns, rows) = (columns.to_string(), rows.to_string());
+        let made = self.tmux(&[
+            "new-session",
+            "-d",
+            "-s",
+            "chat",
+            "-x",
+            &columns,
+            "-y",
+            &rows,
+            &line,
+            ";",
+            "set",
+            "-g",
+            "status",
+            "off",
+            ";",
+            "set",
+            "-g",
+            "remain-on-exit",
+            "on",
+        ]);
+        assert!(made.status.success(), "{}", String::from_utf8_lossy(&made.stderr));
+    }
+
+    fn chat(&self, arguments: &[&str]) {
+        self.sit(&self.desk.command(&[&["chat"], arguments].concat()), (80, 24));
+    }
+
+    /// Everything, with what scrolled away.
+    fn all(&self) -> String {
+        let shown = self.tmux(&["capture-pane", "-p", "-S", "-", "-t", "chat"]);
+        String::from_utf8_lossy(&shown.stdout).into_owned()
+    }
+
+    /// What is on the screen.
+    fn screen(&self) -> String {
+        let shown = self.tmux(&["capture-pane", "-p", "-t", "chat"]);
+        String::from_utf8_lossy(&shown.stdout).into_owned()
+    }
+
+    /// Waits until the screen is as it should be.
+    fn when(&self, is_it: impl Fn(&str) -> bool) -> String {
+        let mut looks = (0..LOOKS).map(|_| self.screen());
+        looks.find(|screen| is_it(screen)).unwrap_or_else(|| panic!("never:\n{}", self.all()))
+    }
+
+    fn until(&self, text: &str) -> &Self {
+        self.when(|screen| screen.contains(text));
+        self
+    }
+
+    /// Types a text and sends it.
+    fn say(&self, text: &str) -> &Self {
+        self.tmux(&["send-keys", "-t", "chat", "-l", "--", text]);
+        self.keys(&["Enter"])
+    }
+
+    fn keys(&self, keys: &[&str]) -> &Self {
+        self.tmux(&[&["send-keys", "-t", "chat"], keys].concat());
+        self
+    }
+
+    /// Answers a question, again if the key came too soon.
+    fn answer(&self, key: &str) -> &Self {
+        self.until("y once");
+        loop {
+            self.keys(&[key]);
+            let seen = self.when(|it| !it.contains("y once") || it.contains("just came up"));
+            if !seen.contains("y once") {
+                return self;
+            }
+            self.when(|it| !it.contains("just came up"));
+        }
+    }
+
+    /// Waits until nothing is drawn any more: a terminal that gets another size while a frame comes
+    /// has the cursor where nobody expects it.
+    fn still(&self) -> &Self {
+        let (mut last, mut same) = (self.screen(), 0);
+        while same < 60 {
+            let now = self.screen();
+            same = if now == last { same + 1 } else { 0 };
+            last = now;
+        }
+        self
+    }
+
+    /// Waits until the program is gone.
+    fn until_dead(&self) {
+        let dead = || self.tmux(&["display-message", "-p", "-t", "chat", "#{pane_dead}"]).stdout;
+        let is_dead = (0..LOOKS).any(|_| dead().starts_with(b"1"));
+        assert!(is_dead, "it goes on:\n{}", self.all());
+    }
+
+    /// The power goes.
+    fn kill(&self) {
+        let pid = self.tmux(&["display-message", "-p", "-t", "chat", "#{pane_pid}"]);
+        let pid = String::from_utf8_lossy(&pid.stdout).trim().to_owned();
+        let killed = Command::new("kill").args(["-9", &pid]).status().unwrap();
+        assert!(killed.success());
+        self.until_dead();
+        self.close();
+    }
+
+    fn leave(&self) -> String {
+        self.keys(&["C-d"]).until_dead();
+        let all = self.all();
+        self.close();
+        all
+    }
+
+    fn close(&self) {
+        self.tmux(&["kill-server"]);
+    }
+
+    /// What the user said in the newest session.
+    fn said(&self) -> Vec<String> {
+        let well = self.desk.well();
+        let id = well.find("@last").unwrap();
+        let events = well.store().events(&id, Span::ALL).unwrap().events;
+        let said = events.into_iter().filter_map(|event| match event.event {
+            Event::Message(message) if message.role == Role::User => Some(message.text()),
+            _ => None,
+        });
+        said.collect()
+    }
+}
+
+impl Drop for Tmux {
+    fn drop(&mut self) {
+        self.close();
+    }
+}
+
+/// How often a line is in a text.
+fn count(all: &str, line: &str) -> usize {
+    all.lines().filter(|it| it.trim() == line).count()
+}
+
+const DAY: &str = "
+answers:
+  - text: I write **the file**.
+    calls: [{tool: write_file, arguments: {path: notes.md, content: 'first'}}]
+  - text: \"It is written.\\n\\n- one\\n- two\\n- three\\n- four\\n- five\\n- six\\n- seven\\n- eight\\n\"
+  - text: 漢字 and more.
+  - text: 'Then otherwise: fine.'
+";
+
+#[test]
+fn a_day_of_work_in_tmux_survives_a_kill_at_a_question_and_leaves_a_clean_scrollback() {
+    let Some(tmux) = Tmux::new(running::desk(DAY)) else { return };
+    tmux.chat(&["--model", "script:script.yaml"]);
+    tmux.until("what is to be done?").say("write the notes").until("y once");
+    tmux.kill();
+    assert!(!tmux.desk.work().join("notes.md").exists());
+    tmux.chat(&[]);
+    tmux.until("waits for you").keys(&["Down", "Enter"]).answer("y").until("what next?");
+    assert_eq!(tmux.desk.read("notes.md"), "first");
+    tmux.say("more").until("漢字 and more.").until("what next?").still();
+    tmux.tmux(&["resize-window", "-t", "chat", "-x", "40", "-y", "15"]);
+    tmux.still().until("what next?").say("!cat notes.md").until("  first").until("what next?");
+    tmux.keys(&["C-t"]).until("transcript").keys(&["q"]).until("what next?").still();
+    tmux.tmux(&["resize-window", "-t", "chat", "-x", "100", "-y", "30"]);
+    tmux.still()
+        .until("what next?")
+        .say("otherwise")
+        .until("Then otherwise: fine.")
+        .until("what next?");
+    let all = tmux.leave();
+    for line in ["It is written.", "• eight", "漢字 and more.", "Then otherwise: fine."] {
+        assert_eq!(count(&all, line), 1, "{line}:\n{all}");
+    }
+    assert!(all.contains("Saved. stepwell chat "), "{all}");
+    // What is only drawn for a while is not left behind.
+    assert!(!all.contains("what is to be done?"), "{all}");
+    assert!(!all.contains("say something"), "{all}");
+    let said = tmux.said();
+    assert_eq!(said[..2], ["write the notes", "more"]);
+    assert!(
+        said[2].starts_with("I ran `cat notes.md`") && said[2].ends_with("otherwise"),
+        "{said:?}"
+    );
+}
+
+#[test]
+fn a_kill_in_tmux_while_the_model_speaks_loses_nothing_that_was_said() {
+    let (desk, strict, _runtime) = running::with_provider("openai");
+    let Some(tmux) = Tmux::new(desk) else { return };
+    strict.push(Say::text("Half of the answer").ending(Ending::SilentAfter(5)));
+    tmux.chat(&["--model", "local/large"]);
+    tmux.until("what is to be done?").say("tell me").until("Half of the answer");
+    tmux.say("and be brief").until("» and be brief");
+    let well = tmux.desk.well();
+    while well.info(&well.find("@last").unwrap()).unwrap().head.unheard == 0 {
+        std::thread::yield_now();
+    }
+    tmux.kill();
+    strict.push(Say::text("The whole answer."));
+    strict.push(Say::text("The brief answer."));
+    tmux.chat(&["@last"]);
+    tmux.until("The brief answer.").until("what next?");
+    tmux.leave();
+    assert_eq!(tmux.said(), ["tell me", "and be brief"]);
+}
+
+#[test]
+fn a_chat_in_tmux_is_suspended_and_goes_on() {
+    let Some(tmux) = Tmux::new(running::desk(DAY)) else { return };
+    let mut shell = tmux.desk.command(&[]);
+    shell.env("PS1", "shell> ").env("PATH", "/usr/bin:/bin");
+    let mut with_jobs = Command::new("bash");
+    with_jobs.args(["--norc", "--noprofile", "-i"]);
+    for (name, value) in shell.get_envs() {
+        with_jobs.env(name, value.unwrap_or_default());
+    }
+    tmux.sit(&with_jobs, (80, 24));
+    let program = shell.get_program().to_string_lossy().into_owned();
+    let work = tmux.desk.work();
+    tmux.until("shell>").say(&format!("cd {}; clear", work.display()));
+    tmux.say(&format!("{program} chat --model script:script.yaml"));
+    tmux.until("what is to be done?").keys(&["a", "b", "c"]).until("› abc");
+    tmux.keys(&["C-z"]).until("Stopped").say("echo from-the-shell").until("from-the-shell");
+    tmux.say("fg").until("› abc");
+    tmux.keys(&["C-u"]).until("what is to be done?").keys(&["C-d"]);
+    tmux.say("echo it-is-$((1+1))").until("it-is-2");
+}
