@@ -1,6 +1,6 @@
 //! The loop: waits for keys, runs and stores together, draws, and has effects carried out.
 
-use std::io::{self, Write};
+use std::io::{self, BufWriter, Write};
 use std::time::Duration;
 
 use base64::Engine as _;
@@ -24,6 +24,9 @@ pub type Inputs = UnboundedSender<Input>;
 
 /// How often the clock of a run that works is drawn.
 const TICK: Duration = Duration::from_millis(250);
+/// How many bytes of a frame are written at once: a terminal has a whole one to show, and a long
+/// conversation is not written line by line.
+const FRAME: usize = 64 << 10;
 /// How many inputs are taken in before the next frame: a quick model does not draw a frame for each
 /// of its pieces.
 const BATCH: usize = 256;
@@ -60,7 +63,8 @@ pub fn run(
     let raw = Raw::enter()?;
     let row = crossterm::cursor::position().ok().map(|(_, row)| row);
     let size = crossterm::terminal::size()?;
-    let screen = Screen::new(io::stdout(), size, row);
+    let writer = BufWriter::with_capacity(FRAME, io::stdout());
+    let screen = Screen::new(writer, size, row);
     first.into_iter().for_each(|effect| backstage.carry_out(effect));
     let left = tokio.block_on(async {
         let driver = Driver {
@@ -109,7 +113,7 @@ struct Driver<'a> {
     state: State,
     backstage: &'a mut dyn Backstage,
     inputs: UnboundedReceiver<Input>,
-    screen: Screen<io::Stdout>,
+    screen: Screen<BufWriter<io::Stdout>>,
     raw: Raw,
     /// Absent while something else reads the terminal.
     keys: Option<EventStream>,
