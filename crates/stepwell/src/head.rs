@@ -10,9 +10,9 @@ use serde::{Deserialize, Serialize};
 
 use crate::model::usage::is_zero;
 use crate::{
-    Created, Digest, Driver, Edited, Elsewhere, Epoch, Event, Lane, Money, Origin, Phase, PhaseSet,
-    Recorded, Restored, Rewinding, Rewound, Seq, SessionId, Settings, Source, Spent, Status,
-    StopReason, Time, Undone, Who,
+    Created, Digest, Driver, Edited, Elsewhere, Epoch, Event, Lane, Message, Money, Origin, Phase,
+    PhaseSet, Recorded, Restored, Rewinding, Rewound, Seq, SessionId, Settings, Source, Spent,
+    Status, StopReason, Time, Undone, Who,
 };
 
 /// How much of a task or an error the head repeats. The event holds the rest; the
@@ -39,7 +39,8 @@ pub struct Head {
     pub task: String,
     /// The agent that does it.
     pub agent: String,
-    /// The model that the main lane last used. [`Self::model_provider`] says whose it is.
+    /// The model that the main lane last used; in a workflow, whichever lane used one last.
+    /// [`Self::model_provider`] says whose it is.
     pub model: String,
     /// Whose model the session began with.
     pub provider: String,
@@ -297,9 +298,7 @@ impl Head {
             Event::Created(created) => self.branch(created, event.at),
             Event::Message(message) => {
                 self.messages += 1;
-                if let (Some(model), true) = (&message.model, message.lane == Lane::main()) {
-                    self.model = preview(model);
-                }
+                self.answered_by(message);
                 if message.said.is_some() {
                     self.unheard = self.unheard.saturating_sub(1);
                 }
@@ -341,6 +340,15 @@ impl Head {
                 }
             }
             _ => {}
+        }
+    }
+
+    /// The agents of a workflow speak in lanes of their own, and none of them in the main one.
+    fn answered_by(&mut self, message: &Message) {
+        if let Some(model) = &message.model
+            && (message.lane == Lane::main() || self.flow.is_some())
+        {
+            self.model = preview(model);
         }
     }
 

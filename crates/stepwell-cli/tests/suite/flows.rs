@@ -109,6 +109,22 @@ fn a_result_is_one_object_and_events_are_lines() {
 }
 
 #[test]
+fn a_flow_that_another_model_went_on_with_reads_as_that_ones() {
+    let desk = desk(SPEC, SCRIPT);
+    desk.file("other.yaml", SCRIPT);
+    ends(&run(&desk, &[]), 8);
+    assert!(show(&desk)["model"].as_str().unwrap().ends_with("/script.yaml"));
+    ends(&resume(&desk, &["--respond", "ok", "--model", "script:other.yaml"]), 0);
+    let shown = show(&desk);
+    assert!(shown["model"].as_str().unwrap().ends_with("/other.yaml"), "{shown}");
+    assert_eq!(shown["provider"], "script");
+    let listed = desk.quietly(&["sessions", "--json"]).json().remove(0);
+    assert_eq!(listed["model"], shown["model"]);
+    assert!(desk.quietly(&["stats"]).stdout.contains("/other.yaml"));
+    ends(&desk.quietly(&["verify", "@last"]), 0);
+}
+
+#[test]
 fn of_two_resumes_at_once_the_second_is_refused_and_makes_no_call() {
     let slow = SCRIPT.replace("{text: the letter,", "{delay_ms: 4000, text: the letter,");
     let desk = desk(SPEC, &slow);

@@ -45,13 +45,21 @@ impl Head {
     }
 
     /// Is a stored head what this one, a fold of all events, says? What was not yet noted when
-    /// the stored one was written may be missing there.
+    /// the stored one was written may be missing there, and the model of a workflow may be the
+    /// one that it began with.
     #[must_use]
     pub fn is_stored_as(&self, stored: &Self) -> bool {
-        if self.imported.is_some() && stored.imported.is_none() {
-            return Self { imported: None, ..self.clone() } == *stored;
+        if self == stored {
+            return true;
         }
-        self == stored
+        let mut older = self.clone();
+        if stored.imported.is_none() {
+            older.imported = None;
+        }
+        if self.flow.is_some() {
+            older.model.clone_from(&stored.model);
+        }
+        older == *stored
     }
 
     /// A run begins here. What a session spent before its first one has other prices than what
@@ -111,6 +119,32 @@ mod tests {
         assert_eq!(provider(vec![chose("script:/a.yaml"), answered("/a.yaml")]), "script");
         assert_eq!(provider(vec![chose("acme/large"), answered("large")]), "acme");
         assert_eq!(provider(vec![chose("small"), answered("small")]), "acme");
+    }
+
+    #[test]
+    fn a_workflows_model_is_the_one_that_one_of_its_agents_used_last() {
+        let flow = crate::Flow {
+            name: "chain".to_owned(),
+            pattern: "chain".to_owned(),
+            spec: String::new(),
+            hash: crate::Digest::of(b""),
+            variables: [].into(),
+        };
+        let in_lane = |model: &str| {
+            let mut message = Message::assistant("done").in_lane("writer".parse().unwrap());
+            message.model = Some(model.to_owned());
+            Event::from(message)
+        };
+        let events = || vec![in_lane("large"), chose("other/small"), in_lane("small")];
+        let head = folded(Created { flow: Some(flow), ..created() }, events());
+        assert_eq!((&*head.model, head.model_provider()), ("small", "other"));
+        // A head that was stored when only the beginning counted is as good.
+        assert!(head.is_stored_as(&Head { model: "large".to_owned(), ..head.clone() }));
+        assert!(!head.is_stored_as(&Head { model: "large".to_owned(), steps: 7, ..head.clone() }));
+        // Elsewhere a lane is somebody else's conversation.
+        let head = folded(created(), events());
+        assert_eq!(head.model, "large");
+        assert!(!head.is_stored_as(&Head { model: "small".to_owned(), ..head.clone() }));
     }
 
     #[test]
