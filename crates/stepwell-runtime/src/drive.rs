@@ -8,8 +8,8 @@ use stepwell::gates::Gates;
 use stepwell::{Seq, Session, Span};
 use stepwell_agent::provider::script::Script;
 use stepwell_agent::run::{Ended, EventSink, Run, RunEvent, Setup};
-use stepwell_workspace::Mirror;
 use stepwell_workspace::atomic_file::replace_users_file;
+use stepwell_workspace::{Estimates, Mirror};
 
 use crate::error::{Error, Result};
 use crate::notice::Notice;
@@ -112,6 +112,8 @@ impl Agent {
         let below = session.well().subagents(session.id())?;
         let mut spent = head.spent;
         below.iter().for_each(|below| spent += below.head.spent);
+        let all = std::iter::once(&head).chain(below.iter().map(|it| &it.head));
+        let estimate = Estimates::new(runtime).of_all(all);
         let lanes = session.lanes()?.into_iter().map(|(lane, it)| (lane.to_string(), it.spent));
         let below = below.into_iter().map(|it| (format!("subagent:{}", it.head.id), it.head.spent));
         let gates = Gates::waiting(&**session.well().store(), session.id())?;
@@ -133,6 +135,7 @@ impl Agent {
             model: head.model,
             took: std::time::Duration::ZERO,
             spent,
+            estimate,
             by_source: lanes.chain(below).collect(),
             waiting: gates.open().map(|asked| asked.gate.clone()).collect(),
             budget_total: self.prepared.total,

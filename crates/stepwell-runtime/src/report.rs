@@ -5,7 +5,7 @@ use std::path::PathBuf;
 use std::time::Duration;
 
 use serde_json::Value;
-use stepwell::{Gate, Seq, SessionId, Spent, Status, StopReason, Usage};
+use stepwell::{Estimate, Gate, Seq, SessionId, Spent, Status, StopReason, Usage};
 use stepwell_agent::provider::Fault;
 use stepwell_flow::Unwritten;
 
@@ -37,6 +37,8 @@ pub struct RunReport {
     pub took: Duration,
     /// What the session used, over all of its runs, with its subagents.
     pub spent: Spent,
+    /// What calls among these may have cost whose price nobody said.
+    pub estimate: Option<Estimate>,
     /// What each lane and each subagent used of that.
     pub by_source: BTreeMap<String, Spent>,
     /// The questions that wait, in the order in which they were asked.

@@ -111,6 +111,7 @@ impl RunFold {
             model: head.model.clone(),
             took,
             spent,
+            estimate: None,
             by_source: lanes.chain(below).collect(),
             waiting: Vec::new(),
             budget_total: head.budget,

@@ -6,7 +6,11 @@ use crate::report::{FlowReport, RunReport};
 
 impl RunReport {
     fn costs(&self) -> Costs {
-        Costs::new(&self.spent, self.by_source.iter().map(|(name, spent)| (name.clone(), *spent)))
+        let by_source = self.by_source.iter().map(|(name, spent)| (name.clone(), *spent));
+        Costs {
+            estimate: self.estimate.map(|it| it.cost.into()),
+            ..Costs::new(&self.spent, by_source)
+        }
     }
 
     /// What programs get to read of how a flow ended.

@@ -110,7 +110,7 @@ export function SessionFrame({ info, route, gone, children }) {
   return html`
     ${isAway && html`<div class="session-bar row"><button class="plain-button clip" title="To the top"
       onClick=${() => window.scrollTo({ top: 0 })}>${title}</button><${Status} status=${session.status} />
-      <span class="cost">${spent(cost)}</span></div>`}
+      <span class="cost">${spent(cost, session.estimated_cost_usd)}</span></div>`}
     <header class="session-head">
       <div class="row wrap" ref=${header}>
         <h1 class="clip-2" dir="auto">${session.pinned && html`<span class="pin" role="img"
@@ -130,7 +130,7 @@ export function SessionFrame({ info, route, gone, children }) {
         ${session.stop_reason && session.status !== 'success' && html`<span class="dim">${words(session.stop_reason)}
           </span>`}
         ${session.phase && html`<span class="tag">${session.phase}</span>`}
-        <strong class="cost" title="What it cost, with its subagents" aria-label=${`Cost ${spent(cost)}`}>${spent(cost)}
+        <strong class="cost" title="What it cost, with its subagents" aria-label=${`Cost ${spent(cost, session.estimated_cost_usd)}`}>${spent(cost, session.estimated_cost_usd)}
           </strong>
         <span class="dim">${tokens(cost.tokens)} tokens · ${session.steps} steps</span>
         <span class="dim">${[session.agent, modelName(session.model)].filter(Boolean).join(' · ')}</span>

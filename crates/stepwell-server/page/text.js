@@ -9,9 +9,13 @@ export function money(dollars, atLeast = false) {
   return `${atLeast ? '≥ ' : ''}$${n.toFixed(digits)}`;
 }
 
-/** What something spent, in a word. @param {{cost?: number, unpriced_calls?: number} | undefined} spending */
-export function spent(spending) {
+/**
+ * What something spent, in a word. An estimate stands apart from what is recorded.
+ * @param {{cost?: number, unpriced_calls?: number} | undefined} spending @param {number} [estimate]
+ */
+export function spent(spending, estimate) {
   if (!spending) return '';
+  if (estimate) return `${spending.cost ? `${money(spending.cost)} + ` : ''}~${money(estimate)}`;
   return money(spending.cost ?? 0, (spending.unpriced_calls ?? 0) > 0);
 }
 

@@ -5,7 +5,7 @@ use stepwell_flow::Unwritten;
 use stepwell_runtime::flow::is_permission;
 use stepwell_runtime::{FlowReport, RunReport};
 
-use crate::text::{cost, count, grouped, one_line, word};
+use crate::text::{cost_or, count, grouped, one_line, word};
 
 /// Which limits were set for the run by hand.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -113,7 +113,7 @@ fn summary(report: &RunReport) -> Vec<String> {
         report.session,
         report.status,
         reason,
-        cost(&report.spent),
+        cost_or(report.estimate, &report.spent),
         report.took.as_secs()
     );
     let error = report.error.as_ref();

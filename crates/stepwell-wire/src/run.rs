@@ -52,6 +52,12 @@ pub struct Costs {
     pub total_tokens: u64,
     /// What it cost; null, if the price of a call is not known.
     pub total_cost_usd: Option<Dollars>,
+    /// What is recorded of its cost; absent, if that is all of it.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub recorded_cost_usd: Option<Dollars>,
+    /// What calls without a recorded cost may have cost, by their tokens. It is in no sum.
+    #[serde(rename = "estimated_cost_usd", skip_serializing_if = "Option::is_none")]
+    pub estimate: Option<Dollars>,
     /// What each lane and each subagent cost; null, if a price is not known.
     pub by_source: BTreeMap<String, Option<Dollars>>,
 }
@@ -68,6 +74,8 @@ impl Costs {
             total_cached_tokens: spent.usage.cached,
             total_tokens: spent.usage.total(),
             total_cost_usd: price(spent),
+            recorded_cost_usd: (spent.unpriced > 0).then_some(Dollars(spent.cost)),
+            estimate: None,
             by_source: by_source.collect(),
         }
     }

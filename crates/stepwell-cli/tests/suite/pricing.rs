@@ -152,3 +152,22 @@ fn after_a_resume_an_imported_sessions_estimate_stands_beside_what_was_recorded(
     assert!(described.contains(" of script\n") && described.contains("+ ~$"), "{described}");
     assert_eq!(desk.quietly(&["verify", id]).code, Some(0));
 }
+
+#[test]
+fn a_run_that_resumes_an_estimated_import_tells_recorded_cost_and_estimate_apart() {
+    let desk = crate::foreign::agents();
+    assert_eq!(desk.quietly(&["import", "--yes"]).code, Some(0));
+    let id = "0196a3f0-4b1d-7a52-8c3e-6d0f9e2b7a11";
+    let script = "prices: {input: '1000', output: '1000'}\nanswers:\n".to_owned()
+        + &"- {text: Done., usage: {input: 10, output: 5}}\n".repeat(9);
+    desk.file("script.yaml", &script);
+    let go_on = ["resume", id, "go on", "--model", "script:script.yaml"];
+    let ran = desk.quietly(&go_on);
+    assert!(ran.stderr.contains(" tokens, $0.0150 + ~$"), "{}", ran.stderr);
+    let costs = one(&desk, &go_on, 0)["costs"].clone();
+    assert_eq!(costs["total_cost_usd"], serde_json::Value::Null, "nobody knows all of it");
+    assert_eq!(costs["recorded_cost_usd"].to_string(), "0.03");
+    let shown = one(&desk, &["show", id], 0);
+    assert_eq!(costs["estimated_cost_usd"], shown["estimated_cost_usd"]);
+    assert!(costs["estimated_cost_usd"].as_f64().unwrap() > 0.0, "{costs}");
+}

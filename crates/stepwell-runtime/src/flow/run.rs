@@ -11,6 +11,7 @@ use stepwell_flow::revision::agent_of;
 use stepwell_flow::spec::Spec;
 use stepwell_flow::template::Scope;
 use stepwell_flow::{Agents as _, Ended, Flow, History, OutputFolder, Over, Parts};
+use stepwell_workspace::Estimates;
 
 use super::agents::Crew;
 use super::budget::{below, shared_budget};
@@ -76,11 +77,12 @@ impl FlowRun {
         };
         let flow = flow_report(&session, &ended, &spec, folder.root)?;
         let report = report(&session, &ended, &crew, flow)?;
+        let estimate = Estimates::new(&runtime).of(&session.info()?.head, &report.spent);
         if let Some(path) = &options.record_script {
             record_script(path, &session)?;
         }
         let saved = runtime.config.settings.auto_save;
-        Ok(RunReport { took, resumed_from, saved, ..report })
+        Ok(RunReport { took, resumed_from, saved, estimate, ..report })
     }
 }
 
@@ -111,6 +113,7 @@ fn report(session: &Session, ended: &Ended, crew: &Crew, flow: FlowReport) -> Re
         model: head.model.clone(),
         took: Duration::ZERO,
         spent: head.spent,
+        estimate: None,
         by_source: lanes.collect(),
         waiting: ended.open.clone(),
         budget_total: head.budget,

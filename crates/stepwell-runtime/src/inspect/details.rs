@@ -8,6 +8,7 @@ use stepwell_wire::{
     Child, ChildKind, LaneInfo, Messages, NamedSeq, Session, SessionDetails, SessionItem,
     SessionStatus,
 };
+use stepwell_workspace::Estimates;
 
 use super::guided::is_guided;
 use super::messages::rewound;
@@ -49,33 +50,45 @@ pub struct Details {
 /// If its subagents or its flow cannot be read.
 pub fn item(well: &Stepwell, info: SessionInfo) -> Result<SessionItem> {
     let below = well.subagents_of(std::slice::from_ref(&info.head.id))?;
-    item_above(well, info, &below)
-}
-
-/// The sessions of a list. The subagents of all are asked for at once.
-///
-/// # Errors
-/// If their subagents or a flow cannot be read.
-pub fn items(well: &Stepwell, sessions: Vec<SessionInfo>) -> Result<Vec<SessionItem>> {
-    let ids: Vec<SessionId> = sessions.iter().map(|info| info.head.id.clone()).collect();
-    let below = well.subagents_of(&ids)?;
-    sessions.into_iter().map(|info| item_above(well, info, &below)).collect()
-}
-
-/// A session above those of its subagents.
-fn item_above(well: &Stepwell, info: SessionInfo, below: &Subagents) -> Result<SessionItem> {
-    let with_subagents = spent_with(&info, below);
     let flow = match info.damage {
         Some(_) => None,
         None => well.flow_state(&info.head)?,
     };
-    Ok(SessionItem {
+    Ok(SessionItem { flow, ..item_above(info, &below) })
+}
+
+/// The sessions of a list, with what they may have cost. The subagents and the flows of all are
+/// asked for at once.
+///
+/// # Errors
+/// If their subagents or flows cannot be read.
+pub fn items(
+    well: &Stepwell,
+    sessions: Vec<SessionInfo>,
+    estimates: &Estimates<'_>,
+) -> Result<Vec<SessionItem>> {
+    let ids: Vec<SessionId> = sessions.iter().map(|info| info.head.id.clone()).collect();
+    let below = well.subagents_of(&ids)?;
+    let intact = sessions.iter().filter(|info| info.damage.is_none());
+    let mut flows = well.flow_states(&intact.map(|info| &info.head).collect::<Vec<_>>())?;
+    let item = |info: SessionInfo| {
+        let flow = flows.remove(&info.head.id).and_then(std::result::Result::ok);
+        let estimate = estimates.of(&info.head, &info.head.spent).map(|it| it.cost.into());
+        SessionItem { flow, estimate, ..item_above(info, &below) }
+    };
+    Ok(sessions.into_iter().map(item).collect())
+}
+
+/// A session above those of its subagents.
+fn item_above(info: SessionInfo, below: &Subagents) -> SessionItem {
+    let with_subagents = spent_with(&info, below);
+    SessionItem {
         session: info.into(),
         with_subagents: with_subagents.map(|(spent, _)| (&spent).into()),
-        flow,
+        flow: None,
         estimate: None,
         store: None,
-    })
+    }
 }
 
 /// A session in detail. What is damaged tells what can still be read.

@@ -76,7 +76,7 @@ export function Aside({ session, store, onLane }) {
         ${(lanes.length ? lanes.map((/** @type {any} */ it) => [it.lane, it.cost]) : sources).map((/** @type {[string, any]} */ [name, dollars]) => html`<li
         key=${name}><span class="clip">${plain(name || 'main')}</span><span class="grow"></span>
         ${dollars === null ? 'unknown' : money(Number(dollars))}</li>`)}
-        <li><strong>All</strong><span class="grow"></span><strong>${spent(session.with_subagents ?? session)}</strong>
+        <li><strong>All</strong><span class="grow"></span><strong>${spent(session.with_subagents ?? session, session.estimated_cost_usd)}</strong>
           </li></ul></section>
   </aside>`;
 }

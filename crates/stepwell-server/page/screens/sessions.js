@@ -87,7 +87,7 @@ export function SessionRow({ session, resume, trashed, onEdit }) {
         ${state.stores.length > 1 && html`<span class="dim">${storeName(session.store)}</span>`}
       </div>
     </div>
-    <div class="session-numbers"><span class="cost">${spent(cost)}</span><span class="dim">
+    <div class="session-numbers"><span class="cost">${spent(cost, session.estimated_cost_usd)}</span><span class="dim">
       ${plural(short(session.steps), 'step')} · ${tokens(cost.tokens)} tokens</span><span class="dim">
       <${Age} at=${session.updated_at} /></span></div>
     <div class="session-actions">

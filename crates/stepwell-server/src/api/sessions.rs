@@ -9,6 +9,7 @@ use stepwell_wire::{
     CheckpointInfo, Child, Costs, LaneInfo, List, Plan, SessionDetails, SessionItem, TaskInfo,
     Verified, WorkState,
 };
+use stepwell_workspace::Estimates;
 
 use crate::problem::{Problem, Result};
 use crate::route::Nothing;
@@ -120,7 +121,7 @@ pub(super) fn list(look: &Look<'_>, which: Which) -> Result<List<SessionItem>> {
     let limit = which.limit.unwrap_or(USUAL).clamp(1, MOST);
     let query = Query { filter: which.filter()?, sort, after, limit, ..Query::default() };
     let page = look.well().list(&query)?;
-    let items = inspect::items(look.well(), page.sessions)?;
+    let items = inspect::items(look.well(), page.sessions, &Estimates::new(look.runtime()))?;
     Ok(List { items, next: page.next.map(write_cursor) })
 }
 
@@ -138,7 +139,10 @@ fn read_cursor(text: &str) -> Result<Cursor> {
 }
 
 pub(super) fn show(look: &Look<'_>, _: Nothing) -> Result<SessionDetails> {
-    Ok(inspect::details(look.well(), &look.session()?, Depth::Alone)?.answer)
+    let found = inspect::details(look.well(), &look.session()?, Depth::Alone)?;
+    let head = &found.info.head;
+    let estimate = Estimates::new(look.runtime()).of(head, &head.spent);
+    Ok(SessionDetails { estimate: estimate.map(|it| it.cost.into()), ..found.answer })
 }
 
 pub(super) fn tree(look: &Look<'_>, _: Nothing) -> Result<List<Child>> {
@@ -155,12 +159,15 @@ pub(super) fn cost(look: &Look<'_>, _: Nothing) -> Result<Costs> {
     let id = look.session()?;
     let own = look.well().info(&id)?.head;
     let mut spent = own.spent;
-    let mut sources = vec![(own.agent, own.spent)];
-    for below in look.well().subagents(&id)? {
+    let mut sources = vec![(own.agent.clone(), own.spent)];
+    let below = look.well().subagents(&id)?;
+    for below in &below {
         spent += below.head.spent;
         sources.push((below.head.id.to_string(), below.head.spent));
     }
-    Ok(Costs::new(&spent, sources))
+    let all = std::iter::once(&own).chain(below.iter().map(|it| &it.head));
+    let estimate = Estimates::new(look.runtime()).of_all(all).map(|it| it.cost.into());
+    Ok(Costs { estimate, ..Costs::new(&spent, sources) })
 }
 
 pub(super) fn flow(look: &Look<'_>, _: Nothing) -> Result<Plan> {

@@ -2,7 +2,7 @@
 
 use reqwest::Method;
 use serde_json::json;
-use stepwell::ForkAt;
+use stepwell::{ForkAt, Message, Usage};
 
 use crate::desk::Desk;
 
@@ -110,4 +110,21 @@ async fn what_is_not_there_is_named_with_its_place() {
     assert_eq!(answer.status, 404);
     let answer = desk.send(Method::PUT, "/sessions", Some(json!({}))).await;
     assert_eq!(answer.status, 405);
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn what_a_session_may_have_cost_is_told_apart_from_what_it_did() {
+    let desk = Desk::new().await;
+    let created = desk.well.draft("begun elsewhere").with_model("openai", "gpt-4.1");
+    let session = desk.well.create(created).unwrap();
+    let usage = Usage { input: 1_000_000, ..Usage::default() };
+    session.append(Message::assistant("one").spending(usage, None)).unwrap();
+    let list = desk.get("/sessions").await.json["items"][0].clone();
+    let shown = desk.get(&format!("/sessions/{}", session.id())).await.json;
+    let costs = desk.get(&format!("/sessions/{}/cost", session.id())).await.json;
+    for answer in [&list, &shown, &costs] {
+        assert_eq!(answer["estimated_cost_usd"], 2, "{answer:#}");
+    }
+    assert_eq!((&list["cost"], &shown["cost"]), (&0.into(), &0.into()));
+    assert_eq!((&costs["total_cost_usd"], &costs["recorded_cost_usd"]), (&json!(null), &json!(0)));
 }

@@ -8,7 +8,7 @@ use stepwell::{
 };
 use stepwell_runtime::{Runtime, model_name};
 use stepwell_terminal::text;
-use stepwell_workspace::OtherSession;
+use stepwell_workspace::{Estimates, OtherSession};
 
 use crate::clean::Clean;
 use crate::effect::PointsFor;
@@ -100,7 +100,7 @@ pub(super) fn card(
         model: Clean::line(&model),
         mode: next.ok().map(|next| next.mode),
         phase: head.phase.map(|phase| Clean::line(&phase.to_string())),
-        cost: Clean::line(&head.spent.price()),
+        cost: Clean::line(&head.spent.price_or(Estimates::new(runtime).of(head, &head.spent))),
         left: left.map(|left| Clean::line(&format!("${left:.2}"))),
         context: context.map(|(used, length)| (used.min(length) * 100 / length) as u8),
         is_flow: head.flow.is_some(),

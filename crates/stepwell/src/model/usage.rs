@@ -101,13 +101,15 @@ impl Spent {
 const CENT: Money = Money::from_picos(10_000_000_000);
 
 impl Spent {
-    /// The cost as lists show it: `-` for nothing, `?` where a price is not known.
+    /// The cost as lists show it: `-` for nothing, `?` for what has no known price, behind what
+    /// has one.
     #[must_use]
     pub fn price(&self) -> String {
         match (self.unpriced, self.cost.is_zero()) {
             (0, true) => "-".to_owned(),
             (0, false) => format!("${:.4}", self.cost),
-            _ => "?".to_owned(),
+            (_, true) => "?".to_owned(),
+            (_, false) => format!("${:.4} + ?", self.cost),
         }
     }
 
