@@ -6,9 +6,10 @@
 use std::path::{Component, Path, PathBuf};
 
 use crate::git::config;
+use crate::git::environment::UsersGit;
 
 /// Files that some program runs, or takes a command from.
-const FILES: [&str; 65] = [
+const FILES: [&str; 76] = [
     ".envrc",
     ".direnvrc",
     ".autoenv",
@@ -74,10 +75,21 @@ const FILES: [&str; 65] = [
     ".mcp.json",
     "opencode.json",
     "opencode.jsonc",
+    ".aider.conf.yml",
+    "crush.json",
+    ".crush.json",
+    ".Rprofile",
+    ".ghci",
+    ".irbrc",
+    ".pryrc",
+    ".iex.exs",
+    ".pdbrc",
+    ".octaverc",
+    ".perldb",
 ];
 
 /// Folders of which the same is true.
-const FOLDERS: [&str; 23] = [
+const FOLDERS: [&str; 32] = [
     ".husky",
     ".githooks",
     ".hg",
@@ -101,6 +113,15 @@ const FOLDERS: [&str; 23] = [
     ".helix",
     ".vim",
     ".emacs.d",
+    ".continue",
+    ".clinerules",
+    ".amazonq",
+    ".factory",
+    ".junie",
+    ".trae",
+    ".augment",
+    ".crush",
+    ".goose",
 ];
 
 /// Folders of which the same is true, with the folder that they lie in.
@@ -126,8 +147,18 @@ pub fn is_started(path: &str) -> bool {
         BELOW.iter().any(|(o, i)| outer.eq_ignore_ascii_case(o) && inner.eq_ignore_ascii_case(i))
     };
     is(last, &FILES)
+        || is_of_mise(last, folders)
         || folders.iter().any(|name| is(name, &FOLDERS))
         || folders.windows(2).any(is_below)
+}
+
+/// Is it a configuration of mise, which runs hooks: for one environment, or in a folder of its own?
+fn is_of_mise(name: &str, folders: &[&str]) -> bool {
+    let name = name.to_ascii_lowercase();
+    let front = name.trim_start_matches('.');
+    (front.starts_with("mise.") && name.ends_with(".toml"))
+        || (name == "config.toml"
+            && folders.last().is_some_and(|it| it.eq_ignore_ascii_case("mise")))
 }
 
 /// Is it the name of git's folder, or of the file that leads to it? Some file systems ignore case,
@@ -139,19 +170,29 @@ pub fn is_git(name: &str) -> bool {
     plain.eq_ignore_ascii_case(".git")
 }
 
-/// Does git run this file, or take settings from it, because a repository around it says so in its
-/// configuration: hooks in a folder of another name, and files that the configuration includes?
-/// The path is absolute. Git is not asked.
+/// Does git run this file, or take settings from it, because a repository around it or the user's own
+/// configuration says so: hooks in a folder of another name, and files that a configuration
+/// includes? The path is absolute. Git is not asked.
 #[must_use]
 pub fn is_named_to_git(path: &Path) -> bool {
+    is_named(path, &UsersGit::found())
+}
+
+fn is_named(path: &Path, users: &UsersGit) -> bool {
     let path = real(path);
-    path.ancestors().skip(1).any(|work_tree| {
-        config::named_by(work_tree).iter().map(|named| real(named)).any(|named| {
-            // Hooks lie in the folder itself: one that holds the whole work tree is not all hooks.
-            let is_narrow = !work_tree.starts_with(&named);
-            path.starts_with(&named) && (is_narrow || path.parent() == Some(&named))
-        })
-    })
+    let is_below = |named: &Path, work_tree: &Path| {
+        let named = real(named);
+        // Hooks lie in the folder itself: one that holds the whole work tree is not all hooks.
+        let is_narrow = !work_tree.starts_with(&named);
+        path.starts_with(&named) && (is_narrow || path.parent() == Some(&named))
+    };
+    let holds = |work_tree: &Path| {
+        config::named_by(work_tree, users).iter().any(|named| is_below(named, work_tree))
+    };
+    // Wherever the user's own hooks lie, in a repository or not.
+    let home = users.home.as_deref().unwrap_or(Path::new("/"));
+    let are_users = || config::named_by_users(users).iter().any(|named| is_below(named, home));
+    path.ancestors().skip(1).any(holds) || are_users()
 }
 
 /// Where a path leads, also if its end does not exist.
@@ -209,6 +250,14 @@ mod tests {
             ".config/mise/config.toml",
             ".dir-locals.el",
             "sub/.zed/tasks.json",
+            "mise.dev.toml",
+            "mise/config.toml",
+            ".mise.test.local.toml",
+            ".Rprofile",
+            "sub/.ghci",
+            ".aider.conf.yml",
+            ".clinerules/hooks/PreToolUse",
+            ".continue/config.yaml",
         ] {
             assert!(is_started(path), "{path}");
         }
@@ -255,6 +304,35 @@ mod tests {
         assert!(is_named_to_git(&at("w/ci/post-checkout")) && !is_named_to_git(&at("w/x")));
         write("all/.git/config", "[core]\nhooksPath = .\n");
         assert!(is_named_to_git(&at("all/pre-commit")) && !is_named_to_git(&at("all/src/x")));
+    }
+
+    #[test]
+    fn hooks_that_the_users_own_configuration_names_are_gits() {
+        let dir = tempfile::tempdir().unwrap();
+        let at = |path: &str| dir.path().join(path);
+        let write = |path: &str, text: &str| {
+            std::fs::create_dir_all(at(path).parent().unwrap()).unwrap();
+            std::fs::write(at(path), text).unwrap();
+        };
+        write("work/.git/config", "");
+        write("plain/x", "");
+        write("home/dotfiles/gitconfig", "[include]\npath = ~/dotfiles/more\n");
+        write("home/dotfiles/more", "[core]\nhooksPath = ci/hooks\n");
+        std::fs::create_dir_all(at("home")).unwrap();
+        std::os::unix::fs::symlink("dotfiles/gitconfig", at("home/.gitconfig")).unwrap();
+        let files = vec![at("home/.gitconfig"), at("home/none")];
+        let users = UsersGit { home: Some(at("home")), files };
+        let is = |path: &str| is_named(&at(path), &users);
+        // In each repository, and in none that is not one.
+        assert!(is("work/ci/hooks/pre-commit") && !is("work/ci/x"));
+        assert!(!is("plain/ci/hooks/pre-commit"));
+        // The configuration itself, by whichever name, and what it includes.
+        assert!(is("home/dotfiles/gitconfig") && is("home/dotfiles/more"));
+        assert!(!is("home/dotfiles/vimrc"));
+        // One folder for all repositories.
+        write("home/dotfiles/more", "[core]\nhooksPath = ~/dotfiles/hooks\n");
+        assert!(is("home/dotfiles/hooks/pre-push") && !is("home/dotfiles/x"));
+        assert!(!is("work/ci/hooks/pre-commit"));
     }
 
     #[test]

@@ -20,6 +20,7 @@ use crate::error::Result;
 use crate::machine::{Settled, Stop};
 use crate::permission::{Rule, may_be_remembered};
 use crate::redact::RedactMessages as _;
+use crate::tool::{Done, guard};
 
 /// How long one look at the log waits for something new. Whoever waits no longer is let go within
 /// this time.
@@ -50,6 +51,10 @@ impl Run<'_> {
         // All that was answered before the run began is known. Of that, what a rewind took back does
         // not count, though it stands in the log behind a question that counts again.
         let asked_before = self.state.open_question(&call.id).is_some();
+        let refused = guard::refused_anyway(&call.name, &call.arguments, &self.setup.place);
+        if let Some(why) = refused.filter(|_| !asked_before) {
+            return self.finish(&call, &Done::failed(why), 0).map(|()| None);
+        }
         let mut asked = self.open_gate(&call)?;
         let (seq, secret) = (asked.seq, self.is_secret(&call));
         let mut from = if asked_before { self.read_to.map(Seq::next) } else { Some(seq) };

@@ -8,8 +8,10 @@ use std::path::Path;
 
 use serde_json::Value;
 
-use stepwell_files::safe_path::SafePath;
+use stepwell_files::safe_path::{Last, SafePath};
 use stepwell_files::started::{is_git, is_named_to_git, is_started};
+
+use super::ToolEnv;
 
 /// Does a call name such a file? Then a person is asked, whatever was allowed before.
 pub(crate) fn needs_question(tool: &str, arguments: &str) -> bool {
@@ -18,6 +20,20 @@ pub(crate) fn needs_question(tool: &str, arguments: &str) -> bool {
     }
     let arguments: Value = serde_json::from_str(arguments).unwrap_or_default();
     arguments["path"].as_str().is_some_and(is_started)
+}
+
+/// Why a call is refused whatever a person says, going by the path that it names: it is not asked
+/// about.
+pub(crate) fn refused_anyway(tool: &str, arguments: &str, place: &ToolEnv) -> Option<String> {
+    let last = match tool {
+        "write_file" | "edit_file" => Last::Follow,
+        "delete_file" => Last::Keep,
+        _ => return None,
+    };
+    let arguments: Value = serde_json::from_str(arguments).ok()?;
+    let path = arguments["path"].as_str()?;
+    let spot = SafePath::find(&place.files(), path, last).ok()?;
+    refuse(&place.root, &spot, path).err()
 }
 
 /// Refuses to change what git runs, or what a person was not asked about: a path that leads over
@@ -35,8 +51,8 @@ pub(super) fn refuse(root: &Path, spot: &SafePath, given: &str) -> Result<(), St
     // Its name does not say so: nobody was asked about it for that.
     if !is_started(given) && is_named_to_git(&root.join(&spot.path)) {
         return Err(spot.says(
-            "git runs it: the repository's configuration names it (core.hooksPath, include.path), \
-             so no file tool changes it; run a command, which the user is asked about",
+            "git runs it: the repository's configuration or the user's names it (core.hooksPath, \
+             include.path), so no file tool changes it; run a command, which the user is asked about",
         ));
     }
     Ok(())

@@ -1,7 +1,10 @@
-//! A repository's configuration, as far as it names what git runs. It is read, and git is not asked.
+//! Git's configuration, of a repository and of the user, as far as it names what git runs. It is
+//! read, and git is not asked.
 
 use std::fs;
 use std::path::{Path, PathBuf};
+
+use super::environment::UsersGit;
 
 /// How far configurations include each other: git's own limit.
 const DEEPEST: usize = 10;
@@ -9,17 +12,27 @@ const DEEPEST: usize = 10;
 /// The largest configuration that is read.
 const LONGEST: u64 = 1 << 20;
 
-/// What the repository whose work tree is at a folder names in its configuration: where its hooks
-/// are, and files that it includes. Nothing, if there is no repository.
-pub(crate) fn named_by(work_tree: &Path) -> Vec<PathBuf> {
-    let mut named = Vec::new();
-    let Some(own) = git_folder(work_tree) else { return named };
+/// What the configuration of the repository whose work tree is at a folder names, and what the
+/// user's own names for it: where its hooks are, and files that they include. Nothing, if there is
+/// no repository.
+pub(crate) fn named_by(work_tree: &Path, users: &UsersGit) -> Vec<PathBuf> {
+    let Some(own) = git_folder(work_tree) else { return Vec::new() };
     let common = fs::read_to_string(own.join("commondir"));
     let common = common.map_or_else(|_| own.clone(), |path| own.join(path.trim()));
-    for file in [common.join("config"), own.join("config.worktree")] {
-        read(&file, work_tree, &mut named, DEEPEST);
+    let mut reading = Reading { work_tree: Some(work_tree), users, named: Vec::new() };
+    for file in [common.join("config"), own.join("config.worktree")].iter().chain(&users.files) {
+        reading.read(file, DEEPEST);
     }
-    named
+    reading.named
+}
+
+/// What the user's own configuration names wherever one is: its files, those that they include, and
+/// hooks by their absolute path.
+pub(crate) fn named_by_users(users: &UsersGit) -> Vec<PathBuf> {
+    let mut reading = Reading { work_tree: None, users, named: users.files.clone() };
+    users.files.iter().for_each(|file| reading.read(file, DEEPEST));
+    reading.named.retain(|path| path.is_absolute());
+    reading.named
 }
 
 /// The repository whose work tree is at a folder, by its real path.
@@ -38,21 +51,41 @@ fn git_folder(work_tree: &Path) -> Option<PathBuf> {
     Some(work_tree.join(text.strip_prefix("gitdir:")?.trim()))
 }
 
-fn read(file: &Path, work_tree: &Path, named: &mut Vec<PathBuf>, deep: usize) {
-    let is_fit = |meta: fs::Metadata| meta.is_file() && meta.len() <= LONGEST;
-    if deep == 0 || !fs::metadata(file).is_ok_and(is_fit) {
-        return;
-    }
-    let Ok(text) = fs::read(file) else { return };
-    for (key, value) in settings(&String::from_utf8_lossy(&text)) {
-        match key.as_str() {
-            "core.hookspath" if !value.is_empty() => named.push(work_tree.join(value)),
-            "include.path" | "includeif.path" if !value.is_empty() => {
-                let included = file.parent().unwrap_or(file).join(value);
-                read(&included, work_tree, named, deep - 1);
-                named.push(included);
+/// Configurations that are read for a work tree, or for none in particular.
+struct Reading<'a> {
+    work_tree: Option<&'a Path>,
+    users: &'a UsersGit,
+    named: Vec<PathBuf>,
+}
+
+impl Reading<'_> {
+    fn read(&mut self, file: &Path, deep: usize) {
+        let is_fit = |meta: fs::Metadata| meta.is_file() && meta.len() <= LONGEST;
+        if deep == 0 || !fs::metadata(file).is_ok_and(is_fit) {
+            return;
+        }
+        let Ok(text) = fs::read(file) else { return };
+        for (key, value) in settings(&String::from_utf8_lossy(&text)) {
+            match key.as_str() {
+                "core.hookspath" if !value.is_empty() => {
+                    let hooks = self.expanded(&value);
+                    self.named.push(self.work_tree.unwrap_or(Path::new("")).join(hooks));
+                }
+                "include.path" | "includeif.path" if !value.is_empty() => {
+                    let included = file.parent().unwrap_or(file).join(self.expanded(&value));
+                    self.read(&included, deep - 1);
+                    self.named.push(included);
+                }
+                _ => {}
             }
-            _ => {}
+        }
+    }
+
+    /// A path in which `~/` is the user's home folder, as git reads it.
+    fn expanded(&self, value: &str) -> PathBuf {
+        match (value.strip_prefix("~/"), &self.users.home) {
+            (Some(below), Some(home)) => home.join(below),
+            _ => PathBuf::from(value),
         }
     }
 }

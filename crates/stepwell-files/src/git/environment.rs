@@ -1,6 +1,7 @@
 //! What of our environment git is given.
 
 use std::ffi::{OsStr, OsString};
+use std::path::{Path, PathBuf};
 use std::process::Command;
 
 /// The variables that git needs: where things are, who commits, and the user's own choice of
@@ -56,6 +57,43 @@ pub(super) fn scrub(command: &mut Command) {
     command.envs(SET);
 }
 
+/// Where the user's own configuration of git lies, and the system's: what any git of theirs reads
+/// besides the repository's.
+#[derive(Clone, Debug, Default)]
+pub(crate) struct UsersGit {
+    /// The user's home folder, which `~/` stands for.
+    pub(crate) home: Option<PathBuf>,
+    /// The files, whether they exist or not.
+    pub(crate) files: Vec<PathBuf>,
+}
+
+impl UsersGit {
+    /// As the git finds it that is started here: by the same variables.
+    pub(crate) fn found() -> Self {
+        let all: Vec<_> = std::env::vars_os().filter(|(name, _)| is_given(name)).collect();
+        Self::by(|name| all.iter().find(|(it, _)| it == name).map(|(_, value)| value.clone()))
+    }
+
+    fn by(variable: impl Fn(&str) -> Option<OsString>) -> Self {
+        let path = |name: &str| variable(name).filter(|it| !it.is_empty()).map(PathBuf::from);
+        let home = path("HOME");
+        let below = |folder: &str| home.as_deref().map(|home: &Path| home.join(folder));
+        let mut files = match path("GIT_CONFIG_GLOBAL") {
+            Some(file) => vec![file],
+            None => {
+                let folder = path("XDG_CONFIG_HOME").or_else(|| below(".config"));
+                folder
+                    .map(|it| it.join("git/config"))
+                    .into_iter()
+                    .chain(below(".gitconfig"))
+                    .collect()
+            }
+        };
+        files.push(path("GIT_CONFIG_SYSTEM").unwrap_or_else(|| "/etc/gitconfig".into()));
+        Self { home, files }
+    }
+}
+
 fn is_given(name: &OsStr) -> bool {
     GIVEN.iter().any(|given| name == *given)
 }
@@ -76,6 +114,23 @@ mod tests {
             assert!(!is_given(name.as_ref()), "{name}");
         }
         assert!(is_given("HOME".as_ref()));
+    }
+
+    #[test]
+    fn the_users_configuration_is_where_git_looks_for_it() {
+        let set = |all: &'static [(&str, &str)]| {
+            let value = |name: &str| all.iter().find(|it| it.0 == name).map(|it| it.1.into());
+            UsersGit::by(value).files
+        };
+        let paths = |all: &[&str]| all.iter().map(PathBuf::from).collect::<Vec<_>>();
+        let usual = paths(&["/h/.config/git/config", "/h/.gitconfig", "/etc/gitconfig"]);
+        assert_eq!(set(&[("HOME", "/h")]), usual);
+        let moved = paths(&["/x/git/config", "/h/.gitconfig", "/s"]);
+        let variables = &[("HOME", "/h"), ("XDG_CONFIG_HOME", "/x"), ("GIT_CONFIG_SYSTEM", "/s")];
+        assert_eq!(set(variables), moved);
+        let one = &[("HOME", "/h"), ("GIT_CONFIG_GLOBAL", "/g")];
+        assert_eq!(set(one), paths(&["/g", "/etc/gitconfig"]));
+        assert_eq!(set(&[]), paths(&["/etc/gitconfig"]));
     }
 
     #[test]

@@ -7,7 +7,7 @@
 //! our environment, which holds the providers' keys.
 
 pub(crate) mod config;
-mod environment;
+pub(crate) mod environment;
 mod settings;
 
 use std::collections::BTreeSet;
