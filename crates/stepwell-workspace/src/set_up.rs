@@ -1,6 +1,6 @@
 //! Setting a workspace up, and making its store from a backup.
 
-use std::path::{Path, PathBuf};
+use std::path::Path;
 
 use stepwell::{Access, Error as StoreError, Filter, SqliteStore, Status};
 use stepwell_wire::{StoreMade, StoreRestored};
@@ -56,23 +56,18 @@ impl Workspace {
             return Err(Error::NoBackup { path: file.to_owned() });
         }
         let store = &self.place.store;
-        let replaced = match self.place.has_store() {
-            true => Some(self.set_store_aside(replace)?),
-            false => None,
+        let restored = if self.place.has_store() {
+            self.may_replace_store(replace)?;
+            SqliteStore::restore_over(file, store, self.now()).map(Some)
+        } else {
+            SqliteStore::restore_from(file, store).map(|()| None)
         };
-        if let Err(error) = SqliteStore::restore_from(file, store) {
-            // The user keeps what they had.
-            if let Some(aside) = &replaced {
-                std::fs::rename(aside, store.join("stepwell.db"))
-                    .map_err(Error::file(aside, "moving it back"))?;
+        let replaced = restored.map_err(|error| match error {
+            StoreError::DamagedStore { path, what } if path == file => {
+                Error::DamagedBackup { path, what }
             }
-            return Err(match error {
-                StoreError::DamagedStore { path, what } if path == file => {
-                    Error::DamagedBackup { path, what }
-                }
-                error => error.into(),
-            });
-        }
+            error => error.into(),
+        })?;
         let well = self.make()?;
         if let Err(error) = self.place.ignore() {
             self.notices.tell(Notice::GitignoreNotChanged { why: error.to_string() });
@@ -85,8 +80,8 @@ impl Workspace {
         })
     }
 
-    /// Moves the present store out of the way, if nobody works in it.
-    fn set_store_aside(&self, replace: Replace) -> Result<PathBuf> {
+    /// Refuses to replace the present store unless that is wanted and nobody works in it.
+    fn may_replace_store(&self, replace: Replace) -> Result<()> {
         let store = &self.place.store;
         if replace == Replace::Refused {
             return Err(Error::StoreInTheWay { store: store.clone() });
@@ -99,6 +94,6 @@ impl Workspace {
                 return Err(Error::StoreInUse { sessions });
             }
         }
-        Ok(SqliteStore::set_aside(store, self.now())?)
+        Ok(())
     }
 }

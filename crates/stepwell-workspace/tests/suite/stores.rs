@@ -65,6 +65,12 @@ fn a_store_is_restored_only_over_one_that_may_be_set_aside() {
     let restored = workspace.restore_backup(&file, Replace::SetAside).unwrap();
     assert_eq!(restored.sessions, 1);
     assert!(restored.replaced.is_some());
+    // Each store that was replaced stays, also of two in one second.
+    let again = workspace.restore_backup(&file, Replace::SetAside).unwrap();
+    assert_ne!(again.replaced, restored.replaced);
+    let kept =
+        [&restored, &again].map(|it| std::path::Path::new(it.replaced.as_ref().unwrap()).is_file());
+    assert_eq!(kept, [true, true]);
     // What is no backup changes nothing.
     let wrong = machine.write("backups/wrong.db", "no database");
     assert!(workspace.restore_backup(&wrong, Replace::SetAside).is_err());

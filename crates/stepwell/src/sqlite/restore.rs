@@ -8,63 +8,113 @@ use super::file::{self, FILE_NAME, io_error};
 use super::{Access, SqliteOptions, SqliteStore, feed};
 use crate::{Error, Result, Time};
 
+/// What a store is called that is on its way to take another one's place.
+const DRAFT: &str = "stepwell.db.restoring";
+
 impl SqliteStore {
     /// Makes a store in a folder from a file that [`backup`](crate::store::Maintain::backup) wrote. The backup is
     /// looked over first and stays as it is. A store that is there is not replaced:
-    /// [`set_aside`](Self::set_aside) comes before that.
+    /// [`restore_over`](Self::restore_over) does that.
     pub fn restore_from(backup: &Path, folder: &Path) -> Result<()> {
-        refuse_other_files(backup)?;
-        // Dropped after the connection, however this ends.
-        let _beside = Beside::of(backup);
-        let conn = file::open_reader(backup)?;
-        let damage = conn
-            .query_row("PRAGMA quick_check(1)", [], |row| row.get::<_, String>(0))
-            .map_err(|error| file::sqlite_error(backup, "looking the backup over", &error))?;
-        if damage != "ok" {
-            return Err(Error::DamagedStore { path: backup.to_owned(), what: damage });
-        }
-        file::make_folder(folder)?;
         let path = folder.join(FILE_NAME);
         if path.exists() {
             let doing = "restoring a backup: there is a store already";
             let source = std::io::ErrorKind::AlreadyExists.into();
             return Err(io_error(&path, doing, source));
         }
-        file::copy(&conn, backup, &path)?;
-        drop(conn);
-        // What an older version wrote is upgraded now, not at a user's first step.
-        let store = Self::open_with(folder, SqliteOptions::default())?;
-        store.write_rows(|rows, _| feed::begin_anew(rows))
+        copy_backup(backup, &path)?;
+        begin_anew(folder)
     }
 
-    /// Moves the store of a folder to another name beside it, which is the answer. Nobody may
-    /// have it open.
-    pub fn set_aside(folder: &Path, now: Time) -> Result<PathBuf> {
-        let path = folder.join(FILE_NAME);
-        // Opened and closed, what its log holds is in the file.
-        let options = SqliteOptions { access: Access::Write, ..SqliteOptions::default() };
-        match Self::open_with(folder, options) {
-            Err(error @ (Error::Busy { .. } | Error::Denied { .. })) => return Err(error),
-            // One that cannot be opened is moved as it is.
-            opened => drop(opened),
-        }
-        let mut log = path.clone().into_os_string();
-        log.push("-wal");
-        if fs::metadata(PathBuf::from(&log)).is_ok_and(|log| log.len() > 0) {
-            return Err(Error::Busy { path, waited_ms: 0 });
-        }
-        let aside = folder.join(format!("{FILE_NAME}.before-{}", now.compact()));
-        fs::hard_link(&path, &aside)
-            .and_then(|()| fs::remove_file(&path))
-            .map_err(|source| io_error(&path, "moving the store aside", source))?;
-        for left in ["-wal", "-shm"] {
-            let mut name = path.clone().into_os_string();
-            name.push(left);
-            // Empty by now, and made anew with the next store.
-            let _ = fs::remove_file(PathBuf::from(name));
+    /// The same in place of the store that is there. That one gets another name beside it, which is
+    /// the answer. Whenever this is cut off, one of the two is there. Nobody may have it open.
+    pub fn restore_over(backup: &Path, folder: &Path, now: Time) -> Result<PathBuf> {
+        let (path, draft) = (folder.join(FILE_NAME), folder.join(DRAFT));
+        // What one that was killed left.
+        let _ = fs::remove_file(&draft);
+        copy_backup(backup, &draft)?;
+        let fault = |source| io_error(&path, "replacing the store", source);
+        let replaced = empty_log(folder).and_then(|()| {
+            let aside = link_aside(&path, now).map_err(fault)?;
+            fs::rename(&draft, &path).map_err(fault)?;
+            Ok(aside)
+        });
+        let aside = replaced.inspect_err(|_| drop(fs::remove_file(&draft)))?;
+        remove_logs(&path);
+        if let Err(error) = begin_anew(folder) {
+            // The user keeps what they had.
+            remove_logs(&path);
+            fs::rename(&aside, &path).map_err(fault)?;
+            return Err(error);
         }
         Ok(aside)
     }
+}
+
+/// Copies a backup, if it is a sound one, to where nothing is yet.
+fn copy_backup(backup: &Path, to: &Path) -> Result<()> {
+    refuse_other_files(backup)?;
+    // Dropped after the connection, however this ends.
+    let _beside = Beside::of(backup);
+    let conn = file::open_reader(backup)?;
+    let damage = conn
+        .query_row("PRAGMA quick_check(1)", [], |row| row.get::<_, String>(0))
+        .map_err(|error| file::sqlite_error(backup, "looking the backup over", &error))?;
+    if damage != "ok" {
+        return Err(Error::DamagedStore { path: backup.to_owned(), what: damage });
+    }
+    if let Some(folder) = to.parent() {
+        file::make_folder(folder)?;
+    }
+    file::copy(&conn, backup, to)
+}
+
+/// What an older version wrote is upgraded now, not at a user's first step.
+fn begin_anew(folder: &Path) -> Result<()> {
+    let store = SqliteStore::open_with(folder, SqliteOptions::default())?;
+    store.write_rows(|rows, _| feed::begin_anew(rows))
+}
+
+/// Has all that a store's log holds in its file, or fails if somebody uses it.
+fn empty_log(folder: &Path) -> Result<()> {
+    let path = folder.join(FILE_NAME);
+    let options = SqliteOptions { access: Access::Write, ..SqliteOptions::default() };
+    match SqliteStore::open_with(folder, options) {
+        Err(error @ (Error::Busy { .. } | Error::Denied { .. })) => return Err(error),
+        // One that cannot be opened is moved as it is.
+        opened => drop(opened),
+    }
+    let log = beside(&path, "-wal");
+    match fs::metadata(log).is_ok_and(|log| log.len() > 0) {
+        true => Err(Error::Busy { path, waited_ms: 0 }),
+        false => Ok(()),
+    }
+}
+
+/// Removes the logs of a store that is no longer there; they are empty, and made anew with the next.
+fn remove_logs(path: &Path) {
+    for left in ["-wal", "-shm"] {
+        let _ = fs::remove_file(beside(path, left));
+    }
+}
+
+fn beside(path: &Path, end: &str) -> PathBuf {
+    let mut name = path.to_owned().into_os_string();
+    name.push(end);
+    name.into()
+}
+
+/// Gives a store a second name beside it, which no file has yet: of two in one second, each stays.
+fn link_aside(path: &Path, now: Time) -> std::io::Result<PathBuf> {
+    let name = format!("{FILE_NAME}.before-{}", now.compact());
+    for n in 1.. {
+        let aside = path.with_file_name(if n == 1 { name.clone() } else { format!("{name}-{n}") });
+        match fs::hard_link(path, &aside) {
+            Err(error) if error.kind() == std::io::ErrorKind::AlreadyExists && n < 1_000 => {}
+            linked => return linked.map(|()| aside),
+        }
+    }
+    Err(std::io::ErrorKind::AlreadyExists.into())
 }
 
 /// How a database begins.
@@ -92,11 +142,7 @@ struct Beside(Vec<PathBuf>);
 impl Beside {
     /// Those that are not there yet.
     fn of(backup: &Path) -> Self {
-        let named = ["-wal", "-shm"].map(|left| {
-            let mut name = backup.to_owned().into_os_string();
-            name.push(left);
-            PathBuf::from(name)
-        });
+        let named = ["-wal", "-shm"].map(|left| beside(backup, left));
         Self(named.into_iter().filter(|path| !path.exists()).collect())
     }
 }

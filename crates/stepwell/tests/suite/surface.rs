@@ -612,3 +612,40 @@ fn what_is_no_database_is_not_restored_and_nothing_is_left_beside_a_backup() {
     names.sort();
     assert_eq!(names, ["b.db", "d.db", "from", "to", "x.db"]);
 }
+
+#[test]
+fn while_a_store_is_replaced_one_is_there_at_every_moment_and_each_replaced_one_stays() {
+    let folder = tempfile::tempdir().unwrap();
+    let (store, backup) = (folder.path().join("store"), folder.path().join("b.db"));
+    let well = Stepwell::open(&store).unwrap();
+    finished(&well, "one");
+    well.store().backup(&backup).unwrap();
+    drop(well);
+    // What a restore that was killed left is in nobody's way.
+    fs::write(store.join("stepwell.db.restoring"), "half").unwrap();
+    let (file, done) = (store.join("stepwell.db"), std::sync::atomic::AtomicBool::new(false));
+    let order = std::sync::atomic::Ordering::Relaxed;
+    let now = stepwell::Time::from_micros(0);
+    let asides: std::collections::BTreeSet<_> = std::thread::scope(|scope| {
+        let watch = scope.spawn(|| {
+            let mut missed = 0;
+            while !done.load(order) {
+                missed += u32::from(!file.exists());
+            }
+            missed
+        });
+        let replace = |_| SqliteStore::restore_over(&backup, &store, now).unwrap();
+        let asides = (0..10).map(replace).collect();
+        done.store(true, order);
+        assert_eq!(watch.join().unwrap(), 0, "moments without a store");
+        asides
+    });
+    assert_eq!(asides.len(), 10);
+    assert!(asides.iter().all(|path| path.is_file()));
+    // A backup that cannot be used leaves the store, and nothing beside it.
+    let before = fs::read(&file).unwrap();
+    assert!(SqliteStore::restore_over(&folder.path().join("none"), &store, now).is_err());
+    assert_eq!(fs::read(&file).unwrap(), before);
+    assert!(!store.join("stepwell.db.restoring").exists());
+    assert_eq!(Stepwell::open(&store).unwrap().list(&Query::default()).unwrap().sessions.len(), 1);
+}
