@@ -60,7 +60,7 @@ impl Mirror {
             held.remove(&state).map_err(fault(&state))?;
             return held.remove(&tasks).map_err(fault(&tasks));
         };
-        let work = self.well.work(&info.head.id)?;
+        let work = self.well.work_with_last_step(&info.head.id)?;
         held.write(&state, &state_markdown(&info.head, &work)).map_err(fault(&state))?;
         held.write(&tasks, &tasks_markdown(&work.tasks)).map_err(fault(&tasks))
     }

@@ -326,6 +326,8 @@ pub struct Work {
     pub questions: Vec<Question>,
     /// The last change of tasks, questions, phase or goal that counts.
     pub last: Option<Recorded>,
+    /// The last step that counts, if one was among the events that it is folded from.
+    pub last_step: Option<Recorded>,
 }
 
 impl Work {
@@ -352,6 +354,10 @@ impl Work {
                         Some(found) => *found = question.clone(),
                         None => work.questions.push(question.clone()),
                     }
+                }
+                Event::Step(_) => {
+                    work.last_step = Some(fact);
+                    continue;
                 }
                 Event::Phase(_) => {}
                 // Others change the session, not its work: its label, its pins.

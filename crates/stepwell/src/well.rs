@@ -7,6 +7,7 @@ use std::time::Duration;
 
 use crate::keeper::Keeper;
 use crate::options::{EmptyTrash, ForkAt, NewSession};
+use crate::query::LOOK_BACK;
 use crate::redact::redact_created;
 use crate::session::Session;
 use crate::subscribe::{Hub, Subscription};
@@ -407,6 +408,18 @@ impl Stepwell {
     pub fn work(&self, id: &SessionId) -> Result<Work> {
         let at = self.store().info(id)?.head.seq;
         Ok(Work::at(at, self.store().keyed_events(id, &Work::KINDS)?))
+    }
+
+    /// The same, with the last step that counts, if it is among the last [`LOOK_BACK`] events.
+    pub fn work_with_last_step(&self, id: &SessionId) -> Result<Work> {
+        let store = self.store();
+        let at = store.info(id)?.head.seq;
+        let mut facts = store.keyed_events(id, &Work::KINDS)?;
+        let mut last = store.events(id, Span::last(LOOK_BACK))?.events;
+        last.retain(|it| matches!(it.event, Event::Step(_)));
+        last.sort_by_key(|it| it.seq);
+        facts.extend(last);
+        Ok(Work::at(at, facts))
     }
 
     /// One page of sessions.

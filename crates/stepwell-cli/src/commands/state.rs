@@ -71,7 +71,7 @@ fn change(action: &Action, well: &Well, id: &SessionId) -> Result<()> {
 
 fn answer(args: &Args, well: &Well, id: &SessionId, app: &mut App) -> Result<()> {
     if args.markdown {
-        let (head, work) = (&well.info(id)?.head, &well.work(id)?);
+        let (head, work) = (&well.info(id)?.head, &well.work_with_last_step(id)?);
         return app.out.line(state_markdown(head, work).trim_end());
     }
     let state = work_state(well, id)?;

@@ -56,7 +56,8 @@ pub(super) fn write(well: &Stepwell, id: &SessionId, to: &mut Outlet<'_>) -> Res
     let losses = &mut exported.losses;
     let kept = live.kept.clone().unwrap_or_else(|| "{}".to_owned());
     let mut files = Files::kept(&kept);
-    let work = Work::at(live.head.seq, live.others.clone());
+    let work =
+        Work::at(live.head.seq, live.others.iter().chain(&live.last_step).cloned().collect());
     let held = plan(&work.tasks, &mut files, losses);
     state(&work, &live, &mut files);
     stops(&live, &mut files);
@@ -91,6 +92,7 @@ fn tell_facts(live: &Live, losses: &mut Losses) {
         task: if ours { &head.task } else { head.goal.as_deref().unwrap_or(&asked) },
         agent: &head.agent,
         model: &head.model,
+        provider: head.model_provider(),
         // It has no place for them: whoever reads it counts them.
         steps: if ours { head.steps } else { done.min(head.steps) },
         cost: true,

@@ -4,7 +4,7 @@
 //! backslash, a line break is `<br>`, and `-` is nothing. M31A itself escapes nothing, so a
 //! row of its own with a pipe in it is reported, not guessed.
 
-use stepwell::{Event, Head, Question, Recorded, Task, TaskStatus, Tasks, Time, Work};
+use stepwell::{Event, Head, Lane, Question, Recorded, Task, TaskStatus, Tasks, Time, Work};
 
 use crate::error::{Error, Result};
 
@@ -47,7 +47,7 @@ pub struct Said {
     pub progress: String,
     /// What the work is to achieve: the goal that was set, or else the task.
     pub goal: String,
-    /// The last change of tasks, questions, phase or goal; without any, the last step.
+    /// The last change of tasks, questions, phase or goal, or the last step, if that is later.
     pub last_action: String,
     /// When that was; before the first, when the session began.
     pub at: Time,
@@ -56,10 +56,13 @@ pub struct Said {
 /// What a session's head and work say in a few words.
 #[must_use]
 pub fn said(head: &Head, work: &Work) -> Said {
-    let (last_action, at) = match &work.last {
-        Some(last) => (action(last), last.at),
-        None if head.steps > 0 => (format!("step {} was done", head.steps), head.updated_at),
-        None => (String::new(), head.created_at),
+    let (last_action, at) = match (&work.last, &work.last_step) {
+        (last, Some(done)) if last.as_ref().is_none_or(|last| last.seq < done.seq) => {
+            (action(done), done.at)
+        }
+        (Some(last), _) => (action(last), last.at),
+        (None, _) if head.steps > 0 => (format!("step {} was done", head.steps), head.updated_at),
+        (None, _) => (String::new(), head.created_at),
     };
     Said {
         phase: head.phase.map(|phase| phase.to_string()),
@@ -94,6 +97,8 @@ fn action(last: &Recorded) -> String {
     match &last.event {
         Event::Task(task) => format!("task {} is {}", task.id, task.status),
         Event::Phase(change) => format!("phase {}", change.to),
+        Event::Step(step) if step.lane == Lane::main() => format!("step {} was done", step.n),
+        Event::Step(step) => format!("step {} of {} was done", step.n, step.lane),
         Event::Question(question) if question.answer.is_some() => {
             format!("question {} was answered", question.id)
         }

@@ -25,6 +25,8 @@ pub(crate) struct Live {
     pub(crate) kept: Option<String>,
     /// Everything else that was recorded and not taken back, in order.
     pub(crate) others: Vec<Recorded>,
+    /// The last step.
+    pub(crate) last_step: Option<Recorded>,
     /// What is known of the export so far.
     pub(crate) exported: Exported,
 }
@@ -88,8 +90,15 @@ impl Live {
             How::Shown => View::of(&lanes[0], moves(&events)).messages,
         };
         Unanswered::of(&events, &timeline, &lanes[0]).explain(&mut shown);
-        let mut live =
-            Self { head, created, said: Vec::new(), kept: None, others: Vec::new(), exported };
+        let mut live = Self {
+            head,
+            created,
+            said: Vec::new(),
+            kept: None,
+            others: Vec::new(),
+            last_step: None,
+            exported,
+        };
         events.retain(|event| timeline.contains(event.seq));
         let beside = beside(&events, system);
         for recorded in events {
@@ -127,8 +136,8 @@ impl Live {
             Event::Compacted(compacted) if compacted.lane == lanes[0] => {
                 self.exported.losses.count("messages behind a summary");
             }
+            Event::Step(_) => self.last_step = Some(recorded),
             Event::Created(_)
-            | Event::Step(_)
             | Event::Status(_)
             | Event::Rewound(_)
             | Event::Undone(_)

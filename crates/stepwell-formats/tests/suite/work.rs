@@ -2,9 +2,10 @@
 
 use proptest::prelude::*;
 use stepwell::{
-    Change, Edited, Phase, PhaseChanged, PhaseSet, Question, Stepwell, Task, TaskStatus, Tasks,
+    Change, Edited, Lane, Message, Phase, PhaseChanged, PhaseSet, Question, Restored, Rewound,
+    Scope, Step, Stepwell, Task, TaskStatus, Tasks,
 };
-use stepwell_formats::{Error, read_tasks, state_markdown, tasks_markdown};
+use stepwell_formats::{Error, read_tasks, said, state_markdown, tasks_markdown};
 
 /// As M31A writes it: nothing is escaped.
 const THEIRS: &str = "\
@@ -179,4 +180,27 @@ fn the_state_says_where_the_work_is() {
          - 1: Auth? **Answer:** no\n- 2: Auth? **Answer:** -\n\
          - 3: Port? **Answer:** - (skipped)\n"
     );
+}
+
+#[test]
+fn the_last_action_is_the_last_step_if_that_is_later() {
+    let well = Stepwell::in_memory();
+    let session = well.create(well.draft("t").with_phases(PhaseSet::Workflow)).unwrap();
+    let last = || {
+        let work = well.work_with_last_step(session.id()).unwrap();
+        said(&session.info().unwrap().head, &work)
+    };
+    session.append(Task { status: TaskStatus::Done, ..task("1", "x") }).unwrap();
+    session.append(Step { lane: Lane::main(), n: 1 }).unwrap();
+    assert_eq!(last().last_action, "step 1 was done");
+    let done = well.work_with_last_step(session.id()).unwrap().last_step.unwrap();
+    session.append(Message::user("more")).unwrap();
+    assert_eq!(last().at, done.at, "what was said since is no action");
+    session.append(Task { status: TaskStatus::Failed, ..task("2", "y") }).unwrap();
+    assert_eq!(last().last_action, "task 2 is failed");
+    // A step that was taken back does not count.
+    session.append(Step { lane: Lane::main(), n: 2 }).unwrap();
+    let to = done.seq;
+    session.append(Rewound { to, scope: Scope::Chat, restored: Restored::default() }).unwrap();
+    assert_eq!((last().last_action.as_str(), last().at), ("step 1 was done", done.at));
 }

@@ -14,7 +14,7 @@ use crate::error::Result;
 /// # Errors
 /// If there is no such session, or it cannot be read.
 pub fn work_state(well: &Stepwell, id: &SessionId) -> Result<WorkState> {
-    let (head, work) = (well.info(id)?.head, well.work(id)?);
+    let (head, work) = (well.info(id)?.head, well.work_with_last_step(id)?);
     let said = said(&head, &work);
     let next = head.phases.zip(head.phase);
     let next = next.map(|(set, phase)| set.next(phase, head.discuss_returns)).unwrap_or_default();
