@@ -125,4 +125,10 @@ impl Format {
     pub const MARKDOWN: Self = Self(&page::markdown::FORMAT);
     /// The conversation, as one page that needs nothing else.
     pub const HTML: Self = Self(&page::html::FORMAT);
+
+    /// Does its system keep no more than the end of a long conversation?
+    #[must_use]
+    pub fn shortens(self) -> bool {
+        self == Self(&architect::FORMAT)
+    }
 }

@@ -42,7 +42,8 @@ pub(crate) fn run(args: &Args, app: &mut App) -> Result<Exit> {
         return Err(Failure::new(Exit::Absent, message));
     }
     let existing = if args.force { Existing::Replace } else { Existing::Keep };
-    let how = Conversion { from: args.from, to: args.to, existing, wishes: wishes(args.truncate) };
+    let wishes = wishes(args.truncate, args.to)?;
+    let how = Conversion { from: args.from, to: args.to, existing, wishes };
     let converted = stepwell_formats::convert(&args.input, &args.output, how)?;
     for (found, report) in converted.read {
         let origin = Origin { path: &found.path, format: found.format };

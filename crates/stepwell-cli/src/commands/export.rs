@@ -43,7 +43,7 @@ pub(crate) fn run(args: &Args, app: &mut App) -> Result<Exit> {
     let Some(writer) = format.writer() else { return Err(unwritten(format)) };
     let head = well.info(&id)?.head;
     let estimate = Estimates::new(app).of(&head, &head.spent);
-    let wishes = Wishes { estimate, ..wishes(args.truncate) };
+    let wishes = Wishes { estimate, ..wishes(args.truncate, format)? };
     let exported = match output {
         None => {
             if [Format::MARKDOWN, Format::HTML].contains(&format) {
@@ -77,9 +77,13 @@ pub(crate) fn run(args: &Args, app: &mut App) -> Result<Exit> {
 }
 
 /// What was typed, as a wish.
-pub(super) fn wishes(truncate: bool) -> Wishes {
+pub(super) fn wishes(truncate: bool, to: Format) -> Result<Wishes> {
+    if truncate && !to.shortens() {
+        let message = format!("{to} keeps whole conversations: there is nothing to truncate");
+        return Err(Failure::new(Exit::Usage, message).hint("--truncate is for architect"));
+    }
     let length = if truncate { Length::AsThere } else { Length::Whole };
-    Wishes { length, ..Wishes::default() }
+    Ok(Wishes { length, ..Wishes::default() })
 }
 
 /// The failure to write a format that is only read.

@@ -1,10 +1,12 @@
 //! The files that a session changed. architect names them, and not when: each is told behind the
-//! result of the first call that can have changed it.
+//! result of the first call that can have changed it, and before the conversation if none did (a
+//! command changed it, or the call was cut off with the front of the conversation).
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
 use stepwell::{FileChanged, FileState, Message};
 
+use super::message;
 use crate::json::fields::Fields;
 use crate::snapshot::texts;
 
@@ -25,7 +27,23 @@ impl Files {
     pub(super) fn of(session: &Fields<'_>) -> Self {
         let mut left = texts(session.raw("files_modified"));
         left.retain(|path| !path.is_empty() && path.len() < 4 << 10);
+        let mut seen = BTreeSet::new();
+        left.retain(|path| seen.insert(path.clone()));
         Self { left, called: BTreeMap::new() }
+    }
+
+    /// Takes out the files that no call in these messages changed.
+    pub(super) fn take_unexplained(&mut self, messages: &[&str]) -> Vec<FileChanged> {
+        if self.left.is_empty() {
+            return Vec::new();
+        }
+        let mut rest = Self { left: self.left.clone(), called: BTreeMap::new() };
+        for raw in messages {
+            let said = message::read(&Fields::parse(raw).unwrap_or_default());
+            said.iter().for_each(|said| drop(rest.changed_by(said)));
+        }
+        self.left.retain(|path| !rest.left.contains(path));
+        rest.left.into_iter().map(named).collect()
     }
 
     /// The files that were changed when this was said.

@@ -15,8 +15,7 @@ use crate::read::input::Input;
 use crate::read::neutral::{Item, Opening, Sink, Wanted};
 use crate::read::steps::Steps;
 use crate::snapshot::{
-    ASIDE, Aside, Layout, metadata, moment, name, number, object, provider_of, residue, text,
-    texts, warn,
+    ASIDE, Aside, Layout, metadata, moment, name, number, object, provider_of, residue, text, warn,
 };
 use crate::write::writer::Losses;
 
@@ -73,6 +72,9 @@ fn messages(session: &Fields<'_>, most: u64, sink: &mut dyn Sink, path: &Path) -
     let at = session.raw("started_at").and_then(moment);
     let (mut tools, mut steps) = (Tools::new(), Steps::default());
     let mut files = Files::of(session);
+    for file in files.take_unexplained(&all) {
+        sink.take(Item::new(at, file))?;
+    }
     let (mut told, mut unknown) = (0, 0);
     for raw in all {
         let fields = Fields::parse(raw).unwrap_or_default();
@@ -141,12 +143,6 @@ fn attributes(session: &Fields<'_>, kept: &Kept, sink: &mut dyn Sink, path: &Pat
 
 /// Metadata, with what has no other place here.
 fn with_own(mut values: BTreeMap<String, Value>, session: &Fields<'_>) -> BTreeMap<String, Value> {
-    let files = texts(session.raw("files_modified"));
-    let bytes: usize = files.iter().map(|file| file.len() + 8).sum();
-    // What is longer is kept beside, and only there.
-    if !files.is_empty() && bytes < 12 << 10 {
-        values.insert("files_modified".to_owned(), files.into());
-    }
     if session.is_true(TRUNCATED) {
         values.insert(TRUNCATED.to_owned(), true.into());
     }

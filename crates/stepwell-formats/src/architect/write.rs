@@ -2,17 +2,19 @@
 
 use std::collections::BTreeSet;
 use std::io::Write;
+use std::time::Duration;
 
 use serde_json::Value;
-use stepwell::{Digest, Event, Lane, Money, SessionId, Status, Stepwell, StopReason};
+use stepwell::{Digest, Event, Lane, Money, SessionId, Status, Stepwell, StopReason, Time};
 
 use super::message::{self, Tools};
 use super::{FIELDS, SYSTEM, TRUNCATED, is_id};
 use crate::json::fields::{Fields, quoted, text_of, with_fields};
+use crate::read::facts::FACTS;
 use crate::read::neutral::PROVENANCE;
 use crate::snapshot::{
     Aside, Escapes, Holds, LAYOUT, Layout, Live, Object, Said, Style, completed, epoch, list,
-    moment, name, still, styled, texts, users_metadata,
+    moment, name, provider_of, still, styled, texts, users_metadata,
 };
 use crate::write::writer::{Exported, Length, Losses, SUBAGENTS};
 use crate::{Error, Result};
@@ -25,7 +27,7 @@ const MOST: usize = 50;
 const LAST: usize = 30;
 
 /// Metadata that is ours, and not the user's.
-const OURS: [&str; 3] = [PROVENANCE, "files_modified", TRUNCATED];
+const OURS: [&str; 2] = [PROVENANCE, TRUNCATED];
 
 /// Writes a session.
 pub(super) fn write(
@@ -49,7 +51,11 @@ pub(super) fn write(
 fn whole(live: &Live, length: Length, losses: &mut Losses) -> String {
     let head = &live.head;
     let kept = live.kept.as_deref().and_then(|raw| Fields::parse(raw).ok()).unwrap_or_default();
-    let mut messages = messages(&live.said, losses);
+    let provider = head.model_provider();
+    if !provider.is_empty() && provider_of(&head.model) != provider {
+        losses.name(FACTS, format!("provider {provider}"));
+    }
+    let mut messages = messages(&live.said, head.created_at, losses);
     let cut = length == Length::AsThere && messages.len() > MOST;
     if cut {
         messages.drain(..messages.len() - LAST);
@@ -76,7 +82,7 @@ fn whole(live: &Live, length: Length, losses: &mut Losses) -> String {
     object.put("status", still(kept.raw("status"), running, &quoted(status)));
     object.put("steps_completed", &head.steps.to_string());
     object.put("messages", &list(messages));
-    let (files, now) = files(live);
+    let (files, now) = files(live, &kept);
     let same = |raw: &str| texts(Some(raw)).into_iter().collect::<BTreeSet<_>>() == files;
     object.put("files_modified", still(kept.raw("files_modified"), same, &now));
     let cost = head.spent.cost;
@@ -140,11 +146,15 @@ pub(super) fn words(
     (status, reason.filter(known))
 }
 
-fn messages(said: &[Said], losses: &mut Losses) -> Vec<String> {
+fn messages(said: &[Said], began: Time, losses: &mut Losses) -> Vec<String> {
     let mut tools = Tools::new();
     let object = |said: &Said| match said {
         Said::Raw(raw) => raw.clone(),
-        Said::Message { message, kept, .. } => {
+        Said::Message { at, message, kept, .. } => {
+            // It has no times: all is read as if it was said at the beginning.
+            if at.since(began) >= Duration::from_secs(1) {
+                losses.count("times of messages");
+            }
             if message.usage.is_some() {
                 losses.count("tokens of a message");
             }
@@ -159,9 +169,8 @@ fn messages(said: &[Said], losses: &mut Losses) -> Vec<String> {
 }
 
 /// The files that were changed, there and here.
-fn files(live: &Live) -> (BTreeSet<String>, String) {
-    let there = live.head.metadata.get("files_modified").and_then(Value::as_array);
-    let there = there.into_iter().flatten().filter_map(|it| Some(it.as_str()?.to_owned()));
+fn files(live: &Live, kept: &Fields<'_>) -> (BTreeSet<String>, String) {
+    let there = texts(kept.raw("files_modified")).into_iter();
     let here = live.others.iter().filter_map(|it| match &it.event {
         Event::File(file) => Some(file.path.clone()),
         _ => None,
@@ -183,5 +192,11 @@ fn inner(live: &Live, kept: &Fields<'_>, id: &str, losses: &mut Losses) -> Strin
         holds.push(Holds::Status);
     }
     let aside = Aside::write(live, id, &holds, losses);
-    users_metadata(&head.metadata, kept.raw("metadata"), &OURS, aside)
+    let mut metadata = head.metadata.clone();
+    // Earlier versions had the files there: that is no entry of the user's.
+    let files = texts(kept.raw("files_modified"));
+    if metadata.get("files_modified").is_some_and(|it| *it == Value::from(files)) {
+        metadata.remove("files_modified");
+    }
+    users_metadata(&metadata, kept.raw("metadata"), &OURS, aside)
 }

@@ -15,7 +15,7 @@ use super::line::{
     Calls, Envelope, Spot, boundary, kept, marked, message, message_id, spare as spare_line,
     summary,
 };
-use super::{SYSTEM, is_uuid};
+use super::{PROVIDER, SYSTEM, is_uuid};
 use crate::json::fields::{Fields, quoted};
 use crate::read::facts::{Form, Said, Transcript};
 use crate::read::neutral::{KEPT, is_provenance, to_be_kept, without_provenance};
@@ -141,7 +141,12 @@ fn transcript(
     })?;
     writing.settle()?;
     writing.answer_calls(None)?;
-    let form = Form { system: SYSTEM, names_models: true, names_agent: envelope.agent.is_some() };
+    let form = Form {
+        system: SYSTEM,
+        names_models: true,
+        names_agent: envelope.agent.is_some(),
+        provider: Some(PROVIDER),
+    };
     writing.told.name_losses(&mut writing.losses, head, form);
     exported.losses.extend(std::mem::take(&mut writing.losses));
     exported.sessions += 1;

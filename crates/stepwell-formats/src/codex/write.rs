@@ -109,7 +109,7 @@ fn rollout(
     })?;
     writing.settle()?;
     writing.answer_calls(None)?;
-    let form = Form { system: SYSTEM, names_models: false, names_agent: false };
+    let form = Form { system: SYSTEM, names_models: false, names_agent: false, provider: None };
     writing.told.name_losses(&mut writing.losses, head, form);
     writing.to.flush().map_err(Error::Write)?;
     exported.losses.extend(writing.losses);

@@ -39,6 +39,9 @@ pub(super) fn write(well: &Stepwell, id: &SessionId, to: &mut dyn Write) -> Resu
         ..Says::default()
     };
     count_facts(&mut exported.losses, head, &says);
+    // It keeps the last one, and how many there were.
+    let errors = live.others.iter().filter(|it| matches!(it.event, Event::Error(_)));
+    errors.skip(1).for_each(|_| exported.losses.count("errors before the last"));
     let text = whole(&live, &mut exported.losses);
     let layout = live.kept.as_deref().and_then(Layout::kept_in).unwrap_or(USUAL);
     let style = Style { layout, escapes: Escapes::Ascii };

@@ -19,6 +19,8 @@ pub(crate) struct Says<'a> {
     pub(crate) task: &'a str,
     pub(crate) agent: &'a str,
     pub(crate) model: &'a str,
+    /// Whose model it is.
+    pub(crate) provider: &'a str,
     pub(crate) steps: u64,
     pub(crate) cost: bool,
     /// When it was last changed.
@@ -45,6 +47,8 @@ pub(crate) fn count_facts(losses: &mut Losses, head: &Head, says: &Says<'_>) {
     name(!told(&head.task, says.task), "task".to_owned());
     name(!told(&head.agent, says.agent), format!("agent {}", head.agent));
     name(!told(&head.model, says.model), format!("model {}", head.model));
+    let provider = head.model_provider();
+    name(!told(provider, says.provider), format!("provider {provider}"));
     name(head.steps != says.steps, format!("steps {}", head.steps));
     name(!head.spent.cost.is_zero() && !says.cost, format!("cost {}", head.spent.price()));
     name(!says.updated, "when it was updated".to_owned());
@@ -62,6 +66,8 @@ pub(crate) struct Transcript {
     asked: Option<String>,
     /// When the first line was written.
     began: Option<Time>,
+    /// When the last one was.
+    ended: Option<Time>,
     /// The model of the last answer, where lines name it.
     model: String,
     /// Was something said here, which did not come from the system?
@@ -76,6 +82,9 @@ pub(crate) struct Form {
     pub(crate) names_models: bool,
     /// Is the agent named somewhere?
     pub(crate) names_agent: bool,
+    /// Whose models it is that its sessions are read with; absent, it is the one that a session
+    /// from there began with, and nobody's in others.
+    pub(crate) provider: Option<&'static str>,
 }
 
 /// Where a message was said.
@@ -93,6 +102,7 @@ impl Transcript {
             return;
         }
         self.began.get_or_insert(at);
+        self.ended = self.ended.max(Some(at));
         self.grew |= said == Said::Here;
         self.done += u64::from(self.steps.said(message).is_some());
         match message.role {
@@ -115,6 +125,7 @@ impl Transcript {
         // A line of the system's own says that it was aborted.
         let aborted = known && head.status == stands.status;
         let reason = if aborted { head.stop_reason } else { stands.reason };
+        let apart = |at: Time| at.as_micros().abs_diff(head.updated_at.as_micros());
         let says = Says {
             status: Some((stands.status, reason)),
             error: false,
@@ -127,9 +138,15 @@ impl Transcript {
             } else {
                 ""
             },
+            provider: match form.provider {
+                _ if known => head.model_provider(),
+                Some(provider) => provider,
+                None if ours => &head.provider,
+                None => "",
+            },
             steps: if known { head.steps } else { self.done },
             cost: false,
-            updated: true,
+            updated: known || self.ended.is_some_and(|ended| apart(ended) < A_MINUTE),
             began: self.began.filter(|_| !ours),
         };
         count_facts(losses, head, &says);

@@ -88,6 +88,7 @@ fn tell_facts(head: &Head, flow: &Flow, losses: &mut Losses) {
         task: &flow.name,
         agent: "",
         model: &head.model,
+        provider: head.model_provider(),
         steps: head.steps,
         cost: false,
         updated: true,

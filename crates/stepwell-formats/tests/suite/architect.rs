@@ -2,7 +2,7 @@
 
 use proptest::prelude::*;
 use serde_json::{Value, json};
-use stepwell::{Event, SessionId, Status, Stepwell, StopReason};
+use stepwell::{Edited, Event, SessionId, Status, Stepwell, StopReason};
 use stepwell_formats::{
     Became, Format, Length, Losses, MAX_FILE_BYTES, Mode, Outlet, Wishes, take_in,
 };
@@ -457,6 +457,25 @@ fn files_that_a_session_changed_are_its_files_here() {
     let exported = stepwell_formats::export(&well, &id, architect(), &mut out).unwrap();
     assert!(!exported.losses.to_string().contains("files"), "{}", exported.losses);
     assert_eq!(value(std::str::from_utf8(&out).unwrap())["files_modified"], json!(["a.rs"]));
+    // So are those that no call is left to tell of, or that a command changed.
+    let cut = session(&json!({
+        "messages": [{"role": "user", "content": "go on"}, {"role": "assistant", "content": "ok"}],
+        "messages_truncated": true, "files_modified": ["b.rs", "a.rs"]
+    }));
+    let (other, other_id, _) = imported(&cut);
+    let changed_there = log(&other, &other_id).into_iter().filter_map(|it| match it.event {
+        Event::File(file) => Some(file.path),
+        _ => None,
+    });
+    assert_eq!(changed_there.collect::<Vec<_>>(), ["b.rs", "a.rs"]);
+    let metadata = |values| Edited { metadata: values, ..Edited::default() };
+    let evil = metadata([("files_modified".to_owned(), json!(["evil"]))].into());
+    other.resume(&other_id).unwrap().append(evil).unwrap();
+    let mut out = Vec::new();
+    stepwell_formats::export(&other, &other_id, architect(), &mut out).unwrap();
+    let out = value(std::str::from_utf8(&out).unwrap());
+    assert_eq!(out["files_modified"], json!(["b.rs", "a.rs"]), "what a user noted is no file");
+    assert_eq!(out["metadata"]["files_modified"], json!(["evil"]));
     // More of it comes in behind what is here.
     let mut grown = changed.clone();
     grown["messages"].as_array_mut().unwrap().push(json!({"role": "assistant", "content": "done"}));

@@ -130,16 +130,13 @@ fn parts(well: &Stepwell, id: &SessionId, is: fn(&Part) -> bool) -> String {
     said.iter().flat_map(|it| &it.parts).filter(|part| is(part)).count().to_string()
 }
 
-/// The files that it changed. architect names those that no call tells of.
+/// The files that it changed.
 fn files(well: &Stepwell, id: &SessionId) -> String {
-    let named = well.info(id).unwrap().head.metadata.remove("files_modified");
-    let named: Vec<String> =
-        named.and_then(|it| serde_json::from_value(it).ok()).unwrap_or_default();
     let changed = log(well, id).into_iter().filter_map(|it| match it.event {
         Event::File(file) => Some(file.path),
         _ => None,
     });
-    format!("{:?}", changed.chain(named).collect::<BTreeSet<String>>())
+    format!("{:?}", changed.collect::<BTreeSet<String>>())
 }
 
 const FACTS: &[Fact] = &[
@@ -181,6 +178,33 @@ const FACTS: &[Fact] = &[
         // A transcript begins with its first line, moments later.
         read: |well, id| well.info(id).unwrap().head.created_at.to_string()[..16].to_owned(),
         words: &["when it began"],
+    },
+    Fact {
+        name: "provider",
+        read: |well, id| well.info(id).unwrap().head.model_provider().to_owned(),
+        words: &["provider"],
+    },
+    Fact {
+        name: "when it was updated",
+        read: |well, id| well.info(id).unwrap().head.updated_at.to_string()[..16].to_owned(),
+        words: &["when it was updated"],
+    },
+    Fact {
+        name: "when things were said",
+        read: |well, id| {
+            let said = log(well, id).into_iter();
+            let said = said.filter(|it| matches!(&it.event, Event::Message(it) if it.role != Role::System && it.lane == Lane::main()));
+            format!("{:?}", said.map(|it| it.at.to_string()[..19].to_owned()).collect::<Vec<_>>())
+        },
+        words: &["times of messages", "messages ("],
+    },
+    Fact {
+        name: "the last error",
+        read: |well, id| {
+            let last = well.info(id).unwrap().head.last_error;
+            format!("{:?}", last.map(|it| (it.message, it.at.to_string()[..19].to_owned())))
+        },
+        words: &["errors"],
     },
     Fact {
         name: "label",
