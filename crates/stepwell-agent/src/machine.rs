@@ -61,7 +61,8 @@ pub struct State {
     /// Did it end as done, and was nothing said since? What another program finished may end with
     /// anything: a tool's result, or no message at all.
     ended_as_done: bool,
-    /// Calls since the user last asked for something, and how many of them were not allowed.
+    /// Calls since the user last asked for something, or a run ended because none was allowed, and
+    /// how many of them were not allowed.
     calls: u64,
     denied: u64,
     /// Where the work is, if the session has phases.
@@ -246,6 +247,11 @@ impl State {
             Event::Status(change) => {
                 self.ended_as_done = change.status == Status::Success;
                 self.stopped_early = !self.ended_as_done;
+                // That nothing was allowed was said of the run that ended so. One that resumes it
+                // is judged by what it wants itself.
+                if (change.status, change.reason) == (Status::Partial, Some(StopReason::LlmDone)) {
+                    (self.calls, self.denied) = (0, 0);
+                }
             }
             Event::Phase(change) => {
                 self.turned = true;

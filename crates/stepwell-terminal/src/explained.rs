@@ -145,8 +145,10 @@ impl From<&stepwell_flow::Error> for Explained {
                 error,
                 "docs/flows.md describes specs; stepwell flow schema helps an editor",
             ),
-            Flow::Variable(BadVariable::Missing { name, .. }) => {
-                Self::with_hint(error, format_args!("add --var {name}=TEXT"))
+            Flow::Variable(BadVariable::Missing { name, others, .. }) => {
+                let all = std::iter::once(name).chain(others);
+                let add: Vec<_> = all.map(|name| format!("--var {name}=TEXT")).collect();
+                Self::with_hint(error, format_args!("add {}", add.join(" ")))
             }
             Flow::Variable(_) => {
                 Self::with_hint(error, "stepwell flow plan SPEC lists the variables")

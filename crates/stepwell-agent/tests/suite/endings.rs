@@ -205,6 +205,21 @@ async fn a_run_in_which_nothing_was_allowed_is_not_a_success() {
     let person = Person { denies: true, ..Person::default() };
     let ended = scene.run(&scene.setup(model), &person, Some("go")).await;
     assert_eq!((ended.status, ended.reason), (Status::Partial, StopReason::LlmDone));
+    // Asked again, it is done when the model says so; and not if it wants the same in vain.
+    for (wants, status) in [(false, Status::Success), (true, Status::Partial)] {
+        let scene = self::scene();
+        let first = Model::new(|n, _| if n == 0 { runs("touch x") } else { text("I could not.") });
+        scene.run(&scene.setup(first), &person, Some("go")).await;
+        let model = Model::new(move |n, _| match wants && n == 0 {
+            true => runs("touch y"),
+            false => text("Then it is done."),
+        });
+        let setup = scene.setup(model);
+        let mut run = Run::new(&scene.session, &setup, person.front(&scene.session)).unwrap();
+        run.go_on().unwrap();
+        let (_stop, interrupt) = tokio::sync::watch::channel(false);
+        assert_eq!(run.drive(interrupt).await.unwrap().status, status, "wants {wants}");
+    }
     // One call that ran is enough, and so is none that was wanted.
     let model = Model::new(|n, _| if n == 0 { runs("true") } else { text("Done.") });
     let ended = scene.run(&scene.setup(model), &Person::default(), Some("again")).await;
@@ -212,6 +227,24 @@ async fn a_run_in_which_nothing_was_allowed_is_not_a_success() {
     let model = Model::new(|_, _| text("It is so."));
     let ended = scene.run(&scene.setup(model), &person, Some("is it?")).await;
     assert_eq!(ended.status, Status::Success);
+}
+
+#[tokio::test]
+async fn nobody_is_asked_about_what_is_refused_whatever_they_say() {
+    let scene = scene();
+    std::fs::create_dir(scene.folder.path().join(".git")).unwrap();
+    let arguments = r#"{"path":".git/config","content":"[core]"}"#;
+    let model = Model::new(move |n, _| match n {
+        0 => says(Message::assistant("").calling("c1", "write_file", arguments).parts),
+        _ => text("I could not."),
+    });
+    scene.run(&scene.setup(model), &Person::default(), Some("go")).await;
+    let log = scene.session.events(Span::ALL).unwrap().events;
+    assert!(!log.iter().any(|it| matches!(it.event, Event::Gate(_))), "{log:?}");
+    let told = log.iter().any(|it| {
+        matches!(&it.event, Event::Message(it) if it.results().any(|it| it.text.contains("among git's own files")))
+    });
+    assert!(told, "{log:?}");
 }
 
 #[tokio::test]

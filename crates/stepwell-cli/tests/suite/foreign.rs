@@ -498,7 +498,7 @@ fn a_session_whose_agent_is_unknown_here_is_gone_on_with_by_build() {
     let resume = ["resume", "20260507-051500-ba4e01", "go on", "--model", "script:script.yaml"];
     let ran = desk.quietly(&resume);
     assert_eq!(ran.code, Some(0), "{}", ran.stderr);
-    let notice = "\"mason\" is an agent of architect; build goes on with its session";
+    let notice = "\"mason\" is an agent of architect; build takes its place here";
     assert!(ran.stderr.contains(notice), "{}", ran.stderr);
     assert_eq!(desk.quietly(&["show", "@last", "--json"]).json()[0]["agent"], "build");
     // One that is named and not there is an error.

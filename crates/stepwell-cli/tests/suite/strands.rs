@@ -97,6 +97,10 @@ fn a_flow_that_failed_or_waits_in_strands_cli_makes_only_the_missing_calls() {
         assert_eq!(ran.code, Some(0), "{fixture}: {}", ran.stderr);
         let id = ran.stdout.split_whitespace().nth(1).unwrap().to_owned();
         let before = answers(&desk, &id);
+        // A look at what would be asked knows it.
+        let next = desk.quietly(&["resume", &id, "--dry-run", "--json"]).json().remove(0);
+        let asks = next["next"].as_array().unwrap().iter().all(|node| node["asks"].is_string());
+        assert!(asks, "{fixture}: {next}");
         let mut line = vec!["resume", &id, "--model", "script:script.yaml", "--json"];
         line.extend(respond.into_iter().flat_map(|said| ["--respond", said]));
         let ran = desk.quietly(&line);

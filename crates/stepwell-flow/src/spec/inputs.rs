@@ -139,7 +139,7 @@ pub enum BadVariable {
         near: Option<String>,
     },
     /// A required variable is not set.
-    #[error("the variable `{name}` ({kind}{}) must be set", about(.description.as_deref()))]
+    #[error("the variable `{name}` ({kind}{}) must be set{}", about(.description.as_deref()), and(.others))]
     Missing {
         /// The variable.
         name: String,
@@ -147,6 +147,8 @@ pub enum BadVariable {
         kind: &'static str,
         /// What it is for.
         description: Option<String>,
+        /// Others that are not set either.
+        others: Vec<String>,
     },
     /// The value does not fit the variable.
     #[error("invalid value {value} for the variable `{name}`: expected {expected}")]
@@ -162,6 +164,13 @@ pub enum BadVariable {
 
 fn meant(near: Option<&str>) -> String {
     near.map(|near| format!("; did you mean `{near}`?")).unwrap_or_default()
+}
+
+fn and(others: &[String]) -> String {
+    match others.is_empty() {
+        true => String::new(),
+        false => format!(", and {}", listed(others.iter().map(String::as_str))),
+    }
 }
 
 fn about(description: Option<&str>) -> String {
@@ -229,17 +238,25 @@ impl Inputs {
         for (name, typed) in set {
             variables.insert(name.clone(), self.typed(name, typed)?);
         }
+        let mut missing = Vec::new();
         for (name, input) in self.required.iter().chain(&self.optional) {
             if !variables.contains_key(name) {
                 if let Some(default) = &input.default {
                     variables.insert(name.clone(), default.clone());
                 } else if self.required.contains_key(name) {
-                    let (kind, description) = (input.kind.name(), input.description.clone());
-                    return Err(BadVariable::Missing { name: name.clone(), kind, description });
+                    missing.push((name, input));
                 }
             }
         }
-        Ok(variables)
+        match missing.split_first() {
+            None => Ok(variables),
+            Some(((name, input), others)) => Err(BadVariable::Missing {
+                name: (*name).clone(),
+                kind: input.kind.name(),
+                description: input.description.clone(),
+                others: others.iter().map(|(name, _)| (*name).clone()).collect(),
+            }),
+        }
     }
 
     /// Parses what a user typed for a variable.
@@ -301,6 +318,13 @@ mod tests {
     fn an_invalid_variable_is_refused_with_its_name_and_what_was_expected() {
         let refused = |pairs: &[_]| inputs().resolve(&set(pairs)).unwrap_err().to_string();
         assert_eq!(refused(&[]), "the variable `topic` (string) must be set");
+        let input = || inputs().required.into_values().next().unwrap();
+        let required = ["a", "b", "c"].map(|name| (name.to_owned(), input())).into();
+        let several = Inputs { required, ..Inputs::default() };
+        assert_eq!(
+            several.resolve(&set(&[("b", "x")])).unwrap_err().to_string(),
+            "the variable `a` (string) must be set, and `c`"
+        );
         assert_eq!(
             refused(&[("topic", "x"), ("tone", "loud")]),
             r#"invalid value "loud" for the variable `tone`: expected one of: `dry`, `warm`"#

@@ -43,7 +43,7 @@ impl Runtime {
         let redactor = agents::redactor(&spec, self)?;
         let mut scope = Scope::new();
         let known = history.described.as_ref().map(|flow| flow.variables.clone());
-        for (name, value) in known.unwrap_or_default() {
+        for (name, value) in variables::with_defaults(&known.unwrap_or_default(), &spec) {
             scope.set(name, value);
         }
         let tokio = tokio::runtime::Builder::new_current_thread().build();

@@ -79,7 +79,7 @@ pub(crate) fn revealed(kept: &Variables, from: &Revealing<'_>) -> Result<Variabl
 
 /// What is kept, and what the spec says of variables that are not: other systems keep only what
 /// was typed.
-fn with_defaults(kept: &Variables, spec: &Spec) -> Variables {
+pub(super) fn with_defaults(kept: &Variables, spec: &Spec) -> Variables {
     let inputs = spec.inputs.required.iter().chain(&spec.inputs.optional);
     let defaults = inputs.filter_map(|(name, input)| Some((name, input.default.as_ref()?)));
     let mut variables = kept.clone();

@@ -193,7 +193,7 @@ pub fn runtime_notice(notice: &Notice, now: Time, is_live: bool) -> Option<Strin
             format!("warning: {why}; the prices that ship are used")
         }
         Notice::OtherAgent { used, system, instead } => format!(
-            "{used:?} is an agent of {system}; {instead} goes on with its session (--agent NAME \
+            "{used:?} is an agent of {system}; {instead} takes its place here (--agent NAME \
              names another)"
         ),
         Notice::SomebodyElses { session } => format!(

@@ -25,7 +25,8 @@ pub fn subagent_stop(well: &Stepwell, payload: &Payload) -> Result<HookStop> {
     let named = text(told, "agent_id").or_else(|| text(payload, "agent_id"));
     let summary = text(told, "summary").or_else(|| text(payload, "last_assistant_message"));
     let summary = summary.map(|text| text[..text.floor_char_boundary(SUMMARY)].to_owned());
-    let error = error_text(told).or_else(|| error_text(payload));
+    let failed = outcome(told, payload) == Some(Outcome::Failed);
+    let error = error_text(told, failed).or_else(|| error_text(payload, failed));
     let mut said = Said { metadata: lifecycle::summary(summary), error };
     let names = [named, text(payload, "session_id")];
     for id in names.into_iter().flatten().filter_map(|name| name.parse::<SessionId>().ok()) {
@@ -68,16 +69,29 @@ pub fn subagent_stop(well: &Stepwell, payload: &Payload) -> Result<HookStop> {
     Ok(not_stopped("no_session", named.map(ToOwned::to_owned)))
 }
 
+/// Where a payload may say what went wrong, and where it says so only if something did.
+const ERRORS: [&str; 4] = ["error", "error_message", "last_error", "errors"];
+const IF_FAILED: [&str; 5] = ["message", "stderr", "reason", "result", "output"];
+
 /// What a payload says went wrong.
-fn error_text(payload: &Payload) -> Option<String> {
-    let text = |value: &Value| match value {
-        Value::String(text) => Some(text.clone()),
-        Value::Object(error) => Some(error.get("message")?.as_str()?.to_owned()),
-        _ => None,
-    };
-    let told = ["error", "error_message"].into_iter().find_map(|name| text(payload.get(name)?));
-    let told = told.filter(|text| !text.trim().is_empty())?;
+fn error_text(payload: &Payload, failed: bool) -> Option<String> {
+    let said = |names: &[&str]| names.iter().find_map(|name| error_in(payload.get(*name)?));
+    // A word for how it ended says nothing more.
+    let also = || said(&IF_FAILED).filter(|text| failed && sign_of(text).is_none());
+    let told = said(&ERRORS).or_else(also)?;
     Some(told[..told.floor_char_boundary(SUMMARY)].to_owned())
+}
+
+/// An error as a text, as an object with one, or the first of a list.
+fn error_in(value: &Value) -> Option<&str> {
+    match value {
+        Value::String(text) => Some(text.as_str()).filter(|text| !text.trim().is_empty()),
+        Value::Object(error) => {
+            ["message", "error"].iter().find_map(|name| error_in(error.get(*name)?))
+        }
+        Value::Array(errors) => errors.iter().find_map(error_in),
+        _ => None,
+    }
 }
 
 fn is_final(info: &SessionInfo) -> bool {
@@ -117,23 +131,21 @@ fn outcome(told: &Payload, payload: &Payload) -> Option<Outcome> {
     has(Outcome::Failed).or_else(|| has(Outcome::Abandoned)).or_else(|| has(Outcome::Completed))
 }
 
+/// How it ended, by a word for that.
+fn sign_of(word: &str) -> Option<Outcome> {
+    Some(match word.trim().to_lowercase().as_str() {
+        "completed" | "complete" | "success" | "succeeded" | "done" | "ok" => Outcome::Completed,
+        "failed" | "failure" | "error" | "timeout" | "crashed" => Outcome::Failed,
+        "abandoned" | "cancelled" | "canceled" | "aborted" => Outcome::Abandoned,
+        _ => return None,
+    })
+}
+
 /// Every sign of how it ended.
 fn signs(payload: &Payload) -> Vec<Outcome> {
     let mut signs = Vec::new();
-    for name in ["outcome", "status", "result"] {
-        match text(payload, name).map(str::to_lowercase).as_deref() {
-            Some("completed" | "complete" | "success" | "succeeded" | "done" | "ok") => {
-                signs.push(Outcome::Completed);
-            }
-            Some("failed" | "failure" | "error" | "timeout" | "crashed") => {
-                signs.push(Outcome::Failed);
-            }
-            Some("abandoned" | "cancelled" | "canceled" | "aborted") => {
-                signs.push(Outcome::Abandoned);
-            }
-            _ => {}
-        }
-    }
+    let words = ["outcome", "status", "result"].into_iter().filter_map(|name| text(payload, name));
+    signs.extend(words.filter_map(sign_of));
     // A flag may be told as a text.
     let flag = |name: &str| match payload.get(name)? {
         Value::Bool(flag) => Some(*flag),
@@ -184,5 +196,33 @@ mod tests {
         assert_eq!(told(r#"{"error":"boom"}"#), Some(Outcome::Failed));
         assert_eq!(told(r#"{"error":null}"#), None);
         assert_eq!(told("{}"), None);
+    }
+
+    #[test]
+    fn what_went_wrong_is_told_in_many_places() {
+        let told = |json: &str| {
+            let payload: Payload = serde_json::from_str(json).unwrap();
+            error_text(&payload, outcome(&payload, &payload) == Some(Outcome::Failed))
+        };
+        for json in [
+            r#"{"error":"boom"}"#,
+            r#"{"result":"failed","stderr":"boom"}"#,
+            r#"{"error":{"message":"boom","code":3}}"#,
+            r#"{"error_message":"boom"}"#,
+            r#"{"is_error":true,"message":"boom"}"#,
+            r#"{"error":true,"result":"boom"}"#,
+            r#"{"exit_code":2,"stderr":"boom"}"#,
+            r#"{"status":"failed","reason":"boom"}"#,
+            r#"{"status":"failed","output":"boom"}"#,
+            r#"{"last_error":{"message":"boom"}}"#,
+            r#"{"errors":["", "boom"]}"#,
+        ] {
+            assert_eq!(told(json).as_deref(), Some("boom"), "{json}");
+        }
+        // What a success says is no error, nor is a word for a failure its text.
+        for json in [r#"{"success":true,"message":"all is well"}"#, r#"{"result":"failed"}"#, "{}"]
+        {
+            assert_eq!(told(json), None, "{json}");
+        }
     }
 }

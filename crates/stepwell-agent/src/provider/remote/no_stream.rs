@@ -31,15 +31,18 @@ pub(super) async fn look(client: &reqwest::Client, base_url: &str, protocol: Pro
     };
     let asked = client.get(format!("{base_url}{path}")).timeout(PATIENCE).send().await;
     let Ok(mut response) = asked else { return Instead::Unknown };
+    let status = response.status();
     // A page that says that this cannot be fetched says nothing of what is sent there.
-    let page = if response.status().is_success() { Instead::Page } else { Instead::Unknown };
+    let page = if status.is_success() { Instead::Page } else { Instead::Unknown };
     let kind = response.headers().get(CONTENT_TYPE).and_then(|it| it.to_str().ok());
     if kind.is_some_and(|kind| kind.contains("html")) {
         return page;
     }
     match response.chunk().await {
         Ok(Some(front)) if front.trim_ascii_start().starts_with(b"<") => page,
-        Ok(_) => Instead::OnePiece,
-        Err(_) => Instead::Unknown,
+        // Only something of an API says so in JSON; an empty refusal may be anybody's.
+        Ok(Some(front)) if front.trim_ascii_start().starts_with(b"{") => Instead::OnePiece,
+        Ok(_) if status.is_success() => Instead::OnePiece,
+        Ok(_) | Err(_) => Instead::Unknown,
     }
 }
