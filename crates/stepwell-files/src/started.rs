@@ -336,6 +336,18 @@ mod tests {
     }
 
     #[test]
+    fn scripts_that_a_configuration_has_git_run_are_gits() {
+        let dir = tempfile::tempdir().unwrap();
+        std::fs::create_dir_all(dir.path().join(".git")).unwrap();
+        let config = "[hook \"lint\"]\nevent = pre-commit\ncommand = sh check.sh --fast .\n\
+                      [filter \"x\"]\nclean = \"./tools/clean %f\"\n[core]\nfsmonitor = true\n";
+        std::fs::write(dir.path().join(".git/config"), config).unwrap();
+        let is = |path: &str| is_named(&dir.path().join(path), &UsersGit::default());
+        assert!(is("check.sh") && is("tools/clean"));
+        assert!(!is("README.md") && !is("tools/other") && !is("true"));
+    }
+
+    #[test]
     fn what_a_repositorys_configuration_includes_is_gits() {
         let dir = tempfile::tempdir().unwrap();
         std::fs::create_dir(dir.path().join(".git")).unwrap();

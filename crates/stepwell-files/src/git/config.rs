@@ -12,9 +12,28 @@ const DEEPEST: usize = 10;
 /// The largest configuration that is read.
 const LONGEST: u64 = 1 << 20;
 
+/// Settings whose value is a command that git runs.
+const COMMANDS: [&str; 15] = [
+    "hook.command",
+    "filter.clean",
+    "filter.smudge",
+    "filter.process",
+    "diff.command",
+    "diff.textconv",
+    "diff.external",
+    "merge.driver",
+    "core.fsmonitor",
+    "core.editor",
+    "core.pager",
+    "core.sshcommand",
+    "core.askpass",
+    "credential.helper",
+    "gpg.program",
+];
+
 /// What the configuration of the repository whose work tree is at a folder names, and what the
-/// user's own names for it: where its hooks are, and files that they include. Nothing, if there is
-/// no repository.
+/// user's own names for it: where its hooks are, scripts in its commands, and files that they
+/// include. Nothing, if there is no repository.
 pub(crate) fn named_by(work_tree: &Path, users: &UsersGit) -> Vec<PathBuf> {
     let Some(own) = git_folder(work_tree) else { return Vec::new() };
     let common = fs::read_to_string(own.join("commondir"));
@@ -76,9 +95,20 @@ impl Reading<'_> {
                     self.read(&included, deep - 1);
                     self.named.push(included);
                 }
+                key if COMMANDS.contains(&key) => self.add_scripts(&value),
                 _ => {}
             }
         }
+    }
+
+    /// Adds the files that a command may name.
+    fn add_scripts(&mut self, command: &str) {
+        let words = command.split_whitespace().map(|word| word.trim_matches(['"', '\'', '!', ';']));
+        let is_path = |word: &&str| word.contains(['/', '.']) && !word.starts_with(['-', '%']);
+        let folder = self.work_tree.unwrap_or(Path::new(""));
+        let paths = words.filter(is_path).map(|word| folder.join(self.expanded(word)));
+        let files: Vec<PathBuf> = paths.filter(|path| !path.is_dir()).collect();
+        self.named.extend(files);
     }
 
     /// A path in which `~/` is the user's home folder, as git reads it.
