@@ -165,8 +165,14 @@ pub(super) const RULES: &[Rule] = &[
             // Logging in to a registry.
             r"|(?-u:\b)(?:docker|podman|helm|nerdctl|buildah|skopeo|az|oc)(?-u:\b)[^\n|;&]*?",
             r#"[ \t]login[ \t][^\n|;&]*?-p[ \t=]?\\?["']?([^\s"'$<>\\-][^\s"'$<>\\]{5,})"#,
+            // Clients of databases, and of another machine's shell.
+            r"|(?-u:\b)(?:mysql(?:dump|admin)?|mariadb(?:-dump)?)[ \t](?:[^\n|;&]*?[ \t])?-p",
+            r#"\\?["']?([^\s"'$<>\\-][^\s"'$<>\\]{5,})"#,
+            r"|(?-u:\b)(?:sshpass[ \t]+-p|redis-cli[ \t](?:[^\n|;&]*?[ \t])?-a",
+            r"|mongo(?:sh|dump)?[ \t](?:[^\n|;&]*?[ \t])?-p)[ \t]*",
+            r#"\\?["']?([^\s"'$<>\\-][^\s"'$<>\\]{5,})"#,
         ),
-        values: &[Value::Bare, Value::Bare, Value::Bare],
+        values: &[Value::Bare, Value::Bare, Value::Bare, Value::Bare, Value::Bare],
     },
     certain("url-password", r#"://[^\s/:@\[\]"'<>]{0,100}:([^\s/@\[\]"'<>]{3,})@"#),
     // A token as a user's name, or among what an address asks for.
