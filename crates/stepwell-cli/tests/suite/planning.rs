@@ -365,7 +365,7 @@ answers:
     assert_eq!(state["phase"], "execute");
     // The goal is the task unless another is set, and something is said to have happened.
     assert_eq!(state["goal"], "build it");
-    assert_eq!(state["last_action"], "phase execute");
+    assert_eq!(state["last_action"], "step 4 was done");
     let points = desk.quietly(&["checkpoint", "@last", "--json"]).json();
     let names: Vec<_> = points.iter().map(|it| it["name"].as_str().unwrap()).collect();
     assert!(names.contains(&"phase-initialize") && names.contains(&"phase-execute"), "{names:?}");

@@ -310,8 +310,7 @@ fn what_it_has_no_word_for_is_named_and_kept_in_its_metadata() {
         })
         .unwrap();
     drop(session);
-    let edited =
-        stepwell::Edited { label: stepwell::Change::Set("mine".to_owned()), ..Default::default() };
+    let edited = Edited { label: stepwell::Change::Set("mine".to_owned()), ..Default::default() };
     well.edit(&id, edited).unwrap();
     let mut text = Vec::new();
     let exported = stepwell_formats::export(&well, &id, architect(), &mut text).unwrap();
