@@ -2,12 +2,19 @@
 // What is set in this browser alone: its colours, and who is logged in.
 import { html } from './html.js';
 import { change } from './api.js';
-import { update, useApp } from './state.js';
+import { toast } from './parts.js';
+import { useApp } from './state.js';
 import { nextTheme } from './theme.js';
 
+/** Nobody is told that they are out who is not; and what was shown is gone with it. */
 async function logOut() {
-  await change('POST', '/logout').catch(() => undefined);
-  update({ login: true });
+  try {
+    await change('POST', '/logout');
+  } catch (problem) {
+    toast({ problem });
+    return;
+  }
+  window.location.replace('/');
 }
 
 export function ThisBrowser() {

@@ -315,5 +315,8 @@ function editNote(body) {
   if (typeof label === 'string') return { word: 'renamed', text: label };
   if (body.pinned !== undefined) return { word: body.pinned ? 'pinned' : 'unpinned', text: '' };
   if (body.tag?.length) return { word: 'tagged', text: body.tag.join(', ') };
+  if (body.trashed !== undefined) {
+    return { word: body.trashed ? 'moved to the trash' : 'taken out of the trash', text: nameOf(body.who) };
+  }
   return null;
 }

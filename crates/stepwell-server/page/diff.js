@@ -72,7 +72,7 @@ export function Diff({ text = '', lines, label, whole }) {
           </tr>`,
         )}
       </tbody></table>
-      ${all.length > most && html`<button class="small"
+      ${all.length > most && html`<button class="small" data-more="yes"
         onClick=${() => more(most * 4)}>Show more of ${count(all.length)} lines</button>`}
     </div>`;
 }

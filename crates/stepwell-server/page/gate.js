@@ -1,12 +1,13 @@
 // @ts-check
 // A question that waits for a person: what would be done, in full, and the answers.
-import { html, useState } from './html.js';
-import { change, get, resumeSession, sessionPath } from './api.js';
+import { html, useRef, useState } from './html.js';
+import { change, keyOf, resumeSession, sessionPath } from './api.js';
 import { allLines, Diff } from './diff.js';
 import { focused } from './keys.js';
 import { Act, Age, LongText, ProblemNote, toast } from './parts.js';
 import { announceChange, dropGate, gateName, loadGates, state, storeName } from './state.js';
 import { toSession } from './route.js';
+import { isSeen, stands, useStill } from './still.js';
 import { exact, firstLine, moment, words } from './text.js';
 
 /** The arguments of a call, if they can be read. @param {string} text */
@@ -68,14 +69,16 @@ export function AskedCall({ call }) {
 /**
  * Gives an answer to the very question that was shown, and has the session go on where nobody runs it.
  * @param {import('./state.js').Gate} gate @param {{answer: string, reason?: string}} given
+ * @param {string} key sent again because the reply was lost, it is the same answer
  */
-export async function giveAnswer(gate, given) {
+export async function giveAnswer(gate, given, key) {
   const store = gate.store;
   const done = await change(
     'POST',
     sessionPath(gate.session_id, `/gates/${encodeURIComponent(gate.id)}`),
     { ...given, seen: gate.seq },
     { store },
+    key,
   );
   dropGate(gate);
   await loadGates().catch(() => undefined);
@@ -108,12 +111,24 @@ export function GateCard({ gate, task, inSession }) {
   const [text, setText] = useState('');
   // While an answer is on its way, the keys no longer belong to the form.
   const [sending, setSending] = useState(false);
+  const card = useRef(/** @type {HTMLElement | null} */ (null));
+  const still = useStill(card);
+  const waits = still ? undefined : 'true';
+  const key = useRef(keyOf());
   const call = gate.call;
   const answer = async (/** @type {string} */ word, /** @type {string} */ reason) => {
+    // Nobody allows what they cannot have seen.
+    const unseen = call && (word === 'once' || word === 'always') && card.current?.querySelector('[data-more]');
+    if (unseen) {
+      unseen.scrollIntoView({ block: 'center' });
+      toast({ text: 'There is more of it: show all of it first.' });
+      return;
+    }
     try {
       setProblem(null);
       setSending(true);
-      await giveAnswer(gate, reason ? { answer: word, reason } : { answer: word });
+      const given = reason ? { answer: word, reason } : { answer: word };
+      await giveAnswer(gate, given, key.current(given));
     } catch (refused) {
       // Somebody else was first: the card goes, so it is said below.
       if (/** @type {any} */ (refused).status === 409) toast({ problem: refused });
@@ -126,7 +141,8 @@ export function GateCard({ gate, task, inSession }) {
   const choices = call?.choices?.length ? call.choices : ['once', 'deny'];
   const may = state.server?.may_change && !sending;
   return html`
-    <article class="card gate-card" tabindex="0" data-gate=${gateName(gate)}
+    <article ref=${card} class="card gate-card" tabindex="0" data-gate=${gateName(gate)} data-still=${still ? 'yes' : undefined}
+      onClickCapture=${aimed}
       data-session=${toSession(gate.store, gate.session_id)}
       aria-label=${`Question: ${firstLine(gate.prompt, 80)}`}>
       <header class="row wrap">
@@ -158,7 +174,7 @@ export function GateCard({ gate, task, inSession }) {
           .filter((/** @type {string} */ it) => !(call.holds_secret && (it === 'once' || it === 'always')))
           .map(
             (choice) => html`
-          <${Act} key=${choice} class=${choice === 'once' ? 'primary' : choice === 'deny' || choice === 'never' ? 'quiet-bad' : ''}
+          <${Act} key=${choice} waits=${!still} class=${choice === 'once' ? 'primary' : choice === 'deny' || choice === 'never' ? 'quiet-bad' : ''}
             onPress=${() => (choice === 'once' || choice === 'always' ? answer(choice, '') : setDenying(choice))}>
               ${LABELS[choice] ?? words(choice)}<//>`,
           )}
@@ -176,7 +192,7 @@ export function GateCard({ gate, task, inSession }) {
           placeholder="Why not? The model is told." value=${text}
           onInput=${(/** @type {any} */ event) => setText(event.target.value)}
           onKeyDown=${(/** @type {KeyboardEvent} */ event) => event.key === 'Escape' && setDenying('')} />
-        <button class="bad" type="submit">${denying === 'never' ? 'Never allow' : 'Deny'}</button>
+        <button class="bad" type="submit" aria-disabled=${waits}>${denying === 'never' ? 'Never allow' : 'Deny'}</button>
         <button type="button" onClick=${() => setDenying('')}>Back</button>
       </form>`
       }
@@ -190,10 +206,19 @@ export function GateCard({ gate, task, inSession }) {
         <input class="grow" aria-label="Your answer"
           placeholder=${gate.default ? `${gate.default} (if left empty)` : 'Your answer'} value=${text}
           onInput=${(/** @type {any} */ event) => setText(event.target.value)} />
-        <button class="primary" type="submit" disabled=${!text.trim() && !gate.default}>Answer</button>
+        <button class="primary" type="submit" aria-disabled=${waits} disabled=${!text.trim() && !gate.default}>Answer</button>
       </form>`
       }
     </article>`;
+}
+
+/** Lets a press through if it was aimed at this card. A key on a button has no place. @param {MouseEvent} event */
+function aimed(event) {
+  const button = /** @type {HTMLElement} */ (event.target).closest('.actions button');
+  if (!button || event.detail === 0 || stands(/** @type {HTMLElement} */ (event.currentTarget))) return;
+  event.preventDefault();
+  event.stopPropagation();
+  toast({ text: 'This question has just come to this place. Look at it, and press again.' });
 }
 
 /** Puts the focus into a field when it appears. @param {HTMLElement | null} element */
@@ -204,14 +229,23 @@ function focusOnce(element) {
   }
 }
 
-/** The card that somebody chose, or the only one. @returns {HTMLElement | null} */
-export function onlyCard() {
+/**
+ * Answers the question that somebody chose by keys: another one may have come in the moment before.
+ * @param {string} label the button
+ */
+export function answerChosen(label) {
   const all = /** @type {NodeListOf<HTMLElement>} */ (document.querySelectorAll('.gate-card'));
-  return focused('.gate-card') ?? (all.length === 1 ? all[0] : null);
-}
-
-/** Presses a button of a gate's card by its label. @param {HTMLElement | null} card @param {string} label */
-export function press(card, label) {
-  const buttons = /** @type {HTMLButtonElement[]} */ ([...(card?.querySelectorAll('button') ?? [])]);
-  buttons.find((button) => button.textContent?.trim() === label)?.click();
+  const card = focused('.gate-card');
+  if (card && isSeen(card)) {
+    const buttons = /** @type {HTMLButtonElement[]} */ ([...card.querySelectorAll('.actions button')]);
+    buttons.find((button) => button.textContent?.trim() === label)?.click();
+  } else if (card) {
+    toast({ text: 'This question has just come. Look at it, and press again.' });
+  } else if (all.length === 1) {
+    all[0].focus();
+    all[0].scrollIntoView({ block: 'nearest' });
+    toast({ text: `Press the key again: ${label}.` });
+  } else if (all.length) {
+    toast({ text: 'Choose a question with j or k first.' });
+  }
 }

@@ -31,8 +31,9 @@ export const KEYS = [
     ],
   ],
   [
-    'Inbox',
+    'Questions',
     [
+      ['j, k', 'Choose one'],
       ['y', 'Approve'],
       ['a', 'Always allow'],
       ['n', 'Deny, with a reason'],
@@ -120,7 +121,7 @@ export function moveFocus(selector, by) {
   all[next].scrollIntoView({ block: 'nearest' });
 }
 
-/** The element of a list that has the focus, or the first one. @param {string} selector */
+/** The element of a list that has the focus. @param {string} selector */
 export function focused(selector) {
   return /** @type {HTMLElement | null} */ (document.activeElement?.closest(selector) ?? null);
 }

@@ -56,7 +56,7 @@ export function LongText({ text, render, first = FIRST }) {
   return html`${shown}${
     text.length > most &&
     html`
-    <button class="small more" onClick=${() => set(most + MORE)}>Show more: ${bytes(most)} of ${bytes(text.length)} are shown</button>`
+    <button class="small more" data-more="yes" onClick=${() => set(most + MORE)}>Show more: ${bytes(most)} of ${bytes(text.length)} are shown</button>`
   }`;
 }
 
@@ -88,9 +88,10 @@ export function Dialog({ title, onClose, children, wide }) {
 
 /**
  * A button that is busy while its work is under way, and shows why it failed.
- * @param {{onPress: () => Promise<any> | void, children?: any, class?: string, disabled?: boolean, title?: string, label?: string}} props
+ * @param {{onPress: () => Promise<any> | void, children?: any, class?: string, disabled?: boolean, waits?: boolean, title?: string, label?: string}} props
+ *   waits: it is shown, and cannot be meant yet
  */
-export function Act({ onPress, children, class: look = '', disabled, title, label }) {
+export function Act({ onPress, children, class: look = '', disabled, waits, title, label }) {
   const [busy, set] = useState(false);
   const press = async () => {
     if (busy) return;
@@ -103,7 +104,7 @@ export function Act({ onPress, children, class: look = '', disabled, title, labe
       set(false);
     }
   };
-  return html`<button type="button" class=${look} title=${title} aria-label=${label} aria-busy=${busy}
+  return html`<button type="button" class=${look} title=${title} aria-label=${label} aria-busy=${busy} aria-disabled=${waits ? 'true' : undefined}
     disabled=${disabled || busy} onClick=${press}>${children}</button>`;
 }
 

@@ -136,11 +136,11 @@ export function announceChange() {
 const RETRY = 2000;
 
 /**
- * Tries again by itself if the server was away. Gives what ends that.
+ * Tries again by itself if the server, or its store, was away. Gives what ends that.
  * @param {any} problem @param {() => void} again
  */
 export function retryOffline(problem, again) {
-  if (problem?.kind !== 'offline') return undefined;
+  if (problem?.kind !== 'offline' && problem?.status !== 503) return undefined;
   const timer = setTimeout(again, RETRY);
   return () => clearTimeout(timer);
 }

@@ -47,6 +47,7 @@ assets! {
     "route.js", "text/javascript; charset=utf-8";
     "search.js", "text/javascript; charset=utf-8";
     "state.js", "text/javascript; charset=utf-8";
+    "still.js", "text/javascript; charset=utf-8";
     "style.css", "text/css; charset=utf-8";
     "talk.js", "text/javascript; charset=utf-8";
     "text.js", "text/javascript; charset=utf-8";

@@ -2,7 +2,7 @@
 // Inbox: what waits for you, what runs, what was cut off.
 import { html, useEffect, useState } from '../html.js';
 import { get } from '../api.js';
-import { GateCard, press } from '../gate.js';
+import { answerChosen, GateCard } from '../gate.js';
 import { focused, moveFocus, useKeys } from '../keys.js';
 import { canNotify, isNotifying, setNotifying } from '../notify.js';
 import { Empty, Loading, ProblemNote, SilentStores, toast } from '../parts.js';
@@ -48,19 +48,13 @@ export function Inbox() {
     { live: true },
   );
   const [notifying, setNotify] = useState(isNotifying());
-  // Only what somebody chose: another question may have come in the moment before.
-  const answer = (/** @type {string} */ label) => {
-    const card = focused('.gate-card');
-    if (card) press(card, label);
-    else if (document.querySelector('.gate-card')) toast({ text: 'Choose a question with j or k first.' });
-  };
   useKeys(
     {
       j: () => moveFocus('.gate-card, .session-row', 1),
       k: () => moveFocus('.gate-card, .session-row', -1),
-      y: () => answer('Approve'),
-      a: () => answer('Always allow'),
-      n: () => answer('Deny'),
+      y: () => answerChosen('Approve'),
+      a: () => answerChosen('Always allow'),
+      n: () => answerChosen('Deny'),
       Enter: () => {
         const open = focused('.gate-card')?.dataset.session ?? focused('.session-row')?.dataset.session;
         if (open && document.activeElement?.matches('.gate-card, .session-row')) go(open);

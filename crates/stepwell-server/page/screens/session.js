@@ -1,9 +1,9 @@
 // @ts-check
 // Session: its conversation as it grows, and what steers it.
 import { html, useEffect, useLayoutEffect, useRef, useState } from '../html.js';
-import { change, get, resumeSession, sessionPath } from '../api.js';
-import { GateCard, onlyCard, press } from '../gate.js';
-import { useKeys } from '../keys.js';
+import { change, get, keyOf, resumeSession, sessionPath } from '../api.js';
+import { answerChosen, GateCard } from '../gate.js';
+import { moveFocus, useKeys } from '../keys.js';
 import { SessionLog } from '../log.js';
 import { Act, Loading, ProblemNote, toast } from '../parts.js';
 import { announceChange, gateName, loadGates, retryOffline, update, useApp } from '../state.js';
@@ -87,9 +87,11 @@ export function Session({ route }) {
     {
       m: () => document.getElementById('say')?.focus(),
       o: () => setUnfold((it) => !it),
-      y: () => press(onlyCard(), 'Approve'),
-      a: () => press(onlyCard(), 'Always allow'),
-      n: () => press(onlyCard(), 'Deny'),
+      j: () => moveFocus('.gate-card', 1),
+      k: () => moveFocus('.gate-card', -1),
+      y: () => answerChosen('Approve'),
+      a: () => answerChosen('Always allow'),
+      n: () => answerChosen('Deny'),
     },
     [],
   );
@@ -163,13 +165,24 @@ function Composer({ session, store, lanes }) {
   const isFlow = Boolean(session.flow);
   const mayResume = app.server?.may_start && session.driver !== 'external';
   const spoke = useRef(false);
+  // What is sent again because its answer was lost is said once.
+  const key = useRef(keyOf());
   // A run may end just when one speaks to it: then the next one hears it.
   useEffect(() => {
     if (!spoke.current || isRunning || isFlow || !mayResume || !session.unheard) return;
     spoke.current = false;
     resumeSession(store, session.id).catch((problem) => toast({ problem }));
   }, [isRunning, session.unheard, mayResume]);
+  // Whoever presses twice says it once.
+  const busy = useRef(false);
   const send = async () => {
+    if (busy.current) return;
+    busy.current = true;
+    await sendWords().finally(() => {
+      busy.current = false;
+    });
+  };
+  const sendWords = async () => {
     const words = text.trim();
     if (!words) return;
     spoke.current = true;
@@ -179,7 +192,9 @@ function Composer({ session, store, lanes }) {
         sessionPath(session.id, '/say'),
         { text: words, now, ...(lane ? { lane } : {}) },
         { store },
+        key.current(words),
       );
+      key.current = keyOf();
       toast({
         text: done.running
           ? 'Said. It is heard before the next call.'
@@ -192,7 +207,7 @@ function Composer({ session, store, lanes }) {
     setText('');
     announceChange();
   };
-  const key = (/** @type {KeyboardEvent} */ event) => {
+  const onKey = (/** @type {KeyboardEvent} */ event) => {
     if (event.key === 'Escape') /** @type {HTMLElement} */ (event.target).blur();
     if (event.key === 'Enter' && !event.shiftKey && !event.isComposing) {
       event.preventDefault();
@@ -206,7 +221,7 @@ function Composer({ session, store, lanes }) {
     <textarea id="say" rows="2" aria-label="Say something to the agent"
       placeholder=${isRunning ? 'Say something. It is heard before the next call.' : 'Say what to do next (m)'}
       value=${text}
-      onInput=${(/** @type {any} */ event) => setText(event.target.value)} onKeyDown=${key}></textarea>
+      onInput=${(/** @type {any} */ event) => setText(event.target.value)} onKeyDown=${onKey}></textarea>
     <div class="row wrap">
       ${isFlow && lanes.length > 1 && html`<select aria-label="To which agent" value=${lane}
         onChange=${(/** @type {any} */ event) => setLane(event.target.value)}><option value="">To whom?</option>

@@ -1,8 +1,8 @@
 // @ts-check
 // Time travel: a slider over the log. At each point what the model was shown, and the files as
 // they were; fork there, or rewind to it.
-import { html, useEffect, useState } from '../html.js';
-import { change, get, sessionPath } from '../api.js';
+import { html, useEffect, useRef, useState } from '../html.js';
+import { change, get, keyOf, sessionPath } from '../api.js';
 import { FileDiffs } from '../diff.js';
 import { SessionFrame, useSession } from '../frame.js';
 import { useKeys } from '../keys.js';
@@ -217,15 +217,13 @@ function FilesThen({ store, id, at, head, route }) {
 function ForkDialog({ store, id, at, onClose }) {
   const [label, setLabel] = useState('');
   const [problem, setProblem] = useState(/** @type {any} */ (null));
+  // Pressed twice, it is one fork.
+  const key = useRef(keyOf());
   const fork = async (/** @type {Event} */ event) => {
     event.preventDefault();
     try {
-      const made = await change(
-        'POST',
-        sessionPath(id, '/fork'),
-        { at, ...(label.trim() ? { label: label.trim() } : {}) },
-        { store },
-      );
+      const sent = { at, ...(label.trim() ? { label: label.trim() } : {}) };
+      const made = await change('POST', sessionPath(id, '/fork'), sent, { store }, key.current(sent));
       announceChange();
       onClose();
       toast({ text: `Forked at ${made.at}.` });

@@ -84,8 +84,10 @@ export async function byMouse({ world, browser, claim, shot }) {
     await page.locator('.diff .add').getByText('three').waitFor();
     await button(page, 'Fork here').click();
     await page.getByRole('dialog').getByLabel('Name', { exact: true }).fill('mouse fork');
-    await button(page, 'Fork').click();
+    // Whoever presses twice gets one.
+    await button(page, 'Fork').dblclick();
     await page.getByRole('heading', { name: 'mouse fork' }).waitFor();
+    assert.equal(await page.locator('.toast.bad').count(), 0);
     const fork = idOf(page);
     await page.getByRole('link', { name: 'Compare' }).click();
     await page.getByText('They part behind event').waitFor();
@@ -184,10 +186,17 @@ export async function byKeyboard({ world, browser, claim }) {
       await until(page, 'the form is ready', () => document.querySelector('select option[value=explore]'));
       await keys.type('Write keys.txt with two lines');
       await keys.press('Control+Enter');
+      // The first press chooses the question, the second one answers it.
+      const press = async (key) => {
+        await page.locator('.gate-card[data-still]').waitFor();
+        await keys.press(key);
+        await until(page, 'the question is chosen', () => document.activeElement?.matches('.gate-card'));
+        await keys.press(key);
+      };
       await page.locator('.gate-card .add').getByText('two').waitFor();
-      await keys.press('y');
+      await press('y');
       await page.locator('.gate-card .add').getByText('three').waitFor();
-      await keys.press('n');
+      await press('n');
       await until(page, 'the reason has the focus', () =>
         document.activeElement?.getAttribute('aria-label')?.startsWith('Reason'),
       );
@@ -266,6 +275,65 @@ export async function byKeyboard({ world, browser, claim }) {
         await keys.press(key);
         await page.getByRole('heading', { name: heading, level: 1 }).waitFor();
       }
+      isWell(page);
+    },
+  );
+
+  await claim(
+    'by keyboard alone: a session is moved back after a dry run, taken back, resumed and stopped',
+    async () => {
+      const home = await storeKey(world, 'greeter');
+      const turns = Array.from({ length: 100 }, (_, n) => ({
+        text: `Turn ${n + 1}.`,
+        delay_ms: 200,
+        usage: { input: 10, output: 5 },
+        calls: [call('list_files', { path: '.' })],
+      }));
+      const model = world.script('back', [
+        { text: 'One.', usage: { input: 9, output: 4 }, calls: [call('write_file', { path: 'back.txt', content: 'one\n' })] },
+        { text: 'Two.', usage: { input: 9, output: 4 }, calls: [call('write_file', { path: 'back.txt', content: 'two\n' })] },
+        { text: 'Done.', usage: { input: 9, output: 4 } },
+        ...turns,
+      ]);
+      world.run(['run', 'Write back.txt twice', '--mode', 'yolo', '--model', model]);
+      const id = world.newest();
+      const page = await open(browser, world);
+      const keys = page.keyboard;
+      const isOn = (name) =>
+        page.evaluate((wanted) => document.activeElement?.textContent?.trim() === wanted, name);
+      await page.goto(at(world, home, id));
+      await page.getByText('Done.').waitFor();
+      await keys.press('t');
+      await page.locator('.strip .mark.step').first().waitFor({ state: 'attached' });
+      const first = world.json(['log', id]).filter((event) => event.kind === 'step')[0].seq;
+      while (!page.url().endsWith(`at=${first}`)) {
+        const before = page.url();
+        await keys.press('[');
+        await page.waitForURL((address) => address.href !== before);
+      }
+      await keys.press('w');
+      await page.locator('.dry-run').getByText('back.txt').waitFor();
+      assert.equal(world.read('back.txt'), 'two\n', 'a dry run changes nothing');
+      for (let n = 0; n < 20 && !(await isOn('Rewind')); n += 1) await keys.press('Tab');
+      await keys.press('Enter');
+      await page.getByText(`Rewound to ${first}.`).waitFor();
+      assert.equal(world.read('back.txt'), 'one\n');
+      await keys.press('z');
+      await page.getByText('The rewind is taken back.').waitFor();
+      assert.equal(world.read('back.txt'), 'two\n');
+      await keys.press('c');
+      await page.getByText('Done.').first().waitFor();
+      await keys.press('m');
+      await keys.type('Now turn');
+      await keys.press('Enter');
+      await page.getByText('Turn 2.').waitFor();
+      await keys.press('Escape');
+      await keys.press('x');
+      await page.locator('.status.interrupted').first().waitFor();
+      await keys.press('r');
+      await page.locator('.status.running').first().waitFor();
+      await keys.press('x');
+      await page.locator('.status.interrupted').first().waitFor();
       isWell(page);
     },
   );

@@ -61,6 +61,24 @@ export async function screens({ world, browser, claim, shot }) {
     await page.getByRole('heading', { name: 'Cost' }).waitFor();
   });
 
+  await claim('whoever logs out is out, and is told so only then', async () => {
+    const page = await open(browser, world);
+    await page.locator('.gate-card').first().waitFor();
+    const body = JSON.stringify({ title: 'the logout could not be kept', kind: 'io', status: 503 });
+    await page.route('**/logout', (route) =>
+      route.fulfill({ status: 503, contentType: 'application/problem+json', body }),
+    );
+    await page.getByRole('button', { name: 'Log out' }).click();
+    await page.getByText('the logout could not be kept').waitFor();
+    assert.equal(await page.getByLabel('Link or token').count(), 0, 'they are still in');
+    await page.unroute('**/logout');
+    await page.getByRole('button', { name: 'Log out' }).click();
+    await page.getByLabel('Link or token').waitFor();
+    assert.equal(await page.locator('.gate-card').count(), 0, 'nothing of what was shown is left');
+    await page.goto(`${world.origin}/#/sessions`);
+    await page.getByLabel('Link or token').waitFor();
+  });
+
   await claim('the policy is in force: no text becomes markup or code on this page', async () => {
     const page = await open(browser, world);
     const refused = await page.evaluate(() =>
