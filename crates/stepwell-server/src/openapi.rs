@@ -13,64 +13,20 @@ use crate::route::{Gives, Route, Takes, answers, requests};
 pub(crate) fn document(routes: &[Route]) -> Vec<u8> {
     let (mut given, mut taken) = (answers(), requests());
     let mut paths = Map::new();
-    for route in routes {
-        let mut operation = Map::new();
-        operation.insert("summary".to_owned(), json!(route.about));
-        operation.insert("operationId".to_owned(), json!(operation_id(route)));
-        let mut parameters = path_parameters(route.path);
-        parameters.push(json!({
-            "name": "store", "in": "query", "required": false, "schema": {"type": "string"},
-            "description": "The store that is meant, by its key (GET /stores); the home store, if absent.",
-        }));
-        match route.takes {
-            Takes::Query(describe) => {
-                let schema = describe(&mut taken);
-                parameters.extend(query_parameters(&schema, taken.definitions()));
-            }
-            Takes::Body(describe) => {
-                let schema = describe(&mut taken);
-                let content = json!({"application/json": {"schema": schema}});
-                operation.insert(
-                    "requestBody".to_owned(),
-                    json!({"required": true, "content": content}),
-                );
-            }
-        }
-        operation.insert("parameters".to_owned(), Value::Array(parameters));
-        let problem = json!({
-            "description": "Why it was not done.",
-            "content": {"application/problem+json": {"schema": {"$ref": "#/components/schemas/Problem"}}},
-        });
-        let (status, answer) = match route.gives {
-            Gives::Json(status, describe) => {
-                let schema = describe(&mut given);
-                let content = json!({"application/json": {"schema": schema}});
-                (
-                    status.as_str().to_owned(),
-                    json!({"description": route.about, "content": content}),
-                )
-            }
-            Gives::List(describe) => {
-                let schema = describe(&mut given);
-                let content = json!({
-                    "application/json": {"schema": schema},
-                    (LINES): {"schema": {"type": "string", "description": "The items, a line of JSON each."}},
-                });
-                ("200".to_owned(), json!({"description": route.about, "content": content}))
-            }
-            Gives::File => {
-                let content = json!({"application/octet-stream": {}, "text/markdown": {}});
-                ("200".to_owned(), json!({"description": route.about, "content": content}))
-            }
-        };
-        operation.insert("responses".to_owned(), json!({status: answer, "default": problem}));
-        let path = paths.entry(format!("/api/v1{}", route.path)).or_insert_with(|| json!({}));
+    let mut add = |path: &str, method: String, operation: Value| {
+        let path = paths.entry(format!("/api/v1{path}")).or_insert_with(|| json!({}));
         if let Some(path) = path.as_object_mut() {
-            path.insert(method(&route.method), Value::Object(operation));
+            path.insert(method, operation);
         }
+    };
+    for route in routes {
+        let operation = operation(route, &mut given, &mut taken);
+        add(route.path, method(&route.method), Value::Object(operation));
+    }
+    for (path, method, operation) in doors().into_iter().chain(streams(&mut given)) {
+        add(path, method.to_owned(), operation);
     }
     given.subschema_for::<stepwell_wire::Problem>();
-    let streams = streams(&mut given);
     let mut schemas = taken.take_definitions(true);
     schemas.extend(given.take_definitions(true));
     let document = json!({
@@ -78,7 +34,6 @@ pub(crate) fn document(routes: &[Route]) -> Vec<u8> {
         "info": {"title": "Stepwell", "version": env!("CARGO_PKG_VERSION")},
         "security": [{"bearer": []}],
         "paths": paths,
-        "x-streams": streams,
         "components": {
             "schemas": schemas,
             "securitySchemes": {"bearer": {"type": "http", "scheme": "bearer"}},
@@ -87,31 +42,158 @@ pub(crate) fn document(routes: &[Route]) -> Vec<u8> {
     serde_json::to_vec_pretty(&document).unwrap_or_default()
 }
 
-/// What streams send. They never end, so they are no answers of paths.
-fn streams(given: &mut SchemaGenerator) -> Value {
+/// What a route takes and gives.
+fn operation(
+    route: &Route,
+    given: &mut SchemaGenerator,
+    taken: &mut SchemaGenerator,
+) -> Map<String, Value> {
+    let mut operation = Map::new();
+    operation.insert("summary".to_owned(), json!(route.about));
+    let id = operation_id(&method(&route.method), route.path);
+    operation.insert("operationId".to_owned(), json!(id));
+    let mut parameters = path_parameters(route.path);
+    parameters.push(store_parameter());
+    match route.takes {
+        Takes::Query(describe) => {
+            let schema = describe(taken);
+            parameters.extend(query_parameters(&schema, taken.definitions()));
+        }
+        Takes::Body(describe) => {
+            let content = json!({"application/json": {"schema": describe(taken)}});
+            operation
+                .insert("requestBody".to_owned(), json!({"required": true, "content": content}));
+        }
+    }
+    operation.insert("parameters".to_owned(), Value::Array(parameters));
+    let (status, content) = match route.gives {
+        Gives::Json(status, describe) => {
+            (status.as_str().to_owned(), json!({"application/json": {"schema": describe(given)}}))
+        }
+        Gives::List(describe) => {
+            let content = json!({
+                "application/json": {"schema": describe(given)},
+                (LINES): {"schema": {"type": "string", "description": "The items, a line of JSON each."}},
+            });
+            ("200".to_owned(), content)
+        }
+        Gives::File => {
+            ("200".to_owned(), json!({"application/octet-stream": {}, "text/markdown": {}}))
+        }
+    };
+    let answer = json!({"description": route.about, "content": content});
+    operation.insert("responses".to_owned(), json!({status: answer, "default": problem()}));
+    operation
+}
+
+fn problem() -> Value {
+    json!({
+        "description": "Why it was not done.",
+        "content": {"application/problem+json": {"schema": {"$ref": "#/components/schemas/Problem"}}},
+    })
+}
+
+fn store_parameter() -> Value {
+    json!({
+        "name": "store", "in": "query", "required": false, "schema": {"type": "string"},
+        "description": "The store that is meant, by its key (GET /stores); the home store, if absent.",
+    })
+}
+
+/// An operation that is in no table: its path, its method, and what is to be known of it.
+type Other = (&'static str, &'static str, Value);
+
+/// What lets somebody in and out, and what needs no token.
+fn doors() -> Vec<Other> {
+    let door = |path: &'static str, method: &'static str, about: &str, body: Value| {
+        let mut operation = json!({
+            "summary": about,
+            "operationId": operation_id(method, path),
+            "parameters": [],
+            "responses": {"204": {"description": about}, "default": problem()},
+        });
+        if !body.is_null() {
+            let content = json!({"application/json": {"schema": body}});
+            operation["requestBody"] = json!({"required": true, "content": content});
+        }
+        (path, method, operation)
+    };
+    let code = json!({
+        "type": "object", "required": ["code"],
+        "properties": {"code": {"type": "string", "description": "What is behind the # of a one-time link, or a token."}},
+    });
+    let mut login = door("/login", "post", "Gives a cookie for a link or a token.", code);
+    login.2["security"] = json!([]);
+    let mut health = door("/healthz", "get", "Is the server there?", Value::Null);
+    health.2["security"] = json!([]);
+    let own = "This document.";
+    let mut document = door("/openapi.json", "get", own, Value::Null);
+    let content = json!({"application/json": {"schema": {"type": "object"}}});
+    document.2["responses"] =
+        json!({"200": {"description": own, "content": content}, "default": problem()});
+    let logout = door("/logout", "post", "Ends the login of a cookie.", json!({"type": "object"}));
+    vec![login, logout, health, document]
+}
+
+/// What streams send. `OpenAPI` 3.1 knows nothing of their events: for its readers, each is a text
+/// that never ends; `x-events` says what the data of each event is.
+fn streams(given: &mut SchemaGenerator) -> Vec<Other> {
     let recorded = given.subschema_for::<stepwell::Recorded>();
     let session = given.subschema_for::<stepwell_wire::Session>();
     let piece = given.subschema_for::<stepwell_wire::LivePiece>();
     let event = |about: &str, schema: Value| json!({"description": about, "schema": schema});
     let nothing = json!({"type": "object"});
-    json!({
-        "/api/v1/sessions/{id}/stream": {
-            "summary": "A session's log as it grows, as server-sent events; `Last-Event-ID` goes on.",
-            "events": {
-                "recorded": event("An event of the log; its id is the seq.", recorded.to_value()),
-                "info": event("How the session stands; the first has the last seq as its id.", session.to_value()),
-                "delta": event("What the model says while it speaks, without an id and not redacted: only for the user who runs the server, on their own machine.", piece.to_value()),
-                "gone": event("The session was erased; nothing follows.", nothing.clone()),
-            },
-        },
-        "/api/v1/changes": {
-            "summary": "Which sessions change, as server-sent events; `store=*` means all stores.",
-            "events": {
-                "changed": event("A session changed: its `id`, and the key of its `store`.", nothing.clone()),
-                "reset": event("Anything may have changed in a `store`.", nothing),
-            },
-        },
-    })
+    let changed = |fields: &[&str]| {
+        let text = |name: &&str| ((*name).to_owned(), json!({"type": "string"}));
+        let properties: Map<String, Value> = fields.iter().map(text).collect();
+        json!({"type": "object", "properties": properties, "required": fields})
+    };
+    let one = json!({
+        "recorded": event("An event of the log; its id is the seq.", recorded.to_value()),
+        "info": event("How the session stands; the first has the last seq as its id.", session.to_value()),
+        "delta": event("What the model says while it speaks, without an id and not redacted: only for the user who runs the server, on their own machine.", piece.to_value()),
+        "gone": event("The session was erased; nothing follows.", nothing),
+    });
+    let all = json!({
+        "changed": event("A session changed.", changed(&["id", "store"])),
+        "reset": event("Anything may have changed in a store.", changed(&["store"])),
+    });
+    let seq = |name: &str, place: &str, about: &str| {
+        json!({
+            "name": name, "in": place, "required": false, "description": about,
+            "schema": {"type": "integer", "minimum": 0},
+        })
+    };
+    let last =
+        seq("Last-Event-ID", "header", "The last seq that was seen: the stream goes on behind it.");
+    let from = seq(
+        "from",
+        "query",
+        "Where it begins, without a Last-Event-ID; behind the end, if absent.",
+    );
+    let about = "A session's log as it grows, as server-sent events.";
+    let mut every = store_parameter();
+    every["description"] =
+        json!("The store that is meant; `*` for all; the home store, if absent.");
+    vec![
+        stream("/sessions/{id}/stream", about, vec![store_parameter(), last, from], &one),
+        stream("/changes", "Which sessions change, as server-sent events.", vec![every], &all),
+    ]
+}
+
+fn stream(path: &'static str, about: &str, own: Vec<Value>, events: &Value) -> Other {
+    let mut parameters = path_parameters(path);
+    parameters.extend(own);
+    let text =
+        json!({"type": "string", "description": "Server-sent events; it does not end by itself."});
+    let content = json!({"text/event-stream": {"schema": text, "x-events": events}});
+    let operation = json!({
+        "summary": about,
+        "operationId": operation_id("get", path),
+        "parameters": parameters,
+        "responses": {"200": {"description": about, "content": content}, "default": problem()},
+    });
+    (path, "get", operation)
 }
 
 /// The document of this server.
@@ -125,11 +207,11 @@ fn method(method: &Method) -> String {
 }
 
 /// A name for an operation: `get_sessions_id_events`.
-fn operation_id(route: &Route) -> String {
+fn operation_id(method: &str, path: &str) -> String {
     let path: String =
-        route.path.chars().map(|c| if c.is_ascii_alphanumeric() { c } else { '_' }).collect();
+        path.chars().map(|c| if c.is_ascii_alphanumeric() { c } else { '_' }).collect();
     let parts: Vec<&str> = path.split('_').filter(|part| !part.is_empty()).collect();
-    format!("{}_{}", method(&route.method), parts.join("_"))
+    format!("{method}_{}", parts.join("_"))
 }
 
 fn path_parameters(path: &str) -> Vec<Value> {

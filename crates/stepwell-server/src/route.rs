@@ -273,9 +273,10 @@ pub(crate) fn answers() -> SchemaGenerator {
     settings().for_serialize().into_generator()
 }
 
-/// What schemas are made with: as requests are read.
+/// What schemas are made with: as requests are read. Each is whole in its place: what is answered may
+/// have a type of the same name.
 pub(crate) fn requests() -> SchemaGenerator {
-    settings().for_deserialize().into_generator()
+    settings().for_deserialize().with(|it| it.inline_subschemas = true).into_generator()
 }
 
 fn settings() -> SchemaSettings {

@@ -271,7 +271,9 @@ impl Desk {
         let response = request.send().await.unwrap();
         let status = response.status();
         let is_json = is_json(&response);
-        let bytes = response.bytes().await.unwrap();
+        // A stream does not end by itself: that it begins is enough.
+        let is_stream = media(&response).is_some_and(|media| media == "text/event-stream");
+        let bytes = if is_stream { Default::default() } else { response.bytes().await.unwrap() };
         let json = if is_json { serde_json::from_slice(&bytes).unwrap() } else { Value::Null };
         self.check(&method, path, status, &json);
         Answer { status: status.as_u16(), json }
@@ -351,9 +353,12 @@ pub(crate) fn gate(id: &str) -> Gate {
     Gate { call: Some(Box::new(call)), ..Gate::new(id, "run make?") }
 }
 
+fn media(response: &Response) -> Option<&str> {
+    response.headers().get(CONTENT_TYPE).and_then(|it| it.to_str().ok())
+}
+
 fn is_json(response: &Response) -> bool {
-    let media = response.headers().get(CONTENT_TYPE).and_then(|it| it.to_str().ok());
-    media.is_some_and(|media| media.contains("json"))
+    media(response).is_some_and(|media| media.contains("json"))
 }
 
 impl Drop for Desk {

@@ -1,5 +1,6 @@
 //! Streams: nothing is missed and nothing comes twice, over reconnects and restarts.
 
+use std::collections::HashMap;
 use std::time::Duration;
 
 use reqwest::Method;
@@ -11,10 +12,14 @@ use stepwell_strict::{Ending, Rules, Say, Strict};
 
 use crate::desk::Desk;
 
-/// A stream, read frame by frame.
+/// A stream, read frame by frame. What comes is checked against the document, if there is one.
 struct Frames {
     response: reqwest::Response,
     rest: String,
+    /// What the document says of its events, and what is referred to there.
+    events: Value,
+    components: Value,
+    known: HashMap<String, jsonschema::Validator>,
 }
 
 /// A frame: its name, its id, and its data.
@@ -39,7 +44,31 @@ impl Frames {
         }
         let response = request.send().await.unwrap();
         assert_eq!(response.status(), 200);
-        Self { response, rest: String::new() }
+        let of = if path.starts_with("/changes") { "changes" } else { "sessions/{id}/stream" };
+        let answer = &desk.document["paths"][format!("/api/v1/{of}")]["get"]["responses"]["200"];
+        Self {
+            response,
+            rest: String::new(),
+            events: answer["content"]["text/event-stream"]["x-events"].clone(),
+            components: desk.document["components"].clone(),
+            known: HashMap::new(),
+        }
+    }
+
+    fn check(&mut self, frame: &Frame) {
+        if self.events.is_null() {
+            return;
+        }
+        let Frame { name, data, .. } = frame;
+        let validator = self.known.entry(name.clone()).or_insert_with(|| {
+            let mut schema = self.events[name]["schema"].clone();
+            assert!(schema.is_object(), "{name} is not documented");
+            schema["components"] = self.components.clone();
+            jsonschema::validator_for(&schema).unwrap()
+        });
+        if let Err(error) = validator.validate(data) {
+            panic!("{name}: {error} in {data:#}");
+        }
     }
 
     /// The next frame; none, when the stream ended.
@@ -56,7 +85,10 @@ impl Frames {
                 });
                 self.rest = rest.to_owned();
                 match found {
-                    Some(frame) => return Some(frame),
+                    Some(frame) => {
+                        self.check(&frame);
+                        return Some(frame);
+                    }
                     None => continue,
                 }
             }
