@@ -106,13 +106,22 @@ async fn hold(
 async fn answer(
     stream: impl AsyncRead + AsyncWrite + Unpin + Send + 'static,
     router: Router,
+    stop: watch::Receiver<bool>,
+) {
+    answer_within(HEAD_TIME, stream, router, stop).await;
+}
+
+async fn answer_within(
+    head_time: Duration,
+    stream: impl AsyncRead + AsyncWrite + Unpin + Send + 'static,
+    router: Router,
     mut stop: watch::Receiver<bool>,
 ) {
     let service = TowerToHyperService::new(router);
     let connection = http1::Builder::new()
         .max_buf_size(HEAD)
         .timer(TokioTimer::new())
-        .header_read_timeout(HEAD_TIME)
+        .header_read_timeout(head_time)
         .serve_connection(TokioIo::new(stream), service);
     tokio::pin!(connection);
     tokio::select! {
@@ -141,4 +150,35 @@ pub(crate) fn is_local(address: SocketAddr) -> bool {
 /// What a future comes to, unless it takes too long.
 pub(crate) async fn in_time<T>(limit: Duration, work: impl Future<Output = T>) -> Option<T> {
     tokio::time::timeout(limit, work).await.ok()
+}
+
+#[cfg(test)]
+mod tests {
+    use tokio::io::{AsyncReadExt as _, AsyncWriteExt as _};
+
+    use super::*;
+
+    #[tokio::test]
+    async fn whoever_does_not_come_to_an_end_with_a_head_is_hung_up_on() {
+        let (mut client, server) = tokio::io::duplex(1024);
+        let router = Router::new().route("/", axum::routing::get(|| async { "there" }));
+        let (_stop, stopped) = watch::channel(false);
+        let head_time = Duration::from_millis(50);
+        let served = tokio::spawn(answer_within(head_time, server, router, stopped));
+        let request = "GET / HTTP/1.1\r\nhost: localhost\r\n\r\n";
+        client.write_all(request.as_bytes()).await.unwrap();
+        let mut answer = [0; 8];
+        client.read_exact(&mut answer).await.unwrap();
+        assert_eq!(&answer, b"HTTP/1.1");
+        // The next one never ends, though it goes on.
+        let slow = async {
+            // On a slow machine they are hung up on already.
+            let _ = client.write_all(b"GET / HTTP/1.1\r\n").await;
+            while client.write_all(b"x: y\r\n").await.is_ok() {
+                tokio::time::sleep(Duration::from_millis(5)).await;
+            }
+        };
+        in_time(Duration::from_secs(60), slow).await.expect("it waits for ever");
+        served.await.unwrap();
+    }
 }

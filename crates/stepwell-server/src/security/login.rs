@@ -238,8 +238,9 @@ impl State {
 #[cfg(test)]
 mod tests {
     use std::path::PathBuf;
+    use std::sync::atomic::{AtomicI64, Ordering};
 
-    use stepwell::SystemClock;
+    use stepwell::{SystemClock, Time};
 
     use super::*;
     use crate::security::Role;
@@ -281,6 +282,41 @@ mod tests {
         assert!(found == ann && logins.still_counts(&shown));
         logins.log_out(&cookie).unwrap();
         assert!(logins.by_cookie(&cookie).is_none() && !logins.still_counts(&shown));
+    }
+
+    /// A clock that stands where it is put.
+    #[derive(Debug, Default)]
+    struct Standing(AtomicI64);
+
+    impl Clock for Standing {
+        fn now(&self) -> Time {
+            Time::from_micros(self.0.load(Ordering::Relaxed))
+        }
+    }
+
+    #[test]
+    fn a_link_ends_after_a_minute_and_a_cookie_after_thirty_days() {
+        let (clock, token) = (Arc::new(Standing::default()), Token::generate().unwrap());
+        let tokens = Tokens::new(vec![named("ann", Role::Operator, &token)]).unwrap();
+        let logins = Logins::new(tokens, Logouts::new(None), Arc::clone(&clock) as Arc<dyn Clock>);
+        let [late, in_time] = [(); 2].map(|()| logins.link().unwrap().code.reveal());
+        clock.0.store(MINUTE - 1, Ordering::Relaxed);
+        let cookie = logins.redeem(&in_time).unwrap().as_str().to_owned();
+        clock.0.store(MINUTE, Ordering::Relaxed);
+        assert_eq!(logins.redeem(&late).unwrap_err(), Refused::Unknown);
+        let (_, shown) = logins.by_cookie(&cookie).unwrap();
+        let over = MINUTE - 1 + 30 * 24 * 60 * MINUTE;
+        clock.0.store(over - 1, Ordering::Relaxed);
+        assert!(logins.by_cookie(&cookie).is_some());
+        clock.0.store(over, Ordering::Relaxed);
+        assert!(logins.by_cookie(&cookie).is_none() && !logins.still_counts(&shown));
+        // And wrong tokens are counted for a minute alone.
+        for _ in 0..FAILURES {
+            assert_eq!(logins.by_token("wrong").unwrap_err(), Refused::Unknown);
+        }
+        assert_eq!(logins.by_token("wrong").unwrap_err(), Refused::TooMany);
+        clock.0.store(over + MINUTE, Ordering::Relaxed);
+        assert_eq!(logins.by_token("wrong").unwrap_err(), Refused::Unknown);
     }
 
     #[test]
