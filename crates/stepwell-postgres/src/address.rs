@@ -24,6 +24,15 @@ const PATIENCE: Duration = Duration::from_secs(60);
 /// is not there.
 const OPENING: Duration = Duration::from_secs(5);
 
+/// How long an answer is waited for. A commit that waits for a standby takes as long as the
+/// standby; past this the connection is dropped, never cancelled, and the store is asked what
+/// became of it.
+const ANSWER: Duration = Duration::from_secs(60);
+
+/// How many times as long as for a server that is gone an answer is waited for by those whose
+/// callers wait: a server that is there may have much to do.
+const BUSY: u32 = 5;
+
 /// A namespace is a word that needs no quoting anywhere.
 const MAX_NAMESPACE: usize = 63;
 
@@ -40,6 +49,8 @@ pub struct Address {
     /// How long a server is waited for that is gone, and one that was not there yet.
     pub(crate) patience: Duration,
     pub(crate) opening: Duration,
+    /// How long one is waited for that is there and does not answer.
+    pub(crate) answer: Duration,
     pub(crate) roots: Roots,
     shown: PathBuf,
 }
@@ -72,6 +83,23 @@ pub(crate) enum Roots {
 }
 
 impl Address {
+    /// The same store for those whose callers wait: a server that is gone is waited for so long, at
+    /// most, whatever the address says.
+    #[must_use]
+    pub fn waited_for(mut self, longest: Duration) -> Self {
+        self.patience = self.patience.min(longest);
+        self.opening = self.opening.min(longest);
+        self.answer = self.answer.min(longest * BUSY);
+        for config in [Some(&mut self.config), self.direct.as_mut()].into_iter().flatten() {
+            let connect = config.get_connect_timeout().copied().unwrap_or(longest);
+            config.connect_timeout(connect.min(longest));
+            // What is sent and not taken by anybody is lost as soon; without it, after minutes.
+            let taken = config.get_tcp_user_timeout().copied().unwrap_or(longest);
+            config.tcp_user_timeout(taken.min(longest));
+        }
+        self
+    }
+
     /// Reads what names a store: the address of such a one, or none if it is a folder's name.
     /// What looks like an address and is none is refused: as a folder's name it would be
     /// shown and stored, with the password in it.
@@ -171,6 +199,7 @@ impl Address {
             connections: asked.connections.unwrap_or(CONNECTIONS),
             patience: asked.patience.unwrap_or(PATIENCE),
             opening: asked.patience.unwrap_or(OPENING),
+            answer: ANSWER,
             roots: asked.roots.map_or(Roots::System, Roots::File),
             shown,
         })
@@ -428,6 +457,10 @@ mod tests {
         assert_eq!(local.config.get_ssl_mode(), SslMode::Disable);
         assert_eq!(local.namespace(), DEFAULT_NAMESPACE);
         assert_eq!((local.opening, local.patience), (OPENING, PATIENCE));
+        let soon = Duration::from_secs(3);
+        let local = local.waited_for(soon);
+        assert_eq!((local.opening, local.patience), (soon, soon));
+        assert_eq!(local.config.get_connect_timeout(), Some(&soon));
         assert!(Address::parse("postgres://localhost/db").is_err());
     }
 

@@ -23,11 +23,6 @@ use crate::fault::DbError;
 use crate::pooled_conn::PooledConn;
 use crate::wait::wait;
 
-/// How long an answer is waited for. A commit that waits for a standby takes as long as
-/// the standby; past this the connection is dropped, never cancelled, and the store is
-/// asked what became of it.
-const ANSWER: Duration = Duration::from_secs(60);
-
 /// The pauses between two attempts to reach a server.
 const SHORTEST_PAUSE: Duration = Duration::from_millis(50);
 const LONGEST_PAUSE: Duration = Duration::from_secs(1);
@@ -166,7 +161,8 @@ impl Pool {
     }
 
     fn connected(&self) -> Result<Conn, DbError> {
-        let permit = wait(Arc::clone(&self.permits).acquire_owned(), ANSWER);
+        let longest = self.address.answer;
+        let permit = wait(Arc::clone(&self.permits).acquire_owned(), longest);
         let Some(Ok(permit)) = permit else {
             return Err(DbError::Lost("no connection came free".to_owned()));
         };
@@ -181,6 +177,7 @@ impl Pool {
             untried: Cell::new(idle_before),
             spoiled: Cell::new(false),
             prepare: !self.plain.load(Ordering::Relaxed),
+            longest,
             idle: Arc::clone(&self.idle),
             _permit: permit,
         })
@@ -189,7 +186,7 @@ impl Pool {
     fn make(&self) -> Result<PooledConn, DbError> {
         // A connection that is made belongs to the runtime; the guard lends it.
         let _entered = self.runtime().enter();
-        let made = wait(PooledConn::make(&self.address.config, &self.tls), ANSWER);
+        let made = wait(PooledConn::make(&self.address.config, &self.tls), self.address.answer);
         made.unwrap_or_else(|| Err(DbError::Lost("no server answered in time".to_owned())))
     }
 }
@@ -238,6 +235,8 @@ pub(crate) struct Conn {
     /// Is something in flight on it that nobody waits for? Then it must not be used again.
     spoiled: Cell<bool>,
     prepare: bool,
+    /// How long an answer is waited for.
+    longest: Duration,
     idle: Arc<Idle>,
     /// Given back behind the connection.
     _permit: OwnedSemaphorePermit,
@@ -314,7 +313,7 @@ impl Conn {
         &self,
         work: impl Future<Output = Result<T, tokio_postgres::Error>>,
     ) -> Result<T, DbError> {
-        match wait(work, ANSWER) {
+        match wait(work, self.longest) {
             Some(Ok(answer)) => {
                 self.untried.set(false);
                 Ok(answer)

@@ -6,6 +6,9 @@ use stepwell::ErrorKind as StoreKind;
 use stepwell_runtime::{Error, ErrorKind};
 use stepwell_workspace::ErrorKind as WorkspaceKind;
 
+/// After how many seconds one may ask again for what could not be reached.
+const LATER: &str = "2";
+
 /// Why a request was not carried out.
 #[derive(Clone, Debug)]
 pub(crate) struct Problem {
@@ -111,6 +114,17 @@ impl Problem {
         Self { hint: Some(hint.into()), ..self }
     }
 
+    /// Says what helps, if the store cannot be reached now.
+    fn or_later(self) -> Self {
+        match self.status {
+            StatusCode::SERVICE_UNAVAILABLE => self.hint(
+                "the store cannot be reached or read now: ask again in a moment, a change with the \
+                 same Idempotency-Key; `stepwell doctor` says more",
+            ),
+            _ => self,
+        }
+    }
+
     #[cfg(test)]
     pub(crate) fn status(&self) -> u16 {
         self.status.as_u16()
@@ -132,6 +146,9 @@ impl Problem {
         *response.status_mut() = status;
         let media = HeaderValue::from_static("application/problem+json");
         response.headers_mut().insert(header::CONTENT_TYPE, media);
+        if status == StatusCode::SERVICE_UNAVAILABLE {
+            response.headers_mut().insert(header::RETRY_AFTER, HeaderValue::from_static(LATER));
+        }
         if status == StatusCode::UNAUTHORIZED {
             let scheme = HeaderValue::from_static("Bearer");
             response.headers_mut().insert(header::WWW_AUTHENTICATE, scheme);
@@ -169,14 +186,14 @@ const fn of_workspace(kind: WorkspaceKind) -> (StatusCode, &'static str) {
 impl From<stepwell::Error> for Problem {
     fn from(error: stepwell::Error) -> Self {
         let (status, kind) = of_store(error.kind());
-        Self::new(status, kind, error.to_string())
+        Self::new(status, kind, error.to_string()).or_later()
     }
 }
 
 impl From<stepwell_workspace::Error> for Problem {
     fn from(error: stepwell_workspace::Error) -> Self {
         let (status, kind) = of_workspace(error.kind());
-        Self::new(status, kind, error.to_string())
+        Self::new(status, kind, error.to_string()).or_later()
     }
 }
 
@@ -204,6 +221,6 @@ impl From<Error> for Problem {
             }
             error => of_run(error.kind()),
         };
-        Self::new(status, kind, error.to_string())
+        Self::new(status, kind, error.to_string()).or_later()
     }
 }

@@ -89,15 +89,17 @@ pub struct Server {
 }
 
 impl Server {
-    /// A server on listeners, over a user's stores. The home store is made if there is none.
+    /// A server on listeners, over a user's stores. The home store is made if there is none. If it
+    /// cannot be reached later on, requests are told so [soon](stepwell_workspace::Workspace::answering_soon).
     ///
     /// # Errors
     /// If the store cannot be opened, or a listener is reached from elsewhere unprotected.
     pub fn new(
         listeners: Vec<TcpListener>,
-        workspaces: Workspaces,
+        mut workspaces: Workspaces,
         options: Options,
     ) -> io::Result<Self> {
+        workspaces.home = workspaces.home.answering_soon();
         let mut origins = Vec::new();
         let mut port = 0;
         let scheme = if matches!(options.reach, Reach::Tls(..)) { "https" } else { "http" };

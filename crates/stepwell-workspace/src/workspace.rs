@@ -6,6 +6,7 @@ use std::ops::Deref;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
+use std::time::Duration;
 
 use stepwell::{
     Access, Deps, Filter, Head, IdFormat, Redactor, SessionId, Stepwell, TrashScope as Whereabouts,
@@ -25,6 +26,10 @@ use crate::price_list::PriceListFile;
 use crate::recent_models::RecentModelsFile;
 use crate::registry::Registry;
 use crate::trust::OwnSessions;
+
+/// How long a team's store is waited for by whoever has a caller who waits: a connection that is
+/// refused for a moment does not count, and nobody takes the caller for hung.
+const SOON: Duration = Duration::from_secs(3);
 
 /// A workspace: a folder, the store of its sessions, the settings that hold in it, and whose
 /// machine it is on.
@@ -157,6 +162,15 @@ impl Workspace {
     #[must_use]
     pub fn for_others(&self) -> Self {
         Self { is_own: false, ..self.clone() }
+    }
+
+    /// The same for a front end whose callers wait: if a team's store cannot be reached, they learn
+    /// of it within seconds. Runs have more patience, because a failover takes its time.
+    #[must_use]
+    pub fn answering_soon(&self) -> Self {
+        let mut soon = self.clone();
+        soon.place.team = soon.place.team.map(|team| team.waited_for(SOON));
+        soon
     }
 
     /// May something in this workspace's store have changed?

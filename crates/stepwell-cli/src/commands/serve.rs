@@ -104,7 +104,8 @@ pub(crate) fn run(args: &Args, app: &mut App) -> Result<Exit> {
     let (others, program) = (!args.only_here, detach::program(app).ok().filter(|_| starts));
     let workspaces = Workspaces { home, others, program };
     let (read_only, may_yolo) = (args.read_only, args.allow_yolo);
-    let mcp = Some(Arc::new(Agents::new(args, &workspaces.home)) as Arc<dyn McpHandler>);
+    let mcp =
+        Some(Arc::new(Agents::new(args, &workspaces.home.answering_soon())) as Arc<dyn McpHandler>);
     let log = |path: &PathBuf| {
         let opened = AccessFile::open(path);
         opened.map_err(|error| Failure::file(path, "opening the access log", &error))
