@@ -278,7 +278,8 @@ fn change<T: Clone + std::fmt::Debug + 'static>(
 
 fn edited() -> BoxedStrategy<Edited> {
     let tags = || prop::collection::btree_set(text(), 0..3);
-    let flags = (prop::option::of(any::<bool>()), prop::option::of(any::<bool>()));
+    let flag = || prop::option::of(any::<bool>());
+    let flags = (flag(), flag(), flag());
     let seqs = || prop::collection::btree_set(seq(), 0..3);
     let elsewhere = (any::<[u32; 2]>(), money(), usage(), prop::option::of(text())).prop_map(
         |([steps, errors], cost, usage, last_error)| Elsewhere {
@@ -300,6 +301,7 @@ fn edited() -> BoxedStrategy<Edited> {
             budget,
             pinned: flags.0,
             ready: flags.1,
+            trashed: flags.2,
             pin_messages: pins.0,
             unpin_messages: pins.1,
             elsewhere: pins.2,

@@ -128,8 +128,7 @@ pub fn update(well: &Stepwell, id: &SessionId, update: Update) -> Result<()> {
     if let Some(goal) = update.goal {
         let goal = Some(goal.trim()).filter(|goal| !goal.is_empty());
         let goal = goal.map_or(Change::Clear, |goal| Change::Set(goal.to_owned()));
-        let who = well.acting_who().cloned().map(Box::new);
-        events.push(Edited { goal, who, ..Edited::default() }.into());
+        events.push(Edited { goal, ..Edited::default() }.into());
     }
     if let (Some(from), Some(to)) = (head.phase, update.phase)
         && from != to
@@ -144,7 +143,7 @@ pub fn update(well: &Stepwell, id: &SessionId, update: Update) -> Result<()> {
         events.push(Edited { ready: update.ready, ..Edited::default() }.into());
     }
     if !events.is_empty() {
-        session.append_all(events)?;
+        session.append_all(well.signed(events))?;
     }
     Ok(())
 }
@@ -160,7 +159,7 @@ pub fn count_resume(well: &Stepwell, id: &SessionId) -> Result<()> {
         Status::Running => vec![status(Status::Interrupted), status(Status::Running)],
         before => vec![status(Status::Running), status(before)],
     };
-    session.append_all(events)?;
+    session.append_all(well.signed(events))?;
     Ok(())
 }
 
@@ -172,7 +171,7 @@ pub fn say(well: &Stepwell, id: &SessionId, turns: Vec<Message>) -> Result<()> {
     if let Some(phase) = head.phase.filter(|phase| PhaseSet::Lifecycle.is_final(*phase)) {
         return Err(is_final(id, phase));
     }
-    session.append_all(turns.into_iter().map(NewEvent::from).collect())?;
+    session.append_all(well.signed(turns.into_iter().map(NewEvent::from).collect()))?;
     Ok(())
 }
 
@@ -281,7 +280,7 @@ pub fn finalize(
         events.push(Fault { message }.into());
     }
     events.extend([PhaseChanged { from, to }.into(), Checkpoint::of_phase(to).into()]);
-    session.append_all(events)?;
+    session.append_all(well.signed(events))?;
     Ok(Finalized::Now)
 }
 
@@ -388,5 +387,33 @@ mod tests {
         let own = well.create(well.draft("work")).unwrap().id().clone();
         let refused = finalize(&well, &own, Outcome::Completed, Said::default());
         assert!(matches!(refused, Err(Error::NotAnAgent { .. })));
+    }
+
+    #[test]
+    fn whatever_an_agent_tells_through_a_front_end_says_for_whom() {
+        let well = Stepwell::in_memory();
+        let who = Some(crate::Who::from("web: ann".to_owned()));
+        let acting = well.acting(crate::Acting { who, event: None });
+        let id = agent(&acting);
+        // Each write ends with one that names somebody, and none names them twice.
+        let named = || {
+            let events = well.store().events(&id, Span::ALL).unwrap().events;
+            let says = |it: &&Recorded| matches!(&it.event, Event::Edited(it) if it.who.is_some());
+            events.iter().filter(says).count()
+        };
+        assert_eq!(named(), 1);
+        step(&acting, &id, vec![Message::assistant("one")]).unwrap();
+        assert_eq!(named(), 2);
+        say(&acting, &id, vec![Message::user("two")]).unwrap();
+        let planning = Update { phase: Some(Phase::Planning), ..Update::default() };
+        update(&acting, &id, planning).unwrap();
+        assert_eq!(named(), 4);
+        let goal = Update { goal: Some("ship".to_owned()), ..Update::default() };
+        update(&acting, &id, goal).unwrap();
+        assert_eq!(named(), 5);
+        let task = crate::Task { description: "more".to_owned(), ..crate::Task::default() };
+        acting.change_tasks(&id, |tasks| Ok(vec![tasks.add(task)?])).unwrap();
+        finalize(&acting, &id, Outcome::Completed, Said::default()).unwrap();
+        assert_eq!(named(), 7);
     }
 }

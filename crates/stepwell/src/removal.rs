@@ -1,6 +1,8 @@
 //! Moving sessions to the trash, bringing them back, and erasing them, with their families.
 
-use crate::{Error, Head, Removal, Result, SessionId, SessionInfo, Stepwell, Target};
+use crate::{
+    Acting, Edited, Error, Head, Removal, Result, SessionId, SessionInfo, Stepwell, Target,
+};
 
 /// What a removal has to know of a session's files: can a rewind that was cut off still be
 /// finished? Where the files are gone, nobody can, and nothing is lost with the session.
@@ -36,15 +38,39 @@ impl Stepwell {
     }
 
     /// Moves sessions to the trash, with their subagents' sessions; none, if one of them must not
-    /// go. Those that run are left.
+    /// go. Those that run are left. If a front end does it for somebody, their logs say so.
     pub fn delete_all(&self, ids: &[SessionId], can_finish: CanFinish<'_>) -> Result<Removal> {
-        self.removable(ids, can_finish)?;
+        let going = self.removable(ids, can_finish)?;
+        let named = |info: &&SessionInfo| ids.contains(&info.head.id) && self.is_noted(info);
+        let noted: Vec<&SessionId> = going.iter().filter(named).map(|info| &info.head.id).collect();
+        // What is in the trash takes no event, so this comes first.
+        for id in &noted {
+            self.note(id, to_trash())?;
+        }
         let targets: Vec<Target> = ids.iter().cloned().map(Target::from).collect();
         let removal = self.store().trash(&targets)?;
+        for id in noted.into_iter().filter(|id| !removal.taken.contains(id)) {
+            self.note(id, out_of_trash())?;
+        }
         for id in &removal.taken {
             tracing::info!(session = %id, "session_deleted");
         }
         Ok(removal)
+    }
+
+    /// Does a session's log say who moves it to the trash? Nobody writes to a damaged one, and one
+    /// that runs is left.
+    fn is_noted(&self, info: &SessionInfo) -> bool {
+        let is_going = info.held.is_none() && info.trashed_at.is_none();
+        self.acting_who().is_some() && info.damage.is_none() && is_going
+    }
+
+    /// Has a log say what is done with its session, and for whom.
+    fn note(&self, id: &SessionId, done: Edited) -> Result<()> {
+        // A key of the request names no event of these: asked for again, it may be done again.
+        let acting = self.acting(Acting { who: self.acting_who().cloned(), event: None });
+        acting.edit(id, done)?;
+        Ok(())
     }
 
     /// Brings a session back from the trash.
@@ -55,6 +81,13 @@ impl Stepwell {
     /// Brings sessions back from the trash, with the subagents' sessions that went with them.
     pub fn restore_all(&self, ids: &[SessionId]) -> Result<Removal> {
         let removal = self.store().restore(ids)?;
+        let is_named = |id: &&SessionId| self.acting_who().is_some() && ids.contains(id);
+        for id in removal.taken.iter().filter(is_named) {
+            // It is back, whatever its log takes.
+            if let Err(error) = self.note(id, out_of_trash()) {
+                tracing::warn!(session = %id, %error, "restore_not_noted");
+            }
+        }
         for id in &removal.taken {
             tracing::info!(session = %id, "session_restored");
         }
@@ -77,6 +110,16 @@ impl Stepwell {
         tracing::info!(session = %id, "session_purged");
         Ok(erased)
     }
+}
+
+/// It goes to the trash.
+fn to_trash() -> Edited {
+    Edited { trashed: Some(true), ..Edited::default() }
+}
+
+/// It is not there, or no longer.
+fn out_of_trash() -> Edited {
+    Edited { trashed: Some(false), ..Edited::default() }
 }
 
 fn all_or_error(removal: Removal) -> Result<Vec<SessionId>, Error> {
@@ -121,5 +164,55 @@ mod tests {
         assert!(gone.contains(&parent) && gone.contains(&child));
         let back = well.restore(&parent).unwrap();
         assert_eq!(back.len(), 2);
+    }
+
+    /// What a log says of the trash, and by whom.
+    fn noted(well: &Stepwell, id: &SessionId) -> Vec<(bool, Option<String>)> {
+        let events = well.store().events(id, crate::Span::ALL).unwrap().events;
+        let noted = events.into_iter().filter_map(|it| match it.event {
+            crate::Event::Edited(Edited { trashed: Some(trashed), who, .. }) => {
+                Some((trashed, who.map(|who| who.name)))
+            }
+            _ => None,
+        });
+        noted.collect()
+    }
+
+    #[test]
+    fn a_log_says_for_whom_its_session_went_to_the_trash_and_came_back() {
+        let well = Stepwell::in_memory();
+        let new = || {
+            let session = well.create(well.draft("parent")).unwrap();
+            let child = session.spawn(well.draft("child")).unwrap();
+            (session.id().clone(), child.id().clone())
+        };
+        let (id, child) = new();
+        let ann = Some(crate::Who::from("web: ann".to_owned()));
+        let acting = well.acting(Acting { who: ann, event: None });
+        assert_eq!(acting.delete(&id).unwrap().len(), 2);
+        assert_eq!(acting.restore(&id).unwrap().len(), 2);
+        let name = || Some("web: ann".to_owned());
+        assert_eq!(noted(&well, &id), [(true, name()), (false, name())]);
+        assert!(noted(&well, &child).is_empty());
+        // The user's own commands leave no such words.
+        let (other, _) = new();
+        well.delete(&other).unwrap();
+        well.restore(&other).unwrap();
+        assert!(noted(&well, &other).is_empty());
+    }
+
+    #[test]
+    fn a_session_that_is_left_is_not_said_to_be_in_the_trash() {
+        let well = Stepwell::in_memory();
+        let parent = well.create(well.draft("parent")).unwrap();
+        let id = parent.id().clone();
+        let child = parent.spawn(well.draft("child")).unwrap();
+        drop(parent);
+        let acting = well.acting(Acting { who: Some("web: ann".to_owned().into()), event: None });
+        assert!(acting.delete(&id).is_err(), "its subagent runs");
+        let last = noted(&well, &id).last().map(|(trashed, _)| *trashed);
+        assert_ne!(last, Some(true));
+        drop(child);
+        assert!(acting.delete(&id).is_ok());
     }
 }

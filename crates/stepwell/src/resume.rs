@@ -130,6 +130,7 @@ fn is_filing(event: &Event) -> bool {
         tag: BTreeSet::new(),
         untag: BTreeSet::new(),
         pinned: None,
+        trashed: None,
         who: None,
         ..edited.clone()
     };

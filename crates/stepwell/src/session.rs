@@ -119,7 +119,8 @@ impl Session {
         };
         let messages = messages.into_iter().map(|message| message.in_lane(lane.clone()).into());
         let step = Step { lane: lane.clone(), n: done + 1 };
-        let written = self.append_all(messages.chain([step.into()]).collect())?;
+        let events = messages.chain([step.into()]).collect();
+        let written = self.append_all(self.well.signed(events))?;
         steps.insert(lane.clone(), done + 1);
         Ok(written)
     }

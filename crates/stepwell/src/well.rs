@@ -279,6 +279,16 @@ impl Stepwell {
         self.acting_who().map(|_| Edited::default().into())
     }
 
+    /// Events that say who did what they tell of: themselves, or by a [signature](Self::signature)
+    /// behind them.
+    pub(crate) fn signed(&self, mut events: Vec<NewEvent>) -> Vec<NewEvent> {
+        let says_who = |it: &NewEvent| matches!(it.event, Event::Edited(_));
+        if !events.is_empty() && !events.iter().any(says_who) {
+            events.extend(self.signature());
+        }
+        events
+    }
+
     /// The beginning of a session as it is recorded.
     fn beginning(&self, mut created: Created, claim: Option<LeaseRequest>) -> Create {
         redact_created(self.redactor(), &mut created);

@@ -32,7 +32,8 @@ impl Stepwell {
         let new: Vec<Task> =
             changed.iter().filter(|task| tasks.get(&task.id) != Some(task)).cloned().collect();
         if !new.is_empty() {
-            session.append_all(new.iter().cloned().map(Into::into).collect())?;
+            let events = new.iter().cloned().map(Into::into).collect();
+            session.append_all(self.signed(events))?;
         }
         new.into_iter().for_each(|task| tasks.put(task));
         Ok(ChangedTasks { tasks, changed })

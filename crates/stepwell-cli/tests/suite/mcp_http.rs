@@ -240,6 +240,25 @@ fn what_is_changed_over_mcp_says_who_it_was() {
         let log = desk.quietly(&["log", session, "--kind", "edited", "--json"]).stdout;
         assert!(log.contains("web: opa"), "{session}: {log}");
     }
+    // Steps, tasks, states and the end, too: each write names them once.
+    let session = begun.as_str();
+    for (tool, arguments) in [
+        ("record_step", json!({"messages": [{"role": "assistant", "text": "done"}]})),
+        ("add_task", json!({"description": "more"})),
+        ("set_state", json!({"phase": "planning"})),
+        ("checkpoint", json!({"name": "here"})),
+        ("finish_session", json!({"outcome": "completed"})),
+    ] {
+        let before = desk.quietly(&["log", session, "--json"]).json().len();
+        let mut arguments = arguments;
+        arguments["session"] = json!(session);
+        let asked = json!({"name": tool, "arguments": arguments});
+        let (_, done) = send(&server, &Asked::older(&operator, "tools/call", &asked));
+        assert_ne!(done["result"]["isError"], true, "{tool}: {done:#}");
+        let log = desk.quietly(&["log", session, "--json"]).json();
+        let named = log[before..].iter().filter(|it| it.to_string().contains("web: opa")).count();
+        assert_eq!(named, 1, "{tool}: {:?}", &log[before..]);
+    }
 }
 
 #[test]

@@ -96,7 +96,7 @@ pub(super) fn trash(act: &Act<'_>, _: Nothing) -> Result<List<stepwell::SessionI
         return Ok(List { items: Vec::new(), next: None });
     }
     let can_finish = |head: &stepwell::Head| files::root(head, act.runtime()).is_ok();
-    let removal = well.delete_all(&[id], &can_finish)?;
+    let removal = act.acting_well().delete_all(&[id], &can_finish)?;
     match removal.left.into_iter().next() {
         Some((_, error)) => Err(error.into()),
         None => Ok(List { items: removal.taken, next: None }),
@@ -108,7 +108,7 @@ pub(super) fn restore(act: &Act<'_>, _: Nothing) -> Result<List<stepwell::Sessio
     if well.info(&id)?.trashed_at.is_none() {
         return Ok(List { items: Vec::new(), next: None });
     }
-    Ok(List { items: well.restore(&id)?, next: None })
+    Ok(List { items: act.acting_well().restore(&id)?, next: None })
 }
 
 /// Something to be said.

@@ -29,6 +29,15 @@ async fn a_session_is_named_tagged_pinned_trashed_and_restored() {
         assert_eq!(desk.post(&format!("{path}/restore"), json!({})).await.status, 200);
     }
     assert_eq!(desk.get("/sessions").await.json["items"].as_array().unwrap().len(), 1);
+    // The log says who it was, once for each.
+    let log = desk.get(&format!("{path}/events?kind=edited&order=oldest")).await.json;
+    let moves: Vec<_> = log["items"].as_array().unwrap().iter().map(|it| &it["body"]).collect();
+    let moves: Vec<_> = moves.into_iter().filter(|it| it.get("trashed").is_some()).collect();
+    assert_eq!(moves.len(), 2, "{moves:?}");
+    for (moved, trashed) in moves.into_iter().zip([true, false]) {
+        assert_eq!(moved["trashed"], trashed);
+        assert!(moved["who"].to_string().contains("web: ann"), "{moved}");
+    }
 }
 
 #[tokio::test(flavor = "multi_thread")]

@@ -79,6 +79,10 @@ pub struct Edited {
     /// Keeps cleanup away from the session.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub pinned: Option<bool>,
+    /// It goes to the trash, or came back from there. Whether it is there only the store says: this
+    /// is recorded where a front end does it for somebody, so that the log names them.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub trashed: Option<bool>,
     /// Says whether an agent that Stepwell does not run can be taken up again.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub ready: Option<bool>,
