@@ -22,12 +22,33 @@ pub(super) fn redact(redactor: &Redactor, arguments: &str) -> Option<String> {
 /// around a match, so it has one wherever a string has one that is written as it is read. The
 /// second is through everything else that [`by_parts`] would look at, on lines of its own.
 fn is_clean(redactor: &Redactor, json: &str) -> bool {
-    let is_plain = |text: &str| matches!(lines::redact(text), Cow::Borrowed(_));
-    let matches =
-        |text: &str| redactor.compiled().may_match(text) && redactor.next(text, 0).is_some();
-    if !is_plain(json) || matches(json) {
+    let compiled = redactor.compiled();
+    let matches = |text: &str| compiled.may_match(text) && redactor.next(text, 0).is_some();
+    let may_match = compiled.may_match(json);
+    if !is_plain(json) || (may_match && redactor.next(json, 0).is_some()) {
         return false;
     }
+    // Where the document holds no piece of a rule, a value under its key can only have one that
+    // goes from the one over to the other. Nearly always there is none.
+    if let Some(behind) = compiled.behind_quote().filter(|_| !may_match) {
+        match others(json, Some(behind)) {
+            None => return false,
+            Some(others) if !compiled.may_match(&others) => return true,
+            Some(_) => {}
+        }
+    }
+    others(json, None).is_some_and(|others| !matches(&others))
+}
+
+/// Does a text hold no lines of a key?
+fn is_plain(text: &str) -> bool {
+    matches!(lines::redact(text), Cow::Borrowed(_))
+}
+
+/// What is looked at besides the document as it is written, on lines of its own; nothing, if lines
+/// of a key are among it. Of a value that is in the document so many bytes are enough, if given.
+fn others(json: &str, behind_key: Option<usize>) -> Option<String> {
+    let is_as_written = |it: &Cow<'_, str>| matches!(it, Cow::Borrowed(_)) && is_one_word(it);
     let mut others = String::new();
     let (mut rest, mut key): (_, Option<Cow<'_, str>>) = (json, None);
     while let Some(start) = rest.find('"') {
@@ -35,7 +56,7 @@ fn is_clean(redactor: &Redactor, json: &str) -> bool {
         let (literal, after) = from.split_at(literal_end(from));
         let text = unescaped(literal);
         if !is_plain(&text) {
-            return false;
+            return None;
         }
         if matches!(text, Cow::Owned(_)) {
             others.push_str(&text);
@@ -43,16 +64,21 @@ fn is_clean(redactor: &Redactor, json: &str) -> bool {
         }
         if let Some(key) = key.take_if(|_| before.trim() == ":") {
             let begin = others.len();
-            push_assigned(&mut others, &key, &text);
+            match behind_key {
+                Some(most) if is_as_written(&key) && is_as_written(&text) => {
+                    push_assigned(&mut others, &key, &text[..most.min(text.len())]);
+                }
+                _ => push_assigned(&mut others, &key, &text),
+            }
             if !is_plain(&others[begin..]) {
-                return false;
+                return None;
             }
             others.push('\n');
         }
         key = after.trim_start().starts_with(':').then_some(text);
         rest = after;
     }
-    !matches(&others)
+    Some(others)
 }
 
 /// What a string literal says.
@@ -130,12 +156,20 @@ fn push_assigned(to: &mut String, key: &str, text: &str) {
     let ends = |it: char| it.is_whitespace() || matches!(it, '"' | '\'' | '`' | '\\');
     to.push_str(key);
     to.push_str("=\"");
+    if is_one_word(text) {
+        return to.push_str(text);
+    }
     for (n, part) in text.split(ends).enumerate() {
         if n > 0 {
             to.push('-');
         }
         to.push_str(part);
     }
+}
+
+/// Does a text hold no character that would end a value, as far as one look at its bytes tells?
+fn is_one_word(text: &str) -> bool {
+    text.bytes().all(|it| it.is_ascii_graphic() && !matches!(it, b'"' | b'\'' | b'`' | b'\\'))
 }
 
 /// Where the string literal at the beginning of a valid JSON text ends.

@@ -26,9 +26,10 @@ const MAX_TEXTS: usize = 256;
 /// The most characters of a class that are taken as texts of their own.
 const MAX_CLASS: usize = 24;
 
-/// Letters from the most to the least usual: the rarer a piece's bytes are, the less often they
-/// are found where it is not.
-const LETTERS: &[u8] = b"etaoinshrdlucmfwypvbgkjqxz";
+/// Bytes from the most to the least usual: the rarer a piece's bytes are, the less often they are
+/// found where it is not. Before the letters are blanks, quotes and what documents have behind
+/// names, as they are folded.
+const USUAL: &[u8] = b" )\"':=|etaoinshrdlucmfwypvbgkjqxz";
 
 /// The pieces, one of which every match holds.
 pub(super) struct Candidates {
@@ -36,6 +37,8 @@ pub(super) struct Candidates {
     bits: Box<[u8; SLOTS]>,
     /// The pieces by those bytes, and where in the piece these stand.
     pieces: BTreeMap<u32, Vec<Piece>>,
+    /// How many bytes a piece can have behind a quotation mark in it, at most.
+    pub(super) behind_quote: usize,
 }
 
 struct Piece {
@@ -51,9 +54,13 @@ impl Candidates {
     pub(super) fn of(pattern: &str) -> Option<Self> {
         let hir = regex_syntax::Parser::new().parse(pattern).ok()?;
         let texts = Needs::of(&hir).any_of?;
-        let mut all = Self { bits: Box::new([0; SLOTS]), pieces: BTreeMap::new() };
+        let (bits, pieces) = (Box::new([0; SLOTS]), BTreeMap::new());
+        let mut all = Self { bits, pieces, behind_quote: 0 };
         for text in &texts {
             let (gram, at) = rarest(text)?;
+            let quote = text.iter().position(|byte| *byte == b'"');
+            let behind = quote.map_or(0, |at| text.len() - at - 1);
+            all.behind_quote = all.behind_quote.max(behind);
             all.bits[place(gram)] = 1;
             all.pieces.entry(gram).or_default().push(Piece { text: text.clone(), at });
         }
@@ -121,7 +128,7 @@ const fn place(gram: u32) -> usize {
 
 /// The three bytes of a piece that are rarest in texts, and where they stand.
 fn rarest(text: &[u8]) -> Option<(u32, usize)> {
-    let rarity = |byte: &u8| LETTERS.iter().position(|it| it == byte).unwrap_or(LETTERS.len());
+    let rarity = |byte: &u8| USUAL.iter().position(|it| it == byte).unwrap_or(USUAL.len());
     let windows = text.windows(GRAM).enumerate();
     let (at, bytes) = windows.max_by_key(|(_, bytes)| bytes.iter().map(rarity).sum::<usize>())?;
     Some((gram(bytes)?, at))
@@ -132,10 +139,51 @@ fn rarest(text: &[u8]) -> Option<(u32, usize)> {
 struct Needs {
     /// All that it matches, if that is little.
     exactly: Option<Texts>,
-    /// Texts with which every match begins.
-    begins: Option<Texts>,
+    /// How its matches begin.
+    begins: Begins,
     /// Texts of which every match holds at least one.
     any_of: Option<Texts>,
+}
+
+/// How matches begin.
+#[derive(Clone)]
+struct Begins {
+    /// Texts of which every match begins with one, unless it is empty; absent, with anything.
+    with: Option<Texts>,
+    /// Can a match be empty?
+    or_empty: bool,
+}
+
+impl Default for Begins {
+    /// With anything.
+    fn default() -> Self {
+        Self { with: None, or_empty: true }
+    }
+}
+
+impl Begins {
+    fn of(texts: &Texts) -> Self {
+        let with = texts.iter().filter(|text| !text.is_empty()).cloned().collect();
+        Self { with: Some(with), or_empty: texts.contains(&Vec::new()) }
+    }
+
+    /// How a row begins: with this one and, where it is empty, with what is behind it.
+    fn before(self, behind: &Self) -> Self {
+        match self.or_empty {
+            false => self,
+            true => Self { with: either(self.with, behind.with.clone()), ..*behind },
+        }
+    }
+
+    /// Texts of which every match begins with one.
+    fn always(&self) -> Option<&Texts> {
+        self.with.as_ref().filter(|_| !self.or_empty)
+    }
+}
+
+/// All of two sets, if they are not too many.
+fn either(one: Option<Texts>, other: Option<Texts>) -> Option<Texts> {
+    one.zip(other).map(|(one, other)| &one | &other).filter(|texts| texts.len() <= MAX_TEXTS)
 }
 
 impl Needs {
@@ -145,21 +193,29 @@ impl Needs {
             HirKind::Literal(literal) => {
                 Self::exactly(Texts::from([literal.0.iter().map(fold).collect()]))
             }
-            HirKind::Class(class) => texts_of(class).map(Self::exactly).unwrap_or_default(),
+            HirKind::Class(class) => match texts_of(class) {
+                Some(texts) => Self::exactly(texts),
+                None => Self {
+                    begins: Begins { or_empty: false, ..Begins::default() },
+                    ..Self::default()
+                },
+            },
             HirKind::Capture(capture) => Self::of(&capture.sub),
             HirKind::Repetition(repetition) => Self::repeated(repetition),
-            HirKind::Concat(parts) => Self::in_a_row(parts.iter().map(Self::of)),
+            HirKind::Concat(parts) => Self::in_a_row(parts.iter().map(Self::of).collect()),
             HirKind::Alternation(parts) => Self::one_of(parts.iter().map(Self::of)),
         }
     }
 
     fn exactly(texts: Texts) -> Self {
         let any_of = Some(texts.clone()).filter(|texts| shortest(texts) > 0);
-        Self { begins: any_of.clone(), any_of, exactly: Some(texts) }
+        Self { begins: Begins::of(&texts), any_of, exactly: Some(texts) }
     }
 
     fn repeated(repetition: &Repetition) -> Self {
         let once = Self::of(&repetition.sub);
+        let or_empty = once.begins.or_empty || repetition.min == 0;
+        let begins = Begins { or_empty, ..once.begins.clone() };
         match (repetition.min, repetition.max) {
             (1, Some(1)) => once,
             (0, Some(1)) => {
@@ -167,27 +223,32 @@ impl Needs {
                     texts.insert(Vec::new());
                     texts
                 };
-                Self { exactly: once.exactly.map(none), ..Self::default() }
+                Self { exactly: once.exactly.map(none), begins, any_of: None }
             }
-            (0, _) => Self::default(),
+            (0, _) => Self { begins, ..Self::default() },
             _ => Self { exactly: None, ..once },
         }
     }
 
-    fn in_a_row(parts: impl Iterator<Item = Self>) -> Self {
+    fn in_a_row(parts: Vec<Self>) -> Self {
+        // How what is left begins, before each part and at the end.
+        let mut left = vec![Begins::of(&Texts::from([Vec::new()]))];
+        for part in parts.iter().rev() {
+            let behind = left.last().cloned().unwrap_or_default();
+            left.push(part.begins.clone().before(&behind));
+        }
+        left.reverse();
+        let begins = left.first().cloned().unwrap_or_default();
         // What stands together at this place, since the last part that may be anything.
         let mut row = Texts::from([Vec::new()]);
-        let (mut whole, mut begins, mut any_of) = (true, None, None);
-        for (n, part) in parts.enumerate() {
-            if n == 0 {
-                begins = part.begins.clone();
-            }
+        let (mut whole, mut any_of) = (true, None);
+        for (part, left) in parts.into_iter().zip(left) {
             any_of = better(any_of, part.any_of);
             match part.exactly.as_ref().and_then(|texts| joined(&row, texts)) {
                 Some(joined) => row = joined,
                 None => {
-                    let short = shortest(&row) < GRAM;
-                    let further = part.begins.filter(|_| short).and_then(|it| joined(&row, &it));
+                    // The longer a piece is, the less often it is found where there is no match.
+                    let further = left.always().and_then(|it| joined(&row, it));
                     any_of = better(any_of, further);
                     whole = false;
                     row = part.exactly.unwrap_or_else(|| Texts::from([Vec::new()]));
@@ -200,11 +261,15 @@ impl Needs {
 
     fn one_of(parts: impl Iterator<Item = Self>) -> Self {
         let none = || Some(Texts::new());
-        let start = Self { exactly: none(), begins: none(), any_of: none() };
+        let begins = Begins { with: none(), or_empty: false };
+        let start = Self { exactly: none(), begins, any_of: none() };
         let both = |a: Option<Texts>, b: Option<Texts>| a.zip(b).map(|(a, b)| &a | &b);
         let all = parts.fold(start, |all, part| Self {
             exactly: both(all.exactly, part.exactly).filter(|texts| texts.len() <= MAX_TEXTS),
-            begins: both(all.begins, part.begins).filter(|texts| texts.len() <= MAX_TEXTS),
+            begins: Begins {
+                with: either(all.begins.with, part.begins.with),
+                or_empty: all.begins.or_empty || part.begins.or_empty,
+            },
             any_of: both(all.any_of, part.any_of),
         });
         // Whatever the parts hold, each of them is whole.
@@ -274,6 +339,17 @@ mod tests {
             let texts = needs.any_of.unwrap_or_default();
             let shown: Vec<_> = texts.iter().map(|it| String::from_utf8_lossy(it)).collect();
             assert!(shortest(&texts) >= GRAM, "{}: {shown:?}", rule.name);
+        }
+    }
+
+    #[test]
+    fn a_piece_goes_on_as_every_match_does() {
+        let all = Candidates::of(r#"(?i:token)\\?["']?[ \t]*(?:=>|:)[0-9]+"#).unwrap();
+        for text in ["token:1", "Token' => 2", "token\\\"\t:3", "a token =>4"] {
+            assert!(all.are_in(text), "{text}");
+        }
+        for text in ["tokens:1", "\"tokens\":{}", "tokenizer", "token"] {
+            assert!(!all.are_in(text), "{text}");
         }
     }
 

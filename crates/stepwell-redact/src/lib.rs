@@ -315,6 +315,11 @@ impl Compiled {
         })
     }
 
+    /// How far behind a quotation mark what every match holds can go on; absent, any distance.
+    fn behind_quote(&self) -> Option<usize> {
+        self.candidates.as_ref().map(|candidates| candidates.behind_quote)
+    }
+
     /// Can a text hold a match? Nearly all say no, in a fraction of the time that a search takes.
     fn may_match(&self, text: &str) -> bool {
         self.candidates.as_ref().is_none_or(|candidates| candidates.are_in(text))
