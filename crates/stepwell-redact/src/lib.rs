@@ -7,7 +7,10 @@
 mod arguments;
 mod candidates;
 mod lines;
+mod pieces;
 mod rules;
+#[cfg(test)]
+mod taken_apart;
 
 use std::borrow::Cow;
 use std::fmt;
@@ -16,7 +19,8 @@ use std::sync::{Arc, LazyLock, OnceLock};
 
 use regex::{Regex, RegexBuilder};
 
-use self::candidates::Candidates;
+use self::candidates::{Candidates, fold};
+use self::pieces::PIECES;
 use self::rules::{Around, RULES, Value, is_secret};
 
 /// The name of the rule for values that were given, such as the keys in use.
@@ -299,7 +303,8 @@ impl Compiled {
             groups.extend(rule.values.iter().map(|value| Group { name: rule.name, value: *value }));
         }
         let source = alternatives.join("|");
-        let candidates = Candidates::of(&source);
+        let given = given.iter().map(|(value, _)| value.bytes().map(|byte| fold(&byte)).collect());
+        let candidates = Candidates::new(PIECES.iter().map(|piece| piece.to_vec()).chain(given));
         Self { source, pattern: OnceLock::new(), groups, candidates }
     }
 
