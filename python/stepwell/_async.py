@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 import asyncio
+import contextlib
 import functools
 import os
 from collections.abc import AsyncIterator, Callable, Mapping, Sequence
-from concurrent.futures import Future, ThreadPoolExecutor
+from concurrent.futures import ThreadPoolExecutor
 from types import TracebackType
-from typing import Any, ParamSpec, TypeVar
+from typing import Any, ParamSpec, TypeVar, cast
 
 from stepwell import _well
 from stepwell._types import Event, Hit, Message, SessionInfo, Verdict
@@ -39,14 +40,30 @@ async def run(function: Callable[P, T], *args: P.args, **kwargs: P.kwargs) -> T:
 
 
 async def _await(pool: ThreadPoolExecutor, call: Callable[[], T]) -> T:
-    future: Future[T] = pool.submit(call)
-    wrapped = asyncio.wrap_future(future)
-    try:
-        return await asyncio.shield(wrapped)
-    except asyncio.CancelledError:
-        # What it raises later has nobody left to tell.
-        wrapped.add_done_callback(lambda done: done.cancelled() or done.exception())
-        raise
+    loop = asyncio.get_running_loop()
+    told: asyncio.Future[T] = loop.create_future()
+
+    def tell(result: T | None, error: BaseException | None) -> None:
+        # If the await was cancelled, nobody is left to tell.
+        if told.done():
+            return
+        if error is not None:
+            told.set_exception(error)
+        else:
+            told.set_result(cast("T", result))
+
+    def work() -> None:
+        result, error = None, None
+        try:
+            result = call()
+        except BaseException as raised:
+            error = raised
+        # A loop that was closed meanwhile does not want to know.
+        with contextlib.suppress(RuntimeError):
+            loop.call_soon_threadsafe(tell, result, error)
+
+    pool.submit(work)
+    return await told
 
 
 class AsyncWell:

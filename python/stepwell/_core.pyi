@@ -50,6 +50,20 @@ class Well:
         newest: bool = False,
         limit: int | None = None,
     ) -> list[tuple[int, str, str, list[bytes]]]: ...
+    def newest_record(
+        self, id: str, first: str, end: str, front: str, beside: str
+    ) -> (
+        tuple[tuple[int, str, str, list[bytes]], list[tuple[int, str, str, list[bytes]]]] | None
+    ): ...
+    def list_chains(
+        self,
+        id: str,
+        first: str,
+        end: str,
+        count: int,
+        channels: list[tuple[str, str]],
+        dictionaries: list[bytes],
+    ) -> list[str | None]: ...
     def elements(
         self, segments: str, take: Callable[[list[tuple[int, str, bytes]]], None]
     ) -> None: ...

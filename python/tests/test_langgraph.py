@@ -105,6 +105,11 @@ def test_a_message_that_was_changed_in_place_is_kept_as_it_is_now(well: stepwell
         lambda: first.additional_kwargs["tags"].append("y"),
         lambda: setattr(first, "more", "a field that its class does not name"),
         lambda: object.__setattr__(first, "__dict__", {**vars(first), "name": "replaced"}),
+        lambda: first.additional_kwargs.update(labels=first.additional_kwargs.pop("tags")),
+        lambda: first.additional_kwargs["labels"].clear(),
+        lambda: object.__setattr__(first, "__pydantic_extra__", {"more": "something else"}),
+        lambda: HumanMessage.__init__(first, "made again", id="a"),
+        lambda: first.response_metadata.update(empty="before"),
         lambda: messages.append(HumanMessage("third", id="c")),
         lambda: messages.pop(1),
         lambda: messages.insert(0, AIMessage("front", id="d")),
@@ -118,6 +123,48 @@ def test_a_message_that_was_changed_in_place_is_kept_as_it_is_now(well: stepwell
         fresh = StepwellSaver(well).get_tuple(at)
         assert fresh is not None
         assert fresh.checkpoint["channel_values"]["messages"] == messages
+
+
+def test_a_change_is_kept_by_the_put_after_one_that_failed(folder: Path) -> None:
+    first = HumanMessage("first", id="a")
+    messages: list[Any] = [first, AIMessage("second", id="b")]
+
+    def put(at: Any) -> Any:
+        checkpoint = empty_checkpoint()
+        checkpoint["id"] = str(uuid6())
+        checkpoint["channel_values"] = {"messages": [*messages]}
+        checkpoint["channel_versions"] = {"messages": 1}
+        return saver.put(at, checkpoint, {}, {"messages": 1})
+
+    with stepwell.open(folder) as well, stepwell.open(folder) as other:
+        saver = StepwellSaver(well)
+        at = put(config("f", checkpoint_ns=""))
+        first.content = "changed"
+        messages.append(HumanMessage("third", id="c"))
+        with other.hold("langgraph.f"), pytest.raises(stepwell.BusyError):
+            put(at)
+        at = put(at)
+        found = StepwellSaver(well).get_tuple(at)
+        assert found is not None
+        assert found.checkpoint["channel_values"]["messages"] == messages
+        told = [it.text for it in well.session("langgraph.f").messages()]
+        assert told == ["first", "second", "third"]
+
+
+def test_a_transcript_and_the_state_share_their_texts(folder: Path) -> None:
+    rng = random.Random(1)
+    texts = ["".join(rng.choices("abcdefghijklmnop ", k=8000)) for _ in range(20)]
+    with stepwell.open(folder) as well:
+        graph = talker(StepwellSaver(well))
+        for text in texts:
+            graph.invoke(said(text), config("share"))
+        session = well.session("langgraph.share")
+        assert [it.text for it in session.messages()][::2] == texts
+        assert [hit.session for hit in well.search(texts[3].split()[2])] == [session.id]
+        assert session.verify().sound
+        # What the messages say is in the blobs of the checkpoints.
+        events, _, _ = well.core.disk_use()
+        assert events < sum(map(len, texts))
 
 
 def test_random_lists_read_as_they_were_put(well: stepwell.Well) -> None:
@@ -153,8 +200,16 @@ def test_random_lists_read_as_they_were_put(well: stepwell.Well) -> None:
         for it in (saver, model):
             stored = it.put(at, checkpoint, {"step": step}, new)
         known.append(stored)
-        for place in (stored, rng.choice(known)):
-            mine = StepwellSaver(well).get_tuple(place)
+        # By one that remembers nothing, and by the one that put it.
+        for place, by in (
+            (stored, StepwellSaver(well)),
+            (rng.choice(known), StepwellSaver(well)),
+            (stored, saver),
+            (rng.choice(known), saver),
+        ):
+            if by is saver and rng.random() < 0.5:
+                continue
+            mine = by.get_tuple(place)
             other = model.get_tuple(place)
             assert mine is not None
             assert other is not None

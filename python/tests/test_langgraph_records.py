@@ -247,3 +247,31 @@ def test_a_list_of_many_parts_is_read_while_it_is_loaded(well: stepwell.Well) ->
     again = StepwellSaver(well, transcript=False).get_tuple(parent)
     assert again is not None
     assert len(again.checkpoint["channel_values"]["messages"]) == 400
+
+
+def test_what_checkpoints_say_of_a_list_is_read_at_once(well: stepwell.Well) -> None:
+    saver = StepwellSaver(well, transcript=False)
+    parent: Any = {"configurable": {"thread_id": "t", "checkpoint_ns": "a"}}
+    messages: list[Any] = []
+    ids: list[str] = []
+    for n in range(20):
+        # Short ones are in the record, long ones are blobs, which a record tells by their places.
+        messages = [*messages, HumanMessage(f"{n} " + "said \x00 " * (n % 3 * 100), id=f"m{n}")]
+        parent = put(saver, parent, {"messages": messages})
+        ids.append(parent["configurable"]["checkpoint_id"])
+    front = "langgraph/checkpoint/a\x1f"
+    rows = well.core.records("langgraph.t", front, front + ids[-1])
+    told = [unpacked(data, blobs)["v"]["messages"][1] for _, _, data, blobs in rows]
+    assert [it.get("b") for it in told] == [None, *ids[:-2]]
+
+    def chains(count: int, *asked: tuple[str, str]) -> list[Any]:
+        found = well.core.list_chains(
+            "langgraph.t", front, front + ids[-1], count, list(asked), list(DICTIONARIES)
+        )
+        return [None if it is None else json.loads(it) for it in found]
+
+    whole = ("messages", ids[-2])
+    assert chains(19, whole, whole, ("other", ids[-2])) == [told[::-1], told[::-1], None]
+    assert chains(18, whole, ("messages", "none")) == [None, None]
+    with pytest.raises(stepwell.StepwellError, match="names no dictionary"):
+        well.core.list_chains("langgraph.t", front, front + ids[-1], 19, [whole], [])

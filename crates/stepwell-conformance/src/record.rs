@@ -17,6 +17,7 @@ claims! { $ record = record_claims for Fixture:
     records_of_no_session_are_an_error,
     an_attachment_is_stored_with_its_event,
     an_attachment_that_the_event_does_not_name_is_refused,
+    a_text_that_is_attached_is_kept_once_and_found,
     an_append_that_fails_leaves_no_attachment,
     several_blobs_are_read_at_once,
     a_prune_empties_records_and_the_chain_verifies,
@@ -166,6 +167,27 @@ fn an_attachment_that_the_event_does_not_name_is_refused<F: Fixture>(w: &mut Wor
     let event = NewEvent::from(record("k")).with([Attachment::new("stray")]);
     add(w, "a", vec![event]).unwrap_err();
     assert_eq!(w.head("a").seq, Seq::FIRST);
+}
+
+/// What a record and a message both say: the text is one blob, which both name.
+fn a_text_that_is_attached_is_kept_once_and_found<F: Fixture>(w: &mut World<F>) {
+    filled(w, "a", &[]);
+    let text = format!("the cistern {}", "is full ".repeat(100));
+    let said = say(&text).with([Attachment::new(text.clone())]);
+    add(w, "a", vec![said.clone(), with_blob("k", text.as_bytes())]).unwrap();
+    let (bytes, size) = (w.store().info(&id("a")).unwrap().bytes, text.len() as u64);
+    assert!(bytes < 2 * size + 1_000, "{bytes} of {size}");
+    assert_eq!(w.log("a")[1].event, said.event);
+    assert_eq!(w.store().blob(&Digest::blake3(text.as_bytes())).unwrap(), text.as_bytes());
+    assert_eq!(w.hits("cistern"), [("a".to_owned(), 2)]);
+    w.assert_folded("a");
+    assert!(w.store().verify(&id("a")).unwrap().is_sound());
+    // The message still has its text when the record is gone.
+    w.store().write(prune("a", &[3])).unwrap();
+    assert_eq!(w.log("a")[1].event, said.event);
+    w.store().write(prune("a", &[2])).unwrap();
+    let gone = w.store().blob(&Digest::blake3(text.as_bytes())).unwrap_err();
+    assert!(matches!(gone, Error::NoBlob(_)), "{gone}");
 }
 
 fn an_append_that_fails_leaves_no_attachment<F: Fixture>(w: &mut World<F>) {

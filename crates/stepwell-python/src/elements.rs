@@ -2,15 +2,28 @@
 //!
 //! A graph's state is put again at every step, and most of it is a list of messages of which
 //! only the last ones are new. Serializing the others to find that out costs more than all
-//! the rest. So the elements of the last list are remembered with everything immutable in
-//! them: an element is as it was if it is the same object, built of the same immutable
-//! objects in the same order. References are held, so that no address is used again.
+//! the rest. So the elements of the last list are remembered with everything in them that can
+//! change, and with what it held: an element is as it was if it is the same object, and each
+//! list, dict and Pydantic object within it holds the same objects as before. References are
+//! held, so that no address is used again.
+//!
+//! Thousands of elements are looked at for each step, and most of that time goes into waiting
+//! for memory. So what is alike is looked at together, in short loops that do not depend on each
+//! other, and what cannot change is not looked at: a text that is still in its place is the same.
 
 use std::collections::HashMap;
-use std::sync::{Mutex, PoisonError};
+use std::ops::Range;
+use std::sync::{Mutex, MutexGuard, PoisonError};
 
 use pyo3::prelude::*;
 use pyo3::types::{PyBool, PyBytes, PyDict, PyFloat, PyInt, PyList, PyString, PyTuple, PyType};
+
+/// So many elements are looked at together: few enough that what is fetched for one look is near
+/// for the next.
+const BLOCK: usize = 128;
+
+/// A text with more references than this is shared by many, and so it is near anyway.
+const FEW: isize = 8;
 
 /// Objects nested deeper than this are taken for changed.
 const MAX_DEPTH: usize = 32;
@@ -18,187 +31,264 @@ const MAX_DEPTH: usize = 32;
 /// The elements of a list as they were last seen.
 #[pyclass(frozen, module = "stepwell._core")]
 pub(crate) struct KnownElements {
-    elements: Mutex<Elements>,
-    models: Mutex<HashMap<usize, (Py<PyType>, bool)>>,
+    known: Mutex<Known>,
 }
 
-/// What all elements were made of, one behind the other: thousands are compared at each step, and
-/// what lies in a row is read faster than what is spread.
+/// All that the elements are made of, by what it is, each in the order of the elements.
 #[derive(Default)]
-struct Elements {
-    /// The addresses of an element, of its class and of its parts, and the sizes of what holds
-    /// others, in the order of a walk. What comes before one says which of them it is.
-    parts: Vec<usize>,
-    /// The objects at those addresses.
+struct Known {
+    elements: Vec<Py<PyAny>>,
+    models: Vec<Model>,
+    dicts: Vec<Holder<PyDict>>,
+    lists: Vec<Holder<PyList>>,
+    /// What the dicts and lists hold, one behind the other; of a dict each key before its value.
     held: Vec<Py<PyAny>>,
+    /// Texts among those.
+    texts: Vec<Py<PyAny>>,
     ends: Vec<End>,
+    /// The first element that could not be looked into.
+    opaque: Option<usize>,
+    classes: HashMap<usize, (Py<PyType>, bool)>,
+}
+
+/// A Pydantic object, and what it is made of.
+struct Model {
+    element: usize,
+    object: Py<PyAny>,
+    class: Py<PyType>,
+    fields: Py<PyAny>,
+    extra: Py<PyAny>,
+}
+
+/// A dict or a list, and where that is what it held.
+struct Holder<T> {
+    element: usize,
+    holder: Py<T>,
+    start: usize,
+    end: usize,
+}
+
+impl<T> Holder<T> {
+    /// How many objects it held.
+    const fn len(&self) -> usize {
+        self.end - self.start
+    }
 }
 
 /// Where an element ends.
 #[derive(Clone, Copy, Default)]
 struct End {
-    parts: usize,
+    models: usize,
+    dicts: usize,
+    lists: usize,
     held: usize,
-    /// Was all of it looked into?
-    is_whole: bool,
-}
-
-impl Elements {
-    /// Forgets all but the first elements.
-    fn truncate(&mut self, count: usize) {
-        self.ends.truncate(count);
-        let end = self.ends.last().copied().unwrap_or_default();
-        self.parts.truncate(end.parts);
-        self.held.truncate(end.held);
-    }
+    texts: usize,
 }
 
 #[pymethods]
 impl KnownElements {
     #[new]
     fn new() -> Self {
-        Self { elements: Mutex::default(), models: Mutex::default() }
+        Self { known: Mutex::default() }
     }
 
     fn __len__(&self) -> usize {
-        self.elements.lock().unwrap_or_else(PoisonError::into_inner).ends.len()
+        self.lock().elements.len()
     }
 
     /// How many elements at the front of a list are as they were.
     fn unchanged(&self, list: &Bound<'_, PyList>) -> usize {
-        let elements = self.elements.lock().unwrap_or_else(PoisonError::into_inner);
-        let mut start = 0;
-        let is_same = |(end, object): &(&End, Bound<'_, PyAny>)| {
-            let parts = elements.parts.get(start..end.parts).unwrap_or_default();
-            start = end.parts;
-            end.is_whole && self.is_same(parts, object)
-        };
-        elements.ends.iter().zip(list.iter()).take_while(is_same).count()
+        self.lock().unchanged(list)
     }
 
     /// Remembers a list whose first elements are known to be as they were.
     fn remember(&self, list: &Bound<'_, PyList>, unchanged: usize) {
-        let mut elements = self.elements.lock().unwrap_or_else(PoisonError::into_inner);
-        elements.truncate(unchanged);
-        for object in list.get_slice(elements.ends.len(), list.len()).iter() {
-            let is_whole = self.walk(&object, &mut *elements, 0);
-            let end = End { parts: elements.parts.len(), held: elements.held.len(), is_whole };
-            elements.ends.push(end);
+        let mut known = self.lock();
+        known.truncate(unchanged);
+        for at in known.elements.len()..list.len() {
+            // Whoever makes the list shorter meanwhile has not put it yet.
+            let Ok(object) = list.get_item(at) else { break };
+            known.add(&object);
         }
-    }
-}
-
-/// What is done with each part of an element; no, and the walk ends.
-trait Visit {
-    fn object(&mut self, object: &Bound<'_, PyAny>) -> bool;
-    fn size(&mut self, size: usize) -> bool;
-    /// The class of an object that is no plain one; `is_model` says if it is one of Pydantic's.
-    fn class(
-        &mut self,
-        object: &Bound<'_, PyAny>,
-        is_model: impl Fn(&Bound<'_, PyType>) -> bool,
-    ) -> bool;
-}
-
-impl Visit for Elements {
-    fn object(&mut self, object: &Bound<'_, PyAny>) -> bool {
-        self.parts.push(object.as_ptr() as usize);
-        self.held.push(object.clone().unbind());
-        true
-    }
-
-    fn size(&mut self, size: usize) -> bool {
-        self.parts.push(size);
-        true
-    }
-
-    fn class(
-        &mut self,
-        object: &Bound<'_, PyAny>,
-        is_model: impl Fn(&Bound<'_, PyType>) -> bool,
-    ) -> bool {
-        let class = object.get_type();
-        is_model(&class) && self.object(&class)
-    }
-}
-
-struct Compare<'a> {
-    parts: std::slice::Iter<'a, usize>,
-}
-
-impl Visit for Compare<'_> {
-    fn object(&mut self, object: &Bound<'_, PyAny>) -> bool {
-        self.size(object.as_ptr() as usize)
-    }
-
-    fn size(&mut self, size: usize) -> bool {
-        self.parts.next() == Some(&size)
-    }
-
-    fn class(
-        &mut self,
-        object: &Bound<'_, PyAny>,
-        _is_model: impl Fn(&Bound<'_, PyType>) -> bool,
-    ) -> bool {
-        // What could be looked into then can be now.
-        self.size(object.get_type_ptr() as usize)
     }
 }
 
 impl KnownElements {
-    fn is_same(&self, known: &[usize], object: &Bound<'_, PyAny>) -> bool {
-        let mut compare = Compare { parts: known.iter() };
-        self.walk(object, &mut compare, 0) && compare.parts.next().is_none()
+    fn lock(&self) -> MutexGuard<'_, Known> {
+        self.known.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+impl Known {
+    fn unchanged(&self, list: &Bound<'_, PyList>) -> usize {
+        let most = self.opaque.unwrap_or(self.elements.len()).min(list.len());
+        let mut same = 0;
+        while same < most {
+            let block = same..most.min(same + BLOCK);
+            let (end, found) = (block.end, self.unchanged_in(list, block));
+            same = found;
+            if found < end {
+                break;
+            }
+        }
+        same
     }
 
-    /// Shows every part of an object; false, if one cannot be looked into.
-    fn walk(&self, object: &Bound<'_, PyAny>, visit: &mut impl Visit, depth: usize) -> bool {
-        if is_immutable(object) {
-            return visit.object(object);
+    /// The first element of a block that is not as it was, or the block's end.
+    fn unchanged_in(&self, list: &Bound<'_, PyList>, block: Range<usize>) -> usize {
+        let py = list.py();
+        let is_same = |at: usize| list.get_item(at).is_ok_and(|it| self.elements[at].is(&it));
+        let same = block.clone().find(|at| !is_same(*at)).unwrap_or(block.end);
+        let (start, end) = (self.end_before(block.start), self.end_before(same));
+        for text in &self.texts[start.texts..end.texts] {
+            // It is about to be looked at, one by one. Here many are fetched at a time.
+            drop(text.clone_ref(py));
         }
-        if depth == MAX_DEPTH || !visit.object(object) {
+        let dicts = &self.dicts[start.dicts..end.dicts];
+        let is_as_long = |dict: &Holder<PyDict>| dict.holder.bind(py).len() * 2 == dict.len();
+        let same = first_other(dicts, same, is_as_long);
+        let same = first_other(&self.models[start.models..end.models], same, |model| {
+            let object = model.object.bind(py);
+            let is = |name, of: &Py<PyAny>| object.getattr(name).is_ok_and(|it| of.is(&it));
+            object.get_type_ptr() == model.class.as_ptr().cast()
+                && is(pyo3::intern!(py, "__dict__"), &model.fields)
+                && is(pyo3::intern!(py, "__pydantic_extra__"), &model.extra)
+        });
+        let same = first_other(&self.lists[start.lists..end.lists], same, |list| {
+            let (held, list) = (&self.held[list.start..list.end], list.holder.bind(py));
+            list.len() == held.len() && list.iter().zip(held).all(|(item, of)| of.is(&item))
+        });
+        first_other(dicts, same, |dict| {
+            let held = &self.held[dict.start..dict.end];
+            let pairs = || dict.holder.bind(py).iter().zip(held.chunks_exact(2));
+            held.is_empty() || pairs().all(|((key, value), of)| of[0].is(&key) && of[1].is(&value))
+        })
+    }
+
+    /// Where the element before this one ends.
+    fn end_before(&self, element: usize) -> End {
+        element.checked_sub(1).map_or_else(End::default, |before| self.ends[before])
+    }
+
+    /// Forgets all but the first elements.
+    fn truncate(&mut self, count: usize) {
+        self.ends.truncate(count);
+        let end = self.ends.last().copied().unwrap_or_default();
+        self.elements.truncate(count);
+        self.models.truncate(end.models);
+        self.dicts.truncate(end.dicts);
+        self.lists.truncate(end.lists);
+        self.held.truncate(end.held);
+        self.texts.truncate(end.texts);
+        self.opaque = self.opaque.filter(|at| *at < count);
+    }
+
+    fn add(&mut self, object: &Bound<'_, PyAny>) {
+        let at = self.elements.len();
+        self.elements.push(object.clone().unbind());
+        if !self.look_into(object, at, 0) && self.opaque.is_none() {
+            self.opaque = Some(at);
+        }
+        self.ends.push(End {
+            models: self.models.len(),
+            dicts: self.dicts.len(),
+            lists: self.lists.len(),
+            held: self.held.len(),
+            texts: self.texts.len(),
+        });
+    }
+
+    /// Remembers what an object of an element is made of; false, if it cannot be looked into.
+    fn look_into(&mut self, object: &Bound<'_, PyAny>, element: usize, depth: usize) -> bool {
+        if is_immutable(object) {
+            if object.is_exact_instance_of::<PyString>() && object.get_refcnt() < FEW {
+                self.texts.push(object.clone().unbind());
+            }
+            return true;
+        }
+        if depth == MAX_DEPTH {
             return false;
         }
-        let next = |part: &Bound<'_, PyAny>, visit: &mut _| self.walk(part, visit, depth + 1);
         if let Ok(dict) = object.cast_exact::<PyDict>() {
-            return self.walk_dict(dict, visit, depth);
+            return self.look_into_dict(dict, element, depth);
         }
         if let Ok(list) = object.cast_exact::<PyList>() {
-            return visit.size(list.len()) && list.iter().all(|it| next(&it, visit));
+            let start = self.held.len();
+            self.held.extend(list.iter().map(Bound::unbind));
+            let (holder, end) = (list.clone().unbind(), self.held.len());
+            self.lists.push(Holder { element, holder, start, end });
+            return list.iter().all(|it| self.look_into(&it, element, depth + 1));
         }
         if let Ok(tuple) = object.cast_exact::<PyTuple>() {
-            return visit.size(tuple.len()) && tuple.iter().all(|it| next(&it, visit));
+            return tuple.iter().all(|it| self.look_into(&it, element, depth + 1));
         }
-        visit.class(object, |class| self.is_model(class)) && self.walk_model(object, visit, depth)
+        self.look_into_model(object, element, depth)
     }
 
-    fn walk_dict(&self, dict: &Bound<'_, PyDict>, visit: &mut impl Visit, depth: usize) -> bool {
-        let size = dict.len();
-        visit.size(size)
-            && (size == 0
-                || dict.iter().all(|(key, value)| {
-                    self.walk(&key, visit, depth + 1) && self.walk(&value, visit, depth + 1)
-                }))
+    fn look_into_dict(&mut self, dict: &Bound<'_, PyDict>, element: usize, depth: usize) -> bool {
+        let start = self.held.len();
+        if !dict.is_empty() {
+            self.held.extend(dict.iter().flat_map(|(key, value)| [key.unbind(), value.unbind()]));
+        }
+        let (holder, end) = (dict.clone().unbind(), self.held.len());
+        self.dicts.push(Holder { element, holder, start, end });
+        let py = dict.py();
+        (start..end).all(|at| {
+            let part = self.held[at].bind(py).clone();
+            self.look_into(&part, element, depth + 1)
+        })
     }
 
     /// A Pydantic object is what its fields and its extra fields are.
-    fn walk_model(&self, model: &Bound<'_, PyAny>, visit: &mut impl Visit, depth: usize) -> bool {
-        let py = model.py();
-        let fields = model.getattr(pyo3::intern!(py, "__dict__"));
-        let extra = model.getattr(pyo3::intern!(py, "__pydantic_extra__"));
+    fn look_into_model(&mut self, object: &Bound<'_, PyAny>, element: usize, depth: usize) -> bool {
+        let (py, class) = (object.py(), object.get_type());
+        if !self.is_model(&class) {
+            return false;
+        }
+        let fields = object.getattr(pyo3::intern!(py, "__dict__"));
+        let extra = object.getattr(pyo3::intern!(py, "__pydantic_extra__"));
         let (Ok(fields), Ok(extra)) = (fields, extra) else { return false };
+        self.models.push(Model {
+            element,
+            object: object.clone().unbind(),
+            class: class.unbind(),
+            fields: fields.clone().unbind(),
+            extra: extra.clone().unbind(),
+        });
         let Ok(fields) = fields.cast_exact::<PyDict>() else { return false };
-        self.walk_dict(fields, visit, depth) && self.walk(&extra, visit, depth + 1)
+        self.look_into_dict(fields, element, depth) && self.look_into(&extra, element, depth + 1)
     }
 
-    fn is_model(&self, class: &Bound<'_, PyType>) -> bool {
-        let mut models = self.models.lock().unwrap_or_else(PoisonError::into_inner);
-        let entry = models.entry(class.as_ptr() as usize).or_insert_with(|| {
+    fn is_model(&mut self, class: &Bound<'_, PyType>) -> bool {
+        let entry = self.classes.entry(class.as_ptr() as usize).or_insert_with(|| {
             let is = class.hasattr("__pydantic_fields__").unwrap_or(false);
             (class.clone().unbind(), is)
         });
         entry.1
     }
+}
+
+/// What belongs to an element.
+trait OfElement {
+    fn element(&self) -> usize;
+}
+
+impl OfElement for Model {
+    fn element(&self) -> usize {
+        self.element
+    }
+}
+
+impl<T> OfElement for Holder<T> {
+    fn element(&self) -> usize {
+        self.element
+    }
+}
+
+/// The first of the first `count` elements of which something is not as it was.
+fn first_other<T: OfElement>(parts: &[T], count: usize, is_same: impl Fn(&T) -> bool) -> usize {
+    let mut within = parts.iter().take_while(|part| part.element() < count);
+    within.find(|part| !is_same(part)).map_or(count, OfElement::element)
 }
 
 /// Is it an object that cannot change?

@@ -177,11 +177,32 @@ impl Well {
         let order = if newest { Order::Newest } else { Order::Oldest };
         let query = RecordQuery { keys: key_range(first, end), order, limit };
         let found = self.run(py, |well| records(well, &id, &query))?;
-        let row = |(seq, record): (Seq, stepwell::Record)| {
-            let blobs = record.blobs.iter().map(|blob| PyBytes::new(py, blob.as_column()));
-            (seq.get(), record.path(), record.data, blobs.collect())
-        };
-        Ok(found.into_iter().map(row).collect())
+        Ok(found.into_iter().map(|found| row(py, found)).collect())
+    }
+
+    /// The record with the last key of those from `first` to before `end`, and the records that
+    /// have its key behind `beside` in place of `front`.
+    fn newest_record<'py>(
+        &self,
+        py: Python<'py>,
+        id: &str,
+        first: &str,
+        end: &str,
+        front: &str,
+        beside: &str,
+    ) -> PyResult<Option<(RecordRow<'py>, Vec<RecordRow<'py>>)>> {
+        let id = session(id)?;
+        let newest = RecordQuery::last(key_range(first, end), 1);
+        let found = self.run(py, |well| {
+            let Some(newest) = records(well, &id, &newest)?.pop() else { return Ok(None) };
+            let path = newest.1.path();
+            let key = format!("{beside}{}", path.strip_prefix(front).unwrap_or(&path));
+            let others = records(well, &id, &RecordQuery::of(KeyRange::Is(key)))?;
+            Ok(Some((newest, others)))
+        })?;
+        Ok(found.map(|(newest, others)| {
+            (row(py, newest), others.into_iter().map(|found| row(py, found)).collect())
+        }))
     }
 
     /// The bytes of blobs, in the order of their digests.
@@ -250,6 +271,12 @@ fn keep_live(well: &Stepwell, id: &SessionId, events: &mut Vec<Recorded>) -> ste
     let timeline = Timeline::at(last, moves.iter());
     events.retain(|event| timeline.contains(event.seq));
     Ok(())
+}
+
+/// A record as Python is told it.
+fn row(py: Python<'_>, (seq, record): (Seq, stepwell::Record)) -> RecordRow<'_> {
+    let blobs = record.blobs.iter().map(|blob| PyBytes::new(py, blob.as_column()));
+    (seq.get(), record.path(), record.data, blobs.collect())
 }
 
 /// The keys from the first on, up to the end.

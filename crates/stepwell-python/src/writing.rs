@@ -204,17 +204,16 @@ impl Well {
     }
 }
 
-/// Events with their attachments, which their records name.
+/// Events with their attachments: a record names them, of another event they are texts.
 fn complete(Events(given): Events, attachments: &[PyBackedBytes]) -> PyResult<Vec<NewEvent>> {
     let one = |(mut new, attach): (NewEvent, Vec<usize>)| {
         for number in attach {
             let bytes = attachments.get(number);
             let bytes = bytes.ok_or_else(|| invalid("an event names an attachment too many"))?;
             let attachment = Attachment::new(&**bytes);
-            let Event::Record(record) = &mut new.event else {
-                return Err(invalid("only a record has attachments"));
-            };
-            record.blobs.push(attachment.digest);
+            if let Event::Record(record) = &mut new.event {
+                record.blobs.push(attachment.digest);
+            }
             new.attachments.push(attachment);
         }
         Ok(new)

@@ -109,7 +109,7 @@ impl Body<'static> {
     /// Encodes an event, moving long texts out of it.
     pub(crate) fn of(event: &Event) -> Result<Self> {
         let mut bytes = Vec::new();
-        let (digest, spill) = encode(event, &mut bytes)?;
+        let (digest, spill) = encode(event, &[], &mut bytes)?;
         Ok(Self { bytes: bytes.into(), digest, spill, attached: Vec::new() })
     }
 }
@@ -142,10 +142,10 @@ impl Bodies {
     /// Adds the body of an event, and takes its attachments.
     pub(crate) fn push(&mut self, new: &mut NewEvent) -> Result<()> {
         let event = &new.event;
-        let attached = attached(event, std::mem::take(&mut new.attachments))?;
+        let (attached, texts) = attached(event, std::mem::take(&mut new.attachments));
         let start = self.bytes.len();
         let (digest, spill) =
-            encode(event, &mut self.bytes).inspect_err(|_| self.bytes.truncate(start))?;
+            encode(event, &texts, &mut self.bytes).inspect_err(|_| self.bytes.truncate(start))?;
         self.spilled += spill.iter().chain(&attached).map(|(_, text)| text.len()).sum::<usize>();
         self.places.push(Place { range: start..self.bytes.len(), digest, spill, attached });
         Ok(())
@@ -201,22 +201,19 @@ impl Place {
     }
 }
 
-/// Attachments, if the event names them all.
-fn attached(event: &Event, attachments: Vec<Attachment>) -> Result<Spill> {
+/// The attachments that an event names, and those that have to be texts of it.
+fn attached(event: &Event, attachments: Vec<Attachment>) -> (Spill, Vec<Attachment>) {
     if attachments.is_empty() {
-        return Ok(Vec::new());
+        return (Vec::new(), Vec::new());
     }
     let names = event.blobs();
-    if let Some(stray) = attachments.iter().find(|one| !names.contains(&one.digest)) {
-        let what = format!("a {} event", event.kind());
-        let why = format!("it does not name its attachment {}", stray.digest);
-        return Err(Error::Unreadable { what, why });
-    }
-    Ok(attachments.into_iter().map(|one| (one.digest, one.bytes)).collect())
+    let is_named = |one: &Attachment| names.contains(&one.digest);
+    let (named, texts): (Vec<_>, Vec<_>) = attachments.into_iter().partition(is_named);
+    (named.into_iter().map(|one| (one.digest, one.bytes)).collect(), texts)
 }
 
-/// Encodes an event behind other bytes, moving long texts out of it.
-fn encode(event: &Event, bytes: &mut Vec<u8>) -> Result<(Digest, Spill)> {
+/// Encodes an event behind other bytes, moving long texts out of it, and those that are attached.
+fn encode(event: &Event, texts: &[Attachment], bytes: &mut Vec<u8>) -> Result<(Digest, Spill)> {
     let what = || format!("a {} event", event.kind());
     let unreadable = |e: serde_json::Error| Error::Unreadable { what: what(), why: e.to_string() };
     let start = bytes.len();
@@ -227,13 +224,19 @@ fn encode(event: &Event, bytes: &mut Vec<u8>) -> Result<(Digest, Spill)> {
         Event::decode(event.kind(), event.version(), &bytes[start..]).map_err(unreadable)?;
     }
     let mut spill = Vec::new();
-    if bytes.len() - start > SPILL_BYTES && !matches!(event, Event::Unknown(_)) {
+    let is_long = bytes.len() - start > SPILL_BYTES;
+    if (is_long || !texts.is_empty()) && !matches!(event, Event::Unknown(_)) {
         let mut value: Value = serde_json::from_slice(&bytes[start..]).map_err(unreadable)?;
-        spill_texts(&mut value, &mut spill);
+        spill_texts(&mut value, texts, &mut spill);
         if !spill.is_empty() {
             bytes.truncate(start);
             serde_json::to_writer(&mut *bytes, &value).map_err(unreadable)?;
         }
+    }
+    let is_left = |one: &&Attachment| spill.iter().all(|(digest, _)| *digest != one.digest);
+    if let Some(stray) = texts.iter().find(is_left) {
+        let why = format!("it does not name its attachment {}", stray.digest);
+        return Err(Error::Unreadable { what: what(), why });
     }
     let too_large = |what: String, size: usize, limit: usize| {
         Err(Error::TooLarge { what, size: size as u64, limit: limit as u64 })
@@ -337,17 +340,18 @@ impl Row<'_> {
     }
 }
 
-fn spill_texts(value: &mut Value, out: &mut Vec<(Digest, Vec<u8>)>) {
+fn spill_texts(value: &mut Value, texts: &[Attachment], out: &mut Spill) {
+    let is_attached = |text: &str| texts.iter().any(|one| one.bytes == text.as_bytes());
     match value {
-        Value::String(text) if text.len() > SPILL_BYTES => {
+        Value::String(text) if text.len() > SPILL_BYTES || is_attached(text) => {
             let bytes = std::mem::take(text).into_bytes();
             let digest = Digest::blake3(&bytes);
             out.push((digest, bytes));
             *value = serde_json::json!({ SPILLED: digest });
         }
-        Value::Array(items) => items.iter_mut().for_each(|item| spill_texts(item, out)),
+        Value::Array(items) => items.iter_mut().for_each(|item| spill_texts(item, texts, out)),
         Value::Object(fields) => {
-            fields.values_mut().for_each(|field| spill_texts(field, out));
+            fields.values_mut().for_each(|field| spill_texts(field, texts, out));
             rename(fields, |key| key.trim_start_matches('$') == "blob", |key| format!("${key}"));
         }
         _ => {}

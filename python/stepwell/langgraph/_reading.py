@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import functools
+import json
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any, cast
 
@@ -18,7 +19,7 @@ from langgraph.checkpoint.base import (
 from stepwell import _core
 from stepwell._types import JsonObject
 from stepwell.errors import AbsentError
-from stepwell.langgraph._packing import unpacked
+from stepwell.langgraph._packing import DICTIONARIES, unpacked
 from stepwell.langgraph._site import Site
 from stepwell.langgraph._transcript import conversation
 from stepwell.langgraph._values import (
@@ -26,12 +27,11 @@ from stepwell.langgraph._values import (
     Blobs,
     ListState,
     Namespace,
-    Part,
+    Parts,
     Ref,
     Segment,
     cut,
     load,
-    load_list,
     named,
 )
 
@@ -39,6 +39,9 @@ SEPARATOR = "\x1f"
 """Stands between a namespace and a checkpoint's id."""
 
 _PAGE = 64
+
+Row = tuple[int, str, str, list[bytes]]
+"""A record: its seq, key, data and blobs."""
 
 
 def key_of(topic: str, ns: str, checkpoint: str) -> str:
@@ -103,14 +106,28 @@ class Reading:
         self.session = site.session_of(thread)
         self.blobs = Blobs(site.well.core)
         self._seen: dict[str, Found | None] = {}
+        self._writes: dict[str, list[Row]] = {}
+        self._chains: dict[tuple[str, str], list[Ref]] = {}
 
     def config(self, checkpoint: str) -> RunnableConfig:
         """The config that names a checkpoint."""
         return config_of(self.thread, self.ns, checkpoint)
 
     def newest(self) -> Found | None:
-        """The newest checkpoint."""
-        return next(self.newest_first(page=1), None)
+        """The newest checkpoint. What was written at it is read with it."""
+        first, end = key_of("checkpoint", self.ns, ""), f"{SYSTEM}/checkpoint/{self.ns}\x20"
+        fronts = (f"{SYSTEM}/checkpoint/", f"{SYSTEM}/writes/")
+        try:
+            read = self.core.newest_record(self.session, first, end, *fronts)
+        except AbsentError:
+            read = None
+        if read is None:
+            return None
+        found = Found(*read[0])
+        if found.is_gone:
+            return next(self.newest_first(), None)
+        self._writes[found.id] = read[1]
+        return found
 
     def newest_first(self, page: int = _PAGE) -> Iterator[Found]:
         """Every checkpoint, the largest id first."""
@@ -124,7 +141,6 @@ class Reading:
             if len(rows) < page:
                 return
             end = rows[-1][1]
-            page = _PAGE
 
     def all_namespaces(self) -> Iterator[Found]:
         """Every checkpoint of the thread."""
@@ -135,7 +151,7 @@ class Reading:
             return
         yield from self._take(rows)
 
-    def _take(self, rows: Sequence[tuple[int, str, str, list[bytes]]]) -> Iterator[Found]:
+    def _take(self, rows: Sequence[Row]) -> Iterator[Found]:
         last = ""
         for seq, key, data, blobs in rows:
             # Of records with one key the last one counts, and it comes first here.
@@ -160,12 +176,26 @@ class Reading:
         for found in self._take(rows):
             self._seen.setdefault(found.id, found)
 
+    def _read_chains(self, lists: Mapping[str, Ref], at: str) -> None:
+        """Reads what the checkpoints before one say of its lists."""
+        building = {name: ref for name, ref in lists.items() if "b" in ref}
+        if not building:
+            return
+        first, end = key_of("checkpoint", self.ns, ""), key_of("checkpoint", self.ns, at)
+        count = max(ref.get("c", _PAGE) for ref in building.values())
+        asked = [(name, ref["b"]) for name, ref in building.items()]
+        told = self.core.list_chains(self.session, first, end, count, asked, list(DICTIONARIES))
+        for name, chain in zip(building, told, strict=True):
+            # One that goes by another branch is read checkpoint by checkpoint.
+            if chain is not None:
+                self._chains[(at, name)] = json.loads(chain)
+
     def segments(self, ref: Ref, channel: str, at: str) -> list[Segment] | None:
         """All parts of a list; None, if the value is no list that is told by parts."""
         if "t" in ref:
             return None
         # From the newest back to the one that tells all.
-        chain = [ref]
+        chain = [ref, *self._chains.pop((at, channel), ())]
         while "b" in chain[-1]:
             base = chain[-1]["b"]
             if base not in self._seen:
@@ -201,6 +231,8 @@ class Reading:
         """What a checkpoint says of its channels, each list with all its parts."""
         told = found.data["v"].items()
         known = self._lists_at(found)
+        lists = {name: ref for name, (_, ref) in told if ref is not None and "t" not in ref}
+        self._read_chains({name: ref for name, ref in lists.items() if name not in known}, found.id)
         return {
             name: (
                 ref,
@@ -223,7 +255,7 @@ class Reading:
         self.blobs.fetch(wanted)
         serde = self.site.serde
         known = self._lists_at(found)
-        parts: dict[str, list[Part]] = {}
+        parts: dict[str, Parts] = {}
         values: dict[str, Any] = {}
         for name, (ref, segments) in refs.items():
             if segments is None:
@@ -231,13 +263,14 @@ class Reading:
                 continue
             remembered = known[name].parts if name in known else None
             if remembered is None:
-                values[name], parts[name] = self.blobs.read_list(segments, serde)
+                values[name], read = self.blobs.read_list(segments, serde)
+                parts[name] = Parts.of(read)
             else:
-                values[name], parts[name] = load_list(remembered, serde), remembered
+                values[name], parts[name] = remembered.load(known[name].length, serde), remembered
         if remember:
             state = self.state(found, values, refs)
             for name, state_of in state.lists.items():
-                state_of.remember(parts[name])
+                state_of.parts = parts[name]
             self.site.memory.remember(self.thread, self.ns, state)
         checkpoint = cast("Checkpoint", {**self.rest(found), "channel_values": values})
         return CheckpointTuple(
@@ -284,10 +317,12 @@ class Reading:
     def writes(self, checkpoint: str) -> list[tuple[str, str, Ref]]:
         """What tasks wrote at a checkpoint, in the order in which it is applied."""
         key = key_of("writes", self.ns, checkpoint)
-        try:
-            rows = self.core.records(self.session, key, after(key))
-        except AbsentError:
-            return []
+        rows = self._writes.pop(checkpoint, None)
+        if rows is None:
+            try:
+                rows = self.core.records(self.session, key, after(key))
+            except AbsentError:
+                return []
         kept: dict[tuple[str, int], tuple[tuple[str, str, int], str, str, Ref]] = {}
         for _, _, data, blobs in rows:
             if not data:

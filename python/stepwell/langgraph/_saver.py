@@ -167,7 +167,12 @@ class StepwellSaver(BaseCheckpointSaver[Any]):
         thread, ns, parent = place(config)
         with self._memory.lock:
             writing = Writing(self._site, config, self._state_at(thread, ns, parent))
-            writing.write(checkpoint, get_checkpoint_metadata(config, metadata), new_versions)
+            try:
+                writing.write(checkpoint, get_checkpoint_metadata(config, metadata), new_versions)
+            except BaseException:
+                # What is remembered speaks of this checkpoint already.
+                self._memory.forget_last(thread, ns)
+                raise
         return config_of(thread, ns, checkpoint["id"])
 
     def _state_at(self, thread: str, ns: str, parent: str | None) -> Namespace:

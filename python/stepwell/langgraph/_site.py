@@ -54,9 +54,15 @@ class Memory:
             room = self._bytes
             for kept in reversed(self._namespaces.values()):
                 for state_of in kept.lists.values():
-                    room -= state_of.size
-                    if room < 0:
-                        state_of.parts, state_of.size = None, 0
+                    if state_of.parts is not None:
+                        room -= state_of.parts.size
+                        if room < 0:
+                            state_of.parts = None
+
+    def forget_last(self, thread: str, ns: str) -> None:
+        """Lets go of the last state of a namespace."""
+        with self.lock:
+            self._namespaces.pop((thread, ns), None)
 
     def forget(self, thread: str) -> None:
         """Lets go of all that is known of a thread."""

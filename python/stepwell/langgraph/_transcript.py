@@ -26,24 +26,31 @@ def lane_of(ns: str) -> str:
     return "ns-" + hashlib.sha256(ns.encode()).hexdigest()[:32]
 
 
-def conversation(values: Mapping[str, Any]) -> Iterable[tuple[str, BaseMessage]]:
-    """The messages of a state, each with a name that it keeps."""
+def conversation(
+    values: Mapping[str, Any], known: Mapping[str, int] | None = None
+) -> Iterable[tuple[str, BaseMessage]]:
+    """The messages of a state, each with a name that it keeps; without the first ones of a channel,
+    if so many are known."""
     for channel in sorted(values):
         value = values[channel]
         if type(value) is not list:
             continue
-        for index, message in enumerate(value):
+        first = known.get(channel, 0) if known else 0
+        for index, message in enumerate(value[first:] if first else value, first):
             if isinstance(message, BaseMessage):
                 yield message.id or f"{channel}.{index}.{message.type}.{message.text[:40]}", message
 
 
-def spoken(values: Mapping[str, Any], ns: str, known: set[str]) -> list[JsonObject]:
-    """Events of the messages that are not in the transcript yet, which they are then."""
+def spoken(
+    values: Mapping[str, Any], ns: str, names: set[str], known: Mapping[str, int]
+) -> list[JsonObject]:
+    """Events of the messages that are not in the transcript yet, which they are then. It has those
+    with these names, and the first ones of each channel, as many as are known."""
     events: list[JsonObject] = []
-    for name, message in conversation(values):
-        if name in known:
+    for name, message in conversation(values, known):
+        if name in names:
             continue
-        known.add(name)
+        names.add(name)
         said = to_message(message, lane_of(ns))
         if said is not None:
             events.append(said.event())

@@ -90,6 +90,22 @@ class Attachments:
         text = packed(data, list(self._seen))
         return record(SYSTEM, topic, key, text, attach=range(len(self.blobs)))
 
+    def share(self, said: JsonObject) -> None:
+        """Lets a message name the blobs that hold its texts, so that each is stored once."""
+        if not self.blobs:
+            return
+        numbers = {data: number for number, data in enumerate(self.blobs)}
+        texts = (
+            text.encode(errors="replace")
+            for part in said["body"]["parts"]
+            for content in part.values()
+            for text in content.values()
+            if isinstance(text, str) and len(text) > INLINE // 4
+        )
+        shared = {numbers[text] for text in texts if text in numbers}
+        if shared:
+            said["attach"] = sorted(shared)
+
     def value(self, typed: Typed) -> Ref:
         """A reference to a whole value."""
         where, what = self.place(typed[1], typed[0])
@@ -289,6 +305,52 @@ def load_list(parts: Sequence[Part], serde: SerializerProtocol) -> list[Any]:
     return value
 
 
+@dataclass(frozen=True)
+class Parts:
+    """The serialized elements of a list. The states of a list that grows share them, so that a
+    step does not copy thousands: each takes the first `count` of them."""
+
+    parts: list[Part]
+    count: int
+    size: int
+    """How many bytes those are."""
+    plain: bool
+    """Are all of them msgpack?"""
+
+    @classmethod
+    def of(cls, parts: list[Part]) -> Parts:
+        """All of these."""
+        plain = all(part[1] == "msgpack" for part in parts)
+        return cls(parts, len(parts), sum(len(part[2]) for part in parts), plain)
+
+    def first(self, keep: int, length: int) -> Parts | None:
+        """What holds the first `keep` of `length` elements; None, if some of it goes further."""
+        if keep == length:
+            return self
+        left = self.parts[: self.count]
+        while length > keep:
+            length -= left.pop()[0]
+        return Parts.of(left) if length == keep else None
+
+    def grown(self, part: Part) -> Parts:
+        """These and one more. Whoever holds the memory's lock may ask."""
+        # Another state may have gone on from these.
+        parts = self.parts if len(self.parts) == self.count else self.parts[: self.count]
+        parts.append(part)
+        plain = self.plain and part[1] == "msgpack"
+        return Parts(parts, self.count + 1, self.size + len(part[2]), plain)
+
+    def load(self, length: int, serde: SerializerProtocol) -> list[Any]:
+        """The list that has these elements."""
+        parts = self.parts[: self.count]
+        if not self.plain:
+            return load_list(parts, serde)
+        whole: list[Any] = serde.loads_typed(
+            ("msgpack", packed_list(length, [part[2] for part in parts]))
+        )
+        return whole
+
+
 @dataclass
 class ListState:
     """A list as it was last put or read: what is known of its elements, and where they are."""
@@ -300,14 +362,10 @@ class ListState:
     chain: int
     """How many checkpoints one has to look at to read it there."""
     length: int
-    parts: list[Part] | None = None
+    parts: Parts | None = None
     """Its elements, if they are remembered: what was put here or read before is not read again."""
-    size: int = 0
-    """How many bytes those are."""
-
-    def remember(self, parts: list[Part]) -> None:
-        """These are its elements."""
-        self.parts, self.size = parts, sum(len(part[2]) for part in parts)
+    unchanged: int = 0
+    """How many elements at its front are those of the state before."""
 
 
 @dataclass
@@ -335,17 +393,18 @@ def put_list(
     checkpoint, attachments, serde = into
     known = last.known if last is not None else _core.KnownElements()
     unchanged = known.unchanged(value) if last is not None else 0
-    kept, keep = cut(last.segments, unchanged, expand) if last is not None else ([], 0)
+    kept, keep = kept_segments(last, unchanged, expand)
     added: list[Segment] = []
-    parts, size = kept_parts(last, keep) if last is not None and keep else ([], 0)
+    parts: Parts | None = Parts.of([])
+    if last is not None and keep:
+        parts = last.parts.first(keep, last.length) if last.parts is not None else None
     if keep < len(value):
         rest = value[keep:] if keep else value
         typed = serde.dumps_typed(rest)
         added.append(attachments.segment(len(rest), typed))
         if parts is not None:
             data = elements(typed[1]) if typed[0] == "msgpack" else typed[1]
-            parts.append((len(rest), typed[0], data))
-            size += len(data)
+            parts = parts.grown((len(rest), typed[0], data))
     known.remember(value, unchanged)
     if last is not None and keep and last.chain < CHAIN:
         chain = last.chain + 1
@@ -353,21 +412,20 @@ def put_list(
     else:
         kept = gathered(kept, attachments)
         ref, chain = {"n": len(value), "s": kept + added}, 1
-    state = ListState(known, kept + added, checkpoint, chain, len(value), parts, size)
+    state = ListState(known, kept + added, checkpoint, chain, len(value), parts, unchanged)
     return ref, state
 
 
-def kept_parts(last: ListState, keep: int) -> tuple[list[Part] | None, int]:
-    """What is remembered of the first `keep` elements, if none of it goes further, and how many
-    bytes that is."""
-    if last.parts is None:
-        return None, 0
-    left, count, size = list(last.parts), last.length, last.size
-    while count > keep:
-        part = left.pop()
-        count -= part[0]
-        size -= len(part[2])
-    return (left, size) if count == keep else (None, 0)
+def kept_segments(
+    last: ListState | None, unchanged: int, expand: Expand
+) -> tuple[list[Segment], int]:
+    """The segments of the last list that lie within its unchanged elements, and how many elements
+    they hold."""
+    if last is None:
+        return [], 0
+    if unchanged >= last.length:
+        return last.segments, last.length
+    return cut(last.segments, unchanged, expand)
 
 
 def gathered(segments: list[Segment], attachments: Attachments) -> list[Segment]:

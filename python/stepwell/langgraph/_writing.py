@@ -32,6 +32,8 @@ class Writing:
         self.thread, self.ns, self.parent = place(config)
         self.last = state
         self.attachments = Attachments()
+        self.known: dict[str, int] = {}
+        """How many elements at the front of a list are those of the last state."""
 
     def write(
         self, checkpoint: Checkpoint, metadata: Mapping[str, Any], new: ChannelVersions
@@ -86,6 +88,8 @@ class Writing:
         """What a channel holds; of one that did not change, what it held before."""
         if name not in new and self.last.versions.get(name) == version:
             ref = self.last.refs.get(name)
+            if type(values.get(name)) is list:
+                self.known[name] = len(values[name])
             if name in self.last.lists:
                 lists[name] = self.last.lists[name]
             if ref is None or "t" in ref or not ref.get("a", True):
@@ -106,6 +110,7 @@ class Writing:
             (id, self.attachments, serde),
             Blobs(self.site.well.core).expand,
         )
+        self.known[name] = lists[name].unchanged
         return ref
 
     def run(self, metadata: Mapping[str, Any]) -> list[JsonObject]:
@@ -125,4 +130,7 @@ class Writing:
             newest = Reading(self.site, self.thread, "").newest()
             if newest is not None and newest.seq > self.last.seq:
                 events.append(event("rewound", {"to": self.last.seq, "scope": "chat"}))
-        return events + spoken(values, self.ns, self.last.spoken)
+        said = spoken(values, self.ns, self.last.spoken, self.known)
+        for it in said:
+            self.attachments.share(it)
+        return events + said

@@ -454,7 +454,8 @@ pub struct NewEvent {
     pub at: Option<Time>,
     /// What it says.
     pub event: Event,
-    /// Blobs that it names and that are stored with it, in the same transaction.
+    /// Blobs that it names and that are stored with it, in the same transaction; or texts of
+    /// its own that are kept as blobs however short they are, because something else names them.
     pub attachments: Vec<Attachment>,
     /// Is it copied from elsewhere? Then a server does not say that whoever copies it did it.
     pub copied: bool,
@@ -491,7 +492,7 @@ impl NewEvent {
         self
     }
 
-    /// The same event with blobs that it names.
+    /// The same event with blobs that it names, or texts of it that are to be blobs.
     #[must_use]
     pub fn with(mut self, attachments: impl IntoIterator<Item = Attachment>) -> Self {
         self.attachments.extend(attachments);

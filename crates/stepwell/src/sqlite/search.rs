@@ -46,7 +46,9 @@ pub(super) fn pending(rows: &SqliteRows<'_>) -> Result<Vec<Pending>> {
     let mut found = Vec::new();
     for (key, indexed, seq) in sessions {
         let range = [pos(key, Seq::new(indexed + 1)), pos(key, Seq::new(seq))];
-        let sql = "SELECT at, pos, octet_length(body) + spilled * 1048576 FROM events \
+        let sql = "SELECT at, pos, octet_length(body) + CASE spilled WHEN 0 THEN 0 ELSE \
+             (SELECT coalesce(sum(blobs.size), 0) FROM refs JOIN blobs USING (digest) \
+             WHERE refs.pos = events.pos) END FROM events \
              WHERE pos BETWEEN ?1 AND ?2 ORDER BY pos";
         let events = rows.all(sql, range, |row| Ok((row.get(0)?, row.get(1)?, row.get(2)?)));
         let events: Vec<(i64, i64, u64)> = match events {
