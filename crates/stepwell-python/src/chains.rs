@@ -4,6 +4,7 @@
 //! at some tens of records; to unpack them in Python costs more than all the rest of it.
 
 use std::collections::HashMap;
+use std::collections::hash_map::Entry;
 
 use base64::Engine as _;
 use base64::engine::general_purpose::{STANDARD, STANDARD_NO_PAD};
@@ -102,10 +103,10 @@ impl Packed<'_> {
     fn text(&mut self, id: &str) -> stepwell::Result<Option<&str>> {
         let record = self.by_id.get(id).filter(|record| !record.data.is_empty());
         let Some(record) = record else { return Ok(None) };
-        if !self.texts.contains_key(id) {
-            self.texts.insert(id.to_owned(), unpacked(record, self.dictionaries)?);
-        }
-        Ok(self.texts.get(id).map(String::as_str))
+        Ok(Some(match self.texts.entry(id.to_owned()) {
+            Entry::Occupied(known) => known.into_mut(),
+            Entry::Vacant(new) => new.insert(unpacked(record, self.dictionaries)?),
+        }))
     }
 }
 

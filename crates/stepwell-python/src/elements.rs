@@ -22,9 +22,6 @@ use pyo3::types::{PyBool, PyBytes, PyDict, PyFloat, PyInt, PyList, PyString, PyT
 /// for the next.
 const BLOCK: usize = 128;
 
-/// A text with more references than this is shared by many, and so it is near anyway.
-const FEW: isize = 8;
-
 /// Objects nested deeper than this are taken for changed.
 const MAX_DEPTH: usize = 32;
 
@@ -43,7 +40,7 @@ struct Known {
     lists: Vec<Holder<PyList>>,
     /// What the dicts and lists hold, one behind the other; of a dict each key before its value.
     held: Vec<Py<PyAny>>,
-    /// Texts among those.
+    /// The texts among what dicts hold.
     texts: Vec<Py<PyAny>>,
     ends: Vec<End>,
     /// The first element that could not be looked into.
@@ -201,9 +198,6 @@ impl Known {
     /// Remembers what an object of an element is made of; false, if it cannot be looked into.
     fn look_into(&mut self, object: &Bound<'_, PyAny>, element: usize, depth: usize) -> bool {
         if is_immutable(object) {
-            if object.is_exact_instance_of::<PyString>() && object.get_refcnt() < FEW {
-                self.texts.push(object.clone().unbind());
-            }
             return true;
         }
         if depth == MAX_DEPTH {
@@ -235,6 +229,11 @@ impl Known {
         let py = dict.py();
         (start..end).all(|at| {
             let part = self.held[at].bind(py).clone();
+            // Keys are few and the same everywhere: they need not be fetched.
+            if (at - start) % 2 == 1 && part.is_exact_instance_of::<PyString>() {
+                self.texts.push(part.unbind());
+                return true;
+            }
             self.look_into(&part, element, depth + 1)
         })
     }
