@@ -151,20 +151,33 @@ def test_a_change_is_kept_by_the_put_after_one_that_failed(folder: Path) -> None
         assert told == ["first", "second", "third"]
 
 
-def test_a_transcript_and_the_state_share_their_texts(folder: Path) -> None:
+def shares_texts(well: stepwell.Well) -> None:
+    """Runs a graph with long texts, and reads what it said."""
     rng = random.Random(1)
     texts = ["".join(rng.choices("abcdefghijklmnop ", k=8000)) for _ in range(20)]
-    with stepwell.open(folder) as well:
-        graph = talker(StepwellSaver(well))
-        for text in texts:
-            graph.invoke(said(text), config("share"))
-        session = well.session("langgraph.share")
-        assert [it.text for it in session.messages()][::2] == texts
-        assert [hit.session for hit in well.search(texts[3].split()[2])] == [session.id]
-        assert session.verify().sound
-        # What the messages say is in the blobs of the checkpoints.
-        events, _, _ = well.core.disk_use()
-        assert events < sum(map(len, texts))
+    graph = talker(StepwellSaver(well))
+    for text in texts:
+        graph.invoke(said(text), config("share"))
+    session = well.session("langgraph.share")
+    assert [it.text for it in session.messages()][::2] == texts
+    assert [hit.session for hit in well.search(texts[3].split()[2])] == [session.id]
+    assert session.verify().sound
+    # What the messages say is in the blobs of the checkpoints.
+    events, _, _ = well.core.disk_use()
+    assert events < sum(map(len, texts))
+    # It is still there when those are gone, but for the last.
+    StepwellSaver(well).prune(["share"])
+    assert [it.text for it in session.messages()][::2] == texts
+    assert session.verify().sound
+
+
+def test_a_transcript_and_the_state_share_their_texts(well: stepwell.Well) -> None:
+    shares_texts(well)
+
+
+def test_a_transcript_and_the_state_share_their_texts_on_a_server(server: str) -> None:
+    with stepwell.open(server) as well:
+        shares_texts(well)
 
 
 def test_random_lists_read_as_they_were_put(well: stepwell.Well) -> None:
