@@ -23,7 +23,7 @@ use super::input::{
     SetOption, SetTitle, read,
 };
 use super::open::Open;
-use super::prompts::Prompts;
+use super::open_prompts::Prompts;
 use super::{hello, list, options};
 
 /// The tag of sessions that a client archived.

@@ -10,6 +10,7 @@ mod hello;
 mod input;
 mod list;
 mod open;
+mod open_prompts;
 mod options;
 mod prompts;
 mod stop_reason;

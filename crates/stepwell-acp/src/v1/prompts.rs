@@ -1,105 +1,20 @@
-//! Prompts: what answers them, and what cancels them.
+//! Answering prompts.
 
-use std::collections::HashMap;
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::sync::Arc;
 
 use serde_json::json;
 use stepwell_runtime::{ErrorKind, Interrupt};
 use tokio::sync::OwnedMutexGuard;
-use tokio::task::{JoinHandle, block_in_place};
+use tokio::task::block_in_place;
 
 use crate::rpc::Id;
-use crate::turn::{Chunk, Command, Input, Running, TurnEnd, TurnEvent};
+use crate::turn::{Chunk, Command, TurnEnd, TurnEvent};
 
 use super::agent::Agent;
 use super::input::{self, read};
 use super::open::{Open, Turn};
+use super::open_prompts::Prompted;
 use super::stop_reason::stop_reason;
-
-/// The prompts of a connection.
-#[derive(Debug, Default)]
-pub(super) struct Prompts {
-    /// Those that are not answered yet.
-    open: Mutex<HashMap<Id, Prompted>>,
-    /// What answers them.
-    tasks: Mutex<Vec<Task>>,
-}
-
-/// What answers a prompt.
-#[derive(Debug)]
-struct Task {
-    session: String,
-    task: JoinHandle<()>,
-}
-
-/// A prompt that is not answered yet.
-#[derive(Debug)]
-struct Prompted {
-    session: String,
-    /// Ends it: a command, or the waiting for a run that is not its own.
-    stop: Interrupt,
-    /// The run that it began.
-    began: Option<Running>,
-    is_command: bool,
-    /// Was its turn cancelled?
-    cancelled: bool,
-    /// Was the request itself?
-    withdrawn: bool,
-}
-
-impl Prompted {
-    fn new(session: &str, is_command: bool) -> Self {
-        let (session, stop) = (session.to_owned(), Interrupt::default());
-        Self { session, stop, began: None, is_command, cancelled: false, withdrawn: false }
-    }
-}
-
-impl Prompts {
-    fn open(&self) -> MutexGuard<'_, HashMap<Id, Prompted>> {
-        self.open.lock().unwrap_or_else(PoisonError::into_inner)
-    }
-
-    /// Cancels the prompts of some sessions. What a run answers ends with that run, which whoever
-    /// calls this sees to.
-    pub(super) fn cancel(&self, of: impl Fn(&str) -> bool) {
-        for prompted in self.open().values_mut().filter(|it| of(&it.session)) {
-            prompted.cancelled = true;
-            if prompted.is_command {
-                prompted.stop.ask();
-            }
-        }
-    }
-
-    /// Cancels one. A run that another prompt began goes on without it.
-    pub(super) fn withdraw(&self, id: &Id) {
-        let mut open = self.open();
-        let Some(prompted) = open.get_mut(id) else { return };
-        prompted.withdrawn = true;
-        match &prompted.began {
-            Some(running) => running.send(Input::Cancel),
-            None => prompted.stop.ask(),
-        }
-    }
-
-    /// Waits until the prompts of some sessions are answered, whose runs are over.
-    pub(super) async fn answered(&self, of: impl Fn(&str) -> bool) {
-        let tasks: Vec<Task> = self.tasks().extract_if(.., |task| of(&task.session)).collect();
-        for task in tasks {
-            // A panic of its task is its own.
-            let _ = task.task.await;
-        }
-    }
-
-    fn tasks(&self) -> MutexGuard<'_, Vec<Task>> {
-        self.tasks.lock().unwrap_or_else(PoisonError::into_inner)
-    }
-
-    fn keep(&self, session: &str, task: JoinHandle<()>) {
-        let mut tasks = self.tasks();
-        tasks.retain(|task| !task.task.is_finished());
-        tasks.push(Task { session: session.to_owned(), task });
-    }
-}
 
 impl Agent {
     /// Takes a prompt in, and has it answered when its turn ends.

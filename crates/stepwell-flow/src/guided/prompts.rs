@@ -4,10 +4,9 @@
 
 use stepwell::{MAX_TASKS, Question, Task, TaskStatus, Tasks};
 
-use super::schedule::Finding;
+use super::schedule::{Finding, Verified};
 use super::survey::Survey;
 use super::text::last_part;
-use super::verify::Verified;
 use super::work_plan::{FORM, WorkPlan, task_line};
 
 /// What every prompt begins with.

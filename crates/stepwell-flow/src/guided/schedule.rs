@@ -71,6 +71,14 @@ pub(super) fn undone(tasks: &Tasks) -> Vec<String> {
     tasks.iter().filter(open).map(|task| format!("task {} ({})", task.id, task.status)).collect()
 }
 
+/// What verification came to, when nothing is left to be repaired.
+pub(super) struct Verified {
+    /// How many checks pass.
+    pub(super) passed: usize,
+    /// The command lines that were not allowed to run.
+    pub(super) denied: Vec<String>,
+}
+
 /// Something that verification found.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Finding {

@@ -12,8 +12,8 @@ use super::guide::{Guide, Question, done, part};
 use super::planning::Approved;
 use super::prompts::{Background, DIFF_BYTES, not_run};
 use super::repository::{Repository, not_here};
+use super::schedule::Verified;
 use super::text::{first_line, last_part, plain};
-use super::verify::Verified;
 use crate::answer::text_output;
 use crate::halt::Halt;
 use crate::pattern::step::lane;
@@ -252,7 +252,10 @@ impl Guide<'_, '_> {
                 Some(made) => made,
                 None => {
                     let message = format!("{}\n\n{}", message.trim(), self.trailer());
-                    repository.commit(&repository.left(&changes.files, &changes.base)?, &message)?
+                    let left = repository.left(&changes.files, &changes.base)?;
+                    let head = repository.commit(&left, &message)?;
+                    // Somebody else may have committed in the same moment.
+                    self.committed(&repository, changes).unwrap_or(head)
                 }
             };
             Ok((json!({ "response": commit, "message": message }), Vec::new()))

@@ -14,7 +14,7 @@ use super::calls::{CallResult, PlannedCall};
 use super::guide::{Guide, part};
 use super::planning::Approved;
 use super::prompts::{Background, Reviewed, left, no_room};
-use super::schedule::{Finding, ready, repairs, room};
+use super::schedule::{Finding, Verified, ready, repairs, room};
 use super::text::last_part;
 use super::work_plan::program_line;
 use crate::halt::Halt;
@@ -49,14 +49,6 @@ impl Check {
     fn has_failed(&self) -> bool {
         self.outcome != "done" && !self.is_denied()
     }
-}
-
-/// What verification came to, when nothing is left to be repaired.
-pub(super) struct Verified {
-    /// How many checks pass.
-    pub(super) passed: usize,
-    /// The command lines that were not allowed to run.
-    pub(super) denied: Vec<String>,
 }
 
 /// A command line, and whether it may run without a question.
