@@ -3,8 +3,10 @@
 
 mod approval;
 mod compact;
+mod compactor;
 mod dispatch;
 mod event;
+mod file_watch;
 mod fit;
 mod forward_gates;
 mod front_end;
@@ -15,37 +17,38 @@ mod model_call;
 mod notice;
 mod others;
 mod record;
+mod resume;
 mod sendable;
 mod shared_budget;
-mod taken;
+mod subagents;
 mod talk;
 mod tick;
 mod tools;
 
-use std::collections::{BTreeMap, BTreeSet, HashSet};
+use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 use std::time::Duration;
 
 use stepwell::{
-    Event, FileChanged, Lane, Message, Money, NewEvent, Recorded, Redacted, Seq, Session, Status,
-    StatusChanged, StopReason, Usage, Who,
+    Event, Lane, Message, NewEvent, Recorded, Redacted, Seq, Session, Status, StatusChanged,
+    StopReason, Usage, Who,
 };
-use stepwell_files::capture::{Capture, Limits};
+use stepwell_files::capture::Limits;
 use tokio::sync::watch as signal;
 
+use crate::context::Context;
 use crate::context::tokens::Calibration;
 use crate::context::window::Window;
-use crate::context::{Context, Seen};
 use crate::error::Result;
 use crate::machine::{Baseline, Estimate, Move, Rules, Settled, State, Stop};
 pub use crate::price::Cost;
 use crate::provider::{CallError, NOT_DONE, Provider, ToolSpec};
 use crate::redact::Redactor;
 use crate::tool::{Tool, ToolEnv};
-use compact::Due;
 pub use compact::Shrunk;
-pub use dispatch::{Dispatcher, SubagentRequest, SubagentSetup};
+use compactor::Compactor;
 pub use event::{EventSink, GateAnswer, Here, NodeStatus, OpenGate, RunEvent};
+use file_watch::FileWatch;
 pub use front_end::{FrontEnd, Patience, Wisher, Wishes};
 pub use lane::{Ids, InLane, Past};
 pub use notice::{Measure, Notice, Whole};
@@ -54,6 +57,7 @@ use others::Request;
 pub use sendable::check_sendable;
 pub use shared_budget::{Allowed, Remaining, Reserved, SharedBudget};
 pub use stepwell_files::worktree::SubagentRecord;
+pub use subagents::{Dispatcher, SubagentRequest, SubagentSetup};
 
 /// What a run works with. It does not change while it runs.
 #[derive(Clone)]
@@ -135,22 +139,33 @@ pub struct Run<'a> {
     given: Option<Money>,
     state: State,
     since: Baseline,
-    /// The last event that was read before the run began; absent, whoever runs the lanes reads.
-    read_to: Option<Seq>,
     /// What the model is shown, with secrets: only what is written is redacted.
     window: Window,
     calls: Calls,
     request: RequestSize,
     answers: Answers,
     compactor: Compactor,
-    files: FileWatch,
+    files: FileWatch<'a>,
     ended: Ended,
+    others: Others,
+    inbox: Inbox,
+}
+
+/// What others brought into the conversation.
+struct Others {
     /// Who recorded what there was when the run began.
     provenance: Arc<Provenance>,
     /// What was asked for since the user's own last run.
     requests: Vec<Request>,
-    /// Does the user take what others brought into the session for their own?
-    accepts_others: bool,
+    /// Does the user take it for their own?
+    accepted: bool,
+}
+
+/// What people say to the run while it works.
+#[derive(Default)]
+struct Inbox {
+    /// The last event that was read before the run began; absent, whoever runs the lanes reads.
+    read_to: Option<Seq>,
     /// What others said and does not count, as far as that was told.
     ignored: BTreeSet<Seq>,
     /// What the user said when the run began, as it was said: it is taken in later.
@@ -175,6 +190,18 @@ struct RequestSize {
     tokens: u64,
 }
 
+impl RequestSize {
+    /// The most tokens that a request with this conversation has.
+    fn of(&self, window: &Window) -> u64 {
+        record::tokens(window.instructions(), window.messages(), &self.specs)
+    }
+
+    /// Everything that a request with this conversation has, as we count.
+    fn counted(&self, window: &Window) -> u64 {
+        window.tokens() + window.fixed() + self.spec_tokens
+    }
+}
+
 /// What was seen of the model's answers.
 #[derive(Default)]
 struct Answers {
@@ -186,33 +213,6 @@ struct Answers {
     shortest_refused: Option<u64>,
     /// Was the user told that tokens are estimated?
     estimates: bool,
-}
-
-/// What makes the conversation shorter goes by.
-struct Compactor {
-    /// What was asked since the conversation first shrank, by digests.
-    asked: HashSet<u64>,
-    seen: Seen,
-    /// What is to go before the model is asked again.
-    due: Option<Due>,
-    /// Did the provider say that the conversation does not fit?
-    refused: bool,
-    /// Does the session say that messages are left out?
-    truncated: bool,
-    /// Did somebody ask this runner for a shorter conversation?
-    wanted: bool,
-    /// Up to where the log was looked at for that.
-    looked_to: Seq,
-}
-
-/// What commands do to files, as the run sees it.
-struct FileWatch {
-    /// Looks at the workspace around commands, from the first on.
-    capture: Option<Capture>,
-    /// What the last command changed, until that is recorded.
-    captured: Vec<FileChanged>,
-    /// A command was killed together with the run that looked around it.
-    blind: bool,
 }
 
 /// An answer that is cut short is gone on with; after so many in a row, the model does not
@@ -277,7 +277,7 @@ impl<'a> Run<'a> {
             self.record(vec![message.into()])?;
         }
         self.window.reveal_system(text);
-        self.request.tokens = self.most();
+        self.request.tokens = self.request.of(&self.window);
         Ok(())
     }
 
@@ -299,7 +299,7 @@ impl<'a> Run<'a> {
         if comes_first || who.is_some() {
             let (lane, who) = (self.lane.clone(), who.cloned().unwrap_or_else(|| self.me()));
             let said = stepwell::Said { text: text.to_owned(), lane, who, now: false };
-            self.deferred = Some(text.to_owned());
+            self.inbox.deferred = Some(text.to_owned());
             self.record(vec![said.into()])?;
         }
         if comes_first {
@@ -338,8 +338,8 @@ impl<'a> Run<'a> {
             if !over && deadline.is_some_and(is_late) {
                 return self.stop(Stop::limit(StopReason::Timeout), None);
             }
-            self.hear_given_budget()?;
-            self.compactor.due = self.due()?;
+            let (compactor, conversation) = self.compaction();
+            compactor.find_due(conversation)?;
             let estimate = self.estimate();
             let next = self.state.next(&self.rules, &self.since, &estimate);
             // What was said meanwhile goes before the next call, and before a happy end.
@@ -442,6 +442,7 @@ impl<'a> Run<'a> {
             status,
             reason,
             error,
+            files_modified: self.files.into_modified(),
             calibration: self.compactor.seen.calibration,
             ..self.ended
         })

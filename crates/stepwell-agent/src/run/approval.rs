@@ -57,7 +57,7 @@ impl Run<'_> {
         }
         let mut asked = self.open_gate(&call)?;
         let (seq, secret) = (asked.seq, self.is_secret(&call));
-        let mut from = if asked_before { self.read_to.map(Seq::next) } else { Some(seq) };
+        let mut from = if asked_before { self.inbox.read_to.map(Seq::next) } else { Some(seq) };
         self.front.events.tell(RunEvent::Approval(Box::new(asked.clone())));
         let mut last = seq;
         while self.front.patience == Patience::Wait && !self.front.wishes.wants_pause() {

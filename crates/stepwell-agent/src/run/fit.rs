@@ -27,7 +27,7 @@ impl Run<'_> {
         let most = self.answers.shortest_refused.map_or(u64::MAX, |refused| refused / 2);
         let most = most.min(self.setup.max_output);
         let Some(length) = self.compactor.seen.length else { return most };
-        let input = self.compactor.seen.calibration.estimate(self.counted());
+        let input = self.compactor.seen.calibration.estimate(self.request.counted(&self.window));
         let left = length.saturating_sub(input.saturating_add(input / MISCOUNT));
         most.min(left.max(LEAST_ANSWER))
     }
@@ -35,7 +35,8 @@ impl Run<'_> {
     /// Was a request refused as too long of which the larger part is room for the answer? Then
     /// that becomes less first: nothing that was said has to go for it.
     pub(super) fn can_shorten_answer(&mut self) -> bool {
-        self.max_output() > self.compactor.seen.calibration.estimate(self.counted())
+        self.max_output()
+            > self.compactor.seen.calibration.estimate(self.request.counted(&self.window))
             && self.can_halve_answer()
     }
 

@@ -12,13 +12,14 @@ use super::Run;
 use super::SubagentRecord;
 use super::dispatch::Halt;
 use super::event::RunEvent;
+use super::subagents::Subagents;
 use crate::error::{Error, Result};
 use crate::machine::Stop;
 
 impl Run<'_> {
     /// A child waits for a person: so does its parent, with the same question.
     pub(super) fn pause(&mut self, call: &ToolCall, id: &SessionId) -> Result<Halt> {
-        let gates = self.waiting_in(id)?;
+        let gates = self.subagents().waiting_in(id)?;
         self.close_above(&call.id, id, Waiting::StaysOpen)?;
         let mut events = Vec::new();
         for asked in gates.open() {
@@ -36,6 +37,56 @@ impl Run<'_> {
         Ok(Some((Stop { status: Status::Paused, reason: StopReason::Gate }, None)))
     }
 
+    /// Closes the questions of a child's that its parent asked too, and that nothing waits for any
+    /// more.
+    pub(super) fn settle_gates(&mut self, call: &ToolCall, id: &SessionId) -> Result<()> {
+        self.close_above(&call.id, id, Waiting::Closes)
+    }
+
+    /// Closes what was asked for a child, with the child's own answer if it has one. Anyone may
+    /// close it before: whoever answers the child's question does.
+    fn close_above(&mut self, call: &str, child: &SessionId, waiting: Waiting) -> Result<()> {
+        for ours in self.state.open_below(call) {
+            if self.take_copied_answer(&ours)? {
+                continue;
+            }
+            let Some((answer, who)) = self.subagents().answer_below(child, &ours, waiting)? else {
+                continue;
+            };
+            let answer = GateAnswered::new(ours.clone(), answer, who);
+            match self.record(vec![answer.into()]) {
+                Err(Error::Store(StoreError::Illegal { .. }))
+                    if self.take_copied_answer(&ours)? => {}
+                recorded => recorded?,
+            }
+        }
+        Ok(())
+    }
+
+    /// Takes in what somebody else answered to a question of a child's here, since this run began.
+    /// Says whether it was answered: what does not count closes it too.
+    fn take_copied_answer(&mut self, ours: &str) -> Result<bool> {
+        let (well, id) = (self.session.well(), self.session.id());
+        let Some(from) = self.state.asked(ours) else { return Ok(true) };
+        let facts = Facts { from, ..Facts::under(&[Kind::GateAnswered], ours) };
+        let Some(answered) = well.store().keyed(id, facts)?.into_iter().next() else {
+            return Ok(false);
+        };
+        let counted = well.judge(id)?.answer(&answered);
+        let Event::GateAnswered(given) = answered.event.clone() else { return Ok(false) };
+        let answer = match counted {
+            Some(Counted::As(answer)) => answer,
+            Some(Counted::AskAgain(_)) => Answer::deny("it is asked again"),
+            None => given.answer.clone(),
+        };
+        let event = GateAnswered { answer, ..given }.into();
+        self.state.apply(&Recorded { event, ..answered.clone() });
+        self.front.events.tell(RunEvent::Recorded(answered));
+        Ok(true)
+    }
+}
+
+impl Subagents<'_> {
     /// Gives a child the answers that its parent got for it.
     pub(super) fn pass_answers(&self, id: &SessionId) -> Result<()> {
         let well = self.session.well();
@@ -61,30 +112,6 @@ impl Run<'_> {
         Ok(())
     }
 
-    /// Closes the questions of a child's that its parent asked too, and that nothing waits for any
-    /// more.
-    pub(super) fn settle_gates(&mut self, call: &ToolCall, id: &SessionId) -> Result<()> {
-        self.close_above(&call.id, id, Waiting::Closes)
-    }
-
-    /// Closes what was asked for a child, with the child's own answer if it has one. Anyone may
-    /// close it before: whoever answers the child's question does.
-    fn close_above(&mut self, call: &str, child: &SessionId, waiting: Waiting) -> Result<()> {
-        for ours in self.state.open_below(call) {
-            if self.take_copied_answer(&ours)? {
-                continue;
-            }
-            let Some((answer, who)) = self.answer_below(child, &ours, waiting)? else { continue };
-            let answer = GateAnswered::new(ours.clone(), answer, who);
-            match self.record(vec![answer.into()]) {
-                Err(Error::Store(StoreError::Illegal { .. }))
-                    if self.take_copied_answer(&ours)? => {}
-                recorded => recorded?,
-            }
-        }
-        Ok(())
-    }
-
     /// What was answered to a child's question, if nothing waits for it any more.
     fn answer_below(
         &self,
@@ -96,42 +123,25 @@ impl Run<'_> {
         let its = asked_below(&**well.store(), child, self.session.id(), ours)?;
         // It was rewound, asked anew, or asked in a session that this one was forked from.
         let Some(its) = its else {
-            return Ok(Some((Answer::deny("it is no longer asked"), self.me())));
+            return Ok(Some((
+                Answer::deny("it is no longer asked"),
+                self.session.well().who().clone(),
+            )));
         };
         let Some(answer) = its.answer else {
             return Ok(match waiting {
                 Waiting::StaysOpen => None,
-                Waiting::Closes => Some((Answer::deny("it is no longer asked"), self.me())),
+                Waiting::Closes => {
+                    Some((Answer::deny("it is no longer asked"), self.session.well().who().clone()))
+                }
             });
         };
         // What somebody else allowed there is not allowed here.
         let ignored = well.weigh(child)?.ignored;
         Ok(Some(match its.answered_at.is_some_and(|at| ignored.contains(&at)) {
-            true => (Answer::deny("it is asked again"), self.me()),
+            true => (Answer::deny("it is asked again"), self.session.well().who().clone()),
             false => (answer.answer, answer.who),
         }))
-    }
-
-    /// Takes in what somebody else answered to a question of a child's here, since this run began.
-    /// Says whether it was answered: what does not count closes it too.
-    fn take_copied_answer(&mut self, ours: &str) -> Result<bool> {
-        let (well, id) = (self.session.well(), self.session.id());
-        let Some(from) = self.state.asked(ours) else { return Ok(true) };
-        let facts = Facts { from, ..Facts::under(&[Kind::GateAnswered], ours) };
-        let Some(answered) = well.store().keyed(id, facts)?.into_iter().next() else {
-            return Ok(false);
-        };
-        let counted = well.judge(id)?.answer(&answered);
-        let Event::GateAnswered(given) = answered.event.clone() else { return Ok(false) };
-        let answer = match counted {
-            Some(Counted::As(answer)) => answer,
-            Some(Counted::AskAgain(_)) => Answer::deny("it is asked again"),
-            None => given.answer.clone(),
-        };
-        let event = GateAnswered { answer, ..given }.into();
-        self.state.apply(&Recorded { event, ..answered.clone() });
-        self.front.events.tell(RunEvent::Recorded(answered));
-        Ok(true)
     }
 
     fn waiting_in(&self, id: &SessionId) -> Result<Gates> {

@@ -9,7 +9,7 @@ use std::sync::{Arc, Mutex, PoisonError};
 use stepwell::trust::Weighed;
 use stepwell::{Event, Lane, Part, Recorded, Role, Session, Spent};
 
-use super::taken::Taken;
+use super::resume::ResumeFrom;
 use super::{FrontEnd, Provenance, Run, Setup, SharedBudget};
 
 /// The ids of all calls of a session: what was said about one must never be taken for
@@ -126,7 +126,7 @@ impl<'a> Run<'a> {
         let (goal, below, truncated) = (None, Spent::default(), false);
         // Whoever read the session's past left out what does not count.
         let (shared_budget, read_to, weighed) = (Some(shared_budget), None, Weighed::default());
-        let taken = Taken {
+        let from = ResumeFrom {
             lane,
             shared_budget,
             events,
@@ -138,6 +138,6 @@ impl<'a> Run<'a> {
             truncated,
             read_to,
         };
-        Self::take(session, setup, front, taken)
+        Self::resume_from(session, setup, front, from)
     }
 }

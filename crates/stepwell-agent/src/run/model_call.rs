@@ -6,7 +6,7 @@ use std::sync::{Mutex, PoisonError};
 use stepwell::{Event, Failure, Message, ModelCall, Status, StopReason, Time, Usage};
 
 use super::approval::SECRET_GONE;
-use super::compact::turn;
+use super::compactor::turn;
 use super::tick::ticking;
 use super::{Cancel, MAX_BLANK, MAX_CUT_SHORT, Notice, Run, RunEvent, record};
 use crate::error::Result;
@@ -116,7 +116,9 @@ impl Run<'_> {
                 Err(error) => return self.call_failed(error),
             },
         };
-        self.learn(answer.usage);
+        let counted = self.request.counted(&self.window);
+        let input = answer.usage.map_or(0, |usage| usage.input);
+        self.compactor.seen.calibration.learn(counted, input);
         pieces.tell_of(&mut answer.message);
         let heard = self.hear(answer);
         // Only now: what was heard says what it took.
@@ -214,9 +216,8 @@ impl Run<'_> {
         &mut self,
         error: CallError,
     ) -> Result<Option<(Stop, Option<CallError>)>> {
-        if error.fault == Fault::ContextFull
-            && (self.can_shorten_answer() || self.can_shrink()? || self.can_halve_answer())
-        {
+        let is_full = error.fault == Fault::ContextFull;
+        if is_full && (self.can_shorten_answer() || self.can_shrink()? || self.can_halve_answer()) {
             return Ok(None);
         }
         self.record(vec![Failure { message: error.to_string() }.into()])?;

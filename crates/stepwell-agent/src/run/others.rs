@@ -55,7 +55,7 @@ impl Request {
 impl Run<'_> {
     /// Takes what others asked for, and the calls that their runs made, for the user's own.
     pub fn accept_others(&mut self) {
-        self.accepts_others = true;
+        self.others.accepted = true;
     }
 
     /// Finds out which of the calls that wait somebody else's run made, whether the questions about
@@ -67,7 +67,7 @@ impl Run<'_> {
         }
         self.judge_requests()?;
         for Waiting { call, made_at } in self.state.waiting() {
-            if !self.accepts_others
+            if !self.others.accepted
                 && let Some(who) = self.other(made_at)?
             {
                 self.state.note_others_call(&call.id, who);
@@ -82,7 +82,7 @@ impl Run<'_> {
     /// Tells what others asked for since the user's own last run: the model is shown it, since a
     /// conversation cannot be unsaid. In a folder everyone's words count.
     fn judge_requests(&mut self) -> Result<()> {
-        let requests = std::mem::take(&mut self.requests);
+        let requests = std::mem::take(&mut self.others.requests);
         let (well, id) = (self.session.well(), self.session.id());
         if requests.is_empty() || well.store().login()?.is_none() {
             return Ok(());
@@ -93,7 +93,7 @@ impl Run<'_> {
             let Some(who) = self.other(seq)?.filter(|who| !judge.listens_to(who)) else { continue };
             // What was imported is nobody's, and was there when the user took the session up.
             let is_known = who.login.is_some() || !who.name.is_empty();
-            if !is_known && !self.provenance.replaced.contains(&seq) {
+            if !is_known && !self.others.provenance.replaced.contains(&seq) {
                 continue;
             }
             // The user's own word, which somebody else's run took in.
@@ -101,7 +101,7 @@ impl Run<'_> {
             if matches!(said, Some(said) if well.store().written_by(id, said)? == own()) {
                 continue;
             }
-            let is_worked_on = self.state.last_request() == Some(seq) && !self.accepts_others;
+            let is_worked_on = self.state.last_request() == Some(seq) && !self.others.accepted;
             let notice = Notice::OthersRequest { who: who.in_full(), at, text, is_worked_on };
             self.front.events.tell(RunEvent::Notice(notice));
             if is_worked_on {
@@ -113,18 +113,18 @@ impl Run<'_> {
 
     /// Who recorded an event, if it was somebody else.
     fn other(&self, seq: Seq) -> Result<Option<Who>> {
-        if seq > self.provenance.read_to {
+        if seq > self.others.provenance.read_to {
             return Ok(None);
         }
         let (well, id) = (self.session.well(), self.session.id());
-        Ok(well.recorded_by_other(id, &self.provenance.runs, seq)?)
+        Ok(well.recorded_by_other(id, &self.others.provenance.runs, seq)?)
     }
 
     /// Does the question about a call say what would be done, and for whom? Whoever answered it
     /// answered what it said.
     fn is_asked_rightly(&self, call: &ToolCall) -> bool {
         let Some(asked) = self.state.asked_before(&call.id) else { return true };
-        if self.provenance.replaced.contains(&asked.seq) {
+        if self.others.provenance.replaced.contains(&asked.seq) {
             return false;
         }
         let ours = self.gate(call, &self.question(call), None);

@@ -1,6 +1,6 @@
-//! Taking a session up: what a run knows, folded from the events of its lane.
+//! Resuming a session: what a run knows, folded from the events of its lane.
 
-use std::collections::{BTreeMap, BTreeSet, HashSet};
+use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use stepwell::compactions::Extent;
@@ -13,8 +13,8 @@ use stepwell::{
 use super::approval::SECRET_GONE;
 use super::others::{Request, SCRUBBED};
 use super::{
-    Answers, Calls, Compactor, Ended, FileWatch, FrontEnd, Ids, Provenance, RequestSize, Run,
-    Setup, SharedBudget, dispatch, record,
+    Answers, Calls, Compactor, Ended, FileWatch, FrontEnd, Ids, Inbox, Others, Provenance,
+    RequestSize, Run, Setup, SharedBudget, record, subagents,
 };
 use crate::context::Seen;
 use crate::context::window::{Window, is_request};
@@ -23,8 +23,8 @@ use crate::machine::{Baseline, State};
 use crate::provider::ToolSpec;
 use crate::redact::Redactor;
 
-/// What a run is taken up with.
-pub(super) struct Taken<'a> {
+/// What a run resumes from.
+pub(super) struct ResumeFrom<'a> {
     pub(super) lane: Lane,
     pub(super) shared_budget: Option<&'a SharedBudget>,
     pub(super) events: Vec<Recorded>,
@@ -45,7 +45,7 @@ impl<'a> Run<'a> {
         let slice = session.events(Span::ALL)?;
         let replaced = slice.replaced.iter().map(|it| it.seq).collect();
         let events = slice.intact(session.id())?;
-        let below = dispatch::below(session)?;
+        let below = subagents::below(session)?;
         let head = session.info()?.head;
         let truncated = Extent::of(&head) == Extent::Truncated;
         let (ids, goal, read_to) = (Ids::default(), head.goal, events.last().map(|it| it.seq));
@@ -56,7 +56,7 @@ impl<'a> Run<'a> {
             replaced,
             read_to: read_to.unwrap_or_default(),
         });
-        let taken = Taken {
+        let from = ResumeFrom {
             lane,
             shared_budget,
             events,
@@ -68,16 +68,16 @@ impl<'a> Run<'a> {
             truncated,
             read_to,
         };
-        Ok(Self::take(session, setup, front, taken))
+        Ok(Self::resume_from(session, setup, front, from))
     }
 
-    pub(super) fn take(
+    pub(super) fn resume_from(
         session: &'a Session,
         setup: &'a Setup,
         front: FrontEnd,
-        taken: Taken<'a>,
+        from: ResumeFrom<'a>,
     ) -> Self {
-        let Taken {
+        let ResumeFrom {
             lane,
             shared_budget,
             events,
@@ -88,7 +88,7 @@ impl<'a> Run<'a> {
             below,
             truncated,
             read_to,
-        } = taken;
+        } = from;
         let mut state = State::new(lane.clone());
         let last = events.last().map(|event| event.seq).unwrap_or_default();
         let timeline = Timeline::at(last, events.iter());
@@ -102,7 +102,7 @@ impl<'a> Run<'a> {
         }
         state.below = below;
         let since = Baseline { spent: state.total(), steps: state.steps };
-        let blind = record::lost_sight(&events);
+        let files = FileWatch::new(session, setup, &events);
         let (mut unkept, mut first_request) = (BTreeMap::new(), None);
         let (mut requests, mut told_before) = (Vec::new(), None);
         for event in events.iter().filter(|event| timeline.contains(event.seq)) {
@@ -168,27 +168,15 @@ impl<'a> Run<'a> {
             given: None,
             state,
             since,
-            read_to,
             window,
             calls: Calls { unkept, ids },
             request: RequestSize { specs, spec_tokens, tokens },
             answers: Answers::default(),
-            compactor: Compactor {
-                asked: HashSet::new(),
-                seen,
-                due: None,
-                refused: false,
-                truncated,
-                wanted: false,
-                looked_to: Seq::ZERO,
-            },
-            files: FileWatch { capture: None, captured: Vec::new(), blind },
+            compactor: Compactor::new(seen, truncated),
+            files,
             ended,
-            provenance,
-            requests,
-            accepts_others: false,
-            ignored: BTreeSet::new(),
-            deferred: None,
+            others: Others { provenance, requests, accepted: false },
+            inbox: Inbox { read_to, ..Inbox::default() },
         }
     }
 }

@@ -17,11 +17,11 @@ impl Run<'_> {
         self.front.wishes.heed();
         let (said, not_heard) = self.session.well().heard(self.session.id(), &self.lane)?;
         for word in not_heard {
-            if self.ignored.insert(word.seq) {
+            if self.inbox.ignored.insert(word.seq) {
                 self.front.events.tell(RunEvent::Notice(Notice::Disregarded(word.into())));
             }
         }
-        let deferred = self.deferred.take_if(|_| !said.is_empty());
+        let deferred = self.inbox.deferred.take_if(|_| !said.is_empty());
         let messages = said.into_iter().filter_map(|recorded| match recorded.event {
             Event::Said(said) => {
                 // The model gets what was said, also what is not written.

@@ -42,8 +42,8 @@ impl Run<'_> {
             return self.finish(&call, &Done::ok(text), 0);
         }
         self.setup.place.tail.clear();
-        self.look_before(&*tool);
-        self.keep_before(&plan)?;
+        self.files.look_before(&*tool);
+        self.files.keep_before(&plan)?;
         self.start(&call, &*tool, plan)?;
         let begun = tokio::time::Instant::now();
         if call.name == "phase" {
@@ -78,13 +78,14 @@ impl Run<'_> {
                     None => {
                         let (call, name) = (call.id, call.name);
                         self.front.events.tell(RunEvent::ToolCutOff { call, tool: name });
-                        return self.look_after_cut_off(&*tool).await;
+                        let changed = self.files.after_cut_off(&*tool).await?;
+                        return if changed.is_empty() { Ok(()) } else { self.record(changed) };
                     }
                 }
             }
         };
         let took = u64::try_from(begun.elapsed().as_millis()).unwrap_or(u64::MAX);
-        self.look_after(&*tool)?;
+        self.files.look_after(&*tool)?;
         self.finish(&call, &done, took)
     }
 
@@ -129,7 +130,7 @@ impl Run<'_> {
             Found::Made => {
                 let changed = targets.iter().filter_map(|target| {
                     let (path, after) = (target.path.clone(), look(target).ok()?);
-                    let before = self.before_interruption(target, &after);
+                    let before = self.files.before_interruption(target, &after);
                     Some(Changed { path, before, after })
                 });
                 let changed = changed.collect();
@@ -144,8 +145,7 @@ impl Run<'_> {
     /// Answers a call without running it.
     pub(super) fn settle(&mut self, call: &ToolCall, settled: &Settled) -> Result<()> {
         let (text, outcome) = told(settled);
-        let unseen = self.unseen(call, settled);
-        self.files.captured.extend(unseen);
+        self.files.note_unseen(self.tool(&call.name).as_deref(), settled);
         self.finish(call, &Done { outcome, ..Done::failed(text) }, 0)
     }
 
@@ -160,15 +160,15 @@ impl Run<'_> {
         let closed = self.closed_gate(call, why, who);
         let mut events: Vec<Event> = Vec::from_iter(closed);
         for changed in &done.changed {
-            events.push(self.file_event(changed)?.into());
+            events.push(self.files.event_of(changed)?.into());
         }
-        events.extend(self.files.captured.drain(..).map(Event::from));
+        events.extend(self.files.take_captured());
         events.extend(done.tasks.iter().cloned().map(Event::from));
         if let Some(change) = &done.phase {
             events.push(change.clone().into());
             events.push(stepwell::Checkpoint::of_phase(change.to).into());
         }
-        self.note_files(&events);
+        self.files.note(&events);
         let finished = stepwell::ToolFinished {
             lane: self.lane.clone(),
             call_id: call.id.clone(),

@@ -1,0 +1,350 @@
+//! The compactor: when a conversation has to become shorter, what goes, and what stands in its
+//! place. It records nothing; the run does.
+
+use std::collections::HashSet;
+
+use stepwell::{
+    Compacted, Event, Facts, Kind, Lane, Message, MessageOrigin, Money, Seq, Session, StopReason,
+    Usage, WorkChange,
+};
+
+use super::{Cancel, RequestSize, Reserved, Setup, SharedBudget, record};
+use crate::context::plan::{Ask, Keep, Plan, Room, Why};
+use crate::context::summary::{self, Held, NoSummary, Wanted};
+use crate::context::tokens::Counter;
+use crate::context::window::Window;
+use crate::context::{Seen, Signs, Summariser};
+use crate::error::Result;
+use crate::machine::{Shrink, State, Stop};
+use crate::provider::{Ended, Purpose, Request, Turn};
+
+/// How far a run is.
+pub(super) fn turn<'a>(state: &State, lane: &'a Lane, purpose: Purpose) -> Turn<'a> {
+    Turn { purpose, answers: state.answers, summaries: state.summaries, lane: lane.as_str() }
+}
+
+/// A run's conversation, to be looked at.
+#[derive(Clone, Copy)]
+pub(super) struct Conversation<'r> {
+    pub(super) session: &'r Session,
+    pub(super) setup: &'r Setup,
+    pub(super) lane: &'r Lane,
+    pub(super) state: &'r State,
+    pub(super) window: &'r Window,
+    pub(super) request: &'r RequestSize,
+    pub(super) shared_budget: Option<&'r SharedBudget>,
+}
+
+/// What is to go.
+#[derive(Clone, Debug)]
+pub(super) struct Due {
+    pub(super) why: Why,
+    pub(super) plan: Plan,
+    /// What the summarising model is asked, or why none is.
+    pub(super) request: Result<String, Option<&'static str>>,
+    /// How the conversation shrinks.
+    pub(super) shrink: Shrink,
+}
+
+/// A summary, if there is one.
+#[derive(Default)]
+pub(super) struct Said {
+    /// What is to stand there.
+    summary: Option<String>,
+    /// Why nothing is, if something was wanted.
+    fault: Option<String>,
+    /// Who was asked, what that took, and what it cost.
+    model: Option<String>,
+    usage: Option<Usage>,
+    cost: Option<Money>,
+}
+
+impl Said {
+    /// No summary, for a reason if somebody wanted one.
+    pub(super) fn nothing(fault: Option<&str>) -> Self {
+        Self { fault: fault.map(str::to_owned), ..Self::default() }
+    }
+}
+
+/// Why nobody writes a summary that there is no money or there are no tokens for.
+pub(super) const TOO_DEAR: &str = "a summary might cost more than is left of the budget";
+
+/// What is known of the conversation's size, and of wishes to make it smaller.
+pub(super) struct Compactor {
+    /// Requests since the conversation first shrank, as digests.
+    pub(super) asked: HashSet<u64>,
+    pub(super) seen: Seen,
+    /// What is to go before the model is asked again.
+    pub(super) due: Option<Due>,
+    /// Did the provider say that the conversation does not fit?
+    refused: bool,
+    /// Does the session say that messages are left out?
+    pub(super) truncated: bool,
+    /// Did somebody ask this runner for a shorter conversation?
+    wanted: bool,
+    /// Up to where the log was searched for such a wish.
+    looked_to: Seq,
+}
+
+impl Compactor {
+    /// Knows this of the model, and whether messages were left out before.
+    pub(super) fn new(seen: Seen, truncated: bool) -> Self {
+        Self {
+            asked: HashSet::new(),
+            seen,
+            due: None,
+            refused: false,
+            truncated,
+            wanted: false,
+            looked_to: Seq::ZERO,
+        }
+    }
+
+    /// Finds out what is to go before the model is asked, if something is.
+    pub(super) fn find_due(&mut self, of: Conversation<'_>) -> Result<()> {
+        self.due = None;
+        if !of.state.is_models_turn() {
+            return Ok(());
+        }
+        let signs = Signs { room: self.room(of), turned: of.state.turned, refused: self.refused };
+        self.due = match of.setup.context.policy.due(of.window, &signs) {
+            Some(why) => self.plan(of, why)?,
+            None if self.is_wanted(of)? => {
+                let due = self.plan(of, Why::Asked)?;
+                // It may be as short as it gets.
+                self.wanted = due.is_some();
+                due
+            }
+            None => None,
+        };
+        Ok(())
+    }
+
+    /// Did somebody ask this runner for a shorter conversation? It is looked for in the log right
+    /// before the model is asked, so that it holds for that call.
+    fn is_wanted(&mut self, of: Conversation<'_>) -> Result<bool> {
+        if self.wanted || *of.lane != Lane::main() {
+            return Ok(self.wanted);
+        }
+        let (well, lease) = (of.session.well(), of.session.lease());
+        let facts = Facts { from: self.looked_to.next(), ..Facts::of(&[Kind::WorkAsked]) };
+        for event in well.store().keyed(&lease.session, facts)? {
+            self.looked_to = event.seq;
+            let Event::WorkAsked(asked) = event.event else { continue };
+            if asked.epoch == lease.epoch && asked.change == WorkChange::Compact {
+                self.wanted |= well.judge(&lease.session)?.obeys(&asked);
+            }
+        }
+        Ok(self.wanted)
+    }
+
+    /// Takes what is due: the wish for it is then fulfilled.
+    pub(super) fn take_due(&mut self) -> Option<Due> {
+        let due = self.due.take()?;
+        self.wanted = false;
+        Some(due)
+    }
+
+    /// Can a conversation that was refused, with so much room for its answer, be made shorter? Then
+    /// it will be.
+    pub(super) fn is_refused(&mut self, of: Conversation<'_>, max_output: u64) -> Result<bool> {
+        let policy = &of.setup.context.policy;
+        self.refused = (policy.auto || policy.truncates) && self.plan(of, Why::Refused)?.is_some();
+        if self.refused {
+            self.seen.was_too_long(of.request.counted(of.window), max_output);
+        }
+        Ok(self.refused)
+    }
+
+    /// Notes that the conversation is shorter now. Says whether messages were left out for the first
+    /// time.
+    pub(super) fn has_shrunk(&mut self, compacted: &Compacted) -> bool {
+        self.refused = false;
+        compacted.is_truncation() && !std::mem::replace(&mut self.truncated, true)
+    }
+
+    fn room(&self, of: Conversation<'_>) -> Room {
+        let fixed = of.window.fixed() + of.request.spec_tokens;
+        of.setup.context.room(&self.seen, fixed, of.setup.max_output)
+    }
+
+    /// What goes for a reason, and what is asked about it.
+    pub(super) fn plan(&self, of: Conversation<'_>, why: Why) -> Result<Option<Due>> {
+        let policy = &of.setup.context.policy;
+        let messages = of.window.entries().len();
+        let keep = match policy.truncates {
+            true => policy.keeps_truncated(why, messages, &self.seen.calibration),
+            false => policy.keeps(why, &self.seen.calibration),
+        };
+        let plan = self.plan_keeping(of, keep, why)?;
+        Ok(plan.map(|plan| {
+            let request = of.summary_request(&plan);
+            let shrink = of.shrink(&request, &plan);
+            Due { why, plan, request, shrink }
+        }))
+    }
+
+    fn plan_keeping(&self, of: Conversation<'_>, keep: Keep, why: Why) -> Result<Option<Plan>> {
+        let pins = of.session.pins()?;
+        Ok(Plan::of(&Ask::new(of.window, &pins, self.room(of), keep, why)))
+    }
+
+    /// The event that takes out what goes by a plan. Without a summary fewer messages may
+    /// stay, and what earlier summaries held does if it fits.
+    pub(super) fn compacted(
+        &self,
+        of: Conversation<'_>,
+        due: Due,
+        said: Said,
+    ) -> Result<Compacted> {
+        let Due { why, plan, .. } = due;
+        let counter = of.window.counter();
+        let messages = of.window.entries().len();
+        // The last step goes with the rest before the model saw what came of it.
+        let takes_last = |plan: &Plan| plan.covered.last() == messages.checked_sub(1).as_ref();
+        let (plan, summary) = match said.summary {
+            Some(summary) if takes_last(&plan) => {
+                let (held, room) = (Held::of(of.covered(&plan)), plan.left.min(plan.taken / 2));
+                (plan, Some(held.with_results(summary, counter, room)))
+            }
+            Some(summary) => (plan, Some(summary)),
+            None => {
+                let keep =
+                    of.setup.context.policy.keeps_truncated(why, messages, &self.seen.calibration);
+                let plan = self.plan_keeping(of, keep, why)?.unwrap_or(plan);
+                let held = Held::of(of.covered(&plan));
+                let carried = match takes_last(&plan) {
+                    true => held.left_of_last(counter, plan.left.min(plan.taken / 2)),
+                    false => held.carried(counter, plan.room),
+                };
+                (plan, carried)
+            }
+        };
+        let shown = summary.as_deref().map_or(0, |text| counter.message(&Message::user(text)));
+        Ok(Compacted {
+            tokens_before: self.seen.calibration.estimate(plan.before),
+            tokens_after: self.seen.calibration.estimate(plan.before - plan.taken + shown),
+            summary,
+            usage: said.usage,
+            cost: said.cost,
+            model: said.model,
+            fault: said.fault,
+            ..plan.event(of.lane.clone())
+        })
+    }
+}
+
+impl Conversation<'_> {
+    /// How it shrinks by a plan, with what a model is asked for that.
+    fn shrink(&self, request: &Result<String, Option<&'static str>>, plan: &Plan) -> Shrink {
+        let (Ok(request), Some(by)) = (request, &self.setup.context.summariser) else {
+            return Shrink::Truncate;
+        };
+        let said = [Message::user(request.as_str())];
+        let input = record::tokens(summary::INSTRUCTIONS, &said, &[]);
+        let usage = Usage { input, output: most_said(plan), ..Usage::default() };
+        Shrink::Summarise { tokens: usage.total(), cost: (by.cost)(&usage) }
+    }
+
+    /// What goes by a plan.
+    fn covered(&self, plan: &Plan) -> Vec<(&Message, MessageOrigin)> {
+        let (messages, entries) = (self.window.messages(), self.window.entries());
+        plan.covered.iter().map(|n| (&messages[*n], entries[*n].made)).collect()
+    }
+
+    /// What a summarising model is to be asked; the error says why none is, unless nobody
+    /// wanted one.
+    fn summary_request(&self, plan: &Plan) -> Result<String, Option<&'static str>> {
+        if self.setup.context.policy.truncates {
+            return Err(None);
+        }
+        let by = self.setup.context.summariser.as_ref();
+        let by = by.ok_or(Some("there is no model to write a summary"))?;
+        if plan.room == 0 {
+            return Err(Some("there is no room for a summary"));
+        }
+        let counter = Counter(by.family);
+        let beside = counter.text(summary::INSTRUCTIONS) + most_said(plan);
+        // Our count may be off, and a quarter is left for that.
+        let most = by.length.map_or(u64::MAX, |length| (length / 4 * 3).saturating_sub(beside));
+        let task = self.window.task();
+        let (goal, task) = (self.window.goal(), task.as_deref());
+        let wanted = Wanted { goal, task, words: plan.room / 2, counter, most };
+        wanted
+            .request(&self.covered(plan))
+            .ok_or(Some("what is to be summarised does not fit the model that should do it"))
+    }
+
+    /// Room for a summary in what all lanes may use.
+    async fn room_for_summary(
+        &self,
+        messages: &[Message],
+        plan: &Plan,
+        by: &Summariser,
+    ) -> std::result::Result<Option<Reserved<'_>>, StopReason> {
+        let Some(shared_budget) = self.shared_budget else { return Ok(None) };
+        let input = record::tokens(summary::INSTRUCTIONS, messages, &[]);
+        let usage = Usage { input, output: most_said(plan), ..Usage::default() };
+        shared_budget.reserve(usage.total(), (by.cost)(&usage)).await.map(Some)
+    }
+
+    /// Asks for a summary of what goes by a plan.
+    pub(super) async fn summarise(
+        &self,
+        request: &str,
+        plan: &Plan,
+        cut: &mut Cancel<'_>,
+    ) -> std::result::Result<Said, Stop> {
+        let Some(by) = &self.setup.context.summariser else { return Ok(Said::default()) };
+        let asked = Said { model: Some(by.model.clone()), ..Said::default() };
+        let messages = [Message::user(request)];
+        let Ok(_room) = self.room_for_summary(&messages, plan, by).await else {
+            return Ok(Said::nothing(Some(TOO_DEAR)));
+        };
+        let request = Request {
+            model: &by.model,
+            system: summary::INSTRUCTIONS,
+            messages: &messages,
+            tools: &[],
+            max_output: most_said(plan),
+            turn: turn(self.state, self.lane, Purpose::Summary),
+        };
+        let mut unheard = |_| ();
+        let answer = tokio::select! {
+            answer = by.provider.answer(request, &mut unheard) => answer,
+            stop = cut.off() => return Err(stop),
+        };
+        let answer = match answer {
+            Ok(answer) => answer,
+            Err(error) => return Ok(Said { fault: Some(error.to_string()), ..asked }),
+        };
+        let text = answer.message.text();
+        // Providers that do not say what they used are estimated, as elsewhere.
+        let usage = answer.usage.unwrap_or_else(|| Usage {
+            input: record::tokens(summary::INSTRUCTIONS, &messages, &[]),
+            output: record::tokens(&text, &[], &[]),
+            ..Usage::default()
+        });
+        let cost = answer.cost.or_else(|| (by.cost)(&usage));
+        let (counter, held) = (self.window.counter(), Held::of(self.covered(plan)));
+        let summary = match answer.ended {
+            Ended::Complete => {
+                // It must be smaller than what it replaces.
+                let room = plan.room.min(plan.taken.saturating_sub(1));
+                held.complete(&text, counter, room)
+            }
+            Ended::OutputLimit | Ended::Filtered => Err(NoSummary::Partial),
+        };
+        let (summary, fault) = match summary {
+            Ok(summary) => (Some(summary), None),
+            Err(why) => (None, Some(why.to_string())),
+        };
+        Ok(Said { summary, fault, usage: Some(usage), cost, ..asked })
+    }
+}
+
+/// The most tokens that a model may say: it cannot count its own, and what is too long is
+/// worse than a little more.
+fn most_said(plan: &Plan) -> u64 {
+    plan.room + plan.room / 2
+}

@@ -1,0 +1,184 @@
+//! A run's file watch: files as they were before a tool, and as they are after it.
+
+use std::time::Duration;
+
+use stepwell::{
+    Digest, Effect, Event, FileChanged, FileState, Recorded, Session, StopReason, ToolTarget,
+};
+use stepwell_files::capture::Capture;
+use stepwell_files::safe_fs::{AS_LINK, as_link, look};
+use stepwell_files::site::{secret, too_large};
+
+use super::Setup;
+use crate::error::Result;
+use crate::machine::Settled;
+use crate::tool::{Changed, Content, Plan, Tool};
+
+/// A command that was cut off gets this long to exit, so that its last changes are seen.
+const GONE: Duration = Duration::from_millis(600);
+
+/// What tools do to files, as the run sees it.
+pub(super) struct FileWatch<'a> {
+    session: &'a Session,
+    setup: &'a Setup,
+    /// Looks at the workspace around commands, from the first on.
+    capture: Option<Capture>,
+    /// What the last command changed, until that is recorded.
+    captured: Vec<FileChanged>,
+    /// A command was killed together with the run that looked around it.
+    blind: bool,
+    /// Files that were changed in this invocation, each once.
+    modified: Vec<String>,
+}
+
+impl<'a> FileWatch<'a> {
+    /// Watches the files of a session, which has recorded these events.
+    pub(super) fn new(session: &'a Session, setup: &'a Setup, events: &[Recorded]) -> Self {
+        let blind = lost_sight(events);
+        Self { session, setup, capture: None, captured: Vec::new(), blind, modified: Vec::new() }
+    }
+
+    /// Looks at the workspace before a command.
+    pub(super) fn look_before(&mut self, tool: &dyn Tool) {
+        if tool.effect() != Effect::Unsafe {
+            return;
+        }
+        let (now, setup) = (self.nanos(), self.setup);
+        let new = || Capture::new(&setup.place.files(), setup.keeping.files.clone());
+        self.capture.get_or_insert_with(new).before(now);
+    }
+
+    /// Looks at the workspace after a command, and notes what it changed.
+    pub(super) fn look_after(&mut self, tool: &dyn Tool) -> Result<()> {
+        let now = self.nanos();
+        if let Some(capture) = self.capture.as_mut().filter(|_| tool.effect() == Effect::Unsafe) {
+            self.captured = capture.after(now, self.session, &self.setup.redactor)?;
+        }
+        Ok(())
+    }
+
+    /// What a command changed that was cut off. How it ended is not known.
+    pub(super) async fn after_cut_off(&mut self, tool: &dyn Tool) -> Result<Vec<Event>> {
+        if tool.effect() == Effect::Unsafe {
+            tokio::time::sleep(GONE).await;
+        }
+        self.look_after(tool)?;
+        let events = self.take_captured();
+        self.note(&events);
+        Ok(events)
+    }
+
+    /// What the last command changed, to be recorded now.
+    pub(super) fn take_captured(&mut self) -> Vec<Event> {
+        self.captured.drain(..).map(Event::from).collect()
+    }
+
+    /// If a command was killed together with its run, nobody saw what it changed. That is noted
+    /// for the next record.
+    pub(super) fn note_unseen(&mut self, tool: Option<&dyn Tool>, settled: &Settled) {
+        let is_unsafe = tool.is_some_and(|it| it.effect() == Effect::Unsafe);
+        if !self.blind || !is_unsafe || *settled != Settled::Unknown {
+            return;
+        }
+        self.blind = false;
+        let why = "a command was killed together with Stepwell; what it changed was not seen";
+        let unknown = FileState::NotCaptured { digest: None, why: why.to_owned() };
+        self.captured.push(FileChanged {
+            path: ".".to_owned(),
+            before: unknown.clone(),
+            after: unknown,
+            renamed_from: None,
+        });
+    }
+
+    /// Notes which files were changed, for the report.
+    pub(super) fn note(&mut self, events: &[Event]) {
+        for event in events {
+            if let Event::File(file) = event
+                && file.path != "."
+                && !self.modified.contains(&file.path)
+            {
+                self.modified.push(file.path.clone());
+            }
+        }
+    }
+
+    /// The files that were changed in this invocation.
+    pub(super) fn into_modified(self) -> Vec<String> {
+        self.modified
+    }
+
+    fn nanos(&self) -> i64 {
+        self.session.now().as_micros().saturating_mul(1000)
+    }
+
+    /// Keeps what stands where a call is about to make its change: if the process dies with
+    /// the change made, a rewind can still restore it.
+    pub(super) fn keep_before(&self, plan: &Plan) -> Result<()> {
+        for target in &plan.targets {
+            match look(&self.setup.place.files(), &target.path) {
+                Ok(Content::Symlink(link)) => {
+                    self.session.put_blob(as_link(&link).as_bytes())?;
+                }
+                Ok(content) => {
+                    self.state_of(&content)?;
+                }
+                // The tool itself says what is wrong with it.
+                Err(_) => {}
+            }
+        }
+        Ok(())
+    }
+
+    /// What stood where a call that was cut off made its change, if that was kept earlier.
+    pub(super) fn before_interruption(&self, target: &ToolTarget, after: &Content) -> Content {
+        let Some(digest) = &target.before else { return Content::Absent };
+        let mode = if let Content::File { mode, .. } = after { *mode } else { 0o644 };
+        match self.session.blob(digest) {
+            Ok(bytes) => match bytes.strip_prefix(AS_LINK.as_bytes()) {
+                Some(link) => Content::Symlink(String::from_utf8_lossy(link).into_owned()),
+                None => Content::File { bytes, mode },
+            },
+            Err(_) => Content::NotKept("the run was interrupted".to_owned()),
+        }
+    }
+
+    /// A file that changed, with its contents as blobs, unless they hold a secret.
+    pub(super) fn event_of(&self, changed: &Changed) -> Result<FileChanged> {
+        Ok(FileChanged {
+            path: changed.path.clone(),
+            before: self.state_of(&changed.before)?,
+            after: self.state_of(&changed.after)?,
+            renamed_from: None,
+        })
+    }
+
+    fn state_of(&self, content: &Content) -> Result<FileState> {
+        Ok(match content {
+            Content::Absent => FileState::Absent,
+            Content::Symlink(target) => FileState::Symlink { target: target.clone() },
+            Content::NotKept(why) => FileState::NotCaptured { digest: None, why: why.clone() },
+            Content::File { bytes, mode } => {
+                let not =
+                    |why: String| FileState::NotCaptured { digest: Some(Digest::of(bytes)), why };
+                let limit = self.setup.keeping.files.max_file;
+                if bytes.len() as u64 > limit {
+                    return Ok(not(too_large(limit)));
+                }
+                match self.setup.redactor.holds_secret(bytes) {
+                    Some(rule) => not(secret(rule)),
+                    None => FileState::File { blob: self.session.put_blob(bytes)?, mode: *mode },
+                }
+            }
+        })
+    }
+}
+
+/// Was the run killed while a command ran?
+fn lost_sight(events: &[Recorded]) -> bool {
+    let last = |is: fn(&Event) -> bool| events.iter().rposition(|event| is(&event.event));
+    let begun = last(|it| matches!(it, Event::ToolStarted(it) if it.effect == Effect::Unsafe));
+    let killed =
+        last(|it| matches!(it, Event::Status(it) if it.reason == Some(StopReason::Crashed)));
+    begun.is_some() && killed > begun
+}
