@@ -70,7 +70,7 @@ pub enum TaskRefused {
 fn planned(known: &[String]) -> String {
     match known {
         [] => "none is planned".to_owned(),
-        known => format!("planned are {}", known.join(", ")),
+        known => format!("expected one of: {}", known.join(", ")),
     }
 }
 
@@ -424,7 +424,7 @@ mod tests {
         assert_eq!(plan.add(task("d", &["d"])), Err(itself));
         assert_eq!(after(&plan, "c", &["a", "b", "a"]).unwrap().deps, ["b", "a"]);
         let unknown = after(&plan, "c", &["x"]).unwrap_err();
-        assert_eq!(unknown.to_string(), "there is no task \"x\"; planned are a, b, c");
+        assert_eq!(unknown.to_string(), "there is no task \"x\"; expected one of: a, b, c");
     }
 
     #[test]

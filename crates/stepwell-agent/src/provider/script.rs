@@ -408,9 +408,8 @@ impl Provider for Scripted {
             }
             let lines = self.script.of_lane(lane);
             let line = lines.get(place).ok_or_else(|| {
-                let (answers, whose) = (lines.len(), whose(lane));
-                let what =
-                    format!("the script has {answers} answers{whose}, and one more was asked for");
+                let (answers, whose) = (stepwell::counted(lines.len(), "answer"), whose(lane));
+                let what = format!("the script has {answers}{whose}, and one more was asked for");
                 Self::error(what, Fault::Refused)
             })?;
             if line.delay_ms > 0 {

@@ -274,7 +274,7 @@ mod tests {
             ),
             (
                 json!({"action": "update", "tasks": [{"id": "nope", "status": "done"}]}),
-                "planned are a",
+                "expected one of: a",
             ),
             (json!({"action": "update", "tasks": [{"status": "done"}]}), "id is missing"),
             (

@@ -310,6 +310,9 @@ fn check_command(line: &str) -> Result<(), String> {
     if line.len() > MAX_COMMAND_BYTES {
         return Err(format!("the command {shown:?} has more than {MAX_COMMAND_BYTES} bytes"));
     }
+    if line.contains(['\n', '\r']) {
+        return Err(format!("the command {shown:?} has more than one line; join them with &&"));
+    }
     if line.chars().any(char::is_control) || deceives(line) {
         return Err(format!("the command {shown:?} has characters that a person cannot see"));
     }
@@ -475,6 +478,7 @@ mod tests {
         for hidden in ["", "true\nrm -rf x", "a\u{202e}b", "a\u{0}", &"x".repeat(1_001)] {
             assert!(with(hidden).is_err(), "{hidden:?}");
         }
+        assert!(with("make\nmake test").unwrap_err().contains("more than one line"));
         let many: Vec<String> = (0..21).map(|n| format!("true {n}")).collect();
         assert!(parse(&json!({ "tasks": [task("1", &[])], "checks": many })).is_err());
         let run = json!({ "tasks": [task("1", &[])],

@@ -100,6 +100,7 @@ fn guided_work_survives_a_kill_at_every_point() {
         let step = if is_long() { 1 } else { STRIDE };
         for n in (1..=count).step_by(step) {
             check(Kill { kind, n }, &expected);
+            println!("{kind} {n} of {count}");
         }
     }
 }
