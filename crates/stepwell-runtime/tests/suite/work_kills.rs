@@ -14,7 +14,7 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 use stepwell::{Access, Event, Kind, Origin, Query, SessionId, Status, TaskStatus};
 use stepwell_flow::guided::Outline;
 use stepwell_flow::spec::YesPhase;
-use stepwell_runtime::{ResumeRequest, RunOptions};
+use stepwell_runtime::{Error, ResumeRequest, RunOptions};
 
 use crate::work::{Repository, git, model};
 
@@ -68,7 +68,11 @@ fn child() {
         Some(id) => {
             let options = RunOptions { mode: None, ..RunOptions::default() };
             let request = ResumeRequest::new(id.clone(), place.runtime.trust(&id));
-            place.runtime.resume(ResumeRequest { options, ..request }).unwrap()
+            match place.runtime.resume(ResumeRequest { options, ..request }) {
+                // It was killed when it had ended, before it let go of the session.
+                Err(Error::Finished { .. }) => return,
+                resumed => resumed.unwrap(),
+            }
         }
         None => {
             let yes = vec![YesPhase::Discuss, YesPhase::Plan, YesPhase::Execute, YesPhase::Ship];
