@@ -118,14 +118,14 @@ impl Body<'static> {
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Bodies {
     bytes: Vec<u8>,
-    places: Vec<Place>,
+    places: Vec<BodyRange>,
     /// How many bytes were moved out of them.
     spilled: usize,
 }
 
 /// Where a body lies among others.
 #[derive(Clone, Debug)]
-pub(crate) struct Place {
+pub(crate) struct BodyRange {
     range: Range<usize>,
     digest: Digest,
     spill: Spill,
@@ -147,7 +147,7 @@ impl Bodies {
         let (digest, spill) =
             encode(event, &texts, &mut self.bytes).inspect_err(|_| self.bytes.truncate(start))?;
         self.spilled += spill.iter().chain(&attached).map(|(_, text)| text.len()).sum::<usize>();
-        self.places.push(Place { range: start..self.bytes.len(), digest, spill, attached });
+        self.places.push(BodyRange { range: start..self.bytes.len(), digest, spill, attached });
         Ok(())
     }
 
@@ -164,7 +164,7 @@ impl Bodies {
     }
 
     /// Their bytes, and where each lies in them.
-    pub(crate) fn parts(self) -> (Vec<u8>, Vec<Place>) {
+    pub(crate) fn parts(self) -> (Vec<u8>, Vec<BodyRange>) {
         (self.bytes, self.places)
     }
 }
@@ -193,7 +193,7 @@ impl Said<'_> {
     }
 }
 
-impl Place {
+impl BodyRange {
     /// The body that lies here.
     pub(crate) fn body(self, bytes: &[u8]) -> Body<'_> {
         let Self { range, digest, spill, attached } = self;

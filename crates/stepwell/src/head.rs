@@ -155,7 +155,7 @@ pub struct FlowRef {
 pub struct LastError {
     /// What went wrong.
     pub message: String,
-    /// When.
+    /// When it went wrong.
     pub at: Time,
 }
 

@@ -2,7 +2,7 @@
 //!
 //! An agent works for minutes or days, costs money, and dies: Ctrl+C, a timeout, a
 //! spent budget, a crash. A **session** keeps what it did. Each **event** is on disk
-//! before the next one begins, so that a run can be taken up again where it stopped.
+//! before the next one begins, so that a run can be resumed where it stopped.
 //!
 //! ```
 //! use stepwell::{Lane, Message, Status, Stepwell, StopReason};

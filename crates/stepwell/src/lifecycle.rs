@@ -35,7 +35,7 @@ pub struct Passage {
     pub from_phase: Phase,
     /// The phase that was entered.
     pub to_phase: Phase,
-    /// When.
+    /// When the phase was entered.
     pub timestamp: Time,
 }
 

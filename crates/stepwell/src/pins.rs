@@ -43,7 +43,7 @@ impl Pins {
 /// A message that was just pinned.
 #[derive(Clone, Debug, PartialEq)]
 pub struct PinnedMessage {
-    /// It.
+    /// The message.
     pub message: Message,
     /// Is it shown to the model now? One that was compacted or rewound is not.
     pub is_shown: bool,

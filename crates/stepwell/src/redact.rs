@@ -241,13 +241,13 @@ fn redact_parts(by: &Redactor, parts: &mut [Part]) -> bool {
     let mut changed = false;
     for part in parts {
         changed |= match part {
-            Part::Text(Text { text, opaque }) => replace(by, text) | take(by, opaque),
+            Part::Text(Text { text, opaque }) => replace(by, text) | redact_opaque(by, opaque),
             Part::Thinking(Text { text, opaque }) => {
                 let changed = replace(by, text);
                 if changed {
                     *opaque = None;
                 }
-                changed | take(by, opaque)
+                changed | redact_opaque(by, opaque)
             }
             Part::Image(image) => replace_image(by, image),
             Part::ToolCall(call) => {
@@ -256,14 +256,14 @@ fn redact_parts(by: &Redactor, parts: &mut [Part]) -> bool {
                 if let Some(redacted) = redacted {
                     call.arguments = redacted;
                 }
-                changed | take(by, &mut call.opaque)
+                changed | redact_opaque(by, &mut call.opaque)
             }
             Part::ToolResult(ToolResult { text, images, opaque, .. }) => {
                 let mut changed = replace(by, text);
                 for image in images {
                     changed |= replace_image(by, image);
                 }
-                changed | take(by, opaque)
+                changed | redact_opaque(by, opaque)
             }
         };
     }
@@ -326,11 +326,11 @@ fn redact_entry(by: &Redactor, (key, value): (String, Value)) -> (String, Value)
 /// A picture's bytes are no text; its address is.
 fn replace_image(by: &Redactor, image: &mut Image) -> bool {
     let is_address = image.data.contains("://");
-    (is_address && replace(by, &mut image.data)) | take(by, &mut image.opaque)
+    (is_address && replace(by, &mut image.data)) | redact_opaque(by, &mut image.opaque)
 }
 
 /// Takes out a provider's own data if it holds a secret.
-fn take(by: &Redactor, opaque: &mut Option<Opaque>) -> bool {
+fn redact_opaque(by: &Redactor, opaque: &mut Option<Opaque>) -> bool {
     let holds = |opaque: &Opaque| matches!(by.redact(&opaque.data), Cow::Owned(_));
     opaque.take_if(|opaque| holds(opaque)).is_some()
 }

@@ -194,13 +194,9 @@ impl Session {
         }
     }
 
-    /// Names the present point.
-    pub fn checkpoint(&self, name: impl Into<String>) -> Result<Seq> {
-        self.checkpoint_with(Checkpoint { name: name.into(), ..Checkpoint::default() })
-    }
-
-    /// Names the present point, and remembers something with it.
-    pub fn checkpoint_with(&self, checkpoint: Checkpoint) -> Result<Seq> {
+    /// Names the present point. A whole [`Checkpoint`] remembers something with it.
+    pub fn checkpoint(&self, checkpoint: impl Into<Checkpoint>) -> Result<Seq> {
+        let checkpoint = checkpoint.into();
         crate::checkpoints::check_name(&checkpoint.name)?;
         self.append(checkpoint)
     }
@@ -221,12 +217,6 @@ impl Session {
         let NewSession { created, events } = new.into();
         let origin = Origin::Subagent { parent: self.id().clone() };
         self.well.create(NewSession { created: Created { origin, ..created }, events })
-    }
-
-    /// Makes a session for a subagent that begins with these events.
-    #[doc(hidden)]
-    pub fn spawn_with(&self, created: Created, events: Vec<NewEvent>) -> Result<Self> {
-        self.spawn(NewSession { created, events })
     }
 
     /// The well that it belongs to.

@@ -150,7 +150,7 @@ pub enum Allowed {
 /// How an answer counts.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Counted {
-    /// So.
+    /// It counts as this answer.
     As(Answer),
     /// Not at all: the question has to be asked again.
     AskAgain(Disregarded),

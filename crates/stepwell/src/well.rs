@@ -43,7 +43,7 @@ pub struct Acting {
 #[derive(Debug)]
 struct Shared {
     store: Arc<dyn Store>,
-    surroundings: Deps,
+    deps: Deps,
     keeper: Keeper,
     hub: Arc<Hub>,
     /// This process's user.
@@ -112,11 +112,11 @@ impl Stepwell {
 
     /// A well over any store.
     #[must_use]
-    pub fn with(store: Arc<dyn Store>, surroundings: Deps) -> Self {
-        let keeper = Keeper::new(Arc::clone(&store), surroundings.lease_ttl);
+    pub fn with(store: Arc<dyn Store>, deps: Deps) -> Self {
+        let keeper = Keeper::new(Arc::clone(&store), deps.lease_ttl);
         let hub = Hub::new(Arc::clone(&store));
         let who = OnceLock::new();
-        Self { shared: Arc::new(Shared { store, surroundings, keeper, hub, who }), acting: None }
+        Self { shared: Arc::new(Shared { store, deps, keeper, hub, who }), acting: None }
     }
 
     /// The folder of the store that a folder belongs to: its own, or that of the
@@ -141,7 +141,7 @@ impl Stepwell {
     /// Now: by the clock of the store's server, if it has one, or else by the well's own.
     #[must_use]
     pub fn now(&self) -> Time {
-        self.store().now().unwrap_or_else(|| self.shared.surroundings.clock.now())
+        self.store().now().unwrap_or_else(|| self.shared.deps.clock.now())
     }
 
     /// The same store for somebody whom a front end speaks for: what is written without a lease
@@ -171,13 +171,13 @@ impl Stepwell {
 
     /// This process's user.
     fn user(&self) -> &Who {
-        self.shared.who.get_or_init(|| self.shared.surroundings.processes.this().who())
+        self.shared.who.get_or_init(|| self.shared.deps.processes.this().who())
     }
 
     /// Judges what a session's log says was allowed: what of it this user gave.
     pub fn judge(&self, id: &SessionId) -> Result<Judge> {
         let me = Who { login: self.store().login()?, ..self.user().clone() };
-        let Deps { notes, answers_from, .. } = &self.shared.surroundings;
+        let Deps { notes, answers_from, .. } = &self.shared.deps;
         Ok(Judge { me, given: notes.given(id), answers: *answers_from })
     }
 
@@ -189,7 +189,7 @@ impl Stepwell {
             let facts = self.store().keyed_events(id, &trust::JUDGED)?;
             tries -= 1;
             // What is noted meanwhile is of events that are not among these.
-            if tries == 0 || self.shared.surroundings.notes.given(id) == judge.given {
+            if tries == 0 || self.shared.deps.notes.given(id) == judge.given {
                 return Ok(judge.weigh(&facts));
             }
         }
@@ -207,10 +207,8 @@ impl Stepwell {
             return write(events);
         }
         // Held over the write: whoever sees the events sees that they are noted.
-        let mut notebook = self.shared.surroundings.notes.open(session);
-        let end = self.store().info(session)?.head.seq;
-        notebook.announce(end, &given.iter().map(|it| it.digest).collect::<Vec<_>>());
-        let written = write(events).inspect_err(|_| notebook.take_back())?;
+        let mut notebook = self.shared.deps.notes.open(session);
+        let written = write(events)?;
         let note = |it: Note| Note { seq: Seq::new(written.first.get() + it.seq.get()), ..it };
         notebook.add(&given.into_iter().map(note).collect::<Vec<_>>());
         Ok(written)
@@ -218,7 +216,7 @@ impl Stepwell {
 
     /// What this user gave in a session also counts in its fork, as far as they share events.
     fn share_notes(&self, parent: &SessionId, fork: &SessionId, at: Seq) {
-        let notes = &self.shared.surroundings.notes;
+        let notes = &self.shared.deps.notes;
         let given = notes.given(parent);
         let shared: Vec<Note> = given.notes().filter(|note| note.seq <= at).collect();
         if !shared.is_empty() {
@@ -229,13 +227,13 @@ impl Stepwell {
     /// A new session's name, which no session bears.
     #[must_use]
     pub fn new_id(&self) -> SessionId {
-        self.new_id_like(self.shared.surroundings.id_format)
+        self.new_id_like(self.shared.deps.id_format)
     }
 
     /// A new name of another format than the well's own, which no session bears.
     #[must_use]
     pub fn new_id_like(&self, format: IdFormat) -> SessionId {
-        let entropy = &self.shared.surroundings.entropy;
+        let entropy = &self.shared.deps.entropy;
         let generate = || SessionId::generate(format, self.now(), entropy.random());
         // Six hex digits meet again within a busy second. A store that cannot be asked
         // says so when the session is made.
@@ -254,7 +252,7 @@ impl Stepwell {
     /// for byte goes to the [store](Self::store) instead.
     #[must_use]
     pub fn redactor(&self) -> &Redactor {
-        &self.shared.surroundings.redactor
+        &self.shared.deps.redactor
     }
 
     /// Events as they are recorded: without secrets, and with the name of whoever a front end
@@ -325,7 +323,7 @@ impl Stepwell {
         // Noted before it is there: a process that dies in between leaves notes on nothing, not a
         // session whose user is a stranger to it. Notes on a session that is there stay as they are.
         let is_new = !given.is_empty() && !self.store().exists(&id)?;
-        let mut notebook = is_new.then(|| self.shared.surroundings.notes.open(&id));
+        let mut notebook = is_new.then(|| self.shared.deps.notes.open(&id));
         if let Some(notebook) = &mut notebook {
             notebook.add(&given);
         }
@@ -341,13 +339,7 @@ impl Stepwell {
         Ok(self.adopt(lease.ok_or_else(lost)?))
     }
 
-    /// Makes a session that begins with these events.
-    #[doc(hidden)]
-    pub fn create_with(&self, created: Created, events: Vec<NewEvent>) -> Result<Session> {
-        self.create(NewSession { created, events })
-    }
-
-    /// Takes a session up again, whatever its status: takes its lease, and notes that
+    /// Resumes a session, whatever its status: takes its lease, and notes that
     /// it runs. What a dead process left as `running` is first recorded as
     /// `interrupted`. Whether that is wise, [`resume_decision`](Self::resume_decision)
     /// says.
@@ -394,17 +386,6 @@ impl Stepwell {
         let events = trust::carried_over(&facts, at).into_iter().chain(begins).collect();
         self.share_notes(parent, &created.id, at);
         self.create(NewSession { created, events })
-    }
-
-    /// Makes such a session, which begins with these events of its own.
-    #[doc(hidden)]
-    pub fn fork_with(
-        &self,
-        parent: &SessionId,
-        at: Option<Seq>,
-        begins: Vec<NewEvent>,
-    ) -> Result<Session> {
-        self.fork(parent, ForkAt { at, begins })
     }
 
     /// How a session stands.
@@ -600,7 +581,7 @@ impl Stepwell {
     /// [store](Self::store).
     #[must_use]
     pub fn claim(&self) -> LeaseRequest {
-        let surroundings = &self.shared.surroundings;
-        LeaseRequest { holder: surroundings.processes.this(), ttl: surroundings.lease_ttl }
+        let deps = &self.shared.deps;
+        LeaseRequest { holder: deps.processes.this(), ttl: deps.lease_ttl }
     }
 }

@@ -140,7 +140,7 @@ impl Store for MemoryStore {
     }
 
     fn keyed(&self, id: &SessionId, facts: Facts<'_>) -> Result<Vec<Recorded>> {
-        self.transact(|rows, _| read::facts(rows, &read::find(rows, id)?, facts))
+        self.transact(|rows, _| read::keyed_events(rows, &read::find(rows, id)?, facts))
     }
 
     fn records(&self, id: &SessionId, query: &RecordQuery) -> Result<Vec<Recorded>> {

@@ -38,6 +38,18 @@ pub struct Checkpoint {
     pub metadata: BTreeMap<String, serde_json::Value>,
 }
 
+impl From<String> for Checkpoint {
+    fn from(name: String) -> Self {
+        Self { name, ..Self::default() }
+    }
+}
+
+impl From<&str> for Checkpoint {
+    fn from(name: &str) -> Self {
+        name.to_owned().into()
+    }
+}
+
 impl Checkpoint {
     /// The one that is taken when the work enters a phase.
     #[must_use]

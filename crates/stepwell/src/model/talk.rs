@@ -112,7 +112,7 @@ pub enum Answer {
     },
     /// It may not.
     Deny {
-        /// Why.
+        /// The reason, for the model.
         reason: Option<String>,
         /// Is that so for everything like it?
         never: bool,
@@ -378,7 +378,7 @@ pub struct StopAsked {
     pub epoch: Epoch,
     /// Who asked.
     pub who: Who,
-    /// Why.
+    /// Why, for whoever reads the session later.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub reason: Option<String>,
 }

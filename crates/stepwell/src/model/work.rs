@@ -296,7 +296,7 @@ impl Question {
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct Failure {
-    /// What.
+    /// What went wrong.
     pub message: String,
 }
 

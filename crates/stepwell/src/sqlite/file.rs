@@ -103,7 +103,7 @@ pub fn hide_from_git(folder: &Path) -> io::Result<bool> {
 
 /// The path by which the store is found whatever folder the process goes to. A path
 /// that leads nowhere stays as it is, for the error that follows.
-pub(super) fn settle(path: &Path) -> PathBuf {
+pub(super) fn resolve(path: &Path) -> PathBuf {
     let folder = path.parent().and_then(|folder| fs::canonicalize(folder).ok());
     match (folder, path.file_name()) {
         (Some(folder), Some(name)) => folder.join(name),

@@ -112,9 +112,9 @@ impl SqliteStore {
     /// Opens the store in a folder.
     pub fn open_with(folder: &Path, options: SqliteOptions) -> Result<Self> {
         let (path, writer) = match options.access {
-            Access::Read => (file::settle(&folder.join(file::FILE_NAME)), None),
+            Access::Read => (file::resolve(&folder.join(file::FILE_NAME)), None),
             Access::Write => {
-                let path = file::settle(&file::make(folder)?);
+                let path = file::resolve(&file::make(folder)?);
                 file::sweep_drafts(folder, options.clock.now());
                 let conn = file::open_writer(&path, schema::MIGRATIONS)?;
                 let writer = GroupCommit::new(&path, Arc::clone(&options.clock), conn);
@@ -297,7 +297,7 @@ impl Store for SqliteStore {
     }
 
     fn keyed(&self, id: &SessionId, facts: Facts<'_>) -> Result<Vec<Recorded>> {
-        self.read(|rows, _| read::facts(rows, &read::find(rows, id)?, facts))
+        self.read(|rows, _| read::keyed_events(rows, &read::find(rows, id)?, facts))
     }
 
     fn records(&self, id: &SessionId, query: &RecordQuery) -> Result<Vec<Recorded>> {

@@ -243,7 +243,7 @@ pub struct Create {
 /// Who wants a lease, and for how long.
 #[derive(Clone, Debug)]
 pub struct LeaseRequest {
-    /// Who.
+    /// The process that wants it.
     pub holder: Owner,
     /// How long.
     pub ttl: Duration,
@@ -492,7 +492,7 @@ pub struct Verdict {
 /// Does what is stored beside the events equal their fold?
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Derived {
-    /// Yes.
+    /// They are equal.
     Right,
     /// No; a repair makes it so.
     Wrong,

@@ -212,7 +212,7 @@ pub enum Sort {
 /// A question for one page of sessions.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Query {
-    /// Which.
+    /// Which sessions are wanted.
     pub filter: Filter,
     /// Sorted by.
     pub sort: Sort,

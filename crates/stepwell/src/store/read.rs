@@ -63,7 +63,7 @@ pub(crate) fn hidden(rows: &dyn Rows, row: &SessionRow) -> Result<Vec<SeqRanges>
 }
 
 /// A session's keyed events, in order.
-pub fn facts(rows: &dyn Rows, row: &SessionRow, facts: Facts<'_>) -> Result<Vec<Recorded>> {
+pub fn keyed_events(rows: &dyn Rows, row: &SessionRow, facts: Facts<'_>) -> Result<Vec<Recorded>> {
     let mut found = keyed(rows, row, facts)?;
     if row.head.hides && facts.kinds.contains(&Kind::Record) {
         let hidden = hidden(rows, row)?;
@@ -298,7 +298,7 @@ fn reread_to(
         damage = slice.damage;
         scrubbed += slice.scrubbed;
         pruned += slice.pruned;
-        replacements.take(&slice.events, slice.replaced);
+        replacements.note(&slice.events, slice.replaced);
         for event in &slice.events {
             let lost = event.event.blobs().into_iter().find_map(|blob| rows.blob(&blob).err());
             match &mut state {

@@ -36,7 +36,7 @@ struct Told {
 }
 
 impl Told {
-    fn take(&mut self, event: &Event) {
+    fn note(&mut self, event: &Event) {
         let Event::Scrubbed(scrubbed) = event else { return };
         self.erased.extend(scrubbed.erased.iter().map(|it| (it.seq, it.body)));
         self.pruned.push(scrubbed.pruned.clone());
@@ -51,8 +51,8 @@ impl Told {
 
 impl Replacements {
     /// Takes in some events of the log, and which of them were replaced.
-    pub(super) fn take(&mut self, events: &[Recorded], replaced: Vec<Replaced>) {
-        events.iter().for_each(|event| self.told.take(&event.event));
+    pub(super) fn note(&mut self, events: &[Recorded], replaced: Vec<Replaced>) {
+        events.iter().for_each(|event| self.told.note(&event.event));
         let is_emptied = |seq: Seq| {
             let at = events.binary_search_by_key(&seq, |event| event.seq);
             at.is_ok_and(|at| events[at].event.is_emptied())
@@ -100,7 +100,7 @@ fn told_after(rows: &dyn Rows, key: Key, seq: Seq) -> Result<Told> {
         if row.kind == Kind::Scrubbed.as_str()
             && let Ok(opened) = row.open(&mut |digest| rows.blob(digest))
         {
-            told.take(&opened.event);
+            told.note(&opened.event);
         }
         Ok(ControlFlow::Continue(()))
     })?;

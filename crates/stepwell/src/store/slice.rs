@@ -80,7 +80,7 @@ fn read(rows: &dyn Rows, row: &SessionRow, span: Span, opener: Opener<'_>) -> Re
         if wanted.from > wanted.to {
             continue;
         }
-        match rows.visit(wanted, span.order, &mut |row| Ok(reader.take(row))) {
+        match rows.visit(wanted, span.order, &mut |row| Ok(reader.read(row))) {
             Ok(ControlFlow::Continue(())) => {}
             Ok(ControlFlow::Break(())) => return Ok(reader.finish()),
             // The file is broken below the rows: what came before it counts.
@@ -111,12 +111,12 @@ struct Reader<'a> {
 }
 
 impl Reader<'_> {
-    fn take(&mut self, row: Row<'_>) -> ControlFlow<()> {
+    fn read(&mut self, row: Row<'_>) -> ControlFlow<()> {
         if row.seq != self.expected() {
             return self.damaged(self.expected(), MISSING.to_owned());
         }
         match self.span.order {
-            Order::Oldest => self.take_up(row),
+            Order::Oldest => self.read_next(row),
             Order::Newest => self.take_down(row),
         }
     }
@@ -130,20 +130,20 @@ impl Reader<'_> {
         }
     }
 
-    fn take_up(&mut self, row: Row<'_>) -> ControlFlow<()> {
+    fn read_next(&mut self, row: Row<'_>) -> ControlFlow<()> {
         self.next = row.seq.next();
         let prev = self.prev.replace(row.chain);
         if row.seq < self.span.from {
             return ControlFlow::Continue(());
         }
-        self.opener.take(row, prev.unwrap_or(Digest::GENESIS))
+        self.opener.open(row, prev.unwrap_or(Digest::GENESIS))
     }
 
     fn take_down(&mut self, row: Row<'_>) -> ControlFlow<()> {
         let chain = row.chain;
         match self.waiting.replace(row.into_owned()) {
             None => ControlFlow::Continue(()),
-            Some(above) => self.opener.take(above, chain),
+            Some(above) => self.opener.open(above, chain),
         }
     }
 
@@ -156,7 +156,7 @@ impl Reader<'_> {
         }
         let first = self.waiting.take_if(|row| row.seq == Seq::FIRST && from <= row.seq);
         if let Some(row) = first {
-            let _ = self.opener.take(row, Digest::GENESIS);
+            let _ = self.opener.open(row, Digest::GENESIS);
         } else if order == Order::Newest {
             // The row below the range was read as well, so all of it was seen.
             let seen = self.waiting.as_ref().is_some_and(|row| row.seq < from);
@@ -195,10 +195,10 @@ impl<'a> Opener<'a> {
     }
 
     /// Takes the next row, with the chain's value below it. Is another one wanted?
-    fn take(&mut self, row: Row<'_>, prev: Digest) -> ControlFlow<()> {
+    fn open(&mut self, row: Row<'_>, prev: Digest) -> ControlFlow<()> {
         self.left -= 1;
         match &mut self.helpers {
-            Some(helpers) => helpers.take(row, prev),
+            Some(helpers) => helpers.open(row, prev),
             None => add(&mut self.slice, self.rows, Opened::of(row, &prev))?,
         }
         if self.left == 0 { ControlFlow::Break(()) } else { ControlFlow::Continue(()) }
@@ -350,7 +350,7 @@ impl Helpers {
         (count > 0).then_some(new)
     }
 
-    fn take(&mut self, row: Row<'_>, prev: Digest) {
+    fn open(&mut self, row: Row<'_>, prev: Digest) {
         self.next.1.push(row, prev);
         if self.next.1.rows.len() == BATCH {
             self.hand_over();

@@ -322,7 +322,7 @@ fn complete(rows: &dyn Rows, row: &SessionRow, writer: Writer, event: Event) -> 
             return Err(Error::Illegal { session, kind, why });
         }
     }
-    admit(event, &row.head, writer, &mut |facts| read::facts(rows, row, facts))
+    admit(event, &row.head, writer, &mut |facts| read::keyed_events(rows, row, facts))
 }
 
 /// The answer to an append that was recorded before, if this is one.

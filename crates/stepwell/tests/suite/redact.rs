@@ -7,8 +7,9 @@ use serde_json::json;
 use stepwell::{
     Answer, Artifact, Change, Checkpoint, Compacted, Created, Deps, Edited, Elsewhere, Epoch,
     Event, Failure, FileChanged, FileState, Foreign, Gate, GateAnswered, Lane, MemoryStore,
-    Message, NewEvent, Node, NodeState, Permission, Question, Record, Redacted, Redactor, Said,
-    Seq, Settings, Span, Status, StatusChanged, Stepwell, StopAsked, Task, TaskStatus,
+    Message, NewEvent, NewSession, Node, NodeState, Permission, Question, Record, Redacted,
+    Redactor, Said, Seq, Settings, Span, Status, StatusChanged, Stepwell, StopAsked, Task,
+    TaskStatus,
 };
 
 /// Put together here, so that no file of ours holds one.
@@ -126,7 +127,7 @@ fn whatever_goes_through_a_well_is_redacted() {
     let outside = Created::new("s-2".parse().unwrap(), says()).driven_externally();
     well.create_unheld(outside, begins.clone()).unwrap();
     let with = Created::new("s-3".parse().unwrap(), says());
-    let with = well.create_with(with, begins).unwrap();
+    let with = well.create(NewSession { created: with, events: begins }).unwrap();
     for id in [&id, fork.id(), &"s-2".parse().unwrap(), with.id()] {
         let log = log(&well, id);
         assert!(!format!("{log:?}").contains(&secret()), "{log:?}");
