@@ -34,10 +34,10 @@ pub(super) fn redact(text: &str) -> Cow<'_, str> {
         let material = if public { None } else { material(bare) };
         public &= !(certificates && bare.contains("END CERTIFICATE"));
         match (&mut block, material) {
-            (Some(block), Some(material)) => block.take(material),
+            (Some(block), Some(material)) => block.push(material),
             (None, Some(material)) => {
                 let mut new = Block { start: at, ..Block::default() };
-                new.take(material);
+                new.push(material);
                 block = Some(new);
             }
             (Some(open), None) => {
@@ -80,7 +80,7 @@ struct Block {
 }
 
 impl Block {
-    fn take(&mut self, material: &str) {
+    fn push(&mut self, material: &str) {
         self.lines += 1;
         for byte in material.bytes() {
             self.upper |= byte.is_ascii_uppercase();
