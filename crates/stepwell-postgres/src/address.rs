@@ -67,7 +67,7 @@ pub(crate) enum Follow {
 /// May statements be prepared once and used again?
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Statements {
-    /// Yes.
+    /// Statements are prepared once and reused.
     Prepared,
     /// No: a pooler may put the next one on another connection.
     Plain,
@@ -140,7 +140,7 @@ impl Address {
                 pair.split_once('=').ok_or_else(|| refused("an option has no value"))?;
             let value = percent_decode_str(value).decode_utf8();
             let value = value.map_err(|_| refused("an option is no UTF-8"))?;
-            if !asked.take(name, &value)? {
+            if !asked.set(name, &value)? {
                 rest.push(pair);
             }
         }
@@ -270,7 +270,7 @@ struct Asked {
 
 impl Asked {
     /// Takes an option in, if it is one of ours.
-    fn take(&mut self, name: &str, value: &str) -> Result<bool> {
+    fn set(&mut self, name: &str, value: &str) -> Result<bool> {
         match name {
             "namespace" => self.namespace = Some(checked_namespace(value)?),
             "follow" => {

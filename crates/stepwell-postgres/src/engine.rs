@@ -9,7 +9,7 @@ use stepwell::{Access, Error, Processes, Result, SessionId, Time};
 use crate::fault::DbError;
 use crate::follow::Followers;
 use crate::head_cache::HeadCache;
-use crate::pool::{Conn, Patience, Pool, SERVER_TIME, params};
+use crate::pool::{Conn, Patience, Pool, SERVER_TIME, Statement, params};
 use crate::rows::{Lock, PgRows, Within};
 use crate::write_token::Marker;
 
@@ -40,7 +40,7 @@ pub(crate) enum Unsure {
 /// Is it possible that an earlier attempt was kept?
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Doubt {
-    /// No.
+    /// No attempt was kept.
     None,
     /// Yes: its connection was lost before the answer came.
     Some,
@@ -203,7 +203,9 @@ impl Engine {
     /// Begins a transaction, and asks the server for the time.
     fn begin(&self, conn: &Conn, sql: &str) -> Result<Time, Failed> {
         let time = format!("SELECT {SERVER_TIME}");
-        let (_, time) = conn.query_both((sql, &[]), (&time, &[])).map_err(Failed::DbError)?;
+        let (_, time) = conn
+            .query_both(Statement::plain(sql), Statement::plain(&time))
+            .map_err(Failed::DbError)?;
         Ok(time.first().map_or_else(|| self.pool.time.now(), |row| self.pool.time.told(row.get(0))))
     }
 

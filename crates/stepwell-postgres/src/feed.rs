@@ -69,7 +69,7 @@ pub(crate) fn since(
     let params = params![rows.namespace => INT4, seen => TEXT, at.as_micros() => INT8];
     let mut found = Found::default();
     for row in rows.all(&sql, params)? {
-        found.take(rows, &row)?;
+        found.add(rows, &row)?;
     }
     let (store, change) = found.here.split_once(' ').unwrap_or_default();
     let (store, change) = (store.to_owned(), change.to_owned());
@@ -99,7 +99,7 @@ struct Found {
 }
 
 impl Found {
-    fn take(&mut self, rows: &PgRows<'_>, row: &tokio_postgres::Row) -> Result<()> {
+    fn add(&mut self, rows: &PgRows<'_>, row: &tokio_postgres::Row) -> Result<()> {
         let (what, id): (i32, &str) = (rows.get(row, 0)?, rows.get(row, 1)?);
         if what == 0 {
             self.here = id.to_owned();

@@ -41,14 +41,14 @@ pub(crate) struct Followers {
 
 #[derive(Debug, Default)]
 struct Shared {
-    news: Mutex<News>,
+    news: Mutex<Waiters>,
     came: Condvar,
     /// Does someone listen right now?
     listening: AtomicBool,
 }
 
 #[derive(Debug, Default)]
-struct News {
+struct Waiters {
     count: u64,
     /// The sessions that are waited for, and by how many.
     awaited: HashMap<String, usize>,
@@ -57,7 +57,7 @@ struct News {
 }
 
 impl Shared {
-    fn news(&self) -> MutexGuard<'_, News> {
+    fn news(&self) -> MutexGuard<'_, Waiters> {
         self.news.lock().unwrap_or_else(PoisonError::into_inner)
     }
 

@@ -7,7 +7,7 @@ use stepwell::{
 };
 use tokio_postgres::types::{ToSql, Type};
 
-use crate::pool::{Param, params};
+use crate::pool::{Param, Statement, params};
 use crate::rows::{PgRows, SESSION_COLUMNS, SESSION_TABLES, SESSION_WIDTH, Wide, read_session};
 
 /// Conditions on `sessions s`, `heads h` and the lease `l`, with the values they compare to.
@@ -42,11 +42,11 @@ impl Conditions {
         );
         let team = all.bind(rows.namespace, Type::INT4);
         all.clauses.push(format!("h.namespace = {team}"));
-        all.take(filter);
+        all.add(filter);
         all
     }
 
-    fn take(&mut self, filter: &Filter) {
+    fn add(&mut self, filter: &Filter) {
         match filter.place {
             TrashScope::Kept => self.require("h.trashed IS NULL".to_owned()),
             TrashScope::Trash => self.require("h.trashed IS NOT NULL".to_owned()),
@@ -193,7 +193,10 @@ pub(crate) fn page(rows: &PgRows<'_>, world: TxnContext<'_>, query: &Query) -> R
         rows.all(&sql, &conditions.params())?
     } else {
         let asked = params![rows.namespace => INT4, world.now.as_micros() => INT8];
-        let (holders, answer) = rows.both((HOLDERS, asked), (&sql, &conditions.params()))?;
+        let (holders, answer) = rows.both(
+            Statement { sql: HOLDERS, params: asked },
+            Statement { sql: &sql, params: &conditions.params() },
+        )?;
         match gone_of(rows, world, &holders)? {
             gone if gone.is_empty() => answer,
             gone => {

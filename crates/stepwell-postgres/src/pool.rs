@@ -30,6 +30,20 @@ const LONGEST_PAUSE: Duration = Duration::from_secs(1);
 /// A value with its type, so that a statement need not be prepared to be sent.
 pub(crate) type Param<'a> = (&'a (dyn ToSql + Sync), Type);
 
+/// A statement with its parameters.
+#[derive(Clone, Copy)]
+pub(crate) struct Statement<'a> {
+    pub(crate) sql: &'a str,
+    pub(crate) params: &'a [Param<'a>],
+}
+
+impl<'a> Statement<'a> {
+    /// One without parameters.
+    pub(crate) const fn plain(sql: &'a str) -> Self {
+        Self { sql, params: &[] }
+    }
+}
+
 /// Values with their types: `params![key => INT8, id => TEXT]`.
 macro_rules! params {
     ($($value:expr => $kind:ident),* $(,)?) => {
@@ -266,13 +280,13 @@ impl Conn {
     /// while the first waited for a lock.
     pub(crate) fn query_both(
         &self,
-        first: (&str, &[Param<'_>]),
-        second: (&str, &[Param<'_>]),
+        first: Statement<'_>,
+        second: Statement<'_>,
     ) -> Result<(Vec<Row>, Vec<Row>), DbError> {
         let client = self.client();
         self.answer(async {
-            let first = client.query_typed(first.0, first.1);
-            let second = client.query_typed(second.0, second.1);
+            let first = client.query_typed(first.sql, first.params);
+            let second = client.query_typed(second.sql, second.params);
             let (first, second) = futures_util::future::join(first, second).await;
             Ok((first?, second?))
         })

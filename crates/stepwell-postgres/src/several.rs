@@ -38,7 +38,7 @@ pub(crate) fn below(
 }
 
 /// An event that was found, or is missing, with the chain's value at the row below it.
-struct Place {
+struct FoundEvent {
     at: Seq,
     event: Option<OwnRow>,
     below: Option<Digest>,
@@ -50,7 +50,7 @@ pub(crate) fn excerpts(
     ids: &[SessionId],
     wanted: &Excerpt<'_>,
 ) -> Result<Vec<Result<Vec<Recorded>>>> {
-    let mut places: Vec<Option<Vec<Place>>> = ids.iter().map(|_| None).collect();
+    let mut places: Vec<Option<Vec<FoundEvent>>> = ids.iter().map(|_| None).collect();
     for (n, place) in find(rows, ids, wanted)? {
         if let Some(places) = places.get_mut(n) {
             places.get_or_insert_default().push(place);
@@ -61,10 +61,10 @@ pub(crate) fn excerpts(
         Some(bytes) => Ok(bytes.clone()),
         None => blob::get(rows, digest),
     };
-    let mut open = |id: &SessionId, places: Option<Vec<Place>>| {
+    let mut open = |id: &SessionId, places: Option<Vec<FoundEvent>>| {
         let places = places.ok_or_else(|| Error::NoSession(id.clone()))?;
         let mut events = Vec::with_capacity(places.len());
-        for Place { at, event, below } in places {
+        for FoundEvent { at, event, below } in places {
             let event = event.ok_or_else(|| read::missing(id, at))?;
             events.push(read::opened(id, below, &event, &mut blob)?);
         }
@@ -75,7 +75,11 @@ pub(crate) fn excerpts(
 
 /// Finds the rows: for each session that is there, by its place among the ids. The stretches of a
 /// fork's log belong to the sessions that it grew out of.
-fn find(rows: &PgRows<'_>, ids: &[SessionId], wanted: &Excerpt<'_>) -> Result<Vec<(usize, Place)>> {
+fn find(
+    rows: &PgRows<'_>,
+    ids: &[SessionId],
+    wanted: &Excerpt<'_>,
+) -> Result<Vec<(usize, FoundEvent)>> {
     let sql = format!(
         "WITH RECURSIVE asked AS (\
          SELECT i.n, s.key, s.base_key, s.base_at, h.seq AS last, \
@@ -118,7 +122,10 @@ fn find(rows: &PgRows<'_>, ids: &[SessionId], wanted: &Excerpt<'_>) -> Result<Ve
         let event = is_there.then(|| read_event(rows, &row).map(Row::into_owned)).transpose()?;
         let n = usize::try_from(rows.get::<i64>(&row, 10)? - 1).unwrap_or(usize::MAX);
         let below: Option<&[u8]> = rows.get(&row, 12)?;
-        found.push((n, Place { at: seq(rows.get(&row, 11)?), event, below: below.map(digest) }));
+        found.push((
+            n,
+            FoundEvent { at: seq(rows.get(&row, 11)?), event, below: below.map(digest) },
+        ));
     }
     Ok(found)
 }
@@ -126,7 +133,7 @@ fn find(rows: &PgRows<'_>, ids: &[SessionId], wanted: &Excerpt<'_>) -> Result<Ve
 /// The texts that these events have elsewhere, fetched at once.
 fn spilled<'a>(
     rows: &PgRows<'_>,
-    places: impl Iterator<Item = &'a Place>,
+    places: impl Iterator<Item = &'a FoundEvent>,
 ) -> Result<HashMap<Digest, Vec<u8>>> {
     let mut names: Vec<Digest> = Vec::new();
     for event in places.filter_map(|place| place.event.as_ref()).filter(|event| event.spilled) {

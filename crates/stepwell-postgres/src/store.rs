@@ -158,7 +158,7 @@ impl Store for PostgresStore {
     }
 
     fn keyed(&self, id: &SessionId, facts: Facts<'_>) -> Result<Vec<Recorded>> {
-        self.engine.read(|rows, _| read::facts(rows, &read::find(rows, id)?, facts))
+        self.engine.read(|rows, _| read::keyed_events(rows, &read::find(rows, id)?, facts))
     }
 
     fn records(&self, id: &SessionId, query: &RecordQuery) -> Result<Vec<Recorded>> {

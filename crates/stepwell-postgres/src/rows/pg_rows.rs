@@ -9,14 +9,14 @@ use stepwell::{Error, Result, Seq, SessionId, Time};
 use tokio_postgres::types::FromSql;
 
 use crate::fault::DbError;
-use crate::pool::{Conn, Param};
+use crate::pool::{Conn, Param, Statement};
 
 /// Are the sessions that are read locked until the transaction ends?
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Lock {
     /// Yes: they are about to be changed.
     Held,
-    /// No.
+    /// They are only read.
     None,
 }
 
@@ -87,8 +87,8 @@ impl<'a> PgRows<'a> {
     /// Runs two statements in one round trip.
     pub(crate) fn both(
         &self,
-        first: (&str, &[Param<'_>]),
-        second: (&str, &[Param<'_>]),
+        first: Statement<'_>,
+        second: Statement<'_>,
     ) -> Result<(Vec<tokio_postgres::Row>, Vec<tokio_postgres::Row>)> {
         self.conn.query_both(first, second).map_err(|trouble| self.fault(trouble))
     }

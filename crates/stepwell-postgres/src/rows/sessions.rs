@@ -6,7 +6,7 @@ use stepwell::{
 };
 
 use super::pg_rows::{Lock, PgRows, json, number, seq};
-use crate::pool::{Param, params};
+use crate::pool::{Param, Statement, params};
 
 /// The columns that make up a session's row, in the order that [`read_session`] expects.
 pub(crate) const SESSION_COLUMNS: &str = "s.key, s.id, h.head, h.chain, h.sum, s.base_key, \
@@ -151,7 +151,9 @@ impl PgRows<'_> {
                     "SELECT h.session FROM stepwell.heads h JOIN stepwell.sessions s \
                      ON s.key = h.session WHERE {condition} FOR UPDATE OF h"
                 );
-                let both = self.conn.query_both((&lock, params), (&read, params));
+                let both = self
+                    .conn
+                    .query_both(Statement { sql: &lock, params }, Statement { sql: &read, params });
                 both.map_err(|trouble| self.fault(trouble))?.1
             }
         };
