@@ -29,7 +29,7 @@ pub enum Side {
 /// A file's change.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 pub struct Patch {
-    /// Where.
+    /// The file's path, relative to the workspace.
     pub path: String,
     /// What happened there.
     pub change: Change,
@@ -125,7 +125,10 @@ impl Patch {
         let from = if *before == Side::Absent { "/dev/null" } else { &old };
         let to = if *after == Side::Absent { "/dev/null" } else { &new };
         match (text(was), text(is)) {
-            (Some(was), Some(is)) => self.compare((from, was), (to, is)),
+            (Some(was), Some(is)) => {
+                let was = NamedText { name: from, text: was };
+                self.compare(&was, &NamedText { name: to, text: is });
+            }
             _ => self.diff.push_str(&binary::patch(was, is)),
         }
     }
@@ -155,11 +158,11 @@ impl Patch {
         }
     }
 
-    fn compare(&mut self, (from, was): (&str, &str), (to, is): (&str, &str)) {
+    fn compare(&mut self, from: &NamedText<'_>, to: &NamedText<'_>) {
         let lines = |text: &'_ str| -> Vec<String> {
             text.split_inclusive('\n').map(ToOwned::to_owned).collect()
         };
-        let (was, is) = (lines(was), lines(is));
+        let (was, is) = (lines(from.text), lines(to.text));
         let was: Vec<&str> = was.iter().map(String::as_str).collect();
         let is: Vec<&str> = is.iter().map(String::as_str).collect();
         let diff =
@@ -171,8 +174,14 @@ impl Patch {
                 ChangeTag::Equal => {}
             }
         }
-        let _ = write!(self.diff, "{}", diff.unified_diff().header(from, to));
+        let _ = write!(self.diff, "{}", diff.unified_diff().header(from.name, to.name));
     }
+}
+
+/// A side of a difference, with the name that its header has.
+struct NamedText<'a> {
+    name: &'a str,
+    text: &'a str,
 }
 
 /// Would a file of this mode be another one, if git made it? It makes files that all may read, and

@@ -2,7 +2,7 @@
 //!
 //! What is about to be moved is recorded first, with every content that is needed to do it
 //! and to take it back. Then each file is replaced at once. A move that was cut off is
-//! finished by [`settle`], which whoever takes the session up calls first.
+//! finished by [`finish_rewind`], which whoever resumes the session calls first.
 
 use stepwell::compactions::{self, Extent};
 use stepwell::gates::Gates;
@@ -196,7 +196,7 @@ pub fn rewind(
 
 /// Finishes a rewind that was cut off, if there is one. A fork inherits none: the files were
 /// its parent's to move.
-pub fn settle(
+pub fn finish_rewind(
     session: &mut Session,
     site: &Site<'_>,
     others: Foreign,

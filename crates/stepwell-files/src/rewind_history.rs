@@ -60,7 +60,7 @@ impl Direction {
 
 /// A move that was made.
 #[derive(Clone, Copy, Debug)]
-struct Made {
+struct RewindMove {
     seq: Seq,
     scope: Scope,
     way: Direction,
@@ -74,17 +74,17 @@ struct Made {
 pub fn taking_back(facts: &[Recorded], head: Seq, way: Direction, others: Others) -> Option<Asked> {
     let holding = holding(facts, head);
     let newest = holding.iter().rfind(|made| made.way == way)?;
-    let rewound_since = |made: &Made| made.undoes.is_none() && made.seq > newest.seq;
+    let rewound_since = |made: &RewindMove| made.undoes.is_none() && made.seq > newest.seq;
     if way == Direction::Forth && holding.iter().any(rewound_since) {
         return None;
     }
-    let Made { seq, scope, .. } = *newest;
+    let RewindMove { seq, scope, .. } = *newest;
     let to = begun_for(facts, seq).map_or(seq.prev(), Seq::prev);
     Some(Asked { to, scope, undoes: Some(seq), others })
 }
 
 /// The moves that count and that none that holds took back, oldest first.
-fn holding(facts: &[Recorded], head: Seq) -> Vec<Made> {
+fn holding(facts: &[Recorded], head: Seq) -> Vec<RewindMove> {
     let timeline = Timeline::at(head, facts.iter());
     let mut ways: HashMap<Seq, Direction> = HashMap::new();
     let mut made = Vec::new();
@@ -98,11 +98,11 @@ fn holding(facts: &[Recorded], head: Seq) -> Vec<Made> {
         let way = undoes.map_or(Direction::Back, taken);
         ways.insert(fact.seq, way);
         if timeline.contains(fact.seq) {
-            made.push(Made { seq: fact.seq, scope, way, undoes });
+            made.push(RewindMove { seq: fact.seq, scope, way, undoes });
         }
     }
     let mut taken_back: HashSet<Seq> = HashSet::new();
-    let mut holding: Vec<Made> = Vec::new();
+    let mut holding: Vec<RewindMove> = Vec::new();
     for one in made.into_iter().rev().filter(|one| one.seq <= head) {
         if !taken_back.contains(&one.seq) {
             taken_back.extend(one.undoes);

@@ -240,7 +240,7 @@ impl Worktree {
 
     /// Ends the work in it: commits what is not committed, and merges it if that is asked for.
     /// It removes nothing.
-    pub fn settle(&self, base: &str, message: &str, merge: Merge) -> Outcome {
+    pub fn wrap_up(&self, base: &str, message: &str, merge: Merge) -> Outcome {
         let kept = |why: String| Outcome {
             fate: Fate::Kept,
             tip: String::new(),
@@ -400,11 +400,11 @@ impl Worktree {
 /// Is a branch to be merged?
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Merge {
-    /// Yes.
+    /// Merged with a commit.
     Yes,
     /// Into the workspace's files, without a commit.
     IntoFiles,
-    /// No.
+    /// Left as a branch.
     No,
 }
 

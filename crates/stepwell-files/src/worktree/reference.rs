@@ -1,4 +1,4 @@
-//! Berths: the worktree that a session works in, by the folder that it recorded.
+//! The worktree that a session works in, by the folder that it recorded.
 //!
 //! A recorded folder is a name, not a place: since then the workspace may have been moved or
 //! copied, or the session may have come from someone else. Only the worktree's id and the path

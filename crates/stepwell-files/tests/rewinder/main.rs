@@ -11,7 +11,7 @@ use std::path::PathBuf;
 use stepwell::Redactor;
 use stepwell::{Scope, Seq, Stepwell};
 use stepwell_files::plan::Others;
-use stepwell_files::rewind::{Done, Foreign, Stage, rewind, settle};
+use stepwell_files::rewind::{Done, Foreign, Stage, finish_rewind, rewind};
 use stepwell_files::rewind_history::{Asked, Direction, MOVES, taking_back};
 use stepwell_files::safe_path::Root;
 use stepwell_files::site::Site;
@@ -36,7 +36,7 @@ fn main() {
     let site = Site { root: &Root::new(root.clone()), redactor: &redactor, max_file: 1 << 20 };
     let well = Stepwell::open(root.join(".stepwell")).unwrap();
     let mut session = well.lock(&"run".parse().unwrap()).unwrap();
-    if let Some(settled) = settle(&mut session, &site, foreign, &mut watch).unwrap() {
+    if let Some(settled) = finish_rewind(&mut session, &site, foreign, &mut watch).unwrap() {
         assert!(settled.seq.is_some() && settled.left.is_empty(), "{settled:?}");
         return;
     }

@@ -11,7 +11,7 @@ use stepwell::Redactor;
 use stepwell::{Event, FileChanged, FileState, Message, NewEvent, Scope, Seq, Session, Stepwell};
 use stepwell_files::capture::{Capture, Limits};
 use stepwell_files::plan::{Others, Plan};
-use stepwell_files::rewind::{Done, Foreign, preview, rewind, settle};
+use stepwell_files::rewind::{Done, Foreign, finish_rewind, preview, rewind};
 use stepwell_files::rewind_history::{Asked, Direction, MOVES, taking_back};
 use stepwell_files::safe_path::Root;
 use stepwell_files::site::Site;
@@ -116,7 +116,10 @@ impl World {
             redactor: &self.redactor,
             max_file: 10 << 20,
         };
-        assert_eq!(settle(&mut self.session, &site, Foreign::Refused, &mut |_| {}).unwrap(), None);
+        assert_eq!(
+            finish_rewind(&mut self.session, &site, Foreign::Refused, &mut |_| {}).unwrap(),
+            None
+        );
         rewind(&mut self.session, &site, asked, &mut |_| {}).unwrap()
     }
 

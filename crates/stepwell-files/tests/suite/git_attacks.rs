@@ -67,8 +67,8 @@ impl Trap {
         let _ = SafeGit::new(&self.work).text(&["add", "b.txt"]);
         let _ = SafeGit::new(&self.work).text(&["commit", "-q", "-m", "on"]);
         let _ = tree.snapshot(&["a.txt".to_owned(), "b.txt".to_owned()]);
-        let _ = tree.settle(&base, "work", Merge::IntoFiles);
-        let outcome = tree.settle(&base, "work", Merge::Yes);
+        let _ = tree.wrap_up(&base, "work", Merge::IntoFiles);
+        let outcome = tree.wrap_up(&base, "work", Merge::Yes);
         let _ = tree.since(&outcome);
         let _ = tree.state(Some(&base), Some(&outcome));
         let _ = tree.remove(&outcome.tip);
@@ -300,13 +300,13 @@ fn a_repository_that_places_its_files_elsewhere_is_refused() {
         fs::write(tree.path.join("h.txt"), "h\n").unwrap();
         git(&trap.work, &["config", "core.worktree", elsewhere]);
         assert!(tree.base().unwrap_err().contains("core.worktree"));
-        let outcome = tree.settle(&base, "work", Merge::Yes);
+        let outcome = tree.wrap_up(&base, "work", Merge::Yes);
         assert_eq!(outcome.fate, Fate::Kept, "{outcome:?}");
         assert!(outcome.why.contains("core.worktree"), "{}", outcome.why);
         assert!(!out.join("h.txt").exists() && !trap.work.join("../h.txt").exists());
         // Where it says what is so anyway, it changes nothing.
         git(&trap.work, &["config", "core.worktree", ".."]);
-        assert_eq!(tree.settle(&base, "work", Merge::Yes).fate, Fate::Merged);
+        assert_eq!(tree.wrap_up(&base, "work", Merge::Yes).fate, Fate::Merged);
         assert!(trap.work.join("h.txt").exists());
     }
     // A submodule's is such a setting.
@@ -340,7 +340,7 @@ fn where_a_filter_is_needed_the_work_is_refused_and_it_is_said_why() {
     tree.make(&base).unwrap();
     fs::write(tree.path.join("more.bin"), "more\n").unwrap();
     trap.set("filter.lfs.clean");
-    let outcome = tree.settle(&base, "work", Merge::Yes);
+    let outcome = tree.wrap_up(&base, "work", Merge::Yes);
     assert_eq!(outcome.fate, Fate::Kept);
     assert!(outcome.why.contains("needs the filter lfs"), "{}", outcome.why);
     assert!(tree.state(Some(&base), None).unwrap_err().contains("needs the filter lfs"));
@@ -360,7 +360,7 @@ fn a_merge_that_needs_a_driver_is_refused_and_it_is_said_why() {
     fs::write(tree.path.join("a.txt"), "theirs\n").unwrap();
     fs::write(trap.work.join("a.txt"), "ours\n").unwrap();
     trap.commit();
-    let outcome = tree.settle(&base, "work", Merge::Yes);
+    let outcome = tree.wrap_up(&base, "work", Merge::Yes);
     assert_eq!(outcome.fate, Fate::Kept);
     assert!(outcome.why.contains("merge driver bait"), "{}", outcome.why);
     assert_eq!(fs::read_to_string(trap.work.join("a.txt")).unwrap(), "ours\n");

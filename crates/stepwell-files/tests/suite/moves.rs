@@ -8,7 +8,7 @@ use stepwell::Redactor;
 use stepwell::{Message, NewEvent, Scope, Status, StatusChanged};
 use stepwell_files::capture::{Capture, Limits};
 use stepwell_files::plan::Others;
-use stepwell_files::rewind::{Done, Foreign, Stage, rewind, settle};
+use stepwell_files::rewind::{Done, Foreign, Stage, finish_rewind, rewind};
 use stepwell_files::rewind_history::{Asked, Direction};
 use stepwell_files::safe_path::Root;
 use stepwell_files::site::Site;
@@ -80,7 +80,7 @@ fn a_rewind_that_cannot_be_carried_out_leaves_everything_as_it_was() {
     let error = rewind(&mut world.session, &site, &asked, &mut spoil).unwrap_err();
     assert!(error.to_string().contains("are as they were: z"), "{error}");
     assert_eq!(shape(&world.root), before);
-    let settled = settle(&mut world.session, &site, Foreign::Refused, &mut |_| {});
+    let settled = finish_rewind(&mut world.session, &site, Foreign::Refused, &mut |_| {});
     assert_eq!(settled.unwrap(), None);
     // The log knows how things stand: once the way is free, it works.
     fs::remove_dir_all(&scratch).unwrap();

@@ -59,7 +59,7 @@ impl Place {
 }
 
 fn end(tree: &Worktree, base: &str) -> Outcome {
-    tree.settle(base, "work", Merge::IntoFiles)
+    tree.wrap_up(base, "work", Merge::IntoFiles)
 }
 
 /// What git says.
