@@ -50,7 +50,7 @@ pub enum Error {
     FileTooLarge { path: PathBuf, size: u64, limit: u64 },
     #[error("{path}: another program is writing to it", path = path.display())]
     Locked { path: PathBuf },
-    #[error("session {session} was gone on with here, and elsewhere as well")]
+    #[error("session {session} was continued both here and elsewhere")]
     Continued { session: SessionId },
     #[error("a reader told of a session that it had not begun")]
     Untold,

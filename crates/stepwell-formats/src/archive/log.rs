@@ -68,7 +68,7 @@ impl Log {
     }
 
     /// Takes the next event, which takes so many bytes in the archive.
-    pub(super) fn take(&mut self, event: Recorded, bytes: usize) -> Result<()> {
+    pub(super) fn append(&mut self, event: Recorded, bytes: usize) -> Result<()> {
         check(&self.opening, self.next, &event).map_err(|why| self.unfit(self.next, why))?;
         self.next = event.seq.next();
         if let Event::Created(created) = &event.event {

@@ -90,7 +90,7 @@ impl Receive for Restoring<'_> {
                     rename(&mut created.origin, self.name);
                 }
                 has_blobs(log.id(), &event, &self.blobs)?;
-                log.take(*event, bytes)?;
+                log.append(*event, bytes)?;
             }
             (Entry::Blob(blob), _) => self.keep(&blob)?,
             (Entry::Closing(closing), _) => self.close(&closing)?,

@@ -316,7 +316,7 @@ impl<'a> Reading<'a> {
             "assistant" if fields.has("message") => self.assistant(fields, at),
             "user" if fields.has("message") => self.user(fields, at),
             "system" if subtype == "compact_boundary" => {
-                self.settle()?;
+                self.flush_pending()?;
                 self.follow(fields, at)?;
                 let metadata = fields.object("compactMetadata").unwrap_or_default();
                 let tokens = metadata.get("preTokens").unwrap_or(0);
@@ -331,7 +331,7 @@ impl<'a> Reading<'a> {
             "stepwell" if fields.has("part") => self.part(text, fields, at),
             "stepwell" => match fields.raw("event").and_then(kept_event) {
                 Some(item) => {
-                    self.settle()?;
+                    self.flush_pending()?;
                     self.take(item).map(drop)
                 }
                 None => self.beside(text, fields, at),
@@ -378,7 +378,7 @@ impl<'a> Reading<'a> {
 
     fn title(&mut self, text: &str, fields: &Fields<'_>, at: Option<Time>) -> Result<()> {
         let Some(title) = label(fields) else { return self.beside(text, fields, at) };
-        self.settle()?;
+        self.flush_pending()?;
         let label = Change::Set(title);
         self.take(Item::new(at, Edited { label, ..Edited::default() }))?;
         self.take(Item::beside(SYSTEM, at, text)).map(drop)
@@ -386,7 +386,7 @@ impl<'a> Reading<'a> {
 
     /// The provider failed, and the transcript says so in the model's place.
     fn failure(&mut self, text: &str, fields: &Fields<'_>, at: Option<Time>) -> Result<()> {
-        self.settle()?;
+        self.flush_pending()?;
         let (parts, _) = Said::of(fields).unwrap_or_default().hollow();
         let said: Vec<&str> = parts.iter().filter_map(Part::as_text).collect();
         self.take(Item::new(at, Failure { message: said.join("\n") }))?;
@@ -429,7 +429,7 @@ impl<'a> Reading<'a> {
             pending.lines.push('\n');
             return Ok(());
         }
-        self.settle()?;
+        self.flush_pending()?;
         self.follow(fields, at)?;
         let model = message.fields.text("model").filter(|model| model != NO_MODEL);
         let model = model.map(std::borrow::Cow::into_owned);
@@ -454,7 +454,7 @@ impl<'a> Reading<'a> {
             let said = Message::new(Role::User, parts).text();
             return self.compact(boundary, Some((said, uuid, line)));
         }
-        self.settle()?;
+        self.flush_pending()?;
         self.follow(fields, at)?;
         let results = parts.iter().any(|part| matches!(part, Part::ToolResult(_)));
         let role = if results { Role::Tool } else { Role::User };
@@ -508,7 +508,7 @@ impl<'a> Reading<'a> {
     }
 
     /// Tells what waits: a message, or a compaction without a summary.
-    fn settle(&mut self) -> Result<()> {
+    fn flush_pending(&mut self) -> Result<()> {
         self.settle_message()?;
         match self.boundary.take() {
             Some(boundary) => self.compact(boundary, None),
@@ -574,7 +574,7 @@ impl<'a> Reading<'a> {
     }
 
     fn end(&mut self) -> Result<()> {
-        self.settle()?;
+        self.flush_pending()?;
         for path in self.input.list(&self.path.with_extension("").join("tool-results"))? {
             self.kept_result(&path)?;
         }

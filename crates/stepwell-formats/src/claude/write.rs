@@ -139,7 +139,7 @@ fn transcript(
         events += 1;
         writing.event(event)
     })?;
-    writing.settle()?;
+    writing.flush_waiting()?;
     writing.answer_calls(None)?;
     let form = Form {
         system: SYSTEM,
@@ -196,7 +196,7 @@ impl Writing<'_> {
         {
             return self.returned(&event, data);
         }
-        self.settle()?;
+        self.flush_waiting()?;
         self.open.calls.happened(&recorded);
         match &recorded.event {
             Event::Message(_) | Event::Edited(_) | Event::Compacted(_) | Event::Error(_) => {
@@ -235,7 +235,7 @@ impl Writing<'_> {
     }
 
     /// Writes what waits, which has no data of the system's own.
-    fn settle(&mut self) -> Result<()> {
+    fn flush_waiting(&mut self) -> Result<()> {
         let Some(recorded) = self.waiting.take() else { return Ok(()) };
         match &recorded.event {
             Event::Message(said) => self.message(&recorded, said),

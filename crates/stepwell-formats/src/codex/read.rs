@@ -230,7 +230,7 @@ impl<'a> Reading<'a> {
             },
             ("event_msg", "token_count") => self.tokens(text, &payload, at),
             ("event_msg", "thread_rolled_back") => {
-                self.settle()?;
+                self.flush_pending()?;
                 let turns = payload.get::<usize>("num_turns").unwrap_or(0);
                 self.roll_back(text, turns, at)
             }
@@ -254,7 +254,7 @@ impl<'a> Reading<'a> {
             ("stepwell", _) if payload.has("part") => self.part(text, line, &payload, at),
             ("stepwell", _) => match payload.raw("event").and_then(kept_event) {
                 Some(item) => {
-                    self.settle()?;
+                    self.flush_pending()?;
                     self.take(item).map(drop)
                 }
                 None => self.beside(text, at),
@@ -283,7 +283,7 @@ impl<'a> Reading<'a> {
                 return Ok(());
             }
             (Role::Assistant, _) => {
-                self.settle()?;
+                self.flush_pending()?;
                 let mut message = Message::new(role, parts);
                 message.model.clone_from(&self.model);
                 let pending = Pending { lines: line, bytes, ..Pending::new(at, message) };
@@ -299,7 +299,7 @@ impl<'a> Reading<'a> {
             }
             _ => {}
         }
-        self.settle()?;
+        self.flush_pending()?;
         if asked {
             self.turns.push(self.last);
         }
@@ -364,7 +364,7 @@ impl<'a> Reading<'a> {
         let Some(usage) = usage else {
             // It tells nothing new, but that an answer is complete.
             self.beside(text, at)?;
-            return self.settle();
+            return self.flush_pending();
         };
         self.total = total;
         // An answer that was told already: its tokens stand alone.
@@ -372,18 +372,18 @@ impl<'a> Reading<'a> {
         let pending = self.pending.get_or_insert_with(silent);
         pending.message.usage = Some(usage);
         pending.push_line(text);
-        self.settle()
+        self.flush_pending()
     }
 
     /// Tells an answer that is long enough.
     fn settle_if_full(&mut self) -> Result<()> {
         match &self.pending {
-            Some(pending) if pending.bytes >= MAX_ANSWER_BYTES => self.settle(),
+            Some(pending) if pending.bytes >= MAX_ANSWER_BYTES => self.flush_pending(),
             _ => Ok(()),
         }
     }
 
-    fn settle(&mut self) -> Result<()> {
+    fn flush_pending(&mut self) -> Result<()> {
         let Some(Pending { at, message, lines, results, .. }) = self.pending.take() else {
             return Ok(());
         };
@@ -413,7 +413,7 @@ impl<'a> Reading<'a> {
 
     /// All that was said is replaced, by a summary or by other messages.
     fn compacted(&mut self, text: &str, payload: &Fields<'_>, at: Option<Time>) -> Result<()> {
-        self.settle()?;
+        self.flush_pending()?;
         let summary = payload.text("message").filter(|text| !text.is_empty());
         let items: Vec<item::Item> = payload
             .raw("replacement_history")
@@ -443,7 +443,7 @@ impl<'a> Reading<'a> {
     }
 
     fn end(&mut self) -> Result<()> {
-        self.settle()?;
+        self.flush_pending()?;
         let mut status: StatusChanged = self.steps.status();
         // The model may have said what it was about to do.
         if self.in_turn {

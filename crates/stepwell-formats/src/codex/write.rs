@@ -107,7 +107,7 @@ fn rollout(
         exported.events += 1;
         writing.event(event)
     })?;
-    writing.settle()?;
+    writing.flush_waiting()?;
     writing.answer_calls(None)?;
     let form = Form { system: SYSTEM, names_models: false, names_agent: false, provider: None };
     writing.told.name_losses(&mut writing.losses, head, form);
@@ -231,7 +231,7 @@ impl Writing<'_> {
         {
             return self.returned(&event, data);
         }
-        self.settle()?;
+        self.flush_waiting()?;
         self.unanswered.happened(&recorded);
         match &recorded.event {
             Event::Message(_) | Event::Compacted(_) | Event::Rewound(_) => {
@@ -255,7 +255,7 @@ impl Writing<'_> {
     }
 
     /// Writes what waits, which has no data of the system's own.
-    fn settle(&mut self) -> Result<()> {
+    fn flush_waiting(&mut self) -> Result<()> {
         let Some(recorded) = self.waiting.take() else { return Ok(()) };
         match &recorded.event {
             Event::Message(message) if message.lane != Lane::main() => {

@@ -10,14 +10,14 @@ const SET: PhaseSet = PhaseSet::Lifecycle;
 
 /// The way that a state tells of.
 #[derive(Debug, Default)]
-pub(super) struct Way {
+pub(super) struct PhaseHistory {
     /// The moves, each from where the one before led.
     pub(super) moves: Vec<(Option<Time>, PhaseChanged)>,
     /// What is not as it should be.
     pub(super) faults: Vec<String>,
 }
 
-impl Way {
+impl PhaseHistory {
     /// The way in a state.
     pub(super) fn of(state: &Fields<'_>) -> Self {
         let mut way = Self::default();

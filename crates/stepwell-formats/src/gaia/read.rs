@@ -5,7 +5,7 @@ use std::path::Path;
 
 use stepwell::{Driver, Edited, Elsewhere, Phase, PhaseSet, Status, StatusChanged};
 
-use super::history::Way;
+use super::history::PhaseHistory;
 use super::{SYSTEM, workspace};
 use crate::Result;
 use crate::json::fields::{Fields, elements, text_of};
@@ -26,7 +26,7 @@ pub(super) fn read(input: &Input, sink: &mut dyn Sink) -> Result<()> {
             folder.into_owned()
         }
     };
-    let way = Way::of(&state);
+    let way = PhaseHistory::of(&state);
     let said = |field: &str| state.raw(field).and_then(moment);
     let mut opening = Opening::new(id, state.text("purpose").unwrap_or("general".into()));
     // A state that does not say when it began must not look as if it had just begun.
@@ -92,7 +92,7 @@ fn attributes(
     }
     let mut ready = state.is_true("resume_ready");
     if updated.is_none() && ready {
-        warn(sink, path, "it does not say when it was last updated, and cannot be taken up again");
+        warn(sink, path, "it does not say when it was last updated, and cannot be resumed");
         ready = false;
     }
     let mut edited = aside.attributes(values);

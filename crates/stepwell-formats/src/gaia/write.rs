@@ -6,7 +6,7 @@ use stepwell::{
     Driver, Event, Lane, Phase, PhaseChanged, PhaseSet, SessionId, Status, Stepwell, Time,
 };
 
-use super::history::Way;
+use super::history::PhaseHistory;
 use super::read::{entries, last_error};
 use super::{FIELDS, FINAL, SYSTEM};
 use crate::json::fields::{Fields, quoted};
@@ -125,7 +125,7 @@ impl Trail {
     fn of(live: &Live, kept: &Fields<'_>) -> Self {
         let source = live.head.source.as_ref();
         let came_from = source.is_some_and(|source| source.system == SYSTEM);
-        let (mut moves, known) = (moves(live), Way::of(kept).moves);
+        let (mut moves, known) = (moves(live), PhaseHistory::of(kept).moves);
         let goes_on = came_from
             && known.len() <= moves.len()
             && moves.iter().zip(&known).all(|((_, one), (_, other))| one == other);

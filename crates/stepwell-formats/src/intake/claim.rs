@@ -16,7 +16,7 @@ pub(super) const RECOVERED: &str = "recovered";
 
 /// How the file that tells of a session stands to what was told of it before.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Claim {
+pub(super) enum Precedence {
     /// It says itself that it is newer; or it is the same file, which says nothing of when it
     /// changed and has not become shorter. Whatever it tells counts.
     Newer,
@@ -44,7 +44,7 @@ pub(super) enum Verdict {
     LeaveOut,
 }
 
-impl Claim {
+impl Precedence {
     /// That of the file at a path, which says that the session changed last at `updated_at`.
     pub(super) fn of(path: &Path, updated_at: Option<Time>, head: &Head) -> Self {
         let known = known_update(head);
@@ -202,20 +202,21 @@ mod tests {
 
     #[test]
     fn what_may_be_the_end_of_a_shorter_telling_waits() {
-        let judge = |claim: Claim, told: &Event| claim.judge(&known(said(&["one", "two"])), told);
+        let judge =
+            |claim: Precedence, told: &Event| claim.judge(&known(said(&["one", "two"])), told);
         let longer = said(&["one", "two", "three"]);
-        for claim in [Claim::Newer, Claim::Unclear, Claim::Older] {
+        for claim in [Precedence::Newer, Precedence::Unclear, Precedence::Older] {
             assert_eq!(judge(claim, &longer), Verdict::Replace, "{claim:?}");
         }
-        assert_eq!(judge(Claim::Outdated, &longer), Verdict::LeaveOut);
-        assert_eq!(judge(Claim::Newer, &status()), Verdict::Replace);
+        assert_eq!(judge(Precedence::Outdated, &longer), Verdict::LeaveOut);
+        assert_eq!(judge(Precedence::Newer, &status()), Verdict::Replace);
         for end in [status(), hidden()] {
-            assert_eq!(judge(Claim::Unclear, &end), Verdict::Wait);
-            assert_eq!(judge(Claim::Older, &end), Verdict::LeaveOut);
+            assert_eq!(judge(Precedence::Unclear, &end), Verdict::Wait);
+            assert_eq!(judge(Precedence::Older, &end), Verdict::LeaveOut);
         }
-        assert_eq!(judge(Claim::Unclear, &said(&["one"])), Verdict::LeaveOut);
-        assert_eq!(judge(Claim::Unclear, &said(&["else"])), Verdict::Search);
-        assert_eq!(judge(Claim::Older, &said(&["else"])), Verdict::LeaveOut);
+        assert_eq!(judge(Precedence::Unclear, &said(&["one"])), Verdict::LeaveOut);
+        assert_eq!(judge(Precedence::Unclear, &said(&["else"])), Verdict::Search);
+        assert_eq!(judge(Precedence::Older, &said(&["else"])), Verdict::LeaveOut);
     }
 
     #[test]

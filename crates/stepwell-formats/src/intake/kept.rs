@@ -4,7 +4,7 @@
 use stepwell::{Append, Filter, InScope, Query, SessionId, Write};
 
 use super::name::wanted;
-use super::{Became, Intake, Mode, Taken};
+use super::{Became, ImportedSession, Intake, Mode};
 use crate::Result;
 use crate::claude::{KEEPER, subagent};
 use crate::read::neutral::{KeptLine, Opening};
@@ -62,7 +62,7 @@ impl Intake<'_> {
         }
         self.add(id, events)?;
         let (became, instead_of, continues) = (Became::Updated, None, None);
-        self.note(Taken { id: id.clone(), became, instead_of, continues }, grown);
+        self.note(ImportedSession { id: id.clone(), became, instead_of, continues }, grown);
         Ok(())
     }
 

@@ -26,7 +26,7 @@ use crate::read::neutral::{Item, KeptLine, Opening, PROVENANCE, Sink, Wanted, Wa
 use crate::registry::Format;
 use crate::write::mark::CONTINUES;
 use crate::{Error, Result};
-use claim::{Claim, RECOVERED, UPDATED_AT, is_recovered, told_by};
+use claim::{Precedence, RECOVERED, UPDATED_AT, is_recovered, told_by};
 use name::{Destination, beside, destination, wanted};
 use shared::Shared;
 use stand_in::known_as;
@@ -56,7 +56,7 @@ pub enum Became {
 
 /// A session that was taken in.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Taken {
+pub struct ImportedSession {
     /// Its name here.
     pub id: SessionId,
     /// What became of it.
@@ -71,7 +71,7 @@ pub struct Taken {
 #[derive(Debug, Default)]
 pub struct Report {
     /// The sessions in it.
-    pub sessions: Vec<Taken>,
+    pub sessions: Vec<ImportedSession>,
     /// What could not be read as it should have been; of many, the first.
     pub warnings: Vec<Warning>,
     /// How many more there were.
@@ -158,7 +158,7 @@ struct Intake<'a> {
     taboo: &'a [SessionId],
     report: &'a mut Report,
     /// The session that is being told.
-    current: Option<(Track<'a>, Taken, Origins)>,
+    current: Option<(Track<'a>, ImportedSession, Origins)>,
     /// What it shares with the session that it was written from.
     shared: Option<Shared>,
     /// The names here of sessions that were told, by their names there.
@@ -191,7 +191,7 @@ impl<'a> Intake<'a> {
         }
     }
 
-    fn note(&mut self, mut taken: Taken, grown: bool) {
+    fn note(&mut self, mut taken: ImportedSession, grown: bool) {
         if !grown && taken.became == Became::Updated {
             taken.became = Became::Unchanged;
         }
@@ -224,7 +224,7 @@ impl<'a> Intake<'a> {
             {
                 self.names.insert(opening.id.clone(), written.clone());
                 let (became, instead_of, continues) = (Became::Unchanged, None, None);
-                self.note(Taken { id: written, became, instead_of, continues }, false);
+                self.note(ImportedSession { id: written, became, instead_of, continues }, false);
                 return Ok(None);
             }
             // It came in before the other one did, and was counted.
@@ -323,7 +323,7 @@ impl Sink for Intake<'_> {
     fn begin(&mut self, mut opening: Opening) -> Result<Wanted> {
         if let Some(id) = opening.row_of.as_deref().map(wanted).filter(|id| self.is_here(id)) {
             let (became, instead_of, continues) = (Became::Unchanged, None, None);
-            self.note(Taken { id, became, instead_of, continues }, false);
+            self.note(ImportedSession { id, became, instead_of, continues }, false);
             return Ok(Wanted::Known);
         }
         let source = self.source(&opening);
@@ -334,7 +334,7 @@ impl Sink for Intake<'_> {
         let taken = |id: SessionId, became| {
             let wanted = wanted(&source.id);
             let instead_of = (id != wanted).then_some(wanted);
-            Taken { id, became, instead_of, continues: continues.clone() }
+            ImportedSession { id, became, instead_of, continues: continues.clone() }
         };
         match destination {
             Destination::There(id) => {
@@ -349,10 +349,10 @@ impl Sink for Intake<'_> {
                 let origins = Origins::of(&opening);
                 let path = origins.file.as_deref().unwrap_or(self.input.root());
                 let head = well.store().info(&id)?.head;
-                let claim = Claim::of(path, origins.updated_at, &head);
+                let claim = Precedence::of(path, origins.updated_at, &head);
                 let mut track = Track::lay_beside(well, mode, id, &source)?;
                 let says_less = opening.recovered && !is_recovered(&head);
-                track.claim = if says_less { Claim::Outdated } else { claim };
+                track.claim = if says_less { Precedence::Outdated } else { claim };
                 self.current = Some((track, taken, origins));
             }
             Destination::New(id) => {
@@ -444,7 +444,7 @@ impl Sink for Intake<'_> {
                     became = Became::Unchanged;
                 }
                 let instead_of = taboo.iter().find(|own| beside(own, taboo) == id).cloned();
-                sessions.push(Taken { id, became, instead_of, continues: None });
+                sessions.push(ImportedSession { id, became, instead_of, continues: None });
             }
         }
         self.report.sessions.append(&mut sessions);

@@ -9,7 +9,7 @@ use stepwell::{
     Rewound, Scope, Seq, Session, SessionId, Source, Span, StatusChanged, Stepwell, Time, Write,
 };
 
-use super::claim::{Claim, Ends, Verdict, is_said, is_trailer};
+use super::claim::{Ends, Precedence, Verdict, is_said, is_trailer};
 use super::counted::Counted;
 use super::gap::Gap;
 use super::name::Marks;
@@ -33,7 +33,7 @@ const PAGE: usize = 256;
 /// Whether anything is written.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Mode {
-    /// Yes.
+    /// Sessions are written.
     Write,
     /// No: it is only found out what would be.
     Look,
@@ -63,7 +63,7 @@ pub(super) struct Track<'a> {
     /// Was anything added?
     pub(super) grown: bool,
     /// How what is told stands to what was told before.
-    pub(super) claim: Claim,
+    pub(super) claim: Precedence,
     /// What was told in place of something that is known, and waits: it counts if the session is
     /// not told shorter than it is.
     held_back: Vec<(Option<Time>, Event)>,
@@ -165,7 +165,7 @@ impl<'a> Track<'a> {
             batch_limit: FIRST_BATCH_BYTES,
             told_at,
             grown,
-            claim: Claim::Newer,
+            claim: Precedence::Newer,
             held_back: Vec::new(),
             gap: None,
             met_status: None,
@@ -213,10 +213,13 @@ impl<'a> Track<'a> {
         if self.overruled {
             return Ok(self.places.push(self.last));
         }
-        if matches!(claim, Claim::Older | Claim::Outdated) && !self.grown && is_trailer(&event) {
+        if matches!(claim, Precedence::Older | Precedence::Outdated)
+            && !self.grown
+            && is_trailer(&event)
+        {
             return self.hold_back(at, event);
         }
-        if claim == Claim::Outdated {
+        if claim == Precedence::Outdated {
             self.overruled = true;
             return Ok(self.places.push(self.last));
         }
@@ -276,9 +279,9 @@ impl<'a> Track<'a> {
         self.overruled = match self.claim {
             // All that was told was known.
             _ if self.gap.is_some() => self.gap.take().is_some_and(|gap| gap.leaves_out()),
-            Claim::Newer => false,
-            Claim::Unclear => ends.is_shorter(),
-            Claim::Older | Claim::Outdated => ends.differ() || !self.held_back.is_empty(),
+            Precedence::Newer => false,
+            Precedence::Unclear => ends.is_shorter(),
+            Precedence::Older | Precedence::Outdated => ends.differ() || !self.held_back.is_empty(),
         };
         if self.overruled {
             return Ok(());

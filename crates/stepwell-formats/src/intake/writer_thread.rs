@@ -41,16 +41,16 @@ impl Scribe {
             Some(at_work) => at_work.to.send(append).is_err(),
         };
         // It stops early only because it failed.
-        if refused { self.settle() } else { Ok(()) }
+        if refused { self.join() } else { Ok(()) }
     }
 
     /// Waits until all that was handed over is durable, and writes this behind it.
     pub(super) fn finish(&mut self, last: Option<Prepared>) -> Result<()> {
-        self.settle()?;
+        self.join()?;
         Ok(last.map_or(Ok(()), |append| write(&*self.store, append))?)
     }
 
-    fn settle(&mut self) -> Result<()> {
+    fn join(&mut self) -> Result<()> {
         let Some(AtWork { to, thread }) = self.at_work.take() else { return Ok(()) };
         drop(to);
         Ok(thread.join().unwrap_or_else(|panic| resume_unwind(panic))?)

@@ -8,12 +8,12 @@
 mod kept;
 mod ledger;
 mod message;
+mod phase_walk;
 mod read;
 mod salvage;
 mod session;
 mod sound;
 mod tasks;
-mod way;
 mod write;
 
 pub use ledger::{LEDGER_COLUMNS, LEDGER_ROW};

@@ -9,12 +9,12 @@ const SET: PhaseSet = PhaseSet::Workflow;
 
 /// A way through phases, from where every session begins.
 #[derive(Debug)]
-pub(super) struct Way {
+pub(super) struct PhaseWalk {
     at: Phase,
     returns: u32,
 }
 
-impl Way {
+impl PhaseWalk {
     pub(super) fn new() -> Self {
         Self { at: SET.initial(), returns: 0 }
     }
@@ -77,7 +77,7 @@ mod tests {
     fn every_phase_is_reached_by_legal_moves() {
         for first in SET.phases() {
             for then in SET.phases() {
-                let mut way = Way::new();
+                let mut way = PhaseWalk::new();
                 let moves = [way.to(*first, None), way.to(*then, None)].concat();
                 let mut at = Phase::Idle;
                 for (_, change) in moves {

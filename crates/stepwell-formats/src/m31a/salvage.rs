@@ -4,8 +4,8 @@
 use std::path::Path;
 
 use super::SESSION;
+use super::phase_walk::phase;
 use super::sound::{began, check, recovered, stand_in, whole};
-use super::way::phase;
 use crate::json::fields::{Fields, elements};
 use crate::json::json_text::compact;
 use crate::read::input::Input;

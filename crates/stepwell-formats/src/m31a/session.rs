@@ -8,7 +8,7 @@ use stepwell::{
 };
 
 use super::kept::{ASIDE, Files};
-use super::way::{Way, phase};
+use super::phase_walk::{PhaseWalk, phase};
 use super::{FOLDER, SYSTEM, message, sound, tasks};
 use crate::Result;
 use crate::json::fields::{Fields, elements, text_of};
@@ -182,7 +182,7 @@ fn work(session: &Session<'_>, aside: &Aside, sink: &mut dyn Sink) -> Result<Pha
             warn(sink, session.path, format!("TASKS.md: {fault}"));
         }
     }
-    let mut way = Way::new();
+    let mut way = PhaseWalk::new();
     let raw = session.files.get("checkpoint.json").unwrap_or("[]");
     let (stops, fault) = checkpoints(raw);
     if let Some(fault) = fault {

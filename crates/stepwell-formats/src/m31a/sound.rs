@@ -2,7 +2,7 @@
 
 use std::path::Path;
 
-use super::way::phase;
+use super::phase_walk::phase;
 use crate::json::fields::{Fields, elements};
 use crate::read::input::Input;
 use crate::snapshot::{Object, moment, object, text};

@@ -8,8 +8,8 @@ use stepwell::{
 };
 
 use super::kept::{ASIDE, Files, strings};
+use super::phase_walk::phase;
 use super::session::{checkpoints, questions, stands};
-use super::way::phase;
 use super::{SESSION, SYSTEM, message, tasks};
 use crate::json::fields::{Fields, quoted, text_of};
 use crate::page::work::said;

@@ -7,7 +7,7 @@ use std::path::{Path, PathBuf};
 use stepwell::{Origin, SessionId, Stepwell};
 use tempfile::TempDir;
 
-use crate::intake::{Mode, Report, Taken, take_in, take_in_watched};
+use crate::intake::{ImportedSession, Mode, Report, take_in, take_in_watched};
 use crate::read::input::Watcher;
 use crate::registry::Format;
 use crate::write::copy::copy;
@@ -41,7 +41,7 @@ impl<'a> DryRun<'a> {
     pub fn look(&mut self, format: Format, path: &Path, watcher: &Watcher) -> Report {
         let mut report = take_in_watched(self.well, Mode::Look, format, path, watcher);
         let mut twice = Vec::new();
-        let key = |taken: &Taken| (format.as_str(), taken.id.clone());
+        let key = |taken: &ImportedSession| (format.as_str(), taken.id.clone());
         for (n, taken) in report.sessions.iter().enumerate() {
             if let Some(places) = self.met.get(&key(taken)) {
                 twice.push((n, places.clone()));
@@ -69,8 +69,8 @@ impl<'a> DryRun<'a> {
         format: Format,
         path: &Path,
         twice: &[(usize, Vec<PathBuf>)],
-        sessions: &[Taken],
-    ) -> Result<Vec<Taken>> {
+        sessions: &[ImportedSession],
+    ) -> Result<Vec<ImportedSession>> {
         let stage = match &mut self.stage {
             Some(stage) => stage,
             none => none.insert(Stage::new()?),
@@ -100,7 +100,7 @@ impl Stage {
 }
 
 /// The name that a session has if no other has it.
-fn wanted(taken: &Taken) -> &SessionId {
+fn wanted(taken: &ImportedSession) -> &SessionId {
     taken.instead_of.as_ref().unwrap_or(&taken.id)
 }
 

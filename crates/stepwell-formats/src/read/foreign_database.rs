@@ -61,15 +61,15 @@ pub(crate) fn open(path: &Path) -> Result<Opened> {
     let mut file = input::open(path)?;
     let place = match Mode::of(&mut file) {
         // Nobody has it open, and all of it is in the one file.
-        Mode::Log if !has(path, LOG) && !has(path, JOURNAL) => Place::Still,
+        Mode::Log if !has(path, LOG) && !has(path, JOURNAL) => ReadFrom::Still,
         // Reading a log in place makes files beside it, unless somebody else has them open.
-        Mode::Log if has(path, LOG) && !has(path, "-shm") => Place::Copy,
-        Mode::Log | Mode::Journal => Place::Shared,
+        Mode::Log if has(path, LOG) && !has(path, "-shm") => ReadFrom::Copy,
+        Mode::Log | Mode::Journal => ReadFrom::Shared,
     };
     let connected = match place {
-        Place::Still => connect(path, Access::Immutable),
-        Place::Shared => connect(path, Access::Read),
-        Place::Copy => return open_copy(path),
+        ReadFrom::Still => connect(path, Access::Immutable),
+        ReadFrom::Shared => connect(path, Access::Read),
+        ReadFrom::Copy => return open_copy(path),
     };
     match connected {
         Ok(connection) => Ok(Opened { connection, _copy: None }),
@@ -108,7 +108,7 @@ impl Mode {
 }
 
 /// Where a database is read.
-enum Place {
+enum ReadFrom {
     /// Where it lies: nobody writes to it.
     Still,
     /// Where it lies, with the locks of those who write to it.

@@ -63,7 +63,7 @@ impl Layout {
 /// Which characters of texts are escaped, beside those that must be.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Escapes {
-    /// None.
+    /// No others are escaped.
     Few,
     /// All that is not ASCII, as Python does.
     Ascii,

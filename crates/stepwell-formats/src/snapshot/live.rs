@@ -102,7 +102,7 @@ impl Live {
         events.retain(|event| timeline.contains(event.seq));
         let beside = beside(&events, system);
         for recorded in events {
-            live.take(recorded, system, lanes, how);
+            live.add(recorded, system, lanes, how);
         }
         for ViewMessage { seq, made, answers, message, .. } in shown {
             match made {
@@ -119,7 +119,7 @@ impl Live {
     }
 
     /// Takes in what was recorded; the conversation only if it is written as it was recorded.
-    fn take(&mut self, recorded: Recorded, system: &str, lanes: &[Lane], how: How) {
+    fn add(&mut self, recorded: Recorded, system: &str, lanes: &[Lane], how: How) {
         match recorded.event {
             Event::Message(message) if lanes.contains(&message.lane) => match how {
                 How::Recorded => self.hear(recorded.seq, message),

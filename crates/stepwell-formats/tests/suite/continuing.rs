@@ -6,7 +6,7 @@ use std::path::Path;
 use proptest::prelude::*;
 use serde_json::Value;
 use stepwell::{Compacted, Lane, Message, Restored, Rewound, Scope, Seq, SessionId, Stepwell};
-use stepwell_formats::{Became, Format, Mode, Taken, take_in};
+use stepwell_formats::{Became, Format, ImportedSession, Mode, take_in};
 
 use crate::generate::{record, turns};
 use crate::mirror::{found, said, shown, taken, written};
@@ -84,7 +84,7 @@ fn last_uuid(path: &Path) -> String {
 }
 
 /// The one of them that bears the name under which it was written.
-fn other(taken: &[Taken]) -> &Taken {
+fn other(taken: &[ImportedSession]) -> &ImportedSession {
     taken.iter().find(|it| it.id.as_str() == OTHER).unwrap_or_else(|| panic!("{taken:?}"))
 }
 
@@ -136,7 +136,7 @@ fn what_was_gone_on_with_elsewhere_counts_from_there_on() {
         let name = name.replace(OTHER, &OTHER.replace('9', "8"));
         let (_next, path) = written(&well, &it, format, &name);
         let back = taken(&well, &path);
-        let unchanged = |it: &Taken| it.became == Became::Unchanged;
+        let unchanged = |it: &ImportedSession| it.became == Became::Unchanged;
         assert!(back[0].id == it && back.iter().all(unchanged), "{format}: {back:?}");
     }
 }

@@ -4,7 +4,8 @@ use std::path::{Path, PathBuf};
 
 use stepwell::{Event, Lane, Message, Part, Recorded, SessionId, Stepwell, View};
 use stepwell_formats::{
-    Became, Destination, Existing, Format, Found, Mode, Report, Taken, find, take_in, write_to,
+    Became, Destination, Existing, Format, Found, ImportedSession, Mode, Report, find, take_in,
+    write_to,
 };
 
 use crate::support::log;
@@ -22,7 +23,7 @@ pub(crate) fn found(path: &Path) -> Vec<Found> {
 }
 
 /// Takes in everything at a path, without a fault.
-pub(crate) fn taken(well: &Stepwell, path: &Path) -> Vec<Taken> {
+pub(crate) fn taken(well: &Stepwell, path: &Path) -> Vec<ImportedSession> {
     let mut all = Vec::new();
     for Found { path, format } in found(path) {
         let Report { sessions, fault, .. } = take_in(well, Mode::Write, format, &path);
@@ -38,7 +39,7 @@ pub(crate) fn taken(well: &Stepwell, path: &Path) -> Vec<Taken> {
 }
 
 /// How many of them became that.
-pub(crate) fn became(taken: &[Taken], what: Became) -> usize {
+pub(crate) fn became(taken: &[ImportedSession], what: Became) -> usize {
     taken.iter().filter(|it| it.became == what).count()
 }
 

@@ -5,7 +5,7 @@ use std::path::Path;
 use std::time::{Duration, UNIX_EPOCH};
 
 use stepwell::{Head, Stepwell};
-use stepwell_formats::{Became, Found, Mode, Taken, take_in};
+use stepwell_formats::{Became, Found, ImportedSession, Mode, take_in};
 use tempfile::TempDir;
 
 use crate::mirror::found;
@@ -107,7 +107,7 @@ pub(crate) fn date(folder: &Path, second: u64) {
 }
 
 /// Imports a folder. The answer is what became of its sessions, and what was said of it.
-pub(crate) fn import(well: &Stepwell, folder: &Path) -> (Vec<Taken>, String) {
+pub(crate) fn import(well: &Stepwell, folder: &Path) -> (Vec<ImportedSession>, String) {
     let (mut taken, mut warnings) = (Vec::new(), String::new());
     for Found { path, format } in found(folder) {
         let report = take_in(well, Mode::Write, format, &path);

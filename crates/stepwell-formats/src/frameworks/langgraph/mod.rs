@@ -136,7 +136,7 @@ impl Source<'_> {
         }
         let (mut count, mut unread) = (0, BTreeMap::<String, u64>::new());
         let mut incomplete = BTreeMap::<String, u64>::new();
-        let mut telling = Telling::new(Conversation::new(sink, SYSTEM));
+        let mut telling = ThreadReader::new(Conversation::new(sink, SYSTEM));
         self.checkpoints(thread, None, |found| match found {
             Err(why) => {
                 *unread.entry(why).or_default() += 1;
@@ -241,7 +241,7 @@ impl Source<'_> {
         &self,
         thread: &str,
         found: &Checkpoint,
-        telling: &Telling<'_>,
+        telling: &ThreadReader<'_>,
     ) -> Result<Option<Vec<Value>>> {
         if let Some(list) = telling.list(found) {
             return Ok(Some(list));
@@ -371,7 +371,7 @@ fn merge(list: &mut Vec<Value>, message: Value) {
 }
 
 /// A thread as it is told.
-struct Telling<'a> {
+struct ThreadReader<'a> {
     told: Conversation<'a>,
     /// The channel that the conversation is in, once it is known.
     channel: Option<String>,
@@ -381,7 +381,7 @@ struct Telling<'a> {
     places: Vec<(Digest, Seq)>,
 }
 
-impl<'a> Telling<'a> {
+impl<'a> ThreadReader<'a> {
     fn new(told: Conversation<'a>) -> Self {
         Self { told, channel: None, list: Vec::new(), places: Vec::new() }
     }
