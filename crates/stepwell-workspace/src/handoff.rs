@@ -45,7 +45,7 @@ pub enum Wrote {
 /// Whether the session is written.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum HandOver {
-    /// Yes.
+    /// The session is written.
     Write,
     /// Only what would be done is said.
     DryRun,

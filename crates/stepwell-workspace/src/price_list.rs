@@ -57,7 +57,7 @@ impl PriceListFile {
     }
 
     /// Takes a list from a file.
-    pub fn take(&self, file: &Path) -> Result<List, NoPriceList> {
+    pub fn install(&self, file: &Path) -> Result<List, NoPriceList> {
         let (list, text) = read(file)?;
         let folder = self.0.parent().map_or(Ok(()), std::fs::create_dir_all);
         folder

@@ -14,7 +14,7 @@ use crate::workspace::Workspace;
 /// May a store that is here be replaced?
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Replace {
-    /// No.
+    /// An existing store is kept.
     Refused,
     /// Yes: it is kept under another name.
     SetAside,

@@ -28,7 +28,7 @@ pub enum WatchNews {
     Fault(String),
     /// A file or folder was read.
     Read {
-        /// Which.
+        /// The file or folder.
         path: PathBuf,
         /// What it holds.
         format: Format,

@@ -2,7 +2,7 @@
 
 use std::path::Path;
 
-use stepwell_formats::{Became, Format, Taken};
+use stepwell_formats::{Became, Format, ImportedSession};
 use stepwell_wire::{CheckFinding, HandedOver, ImportResult, Imported, Worktree};
 
 use crate::doctor::Finding;
@@ -31,7 +31,7 @@ impl From<&SubagentWorktree> for Worktree {
 
 /// What became of a session that was read from a path.
 #[must_use]
-pub fn imported(taken: &Taken, path: &Path, format: Format) -> Imported {
+pub fn imported(taken: &ImportedSession, path: &Path, format: Format) -> Imported {
     Imported {
         session: taken.id.clone(),
         imported: match taken.became {

@@ -43,9 +43,9 @@ pub struct WorktreeUser {
 /// May work be lost that is not merged?
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Loss {
-    /// No.
+    /// Work that is not merged is kept.
     Refused,
-    /// Yes.
+    /// Work that is not merged may be lost.
     Accepted,
 }
 

@@ -134,7 +134,7 @@ settings! {
     cleanup_after_days: Number<0, { u32::MAX }> = Number::new(7), "sessions.cleanup_after_days";
     /// Cleans up once a day, without being asked.
     auto_cleanup: bool = false, "sessions.auto_cleanup";
-    /// After how many days the trash lets go of a session for good.
+    /// After how many days a session in the trash is erased for good.
     retention_days: Number<1, { u32::MAX }> = Number::new(30), "sessions.retention_days";
     /// Takes up the last unfinished session when a run or a conversation starts without a task.
     resume_on_startup: bool = false, "sessions.resume_on_startup";
@@ -186,7 +186,7 @@ settings! {
     mode: Mode = Mode::ConfirmSensitive, "agent.mode";
     /// How long one command of an agent's may take.
     command_timeout: Duration = Duration::from_secs(600), "agent.command_timeout";
-    /// After how long without activity an agent is not taken up again.
+    /// After how long without activity an agent is no longer resumed.
     resume_timeout: Duration = Duration::from_secs(30 * 60), "agent.resume_timeout";
     /// How many errors are too many to take an agent up again.
     max_errors: Number<1, { u32::MAX }> = Number::new(3), "agent.max_errors";

@@ -110,6 +110,18 @@ fn nothing_below_the_front_ends_depends_on_a_command_line_or_a_terminal() {
     assert!(graph.parts(door).contains("clap"));
 }
 
+#[test]
+fn no_front_end_is_built_of_another_but_the_program_itself() {
+    let graph = Graph::read();
+    let doors = ["acp", "mcp", "python", "server", "tui"].map(|name| format!("stepwell-{name}"));
+    for door in &doors {
+        let id = graph.members.iter().find(|id| graph.names[*id] == *door).unwrap();
+        let parts = graph.parts(id);
+        let others = doors.iter().filter(|other| *other != door && parts.contains(other.as_str()));
+        assert_eq!(others.collect::<Vec<_>>(), Vec::<&String>::new(), "{door}");
+    }
+}
+
 /// The lines of a crate's sources that speak of the environment.
 fn lines_on_environment(folder: &Path, found: &mut Vec<String>) {
     for entry in std::fs::read_dir(folder).unwrap() {
