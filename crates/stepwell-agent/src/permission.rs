@@ -79,11 +79,11 @@ impl Rule {
 /// Does a rule that forbids cover a call?
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Covers {
-    /// No.
+    /// The call is not covered.
     No,
     /// It cannot be told from the call's text: a person says.
     Perhaps,
-    /// Yes.
+    /// The call is covered.
     Yes,
 }
 
@@ -263,9 +263,9 @@ fn is_like(pattern: &str, text: &str) -> bool {
 /// May a call run?
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Verdict {
-    /// Yes.
+    /// It runs without a question.
     Allow,
-    /// No.
+    /// It does not run.
     Deny,
     /// A person says.
     Ask,

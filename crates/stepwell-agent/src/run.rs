@@ -62,7 +62,7 @@ pub use subagents::{Dispatcher, SubagentRequest, SubagentSetup};
 /// What a run works with. It does not change while it runs.
 #[derive(Clone)]
 pub struct Setup {
-    /// Answers.
+    /// The model's provider.
     pub provider: Arc<dyn Provider>,
     /// Which of its models.
     pub model: String,
@@ -110,7 +110,7 @@ impl std::fmt::Debug for Setup {
 pub struct Ended {
     /// How the session stands.
     pub status: Status,
-    /// Why.
+    /// Why it ended.
     pub reason: StopReason,
     /// What went wrong, if something did.
     pub error: Option<CallError>,
@@ -292,7 +292,7 @@ impl<'a> Run<'a> {
         // Calls that still wait get their results first: nobody may speak in between.
         for call in self.state.undecided() {
             let begun = self.state.is_started(&call.id);
-            self.settle(&call, if begun { &Settled::Unknown } else { &Settled::Passed })?;
+            self.finish_unrun(&call, if begun { &Settled::Unknown } else { &Settled::Passed })?;
         }
         // A call that a person decided on comes first, as they decided.
         let comes_first = self.state.pending().is_some();
@@ -373,7 +373,7 @@ impl<'a> Run<'a> {
             Move::Inspect(call, targets) => self.inspect(call, &targets, cut).await?,
             Move::Settle(call, settled) => {
                 self.keep_choice(&call)?;
-                self.settle(&call, &settled)?;
+                self.finish_unrun(&call, &settled)?;
             }
             Move::Ask(call) => return self.ask_person(call, cut).await,
             Move::Seal => self.seal()?,

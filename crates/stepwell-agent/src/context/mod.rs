@@ -61,7 +61,7 @@ pub struct Truncation {
 /// Writes summaries.
 #[derive(Clone)]
 pub struct Summariser {
-    /// Answers.
+    /// The provider of the model that writes them.
     pub provider: Arc<dyn Provider>,
     /// Which of its models.
     pub model: String,

@@ -58,7 +58,7 @@ pub struct Ask<'a> {
     pub room: Room,
     /// How much of the newest stays.
     pub keep: Keep,
-    /// Why.
+    /// Why the conversation has to shrink.
     pub why: Why,
 }
 

@@ -197,7 +197,7 @@ type Which = fn(Section) -> bool;
 
 /// What goes into a summary besides what the model said.
 #[derive(Clone, Debug, Default)]
-pub struct Held {
+pub struct SummaryParts {
     /// The earlier summaries that it replaces, in order.
     earlier: Vec<String>,
     /// The tools that ran in what it replaces: on what, and how it ended.
@@ -210,7 +210,7 @@ pub struct Held {
 const MANY_TOOLS: usize = 40;
 const FEW_TOOLS: usize = 10;
 
-impl Held {
+impl SummaryParts {
     /// What the messages hold that are to be replaced; the earlier summaries among them are
     /// told by their place.
     #[must_use]
@@ -485,7 +485,7 @@ mod tests {
         );
         let call = Message::assistant("").calling("c", "read_file", r#"{"path":"src/a.rs"}"#);
         let result = Message::tool_result("c", "fn main() {}");
-        let held = Held::of([
+        let held = SummaryParts::of([
             (&earlier, MessageOrigin::Summary),
             (&call, MessageOrigin::Recorded),
             (&result, MessageOrigin::Recorded),
@@ -499,8 +499,9 @@ mod tests {
         assert!(!text.contains("old words") && !text.contains("- tests"), "{text}");
         // Twice is not more.
         let again = Message::user(text.as_str());
-        let again =
-            Held::of([(&again, MessageOrigin::Summary)]).complete(SAID, COUNTER, 1_000).unwrap();
+        let again = SummaryParts::of([(&again, MessageOrigin::Summary)])
+            .complete(SAID, COUNTER, 1_000)
+            .unwrap();
         assert_eq!(again, text);
         // Where there is little room, what must be kept to is kept longest; then the model's
         // own word counts; without any room there is none.
@@ -522,11 +523,11 @@ mod tests {
     #[test]
     fn an_earlier_summary_of_no_known_shape_is_kept_whole() {
         let earlier = Message::user("They agreed on port 48213.");
-        let held = Held::of([(&earlier, MessageOrigin::Summary)]);
+        let held = SummaryParts::of([(&earlier, MessageOrigin::Summary)]);
         assert!(held.complete(SAID, COUNTER, 1_000).unwrap().contains("port 48213"));
         assert_eq!(held.carried(COUNTER, 1_000).as_deref(), Some("They agreed on port 48213."));
         assert_eq!(held.carried(COUNTER, 3), None);
-        assert_eq!(Held::default().carried(COUNTER, 1_000), None);
+        assert_eq!(SummaryParts::default().carried(COUNTER, 1_000), None);
     }
 
     #[test]
@@ -537,7 +538,10 @@ mod tests {
         if let Part::ToolResult(result) = &mut result.parts[0] {
             result.is_error = true;
         }
-        let held = Held::of([(&call, MessageOrigin::Recorded), (&result, MessageOrigin::Recorded)]);
+        let held = SummaryParts::of([
+            (&call, MessageOrigin::Recorded),
+            (&result, MessageOrigin::Recorded),
+        ]);
         assert_eq!(held.tools, ["- run_command make all: failed: no rule"]);
     }
 

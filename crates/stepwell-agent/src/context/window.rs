@@ -113,7 +113,7 @@ impl Window {
         pending: impl Fn(&str) -> bool,
     ) -> Self {
         for shown in view.messages {
-            self.take(shown, &pending);
+            self.show(shown, &pending);
         }
         self.first_request = first_request;
         self
@@ -230,7 +230,7 @@ impl Window {
         self.counter
     }
 
-    fn take(&mut self, shown: ViewMessage, pending: &impl Fn(&str) -> bool) {
+    fn show(&mut self, shown: ViewMessage, pending: &impl Fn(&str) -> bool) {
         let ViewMessage { seq, place, made, mut answers, mut message } = shown;
         if message.role == Role::System {
             return self.hear(seq, message);

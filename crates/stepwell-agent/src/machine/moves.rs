@@ -127,7 +127,7 @@ pub enum Settled {
 pub struct Stop {
     /// How it stands then.
     pub status: Status,
-    /// Why.
+    /// Why it stops.
     pub reason: StopReason,
 }
 

@@ -68,7 +68,7 @@ fn causes(error: &reqwest::Error) -> String {
 pub(super) fn transport(
     address: &Address,
     timeout: Duration,
-) -> Result<StreamableHttpClientTransport<Wire>, String> {
+) -> Result<StreamableHttpClientTransport<HttpClient>, String> {
     use_ring();
     // As for models: no redirects, which would carry the key to another host, and no proxy
     // out of the environment. A connection that was kept may turn out to be dead only after a
@@ -87,7 +87,7 @@ pub(super) fn transport(
     config.retry_config = Arc::new(patience);
     config.custom_headers = headers(address)?;
     config.auth_header = address.key.as_ref().map(|key| key.reveal().to_owned());
-    Ok(StreamableHttpClientTransport::with_client(Wire { client }, config))
+    Ok(StreamableHttpClientTransport::with_client(HttpClient { client }, config))
 }
 
 fn headers(address: &Address) -> Result<Headers, String> {
@@ -102,11 +102,11 @@ fn headers(address: &Address) -> Result<Headers, String> {
 
 /// Makes the requests.
 #[derive(Clone, Debug)]
-pub(super) struct Wire {
+pub(super) struct HttpClient {
     client: reqwest::Client,
 }
 
-impl StreamableHttpClient for Wire {
+impl StreamableHttpClient for HttpClient {
     type Error = HttpFault;
 
     async fn post_message(

@@ -41,7 +41,7 @@ const GONE: Duration = GRACE.saturating_mul(5);
 pub(super) struct Process {
     /// How it ended, once it did.
     ended: watch::Receiver<Option<String>>,
-    words: Arc<Mutex<Words>>,
+    words: Arc<Mutex<ServerOutput>>,
     /// Closes when its stderr does.
     silent: watch::Receiver<()>,
     /// Writes to it.
@@ -59,7 +59,7 @@ impl Drop for Process {
 
 /// What it said that is no message.
 #[derive(Debug, Default)]
-struct Words {
+struct ServerOutput {
     /// The last of its stderr.
     last: Vec<u8>,
     /// The first line of its stdout that is no message.
@@ -85,7 +85,7 @@ impl Process {
             Some(supervisor) => supervised(program, supervisor, place, ends)?,
             None => threaded(program, place, ends)?,
         };
-        let words = Arc::new(Mutex::new(Words::default()));
+        let words = Arc::new(Mutex::new(ServerOutput::default()));
         let (listening, silent) = watch::channel(());
         let listen = listen(receiver(complaints)?, Arc::clone(&words));
         tokio::spawn(async move {
@@ -146,7 +146,7 @@ impl Process {
         }
     }
 
-    fn words(&self) -> MutexGuard<'_, Words> {
+    fn words(&self) -> MutexGuard<'_, ServerOutput> {
         self.words.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
@@ -226,7 +226,7 @@ fn receiver(reader: PipeReader) -> io::Result<pipe::Receiver> {
 
 /// Takes in what it writes to stderr, so that it never waits for that, and keeps the last of
 /// it.
-async fn listen(mut pipe: pipe::Receiver, words: Arc<Mutex<Words>>) {
+async fn listen(mut pipe: pipe::Receiver, words: Arc<Mutex<ServerOutput>>) {
     let mut buffer = vec![0; 4 << 10];
     while let Ok(len @ 1..) = pipe.read(&mut buffer).await {
         let heard = &buffer[..len];
@@ -243,7 +243,7 @@ async fn listen(mut pipe: pipe::Receiver, words: Arc<Mutex<Words>>) {
 #[derive(Debug)]
 pub(super) struct Ear {
     pipe: pipe::Receiver,
-    words: Arc<Mutex<Words>>,
+    words: Arc<Mutex<ServerOutput>>,
     line: Line,
 }
 
@@ -259,7 +259,7 @@ impl AsyncRead for Ear {
             let this = &mut *self;
             let mut words = this.words.lock().unwrap_or_else(PoisonError::into_inner);
             for byte in &buffer.filled()[before..] {
-                if let Some(nonsense) = this.line.take(*byte) {
+                if let Some(nonsense) = this.line.push(*byte) {
                     words.nonsense.get_or_insert(nonsense);
                 }
             }
@@ -287,7 +287,7 @@ impl Line {
     }
 
     /// Takes a byte; at the end of a line that is no message, tells the line.
-    fn take(&mut self, byte: u8) -> Option<String> {
+    fn push(&mut self, byte: u8) -> Option<String> {
         if byte == b'\n' {
             let line = std::mem::replace(self, Self::new());
             let text = one_line(&String::from_utf8_lossy(&line.nonsense));
@@ -310,7 +310,7 @@ mod tests {
     #[test]
     fn what_is_no_message_is_noticed() {
         let mut line = Line::new();
-        let mut heard = |text: &str| text.bytes().filter_map(|it| line.take(it)).last();
+        let mut heard = |text: &str| text.bytes().filter_map(|it| line.push(it)).last();
         assert_eq!(heard("{\"a\": 1}\n\n"), None);
         assert_eq!(heard("Listening on"), None);
         assert_eq!(heard(" port 1\n"), Some("Listening on port 1".to_owned()));

@@ -242,7 +242,7 @@ impl Remote {
 
     async fn send(
         &self,
-        wire: Wire,
+        wire: WireRequest,
         request: Request<'_>,
         told: &mut (dyn FnMut(Delta) + Send),
     ) -> Result<Answer, Failure> {
@@ -371,7 +371,7 @@ impl Provider for Remote {
 }
 
 /// What the client library is given to send.
-struct Wire {
+struct WireRequest {
     /// The name that the library sees; where it can, the true one travels in the body.
     model: String,
     chat: ChatRequest,

@@ -50,7 +50,7 @@ pub struct Waiting {
     pub attempts: usize,
     /// How long until the next.
     pub wait: Duration,
-    /// Why.
+    /// Why the last attempt failed.
     pub error: CallError,
 }
 

@@ -46,7 +46,7 @@ impl Run<'_> {
     /// pauses.
     pub(super) async fn ask_person(&mut self, call: ToolCall, mut cut: Cancel<'_>) -> Result<Halt> {
         if let Some(why) = self.calls.unkept.get(&call.id) {
-            return self.settle(&call, &Settled::Denied((*why).to_owned())).map(|()| None);
+            return self.finish_unrun(&call, &Settled::Denied((*why).to_owned())).map(|()| None);
         }
         // All that was answered before the run began is known. Of that, what a rewind took back does
         // not count, though it stands in the log behind a question that counts again.
@@ -81,7 +81,9 @@ impl Run<'_> {
         }
         // What is not kept cannot be allowed later.
         if secret {
-            return self.settle(&call, &Settled::Denied(SECRET_UNASKED.to_owned())).map(|()| None);
+            return self
+                .finish_unrun(&call, &Settled::Denied(SECRET_UNASKED.to_owned()))
+                .map(|()| None);
         }
         Ok(Some((Stop { status: Status::Paused, reason: StopReason::Gate }, None)))
     }

@@ -10,7 +10,7 @@ use stepwell::{
 
 use super::{Cancel, RequestSize, Reserved, Setup, SharedBudget, record};
 use crate::context::plan::{Ask, Keep, Plan, Room, Why};
-use crate::context::summary::{self, Held, NoSummary, Wanted};
+use crate::context::summary::{self, NoSummary, SummaryParts, Wanted};
 use crate::context::tokens::Counter;
 use crate::context::window::Window;
 use crate::context::{Seen, Signs, Summariser};
@@ -204,7 +204,8 @@ impl Compactor {
         let takes_last = |plan: &Plan| plan.covered.last() == messages.checked_sub(1).as_ref();
         let (plan, summary) = match said.summary {
             Some(summary) if takes_last(&plan) => {
-                let (held, room) = (Held::of(of.covered(&plan)), plan.left.min(plan.taken / 2));
+                let (held, room) =
+                    (SummaryParts::of(of.covered(&plan)), plan.left.min(plan.taken / 2));
                 (plan, Some(held.with_results(summary, counter, room)))
             }
             Some(summary) => (plan, Some(summary)),
@@ -212,7 +213,7 @@ impl Compactor {
                 let keep =
                     of.setup.context.policy.keeps_truncated(why, messages, &self.seen.calibration);
                 let plan = self.plan_keeping(of, keep, why)?.unwrap_or(plan);
-                let held = Held::of(of.covered(&plan));
+                let held = SummaryParts::of(of.covered(&plan));
                 let carried = match takes_last(&plan) {
                     true => held.left_of_last(counter, plan.left.min(plan.taken / 2)),
                     false => held.carried(counter, plan.room),
@@ -326,7 +327,7 @@ impl Conversation<'_> {
             ..Usage::default()
         });
         let cost = answer.cost.or_else(|| (by.cost)(&usage));
-        let (counter, held) = (self.window.counter(), Held::of(self.covered(plan)));
+        let (counter, held) = (self.window.counter(), SummaryParts::of(self.covered(plan)));
         let summary = match answer.ended {
             Ended::Complete => {
                 // It must be smaller than what it replaces.

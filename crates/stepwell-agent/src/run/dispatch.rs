@@ -6,8 +6,8 @@
 
 use futures_util::future::LocalBoxFuture;
 use stepwell::{
-    Change, Created, Edited, Effect, Head, Outcome, Session, SessionId, Status, StatusChanged,
-    StopReason, ToolCall,
+    Change, Created, Edited, Effect, Head, NewSession, Outcome, Session, SessionId, Status,
+    StatusChanged, StopReason, ToolCall,
 };
 use tokio::sync::watch as signal;
 
@@ -75,7 +75,7 @@ impl Run<'_> {
             let told = self.subagents().was_told(&call, &id)?;
             let save = |it: &SubagentRecord| self.session.well().edit(&id, it.edited()).map(drop);
             if let Some((said, changed)) =
-                site.settle(&mut record, &ended, order.name(), told, save)?
+                site.wrap_up(&mut record, &ended, order.name(), told, save)?
             {
                 done.text.push_str(&said);
                 done.changed = changed;
@@ -153,7 +153,11 @@ impl Run<'_> {
                 };
                 let mut events = std::mem::take(&mut subagent.begins);
                 events.push(Edited { budget, ..record.edited() }.into());
-                return self.session.spawn_with(created, events).map(Some).map_err(Into::into);
+                return self
+                    .session
+                    .spawn(NewSession { created, events })
+                    .map(Some)
+                    .map_err(Into::into);
             }
         }
         Ok(None)

@@ -76,7 +76,7 @@ pub enum RunEvent {
     Compacted {
         /// What went.
         compacted: Box<Compacted>,
-        /// Why.
+        /// Why the conversation had to shrink.
         why: Why,
     },
     /// A person is asked. The question is on record: whoever can answers it.
@@ -179,7 +179,7 @@ pub struct GateAnswer {
     pub answer: Answer,
     /// Who gave it.
     pub who: Who,
-    /// When.
+    /// When it was given.
     pub at: Time,
 }
 

@@ -121,7 +121,7 @@ impl<'a> Site<'a> {
     /// Ends the work in the worktree. How it ended is recorded before anything is removed, so
     /// that a process that dies in between leaves an answer. An end that was told before, and
     /// that a rewind took back, is told as it stands now, and changes nothing.
-    pub(super) fn settle(
+    pub(super) fn wrap_up(
         &self,
         record: &mut SubagentRecord,
         ended: &Ended,
@@ -179,7 +179,7 @@ impl<'a> Site<'a> {
         let first = task.trim().lines().next().unwrap_or_default();
         let id = worktree.branch.trim_start_matches(stepwell_files::worktree::PREFIX);
         let message = format!("{}\n\nStepwell-Session: {id}", tool::cut(first, SUBJECT));
-        let outcome = worktree.settle(&base, &message, Merge::No);
+        let outcome = worktree.wrap_up(&base, &message, Merge::No);
         let wanted = record.merge && ended.status == Status::Success;
         if outcome.fate != Fate::Kept || outcome.tip.is_empty() || !wanted {
             return (outcome, Vec::new());
@@ -189,7 +189,7 @@ impl<'a> Site<'a> {
         let look = |path: &String| look(&self.place.files(), path).ok();
         let before: Vec<_> = paths.iter().map(look).collect();
         let merge = if record.uncommitted { Merge::IntoFiles } else { Merge::Yes };
-        let outcome = worktree.settle(&base, &message, merge);
+        let outcome = worktree.wrap_up(&base, &message, merge);
         let found = |path: &String| {
             let place = paths.iter().position(|it| it == path);
             let unread = || Content::NotKept("it could not be read".to_owned());
@@ -231,7 +231,7 @@ impl<'a> Site<'a> {
 /// Was the model told of a call's end before?
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Told {
-    /// No.
+    /// The model was not told.
     Never,
     /// Yes, in a part of the conversation that was rewound.
     Before,

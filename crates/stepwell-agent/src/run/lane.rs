@@ -19,7 +19,7 @@ pub struct Ids(Arc<Mutex<HashSet<String>>>);
 
 impl Ids {
     /// Takes an id, unless it is taken.
-    pub(super) fn take(&self, id: &str) -> bool {
+    pub(super) fn claim(&self, id: &str) -> bool {
         let mut ids = self.0.lock().unwrap_or_else(PoisonError::into_inner);
         ids.insert(id.to_owned())
     }
@@ -43,10 +43,10 @@ impl Past {
     }
 
     /// Takes in an event that counts. Those that no conversation depends on are let go.
-    pub fn take(&mut self, event: Recorded) {
+    pub fn add(&mut self, event: Recorded) {
         if let Event::Message(message) = &event.event {
             for call in message.calls() {
-                self.ids.take(&call.id);
+                self.ids.claim(&call.id);
             }
         }
         match (event.event.lane(), &event.event) {

@@ -200,7 +200,7 @@ impl Run<'_> {
             if let stepwell::Part::ToolCall(call) = part {
                 let mut id = call.id.clone();
                 let mut n = 1;
-                while id.is_empty() || !self.calls.ids.take(&id) {
+                while id.is_empty() || !self.calls.ids.claim(&id) {
                     n += 1;
                     id = format!("{}-{n}", if call.id.is_empty() { "call" } else { &call.id });
                 }

@@ -88,7 +88,7 @@ pub enum Notice {
     OthersRequest {
         /// Who, with the login that a server knows them by.
         who: String,
-        /// When.
+        /// When it was asked for.
         at: Time,
         /// What they said.
         text: String,

@@ -109,7 +109,7 @@ impl<'a> Run<'a> {
             let Event::Message(message) = &event.event else { continue };
             // Also of calls that are no longer shown: no other may bear their ids.
             for call in message.calls() {
-                ids.take(&call.id);
+                ids.claim(&call.id);
                 if provenance.replaced.contains(&event.seq) {
                     unkept.insert(call.id.clone(), SCRUBBED);
                 } else if Redactor::is_redacted(&call.arguments) {
@@ -134,7 +134,7 @@ impl<'a> Run<'a> {
         }
         let view = View::of(&lane, events);
         for call in view.messages.iter().flat_map(|shown| shown.message.calls()) {
-            ids.take(&call.id);
+            ids.claim(&call.id);
         }
         let (counter, calibration) = (setup.context.counter(), setup.context.calibration);
         let seen = Seen { calibration, length: setup.context.length };

@@ -299,7 +299,7 @@ impl Subagents<'_> {
         let why = why.unwrap_or_else(|| reason.as_str().unwrap_or_default().to_owned());
         let mut text = format!(
             "{line}\nIt did not finish: {why}. Give a smaller task to another subagent, or do it \
-             yourself; the user can go on with it: stepwell resume {id}"
+             yourself; the user can resume session {id}"
         );
         if !words.is_empty() {
             text.push_str("\n\nIts last words:\n");

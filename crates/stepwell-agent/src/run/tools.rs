@@ -20,7 +20,7 @@ impl Run<'_> {
     /// Runs a tool: that it starts is on disk before it does.
     pub(super) async fn run_tool(&mut self, call: ToolCall, mut cut: Cancel<'_>) -> Result<()> {
         let Some(tool) = self.tool(&call.name) else {
-            return self.settle(&call, &Settled::NoSuchTool);
+            return self.finish_unrun(&call, &Settled::NoSuchTool);
         };
         if let Some(why) = self.calls.unkept.get(&call.id) {
             let why = (*why).to_owned();
@@ -138,12 +138,12 @@ impl Run<'_> {
                 self.finish(&call, &Done { changed, ..Done::ok(text) }, 0)
             }
             Found::Untouched => self.run_tool(call, cut).await,
-            Found::Other => self.settle(&call, &Settled::Unknown),
+            Found::Other => self.finish_unrun(&call, &Settled::Unknown),
         }
     }
 
     /// Answers a call without running it.
-    pub(super) fn settle(&mut self, call: &ToolCall, settled: &Settled) -> Result<()> {
+    pub(super) fn finish_unrun(&mut self, call: &ToolCall, settled: &Settled) -> Result<()> {
         let (text, outcome) = told(settled);
         self.files.note_unseen(self.tool(&call.name).as_deref(), settled);
         self.finish(call, &Done { outcome, ..Done::failed(text) }, 0)

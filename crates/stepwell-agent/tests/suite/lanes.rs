@@ -52,7 +52,7 @@ fn ear(past: &Shared) -> FrontEnd {
     let past = Arc::clone(past);
     FrontEnd::watching(EventSink::to(move |event| {
         if let RunEvent::Recorded(event) = event {
-            past.lock().unwrap().take(event);
+            past.lock().unwrap().add(event);
         }
     }))
 }
@@ -106,7 +106,7 @@ async fn lanes_that_run_at_once_keep_their_own_conversations_and_say_nothing_of_
     assert_eq!(shared_budget.spent().usage.input, 120);
     // Taken up again from what was recorded, each is where it was, and asks for nothing.
     let mut again = Past::default();
-    events.iter().for_each(|event| again.take(event.clone()));
+    events.iter().for_each(|event| again.add(event.clone()));
     let again = Arc::new(Mutex::new(again));
     let ended = drive(&session, &setup, (&again, &shared_budget), "left").await;
     assert_eq!((ended.status, ended.output.as_str()), (Status::Success, "L"));

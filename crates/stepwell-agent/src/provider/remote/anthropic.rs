@@ -4,7 +4,7 @@ use genai::chat::{ChatOptions, ChatRequest};
 use serde_json::{Value, json};
 use stepwell::{Image, Message, Part, Role, Text, ToolResult};
 
-use super::Wire;
+use super::WireRequest;
 use super::outgoing::{Ids, arguments, own, spoken, systems, tool_name, tools};
 use super::picture::Picture;
 use crate::provider::{Purpose, Request};
@@ -24,7 +24,7 @@ pub(super) enum Thoughts {
     Left,
 }
 
-pub(super) fn encode(provider: &str, request: Request<'_>, thoughts: Thoughts) -> Wire {
+pub(super) fn encode(provider: &str, request: Request<'_>, thoughts: Thoughts) -> WireRequest {
     let ids = Ids::of(request.messages);
     let mut messages: Vec<Value> = Vec::with_capacity(request.messages.len() + 1);
     for message in request.messages {
@@ -68,7 +68,7 @@ pub(super) fn encode(provider: &str, request: Request<'_>, thoughts: Thoughts) -
         "max_tokens": request.max_output,
         "messages": messages,
     });
-    Wire {
+    WireRequest {
         model: NEUTRAL_MODEL.to_owned(),
         chat,
         options: ChatOptions::default().with_extra_body(body),

@@ -8,12 +8,12 @@ use genai::chat::{
 use serde_json::{Value, json};
 use stepwell::{Image, Message, Part, Role};
 
-use super::Wire;
+use super::WireRequest;
 use super::outgoing::{Ids, arguments, own, result_text, spoken, systems, tool_name, tools};
 use super::picture::Picture;
 use crate::provider::Request;
 
-pub(super) fn encode(provider: &str, request: Request<'_>) -> Wire {
+pub(super) fn encode(provider: &str, request: Request<'_>) -> WireRequest {
     let ids = Ids::of(request.messages);
     let mut messages = Vec::with_capacity(request.messages.len());
     for message in request.messages {
@@ -42,7 +42,7 @@ pub(super) fn encode(provider: &str, request: Request<'_>) -> Wire {
     // With an effort of its own the library leaves the name alone, which is part of the URL
     // here; what it makes of the effort is replaced with the whole configuration.
     let body = json!({"generationConfig": {"maxOutputTokens": request.max_output}});
-    Wire {
+    WireRequest {
         model: request.model.to_owned(),
         chat,
         options: ChatOptions::default()

@@ -4,7 +4,7 @@ use genai::chat::{ChatOptions, ChatRequest};
 use serde_json::{Value, json};
 use stepwell::{Image, Message, Part, Role, ToolCall};
 
-use super::Wire;
+use super::WireRequest;
 use super::outgoing::{Ids, arguments, own, result_text, spoken, systems, tool_name, tools};
 use super::picture::Picture;
 use crate::provider::Request;
@@ -17,7 +17,7 @@ pub(super) const REASONING_CONTENT: &str = "reasoning_content";
 /// the true one, which travels in the extra body instead.
 const NEUTRAL_MODEL: &str = "model";
 
-pub(super) fn encode(provider: &str, request: Request<'_>) -> Wire {
+pub(super) fn encode(provider: &str, request: Request<'_>) -> WireRequest {
     let mut messages = Vec::with_capacity(request.messages.len() + 1);
     if let Some(system) = systems(request.system, std::iter::empty()) {
         messages.push(json!({"role": "system", "content": system}));
@@ -30,7 +30,7 @@ pub(super) fn encode(provider: &str, request: Request<'_>) -> Wire {
     body[limit_field(provider, request.model)] = json!(request.max_output);
     let mut chat = ChatRequest::new(Vec::new());
     chat.tools = tools(request.tools);
-    Wire {
+    WireRequest {
         model: NEUTRAL_MODEL.to_owned(),
         chat,
         options: ChatOptions::default().with_extra_body(body),
