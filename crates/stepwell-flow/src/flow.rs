@@ -261,6 +261,6 @@ impl FlowState {
     pub(crate) fn apply(&mut self, event: Recorded) {
         self.memo.apply(&event);
         self.events.tell(RunEvent::Recorded(event.clone()));
-        self.past.take(event);
+        self.past.add(event);
     }
 }

@@ -169,7 +169,7 @@ impl History {
             if timeline.contains(event.seq) {
                 history.apply(event);
             } else if forbids {
-                history.past.take(event);
+                history.past.add(event);
             }
         }
         history
@@ -241,7 +241,7 @@ impl History {
             _ => {}
         }
         self.memo.apply(&event);
-        self.past.take(event);
+        self.past.add(event);
     }
 
     /// The spec in effect. Fails if the session does not belong to a flow.
