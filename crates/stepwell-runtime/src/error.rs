@@ -146,7 +146,7 @@ pub enum Error {
     #[error("interrupted before it began")]
     Interrupted,
     /// Sessions are not saved here, so none can be resumed.
-    #[error("sessions.auto_save is off, so a session cannot be gone on with")]
+    #[error("sessions.auto_save is off, so a session cannot be resumed")]
     NotSaved,
     /// Another program drives the session.
     #[error("{session} is driven by an agent of yours, not by Stepwell")]
@@ -169,10 +169,12 @@ pub enum Error {
         session: SessionId,
     },
     /// More to do was said to a flow.
-    #[error("{session} is a flow, and its spec says what is asked")]
+    #[error("{session} is a flow: it takes answers to its questions, and no other text")]
     IsFlow {
         /// The session.
         session: SessionId,
+        /// Is it waiting for an answer?
+        waits: bool,
     },
     /// A flow that nobody runs was to be made shorter.
     #[error("{session} is a flow: its agents' conversations are compacted while it runs")]
@@ -279,7 +281,7 @@ pub enum Error {
         gate: String,
         /// Who answered.
         who: String,
-        /// When.
+        /// When they answered.
         at: stepwell::Time,
         /// How the session stands since.
         since: SinceAnswer,
@@ -323,6 +325,8 @@ pub enum Error {
     NoLane {
         /// The session.
         session: SessionId,
+        /// Its lanes.
+        known: Vec<String>,
     },
     /// Something was said to a conversation that has not begun.
     #[error("{session} has no conversation {:?}", lane.as_str())]
@@ -393,6 +397,12 @@ pub enum Error {
     NotYours {
         /// What it would do.
         does: String,
+    },
+    /// Guided work was asked for in a way that makes no sense.
+    #[error("{why}")]
+    Outline {
+        /// What is wrong.
+        why: String,
     },
     /// Tasks cannot be done in worktrees.
     #[error("tasks cannot be done in worktrees here: {why}")]
@@ -468,7 +478,7 @@ pub enum Error {
         session: SessionId,
         /// The file.
         path: String,
-        /// When.
+        /// The point in the session.
         at: Seq,
         /// Why not.
         why: String,

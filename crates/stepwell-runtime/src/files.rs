@@ -66,7 +66,7 @@ pub(crate) fn settle_all(well: &Well, runtime: &Runtime) -> Result<()> {
             StoreError::Held { .. } => Error::RewoundElsewhere(error),
             error => error.into(),
         });
-        settle(&mut held?, Foreign::Refused, runtime)?;
+        finish_rewind(&mut held?, Foreign::Refused, runtime)?;
     }
     Ok(())
 }
@@ -100,14 +100,14 @@ fn halves(well: &Well, runtime: &Runtime) -> Result<Vec<SessionInfo>> {
 ///
 /// # Errors
 /// If files changed since that it would overwrite.
-pub fn settle(session: &mut Session, foreign: Foreign, runtime: &Runtime) -> Result<bool> {
+pub fn finish_rewind(session: &mut Session, foreign: Foreign, runtime: &Runtime) -> Result<bool> {
     let head = session.info()?.head;
     if head.rewinding.is_none() {
         return Ok(false);
     }
     let (root, redactor) = (root(&head, runtime)?, Redactor::new([]));
     let site = site(&root, &redactor, runtime);
-    let Some(settled) = rewind::settle(session, &site, foreign, &mut |_| {})? else {
+    let Some(settled) = rewind::finish_rewind(session, &site, foreign, &mut |_| {})? else {
         return Ok(false);
     };
     let (session, began) = (session.id().clone(), settled.began);
@@ -123,7 +123,7 @@ pub fn settle(session: &mut Session, foreign: Foreign, runtime: &Runtime) -> Res
 
 /// Finishes a rewind of a session that was cut off, if there is one and its files can be had: who
 /// forks it shares them.
-pub(crate) fn settle_of(well: &Well, id: &SessionId, runtime: &Runtime) -> Result<()> {
+pub(crate) fn finish_rewind_of(well: &Well, id: &SessionId, runtime: &Runtime) -> Result<()> {
     let info = well.info(id)?;
     if info.head.rewinding.is_none() {
         return Ok(());
@@ -135,7 +135,7 @@ pub(crate) fn settle_of(well: &Well, id: &SessionId, runtime: &Runtime) -> Resul
     if info.held.is_some() {
         info.refuse_half_rewound()?;
     }
-    settle(&mut well.lock(id)?, Foreign::Refused, runtime).map(drop)
+    finish_rewind(&mut well.lock(id)?, Foreign::Refused, runtime).map(drop)
 }
 
 /// Says that a session's files are half moved, if they are.

@@ -1,10 +1,12 @@
 //! Forks: sessions that share another one's past.
 
 use stepwell::compactions::{self, Extent};
-use stepwell::{Change, Driver, Edited, Event, NewEvent, Seq, SessionId, Status, StatusChanged};
+use stepwell::{
+    Change, Driver, Edited, Event, ForkAt, NewEvent, Seq, SessionId, Status, StatusChanged,
+};
 
 use crate::error::Result;
-use crate::files::settle_of;
+use crate::files::finish_rewind_of;
 use crate::runtime::Runtime;
 
 /// Asks for a fork.
@@ -21,7 +23,7 @@ pub struct ForkRequest {
 /// A fork that was made.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Forked {
-    /// It.
+    /// The new session.
     pub session: SessionId,
     /// The last event that it shares.
     pub at: Seq,
@@ -37,7 +39,7 @@ impl Runtime {
         if let Some(label) = &request.label {
             well.refuse_taken_label(label, None)?;
         }
-        settle_of(&well, parent, self)?;
+        finish_rewind_of(&well, parent, self)?;
         let acting = self.acting_well(&well);
         let head = well.info(parent)?.head;
         let at = request.at.unwrap_or(head.seq);
@@ -59,7 +61,7 @@ impl Runtime {
         } else {
             begins.extend(acting.signature());
         }
-        let session = acting.fork_with(parent, Some(at), begins)?.id().clone();
+        let session = acting.fork(parent, ForkAt { at: Some(at), begins })?.id().clone();
         // What was allowed in the user's own session is allowed in its fork.
         if self.is_own(parent) {
             self.own(&session);

@@ -74,6 +74,6 @@ pub use runtime::{Runtime, Supervisor};
 pub use servers::ServerQuery;
 pub use stepwell_agent::provider::model_name;
 pub use stepwell_agent::run::{GateAnswer, NodeStatus, OpenGate, Patience, RunEvent, Shrunk};
-pub use talk::{Hears, StopRequested, Words};
+pub use talk::{Hears, SayRequest, StopRequested};
 pub use trust::Trust;
 pub use work::WorkRequest;

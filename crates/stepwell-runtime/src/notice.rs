@@ -30,7 +30,7 @@ pub enum Notice {
     },
     /// The model that should write summaries cannot be had.
     NoSummariser {
-        /// It.
+        /// The model.
         model: String,
         /// Why not.
         why: String,
@@ -39,7 +39,7 @@ pub enum Notice {
     },
     /// The model cannot be asked for a summary, so old messages are left out.
     ModelUnreachable {
-        /// It.
+        /// The model.
         model: String,
         /// Why not.
         why: String,
@@ -65,14 +65,14 @@ pub enum Notice {
     },
     /// MCP servers take long to start.
     ServersSlow {
-        /// Which.
+        /// The names of the servers.
         names: Vec<String>,
     },
     /// An MCP server is not there: the run goes on without it.
     ServerAbsent {
-        /// Which.
+        /// The server's name.
         name: String,
-        /// Why.
+        /// Why it is not there.
         why: String,
     },
     /// Something about an MCP server.
@@ -125,7 +125,7 @@ pub enum Notice {
     ToolTakenAway {
         /// From whom.
         whose: String,
-        /// Which.
+        /// The tool's name.
         tool: String,
     },
     /// A provider is asked at an address that a spec names, without the user's key.
@@ -207,7 +207,7 @@ pub struct CutOffSession {
 pub struct LeftFile {
     /// The file.
     pub path: String,
-    /// Why.
+    /// Why it was left.
     pub why: String,
 }
 

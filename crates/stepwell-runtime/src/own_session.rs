@@ -1,6 +1,6 @@
 //! Making a session that is the user's own.
 
-use stepwell::{Created, NewEvent, Session, Stepwell};
+use stepwell::{Created, NewEvent, NewSession, Session, Stepwell};
 
 use crate::error::Result;
 use crate::runtime::Runtime;
@@ -20,7 +20,7 @@ impl Runtime {
         if !is_known {
             self.own(&id);
         }
-        let made = well.create_with(created, events);
+        let made = well.create(NewSession { created, events });
         if made.is_err() && !is_known {
             self.disown(&id);
         }

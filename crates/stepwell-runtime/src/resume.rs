@@ -174,7 +174,10 @@ fn refuse(request: &ResumeRequest, info: &SessionInfo, runtime: &Runtime) -> Res
     let (session, is_flow) = (head.id.clone(), head.flow.is_some());
     match (&request.say, is_flow) {
         // A flow's agents are asked what its spec says, and nothing else.
-        (Some(_), true) => Err(Error::IsFlow { session }),
+        (Some(_), true) => {
+            let waits = head.status == Status::Paused;
+            Err(Error::IsFlow { session, waits })
+        }
         (None, _) if head.status == Status::Abandoned => Err(Error::Abandoned { session, is_flow }),
         // Before servers are started for nothing.
         _ => match &info.held {

@@ -42,7 +42,7 @@ impl Runtime {
     /// If somebody runs it, or a file cannot be moved.
     pub fn rewind(&self, request: &RewindRequest) -> Result<Done> {
         let mut session = self.acting_well(&*self.writing()?).lock(&request.session)?;
-        files::settle(&mut session, Foreign::Refused, self)?;
+        files::finish_rewind(&mut session, Foreign::Refused, self)?;
         self.rewind_held(&mut session, &request.asked)
     }
 

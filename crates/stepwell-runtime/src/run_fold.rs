@@ -40,7 +40,7 @@ impl RunFold {
     /// Takes in what happened.
     pub(crate) fn see(&mut self, event: &RunEvent) {
         match event {
-            RunEvent::Recorded(event) => self.take(event),
+            RunEvent::Recorded(event) => self.apply(event),
             RunEvent::Child { session, event } => self.take_below(session, event),
             RunEvent::Within { event, .. } => {
                 if let RunEvent::Child { session, event } = &**event {
@@ -52,7 +52,7 @@ impl RunFold {
     }
 
     /// Takes in an event that was recorded.
-    fn take(&mut self, event: &Recorded) {
+    fn apply(&mut self, event: &Recorded) {
         if event.seq > self.state.head.seq {
             self.state.apply(event);
         }

@@ -11,7 +11,7 @@ use crate::runtime::Runtime;
 
 /// Something to be said to a session.
 #[derive(Clone, Debug)]
-pub struct Words {
+pub struct SayRequest {
     /// What is said.
     pub text: String,
     /// To which conversation; a flow has several, and none that is meant by itself.
@@ -53,7 +53,7 @@ impl Runtime {
     ///
     /// # Errors
     /// If the session is a flow and no lane was named, or another program drives it.
-    pub fn say(&self, id: &SessionId, words: Words) -> Result<Hears> {
+    pub fn say(&self, id: &SessionId, words: SayRequest) -> Result<Hears> {
         let well = self.writing()?;
         let info = well.info(id)?;
         crate::resume::refuse_external(&info.head)?;
@@ -63,7 +63,10 @@ impl Runtime {
                 refuse_unknown(&well, id, &lane)?;
                 lane
             }
-            (None, true) => return Err(Error::NoLane { session: id.clone() }),
+            (None, true) => {
+                let known = lane_names(&well, id)?;
+                return Err(Error::NoLane { session: id.clone(), known });
+            }
             (None, false) => Lane::main(),
         };
         let (text, who, now) = (words.text, self.who(), words.now);
@@ -171,10 +174,13 @@ impl Runtime {
 
 /// Refuses words to a conversation that has not begun: nobody would hear them.
 fn refuse_unknown(well: &stepwell::Stepwell, id: &SessionId, lane: &Lane) -> Result<()> {
-    let lanes = well.store().lanes(id)?;
-    if *lane == Lane::main() || lanes.contains_key(lane) {
+    if *lane == Lane::main() || well.store().lanes(id)?.contains_key(lane) {
         return Ok(());
     }
-    let known = lanes.into_keys().map(|lane| lane.to_string()).collect();
+    let known = lane_names(well, id)?;
     Err(Error::NoSuchLane { session: id.clone(), lane: lane.clone(), known })
+}
+
+fn lane_names(well: &stepwell::Stepwell, id: &SessionId) -> Result<Vec<String>> {
+    Ok(well.store().lanes(id)?.into_keys().map(|lane| lane.to_string()).collect())
 }

@@ -6,6 +6,7 @@ use std::sync::Arc;
 
 use stepwell_files::git::SafeGit;
 use stepwell_flow::guided::{GOAL, Outline};
+use stepwell_flow::spec::{Problem, SpecError};
 
 use crate::error::{Error, Result};
 use crate::handle::RunHandle;
@@ -35,7 +36,7 @@ impl WorkRequest {
         // What was typed for all agents gives way to what was typed for one.
         outline.model = options.model.take().or(outline.model).map(absolute);
         outline.models = outline.models.into_iter().map(|(of, it)| (of, absolute(it))).collect();
-        let reading = Arc::new(outline.read().map_err(stepwell_flow::Error::from)?);
+        let reading = Arc::new(outline.read().map_err(refused)?);
         let variables = BTreeMap::from([(GOAL.to_owned(), goal.into())]);
         let (text, flow) = (outline.text(), FlowOptions::default());
         Ok(FlowRequest { path: PathBuf::new(), text, reading, variables, options, flow, interrupt })
@@ -69,6 +70,20 @@ impl Runtime {
             Err(why) => no(&why),
         }
     }
+}
+
+/// Why an outline makes no sense, without the spec that it becomes: nobody wrote that.
+fn refused(error: SpecError) -> Error {
+    let SpecError::Invalid { problems, .. } = error else {
+        return stepwell_flow::Error::from(error).into();
+    };
+    let line = |problem: &Problem| {
+        let path = problem.path.to_string();
+        let path = path.strip_prefix("pattern.config.").unwrap_or(&path);
+        format!("{path}: {}", problem.what)
+    };
+    let lines: Vec<String> = problems.iter().map(line).collect();
+    Error::Outline { why: lines.join("; ") }
 }
 
 /// A script's file is found from any folder.

@@ -55,6 +55,7 @@ impl Error {
             Self::NoFlow { .. }
             | Self::DryAnswer { .. }
             | Self::NoLane { .. }
+            | Self::Outline { .. }
             | Self::NoSuchLane { .. }
             | Self::SeveralGates { .. }
             | Self::UnclearGate { .. }
@@ -103,9 +104,10 @@ impl Error {
                 Remedy::SetVariable(variable.clone().filter(|_| auth)?)
             }
             Self::MissingSecret { variable } => Remedy::SetVariable(variable.clone()),
-            Self::NoAgent { known, .. } | Self::Guardrail { known, .. } => {
-                Remedy::NameOneOf(known.clone())
-            }
+            Self::NoAgent { known, .. }
+            | Self::Guardrail { known, .. }
+            | Self::NoLane { known, .. }
+            | Self::NoSuchLane { known, .. } => Remedy::NameOneOf(known.clone()),
             Self::NoPrice { limit, .. } => Remedy::SetPrice(*limit),
             Self::Unpriced { .. } => Remedy::LimitRun,
             Self::Tools { remedy, .. } => (**remedy).clone(),
@@ -116,9 +118,10 @@ impl Error {
             Self::Abandoned { session, .. } => Remedy::Say(session.clone()),
             Self::Finished { session } => Remedy::ShowOrRewind(session.clone()),
             Self::DryAnswer { .. } => Remedy::AnswerForGood,
-            Self::IsFlow { session }
-            | Self::FlowNotRunning { session }
-            | Self::NotWaiting { session } => Remedy::Resume(session.clone()),
+            Self::IsFlow { session, waits: true } => Remedy::Respond(session.clone()),
+            Self::IsFlow { session, .. } | Self::NotWaiting { session } => {
+                Remedy::Resume(session.clone())
+            }
             Self::RunsElsewhere(stepwell::Error::Held { session, .. }) => {
                 Remedy::AttachOrStop(session.clone())
             }
@@ -146,7 +149,6 @@ impl Error {
             }
             Self::NoQuestion { .. } => Remedy::ListGates,
             Self::NoGate { open, .. } => Remedy::OpenGates(open.clone()),
-            Self::NoSuchLane { known, .. } => Remedy::NameOneOf(known.clone()),
             Self::OnlyPeople { .. } => Remedy::AskPerson,
             Self::SeveralGates { open, .. } => Remedy::NameGate(open.clone()),
             Self::BadAnswer { session, why: NoAnswer::Late { .. }, .. } => {

@@ -31,7 +31,7 @@ pub(crate) struct Began<'a> {
 impl Began<'_> {
     /// The spec to go on with: the stored one, or the one on disk if it is wanted and what is done
     /// still stands by it.
-    pub(crate) fn settle(
+    pub(crate) fn decide(
         &self,
         old: Spec,
         current: &Current,

@@ -25,7 +25,7 @@ pub(super) fn settled_spec(
     let no_flow = || stepwell_flow::Error::NoFlow(head.id.clone());
     let stored = history.stored.as_ref().ok_or_else(no_flow)?;
     let began = Began { session: &head.id, stored, memo: &history.memo };
-    let (spec, accepted) = began.settle(stored.read()?.spec, current, runtime)?;
+    let (spec, accepted) = began.decide(stored.read()?.spec, current, runtime)?;
     Ok((spec, accepted, stored.digest()))
 }
 

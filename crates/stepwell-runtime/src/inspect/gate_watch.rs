@@ -53,7 +53,7 @@ pub enum GateNews {
         store: Option<String>,
         /// The session; absent, the store.
         session: Option<SessionId>,
-        /// Why.
+        /// Why it cannot be watched.
         error: Error,
     },
 }

@@ -33,7 +33,7 @@ impl InOrder {
             self.early.push(piece);
             return Vec::new();
         }
-        self.take(piece)
+        self.release(piece)
     }
 
     /// An event was told: the pieces that waited for it.
@@ -46,7 +46,7 @@ impl InOrder {
             std::mem::take(&mut self.early).into_iter().partition(|it| it.after <= self.told);
         self.early = early;
         let due: Vec<LivePiece> = due;
-        due.into_iter().flat_map(|piece| self.take(piece)).collect()
+        due.into_iter().flat_map(|piece| self.release(piece)).collect()
     }
 
     /// What is missing of an answer that is about to be told, if some of it was shown: its end may
@@ -74,7 +74,7 @@ impl InOrder {
     }
 
     /// Takes in a piece whose time has come.
-    fn take(&mut self, piece: LivePiece) -> Vec<LivePiece> {
+    fn release(&mut self, piece: LivePiece) -> Vec<LivePiece> {
         let is_own = piece.session == self.session;
         let answer = self.answers.of(&piece.session, &piece.lane);
         if answer.is_past(&piece) {

@@ -4,7 +4,8 @@ use stepwell::{Access, Answer, Choice, Event, Grant, Mode, Role, Status};
 use stepwell_agent::permission::Rule;
 use stepwell_runtime::inspect::open_gates;
 use stepwell_runtime::{
-    Error, FlowOptions, Given, Patience, ResumeRequest, RunEvent, RunOptions, RunRequest, Words,
+    Error, FlowOptions, Given, Patience, ResumeRequest, RunEvent, RunOptions, RunRequest,
+    SayRequest,
 };
 
 use crate::desk::{ASKS, Desk, asked};
@@ -21,7 +22,7 @@ fn an_agent_neither_answers_nor_speaks_for_its_user() {
     let given = Given { gate: None, answer: Answer::from("yes") };
     let refused = agent.answer(&id, &given, &FlowOptions::default()).err();
     assert!(matches!(refused, Some(Error::OnlyPeople { .. })), "{refused:?}");
-    let words = Words { text: "go on".to_owned(), lane: None, now: false };
+    let words = SayRequest { text: "go on".to_owned(), lane: None, now: false };
     let refused = agent.say(&id, words).err();
     assert!(matches!(refused, Some(Error::OnlyPeople { .. })), "{refused:?}");
     let mut speaking = desk.resume(&id);
@@ -47,7 +48,7 @@ fn words_to_a_conversation_that_has_not_begun_are_refused() {
     let id = handle.id().clone();
     handle.join().unwrap();
     let lane = Some("nobody".parse().unwrap());
-    let refused = desk.runtime.say(&id, Words { text: "hello".to_owned(), lane, now: false });
+    let refused = desk.runtime.say(&id, SayRequest { text: "hello".to_owned(), lane, now: false });
     assert!(matches!(refused, Err(Error::NoSuchLane { .. })), "{refused:?}");
 }
 
@@ -62,7 +63,7 @@ fn what_a_person_decided_is_done_before_what_is_said_next() {
         handle.join().unwrap();
         let given = Given { gate: None, answer };
         desk.elsewhere().answer(&id, &given, &FlowOptions::default()).unwrap();
-        let words = Words { text: "first".to_owned(), lane: None, now: false };
+        let words = SayRequest { text: "first".to_owned(), lane: None, now: false };
         desk.elsewhere().say(&id, words).unwrap();
         let more = ResumeRequest { say: Some("and then".to_owned()), ..desk.resume(&id) };
         assert_eq!(desk.runtime.resume(more).unwrap().join().unwrap().output, "Made.");

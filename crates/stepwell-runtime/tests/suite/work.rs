@@ -11,10 +11,11 @@ use stepwell::gates::Gates;
 use stepwell::{Answer, Event, Kind, Origin, Query, SessionId, Status, TaskStatus};
 use stepwell_agent::permission::Mode;
 use stepwell_flow::guided::{Outline, WorkAgent};
-use stepwell_flow::spec::{Commit, YesPhase};
+use stepwell_flow::spec::{Commit, TryProgram, YesPhase};
 use stepwell_runtime::inspect::open_gates;
 use stepwell_runtime::{
-    Error, ErrorKind, FlowOptions, Given, Patience, RunOptions, Runtime, WorkRequest,
+    Error, ErrorKind, FlowOptions, Given, Patience, Remedy, ResumeRequest, RunOptions, Runtime,
+    SayRequest, WorkRequest,
 };
 use stepwell_strict::{Asked, Reply, Rules, Say, Strict};
 use stepwell_workspace::{Host, Notices, Wanted, Workspace};
@@ -335,6 +336,41 @@ fn worktrees_need_a_commit_and_nothing_beside_it() {
     let refused = place.runtime.start_work(Repository::request(outline)).unwrap_err();
     assert!(matches!(refused, Error::NoWorktrees { .. }), "{refused}");
     assert_eq!(refused.kind(), ErrorKind::Config);
+}
+
+#[test]
+fn what_makes_no_sense_is_refused_in_the_words_of_whoever_asked() {
+    let place = Repository::new(model);
+    let run = TryProgram {
+        command: "true".to_owned(),
+        url: Some("http://example.com/".to_owned()),
+        expect: None,
+        seconds: None,
+    };
+    let outline = Outline { run: Some(run), checks: vec![String::new()], ..Outline::default() };
+    let refused = place.runtime.start_work(Repository::request(outline)).unwrap_err();
+    assert_eq!(refused.kind(), ErrorKind::Usage);
+    let (refused, url) = (refused.to_string(), "\"http://example.com/\"");
+    assert!(refused.contains("checks[0]: expected a command line"), "{refused}");
+    assert!(refused.contains(&format!("run: {url} is not an http address")), "{refused}");
+    assert!(!refused.contains("pattern"), "{refused}");
+}
+
+#[test]
+fn more_to_do_is_not_said_to_work_that_waits_for_an_answer() {
+    let place = Repository::new(model);
+    let request = Repository::request(Outline::default());
+    let options = RunOptions { patience: Patience::Pause, ..request.options.clone() };
+    let handle = place.runtime.start_work(WorkRequest { options, ..request }).unwrap();
+    let id = handle.id().clone();
+    handle.join().unwrap();
+    let resume = ResumeRequest::new(id.clone(), place.runtime.trust(&id));
+    let say = Some("do it differently".to_owned());
+    let refused = place.runtime.resume(ResumeRequest { say, ..resume }).unwrap_err();
+    assert!(matches!(refused.remedy(), Some(Remedy::Respond(_))), "{refused}");
+    let words = SayRequest { text: "hello".to_owned(), lane: None, now: false };
+    let refused = place.runtime.say(&id, words).unwrap_err();
+    assert!(matches!(refused.remedy(), Some(Remedy::NameOneOf(_))), "{refused}");
 }
 
 #[test]
