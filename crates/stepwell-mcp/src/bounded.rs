@@ -37,7 +37,7 @@ struct Cuts {
 
 /// An item of an answer, in which long texts are cut. It has the form of a `T`.
 #[derive(Clone, Debug, PartialEq)]
-pub(crate) struct Cut<T> {
+pub(crate) struct Shortened<T> {
     value: Value,
     left_out: Vec<LeftOut>,
     form: PhantomData<fn() -> T>,
@@ -58,7 +58,7 @@ impl LeftOut {
     }
 }
 
-impl<T: Serialize> Cut<T> {
+impl<T: Serialize> Shortened<T> {
     /// An item without secrets that takes no more than so many bytes.
     pub(crate) fn to(item: &T, bytes: usize, redactor: &Redactor) -> Result<Self> {
         let json = serde_json::to_string(item)?;
@@ -81,13 +81,13 @@ impl<T: Serialize> Cut<T> {
     }
 }
 
-impl<T> Serialize for Cut<T> {
+impl<T> Serialize for Shortened<T> {
     fn serialize<S: Serializer>(&self, to: S) -> Result<S::Ok, S::Error> {
         self.value.serialize(to)
     }
 }
 
-impl<T: JsonSchema> JsonSchema for Cut<T> {
+impl<T: JsonSchema> JsonSchema for Shortened<T> {
     fn schema_name() -> Cow<'static, str> {
         T::schema_name()
     }
@@ -168,7 +168,7 @@ pub(crate) struct Page<'a, T> {
     redactor: &'a Redactor,
     most: usize,
     left: usize,
-    items: Vec<Cut<T>>,
+    items: Vec<Shortened<T>>,
 }
 
 impl<'a, T: Serialize> Page<'a, T> {
@@ -188,7 +188,7 @@ impl<'a, T: Serialize> Page<'a, T> {
         if self.is_full() {
             return Ok(false);
         }
-        let item = Cut::to(item, PAGE_BYTES / 2, self.redactor)?;
+        let item = Shortened::to(item, PAGE_BYTES / 2, self.redactor)?;
         let bytes = item.value.to_string().len();
         if bytes > self.left && !self.items.is_empty() {
             return Ok(false);
@@ -205,7 +205,7 @@ impl<'a, T: Serialize> Page<'a, T> {
     }
 
     /// What is on it.
-    pub(crate) fn into_items(self) -> Vec<Cut<T>> {
+    pub(crate) fn into_items(self) -> Vec<Shortened<T>> {
         self.items
     }
 }
@@ -258,7 +258,7 @@ mod tests {
     fn an_item_of_many_small_parts_is_cut_as_well() {
         let redactor = Redactor::default();
         let many: Vec<String> = (0..100_000).map(|n| format!("part {n}")).collect();
-        let cut = Cut::to(&many, 1_000, &redactor).unwrap();
+        let cut = Shortened::to(&many, 1_000, &redactor).unwrap();
         assert!(cut.value.to_string().len() <= 1_000);
         let kept = cut.value.as_array().unwrap().len();
         let left_out = LeftOut { at: "/events/3".to_owned(), entries: 100_000 - kept };

@@ -109,7 +109,7 @@ impl Lines {
     }
 
     /// What a line says, if it is for the server.
-    fn take(&mut self, line: &[u8]) -> Option<ClientJsonRpcMessage> {
+    fn read_line(&mut self, line: &[u8]) -> Option<ClientJsonRpcMessage> {
         let line = line.strip_prefix(b"\xef\xbb\xbf").unwrap_or(line).trim_ascii();
         if line.is_empty() {
             return None;
@@ -195,7 +195,7 @@ impl Transport<RoleServer> for Lines {
         loop {
             match self.incoming.recv().await {
                 Some(MessageLine::Whole(line)) => {
-                    if let Some(message) = self.take(&line) {
+                    if let Some(message) = self.read_line(&line) {
                         return Some(message);
                     }
                 }

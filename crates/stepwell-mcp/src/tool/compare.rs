@@ -9,7 +9,7 @@ use stepwell_files::diff::{Patch, Side};
 use stepwell_files::history::{History, Net};
 use stepwell_wire::{FileDiff, Session};
 
-use crate::bounded::{Cut, LeftOut, PAGE_BYTES, Page};
+use crate::bounded::{PAGE_BYTES, Page, Shortened};
 use crate::error::Result;
 use crate::input::Limit;
 use crate::stores::{Located, Purpose, Stores};
@@ -40,10 +40,7 @@ pub(crate) struct CompareAnswer {
     #[serde(skip_serializing_if = "Option::is_none")]
     shared_until: Option<Seq>,
     /// Files that either changed after that, and that differ.
-    files: Vec<Cut<FileDiff>>,
-    /// Lists of which only the front is here.
-    #[serde(skip_serializing_if = "Vec::is_empty")]
-    left_out: Vec<LeftOut>,
+    files: Vec<Shortened<FileDiff>>,
     /// How many files both left alike.
     alike: usize,
     /// The cursor of the next page; absent, if this is the last one.
@@ -56,10 +53,10 @@ pub(crate) struct CompareAnswer {
 struct Compared {
     /// The session.
     #[serde(flatten)]
-    session: Cut<Session>,
+    session: Shortened<Session>,
     /// What its agent said last.
     #[serde(skip_serializing_if = "Option::is_none")]
-    last_answer: Option<Cut<String>>,
+    last_answer: Option<Shortened<String>>,
 }
 
 /// Compares two sessions.
@@ -114,9 +111,9 @@ fn ends(ours: Option<&Net>, theirs: Option<&Net>, shared: Option<Seq>) -> (FileS
 }
 
 fn side(of: &Located, stores: &Stores) -> Result<Compared> {
-    let session = Cut::to(&of.well.info(&of.id)?.into(), PAGE_BYTES / 4, &stores.redactor)?;
+    let session = Shortened::to(&of.well.info(&of.id)?.into(), PAGE_BYTES / 4, &stores.redactor)?;
     let last_answer = last_answer(&of.well, &of.id)?;
-    let cut = |text: String| Cut::to(&text, PAGE_BYTES / 8, &stores.redactor);
+    let cut = |text: String| Shortened::to(&text, PAGE_BYTES / 8, &stores.redactor);
     Ok(Compared { session, last_answer: last_answer.map(cut).transpose()? })
 }
 

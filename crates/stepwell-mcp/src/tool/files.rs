@@ -8,7 +8,7 @@ use stepwell_files::history::History;
 use stepwell_files::session_diff::patches;
 use stepwell_wire::FileDiff;
 
-use crate::bounded::{Cut, LeftOut, Page, Stretch};
+use crate::bounded::{Page, Shortened, Stretch};
 use crate::error::{Error, Result};
 use crate::input::{Limit, Point};
 use crate::stores::{Located, Named, Purpose, Stores};
@@ -47,10 +47,7 @@ pub(crate) struct DiffAnswer {
     /// The session.
     id: SessionId,
     /// Each file, by its path.
-    files: Vec<Cut<FileDiff>>,
-    /// Lists of which only the front is here.
-    #[serde(skip_serializing_if = "Vec::is_empty")]
-    left_out: Vec<LeftOut>,
+    files: Vec<Shortened<FileDiff>>,
     /// Of one file: a stretch of its diff.
     #[serde(skip_serializing_if = "Option::is_none")]
     stretch: Option<Stretch>,

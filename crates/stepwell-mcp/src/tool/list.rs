@@ -5,7 +5,7 @@ use serde::{Deserialize, Serialize};
 use stepwell::{Cursor, Family, Order, Query, Sort};
 use stepwell_wire::Session;
 
-use crate::bounded::{Cut, LeftOut, Page};
+use crate::bounded::{Page, Shortened};
 use crate::error::{Error, Result};
 use crate::input::{Limit, Which};
 use crate::stores::{Purpose, Stores};
@@ -54,10 +54,7 @@ impl From<Sorted> for Sort {
 #[derive(Debug, Serialize, JsonSchema)]
 pub(crate) struct ListAnswer {
     /// The sessions: of several stores, this workspace's first.
-    pub(crate) sessions: Vec<Cut<ListedSession>>,
-    /// Lists of which only the front is here.
-    #[serde(skip_serializing_if = "Vec::is_empty")]
-    left_out: Vec<LeftOut>,
+    pub(crate) sessions: Vec<Shortened<ListedSession>>,
     /// The cursor of the next page; absent, if this is the last one.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub(crate) next: Option<String>,
@@ -83,13 +80,13 @@ pub(crate) struct ListedSession {
 /// Lists sessions.
 pub(crate) fn list_sessions(stores: &Stores, input: ListInput) -> Result<ListAnswer> {
     let limit = Limit::of(input.limit);
-    let mut place = input.cursor.as_deref().map(Place::read).transpose()?.unwrap_or_default();
+    let mut place = input.cursor.as_deref().map(PageCursor::read).transpose()?.unwrap_or_default();
     let family = if input.subagents { Family::Any } else { Family::Roots };
     let filter = input.which.filter(family);
     let mut page = Page::new(&stores.redactor, limit);
     for (n, open) in stores.all(Purpose::Read)?.into_iter().enumerate().skip(place.store) {
         if n > place.store {
-            place = Place { store: n, after: None };
+            place = PageCursor { store: n, after: None };
         }
         loop {
             if page.is_full() {
@@ -121,12 +118,12 @@ pub(crate) fn list_sessions(stores: &Stores, input: ListInput) -> Result<ListAns
 
 /// Where a page ended: in which store, and behind which session there.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-struct Place {
+struct PageCursor {
     store: usize,
     after: Option<Cursor>,
 }
 
-impl std::fmt::Display for Place {
+impl std::fmt::Display for PageCursor {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         match self.after {
             Some(Cursor { value, key }) => write!(f, "{}.{value}.{key}", self.store),
@@ -135,7 +132,7 @@ impl std::fmt::Display for Place {
     }
 }
 
-impl Place {
+impl PageCursor {
     fn read(text: &str) -> Result<Self> {
         let wrong = || Error::Arguments("`cursor` is none: give the `next` of a page".to_owned());
         let mut parts = text.split('.');
@@ -157,11 +154,11 @@ mod tests {
     #[test]
     fn a_cursor_is_read_as_it_was_written_and_nothing_else_is_one() {
         for after in [None, Some(Cursor { value: -3, key: 7 })] {
-            let place = Place { store: 2, after };
-            assert_eq!(Place::read(&place.to_string()).unwrap(), place);
+            let place = PageCursor { store: 2, after };
+            assert_eq!(PageCursor::read(&place.to_string()).unwrap(), place);
         }
         for wrong in ["", "x", "1.2", "1.2.3.4", "-1", "1.a.b"] {
-            assert!(Place::read(wrong).is_err(), "{wrong}");
+            assert!(PageCursor::read(wrong).is_err(), "{wrong}");
         }
     }
 }

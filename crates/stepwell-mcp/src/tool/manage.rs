@@ -5,7 +5,9 @@ use std::collections::BTreeSet;
 use schemars::JsonSchema;
 use serde::Deserialize;
 use stepwell::compactions::{self, Extent};
-use stepwell::{Change, Driver, Edited, Event, NewEvent, Status, StatusChanged, Who, trust};
+use stepwell::{
+    Change, Driver, Edited, Event, ForkAt, NewEvent, Status, StatusChanged, Who, trust,
+};
 use stepwell_wire::{Forked, Label, Tags};
 
 use super::form::{About, Again, ToolForm, writes};
@@ -125,6 +127,6 @@ fn fork(stores: &Stores, input: ForkInput) -> Result<Forked> {
         begins.push(Edited { label: Change::Set(label), ..Edited::default() }.into());
     }
     begins.push(trust::revocation(Who::from(format!("an agent over MCP, for {}", well.who()))));
-    let id = well.fork_with(&parent, Some(at), begins)?.id().clone();
+    let id = well.fork(&parent, ForkAt { at: Some(at), begins })?.id().clone();
     Ok(Forked { id, parent, at })
 }

@@ -8,7 +8,7 @@ use stepwell::{
 };
 use stepwell_wire::{Session, ViewMessageKind};
 
-use crate::bounded::{Cut, LeftOut, PAGE_BYTES, Page, Stretch};
+use crate::bounded::{LeftOut, PAGE_BYTES, Page, Shortened, Stretch};
 use crate::error::{Error, Result};
 use crate::input::{Direction, Limit, Point};
 use crate::stores::{Located, Named, Purpose, Stores};
@@ -58,21 +58,20 @@ pub(crate) enum Form {
 #[derive(Debug, Serialize, JsonSchema)]
 pub(crate) struct ReadAnswer {
     /// The session, as it stands now.
-    session: Cut<Session>,
+    session: Shortened<Session>,
     /// The form.
     form: Form,
     /// The point at which it was read.
     at: Seq,
     /// Of turns: who said what.
     #[serde(skip_serializing_if = "Option::is_none")]
-    turns: Option<Vec<Cut<Turn>>>,
+    turns: Option<Vec<Shortened<Turn>>>,
     /// Of a view: what a model would be shown.
     #[serde(skip_serializing_if = "Option::is_none")]
-    view: Option<Vec<Cut<ShownMessage>>>,
+    view: Option<Vec<Shortened<ShownMessage>>>,
     /// Of events: what was recorded.
     #[serde(skip_serializing_if = "Option::is_none")]
-    #[schemars(with = "Option<Vec<AnyEvent>>")]
-    events: Option<Vec<Cut<Recorded>>>,
+    events: Option<Vec<Shortened<Recorded>>>,
     /// Lists of which only the front is here.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     left_out: Vec<LeftOut>,
@@ -103,9 +102,9 @@ struct AnyEvent {
 struct Turn {
     /// The event.
     seq: Seq,
-    /// When.
+    /// When it was said.
     at: Time,
-    /// Who.
+    /// Who said it.
     role: Role,
     /// What was said.
     #[serde(skip_serializing_if = "String::is_empty")]
@@ -159,7 +158,7 @@ pub(crate) fn read_session(stores: &Stores, input: ReadInput) -> Result<ReadAnsw
         Some(lane) => lane.parse().map_err(|error| Error::Arguments(format!("lane: {error}")))?,
         None => Lane::main(),
     };
-    let session = Cut::to(&info.into(), PAGE_BYTES / 4, &stores.redactor)?;
+    let session = Shortened::to(&info.into(), PAGE_BYTES / 4, &stores.redactor)?;
     let (form, limit, cursor) = (input.form, Limit::of(input.limit), input.cursor);
     let left_out = session.left_out("/session");
     let (turns, view, events) = (None, None, None);

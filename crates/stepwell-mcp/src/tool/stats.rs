@@ -6,7 +6,7 @@ use stepwell::{Family, Query, SessionInfo};
 use stepwell_wire::Statistics;
 use stepwell_workspace::Estimates;
 
-use crate::bounded::{Cut, LeftOut, PAGE_BYTES};
+use crate::bounded::{PAGE_BYTES, Shortened};
 use crate::error::Result;
 use crate::input::Which;
 use crate::stores::{Purpose, Stores};
@@ -24,10 +24,7 @@ pub(crate) struct StatsInput {
 #[derive(Debug, Serialize, JsonSchema)]
 pub(crate) struct StatsAnswer {
     /// What was counted. Subagents' sessions count as well.
-    statistics: Cut<Statistics>,
-    /// Lists of which only the front is here; `which` asks for less at once.
-    #[serde(skip_serializing_if = "Vec::is_empty")]
-    left_out: Vec<LeftOut>,
+    statistics: Shortened<Statistics>,
 }
 
 /// Counts sessions.
@@ -56,6 +53,6 @@ pub(crate) fn session_stats(stores: &Stores, input: StatsInput) -> Result<StatsA
             }
         }
     }
-    let statistics = Cut::to(&(&counted).into(), PAGE_BYTES, &stores.redactor)?;
-    Ok(StatsAnswer { left_out: statistics.left_out("/statistics"), statistics })
+    let statistics = Shortened::to(&(&counted).into(), PAGE_BYTES, &stores.redactor)?;
+    Ok(StatsAnswer { statistics })
 }
