@@ -59,7 +59,7 @@ pub(crate) async fn serve(
                 // One that was gone at once is no reason to stop.
                 let Ok((stream, peer)) = accepted else { continue };
                 let slot = tokio::select! {
-                    slot = slots.take(peer) => slot,
+                    slot = slots.acquire(peer) => slot,
                     () = asked(&mut shutdown) => break,
                 };
                 let (router, acceptor, stop) = (router.clone(), acceptor.clone(), shutdown.clone());

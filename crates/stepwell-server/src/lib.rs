@@ -27,6 +27,7 @@ mod security;
 mod server;
 mod site;
 mod stores;
+mod tidying;
 
 pub use access::{AccessEntry, AccessFile, AccessLog};
 pub use mcp_handler::{McpAnswer, McpHandler, McpRequest};

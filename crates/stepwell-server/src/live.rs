@@ -352,7 +352,7 @@ fn framed(seq: Option<Seq>, name: &str, data: &str) -> Frame {
 }
 
 /// Somebody to whom a stream is sent.
-pub(crate) trait Audience: Send + 'static {
+pub(crate) trait Recipient: Send + 'static {
     /// May they still hear it? Asked before each piece: who logged out hears nothing more.
     fn may_hear(&self) -> bool;
 }
@@ -360,7 +360,7 @@ pub(crate) trait Audience: Send + 'static {
 /// A receiver as the body of an answer.
 pub(crate) fn body(
     events: Events,
-    to: impl Audience,
+    to: impl Recipient,
 ) -> impl Stream<Item = Result<Bytes, Infallible>> {
     futures_util::stream::unfold((events, to), |(mut events, to)| async move {
         let item = events.recv().await?;

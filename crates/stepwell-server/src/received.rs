@@ -9,7 +9,7 @@ use http_body_util::{BodyExt, Limited};
 
 use crate::connections;
 use crate::problem::{Problem, Result};
-use crate::security::{Caller, Shown};
+use crate::security::{Caller, Credential};
 
 /// How many bytes the body of a request may have.
 const BODY: usize = 1 << 20;
@@ -23,7 +23,7 @@ pub(crate) fn caller(request: &Request) -> Result<Caller> {
 }
 
 /// The caller, and what they showed to get in.
-pub(crate) fn login(request: &Request) -> Result<(Caller, Shown)> {
+pub(crate) fn login(request: &Request) -> Result<(Caller, Credential)> {
     let passed = request.extensions().get::<crate::security::Passed>().cloned();
     passed.ok_or_else(Problem::unauthorized)?.login()
 }

@@ -178,7 +178,9 @@ impl Route {
         let known = fields::<B>();
         let run = move |site: &Site, call: &Call| {
             let act = look(site, call)?.act(call.event)?;
-            json(&act, &handler(&act, read_body(&call.body, &known)?)?)
+            let done = handler(&act, read_body(&call.body, &known)?)?;
+            act.site.tidying.after_change(&act.store);
+            json(&act, &done)
         };
         Self {
             method,

@@ -23,10 +23,11 @@ use crate::repeats::Repeats;
 use crate::reply::{LINES, NEXT, Reply};
 use crate::route::{Call, Route, Wants};
 use crate::security::{
-    Caller, Entrance, Guard, Logins, Logouts, OneTimeLink, Origin, Role, Shown, Tokens, harden,
+    Caller, Credential, Entrance, Guard, Logins, Logouts, OneTimeLink, Origin, Role, Tokens, harden,
 };
 use crate::site::{Limits, Look, Site};
 use crate::stores::{Hearing, Stores, Workspaces};
+use crate::tidying::Tidying;
 use crate::{api, assets, connections, live, openapi};
 
 /// How many streams one caller may have open.
@@ -129,7 +130,8 @@ impl Server {
         let guard = Guard { origins, logins, cookie: format!("stepwell_{port}") };
         let limits = Limits { read_only: options.read_only, may_yolo: options.may_yolo };
         let (repeats, mcp, access) = (Repeats::default(), options.mcp, options.access);
-        let site = Arc::new(Site { stores, guard, limits, repeats, mcp, access, clock });
+        let tidying = Tidying::new();
+        let site = Arc::new(Site { stores, tidying, guard, limits, repeats, mcp, access, clock });
         Ok(Self { site, listeners, reach: options.reach })
     }
 
@@ -397,10 +399,10 @@ fn parameter(request: &Request, name: &str) -> Option<u64> {
 struct Counted {
     site: Arc<Site>,
     caller: Caller,
-    shown: Shown,
+    shown: Credential,
 }
 
-impl live::Audience for Counted {
+impl live::Recipient for Counted {
     fn may_hear(&self) -> bool {
         self.site.guard.logins.still_counts(&self.shown)
     }

@@ -15,11 +15,13 @@ use crate::problem::{Problem, Result};
 use crate::repeats::Repeats;
 use crate::security::{Caller, Guard, Role};
 use crate::stores::{OpenStore, Stores};
+use crate::tidying::Tidying;
 
 /// What the server is made of.
 #[derive(Debug)]
 pub(crate) struct Site {
     pub(crate) stores: Stores,
+    pub(crate) tidying: Tidying,
     pub(crate) guard: Guard,
     pub(crate) limits: Limits,
     pub(crate) repeats: Repeats,

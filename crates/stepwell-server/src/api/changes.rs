@@ -8,7 +8,7 @@ use stepwell::{
     Answer, Change, Checkpoint, CheckpointReason, Edited, Event, Lane, Recorded, Seq, Undone,
     WorkAsked, WorkChange,
 };
-use stepwell_runtime::{FlowOptions, ForkRequest, Given, Words, files};
+use stepwell_runtime::{FlowOptions, ForkRequest, Given, Hears, SayRequest, files};
 use stepwell_wire::{
     CheckpointMade, CompactionUndone, Forked, GateAnswered, List, SaidTo, Session, StopAsked,
 };
@@ -143,15 +143,15 @@ pub(super) fn say(act: &Act<'_>, say: Say) -> Result<SaidTo> {
         let running = act.well().info(&id)?.held.is_some();
         return Ok(SaidTo { id, running });
     }
-    let hears = act.acting().say(&id, Words { text: say.text, lane, now: say.now })?;
-    Ok(SaidTo { id, running: hears.is_running() })
+    let hears = act.acting().say(&id, SayRequest { text: say.text, lane, now: say.now })?;
+    Ok(SaidTo { id, running: hears == Hears::Runner })
 }
 
 /// Why it is to stop.
 #[derive(Debug, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub(crate) struct Stop {
-    /// Why.
+    /// Why it is to stop, for whoever reads the session later.
     reason: Option<String>,
 }
 

@@ -29,7 +29,7 @@ pub(super) fn gates(look: &Look<'_>, _: Nothing) -> Result<List<OpenGate>> {
 
 /// What is searched for.
 #[derive(Debug, Deserialize, JsonSchema)]
-pub(crate) struct Words {
+pub(crate) struct SearchQuery {
     /// Words that must all occur; the last one may be only begun.
     q: String,
     /// The most relevant first, in place of the newest.
@@ -49,7 +49,7 @@ pub(crate) struct InSession {
     agent: Option<String>,
 }
 
-pub(super) fn search(look: &Look<'_>, words: Words) -> Result<List<SearchHit>> {
+pub(super) fn search(look: &Look<'_>, words: SearchQuery) -> Result<List<SearchHit>> {
     if !words.q.chars().any(char::is_alphanumeric) {
         return Err(Problem::invalid("there is no word to search for").at("q"));
     }

@@ -11,7 +11,7 @@ use tokio::sync::{Notify, OwnedSemaphorePermit, Semaphore};
 #[derive(Clone, Debug)]
 pub(crate) struct Peer {
     pub(crate) address: SocketAddr,
-    place: Arc<Place>,
+    place: Arc<SlotState>,
 }
 
 impl Peer {
@@ -22,7 +22,7 @@ impl Peer {
 }
 
 #[derive(Debug, Default)]
-struct Place {
+struct SlotState {
     is_known: AtomicBool,
     needed: Notify,
 }
@@ -31,14 +31,14 @@ struct Place {
 #[derive(Clone, Debug)]
 pub(crate) struct Slots {
     free: Arc<Semaphore>,
-    taken: Arc<Mutex<Taken>>,
+    taken: Arc<Mutex<Occupied>>,
 }
 
 #[derive(Debug, Default)]
-struct Taken {
+struct Occupied {
     next: u64,
     /// The oldest first.
-    places: BTreeMap<u64, Arc<Place>>,
+    places: BTreeMap<u64, Arc<SlotState>>,
 }
 
 /// A place that is taken until it is dropped.
@@ -46,7 +46,7 @@ struct Taken {
 pub(crate) struct Slot {
     number: u64,
     peer: Peer,
-    taken: Arc<Mutex<Taken>>,
+    taken: Arc<Mutex<Occupied>>,
     _permit: Option<OwnedSemaphorePermit>,
 }
 
@@ -57,7 +57,7 @@ impl Slots {
 
     /// Takes a place, for which the oldest connection without a token goes if there is none. If all
     /// have shown one, it waits.
-    pub(crate) async fn take(&self, address: SocketAddr) -> Slot {
+    pub(crate) async fn acquire(&self, address: SocketAddr) -> Slot {
         let permit = match Arc::clone(&self.free).try_acquire_owned() {
             Ok(permit) => Some(permit),
             Err(_) => {
@@ -66,7 +66,7 @@ impl Slots {
                 Arc::clone(&self.free).acquire_owned().await.ok()
             }
         };
-        let place = Arc::new(Place::default());
+        let place = Arc::new(SlotState::default());
         let mut taken = lock(&self.taken);
         let number = taken.next;
         taken.next += 1;
@@ -78,7 +78,7 @@ impl Slots {
 
     fn make_room(&self) {
         let mut taken = lock(&self.taken);
-        let is_stranger = |place: &Arc<Place>| !place.is_known.load(Ordering::Relaxed);
+        let is_stranger = |place: &Arc<SlotState>| !place.is_known.load(Ordering::Relaxed);
         let oldest = taken.places.iter().find(|(_, place)| is_stranger(place));
         if let Some(number) = oldest.map(|(number, _)| *number)
             && let Some(place) = taken.places.remove(&number)
@@ -105,7 +105,7 @@ impl Drop for Slot {
     }
 }
 
-fn lock(taken: &Mutex<Taken>) -> MutexGuard<'_, Taken> {
+fn lock(taken: &Mutex<Occupied>) -> MutexGuard<'_, Occupied> {
     taken.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
@@ -117,12 +117,12 @@ mod tests {
     async fn the_oldest_stranger_makes_room_and_whoever_is_known_stays() {
         let slots = Slots::new(2);
         let from: SocketAddr = "127.0.0.1:1".parse().unwrap();
-        let known = slots.take(from).await;
+        let known = slots.acquire(from).await;
         known.peer().is_known();
-        let stranger = slots.take(from).await;
+        let stranger = slots.acquire(from).await;
         let waits = tokio::spawn({
             let slots = slots.clone();
-            async move { slots.take(from).await }
+            async move { slots.acquire(from).await }
         });
         tokio::select! {
             () = stranger.is_needed() => {}
@@ -132,7 +132,7 @@ mod tests {
         let newcomer = waits.await.unwrap();
         newcomer.peer().is_known();
         // All are known now: the next one waits until somebody leaves.
-        let mut waits = Box::pin(slots.take(from));
+        let mut waits = Box::pin(slots.acquire(from));
         assert!(futures_util::poll!(&mut waits).is_pending());
         drop(known);
         waits.await;

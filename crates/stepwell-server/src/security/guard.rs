@@ -2,7 +2,7 @@
 
 use axum::http::{HeaderMap, Method, header};
 
-use super::{Caller, Logins, Origin, Refused, Shown};
+use super::{Caller, Credential, Logins, Origin, Refused};
 use crate::problem::Problem;
 
 /// The header that a page of another origin cannot send unasked.
@@ -34,7 +34,7 @@ pub(crate) struct Guard {
 /// A request whose origin is ours; the caller and what they showed, if they are logged in.
 #[derive(Clone, Debug)]
 pub(crate) struct Passed {
-    login: Result<(Caller, Shown), Refused>,
+    login: Result<(Caller, Credential), Refused>,
 }
 
 impl Passed {
@@ -50,7 +50,7 @@ impl Passed {
     ///
     /// # Errors
     /// If nobody is logged in.
-    pub(crate) fn login(self) -> Result<(Caller, Shown), Problem> {
+    pub(crate) fn login(self) -> Result<(Caller, Credential), Problem> {
         self.login.map_err(|why| match why {
             Refused::Unknown => Problem::unauthorized(),
             Refused::TooMany => Problem::too_many_attempts(),

@@ -52,7 +52,7 @@ struct Pass {
 
 /// What somebody showed to get in. Whoever stays for long is asked again whether it still counts.
 #[derive(Clone, Debug)]
-pub(crate) enum Shown {
+pub(crate) enum Credential {
     /// A token.
     Token(Token),
     /// A cookie.
@@ -103,9 +103,9 @@ impl Logins {
     }
 
     /// Who has this token.
-    pub(crate) fn by_token(&self, text: &str) -> Result<(Caller, Shown), Refused> {
+    pub(crate) fn by_token(&self, text: &str) -> Result<(Caller, Credential), Refused> {
         let owner = self.owner_of_text(text)?;
-        Ok((owner.caller(), Shown::Token(owner.token)))
+        Ok((owner.caller(), Credential::Token(owner.token)))
     }
 
     /// A link for a browser of the user whose machine this is.
@@ -131,20 +131,20 @@ impl Logins {
     }
 
     /// Whose cookie it is.
-    pub(crate) fn by_cookie(&self, text: &str) -> Option<(Caller, Shown)> {
+    pub(crate) fn by_cookie(&self, text: &str) -> Option<(Caller, Credential)> {
         let (tokens, now) = (self.tokens.now(), self.now());
         let owner = tokens.iter().find(|known| Cookie::is_signed(text, known, now))?;
         if self.logouts.has(text) {
             return None;
         }
-        Some((owner.caller(), Shown::Cookie(text.to_owned())))
+        Some((owner.caller(), Credential::Cookie(text.to_owned())))
     }
 
     /// Does what somebody showed before still let them in?
-    pub(crate) fn still_counts(&self, shown: &Shown) -> bool {
+    pub(crate) fn still_counts(&self, shown: &Credential) -> bool {
         match shown {
-            Shown::Token(token) => self.owner(token).is_some(),
-            Shown::Cookie(text) => self.by_cookie(text).is_some(),
+            Credential::Token(token) => self.owner(token).is_some(),
+            Credential::Cookie(text) => self.by_cookie(text).is_some(),
         }
     }
 
@@ -259,7 +259,7 @@ mod tests {
         (with(vec![named("ann", Role::Operator, &token)], None), token)
     }
 
-    fn caller(found: Option<(Caller, Shown)>) -> Option<Caller> {
+    fn caller(found: Option<(Caller, Credential)>) -> Option<Caller> {
         found.map(|(caller, _)| caller)
     }
 

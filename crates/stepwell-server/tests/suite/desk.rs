@@ -323,6 +323,11 @@ impl Desk {
         paths.iter().flat_map(methods).collect()
     }
 
+    /// The folder of the store.
+    pub(crate) fn store(&self) -> std::path::PathBuf {
+        self.folder.path().join("work").join(stepwell::STORE_FOLDER)
+    }
+
     /// A session of two steps, the second of which asks before it runs a command.
     pub(crate) fn session(&self) -> SessionId {
         let session = self.well.create(self.well.draft("fix the <b>login</b>")).unwrap();

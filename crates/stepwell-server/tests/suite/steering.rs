@@ -1,8 +1,14 @@
 //! Changing sessions over HTTP: who may, what it does, and what is told.
 
+use std::sync::Arc;
+use std::time::Duration;
+
 use reqwest::Method;
 use serde_json::json;
-use stepwell::{Append, Compacted, Event, Kind, Lane, Message, Scope, Seq, Span, Write};
+use stepwell::{
+    Append, Clock, Compacted, Event, Kind, Lane, Message, Scope, Seq, Span, SqliteOptions,
+    SqliteStore, Status, Stepwell, Time, Write,
+};
 
 use crate::desk::{Desk, Limits, gate};
 
@@ -37,6 +43,45 @@ async fn a_session_is_named_tagged_pinned_trashed_and_restored() {
     for (moved, trashed) in moves.into_iter().zip([true, false]) {
         assert_eq!(moved["trashed"], trashed);
         assert!(moved["who"].to_string().contains("web: ann"), "{moved}");
+    }
+}
+
+/// A clock that stands still.
+#[derive(Debug)]
+struct Then(Time);
+
+impl Clock for Then {
+    fn now(&self) -> Time {
+        self.0
+    }
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_change_has_the_trash_emptied_of_what_is_due() {
+    let desk = Desk::new().await;
+    let id = desk.session();
+    let due = desk.well.create(desk.well.draft("long ago")).unwrap();
+    let due = {
+        let id = due.id().clone();
+        due.finish(Status::Success, None).unwrap();
+        id
+    };
+    // As if it had been deleted long ago.
+    let month = Duration::from_secs(31 * 86_400);
+    let clock = Arc::new(Then(desk.well.now().minus(month)));
+    let options = SqliteOptions { clock, ..SqliteOptions::default() };
+    let store = Arc::new(SqliteStore::open_with(&desk.store(), options).unwrap());
+    Stepwell::with(store, stepwell::Deps::default()).delete(&due).unwrap();
+    let known = desk.well.subscribe().unwrap();
+    assert!(desk.well.store().exists(&due).unwrap());
+    let edit = json!({"label": "login"});
+    let path = format!("/sessions/{id}");
+    assert_eq!(desk.send(Method::PATCH, &path, Some(edit)).await.status, 200);
+    // Nobody waits for it but this test.
+    let is_there = || desk.well.store().exists(&due).unwrap();
+    while is_there() {
+        let told = known.next(Duration::from_secs(20)).unwrap();
+        assert!(told.is_some() || !is_there(), "nothing was tidied");
     }
 }
 
