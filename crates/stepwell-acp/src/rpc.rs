@@ -36,7 +36,7 @@ pub(crate) enum Incoming {
     },
     /// It answers one of our requests.
     Response {
-        /// Which.
+        /// The request that it answers.
         id: Id,
         /// The answer.
         answer: Result<Value, RpcError>,

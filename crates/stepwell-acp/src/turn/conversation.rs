@@ -14,7 +14,7 @@ use stepwell_agent::mcp::{KeptServers, Server};
 use stepwell_agent::provider::remote::Effort;
 use stepwell_runtime::{
     Attached, ContextUsage, Error, Given, Hears, Interrupt, NextRun, OpenGate, Patience,
-    ResumeRequest, RunHandle, RunOptions, RunRequest, Runtime, Words, check_model_name,
+    ResumeRequest, RunHandle, RunOptions, RunRequest, Runtime, SayRequest, check_model_name,
 };
 use stepwell_workspace::Well;
 
@@ -281,7 +281,7 @@ impl Conversation {
 
     /// Says something to whoever runs it.
     pub(crate) fn say(&self, text: &str) -> Result<Hears> {
-        let words = Words { text: text.to_owned(), lane: None, now: false };
+        let words = SayRequest { text: text.to_owned(), lane: None, now: false };
         self.runtime.say(&self.id, words)
     }
 

@@ -8,8 +8,8 @@ mod conversation;
 mod narrate;
 mod notice;
 mod proposal;
+mod reporter;
 mod running;
-mod telling;
 
 use std::path::PathBuf;
 
@@ -62,7 +62,7 @@ pub(crate) enum TurnEvent {
     },
     /// Nothing follows.
     Ended {
-        /// Why.
+        /// Why the run ended.
         reason: Option<StopReason>,
     },
 }
@@ -132,7 +132,7 @@ pub(crate) enum CallState {
 /// What became of a file.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct Diff {
-    /// Which.
+    /// The file's path.
     pub(crate) path: PathBuf,
     /// What it held; absent, it was not there.
     pub(crate) before: Option<String>,
@@ -143,7 +143,7 @@ pub(crate) struct Diff {
 /// One thing that is planned.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct PlanEntry {
-    /// What.
+    /// What is to be done.
     pub(crate) text: String,
     /// How far it is.
     pub(crate) state: PlanState,

@@ -24,7 +24,7 @@ pub(crate) enum Proposal {
 }
 
 /// What stands at a path.
-enum Standing {
+enum Existing {
     Nothing,
     Text(String),
     /// Too much, or no text.
@@ -41,15 +41,15 @@ impl Call {
         match self.tool.as_str() {
             "write_file" => {
                 let after = named("content")?.to_owned();
-                match standing(root, given)? {
-                    Standing::Nothing => change(None, after),
-                    Standing::Text(before) => change(Some(before), after),
-                    Standing::Bytes(bytes) => Some(Proposal::Replaces { bytes }),
+                match existing(root, given)? {
+                    Existing::Nothing => change(None, after),
+                    Existing::Text(before) => change(Some(before), after),
+                    Existing::Bytes(bytes) => Some(Proposal::Replaces { bytes }),
                 }
             }
             "edit_file" => {
                 let (old, new) = (named("old_text")?, named("new_text")?);
-                let Standing::Text(before) = standing(root, given)? else { return None };
+                let Existing::Text(before) = existing(root, given)? else { return None };
                 let after = match self.input.get("replace_all").and_then(Value::as_bool) {
                     Some(true) => before.replace(old, new),
                     _ => before.replacen(old, new, 1),
@@ -62,18 +62,18 @@ impl Call {
 }
 
 /// What stands at a path of the workspace; none, if the path leaves it, or no file can be there.
-fn standing(root: &Path, path: &str) -> Option<Standing> {
+fn existing(root: &Path, path: &str) -> Option<Existing> {
     let spot = SafePath::find(&Root::new(root.to_owned()), path, Last::Follow).ok()?;
     if spot.kind().is_none() {
-        return Some(Standing::Nothing);
+        return Some(Existing::Nothing);
     }
     let file = spot.open().ok()?;
     let bytes = file.metadata().ok()?.len();
     if bytes > LARGEST {
-        return Some(Standing::Bytes(bytes));
+        return Some(Existing::Bytes(bytes));
     }
     let mut read = Vec::new();
     // It may grow meanwhile.
     file.take(LARGEST).read_to_end(&mut read).ok()?;
-    Some(String::from_utf8(read).map_or(Standing::Bytes(bytes), Standing::Text))
+    Some(String::from_utf8(read).map_or(Existing::Bytes(bytes), Existing::Text))
 }

@@ -14,7 +14,7 @@ pub(crate) type Sink = Arc<dyn Fn(TurnEvent) + Send + Sync>;
 /// Who tells of a run. Whatever is told, is told while it is held, so that nothing is told twice
 /// or out of order. Cloning is cheap.
 #[derive(Clone)]
-pub(super) struct Telling {
+pub(super) struct Reporter {
     inside: Arc<Mutex<Inside>>,
     sink: Sink,
 }
@@ -27,13 +27,13 @@ struct Inside {
     retold: Seq,
 }
 
-impl fmt::Debug for Telling {
+impl fmt::Debug for Reporter {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("Telling").finish_non_exhaustive()
+        f.debug_struct("Reporter").finish_non_exhaustive()
     }
 }
 
-impl Telling {
+impl Reporter {
     pub(super) fn new(sink: Sink) -> Self {
         Self { inside: Arc::default(), sink }
     }

@@ -14,7 +14,7 @@ use tokio::sync::{mpsc, oneshot};
 
 use super::advice::{CHOOSE_MODEL, explained, sentences};
 use super::conversation::{Begin, Begun, Conversation};
-use super::telling::{Sink, Telling};
+use super::reporter::{Reporter, Sink};
 use super::{Chunk, Prompt, TurnEvent};
 
 /// How a turn ended.
@@ -70,7 +70,7 @@ pub(crate) struct Running {
     inputs: mpsc::UnboundedSender<Input>,
     interrupt: Interrupt,
     is_here: bool,
-    telling: Telling,
+    reporter: Reporter,
 }
 
 impl Running {
@@ -84,21 +84,21 @@ impl Running {
         let (inputs, wanted) = mpsc::unbounded_channel();
         let interrupt = Interrupt::default();
         let is_here = matches!(begin, Begin::Prompt(_));
-        let telling = Telling::new(sink);
+        let reporter = Reporter::new(sink);
         let task = Task {
             conversation,
             interrupt: interrupt.clone(),
             waiters: waiter.into_iter().collect(),
-            telling: telling.clone(),
+            reporter: reporter.clone(),
             cancelled: false,
         };
         tokio::spawn(task.run(begin, wanted));
-        Self { inputs, interrupt, is_here, telling }
+        Self { inputs, interrupt, is_here, reporter }
     }
 
     /// Tells everything anew, up to what was said so far of an answer that is on its way.
     pub(crate) fn retell(&self, conversation: &Conversation) -> Result<(), Error> {
-        self.telling.retell(conversation)
+        self.reporter.retell(conversation)
     }
 
     /// Is it over?
@@ -125,7 +125,7 @@ struct Task {
     conversation: Arc<Conversation>,
     interrupt: Interrupt,
     waiters: Vec<Waiter>,
-    telling: Telling,
+    reporter: Reporter,
     cancelled: bool,
 }
 
@@ -137,7 +137,7 @@ impl Task {
             Err(error) => failed(&error),
         };
         let end = if self.cancelled { TurnEnd::Cancelled } else { end };
-        if let Some(told) = self.telling.told() {
+        if let Some(told) = self.reporter.told() {
             self.conversation.set_told(told);
         }
         // Nothing more is taken: what was not taken is begun anew by whoever sent it.
@@ -149,18 +149,18 @@ impl Task {
 
     async fn begin(&self, begin: Begin) -> Result<Begun, Error> {
         let (conversation, interrupt) = (Arc::clone(&self.conversation), self.interrupt.clone());
-        let telling = self.telling.clone();
+        let reporter = self.reporter.clone();
         let begun = tokio::task::spawn_blocking(move || {
             if matches!(begin, Begin::Prompt(_)) {
                 // What others did meanwhile comes before what is done now.
-                conversation.catch_up()?.into_iter().for_each(|event| telling.tell(event));
+                conversation.catch_up()?.into_iter().for_each(|event| reporter.tell(event));
             }
             let told = conversation.told();
             let begun = conversation.begin(&begin, &interrupt)?;
             let head = conversation.head()?;
-            telling.begin(told, |told| conversation.narrator(head.as_ref(), told));
+            reporter.begin(told, |told| conversation.narrator(head.as_ref(), told));
             if let Begin::Prompt(Prompt(text)) = begin {
-                telling.knows(&text);
+                reporter.knows(&text);
             }
             Ok(begun)
         });
@@ -175,13 +175,13 @@ impl Task {
         let (mut events, mut late) = (handle.events(), Vec::new());
         while let Some(next) = next(&mut events, wanted).await {
             match next {
-                Next::Event(event) => self.telling.see(*event, |_| false),
+                Next::Event(event) => self.reporter.see(*event, |_| false),
                 // The turn that was cancelled takes nothing more in: it begins the next one.
                 Next::Input(Input::Say(_, waiter)) if self.cancelled => late.push(waiter),
                 Next::Input(input) if input.is_withdrawn() => {}
                 Next::Input(input) => {
                     if let Input::Say(text, _) = &input {
-                        self.telling.knows(text);
+                        self.reporter.knows(text);
                     }
                     self.here_wants(&handle, input);
                 }
@@ -191,9 +191,9 @@ impl Task {
         match joined.unwrap_or(Err(Error::Panicked)) {
             Ok(report) => {
                 for gate in &report.waiting {
-                    self.telling.tell(TurnEvent::Text(Chunk::question(gate)));
+                    self.reporter.tell(TurnEvent::Text(Chunk::question(gate)));
                 }
-                ended(&report, self.telling.finish().as_deref())
+                ended(&report, self.reporter.finish().as_deref())
             }
             Err(error) => failed(&error),
         }
@@ -238,12 +238,12 @@ impl Task {
         let mut asked: BTreeSet<String> = BTreeSet::new();
         for open in tokio::task::block_in_place(|| self.asked_elsewhere()) {
             asked.insert(open.gate.id.clone());
-            self.telling.tell(TurnEvent::Ask(Box::new(open)));
+            self.reporter.tell(TurnEvent::Ask(Box::new(open)));
         }
         let (mut events, mut reason, mut late) = (there.events(), None, Vec::new());
         while let Some(next) = next(&mut events, wanted).await {
             match next {
-                Next::Event(event) => self.telling.see(*event, |event| match event {
+                Next::Event(event) => self.reporter.see(*event, |event| match event {
                     TurnEvent::Ask(open) => asked.remove(&open.gate.id),
                     TurnEvent::Ended { reason: why } => {
                         reason = *why;
@@ -257,7 +257,7 @@ impl Task {
                 Next::Input(Input::Say(_, waiter)) if !self.is_held() => late.push(waiter),
                 Next::Input(input) => {
                     if let Input::Say(text, _) = &input {
-                        self.telling.knows(text);
+                        self.reporter.knows(text);
                     }
                     self.elsewhere_wants(input);
                 }
@@ -267,10 +267,10 @@ impl Task {
             // It paused there, and whoever is here may answer.
             let open = tokio::task::block_in_place(|| self.conversation.open_gates());
             for open in open.unwrap_or_default() {
-                self.telling.tell(TurnEvent::Text(Chunk::question(&open.gate)));
+                self.reporter.tell(TurnEvent::Text(Chunk::question(&open.gate)));
             }
         }
-        by_reason(reason, self.telling.finish().as_deref())
+        by_reason(reason, self.reporter.finish().as_deref())
     }
 
     /// The questions of a run that goes on elsewhere, as far as the client was told of what led to
@@ -279,7 +279,7 @@ impl Task {
         if !self.is_held() {
             return Vec::new();
         }
-        let told = self.telling.told().unwrap_or_default();
+        let told = self.reporter.told().unwrap_or_default();
         let mut open = self.conversation.open_gates().unwrap_or_default();
         open.retain(|open| open.seq <= told);
         open

@@ -16,7 +16,7 @@ use crate::turn::{Brought, Conversation, Input, TurnEvent, runtime_notice};
 
 use super::brought::{brought, check_folder};
 use super::client::Client;
-use super::extension::{self, Place};
+use super::extension::{self, Target};
 use super::fault::{failed, is_no_id, session_id};
 use super::input::{
     CancelRequest, Initialize, ListSessions, NewSession, OldSession, OneSession, SetMode,
@@ -157,8 +157,8 @@ impl Agent {
     fn extension(&self, method: &str, params: Value) -> Result<Value> {
         let asked = extension::Asked::read(method, params)?;
         let runtime = match asked.place() {
-            Place::Folder(folder) => self.runtime_in(folder, None)?,
-            Place::Session(session) => self.runtime_of(session)?,
+            Target::Folder(folder) => self.runtime_in(folder, None)?,
+            Target::Session(session) => self.runtime_of(session)?,
         };
         asked.answer(&runtime)
     }

@@ -38,7 +38,7 @@ pub(super) enum Asked {
 }
 
 /// Where it is done.
-pub(super) enum Place<'a> {
+pub(super) enum Target<'a> {
     /// In a folder's store.
     Folder(Option<&'a Path>),
     /// Where that session is.
@@ -97,10 +97,10 @@ impl Asked {
     }
 
     /// Where it is done.
-    pub(super) fn place(&self) -> Place<'_> {
+    pub(super) fn place(&self) -> Target<'_> {
         match self {
-            Self::About(_, about) => Place::Session(&about.session_id),
-            Self::Search(asked) => Place::Folder(asked.cwd.as_deref()),
+            Self::About(_, about) => Target::Session(&about.session_id),
+            Self::Search(asked) => Target::Folder(asked.cwd.as_deref()),
         }
     }
 

@@ -25,13 +25,13 @@ const LONGEST_TITLE: usize = 100;
 /// Where a session stands in the list: the one that changed last comes first. It is also where a
 /// page ended, so that sessions that come or go do not shift the next one.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
-struct Place {
+struct ListKey {
     /// When it last changed, in microseconds since 1970.
     at: i64,
     id: String,
 }
 
-impl Place {
+impl ListKey {
     fn new(at: Time, id: &str) -> Self {
         Self { at: at.as_micros(), id: id.to_owned() }
     }
@@ -39,13 +39,13 @@ impl Place {
 
 /// A session in the list.
 struct Listed {
-    place: Place,
+    place: ListKey,
     shown: Value,
 }
 
 /// A page of sessions, the newest first, wherever they are. Without `here` all stores are listed.
 pub(super) fn list(runtime: &Runtime, here: Option<&Path>, cursor: Option<&str>) -> Result<Value> {
-    let after = cursor.map(serde_json::from_str::<Place>).transpose();
+    let after = cursor.map(serde_json::from_str::<ListKey>).transpose();
     let after = after.map_err(|_| RpcError::invalid_params("this is no cursor of ours"))?;
     let wells = match here {
         Some(_) => {
@@ -77,7 +77,7 @@ pub(super) fn list(runtime: &Runtime, here: Option<&Path>, cursor: Option<&str>)
 
 /// The sessions of a store that may be on the page behind a place, and the one that says whether
 /// there is another page. A store sorts those of one time in its own way: all of them are taken.
-fn page_of(well: &stepwell::Stepwell, after: Option<&Place>) -> Result<Vec<SessionInfo>> {
+fn page_of(well: &stepwell::Stepwell, after: Option<&ListKey>) -> Result<Vec<SessionInfo>> {
     // A session that another program drives cannot go on here.
     let filter = Filter {
         family: Family::Roots,
@@ -99,13 +99,13 @@ fn page_of(well: &stepwell::Stepwell, after: Option<&Place>) -> Result<Vec<Sessi
     Ok(page)
 }
 
-fn place(info: &SessionInfo) -> Place {
-    Place::new(info.head.updated_at, info.head.id.as_str())
+fn place(info: &SessionInfo) -> ListKey {
+    ListKey::new(info.head.updated_at, info.head.id.as_str())
 }
 
 /// Other agents' sessions that are in no store yet, if the user switched their index on. Loading
 /// one imports it.
-fn others(runtime: &Runtime, here: Option<&Path>, after: Option<&Place>) -> Vec<Listed> {
+fn others(runtime: &Runtime, here: Option<&Path>, after: Option<&ListKey>) -> Vec<Listed> {
     // Later pages go on with the index of the first one. One that cannot be read is no reason not
     // to list the rest.
     let index = match after {
@@ -119,11 +119,11 @@ fn others(runtime: &Runtime, here: Option<&Path>, after: Option<&Place>) -> Vec<
     };
     let mut known = index.find("");
     known.retain(|it| here_is(&it.folder));
-    known.sort_by_key(|it| Reverse(Place::new(it.used_at(), &it.id)));
+    known.sort_by_key(|it| Reverse(ListKey::new(it.used_at(), &it.id)));
     let mut found = Vec::new();
     for other in known {
         let Ok(id) = other.id.parse::<SessionId>() else { continue };
-        let place = Place::new(other.used_at(), &other.id);
+        let place = ListKey::new(other.used_at(), &other.id);
         let is_due = after.is_none_or(|after| place < *after);
         if !is_due || wells.iter().any(|named| named.well.info(&id).is_ok()) {
             continue;

@@ -314,7 +314,11 @@ fn a_fork_shows_the_mode_that_its_next_run_has() {
     let own = runtime.fork(&request).unwrap().session;
     let well = runtime.existing(stepwell::Access::Write).unwrap();
     let revoked = vec![stepwell::trust::revocation(stepwell::Who::from("an agent"))];
-    let agents = well.fork_with(&request.session, None, revoked).unwrap().id().clone();
+    let agents = well
+        .fork(&request.session, stepwell::ForkAt { at: None, begins: revoked })
+        .unwrap()
+        .id()
+        .clone();
     for (fork, mode) in [(own, "yolo"), (agents, "confirm-sensitive")] {
         let load = json!({"sessionId": fork, "cwd": desk.root(), "mcpServers": []});
         let shown = client.ask("session/load", &load).unwrap();

@@ -8,7 +8,7 @@ use stepwell::{
 use stepwell_files::rewind::{Done, Foreign, Preview};
 use stepwell_formats::{Destination, Existing, Format, Shape, Wishes, write_to};
 use stepwell_runtime::detached::{DetachedRewind, RewindTo, rewind_asked};
-use stepwell_runtime::files::settle;
+use stepwell_runtime::files::finish_rewind;
 use stepwell_runtime::{Error, ForkRequest, RewindRequest, inspect};
 use stepwell_wire::FileVersionKind;
 use stepwell_workspace::Estimates;
@@ -99,7 +99,7 @@ pub(super) fn checkpoint(on: &Conversation, name: &str) -> Result<String> {
     let well = on.runtime().existing(Access::Write)?;
     // What is recorded while files are half moved would be set aside.
     if well.info(on.id())?.head.rewinding.is_some() {
-        settle(&mut well.lock(on.id())?, Foreign::Refused, on.runtime())?;
+        finish_rewind(&mut well.lock(on.id())?, Foreign::Refused, on.runtime())?;
     }
     let (name, reason) = (name.to_owned(), CheckpointReason::Manual);
     let made = Checkpoint { name: name.clone(), reason, metadata: Default::default() };
