@@ -65,9 +65,9 @@ pub fn safe_to_tell(text: &str) -> String {
 /// Colours, if they are wanted.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Paint {
-    /// No.
+    /// No colours.
     Plain,
-    /// Yes.
+    /// Colours.
     Colour,
 }
 

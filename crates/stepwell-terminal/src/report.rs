@@ -175,7 +175,7 @@ fn after_failure(report: &RunReport) -> String {
         Some(_) => resume(id),
         // Guided work that ends with something left goes on with it if it is resumed.
         None if report.status == Status::Partial => {
-            format!("hint: stepwell resume {id} goes on with it; stepwell state {id}")
+            format!("hint: stepwell resume {id} continues it; stepwell state {id}")
         }
         // Nobody wrote a spec for guided work.
         None if report.flow.as_ref().is_some_and(|flow| flow.pattern == "guided") => {

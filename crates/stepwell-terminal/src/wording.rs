@@ -57,7 +57,7 @@ pub fn remedy(remedy: &Remedy) -> String {
         ),
         Remedy::ShowSession(id) => format!("stepwell show {id} shows what it has"),
         Remedy::HandOverFlow(id) => {
-            format!("stepwell resume {id} --with strands goes on with a flow")
+            format!("stepwell resume {id} --with strands continues a flow")
         }
         Remedy::SetHome => "set HOME".to_owned(),
         Remedy::ListWorktrees => "stepwell worktrees lists what there is".to_owned(),

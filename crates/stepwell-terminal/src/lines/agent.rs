@@ -39,7 +39,7 @@ pub struct AgentLines {
     live: bool,
     /// How many lines are drawn that are drawn over.
     drawn: usize,
-    answer: Shown,
+    answer: ShownAnswer,
     /// Was something said that no line break followed?
     open_line: bool,
     /// Why the answer could not be written, if it could not.
@@ -68,7 +68,7 @@ impl AgentLines {
             clock,
             live: show == Show::Words && console.is_live(),
             drawn: 0,
-            answer: Shown::default(),
+            answer: ShownAnswer::default(),
             open_line: false,
             unwritten: None,
         }
@@ -140,7 +140,7 @@ impl AgentLines {
         if !is_shown && text != NO_ANSWER && !text.is_empty() {
             self.words(&text);
         }
-        self.answer = Shown::default();
+        self.answer = ShownAnswer::default();
         self.end_line();
     }
 
@@ -299,7 +299,7 @@ pub fn compaction(compacted: &Compacted, why: Why) -> (Style, String) {
 
 /// What was shown of the answer that comes.
 #[derive(Debug, Default)]
-struct Shown {
+struct ShownAnswer {
     text: String,
     /// It broke off: the answer comes anew, as far as this.
     is_void: bool,
@@ -314,7 +314,7 @@ struct Next {
     anew: bool,
 }
 
-impl Shown {
+impl ShownAnswer {
     /// The answer broke off, and comes anew.
     fn void(&mut self) {
         self.is_void = true;
@@ -348,7 +348,7 @@ mod tests {
 
     /// What a person sees of pieces, of which `!` says that the answer broke off.
     fn seen(pieces: &[&str]) -> String {
-        let mut shown = Shown::default();
+        let mut shown = ShownAnswer::default();
         let mut seen = String::new();
         for piece in pieces {
             if *piece == "!" {

@@ -11,7 +11,7 @@ use stepwell_flow::NoAnswer;
 use stepwell_runtime::flow::is_permission;
 use stepwell_runtime::{
     Attached, Error, EventStream, FlowOptions, GateAnswer, Given, OpenGate, RunEvent, RunHandle,
-    Runtime, Words,
+    Runtime, SayRequest,
 };
 use tokio::time::Instant;
 
@@ -103,7 +103,7 @@ pub enum Answers {
 /// Shows a run until it is over, and asks its questions if someone can be asked.
 pub fn watch(handle: &RunHandle, screen: &mut dyn Show, answers: Answers) {
     let mut events = Events::new(handle.events());
-    while let Some(event) = events.take() {
+    while let Some(event) = events.next_event() {
         screen.see(&event);
         if let Some(open) = event.question() {
             match answers {
@@ -122,7 +122,7 @@ pub fn attend(there: &Elsewhere<'_>, screen: &mut dyn Show, asks: bool) -> bool 
     loop {
         let event = match asks {
             // Nobody types: only events are waited for.
-            false => events.take(),
+            false => events.next_event(),
             true => match events.take_or_line() {
                 Next::Event(event) => event.map(|event| *event),
                 Next::Line(line) => {
@@ -152,7 +152,7 @@ fn said(there: &Elsewhere<'_>, line: &str) {
         "" => return,
         "/stop" => there.runtime.stop(there.id(), None).map(drop),
         text => {
-            let words = Words { text: text.to_owned(), lane: None, now: false };
+            let words = SayRequest { text: text.to_owned(), lane: None, now: false };
             there.runtime.say(there.id(), words).map(drop)
         }
     };
@@ -174,7 +174,7 @@ impl Events {
         Self { stream, next: VecDeque::new(), taken_away: false }
     }
 
-    fn take(&mut self) -> Option<RunEvent> {
+    fn next_event(&mut self) -> Option<RunEvent> {
         self.next.pop_front().or_else(|| self.stream.next())
     }
 

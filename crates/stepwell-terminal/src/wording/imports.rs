@@ -1,10 +1,10 @@
 //! Words for what an import found and did.
 
-use stepwell_formats::{Became, Format, Searched, Taken};
+use stepwell_formats::{Became, Format, ImportedSession, Searched};
 
 /// What became of a session; None, if nothing did.
 #[must_use]
-pub fn taken_in(taken: &Taken, would: bool) -> Option<String> {
+pub fn taken_in(taken: &ImportedSession, would: bool) -> Option<String> {
     let says = match (taken.became, would) {
         (Became::Imported, false) => "Imported",
         (Became::Imported, true) => "Would import",

@@ -104,11 +104,11 @@ pub fn run_remedy(remedy: &Remedy) -> String {
         Remedy::SaveSessions => "add --config sessions.auto_save=true".to_owned(),
         Remedy::AskDriver(id) => format!("stepwell agent should-resume {id}"),
         Remedy::BeginFlow => "stepwell flow run SPEC begins it anew".to_owned(),
-        Remedy::Say(id) => format!("stepwell run \"TASK\" --session {id} goes on with it"),
+        Remedy::Say(id) => format!("stepwell run \"TASK\" --session {id} continues it"),
         Remedy::ShowOrRewind(id) => {
             format!("stepwell show {id} --events; stepwell rewind {id} --to SEQ takes nodes back")
         }
-        Remedy::Resume(id) => format!("stepwell resume {id} goes on with it"),
+        Remedy::Resume(id) => format!("stepwell resume {id} continues it"),
         Remedy::AttachOrStop(id) => {
             format!("stepwell resume {id} --attach follows it; stepwell stop {id} stops it")
         }
@@ -137,7 +137,7 @@ pub fn run_remedy(remedy: &Remedy) -> String {
         Remedy::Respond(id) => format!(
             "stepwell resume {id} --respond \"your answer\"; stepwell gates shows the question"
         ),
-        Remedy::TakeDefault(id) => format!("stepwell resume {id} goes on with the default"),
+        Remedy::TakeDefault(id) => format!("stepwell resume {id} continues with the default"),
         Remedy::AllowOrDeny { session, gate } => {
             format!("stepwell resume {session} --gate {gate} --approve, or --deny --reason \"why\"")
         }
@@ -146,7 +146,7 @@ pub fn run_remedy(remedy: &Remedy) -> String {
         Remedy::Show(id) => format!("stepwell show {id} shows what became of it"),
         Remedy::UseStoredSpec => "without --use-current-spec the stored one is used".to_owned(),
         Remedy::UseStoredSpecOrBegin(id) => format!(
-            "stepwell resume {id} goes on with the stored spec; stepwell flow run begins anew"
+            "stepwell resume {id} continues with the stored spec; stepwell flow run starts over"
         ),
         Remedy::GiveVariable { session, name } => {
             format!("stepwell resume {session} --var {name}=…, as it was")
