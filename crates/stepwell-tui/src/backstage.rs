@@ -19,7 +19,7 @@ use stepwell_workspace::Workspace;
 
 use crate::clean::Clean;
 use crate::driver::{Backstage, Inputs};
-use crate::effect::{Effect, Input, Place, Reply};
+use crate::effect::{Effect, Input, Reply, StorePlace};
 use crate::from_runtime::explained;
 
 pub(crate) use reads::Reader;
@@ -148,7 +148,7 @@ impl RuntimeBackstage {
         match (again(&self.home), again(&self.runtime)) {
             (Ok(home), Ok(runtime)) => {
                 (self.home, self.runtime) = (home, runtime.clone());
-                let Place { model, mode, .. } = place(runtime.workspace());
+                let StorePlace { model, mode, .. } = place(runtime.workspace());
                 let _ = self.inputs.send(Input::Reply(Reply::Configured { model, mode }));
                 self.read(move |reader| reader.work_with(runtime));
             }
@@ -158,9 +158,9 @@ impl RuntimeBackstage {
 }
 
 /// A workspace, as it is shown.
-fn place(workspace: &Workspace) -> Place {
+fn place(workspace: &Workspace) -> StorePlace {
     let settings = &workspace.config.settings;
-    Place {
+    StorePlace {
         store: workspace.shown_store(),
         folder: shown_folder(workspace),
         model: Clean::line(&settings.model_name),

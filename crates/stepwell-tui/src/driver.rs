@@ -85,12 +85,12 @@ pub fn run(
     });
     backstage.close();
     let (mut state, mut inputs) = left?;
-    settle(&mut state, &mut inputs);
+    drain_inputs(&mut state, &mut inputs);
     Ok(state)
 }
 
 /// Takes in what became of what was still to be said when the user left.
-pub(crate) fn settle(state: &mut State, inputs: &mut UnboundedReceiver<Input>) {
+pub(crate) fn drain_inputs(state: &mut State, inputs: &mut UnboundedReceiver<Input>) {
     while let Ok(input) = inputs.try_recv() {
         let counts = matches!(
             input,
@@ -135,10 +135,10 @@ impl Driver<'_> {
                 self.end_at_once()?;
                 break;
             };
-            self.take(input)?;
+            self.handle(input)?;
             for _ in 0..BATCH {
                 let Ok(input) = self.inputs.try_recv() else { break };
-                self.take(input)?;
+                self.handle(input)?;
             }
             if self.state.has_left() {
                 break;
@@ -156,7 +156,7 @@ impl Driver<'_> {
     /// The terminal is gone: nothing is waited for, and what waits is kept.
     fn end_at_once(&mut self) -> io::Result<()> {
         while !self.state.has_left() {
-            self.take(Input::Ending)?;
+            self.handle(Input::Ending)?;
         }
         Ok(())
     }
@@ -199,7 +199,7 @@ impl Driver<'_> {
         }
     }
 
-    fn take(&mut self, input: Input) -> io::Result<()> {
+    fn handle(&mut self, input: Input) -> io::Result<()> {
         if let Input::Resize { columns, rows } = input {
             self.screen.resize(columns, rows);
         }
@@ -222,7 +222,7 @@ impl Driver<'_> {
                     Ok(text) => Reply::Edited(text),
                     Err(why) => Reply::Failed { why: why.into(), hint: None },
                 };
-                self.take(Input::Reply(reply))
+                self.handle(Input::Reply(reply))
             }
             Effect::Suspend => {
                 self.suspends = true;

@@ -64,16 +64,16 @@ pub enum Reply {
     NotOpened {
         /// Which opening it was.
         opening: u64,
-        /// Why.
+        /// Why it was not opened.
         why: Clean,
         /// What would help.
         hint: Option<Clean>,
     },
     /// Words were not said.
     NotSaid {
-        /// What.
+        /// The text.
         text: String,
-        /// Why.
+        /// Why it was not said.
         why: Clean,
         /// What would help.
         hint: Option<Clean>,
@@ -175,14 +175,14 @@ pub enum Reply {
         session: SessionId,
         /// The question's name.
         gate: String,
-        /// Why.
+        /// Why the answer was not taken.
         why: Clean,
         /// Does the question still wait?
         again: bool,
     },
     /// Something could not be done.
     Failed {
-        /// Why.
+        /// What went wrong.
         why: Clean,
         /// What would help.
         hint: Option<Clean>,
@@ -195,7 +195,7 @@ pub struct Opened {
     /// Which opening it was.
     pub opening: u64,
     /// Where it lies; absent, where the terminal began.
-    pub place: Option<Place>,
+    pub place: Option<StorePlace>,
     /// What it is.
     pub card: SessionCard,
     /// The last of its events that count.
@@ -218,7 +218,7 @@ pub struct Opened {
 
 /// Where sessions lie and are worked on, if not where the terminal began.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Place {
+pub struct StorePlace {
     /// The store.
     pub store: PathBuf,
     /// The folder, as it is shown.
@@ -378,7 +378,7 @@ pub enum Effect {
     Say {
         /// The session.
         session: SessionId,
-        /// What.
+        /// The text.
         text: String,
     },
     /// Say something to the session that is about to begin, and has no name yet.

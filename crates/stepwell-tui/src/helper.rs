@@ -76,7 +76,7 @@ impl Helper {
     }
 
     /// Takes in what happened to it. Questions are asked elsewhere: here they are only noted.
-    pub(crate) fn take(&mut self, told: &Told) {
+    pub(crate) fn apply(&mut self, told: &Told) {
         // One that failed may be tried again.
         if !matches!(told, Told::Ended(_) | Told::Notice(_)) {
             self.ended = None;

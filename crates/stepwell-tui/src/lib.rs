@@ -44,8 +44,8 @@ pub use draw::{Picture, draw, printed};
 pub use driver::{Backstage, Inputs, inputs, run};
 pub use editor::{Editor, Move, Row};
 pub use effect::{
-    Done, Effect, Elsewhere, Grown, Input, Opened, OtherAgents, Place, PointsFor, Purpose, Reply,
-    RunSettings, Visit,
+    Done, Effect, Elsewhere, Grown, Input, Opened, OtherAgents, PointsFor, Purpose, Reply,
+    RunSettings, StorePlace, Visit,
 };
 pub use helper::Helper;
 pub use page::{ChoicePage, Choosing, Content, Doing, Page, Picker, PointsPage, TextPage};

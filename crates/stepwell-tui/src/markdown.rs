@@ -16,7 +16,7 @@ pub(crate) fn lines(text: &Clean, columns: usize, theme: Theme) -> Vec<Line<'sta
         Options::ENABLE_STRIKETHROUGH | Options::ENABLE_TABLES | Options::ENABLE_TASKLISTS;
     let mut page = Page::new(theme, columns);
     for event in Parser::new_ext(text.as_str(), options) {
-        page.take(event);
+        page.push(event);
     }
     page.end_line();
     while page.done.last().is_some_and(|line| line.spans.is_empty()) {
@@ -123,7 +123,7 @@ impl Page {
         }
     }
 
-    fn take(&mut self, event: Event<'_>) {
+    fn push(&mut self, event: Event<'_>) {
         match event {
             Event::Start(tag) => self.start(tag),
             Event::End(tag) => self.end(tag),

@@ -6,7 +6,7 @@ use std::io::{self, BufRead, Write};
 use tokio::sync::mpsc::UnboundedReceiver;
 use tokio::time::Instant;
 
-use crate::driver::{Backstage, Inputs, settle};
+use crate::driver::{Backstage, Inputs, drain_inputs};
 use crate::effect::{Effect, Input};
 use crate::page::{Content, Page};
 use crate::plain::{plain_lines, plain_question, plain_start, resume_line};
@@ -27,7 +27,7 @@ pub fn run_plain(
     signals::pass_on(&to_self);
     read_lines(to_self);
     let (mut out, began) = (io::stdout(), Instant::now());
-    let mut shown = Shown::default();
+    let mut shown = Printed::default();
     first.into_iter().for_each(|effect| backstage.carry_out(effect));
     while let Some(input) = inputs.blocking_recv() {
         for effect in state.update(began.elapsed(), input) {
@@ -42,7 +42,7 @@ pub fn run_plain(
         }
     }
     backstage.close();
-    settle(&mut state, &mut inputs);
+    drain_inputs(&mut state, &mut inputs);
     Ok(state)
 }
 
@@ -61,7 +61,7 @@ fn read_lines(to: Inputs) {
 
 /// What was written already.
 #[derive(Default)]
-struct Shown {
+struct Printed {
     started: bool,
     question: Option<String>,
     flash: Option<String>,
@@ -71,7 +71,7 @@ struct Shown {
     printed: usize,
 }
 
-impl Shown {
+impl Printed {
     /// The lines that are new.
     fn next(&mut self, state: &mut State) -> Vec<String> {
         let mut lines: Vec<String> = Vec::new();
@@ -95,7 +95,7 @@ impl Shown {
     }
 }
 
-impl Shown {
+impl Printed {
     /// The blocks that are new. While a question waits, what goes wrong and what is to be known
     /// does not wait for the call that it is about.
     fn blocks(&mut self, state: &mut State) -> Vec<Block> {
@@ -178,7 +178,7 @@ mod tests {
             folder: Clean::default(),
         };
         let mut state = State::new(look);
-        let mut shown = Shown::default();
+        let mut shown = Printed::default();
         let run =
             ToolRun { call: "c".into(), tool: Clean::new("t"), preview: Clean::new("a call") };
         let told = Told::ToolStarted(run);

@@ -9,7 +9,7 @@ use crate::clean::Clean;
 /// The session that is open.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct SessionCard {
-    /// It.
+    /// The session's id.
     pub id: SessionId,
     /// Its label, or what it is about.
     pub title: Clean,
@@ -39,7 +39,7 @@ pub(crate) const LISTED: usize = 200;
 /// A session in a list.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct SessionRow {
-    /// It.
+    /// The session's id.
     pub id: SessionId,
     /// Which of the user's stores it is in; absent, this one.
     pub store: Option<PathBuf>,

@@ -8,7 +8,7 @@ use stepwell::{Seq, SessionId};
 use crate::clean::Clean;
 use crate::completion::Completion;
 use crate::editor::Editor;
-use crate::effect::{Effect, Place, RunSettings, Visit};
+use crate::effect::{Effect, RunSettings, StorePlace, Visit};
 use crate::helper::Helper;
 use crate::page::Page;
 use crate::session::{SessionCard, SessionRow};
@@ -79,7 +79,7 @@ pub struct State {
     /// What was typed meanwhile: it is for the session that is being opened.
     pub early: VecDeque<String>,
     /// Where the open session lies, if not where the terminal began.
-    pub away: Option<Place>,
+    pub away: Option<StorePlace>,
     /// Which visit this is.
     pub visit: Visit,
     /// The sessions of visits that are over, while commands of theirs run.

@@ -27,7 +27,7 @@ impl State {
     /// Takes something in. The time is since the program began.
     pub fn update(&mut self, now: Duration, input: Input) -> Vec<Effect> {
         self.now = now;
-        let mut effects = self.take(input);
+        let mut effects = self.handle(input);
         for effect in &effects {
             if let Effect::Command { purpose: Purpose::Reload(session), .. } = effect {
                 self.changing = Some(session.clone());
@@ -50,7 +50,7 @@ impl State {
         }
     }
 
-    fn take(&mut self, input: Input) -> Vec<Effect> {
+    fn handle(&mut self, input: Input) -> Vec<Effect> {
         match input {
             Input::Key(key) if key.kind == KeyEventKind::Release => Vec::new(),
             Input::Key(key) => self.key(key),

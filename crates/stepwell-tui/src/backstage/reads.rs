@@ -17,7 +17,7 @@ use super::follow::Follower;
 use super::rows::{FILES_KEPT, card, foreign_row, point, preview, rests, row};
 use crate::clean::Clean;
 use crate::driver::Inputs;
-use crate::effect::{Elsewhere, Grown, Input, Opened, OtherAgents, Place, PointsFor, Reply};
+use crate::effect::{Elsewhere, Grown, Input, Opened, OtherAgents, PointsFor, Reply, StorePlace};
 use crate::from_runtime::{Listener, explained};
 use crate::fuzzy;
 use crate::session::{LISTED, Point, Reach, SessionRow};
@@ -53,7 +53,7 @@ pub(super) struct Wanted {
     /// Where it lies, if not where the reader is.
     pub(super) runtime: Option<Runtime>,
     /// The same, as it is shown, if not where the terminal began.
-    pub(super) place: Option<Place>,
+    pub(super) place: Option<StorePlace>,
 }
 
 /// Reads stores.

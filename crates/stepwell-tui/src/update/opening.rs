@@ -7,7 +7,7 @@ use stepwell_workspace::slash::{Invocation, Verb};
 
 use super::watch::left_open;
 use crate::clean::Clean;
-use crate::effect::{Effect, Opened, Place, RunSettings};
+use crate::effect::{Effect, Opened, RunSettings, StorePlace};
 use crate::state::{Before, Opening, State};
 use crate::transcript::{Transcript, Whose};
 
@@ -104,7 +104,7 @@ impl State {
         }
         self.opening = None;
         let opening = opened.opening;
-        let store = |place: &Option<Place>| place.as_ref().map(|place| place.store.clone());
+        let store = |place: &Option<StorePlace>| place.as_ref().map(|place| place.store.clone());
         let moved = store(&opened.place) != store(&self.away);
         self.away.clone_from(&opened.place);
         let mut effects = Vec::new();

@@ -7,7 +7,6 @@ use stepwell::{Answer, Grant, SessionId};
 use stepwell_agent::permission::TypedChoice;
 
 use super::typed;
-use crate::clean::Clean;
 use crate::draw::shows_all_of_question;
 use crate::effect::Effect;
 use crate::page::{Content, Page, TextPage};
@@ -347,15 +346,13 @@ impl State {
     }
 
     /// An answer was not taken. A question that still waits is asked again.
-    pub(super) fn not_answered(&mut self, of: (&SessionId, &str), why: &Clean, again: bool) {
-        let (session, gate) = of;
+    pub(super) fn not_answered(&mut self, session: &SessionId, gate: &str, still_waits: bool) {
         if let Some(at) = self.answering.iter().position(|asked| asked.is(session, gate)) {
             let asked = self.answering.remove(at);
-            if again {
+            if still_waits {
                 self.questions.insert(0, Asked { reason: None, ..asked });
             }
         }
-        self.trouble(why, None);
     }
 
     pub(super) fn later(&mut self) -> Vec<Effect> {

@@ -88,7 +88,8 @@ impl State {
             }
             Reply::Edited(text) => self.editor.set(text.trim_end()),
             Reply::NotAnswered { session, gate, why, again } => {
-                self.not_answered((&session, &gate), &why, again);
+                self.not_answered(&session, &gate, again);
+                self.trouble(&why, None);
             }
             Reply::Failed { why, hint } => self.failed(&why, hint.as_ref()),
         }

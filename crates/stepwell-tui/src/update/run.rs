@@ -142,7 +142,7 @@ impl State {
                 self.helpers.len() - 1
             }
         };
-        self.helpers[at].take(&told);
+        self.helpers[at].apply(&told);
         self.pass_on(name, told);
     }
 

@@ -4,8 +4,8 @@ use std::path::PathBuf;
 
 use stepwell::{Message, Mode, Seq, Status};
 use stepwell_tui::{
-    Clean, Done, Effect, Ended, Input, OtherAgents, Place, Point, PointsFor, Purpose, Reply,
-    RunSettings, Told, Visit,
+    Clean, Done, Effect, Ended, Input, OtherAgents, Point, PointsFor, Purpose, Reply, RunSettings,
+    StorePlace, Told, Visit,
 };
 
 use crate::chat::{own_done, resume, start};
@@ -163,7 +163,7 @@ fn whoever_leaves_while_a_session_is_being_opened_has_their_words_kept() {
 fn far(opening: u64) -> Reply {
     let mut far = opened(Status::Success);
     (far.card.id, far.opening) = (id("s-far"), opening);
-    far.place = Some(Place {
+    far.place = Some(StorePlace {
         store: PathBuf::from("/far/.stepwell"),
         folder: Clean::new("~/far"),
         model: Clean::new("far/model"),
