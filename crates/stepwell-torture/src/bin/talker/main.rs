@@ -26,7 +26,7 @@ fn main() {
         Task::Say { session, words } => {
             for (n, _) in std::io::stdin().lock().lines().enumerate() {
                 let text = format!("{words} {n}");
-                let words = stepwell_runtime::Words { text, lane: None, now: false };
+                let words = stepwell_runtime::SayRequest { text, lane: None, now: false };
                 runtime.say(session, words).unwrap();
             }
         }

@@ -5,8 +5,8 @@ use std::sync::OnceLock;
 use std::sync::atomic::{AtomicU64, Ordering};
 
 use stepwell::{
-    Append, Lease, Maintain as _, Search, SessionId, SqliteStore, Status, StatusChanged, Stepwell,
-    Store, Write, on_failpoint,
+    Append, ForkAt, Lease, Maintain as _, Search, SessionId, SqliteStore, Status, StatusChanged,
+    Stepwell, Store, Write, on_failpoint,
 };
 use stepwell_torture::{Line, Load, Rng, Shape, bytes_of, word_of};
 
@@ -43,7 +43,7 @@ pub(crate) fn fork(folder: &Path, parent: &SessionId, point: &str, n: u64) -> Fa
     let well = Stepwell::open(folder)?;
     die_at(point, n);
     let interrupted = StatusChanged { status: Status::Interrupted, reason: None, error: None };
-    drop(well.fork_with(parent, None, vec![interrupted.into()])?);
+    drop(well.fork(parent, ForkAt { at: None, begins: vec![interrupted.into()] })?);
     report(&Line::Closed)
 }
 
