@@ -57,7 +57,7 @@ pub struct PhaseMove {
     pub from_phase: Phase,
     /// The phase that was entered.
     pub to_phase: Phase,
-    /// When.
+    /// When the phase was entered.
     pub timestamp: Time,
 }
 
@@ -66,7 +66,7 @@ pub struct PhaseMove {
 pub struct AgentError {
     /// What went wrong.
     pub message: String,
-    /// When.
+    /// When it went wrong.
     pub timestamp: Time,
 }
 

@@ -44,7 +44,7 @@ pub enum LivePieceKind {
     Void,
     /// The answer is whole and on record.
     Recorded {
-        /// Where.
+        /// The event that holds the answer.
         seq: Seq,
     },
     /// A tool still runs.

@@ -153,7 +153,7 @@ impl MovedFileAction {
 pub struct LeftFile {
     /// Where, relative to the workspace.
     pub path: String,
-    /// Why.
+    /// Why the file was left as it is.
     pub why: String,
 }
 

@@ -26,7 +26,7 @@ pub struct StoreInfo {
     pub sessions: u64,
     /// What an acknowledged step survives.
     pub durability: Durability,
-    /// Why.
+    /// Why a step survives that much.
     pub because: String,
     /// The servers that repeat what it writes.
     pub standbys: Vec<StoreStandby>,

@@ -31,7 +31,7 @@ pub struct WorkState {
     pub progress: Progress,
     /// What was done last; empty, if nothing was.
     pub last_action: String,
-    /// When.
+    /// When the last action was.
     pub timestamp: Time,
     /// When it was last resumed; absent, if it never was.
     #[serde(skip_serializing_if = "Option::is_none")]
