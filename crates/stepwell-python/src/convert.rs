@@ -92,7 +92,7 @@ pub(crate) enum GivenWrite {
     },
     /// Appends to one.
     Append {
-        /// Which.
+        /// The session to append to.
         session: SessionId,
         /// The seq that it must be at.
         #[serde(default)]
@@ -102,11 +102,11 @@ pub(crate) enum GivenWrite {
     },
     /// Empties events of one.
     Prune {
-        /// Which.
+        /// The session to prune.
         session: SessionId,
         /// Which events.
         seqs: Vec<u64>,
-        /// Why.
+        /// The reason, for the log.
         rule: String,
     },
 }
