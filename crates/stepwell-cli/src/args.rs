@@ -46,7 +46,7 @@ pub(crate) fn definition() -> clap::Command {
     let groups = groups(&command);
     command
         .help_template(
-            "{about-with-newline}Begin here: stepwell alone on a terminal talks with an agent.\n\n\
+            "{about-with-newline}Start here: stepwell alone on a terminal talks with an agent.\n\n\
              {usage-heading} {usage}\n{before-help}Options:\n{options}{after-help}\n",
         )
         .before_help(groups)

@@ -7,23 +7,23 @@ use std::path::PathBuf;
 #[derive(clap::Args, Clone, Debug)]
 #[command(next_help_heading = "Options everywhere")]
 pub(crate) struct Global {
-    /// The store's folder, or postgres://… of a team's, in place of the one that the
-    /// current folder belongs to (STEPWELL_STORE).
+    /// The store to use: a folder, or a team's postgres://… address. Default: the current
+    /// folder's store (STEPWELL_STORE).
     #[arg(long, global = true, value_name = "STORE")]
     pub(crate) store: Option<PathBuf>,
-    /// Goes there first, as if started in that folder.
+    /// Runs as if started in this folder.
     #[arg(short = 'C', global = true, value_name = "DIR")]
     pub(crate) folder: Option<PathBuf>,
-    /// Answers in JSON: one object, or one per line.
+    /// Prints JSON: one object, or one per line.
     #[arg(long, global = true)]
     pub(crate) json: bool,
     /// Sets a configuration value for this command.
     #[arg(long = "config", global = true, value_name = "KEY=VALUE")]
     pub(crate) settings: Vec<String>,
-    /// Tells on stderr what is done; twice, in detail (STEPWELL_LOG).
+    /// Logs to stderr; -vv logs more (STEPWELL_LOG).
     #[arg(short, long, global = true, action = clap::ArgAction::Count)]
     pub(crate) verbose: u8,
-    /// Colours the answer: auto, always or never.
+    /// When to use colours: auto, always or never.
     #[arg(
         long,
         global = true,

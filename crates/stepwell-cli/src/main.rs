@@ -13,7 +13,6 @@ mod args;
 mod ask;
 mod commands;
 mod completion;
-mod detach;
 mod failure;
 mod foreign;
 mod global;

@@ -9,28 +9,28 @@ use stepwell_wire::SessionStatus;
 #[derive(Args, Clone, Debug, Default)]
 #[command(next_help_heading = "Which sessions")]
 pub(crate) struct Selection {
-    /// Only those that stand so (several may be given; `damaged` too).
+    /// Only sessions with this status; may be repeated. `damaged` is one too.
     #[arg(long, value_name = "STATUS", value_delimiter = ',')]
     status: Vec<SessionStatus>,
-    /// Only this agent's.
+    /// Only sessions of this agent.
     #[arg(long)]
     agent: Option<String>,
-    /// Only those on this model.
+    /// Only sessions that used this model.
     #[arg(long)]
     model: Option<String>,
-    /// Only those with this tag (several: with all of them).
+    /// Only sessions with this tag; if repeated, with all of them.
     #[arg(long, value_delimiter = ',')]
     tag: Vec<String>,
-    /// Only those with this label.
+    /// Only the session with this label.
     #[arg(long)]
     label: Option<String>,
-    /// Only those with this text in their task.
+    /// Only sessions whose task contains this text.
     #[arg(long, value_name = "TEXT")]
     task: Option<String>,
-    /// Only those updated at or after this time: 2026-02-23, 7d, yesterday.
+    /// Only sessions updated at or after this time: 2026-02-23, 7d, yesterday.
     #[arg(long, value_name = "WHEN")]
     since: Option<When>,
-    /// Only those updated before this time.
+    /// Only sessions updated before this time.
     #[arg(long, value_name = "WHEN")]
     until: Option<When>,
 }

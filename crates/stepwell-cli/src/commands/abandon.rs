@@ -1,6 +1,6 @@
 use stepwell::{Access, Status};
 use stepwell_files::rewind::Foreign;
-use stepwell_runtime::files::settle;
+use stepwell_runtime::files::finish_rewind;
 use stepwell_wire::Abandoned;
 use stepwell_workspace::housekeeping::tidy;
 
@@ -17,7 +17,7 @@ pub(crate) struct Args {
 pub(crate) fn run(args: &Args, app: &mut App) -> Result<Exit> {
     let (well, id) = app.session(&args.session, Access::Write)?;
     let mut session = well.lock(&id)?;
-    settle(&mut session, Foreign::Refused, &app.runtime())?;
+    finish_rewind(&mut session, Foreign::Refused, &app.runtime())?;
     session.abandon()?;
     let answer = Abandoned { id: id.clone(), status: Status::Abandoned };
     app.out.answer(&answer, format_args!("{id} is abandoned"))?;

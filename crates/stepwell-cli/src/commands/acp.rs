@@ -36,7 +36,7 @@ struct Serve {
 enum Action {
     /// Adds Stepwell to an editor's settings. Shows the change first.
     Install {
-        /// Which.
+        /// Which editor.
         #[arg(value_parser = one_of(EDITORS))]
         editor: AcpClient,
         #[command(flatten)]
@@ -46,7 +46,7 @@ enum Action {
     },
     /// Takes Stepwell out of an editor's settings. Shows the change first.
     Uninstall {
-        /// Which.
+        /// Which editor.
         #[arg(value_parser = one_of(EDITORS))]
         editor: AcpClient,
         #[command(flatten)]

@@ -118,31 +118,31 @@ enum Action {
         /// The session.
         #[arg(value_name = "ID")]
         session: String,
-        /// So many of them, in place of agent.shown_turns.
+        /// How many. Default: agent.shown_turns.
         #[arg(long, short = 'n', value_name = "N")]
         limit: Option<usize>,
     },
     /// Lists agents' sessions, newest first.
     List {
-        /// Only those that have not ended.
+        /// Only sessions that have not ended.
         #[arg(long)]
         active_only: bool,
-        /// Only this agent's.
+        /// Only sessions of this agent.
         #[arg(long)]
         agent: Option<String>,
-        /// Only those updated at or after this time: 2026-02-23, 7d, yesterday.
+        /// Only sessions updated at or after this time: 2026-02-23, 7d, yesterday.
         #[arg(long, value_name = "WHEN")]
         since: Option<When>,
-        /// Only those updated before this time.
+        /// Only sessions updated before this time.
         #[arg(long, value_name = "WHEN")]
         until: Option<When>,
     },
-    /// Moves agents' sessions without activity for so long to the trash.
+    /// Moves inactive agents' sessions to the trash.
     Cleanup {
-        /// After so many hours, in place of agent.cleanup_after_hours.
+        /// After this many hours. Default: agent.cleanup_after_hours.
         #[arg(long, value_name = "N", allow_negative_numbers = true)]
         hours: Option<u32>,
-        /// Only shows what would go.
+        /// Only shows what would be removed.
         #[arg(long)]
         dry_run: bool,
         #[command(flatten)]

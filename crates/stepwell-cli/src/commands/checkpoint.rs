@@ -1,7 +1,7 @@
 use serde_json::Value;
 use stepwell::{Access, Checkpoint, CheckpointReason, is_numbered};
 use stepwell_files::rewind::Foreign;
-use stepwell_runtime::files::settle;
+use stepwell_runtime::files::finish_rewind;
 use stepwell_terminal::note;
 use stepwell_terminal::table::{Column, Table, left, right};
 use stepwell_terminal::text::{cut, one_line, second, visible, word};
@@ -34,7 +34,7 @@ pub(crate) fn run(args: &Args, app: &mut App) -> Result<Exit> {
     let (well, id) = app.session(&args.session, Access::Write)?;
     // What is recorded while files are half moved would be set aside.
     if well.info(&id)?.head.rewinding.is_some() {
-        settle(&mut well.lock(&id)?, Foreign::Refused, &app.runtime())?;
+        finish_rewind(&mut well.lock(&id)?, Foreign::Refused, &app.runtime())?;
     }
     let (reason, metadata) = (CheckpointReason::Manual, args.metadata.iter().cloned().collect());
     let made = well.checkpoint(&id, Checkpoint { name: name.clone(), reason, metadata });

@@ -23,28 +23,28 @@ use crate::failure::{Exit, Result};
 /// began are taken.
 #[derive(Debug, clap::Args)]
 pub(crate) struct Args {
-    /// Takes those without activity for so many days.
+    /// Takes sessions without activity for this many days.
     #[arg(long, value_name = "DAYS", allow_negative_numbers = true)]
     older_than: Option<u32>,
-    /// Takes only those that stand so (several may be given).
+    /// Takes only sessions with this status; may be repeated.
     #[arg(long, value_delimiter = ',')]
     status: Vec<Status>,
-    /// Takes only those with this tag (several: with all of them).
+    /// Takes only sessions with this tag; if repeated, with all of them.
     #[arg(long, value_delimiter = ',')]
     tag: Vec<String>,
-    /// Never takes so many of the newest. Alone, takes all others, whatever their age.
+    /// Keeps this many of the newest. On its own, takes all others, whatever their age.
     #[arg(long, value_name = "N")]
     keep_last: Option<usize>,
-    /// Takes the oldest until the others have at most so many bytes: 500MB, 2GB.
+    /// Takes the oldest until the rest fit this size: 500MB, 2GB.
     #[arg(long, value_name = "SIZE", value_parser = size)]
     max_bytes: Option<u64>,
     /// Erases them for good, which frees the disk at once, after asking.
     #[arg(long)]
     purge: bool,
-    /// Takes also what other roles of a team's store began.
+    /// Also takes sessions that other roles of a team's store began.
     #[arg(long)]
     everyone: bool,
-    /// Only shows what would go.
+    /// Only shows what would be removed.
     #[arg(long)]
     dry_run: bool,
     #[command(flatten)]

@@ -27,7 +27,7 @@ pub(crate) struct Args {
     /// Shows what the model no longer sees, and what stands in its place.
     #[arg(long, conflicts_with = "truncate")]
     diff: bool,
-    /// Takes the last compaction back: the model is shown the originals again.
+    /// Undoes the last compaction: the model is shown the originals again.
     #[arg(long, conflicts_with_all = ["truncate", "diff"])]
     undo: bool,
 }

@@ -22,10 +22,10 @@ pub(crate) struct Args {
     /// The format to write; stepwell formats lists them.
     #[arg(long, value_name = "FORMAT")]
     to: Format,
-    /// The format to read; else it is found out.
+    /// The format to read. Default: detected.
     #[arg(long, value_name = "FORMAT")]
     from: Option<Format>,
-    /// Replaces what is there.
+    /// Overwrites what is there.
     #[arg(long)]
     force: bool,
     /// Writes no more of a long conversation than the other system keeps itself.

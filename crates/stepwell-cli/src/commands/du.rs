@@ -7,7 +7,7 @@ use super::sessions::task;
 use crate::app::App;
 use crate::failure::{Exit, Result};
 
-/// Shows how much room sessions take, the largest first.
+/// Shows how much disk space sessions use, largest first.
 #[derive(Debug, clap::Args)]
 pub(crate) struct Args {
     /// Lists at most this many sessions.

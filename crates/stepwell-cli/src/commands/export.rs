@@ -12,7 +12,7 @@ use crate::app::App;
 use crate::failure::{Exit, Failure, Result};
 use crate::foreign::tell_losses;
 
-/// Writes a session out.
+/// Exports a session.
 ///
 /// json and jsonl are complete, with subagents' sessions and files, and read in again with
 /// import; markdown and html are for people; the others are for other agents. What a format
@@ -21,13 +21,13 @@ use crate::foreign::tell_losses;
 pub(crate) struct Args {
     /// The session: its id, a part of it, its label, or @last.
     session: String,
-    /// The format; else what the file's name says, else json.
+    /// The format. Default: by the file's name, else json.
     #[arg(long, value_name = "FORMAT")]
     format: Option<Format>,
     /// The file or folder to write; without one, or with -, stdout.
     #[arg(short, long, value_name = "PATH")]
     output: Option<PathBuf>,
-    /// Replaces what is there.
+    /// Overwrites what is there.
     #[arg(long, requires = "output")]
     force: bool,
     /// Writes no more of a long conversation than the other system keeps itself.

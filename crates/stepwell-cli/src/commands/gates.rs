@@ -147,8 +147,8 @@ fn answer(args: &AnswerArgs, app: &mut App) -> Result<Exit> {
     let (id, top) = (&answered.session, &answered.resume);
     let line = match answered.goes_on {
         _ if answered.asked_again => format!("{id} asked again: your answer does not count there"),
-        true => format!("{id} goes on with the answer"),
-        false => format!("{id} has the answer; stepwell resume {top} goes on with it"),
+        true => format!("{id} continues with the answer"),
+        false => format!("{id} has the answer; stepwell resume {top} continues it"),
     };
     let (session_id, gate) = (id.clone(), answered.gate.clone());
     let (seq, goes_on, counts) = (answered.seq, answered.goes_on, true);

@@ -29,13 +29,13 @@ enum Action {
     SubagentStop,
     /// Adds the hooks to another agent's settings.
     Install {
-        /// Whose.
+        /// Which agent's.
         #[arg(value_enum)]
         agent: Host,
     },
     /// Takes the hooks out of another agent's settings.
     Uninstall {
-        /// Whose.
+        /// Which agent's.
         #[arg(value_enum)]
         agent: Host,
     },

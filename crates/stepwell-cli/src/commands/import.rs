@@ -18,9 +18,9 @@ use crate::ask::{Consent, Unasked};
 use crate::failure::{Exit, Failure, Result};
 use crate::foreign::Progress;
 
-/// Reads sessions in: of other agents, or what export wrote.
+/// Imports sessions: from other agents, or from what export wrote.
 ///
-/// Takes files and folders, and tells the formats apart by what is in them; without any, it
+/// Takes files and folders, and detects the format from the content; without any, it
 /// looks where the agents of this machine keep their sessions, and asks. What was imported
 /// before is brought up to date, and nothing is imported twice. An address (postgres://…) is
 /// a server on which LangGraph keeps its checkpoints.
@@ -32,7 +32,7 @@ pub(crate) struct Args {
     /// Reads only this format; stepwell formats lists them.
     #[arg(long, value_name = "FORMAT")]
     from: Option<Format>,
-    /// Says what would be done, and does nothing.
+    /// Shows what would be done, and does nothing.
     #[arg(long)]
     dry_run: bool,
     #[command(flatten)]
@@ -130,7 +130,7 @@ fn say(summary: &ImportSummary, args: &Args, app: &mut App) -> Result<()> {
 /// How much is said of an import.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Verbosity {
-    /// All.
+    /// Everything.
     All,
     /// All, of what would be done.
     Would,

@@ -13,7 +13,7 @@ pub(crate) struct Args {
     session: String,
     /// The label.
     label: Option<String>,
-    /// Takes the label away.
+    /// Removes the label.
     #[arg(long, conflicts_with = "label")]
     clear: bool,
 }

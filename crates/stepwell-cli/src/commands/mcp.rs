@@ -42,7 +42,7 @@ enum Action {
     List(list::Args),
     /// Adds this server to another agent's settings. Shows the change first.
     Install {
-        /// Whose.
+        /// Which agent's.
         #[arg(value_parser = one_of(AGENTS))]
         agent: McpClient,
         #[command(flatten)]
@@ -52,7 +52,7 @@ enum Action {
     },
     /// Takes this server out of another agent's settings. Shows the change first.
     Uninstall {
-        /// Whose.
+        /// Which agent's.
         #[arg(value_parser = one_of(AGENTS))]
         agent: McpClient,
         #[command(flatten)]

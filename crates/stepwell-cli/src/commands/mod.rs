@@ -14,6 +14,7 @@ mod config;
 mod convert;
 mod delete;
 mod demo;
+mod detach;
 mod detached;
 mod diff;
 mod doctor;

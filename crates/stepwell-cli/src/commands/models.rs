@@ -31,14 +31,14 @@ enum Action {
         /// The model, as provider/name.
         model: String,
     },
-    /// Takes a model from the favourites.
+    /// Removes a model from the favourites.
     Remove {
         /// The model.
         model: String,
     },
-    /// Shows what models cost and how much fits them, or takes a newer list.
+    /// Shows models' prices and context sizes, or loads a newer list.
     Prices(prices::Args),
-    /// Takes over what M31A remembers.
+    /// Imports the models that M31A remembers.
     Import {
         /// M31A's file, such as `~/.m31a/recent_models.json`.
         file: PathBuf,

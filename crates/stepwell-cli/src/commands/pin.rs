@@ -5,14 +5,14 @@ use stepwell_workspace::housekeeping::tidy;
 use crate::app::App;
 use crate::failure::{Exit, Result};
 
-/// Keeps cleanup away from a session.
+/// Protects a session from cleanup.
 #[derive(Debug, clap::Args)]
 pub(crate) struct Args {
     /// The session: its id, a part of it, its label, or @last.
     session: String,
 }
 
-/// Lets cleanup take a session again.
+/// Lets cleanup remove a session again.
 #[derive(Debug, clap::Args)]
 pub(crate) struct UnpinArgs {
     /// The session: its id, a part of it, its label, or @last.

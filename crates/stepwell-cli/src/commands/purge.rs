@@ -12,7 +12,7 @@ use crate::failure::{Exit, Result};
 
 /// Erases a session for good, with its subagents' sessions.
 ///
-/// What forks share of it lives on in them. It may be in the trash or not.
+/// Forks keep the events that they share with it. It need not be in the trash.
 #[derive(Debug, clap::Args)]
 pub(crate) struct Args {
     /// The session: its id, a part of it, its label, or @last.

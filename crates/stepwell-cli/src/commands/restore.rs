@@ -9,8 +9,8 @@ use crate::failure::{Exit, Result};
 
 /// Makes this workspace's store from a file that backup wrote.
 ///
-/// The backup stays as it is. A store that is here already is replaced only if that is asked
-/// for, and then kept beside the new one.
+/// The backup stays as it is. An existing store is replaced only if you ask for that, and is then
+/// kept beside the new one.
 #[derive(Debug, clap::Args)]
 pub(crate) struct Args {
     /// The backup.

@@ -5,50 +5,50 @@ use stepwell_terminal::note;
 use stepwell_terminal::text::{cut, one_line, visible};
 use stepwell_workspace::Newest;
 
+use super::detach;
 use super::handoff::{Elsewhere, Onward, Then, hand_over};
 use crate::app::{App, Well};
 use crate::ask::{Consent, Unasked};
-use crate::detach;
 use crate::failure::{Exit, Failure, Result};
 use crate::runner::{self, Flags, FlowFlags, Runner};
 use crate::typed::{self, each_once, variable};
 
 /// Resumes a session exactly where it stopped, or gives it more to do.
 ///
-/// With a TEXT, the session goes on with that: stepwell resume @last "now add tests".
+/// With a TEXT, the session continues with that: stepwell resume @last "now add tests".
 #[derive(Debug, Default, clap::Args)]
 #[command(mut_arg("dry_run", |arg| arg.help(DRY_RUN)))]
 pub(crate) struct Args {
     /// The session; without one, your newest in this workspace that can be resumed.
     session: Option<String>,
-    /// What to do next; - reads it from stdin. Without one, the session goes on with what it did.
+    /// What to do next; - reads it from stdin. Without it, the session continues its work.
     #[arg(value_name = "TEXT", conflicts_with_all = ["approve", "deny", "attach", "with", "respond"])]
     text: Option<String>,
     /// Allows what the session waits for.
     #[arg(long, conflicts_with = "deny")]
     approve: bool,
-    /// Does not allow it.
+    /// Denies it.
     #[arg(long)]
     deny: bool,
-    /// Why not, for the model.
+    /// Why you deny it; the model is told.
     #[arg(long, value_name = "TEXT", requires = "deny")]
     reason: Option<String>,
     /// Follows a session that runs elsewhere, without taking it over.
     #[arg(long)]
     attach: bool,
-    /// Goes on in the background, prints the session's id and leaves.
+    /// Continues in the background, prints the session's id and exits.
     #[arg(long, conflicts_with_all = ["attach", "with", "text", "events", "dry_run"])]
     detach: bool,
-    /// Answers the question that a flow waits with.
+    /// Answers the question that a flow is waiting on.
     #[arg(long, value_name = "TEXT", conflicts_with_all = ["approve", "deny"], help_heading = "Flows")]
     respond: Option<String>,
-    /// Which question is answered, if several wait: stepwell gates lists them.
+    /// Which question to answer, if there are several: stepwell gates lists them.
     #[arg(long, value_name = "GATE")]
     gate: Option<String>,
-    /// Goes on with the spec as it is on disk now, if what is done still stands by it.
+    /// Continues with the spec as it is on disk now, if finished work still fits it.
     #[arg(long, help_heading = "Flows")]
     use_current_spec: bool,
-    /// Says a variable's secret again: it is not kept with the flow. May be given several times.
+    /// Supplies a secret variable again: secrets are not stored with the flow. May be repeated.
     #[arg(long = "var", value_name = "NAME=VALUE", value_parser = variable, help_heading = "Flows")]
     variables: Vec<(String, String)>,
     #[command(flatten)]
@@ -60,7 +60,7 @@ pub(crate) struct Args {
 }
 
 const DRY_RUN: &str = "Asks the model, and changes nothing outside the session: tools say what they \
-                       would do. Of a flow, says what would run next, and ends";
+                       would do. For a flow, shows what would run next, and exits";
 
 /// What a run without a task does: takes up the newest session that can be resumed, if the
 /// user wants that; on a terminal it asks first.

@@ -3,7 +3,7 @@ use stepwell_agent::redact::Redactor;
 use stepwell_files::rewind::{self, Done, Foreign};
 use stepwell_files::rewind_history::{Asked, Direction};
 use stepwell_runtime::detached::{DetachedRewind, RewindTo, rewind_answer, rewind_asked};
-use stepwell_runtime::files::{root, settle, site};
+use stepwell_runtime::files::{finish_rewind, root, site};
 use stepwell_terminal::note;
 use stepwell_terminal::rewind::{Move, cut_off};
 use stepwell_terminal::wording::{POINT_FORMS, tell_of_half};
@@ -25,10 +25,10 @@ pub(crate) struct Args {
     /// said last: all that was done about it is taken back.
     #[arg(long, value_name = POINT_FORMS, allow_hyphen_values = true)]
     to: Option<String>,
-    /// Takes the last rewind back; typed again, the one before it.
+    /// Undoes the last rewind; typed again, the one before it.
     #[arg(long, conflicts_with_all = ["to", "files", "chat", "both", "redo"])]
     undo: bool,
-    /// Takes the last --undo back.
+    /// Undoes the last --undo.
     #[arg(long, conflicts_with_all = ["to", "files", "chat", "both"])]
     redo: bool,
     /// Finishes a rewind that was cut off; files that someone else changed since stay as they
@@ -73,12 +73,12 @@ pub(crate) fn run(args: &Args, app: &mut App) -> Result<Exit> {
     }
     let mut session = well.lock(&id)?;
     if args.finish {
-        if !settle(&mut session, Foreign::Left, &app.runtime())? {
+        if !finish_rewind(&mut session, Foreign::Left, &app.runtime())? {
             note(format_args!("No rewind of {id} was cut off."));
         }
         return Ok(Exit::Done);
     }
-    settle(&mut session, Foreign::Refused, &app.runtime())?;
+    finish_rewind(&mut session, Foreign::Refused, &app.runtime())?;
     let asked = asked(args, &well, &id)?;
     let head = session.info()?.head;
     match app.runtime().rewind_held(&mut session, &asked)? {

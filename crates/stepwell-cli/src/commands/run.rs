@@ -2,9 +2,9 @@ use stepwell::PhaseSet;
 use stepwell_runtime::RunRequest;
 use stepwell_runtime::detached::Work;
 
+use super::detach;
 use super::resume;
 use crate::app::App;
-use crate::detach;
 use crate::failure::{Exit, Result};
 use crate::runner::{self, Flags, Runner};
 use crate::typed::{self, one_of};

@@ -1,6 +1,5 @@
 use stepwell::{Access, Lane};
-use stepwell_runtime::Words;
-use stepwell_terminal::wording::heard;
+use stepwell_runtime::{Hears, SayRequest};
 use stepwell_wire::SaidTo;
 
 use crate::app::App;
@@ -28,7 +27,7 @@ pub(crate) fn run(args: &Args, app: &mut App) -> Result<Exit> {
     let text = crate::typed::text("message", args.text.clone())?;
     app.go_to_session(&args.session)?;
     let (_, id) = app.session(&args.session, Access::Write)?;
-    let words = Words { text, lane: args.lane.clone(), now: args.now };
+    let words = SayRequest { text, lane: args.lane.clone(), now: args.now };
     let hears = app.runtime().say(&id, words)?;
     let line = heard(&id, hears);
     app.out.answer(&SaidTo { id, running: hears.is_running() }, line)?;

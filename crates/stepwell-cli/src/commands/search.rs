@@ -12,14 +12,14 @@ use crate::selection::Selection;
 
 /// Searches tasks, messages, tools' arguments and output, file paths and errors.
 ///
-/// Every word must occur, in any case; the last one may be only begun. "Quoted words" must
-/// stand together; begin* finds what begins so. Each message is one hit.
+/// All words must occur, in upper or lower case; the last may be a prefix. "Quoted words" must
+/// stand together; begin* matches a prefix. Each message is one hit.
 #[derive(Debug, clap::Args)]
 pub(crate) struct Args {
     /// The words.
     #[arg(required = true, value_name = "WORDS")]
     words: Vec<String>,
-    /// Lists the most relevant first, in place of the newest.
+    /// Lists the most relevant first, instead of the newest.
     #[arg(long)]
     rank: bool,
     /// Lists at most this many hits.

@@ -10,9 +10,9 @@ use stepwell_server::{
 use stepwell_terminal::note;
 use stepwell_workspace::{Host, Notices, Wanted, Workspace};
 
+use super::detach;
 use super::mcp::ALLOW;
 use crate::app::App;
-use crate::detach;
 use crate::failure::{Exit, Failure, Result};
 use crate::runner;
 use crate::typed::one_of;
@@ -23,13 +23,13 @@ use crate::typed::one_of;
 /// processes of their own; stopping the server stops none of them.
 #[derive(Debug, clap::Args)]
 pub(crate) struct Args {
-    /// The port; 0 takes any that is free.
+    /// The port; 0 picks a free one.
     #[arg(long, default_value_t = 7180)]
     port: u16,
-    /// Changes nothing, whoever asks.
+    /// Read-only: changes nothing, whoever asks.
     #[arg(long)]
     read_only: bool,
-    /// Lets runs ask nobody (mode yolo). Without it each asks before it changes something.
+    /// Allows runs in mode yolo. Without it, every run asks before it changes something.
     #[arg(long)]
     allow_yolo: bool,
     /// The workspace that is served, and that runs work in. A team's server starts none without it.
@@ -46,10 +46,10 @@ pub(crate) struct Args {
     /// this workspace's.
     #[arg(long, conflicts_with = "only_here")]
     everywhere: bool,
-    /// Prints the token that lets programs in, and leaves.
+    /// Prints the token that programs log in with, and exits.
     #[arg(long)]
     print_token: bool,
-    /// Makes a new token. Whoever has the old one is not let in any more, also by servers that run.
+    /// Makes a new token. The old one stops working at once, on running servers too.
     #[arg(long)]
     new_token: bool,
     /// Appends a line of JSON to this file for each request: when, who, from where, method, path,
@@ -66,13 +66,13 @@ pub(crate) struct Args {
     /// The name of the proxy that it is reached through, which does TLS: https://host.
     #[arg(long, value_name = "URL", conflicts_with = "tls_cert")]
     behind: Option<String>,
-    /// The certificate, with those that vouch for it (PEM).
+    /// The certificate chain (PEM).
     #[arg(long, value_name = "FILE", requires_all = ["tls_key", "tls_name"])]
     tls_cert: Option<PathBuf>,
-    /// Its key (PEM).
+    /// The certificate's key (PEM).
     #[arg(long, value_name = "FILE", requires = "tls_cert")]
     tls_key: Option<PathBuf>,
-    /// The name that it is for: https://host:port.
+    /// The address that it is for: https://host:port.
     #[arg(long, value_name = "URL", requires = "tls_cert")]
     tls_name: Option<String>,
 }

@@ -45,7 +45,7 @@ const LAST: usize = 5;
 const ANSWER: usize = 160;
 
 /// What there is to say of a session, to programs and to people.
-struct Shown {
+struct SessionPage {
     answer: SessionDetails,
     /// What it cost with its subagents, for people.
     below: Option<String>,
@@ -77,7 +77,7 @@ pub(crate) fn run(args: &Args, app: &mut App) -> Result<Exit> {
         let below = with_subagents
             .map(|(spent, n)| format!("{} with {}", cost(&spent), text::count(n, "subagent")));
         let lanes = well.store().lanes(&id).unwrap_or_default();
-        describe(&info, &Shown { answer, below, lanes, family }, app)?;
+        describe(&info, &SessionPage { answer, below, lanes, family }, app)?;
         tail(last, app)?;
         if args.events {
             damage = events(log, app)?.or(damage);
@@ -150,7 +150,7 @@ fn whole(
     Ok(damage)
 }
 
-fn describe(info: &SessionInfo, shown: &Shown, app: &mut App) -> Result<()> {
+fn describe(info: &SessionInfo, shown: &SessionPage, app: &mut App) -> Result<()> {
     let (answer, head) = (&shown.answer, &info.head);
     let paint = app.out.paint;
     let spent = text::cost_or(Estimates::new(app).of(head, &head.spent), &head.spent);
@@ -244,7 +244,7 @@ fn describe(info: &SessionInfo, shown: &Shown, app: &mut App) -> Result<()> {
     lists(shown, app)
 }
 
-fn lists(shown: &Shown, app: &mut App) -> Result<()> {
+fn lists(shown: &SessionPage, app: &mut App) -> Result<()> {
     let answer = &shown.answer;
     let mut section = |title: &str, lines: Vec<String>| -> Result<()> {
         if lines.is_empty() {

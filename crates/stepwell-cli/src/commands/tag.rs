@@ -16,7 +16,7 @@ pub(crate) struct Args {
     tags: Vec<String>,
 }
 
-/// Takes tags from a session.
+/// Removes tags from a session.
 #[derive(Debug, clap::Args)]
 pub(crate) struct UntagArgs {
     /// The session: its id, a part of it, its label, or @last.

@@ -16,53 +16,53 @@ use crate::typed::{self, one_of, positive};
 ///
 /// Each phase is a checkpoint, and everything can be resumed. It asks what is unclear, has you
 /// approve the plan, works on the tasks, runs the checks, repairs what fails, and proposes a
-/// commit; it never pushes. Without a terminal it pauses at each question (exit code 8), which
-/// stepwell resume --respond answers, unless --yes says that nobody is asked.
+/// commit; it never pushes. Without a terminal it pauses at each question (exit code 8): answer
+/// with stepwell resume --respond, or pass --yes so that it does not ask.
 #[derive(Debug, clap::Args)]
 #[command(mut_arg("dry_run", |arg| arg.help(runner::FLOW_DRY_RUN)))]
 #[command(mut_arg("agent", |arg| arg.hide(true)))]
 pub(crate) struct Args {
-    /// What is to be reached; - reads it from stdin.
+    /// The goal; - reads it from stdin.
     goal: String,
-    /// Phases in which you are not asked: discuss, plan, execute, ship, or all.
+    /// Does not ask you in these phases: discuss, plan, execute, ship, or all.
     #[arg(long, value_name = "PHASE", value_delimiter = ',', value_parser = one_of(YES))]
     yes: Vec<&'static [YesPhase]>,
-    /// A phase's own model, such as plan=anthropic/NAME; may be given several times.
+    /// The model of one phase, such as plan=anthropic/NAME; may be repeated.
     #[arg(long, value_name = "PHASE=MODEL", value_parser = phase_model)]
     phase_model: Vec<(WorkAgent, String)>,
-    /// A command that must succeed in the end, besides those of the plan; may be given several
-    /// times.
+    /// A command that must succeed in the end, in addition to the plan's own checks; may be
+    /// repeated.
     #[arg(long, value_name = "COMMAND")]
     check: Vec<String>,
-    /// How the program is started, in place of what the plan says.
+    /// How to start the program. Overrides the plan.
     #[arg(long, value_name = "COMMAND")]
     run: Option<String>,
-    /// An address of this machine at which the program must answer.
+    /// A local address at which the program must answer.
     #[arg(long, requires = "run")]
     url: Option<String>,
-    /// A text that must occur in the program's answer, or in its output.
+    /// A text that must occur in the program's response or output.
     #[arg(long, value_name = "TEXT", requires = "run")]
     expect: Option<String>,
-    /// Has tasks done by so many subagents at once, each in a git worktree whose changes are merged
-    /// into your files when its task is done.
+    /// Runs up to this many tasks at once, each by a subagent in its own git worktree. Finished
+    /// work is merged into your files.
     #[arg(long, value_name = "N", value_parser = positive::<NonZeroU32>)]
     parallel: Option<NonZeroU32>,
-    /// What becomes of a task that failed.
+    /// What to do with a failed task.
     #[arg(long, value_name = "WHAT", value_parser = one_of(ON_FAILURE), default_value = "ask")]
     on_failure: OnFailure,
-    /// How often the checks are run and what fails is repaired; 3 unless given.
+    /// How many rounds of checks and repairs there are at most. Default: 3.
     #[arg(long, value_name = "N", value_parser = positive::<NonZeroU32>)]
     rounds: Option<NonZeroU32>,
-    /// How many questions are asked at most; 5 unless given.
+    /// How many questions to ask at most. Default: 5.
     #[arg(long, value_name = "N")]
     questions: Option<u32>,
-    /// The most dollars of each task.
+    /// The most that each task may cost, in dollars.
     #[arg(long, value_name = "USD", value_parser = dollars)]
     task_budget: Option<Money>,
-    /// The most tokens of each task.
+    /// The most tokens that each task may use.
     #[arg(long, value_name = "N", value_parser = positive::<NonZeroU64>)]
     task_tokens: Option<NonZeroU64>,
-    /// Commits nothing, and does not ask.
+    /// Does not commit, and does not ask about it.
     #[arg(long)]
     no_commit: bool,
     #[command(flatten)]

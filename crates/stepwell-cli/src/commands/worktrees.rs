@@ -114,7 +114,7 @@ fn remove(site: &SubagentWorktree, force: bool, app: &mut App) -> Result<Exit> {
             .hint(format_args!("stepwell stop {} stops it", user.id)),
         WorktreeStays::NotDone(user) => refuse(format!("{} works in it and is not done", user.id))
             .hint(format_args!(
-                "stepwell resume {} goes on with it; --force removes it all the same",
+                "stepwell resume {} continues it; --force removes it all the same",
                 user.resumed
             )),
         WorktreeStays::Holds => why_not(site),

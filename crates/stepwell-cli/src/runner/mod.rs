@@ -34,25 +34,25 @@ pub(crate) struct Flags {
     /// When you are asked: confirm-all, confirm-sensitive (before changes) or yolo (never).
     #[arg(long)]
     pub(crate) mode: Option<Mode>,
-    /// Stops before this invocation costs more than so many dollars.
+    /// Stops before this run costs more than this many dollars.
     #[arg(long, value_name = "USD", value_parser = dollars, allow_negative_numbers = true)]
     pub(crate) budget: Option<Money>,
-    /// Stops before the whole session costs more than so many dollars; kept for resumes.
+    /// Stops before the whole session costs more than this many dollars; kept for resumes.
     #[arg(long, value_name = "USD", value_parser = dollars, allow_negative_numbers = true)]
     pub(crate) budget_total: Option<Money>,
-    /// Stops before this invocation uses more than so many tokens.
+    /// Stops before this run uses more than this many tokens.
     #[arg(long, value_name = "N")]
     pub(crate) max_tokens: Option<u64>,
-    /// Stops after so many steps of this invocation.
+    /// Stops this run after this many steps.
     #[arg(long, value_name = "N")]
     pub(crate) max_steps: Option<u64>,
-    /// Stops after so long: 90s, 30m, or a number of seconds.
+    /// Stops after this time: 90s, 30m, or a number of seconds.
     #[arg(long, value_name = "TIME", value_parser = timeout)]
     pub(crate) timeout: Option<Duration>,
     /// Asks the model, and changes nothing outside the session: tools say what they would do.
     #[arg(long)]
     pub(crate) dry_run: bool,
-    /// Repeats a command that was cut off, though nobody knows what it did.
+    /// Repeats a command that was cut off, although its effect is unknown.
     #[arg(long)]
     pub(crate) retry_unsafe: bool,
     /// Writes the model's answers to a script that replays them.
@@ -74,10 +74,10 @@ pub(crate) const FLOW_DRY_RUN: &str = "Shows the plan with its variables filled 
 #[derive(clap::Args, Clone, Debug, Default)]
 #[command(next_help_heading = "Flows")]
 pub(crate) struct FlowFlags {
-    /// The folder that artifacts are written to; absent, where the flow was started.
+    /// Where to write artifacts. Default: the folder in which the flow was started.
     #[arg(long, value_name = "DIR")]
     pub(crate) output: Option<PathBuf>,
-    /// Replaces files that are in the way of artifacts.
+    /// Overwrites existing files with artifacts.
     #[arg(long)]
     pub(crate) force: bool,
 }

@@ -179,7 +179,7 @@ fn a_default_that_counts_is_not_said_to_be_yours() {
     ends(&run(&desk, &[]), 8);
     desk.set("STEPWELL_NOW", "2026-03-09T12:02:00Z");
     let late = resume(&desk, &["--respond", "no"]);
-    assert!(late.stderr.contains("goes on with the default"), "{}", late.stderr);
+    assert!(late.stderr.contains("continues with the default"), "{}", late.stderr);
     let ran = resume(&desk, &[]);
     ends(&ran, 0);
     assert!(ran.stderr.contains("step/1 done (its time was up: the default)"), "{}", ran.stderr);

@@ -9,7 +9,6 @@
 mod acpx;
 mod agents;
 mod answers;
-mod berths;
 mod chat_elsewhere;
 mod chatting;
 mod cleaning;
@@ -55,6 +54,7 @@ mod specs;
 mod stopping;
 mod strands;
 mod strangers;
+mod subagent_worktrees;
 mod subagents;
 mod talking;
 mod teams;

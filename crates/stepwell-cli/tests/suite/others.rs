@@ -601,7 +601,7 @@ fn what_another_role_asks_of_the_work_is_done_only_if_the_user_wants_that() {
         let his = two.bob(&["gates", "answer", &gate, "yes"]);
         assert_eq!(his.code, Some(0), "{from}: {}", his.stderr);
         assert_eq!(his.stdout.contains("asked again"), !wanted, "{from}: {}", his.stdout);
-        assert_eq!(his.stdout.contains("goes on with"), wanted, "{from}: {}", his.stdout);
+        assert_eq!(his.stdout.contains("continues"), wanted, "{from}: {}", his.stdout);
         // With his answer it may have ended.
         let stopped = two.ann.quietly(&["stop", &two.id]).code;
         assert!(wanted || stopped == Some(0));

@@ -136,7 +136,7 @@ fn a_check_that_never_passes_is_exit_code_5_and_says_what_is_left() {
     assert_eq!(ran.code, Some(5), "{}", ran.stderr);
     assert!(ran.stderr.contains("this is left: check `false`"), "{}", ran.stderr);
     assert!(ran.stderr.contains(" partial (work is left): "), "{}", ran.stderr);
-    let told = "goes on with it; stepwell state";
+    let told = "continues it; stepwell state";
     assert!(ran.stderr.contains(told), "{}", ran.stderr);
     // Nobody was asked, and nobody is said to have answered.
     assert!(ran.stderr.contains(" done (nobody: agreed to beforehand)"), "{}", ran.stderr);

@@ -37,7 +37,7 @@ const COLUMNS: &[Column] = &[
 
 pub(super) fn run(args: &Args, app: &mut App) -> Result<Exit> {
     if let Some(file) = &args.update {
-        let taken = take(file, app)?;
+        let taken = install(file, app)?;
         let (made, providers) = (taken.made(), taken.providers().count());
         let line = format!("Took the prices of {made}, of {}", count(providers, "provider"));
         app.out.answer(&PricesTaken { made: made.to_owned(), providers }, line)?;
@@ -75,12 +75,12 @@ fn list(app: &App) -> List {
 }
 
 /// Takes a list from a file, for this and all later commands of the user.
-fn take(from: &Path, app: &App) -> Result<List> {
+fn install(from: &Path, app: &App) -> Result<List> {
     let file = app.price_list().ok_or_else(|| {
         Failure::new(Exit::Failed, "there is no place to keep prices in")
             .hint("set HOME or XDG_STATE_HOME")
     })?;
-    file.take(from).map_err(|error| match error {
+    file.install(from).map_err(|error| match error {
         NoPriceList::NotOne { .. } => Failure::new(Exit::Absent, error)
             .hint("scripts/prices.py in Stepwell's repository makes one"),
         NoPriceList::File { .. } => Failure::new(Exit::Failed, error),
