@@ -25,7 +25,7 @@ use stepwell_server::{
     NamedToken, Options, Reach, Role, Server, Shutdown, Token, Tokens, Workspaces,
 };
 use stepwell_wire::{List, SessionItem};
-use stepwell_workspace::{Host, Notices, Wanted, Workspace};
+use stepwell_workspace::{Estimates, Host, Notices, Wanted, Workspace};
 
 const SESSIONS: usize = 100_000;
 const PAGE: usize = 50;
@@ -55,6 +55,7 @@ struct Served {
     tokens: Vec<Token>,
     store: PathBuf,
     well: Stepwell,
+    home: Workspace,
     runtime: tokio::runtime::Runtime,
     shutdown: Shutdown,
 }
@@ -82,7 +83,7 @@ impl Served {
         let named = Tokens::new(tokens.iter().enumerate().map(named).collect()).unwrap();
         let listener = TcpListener::bind(("127.0.0.1", 0)).unwrap();
         let port = listener.local_addr().unwrap().port();
-        let workspaces = Workspaces { home, others: false, program: None };
+        let workspaces = Workspaces { home: workspace(folder), others: false, program: None };
         let reach = Reach::Local;
         let options = Options {
             tokens: named,
@@ -98,12 +99,22 @@ impl Served {
         let shutdown = Shutdown::default();
         let stops = shutdown.clone();
         runtime.spawn(async move { server.run(&stops).await });
-        Self { port, tokens, store, well, runtime, shutdown }
+        Self { port, tokens, store, well, home, runtime, shutdown }
     }
 
     fn stop(self) {
         self.shutdown.ask();
         self.runtime.shutdown_timeout(Duration::from_secs(1));
+    }
+
+    /// What the server does for a list, without HTTP.
+    fn list(&self) -> Vec<u8> {
+        let filter = Filter { family: Family::Roots, ..Filter::default() };
+        let page = self.well.list(&Query { filter, limit: PAGE, ..Query::default() }).unwrap();
+        let estimates = Estimates::new(&self.home);
+        let items = inspect::items(&self.well, page.sessions, &estimates).unwrap();
+        let next = page.next.map(|cursor| format!("{}.{}", cursor.value, cursor.key));
+        serde_json::to_vec(&List::<SessionItem> { items, next }).unwrap()
     }
 
     /// A list over HTTP beside what it is made of.
@@ -112,14 +123,14 @@ impl Served {
         let path = format!("/api/v1/sessions?limit={PAGE}");
         let mut served = Client::new(self.port, &path, &token);
         let bytes = served.get().to_vec();
-        assert_eq!(bytes, list(&self.well), "the same bytes");
+        assert_eq!(bytes, self.list(), "the same bytes");
         let mut plain = Client::new(bare(&self.runtime, bytes), "/list", &token);
         let (served, beside) = Times::of_both(
             20,
             50,
             || assert!(!served.get().is_empty()),
             || {
-                assert!(!list(&self.well).is_empty());
+                assert!(!self.list().is_empty());
                 assert!(!plain.get().is_empty());
             },
         );
@@ -202,15 +213,6 @@ impl Client {
             }
         }
     }
-}
-
-/// What the server does for a list, without HTTP.
-fn list(well: &Stepwell) -> Vec<u8> {
-    let filter = Filter { family: Family::Roots, ..Filter::default() };
-    let page = well.list(&Query { filter, limit: PAGE, ..Query::default() }).unwrap();
-    let items = inspect::items(well, page.sessions).unwrap();
-    let next = page.next.map(|cursor| format!("{}.{}", cursor.value, cursor.key));
-    serde_json::to_vec(&List::<SessionItem> { items, next }).unwrap()
 }
 
 /// Axum and nothing else: it answers with these bytes.

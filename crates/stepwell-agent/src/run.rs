@@ -30,7 +30,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use stepwell::{
-    Event, Lane, Message, NewEvent, Recorded, Redacted, Seq, Session, Status, StatusChanged,
+    Event, Lane, Message, Money, NewEvent, Recorded, Redacted, Seq, Session, Status, StatusChanged,
     StopReason, Usage, Who,
 };
 use stepwell_files::capture::Limits;
@@ -338,6 +338,7 @@ impl<'a> Run<'a> {
             if !over && deadline.is_some_and(is_late) {
                 return self.stop(Stop::limit(StopReason::Timeout), None);
             }
+            self.hear_given_budget()?;
             let (compactor, conversation) = self.compaction();
             compactor.find_due(conversation)?;
             let estimate = self.estimate();

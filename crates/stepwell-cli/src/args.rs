@@ -7,7 +7,7 @@ use std::process::ExitCode;
 use clap::error::ErrorKind;
 use clap::{CommandFactory, FromArgMatches, Parser};
 
-use crate::commands::Command;
+use crate::commands::{Command, filled_in};
 use crate::failure::Exit;
 use crate::global::Global;
 
@@ -40,9 +40,7 @@ const GROUPS: &[(&str, &[&str])] = &[
 
 /// The whole definition, from which help, completions and man pages are made.
 pub(crate) fn definition() -> clap::Command {
-    let mut command = Cli::command();
-    // Fills in what each command takes, which is left open until it is needed.
-    command.build();
+    let command = filled_in(Cli::command());
     let groups = groups(&command);
     command
         .help_template(
@@ -128,7 +126,7 @@ mod tests {
             let cli = parse(typed(), true).expect("a conversation");
             assert!(matches!(cli.command, Command::Chat(_)), "{alone:?}");
             let help = parse(typed(), false).expect_err("help").to_string();
-            assert!(help.contains("Begin here") && !help.contains("__"), "{alone:?}: {help}");
+            assert!(help.contains("Start here") && !help.contains("__"), "{alone:?}: {help}");
         }
         let lacks = parse(vec!["stepwell".into(), "trash".into()], true);
         assert!(!matches!(lacks, Ok(Cli { command: Command::Chat(_), .. })));

@@ -1,7 +1,7 @@
 //! Talking to a run that goes on anywhere: words and stops.
 
 use stepwell::{
-    Change, Edited, Lane, Money, Owner, Said, SessionId, SessionInfo, Settings, StopAsked,
+    Change, Edited, Lane, Money, Owner, Said, SessionId, SessionInfo, Settings, Status, StopAsked,
 };
 use stepwell_workspace::Well;
 

@@ -84,15 +84,4 @@ pub enum Said {
     },
     /// Its run is over.
     Ended(Status),
-    /// It waits for a line before it answers.
-    Ready,
-    /// Its answer counts.
-    Taken,
-    /// Somebody was quicker.
-    Beaten {
-        /// Who was quicker.
-        who: String,
-        /// When, in words.
-        at: String,
-    },
 }

@@ -55,7 +55,7 @@ impl Helper {
 
     /// Takes in what it said before.
     pub(crate) fn learn_from(&mut self, event: &Recorded) {
-        self.take(&Told::Recorded(Box::new(event.clone())));
+        self.apply(&Told::Recorded(Box::new(event.clone())));
     }
 
     /// Takes in who it is and what it is to do, from the first that says so.

@@ -208,7 +208,9 @@ impl Stepwell {
         }
         // Held over the write: whoever sees the events sees that they are noted.
         let mut notebook = self.shared.deps.notes.open(session);
-        let written = write(events)?;
+        let end = self.store().info(session)?.head.seq;
+        notebook.announce(end, &given.iter().map(|it| it.digest).collect::<Vec<_>>());
+        let written = write(events).inspect_err(|_| notebook.take_back())?;
         let note = |it: Note| Note { seq: Seq::new(written.first.get() + it.seq.get()), ..it };
         notebook.add(&given.into_iter().map(note).collect::<Vec<_>>());
         Ok(written)

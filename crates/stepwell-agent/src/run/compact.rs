@@ -29,7 +29,7 @@ impl Run<'_> {
         let Some(due) = compactor.plan(conversation, Why::Asked)? else {
             return Ok(Shrunk::AsShortAsItGets);
         };
-        let by = self.state.summariser(&self.setup.rules, &self.since, due.shrink);
+        let by = self.state.summariser(&self.rules, &self.since, due.shrink);
         let mut cut = Cancel { interrupt: &mut interrupt, deadline: None };
         match self.take_out(due, by, &mut cut).await? {
             Ok(compacted) => Ok(Shrunk::Done(Box::new(compacted))),

@@ -121,18 +121,26 @@ impl Compactor {
     }
 
     /// Did somebody ask this runner for a shorter conversation? It is looked for in the log right
-    /// before the model is asked, so that it holds for that call.
+    /// before the model is asked, so that it holds for that call. A flow's request is for every
+    /// lane. A lane whose run begins again after a question finds the request again: it is done if
+    /// the lane was compacted since.
     fn is_wanted(&mut self, of: Conversation<'_>) -> Result<bool> {
-        if self.wanted || *of.lane != Lane::main() {
-            return Ok(self.wanted);
+        if self.wanted {
+            return Ok(true);
         }
         let (well, lease) = (of.session.well(), of.session.lease());
-        let facts = Facts { from: self.looked_to.next(), ..Facts::of(&[Kind::WorkAsked]) };
+        let from = self.looked_to.next();
+        let facts = Facts { from, ..Facts::of(&[Kind::WorkAsked, Kind::Compacted]) };
         for event in well.store().keyed(&lease.session, facts)? {
             self.looked_to = event.seq;
-            let Event::WorkAsked(asked) = event.event else { continue };
-            if asked.epoch == lease.epoch && asked.change == WorkChange::Compact {
-                self.wanted |= well.judge(&lease.session)?.obeys(&asked);
+            match event.event {
+                Event::Compacted(done) if done.lane == *of.lane => self.wanted = false,
+                Event::WorkAsked(asked)
+                    if asked.epoch == lease.epoch && asked.change == WorkChange::Compact =>
+                {
+                    self.wanted |= well.judge(&lease.session)?.obeys(&asked);
+                }
+                _ => {}
             }
         }
         Ok(self.wanted)

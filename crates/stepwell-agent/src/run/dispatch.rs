@@ -27,7 +27,8 @@ pub(super) type Halt = Option<(Stop, Option<CallError>)>;
 impl Run<'_> {
     pub(super) const fn subagents(&self) -> Subagents<'_> {
         let (session, setup) = (self.session, self.setup);
-        Subagents { session, setup, state: &self.state, since: &self.since }
+        let (rules, state, since) = (&self.rules, &self.state, &self.since);
+        Subagents { session, setup, rules, state, since }
     }
 
     /// Runs a tool that is one, or a subagent.

@@ -9,7 +9,7 @@ use super::SubagentRecord;
 use super::isolation;
 use super::{Ended, FrontEnd, Notice, Run, Setup};
 use crate::error::{Error, Result};
-use crate::machine::{Baseline, State};
+use crate::machine::{Baseline, Rules, State};
 use crate::permission::Mode;
 use crate::tool::{Done, Isolation, Order};
 
@@ -66,6 +66,8 @@ pub(super) struct Allowance {
 pub(super) struct Subagents<'r> {
     pub(super) session: &'r Session,
     pub(super) setup: &'r Setup,
+    /// What the run may do now.
+    pub(super) rules: &'r Rules,
     pub(super) state: &'r State,
     /// What was spent before the run began.
     pub(super) since: &'r Baseline,
@@ -173,7 +175,7 @@ impl Subagents<'_> {
 
     /// What is left of what the run may use.
     pub(super) fn allowance(&self) -> Allowance {
-        let limits = &self.setup.rules.limits;
+        let limits = &self.rules.limits;
         let (total, since) = (self.state.total(), self.since.spent);
         let here = limits.budget.map(|limit| limit.minus(total.cost.minus(since.cost)));
         let whole = limits.budget_total.map(|limit| limit.minus(total.cost));

@@ -146,7 +146,7 @@ async fn a_lane_costs_the_same_whatever_the_others_said() {
     for n in 0..1000 {
         let event: Event = Message::user(format!("{n}")).in_lane(long.clone()).into();
         let seq = session.append(event.clone()).unwrap();
-        past.take(Recorded { seq, at: session.now(), id: None, event });
+        past.add(Recorded { seq, at: session.now(), id: None, event });
     }
     let shared_budget = SharedBudget::new(Allowed::default(), Spent::default(), 0);
     let short: Lane = "short".parse().unwrap();

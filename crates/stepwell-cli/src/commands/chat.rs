@@ -233,7 +233,9 @@ mod tests {
                     let Effect::Command { arguments, .. } = effect else { continue };
                     run += 1;
                     let words = std::iter::once("stepwell".to_owned()).chain(arguments);
-                    let Err(error) = parse(words.map(OsString::from)) else { continue };
+                    let Err(error) = parse(words.map(OsString::from).collect(), false) else {
+                        continue;
+                    };
                     // A number was wanted, or a subcommand: that is the user's own mistake.
                     let own = [
                         ErrorKind::ValueValidation,

@@ -80,6 +80,16 @@ macro_rules! commands {
             $($(#[$meta])* $name($module::$args),)*
         }
 
+        /// The definition with what each command takes, which is left open until it is typed.
+        pub(crate) fn filled_in(definition: clap::Command) -> clap::Command {
+            let each = [$(<$module::$args as clap::Args>::augment_args,)*];
+            let mut each = each.into_iter();
+            definition.mut_subcommands(|command| match each.next() {
+                Some(fill_in) => fill_in(command.defer(std::convert::identity)),
+                None => command,
+            })
+        }
+
         /// Does it.
         pub(crate) fn run(command: &Command, app: &mut App) -> Result<Exit> {
             match command {

@@ -1,5 +1,6 @@
 use stepwell::{Access, Lane};
-use stepwell_runtime::{Hears, SayRequest};
+use stepwell_runtime::SayRequest;
+use stepwell_terminal::wording::heard;
 use stepwell_wire::SaidTo;
 
 use crate::app::App;

@@ -8,7 +8,7 @@ use stepwell_workspace::housekeeping::tidy;
 use crate::app::{App, Well};
 use crate::failure::{Exit, Result};
 
-/// Shows how a session's work stands: its goal, its phase, its progress, what was asked.
+/// Shows how a session's work stands: its goal, phase, progress and questions.
 ///
 /// Of guided work it also shows which task it is at, how its last verification went, what it waits
 /// for, and what to type next.

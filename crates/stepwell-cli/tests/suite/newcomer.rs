@@ -245,5 +245,5 @@ fn a_dry_run_says_for_each_command_what_it_does_there() {
     let plans = "--dry-run Shows the plan with its variables filled in, and ends";
     assert!(help(&["flow", "run"]).contains(plans) && help(&["work"]).contains(plans));
     assert!(help(&["run"]).contains("--dry-run Asks the model, and changes nothing outside"));
-    assert!(help(&["resume"]).contains("Of a flow, says what would run next, and ends"));
+    assert!(help(&["resume"]).contains("For a flow, shows what would run next, and exits"));
 }

@@ -421,7 +421,7 @@ fn a_limit_of_the_subagents_own_is_told_to_the_model() {
     let told = told(&desk, done["session_id"].as_str().unwrap());
     assert!(told.contains("It did not finish: max_steps"), "{told}");
     let child = children(&desk)[0]["id"].as_str().unwrap().to_owned();
-    assert!(told.contains(&format!("stepwell resume {child}")), "{told}");
+    assert!(told.contains(&format!("can resume session {child}")), "{told}");
     assert_eq!(one(&desk, &["resume", &child], 0)["output"], "It says hello.");
 }
 

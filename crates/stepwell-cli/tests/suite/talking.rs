@@ -343,6 +343,7 @@ fn a_flow_in_the_background_is_answered_and_goes_on_and_one_that_stopped_goes_on
     let answered = |id: &str| {
         let (session, gate) = open_gate(&desk);
         assert_eq!(session.as_str(), id);
+        let gate = format!("{id}/{gate}");
         let answered = done(&desk, &["--json", "gates", "answer", &gate, "very good"]);
         assert!(answered.contains(r#""goes_on":true"#), "{answered}");
         done(&desk, &["attach", id]);

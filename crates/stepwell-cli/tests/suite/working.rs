@@ -151,7 +151,7 @@ fn what_makes_no_sense_is_refused_before_anything_is_recorded() {
         (&["--phase-model", "cook=openai/x"], 2),
         (&["--yes", "verify"], 2),
         (&["--agent", "build"], 2),
-        (&["--run", "serve", "--url", "http://example.com/"], 3),
+        (&["--run", "serve", "--url", "http://example.com/"], 2),
     ] {
         let mut args = WORK.to_vec();
         args.extend(more);

@@ -9,7 +9,7 @@ use stepwell_files::diff::{Patch, Side};
 use stepwell_files::history::{History, Net};
 use stepwell_wire::{FileDiff, Session};
 
-use crate::bounded::{PAGE_BYTES, Page, Shortened};
+use crate::bounded::{LeftOut, PAGE_BYTES, Page, Shortened};
 use crate::error::Result;
 use crate::input::Limit;
 use crate::stores::{Located, Purpose, Stores};
@@ -41,6 +41,9 @@ pub(crate) struct CompareAnswer {
     shared_until: Option<Seq>,
     /// Files that either changed after that, and that differ.
     files: Vec<Shortened<FileDiff>>,
+    /// Lists of which only the front is here.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    left_out: Vec<LeftOut>,
     /// How many files both left alike.
     alike: usize,
     /// The cursor of the next page; absent, if this is the last one.

@@ -8,7 +8,7 @@ use stepwell_files::history::History;
 use stepwell_files::session_diff::patches;
 use stepwell_wire::FileDiff;
 
-use crate::bounded::{Page, Shortened, Stretch};
+use crate::bounded::{LeftOut, Page, Shortened, Stretch};
 use crate::error::{Error, Result};
 use crate::input::{Limit, Point};
 use crate::stores::{Located, Named, Purpose, Stores};
@@ -48,6 +48,9 @@ pub(crate) struct DiffAnswer {
     id: SessionId,
     /// Each file, by its path.
     files: Vec<Shortened<FileDiff>>,
+    /// Lists of which only the front is here.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    left_out: Vec<LeftOut>,
     /// Of one file: a stretch of its diff.
     #[serde(skip_serializing_if = "Option::is_none")]
     stretch: Option<Stretch>,

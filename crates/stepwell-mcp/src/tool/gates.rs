@@ -7,7 +7,7 @@ use stepwell::{Query, Status};
 use stepwell_files::forwarded::waits_above;
 use stepwell_wire::OpenGate;
 
-use crate::bounded::{Page, Shortened};
+use crate::bounded::{LeftOut, Page, Shortened};
 use crate::error::Result;
 use crate::input::Limit;
 use crate::stores::{Purpose, Stores};
@@ -28,6 +28,9 @@ pub(crate) struct GatesInput {
 pub(crate) struct GatesAnswer {
     /// The questions.
     gates: Vec<Shortened<OpenGate>>,
+    /// Lists of which only the front is here.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    left_out: Vec<LeftOut>,
     /// The cursor of the next page; absent, if this is the last one.
     #[serde(skip_serializing_if = "Option::is_none")]
     next: Option<usize>,

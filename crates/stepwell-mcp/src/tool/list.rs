@@ -5,7 +5,7 @@ use serde::{Deserialize, Serialize};
 use stepwell::{Cursor, Family, Order, Query, Sort};
 use stepwell_wire::Session;
 
-use crate::bounded::{Page, Shortened};
+use crate::bounded::{LeftOut, Page, Shortened};
 use crate::error::{Error, Result};
 use crate::input::{Limit, Which};
 use crate::stores::{Purpose, Stores};
@@ -55,6 +55,9 @@ impl From<Sorted> for Sort {
 pub(crate) struct ListAnswer {
     /// The sessions: of several stores, this workspace's first.
     pub(crate) sessions: Vec<Shortened<ListedSession>>,
+    /// Lists of which only the front is here.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    left_out: Vec<LeftOut>,
     /// The cursor of the next page; absent, if this is the last one.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub(crate) next: Option<String>,

@@ -71,6 +71,7 @@ pub(crate) struct ReadAnswer {
     view: Option<Vec<Shortened<ShownMessage>>>,
     /// Of events: what was recorded.
     #[serde(skip_serializing_if = "Option::is_none")]
+    #[schemars(with = "Option<Vec<AnyEvent>>")]
     events: Option<Vec<Shortened<Recorded>>>,
     /// Lists of which only the front is here.
     #[serde(skip_serializing_if = "Vec::is_empty")]
@@ -89,7 +90,7 @@ struct AnyEvent {
     seq: Seq,
     /// When it was recorded.
     at: Time,
-    /// What happened: message, tool_started, file, gate, status and others.
+    /// What happened: message, `tool_started`, file, gate, status and others.
     kind: String,
     /// The version of its form.
     version: u16,

@@ -5,7 +5,7 @@ use serde::{Deserialize, Serialize};
 use stepwell::{Family, Filter, Hit, Rank, Redactor, Search, SystemPrompts};
 use stepwell_wire::SearchHit;
 
-use crate::bounded::{Page, Shortened};
+use crate::bounded::{LeftOut, Page, Shortened};
 use crate::error::{Error, Result};
 use crate::input::{Limit, Which};
 use crate::stores::{Purpose, Stores};
@@ -53,6 +53,9 @@ pub(crate) enum Ranked {
 pub(crate) struct SearchAnswer {
     /// The hits.
     hits: Vec<Shortened<SearchHit>>,
+    /// Lists of which only the front is here.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    left_out: Vec<LeftOut>,
     /// The offset of the next page; absent, if this is the last one.
     #[serde(skip_serializing_if = "Option::is_none")]
     next: Option<usize>,

@@ -6,7 +6,7 @@ use stepwell::{Family, Query, SessionInfo};
 use stepwell_wire::Statistics;
 use stepwell_workspace::Estimates;
 
-use crate::bounded::{PAGE_BYTES, Shortened};
+use crate::bounded::{LeftOut, PAGE_BYTES, Shortened};
 use crate::error::Result;
 use crate::input::Which;
 use crate::stores::{Purpose, Stores};
@@ -25,6 +25,9 @@ pub(crate) struct StatsInput {
 pub(crate) struct StatsAnswer {
     /// What was counted. Subagents' sessions count as well.
     statistics: Shortened<Statistics>,
+    /// Lists of which only the front is here; `which` asks for less at once.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    left_out: Vec<LeftOut>,
 }
 
 /// Counts sessions.
@@ -54,5 +57,5 @@ pub(crate) fn session_stats(stores: &Stores, input: StatsInput) -> Result<StatsA
         }
     }
     let statistics = Shortened::to(&(&counted).into(), PAGE_BYTES, &stores.redactor)?;
-    Ok(StatsAnswer { statistics })
+    Ok(StatsAnswer { left_out: statistics.left_out("/statistics"), statistics })
 }

@@ -119,9 +119,9 @@ impl Error {
             Self::Finished { session } => Remedy::ShowOrRewind(session.clone()),
             Self::DryAnswer { .. } => Remedy::AnswerForGood,
             Self::IsFlow { session, waits: true } => Remedy::Respond(session.clone()),
-            Self::IsFlow { session, .. } | Self::NotWaiting { session } => {
-                Remedy::Resume(session.clone())
-            }
+            Self::IsFlow { session, .. }
+            | Self::FlowNotRunning { session }
+            | Self::NotWaiting { session } => Remedy::Resume(session.clone()),
             Self::RunsElsewhere(stepwell::Error::Held { session, .. }) => {
                 Remedy::AttachOrStop(session.clone())
             }

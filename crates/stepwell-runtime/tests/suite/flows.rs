@@ -2,7 +2,7 @@
 
 use stepwell::{Access, Answer, Status};
 use stepwell_runtime::inspect::open_gates;
-use stepwell_runtime::{Error, FlowOptions, Given, Hears, RunEvent, Words};
+use stepwell_runtime::{Error, FlowOptions, Given, Hears, RunEvent, SayRequest};
 
 use crate::desk::{Desk, asked};
 
@@ -101,7 +101,7 @@ pattern:
     assert_eq!(listed[0].agent.as_deref(), Some("writer"));
     // It waits for a person: what is said to it is heard after that.
     let lane = Some("writer".parse().unwrap());
-    let words = Words { text: "be quick".to_owned(), lane, now: true };
+    let words = SayRequest { text: "be quick".to_owned(), lane, now: true };
     let hears = desk.elsewhere().say(handle.id(), words).unwrap();
     assert_eq!(hears, Hears::RunnerThatWaits);
 }

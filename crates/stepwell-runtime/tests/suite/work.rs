@@ -310,8 +310,8 @@ fn a_front_end_answers_the_plan_and_the_commit_and_the_work_resumes_in_between()
     let resume = || {
         let options = RunOptions { patience: Patience::Wait, ..RunOptions::default() };
         let trust = place.runtime.trust(&id);
-        let request = stepwell_runtime::ResumeRequest::new(id.clone(), trust);
-        place.runtime.resume(stepwell_runtime::ResumeRequest { options, ..request }).unwrap()
+        let request = ResumeRequest::new(id.clone(), trust);
+        place.runtime.resume(ResumeRequest { options, ..request }).unwrap()
     };
     let handle = resume();
     let mut events = handle.events();

@@ -8,7 +8,7 @@ use stepwell::{
     Answer, Change, Checkpoint, CheckpointReason, Edited, Event, Lane, Recorded, Seq, Undone,
     WorkAsked, WorkChange,
 };
-use stepwell_runtime::{FlowOptions, ForkRequest, Given, Hears, SayRequest, files};
+use stepwell_runtime::{FlowOptions, ForkRequest, Given, SayRequest, files};
 use stepwell_wire::{
     CheckpointMade, CompactionUndone, Forked, GateAnswered, List, SaidTo, Session, StopAsked,
 };
@@ -144,7 +144,7 @@ pub(super) fn say(act: &Act<'_>, say: Say) -> Result<SaidTo> {
         return Ok(SaidTo { id, running });
     }
     let hears = act.acting().say(&id, SayRequest { text: say.text, lane, now: say.now })?;
-    Ok(SaidTo { id, running: hears == Hears::Runner })
+    Ok(SaidTo { id, running: hears.is_running() })
 }
 
 /// Why it is to stop.

@@ -7,8 +7,8 @@ use stepwell_terminal::text::visible;
 
 use super::spec;
 use crate::app::App;
+use crate::commands::detach;
 use crate::commands::resume;
-use crate::detach;
 use crate::failure::{Exit, Failure, Result};
 use crate::runner::{self, Flags, FlowFlags, Runner};
 use crate::typed::{each_once, variable};
