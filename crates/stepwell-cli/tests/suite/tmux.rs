@@ -1,6 +1,7 @@
 //! chat in tmux, a terminal that others wrote: a day of work, the power going while a model speaks and
 //! while something is asked, another size, and a shell in between. All of the scrollback is looked at.
 
+use std::cell::Cell;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Output, Stdio};
 
@@ -17,7 +18,9 @@ const LOOKS: usize = 20_000;
 /// A server of tmux of its own, which ends with the test.
 struct Tmux {
     program: PathBuf,
-    socket: PathBuf,
+    /// How many servers there were. Each has a socket of its own: one that is about to end would
+    /// still be spoken to.
+    servers: Cell<u32>,
     desk: Desk,
 }
 
@@ -34,18 +37,19 @@ impl Tmux {
             eprintln!("skipped: tmux is not installed");
             return None;
         };
-        let socket = desk.path("tmux");
-        Some(Self { program, socket, desk })
+        Some(Self { program, servers: Cell::new(0), desk })
     }
 
     fn tmux(&self, arguments: &[&str]) -> Output {
         let mut command = bare(&self.program, &self.desk);
-        command.env("LC_ALL", "C.UTF-8").arg("-S").arg(&self.socket).args(["-f", "/dev/null"]);
+        let socket = self.desk.path(&format!("tmux{}", self.servers.get()));
+        command.env("LC_ALL", "C.UTF-8").arg("-S").arg(socket).args(["-f", "/dev/null"]);
         command.args(arguments).stdin(Stdio::null()).output().unwrap()
     }
 
     /// Runs a program in a fresh window of a size.
     fn sit(&self, program: &Command, (columns, rows): (u16, u16)) {
+        self.servers.set(self.servers.get() + 1);
         let mut line = "exec env -i TERM=screen-256color".to_owned();
         for (name, value) in program.get_envs() {
             let value = value.map(|it| it.to_string_lossy().into_owned()).unwrap_or_default();
