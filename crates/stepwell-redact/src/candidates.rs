@@ -8,7 +8,7 @@
 //! The pieces of the rules are in `pieces.rs`, which a test takes from the rules themselves: to do so
 //! in each process took longer than all else that a short command does.
 
-use std::collections::BTreeMap;
+use std::borrow::Cow;
 use std::ops::Range;
 
 /// How many bytes of each piece are looked for; no piece is shorter.
@@ -29,31 +29,43 @@ const USUAL: &[u8] = b" )\"':=|etaoinshrdlucmfwypvbgkjqxz";
 pub(super) struct Candidates {
     /// Which hashes of three bytes a piece has.
     bits: Box<[u8; SLOTS]>,
-    /// The pieces by those bytes, and where in the piece these stand.
-    pieces: BTreeMap<u32, Vec<Piece>>,
+    /// The pieces, in the order of those bytes.
+    pieces: Vec<Piece>,
     /// How many bytes a piece can have behind a quotation mark in it, at most.
     pub(super) behind_quote: usize,
 }
 
-struct Piece {
-    text: Vec<u8>,
-    at: usize,
+/// One of the pieces.
+#[derive(Clone)]
+pub(super) struct Piece {
+    /// Its three bytes that are rarest in texts, as a number.
+    pub(super) gram: u32,
+    /// Where they stand in it.
+    pub(super) at: usize,
+    pub(super) text: Cow<'static, [u8]>,
+}
+
+impl Piece {
+    /// A piece of at least three bytes; shorter ones cannot be looked for.
+    pub(super) fn new(text: Vec<u8>) -> Option<Self> {
+        let (gram, at) = rarest(&text)?;
+        Some(Self { gram, at, text: text.into() })
+    }
 }
 
 impl Candidates {
-    /// Looks for these pieces. Shorter ones than three bytes cannot be looked for.
-    pub(super) fn new(pieces: impl IntoIterator<Item = Vec<u8>>) -> Option<Self> {
-        let bits = Box::new([0; SLOTS]);
-        let mut all = Self { bits, pieces: BTreeMap::new(), behind_quote: 0 };
-        for text in pieces {
-            let (gram, at) = rarest(&text)?;
-            let quote = text.iter().position(|byte| *byte == b'"');
-            let behind = quote.map_or(0, |at| text.len() - at - 1);
-            all.behind_quote = all.behind_quote.max(behind);
-            all.bits[place(gram)] = 1;
-            all.pieces.entry(gram).or_default().push(Piece { text, at });
+    /// Looks for these pieces.
+    pub(super) fn new(mut pieces: Vec<Piece>) -> Self {
+        let mut bits = Box::new([0; SLOTS]);
+        let mut behind_quote = 0;
+        for Piece { gram, text, .. } in &pieces {
+            bits[place(*gram)] = 1;
+            if let Some(quote) = memchr::memchr(b'"', text) {
+                behind_quote = behind_quote.max(text.len() - quote - 1);
+            }
         }
-        Some(all)
+        pieces.sort_by_key(|piece| piece.gram);
+        Self { bits, pieces, behind_quote }
     }
 
     /// Does a text hold one of the pieces?
@@ -95,7 +107,8 @@ impl Candidates {
             let there = start.and_then(|start| bytes.get(start..start + piece.text.len()));
             there.is_some_and(|there| there.iter().map(fold).eq(piece.text.iter().copied()))
         };
-        self.pieces.get(&gram).is_some_and(|pieces| pieces.iter().any(is))
+        let first = self.pieces.partition_point(|piece| piece.gram < gram);
+        self.pieces[first..].iter().take_while(|piece| piece.gram == gram).any(is)
     }
 }
 
@@ -129,7 +142,7 @@ mod tests {
 
     #[test]
     fn a_piece_that_is_too_short_is_not_looked_for() {
-        assert!(Candidates::new([b"ab".to_vec()]).is_none());
-        assert!(Candidates::new([b"abc".to_vec()]).is_some());
+        assert!(Piece::new(b"ab".to_vec()).is_none());
+        assert!(Piece::new(b"abc".to_vec()).is_some());
     }
 }

@@ -19,7 +19,7 @@ use std::sync::{Arc, LazyLock, OnceLock};
 
 use regex::{Regex, RegexBuilder};
 
-use self::candidates::{Candidates, fold};
+use self::candidates::{Candidates, Piece, fold};
 use self::pieces::PIECES;
 use self::rules::{Around, RULES, Value, is_secret};
 
@@ -303,9 +303,11 @@ impl Compiled {
             groups.extend(rule.values.iter().map(|value| Group { name: rule.name, value: *value }));
         }
         let source = alternatives.join("|");
+        let known =
+            PIECES.iter().map(|&(gram, at, text)| Some(Piece { gram, at, text: text.into() }));
         let given = given.iter().map(|(value, _)| value.bytes().map(|byte| fold(&byte)).collect());
-        let candidates = Candidates::new(PIECES.iter().map(|piece| piece.to_vec()).chain(given));
-        Self { source, pattern: OnceLock::new(), groups, candidates }
+        let pieces: Option<Vec<Piece>> = known.chain(given.map(Piece::new)).collect();
+        Self { source, pattern: OnceLock::new(), groups, candidates: pieces.map(Candidates::new) }
     }
 
     fn pattern(&self) -> &Regex {

@@ -6,7 +6,7 @@ use std::fmt::Write;
 use regex_syntax::hir::{Class, Hir, HirKind, Repetition};
 
 use super::Compiled;
-use super::candidates::{Candidates, GRAM, fold};
+use super::candidates::{Candidates, GRAM, Piece, fold};
 use super::rules::RULES;
 
 /// The largest set of texts that is kept while an expression is taken apart.
@@ -231,9 +231,14 @@ fn an_expression_that_can_match_without_any_piece_has_none() {
     }
 }
 
+fn looking_for(pattern: &str) -> Candidates {
+    let pieces = pieces(pattern).expect("it has pieces").into_iter();
+    Candidates::new(pieces.map(|text| Piece::new(text).expect("long enough")).collect())
+}
+
 #[test]
 fn a_piece_is_found_wherever_it_stands_and_however_it_is_written() {
-    let all = Candidates::new(pieces("(?i:token)=|xyz[0-9]").unwrap()).unwrap();
+    let all = looking_for("(?i:token)=|xyz[0-9]");
     for text in ["token=", "a TOKEN= b", "to\u{212a}en=", "xyz4", "..xyz7", "xyz9.."] {
         assert!(all.are_in(text), "{text}");
     }
@@ -245,7 +250,7 @@ fn a_piece_is_found_wherever_it_stands_and_however_it_is_written() {
 #[test]
 fn a_piece_goes_on_as_every_match_does() {
     let pattern = r#"(?i:token)\\?["']?[ \t]*(?:=>|:)[0-9]+"#;
-    let all = Candidates::new(pieces(pattern).unwrap()).unwrap();
+    let all = looking_for(pattern);
     for text in ["token:1", "Token' => 2", "token\\\"\t:3", "a token =>4"] {
         assert!(all.are_in(text), "{text}");
     }
@@ -256,15 +261,19 @@ fn a_piece_goes_on_as_every_match_does() {
 
 #[test]
 fn the_pieces_in_the_source_are_those_of_the_rules() {
-    let wanted = pieces(&Compiled::new(&[]).source).expect("every rule has pieces");
+    let wanted = pieces(&Compiled::new(&[]).source).expect("every rule has pieces").into_iter();
+    let mut wanted: Vec<_> = wanted.map(|text| Piece::new(text).expect("long enough")).collect();
+    wanted.sort_by_key(|piece| piece.gram);
     let mut text = String::from(
         "//! Made from the rules by a test of `taken_apart`, which writes it anew when they change.\n\n\
-         /// Every match of a rule holds one of these, small and capital letters as one.\n\
+         /// Every match of a rule holds one of these, small and capital letters as one. Each with its\n\
+         /// three rarest bytes as a number, in whose order they are, and where these stand.\n\
          #[rustfmt::skip]\n\
-         pub(super) const PIECES: &[&[u8]] = &[\n",
+         pub(super) const PIECES: &[(u32, usize, &[u8])] = &[\n",
     );
-    for piece in &wanted {
-        writeln!(text, "    b\"{}\",", piece.escape_ascii()).expect("a text takes all");
+    for Piece { gram, at, text: piece } in &wanted {
+        let piece = piece.escape_ascii();
+        writeln!(text, "    ({gram:#x}, {at}, b\"{piece}\"),").expect("a text takes all");
     }
     text.push_str("];\n");
     if text != include_str!("pieces.rs") {
