@@ -21,6 +21,7 @@ claims! { $ trash = trash_claims for Fixture:
     a_session_in_the_trash_is_left_where_it_is,
     a_session_that_is_gone_is_told,
     what_is_left_does_not_keep_the_others,
+    what_is_named_twice_goes_once,
     restoring_what_is_not_in_the_trash_is_told,
     nothing_asked_for_is_nothing_done,
 }
@@ -207,6 +208,31 @@ fn what_is_left_does_not_keep_the_others<F: Fixture>(w: &mut World<F>) {
     assert_eq!(taken(&removal), ["a", "b"]);
     let left: Vec<_> = removal.left.iter().map(|(id, _)| id.as_str()).collect();
     assert_eq!(left, ["running", "nobody"]);
+}
+
+fn what_is_named_twice_goes_once<F: Fixture>(w: &mut World<F>) {
+    family(w);
+    stopped(w, "a");
+    let mut cursor = w.store().changes(None, std::time::Duration::ZERO).unwrap().cursor;
+    w.tick();
+    let names = ["a", "root", "child", "a"];
+    let removal = w.store().trash(&targets(&names)).unwrap();
+    assert_eq!(taken(&removal), ["a", "root", "child", "grandchild"]);
+    let left: Vec<_> = removal.left.iter().map(|(id, _)| id.as_str()).collect();
+    assert_eq!(left, ["child", "a"]);
+    assert!(removal.left.iter().all(|(_, error)| matches!(error, Error::Trashed(_))));
+    // Whoever follows the store learns of each.
+    let mut told = std::collections::BTreeSet::new();
+    loop {
+        let found = w.store().changes(Some(&cursor), std::time::Duration::ZERO).unwrap();
+        assert!(!found.gap);
+        if found.changes.is_empty() {
+            break;
+        }
+        told.extend(found.changes.iter().map(|change| change.session.to_string()));
+        cursor = found.cursor;
+    }
+    assert_eq!(told.into_iter().collect::<Vec<_>>(), ["a", "child", "grandchild", "root"]);
 }
 
 fn restoring_what_is_not_in_the_trash_is_told<F: Fixture>(w: &mut World<F>) {

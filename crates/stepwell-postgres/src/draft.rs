@@ -84,7 +84,7 @@ impl Rows for Desk<'_> {
         Ok(())
     }
 
-    fn set_trashed(&self, _key: Key, _when: Option<Time>) -> Result<()> {
+    fn set_trashed(&self, _keys: &[Key], _when: Time) -> Result<()> {
         unknown()
     }
 

@@ -38,12 +38,12 @@ impl Rows for PgRows<'_> {
         self.put_session(row)
     }
 
-    fn set_trashed(&self, key: Key, when: Option<Time>) -> Result<()> {
-        self.changed(key);
+    fn set_trashed(&self, keys: &[Key], when: Time) -> Result<()> {
+        keys.iter().for_each(|key| self.changed(*key));
         self.run(
             "UPDATE stepwell.heads SET trashed = $2, version = version + 1, \
-             change = pg_current_xact_id() WHERE session = $1",
-            params![key => INT8, when.map(Time::as_micros) => INT8],
+             change = pg_current_xact_id() WHERE session = ANY($1)",
+            params![keys => INT8_ARRAY, when.as_micros() => INT8],
         )
     }
 

@@ -293,11 +293,13 @@ impl Rows for MemoryRows<'_> {
         Ok(())
     }
 
-    fn set_trashed(&self, key: Key, when: Option<Time>) -> Result<()> {
+    fn set_trashed(&self, keys: &[Key], when: Time) -> Result<()> {
         let mut tables = self.tables.borrow_mut();
-        let before = std::mem::replace(&mut tables.session(key).row.trashed_at, when);
-        tables.touch(key);
-        self.undoing(move |tables| tables.session(key).row.trashed_at = before);
+        for &key in keys {
+            let before = tables.session(key).row.trashed_at.replace(when);
+            tables.touch(key);
+            self.undoing(move |tables| tables.session(key).row.trashed_at = before);
+        }
         Ok(())
     }
 

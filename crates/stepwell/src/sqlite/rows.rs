@@ -140,8 +140,13 @@ static HOT_UPDATE: LazyLock<String> = LazyLock::new(|| {
     )
 });
 
+/// Each has a change of its own, in the order of the keys that are given.
 static SET_TRASHED: LazyLock<String> = LazyLock::new(|| {
-    format!("UPDATE sessions SET trashed = ?2, change = {NEXT_CHANGE} WHERE key = ?1")
+    format!(
+        "UPDATE sessions SET trashed = ?2, change = next.change + given.key \
+         FROM json_each(?1) AS given, (SELECT {NEXT_CHANGE} AS change) AS next \
+         WHERE sessions.key = given.value"
+    )
 });
 
 static SESSION_BY_ID: LazyLock<String> = LazyLock::new(|| session_where("s.id = ?1"));
@@ -286,8 +291,8 @@ impl Rows for SqliteRows<'_> {
         Ok(())
     }
 
-    fn set_trashed(&self, key: Key, when: Option<Time>) -> Result<()> {
-        self.run(&SET_TRASHED, params![key, when.map(Time::as_micros)])?;
+    fn set_trashed(&self, keys: &[Key], when: Time) -> Result<()> {
+        self.run(&SET_TRASHED, params![json(&keys), when.as_micros()])?;
         Ok(())
     }
 

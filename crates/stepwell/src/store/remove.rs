@@ -1,5 +1,7 @@
 //! Trash, restore, purge and repair.
 
+use std::collections::BTreeSet;
+
 use super::query::TrashScope;
 use super::read::{self, find};
 use super::rows::{Base, Key, Rows, SessionRow, TxnContext};
@@ -8,17 +10,30 @@ use crate::{Digest, Error, Head, LeaseInfo, Origin, Result, Seq, SessionId};
 
 /// Moves sessions to the trash, with their subagents' sessions.
 pub fn trash(rows: &dyn Rows, world: TxnContext<'_>, targets: &[Target]) -> Result<Removal> {
-    each(targets, |target, removal| {
-        let family = judge(rows, world, target)?;
+    // Rows are written together: that takes a third of the time of one after the other.
+    let mut going = BTreeSet::new();
+    let removal = each(targets, |target, removal| {
+        let mut family = judge(rows, world, target)?;
+        if family.iter().any(|member| going.contains(&member.key)) {
+            write_trashed(rows, world, &mut going)?;
+            family = judge(rows, world, target)?;
+        }
         if family[0].trashed_at.is_some() {
             return Err(Error::Trashed(target.id.clone()));
         }
         for member in family.into_iter().filter(|member| member.trashed_at.is_none()) {
-            rows.set_trashed(member.key, Some(world.now))?;
+            going.insert(member.key);
             removal.taken.push(member.head.id);
         }
         Ok(())
-    })
+    })?;
+    write_trashed(rows, world, &mut going)?;
+    Ok(removal)
+}
+
+fn write_trashed(rows: &dyn Rows, world: TxnContext<'_>, going: &mut BTreeSet<Key>) -> Result<()> {
+    let keys: Vec<Key> = std::mem::take(going).into_iter().collect();
+    if keys.is_empty() { Ok(()) } else { rows.set_trashed(&keys, world.now) }
 }
 
 /// Brings sessions back from the trash, with the subagents that went with them.

@@ -136,8 +136,8 @@ pub trait Rows {
     fn insert_session(&self, row: &SessionRow) -> Result<Key>;
     /// Writes a session's row, but for its lease.
     fn update_session(&self, row: &SessionRow) -> Result<()>;
-    /// Notes that a session is in the trash, or no longer.
-    fn set_trashed(&self, key: Key, when: Option<Time>) -> Result<()>;
+    /// Notes that these sessions are in the trash since then.
+    fn set_trashed(&self, keys: &[Key], when: Time) -> Result<()>;
 
     /// Writes a session's lease.
     fn put_lease(&self, key: Key, lease: &LeaseRow) -> Result<()>;
