@@ -140,12 +140,11 @@ static HOT_UPDATE: LazyLock<String> = LazyLock::new(|| {
     )
 });
 
-/// Each has a change of its own, in the order of the keys that are given.
+/// Each has a change of its own: the next one, and as many more as its key is past the first.
 static SET_TRASHED: LazyLock<String> = LazyLock::new(|| {
     format!(
-        "UPDATE sessions SET trashed = ?2, change = next.change + given.key \
-         FROM json_each(?1) AS given, (SELECT {NEXT_CHANGE} AS change) AS next \
-         WHERE sessions.key = given.value"
+        "UPDATE sessions SET trashed = ?2, change = {NEXT_CHANGE} + key - ?3 \
+         WHERE key IN (SELECT value FROM json_each(?1))"
     )
 });
 
@@ -292,7 +291,8 @@ impl Rows for SqliteRows<'_> {
     }
 
     fn set_trashed(&self, keys: &[Key], when: Time) -> Result<()> {
-        self.run(&SET_TRASHED, params![json(&keys), when.as_micros()])?;
+        let first = keys.iter().min();
+        self.run(&SET_TRASHED, params![json(&keys), when.as_micros(), first])?;
         Ok(())
     }
 
