@@ -104,9 +104,11 @@ def langgraph(folder: Path) -> None:
     from stepwell.langgraph import StepwellSaver
 
     puts: dict[int, float] = {}
-    apart: dict[int, float] = {}
     for count in (10, 100, 1000, 5000):
-        with stepwell.open(folder / f"lg-{count}") as well:
+        with (
+            stepwell.open(folder / f"lg-{count}") as well,
+            stepwell.open(folder / f"short-{count}") as other,
+        ):
             connection = sqlite3.connect(
                 folder / f"lg-{count}.db", check_same_thread=False
             )
@@ -115,22 +117,36 @@ def langgraph(folder: Path) -> None:
             # As a thread grows: message by message on our side, which is what is read then.
             while len(ours.messages) < count:
                 ours.put()
-            # Also by itself: a put of theirs between ours takes the whole state through the caches.
-            apart[count] = alone(ours.put, 40)
+            if count == 5000:
+                # A put of theirs in between takes its whole state through the caches.
+                what = "LangGraph put at 5,000, beside put at 10 – 25"
+                short = Putting(StepwellSaver(other, transcript=False), 10)
+                short.put()
+                show(what, *in_turns(ours.put, short.put), goal=3)
             theirs.messages = list(ours.messages)
             theirs.put()
             goal = 0.1 if count == 5000 else None
-            puts[count], other = in_turns(ours.put, theirs.put, 40)
-            show(f"LangGraph put at {count} messages", puts[count], other, goal=goal)
-            what = f"LangGraph get_tuple at {count} messages"
-            show(what, *in_turns(ours.get, theirs.get, 21), goal=1.1)
-            # By a process that has not seen the thread.
-            cold = (functools.partial(Putting.cold, ours, well), theirs.get)
-            show(f"{what}, by a new saver", *in_turns(*cold, 21), goal=1.1)
+            puts[count], other_put = in_turns(ours.put, theirs.put, 40)
+            show(f"LangGraph put at {count}", puts[count], other_put, goal=goal)
+            reads(ours, theirs, well, count)
             connection.close()
-    show("LangGraph put at 5,000, beside put at 10", puts[5000], puts[10], goal=3)
-    show("LangGraph put at 5,000, beside put at 10, alone", apart[5000], apart[10])
+    what = "LangGraph put at 5,000, beside put at 10, each after a put of theirs"
+    show(what, puts[5000], puts[10])
     size(folder)
+
+
+def reads(ours: Putting, theirs: Putting, well: stepwell.Well, count: int) -> None:
+    """Reading a state that this process put, and by a saver that remembers nothing."""
+    what = f"LangGraph get_tuple at {count}"
+    show(what, *in_turns(ours.get, theirs.get, 21), goal=1.1)
+    # What nobody holds any more is given out again: here the last answer is held.
+    held = in_turns(ours.get_and_hold, theirs.get_and_hold, 21)
+    show(f"{what}, the last one held", *held, goal=1.1)
+    made = functools.partial(Putting.by_new_saver, ours, well)
+    show(f"{what}, by a new saver", *in_turns(made, theirs.get, 21), goal=1.1)
+    # As by a process that has not seen the thread.
+    cold = functools.partial(Putting.unseen, ours, well)
+    show(f"{what}, never seen", *in_turns(cold, theirs.get, 21), goal=1.1)
 
 
 class Putting:
@@ -147,6 +163,8 @@ class Putting:
         ]
         self.at: Any = {"configurable": {"thread_id": "t", "checkpoint_ns": ""}}
         self.version = 0
+        self.sizes = 1000
+        self.held: Any = None
 
     def put(self) -> None:
         from langgraph.checkpoint.base import empty_checkpoint, uuid6
@@ -162,14 +180,23 @@ class Putting:
             self.at, checkpoint, {"step": 1}, {"messages": self.version}
         )
 
-    def cold(self, well: stepwell.Well) -> None:
-        """Reads by a saver that remembers nothing."""
+    def by_new_saver(self, well: stepwell.Well, cache: int = 128) -> None:
+        """Reads by another saver of the same store."""
         made = copy.copy(self)
-        made.saver = type(self.saver)(well, transcript=False)
+        made.saver = type(self.saver)(well, transcript=False, cache=cache)
         made.get()
+
+    def unseen(self, well: stepwell.Well) -> None:
+        """Reads by a saver that remembers nothing: those of other sizes share nothing."""
+        self.sizes += 1
+        self.by_new_saver(well, self.sizes)
 
     def get(self) -> None:
         assert self.saver.get_tuple({"configurable": {"thread_id": "t"}}) is not None
+
+    def get_and_hold(self) -> None:
+        self.held = self.saver.get_tuple({"configurable": {"thread_id": "t"}})
+        assert self.held is not None
 
 
 def letters(rng: random.Random) -> str:

@@ -36,10 +36,15 @@ def _pool(what: str, threads: int) -> ThreadPoolExecutor:
 
 async def run(function: Callable[P, T], *args: P.args, **kwargs: P.kwargs) -> T:
     """Calls a function on another thread. If the await is cancelled, the call still ends."""
-    return await _await(_pool("calls", _THREADS), functools.partial(function, *args, **kwargs))
+    return await start(function, *args, **kwargs)
 
 
-async def _await(pool: ThreadPoolExecutor, call: Callable[[], T]) -> T:
+def start(function: Callable[P, T], *args: P.args, **kwargs: P.kwargs) -> asyncio.Future[T]:
+    """The same for whoever waits by other means: a future, where a task would take a turn more."""
+    return _start(_pool("calls", _THREADS), functools.partial(function, *args, **kwargs))
+
+
+def _start(pool: ThreadPoolExecutor, call: Callable[[], T]) -> asyncio.Future[T]:
     loop = asyncio.get_running_loop()
     told: asyncio.Future[T] = loop.create_future()
 
@@ -63,7 +68,7 @@ async def _await(pool: ThreadPoolExecutor, call: Callable[[], T]) -> T:
             loop.call_soon_threadsafe(tell, result, error)
 
     pool.submit(work)
-    return await told
+    return told
 
 
 class AsyncWell:
@@ -206,7 +211,7 @@ class AsyncSession:
         # One that waits for hours must not keep calls from their threads.
         pool = ThreadPoolExecutor(1, thread_name_prefix="stepwell-follow")
         try:
-            while (found := await _await(pool, lambda: next(following, None))) is not None:
+            while (found := await _start(pool, lambda: next(following, None))) is not None:
                 yield found
         finally:
             pool.shutdown(wait=False)

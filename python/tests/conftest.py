@@ -6,6 +6,7 @@ import os
 import shutil
 import socket
 import subprocess
+import sys
 import tempfile
 import time
 from collections.abc import Iterator
@@ -22,6 +23,19 @@ def well(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[stepwell.We
     opened = stepwell.memory() if request.param == "memory" else stepwell.open(tmp_path / "store")
     with opened:
         yield opened
+
+
+@pytest.fixture(autouse=True)
+def each_saver_reads_for_itself(
+    request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Tests look at what is stored by a saver that has not seen it. Savers of one store remember
+    together otherwise: the mark `shared_memory` lets them."""
+    site = sys.modules.get("stepwell.langgraph._site")
+    if site is not None and request.node.get_closest_marker("shared_memory") is None:
+        memory = site.Memory
+        saver = "stepwell.langgraph._saver.memory_of"
+        monkeypatch.setattr(saver, lambda well, serde, transcript, size: memory(size))
 
 
 @pytest.fixture

@@ -14,12 +14,14 @@ import pytest
 pytest.importorskip("langgraph")
 from langchain_core.messages import AIMessage, HumanMessage
 from langgraph.checkpoint.base import empty_checkpoint, uuid6
+from langgraph.checkpoint.serde.jsonplus import JsonPlusSerializer
 
 import stepwell
+from stepwell._core import KnownElements
 from stepwell._types import record
 from stepwell.langgraph import StepwellSaver
 from stepwell.langgraph._packing import DICTIONARIES, name_of, packed, unpacked
-from stepwell.langgraph._values import cut_out
+from stepwell.langgraph._values import Blobs, cut_out
 
 BEFORE = Path(__file__).parent / "data" / "langgraph-records-plain.json"
 """36 checkpoints of a thread as plain JSON, as the first version wrote them."""
@@ -275,3 +277,154 @@ def test_what_checkpoints_say_of_a_list_is_read_at_once(well: stepwell.Well) -> 
     assert chains(18, whole, ("messages", "none")) == [None, None]
     with pytest.raises(stepwell.StepwellError, match="names no dictionary"):
         well.core.list_chains("langgraph.t", front, front + ids[-1], 19, [whole], [])
+
+
+class Counting(JsonPlusSerializer):
+    """Counts the bytes that are loaded."""
+
+    loaded = 0
+
+    def loads_typed(self, data: tuple[str, bytes]) -> Any:
+        self.loaded += len(data[1])
+        return super().loads_typed(data)
+
+
+def put_many(saver: StepwellSaver, count: int) -> Any:
+    """Puts a list that grows message by message. Returns where."""
+    parent: Any = {"configurable": {"thread_id": "t", "checkpoint_ns": ""}}
+    messages: list[Any] = []
+    for n in range(count):
+        kind = AIMessage if n % 2 else HumanMessage
+        said = kind(f"{n} " * 300, id=f"m{n}", additional_kwargs={"tags": [f"{n}", {"deep": n}]})
+        messages = [*messages, said]
+        parent = put(saver, parent, {"messages": messages})
+    return parent
+
+
+def messages_at(saver: StepwellSaver, at: Any) -> list[Any]:
+    found = saver.get_tuple(at)
+    assert found is not None
+    messages: list[Any] = found.checkpoint["channel_values"]["messages"]
+    return messages
+
+
+def test_what_nobody_holds_any_more_is_not_loaded_again(well: stepwell.Well) -> None:
+    serde = Counting()
+    saver = StepwellSaver(well, serde=serde, transcript=False)
+    at = put_many(saver, 40)
+    whole = serde.dumps_typed(messages_at(saver, at))[1]
+    serde.loaded = 0
+    expected = messages_at(StepwellSaver(well, transcript=False), at)
+    assert messages_at(saver, at) == expected
+    assert serde.loaded < len(whole) / 20
+    # What a step adds was never loaded: that alone is.
+    more = HumanMessage("more " * 300, id="more")
+    at = put(saver, at, {"messages": [*messages_at(saver, at), more]})
+    serde.loaded = 0
+    assert messages_at(saver, at) == [*expected, more]
+    assert len(whole) / 40 < serde.loaded < len(whole) / 20
+
+
+def test_what_somebody_holds_is_loaded_again(well: stepwell.Well) -> None:
+    saver = StepwellSaver(well, transcript=False)
+    at = put_many(saver, 12)
+    expected = messages_at(StepwellSaver(well, transcript=False), at)
+    holds: list[Any] = [
+        lambda read: read[3],
+        lambda read: vars(read[3]),
+        lambda read: read[3].additional_kwargs,
+        lambda read: read[3].additional_kwargs["tags"],
+        lambda read: read[3].additional_kwargs["tags"][1],
+        lambda read: read[4].response_metadata,
+        lambda read: read[5].tool_calls,
+        lambda read: read[5].__pydantic_extra__,
+        lambda read: read[5].__pydantic_fields_set__,
+    ]
+    for hold in holds:
+        read = messages_at(saver, at)
+        held = hold(read)
+        del read
+        again = messages_at(saver, at)
+        assert again == expected
+        assert id(held) not in {id(it) for it in parts_of(again)}
+        del held
+    read = messages_at(saver, at)
+    again = messages_at(saver, at)
+    assert again == read == expected
+    assert not {id(it) for it in parts_of(read)} & {id(it) for it in parts_of(again)}
+
+
+def parts_of(messages: list[Any]) -> list[Any]:
+    """Everything in messages that can be changed."""
+    found: list[Any] = []
+    for it in messages:
+        found += [it, vars(it), it.additional_kwargs, it.response_metadata]
+        found += [it.__pydantic_extra__, it.__pydantic_fields_set__]
+        found += [it.additional_kwargs["tags"], it.additional_kwargs["tags"][1]]
+        found += [it.tool_calls] if isinstance(it, AIMessage) else []
+    return found
+
+
+def test_what_was_changed_and_let_go_is_read_as_it_was_put(well: stepwell.Well) -> None:
+    saver = StepwellSaver(well, transcript=False)
+    at = put_many(saver, 12)
+    expected = messages_at(StepwellSaver(well, transcript=False), at)
+    changes: list[Any] = [
+        lambda read: setattr(read[3], "content", "changed"),
+        lambda read: read[3].additional_kwargs.update(more=1),
+        lambda read: read[3].additional_kwargs["tags"].append("more"),
+        lambda read: read[3].additional_kwargs["tags"][1].update(deep=None),
+        lambda read: read[4].response_metadata.update(more=1),
+        lambda read: setattr(read[5], "name", None),
+        lambda read: object.__setattr__(read[5], "__dict__", {**vars(read[5]), "name": "other"}),
+        lambda read: object.__setattr__(read[5], "__pydantic_private__", {"_of": "somebody"}),
+        lambda read: read.pop(2),
+        lambda read: read.reverse(),
+    ]
+    for change in changes:
+        read = messages_at(saver, at)
+        change(read)
+        del read
+        again = messages_at(saver, at)
+        assert again == expected
+        for it, other in zip(again, expected, strict=True):
+            assert it.model_fields_set == other.model_fields_set
+
+
+def test_only_what_can_be_counted_is_given_out_again() -> None:
+    def taken(make: Any) -> int:
+        known, value = KnownElements(), make()
+        known.remember_read(value, 0)
+        del value
+        return len(known.take_unheld()[1])
+
+    assert taken(lambda: [{"a": [1]}, [2], "three", HumanMessage("four")]) == 4
+    # Whoever holds a tuple holds what is in it, and that is not counted.
+    assert taken(lambda: [{"a": [1]}, (1, [1]), "three"]) == 1
+    assert taken(lambda: [{"a": [1]}, {"b": {1, 2}}, "three"]) == 1
+    # What was put, and not read.
+    known, value = KnownElements(), [{"a": 1}]
+    known.remember(value, 0)
+    value.append({"b": 1})
+    known.remember_read(value, 1)
+    del value
+    assert len(known.take_unheld()[1]) == 0
+    assert len(known) == 0
+
+
+@pytest.mark.shared_memory
+def test_savers_of_one_store_remember_together(
+    well: stepwell.Well, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    at = put_many(StepwellSaver(well, transcript=False), 40)
+    expected = messages_at(StepwellSaver(well, transcript=False, cache=2), at)
+
+    def read_list(*_: Any) -> Any:
+        raise AssertionError("it is remembered")
+
+    monkeypatch.setattr(Blobs, "read_list", read_list)
+    assert messages_at(StepwellSaver(well, transcript=False), at) == expected
+    # Not what was spoken if no transcript is kept, nor what another serializer made.
+    for other in (StepwellSaver(well), StepwellSaver(well, serde=Counting(), transcript=False)):
+        with pytest.raises(AssertionError, match="it is remembered"):
+            messages_at(other, at)

@@ -10,8 +10,10 @@
 //! Thousands of elements are looked at for each step, and most of that time goes into waiting
 //! for memory. So what is alike is looked at together, in short loops that do not depend on each
 //! other, and what cannot change is not looked at: a text that is still in its place is the same.
+//!
+//! Elements that were read from the store can be given out again, if nobody else holds any of what
+//! they are made of, and nothing of it was changed: to serialize and load them costs far more.
 
-use std::collections::HashMap;
 use std::ops::Range;
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
@@ -45,7 +47,10 @@ struct Known {
     ends: Vec<End>,
     /// The first element that could not be looked into.
     opaque: Option<usize>,
-    classes: HashMap<usize, (Py<PyType>, bool)>,
+    /// The first element with a tuple in it, whose holders are not counted.
+    tuple: Option<usize>,
+    /// The classes of elements, which are few: are they Pydantic's?
+    classes: Vec<(Py<PyType>, bool)>,
 }
 
 /// A Pydantic object, and what it is made of.
@@ -55,6 +60,31 @@ struct Model {
     class: Py<PyType>,
     fields: Py<PyAny>,
     extra: Py<PyAny>,
+    references: References,
+    given: Option<Given>,
+}
+
+/// The names of the fields that a Pydantic object was given when it was read.
+struct Given {
+    names: Py<PyAny>,
+    count: usize,
+    references: References,
+}
+
+impl Given {
+    fn of(object: &Bound<'_, PyAny>) -> PyResult<Self> {
+        let names = object.getattr(pyo3::intern!(object.py(), "__pydantic_fields_set__"))?;
+        let count = names.len()?;
+        Ok(Self { names: names.unbind(), count, references: References::default() })
+    }
+
+    /// Are they the same, and held by nobody else?
+    fn is_all_of(&self, object: &Bound<'_, PyAny>) -> bool {
+        self.references.are_all(object.py(), &self.names)
+            && Self::of(object).is_ok_and(|now| {
+                now.names.as_ptr() == self.names.as_ptr() && now.count == self.count
+            })
+    }
 }
 
 /// A dict or a list, and where that is what it held.
@@ -63,6 +93,28 @@ struct Holder<T> {
     holder: Py<T>,
     start: usize,
     end: usize,
+    references: References,
+}
+
+/// How many references an object had that was read just now, without the one of the list that it was
+/// read into. As long as it has no more, nobody but this and the objects around it knows of it.
+#[derive(Clone, Copy, Default)]
+struct References(Option<isize>);
+
+impl References {
+    fn of<T>(py: Python<'_>, object: &Py<T>, element: &Py<PyAny>) -> Self {
+        let is_element = object.as_ptr() == element.as_ptr();
+        Self(Some(Self::count(py, object) - isize::from(is_element)))
+    }
+
+    fn are_all<T>(self, py: Python<'_>, object: &Py<T>) -> bool {
+        self.0.is_some_and(|count| count == Self::count(py, object))
+    }
+
+    #[expect(deprecated, reason = "what pyo3 names in its place is unsafe code")]
+    fn count<T>(py: Python<'_>, object: &Py<T>) -> isize {
+        object.get_refcnt(py)
+    }
 }
 
 impl<T> Holder<T> {
@@ -100,13 +152,25 @@ impl KnownElements {
 
     /// Remembers a list whose first elements are known to be as they were.
     fn remember(&self, list: &Bound<'_, PyList>, unchanged: usize) {
+        self.lock().remember(list, unchanged);
+    }
+
+    /// Remembers a list whose elements behind the first ones were read just now: nobody has them but
+    /// the list.
+    fn remember_read(&self, list: &Bound<'_, PyList>, unchanged: usize) {
         let mut known = self.lock();
-        known.truncate(unchanged);
-        for at in known.elements.len()..list.len() {
-            // Whoever makes the list shorter meanwhile has not put it yet.
-            let Ok(object) = list.get_item(at) else { break };
-            known.add(&object);
-        }
+        known.remember(list, unchanged);
+        known.count_references(list.py(), unchanged);
+    }
+
+    /// Takes the elements at the front out that were read, that are as they were, and that nobody else
+    /// holds; the others are forgotten. Returns what is known of them, and a list of them.
+    fn take_unheld<'py>(&self, py: Python<'py>) -> PyResult<(Self, Bound<'py, PyList>)> {
+        let mut known = std::mem::take(&mut *self.lock());
+        let count = known.unheld(py);
+        known.truncate(count);
+        let list = PyList::new(py, &known.elements)?;
+        Ok((Self { known: Mutex::new(known) }, list))
     }
 }
 
@@ -118,11 +182,28 @@ impl KnownElements {
 
 impl Known {
     fn unchanged(&self, list: &Bound<'_, PyList>) -> usize {
-        let most = self.opaque.unwrap_or(self.elements.len()).min(list.len());
+        let is_same = |at: usize| list.get_item(at).is_ok_and(|it| self.elements[at].is(&it));
+        self.front(list.len(), |block| {
+            let same = block.clone().find(|at| !is_same(*at)).unwrap_or(block.end);
+            self.unchanged_in(list.py(), block.start..same)
+        })
+    }
+
+    /// How many elements at the front were read, are as they were, and are held by nobody else.
+    fn unheld(&self, py: Python<'_>) -> usize {
+        self.front(self.tuple.unwrap_or(self.elements.len()), |block| {
+            let same = self.unheld_in(py, block.clone());
+            self.unchanged_in(py, block.start..same)
+        })
+    }
+
+    /// How many of the first `most` elements are all right, by the first one of a block that is not.
+    fn front(&self, most: usize, first_other: impl Fn(Range<usize>) -> usize) -> usize {
+        let most = self.opaque.unwrap_or(self.elements.len()).min(most);
         let mut same = 0;
         while same < most {
             let block = same..most.min(same + BLOCK);
-            let (end, found) = (block.end, self.unchanged_in(list, block));
+            let (end, found) = (block.end, first_other(block));
             same = found;
             if found < end {
                 break;
@@ -131,11 +212,25 @@ impl Known {
         same
     }
 
-    /// The first element of a block that is not as it was, or the block's end.
-    fn unchanged_in(&self, list: &Bound<'_, PyList>, block: Range<usize>) -> usize {
-        let py = list.py();
-        let is_same = |at: usize| list.get_item(at).is_ok_and(|it| self.elements[at].is(&it));
-        let same = block.clone().find(|at| !is_same(*at)).unwrap_or(block.end);
+    /// The first element of a block that was not read, or that somebody else holds.
+    fn unheld_in(&self, py: Python<'_>, block: Range<usize>) -> usize {
+        let (start, end) = (self.end_before(block.start), self.end_before(block.end));
+        let same = first_other(&self.models[start.models..end.models], block.end, |model| {
+            let object = model.object.bind(py);
+            let is_given = model.given.as_ref().is_some_and(|given| given.is_all_of(object));
+            is_given && model.references.are_all(py, &model.object) && has_no_secrets(object)
+        });
+        let same = first_other(&self.lists[start.lists..end.lists], same, |list| {
+            list.references.are_all(py, &list.holder)
+        });
+        first_other(&self.dicts[start.dicts..end.dicts], same, |dict| {
+            dict.references.are_all(py, &dict.holder)
+        })
+    }
+
+    /// The first element of a block in which something is not as it was, or the block's end.
+    fn unchanged_in(&self, py: Python<'_>, block: Range<usize>) -> usize {
+        let same = block.end;
         let (start, end) = (self.end_before(block.start), self.end_before(same));
         for text in &self.texts[start.texts..end.texts] {
             // It is about to be looked at, one by one. Here many are fetched at a time.
@@ -167,6 +262,34 @@ impl Known {
         element.checked_sub(1).map_or_else(End::default, |before| self.ends[before])
     }
 
+    fn remember(&mut self, list: &Bound<'_, PyList>, unchanged: usize) {
+        self.truncate(unchanged);
+        for at in self.elements.len()..list.len() {
+            // Whoever makes the list shorter meanwhile has not put it yet.
+            let Ok(object) = list.get_item(at) else { break };
+            self.add(&object);
+        }
+    }
+
+    /// Counts the references of all that elements are made of which were read just now.
+    fn count_references(&mut self, py: Python<'_>, first: usize) {
+        let (start, elements) = (self.end_before(first), &self.elements);
+        for model in &mut self.models[start.models..] {
+            let element = &elements[model.element];
+            model.given = Given::of(model.object.bind(py)).ok();
+            if let Some(given) = &mut model.given {
+                given.references = References::of(py, &given.names, element);
+            }
+            model.references = References::of(py, &model.object, element);
+        }
+        for list in &mut self.lists[start.lists..] {
+            list.references = References::of(py, &list.holder, &elements[list.element]);
+        }
+        for dict in &mut self.dicts[start.dicts..] {
+            dict.references = References::of(py, &dict.holder, &elements[dict.element]);
+        }
+    }
+
     /// Forgets all but the first elements.
     fn truncate(&mut self, count: usize) {
         self.ends.truncate(count);
@@ -178,6 +301,7 @@ impl Known {
         self.held.truncate(end.held);
         self.texts.truncate(end.texts);
         self.opaque = self.opaque.filter(|at| *at < count);
+        self.tuple = self.tuple.filter(|at| *at < count);
     }
 
     fn add(&mut self, object: &Bound<'_, PyAny>) {
@@ -210,10 +334,12 @@ impl Known {
             let start = self.held.len();
             self.held.extend(list.iter().map(Bound::unbind));
             let (holder, end) = (list.clone().unbind(), self.held.len());
-            self.lists.push(Holder { element, holder, start, end });
+            let references = References::default();
+            self.lists.push(Holder { element, holder, start, end, references });
             return list.iter().all(|it| self.look_into(&it, element, depth + 1));
         }
         if let Ok(tuple) = object.cast_exact::<PyTuple>() {
+            self.tuple = self.tuple.or(Some(element));
             return tuple.iter().all(|it| self.look_into(&it, element, depth + 1));
         }
         self.look_into_model(object, element, depth)
@@ -225,15 +351,21 @@ impl Known {
             self.held.extend(dict.iter().flat_map(|(key, value)| [key.unbind(), value.unbind()]));
         }
         let (holder, end) = (dict.clone().unbind(), self.held.len());
-        self.dicts.push(Holder { element, holder, start, end });
+        let references = References::default();
+        self.dicts.push(Holder { element, holder, start, end, references });
         let py = dict.py();
         (start..end).all(|at| {
-            let part = self.held[at].bind(py).clone();
+            let part = self.held[at].bind(py);
             // Keys are few and the same everywhere: they need not be fetched.
             if (at - start) % 2 == 1 && part.is_exact_instance_of::<PyString>() {
-                self.texts.push(part.unbind());
+                let text = self.held[at].clone_ref(py);
+                self.texts.push(text);
                 return true;
             }
+            if is_immutable(part) {
+                return true;
+            }
+            let part = part.clone();
             self.look_into(&part, element, depth + 1)
         })
     }
@@ -253,17 +385,20 @@ impl Known {
             class: class.unbind(),
             fields: fields.clone().unbind(),
             extra: extra.clone().unbind(),
+            references: References::default(),
+            given: None,
         });
         let Ok(fields) = fields.cast_exact::<PyDict>() else { return false };
         self.look_into_dict(fields, element, depth) && self.look_into(&extra, element, depth + 1)
     }
 
     fn is_model(&mut self, class: &Bound<'_, PyType>) -> bool {
-        let entry = self.classes.entry(class.as_ptr() as usize).or_insert_with(|| {
-            let is = class.hasattr("__pydantic_fields__").unwrap_or(false);
-            (class.clone().unbind(), is)
-        });
-        entry.1
+        if let Some((_, is_model)) = self.classes.iter().find(|(known, _)| known.is(class)) {
+            return *is_model;
+        }
+        let is_model = class.hasattr("__pydantic_fields__").unwrap_or(false);
+        self.classes.push((class.clone().unbind(), is_model));
+        is_model
     }
 }
 
@@ -288,6 +423,12 @@ impl<T> OfElement for Holder<T> {
 fn first_other<T: OfElement>(parts: &[T], count: usize, is_same: impl Fn(&T) -> bool) -> usize {
     let mut within = parts.iter().take_while(|part| part.element() < count);
     within.find(|part| !is_same(part)).map_or(count, OfElement::element)
+}
+
+/// Has a Pydantic object no private values? Those are not looked into.
+fn has_no_secrets(object: &Bound<'_, PyAny>) -> bool {
+    let private = object.getattr(pyo3::intern!(object.py(), "__pydantic_private__"));
+    private.is_ok_and(|private| private.is_none())
 }
 
 /// Is it an object that cannot change?

@@ -253,25 +253,9 @@ class Reading:
         for write in writes:
             wanted += named(write[2])
         self.blobs.fetch(wanted)
-        serde = self.site.serde
-        known = self._lists_at(found)
-        parts: dict[str, Parts] = {}
-        values: dict[str, Any] = {}
-        for name, (ref, segments) in refs.items():
-            if segments is None:
-                values[name] = load(ref, self.blobs, serde)
-                continue
-            remembered = known[name].parts if name in known else None
-            if remembered is None:
-                values[name], read = self.blobs.read_list(segments, serde)
-                parts[name] = Parts.of(read)
-            else:
-                values[name], parts[name] = remembered.load(known[name].length, serde), remembered
+        values, lists = self._values(found, refs, remember=remember)
         if remember:
-            state = self.state(found, values, refs)
-            for name, state_of in state.lists.items():
-                state_of.parts = parts[name]
-            self.site.memory.remember(self.thread, self.ns, state)
+            self.site.memory.remember(self.thread, self.ns, self.state(found, values, lists))
         checkpoint = cast("Checkpoint", {**self.rest(found), "channel_values": values})
         return CheckpointTuple(
             config=self.config(found.id),
@@ -280,6 +264,39 @@ class Reading:
             parent_config=self.config(data["p"]) if data.get("p") else None,
             pending_writes=[(task, channel, self.value(ref)) for task, channel, ref in writes],
         )
+
+    def _values(
+        self,
+        found: Found,
+        refs: Mapping[str, tuple[Ref, list[Segment] | None]],
+        *,
+        remember: bool,
+    ) -> tuple[dict[str, Any], dict[str, ListState]]:
+        """The values of a checkpoint's channels, and its lists as a later put has to know them."""
+        serde, last = self.site.serde, self._lists_at(found)
+        values: dict[str, Any] = {}
+        lists: dict[str, ListState] = {}
+        for name, (ref, segments) in refs.items():
+            if segments is None:
+                values[name] = load(ref, self.blobs, serde)
+                continue
+            parts = last[name].parts if name in last else None
+            if parts is not None and remember:
+                values[name], known = last[name].read(serde)
+            elif parts is not None:
+                values[name] = []
+                parts.load(last[name].length, serde, values[name])
+            else:
+                values[name], read = self.blobs.read_list(segments, serde)
+                parts = Parts.of(read)
+                known = _core.KnownElements()
+                if remember:
+                    known.remember_read(values[name], 0)
+            if remember:
+                chain, length = ref.get("c", 1), len(values[name])
+                lists[name] = ListState(known, list(segments), found.id, chain, length, parts)
+                lists[name].read_by = serde
+        return values, lists
 
     def rest(self, found: Found) -> dict[str, Any]:
         """What a checkpoint says besides its values."""
@@ -291,28 +308,18 @@ class Reading:
         return {**told["r"], "id": found.id, "channel_versions": versions}
 
     def state(
-        self,
-        found: Found,
-        values: Mapping[str, Any],
-        refs: Mapping[str, tuple[Ref, Sequence[Segment] | None]] | None = None,
+        self, found: Found, values: Mapping[str, Any], lists: dict[str, ListState]
     ) -> Namespace:
         """What a later put has to know of a checkpoint."""
         told = found.data["v"]
-        state = Namespace(
+        return Namespace(
             checkpoint=found.id,
             seq=found.seq,
             versions={name: version for name, (version, _) in told.items()},
             refs={name: ref for name, (_, ref) in told.items() if ref is not None},
+            lists=lists,
             spoken={name for name, _ in conversation(values)} if self.site.transcript else set(),
         )
-        for name, value in values.items():
-            ref, segments = (refs or {})[name]
-            if segments is not None:
-                known = _core.KnownElements()
-                known.remember(value, 0)
-                chain = ref.get("c", 1)
-                state.lists[name] = ListState(known, list(segments), found.id, chain, len(value))
-        return state
 
     def writes(self, checkpoint: str) -> list[tuple[str, str, Ref]]:
         """What tasks wrote at a checkpoint, in the order in which it is applied."""

@@ -29,7 +29,7 @@ from stepwell.errors import AbsentError, InvalidError
 from stepwell.langgraph import _prune
 from stepwell.langgraph._messages import from_messages
 from stepwell.langgraph._reading import SEPARATOR, Found, Reading, after, config_of, place
-from stepwell.langgraph._site import Memory, Site
+from stepwell.langgraph._site import Site, memory_of
 from stepwell.langgraph._transcript import answers, gates, task_of
 from stepwell.langgraph._values import SYSTEM, Attachments, Namespace
 from stepwell.langgraph._writing import Writing
@@ -55,7 +55,7 @@ class StepwellSaver(BaseCheckpointSaver[Any]):
         super().__init__(serde=serde)
         self.well = well_of(store)
         self.transcript = transcript
-        self._memory = Memory(cache)
+        self._memory = memory_of(self.well, self.serde, transcript, cache)
 
     @property
     def _site(self) -> Site:

@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 import threading
+import weakref
 from collections import OrderedDict
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 from langgraph.checkpoint.serde.base import SerializerProtocol
+from langgraph.checkpoint.serde.jsonplus import JsonPlusSerializer
 
 from stepwell._names import session_id
 from stepwell._types import JsonObject
@@ -70,6 +72,23 @@ class Memory:
             for key in [key for key in self._namespaces if key[0] == thread]:
                 del self._namespaces[key]
             self.runs = {run for run in self.runs if run[0] != thread}
+
+
+_shared: weakref.WeakKeyDictionary[Well, dict[tuple[bool, int], Memory]] = (
+    weakref.WeakKeyDictionary()
+)
+_sharing = threading.Lock()
+
+
+def memory_of(well: Well, serde: SerializerProtocol, transcript: bool, size: int) -> Memory:
+    """What the savers of a store remember together, so that one that is made for each request need
+    not read what another one put. A serializer that is not LangGraph's may encrypt by a key of its
+    own: what it made is for its saver alone."""
+    if type(serde) is not JsonPlusSerializer:
+        return Memory(size)
+    with _sharing:
+        memories = _shared.setdefault(well, {})
+        return memories.setdefault((transcript, size), Memory(size))
 
 
 @dataclass(frozen=True)

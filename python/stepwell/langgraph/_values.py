@@ -340,15 +340,21 @@ class Parts:
         plain = self.plain and part[1] == "msgpack"
         return Parts(parts, self.count + 1, self.size + len(part[2]), plain)
 
-    def load(self, length: int, serde: SerializerProtocol) -> list[Any]:
-        """The list that has these elements."""
-        parts = self.parts[: self.count]
+    def load(self, length: int, serde: SerializerProtocol, front: list[Any]) -> int:
+        """Loads the elements behind those that are there already, into the same list. Returns how
+        many of those could stay: a part is loaded as a whole."""
+        keep, start = length, self.count
+        while keep > len(front):
+            start -= 1
+            keep -= self.parts[start][0]
+        del front[keep:]
+        parts = self.parts[start : self.count]
         if not self.plain:
-            return load_list(parts, serde)
-        whole: list[Any] = serde.loads_typed(
-            ("msgpack", packed_list(length, [part[2] for part in parts]))
-        )
-        return whole
+            front += load_list(parts, serde)
+        elif parts:
+            packed = packed_list(length - keep, [part[2] for part in parts])
+            front += serde.loads_typed(("msgpack", packed))
+        return keep
 
 
 @dataclass
@@ -366,6 +372,20 @@ class ListState:
     """Its elements, if they are remembered: what was put here or read before is not read again."""
     unchanged: int = 0
     """How many elements at its front are those of the state before."""
+    read_by: SerializerProtocol | None = None
+    """What loaded those elements that were read."""
+
+    def read(self, serde: SerializerProtocol) -> tuple[list[Any], _core.KnownElements]:
+        """The list, and what is known of it. Elements that were loaded before, and that nobody else
+        holds any more, are given out again; the others are loaded from what is remembered."""
+        known = _core.KnownElements()
+        value: list[Any] = []
+        if self.read_by is serde:
+            # What was known is gone then: a put that is under way finds everything new.
+            known, value = self.known.take_unheld()
+        assert self.parts is not None
+        known.remember_read(value, self.parts.load(self.length, serde, value))
+        return value, known
 
 
 @dataclass
@@ -413,6 +433,7 @@ def put_list(
         kept = gathered(kept, attachments)
         ref, chain = {"n": len(value), "s": kept + added}, 1
     state = ListState(known, kept + added, checkpoint, chain, len(value), parts, unchanged)
+    state.read_by = last.read_by if last is not None else None
     return ref, state
 
 

@@ -13,7 +13,7 @@ from agents.memory.session_settings import (
     resolve_session_limit,
 )
 
-from stepwell._async import run
+from stepwell._async import run, start
 from stepwell._continue import continuation
 from stepwell._items import ItemLog
 from stepwell._names import session_id as name_of
@@ -78,18 +78,18 @@ class StepwellSession(SessionABC):
     async def add_items(self, items: list[Any]) -> None:
         """Keeps items, all or none."""
         if items:
-            await _await_mutation(run(self._log.add, [_plain(item) for item in items]))
+            await _await_mutation(start(self._log.add, [_plain(item) for item in items]))
 
     async def pop_item(self) -> Any | None:
         """Takes the last item back."""
-        return await _await_mutation(run(self._log.pop))
+        return await _await_mutation(start(self._log.pop))
 
     async def clear_session(self) -> None:
         """Takes every item back, or erases them."""
         if self.erase_on_clear:
-            await _await_mutation(run(self.well.core.purge, [self._log.session]))
+            await _await_mutation(start(self.well.core.purge, [self._log.session]))
         else:
-            await _await_mutation(run(self._log.clear))
+            await _await_mutation(start(self._log.clear))
 
     async def _get_compaction_snapshot(
         self, limit: int, *, prune_prefix: Callable[[Any], bool] | None = None
