@@ -51,7 +51,13 @@ class Well:
         limit: int | None = None,
     ) -> list[tuple[int, str, str, list[bytes]]]: ...
     def newest_record(
-        self, id: str, first: str, end: str, front: str, beside: str
+        self,
+        id: str,
+        first: str,
+        end: str,
+        front: str,
+        beside: str,
+        dictionaries: list[bytes],
     ) -> (
         tuple[tuple[int, str, str, list[bytes]], list[tuple[int, str, str, list[bytes]]]] | None
     ): ...

@@ -14,6 +14,7 @@
 //! Elements that were read from the store can be given out again, if nobody else holds any of what
 //! they are made of, and nothing of it was changed: to serialize and load them costs far more.
 
+use std::num::NonZeroU32;
 use std::ops::Range;
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
@@ -38,6 +39,8 @@ pub(crate) struct KnownElements {
 struct Known {
     elements: Vec<Py<PyAny>>,
     models: Vec<Model>,
+    /// Of each Pydantic object that was read, what it was given.
+    given: Vec<Option<Given>>,
     dicts: Vec<Holder<PyDict>>,
     lists: Vec<Holder<PyList>>,
     /// What the dicts and lists hold, one behind the other; of a dict each key before its value.
@@ -55,13 +58,12 @@ struct Known {
 
 /// A Pydantic object, and what it is made of.
 struct Model {
-    element: usize,
+    element: Place,
+    references: References,
     object: Py<PyAny>,
     class: Py<PyType>,
     fields: Py<PyAny>,
     extra: Py<PyAny>,
-    references: References,
-    given: Option<Given>,
 }
 
 /// The names of the fields that a Pydantic object was given when it was read.
@@ -89,26 +91,42 @@ impl Given {
 
 /// A dict or a list, and where that is what it held.
 struct Holder<T> {
-    element: usize,
-    holder: Py<T>,
-    start: usize,
-    end: usize,
+    element: Place,
+    start: Place,
+    end: Place,
     references: References,
+    holder: Py<T>,
+}
+
+/// A place in one of the lists below. Half as long as most: what is looked at for each step should be
+/// short.
+#[derive(Clone, Copy, Default)]
+struct Place(u32);
+
+impl Place {
+    fn new(at: usize) -> Self {
+        Self(u32::try_from(at).expect("so many objects do not fit in memory"))
+    }
+
+    const fn get(self) -> usize {
+        self.0 as usize
+    }
 }
 
 /// How many references an object had that was read just now, without the one of the list that it was
 /// read into. As long as it has no more, nobody but this and the objects around it knows of it.
 #[derive(Clone, Copy, Default)]
-struct References(Option<isize>);
+struct References(Option<NonZeroU32>);
 
 impl References {
     fn of<T>(py: Python<'_>, object: &Py<T>, element: &Py<PyAny>) -> Self {
         let is_element = object.as_ptr() == element.as_ptr();
-        Self(Some(Self::count(py, object) - isize::from(is_element)))
+        let count = Self::count(py, object) - isize::from(is_element);
+        Self(u32::try_from(count).ok().and_then(NonZeroU32::new))
     }
 
     fn are_all<T>(self, py: Python<'_>, object: &Py<T>) -> bool {
-        self.0.is_some_and(|count| count == Self::count(py, object))
+        self.0.is_some_and(|count| isize::try_from(count.get()) == Ok(Self::count(py, object)))
     }
 
     #[expect(deprecated, reason = "what pyo3 names in its place is unsafe code")]
@@ -118,20 +136,48 @@ impl References {
 }
 
 impl<T> Holder<T> {
-    /// How many objects it held.
-    const fn len(&self) -> usize {
-        self.end - self.start
+    fn new(holder: &Bound<'_, T>, element: usize, held: Range<usize>) -> Self {
+        Self {
+            element: Place::new(element),
+            start: Place::new(held.start),
+            end: Place::new(held.end),
+            references: References::default(),
+            holder: holder.clone().unbind(),
+        }
+    }
+
+    /// Where the objects are that it held.
+    const fn range(&self) -> Range<usize> {
+        self.start.get()..self.end.get()
     }
 }
 
 /// Where an element ends.
 #[derive(Clone, Copy, Default)]
 struct End {
-    models: usize,
-    dicts: usize,
-    lists: usize,
-    held: usize,
-    texts: usize,
+    models: Place,
+    dicts: Place,
+    lists: Place,
+    held: Place,
+    texts: Place,
+}
+
+impl End {
+    const fn models(self, to: Self) -> Range<usize> {
+        self.models.get()..to.models.get()
+    }
+
+    const fn dicts(self, to: Self) -> Range<usize> {
+        self.dicts.get()..to.dicts.get()
+    }
+
+    const fn lists(self, to: Self) -> Range<usize> {
+        self.lists.get()..to.lists.get()
+    }
+
+    const fn texts(self, to: Self) -> Range<usize> {
+        self.texts.get()..to.texts.get()
+    }
 }
 
 #[pymethods]
@@ -215,15 +261,20 @@ impl Known {
     /// The first element of a block that was not read, or that somebody else holds.
     fn unheld_in(&self, py: Python<'_>, block: Range<usize>) -> usize {
         let (start, end) = (self.end_before(block.start), self.end_before(block.end));
-        let same = first_other(&self.models[start.models..end.models], block.end, |model| {
+        let models = start.models(end);
+        let mut models = self.models[models.clone()].iter().zip(&self.given[models]);
+        let is_unheld = |model: &Model, given: Option<&Given>| {
             let object = model.object.bind(py);
-            let is_given = model.given.as_ref().is_some_and(|given| given.is_all_of(object));
-            is_given && model.references.are_all(py, &model.object) && has_no_secrets(object)
-        });
-        let same = first_other(&self.lists[start.lists..end.lists], same, |list| {
+            model.references.are_all(py, &model.object)
+                && given.is_some_and(|given| given.is_all_of(object))
+                && has_no_secrets(object)
+        };
+        let held = models.find(|(model, given)| !is_unheld(model, given.as_ref()));
+        let same = held.map_or(block.end, |(model, _)| model.element());
+        let same = first_other(&self.lists[start.lists(end)], same, |list| {
             list.references.are_all(py, &list.holder)
         });
-        first_other(&self.dicts[start.dicts..end.dicts], same, |dict| {
+        first_other(&self.dicts[start.dicts(end)], same, |dict| {
             dict.references.are_all(py, &dict.holder)
         })
     }
@@ -232,26 +283,27 @@ impl Known {
     fn unchanged_in(&self, py: Python<'_>, block: Range<usize>) -> usize {
         let same = block.end;
         let (start, end) = (self.end_before(block.start), self.end_before(same));
-        for text in &self.texts[start.texts..end.texts] {
+        for text in &self.texts[start.texts(end)] {
             // It is about to be looked at, one by one. Here many are fetched at a time.
             drop(text.clone_ref(py));
         }
-        let dicts = &self.dicts[start.dicts..end.dicts];
-        let is_as_long = |dict: &Holder<PyDict>| dict.holder.bind(py).len() * 2 == dict.len();
+        let dicts = &self.dicts[start.dicts(end)];
+        let is_as_long =
+            |dict: &Holder<PyDict>| dict.holder.bind(py).len() * 2 == dict.range().len();
         let same = first_other(dicts, same, is_as_long);
-        let same = first_other(&self.models[start.models..end.models], same, |model| {
+        let same = first_other(&self.models[start.models(end)], same, |model| {
             let object = model.object.bind(py);
             let is = |name, of: &Py<PyAny>| object.getattr(name).is_ok_and(|it| of.is(&it));
             object.get_type_ptr() == model.class.as_ptr().cast()
                 && is(pyo3::intern!(py, "__dict__"), &model.fields)
                 && is(pyo3::intern!(py, "__pydantic_extra__"), &model.extra)
         });
-        let same = first_other(&self.lists[start.lists..end.lists], same, |list| {
-            let (held, list) = (&self.held[list.start..list.end], list.holder.bind(py));
+        let same = first_other(&self.lists[start.lists(end)], same, |list| {
+            let (held, list) = (&self.held[list.range()], list.holder.bind(py));
             list.len() == held.len() && list.iter().zip(held).all(|(item, of)| of.is(&item))
         });
         first_other(dicts, same, |dict| {
-            let held = &self.held[dict.start..dict.end];
+            let held = &self.held[dict.range()];
             let pairs = || dict.holder.bind(py).iter().zip(held.chunks_exact(2));
             held.is_empty() || pairs().all(|((key, value), of)| of[0].is(&key) && of[1].is(&value))
         })
@@ -274,19 +326,20 @@ impl Known {
     /// Counts the references of all that elements are made of which were read just now.
     fn count_references(&mut self, py: Python<'_>, first: usize) {
         let (start, elements) = (self.end_before(first), &self.elements);
-        for model in &mut self.models[start.models..] {
-            let element = &elements[model.element];
-            model.given = Given::of(model.object.bind(py)).ok();
-            if let Some(given) = &mut model.given {
-                given.references = References::of(py, &given.names, element);
-            }
+        let models = self.models[start.models.get()..].iter_mut();
+        for (model, given) in models.zip(&mut self.given[start.models.get()..]) {
+            let element = &elements[model.element.get()];
+            *given = Given::of(model.object.bind(py)).ok().map(|given| {
+                let references = References::of(py, &given.names, element);
+                Given { references, ..given }
+            });
             model.references = References::of(py, &model.object, element);
         }
-        for list in &mut self.lists[start.lists..] {
-            list.references = References::of(py, &list.holder, &elements[list.element]);
+        for list in &mut self.lists[start.lists.get()..] {
+            list.references = References::of(py, &list.holder, &elements[list.element.get()]);
         }
-        for dict in &mut self.dicts[start.dicts..] {
-            dict.references = References::of(py, &dict.holder, &elements[dict.element]);
+        for dict in &mut self.dicts[start.dicts.get()..] {
+            dict.references = References::of(py, &dict.holder, &elements[dict.element.get()]);
         }
     }
 
@@ -295,11 +348,12 @@ impl Known {
         self.ends.truncate(count);
         let end = self.ends.last().copied().unwrap_or_default();
         self.elements.truncate(count);
-        self.models.truncate(end.models);
-        self.dicts.truncate(end.dicts);
-        self.lists.truncate(end.lists);
-        self.held.truncate(end.held);
-        self.texts.truncate(end.texts);
+        self.models.truncate(end.models.get());
+        self.given.truncate(end.models.get());
+        self.dicts.truncate(end.dicts.get());
+        self.lists.truncate(end.lists.get());
+        self.held.truncate(end.held.get());
+        self.texts.truncate(end.texts.get());
         self.opaque = self.opaque.filter(|at| *at < count);
         self.tuple = self.tuple.filter(|at| *at < count);
     }
@@ -311,11 +365,11 @@ impl Known {
             self.opaque = Some(at);
         }
         self.ends.push(End {
-            models: self.models.len(),
-            dicts: self.dicts.len(),
-            lists: self.lists.len(),
-            held: self.held.len(),
-            texts: self.texts.len(),
+            models: Place::new(self.models.len()),
+            dicts: Place::new(self.dicts.len()),
+            lists: Place::new(self.lists.len()),
+            held: Place::new(self.held.len()),
+            texts: Place::new(self.texts.len()),
         });
     }
 
@@ -333,9 +387,7 @@ impl Known {
         if let Ok(list) = object.cast_exact::<PyList>() {
             let start = self.held.len();
             self.held.extend(list.iter().map(Bound::unbind));
-            let (holder, end) = (list.clone().unbind(), self.held.len());
-            let references = References::default();
-            self.lists.push(Holder { element, holder, start, end, references });
+            self.lists.push(Holder::new(list, element, start..self.held.len()));
             return list.iter().all(|it| self.look_into(&it, element, depth + 1));
         }
         if let Ok(tuple) = object.cast_exact::<PyTuple>() {
@@ -350,9 +402,8 @@ impl Known {
         if !dict.is_empty() {
             self.held.extend(dict.iter().flat_map(|(key, value)| [key.unbind(), value.unbind()]));
         }
-        let (holder, end) = (dict.clone().unbind(), self.held.len());
-        let references = References::default();
-        self.dicts.push(Holder { element, holder, start, end, references });
+        let end = self.held.len();
+        self.dicts.push(Holder::new(dict, element, start..end));
         let py = dict.py();
         (start..end).all(|at| {
             let part = self.held[at].bind(py);
@@ -380,14 +431,14 @@ impl Known {
         let extra = object.getattr(pyo3::intern!(py, "__pydantic_extra__"));
         let (Ok(fields), Ok(extra)) = (fields, extra) else { return false };
         self.models.push(Model {
-            element,
+            element: Place::new(element),
+            references: References::default(),
             object: object.clone().unbind(),
             class: class.unbind(),
             fields: fields.clone().unbind(),
             extra: extra.clone().unbind(),
-            references: References::default(),
-            given: None,
         });
+        self.given.push(None);
         let Ok(fields) = fields.cast_exact::<PyDict>() else { return false };
         self.look_into_dict(fields, element, depth) && self.look_into(&extra, element, depth + 1)
     }
@@ -409,13 +460,13 @@ trait OfElement {
 
 impl OfElement for Model {
     fn element(&self) -> usize {
-        self.element
+        self.element.get()
     }
 }
 
 impl<T> OfElement for Holder<T> {
     fn element(&self) -> usize {
-        self.element
+        self.element.get()
     }
 }
 

@@ -18,6 +18,7 @@ mod elements;
 mod errors;
 mod lists;
 mod open;
+mod packing;
 mod reading;
 mod well;
 mod writing;

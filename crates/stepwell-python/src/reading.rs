@@ -14,6 +14,7 @@ use stepwell_formats::Format;
 
 use crate::convert::{GivenQuery, info, page, read, session};
 use crate::errors::{invalid, raised_format};
+use crate::packing::unpacked;
 use crate::well::Well;
 
 /// A record: its seq, key, data, blobs, and its event id.
@@ -181,7 +182,7 @@ impl Well {
     }
 
     /// The record with the last key of those from `first` to before `end`, and the records that
-    /// have its key behind `beside` in place of `front`.
+    /// have its key behind `beside` in place of `front`. What they say is unpacked.
     fn newest_record<'py>(
         &self,
         py: Python<'py>,
@@ -190,6 +191,7 @@ impl Well {
         end: &str,
         front: &str,
         beside: &str,
+        dictionaries: Vec<PyBackedBytes>,
     ) -> PyResult<Option<(RecordRow<'py>, Vec<RecordRow<'py>>)>> {
         let id = session(id)?;
         let newest = RecordQuery::last(key_range(first, end), 1);
@@ -197,8 +199,12 @@ impl Well {
             let Some(newest) = records(well, &id, &newest)?.pop() else { return Ok(None) };
             let path = newest.1.path();
             let key = format!("{beside}{}", path.strip_prefix(front).unwrap_or(&path));
-            let others = records(well, &id, &RecordQuery::of(KeyRange::Is(key)))?;
-            Ok(Some((newest, others)))
+            let mut found = records(well, &id, &RecordQuery::of(KeyRange::Is(key)))?;
+            found.push(newest);
+            for (_, record) in found.iter_mut().filter(|(_, record)| !record.data.is_empty()) {
+                record.data = unpacked(record, &dictionaries)?;
+            }
+            Ok(found.pop().map(|newest| (newest, found)))
         })?;
         Ok(found.map(|(newest, others)| {
             (row(py, newest), others.into_iter().map(|found| row(py, found)).collect())

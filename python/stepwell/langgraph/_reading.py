@@ -118,7 +118,7 @@ class Reading:
         first, end = key_of("checkpoint", self.ns, ""), f"{SYSTEM}/checkpoint/{self.ns}\x20"
         fronts = (f"{SYSTEM}/checkpoint/", f"{SYSTEM}/writes/")
         try:
-            read = self.core.newest_record(self.session, first, end, *fronts)
+            read = self.core.newest_record(self.session, first, end, *fronts, list(DICTIONARIES))
         except AbsentError:
             read = None
         if read is None:
