@@ -391,6 +391,49 @@ def test_what_was_changed_and_let_go_is_read_as_it_was_put(well: stepwell.Well) 
             assert it.model_fields_set == other.model_fields_set
 
 
+def changeable(it: Any) -> list[Any]:
+    return [it] if isinstance(it, dict) else [it, vars(it), it.additional_kwargs]
+
+
+@pytest.mark.parametrize("seed", range(4))
+def test_readers_that_change_what_they_hold_do_not_see_each_other(
+    well: stepwell.Well, seed: int
+) -> None:
+    rng, saver = random.Random(seed), StepwellSaver(well, transcript=False)
+    at = put_many(saver, 6)
+    expected = [it.model_copy(deep=True) for it in messages_at(saver, at)]
+    held: list[Any] = []
+    for step in range(150):
+        what = rng.choice(["read", "read", "change", "hold a part", "let go", "put"])
+        if what == "read":
+            read = messages_at(saver, at)
+            assert read == expected, f"seed {seed}, step {step}"
+            known = {id(part) for kept in held for it in kept for part in changeable(it)}
+            assert not known & {id(part) for it in read for part in changeable(it)}
+            held.append(read)
+            assert messages_at(StepwellSaver(well, transcript=False), at) == expected
+        elif what == "change" and held:
+            it = rng.choice(rng.choice(held))
+            if isinstance(it, dict):
+                it["changed"] = step
+            else:
+                rng.choice([it.additional_kwargs, it.response_metadata])["changed"] = step
+                it.content = rng.choice([it.content, f"changed {step}"])
+        elif what == "hold a part" and held:
+            read = held.pop(rng.randrange(len(held)))
+            one = rng.choice(read)
+            held.append([rng.choice([one, getattr(one, "additional_kwargs", one)])])
+        elif what == "let go" and held:
+            held.pop(rng.randrange(len(held)))
+        elif what == "put":
+            read = messages_at(saver, at)
+            if rng.random() < 0.5:
+                rng.choice(read).content = f"changed by {step}"
+            read.append(AIMessage(f"said {step}", id=f"s{step}"))
+            at = put(saver, at, {"messages": read})
+            expected = [it.model_copy(deep=True) for it in read]
+
+
 def test_only_what_can_be_counted_is_given_out_again() -> None:
     def taken(make: Any) -> int:
         known, value = KnownElements(), make()
