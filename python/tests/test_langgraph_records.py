@@ -391,6 +391,49 @@ def test_what_was_changed_and_let_go_is_read_as_it_was_put(well: stepwell.Well) 
             assert it.model_fields_set == other.model_fields_set
 
 
+class Readers:
+    """Readers of one thread who change what they were given, hold on to parts of it, and let go."""
+
+    def __init__(self, well: stepwell.Well, seed: int) -> None:
+        self.well, self.rng, self.serde = well, random.Random(seed), Counting()
+        self.saver = StepwellSaver(well, serde=self.serde, transcript=False)
+        self.at = put_many(self.saver, 6)
+        self.expected = [it.model_copy(deep=True) for it in messages_at(self.saver, self.at)]
+        self.held: list[list[Any]] = []
+        self.given_again = 0
+
+    def read(self) -> None:
+        before = self.serde.loaded
+        read = messages_at(self.saver, self.at)
+        self.given_again += self.serde.loaded - before < 100
+        assert read == self.expected
+        known = {id(part) for kept in self.held for it in kept for part in changeable(it)}
+        assert not known & {id(part) for it in read for part in changeable(it)}
+        self.held.append(read)
+
+    def change(self) -> None:
+        it = self.rng.choice(self.rng.choice(self.held))
+        for part in changeable(it)[-1:]:
+            part["changed"] = self.rng.random()
+        if not isinstance(it, dict):
+            it.content = self.rng.choice([it.content, "changed"])
+
+    def hold_a_part(self) -> None:
+        one = self.rng.choice(self.held.pop(self.rng.randrange(len(self.held))))
+        self.held.append([self.rng.choice(changeable(one)[::2])])
+
+    def let_go(self) -> None:
+        self.held.pop(self.rng.randrange(len(self.held)))
+
+    def put(self) -> None:
+        read = messages_at(self.saver, self.at)
+        if self.rng.random() < 0.5:
+            self.rng.choice(read).content = f"changed {self.rng.random()}"
+        read.append(AIMessage("said", id=f"s{len(read)}"))
+        self.at = put(self.saver, self.at, {"messages": read})
+        self.expected = [it.model_copy(deep=True) for it in read]
+
+
 def changeable(it: Any) -> list[Any]:
     return [it] if isinstance(it, dict) else [it, vars(it), it.additional_kwargs]
 
@@ -399,39 +442,14 @@ def changeable(it: Any) -> list[Any]:
 def test_readers_that_change_what_they_hold_do_not_see_each_other(
     well: stepwell.Well, seed: int
 ) -> None:
-    rng, saver = random.Random(seed), StepwellSaver(well, transcript=False)
-    at = put_many(saver, 6)
-    expected = [it.model_copy(deep=True) for it in messages_at(saver, at)]
-    held: list[Any] = []
-    for step in range(150):
-        what = rng.choice(["read", "read", "change", "hold a part", "let go", "put"])
-        if what == "read":
-            read = messages_at(saver, at)
-            assert read == expected, f"seed {seed}, step {step}"
-            known = {id(part) for kept in held for it in kept for part in changeable(it)}
-            assert not known & {id(part) for it in read for part in changeable(it)}
-            held.append(read)
-            assert messages_at(StepwellSaver(well, transcript=False), at) == expected
-        elif what == "change" and held:
-            it = rng.choice(rng.choice(held))
-            if isinstance(it, dict):
-                it["changed"] = step
-            else:
-                rng.choice([it.additional_kwargs, it.response_metadata])["changed"] = step
-                it.content = rng.choice([it.content, f"changed {step}"])
-        elif what == "hold a part" and held:
-            read = held.pop(rng.randrange(len(held)))
-            one = rng.choice(read)
-            held.append([rng.choice([one, getattr(one, "additional_kwargs", one)])])
-        elif what == "let go" and held:
-            held.pop(rng.randrange(len(held)))
-        elif what == "put":
-            read = messages_at(saver, at)
-            if rng.random() < 0.5:
-                rng.choice(read).content = f"changed by {step}"
-            read.append(AIMessage(f"said {step}", id=f"s{step}"))
-            at = put(saver, at, {"messages": read})
-            expected = [it.model_copy(deep=True) for it in read]
+    readers = Readers(well, seed)
+    for _ in range(300):
+        act = readers.rng.choice(["read", "read", "let_go", "let_go", "change", "hold_a_part"])
+        act = "put" if readers.rng.random() < 0.05 else act
+        if readers.held or act in ("read", "put"):
+            getattr(readers, act)()
+    assert messages_at(StepwellSaver(well, transcript=False), readers.at) == readers.expected
+    assert readers.given_again > 5
 
 
 def test_only_what_can_be_counted_is_given_out_again() -> None:
