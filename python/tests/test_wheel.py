@@ -7,7 +7,7 @@ import shutil
 import subprocess
 from pathlib import Path
 
-SCRIPT = Path(__file__).parents[2] / "scripts" / "wheel"
+SCRIPTS = Path(__file__).parents[2] / "scripts"
 
 CARGO = """#!/bin/sh
 mkdir -p "$CARGO_TARGET_DIR/dist"
@@ -25,7 +25,8 @@ def test_the_command_is_in_the_wheel_and_not_left_in_the_tree(tmp_path: Path) ->
     (tmp_path / "scripts").mkdir()
     (tmp_path / "python" / "stepwell.data").mkdir(parents=True)
     (tmp_path / "bin").mkdir()
-    script = shutil.copy(SCRIPT, tmp_path / "scripts")
+    shutil.copy(SCRIPTS / "dist", tmp_path / "scripts")
+    script = shutil.copy(SCRIPTS / "wheel", tmp_path / "scripts")
     for name, text in (("cargo", CARGO), ("maturin", MATURIN)):
         program = tmp_path / "bin" / name
         program.write_text(text)
