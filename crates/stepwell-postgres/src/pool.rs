@@ -79,7 +79,7 @@ impl Idle {
     /// One that is still open, as far as is known. The last one used is the likeliest to be.
     fn take(&self) -> Option<PooledConn> {
         let mut idle = self.lock();
-        std::iter::from_fn(|| idle.pop()).find(|conn| !conn.client.is_closed())
+        std::iter::from_fn(|| idle.pop()).find(PooledConn::is_open)
     }
 }
 
@@ -327,7 +327,7 @@ impl Conn {
         &self,
         work: impl Future<Output = Result<T, tokio_postgres::Error>>,
     ) -> Result<T, DbError> {
-        match wait(work, self.longest) {
+        match wait(self.pooled().while_moving(work), self.longest) {
             Some(Ok(answer)) => {
                 self.untried.set(false);
                 Ok(answer)

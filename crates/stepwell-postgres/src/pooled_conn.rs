@@ -2,35 +2,72 @@
 
 use std::cell::RefCell;
 use std::collections::HashMap;
+use std::future::poll_fn;
+use std::pin::pin;
+use std::task::{Context, Poll, Waker};
 
-use tokio::task::AbortHandle;
 use tokio_postgres::types::Type;
 use tokio_postgres::{Client, Config, Error, Statement};
 use tokio_postgres_rustls::MakeRustlsConnect;
 
-use crate::connect;
+use crate::connect::{self, Driver};
 use crate::fault::DbError;
 
 /// One connection.
 pub(crate) struct PooledConn {
     pub(crate) client: Client,
-    /// Ends the task that moves its bytes.
-    driver: AbortHandle,
+    /// What moves its bytes, when it is asked to; gone once the connection has ended.
+    driver: RefCell<Option<Driver>>,
     /// By their texts: what was prepared, and for values of which types.
     statements: RefCell<HashMap<String, (Vec<Type>, Statement)>>,
 }
 
 impl PooledConn {
-    /// Makes a connection; its bytes are moved by the runtime that this runs within.
+    /// Makes a connection. The runtime that this runs within tells when there is something to read.
     pub(crate) async fn make(config: &Config, tls: &MakeRustlsConnect) -> Result<Self, DbError> {
         let (client, driver) = connect::connect(config, tls).await?;
-        let driver = tokio::spawn(async {
-            if let Err(error) = driver.await {
-                tracing::debug!(error = %crate::fault::said(&error), "connection_ended");
+        Ok(Self { client, driver: RefCell::new(Some(driver)), statements: RefCell::default() })
+    }
+
+    /// Is it still open, as far as can be told without asking the server?
+    pub(crate) fn is_open(&self) -> bool {
+        self.move_bytes(&mut Context::from_waker(Waker::noop()));
+        !self.client.is_closed()
+    }
+
+    /// Does some work with the client. Whoever polls this moves the bytes too: a question goes out
+    /// and its answer comes in without another thread between.
+    pub(crate) async fn while_moving<T>(&self, work: impl Future<Output = T>) -> T {
+        let mut work = pin!(work);
+        let mut asked = false;
+        poll_fn(|context| {
+            if !asked {
+                asked = true;
+                if let Poll::Ready(done) = work.as_mut().poll(context) {
+                    return Poll::Ready(done);
+                }
             }
-        });
-        let driver = driver.abort_handle();
-        Ok(Self { client, driver, statements: RefCell::default() })
+            self.move_bytes(context);
+            work.as_mut().poll(context)
+        })
+        .await
+    }
+
+    /// Moves the bytes that can be moved now, and has the context's waker told of more.
+    fn move_bytes(&self, context: &mut Context<'_>) {
+        let mut driver = self.driver.borrow_mut();
+        while let Some(open) = driver.as_mut() {
+            match open.poll_message(context) {
+                Poll::Pending => return,
+                // A notice, which nobody asked for.
+                Poll::Ready(Some(Ok(_))) => {}
+                Poll::Ready(Some(Err(error))) => {
+                    tracing::debug!(error = %crate::fault::said(&error), "connection_ended");
+                    *driver = None;
+                }
+                Poll::Ready(None) => *driver = None,
+            }
+        }
     }
 
     /// A statement of one text, prepared once.
@@ -48,12 +85,5 @@ impl PooledConn {
         let statement = self.client.prepare_typed(sql, &types).await?;
         self.statements.borrow_mut().insert(sql.to_owned(), (types, statement.clone()));
         Ok(statement)
-    }
-}
-
-impl Drop for PooledConn {
-    /// Nobody waits any more for what is in flight, and it is not cancelled either.
-    fn drop(&mut self) {
-        self.driver.abort();
     }
 }
