@@ -160,10 +160,12 @@ struct Client {
 
 impl Client {
     async fn append(&self, done: &AtomicU64, stop: &AtomicBool) {
-        let (chain, sum, mark) = ([7_u8; 32], [7_u8; 8], [7_u8; 16]);
+        // As many bytes in each column as the store's rows have.
+        let (chain, sum, mark) = ([7_u8; 33], [7_u8; 8], [7_u8; 16]);
         let text = format!("1 {}", "word ".repeat(400));
-        let body = format!(r#"{{"role":"assistant","parts":[{{"text":"{text}"}}]}}"#).into_bytes();
-        let (head, lane) = (vec![b'h'; 420], &b"[\"main\",{}]"[..]);
+        let parts = format!(r#"[{{"text":{{"text":"{text}"}}}}]"#);
+        let body = format!(r#"{{"lane":"main","role":"assistant","parts":{parts}}}"#).into_bytes();
+        let (head, lane) = ([b'h'; 317], &[b'l'; 99][..]);
         while !stop.load(Ordering::Relaxed) {
             let at = i64::try_from(self.seq.load(Ordering::Relaxed)).unwrap();
             let values: [&(dyn ToSql + Sync); 11] = [
@@ -174,7 +176,7 @@ impl Client {
                 &&sum[..],
                 &&b""[..],
                 &Some(lane),
-                &head,
+                &&head[..],
                 &&b"message"[..],
                 &&mark[..],
                 &body,
