@@ -70,10 +70,11 @@ pub use request::{
 };
 pub use resume::{Resumed, refuse_external};
 pub use rewind::RewindRequest;
-pub use runtime::{Runtime, Supervisor};
+pub use runtime::Runtime;
 pub use servers::ServerQuery;
 pub use stepwell_agent::provider::model_name;
 pub use stepwell_agent::run::{GateAnswer, NodeStatus, OpenGate, Patience, RunEvent, Shrunk};
+pub use stepwell_agent::tool::Supervisor;
 pub use talk::{Hears, SayRequest, StopRequested};
 pub use trust::Trust;
 pub use work::WorkRequest;

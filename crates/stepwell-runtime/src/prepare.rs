@@ -387,7 +387,6 @@ pub(crate) fn withheld(
 pub(crate) fn place(session: Option<&Head>, runtime: &Runtime) -> Result<ToolEnv> {
     let root = runtime.session_folder(session)?;
     let supervisor = runtime.supervisor().cloned();
-    let supervisor = supervisor.map(|it| (it.program, it.arguments));
     let command_timeout = runtime.config.settings.command_timeout;
     Ok(ToolEnv { command_timeout, supervisor, ..ToolEnv::new(root) })
 }

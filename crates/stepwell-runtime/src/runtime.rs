@@ -2,12 +2,12 @@
 
 use std::collections::BTreeMap;
 use std::ops::Deref;
-use std::path::PathBuf;
 use std::sync::Arc;
 
 use stepwell::{Access, Acting, EventId, SessionId, Stepwell, Who};
 use stepwell_agent::agent::{Agent, builtin};
 use stepwell_agent::run::{EventSink, RunEvent};
+use stepwell_agent::tool::Supervisor;
 use stepwell_workspace::{Well, Workspace};
 
 use crate::error::Result;
@@ -28,15 +28,6 @@ pub struct Runtime {
     who: Option<Who>,
     /// The name of the event that is recorded next.
     event: Option<EventId>,
-}
-
-/// The program that ends what a command started, if Stepwell itself is killed.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Supervisor {
-    /// The program.
-    pub program: PathBuf,
-    /// Its arguments, before the command.
-    pub arguments: Vec<String>,
 }
 
 impl Deref for Runtime {

@@ -3,7 +3,6 @@
 
 use std::io::{self, PipeReader, PipeWriter};
 use std::os::unix::process::ExitStatusExt as _;
-use std::path::PathBuf;
 use std::pin::Pin;
 use std::process::{Command, ExitStatus};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
@@ -18,9 +17,9 @@ use tokio::task::JoinHandle;
 use tokio::time::timeout;
 
 use super::{LARGEST_MESSAGE, Program, one_line};
-use crate::tool::ToolEnv;
 use crate::tool::environment::hide_keys;
 use crate::tool::supervise::{GRACE, Watched, exit_code, hold_server};
+use crate::tool::{Supervisor, ToolEnv};
 
 /// How much of what it said last on stderr is kept.
 const LAST_WORDS: usize = 300;
@@ -163,14 +162,14 @@ type Ended = watch::Receiver<Option<String>>;
 /// Starts a supervisor that starts it.
 fn supervised(
     program: &Program,
-    (supervisor, arguments): &(PathBuf, Vec<String>),
+    supervisor: &Supervisor,
     place: &ToolEnv,
     ends: Ends,
 ) -> io::Result<Ended> {
     let rest = program.arguments.iter().map(Into::into).collect();
     let watched = Watched::Server(program.program.clone().into(), rest);
-    let mut command = Command::new(supervisor);
-    command.args(arguments).args(watched.arguments()).stdin(ends.input);
+    let mut command = Command::new(&supervisor.program);
+    command.args(&supervisor.arguments).args(watched.arguments()).stdin(ends.input);
     surround(&mut command, program, place);
     command.stdout(ends.output).stderr(ends.errors);
     let mut child = tokio::process::Command::from(command).spawn()?;

@@ -1,7 +1,5 @@
 //! A run's file watch: files as they were before a tool, and as they are after it.
 
-use std::time::Duration;
-
 use stepwell::{
     Digest, Effect, Event, FileChanged, FileState, Recorded, Session, StopReason, ToolTarget,
 };
@@ -13,9 +11,6 @@ use super::Setup;
 use crate::error::Result;
 use crate::machine::Settled;
 use crate::tool::{Changed, Content, Plan, Tool};
-
-/// A command that was cut off gets this long to exit, so that its last changes are seen.
-const GONE: Duration = Duration::from_millis(600);
 
 /// What tools do to files, as the run sees it.
 pub(super) struct FileWatch<'a> {
@@ -59,9 +54,8 @@ impl<'a> FileWatch<'a> {
 
     /// What a command changed that was cut off. How it ended is not known.
     pub(super) async fn after_cut_off(&mut self, tool: &dyn Tool) -> Result<Vec<Event>> {
-        if tool.effect() == Effect::Unsafe {
-            tokio::time::sleep(GONE).await;
-        }
+        // Its last changes are to be seen.
+        self.setup.place.stopping.wait().await;
         self.look_after(tool)?;
         let events = self.take_captured();
         self.note(&events);

@@ -22,16 +22,13 @@ use tokio::time::timeout;
 
 use super::environment::hide_keys;
 use super::output::Output;
-use super::supervise::{GRACE, Watched, exit_code, hold, shell};
-use super::{Done, Plan, Tail, Tool, ToolEnv, parse, spec, visible};
+use super::supervise::{GONE, Watched, exit_code, hold, shell};
+use super::{Done, Plan, Stopping, Supervisor, Tail, Tool, ToolEnv, parse, spec, visible};
 use crate::provider::ToolSpec;
 
 /// How long we read on after the command ended. What is in the pipe is there at once; only a
 /// process that left the group can still hold it open.
 const DRAIN: Duration = Duration::from_millis(250);
-
-/// How long a command that was let go of has to be gone: the grace, and time to be scheduled.
-const GONE: Duration = GRACE.saturating_mul(10);
 
 /// The tool.
 #[derive(Debug)]
@@ -154,6 +151,8 @@ pub(super) struct Running {
     output: Output,
     /// Where those who watch see what it writes.
     tail: Tail,
+    /// Where those who wait for its end are told of it.
+    stopping: Stopping,
     /// The pipe has nothing more to give.
     silent: bool,
     /// It ended.
@@ -180,7 +179,7 @@ impl Running {
     pub(super) fn start(line: &OsStr, place: &ToolEnv) -> io::Result<Self> {
         let (reader, writer) = io::pipe()?;
         let (leash, ended) = match &place.supervisor {
-            Some((program, arguments)) => {
+            Some(Supervisor { program, arguments }) => {
                 let mut command = Command::new(program);
                 command.args(arguments).args(Watched::Line(line.to_owned()).arguments());
                 command.stdin(Stdio::piped());
@@ -189,8 +188,9 @@ impl Running {
             None => threaded(prepared(shell(line), place, writer)?)?,
         };
         let (pipe, output) = (receiver(reader)?, Output::new(place.output_limit));
-        let tail = place.tail.clone();
-        Ok(Self { leash: Some(leash), ended, pipe, output, tail, silent: false, over: false })
+        let (tail, stopping) = (place.tail.clone(), place.stopping.clone());
+        let (leash, silent, over) = (Some(leash), false, false);
+        Ok(Self { leash, ended, pipe, output, tail, stopping, silent, over })
     }
 
     /// The exit code, once it ended. Takes in what it writes meanwhile.
@@ -242,7 +242,18 @@ impl Running {
     /// All that it wrote.
     pub(super) async fn output(mut self) -> String {
         self.drain().await;
-        self.output.text()
+        std::mem::replace(&mut self.output, Output::new(0)).text()
+    }
+}
+
+impl Drop for Running {
+    /// Whoever looks at what it changed can wait until it is gone.
+    fn drop(&mut self) {
+        if !self.over {
+            self.leash = None;
+            let nothing = Box::pin(std::future::pending());
+            self.stopping.count(std::mem::replace(&mut self.ended, nothing));
+        }
     }
 }
 

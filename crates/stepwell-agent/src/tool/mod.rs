@@ -14,6 +14,7 @@ mod phase;
 mod program;
 mod read;
 mod search;
+mod stopping;
 pub(crate) mod supervise;
 mod tail;
 mod tasks;
@@ -40,6 +41,7 @@ pub use self::program::check_local_url;
 pub use self::supervise::{Watched, supervise};
 use crate::phases::PhaseState;
 use crate::provider::ToolSpec;
+pub use stopping::Stopping;
 pub use tail::Tail;
 
 /// A tool.
@@ -102,9 +104,20 @@ pub struct ToolEnv {
     pub output_limit: usize,
     /// The program that watches over commands: `stepwell` itself, with the arguments that
     /// make it do so. Without one, a command dies with this process only.
-    pub supervisor: Option<(PathBuf, Vec<String>)>,
+    pub supervisor: Option<Supervisor>,
     /// What the command that runs wrote last.
     pub tail: Tail,
+    /// Commands that were cut off and have not ended yet.
+    pub stopping: Stopping,
+}
+
+/// The program that ends what a command started, if Stepwell itself is killed.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Supervisor {
+    /// The program.
+    pub program: PathBuf,
+    /// Its arguments, before the command.
+    pub arguments: Vec<String>,
 }
 
 impl ToolEnv {
@@ -121,6 +134,7 @@ impl ToolEnv {
             output_limit: 32 << 10,
             supervisor: None,
             tail: Tail::default(),
+            stopping: Stopping::default(),
         }
     }
 

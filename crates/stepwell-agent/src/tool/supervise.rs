@@ -25,6 +25,9 @@ use super::orphans;
 /// server before that, when nobody speaks to it any more.
 pub(crate) const GRACE: Duration = Duration::from_millis(500);
 
+/// How long a command that was let go of has to be gone: the grace, and time to be scheduled.
+pub(super) const GONE: Duration = GRACE.saturating_mul(10);
+
 /// What a shell reports of a command that could not be started.
 const NOT_STARTED: i32 = 127;
 

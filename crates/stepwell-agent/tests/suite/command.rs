@@ -1,13 +1,13 @@
 //! Commands: what is told of them, and that nothing of them is left behind.
 
 use std::fs;
-use std::path::{Path, PathBuf};
+use std::path::Path;
 use std::process::Command;
 use std::time::Duration;
 
 use serde_json::json;
 use stepwell::Outcome;
-use stepwell_agent::tool::{Done, ToolEnv};
+use stepwell_agent::tool::{Done, Supervisor, ToolEnv};
 use tempfile::TempDir;
 use tokio::time::{sleep, timeout};
 
@@ -22,7 +22,8 @@ pub(crate) const PATIENCE: Duration = Duration::from_secs(30);
 fn places() -> (TempDir, [ToolEnv; 2]) {
     let folder = tempfile::tempdir().unwrap();
     let plain = place(folder.path());
-    let supervisor = Some((PathBuf::from(SUPERVISOR), vec!["supervise".to_owned()]));
+    let (program, arguments) = (SUPERVISOR.into(), vec!["supervise".to_owned()]);
+    let supervisor = Some(Supervisor { program, arguments });
     let supervised = ToolEnv { supervisor, ..plain.clone() };
     (folder, [plain, supervised])
 }
@@ -251,7 +252,8 @@ async fn wrong_arguments_run_nothing() {
 #[tokio::test]
 async fn a_program_that_is_missing_is_reported() {
     let (keep, [mut plain, mut supervised]) = places();
-    supervised.supervisor = Some((keep.path().join("none"), Vec::new()));
+    let program = keep.path().join("none");
+    supervised.supervisor = Some(Supervisor { program, arguments: Vec::new() });
     plain.root = keep.path().join("gone");
     for place in [plain, supervised] {
         let done = run(&place, "true").await;

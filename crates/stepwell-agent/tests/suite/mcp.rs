@@ -12,7 +12,7 @@ use serde_json::{Value, json};
 use stepwell::{Effect, Outcome};
 use stepwell_agent::mcp::{Address, Program, Reach, Server, Servers, Starting};
 use stepwell_agent::provider::remote::Key;
-use stepwell_agent::tool::{Done, Tool, ToolEnv};
+use stepwell_agent::tool::{Done, Supervisor, Tool, ToolEnv};
 use tempfile::TempDir;
 use tokio::time::timeout;
 
@@ -23,7 +23,8 @@ const SERVER: &str = env!("CARGO_BIN_EXE_stepwell-test-mcp");
 
 fn desk() -> (TempDir, ToolEnv) {
     let folder = tempfile::tempdir().unwrap();
-    let supervisor = Some((PathBuf::from(SUPERVISOR), vec!["supervise".to_owned()]));
+    let (program, arguments) = (SUPERVISOR.into(), vec!["supervise".to_owned()]);
+    let supervisor = Some(Supervisor { program, arguments });
     let place = ToolEnv { supervisor, ..place(folder.path()) };
     (folder, place)
 }

@@ -7,7 +7,7 @@ use std::path::PathBuf;
 use std::process::ExitCode;
 
 use serde_json::json;
-use stepwell_agent::tool::{ToolEnv, Watched, builtin, is_private_variable, supervise};
+use stepwell_agent::tool::{Supervisor, ToolEnv, Watched, builtin, is_private_variable, supervise};
 
 fn main() -> ExitCode {
     let arguments: Vec<OsString> = std::env::args_os().skip(1).collect();
@@ -27,7 +27,8 @@ fn main() -> ExitCode {
 
 fn run(root: PathBuf, line: &str) {
     let own = std::env::current_exe().expect("a process knows its program");
-    let supervisor = Some((own, vec!["supervise".to_owned()]));
+    let arguments = vec!["supervise".to_owned()];
+    let supervisor = Some(Supervisor { program: own, arguments });
     let names = std::env::vars_os().filter_map(|(name, _)| name.into_string().ok());
     let withheld = names.filter(|name| is_private_variable(name)).collect();
     let place = ToolEnv { supervisor, withheld, ..ToolEnv::new(root) };
