@@ -22,8 +22,8 @@ use stepwell::{
 use stepwell_bench::{Table, Times, timed};
 use stepwell_runtime::Runtime;
 use stepwell_tui::{
-    Backstage as _, Clean, Effect, Input, Look, Opened, Program, Reach, Reply, RuntimeBackstage,
-    Screen, SessionCard, State, Theme, Told, draw, inputs, printed,
+    Backstage as _, Clean, Effect, Input, InputChannel, Look, Opened, Program, Reach, Reply,
+    RuntimeBackstage, Screen, SessionCard, State, Theme, Told, draw, inputs, printed,
 };
 use stepwell_workspace::{Host, Notices, Wanted, Workspace};
 
@@ -152,7 +152,7 @@ impl Picking {
         let workspace = Workspace::find(host, wanted, Notices::to_nobody()).unwrap();
         let program =
             Program { runtime: Arc::new(Runtime::new), command: Vec::new(), editor: Vec::new() };
-        let (inputs, replies) = inputs();
+        let InputChannel { to: inputs, from: replies } = inputs();
         let backstage = RuntimeBackstage::new(workspace, program, inputs);
         Self { backstage, replies, asked: 0, _folder: folder }
     }

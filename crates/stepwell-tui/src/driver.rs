@@ -43,10 +43,20 @@ pub trait Backstage {
     fn close(&mut self);
 }
 
-/// A channel for inputs: one end for who carries effects out, one for the loop.
+/// A channel for inputs.
+#[derive(Debug)]
+pub struct InputChannel {
+    /// The end of those who carry effects out.
+    pub to: Inputs,
+    /// The loop's end.
+    pub from: UnboundedReceiver<Input>,
+}
+
+/// Opens a channel for inputs.
 #[must_use]
-pub fn inputs() -> (Inputs, UnboundedReceiver<Input>) {
-    unbounded_channel()
+pub fn inputs() -> InputChannel {
+    let (to, from) = unbounded_channel();
+    InputChannel { to, from }
 }
 
 /// Shows a state on the terminal until the user leaves.

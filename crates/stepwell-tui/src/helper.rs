@@ -21,6 +21,14 @@ pub struct Helper {
     pub transcript: Transcript,
 }
 
+/// Some events of a session, the oldest first.
+#[derive(Clone, Debug)]
+pub(crate) struct EventPage {
+    pub(crate) events: Vec<Recorded>,
+    /// There are earlier ones.
+    pub(crate) more: bool,
+}
+
 impl Helper {
     /// One that has not done anything yet.
     #[must_use]
@@ -30,13 +38,8 @@ impl Helper {
     }
 
     /// A subagent that worked before, as the store knows it.
-    pub(crate) fn of(
-        session: &SessionId,
-        task: &str,
-        status: Status,
-        (events, more): (&[Recorded], bool),
-    ) -> Self {
-        let transcript = Transcript::of(events, more, Whose::Agent);
+    pub(crate) fn of(session: &SessionId, task: &str, status: Status, page: &EventPage) -> Self {
+        let transcript = Transcript::of(&page.events, page.more, Whose::Agent);
         let (task, name) = (Clean::line(task), Clean::line(session.as_str()));
         let mut helper = Self { task, transcript, ..Self::new(name) };
         helper.end(status);

@@ -41,7 +41,7 @@ pub use backstage::{Program, RuntimeBackstage, shown_folder};
 pub use clean::Clean;
 pub use completion::{Completion, CompletionKind, Offer};
 pub use draw::{Picture, draw, printed};
-pub use driver::{Backstage, Inputs, inputs, run};
+pub use driver::{Backstage, InputChannel, Inputs, inputs, run};
 pub use editor::{Editor, Move, Row};
 pub use effect::{
     Done, Effect, Elsewhere, Grown, Input, Opened, OtherAgents, PointsFor, Purpose, Reply,

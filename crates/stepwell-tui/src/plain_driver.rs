@@ -3,10 +3,9 @@
 use std::collections::BTreeSet;
 use std::io::{self, BufRead, Write};
 
-use tokio::sync::mpsc::UnboundedReceiver;
 use tokio::time::Instant;
 
-use crate::driver::{Backstage, Inputs, drain_inputs};
+use crate::driver::{Backstage, InputChannel, Inputs, drain_inputs};
 use crate::effect::{Effect, Input};
 use crate::page::{Content, Page};
 use crate::plain::{plain_lines, plain_question, plain_start, resume_line};
@@ -21,9 +20,10 @@ use crate::transcript::Block;
 pub fn run_plain(
     mut state: State,
     backstage: &mut dyn Backstage,
-    (to_self, mut inputs): (Inputs, UnboundedReceiver<Input>),
+    channel: InputChannel,
     first: Vec<Effect>,
 ) -> io::Result<State> {
+    let InputChannel { to: to_self, from: mut inputs } = channel;
     signals::pass_on(&to_self);
     read_lines(to_self);
     let (mut out, began) = (io::stdout(), Instant::now());

@@ -73,19 +73,20 @@ fn show(args: &Args, first: Option<First>, app: &mut App) -> Result<Exit> {
         Some(First { session, resume }) => state.open_session(session, None, resume),
         None => vec![Effect::ListStart],
     };
-    let (to, from) = inputs();
+    let channel = inputs();
     let mut workspace = app.workspace().clone();
-    let telling = to.clone();
+    let telling = channel.to.clone();
     // Nothing may write over the screen.
     workspace.notices = stepwell_workspace::Notices::to(move |notice| {
         tell(&telling, &wording::notice(notice));
     });
-    let mut backstage = RuntimeBackstage::new(workspace, program(app, &to), to.clone());
+    let mut backstage =
+        RuntimeBackstage::new(workspace, program(app, &channel.to), channel.to.clone());
     // A terminal that cannot move its cursor gets lines.
     let is_dumb = app.host.variable("TERM").is_some_and(|term| term == "dumb");
     let state = match args.plain || is_dumb {
-        true => stepwell_tui::run_plain(state, &mut backstage, (to, from), first)?,
-        false => stepwell_tui::run(state, &mut backstage, from, first)?,
+        true => stepwell_tui::run_plain(state, &mut backstage, channel, first)?,
+        false => stepwell_tui::run(state, &mut backstage, channel.from, first)?,
     };
     state.farewell().into_iter().for_each(note);
     Ok(Exit::Done)

@@ -4,7 +4,7 @@
 use stepwell::{Event, Lane, SessionId, Stepwell};
 use stepwell_runtime::Error;
 
-use super::reads::{Reader, last_events};
+use super::reads::{Last, Reader, last_events};
 use crate::effect::Reply;
 use crate::helper::Helper;
 
@@ -29,8 +29,8 @@ fn read(well: &Stepwell, id: &SessionId) -> Result<Vec<Helper>, Error> {
     let head = well.info(id)?.head;
     let mut helpers = Vec::new();
     if head.flow.is_some() {
-        let (events, _) = last_events(well, id, (head.seq, head.seq), OF_FLOW)?;
-        for event in events {
+        let page = last_events(well, id, Last::at(head.seq, OF_FLOW))?;
+        for event in page.events {
             let Event::Message(message) = &event.event else { continue };
             if message.lane == Lane::main() {
                 continue;
@@ -48,10 +48,10 @@ fn read(well: &Stepwell, id: &SessionId) -> Result<Vec<Helper>, Error> {
     let below = well.subagents(id)?;
     for info in below.iter().skip(below.len().saturating_sub(MOST)) {
         let head = &info.head;
-        let (events, more) = last_events(well, &head.id, (head.seq, head.seq), EVENTS)?;
+        let page = last_events(well, &head.id, Last::at(head.seq, EVENTS))?;
         let redactor = well.redactor().with_own_count();
         let task = redactor.redact(&format!("{}: {}", head.agent, head.task)).into_owned();
-        helpers.push(Helper::of(&head.id, &task, head.status, (&events, more)));
+        helpers.push(Helper::of(&head.id, &task, head.status, &page));
     }
     Ok(helpers)
 }

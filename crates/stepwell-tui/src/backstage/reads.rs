@@ -20,6 +20,7 @@ use crate::driver::Inputs;
 use crate::effect::{Elsewhere, Grown, Input, Opened, OtherAgents, PointsFor, Reply, StorePlace};
 use crate::from_runtime::{Listener, explained};
 use crate::fuzzy;
+use crate::helper::EventPage;
 use crate::session::{LISTED, Point, Reach, SessionRow};
 
 /// How many events are read at once.
@@ -191,7 +192,8 @@ impl Reader {
         let info = well.info(&id)?;
         let elsewhere = self.elsewhere(&well, &info)?;
         let head = info.head;
-        let (events, more) = last_events(&well, &id, (head.seq, head.seq), FIRST_PAGE)?;
+        let last = Last::at(head.seq, FIRST_PAGE);
+        let EventPage { events, more } = last_events(&well, &id, last)?;
         let used = used_by(&well, &head, &events)?;
         let card = card(&well, &head, used, &self.runtime);
         self.open = Some(id);
@@ -296,7 +298,8 @@ impl Reader {
     pub(super) fn earlier(&mut self, id: &SessionId, before: Seq) {
         let read = self.existing().and_then(|well| {
             let head = well.info(id)?.head;
-            let (events, more) = last_events(well, id, (head.seq, before.prev()), PAGE)?;
+            let last = Last { to: before.prev(), ..Last::at(head.seq, PAGE) };
+            let EventPage { events, more } = last_events(well, id, last)?;
             Ok(Reply::Earlier { session: id.clone(), events, more })
         });
         self.reply(read);
@@ -470,21 +473,34 @@ fn push_new(rows: &mut Vec<SessionRow>, row: SessionRow) {
     }
 }
 
-/// So many events up to a seq, the oldest first, of those that count where the session's head
-/// stands; and whether there are earlier ones.
-pub(super) fn last_events(
-    well: &Stepwell,
-    id: &SessionId,
-    (head, to): (Seq, Seq),
-    most: usize,
-) -> Result<(Vec<Recorded>, bool)> {
+/// Which events of a session are read.
+#[derive(Clone, Copy)]
+pub(super) struct Last {
+    /// Where the session's head stands: what counts there is read.
+    pub(super) head: Seq,
+    /// The last of them.
+    pub(super) to: Seq,
+    /// How many at most.
+    pub(super) most: usize,
+}
+
+impl Last {
+    /// So many before the head.
+    pub(super) const fn at(head: Seq, most: usize) -> Self {
+        Self { head, to: head, most }
+    }
+}
+
+/// The last events up to a seq, the oldest first.
+pub(super) fn last_events(well: &Stepwell, id: &SessionId, last: Last) -> Result<EventPage> {
+    let Last { head, to, most } = last;
     let timeline = timeline(well, id, head)?;
     let span = Span { to, ..Span::last(most) };
     let mut events = shown(well, well.store().events(id, span)?.events);
     let more = events.last().is_some_and(|event| event.seq > Seq::FIRST);
     events.reverse();
     events.retain(|event| timeline.contains(event.seq));
-    Ok((events, more))
+    Ok(EventPage { events, more })
 }
 
 /// What takes secrets out of what is only shown: that is not counted as written.
@@ -509,7 +525,7 @@ fn timeline(well: &Stepwell, id: &SessionId, head: Seq) -> Result<Timeline> {
 
 fn last_messages(well: &Stepwell, id: &SessionId) -> Result<Vec<Recorded>> {
     let head = well.info(id)?.head.seq;
-    let (mut events, _) = last_events(well, id, (head, head), FIRST_PAGE)?;
+    let mut events = last_events(well, id, Last::at(head, FIRST_PAGE))?.events;
     let spoken = |event: &Recorded| matches!(&event.event, Event::Message(message) if matches!(message.role, Role::User | Role::Assistant));
     events.retain(spoken);
     let from = events.len().saturating_sub(8);
@@ -532,7 +548,7 @@ fn used_by(well: &Stepwell, head: &Head, known: &[Recorded]) -> Result<Option<u6
     for most in [0, FIRST_PAGE, PAGE] {
         let found = match most {
             0 => used(known),
-            most => used(&last_events(well, &head.id, (head.seq, head.seq), most)?.0),
+            most => used(&last_events(well, &head.id, Last::at(head.seq, most))?.events),
         };
         if found.is_some() {
             return Ok(found);

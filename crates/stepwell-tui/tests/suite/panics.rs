@@ -9,7 +9,7 @@ use std::process::{Child, Command, Stdio};
 use rustix::pty::{OpenptFlags, grantpt, openpt, ptsname, unlockpt};
 use rustix::termios::{LocalModes, Termios, Winsize, tcgetattr, tcsetwinsize};
 use stepwell::Mode;
-use stepwell_tui::{Backstage, Clean, Effect, Look, State, Theme, inputs, run};
+use stepwell_tui::{Backstage, Clean, Effect, InputChannel, Look, State, Theme, inputs, run};
 
 const SIZE: (u16, u16) = (60, 20);
 
@@ -43,7 +43,7 @@ fn show_and_panic() {
         mode: Mode::ConfirmSensitive,
         folder: Clean::new("~/project"),
     };
-    let (_inputs, wanted) = inputs();
+    let InputChannel { to: _inputs, from: wanted } = inputs();
     drop(run(State::new(look), &mut Panicking { asked: 0 }, wanted, Vec::new()));
 }
 
