@@ -15,7 +15,9 @@ use super::{SYSTEM, metadata};
 use crate::json::fields::{Fields, quoted};
 use crate::json::json_text::{Letters, laid_out, overlaid};
 use crate::read::facts::{Says, count_facts};
-use crate::strands_sdk::conversation::{self, AgentFolder, Live, agent_json, plain_name, stamp};
+use crate::strands_sdk::conversation::{
+    self, AgentFolder, Lifetime, Live, agent_json, plain_name, stamp,
+};
 use crate::strands_sdk::kept::Kept;
 use crate::strands_sdk::sidecar::{self, put};
 use crate::strands_sdk::write::{id_there, is_sum, live, lost};
@@ -215,14 +217,14 @@ impl Leaving<'_> {
     /// the lanes that were written.
     fn agents(&self, to: &mut Outlet<'_>, losses: &mut Losses) -> Result<Vec<Lane>> {
         let Self { head, flow, live, files, there } = *self;
-        let times = (head.created_at, head.updated_at);
+        let lifetime = Lifetime::of(head);
         let mut spoken: Vec<Lane> = Vec::new();
         for kept in files.iter().filter(|kept| kept.file.starts_with("agents/")) {
             match (kept.file.strip_suffix("/agent.json"), &kept.lane) {
                 (Some(folder), Some(lane)) => {
                     let written =
                         conversation::write(live, lane, AgentFolder { path: folder, to }, losses)?;
-                    let raw = agent_json("default", Some(&kept.data), &written, times);
+                    let raw = agent_json("default", Some(&kept.data), &written, lifetime);
                     put(to, &kept.file, &laid_out(&raw, Letters::All))?;
                     spoken.push(lane.clone());
                 }
@@ -247,7 +249,7 @@ impl Leaving<'_> {
             let folder = format!("{own}/agents/agent_default");
             let written =
                 conversation::write(live, &lane, AgentFolder { path: &folder, to }, losses)?;
-            let raw = agent_json("default", None, &written, times);
+            let raw = agent_json("default", None, &written, lifetime);
             put(to, &format!("{folder}/agent.json"), &laid_out(&raw, Letters::All))?;
             let (id, at) = (quoted(&session), quoted(&stamp(head.created_at)));
             let raw = format!(

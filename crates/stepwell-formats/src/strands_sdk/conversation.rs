@@ -4,8 +4,8 @@
 use std::collections::{BTreeSet, HashMap};
 
 use stepwell::{
-    About, Compacted, Event, Foreign, Lane, Message, MessageOrigin, Recorded, Role, Seq, Time,
-    Timeline, Undone, View, ViewMessage,
+    About, Compacted, Event, Foreign, Head, Lane, Message, MessageOrigin, Recorded, Role, Seq,
+    Time, Timeline, Undone, View, ViewMessage,
 };
 
 use super::agent::shown_field;
@@ -261,14 +261,29 @@ fn removed(
     Some((count, compacted.summary.clone()))
 }
 
+/// When a session began and was last changed.
+#[derive(Clone, Copy)]
+pub(crate) struct Lifetime {
+    pub(crate) created: Time,
+    pub(crate) updated: Time,
+}
+
+impl Lifetime {
+    pub(crate) const fn of(head: &Head) -> Self {
+        Self { created: head.created_at, updated: head.updated_at }
+    }
+}
+
 /// An agent's state as the system would have written it.
 pub(crate) fn agent_json(
     id: &str,
     kept: Option<&str>,
     written: &Written,
-    (from, to): (Time, Time),
+    lifetime: Lifetime,
 ) -> String {
-    let (from, to) = (quoted(&stamp(from)), quoted(&stamp(written.grew_at.unwrap_or(to))));
+    let Lifetime { created, updated } = lifetime;
+    let from = quoted(&stamp(created));
+    let to = quoted(&stamp(written.grew_at.unwrap_or(updated)));
     let mut raw = String::from("{");
     push_field(&mut raw, "agent_id", &quoted(id));
     push_field(&mut raw, "state", "{}");

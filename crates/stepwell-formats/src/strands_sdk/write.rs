@@ -7,7 +7,7 @@ use stepwell::{
     SessionId, Status, Stepwell,
 };
 
-use super::conversation::{self, AgentFolder, Live, agent_json, plain_name, stamp};
+use super::conversation::{self, AgentFolder, Lifetime, Live, agent_json, plain_name, stamp};
 use super::kept::Kept;
 use super::sidecar::{self, put};
 use super::{FOLDER, SYSTEM};
@@ -43,8 +43,7 @@ pub(super) fn write(well: &Stepwell, id: &SessionId, to: &mut Outlet<'_>) -> Res
             AgentFolder { path: &agent.folder, to },
             losses,
         )?;
-        let times = (head.created_at, head.updated_at);
-        let raw = agent_json(&agent.id, agent.kept, &written, times);
+        let raw = agent_json(&agent.id, agent.kept, &written, Lifetime::of(&head));
         put(to, &format!("{}/agent.json", agent.folder), &laid_out(&raw, Letters::All))?;
     }
     let homeless: Vec<&Recorded> =
