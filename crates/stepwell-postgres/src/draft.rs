@@ -43,12 +43,12 @@ pub(crate) struct Entry {
 }
 
 /// The rows that a draft is made over.
-pub(crate) struct Desk<'a> {
+pub(crate) struct DraftRows<'a> {
     known: &'a Known,
     draft: RefCell<Draft>,
 }
 
-impl<'a> Desk<'a> {
+impl<'a> DraftRows<'a> {
     pub(crate) fn new(known: &'a Known) -> Self {
         Self { known, draft: RefCell::default() }
     }
@@ -66,7 +66,7 @@ fn unknown<T>() -> Result<T> {
     Err(Error::Unreadable { what: "a draft".to_owned(), why: "it asks for more".to_owned() })
 }
 
-impl Rows for Desk<'_> {
+impl Rows for DraftRows<'_> {
     fn session(&self, id: &SessionId) -> Result<Option<SessionRow>> {
         if *id == self.known.row.head.id { Ok(Some(self.known.row.clone())) } else { unknown() }
     }

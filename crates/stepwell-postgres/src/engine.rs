@@ -94,7 +94,7 @@ impl Engine {
         Patience::new(self.pool.address.patience)
     }
 
-    pub(crate) fn world(&self, now: Time) -> TxnContext<'_> {
+    pub(crate) fn context(&self, now: Time) -> TxnContext<'_> {
         TxnContext { now, processes: &*self.processes }
     }
 
@@ -119,7 +119,7 @@ impl Engine {
             let begin = "BEGIN ISOLATION LEVEL REPEATABLE READ READ ONLY";
             let now = self.begin(conn, begin)?;
             let rows = self.rows(conn, now, Lock::None);
-            let answer = self.outcome(&rows, work(&rows, self.world(now)));
+            let answer = self.outcome(&rows, work(&rows, self.context(now)));
             conn.roll_back();
             answer
         })
@@ -163,7 +163,7 @@ impl Engine {
                 Doubt::None => "writing",
             };
             let conn = conn.map_err(|trouble| self.fault(trouble, doing))?;
-            match self.attempt(&conn, structure, |rows, world| work(rows, world, doubt)) {
+            match self.attempt(&conn, structure, |rows, context| work(rows, context, doubt)) {
                 Ok(answer) => return Ok(answer),
                 Err(Failed::Final(error)) => return Err(error),
                 Err(Failed::Open(_)) if unsure == Unsure::Repeat && patience.pause() => {
@@ -188,7 +188,7 @@ impl Engine {
     ) -> Result<T, Failed> {
         let now = self.begin(conn, "BEGIN")?;
         let rows = self.rows(conn, now, Lock::Held);
-        let answer = self.guard(&rows, structure).and_then(|()| work(&rows, self.world(now)));
+        let answer = self.guard(&rows, structure).and_then(|()| work(&rows, self.context(now)));
         let answer = self.outcome(&rows, answer).inspect_err(|_| conn.roll_back())?;
         match conn.run("COMMIT") {
             Ok(()) => Ok(answer),

@@ -37,12 +37,12 @@ const SNAPSHOT: &str = "SELECT CASE WHEN pg_is_in_recovery() \
 /// so that all of it is of one moment.
 pub(crate) fn since(
     rows: &PgRows<'_>,
-    world: TxnContext<'_>,
+    context: TxnContext<'_>,
     after: Option<&ChangeCursor>,
 ) -> Result<Changes> {
     let known = after.map(ChangeCursor::position);
     let seen = known.map(|known| known.change.as_str()).filter(|text| is_snapshot(text));
-    let at = known.map_or(world.now, |known| known.at.min(world.now));
+    let at = known.map_or(context.now, |known| known.at.min(context.now));
     let new = |change: &str| {
         format!(
             "{change} >= pg_snapshot_xmin($2::text::pg_snapshot) \
@@ -73,11 +73,11 @@ pub(crate) fn since(
     }
     let (store, change) = found.here.split_once(' ').unwrap_or_default();
     let (store, change) = (store.to_owned(), change.to_owned());
-    let now = Position { store, change, at: world.now, gone: Vec::new() };
+    let now = Position { store, change, at: context.now, gone: Vec::new() };
     let same = known.is_some_and(|known| known.store == now.store) && seen.is_some();
     let gap = known.is_some() && (!same || found.forgotten);
     let since = known.filter(|_| !gap).unwrap_or(&now);
-    let (ended, gone) = ended(found.leases, since, world);
+    let (ended, gone) = ended(found.leases, since, context);
     let changes = if gap || known.is_none() {
         Vec::new()
     } else {

@@ -19,21 +19,21 @@ pub(crate) struct Conditions {
 }
 
 impl Conditions {
-    pub(crate) fn of(rows: &PgRows<'_>, world: TxnContext<'_>, filter: &Filter) -> Result<Self> {
+    pub(crate) fn of(rows: &PgRows<'_>, context: TxnContext<'_>, filter: &Filter) -> Result<Self> {
         // Who is gone matters only to a status that is asked for.
-        let gone = if filter.status.is_empty() { Vec::new() } else { gone(rows, world)? };
-        Ok(Self::given(rows, world, gone, filter))
+        let gone = if filter.status.is_empty() { Vec::new() } else { gone(rows, context)? };
+        Ok(Self::given(rows, context, gone, filter))
     }
 
     /// The same, for who knows which holders are gone.
     fn given(
         rows: &PgRows<'_>,
-        world: TxnContext<'_>,
+        context: TxnContext<'_>,
         gone: Vec<Vec<u8>>,
         filter: &Filter,
     ) -> Self {
         let mut all = Self { clauses: Vec::new(), values: Vec::new(), status: String::new() };
-        let now = all.bind(world.now.as_micros(), Type::INT8);
+        let now = all.bind(context.now.as_micros(), Type::INT8);
         let gone = all.bind(gone, Type::BYTEA_ARRAY);
         all.status = format!(
             "CASE WHEN h.status = 'running' AND NOT s.external AND NOT coalesce(\
@@ -165,21 +165,21 @@ const HOLDERS: &str = "SELECT DISTINCT holder FROM stepwell.leases WHERE namespa
 
 /// The holders of leases that have not run out whose processes are known to be gone. The
 /// server cannot know that.
-fn gone(rows: &PgRows<'_>, world: TxnContext<'_>) -> Result<Vec<Vec<u8>>> {
-    let params = params![rows.namespace => INT4, world.now.as_micros() => INT8];
-    gone_of(rows, world, &rows.all(HOLDERS, params)?)
+fn gone(rows: &PgRows<'_>, context: TxnContext<'_>) -> Result<Vec<Vec<u8>>> {
+    let params = params![rows.namespace => INT4, context.now.as_micros() => INT8];
+    gone_of(rows, context, &rows.all(HOLDERS, params)?)
 }
 
 fn gone_of(
     rows: &PgRows<'_>,
-    world: TxnContext<'_>,
+    context: TxnContext<'_>,
     holders: &[tokio_postgres::Row],
 ) -> Result<Vec<Vec<u8>>> {
     let mut gone = Vec::new();
     for row in holders {
         let text: Vec<u8> = rows.get(row, 0)?;
         let holder: Option<Owner> = serde_json::from_slice(&text).ok();
-        if holder.is_none_or(|holder| world.processes.pulse(&holder) == Liveness::Gone) {
+        if holder.is_none_or(|holder| context.processes.pulse(&holder) == Liveness::Gone) {
             gone.push(text);
         }
     }
@@ -187,20 +187,20 @@ fn gone_of(
 }
 
 /// One page of sessions, in one round trip, unless a holder turns out to be gone.
-pub(crate) fn page(rows: &PgRows<'_>, world: TxnContext<'_>, query: &Query) -> Result<Page> {
-    let (sql, conditions) = statement(rows, world, query, Vec::new());
+pub(crate) fn page(rows: &PgRows<'_>, context: TxnContext<'_>, query: &Query) -> Result<Page> {
+    let (sql, conditions) = statement(rows, context, query, Vec::new());
     let answer = if query.filter.status.is_empty() {
         rows.all(&sql, &conditions.params())?
     } else {
-        let asked = params![rows.namespace => INT4, world.now.as_micros() => INT8];
+        let asked = params![rows.namespace => INT4, context.now.as_micros() => INT8];
         let (holders, answer) = rows.both(
             Statement { sql: HOLDERS, params: asked },
             Statement { sql: &sql, params: &conditions.params() },
         )?;
-        match gone_of(rows, world, &holders)? {
+        match gone_of(rows, context, &holders)? {
             gone if gone.is_empty() => answer,
             gone => {
-                let (sql, conditions) = statement(rows, world, query, gone);
+                let (sql, conditions) = statement(rows, context, query, gone);
                 rows.all(&sql, &conditions.params())?
             }
         }
@@ -215,18 +215,18 @@ pub(crate) fn page(rows: &PgRows<'_>, world: TxnContext<'_>, query: &Query) -> R
     found.truncate(query.limit);
     let next =
         found.last().filter(|_| more).map(|(row, value)| Cursor { value: *value, key: row.key });
-    let sessions = found.into_iter().map(|(row, _)| read::info(row, world)).collect();
+    let sessions = found.into_iter().map(|(row, _)| read::info(row, context)).collect();
     Ok(Page { sessions, next })
 }
 
 /// The statement that asks for a page, with its values.
 fn statement(
     rows: &PgRows<'_>,
-    world: TxnContext<'_>,
+    context: TxnContext<'_>,
     query: &Query,
     gone: Vec<Vec<u8>>,
 ) -> (String, Conditions) {
-    let mut conditions = Conditions::given(rows, world, gone, &query.filter);
+    let mut conditions = Conditions::given(rows, context, gone, &query.filter);
     let column = match query.sort {
         Sort::Updated => "h.updated",
         Sort::Created => "s.created",
@@ -254,8 +254,8 @@ fn statement(
 }
 
 /// Sessions by status.
-pub(crate) fn count(rows: &PgRows<'_>, world: TxnContext<'_>, filter: &Filter) -> Result<Counts> {
-    let conditions = Conditions::given(rows, world, gone(rows, world)?, filter);
+pub(crate) fn count(rows: &PgRows<'_>, context: TxnContext<'_>, filter: &Filter) -> Result<Counts> {
+    let conditions = Conditions::given(rows, context, gone(rows, context)?, filter);
     let sql = format!(
         "SELECT {}, count(*), count(h.damage_at) FROM {SESSION_TABLES} WHERE {} GROUP BY 1",
         conditions.status,

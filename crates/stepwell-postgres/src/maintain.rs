@@ -15,7 +15,7 @@ impl Maintain for PostgresStore {
     fn trash(&self, targets: &[Target]) -> Result<Removal> {
         let alone = Attempt::ALONE;
         let removal =
-            self.engine.change(alone, |rows, world, _| remove::trash(rows, world, targets))?;
+            self.engine.change(alone, |rows, context, _| remove::trash(rows, context, targets))?;
         removal.taken.iter().for_each(|id| self.engine.told(id));
         Ok(removal)
     }
@@ -29,8 +29,8 @@ impl Maintain for PostgresStore {
 
     fn purge(&self, targets: &[Target]) -> Result<Removal> {
         let alone = Attempt::ALONE;
-        let removal = self.engine.change(alone, |rows, world, _| {
-            let removal = remove::purge(rows, world, targets)?;
+        let removal = self.engine.change(alone, |rows, context, _| {
+            let removal = remove::purge(rows, context, targets)?;
             if !removal.taken.is_empty() {
                 blob::sweep(rows)?;
                 feed::forget_removed(rows)?;
@@ -44,8 +44,9 @@ impl Maintain for PostgresStore {
     fn scrub(&self, scrub: Scrub) -> Result<Seq> {
         let alone = Attempt::ALONE;
         let id = scrub.session.clone();
-        let seq =
-            self.engine.change(alone, |rows, world, _| write::scrub(rows, world, scrub.clone()))?;
+        let seq = self
+            .engine
+            .change(alone, |rows, context, _| write::scrub(rows, context, scrub.clone()))?;
         self.engine.told(&id);
         Ok(seq)
     }
@@ -80,7 +81,7 @@ impl Maintain for PostgresStore {
     }
 
     fn stale_leases(&self) -> Result<Vec<(SessionId, Owner)>> {
-        self.engine.read(|rows, world| {
+        self.engine.read(|rows, context| {
             let sql = "SELECT s.id, l.holder, l.expires, l.epoch FROM stepwell.leases l \
                  JOIN stepwell.sessions s ON s.key = l.session \
                  WHERE l.namespace = $1 AND l.holder IS NOT NULL";
@@ -92,7 +93,7 @@ impl Maintain for PostgresStore {
                 // What cannot be read belongs to a damaged session, which is told of elsewhere.
                 if let (Ok(id), Ok(holder)) = (id.parse(), serde_json::from_slice(holder)) {
                     let held = stepwell::LeaseInfo { epoch, holder, expires, login: None };
-                    if held.is_dead(world.now, world.processes) {
+                    if held.is_dead(context.now, context.processes) {
                         stale.push((id, held.holder));
                     }
                 }

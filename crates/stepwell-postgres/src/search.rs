@@ -202,16 +202,20 @@ pub(crate) fn reindex_from(rows: &PgRows<'_>, key: Key, seq: Seq) -> Result<()> 
 }
 
 /// Looks a question up in the index as it stands.
-pub(crate) fn find(rows: &PgRows<'_>, world: TxnContext<'_>, search: &Search) -> Result<Vec<Hit>> {
+pub(crate) fn find(
+    rows: &PgRows<'_>,
+    context: TxnContext<'_>,
+    search: &Search,
+) -> Result<Vec<Hit>> {
     let Some(question) = Question::parse(&search.text) else {
         return Ok(Vec::new());
     };
-    question.answer(search.limit, |question| hits(rows, world, search, question))
+    question.answer(search.limit, |question| hits(rows, context, search, question))
 }
 
 fn hits(
     rows: &PgRows<'_>,
-    world: TxnContext<'_>,
+    context: TxnContext<'_>,
     search: &Search,
     question: &Question,
 ) -> Result<Vec<Hit>> {
@@ -221,10 +225,10 @@ fn hits(
     while hits.len() < search.limit {
         let places = match search.rank {
             Rank::Newest => {
-                newest(rows, Conditions::of(rows, world, &search.filter)?, question, after)?
+                newest(rows, Conditions::of(rows, context, &search.filter)?, question, after)?
             }
             Rank::Relevance => {
-                best(rows, Conditions::of(rows, world, &search.filter)?, question, passed)?
+                best(rows, Conditions::of(rows, context, &search.filter)?, question, passed)?
             }
         };
         passed += LOOKED;
@@ -325,10 +329,10 @@ fn hit(rows: &PgRows<'_>, spot: Spot, question: &Question) -> Result<Option<Hit>
 /// A search by someone who may not write sees what is indexed, and how much is not.
 pub(crate) fn find_only(
     rows: &PgRows<'_>,
-    world: TxnContext<'_>,
+    context: TxnContext<'_>,
     search: &Search,
 ) -> Result<Found> {
-    Ok(Found { hits: find(rows, world, search)?, unseen: unseen(rows)? })
+    Ok(Found { hits: find(rows, context, search)?, unseen: unseen(rows)? })
 }
 
 #[cfg(test)]

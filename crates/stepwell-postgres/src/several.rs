@@ -16,7 +16,7 @@ use crate::rows::{
 /// The sessions of subagents below some sessions.
 pub(crate) fn below(
     rows: &PgRows<'_>,
-    world: TxnContext<'_>,
+    context: TxnContext<'_>,
     ids: &[SessionId],
 ) -> Result<Vec<SessionInfo>> {
     let sql = format!(
@@ -32,7 +32,7 @@ pub(crate) fn below(
     let found = rows.all(&sql, params![rows.namespace => INT4, names => TEXT_ARRAY])?;
     let info = |row| {
         let Wide { row, .. } = read_session(rows, row)?;
-        Ok(read::info(row, world))
+        Ok(read::info(row, context))
     };
     found.iter().map(info).collect()
 }

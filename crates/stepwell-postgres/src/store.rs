@@ -127,7 +127,7 @@ impl Store for PostgresStore {
 
     fn info(&self, id: &SessionId) -> Result<SessionInfo> {
         let row = self.engine.glance(|rows| read::find(rows, id))?;
-        Ok(read::info(row, self.engine.world(self.engine.pool.time.now())))
+        Ok(read::info(row, self.engine.context(self.engine.pool.time.now())))
     }
 
     fn now(&self) -> Option<Time> {
@@ -174,11 +174,11 @@ impl Store for PostgresStore {
     }
 
     fn list(&self, query: &Query) -> Result<Page> {
-        self.engine.glance(|rows| list::page(rows, self.engine.world(rows.now), query))
+        self.engine.glance(|rows| list::page(rows, self.engine.context(rows.now), query))
     }
 
     fn below(&self, ids: &[SessionId]) -> Result<Vec<SessionInfo>> {
-        self.engine.glance(|rows| several::below(rows, self.engine.world(rows.now), ids))
+        self.engine.glance(|rows| several::below(rows, self.engine.context(rows.now), ids))
     }
 
     fn excerpts(
@@ -190,19 +190,19 @@ impl Store for PostgresStore {
     }
 
     fn count(&self, filter: &Filter) -> Result<Counts> {
-        self.engine.read(|rows, world| list::count(rows, world, filter))
+        self.engine.read(|rows, context| list::count(rows, context, filter))
     }
 
     fn acquire(&self, id: &SessionId, claim: &LeaseRequest) -> Result<Lease> {
         let once = Attempt::ONCE;
         let (mut claimed, mut known): (Option<Lease>, Option<Known>) = (None, None);
-        let lease = self.engine.change(once, |rows, world, doubt| {
+        let lease = self.engine.change(once, |rows, context, doubt| {
             if doubt == Doubt::Some
                 && let Some(lease) = taken_before(rows, id, claimed.as_ref(), claim)?
             {
                 return Ok(lease);
             }
-            let lease = write::acquire(rows, world, id, claim)?;
+            let lease = write::acquire(rows, context, id, claim)?;
             claimed = Some(lease.clone());
             // Whoever takes a lease is about to write.
             if let Some(row) = rows.session(id)? {
@@ -224,7 +224,7 @@ impl Store for PostgresStore {
 
     fn renew(&self, lease: &Lease, ttl: Duration) -> Result<Lease> {
         let once = Attempt::ONCE;
-        self.engine.change(once, |rows, world, _| write::renew(rows, world, lease, ttl))
+        self.engine.change(once, |rows, context, _| write::renew(rows, context, lease, ttl))
     }
 
     fn release(&self, lease: &Lease) -> Result<()> {
@@ -256,13 +256,13 @@ impl Store for PostgresStore {
     }
 
     fn search(&self, search: &Search) -> Result<Found> {
-        let only = || self.engine.read(|rows, world| search::find_only(rows, world, search));
+        let only = || self.engine.read(|rows, context| search::find_only(rows, context, search));
         if self.engine.access == Access::Read {
             return only();
         }
         match self.catch_up() {
-            Ok(()) => self.engine.read(|rows, world| {
-                Ok(Found { hits: search::find(rows, world, search)?, unseen: 0 })
+            Ok(()) => self.engine.read(|rows, context| {
+                Ok(Found { hits: search::find(rows, context, search)?, unseen: 0 })
             }),
             // What cannot be indexed now is not found, and the answer says so.
             Err(Error::Full { .. } | Error::Busy { .. } | Error::Denied { .. }) => only(),
@@ -295,7 +295,7 @@ impl Store for PostgresStore {
     fn changes(&self, after: Option<&ChangeCursor>, timeout: Duration) -> Result<Changes> {
         let started = std::time::Instant::now();
         let look =
-            || self.engine.glance(|rows| feed::since(rows, self.engine.world(rows.now), after));
+            || self.engine.glance(|rows| feed::since(rows, self.engine.context(rows.now), after));
         if after.is_none() {
             return look();
         }

@@ -9,7 +9,7 @@ use stepwell::{Append, Create, Lease, NewEvent, Origin, Result, Seq, SessionId, 
 
 use crate::append;
 use crate::append_one;
-use crate::draft::Desk;
+use crate::draft::DraftRows;
 use crate::engine::{Attempt, Doubt, Engine, Structure, Unsure};
 use crate::fault::DbError;
 use crate::head_cache::Known;
@@ -52,7 +52,7 @@ pub(crate) fn batch(engine: &Engine, prepared: &[Prepared]) -> Result<Vec<Writte
     let known = RefCell::new(None);
     let written = engine.change(
         Attempt { structure, unsure: Unsure::Repeat, doubt },
-        |rows, world, doubt| {
+        |rows, context, doubt| {
             let mut answers = Vec::with_capacity(prepared.len());
             for (n, one) in prepared.iter().enumerate() {
                 let mark = marks.of(n, one.write());
@@ -64,7 +64,7 @@ pub(crate) fn batch(engine: &Engine, prepared: &[Prepared]) -> Result<Vec<Writte
                 }
                 rows.mark.set(mark);
                 rows.marked_from.set(None);
-                answers.push(write::write(rows, world, one.clone())?);
+                answers.push(write::write(rows, context, one.clone())?);
                 // The first attempt that got so far began lowest.
                 tried[n].set(tried[n].get().or(rows.marked_from.get()));
             }
@@ -108,10 +108,10 @@ fn quick(engine: &Engine, one: &Prepared, append: &Append, marks: Marks) -> Resu
     if append.epoch.is_none() && known.row.held().is_some() && !append.events.iter().all(free) {
         return Ok(Quick::Not);
     }
-    let desk = Desk::new(&known);
-    let world = engine.world(engine.pool.time.now());
-    let Ok(written) = write::write(&desk, world, one.clone()) else { return Ok(Quick::Not) };
-    let Some(draft) = desk.into_draft() else { return Ok(Quick::Not) };
+    let rows = DraftRows::new(&known);
+    let context = engine.context(engine.pool.time.now());
+    let Ok(written) = write::write(&rows, context, one.clone()) else { return Ok(Quick::Not) };
+    let Some(draft) = rows.into_draft() else { return Ok(Quick::Not) };
     let mark = marks.of(0, one.write());
     let Some(order) = Order::new(known, append.epoch, mark, draft) else {
         return Ok(Quick::Not);

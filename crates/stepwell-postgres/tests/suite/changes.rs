@@ -10,7 +10,7 @@ use stepwell::{
 use stepwell_postgres::{Address, PostgresStore};
 
 use crate::raw::{Raw, make_database, url};
-use crate::world::{fresh, server};
+use crate::servers::{fresh, server};
 
 fn create(store: &PostgresStore, name: &str) {
     let created = Created::new(name.parse().unwrap(), "t");

@@ -8,7 +8,7 @@ use stepwell::{
 use stepwell_cluster::{Disk, Server};
 use stepwell_postgres::{Address, PostgresStore};
 
-use crate::world::{fresh, server};
+use crate::servers::{fresh, server};
 
 fn begin(store: &PostgresStore) -> stepwell::SessionId {
     let id: stepwell::SessionId = "a".parse().unwrap();

@@ -9,7 +9,7 @@ use stepwell::Store;
 use stepwell_conformance::history::{histories, op};
 use stepwell_postgres::PostgresStore;
 
-use crate::world::{fresh, server};
+use crate::servers::{fresh, server};
 
 /// How many random cases there are at least; `PROPTEST_CASES` asks for more. Each takes
 /// some hundred round trips.

@@ -3,7 +3,7 @@
 use tokio::runtime::{Builder, Runtime};
 use tokio_postgres::{Client, NoTls};
 
-use crate::world::server;
+use crate::servers::server;
 
 /// A connection to a database of the shared server.
 pub(crate) struct Raw {

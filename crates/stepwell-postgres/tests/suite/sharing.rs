@@ -10,7 +10,7 @@ use stepwell::{
 use stepwell_cluster::Proxy;
 use stepwell_postgres::{Address, PostgresOptions, PostgresStore};
 
-use crate::world::{fresh, server};
+use crate::servers::{fresh, server};
 use crate::writers::{Writer, check};
 
 /// Processes as another machine sees them: it can judge none but its own.

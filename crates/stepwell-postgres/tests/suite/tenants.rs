@@ -9,7 +9,7 @@ use stepwell::{
 use stepwell_cluster::{Disk, Server, Sync};
 use stepwell_postgres::{Address, Durability, PostgresOptions, PostgresStore, Role, script};
 
-use crate::world::{fresh, server};
+use crate::servers::{fresh, server};
 
 fn create(store: &PostgresStore, name: &str) {
     let created = Created::new(name.parse().unwrap(), format!("the task of {name}"));

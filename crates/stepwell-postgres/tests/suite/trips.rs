@@ -12,7 +12,7 @@ use stepwell::{
 use stepwell_cluster::Proxy;
 use stepwell_postgres::PostgresStore;
 
-use crate::world::{fresh, server};
+use crate::servers::{fresh, server};
 
 fn begin(store: &PostgresStore, name: &str) -> Lease {
     // Longer than any test here takes, on however busy a machine.

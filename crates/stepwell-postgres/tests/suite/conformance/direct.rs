@@ -1,7 +1,7 @@
 //! The suite against a server.
 
 use super::Namespace;
-use crate::world::{fresh, server};
+use crate::servers::{fresh, server};
 
 fn direct() -> Namespace {
     Namespace(fresh(&server().url()))

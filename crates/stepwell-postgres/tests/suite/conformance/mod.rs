@@ -9,7 +9,7 @@ use stepwell::{Access, Seq, SessionId, Store};
 use stepwell_conformance::{Damageable, Fixture, TestClock, TestProcesses};
 use stepwell_postgres::{Address, PostgresOptions, PostgresStore};
 
-use crate::world::server;
+use crate::servers::server;
 
 /// One namespace.
 struct Namespace(Address);

@@ -1,7 +1,7 @@
 //! The suite through pgbouncer in transaction mode.
 
 use super::Namespace;
-use crate::world::{bouncer, fresh};
+use crate::servers::{bouncer, fresh};
 
 fn pooled() -> Namespace {
     Namespace(fresh(&bouncer().url()))
