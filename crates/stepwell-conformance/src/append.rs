@@ -6,8 +6,8 @@ use stepwell::{
 };
 
 use crate::claims::claims;
-use crate::world::{created, id, say, seqs, texts};
-use crate::{Fixture, World};
+use crate::harness::{created, id, say, seqs, texts};
+use crate::{Fixture, Harness};
 
 claims! { $ append = append_claims for Fixture:
     an_appended_event_is_read_back_as_it_was,
@@ -34,7 +34,7 @@ claims! { $ append = append_claims for Fixture:
     acknowledged_events_survive_reopening,
 }
 
-fn an_appended_event_is_read_back_as_it_was<F: Fixture>(w: &mut World<F>) {
+fn an_appended_event_is_read_back_as_it_was<F: Fixture>(w: &mut Harness<F>) {
     let lease = w.begin("a");
     let parts = vec![
         Part::text("füße 漢字 \u{0}\u{1f600}\r\n\t\"\\"),
@@ -53,7 +53,7 @@ fn an_appended_event_is_read_back_as_it_was<F: Fixture>(w: &mut World<F>) {
     assert_eq!(log[1].event, Event::Message(message));
 }
 
-fn one_append_may_record_many_events<F: Fixture>(w: &mut World<F>) {
+fn one_append_may_record_many_events<F: Fixture>(w: &mut Harness<F>) {
     let lease = w.begin("a");
     let written = w.try_add(&lease, vec![say("one"), say("two"), say("three")]).unwrap();
     let expected = Written { first: Seq::new(2), last: Seq::new(4), lease: None };
@@ -61,7 +61,7 @@ fn one_append_may_record_many_events<F: Fixture>(w: &mut World<F>) {
     assert_eq!(texts(&w.log("a")), ["one", "two", "three"]);
 }
 
-fn seqs_are_dense_over_many_appends<F: Fixture>(w: &mut World<F>) {
+fn seqs_are_dense_over_many_appends<F: Fixture>(w: &mut Harness<F>) {
     let lease = w.begin("a");
     for n in 1..=20 {
         w.chat(&lease, "x", n % 3 + 1);
@@ -71,7 +71,7 @@ fn seqs_are_dense_over_many_appends<F: Fixture>(w: &mut World<F>) {
     assert_eq!(w.head("a").seq.get(), log.len() as u64);
 }
 
-fn appends_to_two_sessions_do_not_mix<F: Fixture>(w: &mut World<F>) {
+fn appends_to_two_sessions_do_not_mix<F: Fixture>(w: &mut Harness<F>) {
     let (a, b) = (w.begin("a"), w.begin("b"));
     w.add(&a, say("a1"));
     w.add(&b, say("b1"));
@@ -81,13 +81,13 @@ fn appends_to_two_sessions_do_not_mix<F: Fixture>(w: &mut World<F>) {
     assert_eq!(seqs(&w.log("a")), [1, 2, 3]);
 }
 
-fn an_append_to_nothing_names_the_session<F: Fixture>(w: &mut World<F>) {
+fn an_append_to_nothing_names_the_session<F: Fixture>(w: &mut Harness<F>) {
     let error = w.tell("nobody", Edited::default()).unwrap_err();
     assert!(matches!(&error, Error::NoSession(name) if *name == id("nobody")), "{error}");
     assert_eq!(error.kind(), ErrorKind::Absent);
 }
 
-fn an_empty_append_is_refused<F: Fixture>(w: &mut World<F>) {
+fn an_empty_append_is_refused<F: Fixture>(w: &mut Harness<F>) {
     let lease = w.begin("a");
     let error = w.try_add(&lease, Vec::new()).unwrap_err();
     assert!(matches!(error, Error::Illegal { .. }), "{error}");
@@ -95,7 +95,7 @@ fn an_empty_append_is_refused<F: Fixture>(w: &mut World<F>) {
     assert_eq!(w.head("a").seq, Seq::FIRST);
 }
 
-fn an_illegal_event_in_the_middle_leaves_nothing<F: Fixture>(w: &mut World<F>) {
+fn an_illegal_event_in_the_middle_leaves_nothing<F: Fixture>(w: &mut Harness<F>) {
     let lease = w.begin("a");
     let before = w.store().info(&id("a")).unwrap();
     let nonsense =
@@ -110,7 +110,7 @@ fn an_illegal_event_in_the_middle_leaves_nothing<F: Fixture>(w: &mut World<F>) {
     w.assert_folded("a");
 }
 
-fn a_missing_blob_in_the_middle_leaves_nothing<F: Fixture>(w: &mut World<F>) {
+fn a_missing_blob_in_the_middle_leaves_nothing<F: Fixture>(w: &mut Harness<F>) {
     let lease = w.begin("a");
     let nowhere = crate::blob::written("x", stepwell::Digest::of(b"never stored"));
     let error = w.try_add(&lease, vec![say("one"), nowhere.into()]).unwrap_err();
@@ -120,7 +120,7 @@ fn a_missing_blob_in_the_middle_leaves_nothing<F: Fixture>(w: &mut World<F>) {
 }
 
 fn swap(
-    w: &World<impl Fixture>,
+    w: &Harness<impl Fixture>,
     epoch: stepwell::Epoch,
     expected: u64,
 ) -> stepwell::Result<Written> {
@@ -132,13 +132,13 @@ fn swap(
     }))
 }
 
-fn an_expected_seq_that_holds_lets_the_append_through<F: Fixture>(w: &mut World<F>) {
+fn an_expected_seq_that_holds_lets_the_append_through<F: Fixture>(w: &mut Harness<F>) {
     let lease = w.begin("a");
     assert_eq!(swap(w, lease.epoch, 1).unwrap().last, Seq::new(2));
     assert_eq!(swap(w, lease.epoch, 2).unwrap().last, Seq::new(3));
 }
 
-fn an_expected_seq_that_moved_on_is_refused_with_the_actual_one<F: Fixture>(w: &mut World<F>) {
+fn an_expected_seq_that_moved_on_is_refused_with_the_actual_one<F: Fixture>(w: &mut Harness<F>) {
     let lease = w.begin("a");
     w.add(&lease, say("x"));
     for wrong in [0, 1, 3, 99] {
@@ -150,7 +150,7 @@ fn an_expected_seq_that_moved_on_is_refused_with_the_actual_one<F: Fixture>(w: &
     assert_eq!(w.log("a").len(), 2);
 }
 
-fn an_expected_seq_guards_an_edit_without_a_lease<F: Fixture>(w: &mut World<F>) {
+fn an_expected_seq_guards_an_edit_without_a_lease<F: Fixture>(w: &mut Harness<F>) {
     w.make(created("a"));
     let edit = |expected| {
         w.store().write(Write::Append(Append {
@@ -165,7 +165,7 @@ fn an_expected_seq_guards_an_edit_without_a_lease<F: Fixture>(w: &mut World<F>) 
     assert!(matches!(error, Error::UnexpectedSeq { .. }), "{error}");
 }
 
-fn of_two_compare_and_swaps_one_wins<F: Fixture>(w: &mut World<F>) {
+fn of_two_compare_and_swaps_one_wins<F: Fixture>(w: &mut Harness<F>) {
     let epoch = w.begin("a").epoch;
     let w = &*w;
     let store = w.store();
@@ -185,7 +185,7 @@ fn of_two_compare_and_swaps_one_wins<F: Fixture>(w: &mut World<F>) {
     assert_eq!(w.log("a").len(), 2);
 }
 
-fn an_event_keeps_the_time_that_it_came_with<F: Fixture>(w: &mut World<F>) {
+fn an_event_keeps_the_time_that_it_came_with<F: Fixture>(w: &mut Harness<F>) {
     let lease = w.begin("a");
     let (early, late) =
         (Time::from_micros(1_234_567), w.now().plus(std::time::Duration::from_micros(1)));
@@ -197,7 +197,7 @@ fn an_event_keeps_the_time_that_it_came_with<F: Fixture>(w: &mut World<F>) {
     w.assert_folded("a");
 }
 
-fn an_event_without_a_time_gets_the_clocks<F: Fixture>(w: &mut World<F>) {
+fn an_event_without_a_time_gets_the_clocks<F: Fixture>(w: &mut Harness<F>) {
     let lease = w.begin("a");
     w.tick();
     w.add(&lease, say("x"));
@@ -210,7 +210,7 @@ fn many_parts(n: usize) -> Message {
     Message::new(Role::User, vec![Part::text("z".repeat(60_000)); n])
 }
 
-fn an_event_over_the_size_limit_is_refused_and_leaves_nothing<F: Fixture>(w: &mut World<F>) {
+fn an_event_over_the_size_limit_is_refused_and_leaves_nothing<F: Fixture>(w: &mut Harness<F>) {
     let lease = w.begin("a");
     let events = vec![say("before"), many_parts(MAX_EVENT_BYTES / 60_000 + 1).into()];
     let error = w.try_add(&lease, events).unwrap_err();
@@ -219,21 +219,21 @@ fn an_event_over_the_size_limit_is_refused_and_leaves_nothing<F: Fixture>(w: &mu
     assert_eq!(w.log("a").len(), 1);
 }
 
-fn an_event_just_below_the_size_limit_is_kept<F: Fixture>(w: &mut World<F>) {
+fn an_event_just_below_the_size_limit_is_kept<F: Fixture>(w: &mut Harness<F>) {
     let lease = w.begin("a");
     let large = many_parts(MAX_EVENT_BYTES / 60_000 - 1);
     w.add(&lease, large.clone());
     assert_eq!(w.log("a")[1].event, Event::Message(large));
 }
 
-fn a_session_begins_only_once<F: Fixture>(w: &mut World<F>) {
+fn a_session_begins_only_once<F: Fixture>(w: &mut Harness<F>) {
     let lease = w.begin("a");
     let again = Created::new(id("a"), "again");
     let error = w.try_add(&lease, vec![again.into()]).unwrap_err();
     assert!(matches!(error, Error::Illegal { .. }), "{error}");
 }
 
-fn events_appended_from_many_threads_are_all_there<F: Fixture>(w: &mut World<F>) {
+fn events_appended_from_many_threads_are_all_there<F: Fixture>(w: &mut Harness<F>) {
     let leases: Vec<_> = (0..4).map(|n| w.begin(&format!("s{n}"))).collect();
     let w = &*w;
     let store = w.store();
@@ -260,7 +260,7 @@ fn events_appended_from_many_threads_are_all_there<F: Fixture>(w: &mut World<F>)
     }
 }
 
-fn an_append_that_fails_half_way_takes_no_neighbour_along<F: Fixture>(w: &mut World<F>) {
+fn an_append_that_fails_half_way_takes_no_neighbour_along<F: Fixture>(w: &mut Harness<F>) {
     let leases: Vec<_> = (0..4).map(|n| w.begin(&format!("s{n}"))).collect();
     let w = &*w;
     let store = w.store();
@@ -289,7 +289,7 @@ fn an_append_that_fails_half_way_takes_no_neighbour_along<F: Fixture>(w: &mut Wo
     }
 }
 
-fn seqs_given_to_many_threads_are_dense_and_unique<F: Fixture>(w: &mut World<F>) {
+fn seqs_given_to_many_threads_are_dense_and_unique<F: Fixture>(w: &mut Harness<F>) {
     w.make(created("a"));
     let w = &*w;
     let store = w.store();
@@ -314,7 +314,7 @@ fn seqs_given_to_many_threads_are_dense_and_unique<F: Fixture>(w: &mut World<F>)
     w.assert_folded("a");
 }
 
-fn an_append_to_a_trashed_session_is_refused<F: Fixture>(w: &mut World<F>) {
+fn an_append_to_a_trashed_session_is_refused<F: Fixture>(w: &mut Harness<F>) {
     let lease = w.begin("a");
     w.release(&lease);
     w.store().trash(&[id("a").into()]).unwrap();
@@ -323,7 +323,7 @@ fn an_append_to_a_trashed_session_is_refused<F: Fixture>(w: &mut World<F>) {
     assert_eq!(w.log("a").len(), 1);
 }
 
-fn acknowledged_events_survive_reopening<F: Fixture>(w: &mut World<F>) {
+fn acknowledged_events_survive_reopening<F: Fixture>(w: &mut Harness<F>) {
     let lease = w.begin("a");
     for n in 1..=10 {
         w.chat(&lease, &n.to_string(), 1);

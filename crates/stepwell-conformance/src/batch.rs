@@ -6,8 +6,8 @@ use stepwell::{
 };
 
 use crate::claims::claims;
-use crate::world::{claim, create, created, id, say, texts};
-use crate::{Fixture, World};
+use crate::harness::{claim, create, created, id, say, texts};
+use crate::{Fixture, Harness};
 
 claims! { $ batch = batch_claims for Fixture:
     the_answers_come_in_the_order_of_the_writes,
@@ -31,7 +31,7 @@ fn make(name: &str, claim: Option<LeaseRequest>) -> Write {
     Write::Create(create(created(name), claim))
 }
 
-fn the_answers_come_in_the_order_of_the_writes<F: Fixture>(w: &mut World<F>) {
+fn the_answers_come_in_the_order_of_the_writes<F: Fixture>(w: &mut Harness<F>) {
     let (a, b) = (w.begin("a"), w.begin("b"));
     w.chat(&b, "x", 3);
     let writes = vec![
@@ -47,7 +47,7 @@ fn the_answers_come_in_the_order_of_the_writes<F: Fixture>(w: &mut World<F>) {
     assert!(answers[0].lease.is_none() && answers[2].lease.is_none());
 }
 
-fn a_session_can_be_made_and_appended_to_in_one_batch<F: Fixture>(w: &mut World<F>) {
+fn a_session_can_be_made_and_appended_to_in_one_batch<F: Fixture>(w: &mut Harness<F>) {
     let writes = vec![
         make("a", Some(claim(1))),
         append("a", Some(Epoch::FIRST), vec![say("one"), say("two")]),
@@ -62,7 +62,7 @@ fn a_session_can_be_made_and_appended_to_in_one_batch<F: Fixture>(w: &mut World<
     w.assert_folded("a");
 }
 
-fn a_batch_writes_to_several_sessions<F: Fixture>(w: &mut World<F>) {
+fn a_batch_writes_to_several_sessions<F: Fixture>(w: &mut Harness<F>) {
     let (a, b) = (w.begin("a"), w.begin("b"));
     let writes = (0..6)
         .map(|n| {
@@ -78,7 +78,7 @@ fn a_batch_writes_to_several_sessions<F: Fixture>(w: &mut World<F>) {
     w.assert_folded("b");
 }
 
-fn a_refused_write_leaves_nothing_of_the_others<F: Fixture>(w: &mut World<F>) {
+fn a_refused_write_leaves_nothing_of_the_others<F: Fixture>(w: &mut Harness<F>) {
     let (a, b) = (w.begin("a"), w.begin("b"));
     let info = |name| w.store().info(&id(name)).unwrap();
     let before = (info("a"), info("b"));
@@ -96,7 +96,7 @@ fn a_refused_write_leaves_nothing_of_the_others<F: Fixture>(w: &mut World<F>) {
     assert!(w.hits("one").is_empty());
 }
 
-fn a_refused_write_leaves_no_session_behind<F: Fixture>(w: &mut World<F>) {
+fn a_refused_write_leaves_no_session_behind<F: Fixture>(w: &mut Harness<F>) {
     let writes = vec![
         make("a", Some(claim(1))),
         append("a", Some(Epoch::FIRST), vec![say("one")]),
@@ -110,7 +110,7 @@ fn a_refused_write_leaves_no_session_behind<F: Fixture>(w: &mut World<F>) {
     assert_eq!(lease.epoch, Epoch::FIRST);
 }
 
-fn a_parent_and_its_subagent_can_be_made_together<F: Fixture>(w: &mut World<F>) {
+fn a_parent_and_its_subagent_can_be_made_together<F: Fixture>(w: &mut Harness<F>) {
     let child = Created { origin: Origin::Subagent { parent: id("a") }, ..created("child") };
     let child = || Write::Create(create(child.clone(), None));
     let error = w.store().batch(vec![child(), make("a", None)]).unwrap_err();
@@ -119,7 +119,7 @@ fn a_parent_and_its_subagent_can_be_made_together<F: Fixture>(w: &mut World<F>) 
     assert_eq!(w.head("child").origin.parent(), Some(&id("a")));
 }
 
-fn a_compare_and_swap_sees_the_writes_before_it<F: Fixture>(w: &mut World<F>) {
+fn a_compare_and_swap_sees_the_writes_before_it<F: Fixture>(w: &mut Harness<F>) {
     let lease = w.begin("a");
     let swap = |expected| {
         Write::Append(Append {
@@ -136,13 +136,13 @@ fn a_compare_and_swap_sees_the_writes_before_it<F: Fixture>(w: &mut World<F>) {
     assert_eq!(w.log("a").len(), 3);
 }
 
-fn the_same_session_twice_in_a_batch_is_refused<F: Fixture>(w: &mut World<F>) {
+fn the_same_session_twice_in_a_batch_is_refused<F: Fixture>(w: &mut Harness<F>) {
     let error = w.store().batch(vec![make("a", None), make("a", None)]).unwrap_err();
     assert!(matches!(error, Error::Exists(_)), "{error}");
     assert!(!w.has("a"));
 }
 
-fn a_failed_batch_does_not_stop_the_next<F: Fixture>(w: &mut World<F>) {
+fn a_failed_batch_does_not_stop_the_next<F: Fixture>(w: &mut Harness<F>) {
     let lease = w.begin("a");
     for n in 0..5 {
         let writes =
@@ -155,12 +155,12 @@ fn a_failed_batch_does_not_stop_the_next<F: Fixture>(w: &mut World<F>) {
     w.assert_folded("a");
 }
 
-fn an_empty_batch_does_nothing<F: Fixture>(w: &mut World<F>) {
+fn an_empty_batch_does_nothing<F: Fixture>(w: &mut Harness<F>) {
     assert!(w.store().batch(Vec::new()).unwrap().is_empty());
     assert!(w.listed(Filter::default()).is_empty());
 }
 
-fn a_batch_survives_reopening<F: Fixture>(w: &mut World<F>) {
+fn a_batch_survives_reopening<F: Fixture>(w: &mut Harness<F>) {
     let writes = ["a", "b", "c"]
         .into_iter()
         .map(|name| Write::Create(Create { at: Some(w.now()), ..create(created(name), None) }))

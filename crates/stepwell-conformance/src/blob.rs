@@ -6,8 +6,8 @@ use stepwell::{
 };
 
 use crate::claims::claims;
-use crate::world::{id, say};
-use crate::{Fixture, World};
+use crate::harness::{id, say};
+use crate::{Fixture, Harness};
 
 claims! { $ blob = blob_claims for Fixture:
     a_blob_is_read_back_by_its_digest,
@@ -53,7 +53,7 @@ fn noise(len: usize, seed: u64) -> Vec<u8> {
     std::iter::repeat_with(next).take(len).collect()
 }
 
-fn a_blob_is_kept_under_the_digest_that_was_taken_of_it<F: Fixture>(w: &mut World<F>) {
+fn a_blob_is_kept_under_the_digest_that_was_taken_of_it<F: Fixture>(w: &mut Harness<F>) {
     let lease = w.begin("a");
     let (sha, blake) = (Digest::of(b"hello"), Digest::blake3(b"hello"));
     w.store().keep_blobs(&[(sha, b"hello"), (blake, b"hello")]).unwrap();
@@ -69,13 +69,13 @@ fn a_blob_is_kept_under_the_digest_that_was_taken_of_it<F: Fixture>(w: &mut Worl
     assert!(matches!(error, Error::DamagedBlob { .. }), "{error}");
 }
 
-fn absent<F: Fixture>(w: &World<F>, digest: &Digest) {
+fn absent<F: Fixture>(w: &Harness<F>, digest: &Digest) {
     let error = w.store().blob(digest).unwrap_err();
     assert!(matches!(&error, Error::NoBlob(missing) if missing == digest), "{error}");
     assert_eq!(error.kind(), ErrorKind::Absent);
 }
 
-fn several_blobs_are_stored_at_once<F: Fixture>(w: &mut World<F>) {
+fn several_blobs_are_stored_at_once<F: Fixture>(w: &mut Harness<F>) {
     let (one, two) = (noise(70_000, 3), noise(9, 4));
     let stored = w.store().put_blobs(&[&one, &two, b"", &one]).unwrap();
     let digests = [&one[..], &two, b"", &one].map(Digest::blake3);
@@ -86,13 +86,13 @@ fn several_blobs_are_stored_at_once<F: Fixture>(w: &mut World<F>) {
     assert!(w.store().put_blobs(&[]).unwrap().is_empty());
 }
 
-fn a_blob_is_read_back_by_its_digest<F: Fixture>(w: &mut World<F>) {
+fn a_blob_is_read_back_by_its_digest<F: Fixture>(w: &mut Harness<F>) {
     let digest = w.store().put_blob(b"hello").unwrap();
     assert_eq!(digest, Digest::blake3(b"hello"));
     assert_eq!(w.store().blob(&digest).unwrap(), b"hello");
 }
 
-fn blobs_of_every_shape_are_read_back<F: Fixture>(w: &mut World<F>) {
+fn blobs_of_every_shape_are_read_back<F: Fixture>(w: &mut Harness<F>) {
     for bytes in
         [Vec::new(), vec![0], vec![0; 1_000_000], vec![0xff, 0xfe, 0x00], noise(300_000, 7)]
     {
@@ -101,11 +101,11 @@ fn blobs_of_every_shape_are_read_back<F: Fixture>(w: &mut World<F>) {
     }
 }
 
-fn a_blob_that_was_never_stored_is_absent<F: Fixture>(w: &mut World<F>) {
+fn a_blob_that_was_never_stored_is_absent<F: Fixture>(w: &mut Harness<F>) {
     absent(w, &Digest::of(b"never"));
 }
 
-fn the_same_bytes_are_stored_once<F: Fixture>(w: &mut World<F>) {
+fn the_same_bytes_are_stored_once<F: Fixture>(w: &mut Harness<F>) {
     let bytes = noise(50_000, 3);
     let first = w.store().put_blob(&bytes).unwrap();
     let used = w.store().disk_use().unwrap().blobs;
@@ -116,13 +116,13 @@ fn the_same_bytes_are_stored_once<F: Fixture>(w: &mut World<F>) {
     assert!(w.store().disk_use().unwrap().blobs > used);
 }
 
-fn a_blob_survives_reopening<F: Fixture>(w: &mut World<F>) {
+fn a_blob_survives_reopening<F: Fixture>(w: &mut Harness<F>) {
     let digest = w.store().put_blob(b"hello").unwrap();
     w.reopen();
     assert_eq!(w.store().blob(&digest).unwrap(), b"hello");
 }
 
-fn a_blob_that_no_event_names_stays_for_now<F: Fixture>(w: &mut World<F>) {
+fn a_blob_that_no_event_names_stays_for_now<F: Fixture>(w: &mut Harness<F>) {
     let digest = w.store().put_blob(b"soon").unwrap();
     let lease = w.begin("other");
     w.release(&lease);
@@ -132,7 +132,7 @@ fn a_blob_that_no_event_names_stays_for_now<F: Fixture>(w: &mut World<F>) {
     assert_eq!(w.store().blob(&digest).unwrap(), b"soon");
 }
 
-fn an_event_that_names_a_missing_blob_is_refused<F: Fixture>(w: &mut World<F>) {
+fn an_event_that_names_a_missing_blob_is_refused<F: Fixture>(w: &mut Harness<F>) {
     let lease = w.begin("a");
     let digest = Digest::of(b"never");
     let error = w.try_add(&lease, vec![written("x", digest).into()]).unwrap_err();
@@ -140,7 +140,7 @@ fn an_event_that_names_a_missing_blob_is_refused<F: Fixture>(w: &mut World<F>) {
     assert_eq!(w.log("a").len(), 1);
 }
 
-fn a_file_event_keeps_its_blobs<F: Fixture>(w: &mut World<F>) {
+fn a_file_event_keeps_its_blobs<F: Fixture>(w: &mut Harness<F>) {
     let before = w.store().put_blob(b"old").unwrap();
     let after = w.store().put_blob(b"new").unwrap();
     let lease = w.begin("a");
@@ -156,7 +156,7 @@ fn a_file_event_keeps_its_blobs<F: Fixture>(w: &mut World<F>) {
     w.assert_folded("a");
 }
 
-fn a_purge_removes_the_blobs_that_only_it_named<F: Fixture>(w: &mut World<F>) {
+fn a_purge_removes_the_blobs_that_only_it_named<F: Fixture>(w: &mut Harness<F>) {
     let digest = w.store().put_blob(b"gone soon").unwrap();
     let lease = w.begin("a");
     w.add(&lease, written("x", digest));
@@ -169,7 +169,7 @@ fn a_purge_removes_the_blobs_that_only_it_named<F: Fixture>(w: &mut World<F>) {
     assert_eq!(w.store().disk_use().unwrap().blobs, 0);
 }
 
-fn a_blob_that_two_sessions_name_outlives_the_first_purge<F: Fixture>(w: &mut World<F>) {
+fn a_blob_that_two_sessions_name_outlives_the_first_purge<F: Fixture>(w: &mut Harness<F>) {
     let digest = w.store().put_blob(b"shared").unwrap();
     for name in ["a", "b"] {
         let lease = w.begin(name);
@@ -183,7 +183,7 @@ fn a_blob_that_two_sessions_name_outlives_the_first_purge<F: Fixture>(w: &mut Wo
     absent(w, &digest);
 }
 
-fn a_blob_that_a_fork_shares_outlives_its_parent<F: Fixture>(w: &mut World<F>) {
+fn a_blob_that_a_fork_shares_outlives_its_parent<F: Fixture>(w: &mut Harness<F>) {
     let shared = w.store().put_blob(b"before the fork").unwrap();
     let later = w.store().put_blob(b"after the fork").unwrap();
     let lease = w.begin("a");
@@ -204,7 +204,7 @@ fn long(word: &str) -> String {
     word.repeat(SPILL_BYTES / word.len() + 2)
 }
 
-fn a_long_text_is_read_back_whole<F: Fixture>(w: &mut World<F>) {
+fn a_long_text_is_read_back_whole<F: Fixture>(w: &mut Harness<F>) {
     let lease = w.begin("a");
     let text = long("länger 漢字 ");
     w.add(&lease, say(&text));
@@ -213,7 +213,7 @@ fn a_long_text_is_read_back_whole<F: Fixture>(w: &mut World<F>) {
     w.assert_folded("a");
 }
 
-fn a_text_at_the_limit_is_read_back_whole<F: Fixture>(w: &mut World<F>) {
+fn a_text_at_the_limit_is_read_back_whole<F: Fixture>(w: &mut Harness<F>) {
     let lease = w.begin("a");
     for len in [SPILL_BYTES - 1, SPILL_BYTES, SPILL_BYTES + 1] {
         let text = "x".repeat(len);
@@ -223,7 +223,7 @@ fn a_text_at_the_limit_is_read_back_whole<F: Fixture>(w: &mut World<F>) {
     }
 }
 
-fn every_long_part_is_read_back_whole<F: Fixture>(w: &mut World<F>) {
+fn every_long_part_is_read_back_whole<F: Fixture>(w: &mut Harness<F>) {
     let lease = w.begin("a");
     let opaque = stepwell::Opaque { provider: "acme".to_owned(), data: long("opaque ") };
     let parts = vec![
@@ -246,7 +246,7 @@ fn every_long_part_is_read_back_whole<F: Fixture>(w: &mut World<F>) {
     w.assert_folded("a");
 }
 
-fn a_long_text_is_stored_once_for_all_that_say_it<F: Fixture>(w: &mut World<F>) {
+fn a_long_text_is_stored_once_for_all_that_say_it<F: Fixture>(w: &mut Harness<F>) {
     let text: String =
         noise(2 * SPILL_BYTES, 9).iter().map(|byte| char::from(b'a' + byte % 26)).collect();
     let (a, b) = (w.begin("a"), w.begin("b"));
@@ -260,7 +260,7 @@ fn a_long_text_is_stored_once_for_all_that_say_it<F: Fixture>(w: &mut World<F>) 
     assert_eq!(w.store().disk_use().unwrap().blobs, used.blobs);
 }
 
-fn a_long_text_goes_with_its_last_session<F: Fixture>(w: &mut World<F>) {
+fn a_long_text_goes_with_its_last_session<F: Fixture>(w: &mut Harness<F>) {
     let text = long("fleeting ");
     for name in ["a", "b"] {
         let lease = w.begin(name);
@@ -274,7 +274,7 @@ fn a_long_text_goes_with_its_last_session<F: Fixture>(w: &mut World<F>) {
     assert_eq!(w.store().disk_use().unwrap().blobs, 0);
 }
 
-fn a_users_own_blob_key_survives<F: Fixture>(w: &mut World<F>) {
+fn a_users_own_blob_key_survives<F: Fixture>(w: &mut Harness<F>) {
     let lease = w.begin("a");
     let node = stepwell::Node {
         key: "n".to_owned(),

@@ -11,8 +11,8 @@ use stepwell::{
 };
 
 use crate::claims::claims;
-use crate::world::{claim, created, id, say, targets};
-use crate::{Fixture, TestProcesses, World};
+use crate::harness::{claim, created, id, say, targets};
+use crate::{Fixture, Harness, TestProcesses};
 
 claims! { $ changes = changes_claims for Fixture:
     without_a_cursor_the_answer_is_where_the_store_is_now,
@@ -36,12 +36,12 @@ claims! { $ changes = changes_claims for Fixture:
 /// Longer than any machine needs; a wait that lasts so long has failed.
 const LONG: Duration = Duration::from_secs(60);
 
-fn now<F: Fixture>(w: &World<F>) -> ChangeCursor {
+fn now<F: Fixture>(w: &Harness<F>) -> ChangeCursor {
     w.store().changes(None, Duration::ZERO).unwrap().cursor
 }
 
 /// What changed since a cursor, which then stands there.
-fn since<F: Fixture>(w: &World<F>, cursor: &mut ChangeCursor) -> Vec<String> {
+fn since<F: Fixture>(w: &Harness<F>, cursor: &mut ChangeCursor) -> Vec<String> {
     let found = w.store().changes(Some(cursor), Duration::ZERO).unwrap();
     assert!(!found.gap);
     *cursor = found.cursor;
@@ -68,14 +68,14 @@ fn edit(name: &str) -> Write {
     })
 }
 
-fn without_a_cursor_the_answer_is_where_the_store_is_now<F: Fixture>(w: &mut World<F>) {
+fn without_a_cursor_the_answer_is_where_the_store_is_now<F: Fixture>(w: &mut Harness<F>) {
     w.make(created("a"));
     let Changes { changes, gap, mut cursor } = w.store().changes(None, LONG).unwrap();
     assert!(changes.is_empty() && !gap);
     assert!(since(w, &mut cursor).is_empty());
 }
 
-fn what_is_made_and_written_is_named_once<F: Fixture>(w: &mut World<F>) {
+fn what_is_made_and_written_is_named_once<F: Fixture>(w: &mut Harness<F>) {
     let mut cursor = now(w);
     let lease = w.begin("a");
     w.chat(&lease, "x", 2);
@@ -87,7 +87,7 @@ fn what_is_made_and_written_is_named_once<F: Fixture>(w: &mut World<F>) {
     assert_eq!(since(w, &mut cursor), ["b 2"]);
 }
 
-fn a_refused_write_is_no_change<F: Fixture>(w: &mut World<F>) {
+fn a_refused_write_is_no_change<F: Fixture>(w: &mut Harness<F>) {
     let lease = w.begin("a");
     let mut cursor = now(w);
     w.tell("a", say("x")).unwrap_err();
@@ -96,7 +96,7 @@ fn a_refused_write_is_no_change<F: Fixture>(w: &mut World<F>) {
     assert!(since(w, &mut cursor).is_empty());
 }
 
-fn trash_restore_and_purge_are_changes<F: Fixture>(w: &mut World<F>) {
+fn trash_restore_and_purge_are_changes<F: Fixture>(w: &mut Harness<F>) {
     w.make(created("a"));
     let lease = w.subagent("a", "b");
     w.release(&lease);
@@ -111,7 +111,7 @@ fn trash_restore_and_purge_are_changes<F: Fixture>(w: &mut World<F>) {
     assert!(since(w, &mut cursor).is_empty());
 }
 
-fn a_name_that_is_used_again_is_told_as_gone_and_as_new<F: Fixture>(w: &mut World<F>) {
+fn a_name_that_is_used_again_is_told_as_gone_and_as_new<F: Fixture>(w: &mut Harness<F>) {
     let lease = w.begin("a");
     w.chat(&lease, "x", 5);
     w.release(&lease);
@@ -122,7 +122,7 @@ fn a_name_that_is_used_again_is_told_as_gone_and_as_new<F: Fixture>(w: &mut Worl
 }
 
 fn a_lease_that_is_taken_or_given_back_is_a_change_and_a_renewal_is_none<F: Fixture>(
-    w: &mut World<F>,
+    w: &mut Harness<F>,
 ) {
     w.make(created("a"));
     let mut cursor = now(w);
@@ -137,7 +137,7 @@ fn a_lease_that_is_taken_or_given_back_is_a_change_and_a_renewal_is_none<F: Fixt
     assert!(since(w, &mut cursor).is_empty());
 }
 
-fn a_lease_that_runs_out_is_told_once<F: Fixture>(w: &mut World<F>) {
+fn a_lease_that_runs_out_is_told_once<F: Fixture>(w: &mut Harness<F>) {
     w.begin("a");
     let mut cursor = now(w);
     w.clock.advance(LEASE_TTL / 2);
@@ -148,7 +148,7 @@ fn a_lease_that_runs_out_is_told_once<F: Fixture>(w: &mut World<F>) {
     assert!(since(w, &mut cursor).is_empty());
 }
 
-fn a_lease_that_is_renewed_after_it_ran_out_is_told<F: Fixture>(w: &mut World<F>) {
+fn a_lease_that_is_renewed_after_it_ran_out_is_told<F: Fixture>(w: &mut Harness<F>) {
     let lease = w.begin("a");
     let mut cursor = now(w);
     w.clock.advance(LEASE_TTL);
@@ -157,7 +157,7 @@ fn a_lease_that_is_renewed_after_it_ran_out_is_told<F: Fixture>(w: &mut World<F>
     assert_eq!(since(w, &mut cursor), ["a 1"]);
 }
 
-fn a_holder_that_dies_is_told_once<F: Fixture>(w: &mut World<F>) {
+fn a_holder_that_dies_is_told_once<F: Fixture>(w: &mut Harness<F>) {
     w.begin("a");
     let mut cursor = now(w);
     w.processes.mark_gone(&TestProcesses::holder(1));
@@ -167,7 +167,7 @@ fn a_holder_that_dies_is_told_once<F: Fixture>(w: &mut World<F>) {
     assert!(since(w, &mut cursor).is_empty(), "its lease ran out, as was to be expected");
 }
 
-fn a_cursor_outlives_the_store_that_gave_it<F: Fixture>(w: &mut World<F>) {
+fn a_cursor_outlives_the_store_that_gave_it<F: Fixture>(w: &mut Harness<F>) {
     let lease = w.begin("a");
     let text = now(w).to_string();
     w.chat(&lease, "x", 1);
@@ -176,7 +176,7 @@ fn a_cursor_outlives_the_store_that_gave_it<F: Fixture>(w: &mut World<F>) {
     assert_eq!(since(w, &mut cursor), ["a 2"]);
 }
 
-fn a_cursor_that_is_not_understood_is_a_gap<F: Fixture>(w: &mut World<F>) {
+fn a_cursor_that_is_not_understood_is_a_gap<F: Fixture>(w: &mut Harness<F>) {
     w.make(created("a"));
     let mut here = now(w);
     let words: Vec<String> = here.to_string().split(' ').map(str::to_owned).collect();
@@ -191,7 +191,7 @@ fn a_cursor_that_is_not_understood_is_a_gap<F: Fixture>(w: &mut World<F>) {
 }
 
 /// What a wait tells that ends by something that is done meanwhile.
-fn told_while<F: Fixture, T>(w: &World<F>, act: impl FnOnce() -> T) -> Vec<String> {
+fn told_while<F: Fixture, T>(w: &Harness<F>, act: impl FnOnce() -> T) -> Vec<String> {
     let (store, cursor) = (w.store(), now(w));
     let (ready, go) = mpsc::channel();
     std::thread::scope(|scope| {
@@ -205,21 +205,21 @@ fn told_while<F: Fixture, T>(w: &World<F>, act: impl FnOnce() -> T) -> Vec<Strin
     })
 }
 
-fn a_wait_ends_with_a_change_of_another_handle<F: Fixture>(w: &mut World<F>) {
+fn a_wait_ends_with_a_change_of_another_handle<F: Fixture>(w: &mut Harness<F>) {
     w.make(created("a"));
     let other = w.another();
     let found = told_while(w, || other.write(edit("a")).unwrap());
     assert_eq!(found, ["a 2"]);
 }
 
-fn a_wait_ends_when_a_lease_runs_out<F: Fixture>(w: &mut World<F>) {
+fn a_wait_ends_when_a_lease_runs_out<F: Fixture>(w: &mut Harness<F>) {
     w.begin("a");
     assert_eq!(told_while(w, || w.clock.advance(LEASE_TTL)), ["a 1"]);
 }
 
 /// Writers on two handles, several sessions each; a reader that only follows changes knows in
 /// the end how every session stands.
-fn nothing_is_missed_while_many_write<F: Fixture>(w: &mut World<F>) {
+fn nothing_is_missed_while_many_write<F: Fixture>(w: &mut Harness<F>) {
     const WRITERS: usize = 4;
     const WRITES: usize = 40;
     let names: Vec<String> = (0..6).map(|n| format!("s{n}")).collect();
@@ -265,12 +265,12 @@ fn nothing_is_missed_while_many_write<F: Fixture>(w: &mut World<F>) {
     }
 }
 
-fn well<F: Fixture>(w: &mut World<F>) -> (Stepwell, Arc<dyn Store>) {
+fn well<F: Fixture>(w: &mut Harness<F>) -> (Stepwell, Arc<dyn Store>) {
     let store = w.another();
     (Stepwell::with(Arc::clone(&store), Deps::default()), store)
 }
 
-fn a_subscriber_is_told_what_changes_and_another_what_concerns_it<F: Fixture>(w: &mut World<F>) {
+fn a_subscriber_is_told_what_changes_and_another_what_concerns_it<F: Fixture>(w: &mut Harness<F>) {
     w.make(created("a"));
     w.make(created("b"));
     let (well, store) = well(w);
@@ -293,7 +293,7 @@ fn a_subscriber_is_told_what_changes_and_another_what_concerns_it<F: Fixture>(w:
     assert_eq!(of_b.next(LONG).unwrap(), Some(gone));
 }
 
-fn many_subscribers_wait_while_one_looks<F: Fixture>(w: &mut World<F>) {
+fn many_subscribers_wait_while_one_looks<F: Fixture>(w: &mut Harness<F>) {
     const MANY: usize = 20;
     let names: Vec<String> = (0..MANY).map(|n| format!("s{n}")).collect();
     names.iter().for_each(|name| drop(w.make(created(name))));

@@ -1,10 +1,10 @@
 //! How a module's cases become an implementation's tests.
 
-use crate::{Fixture, World};
+use crate::{Fixture, Harness};
 
 /// Runs one case against a fresh store.
-pub fn run<F: Fixture + 'static>(make: impl FnOnce() -> F, case: impl FnOnce(&mut World<F>)) {
-    case(&mut World::new(make()));
+pub fn run<F: Fixture + 'static>(make: impl FnOnce() -> F, case: impl FnOnce(&mut Harness<F>)) {
+    case(&mut Harness::new(make()));
 }
 
 /// Lists a module's cases. It makes the macro that turns them into tests, and is the
@@ -17,8 +17,8 @@ macro_rules! claims {
         pub mod claims {
             $(
                 /// A claim, in its name.
-                pub fn $name<F: $crate::$bound>(world: &mut $crate::World<F>) {
-                    super::$name(world);
+                pub fn $name<F: $crate::$bound>(harness: &mut $crate::Harness<F>) {
+                    super::$name(harness);
                 }
             )*
         }

@@ -3,8 +3,8 @@
 use stepwell::{Counts, Created, Filter, Status, StatusChanged, TrashScope};
 
 use crate::claims::claims;
-use crate::world::{created, id};
-use crate::{Fixture, World};
+use crate::harness::{created, id};
+use crate::{Fixture, Harness};
 
 claims! { $ count = count_claims for Fixture:
     an_empty_store_counts_nothing,
@@ -15,23 +15,23 @@ claims! { $ count = count_claims for Fixture:
     a_purged_session_is_not_counted,
 }
 
-fn set<F: Fixture>(w: &World<F>, name: &str, status: Status) -> stepwell::Lease {
+fn set<F: Fixture>(w: &Harness<F>, name: &str, status: Status) -> stepwell::Lease {
     let lease = w.begin(name);
     let change = StatusChanged { status, reason: None, error: None };
     w.add(&lease, change);
     lease
 }
 
-fn counts<F: Fixture>(w: &World<F>) -> Counts {
+fn counts<F: Fixture>(w: &Harness<F>) -> Counts {
     w.store().count(&Filter::default()).unwrap()
 }
 
-fn an_empty_store_counts_nothing<F: Fixture>(w: &mut World<F>) {
+fn an_empty_store_counts_nothing<F: Fixture>(w: &mut Harness<F>) {
     assert_eq!(counts(w), Counts::default());
     assert_eq!(counts(w).total(), 0);
 }
 
-fn every_status_is_counted<F: Fixture>(w: &mut World<F>) {
+fn every_status_is_counted<F: Fixture>(w: &mut Harness<F>) {
     for (n, status) in Status::ALL.into_iter().enumerate() {
         for copy in 0..=n {
             set(w, &format!("s{n}-{copy}"), status);
@@ -43,7 +43,7 @@ fn every_status_is_counted<F: Fixture>(w: &mut World<F>) {
     assert_eq!((counts.total(), counts.damaged), (36, 0));
 }
 
-fn a_count_follows_a_change_of_status<F: Fixture>(w: &mut World<F>) {
+fn a_count_follows_a_change_of_status<F: Fixture>(w: &mut Harness<F>) {
     let lease = set(w, "a", Status::Paused);
     assert_eq!(counts(w).by_status, [(Status::Paused, 1)].into());
     let change = StatusChanged { status: Status::Success, reason: None, error: None };
@@ -51,7 +51,7 @@ fn a_count_follows_a_change_of_status<F: Fixture>(w: &mut World<F>) {
     assert_eq!(counts(w).by_status, [(Status::Success, 1)].into());
 }
 
-fn a_count_has_the_conditions_of_a_list<F: Fixture>(w: &mut World<F>) {
+fn a_count_has_the_conditions_of_a_list<F: Fixture>(w: &mut Harness<F>) {
     w.make(Created { agent: "coder".to_owned(), ..created("a") });
     w.make(created("b"));
     set(w, "c", Status::Failed);
@@ -64,7 +64,7 @@ fn a_count_has_the_conditions_of_a_list<F: Fixture>(w: &mut World<F>) {
     assert_eq!(filter(by_prefix), [(Status::Interrupted, 1)].into());
 }
 
-fn a_trashed_session_counts_only_in_the_trash<F: Fixture>(w: &mut World<F>) {
+fn a_trashed_session_counts_only_in_the_trash<F: Fixture>(w: &mut Harness<F>) {
     w.make(created("a"));
     w.make(created("b"));
     w.store().trash(&[id("a").into()]).unwrap();
@@ -76,7 +76,7 @@ fn a_trashed_session_counts_only_in_the_trash<F: Fixture>(w: &mut World<F>) {
     assert_eq!((at(TrashScope::Trash), at(TrashScope::Anywhere)), (1, 2));
 }
 
-fn a_purged_session_is_not_counted<F: Fixture>(w: &mut World<F>) {
+fn a_purged_session_is_not_counted<F: Fixture>(w: &mut Harness<F>) {
     w.make(created("a"));
     w.store().purge(&[id("a").into()]).unwrap();
     let filter = Filter { place: TrashScope::Anywhere, ..Filter::default() };

@@ -6,8 +6,8 @@ use stepwell::{
 };
 
 use crate::claims::claims;
-use crate::world::{claim, create, created, event_id, id, say};
-use crate::{Fixture, TestProcesses, World};
+use crate::harness::{claim, create, created, event_id, id, say};
+use crate::{Fixture, Harness, TestProcesses};
 
 claims! { $ create = create_claims for Fixture:
     a_session_that_was_made_exists_and_others_do_not,
@@ -37,7 +37,7 @@ fn named(event: &str, claimed: Option<u32>) -> Write {
     })
 }
 
-fn a_session_that_was_made_exists_and_others_do_not<F: Fixture>(w: &mut World<F>) {
+fn a_session_that_was_made_exists_and_others_do_not<F: Fixture>(w: &mut Harness<F>) {
     w.make(created("a"));
     assert!(w.has("a"));
     assert!(!w.has("b"));
@@ -45,7 +45,7 @@ fn a_session_that_was_made_exists_and_others_do_not<F: Fixture>(w: &mut World<F>
     assert!(matches!(&error, Error::NoSession(name) if *name == id("b")), "{error}");
 }
 
-fn a_new_session_begins_with_its_created_event<F: Fixture>(w: &mut World<F>) {
+fn a_new_session_begins_with_its_created_event<F: Fixture>(w: &mut Harness<F>) {
     let written = w.make(created("a"));
     let expected = Written { first: Seq::FIRST, last: Seq::FIRST, lease: None };
     assert_eq!(written, expected);
@@ -56,7 +56,7 @@ fn a_new_session_begins_with_its_created_event<F: Fixture>(w: &mut World<F>) {
     assert_eq!(log[0].event, Event::from(created("a")));
 }
 
-fn a_sessions_description_is_in_its_head<F: Fixture>(w: &mut World<F>) {
+fn a_sessions_description_is_in_its_head<F: Fixture>(w: &mut Harness<F>) {
     let flow = Flow {
         name: "release".to_owned(),
         pattern: "chain".to_owned(),
@@ -93,7 +93,7 @@ fn a_sessions_description_is_in_its_head<F: Fixture>(w: &mut World<F>) {
     w.assert_folded("a");
 }
 
-fn a_session_survives_reopening<F: Fixture>(w: &mut World<F>) {
+fn a_session_survives_reopening<F: Fixture>(w: &mut Harness<F>) {
     let lease = w.begin("a");
     w.add(&lease, say("hello"));
     let (log, info) = (w.log("a"), w.store().info(&id("a")).unwrap());
@@ -104,14 +104,14 @@ fn a_session_survives_reopening<F: Fixture>(w: &mut World<F>) {
     w.assert_folded("a");
 }
 
-fn a_second_session_of_the_same_name_is_refused<F: Fixture>(w: &mut World<F>) {
+fn a_second_session_of_the_same_name_is_refused<F: Fixture>(w: &mut Harness<F>) {
     w.make(created("a"));
     let again = Write::Create(create(created("a"), None));
     let error = w.store().write(again).unwrap_err();
     assert!(matches!(&error, Error::Exists(name) if *name == id("a")), "{error}");
 }
 
-fn a_refused_duplicate_changes_nothing<F: Fixture>(w: &mut World<F>) {
+fn a_refused_duplicate_changes_nothing<F: Fixture>(w: &mut Harness<F>) {
     w.make(created("a"));
     let before = w.store().info(&id("a")).unwrap();
     w.tick();
@@ -121,7 +121,7 @@ fn a_refused_duplicate_changes_nothing<F: Fixture>(w: &mut World<F>) {
     assert_eq!(w.store().info(&id("a")).unwrap(), before);
 }
 
-fn a_session_can_be_made_at_an_earlier_time<F: Fixture>(w: &mut World<F>) {
+fn a_session_can_be_made_at_an_earlier_time<F: Fixture>(w: &mut Harness<F>) {
     let then = Time::from_micros(1_000_000_000_000_007);
     let write = Write::Create(Create { at: Some(then), ..create(created("a"), None) });
     w.store().write(write).unwrap();
@@ -130,7 +130,7 @@ fn a_session_can_be_made_at_an_earlier_time<F: Fixture>(w: &mut World<F>) {
     assert_eq!(w.log("a")[0].at, then);
 }
 
-fn a_claim_gives_the_first_epoch_in_the_same_write<F: Fixture>(w: &mut World<F>) {
+fn a_claim_gives_the_first_epoch_in_the_same_write<F: Fixture>(w: &mut Harness<F>) {
     let lease = w.begin("a");
     assert_eq!(lease.epoch, Epoch::FIRST);
     assert_eq!(lease.session, id("a"));
@@ -141,7 +141,7 @@ fn a_claim_gives_the_first_epoch_in_the_same_write<F: Fixture>(w: &mut World<F>)
     assert_eq!(w.head("a").status, Status::Running);
 }
 
-fn without_a_claim_nobody_holds_the_session<F: Fixture>(w: &mut World<F>) {
+fn without_a_claim_nobody_holds_the_session<F: Fixture>(w: &mut Harness<F>) {
     w.make(created("a"));
     let info = w.store().info(&id("a")).unwrap();
     assert_eq!(info.held, None);
@@ -150,7 +150,7 @@ fn without_a_claim_nobody_holds_the_session<F: Fixture>(w: &mut World<F>) {
     assert_eq!(lease.epoch, Epoch::FIRST);
 }
 
-fn making_it_again_under_the_same_event_id_answers_as_before<F: Fixture>(w: &mut World<F>) {
+fn making_it_again_under_the_same_event_id_answers_as_before<F: Fixture>(w: &mut Harness<F>) {
     let first = w.store().write(named("birth", None)).unwrap();
     w.tick();
     let again = w.store().write(named("birth", None)).unwrap();
@@ -160,7 +160,7 @@ fn making_it_again_under_the_same_event_id_answers_as_before<F: Fixture>(w: &mut
     assert!(w.head("a").updated_at < w.now());
 }
 
-fn making_it_again_gives_the_same_lease_to_the_same_holder<F: Fixture>(w: &mut World<F>) {
+fn making_it_again_gives_the_same_lease_to_the_same_holder<F: Fixture>(w: &mut Harness<F>) {
     let first = w.store().write(named("birth", Some(1))).unwrap();
     assert!(first.lease.is_some());
     let again = w.store().write(named("birth", Some(1))).unwrap();
@@ -168,7 +168,7 @@ fn making_it_again_gives_the_same_lease_to_the_same_holder<F: Fixture>(w: &mut W
     w.add(&again.lease.unwrap(), say("it holds"));
 }
 
-fn making_it_again_gives_no_lease_to_another_holder<F: Fixture>(w: &mut World<F>) {
+fn making_it_again_gives_no_lease_to_another_holder<F: Fixture>(w: &mut Harness<F>) {
     w.store().write(named("birth", Some(1))).unwrap();
     let other = w.store().write(named("birth", Some(2))).unwrap();
     assert_eq!(other.lease, None);
@@ -176,7 +176,7 @@ fn making_it_again_gives_no_lease_to_another_holder<F: Fixture>(w: &mut World<F>
     assert_eq!(held.holder, TestProcesses::holder(1));
 }
 
-fn making_it_again_still_answers_after_other_events<F: Fixture>(w: &mut World<F>) {
+fn making_it_again_still_answers_after_other_events<F: Fixture>(w: &mut Harness<F>) {
     let first = w.store().write(named("birth", Some(1))).unwrap();
     w.add(first.lease.as_ref().unwrap(), say("later"));
     let again = w.store().write(named("birth", Some(1))).unwrap();
@@ -184,20 +184,20 @@ fn making_it_again_still_answers_after_other_events<F: Fixture>(w: &mut World<F>
     assert_eq!(w.log("a").len(), 2);
 }
 
-fn another_event_id_does_not_pass_for_the_first<F: Fixture>(w: &mut World<F>) {
+fn another_event_id_does_not_pass_for_the_first<F: Fixture>(w: &mut Harness<F>) {
     w.store().write(named("birth", None)).unwrap();
     let error = w.store().write(named("rebirth", None)).unwrap_err();
     assert!(matches!(error, Error::Exists(_)), "{error}");
 }
 
-fn the_id_of_a_later_event_does_not_pass_for_the_first<F: Fixture>(w: &mut World<F>) {
+fn the_id_of_a_later_event_does_not_pass_for_the_first<F: Fixture>(w: &mut Harness<F>) {
     let lease = w.begin("a");
     w.add(&lease, say("later").with_id(event_id("later")));
     let error = w.store().write(named("later", None)).unwrap_err();
     assert!(matches!(error, Error::Exists(_)), "{error}");
 }
 
-fn a_subagent_needs_its_parent<F: Fixture>(w: &mut World<F>) {
+fn a_subagent_needs_its_parent<F: Fixture>(w: &mut Harness<F>) {
     let orphan = Created { origin: Origin::Subagent { parent: id("nobody") }, ..created("a") };
     let refused = w.store().write(Write::Create(create(orphan, None)));
     let error = refused.unwrap_err();
@@ -205,7 +205,7 @@ fn a_subagent_needs_its_parent<F: Fixture>(w: &mut World<F>) {
     assert!(!w.has("a"));
 }
 
-fn a_fork_needs_its_parent<F: Fixture>(w: &mut World<F>) {
+fn a_fork_needs_its_parent<F: Fixture>(w: &mut Harness<F>) {
     let orphan =
         Created { origin: Origin::Fork { parent: id("nobody"), at: Seq::FIRST }, ..created("a") };
     let refused = w.store().write(Write::Create(create(orphan, None)));
@@ -214,7 +214,7 @@ fn a_fork_needs_its_parent<F: Fixture>(w: &mut World<F>) {
     assert!(!w.has("a"));
 }
 
-fn an_overlong_description_is_refused<F: Fixture>(w: &mut World<F>) {
+fn an_overlong_description_is_refused<F: Fixture>(w: &mut Harness<F>) {
     let wordy = Created { agent: "x".repeat(5_000), ..created("a") };
     let refused = w.store().write(Write::Create(create(wordy, None)));
     let error = refused.unwrap_err();

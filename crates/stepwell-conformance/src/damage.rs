@@ -4,8 +4,8 @@ use stepwell::query::Excerpt;
 use stepwell::{Damage, Error, ErrorKind, Filter, Kind, Query, Seq, Span, Task};
 
 use crate::claims::claims;
-use crate::world::{claim, create, created, event_id, id, say, seqs};
-use crate::{Damageable, World};
+use crate::harness::{claim, create, created, event_id, id, say, seqs};
+use crate::{Damageable, Harness};
 
 claims! { $ damage = damage_claims for Damageable:
     a_damaged_session_is_read_up_to_the_damage,
@@ -25,7 +25,7 @@ claims! { $ damage = damage_claims for Damageable:
 }
 
 /// a: 10 events, the fifth one damaged; b: sound.
-fn damaged<F: Damageable>(w: &mut World<F>) -> stepwell::Lease {
+fn damaged<F: Damageable>(w: &mut Harness<F>) -> stepwell::Lease {
     let lease = w.begin("a");
     w.chat(&lease, "a", 9);
     let other = w.begin("b");
@@ -38,7 +38,7 @@ fn at_five(damage: Option<&Damage>) {
     assert_eq!(damage.map(|damage| damage.seq), Some(Seq::new(5)));
 }
 
-fn a_damaged_session_is_read_up_to_the_damage<F: Damageable>(w: &mut World<F>) {
+fn a_damaged_session_is_read_up_to_the_damage<F: Damageable>(w: &mut Harness<F>) {
     damaged(w);
     let slice = w.store().events(&id("a"), Span::ALL).unwrap();
     assert_eq!(seqs(&slice.events), [1, 2, 3, 4]);
@@ -52,21 +52,21 @@ fn a_damaged_session_is_read_up_to_the_damage<F: Damageable>(w: &mut World<F>) {
     assert_eq!(error.kind(), ErrorKind::Damaged);
 }
 
-fn a_damaged_session_is_read_backwards_down_to_the_damage<F: Damageable>(w: &mut World<F>) {
+fn a_damaged_session_is_read_backwards_down_to_the_damage<F: Damageable>(w: &mut Harness<F>) {
     damaged(w);
     let slice = w.store().events(&id("a"), Span::last(usize::MAX)).unwrap();
     assert_eq!(seqs(&slice.events), [10, 9, 8, 7, 6]);
     at_five(slice.damage.as_ref());
 }
 
-fn a_range_beyond_the_damage_is_still_read<F: Damageable>(w: &mut World<F>) {
+fn a_range_beyond_the_damage_is_still_read<F: Damageable>(w: &mut Harness<F>) {
     damaged(w);
     let slice = w.store().events(&id("a"), Span::after(Seq::new(5))).unwrap();
     assert_eq!(seqs(&slice.events), [6, 7, 8, 9, 10]);
     assert_eq!(slice.damage, None);
 }
 
-fn facts_do_not_read_the_rest_of_the_log<F: Damageable>(w: &mut World<F>) {
+fn facts_do_not_read_the_rest_of_the_log<F: Damageable>(w: &mut Harness<F>) {
     let lease = damaged(w);
     let task = Task { id: "t".to_owned(), ..Task::default() };
     w.add(&lease, task);
@@ -74,7 +74,7 @@ fn facts_do_not_read_the_rest_of_the_log<F: Damageable>(w: &mut World<F>) {
     assert_eq!(seqs(&facts), [11]);
 }
 
-fn a_verification_names_the_first_damaged_seq<F: Damageable>(w: &mut World<F>) {
+fn a_verification_names_the_first_damaged_seq<F: Damageable>(w: &mut Harness<F>) {
     damaged(w);
     w.fixture().damage(&id("a"), Seq::new(8));
     let verdict = w.store().verify(&id("a")).unwrap();
@@ -83,7 +83,7 @@ fn a_verification_names_the_first_damaged_seq<F: Damageable>(w: &mut World<F>) {
     at_five(verdict.damage.as_ref());
 }
 
-fn a_damaged_session_lists_as_damaged<F: Damageable>(w: &mut World<F>) {
+fn a_damaged_session_lists_as_damaged<F: Damageable>(w: &mut Harness<F>) {
     damaged(w);
     w.store().verify(&id("a")).unwrap();
     let page = w.store().list(&Query::default()).unwrap();
@@ -98,7 +98,7 @@ fn a_damaged_session_lists_as_damaged<F: Damageable>(w: &mut World<F>) {
     assert!(w.has("a"));
 }
 
-fn damage_does_not_touch_other_sessions<F: Damageable>(w: &mut World<F>) {
+fn damage_does_not_touch_other_sessions<F: Damageable>(w: &mut Harness<F>) {
     damaged(w);
     w.store().verify(&id("a")).unwrap();
     w.assert_folded("b");
@@ -109,13 +109,13 @@ fn damage_does_not_touch_other_sessions<F: Damageable>(w: &mut World<F>) {
     w.assert_folded("c");
 }
 
-fn damage_does_not_keep_others_from_being_found<F: Damageable>(w: &mut World<F>) {
+fn damage_does_not_keep_others_from_being_found<F: Damageable>(w: &mut Harness<F>) {
     damaged(w);
     assert_eq!(w.hits("b 3").len(), 1);
     assert!(!w.hits("a 9").is_empty());
 }
 
-fn a_damaged_session_takes_no_more_events<F: Damageable>(w: &mut World<F>) {
+fn a_damaged_session_takes_no_more_events<F: Damageable>(w: &mut Harness<F>) {
     let lease = damaged(w);
     w.store().verify(&id("a")).unwrap();
     let error = w.try_add(&lease, vec![say("more")]).unwrap_err();
@@ -125,7 +125,7 @@ fn a_damaged_session_takes_no_more_events<F: Damageable>(w: &mut World<F>) {
     assert!(matches!(error, Error::Damaged { .. }), "{error}");
 }
 
-fn a_repair_does_not_hide_damage<F: Damageable>(w: &mut World<F>) {
+fn a_repair_does_not_hide_damage<F: Damageable>(w: &mut Harness<F>) {
     damaged(w);
     for _ in 0..2 {
         let verdict = w.store().repair(&id("a")).unwrap();
@@ -136,7 +136,7 @@ fn a_repair_does_not_hide_damage<F: Damageable>(w: &mut World<F>) {
     }
 }
 
-fn a_fork_before_the_damage_lives<F: Damageable>(w: &mut World<F>) {
+fn a_fork_before_the_damage_lives<F: Damageable>(w: &mut Harness<F>) {
     damaged(w);
     w.store().verify(&id("a")).unwrap();
     let fork = w.fork("a", 4, "f");
@@ -144,7 +144,7 @@ fn a_fork_before_the_damage_lives<F: Damageable>(w: &mut World<F>) {
     w.assert_folded("f");
 }
 
-fn a_fork_beyond_the_damage_is_refused<F: Damageable>(w: &mut World<F>) {
+fn a_fork_beyond_the_damage_is_refused<F: Damageable>(w: &mut Harness<F>) {
     damaged(w);
     w.store().verify(&id("a")).unwrap();
     for at in [5, 6, 10] {
@@ -157,7 +157,7 @@ fn a_fork_beyond_the_damage_is_refused<F: Damageable>(w: &mut World<F>) {
     assert!(!w.has("f"));
 }
 
-fn a_damaged_session_can_be_purged<F: Damageable>(w: &mut World<F>) {
+fn a_damaged_session_can_be_purged<F: Damageable>(w: &mut Harness<F>) {
     let lease = damaged(w);
     w.store().verify(&id("a")).unwrap();
     w.release(&lease);
@@ -167,7 +167,7 @@ fn a_damaged_session_can_be_purged<F: Damageable>(w: &mut World<F>) {
     w.assert_folded("b");
 }
 
-fn a_damaged_session_hides_no_other_excerpt<F: Damageable>(w: &mut World<F>) {
+fn a_damaged_session_hides_no_other_excerpt<F: Damageable>(w: &mut Harness<F>) {
     for name in ["a", "b"] {
         let lease = w.begin(name);
         w.add(&lease, Task { id: "user".to_owned(), ..Task::default() });

@@ -3,8 +3,8 @@
 use stepwell::{Error, Order, Seq, Slice, Span};
 
 use crate::claims::claims;
-use crate::world::{id, say, seqs, texts};
-use crate::{Fixture, World};
+use crate::harness::{id, say, seqs, texts};
+use crate::{Fixture, Harness};
 
 claims! { $ events = events_claims for Fixture:
     all_events_come_oldest_first,
@@ -26,18 +26,18 @@ fn span(from: u64, to: u64) -> Span {
     Span { from: Seq::new(from), to: Seq::new(to), ..Span::ALL }
 }
 
-fn read<F: Fixture>(w: &World<F>, span: Span) -> Slice {
+fn read<F: Fixture>(w: &Harness<F>, span: Span) -> Slice {
     let slice = w.store().events(&id("a"), span).unwrap();
     assert_eq!(slice.damage, None);
     slice
 }
 
-fn ten<F: Fixture>(w: &World<F>) {
+fn ten<F: Fixture>(w: &Harness<F>) {
     let lease = w.begin("a");
     w.chat(&lease, "x", 9);
 }
 
-fn all_events_come_oldest_first<F: Fixture>(w: &mut World<F>) {
+fn all_events_come_oldest_first<F: Fixture>(w: &mut Harness<F>) {
     ten(w);
     let all = read(w, Span::ALL).events;
     assert_eq!(seqs(&all), (1..=10).collect::<Vec<_>>());
@@ -45,7 +45,7 @@ fn all_events_come_oldest_first<F: Fixture>(w: &mut World<F>) {
     assert_eq!(texts(&all)[8], "x 9");
 }
 
-fn a_range_has_both_its_ends<F: Fixture>(w: &mut World<F>) {
+fn a_range_has_both_its_ends<F: Fixture>(w: &mut Harness<F>) {
     ten(w);
     assert_eq!(seqs(&read(w, span(3, 5)).events), [3, 4, 5]);
     assert_eq!(seqs(&read(w, span(1, 1)).events), [1]);
@@ -53,7 +53,7 @@ fn a_range_has_both_its_ends<F: Fixture>(w: &mut World<F>) {
     assert_eq!(seqs(&read(w, span(0, 2)).events), [1, 2]);
 }
 
-fn backwards_the_newest_come_first<F: Fixture>(w: &mut World<F>) {
+fn backwards_the_newest_come_first<F: Fixture>(w: &mut Harness<F>) {
     ten(w);
     let mut all = read(w, Span::ALL).events;
     all.reverse();
@@ -61,7 +61,7 @@ fn backwards_the_newest_come_first<F: Fixture>(w: &mut World<F>) {
     assert_eq!(seqs(&read(w, Span::last(3)).events), [10, 9, 8]);
 }
 
-fn every_range_is_the_same_in_both_orders<F: Fixture>(w: &mut World<F>) {
+fn every_range_is_the_same_in_both_orders<F: Fixture>(w: &mut Harness<F>) {
     ten(w);
     let all = read(w, Span::ALL).events;
     for from in 1..=11 {
@@ -80,7 +80,7 @@ fn every_range_is_the_same_in_both_orders<F: Fixture>(w: &mut World<F>) {
     }
 }
 
-fn a_limit_cuts_from_the_end_that_comes_first<F: Fixture>(w: &mut World<F>) {
+fn a_limit_cuts_from_the_end_that_comes_first<F: Fixture>(w: &mut Harness<F>) {
     ten(w);
     for limit in 1..=12 {
         let up = Span { limit, ..span(3, 9) };
@@ -92,7 +92,7 @@ fn a_limit_cuts_from_the_end_that_comes_first<F: Fixture>(w: &mut World<F>) {
     }
 }
 
-fn a_limit_of_nothing_gives_nothing<F: Fixture>(w: &mut World<F>) {
+fn a_limit_of_nothing_gives_nothing<F: Fixture>(w: &mut Harness<F>) {
     ten(w);
     for order in [Order::Oldest, Order::Newest] {
         let none = Span { limit: 0, order, ..Span::ALL };
@@ -100,14 +100,14 @@ fn a_limit_of_nothing_gives_nothing<F: Fixture>(w: &mut World<F>) {
     }
 }
 
-fn an_empty_range_gives_nothing<F: Fixture>(w: &mut World<F>) {
+fn an_empty_range_gives_nothing<F: Fixture>(w: &mut Harness<F>) {
     ten(w);
     for (from, to) in [(5, 4), (9, 2), (1, 0), (0, 0), (u64::from(u32::MAX), 1)] {
         assert_eq!(read(w, span(from, to)), Slice::default(), "{from}..={to}");
     }
 }
 
-fn a_range_beyond_the_end_gives_nothing<F: Fixture>(w: &mut World<F>) {
+fn a_range_beyond_the_end_gives_nothing<F: Fixture>(w: &mut Harness<F>) {
     ten(w);
     for order in [Order::Oldest, Order::Newest] {
         for from in [11, 12, 500] {
@@ -117,35 +117,35 @@ fn a_range_beyond_the_end_gives_nothing<F: Fixture>(w: &mut World<F>) {
     }
 }
 
-fn a_range_over_the_end_gives_what_is_there<F: Fixture>(w: &mut World<F>) {
+fn a_range_over_the_end_gives_what_is_there<F: Fixture>(w: &mut Harness<F>) {
     ten(w);
     assert_eq!(seqs(&read(w, span(9, 99)).events), [9, 10]);
     let down = Span { order: Order::Newest, limit: 1, ..span(9, 99) };
     assert_eq!(seqs(&read(w, down).events), [10]);
 }
 
-fn events_after_a_seq_leave_it_out<F: Fixture>(w: &mut World<F>) {
+fn events_after_a_seq_leave_it_out<F: Fixture>(w: &mut Harness<F>) {
     ten(w);
     assert_eq!(seqs(&read(w, Span::after(Seq::new(8))).events), [9, 10]);
     assert_eq!(read(w, Span::after(Seq::ZERO)).events.len(), 10);
     assert!(read(w, Span::after(Seq::new(10))).events.is_empty());
 }
 
-fn events_of_no_session_are_an_error<F: Fixture>(w: &mut World<F>) {
+fn events_of_no_session_are_an_error<F: Fixture>(w: &mut Harness<F>) {
     let error = w.store().events(&id("a"), Span::ALL).unwrap_err();
     assert!(matches!(error, Error::NoSession(_)), "{error}");
     let error = w.store().lanes(&id("a")).unwrap_err();
     assert!(matches!(error, Error::NoSession(_)), "{error}");
 }
 
-fn what_was_read_is_undamaged_and_unscrubbed<F: Fixture>(w: &mut World<F>) {
+fn what_was_read_is_undamaged_and_unscrubbed<F: Fixture>(w: &mut Harness<F>) {
     ten(w);
     let slice = read(w, Span::ALL);
     assert_eq!((slice.scrubbed, slice.damage.clone()), (0, None));
     assert_eq!(slice.intact(&id("a")).unwrap().len(), 10);
 }
 
-fn events_read_by_another_handle_are_the_same<F: Fixture>(w: &mut World<F>) {
+fn events_read_by_another_handle_are_the_same<F: Fixture>(w: &mut Harness<F>) {
     ten(w);
     let other = w.another();
     let slice = other.events(&id("a"), Span::ALL).unwrap();

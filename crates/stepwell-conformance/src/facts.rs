@@ -6,8 +6,8 @@ use stepwell::{
 };
 
 use crate::claims::claims;
-use crate::world::{id, say, seqs};
-use crate::{Fixture, World};
+use crate::harness::{id, say, seqs};
+use crate::{Fixture, Harness};
 
 claims! { $ facts = facts_claims for Fixture:
     facts_of_a_kind_come_in_order,
@@ -28,11 +28,11 @@ fn allow(rule: &str) -> Permission {
     Permission::new(rule, true)
 }
 
-fn facts<F: Fixture>(w: &World<F>, name: &str, kinds: &[Kind]) -> Vec<u64> {
+fn facts<F: Fixture>(w: &Harness<F>, name: &str, kinds: &[Kind]) -> Vec<u64> {
     seqs(&w.store().keyed_events(&id(name), kinds).unwrap())
 }
 
-fn facts_of_a_kind_come_in_order<F: Fixture>(w: &mut World<F>) {
+fn facts_of_a_kind_come_in_order<F: Fixture>(w: &mut Harness<F>) {
     let lease = w.begin("a");
     w.add(&lease, task("z"));
     w.add(&lease, say("x"));
@@ -44,7 +44,7 @@ fn facts_of_a_kind_come_in_order<F: Fixture>(w: &mut World<F>) {
     assert!(facts(w, "a", &[Kind::Gate]).is_empty());
 }
 
-fn facts_of_several_kinds_come_in_order_together<F: Fixture>(w: &mut World<F>) {
+fn facts_of_several_kinds_come_in_order_together<F: Fixture>(w: &mut Harness<F>) {
     let lease = w.begin("a");
     w.add(&lease, task("t"));
     w.add(&lease, allow("sh"));
@@ -53,7 +53,7 @@ fn facts_of_several_kinds_come_in_order_together<F: Fixture>(w: &mut World<F>) {
     assert_eq!(facts(w, "a", &kinds), [2, 3, 4]);
 }
 
-fn events_without_a_key_are_no_facts<F: Fixture>(w: &mut World<F>) {
+fn events_without_a_key_are_no_facts<F: Fixture>(w: &mut Harness<F>) {
     let lease = w.begin("a");
     w.add(&lease, say("x"));
     let step = Step { lane: Lane::main(), n: 1 };
@@ -64,7 +64,7 @@ fn events_without_a_key_are_no_facts<F: Fixture>(w: &mut World<F>) {
     assert_eq!(facts(w, "a", Kind::ALL), [5]);
 }
 
-fn only_an_edit_of_the_goal_or_of_pins_is_a_fact<F: Fixture>(w: &mut World<F>) {
+fn only_an_edit_of_the_goal_or_of_pins_is_a_fact<F: Fixture>(w: &mut Harness<F>) {
     w.begin("a");
     let label = Edited { label: Change::Set("l".to_owned()), ..Edited::default() };
     let goal = Edited { goal: Change::Clear, ..Edited::default() };
@@ -75,13 +75,13 @@ fn only_an_edit_of_the_goal_or_of_pins_is_a_fact<F: Fixture>(w: &mut World<F>) {
     assert_eq!(facts(w, "a", &[Kind::Edited]), [3, 4]);
 }
 
-fn no_kinds_give_no_facts<F: Fixture>(w: &mut World<F>) {
+fn no_kinds_give_no_facts<F: Fixture>(w: &mut Harness<F>) {
     let lease = w.begin("a");
     w.add(&lease, task("t"));
     assert!(facts(w, "a", &[]).is_empty());
 }
 
-fn facts_of_a_fork_include_the_shared_ones_up_to_its_point<F: Fixture>(w: &mut World<F>) {
+fn facts_of_a_fork_include_the_shared_ones_up_to_its_point<F: Fixture>(w: &mut Harness<F>) {
     let lease = w.begin("a");
     w.add(&lease, task("shared")); // 2
     w.add(&lease, task("parent's")); // 3
@@ -93,12 +93,12 @@ fn facts_of_a_fork_include_the_shared_ones_up_to_its_point<F: Fixture>(w: &mut W
     assert_eq!(facts(w, "a", &[Kind::Task]), [2, 3]);
 }
 
-fn facts_of_no_session_are_an_error<F: Fixture>(w: &mut World<F>) {
+fn facts_of_no_session_are_an_error<F: Fixture>(w: &mut Harness<F>) {
     let error = w.store().keyed_events(&id("a"), &[Kind::Task]).unwrap_err();
     assert!(matches!(error, Error::NoSession(_)), "{error}");
 }
 
-fn facts_are_read_whole<F: Fixture>(w: &mut World<F>) {
+fn facts_are_read_whole<F: Fixture>(w: &mut Harness<F>) {
     let lease = w.begin("a");
     let long = Question::new("q", "why? ".repeat(20_000));
     let checkpoint = Checkpoint { name: "before".to_owned(), ..Checkpoint::default() };

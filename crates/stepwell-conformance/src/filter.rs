@@ -8,8 +8,8 @@ use stepwell::{
 };
 
 use crate::claims::claims;
-use crate::world::{created, id, say};
-use crate::{Fixture, World};
+use crate::harness::{created, id, say};
+use crate::{Fixture, Harness};
 
 claims! { $ filter = filter_claims for Fixture:
     without_conditions_everything_is_listed,
@@ -45,7 +45,7 @@ fn names(names: &[&str]) -> Vec<String> {
     names.iter().map(|&name| name.to_owned()).collect()
 }
 
-fn set<F: Fixture>(w: &World<F>, lease: &Lease, status: Status) {
+fn set<F: Fixture>(w: &Harness<F>, lease: &Lease, status: Status) {
     let change = StatusChanged { status, reason: None, error: None };
     w.add(lease, change);
 }
@@ -54,13 +54,13 @@ fn tagged(tags: &[&str]) -> Edited {
     Edited { tag: names(tags).into_iter().collect(), ..Edited::default() }
 }
 
-fn three<F: Fixture>(w: &World<F>, describe: impl Fn(&str) -> Created) {
+fn three<F: Fixture>(w: &Harness<F>, describe: impl Fn(&str) -> Created) {
     for name in ["a", "b", "c"] {
         w.make(describe(name));
     }
 }
 
-fn a_system_lets_through_those_that_came_from_it<F: Fixture>(w: &mut World<F>) {
+fn a_system_lets_through_those_that_came_from_it<F: Fixture>(w: &mut Harness<F>) {
     three(w, |name| Created {
         source: (name != "c").then(|| Source {
             system: format!("system-{name}"),
@@ -74,7 +74,7 @@ fn a_system_lets_through_those_that_came_from_it<F: Fixture>(w: &mut World<F>) {
     assert_eq!(w.listed(of("system")), names(&[]));
 }
 
-fn a_scope_lets_through_those_that_belong_to_it_or_begin_so<F: Fixture>(w: &mut World<F>) {
+fn a_scope_lets_through_those_that_belong_to_it_or_begin_so<F: Fixture>(w: &mut Harness<F>) {
     let scopes = [("a", "adk/shop/ann"), ("b", "adk/shop/bob"), ("c", "adk/shöp")];
     for (name, scope) in scopes {
         w.make(created(name).in_scope(scope));
@@ -93,7 +93,7 @@ fn a_scope_lets_through_those_that_belong_to_it_or_begin_so<F: Fixture>(w: &mut 
     assert!(matches!(refused, Err(stepwell::Error::TooLarge { .. })));
 }
 
-fn rewinding_lets_through_those_whose_files_are_half_moved<F: Fixture>(w: &mut World<F>) {
+fn rewinding_lets_through_those_whose_files_are_half_moved<F: Fixture>(w: &mut Harness<F>) {
     let begun = Rewinding::Begun { to: Seq::FIRST, scope: Scope::Files, undoes: None, files: 0 };
     let (half, whole) = (w.begin("a"), w.begin("b"));
     w.begin("c");
@@ -108,13 +108,13 @@ fn rewinding_lets_through_those_whose_files_are_half_moved<F: Fixture>(w: &mut W
     assert!(w.listed(filter()).is_empty());
 }
 
-fn without_conditions_everything_is_listed<F: Fixture>(w: &mut World<F>) {
+fn without_conditions_everything_is_listed<F: Fixture>(w: &mut Harness<F>) {
     assert!(w.listed(Filter::default()).is_empty());
     three(w, created);
     assert_eq!(w.listed(Filter::default()), names(&["a", "b", "c"]));
 }
 
-fn a_status_lets_through_those_that_stand_so<F: Fixture>(w: &mut World<F>) {
+fn a_status_lets_through_those_that_stand_so<F: Fixture>(w: &mut Harness<F>) {
     for (n, status) in Status::ALL.into_iter().enumerate() {
         let lease = w.begin(&format!("s{n}"));
         set(w, &lease, status);
@@ -125,7 +125,7 @@ fn a_status_lets_through_those_that_stand_so<F: Fixture>(w: &mut World<F>) {
     }
 }
 
-fn several_statuses_let_through_any_of_them<F: Fixture>(w: &mut World<F>) {
+fn several_statuses_let_through_any_of_them<F: Fixture>(w: &mut Harness<F>) {
     for (name, status) in [("a", Status::Failed), ("b", Status::Success), ("c", Status::Paused)] {
         let lease = w.begin(name);
         set(w, &lease, status);
@@ -134,7 +134,7 @@ fn several_statuses_let_through_any_of_them<F: Fixture>(w: &mut World<F>) {
     assert_eq!(w.listed(filter), names(&["a", "c"]));
 }
 
-fn an_agent_lets_through_its_sessions<F: Fixture>(w: &mut World<F>) {
+fn an_agent_lets_through_its_sessions<F: Fixture>(w: &mut Harness<F>) {
     three(w, |name| Created {
         agent: if name == "b" { "coder" } else { "tester" }.to_owned(),
         ..created(name)
@@ -145,7 +145,7 @@ fn an_agent_lets_through_its_sessions<F: Fixture>(w: &mut World<F>) {
     assert!(w.listed(by("test")).is_empty());
 }
 
-fn a_driver_lets_through_those_that_it_moves_on<F: Fixture>(w: &mut World<F>) {
+fn a_driver_lets_through_those_that_it_moves_on<F: Fixture>(w: &mut Harness<F>) {
     three(w, |name| match name {
         "b" => created(name).driven_externally(),
         _ => created(name),
@@ -155,9 +155,9 @@ fn a_driver_lets_through_those_that_it_moves_on<F: Fixture>(w: &mut World<F>) {
     assert_eq!(w.listed(by(Driver::External)), names(&["b"]));
 }
 
-fn a_model_lets_through_those_that_used_it_last<F: Fixture>(w: &mut World<F>) {
+fn a_model_lets_through_those_that_used_it_last<F: Fixture>(w: &mut Harness<F>) {
     three(w, |name| Created { model: "small".to_owned(), ..created(name) });
-    let lease = w.store().acquire(&id("b"), &crate::world::claim(1)).unwrap();
+    let lease = w.store().acquire(&id("b"), &crate::harness::claim(1)).unwrap();
     let message = Message { model: Some("large".to_owned()), ..Message::assistant("x") };
     w.add(&lease, message);
     let by = |model: &str| Filter { model: Some(model.to_owned()), ..Filter::default() };
@@ -165,7 +165,7 @@ fn a_model_lets_through_those_that_used_it_last<F: Fixture>(w: &mut World<F>) {
     assert_eq!(w.listed(by("large")), names(&["b"]));
 }
 
-fn tags_must_all_be_there<F: Fixture>(w: &mut World<F>) {
+fn tags_must_all_be_there<F: Fixture>(w: &mut Harness<F>) {
     three(w, created);
     w.edit("a", tagged(&["x", "y"]));
     w.edit("b", tagged(&["y"]));
@@ -178,7 +178,7 @@ fn tags_must_all_be_there<F: Fixture>(w: &mut World<F>) {
     assert!(w.listed(with(&["x"])).is_empty());
 }
 
-fn a_tag_is_not_a_part_of_a_tag<F: Fixture>(w: &mut World<F>) {
+fn a_tag_is_not_a_part_of_a_tag<F: Fixture>(w: &mut Harness<F>) {
     three(w, created);
     w.edit("a", tagged(&["nightly \"x\""]));
     let with = |tag: &str| Filter { tags: names(&[tag]), ..Filter::default() };
@@ -188,7 +188,7 @@ fn a_tag_is_not_a_part_of_a_tag<F: Fixture>(w: &mut World<F>) {
     assert_eq!(w.listed(with("nightly \"x\"")), names(&["a"]));
 }
 
-fn a_label_lets_through_the_sessions_that_bear_it<F: Fixture>(w: &mut World<F>) {
+fn a_label_lets_through_the_sessions_that_bear_it<F: Fixture>(w: &mut Harness<F>) {
     three(w, created);
     let label = |label| Edited { label, ..Edited::default() };
     w.edit("a", label(Change::Set("best".to_owned())));
@@ -203,7 +203,7 @@ fn by_task(text: &str) -> Filter {
     Filter { task: Some(text.to_owned()), ..Filter::default() }
 }
 
-fn a_task_text_is_found_whatever_its_case<F: Fixture>(w: &mut World<F>) {
+fn a_task_text_is_found_whatever_its_case<F: Fixture>(w: &mut Harness<F>) {
     w.make(Created::new(id("a"), "Fix the Login page"));
     w.make(Created::new(id("b"), "write docs"));
     for text in ["login", "LOGIN", "the Log", "fix", "Fix the Login page", ""] {
@@ -213,7 +213,7 @@ fn a_task_text_is_found_whatever_its_case<F: Fixture>(w: &mut World<F>) {
     assert!(w.listed(by_task("logout")).is_empty());
 }
 
-fn a_task_text_is_found_whatever_its_case_beyond_ascii<F: Fixture>(w: &mut World<F>) {
+fn a_task_text_is_found_whatever_its_case_beyond_ascii<F: Fixture>(w: &mut Harness<F>) {
     w.make(Created::new(id("a"), "Über die ÄRGERNISSE"));
     w.make(Created::new(id("b"), "исправить ОШИБКУ"));
     w.make(Created::new(id("c"), "修复登录页面"));
@@ -224,7 +224,7 @@ fn a_task_text_is_found_whatever_its_case_beyond_ascii<F: Fixture>(w: &mut World
     assert_eq!(w.listed(by_task("登录")), names(&["c"]));
 }
 
-fn a_task_text_is_no_pattern<F: Fixture>(w: &mut World<F>) {
+fn a_task_text_is_no_pattern<F: Fixture>(w: &mut Harness<F>) {
     w.make(Created::new(id("a"), "reach 100% of 'it'"));
     w.make(Created::new(id("b"), "reach 100 of it"));
     assert_eq!(w.listed(by_task("100%")), names(&["a"]));
@@ -234,7 +234,7 @@ fn a_task_text_is_no_pattern<F: Fixture>(w: &mut World<F>) {
     }
 }
 
-fn a_workspace_lets_through_its_sessions_only<F: Fixture>(w: &mut World<F>) {
+fn a_workspace_lets_through_its_sessions_only<F: Fixture>(w: &mut Harness<F>) {
     three(w, |name| Created { workspace: format!("/home/{name}"), ..created(name) });
     let at =
         |workspace: &str| Filter { workspace: Some(workspace.to_owned()), ..Filter::default() };
@@ -243,7 +243,7 @@ fn a_workspace_lets_through_its_sessions_only<F: Fixture>(w: &mut World<F>) {
     assert!(w.listed(at("/home/b/")).is_empty());
 }
 
-fn family<F: Fixture>(w: &World<F>) {
+fn family<F: Fixture>(w: &Harness<F>) {
     let lease = w.begin("root");
     w.add(&lease, say("x"));
     w.subagent("root", "child");
@@ -257,14 +257,14 @@ fn of_family(family: Family) -> Filter {
     Filter { family, ..Filter::default() }
 }
 
-fn roots_are_those_that_no_agent_started<F: Fixture>(w: &mut World<F>) {
+fn roots_are_those_that_no_agent_started<F: Fixture>(w: &mut Harness<F>) {
     family(w);
     let expected = names(&["root", "fork", "childs-fork", "other"]);
     assert_eq!(w.listed(of_family(Family::Roots)), expected);
     assert_eq!(w.listed(of_family(Family::Any)).len(), 6);
 }
 
-fn children_are_subagents_and_forks<F: Fixture>(w: &mut World<F>) {
+fn children_are_subagents_and_forks<F: Fixture>(w: &mut Harness<F>) {
     family(w);
     let of = |name: &str| w.listed(of_family(Family::ChildrenOf(id(name))));
     assert_eq!(of("root"), names(&["child", "fork"]));
@@ -273,7 +273,7 @@ fn children_are_subagents_and_forks<F: Fixture>(w: &mut World<F>) {
     assert!(of("nobody").is_empty());
 }
 
-fn since_and_until_are_about_the_last_event<F: Fixture>(w: &mut World<F>) {
+fn since_and_until_are_about_the_last_event<F: Fixture>(w: &mut Harness<F>) {
     let start = w.now();
     let mut leases = Vec::new();
     for name in ["a", "b", "c"] {
@@ -298,7 +298,7 @@ fn by_prefix(prefix: &str) -> Filter {
     Filter { prefix: Some(prefix.to_owned()), ..Filter::default() }
 }
 
-fn a_prefix_lets_through_ids_that_begin_so<F: Fixture>(w: &mut World<F>) {
+fn a_prefix_lets_through_ids_that_begin_so<F: Fixture>(w: &mut Harness<F>) {
     for name in ["20260101-a", "20260102-a", "20260102-b", "x"] {
         w.make(created(name));
     }
@@ -310,7 +310,7 @@ fn a_prefix_lets_through_ids_that_begin_so<F: Fixture>(w: &mut World<F>) {
     assert_eq!(w.listed(by_prefix("")).len(), 4);
 }
 
-fn a_part_of_an_id_lets_through_ids_that_have_it<F: Fixture>(w: &mut World<F>) {
+fn a_part_of_an_id_lets_through_ids_that_have_it<F: Fixture>(w: &mut Harness<F>) {
     for name in ["20260101-120000-a1b2c3", "20260102-120000-a1ffff", "x.y_z", "a1"] {
         w.make(created(name));
     }
@@ -323,7 +323,7 @@ fn a_part_of_an_id_lets_through_ids_that_have_it<F: Fixture>(w: &mut World<F>) {
     assert!(w.listed(part("A1")).is_empty() && w.listed(part("a\0")).is_empty());
 }
 
-fn endings_let_through_ids_whose_last_part_begins_so<F: Fixture>(w: &mut World<F>) {
+fn endings_let_through_ids_whose_last_part_begins_so<F: Fixture>(w: &mut Harness<F>) {
     for name in ["20260101-120000-a1b2c3", "20260102-120000-b1ffff", "a1-x", "a1"] {
         w.make(created(name));
     }
@@ -337,7 +337,7 @@ fn endings_let_through_ids_whose_last_part_begins_so<F: Fixture>(w: &mut World<F
     assert_eq!(w.listed(ending(&[])).len(), 4);
 }
 
-fn a_prefix_is_no_pattern<F: Fixture>(w: &mut World<F>) {
+fn a_prefix_is_no_pattern<F: Fixture>(w: &mut Harness<F>) {
     for name in ["a_b", "axb", "A_b"] {
         w.make(created(name));
     }
@@ -346,7 +346,7 @@ fn a_prefix_is_no_pattern<F: Fixture>(w: &mut World<F>) {
     assert_eq!(w.listed(by_prefix("A")), names(&["A_b"]));
 }
 
-fn a_place_tells_the_trash_from_the_rest<F: Fixture>(w: &mut World<F>) {
+fn a_place_tells_the_trash_from_the_rest<F: Fixture>(w: &mut Harness<F>) {
     three(w, created);
     w.store().trash(&[id("b").into()]).unwrap();
     let at = |place| w.listed(Filter { place, ..Filter::default() });
@@ -355,7 +355,7 @@ fn a_place_tells_the_trash_from_the_rest<F: Fixture>(w: &mut World<F>) {
     assert_eq!(at(TrashScope::Anywhere), names(&["a", "b", "c"]));
 }
 
-fn every_condition_must_hold<F: Fixture>(w: &mut World<F>) {
+fn every_condition_must_hold<F: Fixture>(w: &mut Harness<F>) {
     three(w, |name| Created {
         agent: "coder".to_owned(),
         workspace: if name == "c" { "/y" } else { "/x" }.to_owned(),
@@ -376,7 +376,7 @@ fn every_condition_must_hold<F: Fixture>(w: &mut World<F>) {
     assert!(w.listed(other).is_empty());
 }
 
-fn a_listed_session_stands_as_it_stands_alone<F: Fixture>(w: &mut World<F>) {
+fn a_listed_session_stands_as_it_stands_alone<F: Fixture>(w: &mut Harness<F>) {
     family(w);
     w.make(created("idle"));
     w.edit("root", tagged(&["t"]));
@@ -387,7 +387,7 @@ fn a_listed_session_stands_as_it_stands_alone<F: Fixture>(w: &mut World<F>) {
     }
 }
 
-fn hostile_values_are_harmless<F: Fixture>(w: &mut World<F>) {
+fn hostile_values_are_harmless<F: Fixture>(w: &mut Harness<F>) {
     three(w, created);
     for text in ["'", "\"", "' OR 1=1 --", "a'; DROP TABLE sessions", "\u{0}", "%_*?"] {
         let text = text.to_owned();

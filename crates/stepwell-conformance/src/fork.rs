@@ -6,8 +6,8 @@ use stepwell::{
 };
 
 use crate::claims::claims;
-use crate::world::{create, created, event_id, id, say, seqs, texts};
-use crate::{Fixture, World};
+use crate::harness::{create, created, event_id, id, say, seqs, texts};
+use crate::{Fixture, Harness};
 
 claims! { $ fork = fork_claims for Fixture:
     a_fork_shares_the_events_up_to_its_point,
@@ -35,13 +35,13 @@ claims! { $ fork = fork_claims for Fixture:
 }
 
 /// a: 1 created, 2..=n+1 "a 1".."a n".
-fn parent<F: Fixture>(w: &World<F>, n: usize) -> stepwell::Lease {
+fn parent<F: Fixture>(w: &Harness<F>, n: usize) -> stepwell::Lease {
     let lease = w.begin("a");
     w.chat(&lease, "a", n);
     lease
 }
 
-fn a_fork_shares_the_events_up_to_its_point<F: Fixture>(w: &mut World<F>) {
+fn a_fork_shares_the_events_up_to_its_point<F: Fixture>(w: &mut Harness<F>) {
     parent(w, 4);
     w.fork("a", 3, "f");
     let (parents, forks) = (w.log("a"), w.log("f"));
@@ -52,7 +52,7 @@ fn a_fork_shares_the_events_up_to_its_point<F: Fixture>(w: &mut World<F>) {
     w.assert_folded("f");
 }
 
-fn a_forks_own_seqs_continue<F: Fixture>(w: &mut World<F>) {
+fn a_forks_own_seqs_continue<F: Fixture>(w: &mut Harness<F>) {
     parent(w, 4);
     let fork = w.fork("a", 3, "f");
     let written = w.add(&fork, say("own"));
@@ -63,7 +63,7 @@ fn a_forks_own_seqs_continue<F: Fixture>(w: &mut World<F>) {
     w.assert_folded("f");
 }
 
-fn a_fork_stands_where_its_parent_stood_then<F: Fixture>(w: &mut World<F>) {
+fn a_fork_stands_where_its_parent_stood_then<F: Fixture>(w: &mut Harness<F>) {
     let lease = w.begin_as(Created { phases: Some(PhaseSet::Lifecycle), ..created("a") });
     let goal = |text: &str| Edited {
         goal: Change::Set(text.to_owned()),
@@ -91,7 +91,7 @@ fn a_fork_stands_where_its_parent_stood_then<F: Fixture>(w: &mut World<F>) {
     w.assert_folded("f");
 }
 
-fn a_fork_at_every_seq_stands_where_its_parent_stood<F: Fixture>(w: &mut World<F>) {
+fn a_fork_at_every_seq_stands_where_its_parent_stood<F: Fixture>(w: &mut Harness<F>) {
     parent(w, 6);
     let log = w.log("a");
     for at in 1..=7_usize {
@@ -104,7 +104,7 @@ fn a_fork_at_every_seq_stands_where_its_parent_stood<F: Fixture>(w: &mut World<F
     }
 }
 
-fn a_fork_far_back_in_a_long_session_stands_right<F: Fixture>(w: &mut World<F>) {
+fn a_fork_far_back_in_a_long_session_stands_right<F: Fixture>(w: &mut Harness<F>) {
     let lease = parent(w, 299);
     let side: stepwell::Lane = "side".parse().unwrap();
     for _ in 0..3 {
@@ -123,7 +123,7 @@ fn a_fork_far_back_in_a_long_session_stands_right<F: Fixture>(w: &mut World<F>) 
     }
 }
 
-fn a_fork_starts_at_no_cost<F: Fixture>(w: &mut World<F>) {
+fn a_fork_starts_at_no_cost<F: Fixture>(w: &mut Harness<F>) {
     let lease = w.begin("a");
     let cost: Money = "1.5".parse().unwrap();
     let usage = Usage { input: 100, output: 10, ..Usage::default() };
@@ -144,7 +144,7 @@ fn a_fork_starts_at_no_cost<F: Fixture>(w: &mut World<F>) {
     w.assert_folded("f");
 }
 
-fn a_fork_is_its_own_session<F: Fixture>(w: &mut World<F>) {
+fn a_fork_is_its_own_session<F: Fixture>(w: &mut Harness<F>) {
     let lease = parent(w, 2);
     let stop = stepwell::StatusChanged {
         status: Status::Failed,
@@ -161,7 +161,7 @@ fn a_fork_is_its_own_session<F: Fixture>(w: &mut World<F>) {
     assert_eq!(w.head("a").status, Status::Failed);
 }
 
-fn what_the_parent_does_later_does_not_show<F: Fixture>(w: &mut World<F>) {
+fn what_the_parent_does_later_does_not_show<F: Fixture>(w: &mut Harness<F>) {
     let lease = parent(w, 2);
     w.fork("a", 3, "f");
     let (log, info) = (w.log("f"), w.store().info(&id("f")).unwrap());
@@ -172,7 +172,7 @@ fn what_the_parent_does_later_does_not_show<F: Fixture>(w: &mut World<F>) {
     w.assert_folded("f");
 }
 
-fn what_the_fork_does_does_not_show_in_the_parent<F: Fixture>(w: &mut World<F>) {
+fn what_the_fork_does_does_not_show_in_the_parent<F: Fixture>(w: &mut Harness<F>) {
     parent(w, 2);
     let (log, info) = (w.log("a"), w.store().info(&id("a")).unwrap());
     let fork = w.fork("a", 2, "f");
@@ -181,7 +181,7 @@ fn what_the_fork_does_does_not_show_in_the_parent<F: Fixture>(w: &mut World<F>) 
     assert_eq!(w.store().info(&id("a")).unwrap(), info);
 }
 
-fn a_fork_of_a_fork_shares_both<F: Fixture>(w: &mut World<F>) {
+fn a_fork_of_a_fork_shares_both<F: Fixture>(w: &mut Harness<F>) {
     parent(w, 3);
     let f = w.fork("a", 3, "f");
     w.chat(&f, "f", 2);
@@ -193,7 +193,7 @@ fn a_fork_of_a_fork_shares_both<F: Fixture>(w: &mut World<F>) {
     w.assert_folded("g");
 }
 
-fn a_fork_of_a_fork_below_its_own_events_shares_the_root<F: Fixture>(w: &mut World<F>) {
+fn a_fork_of_a_fork_below_its_own_events_shares_the_root<F: Fixture>(w: &mut Harness<F>) {
     parent(w, 5);
     let f = w.fork("a", 5, "f");
     w.chat(&f, "f", 2);
@@ -205,7 +205,7 @@ fn a_fork_of_a_fork_below_its_own_events_shares_the_root<F: Fixture>(w: &mut Wor
     w.assert_folded("g");
 }
 
-fn a_fork_at_no_event_is_refused<F: Fixture>(w: &mut World<F>) {
+fn a_fork_at_no_event_is_refused<F: Fixture>(w: &mut Harness<F>) {
     parent(w, 2);
     for at in [0, 4, 99, u64::MAX] {
         let origin = Origin::Fork { parent: id("a"), at: Seq::new(at) };
@@ -217,7 +217,7 @@ fn a_fork_at_no_event_is_refused<F: Fixture>(w: &mut World<F>) {
     }
 }
 
-fn a_fork_is_read_in_every_range_and_order<F: Fixture>(w: &mut World<F>) {
+fn a_fork_is_read_in_every_range_and_order<F: Fixture>(w: &mut Harness<F>) {
     parent(w, 3);
     let f = w.fork("a", 3, "f");
     w.chat(&f, "f", 2);
@@ -243,7 +243,7 @@ fn a_fork_is_read_in_every_range_and_order<F: Fixture>(w: &mut World<F>) {
     }
 }
 
-fn a_fork_survives_reopening<F: Fixture>(w: &mut World<F>) {
+fn a_fork_survives_reopening<F: Fixture>(w: &mut Harness<F>) {
     parent(w, 3);
     let f = w.fork("a", 3, "f");
     w.chat(&f, "f", 2);
@@ -254,7 +254,7 @@ fn a_fork_survives_reopening<F: Fixture>(w: &mut World<F>) {
     w.assert_folded("f");
 }
 
-fn a_forks_own_words_are_found_in_it<F: Fixture>(w: &mut World<F>) {
+fn a_forks_own_words_are_found_in_it<F: Fixture>(w: &mut Harness<F>) {
     parent(w, 3);
     assert!(w.hits("own").is_empty());
     let f = w.fork("a", 3, "f");
@@ -262,7 +262,7 @@ fn a_forks_own_words_are_found_in_it<F: Fixture>(w: &mut World<F>) {
     assert_eq!(w.hits("own"), [("f".to_owned(), 5)]);
 }
 
-fn shared_words_are_found_once<F: Fixture>(w: &mut World<F>) {
+fn shared_words_are_found_once<F: Fixture>(w: &mut Harness<F>) {
     let lease = w.begin("a");
     w.add(&lease, say("shared"));
     w.fork("a", 2, "f");
@@ -270,7 +270,7 @@ fn shared_words_are_found_once<F: Fixture>(w: &mut World<F>) {
     assert_eq!(w.hits("shared"), [("a".to_owned(), 2)]);
 }
 
-fn a_fork_takes_no_id_that_its_shared_events_bear<F: Fixture>(w: &mut World<F>) {
+fn a_fork_takes_no_id_that_its_shared_events_bear<F: Fixture>(w: &mut Harness<F>) {
     let lease = w.begin("a");
     w.add(&lease, say("x").with_id(event_id("x")));
     let f = w.fork("a", 2, "f");
@@ -281,7 +281,7 @@ fn a_fork_takes_no_id_that_its_shared_events_bear<F: Fixture>(w: &mut World<F>) 
     assert_eq!(w.log("f").len(), 3);
 }
 
-fn a_fork_does_not_begin_with_an_id_that_its_shared_events_bear<F: Fixture>(w: &mut World<F>) {
+fn a_fork_does_not_begin_with_an_id_that_its_shared_events_bear<F: Fixture>(w: &mut Harness<F>) {
     let lease = w.begin("a");
     w.add(&lease, say("x").with_id(event_id("x")));
     let fork = |at| {
@@ -299,7 +299,7 @@ fn a_fork_does_not_begin_with_an_id_that_its_shared_events_bear<F: Fixture>(w: &
     w.assert_folded("f");
 }
 
-fn an_append_that_a_fork_shares_is_not_repeated_in_it<F: Fixture>(w: &mut World<F>) {
+fn an_append_that_a_fork_shares_is_not_repeated_in_it<F: Fixture>(w: &mut Harness<F>) {
     let lease = w.begin("a");
     let event = say("x").with_id(event_id("x"));
     let first = w.add(&lease, event.clone());
@@ -308,7 +308,7 @@ fn an_append_that_a_fork_shares_is_not_repeated_in_it<F: Fixture>(w: &mut World<
     assert_eq!(w.log("f").len(), 3);
 }
 
-fn an_id_that_the_parent_used_after_the_fork_is_free_in_it<F: Fixture>(w: &mut World<F>) {
+fn an_id_that_the_parent_used_after_the_fork_is_free_in_it<F: Fixture>(w: &mut Harness<F>) {
     let lease = w.begin("a");
     let f = w.fork("a", 1, "f");
     let event = say("x").with_id(event_id("x"));
@@ -318,7 +318,7 @@ fn an_id_that_the_parent_used_after_the_fork_is_free_in_it<F: Fixture>(w: &mut W
     w.assert_folded("f");
 }
 
-fn a_fork_made_again_under_its_event_id_is_answered<F: Fixture>(w: &mut World<F>) {
+fn a_fork_made_again_under_its_event_id_is_answered<F: Fixture>(w: &mut Harness<F>) {
     parent(w, 3);
     let make = || {
         let origin = Origin::Fork { parent: id("a"), at: Seq::new(3) };
@@ -333,7 +333,7 @@ fn a_fork_made_again_under_its_event_id_is_answered<F: Fixture>(w: &mut World<F>
     assert_eq!(w.log("f").len(), 4);
 }
 
-fn a_fork_made_in_a_batch_sees_the_writes_before_it<F: Fixture>(w: &mut World<F>) {
+fn a_fork_made_in_a_batch_sees_the_writes_before_it<F: Fixture>(w: &mut Harness<F>) {
     let lease = w.begin("a");
     let origin = Origin::Fork { parent: id("a"), at: Seq::new(2) };
     let fork = Created { origin, ..created("f") };

@@ -5,8 +5,8 @@ use stepwell::{
 };
 
 use crate::claims::claims;
-use crate::world::id;
-use crate::{Fixture, World};
+use crate::harness::id;
+use crate::{Fixture, Harness};
 
 claims! { $ gate = gate_claims for Fixture:
     an_open_gate_is_counted_until_it_is_answered,
@@ -31,7 +31,7 @@ fn answer(id: &str, who: &str) -> GateAnswered {
     GateAnswered::new(id, "yes", who)
 }
 
-fn an_answer_is_read_back_as_it_was_meant<F: Fixture>(w: &mut World<F>) {
+fn an_answer_is_read_back_as_it_was_meant<F: Fixture>(w: &mut Harness<F>) {
     let lease = w.begin("a");
     let answers = [
         Answer::ALLOW_ONCE,
@@ -52,10 +52,10 @@ fn an_answer_is_read_back_as_it_was_meant<F: Fixture>(w: &mut World<F>) {
     w.assert_folded("a");
 }
 
-fn an_answer_given_at_what_a_rewind_dropped_is_refused<F: Fixture>(w: &mut World<F>) {
+fn an_answer_given_at_what_a_rewind_dropped_is_refused<F: Fixture>(w: &mut Harness<F>) {
     let lease = w.begin("a");
     w.add(&lease, ask("g"));
-    let seen = w.add(&lease, crate::world::say("more")).last;
+    let seen = w.add(&lease, crate::harness::say("more")).last;
     w.add(&lease, rewind(2));
     let why = refused(w, answer("g", "ann").having_seen(seen));
     assert!(why.contains("taken back"), "{why}");
@@ -67,7 +67,7 @@ fn rewind(to: u64) -> Rewound {
     Rewound { to: Seq::new(to), scope: Scope::Chat, restored: Restored::default() }
 }
 
-fn refused<F: Fixture>(w: &World<F>, answer: GateAnswered) -> String {
+fn refused<F: Fixture>(w: &Harness<F>, answer: GateAnswered) -> String {
     match w.tell("a", answer).unwrap_err() {
         Error::Illegal { session, kind, why } => {
             assert_eq!((session, &*kind), (id("a"), "gate_answered"));
@@ -77,7 +77,7 @@ fn refused<F: Fixture>(w: &World<F>, answer: GateAnswered) -> String {
     }
 }
 
-fn an_open_gate_is_counted_until_it_is_answered<F: Fixture>(w: &mut World<F>) {
+fn an_open_gate_is_counted_until_it_is_answered<F: Fixture>(w: &mut Harness<F>) {
     let lease = w.begin("a");
     w.add(&lease, ask("g"));
     w.add(&lease, ask("h"));
@@ -87,7 +87,7 @@ fn an_open_gate_is_counted_until_it_is_answered<F: Fixture>(w: &mut World<F>) {
     w.assert_folded("a");
 }
 
-fn a_gate_takes_one_answer<F: Fixture>(w: &mut World<F>) {
+fn a_gate_takes_one_answer<F: Fixture>(w: &mut Harness<F>) {
     let lease = w.begin("a");
     w.add(&lease, ask("g"));
     w.tell("a", answer("g", "ann")).unwrap();
@@ -96,13 +96,13 @@ fn a_gate_takes_one_answer<F: Fixture>(w: &mut World<F>) {
     assert_eq!(w.log("a").len(), 3);
 }
 
-fn a_gate_that_was_not_asked_takes_no_answer<F: Fixture>(w: &mut World<F>) {
+fn a_gate_that_was_not_asked_takes_no_answer<F: Fixture>(w: &mut Harness<F>) {
     w.begin("a");
     let why = refused(w, answer("g", "ann"));
     assert!(why.contains("no gate"), "{why}");
 }
 
-fn a_gate_is_asked_again_only_once_it_was_answered<F: Fixture>(w: &mut World<F>) {
+fn a_gate_is_asked_again_only_once_it_was_answered<F: Fixture>(w: &mut Harness<F>) {
     let lease = w.begin("a");
     w.add(&lease, ask("g"));
     let error = w.try_add(&lease, vec![ask("g").into()]).unwrap_err();
@@ -117,7 +117,7 @@ fn a_gate_is_asked_again_only_once_it_was_answered<F: Fixture>(w: &mut World<F>)
     w.assert_folded("a");
 }
 
-fn of_two_gates_each_takes_its_own_answer<F: Fixture>(w: &mut World<F>) {
+fn of_two_gates_each_takes_its_own_answer<F: Fixture>(w: &mut Harness<F>) {
     let lease = w.begin("a");
     w.add(&lease, ask("g"));
     w.add(&lease, ask("h"));
@@ -127,7 +127,7 @@ fn of_two_gates_each_takes_its_own_answer<F: Fixture>(w: &mut World<F>) {
     assert_eq!(w.head("a").open_gates, 0);
 }
 
-fn a_gate_asked_and_answered_in_one_append_is_closed<F: Fixture>(w: &mut World<F>) {
+fn a_gate_asked_and_answered_in_one_append_is_closed<F: Fixture>(w: &mut Harness<F>) {
     let lease = w.begin("a");
     let events = vec![ask("g").into(), answer("g", "default").into()];
     w.try_add(&lease, events).unwrap();
@@ -135,7 +135,7 @@ fn a_gate_asked_and_answered_in_one_append_is_closed<F: Fixture>(w: &mut World<F
     refused(w, answer("g", "ann"));
 }
 
-fn a_gate_that_a_rewind_dropped_takes_no_answer<F: Fixture>(w: &mut World<F>) {
+fn a_gate_that_a_rewind_dropped_takes_no_answer<F: Fixture>(w: &mut Harness<F>) {
     let lease = w.begin("a");
     w.add(&lease, ask("g"));
     w.add(&lease, rewind(1));
@@ -146,7 +146,7 @@ fn a_gate_that_a_rewind_dropped_takes_no_answer<F: Fixture>(w: &mut World<F>) {
     w.assert_folded("a");
 }
 
-fn a_gate_whose_answer_a_rewind_dropped_is_open_again<F: Fixture>(w: &mut World<F>) {
+fn a_gate_whose_answer_a_rewind_dropped_is_open_again<F: Fixture>(w: &mut Harness<F>) {
     let lease = w.begin("a");
     w.add(&lease, ask("g"));
     w.tell("a", answer("g", "ann")).unwrap();
@@ -157,7 +157,7 @@ fn a_gate_whose_answer_a_rewind_dropped_is_open_again<F: Fixture>(w: &mut World<
     w.assert_folded("a");
 }
 
-fn a_gate_whose_rewind_was_undone_stays_answered<F: Fixture>(w: &mut World<F>) {
+fn a_gate_whose_rewind_was_undone_stays_answered<F: Fixture>(w: &mut Harness<F>) {
     let lease = w.begin("a");
     w.add(&lease, ask("g"));
     w.tell("a", answer("g", "ann")).unwrap();
@@ -170,7 +170,7 @@ fn a_gate_whose_rewind_was_undone_stays_answered<F: Fixture>(w: &mut World<F>) {
     assert!(why.contains("ann"), "{why}");
 }
 
-fn a_fork_answers_its_own_copy_of_an_open_gate<F: Fixture>(w: &mut World<F>) {
+fn a_fork_answers_its_own_copy_of_an_open_gate<F: Fixture>(w: &mut Harness<F>) {
     let lease = w.begin("a");
     w.add(&lease, ask("g"));
     w.fork("a", 2, "f");

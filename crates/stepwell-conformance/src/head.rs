@@ -12,8 +12,8 @@ use stepwell::{
 };
 
 use crate::claims::claims;
-use crate::world::{created, id, say};
-use crate::{Fixture, World};
+use crate::harness::{created, id, say};
+use crate::{Fixture, Harness};
 
 claims! { $ head = head_claims for Fixture:
     the_head_is_the_fold_after_every_kind,
@@ -107,7 +107,7 @@ fn kinds(blob: Digest) -> Vec<Event> {
     ]
 }
 
-fn the_head_is_the_fold_after_every_kind<F: Fixture>(w: &mut World<F>) {
+fn the_head_is_the_fold_after_every_kind<F: Fixture>(w: &mut Harness<F>) {
     let blob = w.store().put_blob(b"fn main() {}").unwrap();
     let lease = w.begin_as(Created { phases: Some(PhaseSet::Lifecycle), ..created("a") });
     let mut seen = vec!["created".to_owned(), "scrubbed".to_owned()];
@@ -130,7 +130,7 @@ fn the_head_is_the_fold_after_every_kind<F: Fixture>(w: &mut World<F>) {
     }
 }
 
-fn the_head_is_the_fold_after_hundreds_of_events<F: Fixture>(w: &mut World<F>) {
+fn the_head_is_the_fold_after_hundreds_of_events<F: Fixture>(w: &mut Harness<F>) {
     let lease = w.begin("a");
     for _ in 0..6 {
         w.chat(&lease, "x", 100);
@@ -140,7 +140,7 @@ fn the_head_is_the_fold_after_hundreds_of_events<F: Fixture>(w: &mut World<F>) {
     w.assert_folded("a");
 }
 
-fn money_adds_up_exactly<F: Fixture>(w: &mut World<F>) {
+fn money_adds_up_exactly<F: Fixture>(w: &mut Harness<F>) {
     let lease = w.begin("a");
     let cost: Money = "0.1".parse().unwrap();
     let paid = Message::assistant("x").spending(Usage::default(), Some(cost));
@@ -153,7 +153,7 @@ fn money_adds_up_exactly<F: Fixture>(w: &mut World<F>) {
     assert_eq!((spent.calls, spent.unpriced), (11, 1));
 }
 
-fn each_lane_has_its_own_share<F: Fixture>(w: &mut World<F>) {
+fn each_lane_has_its_own_share<F: Fixture>(w: &mut Harness<F>) {
     let lease = w.begin("a");
     let side: Lane = "side".parse().unwrap();
     let usage = Usage { input: 10, ..Usage::default() };
@@ -173,7 +173,7 @@ fn each_lane_has_its_own_share<F: Fixture>(w: &mut World<F>) {
     w.assert_folded("a");
 }
 
-fn the_heads_model_is_the_main_lanes_last<F: Fixture>(w: &mut World<F>) {
+fn the_heads_model_is_the_main_lanes_last<F: Fixture>(w: &mut Harness<F>) {
     let lease = w.begin("a");
     let by = |model: &str| Message { model: Some(model.to_owned()), ..Message::assistant("x") };
     w.add(&lease, by("large"));
@@ -181,7 +181,7 @@ fn the_heads_model_is_the_main_lanes_last<F: Fixture>(w: &mut World<F>) {
     assert_eq!(w.head("a").model, "large");
 }
 
-fn a_stopped_session_says_why<F: Fixture>(w: &mut World<F>) {
+fn a_stopped_session_says_why<F: Fixture>(w: &mut Harness<F>) {
     let lease = w.begin("a");
     let stopped = StatusChanged {
         status: Status::Failed,
@@ -197,7 +197,7 @@ fn a_stopped_session_says_why<F: Fixture>(w: &mut World<F>) {
     w.assert_folded("a");
 }
 
-fn a_resumed_session_counts_it<F: Fixture>(w: &mut World<F>) {
+fn a_resumed_session_counts_it<F: Fixture>(w: &mut Harness<F>) {
     let lease = w.begin("a");
     let status = |status| StatusChanged { status, reason: None, error: None };
     w.add(&lease, status(Status::Running));
@@ -207,7 +207,7 @@ fn a_resumed_session_counts_it<F: Fixture>(w: &mut World<F>) {
     assert_eq!(w.head("a").resumes, 1);
 }
 
-fn edits_change_what_they_name_and_nothing_else<F: Fixture>(w: &mut World<F>) {
+fn edits_change_what_they_name_and_nothing_else<F: Fixture>(w: &mut Harness<F>) {
     w.begin("a");
     w.edit(
         "a",
@@ -240,7 +240,7 @@ fn edits_change_what_they_name_and_nothing_else<F: Fixture>(w: &mut World<F>) {
     w.assert_folded("a");
 }
 
-fn what_was_done_elsewhere_counts_once_however_often_it_is_told<F: Fixture>(w: &mut World<F>) {
+fn what_was_done_elsewhere_counts_once_however_often_it_is_told<F: Fixture>(w: &mut Harness<F>) {
     let lease = w.begin("a");
     w.add(&lease, Step { lane: Lane::main(), n: 1 });
     for (steps, cost, errors) in [(5, "0", 2), (7, "0.75", 3)] {
@@ -259,7 +259,7 @@ fn what_was_done_elsewhere_counts_once_however_often_it_is_told<F: Fixture>(w: &
     w.assert_folded("a");
 }
 
-fn an_edit_beyond_the_limits_is_refused<F: Fixture>(w: &mut World<F>) {
+fn an_edit_beyond_the_limits_is_refused<F: Fixture>(w: &mut Harness<F>) {
     w.begin("a");
     let label = |text: String| Edited { label: Change::Set(text), ..Edited::default() };
     let tags = (0..65).map(|n| n.to_string()).collect();
@@ -280,7 +280,7 @@ fn an_edit_beyond_the_limits_is_refused<F: Fixture>(w: &mut World<F>) {
     assert_eq!(w.log("a").len(), 1);
 }
 
-fn numbers_in_metadata_are_read_back_as_they_were<F: Fixture>(w: &mut World<F>) {
+fn numbers_in_metadata_are_read_back_as_they_were<F: Fixture>(w: &mut Harness<F>) {
     w.begin("a");
     let numbers = [31.245270191439438, 121.48791951161945, 0.1, 1e300, 5e-324];
     let edit = Edited {
@@ -298,7 +298,7 @@ fn numbers_in_metadata_are_read_back_as_they_were<F: Fixture>(w: &mut World<F>) 
     w.assert_folded("a");
 }
 
-fn a_long_task_is_cut_in_the_head_only<F: Fixture>(w: &mut World<F>) {
+fn a_long_task_is_cut_in_the_head_only<F: Fixture>(w: &mut Harness<F>) {
     let task = "é".repeat(40_000);
     w.make(Created::new(id("a"), task.clone()));
     let head = w.head("a");
@@ -309,7 +309,7 @@ fn a_long_task_is_cut_in_the_head_only<F: Fixture>(w: &mut World<F>) {
     w.assert_folded("a");
 }
 
-fn bytes_of_a_session_grow_with_its_events<F: Fixture>(w: &mut World<F>) {
+fn bytes_of_a_session_grow_with_its_events<F: Fixture>(w: &mut Harness<F>) {
     let lease = w.begin("a");
     let before = w.store().info(&id("a")).unwrap().bytes;
     let total = w.store().disk_use().unwrap();

@@ -3,8 +3,8 @@
 use stepwell::{Search, Seq, Span, Status};
 
 use crate::claims::claims;
-use crate::world::{claim, event_id, id, say, targets, texts};
-use crate::{Fixture, World};
+use crate::harness::{claim, event_id, id, say, targets, texts};
+use crate::{Fixture, Harness};
 
 claims! { $ heir = heir_claims for Fixture:
     a_fork_outlives_its_parent,
@@ -27,28 +27,28 @@ claims! { $ heir = heir_claims for Fixture:
 }
 
 /// a: created, "a 1" ..= "a 5"; nobody holds it.
-fn parent<F: Fixture>(w: &World<F>) {
+fn parent<F: Fixture>(w: &Harness<F>) {
     let lease = w.begin("a");
     w.chat(&lease, "a", 5);
     w.release(&lease);
 }
 
 /// A fork with something of its own, held by nobody.
-fn fork<F: Fixture>(w: &World<F>, parent: &str, at: u64, name: &str) {
+fn fork<F: Fixture>(w: &Harness<F>, parent: &str, at: u64, name: &str) {
     w.tick();
     let lease = w.fork(parent, at, name);
     w.chat(&lease, name, 2);
     w.release(&lease);
 }
 
-fn purge<F: Fixture>(w: &World<F>, name: &str) {
+fn purge<F: Fixture>(w: &Harness<F>, name: &str) {
     let removal = w.store().purge(&targets(&[name])).unwrap();
     assert!(removal.left.is_empty(), "{removal:?}");
     assert!(!w.has(name));
 }
 
 /// Purges `gone` and checks that each of `left` reads, verifies and goes on as before.
-fn outlive<F: Fixture>(w: &mut World<F>, gone: &str, left: &[&str]) {
+fn outlive<F: Fixture>(w: &mut Harness<F>, gone: &str, left: &[&str]) {
     let before: Vec<_> = left.iter().map(|name| w.log(name)).collect();
     purge(w, gone);
     w.reopen();
@@ -67,7 +67,7 @@ fn outlive<F: Fixture>(w: &mut World<F>, gone: &str, left: &[&str]) {
     }
 }
 
-fn a_fork_outlives_its_parent<F: Fixture>(w: &mut World<F>) {
+fn a_fork_outlives_its_parent<F: Fixture>(w: &mut Harness<F>) {
     parent(w);
     fork(w, "a", 4, "f");
     outlive(w, "a", &["f"]);
@@ -76,7 +76,7 @@ fn a_fork_outlives_its_parent<F: Fixture>(w: &mut World<F>) {
     assert_eq!(texts(&w.log("f"))[..5], ["a 1", "a 2", "a 3", "f 1", "f 2"]);
 }
 
-fn sibling_forks_with_other_points_outlive_their_parent<F: Fixture>(w: &mut World<F>) {
+fn sibling_forks_with_other_points_outlive_their_parent<F: Fixture>(w: &mut Harness<F>) {
     parent(w);
     let points = [(3, "f"), (6, "g"), (1, "h"), (3, "i"), (6, "j")];
     for (at, name) in points {
@@ -90,7 +90,7 @@ fn sibling_forks_with_other_points_outlive_their_parent<F: Fixture>(w: &mut Worl
     outlive(w, "i", &["h"]);
 }
 
-fn forks_outlive_a_parent_whatever_was_indexed<F: Fixture>(w: &mut World<F>) {
+fn forks_outlive_a_parent_whatever_was_indexed<F: Fixture>(w: &mut Harness<F>) {
     for indexed in 0..4 {
         let (a, f) = (format!("a{indexed}"), format!("f{indexed}"));
         let lease = w.begin(&a);
@@ -117,7 +117,7 @@ fn forks_outlive_a_parent_whatever_was_indexed<F: Fixture>(w: &mut World<F>) {
     }
 }
 
-fn what_only_the_parent_had_is_gone<F: Fixture>(w: &mut World<F>) {
+fn what_only_the_parent_had_is_gone<F: Fixture>(w: &mut Harness<F>) {
     parent(w);
     fork(w, "a", 2, "f");
     let lease = w.store().acquire(&id("a"), &claim(1)).unwrap();
@@ -129,7 +129,7 @@ fn what_only_the_parent_had_is_gone<F: Fixture>(w: &mut World<F>) {
     assert_eq!(texts(&w.log("f")), ["a 1", "f 1", "f 2"]);
 }
 
-fn shared_words_are_found_in_a_fork_after_the_parent_is_gone<F: Fixture>(w: &mut World<F>) {
+fn shared_words_are_found_in_a_fork_after_the_parent_is_gone<F: Fixture>(w: &mut Harness<F>) {
     parent(w);
     fork(w, "a", 3, "f");
     fork(w, "a", 5, "g");
@@ -146,7 +146,7 @@ fn shared_words_are_found_in_a_fork_after_the_parent_is_gone<F: Fixture>(w: &mut
     assert_eq!(w.hits("\"g 1\""), [("g".to_owned(), 7)]);
 }
 
-fn a_fork_of_a_fork_outlives_both<F: Fixture>(w: &mut World<F>) {
+fn a_fork_of_a_fork_outlives_both<F: Fixture>(w: &mut Harness<F>) {
     parent(w);
     fork(w, "a", 3, "f");
     fork(w, "f", 5, "g");
@@ -155,7 +155,7 @@ fn a_fork_of_a_fork_outlives_both<F: Fixture>(w: &mut World<F>) {
     assert_eq!(texts(&w.log("g"))[..3], ["a 1", "a 2", "f 1"]);
 }
 
-fn a_chain_of_forks_outlives_its_middle<F: Fixture>(w: &mut World<F>) {
+fn a_chain_of_forks_outlives_its_middle<F: Fixture>(w: &mut Harness<F>) {
     parent(w);
     fork(w, "a", 3, "f");
     fork(w, "f", 5, "g");
@@ -167,7 +167,7 @@ fn a_chain_of_forks_outlives_its_middle<F: Fixture>(w: &mut World<F>) {
     outlive(w, "g", &["h"]);
 }
 
-fn the_root_outlives_its_forks<F: Fixture>(w: &mut World<F>) {
+fn the_root_outlives_its_forks<F: Fixture>(w: &mut Harness<F>) {
     parent(w);
     fork(w, "a", 3, "f");
     fork(w, "f", 4, "g");
@@ -175,7 +175,7 @@ fn the_root_outlives_its_forks<F: Fixture>(w: &mut World<F>) {
     outlive(w, "f", &["a"]);
 }
 
-fn the_last_user_takes_the_prefix_with_it<F: Fixture>(w: &mut World<F>) {
+fn the_last_user_takes_the_prefix_with_it<F: Fixture>(w: &mut Harness<F>) {
     parent(w);
     fork(w, "a", 3, "f");
     fork(w, "a", 5, "g");
@@ -187,7 +187,7 @@ fn the_last_user_takes_the_prefix_with_it<F: Fixture>(w: &mut World<F>) {
     assert!(w.hits("a").is_empty());
 }
 
-fn a_fork_can_still_be_forked_in_the_shared_prefix<F: Fixture>(w: &mut World<F>) {
+fn a_fork_can_still_be_forked_in_the_shared_prefix<F: Fixture>(w: &mut Harness<F>) {
     parent(w);
     fork(w, "a", 5, "f");
     fork(w, "a", 3, "g");
@@ -203,7 +203,7 @@ fn a_fork_can_still_be_forked_in_the_shared_prefix<F: Fixture>(w: &mut World<F>)
     outlive(w, "g", &["h", "i", "j"]);
 }
 
-fn a_fork_far_into_a_long_parent_outlives_it<F: Fixture>(w: &mut World<F>) {
+fn a_fork_far_into_a_long_parent_outlives_it<F: Fixture>(w: &mut Harness<F>) {
     let lease = w.begin("a");
     for _ in 0..6 {
         w.chat(&lease, "long", 100);
@@ -219,7 +219,7 @@ fn a_fork_far_into_a_long_parent_outlives_it<F: Fixture>(w: &mut World<F>) {
     assert_eq!(w.head("i").seq, Seq::new(523));
 }
 
-fn a_fork_that_ran_on_outlives_its_parent<F: Fixture>(w: &mut World<F>) {
+fn a_fork_that_ran_on_outlives_its_parent<F: Fixture>(w: &mut Harness<F>) {
     parent(w);
     let lease = w.fork("a", 4, "f");
     for _ in 0..3 {
@@ -233,7 +233,7 @@ fn a_fork_that_ran_on_outlives_its_parent<F: Fixture>(w: &mut World<F>) {
     w.assert_folded("h");
 }
 
-fn a_running_fork_does_not_protect_its_parent<F: Fixture>(w: &mut World<F>) {
+fn a_running_fork_does_not_protect_its_parent<F: Fixture>(w: &mut Harness<F>) {
     parent(w);
     let lease = w.fork("a", 4, "f");
     purge(w, "a");
@@ -241,7 +241,7 @@ fn a_running_fork_does_not_protect_its_parent<F: Fixture>(w: &mut World<F>) {
     w.assert_folded("f");
 }
 
-fn a_fork_of_a_purged_subagent_lives<F: Fixture>(w: &mut World<F>) {
+fn a_fork_of_a_purged_subagent_lives<F: Fixture>(w: &mut Harness<F>) {
     parent(w);
     let child = w.subagent("a", "child");
     w.chat(&child, "child", 3);
@@ -253,7 +253,7 @@ fn a_fork_of_a_purged_subagent_lives<F: Fixture>(w: &mut World<F>) {
     w.assert_folded("f");
 }
 
-fn a_purged_parent_does_not_mind_ids_that_forks_used_again<F: Fixture>(w: &mut World<F>) {
+fn a_purged_parent_does_not_mind_ids_that_forks_used_again<F: Fixture>(w: &mut Harness<F>) {
     let lease = w.begin("a");
     let f = w.fork("a", 1, "f");
     let g = w.fork("a", 1, "g");
@@ -265,7 +265,7 @@ fn a_purged_parent_does_not_mind_ids_that_forks_used_again<F: Fixture>(w: &mut W
     outlive(w, "a", &["f", "g", "h"]);
 }
 
-fn facts_and_retries_work_after_the_parent_is_gone<F: Fixture>(w: &mut World<F>) {
+fn facts_and_retries_work_after_the_parent_is_gone<F: Fixture>(w: &mut Harness<F>) {
     let lease = w.begin("a");
     let task = stepwell::Task { id: "t".to_owned(), ..stepwell::Task::default() };
     w.add(&lease, task);
@@ -284,7 +284,7 @@ fn facts_and_retries_work_after_the_parent_is_gone<F: Fixture>(w: &mut World<F>)
     }
 }
 
-fn parent_and_fork_can_go_together<F: Fixture>(w: &mut World<F>) {
+fn parent_and_fork_can_go_together<F: Fixture>(w: &mut Harness<F>) {
     parent(w);
     fork(w, "a", 4, "f");
     fork(w, "a", 3, "g");

@@ -90,18 +90,18 @@ impl Plain {
     }
 }
 
-struct World {
+struct ModelTest {
     well: Stepwell,
     plain: Vec<Plain>,
     sessions: BTreeMap<SessionId, Session>,
 }
 
-impl World {
+impl ModelTest {
     fn new(well: Stepwell) -> Self {
-        let mut world = Self { well, plain: Vec::new(), sessions: BTreeMap::new() };
-        let session = world.well.create(world.well.draft("root")).unwrap();
-        world.adopt(session, vec![Moment::default(); 2]);
-        world
+        let mut test = Self { well, plain: Vec::new(), sessions: BTreeMap::new() };
+        let session = test.well.create(test.well.draft("root")).unwrap();
+        test.adopt(session, vec![Moment::default(); 2]);
+        test
     }
 
     fn adopt(&mut self, session: Session, moments: Vec<Moment>) {
@@ -295,8 +295,8 @@ pub fn histories(store: &Arc<dyn Store>, ops: &[Op]) {
     };
     let before: Vec<_> =
         well.list(&everywhere).unwrap().sessions.into_iter().map(|s| s.head.id).collect();
-    let mut world = World::new(well);
-    ops.iter().for_each(|op| world.apply(op));
-    world.check();
-    world.check_lists(&before);
+    let mut test = ModelTest::new(well);
+    ops.iter().for_each(|op| test.apply(op));
+    test.check();
+    test.check_lists(&before);
 }

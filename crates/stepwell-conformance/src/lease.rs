@@ -5,8 +5,8 @@ use std::time::Duration;
 use stepwell::{Epoch, Error, ErrorKind, LEASE_TTL, LeaseRequest};
 
 use crate::claims::claims;
-use crate::world::{claim, created, id, say};
-use crate::{Fixture, TestProcesses, World};
+use crate::harness::{claim, created, id, say};
+use crate::{Fixture, Harness, TestProcesses};
 
 claims! { $ lease = lease_claims for Fixture:
     a_free_lease_can_be_taken,
@@ -33,7 +33,7 @@ claims! { $ lease = lease_claims for Fixture:
     a_lease_taken_in_one_handle_writes_in_another,
 }
 
-fn a_free_lease_can_be_taken<F: Fixture>(w: &mut World<F>) {
+fn a_free_lease_can_be_taken<F: Fixture>(w: &mut Harness<F>) {
     w.make(created("a"));
     let lease = w.store().acquire(&id("a"), &claim(7)).unwrap();
     assert_eq!(lease.session, id("a"));
@@ -44,7 +44,7 @@ fn a_free_lease_can_be_taken<F: Fixture>(w: &mut World<F>) {
     w.add(&lease, say("x"));
 }
 
-fn a_held_lease_is_refused_and_the_error_names_the_holder<F: Fixture>(w: &mut World<F>) {
+fn a_held_lease_is_refused_and_the_error_names_the_holder<F: Fixture>(w: &mut Harness<F>) {
     let lease = w.begin("a");
     let error = w.store().acquire(&id("a"), &claim(2)).unwrap_err();
     let Error::Held { session, holder, expires } = &error else { panic!("{error}") };
@@ -56,25 +56,25 @@ fn a_held_lease_is_refused_and_the_error_names_the_holder<F: Fixture>(w: &mut Wo
     w.add(&lease, say("the holder goes on"));
 }
 
-fn a_held_lease_is_refused_to_its_own_holder<F: Fixture>(w: &mut World<F>) {
+fn a_held_lease_is_refused_to_its_own_holder<F: Fixture>(w: &mut Harness<F>) {
     w.begin("a");
     let error = w.store().acquire(&id("a"), &claim(1)).unwrap_err();
     assert!(matches!(error, Error::Held { .. }), "{error}");
 }
 
-fn a_lease_of_no_session_is_an_error<F: Fixture>(w: &mut World<F>) {
+fn a_lease_of_no_session_is_an_error<F: Fixture>(w: &mut Harness<F>) {
     let error = w.store().acquire(&id("a"), &claim(1)).unwrap_err();
     assert!(matches!(error, Error::NoSession(_)), "{error}");
 }
 
-fn a_trashed_sessions_lease_cannot_be_taken<F: Fixture>(w: &mut World<F>) {
+fn a_trashed_sessions_lease_cannot_be_taken<F: Fixture>(w: &mut Harness<F>) {
     w.make(created("a"));
     w.store().trash(&[id("a").into()]).unwrap();
     let error = w.store().acquire(&id("a"), &claim(1)).unwrap_err();
     assert!(matches!(error, Error::Trashed(_)), "{error}");
 }
 
-fn renewing_extends_from_now<F: Fixture>(w: &mut World<F>) {
+fn renewing_extends_from_now<F: Fixture>(w: &mut Harness<F>) {
     let lease = w.begin("a");
     w.tick();
     let renewed = w.store().renew(&lease, Duration::from_secs(5)).unwrap();
@@ -85,7 +85,7 @@ fn renewing_extends_from_now<F: Fixture>(w: &mut World<F>) {
     assert_eq!(held.holder, TestProcesses::holder(1));
 }
 
-fn an_expired_lease_that_nobody_took_is_renewed<F: Fixture>(w: &mut World<F>) {
+fn an_expired_lease_that_nobody_took_is_renewed<F: Fixture>(w: &mut Harness<F>) {
     let lease = w.begin("a");
     w.clock.set(lease.expires.plus(Duration::from_secs(100)));
     assert_eq!(w.store().info(&id("a")).unwrap().held, None);
@@ -97,7 +97,7 @@ fn an_expired_lease_that_nobody_took_is_renewed<F: Fixture>(w: &mut World<F>) {
     assert!(matches!(error, Error::Held { .. }), "{error}");
 }
 
-fn a_lost_lease_cannot_be_renewed<F: Fixture>(w: &mut World<F>) {
+fn a_lost_lease_cannot_be_renewed<F: Fixture>(w: &mut Harness<F>) {
     let lease = w.begin("a");
     w.clock.set(lease.expires);
     let new = w.store().acquire(&id("a"), &claim(2)).unwrap();
@@ -108,7 +108,7 @@ fn a_lost_lease_cannot_be_renewed<F: Fixture>(w: &mut World<F>) {
     assert_eq!(held.holder, TestProcesses::holder(2));
 }
 
-fn a_released_lease_cannot_be_renewed<F: Fixture>(w: &mut World<F>) {
+fn a_released_lease_cannot_be_renewed<F: Fixture>(w: &mut Harness<F>) {
     let lease = w.begin("a");
     w.release(&lease);
     let error = w.store().renew(&lease, LEASE_TTL).unwrap_err();
@@ -116,7 +116,7 @@ fn a_released_lease_cannot_be_renewed<F: Fixture>(w: &mut World<F>) {
     assert_eq!(w.store().info(&id("a")).unwrap().held, None);
 }
 
-fn a_released_lease_can_be_taken<F: Fixture>(w: &mut World<F>) {
+fn a_released_lease_can_be_taken<F: Fixture>(w: &mut Harness<F>) {
     let lease = w.begin("a");
     w.release(&lease);
     assert_eq!(w.store().info(&id("a")).unwrap().held, None);
@@ -125,7 +125,7 @@ fn a_released_lease_can_be_taken<F: Fixture>(w: &mut World<F>) {
     w.add(&next, say("x"));
 }
 
-fn releasing_a_lost_lease_is_no_error_and_frees_nothing<F: Fixture>(w: &mut World<F>) {
+fn releasing_a_lost_lease_is_no_error_and_frees_nothing<F: Fixture>(w: &mut Harness<F>) {
     let lease = w.begin("a");
     w.clock.set(lease.expires);
     let new = w.store().acquire(&id("a"), &claim(2)).unwrap();
@@ -136,7 +136,7 @@ fn releasing_a_lost_lease_is_no_error_and_frees_nothing<F: Fixture>(w: &mut Worl
     w.add(&new, say("still mine"));
 }
 
-fn releasing_a_lease_of_a_purged_session_is_no_error<F: Fixture>(w: &mut World<F>) {
+fn releasing_a_lease_of_a_purged_session_is_no_error<F: Fixture>(w: &mut Harness<F>) {
     let lease = w.begin("a");
     w.release(&lease);
     w.store().purge(&[id("a").into()]).unwrap();
@@ -144,7 +144,7 @@ fn releasing_a_lease_of_a_purged_session_is_no_error<F: Fixture>(w: &mut World<F
     assert!(!w.has("a"));
 }
 
-fn an_expired_lease_is_stolen<F: Fixture>(w: &mut World<F>) {
+fn an_expired_lease_is_stolen<F: Fixture>(w: &mut Harness<F>) {
     let lease = w.begin("a");
     w.clock.set(lease.expires.minus(Duration::from_micros(1)));
     assert!(w.store().acquire(&id("a"), &claim(2)).is_err());
@@ -155,7 +155,7 @@ fn an_expired_lease_is_stolen<F: Fixture>(w: &mut World<F>) {
     assert!(matches!(error, Error::Fenced { .. }), "{error}");
 }
 
-fn a_lease_is_stolen_from_a_process_that_is_gone<F: Fixture>(w: &mut World<F>) {
+fn a_lease_is_stolen_from_a_process_that_is_gone<F: Fixture>(w: &mut Harness<F>) {
     let lease = w.begin("a");
     w.processes.mark_gone(&TestProcesses::holder(1));
     let stolen = w.store().acquire(&id("a"), &claim(2)).unwrap();
@@ -166,7 +166,7 @@ fn a_lease_is_stolen_from_a_process_that_is_gone<F: Fixture>(w: &mut World<F>) {
     w.add(&stolen, say("x"));
 }
 
-fn a_lease_is_not_stolen_from_a_holder_that_cannot_be_judged<F: Fixture>(w: &mut World<F>) {
+fn a_lease_is_not_stolen_from_a_holder_that_cannot_be_judged<F: Fixture>(w: &mut Harness<F>) {
     let lease = w.begin("a");
     w.processes.mark_unknown(&TestProcesses::holder(1));
     let error = w.store().acquire(&id("a"), &claim(2)).unwrap_err();
@@ -175,7 +175,7 @@ fn a_lease_is_not_stolen_from_a_holder_that_cannot_be_judged<F: Fixture>(w: &mut
     w.store().acquire(&id("a"), &claim(2)).unwrap();
 }
 
-fn a_short_lease_is_short<F: Fixture>(w: &mut World<F>) {
+fn a_short_lease_is_short<F: Fixture>(w: &mut Harness<F>) {
     w.make(created("a"));
     let short = LeaseRequest { ttl: Duration::from_millis(3), ..claim(1) };
     let lease = w.store().acquire(&id("a"), &short).unwrap();
@@ -184,7 +184,7 @@ fn a_short_lease_is_short<F: Fixture>(w: &mut World<F>) {
     w.store().acquire(&id("a"), &claim(2)).unwrap();
 }
 
-fn epochs_only_grow<F: Fixture>(w: &mut World<F>) {
+fn epochs_only_grow<F: Fixture>(w: &mut Harness<F>) {
     let mut last = w.begin("a");
     assert_eq!(last.epoch, Epoch::FIRST);
     for n in 2..6 {
@@ -199,7 +199,7 @@ fn epochs_only_grow<F: Fixture>(w: &mut World<F>) {
     }
 }
 
-fn epochs_grow_over_reopening<F: Fixture>(w: &mut World<F>) {
+fn epochs_grow_over_reopening<F: Fixture>(w: &mut Harness<F>) {
     let lease = w.begin("a");
     w.release(&lease);
     w.reopen();
@@ -211,7 +211,7 @@ fn epochs_grow_over_reopening<F: Fixture>(w: &mut World<F>) {
     assert!(matches!(error, Error::Held { .. }), "{error}");
 }
 
-fn leases_of_two_sessions_are_apart<F: Fixture>(w: &mut World<F>) {
+fn leases_of_two_sessions_are_apart<F: Fixture>(w: &mut Harness<F>) {
     let (a, b) = (w.begin("a"), w.begin("b"));
     w.release(&a);
     w.add(&b, say("x"));
@@ -219,7 +219,7 @@ fn leases_of_two_sessions_are_apart<F: Fixture>(w: &mut World<F>) {
     assert!(w.store().acquire(&id("b"), &claim(2)).is_err());
 }
 
-fn of_two_handles_one_gets_the_lease<F: Fixture>(w: &mut World<F>) {
+fn of_two_handles_one_gets_the_lease<F: Fixture>(w: &mut Harness<F>) {
     w.make(created("a"));
     let other = w.another();
     let lease = other.acquire(&id("a"), &claim(2)).unwrap();
@@ -237,7 +237,7 @@ fn of_two_handles_one_gets_the_lease<F: Fixture>(w: &mut World<F>) {
     );
 }
 
-fn of_many_threads_one_gets_the_lease<F: Fixture>(w: &mut World<F>) {
+fn of_many_threads_one_gets_the_lease<F: Fixture>(w: &mut Harness<F>) {
     w.make(created("a"));
     let store = w.store();
     let won = std::thread::scope(|scope| {
@@ -250,7 +250,7 @@ fn of_many_threads_one_gets_the_lease<F: Fixture>(w: &mut World<F>) {
     assert_eq!(held.epoch, won[0].epoch);
 }
 
-fn a_lease_taken_in_one_handle_writes_in_another<F: Fixture>(w: &mut World<F>) {
+fn a_lease_taken_in_one_handle_writes_in_another<F: Fixture>(w: &mut Harness<F>) {
     w.make(created("a"));
     let lease = w.another().acquire(&id("a"), &claim(1)).unwrap();
     w.add(&lease, say("x"));

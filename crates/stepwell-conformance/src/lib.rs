@@ -19,7 +19,7 @@
 
 mod claims;
 mod doubles;
-mod world;
+mod harness;
 
 pub mod append;
 pub mod batch;
@@ -58,7 +58,7 @@ pub mod wait;
 
 pub use claims::run;
 pub use doubles::{TestClock, TestProcesses};
-pub use world::{Damageable, Fixture, World};
+pub use harness::{Damageable, Fixture, Harness};
 
 /// Expands to one `#[test]` for each claim that every store keeps. `$make` is a
 /// function that returns a [`Fixture`] with nothing in it.

@@ -5,8 +5,8 @@ use stepwell::{
 };
 
 use crate::claims::claims;
-use crate::world::{claim, created, id, say};
-use crate::{Fixture, TestProcesses, World};
+use crate::harness::{claim, created, id, say};
+use crate::{Fixture, Harness, TestProcesses};
 
 claims! { $ liveness = liveness_claims for Fixture:
     a_session_whose_holder_lives_runs,
@@ -22,7 +22,7 @@ claims! { $ liveness = liveness_claims for Fixture:
 }
 
 /// The status of `a` in every answer that has one; they must agree.
-fn status<F: Fixture>(w: &World<F>) -> Status {
+fn status<F: Fixture>(w: &Harness<F>) -> Status {
     let status = w.head("a").status;
     for other in Status::ALL {
         let filter = Filter { status: vec![other], ..Filter::default() };
@@ -42,20 +42,20 @@ fn status<F: Fixture>(w: &World<F>) -> Status {
     status
 }
 
-fn a_session_whose_holder_lives_runs<F: Fixture>(w: &mut World<F>) {
+fn a_session_whose_holder_lives_runs<F: Fixture>(w: &mut Harness<F>) {
     w.begin("a");
     assert_eq!(status(w), Status::Running);
     assert_eq!(w.head("a").stop_reason, None);
 }
 
-fn a_session_whose_process_is_gone_is_interrupted_everywhere<F: Fixture>(w: &mut World<F>) {
+fn a_session_whose_process_is_gone_is_interrupted_everywhere<F: Fixture>(w: &mut Harness<F>) {
     w.begin("a");
     w.processes.mark_gone(&TestProcesses::holder(1));
     assert_eq!(status(w), Status::Interrupted);
     assert_eq!(w.store().info(&id("a")).unwrap().held, None);
 }
 
-fn a_session_whose_lease_expired_is_interrupted_everywhere<F: Fixture>(w: &mut World<F>) {
+fn a_session_whose_lease_expired_is_interrupted_everywhere<F: Fixture>(w: &mut Harness<F>) {
     let lease = w.begin("a");
     w.clock.set(lease.expires.minus(std::time::Duration::from_micros(1)));
     assert_eq!(status(w), Status::Running);
@@ -65,14 +65,14 @@ fn a_session_whose_lease_expired_is_interrupted_everywhere<F: Fixture>(w: &mut W
 }
 
 fn a_session_whose_lease_was_released_while_running_is_interrupted_everywhere<F: Fixture>(
-    w: &mut World<F>,
+    w: &mut Harness<F>,
 ) {
     let lease = w.begin("a");
     w.release(&lease);
     assert_eq!(status(w), Status::Interrupted);
 }
 
-fn a_session_whose_holder_cannot_be_judged_runs_until_it_expires<F: Fixture>(w: &mut World<F>) {
+fn a_session_whose_holder_cannot_be_judged_runs_until_it_expires<F: Fixture>(w: &mut Harness<F>) {
     let lease = w.begin("a");
     w.processes.mark_unknown(&TestProcesses::holder(1));
     assert_eq!(status(w), Status::Running);
@@ -80,7 +80,7 @@ fn a_session_whose_holder_cannot_be_judged_runs_until_it_expires<F: Fixture>(w: 
     assert_eq!(status(w), Status::Interrupted);
 }
 
-fn an_interrupted_session_reads_as_crashed_and_keeps_its_log<F: Fixture>(w: &mut World<F>) {
+fn an_interrupted_session_reads_as_crashed_and_keeps_its_log<F: Fixture>(w: &mut Harness<F>) {
     w.begin("a");
     let log = w.log("a");
     w.processes.mark_gone(&TestProcesses::holder(1));
@@ -89,7 +89,7 @@ fn an_interrupted_session_reads_as_crashed_and_keeps_its_log<F: Fixture>(w: &mut
     w.assert_folded("a");
 }
 
-fn an_interrupted_session_that_is_taken_over_runs_again<F: Fixture>(w: &mut World<F>) {
+fn an_interrupted_session_that_is_taken_over_runs_again<F: Fixture>(w: &mut Harness<F>) {
     w.begin("a");
     w.processes.mark_gone(&TestProcesses::holder(1));
     assert_eq!(status(w), Status::Interrupted);
@@ -99,7 +99,7 @@ fn an_interrupted_session_that_is_taken_over_runs_again<F: Fixture>(w: &mut Worl
     w.assert_folded("a");
 }
 
-fn a_stopped_session_does_not_become_interrupted<F: Fixture>(w: &mut World<F>) {
+fn a_stopped_session_does_not_become_interrupted<F: Fixture>(w: &mut Harness<F>) {
     let lease = w.begin("a");
     for stopped in Status::ALL {
         if stopped == Status::Running {
@@ -115,7 +115,7 @@ fn a_stopped_session_does_not_become_interrupted<F: Fixture>(w: &mut World<F>) {
     }
 }
 
-fn an_external_session_runs_without_a_holder<F: Fixture>(w: &mut World<F>) {
+fn an_external_session_runs_without_a_holder<F: Fixture>(w: &mut Harness<F>) {
     w.make(Created { driver: Driver::External, phases: Some(PhaseSet::Lifecycle), ..created("a") });
     assert_eq!(status(w), Status::Running);
     let lease = w.store().acquire(&id("a"), &claim(1)).unwrap();
@@ -125,7 +125,7 @@ fn an_external_session_runs_without_a_holder<F: Fixture>(w: &mut World<F>) {
     assert_eq!(w.head("a").stop_reason, None);
 }
 
-fn reading_the_info_changes_nothing<F: Fixture>(w: &mut World<F>) {
+fn reading_the_info_changes_nothing<F: Fixture>(w: &mut Harness<F>) {
     w.begin("a");
     w.processes.mark_gone(&TestProcesses::holder(1));
     assert_eq!(status(w), Status::Interrupted);

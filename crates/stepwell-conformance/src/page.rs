@@ -3,8 +3,8 @@
 use stepwell::{Created, Cursor, Family, Filter, Lane, Message, Order, Query, Sort, Step, Usage};
 
 use crate::claims::claims;
-use crate::world::{created, id, say};
-use crate::{Fixture, World};
+use crate::harness::{created, id, say};
+use crate::{Fixture, Harness};
 
 claims! { $ page = page_claims for Fixture:
     by_default_the_last_updated_come_first,
@@ -27,7 +27,7 @@ const SORTS: [Sort; 4] = [Sort::Updated, Sort::Created, Sort::Cost, Sort::Steps]
 
 /// Five sessions whose order differs for each way of sorting:
 /// updated c e a d b, created a b c d e, cost b (a d) e c, steps e d c b a.
-fn five<F: Fixture>(w: &World<F>) {
+fn five<F: Fixture>(w: &Harness<F>) {
     let mut leases = Vec::new();
     for name in ["a", "b", "c", "d", "e"] {
         leases.push(w.begin(name));
@@ -43,41 +43,41 @@ fn five<F: Fixture>(w: &World<F>) {
     }
 }
 
-fn sorted<F: Fixture>(w: &World<F>, sort: Sort, order: Order) -> String {
+fn sorted<F: Fixture>(w: &Harness<F>, sort: Sort, order: Order) -> String {
     w.page_of(&Query { sort, order, ..Query::default() }).concat()
 }
 
-fn both_ways<F: Fixture>(w: &World<F>, sort: Sort, ascending: &str) {
+fn both_ways<F: Fixture>(w: &Harness<F>, sort: Sort, ascending: &str) {
     five(w);
     assert_eq!(sorted(w, sort, Order::Oldest), ascending);
     let descending: String = ascending.chars().rev().collect();
     assert_eq!(sorted(w, sort, Order::Newest), descending);
 }
 
-fn by_default_the_last_updated_come_first<F: Fixture>(w: &mut World<F>) {
+fn by_default_the_last_updated_come_first<F: Fixture>(w: &mut Harness<F>) {
     five(w);
     assert_eq!(w.page_of(&Query::default()).concat(), "bdaec");
     w.edit("c", stepwell::Edited::default());
     assert_eq!(w.page_of(&Query::default()).concat(), "cbdae");
 }
 
-fn sorted_by_update_in_both_orders<F: Fixture>(w: &mut World<F>) {
+fn sorted_by_update_in_both_orders<F: Fixture>(w: &mut Harness<F>) {
     both_ways(w, Sort::Updated, "ceadb");
 }
 
-fn sorted_by_birth_in_both_orders<F: Fixture>(w: &mut World<F>) {
+fn sorted_by_birth_in_both_orders<F: Fixture>(w: &mut Harness<F>) {
     both_ways(w, Sort::Created, "abcde");
 }
 
-fn sorted_by_cost_in_both_orders<F: Fixture>(w: &mut World<F>) {
+fn sorted_by_cost_in_both_orders<F: Fixture>(w: &mut Harness<F>) {
     both_ways(w, Sort::Cost, "badec");
 }
 
-fn sorted_by_steps_in_both_orders<F: Fixture>(w: &mut World<F>) {
+fn sorted_by_steps_in_both_orders<F: Fixture>(w: &mut Harness<F>) {
     both_ways(w, Sort::Steps, "edcba");
 }
 
-fn sessions_that_are_equal_are_sorted_by_birth<F: Fixture>(w: &mut World<F>) {
+fn sessions_that_are_equal_are_sorted_by_birth<F: Fixture>(w: &mut Harness<F>) {
     for name in ["c", "a", "b"] {
         w.make(created(name));
     }
@@ -88,7 +88,7 @@ fn sessions_that_are_equal_are_sorted_by_birth<F: Fixture>(w: &mut World<F>) {
 }
 
 /// All pages one after the other; `between` happens after each.
-fn pages<F: Fixture>(w: &World<F>, query: &Query, mut between: impl FnMut(usize)) -> Vec<String> {
+fn pages<F: Fixture>(w: &Harness<F>, query: &Query, mut between: impl FnMut(usize)) -> Vec<String> {
     let mut all = Vec::new();
     let mut query = query.clone();
     for n in 0.. {
@@ -103,7 +103,7 @@ fn pages<F: Fixture>(w: &World<F>, query: &Query, mut between: impl FnMut(usize)
     all
 }
 
-fn pages_of_every_size_cover_everything_once<F: Fixture>(w: &mut World<F>) {
+fn pages_of_every_size_cover_everything_once<F: Fixture>(w: &mut Harness<F>) {
     five(w);
     w.make(created("f"));
     w.make(created("g"));
@@ -119,7 +119,7 @@ fn pages_of_every_size_cover_everything_once<F: Fixture>(w: &mut World<F>) {
     }
 }
 
-fn pages_of_a_filtered_list_cover_what_matches_once<F: Fixture>(w: &mut World<F>) {
+fn pages_of_a_filtered_list_cover_what_matches_once<F: Fixture>(w: &mut Harness<F>) {
     w.begin("root");
     for n in 0..5 {
         w.subagent("root", &format!("child-{n}"));
@@ -137,7 +137,7 @@ fn pages_of_a_filtered_list_cover_what_matches_once<F: Fixture>(w: &mut World<F>
     }
 }
 
-fn pages_stay_in_place_while_sessions_are_added<F: Fixture>(w: &mut World<F>) {
+fn pages_stay_in_place_while_sessions_are_added<F: Fixture>(w: &mut Harness<F>) {
     let old: Vec<_> = (0..9).map(|n| format!("old-{n}")).collect();
     for name in &old {
         w.make(created(name));
@@ -153,7 +153,7 @@ fn pages_stay_in_place_while_sessions_are_added<F: Fixture>(w: &mut World<F>) {
     assert_eq!(seen, old);
 }
 
-fn pages_stay_in_place_while_sessions_go<F: Fixture>(w: &mut World<F>) {
+fn pages_stay_in_place_while_sessions_go<F: Fixture>(w: &mut Harness<F>) {
     for n in 0..6 {
         w.make(created(&format!("s{n}")));
         w.tick();
@@ -167,7 +167,7 @@ fn pages_stay_in_place_while_sessions_go<F: Fixture>(w: &mut World<F>) {
     assert_eq!(seen.concat(), "s0s1s2s3s4s5");
 }
 
-fn the_last_page_says_that_it_is_the_last<F: Fixture>(w: &mut World<F>) {
+fn the_last_page_says_that_it_is_the_last<F: Fixture>(w: &mut Harness<F>) {
     for name in ["a", "b", "c", "d"] {
         w.make(created(name));
     }
@@ -180,13 +180,13 @@ fn the_last_page_says_that_it_is_the_last<F: Fixture>(w: &mut World<F>) {
     assert!(whole.next.is_none());
 }
 
-fn a_page_of_nothing_is_empty<F: Fixture>(w: &mut World<F>) {
+fn a_page_of_nothing_is_empty<F: Fixture>(w: &mut Harness<F>) {
     w.make(created("a"));
     let query = Query { limit: 0, ..Query::default() };
     assert!(w.store().list(&query).unwrap().sessions.is_empty());
 }
 
-fn first_page<F: Fixture>(w: &World<F>) -> Cursor {
+fn first_page<F: Fixture>(w: &Harness<F>) -> Cursor {
     for name in ["a", "b", "c"] {
         w.make(created(name));
         w.tick();
@@ -195,7 +195,7 @@ fn first_page<F: Fixture>(w: &World<F>) -> Cursor {
     w.store().list(&query).unwrap().next.unwrap()
 }
 
-fn a_cursor_survives_being_written_down<F: Fixture>(w: &mut World<F>) {
+fn a_cursor_survives_being_written_down<F: Fixture>(w: &mut Harness<F>) {
     let cursor = first_page(w);
     let text = serde_json::to_string(&cursor).unwrap();
     w.reopen();
@@ -203,7 +203,7 @@ fn a_cursor_survives_being_written_down<F: Fixture>(w: &mut World<F>) {
     assert_eq!(w.page_of(&query).concat(), "ba");
 }
 
-fn a_cursor_works_in_another_handle<F: Fixture>(w: &mut World<F>) {
+fn a_cursor_works_in_another_handle<F: Fixture>(w: &mut Harness<F>) {
     let cursor = first_page(w);
     let lease = w.begin("d");
     w.add(&lease, say("x"));

@@ -5,8 +5,8 @@ use stepwell::{
 };
 
 use crate::claims::claims;
-use crate::world::{created, id};
-use crate::{Fixture, World};
+use crate::harness::{created, id};
+use crate::{Fixture, Harness};
 
 claims! { $ phase = phase_claims for Fixture:
     a_legal_move_changes_the_phase,
@@ -23,7 +23,7 @@ claims! { $ phase = phase_claims for Fixture:
     moves_in_one_append_see_each_other,
 }
 
-fn begin<F: Fixture>(w: &World<F>, set: PhaseSet, driver: Driver) -> stepwell::Lease {
+fn begin<F: Fixture>(w: &Harness<F>, set: PhaseSet, driver: Driver) -> stepwell::Lease {
     w.begin_as(Created { phases: Some(set), driver, ..created("a") })
 }
 
@@ -31,7 +31,7 @@ fn go(from: Phase, to: Phase) -> stepwell::NewEvent {
     PhaseChanged { from, to }.into()
 }
 
-fn why<F: Fixture>(w: &World<F>, lease: &stepwell::Lease, from: Phase, to: Phase) -> String {
+fn why<F: Fixture>(w: &Harness<F>, lease: &stepwell::Lease, from: Phase, to: Phase) -> String {
     let before = w.log("a").len();
     let error = w.try_add(lease, vec![go(from, to)]).unwrap_err();
     assert_eq!(w.log("a").len(), before);
@@ -44,7 +44,7 @@ fn why<F: Fixture>(w: &World<F>, lease: &stepwell::Lease, from: Phase, to: Phase
     }
 }
 
-fn a_legal_move_changes_the_phase<F: Fixture>(w: &mut World<F>) {
+fn a_legal_move_changes_the_phase<F: Fixture>(w: &mut Harness<F>) {
     let lease = begin(w, PhaseSet::Workflow, Driver::Own);
     assert_eq!(w.head("a").phase, Some(Phase::Idle));
     w.add(&lease, go(Phase::Idle, Phase::Initialize));
@@ -53,7 +53,7 @@ fn a_legal_move_changes_the_phase<F: Fixture>(w: &mut World<F>) {
     w.assert_folded("a");
 }
 
-fn an_illegal_move_names_the_legal_ones<F: Fixture>(w: &mut World<F>) {
+fn an_illegal_move_names_the_legal_ones<F: Fixture>(w: &mut Harness<F>) {
     let lease = begin(w, PhaseSet::Workflow, Driver::Own);
     w.add(&lease, go(Phase::Idle, Phase::Initialize));
     let why = why(w, &lease, Phase::Initialize, Phase::Ship);
@@ -63,26 +63,26 @@ fn an_illegal_move_names_the_legal_ones<F: Fixture>(w: &mut World<F>) {
     assert_eq!(w.head("a").phase, Some(Phase::Initialize));
 }
 
-fn a_final_phase_cannot_be_left<F: Fixture>(w: &mut World<F>) {
+fn a_final_phase_cannot_be_left<F: Fixture>(w: &mut Harness<F>) {
     let lease = begin(w, PhaseSet::Lifecycle, Driver::Own);
     w.add(&lease, go(Phase::Initializing, Phase::Completed));
     let why = why(w, &lease, Phase::Completed, Phase::Planning);
     assert!(why.contains("final"), "{why}");
 }
 
-fn a_move_from_another_phase_is_refused<F: Fixture>(w: &mut World<F>) {
+fn a_move_from_another_phase_is_refused<F: Fixture>(w: &mut Harness<F>) {
     let lease = begin(w, PhaseSet::Lifecycle, Driver::Own);
     let why = why(w, &lease, Phase::Planning, Phase::Executing);
     assert!(why.contains("initializing"), "{why}");
 }
 
-fn a_move_into_the_other_set_is_refused<F: Fixture>(w: &mut World<F>) {
+fn a_move_into_the_other_set_is_refused<F: Fixture>(w: &mut Harness<F>) {
     let lease = begin(w, PhaseSet::Lifecycle, Driver::Own);
     let why = why(w, &lease, Phase::Initializing, Phase::Ship);
     assert!(why.contains("planning"), "{why}");
 }
 
-fn staying_in_a_phase_is_no_error<F: Fixture>(w: &mut World<F>) {
+fn staying_in_a_phase_is_no_error<F: Fixture>(w: &mut Harness<F>) {
     let lease = begin(w, PhaseSet::Lifecycle, Driver::Own);
     w.add(&lease, go(Phase::Initializing, Phase::Completed));
     w.add(&lease, go(Phase::Completed, Phase::Completed));
@@ -90,13 +90,13 @@ fn staying_in_a_phase_is_no_error<F: Fixture>(w: &mut World<F>) {
     w.assert_folded("a");
 }
 
-fn a_session_without_phases_takes_no_move<F: Fixture>(w: &mut World<F>) {
+fn a_session_without_phases_takes_no_move<F: Fixture>(w: &mut Harness<F>) {
     let lease = w.begin("a");
     let why = why(w, &lease, Phase::Idle, Phase::Initialize);
     assert!(why.contains("no phases"), "{why}");
 }
 
-fn going_back_to_discuss_is_limited<F: Fixture>(w: &mut World<F>) {
+fn going_back_to_discuss_is_limited<F: Fixture>(w: &mut Harness<F>) {
     let lease = begin(w, PhaseSet::Workflow, Driver::Own);
     w.add(&lease, go(Phase::Idle, Phase::Initialize));
     w.add(&lease, go(Phase::Initialize, Phase::Discuss));
@@ -113,7 +113,7 @@ fn going_back_to_discuss_is_limited<F: Fixture>(w: &mut World<F>) {
     w.assert_folded("a");
 }
 
-fn a_phase_says_whether_it_can_be_resumed<F: Fixture>(w: &mut World<F>) {
+fn a_phase_says_whether_it_can_be_resumed<F: Fixture>(w: &mut Harness<F>) {
     let lease = begin(w, PhaseSet::Lifecycle, Driver::Own);
     w.add(&lease, go(Phase::Initializing, Phase::Planning));
     assert!(w.head("a").ready);
@@ -121,7 +121,7 @@ fn a_phase_says_whether_it_can_be_resumed<F: Fixture>(w: &mut World<F>) {
     assert!(!w.head("a").ready);
 }
 
-fn an_external_sessions_status_follows_its_phase<F: Fixture>(w: &mut World<F>) {
+fn an_external_sessions_status_follows_its_phase<F: Fixture>(w: &mut Harness<F>) {
     let lease = begin(w, PhaseSet::Lifecycle, Driver::External);
     for (from, to, status) in [
         (Phase::Initializing, Phase::Approval, Status::Paused),
@@ -134,13 +134,13 @@ fn an_external_sessions_status_follows_its_phase<F: Fixture>(w: &mut World<F>) {
     w.assert_folded("a");
 }
 
-fn an_own_sessions_status_does_not_follow_its_phase<F: Fixture>(w: &mut World<F>) {
+fn an_own_sessions_status_does_not_follow_its_phase<F: Fixture>(w: &mut Harness<F>) {
     let lease = begin(w, PhaseSet::Lifecycle, Driver::Own);
     w.add(&lease, go(Phase::Initializing, Phase::Completed));
     assert_eq!(w.head("a").status, Status::Running);
 }
 
-fn moves_in_one_append_see_each_other<F: Fixture>(w: &mut World<F>) {
+fn moves_in_one_append_see_each_other<F: Fixture>(w: &mut Harness<F>) {
     let lease = begin(w, PhaseSet::Workflow, Driver::Own);
     let events = vec![go(Phase::Idle, Phase::Initialize), go(Phase::Initialize, Phase::Execute)];
     w.try_add(&lease, events).unwrap();

@@ -3,8 +3,8 @@
 use stepwell::{Created, Epoch, Error, Filter, Seq, Span, Target, TrashScope};
 
 use crate::claims::claims;
-use crate::world::{claim, created, id, say, taken, targets};
-use crate::{Fixture, World};
+use crate::harness::{claim, created, id, say, taken, targets};
+use crate::{Fixture, Harness};
 
 claims! { $ purge = purge_claims for Fixture:
     a_purged_session_is_gone_everywhere,
@@ -22,13 +22,13 @@ claims! { $ purge = purge_claims for Fixture:
     a_lease_of_a_purged_session_writes_nowhere,
 }
 
-fn stopped<F: Fixture>(w: &World<F>, name: &str) {
+fn stopped<F: Fixture>(w: &Harness<F>, name: &str) {
     let lease = w.begin(name);
     w.chat(&lease, name, 3);
     w.release(&lease);
 }
 
-fn a_purged_session_is_gone_everywhere<F: Fixture>(w: &mut World<F>) {
+fn a_purged_session_is_gone_everywhere<F: Fixture>(w: &mut Harness<F>) {
     stopped(w, "a");
     let removal = w.store().purge(&targets(&["a"])).unwrap();
     assert_eq!((taken(&removal), removal.left.len()), (vec!["a"], 0));
@@ -50,13 +50,13 @@ fn a_purged_session_is_gone_everywhere<F: Fixture>(w: &mut World<F>) {
     }
 }
 
-fn a_purge_needs_no_trash_first<F: Fixture>(w: &mut World<F>) {
+fn a_purge_needs_no_trash_first<F: Fixture>(w: &mut Harness<F>) {
     w.make(created("a"));
     w.store().purge(&targets(&["a"])).unwrap();
     assert!(!w.has("a"));
 }
 
-fn a_purge_from_the_trash_is_final<F: Fixture>(w: &mut World<F>) {
+fn a_purge_from_the_trash_is_final<F: Fixture>(w: &mut Harness<F>) {
     stopped(w, "a");
     w.store().trash(&targets(&["a"])).unwrap();
     let removal = w.store().purge(&targets(&["a"])).unwrap();
@@ -65,14 +65,14 @@ fn a_purge_from_the_trash_is_final<F: Fixture>(w: &mut World<F>) {
     assert!(matches!(removal.left[0].1, Error::NoSession(_)));
 }
 
-fn a_purge_survives_reopening<F: Fixture>(w: &mut World<F>) {
+fn a_purge_survives_reopening<F: Fixture>(w: &mut Harness<F>) {
     stopped(w, "a");
     w.store().purge(&targets(&["a"])).unwrap();
     w.reopen();
     assert!(!w.has("a"));
 }
 
-fn subagents_are_purged_with_their_parent<F: Fixture>(w: &mut World<F>) {
+fn subagents_are_purged_with_their_parent<F: Fixture>(w: &mut Harness<F>) {
     for lease in [
         w.begin("root"),
         w.subagent("root", "child"),
@@ -86,7 +86,7 @@ fn subagents_are_purged_with_their_parent<F: Fixture>(w: &mut World<F>) {
     assert!(!w.has("child") && !w.has("grandchild") && w.has("other"));
 }
 
-fn a_running_session_is_not_purged<F: Fixture>(w: &mut World<F>) {
+fn a_running_session_is_not_purged<F: Fixture>(w: &mut Harness<F>) {
     let lease = w.begin("a");
     let removal = w.store().purge(&targets(&["a"])).unwrap();
     assert!(removal.taken.is_empty());
@@ -95,7 +95,7 @@ fn a_running_session_is_not_purged<F: Fixture>(w: &mut World<F>) {
     w.assert_folded("a");
 }
 
-fn a_running_subagent_keeps_its_ancestors_from_a_purge<F: Fixture>(w: &mut World<F>) {
+fn a_running_subagent_keeps_its_ancestors_from_a_purge<F: Fixture>(w: &mut Harness<F>) {
     let root = w.begin("root");
     w.subagent("root", "child");
     w.release(&root);
@@ -104,7 +104,7 @@ fn a_running_subagent_keeps_its_ancestors_from_a_purge<F: Fixture>(w: &mut World
     assert!(w.has("root") && w.has("child"));
 }
 
-fn a_session_that_moved_on_is_not_purged<F: Fixture>(w: &mut World<F>) {
+fn a_session_that_moved_on_is_not_purged<F: Fixture>(w: &mut Harness<F>) {
     stopped(w, "a");
     let judged = |seq| Target { unless_past: Some(Seq::new(seq)), ..Target::from(id("a")) };
     let removal = w.store().purge(&[judged(3)]).unwrap();
@@ -114,7 +114,7 @@ fn a_session_that_moved_on_is_not_purged<F: Fixture>(w: &mut World<F>) {
     assert_eq!(taken(&removal), ["a"]);
 }
 
-fn a_purge_touches_no_other_session<F: Fixture>(w: &mut World<F>) {
+fn a_purge_touches_no_other_session<F: Fixture>(w: &mut Harness<F>) {
     for name in ["a", "b", "c"] {
         stopped(w, name);
     }
@@ -125,7 +125,7 @@ fn a_purge_touches_no_other_session<F: Fixture>(w: &mut World<F>) {
     w.assert_folded("c");
 }
 
-fn a_purge_of_several_takes_each<F: Fixture>(w: &mut World<F>) {
+fn a_purge_of_several_takes_each<F: Fixture>(w: &mut Harness<F>) {
     for name in ["a", "b", "c", "d"] {
         stopped(w, name);
     }
@@ -136,7 +136,7 @@ fn a_purge_of_several_takes_each<F: Fixture>(w: &mut World<F>) {
     assert_eq!(w.listed(Filter::default()), ["b", "d", "running"]);
 }
 
-fn a_purged_name_is_free_again<F: Fixture>(w: &mut World<F>) {
+fn a_purged_name_is_free_again<F: Fixture>(w: &mut Harness<F>) {
     stopped(w, "a");
     w.store().purge(&targets(&["a"])).unwrap();
     let lease = w.begin_as(Created::new(id("a"), "another"));
@@ -147,7 +147,7 @@ fn a_purged_name_is_free_again<F: Fixture>(w: &mut World<F>) {
     w.assert_folded("a");
 }
 
-fn a_purge_gives_its_bytes_back<F: Fixture>(w: &mut World<F>) {
+fn a_purge_gives_its_bytes_back<F: Fixture>(w: &mut Harness<F>) {
     stopped(w, "a");
     let before = w.store().disk_use().unwrap();
     stopped(w, "b");
@@ -156,7 +156,7 @@ fn a_purge_gives_its_bytes_back<F: Fixture>(w: &mut World<F>) {
     assert_eq!(w.store().disk_use().unwrap().events, before.events);
 }
 
-fn a_lease_of_a_purged_session_writes_nowhere<F: Fixture>(w: &mut World<F>) {
+fn a_lease_of_a_purged_session_writes_nowhere<F: Fixture>(w: &mut Harness<F>) {
     let lease = w.begin("a");
     w.release(&lease);
     w.store().purge(&targets(&["a"])).unwrap();

@@ -6,8 +6,8 @@ use stepwell::{
 };
 
 use crate::claims::claims;
-use crate::world::{claim, create, created, id, say, seqs, targets};
-use crate::{Fixture, World};
+use crate::harness::{claim, create, created, id, say, seqs, targets};
+use crate::{Fixture, Harness};
 
 claims! { $ record = record_claims for Fixture:
     records_are_found_by_key_front_and_range_in_order,
@@ -46,13 +46,13 @@ fn path(key: &str) -> String {
     format!("langgraph/checkpoint/{key}")
 }
 
-fn add<F: Fixture>(w: &World<F>, name: &str, events: Vec<NewEvent>) -> Result<Written> {
+fn add<F: Fixture>(w: &Harness<F>, name: &str, events: Vec<NewEvent>) -> Result<Written> {
     let append = Append { session: id(name), epoch: None, expected: None, events };
     w.store().write(Write::Append(append))
 }
 
 /// A session with a record under each key.
-fn filled<F: Fixture>(w: &World<F>, name: &str, keys: &[&str]) {
+fn filled<F: Fixture>(w: &Harness<F>, name: &str, keys: &[&str]) {
     w.make(external(name));
     if !keys.is_empty() {
         add(w, name, keys.iter().map(|key| record(key).into()).collect()).unwrap();
@@ -64,7 +64,7 @@ fn prune(name: &str, seqs: &[u64]) -> Write {
     Write::Prune(Prune { session: id(name), epoch: None, seqs, rule: "old".to_owned() })
 }
 
-fn asked<F: Fixture>(w: &World<F>, name: &str, query: &RecordQuery) -> Vec<Recorded> {
+fn asked<F: Fixture>(w: &Harness<F>, name: &str, query: &RecordQuery) -> Vec<Recorded> {
     w.store().records(&id(name), query).unwrap()
 }
 
@@ -82,7 +82,7 @@ fn keys(found: &[Recorded]) -> Vec<&str> {
         .collect()
 }
 
-fn records_are_found_by_key_front_and_range_in_order<F: Fixture>(w: &mut World<F>) {
+fn records_are_found_by_key_front_and_range_in_order<F: Fixture>(w: &mut Harness<F>) {
     filled(w, "a", &["b2", "a1", "c", "b1", "b", "a10"]);
     let other = Record { topic: "writes".to_owned(), ..record("b1") };
     add(w, "a", vec![other.into(), Message::user("b1").into()]).unwrap();
@@ -99,7 +99,7 @@ fn records_are_found_by_key_front_and_range_in_order<F: Fixture>(w: &mut World<F
     assert_eq!(*found, record("b"));
 }
 
-fn a_limit_takes_the_first_in_the_order_asked_for<F: Fixture>(w: &mut World<F>) {
+fn a_limit_takes_the_first_in_the_order_asked_for<F: Fixture>(w: &mut Harness<F>) {
     filled(w, "a", &["3", "1", "2"]);
     let query = |order, limit| RecordQuery { order, limit, ..all("") };
     assert_eq!(keys(&asked(w, "a", &query(Order::Oldest, 2))), ["1", "2"]);
@@ -109,14 +109,14 @@ fn a_limit_takes_the_first_in_the_order_asked_for<F: Fixture>(w: &mut World<F>) 
     assert_eq!(keys(&asked(w, "a", &last)), ["3"]);
 }
 
-fn under_one_key_records_come_by_age<F: Fixture>(w: &mut World<F>) {
+fn under_one_key_records_come_by_age<F: Fixture>(w: &mut Harness<F>) {
     filled(w, "a", &["k", "j", "k", "k"]);
     let is = RecordQuery::of(KeyRange::Is(path("k")));
     assert_eq!(seqs(&asked(w, "a", &is)), [2, 4, 5]);
     assert_eq!(seqs(&asked(w, "a", &RecordQuery { order: Order::Newest, ..is })), [5, 4, 2]);
 }
 
-fn records_of_a_fork_include_the_shared_ones_up_to_its_point<F: Fixture>(w: &mut World<F>) {
+fn records_of_a_fork_include_the_shared_ones_up_to_its_point<F: Fixture>(w: &mut Harness<F>) {
     filled(w, "a", &["1", "3", "5"]);
     let lease = w.fork("a", 3, "b");
     w.add(&lease, record("2"));
@@ -130,7 +130,7 @@ fn records_of_a_fork_include_the_shared_ones_up_to_its_point<F: Fixture>(w: &mut
     assert_eq!(keys(&asked(w, "a", &last)), ["5", "3"]);
 }
 
-fn records_of_no_session_are_an_error<F: Fixture>(w: &mut World<F>) {
+fn records_of_no_session_are_an_error<F: Fixture>(w: &mut Harness<F>) {
     let error = w.store().records(&id("a"), &all("")).unwrap_err();
     assert!(matches!(error, Error::NoSession(_)), "{error}");
 }
@@ -141,7 +141,7 @@ fn with_blob(key: &str, bytes: &[u8]) -> NewEvent {
     NewEvent::from(Record { blobs, ..record(key) }).with([attachment])
 }
 
-fn an_attachment_is_stored_with_its_event<F: Fixture>(w: &mut World<F>) {
+fn an_attachment_is_stored_with_its_event<F: Fixture>(w: &mut Harness<F>) {
     filled(w, "a", &[]);
     let before = w.store().info(&id("a")).unwrap().bytes;
     let large = vec![7; 200_000];
@@ -162,7 +162,7 @@ fn an_attachment_is_stored_with_its_event<F: Fixture>(w: &mut World<F>) {
     assert!(matches!(gone, Error::NoBlob(_)), "{gone}");
 }
 
-fn an_attachment_that_the_event_does_not_name_is_refused<F: Fixture>(w: &mut World<F>) {
+fn an_attachment_that_the_event_does_not_name_is_refused<F: Fixture>(w: &mut Harness<F>) {
     filled(w, "a", &[]);
     let event = NewEvent::from(record("k")).with([Attachment::new("stray")]);
     add(w, "a", vec![event]).unwrap_err();
@@ -170,7 +170,7 @@ fn an_attachment_that_the_event_does_not_name_is_refused<F: Fixture>(w: &mut Wor
 }
 
 /// What a record and a message both say: the text is one blob, which both name.
-fn a_text_that_is_attached_is_kept_once_and_found<F: Fixture>(w: &mut World<F>) {
+fn a_text_that_is_attached_is_kept_once_and_found<F: Fixture>(w: &mut Harness<F>) {
     filled(w, "a", &[]);
     let text = format!("the cistern {}", "is full ".repeat(100));
     let said = say(&text).with([Attachment::new(text.clone())]);
@@ -188,7 +188,7 @@ fn a_text_that_is_attached_is_kept_once_and_found<F: Fixture>(w: &mut World<F>) 
     assert!(matches!(gone, Error::NoBlob(_)), "{gone}");
 }
 
-fn an_append_that_fails_leaves_no_attachment<F: Fixture>(w: &mut World<F>) {
+fn an_append_that_fails_leaves_no_attachment<F: Fixture>(w: &mut Harness<F>) {
     filled(w, "a", &[]);
     let append = Append {
         session: id("a"),
@@ -202,7 +202,7 @@ fn an_append_that_fails_leaves_no_attachment<F: Fixture>(w: &mut World<F>) {
     assert!(matches!(error, Error::NoBlob(_)), "{error}");
 }
 
-fn several_blobs_are_read_at_once<F: Fixture>(w: &mut World<F>) {
+fn several_blobs_are_read_at_once<F: Fixture>(w: &mut Harness<F>) {
     let names = w.store().put_blobs(&[b"x", b"y"]).unwrap();
     let asked = [names[1], names[0], names[1]];
     assert_eq!(w.store().blobs(&asked).unwrap(), [b"y", b"x", b"y"]);
@@ -211,7 +211,7 @@ fn several_blobs_are_read_at_once<F: Fixture>(w: &mut World<F>) {
     assert!(matches!(error, Error::NoBlob(_)), "{error}");
 }
 
-fn a_prune_empties_records_and_the_chain_verifies<F: Fixture>(w: &mut World<F>) {
+fn a_prune_empties_records_and_the_chain_verifies<F: Fixture>(w: &mut Harness<F>) {
     filled(w, "a", &["1", "2", "3", "4"]);
     let before = w.store().info(&id("a")).unwrap().bytes;
     let written = w.store().write(prune("a", &[2, 3, 5])).unwrap();
@@ -233,7 +233,7 @@ fn a_prune_empties_records_and_the_chain_verifies<F: Fixture>(w: &mut World<F>) 
     w.assert_folded("a");
 }
 
-fn a_prune_takes_blobs_and_words_along<F: Fixture>(w: &mut World<F>) {
+fn a_prune_takes_blobs_and_words_along<F: Fixture>(w: &mut Harness<F>) {
     w.make(external("a"));
     let searched = Record { text: Some("aardvark".to_owned()), ..record("1") };
     let kept = Record { text: Some("aardvark".to_owned()), ..record("2") };
@@ -258,7 +258,7 @@ fn a_prune_takes_blobs_and_words_along<F: Fixture>(w: &mut World<F>) {
     w.assert_folded("a");
 }
 
-fn a_prune_and_an_append_are_one<F: Fixture>(w: &mut World<F>) {
+fn a_prune_and_an_append_are_one<F: Fixture>(w: &mut Harness<F>) {
     filled(w, "a", &["1", "2"]);
     let residue = |expected| {
         Write::Append(Append {
@@ -277,7 +277,7 @@ fn a_prune_and_an_append_are_one<F: Fixture>(w: &mut World<F>) {
     w.assert_folded("a");
 }
 
-fn a_prune_never_reaches_into_a_fork<F: Fixture>(w: &mut World<F>) {
+fn a_prune_never_reaches_into_a_fork<F: Fixture>(w: &mut Harness<F>) {
     filled(w, "a", &["1", "2", "3"]);
     let lease = w.fork("a", 3, "b");
     w.release(&lease);
@@ -300,7 +300,7 @@ fn a_prune_never_reaches_into_a_fork<F: Fixture>(w: &mut World<F>) {
     assert_eq!(keys(&asked(w, "c", &all(""))), ["4"]);
 }
 
-fn a_prune_in_a_fork_never_reaches_into_what_it_shares<F: Fixture>(w: &mut World<F>) {
+fn a_prune_in_a_fork_never_reaches_into_what_it_shares<F: Fixture>(w: &mut Harness<F>) {
     filled(w, "a", &["1", "2"]);
     let lease = w.fork("a", 3, "b");
     w.add(&lease, record("3"));
@@ -314,7 +314,7 @@ fn a_prune_in_a_fork_never_reaches_into_what_it_shares<F: Fixture>(w: &mut World
     }
 }
 
-fn what_a_fork_kept_goes_when_it_is_gone<F: Fixture>(w: &mut World<F>) {
+fn what_a_fork_kept_goes_when_it_is_gone<F: Fixture>(w: &mut Harness<F>) {
     w.make(external("a"));
     add(w, "a", vec![with_blob("1", b"bytes"), record("2").into()]).unwrap();
     let lease = w.fork("a", 3, "b");
@@ -328,7 +328,7 @@ fn what_a_fork_kept_goes_when_it_is_gone<F: Fixture>(w: &mut World<F>) {
     w.assert_folded("a");
 }
 
-fn a_pruned_message_leaves_the_head_as_it_was_and_the_view_whole<F: Fixture>(w: &mut World<F>) {
+fn a_pruned_message_leaves_the_head_as_it_was_and_the_view_whole<F: Fixture>(w: &mut Harness<F>) {
     w.make(external("a"));
     let call = Message::assistant("I look.").calling("c", "read", "{}");
     let events =
@@ -351,7 +351,7 @@ fn a_pruned_message_leaves_the_head_as_it_was_and_the_view_whole<F: Fixture>(w: 
     assert_eq!(shown("b"), shown("a") + 1);
 }
 
-fn what_was_pruned_is_pruned_once<F: Fixture>(w: &mut World<F>) {
+fn what_was_pruned_is_pruned_once<F: Fixture>(w: &mut Harness<F>) {
     filled(w, "a", &["1", "2"]);
     w.store().write(prune("a", &[2])).unwrap();
     let again = w.store().write(prune("a", &[2])).unwrap();
@@ -365,7 +365,7 @@ fn what_was_pruned_is_pruned_once<F: Fixture>(w: &mut World<F>) {
     assert!(scrubbed.pruned.count() == 1 && scrubbed.pruned.contains(Seq::new(3)));
 }
 
-fn a_prune_refuses_what_it_must_keep<F: Fixture>(w: &mut World<F>) {
+fn a_prune_refuses_what_it_must_keep<F: Fixture>(w: &mut Harness<F>) {
     filled(w, "a", &["1"]);
     for seqs in [&[1][..], &[0], &[2, 9]] {
         let error = w.store().write(prune("a", seqs)).unwrap_err();
@@ -385,7 +385,7 @@ fn a_prune_refuses_what_it_must_keep<F: Fixture>(w: &mut World<F>) {
     assert!(matches!(error, Error::Illegal { .. }), "{error}");
 }
 
-fn a_prune_needs_a_lease_where_an_append_does<F: Fixture>(w: &mut World<F>) {
+fn a_prune_needs_a_lease_where_an_append_does<F: Fixture>(w: &mut Harness<F>) {
     filled(w, "a", &["1", "2"]);
     let lease = w.store().acquire(&id("a"), &claim(1)).unwrap();
     let error = w.store().write(prune("a", &[2])).unwrap_err();
@@ -405,7 +405,7 @@ fn a_prune_needs_a_lease_where_an_append_does<F: Fixture>(w: &mut World<F>) {
     assert!(matches!(error, Error::NeedsLease { .. }), "{error}");
 }
 
-fn a_pruned_session_lives_on<F: Fixture>(w: &mut World<F>) {
+fn a_pruned_session_lives_on<F: Fixture>(w: &mut Harness<F>) {
     filled(w, "a", &["1", "2", "3"]);
     w.store().write(prune("a", &[2, 3])).unwrap();
     add(w, "a", vec![record("4").into()]).unwrap();

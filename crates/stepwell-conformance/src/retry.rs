@@ -6,8 +6,8 @@ use stepwell::{
 };
 
 use crate::claims::claims;
-use crate::world::{claim, created, event_id, id, say, texts};
-use crate::{Fixture, TestProcesses, World};
+use crate::harness::{claim, created, event_id, id, say, texts};
+use crate::{Fixture, Harness, TestProcesses};
 
 claims! { $ retry = retry_claims for Fixture:
     asking_again_gives_the_same_answer_and_writes_nothing,
@@ -38,7 +38,7 @@ fn named(text: &str) -> NewEvent {
     say(text).with_id(event_id(text))
 }
 
-fn asking_again_gives_the_same_answer_and_writes_nothing<F: Fixture>(w: &mut World<F>) {
+fn asking_again_gives_the_same_answer_and_writes_nothing<F: Fixture>(w: &mut Harness<F>) {
     let lease = w.begin("a");
     let first = w.add(&lease, named("x"));
     let before = w.store().info(&id("a")).unwrap();
@@ -49,7 +49,7 @@ fn asking_again_gives_the_same_answer_and_writes_nothing<F: Fixture>(w: &mut Wor
     assert_eq!(texts(&w.log("a")), ["x"]);
 }
 
-fn asking_again_after_other_events_gives_the_same_answer<F: Fixture>(w: &mut World<F>) {
+fn asking_again_after_other_events_gives_the_same_answer<F: Fixture>(w: &mut Harness<F>) {
     let lease = w.begin("a");
     let first = w.add(&lease, named("x"));
     w.chat(&lease, "y", 3);
@@ -58,7 +58,7 @@ fn asking_again_after_other_events_gives_the_same_answer<F: Fixture>(w: &mut Wor
     assert_eq!(w.log("a").len(), 6);
 }
 
-fn asking_again_after_the_lease_was_lost_gives_the_same_answer<F: Fixture>(w: &mut World<F>) {
+fn asking_again_after_the_lease_was_lost_gives_the_same_answer<F: Fixture>(w: &mut Harness<F>) {
     let lease = w.begin("a");
     let first = w.add(&lease, named("x"));
     w.processes.mark_gone(&TestProcesses::holder(1));
@@ -71,7 +71,7 @@ fn asking_again_after_the_lease_was_lost_gives_the_same_answer<F: Fixture>(w: &m
 }
 
 fn asking_again_with_an_expected_seq_that_has_passed_gives_the_same_answer<F: Fixture>(
-    w: &mut World<F>,
+    w: &mut Harness<F>,
 ) {
     let lease = w.begin("a");
     let ask = || {
@@ -87,7 +87,7 @@ fn asking_again_with_an_expected_seq_that_has_passed_gives_the_same_answer<F: Fi
     assert_eq!(w.log("a").len(), 2);
 }
 
-fn asking_again_for_several_events_gives_the_same_answer<F: Fixture>(w: &mut World<F>) {
+fn asking_again_for_several_events_gives_the_same_answer<F: Fixture>(w: &mut Harness<F>) {
     let lease = w.begin("a");
     let events = vec![named("x"), say("no name"), named("z")];
     let first = w.try_add(&lease, events.clone()).unwrap();
@@ -97,7 +97,7 @@ fn asking_again_for_several_events_gives_the_same_answer<F: Fixture>(w: &mut Wor
     assert_eq!(w.log("a").len(), 6);
 }
 
-fn asking_again_after_reopening_gives_the_same_answer<F: Fixture>(w: &mut World<F>) {
+fn asking_again_after_reopening_gives_the_same_answer<F: Fixture>(w: &mut Harness<F>) {
     let lease = w.begin("a");
     let first = w.add(&lease, named("x"));
     w.reopen();
@@ -105,7 +105,7 @@ fn asking_again_after_reopening_gives_the_same_answer<F: Fixture>(w: &mut World<
     assert_eq!(w.log("a").len(), 2);
 }
 
-fn asking_again_while_in_the_trash_gives_the_same_answer<F: Fixture>(w: &mut World<F>) {
+fn asking_again_while_in_the_trash_gives_the_same_answer<F: Fixture>(w: &mut Harness<F>) {
     let lease = w.begin("a");
     let first = w.add(&lease, named("x"));
     w.release(&lease);
@@ -114,14 +114,14 @@ fn asking_again_while_in_the_trash_gives_the_same_answer<F: Fixture>(w: &mut Wor
     assert_eq!(w.log("a").len(), 2);
 }
 
-fn asking_again_at_another_time_gives_the_same_answer<F: Fixture>(w: &mut World<F>) {
+fn asking_again_at_another_time_gives_the_same_answer<F: Fixture>(w: &mut Harness<F>) {
     let lease = w.begin("a");
     let first = w.add(&lease, named("x").at(stepwell::Time::EPOCH));
     assert_eq!(w.add(&lease, named("x")), first);
     assert_eq!(w.log("a")[1].at, stepwell::Time::EPOCH);
 }
 
-fn asking_again_with_a_spilled_text_gives_the_same_answer<F: Fixture>(w: &mut World<F>) {
+fn asking_again_with_a_spilled_text_gives_the_same_answer<F: Fixture>(w: &mut Harness<F>) {
     let lease = w.begin("a");
     let long = "long ".repeat(SPILL_BYTES);
     let first = w.add(&lease, named(&long));
@@ -129,7 +129,7 @@ fn asking_again_with_a_spilled_text_gives_the_same_answer<F: Fixture>(w: &mut Wo
     assert_eq!(w.log("a").len(), 2);
 }
 
-fn an_id_names_the_event_that_it_was_recorded_with<F: Fixture>(w: &mut World<F>) {
+fn an_id_names_the_event_that_it_was_recorded_with<F: Fixture>(w: &mut Harness<F>) {
     let lease = w.begin("a");
     w.add(&lease, named("x"));
     w.add(&lease, say("y"));
@@ -137,7 +137,7 @@ fn an_id_names_the_event_that_it_was_recorded_with<F: Fixture>(w: &mut World<F>)
     assert_eq!(ids, [None, Some(event_id("x")), None]);
 }
 
-fn reused<F: Fixture>(w: &World<F>, lease: &Lease, events: Vec<NewEvent>, at: u64) {
+fn reused<F: Fixture>(w: &Harness<F>, lease: &Lease, events: Vec<NewEvent>, at: u64) {
     let before = w.log("a");
     let error = w.try_add(lease, events).unwrap_err();
     let Error::EventIdReused { session, seq, .. } = &error else { panic!("{error}") };
@@ -146,39 +146,41 @@ fn reused<F: Fixture>(w: &World<F>, lease: &Lease, events: Vec<NewEvent>, at: u6
     assert_eq!(w.log("a"), before);
 }
 
-fn an_id_with_another_body_is_refused<F: Fixture>(w: &mut World<F>) {
+fn an_id_with_another_body_is_refused<F: Fixture>(w: &mut Harness<F>) {
     let lease = w.begin("a");
     w.add(&lease, named("x"));
     reused(w, &lease, vec![say("other").with_id(event_id("x"))], 2);
 }
 
-fn an_id_with_another_kind_is_refused<F: Fixture>(w: &mut World<F>) {
+fn an_id_with_another_kind_is_refused<F: Fixture>(w: &mut Harness<F>) {
     let lease = w.begin("a");
     w.add(&lease, named("x"));
     let edited: NewEvent = Edited::default().into();
     reused(w, &lease, vec![edited.with_id(event_id("x"))], 2);
 }
 
-fn an_id_in_the_middle_of_a_new_append_is_refused_and_leaves_nothing<F: Fixture>(w: &mut World<F>) {
+fn an_id_in_the_middle_of_a_new_append_is_refused_and_leaves_nothing<F: Fixture>(
+    w: &mut Harness<F>,
+) {
     let lease = w.begin("a");
     w.add(&lease, named("x"));
     reused(w, &lease, vec![named("new"), named("x")], 2);
     reused(w, &lease, vec![say("no name"), named("x")], 2);
 }
 
-fn one_id_twice_in_an_append_is_refused_and_leaves_nothing<F: Fixture>(w: &mut World<F>) {
+fn one_id_twice_in_an_append_is_refused_and_leaves_nothing<F: Fixture>(w: &mut Harness<F>) {
     let lease = w.begin("a");
     reused(w, &lease, vec![named("x"), named("x")], 2);
 }
 
-fn a_longer_append_under_used_ids_is_refused<F: Fixture>(w: &mut World<F>) {
+fn a_longer_append_under_used_ids_is_refused<F: Fixture>(w: &mut Harness<F>) {
     let lease = w.begin("a");
     w.try_add(&lease, vec![named("x"), named("y")]).unwrap();
     reused(w, &lease, vec![named("x"), named("y"), named("z")], 4);
     reused(w, &lease, vec![named("x"), named("z")], 3);
 }
 
-fn one_id_serves_in_two_sessions<F: Fixture>(w: &mut World<F>) {
+fn one_id_serves_in_two_sessions<F: Fixture>(w: &mut Harness<F>) {
     let (a, b) = (w.begin("a"), w.begin("b"));
     w.add(&a, named("x"));
     w.add(&b, say("first").with_id(event_id("x")));
@@ -195,7 +197,7 @@ fn goal(text: &str) -> Edited {
     Edited { goal: Change::Set(text.to_owned()), ..Edited::default() }
 }
 
-fn a_rewind_asked_for_again_is_recorded_once<F: Fixture>(w: &mut World<F>) {
+fn a_rewind_asked_for_again_is_recorded_once<F: Fixture>(w: &mut Harness<F>) {
     let lease = w.begin("a");
     w.edit("a", goal("one"));
     w.edit("a", goal("two"));
@@ -206,14 +208,14 @@ fn a_rewind_asked_for_again_is_recorded_once<F: Fixture>(w: &mut World<F>) {
     assert_eq!(w.log("a").len(), 5);
 }
 
-fn a_rewind_to_elsewhere_under_a_used_id_is_refused<F: Fixture>(w: &mut World<F>) {
+fn a_rewind_to_elsewhere_under_a_used_id_is_refused<F: Fixture>(w: &mut Harness<F>) {
     let lease = w.begin("a");
     w.chat(&lease, "x", 3);
     w.add(&lease, rewind_to(2));
     reused(w, &lease, vec![rewind_to(3)], 5);
 }
 
-fn an_undo_asked_for_again_is_recorded_once<F: Fixture>(w: &mut World<F>) {
+fn an_undo_asked_for_again_is_recorded_once<F: Fixture>(w: &mut Harness<F>) {
     let lease = w.begin("a");
     w.chat(&lease, "x", 2);
     w.add(&lease, rewind_to(2));
@@ -226,7 +228,7 @@ fn an_undo_asked_for_again_is_recorded_once<F: Fixture>(w: &mut World<F>) {
     assert_eq!(w.log("a").len(), 5);
 }
 
-fn an_answer_asked_for_again_is_recorded_once<F: Fixture>(w: &mut World<F>) {
+fn an_answer_asked_for_again_is_recorded_once<F: Fixture>(w: &mut Harness<F>) {
     let lease = w.begin("a");
     let gate = Gate::new("g", "?");
     w.add(&lease, gate);
@@ -237,7 +239,7 @@ fn an_answer_asked_for_again_is_recorded_once<F: Fixture>(w: &mut World<F>) {
     assert_eq!(w.head("a").open_gates, 0);
 }
 
-fn an_edit_asked_for_again_is_recorded_once<F: Fixture>(w: &mut World<F>) {
+fn an_edit_asked_for_again_is_recorded_once<F: Fixture>(w: &mut Harness<F>) {
     w.make(created("a"));
     let edit: NewEvent = goal("one").into();
     let edit = edit.with_id(event_id("edit"));
@@ -247,7 +249,7 @@ fn an_edit_asked_for_again_is_recorded_once<F: Fixture>(w: &mut World<F>) {
     assert_eq!(w.head("a").goal.as_deref(), Some("two"));
 }
 
-fn a_batch_asked_for_again_is_recorded_once<F: Fixture>(w: &mut World<F>) {
+fn a_batch_asked_for_again_is_recorded_once<F: Fixture>(w: &mut Harness<F>) {
     let (a, b) = (w.begin("a"), w.begin("b"));
     let append = |lease: &Lease, text: &str| {
         Write::Append(Append {

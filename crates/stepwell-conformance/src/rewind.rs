@@ -7,8 +7,8 @@ use stepwell::{
 };
 
 use crate::claims::claims;
-use crate::world::{created, id, say};
-use crate::{Fixture, World};
+use crate::harness::{created, id, say};
+use crate::{Fixture, Harness};
 
 claims! { $ rewind = rewind_claims for Fixture:
     a_rewind_brings_back_phase_goal_and_gates,
@@ -52,13 +52,13 @@ fn gate(name: &str) -> Gate {
     Gate::new(name, String::new())
 }
 
-fn stand<F: Fixture>(w: &World<F>, name: &str) -> (Option<Phase>, Option<String>, u64) {
+fn stand<F: Fixture>(w: &Harness<F>, name: &str) -> (Option<Phase>, Option<String>, u64) {
     let head = w.head(name);
     (head.phase, head.goal, head.open_gates)
 }
 
 /// 2: goal one, 3: planning, 4: gate g, 5: goal two, 6: executing.
-fn history<F: Fixture>(w: &World<F>) -> Lease {
+fn history<F: Fixture>(w: &Harness<F>) -> Lease {
     let lease = w.begin_as(Created { phases: Some(PhaseSet::Lifecycle), ..created("a") });
     w.edit("a", goal("one"));
     w.add(&lease, go(Phase::Initializing, Phase::Planning));
@@ -68,7 +68,7 @@ fn history<F: Fixture>(w: &World<F>) -> Lease {
     lease
 }
 
-fn a_rewind_brings_back_phase_goal_and_gates<F: Fixture>(w: &mut World<F>) {
+fn a_rewind_brings_back_phase_goal_and_gates<F: Fixture>(w: &mut Harness<F>) {
     for (to, phase, goal, gates) in [
         (6, Phase::Executing, Some("two"), 1),
         (5, Phase::Planning, Some("two"), 1),
@@ -94,7 +94,7 @@ fn a_rewind_brings_back_phase_goal_and_gates<F: Fixture>(w: &mut World<F>) {
     }
 }
 
-fn a_rewind_of_files_brings_back_nothing<F: Fixture>(w: &mut World<F>) {
+fn a_rewind_of_files_brings_back_nothing<F: Fixture>(w: &mut Harness<F>) {
     let lease = history(w);
     let before = stand(w, "a");
     w.add(&lease, rewind(2, Scope::Files));
@@ -102,7 +102,7 @@ fn a_rewind_of_files_brings_back_nothing<F: Fixture>(w: &mut World<F>) {
     w.assert_folded("a");
 }
 
-fn a_rewind_never_takes_back_cost_steps_errors_or_history<F: Fixture>(w: &mut World<F>) {
+fn a_rewind_never_takes_back_cost_steps_errors_or_history<F: Fixture>(w: &mut Harness<F>) {
     let lease = w.begin("a");
     let cost: Money = "0.25".parse().unwrap();
     let usage = Usage { input: 7, output: 3, ..Usage::default() };
@@ -118,7 +118,7 @@ fn a_rewind_never_takes_back_cost_steps_errors_or_history<F: Fixture>(w: &mut Wo
     assert_eq!(w.log("a").len(), 5);
 }
 
-fn restored<F: Fixture>(w: &World<F>, at: usize) -> Restored {
+fn restored<F: Fixture>(w: &Harness<F>, at: usize) -> Restored {
     match &w.log("a")[at - 1].event {
         Event::Rewound(rewound) => rewound.restored.clone(),
         Event::Undone(Undone::Rewind { restored, .. }) => restored.clone(),
@@ -126,7 +126,7 @@ fn restored<F: Fixture>(w: &World<F>, at: usize) -> Restored {
     }
 }
 
-fn a_rewind_says_what_it_restored<F: Fixture>(w: &mut World<F>) {
+fn a_rewind_says_what_it_restored<F: Fixture>(w: &mut Harness<F>) {
     let lease = history(w);
     w.add(&lease, rewind(4, Scope::Chat));
     let expected = Restored {
@@ -138,7 +138,7 @@ fn a_rewind_says_what_it_restored<F: Fixture>(w: &mut World<F>) {
     assert_eq!(restored(w, 7), expected);
 }
 
-fn what_the_client_claims_to_restore_does_not_count<F: Fixture>(w: &mut World<F>) {
+fn what_the_client_claims_to_restore_does_not_count<F: Fixture>(w: &mut Harness<F>) {
     let lease = history(w);
     let forged = Rewound {
         restored: Restored {
@@ -154,7 +154,7 @@ fn what_the_client_claims_to_restore_does_not_count<F: Fixture>(w: &mut World<F>
     assert_eq!(stand(w, "a"), expected);
 }
 
-fn undoing_a_rewind_brings_back_what_was_before_it<F: Fixture>(w: &mut World<F>) {
+fn undoing_a_rewind_brings_back_what_was_before_it<F: Fixture>(w: &mut Harness<F>) {
     let lease = history(w);
     let before = stand(w, "a");
     w.add(&lease, rewind(2, Scope::Chat));
@@ -164,7 +164,7 @@ fn undoing_a_rewind_brings_back_what_was_before_it<F: Fixture>(w: &mut World<F>)
     w.assert_folded("a");
 }
 
-fn undoing_a_rewind_repeats_its_scope<F: Fixture>(w: &mut World<F>) {
+fn undoing_a_rewind_repeats_its_scope<F: Fixture>(w: &mut Harness<F>) {
     let lease = history(w);
     w.add(&lease, rewind(2, Scope::Both));
     w.add(&lease, undo(7));
@@ -175,7 +175,7 @@ fn undoing_a_rewind_repeats_its_scope<F: Fixture>(w: &mut World<F>) {
     );
 }
 
-fn an_undoing_is_undone_in_turn<F: Fixture>(w: &mut World<F>) {
+fn an_undoing_is_undone_in_turn<F: Fixture>(w: &mut Harness<F>) {
     let lease = history(w);
     let before = stand(w, "a");
     w.add(&lease, rewind(2, Scope::Both)); // 7
@@ -192,7 +192,7 @@ fn an_undoing_is_undone_in_turn<F: Fixture>(w: &mut World<F>) {
     w.assert_folded("a");
 }
 
-fn a_rewind_over_a_rewind_restores_the_live_branch<F: Fixture>(w: &mut World<F>) {
+fn a_rewind_over_a_rewind_restores_the_live_branch<F: Fixture>(w: &mut Harness<F>) {
     let lease = history(w);
     w.add(&lease, rewind(2, Scope::Chat)); // 7
     w.edit("a", goal("three")); // 8
@@ -211,21 +211,21 @@ fn a_rewind_over_a_rewind_restores_the_live_branch<F: Fixture>(w: &mut World<F>)
     assert_eq!(live, [1, 2, 3, 4, 5, 6, 11]);
 }
 
-fn refuses<F: Fixture>(w: &World<F>, lease: &Lease, event: impl Into<stepwell::NewEvent>) {
+fn refuses<F: Fixture>(w: &Harness<F>, lease: &Lease, event: impl Into<stepwell::NewEvent>) {
     let before = w.log("a").len();
     let error = w.try_add(lease, vec![event.into()]).unwrap_err();
     assert!(matches!(error, Error::Illegal { .. }), "{error}");
     assert_eq!(w.log("a").len(), before);
 }
 
-fn a_rewind_to_no_event_is_refused<F: Fixture>(w: &mut World<F>) {
+fn a_rewind_to_no_event_is_refused<F: Fixture>(w: &mut Harness<F>) {
     let lease = history(w);
     refuses(w, &lease, rewind(0, Scope::Chat));
     refuses(w, &lease, rewind(7, Scope::Chat));
     refuses(w, &lease, rewind(u64::MAX, Scope::Files));
 }
 
-fn what_is_about_to_be_moved_changes_nothing_and_is_found_again<F: Fixture>(w: &mut World<F>) {
+fn what_is_about_to_be_moved_changes_nothing_and_is_found_again<F: Fixture>(w: &mut Harness<F>) {
     let lease = history(w);
     let begun =
         |to| Rewinding::Begun { to: Seq::new(to), scope: Scope::Both, undoes: None, files: 0 };
@@ -240,7 +240,7 @@ fn what_is_about_to_be_moved_changes_nothing_and_is_found_again<F: Fixture>(w: &
     w.assert_folded("a");
 }
 
-fn undoing_what_is_no_rewind_is_refused<F: Fixture>(w: &mut World<F>) {
+fn undoing_what_is_no_rewind_is_refused<F: Fixture>(w: &mut Harness<F>) {
     let lease = history(w);
     w.add(&lease, rewind(2, Scope::Chat));
     for of in [0, 1, 2, 6, 8, 99] {
@@ -249,7 +249,7 @@ fn undoing_what_is_no_rewind_is_refused<F: Fixture>(w: &mut World<F>) {
     refuses(w, &lease, Undone::Compaction { of: Seq::new(7) });
 }
 
-fn a_rewind_is_undone_once<F: Fixture>(w: &mut World<F>) {
+fn a_rewind_is_undone_once<F: Fixture>(w: &mut Harness<F>) {
     let lease = history(w);
     w.add(&lease, rewind(2, Scope::Chat));
     w.add(&lease, undo(7));
@@ -263,7 +263,7 @@ fn compact(from: u64, to: u64) -> Compacted {
     }
 }
 
-fn a_compaction_is_undone_once<F: Fixture>(w: &mut World<F>) {
+fn a_compaction_is_undone_once<F: Fixture>(w: &mut Harness<F>) {
     let lease = w.begin("a");
     w.chat(&lease, "x", 3);
     w.add(&lease, compact(2, 3));
@@ -273,7 +273,7 @@ fn a_compaction_is_undone_once<F: Fixture>(w: &mut World<F>) {
     w.assert_folded("a");
 }
 
-fn a_compaction_of_no_range_is_refused<F: Fixture>(w: &mut World<F>) {
+fn a_compaction_of_no_range_is_refused<F: Fixture>(w: &mut Harness<F>) {
     let lease = w.begin("a");
     w.chat(&lease, "x", 3);
     refuses(w, &lease, compact(0, 2));
@@ -281,7 +281,7 @@ fn a_compaction_of_no_range_is_refused<F: Fixture>(w: &mut World<F>) {
     refuses(w, &lease, compact(2, 5));
 }
 
-fn a_rewind_in_a_fork_may_go_into_the_shared_prefix<F: Fixture>(w: &mut World<F>) {
+fn a_rewind_in_a_fork_may_go_into_the_shared_prefix<F: Fixture>(w: &mut Harness<F>) {
     history(w);
     let lease = w.begin_as(Created {
         origin: stepwell::Origin::Fork { parent: id("a"), at: Seq::new(5) },
@@ -295,7 +295,7 @@ fn a_rewind_in_a_fork_may_go_into_the_shared_prefix<F: Fixture>(w: &mut World<F>
     w.assert_folded("f");
 }
 
-fn a_rewind_in_a_fork_with_other_phases_stays_in_its_own<F: Fixture>(w: &mut World<F>) {
+fn a_rewind_in_a_fork_with_other_phases_stays_in_its_own<F: Fixture>(w: &mut Harness<F>) {
     history(w);
     let lease = w.begin_as(Created {
         origin: stepwell::Origin::Fork { parent: id("a"), at: Seq::new(5) },
@@ -309,7 +309,7 @@ fn a_rewind_in_a_fork_with_other_phases_stays_in_its_own<F: Fixture>(w: &mut Wor
     w.assert_folded("f");
 }
 
-fn the_limit_on_going_back_to_discuss_is_rewound_too<F: Fixture>(w: &mut World<F>) {
+fn the_limit_on_going_back_to_discuss_is_rewound_too<F: Fixture>(w: &mut Harness<F>) {
     let lease = w.begin_as(Created { phases: Some(PhaseSet::Workflow), ..created("a") });
     w.add(&lease, go(Phase::Idle, Phase::Initialize));
     w.add(&lease, go(Phase::Initialize, Phase::Discuss));
@@ -322,14 +322,14 @@ fn the_limit_on_going_back_to_discuss_is_rewound_too<F: Fixture>(w: &mut World<F
 }
 
 /// The tasks with how they stand, and how many questions were asked.
-fn work<F: Fixture>(w: &World<F>, name: &str) -> (Vec<(String, TaskStatus)>, usize) {
+fn work<F: Fixture>(w: &Harness<F>, name: &str) -> (Vec<(String, TaskStatus)>, usize) {
     let facts = w.store().keyed_events(&id(name), &Work::KINDS).unwrap();
     let work = Work::at(w.head(name).seq, facts);
     let tasks = work.tasks.iter().map(|task| (task.id.clone(), task.status)).collect();
     (tasks, work.questions.len())
 }
 
-fn a_rewind_takes_tasks_and_questions_back_also_in_a_fork<F: Fixture>(w: &mut World<F>) {
+fn a_rewind_takes_tasks_and_questions_back_also_in_a_fork<F: Fixture>(w: &mut Harness<F>) {
     use TaskStatus::{Done, Pending};
     let task = |name: &str, status| Task { id: name.into(), status, ..Task::default() };
     let one = |status| ("one".to_owned(), status);

@@ -7,8 +7,8 @@ use stepwell::{
 
 use crate::blob::written;
 use crate::claims::claims;
-use crate::world::{claim, event_id, id, say, targets, texts};
-use crate::{Fixture, World};
+use crate::harness::{claim, event_id, id, say, targets, texts};
+use crate::{Fixture, Harness};
 
 claims! { $ scrub = scrub_claims for Fixture:
     a_scrubbed_event_says_what_it_was_told_to,
@@ -54,7 +54,7 @@ fn blank() -> Event {
 }
 
 /// a: 2 "before", 3 "secret swordfish", 4 "after".
-fn leaked<F: Fixture>(w: &World<F>) -> Lease {
+fn leaked<F: Fixture>(w: &Harness<F>) -> Lease {
     let lease = w.begin("a");
     w.add(&lease, say("before"));
     w.add(&lease, say("secret swordfish").with_id(event_id("s")));
@@ -62,11 +62,11 @@ fn leaked<F: Fixture>(w: &World<F>) -> Lease {
     lease
 }
 
-fn erase<F: Fixture>(w: &World<F>, lease: &Lease, seq: u64) -> Seq {
+fn erase<F: Fixture>(w: &Harness<F>, lease: &Lease, seq: u64) -> Seq {
     w.store().scrub(scrub(lease, vec![(seq, blank())])).unwrap()
 }
 
-fn a_scrubbed_event_says_what_it_was_told_to<F: Fixture>(w: &mut World<F>) {
+fn a_scrubbed_event_says_what_it_was_told_to<F: Fixture>(w: &mut Harness<F>) {
     let lease = leaked(w);
     assert_eq!(erase(w, &lease, 3), Seq::new(5));
     assert_eq!(texts(&w.log("a")), ["before", "[erased]", "after"]);
@@ -74,7 +74,7 @@ fn a_scrubbed_event_says_what_it_was_told_to<F: Fixture>(w: &mut World<F>) {
     w.assert_folded("a");
 }
 
-fn a_scrub_is_recorded_with_its_rule<F: Fixture>(w: &mut World<F>) {
+fn a_scrub_is_recorded_with_its_rule<F: Fixture>(w: &mut Harness<F>) {
     let lease = leaked(w);
     erase(w, &lease, 3);
     let log = w.log("a");
@@ -85,7 +85,7 @@ fn a_scrub_is_recorded_with_its_rule<F: Fixture>(w: &mut World<F>) {
     assert_eq!(w.head("a").seq, Seq::new(5));
 }
 
-fn a_scrubbed_session_verifies_and_says_how_much_was_replaced<F: Fixture>(w: &mut World<F>) {
+fn a_scrubbed_session_verifies_and_says_how_much_was_replaced<F: Fixture>(w: &mut Harness<F>) {
     let lease = leaked(w);
     let replacements = vec![(2, blank()), (3, blank())];
     w.store().scrub(scrub(&lease, replacements)).unwrap();
@@ -94,7 +94,7 @@ fn a_scrubbed_session_verifies_and_says_how_much_was_replaced<F: Fixture>(w: &mu
     assert_eq!((verdict.intact, verdict.scrubbed), (5, 2));
 }
 
-fn a_slice_says_how_much_of_it_was_replaced<F: Fixture>(w: &mut World<F>) {
+fn a_slice_says_how_much_of_it_was_replaced<F: Fixture>(w: &mut Harness<F>) {
     let lease = leaked(w);
     erase(w, &lease, 3);
     let count = |span| w.store().events(&id("a"), span).unwrap().scrubbed;
@@ -103,7 +103,7 @@ fn a_slice_says_how_much_of_it_was_replaced<F: Fixture>(w: &mut World<F>) {
     assert_eq!(count(Span::after(Seq::new(3))), 0);
 }
 
-fn scrubbed_words_are_found_no_longer<F: Fixture>(w: &mut World<F>) {
+fn scrubbed_words_are_found_no_longer<F: Fixture>(w: &mut Harness<F>) {
     let lease = leaked(w);
     assert_eq!(w.hits("swordfish").len(), 1);
     erase(w, &lease, 3);
@@ -114,7 +114,7 @@ fn scrubbed_words_are_found_no_longer<F: Fixture>(w: &mut World<F>) {
     assert_eq!(w.hits("before").len(), 1);
 }
 
-fn a_scrub_removes_a_spilled_text<F: Fixture>(w: &mut World<F>) {
+fn a_scrub_removes_a_spilled_text<F: Fixture>(w: &mut Harness<F>) {
     let lease = w.begin("a");
     let long = "swordfish ".repeat(SPILL_BYTES);
     w.add(&lease, say(&long));
@@ -125,7 +125,7 @@ fn a_scrub_removes_a_spilled_text<F: Fixture>(w: &mut World<F>) {
     w.assert_folded("a");
 }
 
-fn a_scrub_that_keeps_a_files_bytes_keeps_its_blob<F: Fixture>(w: &mut World<F>) {
+fn a_scrub_that_keeps_a_files_bytes_keeps_its_blob<F: Fixture>(w: &mut Harness<F>) {
     let lease = w.begin("a");
     let blob = w.store().put_blob(b"harmless").unwrap();
     w.add(&lease, written("swordfish.txt", blob));
@@ -138,7 +138,7 @@ fn a_scrub_that_keeps_a_files_bytes_keeps_its_blob<F: Fixture>(w: &mut World<F>)
     w.assert_folded("a");
 }
 
-fn a_scrub_removes_a_file_events_blob<F: Fixture>(w: &mut World<F>) {
+fn a_scrub_removes_a_file_events_blob<F: Fixture>(w: &mut Harness<F>) {
     let lease = w.begin("a");
     let blob = w.store().put_blob(b"swordfish").unwrap();
     w.add(&lease, written("x", blob));
@@ -161,7 +161,7 @@ fn goal(text: &str) -> Edited {
     }
 }
 
-fn a_scrub_changes_the_head_that_showed_it<F: Fixture>(w: &mut World<F>) {
+fn a_scrub_changes_the_head_that_showed_it<F: Fixture>(w: &mut Harness<F>) {
     let lease = w.begin("a");
     w.edit("a", goal("swordfish"));
     let replacements = vec![(2, goal("[erased]").into())];
@@ -177,7 +177,7 @@ fn a_scrub_changes_the_head_that_showed_it<F: Fixture>(w: &mut World<F>) {
     w.assert_folded("a");
 }
 
-fn a_scrub_changes_the_lanes_share<F: Fixture>(w: &mut World<F>) {
+fn a_scrub_changes_the_lanes_share<F: Fixture>(w: &mut Harness<F>) {
     let lease = w.begin("a");
     let cost: Money = "1".parse().unwrap();
     let paid = Message::assistant("swordfish").spending(Usage::default(), Some(cost));
@@ -188,7 +188,7 @@ fn a_scrub_changes_the_lanes_share<F: Fixture>(w: &mut World<F>) {
     w.assert_folded("a");
 }
 
-fn an_event_can_be_scrubbed_twice<F: Fixture>(w: &mut World<F>) {
+fn an_event_can_be_scrubbed_twice<F: Fixture>(w: &mut Harness<F>) {
     let lease = leaked(w);
     erase(w, &lease, 3);
     let again = vec![(3, Message::user("[gone]").into())];
@@ -198,7 +198,7 @@ fn an_event_can_be_scrubbed_twice<F: Fixture>(w: &mut World<F>) {
     assert_eq!((verdict.is_sound(), verdict.scrubbed), (true, 1));
 }
 
-fn a_retry_of_a_scrubbed_append_is_still_answered<F: Fixture>(w: &mut World<F>) {
+fn a_retry_of_a_scrubbed_append_is_still_answered<F: Fixture>(w: &mut Harness<F>) {
     let lease = leaked(w);
     erase(w, &lease, 3);
     let again = w.add(&lease, say("secret swordfish").with_id(event_id("s")));
@@ -206,7 +206,7 @@ fn a_retry_of_a_scrubbed_append_is_still_answered<F: Fixture>(w: &mut World<F>) 
     assert_eq!(w.log("a").len(), 5);
 }
 
-fn a_scrub_keeps_seq_time_and_id<F: Fixture>(w: &mut World<F>) {
+fn a_scrub_keeps_seq_time_and_id<F: Fixture>(w: &mut Harness<F>) {
     let lease = leaked(w);
     let before = w.log("a")[2].clone();
     w.tick();
@@ -216,7 +216,7 @@ fn a_scrub_keeps_seq_time_and_id<F: Fixture>(w: &mut World<F>) {
     assert_eq!((after.seq, after.at, after.id), (before.seq, before.at, before.id));
 }
 
-fn a_scrub_needs_the_lease<F: Fixture>(w: &mut World<F>) {
+fn a_scrub_needs_the_lease<F: Fixture>(w: &mut Harness<F>) {
     let lease = leaked(w);
     let forged = Lease { epoch: Epoch::new(9), ..lease.clone() };
     let refused = w.store().scrub(scrub(&forged, vec![(3, blank())]));
@@ -229,7 +229,7 @@ fn a_scrub_needs_the_lease<F: Fixture>(w: &mut World<F>) {
     assert_eq!(texts(&w.log("a"))[1], "secret swordfish");
 }
 
-fn a_scrub_cannot_change_a_kind<F: Fixture>(w: &mut World<F>) {
+fn a_scrub_cannot_change_a_kind<F: Fixture>(w: &mut Harness<F>) {
     let lease = leaked(w);
     let replacements = vec![(3, Edited::default().into())];
     let error = w.store().scrub(scrub(&lease, replacements)).unwrap_err();
@@ -237,7 +237,7 @@ fn a_scrub_cannot_change_a_kind<F: Fixture>(w: &mut World<F>) {
     assert_eq!(texts(&w.log("a"))[1], "secret swordfish");
 }
 
-fn a_scrub_can_change_a_task_but_not_a_name_or_an_origin<F: Fixture>(w: &mut World<F>) {
+fn a_scrub_can_change_a_task_but_not_a_name_or_an_origin<F: Fixture>(w: &mut Harness<F>) {
     let lease = w.begin_as(Created::new(id("a"), "find swordfish"));
     w.begin("b");
     let origin = Origin::Subagent { parent: id("b") };
@@ -253,7 +253,7 @@ fn a_scrub_can_change_a_task_but_not_a_name_or_an_origin<F: Fixture>(w: &mut Wor
     w.assert_folded("a");
 }
 
-fn a_scrub_of_no_event_is_refused_and_leaves_nothing<F: Fixture>(w: &mut World<F>) {
+fn a_scrub_of_no_event_is_refused_and_leaves_nothing<F: Fixture>(w: &mut Harness<F>) {
     let lease = leaked(w);
     let log = w.log("a");
     for seq in [0, 5, 99] {
@@ -266,7 +266,7 @@ fn a_scrub_of_no_event_is_refused_and_leaves_nothing<F: Fixture>(w: &mut World<F
     w.assert_folded("a");
 }
 
-fn a_scrub_of_a_shared_event_is_refused_in_the_fork<F: Fixture>(w: &mut World<F>) {
+fn a_scrub_of_a_shared_event_is_refused_in_the_fork<F: Fixture>(w: &mut Harness<F>) {
     leaked(w);
     let fork = w.fork("a", 3, "f");
     let refused = w.store().scrub(scrub(&fork, vec![(3, blank())]));
@@ -277,7 +277,7 @@ fn a_scrub_of_a_shared_event_is_refused_in_the_fork<F: Fixture>(w: &mut World<F>
     w.assert_folded("f");
 }
 
-fn a_fork_shows_what_was_scrubbed_in_its_parent<F: Fixture>(w: &mut World<F>) {
+fn a_fork_shows_what_was_scrubbed_in_its_parent<F: Fixture>(w: &mut Harness<F>) {
     let lease = leaked(w);
     w.fork("a", 3, "f");
     erase(w, &lease, 3);
@@ -287,7 +287,7 @@ fn a_fork_shows_what_was_scrubbed_in_its_parent<F: Fixture>(w: &mut World<F>) {
     assert_eq!((verdict.is_sound(), verdict.scrubbed), (true, 1));
 }
 
-fn a_forks_head_does_not_show_what_was_scrubbed_in_its_parent<F: Fixture>(w: &mut World<F>) {
+fn a_forks_head_does_not_show_what_was_scrubbed_in_its_parent<F: Fixture>(w: &mut Harness<F>) {
     let lease = w.begin("a");
     w.edit("a", goal("swordfish"));
     let f = w.fork("a", 2, "f");
@@ -301,7 +301,7 @@ fn a_forks_head_does_not_show_what_was_scrubbed_in_its_parent<F: Fixture>(w: &mu
     }
 }
 
-fn a_fork_of_a_long_scrubbed_session_does_not_show_it<F: Fixture>(w: &mut World<F>) {
+fn a_fork_of_a_long_scrubbed_session_does_not_show_it<F: Fixture>(w: &mut Harness<F>) {
     let lease = w.begin("a");
     w.edit("a", goal("swordfish"));
     w.chat(&lease, "x", 600);
@@ -317,7 +317,7 @@ fn a_fork_of_a_long_scrubbed_session_does_not_show_it<F: Fixture>(w: &mut World<
     }
 }
 
-fn a_scrub_survives_reopening<F: Fixture>(w: &mut World<F>) {
+fn a_scrub_survives_reopening<F: Fixture>(w: &mut Harness<F>) {
     let lease = leaked(w);
     w.hits("swordfish");
     erase(w, &lease, 3);
@@ -329,7 +329,7 @@ fn a_scrub_survives_reopening<F: Fixture>(w: &mut World<F>) {
     w.assert_folded("a");
 }
 
-fn a_scrub_in_the_trash_needs_no_lease<F: Fixture>(w: &mut World<F>) {
+fn a_scrub_in_the_trash_needs_no_lease<F: Fixture>(w: &mut Harness<F>) {
     let lease = leaked(w);
     w.release(&lease);
     w.store().trash(&targets(&["a"])).unwrap();
@@ -340,7 +340,7 @@ fn a_scrub_in_the_trash_needs_no_lease<F: Fixture>(w: &mut World<F>) {
     w.assert_folded("a");
 }
 
-fn a_scrub_elsewhere_needs_one<F: Fixture>(w: &mut World<F>) {
+fn a_scrub_elsewhere_needs_one<F: Fixture>(w: &mut Harness<F>) {
     let lease = leaked(w);
     w.release(&lease);
     let unleased = Scrub { epoch: None, ..scrub(&lease, vec![(3, blank())]) };
@@ -358,7 +358,7 @@ fn told(seqs: &[u64]) -> Scrubbed {
     }
 }
 
-fn a_log_that_was_scrubbed_elsewhere_can_be_recorded<F: Fixture>(w: &mut World<F>) {
+fn a_log_that_was_scrubbed_elsewhere_can_be_recorded<F: Fixture>(w: &mut Harness<F>) {
     let lease = w.begin("a");
     w.add(&lease, blank());
     w.add(&lease, told(&[1, 2]));
@@ -371,7 +371,7 @@ fn a_log_that_was_scrubbed_elsewhere_can_be_recorded<F: Fixture>(w: &mut World<F
     w.assert_folded("a");
 }
 
-fn a_scrub_that_names_no_earlier_event_cannot_be_recorded<F: Fixture>(w: &mut World<F>) {
+fn a_scrub_that_names_no_earlier_event_cannot_be_recorded<F: Fixture>(w: &mut Harness<F>) {
     let lease = w.begin("a");
     w.add(&lease, blank());
     for seq in [0, 3, 4] {
@@ -381,7 +381,7 @@ fn a_scrub_that_names_no_earlier_event_cannot_be_recorded<F: Fixture>(w: &mut Wo
     assert_eq!(w.log("a").len(), 2);
 }
 
-fn recording_a_scrub_needs_the_lease<F: Fixture>(w: &mut World<F>) {
+fn recording_a_scrub_needs_the_lease<F: Fixture>(w: &mut Harness<F>) {
     w.begin("a");
     let error = w.tell("a", told(&[1])).unwrap_err();
     assert!(matches!(error, Error::NeedsLease { .. }), "{error}");

@@ -9,8 +9,8 @@ use stepwell::{
 };
 
 use crate::claims::claims;
-use crate::world::{created, id, say};
-use crate::{Fixture, World};
+use crate::harness::{created, id, say};
+use crate::{Fixture, Harness};
 
 claims! { $ search = search_claims for Fixture:
     words_are_found_in_the_task,
@@ -37,13 +37,13 @@ claims! { $ search = search_claims for Fixture:
     many_events_are_all_found_once,
 }
 
-fn hit<F: Fixture>(w: &World<F>, word: &str) -> Hit {
+fn hit<F: Fixture>(w: &Harness<F>, word: &str) -> Hit {
     let found = w.store().search(&Search::new(word)).unwrap();
     assert_eq!((found.hits.len(), found.unseen), (1, 0), "{word}: {found:?}");
     found.hits.into_iter().next().unwrap()
 }
 
-fn words_are_found_in_the_task<F: Fixture>(w: &mut World<F>) {
+fn words_are_found_in_the_task<F: Fixture>(w: &mut Harness<F>) {
     w.make(Created::new(id("a"), "Repair the aqueduct"));
     w.make(Created::new(id("b"), "something else"));
     let hit = hit(w, "aqueduct");
@@ -51,7 +51,7 @@ fn words_are_found_in_the_task<F: Fixture>(w: &mut World<F>) {
     assert_eq!(hit.kind, "created");
 }
 
-fn words_are_found_in_messages_and_thinking<F: Fixture>(w: &mut World<F>) {
+fn words_are_found_in_messages_and_thinking<F: Fixture>(w: &mut Harness<F>) {
     let lease = w.begin("a");
     w.add(&lease, say("a spoken cistern"));
     let thought = Part::Thinking(Text { text: "a silent viaduct".to_owned(), opaque: None });
@@ -60,7 +60,7 @@ fn words_are_found_in_messages_and_thinking<F: Fixture>(w: &mut World<F>) {
     assert_eq!(hit(w, "viaduct").seq, Seq::new(3));
 }
 
-fn words_are_found_in_calls_and_results<F: Fixture>(w: &mut World<F>) {
+fn words_are_found_in_calls_and_results<F: Fixture>(w: &mut Harness<F>) {
     let lease = w.begin("a");
     let call = Message::assistant("").calling("c1", "excavate", "{\"depth\": \"fathom\"}");
     w.add(&lease, call);
@@ -70,7 +70,7 @@ fn words_are_found_in_calls_and_results<F: Fixture>(w: &mut World<F>) {
     assert_eq!(hit(w, "groundwater").seq, Seq::new(3));
 }
 
-fn words_are_found_in_paths_and_errors<F: Fixture>(w: &mut World<F>) {
+fn words_are_found_in_paths_and_errors<F: Fixture>(w: &mut Harness<F>) {
     let lease = w.begin("a");
     let file = FileChanged {
         path: "src/conduit.rs".to_owned(),
@@ -103,7 +103,7 @@ fn words_are_found_in_paths_and_errors<F: Fixture>(w: &mut World<F>) {
 }
 
 /// A graph's session may have no conversation at all.
-fn words_are_found_in_what_nodes_came_to<F: Fixture>(w: &mut World<F>) {
+fn words_are_found_in_what_nodes_came_to<F: Fixture>(w: &mut Harness<F>) {
     let lease = w.begin("a");
     let node = |key: &str, output: Option<&str>, error: Option<&str>| Node {
         key: key.to_owned(),
@@ -119,14 +119,14 @@ fn words_are_found_in_what_nodes_came_to<F: Fixture>(w: &mut World<F>) {
     assert_eq!(hit(w, "cistern").seq, Seq::new(3));
 }
 
-fn words_are_found_in_spilled_texts<F: Fixture>(w: &mut World<F>) {
+fn words_are_found_in_spilled_texts<F: Fixture>(w: &mut Harness<F>) {
     let lease = w.begin("a");
     let long = "filler ".repeat(20_000);
     w.add(&lease, say(&format!("{long} needle")));
     assert_eq!(hit(w, "needle").seq, Seq::new(2));
 }
 
-fn a_hit_says_where_when_and_what<F: Fixture>(w: &mut World<F>) {
+fn a_hit_says_where_when_and_what<F: Fixture>(w: &mut Harness<F>) {
     let lease = w.begin("a");
     w.tick();
     let then = w.now();
@@ -139,7 +139,7 @@ fn a_hit_says_where_when_and_what<F: Fixture>(w: &mut World<F>) {
     assert_eq!(hit.snippet.matches, std::iter::once(9..16).collect::<Vec<_>>());
 }
 
-fn the_newest_hits_come_first<F: Fixture>(w: &mut World<F>) {
+fn the_newest_hits_come_first<F: Fixture>(w: &mut Harness<F>) {
     let (a, b) = (w.begin("a"), w.begin("b"));
     for (n, lease) in [&a, &b, &b, &a, &b].into_iter().enumerate() {
         w.tick();
@@ -150,7 +150,7 @@ fn the_newest_hits_come_first<F: Fixture>(w: &mut World<F>) {
     assert_eq!(w.hits("well"), order);
 }
 
-fn an_imported_event_comes_where_its_time_puts_it<F: Fixture>(w: &mut World<F>) {
+fn an_imported_event_comes_where_its_time_puts_it<F: Fixture>(w: &mut Harness<F>) {
     let (a, b) = (w.begin("a"), w.begin("b"));
     w.tick();
     w.add(&a, say("well, now"));
@@ -160,7 +160,7 @@ fn an_imported_event_comes_where_its_time_puts_it<F: Fixture>(w: &mut World<F>) 
     assert_eq!(names, ["a", "b"]);
 }
 
-fn events_of_one_moment_do_not_push_older_ones_ahead<F: Fixture>(w: &mut World<F>) {
+fn events_of_one_moment_do_not_push_older_ones_ahead<F: Fixture>(w: &mut Harness<F>) {
     let (a, b) = (w.begin("a"), w.begin("b"));
     let early = w.now();
     let late = early.plus(Duration::from_secs(2));
@@ -172,7 +172,7 @@ fn events_of_one_moment_do_not_push_older_ones_ahead<F: Fixture>(w: &mut World<F
     assert_eq!(first, ("a".to_owned(), 3));
 }
 
-fn ranked_hits_come_by_relevance<F: Fixture>(w: &mut World<F>) {
+fn ranked_hits_come_by_relevance<F: Fixture>(w: &mut Harness<F>) {
     let lease = w.begin("a");
     w.add(&lease, say("well well well"));
     w.tick();
@@ -184,7 +184,7 @@ fn ranked_hits_come_by_relevance<F: Fixture>(w: &mut World<F>) {
     assert_eq!(seqs, [3, 2]);
 }
 
-fn a_limit_keeps_the_first_hits<F: Fixture>(w: &mut World<F>) {
+fn a_limit_keeps_the_first_hits<F: Fixture>(w: &mut Harness<F>) {
     let lease = w.begin("a");
     for _ in 0..5 {
         w.tick();
@@ -200,7 +200,7 @@ fn a_limit_keeps_the_first_hits<F: Fixture>(w: &mut World<F>) {
     assert_eq!(w.found(&two), w.hits("well")[..2]);
 }
 
-fn events_after_the_first_search_are_found<F: Fixture>(w: &mut World<F>) {
+fn events_after_the_first_search_are_found<F: Fixture>(w: &mut Harness<F>) {
     let lease = w.begin("a");
     for n in 0..5 {
         assert_eq!(w.hits("well").len(), n);
@@ -212,7 +212,7 @@ fn events_after_the_first_search_are_found<F: Fixture>(w: &mut World<F>) {
     assert_eq!(w.hits("well").len(), 6);
 }
 
-fn what_was_acknowledged_is_found_after_reopening<F: Fixture>(w: &mut World<F>) {
+fn what_was_acknowledged_is_found_after_reopening<F: Fixture>(w: &mut Harness<F>) {
     let lease = w.begin("a");
     w.add(&lease, say("well"));
     w.reopen();
@@ -222,7 +222,7 @@ fn what_was_acknowledged_is_found_after_reopening<F: Fixture>(w: &mut World<F>) 
     assert_eq!(w.hits("well").len(), 2);
 }
 
-fn what_another_handle_wrote_is_found<F: Fixture>(w: &mut World<F>) {
+fn what_another_handle_wrote_is_found<F: Fixture>(w: &mut Harness<F>) {
     let other = w.another();
     let lease = w.begin("a");
     assert!(w.hits("well").is_empty());
@@ -232,7 +232,7 @@ fn what_another_handle_wrote_is_found<F: Fixture>(w: &mut World<F>) {
     assert_eq!(w.hits("well").len(), 1);
 }
 
-fn what_each_of_many_threads_wrote_is_found_by_it_at_once<F: Fixture>(w: &mut World<F>) {
+fn what_each_of_many_threads_wrote_is_found_by_it_at_once<F: Fixture>(w: &mut Harness<F>) {
     let leases: Vec<_> = (0..4).map(|n| w.begin(&format!("s{n}"))).collect();
     let other = w.another();
     let handles = [w.store(), &*other];
@@ -259,7 +259,7 @@ fn what_each_of_many_threads_wrote_is_found_by_it_at_once<F: Fixture>(w: &mut Wo
     assert_eq!(w.found(&all).len(), 32);
 }
 
-fn a_filter_holds_for_hits<F: Fixture>(w: &mut World<F>) {
+fn a_filter_holds_for_hits<F: Fixture>(w: &mut Harness<F>) {
     for name in ["a", "b"] {
         w.make(Created { agent: format!("agent-{name}"), ..Created::new(id(name), "well") });
     }
@@ -272,7 +272,7 @@ fn a_filter_holds_for_hits<F: Fixture>(w: &mut World<F>) {
     assert_eq!(w.found(&ranked), [("b".to_owned(), 1)]);
 }
 
-fn every_condition_of_a_filter_holds_for_hits<F: Fixture>(w: &mut World<F>) {
+fn every_condition_of_a_filter_holds_for_hits<F: Fixture>(w: &mut Harness<F>) {
     w.begin_as(Created::new(id("root"), "well"));
     w.tick();
     w.begin_as(Created {
@@ -318,7 +318,7 @@ fn placed(place: TrashScope) -> Search {
     Search { filter: Filter { place, ..Filter::default() }, ..Search::new("well") }
 }
 
-fn a_trashed_session_is_found_only_in_the_trash<F: Fixture>(w: &mut World<F>) {
+fn a_trashed_session_is_found_only_in_the_trash<F: Fixture>(w: &mut Harness<F>) {
     w.make(Created::new(id("a"), "well"));
     assert_eq!(w.hits("well").len(), 1);
     w.store().trash(&[id("a").into()]).unwrap();
@@ -330,7 +330,7 @@ fn a_trashed_session_is_found_only_in_the_trash<F: Fixture>(w: &mut World<F>) {
     assert_eq!(w.found(&placed(TrashScope::Trash)).len(), 2);
 }
 
-fn a_restored_session_is_found_again<F: Fixture>(w: &mut World<F>) {
+fn a_restored_session_is_found_again<F: Fixture>(w: &mut Harness<F>) {
     w.make(Created::new(id("a"), "well"));
     w.store().trash(&[id("a").into()]).unwrap();
     assert!(w.hits("well").is_empty());
@@ -338,7 +338,7 @@ fn a_restored_session_is_found_again<F: Fixture>(w: &mut World<F>) {
     assert_eq!(w.hits("well"), [("a".to_owned(), 1)]);
 }
 
-fn a_purged_session_is_never_found<F: Fixture>(w: &mut World<F>) {
+fn a_purged_session_is_never_found<F: Fixture>(w: &mut Harness<F>) {
     w.make(Created::new(id("a"), "well"));
     w.make(Created::new(id("b"), "well"));
     assert_eq!(w.hits("well").len(), 2);
@@ -350,7 +350,7 @@ fn a_purged_session_is_never_found<F: Fixture>(w: &mut World<F>) {
     assert!(w.hits("well").is_empty());
 }
 
-fn many_events_are_all_found_once<F: Fixture>(w: &mut World<F>) {
+fn many_events_are_all_found_once<F: Fixture>(w: &mut Harness<F>) {
     let (a, b) = (w.begin("a"), w.begin("b"));
     for _ in 0..13 {
         w.chat(&a, "well", 100);

@@ -7,8 +7,8 @@ use stepwell::{
 };
 
 use crate::claims::claims;
-use crate::world::{id, say, seqs, targets};
-use crate::{Fixture, World};
+use crate::harness::{id, say, seqs, targets};
+use crate::{Fixture, Harness};
 
 claims! { $ several = several_claims for Fixture:
     excerpts_hold_beginnings_keyed_events_and_the_last_of_a_kind,
@@ -29,12 +29,12 @@ fn status(status: Status) -> StatusChanged {
     StatusChanged { status, reason: None, error: None }
 }
 
-fn excerpts<F: Fixture>(w: &World<F>, names: &[&str]) -> Vec<Result<Vec<Recorded>>> {
+fn excerpts<F: Fixture>(w: &Harness<F>, names: &[&str]) -> Vec<Result<Vec<Recorded>>> {
     let ids: Vec<SessionId> = names.iter().map(|name| id(name)).collect();
     w.store().excerpts(&ids, &WANTED).unwrap()
 }
 
-fn excerpts_hold_beginnings_keyed_events_and_the_last_of_a_kind<F: Fixture>(w: &mut World<F>) {
+fn excerpts_hold_beginnings_keyed_events_and_the_last_of_a_kind<F: Fixture>(w: &mut Harness<F>) {
     let a = w.begin("a");
     w.add(&a, task("t")); // 2
     w.add(&a, status(Status::Failed)); // 3
@@ -49,7 +49,7 @@ fn excerpts_hold_beginnings_keyed_events_and_the_last_of_a_kind<F: Fixture>(w: &
     assert!(excerpts(w, &[]).is_empty());
 }
 
-fn an_excerpt_of_a_fork_goes_through_what_it_shares<F: Fixture>(w: &mut World<F>) {
+fn an_excerpt_of_a_fork_goes_through_what_it_shares<F: Fixture>(w: &mut Harness<F>) {
     let a = w.begin("a");
     w.add(&a, task("shared")); // 2
     w.add(&a, status(Status::Running)); // 3
@@ -67,18 +67,18 @@ fn an_excerpt_of_a_fork_goes_through_what_it_shares<F: Fixture>(w: &mut World<F>
     assert_eq!(found.next().unwrap(), log("g", &[1, 2, 3, 5]));
 }
 
-fn an_event_too_far_back_is_not_looked_for<F: Fixture>(w: &mut World<F>) {
+fn an_event_too_far_back_is_not_looked_for<F: Fixture>(w: &mut Harness<F>) {
     let a = w.begin("a");
     w.add(&a, status(Status::Running)); // 2
     let label = |n: usize| Edited { label: Change::Set(n.to_string()), ..Edited::default() };
     (1..LOOK_BACK).for_each(|n| w.edit("a", label(n)));
-    let last = |w: &World<F>| seqs(excerpts(w, &["a"])[0].as_ref().unwrap());
+    let last = |w: &Harness<F>| seqs(excerpts(w, &["a"])[0].as_ref().unwrap());
     assert_eq!(last(w), [1, 2]);
     w.edit("a", label(0));
     assert_eq!(last(w), [1]);
 }
 
-fn excerpts_are_read_whole<F: Fixture>(w: &mut World<F>) {
+fn excerpts_are_read_whole<F: Fixture>(w: &mut Harness<F>) {
     for name in ["a", "b"] {
         let lease = w.begin(name);
         let text = format!("why {name}? ").repeat(20_000);
@@ -89,14 +89,14 @@ fn excerpts_are_read_whole<F: Fixture>(w: &mut World<F>) {
     }
 }
 
-fn a_session_that_is_not_there_hides_no_other<F: Fixture>(w: &mut World<F>) {
+fn a_session_that_is_not_there_hides_no_other<F: Fixture>(w: &mut Harness<F>) {
     w.begin("a");
     let found = excerpts(w, &["nobody", "a"]);
     assert!(matches!(found[0], Err(Error::NoSession(_))), "{found:?}");
     assert!(matches!(found[1].as_ref().unwrap()[0].event, Event::Created(_)));
 }
 
-fn subagents_of_several_sessions_are_found_all_the_way_down<F: Fixture>(w: &mut World<F>) {
+fn subagents_of_several_sessions_are_found_all_the_way_down<F: Fixture>(w: &mut Harness<F>) {
     for name in ["a", "b", "other"] {
         let lease = w.begin(name);
         w.add(&lease, say("x"));

@@ -7,8 +7,8 @@ use stepwell::{
 };
 
 use crate::claims::claims;
-use crate::world::{claim, created, event_id, id, say};
-use crate::{Fixture, World};
+use crate::harness::{claim, created, event_id, id, say};
+use crate::{Fixture, Harness};
 
 claims! { $ talk = talk_claims for Fixture:
     a_word_needs_no_lease_and_is_not_shown_until_it_is_taken_in,
@@ -47,13 +47,13 @@ fn external(name: &str) -> Created {
     created(name).driven_externally()
 }
 
-fn shown<F: Fixture>(w: &World<F>, name: &str) -> Vec<String> {
+fn shown<F: Fixture>(w: &Harness<F>, name: &str) -> Vec<String> {
     let view = View::of(&Lane::main(), w.log(name));
     view.messages.iter().map(|shown| shown.message.text()).collect()
 }
 
 fn append<F: Fixture>(
-    w: &World<F>,
+    w: &Harness<F>,
     name: &str,
     event: impl Into<NewEvent>,
 ) -> stepwell::Result<Written> {
@@ -67,7 +67,7 @@ fn append<F: Fixture>(
 }
 
 fn refused<F: Fixture>(
-    w: &World<F>,
+    w: &Harness<F>,
     lease: &stepwell::Lease,
     event: impl Into<NewEvent>,
 ) -> String {
@@ -77,7 +77,7 @@ fn refused<F: Fixture>(
     }
 }
 
-fn a_word_needs_no_lease_and_is_not_shown_until_it_is_taken_in<F: Fixture>(w: &mut World<F>) {
+fn a_word_needs_no_lease_and_is_not_shown_until_it_is_taken_in<F: Fixture>(w: &mut Harness<F>) {
     let lease = w.begin("a");
     w.add(&lease, say("hello"));
     let at = w.tell("a", said("and this")).unwrap().last;
@@ -89,7 +89,7 @@ fn a_word_needs_no_lease_and_is_not_shown_until_it_is_taken_in<F: Fixture>(w: &m
     w.assert_folded("a");
 }
 
-fn a_word_is_taken_in_once_and_in_order<F: Fixture>(w: &mut World<F>) {
+fn a_word_is_taken_in_once_and_in_order<F: Fixture>(w: &mut Harness<F>) {
     let lease = w.begin("a");
     let first = w.tell("a", said("1")).unwrap().last;
     let second = w.tell("a", said("2")).unwrap().last;
@@ -103,7 +103,7 @@ fn a_word_is_taken_in_once_and_in_order<F: Fixture>(w: &mut World<F>) {
     w.assert_folded("a");
 }
 
-fn only_a_users_message_in_the_same_lane_takes_a_word_in<F: Fixture>(w: &mut World<F>) {
+fn only_a_users_message_in_the_same_lane_takes_a_word_in<F: Fixture>(w: &mut Harness<F>) {
     let lease = w.begin("a");
     let message = w.add(&lease, say("hello")).last;
     let lane: Lane = "critic".parse().unwrap();
@@ -116,7 +116,7 @@ fn only_a_users_message_in_the_same_lane_takes_a_word_in<F: Fixture>(w: &mut Wor
     assert_eq!(w.head("a").unheard, 0);
 }
 
-fn a_rewind_does_not_bring_a_word_back<F: Fixture>(w: &mut World<F>) {
+fn a_rewind_does_not_bring_a_word_back<F: Fixture>(w: &mut Harness<F>) {
     let lease = w.begin("a");
     let at = w.tell("a", said("word")).unwrap().last;
     w.add(&lease, Message::user("word").taking_in(at));
@@ -131,7 +131,7 @@ fn a_rewind_does_not_bring_a_word_back<F: Fixture>(w: &mut World<F>) {
     w.assert_folded("a");
 }
 
-fn a_fork_does_not_inherit_what_was_not_taken_in<F: Fixture>(w: &mut World<F>) {
+fn a_fork_does_not_inherit_what_was_not_taken_in<F: Fixture>(w: &mut Harness<F>) {
     w.begin("a");
     let at = w.tell("a", said("for a")).unwrap().last;
     let fork = w.fork("a", at.get(), "b");
@@ -143,7 +143,7 @@ fn a_fork_does_not_inherit_what_was_not_taken_in<F: Fixture>(w: &mut World<F>) {
     w.assert_folded("b");
 }
 
-fn a_stop_names_a_lease_that_is_held<F: Fixture>(w: &mut World<F>) {
+fn a_stop_names_a_lease_that_is_held<F: Fixture>(w: &mut Harness<F>) {
     let lease = w.begin("a");
     let stop = |epoch| StopAsked { epoch, who: "ann@laptop".into(), reason: None };
     assert!(matches!(w.tell("a", stop(Epoch::new(7))), Err(Error::Illegal { .. })));
@@ -159,7 +159,7 @@ fn a_stop_names_a_lease_that_is_held<F: Fixture>(w: &mut World<F>) {
     w.assert_folded("a");
 }
 
-fn settings_need_the_lease_and_survive_a_rewind_but_not_a_fork<F: Fixture>(w: &mut World<F>) {
+fn settings_need_the_lease_and_survive_a_rewind_but_not_a_fork<F: Fixture>(w: &mut Harness<F>) {
     let lease = w.begin("a");
     let who = Who::new("ann", "laptop");
     let mode = |mode| Settings { mode: Some(mode), who: who.clone(), ..Settings::default() };
@@ -177,7 +177,7 @@ fn settings_need_the_lease_and_survive_a_rewind_but_not_a_fork<F: Fixture>(w: &m
     w.assert_folded("b");
 }
 
-fn another_programs_session_takes_events_without_a_lease<F: Fixture>(w: &mut World<F>) {
+fn another_programs_session_takes_events_without_a_lease<F: Fixture>(w: &mut Harness<F>) {
     w.make(external("a"));
     for n in 0..3 {
         append(w, "a", say(&format!("message {n}"))).unwrap();
@@ -192,7 +192,7 @@ fn another_programs_session_takes_events_without_a_lease<F: Fixture>(w: &mut Wor
     w.assert_folded("a");
 }
 
-fn a_holder_keeps_another_program_out<F: Fixture>(w: &mut World<F>) {
+fn a_holder_keeps_another_program_out<F: Fixture>(w: &mut Harness<F>) {
     w.make(external("a"));
     append(w, "a", say("1")).unwrap();
     let other = w.another();
@@ -206,7 +206,7 @@ fn a_holder_keeps_another_program_out<F: Fixture>(w: &mut World<F>) {
     w.assert_folded("a");
 }
 
-fn settings_and_permissions_always_need_the_lease<F: Fixture>(w: &mut World<F>) {
+fn settings_and_permissions_always_need_the_lease<F: Fixture>(w: &mut Harness<F>) {
     w.make(external("a"));
     let permission = Permission::new("sh", true);
     let events: [Event; 2] = [Settings::default().into(), permission.into()];
@@ -215,7 +215,7 @@ fn settings_and_permissions_always_need_the_lease<F: Fixture>(w: &mut World<F>) 
     }
 }
 
-fn another_programs_session_is_idle_until_something_says_otherwise<F: Fixture>(w: &mut World<F>) {
+fn another_programs_session_is_idle_until_something_says_otherwise<F: Fixture>(w: &mut Harness<F>) {
     w.make(external("a"));
     assert_eq!(w.head("a").status, Status::Idle);
     let filter = stepwell::Filter { status: vec![Status::Idle], ..Default::default() };
@@ -227,7 +227,7 @@ fn another_programs_session_is_idle_until_something_says_otherwise<F: Fixture>(w
     assert_eq!(w.head("a").status, Status::Success);
 }
 
-fn records_are_found_by_their_key_and_shown_to_no_model<F: Fixture>(w: &mut World<F>) {
+fn records_are_found_by_their_key_and_shown_to_no_model<F: Fixture>(w: &mut Harness<F>) {
     let lease = w.begin_as(external("a"));
     w.add(&lease, say("hello"));
     let text = Some("found by marmalade".to_owned());
@@ -254,14 +254,14 @@ fn records_are_found_by_their_key_and_shown_to_no_model<F: Fixture>(w: &mut Worl
     w.assert_folded("a");
 }
 
-fn a_record_without_a_proper_key_is_refused<F: Fixture>(w: &mut World<F>) {
+fn a_record_without_a_proper_key_is_refused<F: Fixture>(w: &mut Harness<F>) {
     let lease = w.begin("a");
     refused(w, &lease, Record { system: String::new(), ..record("k", "") });
     refused(w, &lease, Record { topic: "a/b".to_owned(), ..record("k", "") });
     refused(w, &lease, record(&"k".repeat(stepwell::MAX_RECORD_KEY_BYTES), ""));
 }
 
-fn a_record_keeps_its_blobs<F: Fixture>(w: &mut World<F>) {
+fn a_record_keeps_its_blobs<F: Fixture>(w: &mut Harness<F>) {
     let lease = w.begin("a");
     let blob = w.store().put_blob(b"state").unwrap();
     w.add(&lease, Record { blobs: vec![blob], ..record("k", "") });
@@ -273,7 +273,7 @@ fn a_record_keeps_its_blobs<F: Fixture>(w: &mut World<F>) {
     assert!(w.store().blob(&blob).is_err());
 }
 
-fn an_event_is_found_by_the_clients_id<F: Fixture>(w: &mut World<F>) {
+fn an_event_is_found_by_the_clients_id<F: Fixture>(w: &mut Harness<F>) {
     let lease = w.begin("a");
     let named = say("named").with_id(event_id("x"));
     let at = w.add(&lease, named).last;

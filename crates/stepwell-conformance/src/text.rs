@@ -3,8 +3,8 @@
 use stepwell::{Search, Snippet};
 
 use crate::claims::claims;
-use crate::world::say;
-use crate::{Fixture, World};
+use crate::harness::say;
+use crate::{Fixture, Harness};
 
 claims! { $ text = text_claims for Fixture:
     all_words_must_occur_in_any_order,
@@ -26,9 +26,9 @@ claims! { $ text = text_claims for Fixture:
 }
 
 /// The numbers of the texts that a search finds.
-fn find<F: Fixture>(w: &World<F>, texts: &[&str], asked: &str) -> Vec<usize> {
+fn find<F: Fixture>(w: &Harness<F>, texts: &[&str], asked: &str) -> Vec<usize> {
     if !w.has("a") {
-        let lease = w.begin_as(stepwell::Created::new(crate::world::id("a"), ""));
+        let lease = w.begin_as(stepwell::Created::new(crate::harness::id("a"), ""));
         for text in texts {
             w.add(&lease, say(text));
         }
@@ -43,7 +43,7 @@ fn none() -> Vec<usize> {
     Vec::new()
 }
 
-fn all_words_must_occur_in_any_order<F: Fixture>(w: &mut World<F>) {
+fn all_words_must_occur_in_any_order<F: Fixture>(w: &mut Harness<F>) {
     let texts = ["stone and water", "water, then stone", "only water"];
     assert_eq!(find(w, &texts, "stone water"), [0, 1]);
     assert_eq!(find(w, &texts, "water stone"), [0, 1]);
@@ -52,11 +52,11 @@ fn all_words_must_occur_in_any_order<F: Fixture>(w: &mut World<F>) {
     assert_eq!(find(w, &texts, "wate stone"), none());
 }
 
-fn words_of_different_events_do_not_add_up<F: Fixture>(w: &mut World<F>) {
+fn words_of_different_events_do_not_add_up<F: Fixture>(w: &mut Harness<F>) {
     assert_eq!(find(w, &["stone", "water"], "stone water"), none());
 }
 
-fn quoted_words_stand_together<F: Fixture>(w: &mut World<F>) {
+fn quoted_words_stand_together<F: Fixture>(w: &mut Harness<F>) {
     let texts = ["deep stone well", "stone deep well", "deep, stone"];
     assert_eq!(find(w, &texts, "\"deep stone\""), [0, 2]);
     assert_eq!(find(w, &texts, "\"deep stone\" well"), [0]);
@@ -64,7 +64,7 @@ fn quoted_words_stand_together<F: Fixture>(w: &mut World<F>) {
     assert_eq!(find(w, &texts, "\"deep sto*\""), [0, 2]);
 }
 
-fn a_star_asks_for_the_beginning_of_a_word<F: Fixture>(w: &mut World<F>) {
+fn a_star_asks_for_the_beginning_of_a_word<F: Fixture>(w: &mut Harness<F>) {
     let texts = ["stepping", "steps", "misstep", "ste"];
     assert_eq!(find(w, &texts, "step*"), [0, 1]);
     assert_eq!(find(w, &texts, "STEP*"), [0, 1]);
@@ -72,7 +72,7 @@ fn a_star_asks_for_the_beginning_of_a_word<F: Fixture>(w: &mut World<F>) {
     assert_eq!(find(w, &texts, "\"step\""), none());
 }
 
-fn the_last_word_may_be_only_begun<F: Fixture>(w: &mut World<F>) {
+fn the_last_word_may_be_only_begun<F: Fixture>(w: &mut Harness<F>) {
     let texts = ["deep stepping", "deep steps", "steps deep", "misstep"];
     assert_eq!(find(w, &texts, "step"), [0, 1, 2]);
     assert_eq!(find(w, &texts, "deep step"), [0, 1, 2]);
@@ -80,7 +80,7 @@ fn the_last_word_may_be_only_begun<F: Fixture>(w: &mut World<F>) {
     assert_eq!(find(w, &texts, "\"deep step\""), none());
 }
 
-fn whole_words_fill_an_answer_first<F: Fixture>(w: &mut World<F>) {
+fn whole_words_fill_an_answer_first<F: Fixture>(w: &mut Harness<F>) {
     find(w, &["deep step", "step", "steps", "stepping"], "step");
     let seqs = |text: &str, limit| -> Vec<u64> {
         let hits = w.found(&Search { limit, ..Search::new(text) });
@@ -94,14 +94,14 @@ fn whole_words_fill_an_answer_first<F: Fixture>(w: &mut World<F>) {
     assert_eq!(seqs("deep ste", 1), [0]);
 }
 
-fn case_does_not_matter<F: Fixture>(w: &mut World<F>) {
+fn case_does_not_matter<F: Fixture>(w: &mut Harness<F>) {
     let texts = ["Stone WELL", "ÜBER Ошибка", "stone"];
     assert_eq!(find(w, &texts, "sTONE"), [0, 2]);
     assert_eq!(find(w, &texts, "über"), [1]);
     assert_eq!(find(w, &texts, "ОШИБКА"), [1]);
 }
 
-fn a_path_is_found_by_its_parts_together<F: Fixture>(w: &mut World<F>) {
+fn a_path_is_found_by_its_parts_together<F: Fixture>(w: &mut Harness<F>) {
     let texts = ["see src/main.rs:12", "main of src, in rs", "src main_test.rs"];
     assert_eq!(find(w, &texts, "src/main.rs"), [0]);
     assert_eq!(find(w, &texts, "main.rs"), [0]);
@@ -109,7 +109,7 @@ fn a_path_is_found_by_its_parts_together<F: Fixture>(w: &mut World<F>) {
     assert_eq!(find(w, &texts, "src/ma*"), [0, 2]);
 }
 
-fn scripts_without_spaces_are_found_inside<F: Fixture>(w: &mut World<F>) {
+fn scripts_without_spaces_are_found_inside<F: Fixture>(w: &mut Harness<F>) {
     let texts = ["修复数据库连接", "データベースを直す", "据数 库", "ฐานข้อมูล"];
     assert_eq!(find(w, &texts, "数据库"), [0]);
     assert_eq!(find(w, &texts, "库"), [0, 2]);
@@ -117,13 +117,13 @@ fn scripts_without_spaces_are_found_inside<F: Fixture>(w: &mut World<F>) {
     assert_eq!(find(w, &texts, "ข้อมูล"), [3]);
 }
 
-fn accents_matter<F: Fixture>(w: &mut World<F>) {
+fn accents_matter<F: Fixture>(w: &mut Harness<F>) {
     let texts = ["resume", "résumé"];
     assert_eq!(find(w, &texts, "resume"), [0]);
     assert_eq!(find(w, &texts, "RÉSUMÉ"), [1]);
 }
 
-fn numbers_and_mixed_words_are_found<F: Fixture>(w: &mut World<F>) {
+fn numbers_and_mixed_words_are_found<F: Fixture>(w: &mut Harness<F>) {
     let texts = ["error E0502 at 127.0.0.1:8080", "a C++ x86_64 build"];
     assert_eq!(find(w, &texts, "e0502"), [0]);
     assert_eq!(find(w, &texts, "127.0.0.1"), [0]);
@@ -132,14 +132,14 @@ fn numbers_and_mixed_words_are_found<F: Fixture>(w: &mut World<F>) {
     assert_eq!(find(w, &texts, "502"), none());
 }
 
-fn a_question_without_words_finds_nothing<F: Fixture>(w: &mut World<F>) {
+fn a_question_without_words_finds_nothing<F: Fixture>(w: &mut Harness<F>) {
     let texts = ["stone", "*"];
     for asked in ["", " ", "*", "\"\"", "\"", "-", "?!", "* *", "\u{0}"] {
         assert_eq!(find(w, &texts, asked), none(), "{asked:?}");
     }
 }
 
-fn hostile_syntax_is_harmless<F: Fixture>(w: &mut World<F>) {
+fn hostile_syntax_is_harmless<F: Fixture>(w: &mut Harness<F>) {
     let texts = ["stone and water", "not near or and", "text: stone"];
     for (asked, expected) in [
         ("stone AND water", vec![0]),
@@ -165,7 +165,7 @@ fn hostile_syntax_is_harmless<F: Fixture>(w: &mut World<F>) {
     assert_eq!(find(w, &texts, &long), [0, 2]);
 }
 
-fn snippet<F: Fixture>(w: &World<F>, text: &str, asked: &str) -> (Snippet, Vec<String>) {
+fn snippet<F: Fixture>(w: &Harness<F>, text: &str, asked: &str) -> (Snippet, Vec<String>) {
     let lease = w.begin("a");
     w.add(&lease, say(text));
     let found = w.store().search(&Search::new(asked)).unwrap();
@@ -176,7 +176,7 @@ fn snippet<F: Fixture>(w: &World<F>, text: &str, asked: &str) -> (Snippet, Vec<S
     (snippet, marked)
 }
 
-fn a_snippet_marks_the_words_that_matched<F: Fixture>(w: &mut World<F>) {
+fn a_snippet_marks_the_words_that_matched<F: Fixture>(w: &mut Harness<F>) {
     let text = "Über the Stone there is WATER, and stonework by the deep well.";
     let (snippet, marked) = snippet(w, text, "über stone* \"deep well\" water");
     assert_eq!(snippet.text, text);
@@ -184,7 +184,7 @@ fn a_snippet_marks_the_words_that_matched<F: Fixture>(w: &mut World<F>) {
     assert_eq!(marked, expected);
 }
 
-fn a_snippet_of_a_long_text_shows_the_match<F: Fixture>(w: &mut World<F>) {
+fn a_snippet_of_a_long_text_shows_the_match<F: Fixture>(w: &mut Harness<F>) {
     let filler = "lorem ipsum ".repeat(500);
     let (snippet, marked) = snippet(w, &format!("{filler}needle {filler}"), "needle");
     assert_eq!(marked, ["needle"]);
@@ -192,7 +192,7 @@ fn a_snippet_of_a_long_text_shows_the_match<F: Fixture>(w: &mut World<F>) {
     assert!(snippet.text.contains("ipsum needle lorem"), "{}", snippet.text);
 }
 
-fn a_snippet_is_one_line<F: Fixture>(w: &mut World<F>) {
+fn a_snippet_is_one_line<F: Fixture>(w: &mut Harness<F>) {
     let (snippet, marked) = snippet(w, "one\n\n  two\r\n\tneedle\u{b}\nthree", "needle");
     assert_eq!(snippet.text, "one two needle three");
     assert_eq!(marked, ["needle"]);

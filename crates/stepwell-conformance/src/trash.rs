@@ -3,8 +3,8 @@
 use stepwell::{Error, Seq, Status, Target};
 
 use crate::claims::claims;
-use crate::world::{claim, created, id, say, taken, targets};
-use crate::{Fixture, TestProcesses, World};
+use crate::harness::{claim, created, id, say, taken, targets};
+use crate::{Fixture, Harness, TestProcesses};
 
 claims! { $ trash = trash_claims for Fixture:
     a_trashed_session_says_when_and_can_still_be_read,
@@ -26,24 +26,24 @@ claims! { $ trash = trash_claims for Fixture:
     nothing_asked_for_is_nothing_done,
 }
 
-fn stopped<F: Fixture>(w: &World<F>, name: &str) {
+fn stopped<F: Fixture>(w: &Harness<F>, name: &str) {
     let lease = w.begin(name);
     w.add(&lease, say("x"));
     w.release(&lease);
 }
 
-fn trashed<F: Fixture>(w: &World<F>, name: &str) -> bool {
+fn trashed<F: Fixture>(w: &Harness<F>, name: &str) -> bool {
     w.store().info(&id(name)).unwrap().trashed_at.is_some()
 }
 
 /// root > child > grandchild, none of them held.
-fn family<F: Fixture>(w: &World<F>) {
+fn family<F: Fixture>(w: &Harness<F>) {
     for lease in [w.begin("root"), w.subagent("root", "child"), w.subagent("child", "grandchild")] {
         w.release(&lease);
     }
 }
 
-fn a_trashed_session_says_when_and_can_still_be_read<F: Fixture>(w: &mut World<F>) {
+fn a_trashed_session_says_when_and_can_still_be_read<F: Fixture>(w: &mut Harness<F>) {
     stopped(w, "a");
     let (log, head) = (w.log("a"), w.head("a"));
     w.tick();
@@ -57,7 +57,7 @@ fn a_trashed_session_says_when_and_can_still_be_read<F: Fixture>(w: &mut World<F
     w.assert_folded("a");
 }
 
-fn a_trashed_session_comes_back_as_it_was<F: Fixture>(w: &mut World<F>) {
+fn a_trashed_session_comes_back_as_it_was<F: Fixture>(w: &mut Harness<F>) {
     stopped(w, "a");
     let before = w.store().info(&id("a")).unwrap();
     w.store().trash(&targets(&["a"])).unwrap();
@@ -70,7 +70,7 @@ fn a_trashed_session_comes_back_as_it_was<F: Fixture>(w: &mut World<F>) {
     w.assert_folded("a");
 }
 
-fn trash_survives_reopening<F: Fixture>(w: &mut World<F>) {
+fn trash_survives_reopening<F: Fixture>(w: &mut Harness<F>) {
     stopped(w, "a");
     w.store().trash(&targets(&["a"])).unwrap();
     w.reopen();
@@ -80,7 +80,7 @@ fn trash_survives_reopening<F: Fixture>(w: &mut World<F>) {
     assert!(!trashed(w, "a"));
 }
 
-fn subagents_go_with_their_parent_and_come_back_with_it<F: Fixture>(w: &mut World<F>) {
+fn subagents_go_with_their_parent_and_come_back_with_it<F: Fixture>(w: &mut Harness<F>) {
     family(w);
     stopped(w, "other");
     let removal = w.store().trash(&targets(&["root"])).unwrap();
@@ -91,7 +91,7 @@ fn subagents_go_with_their_parent_and_come_back_with_it<F: Fixture>(w: &mut Worl
     assert!(!trashed(w, "root") && !trashed(w, "grandchild"));
 }
 
-fn a_subagent_that_was_in_the_trash_before_stays_there<F: Fixture>(w: &mut World<F>) {
+fn a_subagent_that_was_in_the_trash_before_stays_there<F: Fixture>(w: &mut Harness<F>) {
     family(w);
     let removal = w.store().trash(&targets(&["grandchild"])).unwrap();
     assert_eq!(taken(&removal), ["grandchild"]);
@@ -103,7 +103,7 @@ fn a_subagent_that_was_in_the_trash_before_stays_there<F: Fixture>(w: &mut World
     assert!(trashed(w, "grandchild"));
 }
 
-fn a_fork_stays_when_its_parent_goes<F: Fixture>(w: &mut World<F>) {
+fn a_fork_stays_when_its_parent_goes<F: Fixture>(w: &mut Harness<F>) {
     stopped(w, "a");
     let fork = w.fork("a", 2, "f");
     let removal = w.store().trash(&targets(&["a"])).unwrap();
@@ -113,7 +113,7 @@ fn a_fork_stays_when_its_parent_goes<F: Fixture>(w: &mut World<F>) {
     w.assert_folded("f");
 }
 
-fn a_running_session_is_left<F: Fixture>(w: &mut World<F>) {
+fn a_running_session_is_left<F: Fixture>(w: &mut Harness<F>) {
     let lease = w.begin("a");
     let removal = w.store().trash(&targets(&["a"])).unwrap();
     assert!(removal.taken.is_empty());
@@ -127,7 +127,7 @@ fn a_running_session_is_left<F: Fixture>(w: &mut World<F>) {
     w.add(&lease, say("goes on"));
 }
 
-fn a_running_subagent_protects_its_ancestors<F: Fixture>(w: &mut World<F>) {
+fn a_running_subagent_protects_its_ancestors<F: Fixture>(w: &mut Harness<F>) {
     family(w);
     w.store().acquire(&id("grandchild"), &claim(7)).unwrap();
     for name in ["root", "child"] {
@@ -143,7 +143,7 @@ fn a_running_subagent_protects_its_ancestors<F: Fixture>(w: &mut World<F>) {
     assert!(!trashed(w, "root") && !trashed(w, "child"));
 }
 
-fn a_dead_runner_protects_nothing<F: Fixture>(w: &mut World<F>) {
+fn a_dead_runner_protects_nothing<F: Fixture>(w: &mut Harness<F>) {
     w.begin("a");
     let expired = w.begin("b");
     w.processes.mark_gone(&TestProcesses::holder(1));
@@ -158,7 +158,7 @@ fn judged(name: &str, seq: u64) -> [Target; 1] {
     [Target { unless_past: Some(Seq::new(seq)), ..Target::from(id(name)) }]
 }
 
-fn a_session_that_moved_on_is_left<F: Fixture>(w: &mut World<F>) {
+fn a_session_that_moved_on_is_left<F: Fixture>(w: &mut Harness<F>) {
     stopped(w, "a");
     let removal = w.store().trash(&judged("a", 1)).unwrap();
     assert!(removal.taken.is_empty());
@@ -170,13 +170,13 @@ fn a_session_that_moved_on_is_left<F: Fixture>(w: &mut World<F>) {
     assert!(!trashed(w, "a"));
 }
 
-fn a_session_that_did_not_move_on_goes<F: Fixture>(w: &mut World<F>) {
+fn a_session_that_did_not_move_on_goes<F: Fixture>(w: &mut Harness<F>) {
     stopped(w, "a");
     let removal = w.store().trash(&judged("a", 2)).unwrap();
     assert_eq!(taken(&removal), ["a"]);
 }
 
-fn a_session_in_the_trash_is_left_where_it_is<F: Fixture>(w: &mut World<F>) {
+fn a_session_in_the_trash_is_left_where_it_is<F: Fixture>(w: &mut Harness<F>) {
     stopped(w, "a");
     w.store().trash(&targets(&["a"])).unwrap();
     let when = w.store().info(&id("a")).unwrap().trashed_at;
@@ -187,7 +187,7 @@ fn a_session_in_the_trash_is_left_where_it_is<F: Fixture>(w: &mut World<F>) {
     assert_eq!(w.store().info(&id("a")).unwrap().trashed_at, when);
 }
 
-fn a_session_that_is_gone_is_told<F: Fixture>(w: &mut World<F>) {
+fn a_session_that_is_gone_is_told<F: Fixture>(w: &mut Harness<F>) {
     for removal in [
         w.store().trash(&targets(&["x"])).unwrap(),
         w.store().restore(&[id("x")]).unwrap(),
@@ -199,7 +199,7 @@ fn a_session_that_is_gone_is_told<F: Fixture>(w: &mut World<F>) {
     }
 }
 
-fn what_is_left_does_not_keep_the_others<F: Fixture>(w: &mut World<F>) {
+fn what_is_left_does_not_keep_the_others<F: Fixture>(w: &mut Harness<F>) {
     stopped(w, "a");
     w.begin("running");
     stopped(w, "b");
@@ -210,7 +210,7 @@ fn what_is_left_does_not_keep_the_others<F: Fixture>(w: &mut World<F>) {
     assert_eq!(left, ["running", "nobody"]);
 }
 
-fn what_is_named_twice_goes_once<F: Fixture>(w: &mut World<F>) {
+fn what_is_named_twice_goes_once<F: Fixture>(w: &mut Harness<F>) {
     family(w);
     stopped(w, "a");
     let mut cursor = w.store().changes(None, std::time::Duration::ZERO).unwrap().cursor;
@@ -235,14 +235,14 @@ fn what_is_named_twice_goes_once<F: Fixture>(w: &mut World<F>) {
     assert_eq!(told.into_iter().collect::<Vec<_>>(), ["a", "child", "grandchild", "root"]);
 }
 
-fn restoring_what_is_not_in_the_trash_is_told<F: Fixture>(w: &mut World<F>) {
+fn restoring_what_is_not_in_the_trash_is_told<F: Fixture>(w: &mut Harness<F>) {
     w.make(created("a"));
     let removal = w.store().restore(&[id("a")]).unwrap();
     assert!(removal.taken.is_empty());
     assert!(matches!(removal.left[0].1, Error::Illegal { .. }));
 }
 
-fn nothing_asked_for_is_nothing_done<F: Fixture>(w: &mut World<F>) {
+fn nothing_asked_for_is_nothing_done<F: Fixture>(w: &mut Harness<F>) {
     stopped(w, "a");
     for removal in [
         w.store().trash(&[]).unwrap(),

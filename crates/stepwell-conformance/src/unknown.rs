@@ -3,8 +3,8 @@
 use stepwell::{Error, Event, Kind, NewEvent, Unknown};
 
 use crate::claims::claims;
-use crate::world::{event_id, id, say};
-use crate::{Fixture, World};
+use crate::harness::{event_id, id, say};
+use crate::{Fixture, Harness};
 
 claims! { $ unknown = unknown_claims for Fixture:
     an_unknown_kind_is_kept_byte_for_byte,
@@ -26,7 +26,7 @@ fn unknown(kind: &str, version: u32, body: &str) -> NewEvent {
 
 const ODD: &str = "{ \"z\":1,\n\t\"a\": [1.0,  2e3, \"\\u00e9é\"], \"z\": null }";
 
-fn an_unknown_kind_is_kept_byte_for_byte<F: Fixture>(w: &mut World<F>) {
+fn an_unknown_kind_is_kept_byte_for_byte<F: Fixture>(w: &mut Harness<F>) {
     let lease = w.begin("a");
     let event = unknown("telepathy", 7, ODD);
     w.add(&lease, event.clone());
@@ -35,7 +35,7 @@ fn an_unknown_kind_is_kept_byte_for_byte<F: Fixture>(w: &mut World<F>) {
     w.assert_folded("a");
 }
 
-fn a_newer_version_of_a_known_kind_is_kept_byte_for_byte<F: Fixture>(w: &mut World<F>) {
+fn a_newer_version_of_a_known_kind_is_kept_byte_for_byte<F: Fixture>(w: &mut Harness<F>) {
     let lease = w.begin("a");
     for kind in ["message", "edited", "gate"] {
         let event = unknown(kind, 2, ODD);
@@ -45,7 +45,7 @@ fn a_newer_version_of_a_known_kind_is_kept_byte_for_byte<F: Fixture>(w: &mut Wor
     w.assert_folded("a");
 }
 
-fn an_unknown_kind_changes_nothing_in_the_head_but_the_seq<F: Fixture>(w: &mut World<F>) {
+fn an_unknown_kind_changes_nothing_in_the_head_but_the_seq<F: Fixture>(w: &mut Harness<F>) {
     let lease = w.begin("a");
     let before = w.head("a");
     w.add(&lease, unknown("message", 2, "{\"role\":\"user\"}"));
@@ -55,7 +55,7 @@ fn an_unknown_kind_changes_nothing_in_the_head_but_the_seq<F: Fixture>(w: &mut W
     assert!(w.store().lanes(&id("a")).unwrap().is_empty());
 }
 
-fn a_large_unknown_body_is_kept_byte_for_byte<F: Fixture>(w: &mut World<F>) {
+fn a_large_unknown_body_is_kept_byte_for_byte<F: Fixture>(w: &mut Harness<F>) {
     let lease = w.begin("a");
     let body = format!("{{ \"x\" :  \"{}\" }}", "y".repeat(200_000));
     let event = unknown("telepathy", 1, &body);
@@ -64,7 +64,7 @@ fn a_large_unknown_body_is_kept_byte_for_byte<F: Fixture>(w: &mut World<F>) {
     w.assert_folded("a");
 }
 
-fn an_unknown_kind_is_no_fact_and_is_not_found<F: Fixture>(w: &mut World<F>) {
+fn an_unknown_kind_is_no_fact_and_is_not_found<F: Fixture>(w: &mut Harness<F>) {
     let lease = w.begin("a");
     let body = "{\"id\":\"t\",\"text\":\"unheardof\"}";
     w.add(&lease, unknown("task", 2, body));
@@ -74,13 +74,13 @@ fn an_unknown_kind_is_no_fact_and_is_not_found<F: Fixture>(w: &mut World<F>) {
     assert_eq!(w.hits("heardof").len(), 1);
 }
 
-fn an_unknown_kind_needs_the_lease<F: Fixture>(w: &mut World<F>) {
+fn an_unknown_kind_needs_the_lease<F: Fixture>(w: &mut Harness<F>) {
     w.begin("a");
     let error = w.tell("a", unknown("edited", 2, "{}")).unwrap_err();
     assert!(matches!(error, Error::NeedsLease { .. }), "{error}");
 }
 
-fn an_unknown_kind_that_is_not_json_is_refused<F: Fixture>(w: &mut World<F>) {
+fn an_unknown_kind_that_is_not_json_is_refused<F: Fixture>(w: &mut Harness<F>) {
     let lease = w.begin("a");
     for body in ["", "{", "{} {}", "telepathy"] {
         let event = unknown("telepathy", 1, body);
@@ -90,7 +90,7 @@ fn an_unknown_kind_that_is_not_json_is_refused<F: Fixture>(w: &mut World<F>) {
     assert_eq!(w.log("a").len(), 1);
 }
 
-fn a_known_kind_in_disguise_is_refused<F: Fixture>(w: &mut World<F>) {
+fn a_known_kind_in_disguise_is_refused<F: Fixture>(w: &mut Harness<F>) {
     let lease = w.begin("a");
     for (kind, version) in [("message", 1), ("created", 1), ("scrubbed", 0), ("", 3)] {
         let event = unknown(kind, version, "{}");
@@ -100,7 +100,7 @@ fn a_known_kind_in_disguise_is_refused<F: Fixture>(w: &mut World<F>) {
     assert_eq!(w.log("a").len(), 1);
 }
 
-fn an_unknown_kind_asked_for_again_is_recorded_once<F: Fixture>(w: &mut World<F>) {
+fn an_unknown_kind_asked_for_again_is_recorded_once<F: Fixture>(w: &mut Harness<F>) {
     let lease = w.begin("a");
     let event = unknown("telepathy", 7, ODD).with_id(event_id("x"));
     let first = w.add(&lease, event.clone());
@@ -110,7 +110,7 @@ fn an_unknown_kind_asked_for_again_is_recorded_once<F: Fixture>(w: &mut World<F>
     assert!(matches!(error, Error::EventIdReused { .. }), "{error}");
 }
 
-fn a_fork_keeps_shared_unknown_kinds<F: Fixture>(w: &mut World<F>) {
+fn a_fork_keeps_shared_unknown_kinds<F: Fixture>(w: &mut Harness<F>) {
     let lease = w.begin("a");
     let event = unknown("telepathy", 7, ODD);
     w.add(&lease, event.clone());

@@ -3,8 +3,8 @@
 use stepwell::{Derived, Edited, Error, Verdict};
 
 use crate::claims::claims;
-use crate::world::{claim, created, id, say};
-use crate::{Fixture, World};
+use crate::harness::{claim, created, id, say};
+use crate::{Fixture, Harness};
 
 claims! { $ verify = verify_claims for Fixture:
     a_sound_session_verifies,
@@ -23,7 +23,7 @@ fn sound(intact: u64) -> Verdict {
     Verdict { intact, scrubbed: 0, pruned: 0, damage: None, derived: Derived::Right }
 }
 
-fn a_sound_session_verifies<F: Fixture>(w: &mut World<F>) {
+fn a_sound_session_verifies<F: Fixture>(w: &mut Harness<F>) {
     let lease = w.begin("a");
     assert_eq!(w.store().verify(&id("a")).unwrap(), sound(1));
     w.chat(&lease, "x", 9);
@@ -33,7 +33,7 @@ fn a_sound_session_verifies<F: Fixture>(w: &mut World<F>) {
     assert!(verdict.is_sound());
 }
 
-fn a_long_session_verifies<F: Fixture>(w: &mut World<F>) {
+fn a_long_session_verifies<F: Fixture>(w: &mut Harness<F>) {
     let lease = w.begin("a");
     for _ in 0..21 {
         w.chat(&lease, "x", 100);
@@ -41,26 +41,26 @@ fn a_long_session_verifies<F: Fixture>(w: &mut World<F>) {
     assert_eq!(w.store().verify(&id("a")).unwrap(), sound(2_101));
 }
 
-fn a_trashed_session_verifies<F: Fixture>(w: &mut World<F>) {
+fn a_trashed_session_verifies<F: Fixture>(w: &mut Harness<F>) {
     w.make(created("a"));
     w.store().trash(&[id("a").into()]).unwrap();
     assert_eq!(w.store().verify(&id("a")).unwrap(), sound(1));
 }
 
-fn an_interrupted_session_verifies<F: Fixture>(w: &mut World<F>) {
+fn an_interrupted_session_verifies<F: Fixture>(w: &mut Harness<F>) {
     let lease = w.begin("a");
     w.clock.set(lease.expires);
     assert_eq!(w.store().verify(&id("a")).unwrap(), sound(1));
 }
 
-fn verifying_no_session_is_an_error<F: Fixture>(w: &mut World<F>) {
+fn verifying_no_session_is_an_error<F: Fixture>(w: &mut Harness<F>) {
     for answer in [w.store().verify(&id("a")), w.store().repair(&id("a"))] {
         let error = answer.unwrap_err();
         assert!(matches!(error, Error::NoSession(_)), "{error}");
     }
 }
 
-fn a_repair_of_a_sound_session_changes_nothing<F: Fixture>(w: &mut World<F>) {
+fn a_repair_of_a_sound_session_changes_nothing<F: Fixture>(w: &mut Harness<F>) {
     let lease = w.begin("a");
     w.chat(&lease, "x", 300);
     let before = (w.log("a"), w.store().info(&id("a")).unwrap());
@@ -73,7 +73,7 @@ fn a_repair_of_a_sound_session_changes_nothing<F: Fixture>(w: &mut World<F>) {
     }
 }
 
-fn a_repair_of_a_fork_changes_nothing<F: Fixture>(w: &mut World<F>) {
+fn a_repair_of_a_fork_changes_nothing<F: Fixture>(w: &mut Harness<F>) {
     let lease = w.begin("a");
     w.chat(&lease, "x", 4);
     let fork = w.fork("a", 3, "f");
@@ -85,7 +85,7 @@ fn a_repair_of_a_fork_changes_nothing<F: Fixture>(w: &mut World<F>) {
     w.assert_folded("a");
 }
 
-fn a_repaired_session_goes_on<F: Fixture>(w: &mut World<F>) {
+fn a_repaired_session_goes_on<F: Fixture>(w: &mut Harness<F>) {
     let lease = w.begin("a");
     w.store().repair(&id("a")).unwrap();
     w.add(&lease, say("under the same lease"));
@@ -96,7 +96,7 @@ fn a_repaired_session_goes_on<F: Fixture>(w: &mut World<F>) {
     w.assert_folded("a");
 }
 
-fn a_repaired_session_is_found_once<F: Fixture>(w: &mut World<F>) {
+fn a_repaired_session_is_found_once<F: Fixture>(w: &mut Harness<F>) {
     let lease = w.begin("a");
     w.add(&lease, say("well"));
     let fork = w.fork("a", 2, "f");
@@ -110,7 +110,7 @@ fn a_repaired_session_is_found_once<F: Fixture>(w: &mut World<F>) {
     assert_eq!(w.hits("well").len(), 3);
 }
 
-fn a_repaired_session_can_be_forked_far_back<F: Fixture>(w: &mut World<F>) {
+fn a_repaired_session_can_be_forked_far_back<F: Fixture>(w: &mut Harness<F>) {
     let lease = w.begin("a");
     for _ in 0..6 {
         w.chat(&lease, "x", 100);

@@ -6,8 +6,8 @@ use std::time::Duration;
 use stepwell::{Append, Edited, Error, Seq, Write};
 
 use crate::claims::claims;
-use crate::world::{created, id, say};
-use crate::{Fixture, World};
+use crate::harness::{created, id, say};
+use crate::{Fixture, Harness};
 
 claims! { $ wait = wait_claims for Fixture:
     a_wait_for_what_is_there_returns_at_once,
@@ -35,7 +35,7 @@ fn edit() -> Write {
     })
 }
 
-fn a_wait_for_what_is_there_returns_at_once<F: Fixture>(w: &mut World<F>) {
+fn a_wait_for_what_is_there_returns_at_once<F: Fixture>(w: &mut Harness<F>) {
     let lease = w.begin("a");
     w.chat(&lease, "x", 3);
     for seq in 0..4 {
@@ -44,7 +44,7 @@ fn a_wait_for_what_is_there_returns_at_once<F: Fixture>(w: &mut World<F>) {
     }
 }
 
-fn a_wait_that_runs_out_returns_the_last_seq<F: Fixture>(w: &mut World<F>) {
+fn a_wait_that_runs_out_returns_the_last_seq<F: Fixture>(w: &mut Harness<F>) {
     w.make(created("a"));
     for seq in [1, 2, 99] {
         let last = w.store().wait_after(&id("a"), Seq::new(seq), SHORT);
@@ -52,13 +52,13 @@ fn a_wait_that_runs_out_returns_the_last_seq<F: Fixture>(w: &mut World<F>) {
     }
 }
 
-fn a_wait_for_nothing_returns_at_once<F: Fixture>(w: &mut World<F>) {
+fn a_wait_for_nothing_returns_at_once<F: Fixture>(w: &mut Harness<F>) {
     w.make(created("a"));
     let last = w.store().wait_after(&id("a"), Seq::FIRST, Duration::ZERO).unwrap();
     assert_eq!(last, Seq::FIRST);
 }
 
-fn a_wait_ends_when_another_thread_appends<F: Fixture>(w: &mut World<F>) {
+fn a_wait_ends_when_another_thread_appends<F: Fixture>(w: &mut Harness<F>) {
     w.make(created("a"));
     let store = w.store();
     let (ready, go) = mpsc::channel();
@@ -73,7 +73,7 @@ fn a_wait_ends_when_another_thread_appends<F: Fixture>(w: &mut World<F>) {
     });
 }
 
-fn a_wait_ends_when_another_handle_appends<F: Fixture>(w: &mut World<F>) {
+fn a_wait_ends_when_another_handle_appends<F: Fixture>(w: &mut Harness<F>) {
     w.make(created("a"));
     let other = w.another();
     let store = w.store();
@@ -89,7 +89,7 @@ fn a_wait_ends_when_another_handle_appends<F: Fixture>(w: &mut World<F>) {
     });
 }
 
-fn a_wait_is_not_ended_by_another_session<F: Fixture>(w: &mut World<F>) {
+fn a_wait_is_not_ended_by_another_session<F: Fixture>(w: &mut Harness<F>) {
     w.make(created("a"));
     let lease = w.begin("b");
     w.chat(&lease, "x", 5);
@@ -97,7 +97,7 @@ fn a_wait_is_not_ended_by_another_session<F: Fixture>(w: &mut World<F>) {
     assert_eq!(last, Seq::FIRST);
 }
 
-fn a_wait_ends_when_the_session_is_purged<F: Fixture>(w: &mut World<F>) {
+fn a_wait_ends_when_the_session_is_purged<F: Fixture>(w: &mut Harness<F>) {
     w.make(created("a"));
     let store = w.store();
     let (ready, go) = mpsc::channel();
@@ -113,7 +113,7 @@ fn a_wait_ends_when_the_session_is_purged<F: Fixture>(w: &mut World<F>) {
     });
 }
 
-fn a_follower_sees_every_event<F: Fixture>(w: &mut World<F>) {
+fn a_follower_sees_every_event<F: Fixture>(w: &mut Harness<F>) {
     const EVENTS: u64 = 30;
     let lease = w.begin("a");
     let store = w.store();
@@ -145,7 +145,7 @@ fn a_follower_sees_every_event<F: Fixture>(w: &mut World<F>) {
     assert_eq!(seen, (2..=EVENTS + 1).collect::<Vec<_>>());
 }
 
-fn a_wait_for_no_session_is_an_error<F: Fixture>(w: &mut World<F>) {
+fn a_wait_for_no_session_is_an_error<F: Fixture>(w: &mut Harness<F>) {
     let error = w.store().wait_after(&id("a"), Seq::ZERO, LONG).unwrap_err();
     assert!(matches!(error, Error::NoSession(_)), "{error}");
 }

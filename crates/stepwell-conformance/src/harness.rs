@@ -27,7 +27,7 @@ pub trait Damageable: Fixture {
 
 /// A fixture with its store open, and the time and the processes that it sees.
 #[derive(Debug)]
-pub struct World<F> {
+pub struct Harness<F> {
     fixture: F,
     store: Option<Arc<dyn Store>>,
     /// The store's clock.
@@ -92,7 +92,7 @@ pub(crate) fn targets(names: &[&str]) -> Vec<Target> {
     names.iter().map(|name| Target::from(id(name))).collect()
 }
 
-impl<F: Fixture> World<F> {
+impl<F: Fixture> Harness<F> {
     pub(crate) fn new(mut fixture: F) -> Self {
         let clock = Arc::new(TestClock::default());
         let processes = Arc::new(TestProcesses::default());
