@@ -97,7 +97,7 @@ fn is_request(event: &Recorded) -> bool {
 }
 
 /// A session to which things happen, and the window that a runner would have of it.
-struct World {
+struct Conversation {
     well: Stepwell,
     session: Session,
     window: Window,
@@ -123,16 +123,16 @@ pub(crate) fn both_vendors_take(request: Request<'_>, after: &dyn std::fmt::Debu
     }
 }
 
-impl World {
+impl Conversation {
     fn new(limit: u64, full: u64) -> Self {
         let well = Stepwell::in_memory();
         let session = well.create(well.draft("t")).unwrap();
         let window = Window::new(Lane::main(), COUNTER);
         let room = Room { fixed: 0, limit, full };
         let log = session.events(Span::ALL).unwrap().events;
-        let mut world = Self { well, session, window, log, calls: 0, foreign: false, room };
-        world.add(Message::user("the goal of it all, word for word"));
-        world
+        let mut conversation = Self { well, session, window, log, calls: 0, foreign: false, room };
+        conversation.add(Message::user("the goal of it all, word for word"));
+        conversation
     }
 
     fn add(&mut self, event: impl Into<Event>) {
@@ -410,9 +410,9 @@ impl World {
 fn whatever_happens_the_window_is_valid_holds_what_is_protected_and_fits() {
     let cases = (prop::collection::vec(op(), 1..40), 200_u64..1_500, 1_u64..1_000);
     proptest!(config(), |((ops, limit, more) in cases)| {
-        let mut world = World::new(limit, limit + more);
-        ops.iter().for_each(|op| world.apply(op));
+        let mut conversation = Conversation::new(limit, limit + more);
+        ops.iter().for_each(|op| conversation.apply(op));
         // The store tells the same story.
-        prop_assert_eq!(world.session.view(&Lane::main()).unwrap(), world.view());
+        prop_assert_eq!(conversation.session.view(&Lane::main()).unwrap(), conversation.view());
     });
 }

@@ -21,7 +21,7 @@ use crate::tools::place;
 
 const SERVER: &str = env!("CARGO_BIN_EXE_stepwell-test-mcp");
 
-fn desk() -> (TempDir, ToolEnv) {
+fn workspace() -> (TempDir, ToolEnv) {
     let folder = tempfile::tempdir().unwrap();
     let (program, arguments) = (SUPERVISOR.into(), vec!["supervise".to_owned()]);
     let supervisor = Some(Supervisor { program, arguments });
@@ -124,7 +124,7 @@ async fn behaves(server: &Server, place: &ToolEnv) {
 
 #[tokio::test(flavor = "multi_thread")]
 async fn tools_of_a_program_are_tools_like_others() {
-    let (folder, place) = desk();
+    let (folder, place) = workspace();
     behaves(&stdio(folder.path(), &[]), &place).await;
     behaves(&stdio(folder.path(), &["loud"]), &place).await;
     behaves(&stdio(folder.path(), &[]), &ToolEnv { supervisor: None, ..place.clone() }).await;
@@ -136,7 +136,7 @@ async fn tools_of_a_program_are_tools_like_others() {
 
 #[tokio::test(flavor = "multi_thread")]
 async fn tools_behind_http_are_tools_like_others() {
-    let (_folder, place) = desk();
+    let (_folder, place) = workspace();
     behaves(&http(&[], None).server, &place).await;
     behaves(&http(&["events"], None).server, &place).await;
     behaves(&http(&["key"], Some("k3y-for-tests")).server, &place).await;
@@ -144,7 +144,7 @@ async fn tools_behind_http_are_tools_like_others() {
 
 #[tokio::test(flavor = "multi_thread")]
 async fn a_server_without_a_handshake_is_understood() {
-    let (folder, place) = desk();
+    let (folder, place) = workspace();
     let servers = open(&stdio(folder.path(), &["modern"]), &place).await;
     let done = call(&servers, &place, "echo", json!({"text": "hello"})).await;
     assert_eq!(done.text, "hello");
@@ -152,7 +152,7 @@ async fn a_server_without_a_handshake_is_understood() {
 
 #[tokio::test(flavor = "multi_thread")]
 async fn a_program_gets_no_keys_but_those_that_are_named() {
-    let (folder, place) = desk();
+    let (folder, place) = workspace();
     let mut server = stdio(folder.path(), &[]);
     // Set for this test by a parent: the test's own process must not change its environment.
     let Reach::Program(program) = &mut server.reach else { unreachable!() };
@@ -173,7 +173,7 @@ async fn a_program_gets_no_keys_but_those_that_are_named() {
 
 #[tokio::test(flavor = "multi_thread")]
 async fn a_server_that_cannot_be_used_says_why() {
-    let (folder, place) = desk();
+    let (folder, place) = workspace();
     for place in [place.clone(), ToolEnv { supervisor: None, ..place }] {
         let short = |words: &[&str]| Server {
             start: Duration::from_millis(700),
@@ -201,7 +201,7 @@ async fn a_server_that_cannot_be_used_says_why() {
 
 #[tokio::test(flavor = "multi_thread")]
 async fn an_address_that_cannot_be_used_says_why_and_tells_no_key() {
-    let (_folder, place) = desk();
+    let (_folder, place) = workspace();
     let why = refused(http(&["key"], Some("wr0ng-key")).server.clone(), &place).await;
     assert_eq!(why, "it refuses the key (HTTP 401 Unauthorized)");
     let why = refused(http(&["moved"], Some("k3y")).server.clone(), &place).await;
@@ -215,7 +215,7 @@ async fn an_address_that_cannot_be_used_says_why_and_tells_no_key() {
 
 #[tokio::test(flavor = "multi_thread")]
 async fn lists_are_bounded() {
-    let (folder, place) = desk();
+    let (folder, place) = workspace();
     let servers = open(&stdio(folder.path(), &["many=3000"]), &place).await;
     assert_eq!(servers.tools.len(), 3012);
     assert!(servers.notices.is_empty());
@@ -240,7 +240,7 @@ async fn lists_are_bounded() {
 
 #[tokio::test(flavor = "multi_thread")]
 async fn a_server_that_dies_in_a_call_leaves_its_outcome_unknown() {
-    let (folder, place) = desk();
+    let (folder, place) = workspace();
     let servers = open(&stdio(folder.path(), &[]), &place).await;
     let file = folder.path().join("died");
     let done = call(&servers, &place, "die", json!({"file": file})).await;
@@ -260,7 +260,7 @@ async fn a_server_that_dies_in_a_call_leaves_its_outcome_unknown() {
 
 #[tokio::test(flavor = "multi_thread")]
 async fn a_message_that_is_too_long_ends_the_connection_and_says_so() {
-    let (folder, place) = desk();
+    let (folder, place) = workspace();
     let servers = open(&stdio(folder.path(), &[]), &place).await;
     let done = call(&servers, &place, "huge", json!({})).await;
     assert_eq!(done.outcome, Outcome::Unknown);
@@ -278,7 +278,7 @@ async fn a_message_that_is_too_long_ends_the_connection_and_says_so() {
 
 #[tokio::test(flavor = "multi_thread")]
 async fn what_an_address_fails_at_is_told_apart() {
-    let (_folder, place) = desk();
+    let (_folder, place) = workspace();
     let behind = http(&["falters"], None);
     let servers = open(&behind.server, &place).await;
     // It was asked, and what stands between us fell over.
@@ -303,7 +303,7 @@ fn waiting(folder: &Path) -> (Value, PathBuf, PathBuf) {
 
 #[tokio::test(flavor = "multi_thread")]
 async fn a_call_that_nobody_waits_for_is_cancelled() {
-    let (folder, place) = desk();
+    let (folder, place) = workspace();
     let (stdio, behind) = (stdio(folder.path(), &[]), http(&[], None));
     for server in [&stdio, &behind.server] {
         let servers = open(server, &place).await;
@@ -322,7 +322,7 @@ async fn a_call_that_nobody_waits_for_is_cancelled() {
 
 #[tokio::test(flavor = "multi_thread")]
 async fn a_call_that_takes_too_long_is_cancelled() {
-    let (folder, place) = desk();
+    let (folder, place) = workspace();
     let (arguments, _, cancelled) = waiting(folder.path());
     let server = Server { timeout: Some(Duration::from_secs(1)), ..stdio(folder.path(), &[]) };
     let servers = open(&server, &place).await;
@@ -337,7 +337,7 @@ async fn a_call_that_takes_too_long_is_cancelled() {
 
 #[tokio::test(flavor = "multi_thread")]
 async fn a_program_ends_with_the_run_however_stubborn() {
-    let (folder, place) = desk();
+    let (folder, place) = workspace();
     let pids = folder.path().join("pids");
     let words = ["stdio", "stubborn"].join(" ");
     for (place, reads) in [(place.clone(), true), (ToolEnv { supervisor: None, ..place }, false)] {
@@ -356,7 +356,7 @@ async fn a_program_ends_with_the_run_however_stubborn() {
 
 #[tokio::test(flavor = "multi_thread")]
 async fn a_program_that_reads_no_more_ends_with_the_run() {
-    let (folder, place) = desk();
+    let (folder, place) = workspace();
     for place in [place.clone(), ToolEnv { supervisor: None, ..place }] {
         let line = format!("echo $$ > pids; exec {SERVER} stdio stalls");
         let server = program(folder.path(), "sh", &["-c", &line]);
@@ -377,7 +377,7 @@ async fn a_program_that_reads_no_more_ends_with_the_run() {
 
 #[tokio::test(flavor = "multi_thread")]
 async fn arguments_that_are_no_object_are_not_sent() {
-    let (folder, place) = desk();
+    let (folder, place) = workspace();
     let servers = open(&stdio(folder.path(), &[]), &place).await;
     let echo = tool(&servers, "echo");
     assert!(echo.plan(&json!({}), &place).is_ok() && echo.plan(&json!([1]), &place).is_err());

@@ -26,13 +26,13 @@ pub(crate) fn place(root: &Path) -> ToolEnv {
 }
 
 /// A workspace beside a folder that no tool may reach.
-struct World {
+struct Workspace {
     _keep: TempDir,
     place: ToolEnv,
     outside: std::path::PathBuf,
 }
 
-impl World {
+impl Workspace {
     fn new() -> Self {
         let keep = tempfile::tempdir().unwrap();
         let (root, outside) = (keep.path().join("work"), keep.path().join("outside"));
@@ -82,16 +82,16 @@ fn with_path(path: &str) -> Vec<(&'static str, Value)> {
 
 #[test]
 fn no_path_leaves_the_workspace_or_enters_our_own_folder() {
-    let world = World::new();
-    let outside = world.outside.to_str().unwrap().to_owned();
-    symlink(&world.outside, world.path("out")).unwrap();
-    symlink("../outside", world.path("out-relative")).unwrap();
-    symlink("out-relative", world.path("out-chain")).unwrap();
-    symlink(".stepwell", world.path("own")).unwrap();
-    symlink("src/..", world.path("root")).unwrap();
-    symlink(world.outside.join("new"), world.path("dangling")).unwrap();
-    symlink("loop", world.path("loop")).unwrap();
-    let root = world.place.root.to_str().unwrap().to_owned();
+    let workspace = Workspace::new();
+    let outside = workspace.outside.to_str().unwrap().to_owned();
+    symlink(&workspace.outside, workspace.path("out")).unwrap();
+    symlink("../outside", workspace.path("out-relative")).unwrap();
+    symlink("out-relative", workspace.path("out-chain")).unwrap();
+    symlink(".stepwell", workspace.path("own")).unwrap();
+    symlink("src/..", workspace.path("root")).unwrap();
+    symlink(workspace.outside.join("new"), workspace.path("dangling")).unwrap();
+    symlink("loop", workspace.path("loop")).unwrap();
+    let root = workspace.place.root.to_str().unwrap().to_owned();
     let escapes = [
         "",
         "\0",
@@ -132,10 +132,10 @@ fn no_path_leaves_the_workspace_or_enters_our_own_folder() {
     escapes.push(format!("{root}/.stepwell/stepwell.db"));
     for escape in &escapes {
         for (name, arguments) in with_path(escape) {
-            let why = world.fails(name, &arguments);
+            let why = workspace.fails(name, &arguments);
             assert!(!why.contains("own\n") && !why.contains("outside\n"), "{name} {escape}: {why}");
             if !matches!(name, "read_file" | "list_files" | "search") {
-                assert!(tool(name).plan(&arguments, &world.place).is_err(), "{name} {escape}");
+                assert!(tool(name).plan(&arguments, &workspace.place).is_err(), "{name} {escape}");
             }
         }
     }
@@ -143,63 +143,63 @@ fn no_path_leaves_the_workspace_or_enters_our_own_folder() {
     for escape in ["dangling", "loop", "out", "own"] {
         for (name, arguments) in with_path(escape) {
             if name != "delete_file" {
-                world.fails(name, &arguments);
+                workspace.fails(name, &arguments);
             }
         }
     }
-    assert_eq!(fs::read_to_string(world.outside.join("secret.txt")).unwrap(), "outside");
-    assert_eq!(fs::read_dir(&world.outside).unwrap().count(), 1);
-    assert_eq!(fs::read_to_string(world.path(".stepwell/stepwell.db")).unwrap(), "own");
-    assert_eq!(fs::read_dir(world.path(".stepwell")).unwrap().count(), 1);
+    assert_eq!(fs::read_to_string(workspace.outside.join("secret.txt")).unwrap(), "outside");
+    assert_eq!(fs::read_dir(&workspace.outside).unwrap().count(), 1);
+    assert_eq!(fs::read_to_string(workspace.path(".stepwell/stepwell.db")).unwrap(), "own");
+    assert_eq!(fs::read_dir(workspace.path(".stepwell")).unwrap().count(), 1);
 }
 
 #[test]
 fn a_folder_that_is_swapped_for_a_link_meanwhile_leads_nowhere() {
-    let world = World::new();
-    let (folder, aside) = (world.path("src"), world.path("aside"));
+    let workspace = Workspace::new();
+    let (folder, aside) = (workspace.path("src"), workspace.path("aside"));
     let done = AtomicBool::new(false);
     std::thread::scope(|scope| {
         scope.spawn(|| {
             while !done.load(Ordering::Relaxed) {
                 fs::rename(&folder, &aside).unwrap();
-                symlink(&world.outside, &folder).unwrap();
+                symlink(&workspace.outside, &folder).unwrap();
                 fs::remove_file(&folder).unwrap();
                 fs::rename(&aside, &folder).unwrap();
             }
         });
         let read = json!({ "path": "src/secret.txt" });
         for n in 0..300 {
-            assert_eq!(world.run("read_file", &read).outcome, Outcome::Failed);
-            world.run("delete_file", &read);
+            assert_eq!(workspace.run("read_file", &read).outcome, Outcome::Failed);
+            workspace.run("delete_file", &read);
             let (old, new) = ("outside", n.to_string());
             let edit = json!({ "path": "src/secret.txt", "old_text": old, "new_text": new });
-            world.run("edit_file", &edit);
+            workspace.run("edit_file", &edit);
         }
         done.store(true, Ordering::Relaxed);
     });
-    assert_eq!(fs::read_to_string(world.outside.join("secret.txt")).unwrap(), "outside");
+    assert_eq!(fs::read_to_string(workspace.outside.join("secret.txt")).unwrap(), "outside");
 }
 
 #[test]
 fn our_own_folder_is_known_by_more_than_its_name() {
-    let world = World::new();
-    fs::rename(world.path(".stepwell"), world.path("real")).unwrap();
-    symlink("real", world.path(".stepwell")).unwrap();
-    world.fails("read_file", &json!({ "path": "real/stepwell.db" }));
+    let workspace = Workspace::new();
+    fs::rename(workspace.path(".stepwell"), workspace.path("real")).unwrap();
+    symlink("real", workspace.path(".stepwell")).unwrap();
+    workspace.fails("read_file", &json!({ "path": "real/stepwell.db" }));
     // What may not be read does not end a search of the rest.
-    let found = world.ok("search", &json!({ "pattern": "main|own" }));
+    let found = workspace.ok("search", &json!({ "pattern": "main|own" }));
     assert_eq!(found, "src/main.rs:1: fn main() {}\n\n[not read: 1 file]");
 }
 
 #[test]
 fn paths_that_stay_inside_are_fine_however_they_are_written() {
-    let world = World::new();
-    symlink("src", world.path("link")).unwrap();
-    symlink("main.rs", world.path("src/alias.rs")).unwrap();
-    symlink(world.path("src"), world.path("absolute")).unwrap();
-    let around = world.place.root.parent().unwrap().join("around");
-    symlink(&world.place.root, &around).unwrap();
-    let absolute = world.path("src/main.rs").to_str().unwrap().to_owned();
+    let workspace = Workspace::new();
+    symlink("src", workspace.path("link")).unwrap();
+    symlink("main.rs", workspace.path("src/alias.rs")).unwrap();
+    symlink(workspace.path("src"), workspace.path("absolute")).unwrap();
+    let around = workspace.place.root.parent().unwrap().join("around");
+    symlink(&workspace.place.root, &around).unwrap();
+    let absolute = workspace.path("src/main.rs").to_str().unwrap().to_owned();
     let by_link = around.join("src/main.rs").to_str().unwrap().to_owned();
     let fine = [
         "src/main.rs",
@@ -212,18 +212,18 @@ fn paths_that_stay_inside_are_fine_however_they_are_written() {
         &by_link,
     ];
     for path in fine {
-        assert_eq!(world.ok("read_file", &json!({ "path": path })), "fn main() {}\n", "{path}");
+        assert_eq!(workspace.ok("read_file", &json!({ "path": path })), "fn main() {}\n", "{path}");
         let arguments = json!({ "path": path, "content": "x" });
-        let plan = tool("write_file").plan(&arguments, &world.place).unwrap();
+        let plan = tool("write_file").plan(&arguments, &workspace.place).unwrap();
         assert_eq!(plan.targets[0].path, "src/main.rs", "{path}");
     }
-    world.ok("write_file", &json!({ "path": "link/new/deep.txt", "content": "x" }));
-    assert_eq!(fs::read_to_string(world.path("src/new/deep.txt")).unwrap(), "x");
+    workspace.ok("write_file", &json!({ "path": "link/new/deep.txt", "content": "x" }));
+    assert_eq!(fs::read_to_string(workspace.path("src/new/deep.txt")).unwrap(), "x");
 }
 
 #[test]
 fn a_plan_says_what_a_run_then_does() {
-    let world = World::new();
+    let workspace = Workspace::new();
     let before = Digest::of(b"fn main() {}\n");
     let cases = [
         ("write_file", json!({ "path": "a/b/new.txt", "content": "new" }), "a/b/new.txt", None),
@@ -237,180 +237,185 @@ fn a_plan_says_what_a_run_then_does() {
         ("delete_file", json!({ "path": "src/main.rs" }), "src/main.rs", Some(Digest::of(b""))),
     ];
     for (name, arguments, path, expected) in cases {
-        let plan = tool(name).plan(&arguments, &world.place).unwrap();
+        let plan = tool(name).plan(&arguments, &workspace.place).unwrap();
         let [target] = &plan.targets[..] else { panic!("{plan:?}") };
         assert_eq!(target.path, path);
-        assert_eq!(target.before, look(&world.place.files(), path).unwrap().digest());
+        assert_eq!(target.before, look(&workspace.place.files(), path).unwrap().digest());
         if expected.is_some() {
             assert_eq!(target.before, expected);
         }
-        let done = world.run(name, &arguments);
+        let done = workspace.run(name, &arguments);
         assert_eq!(done.outcome, Outcome::Done, "{}", done.text);
-        assert_eq!(target.after, look(&world.place.files(), path).unwrap().digest(), "{name}");
+        assert_eq!(target.after, look(&workspace.place.files(), path).unwrap().digest(), "{name}");
         let [changed] = &done.changed[..] else { panic!("{done:?}") };
         assert_eq!((changed.path.as_str(), changed.before.digest()), (path, target.before));
-        assert_eq!(changed.after, look(&world.place.files(), path).unwrap());
+        assert_eq!(changed.after, look(&workspace.place.files(), path).unwrap());
     }
 }
 
 #[test]
 fn writing_what_stands_there_already_changes_nothing() {
-    let world = World::new();
+    let workspace = Workspace::new();
     let arguments = json!({ "path": "src/main.rs", "content": "fn main() {}\n" });
-    let done = world.run("write_file", &arguments);
+    let done = workspace.run("write_file", &arguments);
     assert_eq!((done.outcome, done.changed), (Outcome::Done, Vec::new()));
 }
 
 #[test]
 fn a_file_is_replaced_whole_and_keeps_its_mode() {
-    let world = World::new();
-    let path = world.path("src/main.rs");
+    let workspace = Workspace::new();
+    let path = workspace.path("src/main.rs");
     fs::set_permissions(&path, fs::Permissions::from_mode(0o750)).unwrap();
     let mut reader = fs::File::open(&path).unwrap();
-    world.ok("write_file", &json!({ "path": "src/main.rs", "content": "new" }));
+    workspace.ok("write_file", &json!({ "path": "src/main.rs", "content": "new" }));
     // Whoever had it open still reads what it was: it was not written over.
     assert_eq!(std::io::read_to_string(&mut reader).unwrap(), "fn main() {}\n");
     assert_eq!(fs::metadata(&path).unwrap().permissions().mode() & 0o7777, 0o750);
-    assert_eq!(fs::read_dir(world.path("src")).unwrap().count(), 1, "nothing is left beside");
+    assert_eq!(fs::read_dir(workspace.path("src")).unwrap().count(), 1, "nothing is left beside");
 }
 
 #[test]
 fn what_a_killed_write_left_is_taken_over_by_the_next() {
-    let world = World::new();
+    let workspace = Workspace::new();
     // A write that cannot end in a rename leaves nothing.
-    fs::create_dir(world.path("taken")).unwrap();
-    world.fails("write_file", &json!({ "path": "taken", "content": "x" }));
+    fs::create_dir(workspace.path("taken")).unwrap();
+    workspace.fails("write_file", &json!({ "path": "taken", "content": "x" }));
     // The name of what is written beside is the same each time.
     let scratch = {
         let digest = Digest::of(b"main.rs").to_string();
-        world.path("src").join(format!(".stepwell-new-{}", &digest[..16]))
+        workspace.path("src").join(format!(".stepwell-new-{}", &digest[..16]))
     };
     fs::write(&scratch, "half of something that was longer than it will be").unwrap();
-    assert_eq!(world.ok("list_files", &json!({})), "src/main.rs\n");
-    world.ok("write_file", &json!({ "path": "src/main.rs", "content": "new" }));
+    assert_eq!(workspace.ok("list_files", &json!({})), "src/main.rs\n");
+    workspace.ok("write_file", &json!({ "path": "src/main.rs", "content": "new" }));
     assert!(!scratch.exists());
-    assert_eq!(fs::read_to_string(world.path("src/main.rs")).unwrap(), "new");
+    assert_eq!(fs::read_to_string(workspace.path("src/main.rs")).unwrap(), "new");
 }
 
 #[test]
 fn writers_of_one_file_leave_one_of_their_contents() {
-    let world = World::new();
+    let workspace = Workspace::new();
     let contents: Vec<String> = (0..4).map(|n| n.to_string().repeat(100_000)).collect();
     std::thread::scope(|scope| {
         for content in &contents {
-            let (world, contents) = (&world, &contents);
+            let (workspace, contents) = (&workspace, &contents);
             scope.spawn(move || {
                 for _ in 0..10 {
-                    world.ok("write_file", &json!({ "path": "f", "content": content }));
-                    let seen = fs::read_to_string(world.path("f")).unwrap();
+                    workspace.ok("write_file", &json!({ "path": "f", "content": content }));
+                    let seen = fs::read_to_string(workspace.path("f")).unwrap();
                     assert!(contents.contains(&seen), "{} bytes of a mixture", seen.len());
                 }
             });
         }
     });
-    assert_eq!(fs::read_dir(&world.place.root).unwrap().count(), 3);
+    assert_eq!(fs::read_dir(&workspace.place.root).unwrap().count(), 3);
 }
 
 #[test]
 fn a_link_is_deleted_itself() {
-    let world = World::new();
-    symlink("src/main.rs", world.path("link")).unwrap();
+    let workspace = Workspace::new();
+    symlink("src/main.rs", workspace.path("link")).unwrap();
     let arguments = json!({ "path": "link" });
-    let plan = tool("delete_file").plan(&arguments, &world.place).unwrap();
-    assert_eq!(plan.targets[0].before, look(&world.place.files(), "link").unwrap().digest());
-    let done = world.run("delete_file", &arguments);
+    let plan = tool("delete_file").plan(&arguments, &workspace.place).unwrap();
+    assert_eq!(plan.targets[0].before, look(&workspace.place.files(), "link").unwrap().digest());
+    let done = workspace.run("delete_file", &arguments);
     assert_eq!(done.changed[0].before, Content::Symlink("src/main.rs".to_owned()));
-    assert!(world.path("src/main.rs").exists() && !world.path("link").is_symlink());
+    assert!(workspace.path("src/main.rs").exists() && !workspace.path("link").is_symlink());
 }
 
 #[test]
 fn what_is_no_text_file_is_refused_with_its_reason() {
-    let world = World::new();
-    fs::write(world.path("binary"), [0, 159, 146, 150]).unwrap();
+    let workspace = Workspace::new();
+    fs::write(workspace.path("binary"), [0, 159, 146, 150]).unwrap();
     assert!(
-        world.fails("read_file", &json!({ "path": "binary" })).contains("binary file (4 bytes)")
+        workspace
+            .fails("read_file", &json!({ "path": "binary" }))
+            .contains("binary file (4 bytes)")
     );
     let edit = json!({ "path": "binary", "old_text": "a", "new_text": "b" });
-    assert!(world.fails("edit_file", &edit).contains("binary"));
-    assert!(world.fails("read_file", &json!({ "path": "src" })).contains("folder"));
-    assert!(world.fails("delete_file", &json!({ "path": "src" })).contains("folder"));
-    assert!(world.fails("read_file", &json!({ "path": "none" })).contains("no such file"));
-    assert!(world.fails("read_file", &json!({ "file": "none" })).contains("wrong arguments"));
-    let fifo = std::process::Command::new("mkfifo").arg(world.path("pipe")).status().unwrap();
+    assert!(workspace.fails("edit_file", &edit).contains("binary"));
+    assert!(workspace.fails("read_file", &json!({ "path": "src" })).contains("folder"));
+    assert!(workspace.fails("delete_file", &json!({ "path": "src" })).contains("folder"));
+    assert!(workspace.fails("read_file", &json!({ "path": "none" })).contains("no such file"));
+    assert!(workspace.fails("read_file", &json!({ "file": "none" })).contains("wrong arguments"));
+    let fifo = std::process::Command::new("mkfifo").arg(workspace.path("pipe")).status().unwrap();
     assert!(fifo.success());
-    assert!(world.fails("read_file", &json!({ "path": "pipe" })).contains("regular"));
-    let huge = fs::File::create(world.path("huge")).unwrap();
+    assert!(workspace.fails("read_file", &json!({ "path": "pipe" })).contains("regular"));
+    let huge = fs::File::create(workspace.path("huge")).unwrap();
     huge.set_len(60 << 20).unwrap();
-    assert!(world.fails("read_file", &json!({ "path": "huge" })).contains("larger than"));
+    assert!(workspace.fails("read_file", &json!({ "path": "huge" })).contains("larger than"));
 }
 
 #[test]
 fn a_binary_file_may_be_replaced_and_deleted() {
-    let world = World::new();
-    fs::write(world.path("binary"), [0, 159]).unwrap();
-    world.ok("write_file", &json!({ "path": "binary", "content": "text" }));
-    fs::write(world.path("binary"), [0, 159]).unwrap();
-    world.ok("delete_file", &json!({ "path": "binary" }));
+    let workspace = Workspace::new();
+    fs::write(workspace.path("binary"), [0, 159]).unwrap();
+    workspace.ok("write_file", &json!({ "path": "binary", "content": "text" }));
+    fs::write(workspace.path("binary"), [0, 159]).unwrap();
+    workspace.ok("delete_file", &json!({ "path": "binary" }));
 }
 
 #[test]
 fn answers_are_limited() {
-    let mut world = World::new();
-    world.place.output_limit = 100;
+    let mut workspace = Workspace::new();
+    workspace.place.output_limit = 100;
     let lines: String = (1..=1000).map(|n| format!("line {n}\n")).collect();
-    fs::write(world.path("long"), lines).unwrap();
-    let read = world.ok("read_file", &json!({ "path": "long" }));
+    fs::write(workspace.path("long"), lines).unwrap();
+    let read = workspace.ok("read_file", &json!({ "path": "long" }));
     assert!(read.len() < 200 && read.ends_with("read on with first_line 14]"), "{read}");
-    let read = world.ok("read_file", &json!({ "path": "long", "first_line": 999 }));
+    let read = workspace.ok("read_file", &json!({ "path": "long", "first_line": 999 }));
     assert_eq!(read, "line 999\nline 1000\n[lines 999 to 1000 of 1000]");
-    let found = world.ok("search", &json!({ "pattern": "line" }));
+    let found = workspace.ok("search", &json!({ "pattern": "line" }));
     assert!(found.len() < 300 && found.contains("there are more"), "{found}");
     for n in 0..50 {
-        fs::write(world.path(&format!("file-{n}")), "").unwrap();
+        fs::write(workspace.path(&format!("file-{n}")), "").unwrap();
     }
-    let listed = world.ok("list_files", &json!({}));
+    let listed = workspace.ok("list_files", &json!({}));
     assert!(listed.len() < 200 && listed.contains("more files"), "{listed}");
 }
 
 #[test]
 fn a_search_shows_no_more_than_a_part_of_a_line() {
-    let world = World::new();
-    fs::write(world.path("min.js"), "x".repeat(5000)).unwrap();
-    let found = world.ok("search", &json!({ "pattern": "x" }));
+    let workspace = Workspace::new();
+    fs::write(workspace.path("min.js"), "x".repeat(5000)).unwrap();
+    let found = workspace.ok("search", &json!({ "pattern": "x" }));
     assert!(found.starts_with("min.js:1: xxx") && found.contains("[4600 bytes more]"), "{found}");
 }
 
 #[test]
 fn listing_and_search_see_what_git_sees() {
-    let world = World::new();
-    fs::create_dir_all(world.path("target/debug")).unwrap();
-    fs::create_dir_all(world.path(".git")).unwrap();
-    fs::create_dir_all(world.path(".github")).unwrap();
-    fs::write(world.path(".gitignore"), "target/\n*.log\n").unwrap();
+    let workspace = Workspace::new();
+    fs::create_dir_all(workspace.path("target/debug")).unwrap();
+    fs::create_dir_all(workspace.path(".git")).unwrap();
+    fs::create_dir_all(workspace.path(".github")).unwrap();
+    fs::write(workspace.path(".gitignore"), "target/\n*.log\n").unwrap();
     for path in ["target/debug/a.rs", ".git/config", ".github/ci.yml", "b.log", "src/lib.rs"] {
-        fs::write(world.path(path), "needle\n").unwrap();
+        fs::write(workspace.path(path), "needle\n").unwrap();
     }
-    fs::write(world.path("binary"), b"needle\0").unwrap();
-    symlink(world.outside.join("secret.txt"), world.path("out.txt")).unwrap();
-    let listed = world.ok("list_files", &json!({}));
+    fs::write(workspace.path("binary"), b"needle\0").unwrap();
+    symlink(workspace.outside.join("secret.txt"), workspace.path("out.txt")).unwrap();
+    let listed = workspace.ok("list_files", &json!({}));
     let expected = ".github/ci.yml\n.gitignore\nbinary\nout.txt\nsrc/lib.rs\nsrc/main.rs\n";
     assert_eq!(listed, expected);
-    assert_eq!(world.ok("list_files", &json!({ "path": "src", "glob": "l*.rs" })), "src/lib.rs\n");
-    assert_eq!(world.ok("list_files", &json!({ "glob": "*.log" })), "[no files]");
-    let found = world.ok("search", &json!({ "pattern": "^n.*e$" }));
+    assert_eq!(
+        workspace.ok("list_files", &json!({ "path": "src", "glob": "l*.rs" })),
+        "src/lib.rs\n"
+    );
+    assert_eq!(workspace.ok("list_files", &json!({ "glob": "*.log" })), "[no files]");
+    let found = workspace.ok("search", &json!({ "pattern": "^n.*e$" }));
     assert_eq!(found, ".github/ci.yml:1: needle\nsrc/lib.rs:1: needle\n");
-    let found =
-        world.ok("search", &json!({ "pattern": "NEEDLE", "ignore_case": true, "glob": "*.rs" }));
+    let found = workspace
+        .ok("search", &json!({ "pattern": "NEEDLE", "ignore_case": true, "glob": "*.rs" }));
     assert_eq!(found, "src/lib.rs:1: needle\n");
-    assert_eq!(world.ok("search", &json!({ "pattern": "outside" })), "[no line matches]");
+    assert_eq!(workspace.ok("search", &json!({ "pattern": "outside" })), "[no line matches]");
     // Who names an ignored folder wants it.
-    let found = world.ok("search", &json!({ "pattern": "needle", "path": "target" }));
+    let found = workspace.ok("search", &json!({ "pattern": "needle", "path": "target" }));
     assert_eq!(found, "target/debug/a.rs:1: needle\n");
-    let found = world.ok("search", &json!({ "pattern": "main", "path": "src/main.rs" }));
+    let found = workspace.ok("search", &json!({ "pattern": "main", "path": "src/main.rs" }));
     assert_eq!(found, "src/main.rs:1: fn main() {}\n");
-    assert!(world.fails("search", &json!({ "pattern": "(" })).contains("pattern is wrong"));
-    assert!(world.fails("list_files", &json!({ "path": "none" })).contains("no such"));
-    assert!(world.fails("list_files", &json!({ "glob": "[" })).contains("glob"));
+    assert!(workspace.fails("search", &json!({ "pattern": "(" })).contains("pattern is wrong"));
+    assert!(workspace.fails("list_files", &json!({ "path": "none" })).contains("no such"));
+    assert!(workspace.fails("list_files", &json!({ "glob": "[" })).contains("glob"));
 }
 
 #[test]
@@ -436,17 +441,17 @@ fn each_tool_says_what_it_is() {
 
 #[test]
 fn file_tools_do_not_change_what_git_runs() {
-    let world = World::new();
+    let workspace = Workspace::new();
     for folder in [".git/hooks", "sub/.git", "bare.git/objects", "bare.git/refs", "half/objects"] {
-        fs::create_dir_all(world.path(folder)).unwrap();
+        fs::create_dir_all(workspace.path(folder)).unwrap();
     }
-    fs::create_dir(world.path("half/refs")).unwrap();
+    fs::create_dir(workspace.path("half/refs")).unwrap();
     for file in [".git/config", "sub/.git/config", "bare.git/HEAD", "bare.git/config"] {
-        fs::write(world.path(file), "o").unwrap();
+        fs::write(workspace.path(file), "o").unwrap();
     }
-    fs::write(world.path("module"), "o").unwrap();
-    symlink(".git", world.path("link")).unwrap();
-    symlink(".git/config", world.path("config")).unwrap();
+    fs::write(workspace.path("module"), "o").unwrap();
+    symlink(".git", workspace.path("link")).unwrap();
+    symlink(".git/config", workspace.path("config")).unwrap();
     let changing = |path: &str| {
         with_path(path)
             .into_iter()
@@ -457,57 +462,57 @@ fn file_tools_do_not_change_what_git_runs() {
         [".git/config", "sub/.git/config", "bare.git/config", "link/config", "src/../.git/config"]
     {
         for (name, arguments) in changing(path) {
-            let why = world.fails(name, &arguments);
+            let why = workspace.fails(name, &arguments);
             assert!(why.contains("among git's own files"), "{name} {path}: {why}");
         }
-        assert!(world.ok("read_file", &json!({ "path": path })).contains('o'));
+        assert!(workspace.ok("read_file", &json!({ "path": path })).contains('o'));
     }
     // Git takes a folder with these two for the part of a repository that belongs to a worktree.
-    world.ok("write_file", &json!({ "path": "part/commondir", "content": "../half" }));
+    workspace.ok("write_file", &json!({ "path": "part/commondir", "content": "../half" }));
     let made = [".git/hooks/pre-commit", ".GIT/config", "src/.git", "half/HEAD", "part/HEAD"];
     for path in made.into_iter().chain(["config"]) {
-        let why = world.fails("write_file", &json!({ "path": path, "content": "x" }));
+        let why = workspace.fails("write_file", &json!({ "path": path, "content": "x" }));
         assert!(why.contains("among git's own files"), "{path}: {why}");
     }
-    assert_eq!(fs::read_to_string(world.path(".git/config")).unwrap(), "o");
+    assert_eq!(fs::read_to_string(workspace.path(".git/config")).unwrap(), "o");
     for path in [".gitignore", ".github/x.yml", "src/HEAD", "objects/x"] {
-        world.ok("write_file", &json!({ "path": path, "content": "x" }));
+        workspace.ok("write_file", &json!({ "path": path, "content": "x" }));
     }
 }
 
 #[test]
 fn hooks_in_a_folder_that_the_repository_names_are_gits() {
-    let world = World::new();
-    fs::create_dir_all(world.path(".git")).unwrap();
-    fs::create_dir_all(world.path("tools/hooks")).unwrap();
-    fs::write(world.path(".git/config"), "[core]\n\thooksPath = tools/hooks\n").unwrap();
-    symlink("tools", world.path("link")).unwrap();
+    let workspace = Workspace::new();
+    fs::create_dir_all(workspace.path(".git")).unwrap();
+    fs::create_dir_all(workspace.path("tools/hooks")).unwrap();
+    fs::write(workspace.path(".git/config"), "[core]\n\thooksPath = tools/hooks\n").unwrap();
+    symlink("tools", workspace.path("link")).unwrap();
     for path in ["tools/hooks/pre-commit", "link/hooks/pre-commit"] {
-        let why = world.fails("write_file", &json!({ "path": path, "content": "touch pwned" }));
+        let why = workspace.fails("write_file", &json!({ "path": path, "content": "touch pwned" }));
         assert!(why.contains("git runs it"), "{path}: {why}");
     }
-    assert!(!world.path("tools/hooks/pre-commit").exists());
-    world.ok("write_file", &json!({ "path": "tools/build", "content": "x" }));
+    assert!(!workspace.path("tools/hooks/pre-commit").exists());
+    workspace.ok("write_file", &json!({ "path": "tools/build", "content": "x" }));
     // A folder whose name is known is asked about instead, every time.
-    fs::write(world.path(".git/config"), "[core]\n\thooksPath = .githooks\n").unwrap();
-    world.ok("write_file", &json!({ "path": ".githooks/pre-commit", "content": "x" }));
+    fs::write(workspace.path(".git/config"), "[core]\n\thooksPath = .githooks\n").unwrap();
+    workspace.ok("write_file", &json!({ "path": ".githooks/pre-commit", "content": "x" }));
 }
 
 #[test]
 fn a_link_to_what_others_run_has_to_be_named() {
-    let world = World::new();
-    symlink(".envrc", world.path("harmless")).unwrap();
-    let why = world.fails("write_file", &json!({ "path": "harmless", "content": "x" }));
+    let workspace = Workspace::new();
+    symlink(".envrc", workspace.path("harmless")).unwrap();
+    let why = workspace.fails("write_file", &json!({ "path": "harmless", "content": "x" }));
     assert!(why.contains("leads to .envrc"), "{why}");
-    world.ok("write_file", &json!({ "path": ".envrc", "content": "x" }));
+    workspace.ok("write_file", &json!({ "path": ".envrc", "content": "x" }));
 }
 
 #[test]
 fn a_name_with_a_line_break_is_one_line() {
-    let world = World::new();
-    fs::write(world.path("one\ntwo.txt"), "needle\n").unwrap();
-    let listed = world.ok("list_files", &json!({ "glob": "*.txt" }));
+    let workspace = Workspace::new();
+    fs::write(workspace.path("one\ntwo.txt"), "needle\n").unwrap();
+    let listed = workspace.ok("list_files", &json!({ "glob": "*.txt" }));
     assert_eq!(listed, "\"one\\ntwo.txt\"\n");
-    let found = world.ok("search", &json!({ "pattern": "needle" }));
+    let found = workspace.ok("search", &json!({ "pattern": "needle" }));
     assert_eq!(found, "\"one\\ntwo.txt\":1: needle\n");
 }
