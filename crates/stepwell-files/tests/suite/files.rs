@@ -59,7 +59,7 @@ pub(crate) fn git(root: &Path, args: &[&str]) {
 }
 
 /// A workspace with a session that changes it.
-pub(crate) struct World {
+pub(crate) struct Workspace {
     pub(crate) _keep: TempDir,
     pub(crate) root: PathBuf,
     pub(crate) session: Session,
@@ -67,7 +67,7 @@ pub(crate) struct World {
     pub(crate) redactor: Redactor,
 }
 
-impl World {
+impl Workspace {
     pub(crate) fn new(prepare: impl FnOnce(&Path)) -> Self {
         Self::with(Limits::default(), prepare)
     }
@@ -183,16 +183,16 @@ pub(crate) fn furnished(root: &Path) {
 #[test]
 fn all_that_a_command_does_to_files_goes_back_and_forth() {
     for with_git in [true, false] {
-        let mut world = World::new(|root| {
+        let mut workspace = Workspace::new(|root| {
             furnished(root);
             if !with_git {
                 fs::remove_dir_all(root.join(".git")).unwrap();
             }
         });
-        let begun = (world.head(), shape(&world.root));
+        let begun = (workspace.head(), shape(&workspace.root));
         // Nothing is no change, nor is what is ignored, nor what is only touched.
-        assert_eq!(world.shell("true"), []);
-        assert_eq!(world.shell("echo x >> target/out; echo y > other.log; touch run.sh"), []);
+        assert_eq!(workspace.shell("true"), []);
+        assert_eq!(workspace.shell("echo x >> target/out; echo y > other.log; touch run.sh"), []);
         let mut passed = vec![begun];
         for line in [
             "echo more >> src/main.rs; echo again >> src/lib.rs; echo x >> notes/new.txt",
@@ -202,8 +202,8 @@ fn all_that_a_command_does_to_files_goes_back_and_forth() {
             "rm src main; mkdir src main; echo one > src/one; echo two > main/two; ln -s nowhere src/dangling",
             "mv a b; cp -r b c; chmod 600 b/b/c/d; : > empty",
         ] {
-            assert!(!world.shell(line).is_empty(), "{line}");
-            passed.push((world.head(), shape(&world.root)));
+            assert!(!workspace.shell(line).is_empty(), "{line}");
+            passed.push((workspace.head(), shape(&workspace.root)));
         }
         let ignored = |shape: &Shape| {
             let keep = |path: &str| !path.ends_with(".log") && !path.starts_with("target/");
@@ -213,26 +213,30 @@ fn all_that_a_command_does_to_files_goes_back_and_forth() {
                 .map(|(p, t)| (p.clone(), t.clone()))
                 .collect::<Shape>()
         };
-        let last = shape(&world.root);
+        let last = shape(&workspace.root);
         // To every point, from the newest to the oldest and crosswise, and back again.
         for (to, expected) in passed.iter().rev().chain([&passed[2], &passed[5], &passed[1]]) {
-            let plan = done(world.rewind(*to, Others::Respected));
+            let plan = done(workspace.rewind(*to, Others::Respected));
             assert_eq!(plan.left, []);
-            assert_eq!(ignored(&shape(&world.root)), ignored(expected), "to {to}, git {with_git}");
+            assert_eq!(
+                ignored(&shape(&workspace.root)),
+                ignored(expected),
+                "to {to}, git {with_git}"
+            );
         }
         for _ in 0..passed.len() + 3 {
-            done(world.undo());
+            done(workspace.undo());
         }
-        assert_eq!(shape(&world.root), last, "git {with_git}");
+        assert_eq!(shape(&workspace.root), last, "git {with_git}");
         // What was ignored was never touched.
-        assert_eq!(fs::read_to_string(world.root.join("target/out")).unwrap(), "ignoredx\n");
+        assert_eq!(fs::read_to_string(workspace.root.join("target/out")).unwrap(), "ignoredx\n");
     }
 }
 
 #[test]
 fn a_moved_file_is_recorded_as_moved() {
-    let mut world = World::new(furnished);
-    let changes = world.shell("mv src/main.rs src/start.rs; rm main");
+    let mut workspace = Workspace::new(furnished);
+    let changes = workspace.shell("mv src/main.rs src/start.rs; rm main");
     let moved = changes.iter().find(|it| it.path == "src/start.rs").unwrap();
     assert_eq!(moved.renamed_from.as_deref(), Some("src/main.rs"));
     let gone = changes.iter().find(|it| it.path == "src/main.rs").unwrap();
@@ -243,9 +247,9 @@ fn a_moved_file_is_recorded_as_moved() {
 
 #[test]
 fn a_whole_folder_that_moves_is_captured_though_its_files_look_old() {
-    let mut world = World::new(furnished);
-    world.shell("true");
-    let changes = world.shell("mv src source");
+    let mut workspace = Workspace::new(furnished);
+    workspace.shell("true");
+    let changes = workspace.shell("mv src source");
     let paths: Vec<_> = changes.iter().map(|it| it.path.as_str()).collect();
     let expected = ["source/deep/er/mod.rs", "source/lib.rs", "source/main.rs"];
     assert_eq!(paths[..3], expected);
@@ -254,43 +258,43 @@ fn a_whole_folder_that_moves_is_captured_though_its_files_look_old() {
 
 #[test]
 fn what_was_committed_checked_out_or_untracked_meanwhile_is_still_known() {
-    let mut world = World::new(furnished);
-    let begun = (world.head(), shape(&world.root));
-    world.shell("git add -A && git -c user.name=t -c user.email=t@t commit -qm y");
-    world.shell("git rm -q --cached run.sh");
-    let changes = world.shell("rm run.sh; git checkout -q HEAD~1 -- .");
+    let mut workspace = Workspace::new(furnished);
+    let begun = (workspace.head(), shape(&workspace.root));
+    workspace.shell("git add -A && git -c user.name=t -c user.email=t@t commit -qm y");
+    workspace.shell("git rm -q --cached run.sh");
+    let changes = workspace.shell("rm run.sh; git checkout -q HEAD~1 -- .");
     assert!(
         changes.iter().all(|it| !matches!(it.before, FileState::NotCaptured { .. })),
         "{changes:?}"
     );
-    done(world.rewind(begun.0, Others::Respected));
-    assert_eq!(shape(&world.root), begun.1);
+    done(workspace.rewind(begun.0, Others::Respected));
+    assert_eq!(shape(&workspace.root), begun.1);
 }
 
 #[test]
 fn rules_that_change_make_no_old_file_a_new_one() {
-    let mut world = World::new(furnished);
+    let mut workspace = Workspace::new(furnished);
     // Old is what is older than timestamps are exact.
-    world.shell("sleep 0.05");
+    workspace.shell("sleep 0.05");
     let paths =
         |changes: Vec<FileChanged>| changes.into_iter().map(|it| it.path).collect::<Vec<_>>();
-    assert_eq!(paths(world.shell("echo > .gitignore")), [".gitignore"]);
+    assert_eq!(paths(workspace.shell("echo > .gitignore")), [".gitignore"]);
     // From now on it counts, with what it held.
-    let counts = world.shell("echo more >> build.log");
+    let counts = workspace.shell("echo more >> build.log");
     assert!(matches!(counts[0].before, FileState::File { .. }), "{counts:?}");
     assert_eq!(paths(counts), ["build.log"]);
     // What is ignored from now on, but was seen before, is still looked at.
-    let ignored = world.shell("echo '*.sh' > .gitignore; echo x >> run.sh; echo y > new.sh");
+    let ignored = workspace.shell("echo '*.sh' > .gitignore; echo x >> run.sh; echo y > new.sh");
     assert_eq!(paths(ignored), [".gitignore", "run.sh"]);
 }
 
 #[test]
 fn a_tracked_file_counts_though_it_is_ignored() {
-    let mut world = World::new(|root| {
+    let mut workspace = Workspace::new(|root| {
         furnished(root);
         git(root, &["add", "-f", "target/out"]);
     });
-    let changes = world.shell("echo x > target/out; echo y > target/other");
+    let changes = workspace.shell("echo x > target/out; echo y > target/other");
     assert_eq!(changes.len(), 1);
     assert_eq!(changes[0].path, "target/out");
     assert!(matches!(changes[0].before, FileState::File { .. }), "{changes:?}");
@@ -298,12 +302,12 @@ fn a_tracked_file_counts_though_it_is_ignored() {
 
 #[test]
 fn what_is_changed_at_once_after_it_was_written_does_not_escape() {
-    let mut world = World::new(|_| {});
+    let mut workspace = Workspace::new(|_| {});
     for n in 0..50 {
         // The same size, within an instant.
-        let changes = world.command(|root| write(root, "f", format!("{n:04}")));
+        let changes = workspace.command(|root| write(root, "f", format!("{n:04}")));
         assert_eq!(changes.len(), 1, "{n}");
-        let changes = world.command(|root| write(root, "f", format!("{:04}", n + 5000)));
+        let changes = workspace.command(|root| write(root, "f", format!("{:04}", n + 5000)));
         assert_eq!(changes.len(), 1, "{n}");
     }
 }
@@ -312,16 +316,16 @@ fn what_is_changed_at_once_after_it_was_written_does_not_escape() {
 fn what_is_too_large_or_holds_a_secret_is_recorded_as_not_captured_and_left_alone() {
     let limits = Limits { max_file: 1000, max_held: 500, ..Limits::default() };
     let key = "AWS_SECRET_ACCESS_KEY=wJalrXUtnFEMI/K7MDENG/bPxRfiCYzEXAMPLEKEY\nghp_abcdefghijklmnopqrstuvwxyz0123456789\n";
-    let mut world = World::with(limits, |root| {
+    let mut workspace = Workspace::with(limits, |root| {
         write(root, "big", vec![b'x'; 2000]);
         write(root, "small", "s");
         write(root, "second", vec![b'y'; 499]);
         write(root, "third", vec![b'z'; 700]);
         write(root, "key", key);
     });
-    let begun = world.head();
+    let begun = workspace.head();
     let changes =
-        world.shell("echo x >> big; echo x >> small; echo x >> third; echo >> key; rm second");
+        workspace.shell("echo x >> big; echo x >> small; echo x >> third; echo >> key; rm second");
     let why = |path: &str| {
         let change = changes.iter().find(|it| it.path == path).unwrap();
         match &change.before {
@@ -333,12 +337,12 @@ fn what_is_too_large_or_holds_a_secret_is_recorded_as_not_captured_and_left_alon
     assert!(why("third").contains("more than 500 bytes"), "{}", why("third"));
     assert!(why("key").contains("holds a secret"), "{}", why("key"));
     assert!(why("small").starts_with("File"));
-    let plan = world.plan(begun);
+    let plan = workspace.plan(begun);
     let left: Vec<_> = plan.left.iter().map(|it| it.path.as_str()).collect();
     assert_eq!(left, ["big", "key", "second", "third"]);
-    let before = shape(&world.root);
-    done(world.rewind(begun, Others::Overwritten));
-    let after = shape(&world.root);
+    let before = shape(&workspace.root);
+    done(workspace.rewind(begun, Others::Overwritten));
+    let after = shape(&workspace.root);
     assert_eq!(after["small"], Thing::File(b"s".to_vec(), 0o644));
     for path in ["big", "key", "third"] {
         assert_eq!(after[path], before[path]);
@@ -348,46 +352,46 @@ fn what_is_too_large_or_holds_a_secret_is_recorded_as_not_captured_and_left_alon
 #[test]
 fn too_many_files_are_said_once_and_not_looked_at() {
     let limits = Limits { max_files: 3, ..Limits::default() };
-    let mut world = World::with(limits, |root| {
+    let mut workspace = Workspace::with(limits, |root| {
         (0..5).for_each(|n| write(root, &format!("f{n}"), "x"));
     });
-    let begun = world.head();
-    let told = world.shell("echo y > f1");
+    let begun = workspace.head();
+    let told = workspace.shell("echo y > f1");
     assert_eq!((told.len(), told[0].path.as_str()), (1, "."));
-    assert_eq!(world.shell("echo z > f1"), []);
-    let plan = world.plan(begun);
+    assert_eq!(workspace.shell("echo z > f1"), []);
+    let plan = workspace.plan(begun);
     assert!(plan.moves.is_empty() && plan.left[0].why.contains("more than 3 files"), "{plan:?}");
 }
 
 #[test]
 fn only_the_folders_that_were_named_are_looked_at() {
     let roots = vec!["src".to_owned(), "./lib/".to_owned(), "../elsewhere".to_owned()];
-    let mut world = World::with(Limits { roots, ..Limits::default() }, |root| {
+    let mut workspace = Workspace::with(Limits { roots, ..Limits::default() }, |root| {
         write(root, "src/a", "x");
         write(root, "lib/b", "x");
         write(root, "doc/c", "x");
     });
-    let changes = world.shell("for f in src/a lib/b doc/c top; do echo y > $f; done");
+    let changes = workspace.shell("for f in src/a lib/b doc/c top; do echo y > $f; done");
     let paths: Vec<_> = changes.iter().map(|it| it.path.as_str()).collect();
     assert_eq!(paths, ["lib/b", "src/a"]);
     // One that comes about later counts from then on.
-    assert_eq!(world.shell("rm -r lib").len(), 1);
-    assert_eq!(world.shell("mkdir lib; echo z > lib/new").len(), 1);
+    assert_eq!(workspace.shell("rm -r lib").len(), 1);
+    assert_eq!(workspace.shell("mkdir lib; echo z > lib/new").len(), 1);
 }
 
 #[test]
 fn a_folder_that_became_a_link_is_remembered_with_what_was_in_it() {
-    let mut world = World::new(|root| {
+    let mut workspace = Workspace::new(|root| {
         perform(root, &Deed::Folder(1));
         perform(root, &Deed::Link(5, 0));
     });
-    let (to, expected) = (world.head(), shape(&world.root));
-    world.command(|root| {
+    let (to, expected) = (workspace.head(), shape(&workspace.root));
+    workspace.command(|root| {
         perform(root, &Deed::Link(2, 1));
         perform(root, &Deed::Write(5, 0, false));
     });
-    done(world.rewind(to, Others::Respected));
-    assert_eq!(shape(&world.root), expected);
+    done(workspace.rewind(to, Others::Respected));
+    assert_eq!(shape(&workspace.root), expected);
 }
 
 /// Something that is done to a path of a small workspace.
@@ -469,28 +473,28 @@ proptest! {
         targets in prop::collection::vec(any::<prop::sample::Index>(), 1..4),
         tracked in any::<bool>(),
     ) {
-        let mut world = World::new(|root| {
+        let mut workspace = Workspace::new(|root| {
             begin.iter().for_each(|deed| perform(root, deed));
             if tracked {
                 git(root, &["init", "-q"]);
                 git(root, &["add", "-A"]);
             }
         });
-        let mut passed = vec![(world.head(), shape(&world.root))];
+        let mut passed = vec![(workspace.head(), shape(&workspace.root))];
         for command in &commands {
-            world.command(|root| command.iter().for_each(|deed| perform(root, deed)));
-            passed.push((world.head(), shape(&world.root)));
+            workspace.command(|root| command.iter().for_each(|deed| perform(root, deed)));
+            passed.push((workspace.head(), shape(&workspace.root)));
         }
         for target in &targets {
             let (to, expected) = target.get(&passed);
-            let plan = done(world.rewind(*to, Others::Respected));
-            prop_assert_eq!(&shape(&world.root), expected, "{:?}", plan);
+            let plan = done(workspace.rewind(*to, Others::Respected));
+            prop_assert_eq!(&shape(&workspace.root), expected, "{:?}", plan);
         }
         for _ in &targets {
-            done(world.undo());
+            done(workspace.undo());
         }
-        prop_assert_eq!(&shape(&world.root), &passed.last().unwrap().1);
-        let events = world.session.events(stepwell::Span::ALL).unwrap().events;
+        prop_assert_eq!(&shape(&workspace.root), &passed.last().unwrap().1);
+        let events = workspace.session.events(stepwell::Span::ALL).unwrap().events;
         let moves = events.iter().filter(|event| matches!(event.event, Event::Undone(_)));
         prop_assert_eq!(moves.count(), targets.len());
     }
