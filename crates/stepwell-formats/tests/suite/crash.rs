@@ -25,12 +25,18 @@ fn tangled() -> Stepwell {
     well
 }
 
+/// A well, and the processes that its store sees.
+pub(crate) struct WatchfulWell {
+    pub(crate) well: Stepwell,
+    pub(crate) processes: Arc<TestProcesses>,
+}
+
 /// A well in memory that sees which processes die.
-pub(crate) fn watchful() -> (Stepwell, Arc<TestProcesses>) {
+pub(crate) fn watchful() -> WatchfulWell {
     let processes = Arc::new(TestProcesses::default());
     let (clock, seen) = (Arc::new(SystemClock), Arc::clone(&processes));
     let store = Arc::new(MemoryStore::with(clock, seen));
-    (Stepwell::with(store, Deps::default()), processes)
+    WatchfulWell { well: Stepwell::with(store, Deps::default()), processes }
 }
 
 /// The process that dies at its write of that number.
@@ -49,26 +55,21 @@ impl Processes for Doomed {
 
 /// Works until the process dies at a write; is the work done?
 pub(crate) fn until_death(
-    (there, processes): &(Stepwell, Arc<TestProcesses>),
+    there: &WatchfulWell,
     writes: u32,
     death: Death,
     work: &dyn Fn(&Stepwell),
 ) -> bool {
-    let mortal = Mortal::after(Arc::clone(there.store()), writes.into(), death);
-    let surroundings = Deps { processes: Arc::new(Doomed(writes)), ..Deps::default() };
-    let well = Stepwell::with(Arc::new(mortal), surroundings);
+    let mortal = Mortal::after(Arc::clone(there.well.store()), writes.into(), death);
+    let deps = Deps { processes: Arc::new(Doomed(writes)), ..Deps::default() };
+    let well = Stepwell::with(Arc::new(mortal), deps);
     let done = catch_unwind(AssertUnwindSafe(|| work(&well))).is_ok();
-    processes.mark_gone(&Doomed(writes).this());
+    there.processes.mark_gone(&Doomed(writes).this());
     done
 }
 
 /// Imports until the process dies; is the import done?
-fn import_until_death(
-    there: &(Stepwell, Arc<TestProcesses>),
-    writes: u32,
-    death: Death,
-    archive: &[u8],
-) -> bool {
+fn import_until_death(there: &WatchfulWell, writes: u32, death: Death, archive: &[u8]) -> bool {
     until_death(there, writes, death, &|well| drop(imported(well, archive).unwrap()))
 }
 
@@ -79,9 +80,9 @@ fn an_import_that_is_killed_at_any_write_can_be_repeated() {
     for death in [Death::Before, Death::After] {
         let mut writes = 0;
         loop {
-            let world = watchful();
-            let there = &world.0;
-            if import_until_death(&world, writes, death, &archive) {
+            let watchful = watchful();
+            let there = &watchful.well;
+            if import_until_death(&watchful, writes, death, &archive) {
                 break;
             }
             imported(there, &archive).unwrap();
@@ -98,10 +99,10 @@ fn an_import_that_is_killed_at_any_write_can_be_repeated() {
 fn an_import_can_be_killed_again_and_again() {
     let well = tangled();
     let archive = exported(&well, "e", Format::JSON);
-    let world = watchful();
-    let there = &world.0;
+    let watchful = watchful();
+    let there = &watchful.well;
     let mut writes = 0;
-    while !import_until_death(&world, writes, Death::After, &archive) {
+    while !import_until_death(&watchful, writes, Death::After, &archive) {
         writes += 1;
         assert!(writes < 100, "it gets no further");
     }
@@ -114,9 +115,9 @@ fn ancestors_are_imported_over_what_a_kill_left_of_them() {
     let well = tangled();
     let archive = exported(&well, "e", Format::JSONL);
     for writes in 0.. {
-        let world = watchful();
-        let there = &world.0;
-        let done = import_until_death(&world, writes, Death::After, &archive);
+        let watchful = watchful();
+        let there = &watchful.well;
+        let done = import_until_death(&watchful, writes, Death::After, &archive);
         imported(there, exported(&well, "a", Format::JSON)).unwrap();
         imported(there, exported(&well, "c", Format::JSON)).unwrap();
         imported(there, exported(&well, "d", Format::JSON)).unwrap();
@@ -137,10 +138,10 @@ fn work_on_what_a_kill_left_behind_is_not_lost() {
     say(&mut root(&well, "a"), &["a1", "a2"]);
     say(&mut fork(&well, "a", 3, "b"), &["b1"]);
     let archive = exported(&well, "b", Format::JSONL);
-    let world = watchful();
-    let there = &world.0;
+    let watchful = watchful();
+    let there = &watchful.well;
     // Killed when the parent's stand-in is complete.
-    assert!(!import_until_death(&world, 1, Death::After, &archive));
+    assert!(!import_until_death(&watchful, 1, Death::After, &archive));
     assert!(names(there).contains(&"a".to_owned()));
     say(&mut there.resume(&id("a")).unwrap(), &["my own work"]);
     let mine = log(there, &id("a"));

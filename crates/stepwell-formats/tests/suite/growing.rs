@@ -250,7 +250,7 @@ fn an_import_that_is_killed_at_any_write_is_completed_by_the_next() {
             assert!(deaths < 100, "it never ends");
         }
         assert!(deaths >= 2, "it died {deaths} times");
-        assert_eq!(became(&taken(&there.0, &path), Became::Unchanged), 1);
-        assert_eq!(told(&there.0, &id()), told(&whole, &id()));
+        assert_eq!(became(&taken(&there.well, &path), Became::Unchanged), 1);
+        assert_eq!(told(&there.well, &id()), told(&whole, &id()));
     }
 }

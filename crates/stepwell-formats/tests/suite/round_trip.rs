@@ -42,19 +42,19 @@ fn op() -> impl Strategy<Value = Op> {
 }
 
 /// A well in which all of that happened, with the sessions that are left.
-struct World {
+struct RandomWell {
     well: Stepwell,
     sessions: Vec<Session>,
     count: usize,
 }
 
-impl World {
+impl RandomWell {
     fn after(ops: &[Op]) -> Self {
         let well = Stepwell::in_memory();
         let first = root(&well, "s0");
-        let mut world = Self { well, sessions: vec![first], count: 1 };
-        ops.iter().for_each(|op| world.apply(op));
-        world
+        let mut random = Self { well, sessions: vec![first], count: 1 };
+        ops.iter().for_each(|op| random.apply(op));
+        random
     }
 
     fn apply(&mut self, op: &Op) {
@@ -137,7 +137,7 @@ fn config() -> Config {
 #[test]
 fn random_histories_come_back_as_they_were() {
     proptest!(config(), |(ops in prop::collection::vec(op(), 1..25), form in 0_usize..2)| {
-        let World { well, sessions, .. } = World::after(&ops);
+        let RandomWell { well, sessions, .. } = RandomWell::after(&ops);
         for session in &sessions {
             let parent = well.info(session.id()).unwrap().head.origin;
             if matches!(parent, Origin::Subagent { .. }) {
@@ -161,7 +161,7 @@ fn random_histories_come_back_as_they_were() {
 #[test]
 fn random_families_come_back_into_one_store_in_any_order() {
     proptest!(config(), |(ops in prop::collection::vec(op(), 1..25), turn in any::<usize>())| {
-        let World { well, mut sessions, .. } = World::after(&ops);
+        let RandomWell { well, mut sessions, .. } = RandomWell::after(&ops);
         let count = sessions.len().max(1);
         sessions.rotate_left(turn % count);
         let there = Stepwell::in_memory();

@@ -6,8 +6,8 @@ use serde_json::Value;
 use stepwell::{INTERRUPTED, Session, Stepwell};
 use stepwell_formats::{Format, NOT_BEGUN};
 
-use super::desk::{ANSWER, Desk, NAME, assert_in_order, program, text_in};
 use super::sessions::{begin, compacted, cut_off, pictured, view, waits};
+use super::test_env::{ANSWER, NAME, TestEnv, assert_in_order, program, text_in};
 use crate::mirror::{assert_returns, taken};
 
 fn claude() -> Format {
@@ -23,11 +23,11 @@ fn programs() -> Vec<PathBuf> {
 }
 
 /// Has Claude Code go on with the session of that name.
-fn resume(desk: &Desk, program: &Path, name: &str) {
-    let mut command = desk.command(program, &["-p", "--resume", name, "Go on."]);
+fn resume(env: &TestEnv, program: &Path, name: &str) {
+    let mut command = env.command(program, &["-p", "--resume", name, "Go on."]);
     command
-        .env("ANTHROPIC_BASE_URL", desk.model.base_url().trim_end_matches("/v1"))
-        .env("ANTHROPIC_API_KEY", desk.model.key())
+        .env("ANTHROPIC_BASE_URL", env.model.base_url().trim_end_matches("/v1"))
+        .env("ANTHROPIC_API_KEY", env.model.key())
         .envs(
             [
                 "CLAUDE_CODE_DISABLE_NONESSENTIAL_TRAFFIC",
@@ -37,14 +37,14 @@ fn resume(desk: &Desk, program: &Path, name: &str) {
             ]
             .map(|name| (name, "1")),
         );
-    let said = desk.run(command);
+    let said = env.run(command);
     assert!(said.contains(ANSWER), "{said}");
 }
 
 /// What the request that goes on shows the model, a line for each part.
-fn sent(desk: &Desk) -> Vec<String> {
+fn sent(env: &TestEnv) -> Vec<String> {
     let goes_on = |body: &Value| body["messages"].to_string().contains("Go on.");
-    let body = desk.asked().into_iter().rfind(goes_on).expect("Claude Code asked its model");
+    let body = env.asked().into_iter().rfind(goes_on).expect("Claude Code asked its model");
     body["messages"].as_array().unwrap().iter().flat_map(lines).collect()
 }
 
@@ -75,17 +75,17 @@ fn lines(message: &Value) -> Vec<String> {
 fn gone_on_with(fill: fn(&Session)) -> Vec<(Vec<String>, Vec<String>)> {
     let mut all = Vec::new();
     for program in programs() {
-        let (desk, well) = (Desk::new(), Stepwell::in_memory());
+        let (env, well) = (TestEnv::new(), Stepwell::in_memory());
         let session = begin(&well, "openai");
         fill(&session);
         let id = session.id().clone();
         drop(session);
-        let handoff = desk.hand_over(&well, &id, claude());
+        let handoff = env.hand_over(&well, &id, claude());
         assert_eq!(handoff.command, ["claude", "--resume", NAME]);
-        resume(&desk, &program, NAME);
+        resume(&env, &program, NAME);
         let mut expected = view(&well, &id);
         expected.push("user: Go on.".to_owned());
-        all.push((expected, sent(&desk)));
+        all.push((expected, sent(&env)));
     }
     all
 }
@@ -140,7 +140,7 @@ fn uuid(n: u32) -> String {
 
 /// A transcript that was compacted, with what its boundary says of what was preserved. Lines 1
 /// to 6 came before, 7 is the boundary and 8 the summary.
-fn preserving(desk: &Desk, metadata: &str, follows: u32) -> PathBuf {
+fn preserving(env: &TestEnv, metadata: &str, follows: u32) -> PathBuf {
     let line = |n: u32, parent: Option<u32>, kind: &str, rest: &str| {
         let parent = parent.map_or("null".to_owned(), |n| format!("\"{}\"", uuid(n)));
         let uuid = uuid(n);
@@ -176,8 +176,8 @@ fn preserving(desk: &Desk, metadata: &str, follows: u32) -> PathBuf {
         answered(10, 9, "the answer after it"),
     ];
     let plain = |c: char| if c.is_ascii_alphanumeric() { c } else { '-' };
-    let slug: String = desk.workspace().to_str().unwrap().chars().map(plain).collect();
-    let folder = desk.home().join(".claude/projects").join(slug);
+    let slug: String = env.workspace().to_str().unwrap().chars().map(plain).collect();
+    let folder = env.home().join(".claude/projects").join(slug);
     std::fs::create_dir_all(&folder).unwrap();
     let path = folder.join(format!("{NAME}.jsonl"));
     std::fs::write(&path, lines.join("\n") + "\n").unwrap();
@@ -210,8 +210,8 @@ fn what_a_compaction_preserved_is_shown_here_as_claude_shows_it() {
         (segment(7, 1, 2), 8, first, true),
     ];
     for (metadata, follows, kept, before) in cases {
-        let desk = Desk::new();
-        let path = preserving(&desk, &metadata, follows);
+        let env = TestEnv::new();
+        let path = preserving(&env, &metadata, follows);
         let well = Stepwell::in_memory();
         let id = taken(&well, &path).remove(0).id;
         assert_returns(claude(), &path, &format!("{NAME}.jsonl"));
@@ -224,10 +224,10 @@ fn what_a_compaction_preserved_is_shown_here_as_claude_shows_it() {
         expected.push("assistant: the answer after it".to_owned());
         assert_eq!(shown, expected, "{metadata}, then {follows}");
         for program in programs() {
-            let desk = Desk::new();
-            preserving(&desk, &metadata, follows);
-            resume(&desk, &program, NAME);
-            let sent = sent(&desk);
+            let env = TestEnv::new();
+            preserving(&env, &metadata, follows);
+            resume(&env, &program, NAME);
+            let sent = sent(&env);
             let ours = |line: &&String| {
                 ["user: the ", "assistant: the "].iter().any(|front| line.starts_with(front))
             };

@@ -9,8 +9,8 @@ use stepwell_formats::{Format, Mode, NOT_BEGUN, take_in};
 use stepwell_strict::{Say, Tokens};
 use tokio::io::{AsyncBufReadExt, AsyncWriteExt, BufReader};
 
-use super::desk::{ANSWER, Desk, NAME, assert_in_order, program, text_in};
 use super::sessions::{begin, compacted, cut_off, pictured, view, waits};
+use super::test_env::{ANSWER, NAME, TestEnv, assert_in_order, program, text_in};
 use crate::mirror::{assert_returns, said, shown};
 use crate::support::log;
 
@@ -18,25 +18,25 @@ fn codex() -> Format {
     "codex".parse().unwrap()
 }
 
-/// A desk at which Codex asks the model that records.
-fn desk() -> Desk {
-    let desk = Desk::new();
+/// A environment at which Codex asks the model that records.
+fn env() -> TestEnv {
+    let env = TestEnv::new();
     let config = format!(
         "model = \"recorded\"\nmodel_provider = \"recorder\"\n\
          check_for_update_on_startup = false\n\
          [analytics]\nenabled = false\n\
          [model_providers.recorder]\nname = \"recorder\"\nbase_url = \"{}\"\n\
          env_key = \"MODEL_KEY\"\nwire_api = \"responses\"\n",
-        desk.model.base_url()
+        env.model.base_url()
     );
-    std::fs::create_dir(desk.home().join(".codex")).unwrap();
-    std::fs::write(desk.home().join(".codex/config.toml"), config).unwrap();
-    desk
+    std::fs::create_dir(env.home().join(".codex")).unwrap();
+    std::fs::write(env.home().join(".codex/config.toml"), config).unwrap();
+    env
 }
 
 /// What the last request shows the model, a line for each part.
-fn sent(desk: &Desk) -> Vec<String> {
-    let body = desk.asked().pop().expect("Codex asked its model");
+fn sent(env: &TestEnv) -> Vec<String> {
+    let body = env.asked().pop().expect("Codex asked its model");
     let items = body["input"].as_array().unwrap();
     items.iter().flat_map(lines).collect()
 }
@@ -66,10 +66,10 @@ fn lines(item: &Value) -> Vec<String> {
 }
 
 /// The threads that Codex offers to be resumed.
-fn listed(desk: &Desk, program: &Path) -> Vec<Value> {
-    let mut command = desk.command(program, &["app-server"]);
+fn listed(env: &TestEnv, program: &Path) -> Vec<Value> {
+    let mut command = env.command(program, &["app-server"]);
     command.stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::null());
-    desk.wait(async {
+    env.wait(async {
         let mut child = command.spawn().unwrap();
         let (mut to, from) = (child.stdin.take().unwrap(), child.stdout.take().unwrap());
         let client = json!({"clientInfo": {"name": "witness", "version": "1"}});
@@ -94,19 +94,19 @@ fn listed(desk: &Desk, program: &Path) -> Vec<Value> {
 /// What Codex shows its model when it goes on with a session of another provider.
 fn gone_on_with(fill: fn(&Session)) -> Option<(Vec<String>, Vec<String>)> {
     let program = program("STEPWELL_WITNESS_CODEX")?;
-    let (desk, well) = (desk(), Stepwell::in_memory());
+    let (env, well) = (env(), Stepwell::in_memory());
     let session = begin(&well, "anthropic");
     fill(&session);
     let id = session.id().clone();
     drop(session);
-    let handoff = desk.hand_over(&well, &id, codex());
+    let handoff = env.hand_over(&well, &id, codex());
     assert_eq!(handoff.command, ["codex", "resume", NAME]);
     let arguments = ["exec", "resume", NAME, "Go on.", "--skip-git-repo-check"];
-    let said = desk.run(desk.command(&program, &arguments));
+    let said = env.run(env.command(&program, &arguments));
     assert!(said.contains(ANSWER), "{said}");
     let mut expected = view(&well, &id);
     expected.push("user: Go on.".to_owned());
-    Some((expected, sent(&desk)))
+    Some((expected, sent(&env)))
 }
 
 #[test]
@@ -118,10 +118,10 @@ fn codex_goes_on_with_a_session_of_another_provider() {
 #[test]
 fn codex_lists_a_session_of_another_provider_as_one_of_its_own() {
     let Some(program) = program("STEPWELL_WITNESS_CODEX") else { return };
-    let (desk, well) = (desk(), Stepwell::in_memory());
+    let (env, well) = (env(), Stepwell::in_memory());
     let id = begin(&well, "anthropic").id().clone();
-    desk.hand_over(&well, &id, codex());
-    let threads = listed(&desk, &program);
+    env.hand_over(&well, &id, codex());
+    let threads = listed(&env, &program);
     assert_eq!(threads.len(), 1, "{threads:#?}");
     assert_eq!(
         (&threads[0]["id"], &threads[0]["modelProvider"]),
@@ -166,16 +166,16 @@ fn codex_is_shown_pictures() {
 #[test]
 fn what_codex_writes_is_read_without_messages_that_nobody_said() {
     let Some(program) = program("STEPWELL_WITNESS_CODEX") else { return };
-    let desk = desk();
+    let env = env();
     let tokens = |input, output| Tokens { input, output, ..Tokens::default() };
     let calls = Say::text("I look.")
         .calling("call_1", "exec_command", &[r#"{"cmd":"echo one"}"#])
         .calling("call_2", "exec_command", &[r#"{"cmd":"echo two"}"#]);
-    desk.model.push(calls.using(tokens(100, 10)));
-    desk.model.push(Say::text("Both are there.").using(tokens(200, 20)));
-    desk.run(desk.command(&program, &["exec", "Look at both.", "--skip-git-repo-check"]));
+    env.model.push(calls.using(tokens(100, 10)));
+    env.model.push(Say::text("Both are there.").using(tokens(200, 20)));
+    env.run(env.command(&program, &["exec", "Look at both.", "--skip-git-repo-check"]));
     let well = Stepwell::in_memory();
-    let folder = desk.home().join(".codex/sessions");
+    let folder = env.home().join(".codex/sessions");
     let path = crate::mirror::found(&folder).remove(0).path;
     let report = take_in(&well, Mode::Write, codex(), &path);
     assert!(report.fault.is_none() && report.warnings.is_empty(), "{report:?}");

@@ -5,7 +5,7 @@
 
 mod claude;
 mod codex;
-mod desk;
 mod sessions;
+mod test_env;
 
-pub(crate) use desk::program;
+pub(crate) use test_env::program;

@@ -41,13 +41,13 @@ pub(crate) fn program(variable: &str) -> Option<PathBuf> {
 }
 
 /// A home, a workspace and a model.
-pub(super) struct Desk {
+pub(super) struct TestEnv {
     folder: TempDir,
     runtime: Runtime,
     pub(super) model: Strict,
 }
 
-impl Desk {
+impl TestEnv {
     pub(super) fn new() -> Self {
         let runtime = tokio::runtime::Builder::new_multi_thread()
             .worker_threads(1)
@@ -56,11 +56,11 @@ impl Desk {
             .unwrap();
         let model = runtime.block_on(Strict::start(Rules::default())).unwrap();
         model.answer_with(|_| Say::text(ANSWER).into());
-        let desk = Self { folder: tempfile::tempdir().unwrap(), runtime, model };
-        for folder in [desk.home(), desk.workspace()] {
+        let env = Self { folder: tempfile::tempdir().unwrap(), runtime, model };
+        for folder in [env.home(), env.workspace()] {
             std::fs::create_dir(folder).unwrap();
         }
-        desk
+        env
     }
 
     /// The folder that stands for the user's home.
