@@ -7,7 +7,7 @@ use std::time::Duration;
 use serde_json::{Value, json};
 use stepwell_mcp::{Access, Options};
 
-use crate::desk::{Desk, wire};
+use crate::test_env::{TestEnv, wire};
 
 /// How long an answer may take before it counts as none.
 const PATIENCE: Duration = Duration::from_secs(60);
@@ -57,8 +57,8 @@ impl Raw {
 }
 
 /// Runs a raw client on a thread of its own beside the server.
-async fn raw(desk: &Desk, options: Options, talk: impl FnOnce(&mut Raw) + Send + 'static) {
-    let (ours, serving) = wire(desk.server(options));
+async fn raw(env: &TestEnv, options: Options, talk: impl FnOnce(&mut Raw) + Send + 'static) {
+    let (ours, serving) = wire(env.server(options));
     let talked = tokio::task::spawn_blocking(move || talk(&mut Raw::new(ours)));
     talked.await.unwrap();
     // The client is gone: so is the server.
@@ -71,8 +71,8 @@ fn code(answer: &Value) -> i64 {
 
 #[tokio::test(flavor = "multi_thread")]
 async fn what_is_no_message_is_refused_and_the_connection_goes_on() {
-    let desk = Desk::new();
-    raw(&desk, Options::default(), |client| {
+    let env = TestEnv::new();
+    raw(&env, Options::default(), |client| {
         // Before anything else: words that mean nothing yet.
         client.send(r#"{"jsonrpc":"2.0","method":"notifications/initialized"}"#);
         client.send(r#"{"jsonrpc":"2.0","id":9,"result":{}}"#);
@@ -119,9 +119,9 @@ async fn what_is_no_message_is_refused_and_the_connection_goes_on() {
 
 #[tokio::test(flavor = "multi_thread")]
 async fn wrong_calls_get_their_error_and_no_store_is_made() {
-    let desk = Desk::new();
-    let id = desk.login();
-    raw(&desk, Options::default(), move |client| {
+    let env = TestEnv::new();
+    let id = env.login();
+    raw(&env, Options::default(), move |client| {
         client.initialize();
         let unknown = client.call(1, "rm", &json!({}));
         assert_eq!(code(&unknown), -32602);
@@ -159,9 +159,9 @@ async fn wrong_calls_get_their_error_and_no_store_is_made() {
 
 #[tokio::test(flavor = "multi_thread")]
 async fn five_megabytes_are_recorded_or_refused_and_never_hang() {
-    let desk = Desk::new();
+    let env = TestEnv::new();
     let allow = vec![Access::Record];
-    raw(&desk, Options { allow, ..Options::default() }, |client| {
+    raw(&env, Options { allow, ..Options::default() }, |client| {
         client.initialize();
         let begun = client.call(1, "begin_session", &json!({"task": "t", "agent": "a"}));
         let id = begun["result"]["structuredContent"]["id"].as_str().unwrap().to_owned();
@@ -184,9 +184,9 @@ async fn five_megabytes_are_recorded_or_refused_and_never_hang() {
 
 #[tokio::test(flavor = "multi_thread")]
 async fn what_was_asked_is_answered_though_the_input_ends() {
-    let desk = Desk::new();
-    desk.login();
-    raw(&desk, Options::default(), |client| {
+    let env = TestEnv::new();
+    env.login();
+    raw(&env, Options::default(), |client| {
         client.initialize();
         for id in 1..=20 {
             let asked = json!({"jsonrpc": "2.0", "id": id, "method": "tools/call",
@@ -204,8 +204,8 @@ async fn what_was_asked_is_answered_though_the_input_ends() {
 
 #[tokio::test(flavor = "multi_thread")]
 async fn the_new_era_needs_no_handshake_and_says_which_versions_there_are() {
-    let desk = Desk::new();
-    raw(&desk, Options::default(), |client| {
+    let env = TestEnv::new();
+    raw(&env, Options::default(), |client| {
         let meta = |version: &str| {
             json!({
                 "io.modelcontextprotocol/protocolVersion": version,
@@ -231,8 +231,8 @@ async fn the_new_era_needs_no_handshake_and_says_which_versions_there_are() {
 
 #[tokio::test(flavor = "multi_thread")]
 async fn a_client_that_reads_nothing_and_goes_does_not_keep_the_server() {
-    let desk = Desk::new();
-    let (mut stream, server) = wire(desk.server(Options::default()));
+    let env = TestEnv::new();
+    let (mut stream, server) = wire(env.server(Options::default()));
     let asked = [
         json!({"jsonrpc": "2.0", "id": 1, "method": "initialize", "params": {
             "protocolVersion": "2025-06-18", "capabilities": {},

@@ -7,8 +7,8 @@ use std::process::Command;
 
 use serde_json::{Value, json};
 
-use crate::desk::{Desk, SECRET};
 use crate::reading::{READ_TOOLS, arguments};
+use crate::test_env::{SECRET, TestEnv};
 
 const SERVER: &str = env!("CARGO_BIN_EXE_stepwell-test-mcp-server");
 
@@ -31,7 +31,7 @@ fn program(variable: &str) -> Option<PathBuf> {
 struct Inspector<'a> {
     node: PathBuf,
     script: PathBuf,
-    desk: &'a Desk,
+    env: &'a TestEnv,
     era: &'a str,
 }
 
@@ -39,7 +39,7 @@ impl Inspector<'_> {
     /// Asks the server for something, and reads what the Inspector prints.
     fn ask(&self, arguments: &[&str]) -> Value {
         let mut command = Command::new(&self.node);
-        let root = self.desk.root();
+        let root = self.env.root();
         command.arg(&self.script).args(["--cli", SERVER]).arg(&root).args(["record", "manage"]);
         command.args([
             "--protocol-era",
@@ -63,9 +63,9 @@ fn inspected(era: &str) {
     else {
         return;
     };
-    let desk = Desk::new();
-    let (id, waiting) = (desk.login(), desk.waiting());
-    let inspector = Inspector { node, script, desk: &desk, era };
+    let env = TestEnv::new();
+    let (id, waiting) = (env.login(), env.waiting());
+    let inspector = Inspector { node, script, env: &env, era };
     let tools = inspector.ask(&["--method", "tools/list", "--strict"]);
     let result = |answer: &Value| answer.get("result").cloned().unwrap_or_else(|| answer.clone());
     assert_eq!(result(&tools)["tools"].as_array().unwrap().len(), 18, "{tools}");

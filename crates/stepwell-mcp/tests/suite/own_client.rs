@@ -8,19 +8,19 @@ use stepwell::{Effect, Outcome};
 use stepwell_agent::mcp::{Program, Reach, Server, Servers, Starting};
 use stepwell_agent::tool::ToolEnv;
 
-use crate::desk::Desk;
+use crate::test_env::TestEnv;
 
 const SERVER: &str = env!("CARGO_BIN_EXE_stepwell-test-mcp-server");
 
 #[tokio::test(flavor = "multi_thread")]
 async fn one_agents_tools_search_another_agents_sessions() {
-    let desk = Desk::new();
-    let id = desk.login();
+    let env = TestEnv::new();
+    let id = env.login();
     let program = Program {
         program: SERVER.to_owned(),
-        arguments: vec![desk.root().display().to_string()],
+        arguments: vec![env.root().display().to_string()],
         variables: BTreeMap::new(),
-        folder: desk.root(),
+        folder: env.root(),
     };
     let start = Duration::from_secs(60);
     let name = "stepwell".parse().unwrap();
@@ -28,7 +28,7 @@ async fn one_agents_tools_search_another_agents_sessions() {
     let place = ToolEnv {
         command_timeout: start,
         output_limit: 16 << 10,
-        ..ToolEnv::new(desk.root().canonicalize().unwrap())
+        ..ToolEnv::new(env.root().canonicalize().unwrap())
     };
     let servers = Servers::connect(&[server], &place, &Starting::default()).await;
     assert!(servers.absent.is_empty() && servers.notices.is_empty(), "{servers:?}");

@@ -7,7 +7,7 @@ use serde_json::{Value, json};
 use stepwell::{Edited, Message, Seq, SessionId};
 use stepwell_mcp::{Access, Options, Scope};
 
-use crate::desk::{ATTACK, Desk, ERAS, SECRET, connect, workspace, write_file};
+use crate::test_env::{ATTACK, ERAS, SECRET, TestEnv, connect, workspace, write_file};
 
 pub(crate) const READ_TOOLS: [&str; 9] = [
     "search_sessions",
@@ -35,10 +35,10 @@ pub(crate) fn arguments(tool: &str, login: &SessionId, waiting: &SessionId) -> V
 
 #[tokio::test(flavor = "multi_thread")]
 async fn every_reading_tool_answers_in_both_eras_as_its_schema_says() {
-    let desk = Desk::new();
-    let (login, waiting) = (desk.login(), desk.waiting());
+    let env = TestEnv::new();
+    let (login, waiting) = (env.login(), env.waiting());
     for era in ERAS {
-        let client = connect(desk.server(Options::default()), era).await;
+        let client = connect(env.server(Options::default()), era).await;
         let tools = client.0.list_all_tools().await.unwrap();
         let names: Vec<&str> = tools.iter().map(|tool| &*tool.name).collect();
         assert_eq!(names, READ_TOOLS);
@@ -79,9 +79,9 @@ fn several_types(schema: &Value, at: &str, found: &mut Vec<String>) {
 
 #[tokio::test(flavor = "multi_thread")]
 async fn every_value_of_every_schema_has_one_type() {
-    let desk = Desk::new();
+    let env = TestEnv::new();
     let allow = vec![Access::Record, Access::Manage];
-    let client = desk.client(Options { allow, ..Options::default() }).await;
+    let client = env.client(Options { allow, ..Options::default() }).await;
     let mut found = Vec::new();
     for tool in client.0.list_all_tools().await.unwrap() {
         let input = Value::Object((*tool.input_schema).clone());
@@ -94,9 +94,9 @@ async fn every_value_of_every_schema_has_one_type() {
 
 #[tokio::test(flavor = "multi_thread")]
 async fn a_session_is_read_at_any_point_in_every_form() {
-    let desk = Desk::new();
-    let id = desk.login();
-    let client = desk.client(Options::default()).await;
+    let env = TestEnv::new();
+    let id = env.login();
+    let client = env.client(Options::default()).await;
     let hits =
         client.answer("search_sessions", json!({"query": "cookies", "rank": "relevance"})).await;
     assert_eq!(hits["hits"][0]["session"], json!(id));
@@ -125,15 +125,15 @@ async fn a_session_is_read_at_any_point_in_every_form() {
 
 #[tokio::test(flavor = "multi_thread")]
 async fn two_forks_are_compared_from_where_they_part() {
-    let desk = Desk::new();
-    let id = desk.login();
-    let well = desk.well();
+    let env = TestEnv::new();
+    let id = env.login();
+    let well = env.well();
     let one = well.fork(&id, None).unwrap();
     let other = well.fork(&id, None).unwrap();
     write_file(&one, "login.rs", Some("fn login() {}\n"), "fn login() { one() }\n");
     write_file(&one, "same.rs", None, "same\n");
     write_file(&other, "same.rs", None, "same\n");
-    let client = desk.client(Options::default()).await;
+    let client = env.client(Options::default()).await;
     let both = json!({"session": one.id(), "with": other.id()});
     let compared = client.answer("compare_sessions", both).await;
     assert!(compared["shared_until"].as_u64().unwrap() > 5, "{compared:#}");
@@ -146,15 +146,15 @@ async fn two_forks_are_compared_from_where_they_part() {
 
 #[tokio::test(flavor = "multi_thread")]
 async fn pages_bring_every_item_once_and_come_to_an_end() {
-    let desk = Desk::new();
-    let well = desk.well();
+    let env = TestEnv::new();
+    let well = env.well();
     let session = well.create(well.draft("a long one")).unwrap();
     for n in 0..60 {
         session.append(Message::user(format!("needle {n} {}", "x".repeat(3_000)))).unwrap();
         well.create(well.draft(format!("short {n}"))).unwrap();
     }
     let long = session.id().clone();
-    let client = desk.client(Options::default()).await;
+    let client = env.client(Options::default()).await;
     let mut ids = BTreeSet::new();
     let mut cursor = Value::Null;
     for _ in 0..100 {
@@ -195,13 +195,13 @@ async fn pages_bring_every_item_once_and_come_to_an_end() {
 
 #[tokio::test(flavor = "multi_thread")]
 async fn a_text_of_five_megabytes_is_read_in_stretches_and_never_as_a_whole() {
-    let desk = Desk::new();
-    let well = desk.well();
+    let env = TestEnv::new();
+    let well = env.well();
     let session = well.create(well.draft("log")).unwrap();
     let text: String = (0..600_000).map(|n| format!("{n:07} ")).collect();
     let seq: Seq = session.append(Message::user(&*text)).unwrap();
     let id = session.id().clone();
-    let client = desk.client(Options::default()).await;
+    let client = env.client(Options::default()).await;
     let page = client.answer("read_session", json!({"session": id})).await;
     assert!(page.to_string().len() < 20_000);
     let mut offset = 0;
@@ -219,8 +219,8 @@ async fn a_text_of_five_megabytes_is_read_in_stretches_and_never_as_a_whole() {
 
 #[tokio::test(flavor = "multi_thread")]
 async fn a_list_that_does_not_fit_says_how_much_of_it_is_not_there() {
-    let desk = Desk::new();
-    let well = desk.well();
+    let env = TestEnv::new();
+    let well = env.well();
     let session = well.create(well.draft("many calls")).unwrap();
     let mut message = Message::assistant("I call.");
     for n in 0..40 {
@@ -229,7 +229,7 @@ async fn a_list_that_does_not_fit_says_how_much_of_it_is_not_there() {
     }
     session.append(message).unwrap();
     let id = session.id().clone();
-    let client = desk.client(Options::default()).await;
+    let client = env.client(Options::default()).await;
     for (form, list) in [("turns", "/turns/0/calls"), ("view", "/view/0/parts")] {
         let asked = json!({"session": id, "form": form});
         let page = client.answer("read_session", asked).await;
@@ -243,8 +243,8 @@ async fn a_list_that_does_not_fit_says_how_much_of_it_is_not_there() {
 
 #[tokio::test(flavor = "multi_thread")]
 async fn every_tool_that_gives_the_front_of_a_list_says_so() {
-    let desk = Desk::new();
-    let well = desk.well();
+    let env = TestEnv::new();
+    let well = env.well();
     let session = well.create(well.draft("many numbers")).unwrap();
     session.append(Message::user("some words")).unwrap();
     let id = session.id().clone();
@@ -252,7 +252,7 @@ async fn every_tool_that_gives_the_front_of_a_list_says_so() {
     let many = json!((0..700).collect::<Vec<u32>>());
     let metadata = [("many".to_owned(), many)].into_iter().collect();
     well.edit(&id, Edited { metadata, ..Edited::default() }).unwrap();
-    let client = desk.client(Options::default()).await;
+    let client = env.client(Options::default()).await;
     for (tool, asked, list) in [
         ("list_sessions", json!({}), "/sessions/0/metadata/many"),
         ("read_session", json!({"session": id}), "/session/metadata/many"),
@@ -267,12 +267,12 @@ async fn every_tool_that_gives_the_front_of_a_list_says_so() {
 
 #[tokio::test(flavor = "multi_thread")]
 async fn what_cannot_be_paged_to_is_said_to_be_there() {
-    let desk = Desk::new();
-    let well = desk.well();
+    let env = TestEnv::new();
+    let well = env.well();
     let session = well.create(well.draft("the long day")).unwrap();
     let said = (0..1_002).map(|n| Message::user(format!("badger {n}")).into());
     session.append_all(said.collect()).unwrap();
-    let client = desk.client(Options::default()).await;
+    let client = env.client(Options::default()).await;
     let page = async |offset| {
         let asked = json!({"query": "badger", "limit": 100, "offset": offset});
         client.answer("search_sessions", asked).await
@@ -286,12 +286,12 @@ async fn what_cannot_be_paged_to_is_said_to_be_there() {
 
 #[tokio::test(flavor = "multi_thread")]
 async fn what_clients_load_before_they_ask_is_short() {
-    let desk = Desk::new();
+    let env = TestEnv::new();
     let allow = [Access::Record, Access::Manage].into();
     for (options, most) in
         [(Options::default(), 72 << 10), (Options { allow, ..Options::default() }, 96 << 10)]
     {
-        let client = desk.client(options).await;
+        let client = env.client(options).await;
         let tools = client.0.list_all_tools().await.unwrap();
         let bytes = serde_json::to_string(&tools).unwrap().len();
         assert!(bytes <= most, "{bytes} bytes");
@@ -300,9 +300,9 @@ async fn what_clients_load_before_they_ask_is_short() {
 
 #[tokio::test(flavor = "multi_thread")]
 async fn secrets_stay_in_and_what_was_recorded_is_framed_as_quoted() {
-    let desk = Desk::new();
-    let id = desk.login();
-    let client = desk.client(Options::default()).await;
+    let env = TestEnv::new();
+    let id = env.login();
+    let client = env.client(Options::default()).await;
     let mut shown = Vec::new();
     for (tool, arguments) in [
         ("search_sessions", json!({"query": "token"})),
@@ -335,19 +335,19 @@ async fn secrets_stay_in_and_what_was_recorded_is_framed_as_quoted() {
 
 #[tokio::test(flavor = "multi_thread")]
 async fn other_stores_are_seen_only_if_the_user_said_so() {
-    let desk = Desk::new();
-    desk.login();
+    let env = TestEnv::new();
+    env.login();
     let elsewhere = tempfile::tempdir().unwrap();
-    let other = workspace(elsewhere.path(), &desk.root().join(".state"));
+    let other = workspace(elsewhere.path(), &env.root().join(".state"));
     let well = other.make().unwrap();
     let there = well.create(well.draft("a login in another project")).unwrap().id().clone();
-    let here = desk.client(Options::default()).await;
+    let here = env.client(Options::default()).await;
     let found = here.answer("search_sessions", json!({"query": "another project"})).await;
     assert_eq!(found["hits"], json!([]));
     let unknown = here.refusal("read_session", json!({"session": there})).await;
     assert!(!unknown.contains(&elsewhere.path().display().to_string()), "{unknown}");
     let options = Options { scope: Scope::Everywhere, ..Options::default() };
-    let everywhere = desk.client(options).await;
+    let everywhere = env.client(options).await;
     let found = everywhere.answer("search_sessions", json!({"query": "another project"})).await;
     let store = found["hits"][0]["store"].as_str().unwrap().to_owned();
     let named = json!({"session": there, "store": store});
@@ -362,13 +362,13 @@ async fn other_stores_are_seen_only_if_the_user_said_so() {
 
 #[tokio::test(flavor = "multi_thread")]
 async fn the_newest_fifty_sessions_are_resources_and_every_part_has_an_address() {
-    let desk = Desk::new();
-    let well = desk.well();
+    let env = TestEnv::new();
+    let well = env.well();
     for n in 0..60 {
         well.create(well.draft(format!("short {n}"))).unwrap();
     }
-    let id = desk.login();
-    let client = desk.client(Options::default()).await;
+    let id = env.login();
+    let client = env.client(Options::default()).await;
     let listed = client.0.list_all_resources().await.unwrap();
     assert_eq!(listed.len(), 50);
     assert_eq!(listed[0].uri, format!("stepwell://session/{id}"));
@@ -398,23 +398,23 @@ async fn the_newest_fifty_sessions_are_resources_and_every_part_has_an_address()
 
 #[tokio::test(flavor = "multi_thread")]
 async fn a_workspace_without_a_store_answers_that_there_is_nothing() {
-    let desk = Desk::new();
-    let client = desk.client(Options::default()).await;
+    let env = TestEnv::new();
+    let client = env.client(Options::default()).await;
     assert_eq!(client.answer("list_sessions", json!({})).await["sessions"], json!([]));
     assert_eq!(client.answer("search_sessions", json!({"query": "x"})).await["hits"], json!([]));
     let none = client.refusal("read_session", json!({"session": "@last"})).await;
     assert!(none.contains("no store"), "{none}");
     // One that is made later is found, by the same server.
-    let id = desk.login();
+    let id = env.login();
     client.answer("read_session", json!({"session": id})).await;
 }
 
 #[tokio::test(flavor = "multi_thread")]
 async fn what_waits_for_a_human_is_listed_and_counted() {
-    let desk = Desk::new();
-    desk.login();
-    let waiting = desk.waiting();
-    let client = desk.client(Options::default()).await;
+    let env = TestEnv::new();
+    env.login();
+    let waiting = env.waiting();
+    let client = env.client(Options::default()).await;
     let gates = client.answer("open_gates", json!({})).await;
     assert_eq!(gates["gates"][0]["session_id"], json!(waiting));
     assert_eq!(gates["gates"][0]["prompt"], "Deploy to production?");

@@ -6,7 +6,7 @@ use serde_json::json;
 use stepwell::{Phase, Status};
 use stepwell_mcp::{Access, Options};
 
-use crate::desk::{Desk, SECRET, look};
+use crate::test_env::{SECRET, TestEnv, look};
 
 fn allowing(allow: &[Access]) -> Options {
     Options { allow: allow.to_vec(), ..Options::default() }
@@ -14,9 +14,9 @@ fn allowing(allow: &[Access]) -> Options {
 
 #[tokio::test(flavor = "multi_thread")]
 async fn what_is_not_allowed_is_not_listed_and_refused_by_name() {
-    let desk = Desk::new();
-    let id = desk.login();
-    let client = desk.client(allowing(&[Access::Manage])).await;
+    let env = TestEnv::new();
+    let id = env.login();
+    let client = env.client(allowing(&[Access::Manage])).await;
     let names: Vec<String> =
         client.0.list_all_tools().await.unwrap().iter().map(|it| it.name.to_string()).collect();
     assert_eq!(names[9..], ["label", "tag", "fork"]);
@@ -24,18 +24,18 @@ async fn what_is_not_allowed_is_not_listed_and_refused_by_name() {
     let Err(ServiceError::McpError(error)) = refused else { panic!("{refused:?}") };
     assert_eq!(error.code, ErrorCode::INVALID_PARAMS);
     assert!(error.message.contains("--allow record"), "{}", error.message);
-    let reader = desk.client(Options::default()).await;
+    let reader = env.client(Options::default()).await;
     for tool in ["label", "tag", "fork", "record_step", "finish_session"] {
         assert!(reader.call(tool, json!({"session": id})).await.is_err(), "{tool}");
     }
-    assert_eq!(look(&desk, id.as_str()).label, None);
+    assert_eq!(look(&env, id.as_str()).label, None);
 }
 
 #[tokio::test(flavor = "multi_thread")]
 async fn no_tool_answers_a_gate_whatever_is_allowed() {
-    let desk = Desk::new();
-    let id = desk.waiting();
-    let client = desk.client(allowing(&[Access::Record, Access::Manage])).await;
+    let env = TestEnv::new();
+    let id = env.waiting();
+    let client = env.client(allowing(&[Access::Record, Access::Manage])).await;
     let tools = client.0.list_all_tools().await.unwrap();
     let writing: Vec<&str> = tools[9..].iter().map(|it| &*it.name).collect();
     let expected = [
@@ -53,13 +53,13 @@ async fn no_tool_answers_a_gate_whatever_is_allowed() {
     let step = json!({"session": id, "messages": [{"role": "user", "text": "yes"}]});
     let refused = client.refusal("record_step", step).await;
     assert!(refused.contains("run by Stepwell"), "{refused}");
-    assert_eq!(look(&desk, id.as_str()).open_gates, 1);
+    assert_eq!(look(&env, id.as_str()).open_gates, 1);
 }
 
 #[tokio::test(flavor = "multi_thread")]
 async fn an_agent_that_nobody_records_becomes_durable() {
-    let desk = Desk::new();
-    let client = desk.client(allowing(&[Access::Record])).await;
+    let env = TestEnv::new();
+    let client = env.client(allowing(&[Access::Record])).await;
     let begun =
         client.answer("begin_session", json!({"task": "port the parser", "agent": "helper"})).await;
     let id = begun["id"].as_str().unwrap().to_owned();
@@ -85,22 +85,22 @@ async fn an_agent_that_nobody_records_becomes_durable() {
     assert!(other.contains("ended before, as completed"), "{other}");
     let late = json!({"session": id, "messages": [{"role": "user", "text": "more"}]});
     assert!(client.refusal("record_step", late).await.contains("final"));
-    let head = look(&desk, &id);
+    let head = look(&env, &id);
     assert_eq!(
         (head.status, head.phase, head.messages),
         (Status::Success, Some(Phase::Completed), 3)
     );
     assert_eq!((head.goal.as_deref(), head.spent.usage.input), (Some("ship"), 10));
-    let store = std::fs::read(desk.root().join(".stepwell/stepwell.db")).unwrap();
+    let store = std::fs::read(env.root().join(".stepwell/stepwell.db")).unwrap();
     assert!(!String::from_utf8_lossy(&store).contains(SECRET));
 }
 
 #[tokio::test(flavor = "multi_thread")]
 async fn labels_tags_and_forks_are_managed_and_a_fork_is_not_the_users_own() {
-    let desk = Desk::new();
-    let (id, other) = (desk.login(), desk.waiting());
-    desk.workspace.own(&id);
-    let client = desk.client(allowing(&[Access::Manage])).await;
+    let env = TestEnv::new();
+    let (id, other) = (env.login(), env.waiting());
+    env.workspace.own(&id);
+    let client = env.client(allowing(&[Access::Manage])).await;
     client.answer("label", json!({"session": id, "label": "auth"})).await;
     let taken = client.refusal("label", json!({"session": other, "label": "auth"})).await;
     assert!(taken.contains("already"), "{taken}");
@@ -110,8 +110,8 @@ async fn labels_tags_and_forks_are_managed_and_a_fork_is_not_the_users_own() {
     let forked = client.answer("fork", json!({"session": "auth", "at": 3, "label": "again"})).await;
     assert_eq!((&forked["parent"], &forked["at"]), (&json!(id), &json!(3)));
     let fork: stepwell::SessionId = forked["id"].as_str().unwrap().parse().unwrap();
-    assert!(!desk.workspace.is_own(&fork));
-    assert_eq!(look(&desk, fork.as_str()).status, Status::Interrupted);
+    assert!(!env.workspace.is_own(&fork));
+    assert_eq!(look(&env, fork.as_str()).status, Status::Interrupted);
     let cleared = client.answer("label", json!({"session": id})).await;
     assert_eq!(cleared["label"], json!(null));
 }
@@ -119,11 +119,11 @@ async fn labels_tags_and_forks_are_managed_and_a_fork_is_not_the_users_own() {
 #[tokio::test(flavor = "multi_thread")]
 async fn what_the_user_allowed_does_not_count_in_a_fork_that_an_agent_made() {
     use stepwell::{Mode, Permission, Settings};
-    let desk = Desk::new();
-    let id = desk.login();
-    desk.workspace.own(&id);
+    let env = TestEnv::new();
+    let id = env.login();
+    env.workspace.own(&id);
     let (allowed, parent) = {
-        let well = desk.well();
+        let well = env.well();
         let session = well.lock(&id).unwrap();
         let who = well.who().clone();
         let mode = Settings { mode: Some(Mode::Yolo), who: who.clone(), ..Settings::default() };
@@ -133,25 +133,25 @@ async fn what_the_user_allowed_does_not_count_in_a_fork_that_an_agent_made() {
     };
     assert_eq!(parent.mode(Mode::ConfirmSensitive, None), Mode::Yolo);
     assert!(!parent.ignored.contains(&allowed));
-    let client = desk.client(allowing(&[Access::Manage])).await;
+    let client = env.client(allowing(&[Access::Manage])).await;
     let forked = client.answer("fork", json!({"session": id})).await;
     let fork: stepwell::SessionId = forked["id"].as_str().unwrap().parse().unwrap();
-    let weighed = desk.well().weigh(&fork).unwrap();
+    let weighed = env.well().weigh(&fork).unwrap();
     assert_eq!(weighed.mode(Mode::ConfirmSensitive, None), Mode::ConfirmSensitive);
     assert!(weighed.ignored.contains(&allowed), "{weighed:?}");
 }
 
 #[tokio::test(flavor = "multi_thread")]
 async fn a_state_is_recorded_wholly_or_not_at_all() {
-    let desk = Desk::new();
-    let client = desk.client(allowing(&[Access::Record])).await;
+    let env = TestEnv::new();
+    let client = env.client(allowing(&[Access::Record])).await;
     let begun = client.answer("begin_session", json!({"task": "port it", "agent": "porter"})).await;
     let id = begun["id"].as_str().unwrap().to_owned();
-    let before = look(&desk, &id);
+    let before = look(&env, &id);
     let long = "x".repeat(70_000);
     let input = json!({"session": id, "phase": "executing", "goal": long});
     let refused = client.refusal("set_state", input).await;
     assert!(refused.contains("a goal has at most"), "{refused}");
-    let after = look(&desk, &id);
+    let after = look(&env, &id);
     assert_eq!((after.seq, after.phase), (before.seq, before.phase));
 }
