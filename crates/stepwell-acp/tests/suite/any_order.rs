@@ -5,7 +5,7 @@ use proptest::prelude::*;
 use proptest::test_runner::Config;
 use serde_json::{Value, json};
 
-use crate::client::Desk;
+use crate::client::TestEnv;
 
 /// The errors that the specification knows.
 const KNOWN: [i64; 8] = [-32700, -32600, -32601, -32602, -32603, -32800, -32000, -32002];
@@ -92,18 +92,18 @@ proptest! {
         greets in any::<bool>(),
         all in proptest::collection::vec(said(), 1..24),
     ) {
-        let desk = Desk::new("- {text: Hello.}\n".repeat(50).as_str());
-        let mut client = desk.client();
+        let env = TestEnv::new("- {text: Hello.}\n".repeat(50).as_str());
+        let mut client = env.client();
         let mut session = "none".to_owned();
         if greets {
             client.ask("initialize", &json!({"protocolVersion": 1})).unwrap();
-            session = client.new_session(&desk);
+            session = client.new_session(&env);
         }
         let (mut ids, mut wrong) = (Vec::new(), Vec::new());
         for said in &all {
             let filled = |params: &Value| -> Value {
                 let text = params.to_string().replace("SESSION", &session);
-                let root = desk.root().display().to_string();
+                let root = env.root().display().to_string();
                 serde_json::from_str(&text.replace("ROOT", &root)).unwrap()
             };
             match said {
@@ -134,23 +134,23 @@ proptest! {
 
 #[test]
 fn an_unknown_version_is_answered_with_ours_and_never_echoed() {
-    let desk = Desk::new("[]");
+    let env = TestEnv::new("[]");
     for version in [0, 1, 2, 9_999] {
-        let mut client = desk.client();
+        let mut client = env.client();
         let answer = client.ask("initialize", &json!({"protocolVersion": version})).unwrap();
         assert_eq!(answer["protocolVersion"], 1);
         assert!(client.leave().is_empty());
     }
-    let mut client = desk.client();
+    let mut client = env.client();
     assert_eq!(client.ask("initialize", &json!({"protocolVersion": "one"})), Err(-32602));
     assert_eq!(client.ask("session/list", &json!({})), Err(-32600), "initialize comes first");
 }
 
 #[test]
 fn what_the_specification_has_an_error_for_gets_that_one() {
-    let desk = Desk::new("[]");
-    let mut client = desk.greeted(&json!({}));
-    let root = desk.root();
+    let env = TestEnv::new("[]");
+    let mut client = env.greeted(&json!({}));
+    let root = env.root();
     for (method, params, code) in [
         ("session/nothing", json!({}), -32601),
         ("_other/thing", json!({}), -32601),
@@ -179,7 +179,7 @@ fn what_the_specification_has_an_error_for_gets_that_one() {
     for _ in 0..2 {
         assert_eq!(client.ask("session/delete", &json!({"sessionId": "gone"})), Ok(json!({})));
     }
-    let session = client.new_session(&desk);
+    let session = client.new_session(&env);
     let wrong = json!({"sessionId": session, "modeId": "no such mode"});
     assert_eq!(client.ask("session/set_mode", &wrong), Err(-32602));
 }

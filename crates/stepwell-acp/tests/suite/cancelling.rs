@@ -9,7 +9,7 @@ use stepwell_acp::{Setup, serve};
 use stepwell_runtime::Runtime;
 use stepwell_strict::Say;
 
-use crate::client::{Client, Desk};
+use crate::client::{Client, TestEnv};
 use crate::stage::Stage;
 
 /// The longest that a healthy server may take on a slow machine.
@@ -43,11 +43,11 @@ fn a_request_that_is_cancelled_leaves_the_turn_of_another_alone() {
 
 /// A client whose session has enough to be made shorter.
 fn long_session(stage: &Stage) -> (Client, String) {
-    let settings = stage.desk.root().join("stepwell.toml");
+    let settings = stage.env.root().join("stepwell.toml");
     let model = std::fs::read_to_string(&settings).unwrap();
     std::fs::write(settings, format!("{model}[compaction]\nkeep_tokens = 100\n")).unwrap();
-    let mut client = stage.desk.greeted(&json!({}));
-    let session = client.new_session(&stage.desk);
+    let mut client = stage.env.greeted(&json!({}));
+    let session = client.new_session(&stage.env);
     for says in ["one", "two", "three"] {
         stage.strict.push(Say::text("word ".repeat(400)));
         client.says(&session, &format!("{says} {}", "more ".repeat(400)));
@@ -66,7 +66,7 @@ fn a_compaction_keeps_nobody_waiting_and_can_be_cancelled() {
         stage.asked(before + n);
         // Others are served meanwhile, and another prompt comes behind it.
         let behind = client.prompt(&session, "/status");
-        client.ask("session/list", &json!({"cwd": stage.desk.root()})).unwrap();
+        client.ask("session/list", &json!({"cwd": stage.env.root()})).unwrap();
         let answers = |it: &Value| it.get("method").is_none();
         assert!(!client.heard.iter().any(answers), "{:?}", client.heard);
         if withdrawn {
@@ -97,11 +97,11 @@ fn a_session_that_is_closed_while_it_is_compacted_answers_both() {
 
 #[test]
 fn what_two_clients_say_at_once_is_heard() {
-    let desk = Desk::new(&"- {text: Heard.}\n".repeat(40));
-    let mut clients = [desk.greeted(&json!({})), desk.greeted(&json!({}))];
-    let session = clients[0].new_session(&desk);
+    let env = TestEnv::new(&"- {text: Heard.}\n".repeat(40));
+    let mut clients = [env.greeted(&json!({})), env.greeted(&json!({}))];
+    let session = clients[0].new_session(&env);
     clients[0].says(&session, "begin");
-    let load = json!({"sessionId": session, "cwd": desk.root(), "mcpServers": []});
+    let load = json!({"sessionId": session, "cwd": env.root(), "mcpServers": []});
     clients[1].ask("session/load", &load).unwrap();
     for round in 0..6 {
         let mut prompts = Vec::new();
@@ -112,7 +112,7 @@ fn what_two_clients_say_at_once_is_heard() {
             assert_eq!(client.answered(prompt).unwrap()["stopReason"], "end_turn");
         }
     }
-    let well = desk.runtime().look().unwrap().unwrap();
+    let well = env.runtime().look().unwrap().unwrap();
     let events = well.store().events(&session.parse().unwrap(), stepwell::Span::ALL).unwrap();
     let log = format!("{:?}", events.events);
     for round in 0..6 {
@@ -125,10 +125,10 @@ fn what_two_clients_say_at_once_is_heard() {
 
 #[test]
 fn a_client_that_reads_nothing_and_goes_does_not_keep_the_server() {
-    let desk = Desk::new("[]");
+    let env = TestEnv::new("[]");
     let (input, to) = pipe().unwrap();
     let (from, output) = pipe().unwrap();
-    let runtime: Runtime = desk.runtime();
+    let runtime: Runtime = env.runtime();
     let (host, wanted) = (runtime.host.clone(), stepwell_workspace::Wanted::default());
     let setup = Setup { host, wanted, supervisor: None, unstable: true, version: "0".to_owned() };
     let (over, ended) = mpsc::channel();

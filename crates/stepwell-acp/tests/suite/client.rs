@@ -13,12 +13,12 @@ use stepwell_workspace::{Host, Notices, Wanted, Workspace};
 use tempfile::TempDir;
 
 /// A folder with a store and a model that says what a script says.
-pub(crate) struct Desk {
+pub(crate) struct TestEnv {
     folder: TempDir,
     variables: BTreeMap<String, String>,
 }
 
-impl Desk {
+impl TestEnv {
     pub(crate) fn new(script: &str) -> Self {
         let folder = tempfile::tempdir().unwrap();
         let root = std::fs::canonicalize(folder.path()).unwrap();
@@ -203,8 +203,8 @@ impl Client {
         self.answered(id)
     }
 
-    pub(crate) fn new_session(&mut self, desk: &Desk) -> String {
-        let made = self.ask("session/new", &json!({"cwd": desk.root(), "mcpServers": []})).unwrap();
+    pub(crate) fn new_session(&mut self, env: &TestEnv) -> String {
+        let made = self.ask("session/new", &json!({"cwd": env.root(), "mcpServers": []})).unwrap();
         made["sessionId"].as_str().unwrap().to_owned()
     }
 

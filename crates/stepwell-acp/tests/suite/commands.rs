@@ -2,7 +2,7 @@
 
 use serde_json::{Value, json};
 
-use crate::client::{Client, Desk};
+use crate::client::{Client, TestEnv};
 
 const WRITES: &str = "
 - {text: I write., calls: [{tool: write_file, arguments: {path: precious.txt, content: dear}}]}
@@ -11,9 +11,9 @@ const WRITES: &str = "
 ";
 
 /// A client whose agent wrote a file.
-fn written(desk: &Desk) -> (Client, String) {
-    let mut client = desk.greeted(&json!({}));
-    let session = client.new_session(desk);
+fn written(env: &TestEnv) -> (Client, String) {
+    let mut client = env.greeted(&json!({}));
+    let session = client.new_session(env);
     let mode = json!({"sessionId": session, "modeId": "yolo"});
     client.ask("session/set_mode", &mode).unwrap();
     assert!(client.says(&session, "write it").contains("Written."));
@@ -22,9 +22,9 @@ fn written(desk: &Desk) -> (Client, String) {
 
 #[test]
 fn a_rewind_without_a_point_lists_them_and_moves_nothing() {
-    let desk = Desk::new(WRITES);
-    let (mut client, session) = written(&desk);
-    let precious = desk.root().join("precious.txt");
+    let env = TestEnv::new(WRITES);
+    let (mut client, session) = written(&env);
+    let precious = env.root().join("precious.txt");
     client.says(&session, "/checkpoint done");
     let points = client.says(&session, "/rewind");
     assert!(precious.exists(), "{points}");
@@ -46,9 +46,9 @@ fn a_rewind_without_a_point_lists_them_and_moves_nothing() {
 
 #[test]
 fn a_rewind_that_a_foreign_change_is_in_the_way_of_is_done_by_force() {
-    let desk = Desk::new(WRITES);
-    let (mut client, session) = written(&desk);
-    let precious = desk.root().join("precious.txt");
+    let env = TestEnv::new(WRITES);
+    let (mut client, session) = written(&env);
+    let precious = env.root().join("precious.txt");
     std::fs::write(&precious, "mine").unwrap();
     let points = client.says(&session, "/rewind");
     let typed = points.lines().last().unwrap().split('`').nth(1).unwrap().to_owned();
@@ -65,8 +65,8 @@ fn a_rewind_that_a_foreign_change_is_in_the_way_of_is_done_by_force() {
 
 #[test]
 fn commands_without_an_argument_show_and_change_nothing() {
-    let desk = Desk::new(WRITES);
-    let (mut client, session) = written(&desk);
+    let env = TestEnv::new(WRITES);
+    let (mut client, session) = written(&env);
     assert!(client.says(&session, "/checkpoint").contains("There are no checkpoints"));
     client.says(&session, "/checkpoint one");
     assert!(client.says(&session, "/checkpoint").ends_with(": one"));
@@ -87,8 +87,8 @@ fn commands_without_an_argument_show_and_change_nothing() {
 
 #[test]
 fn what_cannot_be_chosen_is_refused_by_commands_as_by_options() {
-    let desk = Desk::new(WRITES);
-    let (mut client, session) = written(&desk);
+    let env = TestEnv::new(WRITES);
+    let (mut client, session) = written(&env);
     for (option, command) in
         [("model", "/model bogus"), ("agent", "/agent bogus"), ("mode", "/mode bogus")]
     {
@@ -102,9 +102,9 @@ fn what_cannot_be_chosen_is_refused_by_commands_as_by_options() {
 
 #[test]
 fn help_is_about_one_command_if_it_is_named() {
-    let desk = Desk::new("[]");
-    let mut client = desk.greeted(&json!({}));
-    let session = client.new_session(&desk);
+    let env = TestEnv::new("[]");
+    let mut client = env.greeted(&json!({}));
+    let session = client.new_session(&env);
     let said = client.says(&session, "/help rewind");
     assert!(said.starts_with("`/rewind") && said.lines().count() == 1, "{said}");
     assert!(client.says(&session, "/help quit").contains("It needs a terminal"));
@@ -113,8 +113,8 @@ fn help_is_about_one_command_if_it_is_named() {
 
 #[test]
 fn every_command_that_is_offered_works_without_a_terminal() {
-    let desk = Desk::new(WRITES);
-    let (mut client, session) = written(&desk);
+    let env = TestEnv::new(WRITES);
+    let (mut client, session) = written(&env);
     client.ask("session/list", &json!({})).unwrap();
     let offered = client.updates("available_commands_update").pop().unwrap();
     let offered = offered["availableCommands"].as_array().unwrap().clone();
@@ -134,20 +134,20 @@ fn every_command_that_is_offered_works_without_a_terminal() {
 
 #[test]
 fn a_session_is_forked_shown_and_written_to_a_file() {
-    let desk = Desk::new(WRITES);
-    let (mut client, session) = written(&desk);
+    let env = TestEnv::new(WRITES);
+    let (mut client, session) = written(&env);
     assert!(client.says(&session, "/files").contains("created precious.txt"));
     assert!(client.says(&session, "/diff").contains("+dear"));
     let context = client.says(&session, "/context");
     assert!(context.contains("user") && context.contains("write it"), "{context}");
     assert!(client.says(&session, "/export markdown out.md").ends_with("out.md."));
-    assert!(std::fs::read_to_string(desk.root().join("out.md")).unwrap().contains("write it"));
-    std::fs::write(desk.root().join("out.md"), "mine").unwrap();
+    assert!(std::fs::read_to_string(env.root().join("out.md")).unwrap().contains("write it"));
+    std::fs::write(env.root().join("out.md"), "mine").unwrap();
     assert!(client.says(&session, "/export markdown out.md --force").ends_with("out.md."));
-    assert!(std::fs::read_to_string(desk.root().join("out.md")).unwrap().contains("write it"));
+    assert!(std::fs::read_to_string(env.root().join("out.md")).unwrap().contains("write it"));
     assert_eq!(client.says(&session, "/phase"), "This session has no phases.");
     let said = client.says(&session, "/fork");
-    let page = client.ask("session/list", &json!({"cwd": desk.root()})).unwrap();
+    let page = client.ask("session/list", &json!({"cwd": env.root()})).unwrap();
     let listed: Vec<Value> = page["sessions"].as_array().unwrap().clone();
     let fork = listed.iter().find(|it| it["sessionId"] != json!(session)).unwrap();
     assert!(said.starts_with(fork["sessionId"].as_str().unwrap()), "{said}");

@@ -5,7 +5,7 @@ use stepwell::Status;
 use stepwell_flow::spec::Spec;
 use stepwell_runtime::{FlowOptions, FlowRequest, Interrupt, RunOptions};
 
-use crate::client::{Client, Desk};
+use crate::client::{Client, TestEnv};
 
 const WRITES: &str = "
 - {text: I write., calls: [{tool: write_file, arguments: {path: made.txt, content: hello}}]}
@@ -13,8 +13,8 @@ const WRITES: &str = "
 - {text: Something else.}
 ";
 
-fn status(desk: &Desk, session: &str) -> Status {
-    let well = desk.runtime().look().unwrap().unwrap();
+fn status(env: &TestEnv, session: &str) -> Status {
+    let well = env.runtime().look().unwrap().unwrap();
     well.info(&session.parse().unwrap()).unwrap().head.status
 }
 
@@ -23,9 +23,9 @@ fn is_asked(message: &Value) -> bool {
 }
 
 /// A client that was asked for leave, and has not answered.
-fn asked(desk: &Desk) -> (Client, String, i64, Value) {
-    let mut client = desk.greeted(&json!({}));
-    let session = client.new_session(desk);
+fn asked(env: &TestEnv) -> (Client, String, i64, Value) {
+    let mut client = env.greeted(&json!({}));
+    let session = client.new_session(env);
     let prompt = client.prompt(&session, "write it");
     let question = client.wait(is_asked);
     (client, session, prompt, question)
@@ -33,83 +33,83 @@ fn asked(desk: &Desk) -> (Client, String, i64, Value) {
 
 #[test]
 fn a_session_that_nothing_was_said_to_leaves_nothing() {
-    let desk = Desk::new("[]");
-    let mut client = desk.greeted(&json!({}));
-    client.new_session(&desk);
-    let listed = client.ask("session/list", &json!({"cwd": desk.root()})).unwrap();
+    let env = TestEnv::new("[]");
+    let mut client = env.greeted(&json!({}));
+    client.new_session(&env);
+    let listed = client.ask("session/list", &json!({"cwd": env.root()})).unwrap();
     assert_eq!(listed["sessions"], json!([]));
     client.leave();
-    assert!(!desk.root().join(".stepwell").exists());
+    assert!(!env.root().join(".stepwell").exists());
 }
 
 #[test]
 fn a_question_is_on_record_before_the_client_is_asked_and_stays_when_it_goes() {
-    let desk = Desk::new(WRITES);
-    let (client, session, _, _) = asked(&desk);
-    let well = desk.runtime().look().unwrap().unwrap();
+    let env = TestEnv::new(WRITES);
+    let (client, session, _, _) = asked(&env);
+    let well = env.runtime().look().unwrap().unwrap();
     assert_eq!(well.info(&session.parse().unwrap()).unwrap().head.open_gates, 1);
     client.leave();
-    assert_eq!(status(&desk, &session), Status::Paused);
-    assert!(!desk.root().join("made.txt").exists());
+    assert_eq!(status(&env, &session), Status::Paused);
+    assert!(!env.root().join("made.txt").exists());
     // Whoever opens it next is told, and one word answers.
-    let mut client = desk.greeted(&json!({}));
-    let load = json!({"sessionId": session, "cwd": desk.root(), "mcpServers": []});
+    let mut client = env.greeted(&json!({}));
+    let load = json!({"sessionId": session, "cwd": env.root(), "mcpServers": []});
     client.ask("session/load", &load).unwrap();
     let prompt = client.prompt(&session, "yes");
     assert_eq!(client.answered(prompt).unwrap()["stopReason"], "end_turn");
     assert!(client.said("agent_message_chunk").contains("Answer yes, always, no or never"));
-    assert!(desk.root().join("made.txt").exists());
+    assert!(env.root().join("made.txt").exists());
 }
 
 #[test]
 fn a_run_without_a_question_is_interrupted_when_the_client_goes() {
-    let desk = Desk::new(
+    let env = TestEnv::new(
         "- {text: I wait., calls: [{tool: run_command, arguments: {command: sleep 600}}]}",
     );
-    let mut client = desk.greeted(&json!({}));
-    let session = client.new_session(&desk);
+    let mut client = env.greeted(&json!({}));
+    let session = client.new_session(&env);
     let mode = json!({"sessionId": session, "modeId": "yolo"});
     client.ask("session/set_mode", &mode).unwrap();
     client.prompt(&session, "wait");
     client.wait(|it| it.pointer("/params/update/status") == Some(&json!("in_progress")));
     client.leave();
-    assert_eq!(status(&desk, &session), Status::Interrupted);
+    assert_eq!(status(&env, &session), Status::Interrupted);
 }
 
 #[test]
 fn a_cancelled_turn_ends_as_cancelled_and_its_question_is_passed_over_by_new_words() {
-    let desk = Desk::new(WRITES);
-    let (mut client, session, prompt, question) = asked(&desk);
+    let env = TestEnv::new(WRITES);
+    let (mut client, session, prompt, question) = asked(&env);
     client.notify("session/cancel", &json!({"sessionId": session}));
     client.answer(&question, &json!({"outcome": {"outcome": "cancelled"}}));
     assert_eq!(client.answered(prompt).unwrap()["stopReason"], "cancelled");
     let prompt = client.prompt(&session, "something else");
     assert_eq!(client.answered(prompt).unwrap()["stopReason"], "end_turn");
-    assert!(!desk.root().join("made.txt").exists());
+    assert!(!env.root().join("made.txt").exists());
 }
 
 #[test]
 fn a_request_that_is_cancelled_by_its_id_gets_the_error_for_that() {
-    let desk = Desk::new(WRITES);
-    let (mut client, _, prompt, _) = asked(&desk);
+    let env = TestEnv::new(WRITES);
+    let (mut client, _, prompt, _) = asked(&env);
     client.notify("$/cancel_request", &json!({"requestId": prompt}));
     assert_eq!(client.answered(prompt), Err(-32800));
 }
 
 #[test]
 fn a_client_that_cannot_be_asked_leaves_the_question_to_others() {
-    let desk = Desk::new(WRITES);
-    let (mut client, session, prompt, question) = asked(&desk);
+    let env = TestEnv::new(WRITES);
+    let (mut client, session, prompt, question) = asked(&env);
     let error = json!({"code": -32601, "message": "Method not found"});
     client.send(&json!({"jsonrpc": "2.0", "id": question["id"], "error": error}).to_string());
     assert_eq!(client.answered(prompt).unwrap()["stopReason"], "end_turn");
-    assert_eq!(status(&desk, &session), Status::Paused);
+    assert_eq!(status(&env, &session), Status::Paused);
 }
 
 #[test]
 fn words_during_a_turn_reach_the_run_and_both_prompts_are_answered() {
-    let desk = Desk::new(WRITES);
-    let (mut client, session, first, question) = asked(&desk);
+    let env = TestEnv::new(WRITES);
+    let (mut client, session, first, question) = asked(&env);
     let second = client.prompt(&session, "and be quick");
     client
         .answer(&question, &json!({"outcome": {"outcome": "selected", "optionId": "allow_once"}}));
@@ -117,7 +117,7 @@ fn words_during_a_turn_reach_the_run_and_both_prompts_are_answered() {
     assert_eq!(client.answered(second).unwrap()["stopReason"], "end_turn");
     // Whoever said it knows it.
     assert_eq!(client.said("user_message_chunk"), "");
-    let well = desk.runtime().look().unwrap().unwrap();
+    let well = env.runtime().look().unwrap().unwrap();
     let events =
         well.store().events(&session.parse().unwrap(), stepwell::Span::ALL).unwrap().events;
     let said = events.iter().filter(|it| matches!(it.event, stepwell::Event::Said(_))).count();
@@ -138,11 +138,11 @@ pattern:
 ";
 
 /// A flow that waits for its first answer.
-fn waiting_flow(desk: &Desk) -> String {
-    let path = desk.root().join("flow.yaml");
+fn waiting_flow(env: &TestEnv) -> String {
+    let path = env.root().join("flow.yaml");
     std::fs::write(&path, FLOW).unwrap();
     let (text, reading) = Spec::load(&path, "flow.yaml").unwrap();
-    let model = Some(format!("script:{}", desk.root().join("script.yaml").display()));
+    let model = Some(format!("script:{}", env.root().join("script.yaml").display()));
     let options = RunOptions { model, ..RunOptions::default() };
     let request = FlowRequest {
         path,
@@ -153,15 +153,15 @@ fn waiting_flow(desk: &Desk) -> String {
         flow: FlowOptions::default(),
         interrupt: Interrupt::default(),
     };
-    desk.runtime().start_flow(request).unwrap().join().unwrap().session.to_string()
+    env.runtime().start_flow(request).unwrap().join().unwrap().session.to_string()
 }
 
 #[test]
 fn a_flows_questions_are_asked_as_text_and_answered_by_prompts() {
-    let desk = Desk::new("[]");
-    let session = waiting_flow(&desk);
-    let mut client = desk.greeted(&json!({}));
-    let load = json!({"sessionId": session, "cwd": desk.root(), "mcpServers": []});
+    let env = TestEnv::new("[]");
+    let session = waiting_flow(&env);
+    let mut client = env.greeted(&json!({}));
+    let load = json!({"sessionId": session, "cwd": env.root(), "mcpServers": []});
     client.ask("session/load", &load).unwrap();
     for answer in ["Ann", "yes"] {
         let prompt = client.prompt(&session, answer);
@@ -169,22 +169,22 @@ fn a_flows_questions_are_asked_as_text_and_answered_by_prompts() {
     }
     let said = client.said("agent_message_chunk");
     assert!(said.contains("To whom?") && said.contains("Send it?"), "{said}");
-    assert_eq!(status(&desk, &session), Status::Success);
+    assert_eq!(status(&env, &session), Status::Success);
 }
 
 #[test]
 fn a_flows_questions_are_forms_where_the_client_has_them() {
-    let desk = Desk::new("[]");
-    let session = waiting_flow(&desk);
-    let mut client = desk.greeted(&json!({"elicitation": {"form": {}}}));
-    let resume = json!({"sessionId": session, "cwd": desk.root()});
+    let env = TestEnv::new("[]");
+    let session = waiting_flow(&env);
+    let mut client = env.greeted(&json!({"elicitation": {"form": {}}}));
+    let resume = json!({"sessionId": session, "cwd": env.root()});
     client.ask("session/resume", &resume).unwrap();
     let prompt = client.prompt(&session, "Ann");
     let form = client.wait(|it| it["method"] == "elicitation/create");
     assert_eq!(form["params"]["message"], "Send it?", "{form}");
     client.answer(&form, &json!({"action": "accept", "content": {"answer": "yes"}}));
     assert_eq!(client.answered(prompt).unwrap()["stopReason"], "end_turn");
-    assert_eq!(status(&desk, &session), Status::Success);
+    assert_eq!(status(&env, &session), Status::Success);
 }
 
 #[test]
@@ -193,14 +193,14 @@ fn a_plan_is_told_from_tasks_and_told_again_with_the_history() {
     let script = format!(
         "- {{text: I plan., calls: [{{tool: tasks, arguments: {{action: add, tasks: [{task}]}}}}]}}\n- {{text: Planned.}}\n"
     );
-    let desk = Desk::new(&script);
-    let mut client = desk.greeted(&json!({}));
-    let session = client.new_session(&desk);
+    let env = TestEnv::new(&script);
+    let mut client = env.greeted(&json!({}));
+    let session = client.new_session(&env);
     let mode = json!({"sessionId": session, "modeId": "yolo"});
     client.ask("session/set_mode", &mode).unwrap();
     let prompt = client.prompt(&session, "plan it");
     client.answered(prompt).unwrap();
-    let load = json!({"sessionId": session, "cwd": desk.root(), "mcpServers": []});
+    let load = json!({"sessionId": session, "cwd": env.root(), "mcpServers": []});
     client.ask("session/load", &load).unwrap();
     let plans = client.heard.iter().map(|it| &it["params"]["update"]);
     let plans: Vec<&Value> = plans.filter(|it| it["sessionUpdate"] == "plan").collect();
@@ -210,9 +210,9 @@ fn a_plan_is_told_from_tasks_and_told_again_with_the_history() {
 
 #[test]
 fn a_command_that_does_not_exist_is_named_and_never_reaches_the_model() {
-    let desk = Desk::new("- {text: The model spoke.}\n");
-    let mut client = desk.greeted(&json!({}));
-    let session = client.new_session(&desk);
+    let env = TestEnv::new("- {text: The model spoke.}\n");
+    let mut client = env.greeted(&json!({}));
+    let session = client.new_session(&env);
     for (typed, says) in [
         ("/serach oven", "There is no command /serach; did you mean /search?"),
         ("/zzzzzz", "There is no command /zzzzzz; /help lists them."),
@@ -232,26 +232,26 @@ fn a_command_that_does_not_exist_is_named_and_never_reaches_the_model() {
 
 #[test]
 fn a_new_session_without_its_folder_is_an_error_of_its_parameters() {
-    let desk = Desk::new("[]");
-    let mut client = desk.greeted(&json!({}));
+    let env = TestEnv::new("[]");
+    let mut client = env.greeted(&json!({}));
     for params in [
         json!({"mcpServers": []}),
         json!({"cwd": null, "mcpServers": []}),
         json!({"cwd": "relative", "mcpServers": []}),
         json!({"cwd": "", "mcpServers": []}),
-        json!({"cwd": desk.root()}),
+        json!({"cwd": env.root()}),
     ] {
         assert_eq!(client.ask("session/new", &params), Err(-32602), "{params}");
     }
 }
 
 /// A session of Claude Code's, in the user's home.
-fn claudes(desk: &Desk, id: &str) {
-    let folder = desk.root().join("home/.claude/projects/-p");
+fn claudes(env: &TestEnv, id: &str) {
+    let folder = env.root().join("home/.claude/projects/-p");
     std::fs::create_dir_all(&folder).unwrap();
     let line = |kind: &str, uuid: &str, parent: Value, text: &str| {
         json!({"type": kind, "uuid": uuid, "parentUuid": parent, "sessionId": id,
-            "cwd": desk.root(), "timestamp": "2026-11-01T10:00:00.000Z", "version": "2.0.0",
+            "cwd": env.root(), "timestamp": "2026-11-01T10:00:00.000Z", "version": "2.0.0",
             "message": {"role": kind, "content": text}})
     };
     let lines = [
@@ -266,16 +266,16 @@ fn claudes(desk: &Desk, id: &str) {
 fn other_agents_sessions_are_listed_if_the_user_wants_that_and_loading_one_imports_it() {
     let id = "7be2d940-15c3-4a41-9c55-0c5f1f6f0a11";
     for wanted in [false, true] {
-        let desk = Desk::new("- {text: one}\n- {text: I went on.}\n").with_home(wanted);
-        claudes(&desk, id);
-        let mut client = desk.greeted(&json!({}));
+        let env = TestEnv::new("- {text: one}\n- {text: I went on.}\n").with_home(wanted);
+        claudes(&env, id);
+        let mut client = env.greeted(&json!({}));
         let listed = |client: &mut Client| {
-            let asked = json!({"cwd": desk.root()});
+            let asked = json!({"cwd": env.root()});
             let page = client.ask("session/list", &asked).unwrap();
             page["sessions"].as_array().unwrap().clone()
         };
         let found = listed(&mut client);
-        let load = json!({"sessionId": id, "cwd": desk.root(), "mcpServers": []});
+        let load = json!({"sessionId": id, "cwd": env.root(), "mcpServers": []});
         if !wanted {
             assert!(found.is_empty(), "{found:?}");
             assert!(client.ask("session/load", &load).is_err());
@@ -287,7 +287,7 @@ fn other_agents_sessions_are_listed_if_the_user_wants_that_and_loading_one_impor
             (&json!(id), &json!("fix the oven"))
         );
         // Listing imports nothing.
-        assert!(desk.runtime().look().unwrap().is_none());
+        assert!(env.runtime().look().unwrap().is_none());
         client.ask("session/load", &load).unwrap();
         assert!(client.said("agent_message_chunk").contains("It bakes again."));
         let prompt = client.prompt(id, "and now?");
@@ -320,15 +320,15 @@ echo ended >> "$NOTES"
 #[test]
 fn the_clients_mcp_servers_live_over_its_turns_and_end_with_the_session() {
     let call = "{text: I count., calls: [{tool: counter__more, arguments: {}}]}";
-    let desk = Desk::new(&format!("- {call}\n- {{text: one}}\n- {call}\n- {{text: two}}\n"));
-    let notes = desk.root().join("notes.txt");
-    std::fs::write(desk.root().join("counts.sh"), COUNTS).unwrap();
+    let env = TestEnv::new(&format!("- {call}\n- {{text: one}}\n- {call}\n- {{text: two}}\n"));
+    let notes = env.root().join("notes.txt");
+    std::fs::write(env.root().join("counts.sh"), COUNTS).unwrap();
     let server = json!({
-        "name": "counter", "command": "/bin/sh", "args": [desk.root().join("counts.sh")],
+        "name": "counter", "command": "/bin/sh", "args": [env.root().join("counts.sh")],
         "env": [{"name": "NOTES", "value": notes}],
     });
-    let mut client = desk.greeted(&json!({}));
-    let params = json!({"cwd": desk.root(), "mcpServers": [server]});
+    let mut client = env.greeted(&json!({}));
+    let params = json!({"cwd": env.root(), "mcpServers": [server]});
     let made = client.ask("session/new", &params).unwrap();
     let session = made["sessionId"].as_str().unwrap().to_owned();
     let mode = json!({"sessionId": session, "modeId": "yolo"});
@@ -346,9 +346,9 @@ fn the_clients_mcp_servers_live_over_its_turns_and_end_with_the_session() {
 
 #[test]
 fn the_thought_level_is_an_option_like_the_others() {
-    let desk = Desk::new("[]");
-    let mut client = desk.greeted(&json!({}));
-    let params = json!({"cwd": desk.root(), "mcpServers": []});
+    let env = TestEnv::new("[]");
+    let mut client = env.greeted(&json!({}));
+    let params = json!({"cwd": env.root(), "mcpServers": []});
     let made = client.ask("session/new", &params).unwrap();
     let level = |answer: &Value| {
         let options = answer["configOptions"].as_array().unwrap();

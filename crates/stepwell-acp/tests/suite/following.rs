@@ -3,7 +3,7 @@
 use serde_json::{Value, json};
 use stepwell_strict::Say;
 
-use crate::client::{Client, Desk};
+use crate::client::{Client, TestEnv};
 use crate::stage::Stage;
 
 const WHOLE: &str = "Half an answer, and the rest of it.";
@@ -16,8 +16,8 @@ fn halfway(stage: &Stage) -> (Client, String, i64) {
     (client, session, prompt)
 }
 
-fn load(desk: &Desk, session: &str) -> Value {
-    json!({"sessionId": session, "cwd": desk.root(), "mcpServers": []})
+fn load(env: &TestEnv, session: &str) -> Value {
+    json!({"sessionId": session, "cwd": env.root(), "mcpServers": []})
 }
 
 fn is_asked(message: &Value) -> bool {
@@ -28,8 +28,8 @@ fn is_asked(message: &Value) -> bool {
 fn whoever_loads_in_the_middle_of_an_answer_is_told_all_of_it_once() {
     let stage = Stage::new();
     let (mut first, session, prompt) = halfway(&stage);
-    let mut second = stage.desk.greeted(&json!({}));
-    second.ask("session/load", &load(&stage.desk, &session)).unwrap();
+    let mut second = stage.env.greeted(&json!({}));
+    second.ask("session/load", &load(&stage.env, &session)).unwrap();
     stage.strict.go_on();
     assert_eq!(first.answered(prompt).unwrap()["stopReason"], "end_turn");
     // Its own turn comes behind what it followed.
@@ -45,7 +45,7 @@ fn a_client_that_loads_anew_in_its_own_turn_is_told_what_was_said_so_far() {
     let stage = Stage::new();
     let (mut client, session, prompt) = halfway(&stage);
     client.heard.clear();
-    client.ask("session/load", &load(&stage.desk, &session)).unwrap();
+    client.ask("session/load", &load(&stage.env, &session)).unwrap();
     assert_eq!(client.said("user_message_chunk"), "tell me");
     assert_eq!(client.said("agent_message_chunk"), HALF);
     stage.strict.go_on();
@@ -66,7 +66,7 @@ fn a_closed_session_answers_its_prompt_before_the_close_is_answered() {
     assert_eq!(answered.unwrap()["result"]["stopReason"], "cancelled");
     // Nothing follows.
     client.heard.clear();
-    client.ask("session/list", &json!({"cwd": stage.desk.root()})).unwrap();
+    client.ask("session/list", &json!({"cwd": stage.env.root()})).unwrap();
     assert!(client.heard.is_empty(), "{:?}", client.heard);
 }
 
@@ -77,14 +77,14 @@ fn a_second_client_follows_every_run_and_is_asked_in_each() {
             "- {{text: I write., calls: [{{tool: write_file, arguments: {{path: {path}, content: x}}}}]}}\n- {{text: Written.}}\n"
         )
     };
-    let desk = Desk::new(&format!("{}{}{}", writes("a"), writes("b"), writes("c")));
-    let mut first = desk.greeted(&json!({}));
-    let session = first.new_session(&desk);
+    let env = TestEnv::new(&format!("{}{}{}", writes("a"), writes("b"), writes("c")));
+    let mut first = env.greeted(&json!({}));
+    let session = first.new_session(&env);
     let allow = json!({"outcome": {"outcome": "selected", "optionId": "allow_once"}});
     let prompt = first.prompt(&session, "write one");
     let question = first.wait(is_asked);
-    let mut second = desk.greeted(&json!({}));
-    second.ask("session/load", &load(&desk, &session)).unwrap();
+    let mut second = env.greeted(&json!({}));
+    second.ask("session/load", &load(&env, &session)).unwrap();
     second.wait(is_asked);
     first.answer(&question, &allow);
     assert_eq!(first.answered(prompt).unwrap()["stopReason"], "end_turn");
@@ -95,7 +95,7 @@ fn a_second_client_follows_every_run_and_is_asked_in_each() {
         assert!(question.to_string().contains(&format!("\"path\":\"{path}\"")), "{question}");
         second.answer(&question, &allow);
         assert_eq!(first.answered(prompt).unwrap()["stopReason"], "end_turn");
-        assert!(desk.root().join(path).exists());
+        assert!(env.root().join(path).exists());
         assert!(second.said("user_message_chunk").contains(says), "{:?}", second.heard);
     }
     // Its own turn comes behind all that.
@@ -104,21 +104,21 @@ fn a_second_client_follows_every_run_and_is_asked_in_each() {
 
 #[test]
 fn a_question_that_another_client_left_is_told_and_answered_here() {
-    let desk = Desk::new(
+    let env = TestEnv::new(
         "- {text: I write., calls: [{tool: write_file, arguments: {path: a, content: x}}]}\n\
          - {text: Written.}\n",
     );
-    let mut first = desk.greeted(&json!({}));
-    let session = first.new_session(&desk);
+    let mut first = env.greeted(&json!({}));
+    let session = first.new_session(&env);
     first.prompt(&session, "write one");
     first.wait(is_asked);
-    let mut second = desk.greeted(&json!({}));
-    second.ask("session/load", &load(&desk, &session)).unwrap();
+    let mut second = env.greeted(&json!({}));
+    second.ask("session/load", &load(&env, &session)).unwrap();
     second.wait(is_asked);
     first.leave();
     second.wait(|it| it.to_string().contains("Answer yes, always, no or never"));
     assert!(second.says(&session, "yes").contains("Written."));
-    assert!(desk.root().join("a").exists());
+    assert!(env.root().join("a").exists());
 }
 
 #[test]
@@ -129,13 +129,13 @@ fn whoever_follows_is_told_what_the_session_cost_and_how_full_it_is() {
         {text: I write., usage: {input: 3000, output: 30}, \
          calls: [{tool: write_file, arguments: {path: a, content: x}}]}, \
         {text: Three., usage: {input: 4000, output: 40}}]\n";
-    let desk = Desk::new(script);
-    let mut first = desk.greeted(&json!({}));
-    let session = first.new_session(&desk);
+    let env = TestEnv::new(script);
+    let mut first = env.greeted(&json!({}));
+    let session = first.new_session(&env);
     first.says(&session, "count");
     first.says(&session, "again");
-    let mut second = desk.greeted(&json!({}));
-    second.ask("session/resume", &load(&desk, &session)).unwrap();
+    let mut second = env.greeted(&json!({}));
+    second.ask("session/resume", &load(&env, &session)).unwrap();
     let prompt = first.prompt(&session, "write");
     let question = first.wait(is_asked);
     second.wait(is_asked);

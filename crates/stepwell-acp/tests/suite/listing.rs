@@ -6,7 +6,7 @@ use serde_json::{Value, json};
 use stepwell::{Created, Message, Time};
 use stepwell_workspace::Well;
 
-use crate::client::{Client, Desk};
+use crate::client::{Client, TestEnv};
 
 /// Makes sessions that are over; of some another program takes care.
 fn fill(well: &Well, count: usize, is_driven: bool) {
@@ -36,16 +36,16 @@ fn pages(client: &mut Client, cwd: &Value) -> (Vec<usize>, Vec<Value>) {
 
 #[test]
 fn pages_are_full_and_the_newest_first_over_all_stores() {
-    let desk = Desk::new("[]").with_home(false);
+    let env = TestEnv::new("[]").with_home(false);
     let other = tempfile::tempdir().unwrap();
     let folder = std::fs::canonicalize(other.path()).unwrap();
-    let (here, there) = (desk.runtime().make().unwrap(), desk.runtime_in(folder).make().unwrap());
+    let (here, there) = (env.runtime().make().unwrap(), env.runtime_in(folder).make().unwrap());
     // Those that other programs drive fill no page.
     for well in [&here, &there, &here] {
         fill(well, 30, false);
         fill(well, 60, true);
     }
-    let mut client = desk.greeted(&json!({}));
+    let mut client = env.greeted(&json!({}));
     let (lengths, all) = pages(&mut client, &Value::Null);
     assert_eq!(lengths, [50, 40]);
     let ids: BTreeSet<String> = all.iter().map(|it| it["sessionId"].to_string()).collect();
@@ -53,17 +53,17 @@ fn pages_are_full_and_the_newest_first_over_all_stores() {
     let times: Vec<Time> =
         all.iter().map(|it| it["updatedAt"].as_str().unwrap().parse().unwrap()).collect();
     assert!(times.is_sorted_by(|one, next| one >= next), "{times:?}");
-    let (lengths, _) = pages(&mut client, &json!(desk.root()));
+    let (lengths, _) = pages(&mut client, &json!(env.root()));
     assert_eq!(lengths, [50, 10]);
 }
 
 #[test]
 fn a_session_that_changes_between_two_pages_shifts_no_other() {
-    let desk = Desk::new("[]");
-    let well = desk.runtime().make().unwrap();
+    let env = TestEnv::new("[]");
+    let well = env.runtime().make().unwrap();
     fill(&well, 60, false);
-    let mut client = desk.greeted(&json!({}));
-    let cwd = desk.root();
+    let mut client = env.greeted(&json!({}));
+    let cwd = env.root();
     let first = client.ask("session/list", &json!({"cwd": cwd})).unwrap();
     let oldest = well.list(&stepwell::Query::default()).unwrap().sessions.pop().unwrap().head.id;
     well.lock(&oldest).unwrap().append(Message::user("again")).unwrap();

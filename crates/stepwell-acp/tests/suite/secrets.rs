@@ -2,7 +2,7 @@
 
 use serde_json::{Value, json};
 
-use crate::client::Desk;
+use crate::client::TestEnv;
 
 const TOKEN: &str = "ghp_a1B2c3D4e5F6g7H8i9J0k1L2m3N4o5P6q7R8";
 const KEY: &str = "AKIA2E0A8F3B244C9986";
@@ -10,13 +10,13 @@ const KEY: &str = "AKIA2E0A8F3B244C9986";
 #[test]
 fn no_secret_of_an_imported_session_is_shown() {
     let id = "7be2d940-15c3-4a41-9c55-0c5f1f6f0a12";
-    let desk = Desk::new("- {text: one}\n- {text: I went on.}\n").with_home(true);
-    let folder = desk.root().join("home/.claude/projects/-p");
+    let env = TestEnv::new("- {text: one}\n- {text: I went on.}\n").with_home(true);
+    let folder = env.root().join("home/.claude/projects/-p");
     std::fs::create_dir_all(&folder).unwrap();
     let line = |kind: &str, uuid: &str, parent: Value, content: Value| {
         let message = json!({"role": kind, "content": content});
         json!({"type": kind, "uuid": uuid, "parentUuid": parent, "sessionId": id,
-            "cwd": desk.root(), "timestamp": "2026-11-01T10:00:00.000Z", "version": "2.0.0",
+            "cwd": env.root(), "timestamp": "2026-11-01T10:00:00.000Z", "version": "2.0.0",
             "message": message})
     };
     // The title and a tool's output are cut: no half of a secret is left, either.
@@ -31,15 +31,15 @@ fn no_secret_of_an_imported_session_is_shown() {
     ];
     let text = lines.map(|it| format!("{it}\n")).concat();
     std::fs::write(folder.join(format!("{id}.jsonl")), text).unwrap();
-    let mut client = desk.greeted(&json!({}));
+    let mut client = env.greeted(&json!({}));
     let mut said = Vec::new();
-    said.push(client.ask("session/list", &json!({"cwd": desk.root()})).unwrap());
-    let load = json!({"sessionId": id, "cwd": desk.root(), "mcpServers": []});
+    said.push(client.ask("session/list", &json!({"cwd": env.root()})).unwrap());
+    let load = json!({"sessionId": id, "cwd": env.root(), "mcpServers": []});
     said.push(client.ask("session/load", &load).unwrap());
-    said.push(client.ask("session/list", &json!({"cwd": desk.root()})).unwrap());
+    said.push(client.ask("session/list", &json!({"cwd": env.root()})).unwrap());
     for (method, more) in [
         ("_stepwell/view", json!({"sessionId": id})),
-        ("_stepwell/search", json!({"query": "token", "cwd": desk.root()})),
+        ("_stepwell/search", json!({"query": "token", "cwd": env.root()})),
     ] {
         said.push(client.ask(method, &more).unwrap());
     }

@@ -1,12 +1,12 @@
-//! A desk whose model streams over HTTP: it answers as it is told, and pauses where it is told.
+//! A environment whose model streams over HTTP: it answers as it is told, and pauses where it is told.
 
 use serde_json::json;
 use stepwell_strict::{Ending, Rules, Say, Strict};
 
-use crate::client::{Client, Desk};
+use crate::client::{Client, TestEnv};
 
 pub(crate) struct Stage {
-    pub(crate) desk: Desk,
+    pub(crate) env: TestEnv,
     pub(crate) strict: Strict,
     _tokio: tokio::runtime::Runtime,
 }
@@ -16,8 +16,8 @@ impl Stage {
         let mut tokio = tokio::runtime::Builder::new_multi_thread();
         let tokio = tokio.worker_threads(1).enable_all().build().unwrap();
         let strict = tokio.block_on(Strict::start(Rules::default())).unwrap();
-        let desk = Desk::new("[]").with_provider(&strict.base_url(), strict.key());
-        Self { desk, strict, _tokio: tokio }
+        let env = TestEnv::new("[]").with_provider(&strict.base_url(), strict.key());
+        Self { env, strict, _tokio: tokio }
     }
 
     /// Has the model pause in the middle of its next answer.
@@ -40,8 +40,8 @@ impl Stage {
     /// A client whose first turn waits in the middle of an answer.
     pub(crate) fn halfway(&self, answer: &str) -> (Client, String, i64) {
         self.pauses(answer);
-        let mut client = self.desk.greeted(&json!({}));
-        let session = client.new_session(&self.desk);
+        let mut client = self.env.greeted(&json!({}));
+        let session = client.new_session(&self.env);
         let prompt = client.prompt(&session, "tell me");
         self.asked(1);
         (client, session, prompt)

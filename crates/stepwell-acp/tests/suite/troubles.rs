@@ -2,7 +2,7 @@
 
 use serde_json::{Value, json};
 
-use crate::client::{Client, Desk};
+use crate::client::{Client, TestEnv};
 
 /// The error that a prompt gets.
 fn refusal(client: &mut Client, session: &str, text: &str) -> (i64, String) {
@@ -15,10 +15,10 @@ fn refusal(client: &mut Client, session: &str, text: &str) -> (i64, String) {
 
 #[test]
 fn without_a_model_the_error_says_how_to_name_one() {
-    let desk = Desk::new("[]");
-    std::fs::write(desk.root().join("stepwell.toml"), "").unwrap();
-    let mut client = desk.greeted(&json!({}));
-    let session = client.new_session(&desk);
+    let env = TestEnv::new("[]");
+    std::fs::write(env.root().join("stepwell.toml"), "").unwrap();
+    let mut client = env.greeted(&json!({}));
+    let session = client.new_session(&env);
     let (_, said) = refusal(&mut client, &session, "hi");
     assert!(said.starts_with("no model was named") && said.contains("/model NAME"), "{said}");
 }
@@ -26,12 +26,12 @@ fn without_a_model_the_error_says_how_to_name_one() {
 #[test]
 fn a_model_whose_key_is_not_there_can_be_changed_as_the_error_says() {
     let id = "7be2d940-15c3-4a41-9c55-0c5f1f6f0a13";
-    let desk = Desk::new("- {text: one}\n- {text: I went on.}\n").with_home(true);
-    let folder = desk.root().join("home/.claude/projects/-p");
+    let env = TestEnv::new("- {text: one}\n- {text: I went on.}\n").with_home(true);
+    let folder = env.root().join("home/.claude/projects/-p");
     std::fs::create_dir_all(&folder).unwrap();
     let line = |kind: &str, uuid: &str, parent: Value, message: Value| {
         json!({"type": kind, "uuid": uuid, "parentUuid": parent, "sessionId": id,
-            "cwd": desk.root(), "timestamp": "2026-11-01T10:00:00.000Z", "version": "2.0.0",
+            "cwd": env.root(), "timestamp": "2026-11-01T10:00:00.000Z", "version": "2.0.0",
             "message": message})
     };
     let answer = json!({"role": "assistant", "model": "claude-sonnet-4-5", "content": "It bakes."});
@@ -41,13 +41,13 @@ fn a_model_whose_key_is_not_there_can_be_changed_as_the_error_says() {
     ];
     let text = lines.map(|it| format!("{it}\n")).concat();
     std::fs::write(folder.join(format!("{id}.jsonl")), text).unwrap();
-    let mut client = desk.greeted(&json!({}));
-    let load = json!({"sessionId": id, "cwd": desk.root(), "mcpServers": []});
+    let mut client = env.greeted(&json!({}));
+    let load = json!({"sessionId": id, "cwd": env.root(), "mcpServers": []});
     client.ask("session/load", &load).unwrap();
     let (code, said) = refusal(&mut client, id, "and now?");
     assert_eq!(code, -32000, "{said}");
     assert!(said.contains("/model NAME") && said.contains("Model option"), "{said}");
-    let script = format!("/model script:{}", desk.root().join("script.yaml").display());
+    let script = format!("/model script:{}", env.root().join("script.yaml").display());
     client.says(id, &script);
     assert!(client.says(id, "and now?").contains("I went on."));
 }
@@ -55,11 +55,11 @@ fn a_model_whose_key_is_not_there_can_be_changed_as_the_error_says() {
 #[test]
 fn a_server_that_cannot_start_is_told_of_once_to_whoever_takes_no_notices() {
     for takes in [true, false] {
-        let desk = Desk::new("- {text: One.}\n- {text: Two.}\n");
+        let env = TestEnv::new("- {text: One.}\n- {text: Two.}\n");
         let capabilities = if takes { json!({"session": {"notices": {}}}) } else { json!({}) };
-        let mut client = desk.greeted(&capabilities);
+        let mut client = env.greeted(&capabilities);
         let server = json!({"name": "gone", "command": "/no/such/program", "args": [], "env": []});
-        let params = json!({"cwd": desk.root(), "mcpServers": [server]});
+        let params = json!({"cwd": env.root(), "mcpServers": [server]});
         let made = client.ask("session/new", &params).unwrap();
         let session = made["sessionId"].as_str().unwrap().to_owned();
         let (one, two) = (client.says(&session, "hi"), client.says(&session, "again"));
@@ -72,9 +72,9 @@ fn a_server_that_cannot_start_is_told_of_once_to_whoever_takes_no_notices() {
 
 #[test]
 fn folders_that_are_not_there_are_an_error_of_the_parameters() {
-    let desk = Desk::new("[]");
-    let mut client = desk.greeted(&json!({}));
-    let (root, gone) = (desk.root(), desk.root().join("gone"));
+    let env = TestEnv::new("[]");
+    let mut client = env.greeted(&json!({}));
+    let (root, gone) = (env.root(), env.root().join("gone"));
     for params in [
         json!({"cwd": gone, "mcpServers": []}),
         json!({"cwd": root, "mcpServers": [], "additionalDirectories": [gone]}),
@@ -86,9 +86,9 @@ fn folders_that_are_not_there_are_an_error_of_the_parameters() {
 
 #[test]
 fn parameters_have_names() {
-    let desk = Desk::new("- {text: Hello.}\n");
-    let mut client = desk.greeted(&json!({}));
-    let session = client.new_session(&desk);
+    let env = TestEnv::new("- {text: Hello.}\n");
+    let mut client = env.greeted(&json!({}));
+    let session = client.new_session(&env);
     client.says(&session, "hi");
     for method in ["session/delete", "session/close", "_stepwell/verify"] {
         assert_eq!(client.ask(method, &json!([session])), Err(-32602), "{method}");
@@ -96,39 +96,39 @@ fn parameters_have_names() {
     let id = client.request("_stepwell/rewind", &json!({"sessionId": session, "to": []}));
     let said = client.answer_of(id)["error"]["message"].as_str().unwrap().to_owned();
     assert_eq!(said, "a point is a seq or a name");
-    let page = client.ask("session/list", &json!({"cwd": desk.root()})).unwrap();
+    let page = client.ask("session/list", &json!({"cwd": env.root()})).unwrap();
     assert_eq!(page["sessions"].as_array().unwrap().len(), 1);
 }
 
 #[test]
 fn whoever_names_a_folder_within_a_workspace_is_told_where_the_session_works() {
-    let desk = Desk::new("- {text: Hello.}\n");
-    let sub = desk.root().join("sub");
+    let env = TestEnv::new("- {text: Hello.}\n");
+    let sub = env.root().join("sub");
     std::fs::create_dir(&sub).unwrap();
-    let mut client = desk.greeted(&json!({}));
-    let session = client.new_session(&desk);
+    let mut client = env.greeted(&json!({}));
+    let session = client.new_session(&env);
     client.says(&session, "hi");
     assert!(!client.said("agent_message_chunk").contains("works in"));
     client.ask("session/new", &json!({"cwd": sub, "mcpServers": []})).unwrap();
-    client.wait(|it| it.to_string().contains(&format!("works in {}:", desk.root().display())));
+    client.wait(|it| it.to_string().contains(&format!("works in {}:", env.root().display())));
 }
 
 #[test]
 fn a_session_is_loaded_for_a_folder_that_is_not_there_and_says_where_it_works() {
-    let desk = Desk::new("- {text: Hello.}\n- {text: Again.}\n");
-    let mut client = desk.greeted(&json!({}));
-    let session = client.new_session(&desk);
+    let env = TestEnv::new("- {text: Hello.}\n- {text: Again.}\n");
+    let mut client = env.greeted(&json!({}));
+    let session = client.new_session(&env);
     client.says(&session, "hi");
-    let works = format!("works in {}:", desk.root().display());
+    let works = format!("works in {}:", env.root().display());
     for method in ["session/load", "session/resume"] {
         let load = |cwd| json!({"sessionId": session, "cwd": cwd, "mcpServers": []});
-        let mut other = desk.greeted(&json!({}));
-        other.ask(method, &load(desk.root())).unwrap();
+        let mut other = env.greeted(&json!({}));
+        other.ask(method, &load(env.root())).unwrap();
         assert!(!other.said("agent_message_chunk").contains("works in"), "{method}");
-        let mut other = desk.greeted(&json!({}));
-        other.ask(method, &load(desk.root().join("gone"))).unwrap();
+        let mut other = env.greeted(&json!({}));
+        other.ask(method, &load(env.root().join("gone"))).unwrap();
         other.wait(|it| it.to_string().contains(&works) && it.to_string().contains("is in it"));
-        let mut other = desk.greeted(&json!({}));
+        let mut other = env.greeted(&json!({}));
         other.ask(method, &load("/no/such/folder".into())).unwrap();
         other.wait(|it| it.to_string().contains("/no/such/folder is not there"));
     }

@@ -5,12 +5,12 @@ use std::collections::BTreeSet;
 use serde_json::{Value, json};
 use stepwell::{Message, Stepwell, Usage};
 
-use crate::client::{Client, Desk};
+use crate::client::{Client, TestEnv};
 
 /// A client with a session that asks for nothing.
-fn unasked(desk: &Desk, capabilities: &Value) -> (Client, String) {
-    let mut client = desk.greeted(capabilities);
-    let session = client.new_session(desk);
+fn unasked(env: &TestEnv, capabilities: &Value) -> (Client, String) {
+    let mut client = env.greeted(capabilities);
+    let session = client.new_session(env);
     let mode = json!({"sessionId": session, "modeId": "yolo"});
     client.ask("session/set_mode", &mode).unwrap();
     (client, session)
@@ -23,9 +23,9 @@ fn say(client: &mut Client, session: &str, text: &str) {
 }
 
 /// What another client is told that loads the session.
-fn loaded(desk: &Desk, session: &str, capabilities: &Value) -> Client {
-    let mut client = desk.greeted(capabilities);
-    let load = json!({"sessionId": session, "cwd": desk.root(), "mcpServers": []});
+fn loaded(env: &TestEnv, session: &str, capabilities: &Value) -> Client {
+    let mut client = env.greeted(capabilities);
+    let load = json!({"sessionId": session, "cwd": env.root(), "mcpServers": []});
     client.ask("session/load", &load).unwrap();
     client
 }
@@ -33,12 +33,12 @@ fn loaded(desk: &Desk, session: &str, capabilities: &Value) -> Client {
 #[test]
 fn pieces_of_a_message_have_its_id_and_thoughts_one_of_their_own() {
     let call = "calls: [{tool: list_files, arguments: {}}]";
-    let desk = Desk::new(&format!(
+    let env = TestEnv::new(&format!(
         "- {{thinking: Where is it?, text: I look., {call}}}\n- {{thinking: There., text: Found.}}\n"
     ));
-    let (mut client, session) = unasked(&desk, &json!({}));
+    let (mut client, session) = unasked(&env, &json!({}));
     say(&mut client, &session, "find it");
-    let later = loaded(&desk, &session, &json!({}));
+    let later = loaded(&env, &session, &json!({}));
     for (client, asked) in [(&client, ""), (&later, "find it")] {
         assert_eq!(client.said("user_message_chunk"), asked);
         let (mut texts, mut messages) = (Vec::new(), BTreeSet::new());
@@ -55,16 +55,16 @@ fn pieces_of_a_message_have_its_id_and_thoughts_one_of_their_own() {
 
 #[test]
 fn a_call_is_told_with_its_place_and_ends_with_what_it_did_to_a_file() {
-    let desk = Desk::new(
+    let env = TestEnv::new(
         "- {calls: [{tool: read_file, arguments: {path: a.txt, first_line: 2}}]}\n\
          - {calls: [{tool: edit_file, arguments: {path: a.txt, old_text: two, new_text: three}}]}\n\
          - {text: Done.}\n",
     );
-    let path = desk.root().join("a.txt");
+    let path = env.root().join("a.txt");
     std::fs::write(&path, "one\ntwo\n").unwrap();
-    let (mut client, session) = unasked(&desk, &json!({}));
+    let (mut client, session) = unasked(&env, &json!({}));
     say(&mut client, &session, "edit it");
-    let later = loaded(&desk, &session, &json!({}));
+    let later = loaded(&env, &session, &json!({}));
     for client in [&client, &later] {
         let calls = client.updates("tool_call");
         let [read, edit] = calls.as_slice() else { panic!("{calls:?}") };
@@ -99,10 +99,10 @@ fn a_plan_says_how_far_each_task_is() {
     };
     let made = plan("add", "{description: Lay the table}, {id: cook, description: Cook}");
     let changed = plan("update", "{id: '1', status: done}, {id: cook, status: running}");
-    let desk = Desk::new(&format!("{made}{changed}- {{text: Done.}}\n"));
-    let (mut client, session) = unasked(&desk, &json!({}));
+    let env = TestEnv::new(&format!("{made}{changed}- {{text: Done.}}\n"));
+    let (mut client, session) = unasked(&env, &json!({}));
     say(&mut client, &session, "have guests");
-    let later = loaded(&desk, &session, &json!({}));
+    let later = loaded(&env, &session, &json!({}));
     for client in [&client, &later] {
         let plan = client.updates("plan").pop().unwrap();
         let entries = plan["entries"].as_array().unwrap().clone();
@@ -115,12 +115,12 @@ fn a_plan_says_how_far_each_task_is() {
 
 #[test]
 fn the_commands_are_told_whichever_way_a_session_is_opened() {
-    let desk = Desk::new("- {text: Hello.}\n");
-    let mut client = desk.greeted(&json!({}));
-    let session = client.new_session(&desk);
+    let env = TestEnv::new("- {text: Hello.}\n");
+    let mut client = env.greeted(&json!({}));
+    let session = client.new_session(&env);
     say(&mut client, &session, "hi");
-    let mut later = loaded(&desk, &session, &json!({}));
-    let resume = json!({"sessionId": session, "cwd": desk.root()});
+    let mut later = loaded(&env, &session, &json!({}));
+    let resume = json!({"sessionId": session, "cwd": env.root()});
     later.ask("session/resume", &resume).unwrap();
     // What is told after an answer is there when the next one is.
     later.ask("session/list", &json!({})).unwrap();
@@ -145,8 +145,8 @@ fn told_mode(client: &Client) -> Value {
 
 #[test]
 fn a_mode_is_told_as_mode_and_as_option_whichever_was_set() {
-    let desk = Desk::new("[]");
-    let (mut client, session) = unasked(&desk, &json!({}));
+    let env = TestEnv::new("[]");
+    let (mut client, session) = unasked(&env, &json!({}));
     assert_eq!(told_mode(&client), "yolo");
     let set = json!({"sessionId": session, "configId": "mode", "value": "confirm-all"});
     let answer = client.ask("session/set_config_option", &set).unwrap();
@@ -168,9 +168,9 @@ fn a_mode_is_told_as_mode_and_as_option_whichever_was_set() {
 
 #[test]
 fn a_session_is_told_by_its_title_and_the_time_of_its_last_change() {
-    let desk = Desk::new("- {text: Hello.}\n");
-    let mut client = desk.greeted(&json!({}));
-    let session = client.new_session(&desk);
+    let env = TestEnv::new("- {text: Hello.}\n");
+    let mut client = env.greeted(&json!({}));
+    let session = client.new_session(&env);
     say(&mut client, &session, "say hello");
     say(&mut client, &session, "/rename Greetings");
     let told = client.updates("session_info_update");
@@ -186,9 +186,9 @@ fn usage_says_how_full_the_context_is_and_what_the_session_cost() {
     let script = |context: &str| {
         format!("prices: {{input: '3', output: '15'}}\n{context}answers: {lines}\n")
     };
-    let desk = Desk::new(&script("context: 50000\n"));
-    let mut client = desk.greeted(&json!({}));
-    let session = client.new_session(&desk);
+    let env = TestEnv::new(&script("context: 50000\n"));
+    let mut client = env.greeted(&json!({}));
+    let session = client.new_session(&env);
     say(&mut client, &session, "count");
     say(&mut client, &session, "again");
     let usage = |used: u64, amount: f64| {
@@ -197,12 +197,12 @@ fn usage_says_how_full_the_context_is_and_what_the_session_cost() {
     };
     let told = client.updates("usage_update");
     assert_eq!(told, [usage(1_010, 0.003_15), usage(2_020, 0.009_45)]);
-    let later = loaded(&desk, &session, &json!({})).updates("usage_update");
+    let later = loaded(&env, &session, &json!({})).updates("usage_update");
     assert_eq!(later, [usage(2_020, 0.009_45)]);
     // Nobody knows how much fits: then it is not told.
-    let desk = Desk::new(&script(""));
-    let mut client = desk.greeted(&json!({}));
-    let session = client.new_session(&desk);
+    let env = TestEnv::new(&script(""));
+    let mut client = env.greeted(&json!({}));
+    let session = client.new_session(&env);
     say(&mut client, &session, "count");
     assert_eq!(client.updates("usage_update"), [] as [Value; 0]);
 }
@@ -210,9 +210,9 @@ fn usage_says_how_full_the_context_is_and_what_the_session_cost() {
 #[test]
 fn notices_reach_a_client_that_takes_them_and_no_other() {
     for takes in [true, false] {
-        let desk = Desk::new("- {fail: [rate_limited], text: At last.}\n");
+        let env = TestEnv::new("- {fail: [rate_limited], text: At last.}\n");
         let capabilities = if takes { json!({"session": {"notices": {}}}) } else { json!({}) };
-        let (mut client, session) = unasked(&desk, &capabilities);
+        let (mut client, session) = unasked(&env, &capabilities);
         say(&mut client, &session, "hi");
         assert_eq!(client.said("agent_message_chunk"), "At last.");
         let notices = client.updates("notice");
@@ -233,16 +233,16 @@ fn compactions_reach_a_client_that_takes_them_and_no_other() {
         format!("{read}, ").repeat(6)
     );
     for takes in [true, false] {
-        let desk = Desk::new(&script);
-        std::fs::write(desk.root().join("notes.txt"), "a line of notes\n".repeat(100)).unwrap();
-        let settings = desk.root().join("stepwell.toml");
+        let env = TestEnv::new(&script);
+        std::fs::write(env.root().join("notes.txt"), "a line of notes\n".repeat(100)).unwrap();
+        let settings = env.root().join("stepwell.toml");
         let model = std::fs::read_to_string(&settings).unwrap();
         let all = format!("{model}[compaction]\nbuffer = 5000\nkeep_tokens = 700\n");
         std::fs::write(settings, all).unwrap();
         let capabilities = if takes { json!({"session": {"compaction": {}}}) } else { json!({}) };
-        let (mut client, session) = unasked(&desk, &capabilities);
+        let (mut client, session) = unasked(&env, &capabilities);
         say(&mut client, &session, "read the notes");
-        let later = loaded(&desk, &session, &capabilities);
+        let later = loaded(&env, &session, &capabilities);
         let told = client.updates("compaction_update");
         assert_eq!(told.is_empty(), !takes, "{told:?}");
         assert_eq!(later.updates("compaction_update"), told);
@@ -264,12 +264,12 @@ fn a_compaction_by_command_is_told_like_any_other_before_the_command_ends() {
         "context: 80000\nsummaries: [{{text: \"## Goal\\n- read the notes\"}}]\nanswers: [{}{{text: Done.}}]\n",
         format!("{read}, ").repeat(6)
     );
-    let desk = Desk::new(&script);
-    std::fs::write(desk.root().join("notes.txt"), "a line of notes\n".repeat(100)).unwrap();
-    let settings = desk.root().join("stepwell.toml");
+    let env = TestEnv::new(&script);
+    std::fs::write(env.root().join("notes.txt"), "a line of notes\n".repeat(100)).unwrap();
+    let settings = env.root().join("stepwell.toml");
     let model = std::fs::read_to_string(&settings).unwrap();
     std::fs::write(settings, format!("{model}[compaction]\nkeep_tokens = 700\n")).unwrap();
-    let (mut client, session) = unasked(&desk, &json!({"session": {"compaction": {}}}));
+    let (mut client, session) = unasked(&env, &json!({"session": {"compaction": {}}}));
     say(&mut client, &session, "read the notes");
     assert_eq!(client.updates("compaction_update"), [] as [Value; 0]);
     let said = client.says(&session, "/compact");
@@ -277,26 +277,26 @@ fn a_compaction_by_command_is_told_like_any_other_before_the_command_ends() {
     let told = client.updates("compaction_update");
     assert_eq!(told.len(), 1, "{told:?}");
     assert_eq!(told[0]["status"], "completed");
-    let later = loaded(&desk, &session, &json!({"session": {"compaction": {}}}));
+    let later = loaded(&env, &session, &json!({"session": {"compaction": {}}}));
     assert_eq!(later.updates("compaction_update"), told);
 }
 
 #[test]
 fn a_cost_that_is_not_known_is_not_told_as_nothing() {
     let most = u64::MAX;
-    let desk = Desk::new("context: 50000\nanswers: [{text: Done.}]\n");
+    let env = TestEnv::new("context: 50000\nanswers: [{text: Done.}]\n");
     let session = {
-        let well = Stepwell::open(desk.root().join(".stepwell")).unwrap();
+        let well = Stepwell::open(env.root().join(".stepwell")).unwrap();
         let mut draft = well.draft("count");
-        draft.workspace = desk.root().display().to_string();
-        draft.model = format!("script:{}", desk.root().join("script.yaml").display());
+        draft.workspace = env.root().display().to_string();
+        draft.model = format!("script:{}", env.root().join("script.yaml").display());
         let session = well.create(draft).unwrap();
         session.append(Message::user("count")).unwrap();
         let usage = Some(Usage { input: most, output: most, ..Usage::default() });
         session.append(Message { usage, ..Message::assistant("One.") }).unwrap();
         session.id().to_string()
     };
-    let mut later = loaded(&desk, &session, &json!({}));
+    let mut later = loaded(&env, &session, &json!({}));
     let told = later.updates("usage_update");
     let last = told.last().unwrap();
     assert_eq!((&last["used"], last.get("cost")), (&json!(most), None), "{told:?}");
@@ -306,10 +306,10 @@ fn a_cost_that_is_not_known_is_not_told_as_nothing() {
 
 #[test]
 fn a_fork_shows_the_mode_that_its_next_run_has() {
-    let desk = Desk::new("- {text: Hello.}\n");
-    let (mut client, session) = unasked(&desk, &json!({}));
+    let env = TestEnv::new("- {text: Hello.}\n");
+    let (mut client, session) = unasked(&env, &json!({}));
     say(&mut client, &session, "hello");
-    let (runtime, parent) = (desk.runtime(), session.parse().unwrap());
+    let (runtime, parent) = (env.runtime(), session.parse().unwrap());
     let request = stepwell_runtime::ForkRequest { session: parent, at: None, label: None };
     let own = runtime.fork(&request).unwrap().session;
     let well = runtime.existing(stepwell::Access::Write).unwrap();
@@ -320,7 +320,7 @@ fn a_fork_shows_the_mode_that_its_next_run_has() {
         .id()
         .clone();
     for (fork, mode) in [(own, "yolo"), (agents, "confirm-sensitive")] {
-        let load = json!({"sessionId": fork, "cwd": desk.root(), "mcpServers": []});
+        let load = json!({"sessionId": fork, "cwd": env.root(), "mcpServers": []});
         let shown = client.ask("session/load", &load).unwrap();
         assert_eq!(shown["modes"]["currentModeId"], mode, "{fork}");
         let next = runtime.next_run(&fork, &stepwell_runtime::RunOptions::default()).unwrap();
