@@ -8,67 +8,67 @@ use stepwell_runtime::{
     SayRequest,
 };
 
-use crate::desk::{ASKS, Desk, asked};
+use crate::test_env::{ASKS, TestEnv, asked};
 
 #[test]
 fn an_agent_neither_answers_nor_speaks_for_its_user() {
-    let desk = Desk::new();
-    let handle = desk.start(ASKS);
+    let env = TestEnv::new();
+    let handle = env.start(ASKS);
     let id = handle.id().clone();
     asked(&mut handle.events());
     handle.interrupt();
     handle.join().unwrap();
-    let agent = desk.inside_run();
+    let agent = env.inside_run();
     let given = Given { gate: None, answer: Answer::from("yes") };
     let refused = agent.answer(&id, &given, &FlowOptions::default()).err();
     assert!(matches!(refused, Some(Error::OnlyPeople { .. })), "{refused:?}");
     let words = SayRequest { text: "go on".to_owned(), lane: None, now: false };
     let refused = agent.say(&id, words).err();
     assert!(matches!(refused, Some(Error::OnlyPeople { .. })), "{refused:?}");
-    let mut speaking = desk.resume(&id);
+    let mut speaking = env.resume(&id);
     speaking.say = Some("go on".to_owned());
     let refused = agent.resume(speaking).err();
     assert!(matches!(refused, Some(Error::OnlyPeople { .. })), "{refused:?}");
-    let mut eager = desk.resume(&id);
+    let mut eager = env.resume(&id);
     eager.options.mode = Some(Mode::Yolo);
     let refused = agent.resume(eager).err();
     assert!(matches!(refused, Some(Error::OnlyPeople { .. })), "{refused:?}");
     // It may run what asks, and not answer it.
-    let handle = agent.resume(desk.resume(&id)).unwrap();
+    let handle = agent.resume(env.resume(&id)).unwrap();
     let open = asked(&mut handle.events());
     let refused = handle.answer(&open.gate.id, Answer::ALLOW_ONCE, "ann@desk").err();
     assert!(matches!(refused, Some(Error::OnlyPeople { .. })), "{refused:?}");
-    assert_eq!(desk.ran(), 0);
+    assert_eq!(env.ran(), 0);
 }
 
 #[test]
 fn words_to_a_conversation_that_has_not_begun_are_refused() {
-    let desk = Desk::new();
-    let handle = desk.start("- {text: Done.}");
+    let env = TestEnv::new();
+    let handle = env.start("- {text: Done.}");
     let id = handle.id().clone();
     handle.join().unwrap();
     let lane = Some("nobody".parse().unwrap());
-    let refused = desk.runtime.say(&id, SayRequest { text: "hello".to_owned(), lane, now: false });
+    let refused = env.runtime.say(&id, SayRequest { text: "hello".to_owned(), lane, now: false });
     assert!(matches!(refused, Err(Error::NoSuchLane { .. })), "{refused:?}");
 }
 
 #[test]
 fn what_a_person_decided_is_done_before_what_is_said_next() {
     for (answer, ran) in [(Answer::from("yes"), 1), (Answer::deny("not now"), 0)] {
-        let desk = Desk::new();
-        let handle = desk.start(ASKS);
+        let env = TestEnv::new();
+        let handle = env.start(ASKS);
         let id = handle.id().clone();
         asked(&mut handle.events());
         handle.interrupt();
         handle.join().unwrap();
         let given = Given { gate: None, answer };
-        desk.elsewhere().answer(&id, &given, &FlowOptions::default()).unwrap();
+        env.elsewhere().answer(&id, &given, &FlowOptions::default()).unwrap();
         let words = SayRequest { text: "first".to_owned(), lane: None, now: false };
-        desk.elsewhere().say(&id, words).unwrap();
-        let more = ResumeRequest { say: Some("and then".to_owned()), ..desk.resume(&id) };
-        assert_eq!(desk.runtime.resume(more).unwrap().join().unwrap().output, "Made.");
-        assert_eq!(desk.ran(), ran);
-        let said = desk.events(&id).into_iter().filter_map(|event| match event.event {
+        env.elsewhere().say(&id, words).unwrap();
+        let more = ResumeRequest { say: Some("and then".to_owned()), ..env.resume(&id) };
+        assert_eq!(env.runtime.resume(more).unwrap().join().unwrap().output, "Made.");
+        assert_eq!(env.ran(), ran);
+        let said = env.events(&id).into_iter().filter_map(|event| match event.event {
             Event::Message(message) if message.role == Role::User => Some(message.text()),
             _ => None,
         });
@@ -78,14 +78,14 @@ fn what_a_person_decided_is_done_before_what_is_said_next() {
 
 #[test]
 fn an_answer_from_another_process_reaches_a_run_that_waits() {
-    let desk = Desk::new();
-    let handle = desk.start(ASKS);
+    let env = TestEnv::new();
+    let handle = env.start(ASKS);
     let mut events = handle.events();
     let open = asked(&mut events);
     let call = open.gate.call.as_ref().unwrap();
     assert_eq!((call.tool.as_str(), call.choices.len()), ("run_command", 4));
     let given = Given { gate: None, answer: Answer::from("yes") };
-    let answered = desk.elsewhere().answer(handle.id(), &given, &FlowOptions::default()).unwrap();
+    let answered = env.elsewhere().answer(handle.id(), &given, &FlowOptions::default()).unwrap();
     assert!(answered.goes_on);
     // Whoever is slower is told who was first.
     let late = handle.answer(&open.gate.id, Answer::deny("no"), "bob@desk");
@@ -95,13 +95,13 @@ fn an_answer_from_another_process_reaches_a_run_that_waits() {
     }
     assert!(events.any(|event| matches!(event, RunEvent::Answered(_))));
     assert_eq!(handle.join().unwrap().status, Status::Success);
-    assert_eq!(desk.ran(), 1);
+    assert_eq!(env.ran(), 1);
 }
 
 #[test]
 fn of_many_answers_at_once_the_first_counts_and_the_others_say_whose_it_was() {
-    let desk = Desk::new();
-    let handle = desk.start(ASKS);
+    let env = TestEnv::new();
+    let handle = env.start(ASKS);
     let mut events = handle.events();
     let open = asked(&mut events);
     let given = |n: usize| match n % 2 {
@@ -120,35 +120,35 @@ fn of_many_answers_at_once_the_first_counts_and_the_others_say_whose_it_was() {
     assert_eq!(taken.len(), 1, "{results:?}");
     let allowed = taken[0].allows();
     handle.join().unwrap();
-    assert_eq!(desk.ran(), usize::from(allowed));
+    assert_eq!(env.ran(), usize::from(allowed));
 }
 
 #[test]
 fn without_patience_a_run_pauses_and_the_same_question_is_asked_once() {
-    let desk = Desk::new();
-    let options = RunOptions { patience: Patience::Pause, ..desk.options(ASKS) };
-    let handle = desk.runtime.start(RunRequest { options, ..RunRequest::new("x") }).unwrap();
+    let env = TestEnv::new();
+    let options = RunOptions { patience: Patience::Pause, ..env.options(ASKS) };
+    let handle = env.runtime.start(RunRequest { options, ..RunRequest::new("x") }).unwrap();
     let id = handle.id().clone();
     assert_eq!(handle.join().unwrap().status, Status::Paused);
     for _ in 0..2 {
-        let request = desk.resume(&id);
+        let request = env.resume(&id);
         let options = RunOptions { patience: Patience::Pause, ..request.options.clone() };
-        let handle = desk.runtime.resume(ResumeRequest { options, ..request });
+        let handle = env.runtime.resume(ResumeRequest { options, ..request });
         assert_eq!(handle.unwrap().join().unwrap().status, Status::Paused);
     }
-    assert_eq!(desk.gates(&id), (1, 0));
+    assert_eq!(env.gates(&id), (1, 0));
     // An answer that came while nobody ran it is taken.
     let given = Given { gate: None, answer: Answer::from("approve") };
-    let answered = desk.runtime.answer(&id, &given, &FlowOptions::default()).unwrap();
+    let answered = env.runtime.answer(&id, &given, &FlowOptions::default()).unwrap();
     assert!(!answered.goes_on);
-    let report = desk.runtime.resume(desk.resume(&id)).unwrap().join().unwrap();
-    assert_eq!((report.status, desk.ran()), (Status::Success, 1));
+    let report = env.runtime.resume(env.resume(&id)).unwrap().join().unwrap();
+    assert_eq!((report.status, env.ran()), (Status::Success, 1));
 }
 
 #[test]
 fn a_front_end_that_gives_up_has_the_run_pause() {
-    let desk = Desk::new();
-    let handle = desk.start(ASKS);
+    let env = TestEnv::new();
+    let handle = env.start(ASKS);
     asked(&mut handle.events());
     handle.pause();
     assert_eq!(handle.join().unwrap().status, Status::Paused);
@@ -156,20 +156,20 @@ fn a_front_end_that_gives_up_has_the_run_pause() {
 
 #[test]
 fn always_is_remembered_for_the_tool_and_says_who_chose_it() {
-    let desk = Desk::new();
+    let env = TestEnv::new();
     let twice = "
 - {calls: [{tool: run_command, arguments: {command: 'echo x >> made.txt'}}]}
 - {calls: [{tool: run_command, arguments: {command: 'echo y >> made.txt'}}]}
 - {text: Made.}
 ";
-    let handle = desk.start(twice);
+    let handle = env.start(twice);
     let id = handle.id().clone();
     let open = asked(&mut handle.events());
     let always = Answer::Allow { scope: Grant::Always };
     handle.answer(&open.gate.id, always, "ann@desk").unwrap();
     assert_eq!(handle.join().unwrap().status, Status::Success);
-    assert_eq!((desk.ran(), desk.gates(&id)), (2, (1, 1)));
-    let kept = desk.events(&id).into_iter().find_map(|event| match event.event {
+    assert_eq!((env.ran(), env.gates(&id)), (2, (1, 1)));
+    let kept = env.events(&id).into_iter().find_map(|event| match event.event {
         Event::Permission(permission) => Some(permission),
         _ => None,
     });
@@ -185,37 +185,37 @@ fn a_call_with_a_secret_is_allowed_only_where_it_runs() {
 - {{text: Made.}}
 "
     );
-    let desk = Desk::new();
-    let handle = desk.start(&script);
+    let env = TestEnv::new();
+    let handle = env.start(&script);
     let id = handle.id().clone();
     let open = asked(&mut handle.events());
     let call = open.gate.call.as_ref().unwrap();
     assert!(call.holds_secret && !call.arguments.contains(&secret), "{call:?}");
     // From elsewhere it cannot be allowed, and that is not offered.
-    let listed = open_gates(&desk.elsewhere().existing(Access::Read).unwrap(), Some(&id)).unwrap();
+    let listed = open_gates(&env.elsewhere().existing(Access::Read).unwrap(), Some(&id)).unwrap();
     let offered = &listed[0].gate.call.as_ref().unwrap().choices;
     assert_eq!(*offered, [Choice::Deny, Choice::Never]);
     // What only this process knows is sent nowhere.
     assert!(!serde_json::to_string(&open).unwrap().contains(&secret));
     let given = Given { gate: None, answer: Answer::from("yes") };
-    let elsewhere = desk.elsewhere().answer(&id, &given, &FlowOptions::default());
+    let elsewhere = env.elsewhere().answer(&id, &given, &FlowOptions::default());
     assert!(matches!(elsewhere, Err(Error::AnswerRefused { .. })), "{elsewhere:?}");
     handle.answer(&open.gate.id, Answer::ALLOW_ONCE, "ann@desk").unwrap();
-    assert_eq!((handle.join().unwrap().status, desk.ran()), (Status::Success, 1));
+    assert_eq!((handle.join().unwrap().status, env.ran()), (Status::Success, 1));
     // Stopped while it asks, its secret is gone: the next run closes the question and says why.
-    let handle = desk.start(&script);
+    let handle = env.start(&script);
     let id = handle.id().clone();
     asked(&mut handle.events());
     handle.interrupt();
     handle.join().unwrap();
-    desk.runtime.resume(desk.resume(&id)).unwrap().join().unwrap();
-    let closed = desk.events(&id).into_iter().find_map(|event| match event.event {
+    env.runtime.resume(env.resume(&id)).unwrap().join().unwrap();
+    let closed = env.events(&id).into_iter().find_map(|event| match event.event {
         Event::GateAnswered(answer) => Some(answer.answer),
         _ => None,
     });
     let closed = closed.unwrap();
     assert!(!closed.allows() && closed.reason().unwrap().contains("secret"), "{closed:?}");
-    assert_eq!(desk.ran(), 1);
+    assert_eq!(env.ran(), 1);
 }
 
 #[test]
@@ -227,8 +227,8 @@ fn a_pattern_that_holds_a_secret_is_refused_and_the_question_stays_open() {
 - {{text: Made.}}
 "
     );
-    let desk = Desk::new();
-    let handle = desk.start(&script);
+    let env = TestEnv::new();
+    let handle = env.start(&script);
     let id = handle.id().clone();
     let open = asked(&mut handle.events());
     let answer = |pattern: String| {
@@ -239,26 +239,26 @@ fn a_pattern_that_holds_a_secret_is_refused_and_the_question_stays_open() {
     let refused = answer(format!("echo {secret}*"));
     assert!(matches!(refused, Err(Error::SecretRule { .. })), "{refused:?}");
     answer("echo *".to_owned()).unwrap();
-    assert_eq!((handle.join().unwrap().status, desk.ran()), (Status::Success, 1));
-    let log = format!("{:?}", desk.events(&id));
+    assert_eq!((handle.join().unwrap().status, env.ran()), (Status::Success, 1));
+    let log = format!("{:?}", env.events(&id));
     assert!(!log.contains(&secret) && log.contains("run_command(echo *)"), "{log}");
 }
 
 #[test]
 fn an_answer_that_was_rewound_is_nobodys_first() {
-    let desk = Desk::new();
-    let options = RunOptions { patience: Patience::Pause, ..desk.options(ASKS) };
+    let env = TestEnv::new();
+    let options = RunOptions { patience: Patience::Pause, ..env.options(ASKS) };
     let request = RunRequest { options, ..RunRequest::new("make it") };
-    let handle = desk.runtime.start(request).unwrap();
+    let handle = env.runtime.start(request).unwrap();
     let id = handle.id().clone();
     assert_eq!(handle.join().unwrap().status, Status::Paused);
-    let well = desk.runtime.existing(Access::Write).unwrap();
+    let well = env.runtime.existing(Access::Write).unwrap();
     let asked = stepwell::gates::Gates::of(&**well.store(), &id).unwrap().asked.pop().unwrap();
     let given = Given { gate: Some(asked.gate.id), answer: Answer::from("no") };
-    desk.runtime.answer(&id, &given, &FlowOptions::default()).unwrap();
-    let again = desk.runtime.answer(&id, &given, &FlowOptions::default()).unwrap_err();
+    env.runtime.answer(&id, &given, &FlowOptions::default()).unwrap();
+    let again = env.runtime.answer(&id, &given, &FlowOptions::default()).unwrap_err();
     assert!(matches!(again, Error::AnsweredBefore { .. }), "{again}");
     well.lock(&id).unwrap().rewind(asked.seq.prev(), stepwell::Scope::Chat).unwrap();
-    let late = desk.runtime.answer(&id, &given, &FlowOptions::default()).unwrap_err();
+    let late = env.runtime.answer(&id, &given, &FlowOptions::default()).unwrap_err();
     assert!(!matches!(late, Error::AnsweredBefore { .. }), "nobody answered it: {late}");
 }

@@ -5,12 +5,12 @@ use std::process::Command;
 use stepwell::{Answer, Status};
 use stepwell_runtime::{EventStream, FlowOptions, Given, OpenGate, RunEvent};
 
-use crate::desk::{Desk, asked};
+use crate::test_env::{TestEnv, asked};
 
 /// An agent whose subagent wants to run a command, in a workspace that git keeps.
-fn desk() -> (Desk, String) {
-    let desk = Desk::new();
-    let (root, made) = (desk.root(), desk.root().join("made.txt"));
+fn env() -> (TestEnv, String) {
+    let env = TestEnv::new();
+    let (root, made) = (env.root(), env.root().join("made.txt"));
     let worker = format!(
         "- {{calls: [{{tool: run_command, arguments: {{command: 'echo x >> {}'}}}}]}}\n- {{text: Made.}}\n",
         made.display()
@@ -28,7 +28,7 @@ fn desk() -> (Desk, String) {
     }
     let hands_on = "{tool: dispatch_subagent, arguments: \
                     {task: make it, agent: worker, workspace: worktree}}";
-    (desk, format!("- {{calls: [{hands_on}]}}\n- {{text: Done.}}\n"))
+    (env, format!("- {{calls: [{hands_on}]}}\n- {{text: Done.}}\n"))
 }
 
 /// The next question of a subagent, skipping the run's own.
@@ -45,17 +45,17 @@ fn asked_below(events: &mut EventStream) -> OpenGate {
 
 #[test]
 fn whoever_is_attached_sees_what_a_subagent_asks_and_answers_it() {
-    let (desk, script) = desk();
+    let (env, script) = env();
     // The agents of the workspace are known to whoever comes after they were written.
-    let runtime = desk.elsewhere();
-    let options = desk.options(&script);
+    let runtime = env.elsewhere();
+    let options = env.options(&script);
     let request =
         stepwell_runtime::RunRequest { options, ..stepwell_runtime::RunRequest::new("make it") };
     let handle = runtime.start(request).unwrap();
     let id = handle.id().clone();
     let own = asked(&mut handle.events());
     // One is there before the subagent begins, one comes when it waits.
-    let elsewhere = desk.elsewhere();
+    let elsewhere = env.elsewhere();
     let early = elsewhere.attach(&id, own.seq).unwrap();
     let mut events = early.events();
     handle.answer(&own.gate.id, Answer::ALLOW_ONCE, "ann@desk").unwrap();
@@ -75,7 +75,7 @@ fn whoever_is_attached_sees_what_a_subagent_asks_and_answers_it() {
     let answer = events.find_map(answered).expect("the answer is told");
     assert_eq!((answer.session, answer.answer.allows()), (open.session, true));
     assert_eq!(handle.join().unwrap().status, Status::Success);
-    assert_eq!(desk.ran(), 1);
+    assert_eq!(env.ran(), 1);
     // It ends with the run.
     assert!(events.any(|event| matches!(event, RunEvent::Ended { .. })));
 }

@@ -3,7 +3,7 @@
 use stepwell::{Answer, Money, Status, StopReason};
 use stepwell_runtime::{ResumeRequest, RunHandle, RunOptions, RunReport, RunRequest};
 
-use crate::desk::{Desk, asked};
+use crate::test_env::{TestEnv, asked};
 
 /// Three calls of $5 each; the first asks for something.
 const DEAR: &str = "
@@ -17,9 +17,9 @@ fn dollars(text: &str) -> Money {
 }
 
 /// A run that asks something, with or without a budget.
-fn dear(desk: &Desk, budget_total: Option<Money>) -> RunHandle {
-    let options = RunOptions { budget_total, ..desk.options(DEAR) };
-    desk.runtime.start(RunRequest { options, ..RunRequest::new("make it") }).unwrap()
+fn dear(env: &TestEnv, budget_total: Option<Money>) -> RunHandle {
+    let options = RunOptions { budget_total, ..env.options(DEAR) };
+    env.runtime.start(RunRequest { options, ..RunRequest::new("make it") }).unwrap()
 }
 
 /// Has something done while the run waits for an answer, then lets it go on.
@@ -32,17 +32,17 @@ fn meanwhile(handle: RunHandle, work: impl FnOnce(&RunHandle)) -> RunReport {
 
 #[test]
 fn a_run_that_works_keeps_to_the_budget_that_it_is_given() {
-    let desk = Desk::new();
-    let report = meanwhile(dear(&desk, None), |handle| handle.set_budget(dollars("6")));
+    let env = TestEnv::new();
+    let report = meanwhile(dear(&env, None), |handle| handle.set_budget(dollars("6")));
     let ended = (report.status, report.reason, report.spent.cost);
     assert_eq!(ended, (Status::Partial, Some(StopReason::BudgetExceeded), dollars("10")));
     // It is on record as the user's own, so that the next run goes by it as well.
-    let well = desk.runtime.existing(stepwell::Access::Read).unwrap();
+    let well = env.runtime.existing(stepwell::Access::Read).unwrap();
     assert_eq!(well.info(&report.session).unwrap().head.budget, Some(dollars("6")));
     let weighed = well.weigh(&report.session).unwrap();
     assert_eq!(weighed.mine.budget, Some(dollars("6")));
     // More is more, also for a run that was given less.
-    let more = meanwhile(dear(&desk, Some(dollars("6"))), |handle| {
+    let more = meanwhile(dear(&env, Some(dollars("6"))), |handle| {
         handle.set_budget(dollars("20"));
     });
     assert_eq!((more.status, more.spent.cost), (Status::Success, dollars("15")));
@@ -50,26 +50,26 @@ fn a_run_that_works_keeps_to_the_budget_that_it_is_given() {
 
 #[test]
 fn somebody_elsewhere_lowers_a_budget_and_raises_none() {
-    let desk = Desk::new();
-    let less = meanwhile(dear(&desk, None), |handle| {
-        desk.elsewhere().set_budget(handle.id(), dollars("6")).unwrap();
+    let env = TestEnv::new();
+    let less = meanwhile(dear(&env, None), |handle| {
+        env.elsewhere().set_budget(handle.id(), dollars("6")).unwrap();
     });
     assert_eq!(less.reason, Some(StopReason::BudgetExceeded));
-    let more = meanwhile(dear(&desk, Some(dollars("6"))), |handle| {
-        desk.elsewhere().set_budget(handle.id(), dollars("20")).unwrap();
+    let more = meanwhile(dear(&env, Some(dollars("6"))), |handle| {
+        env.elsewhere().set_budget(handle.id(), dollars("20")).unwrap();
     });
     assert_eq!(more.reason, Some(StopReason::BudgetExceeded));
 }
 
 #[test]
 fn a_budget_that_is_raised_between_runs_counts_for_the_next() {
-    let desk = Desk::new();
-    let stopped = meanwhile(dear(&desk, Some(dollars("6"))), |_| ());
+    let env = TestEnv::new();
+    let stopped = meanwhile(dear(&env, Some(dollars("6"))), |_| ());
     assert_eq!(stopped.reason, Some(StopReason::BudgetExceeded));
-    desk.runtime.set_budget(&stopped.session, dollars("20")).unwrap();
-    let more = ResumeRequest { options: desk.options(DEAR), ..desk.resume(&stopped.session) };
-    let report = desk.runtime.resume(more).unwrap().join().unwrap();
+    env.runtime.set_budget(&stopped.session, dollars("20")).unwrap();
+    let more = ResumeRequest { options: env.options(DEAR), ..env.resume(&stopped.session) };
+    let report = env.runtime.resume(more).unwrap().join().unwrap();
     assert_eq!((report.status, report.budget_total), (Status::Success, Some(dollars("20"))));
-    let refused = desk.inside_run().set_budget(&stopped.session, dollars("99"));
+    let refused = env.inside_run().set_budget(&stopped.session, dollars("99"));
     assert!(refused.is_err(), "a run does not set its own budget");
 }

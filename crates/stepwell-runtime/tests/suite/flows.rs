@@ -4,7 +4,7 @@ use stepwell::{Access, Answer, Status};
 use stepwell_runtime::inspect::open_gates;
 use stepwell_runtime::{Error, FlowOptions, Given, Hears, RunEvent, SayRequest};
 
-use crate::desk::{Desk, asked};
+use crate::test_env::{TestEnv, asked};
 
 const SPEC: &str = "
 version: 0
@@ -28,19 +28,19 @@ lanes:
 
 #[test]
 fn a_flow_with_a_gate_is_started_watched_interrupted_resumed_and_answered() {
-    let desk = Desk::new();
-    let request = desk.flow(SPEC, SCRIPT);
+    let env = TestEnv::new();
+    let request = env.flow(SPEC, SCRIPT);
     // A plan names the model that would be asked, whatever the spec says.
-    assert_eq!(desk.runtime.plan_flow(&request).unwrap().model, request.options.model);
+    assert_eq!(env.runtime.plan_flow(&request).unwrap().model, request.options.model);
     assert!(request.options.model.is_some());
-    let handle = desk.runtime.start_flow(request).unwrap();
+    let handle = env.runtime.start_flow(request).unwrap();
     let id = handle.id().clone();
     let mut events = handle.events();
     let open = asked(&mut events);
     assert_eq!((open.gate.prompt.as_str(), open.gate.call.is_some()), ("Send it?", false));
     handle.interrupt();
     assert_eq!(handle.join().unwrap().status, Status::Interrupted);
-    let handle = desk.runtime.resume(desk.resume(&id)).unwrap();
+    let handle = env.runtime.resume(env.resume(&id)).unwrap();
     let mut events = handle.events();
     let open = asked(&mut events);
     // An answer that does not fit is refused, and the question waits on.
@@ -53,23 +53,23 @@ fn a_flow_with_a_gate_is_started_watched_interrupted_resumed_and_answered() {
     assert!(told.iter().any(|it| matches!(it, RunEvent::Node(_))), "{told:?}");
     let report = handle.join().unwrap();
     assert_eq!((report.status, report.output.as_str()), (Status::Success, "Sent."));
-    assert_eq!(desk.gates(&id), (1, 1));
+    assert_eq!(env.gates(&id), (1, 1));
     let late = Given { gate: Some(open.gate.id.clone()), answer: Answer::from("no") };
-    let late = desk.elsewhere().answer(&id, &late, &FlowOptions::default());
+    let late = env.elsewhere().answer(&id, &late, &FlowOptions::default());
     assert!(
         matches!(&late, Err(Error::AnsweredBefore { who, .. }) if who == "ann@desk"),
         "{late:?}"
     );
-    let refused = desk.runtime.resume(desk.resume(&id));
+    let refused = env.runtime.resume(env.resume(&id));
     assert!(matches!(refused, Err(Error::Finished { .. })), "{refused:?}");
 }
 
 #[test]
 fn a_flow_that_waits_is_answered_from_another_process() {
-    let desk = Desk::new();
-    let handle = desk.runtime.start_flow(desk.flow(SPEC, SCRIPT)).unwrap();
+    let env = TestEnv::new();
+    let handle = env.runtime.start_flow(env.flow(SPEC, SCRIPT)).unwrap();
     asked(&mut handle.events());
-    let elsewhere = desk.elsewhere();
+    let elsewhere = env.elsewhere();
     let given = |text: &str| Given { gate: None, answer: Answer::from(text) };
     let flow = FlowOptions::default();
     let unfit = elsewhere.answer(handle.id(), &given("perhaps"), &flow);
@@ -80,7 +80,7 @@ fn a_flow_that_waits_is_answered_from_another_process() {
 
 #[test]
 fn a_question_of_a_flow_names_the_agent_that_asks() {
-    let desk = Desk::new();
+    let env = TestEnv::new();
     let spec = "
 version: 0
 name: letter
@@ -94,14 +94,14 @@ pattern:
       - {agent: writer, input: Make it.}
 ";
     let script = "lanes: {writer: [{calls: [{tool: run_command, arguments: {command: 'true'}}]}, {text: Made.}]}";
-    let handle = desk.runtime.start_flow(desk.flow(spec, script)).unwrap();
+    let handle = env.runtime.start_flow(env.flow(spec, script)).unwrap();
     asked(&mut handle.events());
-    let well = desk.elsewhere().existing(Access::Read).unwrap();
+    let well = env.elsewhere().existing(Access::Read).unwrap();
     let listed = open_gates(&well, Some(handle.id())).unwrap();
     assert_eq!(listed[0].agent.as_deref(), Some("writer"));
     // It waits for a person: what is said to it is heard after that.
     let lane = Some("writer".parse().unwrap());
     let words = SayRequest { text: "be quick".to_owned(), lane, now: true };
-    let hears = desk.elsewhere().say(handle.id(), words).unwrap();
+    let hears = env.elsewhere().say(handle.id(), words).unwrap();
     assert_eq!(hears, Hears::RunnerThatWaits);
 }

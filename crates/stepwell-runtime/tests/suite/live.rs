@@ -15,7 +15,7 @@ use stepwell_runtime::live::{Listening, LivePiece, LivePieceKind, listen};
 use stepwell_runtime::{Patience, RunEvent, RunHandle, RunOptions, RunRequest};
 use stepwell_strict::{Ending, Rules, Say, Strict};
 
-use crate::desk::{ASKS, Desk, asked};
+use crate::test_env::{ASKS, TestEnv, asked};
 
 /// Whoever waits for longer waits in vain.
 const PATIENCE: Duration = Duration::from_secs(120);
@@ -30,7 +30,7 @@ fn halved() -> Say {
 
 /// A workspace whose model streams.
 struct Stage {
-    desk: Desk,
+    env: TestEnv,
     strict: Strict,
     _tokio: tokio::runtime::Runtime,
 }
@@ -45,7 +45,7 @@ impl Stage {
             strict.base_url()
         );
         let variables = BTreeMap::from([("LOCAL_KEY".to_owned(), strict.key().to_owned())]);
-        Self { desk: Desk::with(&config, variables), strict, _tokio: tokio }
+        Self { env: TestEnv::with(&config, variables), strict, _tokio: tokio }
     }
 
     fn options() -> RunOptions {
@@ -60,12 +60,12 @@ impl Stage {
     fn start(&self) -> RunHandle {
         let options = Self::options();
         let request = RunRequest { options, ..RunRequest::new("tell me") };
-        self.desk.runtime.start(request).unwrap()
+        self.env.runtime.start(request).unwrap()
     }
 
     /// Listens to a session as another process of the user does.
     fn listen(&self, id: &SessionId) -> Heard {
-        let elsewhere = self.desk.elsewhere();
+        let elsewhere = self.env.elsewhere();
         let well = elsewhere.existing(stepwell::Access::Read).unwrap();
         let (to, pieces) = mpsc::channel();
         let tell = move |piece| drop(to.send(piece));
@@ -78,7 +78,7 @@ impl Stage {
             Event::Message(it) if it.role == Role::Assistant => Some(it.text()),
             _ => None,
         };
-        self.desk.events(id).iter().filter_map(|event| said(&event.event)).collect()
+        self.env.events(id).iter().filter_map(|event| said(&event.event)).collect()
     }
 }
 
@@ -121,8 +121,8 @@ impl Heard {
 }
 
 /// The sockets in a user's folder.
-fn sockets(desk: &Desk) -> Vec<PathBuf> {
-    let entries = std::fs::read_dir(desk.state().join("live")).into_iter().flatten();
+fn sockets(env: &TestEnv) -> Vec<PathBuf> {
+    let entries = std::fs::read_dir(env.state().join("live")).into_iter().flatten();
     entries.map(|entry| entry.unwrap().path()).collect()
 }
 
@@ -143,7 +143,7 @@ fn a_listener_hears_an_answer_in_order_before_it_is_on_record() {
     heard.until(&id, "main", rest);
     late.until(&id, "main", rest);
     let seq = heard.until_recorded();
-    let events = stage.desk.events(&id);
+    let events = stage.env.events(&id);
     let answer = events.iter().find(|event| event.seq == seq).unwrap();
     assert!(matches!(&answer.event, Event::Message(it) if it.text() == WHOLE), "{answer:?}");
     assert_eq!(handle.join().unwrap().status, Status::Success);
@@ -154,7 +154,7 @@ fn whoever_is_attached_is_told_an_answer_while_it_comes_and_nothing_twice() {
     let stage = Stage::new();
     stage.strict.push(halved());
     let handle = stage.start();
-    let attached = stage.desk.elsewhere().attach(handle.id(), Seq::FIRST).unwrap();
+    let attached = stage.env.elsewhere().attach(handle.id(), Seq::FIRST).unwrap();
     let (mut text, mut whole) = (String::new(), Vec::new());
     for event in attached.events() {
         match event {
@@ -190,7 +190,7 @@ fn a_listener_that_does_not_read_is_dropped_and_the_run_ends() {
     let handle = stage.start();
     let heard = stage.listen(handle.id());
     heard.until(handle.id(), "main", HALF);
-    let mut stalled = BufReader::new(UnixStream::connect(&sockets(&stage.desk)[0]).unwrap());
+    let mut stalled = BufReader::new(UnixStream::connect(&sockets(&stage.env)[0]).unwrap());
     let mut first = String::new();
     stalled.read_line(&mut first).unwrap();
     assert!(first.contains(HALF), "{first}");
@@ -205,38 +205,38 @@ fn a_listener_that_does_not_read_is_dropped_and_the_run_ends() {
 
 #[test]
 fn the_socket_is_the_users_alone_and_goes_with_the_run() {
-    let desk = Desk::new();
-    let handle = desk.start(ASKS);
+    let env = TestEnv::new();
+    let handle = env.start(ASKS);
     let open = asked(&mut handle.events());
-    let folder = desk.state().join("live");
+    let folder = env.state().join("live");
     let mode = |path: &PathBuf| std::fs::metadata(path).unwrap().permissions().mode() & 0o777;
-    let made = sockets(&desk);
+    let made = sockets(&env);
     assert_eq!((mode(&folder), made.len()), (0o700, 1));
     assert_eq!(mode(&made[0]), 0o600);
     handle.answer(&open.gate.id, stepwell::Answer::ALLOW_ONCE, "ann@desk").unwrap();
     assert_eq!(handle.join().unwrap().status, Status::Success);
-    assert!(sockets(&desk).is_empty());
+    assert!(sockets(&env).is_empty());
 }
 
 #[test]
 fn a_folder_that_others_may_enter_is_not_used() {
-    let desk = Desk::new();
-    let folder = desk.state().join("live");
+    let env = TestEnv::new();
+    let folder = env.state().join("live");
     std::fs::create_dir_all(&folder).unwrap();
     std::fs::set_permissions(&folder, std::fs::Permissions::from_mode(0o755)).unwrap();
-    let handle = desk.start("- {text: Done.}\n");
+    let handle = env.start("- {text: Done.}\n");
     assert_eq!(handle.join().unwrap().status, Status::Success);
-    let handle = desk.start(ASKS);
+    let handle = env.start(ASKS);
     let _ = asked(&mut handle.events());
-    assert!(sockets(&desk).is_empty());
+    assert!(sockets(&env).is_empty());
 }
 
 #[test]
 fn a_run_whose_session_is_not_saved_has_no_socket() {
-    let desk = Desk::configured("[sessions]\nauto_save = false\n");
-    let handle = desk.start(ASKS);
+    let env = TestEnv::configured("[sessions]\nauto_save = false\n");
+    let handle = env.start(ASKS);
     let _ = asked(&mut handle.events());
-    assert!(sockets(&desk).is_empty());
+    assert!(sockets(&env).is_empty());
 }
 
 #[test]
@@ -247,15 +247,15 @@ fn a_socket_that_a_crash_left_is_in_nobodys_way_and_the_next_run_is_heard() {
     let id = handle.id().clone();
     let heard = stage.listen(&id);
     heard.until(&id, "main", HALF);
-    let path = sockets(&stage.desk)[0].clone();
+    let path = sockets(&stage.env)[0].clone();
     handle.interrupt();
     assert_eq!(handle.join().unwrap().status, Status::Interrupted);
     assert!(!path.exists());
     drop(UnixListener::bind(&path).unwrap());
     assert!(path.exists());
     stage.strict.push(halved());
-    let request = stage.desk.resume(&id);
-    let handle = stage.desk.runtime.resume(request).unwrap();
+    let request = stage.env.resume(&id);
+    let handle = stage.env.runtime.resume(request).unwrap();
     // The same listener: nobody had to tell it.
     heard.listening.nudge();
     heard.until(&id, "main", HALF);
@@ -280,7 +280,7 @@ fn a_subagent_is_heard_by_its_own_name_and_with_the_run_that_it_belongs_to() {
             break piece.session;
         }
     };
-    let well = stage.desk.runtime.existing(stepwell::Access::Read).unwrap();
+    let well = stage.env.runtime.existing(stepwell::Access::Read).unwrap();
     let origin = well.info(&child).unwrap().head.origin;
     assert!(matches!(&origin, Origin::Subagent { parent } if parent == handle.id()), "{origin:?}");
     // By its own name only its own words are heard.
@@ -306,12 +306,12 @@ pattern: {type: chain, config: {steps: [{agent: writer, input: Draft it.}]}}
 fn the_agents_of_a_flow_are_heard_by_their_lanes() {
     let stage = Stage::new();
     stage.strict.push(halved());
-    let request = stage.desk.flow(SPEC, "[]");
+    let request = stage.env.flow(SPEC, "[]");
     let request = stepwell_runtime::FlowRequest { options: Stage::options(), ..request };
-    let handle = stage.desk.runtime.start_flow(request).unwrap();
+    let handle = stage.env.runtime.start_flow(request).unwrap();
     let heard = stage.listen(handle.id());
     heard.until(handle.id(), "writer", HALF);
-    let attached = stage.desk.elsewhere().attach(handle.id(), Seq::FIRST).unwrap();
+    let attached = stage.env.elsewhere().attach(handle.id(), Seq::FIRST).unwrap();
     let mut events = attached.events();
     let lane: Lane = "writer".parse().unwrap();
     let within = events.find_map(|event| match event {
@@ -328,19 +328,19 @@ fn the_agents_of_a_flow_are_heard_by_their_lanes() {
 #[test]
 fn a_path_that_is_too_long_for_a_socket_is_reached_all_the_same() {
     let mut stage = Stage::new();
-    let host = &stage.desk.runtime.host;
-    let long = stage.desk.state().join("long ".repeat(40)).join("folder ".repeat(30));
+    let host = &stage.env.runtime.host;
+    let long = stage.env.state().join("long ".repeat(40)).join("folder ".repeat(30));
     let host = stepwell_workspace::Host { runtime: Some(long.clone()), ..host.clone() };
     let wanted = stepwell_workspace::Wanted { folder: host.folder.clone(), ..Default::default() };
     let nobody = stepwell_workspace::Notices::to_nobody();
     let workspace = stepwell_workspace::Workspace::find(host, wanted, nobody).unwrap();
-    stage.desk.runtime = stepwell_runtime::Runtime::new(workspace);
+    stage.env.runtime = stepwell_runtime::Runtime::new(workspace);
     stage.strict.push(halved());
     let handle = stage.start();
-    let well = stage.desk.runtime.existing(stepwell::Access::Read).unwrap();
+    let well = stage.env.runtime.existing(stepwell::Access::Read).unwrap();
     let (to, pieces) = mpsc::channel();
     let tell = move |piece| drop(to.send(piece));
-    let listening = listen(&stage.desk.runtime, &well, handle.id(), tell);
+    let listening = listen(&stage.env.runtime, &well, handle.id(), tell);
     let heard = Heard { pieces, listening };
     heard.until(handle.id(), "main", HALF);
     assert_eq!(std::fs::read_dir(&long).unwrap().count(), 1);

@@ -10,7 +10,7 @@ use stepwell_runtime::{
     Runtime,
 };
 
-use crate::desk::{ASKS, Desk, runtime_in};
+use crate::test_env::{ASKS, TestEnv, runtime_in};
 
 /// A session that has paused with a question about its first call.
 fn paused(runtime: &Runtime, root: &Path) -> SessionId {
@@ -43,12 +43,12 @@ fn end_of(id: &SessionId) -> String {
 
 #[test]
 fn a_late_answer_does_not_go_to_another_session_of_the_store() {
-    let desk = Desk::new();
-    let (one, two) = (paused(&desk.runtime, &desk.root()), paused(&desk.runtime, &desk.root()));
-    let (gate, _) = only_gate(&desk.runtime, &one);
-    assert_eq!(only_gate(&desk.runtime, &two).0, gate, "names repeat");
+    let env = TestEnv::new();
+    let (one, two) = (paused(&env.runtime, &env.root()), paused(&env.runtime, &env.root()));
+    let (gate, _) = only_gate(&env.runtime, &one);
+    assert_eq!(only_gate(&env.runtime, &two).0, gate, "names repeat");
     // Both wait: the name alone means neither.
-    let both = meant_gate(&desk.runtime, &gate);
+    let both = meant_gate(&env.runtime, &gate);
     let Err(Error::UnclearGate { elsewhere: false, choices, .. }) = &both else {
         panic!("{both:?}")
     };
@@ -57,19 +57,19 @@ fn a_late_answer_does_not_go_to_another_session_of_the_store() {
     let mut wanted = [format!("{}/{gate}", end_of(&one)), format!("{}/{gate}", end_of(&two))];
     wanted.sort_unstable();
     assert_eq!(typed, wanted);
-    answer(&desk.runtime, &one, Some(&gate), "no").unwrap();
+    answer(&env.runtime, &one, Some(&gate), "no").unwrap();
     // Only the other waits, and whoever types the name may mean the one that was answered.
-    let late = meant_gate(&desk.runtime, &gate);
+    let late = meant_gate(&env.runtime, &gate);
     let Err(Error::AnsweredOther { before, choices }) = &late else { panic!("{late:?}") };
     assert!(matches!(&**before, Error::AnsweredBefore { session, .. } if *session == one));
     assert_eq!(choices[0].typed, format!("{}/{gate}", end_of(&two)));
     assert!(late.unwrap_err().kind().is_busy());
     // What the hint says is clear.
-    let meant = meant_gate(&desk.runtime, &format!("{}/{gate}", end_of(&two))).unwrap();
+    let meant = meant_gate(&env.runtime, &format!("{}/{gate}", end_of(&two))).unwrap();
     assert_eq!((meant.session, meant.gate, meant.elsewhere), (two, gate.clone(), false));
-    let gone = meant_gate(&desk.runtime, &format!("{}/{gate}", end_of(&one)));
+    let gone = meant_gate(&env.runtime, &format!("{}/{gate}", end_of(&one)));
     assert!(matches!(&gone, Err(Error::AnsweredBefore { session, .. }) if *session == one));
-    let unknown = meant_gate(&desk.runtime, "no-such-gate");
+    let unknown = meant_gate(&env.runtime, "no-such-gate");
     assert!(matches!(unknown, Err(Error::NoQuestion { .. })), "{unknown:?}");
 }
 
@@ -95,10 +95,10 @@ fn a_question_of_another_store_is_meant_only_with_its_session() {
 
 #[test]
 fn an_answer_to_a_question_that_is_another_one_by_now_is_refused() {
-    let desk = Desk::new();
-    let id = paused(&desk.runtime, &desk.root());
-    let (gate, seq) = only_gate(&desk.runtime, &id);
-    let well = desk.runtime.existing(Access::Write).unwrap();
+    let env = TestEnv::new();
+    let id = paused(&env.runtime, &env.root());
+    let (gate, seq) = only_gate(&env.runtime, &id);
+    let well = env.runtime.existing(Access::Write).unwrap();
     let asked = well.store().keyed_events(&id, &[stepwell::Kind::Gate]).unwrap().remove(0);
     // The session is rewound to before it, and asks something else under the same name.
     let session = well.lock(&id).unwrap();
@@ -110,49 +110,49 @@ fn an_answer_to_a_question_that_is_another_one_by_now_is_refused() {
     drop(session);
     let given = Given { gate: Some(gate), answer: Answer::from("yes") };
     let flow = FlowOptions::default();
-    let old = desk.runtime.answer_having_seen(&id, &given, &flow, Some(seq));
+    let old = env.runtime.answer_having_seen(&id, &given, &flow, Some(seq));
     assert!(matches!(&old, Err(Error::AnswerRefused { .. })), "{old:?}");
-    let now = only_gate(&desk.runtime, &id).1;
+    let now = only_gate(&env.runtime, &id).1;
     assert!(now > seq);
-    desk.runtime.answer_having_seen(&id, &given, &flow, Some(now)).unwrap();
+    env.runtime.answer_having_seen(&id, &given, &flow, Some(now)).unwrap();
 }
 
 #[test]
 fn whoever_resumes_with_an_answer_too_late_is_told_whose_was_first() {
     for gate in [None, Some("call_1_1")] {
-        let desk = Desk::new();
-        let id = paused(&desk.runtime, &desk.root());
-        answer(&desk.runtime, &id, None, "no").unwrap();
+        let env = TestEnv::new();
+        let id = paused(&env.runtime, &env.root());
+        answer(&env.runtime, &id, None, "no").unwrap();
         let given = |gate: Option<&str>| {
             Some(Given { gate: gate.map(str::to_owned), answer: Answer::from("approve") })
         };
         // It has stopped, with the answer.
-        let late = ResumeRequest { answer: given(gate), ..desk.resume(&id) };
-        let told = desk.runtime.resume_or_answer(late).err();
+        let late = ResumeRequest { answer: given(gate), ..env.resume(&id) };
+        let told = env.runtime.resume_or_answer(late).err();
         assert!(matches!(&told, Some(Error::AnsweredBefore { .. })), "{told:?}");
         assert!(told.unwrap().kind().is_busy());
         // It has ended with it.
-        desk.runtime.resume(desk.resume(&id)).unwrap().join().unwrap();
-        let late = ResumeRequest { answer: given(gate), ..desk.resume(&id) };
-        let told = desk.runtime.resume_or_answer(late).err();
+        env.runtime.resume(env.resume(&id)).unwrap().join().unwrap();
+        let late = ResumeRequest { answer: given(gate), ..env.resume(&id) };
+        let told = env.runtime.resume_or_answer(late).err();
         assert!(matches!(&told, Some(Error::AnsweredBefore { .. })), "{told:?}");
-        assert_eq!(desk.ran(), 0);
+        assert_eq!(env.ran(), 0);
     }
 }
 
 #[test]
 fn whoever_names_no_question_is_told_what_they_answered() {
-    let desk = Desk::new();
-    let id = paused(&desk.runtime, &desk.root());
+    let env = TestEnv::new();
+    let id = paused(&env.runtime, &env.root());
     let told = std::sync::Arc::new(std::sync::Mutex::new(Vec::new()));
     let into = std::sync::Arc::clone(&told);
-    let runtime = desk.elsewhere().telling(Notices::to(move |notice: &Notice| {
+    let runtime = env.elsewhere().telling(Notices::to(move |notice: &Notice| {
         if let Notice::Answered { gate, asked, .. } = notice {
             into.lock().unwrap().push((gate.clone(), asked.clone()));
         }
     }));
     let answer = Some(Given { gate: None, answer: Answer::from("approve") });
-    let request = ResumeRequest { answer, ..desk.resume(&id) };
+    let request = ResumeRequest { answer, ..env.resume(&id) };
     runtime.resume(request).unwrap().join().unwrap();
     let told = told.lock().unwrap();
     assert_eq!(told.len(), 1, "{told:?}");

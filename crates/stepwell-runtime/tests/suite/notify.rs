@@ -6,7 +6,7 @@ use stepwell::{Answer, Money, Status};
 use stepwell_runtime::{ResumeRequest, RunOptions, RunRequest};
 use stepwell_workspace::{Host, Notices, Wanted, Workspace};
 
-use crate::desk::{ASKS, Desk, asked};
+use crate::test_env::{ASKS, TestEnv, asked};
 
 /// A command that appends what it is told to a file, one line for each event.
 fn notes(folder: &Path) -> String {
@@ -30,14 +30,14 @@ fn lines(folder: &Path, wanted: usize) -> Vec<String> {
 #[test]
 fn the_users_command_runs_once_when_a_question_opens_and_once_when_the_run_ends() {
     let notes_in = tempfile::tempdir().unwrap();
-    let desk = Desk::configured(&notes(notes_in.path()));
-    let handle = desk.start(ASKS);
+    let env = TestEnv::configured(&notes(notes_in.path()));
+    let handle = env.start(ASKS);
     let id = handle.id().clone();
     asked(&mut handle.events());
     // Stopped while it asks; the next run comes to the same question, which is no news.
     handle.interrupt();
     assert_eq!(handle.join().unwrap().status, Status::Interrupted);
-    let handle = desk.runtime.resume(desk.resume(&id)).unwrap();
+    let handle = env.runtime.resume(env.resume(&id)).unwrap();
     let open = asked(&mut handle.events());
     handle.answer(&open.gate.id, Answer::ALLOW_ONCE, "ann@desk").unwrap();
     assert_eq!(handle.join().unwrap().status, Status::Success);
@@ -54,7 +54,7 @@ fn the_users_command_runs_once_when_a_question_opens_and_once_when_the_run_ends(
 #[test]
 fn the_call_that_brings_a_budget_to_nine_tenths_is_told_of_once() {
     let notes_in = tempfile::tempdir().unwrap();
-    let desk = Desk::configured(&notes(notes_in.path()));
+    let env = TestEnv::configured(&notes(notes_in.path()));
     let script = "
 - {calls: [{tool: list_files, arguments: {}}], cost: '5'}
 - {calls: [{tool: list_files, arguments: {}}], cost: '4'}
@@ -62,8 +62,8 @@ fn the_call_that_brings_a_budget_to_nine_tenths_is_told_of_once() {
 - {text: Done.}
 ";
     let budget = Money::from_f64(10.0);
-    let options = RunOptions { budget, ..desk.options(script) };
-    let handle = desk.runtime.start(RunRequest { options, ..RunRequest::new("make it") }).unwrap();
+    let options = RunOptions { budget, ..env.options(script) };
+    let handle = env.runtime.start(RunRequest { options, ..RunRequest::new("make it") }).unwrap();
     let id = handle.id().clone();
     let report = handle.join().unwrap();
     let told = lines(notes_in.path(), 2);
@@ -74,19 +74,19 @@ fn the_call_that_brings_a_budget_to_nine_tenths_is_told_of_once() {
 #[test]
 fn what_a_session_cost_before_is_no_part_of_a_resumes_budget() {
     let notes_in = tempfile::tempdir().unwrap();
-    let desk = Desk::configured(&notes(notes_in.path()));
+    let env = TestEnv::configured(&notes(notes_in.path()));
     let script = "
 - {text: First., cost: '5'}
 - {calls: [{tool: list_files, arguments: {}}], cost: '0.10'}
 - {text: Done., cost: '0.39'}
 ";
-    let request = RunRequest { options: desk.options(script), ..RunRequest::new("make it") };
-    let handle = desk.runtime.start(request).unwrap();
+    let request = RunRequest { options: env.options(script), ..RunRequest::new("make it") };
+    let handle = env.runtime.start(request).unwrap();
     let id = handle.id().clone();
     handle.join().unwrap();
-    let options = RunOptions { budget: Money::from_f64(0.5), ..desk.options(script) };
-    let more = ResumeRequest { options, say: Some("more".to_owned()), ..desk.resume(&id) };
-    desk.runtime.resume(more).unwrap().join().unwrap();
+    let options = RunOptions { budget: Money::from_f64(0.5), ..env.options(script) };
+    let more = ResumeRequest { options, say: Some("more".to_owned()), ..env.resume(&id) };
+    env.runtime.resume(more).unwrap().join().unwrap();
     let told = lines(notes_in.path(), 3);
     let low: Vec<&String> = told.iter().filter(|line| line.starts_with("budget_low")).collect();
     assert_eq!(low, [&format!("budget_low|{id}|||0.49|make it: $0.49 of $0.50 spent")], "{told:?}");
@@ -97,8 +97,8 @@ fn a_command_that_hangs_or_fails_is_in_nobodys_way() {
     // The first one ends with the test's folder.
     let hangs = "while [ -d \"$STEPWELL_EVENT_WORKSPACE\" ]; do sleep 0.1; done";
     for command in [hangs, "exit 3", "/no/such/program"] {
-        let desk = Desk::configured(&format!("notify.command = '''{command}'''\n"));
-        let handle = desk.start("- {text: Done.}\n");
+        let env = TestEnv::configured(&format!("notify.command = '''{command}'''\n"));
+        let handle = env.start("- {text: Done.}\n");
         assert_eq!(handle.join().unwrap().status, Status::Success, "{command}");
     }
 }
@@ -106,11 +106,11 @@ fn a_command_that_hangs_or_fails_is_in_nobodys_way() {
 #[test]
 fn secrets_are_not_told() {
     let notes_in = tempfile::tempdir().unwrap();
-    let desk = Desk::configured(&notes(notes_in.path()));
+    let env = TestEnv::configured(&notes(notes_in.path()));
     let secret = format!("ghp_{}", "a1B2c3D4e5F6g7H8i9J0k1L2m3N4o5P6q7R8");
-    let options = desk.options("- {text: Done.}\n");
+    let options = env.options("- {text: Done.}\n");
     let request = RunRequest { options, ..RunRequest::new(format!("use {secret}")) };
-    desk.runtime.start(request).unwrap().join().unwrap();
+    env.runtime.start(request).unwrap().join().unwrap();
     let told = lines(notes_in.path(), 1);
     assert!(told[0].starts_with("run_ended|") && !told[0].contains(&secret), "{told:?}");
 }

@@ -4,12 +4,12 @@ use stepwell::{Answer, Scope, Status, StopReason};
 use stepwell_agent::provider::Delta;
 use stepwell_runtime::{Error, ForkRequest, ResumeRequest, RewindRequest, RunEvent, RunRequest};
 
-use crate::desk::{ASKS, Desk, asked};
+use crate::test_env::{ASKS, TestEnv, asked};
 
 #[test]
 fn a_run_is_started_watched_answered_interrupted_resumed_forked_and_rewound() {
-    let desk = Desk::new();
-    let handle = desk.start(ASKS);
+    let env = TestEnv::new();
+    let handle = env.start(ASKS);
     let id = handle.id().clone();
     let mut events = handle.events();
     // Interrupted while it asks.
@@ -19,7 +19,7 @@ fn a_run_is_started_watched_answered_interrupted_resumed_forked_and_rewound() {
     let report = handle.join().unwrap();
     assert_eq!((report.status, report.waiting.len()), (Status::Interrupted, 1));
     // Resumed, and answered from another thread.
-    let handle = desk.runtime.resume(desk.resume(&id)).unwrap();
+    let handle = env.runtime.resume(env.resume(&id)).unwrap();
     let mut events = handle.events();
     let open = asked(&mut events);
     std::thread::scope(|scope| {
@@ -27,35 +27,35 @@ fn a_run_is_started_watched_answered_interrupted_resumed_forked_and_rewound() {
     });
     let report = handle.join().unwrap();
     assert_eq!((report.status, report.output.as_str()), (Status::Success, "Made."));
-    assert_eq!((desk.ran(), desk.gates(&id)), (1, (1, 1)), "asked once, and ran once");
+    assert_eq!((env.ran(), env.gates(&id)), (1, (1, 1)), "asked once, and ran once");
     assert_eq!(report.files_modified, ["made.txt"]);
     let told: Vec<RunEvent> = events.collect();
     assert!(told.iter().any(|it| matches!(it, RunEvent::ToolFinished { .. })), "{told:?}");
     // A fork shares its past; a rewind takes the file back.
     let fork = ForkRequest { session: id.clone(), at: None, label: Some("try".to_owned()) };
-    let fork = desk.runtime.fork(&fork).unwrap();
+    let fork = env.runtime.fork(&fork).unwrap();
     assert_eq!(
-        desk.runtime.workspace().session("try", stepwell::Access::Read).unwrap().1,
+        env.runtime.workspace().session("try", stepwell::Access::Read).unwrap().1,
         fork.session
     );
     let to = open.seq;
     let rewind = RewindRequest::new(id.clone(), to, Scope::Both);
-    desk.runtime.rewind(&rewind).unwrap();
-    assert_eq!(desk.ran(), 0);
+    env.runtime.rewind(&rewind).unwrap();
+    assert_eq!(env.ran(), 0);
 }
 
 #[test]
 fn a_session_whose_run_has_just_ended_is_resumed_once_it_lets_go() {
-    let desk = Desk::new();
-    let handle = desk.start("- {text: Done.}\n- {text: Again.}");
+    let env = TestEnv::new();
+    let handle = env.start("- {text: Done.}\n- {text: Again.}");
     let id = handle.id().clone();
     handle.join().unwrap();
-    let well = desk.runtime.existing(stepwell::Access::Write).unwrap();
+    let well = env.runtime.existing(stepwell::Access::Write).unwrap();
     let held = well.lock(&id).unwrap();
     std::thread::scope(|scope| {
         let resumed = scope.spawn(|| {
-            let more = desk.resume(&id);
-            desk.runtime.resume(ResumeRequest { say: Some("again".to_owned()), ..more })
+            let more = env.resume(&id);
+            env.runtime.resume(ResumeRequest { say: Some("again".to_owned()), ..more })
         });
         for _ in 0..200 {
             assert!(well.info(&id).unwrap().held.is_some() && !resumed.is_finished());
@@ -68,8 +68,8 @@ fn a_session_whose_run_has_just_ended_is_resumed_once_it_lets_go() {
 
 #[test]
 fn who_listens_first_is_told_every_piece_of_what_was_said_before() {
-    let desk = Desk::new();
-    let handle = desk.start(ASKS);
+    let env = TestEnv::new();
+    let handle = env.start(ASKS);
     while handle.open_gates().is_empty() {
         std::thread::yield_now();
     }
@@ -88,8 +88,8 @@ fn who_listens_first_is_told_every_piece_of_what_was_said_before() {
 
 #[test]
 fn what_a_run_tells_is_plain_data() {
-    let desk = Desk::new();
-    let handle = desk.start("- {text: Done.}");
+    let env = TestEnv::new();
+    let handle = env.start("- {text: Done.}");
     let told: Vec<RunEvent> = handle.events().collect();
     for event in &told {
         let json = serde_json::to_value(event).unwrap();
@@ -103,33 +103,33 @@ fn what_a_run_tells_is_plain_data() {
 
 #[test]
 fn dropping_a_handle_interrupts_its_run() {
-    let desk = Desk::new();
-    let handle = desk.start(ASKS);
+    let env = TestEnv::new();
+    let handle = env.start(ASKS);
     let (id, mut events) = (handle.id().clone(), handle.events());
     asked(&mut events);
     drop(handle);
     assert!(matches!(events.last(), Some(RunEvent::Ended { status: Status::Interrupted, .. })));
-    assert_eq!((desk.ran(), desk.gates(&id)), (0, (1, 0)));
+    assert_eq!((env.ran(), env.gates(&id)), (0, (1, 0)));
 }
 
 #[test]
 fn what_cannot_begin_leaves_nothing_behind() {
-    let desk = Desk::new();
-    let refused = desk.runtime.start(RunRequest::new("make it"));
+    let env = TestEnv::new();
+    let refused = env.runtime.start(RunRequest::new("make it"));
     assert!(matches!(refused, Err(Error::NoModel { .. })), "{refused:?}");
-    let request = RunRequest { options: desk.options("- {text: Done.}"), ..RunRequest::new("x") };
+    let request = RunRequest { options: env.options("- {text: Done.}"), ..RunRequest::new("x") };
     request.interrupt.ask();
-    assert!(matches!(desk.runtime.start(request), Err(Error::Interrupted)));
-    assert!(!desk.runtime.place.has_store());
+    assert!(matches!(env.runtime.start(request), Err(Error::Interrupted)));
+    assert!(!env.runtime.place.has_store());
 }
 
 #[test]
 fn a_session_that_runs_is_not_resumed_beside_it() {
-    let desk = Desk::new();
-    let handle = desk.start(ASKS);
+    let env = TestEnv::new();
+    let handle = env.start(ASKS);
     let mut events = handle.events();
     asked(&mut events);
-    let refused = desk.elsewhere().resume(desk.resume(handle.id()));
+    let refused = env.elsewhere().resume(env.resume(handle.id()));
     let error = refused.expect_err("it runs");
     assert!(error.holder().is_some(), "{error}");
 }

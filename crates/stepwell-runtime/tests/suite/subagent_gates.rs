@@ -8,7 +8,7 @@ use stepwell_runtime::{
     Error, ErrorKind, FlowOptions, Given, Patience, RunOptions, RunRequest, Runtime,
 };
 
-use crate::desk::Desk;
+use crate::test_env::TestEnv;
 use crate::work::commit_all;
 
 const PARENT: &str = "
@@ -16,9 +16,9 @@ const PARENT: &str = "
 - {text: All done.}
 ";
 
-/// A desk of which the subagent asks before it runs a command, and all have paused.
+/// A environment of which the subagent asks before it runs a command, and all have paused.
 struct Paused {
-    desk: Desk,
+    env: TestEnv,
     runtime: Runtime,
     parent: SessionId,
     child: SessionId,
@@ -28,9 +28,9 @@ struct Paused {
 
 impl Paused {
     fn new() -> Self {
-        let desk = Desk::new();
-        let root = desk.root();
-        let outside = desk.state();
+        let env = TestEnv::new();
+        let root = env.root();
+        let outside = env.state();
         std::fs::create_dir_all(&outside).unwrap();
         let made = outside.join("made.txt");
         let command = format!("echo x >> {}", made.display());
@@ -46,11 +46,11 @@ impl Paused {
         std::fs::write(outside.with_file_name("config").join("config.toml"), config).unwrap();
         std::fs::write(root.join(".gitignore"), ".stepwell/\n").unwrap();
         commit_all(&root);
-        let runtime = desk.elsewhere();
+        let runtime = env.elsewhere();
         let options = RunOptions {
             patience: Patience::Pause,
             mode: Some(Mode::ConfirmSensitive),
-            ..desk.options(PARENT)
+            ..env.options(PARENT)
         };
         let started = runtime.start(RunRequest { options, ..RunRequest::new("make it") }).unwrap();
         let parent = started.id().clone();
@@ -58,7 +58,7 @@ impl Paused {
         let well = runtime.existing(Access::Read).unwrap();
         // That the subagent is started may itself be asked.
         if well.sessions(Query::default()).count() == 1 {
-            let mut request = desk.resume(&parent);
+            let mut request = env.resume(&parent);
             request.options.patience = Patience::Pause;
             request.answer = Some(Given { gate: None, answer: Answer::ALLOW_ONCE });
             assert_eq!(runtime.resume(request).unwrap().join().unwrap().status, Status::Paused);
@@ -66,7 +66,7 @@ impl Paused {
         let heads = well.sessions(Query::default()).map(|info| info.unwrap().head);
         let mut below = heads.filter(|head| matches!(head.origin, Origin::Subagent { .. }));
         let child = below.next().expect("there is a subagent").id;
-        Self { desk, runtime, parent, child, made }
+        Self { env, runtime, parent, child, made }
     }
 
     /// The question's name in a session.
@@ -78,7 +78,7 @@ impl Paused {
 
     fn answer(&self, session: &SessionId, gate: &str, answer: &str) -> Result<bool, Error> {
         let given = Given { gate: Some(gate.to_owned()), answer: Answer::from(answer) };
-        let answered = self.desk.elsewhere().answer(session, &given, &FlowOptions::default())?;
+        let answered = self.env.elsewhere().answer(session, &given, &FlowOptions::default())?;
         Ok(answered.goes_on)
     }
 
@@ -114,13 +114,13 @@ fn a_subagents_question_is_listed_once_and_has_one_answer_wherever_it_is_given()
         let late = paused.answer(places[1].0, places[1].1, second).unwrap_err();
         assert!(matches!(late, Error::AnsweredBefore { .. }), "{late}");
         assert_eq!(late.kind(), ErrorKind::Busy);
-        let mut request = paused.desk.resume(&parent);
+        let mut request = paused.env.resume(&parent);
         request.options.patience = Patience::Pause;
         let ended = paused.runtime.resume(request).unwrap().join().unwrap();
         assert_eq!(ended.status, Status::Success, "{ended:?}");
         assert_eq!(paused.made(), times, "{first} was first");
         for session in [&parent, &child] {
-            let (asked, answered) = paused.desk.gates(session);
+            let (asked, answered) = paused.env.gates(session);
             assert_eq!(asked, answered, "{session}");
         }
     }
@@ -134,8 +134,8 @@ fn a_run_that_waits_goes_on_with_the_answer_to_either_of_a_subagents_questions()
         let paused = Paused::new();
         let (parent, child) = (paused.parent.clone(), paused.child.clone());
         let (ours, its) = (paused.gate(&parent), paused.gate(&child));
-        let handle = paused.runtime.resume(paused.desk.resume(&parent)).unwrap();
-        crate::desk::asked(&mut handle.events());
+        let handle = paused.runtime.resume(paused.env.resume(&parent)).unwrap();
+        crate::test_env::asked(&mut handle.events());
         let first = if above { (&parent, &ours) } else { (&child, &its) };
         let second = if above { (&child, &its) } else { (&parent, &ours) };
         assert!(paused.answer(first.0, first.1, answer).unwrap(), "its runner goes on");
@@ -149,9 +149,9 @@ fn a_run_that_waits_goes_on_with_the_answer_to_either_of_a_subagents_questions()
 #[test]
 fn what_is_asked_of_a_subagent_is_done_by_its_runner_and_a_stop_reaches_it() {
     let paused = Paused::new();
-    let handle = paused.runtime.resume(paused.desk.resume(&paused.parent)).unwrap();
-    crate::desk::asked(&mut handle.events());
-    let elsewhere = paused.desk.elsewhere();
+    let handle = paused.runtime.resume(paused.env.resume(&paused.parent)).unwrap();
+    crate::test_env::asked(&mut handle.events());
+    let elsewhere = paused.env.elsewhere();
     let well = elsewhere.existing(Access::Write).unwrap();
     let held = || well.info(&paused.child).unwrap().held;
     while held().is_none() {

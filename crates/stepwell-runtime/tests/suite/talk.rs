@@ -4,15 +4,15 @@ use stepwell::{Answer, Checkpoint, Event, Lane, Phase, PhaseSet, Said, Status, S
 use stepwell_agent::provider::Delta;
 use stepwell_runtime::{Error, RunEvent, RunRequest};
 
-use crate::desk::{ASKS, Desk, asked};
+use crate::test_env::{ASKS, TestEnv, asked};
 
 fn said(text: &str, now: bool) -> Said {
     Said { text: text.to_owned(), lane: Lane::main(), who: Who::from("ann@desk"), now }
 }
 
 /// What was said to the model, in order.
-fn heard(desk: &Desk, id: &stepwell::SessionId) -> Vec<String> {
-    let events = desk.events(id).into_iter();
+fn heard(env: &TestEnv, id: &stepwell::SessionId) -> Vec<String> {
+    let events = env.events(id).into_iter();
     let messages = events.filter_map(|event| match event.event {
         Event::Message(message) if message.said.is_some() => Some(message.text()),
         _ => None,
@@ -22,34 +22,34 @@ fn heard(desk: &Desk, id: &stepwell::SessionId) -> Vec<String> {
 
 #[test]
 fn what_is_said_while_a_run_works_goes_before_its_next_call_in_order_each_once() {
-    let desk = Desk::new();
-    let handle = desk.start(ASKS);
+    let env = TestEnv::new();
+    let handle = env.start(ASKS);
     let id = handle.id().clone();
     let open = asked(&mut handle.events());
     handle.say("first", false).unwrap();
-    let well = desk.elsewhere().existing(stepwell::Access::Write).unwrap();
+    let well = env.elsewhere().existing(stepwell::Access::Write).unwrap();
     well.say(&id, said("second", false)).unwrap();
     handle.answer(&open.gate.id, Answer::ALLOW_ONCE, "ann@desk").unwrap();
     assert_eq!(handle.join().unwrap().status, Status::Success);
-    assert_eq!(heard(&desk, &id), ["first", "second"]);
+    assert_eq!(heard(&env, &id), ["first", "second"]);
     // What is said to a session that does not run waits for its next run.
     well.say(&id, said("third", false)).unwrap();
-    let mut request = desk.resume(&id);
+    let mut request = env.resume(&id);
     request.options.model =
-        Some(desk.script("- {text: a}\n- {text: b}\n- {text: c}\n- {text: d}\n"));
-    desk.runtime.resume(request).unwrap().join().unwrap();
-    assert_eq!(heard(&desk, &id), ["first", "second", "third"]);
+        Some(env.script("- {text: a}\n- {text: b}\n- {text: c}\n- {text: d}\n"));
+    env.runtime.resume(request).unwrap().join().unwrap();
+    assert_eq!(heard(&env, &id), ["first", "second", "third"]);
 }
 
 #[test]
 fn what_cannot_wait_ends_the_models_call() {
-    let desk = Desk::new();
+    let env = TestEnv::new();
     // The first answer takes longer than anyone waits.
-    let handle = desk.start("- {text: Slow., delay_ms: 600000}\n");
+    let handle = env.start("- {text: Slow., delay_ms: 600000}\n");
     let id = handle.id().clone();
     let mut events = handle.events();
     events.find(|event| matches!(event, RunEvent::Waiting(_))).unwrap();
-    let well = desk.elsewhere().existing(stepwell::Access::Write).unwrap();
+    let well = env.elsewhere().existing(stepwell::Access::Write).unwrap();
     well.say(&id, said("now", true)).unwrap();
     let takes_in = |event: &RunEvent| match event {
         RunEvent::Recorded(recorded) => {
@@ -60,13 +60,13 @@ fn what_cannot_wait_ends_the_models_call() {
     events.find(takes_in).unwrap();
     handle.interrupt();
     assert_eq!(handle.join().unwrap().status, Status::Interrupted);
-    assert_eq!(heard(&desk, &id), ["now"]);
+    assert_eq!(heard(&env, &id), ["now"]);
 }
 
 #[test]
 fn what_cannot_wait_ends_the_call_of_the_one_that_it_is_said_to() {
-    let desk = Desk::new();
-    std::fs::create_dir_all(desk.root()).unwrap();
+    let env = TestEnv::new();
+    std::fs::create_dir_all(env.root()).unwrap();
     let spec = "
 version: 0
 name: both
@@ -82,7 +82,7 @@ pattern:
 ";
     let slow = "[{text: Slow., delay_ms: 600000}]";
     let script = format!("lanes: {{a/writer: {slow}, b/writer: {slow}}}");
-    let handle = desk.runtime.start_flow(desk.flow(spec, &script)).unwrap();
+    let handle = env.runtime.start_flow(env.flow(spec, &script)).unwrap();
     let (id, mut events) = (handle.id().clone(), handle.events());
     let mut speak = std::collections::BTreeSet::new();
     while speak.len() < 2 {
@@ -94,7 +94,7 @@ pattern:
     }
     let words = said("now", true);
     let words = Said { lane: "a/writer".parse().unwrap(), ..words };
-    desk.elsewhere().existing(stepwell::Access::Write).unwrap().say(&id, words).unwrap();
+    env.elsewhere().existing(stepwell::Access::Write).unwrap().say(&id, words).unwrap();
     let broken_off = |event: &RunEvent| match event {
         RunEvent::Within { lane, event, .. } if matches!(**event, RunEvent::Delta(Delta::Void)) => {
             Some(lane.to_string())
@@ -103,7 +103,7 @@ pattern:
     };
     let first = events.find_map(|event| broken_off(&event));
     // It is asked anew, with what was said.
-    while desk
+    while env
         .events(&id)
         .iter()
         .all(|it| !matches!(&it.event, Event::Message(it) if it.said.is_some()))
@@ -118,7 +118,7 @@ pattern:
 
 #[test]
 fn every_answer_says_when_it_was_asked_for_and_when_it_began() {
-    let desk = Desk::new();
+    let env = TestEnv::new();
     // The second one only calls; the third one says nothing.
     let script = "
 - {text: I look., calls: [{tool: list_files, arguments: {}}]}
@@ -126,12 +126,12 @@ fn every_answer_says_when_it_was_asked_for_and_when_it_began() {
 - {text: ''}
 - {text: Done.}
 ";
-    let handle = desk.start(script);
+    let handle = env.start(script);
     let id = handle.id().clone();
     assert_eq!(handle.join().unwrap().status, Status::Success);
     let mut began = Vec::new();
     let mut last = stepwell::Time::from_micros(0);
-    for event in desk.events(&id) {
+    for event in env.events(&id) {
         let Event::Message(message) = &event.event else { continue };
         if message.role != stepwell::Role::Assistant {
             assert_eq!(message.call, None);
@@ -149,17 +149,17 @@ fn every_answer_says_when_it_was_asked_for_and_when_it_began() {
 
 #[test]
 fn a_stop_from_another_process_stops_the_runner_that_it_names() {
-    let desk = Desk::new();
-    let handle = desk.start(ASKS);
+    let env = TestEnv::new();
+    let handle = env.start(ASKS);
     let id = handle.id().clone();
     asked(&mut handle.events());
-    let well = desk.elsewhere().existing(stepwell::Access::Write).unwrap();
+    let well = env.elsewhere().existing(stepwell::Access::Write).unwrap();
     let epoch = well.info(&id).unwrap().held.unwrap().epoch;
     let who = Who::from("ann@desk");
     well.ask_to_stop(&id, StopAsked { epoch, who, reason: None }).unwrap();
     assert_eq!(handle.join().unwrap().status, Status::Interrupted);
     // A later runner ignores it.
-    let handle = desk.runtime.resume(desk.resume(&id)).unwrap();
+    let handle = env.runtime.resume(env.resume(&id)).unwrap();
     let open = asked(&mut handle.events());
     handle.answer(&open.gate.id, Answer::ALLOW_ONCE, "ann@desk").unwrap();
     assert_eq!(handle.join().unwrap().status, Status::Success);
@@ -167,24 +167,24 @@ fn a_stop_from_another_process_stops_the_runner_that_it_names() {
 
 #[test]
 fn phases_checkpoints_and_questions_reach_a_run_from_another_process() {
-    let desk = Desk::new();
+    let env = TestEnv::new();
     // An earlier session whose lessons a plan is told.
-    let earlier = desk.start("- {calls: [{tool: tasks, arguments: {action: add, tasks: [{description: port the parser, status: failed}]}}]}\n- {text: No.}\n");
+    let earlier = env.start("- {calls: [{tool: tasks, arguments: {action: add, tasks: [{description: port the parser, status: failed}]}}]}\n- {text: No.}\n");
     assert_eq!(earlier.join().unwrap().status, Status::Success);
     let script = format!(
         "{ASKS}- {{calls: [{{tool: phase, arguments: {{to: plan}}}}]}}\n- {{text: Planned.}}\n"
     );
     let script = script.replace("- {text: Made.}\n", "");
     let request = RunRequest {
-        options: desk.options(&script),
+        options: env.options(&script),
         phases: Some(PhaseSet::Workflow),
         ..RunRequest::new("make it")
     };
-    let handle = desk.runtime.start(request).unwrap();
+    let handle = env.runtime.start(request).unwrap();
     let id = handle.id().clone();
     let open = asked(&mut handle.events());
     // The run waits for a person, and holds its lease.
-    let well = desk.elsewhere().existing(stepwell::Access::Write).unwrap();
+    let well = env.elsewhere().existing(stepwell::Access::Write).unwrap();
     let epoch = well.info(&id).unwrap().held.unwrap().epoch;
     well.enter_phase(&id, Phase::Initialize).unwrap();
     well.enter_phase(&id, Phase::Discuss).unwrap();
@@ -197,7 +197,7 @@ fn phases_checkpoints_and_questions_reach_a_run_from_another_process() {
     assert_eq!(info.held.unwrap().epoch, epoch, "the same run still has it");
     handle.answer(&open.gate.id, Answer::ALLOW_ONCE, "ann@desk").unwrap();
     assert_eq!(handle.join().unwrap().status, Status::Success);
-    let events = desk.events(&id);
+    let events = env.events(&id);
     let at = events.iter().find(|event| event.seq == saved).unwrap();
     assert!(matches!(&at.event, Event::Checkpoint(it) if it.name == "saved"));
     // The model was told where the work is, moved it on from there, and got the lessons.
@@ -219,19 +219,19 @@ fn phases_checkpoints_and_questions_reach_a_run_from_another_process() {
 
 #[test]
 fn a_run_is_made_shorter_before_its_models_next_call() {
-    let desk = Desk::configured("[compaction]\nkeep_tokens = 100\nauto = false\n");
-    std::fs::create_dir_all(desk.root()).unwrap();
-    std::fs::write(desk.root().join("notes.txt"), "a line of notes\n".repeat(100)).unwrap();
+    let env = TestEnv::configured("[compaction]\nkeep_tokens = 100\nauto = false\n");
+    std::fs::create_dir_all(env.root()).unwrap();
+    std::fs::write(env.root().join("notes.txt"), "a line of notes\n".repeat(100)).unwrap();
     let reads = "- {calls: [{tool: read_file, arguments: {path: notes.txt}}]}\n".repeat(3);
-    let handle = desk.start(&format!("{reads}{ASKS}"));
+    let handle = env.start(&format!("{reads}{ASKS}"));
     let id = handle.id().clone();
     let open = asked(&mut handle.events());
     // The run waits for a person, and holds its lease.
-    let well = desk.elsewhere().existing(stepwell::Access::Write).unwrap();
+    let well = env.elsewhere().existing(stepwell::Access::Write).unwrap();
     assert!(well.ask_to_compact(&id).unwrap().is_some());
     handle.answer(&open.gate.id, Answer::ALLOW_ONCE, "ann@desk").unwrap();
     assert_eq!(handle.join().unwrap().status, Status::Success);
-    let events = desk.events(&id);
+    let events = env.events(&id);
     let place = |fits: &dyn Fn(&Event) -> bool| events.iter().rposition(|it| fits(&it.event));
     let compacted = place(&|event| matches!(event, Event::Compacted(_)));
     let said = |event: &Event| match event {
@@ -247,9 +247,9 @@ fn a_run_is_made_shorter_before_its_models_next_call() {
 
 #[test]
 fn each_agent_of_a_flow_that_waits_is_made_shorter_once_it_goes_on() {
-    let desk = Desk::configured("[compaction]\nkeep_tokens = 100\nauto = false\n");
-    std::fs::create_dir_all(desk.root()).unwrap();
-    std::fs::write(desk.root().join("notes.txt"), "a line of notes\n".repeat(100)).unwrap();
+    let env = TestEnv::configured("[compaction]\nkeep_tokens = 100\nauto = false\n");
+    std::fs::create_dir_all(env.root()).unwrap();
+    std::fs::write(env.root().join("notes.txt"), "a line of notes\n".repeat(100)).unwrap();
     let spec = "
 version: 0
 name: letter
@@ -267,17 +267,17 @@ pattern:
     let asks = "{calls: [{tool: run_command, arguments: {command: 'echo x >> made.txt'}}]}";
     let script =
         format!("lanes: {{writer: [{reads}{asks}, {{text: Made.}}, {asks}, {{text: Twice.}}]}}");
-    let handle = desk.runtime.start_flow(desk.flow(spec, &script)).unwrap();
+    let handle = env.runtime.start_flow(env.flow(spec, &script)).unwrap();
     let (id, mut events) = (handle.id().clone(), handle.events());
     let open = asked(&mut events);
-    let elsewhere = desk.elsewhere();
+    let elsewhere = env.elsewhere();
     assert!(elsewhere.ask_to_compact(&id).unwrap(), "it waits, and its runner lives");
     handle.answer(&open.gate.id, Answer::ALLOW_ONCE, "ann@desk").unwrap();
     // The second question has the lane begin again, which does not compact it again.
     let open = asked(&mut events);
     handle.answer(&open.gate.id, Answer::ALLOW_ONCE, "ann@desk").unwrap();
     assert_eq!(handle.join().unwrap().status, Status::Success);
-    let recorded = desk.events(&id);
+    let recorded = env.events(&id);
     let compacted = |event: &Event| match event {
         Event::Compacted(it) => it.lane.as_str() == "writer",
         _ => false,

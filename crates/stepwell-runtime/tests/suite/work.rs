@@ -20,7 +20,7 @@ use stepwell_runtime::{
 use stepwell_strict::{Asked, Reply, Rules, Say, Strict};
 use stepwell_workspace::{Host, Notices, Wanted, Workspace};
 
-use crate::desk::asked;
+use crate::test_env::asked;
 
 /// A repository, a provider, and a user who may use it.
 pub(crate) struct Repository {

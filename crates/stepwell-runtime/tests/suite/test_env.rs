@@ -13,7 +13,7 @@ use stepwell_runtime::{
 use stepwell_workspace::{Host, Notices, Wanted, Workspace};
 
 /// A workspace, and a user's home beside it.
-pub(crate) struct Desk {
+pub(crate) struct TestEnv {
     folder: tempfile::TempDir,
     variables: BTreeMap<String, String>,
     pub(crate) runtime: Runtime,
@@ -25,7 +25,7 @@ pub(crate) const ASKS: &str = "
 - {text: Made.}
 ";
 
-impl Desk {
+impl TestEnv {
     pub(crate) fn new() -> Self {
         Self::configured("")
     }
