@@ -9,12 +9,12 @@ use reqwest::Method;
 use reqwest::header::HeaderName;
 use serde_json::json;
 
-use crate::desk::Desk;
 use crate::dice::{Dice, Guess};
+use crate::test_env::TestEnv;
 
 /// Sends bytes as they are, and reads the status.
-fn raw(desk: &Desk, request: &str) -> u16 {
-    let mut stream = TcpStream::connect(("127.0.0.1", desk.port)).unwrap();
+fn raw(env: &TestEnv, request: &str) -> u16 {
+    let mut stream = TcpStream::connect(("127.0.0.1", env.port)).unwrap();
     stream.set_read_timeout(Some(Duration::from_secs(60))).unwrap();
     stream.write_all(request.as_bytes()).unwrap();
     let mut answer = [0; 64];
@@ -23,10 +23,10 @@ fn raw(desk: &Desk, request: &str) -> u16 {
     line.split(' ').nth(1).and_then(|it| it.parse().ok()).unwrap_or_else(|| panic!("{line:?}"))
 }
 
-fn head(desk: &Desk, method: &str, path: &str, headers: &[(&str, &str)]) -> String {
+fn head(env: &TestEnv, method: &str, path: &str, headers: &[(&str, &str)]) -> String {
     let mut text = format!("{method} {path} HTTP/1.1\r\n");
     if !headers.iter().any(|(name, _)| *name == "Host") {
-        text.push_str(&format!("Host: 127.0.0.1:{}\r\n", desk.port));
+        text.push_str(&format!("Host: 127.0.0.1:{}\r\n", env.port));
     }
     for (name, value) in headers {
         text.push_str(&format!("{name}: {value}\r\n"));
@@ -37,31 +37,31 @@ fn head(desk: &Desk, method: &str, path: &str, headers: &[(&str, &str)]) -> Stri
 
 #[tokio::test(flavor = "multi_thread")]
 async fn another_name_and_another_origin_are_refused() {
-    let desk = Desk::new().await;
-    let bearer = format!("Bearer {}", desk.operator.reveal());
+    let env = TestEnv::new().await;
+    let bearer = format!("Bearer {}", env.operator.reveal());
     let own = ("Authorization", bearer.as_str());
     let path = "/api/v1/sessions";
     // A name that was rebound to this address, as an attacker's page would use it.
-    assert_eq!(raw(&desk, &head(&desk, "GET", path, &[("Host", "evil.example"), own])), 421);
+    assert_eq!(raw(&env, &head(&env, "GET", path, &[("Host", "evil.example"), own])), 421);
     let origin = ("Origin", "https://evil.example");
-    assert_eq!(raw(&desk, &head(&desk, "GET", path, &[origin, own])), 403);
+    assert_eq!(raw(&env, &head(&env, "GET", path, &[origin, own])), 403);
     let json = ("Content-Type", "application/json");
-    let sent = head(&desk, "POST", path, &[origin, own, json, ("X-Stepwell", "1")]);
-    assert_eq!(raw(&desk, &sent), 403);
+    let sent = head(&env, "POST", path, &[origin, own, json, ("X-Stepwell", "1")]);
+    assert_eq!(raw(&env, &sent), 403);
     // What a form of another site can send.
     let form = ("Content-Type", "application/x-www-form-urlencoded");
-    assert_eq!(raw(&desk, &head(&desk, "POST", path, &[own, form])), 415);
-    assert_eq!(raw(&desk, &head(&desk, "GET", path, &[own])), 200);
+    assert_eq!(raw(&env, &head(&env, "POST", path, &[own, form])), 415);
+    assert_eq!(raw(&env, &head(&env, "GET", path, &[own])), 200);
 }
 
 #[tokio::test(flavor = "multi_thread")]
 async fn the_access_log_says_who_asked_for_what_and_holds_no_secret() {
-    let desk = Desk::new().await;
-    let id = desk.session();
-    desk.get("/search?q=hunter2secret").await;
-    desk.send_as(&desk.viewer, Method::POST, &format!("/sessions/{id}/say"), None).await;
-    raw(&desk, &head(&desk, "GET", "/api/v1/stores", &[("Authorization", "Bearer guessed")]));
-    let kept = desk.accesses();
+    let env = TestEnv::new().await;
+    let id = env.session();
+    env.get("/search?q=hunter2secret").await;
+    env.send_as(&env.viewer, Method::POST, &format!("/sessions/{id}/say"), None).await;
+    raw(&env, &head(&env, "GET", "/api/v1/stores", &[("Authorization", "Bearer guessed")]));
+    let kept = env.accesses();
     let last: Vec<_> = kept[kept.len() - 3..]
         .iter()
         .map(|it| (it.who.as_deref(), it.method.as_str(), it.path.as_str(), it.status))
@@ -75,29 +75,29 @@ async fn the_access_log_says_who_asked_for_what_and_holds_no_secret() {
     assert_eq!(last, wanted);
     assert!(kept.iter().all(|it| it.from.is_some_and(|from| from.ip().is_loopback())));
     let text = serde_json::to_string(&kept).unwrap();
-    for secret in ["hunter2secret", "guessed", &desk.operator.reveal(), &desk.viewer.reveal()] {
+    for secret in ["hunter2secret", "guessed", &env.operator.reveal(), &env.viewer.reveal()] {
         assert!(!text.contains(secret), "{text}");
     }
 }
 
 #[tokio::test(flavor = "multi_thread")]
 async fn nobody_gets_in_without_a_token_and_guessing_is_stopped() {
-    let desk = Desk::new().await;
+    let env = TestEnv::new().await;
     for path in ["/api/v1/sessions", "/api/v1/openapi.json", "/api/v1/changes", "/api/v1/stores"] {
-        assert_eq!(raw(&desk, &head(&desk, "GET", path, &[])), 401, "{path}");
+        assert_eq!(raw(&env, &head(&env, "GET", path, &[])), 401, "{path}");
     }
-    assert_eq!(raw(&desk, &head(&desk, "GET", "/api/v1/healthz", &[])), 204);
+    assert_eq!(raw(&env, &head(&env, "GET", "/api/v1/healthz", &[])), 204);
     let wrong = ("Authorization", "Bearer AAAA");
     let tries: Vec<u16> =
-        (0..12).map(|_| raw(&desk, &head(&desk, "GET", "/api/v1/sessions", &[wrong]))).collect();
+        (0..12).map(|_| raw(&env, &head(&env, "GET", "/api/v1/sessions", &[wrong]))).collect();
     assert_eq!(tries[..10], [401; 10]);
     assert_eq!(tries[10..], [429; 2]);
 }
 
 #[tokio::test(flavor = "multi_thread")]
 async fn no_path_leads_to_a_file() {
-    let desk = Desk::new().await;
-    let bearer = format!("Bearer {}", desk.operator.reveal());
+    let env = TestEnv::new().await;
+    let bearer = format!("Bearer {}", env.operator.reveal());
     let own = ("Authorization", bearer.as_str());
     for path in [
         "/../../../etc/passwd",
@@ -107,35 +107,35 @@ async fn no_path_leads_to_a_file() {
         "/api/v1/sessions/..%2f..%2fetc%2fpasswd",
         "/api/v1/sessions/x/files/content?path=/etc/passwd",
     ] {
-        let status = raw(&desk, &head(&desk, "GET", path, &[own]));
+        let status = raw(&env, &head(&env, "GET", path, &[own]));
         assert!((400..500).contains(&status), "{path}: {status}");
     }
-    let id = desk.session();
+    let id = env.session();
     let content = format!("/sessions/{id}/files/content?path=..%2F..%2Fetc%2Fpasswd");
-    assert_eq!(desk.get(&content).await.status, 404, "only what the session recorded");
+    assert_eq!(env.get(&content).await.status, 404, "only what the session recorded");
 }
 
 #[tokio::test(flavor = "multi_thread")]
 async fn what_is_too_large_is_refused_and_the_next_request_is_answered() {
-    let desk = Desk::new().await;
-    let id = desk.session();
+    let env = TestEnv::new().await;
+    let id = env.session();
     let text = "x".repeat((1 << 20) + 1);
-    let answer = desk.post(&format!("/sessions/{id}/say"), json!({"text": text})).await;
+    let answer = env.post(&format!("/sessions/{id}/say"), json!({"text": text})).await;
     assert_eq!(answer.status, 413);
     let long = "x".repeat(70 * 1024);
-    let status = raw(&desk, &head(&desk, "GET", "/api/v1/healthz", &[("X-Long", &long)]));
+    let status = raw(&env, &head(&env, "GET", "/api/v1/healthz", &[("X-Long", &long)]));
     assert_eq!(status, 431);
-    assert_eq!(desk.get("/sessions").await.status, 200);
+    assert_eq!(env.get("/sessions").await.status, 200);
 }
 
 #[tokio::test(flavor = "multi_thread")]
 async fn a_cookie_is_ours_alone_and_a_link_works_once() {
-    let desk = Desk::new().await;
+    let env = TestEnv::new().await;
     // A token is a login, too.
-    let body = json!({"code": desk.operator.reveal()}).to_string();
+    let body = json!({"code": env.operator.reveal()}).to_string();
     let send = |body: String| {
         reqwest::Client::new()
-            .post(desk.url("/login"))
+            .post(env.url("/login"))
             .header("content-type", "application/json")
             .header("x-stepwell", "1")
             .body(body)
@@ -147,11 +147,11 @@ async fn a_cookie_is_ours_alone_and_a_link_works_once() {
     for part in ["HttpOnly", "SameSite=Strict", "Path=/"] {
         assert!(cookie.contains(part), "{cookie}");
     }
-    assert!(cookie.starts_with(&format!("stepwell_{}=", desk.port)), "{cookie}");
+    assert!(cookie.starts_with(&format!("stepwell_{}=", env.port)), "{cookie}");
     let pair = cookie.split(';').next().unwrap().to_owned();
     let with = |site: &'static str| {
         let sent = [("Cookie", pair.as_str()), ("Sec-Fetch-Site", site)];
-        raw(&desk, &head(&desk, "GET", "/api/v1/sessions", &sent))
+        raw(&env, &head(&env, "GET", "/api/v1/sessions", &sent))
     };
     assert_eq!(with("same-origin"), 200);
     assert_eq!(with("cross-site"), 403);
@@ -161,35 +161,35 @@ async fn a_cookie_is_ours_alone_and_a_link_works_once() {
 
 #[tokio::test(flavor = "multi_thread")]
 async fn whoever_logged_out_stays_out_over_a_restart_and_hears_nothing_more() {
-    let mut desk = Desk::new().await;
-    let id = desk.session();
-    let cookie = desk.log_in(&desk.operator).await;
+    let mut env = TestEnv::new().await;
+    let id = env.session();
+    let cookie = env.log_in(&env.operator).await;
     let mut stream =
-        desk.browse(&cookie, Method::GET, &format!("/sessions/{id}/stream?from=1")).await;
+        env.browse(&cookie, Method::GET, &format!("/sessions/{id}/stream?from=1")).await;
     let first = stream.chunk().await.unwrap().unwrap();
     assert!(!first.is_empty());
-    assert_eq!(desk.browse(&cookie, Method::POST, "/logout").await.status(), 204);
-    assert_eq!(desk.browse(&cookie, Method::GET, "/stores").await.status(), 401);
-    desk.well.lock(&id).unwrap().append(stepwell::Message::user("said after it")).unwrap();
+    assert_eq!(env.browse(&cookie, Method::POST, "/logout").await.status(), 204);
+    assert_eq!(env.browse(&cookie, Method::GET, "/stores").await.status(), 401);
+    env.well.lock(&id).unwrap().append(stepwell::Message::user("said after it")).unwrap();
     let mut heard = String::new();
     while let Some(bytes) = stream.chunk().await.unwrap() {
         heard.push_str(&String::from_utf8_lossy(&bytes));
     }
     assert!(!heard.contains("said after it"), "{heard}");
-    desk.stop().await;
-    desk.serve();
-    assert_eq!(desk.browse(&cookie, Method::GET, "/stores").await.status(), 401);
-    let again = desk.log_in(&desk.operator).await;
-    assert_eq!(desk.browse(&again, Method::GET, "/stores").await.status(), 200);
+    env.stop().await;
+    env.serve();
+    assert_eq!(env.browse(&cookie, Method::GET, "/stores").await.status(), 401);
+    let again = env.log_in(&env.operator).await;
+    assert_eq!(env.browse(&again, Method::GET, "/stores").await.status(), 200);
 }
 
 #[tokio::test(flavor = "multi_thread")]
 async fn a_cookie_allows_what_its_token_allows() {
-    let desk = Desk::new().await;
-    for token in [&desk.operator, &desk.colleague, &desk.viewer] {
-        let by_token = desk.send_as(token, Method::GET, "/server", None).await.json;
-        let cookie = desk.log_in(token).await;
-        let by_cookie = desk.browse(&cookie, Method::GET, "/server").await.bytes().await.unwrap();
+    let env = TestEnv::new().await;
+    for token in [&env.operator, &env.colleague, &env.viewer] {
+        let by_token = env.send_as(token, Method::GET, "/server", None).await.json;
+        let cookie = env.log_in(token).await;
+        let by_cookie = env.browse(&cookie, Method::GET, "/server").await.bytes().await.unwrap();
         let by_cookie: serde_json::Value = serde_json::from_slice(&by_cookie).unwrap();
         for what in ["caller", "may_change", "may_start"] {
             assert_eq!(by_cookie[what], by_token[what], "{what}");
@@ -199,29 +199,29 @@ async fn a_cookie_allows_what_its_token_allows() {
 
 #[tokio::test(flavor = "multi_thread")]
 async fn those_who_take_no_answer_hold_nobody_up() {
-    let desk = Desk::new().await;
-    let host = format!("Host: 127.0.0.1:{}", desk.port);
+    let env = TestEnv::new().await;
+    let host = format!("Host: 127.0.0.1:{}", env.port);
     let request = format!("GET /vendor/preact.mjs HTTP/1.1\r\n{host}\r\n\r\n").repeat(400);
     let mut greedy = Vec::new();
     for _ in 0..300 {
-        let mut stream = TcpStream::connect(("127.0.0.1", desk.port)).unwrap();
+        let mut stream = TcpStream::connect(("127.0.0.1", env.port)).unwrap();
         stream.set_write_timeout(Some(Duration::from_millis(200))).unwrap();
         // The server may have hung up on them already.
         let _ = stream.write_all(request.as_bytes());
         greedy.push(stream);
     }
-    let asked = tokio::time::timeout(ANSWER, desk.get("/sessions")).await;
+    let asked = tokio::time::timeout(ANSWER, env.get("/sessions")).await;
     assert_eq!(asked.expect("nobody is answered any more").status, 200);
 }
 
 #[tokio::test(flavor = "multi_thread")]
 async fn no_answer_invites_other_sites() {
-    let desk = Desk::new().await;
-    let cookie = desk.log_in(&desk.operator).await;
+    let env = TestEnv::new().await;
+    let cookie = env.log_in(&env.operator).await;
     for (method, path) in
         [(Method::GET, "/sessions"), (Method::OPTIONS, "/sessions"), (Method::GET, "/nothing")]
     {
-        let answer = desk.browse(&cookie, method.clone(), path).await;
+        let answer = env.browse(&cookie, method.clone(), path).await;
         let invites = |name: &&str| name.starts_with("access-control");
         let found: Vec<_> =
             answer.headers().keys().map(HeaderName::as_str).filter(invites).collect();
@@ -248,23 +248,23 @@ fn held() -> [usize; 2] {
 /// -p stepwell-server --test suite random_requests`. Then it counts what is left open, too.
 #[tokio::test(flavor = "multi_thread")]
 async fn random_requests_are_never_a_defect_of_ours() {
-    let desk = Desk::new().await;
+    let env = TestEnv::new().await;
     #[expect(clippy::disallowed_methods, reason = "the long form is asked for by a variable")]
     let told = std::env::var("STEPWELL_SERVER_REQUESTS").ok().and_then(|it| it.parse().ok());
     let requests = told.unwrap_or(REQUESTS);
-    let (mut dice, mut id, mut before) = (Dice(7), desk.session(), [0; 2]);
+    let (mut dice, mut id, mut before) = (Dice(7), env.session(), [0; 2]);
     let mut statuses: BTreeMap<u16, usize> = BTreeMap::new();
     for n in 0..requests {
         if n % OF_ONE_SESSION == 0 {
-            id = desk.session();
+            id = env.session();
         }
         if n == requests / 4 {
             before = held();
         }
-        let Guess { method, target, body } = dice.request(&desk.document, id.as_str());
+        let Guess { method, target, body } = dice.request(&env.document, id.as_str());
         let Ok(_) = target.parse::<axum::http::Uri>() else { continue };
         let asked = format!("request {n}: {method} {target} {body}");
-        let answer = tokio::time::timeout(ANSWER, desk.send(method, &target, Some(body))).await;
+        let answer = tokio::time::timeout(ANSWER, env.send(method, &target, Some(body))).await;
         let answer = answer.unwrap_or_else(|_| panic!("{asked}: no answer"));
         assert!(answer.status < 500, "{asked}: {:#}", answer.json);
         *statuses.entry(answer.status).or_default() += 1;

@@ -4,15 +4,15 @@ use reqwest::Method;
 use serde_json::json;
 use stepwell::{ForkAt, Message, Usage};
 
-use crate::desk::Desk;
+use crate::test_env::TestEnv;
 
 #[tokio::test(flavor = "multi_thread")]
 async fn every_reading_route_answers_as_documented() {
-    let desk = Desk::new().await;
-    let id = desk.session();
-    let fork = desk.well.fork(&id, ForkAt::from(None)).unwrap().id().clone();
+    let env = TestEnv::new().await;
+    let id = env.session();
+    let fork = env.well.fork(&id, ForkAt::from(None)).unwrap().id().clone();
     let mut asked = 0;
-    for (method, path) in desk.paths() {
+    for (method, path) in env.paths() {
         if method != "get" {
             continue;
         }
@@ -24,7 +24,7 @@ async fn every_reading_route_answers_as_documented() {
             _ => String::new(),
         };
         let path = path.replace("{id}", id.as_str());
-        let answer = desk.get(&format!("{path}{query}")).await;
+        let answer = env.get(&format!("{path}{query}")).await;
         let absent = path.ends_with("/content") || path == format!("/sessions/{id}/flow");
         let wanted = match absent {
             true => 404,
@@ -39,11 +39,11 @@ async fn every_reading_route_answers_as_documented() {
 
 #[tokio::test(flavor = "multi_thread")]
 async fn what_a_change_takes_is_what_the_document_says() {
-    let desk = Desk::new().await;
-    let id = desk.session();
+    let env = TestEnv::new().await;
+    let id = env.session();
     let mut asked = 0;
-    for (method, path) in desk.paths() {
-        let schema = &desk.document["paths"][format!("/api/v1{path}")][&method]["requestBody"]["content"]
+    for (method, path) in env.paths() {
+        let schema = &env.document["paths"][format!("/api/v1{path}")][&method]["requestBody"]["content"]
             ["application/json"]["schema"];
         if schema.is_null() || path.starts_with("/log") {
             continue;
@@ -53,7 +53,7 @@ async fn what_a_change_takes_is_what_the_document_says() {
         documented.sort();
         let target = path.replace("{id}", id.as_str()).replace("{gate}", "ask-1");
         let method: Method = method.to_uppercase().parse().unwrap();
-        let answer = desk.send(method, &target, Some(json!({"no-such-field": 1}))).await;
+        let answer = env.send(method, &target, Some(json!({"no-such-field": 1}))).await;
         assert_eq!(
             (answer.status, &answer.json["place"]),
             (400, &json!("no-such-field")),
@@ -85,21 +85,21 @@ const NOT_OFFERED: [&str; 12] = [
 
 #[tokio::test(flavor = "multi_thread")]
 async fn nothing_erases_or_configures_and_every_path_is_documented() {
-    let desk = Desk::new().await;
-    let id = desk.session();
+    let env = TestEnv::new().await;
+    let id = env.session();
     for path in NOT_OFFERED {
         let path = path.replace("{id}", id.as_str());
         for method in [Method::GET, Method::POST, Method::PUT, Method::DELETE] {
-            let answer = desk.send(method.clone(), &path, None).await;
+            let answer = env.send(method.clone(), &path, None).await;
             assert!(matches!(answer.status, 404 | 405), "{method} {path}: {}", answer.status);
         }
     }
     let words = ["purge", "scrub", "config", "provider", "credential", "secret"];
-    for (method, path) in desk.paths() {
+    for (method, path) in env.paths() {
         assert!(!words.iter().any(|word| path.contains(word)), "{method} {path}");
     }
     // Streams and logins are described as well.
-    let known = desk.paths();
+    let known = env.paths();
     for (method, path) in [
         ("get", "/sessions/{id}/stream"),
         ("get", "/changes"),
@@ -114,12 +114,12 @@ async fn nothing_erases_or_configures_and_every_path_is_documented() {
 
 #[tokio::test(flavor = "multi_thread")]
 async fn lists_are_paged_filtered_and_refuse_nonsense() {
-    let desk = Desk::new().await;
-    let ids: Vec<_> = (0..5).map(|_| desk.session()).collect();
-    let first = desk.get("/sessions?limit=2&sort=created").await.json;
+    let env = TestEnv::new().await;
+    let ids: Vec<_> = (0..5).map(|_| env.session()).collect();
+    let first = env.get("/sessions?limit=2&sort=created").await.json;
     assert_eq!(first["items"].as_array().unwrap().len(), 2);
     let next = first["next"].as_str().unwrap();
-    let second = desk.get(&format!("/sessions?limit=200&sort=created&cursor={next}")).await.json;
+    let second = env.get(&format!("/sessions?limit=200&sort=created&cursor={next}")).await.json;
     assert_eq!(second["items"].as_array().unwrap().len(), 3);
     assert!(second["next"].is_null());
     let mut seen: Vec<String> = [&first, &second]
@@ -131,29 +131,29 @@ async fn lists_are_paged_filtered_and_refuse_nonsense() {
     let mut all: Vec<String> = ids.iter().map(ToString::to_string).collect();
     all.sort();
     assert_eq!(seen, all);
-    let paused = desk.get("/sessions?status=paused,running").await.json;
+    let paused = env.get("/sessions?status=paused,running").await.json;
     assert_eq!(paused["items"].as_array().unwrap().len(), 5);
-    let none = desk.get("/sessions?status=success").await.json;
+    let none = env.get("/sessions?status=success").await.json;
     assert_eq!(none["items"].as_array().unwrap().len(), 0);
     for wrong in ["status=asleep", "sort=colour", "cursor=x", "since=yesterday", "limit=many"] {
-        let answer = desk.get(&format!("/sessions?{wrong}")).await;
+        let answer = env.get(&format!("/sessions?{wrong}")).await;
         assert_eq!(answer.status, 400, "{wrong}: {:#}", answer.json);
     }
 }
 
 #[tokio::test(flavor = "multi_thread")]
 async fn a_log_comes_line_by_line_to_who_asks_so() {
-    let desk = Desk::new().await;
-    let id = desk.session();
+    let env = TestEnv::new().await;
+    let id = env.session();
     let path = format!("/sessions/{id}/events");
-    let all = desk.get(&path).await.json;
+    let all = env.get(&path).await.json;
     let all = all["items"].as_array().unwrap();
     let mut lines = Vec::new();
     let mut from = Some("1".to_owned());
     while let Some(first) = from {
         let page = reqwest::Client::new()
-            .get(desk.url(&format!("{path}?limit=2&from={first}")))
-            .bearer_auth(desk.operator.reveal())
+            .get(env.url(&format!("{path}?limit=2&from={first}")))
+            .bearer_auth(env.operator.reveal())
             .header("accept", "application/json;q=0.5, application/x-ndjson")
             .send()
             .await
@@ -170,10 +170,10 @@ async fn a_log_comes_line_by_line_to_who_asks_so() {
 
 #[tokio::test(flavor = "multi_thread")]
 async fn a_view_at_an_earlier_point_shows_what_the_model_saw_then() {
-    let desk = Desk::new().await;
-    let id = desk.session();
-    let now = desk.get(&format!("/sessions/{id}/view")).await.json;
-    let then = desk.get(&format!("/sessions/{id}/view?at=2")).await.json;
+    let env = TestEnv::new().await;
+    let id = env.session();
+    let now = env.get(&format!("/sessions/{id}/view")).await.json;
+    let then = env.get(&format!("/sessions/{id}/view?at=2")).await.json;
     let count = |view: &serde_json::Value| view["messages"].as_array().unwrap().len();
     assert!(count(&then) < count(&now), "{then:#} {now:#}");
     assert_eq!(then["messages"][0]["role"], "user");
@@ -181,26 +181,26 @@ async fn a_view_at_an_earlier_point_shows_what_the_model_saw_then() {
 
 #[tokio::test(flavor = "multi_thread")]
 async fn what_is_not_there_is_named_with_its_place() {
-    let desk = Desk::new().await;
-    let answer = desk.get("/sessions/20260101-000000-abcdef").await;
+    let env = TestEnv::new().await;
+    let answer = env.get("/sessions/20260101-000000-abcdef").await;
     assert_eq!((answer.status, answer.json["kind"].as_str()), (404, Some("absent")));
     assert_eq!(answer.json["place"], "id");
-    let answer = desk.get("/nothing").await;
+    let answer = env.get("/nothing").await;
     assert_eq!(answer.status, 404);
-    let answer = desk.send(Method::PUT, "/sessions", Some(json!({}))).await;
+    let answer = env.send(Method::PUT, "/sessions", Some(json!({}))).await;
     assert_eq!(answer.status, 405);
 }
 
 #[tokio::test(flavor = "multi_thread")]
 async fn what_a_session_may_have_cost_is_told_apart_from_what_it_did() {
-    let desk = Desk::new().await;
-    let created = desk.well.draft("begun elsewhere").with_model("openai", "gpt-4.1");
-    let session = desk.well.create(created).unwrap();
+    let env = TestEnv::new().await;
+    let created = env.well.draft("begun elsewhere").with_model("openai", "gpt-4.1");
+    let session = env.well.create(created).unwrap();
     let usage = Usage { input: 1_000_000, ..Usage::default() };
     session.append(Message::assistant("one").spending(usage, None)).unwrap();
-    let list = desk.get("/sessions").await.json["items"][0].clone();
-    let shown = desk.get(&format!("/sessions/{}", session.id())).await.json;
-    let costs = desk.get(&format!("/sessions/{}/cost", session.id())).await.json;
+    let list = env.get("/sessions").await.json["items"][0].clone();
+    let shown = env.get(&format!("/sessions/{}", session.id())).await.json;
+    let costs = env.get(&format!("/sessions/{}/cost", session.id())).await.json;
     for answer in [&list, &shown, &costs] {
         assert_eq!(answer["estimated_cost_usd"], 2, "{answer:#}");
     }

@@ -10,7 +10,7 @@ use stepwell::{Message, SessionId};
 use stepwell_server::Token;
 use stepwell_strict::{Ending, Rules, Say, Strict};
 
-use crate::desk::Desk;
+use crate::test_env::TestEnv;
 
 /// A stream, read frame by frame. What comes is checked against the document, if there is one.
 struct Frames {
@@ -31,13 +31,13 @@ struct Frame {
 }
 
 impl Frames {
-    async fn open(desk: &Desk, path: &str, last: Option<u64>) -> Self {
-        Self::open_as(desk, &desk.operator, path, last).await
+    async fn open(env: &TestEnv, path: &str, last: Option<u64>) -> Self {
+        Self::open_as(env, &env.operator, path, last).await
     }
 
-    async fn open_as(desk: &Desk, token: &Token, path: &str, last: Option<u64>) -> Self {
+    async fn open_as(env: &TestEnv, token: &Token, path: &str, last: Option<u64>) -> Self {
         let mut request = reqwest::Client::new()
-            .request(Method::GET, desk.url(path))
+            .request(Method::GET, env.url(path))
             .header(AUTHORIZATION, format!("Bearer {}", token.reveal()));
         if let Some(last) = last {
             request = request.header("last-event-id", last);
@@ -45,12 +45,12 @@ impl Frames {
         let response = request.send().await.unwrap();
         assert_eq!(response.status(), 200);
         let of = if path.starts_with("/changes") { "changes" } else { "sessions/{id}/stream" };
-        let answer = &desk.document["paths"][format!("/api/v1/{of}")]["get"]["responses"]["200"];
+        let answer = &env.document["paths"][format!("/api/v1/{of}")]["get"]["responses"]["200"];
         Self {
             response,
             rest: String::new(),
             events: answer["content"]["text/event-stream"]["x-events"].clone(),
-            components: desk.document["components"].clone(),
+            components: env.document["components"].clone(),
             known: HashMap::new(),
         }
     }
@@ -114,8 +114,8 @@ impl Frames {
     }
 }
 
-fn say(desk: &Desk, id: &SessionId, times: usize) {
-    let session = desk.well.lock(id).unwrap();
+fn say(env: &TestEnv, id: &SessionId, times: usize) {
+    let session = env.well.lock(id).unwrap();
     for n in 0..times {
         session.append(Message::user(format!("word {n}"))).unwrap();
     }
@@ -123,27 +123,27 @@ fn say(desk: &Desk, id: &SessionId, times: usize) {
 
 #[tokio::test(flavor = "multi_thread")]
 async fn whoever_joins_without_a_past_knows_where_they_joined() {
-    let desk = Desk::new().await;
-    let id = desk.session();
-    let mut frames = Frames::open(&desk, &format!("/sessions/{id}/stream"), None).await;
+    let env = TestEnv::new().await;
+    let id = env.session();
+    let mut frames = Frames::open(&env, &format!("/sessions/{id}/stream"), None).await;
     let first = frames.next().await.unwrap();
-    let head = desk.well.info(&id).unwrap().head.seq.get();
+    let head = env.well.info(&id).unwrap().head.seq.get();
     assert_eq!((first.name.as_str(), first.id), ("info", Some(head)));
 }
 
 #[tokio::test(flavor = "multi_thread")]
 async fn a_stream_shows_no_secret_of_an_imported_task() {
-    let desk = Desk::new().await;
+    let env = TestEnv::new().await;
     // Put together here, so that no file of ours holds one.
     let secret = format!("ghp_{}", "aB3dE5gH7jK9mN1p".repeat(3));
-    let created = desk.well.draft("imported");
+    let created = env.well.draft("imported");
     let created = stepwell::Created { task: format!("use {secret}"), ..created };
     let id = created.id.clone();
     // As an import writes it: past what redacts.
     let create = stepwell::Create { created, event_id: None, at: None, claim: None };
-    desk.well.store().write(stepwell::Write::Create(create)).unwrap();
-    assert!(desk.well.info(&id).unwrap().head.task.contains(&secret));
-    let mut frames = Frames::open(&desk, &format!("/sessions/{id}/stream"), Some(0)).await;
+    env.well.store().write(stepwell::Write::Create(create)).unwrap();
+    assert!(env.well.info(&id).unwrap().head.task.contains(&secret));
+    let mut frames = Frames::open(&env, &format!("/sessions/{id}/stream"), Some(0)).await;
     loop {
         let frame = frames.next().await.unwrap();
         assert!(!frame.data.to_string().contains(&secret), "{frame:?}");
@@ -152,44 +152,44 @@ async fn a_stream_shows_no_secret_of_an_imported_task() {
         }
     }
     // A place behind the end is the end: what comes is told.
-    let mut frames = Frames::open(&desk, &format!("/sessions/{id}/stream"), Some(999)).await;
+    let mut frames = Frames::open(&env, &format!("/sessions/{id}/stream"), Some(999)).await;
     assert_eq!(frames.next().await.unwrap().id, Some(1));
-    desk.well.edit(&id, stepwell::Edited { pinned: Some(true), ..Default::default() }).unwrap();
+    env.well.edit(&id, stepwell::Edited { pinned: Some(true), ..Default::default() }).unwrap();
     assert_eq!(frames.next().await.unwrap().id, Some(2));
 }
 
 #[tokio::test(flavor = "multi_thread")]
 async fn a_stream_goes_on_where_it_was_over_a_restart_of_the_server() {
-    let mut desk = Desk::new().await;
-    let id = desk.session();
+    let mut env = TestEnv::new().await;
+    let id = env.session();
     let path = format!("/sessions/{id}/stream?from=1");
-    let mut frames = Frames::open(&desk, &path, None).await;
-    let begun = desk.well.info(&id).unwrap().head.seq.get();
+    let mut frames = Frames::open(&env, &path, None).await;
+    let begun = env.well.info(&id).unwrap().head.seq.get();
     let seen = frames.ids(usize::try_from(begun).unwrap()).await;
     assert_eq!(seen, (1..=begun).collect::<Vec<_>>());
-    say(&desk, &id, 3);
+    say(&env, &id, 3);
     let more = frames.ids(3).await;
     assert_eq!(more, (begun + 1..=begun + 3).collect::<Vec<_>>());
     // What is recorded while nobody serves comes with the next connection.
-    desk.stop().await;
-    say(&desk, &id, 4);
-    desk.serve();
-    let mut frames = Frames::open(&desk, &path, more.last().copied()).await;
+    env.stop().await;
+    say(&env, &id, 4);
+    env.serve();
+    let mut frames = Frames::open(&env, &path, more.last().copied()).await;
     let rest = frames.ids(4).await;
     assert_eq!(rest, (begun + 4..=begun + 7).collect::<Vec<_>>());
 }
 
 #[tokio::test(flavor = "multi_thread")]
 async fn many_watch_one_session_and_each_sees_every_event_once() {
-    let desk = Desk::new().await;
-    let id = desk.session();
-    let begun = desk.well.info(&id).unwrap().head.seq.get();
+    let env = TestEnv::new().await;
+    let id = env.session();
+    let begun = env.well.info(&id).unwrap().head.seq.get();
     let path = format!("/sessions/{id}/stream");
     let mut watchers = Vec::new();
     for _ in 0..20 {
-        watchers.push(Frames::open(&desk, &path, Some(begun)).await);
+        watchers.push(Frames::open(&env, &path, Some(begun)).await);
     }
-    say(&desk, &id, 30);
+    say(&env, &id, 30);
     for mut frames in watchers {
         assert_eq!(frames.ids(30).await, (begun + 1..=begun + 30).collect::<Vec<_>>());
     }
@@ -197,12 +197,12 @@ async fn many_watch_one_session_and_each_sees_every_event_once() {
 
 #[tokio::test(flavor = "multi_thread")]
 async fn a_stream_ends_when_its_session_is_erased() {
-    let desk = Desk::new().await;
-    let id = desk.session();
-    let mut frames = Frames::open(&desk, &format!("/sessions/{id}/stream?from=1"), None).await;
-    let begun = desk.well.info(&id).unwrap().head.seq.get();
+    let env = TestEnv::new().await;
+    let id = env.session();
+    let mut frames = Frames::open(&env, &format!("/sessions/{id}/stream?from=1"), None).await;
+    let begun = env.well.info(&id).unwrap().head.seq.get();
     let _ = frames.ids(usize::try_from(begun).unwrap()).await;
-    desk.well.purge(&id).unwrap();
+    env.well.purge(&id).unwrap();
     let mut last = None;
     while let Some(frame) = frames.next().await {
         last = Some(frame.name);
@@ -212,21 +212,21 @@ async fn a_stream_ends_when_its_session_is_erased() {
 
 #[tokio::test(flavor = "multi_thread")]
 async fn changes_name_the_sessions_that_changed() {
-    let desk = Desk::new().await;
-    let mut frames = Frames::open(&desk, "/changes", None).await;
-    let id = desk.session();
+    let env = TestEnv::new().await;
+    let mut frames = Frames::open(&env, "/changes", None).await;
+    let id = env.session();
     let frame = frames.next().await.unwrap();
     assert!(frame.name == "changed" || frame.name == "reset", "{frame:?} of {id}");
 }
 
 #[tokio::test(flavor = "multi_thread")]
 async fn one_stream_tells_of_changes_in_all_of_a_users_stores() {
-    let desk = Desk::new().await;
-    let other = desk.other_store();
-    let mut frames = Frames::open(&desk, "/changes?store=*", None).await;
-    let here = desk.session();
+    let env = TestEnv::new().await;
+    let other = env.other_store();
+    let mut frames = Frames::open(&env, "/changes?store=*", None).await;
+    let here = env.session();
     let there = other.create(other.draft("elsewhere")).unwrap().id().clone();
-    let list = desk.get("/stores").await.json;
+    let list = env.get("/stores").await.json;
     let key = |home: bool| {
         let all = list["items"].as_array().unwrap();
         all.iter().find(|it| it["home"] == home).unwrap()["key"].as_str().unwrap().to_owned()
@@ -249,12 +249,12 @@ async fn one_stream_tells_of_changes_in_all_of_a_users_stores() {
 
 #[tokio::test(flavor = "multi_thread")]
 async fn one_caller_has_only_so_many_streams() {
-    let desk = Desk::new().await;
+    let env = TestEnv::new().await;
     let mut open = Vec::new();
     for _ in 0..32 {
-        open.push(Frames::open(&desk, "/changes", None).await);
+        open.push(Frames::open(&env, "/changes", None).await);
     }
-    let refused = desk.get("/changes").await;
+    let refused = env.get("/changes").await;
     assert_eq!(refused.status, 429, "{:#}", refused.json);
 }
 
@@ -296,18 +296,18 @@ impl Frames {
 
 #[tokio::test(flavor = "multi_thread")]
 async fn the_user_hears_a_model_while_it_speaks_and_nobody_else_does() {
-    let desk = Desk::new().await;
+    let env = TestEnv::new().await;
     let strict = Strict::start(Rules::default()).await.unwrap();
     strict.push(Say::text(WHOLE).ending(Ending::PausedAfter(4)));
-    let handle = tokio::task::block_in_place(|| desk.start_run(&strict));
+    let handle = tokio::task::block_in_place(|| env.start_run(&strict));
     let path = format!("/sessions/{}/stream?from=1", handle.id());
-    let mut user = Frames::open(&desk, &path, None).await;
+    let mut user = Frames::open(&env, &path, None).await;
     user.until_heard(HALF).await;
     // Whoever joins in the middle hears it from its beginning.
-    let mut late = Frames::open(&desk, &path, None).await;
+    let mut late = Frames::open(&env, &path, None).await;
     late.until_heard(HALF).await;
-    let mut viewer = Frames::open_as(&desk, &desk.viewer, &path, None).await;
-    let mut colleague = Frames::open_as(&desk, &desk.colleague, &path, None).await;
+    let mut viewer = Frames::open_as(&env, &env.viewer, &path, None).await;
+    let mut colleague = Frames::open_as(&env, &env.colleague, &path, None).await;
     strict.go_on();
     for frames in [&mut user, &mut late] {
         let (rest, answer) = frames.until_answered().await;

@@ -10,7 +10,7 @@ use tokio::io::{AsyncRead, AsyncReadExt as _, AsyncWrite, AsyncWriteExt as _};
 use tokio::net::TcpStream;
 use tokio_rustls::TlsConnector;
 
-use crate::desk::Desk;
+use crate::test_env::TestEnv;
 
 /// A certificate for `localhost` that vouches for itself, made for these tests.
 fn fixture(name: &str) -> PathBuf {
@@ -31,12 +31,12 @@ async fn ask(mut stream: impl AsyncRead + AsyncWrite + Unpin, head: &str) -> Str
     String::from_utf8_lossy(&answer).into_owned()
 }
 
-async fn connect(desk: &Desk) -> TcpStream {
-    TcpStream::connect(("127.0.0.1", desk.port)).await.unwrap()
+async fn connect(env: &TestEnv) -> TcpStream {
+    TcpStream::connect(("127.0.0.1", env.port)).await.unwrap()
 }
 
 /// A connection as a client has it who trusts the certificate.
-async fn connect_safely(desk: &Desk) -> tokio_rustls::client::TlsStream<TcpStream> {
+async fn connect_safely(env: &TestEnv) -> tokio_rustls::client::TlsStream<TcpStream> {
     let mut roots = rustls::RootCertStore::empty();
     roots.add(CertificateDer::from_pem_file(fixture("certificate.pem")).unwrap()).unwrap();
     let provider = Arc::new(rustls::crypto::ring::default_provider());
@@ -46,35 +46,35 @@ async fn connect_safely(desk: &Desk) -> tokio_rustls::client::TlsStream<TcpStrea
         .with_root_certificates(roots)
         .with_no_client_auth();
     let name = ServerName::try_from("localhost").unwrap();
-    TlsConnector::from(Arc::new(config)).connect(name, connect(desk).await).await.unwrap()
+    TlsConnector::from(Arc::new(config)).connect(name, connect(env).await).await.unwrap()
 }
 
 #[tokio::test(flavor = "multi_thread")]
 async fn with_a_certificate_it_speaks_tls_and_nothing_else() {
     let config = certificate(&fixture("certificate.pem"), &fixture("key.pem")).unwrap();
     let reach = Reach::Tls(Arc::new(config), origin("https://stepwell.example"));
-    let desk = Desk::reached(reach);
-    let token = format!("Authorization: Bearer {}", desk.operator.reveal());
+    let env = TestEnv::reached(reach);
+    let token = format!("Authorization: Bearer {}", env.operator.reveal());
     let get = |host: &str| format!("GET /api/v1/sessions HTTP/1.1\r\nHost: {host}\r\n{token}");
-    let answer = ask(connect_safely(&desk).await, &get("stepwell.example")).await;
+    let answer = ask(connect_safely(&env).await, &get("stepwell.example")).await;
     assert!(answer.starts_with("HTTP/1.1 200"), "{answer}");
-    let answer = ask(connect_safely(&desk).await, &get("evil.example")).await;
+    let answer = ask(connect_safely(&env).await, &get("evil.example")).await;
     assert!(answer.starts_with("HTTP/1.1 421"), "{answer}");
-    let answer = ask(connect(&desk).await, &get("stepwell.example")).await;
+    let answer = ask(connect(&env).await, &get("stepwell.example")).await;
     assert!(!answer.contains("HTTP/1.1"), "{answer}");
     // A page of the same name without TLS is another site.
     let page = format!("{}\r\nOrigin: http://stepwell.example", get("stepwell.example"));
-    let answer = ask(connect_safely(&desk).await, &page).await;
+    let answer = ask(connect_safely(&env).await, &page).await;
     assert!(answer.starts_with("HTTP/1.1 403"), "{answer}");
 }
 
 #[tokio::test(flavor = "multi_thread")]
 async fn behind_a_proxy_it_answers_to_the_name_of_the_proxy() {
-    let desk = Desk::reached(Reach::Behind(origin("https://stepwell.example")));
-    let token = format!("Authorization: Bearer {}", desk.operator.reveal());
+    let env = TestEnv::reached(Reach::Behind(origin("https://stepwell.example")));
+    let token = format!("Authorization: Bearer {}", env.operator.reveal());
     let get = |more: &str| format!("GET /api/v1/sessions HTTP/1.1\r\n{token}\r\n{more}");
     let status = async |more: &str| {
-        let answer = ask(connect(&desk).await, &get(more)).await;
+        let answer = ask(connect(&env).await, &get(more)).await;
         answer.split(' ').nth(1).unwrap().to_owned()
     };
     assert_eq!(status("Host: stepwell.example").await, "200");
@@ -82,13 +82,13 @@ async fn behind_a_proxy_it_answers_to_the_name_of_the_proxy() {
     assert_eq!(status("Host: stepwell.example\r\nOrigin: http://stepwell.example").await, "403");
     assert_eq!(status("Host: evil.example").await, "421");
     // A browser sends the cookie back over TLS alone.
-    let body = format!("{{\"code\":\"{}\"}}", desk.operator.reveal());
+    let body = format!("{{\"code\":\"{}\"}}", env.operator.reveal());
     let login = format!(
         "POST /api/v1/login HTTP/1.1\r\nHost: stepwell.example\r\nX-Stepwell: 1\r\n\
          Content-Type: application/json\r\nContent-Length: {}",
         body.len()
     );
-    let mut stream = connect(&desk).await;
+    let mut stream = connect(&env).await;
     let request = format!("{login}\r\nConnection: close\r\n\r\n{body}");
     stream.write_all(request.as_bytes()).await.unwrap();
     let mut answer = String::new();
@@ -98,16 +98,16 @@ async fn behind_a_proxy_it_answers_to_the_name_of_the_proxy() {
 
 #[tokio::test(flavor = "multi_thread")]
 async fn reached_from_elsewhere_nobody_hears_a_model_speak() {
-    let desk = Desk::reached(Reach::Behind(origin("https://stepwell.example")));
+    let env = TestEnv::reached(Reach::Behind(origin("https://stepwell.example")));
     let strict = stepwell_strict::Strict::start(stepwell_strict::Rules::default()).await.unwrap();
     strict.push(stepwell_strict::Say::text("It is whole."));
-    let handle = tokio::task::block_in_place(|| desk.start_run(&strict));
-    let mut stream = connect(&desk).await;
+    let handle = tokio::task::block_in_place(|| env.start_run(&strict));
+    let mut stream = connect(&env).await;
     let request = format!(
         "GET /api/v1/sessions/{}/stream?from=1 HTTP/1.1\r\nHost: stepwell.example\r\n\
          Authorization: Bearer {}\r\n\r\n",
         handle.id(),
-        desk.operator.reveal()
+        env.operator.reveal()
     );
     stream.write_all(request.as_bytes()).await.unwrap();
     let mut heard = String::new();

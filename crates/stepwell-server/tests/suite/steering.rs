@@ -10,33 +10,33 @@ use stepwell::{
     SqliteStore, Status, Stepwell, Time, Write,
 };
 
-use crate::desk::{Desk, Limits, gate};
+use crate::test_env::{Limits, TestEnv, gate};
 
 #[tokio::test(flavor = "multi_thread")]
 async fn a_session_is_named_tagged_pinned_trashed_and_restored() {
-    let desk = Desk::new().await;
-    let path = format!("/sessions/{}", desk.session());
+    let env = TestEnv::new().await;
+    let path = format!("/sessions/{}", env.session());
     let edit = json!({"label": "login", "tags": ["a", "b"], "pinned": true, "goal": "it works"});
-    let edited = desk.send(Method::PATCH, &path, Some(edit)).await.json;
+    let edited = env.send(Method::PATCH, &path, Some(edit)).await.json;
     assert_eq!(edited["label"], "login");
     assert_eq!(edited["tags"], json!(["a", "b"]));
     assert_eq!((&edited["pinned"], &edited["goal"]), (&json!(true), &json!("it works")));
     let edit = json!({"label": null, "tags": ["b"]});
-    let edited = desk.send(Method::PATCH, &path, Some(edit)).await.json;
+    let edited = env.send(Method::PATCH, &path, Some(edit)).await.json;
     assert!(edited.get("label").is_none());
     assert_eq!((&edited["tags"], &edited["pinned"]), (&json!(["b"]), &json!(true)));
     // Twice is as once.
     for _ in 0..2 {
-        assert_eq!(desk.send(Method::DELETE, &path, None).await.status, 200);
+        assert_eq!(env.send(Method::DELETE, &path, None).await.status, 200);
     }
-    assert_eq!(desk.get("/sessions").await.json["items"], json!([]));
-    assert_eq!(desk.get("/sessions?trash=true").await.json["items"].as_array().unwrap().len(), 1);
+    assert_eq!(env.get("/sessions").await.json["items"], json!([]));
+    assert_eq!(env.get("/sessions?trash=true").await.json["items"].as_array().unwrap().len(), 1);
     for _ in 0..2 {
-        assert_eq!(desk.post(&format!("{path}/restore"), json!({})).await.status, 200);
+        assert_eq!(env.post(&format!("{path}/restore"), json!({})).await.status, 200);
     }
-    assert_eq!(desk.get("/sessions").await.json["items"].as_array().unwrap().len(), 1);
+    assert_eq!(env.get("/sessions").await.json["items"].as_array().unwrap().len(), 1);
     // The log says who it was, once for each.
-    let log = desk.get(&format!("{path}/events?kind=edited&order=oldest")).await.json;
+    let log = env.get(&format!("{path}/events?kind=edited&order=oldest")).await.json;
     let moves: Vec<_> = log["items"].as_array().unwrap().iter().map(|it| &it["body"]).collect();
     let moves: Vec<_> = moves.into_iter().filter(|it| it.get("trashed").is_some()).collect();
     assert_eq!(moves.len(), 2, "{moves:?}");
@@ -58,9 +58,9 @@ impl Clock for Then {
 
 #[tokio::test(flavor = "multi_thread")]
 async fn a_change_has_the_trash_emptied_of_what_is_due() {
-    let desk = Desk::new().await;
-    let id = desk.session();
-    let due = desk.well.create(desk.well.draft("long ago")).unwrap();
+    let env = TestEnv::new().await;
+    let id = env.session();
+    let due = env.well.create(env.well.draft("long ago")).unwrap();
     let due = {
         let id = due.id().clone();
         due.finish(Status::Success, None).unwrap();
@@ -68,17 +68,17 @@ async fn a_change_has_the_trash_emptied_of_what_is_due() {
     };
     // As if it had been deleted long ago.
     let month = Duration::from_secs(31 * 86_400);
-    let clock = Arc::new(Then(desk.well.now().minus(month)));
+    let clock = Arc::new(Then(env.well.now().minus(month)));
     let options = SqliteOptions { clock, ..SqliteOptions::default() };
-    let store = Arc::new(SqliteStore::open_with(&desk.store(), options).unwrap());
+    let store = Arc::new(SqliteStore::open_with(&env.store(), options).unwrap());
     Stepwell::with(store, stepwell::Deps::default()).delete(&due).unwrap();
-    let known = desk.well.subscribe().unwrap();
-    assert!(desk.well.store().exists(&due).unwrap());
+    let known = env.well.subscribe().unwrap();
+    assert!(env.well.store().exists(&due).unwrap());
     let edit = json!({"label": "login"});
     let path = format!("/sessions/{id}");
-    assert_eq!(desk.send(Method::PATCH, &path, Some(edit)).await.status, 200);
+    assert_eq!(env.send(Method::PATCH, &path, Some(edit)).await.status, 200);
     // Nobody waits for it but this test.
-    let is_there = || desk.well.store().exists(&due).unwrap();
+    let is_there = || env.well.store().exists(&due).unwrap();
     while is_there() {
         let told = known.next(Duration::from_secs(20)).unwrap();
         assert!(told.is_some() || !is_there(), "nothing was tidied");
@@ -87,61 +87,61 @@ async fn a_change_has_the_trash_emptied_of_what_is_due() {
 
 #[tokio::test(flavor = "multi_thread")]
 async fn the_first_answer_counts_and_the_second_is_told_whose_it_was() {
-    let desk = Desk::new().await;
-    let id = desk.session();
-    let gates = desk.get("/gates").await.json;
+    let env = TestEnv::new().await;
+    let id = env.session();
+    let gates = env.get("/gates").await.json;
     assert_eq!(gates["items"][0]["session_id"], id.as_str());
     let path = format!("/sessions/{id}/gates/ask-1");
-    let answer = desk.post(&path, json!({"answer": "deny", "reason": "not now"})).await;
+    let answer = env.post(&path, json!({"answer": "deny", "reason": "not now"})).await;
     assert_eq!(answer.status, 200, "{:#}", answer.json);
     assert_eq!(answer.json["goes_on"], false);
-    let second = desk.post(&path, json!({"answer": "once"})).await;
+    let second = env.post(&path, json!({"answer": "once"})).await;
     assert_eq!(second.status, 409, "{:#}", second.json);
     assert!(second.json["title"].as_str().unwrap().contains("web: ann"), "{:#}", second.json);
-    let facts = desk.well.store().keyed_events(&id, &[Kind::GateAnswered]).unwrap();
+    let facts = env.well.store().keyed_events(&id, &[Kind::GateAnswered]).unwrap();
     let Event::GateAnswered(given) = &facts[0].event else { panic!("{facts:?}") };
     assert_eq!(given.who.name, "web: ann");
     assert!(!given.answer.allows());
-    assert_eq!(desk.get("/gates").await.json["items"], json!([]));
+    assert_eq!(env.get("/gates").await.json["items"], json!([]));
 }
 
 #[tokio::test(flavor = "multi_thread")]
 async fn an_answer_to_what_was_rewound_since_is_refused() {
-    let desk = Desk::new().await;
-    let id = desk.session();
-    let seen = desk.well.info(&id).unwrap().head.seq.get();
-    let session = desk.well.lock(&id).unwrap();
+    let env = TestEnv::new().await;
+    let id = env.session();
+    let seen = env.well.info(&id).unwrap().head.seq.get();
+    let session = env.well.lock(&id).unwrap();
     session.rewind(Seq::new(3), Scope::Chat).unwrap();
     session.append(gate("ask-1")).unwrap();
     drop(session);
     let path = format!("/sessions/{id}/gates/ask-1");
-    let answer = desk.post(&path, json!({"answer": "once", "seen": seen})).await;
+    let answer = env.post(&path, json!({"answer": "once", "seen": seen})).await;
     assert_eq!(answer.status, 409, "{:#}", answer.json);
 }
 
 #[tokio::test(flavor = "multi_thread")]
 async fn what_is_said_is_in_the_log_with_the_name_of_who_said_it() {
-    let desk = Desk::new().await;
-    let id = desk.session();
-    let said = desk.post(&format!("/sessions/{id}/say"), json!({"text": "use make -k"})).await;
+    let env = TestEnv::new().await;
+    let id = env.session();
+    let said = env.post(&format!("/sessions/{id}/say"), json!({"text": "use make -k"})).await;
     assert_eq!((said.status, &said.json["running"]), (200, &json!(false)));
-    let facts = desk.well.store().keyed_events(&id, &[Kind::Said]).unwrap();
+    let facts = env.well.store().keyed_events(&id, &[Kind::Said]).unwrap();
     let Event::Said(said) = &facts[0].event else { panic!("{facts:?}") };
     assert_eq!((said.text.as_str(), said.who.name.as_str()), ("use make -k", "web: ann"));
-    let empty = desk.post(&format!("/sessions/{id}/say"), json!({"text": " "})).await;
+    let empty = env.post(&format!("/sessions/{id}/say"), json!({"text": " "})).await;
     assert_eq!((empty.status, &empty.json["place"]), (400, &json!("text")));
-    let stop = desk.post(&format!("/sessions/{id}/stop"), json!({})).await;
+    let stop = env.post(&format!("/sessions/{id}/stop"), json!({})).await;
     assert_eq!(stop.status, 409, "nobody runs it: {:#}", stop.json);
 }
 
 #[tokio::test(flavor = "multi_thread")]
 async fn a_request_with_a_key_is_carried_out_once() {
-    let desk = Desk::new().await;
-    let id = desk.session();
+    let env = TestEnv::new().await;
+    let id = env.session();
     let say = async |key: &str, text: &str| {
         let request = reqwest::Client::new()
-            .post(desk.url(&format!("/sessions/{id}/say")))
-            .header("authorization", format!("Bearer {}", desk.operator.reveal()))
+            .post(env.url(&format!("/sessions/{id}/say")))
+            .header("authorization", format!("Bearer {}", env.operator.reveal()))
             .header("content-type", "application/json")
             .header("x-stepwell", "1")
             .header("idempotency-key", key)
@@ -153,14 +153,14 @@ async fn a_request_with_a_key_is_carried_out_once() {
     }
     assert_eq!(say("k1", "something else").await, 422);
     assert_eq!(say("k2", "use make -k").await, 200);
-    let said = desk.well.store().keyed_events(&id, &[Kind::Said]).unwrap();
+    let said = env.well.store().keyed_events(&id, &[Kind::Said]).unwrap();
     assert_eq!(said.len(), 2);
 }
 
 #[tokio::test(flavor = "multi_thread")]
 async fn a_request_that_is_sent_again_after_a_restart_changes_nothing() {
-    let mut desk = Desk::new().await;
-    let id = desk.session();
+    let mut env = TestEnv::new().await;
+    let id = env.session();
     let mut seqs = Vec::new();
     for _ in 0..2 {
         for (route, body) in [
@@ -169,8 +169,8 @@ async fn a_request_that_is_sent_again_after_a_restart_changes_nothing() {
             ("gates/ask-1", json!({"answer": "deny"})),
         ] {
             let request = reqwest::Client::new()
-                .post(desk.url(&format!("/sessions/{id}/{route}")))
-                .header("authorization", format!("Bearer {}", desk.operator.reveal()))
+                .post(env.url(&format!("/sessions/{id}/{route}")))
+                .header("authorization", format!("Bearer {}", env.operator.reveal()))
                 .header("content-type", "application/json")
                 .header("x-stepwell", "1")
                 .header("idempotency-key", "k1")
@@ -178,74 +178,74 @@ async fn a_request_that_is_sent_again_after_a_restart_changes_nothing() {
             let answer = request.send().await.unwrap();
             assert_eq!(answer.status().as_u16(), 200, "{route}");
         }
-        seqs.push(desk.well.info(&id).unwrap().head.seq);
-        desk.stop().await;
-        desk.serve();
+        seqs.push(env.well.info(&id).unwrap().head.seq);
+        env.stop().await;
+        env.serve();
     }
     assert_eq!(seqs[0], seqs[1], "nothing was recorded again");
 }
 
 #[tokio::test(flavor = "multi_thread")]
 async fn a_task_that_is_not_the_same_is_another_run() {
-    let desk = Desk::new().await;
-    let id = desk.session();
-    let task = desk.well.info(&id).unwrap().head.task;
+    let env = TestEnv::new().await;
+    let id = env.session();
+    let task = env.well.info(&id).unwrap().head.task;
     let longer = json!({"id": id, "task": format!("{task} and then erase everything")});
-    assert_eq!(desk.post("/sessions", longer).await.status, 409);
+    assert_eq!(env.post("/sessions", longer).await.status, 409);
     let same = json!({"id": id, "task": task});
-    assert_eq!(desk.post("/sessions", same.clone()).await.status, 202);
-    desk.send(Method::DELETE, &format!("/sessions/{id}"), None).await;
-    assert_eq!(desk.post("/sessions", same).await.status, 409, "it is in the trash");
+    assert_eq!(env.post("/sessions", same.clone()).await.status, 202);
+    env.send(Method::DELETE, &format!("/sessions/{id}"), None).await;
+    assert_eq!(env.post("/sessions", same).await.status, 409, "it is in the trash");
 }
 
 #[tokio::test(flavor = "multi_thread")]
 async fn a_users_other_stores_are_the_users_alone() {
-    let desk = Desk::new().await;
-    let other = desk.other_store();
+    let env = TestEnv::new().await;
+    let other = env.other_store();
     let id = other.create(other.draft("private")).unwrap().id().clone();
-    let all = desk.get("/stores").await.json;
+    let all = env.get("/stores").await.json;
     let key = all["items"][1]["key"].as_str().unwrap().to_owned();
     let path = format!("/sessions/{id}?store={key}");
-    assert_eq!(desk.get(&path).await.status, 200);
-    for token in [&desk.colleague, &desk.viewer] {
-        let theirs = desk.send_as(token, Method::GET, "/stores", None).await.json;
+    assert_eq!(env.get(&path).await.status, 200);
+    for token in [&env.colleague, &env.viewer] {
+        let theirs = env.send_as(token, Method::GET, "/stores", None).await.json;
         assert_eq!(theirs["items"].as_array().unwrap().len(), 1, "{theirs:#}");
-        assert_eq!(desk.send_as(token, Method::GET, &path, None).await.status, 404);
+        assert_eq!(env.send_as(token, Method::GET, &path, None).await.status, 404);
     }
 }
 
 #[tokio::test(flavor = "multi_thread")]
 async fn a_session_is_shown_as_it_was_at_a_point() {
-    let desk = Desk::new().await;
-    let id = desk.session();
-    let session = desk.well.lock(&id).unwrap();
+    let env = TestEnv::new().await;
+    let id = env.session();
+    let session = env.well.lock(&id).unwrap();
     let at = session.append(Message::user("before the point")).unwrap();
     session.append(Message::user("behind the point")).unwrap();
     drop(session);
     let page = |query: String| {
         let request = reqwest::Client::new()
-            .get(desk.url(&format!("/sessions/{id}/document{query}")))
-            .header("authorization", format!("Bearer {}", desk.operator.reveal()));
+            .get(env.url(&format!("/sessions/{id}/document{query}")))
+            .header("authorization", format!("Bearer {}", env.operator.reveal()));
         async move { request.send().await.unwrap().text().await.unwrap() }
     };
     let then = page(format!("?at={at}")).await;
     assert!(then.contains("before the point") && !then.contains("behind the point"), "{then}");
     assert!(page(String::new()).await.contains("behind the point"));
     for wrong in ["view?lane=nowhere", "files/content?path=gone.txt"] {
-        assert_eq!(desk.get(&format!("/sessions/{id}/{wrong}")).await.status, 404, "{wrong}");
+        assert_eq!(env.get(&format!("/sessions/{id}/{wrong}")).await.status, 404, "{wrong}");
     }
     for wrong in ["events?kind=bogus", "document?format=json"] {
-        assert_eq!(desk.get(&format!("/sessions/{id}/{wrong}")).await.status, 400, "{wrong}");
+        assert_eq!(env.get(&format!("/sessions/{id}/{wrong}")).await.status, 400, "{wrong}");
     }
-    assert_eq!(desk.post(&format!("/sessions/{id}/verify"), json!({})).await.status, 200);
-    assert_eq!(desk.get(&format!("/sessions?family={id}")).await.json["items"], json!([]));
+    assert_eq!(env.post(&format!("/sessions/{id}/verify"), json!({})).await.status, 200);
+    assert_eq!(env.get(&format!("/sessions?family={id}")).await.json["items"], json!([]));
 }
 
 #[tokio::test(flavor = "multi_thread")]
 async fn a_field_that_is_not_known_is_refused_and_the_known_ones_are_named() {
-    let desk = Desk::new().await;
-    for path in ["/sessions".to_owned(), format!("/sessions/{}/resume", desk.session())] {
-        let refused = desk.post(&path, json!({"task": "x", "budjet": "0.01"})).await;
+    let env = TestEnv::new().await;
+    for path in ["/sessions".to_owned(), format!("/sessions/{}/resume", env.session())] {
+        let refused = env.post(&path, json!({"task": "x", "budjet": "0.01"})).await;
         assert_eq!(refused.status, 400, "{:#}", refused.json);
         let title = refused.json["title"].as_str().unwrap();
         assert!(title.contains("budget") && title.contains("max_steps"), "{title}");
@@ -254,112 +254,112 @@ async fn a_field_that_is_not_known_is_refused_and_the_known_ones_are_named() {
 
 #[tokio::test(flavor = "multi_thread")]
 async fn a_path_that_is_no_text_is_a_problem_like_any_other() {
-    let desk = Desk::new().await;
-    let refused = desk.get("/sessions/%ff%fe").await;
+    let env = TestEnv::new().await;
+    let refused = env.get("/sessions/%ff%fe").await;
     assert_eq!((refused.status, &refused.json["kind"]), (400, &json!("invalid")));
 }
 
 #[tokio::test(flavor = "multi_thread")]
 async fn a_fork_is_compared_with_its_parent() {
-    let desk = Desk::new().await;
-    let id = desk.session();
-    let fork = desk.post(&format!("/sessions/{id}/fork"), json!({"at": 3, "label": "other"})).await;
+    let env = TestEnv::new().await;
+    let id = env.session();
+    let fork = env.post(&format!("/sessions/{id}/fork"), json!({"at": 3, "label": "other"})).await;
     assert_eq!(fork.status, 200, "{:#}", fork.json);
     let fork: stepwell::SessionId = fork.json["id"].as_str().unwrap().parse().unwrap();
-    let session = desk.well.lock(&fork).unwrap();
+    let session = env.well.lock(&fork).unwrap();
     session.step([Message::assistant("another way")]).unwrap();
     drop(session);
-    let compared = desk.get(&format!("/sessions/{id}/compare?with={fork}")).await.json;
+    let compared = env.get(&format!("/sessions/{id}/compare?with={fork}")).await.json;
     assert_eq!(compared["parted_at"], 3);
     assert_eq!(compared["right"]["steps"], 1);
-    let stranger = desk.session();
-    let compared = desk.get(&format!("/sessions/{id}/compare?with={stranger}")).await.json;
+    let stranger = env.session();
+    let compared = env.get(&format!("/sessions/{id}/compare?with={stranger}")).await.json;
     assert_eq!(compared["parted_at"], 0, "they share nothing");
 }
 
 #[tokio::test(flavor = "multi_thread")]
 async fn a_viewer_and_a_read_only_server_change_nothing() {
-    let desk = Desk::new().await;
-    let strict = Desk::with(Limits { read_only: true }).await;
-    for desk in [&desk, &strict] {
-        let id = desk.session();
-        let before = desk.well.info(&id).unwrap().head.seq;
+    let env = TestEnv::new().await;
+    let strict = TestEnv::with(Limits { read_only: true }).await;
+    for env in [&env, &strict] {
+        let id = env.session();
+        let before = env.well.info(&id).unwrap().head.seq;
         // To log in and out changes no session: everybody may.
         let changes = |(method, path): &(String, String)| {
             method != "get" && path != "/login" && path != "/logout"
         };
-        for (method, path) in desk.paths().into_iter().filter(changes) {
+        for (method, path) in env.paths().into_iter().filter(changes) {
             let path = path.replace("{id}", id.as_str()).replace("{gate}", "ask-1");
             let method: Method = method.to_uppercase().parse().unwrap();
-            let token = match desk.port == strict.port {
-                true => &desk.operator,
-                false => &desk.viewer,
+            let token = match env.port == strict.port {
+                true => &env.operator,
+                false => &env.viewer,
             };
-            let answer = desk.send_as(token, method.clone(), &path, None).await;
+            let answer = env.send_as(token, method.clone(), &path, None).await;
             assert_eq!(answer.status, 403, "{method} {path}: {:#}", answer.json);
         }
-        assert_eq!(desk.well.info(&id).unwrap().head.seq, before);
-        assert_eq!(desk.send_as(&desk.viewer, Method::GET, "/sessions", None).await.status, 200);
+        assert_eq!(env.well.info(&id).unwrap().head.seq, before);
+        assert_eq!(env.send_as(&env.viewer, Method::GET, "/sessions", None).await.status, 200);
     }
 }
 
 #[tokio::test(flavor = "multi_thread")]
 async fn a_server_that_has_no_program_starts_nothing() {
-    let desk = Desk::new().await;
-    let start = desk.post("/sessions", json!({"task": "x"})).await;
+    let env = TestEnv::new().await;
+    let start = env.post("/sessions", json!({"task": "x"})).await;
     assert_eq!((start.status, &start.json["kind"]), (403, &json!("denied")));
-    let yolo = desk.post("/sessions", json!({"task": "x", "mode": "yolo"})).await;
+    let yolo = env.post("/sessions", json!({"task": "x", "mode": "yolo"})).await;
     assert!(yolo.json["title"].as_str().unwrap().contains("ask nobody"), "{:#}", yolo.json);
-    let script = desk.post("/sessions", json!({"task": "x", "model": "script:/etc/passwd"})).await;
+    let script = env.post("/sessions", json!({"task": "x", "model": "script:/etc/passwd"})).await;
     assert_eq!((script.status, &script.json["place"]), (403, &json!("model")));
-    let flow = desk.post("/flows", json!({"path": "../../etc/passwd"})).await;
+    let flow = env.post("/flows", json!({"path": "../../etc/passwd"})).await;
     assert_eq!((flow.status, &flow.json["place"]), (404, &json!("path")));
 }
 
 #[tokio::test(flavor = "multi_thread")]
 async fn what_was_stored_as_it_came_is_shown_without_secrets() {
-    let desk = Desk::new().await;
+    let env = TestEnv::new().await;
     // Put together here, so that no file of ours holds one.
     let secret = format!("ghp_{}", "aB3dE5gH7jK9mN1p".repeat(3));
-    let session = desk.well.create(desk.well.draft("imported")).unwrap();
+    let session = env.well.create(env.well.draft("imported")).unwrap();
     let id = session.id().clone();
     let words = Message::user(format!("the token is {secret}"));
     let (epoch, events) = (Some(session.lease().epoch), vec![words.into()]);
     let append = Append { session: id.clone(), epoch, expected: None, events };
     // As an import writes it: past what redacts.
-    desk.well.store().write(Write::Append(append)).unwrap();
-    let kept = desk.well.store().events(&id, Span::ALL).unwrap().events;
+    env.well.store().write(Write::Append(append)).unwrap();
+    let kept = env.well.store().events(&id, Span::ALL).unwrap().events;
     assert!(serde_json::to_string(&kept).unwrap().contains(&secret));
     for path in ["events", "view"] {
-        let shown = desk.get(&format!("/sessions/{id}/{path}")).await.json.to_string();
+        let shown = env.get(&format!("/sessions/{id}/{path}")).await.json.to_string();
         assert!(shown.contains("the token is") && !shown.contains(&secret), "{shown}");
     }
     // As it is recorded, only the user gets it.
     let path = format!("/sessions/{id}/export?format=json");
-    for token in [&desk.colleague, &desk.viewer] {
-        assert_eq!(desk.send_as(token, Method::GET, &path, None).await.status, 403);
+    for token in [&env.colleague, &env.viewer] {
+        assert_eq!(env.send_as(token, Method::GET, &path, None).await.status, 403);
     }
 }
 
 #[tokio::test(flavor = "multi_thread")]
 async fn an_approval_counts_for_the_user_only_if_the_user_gave_it() {
-    let desk = Desk::new().await;
-    for (token, counts) in [(&desk.operator, true), (&desk.colleague, false)] {
-        let id = desk.session();
+    let env = TestEnv::new().await;
+    for (token, counts) in [(&env.operator, true), (&env.colleague, false)] {
+        let id = env.session();
         let path = format!("/sessions/{id}/gates/ask-1");
         let allow = Some(json!({"answer": "once"}));
-        let answer = desk.send_as(token, Method::POST, &path, allow).await;
+        let answer = env.send_as(token, Method::POST, &path, allow).await;
         assert_eq!(answer.status, 200, "{:#}", answer.json);
         assert_eq!(answer.json["counts"], counts, "{:#}", answer.json);
-        let ignored = desk.well.weigh(&id).unwrap().ignored;
+        let ignored = env.well.weigh(&id).unwrap().ignored;
         assert_eq!(ignored.is_empty(), counts, "{ignored:?}");
     }
 }
 
 #[tokio::test(flavor = "multi_thread")]
 async fn a_key_that_was_used_for_something_else_is_refused_also_after_a_restart() {
-    let mut desk = Desk::new().await;
-    let id = desk.session();
+    let mut env = TestEnv::new().await;
+    let id = env.session();
     let path = |rest: &str| format!("/sessions/{id}{rest}");
     let requests = [
         (Method::POST, path("/checkpoint"), json!({"name": "c1"}), json!({"name": "c2"})),
@@ -369,62 +369,62 @@ async fn a_key_that_was_used_for_something_else_is_refused_also_after_a_restart(
         (Method::POST, path("/gates/ask-1"), json!({"answer": "deny"}), json!({"answer": "once"})),
     ];
     for (n, (method, path, first, _)) in requests.iter().enumerate() {
-        let done = desk.send_once(&format!("k{n}"), method.clone(), path, first).await;
+        let done = env.send_once(&format!("k{n}"), method.clone(), path, first).await;
         assert_eq!(done.status, 200, "{path}: {:#}", done.json);
     }
-    desk.stop().await;
-    desk.serve();
-    let before = desk.well.info(&id).unwrap().head.seq;
+    env.stop().await;
+    env.serve();
+    let before = env.well.info(&id).unwrap().head.seq;
     for (n, (method, path, first, other)) in requests.iter().enumerate() {
         let key = format!("k{n}");
-        let refused = desk.send_once(&key, method.clone(), path, other).await;
+        let refused = env.send_once(&key, method.clone(), path, other).await;
         assert_eq!(refused.status, 422, "{path}: {:#}", refused.json);
-        let again = desk.send_once(&key, method.clone(), path, first).await;
+        let again = env.send_once(&key, method.clone(), path, first).await;
         assert_eq!(again.status, 200, "{path}: {:#}", again.json);
     }
-    assert_eq!(desk.well.info(&id).unwrap().head.seq, before, "nothing was recorded again");
+    assert_eq!(env.well.info(&id).unwrap().head.seq, before, "nothing was recorded again");
 }
 
 #[tokio::test(flavor = "multi_thread")]
 async fn a_key_is_of_one_target_and_of_changes_alone() {
-    let desk = Desk::new().await;
-    let id = desk.session();
-    let session = desk.well.lock(&id).unwrap();
+    let env = TestEnv::new().await;
+    let id = env.session();
+    let session = env.well.lock(&id).unwrap();
     session.append(gate("ask-2")).unwrap();
     drop(session);
     let body = json!({"answer": "deny"});
     for name in ["ask-1", "ask-2"] {
         let path = format!("/sessions/{id}/gates/{name}");
-        let answer = desk.post_once("same", &path, &body).await;
+        let answer = env.post_once("same", &path, &body).await;
         assert_eq!((answer.status, &answer.json["gate"]), (200, &json!(name)), "{:#}", answer.json);
     }
-    assert_eq!(desk.get("/gates").await.json["items"], json!([]));
-    desk.session();
+    assert_eq!(env.get("/gates").await.json["items"], json!([]));
+    env.session();
     for limit in [1, 2] {
         let path = format!("/sessions?limit={limit}");
-        let list = desk.send_once("same", Method::GET, &path, &json!({})).await.json;
+        let list = env.send_once("same", Method::GET, &path, &json!({})).await.json;
         assert_eq!(list["items"].as_array().unwrap().len(), limit);
     }
 }
 
 #[tokio::test(flavor = "multi_thread")]
 async fn a_fork_takes_no_label_that_is_taken() {
-    let desk = Desk::new().await;
-    let path = format!("/sessions/{}/fork", desk.session());
-    assert_eq!(desk.post(&path, json!({"label": "f"})).await.status, 200);
-    let second = desk.post(&path, json!({"label": "f"})).await;
+    let env = TestEnv::new().await;
+    let path = format!("/sessions/{}/fork", env.session());
+    assert_eq!(env.post(&path, json!({"label": "f"})).await.status, 200);
+    let second = env.post(&path, json!({"label": "f"})).await;
     assert_eq!(second.status, 400, "{:#}", second.json);
     assert!(second.json["title"].as_str().unwrap().contains("already"), "{:#}", second.json);
-    let fork = desk.post(&path, json!({})).await.json["id"].as_str().unwrap().to_owned();
-    let events = desk.get(&format!("/sessions/{fork}/events?kind=edited")).await.json;
+    let fork = env.post(&path, json!({})).await.json["id"].as_str().unwrap().to_owned();
+    let events = env.get(&format!("/sessions/{fork}/events?kind=edited")).await.json;
     assert_eq!(events["items"][0]["body"]["who"], "web: ann", "{events:#}");
 }
 
 #[tokio::test(flavor = "multi_thread")]
 async fn a_compaction_is_taken_back_once_and_by_somebody() {
-    let mut desk = Desk::new().await;
-    let id = desk.session();
-    let session = desk.well.lock(&id).unwrap();
+    let mut env = TestEnv::new().await;
+    let id = env.session();
+    let session = env.well.lock(&id).unwrap();
     for _ in 0..2 {
         let to = session.append(Message::user("more")).unwrap();
         session.append(Compacted::new(Lane::main(), to, to)).unwrap();
@@ -433,22 +433,22 @@ async fn a_compaction_is_taken_back_once_and_by_somebody() {
     let path = format!("/sessions/{id}/compact/undo");
     let mut undone = Vec::new();
     for _ in 0..2 {
-        let answer = desk.post_once("u1", &path, &json!({})).await;
+        let answer = env.post_once("u1", &path, &json!({})).await;
         assert_eq!(answer.status, 200, "{:#}", answer.json);
         undone.push(answer.json["undone"].clone());
-        desk.stop().await;
-        desk.serve();
+        env.stop().await;
+        env.serve();
     }
     assert_eq!(undone[0], undone[1], "the one before it stays");
-    assert_eq!(desk.well.store().keyed_events(&id, &[Kind::Undone]).unwrap().len(), 1);
-    let events = desk.get(&format!("/sessions/{id}/events?kind=edited")).await.json;
+    assert_eq!(env.well.store().keyed_events(&id, &[Kind::Undone]).unwrap().len(), 1);
+    let events = env.get(&format!("/sessions/{id}/events?kind=edited")).await.json;
     assert_eq!(events["items"][0]["body"]["who"], "web: ann", "{events:#}");
 }
 
 #[tokio::test(flavor = "multi_thread")]
 async fn a_model_is_shown_with_the_settings_of_then() {
-    let desk = Desk::new().await;
-    let session = desk.well.create(desk.well.draft("look")).unwrap();
+    let env = TestEnv::new().await;
+    let session = env.well.create(env.well.draft("look")).unwrap();
     let id = session.id().clone();
     let with = |model: &str, agent: &str| stepwell::Settings {
         model: Some(model.to_owned()),
@@ -460,40 +460,40 @@ async fn a_model_is_shown_with_the_settings_of_then() {
     let pin = session.append(Message::user("look")).unwrap();
     let then = session.append(Message::assistant("I looked.")).unwrap();
     drop(session);
-    let shown = async || desk.get(&format!("/sessions/{id}/view?at={then}")).await.json;
+    let shown = async || env.get(&format!("/sessions/{id}/view?at={then}")).await.json;
     let before = shown().await;
-    let session = desk.well.lock(&id).unwrap();
+    let session = env.well.lock(&id).unwrap();
     session.append(with("openai/second", "explore")).unwrap();
     session.append(Message::user("again")).unwrap();
     drop(session);
     let pinned = stepwell::Edited { pin_messages: [pin].into(), ..stepwell::Edited::default() };
-    desk.well.edit(&id, pinned).unwrap();
+    env.well.edit(&id, pinned).unwrap();
     assert_eq!(before["model"], "openai/first");
     assert_eq!(shown().await, before);
-    let now = desk.get(&format!("/sessions/{id}/view")).await.json;
+    let now = env.get(&format!("/sessions/{id}/view")).await.json;
     assert_eq!(now["model"], "openai/second");
     assert_ne!(now["tools"], before["tools"], "another agent has other tools");
 }
 
 #[tokio::test(flavor = "multi_thread")]
 async fn what_the_user_has_elsewhere_is_not_shown_to_others() {
-    let desk = Desk::new().await;
-    drop(desk.other_store());
-    std::fs::remove_file(desk.other_store_file()).unwrap();
-    let own = desk.get("/doctor").await.json.to_string();
+    let env = TestEnv::new().await;
+    drop(env.other_store());
+    std::fs::remove_file(env.other_store_file()).unwrap();
+    let own = env.get("/doctor").await.json.to_string();
     assert!(own.contains("known stores") && own.contains("is gone"), "{own}");
-    for token in [&desk.colleague, &desk.viewer] {
-        let theirs = desk.send_as(token, Method::GET, "/doctor", None).await.json.to_string();
+    for token in [&env.colleague, &env.viewer] {
+        let theirs = env.send_as(token, Method::GET, "/doctor", None).await.json.to_string();
         assert!(!theirs.contains("known stores") && !theirs.contains("is gone"), "{theirs}");
     }
 }
 
 #[tokio::test(flavor = "multi_thread")]
 async fn a_store_that_cannot_be_opened_is_named() {
-    let desk = Desk::new().await;
-    drop(desk.other_store());
-    std::fs::write(desk.other_store_file(), "junk".repeat(4096)).unwrap();
-    let stores = desk.get("/stores").await.json;
+    let env = TestEnv::new().await;
+    drop(env.other_store());
+    std::fs::write(env.other_store_file(), "junk".repeat(4096)).unwrap();
+    let stores = env.get("/stores").await.json;
     assert_eq!(stores["items"].as_array().unwrap().len(), 2, "{stores:#}");
     assert!(stores["items"][1]["problem"].is_string(), "{stores:#}");
     assert!(stores["items"][0].get("problem").is_none());
@@ -501,24 +501,24 @@ async fn a_store_that_cannot_be_opened_is_named() {
 
 #[tokio::test(flavor = "multi_thread")]
 async fn a_task_that_only_begins_alike_is_another_run() {
-    let desk = Desk::new().await;
+    let env = TestEnv::new().await;
     let long = "word ".repeat(4000);
-    let session = desk.well.create(desk.well.draft(&long)).unwrap();
+    let session = env.well.create(env.well.draft(&long)).unwrap();
     let id = session.id().clone();
     drop(session);
     let other = json!({"id": id, "task": format!("{long} and something else")});
-    assert_eq!(desk.post("/sessions", other).await.status, 409);
-    assert_eq!(desk.post("/sessions", json!({"id": id, "task": long})).await.status, 202);
+    assert_eq!(env.post("/sessions", other).await.status, 409);
+    assert_eq!(env.post("/sessions", json!({"id": id, "task": long})).await.status, 202);
 }
 
 #[tokio::test(flavor = "multi_thread")]
 async fn a_page_tells_how_a_session_stood_then() {
-    let desk = Desk::new().await;
-    let id = desk.session();
+    let env = TestEnv::new().await;
+    let id = env.session();
     let page = async |at: u64| {
         let answer = reqwest::Client::new()
-            .get(desk.url(&format!("/sessions/{id}/document?at={at}")))
-            .header("authorization", format!("Bearer {}", desk.operator.reveal()));
+            .get(env.url(&format!("/sessions/{id}/document?at={at}")))
+            .header("authorization", format!("Bearer {}", env.operator.reveal()));
         let answer = answer.send().await.unwrap();
         (answer.status().as_u16(), answer.text().await.unwrap())
     };

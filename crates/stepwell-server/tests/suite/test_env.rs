@@ -20,7 +20,7 @@ use stepwell_workspace::{Host, Notices, Wanted, Workspace};
 use tokio::task::JoinHandle;
 
 /// A server, and what it serves.
-pub(crate) struct Desk {
+pub(crate) struct TestEnv {
     folder: tempfile::TempDir,
     pub(crate) well: Stepwell,
     pub(crate) port: u16,
@@ -69,15 +69,15 @@ fn workspace(folder: &Path) -> Workspace {
     Workspace::find(host, wanted, Notices::to_nobody()).unwrap()
 }
 
-impl Desk {
+impl TestEnv {
     pub(crate) async fn new() -> Self {
         Self::with(Limits::default()).await
     }
 
     pub(crate) async fn with(limits: Limits) -> Self {
-        let mut desk = Self::serving(limits, Reach::Local);
-        desk.document = desk.send(Method::GET, "/openapi.json", None).await.json;
-        desk
+        let mut env = Self::serving(limits, Reach::Local);
+        env.document = env.send(Method::GET, "/openapi.json", None).await.json;
+        env
     }
 
     /// One that is reached from elsewhere.
@@ -91,7 +91,7 @@ impl Desk {
         let folder = tempfile::tempdir().unwrap();
         let well = Stepwell::clone(&workspace(folder.path()).make().unwrap());
         let [operator, colleague, viewer] = [(); 3].map(|()| Token::generate().unwrap());
-        let mut desk = Self {
+        let mut env = Self {
             folder,
             well,
             port: 0,
@@ -106,8 +106,8 @@ impl Desk {
             reach,
             accesses: Arc::default(),
         };
-        desk.serve();
-        desk
+        env.serve();
+        env
     }
 
     /// Starts the server; on the same port, if it was there before.
@@ -366,7 +366,7 @@ fn is_json(response: &Response) -> bool {
     media(response).is_some_and(|media| media.contains("json"))
 }
 
-impl Drop for Desk {
+impl Drop for TestEnv {
     fn drop(&mut self) {
         self.shutdown.ask();
     }
