@@ -11,7 +11,7 @@ use stepwell_torture::{Asker, Person, Said};
 
 use crate::child::was_killed;
 use crate::program::Program;
-use crate::talker::Desk;
+use crate::talker::TestEnv;
 use crate::terminal::Terminal;
 
 /// When the runner is killed.
@@ -71,7 +71,7 @@ impl Word {
 
 /// One cell of the matrix.
 struct Cell {
-    desk: Desk,
+    env: TestEnv,
     asker: Asker,
     kill: Kill,
     /// What is said; of two at once, by one of them.
@@ -91,7 +91,7 @@ fn play(asker: Asker, store: impl Fn(usize) -> Option<String>) {
                 let word = WORDS[number % WORDS.len()];
                 number += 1;
                 println!("{asker:?} {kill:?} {from:?} {when:?} {}", word.word);
-                let cell = Cell { desk: Desk::new(asker, store(number)), asker, kill, word };
+                let cell = Cell { env: TestEnv::new(asker, store(number)), asker, kill, word };
                 let (session, allowed) = cell.play_elsewhere(from, when);
                 cell.check(&session, allowed);
             }
@@ -107,7 +107,7 @@ impl Cell {
             Kill::WhileItWaits => Person::DiesShown,
             Kill::BeforeTaken => Person::Watches,
         };
-        let (mut runner, session) = self.desk.start(self.asker, person);
+        let (mut runner, session) = self.env.start(self.asker, person);
         let mut taken = None;
         if self.kill == Kill::BeforeTaken {
             assert!(matches!(runner.next(), Some(Said::Shown { .. })));
@@ -124,7 +124,7 @@ impl Cell {
                 taken = Some(self.answer(from, || {}));
             }
         }
-        let mut next = Program::start(self.desk.stepwell(&["resume", session.as_str(), "--wait"]));
+        let mut next = Program::start(self.env.stepwell(&["resume", session.as_str(), "--wait"]));
         let allowed = taken.unwrap_or_else(|| {
             next.until_it_waits();
             self.answer(from, || {})
@@ -140,27 +140,27 @@ impl Cell {
         let mut terminal = Terminal::open();
         let session = match self.kill {
             Kill::BeforeShown => {
-                let (runner, session) = self.desk.start(self.asker, Person::DiesUnshown);
+                let (runner, session) = self.env.start(self.asker, Person::DiesUnshown);
                 assert_eq!(runner.last_words(), []);
                 session
             }
             Kill::WhileItWaits => {
-                let mut runner = terminal.run(self.desk.begin(self.asker));
+                let mut runner = terminal.run(self.env.begin(self.asker));
                 self.reach_question(&mut terminal);
                 runner.kill().unwrap();
                 assert!(was_killed(runner.wait().unwrap()));
-                self.desk.begun()
+                self.env.begun()
             }
             Kill::BeforeTaken => {
-                let runner = self.desk.starting(self.asker, Person::DiesAnswering);
+                let runner = self.env.starting(self.asker, Person::DiesAnswering);
                 let mut runner = terminal.run(runner);
                 self.reach_question(&mut terminal);
                 terminal.type_line(self.word.key);
                 assert!(was_killed(runner.wait().unwrap()));
-                self.desk.begun()
+                self.env.begun()
             }
         };
-        let next = terminal.run(self.desk.stepwell(&["resume", session.as_str()]));
+        let next = terminal.run(self.env.stepwell(&["resume", session.as_str()]));
         let asks = self.kill != Kill::BeforeTaken;
         if asks {
             terminal.until_asked(1);
@@ -182,21 +182,21 @@ impl Cell {
     /// Answers from elsewhere; something happens as soon as an answer is on record. Does the one that
     /// counts allow it?
     fn answer(&self, from: From, on_record: impl FnOnce()) -> bool {
-        let (asked_in, gate) = self.desk.gate();
+        let (asked_in, gate) = self.env.gate();
         let words = match from {
             From::TwoAtOnce => vec![self.word, self.word.opposite()],
             From::Elsewhere => vec![self.word],
         };
-        let answering = |word: &Word| Program::start(self.desk.answering(word.word));
+        let answering = |word: &Word| Program::start(self.env.answering(word.word));
         let programs: Vec<Program> = words.iter().map(answering).collect();
-        self.desk.wait_for_answer(&asked_in, &gate);
+        self.env.wait_for_answer(&asked_in, &gate);
         on_record();
         let ends: Vec<_> = programs.into_iter().map(Program::end).collect();
         let mut first = None;
         for (word, end) in words.iter().zip(&ends) {
             match end.code {
                 Some(0) => assert_eq!(first.replace(word.allows), None, "{ends:?}"),
-                _ => end.is_too_late(self.desk.place()),
+                _ => end.is_too_late(self.env.place()),
             }
         }
         first.unwrap_or_else(|| panic!("one answer counts: {ends:?}"))
@@ -209,10 +209,10 @@ impl Cell {
             true => Status::Success,
             false => Status::Partial,
         };
-        assert_eq!(self.desk.well().info(session).unwrap().head.status, status);
-        assert_eq!(self.desk.ran(), usize::from(allowed));
-        let (asked_in, gate) = self.desk.gate();
-        let answers = self.desk.events(|event| match event.event {
+        assert_eq!(self.env.well().info(session).unwrap().head.status, status);
+        assert_eq!(self.env.ran(), usize::from(allowed));
+        let (asked_in, gate) = self.env.gate();
+        let answers = self.env.events(|event| match event.event {
             Event::GateAnswered(it) if it.id == gate => Some(it.answer.allows()),
             _ => None,
         });
@@ -220,8 +220,8 @@ impl Cell {
             answers.into_iter().filter(|it| it.0 == asked_in).map(|it| it.1).collect();
         assert_eq!(its, [allowed]);
         // Whoever comes after all that is told the same.
-        let late = Program::start(self.desk.answering(self.word.opposite().word)).end();
-        late.is_too_late(self.desk.place());
+        let late = Program::start(self.env.answering(self.word.opposite().word)).end();
+        late.is_too_late(self.env.place());
     }
 }
 
@@ -257,7 +257,7 @@ fn a_question_is_answered_once_at_the_terminal_of_a_runner_that_is_killed() {
         for (column, kill) in KILLS.into_iter().enumerate() {
             let word = WORDS[(row + column) % WORDS.len()];
             println!("{asker:?} {kill:?} {}", word.word);
-            let cell = Cell { desk: Desk::new(asker, None), asker, kill, word };
+            let cell = Cell { env: TestEnv::new(asker, None), asker, kill, word };
             let (session, allowed) = cell.play_at_terminal();
             cell.check(&session, allowed);
         }

@@ -16,7 +16,7 @@ use crate::child::was_killed;
 use crate::program::{OTHER_MACHINE, Where};
 
 /// A workspace with everything that may ask, and a user's home beside it.
-pub(crate) struct Desk {
+pub(crate) struct TestEnv {
     folder: TempDir,
     store: Option<String>,
 }
@@ -34,43 +34,40 @@ pattern:
       - {agent: writer, input: Make it.}
 ";
 
-impl Desk {
+impl TestEnv {
     pub(crate) fn new(asker: Asker, store: Option<String>) -> Self {
-        let desk = Self { folder: tempfile::tempdir().unwrap(), store };
+        let env = Self { folder: tempfile::tempdir().unwrap(), store };
         for name in ["work", "home", "config", "state"] {
-            std::fs::create_dir(desk.folder.path().join(name)).unwrap();
+            std::fs::create_dir(env.folder.path().join(name)).unwrap();
         }
-        let made = desk.made();
+        let made = env.made();
         let asks = format!(
             "{{text: I make it., calls: [{{tool: run_command, arguments: {{command: 'echo x >> {}'}}}}]}}",
             made.display()
         );
         match asker {
-            Asker::Agent => desk.file("script.yaml", &format!("- {asks}\n- {{text: Made.}}\n")),
+            Asker::Agent => env.file("script.yaml", &format!("- {asks}\n- {{text: Made.}}\n")),
             Asker::Flow => {
-                desk.file(
-                    "script.yaml",
-                    &format!("lanes: {{writer: [{asks}, {{text: Made.}}]}}\n"),
-                );
-                desk.file("flow.yaml", FLOW);
+                env.file("script.yaml", &format!("lanes: {{writer: [{asks}, {{text: Made.}}]}}\n"));
+                env.file("flow.yaml", FLOW);
             }
             Asker::Subagent => {
                 let hands_on = "{tool: dispatch_subagent, arguments: \
                                 {task: make it, agent: worker, workspace: worktree}}";
                 let parent =
                     format!("- {{text: Do it., calls: [{hands_on}]}}\n- {{text: Done.}}\n");
-                desk.file("script.yaml", &parent);
-                desk.file("worker.yaml", &format!("- {asks}\n- {{text: Made.}}\n"));
+                env.file("script.yaml", &parent);
+                env.file("worker.yaml", &format!("- {asks}\n- {{text: Made.}}\n"));
                 let worker =
                     "[agents.worker]\nprompt = \"Work.\"\nmodel = \"script:worker.yaml\"\n";
-                desk.file("stepwell.toml", worker);
-                desk.file(".gitignore", ".stepwell/\n");
-                desk.git(&["init", "-q", "-b", "main"]);
-                desk.git(&["add", "."]);
-                desk.git(&["-c", "user.name=a", "-c", "user.email=a@b", "commit", "-q", "-m", "a"]);
+                env.file("stepwell.toml", worker);
+                env.file(".gitignore", ".stepwell/\n");
+                env.git(&["init", "-q", "-b", "main"]);
+                env.git(&["add", "."]);
+                env.git(&["-c", "user.name=a", "-c", "user.email=a@b", "commit", "-q", "-m", "a"]);
             }
         }
-        desk
+        env
     }
 
     pub(crate) fn file(&self, name: &str, text: &str) {

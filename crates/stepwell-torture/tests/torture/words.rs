@@ -8,7 +8,7 @@ use rustix::process::Signal;
 use stepwell::{Event, Lane, Seq, SessionId, Status, Stepwell};
 use stepwell_torture::{Asker, Person, Said, Task};
 
-use crate::talker::{Desk, Talker};
+use crate::talker::{Talker, TestEnv};
 use crate::{number, timed};
 
 /// How many processes speak.
@@ -37,17 +37,17 @@ fn wait_for(well: &Stepwell, id: &SessionId, from: Seq, more: u64) {
 fn each_word_is_in_the_view_once_and_in_order_however_often_the_runner_is_killed() {
     let words = number("STEPWELL_TORTURE_WORDS", 1_000);
     let kills = number("STEPWELL_TORTURE_KILLS", 50);
-    let desk = Desk::new(Asker::Agent, None);
+    let env = TestEnv::new(Asker::Agent, None);
     // Each asks for a file of its own: an agent that repeats itself would be stopped.
-    desk.file(
+    env.file(
         "script.yaml",
         &script(kills, |n| {
             format!("{{calls: [{{tool: read_file, arguments: {{path: f{n}}}}}], delay_ms: 2}}")
         }),
     );
-    let (mut runner, id) = desk.start(Asker::Agent, Person::Watches);
-    let well = desk.well();
-    let speaker = |n| desk.talker(Task::Say { session: id.clone(), words: format!("speaker {n}") });
+    let (mut runner, id) = env.start(Asker::Agent, Person::Watches);
+    let well = env.well();
+    let speaker = |n| env.talker(Task::Say { session: id.clone(), words: format!("speaker {n}") });
     let mut speakers: Vec<Talker> = (0..SPEAKERS).map(speaker).collect();
     let ((), took) = timed(|| {
         let mut said = 0;
@@ -62,23 +62,23 @@ fn each_word_is_in_the_view_once_and_in_order_however_often_the_runner_is_killed
             wait_for(&well, &id, head, 8 + kill % 11);
             runner.signal(Signal::KILL);
             runner.last_words();
-            runner = desk.resume(&id, Person::Watches);
+            runner = env.resume(&id, Person::Watches);
         }
         speakers.into_iter().for_each(|speaker| drop(speaker.rest()));
         runner.signal(Signal::KILL);
         runner.last_words();
     });
     // The last run takes in what is left, and is done.
-    desk.file("script.yaml", &script(kills, |_| "{text: Done.}".to_owned()));
-    let last = desk.resume(&id, Person::Watches).rest();
+    env.file("script.yaml", &script(kills, |_| "{text: Done.}".to_owned()));
+    let last = env.resume(&id, Person::Watches).rest();
     assert_eq!(last, [Said::Ended(Status::Success)]);
     println!("{words} words, {kills} kills: {took:?}");
-    check(&desk, &well, &id, words);
+    check(&env, &well, &id, words);
 }
 
 /// Compares the view with what was said.
-fn check(desk: &Desk, well: &Stepwell, id: &SessionId, words: u64) {
-    let said: Vec<(Seq, String)> = desk
+fn check(env: &TestEnv, well: &Stepwell, id: &SessionId, words: u64) {
+    let said: Vec<(Seq, String)> = env
         .events(|event| match event.event {
             Event::Said(said) => Some((event.seq, said.text)),
             _ => None,
@@ -88,7 +88,7 @@ fn check(desk: &Desk, well: &Stepwell, id: &SessionId, words: u64) {
         .collect();
     assert_eq!(u64::try_from(said.len()).unwrap(), words);
     // Which messages took something in.
-    let taking: BTreeMap<Seq, Seq> = desk
+    let taking: BTreeMap<Seq, Seq> = env
         .events(|event| match event.event {
             Event::Message(message) => Some((event.seq, message.said?)),
             _ => None,
