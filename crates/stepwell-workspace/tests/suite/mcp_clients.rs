@@ -19,12 +19,12 @@ const ALL: [(McpClient, &str, &str); 5] = [
     (McpClient::Zed, ".zed/settings.json", "// Zed\n{\n  \"tab_size\": 2, // two\n}\n"),
 ];
 
-struct Desk {
+struct TestEnv {
     folder: TempDir,
     workspace: Workspace,
 }
 
-impl Desk {
+impl TestEnv {
     fn new() -> Self {
         let folder = tempfile::tempdir().unwrap();
         let root = folder.path().to_owned();
@@ -52,50 +52,50 @@ impl Desk {
 #[test]
 fn a_server_is_added_once_and_taken_out_byte_for_byte() {
     for (client, name, theirs) in ALL {
-        let desk = Desk::new();
-        let path = desk.file(name);
+        let env = TestEnv::new();
+        let path = env.file(name);
         fs::create_dir_all(path.parent().unwrap()).unwrap();
         fs::write(&path, theirs).unwrap();
         let arguments = ["mcp".to_owned()];
-        let plan = desk.workspace.plan_mcp_install(client, &arguments).unwrap().unwrap();
+        let plan = env.workspace.plan_mcp_install(client, &arguments).unwrap().unwrap();
         assert!(plan.path.ends_with(name) && plan.piece.contains("stepwell"), "{plan:?}");
         assert_eq!(fs::read_to_string(&path).unwrap(), theirs, "a plan changes nothing");
         plan.apply().unwrap();
         let with = fs::read_to_string(&path).unwrap();
         assert!(with.contains(&plan.piece), "{with}");
-        assert_eq!(desk.workspace.plan_mcp_install(client, &arguments).unwrap(), None);
-        let other = desk.workspace.plan_mcp_install(client, &["other".to_owned()]);
+        assert_eq!(env.workspace.plan_mcp_install(client, &arguments).unwrap(), None);
+        let other = env.workspace.plan_mcp_install(client, &["other".to_owned()]);
         assert!(matches!(other, Err(Error::ClientSettings { .. })), "{other:?}");
-        desk.uninstall(client);
+        env.uninstall(client);
         assert_eq!(fs::read_to_string(&path).unwrap(), theirs, "{name}");
-        assert_eq!(desk.workspace.plan_mcp_uninstall(client).unwrap(), None);
+        assert_eq!(env.workspace.plan_mcp_uninstall(client).unwrap(), None);
     }
 }
 
 #[test]
 fn a_file_that_was_made_for_it_goes_with_it() {
     for (client, name, _) in ALL {
-        let desk = Desk::new();
-        desk.install(client);
-        assert!(desk.file(name).exists());
-        desk.uninstall(client);
-        assert!(!desk.file(name).exists(), "{name}");
+        let env = TestEnv::new();
+        env.install(client);
+        assert!(env.file(name).exists());
+        env.uninstall(client);
+        assert!(!env.file(name).exists(), "{name}");
     }
 }
 
 #[test]
 fn what_someone_added_since_stays_when_the_server_is_taken_out() {
     for (client, name, theirs) in ALL {
-        let desk = Desk::new();
-        let path = desk.file(name);
+        let env = TestEnv::new();
+        let path = env.file(name);
         fs::create_dir_all(path.parent().unwrap()).unwrap();
         fs::write(&path, theirs).unwrap();
-        desk.install(client);
+        env.install(client);
         let with = fs::read_to_string(&path).unwrap();
         let comment = if client == McpClient::Codex { "# since\n" } else { "// since\n" };
         // Claude Code's and Gemini's settings have no comments in truth; ours reads them anyway.
         fs::write(&path, format!("{comment}{with}")).unwrap();
-        desk.uninstall(client);
+        env.uninstall(client);
         let after = fs::read_to_string(&path).unwrap();
         assert!(after.starts_with(comment) && !after.contains("stepwell"), "{after}");
         let kept = |word: &&str| word.len() > 4;
@@ -108,22 +108,22 @@ fn what_someone_added_since_stays_when_the_server_is_taken_out() {
 #[test]
 fn settings_that_cannot_be_understood_are_left_alone() {
     for (client, name, _) in ALL {
-        let desk = Desk::new();
-        let path = desk.file(name);
+        let env = TestEnv::new();
+        let path = env.file(name);
         fs::create_dir_all(path.parent().unwrap()).unwrap();
         fs::write(&path, "{ \"a\": [1, }\n").unwrap();
-        let refused = desk.workspace.plan_mcp_install(client, &[]);
+        let refused = env.workspace.plan_mcp_install(client, &[]);
         assert!(matches!(refused, Err(Error::ClientSettings { .. })), "{name}: {refused:?}");
     }
 }
 
 #[test]
 fn a_file_that_changed_since_the_plan_is_not_overwritten() {
-    let desk = Desk::new();
-    let plan = desk.workspace.plan_mcp_install(McpClient::Claude, &[]).unwrap().unwrap();
-    fs::write(desk.file(".mcp.json"), "{\"mine\": 1}").unwrap();
+    let env = TestEnv::new();
+    let plan = env.workspace.plan_mcp_install(McpClient::Claude, &[]).unwrap().unwrap();
+    fs::write(env.file(".mcp.json"), "{\"mine\": 1}").unwrap();
     assert!(plan.apply().is_err());
-    assert_eq!(fs::read_to_string(desk.file(".mcp.json")).unwrap(), "{\"mine\": 1}");
+    assert_eq!(fs::read_to_string(env.file(".mcp.json")).unwrap(), "{\"mine\": 1}");
 }
 
 #[test]
@@ -144,23 +144,23 @@ fn an_agent_is_added_to_editors_and_taken_out_byte_for_byte() {
             "\"agents\"",
         ),
     ] {
-        let desk = Desk::new();
-        let (path, arguments) = (desk.file(name), ["acp".to_owned()]);
+        let env = TestEnv::new();
+        let (path, arguments) = (env.file(name), ["acp".to_owned()]);
         fs::create_dir_all(path.parent().unwrap()).unwrap();
         fs::write(&path, theirs).unwrap();
-        desk.workspace.plan_acp_install(client, &arguments).unwrap().unwrap().apply().unwrap();
+        env.workspace.plan_acp_install(client, &arguments).unwrap().unwrap().apply().unwrap();
         let with = fs::read_to_string(&path).unwrap();
         assert!(with.contains(entry) && with.contains("[\"acp\"]"), "{with}");
-        assert_eq!(desk.workspace.plan_acp_install(client, &arguments).unwrap(), None);
-        desk.workspace.plan_acp_uninstall(client).unwrap().unwrap().apply().unwrap();
+        assert_eq!(env.workspace.plan_acp_install(client, &arguments).unwrap(), None);
+        env.workspace.plan_acp_uninstall(client).unwrap().unwrap().apply().unwrap();
         assert_eq!(fs::read_to_string(&path).unwrap(), theirs);
-        assert_eq!(desk.workspace.plan_acp_uninstall(client).unwrap(), None);
+        assert_eq!(env.workspace.plan_acp_uninstall(client).unwrap(), None);
     }
 }
 
 /// What a file says after its comments are left out by hand: those of these tests have none.
-fn settings(desk: &Desk, name: &str) -> Value {
-    serde_json::from_str(&fs::read_to_string(desk.file(name)).unwrap()).unwrap()
+fn settings(env: &TestEnv, name: &str) -> Value {
+    serde_json::from_str(&fs::read_to_string(env.file(name)).unwrap()).unwrap()
 }
 
 #[test]
@@ -173,9 +173,9 @@ fn each_client_gets_the_form_that_its_documentation_gives() {
         (McpClient::Opencode, "opencode.json", json!({"mcp": {"stepwell": local}})),
         (McpClient::Zed, ".zed/settings.json", json!({"context_servers": {"stepwell": server}})),
     ] {
-        let desk = Desk::new();
-        desk.install(client);
-        assert_eq!(settings(&desk, name), expected, "{name}");
+        let env = TestEnv::new();
+        env.install(client);
+        assert_eq!(settings(&env, name), expected, "{name}");
     }
     let agent = json!({"command": "stepwell", "args": ["acp"]});
     let custom = json!({"type": "custom", "command": "stepwell", "args": ["acp"], "env": {}});
@@ -192,34 +192,34 @@ fn each_client_gets_the_form_that_its_documentation_gives() {
         ),
         (AcpClient::Acpx, ".acpx/config.json", json!({"agents": {"stepwell": agent}})),
     ] {
-        let desk = Desk::new();
-        let plan = desk.workspace.plan_acp_install(client, &["acp".to_owned()]).unwrap();
+        let env = TestEnv::new();
+        let plan = env.workspace.plan_acp_install(client, &["acp".to_owned()]).unwrap();
         plan.unwrap().apply().unwrap();
-        assert_eq!(settings(&desk, name), expected, "{name}");
+        assert_eq!(settings(&env, name), expected, "{name}");
     }
 }
 
 #[test]
 fn opencodes_other_file_is_used_where_it_is_the_one_that_is_there() {
-    let desk = Desk::new();
+    let env = TestEnv::new();
     let theirs = "{ // mine\n  \"theme\": \"dark\",\n}\n";
-    fs::write(desk.file("opencode.jsonc"), theirs).unwrap();
-    desk.install(McpClient::Opencode);
-    assert!(fs::read_to_string(desk.file("opencode.jsonc")).unwrap().contains("stepwell"));
-    assert!(!desk.file("opencode.json").exists());
+    fs::write(env.file("opencode.jsonc"), theirs).unwrap();
+    env.install(McpClient::Opencode);
+    assert!(fs::read_to_string(env.file("opencode.jsonc")).unwrap().contains("stepwell"));
+    assert!(!env.file("opencode.json").exists());
     // Someone makes the usual one later: the entry is taken out of where it is.
-    fs::write(desk.file("opencode.json"), "{}").unwrap();
-    desk.uninstall(McpClient::Opencode);
-    assert_eq!(fs::read_to_string(desk.file("opencode.jsonc")).unwrap(), theirs);
+    fs::write(env.file("opencode.json"), "{}").unwrap();
+    env.uninstall(McpClient::Opencode);
+    assert_eq!(fs::read_to_string(env.file("opencode.jsonc")).unwrap(), theirs);
 }
 
 /// Uninstalls from a file that somebody else wrote, so that nothing is remembered of it.
 fn taken_out_of(client: McpClient, name: &str, text: &str) -> String {
-    let desk = Desk::new();
-    let path = desk.file(name);
+    let env = TestEnv::new();
+    let path = env.file(name);
     fs::create_dir_all(path.parent().unwrap()).unwrap();
     fs::write(&path, text).unwrap();
-    desk.uninstall(client);
+    env.uninstall(client);
     fs::read_to_string(path).unwrap()
 }
 
@@ -244,11 +244,11 @@ fn codex_keeps_its_other_tables_and_comments() {
 #[test]
 fn a_codex_entry_with_other_settings_is_not_taken_for_ours() {
     for more in ["enabled = false\n", "[mcp_servers.stepwell.env]\nA = \"b\"\n"] {
-        let desk = Desk::new();
+        let env = TestEnv::new();
         let text = "[mcp_servers.stepwell]\ncommand = \"stepwell\"\nargs = [\"mcp\"]\n";
-        fs::create_dir_all(desk.file(".codex")).unwrap();
-        fs::write(desk.file(".codex/config.toml"), format!("{text}{more}")).unwrap();
-        let refused = desk.workspace.plan_mcp_install(McpClient::Codex, &["mcp".to_owned()]);
+        fs::create_dir_all(env.file(".codex")).unwrap();
+        fs::write(env.file(".codex/config.toml"), format!("{text}{more}")).unwrap();
+        let refused = env.workspace.plan_mcp_install(McpClient::Codex, &["mcp".to_owned()]);
         assert!(matches!(refused, Err(Error::ClientSettings { .. })), "{refused:?}");
     }
 }
@@ -270,44 +270,44 @@ fn nothing_is_written_into_json_that_is_broken_anywhere() {
         "{\"mcpServers\": {}} trailing {{{",
         "{\"mcpServers\": {\"stepwell\": {}}, \"mcpServers\": {}}",
     ] {
-        let desk = Desk::new();
-        fs::write(desk.file(".mcp.json"), text).unwrap();
-        let refused = desk.workspace.plan_mcp_install(McpClient::Claude, &[]);
+        let env = TestEnv::new();
+        fs::write(env.file(".mcp.json"), text).unwrap();
+        let refused = env.workspace.plan_mcp_install(McpClient::Claude, &[]);
         assert!(matches!(refused, Err(Error::ClientSettings { .. })), "{refused:?}");
-        assert!(desk.workspace.plan_mcp_uninstall(McpClient::Claude).is_err(), "{text}");
+        assert!(env.workspace.plan_mcp_uninstall(McpClient::Claude).is_err(), "{text}");
     }
 }
 
 #[test]
 fn a_link_that_leads_nowhere_is_not_replaced() {
-    let desk = Desk::new();
-    std::os::unix::fs::symlink(desk.file("absent"), desk.file(".mcp.json")).unwrap();
-    let plan = desk.workspace.plan_mcp_install(McpClient::Claude, &[]).unwrap().unwrap();
+    let env = TestEnv::new();
+    std::os::unix::fs::symlink(env.file("absent"), env.file(".mcp.json")).unwrap();
+    let plan = env.workspace.plan_mcp_install(McpClient::Claude, &[]).unwrap().unwrap();
     assert!(plan.apply().is_err());
-    assert!(desk.file(".mcp.json").is_symlink());
+    assert!(env.file(".mcp.json").is_symlink());
 }
 
 #[test]
 fn a_named_store_goes_into_the_entry() {
-    let desk = Desk::new();
-    let (named, plain) = (desk.file("kept"), vec!["mcp".to_owned()]);
-    let with = desk.workspace.with_store(plain.clone(), Some(&named)).unwrap();
+    let env = TestEnv::new();
+    let (named, plain) = (env.file("kept"), vec!["mcp".to_owned()]);
+    let with = env.workspace.with_store(plain.clone(), Some(&named)).unwrap();
     assert_eq!(with, ["mcp", "--store", named.to_str().unwrap()]);
-    assert_eq!(desk.workspace.with_store(plain.clone(), None).unwrap(), plain);
+    assert_eq!(env.workspace.with_store(plain.clone(), None).unwrap(), plain);
 }
 
 #[test]
 fn a_teams_store_goes_into_the_entry_but_never_a_password() {
-    let desk = Desk::new();
+    let env = TestEnv::new();
     let plain = vec!["mcp".to_owned()];
     let team = "postgres://mila@db.example:5432/work?namespace=team";
-    let with = desk.workspace.with_store(plain.clone(), Some(Path::new(team))).unwrap();
+    let with = env.workspace.with_store(plain.clone(), Some(Path::new(team))).unwrap();
     assert_eq!(with, ["mcp", "--store", team]);
     for secret in
         ["postgres://mila:pass@db.example/work", "postgres://db.example/work?user=m&password=pass"]
     {
-        let refused = desk.workspace.with_store(plain.clone(), Some(Path::new(secret)));
+        let refused = env.workspace.with_store(plain.clone(), Some(Path::new(secret)));
         assert!(matches!(refused, Err(Error::PasswordInAddress)), "{refused:?}");
     }
-    assert!(desk.workspace.with_store(plain, Some(Path::new("http://x:y@z"))).is_err());
+    assert!(env.workspace.with_store(plain, Some(Path::new("http://x:y@z"))).is_err());
 }
