@@ -8,7 +8,7 @@ use std::sync::{Mutex, OnceLock};
 use jsonschema::Validator;
 use serde_json::Value;
 
-use crate::desk::{Desk, STEPWELL};
+use crate::test_env::{STEPWELL, TestEnv};
 
 /// The names of the answers that each command may give, by its first word.
 fn by_command() -> &'static BTreeMap<String, BTreeSet<String>> {
@@ -99,7 +99,7 @@ fn with_validator<T>(name: &str, ask: impl FnOnce(&Validator) -> T) -> T {
     ask(validator)
 }
 
-/// Commands that a furnished desk answers in JSON, in this order.
+/// Commands that a furnished environment answers in JSON, in this order.
 fn tour() -> Vec<Vec<&'static str>> {
     let said = [
         "init",
@@ -215,12 +215,12 @@ const ELSEWHERE: [&str; 26] = [
 
 #[test]
 fn every_answer_in_json_has_the_form_that_its_schema_says() {
-    let mut desk = Desk::furnished();
+    let mut env = TestEnv::furnished();
     let (mut given, mut refused) = (BTreeSet::new(), Vec::new());
     for words in tour() {
         let mut args = vec!["--json"];
         args.extend(words);
-        let ran = desk.run(&args);
+        let ran = env.run(&args);
         if !matches!(ran.code, Some(0 | 1)) || ran.stderr.contains("error: ") {
             refused.push(format!("{args:?}: {}", ran.stderr));
         }
@@ -235,12 +235,12 @@ fn every_answer_in_json_has_the_form_that_its_schema_says() {
 
 #[test]
 fn a_schema_is_printed_by_name_and_a_mistyped_name_finds_the_right_one() {
-    let desk = Desk::new();
-    let printed = desk.quietly(&["schema", "session-item"]);
+    let env = TestEnv::new();
+    let printed = env.quietly(&["schema", "session-item"]);
     let schema: Value = serde_json::from_str(&printed.stdout).unwrap();
     assert_eq!(schema["properties"]["task"]["description"], "What the user asked for.");
     assert!(schema["required"].as_array().unwrap().contains(&"updated_at".into()));
-    let wrong = desk.quietly(&["schema", "sesion-item"]);
+    let wrong = env.quietly(&["schema", "sesion-item"]);
     assert_eq!(wrong.code, Some(3));
     assert!(wrong.stderr.contains("did you mean session-item?"), "{}", wrong.stderr);
 }

@@ -5,20 +5,20 @@ use std::time::{Duration, Instant};
 
 use stepwell::{Append, Gate, Message, Processes as _, Status, SystemProcesses, Write};
 
-use crate::desk::Desk;
 use crate::running;
 use crate::seat::Seat;
 use crate::talking::open_gate;
+use crate::test_env::TestEnv;
 
 const MODEL: [&str; 2] = ["--model", "script:script.yaml"];
 
-fn chat(desk: &Desk, args: &[&str]) -> Seat {
-    Seat::sit(desk.command(&[&["chat"], args].concat()))
+fn chat(env: &TestEnv, args: &[&str]) -> Seat {
+    Seat::sit(env.command(&[&["chat"], args].concat()))
 }
 
 #[test]
 fn a_question_that_the_same_user_answers_elsewhere_is_said_to_be_answered() {
-    let desk = running::desk(
+    let env = running::env(
         "
 answers:
   - text: I write.
@@ -26,11 +26,11 @@ answers:
   - text: It is written.
 ",
     );
-    let mut seat = chat(&desk, &MODEL);
+    let mut seat = chat(&env, &MODEL);
     seat.until("what is to be done?").press("write the notes\r").until("y once");
     seat.answer("n").until("why not?").press("too ris").until("› too ris");
-    let (_, gate) = open_gate(&desk);
-    let answered = desk.quietly(&["gates", "answer", &gate, "yes"]);
+    let (_, gate) = open_gate(&env);
+    let answered = env.quietly(&["gates", "answer", &gate, "yes"]);
     assert_eq!(answered.code, Some(0), "{}", answered.stderr);
     seat.until("elsewhere: yes").until("It is written.");
     // What was typed for the question is not said to the model.
@@ -38,10 +38,10 @@ answers:
     seat.press("\u{15}").until("what next?");
     assert!(seat.screen().contains("Answered by "), "{}", seat.screen());
     seat.leave();
-    let well = desk.well();
+    let well = env.well();
     let id = well.find("@last").unwrap();
     assert_eq!(well.info(&id).unwrap().head.unheard, 0);
-    assert_eq!(desk.read("notes.md"), "first");
+    assert_eq!(env.read("notes.md"), "first");
 }
 
 #[test]
@@ -59,14 +59,14 @@ answers:
         (&["chat", "--plain"], Some("Say what to do."), "answer yes, always"),
         (&["run", "write the notes"], None, "Allow "),
     ] {
-        let desk = running::desk(script);
-        let mut seat = Seat::sit_before(desk.command(&[args, &MODEL].concat()), (120, 24));
+        let env = running::env(script);
+        let mut seat = Seat::sit_before(env.command(&[args, &MODEL].concat()), (120, 24));
         if let Some(begins) = begins {
             seat.until(begins).press("write the notes\r");
         }
         seat.until(question);
-        let (id, gate) = open_gate(&desk);
-        let given = desk.quietly(&["gates", "answer", &gate, "yes"]);
+        let (id, gate) = open_gate(&env);
+        let given = env.quietly(&["gates", "answer", &gate, "yes"]);
         assert_eq!(given.code, Some(0), "{}", given.stderr);
         // Nobody presses a key here.
         seat.until(&answered).until("elsewhere: yes").until("It is written.");
@@ -79,8 +79,8 @@ answers:
         assert!(at(question) < at(&answered), "it is asked no more: {written}");
         let code = if begins.is_some() { seat.leave().1 } else { seat.end().1 };
         assert_eq!(code, Some(0), "{args:?}");
-        assert_eq!(desk.well().info(&id).unwrap().head.status, Status::Success);
-        assert_eq!(desk.read("notes.md"), "first");
+        assert_eq!(env.well().info(&id).unwrap().head.status, Status::Success);
+        assert_eq!(env.read("notes.md"), "first");
     }
 }
 
@@ -108,28 +108,28 @@ impl Asking {
     #[expect(clippy::disallowed_methods, reason = "this is about real time")]
     fn seen_after(&self) -> Duration {
         let write = "{calls: [{tool: write_file, arguments: {path: notes.md, content: first}}]}";
-        let desk = running::desk(&format!("answers: [{write}, {{text: It is written.}}]"));
+        let env = running::env(&format!("answers: [{write}, {{text: It is written.}}]"));
         if self.args[0] == "flow" {
-            desk.file("flow.yaml", ASKING_FLOW);
+            env.file("flow.yaml", ASKING_FLOW);
             let script = format!("lanes: {{writer: [{write}, {{text: It is written.}}]}}");
-            desk.file("script.yaml", &script);
+            env.file("script.yaml", &script);
         }
         let args = match self.args[0] {
             "attach" => {
                 let run = [&["run", "write", "--detach"][..], &MODEL].concat();
-                assert_eq!(desk.quietly(&run).code, Some(0));
-                open_gate(&desk);
+                assert_eq!(env.quietly(&run).code, Some(0));
+                open_gate(&env);
                 self.args.to_vec()
             }
             _ => [self.args, &MODEL].concat(),
         };
-        let mut seat = Seat::sit_before(desk.command(&args), (120, 24));
+        let mut seat = Seat::sit_before(env.command(&args), (120, 24));
         if let Some(begins) = self.begins {
             seat.until(begins).press("write the notes\r");
         }
         seat.until(self.question);
-        let (_, gate) = open_gate(&desk);
-        let given = desk.quietly(&["gates", "answer", &gate, "yes"]);
+        let (_, gate) = open_gate(&env);
+        let given = env.quietly(&["gates", "answer", &gate, "yes"]);
         let since = Instant::now();
         assert_eq!(given.code, Some(0), "{}", given.stderr);
         seat.until("elsewhere: yes");
@@ -161,7 +161,7 @@ fn a_prompt_that_is_answered_elsewhere_goes_within_half_a_second() {
 
 #[test]
 fn an_idle_chat_shows_what_goes_on_in_its_session_elsewhere() {
-    let desk = running::desk(
+    let env = running::env(
         "
 answers:
   - text: First answer.
@@ -169,29 +169,29 @@ answers:
   - text: Third answer.
 ",
     );
-    let mut seat = chat(&desk, &MODEL);
+    let mut seat = chat(&env, &MODEL);
     seat.until("what is to be done?").press("begin\r").until("First answer.").until("what next?");
-    let id = desk.well().find("@last").unwrap();
+    let id = env.well().find("@last").unwrap();
     let mut run =
-        desk.command(&[&["run", "typed elsewhere", "--session", id.as_str()][..], &MODEL].concat());
+        env.command(&[&["run", "typed elsewhere", "--session", id.as_str()][..], &MODEL].concat());
     run.stdin(Stdio::null()).stdout(Stdio::null()).stderr(Stdio::null());
     assert_eq!(run.spawn().unwrap().wait().unwrap().code(), Some(0));
     seat.until("› typed elsewhere").until("Second answer.").until("what next?");
     seat.press("and here\r").until("Third answer.").until("what next?");
     assert_eq!(seat.leave().1, Some(0));
-    assert_eq!(desk.well().info(&id).unwrap().head.status, Status::Success);
+    assert_eq!(env.well().info(&id).unwrap().head.status, Status::Success);
 }
 
 #[test]
 fn what_was_just_said_is_found_though_nothing_else_brought_the_index_up_to_date() {
-    let desk = running::desk("answers: [{text: A quokka is small.}]");
-    let well = desk.well();
+    let env = running::env("answers: [{text: A quokka is small.}]");
+    let well = env.well();
     for (task, said) in [("animals", "The wombat digs."), ("plants", "The fern unrolls.")] {
         let session = well.create(well.draft(task)).unwrap();
         session.step([Message::assistant(said)]).unwrap();
         session.finish(Status::Success, None).unwrap();
     }
-    let mut seat = Seat::sit_before(desk.command(&["chat"]), (100, 24));
+    let mut seat = Seat::sit_before(env.command(&["chat"]), (100, 24));
     seat.until("what is to be done?").press("\u{12}").until("2 · this workspace");
     seat.press("wombat").until("1 · this workspace").until("animals");
     seat.press("\u{1b}").until("what is to be done?");
@@ -200,9 +200,9 @@ fn what_was_just_said_is_found_though_nothing_else_brought_the_index_up_to_date(
 
 #[test]
 fn a_secret_of_an_imported_session_is_not_shown() {
-    let desk = running::desk("answers: [{text: Done.}]");
+    let env = running::env("answers: [{text: Done.}]");
     let secret = format!("ghp_{}", "aB3dE5gH7jK9mN1p".repeat(3));
-    let well = desk.well();
+    let well = env.well();
     let session = well.create(well.draft("imported")).unwrap();
     let words = Message::user(format!("the wombat's token is {secret} here"));
     let (epoch, events) = (Some(session.lease().epoch), vec![words.into()]);
@@ -211,7 +211,7 @@ fn a_secret_of_an_imported_session_is_not_shown() {
     well.store().write(Write::Append(append)).unwrap();
     let id = session.id().to_string();
     session.finish(Status::Success, None).unwrap();
-    let mut seat = Seat::sit_before(desk.command(&["chat", &id]), (120, 24));
+    let mut seat = Seat::sit_before(env.command(&["chat", &id]), (120, 24));
     seat.until("the wombat's token is").until("what next?");
     seat.press("\u{14}").until("transcript").press("q").until("what next?");
     seat.press("\u{12}").until("Sessions").press("wombat").until("find: wombat");
@@ -225,8 +225,8 @@ fn a_secret_of_an_imported_session_is_not_shown() {
 
 #[test]
 fn a_model_of_no_provider_is_refused_in_the_conversation() {
-    let desk = running::desk("answers: [{text: Done.}]");
-    let mut seat = chat(&desk, &MODEL);
+    let env = running::env("answers: [{text: Done.}]");
+    let mut seat = chat(&env, &MODEL);
     seat.until("what is to be done?").press("/model opnai/gpt\r");
     seat.until("unknown provider").until("openai/gpt");
     seat.press("go\r").until("Done.").until("what next?");
@@ -235,8 +235,8 @@ fn a_model_of_no_provider_is_refused_in_the_conversation() {
 
 #[test]
 fn what_waits_is_shown_first_however_old_it_is_and_what_is_in_the_trash_is_not_opened() {
-    let desk = running::desk("answers: [{text: Done.}]");
-    let well = desk.well();
+    let env = running::env("answers: [{text: Done.}]");
+    let well = env.well();
     let old = well.create(well.draft("the old question")).unwrap();
     old.append(Gate::new("g1", "May it?")).unwrap();
     old.finish(Status::Paused, None).unwrap();
@@ -246,9 +246,9 @@ fn what_waits_is_shown_first_however_old_it_is_and_what_is_in_the_trash_is_not_o
         ids.push(session.id().to_string());
         session.finish(Status::Success, None).unwrap();
     }
-    let mut seat = Seat::sit_before(desk.command(&["chat"]), (100, 24));
+    let mut seat = Seat::sit_before(env.command(&["chat"]), (100, 24));
     seat.until("what is to be done?").until("the old question").until("waits for you");
-    assert_eq!(desk.quietly(&["delete", &ids[7]]).code, Some(0));
+    assert_eq!(env.quietly(&["delete", &ids[7]]).code, Some(0));
     seat.press(&format!("/resume {}\r", ids[7])).until("trash").until("what is to be done?");
     seat.leave();
 }

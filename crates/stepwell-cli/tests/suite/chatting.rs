@@ -5,10 +5,10 @@ use std::process::Stdio;
 use stepwell::{Event, Family, Filter, Message, Query, Role, Span, Status, StopReason};
 use stepwell_strict::{Ending, Say};
 
-use crate::desk::Desk;
 use crate::running;
 use crate::seat::Seat;
 use crate::talking::open_gate;
+use crate::test_env::TestEnv;
 
 /// What a model says over a day: it looks, writes a file, and answers more questions.
 const DAY: &str = "
@@ -20,13 +20,13 @@ answers:
   - text: 'Then otherwise: fine.'
 ";
 
-fn chat(desk: &Desk, args: &[&str]) -> Seat {
-    Seat::sit(desk.command(&[&["chat"], args].concat()))
+fn chat(env: &TestEnv, args: &[&str]) -> Seat {
+    Seat::sit(env.command(&[&["chat"], args].concat()))
 }
 
 /// What was said in the only session, and how it stands.
-fn said(desk: &Desk) -> (Status, Vec<(Role, String)>) {
-    let well = desk.well();
+fn said(env: &TestEnv) -> (Status, Vec<(Role, String)>) {
+    let well = env.well();
     let id = well.find("@last").unwrap();
     let events = well.store().events(&id, Span::ALL).unwrap().events;
     let messages = events.into_iter().filter_map(|event| match event.event {
@@ -39,17 +39,17 @@ fn said(desk: &Desk) -> (Status, Vec<(Role, String)>) {
 
 #[test]
 fn a_day_of_work_survives_a_kill_during_an_approval() {
-    let desk = running::desk(DAY);
-    let mut seat = chat(&desk, &["--model", "script:script.yaml"]);
+    let env = running::env(DAY);
+    let mut seat = chat(&env, &["--model", "script:script.yaml"]);
     seat.until("what is to be done?").press("write the notes\r");
     seat.until("I write the file.").until("Allow").until("y once");
     seat.kill();
-    assert!(!desk.work().join("notes.md").exists());
+    assert!(!env.work().join("notes.md").exists());
     // It waits for its answer, and asks again.
-    let mut seat = chat(&desk, &[]);
+    let mut seat = chat(&env, &[]);
     seat.until("waits for you").press("\u{1b}[B\r").until("write the notes");
     seat.answer("y").until("It is written.").until("what next?");
-    assert_eq!(desk.read("notes.md"), "first");
+    assert_eq!(env.read("notes.md"), "first");
     seat.press("more\r").until("here is more.").until("what next?");
     // A command of the terminal, one of the user's own, one that there is none of.
     seat.press("/rename my notes\r").until("my notes");
@@ -62,14 +62,14 @@ fn a_day_of_work_survives_a_kill_during_an_approval() {
     let (screen, code) = seat.leave();
     assert!(screen.contains("Saved. stepwell chat "), "{screen}");
     assert_eq!(code, Some(0));
-    let (status, messages) = said(&desk);
+    let (status, messages) = said(&env);
     assert_eq!(status, Status::Success);
     let words: Vec<&str> = messages.iter().map(|(_, text)| text.as_str()).collect();
     assert_eq!(words[0], "write the notes");
     assert!(words.contains(&"then otherwise") && words.contains(&"more"), "{words:?}");
     assert!(words.iter().any(|text| text.starts_with("I ran `cat notes.md`")), "{words:?}");
     // All of it is there when it is opened again.
-    let mut seat = chat(&desk, &["my notes"]);
+    let mut seat = chat(&env, &["my notes"]);
     seat.until("then otherwise").until("what next?");
     assert!(!seat.screen().contains("› more"), "what was taken back is not shown");
     seat.leave();
@@ -77,22 +77,22 @@ fn a_day_of_work_survives_a_kill_during_an_approval() {
 
 #[test]
 fn a_kill_while_the_model_speaks_loses_nothing_that_was_said() {
-    let (desk, strict, _runtime) = running::with_provider("openai");
+    let (env, strict, _runtime) = running::with_provider("openai");
     strict.push(Say::text("Half of the answer").ending(Ending::SilentAfter(5)));
-    let mut seat = chat(&desk, &["--model", "local/large"]);
+    let mut seat = chat(&env, &["--model", "local/large"]);
     seat.until("what is to be done?").press("tell me\r").until("Half of the answer");
     // What is said meanwhile is on record at once.
     seat.press("and be brief\r").until("» and be brief");
-    while desk.well().info(&desk.well().find("@last").unwrap()).unwrap().head.unheard == 0 {
+    while env.well().info(&env.well().find("@last").unwrap()).unwrap().head.unheard == 0 {
         std::thread::yield_now();
     }
     seat.kill();
     strict.push(Say::text("The whole answer."));
     strict.push(Say::text("The brief answer."));
-    let mut seat = chat(&desk, &["@last"]);
+    let mut seat = chat(&env, &["@last"]);
     seat.until("tell me").until("answer.").until("what next?");
     seat.leave();
-    let (status, messages) = said(&desk);
+    let (status, messages) = said(&env);
     assert_eq!(status, Status::Success);
     let mine: Vec<&str> = messages
         .iter()
@@ -104,22 +104,22 @@ fn a_kill_while_the_model_speaks_loses_nothing_that_was_said() {
 
 #[test]
 fn stepwell_alone_talks_on_a_terminal_and_helps_in_a_pipe() {
-    let desk = Desk::new();
-    let mut seat = Seat::sit(desk.command(&[]));
+    let env = TestEnv::new();
+    let mut seat = Seat::sit(env.command(&[]));
     seat.until("Say what to do.");
     assert_eq!(seat.leave().1, Some(0));
-    let piped = desk.quietly(&[]);
+    let piped = env.quietly(&[]);
     assert_eq!(piped.code, Some(2));
     assert!(format!("{}{}", piped.stdout, piped.stderr).contains("Usage: stepwell"));
-    let piped = desk.quietly(&["chat"]);
+    let piped = env.quietly(&["chat"]);
     assert_eq!(piped.code, Some(2));
     assert!(piped.stderr.contains("needs a terminal"), "{}", piped.stderr);
 }
 
 #[test]
 fn a_screen_reader_gets_lines_and_no_escapes() {
-    let mut desk = running::desk(DAY);
-    let ran = desk.feed(
+    let mut env = running::env(DAY);
+    let ran = env.feed(
         &["chat", "--plain", "--model", "script:script.yaml", "--mode", "yolo"],
         "write the notes\n",
     );
@@ -128,18 +128,18 @@ fn a_screen_reader_gets_lines_and_no_escapes() {
     for line in ["you: write the notes", "tool write_file", "agent: It is written."] {
         assert!(ran.stdout.contains(line), "{line}: {}", ran.stdout);
     }
-    assert_eq!(desk.read("notes.md"), "first");
+    assert_eq!(env.read("notes.md"), "first");
 }
 
 #[test]
 fn control_c_stops_the_turn_of_a_screen_reader_and_loses_nothing() {
-    let (desk, strict, runtime) = running::with_provider("openai");
+    let (env, strict, runtime) = running::with_provider("openai");
     strict.push(Say::text("Half of the answer").ending(Ending::SilentAfter(5)));
-    let mut seat = chat(&desk, &["--plain", "--model", "local/large"]);
+    let mut seat = chat(&env, &["--plain", "--model", "local/large"]);
     seat.until("Say what to do.").press("tell me\n");
     runtime.block_on(strict.arrived(1));
     seat.interrupt().until("Ctrl+C again leaves").until("stopped; say something to go on");
-    let head = desk.well().info(&desk.well().find("@last").unwrap()).unwrap().head;
+    let head = env.well().info(&env.well().find("@last").unwrap()).unwrap().head;
     assert_eq!(head.stop_reason, Some(StopReason::UserInterrupt));
     strict.push(Say::text("The whole answer."));
     seat.press("once more\n").until("The whole answer.").press("/quit\n");
@@ -150,7 +150,7 @@ fn control_c_stops_the_turn_of_a_screen_reader_and_loses_nothing() {
 
 #[test]
 fn what_models_and_tools_say_cannot_drive_the_terminal() {
-    let desk = running::desk(
+    let env = running::env(
         r#"
 answers:
   - text: "I look.\u001b]0;owned\u0007\u001b[2J\u009b31m"
@@ -158,7 +158,7 @@ answers:
   - text: "It is \u202edone."
 "#,
     );
-    let mut seat = chat(&desk, &["--model", "script:script.yaml", "--mode", "yolo"]);
+    let mut seat = chat(&env, &["--model", "script:script.yaml", "--mode", "yolo"]);
     seat.until("what is to be done?").press("look\r").until("It is done.").until("what next?");
     assert!(seat.screen().contains("I look.") && seat.screen().contains("seen"));
     let written = seat.written();
@@ -170,9 +170,9 @@ answers:
 
 #[test]
 fn forty_columns_without_colours_are_enough() {
-    let mut desk = running::desk(DAY);
-    desk.set("NO_COLOR", "1");
-    let command = desk.command(&["chat", "--model", "script:script.yaml"]);
+    let mut env = running::env(DAY);
+    env.set("NO_COLOR", "1");
+    let command = env.command(&["chat", "--model", "script:script.yaml"]);
     let mut seat = Seat::sit_before(command, (40, 20));
     seat.until("what is to be done?").press("write the notes\r").answer("y");
     seat.until("It is written.").until("what next?");
@@ -185,17 +185,17 @@ fn forty_columns_without_colours_are_enough() {
 
 #[test]
 fn a_run_elsewhere_is_watched_and_answered_on_the_same_screen() {
-    let desk = running::desk(DAY);
+    let env = running::env(DAY);
     let args = ["run", "write the notes", "--wait", "--model", "script:script.yaml"];
-    let mut command = desk.command(&args);
+    let mut command = env.command(&args);
     command.stdin(Stdio::null()).stdout(Stdio::null()).stderr(Stdio::null());
     let mut run = command.spawn().unwrap();
-    open_gate(&desk);
-    let mut seat = Seat::sit(desk.command(&["attach", "@last"]));
+    open_gate(&env);
+    let mut seat = Seat::sit(env.command(&["attach", "@last"]));
     seat.until("runs it").until("I write the file.");
     seat.answer("y").until("It is written.").until("it ended there: success");
     assert_eq!(run.wait().unwrap().code(), Some(0));
-    assert_eq!(desk.read("notes.md"), "first");
+    assert_eq!(env.read("notes.md"), "first");
     // From now on it is a conversation like any other.
     seat.press("more\r").until("here is more.").until("what next?");
     assert_eq!(seat.leave().1, Some(0));
@@ -205,15 +205,15 @@ fn a_run_elsewhere_is_watched_and_answered_on_the_same_screen() {
 fn an_answer_elsewhere_is_seen_while_it_comes_and_once() {
     let (half, whole) = ("Half an answer,", "Half an answer, and the rest of it.");
     for how in [&["attach", "@last"][..], &["attach", "@last", "--plain"]] {
-        let (desk, strict, runtime) = running::with_provider("openai");
+        let (env, strict, runtime) = running::with_provider("openai");
         strict.push(Say::text(whole).ending(Ending::PausedAfter(4)));
-        let mut command = desk.command(&["run", "tell me", "--model", "local/large"]);
+        let mut command = env.command(&["run", "tell me", "--model", "local/large"]);
         command.stdin(Stdio::null()).stdout(Stdio::null()).stderr(Stdio::null());
         let mut run = command.spawn().unwrap();
         runtime.block_on(strict.arrived(1));
-        let mut seat = Seat::sit(desk.command(how));
+        let mut seat = Seat::sit(env.command(how));
         seat.until(half);
-        let (_, messages) = said(&desk);
+        let (_, messages) = said(&env);
         assert!(messages.iter().all(|(role, _)| *role != Role::Assistant), "{messages:?}");
         strict.go_on();
         seat.until(whole);
@@ -231,78 +231,78 @@ fn an_answer_elsewhere_is_seen_while_it_comes_and_once() {
 
 #[test]
 fn a_run_that_is_watched_goes_on_when_the_watcher_leaves() {
-    let desk = running::desk(DAY);
+    let env = running::env(DAY);
     let args = ["run", "write the notes", "--wait", "--model", "script:script.yaml"];
-    let mut command = desk.command(&args);
+    let mut command = env.command(&args);
     command.stdin(Stdio::null()).stdout(Stdio::null()).stderr(Stdio::null());
     let mut run = command.spawn().unwrap();
-    let (id, gate) = open_gate(&desk);
-    let mut seat = chat(&desk, &["@last"]);
+    let (id, gate) = open_gate(&env);
+    let mut seat = chat(&env, &["@last"]);
     seat.until("runs it").until("y once");
     let (screen, _) = seat.leave();
     assert!(screen.contains("It goes on; stepwell attach"), "{screen}");
-    let answered = desk.quietly(&["gates", "answer", &gate, "yes"]);
+    let answered = env.quietly(&["gates", "answer", &gate, "yes"]);
     assert_eq!(answered.code, Some(0), "{}", answered.stderr);
     assert_eq!(run.wait().unwrap().code(), Some(0));
-    assert_eq!(desk.well().info(&id).unwrap().head.status, Status::Success);
+    assert_eq!(env.well().info(&id).unwrap().head.status, Status::Success);
 }
 
 #[test]
 fn detach_leaves_the_run_to_the_background_where_it_asks_again() {
-    let desk = running::desk(DAY);
-    let mut seat = chat(&desk, &["--model", "script:script.yaml"]);
+    let env = running::env(DAY);
+    let mut seat = chat(&env, &["--model", "script:script.yaml"]);
     seat.until("what is to be done?").press("write the notes\r").until("y once");
     seat.press("/detach\r");
     let (screen, code) = seat.end();
     assert!(screen.contains("It goes on in the background"), "{screen}");
     assert_eq!(code, Some(0));
-    let (id, gate) = open_gate(&desk);
-    let answered = desk.quietly(&["gates", "answer", &gate, "yes"]);
+    let (id, gate) = open_gate(&env);
+    let answered = env.quietly(&["gates", "answer", &gate, "yes"]);
     assert_eq!(answered.code, Some(0), "{}", answered.stderr);
     // It is followed until it ends.
-    let followed = desk.quietly(&["attach", id.as_str()]);
+    let followed = env.quietly(&["attach", id.as_str()]);
     assert_eq!(followed.code, Some(0), "{}", followed.stderr);
-    assert_eq!(desk.well().info(&id).unwrap().head.status, Status::Success);
-    assert_eq!(desk.read("notes.md"), "first");
+    assert_eq!(env.well().info(&id).unwrap().head.status, Status::Success);
+    assert_eq!(env.read("notes.md"), "first");
 }
 
 #[test]
 fn a_session_of_another_agent_is_found_read_in_and_opened() {
-    let mut desk = crate::foreign::agents();
-    desk.say("config set --user other_agents.index true");
-    let mut seat = Seat::sit_before(desk.command(&[]), (100, 24));
+    let mut env = crate::foreign::agents();
+    env.say("config set --user other_agents.index true");
+    let mut seat = Seat::sit_before(env.command(&[]), (100, 24));
     seat.until("what is to be done?").press("\u{12}").until("this workspace");
     seat.press("\u{12}").until("everywhere").until("claude-code");
     seat.press("\r").until_gone("everywhere").until("what next?");
     let filter = Filter { family: Family::Roots, ..Filter::default() };
     let roots = Query { filter, ..Query::default() };
-    let imported = desk.well().list(&roots).unwrap().sessions;
+    let imported = env.well().list(&roots).unwrap().sessions;
     assert_eq!(imported.len(), 1, "only the one that was opened is read in");
     assert_eq!(seat.leave().1, Some(0));
 }
 
 #[test]
 fn guided_work_is_led_from_a_goal_to_its_questions_in_the_conversation() {
-    let desk = running::desk(
+    let env = running::env(
         r#"
 answers:
   - text: '{"questions": [{"question": "Which port?", "suggestions": ["80", "8080"]}]}'
 "#,
     );
-    let mut seat = chat(&desk, &["--model", "script:script.yaml"]);
+    let mut seat = chat(&env, &["--model", "script:script.yaml"]);
     seat.until("what is to be done?").press("/discuss add a health check\r");
     seat.until("guided work: add a health check").until("discuss");
     seat.press("\u{3}").until("Ctrl+C again").press("\u{3}");
     assert_eq!(seat.end().1, Some(0));
-    let well = desk.well();
+    let well = env.well();
     let head = well.info(&well.find("@last").unwrap()).unwrap().head;
     assert_eq!(head.flow.unwrap().pattern, "guided");
 }
 
 #[test]
 fn after_a_resize_the_live_part_stays_where_it_was() {
-    let desk = Desk::new();
-    let mut seat = Seat::sit(desk.command(&[]));
+    let env = TestEnv::new();
+    let mut seat = Seat::sit(env.command(&[]));
     let row = |seat: &Seat, text| seat.screen().lines().position(|line| line.starts_with(text));
     // The live part moves down once, when it is known what there is to greet with.
     seat.until("Say what to do.").until("› what is to be done?");
@@ -316,22 +316,22 @@ fn after_a_resize_the_live_part_stays_where_it_was() {
 
 #[test]
 fn the_newest_session_is_resumed_at_once_if_the_user_wants_that() {
-    let mut desk = running::desk(DAY);
-    let paused = desk.quietly(&["run", "write the notes", "--model", "script:script.yaml"]);
+    let mut env = running::env(DAY);
+    let paused = env.quietly(&["run", "write the notes", "--model", "script:script.yaml"]);
     assert_eq!(paused.code, Some(8), "{}", paused.stderr);
-    desk.say("config set sessions.resume_on_startup true");
-    let mut seat = Seat::sit(desk.command(&[]));
+    env.say("config set sessions.resume_on_startup true");
+    let mut seat = Seat::sit(env.command(&[]));
     seat.until("write the notes").answer("n").press("not now\r").until("not allowed");
     seat.until("It is written.").until("what next?");
     assert_eq!(seat.leave().1, Some(0));
-    assert!(!desk.work().join("notes.md").exists());
+    assert!(!env.work().join("notes.md").exists());
 }
 
 #[test]
 fn the_beginning_of_a_command_is_seen_however_many_blanks_follow_and_a_long_change_is_read_first() {
     let blanks = " ".repeat(3000);
     let content = (1..=501).map(|n| format!("line {n}\\n")).collect::<String>();
-    let desk = running::desk(&format!(
+    let env = running::env(&format!(
         r#"
 answers:
   - text: I look.
@@ -341,16 +341,16 @@ answers:
   - text: It is done.
 "#
     ));
-    let mut seat = chat(&desk, &["--model", "script:script.yaml"]);
+    let mut seat = chat(&env, &["--model", "script:script.yaml"]);
     seat.until("what is to be done?").press("go\r").until("y once");
     assert!(seat.screen().contains("Allow run echo HEAD > evil.txt; echo ␣×3000 ; ls?"));
     seat.answer("n").press("\r").until("I write.").until("more lines: d shows them");
     // Nobody allows what they were not shown the end of.
     seat.answer("y").until("what it would do").press("\u{1b}[F").until("+line 501");
     seat.press("q").until("y once");
-    assert!(!desk.work().join("long.txt").exists());
+    assert!(!env.work().join("long.txt").exists());
     seat.answer("y").until("It is done.").until("what next?");
-    assert!(desk.read("long.txt").ends_with("line 501\n"));
-    assert!(!desk.work().join("evil.txt").exists());
+    assert!(env.read("long.txt").ends_with("line 501\n"));
+    assert!(!env.work().join("evil.txt").exists());
     seat.leave();
 }

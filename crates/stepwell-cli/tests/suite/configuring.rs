@@ -2,29 +2,29 @@
 
 use insta::assert_snapshot;
 
-use crate::desk::Desk;
+use crate::test_env::TestEnv;
 
 #[test]
 fn every_value_says_where_it_came_from() {
-    let mut desk = Desk::new();
-    desk.say("config");
-    desk.file("stepwell.toml", "[sessions]\ncleanup_after_days = 9\n\n[agent]\nmax_errors = 5\n");
-    desk.say("config set sessions.cleanup_after_days 11 --user");
-    desk.say("config set agent.resume_timeout 45m --user --json");
-    desk.say("config get sessions.cleanup_after_days");
-    desk.say("config get agent.resume_timeout --json");
-    desk.set("STEPWELL_AGENT_MAX_ERRORS", "6");
-    desk.say("config get agent.max_errors --json");
-    desk.say("config get agent.max_errors --json --config agent.max_errors=7");
-    desk.say("config set sessions.cleanup_after_days 12");
-    desk.say("config get sessions.cleanup_after_days --json");
-    desk.say("config list --json");
-    assert_snapshot!(desk.transcript());
+    let mut env = TestEnv::new();
+    env.say("config");
+    env.file("stepwell.toml", "[sessions]\ncleanup_after_days = 9\n\n[agent]\nmax_errors = 5\n");
+    env.say("config set sessions.cleanup_after_days 11 --user");
+    env.say("config set agent.resume_timeout 45m --user --json");
+    env.say("config get sessions.cleanup_after_days");
+    env.say("config get agent.resume_timeout --json");
+    env.set("STEPWELL_AGENT_MAX_ERRORS", "6");
+    env.say("config get agent.max_errors --json");
+    env.say("config get agent.max_errors --json --config agent.max_errors=7");
+    env.say("config set sessions.cleanup_after_days 12");
+    env.say("config get sessions.cleanup_after_days --json");
+    env.say("config list --json");
+    assert_snapshot!(env.transcript());
 }
 
 #[test]
 fn unknown_keys_and_wrong_values_are_errors_that_name_their_place() {
-    let mut desk = Desk::new();
+    let mut env = TestEnv::new();
     let wrong = [
         "[sessions]\n\ncleanup_days = 9\n",
         "[session]\nauto_save = true\n",
@@ -37,25 +37,25 @@ fn unknown_keys_and_wrong_values_are_errors_that_name_their_place() {
         "[[agent]]\nmax_errors = 3\n",
     ];
     for text in wrong {
-        desk.file("stepwell.toml", text);
-        assert_eq!(desk.say("sessions").code, Some(3), "{text}");
+        env.file("stepwell.toml", text);
+        assert_eq!(env.say("sessions").code, Some(3), "{text}");
     }
-    std::fs::remove_file(desk.work().join("stepwell.toml")).unwrap();
-    desk.say("config get sessions.cleanup_days");
-    desk.say("config set sessions.cleanup_days 3");
-    desk.say("config set sessions.cleanup_after_days never");
-    desk.say("sessions --config sessions.cleanup_days=3");
-    desk.say("sessions --config nonsense");
-    desk.set("STEPWELL_SESSIONS_CLEANUP_DAYS", "3");
-    desk.say("sessions");
-    assert_snapshot!(desk.transcript());
+    std::fs::remove_file(env.work().join("stepwell.toml")).unwrap();
+    env.say("config get sessions.cleanup_days");
+    env.say("config set sessions.cleanup_days 3");
+    env.say("config set sessions.cleanup_after_days never");
+    env.say("sessions --config sessions.cleanup_days=3");
+    env.say("sessions --config nonsense");
+    env.set("STEPWELL_SESSIONS_CLEANUP_DAYS", "3");
+    env.say("sessions");
+    assert_snapshot!(env.transcript());
 }
 
 #[test]
 fn a_key_that_is_none_is_answered_with_the_nearest_one() {
-    let desk = Desk::new();
+    let env = TestEnv::new();
     for args in [&["get", "sesions.retention_day"][..], &["unset", "retention_day"]] {
-        let ran = desk.quietly(&[&["config"], args].concat());
+        let ran = env.quietly(&[&["config"], args].concat());
         assert_eq!(ran.code, Some(3), "{}", ran.stderr);
         assert!(ran.stderr.contains("did you mean sessions.retention_days?"), "{}", ran.stderr);
     }
@@ -63,11 +63,11 @@ fn a_key_that_is_none_is_answered_with_the_nearest_one() {
 
 #[test]
 fn ids_look_as_configured() {
-    let desk = Desk::new();
+    let env = TestEnv::new();
     let make = |flags: &[&str]| {
         let args = ["agent", "create", "--agent", "a", "--purpose", "p"];
         let args: Vec<&str> = args.iter().chain(flags).copied().collect();
-        desk.quietly(&args).line()
+        env.quietly(&args).line()
     };
     let hex = make(&["--config", "sessions.id_format=hex", "--config", "sessions.id_length=12"]);
     assert!(hex.len() == 12 && hex.chars().all(|c| c.is_ascii_hexdigit()), "{hex}");

@@ -3,7 +3,7 @@
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::{Path, PathBuf};
 
-use crate::desk::Desk;
+use crate::test_env::TestEnv;
 
 /// The manual: the documents, the README and those of the examples.
 fn documents() -> Vec<PathBuf> {
@@ -49,17 +49,17 @@ fn commands(line: &str, in_block: bool) -> Vec<String> {
 
 /// What each command says of itself.
 struct Help<'a> {
-    desk: &'a Desk,
+    env: &'a TestEnv,
     known: BTreeMap<Vec<String>, String>,
 }
 
 impl Help<'_> {
     fn of(&mut self, path: &[String]) -> &str {
-        let desk = self.desk;
+        let env = self.env;
         self.known.entry(path.to_vec()).or_insert_with(|| {
             let mut args: Vec<&str> = path.iter().map(String::as_str).collect();
             args.push("--help");
-            desk.quietly(&args).stdout
+            env.quietly(&args).stdout
         })
     }
 
@@ -111,8 +111,8 @@ impl Help<'_> {
 
 #[test]
 fn every_command_in_the_documents_is_one_and_has_its_flags() {
-    let desk = Desk::new();
-    let mut help = Help { desk: &desk, known: BTreeMap::new() };
+    let env = TestEnv::new();
+    let mut help = Help { env: &env, known: BTreeMap::new() };
     let (mut faults, mut looked) = (Vec::new(), 0);
     for path in documents() {
         let text = std::fs::read_to_string(&path).unwrap();

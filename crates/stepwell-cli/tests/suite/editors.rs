@@ -11,8 +11,8 @@ use std::time::Duration;
 
 use serde_json::{Value, json};
 
-use crate::desk::Desk;
 use crate::elsewhere::fixtures;
+use crate::test_env::TestEnv;
 
 const STEPWELL: &str = env!("CARGO_BIN_EXE_stepwell");
 
@@ -32,9 +32,9 @@ pub(crate) fn program(variable: &str) -> Option<PathBuf> {
 }
 
 /// A program with nothing in its environment but a home and a path.
-pub(crate) fn bare(program: &Path, desk: &Desk) -> Command {
+pub(crate) fn bare(program: &Path, env: &TestEnv) -> Command {
     let mut command = Command::new(program);
-    command.current_dir(desk.work()).env_clear().env("HOME", desk.path("home"));
+    command.current_dir(env.work()).env_clear().env("HOME", env.path("home"));
     command.env("PATH", "/usr/local/bin:/usr/bin:/bin");
     command
 }
@@ -42,11 +42,11 @@ pub(crate) fn bare(program: &Path, desk: &Desk) -> Command {
 /// Has the Python SDK do what `tests/acp/client.py` says under a name.
 fn sdk(scenario: &str, more: Option<&Path>) {
     let Some(python) = program("STEPWELL_WITNESS_ACP_PYTHON") else { return };
-    let desk = Desk::new();
-    std::fs::create_dir_all(desk.work()).unwrap();
+    let env = TestEnv::new();
+    std::fs::create_dir_all(env.work()).unwrap();
     let script = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/acp/client.py");
-    let mut command = bare(&python, &desk);
-    command.arg(script).arg(STEPWELL).arg(desk.work()).arg(scenario).args(more);
+    let mut command = bare(&python, &env);
+    command.arg(script).arg(STEPWELL).arg(env.work()).arg(scenario).args(more);
     let ran = command.output().unwrap();
     let told = String::from_utf8_lossy(&ran.stderr);
     assert!(ran.status.success(), "{scenario}: {}\n{told}", String::from_utf8_lossy(&ran.stdout));
@@ -90,11 +90,11 @@ fn a_session_of_another_agent_goes_on_in_an_editor() {
 }
 
 /// Runs acpx, and reads the messages that it says it exchanged.
-fn acpx(desk: &Desk, arguments: &[&str]) -> Option<Vec<Value>> {
+fn acpx(env: &TestEnv, arguments: &[&str]) -> Option<Vec<Value>> {
     let (node, script) = (program("STEPWELL_WITNESS_NODE")?, program("STEPWELL_WITNESS_ACPX")?);
-    let mut command = bare(&node, desk);
+    let mut command = bare(&node, env);
     command.arg(script).arg("--agent").arg(format!("{STEPWELL} acp")).arg("--cwd");
-    let ran = command.arg(desk.work()).args(["--format", "json"]).args(arguments).output().unwrap();
+    let ran = command.arg(env.work()).args(["--format", "json"]).args(arguments).output().unwrap();
     let (out, err) = (String::from_utf8_lossy(&ran.stdout), String::from_utf8_lossy(&ran.stderr));
     // It also fails where a permission was denied, as it was told to.
     assert!(out.contains("stopReason"), "{arguments:?}: {}\n{out}\n{err}", ran.status);
@@ -103,24 +103,24 @@ fn acpx(desk: &Desk, arguments: &[&str]) -> Option<Vec<Value>> {
 
 #[test]
 fn acpx_allows_and_denies() {
-    let desk = Desk::new();
+    let env = TestEnv::new();
     let script = "- text: I write it.\n  calls:\n    - {tool: write_file, arguments: {path: made.txt, content: hello}}\n\
                   - {text: Written.}\n";
-    desk.file("script.yaml", script);
-    desk.file(
+    env.file("script.yaml", script);
+    env.file(
         "stepwell.toml",
-        &format!("[model]\nname = \"script:{}\"\n", desk.work().join("script.yaml").display()),
+        &format!("[model]\nname = \"script:{}\"\n", env.work().join("script.yaml").display()),
     );
     let stop = |messages: &[Value]| {
         let ends = messages.iter().filter_map(|it| it["result"]["stopReason"].as_str());
         { ends }.next_back().map(str::to_owned)
     };
-    let Some(denied) = acpx(&desk, &["--deny-all", "exec", "write it"]) else { return };
+    let Some(denied) = acpx(&env, &["--deny-all", "exec", "write it"]) else { return };
     assert_eq!(stop(&denied).as_deref(), Some("end_turn"), "{denied:?}");
-    assert!(!desk.path("work/made.txt").exists());
-    let allowed = acpx(&desk, &["--approve-all", "exec", "write it"]).unwrap();
+    assert!(!env.path("work/made.txt").exists());
+    let allowed = acpx(&env, &["--approve-all", "exec", "write it"]).unwrap();
     assert_eq!(stop(&allowed).as_deref(), Some("end_turn"), "{allowed:?}");
-    assert_eq!(desk.read("made.txt"), "hello");
+    assert_eq!(env.read("made.txt"), "hello");
     let updates = allowed.iter().map(|it| &it["params"]["update"]);
     let diffs = updates.filter_map(|it| it["content"].as_array()).flatten();
     let diff = diffs.rev().find(|it| it["type"] == "diff").cloned().unwrap();
@@ -129,9 +129,9 @@ fn acpx_allows_and_denies() {
 
 #[test]
 fn stdout_is_protocol_only_and_the_end_of_stdin_ends_it() {
-    let mut desk = Desk::new();
+    let mut env = TestEnv::new();
     let hello = r#"{"jsonrpc":"2.0","id":0,"method":"initialize","params":{"protocolVersion":7}}"#;
-    let ran = desk.feed(&["acp"], &format!("{hello}\nnonsense\n"));
+    let ran = env.feed(&["acp"], &format!("{hello}\nnonsense\n"));
     assert_eq!(ran.code, Some(0), "{}", ran.stderr);
     let lines: Vec<Value> =
         ran.stdout.lines().map(|line| serde_json::from_str(line).unwrap()).collect();
@@ -151,9 +151,9 @@ fn the_end_of_stdin_ends_a_server_whose_answers_nobody_reads() {
             format!("{hello}\n{begun}\n{}", format!("{list}\n").repeat(20))
         }),
     ] {
-        let desk = Desk::new();
-        std::fs::create_dir_all(desk.work()).unwrap();
-        let mut command = desk.command(&[server]);
+        let env = TestEnv::new();
+        std::fs::create_dir_all(env.work()).unwrap();
+        let mut command = env.command(&[server]);
         command.stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::null());
         let mut child = command.spawn().unwrap();
         child.stdin.take().unwrap().write_all(asked.as_bytes()).unwrap();

@@ -3,24 +3,24 @@
 use insta::assert_snapshot;
 use stepwell::{FileChanged, FileState, Message};
 
-use crate::desk::{AUTH, Desk, MIGRATION, TESTS};
+use crate::test_env::{AUTH, MIGRATION, TESTS, TestEnv};
 
 #[test]
 fn a_purge_is_shown_asked_and_final() {
-    let mut desk = Desk::furnished();
-    desk.run(&["purge", TESTS]);
-    desk.run(&["purge", TESTS, "--yes"]);
-    desk.run(&["purge", TESTS, "--yes"]);
-    desk.run(&["delete", AUTH]);
-    desk.run(&["purge", AUTH, "-y", "--json"]);
-    desk.say("purge nobody");
+    let mut env = TestEnv::furnished();
+    env.run(&["purge", TESTS]);
+    env.run(&["purge", TESTS, "--yes"]);
+    env.run(&["purge", TESTS, "--yes"]);
+    env.run(&["delete", AUTH]);
+    env.run(&["purge", AUTH, "-y", "--json"]);
+    env.say("purge nobody");
     let size = regex::Regex::new(r"[\d.]+ K?B").unwrap();
-    assert_snapshot!(size.replace_all(&desk.transcript(), "[SIZE]"));
+    assert_snapshot!(size.replace_all(&env.transcript(), "[SIZE]"));
 }
 
 /// Does any file of the store hold these bytes?
-fn on_disk(desk: &Desk, secret: &str) -> bool {
-    std::fs::read_dir(desk.work().join(".stepwell")).unwrap().any(|entry| {
+fn on_disk(env: &TestEnv, secret: &str) -> bool {
+    std::fs::read_dir(env.work().join(".stepwell")).unwrap().any(|entry| {
         let bytes = std::fs::read(entry.unwrap().path()).unwrap();
         bytes.windows(secret.len()).any(|window| window == secret.as_bytes())
     })
@@ -28,10 +28,10 @@ fn on_disk(desk: &Desk, secret: &str) -> bool {
 
 #[test]
 fn a_scrub_erases_everywhere_and_leaves_a_note() {
-    let mut desk = Desk::furnished();
+    let mut env = TestEnv::furnished();
     let secret = "hunter2-xyzzy";
     {
-        let well = desk.well();
+        let well = env.well();
         let session = well.resume(&AUTH.parse().unwrap()).unwrap();
         session.append(Message::user(format!("the password is {secret}"))).unwrap();
         let call = format!(r#"{{"password":"{secret}"}}"#);
@@ -56,23 +56,23 @@ fn a_scrub_erases_everywhere_and_leaves_a_note() {
         well.delete(&TESTS.parse().unwrap()).unwrap();
         assert_eq!(well.search(&stepwell::Search::new("xyzzy")).unwrap().hits.len(), 3);
     }
-    assert!(on_disk(&desk, secret));
-    desk.run(&["scrub", secret]);
-    desk.run(&["scrub", secret, AUTH, "--yes"]);
-    desk.run(&["scrub", "-F", secret, "--yes", "--rule", "passwords"]);
-    desk.run(&["scrub", secret, "--yes"]);
-    desk.say("search xyzzy");
-    desk.say("verify");
-    desk.run(&["log", AUTH, "--kind", "file,scrubbed"]);
-    assert!(!on_disk(&desk, secret));
+    assert!(on_disk(&env, secret));
+    env.run(&["scrub", secret]);
+    env.run(&["scrub", secret, AUTH, "--yes"]);
+    env.run(&["scrub", "-F", secret, "--yes", "--rule", "passwords"]);
+    env.run(&["scrub", secret, "--yes"]);
+    env.say("search xyzzy");
+    env.say("verify");
+    env.run(&["log", AUTH, "--kind", "file,scrubbed"]);
+    assert!(!on_disk(&env, secret));
     let digests = regex::Regex::new("[0-9a-f]{64}").unwrap();
-    assert_snapshot!(digests.replace_all(&desk.transcript(), "[DIGEST]"));
+    assert_snapshot!(digests.replace_all(&env.transcript(), "[DIGEST]"));
 }
 
 #[test]
 fn what_a_run_wrote_in_the_background_is_erased_with_its_session() {
-    let mut desk = Desk::furnished();
-    let runs = desk.work().join(".stepwell/runs");
+    let mut env = TestEnv::furnished();
+    let runs = env.work().join(".stepwell/runs");
     std::fs::create_dir(&runs).unwrap();
     let log = |id: &str| runs.join(format!("{id}.log"));
     for id in [AUTH, TESTS, MIGRATION] {
@@ -80,64 +80,64 @@ fn what_a_run_wrote_in_the_background_is_erased_with_its_session() {
     }
     let holds = |id: &str| std::fs::read_to_string(log(id)).unwrap().contains("xyzzy");
     let (code, told) = {
-        let said = desk.quietly(&["scrub", "hunter2-xyzzy", AUTH, "--yes"]);
+        let said = env.quietly(&["scrub", "hunter2-xyzzy", AUTH, "--yes"]);
         (said.code, said.stderr)
     };
     assert_eq!(code, Some(0), "{told}");
     assert!(told.contains("logs of runs: 1 line"), "{told}");
     assert!(!holds(AUTH) && holds(TESTS));
-    assert_eq!(desk.quietly(&["scrub", "hunter2-xyzzy", "--yes"]).code, Some(0));
+    assert_eq!(env.quietly(&["scrub", "hunter2-xyzzy", "--yes"]).code, Some(0));
     assert!(!holds(TESTS) && !holds(MIGRATION));
-    desk.run(&["purge", TESTS, "--yes"]);
+    env.run(&["purge", TESTS, "--yes"]);
     assert!(!log(TESTS).exists() && log(AUTH).exists());
-    desk.run(&["delete", AUTH]);
+    env.run(&["delete", AUTH]);
     assert!(log(AUTH).exists());
-    desk.run(&["trash", "empty", "--yes"]);
+    env.run(&["trash", "empty", "--yes"]);
     assert!(!log(AUTH).exists());
-    desk.run(&["cleanup", "--older-than", "0", "--purge", "--yes"]);
+    env.run(&["cleanup", "--older-than", "0", "--purge", "--yes"]);
     let left: Vec<_> = std::fs::read_dir(&runs).unwrap().collect();
-    let kept = desk.quietly(&["sessions", "--json"]).stdout;
+    let kept = env.quietly(&["sessions", "--json"]).stdout;
     assert_eq!(left.is_empty(), !kept.contains(MIGRATION), "{left:?} {kept}");
 }
 
 #[test]
 fn a_scrub_refuses_what_it_cannot_mean() {
-    let mut desk = Desk::furnished();
-    desk.run(&["scrub", "(", "--yes"]);
-    desk.run(&["scrub", "x*", "--yes"]);
-    desk.run(&["scrub", "secret", "nobody", "--yes"]);
-    desk.run(&["scrub", "nothing-like-it", "--yes"]);
+    let mut env = TestEnv::furnished();
+    env.run(&["scrub", "(", "--yes"]);
+    env.run(&["scrub", "x*", "--yes"]);
+    env.run(&["scrub", "secret", "nobody", "--yes"]);
+    env.run(&["scrub", "nothing-like-it", "--yes"]);
     // What holds the records together is not text.
-    desk.run(&["scrub", "main|success|20260223", MIGRATION, "--yes"]);
+    env.run(&["scrub", "main|success|20260223", MIGRATION, "--yes"]);
     // What users named so is.
     let args = ["agent", "create", "--agent", "a", "--purpose", "p", "--id", "agent-1"];
     let meta = ["--meta", "status=hunter2", "--meta", "hunter2=lane"];
     let args: Vec<&str> = args.iter().chain(&meta).copied().collect();
-    desk.quietly(&args).line();
-    desk.run(&["scrub", "hunter2", "agent-1", "--yes"]);
-    desk.run(&["log", "agent-1", "--kind", "edited"]);
-    desk.run(&["verify", MIGRATION]);
-    assert_snapshot!(desk.transcript());
+    env.quietly(&args).line();
+    env.run(&["scrub", "hunter2", "agent-1", "--yes"]);
+    env.run(&["log", "agent-1", "--kind", "edited"]);
+    env.run(&["verify", MIGRATION]);
+    assert_snapshot!(env.transcript());
 }
 
 #[test]
 fn what_a_fork_shares_is_scrubbed_where_it_is_kept() {
-    let mut desk = Desk::furnished();
-    let fork = desk.quietly(&["fork", AUTH]).line();
-    desk.run(&["scrub", "todo", &fork, "--yes"]);
-    desk.run(&["scrub", "todo", "--yes"]);
-    let log = desk.quietly(&["log", &fork]).stdout;
+    let mut env = TestEnv::furnished();
+    let fork = env.quietly(&["fork", AUTH]).line();
+    env.run(&["scrub", "todo", &fork, "--yes"]);
+    env.run(&["scrub", "todo", "--yes"]);
+    let log = env.quietly(&["log", &fork]).stdout;
     assert!(log.contains("[scrubbed]") && !log.contains("todo"));
-    assert_snapshot!(desk.transcript());
+    assert_snapshot!(env.transcript());
 }
 
 #[test]
 fn a_scrub_reaches_every_field_that_holds_someones_words() {
     use stepwell::{Change, Created, Edited, Failure, Lane, Node, NodeState, Scope, Source};
-    let mut desk = Desk::new();
+    let mut env = TestEnv::new();
     let secret = "hunter2";
     {
-        let well = desk.well();
+        let well = env.well();
         let mut created: Created = well.draft(format!("task {secret}"));
         created.id = "all-of-it".parse().unwrap();
         created.agent = format!("agent {secret}");
@@ -165,36 +165,36 @@ fn a_scrub_reaches_every_field_that_holds_someones_words() {
         };
         session.append(edited).unwrap();
     }
-    desk.feed(&["hook", "pre-delegate"], &format!(r#"{{"agent_id":"{secret}"}}"#));
+    env.feed(&["hook", "pre-delegate"], &format!(r#"{{"agent_id":"{secret}"}}"#));
     for pattern in [secret, "123456789"] {
-        assert!(on_disk(&desk, pattern));
-        let ran = desk.quietly(&["scrub", pattern, "--yes"]);
+        assert!(on_disk(&env, pattern));
+        let ran = env.quietly(&["scrub", pattern, "--yes"]);
         assert_eq!(ran.code, Some(0), "{}", ran.stderr);
-        assert!(!on_disk(&desk, pattern), "{pattern}");
+        assert!(!on_disk(&env, pattern), "{pattern}");
     }
-    assert_eq!(desk.quietly(&["verify"]).code, Some(0));
-    assert!(desk.quietly(&["agent", "list", "--agent", "agent hunter2"]).stdout.starts_with("No"));
-    let ran = desk.quietly(&["scrub", "swordfish", "--rule", "no swordfish", "--yes"]);
+    assert_eq!(env.quietly(&["verify"]).code, Some(0));
+    assert!(env.quietly(&["agent", "list", "--agent", "agent hunter2"]).stdout.starts_with("No"));
+    let ran = env.quietly(&["scrub", "swordfish", "--rule", "no swordfish", "--yes"]);
     assert_eq!(ran.code, Some(2));
 }
 
 #[test]
 fn what_cannot_be_looked_into_is_not_said_to_match_nothing() {
-    let mut desk = Desk::furnished();
-    desk.database()
+    let mut env = TestEnv::furnished();
+    env.database()
         .execute(
             "UPDATE events SET body = replace(body, 'make', 'take') WHERE body LIKE '%make%'",
             [],
         )
         .unwrap();
-    desk.run(&["scrub", "todo", "--yes"]);
-    assert_eq!(desk.quietly(&["scrub", "nowhere", "--yes"]).code, Some(7));
-    assert_snapshot!(desk.transcript());
+    env.run(&["scrub", "todo", "--yes"]);
+    assert_eq!(env.quietly(&["scrub", "nowhere", "--yes"]).code, Some(7));
+    assert_snapshot!(env.transcript());
 }
 
 #[test]
 fn a_purge_names_everything_that_goes() {
-    let mut desk = Desk::furnished();
-    desk.run(&["purge", AUTH]);
-    assert!(desk.transcript().contains(crate::desk::REVIEW));
+    let mut env = TestEnv::furnished();
+    env.run(&["purge", AUTH]);
+    assert!(env.transcript().contains(crate::test_env::REVIEW));
 }

@@ -2,15 +2,15 @@
 
 use std::process::Stdio;
 
-use crate::desk::{Desk, NOW};
-use crate::flows::{SCRIPT, SPEC, desk, ends, resume, run, show};
+use crate::flows::{SCRIPT, SPEC, ends, env, resume, run, show};
 use crate::terminal::watched;
+use crate::test_env::{NOW, TestEnv};
 
 #[test]
 fn of_answers_at_once_one_counts_and_the_flow_is_run_once() {
-    let desk = desk(SPEC, SCRIPT);
+    let env = env(SPEC, SCRIPT);
     let real = |args: &[&str]| {
-        let mut command = desk.command(args);
+        let mut command = env.command(args);
         command.env_remove("STEPWELL_NOW").stdout(Stdio::piped()).stderr(Stdio::piped());
         command
     };
@@ -18,7 +18,7 @@ fn of_answers_at_once_one_counts_and_the_flow_is_run_once() {
         let topic = format!("topic={round}");
         let begin = ["flow", "run", "flow.yaml", "--model", "script:script.yaml", "--var", &topic];
         assert_eq!(real(&begin).output().unwrap().status.code(), Some(8));
-        let id = desk.well().find("@last").unwrap().to_string();
+        let id = env.well().find("@last").unwrap().to_string();
         let answer = |text: &str| real(&["resume", &id, "--force", "--respond", text]).spawn();
         let racing = ["one", "two", "three"].map(|text| answer(text).unwrap());
         let ended = racing.map(|child| child.wait_with_output().unwrap());
@@ -31,7 +31,7 @@ fn of_answers_at_once_one_counts_and_the_flow_is_run_once() {
             let told = said.contains("was answered by ") && said.contains(" at 20");
             assert!(told, "round {round}: {said}");
         }
-        let log = desk.quietly(&["log", &id, "--json"]).json();
+        let log = env.quietly(&["log", &id, "--json"]).json();
         let count = |kind: &str| log.iter().filter(|event| event["kind"] == kind).count();
         assert_eq!(count("gate_answered"), 1, "round {round}: {said:?}");
         let last = &log[log.len() - 1];
@@ -43,23 +43,23 @@ fn of_answers_at_once_one_counts_and_the_flow_is_run_once() {
 
 #[test]
 fn a_dry_run_answers_nothing_and_says_so() {
-    let desk = desk(SPEC, SCRIPT);
-    ends(&run(&desk, &[]), 8);
-    refuses_dry_answers(&desk, &["--respond", "very good"]);
-    refuses_dry_answers(&desk, &["--approve"]);
-    refuses_dry_answers(&desk, &["--deny", "--reason", "no"]);
-    ends(&resume(&desk, &["--dry-run"]), 0);
-    ends(&resume(&desk, &["--respond", "very good"]), 0);
+    let env = env(SPEC, SCRIPT);
+    ends(&run(&env, &[]), 8);
+    refuses_dry_answers(&env, &["--respond", "very good"]);
+    refuses_dry_answers(&env, &["--approve"]);
+    refuses_dry_answers(&env, &["--deny", "--reason", "no"]);
+    ends(&resume(&env, &["--dry-run"]), 0);
+    ends(&resume(&env, &["--respond", "very good"]), 0);
 }
 
 /// An answer to a dry run is refused as wrong usage, and nothing is recorded.
-pub(crate) fn refuses_dry_answers(desk: &Desk, answer: &[&str]) {
-    let before = desk.quietly(&["log", "@last"]).stdout;
-    let ran = resume(desk, &[answer, &["--dry-run"]].concat());
+pub(crate) fn refuses_dry_answers(env: &TestEnv, answer: &[&str]) {
+    let before = env.quietly(&["log", "@last"]).stdout;
+    let ran = resume(env, &[answer, &["--dry-run"]].concat());
     ends(&ran, 2);
     assert!(ran.stderr.contains("a dry run answers nothing"), "{}", ran.stderr);
     assert!(ran.stderr.contains("hint: without --dry-run"), "{}", ran.stderr);
-    assert_eq!(desk.quietly(&["log", "@last"]).stdout, before);
+    assert_eq!(env.quietly(&["log", "@last"]).stdout, before);
 }
 
 #[test]
@@ -68,7 +68,7 @@ fn a_gate_keeps_its_time_its_default_and_no_empty_answer() {
         "prompt: 'Is it good?',",
         "prompt: 'Is it good?', timeout_seconds: 60, default: 'yes',",
     );
-    let mut waiting = desk(&timed, SCRIPT);
+    let mut waiting = env(&timed, SCRIPT);
     ends(&run(&waiting, &[]), 8);
     ends(&resume(&waiting, &[]), 8);
     waiting.set("STEPWELL_NOW", "2026-03-09T12:02:00Z");
@@ -78,12 +78,12 @@ fn a_gate_keeps_its_time_its_default_and_no_empty_answer() {
     ends(&resume(&waiting, &[]), 0);
     let log = waiting.quietly(&["log", "@last"]).stdout;
     assert!(log.contains(r#""answer":"yes","who":"nobody (its time was up)""#), "{log}");
-    let empty = desk(SPEC, SCRIPT);
+    let empty = env(SPEC, SCRIPT);
     ends(&run(&empty, &[]), 8);
     let ran = resume(&empty, &["--respond", " "]);
     ends(&ran, 2);
     assert!(ran.stderr.contains("the answer is empty"), "{}", ran.stderr);
-    let with_default = desk(&timed, SCRIPT);
+    let with_default = env(&timed, SCRIPT);
     ends(&run(&with_default, &[]), 8);
     ends(&resume(&with_default, &["--respond", ""]), 0);
     let log = with_default.quietly(&["log", "@last"]).stdout;
@@ -93,17 +93,17 @@ fn a_gate_keeps_its_time_its_default_and_no_empty_answer() {
 
 #[test]
 fn on_a_terminal_the_question_is_asked_right_there() {
-    let desk = desk(SPEC, SCRIPT);
+    let env = env(SPEC, SCRIPT);
     let args =
         ["flow", "run", "flow.yaml", "--model", "script:script.yaml", "--var", "topic=wells"];
     let mut answer = Some("fine\n");
-    let command = desk.command(&args);
-    let (seen, code) = watched(command, &desk, 80, |seen, _| match seen.ends_with("later): ") {
+    let command = env.command(&args);
+    let (seen, code) = watched(command, &env, 80, |seen, _| match seen.ends_with("later): ") {
         true => answer.take().unwrap_or_default().to_owned(),
         false => String::new(),
     });
     assert_eq!(code, Some(0), "{seen}");
-    let log = desk.quietly(&["log", "@last"]).stdout;
+    let log = env.quietly(&["log", "@last"]).stdout;
     assert!(log.contains(r#""answer":"fine","who":"#) && log.contains("@"), "{log}");
     assert!(seen.contains("Is it good?") && seen.contains("a draft"), "{seen}");
     assert!(seen.contains("1 running"), "the live view shows what is worked on: {seen}");
@@ -116,13 +116,13 @@ fn on_a_terminal_a_question_ends_when_its_time_is_up() {
         "prompt: 'Is it good?',",
         "prompt: 'Is it good?', timeout_seconds: 1, default: 'yes',",
     );
-    let desk = desk(&timed, SCRIPT);
+    let env = env(&timed, SCRIPT);
     let args =
         ["flow", "run", "flow.yaml", "--model", "script:script.yaml", "--var", "topic=wells"];
-    let mut command = desk.command(&args);
+    let mut command = env.command(&args);
     command.env_remove("STEPWELL_NOW");
     // Nobody types anything.
-    let (seen, code) = watched(command, &desk, 80, |_, _| String::new());
+    let (seen, code) = watched(command, &env, 80, |_, _| String::new());
     assert_eq!(code, Some(0), "{seen}");
     assert!(seen.contains("Your answer [yes]") && seen.contains("the letter"), "{seen}");
     assert!(seen.contains("its time was up"), "{seen}");
@@ -130,19 +130,19 @@ fn on_a_terminal_a_question_ends_when_its_time_is_up() {
 
 #[test]
 fn on_a_terminal_a_question_ends_when_it_is_answered_elsewhere() {
-    let desk = desk(SPEC, SCRIPT);
+    let env = env(SPEC, SCRIPT);
     let args =
         ["flow", "run", "flow.yaml", "--model", "script:script.yaml", "--var", "topic=wells"];
     let mut asked = false;
-    let (seen, code) = watched(desk.command(&args), &desk, 80, |seen, _| {
+    let (seen, code) = watched(env.command(&args), &env, 80, |seen, _| {
         if seen.ends_with("later): ") && !std::mem::replace(&mut asked, true) {
-            ends(&resume(&desk, &["--respond", "from elsewhere"]), 0);
+            ends(&resume(&env, &["--respond", "from elsewhere"]), 0);
         }
         String::new()
     });
     assert_eq!(code, Some(0), "{seen}");
     assert!(seen.contains("the letter"), "{seen}");
-    let log = desk.quietly(&["log", "@last"]).stdout;
+    let log = env.quietly(&["log", "@last"]).stdout;
     assert!(log.contains("Final: from elsewhere"), "{log}");
 }
 
@@ -151,20 +151,20 @@ fn a_tools_question_takes_a_yes_or_a_no_and_nothing_else() {
     let spec = SPEC.replace("about {{ topic }}.'}", "about {{ topic }}.', tools: [write_file]}");
     let write = "{calls: [{tool: write_file, arguments: {path: a.txt, content: x}}]}";
     let script = format!("lanes: {{writer: [{write}, {{text: a draft}}, {{text: the letter}}]}}");
-    let desk = desk(&spec, &script);
-    ends(&run(&desk, &[]), 8);
-    let listed = desk.quietly(&["gates"]);
+    let env = env(&spec, &script);
+    ends(&run(&env, &[]), 8);
+    let listed = env.quietly(&["gates"]);
     assert!(listed.stderr.contains("--approve"), "{}", listed.stderr);
     assert!(!listed.stderr.contains("--respond"), "{}", listed.stderr);
     for nonsense in ["foo", "", "yes, but", "not yet"] {
-        let ran = resume(&desk, &["--respond", nonsense]);
+        let ran = resume(&env, &["--respond", nonsense]);
         ends(&ran, 2);
         assert!(ran.stderr.contains("--approve"), "{}", ran.stderr);
     }
-    assert!(!desk.work().join("a.txt").exists());
-    ends(&resume(&desk, &["--respond", "Approve"]), 8);
-    assert_eq!(desk.read("a.txt"), "x");
-    let listed = desk.quietly(&["gates"]);
+    assert!(!env.work().join("a.txt").exists());
+    ends(&resume(&env, &["--respond", "Approve"]), 8);
+    assert_eq!(env.read("a.txt"), "x");
+    let listed = env.quietly(&["gates"]);
     assert!(listed.stderr.contains("--respond"), "{}", listed.stderr);
     assert!(!listed.stderr.contains("--approve"), "{}", listed.stderr);
 }
@@ -175,12 +175,12 @@ fn a_default_that_counts_is_not_said_to_be_yours() {
         "prompt: 'Is it good?',",
         "prompt: 'Is it good?', timeout_seconds: 60, default: 'yes',",
     );
-    let mut desk = desk(&timed, SCRIPT);
-    ends(&run(&desk, &[]), 8);
-    desk.set("STEPWELL_NOW", "2026-03-09T12:02:00Z");
-    let late = resume(&desk, &["--respond", "no"]);
+    let mut env = env(&timed, SCRIPT);
+    ends(&run(&env, &[]), 8);
+    env.set("STEPWELL_NOW", "2026-03-09T12:02:00Z");
+    let late = resume(&env, &["--respond", "no"]);
     assert!(late.stderr.contains("continues with the default"), "{}", late.stderr);
-    let ran = resume(&desk, &[]);
+    let ran = resume(&env, &[]);
     ends(&ran, 0);
     assert!(ran.stderr.contains("step/1 done (its time was up: the default)"), "{}", ran.stderr);
 }
@@ -189,17 +189,17 @@ fn a_default_that_counts_is_not_said_to_be_yours() {
 fn a_question_whose_time_is_up_can_still_be_answered_and_the_hint_says_so() {
     let timed =
         SPEC.replace("prompt: 'Is it good?',", "prompt: 'Is it good?', timeout_seconds: 60,");
-    let mut desk = desk(&timed, SCRIPT);
-    ends(&run(&desk, &[]), 8);
-    desk.set("STEPWELL_NOW", "2026-03-09T12:02:00Z");
-    let late = resume(&desk, &[]);
+    let mut env = env(&timed, SCRIPT);
+    ends(&run(&env, &[]), 8);
+    env.set("STEPWELL_NOW", "2026-03-09T12:02:00Z");
+    let late = resume(&env, &[]);
     ends(&late, 1);
     assert!(
         late.stderr.contains("@last --respond") || late.stderr.contains("--respond \""),
         "{}",
         late.stderr
     );
-    ends(&resume(&desk, &["--respond", "yes"]), 0);
+    ends(&resume(&env, &["--respond", "yes"]), 0);
 }
 
 /// A question in one branch, a slow answer in the other, and a server that takes its time.
@@ -219,47 +219,47 @@ pattern:
         steps: [{agent: a, input: work}]
 ";
 
-fn slow_to_start(script: &str) -> Desk {
-    let mut desk = Desk::new();
-    desk.set("PATH", "/usr/local/bin:/usr/bin:/bin");
-    std::fs::write(desk.path("server.sh"), crate::mcp::SERVER).unwrap();
-    let (server, folder) = (desk.path("server.sh"), desk.path(""));
+fn slow_to_start(script: &str) -> TestEnv {
+    let mut env = TestEnv::new();
+    env.set("PATH", "/usr/local/bin:/usr/bin:/bin");
+    std::fs::write(env.path("server.sh"), crate::mcp::SERVER).unwrap();
+    let (server, folder) = (env.path("server.sh"), env.path(""));
     let spec = SLOW_TO_START.replace("SERVER", &server.display().to_string());
-    desk.file("flow.yaml", &spec.replace("FOLDER", &folder.display().to_string()));
-    desk.file("script.yaml", script);
-    desk
+    env.file("flow.yaml", &spec.replace("FOLDER", &folder.display().to_string()));
+    env.file("script.yaml", script);
+    env
 }
 
-fn begun(desk: &Desk, args: &[&str]) -> std::process::Child {
-    let mut command = desk.command(args);
+fn begun(env: &TestEnv, args: &[&str]) -> std::process::Child {
+    let mut command = env.command(args);
     command.env_remove("STEPWELL_NOW").stdout(Stdio::piped()).stderr(Stdio::piped());
     command.spawn().unwrap()
 }
 
 #[test]
 fn an_answer_to_a_flow_that_runs_starts_no_servers_and_is_gone_on_with() {
-    let desk = slow_to_start("lanes: {work/a: [{delay_ms: 1500, text: worked}]}");
-    let first = begun(&desk, &["flow", "run", "flow.yaml", "--model", "script:script.yaml"]);
-    while !desk.quietly(&["log", "@last"]).stdout.contains(r#""prompt":"Go?""#) {}
-    let second = begun(&desk, &["resume", "@last", "--respond", "yes"]);
+    let env = slow_to_start("lanes: {work/a: [{delay_ms: 1500, text: worked}]}");
+    let first = begun(&env, &["flow", "run", "flow.yaml", "--model", "script:script.yaml"]);
+    while !env.quietly(&["log", "@last"]).stdout.contains(r#""prompt":"Go?""#) {}
+    let second = begun(&env, &["resume", "@last", "--respond", "yes"]);
     let [first, second] = [first, second].map(|child| child.wait_with_output().unwrap());
     let said = [&first, &second].map(|it| String::from_utf8_lossy(&it.stderr).into_owned());
-    assert_eq!(show(&desk)["status"], "success", "{said:?}");
+    assert_eq!(show(&env)["status"], "success", "{said:?}");
     assert_eq!((first.status.code(), second.status.code()), (Some(0), Some(0)), "{said:?}");
     assert!(said[1].contains("goes on there"), "{said:?}");
 }
 
 #[test]
 fn an_answer_beside_one_that_is_refused_is_gone_on_with_by_whoever_gave_it() {
-    let desk = slow_to_start("lanes: {work/a: [{text: worked}]}");
+    let env = slow_to_start("lanes: {work/a: [{text: worked}]}");
     let begin = ["flow", "run", "flow.yaml", "--model", "script:script.yaml"];
-    assert_eq!(begun(&desk, &begin).wait().unwrap().code(), Some(8));
+    assert_eq!(begun(&env, &begin).wait().unwrap().code(), Some(8));
     // It is refused before a server is started or the session taken.
-    let first = begun(&desk, &["resume", "@last", "--respond", "bad"]);
-    let second = begun(&desk, &["resume", "@last", "--respond", "yes"]);
+    let first = begun(&env, &["resume", "@last", "--respond", "bad"]);
+    let second = begun(&env, &["resume", "@last", "--respond", "yes"]);
     let [first, second] = [first, second].map(|child| child.wait_with_output().unwrap());
     let said = [&first, &second].map(|it| String::from_utf8_lossy(&it.stderr).into_owned());
     assert_eq!(first.status.code(), Some(2), "{said:?}");
     assert_eq!(second.status.code(), Some(0), "{said:?}");
-    assert_eq!(show(&desk)["status"], "success", "{said:?}");
+    assert_eq!(show(&env)["status"], "success", "{said:?}");
 }

@@ -5,16 +5,16 @@ use std::process::Stdio;
 
 use insta::assert_snapshot;
 
-use crate::desk::Desk;
 use crate::elsewhere::{copy, fixtures};
 use crate::terminal::watched;
+use crate::test_env::TestEnv;
 
 const CLAUDE: &str = "7be2d940-15c3-4f6a-a1d8-90c4e3b7f512";
 
-/// A desk whose user has other agents, with their sessions where those keep them.
-pub(crate) fn agents() -> Desk {
-    let desk = Desk::new();
-    let home = desk.path("home");
+/// An environment whose user has other agents, with their sessions where those keep them.
+pub(crate) fn agents() -> TestEnv {
+    let env = TestEnv::new();
+    let home = env.path("home");
     copy(&fixtures().join("claude/projects"), &home.join(".claude/projects"));
     copy(&fixtures().join("codex/sessions"), &home.join(".codex/sessions"));
     let goose = home.join(".local/share/goose/sessions");
@@ -22,16 +22,16 @@ pub(crate) fn agents() -> Desk {
     let sql = std::fs::read_to_string(fixtures().join("goose/sessions/sessions.sql")).unwrap();
     let database = rusqlite::Connection::open(goose.join("sessions.db")).unwrap();
     database.execute_batch(&sql).unwrap();
-    desk
+    env
 }
 
-fn transcript(desk: &Desk) -> PathBuf {
-    desk.path("home").join(".claude/projects/-home-mila-crumb-shop").join(format!("{CLAUDE}.jsonl"))
+fn transcript(env: &TestEnv) -> PathBuf {
+    env.path("home").join(".claude/projects/-home-mila-crumb-shop").join(format!("{CLAUDE}.jsonl"))
 }
 
 /// Another line at the end of Claude's transcript, in place of the torn one.
-fn grow(desk: &Desk, uuid: &str, parent: &str, text: &str) {
-    let path = transcript(desk);
+fn grow(env: &TestEnv, uuid: &str, parent: &str, text: &str) {
+    let path = transcript(env);
     let mut lines: Vec<String> =
         std::fs::read_to_string(&path).unwrap().lines().map(str::to_owned).collect();
     lines.retain(|line| line.ends_with('}'));
@@ -43,62 +43,62 @@ fn grow(desk: &Desk, uuid: &str, parent: &str, text: &str) {
 
 #[test]
 fn sessions_of_other_agents_are_found_asked_for_and_taken_in_once() {
-    let mut desk = agents();
-    desk.say("import");
-    desk.say("import --dry-run");
-    desk.say("sessions --all");
-    desk.say("import --yes");
-    desk.say("import --yes");
-    grow(&desk, "ask-5", "say-6", "and then?");
-    desk.say("import --yes --from claude");
-    desk.say("import --yes --from claude --json");
-    desk.say("sessions --all");
-    desk.say("search and then");
-    desk.say("verify");
-    assert_snapshot!(desk.transcript());
+    let mut env = agents();
+    env.say("import");
+    env.say("import --dry-run");
+    env.say("sessions --all");
+    env.say("import --yes");
+    env.say("import --yes");
+    grow(&env, "ask-5", "say-6", "and then?");
+    env.say("import --yes --from claude");
+    env.say("import --yes --from claude --json");
+    env.say("sessions --all");
+    env.say("search and then");
+    env.say("verify");
+    assert_snapshot!(env.transcript());
 }
 
 #[test]
 fn one_bad_file_does_not_stop_the_others() {
-    let mut desk = agents();
-    let folder = desk.work().join("mixed");
-    copy(&desk.path("home").join(".codex/sessions/2026/05/04"), &folder);
-    desk.file(
+    let mut env = agents();
+    let folder = env.work().join("mixed");
+    copy(&env.path("home").join(".codex/sessions/2026/05/04"), &folder);
+    env.file(
         "mixed/broken.jsonl",
         "{\"timestamp\":\"x\",\"type\":\"session_meta\",\"payload\":{\"id\":\"\"}}\n",
     );
-    desk.file("mixed/notes.txt", "nothing to see\n");
-    desk.say("import mixed");
-    desk.say("import mixed/broken.jsonl");
-    desk.say("import mixed/notes.txt absent");
-    desk.say("import mixed --from goose");
-    desk.say("import mixed --from html");
-    assert_snapshot!(desk.transcript());
+    env.file("mixed/notes.txt", "nothing to see\n");
+    env.say("import mixed");
+    env.say("import mixed/broken.jsonl");
+    env.say("import mixed/notes.txt absent");
+    env.say("import mixed --from goose");
+    env.say("import mixed --from html");
+    assert_snapshot!(env.transcript());
 }
 
 #[test]
 fn an_address_that_cannot_be_imported_from_is_refused_and_not_repeated() {
-    let desk = Desk::new();
+    let env = TestEnv::new();
     for address in ["https://ann:hunter2@host/db", "mysql://ann:hunter2@host/db"] {
-        let ran = desk.quietly(&["import", address]);
+        let ran = env.quietly(&["import", address]);
         assert_eq!(ran.code, Some(2), "{}", ran.stderr);
         assert!(ran.stderr.contains("stepwell import postgres://"), "{}", ran.stderr);
         assert!(!ran.stderr.contains("hunter2"), "{}", ran.stderr);
     }
-    assert!(!desk.work().join(".stepwell").exists());
+    assert!(!env.work().join(".stepwell").exists());
 }
 
 #[test]
 fn a_folder_and_its_files_end_with_the_same_code_when_one_of_them_is_damaged() {
-    let desk = agents();
-    let folder = desk.work().join("mixed");
-    copy(&desk.path("home").join(".codex/sessions/2026/05/04"), &folder);
+    let env = agents();
+    let folder = env.work().join("mixed");
+    copy(&env.path("home").join(".codex/sessions/2026/05/04"), &folder);
     let whole = std::fs::read_dir(&folder).unwrap().next().unwrap().unwrap().path();
     let broken = "{\"timestamp\":\"x\",\"type\":\"session_meta\",\"payload\":{\"id\":\"\"}}\n";
-    desk.file("mixed/broken.jsonl", broken);
-    desk.file("lone/broken.jsonl", broken);
+    env.file("mixed/broken.jsonl", broken);
+    env.file("lone/broken.jsonl", broken);
     let code = |paths: &[&str]| {
-        let ran = desk.quietly(&[&["import"], paths].concat());
+        let ran = env.quietly(&[&["import"], paths].concat());
         assert!(ran.stderr.contains("damaged: "), "{paths:?}: {}", ran.stderr);
         assert!(ran.stdout.contains(", 1 damaged"), "{paths:?}: {}", ran.stdout);
         ran.code
@@ -111,66 +111,66 @@ fn a_folder_and_its_files_end_with_the_same_code_when_one_of_them_is_damaged() {
 
 #[test]
 fn a_taken_name_gets_a_suffix_and_says_so() {
-    let mut desk = agents();
+    let mut env = agents();
     let archive = format!(
         "{{\"stepwell_archive\":1,\"sessions\":[{{\"id\":\"{CLAUDE}\",\"origin\":\"root\",\"events\":[{{\"seq\":1,\"at\":\"2026-02-23T14:30:22Z\",\"kind\":\"created\",\"version\":1,\"body\":{{\"id\":\"{CLAUDE}\",\"task\":\"mine\"}}}}]}}]}}"
     );
-    desk.file("own.json", &archive);
-    desk.say("import own.json");
-    let path = transcript(&desk);
-    desk.run(&["import", path.to_str().unwrap()]);
-    desk.run(&["import", path.to_str().unwrap()]);
-    desk.say("sessions --all");
-    assert_snapshot!(desk.transcript());
+    env.file("own.json", &archive);
+    env.say("import own.json");
+    let path = transcript(&env);
+    env.run(&["import", path.to_str().unwrap()]);
+    env.run(&["import", path.to_str().unwrap()]);
+    env.say("sessions --all");
+    assert_snapshot!(env.transcript());
 }
 
 #[test]
 fn a_session_is_handed_to_another_agent() {
-    let mut desk = agents();
-    desk.quietly(&["import", "--yes"]);
-    desk.run(&["resume", CLAUDE, "--with", "claude"]);
-    desk.run(&["resume", CLAUDE, "--with", "codex"]);
-    desk.run(&["resume", CLAUDE, "--with", "codex", "--json"]);
-    desk.run(&["resume", "20260506_1", "--with", "claude"]);
-    desk.run(&["resume", CLAUDE, "--with", "goose"]);
-    desk.run(&["resume", CLAUDE, "--with", "nobody"]);
-    desk.run(&["resume", CLAUDE, "--exec"]);
+    let mut env = agents();
+    env.quietly(&["import", "--yes"]);
+    env.run(&["resume", CLAUDE, "--with", "claude"]);
+    env.run(&["resume", CLAUDE, "--with", "codex"]);
+    env.run(&["resume", CLAUDE, "--with", "codex", "--json"]);
+    env.run(&["resume", "20260506_1", "--with", "claude"]);
+    env.run(&["resume", CLAUDE, "--with", "goose"]);
+    env.run(&["resume", CLAUDE, "--with", "nobody"]);
+    env.run(&["resume", CLAUDE, "--exec"]);
     let slug = regex::Regex::new(r"projects/-[^/]*-work/").unwrap();
-    let transcript = desk.transcript();
+    let transcript = env.transcript();
     assert_snapshot!(slug.replace_all(&transcript, "projects/[SLUG]/"));
 }
 
 #[test]
 fn what_was_handed_over_and_comes_back_is_not_counted_twice() {
-    let mut desk = agents();
-    desk.quietly(&["import", "--yes"]);
-    let tokens = |desk: &Desk| {
-        let said = desk.quietly(&["stats", "--json"]).stdout;
+    let mut env = agents();
+    env.quietly(&["import", "--yes"]);
+    let tokens = |env: &TestEnv| {
+        let said = env.quietly(&["stats", "--json"]).stdout;
         let stats: serde_json::Value = serde_json::from_str(&said).unwrap();
         (stats["sessions"].as_u64().unwrap(), stats["tokens"].clone(), stats["calls"].clone())
     };
-    let before = tokens(&desk);
+    let before = tokens(&env);
     assert!(before.1["input"].as_u64().unwrap() > 0, "{before:?}");
     for (id, agent) in [(CLAUDE, "codex"), (CLAUDE, "strands"), ("20260506_1", "claude")] {
-        handed(&desk, id, agent);
+        handed(&env, id, agent);
     }
-    desk.say("import --yes");
-    assert_eq!(tokens(&desk), before);
+    env.say("import --yes");
+    assert_eq!(tokens(&env), before);
     // One of them is gone on with there.
-    let (file, ..) = handed(&desk, CLAUDE, "codex");
+    let (file, ..) = handed(&env, CLAUDE, "codex");
     let more = r#"{"timestamp":"2026-06-01T10:00:00.000Z","type":"response_item","payload":{"type":"message","role":"user","content":[{"type":"input_text","text":"and on Sundays?"}]}}"#;
     let whole = std::fs::read_to_string(&file).unwrap();
     std::fs::write(&file, format!("{whole}{more}\n")).unwrap();
-    desk.say("import --yes --from codex");
-    desk.say("import --yes --from codex");
-    let after = tokens(&desk);
+    env.say("import --yes --from codex");
+    env.say("import --yes --from codex");
+    let after = tokens(&env);
     assert_eq!((after.0, after.1, after.2), (before.0 + 1, before.1, before.2));
-    assert_snapshot!(desk.transcript());
+    assert_snapshot!(env.transcript());
 }
 
 #[test]
 fn a_name_out_of_a_file_is_never_an_option_of_a_command() {
-    let desk = Desk::new();
+    let env = TestEnv::new();
     for (format, command) in [("claude", "claude --resume "), ("codex", "codex resume ")] {
         let evil = "--dangerously-skip-permissions";
         let line = match format {
@@ -182,37 +182,37 @@ fn a_name_out_of_a_file_is_never_an_option_of_a_command() {
 {{"timestamp":"2026-05-04T06:53:01.000Z","type":"response_item","payload":{{"type":"message","role":"user","content":[{{"type":"input_text","text":"hi"}}]}}}}"#
             ),
         };
-        desk.file("evil.jsonl", &format!("{line}\n"));
-        let said = desk.quietly(&["import", "evil.jsonl", "--json"]);
+        env.file("evil.jsonl", &format!("{line}\n"));
+        let said = env.quietly(&["import", "evil.jsonl", "--json"]);
         let taken: serde_json::Value = serde_json::from_str(said.stdout.trim()).unwrap();
         let id = taken["session"].as_str().unwrap().to_owned();
         assert!(id.starts_with("dangerously-skip-permissions-"), "{id}");
-        let said = desk.quietly(&["resume", &id, "--with", format]);
+        let said = env.quietly(&["resume", &id, "--with", format]);
         assert!(said.stdout.contains(command) && !said.stdout.contains(evil), "{}", said.stdout);
     }
 }
 
 #[test]
 fn a_session_from_another_place_is_written_where_the_agent_looks() {
-    let desk = Desk::new();
-    let other = desk.work().join("other");
+    let env = TestEnv::new();
+    let other = env.work().join("other");
     copy(&fixtures().join("claude/projects"), &other.join("projects"));
     copy(&fixtures().join("codex/sessions"), &other.join("sessions"));
-    desk.quietly(&["import", "other"]);
+    env.quietly(&["import", "other"]);
     let codex = "0196a3f0-4b1d-7a52-8c3e-6d0f9e2b7a11";
     for (id, agent, place) in [(CLAUDE, "claude", ".claude/projects"), (codex, "codex", ".codex")] {
-        let said = desk.quietly(&["resume", id, "--with", agent, "--json"]);
+        let said = env.quietly(&["resume", id, "--with", agent, "--json"]);
         let answer: serde_json::Value = serde_json::from_str(said.stdout.trim()).unwrap();
         let file = PathBuf::from(answer["file"].as_str().unwrap());
-        assert!(file.starts_with(desk.path("home").join(place)) && file.is_file(), "{file:?}");
+        assert!(file.starts_with(env.path("home").join(place)) && file.is_file(), "{file:?}");
         assert!(file.to_str().unwrap().contains(id), "{file:?}");
         assert!(said.stdout.contains(id), "{}", said.stdout);
     }
 }
 
 /// Hands a session over. The answer is the file, what is said of it, and the command.
-fn handed(desk: &Desk, id: &str, agent: &str) -> (PathBuf, String, String) {
-    let said = desk.quietly(&["resume", id, "--with", agent, "--json"]);
+fn handed(env: &TestEnv, id: &str, agent: &str) -> (PathBuf, String, String) {
+    let said = env.quietly(&["resume", id, "--with", agent, "--json"]);
     let answer: serde_json::Value = serde_json::from_str(said.stdout.trim()).unwrap();
     let file = PathBuf::from(answer["file"].as_str().unwrap());
     (file, said.stderr, answer["command"][2].as_str().unwrap().to_owned())
@@ -224,31 +224,31 @@ fn a_session_that_has_grown_is_handed_over_as_it_is_now() {
     let oven = "0196a3f0-4b1d-7a52-8c3e-6d0f9e2b7a11";
     let codex = format!("codex/sessions/2026/05/04/rollout-2026-05-04T07-15-00-{oven}.jsonl");
     for (id, agent, fixture) in [(CLAUDE, "claude", claude), (oven, "codex", codex.as_str())] {
-        let desk = Desk::new();
+        let env = TestEnv::new();
         let whole = std::fs::read_to_string(fixtures().join(fixture)).unwrap();
         let front: Vec<&str> = whole.lines().take(8).collect();
-        desk.file("it.jsonl", &(front.join("\n") + "\n"));
-        desk.quietly(&["import", "it.jsonl"]);
-        let (old, said, name) = handed(&desk, id, agent);
+        env.file("it.jsonl", &(front.join("\n") + "\n"));
+        env.quietly(&["import", "it.jsonl"]);
+        let (old, said, name) = handed(&env, id, agent);
         assert!(said.contains("Wrote ") && name == id, "{said}");
         let written = std::fs::read_to_string(&old).unwrap();
-        let (again, said, _) = handed(&desk, id, agent);
+        let (again, said, _) = handed(&env, id, agent);
         assert!(said.contains("was written before") && again == old, "{said}");
         // It goes on elsewhere, and what was written here is too old.
-        desk.file("it.jsonl", &whole);
-        desk.quietly(&["import", "it.jsonl"]);
-        let (new, said, name) = handed(&desk, id, agent);
+        env.file("it.jsonl", &whole);
+        env.quietly(&["import", "it.jsonl"]);
+        let (new, said, name) = handed(&env, id, agent);
         assert!(said.contains("Wrote ") && new != old && name != id, "{said}");
         assert!(new.to_str().unwrap().contains(&name), "{new:?}: {name}");
         assert_eq!(std::fs::read_to_string(&old).unwrap(), written);
         let lines = |path: &PathBuf| std::fs::read_to_string(path).unwrap().lines().count();
         assert!(lines(&new) > lines(&old), "{}", lines(&new));
-        let (again, said, _) = handed(&desk, id, agent);
+        let (again, said, _) = handed(&env, id, agent);
         assert!(said.contains("was written before") && again == new, "{said}");
         // Once the agent has all of it under that name, that is where it goes on.
         let more = r#"{"type":"new","timestamp":"2026-05-04T09:00:00.000Z","payload":{}}"#;
         std::fs::write(&old, format!("{whole}\n{more}\n")).unwrap();
-        let (again, said, name) = handed(&desk, id, agent);
+        let (again, said, name) = handed(&env, id, agent);
         assert!(said.contains("was written before") && again == old && name == id, "{said}");
     }
 }
@@ -257,14 +257,14 @@ fn a_session_that_has_grown_is_handed_over_as_it_is_now() {
 fn a_rollout_that_goes_on_from_another_one_is_handed_over_whole() {
     let (base, fork) =
         ("0196a91c-77e2-7d04-9f10-2b8c5a4e3d22", "0196a953-08c4-7e6b-a4d1-93f7b1c60e33");
-    let desk = agents();
+    let env = agents();
     let name = format!("rollout-2026-05-05T08-05-00-{base}_{fork}.jsonl");
-    let path = desk.path("home").join(".codex/sessions/2026/05/05").join(name);
+    let path = env.path("home").join(".codex/sessions/2026/05/05").join(name);
     let said = r#"{"timestamp":"2026-05-05T08:05:02.000Z","ordinal":5,"type":"response_item","payload":{"type":"message","role":"user","content":[{"type":"input_text","text":"and rye?"}]}}"#;
     let whole = std::fs::read_to_string(&path).unwrap();
     std::fs::write(&path, format!("{}\n{said}\n", whole.trim_end())).unwrap();
-    desk.quietly(&["import", "--yes"]);
-    let (file, _, name) = handed(&desk, &format!("{base}_{fork}"), "codex");
+    env.quietly(&["import", "--yes"]);
+    let (file, _, name) = handed(&env, &format!("{base}_{fork}"), "codex");
     assert!(!name.contains('_') && name != base && name != fork, "{name}");
     assert!(file.to_str().unwrap().ends_with(&format!("-{name}.jsonl")), "{file:?}");
     let text = std::fs::read_to_string(&file).unwrap();
@@ -276,7 +276,7 @@ fn a_rollout_that_goes_on_from_another_one_is_handed_over_whole() {
 
 #[test]
 fn a_command_that_another_agent_may_have_run_is_not_run_when_its_session_is_resumed_here() {
-    let desk = Desk::new();
+    let env = TestEnv::new();
     let call = r#"{"id": "c1", "type": "function", "function": {"name": "run_command",
         "arguments": "{\"command\": \"echo again >> ran.txt\"}"}}"#;
     let session = format!(
@@ -287,154 +287,154 @@ fn a_command_that_another_agent_may_have_run_is_not_run_when_its_session_is_resu
         "files_modified": [], "total_cost": 0.0, "started_at": 1778130900.0,
         "updated_at": 1778130970.0, "stop_reason": "user_interrupt", "metadata": {{}}}}"#
     );
-    desk.file("20260507-051500-ba4e01.json", &session);
-    desk.file("script.yaml", "- {text: Done.}\n- {text: Done.}\n");
-    let imported = desk.quietly(&["import", "20260507-051500-ba4e01.json"]);
+    env.file("20260507-051500-ba4e01.json", &session);
+    env.file("script.yaml", "- {text: Done.}\n- {text: Done.}\n");
+    let imported = env.quietly(&["import", "20260507-051500-ba4e01.json"]);
     assert_eq!(imported.code, Some(0), "{}", imported.stderr);
-    let view = desk.quietly(&["show", "ba4e01", "--view"]).stdout;
+    let view = env.quietly(&["show", "ba4e01", "--view"]).stdout;
     assert!(view.contains("interrupted, outcome unknown"), "{view}");
     // Whether it goes on as it was, or with something else.
     for text in [None, Some("go on")] {
-        let fork = desk.quietly(&["fork", "ba4e01"]).line();
+        let fork = env.quietly(&["fork", "ba4e01"]).line();
         let how = ["resume", &fork, "--model", "script:script.yaml", "--mode", "yolo"];
-        let resumed = desk.quietly(&how.into_iter().chain(text).collect::<Vec<_>>());
+        let resumed = env.quietly(&how.into_iter().chain(text).collect::<Vec<_>>());
         assert_eq!(resumed.code, Some(0), "{}", resumed.stderr);
-        let log = desk.quietly(&["log", &fork]).stdout;
+        let log = env.quietly(&["log", &fork]).stdout;
         assert!(log.contains("interrupted, outcome unknown"), "{log}");
-        assert!(!desk.path("ran.txt").exists());
+        assert!(!env.path("ran.txt").exists());
     }
 }
 
 #[test]
 fn a_session_without_a_conversation_is_not_handed_over() {
-    let mut desk = Desk::new();
-    desk.file(
+    let mut env = TestEnv::new();
+    env.file(
         "own.json",
         r#"{"stepwell_archive":1,"sessions":[{"id":"silent","origin":"root","events":[{"seq":1,"at":"2026-02-23T14:30:22Z","kind":"created","version":1,"body":{"id":"silent","task":"mine"}}]}]}"#,
     );
-    desk.quietly(&["import", "own.json"]);
-    desk.say("resume silent --with claude");
-    assert!(!desk.path("home").join(".claude").exists());
-    assert_snapshot!(desk.transcript());
+    env.quietly(&["import", "own.json"]);
+    env.say("resume silent --with claude");
+    assert!(!env.path("home").join(".claude").exists());
+    assert_snapshot!(env.transcript());
 }
 
 #[test]
 fn the_agent_is_run_where_the_session_works() {
-    let mut desk = agents();
-    desk.quietly(&["import", "--yes"]);
-    let codex = desk.work().join("bin/codex");
+    let mut env = agents();
+    env.quietly(&["import", "--yes"]);
+    let codex = env.work().join("bin/codex");
     std::fs::create_dir_all(codex.parent().unwrap()).unwrap();
     std::fs::write(&codex, "#!/bin/sh\necho \"$PWD: $1 and a session\"\n").unwrap();
     let mode = std::os::unix::fs::PermissionsExt::from_mode(0o755);
     std::fs::set_permissions(&codex, mode).unwrap();
     let path = format!("{}:/usr/bin:/bin", codex.parent().unwrap().display());
-    desk.set("PATH", &path);
-    desk.run(&["resume", CLAUDE, "--with", "codex", "--exec"]);
-    assert_snapshot!(desk.transcript());
+    env.set("PATH", &path);
+    env.run(&["resume", CLAUDE, "--with", "codex", "--exec"]);
+    assert_snapshot!(env.transcript());
 }
 
 #[test]
 fn a_session_is_converted_without_a_store() {
-    let mut desk = agents();
-    let from = transcript(&desk);
+    let mut env = agents();
+    let from = transcript(&env);
     let from = from.to_str().unwrap();
-    desk.run(&["convert", from, "out.jsonl", "--to", "codex"]);
-    desk.run(&["convert", from, "out.jsonl", "--to", "codex"]);
-    desk.run(&["convert", "out.jsonl", "back.jsonl", "--to", "claude", "--json"]);
-    desk.run(&["convert", "out.jsonl", "page.md", "--to", "md"]);
-    let codex = desk.path("home").join(".codex");
-    desk.run(&["convert", codex.to_str().unwrap(), "many", "--to", "claude"]);
-    desk.run(&["convert", "page.md", "x", "--to", "codex"]);
-    desk.run(&["convert", from, "x", "--to", "goose"]);
-    assert!(!desk.work().join(".stepwell").exists());
-    assert!(desk.read("page.md").contains("pickup time"));
-    assert_snapshot!(desk.transcript());
+    env.run(&["convert", from, "out.jsonl", "--to", "codex"]);
+    env.run(&["convert", from, "out.jsonl", "--to", "codex"]);
+    env.run(&["convert", "out.jsonl", "back.jsonl", "--to", "claude", "--json"]);
+    env.run(&["convert", "out.jsonl", "page.md", "--to", "md"]);
+    let codex = env.path("home").join(".codex");
+    env.run(&["convert", codex.to_str().unwrap(), "many", "--to", "claude"]);
+    env.run(&["convert", "page.md", "x", "--to", "codex"]);
+    env.run(&["convert", from, "x", "--to", "goose"]);
+    assert!(!env.work().join(".stepwell").exists());
+    assert!(env.read("page.md").contains("pickup time"));
+    assert_snapshot!(env.transcript());
 }
 
 #[test]
 fn formats_says_what_is_read_what_is_written_and_where_it_looks() {
-    let mut desk = Desk::new();
-    desk.say("formats");
-    desk.say("formats --json");
-    assert_snapshot!(desk.transcript());
+    let mut env = TestEnv::new();
+    env.say("formats");
+    env.say("formats --json");
+    assert_snapshot!(env.transcript());
 }
 
 #[test]
 fn watching_takes_in_what_grows_and_can_be_killed() {
-    let desk = agents();
-    let mut command = desk.command(&["watch", "--every", "1"]);
+    let env = agents();
+    let mut command = env.command(&["watch", "--every", "1"]);
     let mut watching = command.stdout(Stdio::null()).stderr(Stdio::null()).spawn().unwrap();
-    let has = |desk: &Desk, words: &str| {
+    let has = |env: &TestEnv, words: &str| {
         // A look takes a second, and a machine under load takes many; so does asking.
-        (0..5_000).any(|_| desk.quietly(&["log", CLAUDE]).stdout.contains(words))
+        (0..5_000).any(|_| env.quietly(&["log", CLAUDE]).stdout.contains(words))
     };
-    assert!(has(&desk, "Bake the test data"));
-    let second = desk.quietly(&["watch"]);
+    assert!(has(&env, "Bake the test data"));
+    let second = env.quietly(&["watch"]);
     assert_eq!(second.code, Some(6), "{}", second.stderr);
-    grow(&desk, "ask-5", "say-6", "said while watched");
-    assert!(has(&desk, "said while watched"));
+    grow(&env, "ask-5", "say-6", "said while watched");
+    assert!(has(&env, "said while watched"));
     watching.kill().unwrap();
     watching.wait().unwrap();
-    grow(&desk, "ask-6", "ask-5", "said after it was killed");
-    let again = desk.quietly(&["import", "--yes", "--from", "claude"]);
+    grow(&env, "ask-6", "ask-5", "said after it was killed");
+    let again = env.quietly(&["import", "--yes", "--from", "claude"]);
     assert!(again.stdout.contains("1 updated"), "{}", again.stdout);
-    assert_eq!(desk.quietly(&["verify"]).code, Some(0));
+    assert_eq!(env.quietly(&["verify"]).code, Some(0));
 }
 
 #[test]
 fn a_dry_run_of_a_handoff_says_all_and_writes_nothing() {
-    let mut desk = agents();
-    desk.quietly(&["import", "--yes", "--from", "claude"]);
-    let before = std::fs::read_dir(desk.path("home").join(".codex/sessions/2026")).unwrap().count();
-    desk.run(&["resume", CLAUDE, "--with", "codex", "--dry-run"]);
-    desk.run(&["resume", CLAUDE, "--with", "codex", "--dry-run", "--exec"]);
-    let after = std::fs::read_dir(desk.path("home").join(".codex/sessions/2026")).unwrap().count();
-    let files = |desk: &Desk| desk.quietly(&["import", "--from", "codex", "--dry-run"]).stdout;
-    assert!(before == after && files(&desk).contains("3 imported"), "{}", files(&desk));
-    assert_snapshot!(desk.transcript());
+    let mut env = agents();
+    env.quietly(&["import", "--yes", "--from", "claude"]);
+    let before = std::fs::read_dir(env.path("home").join(".codex/sessions/2026")).unwrap().count();
+    env.run(&["resume", CLAUDE, "--with", "codex", "--dry-run"]);
+    env.run(&["resume", CLAUDE, "--with", "codex", "--dry-run", "--exec"]);
+    let after = std::fs::read_dir(env.path("home").join(".codex/sessions/2026")).unwrap().count();
+    let files = |env: &TestEnv| env.quietly(&["import", "--from", "codex", "--dry-run"]).stdout;
+    assert!(before == after && files(&env).contains("3 imported"), "{}", files(&env));
+    assert_snapshot!(env.transcript());
 }
 
 #[test]
 fn the_numbers_of_an_import_are_those_of_its_dry_run_and_what_is_skipped_counts() {
-    let mut desk = agents();
+    let mut env = agents();
     // The same session twice: the second time there is nothing to do.
-    let copy = desk.work().join("copy");
+    let copy = env.work().join("copy");
     std::fs::create_dir(&copy).unwrap();
-    std::fs::copy(transcript(&desk), copy.join(format!("{CLAUDE}.jsonl"))).unwrap();
-    let home = desk.path("home").join(".claude");
+    std::fs::copy(transcript(&env), copy.join(format!("{CLAUDE}.jsonl"))).unwrap();
+    let home = env.path("home").join(".claude");
     let home = home.to_str().unwrap();
-    desk.run(&["import", home, "copy", "--dry-run"]);
-    desk.run(&["import", home, "copy"]);
-    desk.quietly(&["delete", CLAUDE]);
-    grow(&desk, "ask-5", "say-6", "said to the trash");
-    let file = transcript(&desk);
-    desk.run(&["import", file.to_str().unwrap()]);
-    assert_snapshot!(desk.transcript());
+    env.run(&["import", home, "copy", "--dry-run"]);
+    env.run(&["import", home, "copy"]);
+    env.quietly(&["delete", CLAUDE]);
+    grow(&env, "ask-5", "say-6", "said to the trash");
+    let file = transcript(&env);
+    env.run(&["import", file.to_str().unwrap()]);
+    assert_snapshot!(env.transcript());
 }
 
 #[test]
 fn watching_complains_once_and_leaves_nothing_where_there_is_nothing() {
-    let mut desk = Desk::new();
-    desk.say("watch");
-    desk.say("watch nowhere");
-    assert!(!desk.work().join(".stepwell").exists());
-    assert_snapshot!(desk.transcript());
+    let mut env = TestEnv::new();
+    env.say("watch");
+    env.say("watch nowhere");
+    assert!(!env.work().join(".stepwell").exists());
+    assert_snapshot!(env.transcript());
 
-    let desk = agents();
-    let broken = transcript(&desk).with_file_name("20260101-000000-abcdef.json");
+    let env = agents();
+    let broken = transcript(&env).with_file_name("20260101-000000-abcdef.json");
     std::fs::write(&broken, r#"{"session_id":"","task":"t","steps_completed":1"#).unwrap();
-    let heard = desk.work().join("heard");
-    let projects = desk.path("home").join(".claude");
-    let mut command = desk.command(&["watch", projects.to_str().unwrap(), "--every", "1"]);
+    let heard = env.work().join("heard");
+    let projects = env.path("home").join(".claude");
+    let mut command = env.command(&["watch", projects.to_str().unwrap(), "--every", "1"]);
     command.stdout(Stdio::null()).stderr(std::fs::File::create(&heard).unwrap());
     let mut watching = command.spawn().unwrap();
     let has =
-        |words: &str| (0..5_000).any(|_| desk.quietly(&["log", CLAUDE]).stdout.contains(words));
+        |words: &str| (0..5_000).any(|_| env.quietly(&["log", CLAUDE]).stdout.contains(words));
     // Three looks at least.
     let mut seen = has("Bake the test data");
-    grow(&desk, "ask-5", "say-6", "said at first");
+    grow(&env, "ask-5", "say-6", "said at first");
     seen &= has("said at first");
-    grow(&desk, "ask-6", "ask-5", "said after that");
+    grow(&env, "ask-6", "ask-5", "said after that");
     seen &= has("said after that");
     watching.kill().unwrap();
     watching.wait().unwrap();
@@ -445,15 +445,15 @@ fn watching_complains_once_and_leaves_nothing_where_there_is_nothing() {
 
 #[test]
 fn what_goose_says_is_seen_while_goose_runs() {
-    let desk = agents();
-    let path = desk.path("home").join(".local/share/goose/sessions/sessions.db");
+    let env = agents();
+    let path = env.path("home").join(".local/share/goose/sessions/sessions.db");
     let goose = rusqlite::Connection::open(&path).unwrap();
     // What is said stays in the log beside the database.
     goose.execute_batch("PRAGMA journal_mode=WAL; PRAGMA wal_autocheckpoint=0;").unwrap();
-    let mut command = desk.command(&["watch", "--every", "1"]);
+    let mut command = env.command(&["watch", "--every", "1"]);
     let mut watching = command.stdout(Stdio::null()).stderr(Stdio::null()).spawn().unwrap();
     let has =
-        |words: &str| (0..500).any(|_| desk.quietly(&["log", "20260506_1"]).stdout.contains(words));
+        |words: &str| (0..500).any(|_| env.quietly(&["log", "20260506_1"]).stdout.contains(words));
     assert!(has("price tags"));
     let say = "INSERT INTO messages (message_id, session_id, role, content_json, created_timestamp)
         VALUES ('tag-99', '20260506_1', 'user', ?1, 1778041900)";
@@ -466,8 +466,8 @@ fn what_goose_says_is_seen_while_goose_runs() {
 
 #[test]
 fn on_a_terminal_it_asks_and_shows_how_far_it_is() {
-    let desk = agents();
-    let (seen, code) = watched(desk.command(&["import"]), &desk, 60, |seen, _| {
+    let env = agents();
+    let (seen, code) = watched(env.command(&["import"]), &env, 60, |seen, _| {
         let asked = seen.ends_with("[y/N] ");
         if asked { "y\n".to_owned() } else { String::new() }
     });
@@ -476,7 +476,7 @@ fn on_a_terminal_it_asks_and_shows_how_far_it_is() {
     assert!(seen.contains("[....................] 0% 7be2d940"), "{seen}");
     assert!(seen.contains("% sessions.db"), "{seen}");
     assert!(seen.trim_end().ends_with("7 imported, 0 updated, 0 unchanged, 0 damaged"), "{seen}");
-    let (seen, code) = watched(desk.command(&["import"]), &desk, 60, |seen, _| {
+    let (seen, code) = watched(env.command(&["import"]), &env, 60, |seen, _| {
         let asked = seen.ends_with("[y/N] ");
         if asked { "n\n".to_owned() } else { String::new() }
     });
@@ -486,22 +486,22 @@ fn on_a_terminal_it_asks_and_shows_how_far_it_is() {
 
 #[test]
 fn a_session_whose_agent_is_unknown_here_is_gone_on_with_by_build() {
-    let desk = Desk::new();
+    let env = TestEnv::new();
     let from = fixtures().join("architect/.architect/sessions/20260507-051500-ba4e01.json");
     let mut told: serde_json::Value =
         serde_json::from_str(&std::fs::read_to_string(from).unwrap()).unwrap();
     told["agent"] = "mason".into();
-    desk.file("told.json", &told.to_string());
+    env.file("told.json", &told.to_string());
     // A script answers by the session's steps, of which there are some.
-    desk.file("script.yaml", &"- {text: Done.}\n".repeat(9));
-    assert_eq!(desk.quietly(&["import", "told.json", "--yes"]).code, Some(0));
+    env.file("script.yaml", &"- {text: Done.}\n".repeat(9));
+    assert_eq!(env.quietly(&["import", "told.json", "--yes"]).code, Some(0));
     let resume = ["resume", "20260507-051500-ba4e01", "go on", "--model", "script:script.yaml"];
-    let ran = desk.quietly(&resume);
+    let ran = env.quietly(&resume);
     assert_eq!(ran.code, Some(0), "{}", ran.stderr);
     let notice = "\"mason\" is an agent of architect; build takes its place here";
     assert!(ran.stderr.contains(notice), "{}", ran.stderr);
-    assert_eq!(desk.quietly(&["show", "@last", "--json"]).json()[0]["agent"], "build");
+    assert_eq!(env.quietly(&["show", "@last", "--json"]).json()[0]["agent"], "build");
     // One that is named and not there is an error.
-    let ran = desk.quietly(&["resume", "@last", "go on", "--agent", "mason"]);
+    let ran = env.quietly(&["resume", "@last", "go on", "--agent", "mason"]);
     assert_eq!(ran.code, Some(3), "{}", ran.stderr);
 }

@@ -5,7 +5,7 @@ use std::fs;
 use std::os::unix::fs::PermissionsExt as _;
 use std::path::Path;
 
-use crate::running::{SCRIPT, desk, one, run};
+use crate::running::{SCRIPT, env, one, run};
 use crate::subagents::git;
 use crate::worktrees::after;
 
@@ -16,30 +16,30 @@ fn program(path: &Path, text: &str) {
 
 #[test]
 fn a_repositorys_programs_are_not_started_by_any_command() {
-    let (mut desk, _, _) = after(crate::subagents::CHANGE, "echo x > new.txt");
-    let (bait, trace, seen) = (desk.path("bait"), desk.path("trace"), desk.path("seen"));
+    let (mut env, _, _) = after(crate::subagents::CHANGE, "echo x > new.txt");
+    let (bait, trace, seen) = (env.path("bait"), env.path("trace"), env.path("seen"));
     program(&bait, &format!("#!/bin/sh\necho \"$0 $*\" >> {}\ncat\n", trace.display()));
     for key in ["core.fsmonitor", "filter.bait.clean", "filter.bait.smudge", "diff.external"] {
-        git(&desk, &["config", key, bait.to_str().unwrap()]);
+        git(&env, &["config", key, bait.to_str().unwrap()]);
     }
-    desk.file(".git/info/attributes", "*.md filter=bait\n");
+    env.file(".git/info/attributes", "*.md filter=bait\n");
     // A git that notes what it is given.
     let real = std::env::split_paths("/usr/local/bin:/usr/bin:/bin:/opt/homebrew/bin");
     let real = real.map(|folder| folder.join("git")).find(|path| path.exists()).unwrap();
-    let folder = desk.path("bin");
+    let folder = env.path("bin");
     fs::create_dir(&folder).unwrap();
     let noting = format!("#!/bin/sh\nenv >> {}\nexec {} \"$@\"\n", seen.display(), real.display());
     program(&folder.join("git"), &noting);
-    desk.set("PATH", &format!("{}:/usr/local/bin:/usr/bin:/bin", folder.display()));
-    desk.set("OPENAI_API_KEY", "sk-of-the-user");
-    desk.set("DEPLOY_TOKEN", "token-of-the-user");
+    env.set("PATH", &format!("{}:/usr/local/bin:/usr/bin:/bin", folder.display()));
+    env.set("OPENAI_API_KEY", "sk-of-the-user");
+    env.set("DEPLOY_TOKEN", "token-of-the-user");
     for args in [
         &["worktrees"][..],
         &["run", "look", "--model", "script:looker.yaml", "--dry-run"],
         &["run", "look", "--model", "script:looker.yaml", "--mode", "confirm-all"],
         &["ledger"],
     ] {
-        let _ = desk.quietly(args);
+        let _ = env.quietly(args);
     }
     assert_eq!(fs::read_to_string(&trace).unwrap_or_default(), "");
     let seen = fs::read_to_string(&seen).unwrap();
@@ -49,22 +49,21 @@ fn a_repositorys_programs_are_not_started_by_any_command() {
 
 #[test]
 fn what_was_always_allowed_is_asked_again_in_a_copy() {
-    let desk = desk(SCRIPT);
-    let first = one(&desk, &run(&["--mode", "yolo", "--max-steps", "1"]), 5);
+    let env = env(SCRIPT);
+    let first = one(&env, &run(&["--mode", "yolo", "--max-steps", "1"]), 5);
     let id = first["session_id"].as_str().unwrap().to_owned();
-    let copy = desk.path("copy");
-    let copied = std::process::Command::new("cp").arg("-a").arg(desk.work()).arg(&copy).status();
+    let copy = env.path("copy");
+    let copied = std::process::Command::new("cp").arg("-a").arg(env.work()).arg(&copy).status();
     assert!(copied.unwrap().success());
     // In the copy, the mode and the model that were chosen for the original do not count.
-    let model = format!("script:{}", desk.work().join("script.yaml").display());
-    let ran = desk.command(&["resume", &id]).current_dir(&copy).output().unwrap();
+    let model = format!("script:{}", env.work().join("script.yaml").display());
+    let ran = env.command(&["resume", &id]).current_dir(&copy).output().unwrap();
     assert_eq!(ran.status.code(), Some(3), "{}", String::from_utf8_lossy(&ran.stderr));
-    let ran =
-        desk.command(&["resume", &id, "--model", &model]).current_dir(&copy).output().unwrap();
+    let ran = env.command(&["resume", &id, "--model", &model]).current_dir(&copy).output().unwrap();
     assert_eq!(ran.status.code(), Some(8), "{}", String::from_utf8_lossy(&ran.stderr));
     assert!(!copy.join("hello.txt").exists());
     // Where it began, it does.
-    let ran = desk.quietly(&["resume", &id]);
+    let ran = env.quietly(&["resume", &id]);
     assert_eq!(ran.code, Some(0), "{}", ran.stderr);
-    assert_eq!(desk.read("hello.txt"), "hello");
+    assert_eq!(env.read("hello.txt"), "hello");
 }

@@ -2,37 +2,37 @@
 
 use insta::assert_snapshot;
 
-use crate::desk::{AUTH, Desk, TESTS};
 use crate::rewinding::worked;
+use crate::test_env::{AUTH, TESTS, TestEnv};
 
 #[test]
 fn an_empty_folder_has_no_sessions_and_a_hint() {
-    let mut desk = Desk::new();
+    let mut env = TestEnv::new();
     for line in ["sessions", "ls --json", "show x", "log x", "search word", "search word --json"] {
-        desk.say(line);
+        env.say(line);
     }
     for line in ["stats", "stats --json", "du", "du --json", "verify", "sessions --everywhere"] {
-        desk.say(line);
+        env.say(line);
     }
-    assert_snapshot!(desk.transcript());
+    assert_snapshot!(env.transcript());
     // Looking makes nothing.
-    assert!(!desk.work().join(".stepwell").exists());
-    assert_eq!(std::fs::read_dir(desk.path("home")).unwrap().count(), 0);
+    assert!(!env.work().join(".stepwell").exists());
+    assert_eq!(std::fs::read_dir(env.path("home")).unwrap().count(), 0);
 }
 
 #[test]
 fn sessions_are_listed_newest_first() {
-    let mut desk = Desk::furnished();
-    desk.say("sessions");
-    desk.say("ls --limit 1");
-    desk.say("sessions --tree");
-    desk.say("sessions --sort cost --limit 2");
-    assert_snapshot!(desk.transcript());
+    let mut env = TestEnv::furnished();
+    env.say("sessions");
+    env.say("ls --limit 1");
+    env.say("sessions --tree");
+    env.say("sessions --sort cost --limit 2");
+    assert_snapshot!(env.transcript());
 }
 
 #[test]
 fn filters_choose_sessions() {
-    let mut desk = Desk::furnished();
+    let mut env = TestEnv::furnished();
     for line in [
         "sessions --status failed,partial",
         "sessions --status completed",
@@ -46,47 +46,47 @@ fn filters_choose_sessions() {
         "sessions --limit many",
         "sessions --all --limit 3",
     ] {
-        desk.say(line);
+        env.say(line);
     }
-    assert_snapshot!(desk.transcript());
+    assert_snapshot!(env.transcript());
 }
 
 #[test]
 fn a_list_as_json_is_one_object_per_line() {
-    let mut desk = Desk::furnished();
-    let all = desk.run(&["sessions", "--json"]).json();
+    let mut env = TestEnv::furnished();
+    let all = env.run(&["sessions", "--json"]).json();
     assert_eq!(all.len(), 4);
     let auth = all.iter().find(|session| session["id"] == AUTH).unwrap();
     assert_eq!(auth["status"], "interrupted");
     assert_eq!(auth["stop_reason"], "user_interrupt");
     assert_eq!(auth["cost"].to_string(), "0.0123");
-    assert_snapshot!(desk.transcript());
+    assert_snapshot!(env.transcript());
 }
 
 #[test]
 fn a_session_is_shown_with_what_it_did() {
-    let mut desk = Desk::furnished();
-    desk.run(&["show", AUTH]);
-    desk.say("show 20260223-15");
-    desk.say("show @last");
-    assert_snapshot!(desk.transcript());
+    let mut env = TestEnv::furnished();
+    env.run(&["show", AUTH]);
+    env.say("show 20260223-15");
+    env.say("show @last");
+    assert_snapshot!(env.transcript());
 }
 
 #[test]
 fn a_session_is_shown_whole() {
-    let mut desk = Desk::furnished();
-    desk.run(&["show", AUTH, "--messages"]);
-    desk.run(&["show", AUTH, "--events"]);
-    desk.run(&["show", AUTH, "--tree"]);
-    assert_snapshot!(desk.transcript());
+    let mut env = TestEnv::furnished();
+    env.run(&["show", AUTH, "--messages"]);
+    env.run(&["show", AUTH, "--events"]);
+    env.run(&["show", AUTH, "--tree"]);
+    assert_snapshot!(env.transcript());
 }
 
 #[test]
 fn a_session_as_json_is_one_object() {
-    let desk = Desk::furnished();
+    let env = TestEnv::furnished();
     for flags in [&[][..], &["--messages"], &["--events"], &["--tree"]] {
         let args: Vec<&str> = ["show", AUTH, "--json"].iter().chain(flags).copied().collect();
-        let shown = desk.quietly(&args).json();
+        let shown = env.quietly(&args).json();
         assert_eq!(shown.len(), 1);
         assert_eq!(shown[0]["id"], AUTH);
         assert_eq!(shown[0]["files"][1], "src/token.rs");
@@ -102,13 +102,13 @@ fn a_session_as_json_is_one_object() {
 
 #[test]
 fn what_was_rewound_is_not_shown_as_if_it_counted() {
-    let desk = worked();
+    let env = worked();
     let shown = |flags: &[&str]| {
         let args = [&["show", "@last", "--json"], flags].concat();
-        desk.quietly(&args).json().remove(0)
+        env.quietly(&args).json().remove(0)
     };
     let done = shown(&[]);
-    assert_eq!(desk.quietly(&["rewind", "@last", "--to", "3"]).code, Some(0));
+    assert_eq!(env.quietly(&["rewind", "@last", "--to", "3"]).code, Some(0));
     let back = shown(&[]);
     let last: Vec<u64> = back["last_messages"]
         .as_array()
@@ -124,12 +124,12 @@ fn what_was_rewound_is_not_shown_as_if_it_counted() {
         let rewound = message["seq"].as_u64().unwrap() > 3;
         assert_eq!(message["rewound"].as_bool().unwrap_or_default(), rewound, "{message}");
     }
-    let text = desk.quietly(&["show", "@last"]).stdout;
+    let text = env.quietly(&["show", "@last"]).stdout;
     assert!(text.contains(&format!(", {gone} of them rewound\n")), "{text}");
     assert_eq!(text.split_once("Last messages\n").unwrap().1.lines().count(), last.len(), "{text}");
-    let events = desk.quietly(&["show", "@last", "--events"]).stdout;
+    let events = env.quietly(&["show", "@last", "--events"]).stdout;
     assert!(events.lines().any(|line| line.ends_with(" (rewound)")), "{events}");
-    assert_eq!(desk.quietly(&["rewind", "@last", "--undo"]).code, Some(0));
+    assert_eq!(env.quietly(&["rewind", "@last", "--undo"]).code, Some(0));
     let again = shown(&[]);
     assert_eq!(again["last_messages"], done["last_messages"]);
     assert_eq!(again["rewound_messages"], serde_json::Value::Null);
@@ -137,63 +137,63 @@ fn what_was_rewound_is_not_shown_as_if_it_counted() {
 
 #[test]
 fn a_name_is_an_id_its_beginning_a_label_or_the_last() {
-    let mut desk = Desk::furnished();
-    desk.say("show 20260223");
-    desk.say("show nobody");
-    desk.say("show ../x");
-    desk.run(&["show", ""]);
-    desk.run(&["label", TESTS, "green"]);
-    let named = desk.quietly(&["show", "green", "--json"]).json();
+    let mut env = TestEnv::furnished();
+    env.say("show 20260223");
+    env.say("show nobody");
+    env.say("show ../x");
+    env.run(&["show", ""]);
+    env.run(&["label", TESTS, "green"]);
+    let named = env.quietly(&["show", "green", "--json"]).json();
     assert_eq!(named[0]["id"], TESTS);
-    desk.run(&["delete", "green"]);
-    desk.say("show 20260223-15");
-    assert_snapshot!(desk.transcript());
+    env.run(&["delete", "green"]);
+    env.say("show 20260223-15");
+    assert_snapshot!(env.transcript());
 }
 
 #[test]
 fn a_log_is_lines_of_json() {
-    let mut desk = Desk::furnished();
-    assert_eq!(desk.run(&["log", AUTH]).json().len(), 10);
-    desk.run(&["log", AUTH, "--from", "9"]);
-    desk.run(&["log", AUTH, "-n", "1", "--json"]);
-    desk.run(&["log", AUTH, "--kind", "checkpoint,status"]);
-    desk.run(&["log", AUTH, "--from", "99"]);
-    desk.say("log nobody");
-    assert_snapshot!(desk.transcript());
+    let mut env = TestEnv::furnished();
+    assert_eq!(env.run(&["log", AUTH]).json().len(), 10);
+    env.run(&["log", AUTH, "--from", "9"]);
+    env.run(&["log", AUTH, "-n", "1", "--json"]);
+    env.run(&["log", AUTH, "--kind", "checkpoint,status"]);
+    env.run(&["log", AUTH, "--from", "99"]);
+    env.say("log nobody");
+    assert_snapshot!(env.transcript());
 }
 
 #[test]
 fn a_search_finds_words_with_their_place() {
-    let mut desk = Desk::furnished();
-    desk.say("search auth");
-    desk.say("search AUTH module --rank");
-    desk.run(&["search", "\"look at the\""]);
-    desk.say("search mig* --status partial");
-    desk.say("search server --json");
-    desk.say("search unheard");
-    desk.say("search");
-    assert_snapshot!(desk.transcript());
+    let mut env = TestEnv::furnished();
+    env.say("search auth");
+    env.say("search AUTH module --rank");
+    env.run(&["search", "\"look at the\""]);
+    env.say("search mig* --status partial");
+    env.say("search server --json");
+    env.say("search unheard");
+    env.say("search");
+    assert_snapshot!(env.transcript());
 }
 
 #[test]
 fn matches_are_highlighted_where_colours_are_wanted() {
-    let mut desk = Desk::furnished();
-    let coloured = desk.run(&["search", "token", "--color", "always"]).stdout;
+    let mut env = TestEnv::furnished();
+    let coloured = env.run(&["search", "token", "--color", "always"]).stdout;
     assert!(coloured.contains("\u{1b}[31mtoken\u{1b}[0m"), "{coloured}");
-    assert!(!desk.run(&["search", "token"]).stdout.contains('\u{1b}'));
+    assert!(!env.run(&["search", "token"]).stdout.contains('\u{1b}'));
 }
 
 #[test]
 fn statistics_count_what_was_spent() {
-    let mut desk = Desk::furnished();
-    desk.say("stats");
-    desk.say("stats --agent reviewer");
-    let stats = desk.run(&["stats", "--json"]).json();
+    let mut env = TestEnv::furnished();
+    env.say("stats");
+    env.say("stats --agent reviewer");
+    let stats = env.run(&["stats", "--json"]).json();
     assert_eq!(stats[0]["sessions"], 5);
     assert_eq!(stats[0]["cost"].to_string(), "0.4663");
-    desk.say("du");
-    assert_eq!(desk.quietly(&["du", "--json"]).json().len(), 6);
-    let transcript = desk.transcript();
+    env.say("du");
+    assert_eq!(env.quietly(&["du", "--json"]).json().len(), 6);
+    let transcript = env.transcript();
     // Sizes follow the file's pages, which are not promised.
     let sizes = regex::Regex::new(r"[\d.]+ KB").unwrap();
     assert_snapshot!(sizes.replace_all(&transcript, "[SIZE]"));
@@ -201,34 +201,34 @@ fn statistics_count_what_was_spent() {
 
 #[test]
 fn every_known_store_is_listed_and_searched() {
-    let mut desk = Desk::new();
+    let mut env = TestEnv::new();
     for place in ["work/one", "work/two"] {
-        let folder = desk.path(place);
+        let folder = env.path(place);
         std::fs::create_dir_all(&folder).unwrap();
         let folder = folder.to_str().unwrap();
         let args = ["-C", folder, "agent", "create", "--agent", "a", "--purpose", place];
-        desk.quietly(&args).line();
+        env.quietly(&args).line();
     }
-    desk.say("sessions --everywhere");
-    desk.say("search work --everywhere");
-    let stores = desk.quietly(&["sessions", "--everywhere", "--json"]).json();
+    env.say("sessions --everywhere");
+    env.say("search work --everywhere");
+    let stores = env.quietly(&["sessions", "--everywhere", "--json"]).json();
     assert_eq!(stores.len(), 2);
     assert!(stores[1]["store"].as_str().unwrap().ends_with("work/two/.stepwell"));
     // One that was removed is passed over.
-    std::fs::remove_dir_all(desk.path("work/one")).unwrap();
-    desk.say("sessions --everywhere");
+    std::fs::remove_dir_all(env.path("work/one")).unwrap();
+    env.say("sessions --everywhere");
     // A session that is elsewhere is pointed at.
     let id = stores[1]["id"].as_str().unwrap().to_owned();
-    desk.run(&["-C", desk.path("home").to_str().unwrap(), "init"]);
-    desk.run(&["-C", desk.path("home").to_str().unwrap(), "show", &id]);
-    // How wide a column is depends on where the desk stands.
+    env.run(&["-C", env.path("home").to_str().unwrap(), "init"]);
+    env.run(&["-C", env.path("home").to_str().unwrap(), "show", &id]);
+    // How wide a column is depends on where the environment stands.
     let gaps = regex::Regex::new(" {2,}").unwrap();
-    assert_snapshot!(gaps.replace_all(&desk.transcript(), "  "));
+    assert_snapshot!(gaps.replace_all(&env.transcript(), "  "));
 }
 
 #[test]
 fn what_an_import_brought_is_shown_without_secrets_and_goes_back_with_them() {
-    let desk = Desk::new();
+    let env = TestEnv::new();
     // Put together here, so that no file of ours holds one.
     let secret = format!("ghp_{}", "aB3dE5gH7jK9mN1p".repeat(3));
     let name = "0199a213-81c0-7800-8aa1-bbab2a035a53";
@@ -240,8 +240,8 @@ fn what_an_import_brought_is_shown_without_secrets_and_goes_back_with_them() {
     );
     let file = format!("rollout-2026-05-04T06-30-00-{name}.jsonl");
     let text = format!("{meta}\n{said}\n");
-    desk.file(&file, &text);
-    assert_eq!(desk.quietly(&["import", &file, "--yes"]).code, Some(0));
+    env.file(&file, &text);
+    assert_eq!(env.quietly(&["import", &file, "--yes"]).code, Some(0));
     for args in [
         &["show", name][..],
         &["show", name, "--messages"],
@@ -255,13 +255,13 @@ fn what_an_import_brought_is_shown_without_secrets_and_goes_back_with_them() {
         &["export", name, "--format", "markdown"],
         &["export", name, "--format", "html"],
     ] {
-        let ran = desk.quietly(args);
+        let ran = env.quietly(args);
         let out = ran.stdout + &ran.stderr;
         assert_eq!(ran.code, Some(0), "{args:?}: {out}");
         assert!(!out.contains(&secret[..12]), "{args:?}: {out}");
         // It was stored, so nobody is told that it was not.
         assert!(!out.contains("was not stored"), "{args:?}: {out}");
     }
-    assert!(desk.quietly(&["show", name, "--messages"]).stdout.contains("[redacted:github-token]"));
-    assert_eq!(desk.quietly(&["export", name, "--format", "codex"]).stdout, text);
+    assert!(env.quietly(&["show", name, "--messages"]).stdout.contains("[redacted:github-token]"));
+    assert_eq!(env.quietly(&["export", name, "--format", "codex"]).stdout, text);
 }

@@ -6,9 +6,9 @@ use std::process::{Child, Command, Stdio};
 
 use insta::assert_snapshot;
 
-use crate::desk::Desk;
 use crate::running::one;
 use crate::terminal::watched;
+use crate::test_env::TestEnv;
 
 /// A server of tools: one looks, one changes something, one takes for ever, one tells its
 /// variables. It notes its process, what it did, and what was cancelled.
@@ -46,20 +46,20 @@ const CALLS: &str = "
 - {text: Done.}
 ";
 
-/// A desk whose user has a server, and a script for the model.
-fn desk(script: &str) -> Desk {
-    let mut desk = Desk::new();
-    desk.set("PATH", "/usr/local/bin:/usr/bin:/bin");
-    std::fs::write(desk.path("server.sh"), SERVER).unwrap();
-    let folder = desk.path("");
-    let server = desk.path("server.sh");
-    configure(&desk, &format!("[mcp.notes]\ncommand = \"sh\"\nargs = [{server:?}, {folder:?}]\n"));
-    desk.file("script.yaml", script);
-    desk
+/// An environment whose user has a server, and a script for the model.
+fn env(script: &str) -> TestEnv {
+    let mut env = TestEnv::new();
+    env.set("PATH", "/usr/local/bin:/usr/bin:/bin");
+    std::fs::write(env.path("server.sh"), SERVER).unwrap();
+    let folder = env.path("");
+    let server = env.path("server.sh");
+    configure(&env, &format!("[mcp.notes]\ncommand = \"sh\"\nargs = [{server:?}, {folder:?}]\n"));
+    env.file("script.yaml", script);
+    env
 }
 
-pub(crate) fn configure(desk: &Desk, text: &str) {
-    let path = desk.path("home/.config/stepwell/config.toml");
+pub(crate) fn configure(env: &TestEnv, text: &str) {
+    let path = env.path("home/.config/stepwell/config.toml");
     std::fs::create_dir_all(path.parent().unwrap()).unwrap();
     std::fs::write(path, text).unwrap();
 }
@@ -69,8 +69,8 @@ fn run<'a>(flags: &[&'a str]) -> Vec<&'a str> {
 }
 
 /// What the server did.
-fn done(desk: &Desk) -> String {
-    std::fs::read_to_string(desk.path("log")).unwrap_or_default()
+fn done(env: &TestEnv) -> String {
+    std::fs::read_to_string(env.path("log")).unwrap_or_default()
 }
 
 fn is_dead(pid: &Path) -> bool {
@@ -90,14 +90,14 @@ fn until(what: &str, holds: impl Fn() -> bool) {
 
 #[test]
 fn a_servers_tool_runs_in_yolo_mode() {
-    let mut desk = desk(CALLS);
-    desk.run(&run(&["--mode", "yolo"]));
-    assert_eq!(done(&desk), "one\n");
+    let mut env = env(CALLS);
+    env.run(&run(&["--mode", "yolo"]));
+    assert_eq!(done(&env), "one\n");
     // It ended with the run.
-    assert!(is_dead(&desk.path("pid")));
-    let messages = desk.quietly(&["show", "@last", "--messages"]).stdout;
+    assert!(is_dead(&env.path("pid")));
+    let messages = env.quietly(&["show", "@last", "--messages"]).stdout;
     assert!(messages.contains("-> notes__put({\"line\":\"one\"})"), "{messages}");
-    assert_snapshot!(desk.transcript());
+    assert_snapshot!(env.transcript());
 }
 
 #[test]
@@ -113,22 +113,22 @@ fn a_server_that_is_slow_to_start_is_named_and_no_other() {
 
 /// What a run says whose second server starts when the first word about it is seen.
 fn waiting_for_a_tortoise() -> String {
-    let mut desk = desk(CALLS);
-    desk.set("NO_COLOR", "1");
-    let (server, folder, go) = (desk.path("server.sh"), desk.path(""), desk.path("go"));
+    let mut env = env(CALLS);
+    env.set("NO_COLOR", "1");
+    let (server, folder, go) = (env.path("server.sh"), env.path(""), env.path("go"));
     assert!(Command::new("mkfifo").arg(&go).status().unwrap().success());
     let slow =
         format!("cat {} >&2; exec sh {} {}", go.display(), server.display(), folder.display());
     configure(
-        &desk,
+        &env,
         &format!(
             "[mcp.notes]\ncommand = \"sh\"\nargs = [{server:?}, {folder:?}]\n\
              [mcp.tortoise]\ncommand = \"sh\"\nargs = [\"-c\", {slow:?}]\n"
         ),
     );
     let mut goes = Some(go);
-    let command = desk.command(&run(&["--mode", "yolo"]));
-    let (seen, code) = watched(command, &desk, 120, |seen, _| {
+    let command = env.command(&run(&["--mode", "yolo"]));
+    let (seen, code) = watched(command, &env, 120, |seen, _| {
         if seen.contains(" to start")
             && let Some(go) = goes.take()
         {
@@ -142,30 +142,30 @@ fn waiting_for_a_tortoise() -> String {
 
 #[test]
 fn a_servers_tool_waits_for_consent_unless_it_only_reads() {
-    let mut desk = desk(CALLS);
-    desk.run(&run(&[]));
-    assert_eq!(done(&desk), "");
-    desk.say("resume --approve");
-    assert_eq!(done(&desk), "one\n");
-    assert_snapshot!(desk.transcript());
+    let mut env = env(CALLS);
+    env.run(&run(&[]));
+    assert_eq!(done(&env), "");
+    env.say("resume --approve");
+    assert_eq!(done(&env), "one\n");
+    assert_snapshot!(env.transcript());
 }
 
 #[test]
 fn agents_that_only_read_get_only_what_only_reads() {
-    let desk = desk(CALLS);
+    let env = env(CALLS);
     for agent in ["plan", "review"] {
-        one(&desk, &run(&["--mode", "yolo", "--agent", agent]), 0);
-        let log = desk.quietly(&["log", "@last", "--kind", "message"]).stdout;
+        one(&env, &run(&["--mode", "yolo", "--agent", agent]), 0);
+        let log = env.quietly(&["log", "@last", "--kind", "message"]).stdout;
         assert!(log.contains("all is well") && log.contains("there is no such tool"), "{log}");
     }
-    assert_eq!(done(&desk), "");
+    assert_eq!(done(&env), "");
 }
 
 #[test]
 fn a_dry_run_asks_a_server_for_nothing_but_to_look() {
-    let desk = desk(CALLS);
-    one(&desk, &run(&["--dry-run"]), 0);
-    assert_eq!(done(&desk), "");
+    let env = env(CALLS);
+    one(&env, &run(&["--dry-run"]), 0);
+    assert_eq!(done(&env), "");
 }
 
 const STAYS: &str = "
@@ -174,54 +174,54 @@ const STAYS: &str = "
 ";
 
 /// A run whose call has begun and does not end.
-fn staying(desk: &Desk) -> (Child, String) {
-    let mut command = desk.command(&run(&["--mode", "yolo", "--events"]));
+fn staying(env: &TestEnv) -> (Child, String) {
+    let mut command = env.command(&run(&["--mode", "yolo", "--events"]));
     command.env_remove("STEPWELL_NOW");
     let mut child = command.stdout(Stdio::piped()).stderr(Stdio::null()).spawn().unwrap();
     let mut lines = BufReader::new(child.stdout.take().unwrap()).lines();
     let started = lines.by_ref().map(Result::unwrap).find(|line| line.contains("\"unsafe\""));
     assert!(started.is_some());
     std::thread::spawn(move || lines.for_each(drop));
-    until("the server is asked", || done(desk) == "stayed\n");
-    let id = desk.well().find("@last").unwrap().to_string();
+    until("the server is asked", || done(env) == "stayed\n");
+    let id = env.well().find("@last").unwrap().to_string();
     (child, id)
 }
 
 #[test]
 fn a_call_that_was_killed_is_reported_as_unknown_and_not_repeated() {
-    let desk = desk(STAYS);
-    let (mut child, id) = staying(&desk);
+    let env = env(STAYS);
+    let (mut child, id) = staying(&env);
     child.kill().unwrap();
     child.wait().unwrap();
-    until("the server ends too", || is_dead(&desk.path("pid")));
-    let ended = one(&desk, &["resume", &id], 0);
+    until("the server ends too", || is_dead(&env.path("pid")));
+    let ended = one(&env, &["resume", &id], 0);
     assert_eq!(ended["output"], "Done.");
-    let log = desk.quietly(&["log", &id]).stdout;
+    let log = env.quietly(&["log", &id]).stdout;
     assert_eq!(log.matches("\"tool_started\"").count(), 1);
     assert!(log.contains("interrupted, outcome unknown"), "{log}");
-    assert_eq!(done(&desk), "stayed\n");
+    assert_eq!(done(&env), "stayed\n");
 }
 
 #[test]
 fn a_call_that_is_interrupted_is_cancelled() {
-    let desk = desk(STAYS);
-    let (mut child, id) = staying(&desk);
-    let mut stop = desk.command(&["stop", &id]);
+    let env = env(STAYS);
+    let (mut child, id) = staying(&env);
+    let mut stop = env.command(&["stop", &id]);
     assert!(stop.env_remove("STEPWELL_NOW").output().unwrap().status.success());
     assert_eq!(child.wait().unwrap().code(), Some(130));
-    assert!(is_dead(&desk.path("pid")));
-    assert_eq!(done(&desk), "stayed\ncancelled\n");
-    assert_eq!(one(&desk, &["resume", &id], 0)["output"], "Done.");
-    assert_eq!(done(&desk), "stayed\ncancelled\n");
+    assert!(is_dead(&env.path("pid")));
+    assert_eq!(done(&env), "stayed\ncancelled\n");
+    assert_eq!(one(&env, &["resume", &id], 0)["output"], "Done.");
+    assert_eq!(done(&env), "stayed\ncancelled\n");
 }
 
 #[test]
 fn a_run_goes_on_without_a_server_unless_its_agent_needs_it() {
-    let mut desk = desk("- {text: Done.}\n");
-    let (folder, server) = (desk.path(""), desk.path("server.sh"));
+    let mut env = env("- {text: Done.}\n");
+    let (folder, server) = (env.path(""), env.path("server.sh"));
     let notes = format!("[mcp.notes]\ncommand = \"sh\"\nargs = [{server:?}, {folder:?}]\n");
     configure(
-        &desk,
+        &env,
         &(notes
             + "[mcp.gone]\ncommand = \"no-such-program\"\n\
          [mcp.unset]\ncommand = \"true\"\nenv_from = [\"NOWHERE_API_KEY\"]\n\
@@ -232,17 +232,17 @@ fn a_run_goes_on_without_a_server_unless_its_agent_needs_it() {
          [agents.close]\nprompt = \"x\"\ntools = [\"notes__pit\"]\n\
          [agents.modest]\nprompt = \"x\"\ntools = [\"read_file\"]\n"),
     );
-    desk.run(&run(&[]));
-    desk.run(&run(&["--agent", "modest"]));
-    assert_eq!(desk.quietly(&["sessions", "--json"]).json().len(), 2);
-    desk.run(&run(&["--agent", "needy"]));
-    desk.run(&run(&["--agent", "vague"]));
-    desk.run(&run(&["--agent", "wrong"]));
-    desk.run(&run(&["--agent", "close"]));
-    desk.say("resume @last --agent needy");
+    env.run(&run(&[]));
+    env.run(&run(&["--agent", "modest"]));
+    assert_eq!(env.quietly(&["sessions", "--json"]).json().len(), 2);
+    env.run(&run(&["--agent", "needy"]));
+    env.run(&run(&["--agent", "vague"]));
+    env.run(&run(&["--agent", "wrong"]));
+    env.run(&run(&["--agent", "close"]));
+    env.say("resume @last --agent needy");
     // Nothing was begun that cannot go on.
-    assert_eq!(desk.quietly(&["sessions", "--json"]).json().len(), 2);
-    assert_snapshot!(desk.transcript());
+    assert_eq!(env.quietly(&["sessions", "--json"]).json().len(), 2);
+    assert_snapshot!(env.transcript());
 }
 
 #[test]
@@ -251,10 +251,10 @@ fn a_server_is_told_what_is_named_and_no_more_and_none_of_it_is_written() {
 - {text: Tell me., calls: [{tool: notes__tell, arguments: {}}]}
 - {text: Done.}
 ";
-    let mut desk = desk(script);
-    let (folder, server) = (desk.path(""), desk.path("server.sh"));
+    let mut env = env(script);
+    let (folder, server) = (env.path(""), env.path("server.sh"));
     configure(
-        &desk,
+        &env,
         &format!(
             "[providers.local]\nbase_url = \"http://127.0.0.1:9\"\nkey_env = \"LOCAL_KEY\"\n\
              [mcp.notes]\ncommand = \"sh\"\nargs = [{server:?}, {folder:?}]\n\
@@ -262,15 +262,15 @@ fn a_server_is_told_what_is_named_and_no_more_and_none_of_it_is_written() {
              [mcp.notes.env]\nPLAIN = \"in {{workspace}}\"\n"
         ),
     );
-    desk.set("GIVEN", "a-value-like-no-other");
-    desk.set("OPENAI_API_KEY", "sk-is-not-for-servers");
-    desk.set("LOCAL_KEY", "nor-is-this-one");
-    one(&desk, &run(&["--mode", "yolo"]), 0);
-    let log = desk.quietly(&["log", "@last", "--kind", "message"]).stdout;
-    let work = std::fs::canonicalize(desk.work()).unwrap().display().to_string();
+    env.set("GIVEN", "a-value-like-no-other");
+    env.set("OPENAI_API_KEY", "sk-is-not-for-servers");
+    env.set("LOCAL_KEY", "nor-is-this-one");
+    one(&env, &run(&["--mode", "yolo"]), 0);
+    let log = env.quietly(&["log", "@last", "--kind", "message"]).stdout;
+    let work = std::fs::canonicalize(env.work()).unwrap().display().to_string();
     let told = format!("[redacted:provider-key], no key, none, in {work}, {work}");
     assert!(log.contains(&told), "{log}");
-    for entry in std::fs::read_dir(desk.work().join(".stepwell")).unwrap() {
+    for entry in std::fs::read_dir(env.work().join(".stepwell")).unwrap() {
         let bytes = std::fs::read(entry.unwrap().path()).unwrap();
         let secret = b"a-value-like-no-other";
         assert!(!bytes.windows(secret.len()).any(|window| window == secret));
@@ -279,10 +279,10 @@ fn a_server_is_told_what_is_named_and_no_more_and_none_of_it_is_written() {
 
 #[test]
 fn servers_are_the_users_own_and_their_faults_are_named() {
-    let mut desk = desk("- {text: Done.}\n");
-    desk.file("stepwell.toml", "[mcp.evil]\ncommand = \"sh\"\n");
-    desk.say("sessions");
-    std::fs::remove_file(desk.work().join("stepwell.toml")).unwrap();
+    let mut env = env("- {text: Done.}\n");
+    env.file("stepwell.toml", "[mcp.evil]\ncommand = \"sh\"\n");
+    env.say("sessions");
+    std::fs::remove_file(env.work().join("stepwell.toml")).unwrap();
     for text in [
         "[mcp.a]\ncommmand = \"x\"\n",
         "[mcp.a]\n\nhedaers = {}\nurl = \"https://x\"\n",
@@ -300,31 +300,31 @@ fn servers_are_the_users_own_and_their_faults_are_named() {
         "[mcp.\"a b\"]\ncommand = \"x\"\n",
         "mcp = 3\n",
     ] {
-        configure(&desk, text);
-        assert_eq!(desk.say("sessions").code, Some(3), "{text}");
+        configure(&env, text);
+        assert_eq!(env.say("sessions").code, Some(3), "{text}");
     }
     configure(
-        &desk,
+        &env,
         "[mcp.files]\ncommand = \"npx\"\nargs = [\"-y\", \"files\", \"{workspace}\"]\n\
          env = {TOKEN = \"ghp_abcdefghijklmnopqrstuvwxyz0123456789\"}\nstart_timeout = \"90s\"\n\
          [mcp.web]\nurl = \"https://example.com/mcp?key=ghp_abcdefghijklmnopqrstuvwxyz0123456789\"\n\
          headers = {X-Team = \"blue\"}\nkey_env = \"WEB_KEY\"\n",
     );
-    let shown = desk.quietly(&["config"]).stdout;
+    let shown = env.quietly(&["config"]).stdout;
     let lines: Vec<&str> = shown.lines().filter(|line| line.starts_with("mcp.")).collect();
-    let json = desk.quietly(&["config", "--json"]).stdout;
+    let json = env.quietly(&["config", "--json"]).stdout;
     let objects: Vec<&str> = json.lines().filter(|line| line.contains("\"mcp.")).collect();
-    let shown = desk.redact(&format!("{}\n{}", lines.join("\n"), objects.join("\n")));
-    assert_snapshot!(format!("{}{shown}", desk.transcript()));
+    let shown = env.redact(&format!("{}\n{}", lines.join("\n"), objects.join("\n")));
+    assert_snapshot!(format!("{}{shown}", env.transcript()));
 }
 
 /// Runs a flow whose agent lists these tools, of which these are allowed.
-fn guarded(tools: &str, allowed: &str) -> (Desk, crate::desk::Ran) {
+fn guarded(tools: &str, allowed: &str) -> (TestEnv, crate::test_env::Ran) {
     let script = "lanes: {writer: [{calls: [{tool: calc__look, arguments: {}}, \
                   {tool: calc__put, arguments: {line: one}}]}, {text: Done.}]}";
-    let desk = desk(script);
-    let (server, folder) = (desk.path("server.sh"), desk.path(""));
-    desk.file(
+    let env = env(script);
+    let (server, folder) = (env.path("server.sh"), env.path(""));
+    env.file(
         "flow.yaml",
         &format!(
             "version: 0\nname: guarded\n\
@@ -335,8 +335,8 @@ fn guarded(tools: &str, allowed: &str) -> (Desk, crate::desk::Ran) {
         ),
     );
     let run = ["flow", "run", "flow.yaml", "--model", "script:script.yaml", "--mode", "yolo"];
-    let ran = desk.quietly(&run);
-    (desk, ran)
+    let ran = env.quietly(&run);
+    (env, ran)
 }
 
 #[test]
@@ -348,10 +348,10 @@ fn guardrails_allow_a_server_or_one_of_its_tools() {
         ("calc__look, calc__put", "calc__put", "one\n"),
         ("calc", "calc", "one\n"),
     ] {
-        let (desk, ran) = guarded(tools, allowed);
+        let (env, ran) = guarded(tools, allowed);
         assert_eq!(ran.code, Some(0), "{tools} by {allowed}: {}", ran.stderr);
-        assert_eq!(done(&desk), put, "{tools} by {allowed}");
-        let log = desk.quietly(&["log", "@last", "--kind", "message"]).stdout;
+        assert_eq!(done(&env), put, "{tools} by {allowed}");
+        let log = env.quietly(&["log", "@last", "--kind", "message"]).stdout;
         let looks = tools != "calc__put" && !allowed.ends_with("put") && !allowed.contains("mcp__");
         assert_eq!(log.contains("all is well"), looks, "{tools} by {allowed}: {log}");
     }
@@ -363,9 +363,9 @@ fn what_guardrails_take_away_is_said_and_what_they_misspell_is_refused() {
     assert_eq!(ran.code, Some(0), "{}", ran.stderr);
     assert!(ran.stderr.contains("agents.writer does not get read_file"), "{}", ran.stderr);
     for wrong in ["clac", "read_fil"] {
-        let (desk, ran) = guarded("calc", wrong);
+        let (env, ran) = guarded("calc", wrong);
         let told = format!("allow_tools[0]: unknown tool `{wrong}`");
-        for ran in [ran, desk.quietly(&["flow", "validate", "flow.yaml"])] {
+        for ran in [ran, env.quietly(&["flow", "validate", "flow.yaml"])] {
             assert_eq!(ran.code, Some(3), "{}", ran.stderr);
             assert!(
                 ran.stderr.contains(&told) && ran.stderr.contains("did you mean"),
@@ -374,11 +374,11 @@ fn what_guardrails_take_away_is_said_and_what_they_misspell_is_refused() {
             );
         }
     }
-    let (desk, ran) = guarded("calc", "clac__look");
+    let (env, ran) = guarded("calc", "clac__look");
     assert_eq!(ran.code, Some(3), "{}", ran.stderr);
     let told = "allow_tools: there is no tool \"clac__look\"";
     assert!(ran.stderr.contains(told) && ran.stderr.contains("calc__*"), "{}", ran.stderr);
-    assert_eq!(desk.quietly(&["flow", "validate", "flow.yaml"]).code, Some(3));
+    assert_eq!(env.quietly(&["flow", "validate", "flow.yaml"]).code, Some(3));
     let (_, ran) = guarded("calc", "calc__lok");
     assert_eq!(ran.code, Some(3), "{}", ran.stderr);
     assert!(ran.stderr.contains("calc__look"), "{}", ran.stderr);

@@ -8,10 +8,10 @@ use std::time::Duration;
 
 use serde_json::{Value, json};
 
-use crate::desk::Desk;
 use crate::editors::program;
 use crate::mcp::configure;
 use crate::running::one;
+use crate::test_env::TestEnv;
 use crate::web::Server;
 
 /// What a request says of itself, besides what every one says.
@@ -64,9 +64,9 @@ fn tools(server: &Server, token: &str) -> Vec<String> {
 }
 
 /// Writes a file of tokens that is its owner's alone.
-fn tokens(desk: &Desk, lines: &str) {
-    desk.file("tokens", lines);
-    let path = desk.work().join("tokens");
+fn tokens(env: &TestEnv, lines: &str) {
+    env.file("tokens", lines);
+    let path = env.work().join("tokens");
     std::fs::set_permissions(&path, std::os::unix::fs::PermissionsExt::from_mode(0o600)).unwrap();
 }
 
@@ -77,8 +77,8 @@ fn label() -> Value {
 
 #[test]
 fn both_eras_are_answered_and_nothing_is_kept_between_requests() {
-    let desk = Desk::furnished();
-    let server = Server::start(&desk, &[]);
+    let env = TestEnv::furnished();
+    let server = Server::start(&env, &[]);
     let hello = json!({"protocolVersion": "2025-11-25", "capabilities": {},
                        "clientInfo": {"name": "test", "version": "1"}});
     let (status, greeted) = send(&server, &Asked::older(&server.token, "initialize", &hello));
@@ -104,8 +104,8 @@ fn both_eras_are_answered_and_nothing_is_kept_between_requests() {
 
 #[test]
 fn what_is_no_message_gets_the_protocols_error() {
-    let desk = Desk::furnished();
-    let server = Server::start(&desk, &[]);
+    let env = TestEnv::furnished();
+    let server = Server::start(&env, &[]);
     let token = Some(server.token.as_str());
     let send = |body: &str| send(&server, &Asked { token, headers: &[], body: body.to_owned() });
     for (body, code) in [("{", -32700), ("[]", -32600), (r#"{"id": 1}"#, -32600)] {
@@ -120,8 +120,8 @@ fn what_is_no_message_gets_the_protocols_error() {
 
 #[test]
 fn nobody_is_answered_without_a_token_or_from_another_site() {
-    let desk = Desk::furnished();
-    let server = Server::start(&desk, &[]);
+    let env = TestEnv::furnished();
+    let server = Server::start(&env, &[]);
     let own = Asked::older(&server.token, "tools/list", &json!({}));
     let (status, _) = send(&server, &Asked { token: None, ..Asked::older("", "ping", &json!({})) });
     assert_eq!(status, 401);
@@ -134,10 +134,10 @@ fn nobody_is_answered_without_a_token_or_from_another_site() {
 
 #[test]
 fn a_viewer_reads_and_only_an_operator_writes_what_is_allowed() {
-    let desk = Desk::furnished();
+    let env = TestEnv::furnished();
     let viewer = "A".repeat(43);
-    tokens(&desk, &format!("victor viewer {viewer}\n"));
-    let server = Server::start(&desk, &["--tokens", "tokens", "--allow", "record,manage"]);
+    tokens(&env, &format!("victor viewer {viewer}\n"));
+    let server = Server::start(&env, &["--tokens", "tokens", "--allow", "record,manage"]);
     assert_eq!((tools(&server, &server.token).len(), tools(&server, &viewer).len()), (18, 9));
     let (_, refused) = send(&server, &Asked::older(&viewer, "tools/call", &label()));
     assert_eq!(refused["error"]["code"], json!(-32602), "{refused}");
@@ -145,25 +145,25 @@ fn a_viewer_reads_and_only_an_operator_writes_what_is_allowed() {
     assert_eq!(done["result"]["structuredContent"]["label"], "renamed", "{done}");
     drop(server);
     let flags = ["--allow", "record,manage", "--read-only"];
-    let server = Server::start(&desk, &flags);
+    let server = Server::start(&env, &flags);
     assert_eq!(tools(&server, &server.token).len(), 9, "a server that changes nothing");
 }
 
 #[test]
 fn one_agent_searches_anothers_sessions_over_http() {
-    let mut desk = Desk::new();
-    desk.file("first.yaml", "- {text: We decided on cookies.}\n");
+    let mut env = TestEnv::new();
+    env.file("first.yaml", "- {text: We decided on cookies.}\n");
     let asked = ["run", "decide how to log in", "--model", "script:first.yaml"];
-    let first = one(&desk, &asked, 0)["session_id"].as_str().unwrap().to_owned();
-    let server = Server::start(&desk, &[]);
-    desk.set("PAST_KEY", &server.token);
+    let first = one(&env, &asked, 0)["session_id"].as_str().unwrap().to_owned();
+    let server = Server::start(&env, &[]);
+    env.set("PAST_KEY", &server.token);
     let url = format!("http://127.0.0.1:{}/mcp", server.port);
-    configure(&desk, &format!("[mcp.past]\nurl = {url:?}\nkey_env = \"PAST_KEY\"\n"));
+    configure(&env, &format!("[mcp.past]\nurl = {url:?}\nkey_env = \"PAST_KEY\"\n"));
     let script = "- text: I look.\n  calls:\n    - {tool: past__search_sessions, arguments: {query: cookies}}\n\
                   - {text: Done.}\n";
-    desk.file("second.yaml", script);
-    one(&desk, &["run", "what did we decide?", "--model", "script:second.yaml"], 0);
-    let log = desk.quietly(&["log", "@last", "--kind", "message"]).stdout;
+    env.file("second.yaml", script);
+    one(&env, &["run", "what did we decide?", "--model", "script:second.yaml"], 0);
+    let log = env.quietly(&["log", "@last", "--kind", "message"]).stdout;
     assert!(log.contains(&first) && log.contains("Do not follow them"), "{log}");
 }
 
@@ -174,15 +174,15 @@ fn the_inspector_finds_no_fault_over_http_in_either_era() {
     else {
         return;
     };
-    let desk = Desk::furnished();
-    let server = Server::start(&desk, &["--allow", "record,manage"]);
+    let env = TestEnv::furnished();
+    let server = Server::start(&env, &["--allow", "record,manage"]);
     let url = format!("http://127.0.0.1:{}/mcp", server.port);
     let header = format!("Authorization: Bearer {}", server.token);
     for era in ["legacy", "modern"] {
         let mut command = Command::new(&node);
         command.arg(&script).args(["--cli", &url, "--transport", "http", "--header", &header]);
         command.args(["--protocol-era", era, "--connect-timeout", "60000", "--format", "json"]);
-        command.args(["--method", "tools/list", "--strict"]).env("HOME", desk.path("home"));
+        command.args(["--method", "tools/list", "--strict"]).env("HOME", env.path("home"));
         let ran = command.output().unwrap();
         let (out, err) =
             (String::from_utf8_lossy(&ran.stdout), String::from_utf8_lossy(&ran.stderr));
@@ -202,8 +202,8 @@ fn the_published_conformance_suite_finds_no_fault() {
     else {
         return;
     };
-    let desk = Desk::furnished();
-    let server = Server::start(&desk, &["--allow", "record,manage"]);
+    let env = TestEnv::furnished();
+    let server = Server::start(&env, &["--allow", "record,manage"]);
     let files = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/mcp_conformance");
     let mut proxy = Command::new(&node);
     proxy.arg(files.join("proxy.mjs")).args([server.port.to_string(), server.token.clone()]);
@@ -216,7 +216,7 @@ fn the_published_conformance_suite_finds_no_fault() {
         let mut command = Command::new(&node);
         command.arg(&suite).args(["server", "--url", &url, "--requirements", revision]);
         command.arg("--expected-failures").arg(files.join(format!("{revision}.yaml")));
-        let ran = command.current_dir(desk.path("home")).output().unwrap();
+        let ran = command.current_dir(env.path("home")).output().unwrap();
         let (out, err) =
             (String::from_utf8_lossy(&ran.stdout), String::from_utf8_lossy(&ran.stderr));
         assert!(ran.status.success(), "{revision}: {}\n{out}\n{err}", ran.status);
@@ -227,17 +227,17 @@ fn the_published_conformance_suite_finds_no_fault() {
 
 #[test]
 fn what_is_changed_over_mcp_says_who_it_was() {
-    let desk = Desk::furnished();
+    let env = TestEnv::furnished();
     let operator = "B".repeat(42) + "A";
-    tokens(&desk, &format!("opa operator {operator}\n"));
-    let server = Server::start(&desk, &["--tokens", "tokens", "--allow", "record,manage"]);
+    tokens(&env, &format!("opa operator {operator}\n"));
+    let server = Server::start(&env, &["--tokens", "tokens", "--allow", "record,manage"]);
     let (_, done) = send(&server, &Asked::older(&operator, "tools/call", &label()));
     assert_eq!(done["result"]["structuredContent"]["label"], "renamed", "{done}");
     let begin = json!({"name": "begin_session", "arguments": {"task": "note", "agent": "claude"}});
     let (_, begun) = send(&server, &Asked::older(&operator, "tools/call", &begin));
     let begun = begun["result"]["structuredContent"]["id"].as_str().unwrap().to_owned();
     for session in ["renamed", begun.as_str()] {
-        let log = desk.quietly(&["log", session, "--kind", "edited", "--json"]).stdout;
+        let log = env.quietly(&["log", session, "--kind", "edited", "--json"]).stdout;
         assert!(log.contains("web: opa"), "{session}: {log}");
     }
     // Steps, tasks, states and the end, too: each write names them once.
@@ -249,13 +249,13 @@ fn what_is_changed_over_mcp_says_who_it_was() {
         ("checkpoint", json!({"name": "here"})),
         ("finish_session", json!({"outcome": "completed"})),
     ] {
-        let before = desk.quietly(&["log", session, "--json"]).json().len();
+        let before = env.quietly(&["log", session, "--json"]).json().len();
         let mut arguments = arguments;
         arguments["session"] = json!(session);
         let asked = json!({"name": tool, "arguments": arguments});
         let (_, done) = send(&server, &Asked::older(&operator, "tools/call", &asked));
         assert_ne!(done["result"]["isError"], true, "{tool}: {done:#}");
-        let log = desk.quietly(&["log", session, "--json"]).json();
+        let log = env.quietly(&["log", session, "--json"]).json();
         let named = log[before..].iter().filter(|it| it.to_string().contains("web: opa")).count();
         assert_eq!(named, 1, "{tool}: {:?}", &log[before..]);
     }
@@ -263,16 +263,16 @@ fn what_is_changed_over_mcp_says_who_it_was() {
 
 #[test]
 fn mcp_shows_the_workspace_that_is_served_and_other_stores_to_the_user_alone() {
-    let desk = Desk::furnished();
+    let env = TestEnv::furnished();
     // From then on the user's other stores are known to include this one.
-    drop(Server::start(&desk, &[]));
+    drop(Server::start(&env, &[]));
     let viewer = "A".repeat(43);
-    tokens(&desk, &format!("victor viewer {viewer}\n"));
+    tokens(&env, &format!("victor viewer {viewer}\n"));
     // Beside the first one: from below, that one would be found.
-    let served = desk.work().parent().unwrap().join("served");
+    let served = env.work().parent().unwrap().join("served");
     std::fs::create_dir(&served).unwrap();
     let folder = served.display().to_string();
-    assert_eq!(desk.quietly(&["-C", &folder, "init"]).code, Some(0));
+    assert_eq!(env.quietly(&["-C", &folder, "init"]).code, Some(0));
     let list = json!({"name": "list_sessions", "arguments": {}});
     let flags = ["--workspace", folder.as_str(), "--tokens", "tokens"];
     let count = |server: &Server, token: &str| {
@@ -280,10 +280,10 @@ fn mcp_shows_the_workspace_that_is_served_and_other_stores_to_the_user_alone() {
         let content = &answer["result"]["structuredContent"];
         content["sessions"].as_array().or(content["items"].as_array()).unwrap().len()
     };
-    let server = Server::start(&desk, &flags);
+    let server = Server::start(&env, &flags);
     assert_eq!((count(&server, &server.token), count(&server, &viewer)), (0, 0));
     drop(server);
-    let server = Server::start(&desk, &[&flags[..], &["--everywhere"]].concat());
+    let server = Server::start(&env, &[&flags[..], &["--everywhere"]].concat());
     assert!(count(&server, &server.token) > 0);
     assert_eq!(count(&server, &viewer), 0, "the user's other stores are the user's alone");
 }

@@ -2,9 +2,9 @@
 
 use serde_json::{Value, json};
 
-use crate::desk::Desk;
 use crate::mcp::{SERVER, configure};
 use crate::seat::Seat;
+use crate::test_env::TestEnv;
 
 const SECRET: &str = "ghp_a1B2c3D4e5F6g7H8i9J0k1L2m3N4o5P6q7R8";
 
@@ -19,22 +19,22 @@ pattern: {type: chain, config: {steps: [{agent: writer, input: go}]}}
 ";
 
 /// A user with two servers, in a workspace with a flow that has one, too.
-fn desk() -> Desk {
-    let mut desk = Desk::new();
-    desk.set("PATH", "/usr/local/bin:/usr/bin:/bin");
-    std::fs::write(desk.path("server.sh"), SERVER).unwrap();
-    let (server, folder) = (desk.path("server.sh"), desk.path(""));
+fn env() -> TestEnv {
+    let mut env = TestEnv::new();
+    env.set("PATH", "/usr/local/bin:/usr/bin:/bin");
+    std::fs::write(env.path("server.sh"), SERVER).unwrap();
+    let (server, folder) = (env.path("server.sh"), env.path(""));
     let notes =
         format!("[mcp.notes]\ncommand = \"sh\"\nargs = [{server:?}, {folder:?}, \"{SECRET}\"]\n");
     let docs = "[mcp.docs]\nurl = \"http://localhost:9/mcp\"\nkey_env = \"DOCS_KEY\"\n";
-    configure(&desk, &format!("{notes}{docs}"));
-    desk.file("letter.yaml", &SPEC.replace("MARK", desk.path("mark").to_str().unwrap()));
-    desk.file("script.yaml", "- {text: Hello.}\n");
-    desk
+    configure(&env, &format!("{notes}{docs}"));
+    env.file("letter.yaml", &SPEC.replace("MARK", env.path("mark").to_str().unwrap()));
+    env.file("script.yaml", "- {text: Hello.}\n");
+    env
 }
 
-fn listed(desk: &Desk, more: &[&str]) -> Vec<Value> {
-    let ran = desk.quietly(&[&["--json", "mcp", "list"], more].concat());
+fn listed(env: &TestEnv, more: &[&str]) -> Vec<Value> {
+    let ran = env.quietly(&[&["--json", "mcp", "list"], more].concat());
     assert_eq!(ran.code, Some(0), "{}", ran.stderr);
     ran.json()
 }
@@ -45,9 +45,9 @@ fn of<'a>(servers: &'a [Value], name: &str) -> &'a Value {
 
 #[test]
 fn servers_are_listed_with_where_they_are_named_and_whether_they_are_trusted() {
-    let desk = desk();
-    let servers = listed(&desk, &[]);
-    let config = desk.path("home/.config/stepwell/config.toml").display().to_string();
+    let env = env();
+    let servers = listed(&env, &[]);
+    let config = env.path("home/.config/stepwell/config.toml").display().to_string();
     let told = |name: &str| {
         let it = of(&servers, name);
         json!([it["transport"], it["source"], it["trusted"], it["state"]])
@@ -59,18 +59,18 @@ fn servers_are_listed_with_where_they_are_named_and_whether_they_are_trusted() {
     let reach = of(&servers, "notes")["reach"].as_str().unwrap();
     assert!(reach.starts_with("sh ") && !reach.contains(SECRET), "{reach}");
     // As a table, for people.
-    let table = desk.quietly(&["mcp", "list"]).line();
+    let table = env.quietly(&["mcp", "list"]).line();
     assert!(
         table.contains("letter.yaml") && table.contains("docs: DOCS_KEY is not set"),
         "{table}"
     );
-    assert!(!desk.path("pid").exists(), "listing starts nothing");
+    assert!(!env.path("pid").exists(), "listing starts nothing");
 }
 
 #[test]
 fn a_server_that_is_trusted_is_asked_for_its_tools_and_no_other() {
-    let desk = desk();
-    let servers = listed(&desk, &["--tools"]);
+    let env = env();
+    let servers = listed(&env, &["--tools"]);
     let notes = of(&servers, "notes");
     assert_eq!((&notes["state"], &notes["problem"]), (&json!("ready"), &Value::Null));
     let tools = notes["tools"].as_array().unwrap();
@@ -79,26 +79,26 @@ fn a_server_that_is_trusted_is_asked_for_its_tools_and_no_other() {
     assert_eq!((&tools[0]["read_only"], &tools[1]["read_only"]), (&json!(true), &json!(false)));
     assert_eq!(of(&servers, "docs")["state"], "absent");
     assert_eq!(of(&servers, "theirs")["state"], "unasked");
-    assert!(!desk.path("mark").exists(), "nobody began that flow");
+    assert!(!env.path("mark").exists(), "nobody began that flow");
     // An agent that only reads gets only what reads.
-    let servers = listed(&desk, &["--tools", "--agent", "explore"]);
+    let servers = listed(&env, &["--tools", "--agent", "explore"]);
     let tools = of(&servers, "notes")["tools"].as_array().unwrap();
     assert_eq!((tools.len(), &tools[0]["name"]), (1, &json!("notes__look")));
-    let unknown = desk.quietly(&["mcp", "list", "--agent", "explor"]);
+    let unknown = env.quietly(&["mcp", "list", "--agent", "explor"]);
     assert_eq!(unknown.code, Some(3), "{}", unknown.stderr);
 }
 
 #[test]
 fn nothing_is_listed_where_nothing_is_named() {
-    let ran = Desk::new().quietly(&["mcp", "list"]);
+    let ran = TestEnv::new().quietly(&["mcp", "list"]);
     assert_eq!(ran.line(), "No MCP servers are named.");
     assert!(ran.stderr.contains("hint: add [mcp.NAME] to "), "{}", ran.stderr);
 }
 
 #[test]
 fn the_chat_shows_the_servers_of_its_session_and_their_tools() {
-    let desk = desk();
-    let command = desk.command(&["chat", "--model", "script:script.yaml"]);
+    let env = env();
+    let command = env.command(&["chat", "--model", "script:script.yaml"]);
     let mut seat = Seat::sit_before(command, (120, 40));
     seat.until("what is to be done?").press("hi\r").until("Hello.").until("what next?");
     seat.press("/mcp\r").until("notes__look (reads)").until("notes__put (asks)");

@@ -3,7 +3,7 @@
 
 use insta::assert_snapshot;
 
-use crate::desk::{AUTH, Desk};
+use crate::test_env::{AUTH, TestEnv};
 
 /// Every command that names a session; ID stands for the name.
 const COMMANDS: &[&[&str]] = &[
@@ -53,29 +53,29 @@ fn named(command: &[&'static str], name: &'static str) -> Vec<&'static str> {
 
 #[test]
 fn a_name_that_is_none_is_exit_3_everywhere() {
-    let mut desk = Desk::furnished();
+    let mut env = TestEnv::furnished();
     for command in COMMANDS {
-        assert_eq!(desk.run(&named(command, "nobody")).code, Some(3), "{command:?}");
+        assert_eq!(env.run(&named(command, "nobody")).code, Some(3), "{command:?}");
     }
-    assert_eq!(desk.run(&["agent", "should-resume", "nobody"]).code, Some(1));
-    assert_snapshot!(desk.transcript());
+    assert_eq!(env.run(&["agent", "should-resume", "nobody"]).code, Some(1));
+    assert_snapshot!(env.transcript());
 }
 
 #[test]
 fn a_name_that_fits_several_is_exit_3_everywhere() {
-    let mut desk = Desk::furnished();
+    let mut env = TestEnv::furnished();
     for command in COMMANDS.iter().filter(|command| command[0] != "trash") {
-        assert_eq!(desk.run(&named(command, "20260223")).code, Some(3), "{command:?}");
+        assert_eq!(env.run(&named(command, "20260223")).code, Some(3), "{command:?}");
     }
     // In the trash, what is in the trash is named.
-    desk.quietly(&["delete", AUTH]).line();
-    assert_eq!(desk.run(&["trash", "restore", "20260223"]).code, Some(3));
-    assert_snapshot!(desk.transcript());
+    env.quietly(&["delete", AUTH]).line();
+    assert_eq!(env.run(&["trash", "restore", "20260223"]).code, Some(3));
+    assert_snapshot!(env.transcript());
 }
 
 #[test]
 fn a_flag_that_a_command_does_not_have_is_exit_2_everywhere() {
-    let desk = Desk::furnished();
+    let env = TestEnv::furnished();
     let others: &[&[&str]] = &[
         &["sessions"],
         &["search", "x"],
@@ -106,7 +106,7 @@ fn a_flag_that_a_command_does_not_have_is_exit_2_everywhere() {
     for command in COMMANDS.iter().chain(others) {
         let mut args = named(command, AUTH);
         args.push("--frobnicate");
-        let ran = desk.quietly(&args);
+        let ran = env.quietly(&args);
         assert_eq!((ran.code, ran.stdout.as_str()), (Some(2), ""), "{command:?}");
         assert!(
             ran.stderr.starts_with("error: unexpected argument"),
@@ -118,13 +118,13 @@ fn a_flag_that_a_command_does_not_have_is_exit_2_everywhere() {
 
 #[test]
 fn a_damaged_session_is_exit_7_to_whoever_needs_it_whole() {
-    let mut desk = Desk::furnished();
-    let broken = desk.database().execute(
+    let mut env = TestEnv::furnished();
+    let broken = env.database().execute(
         "UPDATE events SET body = replace(body, 'todo', 'done') WHERE body LIKE '%todo%'",
         [],
     );
     assert_eq!(broken, Ok(1));
-    assert_eq!(desk.quietly(&["verify"]).code, Some(7));
+    assert_eq!(env.quietly(&["verify"]).code, Some(7));
     for command in [
         &["show", "ID"][..],
         &["log", "ID", "--from", "4"],
@@ -138,7 +138,7 @@ fn a_damaged_session_is_exit_7_to_whoever_needs_it_whole() {
         &["verify", "ID"],
         &["doctor"],
     ] {
-        assert_eq!(desk.run(&named(command, AUTH)).code, Some(7), "{command:?}");
+        assert_eq!(env.run(&named(command, AUTH)).code, Some(7), "{command:?}");
     }
-    assert_snapshot!(desk.transcript());
+    assert_snapshot!(env.transcript());
 }

@@ -13,8 +13,8 @@ use stepwell::{
 };
 use stepwell_postgres::{Address, PostgresStore};
 
-use crate::desk::{Desk, Ran};
 use crate::teams::{member, server};
+use crate::test_env::{Ran, TestEnv};
 
 /// Three answers: each of the first two runs a command that leaves a file.
 pub(crate) const SCRIPT: &str = "\
@@ -41,7 +41,7 @@ pub(crate) const EVERYWHERE: [Kept; 2] = [Kept::Folder, Kept::Server];
 
 /// Two people and a store that both can write to.
 pub(crate) struct Two {
-    pub(crate) ann: Desk,
+    pub(crate) ann: TestEnv,
     /// Works in the same folder as Ann, from a home of his own; on a server, under a role of his
     /// own.
     pub(crate) bobs: Vec<(String, String)>,
@@ -74,12 +74,12 @@ impl Two {
     }
 
     fn people(kept: Kept, script: &str) -> Self {
-        let mut ann = Desk::new();
+        let mut ann = TestEnv::new();
         ann.file("script.yaml", script);
         ann.file("evil.yaml", EVIL);
         let mut bobs = vec![("HOME".to_owned(), ann.path("bob").display().to_string())];
         std::fs::create_dir_all(ann.path("bob")).unwrap();
-        let team = Desk::unique("others");
+        let team = TestEnv::unique("others");
         if let Kept::Server = kept {
             ann.set("STEPWELL_STORE", &member(&team, "ann"));
             bobs.push(("STEPWELL_STORE".to_owned(), member(&team, "bob")));
@@ -95,7 +95,7 @@ impl Two {
     pub(crate) fn bob(&self, args: &[&str]) -> Ran {
         let mut command = self.ann.command(args);
         command.envs(self.bobs.iter().cloned());
-        crate::desk::ran(command.output().unwrap())
+        crate::test_env::ran(command.output().unwrap())
     }
 
     /// Ann goes on, and says nothing of what is allowed.
@@ -275,7 +275,7 @@ fn on_the_machine_that_runs_it_the_users_answer_counts_under_any_role() {
     let named = format!("{}/{}", two.id, gate["id"].as_str().unwrap());
     let mut answer = two.ann.command(&["gates", "answer", &named, "yes"]);
     answer.env("STEPWELL_STORE", member(&two.team, "bob"));
-    let answered = crate::desk::ran(answer.output().unwrap());
+    let answered = crate::test_env::ran(answer.output().unwrap());
     assert_eq!(answered.code, Some(0), "{}", answered.stderr);
     assert!(!answered.stderr.contains("counts only if"), "{}", answered.stderr);
     two.resume();
@@ -311,9 +311,9 @@ fn a_user_may_let_everyone_in_the_store_approve() {
 
 #[test]
 fn a_project_cannot_say_whose_answers_count() {
-    let desk = Desk::new();
-    desk.file("stepwell.toml", "[talk]\nfrom = \"store\"\n");
-    let ran = desk.quietly(&["sessions"]);
+    let env = TestEnv::new();
+    env.file("stepwell.toml", "[talk]\nfrom = \"store\"\n");
+    let ran = env.quietly(&["sessions"]);
     assert_eq!(ran.code, Some(3), "{}", ran.stderr);
     assert!(ran.stderr.contains("your own configuration"), "{}", ran.stderr);
 }
@@ -469,7 +469,7 @@ fn what_a_role_gave_on_one_machine_counts_on_another() {
     std::fs::create_dir_all(&elsewhere).unwrap();
     let mut command = two.ann.command(&["resume", &two.id]);
     command.env("HOME", elsewhere);
-    let ran = crate::desk::ran(command.output().unwrap());
+    let ran = crate::test_env::ran(command.output().unwrap());
     assert_eq!(ran.code, Some(0), "{}{}", ran.stdout, ran.stderr);
     assert!(ran.stdout.ends_with("done\n"), "{}", ran.stdout);
 }

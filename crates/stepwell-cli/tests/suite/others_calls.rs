@@ -4,9 +4,9 @@
 
 use stepwell::{Answer, Digest, Event, Gate, GateAnswered, Message, Part, Span};
 
-use crate::desk::Ran;
 use crate::others::{EVERYWHERE, Kept, SCRIPT, Two, asked};
 use crate::teams::server;
+use crate::test_env::Ran;
 
 /// Two commands in one answer: the first waits to be killed.
 const KILLED: &str = "\

@@ -3,9 +3,9 @@
 use std::io::{BufRead, BufReader, Read};
 use std::process::Stdio;
 
-use crate::desk::{AUTH, Desk, TESTS, WIDE};
+use crate::test_env::{AUTH, TESTS, TestEnv, WIDE};
 
-/// Every command that can answer in JSON, on a desk with sessions.
+/// Every command that can answer in JSON, in an environment with sessions.
 const COMMANDS: &[&[&str]] = &[
     &["sessions"],
     &["sessions", "--tree"],
@@ -61,12 +61,12 @@ const COMMANDS: &[&[&str]] = &[
 
 #[test]
 fn json_commands_answer_nothing_but_json() {
-    let desk = Desk::furnished();
+    let env = TestEnv::furnished();
     let call = "{tool: run_command, arguments: {command: ls}}";
-    desk.file("script.yaml", &format!("- {{text: hi, calls: [{call}]}}\n- {{text: done}}\n"));
+    env.file("script.yaml", &format!("- {{text: hi, calls: [{call}]}}\n- {{text: done}}\n"));
     for command in COMMANDS {
         let args: Vec<&str> = command.iter().chain(&["--json", "-v"]).copied().collect();
-        let ran = desk.quietly(&args);
+        let ran = env.quietly(&args);
         let code = match command {
             ["run", ..] => 8,
             // Nothing of what it wanted to do was allowed.
@@ -90,7 +90,7 @@ fn json_commands_answer_nothing_but_json() {
 
 #[test]
 fn empty_answers_in_json_are_empty() {
-    let desk = Desk::new();
+    let env = TestEnv::new();
     for command in [
         &["sessions"][..],
         &["sessions", "--everywhere"],
@@ -102,14 +102,14 @@ fn empty_answers_in_json_are_empty() {
         &["scrub", "x", "--yes"],
     ] {
         let args: Vec<&str> = command.iter().chain(&["--json"]).copied().collect();
-        let ran = desk.quietly(&args);
+        let ran = env.quietly(&args);
         assert_eq!((ran.stdout.as_str(), ran.code), ("", Some(0)), "{command:?}");
     }
 }
 
 #[test]
 fn a_closed_pipe_is_no_error() {
-    let desk = Desk::furnished();
+    let env = TestEnv::furnished();
     for args in [
         &["sessions", "--all"][..],
         &["sessions", "--json"],
@@ -122,7 +122,7 @@ fn a_closed_pipe_is_no_error() {
         &["config", "list"],
     ] {
         let mut child =
-            desk.command(args).stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().unwrap();
+            env.command(args).stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().unwrap();
         drop(child.stdout.take());
         let mut stderr = String::new();
         child.stderr.take().unwrap().read_to_string(&mut stderr).unwrap();
@@ -134,9 +134,9 @@ fn a_closed_pipe_is_no_error() {
 
 #[test]
 fn a_full_disk_behind_stdout_is_an_error() {
-    let desk = Desk::furnished();
+    let env = TestEnv::furnished();
     let Ok(full) = std::fs::OpenOptions::new().write(true).open("/dev/full") else { return };
-    let mut command = desk.command(&["sessions"]);
+    let mut command = env.command(&["sessions"]);
     let output = command.stdout(full).stderr(Stdio::piped()).output().unwrap();
     assert_eq!(output.status.code(), Some(1));
     let stderr = String::from_utf8(output.stderr).unwrap();
@@ -145,45 +145,45 @@ fn a_full_disk_behind_stdout_is_an_error() {
 
 #[test]
 fn colours_are_for_terminals_and_for_those_who_ask() {
-    let mut desk = Desk::furnished();
-    let has_colour = |ran: crate::desk::Ran| ran.stdout.contains('\u{1b}');
-    assert!(!has_colour(desk.quietly(&["sessions"])));
-    assert!(has_colour(desk.quietly(&["sessions", "--color", "always"])));
-    desk.set("NO_COLOR", "1");
-    assert!(!has_colour(desk.quietly(&["sessions"])));
-    assert!(has_colour(desk.quietly(&["sessions", "--color", "always"])));
+    let mut env = TestEnv::furnished();
+    let has_colour = |ran: crate::test_env::Ran| ran.stdout.contains('\u{1b}');
+    assert!(!has_colour(env.quietly(&["sessions"])));
+    assert!(has_colour(env.quietly(&["sessions", "--color", "always"])));
+    env.set("NO_COLOR", "1");
+    assert!(!has_colour(env.quietly(&["sessions"])));
+    assert!(has_colour(env.quietly(&["sessions", "--color", "always"])));
 }
 
 #[test]
 fn what_the_library_does_is_told_to_those_who_ask() {
-    let mut desk = Desk::new();
-    let told = |desk: &Desk, args: &[&str], word: &str| {
-        let ran = desk.quietly(args);
+    let mut env = TestEnv::new();
+    let told = |env: &TestEnv, args: &[&str], word: &str| {
+        let ran = env.quietly(args);
         assert!(ran.stderr.contains(word), "{args:?}: {}", ran.stderr);
         assert!(!ran.stdout.contains(word), "{args:?}: {}", ran.stdout);
     };
     let create = ["agent", "create", "--agent", "a", "--purpose", "p", "--id", "agent-1"];
     let mut verbose: Vec<&str> = create.to_vec();
     verbose.push("-v");
-    told(&desk, &verbose, "session_created");
-    told(&desk, &["-v", "agent", "update", "agent-1", "--phase", "planning"], "session_saved");
-    told(&desk, &["-v", "show", "nobody"], "session_not_found");
-    told(&desk, &["-v", "delete", "agent-1"], "session_deleted");
-    told(&desk, &["-v", "trash", "restore", "agent-1"], "session_restored");
-    told(&desk, &["-v", "show", "agent-1"], "session_loaded");
-    told(&desk, &["-v", "purge", "agent-1", "--yes"], "session_purged");
-    let quiet = desk.quietly(&["show", "nobody"]);
+    told(&env, &verbose, "session_created");
+    told(&env, &["-v", "agent", "update", "agent-1", "--phase", "planning"], "session_saved");
+    told(&env, &["-v", "show", "nobody"], "session_not_found");
+    told(&env, &["-v", "delete", "agent-1"], "session_deleted");
+    told(&env, &["-v", "trash", "restore", "agent-1"], "session_restored");
+    told(&env, &["-v", "show", "agent-1"], "session_loaded");
+    told(&env, &["-v", "purge", "agent-1", "--yes"], "session_purged");
+    let quiet = env.quietly(&["show", "nobody"]);
     assert!(!quiet.stderr.contains("session_not_found"));
-    desk.set("STEPWELL_LOG", "stepwell=info");
-    told(&desk, &["show", "nobody"], "session_not_found");
-    desk.set("STEPWELL_LOG", "!!");
-    assert_eq!(desk.quietly(&["sessions"]).code, Some(0));
+    env.set("STEPWELL_LOG", "stepwell=info");
+    told(&env, &["show", "nobody"], "session_not_found");
+    env.set("STEPWELL_LOG", "!!");
+    assert_eq!(env.quietly(&["sessions"]).code, Some(0));
 }
 
 #[test]
 fn a_long_list_streams() {
-    let desk = Desk::furnished();
-    let mut child = desk.command(&["log", AUTH]).stdout(Stdio::piped()).spawn().unwrap();
+    let env = TestEnv::furnished();
+    let mut child = env.command(&["log", AUTH]).stdout(Stdio::piped()).spawn().unwrap();
     let mut first = String::new();
     BufReader::new(child.stdout.take().unwrap()).read_line(&mut first).unwrap();
     assert!(first.contains("\"created\""));
@@ -192,7 +192,7 @@ fn a_long_list_streams() {
 
 #[test]
 fn what_has_no_form_in_json_is_refused() {
-    let desk = Desk::furnished();
+    let env = TestEnv::furnished();
     for command in [
         &["man"][..],
         &["completions", "bash"],
@@ -200,18 +200,18 @@ fn what_has_no_form_in_json_is_refused() {
         &["export", AUTH, "--format", "html"],
     ] {
         let args: Vec<&str> = command.iter().chain(&["--json"]).copied().collect();
-        let ran = desk.quietly(&args);
+        let ran = env.quietly(&args);
         assert_eq!((ran.stdout.as_str(), ran.code), ("", Some(2)), "{command:?}");
     }
 }
 
 #[test]
 fn a_follower_whose_reader_is_gone_ends() {
-    let desk = Desk::new();
+    let env = TestEnv::new();
     let args = ["agent", "create", "--agent", "a", "--purpose", "p", "--id", "agent-1"];
-    desk.quietly(&args).line();
+    env.quietly(&args).line();
     let mut follower =
-        desk.command(&["log", "-f", "agent-1"]).stdout(Stdio::piped()).spawn().unwrap();
+        env.command(&["log", "-f", "agent-1"]).stdout(Stdio::piped()).spawn().unwrap();
     let mut lines = BufReader::new(follower.stdout.take().unwrap());
     lines.read_line(&mut String::new()).unwrap();
     drop(lines);
@@ -220,11 +220,11 @@ fn a_follower_whose_reader_is_gone_ends() {
 
 #[test]
 fn help_comes_even_where_everything_else_is_wrong() {
-    let desk = Desk::new();
-    desk.file("stepwell.toml", "nonsense");
-    assert_eq!(desk.quietly(&["completions", "bash"]).code, Some(0));
-    assert_eq!(desk.quietly(&["man"]).code, Some(0));
-    let doctor = desk.quietly(&["doctor"]);
+    let env = TestEnv::new();
+    env.file("stepwell.toml", "nonsense");
+    assert_eq!(env.quietly(&["completions", "bash"]).code, Some(0));
+    assert_eq!(env.quietly(&["man"]).code, Some(0));
+    let doctor = env.quietly(&["doctor"]);
     assert_eq!(doctor.code, Some(1));
     assert!(doctor.stdout.contains("stepwell.toml line 1"), "{}", doctor.stdout);
 }

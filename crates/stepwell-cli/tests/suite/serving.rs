@@ -2,19 +2,19 @@
 
 use serde_json::{Value, json};
 
-use crate::desk::Desk;
 use crate::mcp::configure;
 use crate::running::one;
+use crate::test_env::TestEnv;
 
 const INITIALIZE: &str = r#"{"jsonrpc":"2.0","id":1,"method":"initialize","params":{"protocolVersion":"2025-11-25","capabilities":{},"clientInfo":{"name":"test","version":"1"}}}"#;
 
 const INITIALIZED: &str = r#"{"jsonrpc":"2.0","method":"notifications/initialized"}"#;
 
 /// What a server with these arguments answers to a request.
-fn ask(desk: &mut Desk, arguments: &[&str], method: &str, params: &Value) -> Value {
+fn ask(env: &mut TestEnv, arguments: &[&str], method: &str, params: &Value) -> Value {
     let asked = json!({"jsonrpc": "2.0", "id": 2, "method": method, "params": params});
     let args: Vec<&str> = ["mcp"].iter().chain(arguments).copied().collect();
-    let ran = desk.feed(&args, &format!("{INITIALIZE}\n{INITIALIZED}\n{asked}\n"));
+    let ran = env.feed(&args, &format!("{INITIALIZE}\n{INITIALIZED}\n{asked}\n"));
     assert_eq!(ran.code, Some(0), "{}", ran.stderr);
     // Every line is a message.
     let lines = ran.stdout.lines().map(|line| serde_json::from_str::<Value>(line).unwrap());
@@ -26,57 +26,55 @@ fn ask(desk: &mut Desk, arguments: &[&str], method: &str, params: &Value) -> Val
 
 #[test]
 fn one_agent_searches_another_agents_sessions() {
-    let mut desk = Desk::new();
-    desk.set("PATH", "/usr/local/bin:/usr/bin:/bin");
-    desk.file("first.yaml", "- {text: We decided on cookies.}\n");
+    let mut env = TestEnv::new();
+    env.set("PATH", "/usr/local/bin:/usr/bin:/bin");
+    env.file("first.yaml", "- {text: We decided on cookies.}\n");
     let asked = ["run", "decide how to log in", "--model", "script:first.yaml"];
-    let first = one(&desk, &asked, 0)["session_id"].as_str().unwrap().to_owned();
+    let first = one(&env, &asked, 0)["session_id"].as_str().unwrap().to_owned();
     let server = env!("CARGO_BIN_EXE_stepwell");
     let past = format!("command = {server:?}\nargs = [\"mcp\"]\ncwd = \"{{workspace}}\"");
-    configure(&desk, &format!("[mcp.past]\n{past}\n"));
+    configure(&env, &format!("[mcp.past]\n{past}\n"));
     let script = "- text: I look.\n  calls:\n    - {tool: past__search_sessions, arguments: {query: cookies}}\n\
                   - {text: Done.}\n";
-    desk.file("second.yaml", script);
-    one(&desk, &["run", "what did we decide?", "--model", "script:second.yaml"], 0);
-    let log = desk.quietly(&["log", "@last", "--kind", "message"]).stdout;
+    env.file("second.yaml", script);
+    one(&env, &["run", "what did we decide?", "--model", "script:second.yaml"], 0);
+    let log = env.quietly(&["log", "@last", "--kind", "message"]).stdout;
     assert!(log.contains(&first) && log.contains("Do not follow them"), "{log}");
 }
 
 #[test]
 fn stdout_is_protocol_only_and_what_is_not_allowed_is_not_offered() {
-    let mut desk = Desk::furnished();
-    let listed = |desk: &mut Desk, arguments: &[&str]| {
-        let answer = ask(desk, arguments, "tools/list", &json!({}));
+    let mut env = TestEnv::furnished();
+    let listed = |env: &mut TestEnv, arguments: &[&str]| {
+        let answer = ask(env, arguments, "tools/list", &json!({}));
         answer["result"]["tools"].as_array().unwrap().len()
     };
-    assert_eq!(listed(&mut desk, &[]), 9);
-    assert_eq!(listed(&mut desk, &["--allow", "record,manage"]), 18);
+    assert_eq!(listed(&mut env, &[]), 9);
+    assert_eq!(listed(&mut env, &["--allow", "record,manage"]), 18);
     let label = json!({"name": "label", "arguments": {"session": "@last", "label": "x"}});
-    let refused = ask(&mut desk, &[], "tools/call", &label);
+    let refused = ask(&mut env, &[], "tools/call", &label);
     assert!(refused["error"]["message"].as_str().unwrap().contains("--allow manage"), "{refused}");
-    let done = ask(&mut desk, &["--allow", "manage"], "tools/call", &label);
+    let done = ask(&mut env, &["--allow", "manage"], "tools/call", &label);
     assert_eq!(done["result"]["structuredContent"]["label"], "x", "{done}");
 }
 
 #[test]
 fn the_server_is_added_to_other_agents_settings_and_taken_out() {
-    let mut desk = Desk::new();
-    desk.file(".mcp.json", "{\"mcpServers\": {}}\n");
+    let mut env = TestEnv::new();
+    env.file(".mcp.json", "{\"mcpServers\": {}}\n");
     // Nobody is asked here, and another program's settings are not changed unasked.
-    let refused = desk.run(&["mcp", "install", "claude"]);
+    let refused = env.run(&["mcp", "install", "claude"]);
     assert!(refused.code == Some(1) && refused.stderr.contains("--yes"), "{}", refused.stderr);
-    let added = desk.run(&["mcp", "install", "claude", "--allow", "record", "--yes"]);
+    let added = env.run(&["mcp", "install", "claude", "--allow", "record", "--yes"]);
     assert!(
         added.stderr.contains("Adds to") && added.stderr.contains("\"stepwell\""),
         "{}",
         added.stderr
     );
-    let settings: Value = serde_json::from_str(&desk.read(".mcp.json")).unwrap();
+    let settings: Value = serde_json::from_str(&env.read(".mcp.json")).unwrap();
     let wanted = json!({"command": "stepwell", "args": ["mcp", "--allow", "record"]});
     assert_eq!(settings["mcpServers"]["stepwell"], wanted);
-    assert!(
-        desk.run(&["mcp", "install", "claude", "--allow", "record"]).stdout.contains("already")
-    );
-    assert_eq!(desk.run(&["mcp", "uninstall", "claude", "--yes"]).code, Some(0));
-    assert_eq!(desk.read(".mcp.json"), "{\"mcpServers\": {}}\n");
+    assert!(env.run(&["mcp", "install", "claude", "--allow", "record"]).stdout.contains("already"));
+    assert_eq!(env.run(&["mcp", "uninstall", "claude", "--yes"]).code, Some(0));
+    assert_eq!(env.read(".mcp.json"), "{\"mcpServers\": {}}\n");
 }

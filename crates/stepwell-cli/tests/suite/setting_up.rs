@@ -2,45 +2,44 @@
 
 use insta::assert_snapshot;
 
-use crate::desk::{AUTH, Desk};
+use crate::test_env::{AUTH, TestEnv};
 
 #[test]
 fn init_makes_a_store_once() {
-    let mut desk = Desk::new();
-    std::fs::create_dir_all(desk.work().join(".git")).unwrap();
-    desk.say("init");
-    desk.say("init --json");
-    assert_eq!(desk.read(".gitignore"), ".stepwell/\n");
+    let mut env = TestEnv::new();
+    std::fs::create_dir_all(env.work().join(".git")).unwrap();
+    env.say("init");
+    env.say("init --json");
+    assert_eq!(env.read(".gitignore"), ".stepwell/\n");
     use std::os::unix::fs::PermissionsExt;
-    let mode = |name: &str| {
-        std::fs::metadata(desk.work().join(name)).unwrap().permissions().mode() & 0o777
-    };
+    let mode =
+        |name: &str| std::fs::metadata(env.work().join(name)).unwrap().permissions().mode() & 0o777;
     assert_eq!((mode(".stepwell"), mode(".stepwell/stepwell.db")), (0o700, 0o600));
-    assert_snapshot!(format!("{}{}", desk.transcript(), desk.read("stepwell.toml")));
+    assert_snapshot!(format!("{}{}", env.transcript(), env.read("stepwell.toml")));
 }
 
 #[test]
 fn help_groups_commands_by_what_people_want_to_do() {
-    let mut desk = Desk::new();
-    desk.say("--help");
-    desk.say("sessions --help");
-    desk.say("-V");
-    desk.say("");
-    desk.say("seshions");
-    desk.say("sessions --frobnicate");
-    assert_snapshot!(desk.transcript());
+    let mut env = TestEnv::new();
+    env.say("--help");
+    env.say("sessions --help");
+    env.say("-V");
+    env.say("");
+    env.say("seshions");
+    env.say("sessions --frobnicate");
+    assert_snapshot!(env.transcript());
 }
 
 #[test]
 fn completions_and_manuals_come_from_the_same_definition() {
-    let desk = Desk::furnished();
-    desk.quietly(&["label", AUTH, "auth"]);
-    desk.quietly(&["checkpoint", AUTH, "halfway"]);
-    let config = desk.path("home/.config/stepwell/config.toml");
+    let env = TestEnv::furnished();
+    env.quietly(&["label", AUTH, "auth"]);
+    env.quietly(&["checkpoint", AUTH, "halfway"]);
+    let config = env.path("home/.config/stepwell/config.toml");
     std::fs::create_dir_all(config.parent().unwrap()).unwrap();
     std::fs::write(&config, "[providers.mine]\nbase_url = \"http://localhost:1/v1\"\n").unwrap();
     for shell in ["bash", "zsh", "fish", "elvish", "powershell"] {
-        let script = desk.quietly(&["completions", shell]).stdout;
+        let script = env.quietly(&["completions", shell]).stdout;
         assert!(
             script.contains("stepwell") && script.contains("_STEPWELL_COMPLETE"),
             "{shell}: {script}"
@@ -49,7 +48,7 @@ fn completions_and_manuals_come_from_the_same_definition() {
     let offered = |words: &[&str]| {
         let mut typed = vec!["--", "stepwell"];
         typed.extend(words);
-        let mut command = desk.command(&typed);
+        let mut command = env.command(&typed);
         command.env("_STEPWELL_COMPLETE", "fish");
         let told = command.output().unwrap();
         assert!(told.status.success(), "{}", String::from_utf8_lossy(&told.stderr));
@@ -84,74 +83,74 @@ fn completions_and_manuals_come_from_the_same_definition() {
     assert_eq!(offered(&["import", "--from", "ht"]), "", "html is only written");
     assert_eq!(offered(&["export", "auth", "--format", "goo"]), "", "goose is only read");
     // What is restored is in the trash; everything else is not.
-    assert_eq!(desk.quietly(&["delete", AUTH]).code, Some(0));
+    assert_eq!(env.quietly(&["delete", AUTH]).code, Some(0));
     let told = offered(&["trash", "restore", "2"]);
     assert!(told.contains(AUTH), "{told}");
-    let trash = desk.quietly(&["trash", "--json"]).stdout;
+    let trash = env.quietly(&["trash", "--json"]).stdout;
     let offers = told.lines().map(|line| line.split('\t').next().unwrap_or_default());
     assert!(offers.filter(|it| !it.starts_with('-')).all(|id| trash.contains(id)), "{told}");
     assert!(!offered(&["trash", "restore", "@"]).contains("@last"));
     assert!(!offered(&["show", "2"]).contains(AUTH));
-    assert!(desk.quietly(&["man"]).stdout.contains(".TH stepwell 1"));
-    let made = desk.quietly(&["man", "pages"]).line();
+    assert!(env.quietly(&["man"]).stdout.contains(".TH stepwell 1"));
+    let made = env.quietly(&["man", "pages"]).line();
     assert!(made.starts_with("Wrote "), "{made}");
-    let page = desk.read("pages/stepwell-agent-should-resume.1");
+    let page = env.read("pages/stepwell-agent-should-resume.1");
     assert!(page.contains("can be resumed"), "{page}");
 }
 
 #[test]
 fn a_store_is_found_from_below_or_named() {
-    let mut desk = Desk::furnished();
-    std::fs::create_dir_all(desk.work().join("deep/er")).unwrap();
-    desk.say("-C deep/er sessions --limit 1 --json");
-    desk.set("STEPWELL_STORE", desk.work().join(".stepwell").to_str().unwrap());
-    desk.say("-C / sessions --limit 1");
-    desk.say("-C / sessions --store .stepwell --limit 1");
-    desk.say("-C nowhere sessions");
+    let mut env = TestEnv::furnished();
+    std::fs::create_dir_all(env.work().join("deep/er")).unwrap();
+    env.say("-C deep/er sessions --limit 1 --json");
+    env.set("STEPWELL_STORE", env.work().join(".stepwell").to_str().unwrap());
+    env.say("-C / sessions --limit 1");
+    env.say("-C / sessions --store .stepwell --limit 1");
+    env.say("-C nowhere sessions");
     let size = regex::Regex::new(r#""bytes":\d+"#).unwrap();
-    assert_snapshot!(size.replace_all(&desk.transcript(), "\"bytes\":[N]"));
+    assert_snapshot!(size.replace_all(&env.transcript(), "\"bytes\":[N]"));
 }
 
 #[test]
 fn a_backup_is_a_store() {
-    let mut desk = Desk::furnished();
-    let running = desk.well().resume(&AUTH.parse().unwrap()).unwrap();
-    desk.say("backup copy/stepwell.db");
-    std::fs::create_dir(desk.work().join("copy")).unwrap();
-    desk.say("backup copy/stepwell.db");
-    desk.say("backup copy/stepwell.db");
-    desk.say("backup .stepwell/stepwell.db");
+    let mut env = TestEnv::furnished();
+    let running = env.well().resume(&AUTH.parse().unwrap()).unwrap();
+    env.say("backup copy/stepwell.db");
+    std::fs::create_dir(env.work().join("copy")).unwrap();
+    env.say("backup copy/stepwell.db");
+    env.say("backup copy/stepwell.db");
+    env.say("backup .stepwell/stepwell.db");
     drop(running);
-    desk.say("sessions --store copy");
+    env.say("sessions --store copy");
     let size = regex::Regex::new(r"[\d.]+ KB").unwrap();
-    assert_snapshot!(size.replace_all(&desk.transcript(), "[SIZE]"));
+    assert_snapshot!(size.replace_all(&env.transcript(), "[SIZE]"));
 }
 
 #[test]
 fn a_command_is_carried_out_as_if_it_were_started_in_another_folder() {
-    let desk = Desk::new();
-    desk.file("deep/script.yaml", "- {text: Done.}\n");
-    let ran = desk.quietly(&["-C", "deep", "run", "go", "--model", "script:script.yaml"]);
+    let env = TestEnv::new();
+    env.file("deep/script.yaml", "- {text: Done.}\n");
+    let ran = env.quietly(&["-C", "deep", "run", "go", "--model", "script:script.yaml"]);
     assert_eq!(ran.code, Some(0), "{}", ran.stderr);
-    assert!(desk.work().join("deep/.stepwell/stepwell.db").is_file());
-    assert!(!desk.work().join(".stepwell").exists());
-    let shown = desk.quietly(&["show", "@last", "-C", "deep", "--json"]).json().remove(0);
+    assert!(env.work().join("deep/.stepwell/stepwell.db").is_file());
+    assert!(!env.work().join(".stepwell").exists());
+    let shown = env.quietly(&["show", "@last", "-C", "deep", "--json"]).json().remove(0);
     assert!(shown["workspace"].as_str().unwrap().ends_with("/work/deep"), "{shown}");
     // What is written is meant from there, too.
-    desk.quietly(&["-C", "deep", "export", "@last", "-o", "out.md"]).line();
-    assert!(desk.read("deep/out.md").contains("Done."));
-    let gone = desk.quietly(&["-C", "nowhere", "sessions"]);
+    env.quietly(&["-C", "deep", "export", "@last", "-o", "out.md"]).line();
+    assert!(env.read("deep/out.md").contains("Done."));
+    let gone = env.quietly(&["-C", "nowhere", "sessions"]);
     assert_eq!(gone.code, Some(3), "{}", gone.stderr);
     assert!(gone.stderr.contains("-C nowhere"), "{}", gone.stderr);
 }
 
 #[test]
 fn what_a_run_was_set_to_is_a_line_of_its_events() {
-    let desk = Desk::new();
-    desk.file("script.yaml", "- {text: Done.}\n");
-    let ran = desk.quietly(&["run", "go", "--model", "script:script.yaml", "--mode", "yolo"]);
+    let env = TestEnv::new();
+    env.file("script.yaml", "- {text: Done.}\n");
+    let ran = env.quietly(&["run", "go", "--model", "script:script.yaml", "--mode", "yolo"]);
     assert_eq!(ran.code, Some(0), "{}", ran.stderr);
-    let shown = desk.quietly(&["show", "@last", "--events"]).stdout;
+    let shown = env.quietly(&["show", "@last", "--events"]).stdout;
     let line = shown.lines().find(|line| line.contains(" settings ")).unwrap();
     for what in ["build", "script:", "mode yolo", ", by "] {
         assert!(line.contains(what), "{what}: {line}");
@@ -160,12 +159,12 @@ fn what_a_run_was_set_to_is_a_line_of_its_events() {
 
 #[test]
 fn what_init_writes_can_be_read() {
-    let desk = Desk::new();
-    desk.quietly(&["init"]).line();
-    let ran = desk.quietly(&["sessions"]);
+    let env = TestEnv::new();
+    env.quietly(&["init"]).line();
+    let ran = env.quietly(&["sessions"]);
     assert_eq!(ran.code, Some(0), "{}", ran.stderr);
     // A wish in such a section is still the user's own to have.
-    desk.file("stepwell.toml", "[other_agents]\nindex = true\n");
-    let ran = desk.quietly(&["sessions"]);
+    env.file("stepwell.toml", "[other_agents]\nindex = true\n");
+    let ran = env.quietly(&["sessions"]);
     assert_eq!(ran.code, Some(3), "{}", ran.stderr);
 }

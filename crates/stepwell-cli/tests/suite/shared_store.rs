@@ -1,8 +1,8 @@
 //! A store that several roles share: how long it keeps sessions, whose sessions are erased by the
 //! way and resumed unasked, and whose clock counts.
 
-use crate::desk::{Desk, Ran};
 use crate::teams::{member, server};
+use crate::test_env::{Ran, TestEnv};
 
 /// Waits for leave to run its command.
 const ASKS: &str = "\
@@ -10,17 +10,17 @@ const ASKS: &str = "\
 - {text: done}
 ";
 
-/// A desk of one of a team's roles.
-fn desk(team: &str, name: &str) -> Desk {
-    let mut desk = Desk::new();
-    desk.file("script.yaml", ASKS);
-    desk.set("STEPWELL_STORE", &member(team, name));
-    desk
+/// An environment of one of a team's roles.
+fn env(team: &str, name: &str) -> TestEnv {
+    let mut env = TestEnv::new();
+    env.file("script.yaml", ASKS);
+    env.set("STEPWELL_STORE", &member(team, name));
+    env
 }
 
 /// Begins a session that waits.
-fn begin(desk: &Desk) -> String {
-    let ran = desk.quietly(&["run", "go", "--model", "script:script.yaml", "--json"]);
+fn begin(env: &TestEnv) -> String {
+    let ran = env.quietly(&["run", "go", "--model", "script:script.yaml", "--json"]);
     assert_eq!(ran.code, Some(8), "{}{}", ran.stdout, ran.stderr);
     ran.json()[0]["session_id"].as_str().unwrap().to_owned()
 }
@@ -38,18 +38,18 @@ fn age(id: &str, days: u32) {
     ));
 }
 
-fn exists(desk: &Desk, id: &str) -> bool {
-    desk.quietly(&["show", id]).code == Some(0)
+fn exists(env: &TestEnv, id: &str) -> bool {
+    env.quietly(&["show", id]).code == Some(0)
 }
 
-fn is_in_trash(desk: &Desk, id: &str) -> bool {
-    done(desk.quietly(&["trash", "--json"])).stdout.contains(id)
+fn is_in_trash(env: &TestEnv, id: &str) -> bool {
+    done(env.quietly(&["trash", "--json"])).stdout.contains(id)
 }
 
 #[test]
 fn how_long_a_store_keeps_sessions_is_shown_to_all_and_set_by_its_owner() {
-    let team = Desk::unique("kept");
-    let ann = desk(&team, "ann");
+    let team = TestEnv::unique("kept");
+    let ann = env(&team, "ann");
     let shown = done(ann.quietly(&["store", "retention", "--json"])).json().remove(0);
     assert_eq!((&shown["retention_days"], &shown["owner"]), (&30.into(), &"stepwell".into()));
     assert!(shown["cleanup_after_days"].is_null(), "{shown}");
@@ -58,7 +58,7 @@ fn how_long_a_store_keeps_sessions_is_shown_to_all_and_set_by_its_owner() {
     for says in ["owner, role stepwell", "stepwell store retention --days 1"] {
         assert!(refused.stderr.contains(says), "{}", refused.stderr);
     }
-    let mut owner = Desk::new();
+    let mut owner = TestEnv::new();
     owner.set("STEPWELL_STORE", &format!("{}?namespace={team}", server().url()));
     let flags = ["store", "retention", "--days", "60", "--cleanup-after", "90"];
     done(owner.quietly(&flags));
@@ -79,10 +79,10 @@ fn how_long_a_store_keeps_sessions_is_shown_to_all_and_set_by_its_owner() {
         assert!(said.contains("permission denied"), "{sql}: {said}");
     }
     // Another team's is another.
-    let bob = desk(&Desk::unique("kept"), "bob");
+    let bob = env(&TestEnv::unique("kept"), "bob");
     let shown = done(bob.quietly(&["store", "retention", "--json"])).json().remove(0);
     assert_eq!(shown["retention_days"], 30);
-    let folder = Desk::furnished();
+    let folder = TestEnv::furnished();
     let shown = done(folder.quietly(&["store", "retention", "--json"])).json().remove(0);
     assert_eq!((&shown["retention_days"], &shown["owner"]), (&30.into(), &().into()));
     assert_eq!(folder.quietly(&["store", "retention", "--days", "9"]).code, Some(2));
@@ -90,8 +90,8 @@ fn how_long_a_store_keeps_sessions_is_shown_to_all_and_set_by_its_owner() {
 
 #[test]
 fn neither_anyones_settings_nor_their_clock_erase_sessions_and_no_role_erases_anothers() {
-    let team = Desk::unique("erased");
-    let (ann, mut bob) = (desk(&team, "ann"), desk(&team, "bob"));
+    let team = TestEnv::unique("erased");
+    let (ann, mut bob) = (env(&team, "ann"), env(&team, "bob"));
     let [anns, bobs, young, other] = [&ann, &bob, &bob, &bob].map(begin);
     done(bob.quietly(&["delete", &anns, &bobs, &young]));
     age(&anns, 40);
@@ -123,8 +123,8 @@ fn neither_anyones_settings_nor_their_clock_erase_sessions_and_no_role_erases_an
 
 #[test]
 fn a_cleanup_takes_only_what_ones_own_role_began() {
-    let team = Desk::unique("cleaned");
-    let (ann, bob) = (desk(&team, "ann"), desk(&team, "bob"));
+    let team = TestEnv::unique("cleaned");
+    let (ann, bob) = (env(&team, "ann"), env(&team, "bob"));
     let [anns, bobs] = [&ann, &bob].map(begin);
     let ran = done(bob.quietly(&["cleanup", "--older-than", "0", "--yes"]));
     assert!(ran.stderr.contains(&format!("{anns} stays: another role began it")), "{}", ran.stderr);
@@ -135,8 +135,8 @@ fn a_cleanup_takes_only_what_ones_own_role_began() {
 
 #[test]
 fn a_change_that_was_kept_is_no_failure_because_housekeeping_is_one() {
-    let team = Desk::unique("tidied");
-    let ann = desk(&team, "ann");
+    let team = TestEnv::unique("tidied");
+    let ann = env(&team, "ann");
     let id = begin(&ann);
     let role = format!("{}_ann", team.replace('-', "_"));
     let _ = server().sql(&format!("REVOKE SELECT ON stepwell.policies FROM {role}"));
@@ -148,11 +148,11 @@ fn a_change_that_was_kept_is_no_failure_because_housekeeping_is_one() {
 
 #[test]
 fn resume_without_an_id_takes_only_ones_own_sessions_of_the_workspace() {
-    let team = Desk::unique("resumed");
-    let (ann, bob) = (desk(&team, "ann"), desk(&team, "bob"));
+    let team = TestEnv::unique("resumed");
+    let (ann, bob) = (env(&team, "ann"), env(&team, "bob"));
     let anns = begin(&ann);
     // Ann's other workspace, and a session that Bob begins in a folder that has the same name.
-    let mut elsewhere = desk(&team, "ann");
+    let mut elsewhere = env(&team, "ann");
     elsewhere.set("HOME", &ann.path("home").display().to_string());
     let _ = begin(&elsewhere);
     let bobs = begin(&bob);
@@ -161,7 +161,7 @@ fn resume_without_an_id_takes_only_ones_own_sessions_of_the_workspace() {
     let ran = ann.quietly(&["resume"]);
     assert!(ran.stderr.contains(&format!("Resuming {anns}")), "{}", ran.stderr);
     // Who has none here is told so, and nothing is taken up.
-    let carl = desk(&team, "carl");
+    let carl = env(&team, "carl");
     let ran = carl.quietly(&["resume"]);
     assert_eq!(ran.code, Some(3), "{}", ran.stderr);
     assert!(ran.stderr.contains("no session that you began"), "{}", ran.stderr);
@@ -172,27 +172,27 @@ fn resume_without_an_id_takes_only_ones_own_sessions_of_the_workspace() {
 
 #[test]
 fn resume_without_an_id_takes_no_session_that_came_with_a_folder() {
-    let desk = Desk::new();
-    desk.file("script.yaml", ASKS);
-    let mine = begin(&desk);
+    let env = TestEnv::new();
+    env.file("script.yaml", ASKS);
+    let mine = begin(&env);
     let theirs = |args: &[&str]| {
-        let mut command = desk.command(args);
-        std::fs::create_dir_all(desk.path("other")).unwrap();
-        command.env("HOME", desk.path("other")).env("STEPWELL_NOW", "2026-03-10T12:00:00Z");
-        crate::desk::ran(command.output().unwrap())
+        let mut command = env.command(args);
+        std::fs::create_dir_all(env.path("other")).unwrap();
+        command.env("HOME", env.path("other")).env("STEPWELL_NOW", "2026-03-10T12:00:00Z");
+        crate::test_env::ran(command.output().unwrap())
     };
     let ran = theirs(&["resume"]);
     assert_eq!(ran.code, Some(3), "{}", ran.stderr);
     assert!(ran.stderr.contains(&format!("stepwell resume {mine}")), "{}", ran.stderr);
     let ran = theirs(&["run", "go", "--model", "script:script.yaml"]);
     assert_eq!(ran.code, Some(8), "{}", ran.stderr);
-    let ran = desk.quietly(&["resume"]);
+    let ran = env.quietly(&["resume"]);
     assert!(ran.stderr.contains(&format!("Resuming {mine}")), "{}", ran.stderr);
 }
 
 #[test]
 fn a_sessions_name_and_age_follow_the_servers_clock() {
-    let mut ann = desk(&Desk::unique("clock"), "ann");
+    let mut ann = env(&TestEnv::unique("clock"), "ann");
     ann.set("STEPWELL_NOW", "1999-01-01T00:00:00Z");
     let before = server().sql("SELECT to_char(clock_timestamp() AT TIME ZONE 'UTC', 'YYYYMMDD')");
     let id = begin(&ann);
@@ -207,22 +207,22 @@ fn a_sessions_name_and_age_follow_the_servers_clock() {
 }
 
 /// Imports an agent that was done in May.
-fn done_in_may(desk: &Desk, id: &str) {
+fn done_in_may(env: &TestEnv, id: &str) {
     let state = serde_json::json!({
         "agent_id": id, "agent_name": "mixer", "purpose": "dough", "phase": "completed",
         "created_at": "2026-05-10T03:05:00+00:00", "last_updated": "2026-05-10T03:06:00+00:00",
         "metadata": {}, "resume_ready": false, "history": [], "error_count": 0,
     });
-    let folder = desk.work().join(format!(".claude/session/{id}"));
+    let folder = env.work().join(format!(".claude/session/{id}"));
     std::fs::create_dir_all(&folder).unwrap();
     std::fs::write(folder.join("state.json"), state.to_string()).unwrap();
-    done(desk.quietly(&["import", ".claude/session", "--from", "gaia", "--yes"]));
+    done(env.quietly(&["import", ".claude/session", "--from", "gaia", "--yes"]));
 }
 
 #[test]
 fn agents_are_cleaned_up_as_the_stores_owner_says_and_not_as_a_members_settings_do() {
-    let team = Desk::unique("agents");
-    let (ann, bob) = (desk(&team, "ann"), desk(&team, "bob"));
+    let team = TestEnv::unique("agents");
+    let (ann, bob) = (env(&team, "ann"), env(&team, "bob"));
     let (anns, bobs) = ("of-ann", "of-bob");
     done_in_may(&ann, anns);
     done_in_may(&bob, bobs);
@@ -235,7 +235,7 @@ fn agents_are_cleaned_up_as_the_stores_owner_says_and_not_as_a_members_settings_
     let waits = begin(&ann);
     done(ann.quietly(&["label", &waits, "one"]));
     assert!(!is_in_trash(&ann, anns) && !is_in_trash(&ann, bobs), "the store does not clean up");
-    let mut owner = Desk::new();
+    let mut owner = TestEnv::new();
     owner.set("STEPWELL_STORE", &format!("{}?namespace={team}", server().url()));
     done(owner.quietly(&["store", "retention", "--cleanup-after", "1"]));
     let ran = done(ann.quietly(&["label", &waits, "two"]));

@@ -1,6 +1,6 @@
 //! flow validate, plan, explain and schema; and the examples.
 
-use crate::desk::Desk;
+use crate::test_env::TestEnv;
 
 const SPEC: &str = "version: 0
 name: brief
@@ -30,9 +30,9 @@ outputs: {artifacts: [{path: brief.md, from: '{{ last_response }}'}]}
 
 #[test]
 fn a_spec_is_checked_and_what_does_nothing_is_warned_of() {
-    let desk = Desk::new();
-    desk.file("brief.yaml", SPEC);
-    let ran = desk.quietly(&["flow", "validate", "brief.yaml"]);
+    let env = TestEnv::new();
+    env.file("brief.yaml", SPEC);
+    let ran = env.quietly(&["flow", "validate", "brief.yaml"]);
     assert_eq!(
         (ran.code, &*ran.stdout),
         (Some(0), "brief.yaml is valid: brief (graph, 2 agents)\n")
@@ -41,17 +41,17 @@ fn a_spec_is_checked_and_what_does_nothing_is_warned_of() {
         ran.stderr,
         "warning: brief.yaml:7:56: runtime.region: this has no effect: no provider has regions\n"
     );
-    let answer = &desk.quietly(&["flow", "validate", "brief.yaml", "--json"]).json()[0];
+    let answer = &env.quietly(&["flow", "validate", "brief.yaml", "--json"]).json()[0];
     assert_eq!((&answer["valid"], &answer["pattern"]), (&true.into(), &"graph".into()));
     assert_eq!(answer["warnings"][0]["column"], 56);
 }
 
 #[test]
 fn a_misspelt_tool_is_found_before_anything_runs() {
-    let desk = Desk::new();
+    let env = TestEnv::new();
     let told = |tool: &str| {
-        desk.file("f.yaml", &SPEC.replace("[read_file]", &format!("[{tool}]")));
-        let ran = desk.quietly(&["flow", "validate", "f.yaml"]);
+        env.file("f.yaml", &SPEC.replace("[read_file]", &format!("[{tool}]")));
+        let ran = env.quietly(&["flow", "validate", "f.yaml"]);
         (ran.code, ran.stderr.lines().next().unwrap_or_default().to_owned())
     };
     let (code, line) = told("read_fiel");
@@ -59,7 +59,7 @@ fn a_misspelt_tool_is_found_before_anything_runs() {
     assert!(line.starts_with("error: f.yaml:9:45: agents.finder.tools[0]: unknown tool"), "{line}");
     assert!(line.ends_with("did you mean `read_file`?"), "{line}");
     // A server of the configuration, and one that is nobody's.
-    crate::mcp::configure(&desk, "[mcp.git]\ncommand = \"git-tools\"\n");
+    crate::mcp::configure(&env, "[mcp.git]\ncommand = \"git-tools\"\n");
     assert_eq!(told("git__log").0, Some(0));
     let (code, line) = told("gut__log");
     assert_eq!(code, Some(3));
@@ -68,10 +68,10 @@ fn a_misspelt_tool_is_found_before_anything_runs() {
 
 #[test]
 fn a_spec_is_shown_in_every_form() {
-    let desk = Desk::new();
-    desk.file("brief.yaml", SPEC);
+    let env = TestEnv::new();
+    env.file("brief.yaml", SPEC);
     let shown = |form: &str| {
-        let ran = desk.quietly(&["flow", "plan", "brief.yaml", "--format", form]);
+        let ran = env.quietly(&["flow", "plan", "brief.yaml", "--format", form]);
         assert_eq!(ran.code, Some(0), "{form}: {}", ran.stderr);
         ran.stdout
     };
@@ -84,18 +84,18 @@ fn a_spec_is_shown_in_every_form() {
     assert!(shown("markdown").contains("```mermaid\nflowchart TD\n"));
     let plan: serde_json::Value = serde_json::from_str(&shown("json")).unwrap();
     assert_eq!(plan["edges"][1]["when"], "nodes.check.response == 'yes'");
-    assert_eq!(desk.quietly(&["flow", "plan", "brief.yaml", "--json"]).json(), [plan]);
-    let told = desk.quietly(&["flow", "explain", "brief.yaml"]).stdout;
+    assert_eq!(env.quietly(&["flow", "plan", "brief.yaml", "--json"]).json(), [plan]);
+    let told = env.quietly(&["flow", "explain", "brief.yaml"]).stdout;
     assert!(told.contains("node/check: Enough? (after 60 s the answer is \"yes\")\n"), "{told}");
     assert!(told.ends_with("It needs --var topic=….\n"), "{told}");
 }
 
 #[test]
 fn a_wrong_spec_is_told_with_its_place_and_ends_with_3() {
-    let desk = Desk::new();
+    let env = TestEnv::new();
     let told = |text: &str| {
-        desk.file("f.yaml", text);
-        let ran = desk.quietly(&["flow", "validate", "f.yaml"]);
+        env.file("f.yaml", text);
+        let ran = env.quietly(&["flow", "validate", "f.yaml"]);
         assert_eq!((ran.code, &*ran.stdout), (Some(3), ""));
         ran.stderr
     };
@@ -115,18 +115,18 @@ fn a_wrong_spec_is_told_with_its_place_and_ends_with_3() {
     );
     let broken = told("version: 0\nname: [x\nagents: 1\n");
     assert!(broken.starts_with("error: f.yaml:3:7: invalid YAML:"), "{broken}");
-    desk.file("f.yaml", &SPEC.replace("to: check}", "to: chek}"));
-    let answer = desk.quietly(&["flow", "validate", "f.yaml", "--json"]);
+    env.file("f.yaml", &SPEC.replace("to: check}", "to: chek}"));
+    let answer = env.quietly(&["flow", "validate", "f.yaml", "--json"]);
     assert_eq!(answer.code, Some(3));
     assert_eq!(answer.json()[0]["problems"][0]["hint"], "did you mean `check`?");
-    let absent = desk.quietly(&["flow", "plan", "nowhere.yaml"]);
+    let absent = env.quietly(&["flow", "plan", "nowhere.yaml"]);
     assert_eq!(absent.code, Some(3));
     assert_eq!(absent.stderr, "error: nowhere.yaml: no such file\n");
 }
 
 #[test]
 fn the_schema_is_printed_for_editors() {
-    let schema = Desk::new().quietly(&["flow", "schema"]);
+    let schema = TestEnv::new().quietly(&["flow", "schema"]);
     assert_eq!(schema.code, Some(0));
     assert_eq!(schema.stdout, stepwell_flow::schema_text());
 }
@@ -134,7 +134,7 @@ fn the_schema_is_printed_for_editors() {
 #[test]
 fn the_examples_are_valid_and_do_nothing_in_vain() {
     for file in examples() {
-        let ran = Desk::new().quietly(&["flow", "validate", &file]);
+        let ran = TestEnv::new().quietly(&["flow", "validate", &file]);
         assert_eq!((ran.code, &*ran.stderr), (Some(0), ""), "{file}");
     }
 }
@@ -197,18 +197,18 @@ fn every_example_runs_offline_to_its_end() {
     assert_eq!(specs.len(), RUNS.len());
     for (spec, Example { name, variables, answer, files }) in specs.iter().zip(RUNS) {
         assert!(spec.ends_with(&format!("{name}.yaml")), "{spec}");
-        let desk = Desk::new();
+        let env = TestEnv::new();
         let model = format!("script:{}", spec.replace(".yaml", ".script.yaml"));
         let mut args = vec!["flow", "run", spec, "--model", &model];
         args.extend(*variables);
-        let mut ran = desk.quietly(&args);
+        let mut ran = env.quietly(&args);
         if let Some(answer) = answer {
             assert_eq!(ran.code, Some(8), "{name}: {}", ran.stderr);
-            ran = desk.quietly(&["resume", "@last", "--respond", answer]);
+            ran = env.quietly(&["resume", "@last", "--respond", answer]);
         }
         assert_eq!(ran.code, Some(0), "{name}: {}", ran.stderr);
         for file in *files {
-            assert!(!desk.read(file).trim().is_empty(), "{name}: {file}");
+            assert!(!env.read(file).trim().is_empty(), "{name}: {file}");
         }
     }
 }

@@ -1,7 +1,7 @@
 //! Flows that failed or wait in strands-cli, taken up here: only what is missing is asked.
 
-use crate::desk::Desk;
 use crate::elsewhere::fixtures;
+use crate::test_env::TestEnv;
 
 /// A session of strands-cli, and what taking it up asks.
 struct Case {
@@ -76,8 +76,8 @@ const CASES: [Case; 8] = [
 ];
 
 /// What models answered, by lane.
-fn answers(desk: &Desk, id: &str) -> Vec<String> {
-    let log = desk.quietly(&["log", id, "--json"]);
+fn answers(env: &TestEnv, id: &str) -> Vec<String> {
+    let log = env.quietly(&["log", id, "--json"]);
     let answers = log.json().into_iter().filter_map(|event| {
         let body = &event["body"];
         let text = body["parts"][0]["text"]["text"].as_str()?.to_owned();
@@ -90,23 +90,23 @@ fn answers(desk: &Desk, id: &str) -> Vec<String> {
 fn a_flow_that_failed_or_waits_in_strands_cli_makes_only_the_missing_calls() {
     let fixtures = fixtures().join("strands-cli");
     for Case { fixture, script, respond, asked, output } in CASES {
-        let desk = Desk::new();
-        desk.file("script.yaml", script);
+        let env = TestEnv::new();
+        env.file("script.yaml", script);
         let folder = fixtures.join(fixture);
-        let ran = desk.quietly(&["import", folder.to_str().unwrap()]);
+        let ran = env.quietly(&["import", folder.to_str().unwrap()]);
         assert_eq!(ran.code, Some(0), "{fixture}: {}", ran.stderr);
         let id = ran.stdout.split_whitespace().nth(1).unwrap().to_owned();
-        let before = answers(&desk, &id);
+        let before = answers(&env, &id);
         // A look at what would be asked knows it.
-        let next = desk.quietly(&["resume", &id, "--dry-run", "--json"]).json().remove(0);
+        let next = env.quietly(&["resume", &id, "--dry-run", "--json"]).json().remove(0);
         let asks = next["next"].as_array().unwrap().iter().all(|node| node["asks"].is_string());
         assert!(asks, "{fixture}: {next}");
         let mut line = vec!["resume", &id, "--model", "script:script.yaml", "--json"];
         line.extend(respond.into_iter().flat_map(|said| ["--respond", said]));
-        let ran = desk.quietly(&line);
+        let ran = env.quietly(&line);
         assert_eq!(ran.code, Some(0), "{fixture}: {}{}", ran.stdout, ran.stderr);
         assert_eq!(ran.json().remove(0)["output"], output, "{fixture}");
-        let mut new = answers(&desk, &id).split_off(before.len());
+        let mut new = answers(&env, &id).split_off(before.len());
         if fixture.starts_with("workflow") {
             // Two of them run at once.
             new.sort();
@@ -117,8 +117,8 @@ fn a_flow_that_failed_or_waits_in_strands_cli_makes_only_the_missing_calls() {
 
 #[test]
 fn a_graph_without_a_conversation_is_not_sent_and_says_why() {
-    let desk = Desk::new();
-    let folder = desk.work().join("loaf");
+    let env = TestEnv::new();
+    let folder = env.work().join("loaf");
     std::fs::create_dir_all(folder.join("multi_agents/multi_agent_g")).unwrap();
     let session = r#"{"session_id": "loaf", "session_type": "AGENT",
         "created_at": "2026-03-10T00:00:00+00:00", "updated_at": "2026-03-10T00:00:00+00:00"}"#;
@@ -127,13 +127,13 @@ fn a_graph_without_a_conversation_is_not_sent_and_says_why() {
         "node_results": {"plan": {"status": "failed",
             "result": {"type": "exception", "message": "the oven is cold"}}}}"#;
     std::fs::write(folder.join("multi_agents/multi_agent_g/multi_agent.json"), graph).unwrap();
-    let ran = desk.quietly(&["import", "loaf"]);
+    let ran = env.quietly(&["import", "loaf"]);
     assert_eq!(ran.code, Some(0), "{}", ran.stderr);
-    let before = desk.quietly(&["log", "loaf", "--json"]).stdout;
-    desk.file("never.yaml", "- text: hello\n");
-    let ran = desk.quietly(&["resume", "loaf", "--model", "script:never.yaml"]);
+    let before = env.quietly(&["log", "loaf", "--json"]).stdout;
+    env.file("never.yaml", "- text: hello\n");
+    let ran = env.quietly(&["resume", "loaf", "--model", "script:never.yaml"]);
     assert_eq!(ran.code, Some(1), "{}", ran.stdout);
     assert!(ran.stderr.contains("loaf has nothing to send to a model"), "{}", ran.stderr);
     assert!(ran.stderr.contains("stepwell run \"TASK\" --session loaf"), "{}", ran.stderr);
-    assert_eq!(desk.quietly(&["log", "loaf", "--json"]).stdout, before, "nothing was recorded");
+    assert_eq!(env.quietly(&["log", "loaf", "--json"]).stdout, before, "nothing was recorded");
 }

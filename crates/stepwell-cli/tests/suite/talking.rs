@@ -6,8 +6,8 @@ use std::process::Stdio;
 use stepwell::gates::Gates;
 use stepwell::{Event, Query, SessionId, Span, Status};
 
-use crate::desk::{Desk, STEPWELL};
 use crate::flows;
+use crate::test_env::{STEPWELL, TestEnv};
 
 /// An agent that wants to run a command, which needs leave.
 const ASKS: &str = "
@@ -15,29 +15,29 @@ const ASKS: &str = "
 - {text: Made.}
 ";
 
-fn desk() -> Desk {
-    let desk = Desk::new();
-    desk.file("asks.yaml", ASKS);
-    desk
+fn env() -> TestEnv {
+    let env = TestEnv::new();
+    env.file("asks.yaml", ASKS);
+    env
 }
 
 /// How often the command ran.
-fn ran(desk: &Desk) -> usize {
-    let made = std::fs::read_to_string(desk.work().join("made.txt")).unwrap_or_default();
+fn ran(env: &TestEnv) -> usize {
+    let made = std::fs::read_to_string(env.work().join("made.txt")).unwrap_or_default();
     made.lines().count()
 }
 
 /// Runs a command that must work; the answer is what it prints.
-fn done(desk: &Desk, args: &[&str]) -> String {
-    let ran = desk.quietly(args);
+fn done(env: &TestEnv, args: &[&str]) -> String {
+    let ran = env.quietly(args);
     assert_eq!(ran.code, Some(0), "{args:?}: {}{}", ran.stdout, ran.stderr);
     ran.stdout.trim().to_owned()
 }
 
 /// Waits until a question is open, and gives its session and its name.
-pub(crate) fn open_gate(desk: &Desk) -> (SessionId, String) {
-    desk.wait_for(".stepwell/stepwell.db");
-    let well = desk.well();
+pub(crate) fn open_gate(env: &TestEnv) -> (SessionId, String) {
+    env.wait_for(".stepwell/stepwell.db");
+    let well = env.well();
     loop {
         for info in well.list(&Query::default()).unwrap().sessions {
             let id = info.head.id;
@@ -52,16 +52,16 @@ pub(crate) fn open_gate(desk: &Desk) -> (SessionId, String) {
 
 #[test]
 fn a_run_in_the_background_is_answered_spoken_to_and_goes_on() {
-    let desk = desk();
+    let env = env();
     let args = ["--json", "run", "make it", "--detach", "--model", "script:asks.yaml"];
-    let started: serde_json::Value = serde_json::from_str(&done(&desk, &args)).unwrap();
+    let started: serde_json::Value = serde_json::from_str(&done(&env, &args)).unwrap();
     let id = started["session_id"].as_str().unwrap().to_owned();
-    let (session, gate) = open_gate(&desk);
+    let (session, gate) = open_gate(&env);
     assert_eq!(session.as_str(), id);
-    let hears = done(&desk, &["say", &id, "be quick", "--now"]);
+    let hears = done(&env, &["say", &id, "be quick", "--now"]);
     assert_eq!(hears, format!("{id} hears it once its question is answered"));
     // Whoever follows it without a terminal is told what it waits for, and what to type.
-    let mut follow = desk.command(&["attach", &id]);
+    let mut follow = env.command(&["attach", &id]);
     let follow = follow.stdin(Stdio::null()).stdout(Stdio::null()).stderr(Stdio::piped());
     let mut follow = follow.spawn().unwrap();
     let (tell, told) = std::sync::mpsc::channel();
@@ -76,16 +76,16 @@ fn a_run_in_the_background_is_answered_spoken_to_and_goes_on() {
             Err(_) => break,
         }
     }
-    let answered = done(&desk, &["--json", "gates", "answer", &gate, "yes"]);
+    let answered = done(&env, &["--json", "gates", "answer", &gate, "yes"]);
     assert!(follow.wait().unwrap().success());
     assert!(lines.contains(&format!("gates answer {id}/{gate} yes")), "{lines}");
     assert!(!lines.contains("Ctrl+D"), "{lines}");
     assert!(answered.contains(r#""goes_on":true"#), "{answered}");
     // It is followed until it ends.
-    done(&desk, &["attach", &id]);
-    let well = desk.well();
+    done(&env, &["attach", &id]);
+    let well = env.well();
     let head = well.info(&session).unwrap().head;
-    assert_eq!((head.status, ran(&desk)), (Status::Success, 1));
+    assert_eq!((head.status, ran(&env)), (Status::Success, 1));
     let events = well.store().events(&session, Span::ALL).unwrap().events;
     let heard = |event: &Event| match event {
         Event::Message(message) => message.said.is_some() && message.text() == "be quick",
@@ -93,30 +93,30 @@ fn a_run_in_the_background_is_answered_spoken_to_and_goes_on() {
     };
     assert!(events.iter().any(|event| heard(&event.event)));
     // What it printed is in its log, a moment after it ended.
-    let log = desk.work().join(format!(".stepwell/runs/{id}.log"));
+    let log = env.work().join(format!(".stepwell/runs/{id}.log"));
     assert_eq!(started["log"].as_str(), log.to_str());
     while !std::fs::read_to_string(&log).unwrap().contains("Made.") {
         std::thread::yield_now();
     }
     // Whoever comes later is told.
-    let late = desk.quietly(&["gates", "answer", &gate, "no"]);
+    let late = env.quietly(&["gates", "answer", &gate, "no"]);
     assert_eq!(late.code, Some(6), "{}", late.stderr);
     assert!(late.stderr.contains("answered by"), "{}", late.stderr);
     // Nobody runs it any more: there is nothing to follow.
     let hint = format!("stepwell show {id} shows what became of it");
     assert!(late.stderr.contains(&hint), "{}", late.stderr);
-    let unknown = desk.quietly(&["gates", "answer", "no-such-gate", "no"]);
+    let unknown = env.quietly(&["gates", "answer", "no-such-gate", "no"]);
     assert_eq!(unknown.code, Some(3), "{}", unknown.stderr);
 }
 
 #[test]
 fn of_two_answers_at_once_one_counts_and_the_other_is_told_whose_it_was() {
-    let desk = desk();
-    let paused = desk.quietly(&["run", "make it", "--model", "script:asks.yaml"]);
+    let env = env();
+    let paused = env.quietly(&["run", "make it", "--model", "script:asks.yaml"]);
     assert_eq!(paused.code, Some(8), "{}", paused.stderr);
-    let (id, gate) = open_gate(&desk);
+    let (id, gate) = open_gate(&env);
     let answering = |answer: &str| {
-        let mut command = desk.command(&["gates", "answer", &gate, answer]);
+        let mut command = env.command(&["gates", "answer", &gate, answer]);
         command.stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().unwrap()
     };
     let both = ["yes", "no"].map(answering).map(|child| child.wait_with_output().unwrap());
@@ -127,34 +127,34 @@ fn of_two_answers_at_once_one_counts_and_the_other_is_told_whose_it_was() {
     let allowed = both[0].status.success();
     codes.sort_unstable();
     assert_eq!(codes, [0, 6]);
-    desk.quietly(&["resume", id.as_str()]);
-    assert_eq!(ran(&desk), usize::from(allowed));
+    env.quietly(&["resume", id.as_str()]);
+    assert_eq!(ran(&env), usize::from(allowed));
 }
 
 #[test]
 fn a_late_answer_goes_to_no_other_projects_question() {
-    let desk = desk();
+    let env = env();
     let run = ["run", "make it", "--model", "script:asks.yaml"];
-    let other = desk.work().with_file_name("other");
+    let other = env.work().with_file_name("other");
     std::fs::create_dir(&other).unwrap();
-    std::fs::copy(desk.work().join("asks.yaml"), other.join("asks.yaml")).unwrap();
-    assert_eq!(desk.quietly(&run).code, Some(8));
-    let there = desk.command(&run).current_dir(&other).output().unwrap();
+    std::fs::copy(env.work().join("asks.yaml"), other.join("asks.yaml")).unwrap();
+    assert_eq!(env.quietly(&run).code, Some(8));
+    let there = env.command(&run).current_dir(&other).output().unwrap();
     assert_eq!(there.status.code(), Some(8));
-    let (_, gate) = open_gate(&desk);
-    done(&desk, &["gates", "answer", &gate, "no"]);
-    let late = desk.quietly(&["gates", "answer", &gate, "yes"]);
+    let (_, gate) = open_gate(&env);
+    done(&env, &["gates", "answer", &gate, "no"]);
+    let late = env.quietly(&["gates", "answer", &gate, "yes"]);
     assert_eq!(late.code, Some(6), "{}{}", late.stdout, late.stderr);
     assert!(late.stderr.contains("was answered by"), "{}", late.stderr);
     // From elsewhere it is answered by its session's name too.
-    let listed = desk.command(&["--json", "gates"]).current_dir(&other).output().unwrap();
+    let listed = env.command(&["--json", "gates"]).current_dir(&other).output().unwrap();
     let listed: serde_json::Value = serde_json::from_slice(&listed.stdout).unwrap();
     assert!(listed["seq"].is_u64() && listed["agent"].is_string(), "{listed}");
     let id = listed["session_id"].as_str().unwrap();
     let named = format!("{}/{gate}", id.rsplit('-').next().unwrap());
     let seen = |seq: u64| {
         let seq = seq.to_string();
-        desk.quietly(&["gates", "answer", &named, "no", "--seen", &seq])
+        env.quietly(&["gates", "answer", &named, "no", "--seen", &seq])
     };
     let old = seen(1);
     assert_eq!(old.code, Some(1), "{}{}", old.stdout, old.stderr);
@@ -164,11 +164,11 @@ fn a_late_answer_goes_to_no_other_projects_question() {
 
 #[test]
 fn of_two_who_resume_with_an_answer_the_slower_is_told_who_was_first() {
-    let desk = desk();
-    let paused = desk.quietly(&["run", "make it", "--model", "script:asks.yaml"]);
+    let env = env();
+    let paused = env.quietly(&["run", "make it", "--model", "script:asks.yaml"]);
     assert_eq!(paused.code, Some(8), "{}", paused.stderr);
     let resuming = |flag: &str| {
-        let mut command = desk.command(&["resume", "@last", flag]);
+        let mut command = env.command(&["resume", "@last", flag]);
         command.stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().unwrap()
     };
     let both = ["--approve", "--deny"].map(resuming).map(|it| it.wait_with_output().unwrap());
@@ -182,9 +182,9 @@ fn of_two_who_resume_with_an_answer_the_slower_is_told_who_was_first() {
 
 #[test]
 fn the_inbox_is_watched_as_questions_open_and_close() {
-    let desk = desk();
-    done(&desk, &["init"]);
-    let mut watch = desk.command(&["--json", "gates", "--watch"]);
+    let env = env();
+    done(&env, &["init"]);
+    let mut watch = env.command(&["--json", "gates", "--watch"]);
     let mut watch = watch.stdout(Stdio::piped()).stderr(Stdio::inherit()).spawn().unwrap();
     let mut lines = BufReader::new(watch.stdout.take().unwrap()).lines();
     let mut next = || -> serde_json::Value {
@@ -192,12 +192,12 @@ fn the_inbox_is_watched_as_questions_open_and_close() {
         crate::answers::check(&["--json", "gates", "--watch"], &line);
         serde_json::from_str(&line).unwrap()
     };
-    let paused = desk.quietly(&["run", "make it", "--model", "script:asks.yaml"]);
+    let paused = env.quietly(&["run", "make it", "--model", "script:asks.yaml"]);
     assert_eq!(paused.code, Some(8), "{}", paused.stderr);
     let opened = next();
     assert_eq!((&opened["change"], &opened["store"]), (&"opened".into(), &().into()), "{opened}");
     let gate = opened["id"].as_str().unwrap();
-    done(&desk, &["gates", "answer", gate, "no"]);
+    done(&env, &["gates", "answer", gate, "no"]);
     let closed = next();
     assert_eq!((&closed["change"], &closed["answer"]), (&"closed".into(), &"no".into()));
     assert_eq!(closed["session_id"], opened["session_id"]);
@@ -208,71 +208,71 @@ fn the_inbox_is_watched_as_questions_open_and_close() {
 
 #[test]
 fn a_session_that_stopped_goes_on_in_the_background() {
-    let desk = desk();
-    let paused = desk.quietly(&["run", "make it", "--model", "script:asks.yaml"]);
+    let env = env();
+    let paused = env.quietly(&["run", "make it", "--model", "script:asks.yaml"]);
     assert_eq!(paused.code, Some(8), "{}", paused.stderr);
-    let id = done(&desk, &["resume", "@last", "--detach"]);
-    let (session, gate) = open_gate(&desk);
+    let id = done(&env, &["resume", "@last", "--detach"]);
+    let (session, gate) = open_gate(&env);
     assert_eq!(session.as_str(), id);
-    done(&desk, &["gates", "answer", &gate, "yes"]);
-    done(&desk, &["attach", &id]);
-    let head = desk.well().info(&session).unwrap().head;
-    assert_eq!((head.status, ran(&desk)), (Status::Success, 1));
+    done(&env, &["gates", "answer", &gate, "yes"]);
+    done(&env, &["attach", &id]);
+    let head = env.well().info(&session).unwrap().head;
+    assert_eq!((head.status, ran(&env)), (Status::Success, 1));
     // What is done is not begun again.
-    let again = desk.quietly(&["resume", &id, "--detach", "--model", "script:none.yaml"]);
+    let again = env.quietly(&["resume", &id, "--detach", "--model", "script:none.yaml"]);
     assert_eq!(again.code, Some(3), "{}", again.stderr);
     assert!(again.stderr.contains("none.yaml"), "{}", again.stderr);
 }
 
 #[test]
 fn a_session_goes_on_in_the_background_with_its_answer() {
-    let desk = desk();
-    let paused = desk.quietly(&["run", "make it", "--model", "script:asks.yaml"]);
+    let env = env();
+    let paused = env.quietly(&["run", "make it", "--model", "script:asks.yaml"]);
     assert_eq!(paused.code, Some(8), "{}", paused.stderr);
-    let id = done(&desk, &["resume", "@last", "--approve", "--detach"]);
-    done(&desk, &["attach", &id]);
-    let head = desk.well().info(&id.parse().unwrap()).unwrap().head;
-    assert_eq!((head.status, ran(&desk)), (Status::Success, 1));
+    let id = done(&env, &["resume", "@last", "--approve", "--detach"]);
+    done(&env, &["attach", &id]);
+    let head = env.well().info(&id.parse().unwrap()).unwrap().head;
+    assert_eq!((head.status, ran(&env)), (Status::Success, 1));
 }
 
 #[test]
 fn a_run_in_the_background_that_cannot_begin_says_so_at_once() {
-    let desk = desk();
-    let failed = desk.quietly(&["run", "make it", "--detach", "--model", "script:none.yaml"]);
+    let env = env();
+    let failed = env.quietly(&["run", "make it", "--detach", "--model", "script:none.yaml"]);
     assert_eq!((failed.code, failed.stdout.as_str()), (Some(3), ""));
     assert!(failed.stderr.contains("none.yaml"), "{}", failed.stderr);
 }
 
 #[test]
 fn a_run_that_waits_is_stopped_from_another_terminal() {
-    let desk = desk();
-    let mut command = desk.command(&["run", "make it", "--wait", "--model", "script:asks.yaml"]);
+    let env = env();
+    let mut command = env.command(&["run", "make it", "--wait", "--model", "script:asks.yaml"]);
     let mut child = command.stdout(Stdio::null()).stderr(Stdio::null()).spawn().unwrap();
-    let (id, _) = open_gate(&desk);
-    done(&desk, &["stop", id.as_str(), "--reason", "lunch"]);
+    let (id, _) = open_gate(&env);
+    done(&env, &["stop", id.as_str(), "--reason", "lunch"]);
     assert_eq!(child.wait().unwrap().code(), Some(130));
-    let head = desk.well().info(&id).unwrap().head;
-    assert_eq!((head.status, ran(&desk)), (Status::Interrupted, 0));
+    let head = env.well().info(&id).unwrap().head;
+    assert_eq!((head.status, ran(&env)), (Status::Interrupted, 0));
 }
 
 #[test]
 fn an_answer_reaches_an_agent_that_waits_elsewhere() {
-    let desk = desk();
-    let mut command = desk.command(&["run", "make it", "--wait", "--model", "script:asks.yaml"]);
+    let env = env();
+    let mut command = env.command(&["run", "make it", "--wait", "--model", "script:asks.yaml"]);
     let mut child = command.stdout(Stdio::null()).stderr(Stdio::null()).spawn().unwrap();
-    let (id, _) = open_gate(&desk);
-    done(&desk, &["resume", id.as_str(), "--approve"]);
+    let (id, _) = open_gate(&env);
+    done(&env, &["resume", id.as_str(), "--approve"]);
     assert_eq!(child.wait().unwrap().code(), Some(0));
-    assert_eq!(ran(&desk), 1);
+    assert_eq!(ran(&env), 1);
 }
 
 #[test]
 fn attaching_to_a_session_that_waits_and_does_not_run_says_what_it_asks() {
-    let desk = desk();
-    let paused = desk.quietly(&["run", "make it", "--model", "script:asks.yaml"]);
+    let env = env();
+    let paused = env.quietly(&["run", "make it", "--model", "script:asks.yaml"]);
     assert_eq!(paused.code, Some(8), "{}", paused.stderr);
-    let (id, gate) = open_gate(&desk);
-    let attached = desk.quietly(&["attach", id.as_str()]);
+    let (id, gate) = open_gate(&env);
+    let attached = env.quietly(&["attach", id.as_str()]);
     assert_eq!(attached.code, Some(0), "{}", attached.stderr);
     let said = attached.stderr;
     assert!(said.contains(&format!("{id} waits: ")), "{said}");
@@ -281,8 +281,8 @@ fn attaching_to_a_session_that_waits_and_does_not_run_says_what_it_asks() {
 
 #[test]
 fn an_agent_cannot_answer_or_speak_for_its_user() {
-    let mut desk = desk();
-    desk.set("STEPWELL_IN_RUN", "1");
+    let mut env = env();
+    env.set("STEPWELL_IN_RUN", "1");
     let config = ["config", "set", "--user", "talk.from", "store"];
     for args in [
         &["gates", "answer", "g", "yes"][..],
@@ -290,7 +290,7 @@ fn an_agent_cannot_answer_or_speak_for_its_user() {
         &["state", "@last", "goal", "another"],
         &config,
     ] {
-        let refused = desk.quietly(args);
+        let refused = env.quietly(args);
         assert_eq!(refused.code, Some(1), "{}", refused.stderr);
         assert!(refused.stderr.contains("is for people"), "{}", refused.stderr);
     }
@@ -299,67 +299,67 @@ fn an_agent_cannot_answer_or_speak_for_its_user() {
     let script = format!(
         "- {{calls: [{{tool: run_command, arguments: {{command: '{inner}'}}}}]}}\n- {{text: Done.}}\n"
     );
-    let desk = self::desk();
-    desk.file("cheats.yaml", &script);
-    done(&desk, &["run", "cheat", "--mode", "yolo", "--model", "script:cheats.yaml"]);
-    assert!(desk.read("refused.txt").contains("is for people"), "{}", desk.read("refused.txt"));
+    let env = self::test_env();
+    env.file("cheats.yaml", &script);
+    done(&env, &["run", "cheat", "--mode", "yolo", "--model", "script:cheats.yaml"]);
+    assert!(env.read("refused.txt").contains("is for people"), "{}", env.read("refused.txt"));
 }
 
 #[test]
 fn a_run_that_is_killed_while_it_asks_comes_to_the_same_question_once() {
     for (answer, times) in [("yes", 1), ("no", 0)] {
         for answered_before_resume in [true, false] {
-            let desk = desk();
+            let env = env();
             let args = ["run", "make it", "--wait", "--model", "script:asks.yaml"];
-            let mut command = desk.command(&args);
+            let mut command = env.command(&args);
             let mut child = command.stdout(Stdio::null()).stderr(Stdio::null()).spawn().unwrap();
-            let (id, gate) = open_gate(&desk);
+            let (id, gate) = open_gate(&env);
             child.kill().unwrap();
             child.wait().unwrap();
             if answered_before_resume {
-                done(&desk, &["gates", "answer", &gate, answer]);
-                desk.quietly(&["resume", id.as_str()]);
+                done(&env, &["gates", "answer", &gate, answer]);
+                env.quietly(&["resume", id.as_str()]);
             } else {
                 let flag = if times == 1 { "--approve" } else { "--deny" };
-                desk.quietly(&["resume", id.as_str(), flag]);
+                env.quietly(&["resume", id.as_str(), flag]);
             }
-            let well = desk.well();
+            let well = env.well();
             let events = well.store().events(&id, Span::ALL).unwrap().events;
             let gates = events.iter().filter(|it| matches!(it.event, Event::Gate(_))).count();
-            assert_eq!((ran(&desk), gates), (times, 1), "{answer} {answered_before_resume}");
+            assert_eq!((ran(&env), gates), (times, 1), "{answer} {answered_before_resume}");
         }
     }
 }
 
 #[test]
 fn a_flow_in_the_background_is_answered_and_goes_on_and_one_that_stopped_goes_on_there() {
-    let desk = flows::desk(flows::SPEC, flows::SCRIPT);
+    let env = flows::env(flows::SPEC, flows::SCRIPT);
     let spec = ["flow", "run", "flow.yaml", "--model", "script:script.yaml"];
     let start = |more: &[&str]| {
         let args = [&["--json"], &spec[..], &["--detach", "--output", "out"], more].concat();
-        let started: serde_json::Value = serde_json::from_str(&done(&desk, &args)).unwrap();
+        let started: serde_json::Value = serde_json::from_str(&done(&env, &args)).unwrap();
         started["session_id"].as_str().unwrap().to_owned()
     };
     let answered = |id: &str| {
-        let (session, gate) = open_gate(&desk);
+        let (session, gate) = open_gate(&env);
         assert_eq!(session.as_str(), id);
         let gate = format!("{id}/{gate}");
-        let answered = done(&desk, &["--json", "gates", "answer", &gate, "very good"]);
+        let answered = done(&env, &["--json", "gates", "answer", &gate, "very good"]);
         assert!(answered.contains(r#""goes_on":true"#), "{answered}");
-        done(&desk, &["attach", id]);
-        assert_eq!(desk.well().info(&session).unwrap().head.status, Status::Success);
+        done(&env, &["attach", id]);
+        assert_eq!(env.well().info(&session).unwrap().head.status, Status::Success);
     };
     answered(&start(&["--var", "topic=wells"]));
-    assert_eq!(desk.read("out/letter.md"), "the letter");
+    assert_eq!(env.read("out/letter.md"), "the letter");
     // One of the same spec and variables that waits is gone on with.
-    let paused = desk.quietly(&[&spec[..], &["--var", "topic=steps"]].concat());
+    let paused = env.quietly(&[&spec[..], &["--var", "topic=steps"]].concat());
     assert_eq!(paused.code, Some(8), "{}", paused.stderr);
-    let waits = desk.well().find("@last").unwrap().to_string();
+    let waits = env.well().find("@last").unwrap().to_string();
     let again = start(&["--var", "topic=steps", "--auto-resume", "--force"]);
     assert_eq!(again, waits);
     answered(&again);
     // What is wrong is told at once.
-    let wrong = desk.quietly(&[&spec[..], &["--detach"]].concat());
+    let wrong = env.quietly(&[&spec[..], &["--detach"]].concat());
     assert!(wrong.code != Some(0) && wrong.stdout.is_empty(), "{}", wrong.stdout);
     assert!(wrong.stderr.contains("topic"), "{}", wrong.stderr);
 }

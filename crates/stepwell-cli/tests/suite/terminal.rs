@@ -8,12 +8,12 @@ use insta::assert_snapshot;
 use rustix::pty::{OpenptFlags, grantpt, openpt, ptsname, unlockpt};
 use rustix::termios::{Winsize, tcsetwinsize};
 
-use crate::desk::{AUTH, Desk};
+use crate::test_env::{AUTH, TestEnv};
 
 /// Runs a command on a terminal of so many columns, where someone answers a question.
-fn on_terminal(desk: &Desk, columns: u16, args: &[&str], typed: &str) -> (String, Option<i32>) {
+fn on_terminal(env: &TestEnv, columns: u16, args: &[&str], typed: &str) -> (String, Option<i32>) {
     let mut answer = Some(typed).filter(|typed| !typed.is_empty());
-    watched(desk.command(args), desk, columns, |seen, _| match seen.ends_with("[y/N] ") {
+    watched(env.command(args), env, columns, |seen, _| match seen.ends_with("[y/N] ") {
         true => answer.take().unwrap_or_default().to_owned(),
         false => String::new(),
     })
@@ -22,7 +22,7 @@ fn on_terminal(desk: &Desk, columns: u16, args: &[&str], typed: &str) -> (String
 /// Runs a command on a terminal. Someone watches what it shows, and types or does something.
 pub(crate) fn watched(
     mut command: Command,
-    desk: &Desk,
+    env: &TestEnv,
     columns: u16,
     mut person: impl FnMut(&str, &Child) -> String,
 ) -> (String, Option<i32>) {
@@ -47,7 +47,7 @@ pub(crate) fn watched(
         terminal.write_all(typed.as_bytes()).unwrap();
     }
     let code = child.wait().unwrap().code();
-    (desk.redact(&String::from_utf8(seen).unwrap().replace("\r\n", "\n")), code)
+    (env.redact(&String::from_utf8(seen).unwrap().replace("\r\n", "\n")), code)
 }
 
 /// The text without colours.
@@ -57,10 +57,10 @@ fn plain(text: &str) -> String {
 
 #[test]
 fn a_list_fits_the_terminal() {
-    let desk = Desk::furnished();
+    let env = TestEnv::furnished();
     let mut all = String::new();
     for columns in [100, 80, 40, 20] {
-        let (seen, code) = on_terminal(&desk, columns, &["sessions"], "");
+        let (seen, code) = on_terminal(&env, columns, &["sessions"], "");
         assert_eq!(code, Some(0));
         // Only the status is coloured, and 20 columns have no room for it.
         assert_eq!(seen.contains('\u{1b}'), columns > 20, "{seen}");
@@ -75,13 +75,13 @@ fn a_list_fits_the_terminal() {
 
 #[test]
 fn the_other_tables_fit_a_narrow_terminal() {
-    let desk = Desk::furnished();
-    desk.quietly(&["delete", AUTH]).line();
-    desk.quietly(&["agent", "create", "--agent", "looker", "--purpose", "look", "--id", "a-1"])
+    let env = TestEnv::furnished();
+    env.quietly(&["delete", AUTH]).line();
+    env.quietly(&["agent", "create", "--agent", "looker", "--purpose", "look", "--id", "a-1"])
         .line();
     let mut all = String::new();
     for args in [&["trash", "list"][..], &["agent", "list"], &["config"], &["du", "-n", "2"]] {
-        let (seen, code) = on_terminal(&desk, 40, args, "");
+        let (seen, code) = on_terminal(&env, 40, args, "");
         assert_eq!(code, Some(0));
         // The sum below what takes room is a sentence, which the terminal wraps.
         for line in plain(&seen).lines().filter(|line| !line.starts_with("In all")) {
@@ -100,16 +100,16 @@ fn unicode_width(line: &str) -> usize {
 
 #[test]
 fn no_colour_means_none_on_a_terminal_either() {
-    let mut desk = Desk::furnished();
-    desk.set("NO_COLOR", "1");
-    let (seen, _) = on_terminal(&desk, 80, &["sessions"], "");
+    let mut env = TestEnv::furnished();
+    env.set("NO_COLOR", "1");
+    let (seen, _) = on_terminal(&env, 80, &["sessions"], "");
     assert!(!seen.contains('\u{1b}'), "{seen}");
 }
 
 #[test]
 fn hostile_tasks_do_not_reach_the_terminal() {
-    let mut desk = Desk::furnished();
-    desk.set("NO_COLOR", "1");
+    let mut env = TestEnv::furnished();
+    env.set("NO_COLOR", "1");
     for args in [
         &["sessions"][..],
         &["show", "@last"],
@@ -117,15 +117,15 @@ fn hostile_tasks_do_not_reach_the_terminal() {
         &["search", "everyone"],
         &["du"],
     ] {
-        let (seen, _) = on_terminal(&desk, 80, args, "");
+        let (seen, _) = on_terminal(&env, 80, args, "");
         assert!(!seen.contains('\u{1b}'), "{args:?}: {seen:?}");
     }
 }
 
 #[test]
 fn a_question_is_asked_and_its_answer_heeded() {
-    let mut desk = Desk::furnished();
-    desk.set("NO_COLOR", "1");
+    let mut env = TestEnv::furnished();
+    env.set("NO_COLOR", "1");
     let mut all = String::new();
     for (args, typed) in [
         (&["cleanup", "--older-than", "7"][..], "n\n"),
@@ -134,7 +134,7 @@ fn a_question_is_asked_and_its_answer_heeded() {
         (&["trash", "empty"], "no\n"),
         (&["trash", "empty"], "yes\n"),
     ] {
-        let (seen, code) = on_terminal(&desk, 200, args, typed);
+        let (seen, code) = on_terminal(&env, 200, args, typed);
         all.push_str(&format!("$ stepwell {}\n{seen}exit {code:?}\n\n", args.join(" ")));
     }
     let size = regex::Regex::new(r"[\d.]+ K?B").unwrap();
@@ -143,26 +143,26 @@ fn a_question_is_asked_and_its_answer_heeded() {
 
 #[test]
 fn a_hook_on_a_terminal_says_what_it_wants() {
-    let desk = Desk::new();
-    let (seen, code) = on_terminal(&desk, 80, &["hook", "pre-delegate"], "");
+    let env = TestEnv::new();
+    let (seen, code) = on_terminal(&env, 80, &["hook", "pre-delegate"], "");
     assert_eq!(code, Some(1));
     assert!(seen.contains("read from stdin") && seen.contains("invalid_json"), "{seen}");
 }
 
 #[test]
 fn a_run_without_a_task_offers_to_resume() {
-    let mut desk = Desk::new();
-    desk.set("NO_COLOR", "1");
-    desk.file("stepwell.toml", "[sessions]\nresume_on_startup = true\n");
-    desk.file("quick.yaml", "- text: Done.\n");
+    let mut env = TestEnv::new();
+    env.set("NO_COLOR", "1");
+    env.file("stepwell.toml", "[sessions]\nresume_on_startup = true\n");
+    env.file("quick.yaml", "- text: Done.\n");
     let begin = ["run", "the task", "--model", "script:quick.yaml", "--max-tokens", "1"];
-    assert_eq!(desk.quietly(&begin).code, Some(5));
+    assert_eq!(env.quietly(&begin).code, Some(5));
     let args = ["run", "--model", "script:quick.yaml"];
-    let (seen, code) = on_terminal(&desk, 80, &args, "n\n");
+    let (seen, code) = on_terminal(&env, 80, &args, "n\n");
     assert_eq!(code, Some(1), "{seen}");
     assert!(seen.starts_with("Resume [ID], \"the task\"? [y/N] "), "{seen}");
     assert!(seen.contains("nothing was done") && !seen.contains("Done."), "{seen}");
-    let (seen, code) = on_terminal(&desk, 80, &args, "y\n");
+    let (seen, code) = on_terminal(&env, 80, &args, "y\n");
     assert_eq!(code, Some(0), "{seen}");
     assert!(seen.contains("Done."), "{seen}");
 }

@@ -8,9 +8,9 @@ use std::process::{Command, Output, Stdio};
 use stepwell::{Event, Role, Span};
 use stepwell_strict::{Ending, Say};
 
-use crate::desk::Desk;
 use crate::editors::bare;
 use crate::running;
+use crate::test_env::TestEnv;
 
 /// How often is looked for something before it is given up; a look takes some milliseconds.
 const LOOKS: usize = 20_000;
@@ -21,14 +21,14 @@ struct Tmux {
     /// How many servers there were. Each has a socket of its own: one that is about to end would
     /// still be spoken to.
     servers: Cell<u32>,
-    desk: Desk,
+    env: TestEnv,
 }
 
 impl Tmux {
     /// None, if tmux is not installed.
     #[expect(clippy::disallowed_methods, reason = "whoever runs the tests says what there is")]
     #[expect(clippy::print_stderr, reason = "a test that does nothing says so")]
-    fn new(desk: Desk) -> Option<Self> {
+    fn new(env: TestEnv) -> Option<Self> {
         let folders = ["/usr/bin", "/usr/local/bin", "/opt/homebrew/bin"].map(Path::new);
         let found = folders.map(|folder| folder.join("tmux")).into_iter().find(|it| it.exists());
         let needed = ["CI", "STEPWELL_CHECK"].iter().any(|it| std::env::var_os(it).is_some());
@@ -37,12 +37,12 @@ impl Tmux {
             eprintln!("skipped: tmux is not installed");
             return None;
         };
-        Some(Self { program, servers: Cell::new(0), desk })
+        Some(Self { program, servers: Cell::new(0), env })
     }
 
     fn tmux(&self, arguments: &[&str]) -> Output {
-        let mut command = bare(&self.program, &self.desk);
-        let socket = self.desk.path(&format!("tmux{}", self.servers.get()));
+        let mut command = bare(&self.program, &self.env);
+        let socket = self.env.path(&format!("tmux{}", self.servers.get()));
         command.env("LC_ALL", "C.UTF-8").arg("-S").arg(socket).args(["-f", "/dev/null"]);
         command.args(arguments).stdin(Stdio::null()).output().unwrap()
     }
@@ -84,7 +84,7 @@ impl Tmux {
     }
 
     fn chat(&self, arguments: &[&str]) {
-        self.sit(&self.desk.command(&[&["chat"], arguments].concat()), (80, 24));
+        self.sit(&self.env.command(&[&["chat"], arguments].concat()), (80, 24));
     }
 
     /// Everything, with what scrolled away.
@@ -178,7 +178,7 @@ impl Tmux {
 
     /// What the user said in the newest session.
     fn said(&self) -> Vec<String> {
-        let well = self.desk.well();
+        let well = self.env.well();
         let id = well.find("@last").unwrap();
         let events = well.store().events(&id, Span::ALL).unwrap().events;
         let said = events.into_iter().filter_map(|event| match event.event {
@@ -211,14 +211,14 @@ answers:
 
 #[test]
 fn a_day_of_work_in_tmux_survives_a_kill_at_a_question_and_leaves_a_clean_scrollback() {
-    let Some(tmux) = Tmux::new(running::desk(DAY)) else { return };
+    let Some(tmux) = Tmux::new(running::env(DAY)) else { return };
     tmux.chat(&["--model", "script:script.yaml"]);
     tmux.until("what is to be done?").say("write the notes").until("y once");
     tmux.kill();
-    assert!(!tmux.desk.work().join("notes.md").exists());
+    assert!(!tmux.env.work().join("notes.md").exists());
     tmux.chat(&[]);
     tmux.until("waits for you").keys(&["Down", "Enter"]).answer("y").until("what next?");
-    assert_eq!(tmux.desk.read("notes.md"), "first");
+    assert_eq!(tmux.env.read("notes.md"), "first");
     tmux.say("more").until("漢字 and more.").until("what next?").still();
     tmux.tmux(&["resize-window", "-t", "chat", "-x", "40", "-y", "15"]);
     tmux.still().until("what next?").say("!cat notes.md").until("  first").until("what next?");
@@ -244,13 +244,13 @@ fn a_day_of_work_in_tmux_survives_a_kill_at_a_question_and_leaves_a_clean_scroll
 
 #[test]
 fn a_kill_in_tmux_while_the_model_speaks_loses_nothing_that_was_said() {
-    let (desk, strict, _runtime) = running::with_provider("openai");
-    let Some(tmux) = Tmux::new(desk) else { return };
+    let (env, strict, _runtime) = running::with_provider("openai");
+    let Some(tmux) = Tmux::new(env) else { return };
     strict.push(Say::text("Half of the answer").ending(Ending::SilentAfter(5)));
     tmux.chat(&["--model", "local/large"]);
     tmux.until("what is to be done?").say("tell me").until("Half of the answer");
     tmux.say("and be brief").until("» and be brief");
-    let well = tmux.desk.well();
+    let well = tmux.env.well();
     while well.info(&well.find("@last").unwrap()).unwrap().head.unheard == 0 {
         std::thread::yield_now();
     }
@@ -265,8 +265,8 @@ fn a_kill_in_tmux_while_the_model_speaks_loses_nothing_that_was_said() {
 
 #[test]
 fn a_chat_in_tmux_is_suspended_and_goes_on() {
-    let Some(tmux) = Tmux::new(running::desk(DAY)) else { return };
-    let mut shell = tmux.desk.command(&[]);
+    let Some(tmux) = Tmux::new(running::env(DAY)) else { return };
+    let mut shell = tmux.env.command(&[]);
     shell.env("PS1", "shell> ").env("PATH", "/usr/bin:/bin");
     let mut with_jobs = Command::new("bash");
     with_jobs.args(["--norc", "--noprofile", "-i"]);
@@ -275,7 +275,7 @@ fn a_chat_in_tmux_is_suspended_and_goes_on() {
     }
     tmux.sit(&with_jobs, (80, 24));
     let program = shell.get_program().to_string_lossy().into_owned();
-    let work = tmux.desk.work();
+    let work = tmux.env.work();
     tmux.until("shell>").say(&format!("cd {}; clear", work.display()));
     tmux.say(&format!("{program} chat --model script:script.yaml"));
     tmux.until("what is to be done?").keys(&["a", "b", "c"]).until("› abc");

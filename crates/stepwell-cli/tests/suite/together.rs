@@ -5,16 +5,16 @@ use std::process::Stdio;
 
 use stepwell::{Message, Status, StopReason};
 
-use crate::desk::{AUTH, Desk};
+use crate::test_env::{AUTH, TestEnv};
 
 #[test]
 fn a_log_is_followed_while_another_process_writes() {
-    let desk = Desk::furnished();
-    let well = desk.well();
+    let env = TestEnv::furnished();
+    let well = env.well();
     let running = well.resume(&AUTH.parse().unwrap()).unwrap();
     let begun = running.info().unwrap().head.seq.get();
     let mut follower =
-        desk.command(&["log", "-f", AUTH, "-n", "1"]).stdout(Stdio::piped()).spawn().unwrap();
+        env.command(&["log", "-f", AUTH, "-n", "1"]).stdout(Stdio::piped()).spawn().unwrap();
     let mut lines = BufReader::new(follower.stdout.take().unwrap()).lines();
     let mut next =
         || -> serde_json::Value { serde_json::from_str(&lines.next().unwrap().unwrap()).unwrap() };
@@ -35,13 +35,13 @@ fn a_log_is_followed_while_another_process_writes() {
 
 #[test]
 fn two_shells_write_to_one_store_at_once() {
-    let desk = Desk::new();
-    desk.quietly(&["init"]).line();
+    let env = TestEnv::new();
+    env.quietly(&["init"]).line();
     let shell = |name: &'static str| {
         let commands: Vec<_> = (0..20)
             .map(|n| {
                 let id = format!("{name}-{n}");
-                desk.command(&["agent", "create", "--agent", name, "--purpose", "p", "--id", &id])
+                env.command(&["agent", "create", "--agent", name, "--purpose", "p", "--id", &id])
             })
             .collect();
         std::thread::spawn(move || {
@@ -52,34 +52,34 @@ fn two_shells_write_to_one_store_at_once() {
     };
     let shells = [shell("one"), shell("two")];
     shells.into_iter().for_each(|shell| shell.join().unwrap());
-    assert_eq!(desk.quietly(&["sessions", "--all", "--json"]).json().len(), 40);
-    assert_eq!(desk.quietly(&["verify"]).code, Some(0));
+    assert_eq!(env.quietly(&["sessions", "--all", "--json"]).json().len(), 40);
+    assert_eq!(env.quietly(&["verify"]).code, Some(0));
 }
 
 #[test]
 fn two_shells_make_one_store() {
-    let desk = Desk::new();
+    let env = TestEnv::new();
     let mut children: Vec<_> = (0..4)
         .map(|n| {
             let id = format!("agent-{n}");
             let args = ["agent", "create", "--agent", "a", "--purpose", "p", "--id", &id];
-            desk.command(&args).stdout(Stdio::null()).spawn().unwrap()
+            env.command(&args).stdout(Stdio::null()).spawn().unwrap()
         })
         .collect();
     assert!(children.iter_mut().all(|child| child.wait().unwrap().success()));
-    assert_eq!(desk.quietly(&["sessions", "--json"]).json().len(), 4);
+    assert_eq!(env.quietly(&["sessions", "--json"]).json().len(), 4);
 }
 
 #[test]
 fn a_log_that_is_followed_ends_when_its_session_is_erased() {
-    let desk = Desk::new();
+    let env = TestEnv::new();
     let args = ["agent", "create", "--agent", "a", "--purpose", "p", "--id", "agent-1"];
-    desk.quietly(&args).line();
-    let mut command = desk.command(&["log", "-f", "agent-1"]);
+    env.quietly(&args).line();
+    let mut command = env.command(&["log", "-f", "agent-1"]);
     let mut follower = command.stdout(Stdio::piped()).stderr(Stdio::null()).spawn().unwrap();
     let mut lines = BufReader::new(follower.stdout.take().unwrap()).lines();
     assert!(lines.next().unwrap().unwrap().contains("created"));
-    assert_eq!(desk.quietly(&["purge", "agent-1", "--yes"]).code, Some(0));
+    assert_eq!(env.quietly(&["purge", "agent-1", "--yes"]).code, Some(0));
     assert!(lines.next().is_none());
     assert!(follower.wait().unwrap().success());
 }

@@ -7,8 +7,8 @@ use std::time::Duration;
 
 use serde_json::{Value, json};
 
-use crate::desk::Desk;
 use crate::teams::member;
+use crate::test_env::TestEnv;
 
 /// Two steps: a file, and a command that needs leave.
 const SCRIPT: &str = "
@@ -33,26 +33,26 @@ impl Drop for Server {
     }
 }
 
-fn desk() -> Desk {
-    let desk = Desk::new();
-    desk.file("script.yaml", SCRIPT);
-    let script = format!("script:{}", desk.work().join("script.yaml").display());
-    let ran = desk.quietly(&["config", "set", "model.name", &script]);
+fn env() -> TestEnv {
+    let env = TestEnv::new();
+    env.file("script.yaml", SCRIPT);
+    let script = format!("script:{}", env.work().join("script.yaml").display());
+    let ran = env.quietly(&["config", "set", "model.name", &script]);
     assert_eq!(ran.code, Some(0), "{}{}", ran.stdout, ran.stderr);
-    desk
+    env
 }
 
 impl Server {
-    pub(crate) fn start(desk: &Desk, flags: &[&str]) -> Self {
+    pub(crate) fn start(env: &TestEnv, flags: &[&str]) -> Self {
         let mut args = vec!["serve", "--port", "0"];
         args.extend(flags);
-        let mut command = desk.command(&args);
+        let mut command = env.command(&args);
         let mut child = command.stdout(Stdio::piped()).stderr(Stdio::null()).spawn().unwrap();
         let mut link = String::new();
         BufReader::new(child.stdout.take().unwrap()).read_line(&mut link).unwrap();
         let port = link.split([':', '/']).find_map(|part| part.parse().ok());
         let port = port.expect("the link has a port");
-        let token = desk.quietly(&["serve", "--print-token"]).stdout.trim().to_owned();
+        let token = env.quietly(&["serve", "--print-token"]).stdout.trim().to_owned();
         Self { child, port, token }
     }
 
@@ -118,8 +118,8 @@ impl Server {
 
 #[test]
 fn a_run_that_is_started_there_outlives_the_server_and_is_answered_through_the_next() {
-    let desk = desk();
-    let server = Server::start(&desk, &[]);
+    let env = env();
+    let server = Server::start(&env, &[]);
     let id = "20260101-000000-abcdef";
     // Asked for twice, it is started once.
     for _ in 0..2 {
@@ -129,8 +129,8 @@ fn a_run_that_is_started_there_outlives_the_server_and_is_answered_through_the_n
     let gate = server.gate(id);
     drop(server);
     // Nobody serves, and the run still waits.
-    assert!(desk.quietly(&["gates"]).stdout.contains(id));
-    let server = Server::start(&desk, &[]);
+    assert!(env.quietly(&["gates"]).stdout.contains(id));
+    let server = Server::start(&env, &[]);
     // The file, then the command.
     for gate in [gate, "call_2_1".to_owned()] {
         assert_eq!(server.gate(id), gate);
@@ -138,7 +138,7 @@ fn a_run_that_is_started_there_outlives_the_server_and_is_answered_through_the_n
         assert_eq!(server.post(&path, &json!({"answer": "once"}))["goes_on"], true);
     }
     server.wait(id, "success");
-    assert_eq!(desk.read("ran.txt"), "x\n");
+    assert_eq!(env.read("ran.txt"), "x\n");
     let (status, second) =
         server.send("POST", &format!("/sessions/{id}/gates/call_1_1"), &json!({"answer": "deny"}));
     assert_eq!(status, 409, "{second:#}");
@@ -146,21 +146,21 @@ fn a_run_that_is_started_there_outlives_the_server_and_is_answered_through_the_n
 
 #[test]
 fn a_session_is_moved_back_and_forth_and_resumed_by_processes_of_their_own() {
-    let desk = desk();
-    let ran = desk.quietly(&["run", "make it", "--mode", "yolo"]);
+    let env = env();
+    let ran = env.quietly(&["run", "make it", "--mode", "yolo"]);
     assert_eq!(ran.code, Some(0), "{}", ran.stderr);
-    let server = Server::start(&desk, &[]);
+    let server = Server::start(&env, &[]);
     let id = server.get("/sessions")["items"][0]["id"].as_str().unwrap().to_owned();
     let path = format!("/sessions/{id}");
     let dry = server.post(&format!("{path}/rewind"), &json!({"to": "2", "dry_run": true}));
     assert_eq!(dry["done"], false, "{dry:#}");
-    assert!(desk.work().join("made.txt").exists(), "nothing was moved yet");
+    assert!(env.work().join("made.txt").exists(), "nothing was moved yet");
     let moved = server.post(&format!("{path}/rewind"), &json!({"to": "2"}));
     assert_eq!(moved["done"], true, "{moved:#}");
-    assert!(!desk.work().join("made.txt").exists());
+    assert!(!env.work().join("made.txt").exists());
     let back = server.post(&format!("{path}/rewind/undo"), &json!({}));
     assert_eq!(back["done"], true, "{back:#}");
-    assert_eq!(desk.read("made.txt"), "one");
+    assert_eq!(env.read("made.txt"), "one");
     let (status, refused) =
         server.send("POST", &format!("{path}/rewind"), &json!({"to": "nowhere"}));
     assert!((400..500).contains(&status), "{status} {refused:#}");
@@ -171,49 +171,49 @@ fn a_session_is_moved_back_and_forth_and_resumed_by_processes_of_their_own() {
 
 #[test]
 fn what_cannot_be_started_is_said_with_what_would_help() {
-    let desk = desk();
-    let server = Server::start(&desk, &[]);
+    let env = env();
+    let server = Server::start(&env, &[]);
     let wrong = json!({"task": "x", "agent": "nobody"});
     let (status, answer) = server.send("POST", "/sessions", &wrong);
     assert_eq!(status, 422, "{answer:#}");
     assert!(answer["title"].as_str().unwrap().contains("nobody"), "{answer:#}");
     let yolo = json!({"task": "x", "mode": "yolo"});
     assert_eq!(server.send("POST", "/sessions", &yolo).0, 403);
-    let loose = Server::start(&desk, &["--allow-yolo"]);
+    let loose = Server::start(&env, &["--allow-yolo"]);
     let started = loose.post("/sessions", &yolo);
     loose.wait(started["id"].as_str().unwrap(), "success");
 }
 
 #[test]
 fn no_request_names_a_file_of_the_server_as_its_model() {
-    let desk = desk();
-    let server = Server::start(&desk, &[]);
+    let env = env();
+    let server = Server::start(&env, &[]);
     for model in ["script:script.yaml", " script:/etc/passwd", "\tscript:script.yaml"] {
         let (status, answer) =
             server.send("POST", "/sessions", &json!({"task": "x", "model": model}));
         assert_eq!(status, 403, "{model:?}: {answer:#}");
     }
     // A script that is none is not shown whole.
-    desk.file("long.yaml", &format!("\"{}\"", "x".repeat(5000)));
-    let long = format!("script:{}", desk.work().join("long.yaml").display());
-    let ran = desk.quietly(&["run", "x", "--model", &long]);
+    env.file("long.yaml", &format!("\"{}\"", "x".repeat(5000)));
+    let long = format!("script:{}", env.work().join("long.yaml").display());
+    let ran = env.quietly(&["run", "x", "--model", &long]);
     assert!(ran.code != Some(0) && ran.stderr.len() < 1000, "{}", ran.stderr);
 }
 
 #[test]
 fn without_leave_no_run_of_a_server_asks_nobody() {
-    let desk = desk();
-    let begun = desk.quietly(&["run", "make it", "--mode", "yolo", "--max-steps", "1", "--json"]);
+    let env = env();
+    let begun = env.quietly(&["run", "make it", "--mode", "yolo", "--max-steps", "1", "--json"]);
     let yolo = begun.json()[0]["session_id"].as_str().unwrap().to_owned();
-    let ran = desk.quietly(&["config", "set", "--user", "agent.mode", "yolo"]);
+    let ran = env.quietly(&["config", "set", "--user", "agent.mode", "yolo"]);
     assert_eq!(ran.code, Some(0), "{}", ran.stderr);
-    let server = Server::start(&desk, &[]);
+    let server = Server::start(&env, &[]);
     // As the configuration says, and as the session was begun.
     let started = server.post("/sessions", &json!({"task": "make it"}));
     assert_eq!(server.gate(started["id"].as_str().unwrap()), "call_1_1");
     server.post(&format!("/sessions/{yolo}/resume"), &json!({}));
     assert_eq!(server.gate(&yolo), "call_2_1");
-    assert!(!desk.work().join("ran.txt").exists());
+    assert!(!env.work().join("ran.txt").exists());
     for id in [started["id"].as_str().unwrap(), &yolo] {
         server.post(&format!("/sessions/{id}/stop"), &json!({}));
     }
@@ -221,16 +221,16 @@ fn without_leave_no_run_of_a_server_asks_nobody() {
 
 #[test]
 fn who_did_what_through_the_server_is_in_the_log() {
-    let desk = desk();
-    let ran = desk.quietly(&["run", "make it", "--mode", "yolo", "--json"]);
+    let env = env();
+    let ran = env.quietly(&["run", "make it", "--mode", "yolo", "--json"]);
     let id = ran.json()[0]["session_id"].as_str().unwrap().to_owned();
     let token = "A".repeat(43);
-    desk.file("tokens", &format!("bob operator {token}\n"));
-    let tokens = desk.work().join("tokens");
+    env.file("tokens", &format!("bob operator {token}\n"));
+    let tokens = env.work().join("tokens");
     std::fs::set_permissions(&tokens, std::os::unix::fs::PermissionsExt::from_mode(0o600)).unwrap();
-    let server = Server::start(&desk, &["--tokens", &tokens.display().to_string()]);
+    let server = Server::start(&env, &["--tokens", &tokens.display().to_string()]);
     let path = format!("/sessions/{id}");
-    let mut seen = desk.quietly(&["log", &id, "--json"]).json().len();
+    let mut seen = env.quietly(&["log", &id, "--json"]).json().len();
     for (method, route, body) in [
         ("PATCH", "", json!({"label": "bobs"})),
         ("POST", "/checkpoint", json!({"name": "here"})),
@@ -244,7 +244,7 @@ fn who_did_what_through_the_server_is_in_the_log() {
         let (status, answer) = server.send_as(&token, method, &format!("{path}{route}"), &body);
         assert!((200..300).contains(&status), "{route}: {status} {answer:#}");
         // Whatever it is, what it wrote says who it was.
-        let log = desk.quietly(&["log", &id, "--json"]).json();
+        let log = env.quietly(&["log", &id, "--json"]).json();
         let new = &log[std::mem::replace(&mut seen, log.len())..];
         assert!(
             new.iter().any(|it| it.to_string().contains("web: bob")),
@@ -252,7 +252,7 @@ fn who_did_what_through_the_server_is_in_the_log() {
         );
     }
     server.wait(&id, "success");
-    let log = desk.quietly(&["log", &id, "--json"]).json();
+    let log = env.quietly(&["log", &id, "--json"]).json();
     let of = |kind: &str| log.iter().filter(|it| it["kind"] == kind).collect::<Vec<_>>();
     let body = |event: &Value| event.to_string();
     assert!(of("edited").iter().any(|it| body(it).contains("web: bob")), "{:?}", of("edited"));
@@ -273,18 +273,18 @@ fn who_did_what_through_the_server_is_in_the_log() {
 
 #[test]
 fn a_teams_server_starts_runs_only_in_the_workspace_that_it_is_given() {
-    let mut desk = desk();
-    desk.set("STEPWELL_STORE", &member(&Desk::unique("web"), "ann"));
-    let server = Server::start(&desk, &[]);
+    let mut env = env();
+    env.set("STEPWELL_STORE", &member(&TestEnv::unique("web"), "ann"));
+    let server = Server::start(&env, &[]);
     assert_eq!(server.get("/server")["may_start"], false);
     let (status, answer) = server.send("POST", "/sessions", &json!({"task": "make it"}));
     assert_eq!(status, 403, "{answer:#}");
     drop(server);
-    std::fs::create_dir(desk.path("given")).unwrap();
-    let given = desk.path("given").canonicalize().unwrap().display().to_string();
-    let server = Server::start(&desk, &["--workspace", &given]);
-    let script = format!("script:{}", desk.work().join("script.yaml").display());
-    let ran = desk.quietly(&["config", "set", "--user", "model.name", &script]);
+    std::fs::create_dir(env.path("given")).unwrap();
+    let given = env.path("given").canonicalize().unwrap().display().to_string();
+    let server = Server::start(&env, &["--workspace", &given]);
+    let script = format!("script:{}", env.work().join("script.yaml").display());
+    let ran = env.quietly(&["config", "set", "--user", "model.name", &script]);
     assert_eq!(ran.code, Some(0), "{}", ran.stderr);
     let started = server.post("/sessions", &json!({"task": "make it"}));
     let id = started["id"].as_str().unwrap();
@@ -299,10 +299,10 @@ const SOON: Duration = Duration::from_secs(40);
 #[test]
 #[expect(clippy::disallowed_methods, reason = "it is about real time")]
 fn while_a_teams_store_is_away_requests_are_told_so_soon() {
-    let mut desk = desk();
+    let mut env = env();
     let database = stepwell_cluster::Server::start(stepwell_cluster::Disk::Lazy);
-    desk.set("STEPWELL_STORE", &database.url());
-    let server = Server::start(&desk, &[]);
+    env.set("STEPWELL_STORE", &database.url());
+    let server = Server::start(&env, &[]);
     assert_eq!(server.send("GET", "/sessions", &Value::Null).0, 200);
     database.kill();
     for path in ["/sessions", "/gates", "/stats"] {
@@ -321,37 +321,37 @@ fn while_a_teams_store_is_away_requests_are_told_so_soon() {
 
 #[test]
 fn an_address_that_others_reach_needs_protection() {
-    let desk = desk();
-    let ran = desk.quietly(&["serve", "--port", "0", "--listen", "0.0.0.0"]);
+    let env = env();
+    let ran = env.quietly(&["serve", "--port", "0", "--listen", "0.0.0.0"]);
     assert_eq!(ran.code, Some(1), "{}", ran.stderr);
     assert!(ran.stderr.contains("TLS"), "{}", ran.stderr);
-    let old = desk.quietly(&["serve", "--print-token"]).stdout;
-    let new = desk.quietly(&["serve", "--print-token", "--new-token"]).stdout;
+    let old = env.quietly(&["serve", "--print-token"]).stdout;
+    let new = env.quietly(&["serve", "--print-token", "--new-token"]).stdout;
     assert_ne!(old, new);
-    assert_eq!(desk.quietly(&["serve", "--print-token"]).stdout, new);
+    assert_eq!(env.quietly(&["serve", "--print-token"]).stdout, new);
 }
 
 #[test]
 fn a_new_token_counts_at_once_and_no_name_is_there_twice() {
-    let desk = desk();
-    let server = Server::start(&desk, &[]);
+    let env = env();
+    let server = Server::start(&env, &[]);
     assert_eq!(server.send("GET", "/stores", &Value::Null).0, 200);
-    let renewed = desk.quietly(&["serve", "--new-token", "--print-token"]).stdout;
+    let renewed = env.quietly(&["serve", "--new-token", "--print-token"]).stdout;
     assert_eq!(server.send("GET", "/stores", &Value::Null).0, 401);
     assert_eq!(server.send_as(renewed.trim(), "GET", "/stores", &Value::Null).0, 200);
     let tokens = format!("ann operator {}\nann viewer {}\n", "A".repeat(43), "B".repeat(42) + "A");
-    desk.file("tokens", &tokens);
-    let path = desk.work().join("tokens");
+    env.file("tokens", &tokens);
+    let path = env.work().join("tokens");
     std::fs::set_permissions(&path, std::os::unix::fs::PermissionsExt::from_mode(0o600)).unwrap();
-    let refused = desk.quietly(&["serve", "--port", "0", "--tokens", "tokens"]);
+    let refused = env.quietly(&["serve", "--port", "0", "--tokens", "tokens"]);
     assert_eq!(refused.code, Some(1));
     assert!(refused.stderr.contains("two tokens have the name ann"), "{}", refused.stderr);
 }
 
 #[test]
 fn a_proxy_without_tls_is_no_protection() {
-    let desk = desk();
-    let refused = desk.quietly(&["serve", "--port", "0", "--behind", "http://team.example"]);
+    let env = env();
+    let refused = env.quietly(&["serve", "--port", "0", "--behind", "http://team.example"]);
     assert_eq!(refused.code, Some(2), "{}", refused.stderr);
     assert!(refused.stderr.contains("https://"), "{}", refused.stderr);
 }

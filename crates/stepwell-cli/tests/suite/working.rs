@@ -3,27 +3,27 @@
 use std::path::Path;
 use std::process::Command;
 
-use crate::desk::{Desk, Ran};
+use crate::test_env::{Ran, TestEnv};
 
-fn git(desk: &Desk, args: &[&str]) -> String {
-    let output = Command::new("git").arg("-C").arg(desk.work()).args(args).output().unwrap();
+fn git(env: &TestEnv, args: &[&str]) -> String {
+    let output = Command::new("git").arg("-C").arg(env.work()).args(args).output().unwrap();
     assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
     String::from_utf8_lossy(&output.stdout).trim().to_owned()
 }
 
 /// The example, copied and committed.
-fn example() -> Desk {
-    let desk = Desk::new();
+fn example() -> TestEnv {
+    let env = TestEnv::new();
     let from = Path::new(concat!(env!("CARGO_MANIFEST_DIR"), "/../../examples/work"));
     for file in std::fs::read_dir(from).unwrap().map(|entry| entry.unwrap()) {
-        std::fs::copy(file.path(), desk.work().join(file.file_name())).unwrap();
+        std::fs::copy(file.path(), env.work().join(file.file_name())).unwrap();
     }
-    git(&desk, &["init", "-q", "-b", "main"]);
-    git(&desk, &["config", "user.name", "Test"]);
-    git(&desk, &["config", "user.email", "test@example.com"]);
-    git(&desk, &["add", "-A"]);
-    git(&desk, &["commit", "-q", "-m", "begin"]);
-    desk
+    git(&env, &["init", "-q", "-b", "main"]);
+    git(&env, &["config", "user.name", "Test"]);
+    git(&env, &["config", "user.email", "test@example.com"]);
+    git(&env, &["add", "-A"]);
+    git(&env, &["commit", "-q", "-m", "begin"]);
+    env
 }
 
 const WORK: [&str; 6] = [
@@ -35,28 +35,28 @@ const WORK: [&str; 6] = [
     "yolo",
 ];
 
-fn respond(desk: &mut Desk, answer: &str) -> Ran {
-    desk.run(&["resume", "@last", "--respond", answer])
+fn respond(env: &mut TestEnv, answer: &str) -> Ran {
+    env.run(&["resume", "@last", "--respond", answer])
 }
 
 #[test]
 fn the_example_goes_from_a_goal_to_a_commit_with_three_answers() {
-    let mut desk = example();
-    assert_eq!(desk.run(&WORK).code, Some(8));
-    assert_eq!(respond(&mut desk, "1").code, Some(8));
-    assert_eq!(respond(&mut desk, "approve").code, Some(8));
-    let shipped = respond(&mut desk, "commit");
+    let mut env = example();
+    assert_eq!(env.run(&WORK).code, Some(8));
+    assert_eq!(respond(&mut env, "1").code, Some(8));
+    assert_eq!(respond(&mut env, "approve").code, Some(8));
+    let shipped = respond(&mut env, "commit");
     assert_eq!(shipped.code, Some(0), "{}", shipped.stderr);
     assert!(shipped.stdout.starts_with("3 of 3 tasks done; the check passes; committed as "));
-    assert_eq!(git(&desk, &["log", "--format=%s"]), "calc: add two whole numbers\nbegin");
+    assert_eq!(git(&env, &["log", "--format=%s"]), "calc: add two whole numbers\nbegin");
     // The store made it, and it is the user's to commit.
-    assert_eq!(git(&desk, &["status", "--porcelain"]), "?? .gitignore");
-    let state = desk.run(&["state", "@last"]);
+    assert_eq!(git(&env, &["status", "--porcelain"]), "?? .gitignore");
+    let state = env.run(&["state", "@last"]);
     assert!(state.stdout.contains("ship") && state.stdout.contains("Are the numbers whole?"));
-    let ledger = desk.run(&["ledger", "--json"]).json();
+    let ledger = env.run(&["ledger", "--json"]).json();
     // Git's clock is not the test's, so that the row's commits are not counted here.
     assert_eq!(ledger[0]["tasks"], 3);
-    let transcript = desk.transcript();
+    let transcript = env.transcript();
     for seen in [
         "== plan ==",
         "1. [create] Write calc.sh",
@@ -71,57 +71,57 @@ fn the_example_goes_from_a_goal_to_a_commit_with_three_answers() {
 
 #[test]
 fn without_questions_it_takes_one_command_and_a_phase_can_be_gone_back_to() {
-    let desk = example();
+    let env = example();
     let mut args = WORK.to_vec();
     args.extend(["--yes", "all", "--json"]);
-    let ran = desk.quietly(&args);
+    let ran = env.quietly(&args);
     assert_eq!(ran.code, Some(0), "{}", ran.stderr);
     let answer = &ran.json()[0];
     assert_eq!(answer["status"], "success");
-    let back = desk.quietly(&["rewind", "@last", "--to", "phase:execute", "--chat"]);
+    let back = env.quietly(&["rewind", "@last", "--to", "phase:execute", "--chat"]);
     assert_eq!(back.code, Some(0), "{}", back.stderr);
-    let phase = desk.quietly(&["phase", "@last"]);
+    let phase = env.quietly(&["phase", "@last"]);
     assert!(phase.stdout.contains("in phase execute"), "{}", phase.stdout);
     // With the files: they are planned, and made, anew.
-    let back = desk.quietly(&["rewind", "@last", "--to", "phase:plan"]);
+    let back = env.quietly(&["rewind", "@last", "--to", "phase:plan"]);
     assert_eq!(back.code, Some(0), "{}", back.stderr);
-    assert!(!desk.work().join("calc.sh").exists());
-    let phase = desk.quietly(&["phase", "@last"]);
+    assert!(!env.work().join("calc.sh").exists());
+    let phase = env.quietly(&["phase", "@last"]);
     assert!(phase.stdout.contains("in phase plan"), "{}", phase.stdout);
-    let again = desk.quietly(&["resume", "@last"]);
+    let again = env.quietly(&["resume", "@last"]);
     assert_eq!(again.code, Some(0), "{}", again.stderr);
     assert!(again.stderr.contains("== execute =="), "{}", again.stderr);
-    assert!(desk.work().join("calc.sh").exists());
+    assert!(env.work().join("calc.sh").exists());
     // The commit of the first time holds the same files.
-    assert_eq!(git(&desk, &["log", "--format=%s"]), "calc: add two whole numbers\nbegin");
+    assert_eq!(git(&env, &["log", "--format=%s"]), "calc: add two whole numbers\nbegin");
 }
 
 #[test]
 fn a_spent_budget_stops_the_work_which_goes_on_with_more() {
-    let desk = example();
+    let env = example();
     let mut args = WORK.to_vec();
     args.extend(["--yes", "all", "--budget", "0.14"]);
-    let ran = desk.quietly(&args);
+    let ran = env.quietly(&args);
     assert_eq!(ran.code, Some(5), "{}", ran.stderr);
     assert!(ran.stderr.contains("partial (budget_exceeded)"), "{}", ran.stderr);
     assert!(ran.stderr.contains("--budget USD, gives it more"), "{}", ran.stderr);
-    let state = desk.quietly(&["state", "@last"]).stdout;
+    let state = env.quietly(&["state", "@last"]).stdout;
     assert!(state.contains("of 2 tasks") || state.contains("of 3 tasks"), "{state}");
-    let again = desk.quietly(&["resume", "@last", "--budget", "1"]);
+    let again = env.quietly(&["resume", "@last", "--budget", "1"]);
     assert_eq!(again.code, Some(0), "{}", again.stderr);
-    assert_eq!(git(&desk, &["log", "--format=%s"]), "calc: add two whole numbers\nbegin");
+    assert_eq!(git(&env, &["log", "--format=%s"]), "calc: add two whole numbers\nbegin");
 }
 
 #[test]
 fn a_plan_is_told_what_earlier_work_of_the_project_taught() {
-    let desk = example();
+    let env = example();
     let mut args = WORK.to_vec();
     args.extend(["--yes", "all", "--check", "false", "--rounds", "1"]);
-    assert_eq!(desk.quietly(&args).code, Some(5));
+    assert_eq!(env.quietly(&args).code, Some(5));
     let mut args = WORK.to_vec();
     args.extend(["--yes", "all"]);
-    assert_eq!(desk.quietly(&args).code, Some(0));
-    let log = desk.quietly(&["log", "@last", "--json"]).stdout;
+    assert_eq!(env.quietly(&args).code, Some(0));
+    let log = env.quietly(&["log", "@last", "--json"]).stdout;
     let told = "Lessons of earlier work on this project\\n- cost $";
     assert!(log.contains(told), "{log}");
     assert!(log.contains("tasks: A calculator that adds two numbers"), "{log}");
@@ -129,10 +129,10 @@ fn a_plan_is_told_what_earlier_work_of_the_project_taught() {
 
 #[test]
 fn a_check_that_never_passes_is_exit_code_5_and_says_what_is_left() {
-    let desk = example();
+    let env = example();
     let mut args = WORK.to_vec();
     args.extend(["--yes", "all", "--check", "false", "--rounds", "1"]);
-    let ran = desk.quietly(&args);
+    let ran = env.quietly(&args);
     assert_eq!(ran.code, Some(5), "{}", ran.stderr);
     assert!(ran.stderr.contains("this is left: check `false`"), "{}", ran.stderr);
     assert!(ran.stderr.contains(" partial (work is left): "), "{}", ran.stderr);
@@ -145,7 +145,7 @@ fn a_check_that_never_passes_is_exit_code_5_and_says_what_is_left() {
 
 #[test]
 fn what_makes_no_sense_is_refused_before_anything_is_recorded() {
-    let desk = example();
+    let env = example();
     for (more, code) in [
         (&["--phase-model", "ship"][..], 2),
         (&["--phase-model", "cook=openai/x"], 2),
@@ -155,42 +155,42 @@ fn what_makes_no_sense_is_refused_before_anything_is_recorded() {
     ] {
         let mut args = WORK.to_vec();
         args.extend(more);
-        let ran = desk.quietly(&args);
+        let ran = env.quietly(&args);
         assert_eq!(ran.code, Some(code), "{more:?}: {}", ran.stderr);
     }
-    assert!(!desk.work().join(".stepwell/stepwell.db").exists());
+    assert!(!env.work().join(".stepwell/stepwell.db").exists());
 }
 
 #[test]
 fn a_user_whom_git_does_not_know_is_told_what_to_type_and_the_work_resumes() {
-    let mut desk = example();
-    git(&desk, &["config", "--unset", "user.name"]);
-    git(&desk, &["config", "--unset", "user.email"]);
+    let mut env = example();
+    git(&env, &["config", "--unset", "user.name"]);
+    git(&env, &["config", "--unset", "user.email"]);
     // Or git would make a name up of the machine's.
-    git(&desk, &["config", "user.useConfigOnly", "true"]);
+    git(&env, &["config", "user.useConfigOnly", "true"]);
     let agreed = [&WORK[..], &["--yes", "discuss,plan,execute,ship"]].concat();
-    let stopped = desk.run(&agreed);
+    let stopped = env.run(&agreed);
     assert_eq!(stopped.code, Some(1), "{}", stopped.stderr);
     for says in ["git does not know who commits", "git config --global user.name", "resume"] {
         assert!(stopped.stderr.contains(says), "{says} in {}", stopped.stderr);
     }
-    assert_eq!(git(&desk, &["log", "--format=%s"]), "begin");
-    git(&desk, &["config", "user.name", "Test"]);
-    git(&desk, &["config", "user.email", "test@example.com"]);
-    let shipped = desk.run(&["resume", "@last"]);
+    assert_eq!(git(&env, &["log", "--format=%s"]), "begin");
+    git(&env, &["config", "user.name", "Test"]);
+    git(&env, &["config", "user.email", "test@example.com"]);
+    let shipped = env.run(&["resume", "@last"]);
     assert_eq!(shipped.code, Some(0), "{}", shipped.stderr);
-    assert_eq!(git(&desk, &["log", "--format=%s"]), "calc: add two whole numbers\nbegin");
+    assert_eq!(git(&env, &["log", "--format=%s"]), "calc: add two whole numbers\nbegin");
 }
 
 #[test]
 fn work_keeps_state_and_tasks_in_files_only_if_that_is_wanted() {
     for wanted in [false, true] {
-        let mut desk = example();
+        let mut env = example();
         let settings = format!("[sessions]\nmirror_markdown = {wanted}\n");
-        desk.file("stepwell.toml", &settings);
-        assert_eq!(desk.run(&WORK).code, Some(8));
-        assert_eq!(respond(&mut desk, "1").code, Some(8));
-        let files = ["STATE.md", "TASKS.md"].map(|name| desk.work().join(".stepwell").join(name));
+        env.file("stepwell.toml", &settings);
+        assert_eq!(env.run(&WORK).code, Some(8));
+        assert_eq!(respond(&mut env, "1").code, Some(8));
+        let files = ["STATE.md", "TASKS.md"].map(|name| env.work().join(".stepwell").join(name));
         if !wanted {
             assert!(files.iter().all(|file| !file.exists()));
             continue;
@@ -200,8 +200,8 @@ fn work_keeps_state_and_tasks_in_files_only_if_that_is_wanted() {
         let [state, tasks] = read();
         assert!(state.contains("**Phase:** plan"), "{state}");
         assert!(!tasks.contains("calc.sh"), "nothing is planned until it is approved: {tasks}");
-        assert_eq!(respond(&mut desk, "approve").code, Some(8));
-        assert_eq!(respond(&mut desk, "commit").code, Some(0));
+        assert_eq!(respond(&mut env, "approve").code, Some(8));
+        assert_eq!(respond(&mut env, "commit").code, Some(0));
         let [state, tasks] = read();
         assert!(state.contains("**Phase:** ship"), "{state}");
         assert!(tasks.contains("calc.sh") && tasks.contains("done"), "{tasks}");
@@ -217,22 +217,22 @@ fn state_line<'a>(state: &'a str, name: &str) -> Vec<&'a str> {
 
 #[test]
 fn state_and_show_tell_where_guided_work_is_and_what_to_type() {
-    let mut desk = example();
-    assert_eq!(desk.run(&WORK).code, Some(8));
-    let id = desk.quietly(&["sessions", "--json"]).json()[0]["id"].clone();
+    let mut env = example();
+    assert_eq!(env.run(&WORK).code, Some(8));
+    let id = env.quietly(&["sessions", "--json"]).json()[0]["id"].clone();
     let id = id.as_str().unwrap().to_owned();
     let answer = format!("stepwell resume {id} --respond \"your answer\"");
-    let state = |desk: &Desk| desk.quietly(&["state", "@last"]).stdout;
+    let state = |env: &TestEnv| env.quietly(&["state", "@last"]).stdout;
     // It waits in the discussion.
-    let told = state(&desk);
+    let told = state(&env);
     assert_eq!(state_line(&told, "Question"), ["1: Are the numbers whole? (no answer yet)"]);
     assert_eq!(state_line(&told, "Next"), [answer.as_str()]);
     let waits =
         "[work/question/1] Are the numbers whole? … (a number, your own words, skip, or skip all)";
     assert_eq!(state_line(&told, "Waits for"), [waits]);
-    assert_eq!(respond(&mut desk, "skip").code, Some(8));
+    assert_eq!(respond(&mut env, "skip").code, Some(8));
     // It waits for its plan's approval.
-    let told = state(&desk);
+    let told = state(&env);
     assert_eq!(state_line(&told, "Question"), ["1: Are the numbers whole? (skipped)"]);
     assert_eq!(state_line(&told, "Progress"), ["no tasks"]);
     let waits = state_line(&told, "Waits for");
@@ -241,13 +241,13 @@ fn state_and_show_tell_where_guided_work_is_and_what_to_type() {
         waits[0]
             .ends_with("Is this the plan? (approve, refine: what to change, reject: why, or stop)")
     );
-    let json = &desk.quietly(&["state", "@last", "--json"]).json()[0];
+    let json = &env.quietly(&["state", "@last", "--json"]).json()[0];
     assert_eq!(json["questions"][0]["skipped"], true);
     assert_eq!(json["waits_for"][0]["id"], "work/approve/1");
     assert_eq!(json["guided"]["drafts"], 1);
     // It is verified, and waits for the commit.
-    assert_eq!(respond(&mut desk, "approve").code, Some(8));
-    for told in [state(&desk), desk.quietly(&["show", "@last"]).stdout] {
+    assert_eq!(respond(&mut env, "approve").code, Some(8));
+    for told in [state(&env), env.quietly(&["show", "@last"]).stdout] {
         let tasks = state_line(&told, "Task");
         let of_plan = tasks.iter().find(|line| line.starts_with("1 done")).unwrap();
         assert_eq!(*of_plan, "1 done: Write calc.sh, which prints the sum of its two arguments");
@@ -258,24 +258,24 @@ fn state_and_show_tell_where_guided_work_is_and_what_to_type() {
         assert_eq!(state_line(&told, "Next"), [answer.as_str()]);
         assert_eq!(state_line(&told, "Question"), ["1: Are the numbers whole? (skipped)"]);
     }
-    let json = &desk.quietly(&["show", "@last", "--json"]).json()[0];
+    let json = &env.quietly(&["show", "@last", "--json"]).json()[0];
     assert_eq!(json["work"]["guided"]["verification"]["round"], 2);
     assert_eq!(json["work"]["guided"]["verification"]["checks"][0]["outcome"], "done");
     // It is over: nothing waits, and there is nothing to type.
-    assert_eq!(respond(&mut desk, "commit").code, Some(0));
-    let told = state(&desk);
+    assert_eq!(respond(&mut env, "commit").code, Some(0));
+    let told = state(&env);
     assert_eq!(state_line(&told, "Progress"), ["3 of 3 tasks done"]);
-    assert_eq!(state_line(&told, "Commit"), [git(&desk, &["rev-parse", "HEAD"])]);
+    assert_eq!(state_line(&told, "Commit"), [git(&env, &["rev-parse", "HEAD"])]);
     assert!(state_line(&told, "Next").is_empty() && state_line(&told, "Waits for").is_empty());
 }
 
 #[test]
 fn state_tells_what_is_left_and_how_to_go_on() {
-    let desk = example();
+    let env = example();
     let mut args = WORK.to_vec();
     args.extend(["--yes", "all", "--check", "false", "--rounds", "1"]);
-    assert_eq!(desk.quietly(&args).code, Some(5));
-    let told = desk.quietly(&["state", "@last"]).stdout;
+    assert_eq!(env.quietly(&args).code, Some(5));
+    let told = env.quietly(&["state", "@last"]).stdout;
     let verified = state_line(&told, "Verify");
     assert!(verified[0].starts_with("round 1 of 1: check `false` fails; "), "{verified:?}");
     assert!(state_line(&told, "Error")[0].contains("this is left: check `false`"), "{told}");

@@ -3,93 +3,93 @@
 
 use serde_json::json;
 
-use crate::desk::{Desk, Ran};
 use crate::running::{one, run};
 use crate::subagents::{CHANGE, MERGE, children, dispatching, git, repository, told};
+use crate::test_env::{Ran, TestEnv};
 
-/// A desk on which a subagent did this in a worktree, and its id.
-pub(crate) fn after(arguments: &str, command: &str) -> (Desk, String, String) {
-    let desk = repository(&dispatching(arguments));
-    desk.file(
+/// An environment in which a subagent did this in a worktree, and its id.
+pub(crate) fn after(arguments: &str, command: &str) -> (TestEnv, String, String) {
+    let env = repository(&dispatching(arguments));
+    env.file(
         "worker.yaml",
         &format!(
             "- text: I work.\n  calls:\n    - tool: run_command\n      arguments: {{command: '{command}'}}\n- {{text: Worked.}}\n"
         ),
     );
-    let done = one(&desk, &run(&["--mode", "yolo"]), 0);
-    let child = children(&desk)[0]["id"].as_str().unwrap().to_owned();
-    (desk, done["session_id"].as_str().unwrap().to_owned(), child)
+    let done = one(&env, &run(&["--mode", "yolo"]), 0);
+    let child = children(&env)[0]["id"].as_str().unwrap().to_owned();
+    (env, done["session_id"].as_str().unwrap().to_owned(), child)
 }
 
-pub(crate) fn folder(desk: &Desk, child: &str) -> std::path::PathBuf {
-    desk.work().join(".stepwell/worktrees").join(child)
+pub(crate) fn folder(env: &TestEnv, child: &str) -> std::path::PathBuf {
+    env.work().join(".stepwell/worktrees").join(child)
 }
 
 /// Another run, which looks for what nobody needs any more.
-fn sweep(desk: &Desk) -> Ran {
-    let ran = desk.quietly(&["run", "look", "--model", "script:looker.yaml"]);
+fn sweep(env: &TestEnv) -> Ran {
+    let ran = env.quietly(&["run", "look", "--model", "script:looker.yaml"]);
     assert_eq!(ran.code, Some(0), "{}", ran.stderr);
     ran
 }
 
-fn state(desk: &Desk) -> String {
-    let listed = desk.quietly(&["worktrees", "--json"]).json();
+fn state(env: &TestEnv) -> String {
+    let listed = env.quietly(&["worktrees", "--json"]).json();
     assert_eq!(listed.len(), 1, "{listed:?}");
     listed[0]["state"].as_str().unwrap_or("unknown").to_owned()
 }
 
 /// It stays through another run, and is not removed unless that is forced.
-fn stays(desk: &Desk, child: &str, expected: &str, why: &str) {
-    assert_eq!(state(desk), expected);
-    let swept = sweep(desk);
+fn stays(env: &TestEnv, child: &str, expected: &str, why: &str) {
+    assert_eq!(state(env), expected);
+    let swept = sweep(env);
     assert!(!swept.stderr.contains("worktree"), "{}", swept.stderr);
-    let refused = desk.quietly(&["worktrees", "remove", child]);
+    let refused = env.quietly(&["worktrees", "remove", child]);
     assert_eq!(refused.code, Some(1), "{}", refused.stderr);
     assert!(refused.stderr.contains(why), "{}", refused.stderr);
     assert!(!refused.stderr.contains("fatal:"), "{}", refused.stderr);
     assert!(refused.stderr.contains("--force"), "{}", refused.stderr);
-    assert_eq!(state(desk), expected);
+    assert_eq!(state(env), expected);
 }
 
-fn forced(desk: &Desk, child: &str) {
-    let ran = desk.quietly(&["worktrees", "remove", child, "--force"]);
+fn forced(env: &TestEnv, child: &str) {
+    let ran = env.quietly(&["worktrees", "remove", child, "--force"]);
     assert_eq!(ran.code, Some(0), "{}", ran.stderr);
-    assert!(!folder(desk, child).exists());
-    assert_eq!(git(desk, &["branch", "--list", "stepwell/*"]), "");
-    assert_eq!(git(desk, &["worktree", "list"]).lines().count(), 1);
+    assert!(!folder(env, child).exists());
+    assert_eq!(git(env, &["branch", "--list", "stepwell/*"]), "");
+    assert_eq!(git(env, &["worktree", "list"]).lines().count(), 1);
 }
 
 #[test]
 fn a_worktree_without_its_git_file_is_kept_and_said_to_be_broken() {
-    let (desk, _, child) = after(CHANGE, "echo x > new.txt");
-    git(&desk, &["merge", "-q", &format!("stepwell/{child}")]);
-    std::fs::remove_file(folder(&desk, &child).join(".git")).unwrap();
-    std::fs::write(folder(&desk, &child).join("mine.txt"), "mine").unwrap();
-    stays(&desk, &child, "broken", "its .git is gone");
-    assert!(folder(&desk, &child).join("mine.txt").exists());
-    assert!(git(&desk, &["branch", "--list", "stepwell/*"]).contains(&child));
-    forced(&desk, &child);
+    let (env, _, child) = after(CHANGE, "echo x > new.txt");
+    git(&env, &["merge", "-q", &format!("stepwell/{child}")]);
+    std::fs::remove_file(folder(&env, &child).join(".git")).unwrap();
+    std::fs::write(folder(&env, &child).join("mine.txt"), "mine").unwrap();
+    stays(&env, &child, "broken", "its .git is gone");
+    assert!(folder(&env, &child).join("mine.txt").exists());
+    assert!(git(&env, &["branch", "--list", "stepwell/*"]).contains(&child));
+    forced(&env, &child);
 }
 
 #[test]
 fn a_folder_that_was_removed_by_hand_takes_no_branch_with_it() {
     // Its commits are not merged: they stay.
-    let (desk, _, child) = after(CHANGE, "echo x > new.txt");
-    std::fs::remove_dir_all(folder(&desk, &child)).unwrap();
-    stays(&desk, &child, "unmerged", "commits that are not merged");
-    git(&desk, &["merge", "-q", &format!("stepwell/{child}")]);
-    assert!(sweep(&desk).stderr.contains("Removed the worktree of subagent"));
-    assert_eq!(git(&desk, &["branch", "--list", "stepwell/*"]), "");
+    let (env, _, child) = after(CHANGE, "echo x > new.txt");
+    std::fs::remove_dir_all(folder(&env, &child)).unwrap();
+    stays(&env, &child, "unmerged", "commits that are not merged");
+    git(&env, &["merge", "-q", &format!("stepwell/{child}")]);
+    assert!(sweep(&env).stderr.contains("Removed the worktree of subagent"));
+    assert_eq!(git(&env, &["branch", "--list", "stepwell/*"]), "");
 
     // It has none, and what was in the folder nobody knows.
-    let (desk, _, child) = after(CHANGE, "echo x > new.txt; git checkout -q --detach");
-    std::fs::remove_dir_all(folder(&desk, &child)).unwrap();
-    assert_eq!(state(&desk), "gone");
-    assert!(!sweep(&desk).stderr.contains("worktree"));
-    assert_eq!(state(&desk), "gone");
-    let removed = desk.quietly(&["worktrees", "remove", &child]);
+    let (env, _, child) = after(CHANGE, "echo x > new.txt; git checkout -q --detach");
+    std::fs::remove_dir_all(folder(&env, &child)).unwrap();
+    assert_eq!(state(&env), "gone");
+    assert!(!sweep(&env).stderr.contains("worktree"));
+    assert_eq!(state(&env), "gone");
+    let removed = env.quietly(&["worktrees", "remove", &child]);
     assert_eq!(removed.code, Some(0), "{}", removed.stderr);
-    assert!(desk.quietly(&["worktrees", "--json"]).json().is_empty());
+    assert!(env.quietly(&["worktrees", "--json"]).json().is_empty());
 }
 
 #[test]
@@ -112,12 +112,12 @@ fn the_model_is_told_what_a_subagent_left_of_its_worktree() {
             "was removed]",
         ),
     ] {
-        let (desk, parent, _) = after(MERGE, command);
-        let said = told(&desk, &parent);
+        let (env, parent, _) = after(MERGE, command);
+        let said = told(&env, &parent);
         assert!(said.contains(why) && said.contains(left), "{command}: {said}");
         assert!(!said.contains("something other than"), "{command}: {said}");
         assert_eq!(said.contains("kept in"), expected == Some("broken"), "{command}: {said}");
-        let listed = desk.quietly(&["worktrees", "--json"]).json();
+        let listed = env.quietly(&["worktrees", "--json"]).json();
         let state = listed.first().and_then(|it| it["state"].as_str());
         assert_eq!(state, expected, "{command}");
     }
@@ -129,95 +129,95 @@ fn commits_on_no_branch_outlive_the_folder_in_which_they_were_made() {
         let make = format!(
             "git checkout -q --detach; echo x > new.txt; git add .; git commit -qm x; {branch}"
         );
-        let (desk, _, child) = after(CHANGE, &make);
-        let place = folder(&desk, &child);
+        let (env, _, child) = after(CHANGE, &make);
+        let place = folder(&env, &child);
         let at = ["-C", place.to_str().unwrap(), "rev-parse", "HEAD"];
-        let commit = git(&desk, &at).trim().to_owned();
+        let commit = git(&env, &at).trim().to_owned();
         std::fs::remove_dir_all(&place).unwrap();
-        assert_eq!(desk.quietly(&["worktrees", "--json"]).json()[0]["commit"], json!(commit));
-        stays(&desk, &child, "unmerged", &format!("git merge {commit}"));
-        git(&desk, &["merge", "-q", &commit]);
-        let ran = desk.quietly(&["worktrees", "remove", &child]);
+        assert_eq!(env.quietly(&["worktrees", "--json"]).json()[0]["commit"], json!(commit));
+        stays(&env, &child, "unmerged", &format!("git merge {commit}"));
+        git(&env, &["merge", "-q", &commit]);
+        let ran = env.quietly(&["worktrees", "remove", &child]);
         assert_eq!(ran.code, Some(0), "{}", ran.stderr);
-        assert!(desk.quietly(&["worktrees", "--json"]).json().is_empty());
-        assert_eq!(git(&desk, &["worktree", "list"]).lines().count(), 1);
-        assert_eq!(desk.read("new.txt"), "x\n");
+        assert!(env.quietly(&["worktrees", "--json"]).json().is_empty());
+        assert_eq!(git(&env, &["worktree", "list"]).lines().count(), 1);
+        assert_eq!(env.read("new.txt"), "x\n");
     }
 }
 
 #[test]
 fn the_beginning_of_an_id_means_its_worktree_and_nothing_means_none() {
-    let (desk, _, child) = after(CHANGE, "echo x > new.txt");
+    let (env, _, child) = after(CHANGE, "echo x > new.txt");
     for name in ["", " ", "nobody"] {
-        let ran = desk.quietly(&["worktrees", "remove", name, "--force"]);
+        let ran = env.quietly(&["worktrees", "remove", name, "--force"]);
         assert_eq!(ran.code, Some(3), "{}", ran.stderr);
         assert!(ran.stderr.contains(&format!("no worktree matches {name:?}")), "{}", ran.stderr);
     }
-    assert!(folder(&desk, &child).join("new.txt").exists());
-    forced(&desk, &child[..child.len() - 2]);
+    assert!(folder(&env, &child).join("new.txt").exists());
+    forced(&env, &child[..child.len() - 2]);
 }
 
 #[test]
 fn another_worktree_of_the_users_that_git_cannot_find_is_not_forgotten() {
-    let desk = repository(&dispatching(MERGE));
-    let away = desk.path("away");
-    git(&desk, &["worktree", "add", "-q", "-b", "mine", away.to_str().unwrap()]);
-    std::fs::rename(&away, desk.path("unplugged")).unwrap();
-    one(&desk, &run(&["--mode", "yolo"]), 0);
-    assert_eq!(desk.read("a.txt"), "changed");
-    std::fs::rename(desk.path("unplugged"), &away).unwrap();
-    assert!(git(&desk, &["worktree", "list"]).contains("[mine]"));
+    let env = repository(&dispatching(MERGE));
+    let away = env.path("away");
+    git(&env, &["worktree", "add", "-q", "-b", "mine", away.to_str().unwrap()]);
+    std::fs::rename(&away, env.path("unplugged")).unwrap();
+    one(&env, &run(&["--mode", "yolo"]), 0);
+    assert_eq!(env.read("a.txt"), "changed");
+    std::fs::rename(env.path("unplugged"), &away).unwrap();
+    assert!(git(&env, &["worktree", "list"]).contains("[mine]"));
 }
 
 #[test]
 fn what_git_ignores_is_named_and_kept() {
-    let (desk, parent, child) = after(
+    let (env, parent, child) = after(
         MERGE,
         "mkdir target; echo built > target/out; echo KEY > .env; echo x > new.txt; printf \"target/\\n.env\\n.stepwell/\\n\" > .gitignore",
     );
-    assert_eq!(desk.read("new.txt"), "x\n");
-    let told = told(&desk, &parent);
+    assert_eq!(env.read("new.txt"), "x\n");
+    let told = told(&env, &parent);
     assert!(told.contains("is merged into what is checked out"), "{told}");
     assert!(told.contains("what git ignores, and nothing else keeps: .env, target/"), "{told}");
     assert!(!told.contains("it was removed"), "{told}");
-    let listed = desk.quietly(&["worktrees", "--json"]).json();
+    let listed = env.quietly(&["worktrees", "--json"]).json();
     assert_eq!(listed[0]["paths"], json!([".env", "target/"]));
-    assert!(desk.quietly(&["worktrees"]).stdout.contains("ignored: .env, target/"));
-    stays(&desk, &child, "ignored", ".env, target/");
-    assert!(folder(&desk, &child).join("target/out").exists());
-    forced(&desk, &child);
+    assert!(env.quietly(&["worktrees"]).stdout.contains("ignored: .env, target/"));
+    stays(&env, &child, "ignored", ".env, target/");
+    assert!(folder(&env, &child).join("target/out").exists());
+    forced(&env, &child);
 }
 
 /// A merge of what a subagent did, into a workspace with files that git ignores, is refused.
 fn in_the_way(meanwhile: &str, command: &str) {
-    let desk = repository(&dispatching(MERGE));
-    desk.file(".gitignore", ".stepwell/\n.env\ndata/\nout\n");
-    desk.file("kept/tracked.txt", "tracked");
-    desk.file("kept/.gitignore", "*.log\n");
-    git(&desk, &["add", "."]);
-    git(&desk, &["commit", "-q", "-m", "ignore"]);
+    let env = repository(&dispatching(MERGE));
+    env.file(".gitignore", ".stepwell/\n.env\ndata/\nout\n");
+    env.file("kept/tracked.txt", "tracked");
+    env.file("kept/.gitignore", "*.log\n");
+    git(&env, &["add", "."]);
+    git(&env, &["commit", "-q", "-m", "ignore"]);
     let mine = [".env", "data/results.csv", "out", "kept/mine.log"];
     for path in mine {
-        desk.file(path, "mine");
+        env.file(path, "mine");
     }
-    let work = desk.work();
-    desk.file(
+    let work = env.work();
+    env.file(
         "worker.yaml",
         &format!(
             "- text: I work.\n  calls:\n    - tool: run_command\n      arguments: {{command: '(cd {}; {meanwhile}); echo x > new.txt; {command}; git add .; git commit -qm work'}}\n- {{text: Worked.}}\n",
             work.display()
         ),
     );
-    let done = one(&desk, &run(&["--mode", "yolo"]), 0);
-    let said = told(&desk, done["session_id"].as_str().unwrap());
+    let done = one(&env, &run(&["--mode", "yolo"]), 0);
+    let said = told(&env, done["session_id"].as_str().unwrap());
     assert!(said.contains("could not be merged"), "{command}: {said}");
     assert!(said.contains("kept in"), "{command}: {said}");
     for path in mine {
-        assert_eq!(desk.read(path), "mine", "{command}: {path}");
+        assert_eq!(env.read(path), "mine", "{command}: {path}");
     }
     assert!(!work.join("new.txt").exists(), "{command}");
-    assert_eq!(desk.read("kept/tracked.txt"), "tracked", "{command}");
-    assert_eq!(state(&desk), "unmerged", "{command}");
+    assert_eq!(env.read("kept/tracked.txt"), "tracked", "{command}");
+    assert_eq!(state(&env), "unmerged", "{command}");
 }
 
 #[test]
@@ -233,68 +233,68 @@ fn a_merge_takes_nothing_of_the_users_that_git_ignores() {
 
 #[test]
 fn a_worktree_in_which_something_else_is_checked_out_is_kept() {
-    let (desk, parent, child) = after(CHANGE, "git checkout -q --detach");
-    assert!(told(&desk, &parent).contains("something other than"), "{}", told(&desk, &parent));
-    stays(&desk, &child, "elsewhere", "is checked out in it");
-    forced(&desk, &child);
+    let (env, parent, child) = after(CHANGE, "git checkout -q --detach");
+    assert!(told(&env, &parent).contains("something other than"), "{}", told(&env, &parent));
+    stays(&env, &child, "elsewhere", "is checked out in it");
+    forced(&env, &child);
 }
 
 #[test]
 fn a_repository_within_a_worktree_is_neither_merged_nor_lost() {
     let make = "git init -q sub; cd sub; echo x > x; git add x; git -c user.name=a -c user.email=a@b commit -qm x";
-    let (desk, parent, child) = after(MERGE, make);
-    let said = told(&desk, &parent);
+    let (env, parent, child) = after(MERGE, make);
+    let said = told(&env, &parent);
     assert!(said.contains("a git repository of its own (sub)"), "{said}");
     assert!(!said.contains("it was removed") && !said.contains("is merged"), "{said}");
-    assert!(!git(&desk, &["ls-files", "-s"]).contains("160000"));
-    stays(&desk, &child, "nested", "git repositories of their own: sub");
-    assert!(folder(&desk, &child).join("sub/.git").exists());
-    forced(&desk, &child);
+    assert!(!git(&env, &["ls-files", "-s"]).contains("160000"));
+    stays(&env, &child, "nested", "git repositories of their own: sub");
+    assert!(folder(&env, &child).join("sub/.git").exists());
+    forced(&env, &child);
 
     // Nor if the subagent committed the link itself, and the user merged that.
-    let (desk, parent, child) = after(MERGE, &format!("({make}); git add -A; git commit -qm link"));
-    let said = told(&desk, &parent);
+    let (env, parent, child) = after(MERGE, &format!("({make}); git add -A; git commit -qm link"));
+    let said = told(&env, &parent);
     assert!(said.contains("a git repository of its own (sub)"), "{said}");
-    assert!(!git(&desk, &["ls-files", "-s"]).contains("160000"));
-    git(&desk, &["merge", "-q", &format!("stepwell/{child}")]);
-    stays(&desk, &child, "nested", "git repositories of their own: sub");
-    assert!(folder(&desk, &child).join("sub/x").exists());
+    assert!(!git(&env, &["ls-files", "-s"]).contains("160000"));
+    git(&env, &["merge", "-q", &format!("stepwell/{child}")]);
+    stays(&env, &child, "nested", "git repositories of their own: sub");
+    assert!(folder(&env, &child).join("sub/x").exists());
 }
 
 #[test]
 fn a_branch_that_no_session_made_is_neither_listed_nor_removed() {
-    let (desk, _, _) = after(MERGE, "echo x > new.txt");
+    let (env, _, _) = after(MERGE, "echo x > new.txt");
     // Merged into what is checked out; the name of a session that has no worktree; checked out.
     let looker = ["run", "look", "--model", "script:looker.yaml"];
-    let session = one(&desk, &looker, 0)["session_id"].as_str().unwrap().to_owned();
+    let session = one(&env, &looker, 0)["session_id"].as_str().unwrap().to_owned();
     for name in ["feature", &session, "mine"] {
-        git(&desk, &["branch", &format!("stepwell/{name}")]);
+        git(&env, &["branch", &format!("stepwell/{name}")]);
     }
-    git(&desk, &["checkout", "-q", "stepwell/mine"]);
-    assert!(desk.quietly(&["worktrees", "--json"]).json().is_empty());
-    assert!(!sweep(&desk).stderr.contains("worktree"));
+    git(&env, &["checkout", "-q", "stepwell/mine"]);
+    assert!(env.quietly(&["worktrees", "--json"]).json().is_empty());
+    assert!(!sweep(&env).stderr.contains("worktree"));
     for name in ["feature", &session, "mine"] {
         for force in [&[][..], &["--force"]] {
-            let ran = desk.quietly(&[&["worktrees", "remove", name], force].concat());
+            let ran = env.quietly(&[&["worktrees", "remove", name], force].concat());
             assert_eq!(ran.code, Some(3), "{}", ran.stderr);
         }
     }
-    assert_eq!(git(&desk, &["branch", "--list", "stepwell/*"]).lines().count(), 3);
-    assert_eq!(git(&desk, &["rev-parse", "--abbrev-ref", "HEAD"]).trim(), "stepwell/mine");
+    assert_eq!(git(&env, &["branch", "--list", "stepwell/*"]).lines().count(), 3);
+    assert_eq!(git(&env, &["rev-parse", "--abbrev-ref", "HEAD"]).trim(), "stepwell/mine");
 }
 
 #[test]
 fn a_branch_that_is_checked_out_elsewhere_is_not_removed_even_by_force() {
-    let (desk, _, child) = after(CHANGE, "echo x > new.txt");
+    let (env, _, child) = after(CHANGE, "echo x > new.txt");
     let branch = format!("stepwell/{child}");
     let refused = |place: &std::path::Path| {
         let place = std::fs::canonicalize(place).unwrap();
-        let listed = desk.quietly(&["worktrees", "--json"]).json();
+        let listed = env.quietly(&["worktrees", "--json"]).json();
         assert_eq!(listed[0]["state"], "checked_out");
         assert_eq!(listed[0]["paths"], json!([place]));
-        assert!(!sweep(&desk).stderr.contains("worktree"));
+        assert!(!sweep(&env).stderr.contains("worktree"));
         for force in [&[][..], &["--force"]] {
-            let ran = desk.quietly(&[&["worktrees", "remove", &child], force].concat());
+            let ran = env.quietly(&[&["worktrees", "remove", &child], force].concat());
             assert_eq!(ran.code, Some(1), "{}", ran.stderr);
             let why = format!("is checked out in {}", place.display());
             assert!(
@@ -303,102 +303,102 @@ fn a_branch_that_is_checked_out_elsewhere_is_not_removed_even_by_force() {
                 ran.stderr
             );
         }
-        assert!(git(&desk, &["branch", "--list", "stepwell/*"]).contains(&child));
+        assert!(git(&env, &["branch", "--list", "stepwell/*"]).contains(&child));
     };
     // In the workspace, of which it is then a part.
-    git(&desk, &["worktree", "remove", folder(&desk, &child).to_str().unwrap()]);
-    git(&desk, &["checkout", "-q", &branch]);
-    refused(&desk.work());
-    git(&desk, &["checkout", "-q", "main"]);
-    let away = desk.path("away");
-    git(&desk, &["worktree", "add", "-q", away.to_str().unwrap(), &branch]);
+    git(&env, &["worktree", "remove", folder(&env, &child).to_str().unwrap()]);
+    git(&env, &["checkout", "-q", &branch]);
+    refused(&env.work());
+    git(&env, &["checkout", "-q", "main"]);
+    let away = env.path("away");
+    git(&env, &["worktree", "add", "-q", away.to_str().unwrap(), &branch]);
     refused(&away);
-    git(&desk, &["worktree", "remove", away.to_str().unwrap()]);
-    stays(&desk, &child, "unmerged", "commits that are not merged");
-    forced(&desk, &child);
+    git(&env, &["worktree", "remove", away.to_str().unwrap()]);
+    stays(&env, &child, "unmerged", "commits that are not merged");
+    forced(&env, &child);
 }
 
 /// Goes back to just after a session's dispatch began, in the middle of a call that has ended.
-fn into_the_call(desk: &Desk, parent: &str, what: &str) {
-    let started = desk.quietly(&["log", parent, "--kind", "tool_started"]).json();
+fn into_the_call(env: &TestEnv, parent: &str, what: &str) {
+    let started = env.quietly(&["log", parent, "--kind", "tool_started"]).json();
     let at = started[0]["seq"].to_string();
-    let ran = desk.quietly(&["rewind", parent, "--to", &at, what]);
+    let ran = env.quietly(&["rewind", parent, "--to", &at, what]);
     assert_eq!(ran.code, Some(0), "{}", ran.stderr);
 }
 
 /// What the model was told last.
-fn told_last(desk: &Desk, parent: &str) -> String {
-    let messages = desk.quietly(&["log", parent, "--kind", "message"]).json();
+fn told_last(env: &TestEnv, parent: &str) -> String {
+    let messages = env.quietly(&["log", parent, "--kind", "message"]).json();
     let mut tools = messages.into_iter().filter(|it| it["body"]["role"] == "tool");
     tools.next_back().unwrap()["body"]["parts"].to_string()
 }
 
 #[test]
 fn a_merge_that_a_rewind_took_back_is_told_as_it_stands() {
-    let (desk, parent, _) = after(MERGE, "echo changed > a.txt");
-    let tip = git(&desk, &["rev-parse", "HEAD"]).trim().to_owned();
-    into_the_call(&desk, &parent, "--both");
-    assert_eq!(desk.read("a.txt"), "hello");
-    assert_eq!(one(&desk, &["resume", &parent], 0)["output"], "All done.");
+    let (env, parent, _) = after(MERGE, "echo changed > a.txt");
+    let tip = git(&env, &["rev-parse", "HEAD"]).trim().to_owned();
+    into_the_call(&env, &parent, "--both");
+    assert_eq!(env.read("a.txt"), "hello");
+    assert_eq!(one(&env, &["resume", &parent], 0)["output"], "All done.");
     // Nothing is merged again behind anyone's back, and nothing else is claimed.
     assert_eq!(
-        (desk.read("a.txt").as_str(), git(&desk, &["rev-parse", "HEAD"]).trim()),
+        (env.read("a.txt").as_str(), git(&env, &["rev-parse", "HEAD"]).trim()),
         ("hello", &*tip)
     );
-    let said = told_last(&desk, &parent);
+    let said = told_last(&env, &parent);
     assert!(said.contains(&format!("its commit {tip} is part of what is checked out")), "{said}");
     assert!(
         said.contains("not as merged") && said.contains("git restore --source=HEAD -- a.txt"),
         "{said}"
     );
     // The file is still the session's own: the rewind is taken back.
-    let ran = desk.quietly(&["rewind", &parent, "--undo", "--force"]);
+    let ran = env.quietly(&["rewind", &parent, "--undo", "--force"]);
     assert_eq!(ran.code, Some(0), "{}", ran.stderr);
-    assert_eq!(desk.read("a.txt"), "changed\n");
+    assert_eq!(env.read("a.txt"), "changed\n");
 }
 
 #[test]
 fn a_merge_is_told_again_as_done_if_its_files_were_left_and_as_gone_if_its_commit_is() {
-    let (desk, parent, _) = after(MERGE, "echo changed > a.txt");
-    into_the_call(&desk, &parent, "--chat");
-    let versions = desk.quietly(&["files", &parent, "--json"]).json().len();
-    one(&desk, &["resume", &parent], 0);
-    let said = told_last(&desk, &parent);
+    let (env, parent, _) = after(MERGE, "echo changed > a.txt");
+    into_the_call(&env, &parent, "--chat");
+    let versions = env.quietly(&["files", &parent, "--json"]).json().len();
+    one(&env, &["resume", &parent], 0);
+    let said = told_last(&env, &parent);
     assert!(said.contains("is merged into what is checked out; it was removed"), "{said}");
     // It changed nothing now.
-    assert_eq!(desk.quietly(&["files", &parent, "--json"]).json().len(), versions);
-    into_the_call(&desk, &parent, "--both");
-    let tip = git(&desk, &["rev-parse", "HEAD"]).trim().to_owned();
-    git(&desk, &["reset", "-q", "--hard", "HEAD~1"]);
-    one(&desk, &["resume", &parent], 0);
-    let said = told_last(&desk, &parent);
+    assert_eq!(env.quietly(&["files", &parent, "--json"]).json().len(), versions);
+    into_the_call(&env, &parent, "--both");
+    let tip = git(&env, &["rev-parse", "HEAD"]).trim().to_owned();
+    git(&env, &["reset", "-q", "--hard", "HEAD~1"]);
+    one(&env, &["resume", &parent], 0);
+    let said = told_last(&env, &parent);
     assert!(said.contains("no longer part of what is checked out"), "{said}");
     assert!(said.contains(&format!("git merge {tip}")), "{said}");
 }
 
 #[test]
 fn work_that_was_kept_and_merged_or_removed_since_is_told_so() {
-    let (desk, parent, child) = after(CHANGE, "echo changed > a.txt");
-    git(&desk, &["merge", "-q", &format!("stepwell/{child}")]);
-    into_the_call(&desk, &parent, "--chat");
-    one(&desk, &["resume", &parent], 0);
-    assert!(told_last(&desk, &parent).contains("is merged by now"));
-    let (desk, parent, child) = after(CHANGE, "echo changed > a.txt");
-    forced(&desk, &child);
-    into_the_call(&desk, &parent, "--chat");
-    one(&desk, &["resume", &parent], 0);
-    assert!(told_last(&desk, &parent).contains("which was removed since"));
+    let (env, parent, child) = after(CHANGE, "echo changed > a.txt");
+    git(&env, &["merge", "-q", &format!("stepwell/{child}")]);
+    into_the_call(&env, &parent, "--chat");
+    one(&env, &["resume", &parent], 0);
+    assert!(told_last(&env, &parent).contains("is merged by now"));
+    let (env, parent, child) = after(CHANGE, "echo changed > a.txt");
+    forced(&env, &child);
+    into_the_call(&env, &parent, "--chat");
+    one(&env, &["resume", &parent], 0);
+    assert!(told_last(&env, &parent).contains("which was removed since"));
 }
 
 #[test]
 fn sessions_count_what_subagents_cost() {
-    let desk = repository(&dispatching(MERGE));
-    let done = one(&desk, &run(&["--mode", "yolo"]), 0);
+    let env = repository(&dispatching(MERGE));
+    let done = one(&env, &run(&["--mode", "yolo"]), 0);
     let total = done["costs"]["total_cost_usd"].to_string();
-    let listed = desk.quietly(&["sessions", "--json"]).json();
+    let listed = env.quietly(&["sessions", "--json"]).json();
     assert_eq!(listed[0]["with_subagents"]["cost"].to_string(), total);
     assert!(
-        desk.quietly(&["sessions"])
+        env.quietly(&["sessions"])
             .stdout
             .contains(&format!("${:.4}", total.parse::<f64>().unwrap()))
     );

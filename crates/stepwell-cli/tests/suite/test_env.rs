@@ -1,4 +1,4 @@
-//! A user's desk: a workspace, a home, and a transcript of what was typed.
+//! A user's environment: a workspace, a home, and a transcript of what was typed.
 
 use std::collections::BTreeMap;
 use std::fmt::Write as _;
@@ -27,8 +27,8 @@ pub(crate) const STEPWELL: &str = env!("CARGO_BIN_EXE_stepwell");
 /// When the commands run: two weeks after the furniture was made.
 pub(crate) const NOW: &str = "2026-03-09T12:00:00Z";
 
-/// A user's desk.
-pub(crate) struct Desk {
+/// A user's environment.
+pub(crate) struct TestEnv {
     top: TempDir,
     variables: BTreeMap<String, String>,
     transcript: String,
@@ -41,8 +41,8 @@ pub(crate) struct Ran {
     pub(crate) code: Option<i32>,
 }
 
-impl Desk {
-    /// An empty desk.
+impl TestEnv {
+    /// An empty environment.
     pub(crate) fn new() -> Self {
         let top = tempfile::tempdir().unwrap();
         std::fs::create_dir_all(top.path().join("work")).unwrap();
@@ -50,12 +50,12 @@ impl Desk {
         Self { top, variables: BTreeMap::new(), transcript: String::new() }
     }
 
-    /// A desk with a store that holds sessions of every kind.
+    /// An environment with a store that holds sessions of every kind.
     pub(crate) fn furnished() -> Self {
-        let desk = Self::new();
+        let env = Self::new();
         let clock = Arc::new(TestClock::default());
-        furnish(&desk.well_at(&clock), &clock);
-        desk
+        furnish(&env.well_at(&clock), &clock);
+        env
     }
 
     /// The workspace.
@@ -69,7 +69,7 @@ impl Desk {
         format!("{what}-{}", COUNT.fetch_add(1, Ordering::Relaxed))
     }
 
-    /// A path on the desk.
+    /// A path in the environment.
     pub(crate) fn path(&self, name: &str) -> PathBuf {
         self.top.path().join(name)
     }
@@ -116,7 +116,7 @@ impl Desk {
         self.variables.insert(name.to_owned(), value.to_owned());
     }
 
-    /// A command, ready to run on this desk and nowhere else.
+    /// A command, ready to run in this environment and nowhere else.
     pub(crate) fn command(&self, args: &[&str]) -> Command {
         let mut command = Command::new(STEPWELL);
         command
@@ -198,7 +198,7 @@ impl Desk {
         self.redact(&self.transcript)
     }
 
-    /// A text without what differs between runs: where the desk stands, new ids, and what
+    /// A text without what differs between runs: where the environment stands, new ids, and what
     /// this process, which goes by the real time, did.
     pub(crate) fn redact(&self, text: &str) -> String {
         let here = std::fs::canonicalize(self.top.path()).unwrap();
