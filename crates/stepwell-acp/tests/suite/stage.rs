@@ -1,4 +1,4 @@
-//! A environment whose model streams over HTTP: it answers as it is told, and pauses where it is told.
+//! An environment whose model streams over HTTP: it answers as it is told, and pauses where it is told.
 
 use serde_json::json;
 use stepwell_strict::{Ending, Rules, Say, Strict};

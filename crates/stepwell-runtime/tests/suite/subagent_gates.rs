@@ -16,7 +16,7 @@ const PARENT: &str = "
 - {text: All done.}
 ";
 
-/// A environment of which the subagent asks before it runs a command, and all have paused.
+/// An environment of which the subagent asks before it runs a command, and all have paused.
 struct Paused {
     env: TestEnv,
     runtime: Runtime,

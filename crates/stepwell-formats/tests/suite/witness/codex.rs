@@ -18,7 +18,7 @@ fn codex() -> Format {
     "codex".parse().unwrap()
 }
 
-/// A environment at which Codex asks the model that records.
+/// An environment at which Codex asks the model that records.
 fn env() -> TestEnv {
     let env = TestEnv::new();
     let config = format!(
