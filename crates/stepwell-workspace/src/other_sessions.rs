@@ -172,7 +172,7 @@ impl Sink for Glance {
         Ok(Wanted::Yes)
     }
 
-    fn take(&mut self, item: Item) -> stepwell_formats::Result<Seq> {
+    fn push(&mut self, item: Item) -> stepwell_formats::Result<Seq> {
         self.events += 1;
         if let Some(session) = self.sessions.last_mut() {
             match &item.event {

@@ -73,28 +73,28 @@ fn messages(session: &Fields<'_>, most: u64, sink: &mut dyn Sink, path: &Path) -
     let (mut tools, mut steps) = (Tools::new(), Steps::default());
     let mut files = Files::of(session);
     for file in files.take_unexplained(&all) {
-        sink.take(Item::new(at, file))?;
+        sink.push(Item::new(at, file))?;
     }
     let (mut told, mut unknown) = (0, 0);
     for raw in all {
         let fields = Fields::parse(raw).unwrap_or_default();
         let Some(said) = message::read(&fields) else {
             unknown += 1;
-            sink.take(Item::alone(SYSTEM, at, raw))?;
+            sink.push(Item::alone(SYSTEM, at, raw))?;
             continue;
         };
         let usual = message::write(&said, &mut tools, &mut Losses::default());
         let kept = residue(&fields, &Fields::parse(&usual).unwrap_or_default());
-        sink.take(Item::new(at, said.clone()))?;
+        sink.push(Item::new(at, said.clone()))?;
         if let Some(kept) = kept {
-            sink.take(Item::beside(SYSTEM, at, kept))?;
+            sink.push(Item::beside(SYSTEM, at, kept))?;
         }
         for file in files.changed_by(&said) {
-            sink.take(Item::new(at, file))?;
+            sink.push(Item::new(at, file))?;
         }
         if let Some(step) = steps.said(&said).filter(|_| told < most) {
             told += 1;
-            sink.take(Item::new(at, step))?;
+            sink.push(Item::new(at, step))?;
         }
     }
     if unknown > 0 {
@@ -130,15 +130,15 @@ fn attributes(session: &Fields<'_>, kept: &Kept, sink: &mut dyn Sink, path: &Pat
     let cost = session.get::<f64>("total_cost").and_then(Money::from_f64).unwrap_or_default();
     edited.elsewhere = Some(Elsewhere { steps, cost, ..Elsewhere::default() });
     for item in aside.into_events() {
-        sink.take(item)?;
+        sink.push(item)?;
     }
-    sink.take(Item::new(at, edited))?;
+    sink.push(Item::new(at, edited))?;
     let kept = match session.has("metadata") {
         true => session.rewritten(&[("messages", None), ("metadata", Some(&own))]),
         false => session.rewritten(&[("messages", None)]),
     };
-    sink.take(Item::of_session(SYSTEM, layout.keep_in(kept)))?;
-    sink.take(Item::new(at, status)).map(drop)
+    sink.push(Item::of_session(SYSTEM, layout.keep_in(kept)))?;
+    sink.push(Item::new(at, status)).map(drop)
 }
 
 /// Metadata, with what has no other place here.

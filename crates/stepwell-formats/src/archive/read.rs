@@ -23,7 +23,7 @@ const MAX_ENTRY_BYTES: u64 = 512 << 20;
 /// Takes what is read.
 pub(super) trait Receive {
     /// Takes the next entry. An error ends the reading, and is its result.
-    fn take(&mut self, entry: Entry) -> Result<()>;
+    fn push(&mut self, entry: Entry) -> Result<()>;
 }
 
 /// Reads an archive to its end. Openings and closings come in pairs, events and blobs
@@ -61,7 +61,7 @@ impl Reading<'_> {
     /// Hands an entry over.
     fn give<E: serde::de::Error>(&mut self, entry: Entry) -> Result<(), E> {
         self.meter.left.set(self.limit);
-        self.to.take(entry).map_err(|error| self.fail(error))
+        self.to.push(entry).map_err(|error| self.fail(error))
     }
 
     /// Ends the reading for a reason that the parser does not know.
@@ -347,7 +347,7 @@ mod tests {
     struct Count(usize);
 
     impl Receive for Count {
-        fn take(&mut self, _: Entry) -> Result<()> {
+        fn push(&mut self, _: Entry) -> Result<()> {
             self.0 += 1;
             Ok(())
         }

@@ -73,7 +73,7 @@ struct Restoring<'a> {
 }
 
 impl Receive for Restoring<'_> {
-    fn take(&mut self, entry: Entry) -> Result<()> {
+    fn push(&mut self, entry: Entry) -> Result<()> {
         match (entry, &mut self.log) {
             (Entry::Opening(mut opening), _) => {
                 opening.id = (self.name)(&opening.id);

@@ -267,7 +267,7 @@ impl<'a> Reading<'a> {
             return Ok(false);
         }
         if let Some(meta) = meta {
-            self.take(Item::of_session(SYSTEM, meta))?;
+            self.push(Item::of_session(SYSTEM, meta))?;
         }
         for text in std::mem::take(&mut self.front) {
             if let Ok(fields) = Fields::parse(&text) {
@@ -332,7 +332,7 @@ impl<'a> Reading<'a> {
             "stepwell" => match fields.raw("event").and_then(kept_event) {
                 Some(item) => {
                     self.flush_pending()?;
-                    self.take(item).map(drop)
+                    self.push(item).map(drop)
                 }
                 None => self.beside(text, fields, at),
             },
@@ -370,9 +370,9 @@ impl<'a> Reading<'a> {
             }
             Some(pending) if pending.bytes >= MAX_ANSWER_BYTES => {
                 self.settle_message()?;
-                self.take(Item::alone(SYSTEM, at, text)).map(drop)
+                self.push(Item::alone(SYSTEM, at, text)).map(drop)
             }
-            _ => self.take(Item::alone(SYSTEM, at, text)).map(drop),
+            _ => self.push(Item::alone(SYSTEM, at, text)).map(drop),
         }
     }
 
@@ -380,8 +380,8 @@ impl<'a> Reading<'a> {
         let Some(title) = label(fields) else { return self.beside(text, fields, at) };
         self.flush_pending()?;
         let label = Change::Set(title);
-        self.take(Item::new(at, Edited { label, ..Edited::default() }))?;
-        self.take(Item::beside(SYSTEM, at, text)).map(drop)
+        self.push(Item::new(at, Edited { label, ..Edited::default() }))?;
+        self.push(Item::beside(SYSTEM, at, text)).map(drop)
     }
 
     /// The provider failed, and the transcript says so in the model's place.
@@ -389,11 +389,11 @@ impl<'a> Reading<'a> {
         self.flush_pending()?;
         let (parts, _) = Said::of(fields).unwrap_or_default().hollow();
         let said: Vec<&str> = parts.iter().filter_map(Part::as_text).collect();
-        self.take(Item::new(at, Failure { message: said.join("\n") }))?;
+        self.push(Item::new(at, Failure { message: said.join("\n") }))?;
         if let Some(uuid) = fields.text("uuid") {
             self.tree.alias(&uuid, fields.text("parentUuid").as_deref());
         }
-        self.take(Item::beside(SYSTEM, at, text)).map(drop)
+        self.push(Item::beside(SYSTEM, at, text)).map(drop)
     }
 
     fn assistant(&mut self, fields: &Fields<'_>, at: Option<Time>) -> Result<()> {
@@ -464,9 +464,9 @@ impl<'a> Reading<'a> {
             self.tree.turn();
         }
         let main = said.lane == Lane::main();
-        self.take(Item::new(at, said))?;
+        self.push(Item::new(at, said))?;
         line.push('\n');
-        let place = self.take(Item::beside(SYSTEM, at, line))?;
+        let place = self.push(Item::beside(SYSTEM, at, line))?;
         if !main {
             return Ok(());
         }
@@ -492,7 +492,7 @@ impl<'a> Reading<'a> {
                 return Ok(());
             }
             let rewound = Rewound { to, scope: Scope::Chat, restored: Restored::default() };
-            self.take(Item::new(at, rewound))?;
+            self.push(Item::new(at, rewound))?;
         }
         Ok(())
     }
@@ -528,8 +528,8 @@ impl<'a> Reading<'a> {
             self.tree.turn();
             self.open.clear();
         }
-        self.take(Item::new(at, message))?;
-        let place = self.take(Item::beside(SYSTEM, at, lines))?;
+        self.push(Item::new(at, message))?;
+        let place = self.push(Item::beside(SYSTEM, at, lines))?;
         if !main {
             return Ok(());
         }
@@ -544,7 +544,7 @@ impl<'a> Reading<'a> {
 
     fn step(&mut self, at: Option<Time>) -> Result<()> {
         self.steps += 1;
-        let place = self.take(Item::new(at, Step { lane: Lane::main(), n: self.steps }))?;
+        let place = self.push(Item::new(at, Step { lane: Lane::main(), n: self.steps }))?;
         self.tree.told([], place);
         Ok(())
     }
@@ -567,8 +567,8 @@ impl<'a> Reading<'a> {
         compacted.summary = summary;
         compacted.pinned = preserved.unwrap_or_default();
         compacted.tokens_before = tokens;
-        self.take(Item::new(at, compacted))?;
-        let place = self.take(Item::beside(SYSTEM, at, format!("{line}\n{summary_line}")))?;
+        self.push(Item::new(at, compacted))?;
+        let place = self.push(Item::beside(SYSTEM, at, format!("{line}\n{summary_line}")))?;
         self.tree.told([uuid.as_str(), summary_uuid.as_str()], place);
         Ok(())
     }
@@ -582,7 +582,7 @@ impl<'a> Reading<'a> {
             Ended::Answered => (Status::Success, Some(StopReason::LlmDone)),
             Ended::Empty | Ended::Waiting => (Status::Interrupted, None),
         };
-        self.take(Item::new(self.last_at, StatusChanged { status, reason, error: None }))?;
+        self.push(Item::new(self.last_at, StatusChanged { status, reason, error: None }))?;
         self.sink.end()
     }
 
@@ -600,12 +600,12 @@ impl<'a> Reading<'a> {
         push_field(&mut data, "toolResultFile", &quoted(name));
         push_field(&mut data, "text", &quoted(&text));
         data.push('}');
-        self.take(Item::alone(SYSTEM, self.last_at, data)).map(drop)
+        self.push(Item::alone(SYSTEM, self.last_at, data)).map(drop)
     }
 
-    fn take(&mut self, item: Item) -> Result<Seq> {
+    fn push(&mut self, item: Item) -> Result<Seq> {
         self.last_at = item.at.max(self.last_at);
-        self.last = self.sink.take(item)?;
+        self.last = self.sink.push(item)?;
         Ok(self.last)
     }
 

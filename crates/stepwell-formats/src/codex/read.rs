@@ -215,7 +215,7 @@ impl<'a> Reading<'a> {
             payload.push('}');
         }
         let line = line.rewritten(&[("payload", Some(&payload))]);
-        self.take(Item::of_session(SYSTEM, line)).map(drop)
+        self.push(Item::of_session(SYSTEM, line)).map(drop)
     }
 
     fn line(&mut self, text: &str, line: &Fields<'_>) -> Result<()> {
@@ -255,7 +255,7 @@ impl<'a> Reading<'a> {
             ("stepwell", _) => match payload.raw("event").and_then(kept_event) {
                 Some(item) => {
                     self.flush_pending()?;
-                    self.take(item).map(drop)
+                    self.push(item).map(drop)
                 }
                 None => self.beside(text, at),
             },
@@ -330,10 +330,10 @@ impl<'a> Reading<'a> {
 
     fn message(&mut self, at: Option<Time>, message: Message, lines: String) -> Result<()> {
         let step = self.steps.said(&message);
-        self.take(Item::new(at, message))?;
-        self.take(Item::beside(SYSTEM, at, lines))?;
+        self.push(Item::new(at, message))?;
+        self.push(Item::beside(SYSTEM, at, lines))?;
         match step {
-            Some(step) => self.take(Item::new(at, step)).map(drop),
+            Some(step) => self.push(Item::new(at, step)).map(drop),
             None => Ok(()),
         }
     }
@@ -347,7 +347,7 @@ impl<'a> Reading<'a> {
                 pending.push_line(text);
                 Ok(())
             }
-            None => self.take(Item::alone(SYSTEM, at, text)).map(drop),
+            None => self.push(Item::alone(SYSTEM, at, text)).map(drop),
         }
     }
 
@@ -388,8 +388,8 @@ impl<'a> Reading<'a> {
             return Ok(());
         };
         if message.parts.is_empty() {
-            self.take(Item::new(at, message))?;
-            self.take(Item::beside(SYSTEM, at, lines))?;
+            self.push(Item::new(at, message))?;
+            self.push(Item::beside(SYSTEM, at, lines))?;
         } else {
             self.message(at, message, lines)?;
         }
@@ -404,11 +404,11 @@ impl<'a> Reading<'a> {
         let Some(to) = self.turns.get(first).copied() else { return self.beside(text, at) };
         self.turns.truncate(first);
         self.steps.went_back();
-        self.take(Item::new(
+        self.push(Item::new(
             at,
             Rewound { to, scope: Scope::Chat, restored: Restored::default() },
         ))?;
-        self.take(Item::beside(SYSTEM, at, format!("{text}\n"))).map(drop)
+        self.push(Item::beside(SYSTEM, at, format!("{text}\n"))).map(drop)
     }
 
     /// All that was said is replaced, by a summary or by other messages.
@@ -427,17 +427,17 @@ impl<'a> Reading<'a> {
         let summary = summary.filter(|text| !items.iter().any(|item| said(item).contains(&**text)));
         let mut compacted = Compacted::new(Lane::main(), Seq::FIRST, self.last);
         compacted.summary = summary.map(std::borrow::Cow::into_owned);
-        self.take(Item::new(at, compacted))?;
-        self.take(Item::beside(SYSTEM, at, format!("{text}\n")))?;
+        self.push(Item::new(at, compacted))?;
+        self.push(Item::beside(SYSTEM, at, format!("{text}\n")))?;
         self.turns.clear();
         for item in items {
             if is_asked(&item) {
                 self.turns.push(self.last);
             }
             let message = Message::new(item.role, item.parts);
-            self.take(Item::new(at, message))?;
+            self.push(Item::new(at, message))?;
             // It is on the line of the compaction.
-            self.take(Item::beside(SYSTEM, at, ""))?;
+            self.push(Item::beside(SYSTEM, at, ""))?;
         }
         Ok(())
     }
@@ -454,13 +454,13 @@ impl<'a> Reading<'a> {
             status.status = stepwell::Status::Interrupted;
             status.reason = Some(StopReason::UserInterrupt);
         }
-        self.take(Item::new(self.last_at, status))?;
+        self.push(Item::new(self.last_at, status))?;
         self.sink.end()
     }
 
-    fn take(&mut self, item: Item) -> Result<Seq> {
+    fn push(&mut self, item: Item) -> Result<Seq> {
         self.last_at = item.at.max(self.last_at);
-        self.last = self.sink.take(item)?;
+        self.last = self.sink.push(item)?;
         Ok(self.last)
     }
 

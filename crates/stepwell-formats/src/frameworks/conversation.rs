@@ -36,41 +36,41 @@ impl<'a> Conversation<'a> {
     /// Somebody says something. The answer is the place of the last thing that belongs to it.
     pub(super) fn say(&mut self, at: Option<Time>, spoken: Spoken) -> Result<Seq> {
         let step = self.steps.said(&spoken.message);
-        self.take(Item::new(at, spoken.message))?;
+        self.push(Item::new(at, spoken.message))?;
         for rest in spoken.rest {
-            self.take(Item::beside(self.system, at, rest))?;
+            self.push(Item::beside(self.system, at, rest))?;
         }
         if let Some(step) = step {
-            self.take(Item::new(at, step))?;
+            self.push(Item::new(at, step))?;
         }
         Ok(self.last)
     }
 
     /// Something of the framework's that says nothing, kept at its place.
     pub(super) fn keep(&mut self, at: Option<Time>, data: String) -> Result<Seq> {
-        self.take(Item::alone(self.system, at, data))?;
+        self.push(Item::alone(self.system, at, data))?;
         Ok(self.last)
     }
 
     /// The conversation goes on from an earlier place.
     pub(super) fn go_back(&mut self, at: Option<Time>, to: Seq) -> Result<()> {
         self.steps.went_back();
-        self.take(Item::new(at, Rewound { to, scope: Scope::Chat, restored: Restored::default() }))
+        self.push(Item::new(at, Rewound { to, scope: Scope::Chat, restored: Restored::default() }))
     }
 
     /// All is told; `state` is what else the framework keeps of the session.
     pub(super) fn end(mut self, state: Option<String>) -> Result<()> {
         if let Some(state) = state {
-            self.take(Item::of_session(self.system, state))?;
+            self.push(Item::of_session(self.system, state))?;
         }
         let status = self.steps.status();
-        self.take(Item::new(self.last_at, status))?;
+        self.push(Item::new(self.last_at, status))?;
         self.sink.end()
     }
 
-    fn take(&mut self, item: Item) -> Result<()> {
+    fn push(&mut self, item: Item) -> Result<()> {
         self.last_at = item.at.max(self.last_at);
-        self.last = self.sink.take(item)?;
+        self.last = self.sink.push(item)?;
         Ok(())
     }
 }

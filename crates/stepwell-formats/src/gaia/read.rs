@@ -51,12 +51,12 @@ pub(super) fn read(input: &Input, sink: &mut dyn Sink) -> Result<()> {
     let mut phase = PhaseSet::Lifecycle.initial();
     for (at, change) in way.moves {
         phase = change.to;
-        sink.take(Item::new(at, change))?;
+        sink.push(Item::new(at, change))?;
     }
     let kept = attributes(&state, Layout::of(&text), sink, &path)?;
     // What was put aside counts while the phase says nothing else.
     if let Some(status) = kept.filter(|kept| agrees(kept.status, phase)) {
-        sink.take(Item::new(said("last_updated"), status))?;
+        sink.push(Item::new(said("last_updated"), status))?;
     }
     sink.end()
 }
@@ -99,19 +99,19 @@ fn attributes(
     edited.ready = Some(ready);
     let (cost, stood) = (aside.cost, aside.status());
     for item in aside.into_events() {
-        sink.take(item)?;
+        sink.push(item)?;
     }
     let errors = number(state, "error_count").unwrap_or(0);
     let (last_error, at) = last_error(state);
     let at = at.map(|at| updated.map_or(at, |updated| at.min(updated)));
     let elsewhere = Some(Elsewhere { errors, last_error, cost, ..Elsewhere::default() });
-    sink.take(Item::new(at.or(updated), Edited { elsewhere, ..Edited::default() }))?;
-    sink.take(Item::new(updated, edited))?;
+    sink.push(Item::new(at.or(updated), Edited { elsewhere, ..Edited::default() }))?;
+    sink.push(Item::new(updated, edited))?;
     let kept = match state.has("metadata") {
         true => state.rewritten(&[("metadata", Some(&own))]),
         false => state.rewritten(&[]),
     };
-    sink.take(Item::of_session(SYSTEM, layout.keep_in(kept)))?;
+    sink.push(Item::of_session(SYSTEM, layout.keep_in(kept)))?;
     Ok(stood)
 }
 

@@ -61,17 +61,17 @@ impl<'a> Session<'a> {
         let role = if results { Role::Tool } else { role };
         let message = Message::new(role, content.parts);
         let step = self.steps.said(&message);
-        let place = self.sink.take(Item::new(at, message))?;
+        let place = self.sink.push(Item::new(at, message))?;
         self.hide(place, row.metadata);
-        self.sink.take(Item::beside(SYSTEM, at, with(row.rest, "content", &content.rest)))?;
+        self.sink.push(Item::beside(SYSTEM, at, with(row.rest, "content", &content.rest)))?;
         match step {
-            Some(step) => self.sink.take(Item::new(at, step)).map(drop),
+            Some(step) => self.sink.push(Item::new(at, step)).map(drop),
             None => Ok(()),
         }
     }
 
     fn alone(&mut self, at: Option<Time>, rest: &str, content: &str) -> Result<()> {
-        self.sink.take(Item::alone(SYSTEM, at, with(rest, "content", content))).map(drop)
+        self.sink.push(Item::alone(SYSTEM, at, with(rest, "content", content))).map(drop)
     }
 
     /// Notes what the model is not shown.
@@ -91,13 +91,13 @@ impl<'a> Session<'a> {
     pub(super) fn end(self, about: &str, attributes: Edited) -> Result<()> {
         for (from, to) in &self.hidden {
             let compacted = Compacted::new(Lane::main(), *from, *to);
-            self.sink.take(Item::new(self.last_at, compacted))?;
+            self.sink.push(Item::new(self.last_at, compacted))?;
         }
-        self.sink.take(Item::of_session(SYSTEM, about))?;
+        self.sink.push(Item::of_session(SYSTEM, about))?;
         if attributes != Edited::default() {
-            self.sink.take(Item::new(self.last_at, attributes))?;
+            self.sink.push(Item::new(self.last_at, attributes))?;
         }
-        self.sink.take(Item::new(self.last_at, self.steps.status()))?;
+        self.sink.push(Item::new(self.last_at, self.steps.status()))?;
         self.sink.end()
     }
 }

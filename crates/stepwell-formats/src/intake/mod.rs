@@ -392,11 +392,11 @@ impl Sink for Intake<'_> {
         self.add_lines(session, lines)
     }
 
-    fn take(&mut self, item: Item) -> Result<Seq> {
+    fn push(&mut self, item: Item) -> Result<Seq> {
         let Some((track, ..)) = &mut self.current else { return Err(Error::Untold) };
         match &self.shared {
-            Some(shared) => track.take(shared.uncounted(item)),
-            None => track.take(item),
+            Some(shared) => track.push(shared.uncounted(item)),
+            None => track.push(item),
         }
     }
 

@@ -174,7 +174,7 @@ impl<'a> Track<'a> {
     }
 
     /// The next thing that is told.
-    pub(super) fn take(&mut self, item: Item) -> Result<Seq> {
+    pub(super) fn push(&mut self, item: Item) -> Result<Seq> {
         let Item { at, event } = item;
         self.told_at = at.max(self.told_at);
         // Events are large, and hardly any names a seq: the others are not passed around.

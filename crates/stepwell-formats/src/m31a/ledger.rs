@@ -131,13 +131,13 @@ impl<'a> Row<'a> {
                 _ => TaskStatus::Done,
             };
             let id = (n + 1).to_string();
-            sink.take(Item::new(at, Task { id, status, ..Task::default() }))?;
+            sink.push(Item::new(at, Task { id, status, ..Task::default() }))?;
         }
         let elsewhere = Some(Elsewhere { cost: self.cost, ..Elsewhere::default() });
         let metadata = [("commits".to_owned(), self.commits.into())].into();
-        sink.take(Item::new(at, Edited { elsewhere, metadata, ..Edited::default() }))?;
+        sink.push(Item::new(at, Edited { elsewhere, metadata, ..Edited::default() }))?;
         let status = StatusChanged { status: Status::Success, reason: None, error: None };
-        sink.take(Item::new(at, status))?;
+        sink.push(Item::new(at, status))?;
         sink.end()
     }
 }

@@ -56,10 +56,10 @@ pub(super) fn emit(session: &Session<'_>, sink: &mut dyn Sink) -> Result<()> {
         edited.elsewhere = Some(Elsewhere { cost: aside.cost, ..Elsewhere::default() });
     }
     for item in aside.into_events() {
-        sink.take(item)?;
+        sink.push(item)?;
     }
-    sink.take(Item::new(None, edited))?;
-    sink.take(Item::of_session(SYSTEM, session.files.keep(&session.fields)))?;
+    sink.push(Item::new(None, edited))?;
+    sink.push(Item::of_session(SYSTEM, session.files.keep(&session.fields)))?;
     // What was put aside counts while the files say nothing else.
     let told = kept.filter(|kept| phase_of(kept.status).is_none_or(|it| it == phase));
     let status = told.unwrap_or_else(|| match session.known {
@@ -70,10 +70,10 @@ pub(super) fn emit(session: &Session<'_>, sink: &mut dyn Sink) -> Result<()> {
     // It tells only of the last time: that it was stopped before follows from it.
     if let Some(at) = session.fields.raw("resumed_at").and_then(moment) {
         let running = StatusChanged { status: Status::Running, ..interrupted() };
-        sink.take(Item::new(Some(at), interrupted()))?;
-        sink.take(Item::new(Some(at), running))?;
+        sink.push(Item::new(Some(at), interrupted()))?;
+        sink.push(Item::new(Some(at), running))?;
     }
-    sink.take(Item::new(None, status))?;
+    sink.push(Item::new(None, status))?;
     sink.end()
 }
 
@@ -145,19 +145,19 @@ fn conversation(session: &Session<'_>, sink: &mut dyn Sink) -> Result<StatusChan
         let fields = Fields::parse(raw).unwrap_or_default();
         let Some((said, at)) = message::read(&fields) else {
             unknown += 1;
-            sink.take(Item::alone(SYSTEM, began, *raw))?;
+            sink.push(Item::alone(SYSTEM, began, *raw))?;
             continue;
         };
         // What has no time of its own keeps having none there.
         let usual = message::write(&said, at.unwrap_or(Time::EPOCH), &mut Losses::default());
         let at = at.or(began);
-        sink.take(Item::new(at, said.clone()))?;
+        sink.push(Item::new(at, said.clone()))?;
         if let Some(kept) = residue(&fields, &Fields::parse(&usual).unwrap_or_default()) {
-            sink.take(Item::beside(SYSTEM, at, kept))?;
+            sink.push(Item::beside(SYSTEM, at, kept))?;
         }
         let shown = said.lane == Lane::main();
         if let Some(step) = shown.then(|| steps.said(&said)).flatten() {
-            sink.take(Item::new(at, step))?;
+            sink.push(Item::new(at, step))?;
         }
     }
     if unknown > 0 {
@@ -170,13 +170,13 @@ fn conversation(session: &Session<'_>, sink: &mut dyn Sink) -> Result<StatusChan
 /// What is planned, what was asked, and where the work is.
 fn work(session: &Session<'_>, aside: &Aside, sink: &mut dyn Sink) -> Result<Phase> {
     for question in questions(&session.fields) {
-        sink.take(Item::new(None, question))?;
+        sink.push(Item::new(None, question))?;
     }
     // What was put aside says more than the table could.
     if !aside.has(|event| matches!(event, Event::Task(_))) {
         let (planned, faults) = planned(session);
         for task in planned {
-            sink.take(Item::new(None, task))?;
+            sink.push(Item::new(None, task))?;
         }
         for fault in faults {
             warn(sink, session.path, format!("TASKS.md: {fault}"));
@@ -190,16 +190,16 @@ fn work(session: &Session<'_>, aside: &Aside, sink: &mut dyn Sink) -> Result<Pha
     }
     for (phase, at, checkpoint) in stops {
         for (at, change) in way.to(phase, at) {
-            sink.take(Item::new(at, change))?;
+            sink.push(Item::new(at, change))?;
         }
-        sink.take(Item::new(at, checkpoint))?;
+        sink.push(Item::new(at, checkpoint))?;
     }
     let now = match session.fields.text("workflow_phase") {
         None if session.known == Knowledge::Salvaged => last_phase(session).unwrap_or(way.at()),
         word => phase(&word.unwrap_or_default()).unwrap_or(Phase::Idle),
     };
     for (at, change) in way.to(now, None) {
-        sink.take(Item::new(at, change))?;
+        sink.push(Item::new(at, change))?;
     }
     Ok(now)
 }

@@ -56,7 +56,7 @@ impl Sink for Ear<'_> {
         Ok(if opening.id == self.id { Wanted::Yes } else { Wanted::Known })
     }
 
-    fn take(&mut self, item: Item) -> Result<Seq> {
+    fn push(&mut self, item: Item) -> Result<Seq> {
         (self.listen)(&item);
         self.last = self.last.next();
         Ok(self.last)

@@ -106,7 +106,7 @@ impl Opening {
 pub struct Item {
     /// When it happened, if that is known.
     pub at: Option<Time>,
-    /// What happened. Where it names seqs, these are the places that [`Sink::take`] gave.
+    /// What happened. Where it names seqs, these are the places that [`Sink::push`] gave.
     pub event: Event,
 }
 
@@ -227,7 +227,7 @@ pub trait Sink {
     ///
     /// Reading a file that has grown MUST tell the same things again and then the new
     /// ones, but for status, attributes and what is foreign, which may differ at the end.
-    fn take(&mut self, item: Item) -> Result<Seq>;
+    fn push(&mut self, item: Item) -> Result<Seq>;
 
     /// The session was told to its end.
     fn end(&mut self) -> Result<()>;

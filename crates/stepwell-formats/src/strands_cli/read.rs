@@ -75,10 +75,10 @@ pub(super) fn read(input: &Input, sink: &mut dyn Sink) -> Result<()> {
     }
     if let Some(elsewhere) = untold(&session, &talks) {
         let elsewhere = Some(elsewhere);
-        telling.sink.take(Item::new(at, Edited { elsewhere, ..Edited::default() }))?;
+        telling.sink.push(Item::new(at, Edited { elsewhere, ..Edited::default() }))?;
     }
     keep(&files, &progress, sink)?;
-    sink.take(Item::new(at, standing))?;
+    sink.push(Item::new(at, standing))?;
     sink.end()
 }
 
@@ -222,9 +222,9 @@ impl Tell<'_> {
 
     fn answered_gate(&mut self, done: &Done, prompt: &str) -> Result<()> {
         let (id, prompt) = (done.key.clone(), prompt.to_owned());
-        self.sink.take(Item::new(None, Gate::new(id, prompt)))?;
+        self.sink.push(Item::new(None, Gate::new(id, prompt)))?;
         let (id, answer, who) = (done.key.clone(), done.response(), SYSTEM.to_owned());
-        self.sink.take(Item::new(None, GateAnswered::new(id, answer, who))).map(drop)
+        self.sink.push(Item::new(None, GateAnswered::new(id, answer, who))).map(drop)
     }
 
     fn gates(&mut self) -> Result<()> {
@@ -232,11 +232,11 @@ impl Tell<'_> {
             let Pending { key, prompt, default, deadline, answer } = gate.clone();
             self.node(&key, NodeState::Started, None, None)?;
             let asked = Gate { default, deadline, ..Gate::new(key.as_str(), prompt) };
-            self.sink.take(Item::new(None, asked))?;
+            self.sink.push(Item::new(None, asked))?;
             if let Some(answer) = answer {
                 let output = serde_json::json!({"response": answer, "who": SYSTEM});
                 let (id, who) = (key.clone(), SYSTEM.to_owned());
-                self.sink.take(Item::new(None, GateAnswered::new(id, answer, who)))?;
+                self.sink.push(Item::new(None, GateAnswered::new(id, answer, who)))?;
                 self.node(&key, NodeState::Done, Some(output), None)?;
             }
         }
@@ -279,7 +279,7 @@ impl Tell<'_> {
         let node = Node { key: key.to_owned(), state, output, usage: None, error };
         // Only what is said bears a time; what was done is known by when the file was written.
         let at = if state == NodeState::Failed { self.at } else { None };
-        self.sink.take(Item::new(at, node)).map(drop)
+        self.sink.push(Item::new(at, node)).map(drop)
     }
 }
 
@@ -297,7 +297,7 @@ fn keep(files: &Files, progress: &Progress, sink: &mut dyn Sink) -> Result<()> {
         files.state.as_ref().map(|raw| Kept::new("pattern_state.json", &progress.hollow(raw))),
     );
     for kept in kept {
-        sink.take(Item::of_session(SYSTEM, kept.to_json()))?;
+        sink.push(Item::of_session(SYSTEM, kept.to_json()))?;
     }
     Ok(())
 }

@@ -141,12 +141,12 @@ impl Talk {
         if let (Some(first), Some(boundary)) = (self.first, self.boundary) {
             let mut compacted = Compacted::new(self.lane.clone(), first, boundary);
             compacted.summary = self.agent.removed().1;
-            sink.take(Item::new(self.last_at, compacted))?;
-            sink.take(Item::beside(SYSTEM, self.last_at, "{}"))?;
+            sink.push(Item::new(self.last_at, compacted))?;
+            sink.push(Item::beside(SYSTEM, self.last_at, "{}"))?;
         }
         if let Some(raw) = &self.agent.raw {
             let kept = Kept::new(format!("{}/agent.json", self.agent.below), raw);
-            sink.take(Item::of_session(SYSTEM, kept.of_lane(&self.lane).to_json()))?;
+            sink.push(Item::of_session(SYSTEM, kept.of_lane(&self.lane).to_json()))?;
         }
         // The session that an agent has of its own.
         let folder = input.root().join(&self.agent.below);
@@ -156,7 +156,7 @@ impl Talk {
             && crate::json::fields::Fields::parse(&text).is_ok()
         {
             let kept = Kept::new(below(input, &session.join("session.json")), &text);
-            sink.take(Item::of_session(SYSTEM, kept.to_json()))?;
+            sink.push(Item::of_session(SYSTEM, kept.to_json()))?;
         }
         Ok(())
     }
@@ -173,14 +173,14 @@ impl Talk {
             self.last_at = at.max(self.last_at);
             let step = self.steps.said(&message);
             self.spent += message.usage.unwrap_or_default();
-            let place = sink.take(Item::new(at, message))?;
+            let place = sink.push(Item::new(at, message))?;
             self.first.get_or_insert(place);
             if self.next <= self.agent.removed().0 {
                 self.boundary = Some(place);
             }
-            sink.take(Item::beside(SYSTEM, at, kept.to_json()))?;
+            sink.push(Item::beside(SYSTEM, at, kept.to_json()))?;
             if let Some(step) = step {
-                sink.take(Item::new(at, Step { lane: self.lane.clone(), ..step }))?;
+                sink.push(Item::new(at, Step { lane: self.lane.clone(), ..step }))?;
             }
         }
         Ok(())

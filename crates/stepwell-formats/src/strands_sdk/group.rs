@@ -116,10 +116,10 @@ impl Group {
     /// Tells its nodes, and keeps all that it holds.
     pub(super) fn emit(&self, sink: &mut dyn Sink) -> Result<()> {
         for node in self.nodes() {
-            sink.take(Item::new(None, node))?;
+            sink.push(Item::new(None, node))?;
         }
         let kept = Kept::new(self.file.clone(), &self.raw);
-        sink.take(Item::of_session(SYSTEM, kept.to_json())).map(drop)
+        sink.push(Item::of_session(SYSTEM, kept.to_json())).map(drop)
     }
 }
 

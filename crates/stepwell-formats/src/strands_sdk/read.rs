@@ -65,7 +65,7 @@ pub(super) fn read(input: &Input, sink: &mut dyn Sink) -> Result<()> {
     for voice in &voices {
         if let Some(system) = &voice.agent.system {
             let message = Message::system(system.clone()).in_lane(voice.lane.clone());
-            sink.take(Item::new(found.began, message))?;
+            sink.push(Item::new(found.began, message))?;
         }
     }
     tell_messages(input, &mut voices, sink)?;
@@ -76,7 +76,7 @@ pub(super) fn read(input: &Input, sink: &mut dyn Sink) -> Result<()> {
     }
     if let Some(elsewhere) = group::spent(&found.groups) {
         let elsewhere = Some(elsewhere);
-        sink.take(Item::new(last_at, Edited { elsewhere, ..Edited::default() }))?;
+        sink.push(Item::new(last_at, Edited { elsewhere, ..Edited::default() }))?;
     }
     for voice in &mut voices {
         voice.tell_removed(sink)?;
@@ -87,19 +87,19 @@ pub(super) fn read(input: &Input, sink: &mut dyn Sink) -> Result<()> {
         _ => StatusChanged { status: Status::Interrupted, reason: None, error: None },
     });
     let status = group::together(agents.chain(found.groups.iter().map(Group::status)));
-    sink.take(Item::new(last_at, status))?;
+    sink.push(Item::new(last_at, status))?;
     sink.end()
 }
 
 /// Keeps the files themselves, without what was told of them.
 fn keep(found: &Found, voices: &[Voice<'_>], sink: &mut dyn Sink) -> Result<()> {
     if let Some(raw) = &found.session {
-        sink.take(Item::of_session(SYSTEM, Kept::new("session.json", raw).to_json()))?;
+        sink.push(Item::of_session(SYSTEM, Kept::new("session.json", raw).to_json()))?;
     }
     for voice in voices {
         if let Some(raw) = &voice.agent.raw {
             let kept = Kept::new(format!("{}/agent.json", voice.agent.below), raw);
-            sink.take(Item::of_session(SYSTEM, kept.of_lane(&voice.lane).to_json()))?;
+            sink.push(Item::of_session(SYSTEM, kept.of_lane(&voice.lane).to_json()))?;
         }
     }
     Ok(())
@@ -247,19 +247,19 @@ impl Voice<'_> {
         }
         self.last_at = at.max(self.last_at);
         let step = self.steps.said(&message);
-        let place = sink.take(Item::new(at, message))?;
+        let place = sink.push(Item::new(at, message))?;
         self.first.get_or_insert(place);
         if self.looked_at <= self.removed {
             self.boundary = Some(place);
         }
-        sink.take(Item::beside(SYSTEM, at, kept.to_json()))?;
+        sink.push(Item::beside(SYSTEM, at, kept.to_json()))?;
         if let Some(step) = step {
-            sink.take(Item::new(at, Step { lane: self.lane.clone(), ..step }))?;
+            sink.push(Item::new(at, Step { lane: self.lane.clone(), ..step }))?;
         }
         for copy in self.agent.copies.iter().filter(|copy| copy.messages == self.looked_at) {
             let (name, reason) = (copy.name.clone(), CheckpointReason::Automatic);
             let metadata = Default::default();
-            sink.take(Item::new(copy.at.or(at), Checkpoint { name, reason, metadata }))?;
+            sink.push(Item::new(copy.at.or(at), Checkpoint { name, reason, metadata }))?;
         }
         Ok(())
     }
@@ -269,8 +269,8 @@ impl Voice<'_> {
         if let (Some(first), Some(boundary)) = (self.first, self.boundary) {
             let mut compacted = Compacted::new(self.lane.clone(), first, boundary);
             compacted.summary = self.summary.take();
-            sink.take(Item::new(self.last_at, compacted))?;
-            sink.take(Item::beside(SYSTEM, self.last_at, "{}"))?;
+            sink.push(Item::new(self.last_at, compacted))?;
+            sink.push(Item::beside(SYSTEM, self.last_at, "{}"))?;
         } else if self.summary.is_some() {
             sink.warn(Warning {
                 place: format!("{}/agent.json", self.agent.below),

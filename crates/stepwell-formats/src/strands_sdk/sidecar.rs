@@ -33,10 +33,10 @@ pub(crate) fn read(input: &Input, system: &str, sink: &mut dyn Sink) -> Result<(
     while let Some(line) = lines.next_line()? {
         let text = line.bytes.and_then(|bytes| std::str::from_utf8(bytes).ok());
         match text.and_then(kept_event) {
-            Some(item) => drop(sink.take(item)?),
+            Some(item) => drop(sink.push(item)?),
             None if is_mark(text) => {
                 let kept = Kept::new(NAME, text.unwrap_or_default());
-                sink.take(Item::of_session(system, kept.to_json()))?;
+                sink.push(Item::of_session(system, kept.to_json()))?;
             }
             None => sink.warn(Warning {
                 place: format!("{}, line {}", path.display(), line.number),
