@@ -70,22 +70,15 @@ fn unprepared(pool: &Pool, version: i64) -> Error {
         v if v < i64::from(VERSION) => format!(
             "its schema has version {v}, this program needs {VERSION}; its owner opens it first"
         ),
-        _ => format!(
-            "there is no namespace {0}, or this role is no member of it; \
-             its owner runs: stepwell store role {0} ROLE | psql",
-            pool.address.namespace()
-        ),
+        _ => return barred(pool),
     };
     Error::Unsupported { path: pool.path().to_owned(), what }
 }
 
-/// This role may not even look.
+/// This role may not see the namespace, or not even look.
 fn barred(pool: &Pool) -> Error {
-    let what = format!(
-        "this role may not use it; its owner runs: stepwell store role {} ROLE | psql",
-        pool.address.namespace()
-    );
-    Error::Unsupported { path: pool.path().to_owned(), what }
+    let namespace = pool.address.namespace().to_owned();
+    Error::NotAMember { path: pool.path().to_owned(), namespace }
 }
 
 struct Looked {

@@ -69,6 +69,9 @@ fn hint(error: &Error) -> Option<String> {
         Error::Damaged { session, .. } => format!("stepwell verify {session}"),
         Error::DamagedStore { .. } | Error::DamagedBlob { .. } => "stepwell doctor".to_owned(),
         Error::Newer { .. } => "install a newer stepwell".to_owned(),
+        Error::NotAMember { namespace, .. } => {
+            format!("its owner runs: stepwell store role {namespace} ROLE | psql")
+        }
         Error::Full { .. } => "make room, then type the command again".to_owned(),
         _ => return None,
     })

@@ -61,6 +61,7 @@ pub fn remedy(remedy: &Remedy) -> String {
         }
         Remedy::SetHome => "set HOME".to_owned(),
         Remedy::ListWorktrees => "stepwell worktrees lists what there is".to_owned(),
+        Remedy::ListSettings => "stepwell config list shows them all".to_owned(),
         Remedy::Write(near) => format!("did you mean {near}?"),
         Remedy::MendRecentModels => {
             "mend it or remove it; it holds recent models and favourites".to_owned()

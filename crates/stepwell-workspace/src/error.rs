@@ -147,8 +147,8 @@ pub enum Error {
         at: ConfigPlace,
         /// What is wrong there.
         why: String,
-        /// What was perhaps meant.
-        near: Option<String>,
+        /// What would help.
+        remedy: Option<Box<Remedy>>,
     },
     /// A value does not fit its setting.
     #[error("{key} = {value}: {why}")]
@@ -297,6 +297,8 @@ pub enum Remedy {
     SetHome,
     /// Look at the worktrees that there are.
     ListWorktrees,
+    /// Look at the settings that there are.
+    ListSettings,
     /// Write this in its place.
     Write(String),
     /// Mend the file with the recent models, or remove it.
@@ -386,7 +388,7 @@ impl Error {
                 store: store.clone(),
             },
             Self::WorktreeNotRestored { .. } => Remedy::ListWorktrees,
-            Self::Config { near: Some(near), .. } => Remedy::Write(near.clone()),
+            Self::Config { remedy: Some(remedy), .. } => Remedy::clone(remedy),
             Self::RecentModels { .. } => Remedy::MendRecentModels,
             Self::Store(_)
             | Self::Formats(_)
@@ -399,7 +401,7 @@ impl Error {
             | Self::File { .. }
             | Self::HookSettings { .. }
             | Self::ClientSettings { .. }
-            | Self::Config { near: None, .. }
+            | Self::Config { remedy: None, .. }
             | Self::Value { .. } => return None,
         })
     }

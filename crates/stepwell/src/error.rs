@@ -108,6 +108,8 @@ pub enum Error {
     NotAStore { path: PathBuf, what: String },
     #[error("store {path} cannot be used here: {what}")]
     Unsupported { path: PathBuf, what: String },
+    #[error("store {path} has no namespace {namespace}, or this role may not use it")]
+    NotAMember { path: PathBuf, namespace: String },
 
     #[error("store {path} is open for reading only")]
     ReadOnly { path: PathBuf },
@@ -195,9 +197,10 @@ impl Error {
             Self::Damaged { .. } | Self::DamagedBlob { .. } | Self::DamagedStore { .. } => {
                 ErrorKind::Damaged
             }
-            Self::Newer { .. } | Self::NotAStore { .. } | Self::Unsupported { .. } => {
-                ErrorKind::Incompatible
-            }
+            Self::Newer { .. }
+            | Self::NotAStore { .. }
+            | Self::Unsupported { .. }
+            | Self::NotAMember { .. } => ErrorKind::Incompatible,
             Self::ReadOnly { .. } | Self::Denied { .. } => ErrorKind::Denied,
             Self::Full { .. } => ErrorKind::Full,
             Self::Io { .. } | Self::Database { .. } | Self::Broken { .. } => ErrorKind::Io,

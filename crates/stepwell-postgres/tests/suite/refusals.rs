@@ -47,10 +47,10 @@ fn a_role_without_rights_is_told_who_gives_them() {
     let _ = server.sql("CREATE ROLE guest LOGIN");
     says(&refused(&guest), "not set up", "its owner opens it first");
     drop(PostgresStore::open(Address::parse(&url).unwrap()).unwrap());
-    says(&refused(&guest), "may not use it", "stepwell store role default");
+    says(&refused(&guest), "no namespace default", "may not use it");
     let options = PostgresOptions { access: Access::Read, ..PostgresOptions::default() };
     let error = PostgresStore::open_with(Address::parse(&guest).unwrap(), options).unwrap_err();
-    assert!(matches!(error, Error::Unsupported { .. }), "{error:?}");
+    assert!(matches!(error, Error::NotAMember { .. }), "{error:?}");
 }
 
 #[test]

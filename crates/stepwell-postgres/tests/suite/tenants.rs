@@ -57,7 +57,7 @@ fn a_team_sees_its_own_namespace_and_may_do_nothing_else() {
         assert!(said.contains("permission denied") || said.contains("must be owner"), "{said}");
     }
     let refused = PostgresStore::open(address.within(owner.namespace()).unwrap()).unwrap_err();
-    assert!(matches!(refused, Error::Unsupported { .. }), "{refused}");
+    assert!(matches!(refused, Error::NotAMember { .. }), "{refused}");
     assert!(refused.to_string().contains("no namespace"), "{refused}");
 }
 

@@ -14,7 +14,7 @@ use toml_edit::{Document, Item, TableLike, Value};
 
 use super::settings::{KEYS, Key, Raw, Settings, near, nearest};
 use super::{Config, Override, Source, fields};
-use crate::error::{ConfigPlace, Error, Result};
+use crate::error::{ConfigPlace, Error, Remedy, Result};
 use crate::host::{Host, OURS};
 use crate::location::CONFIG_FILE;
 
@@ -42,7 +42,7 @@ impl Config {
         }
         config.read_variables(host)?;
         for Override { key, value } in overrides {
-            let key = known(key).map_err(|why| wrong(ConfigPlace::Override, why))?;
+            let key = known(key, ConfigPlace::Override)?;
             config.put(key, Raw::Text(value), Source::Override, ConfigPlace::Override)?;
         }
         Ok(config)
@@ -101,7 +101,7 @@ impl Config {
         })?;
         self.read_named(document.as_table(), whose, &at)?;
         for (name, value, place) in values(document.as_table(), "") {
-            let key = known(&name).map_err(|why| wrong(at(place), why))?;
+            let key = known(&name, at(place))?;
             let Some(value) = value else {
                 return Err(wrong(at(place), format!("{name} is a table, not a value")));
             };
@@ -157,7 +157,8 @@ impl Config {
             if KEYS.iter().any(|key| section(&key)) {
                 let near = Key::find(nearest(&rest.replacen('_', ".", 1))).map(Key::variable);
                 let (at, why) = (ConfigPlace::Environment, format!("unknown {name}"));
-                return Err(Error::Config { at, why, near });
+                let remedy = near.map(|near| Box::new(Remedy::Write(near)));
+                return Err(Error::Config { at, why, remedy });
             }
         }
         Ok(())
@@ -268,14 +269,16 @@ fn is_section(name: &str) -> bool {
 }
 
 /// The key of a name, or why it is none.
-fn known(name: &str) -> Result<&'static Key, String> {
-    let unknown = || match near(name) {
-        Some(near) => format!("unknown key {name}; did you mean {near}?"),
-        None => format!("unknown key {name}; stepwell config list shows them all"),
-    };
-    Key::find(name).ok_or_else(unknown)
+fn known(name: &str, at: ConfigPlace) -> Result<&'static Key> {
+    Key::find(name).ok_or_else(|| match near(name) {
+        Some(near) => wrong(at, format!("unknown key {name}; did you mean {near}?")),
+        None => {
+            let remedy = Some(Box::new(Remedy::ListSettings));
+            Error::Config { at, why: format!("unknown key {name}"), remedy }
+        }
+    })
 }
 
 const fn wrong(at: ConfigPlace, why: String) -> Error {
-    Error::Config { at, why, near: None }
+    Error::Config { at, why, remedy: None }
 }

@@ -108,7 +108,7 @@ fn document(path: &Path) -> Result<Option<DocumentMut>> {
 /// A file that says something else than settings.
 fn broken(path: &Path, why: String) -> Error {
     let at = ConfigPlace::File { path: path.to_owned(), line: None };
-    Error::Config { at, why, near: None }
+    Error::Config { at, why, remedy: None }
 }
 
 /// A file with every key, its default and what it does, all commented out.

@@ -94,6 +94,9 @@ fn a_fault_names_its_line_and_what_was_perhaps_meant() {
         }
         other => panic!("{other:?}"),
     }
+    machine.write(PROJECTS, "[qwertz]\nuiop = 1\n");
+    let unlike_any = machine.at("project").unwrap_err();
+    assert_eq!(unlike_any.remedy(), Some(Remedy::ListSettings), "{unlike_any}");
     std::fs::remove_file(path).unwrap();
     machine.variables.insert("STEPWELL_SESSIONS_CLEANUP_DAYS".into(), "3".into());
     let meant = "STEPWELL_SESSIONS_CLEANUP_AFTER_DAYS".to_owned();
