@@ -100,7 +100,7 @@ fn a_result_is_one_object_and_events_are_lines() {
     assert_eq!(answer["artifacts"][0], "letter.md");
     assert_eq!(answer["tokens_by_agent"]["writer"]["input"], 30, "all invocations count");
     assert_eq!(answer["costs"]["total_cost_usd"], 0.00015);
-    let other = self::test_env(SPEC, SCRIPT);
+    let other = self::env(SPEC, SCRIPT);
     let ran = run(&other, &["--events"]);
     let kinds: Vec<Value> = ran.json().iter().map(|event| event["kind"].clone()).collect();
     assert_eq!(kinds[0], "created");
@@ -193,7 +193,7 @@ fn prompts_that_stand_in_files_are_those_that_were_read_when_the_flow_began() {
     assert!(ran.stderr.contains("changed since this flow began"), "{}", ran.stderr);
     let log = env.quietly(&["log", "@last"]).stdout;
     assert!(log.contains("You are kind, and write about wells.") && !log.contains("rude"), "{log}");
-    let outside = self::test_env(
+    let outside = self::env(
         &SPEC.replace("{prompt: 'You write about {{ topic }}.'}", "{$ref: ../home/x}"),
         SCRIPT,
     );
@@ -293,7 +293,7 @@ fn a_budget_of_the_spec_counts_all_invocations_and_a_typed_one_gives_more() {
     ends(&resume(&env, &["--max-steps", "1"]), 0);
     let dear =
         SPEC.replace("pattern:\n", "runtime: {budgets: {max_cost_usd: 0.000001}}\npattern:\n");
-    let ran = run(&self::test_env(&dear, SCRIPT), &[]);
+    let ran = run(&self::env(&dear, SCRIPT), &[]);
     ends(&ran, 5);
     assert_eq!(ran.stderr.matches("done (writer)").count(), 0, "{}", ran.stderr);
 }
@@ -335,7 +335,7 @@ fn what_is_for_flows_only_is_refused_elsewhere() {
     let ran = env.quietly(&["resume", "@last", "--respond", "x", "--model", "script:x"]);
     ends(&ran, 2);
     assert!(ran.stderr.contains("--respond is for flows"), "{}", ran.stderr);
-    let ran = self::test_env(SPEC, SCRIPT).quietly(&["flow", "run", "flow.yaml", "--var", "topic"]);
+    let ran = self::env(SPEC, SCRIPT).quietly(&["flow", "run", "flow.yaml", "--var", "topic"]);
     ends(&ran, 2);
 }
 
@@ -426,13 +426,13 @@ fn hints_name_what_helps() {
     assert!(ran.stderr.contains("--use-current-spec"), "{}", ran.stderr);
     assert!(!ran.stderr.contains("--force"), "{}", ran.stderr);
     let slow = SCRIPT.replace("{text: a draft,", "{delay_ms: 60000, text: a draft,");
-    let timed = self::test_env(SPEC, &slow);
+    let timed = self::env(SPEC, &slow);
     let ran = run(&timed, &["--timeout", "1"]);
     ends(&ran, 5);
     assert!(ran.stderr.contains("--timeout TIME"), "{}", ran.stderr);
     let server =
         "tools: {mcp: [{id: far, command: /nowhere/server}]}\nagents:\n  writer: {tools: [far], ";
-    let absent = self::test_env(&SPEC.replace("agents:\n  writer: {", server), SCRIPT);
+    let absent = self::env(&SPEC.replace("agents:\n  writer: {", server), SCRIPT);
     let ran = run(&absent, &[]);
     ends(&ran, 3);
     assert!(ran.stderr.contains("mend tools.mcp in the spec"), "{}", ran.stderr);

@@ -299,7 +299,7 @@ fn an_agent_cannot_answer_or_speak_for_its_user() {
     let script = format!(
         "- {{calls: [{{tool: run_command, arguments: {{command: '{inner}'}}}}]}}\n- {{text: Done.}}\n"
     );
-    let env = self::test_env();
+    let env = self::env();
     env.file("cheats.yaml", &script);
     done(&env, &["run", "cheat", "--mode", "yolo", "--model", "script:cheats.yaml"]);
     assert!(env.read("refused.txt").contains("is for people"), "{}", env.read("refused.txt"));
