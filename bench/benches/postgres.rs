@@ -10,8 +10,8 @@ use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::time::{Duration, Instant};
 
 use stepwell::{
-    Append, Create, Created, Epoch, LEASE_TTL, Message, NewEvent, Processes, Query, SessionId,
-    Span, Store, SystemProcesses, Write,
+    Append, Clock as _, Create, Created, Epoch, LEASE_TTL, Message, NewEvent, Processes, Query,
+    SessionId, Span, Store, SystemClock, SystemProcesses, Write,
 };
 use stepwell_bench::{Table, Times};
 use stepwell_cluster::{Disk, Server};
@@ -62,8 +62,10 @@ fn ours(store: &PostgresStore, sessions: &[SessionId]) -> f64 {
     std::thread::scope(|scope| {
         for id in sessions {
             scope.spawn(|| {
+                // What is written is ready, as it is for the bare driver.
+                let ready = message(1, 2_000);
                 while !stop.load(Ordering::Relaxed) {
-                    append(store, id, vec![message(1, 2_000)]);
+                    append(store, id, vec![ready.clone()]);
                     done.fetch_add(1, Ordering::Relaxed);
                 }
             });
@@ -85,13 +87,14 @@ fn rate(done: &AtomicU64) -> f64 {
 }
 
 /// The same rows with the driver alone: one prepared statement on each connection. It moves the
-/// same columns that have an index, by time and by change.
+/// same columns that have an index, and to values that come in the same order: sessions are listed
+/// by the time of their last change, so all of them write to the end of that index.
 const BARE: &str = "WITH moved AS (UPDATE stepwell.heads SET version = version + 1, \
-     change = pg_current_xact_id(), unindexed = true, bytes = bytes + 2000, seq = seq + 1, updated = updated + 1, status = $3, \
+     change = pg_current_xact_id(), unindexed = true, bytes = bytes + 2000, seq = seq + 1, updated = $12, status = $3, \
      cost = cost, steps = steps, chain = $4, sum = $5, model = $6, lane = $7, head = $8 \
      WHERE session = $1 AND seq = $2 AND fence = 1 RETURNING seq) \
      INSERT INTO stepwell.events (session, seq, namespace, at, version, spilled, kind, chain, mark, \
-     body) SELECT $1, seq, 1, 0, 1, false, $9, $4, $10, $11 FROM moved RETURNING seq";
+     body) SELECT $1, seq, 1, $12, 1, false, $9, $4, $10, $11 FROM moved RETURNING seq";
 
 /// Connections of the bare driver.
 struct Bare {
@@ -168,7 +171,8 @@ impl Client {
         let (head, lane) = ([b'h'; 317], &[b'l'; 99][..]);
         while !stop.load(Ordering::Relaxed) {
             let at = i64::try_from(self.seq.load(Ordering::Relaxed)).unwrap();
-            let values: [&(dyn ToSql + Sync); 11] = [
+            let now = SystemClock.now().as_micros();
+            let values: [&(dyn ToSql + Sync); 12] = [
                 &self.key,
                 &at,
                 &"running",
@@ -180,6 +184,7 @@ impl Client {
                 &&b"message"[..],
                 &&mark[..],
                 &body,
+                &now,
             ];
             let rows = self.client.query(&self.statement, &values).await.unwrap();
             assert_eq!(rows.len(), 1);
