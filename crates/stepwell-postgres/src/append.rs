@@ -9,8 +9,8 @@ use tokio_postgres::types::{ToSql, Type};
 use crate::draft::Entry;
 use crate::fault::DbError;
 use crate::order::{Columns, Order, Sent};
-use crate::pool::{Conn, Param, Pool, SERVER_TIME};
 use crate::rows::{json, number, signed, version_column};
+use crate::transport::{Conn, Param, Pool, SERVER_TIME};
 
 /// Sends an append. An error of the kind [`DbError::Lost`] leaves open whether it was kept.
 pub(crate) fn send(

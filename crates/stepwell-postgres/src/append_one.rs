@@ -11,8 +11,8 @@ use tokio_postgres::types::Type;
 use crate::draft::Entry;
 use crate::fault::DbError;
 use crate::order::{Order, Sent};
-use crate::pool::{Conn, Param};
 use crate::rows::{number, signed};
+use crate::transport::{Conn, Param};
 
 /// That the head is of this version says that its seq is known, too; the event goes where the
 /// head then points. Its chain says that it is the same session: a server that was put back

@@ -8,8 +8,8 @@ use std::time::Duration;
 use stepwell::backend::{Key, Sealed};
 use stepwell::{Digest, Error, MAX_BLOB_BYTES, Result, Seq};
 
-use crate::pool::params;
 use crate::rows::{PgRows, number};
+use crate::transport::params;
 
 /// zstd's level: 3 is its default, and the last one before time grows faster than
 /// what is saved.

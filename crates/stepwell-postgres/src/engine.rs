@@ -9,8 +9,8 @@ use stepwell::{Access, Error, Processes, Result, SessionId, Time};
 use crate::fault::DbError;
 use crate::follow::Followers;
 use crate::head_cache::HeadCache;
-use crate::pool::{Conn, Patience, Pool, SERVER_TIME, Statement, params};
 use crate::rows::{Lock, PgRows, Within};
+use crate::transport::{Conn, Patience, Pool, SERVER_TIME, Statement, params};
 use crate::write_token::Marker;
 
 /// How often a transaction is tried again that another one was in the way of.

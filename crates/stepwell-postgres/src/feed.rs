@@ -10,8 +10,8 @@ use stepwell::{
     ChangeCursor, ChangeKind, Changes, Epoch, LeaseInfo, Result, SessionChange, SessionId, Time,
 };
 
-use crate::pool::params;
 use crate::rows::{PgRows, seq};
+use crate::transport::params;
 
 /// How many purged sessions a namespace remembers. A reader that was away for longer lists anew.
 const REMEMBERED: i64 = 10_000;

@@ -17,7 +17,7 @@ use tokio_postgres::{AsyncMessage, Config};
 use tokio_postgres_rustls::MakeRustlsConnect;
 
 use crate::address::Follow;
-use crate::pool::{Pool, listening_config};
+use crate::transport::{Pool, listening_config};
 
 /// How long what happened is gathered before others are told.
 const GATHER: Duration = Duration::from_millis(20);
@@ -83,7 +83,7 @@ impl Followers {
         let mut followers = Self::default();
         if pool.address.follow == Follow::Listen {
             let (tell, told) = unbounded_channel();
-            pool.runtime().spawn(tell_others(
+            pool.spawn(tell_others(
                 listening_config(&pool.address),
                 pool.tls.clone(),
                 channel(namespace),
@@ -135,7 +135,7 @@ impl Followers {
                 channel(namespace),
                 Arc::clone(&self.shared),
             );
-            pool.runtime().spawn(async move {
+            pool.spawn(async move {
                 tokio::select! {
                     () = work => {}
                     _ = ended => {}
@@ -208,7 +208,7 @@ async fn tell_others(
         }
         if let Some(client) = &client {
             let sql = "SELECT pg_notify($1, s) FROM unnest($2::text[]) s";
-            let params = crate::pool::params![channel => TEXT, sessions => TEXT_ARRAY];
+            let params = crate::transport::params![channel => TEXT, sessions => TEXT_ARRAY];
             if let Err(error) = client.query_typed(sql, params).await {
                 tracing::debug!(error = %crate::fault::said(&error), "followers_not_told");
             }

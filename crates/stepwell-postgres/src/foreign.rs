@@ -8,7 +8,7 @@ use stepwell::{Error, Result};
 use tokio_postgres::types::{ToSql, Type};
 
 use crate::address::Address;
-use crate::pool::{Conn, Patience, Pool, TimeSource, params};
+use crate::transport::{Conn, Patience, Pool, TimeSource, params};
 
 /// What a server holds that is not Stepwell's.
 pub struct ForeignTables {

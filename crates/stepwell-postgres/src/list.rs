@@ -7,8 +7,8 @@ use stepwell::{
 };
 use tokio_postgres::types::{ToSql, Type};
 
-use crate::pool::{Param, Statement, params};
 use crate::rows::{PgRows, SESSION_COLUMNS, SESSION_TABLES, SESSION_WIDTH, Wide, read_session};
+use crate::transport::{Param, Statement, params};
 
 /// Conditions on `sessions s`, `heads h` and the lease `l`, with the values they compare to.
 pub(crate) struct Conditions {

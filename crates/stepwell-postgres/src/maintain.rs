@@ -6,9 +6,9 @@ use stepwell::{
 };
 
 use crate::engine::Attempt;
-use crate::pool::params;
 use crate::search::Left;
 use crate::store::PostgresStore;
+use crate::transport::params;
 use crate::{blob, feed, search};
 
 impl Maintain for PostgresStore {

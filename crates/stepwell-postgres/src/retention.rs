@@ -5,8 +5,8 @@ use std::collections::BTreeSet;
 use stepwell::{Result, SessionId};
 
 use crate::engine::Attempt;
-use crate::pool::params;
 use crate::store::PostgresStore;
+use crate::transport::params;
 
 /// How long a team's store keeps what is in its trash, and whether it cleans up by itself.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

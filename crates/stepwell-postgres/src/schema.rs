@@ -6,7 +6,7 @@
 use stepwell::{Access, Error, Result};
 
 use crate::fault::DbError;
-use crate::pool::{Conn, Patience, Pool, SERVER_TIME, params};
+use crate::transport::{Conn, Patience, Pool, SERVER_TIME, params};
 
 /// Each step brings the schema from version `i` to `i + 1`, all of it or nothing.
 const STEPS: &[&str] = &[include_str!("sql/schema.sql"), include_str!("sql/version_2.sql")];

@@ -16,8 +16,8 @@ use tokio_postgres::types::Type;
 
 use crate::blob;
 use crate::list::Conditions;
-use crate::pool::params;
 use crate::rows::{EVENT_COLUMNS, PgRows, SESSION_TABLES, number, read_event, seq};
+use crate::transport::params;
 
 /// How many events one transaction indexes.
 const CHUNK_EVENTS: i64 = 500;

@@ -7,11 +7,11 @@ use stepwell::query::{Excerpt, LOOK_BACK};
 use stepwell::{Digest, Error, Kind, Recorded, Result, Seq, SessionId, SessionInfo};
 
 use crate::blob;
-use crate::pool::params;
 use crate::rows::{
     EVENT_COLUMNS, PgRows, SESSION_COLUMNS, SESSION_TABLES, Wide, digest, read_event, read_session,
     seq,
 };
+use crate::transport::params;
 
 /// The sessions of subagents below some sessions.
 pub(crate) fn below(

@@ -131,7 +131,7 @@ pub(crate) fn ask(rows: &PgRows<'_>) -> Result<Status> {
          pg_has_role('pg_read_all_stats', 'USAGE') OR \
          (SELECT rolsuper FROM pg_roles WHERE rolname = current_user), \
          (SELECT count(*) FROM stepwell.heads WHERE namespace = $1 AND trashed IS NULL)";
-    let row = rows.one(sql, crate::pool::params![rows.namespace => INT4])?;
+    let row = rows.one(sql, crate::transport::params![rows.namespace => INT4])?;
     let row = row.ok_or_else(|| stepwell::Error::Database {
         path: rows.path.to_owned(),
         doing: "asking for its status",

@@ -14,8 +14,8 @@ use crate::engine::{Attempt, Doubt, Engine, Structure, Unsure};
 use crate::fault::DbError;
 use crate::head_cache::Known;
 use crate::order::{Order, Sent};
-use crate::pool::params;
 use crate::rows::{PgRows, number, seq};
+use crate::transport::params;
 use crate::write_token::Marks;
 
 /// What came of the attempt to do with one statement.

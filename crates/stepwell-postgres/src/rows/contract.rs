@@ -13,8 +13,8 @@ use stepwell::{
 use super::events::{EVENT_COLUMNS, read_event};
 use super::pg_rows::{PgRows, json, number, seq};
 use crate::blob;
-use crate::pool::params;
 use crate::search;
+use crate::transport::params;
 
 impl Rows for PgRows<'_> {
     fn session(&self, id: &SessionId) -> Result<Option<SessionRow>> {

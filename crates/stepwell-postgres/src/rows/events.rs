@@ -7,7 +7,7 @@ use stepwell::{Digest, EventId, Order, RecordQuery, Result, Seq, Time};
 use super::pg_rows::{PgRows, number, seq};
 use super::sessions::digest;
 use crate::blob;
-use crate::pool::params;
+use crate::transport::params;
 
 /// The columns that make up an event's row, in the order that [`read_event`] expects. What was
 /// copied, or replaced by a scrub, was not said by whom the server knows.

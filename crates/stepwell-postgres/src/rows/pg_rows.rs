@@ -9,7 +9,7 @@ use stepwell::{Error, Result, Seq, SessionId, Time};
 use tokio_postgres::types::FromSql;
 
 use crate::fault::DbError;
-use crate::pool::{Conn, Param, Statement};
+use crate::transport::{Conn, Param, Statement};
 
 /// Are the sessions that are read locked until the transaction ends?
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

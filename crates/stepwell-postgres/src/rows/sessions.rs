@@ -6,7 +6,7 @@ use stepwell::{
 };
 
 use super::pg_rows::{Lock, PgRows, json, number, seq};
-use crate::pool::{Param, Statement, params};
+use crate::transport::{Param, Statement, params};
 
 /// The columns that make up a session's row, in the order that [`read_session`] expects.
 pub(crate) const SESSION_COLUMNS: &str = "s.key, s.id, h.head, h.chain, h.sum, s.base_key, \

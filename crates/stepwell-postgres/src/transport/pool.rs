@@ -1,9 +1,4 @@
 //! Connections to the server, shared by the threads of a process.
-//!
-//! The driver is used as it comes. One thread that the store owns watches the sockets; a caller
-//! is parked until that thread sees its answer, and moves the bytes of its connection itself, so
-//! that no other thread stands between it and the server. This module, `pooled_conn` and `wait`
-//! are all that knows of threads and wakers. bench/README.md has what an append costs this way.
 
 use std::cell::Cell;
 use std::path::Path;
@@ -20,10 +15,10 @@ use tokio_postgres::types::{ToSql, Type};
 use tokio_postgres::{Client, Config, Row};
 use tokio_postgres_rustls::MakeRustlsConnect;
 
+use super::pooled_conn::PooledConn;
+use super::wait::wait;
 use crate::address::{Address, Roots, Statements};
 use crate::fault::DbError;
-use crate::pooled_conn::PooledConn;
-use crate::wait::wait;
 
 /// The pauses between two attempts to reach a server.
 const SHORTEST_PAUSE: Duration = Duration::from_millis(50);
@@ -157,8 +152,13 @@ impl Pool {
         self.address.shown()
     }
 
-    pub(crate) fn runtime(&self) -> &Runtime {
+    fn runtime(&self) -> &Runtime {
         self.runtime.as_ref().expect("only dropping the pool takes it")
+    }
+
+    /// Does some work on the store's thread.
+    pub(crate) fn spawn(&self, work: impl Future<Output = ()> + Send + 'static) {
+        self.runtime().spawn(work);
     }
 
     /// No prepared statements from now on.

@@ -10,7 +10,7 @@ use tokio_postgres::types::Type;
 use tokio_postgres::{Client, Config, Error, Statement};
 use tokio_postgres_rustls::MakeRustlsConnect;
 
-use crate::connect::{self, Driver};
+use super::connect::{self, Driver};
 use crate::fault::DbError;
 
 /// One connection.
