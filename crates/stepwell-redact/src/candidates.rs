@@ -42,6 +42,8 @@ pub(super) struct Piece {
     pub(super) gram: u32,
     /// Where they stand in it.
     pub(super) at: usize,
+    /// Does it stand only at the beginning of a word?
+    pub(super) begins_word: bool,
     pub(super) text: Cow<'static, [u8]>,
 }
 
@@ -49,7 +51,7 @@ impl Piece {
     /// A piece of at least three bytes; shorter ones cannot be looked for.
     pub(super) fn new(text: Vec<u8>) -> Option<Self> {
         let (gram, at) = rarest(&text)?;
-        Some(Self { gram, at, text: text.into() })
+        Some(Self { gram, at, begins_word: false, text: text.into() })
     }
 }
 
@@ -103,9 +105,10 @@ impl Candidates {
 
     fn is_piece(&self, bytes: &[u8], gram: u32, at: usize) -> bool {
         let is = |piece: &Piece| {
-            let start = at.checked_sub(piece.at);
-            let there = start.and_then(|start| bytes.get(start..start + piece.text.len()));
+            let Some(start) = at.checked_sub(piece.at) else { return false };
+            let there = bytes.get(start..start + piece.text.len());
             there.is_some_and(|there| there.iter().map(fold).eq(piece.text.iter().copied()))
+                && !(piece.begins_word && bytes[..start].last().is_some_and(is_of_word))
         };
         let first = self.pieces.partition_point(|piece| piece.gram < gram);
         self.pieces[first..].iter().take_while(|piece| piece.gram == gram).any(is)
@@ -115,6 +118,11 @@ impl Candidates {
 /// A letter as a small one. Some other bytes become one, too, in pieces as in texts.
 pub(super) const fn fold(byte: &u8) -> u8 {
     *byte | 0x20
+}
+
+/// Is a byte one that an expression's word can have?
+const fn is_of_word(byte: &u8) -> bool {
+    byte.is_ascii_alphanumeric() || *byte == b'_'
 }
 
 /// The first three bytes as a number.

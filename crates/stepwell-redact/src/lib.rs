@@ -303,8 +303,9 @@ impl Compiled {
             groups.extend(rule.values.iter().map(|value| Group { name: rule.name, value: *value }));
         }
         let source = alternatives.join("|");
-        let known =
-            PIECES.iter().map(|&(gram, at, text)| Some(Piece { gram, at, text: text.into() }));
+        let known = PIECES.iter().map(|&(gram, at, begins_word, text)| {
+            Some(Piece { gram, at, begins_word, text: text.into() })
+        });
         let given = given.iter().map(|(value, _)| value.bytes().map(|byte| fold(&byte)).collect());
         let pieces: Option<Vec<Piece>> = known.chain(given.map(Piece::new)).collect();
         Self { source, pattern: OnceLock::new(), groups, candidates: pieces.map(Candidates::new) }

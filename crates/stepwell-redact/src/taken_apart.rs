@@ -3,7 +3,7 @@
 use std::collections::BTreeSet;
 use std::fmt::Write;
 
-use regex_syntax::hir::{Class, Hir, HirKind, Repetition};
+use regex_syntax::hir::{Class, Hir, HirKind, Look, Repetition};
 
 use super::Compiled;
 use super::candidates::{Candidates, GRAM, Piece, fold};
@@ -15,6 +15,9 @@ const MAX_TEXTS: usize = 256;
 /// The most characters of a class that are taken as texts of their own.
 const MAX_CLASS: usize = 24;
 
+/// Stands for a word's boundary in texts. No folded byte looks so.
+const BOUNDARY: u8 = 1;
+
 /// Texts, small and capital letters as one.
 type Texts = BTreeSet<Vec<u8>>;
 
@@ -22,6 +25,17 @@ type Texts = BTreeSet<Vec<u8>>;
 fn pieces(pattern: &str) -> Option<Texts> {
     let needs = Needs::of(&regex_syntax::parse(pattern).expect("an expression"));
     needs.any_of.filter(|texts| shortest(texts) >= GRAM)
+}
+
+fn without_boundaries(text: &[u8]) -> Vec<u8> {
+    text.iter().copied().filter(|byte| *byte != BOUNDARY).collect()
+}
+
+/// A piece to look for. Only a boundary in front of a letter is asked for.
+fn piece(text: &[u8]) -> Piece {
+    let begins_word = matches!(text, [BOUNDARY, b'a'..=b'z', ..]);
+    let piece = Piece::new(without_boundaries(text)).expect("long enough");
+    Piece { begins_word, ..piece }
 }
 
 /// What an expression needs of the texts that it matches.
@@ -79,6 +93,7 @@ fn either(one: Option<Texts>, other: Option<Texts>) -> Option<Texts> {
 impl Needs {
     fn of(hir: &Hir) -> Self {
         match hir.kind() {
+            HirKind::Look(Look::WordAscii) => Self::exactly(Texts::from([vec![BOUNDARY]])),
             HirKind::Empty | HirKind::Look(_) => Self::exactly(Texts::from([Vec::new()])),
             HirKind::Literal(literal) => {
                 Self::exactly(Texts::from([literal.0.iter().map(fold).collect()]))
@@ -204,12 +219,14 @@ fn joined(first: &Texts, second: &Texts) -> Option<Texts> {
 }
 
 fn shortest(texts: &Texts) -> usize {
-    texts.iter().map(Vec::len).min().unwrap_or(0)
+    texts.iter().map(|text| without_boundaries(text).len()).min().unwrap_or(0)
 }
 
-/// Which of two sets tells more: the one whose shortest text is longer, then the smaller one.
+/// Which of two sets tells more: the one whose shortest text is longer, then the smaller one, then
+/// the one that asks for more boundaries.
 fn better(one: Option<Texts>, other: Option<Texts>) -> Option<Texts> {
-    let worth = |texts: &Texts| (shortest(texts), std::cmp::Reverse(texts.len()));
+    let asks = |texts: &Texts| texts.iter().filter(|text| text.contains(&BOUNDARY)).count();
+    let worth = |it: &Texts| (shortest(it), std::cmp::Reverse(it.len()), asks(it));
     let useful = |texts: &Texts| shortest(texts) > 0;
     match (one.filter(useful), other.filter(useful)) {
         (Some(one), Some(other)) if worth(&other) > worth(&one) => Some(other),
@@ -232,8 +249,8 @@ fn an_expression_that_can_match_without_any_piece_has_none() {
 }
 
 fn looking_for(pattern: &str) -> Candidates {
-    let pieces = pieces(pattern).expect("it has pieces").into_iter();
-    Candidates::new(pieces.map(|text| Piece::new(text).expect("long enough")).collect())
+    let pieces = pieces(pattern).expect("it has pieces");
+    Candidates::new(pieces.iter().map(|text| piece(text)).collect())
 }
 
 #[test]
@@ -243,6 +260,17 @@ fn a_piece_is_found_wherever_it_stands_and_however_it_is_written() {
         assert!(all.are_in(text), "{text}");
     }
     for text in ["", "x", "xy", "xyz", "toke", "token", "tokes="] {
+        assert!(!all.are_in(text), "{text}");
+    }
+}
+
+#[test]
+fn a_piece_that_begins_a_word_is_not_found_within_one() {
+    let all = looking_for(r"(?-u:\b)sk-[0-9]{4}|(?-u:\b)(?:hf|api_org)_[0-9]|x(?-u:\b)-yz");
+    for text in ["sk-1234", "a sk-1", "\"sk-1", "\u{e9}sk-1", "=hf_4", "api_org_1", "ax-yz"] {
+        assert!(all.are_in(text), "{text}");
+    }
+    for text in ["task-1", "Risk-1", "_sk-1", "7sk-1", "half_hf", "shf_4", "my_api_org_1", "xyz"] {
         assert!(!all.are_in(text), "{text}");
     }
 }
@@ -261,19 +289,21 @@ fn a_piece_goes_on_as_every_match_does() {
 
 #[test]
 fn the_pieces_in_the_source_are_those_of_the_rules() {
-    let wanted = pieces(&Compiled::new(&[]).source).expect("every rule has pieces").into_iter();
-    let mut wanted: Vec<_> = wanted.map(|text| Piece::new(text).expect("long enough")).collect();
+    let wanted = pieces(&Compiled::new(&[]).source).expect("every rule has pieces");
+    let mut wanted: Vec<_> = wanted.iter().map(|text| piece(text)).collect();
     wanted.sort_by_key(|piece| piece.gram);
     let mut text = String::from(
         "//! Made from the rules by a test of `taken_apart`, which writes it anew when they change.\n\n\
          /// Every match of a rule holds one of these, small and capital letters as one. Each with its\n\
-         /// three rarest bytes as a number, in whose order they are, and where these stand.\n\
+         /// three rarest bytes as a number, in whose order they are, where these stand, and whether it\n\
+         /// begins a word.\n\
          #[rustfmt::skip]\n\
-         pub(super) const PIECES: &[(u32, usize, &[u8])] = &[\n",
+         pub(super) const PIECES: &[(u32, usize, bool, &[u8])] = &[\n",
     );
-    for Piece { gram, at, text: piece } in &wanted {
+    for Piece { gram, at, begins_word, text: piece } in &wanted {
         let piece = piece.escape_ascii();
-        writeln!(text, "    ({gram:#x}, {at}, b\"{piece}\"),").expect("a text takes all");
+        writeln!(text, "    ({gram:#x}, {at}, {begins_word}, b\"{piece}\"),")
+            .expect("a text takes all");
     }
     text.push_str("];\n");
     if text != include_str!("pieces.rs") {
