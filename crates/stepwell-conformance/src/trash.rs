@@ -217,7 +217,7 @@ fn what_is_named_twice_goes_once<F: Fixture>(w: &mut Harness<F>) {
     w.tick();
     let names = ["a", "root", "child", "a"];
     let removal = w.store().trash(&targets(&names)).unwrap();
-    assert_eq!(taken(&removal), ["a", "root", "child", "grandchild"]);
+    assert_eq!(taken(&removal), ["a", "child", "grandchild", "root"]);
     let left: Vec<_> = removal.left.iter().map(|(id, _)| id.as_str()).collect();
     assert_eq!(left, ["child", "a"]);
     assert!(removal.left.iter().all(|(_, error)| matches!(error, Error::Trashed(_))));
