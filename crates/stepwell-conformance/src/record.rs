@@ -2,7 +2,8 @@
 
 use stepwell::{
     Append, Attachment, Created, Digest, Driver, Error, Event, KeyRange, Lane, Message, NewEvent,
-    Order, Prune, Record, RecordQuery, Recorded, Result, Seq, Span, View, Write, Written,
+    Newest, NewestQuery, Order, Prune, Record, RecordQuery, Recorded, Result, Seq, Span, View,
+    Write, Written,
 };
 
 use crate::claims::claims;
@@ -15,6 +16,8 @@ claims! { $ record = record_claims for Fixture:
     under_one_key_records_come_by_age,
     records_of_a_fork_include_the_shared_ones_up_to_its_point,
     records_of_no_session_are_an_error,
+    the_newest_record_comes_with_those_beside_it,
+    what_is_known_is_not_read_again_until_something_is_written,
     an_attachment_is_stored_with_its_event,
     an_attachment_that_the_event_does_not_name_is_refused,
     a_text_that_is_attached_is_kept_once_and_found,
@@ -133,6 +136,43 @@ fn records_of_a_fork_include_the_shared_ones_up_to_its_point<F: Fixture>(w: &mut
 fn records_of_no_session_are_an_error<F: Fixture>(w: &mut Harness<F>) {
     let error = w.store().records(&id("a"), &all("")).unwrap_err();
     assert!(matches!(error, Error::NoSession(_)), "{error}");
+}
+
+/// The newest checkpoint's record and the writes with the same key.
+fn newest<F: Fixture>(w: &World<F>, name: &str, known: Option<Digest>) -> Newest {
+    let beside = |found: &Recorded| {
+        let key = found.event.key().unwrap_or_default().replace("/checkpoint/", "/writes/");
+        KeyRange::Is(key)
+    };
+    let query = NewestQuery { keys: &KeyRange::StartsWith(path("")), beside: &beside, known };
+    w.store().newest_record(&id(name), query).unwrap()
+}
+
+fn the_newest_record_comes_with_those_beside_it<F: Fixture>(w: &mut World<F>) {
+    filled(w, "a", &[]);
+    assert!(matches!(newest(w, "a", None), Newest::Absent));
+    add(w, "a", vec![record("2").into(), record("1").into()]).unwrap();
+    let writes = |key| NewEvent::from(Record { topic: "writes".to_owned(), ..record(key) });
+    add(w, "a", vec![writes("1"), writes("2"), writes("2"), writes("3")]).unwrap();
+    let Newest::Found { record, beside, .. } = newest(w, "a", None) else { panic!() };
+    assert_eq!((record.seq.get(), seqs(&beside)), (2, vec![5, 6]));
+    let query = NewestQuery { keys: &KeyRange::Is(path("x")), beside: &|_| panic!(), known: None };
+    let error = w.store().newest_record(&id("b"), query).unwrap_err();
+    assert!(matches!(error, Error::NoSession(_)), "{error}");
+}
+
+fn what_is_known_is_not_read_again_until_something_is_written<F: Fixture>(w: &mut World<F>) {
+    filled(w, "a", &["1"]);
+    let Newest::Found { chain: known, .. } = newest(w, "a", None) else { panic!() };
+    assert!(matches!(newest(w, "a", known), Newest::Unchanged) == known.is_some());
+    w.store().write(prune("a", &[2])).unwrap();
+    assert!(matches!(newest(w, "a", known), Newest::Absent));
+    filled(w, "b", &["1"]);
+    assert!(matches!(newest(w, "b", known), Newest::Found { .. }));
+    // What a fork shares may be erased without a word in its own chain.
+    w.fork("b", 2, "c");
+    let Newest::Found { chain, .. } = newest(w, "c", None) else { panic!() };
+    assert_eq!(chain, None);
 }
 
 fn with_blob(key: &str, bytes: &[u8]) -> NewEvent {

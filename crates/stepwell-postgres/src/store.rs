@@ -9,9 +9,9 @@ use stepwell::backend::{Facts, Login, Rows as _, read, write};
 use stepwell::query::Excerpt;
 use stepwell::{
     Access, ChangeCursor, Changes, Clock, Counts, Damage, Digest, Error, EventId, Filter, Found,
-    Lane, LaneState, Lease, LeaseRequest, Maintain as _, Page, Processes, Query, RecordQuery,
-    Recorded, Result, Search, Seq, SessionId, SessionInfo, Slice, Span, Store, SystemProcesses,
-    Time, Written,
+    Lane, LaneState, Lease, LeaseRequest, Maintain as _, Newest, NewestQuery, Page, Processes,
+    Query, RecordQuery, Recorded, Result, Search, Seq, SessionId, SessionInfo, Slice, Span, Store,
+    SystemProcesses, Time, Written,
 };
 
 use crate::address::Address;
@@ -163,6 +163,10 @@ impl Store for PostgresStore {
 
     fn records(&self, id: &SessionId, query: &RecordQuery) -> Result<Vec<Recorded>> {
         self.engine.read(|rows, _| read::records(rows, &read::find(rows, id)?, query))
+    }
+
+    fn newest_record(&self, id: &SessionId, query: NewestQuery<'_>) -> Result<Newest> {
+        self.engine.read(|rows, _| read::newest_record(rows, &read::find(rows, id)?, query))
     }
 
     fn event(&self, id: &SessionId, event: &EventId) -> Result<Option<Recorded>> {

@@ -27,8 +27,8 @@ pub mod write {
 /// Reading through shared prefixes, checking as it goes.
 pub mod read {
     pub use crate::store::read::{
-        Reread, event, find, info, keyed_events, lanes, missing, opened, own_row, records, reread,
-        slice, written_by,
+        Reread, event, find, info, keyed_events, lanes, missing, newest_record, opened, own_row,
+        records, reread, slice, written_by,
     };
 }
 

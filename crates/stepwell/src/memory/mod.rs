@@ -8,7 +8,9 @@ use std::time::Duration;
 
 use crate::search::{Question, searchable, snippet, words};
 use crate::store::changes::{self, Position};
-use crate::store::query::{Filter, Found, Hit, Page, Query, Rank, RecordQuery, Search};
+use crate::store::query::{
+    Filter, Found, Hit, Newest, NewestQuery, Page, Query, Rank, RecordQuery, Search,
+};
 use crate::store::rows::{Facts, Rows, SessionRow, TxnContext};
 use crate::store::{
     ChangeCursor, Changes, Counts, DiskUse, LeaseRequest, Maintain, Removal, Scrub, SessionInfo,
@@ -145,6 +147,10 @@ impl Store for MemoryStore {
 
     fn records(&self, id: &SessionId, query: &RecordQuery) -> Result<Vec<Recorded>> {
         self.transact(|rows, _| read::records(rows, &read::find(rows, id)?, query))
+    }
+
+    fn newest_record(&self, id: &SessionId, query: NewestQuery<'_>) -> Result<Newest> {
+        self.transact(|rows, _| read::newest_record(rows, &read::find(rows, id)?, query))
     }
 
     fn event(&self, id: &SessionId, event: &EventId) -> Result<Option<Recorded>> {

@@ -4,7 +4,7 @@ use std::cell::RefCell;
 use std::io;
 use std::time::Duration;
 
-use rusqlite::params;
+use rusqlite::{CachedStatement, OptionalExtension, params};
 use zstd::bulk::{Compressor, Decompressor};
 
 use super::sql::SqliteRows;
@@ -68,14 +68,38 @@ pub(super) fn put(rows: &SqliteRows<'_>, digest: &Digest, bytes: &[u8]) -> Resul
 
 /// The bytes of a blob, checked against their digest.
 pub(super) fn get(rows: &SqliteRows<'_>, digest: &Digest) -> Result<Vec<u8>> {
+    get_by(&mut statement(rows)?, rows, digest)
+}
+
+/// The bytes of several blobs, in order, each checked against its digest.
+pub(super) fn get_all(rows: &SqliteRows<'_>, digests: &[Digest]) -> Result<Vec<Vec<u8>>> {
+    let mut statement = statement(rows)?;
+    digests.iter().map(|digest| get_by(&mut statement, rows, digest)).collect()
+}
+
+fn statement<'a>(rows: &SqliteRows<'a>) -> Result<CachedStatement<'a>> {
     let sql = "SELECT size, data FROM blobs WHERE digest = ?1";
-    let found: Option<(usize, Vec<u8>)> =
-        rows.one(sql, [digest.as_column()], |row| Ok((row.get(0)?, row.get(1)?)))?;
-    let (size, data) = found.ok_or(Error::NoBlob(*digest))?;
+    rows.conn.prepare_cached(sql).map_err(|error| rows.fault(&error))
+}
+
+fn get_by(
+    statement: &mut CachedStatement<'_>,
+    rows: &SqliteRows<'_>,
+    digest: &Digest,
+) -> Result<Vec<u8>> {
+    let read = |row: &rusqlite::Row<'_>| {
+        // What is compressed need not be copied.
+        Ok(unpacked(digest, row.get(0)?, row.get_ref(1)?.as_blob()?))
+    };
+    let found = statement.query_row([digest.as_column()], read).optional();
+    found.map_err(|error| rows.fault(&error))?.ok_or(Error::NoBlob(*digest))?
+}
+
+fn unpacked(digest: &Digest, size: usize, data: &[u8]) -> Result<Vec<u8>> {
     let damaged = |what: String| Error::DamagedBlob { digest: *digest, what };
     // The size comes from the disk: it bounds, but is not trusted to allocate.
     let limit = size.min(MAX_BLOB_BYTES);
-    let bytes = decompress(&data, limit).map_err(|error| damaged(error.to_string()))?;
+    let bytes = decompress(data, limit).map_err(|error| damaged(error.to_string()))?;
     if digest.matches(&bytes) {
         Ok(bytes)
     } else {

@@ -23,7 +23,7 @@ use std::time::Duration;
 
 use rusqlite::Connection;
 
-use crate::store::query::{Filter, Found, Page, Query, RecordQuery, Search};
+use crate::store::query::{Filter, Found, Newest, NewestQuery, Page, Query, RecordQuery, Search};
 use crate::store::rows::{Facts, Rows, TxnContext};
 use crate::store::{
     ChangeCursor, Changes, Counts, LeaseRequest, Maintain as _, SessionInfo, Slice, Span, Store,
@@ -209,6 +209,19 @@ impl SqliteStore {
         result
     }
 
+    /// Does a session that shares no events end with this value of its chain? One statement needs
+    /// no transaction around it.
+    fn ends_with(&self, id: &SessionId, chain: &Digest) -> Result<bool> {
+        let conn = self.reader()?;
+        let sql = "SELECT 1 FROM sessions WHERE id = ?1 AND chain = ?2 AND base_key IS NULL";
+        let asked = rusqlite::params![id.as_str(), chain.as_column()];
+        let rows = SqliteRows::new(&conn, &self.path, self.options.clock.now(), None);
+        let found = rows.one(sql, asked, |_| Ok(()));
+        drop(rows);
+        self.give_back(conn);
+        Ok(found?.is_some())
+    }
+
     fn give_back(&self, conn: Connection) {
         let mut idle = lock(&self.idle);
         if idle.len() < MAX_IDLE {
@@ -304,6 +317,15 @@ impl Store for SqliteStore {
         self.read(|rows, _| read::records(rows, &read::find(rows, id)?, query))
     }
 
+    fn newest_record(&self, id: &SessionId, query: NewestQuery<'_>) -> Result<Newest> {
+        if let Some(known) = &query.known
+            && self.ends_with(id, known)?
+        {
+            return Ok(Newest::Unchanged);
+        }
+        self.read(|rows, _| read::newest_record(rows, &read::find(rows, id)?, query))
+    }
+
     fn event(&self, id: &SessionId, event: &EventId) -> Result<Option<Recorded>> {
         self.read(|rows, _| read::event(rows, &read::find(rows, id)?, event))
     }
@@ -347,7 +369,7 @@ impl Store for SqliteStore {
     }
 
     fn blobs(&self, digests: &[Digest]) -> Result<Vec<Vec<u8>>> {
-        self.read(|rows, _| digests.iter().map(|digest| rows.blob(digest)).collect())
+        self.read(|rows, _| blob::get_all(rows, digests))
     }
 
     fn search(&self, search: &Search) -> Result<Found> {

@@ -24,7 +24,7 @@ use crate::{
 };
 pub(crate) use changes::{ChangeCursor, Changes};
 pub use maintain::Maintain;
-use query::{Filter, Found, Page, Query, RecordQuery, Search};
+use query::{Filter, Found, Newest, NewestQuery, Page, Query, RecordQuery, Search};
 use rows::Facts;
 use several::Excerpt;
 use write::Prepared;
@@ -104,6 +104,16 @@ pub trait Store: Maintain {
     /// Records by their keys. MUST NOT read other events, but for the one before each, which
     /// the chain needs. What was pruned is not found.
     fn records(&self, id: &SessionId, query: &RecordQuery) -> Result<Vec<Recorded>>;
+
+    /// The record under the largest of some keys, and those beside it. What is answered SHOULD be
+    /// of one moment. That it is unchanged MUST be said only if the session's chain is the known
+    /// one, and none of its events is another session's.
+    fn newest_record(&self, id: &SessionId, query: NewestQuery<'_>) -> Result<Newest> {
+        let newest = self.records(id, &RecordQuery::last(query.keys.clone(), 1))?.pop();
+        let Some(record) = newest else { return Ok(Newest::Absent) };
+        let beside = self.records(id, &RecordQuery::of((query.beside)(&record)))?;
+        Ok(Newest::Found { chain: None, record: Box::new(record), beside })
+    }
 
     /// A session's event that bears a client's id, be it one that it shares.
     fn event(&self, id: &SessionId, event: &EventId) -> Result<Option<Recorded>>;

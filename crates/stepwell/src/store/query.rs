@@ -3,7 +3,7 @@
 use std::ops::Range;
 
 use super::{Order, SessionInfo};
-use crate::{Driver, Origin, Role, Seq, SessionId, Status, Time};
+use crate::{Digest, Driver, Origin, Recorded, Role, Seq, SessionId, Status, Time};
 
 /// Which sessions are meant. Every condition that is given must hold.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
@@ -141,6 +141,35 @@ impl RecordQuery {
     pub const fn last(keys: KeyRange, limit: usize) -> Self {
         Self { keys, order: Order::Newest, limit }
     }
+}
+
+/// The record under the largest of some keys is asked for, and others that lie beside it.
+#[derive(Clone, Copy)]
+pub struct NewestQuery<'a> {
+    /// Under which keys.
+    pub keys: &'a KeyRange,
+    /// Which records belong to it.
+    pub beside: &'a dyn Fn(&Recorded) -> KeyRange,
+    /// The chain's value of an earlier answer.
+    pub known: Option<Digest>,
+}
+
+/// What a [`NewestQuery`] is answered.
+#[derive(Clone, Debug)]
+pub enum Newest {
+    /// Nothing was written to the session since the answer that is known.
+    Unchanged,
+    /// There is no such record.
+    Absent,
+    /// What is there now.
+    Found {
+        /// The session's chain, if it tells of each change to these records.
+        chain: Option<Digest>,
+        /// The newest record under the largest key.
+        record: Box<Recorded>,
+        /// Those that belong to it, the oldest first.
+        beside: Vec<Recorded>,
+    },
 }
 
 /// Which scopes are meant.

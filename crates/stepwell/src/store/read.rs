@@ -1,10 +1,10 @@
 //! Reading a session through its shared prefix, checking as it goes.
 
 use std::borrow::Cow;
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, HashMap};
 use std::ops::ControlFlow;
 
-use super::query::RecordQuery;
+use super::query::{Newest, NewestQuery, RecordQuery};
 use super::replacements::{Replacements, UNRECORDED};
 use super::rows::{Facts, Key, Rows, SessionRow, Stretch, TxnContext};
 use super::slice::MISSING;
@@ -33,9 +33,16 @@ pub fn records(rows: &dyn Rows, row: &SessionRow, query: &RecordQuery) -> Result
     let stretches = stretches(rows, row, row.head.seq)?;
     let mut found = Vec::new();
     for stretch in &stretches {
-        for record in rows.records(*stretch, &asked)? {
+        let own = rows.records(*stretch, &asked)?;
+        // Of records that follow one another, the one below need not be read again.
+        let chains: HashMap<Seq, Digest> =
+            own.iter().map(|record| (record.seq, record.chain)).collect();
+        for record in own {
             if !hidden.iter().any(|hidden| hidden.contains(record.seq)) {
-                found.push(checked(rows, row, *stretch, &record)?);
+                found.push(match chains.get(&record.seq.prev()) {
+                    Some(below) => checked_after(row, below, &record, rows)?,
+                    None => checked(rows, row, *stretch, &record)?,
+                });
             }
         }
     }
@@ -47,6 +54,19 @@ pub fn records(rows: &dyn Rows, row: &SessionRow, query: &RecordQuery) -> Result
     }
     found.truncate(query.limit);
     Ok(found)
+}
+
+/// A session's newest record of some, and those beside it.
+pub fn newest_record(rows: &dyn Rows, row: &SessionRow, query: NewestQuery<'_>) -> Result<Newest> {
+    // What a fork shares may be erased without a word in the fork's own chain.
+    let chain = row.base.is_none().then_some(row.chain);
+    if chain.is_some() && chain == query.known {
+        return Ok(Newest::Unchanged);
+    }
+    let newest = records(rows, row, &RecordQuery::last(query.keys.clone(), 1))?.pop();
+    let Some(record) = newest else { return Ok(Newest::Absent) };
+    let beside = records(rows, row, &RecordQuery::of((query.beside)(&record)))?;
+    Ok(Newest::Found { chain, record: Box::new(record), beside })
 }
 
 /// The events that prunes had to leave to forks, and that no longer count in this session.
@@ -106,11 +126,19 @@ fn checked(
 ) -> Result<Recorded> {
     // Within a stretch the row below is the same owner's.
     let below = found.seq.prev();
-    let prev = match own_row(rows, stretch.key, below)?.filter(|_| below >= stretch.from) {
-        Some(below) => below.chain,
-        None => chain_at(rows, row, below)?,
-    };
-    let opened = found.follows(&prev).and_then(|()| found.open(&mut |digest| rows.blob(digest)));
+    let own = if below >= stretch.from { own_chain(rows, stretch.key, below)? } else { None };
+    let prev = own.map_or_else(|| chain_at(rows, row, below), Ok)?;
+    checked_after(row, &prev, found, rows)
+}
+
+/// Opens one event, checked against the chain's value below it.
+fn checked_after(
+    row: &SessionRow,
+    below: &Digest,
+    found: &Row<'_>,
+    rows: &dyn Rows,
+) -> Result<Recorded> {
+    let opened = found.follows(below).and_then(|()| found.open(&mut |digest| rows.blob(digest)));
     opened.map_err(|what| Damage { seq: found.seq, what }.into_error(&row.head.id))
 }
 
@@ -207,6 +235,16 @@ pub fn own_row(rows: &dyn Rows, key: Key, seq: Seq) -> Result<Option<OwnRow>> {
     let mut found = None;
     let _ = rows.visit(Stretch { key, from: seq, to: seq }, Order::Oldest, &mut |row| {
         found = Some(row.into_owned());
+        Ok(ControlFlow::Break(()))
+    })?;
+    Ok(found)
+}
+
+/// The chain's value at one of a session's own events.
+fn own_chain(rows: &dyn Rows, key: Key, seq: Seq) -> Result<Option<Digest>> {
+    let mut found = None;
+    let _ = rows.visit(Stretch { key, from: seq, to: seq }, Order::Oldest, &mut |row| {
+        found = Some(row.chain);
         Ok(ControlFlow::Break(()))
     })?;
     Ok(found)
