@@ -58,8 +58,14 @@ class Well:
         front: str,
         beside: str,
         dictionaries: list[bytes],
+        known: bytes | None = None,
     ) -> (
-        tuple[tuple[int, str, str, list[bytes]], list[tuple[int, str, str, list[bytes]]]] | None
+        tuple[
+            bytes | None,
+            tuple[tuple[int, str, str, list[bytes]], list[tuple[int, str, str, list[bytes]]]]
+            | None,
+        ]
+        | None
     ): ...
     def list_chains(
         self,

@@ -489,3 +489,47 @@ def test_savers_of_one_store_remember_together(
     for other in (StepwellSaver(well), StepwellSaver(well, serde=Counting(), transcript=False)):
         with pytest.raises(AssertionError, match="it is remembered"):
             messages_at(other, at)
+
+
+def test_what_another_process_writes_is_read(tmp_path: Path) -> None:
+    """A reader that knows the newest checkpoint asks whether anything was written since."""
+    thread: Any = {"configurable": {"thread_id": "t", "checkpoint_ns": ""}}
+    with stepwell.open(tmp_path / "s") as well, stepwell.open(tmp_path / "s") as other:
+        reader, writer = (StepwellSaver(it, transcript=False) for it in (well, other))
+        at = put(writer, thread, {"messages": [said(1)]})
+        for _ in range(2):
+            found = reader.get_tuple(thread)
+            assert found is not None
+            assert (found.config, found.pending_writes) == (at, [])
+        writer.put_writes(at, [("messages", [said(2)])], "task")
+        for _ in range(2):
+            found = reader.get_tuple(thread)
+            assert found is not None
+            assert found.pending_writes == [("task", "messages", [said(2)])]
+        writer.delete_thread("t")
+        assert reader.get_tuple(thread) is None
+        # As many events as before, and others.
+        at = put(writer, thread, {"messages": [said(3)]})
+        writer.put_writes(at, [("messages", [said(4)])], "task")
+        found = reader.get_tuple(thread)
+        assert found is not None
+        assert found.checkpoint["channel_values"] == {"messages": [said(3)]}
+        assert found.pending_writes == [("task", "messages", [said(4)])]
+
+
+def test_what_is_known_of_the_newest_checkpoint_is_nobodys_to_change(well: stepwell.Well) -> None:
+    saver = StepwellSaver(well, transcript=False)
+    thread: Any = {"configurable": {"thread_id": "t", "checkpoint_ns": ""}}
+    at = put(saver, thread, {"messages": [said(1)], "note": {"a": [1]}})
+    saver.put_writes(at, [("messages", [said(2)])], "task")
+    first = saver.get_tuple(thread)
+    for _ in range(2):
+        found: Any = saver.get_tuple(thread)
+        assert found == first
+        found.checkpoint["versions_seen"]["node"] = {"messages": 7}
+        found.checkpoint["channel_versions"]["messages"] = 7
+        found.checkpoint["channel_values"]["note"]["a"].append(2)
+        found.metadata["step"] = 7
+        found.pending_writes[0][2].append(said(3))
+        found.pending_writes.clear()
+        found.config["configurable"]["thread_id"] = "other"

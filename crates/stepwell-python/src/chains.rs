@@ -14,7 +14,7 @@ use serde_json::value::RawValue;
 use stepwell::{Record, RecordQuery};
 
 use crate::convert::session;
-use crate::packing::{unpacked, unreadable};
+use crate::packing::{Unpacker, unreadable};
 use crate::reading::{key_range, records};
 use crate::well::Well;
 
@@ -59,7 +59,8 @@ impl Well {
                 let id = record.key.rsplit(SEPARATOR).next().unwrap_or_default();
                 by_id.entry(id).or_insert(record);
             }
-            let mut packed = Packed { by_id, dictionaries: &dictionaries, texts: HashMap::new() };
+            let mut packed =
+                Packed { by_id, unpacker: Unpacker::new(&dictionaries), texts: HashMap::new() };
             channels.iter().map(|(channel, base)| packed.chain(channel, base)).collect()
         })
     }
@@ -68,7 +69,7 @@ impl Well {
 /// Records by their checkpoints' ids, and what those say that were looked into.
 struct Packed<'a> {
     by_id: HashMap<&'a str, &'a Record>,
-    dictionaries: &'a [PyBackedBytes],
+    unpacker: Unpacker<'a>,
     texts: HashMap<String, String>,
 }
 
@@ -98,7 +99,7 @@ impl Packed<'_> {
         let Some(record) = record else { return Ok(None) };
         Ok(Some(match self.texts.entry(id.to_owned()) {
             Entry::Occupied(known) => known.into_mut(),
-            Entry::Vacant(new) => new.insert(unpacked(record, self.dictionaries)?),
+            Entry::Vacant(new) => new.insert(self.unpacker.unpacked(record)?),
         }))
     }
 }

@@ -25,6 +25,9 @@ use pyo3::types::{PyBool, PyBytes, PyDict, PyFloat, PyInt, PyList, PyString, PyT
 /// for the next.
 const BLOCK: usize = 128;
 
+/// An element that holds more than this many objects of a kind is not taken for an example.
+const MOST_LIKE: usize = 64;
+
 /// Objects nested deeper than this are taken for changed.
 const MAX_DEPTH: usize = 32;
 
@@ -320,7 +323,25 @@ impl Known {
             // Whoever makes the list shorter meanwhile has not put it yet.
             let Ok(object) = list.get_item(at) else { break };
             self.add(&object);
+            if at == unchanged {
+                self.make_room(list.len().saturating_sub(at + 1));
+            }
         }
+    }
+
+    /// Makes room for more elements like the last one.
+    fn make_room(&mut self, more: usize) {
+        let count = self.elements.len();
+        let (start, end) = (self.end_before(count.saturating_sub(1)), self.end_before(count));
+        let like = |range: Range<usize>| range.len().min(MOST_LIKE) * more;
+        self.elements.reserve(more);
+        self.ends.reserve(more);
+        self.models.reserve(like(start.models(end)));
+        self.given.reserve(like(start.models(end)));
+        self.dicts.reserve(like(start.dicts(end)));
+        self.lists.reserve(like(start.lists(end)));
+        self.held.reserve(like(start.held.get()..end.held.get()));
+        self.texts.reserve(like(start.texts(end)));
     }
 
     /// Counts the references of all that elements are made of which were read just now.

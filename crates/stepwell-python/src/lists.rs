@@ -43,9 +43,14 @@ impl Well {
             let leaf = |(count, kind, bytes): Leaf| (count, kind, PyBytes::new(py, &bytes));
             take.call1((leaves.into_iter().map(leaf).collect::<Vec<_>>(),)).map(drop)
         };
-        let segments = self.run(py, |well| expanded(well, segments))?;
-        if segments.len() <= AT_ONCE {
-            return given(self.run(py, |well| leaves(well, &segments))?);
+        let (segments, few) = self.run(py, |well| {
+            let segments = expanded(well, segments)?;
+            let is_few = segments.len() <= AT_ONCE;
+            let few = is_few.then(|| leaves(well, &segments)).transpose()?;
+            Ok((segments, few))
+        })?;
+        if let Some(few) = few {
+            return given(few);
         }
         let work = |well: &Stepwell, send: &mut dyn FnMut(Vec<Leaf>) -> bool| {
             for piece in segments.chunks(PIECE) {
@@ -62,14 +67,17 @@ impl Well {
 /// The segments with those of nodes in their place.
 fn expanded(well: &Stepwell, mut segments: Vec<Segment>) -> stepwell::Result<Vec<Segment>> {
     while segments.iter().any(|segment| segment.1 == NODE) {
-        let nodes = Blobs::of(well, segments.iter().filter(|segment| segment.1 == NODE))?;
+        let is_node = |segment: &&Segment| segment.1 == NODE;
+        let nodes = Blobs::of(well, segments.iter().filter(is_node))?;
+        let inner = segments.iter().filter(is_node).map(|node| {
+            let inner = serde_json::from_slice::<Vec<Segment>>(&nodes.bytes(node)?);
+            inner.map_err(|error| unreadable(error.to_string()))
+        });
+        let mut inner = inner.collect::<stepwell::Result<Vec<_>>>()?.into_iter();
         let mut expanded = Vec::new();
         for segment in segments {
             match segment.1 == NODE {
-                true => {
-                    let inner = serde_json::from_slice::<Vec<Segment>>(&nodes.bytes(&segment)?);
-                    expanded.extend(inner.map_err(|error| unreadable(error.to_string()))?);
-                }
+                true => expanded.extend(inner.next().unwrap_or_default()),
                 false => expanded.push(segment),
             }
         }
@@ -85,14 +93,11 @@ fn leaves(well: &Stepwell, segments: &[Segment]) -> stepwell::Result<Vec<Leaf>> 
 }
 
 /// The blobs that some segments name, by their names.
-struct Blobs(HashMap<String, Vec<u8>>);
+struct Blobs<'a>(HashMap<&'a str, Vec<u8>>);
 
-impl Blobs {
-    fn of<'a>(
-        well: &Stepwell,
-        segments: impl Iterator<Item = &'a Segment>,
-    ) -> stepwell::Result<Self> {
-        let mut names: Vec<&str> = segments.flat_map(names).collect();
+impl<'a> Blobs<'a> {
+    fn of(well: &Stepwell, segments: impl Iterator<Item = &'a Segment>) -> stepwell::Result<Self> {
+        let mut names: Vec<&'a str> = segments.flat_map(names).collect();
         names.sort_unstable();
         names.dedup();
         let digest = |name: &&str| {
@@ -102,7 +107,7 @@ impl Blobs {
         };
         let digests = names.iter().map(digest).collect::<stepwell::Result<Vec<_>>>()?;
         let found = well.store().blobs(&digests)?;
-        Ok(Self(names.into_iter().map(str::to_owned).zip(found).collect()))
+        Ok(Self(names.into_iter().zip(found).collect()))
     }
 
     /// The bytes that a segment stands for.
@@ -147,7 +152,14 @@ fn names(Segment(_, _, place, what): &Segment) -> Vec<&str> {
 
 /// Bytes that were written as so many characters.
 fn plain(text: &str) -> Vec<u8> {
-    text.chars().map(|c| u8::try_from(u32::from(c)).unwrap_or(b'?')).collect()
+    if text.is_ascii() {
+        return text.as_bytes().to_vec();
+    }
+    let mut bytes = Vec::with_capacity(text.len());
+    for c in text.chars() {
+        bytes.push(u8::try_from(u32::from(c)).unwrap_or(b'?'));
+    }
+    bytes
 }
 
 fn unreadable(why: String) -> Error {

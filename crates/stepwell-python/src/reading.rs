@@ -7,18 +7,21 @@ use pyo3::pybacked::PyBackedBytes;
 use pyo3::types::PyBytes;
 use serde_json::{Value, json};
 use stepwell::{
-    Digest, Event, KeyRange, Kind, Lane, MessageOrigin, Order, Rank, RecordQuery, Recorded, Search,
-    Seq, SessionId, Span, Stepwell, SystemPrompts, Timeline, View,
+    Digest, Event, KeyRange, Kind, Lane, MessageOrigin, Newest, NewestQuery, Order, Rank,
+    RecordQuery, Recorded, Search, Seq, SessionId, Span, Stepwell, SystemPrompts, Timeline, View,
 };
 use stepwell_formats::Format;
 
 use crate::convert::{GivenQuery, info, page, read, session};
 use crate::errors::{invalid, raised_format};
-use crate::packing::unpacked;
+use crate::packing::Unpacker;
 use crate::well::Well;
 
 /// A record: its seq, key, data, blobs, and its event id.
 type RecordRow<'py> = (u64, String, String, Vec<Bound<'py, PyBytes>>);
+
+/// Where a session's chain ends; a record, and those beside it.
+type NewestRow<'py> = (Option<Bound<'py, PyBytes>>, Option<(RecordRow<'py>, Vec<RecordRow<'py>>)>);
 
 #[pymethods]
 impl Well {
@@ -182,7 +185,9 @@ impl Well {
     }
 
     /// The record with the last key of those from `first` to before `end`, and the records that
-    /// have its key behind `beside` in place of `front`. What they say is unpacked.
+    /// have its key behind `beside` in place of `front`. What they say is unpacked. Before them
+    /// stands where the session's chain ends. None in place of both, if that is `known`.
+    #[pyo3(signature = (id, first, end, front, beside, dictionaries, known = None))]
     fn newest_record<'py>(
         &self,
         py: Python<'py>,
@@ -192,22 +197,33 @@ impl Well {
         front: &str,
         beside: &str,
         dictionaries: Vec<PyBackedBytes>,
-    ) -> PyResult<Option<(RecordRow<'py>, Vec<RecordRow<'py>>)>> {
+        known: Option<&[u8]>,
+    ) -> PyResult<Option<NewestRow<'py>>> {
         let id = session(id)?;
-        let newest = RecordQuery::last(key_range(first, end), 1);
+        let known = known.and_then(Digest::from_column);
         let found = self.run(py, |well| {
-            let Some(newest) = records(well, &id, &newest)?.pop() else { return Ok(None) };
-            let path = newest.1.path();
-            let key = format!("{beside}{}", path.strip_prefix(front).unwrap_or(&path));
-            let mut found = records(well, &id, &RecordQuery::of(KeyRange::Is(key)))?;
-            found.push(newest);
+            let beside = |newest: &Recorded| {
+                let path = newest.event.key().unwrap_or_default();
+                KeyRange::Is(format!("{beside}{}", path.strip_prefix(front).unwrap_or(&path)))
+            };
+            let query = NewestQuery { keys: &key_range(first, end), beside: &beside, known };
+            let (chain, newest, others) = match well.store().newest_record(&id, query)? {
+                Newest::Absent => return Ok(None),
+                Newest::Unchanged => return Ok(Some((known, Vec::new()))),
+                Newest::Found { chain, record, beside } => (chain, *record, beside),
+            };
+            let all = [newest].into_iter().chain(others).filter_map(record);
+            let mut found: Vec<_> = all.collect();
+            let mut unpacker = Unpacker::new(&dictionaries);
             for (_, record) in found.iter_mut().filter(|(_, record)| !record.data.is_empty()) {
-                record.data = unpacked(record, &dictionaries)?;
+                record.data = unpacker.unpacked(record)?;
             }
-            Ok(found.pop().map(|newest| (newest, found)))
+            Ok(Some((chain, found)))
         })?;
-        Ok(found.map(|(newest, others)| {
-            (row(py, newest), others.into_iter().map(|found| row(py, found)).collect())
+        Ok(found.map(|(chain, found)| {
+            let chain = chain.map(|chain| PyBytes::new(py, chain.as_column()));
+            let mut rows = found.into_iter().map(|found| row(py, found));
+            (chain, rows.next().map(|newest| (newest, rows.collect())))
         }))
     }
 
@@ -300,10 +316,13 @@ pub(crate) fn records(
     id: &SessionId,
     query: &RecordQuery,
 ) -> stepwell::Result<Vec<(Seq, stepwell::Record)>> {
-    let found = well.store().records(id, query)?;
-    let record = |recorded: Recorded| match recorded.event {
+    Ok(well.store().records(id, query)?.into_iter().filter_map(record).collect())
+}
+
+/// A record, and where it is.
+fn record(recorded: Recorded) -> Option<(Seq, stepwell::Record)> {
+    match recorded.event {
         Event::Record(record) => Some((recorded.seq, record)),
         _ => None,
-    };
-    Ok(found.into_iter().filter_map(record).collect())
+    }
 }

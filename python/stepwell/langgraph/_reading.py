@@ -5,6 +5,7 @@ from __future__ import annotations
 import functools
 import json
 from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
 from typing import Any, cast
 
 from langchain_core.runnables import RunnableConfig
@@ -71,6 +72,13 @@ def config_of(thread: str, ns: str, checkpoint: str) -> RunnableConfig:
     }
 
 
+def copied(value: Any) -> Any:
+    """A value of JSON that shares nothing that can change."""
+    if isinstance(value, dict):
+        return {name: copied(it) for name, it in value.items()}
+    return [copied(it) for it in value] if isinstance(value, list) else value
+
+
 class Found:
     """A checkpoint's record."""
 
@@ -95,6 +103,17 @@ class Found:
         return not self._text
 
 
+@dataclass(frozen=True)
+class Newest:
+    """The newest checkpoint of a namespace, as it was read last. Nobody changes it."""
+
+    chain: bytes | None
+    """Where the session's chain ended: if it still does, nothing was written since."""
+    found: Found
+    writes: list[Row]
+    """What tasks wrote at it."""
+
+
 class Reading:
     """Reads the checkpoints of one namespace of a thread."""
 
@@ -105,6 +124,7 @@ class Reading:
         self.core = site.well.core
         self.session = site.session_of(thread)
         self.blobs = Blobs(site.well.core)
+        self._newest: Newest | None = None
         self._seen: dict[str, Found | None] = {}
         self._writes: dict[str, list[Row]] = {}
         self._chains: dict[tuple[str, str], list[Ref]] = {}
@@ -117,16 +137,23 @@ class Reading:
         """The newest checkpoint. What was written at it is read with it."""
         first, end = key_of("checkpoint", self.ns, ""), f"{SYSTEM}/checkpoint/{self.ns}\x20"
         fronts = (f"{SYSTEM}/checkpoint/", f"{SYSTEM}/writes/")
+        last = self.site.memory.last(self.thread, self.ns)
+        known: Newest | None = last.newest if last is not None else None
+        chain = known.chain if known is not None else None
+        asked = (self.session, first, end, *fronts, list(DICTIONARIES), chain)
         try:
-            read = self.core.newest_record(self.session, first, end, *fronts, list(DICTIONARIES))
+            read = self.core.newest_record(*asked)
         except AbsentError:
             read = None
         if read is None:
             return None
-        found = Found(*read[0])
+        if read[1] is not None:
+            known = Newest(read[0], Found(*read[1][0]), read[1][1])
+        assert known is not None
+        found = known.found
         if found.is_gone:
             return next(self.newest_first(), None)
-        self._writes[found.id] = read[1]
+        self._newest, self._writes[found.id] = known, known.writes
         return found
 
     def newest_first(self, page: int = _PAGE) -> Iterator[Found]:
@@ -209,8 +236,13 @@ class Reading:
             chain.append(told)
             at = base
         parts: list[Segment] = list(chain[-1]["s"])
+        length = chain[-1]["n"]
         for told in reversed(chain[:-1]):
-            parts = cut(parts, told["k"], self.blobs.expand)[0] + told["a"]
+            # Most lists only grow.
+            if told["k"] != length:
+                parts = cut(parts, told["k"], self.blobs.expand)[0]
+            parts += told["a"]
+            length = told["n"]
         return parts
 
     def metadata(self, found: Found) -> CheckpointMetadata:
@@ -305,7 +337,8 @@ class Reading:
             rest: dict[str, Any] = self.value(told["c"])
             return rest
         versions = {name: it for name, (it, _) in told["v"].items() if it is not None}
-        return {**told["r"], "id": found.id, "channel_versions": versions}
+        # What is remembered of the newest checkpoint is read again.
+        return {**copied(told["r"]), "id": found.id, "channel_versions": versions}
 
     def state(
         self, found: Found, values: Mapping[str, Any], lists: dict[str, ListState]
@@ -318,6 +351,7 @@ class Reading:
             versions={name: version for name, (version, _) in told.items()},
             refs={name: ref for name, (_, ref) in told.items() if ref is not None},
             lists=lists,
+            newest=self._newest,
             spoken={name for name, _ in conversation(values)} if self.site.transcript else set(),
         )
 

@@ -343,7 +343,8 @@ class Parts:
     def load(self, length: int, serde: SerializerProtocol, front: list[Any]) -> int:
         """Loads the elements behind those that are there already, into the same list. Returns how
         many of those could stay: a part is loaded as a whole."""
-        keep, start = length, self.count
+        # Mostly there are none, or all but the last.
+        keep, start = (length, self.count) if front else (0, 0)
         while keep > len(front):
             start -= 1
             keep -= self.parts[start][0]
@@ -397,6 +398,8 @@ class Namespace:
     is_newest: bool = False
     """Was it put here just now? Else a newer one may be there."""
     versions: dict[str, Any] = field(default_factory=dict)
+    newest: Any = None
+    """What a reader knows of it as the newest one."""
     refs: dict[str, Ref] = field(default_factory=dict)
     lists: dict[str, ListState] = field(default_factory=dict)
     spoken: set[str] = field(default_factory=set)
