@@ -154,6 +154,7 @@ class Putting:
 
     def __init__(self, saver: Any, count: int) -> None:
         from langchain_core.messages import HumanMessage
+        from langgraph.checkpoint.serde.jsonplus import JsonPlusSerializer
 
         self.make = HumanMessage
         self.saver = saver
@@ -163,7 +164,7 @@ class Putting:
         ]
         self.at: Any = {"configurable": {"thread_id": "t", "checkpoint_ns": ""}}
         self.version = 0
-        self.sizes = 1000
+        self.other = type("Other", (JsonPlusSerializer,), {})()
         self.held: Any = None
 
     def put(self) -> None:
@@ -180,16 +181,16 @@ class Putting:
             self.at, checkpoint, {"step": 1}, {"messages": self.version}
         )
 
-    def by_new_saver(self, well: stepwell.Well, cache: int = 128) -> None:
+    def by_new_saver(self, well: stepwell.Well, serde: Any = None) -> None:
         """Reads by another saver of the same store."""
         made = copy.copy(self)
-        made.saver = type(self.saver)(well, transcript=False, cache=cache)
+        made.saver = type(self.saver)(well, transcript=False, serde=serde)
         made.get()
 
     def unseen(self, well: stepwell.Well) -> None:
-        """Reads by a saver that remembers nothing: those of other sizes share nothing."""
-        self.sizes += 1
-        self.by_new_saver(well, self.sizes)
+        """Reads by a saver that remembers nothing, and whose memory ends with it: one whose
+        serializer is not LangGraph's shares nothing."""
+        self.by_new_saver(well, self.other)
 
     def get(self) -> None:
         assert self.saver.get_tuple({"configurable": {"thread_id": "t"}}) is not None
