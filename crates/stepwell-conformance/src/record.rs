@@ -139,7 +139,7 @@ fn records_of_no_session_are_an_error<F: Fixture>(w: &mut Harness<F>) {
 }
 
 /// The newest checkpoint's record and the writes with the same key.
-fn newest<F: Fixture>(w: &World<F>, name: &str, known: Option<Digest>) -> Newest {
+fn newest<F: Fixture>(w: &Harness<F>, name: &str, known: Option<Digest>) -> Newest {
     let beside = |found: &Recorded| {
         let key = found.event.key().unwrap_or_default().replace("/checkpoint/", "/writes/");
         KeyRange::Is(key)
@@ -148,7 +148,7 @@ fn newest<F: Fixture>(w: &World<F>, name: &str, known: Option<Digest>) -> Newest
     w.store().newest_record(&id(name), query).unwrap()
 }
 
-fn the_newest_record_comes_with_those_beside_it<F: Fixture>(w: &mut World<F>) {
+fn the_newest_record_comes_with_those_beside_it<F: Fixture>(w: &mut Harness<F>) {
     filled(w, "a", &[]);
     assert!(matches!(newest(w, "a", None), Newest::Absent));
     add(w, "a", vec![record("2").into(), record("1").into()]).unwrap();
@@ -161,7 +161,7 @@ fn the_newest_record_comes_with_those_beside_it<F: Fixture>(w: &mut World<F>) {
     assert!(matches!(error, Error::NoSession(_)), "{error}");
 }
 
-fn what_is_known_is_not_read_again_until_something_is_written<F: Fixture>(w: &mut World<F>) {
+fn what_is_known_is_not_read_again_until_something_is_written<F: Fixture>(w: &mut Harness<F>) {
     filled(w, "a", &["1"]);
     let Newest::Found { chain: known, .. } = newest(w, "a", None) else { panic!() };
     assert!(matches!(newest(w, "a", known), Newest::Unchanged) == known.is_some());
