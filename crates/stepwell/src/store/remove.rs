@@ -10,7 +10,7 @@ use crate::{Digest, Error, Head, LeaseInfo, Origin, Result, Seq, SessionId};
 
 /// Moves sessions to the trash, with their subagents' sessions.
 pub fn trash(rows: &dyn Rows, world: TxnContext<'_>, targets: &[Target]) -> Result<Removal> {
-    // Rows are written together: that takes a third of the time of one after the other.
+    // Rows are written together: one statement for all is cheaper than one for each.
     let mut going = BTreeSet::new();
     let removal = each(targets, |target, removal| {
         let mut family = judge(rows, world, target)?;
