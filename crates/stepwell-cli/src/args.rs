@@ -5,20 +5,26 @@ use std::io::Write;
 use std::process::ExitCode;
 
 use clap::error::ErrorKind;
-use clap::{CommandFactory, FromArgMatches, Parser};
+use clap::{CommandFactory, FromArgMatches, Parser, Subcommand};
 
-use crate::commands::{Command, filled_in};
+use crate::commands::{Command, named};
 use crate::failure::Exit;
 use crate::global::Global;
+
+/// What was understood.
+#[derive(Debug)]
+pub(crate) struct Cli {
+    pub(crate) global: Global,
+    pub(crate) command: Command,
+}
 
 /// Keeps every AI-agent run durable: list, show, search, resume and clean up sessions.
 #[derive(Debug, Parser)]
 #[command(name = "stepwell", version, disable_help_subcommand = true, infer_subcommands = false)]
-pub(crate) struct Cli {
+#[command(subcommand_required = true, arg_required_else_help = true)]
+struct Program {
     #[command(flatten)]
-    pub(crate) global: Global,
-    #[command(subcommand)]
-    pub(crate) command: Command,
+    global: Global,
 }
 
 /// What people want to do, and the commands that do it. Every command is in one group.
@@ -40,7 +46,7 @@ const GROUPS: &[(&str, &[&str])] = &[
 
 /// The whole definition, from which help, completions and man pages are made.
 pub(crate) fn definition() -> clap::Command {
-    let command = filled_in(Cli::command());
+    let command = Command::augment_subcommands(Program::command());
     let groups = groups(&command);
     command
         .help_template(
@@ -69,12 +75,13 @@ fn groups(command: &clap::Command) -> String {
 
 /// Reads what was typed. Without a command, whoever sits at a terminal talks; else help is shown.
 ///
-/// Only the command that was typed is filled in, which is quick. Whatever is not understood that
+/// Only the command that was typed is defined, which is quick. Whatever is not understood that
 /// way is read again with the whole definition, which help and errors name.
 pub(crate) fn parse(args: Vec<OsString>, at_terminal: bool) -> Result<Cli, clap::Error> {
     use ErrorKind::{DisplayHelpOnMissingArgumentOrSubcommand, DisplayVersion, MissingSubcommand};
     let whole = |args| read(definition(), args);
-    match read(Cli::command(), args.clone()) {
+    let quickly = |args: Vec<OsString>| read(named(Program::command(), &args), args);
+    match quickly(args.clone()) {
         Ok(cli) => return Ok(cli),
         Err(error) => match error.kind() {
             DisplayVersion => return Err(error),
@@ -83,7 +90,7 @@ pub(crate) fn parse(args: Vec<OsString>, at_terminal: bool) -> Result<Cli, clap:
         },
     }
     let talking = args.iter().cloned().chain(["chat".into()]).collect();
-    match read(Cli::command(), talking) {
+    match quickly(talking) {
         Ok(cli) if matches!(cli.command, Command::Chat(_)) => match at_terminal {
             true => Ok(cli),
             false => whole(args.into_iter().take(1).collect()),
@@ -94,7 +101,9 @@ pub(crate) fn parse(args: Vec<OsString>, at_terminal: bool) -> Result<Cli, clap:
 }
 
 fn read(definition: clap::Command, args: Vec<OsString>) -> Result<Cli, clap::Error> {
-    Cli::from_arg_matches(&definition.try_get_matches_from(args)?)
+    let matches = definition.try_get_matches_from(args)?;
+    let global = Program::from_arg_matches(&matches)?.global;
+    Ok(Cli { global, command: Command::from_arg_matches(&matches)? })
 }
 
 /// Says why the command line was not understood, or the help that was asked for.

@@ -180,7 +180,7 @@ impl Rows for DraftRows<'_> {
         unknown()
     }
 
-    fn family(&self, _key: Key) -> Result<Vec<Key>> {
+    fn subagents(&self, _id: &SessionId) -> Result<Vec<Key>> {
         unknown()
     }
 

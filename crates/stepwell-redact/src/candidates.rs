@@ -27,13 +27,25 @@ const USUAL: &[u8] = b" )\"':=|etaoinshrdlucmfwypvbgkjqxz";
 
 /// The pieces, one of which every match holds.
 pub(super) struct Candidates {
-    /// Which hashes of three bytes a piece has.
-    bits: Box<[u8; SLOTS]>,
-    /// The pieces, in the order of those bytes.
-    pieces: Vec<Piece>,
+    known: &'static Known,
+    /// Those of values that were given, in the order of their three bytes.
+    given: Vec<Piece>,
+    /// Which hashes of three bytes a piece has; absent, as those that are known have.
+    bits: Option<Box<Bits>>,
     /// How many bytes a piece can have behind a quotation mark in it, at most.
     pub(super) behind_quote: usize,
 }
+
+/// Pieces that the compiler made a table of: a process that looks at one text reads a few bytes
+/// of it, where filling it would touch it all.
+pub(super) struct Known {
+    /// In the order of their three bytes.
+    pieces: &'static [Piece],
+    bits: Bits,
+    behind_quote: usize,
+}
+
+type Bits = [u8; SLOTS];
 
 /// One of the pieces.
 #[derive(Clone)]
@@ -53,21 +65,65 @@ impl Piece {
         let (gram, at) = rarest(&text)?;
         Some(Self { gram, at, begins_word: false, text: text.into() })
     }
+
+    /// One whose three bytes were found before.
+    pub(super) const fn known(
+        gram: u32,
+        at: usize,
+        begins_word: bool,
+        text: &'static [u8],
+    ) -> Self {
+        Self { gram, at, begins_word, text: Cow::Borrowed(text) }
+    }
+
+    /// How many bytes it has behind a quotation mark.
+    const fn behind_quote(text: &[u8]) -> usize {
+        let mut at = 0;
+        while at < text.len() {
+            if text[at] == b'"' {
+                return text.len() - at - 1;
+            }
+            at += 1;
+        }
+        0
+    }
+}
+
+impl Known {
+    /// A table of these.
+    pub(super) const fn of(pieces: &'static [Piece]) -> Self {
+        let mut known = Self { pieces, bits: [0; SLOTS], behind_quote: 0 };
+        let mut next = 0;
+        while next < pieces.len() {
+            known.bits[place(pieces[next].gram)] = 1;
+            if let Cow::Borrowed(text) = &pieces[next].text {
+                let behind = Piece::behind_quote(text);
+                if behind > known.behind_quote {
+                    known.behind_quote = behind;
+                }
+            }
+            next += 1;
+        }
+        known
+    }
 }
 
 impl Candidates {
-    /// Looks for these pieces.
-    pub(super) fn new(mut pieces: Vec<Piece>) -> Self {
-        let mut bits = Box::new([0; SLOTS]);
-        let mut behind_quote = 0;
-        for Piece { gram, text, .. } in &pieces {
-            bits[place(*gram)] = 1;
-            if let Some(quote) = memchr::memchr(b'"', text) {
-                behind_quote = behind_quote.max(text.len() - quote - 1);
-            }
-        }
-        pieces.sort_by_key(|piece| piece.gram);
-        Self { bits, pieces, behind_quote }
+    /// Looks for pieces that are known, and for these.
+    pub(super) fn new(known: &'static Known, mut given: Vec<Piece>) -> Self {
+        let behind = given.iter().map(|piece| Piece::behind_quote(&piece.text)).max();
+        let behind_quote = known.behind_quote.max(behind.unwrap_or(0));
+        let bits = (!given.is_empty()).then(|| {
+            let mut bits = Box::new(known.bits);
+            given.iter().for_each(|piece| bits[place(piece.gram)] = 1);
+            bits
+        });
+        given.sort_by_key(|piece| piece.gram);
+        Self { known, given, bits, behind_quote }
+    }
+
+    fn bits(&self) -> &Bits {
+        self.bits.as_deref().unwrap_or(&self.known.bits)
     }
 
     /// Does a text hold one of the pieces?
@@ -86,11 +142,11 @@ impl Candidates {
 
     /// Can one of the pieces' three bytes begin in a block?
     fn may_begin_in(&self, block: &[u8; BLOCK + GRAM]) -> bool {
-        let mut found = 0;
+        let (bits, mut found) = (self.bits(), 0);
         for at in 0..BLOCK {
             // Four at a time, of which three count: that is one load.
             let four = [block[at], block[at + 1], block[at + 2], block[at + 3]];
-            found |= self.bits[place(u32::from_le_bytes(four) | 0x20_2020)];
+            found |= bits[place(u32::from_le_bytes(four) | 0x20_2020)];
         }
         found != 0
     }
@@ -99,7 +155,7 @@ impl Candidates {
     fn begin_in(&self, bytes: &[u8], mut places: Range<usize>) -> bool {
         places.any(|at| {
             let Some(gram) = gram(&bytes[at..]) else { return false };
-            self.bits[place(gram)] != 0 && self.is_piece(bytes, gram, at)
+            self.bits()[place(gram)] != 0 && self.is_piece(bytes, gram, at)
         })
     }
 
@@ -110,8 +166,10 @@ impl Candidates {
             there.is_some_and(|there| there.iter().map(fold).eq(piece.text.iter().copied()))
                 && !(piece.begins_word && bytes[..start].last().is_some_and(is_of_word))
         };
-        let first = self.pieces.partition_point(|piece| piece.gram < gram);
-        self.pieces[first..].iter().take_while(|piece| piece.gram == gram).any(is)
+        [self.known.pieces, &self.given].iter().any(|pieces| {
+            let first = pieces.partition_point(|piece| piece.gram < gram);
+            pieces[first..].iter().take_while(|piece| piece.gram == gram).any(is)
+        })
     }
 }
 

@@ -19,7 +19,7 @@ use std::sync::{Arc, LazyLock, OnceLock};
 
 use regex::{Regex, RegexBuilder};
 
-use self::candidates::{Candidates, Piece, fold};
+use self::candidates::{Candidates, Known, Piece, fold};
 use self::pieces::PIECES;
 use self::rules::{Around, RULES, Value, is_secret};
 
@@ -59,15 +59,18 @@ struct Shared {
 }
 
 struct Compiled {
-    /// All rules in one expression: an alternative for each, with its group for the secret.
-    /// A placeholder is an alternative too, so that nothing is found in one.
-    source: String,
-    /// The same, compiled when the first text comes that it can match in.
-    pattern: OnceLock<Regex>,
-    /// The rule of each group, in order.
-    groups: Vec<Group>,
     /// What every match holds; absent, a match may hold anything.
     candidates: Option<Candidates>,
+    /// The rules, compiled when the first text comes that they can match in.
+    pattern: OnceLock<Pattern>,
+}
+
+/// All rules in one expression: an alternative for each, with its group for the secret. A
+/// placeholder is an alternative too, so that nothing is found in one.
+struct Pattern {
+    regex: Regex,
+    /// The rule of each group, in order.
+    groups: Vec<Group>,
 }
 
 /// What a group of the pattern stands for.
@@ -278,9 +281,10 @@ impl Redactor {
     fn next(&self, text: &str, at: usize) -> Option<Hit> {
         // Most texts hold none, and this says so without keeping track of groups.
         let compiled = self.compiled();
-        let (pattern, groups) = (compiled.pattern(), &compiled.groups);
-        let at = pattern.find_at(text, at)?.start();
-        let captures = pattern.captures_at(text, at)?;
+        let Pattern { regex, groups } =
+            compiled.pattern.get_or_init(|| Pattern::new(&self.shared.given));
+        let at = regex.find_at(text, at)?.start();
+        let captures = regex.captures_at(text, at)?;
         let start = captures.get(0)?.start();
         let mut groups = captures.iter().skip(1).zip(groups);
         let (secret, group) = groups.find_map(|(hit, group)| Some((hit?.range(), *group)))?;
@@ -288,8 +292,20 @@ impl Redactor {
     }
 }
 
-impl Compiled {
+impl Pattern {
     fn new(given: &[(String, &'static str)]) -> Self {
+        let (source, groups) = Self::source(given);
+        let regex = RegexBuilder::new(&source)
+            .size_limit(COMPILED_BYTES)
+            .dfa_size_limit(SEARCH_BYTES)
+            .build()
+            .expect("every rule compiles, which the tests show, and values are escaped");
+        debug_assert_eq!(regex.captures_len(), groups.len() + 1, "one group each");
+        Self { regex, groups }
+    }
+
+    /// The expression, and the rule of each of its groups.
+    fn source(given: &[(String, &'static str)]) -> (String, Vec<Group>) {
         // Only of names that redaction gives: in brackets of its kind a secret could hide.
         let names: Vec<_> = names().collect();
         let mut alternatives = vec![format!(r"(\[redacted:(?:{})\])", names.join("|"))];
@@ -302,25 +318,17 @@ impl Compiled {
             alternatives.push(format!("(?:{})", rule.pattern));
             groups.extend(rule.values.iter().map(|value| Group { name: rule.name, value: *value }));
         }
-        let source = alternatives.join("|");
-        let known = PIECES.iter().map(|&(gram, at, begins_word, text)| {
-            Some(Piece { gram, at, begins_word, text: text.into() })
-        });
-        let given = given.iter().map(|(value, _)| value.bytes().map(|byte| fold(&byte)).collect());
-        let pieces: Option<Vec<Piece>> = known.chain(given.map(Piece::new)).collect();
-        Self { source, pattern: OnceLock::new(), groups, candidates: pieces.map(Candidates::new) }
+        (alternatives.join("|"), groups)
     }
+}
 
-    fn pattern(&self) -> &Regex {
-        self.pattern.get_or_init(|| {
-            let pattern = RegexBuilder::new(&self.source)
-                .size_limit(COMPILED_BYTES)
-                .dfa_size_limit(SEARCH_BYTES)
-                .build()
-                .expect("every rule compiles, which the tests show, and values are escaped");
-            debug_assert_eq!(pattern.captures_len(), self.groups.len() + 1, "one group each");
-            pattern
-        })
+impl Compiled {
+    fn new(given: &[(String, &'static str)]) -> Self {
+        static KNOWN: Known = Known::of(PIECES);
+        let given = given.iter().map(|(value, _)| value.bytes().map(|byte| fold(&byte)).collect());
+        let given: Option<Vec<Piece>> = given.map(Piece::new).collect();
+        let candidates = given.map(|given| Candidates::new(&KNOWN, given));
+        Self { candidates, pattern: OnceLock::new() }
     }
 
     /// How far behind a quotation mark what every match holds can go on; absent, any distance.

@@ -5,8 +5,8 @@ use std::fmt::Write;
 
 use regex_syntax::hir::{Class, Hir, HirKind, Look, Repetition};
 
-use super::Compiled;
-use super::candidates::{Candidates, GRAM, Piece, fold};
+use super::Pattern;
+use super::candidates::{Candidates, GRAM, Known, Piece, fold};
 use super::rules::RULES;
 
 /// The largest set of texts that is kept while an expression is taken apart.
@@ -250,7 +250,8 @@ fn an_expression_that_can_match_without_any_piece_has_none() {
 
 fn looking_for(pattern: &str) -> Candidates {
     let pieces = pieces(pattern).expect("it has pieces");
-    Candidates::new(pieces.iter().map(|text| piece(text)).collect())
+    static NONE: Known = Known::of(&[]);
+    Candidates::new(&NONE, pieces.iter().map(|text| piece(text)).collect())
 }
 
 #[test]
@@ -289,20 +290,21 @@ fn a_piece_goes_on_as_every_match_does() {
 
 #[test]
 fn the_pieces_in_the_source_are_those_of_the_rules() {
-    let wanted = pieces(&Compiled::new(&[]).source).expect("every rule has pieces");
+    let wanted = pieces(&Pattern::source(&[]).0).expect("every rule has pieces");
     let mut wanted: Vec<_> = wanted.iter().map(|text| piece(text)).collect();
     wanted.sort_by_key(|piece| piece.gram);
     let mut text = String::from(
         "//! Made from the rules by a test of `taken_apart`, which writes it anew when they change.\n\n\
+         use super::candidates::Piece;\n\n\
          /// Every match of a rule holds one of these, small and capital letters as one. Each with its\n\
          /// three rarest bytes as a number, in whose order they are, where these stand, and whether it\n\
          /// begins a word.\n\
          #[rustfmt::skip]\n\
-         pub(super) const PIECES: &[(u32, usize, bool, &[u8])] = &[\n",
+         pub(super) const PIECES: &[Piece] = &[\n",
     );
     for Piece { gram, at, begins_word, text: piece } in &wanted {
         let piece = piece.escape_ascii();
-        writeln!(text, "    ({gram:#x}, {at}, {begins_word}, b\"{piece}\"),")
+        writeln!(text, "    Piece::known({gram:#x}, {at}, {begins_word}, b\"{piece}\"),")
             .expect("a text takes all");
     }
     text.push_str("];\n");

@@ -64,30 +64,44 @@ mod watch;
 mod work;
 mod worktrees;
 
+use std::ffi::OsString;
 use std::io::Write;
 use std::process::ExitCode;
 
 use crate::app::{App, Needs};
 use crate::failure::{Exit, Failure, Result};
 
-/// Lists the commands once: each is a module of the same name with `Args` and `run`.
+/// Adds what a command takes to its definition.
+type FillIn = fn(clap::Command) -> clap::Command;
+
+/// Lists the commands once, as they are typed: each is a module of the same name with `Args` and
+/// `run`.
 macro_rules! commands {
-    ($($(#[$meta:meta])* $name:ident = $module:ident::$args:ident => $run:path,)*) => {
+    ($(
+        $(#[$meta:meta])*
+        $name:ident($typed:literal $(| $alias:literal)?) = $module:ident::$args:ident => $run:path,
+    )*) => {
         /// What to do.
         #[derive(Debug, clap::Subcommand)]
-        #[command(defer = true)]
         pub(crate) enum Command {
-            $($(#[$meta])* $name($module::$args),)*
+            $(#[command(name = $typed $(, visible_alias = $alias)?)] $(#[$meta])* $name($module::$args),)*
         }
 
-        /// The definition with what each command takes, which is left open until it is typed.
-        pub(crate) fn filled_in(definition: clap::Command) -> clap::Command {
-            let each = [$(<$module::$args as clap::Args>::augment_args,)*];
-            let mut each = each.into_iter();
-            definition.mut_subcommands(|command| match each.next() {
-                Some(fill_in) => fill_in(command.defer(std::convert::identity)),
-                None => command,
-            })
+        /// A definition of the commands that are among these words alone; of the first one, if
+        /// none is. To define them all takes longer than most commands do.
+        pub(crate) fn named(definition: clap::Command, words: &[OsString]) -> clap::Command {
+            let all: &[(&[&str], FillIn)] = &[
+                $((&[$typed $(, $alias)?], <$module::$args as clap::Args>::augment_args),)*
+            ];
+            let typed = |names: &[&str]| words.iter().any(|word| names.iter().any(|it| word == it));
+            let mut named: Vec<_> = all.iter().filter(|(names, _)| typed(names)).collect();
+            if named.is_empty() {
+                named.extend(all.first());
+            }
+            let command = |(names, fill_in): &(&[&'static str], FillIn)| {
+                clap::Command::new(names[0]).aliases(names[1..].iter().copied()).defer(*fill_in)
+            };
+            definition.subcommands(named.into_iter().map(command))
         }
 
         /// Does it.
@@ -100,73 +114,72 @@ macro_rules! commands {
 }
 
 commands! {
-    Chat = chat::Args => chat::run,
-    Run = run::Args => run::run,
-    Resume = resume::Args => resume::run,
-    Work = work::Args => work::run,
-    Flow = flow::Args => flow::run,
-    Gates = gates::Args => gates::run,
-    Say = say::Args => say::run,
-    Attach = attach::Args => attach::run,
-    Stop = stop::Args => stop::run,
-    Demo = demo::Args => demo::run,
-    #[command(name = "__supervise", hide = true)]
-    Supervise = supervise::Args => supervised,
-    #[command(name = "__detached", hide = true)]
-    Detached = detached::Args => detached::run,
-    Serve = serve::Args => serve::run,
-    #[command(visible_alias = "ls")]
-    Sessions = sessions::Args => sessions::run,
-    Show = show::Args => show::run,
-    Log = log::Args => log::run,
-    Search = search::Args => search::run,
-    Stats = stats::Args => stats::run,
-    Ledger = ledger::Args => ledger::run,
-    Du = du::Args => du::run,
-    State = state::Args => state::run,
-    Phase = phase::Args => phase::run,
-    Tasks = tasks::Args => tasks::run,
-    Label = label::Args => label::run,
-    Meta = meta::Args => meta::run,
-    Tag = tag::Args => tag::tag,
-    Untag = tag::UntagArgs => tag::untag,
-    Pin = pin::Args => pin::pin,
-    Unpin = pin::UnpinArgs => pin::unpin,
-    Compact = compact::Args => compact::run,
-    PinMessage = pin_message::Args => pin_message::pin,
-    UnpinMessage = pin_message::UnpinArgs => pin_message::unpin,
-    Rewind = rewind::Args => rewind::run,
-    Diff = diff::Args => diff::run,
-    Files = files::Args => files::run,
-    Checkpoint = checkpoint::Args => checkpoint::run,
-    Fork = fork::Args => fork::run,
-    Worktrees = worktrees::Args => worktrees::run,
-    Abandon = abandon::Args => abandon::run,
-    Delete = delete::Args => delete::run,
-    Trash = trash::Args => trash::run,
-    Cleanup = cleanup::Args => cleanup::run,
-    Purge = purge::Args => purge::run,
-    Scrub = scrub::Args => scrub::run,
-    Export = export::Args => export::run,
-    Import = import::Args => import::run,
-    Convert = convert::Args => convert::run,
-    Formats = formats::Args => formats::run,
-    Watch = watch::Args => watch::run,
-    Backup = backup::Args => backup::run,
-    Restore = restore::Args => restore::run,
-    Store = store::Args => store::run,
-    Agent = agent::Args => agent::run,
-    Hook = hook::Args => hook::run,
-    Mcp = mcp::Args => mcp::run,
-    Acp = acp::Args => acp::run,
-    Init = init::Args => init::run,
-    Config = config::Args => config::run,
-    Models = models::Args => models::run,
-    Verify = verify::Args => verify::run,
-    Doctor = doctor::Args => doctor::run,
-    Schema = schema::Args => schema::run,
-    Completions = completions::Args => completions::run,
-    Man = man::Args => man::run,
+    Chat("chat") = chat::Args => chat::run,
+    Run("run") = run::Args => run::run,
+    Resume("resume") = resume::Args => resume::run,
+    Work("work") = work::Args => work::run,
+    Flow("flow") = flow::Args => flow::run,
+    Gates("gates") = gates::Args => gates::run,
+    Say("say") = say::Args => say::run,
+    Attach("attach") = attach::Args => attach::run,
+    Stop("stop") = stop::Args => stop::run,
+    Demo("demo") = demo::Args => demo::run,
+    #[command(hide = true)]
+    Supervise("__supervise") = supervise::Args => supervised,
+    #[command(hide = true)]
+    Detached("__detached") = detached::Args => detached::run,
+    Serve("serve") = serve::Args => serve::run,
+    Sessions("sessions" | "ls") = sessions::Args => sessions::run,
+    Show("show") = show::Args => show::run,
+    Log("log") = log::Args => log::run,
+    Search("search") = search::Args => search::run,
+    Stats("stats") = stats::Args => stats::run,
+    Ledger("ledger") = ledger::Args => ledger::run,
+    Du("du") = du::Args => du::run,
+    State("state") = state::Args => state::run,
+    Phase("phase") = phase::Args => phase::run,
+    Tasks("tasks") = tasks::Args => tasks::run,
+    Label("label") = label::Args => label::run,
+    Meta("meta") = meta::Args => meta::run,
+    Tag("tag") = tag::Args => tag::tag,
+    Untag("untag") = tag::UntagArgs => tag::untag,
+    Pin("pin") = pin::Args => pin::pin,
+    Unpin("unpin") = pin::UnpinArgs => pin::unpin,
+    Compact("compact") = compact::Args => compact::run,
+    PinMessage("pin-message") = pin_message::Args => pin_message::pin,
+    UnpinMessage("unpin-message") = pin_message::UnpinArgs => pin_message::unpin,
+    Rewind("rewind") = rewind::Args => rewind::run,
+    Diff("diff") = diff::Args => diff::run,
+    Files("files") = files::Args => files::run,
+    Checkpoint("checkpoint") = checkpoint::Args => checkpoint::run,
+    Fork("fork") = fork::Args => fork::run,
+    Worktrees("worktrees") = worktrees::Args => worktrees::run,
+    Abandon("abandon") = abandon::Args => abandon::run,
+    Delete("delete") = delete::Args => delete::run,
+    Trash("trash") = trash::Args => trash::run,
+    Cleanup("cleanup") = cleanup::Args => cleanup::run,
+    Purge("purge") = purge::Args => purge::run,
+    Scrub("scrub") = scrub::Args => scrub::run,
+    Export("export") = export::Args => export::run,
+    Import("import") = import::Args => import::run,
+    Convert("convert") = convert::Args => convert::run,
+    Formats("formats") = formats::Args => formats::run,
+    Watch("watch") = watch::Args => watch::run,
+    Backup("backup") = backup::Args => backup::run,
+    Restore("restore") = restore::Args => restore::run,
+    Store("store") = store::Args => store::run,
+    Agent("agent") = agent::Args => agent::run,
+    Hook("hook") = hook::Args => hook::run,
+    Mcp("mcp") = mcp::Args => mcp::run,
+    Acp("acp") = acp::Args => acp::run,
+    Init("init") = init::Args => init::run,
+    Config("config") = config::Args => config::run,
+    Models("models") = models::Args => models::run,
+    Verify("verify") = verify::Args => verify::run,
+    Doctor("doctor") = doctor::Args => doctor::run,
+    Schema("schema") = schema::Args => schema::run,
+    Completions("completions") = completions::Args => completions::run,
+    Man("man") = man::Args => man::run,
 }
 
 /// Never reached: `watched` takes its turn before there is an app.

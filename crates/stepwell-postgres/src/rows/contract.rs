@@ -159,12 +159,13 @@ impl Rows for PgRows<'_> {
         self.run("DELETE FROM stepwell.snapshots WHERE session = $1", params![key => INT8])
     }
 
-    fn family(&self, key: Key) -> Result<Vec<Key>> {
-        let sql = "WITH RECURSIVE family (key, id) AS ( \
-             SELECT key, id FROM stepwell.sessions WHERE key = $1 \
-             UNION SELECT s.key, s.id FROM stepwell.sessions s JOIN family f ON s.parent = f.id \
-             WHERE s.subagent AND s.namespace = $2) SELECT key FROM family";
-        let rows = self.all(sql, params![key => INT8, self.namespace => INT4])?;
+    fn subagents(&self, id: &SessionId) -> Result<Vec<Key>> {
+        let sql = "WITH RECURSIVE below (key, id) AS ( \
+             SELECT key, id FROM stepwell.sessions \
+             WHERE parent = $1 AND subagent AND namespace = $2 \
+             UNION SELECT s.key, s.id FROM stepwell.sessions s JOIN below b ON s.parent = b.id \
+             WHERE s.subagent AND s.namespace = $2) SELECT key FROM below";
+        let rows = self.all(sql, params![id.as_str() => TEXT, self.namespace => INT4])?;
         rows.iter().map(|row| self.get(row, 0)).collect()
     }
 

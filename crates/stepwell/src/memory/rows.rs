@@ -487,20 +487,20 @@ impl Rows for MemoryRows<'_> {
         Ok(())
     }
 
-    fn family(&self, key: Key) -> Result<Vec<Key>> {
+    fn subagents(&self, id: &SessionId) -> Result<Vec<Key>> {
         let tables = self.tables.borrow();
-        let mut family = vec![key];
+        let of = |id: &SessionId| -> Vec<Key> {
+            let rows = tables.sessions.values().map(|session| &session.row);
+            let own = |row: &&SessionRow| matches!(&row.head.origin, Origin::Subagent { parent } if parent == id);
+            rows.filter(own).map(|row| row.key).collect()
+        };
+        let mut below = of(id);
         let mut at = 0;
-        while let Some(parent) = family.get(at).and_then(|key| tables.sessions.get(key)) {
-            let id = &parent.row.head.id;
-            family.extend(tables.sessions.values().filter_map(|session| {
-                let origin = &session.row.head.origin;
-                matches!(origin, Origin::Subagent { parent } if parent == id)
-                    .then_some(session.row.key)
-            }));
+        while let Some(next) = below.get(at).and_then(|key| tables.sessions.get(key)) {
+            below.extend(of(&next.row.head.id));
             at += 1;
         }
-        Ok(family)
+        Ok(below)
     }
 
     fn last_own(&self, key: Key) -> Result<Option<Seq>> {

@@ -498,17 +498,17 @@ impl Rows for SqliteRows<'_> {
         Ok(())
     }
 
-    fn family(&self, key: Key) -> Result<Vec<Key>> {
-        // Most have no subagents, which costs a third of the walk to know.
-        let below = "SELECT 1 FROM sessions WHERE parent = (SELECT id FROM sessions WHERE key = ?1) \
-             AND subagent = 1 LIMIT 1";
-        if self.one(below, [key], |_| Ok(()))?.is_none() {
-            return Ok(vec![key]);
+    fn subagents(&self, id: &SessionId) -> Result<Vec<Key>> {
+        // Most have none, which costs a part of the walk to know.
+        let any = "SELECT 1 FROM sessions WHERE parent = ?1 AND subagent = 1 LIMIT 1";
+        if self.one(any, [id.as_str()], |_| Ok(()))?.is_none() {
+            return Ok(Vec::new());
         }
-        let sql = "WITH RECURSIVE family (key, id) AS (SELECT key, id FROM sessions WHERE key = ?1 \
-             UNION SELECT s.key, s.id FROM sessions s JOIN family f ON s.parent = f.id \
-             WHERE s.subagent = 1) SELECT key FROM family";
-        self.all(sql, [key], |row| row.get(0))
+        let sql = "WITH RECURSIVE below (key, id) AS ( \
+             SELECT key, id FROM sessions WHERE parent = ?1 AND subagent = 1 \
+             UNION SELECT s.key, s.id FROM sessions s JOIN below b ON s.parent = b.id \
+             WHERE s.subagent = 1) SELECT key FROM below";
+        self.all(sql, [id.as_str()], |row| row.get(0))
     }
 
     fn last_own(&self, key: Key) -> Result<Option<Seq>> {

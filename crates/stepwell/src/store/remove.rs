@@ -52,10 +52,7 @@ pub fn restore(rows: &dyn Rows, ids: &[SessionId]) -> Result<Removal> {
         {
             return Err(Error::Trashed(parent.clone()));
         }
-        for key in rows.family(row.key)? {
-            let Some(mut member) = rows.session_by_key(key)? else {
-                continue;
-            };
+        for mut member in family(rows, row)? {
             if member.trashed_at == Some(when) {
                 member.trashed_at = None;
                 rows.update_session(&member)?;
@@ -145,8 +142,7 @@ fn judge(rows: &dyn Rows, world: TxnContext<'_>, target: &Target) -> Result<Vec<
 
 /// A session and its subagents' sessions, itself first.
 fn family(rows: &dyn Rows, row: SessionRow) -> Result<Vec<SessionRow>> {
-    let below = rows.family(row.key)?.into_iter().filter(|key| *key != row.key);
-    let below: Vec<Key> = below.collect();
+    let below = rows.subagents(&row.head.id)?;
     let mut family = vec![row];
     for key in below {
         family.extend(rows.session_by_key(key)?);

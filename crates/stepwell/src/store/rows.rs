@@ -188,8 +188,8 @@ pub trait Rows {
     /// Forgets what was kept so.
     fn drop_snapshots(&self, key: Key) -> Result<()>;
 
-    /// The session and its subagents' sessions, all the way down.
-    fn family(&self, key: Key) -> Result<Vec<Key>>;
+    /// The sessions of a session's subagents, all the way down.
+    fn subagents(&self, id: &SessionId) -> Result<Vec<Key>>;
     /// The last of a session's own events that is stored, whatever its head says.
     fn last_own(&self, key: Key) -> Result<Option<Seq>>;
     /// The sessions that share this one's events, each with the last it shares.
