@@ -122,8 +122,12 @@ fn is_secret(name: &str) -> bool {
     // Some are written in one word, such as PGPASSWORD.
     const ENDINGS: [&str; 7] =
         ["_KEY", "_TOKEN", "_SECRET", "PASSWORD", "PASSWD", "_PASS", "_CREDENTIALS"];
-    let name = format!("_{}", name.to_ascii_uppercase());
-    ENDINGS.iter().any(|ending| name.ends_with(ending))
+    ENDINGS.iter().any(|ending| {
+        // One that is nothing but the ending's word counts too, such as TOKEN.
+        let from = name.len().saturating_sub(ending.len());
+        let ends = name.get(from..).is_some_and(|end| end.eq_ignore_ascii_case(ending));
+        ends || ending.strip_prefix('_').is_some_and(|word| name.eq_ignore_ascii_case(word))
+    })
 }
 
 #[cfg(test)]

@@ -62,8 +62,8 @@ impl Config {
         let asked = self.settings.clone();
         self.settings.keep_careful(users);
         for ((key, now), before) in KEYS.iter().zip(&mut self.sources).zip(sources) {
-            let taken_back = asked.get(key).to_string() != self.settings.get(key).to_string();
-            if taken_back && let Source::File(file) = &*now {
+            let Source::File(file) = &*now else { continue };
+            if asked.get(key).to_string() != self.settings.get(key).to_string() {
                 *now = Source::Ignored { file: file.clone(), counts: Box::new(before) };
             }
         }
@@ -265,7 +265,8 @@ fn plain(value: &Value) -> Result<serde_json::Value, String> {
 }
 
 fn is_section(name: &str) -> bool {
-    KEYS.iter().any(|key| key.name.starts_with(&format!("{name}.")))
+    let of_it = |key: &Key| key.name.strip_prefix(name).is_some_and(|rest| rest.starts_with('.'));
+    KEYS.iter().any(of_it)
 }
 
 /// The key of a name, or why it is none.

@@ -27,7 +27,7 @@ use crate::store::query::{Filter, Found, Newest, NewestQuery, Page, Query, Recor
 use crate::store::rows::{Facts, Rows, TxnContext};
 use crate::store::{
     ChangeCursor, Changes, Counts, LeaseRequest, Maintain as _, SessionInfo, Slice, Span, Store,
-    Written, read, write,
+    Written, read, several, write,
 };
 use crate::{
     Clock, Damage, Digest, Error, EventId, Lane, LaneState, Lease, Processes, Recorded, Result,
@@ -332,6 +332,15 @@ impl Store for SqliteStore {
 
     fn list(&self, query: &Query) -> Result<Page> {
         self.read(|rows, world| list::page(rows, world, query))
+    }
+
+    fn below(&self, ids: &[SessionId]) -> Result<Vec<SessionInfo>> {
+        // Most have none, which is asked for all at once. A damaged file is read session by session.
+        match self.read(|rows, _| rows.parents_among(ids)) {
+            Ok(parents) => several::below(self, &parents),
+            Err(Error::DamagedStore { .. }) => several::below(self, ids),
+            Err(error) => Err(error),
+        }
     }
 
     fn count(&self, filter: &Filter) -> Result<Counts> {

@@ -1,6 +1,6 @@
 //! Rows in SQLite.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::ops::ControlFlow;
 use std::sync::LazyLock;
 
@@ -39,6 +39,15 @@ impl SqliteRows<'_> {
         );
         self.run(&sql, params![row.key, seq, what])?;
         Ok(())
+    }
+
+    /// Those of some sessions that have subagents.
+    pub(super) fn parents_among(&self, ids: &[SessionId]) -> Result<Vec<SessionId>> {
+        let sql = "SELECT DISTINCT parent FROM sessions WHERE subagent = 1 \
+             AND parent IN (SELECT value FROM json_each(?1))";
+        let parents = self.all(sql, [json(&ids)], |row| row.get(0))?;
+        let parents: BTreeSet<String> = parents.into_iter().collect();
+        Ok(ids.iter().filter(|id| parents.contains(id.as_str())).cloned().collect())
     }
 }
 

@@ -48,7 +48,7 @@ pub(super) fn excerpt<S: Store + ?Sized>(
 }
 
 /// The sessions of subagents below some sessions; of one parent's, the oldest first.
-pub(super) fn below<S: Store + ?Sized>(store: &S, ids: &[SessionId]) -> Result<Vec<SessionInfo>> {
+pub(crate) fn below<S: Store + ?Sized>(store: &S, ids: &[SessionId]) -> Result<Vec<SessionInfo>> {
     let (mut found, mut seen): (Vec<SessionInfo>, BTreeSet<SessionId>) = Default::default();
     let mut waiting = ids.to_vec();
     while let Some(parent) = waiting.pop() {
