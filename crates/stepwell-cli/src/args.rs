@@ -5,7 +5,7 @@ use std::io::Write;
 use std::process::ExitCode;
 
 use clap::error::ErrorKind;
-use clap::{CommandFactory, FromArgMatches, Parser, Subcommand};
+use clap::{Args as _, CommandFactory, FromArgMatches, Parser, Subcommand};
 
 use crate::commands::{Command, named};
 use crate::failure::Exit;
@@ -46,7 +46,9 @@ const GROUPS: &[(&str, &[&str])] = &[
 
 /// The whole definition, from which help, completions and man pages are made.
 pub(crate) fn definition() -> clap::Command {
-    let command = Command::augment_subcommands(Program::command());
+    // The program last, so that help begins with what it is for.
+    let commands = Command::augment_subcommands(clap::Command::new("stepwell"));
+    let command = Program::augment_args(commands);
     let groups = groups(&command);
     command
         .help_template(
@@ -135,6 +137,7 @@ mod tests {
             let cli = parse(typed(), true).expect("a conversation");
             assert!(matches!(cli.command, Command::Chat(_)), "{alone:?}");
             let help = parse(typed(), false).expect_err("help").to_string();
+            assert!(help.starts_with("Keeps every"), "{alone:?}: {help}");
             assert!(help.contains("Start here") && !help.contains("__"), "{alone:?}: {help}");
         }
         let lacks = parse(vec!["stepwell".into(), "trash".into()], true);
