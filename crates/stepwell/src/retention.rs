@@ -213,31 +213,33 @@ fn protection(info: &SessionInfo, silence: Duration, now: Time) -> Option<Exempt
 /// Groups sessions by the one that their subagents began with. A subagent whose
 /// parent is not there stands for itself.
 fn families(sessions: &[SessionInfo]) -> Vec<Family<'_>> {
+    let of_subagent = |info: &SessionInfo| matches!(info.head.origin, Origin::Subagent { .. });
+    // Whoever has no subagents need not find anyone's parent.
+    let known = if sessions.iter().any(of_subagent) { sessions } else { &[] };
     let index: HashMap<&SessionId, usize> =
-        sessions.iter().enumerate().map(|(n, info)| (&info.head.id, n)).collect();
+        known.iter().enumerate().map(|(n, info)| (&info.head.id, n)).collect();
     let parent = |info: &SessionInfo| match &info.head.origin {
         Origin::Subagent { parent } => index.get(parent).copied(),
         _ => None,
     };
-    let mut families: HashMap<usize, Vec<usize>> = HashMap::new();
-    for n in 0..sessions.len() {
+    let mut families: Vec<Option<Family<'_>>> = Vec::new();
+    families.resize_with(sessions.len(), || None);
+    for (n, info) in sessions.iter().enumerate() {
         // A circle cannot be made through a store; the bound keeps a forged one finite.
-        let (mut root, mut steps) = (n, 0);
-        while let Some(above) = parent(&sessions[root]).filter(|_| steps < sessions.len()) {
-            (root, steps) = (above, steps + 1);
+        let (mut at, mut steps) = (n, 0);
+        while let Some(above) = parent(&sessions[at]).filter(|_| steps < sessions.len()) {
+            (at, steps) = (above, steps + 1);
         }
-        families.entry(root).or_default().push(n);
+        let root = &sessions[at];
+        let (below, updated, bytes) = (Vec::new(), root.head.updated_at, 0);
+        let family = families[at].get_or_insert(Family { root, below, updated, bytes });
+        family.updated = family.updated.max(info.head.updated_at);
+        family.bytes += info.bytes;
+        if n != at {
+            family.below.push(info);
+        }
     }
-    let family = |(root, members): (usize, Vec<usize>)| {
-        let all = || members.iter().map(|n| &sessions[*n]);
-        Family {
-            root: &sessions[root],
-            below: members.iter().filter(|n| **n != root).map(|n| &sessions[*n]).collect(),
-            updated: all().map(|s| s.head.updated_at).max().unwrap_or(Time::EPOCH),
-            bytes: all().map(|info| info.bytes).sum(),
-        }
-    };
-    families.into_iter().map(family).collect()
+    families.into_iter().flatten().collect()
 }
 
 #[cfg(test)]

@@ -6,7 +6,7 @@ use super::conditions::{Conditions, STATUS};
 use super::rows::{SESSION_COLUMNS, SESSION_TABLES, read_session};
 use super::sql::SqliteRows;
 use crate::store::query::{Cursor, Filter, Page, Query, Sort};
-use crate::store::rows::{Rows, SessionRow, TxnContext, stand_in};
+use crate::store::rows::{Rows, TxnContext, stand_in};
 use crate::store::{Counts, Damage, Order, SessionInfo, read};
 use crate::{Error, Result, Seq, Status, Time};
 
@@ -46,14 +46,17 @@ fn fast_page(rows: &SqliteRows<'_>, world: TxnContext<'_>, query: &Query) -> Res
          ORDER BY s.{column} {direction}, s.key {direction} LIMIT {limit}",
         conditions.sql()
     );
-    let read = |row: &rusqlite::Row<'_>| Ok((read_session(row)?, row.get::<_, i64>(18)?));
-    let mut found = rows.all(&sql, params_from_iter(conditions.values()), read)?;
-    let more = found.len() > query.limit;
-    found.truncate(query.limit);
-    let cursor = |(row, value): &(SessionRow, i64)| Cursor { value: *value, key: row.key };
-    let next = found.last().filter(|_| more).map(cursor);
-    let sessions = found.into_iter().map(|(row, _)| read::info(row, world)).collect();
-    Ok(Page { sessions, next })
+    let mut cursors = Vec::new();
+    let read = |row: &rusqlite::Row<'_>| {
+        let session = read_session(row)?;
+        cursors.push(Cursor { value: row.get(18)?, key: session.key });
+        Ok(read::info(session, world))
+    };
+    let mut sessions = rows.all(&sql, params_from_iter(conditions.values()), read)?;
+    let more = sessions.len() > query.limit;
+    sessions.truncate(query.limit);
+    cursors.truncate(query.limit);
+    Ok(Page { sessions, next: cursors.pop().filter(|_| more) })
 }
 
 /// A list over a damaged file: every session by itself, so that those that can be

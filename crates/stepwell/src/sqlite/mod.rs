@@ -337,8 +337,8 @@ impl Store for SqliteStore {
     fn below(&self, ids: &[SessionId]) -> Result<Vec<SessionInfo>> {
         // Most have none, which is asked for all at once. A damaged file is read session by session.
         match self.read(|rows, _| rows.parents_among(ids)) {
-            Ok(parents) => several::below(self, &parents),
-            Err(Error::DamagedStore { .. }) => several::below(self, ids),
+            Ok(parents) => several::below(self, parents),
+            Err(Error::DamagedStore { .. }) => several::below(self, ids.iter().cloned()),
             Err(error) => Err(error),
         }
     }

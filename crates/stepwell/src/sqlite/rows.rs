@@ -40,15 +40,6 @@ impl SqliteRows<'_> {
         self.run(&sql, params![row.key, seq, what])?;
         Ok(())
     }
-
-    /// Those of some sessions that have subagents.
-    pub(super) fn parents_among(&self, ids: &[SessionId]) -> Result<Vec<SessionId>> {
-        let sql = "SELECT DISTINCT parent FROM sessions WHERE subagent = 1 \
-             AND parent IN (SELECT value FROM json_each(?1))";
-        let parents = self.all(sql, [json(&ids)], |row| row.get(0))?;
-        let parents: BTreeSet<String> = parents.into_iter().collect();
-        Ok(ids.iter().filter(|id| parents.contains(id.as_str())).cloned().collect())
-    }
 }
 
 /// Reads a session's row. A head that cannot be read is answered by a stand-in and
@@ -518,6 +509,14 @@ impl Rows for SqliteRows<'_> {
              UNION SELECT s.key, s.id FROM sessions s JOIN below b ON s.parent = b.id \
              WHERE s.subagent = 1) SELECT key FROM below";
         self.all(sql, [id.as_str()], |row| row.get(0))
+    }
+
+    fn parents_among(&self, ids: &[SessionId]) -> Result<BTreeSet<SessionId>> {
+        let sql = "SELECT DISTINCT parent FROM sessions WHERE subagent = 1 \
+             AND parent IN (SELECT value FROM json_each(?1))";
+        let parents: Vec<String> = self.all(sql, [json(&ids)], |row| row.get(0))?;
+        let parents: BTreeSet<String> = parents.into_iter().collect();
+        Ok(ids.iter().filter(|id| parents.contains(id.as_str())).cloned().collect())
     }
 
     fn last_own(&self, key: Key) -> Result<Option<Seq>> {

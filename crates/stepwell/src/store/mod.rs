@@ -125,7 +125,7 @@ pub trait Store: Maintain {
     /// The sessions of these sessions' subagents, and of theirs, wherever they are kept; of one
     /// parent's, the oldest first. A store on a server SHOULD answer in one round trip.
     fn below(&self, ids: &[SessionId]) -> Result<Vec<SessionInfo>> {
-        several::below(self, ids)
+        several::below(self, ids.iter().cloned())
     }
 
     /// A few events of each of several sessions, in the order of the ids, each checked against

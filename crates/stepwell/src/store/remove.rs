@@ -10,13 +10,16 @@ use crate::{Digest, Error, Head, LeaseInfo, Origin, Result, Seq, SessionId};
 
 /// Moves sessions to the trash, with their subagents' sessions.
 pub fn trash(rows: &dyn Rows, world: TxnContext<'_>, targets: &[Target]) -> Result<Removal> {
+    let ids: Vec<SessionId> = targets.iter().map(|target| target.id.clone()).collect();
+    let parents = rows.parents_among(&ids)?;
+    let judge = |target: &Target| judge(rows, world, target, |id| parents.contains(id));
     // Rows are written together: one statement for all is cheaper than one for each.
     let mut going = BTreeSet::new();
     let removal = each(targets, |target, removal| {
-        let mut family = judge(rows, world, target)?;
+        let mut family = judge(target)?;
         if family.iter().any(|member| going.contains(&member.key)) {
             write_trashed(rows, world, &mut going)?;
-            family = judge(rows, world, target)?;
+            family = judge(target)?;
         }
         if family[0].trashed_at.is_some() {
             return Err(Error::Trashed(target.id.clone()));
@@ -66,7 +69,7 @@ pub fn restore(rows: &dyn Rows, ids: &[SessionId]) -> Result<Removal> {
 /// Erases sessions for good, with their subagents' sessions.
 pub fn purge(rows: &dyn Rows, world: TxnContext<'_>, targets: &[Target]) -> Result<Removal> {
     each(targets, |target, removal| {
-        let family = judge(rows, world, target)?;
+        let family = judge(rows, world, target, |_| true)?;
         let trashed = family[0].trashed_at.is_some();
         for member in family {
             // What was brought back from the trash stays when the rest of it goes.
@@ -106,7 +109,12 @@ fn each(
 
 /// The session and its subagents' sessions, if they may go: none of them runs, and the
 /// session is still where it was judged.
-fn judge(rows: &dyn Rows, world: TxnContext<'_>, target: &Target) -> Result<Vec<SessionRow>> {
+fn judge(
+    rows: &dyn Rows,
+    world: TxnContext<'_>,
+    target: &Target,
+    may_be_parent: impl Fn(&SessionId) -> bool,
+) -> Result<Vec<SessionRow>> {
     let row = find(rows, &target.id)?;
     if let Some(expected) = target.unless_past.filter(|seq| *seq != row.head.seq) {
         let (session, actual) = (target.id.clone(), row.head.seq);
@@ -125,7 +133,7 @@ fn judge(rows: &dyn Rows, world: TxnContext<'_>, target: &Target) -> Result<Vec<
     if let Some(why) = elsewhere {
         return Err(refuse(&target.id, why));
     }
-    let family = family(rows, row)?;
+    let family = if may_be_parent(&target.id) { family(rows, row)? } else { vec![row] };
     if let Some(pinned) = family.iter().find(|member| member.head.pinned)
         && target.unless_past.is_some()
     {

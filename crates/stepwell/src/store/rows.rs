@@ -3,7 +3,7 @@
 //! Stores differ only in how they keep rows; what the rows mean is written once, in the
 //! modules beside this one.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::ops::ControlFlow;
 
 use super::query::RecordQuery;
@@ -190,6 +190,10 @@ pub trait Rows {
 
     /// The sessions of a session's subagents, all the way down.
     fn subagents(&self, id: &SessionId) -> Result<Vec<Key>>;
+    /// Which of some sessions may have subagents? Naming one that has none costs a look.
+    fn parents_among(&self, ids: &[SessionId]) -> Result<BTreeSet<SessionId>> {
+        Ok(ids.iter().cloned().collect())
+    }
     /// The last of a session's own events that is stored, whatever its head says.
     fn last_own(&self, key: Key) -> Result<Option<Seq>>;
     /// The sessions that share this one's events, each with the last it shares.

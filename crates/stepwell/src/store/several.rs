@@ -48,9 +48,12 @@ pub(super) fn excerpt<S: Store + ?Sized>(
 }
 
 /// The sessions of subagents below some sessions; of one parent's, the oldest first.
-pub(crate) fn below<S: Store + ?Sized>(store: &S, ids: &[SessionId]) -> Result<Vec<SessionInfo>> {
+pub(crate) fn below<S: Store + ?Sized>(
+    store: &S,
+    ids: impl IntoIterator<Item = SessionId>,
+) -> Result<Vec<SessionInfo>> {
     let (mut found, mut seen): (Vec<SessionInfo>, BTreeSet<SessionId>) = Default::default();
-    let mut waiting = ids.to_vec();
+    let mut waiting: Vec<SessionId> = ids.into_iter().collect();
     while let Some(parent) = waiting.pop() {
         let (family, place) = (Family::ChildrenOf(parent), TrashScope::Anywhere);
         let filter = Filter { family, place, ..Filter::default() };
