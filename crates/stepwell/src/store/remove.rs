@@ -150,7 +150,9 @@ fn judge(
 
 /// A session and its subagents' sessions, itself first.
 fn family(rows: &dyn Rows, row: SessionRow) -> Result<Vec<SessionRow>> {
-    let below = rows.subagents(&row.head.id)?;
+    let mut below = rows.subagents(&row.head.id)?;
+    // A circle cannot be made through a store; in a forged one it is its own subagent.
+    below.retain(|key| *key != row.key);
     let mut family = vec![row];
     for key in below {
         family.extend(rows.session_by_key(key)?);

@@ -215,6 +215,20 @@ fn raw(sound: &Sound, sql: &str) -> i64 {
 }
 
 #[test]
+fn a_session_that_someone_made_its_own_subagent_goes_once() {
+    let sound = sound();
+    let conn = rusqlite::Connection::open(sound.folder.path().join("stepwell.db")).unwrap();
+    let sql = "UPDATE sessions SET subagent = 1, parent = CASE id WHEN 'session-1' THEN 'session-2' \
+         WHEN 'session-2' THEN 'session-1' ELSE 'session-3' END \
+         WHERE id IN ('session-1', 'session-2', 'session-3')";
+    assert_eq!(conn.execute(sql, []).unwrap(), 3);
+    conn.close().unwrap();
+    let store = SqliteStore::open(sound.folder.path()).unwrap();
+    let taken = store.trash(&[id(1).into(), id(3).into()]).unwrap().taken;
+    assert_eq!(taken, [id(1), id(2), id(3)]);
+}
+
+#[test]
 fn a_head_that_someone_changed_lists_as_damaged_and_a_repair_mends_it() {
     let sound = sound();
     let conn = rusqlite::Connection::open(sound.folder.path().join("stepwell.db")).unwrap();
