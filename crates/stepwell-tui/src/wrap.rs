@@ -66,7 +66,8 @@ struct Wrapper<'a> {
 impl Wrapper<'_> {
     fn push(&mut self, grapheme: &str, style: Style) {
         let wide = grapheme_width(grapheme);
-        if self.used + wide > self.columns {
+        // After a break, the rest of the line can still leave no room for a wide grapheme.
+        while self.used + wide > self.columns {
             // A space between two lines is not shown.
             if grapheme == " " {
                 self.breaks = Some(self.now.len());
@@ -77,15 +78,14 @@ impl Wrapper<'_> {
         }
         self.now.push((grapheme.to_owned(), style));
         self.used += wide;
-        if grapheme == " " {
+        // Behind its mark an item's line does not end.
+        if grapheme == " " && self.used > width(self.indent) {
             self.breaks = Some(self.now.len());
         }
     }
 
     fn next_line(&mut self) {
-        // Behind its mark an item's line does not end.
-        let least = self.indent.graphemes(true).count();
-        let at = self.breaks.take().filter(|at| *at > least).unwrap_or(self.now.len());
+        let at = self.breaks.take().unwrap_or(self.now.len());
         let rest = self.now.split_off(at);
         let mut line = std::mem::take(&mut self.now);
         while line.last().is_some_and(|(grapheme, _)| grapheme == " ") {
@@ -143,6 +143,11 @@ mod tests {
             wrapped("e\u{301}e\u{301}e\u{301}e\u{301}e\u{301}", 4, ""),
             ["e\u{301}e\u{301}e\u{301}e\u{301}", "e\u{301}"]
         );
+        assert_eq!(wrapped(" abcd漢", 5, ""), ["", "abcd", "漢"]);
+        assert_eq!(wrapped("- a bcde漢", 8, "  "), ["- a", "  bcde漢"]);
+        assert_eq!(wrapped("漢 abcde", 7, "  "), ["漢", "  abcde"]);
+        assert_eq!(wrapped("漢 abcde", 7, "   "), ["漢 abcd", "   e"]);
+        assert_eq!(wrapped("- a bcdef漢", 8, "  "), ["- a", "  bcdef", "  漢"]);
         assert_eq!(width("👩\u{200d}💻"), 2);
         assert_eq!(cut("漢字漢字", 5), "漢字…");
         assert_eq!(cut("short", 5), "short");
@@ -150,8 +155,12 @@ mod tests {
 
     proptest::proptest! {
         #[test]
-        fn no_line_is_wider_than_asked_and_nothing_is_lost(text in "\\PC{0,80}", columns in 4usize..30) {
-            let lines = wrapped(&text, columns, "");
+        fn no_line_is_wider_than_asked_and_nothing_is_lost(
+            text in "( ?(\\PC|[a漢👍\u{301}]){0,40}){0,3}",
+            columns in 4usize..30,
+            indent in " {0,6}",
+        ) {
+            let lines = wrapped(&text, columns, &indent);
             for line in &lines {
                 proptest::prop_assert!(width(line) <= columns, "{:?}", line);
             }
@@ -159,7 +168,8 @@ mod tests {
             proptest::prop_assert_eq!(kept(&lines.concat()), kept(&text));
             // Words stay apart. A space that carries a combining mark is none.
             let is_plain = text.graphemes(true).all(|one| one == " " || !one.contains(' '));
-            if is_plain && text.split(' ').all(|word| width(word) <= columns) {
+            let fits = text.split(' ').all(|word| width(word) + indent.len() <= columns);
+            if is_plain && fits {
                 let words = |text: &str| text.split(' ').filter(|word| !word.is_empty()).map(str::to_owned).collect::<Vec<_>>();
                 proptest::prop_assert_eq!(words(&lines.join(" ")), words(&text));
             }
