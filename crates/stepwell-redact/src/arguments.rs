@@ -5,7 +5,7 @@ use std::borrow::Cow;
 
 use serde::de::IgnoredAny;
 
-use super::{Redactor, lines};
+use super::{Redactor, lines, scan};
 
 /// The arguments without secrets; absent, they hold none.
 pub(super) fn redact(redactor: &Redactor, arguments: &str) -> Option<String> {
@@ -19,25 +19,19 @@ pub(super) fn redact(redactor: &Redactor, arguments: &str) -> Option<String> {
 ///
 /// A long document has thousands of strings, and to begin a search takes longer than to go through
 /// one. So there are two searches. The first is through the document: no rule asks what stands
-/// around a match, so it has one wherever a string has one that is written as it is read. The
-/// second is through everything else that [`by_parts`] would look at, on lines of its own.
+/// behind a match, and a string begins a word, so the document has a match wherever a string has one
+/// that is written as it is read. The second is through everything else that [`by_parts`] would look
+/// at, on lines of its own.
 fn is_clean(redactor: &Redactor, json: &str) -> bool {
-    let compiled = redactor.compiled();
-    let matches = |text: &str| compiled.may_match(text) && redactor.next(text, 0).is_some();
-    let may_match = compiled.may_match(json);
-    if !is_plain(json) || (may_match && redactor.next(json, 0).is_some()) {
+    if !is_plain(json) {
         return false;
     }
-    // Where the document holds no piece of a rule, a value under its key can only have one that
-    // goes from the one over to the other. Nearly always there is none.
-    if let Some(behind) = compiled.behind_quote().filter(|_| !may_match) {
-        match others(json, Some(behind)) {
-            None => return false,
-            Some(others) if !compiled.may_match(&others) => return true,
-            Some(_) => {}
-        }
+    // Without keywords there is nothing to find, unless an escape hides one.
+    if !scan::may_match(json, redactor.given()) && !json.contains('\\') {
+        return true;
     }
-    others(json, None).is_some_and(|others| !matches(&others))
+    let is_unmatched = |text: &str| !redactor.scan(text).matched;
+    is_unmatched(json) && others(json).is_some_and(|others| is_unmatched(&others))
 }
 
 /// Does a text hold no lines of a key?
@@ -46,9 +40,8 @@ fn is_plain(text: &str) -> bool {
 }
 
 /// What is looked at besides the document as it is written, on lines of its own; nothing, if lines
-/// of a key are among it. Of a value that is in the document so many bytes are enough, if given.
-fn others(json: &str, behind_key: Option<usize>) -> Option<String> {
-    let is_as_written = |it: &Cow<'_, str>| matches!(it, Cow::Borrowed(_)) && is_one_word(it);
+/// of a key are among it.
+fn others(json: &str) -> Option<String> {
     let mut others = String::new();
     let (mut rest, mut key): (_, Option<Cow<'_, str>>) = (json, None);
     while let Some(start) = rest.find('"') {
@@ -64,12 +57,7 @@ fn others(json: &str, behind_key: Option<usize>) -> Option<String> {
         }
         if let Some(key) = key.take_if(|_| before.trim() == ":") {
             let begin = others.len();
-            match behind_key {
-                Some(most) if is_as_written(&key) && is_as_written(&text) => {
-                    push_assigned(&mut others, &key, &text[..most.min(text.len())]);
-                }
-                _ => push_assigned(&mut others, &key, &text),
-            }
+            push_assigned(&mut others, &key, &text);
             if !is_plain(&others[begin..]) {
                 return None;
             }
@@ -151,7 +139,8 @@ fn without_secrets(redactor: &Redactor, key: Option<&str>, text: &str) -> Option
     is_whole.then(|| value.to_owned())
 }
 
-/// Writes a string as the value of its key, `KEY="VALUE`, without characters that would end it.
+/// Writes a string as the value of its key, `KEY="VALUE`, without characters that would end it. No
+/// rule's keyword holds the one that replaces them.
 fn push_assigned(to: &mut String, key: &str, text: &str) {
     let ends = |it: char| it.is_whitespace() || matches!(it, '"' | '\'' | '`' | '\\');
     to.push_str(key);
@@ -161,7 +150,7 @@ fn push_assigned(to: &mut String, key: &str, text: &str) {
     }
     for (n, part) in text.split(ends).enumerate() {
         if n > 0 {
-            to.push('-');
+            to.push('\u{1}');
         }
         to.push_str(part);
     }
@@ -216,16 +205,6 @@ mod tests {
             "our-own\u{3000}key-1".to_owned(),
             "\u{3000}hunter2 \"quoted\" and \\ more\t".to_owned(),
         ]
-    }
-
-    #[test]
-    fn no_rule_asks_where_a_text_begins_or_ends() {
-        use regex_syntax::hir::{Look, LookSet};
-        let words = LookSet::singleton(Look::WordAscii);
-        for rule in crate::rules::RULES {
-            let asked = regex_syntax::parse(rule.pattern).unwrap().properties().look_set();
-            assert!(asked.subtract(words).is_empty(), "{}: {asked:?}", rule.name);
-        }
     }
 
     #[test]

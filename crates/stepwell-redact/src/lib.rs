@@ -5,23 +5,22 @@
 //! crate of its own so that the rules can be tried, and measured, without anything else.
 
 mod arguments;
-mod candidates;
-mod lines;
-mod pieces;
-mod rules;
+mod edge;
 #[cfg(test)]
-mod taken_apart;
+mod examples;
+mod judge;
+mod lines;
+mod manifest;
+mod rules;
+mod scan;
 
 use std::borrow::Cow;
 use std::fmt;
 use std::sync::atomic::{AtomicU64, Ordering};
-use std::sync::{Arc, LazyLock, OnceLock};
+use std::sync::{Arc, OnceLock};
 
-use regex::{Regex, RegexBuilder};
-
-use self::candidates::{Candidates, Known, Piece, fold};
-use self::pieces::PIECES;
-use self::rules::{Around, RULES, Value, is_secret};
+use self::rules::rules;
+use self::scan::{Given, PLACEHOLDER, Scan};
 
 /// The name of the rule for values that were given, such as the keys in use.
 const GIVEN: &str = "provider-key";
@@ -36,15 +35,11 @@ const MIN_GIVEN_BYTES: usize = 8;
 /// A value of the environment this long is no word, whatever it is made of.
 const LONG_ENVIRONMENT_BYTES: usize = 16;
 
-/// Room for the compiled rules; more than they take, with keys of any usual length.
-const COMPILED_BYTES: usize = 64 << 20;
-
-/// Room for what a search learns of the rules while it reads. With the usual 2 MiB it has to begin
-/// anew so often that it gives up and goes the slow way, ten times as long.
-const SEARCH_BYTES: usize = 32 << 20;
+/// No name of a rule is longer.
+const LONGEST_NAME: usize = 32;
 
 /// Takes secrets out of texts. Its time grows with the text alone, whatever the text says.
-/// Cloning is cheap. The rules are compiled when the first text comes.
+/// Cloning is cheap. A rule is compiled when a text first holds one of its keywords.
 #[derive(Clone)]
 pub struct Redactor {
     shared: Arc<Shared>,
@@ -54,51 +49,13 @@ pub struct Redactor {
 struct Shared {
     /// The values that it was given, with the names of their rules.
     given: Vec<(String, &'static str)>,
-    /// The rules with those values; unused if there are none.
-    compiled: OnceLock<Compiled>,
-}
-
-struct Compiled {
-    /// What every match holds; absent, a match may hold anything.
-    candidates: Option<Candidates>,
-    /// The rules, compiled when the first text comes that they can match in.
-    pattern: OnceLock<Pattern>,
-}
-
-/// All rules in one expression: an alternative for each, with its group for the secret. A
-/// placeholder is an alternative too, so that nothing is found in one.
-struct Pattern {
-    regex: Regex,
-    /// The rule of each group, in order.
-    groups: Vec<Group>,
-}
-
-/// What a group of the pattern stands for.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-struct Group {
-    name: &'static str,
-    value: Value,
-}
-
-/// A secret in a text.
-struct Found {
-    /// Where what was matched begins: the secret, or the words that make it one.
-    start: usize,
-    secret: std::ops::Range<usize>,
-    /// Absent, it is a placeholder, and stays.
-    rule: Option<&'static str>,
-}
-
-/// A match of the pattern.
-struct Hit {
-    start: usize,
-    secret: std::ops::Range<usize>,
-    group: Group,
+    /// The same, to search for; unused if there are none.
+    compiled: OnceLock<Given>,
 }
 
 /// The names that redaction leaves in place of secrets.
 fn names() -> impl Iterator<Item = &'static str> {
-    RULES.iter().map(|rule| rule.name).chain([GIVEN, ENVIRONMENT, lines::NAME])
+    rules().iter().map(|it| it.rule.name).chain([GIVEN, ENVIRONMENT, lines::NAME, manifest::NAME])
 }
 
 impl fmt::Debug for Redactor {
@@ -135,8 +92,7 @@ impl Redactor {
             .map(|key| (key, GIVEN))
             .chain(environment.map(|value| (value, ENVIRONMENT)))
             .collect();
-        // Of two that begin alike the longer one is tried first.
-        given.sort_by(|(one, _), (other, _)| other.len().cmp(&one.len()).then(one.cmp(other)));
+        given.sort();
         given.dedup_by(|(later, _), (earlier, _)| later == earlier);
         let shared = Arc::new(Shared { given, compiled: OnceLock::new() });
         Self { shared, taken: Arc::default() }
@@ -154,14 +110,13 @@ impl Redactor {
         self.taken.load(Ordering::Relaxed)
     }
 
-    fn compiled(&self) -> &Compiled {
-        /// The rules without any value that was given: one for all, because compiling takes long
-        /// and a process may open many stores.
-        static RULES_ALONE: LazyLock<Compiled> = LazyLock::new(|| Compiled::new(&[]));
-        match self.shared.given.is_empty() {
-            true => &RULES_ALONE,
-            false => self.shared.compiled.get_or_init(|| Compiled::new(&self.shared.given)),
-        }
+    fn given(&self) -> Option<&Given> {
+        let Shared { given, compiled } = &*self.shared;
+        (!given.is_empty()).then(|| compiled.get_or_init(|| Given::new(given)))
+    }
+
+    fn scan(&self, text: &str) -> Scan {
+        Scan::of(text, self.given())
     }
 
     /// The text with each secret replaced by `[redacted:rule]`. What stands around it stays,
@@ -179,55 +134,34 @@ impl Redactor {
     }
 
     fn by_rules<'a>(&self, text: &'a str) -> Cow<'a, str> {
-        if !self.compiled().may_match(text) {
+        let spans = self.scan(text).spans(text);
+        if spans.is_empty() {
             return Cow::Borrowed(text);
         }
-        let mut redacted = String::new();
-        let (mut rest, mut changed) = (text, false);
-        while let Some(found) = self.first(rest) {
-            let (before, after) = (&rest[..found.secret.start], &rest[found.secret.end..]);
-            match found.rule {
-                None => redacted.push_str(&rest[..found.secret.end]),
-                Some(rule) => {
-                    // The words in front may hold another secret: a token as a user's name.
-                    redacted.push_str(&before[..found.start]);
-                    redacted.push_str(&self.by_rules(&before[found.start..]));
-                    redacted.push_str("[redacted:");
-                    redacted.push_str(rule);
-                    redacted.push(']');
-                    changed = true;
-                }
-            }
-            // What follows is a text of its own: a secret that begins where another ends is
-            // not hidden by it.
-            rest = after;
+        let (mut redacted, mut at) = (String::with_capacity(text.len()), 0);
+        for span in spans {
+            redacted.push_str(&text[at..span.range.start]);
+            redacted.push_str(PLACEHOLDER);
+            redacted.push_str(span.name);
+            redacted.push(']');
+            at = span.range.end;
         }
-        if !changed {
-            return Cow::Borrowed(text);
-        }
-        redacted.push_str(rest);
+        redacted.push_str(&text[at..]);
         Cow::Owned(redacted)
     }
 
     /// Does a text hold what redaction leaves behind?
     #[must_use]
     pub fn is_redacted(text: &str) -> bool {
-        text.contains("[redacted:")
-            && names().any(|name| text.contains(&format!("[redacted:{name}]")))
+        text.contains(PLACEHOLDER)
+            && names().any(|name| text.contains(&format!("{PLACEHOLDER}{name}]")))
     }
 
     /// The rule by which a file's bytes hold a secret.
     #[must_use]
     pub fn holds_secret(&self, bytes: &[u8]) -> Option<&'static str> {
         let text = String::from_utf8_lossy(bytes);
-        let mut rest = if self.compiled().may_match(&text) { text.as_ref() } else { "" };
-        while let Some(found) = self.first(rest) {
-            if found.rule.is_some() {
-                return found.rule;
-            }
-            rest = &rest[found.secret.end..];
-        }
-        None
+        self.scan(&text).spans(&text).first().map(|span| span.name)
     }
 
     /// A JSON text without secrets, which stays JSON if it was: only strings change. Absent, it
@@ -235,110 +169,6 @@ impl Redactor {
     #[must_use]
     pub fn redact_json(&self, json: &str) -> Option<String> {
         arguments::redact(self, json)
-    }
-
-    /// The first secret or placeholder.
-    fn first(&self, text: &str) -> Option<Found> {
-        let mut at = 0;
-        loop {
-            let hit = self.next(text, at)?;
-            if hit.group.value == Value::Placeholder {
-                return Some(Found { start: hit.start, secret: hit.secret, rule: None });
-            }
-            let value = &text[hit.secret.clone()];
-            let (before, after) = (&text[..hit.secret.start], &text[hit.secret.end..]);
-            if is_secret(value, hit.group.value, Around { before, after }) {
-                return Some(self.whole(text, &hit));
-            }
-            // The value may hold a secret, though it is none as a whole.
-            at = hit.secret.start.max(text.ceil_char_boundary(hit.start + 1));
-        }
-    }
-
-    /// The secret, up to the end of any other that begins in it: a value that ends at a
-    /// space may be the first word of a private key.
-    fn whole(&self, text: &str, hit: &Hit) -> Found {
-        let (mut rule, mut secret) = (hit.group.name, hit.secret.clone());
-        // One that is known by its shape would find itself at its start.
-        let mut at = secret.start.max(text.ceil_char_boundary(hit.start + 1));
-        while let Some(inner) = self.next(text, at).filter(|inner| inner.start < secret.end) {
-            if inner.group.value == Value::Certain {
-                // A shape says more than the words in front.
-                if hit.start < inner.start && inner.secret.start == hit.secret.start {
-                    rule = inner.group.name;
-                }
-                secret.end = secret.end.max(inner.secret.end);
-            }
-            at = match inner.group.value {
-                Value::Quoted | Value::Bare | Value::Weak => inner.secret.start,
-                Value::Certain | Value::Placeholder => inner.secret.end,
-            };
-        }
-        Found { start: hit.start, secret, rule: Some(rule) }
-    }
-
-    /// The next match from a position on, whatever its value is worth.
-    fn next(&self, text: &str, at: usize) -> Option<Hit> {
-        // Most texts hold none, and this says so without keeping track of groups.
-        let compiled = self.compiled();
-        let Pattern { regex, groups } =
-            compiled.pattern.get_or_init(|| Pattern::new(&self.shared.given));
-        let at = regex.find_at(text, at)?.start();
-        let captures = regex.captures_at(text, at)?;
-        let start = captures.get(0)?.start();
-        let mut groups = captures.iter().skip(1).zip(groups);
-        let (secret, group) = groups.find_map(|(hit, group)| Some((hit?.range(), *group)))?;
-        Some(Hit { start, secret, group })
-    }
-}
-
-impl Pattern {
-    fn new(given: &[(String, &'static str)]) -> Self {
-        let (source, groups) = Self::source(given);
-        let regex = RegexBuilder::new(&source)
-            .size_limit(COMPILED_BYTES)
-            .dfa_size_limit(SEARCH_BYTES)
-            .build()
-            .expect("every rule compiles, which the tests show, and values are escaped");
-        debug_assert_eq!(regex.captures_len(), groups.len() + 1, "one group each");
-        Self { regex, groups }
-    }
-
-    /// The expression, and the rule of each of its groups.
-    fn source(given: &[(String, &'static str)]) -> (String, Vec<Group>) {
-        // Only of names that redaction gives: in brackets of its kind a secret could hide.
-        let names: Vec<_> = names().collect();
-        let mut alternatives = vec![format!(r"(\[redacted:(?:{})\])", names.join("|"))];
-        let mut groups = vec![Group { name: "", value: Value::Placeholder }];
-        for (value, name) in given {
-            alternatives.push(format!("({})", regex::escape(value)));
-            groups.push(Group { name, value: Value::Certain });
-        }
-        for rule in RULES {
-            alternatives.push(format!("(?:{})", rule.pattern));
-            groups.extend(rule.values.iter().map(|value| Group { name: rule.name, value: *value }));
-        }
-        (alternatives.join("|"), groups)
-    }
-}
-
-impl Compiled {
-    fn new(given: &[(String, &'static str)]) -> Self {
-        static KNOWN: Known = Known::of(PIECES);
-        let given = given.iter().map(|(value, _)| value.bytes().map(|byte| fold(&byte)).collect());
-        let given: Option<Vec<Piece>> = given.map(Piece::new).collect();
-        let candidates = given.map(|given| Candidates::new(&KNOWN, given));
-        Self { candidates, pattern: OnceLock::new() }
-    }
-
-    /// How far behind a quotation mark what every match holds can go on; absent, any distance.
-    fn behind_quote(&self) -> Option<usize> {
-        self.candidates.as_ref().map(|candidates| candidates.behind_quote)
-    }
-
-    /// Can a text hold a match? Nearly all say no, in a fraction of the time that a search takes.
-    fn may_match(&self, text: &str) -> bool {
-        self.candidates.as_ref().is_none_or(|candidates| candidates.are_in(text))
     }
 }
 
@@ -356,59 +186,35 @@ fn is_no_word(value: &str) -> bool {
 #[cfg(test)]
 mod tests {
     use proptest::prelude::*;
-    use proptest::sample::select;
     use proptest::string::string_regex;
 
+    use super::rules::{Before, Compiled, Value};
     use super::*;
 
-    /// A key in use, so that the rules are compiled for it.
-    const KEY: &str = "Ak7-local-4711";
-
-    /// The same rules, with or without the first look at a text.
-    fn redactor(looks_first: bool) -> Redactor {
-        let redactor = Redactor::new([KEY.to_owned()]);
-        let mut compiled = Compiled::new(&redactor.shared.given);
-        assert!(compiled.candidates.is_some(), "the rules' pieces are long enough");
-        compiled.candidates = compiled.candidates.filter(|_| looks_first);
-        assert!(redactor.shared.compiled.set(compiled).is_ok());
-        redactor
+    #[test]
+    fn every_name_is_short_enough_to_be_recognised_later() {
+        assert!(names().all(|name| name.len() <= LONGEST_NAME));
     }
 
-    /// Texts that a rule matches, or nearly: cut off, or in other letters.
-    fn secrets() -> impl Strategy<Value = String> {
-        let patterns: Vec<String> =
-            RULES.iter().map(|rule| rule.pattern.replace(r"(?-u:\b)", "")).collect();
-        let matching = select(patterns).prop_flat_map(|rule| string_regex(&rule).unwrap());
-        (matching, any::<prop::sample::Index>(), 0..4).prop_map(|(text, at, form)| match form {
-            0 => text.chars().take(at.index(text.chars().count() + 1)).collect(),
-            1 => text.to_uppercase(),
-            _ => text,
-        })
-    }
-
-    fn texts() -> impl Strategy<Value = String> {
-        let words = [" ", "\n", "token", "the", "=", ": ", "\"", "[redacted:", "sk-", KEY, "Ak7-"];
-        let part = prop_oneof![
-            2 => secrets(),
-            2 => select(words.to_vec()).prop_map(str::to_owned),
-            1 => "\\PC{0,30}",
-            1 => "[ -~\n]{0,60}",
-        ];
-        prop::collection::vec(part, 0..6).prop_map(|parts| parts.concat())
+    /// Texts that a rule's expression matches.
+    fn matching(pattern: &str) -> impl Strategy<Value = String> + use<> {
+        string_regex(&pattern.replace(r"(?-u:\b)", "")).expect("proptest knows such expressions")
     }
 
     #[test]
-    fn the_first_look_changes_nothing_that_is_found() {
-        let (quick, slow) = (redactor(true), redactor(false));
-        proptest!(ProptestConfig::with_cases(2_000), |(text in texts())| {
-            prop_assert_eq!(quick.redact(&text), slow.redact(&text));
-            prop_assert_eq!(
-                quick.holds_secret(text.as_bytes()),
-                slow.holds_secret(text.as_bytes())
-            );
-        });
-        // And it does look: most of such texts hold something.
-        assert!(slow.taken() > 500, "{}", slow.taken());
-        assert_eq!(quick.taken(), slow.taken());
+    fn every_rule_is_tried_wherever_its_expression_matches() {
+        // That of encoded secrets is for whatever follows its keywords.
+        let is_whole = |it: &&Compiled| it.rule.values != [Value::Encoded];
+        for Compiled { rule, .. } in rules().iter().filter(is_whole) {
+            let before = match rule.before {
+                Before::Name | Before::Variable => "A",
+                Before::Parameter => "?",
+                Before::Anything | Before::Word | Before::Run(_) => "",
+            };
+            proptest!(ProptestConfig::with_cases(64), |(text in matching(rule.pattern))| {
+                let text = format!("{before}{text}");
+                prop_assert!(Redactor::default().scan(&text).matched, "{}: {text:?}", rule.name);
+            });
+        }
     }
 }

@@ -109,7 +109,7 @@ fn lines(text: &str) -> impl Iterator<Item = &str> {
 
 /// What of a line may be a key's: all of it, or what stands behind a file's name and a number.
 fn material(line: &str) -> Option<&str> {
-    let tail = line.rsplit([':', '|', ' ', '\t']).next().unwrap_or(line);
+    let tail = line.rsplit([':', '|', ' ', '\t', '→']).next().unwrap_or(line);
     let front = line.len() - tail.len();
     (LENGTHS.contains(&tail.len()) && front <= LONGEST_FRONT && is_base64(tail)).then_some(tail)
 }

@@ -1,0 +1,230 @@
+//! Secrets that are known by their own shape, by what their vendors document.
+
+use super::{Before, Rule, Value, certain, word};
+
+pub(super) const RULES: &[Rule] = &[
+    certain(
+        "private-key",
+        &["-----begin "],
+        concat!(
+            r"(-----BEGIN [A-Z0-9 ]{0,30}PRIVATE KEY(?: BLOCK)?-----(?:[^-]|-{1,4}[^-])*?",
+            r"-----END [A-Z0-9 ]{0,30}PRIVATE KEY(?: BLOCK)?-----",
+            // Cut off at its end.
+            r"|-----BEGIN [A-Z0-9 ]{0,30}PRIVATE KEY(?: BLOCK)?-----",
+            r"(?:(?:\s|\\[nr])*[A-Za-z0-9+/=]{20,})*)",
+        ),
+    ),
+    // Cut off at its beginning.
+    Rule {
+        before: Before::Run(is_of_key_lines),
+        ..certain(
+            "private-key",
+            &["-----end "],
+            concat!(
+                r"(?:\\u[0-9a-f]{4}|\\.|[A-Za-z0-9+/=\r\n])*?((?:[A-Za-z0-9+/]+={0,2}(?:\r?\n|\\n))+",
+                r"-----END [A-Z0-9 ]{0,30}PRIVATE KEY(?: BLOCK)?-----)",
+            ),
+        )
+    },
+    certain(
+        "aws-access-key-id",
+        &["akia", "asia", "abia", "acca"],
+        r"((?:AKIA|ASIA|ABIA|ACCA)[A-Z0-9]{16})",
+    ),
+    certain(
+        "github-token",
+        &["gho_", "ghp_", "ghu_", "ghs_", "ghr_", "github_pat_"],
+        r"(gh[opusr]_[A-Za-z0-9]{36,}|github_pat_[A-Za-z0-9_]{22,})",
+    ),
+    certain(
+        "gitlab-token",
+        &[
+            "glpat-", "glptt-", "gldt-", "glrt-", "glcbt-", "glsoat-", "glagent-", "glffct-",
+            "glimt-", "gloas-", "glwt-",
+        ],
+        r"(gl(?:pat|ptt|dt|rt|cbt|soat|agent|ffct|imt|oas|wt)-[A-Za-z0-9_.-]{20,})",
+    ),
+    certain(
+        "slack-token",
+        &["xox", "xapp-", "hooks.slack.com/services/"],
+        concat!(
+            r"(xox[a-z]-[A-Za-z0-9-]{10,}|xapp-[0-9]-[A-Za-z0-9-]{10,}",
+            r"|hooks\.slack\.com/services/[A-Za-z0-9_/]{20,})",
+        ),
+    ),
+    certain(
+        "stripe-key",
+        &["sk_live_", "sk_test_", "rk_live_", "rk_test_", "whsec_"],
+        r"((?:sk|rk)_(?:live|test)_[A-Za-z0-9]{16,}|whsec_[A-Za-z0-9]{32,})",
+    ),
+    certain("anthropic-key", &["sk-ant-"], r"(sk-ant-[A-Za-z0-9_-]{20,})"),
+    certain("openrouter-key", &["sk-or-"], r"(sk-or-(?:v[0-9]+-)?[A-Za-z0-9]{32,})"),
+    certain(
+        "openai-key",
+        &["sk-proj-", "sk-svcacct-", "sk-admin-"],
+        r"(sk-(?:proj|svcacct|admin)-[A-Za-z0-9_-]{20,})",
+    ),
+    word("openai-key", &["sk-"], r"(sk-[A-Za-z0-9]{20,}[A-Za-z0-9_-]*)"),
+    // Keys of other providers of models.
+    word("groq-key", &["gsk_"], r"(gsk_[A-Za-z0-9]{40,})"),
+    word("xai-key", &["xai-"], r"(xai-[A-Za-z0-9]{60,})"),
+    word("perplexity-key", &["pplx-"], r"(pplx-[A-Za-z0-9]{40,})"),
+    word("replicate-token", &["r8_"], r"(r8_[A-Za-z0-9]{36,})"),
+    word("huggingface-token", &["hf_", "api_org_"], r"((?:hf|api_org)_[A-Za-z0-9]{34,})"),
+    word("fireworks-key", &["fw_"], r"(fw_[A-Za-z0-9]{22,})"),
+    certain("google-key", &["aiza"], r"(AIza[A-Za-z0-9_-]{35})"),
+    word("google-token", &["ya29.", "gocspx-"], r"((?:ya29\.|GOCSPX-)[A-Za-z0-9_-]{20,})"),
+    certain("npm-token", &["npm_"], r"(npm_[A-Za-z0-9]{36})"),
+    certain("pypi-token", &["pypi-"], r"(pypi-[A-Za-z0-9_-]{50,})"),
+    certain("sendgrid-key", &["sg."], r"(SG\.[A-Za-z0-9_-]{20,24}\.[A-Za-z0-9_-]{39,50})"),
+    // Clouds, registries and shops.
+    word("vault-token", &["hvs.", "hvb.", "hvr."], r"(hv[sbr]\.[A-Za-z0-9_-]{24,})"),
+    Rule {
+        before: Before::Run(|byte| byte.is_ascii_alphanumeric()),
+        ..certain(
+            "terraform-token",
+            &[".atlasv1."],
+            r"[A-Za-z0-9]*?([A-Za-z0-9]{14}\.atlasv1\.[A-Za-z0-9_=-]{60,})",
+        )
+    },
+    certain("digitalocean-token", &["doo_v1_", "dop_v1_", "dor_v1_"], r"(do[opr]_v1_[a-f0-9]{64})"),
+    certain(
+        "shopify-token",
+        &["shpat_", "shpca_", "shppa_", "shpss_"],
+        r"(shp(?:at|ca|pa|ss)_[a-fA-F0-9]{32})",
+    ),
+    certain("docker-token", &["dckr_"], r"(dckr_(?:pat|oat)_[A-Za-z0-9_-]{24,})"),
+    certain("age-key", &["age-secret-key-"], r"(AGE-SECRET-KEY-(?:PQ-)?1[A-Z0-9]{50,})"),
+    certain("heroku-key", &["hrku-"], r"(HRKU-[A-Za-z0-9_-]{30,})"),
+    word(
+        "fly-token",
+        &["fm1", "fm2", "fo1_"],
+        r"(fm[12][a-z]?_[A-Za-z0-9+/=_-]{40,}|fo1_[A-Za-z0-9_-]{40,})",
+    ),
+    word("nuget-key", &["oy2"], r"(oy2[a-z0-9]{43})"),
+    // Messages to telephones: the key of a server, and the address of one telephone.
+    Rule {
+        before: Before::Run(is_of_base64_url),
+        ..certain(
+            "firebase-key",
+            &[":apa91b"],
+            r"[A-Za-z0-9_-]*?([A-Za-z0-9_-]{11,22}:APA91b[A-Za-z0-9_-]{100,})",
+        )
+    },
+    Rule {
+        before: Before::Run(|byte| byte.is_ascii_hexdigit()),
+        ..certain("mailchimp-key", &["-us"], r"[0-9a-f]*?([0-9a-f]{32}-us[0-9]{1,2})")
+    },
+    // A private key of Bitcoin, as wallets import and export it.
+    word(
+        "bitcoin-key",
+        &["5h", "5j", "5k", "kw", "kx", "ky", "kz", "l1", "l2", "l3", "l4", "l5"],
+        concat!(
+            r"(5[HJK][1-9A-HJ-NP-Za-km-z]{49}(?-u:\b)",
+            r"|(?:K[w-z]|L[1-5])[1-9A-HJ-NP-Za-km-z]{50}(?-u:\b))",
+        ),
+    ),
+    word(
+        "doppler-token",
+        &["dp.pt.", "dp.st.", "dp.ct.", "dp.sa.", "dp.scim.", "dp.audit."],
+        r"(dp\.(?:pt|st|ct|sa|scim|audit)\.[A-Za-z0-9._-]{30,})",
+    ),
+    word("figma-token", &["figd_"], r"(figd_[A-Za-z0-9_-]{30,})"),
+    word("nvidia-key", &["nvapi-"], r"(nvapi-[A-Za-z0-9_-]{40,})"),
+    word("tavily-key", &["tvly-"], r"(tvly-[A-Za-z0-9-]{24,})"),
+    certain(
+        "discord-webhook",
+        &["discord.com/api/", "discordapp.com/api/"],
+        r"(discord(?:app)?\.com/api/(?:v[0-9]+/)?webhooks/[0-9]{15,}/[A-Za-z0-9_-]{40,})",
+    ),
+    word(
+        "discord-token",
+        // The number of a bot in base64: the first three digits begin with one of these.
+        &[
+            "mta", "mte", "mti", "mtm", "mtq", "mtu", "mty", "mtc", "mtg", "mtk", //
+            "mja", "mje", "mji", "mjm", "mjq", "mju", "mjy", "mjc", "mjg", "mjk", //
+            "mza", "mze", "mzi", "mzm", "mzq", "mzu", "mzy", "mzc", "mzg", "mzk", //
+            "nda", "nde", "ndi", "ndm", "ndq", "ndu", "ndy", "ndc", "ndg", "ndk", //
+            "nta", "nte", "nti", "ntm", "ntq", "ntu", "nty", "ntc", "ntg", "ntk", //
+            "nja", "nje", "nji", "njm", "njq", "nju", "njy", "njc", "njg", "njk", //
+            "nza", "nze", "nzi", "nzm", "nzq", "nzu", "nzy", "nzc", "nzg", "nzk", //
+            "oda", "ode", "odi", "odm", "odq", "odu", "ody", "odc", "odg", "odk", //
+            "ota", "ote", "oti", "otm", "otq", "otu", "oty", "otc", "otg", "otk", //
+            "mfa.",
+        ],
+        concat!(
+            r"((?:M[Tjz]|N[DTjz]|O[DT])[AEIMQUYcgk][A-Za-z0-9_-]{19,27}\.[A-Za-z0-9_-]{6,7}",
+            r"\.[A-Za-z0-9_-]{27,}|mfa\.[A-Za-z0-9_-]{80,})",
+        ),
+    ),
+    word("databricks-token", &["dapi"], r"(dapi[a-f0-9]{32})"),
+    certain("linear-key", &["lin_api_", "lin_oauth_"], r"(lin_(?:api|oauth)_[A-Za-z0-9]{32,})"),
+    word("notion-token", &["ntn_", "secret_"], r"(ntn_[A-Za-z0-9]{40,}|secret_[A-Za-z0-9]{43})"),
+    certain("new-relic-key", &["nrak-"], r"(NRAK-[A-Z0-9]{27})"),
+    certain("postman-key", &["pmak-"], r"(PMAK-[a-f0-9]{24}-[a-f0-9]{34})"),
+    word("pulumi-token", &["pul-"], r"(pul-[a-f0-9]{40})"),
+    certain("planetscale-token", &["pscale_"], r"(pscale_(?:tkn|oauth|pw)_[A-Za-z0-9_=.-]{32,})"),
+    certain("sentry-token", &["sntrys_", "sntryu_"], r"(sntry[su]_[A-Za-z0-9+/=_-]{40,})"),
+    certain("rubygems-key", &["rubygems_"], r"(rubygems_[a-f0-9]{48})"),
+    word("square-token", &["sq0"], r"(sq0[a-z]{3}-[A-Za-z0-9_-]{22,})"),
+    Rule {
+        before: Before::Run(|byte| byte.is_ascii_digit()),
+        ..certain("telegram-token", &[":aa"], r"[0-9]*?([0-9]{8,10}:AA[A-Za-z0-9_-]{33})")
+    },
+    certain("grafana-token", &["glc_", "glsa_"], r"(gl(?:c|sa)_[A-Za-z0-9_+/=]{32,})"),
+    certain("tailscale-key", &["tskey-"], r"(tskey-[a-z]+-[A-Za-z0-9]+-[A-Za-z0-9]{16,})"),
+    word("supabase-key", &["sbp_", "sbs_"], r"(sb[ps]_[A-Za-z0-9_]{36,})"),
+    certain("supabase-key", &["sb_secret_"], r"(sb_secret_[A-Za-z0-9_-]{20,})"),
+    certain("atlassian-token", &["atatt3", "atctt3"], r"(AT[AC]TT3[A-Za-z0-9_=-]{100,})"),
+    word("cargo-token", &["cio"], r"(cio[A-Za-z0-9]{32})"),
+    word("twilio-key", &["sk"], r"(SK[0-9a-fA-F]{32})"),
+    Rule {
+        before: Before::Run(is_of_base64_url),
+        ..certain(
+            "jwt",
+            &[".eyj"],
+            r"[A-Za-z0-9_-]*?(eyJ[A-Za-z0-9_-]{8,}\.eyJ[A-Za-z0-9_-]{8,}\.[A-Za-z0-9_-]{8,})",
+        )
+    },
+    // One of the above in base64, by how its front is written: `-----BEGIN`, `ghp_`, `sk-ant-` and so on.
+    Rule {
+        values: &[Value::Encoded],
+        ..word(
+            "encoded-secret",
+            &[
+                "ls0tls1crudjt",
+                "z2hwx",
+                "z2hvx",
+                "z2hzx",
+                "z2h1x",
+                "z2hyx",
+                "z2l0ahvix3bhdf",
+                "z2xwyxqt",
+                "c2st",
+                "c2tfbgl2zv",
+                "qutjq",
+                "qvnjq",
+                "qul6y",
+                "eg94",
+                "bnbtx",
+                "chlwas",
+                "u0cu",
+                "ahzzl",
+                "agzf",
+                "z3nrx",
+                "zxlk",
+                "zgnrcl",
+            ],
+            r"([A-Za-z0-9+/_-]{20,}(?:\r?\n[A-Za-z0-9+/]{20,})*(?:\r?\n[A-Za-z0-9+/]{1,20})?={0,2})",
+        )
+    },
+];
+
+/// Is it a byte of a key's lines, or of their ends?
+const fn is_of_key_lines(byte: u8) -> bool {
+    byte.is_ascii_alphanumeric() || matches!(byte, b'+' | b'/' | b'=' | b'\r' | b'\n' | b'\\')
+}
+
+const fn is_of_base64_url(byte: u8) -> bool {
+    byte.is_ascii_alphanumeric() || matches!(byte, b'_' | b'-')
+}

@@ -1,0 +1,505 @@
+//! Secrets that are known by the words in front of them.
+
+use super::{Before, Reach, Rule, Value, certain, word};
+
+/// What stands between a name and its value: the name's closing quote, and a sign.
+macro_rules! assigned {
+    () => {
+        r#"(?:\\{0,3}["'])?[ \t]*(?:=>|:=|=|:)[ \t]*"#
+    };
+}
+
+/// A quote in front of a value. It is escaped where the text is part of another one.
+macro_rules! quote {
+    () => {
+        r#"\\{0,3}["'`]"#
+    };
+}
+
+/// The same, where a value may stand without quotes, too.
+macro_rules! maybe_quote {
+    () => {
+        r#"(?:\\{0,3}["'])?"#
+    };
+}
+
+/// An argument of a command. One that begins with a dash is a flag.
+macro_rules! argument {
+    () => {
+        r#"([^\s"'$<>\\-][^\s"'$<>\\]{5,})"#
+    };
+}
+
+/// Names that say that their values are secret, in files of any kind.
+const NAMES: &[&str] = &[
+    "password",
+    "passwd",
+    "passphrase",
+    "secret",
+    "api_key",
+    "api-key",
+    "apikey",
+    "access_key",
+    "access-key",
+    "accesskey",
+    "private_key",
+    "private-key",
+    "privatekey",
+    "encryption_key",
+    "encryption-key",
+    "encryptionkey",
+    "account_key",
+    "account-key",
+    "accountkey",
+    "signing_key",
+    "signing-key",
+    "signingkey",
+    "access_token",
+    "access-token",
+    "accesstoken",
+    "auth_token",
+    "auth-token",
+    "authtoken",
+    "refresh_token",
+    "refresh-token",
+    "refreshtoken",
+    "bearer_token",
+    "bearer-token",
+    "bearertoken",
+    "api_token",
+    "api-token",
+    "apitoken",
+    "bot_token",
+    "bot-token",
+    "bottoken",
+    "session_token",
+    "session-token",
+    "sessiontoken",
+    "id_token",
+    "id-token",
+    "idtoken",
+];
+
+pub(super) const RULES: &[Rule] = &[
+    certain(
+        "aws-secret-key",
+        &["secret_access", "secretaccess", "aws_secret", "awssecret"],
+        concat!(
+            r"(?i-u:secret_?access_?key|aws_?secret(?:_?(?:access_?)?key)?)",
+            assigned!(),
+            maybe_quote!(),
+            r"([A-Za-z0-9/+=]{40,})",
+        ),
+    ),
+    certain(
+        "azure-key",
+        &["accountkey", "sharedaccesskey"],
+        r"(?i-u:AccountKey|SharedAccessKey)[ \t]*=[ \t]*([A-Za-z0-9+/]{40,}={0,2})",
+    ),
+    Rule {
+        before: Before::Parameter,
+        ..certain("azure-signature", &["sig="], r"sig=([A-Za-z0-9%+/]{40,}={0,2})")
+    },
+    certain(
+        "authorization",
+        &["authorization"],
+        concat!(
+            r"(?i-u:authorization)",
+            r#"(?:\\{0,3}["'])?[ \t]*[:=][ \t]*"#,
+            maybe_quote!(),
+            r"(?i-u:bearer|basic|token)[ \t]+([A-Za-z0-9+/=._~-]{8,})",
+        ),
+    ),
+    word("okta-token", &["ssws"], r"SSWS[ \t]+([A-Za-z0-9_-]{30,})"),
+    // The same without its header, and what browsers send in its place.
+    Rule {
+        values: &[Value::Weak],
+        ..word("authorization", &["bearer"], r"(?i-u:bearer)[ \t]+([A-Za-z0-9+/=._~-]{16,})")
+    },
+    Rule {
+        values: &[Value::Bare],
+        ..certain(
+            "authorization",
+            &["cookie"],
+            concat!(
+                r#"(?i-u:cookie)(?:\\{0,3}["'])?[ \t]*:[ \t]*"#,
+                maybe_quote!(),
+                r#"([^\s"'\\=;,:(){}<>]{1,100}=[^\r\n"'\\(){}<>]{12,})"#,
+            ),
+        )
+    },
+    // A user's name and password for a program that fetches.
+    Rule {
+        reach: Reach::Command,
+        ..word(
+            "command-password",
+            &["curl", "wget", "http ", "http\t", "https ", "https\t", "xh ", "xh\t"],
+            concat!(
+                r"(?:(?:curl|wget)(?:\.exe)?|https?|xh)(?:[ \t][^\n|;&]*?)?[ \t]",
+                r"(?:-u[ \t]*|--user[ \t=]|--proxy-user[ \t=]|-a[ \t]+)",
+                maybe_quote!(),
+                r#"[^\s:"'$<>\\]{1,100}:([^\s"'$<>\\]{3,})"#,
+            ),
+        )
+    },
+    // The same behind other flags: `curl -sSu`.
+    Rule {
+        reach: Reach::Command,
+        ..word(
+            "command-password",
+            &["curl"],
+            concat!(
+                r"curl(?:\.exe)?(?:[ \t][^\n|;&]*?)?[ \t]-[A-Za-z]{1,12}u[ \t]*",
+                maybe_quote!(),
+                r#"[^\s:"'$<>\\]{1,100}:([^\s"'$<>\\]{3,})"#,
+            ),
+        )
+    },
+    Rule {
+        values: &[Value::Bare, Value::Bare],
+        ..certain(
+            "command-password",
+            &[" --", "\t--"],
+            concat!(
+                r"[ \t]--(?:http-|ftp-|proxy-)?password[ \t=]",
+                maybe_quote!(),
+                r#"([^\s"'$<>\\-][^\s"'$<>\\]{7,})"#,
+                // A token or a key, as `--token VALUE`.
+                r"|[ \t]--(?:[a-z]+-)?(?:token|api-?key|secret|secret-key|access-key)[ \t=]",
+                maybe_quote!(),
+                r#"([^\s"'$<>\\-][^\s"'$<>\\]{7,})"#,
+            ),
+        )
+    },
+    // Logging in to a registry.
+    Rule {
+        reach: Reach::Command,
+        values: &[Value::Bare],
+        ..word(
+            "command-password",
+            &[
+                "docker", "podman", "helm", "nerdctl", "buildah", "skopeo", "az ", "az\t", "oc ",
+                "oc\t",
+            ],
+            concat!(
+                r"(?:docker|podman|helm|nerdctl|buildah|skopeo|az|oc)(?:[ \t][^\n|;&]*?)?",
+                r"[ \t]login[ \t][^\n|;&]*?-p[ \t=]?",
+                maybe_quote!(),
+                argument!(),
+            ),
+        )
+    },
+    // Clients of databases, and of another machine's shell.
+    Rule {
+        reach: Reach::Command,
+        values: &[Value::Bare],
+        ..word(
+            "command-password",
+            &["mysql", "mariadb"],
+            concat!(
+                r"(?:mysql(?:dump|admin)?|mariadb(?:-dump)?)[ \t](?:[^\n|;&]*?[ \t])?-p",
+                maybe_quote!(),
+                argument!(),
+            ),
+        )
+    },
+    Rule {
+        reach: Reach::Command,
+        values: &[Value::Bare],
+        ..word(
+            "command-password",
+            &["sshpass", "redis-cli", "mongo"],
+            concat!(
+                r"(?:sshpass[ \t]+-p|redis-cli[ \t](?:[^\n|;&]*?[ \t])?-a",
+                r"|mongo(?:sh|dump)?[ \t](?:[^\n|;&]*?[ \t])?-p)[ \t]*",
+                maybe_quote!(),
+                argument!(),
+            ),
+        )
+    },
+    // A password for `.htpasswd`, behind the user's name, and behind the file unless it is printed.
+    Rule {
+        reach: Reach::Command,
+        values: &[Value::Named, Value::Named],
+        ..word(
+            "command-password",
+            &["htpasswd"],
+            concat!(
+                r"htpasswd(?:[ \t]+-[A-Za-z]+)*[ \t]+-[A-Za-z]*(?:n[A-Za-z]*b|b[A-Za-z]*n)[A-Za-z]*",
+                r"(?:[ \t]+[0-9]{1,2})?[ \t]+[^\s-][^\s]*[ \t]+",
+                maybe_quote!(),
+                r#"([^\s"'|;&<>-][^\s"'|;&<>]{2,})"#,
+                r"|htpasswd(?:[ \t]+-[A-Za-z]+)*[ \t]+-[A-Za-z]*b[A-Za-z]*(?:[ \t]+[0-9]{1,2})?",
+                r"(?:[ \t]+-[A-Za-z]+)*[ \t]+[^\s-][^\s]*[ \t]+[^\s-][^\s]*[ \t]+",
+                maybe_quote!(),
+                r#"([^\s"'|;&<>-][^\s"'|;&<>]{2,})"#,
+            ),
+        )
+    },
+    certain("url-password", &["://"], r#"://[^\s/:@\[\]"'<>]{0,100}:([^\s/@\[\]"'<>]{3,})@"#),
+    // A token as a user's name, or among an address's parameters.
+    Rule {
+        values: &[Value::Weak],
+        ..certain("url-token", &["://"], r"://([A-Za-z0-9_.~-]{20,})@")
+    },
+    Rule {
+        before: Before::Parameter,
+        values: &[Value::Bare, Value::Weak],
+        ..certain(
+            "url-token",
+            &[
+                "access_token=",
+                "accesstoken=",
+                "auth_token=",
+                "authtoken=",
+                "refresh_token=",
+                "refreshtoken=",
+                "id_token=",
+                "idtoken=",
+                "api_key=",
+                "apikey=",
+                "client_secret=",
+                "clientsecret=",
+                "secret=",
+                "password=",
+                "passwd=",
+                "token=",
+                "key=",
+                "signature=",
+                "sig=",
+            ],
+            concat!(
+                r"(?i-u:(?:access|auth|refresh|id)_?token|api_?key|client_?secret|secret",
+                r"|password|passwd)=([A-Za-z0-9_.~%+/-]{8,}={0,2})",
+                r"|(?i-u:token|key|signature|sig)=([A-Za-z0-9_.~%+/-]{12,}={0,2})",
+            ),
+        )
+    },
+    // What `.netrc` says, on one line or on several.
+    word(
+        "netrc-password",
+        &["login"],
+        r"login[ \t\r\n]+[^\s]{1,100}[ \t\r\n]+password[ \t]+([^\s]{4,})",
+    ),
+    // What `.pgpass` says: host, port, database, user, password.
+    Rule {
+        values: &[Value::Named],
+        ..certain(
+            "pgpass-password",
+            &[":5432:", ":5433:", ":6432:"],
+            r"(?::5432|:5433|:6432):[^\s:]{1,64}:[^\s:]{1,64}:([^\s:]{3,})",
+        )
+    },
+    Rule {
+        values: &[Value::Named],
+        ..word("pgpass-password", &["*:*:"], r"\*:\*:[^\s:]{1,64}:[^\s:]{1,64}:([^\s:]{3,})")
+    },
+    // What `config.json` of Docker says.
+    Rule {
+        values: &[Value::Login],
+        ..word(
+            "docker-auth",
+            &["auth"],
+            concat!("auth", assigned!(), quote!(), r"([A-Za-z0-9+/]{6,}={0,2})"),
+        )
+    },
+    word(
+        "kubernetes-key",
+        &["client-key-data"],
+        concat!("client-key-data", assigned!(), maybe_quote!(), r"([A-Za-z0-9+/]{40,}={0,2})"),
+    ),
+    // What `wp-config.php` says: passwords, and random texts of any characters.
+    Rule {
+        values: &[Value::Short, Value::Quoted],
+        ..word(
+            "assigned-secret",
+            &["define"],
+            concat!(
+                r"define[ \t]*\([ \t]*",
+                quote!(),
+                r"[A-Z0-9_]*(?:PASSWORD|PASSWD|PASS|PWD|SECRET|TOKEN|API_KEY|SECRET_KEY)",
+                quote!(),
+                r"[ \t]*,[ \t]*",
+                quote!(),
+                r#"(?:([A-Za-z0-9!@#*._+-]{4,7})["'\\]|([^"'\\\r\n]{8,}))"#,
+            ),
+        )
+    },
+    certain(
+        "wordpress-salt",
+        &["auth_key", "auth_salt", "logged_in_key", "logged_in_salt", "nonce_key", "nonce_salt"],
+        concat!(
+            r"(?:AUTH|LOGGED_IN|NONCE)_(?:KEY|SALT)(?:",
+            quote!(),
+            r")?[ \t]*(?:=>|,|=|:)[ \t]*",
+            quote!(),
+            r#"([^"'\\\r\n]{32,})"#,
+        ),
+    ),
+    // What `NuGet.config` says.
+    Rule {
+        values: &[Value::Named],
+        ..certain(
+            "assigned-secret",
+            &["cleartextpassword"],
+            concat!(
+                "ClearTextPassword",
+                quote!(),
+                r"[ \t]+value[ \t]*=[ \t]*",
+                quote!(),
+                r#"([^"'\\<>]{4,})"#
+            ),
+        )
+    },
+    Rule {
+        values: &[Value::Quoted, Value::Bare],
+        ..certain(
+            "assigned-secret",
+            NAMES,
+            concat!(
+                r"(?i-u:password|passwd|passphrase|secret|secret_key_base|api[_-]?key",
+                r"|secret[_-]?key|access[_-]?key|private[_-]?key|encryption[_-]?key",
+                r"|account[_-]?key|signing[_-]?key",
+                r"|(?:access|auth|refresh|bearer|api|bot|session|id|secret)[_-]?token)",
+                assigned!(),
+                "(?:",
+                quote!(),
+                r#"([^\s"'`\\]{8,})|([A-Za-z0-9+/_.~!@#$%^&*-]{8,}={0,2}))"#,
+            ),
+        )
+    },
+    // A short password. Code has as short names, but not with digits in quotes.
+    Rule {
+        values: &[Value::Short],
+        ..certain(
+            "assigned-secret",
+            &["password", "passwd", "passphrase"],
+            concat!(
+                r"(?i-u:password|passwd|passphrase)",
+                assigned!(),
+                quote!(),
+                r#"([A-Za-z0-9!@#*._+-]{5,7})["'`\\]"#,
+            ),
+        )
+    },
+    Rule {
+        before: Before::Name,
+        values: &[Value::Quoted, Value::Bare],
+        ..certain(
+            "assigned-secret",
+            &["_pass", "_pwd"],
+            concat!(
+                r"(?i-u:_pass|_pwd)",
+                assigned!(),
+                "(?:",
+                quote!(),
+                r#"([^\s"'`\\]{8,})|([A-Za-z0-9+/_.~!@#$%^&*-]{8,}={0,2}))"#,
+            ),
+        )
+    },
+    Rule {
+        before: Before::Variable,
+        values: &[Value::Quoted, Value::Bare],
+        ..certain(
+            "assigned-secret",
+            &["_token", "_credential"],
+            concat!(
+                r"(?:_TOKEN|_CREDENTIAL)",
+                assigned!(),
+                "(?:",
+                quote!(),
+                r#"([^\s"'`\\]{8,})|([A-Za-z0-9+/_.~!@#$%^&*-]{8,}={0,2}))"#,
+            ),
+        )
+    },
+    // What `.npmrc` and connection strings say.
+    Rule {
+        values: &[Value::Bare],
+        ..word(
+            "assigned-secret",
+            &["_auth", "pwd"],
+            concat!(
+                r"(?:_auth[ \t]*=[ \t]*|(?i-u:pwd)=)",
+                maybe_quote!(),
+                r"([A-Za-z0-9+/_.~!@#$%^&*-]{8,}={0,2})",
+            ),
+        )
+    },
+    // A variable of a container, of fish and of Windows: `ENV NPM_TOKEN VALUE`,
+    // `set -gx NPM_TOKEN VALUE`, `setx NPM_TOKEN VALUE`.
+    Rule {
+        values: &[Value::Bare],
+        ..word(
+            "assigned-secret",
+            &["env ", "env\t", "set ", "set\t", "setx ", "setx\t"],
+            concat!(
+                r"(?:ENV|set(?:[ \t]+-[a-zA-Z-]+)+|(?i-u:setx))[ \t]+(?:[A-Z0-9]+_)*",
+                r"(?:TOKEN|PASSWORD|PASSWD|PASS|PWD|SECRET|CREDENTIAL|KEY|PAT)[ \t]+",
+                maybe_quote!(),
+                r"([A-Za-z0-9+/_.~!@#%^&*-]{8,}={0,2})",
+            ),
+        )
+    },
+    // What Maven's settings say.
+    Rule {
+        values: &[Value::Quoted],
+        ..certain(
+            "assigned-secret",
+            &[
+                "<password>",
+                "<passphrase>",
+                "<token>",
+                "<secret>",
+                "<apikey>",
+                "<api-key>",
+                "<privatekey>",
+                "<private-key>",
+            ],
+            concat!(
+                r"<(?i-u:password|passphrase|token|secret|api-?key|private-?key)>",
+                r"([A-Za-z0-9+/_.~!@#$%^*=-]{8,})",
+            ),
+        )
+    },
+    // Variables whose names say it less surely.
+    Rule {
+        before: Before::Variable,
+        values: &[Value::Weak, Value::Weak],
+        ..certain(
+            "assigned-secret",
+            &["_key", "_pat"],
+            concat!(
+                r#"(?:_KEY|_PAT)(?:=|:| =|\\{0,3}["'][ \t]*[:=])[ \t]*(?:"#,
+                quote!(),
+                r#"([^\s"'`\\]{12,})|([A-Za-z0-9+/_.~-]{12,}={0,2}))"#,
+            ),
+        )
+    },
+    // A word that tests print, too, but not so.
+    Rule {
+        values: &[Value::Quoted, Value::Bare],
+        ..word(
+            "assigned-secret",
+            &["pass"],
+            concat!(
+                r"PASS=(?:",
+                quote!(),
+                r#"([^\s"'`\\]{8,})|([A-Za-z0-9+/_.~!@#$%^&*-]{8,}={0,2}))"#,
+            ),
+        )
+    },
+    Rule {
+        values: &[Value::Weak, Value::Weak],
+        ..certain(
+            "assigned-secret",
+            &["token", "credential"],
+            concat!(
+                r"(?i-u:token|credential)",
+                assigned!(),
+                "(?:",
+                quote!(),
+                r#"([^\s"'`\\]{12,})|([A-Za-z0-9+/_.~-]{12,}={0,2}))"#,
+            ),
+        )
+    },
+];

@@ -1,0 +1,315 @@
+//! Finds secrets in a text: the keywords of all rules in one pass, and a rule's expression where
+//! one of its keywords stands.
+//!
+//! Time grows with the text alone. A rule is tried at most once at each of its keywords, a rule does
+//! not look into a secret that it found itself, and one that reads a whole command reads it once.
+
+use std::cmp::Reverse;
+use std::collections::BTreeSet;
+use std::ops::Range;
+use std::sync::LazyLock;
+
+use aho_corasick::{AhoCorasick, AhoCorasickKind};
+
+use super::edge;
+use super::judge::{Around, decoded, is_secret};
+use super::manifest;
+use super::rules::{Before, Compiled, Reach, Value, rules};
+
+/// What every placeholder begins with.
+pub(super) const PLACEHOLDER: &str = "[redacted:";
+
+/// What ends a shell's command.
+const COMMAND_ENDS: [char; 4] = ['\n', '|', ';', '&'];
+
+/// What a scan found in a text.
+#[derive(Default)]
+pub(super) struct Scan {
+    hits: Vec<Hit>,
+    /// Did any expression match, even if the value is no secret?
+    pub(super) matched: bool,
+    /// How far each rule has read; empty as long as none was tried.
+    read: Vec<usize>,
+}
+
+/// A secret, or a placeholder, that a rule found.
+struct Hit {
+    /// Where the match begins: at the secret, or at the words in front of it.
+    start: usize,
+    secret: Range<usize>,
+    value: Value,
+    /// Of two rules that find the same the one with the smaller number names it.
+    order: usize,
+    name: &'static str,
+}
+
+impl Hit {
+    /// Of hits that begin at the same place the first one names the secret: a shape says more than
+    /// the words in front, and of words the longest say the most.
+    fn rank(&self) -> (usize, bool, Reverse<usize>, usize, usize) {
+        let (sure, others) = match self.value.is_sure() {
+            true => (self.start, 0),
+            false => (0, self.start),
+        };
+        let is_placeholder = self.value == Value::Placeholder;
+        let sure = if is_placeholder { usize::MAX } else { sure };
+        (self.secret.start, !self.value.is_sure(), Reverse(sure), others, self.order)
+    }
+}
+
+/// A part of a text to replace.
+#[derive(Debug, PartialEq, Eq)]
+pub(super) struct Span {
+    pub(super) range: Range<usize>,
+    pub(super) name: &'static str,
+}
+
+/// Values that are secret themselves, such as the keys in use.
+pub(super) struct Given {
+    values: AhoCorasick,
+    names: Vec<&'static str>,
+}
+
+impl Given {
+    pub(super) fn new(given: &[(String, &'static str)]) -> Self {
+        let values = AhoCorasick::new(given.iter().map(|(value, _)| value));
+        let values = values.expect("a few values make a small automaton");
+        Self { values, names: given.iter().map(|(_, name)| *name).collect() }
+    }
+}
+
+/// The keywords of all rules, and what each of them is for.
+struct Keywords {
+    automaton: AhoCorasick,
+    uses: Vec<Use>,
+}
+
+/// What a keyword is for.
+enum Use {
+    Placeholder,
+    Manifest,
+    Rules(Vec<usize>),
+}
+
+static KEYWORDS: LazyLock<Keywords> = LazyLock::new(|| {
+    let (mut texts, mut uses) = (vec![PLACEHOLDER], vec![Use::Placeholder]);
+    texts.extend(manifest::KEYWORDS);
+    uses.extend(manifest::KEYWORDS.map(|_| Use::Manifest));
+    let special = texts.len();
+    for (n, Compiled { rule, .. }) in rules().iter().enumerate() {
+        for keyword in rule.keywords {
+            let known = texts.iter().skip(special).position(|text| text == keyword);
+            match known.and_then(|known| uses.get_mut(special + known)) {
+                Some(Use::Rules(rules)) => rules.push(n),
+                _ => {
+                    texts.push(keyword);
+                    uses.push(Use::Rules(vec![n]));
+                }
+            }
+        }
+    }
+    let automaton = AhoCorasick::builder()
+        .ascii_case_insensitive(true)
+        .kind(Some(AhoCorasickKind::DFA))
+        .build(texts)
+        .expect("a few hundred short keywords make a small automaton");
+    Keywords { automaton, uses }
+});
+
+/// Can a text hold a secret at all?
+pub(super) fn may_match(text: &str, given: Option<&Given>) -> bool {
+    KEYWORDS.automaton.is_match(text) || given.is_some_and(|given| given.values.is_match(text))
+}
+
+impl Scan {
+    /// Reads a text.
+    pub(super) fn of(text: &str, given: Option<&Given>) -> Self {
+        let (mut scan, mut is_manifest) = (Self::default(), false);
+        for found in KEYWORDS.automaton.find_overlapping_iter(text) {
+            match &KEYWORDS.uses[found.pattern().as_usize()] {
+                Use::Placeholder => scan.add_placeholder(text, found.start()),
+                Use::Manifest => is_manifest = true,
+                Use::Rules(rules) => {
+                    rules.iter().for_each(|rule| scan.look(text, *rule, found.start()));
+                }
+            }
+        }
+        if is_manifest {
+            manifest::values(text).for_each(|value| scan.add_certain(value, manifest::NAME));
+        }
+        if let Some(given) = given {
+            for found in given.values.find_overlapping_iter(text) {
+                scan.add_certain(found.range(), given.names[found.pattern().as_usize()]);
+            }
+        }
+        scan
+    }
+
+    /// Did a rule find something?
+    #[cfg(test)]
+    pub(super) fn is_by(&self, rule: usize) -> bool {
+        self.hits.iter().any(|hit| hit.order == rule + 1)
+    }
+
+    fn add_placeholder(&mut self, text: &str, start: usize) {
+        let behind = &text[start + PLACEHOLDER.len()..];
+        let longest = behind.floor_char_boundary(super::LONGEST_NAME + 1);
+        let Some(len) = behind[..longest].find(']') else { return };
+        // In brackets around anything else a secret could hide.
+        let Some(name) = super::names().find(|name| *name == &behind[..len]) else { return };
+        let secret = start..start + PLACEHOLDER.len() + len + 1;
+        self.matched = true;
+        self.hits.push(Hit { start, secret, value: Value::Placeholder, order: 0, name });
+    }
+
+    fn add_certain(&mut self, secret: Range<usize>, name: &'static str) {
+        let hit = Hit { start: secret.start, secret, value: Value::Certain, order: 0, name };
+        self.matched = true;
+        self.hits.push(hit);
+    }
+
+    /// Tries a rule at one of its keywords, if what is in front of it allows that.
+    fn look(&mut self, text: &str, rule: usize, keyword: usize) {
+        let (before, last) = (&text[..keyword], text.as_bytes()[..keyword].last());
+        let start = match rules()[rule].rule.before {
+            Before::Anything => Some(keyword),
+            Before::Word => edge::is_word_start(before).then_some(keyword),
+            Before::Name => last.is_some_and(u8::is_ascii_alphanumeric).then_some(keyword),
+            Before::Variable => {
+                let is = |byte: &u8| byte.is_ascii_uppercase() || byte.is_ascii_digit();
+                last.is_some_and(is).then_some(keyword)
+            }
+            Before::Parameter => edge::is_parameter_start(before).then_some(keyword),
+            Before::Run(is) => {
+                let read = self.read.get(rule).copied().unwrap_or(0).min(keyword);
+                let run = before.as_bytes()[read..].iter().rev().take_while(|byte| is(**byte));
+                Some(edge::run_start(before, keyword - run.count()))
+            }
+        };
+        if let Some(start) = start {
+            self.try_rule(text, rule, start);
+        }
+    }
+
+    /// Tries a rule at a place that it has not read yet.
+    fn try_rule(&mut self, text: &str, number: usize, start: usize) {
+        if self.read.is_empty() {
+            self.read.resize(rules().len(), 0);
+        }
+        if start < self.read[number] {
+            return;
+        }
+        match Tried::at(text, number, start) {
+            Tried::No { read } => self.read[number] = read,
+            // A value that is no secret itself may hold one.
+            Tried::Value(value) => {
+                self.matched = true;
+                self.read[number] = value.start;
+            }
+            Tried::Secret(hit) => {
+                self.matched = true;
+                self.read[number] = hit.secret.end;
+                self.hits.push(hit);
+            }
+        }
+    }
+
+    /// The parts of the text to replace, in order.
+    pub(super) fn spans(mut self, text: &str) -> Vec<Span> {
+        let mut tried = BTreeSet::new();
+        loop {
+            let (spans, found) = (self.merged(), self.hits.len());
+            // A secret that begins where another one ends is not hidden by it.
+            for end in spans.iter().map(|span| span.range.end) {
+                if tried.insert(end) {
+                    self.hits.extend(words_at(text, end));
+                }
+            }
+            if self.hits.len() == found {
+                return spans;
+            }
+        }
+    }
+
+    /// The hits without overlaps, and without placeholders.
+    fn merged(&mut self) -> Vec<Span> {
+        self.hits.sort_by_key(Hit::rank);
+        let mut merged: Vec<(Range<usize>, Value, &'static str)> = Vec::new();
+        // Where the last value begins that only the words in front make a secret.
+        let mut judged = None;
+        for Hit { secret, value, name, .. } in &self.hits {
+            if !value.is_sure() && judged.replace(secret.start) == Some(secret.start) {
+                continue;
+            }
+            match merged.last_mut().filter(|(last, ..)| secret.start < last.end) {
+                // What an earlier redaction left stays, unless it is a part of something larger.
+                Some((last, Value::Placeholder, _)) if secret.end <= last.end => {}
+                Some((last, known, named)) => {
+                    if *known == Value::Placeholder {
+                        (*known, *named) = (*value, name);
+                    }
+                    last.end = last.end.max(secret.end);
+                }
+                None => merged.push((secret.clone(), *value, name)),
+            }
+        }
+        let secrets = merged.into_iter().filter(|(_, value, _)| *value != Value::Placeholder);
+        secrets.map(|(range, _, name)| Span { range, name }).collect()
+    }
+}
+
+/// What became of a rule at a place.
+enum Tried {
+    /// It does not match, nor does it up to there.
+    No {
+        read: usize,
+    },
+    /// It matches, and the value is no secret.
+    Value(Range<usize>),
+    Secret(Hit),
+}
+
+impl Tried {
+    fn at(text: &str, number: usize, start: usize) -> Self {
+        let (compiled, rest) = (&rules()[number], &text[start..]);
+        let rule = compiled.rule;
+        // Where no flag follows a program, none follows another one in the same command.
+        let read = match rule.reach {
+            Reach::Text => start,
+            Reach::Command => start + rest.find(COMMAND_ENDS).unwrap_or(rest.len()),
+        };
+        // Most do not match, and that is known without the groups.
+        let regex = compiled.regex();
+        let captures = regex.is_match(rest).then(|| regex.captures(rest)).flatten();
+        let Some(captures) = captures else { return Self::No { read } };
+        let mut groups = captures.iter().skip(1).zip(rule.values);
+        let Some((group, value)) = groups.find_map(|(group, value)| Some((group?, *value))) else {
+            return Self::No { read };
+        };
+        let secret = start + group.start()..start + group.end();
+        let around = Around { before: &text[..secret.start], after: &text[secret.end..] };
+        let found = &text[secret.clone()];
+        let holds_one = || decoded(found).is_some_and(|it| !Scan::of(&it, None).hits.is_empty());
+        match is_secret(found, value, around) && (value != Value::Encoded || holds_one()) {
+            false => Self::Value(secret),
+            true => Self::Secret(Hit { start, secret, value, order: number + 1, name: rule.name }),
+        }
+    }
+}
+
+/// What the rules that ask for the beginning of a word find at a place where one is sure to begin.
+fn words_at(text: &str, start: usize) -> impl Iterator<Item = Hit> {
+    let rest = &text.as_bytes()[start..];
+    let begins = |keyword: &&str| {
+        let front = rest.get(..keyword.len());
+        front.is_some_and(|front| front.eq_ignore_ascii_case(keyword.as_bytes()))
+    };
+    let all = rules().iter().enumerate();
+    all.filter_map(move |(n, Compiled { rule, .. })| {
+        let is_word = matches!(rule.before, Before::Word) && rule.keywords.iter().any(begins);
+        match is_word.then(|| Tried::at(text, n, start)) {
+            Some(Tried::Secret(hit)) => Some(hit),
+            _ => None,
+        }
+    })
+}
