@@ -4,13 +4,14 @@ use std::collections::BTreeMap;
 
 use proptest::prelude::*;
 use stepwell::{
-    About, Answer, Artifact, Change, Checkpoint, CheckpointReason, Compacted, Created, Digest,
-    Driver, Edited, Effect, Elsewhere, Erased, Event, Failure, FileChanged, FileState, Flow,
-    Foreign, Gate, GateAnswered, Grant, Image, Lane, Message, Mode, Money, Node, NodeState, Opaque,
-    Origin, Outcome, Part, Permission, Phase, PhaseChanged, PhaseSet, Project, Question, Record,
-    Restored, Rewinding, Rewound, Role, Said, Scope, Scrubbed, Seq, SessionId, Settings, Source,
-    Status, StatusChanged, Step, StopAsked, StopReason, Task, TaskStatus, Text, Time, ToolCall,
-    ToolFinished, ToolResult, ToolStarted, Undone, Unknown, Usage, Who, WorkAsked, WorkChange,
+    About, Answer, Artifact, Author, Change, Checkpoint, CheckpointReason, Compacted, Created,
+    Digest, Driver, Edited, Effect, Elsewhere, Erased, Event, Failure, FileChanged, FileState,
+    Flow, Foreign, Gate, GateAnswered, Grant, Image, Lane, Message, Mode, Money, Node, NodeState,
+    Opaque, Origin, Outcome, Part, Permission, Phase, PhaseChanged, PhaseSet, Project, Question,
+    Record, Restored, Rewinding, Rewound, Role, Said, Scope, Scrubbed, Seq, SessionId, Settings,
+    Source, Status, StatusChanged, Step, StopAsked, StopReason, Task, TaskStatus, Text, Time,
+    ToolCall, ToolFinished, ToolResult, ToolStarted, Undone, Unknown, Usage, Who, WorkAsked,
+    WorkChange,
 };
 
 /// Any text: of any script, with quotes, control characters and NUL, now and then so
@@ -140,6 +141,7 @@ pub fn message() -> BoxedStrategy<Message> {
             cost,
             call: None,
             said: None,
+            author: Author::Speaker,
         })
         .boxed()
 }

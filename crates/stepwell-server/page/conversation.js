@@ -119,7 +119,7 @@ export class Conversation {
       type: 'message',
       version: 0,
       lane: body.lane,
-      role: body.role,
+      role: speaker(body),
       parts,
       calls,
       usage: body.usage,
@@ -302,6 +302,11 @@ function noteOf({ kind, body }) {
     default:
       return { word: kind, text: '' };
   }
+}
+
+/** Who says a message: what a program injected in the user's name is not the user's. @param {any} message @returns {string} */
+export function speaker(message) {
+  return message.role === 'user' && message.author === 'program' ? 'context' : message.role;
 }
 
 /** Who did something. @param {any} who */

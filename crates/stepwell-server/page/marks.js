@@ -1,6 +1,7 @@
 // @ts-check
 // The marks of a session's log: where something began, was asked, named, shortened or moved back.
 import { get, sessionPath } from './api.js';
+import { speaker } from './conversation.js';
 
 /** @typedef {{seq: number, at: string, kind: string, name?: string}} Mark */
 
@@ -47,7 +48,7 @@ export async function loadMarks(store, id, signal) {
   for (;;) {
     const page = await get(sessionPath(id, '/events'), { store, from, limit: 1000 }, signal);
     for (const event of page.items) {
-      if (!KINDS.has(event.kind) || (event.kind === 'message' && event.body.role !== 'user')) continue;
+      if (!KINDS.has(event.kind) || (event.kind === 'message' && speaker(event.body) !== 'user')) continue;
       marks.push({ seq: event.seq, at: event.at, kind: event.kind, name: nameOf(event) });
     }
     if (!page.next) return marks;

@@ -13,7 +13,7 @@ import { age, duration, firstLine, moment, money, plain, short, words } from './
 
 /** @typedef {{store: string, id: string, unfold: boolean, lanes: boolean, flow?: boolean, seq?: number}} Place */
 
-const ROLES = { user: 'You', assistant: 'Agent', system: 'Instructions', tool: 'Tool' };
+const ROLES = { user: 'You', assistant: 'Agent', system: 'Instructions', context: 'Context', tool: 'Tool' };
 
 /** Drawn again only when its item changed, so that a long conversation stays quick. */
 export class ItemView extends Component {
@@ -62,7 +62,7 @@ function MessageView({ item, place }) {
   </header>`;
   return html`
     ${(said || role !== 'assistant') && head}
-    ${role === 'system' ? html`<details class="fold"><summary>What the agent is told</summary>${text}</details>` : text}
+    ${role === 'system' || role === 'context' ? html`<details class="fold"><summary>What the agent is told</summary>${text}</details>` : text}
     ${(item.calls ?? []).map((call) => html`<${CallView} key=${call.id} call=${call} place=${place} />`)}`;
 }
 

@@ -19,14 +19,15 @@ pub fn gist(message: &Message) -> String {
         Part::ToolResult(result) => one_line(&result.text),
     });
     let parts: Vec<String> = parts.filter(|part| !part.is_empty()).collect();
-    format!("{}: {}", role(message.role), visible(&parts.join(" ")))
+    format!("{}: {}", speaker(message), visible(&parts.join(" ")))
 }
 
 /// Who says a message.
 #[must_use]
-pub fn role(role: Role) -> &'static str {
-    match role {
+pub fn speaker(message: &Message) -> &'static str {
+    match message.role {
         Role::System => "system",
+        Role::User if !message.is_from_user() => "context",
         Role::User => "user",
         Role::Assistant => "assistant",
         Role::Tool => "tool",

@@ -1,6 +1,6 @@
 //! Those who work for the session: subagents, and the conversations of a flow's nodes.
 
-use stepwell::{Event, Recorded, Role, SessionId, Status};
+use stepwell::{Event, Recorded, SessionId, Status};
 
 use crate::clean::Clean;
 use crate::told::{Told, ToolOutcome};
@@ -65,7 +65,7 @@ impl Helper {
     fn learn(&mut self, event: &Event) {
         let task = match event {
             Event::Created(created) => format!("{}: {}", created.agent, created.task),
-            Event::Message(said) if said.role == Role::User && self.task.is_empty() => said.text(),
+            Event::Message(said) if said.is_from_user() && self.task.is_empty() => said.text(),
             _ => return,
         };
         self.task = Clean::line(&task);

@@ -341,6 +341,9 @@ impl Transcript {
             Role::System => {}
             // Said in the user's place, and no words of theirs.
             Role::User if is_aside(&message.text()) => self.note("the agent was told to go on"),
+            Role::User if !message.is_from_user() => {
+                self.note(&format!("context: {}", message.text()));
+            }
             Role::User => self.push(Block::User(Clean::new(&message.text()))),
             Role::Assistant => self.answered(message),
             Role::Tool => {

@@ -8,7 +8,7 @@ use std::os::unix::fs::{DirBuilderExt, MetadataExt};
 use std::path::{Path, PathBuf};
 
 use serde::{Deserialize, Serialize};
-use stepwell::{Change, Event, Redactor, Role, Seq, SessionId, Time};
+use stepwell::{Change, Event, Redactor, Seq, SessionId, Time};
 use stepwell_formats::{
     Error as FormatError, Format, Input, Item, Mode, Opening, Sink, Wanted, Warning, find_news,
     take_in,
@@ -176,9 +176,7 @@ impl Sink for Glance {
         self.events += 1;
         if let Some(session) = self.sessions.last_mut() {
             match &item.event {
-                Event::Message(message)
-                    if message.role == Role::User && session.prompt.is_empty() =>
-                {
+                Event::Message(message) if message.is_from_user() && session.prompt.is_empty() => {
                     session.prompt = front(&self.redactor.redact(&message.text()));
                 }
                 Event::Edited(edited) => {

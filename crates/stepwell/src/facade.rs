@@ -28,7 +28,7 @@ pub mod event {
 /// Messages of a conversation and their parts.
 pub mod message {
     pub use crate::model::message::{
-        Image, Message, ModelCall, Opaque, Part, Role, Text, ToolCall, ToolResult,
+        Author, Image, Message, ModelCall, Opaque, Part, Role, Text, ToolCall, ToolResult,
     };
     pub use crate::own_command::OwnCommand;
 }

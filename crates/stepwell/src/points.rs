@@ -115,7 +115,7 @@ impl Stepwell {
             let Event::Message(message) = &event.event else { return None };
             let ours = message.lane == Lane::main();
             done |= ours && message.role == Role::Assistant;
-            (ours && message.role == Role::User).then_some(event.seq)
+            (ours && message.is_from_user()).then_some(event.seq)
         })?;
         let session = id.clone();
         match said {

@@ -20,7 +20,9 @@ pub use crate::model::digest::{Algorithm, Digest, NotADigest};
 pub use crate::model::event::{Attachment, Kind, Unknown};
 pub use crate::model::gates::{AskedCall, Choice, Gate, GateAnswered, Permission};
 pub use crate::model::id::{EventId, IdFormat, InvalidName, MAX_NAME_BYTES};
-pub use crate::model::message::{Image, ModelCall, Opaque, Part, Role, Text, ToolCall, ToolResult};
+pub use crate::model::message::{
+    Author, Image, ModelCall, Opaque, Part, Role, Text, ToolCall, ToolResult,
+};
 pub use crate::model::money::{Money, NotMoney};
 pub use crate::model::node::{MAX_NODE_ID_BYTES, NodeId, NodeKey};
 pub use crate::model::origin::{Driver, Flow, Origin, Project, Source};

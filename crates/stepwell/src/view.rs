@@ -189,7 +189,7 @@ fn pair(lane: &Lane, items: Vec<Item>) -> Vec<ViewMessage> {
     let mut open: HashMap<String, Open> = HashMap::new();
     let mut used: HashMap<String, u64> = HashMap::new();
     for Item { seq, place, made, message } in items {
-        let Message { role, parts, model, .. } = message;
+        let Message { role, author, parts, model, .. } = message;
         let mut answers = Vec::new();
         // Most messages are shown as they are.
         let (mut own, parts) = match parts.iter().all(is_plain) {
@@ -220,7 +220,7 @@ fn pair(lane: &Lane, items: Vec<Item>) -> Vec<ViewMessage> {
             }
         }
         let shown = |role, made, model, parts| {
-            let message = Message { model, ..Message::new(role, parts) };
+            let message = Message { model, author, ..Message::new(role, parts) };
             let answers = Vec::new();
             ViewMessage { seq, place, made, answers, message: message.in_lane(lane.clone()) }
         };
@@ -345,6 +345,14 @@ mod tests {
                 "User: and now?"
             ]
         );
+    }
+
+    #[test]
+    fn what_a_program_injected_is_shown_to_the_model_and_is_not_from_the_user() {
+        let events = vec![Message::user("<context>").injected().into(), user("fix it")];
+        let view = View::of(&Lane::main(), log(events));
+        let own: Vec<bool> = view.messages.iter().map(|it| it.message.is_from_user()).collect();
+        assert_eq!(own, [false, true]);
     }
 
     #[test]

@@ -264,6 +264,7 @@ impl Narrator {
     fn message(&mut self, seq: Seq, message: &Message) -> Vec<TurnEvent> {
         match message.role {
             Role::System => Vec::new(),
+            Role::User if !message.is_from_user() => Vec::new(),
             Role::User => self.user(seq, message),
             Role::Assistant => self.assistant(seq, message),
             Role::Tool => message.results().map(|result| self.result(result)).collect(),

@@ -21,7 +21,7 @@ pub fn is_request(message: &Message) -> bool {
         _ => false,
     };
     let calls = message.calls().next().is_some();
-    message.role == Role::User && !calls && message.parts.iter().any(asks)
+    message.is_from_user() && !calls && message.parts.iter().any(asks)
 }
 
 /// What the model is shown.
@@ -69,8 +69,9 @@ pub struct Entry {
 impl Entry {
     /// A recorded message, not counted yet.
     fn of(seq: Seq, message: &Message) -> Self {
-        let is_ours = message.role == Role::User
-            && matches!(message.parts.as_slice(), [part] if part.as_text().is_some_and(is_aside));
+        let is_aside =
+            matches!(message.parts.as_slice(), [part] if part.as_text().is_some_and(is_aside));
+        let is_ours = message.role == Role::User && (is_aside || !message.is_from_user());
         Self {
             seq,
             place: seq,

@@ -140,7 +140,7 @@ fn diff(well: &Well, id: &SessionId, app: &mut App) -> Result<Exit> {
                 app.out.line(app.cut(&line))?;
             }
             ViewChange::Hidden(it) => {
-                print(app, &GOES, events::role(it.message.role), it)?;
+                print(app, &GOES, events::speaker(&it.message), it)?;
             }
             ViewChange::Summary(it) => print(app, &COMES, "summary", it)?,
         }

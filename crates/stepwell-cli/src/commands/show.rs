@@ -7,7 +7,7 @@ use stepwell::{
     SessionInfo, Span, Timeline,
 };
 use stepwell_runtime::inspect::{self, Depth, Details};
-use stepwell_terminal::events::{detail, gist, parts, role};
+use stepwell_terminal::events::{detail, gist, parts, speaker};
 use stepwell_terminal::text::{self, cost, indented, one_line, second, visible, word};
 use stepwell_terminal::wording::{self, tell_of_half};
 use stepwell_terminal::{Style, note, work};
@@ -327,7 +327,7 @@ fn messages(log: Log<'_>, app: &mut App) -> Result<Option<stepwell::Damage>> {
             "main" => String::new(),
             lane => format!(" in {lane}"),
         };
-        let title = format!("{} {}{lane}{live}", event.seq, role(message.role));
+        let title = format!("{} {}{lane}{live}", event.seq, speaker(message));
         app.out.line("")?;
         app.out.line(app.out.paint.paint(Style::Bold, &title))?;
         parts(message).iter().try_for_each(|part| app.out.line(indented(part, "  ")))

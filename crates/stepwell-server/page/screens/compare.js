@@ -98,7 +98,7 @@ function Since({ store, session, after }) {
   if (!load.data) return load.problem ? html`<${ProblemNote} problem=${load.problem} />` : html`<${Loading} />`;
   const { items } = new Conversation().add(load.data.items);
   const place = { store, id: session.id, unfold: false, lanes: false, flow: Boolean(session.flow) };
-  const shown = items.filter((item) => item.role !== 'system');
+  const shown = items.filter((item) => item.role !== 'system' && item.role !== 'context');
   return html`
     <ol class="items since" aria-label="What it did">
       ${shown.map((item) => html`<${ItemView} key=${item.seq} item=${item} version=${item.version} place=${place} />`)}

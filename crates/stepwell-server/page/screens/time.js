@@ -3,6 +3,7 @@
 // they were; fork there, or rewind to it.
 import { html, useEffect, useRef, useState } from '../html.js';
 import { change, get, keyOf, sessionPath } from '../api.js';
+import { speaker } from '../conversation.js';
 import { FileDiffs } from '../diff.js';
 import { SessionFrame, useSession } from '../frame.js';
 import { useKeys } from '../keys.js';
@@ -167,7 +168,7 @@ function Shown({ store, id, at, lanes }) {
         (/** @type {any} */ message, /** @type {number} */ n) => html`
         <li class=${`item message ${message.role} ${message.made === 'summary' ? 'summary' : ''}`}
           key=${`${message.seq} ${n}`}>
-          <header class="message-head"><span class="who">${message.made === 'summary' ? 'Summary' : message.role}</span>
+          <header class="message-head"><span class="who">${message.made === 'summary' ? 'Summary' : speaker(message)}</span>
             ${message.pinned && html`<span class="tag">pinned</span>`}<span class="grow"></span><span class="dim facts">
             ${count(message.tokens)} tokens</span><span class="dim seq">${message.seq}</span></header>
           ${message.parts.map((/** @type {any} */ part, /** @type {number} */ k) => html`<${PartView} key=${k}

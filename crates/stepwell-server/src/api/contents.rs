@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 
 use schemars::JsonSchema;
 use serde::Deserialize;
-use stepwell::{Event, Kind, Lane, Order, Origin, Recorded, Role, Seq, SessionId, Span, Spent};
+use stepwell::{Event, Kind, Lane, Order, Origin, Recorded, Seq, SessionId, Span, Spent};
 use stepwell_files::diff::Patch;
 use stepwell_files::history::History;
 use stepwell_formats::{Format, Outlet, Shape, Wishes};
@@ -84,7 +84,7 @@ pub(super) fn marks(look: &Look<'_>, _: Nothing) -> Result<List<Mark>> {
             Event::GateAnswered(it) => Some(it.id.clone()),
             Event::Status(it) => Some(it.status.to_string()),
             Event::Phase(it) => Some(it.to.to_string()),
-            Event::Message(it) if it.role == Role::User => None,
+            Event::Message(it) if it.is_from_user() => None,
             Event::Step(_) | Event::Compacted(_) | Event::Rewound(_) | Event::Undone(_) => None,
             _ => return Ok(()),
         };

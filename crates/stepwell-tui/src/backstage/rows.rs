@@ -116,7 +116,7 @@ pub(super) fn point(event: &Recorded, purpose: PointsFor, now: Time) -> Option<P
     let timeline = purpose == PointsFor::Timeline;
     match &event.event {
         // Going back to what was said takes it back, to be said otherwise.
-        Event::Message(message) if message.role == Role::User => {
+        Event::Message(message) if message.is_from_user() => {
             let seq = if timeline { event.seq } else { event.seq.prev() };
             at(seq, "you", &message.text())
         }
@@ -156,6 +156,7 @@ pub(super) fn preview(events: &[Recorded]) -> Clean {
     for event in events {
         let Event::Message(message) = &event.event else { continue };
         let who = match message.role {
+            Role::User if !message.is_from_user() => continue,
             Role::User => "you",
             Role::Assistant => "agent",
             Role::System | Role::Tool => continue,

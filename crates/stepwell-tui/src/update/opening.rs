@@ -2,7 +2,7 @@
 
 use std::path::PathBuf;
 
-use stepwell::{Event, OwnCommand, Role, Status};
+use stepwell::{Event, OwnCommand, Status};
 use stepwell_workspace::slash::{Invocation, Verb};
 
 use super::watch::left_open;
@@ -191,7 +191,7 @@ impl State {
         for event in events {
             let Event::Message(message) = &event.event else { continue };
             let said = message.text();
-            if message.role != Role::User || said == stepwell_agent::provider::NOT_DONE {
+            if !message.is_from_user() || said == stepwell_agent::provider::NOT_DONE {
                 continue;
             }
             match OwnCommand::read(&said) {

@@ -23,6 +23,25 @@ pub enum Role {
     Tool,
 }
 
+/// Who wrote a message: its role says only in whose name the model reads it.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+#[serde(rename_all = "snake_case")]
+pub enum Author {
+    /// The speaker that the role names.
+    #[default]
+    Speaker,
+    /// The program that ran the agent: context, reminders and instructions that it injected in
+    /// the speaker's name.
+    Program,
+}
+
+impl Author {
+    fn is_speaker(&self) -> bool {
+        *self == Self::Speaker
+    }
+}
+
 /// One message of a lane's conversation.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
@@ -32,6 +51,9 @@ pub struct Message {
     pub lane: Lane,
     /// Who speaks.
     pub role: Role,
+    /// Who wrote it.
+    #[serde(default, skip_serializing_if = "Author::is_speaker")]
+    pub author: Author,
     /// What is said, in order.
     pub parts: Vec<Part>,
     /// The model that answered.
@@ -161,7 +183,8 @@ impl Message {
     #[must_use]
     pub fn new(role: Role, parts: Vec<Part>) -> Self {
         let (model, usage, cost) = (None, None, None);
-        Self { lane: Lane::main(), role, parts, model, usage, cost, call: None, said: None }
+        let (lane, author) = (Lane::main(), Author::Speaker);
+        Self { lane, role, author, parts, model, usage, cost, call: None, said: None }
     }
 
     /// Standing instructions.
@@ -208,6 +231,19 @@ impl Message {
     pub fn in_lane(mut self, lane: Lane) -> Self {
         self.lane = lane;
         self
+    }
+
+    /// The same message, injected by the program that ran the agent.
+    #[must_use]
+    pub fn injected(mut self) -> Self {
+        self.author = Author::Program;
+        self
+    }
+
+    /// Are these the user's own words, and not what a program injected in the user's name?
+    #[must_use]
+    pub fn is_from_user(&self) -> bool {
+        self.role == Role::User && self.author == Author::Speaker
     }
 
     /// The same message with what the call behind it used. `cost` is absent when

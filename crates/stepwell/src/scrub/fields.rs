@@ -50,7 +50,7 @@ impl Event {
             Self::Created(_) => {
                 &["id", "driver", "phases", "origin", "flow.hash", "source.started_at"]
             }
-            Self::Message(_) => &["role", "cost", "call.asked_at", "call.first_at"],
+            Self::Message(_) => &["role", "author", "cost", "call.asked_at", "call.first_at"],
             Self::Compacted(_) => &["cost"],
             Self::ToolStarted(_) => {
                 &["effect", "arguments", "targets.before", "targets.after", "child"]

@@ -2,9 +2,7 @@
 
 use std::path::Path;
 
-use stepwell::{
-    Access, Checkpoint, CheckpointReason, Event, Lane, Role, Scope, Seq, Span, Timeline,
-};
+use stepwell::{Access, Checkpoint, CheckpointReason, Event, Lane, Scope, Seq, Span, Timeline};
 use stepwell_files::rewind::{Done, Foreign, Preview};
 use stepwell_formats::{Destination, Existing, Format, Shape, Wishes, write_to};
 use stepwell_runtime::detached::{DetachedRewind, RewindTo, rewind_asked};
@@ -76,7 +74,7 @@ fn points(on: &Conversation) -> Result<String> {
     let redactor = on.runtime().redactor().with_own_count();
     let point = |event: &stepwell::Recorded| match &event.event {
         // Going back to what was said takes it back, to be said otherwise.
-        Event::Message(it) if it.role == Role::User && it.lane == Lane::main() => {
+        Event::Message(it) if it.is_from_user() && it.lane == Lane::main() => {
             let text = it.text();
             let is_said = !text.is_empty() && !NOT_SAID.contains(&text.as_str());
             let text = first_line(&redactor.redact(&text));

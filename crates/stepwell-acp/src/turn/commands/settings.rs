@@ -116,6 +116,7 @@ pub(super) fn context(on: &Conversation) -> Result<String> {
     for it in &view.messages {
         let role = match it.message.role {
             Role::System => "system",
+            Role::User if !it.message.is_from_user() => "context",
             Role::User => "user",
             Role::Assistant => "agent",
             Role::Tool => "tools",

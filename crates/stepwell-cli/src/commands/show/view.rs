@@ -3,7 +3,7 @@
 use stepwell::SessionId;
 use stepwell_runtime::inspect::{self, Viewed};
 use stepwell_terminal::Style;
-use stepwell_terminal::events::{parts, role};
+use stepwell_terminal::events::{parts, speaker};
 use stepwell_terminal::text::{count, grouped, indented, one_line};
 use stepwell_wire::{ModelView, ViewMessageKind};
 
@@ -40,7 +40,7 @@ fn text(answer: &ModelView, app: &mut App) -> Result<()> {
     for shown in &answer.messages {
         let who = match shown.made {
             ViewMessageKind::Summary => "summary",
-            _ => role(shown.message.role),
+            _ => speaker(&shown.message),
         };
         let pinned = if shown.pinned { ", pinned" } else { "" };
         title(&format!("{} {who}{pinned}", shown.seq), shown.tokens, app)?;

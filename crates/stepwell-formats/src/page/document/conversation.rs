@@ -234,9 +234,13 @@ fn turn(made: MessageOrigin, message: Message, recorded: Option<&Recorded>) -> T
         (_, Role::System) => Speaker::System,
         (_, Role::Assistant) => Speaker::Assistant,
         (MessageOrigin::Recorded, Role::Tool) => Speaker::Tool,
+        (_, Role::User) if !message.is_from_user() => Speaker::Context,
         (_, Role::User | Role::Tool) => Speaker::User,
     };
     let block = |part: Part| match part {
+        Part::Text(text) if speaker == Speaker::Context => {
+            vec![Block::Aside("Context", text.text)]
+        }
         Part::Text(text) if message.role == Role::User => commands::blocks(text.text),
         part => vec![plain_block(part, message.role)],
     };

@@ -82,6 +82,8 @@ pub(crate) struct Turn {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Speaker {
     System,
+    /// The program that ran the agent, in the user's name.
+    Context,
     User,
     Assistant,
     Tool,
@@ -93,6 +95,7 @@ impl Speaker {
     pub(crate) const fn name(self) -> &'static str {
         match self {
             Self::System => "System",
+            Self::Context => "Context",
             Self::User => "User",
             Self::Assistant => "Assistant",
             Self::Tool => "Tool",
@@ -104,6 +107,7 @@ impl Speaker {
     pub(crate) const fn word(self) -> &'static str {
         match self {
             Self::System => "system",
+            Self::Context => "context",
             Self::User => "user",
             Self::Assistant => "assistant",
             Self::Tool => "tool",

@@ -111,7 +111,7 @@ fn render_turn(out: &mut String, turn: &Turn) {
     out.push_str(&format!("<section class=\"{word}\">\n<h2>{name}{at}{detail}</h2>\n"));
     let breaks = match turn.speaker {
         Speaker::User | Speaker::Tool => Breaks::Hard,
-        Speaker::Assistant | Speaker::System | Speaker::Summary => Breaks::Soft,
+        Speaker::Assistant | Speaker::System | Speaker::Context | Speaker::Summary => Breaks::Soft,
     };
     for block in &turn.blocks {
         match block {
