@@ -69,6 +69,8 @@ export function Session({ route }) {
     window.addEventListener('scroll', scrolled, { passive: true });
     return () => window.removeEventListener('scroll', scrolled);
   }, []);
+  const gates = app.gates.filter((gate) => gate.store === store && gate.session_id === id);
+  const asked = gates.map(gateName).join();
   const version = log?.talk.version;
   const lastSeq = log?.last;
   useLayoutEffect(() => {
@@ -80,8 +82,7 @@ export function Session({ route }) {
       return;
     }
     if (isAtEnd.current && !wanted) end.current?.scrollIntoView({ block: 'end' });
-  }, [version, lastSeq, log?.heard, Boolean(info.data)]);
-  const gates = app.gates.filter((gate) => gate.store === store && gate.session_id === id);
+  }, [version, lastSeq, log?.heard, Boolean(info.data), asked]);
   const session = info.data;
   useKeys(
     {
@@ -164,15 +165,8 @@ function Composer({ session, store, lanes }) {
   const isRunning = isHeld(session);
   const isFlow = Boolean(session.flow);
   const mayResume = app.server?.may_start && session.driver !== 'external';
-  const spoke = useRef(false);
   // What is sent again because its answer was lost is said once.
   const key = useRef(keyOf());
-  // A run may end just when one speaks to it: then the next one hears it.
-  useEffect(() => {
-    if (!spoke.current || isRunning || isFlow || !mayResume || !session.unheard) return;
-    spoke.current = false;
-    resumeSession(store, session.id).catch((problem) => toast({ problem }));
-  }, [isRunning, session.unheard, mayResume]);
   // Whoever presses twice says it once.
   const busy = useRef(false);
   const send = async () => {
@@ -185,7 +179,6 @@ function Composer({ session, store, lanes }) {
   const sendWords = async () => {
     const words = text.trim();
     if (!words) return;
-    spoke.current = true;
     if (isRunning || isFlow || !mayResume) {
       const done = await change(
         'POST',
@@ -195,11 +188,17 @@ function Composer({ session, store, lanes }) {
         key.current(words),
       );
       key.current = keyOf();
-      toast({
-        text: done.running
-          ? 'Said. It is heard before the next call.'
-          : 'Said. It is heard when the session is resumed.',
-      });
+      // The run ended before these words: who says something now wants it to go on.
+      if (!done.running && !isFlow && mayResume) {
+        await resumeSession(store, session.id);
+        toast({ text: 'Resumed with that.' });
+      } else {
+        toast({
+          text: done.running
+            ? 'Said. It is heard before the next call.'
+            : 'Said. It is heard when the session is resumed.',
+        });
+      }
     } else {
       await resumeSession(store, session.id, { say: words });
       toast({ text: 'Resumed with that.' });
@@ -226,6 +225,8 @@ function Composer({ session, store, lanes }) {
       ${isFlow && lanes.length > 1 && html`<select aria-label="To which agent" value=${lane}
         onChange=${(/** @type {any} */ event) => setLane(event.target.value)}><option value="">To whom?</option>
         ${lanes.map((it) => html`<option value=${it}>${it}</option>`)}</select>`}
+      ${!isRunning && session.unheard > 0 && html`<span class="dim" role="status">
+        ${session.unheard === 1 ? 'A message was' : `${count(session.unheard)} messages were`} not heard yet.</span>`}
       ${isRunning && html`<label class="switch"><input type="checkbox" checked=${now}
         onChange=${(/** @type {any} */ event) => setNow(event.target.checked)} /> End the current call for it</label>`}
       <span class="grow"></span>

@@ -141,6 +141,49 @@ export async function together({ world, browser, claim, shot }) {
     isWell(page);
   });
 
+  for (const [how, stop] of [
+    ['on the page', (page) => page.getByRole('button', { name: 'Stop', exact: true }).first().click()],
+    ['by stepwell stop', (_, id) => world.run(['stop', id])],
+  ]) {
+    await claim(`a session that is stopped ${how} stays stopped, though it has not heard the last words`, async () => {
+      const says = (answer) => world.script(`stays ${how}`, [{ ...answer, usage: { input: 10, output: 5 } }]);
+      const model = says({ text: 'Too late.', delay_ms: 600_000 });
+      const page = await open(browser, world);
+      const asked = [];
+      page.on('request', (request) => {
+        if (request.method() === 'POST') asked.push(new URL(request.url()).pathname.split('/').pop());
+      });
+      const task = `Think for long, then stop ${how}`;
+      const run = world.start(['run', task, '--mode', 'yolo', '--model', model]);
+      await page.locator('.session-row', { hasText: task }).locator('a').click();
+      await page.locator('.status.running').first().waitFor();
+      await page.getByLabel('Say something to the agent').fill('One more thing');
+      await page.getByRole('button', { name: 'Say', exact: true }).click();
+      await page.getByText('Said. It is heard before the next call.').waitFor();
+      const id = /#\/s\/[^/]+\/([^/?]+)/.exec(page.url())[1];
+      await stop(page, id);
+      assert.equal(await run.over, 130, run.err);
+      await page.locator('.status.interrupted').first().waitFor();
+      // The page does what it does by itself: it draws, and asks for the session again.
+      for (let n = 0; n < 3; n += 1) {
+        const again = page.waitForResponse((answer) => new URL(answer.url()).pathname.endsWith(`/sessions/${id}`));
+        await world.api(`/sessions/${id}`, { method: 'PATCH', body: JSON.stringify({ tags: [`seen-${n}`] }) });
+        await again;
+        await page.evaluate(() => new Promise((resolve) => requestAnimationFrame(() => setTimeout(resolve, 0))));
+      }
+      assert.ok(!asked.includes('resume'), `the page asked for ${asked}`);
+      const { status, unheard } = await world.api(`/sessions/${id}`);
+      assert.deepEqual([status, unheard], ['interrupted', 1]);
+      // A person who says something new has it go on, with all of the words.
+      says({ text: 'I heard you.' });
+      await page.getByLabel('Say something to the agent').fill('Go on now');
+      await page.getByRole('button', { name: 'Resume with this' }).click();
+      await page.getByText('I heard you.').waitFor();
+      await page.locator('.item.message.user').getByText('One more thing').waitFor();
+      isWell(page);
+    });
+  }
+
   await claim('a new question is notified of when that was switched on', async () => {
     const page = await open(browser, world, { permissions: ['notifications'] });
     await page.evaluate(() => {
