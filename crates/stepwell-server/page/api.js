@@ -24,6 +24,46 @@ export function onLoggedOut(callback) {
   return () => loggedOut.delete(callback);
 }
 
+/** Where the key of the login is kept. Another port has the cookie of the login, but not this storage. */
+const KEY = 'stepwell-key';
+/** The key of a browser that keeps nothing. */
+let held = '';
+
+/** The key that goes with the cookie of the login. */
+export function pageKey() {
+  try {
+    return window.localStorage.getItem(KEY) ?? held;
+  } catch {
+    return held;
+  }
+}
+
+/** Keeps the key of a login; empty, forgets it. @param {string} key */
+export function keepKey(key) {
+  held = key;
+  try {
+    if (key) window.localStorage.setItem(KEY, key);
+    else window.localStorage.removeItem(KEY);
+  } catch {
+    // It counts as long as the tab is open.
+  }
+  keyChanged.forEach((callback) => callback());
+}
+
+/** @type {Set<() => void>} */
+const keyChanged = new Set();
+
+/** Calls back whenever somebody logs in or out, in this tab or another one. @param {() => void} callback */
+export function onKeyChange(callback) {
+  keyChanged.add(callback);
+}
+
+window.addEventListener('storage', (event) => {
+  if (event.key !== KEY && event.key !== null) return;
+  keyChanged.forEach((callback) => callback());
+  if (!pageKey()) loggedOut.forEach((callback) => callback());
+});
+
 /**
  * The address of a route.
  * @param {string} path
@@ -35,11 +75,12 @@ export function address(path, query = {}) {
   return `${ROOT}${path}${text ? `?${text}` : ''}`;
 }
 
-/** @param {string} where @param {RequestInit} options */
-async function send(where, options) {
+/** Asks, and gives the answer if it is no refusal. @param {string} where @param {RequestInit} options */
+async function ask(where, options) {
   let response;
+  const headers = { ...options.headers, 'X-Stepwell-Key': pageKey() };
   try {
-    response = await fetch(where, { credentials: 'same-origin', ...options });
+    response = await fetch(where, { credentials: 'same-origin', ...options, headers });
   } catch (error) {
     if (error instanceof DOMException && error.name === 'AbortError') throw error;
     throw new Problem({
@@ -48,14 +89,31 @@ async function send(where, options) {
       hint: 'It may be restarting; the page goes on when it is back.',
     });
   }
-  if (response.status === 204) return null;
+  if (response.ok) return response;
   const body = await response.json().catch(() => null);
-  if (response.ok) return body;
   const isLogin = where.startsWith(`${ROOT}/login`);
   if (response.status === 401 && !isLogin) loggedOut.forEach((callback) => callback());
   throw new Problem(
     body ?? { title: `The server answered ${response.status}.`, kind: 'failed', status: response.status },
   );
+}
+
+/** Asks for JSON. @param {string} where @param {RequestInit} options */
+async function send(where, options) {
+  const response = await ask(where, options);
+  return response.status === 204 ? null : response.json().catch(() => null);
+}
+
+/** Saves a file of the server. A link would not send the key. @param {string} path @param {Record<string, any>} [query] */
+export async function save(path, query) {
+  const response = await ask(address(path, query), {});
+  const name = /filename="([^"]+)"/.exec(response.headers.get('Content-Disposition') ?? '')?.[1];
+  const link = document.createElement('a');
+  link.href = URL.createObjectURL(await response.blob());
+  link.download = name ?? 'stepwell';
+  link.click();
+  // The browser has taken it by then.
+  setTimeout(() => URL.revokeObjectURL(link.href), 60_000);
 }
 
 /**

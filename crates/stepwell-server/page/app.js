@@ -56,11 +56,11 @@ const PLACES = [
   ['cost', 'Cost'],
   ['health', 'Health'],
 ];
-/** Stores that came since, and everything while a session is followed, are asked this often. */
+/** Stores that came since are asked this often. */
 const LOOK_AGAIN = 15_000;
 
-/** Follows what changes: one stream a tab, since browsers have few for a server. @param {boolean} isElsewhere a session's stream is open */
-function useChanges(isElsewhere) {
+/** Follows what changes. @param {boolean} isOnSession a screen follows its own session by itself */
+function useChanges(isOnSession) {
   const home = homeStore()?.key;
   const several = state.stores.length > 1;
   useEffect(() => {
@@ -71,16 +71,14 @@ function useChanges(isElsewhere) {
         () => undefined,
       );
     look();
-    /** @type {(() => unknown)[]} */ const over = [onChange(look)];
-    // One stream for all of them.
-    const watched = several ? '*' : home;
-    if (!isElsewhere) over.push(watchChanges(watched, announceChange, (online) => update({ online })));
-    if (isElsewhere || several) {
-      const timer = setInterval(isElsewhere ? look : announceChange, LOOK_AGAIN);
+    const told = isOnSession ? look : announceChange;
+    /** @type {(() => unknown)[]} */ const over = [onChange(look), watchChanges(told, (online) => update({ online }))];
+    if (several) {
+      const timer = setInterval(told, LOOK_AGAIN);
       over.push(() => clearInterval(timer));
     }
     return () => over.forEach((end) => end());
-  }, [home, several, isElsewhere]);
+  }, [home, several, isOnSession]);
 }
 
 function Shell() {

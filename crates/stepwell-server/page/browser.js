@@ -1,7 +1,7 @@
 // @ts-check
 // What is set in this browser alone: its colours, and who is logged in.
 import { html } from './html.js';
-import { change } from './api.js';
+import { change, keepKey } from './api.js';
 import { toast } from './parts.js';
 import { useApp } from './state.js';
 import { nextTheme } from './theme.js';
@@ -10,6 +10,7 @@ import { nextTheme } from './theme.js';
 async function logOut() {
   try {
     await change('POST', '/logout');
+    keepKey('');
   } catch (problem) {
     toast({ problem });
     return;

@@ -1,9 +1,9 @@
 // @ts-check
 // What stands above every screen of a session: its name, how it stands, what can be done.
 import { html, useEffect, useRef, useState } from './html.js';
-import { address, change, get, resumeSession, sessionPath } from './api.js';
+import { change, get, resumeSession, save, sessionPath } from './api.js';
 import { useKeys } from './keys.js';
-import { Act, Age, Dialog, Download, Field, Loading, ProblemNote, Status, toast } from './parts.js';
+import { Act, Age, Dialog, Field, Loading, ProblemNote, Status, toast } from './parts.js';
 import { go, toSession } from './route.js';
 import { announceChange, isAsRecorded, storeName, useApp, useLoad } from './state.js';
 import { EditDialog, editSession, trashSession } from './screens/sessions.js';
@@ -119,7 +119,7 @@ export function SessionFrame({ info, route, gone, children }) {
         <div class="row head-actions">
           ${may && isRunning && html`<${Act} class="bad" title="Stop (x)"
             onPress=${() => stop(session, store)}>Stop<//>`}
-          ${mayStart && !isRunning && session.status !== 'success' && !session.trashed_at && html`<${Act} class="primary" title="Resume (r)"
+          ${mayStart && !isRunning && (session.status !== 'success' || session.unheard) && !session.trashed_at && html`<${Act} class="primary" title="Resume (r)"
             onPress=${() => resume(session, store)}>Resume<//>`}
           ${may && html`<button onClick=${() => open('edit')} title="Rename and tag (e)">Rename</button>`}
           <button onClick=${() => open('more')} aria-haspopup="dialog">More…</button>
@@ -226,7 +226,7 @@ function MoreDialog({ session, store, info, onClose }) {
         }}>Move to the trash<//>
       </div>`
     }
-    <p class="row wrap">Save as ${['markdown', 'html', 'json', 'jsonl'].map((format) => html`<${Download} key=${format}
-      href=${address(path('/export'), { store, format })}>${format}<//>`)}</p>
+    <p class="row wrap">Save as ${['markdown', 'html', 'json', 'jsonl'].map((format) => html`<${Act} key=${format}
+      class="small" onPress=${() => save(path('/export'), { store, format })}>${format}<//>`)}</p>
   <//>`;
 }

@@ -1,70 +1,92 @@
 // @ts-check
-// Streams of the server. A stream that breaks is opened again where it ended, so that nothing is
-// missed and nothing comes twice.
-import { address, get, sessionPath } from './api.js';
-
-const FIRST_PAUSE = 300;
-const LONGEST_PAUSE = 5000;
-/** Events that come close together are handed on at once. */
-const GATHER = 40;
+// What comes from the server by itself. All tabs of a browser share one stream, which the hub keeps
+// open. What breaks is asked for again where it ended, so that nothing is missed and nothing comes
+// twice.
+import { get, onKeyChange, pageKey } from './api.js';
+import { Hub } from './hub.js';
+import { state } from './state.js';
 
 /**
- * Keeps an EventSource open.
- * @param {() => string} where the address to open, asked for each time
- * @param {Record<string, (data: any) => void>} handlers by the name of the event
- * @param {(up: boolean) => void} onLink
+ * @typedef {import('./hub.js').Told} Told
+ * @typedef {{store: string, id: string, next: () => number, take: (told: Told) => void}} Followed
  */
-function keepOpen(where, handlers, onLink) {
-  /** @type {EventSource | null} */ let source = null;
-  let pause = FIRST_PAUSE;
-  let timer = 0;
-  let closed = false;
-  const open = () => {
-    if (closed) return;
-    clearTimeout(timer);
-    source?.close();
-    const mine = new EventSource(where());
-    source = mine;
-    mine.onopen = () => {
-      pause = FIRST_PAUSE;
-      onLink(true);
-    };
-    for (const [name, handle] of Object.entries(handlers)) {
-      mine.addEventListener(name, (event) => {
-        if (source === mine) handle(JSON.parse(/** @type {MessageEvent} */ (event).data));
-      });
-    }
-    mine.onerror = () => {
-      if (source !== mine) return;
-      mine.close();
-      source = null;
-      onLink(false);
-      // An EventSource does not say why it failed. A plain request does: it may be the login.
-      get('/server').catch(() => undefined);
-      timer = setTimeout(open, pause);
-      pause = Math.min(pause * 2, LONGEST_PAUSE);
-    };
-  };
-  const hurry = () => {
-    if (!source) {
-      pause = FIRST_PAUSE;
-      open();
-    }
-  };
-  window.addEventListener('online', hurry);
-  window.addEventListener('stepwell-login', hurry);
-  open();
-  return {
-    reopen: open,
-    close: () => {
-      closed = true;
-      clearTimeout(timer);
-      source?.close();
-      window.removeEventListener('online', hurry);
-      window.removeEventListener('stepwell-login', hurry);
-    },
-  };
+
+/** Events that come close together are handed on at once. */
+const GATHER = 40;
+/** The hub passes on that the server is there. One that is silent for longer than it ever is was ended. */
+const SILENCE = 90_000;
+
+/** Sessions that this tab follows. @type {Set<Followed>} */
+const followed = new Set();
+/** @type {Set<(told: Told) => void>} */
+const listeners = new Set();
+/** @type {{postMessage: (wish: import('./hub.js').Wish) => void} | null} */
+let port = null;
+let silence = 0;
+
+/** The shared worker's port; null, where a browser has none. */
+function sharedPort() {
+  if (!('SharedWorker' in window)) return null;
+  // The policy of the page lets no text be the address of a script, but for this one.
+  workers ??= /** @type {any} */ (window).trustedTypes?.createPolicy('stepwell', { createScriptURL: () => '/hub.js' });
+  const where = workers?.createScriptURL('') ?? '/hub.js';
+  // Tabs of an earlier version of the program go on with theirs.
+  const worker = new SharedWorker(where, { type: 'module', name: `stepwell ${state.server?.version}` });
+  worker.onerror = () => connect(ownPort());
+  worker.port.onmessage = ({ data }) => told(data);
+  return worker.port;
 }
+/** @type {any} */ let workers;
+
+/** A hub of this tab's own. Whoever has no shared worker, as some phones, shows one tab at a time. */
+function ownPort() {
+  const hub = new Hub();
+  const mine = { postMessage: told };
+  const wish = (/** @type {import('./hub.js').Wish} */ it) => hub.wish(mine, it);
+  document.addEventListener('visibilitychange', () => {
+    if (document.hidden) wish(null);
+    else tell();
+  });
+  return { postMessage: wish };
+}
+
+/** @param {typeof port} to */
+function connect(to) {
+  port = to;
+  tell();
+}
+
+/** Tells the hub what this tab wants: all of it, each time. */
+function tell() {
+  if (!listeners.size && !followed.size) return;
+  port ??= sharedPort() ?? ownPort();
+  const follow = [...followed].map(({ store, id, next }) => ({ store, id, from: next() }));
+  port.postMessage({ key: pageKey(), follow });
+  heard();
+}
+
+function heard() {
+  clearTimeout(silence);
+  silence = setTimeout(() => {
+    port = null;
+    tell();
+  }, SILENCE);
+}
+
+/** @param {Told} it */
+function told(it) {
+  heard();
+  // A stream that fails does not show it, but a request does: the login may be over.
+  if (it.status === 401) get('/server').catch(() => undefined);
+  for (const listener of [...listeners]) listener(it);
+  for (const one of [...followed])
+    if (it.up !== undefined || (it.store === one.store && it.session === one.id)) one.take(it);
+}
+
+window.addEventListener('online', tell);
+window.addEventListener('pageshow', (event) => event.persisted && tell());
+window.addEventListener('pagehide', () => port?.postMessage(null));
+onKeyChange(tell);
 
 /**
  * Follows a session behind an event.
@@ -82,68 +104,73 @@ export function followSession(which, to) {
     gathered = [];
     if (events.length) to.onEvents(events);
   };
-  const stream = keepOpen(
-    () => address(sessionPath(which.id, '/stream'), { store: which.store, from: last + 1 }),
-    {
-      recorded: (event) => {
-        if (event.seq <= last) return;
-        // A gap cannot be: whoever sees one begins again where it was whole.
-        if (event.seq > last + 1) {
-          stream.reopen();
-          return;
-        }
-        last = event.seq;
-        gathered.push(event);
-        timer ||= setTimeout(flush, GATHER);
-      },
-      // What is being said, and on no record yet. What was recorded before it goes first.
-      delta: (piece) => {
-        flush();
-        to.onPiece(piece);
-      },
-      info: (session) => {
-        flush();
-        to.onInfo(session);
-      },
-      gone: () => {
-        stream.close();
-        to.onGone();
-      },
+  /** @type {Record<string, (data: any) => void>} */
+  const handlers = {
+    recorded: (event) => {
+      if (event.seq <= last) return;
+      // A gap cannot be. If there is one, the session is asked for again from where it was whole.
+      if (event.seq > last + 1) {
+        tell();
+        return;
+      }
+      last = event.seq;
+      gathered.push(event);
+      timer ||= setTimeout(flush, GATHER);
     },
-    to.onLink,
-  );
+    // What is being said, and on no record yet. What was recorded before it goes first.
+    delta: (piece) => {
+      flush();
+      to.onPiece(piece);
+    },
+    info: (session) => {
+      flush();
+      to.onInfo(session);
+    },
+    gone: () => {
+      followed.delete(mine);
+      to.onGone();
+    },
+  };
+  /** @type {Followed} */
+  const mine = {
+    ...which,
+    next: () => last + 1,
+    take: ({ up, name = '', data }) => (up === undefined ? handlers[name]?.(data) : to.onLink(up)),
+  };
+  followed.add(mine);
+  tell();
   return () => {
     clearTimeout(timer);
-    stream.close();
+    followed.delete(mine);
+    tell();
   };
 }
 
 /**
- * Watches which sessions of a store change, or of all of them.
- * @param {string} store its key, or `*`
+ * Watches which sessions change, in any store.
  * @param {() => void} onChanged called for many changes at once
  * @param {(up: boolean) => void} onLink
  */
-export function watchChanges(store, onChanged, onLink) {
+export function watchChanges(onChanged, onLink) {
   let timer = 0;
-  const told = () => {
+  let wasDown = false;
+  const changed = () => {
     timer ||= setTimeout(() => {
       timer = 0;
       onChanged();
     }, 150);
   };
-  let wasDown = false;
-  const stream = keepOpen(
-    () => address('/changes', { store }),
-    { changed: told, reset: told },
-    (up) => {
-      if (up && wasDown) told();
-      wasDown = !up;
-      onLink(up);
-    },
-  );
+  const listener = (/** @type {Told} */ { up, name }) => {
+    if (name === 'changed' || name === 'reset') changed();
+    if (up === undefined) return;
+    if (up && wasDown) changed();
+    wasDown = !up;
+    onLink(up);
+  };
+  listeners.add(listener);
+  tell();
   return () => {
     clearTimeout(timer);
-    stream.close();
+    listeners.delete(listener);
   };
 }

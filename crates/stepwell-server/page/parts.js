@@ -163,8 +163,3 @@ export function Toasts() {
     )}
   </div>`;
 }
-
-/** Saves what a link of the server gives. @param {{href: string, children: any}} props */
-export function Download({ href, children }) {
-  return html`<a class="button small" href=${href} download>${children}</a>`;
-}

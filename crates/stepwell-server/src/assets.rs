@@ -33,6 +33,7 @@ assets! {
     "gate.js", "text/javascript; charset=utf-8";
     "graph.js", "text/javascript; charset=utf-8";
     "html.js", "text/javascript; charset=utf-8";
+    "hub.js", "text/javascript; charset=utf-8";
     "icons.js", "text/javascript; charset=utf-8";
     "icon.svg", "image/svg+xml";
     "index.html", "text/html; charset=utf-8";

@@ -9,6 +9,7 @@
 
 use std::collections::HashMap;
 use std::convert::Infallible;
+use std::fmt::Write as _;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
@@ -32,14 +33,22 @@ const PATIENCE: Duration = Duration::from_secs(2);
 /// How often an idle stream says that it is there.
 const HEARTBEAT: Duration = Duration::from_secs(15);
 
-/// A piece of a stream: the seq that it ends with, if it is an event, and its text.
-#[derive(Clone, Debug, Default)]
+/// An event of a stream: its name, the seq that it ends with, if it is on record, and its data.
+#[derive(Clone, Debug)]
 struct Frame {
+    name: &'static str,
     seq: Option<Seq>,
-    text: Bytes,
+    /// JSON, which has no line breaks, so that one line of a frame holds it.
+    data: Arc<str>,
     /// Is it only for the user who runs the server?
     is_private: bool,
 }
+
+/// The frame that says that a session was erased.
+const GONE: &str = "gone";
+
+/// The frame that says that a session cannot be followed now.
+const LOST: &str = "lost";
 
 /// Who watches.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -121,15 +130,84 @@ pub(crate) struct Live {
     changes: Mutex<Option<broadcast::Sender<Frame>>>,
 }
 
-/// What a stream sends: bytes of server-sent events.
-pub(crate) type Events = mpsc::Receiver<Result<Bytes, Infallible>>;
+/// A part of what a stream sends.
+#[derive(Debug)]
+pub(crate) enum Piece {
+    /// Bytes of server-sent events.
+    Bytes(Bytes),
+    /// The stream ends here: its reader has missed something, and comes back for it.
+    End,
+}
 
-/// Where a stream's bytes come from.
-pub(crate) type EventSender = mpsc::Sender<Result<Bytes, Infallible>>;
+/// What a stream sends.
+pub(crate) type Events = mpsc::Receiver<Piece>;
+
+/// Where frames are sent: to a stream of their own, or to one that several sessions share.
+#[derive(Clone, Debug)]
+pub(crate) struct Outlet {
+    to: mpsc::Sender<Piece>,
+    /// The beginning of the object around each frame's data, which names the session.
+    around: Option<Arc<str>>,
+}
 
 /// The two ends of a stream. Whoever does not read holds up nobody but those who tell them.
-pub(crate) fn stream() -> (EventSender, Events) {
-    mpsc::channel(64)
+pub(crate) fn stream() -> (Outlet, Events) {
+    let (to, events) = mpsc::channel(64);
+    (Outlet { to, around: None }, events)
+}
+
+impl Outlet {
+    /// The same stream, for frames of one of several sessions.
+    pub(crate) fn of_session(&self, store: &str, session: &str) -> Self {
+        let (store, session) = (json!(store), json!(session));
+        let around = format!("{{\"store\":{store},\"session\":{session},\"data\":");
+        Self { to: self.to.clone(), around: Some(around.into()) }
+    }
+
+    /// Says that there is no such session.
+    pub(crate) fn say_gone(self) {
+        self.say(GONE);
+    }
+
+    /// Says that a session cannot be followed now.
+    pub(crate) fn say_lost(self) {
+        self.say(LOST);
+    }
+
+    fn say(self, name: &'static str) {
+        // Nobody reads yet: whoever opens the stream does not wait for that.
+        std::thread::spawn(move || self.send(&frame(None, name, &json!({}))));
+    }
+
+    fn send(&self, frame: &Frame) -> Result<(), ()> {
+        let mut text = format!("event: {}\n", frame.name);
+        if let Some(seq) = frame.seq {
+            let _ = writeln!(text, "id: {seq}");
+        }
+        let _ = match &self.around {
+            None => write!(text, "data: {}\n\n", frame.data),
+            Some(around) => write!(text, "data: {around}{}}}\n\n", frame.data),
+        };
+        self.send_bytes(text.into())
+    }
+
+    fn send_bytes(&self, bytes: Bytes) -> Result<(), ()> {
+        self.to.blocking_send(Piece::Bytes(bytes)).map_err(drop)
+    }
+
+    /// Ends the stream, also for others who share it.
+    fn end(&self) {
+        let _ = self.to.blocking_send(Piece::End);
+    }
+}
+
+/// A session to be watched.
+#[derive(Debug)]
+pub(crate) struct Watch {
+    pub(crate) id: SessionId,
+    /// The first event that is wanted; absent, the next one.
+    pub(crate) from: Option<Seq>,
+    pub(crate) watcher: Watcher,
 }
 
 impl Live {
@@ -142,41 +220,38 @@ impl Live {
         self.sessions.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Watches a session from an event on. Ends after `gone`, when it was erased.
-    pub(crate) fn watch(
-        self: &Arc<Self>,
-        id: &SessionId,
-        from: Seq,
-        watcher: Watcher,
-    ) -> Result<Events> {
+    /// Watches a session. Its last frame is `gone`, when it was erased.
+    pub(crate) fn watch(self: &Arc<Self>, watch: Watch, to: Outlet) -> Result<()> {
+        let Watch { id, from, watcher } = watch;
         // Made before the log is read, so that nothing comes between.
-        let Joined { so_far, news } = self.follow(id)?;
-        let (to, events) = stream();
-        let (well, id) = (self.well.clone(), id.clone());
+        let Joined { so_far, news } = self.follow(&id)?;
+        let well = self.well.clone();
+        // Behind the end nothing was seen yet.
+        let end = well.info(&id)?.head.seq.next();
+        let from = from.map_or(end, |from| from.clamp(Seq::FIRST, end));
         let work = move || {
             let mut next = from;
             let read = well.log(&id, Span { from, ..Span::ALL }).each(|event| {
                 next = event.seq.next();
-                send(&to, recorded(&well, &event))
+                to.send(&recorded(&well, &event))
                     .map_err(|()| stepwell::Error::NoSession(id.clone()))
             });
-            if read.is_ok() {
-                // With the last seq, so that whoever comes back misses nothing since.
-                let Frame { text, .. } = info(&well, &id);
-                let text = [format!("id: {}\n", next.prev()).as_bytes(), &text].concat();
-                let _ = send(&to, Frame { text: Bytes::from(text), ..Frame::default() });
-                for frame in so_far.into_iter().filter(|frame| watcher.may_see(frame)) {
-                    let _ = send(&to, frame);
-                }
-                forward(news, next, watcher, &to);
+            if read.is_err() {
+                return to.end();
             }
+            // With the last seq, so that whoever comes back misses nothing since.
+            let _ = to.send(&Frame { seq: Some(next.prev()), ..info(&well, &id) });
+            for frame in so_far.iter().filter(|frame| watcher.may_see(frame)) {
+                let _ = to.send(frame);
+            }
+            forward(news, next, watcher, &to);
         };
         std::thread::spawn(work);
-        Ok(events)
+        Ok(())
     }
 
     /// Tells somebody which sessions change, until they are gone or too slow.
-    pub(crate) fn tell_changes(self: &Arc<Self>, to: EventSender) -> Result<()> {
+    pub(crate) fn tell_changes(self: &Arc<Self>, to: Outlet) -> Result<()> {
         let news = self.follow_all()?;
         std::thread::spawn(move || forward(news, Seq::ZERO, Watcher::Other, &to));
         Ok(())
@@ -213,7 +288,7 @@ impl Live {
             });
             match looked {
                 Ok(Followed::Erased) => {
-                    let _ = to.send(frame(None, "gone", &json!({})));
+                    let _ = to.send(frame(None, GONE, &json!({})));
                     return self.let_go(id);
                 }
                 Ok(_) => {}
@@ -278,22 +353,20 @@ impl Live {
 }
 
 /// Passes on what a follower sends, from an event on, until the watcher is gone or too slow.
-fn forward(
-    mut news: broadcast::Receiver<Frame>,
-    mut next: Seq,
-    watcher: Watcher,
-    to: &EventSender,
-) {
+fn forward(mut news: broadcast::Receiver<Frame>, mut next: Seq, watcher: Watcher, to: &Outlet) {
     let Ok(waiting) = tokio::runtime::Builder::new_current_thread().enable_time().build() else {
-        return;
+        return to.end();
     };
     loop {
         let told = waiting.block_on(async { tokio::time::timeout(HEARTBEAT, news.recv()).await });
         let frame = match told {
             Ok(Ok(frame)) => frame,
             // It comes back with the last seq that it saw.
-            Ok(Err(_)) => return,
-            Err(_) => Frame { text: Bytes::from_static(b": still here\n\n"), ..Frame::default() },
+            Ok(Err(_)) => return to.end(),
+            Err(_) => match to.send_bytes(Bytes::from_static(b": still here\n\n")) {
+                Ok(()) => continue,
+                Err(()) => return,
+            },
         };
         if let Some(seq) = frame.seq {
             if seq < next {
@@ -304,15 +377,17 @@ fn forward(
         if !watcher.may_see(&frame) {
             continue;
         }
-        let is_last = frame.text.starts_with(b"event: gone");
-        if send(to, frame).is_err() || is_last {
+        if to.send(&frame).is_err() {
+            return;
+        }
+        if frame.name == GONE {
+            // A stream of its own is over then; others who share one go on.
+            if to.around.is_none() {
+                to.end();
+            }
             return;
         }
     }
-}
-
-fn send(to: &EventSender, frame: Frame) -> Result<(), ()> {
-    to.blocking_send(Ok(frame.text)).map_err(drop)
 }
 
 /// An event without secrets, as it is shown.
@@ -321,10 +396,15 @@ fn recorded(well: &Stepwell, event: &Recorded) -> Frame {
 }
 
 /// A frame without secrets: what imports hold was never redacted.
-fn shown(well: &Stepwell, seq: Option<Seq>, name: &str, data: &impl serde::Serialize) -> Frame {
+fn shown(
+    well: &Stepwell,
+    seq: Option<Seq>,
+    name: &'static str,
+    data: &impl serde::Serialize,
+) -> Frame {
     let json = serde_json::to_string(data).unwrap_or_default();
     let json = well.redactor().redact_json(&json).unwrap_or(json);
-    framed(seq, name, &json)
+    Frame { name, seq, data: json.into(), is_private: false }
 }
 
 /// A piece of what is being said. It has no id: it is not on record.
@@ -336,19 +416,13 @@ fn spoken(piece: &LivePiece) -> Frame {
 fn info(well: &Stepwell, id: &SessionId) -> Frame {
     match well.info(id) {
         Ok(info) => shown(well, None, "info", &Session::from(info)),
-        Err(_) => frame(None, "gone", &json!({})),
+        Err(_) => frame(None, GONE, &json!({})),
     }
 }
 
-fn frame(seq: Option<Seq>, name: &str, data: &impl serde::Serialize) -> Frame {
-    framed(seq, name, &serde_json::to_string(data).unwrap_or_default())
-}
-
-/// A frame of JSON, which has no line breaks, so that one line of data holds it.
-fn framed(seq: Option<Seq>, name: &str, data: &str) -> Frame {
-    let id = seq.map(|seq| format!("id: {seq}\n")).unwrap_or_default();
-    let text = Bytes::from(format!("event: {name}\n{id}data: {data}\n\n"));
-    Frame { seq, text, is_private: false }
+fn frame(seq: Option<Seq>, name: &'static str, data: &impl serde::Serialize) -> Frame {
+    let data = serde_json::to_string(data).unwrap_or_default().into();
+    Frame { name, seq, data, is_private: false }
 }
 
 /// Somebody to whom a stream is sent.
@@ -363,7 +437,9 @@ pub(crate) fn body(
     to: impl Recipient,
 ) -> impl Stream<Item = Result<Bytes, Infallible>> {
     futures_util::stream::unfold((events, to), |(mut events, to)| async move {
-        let item = events.recv().await?;
-        to.may_hear().then_some((item, (events, to)))
+        match events.recv().await? {
+            Piece::Bytes(bytes) => to.may_hear().then_some((Ok(bytes), (events, to))),
+            Piece::End => None,
+        }
     })
 }

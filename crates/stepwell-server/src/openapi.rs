@@ -32,14 +32,29 @@ pub(crate) fn document(routes: &[Route]) -> Vec<u8> {
     let document = json!({
         "openapi": "3.1.0",
         "info": {"title": "Stepwell", "version": env!("CARGO_PKG_VERSION")},
-        "security": [{"bearer": []}],
+        "security": [{"bearer": []}, {"cookie": [], "key": []}],
         "paths": paths,
         "components": {
             "schemas": schemas,
-            "securitySchemes": {"bearer": {"type": "http", "scheme": "bearer"}},
+            "securitySchemes": security_schemes(),
         },
     });
     serde_json::to_vec_pretty(&document).unwrap_or_default()
+}
+
+/// How a caller shows who they are: a program by a token, a page by a cookie and its key.
+fn security_schemes() -> Value {
+    json!({
+        "bearer": {"type": "http", "scheme": "bearer"},
+        "cookie": {
+            "type": "apiKey", "in": "cookie", "name": "stepwell_PORT",
+            "description": "What POST /login set. It counts only together with its key.",
+        },
+        "key": {
+            "type": "apiKey", "in": "header", "name": "X-Stepwell-Key",
+            "description": "What POST /login answered, for the page's own storage.",
+        },
+    })
 }
 
 /// What a route takes and gives.
@@ -122,8 +137,16 @@ fn doors() -> Vec<Other> {
         "type": "object", "required": ["code"],
         "properties": {"code": {"type": "string", "description": "What is behind the # of a one-time link, or a token."}},
     });
-    let mut login = door("/login", "post", "Gives a cookie for a link or a token.", code);
+    let about = "Logs a browser in by a link or a token: gives a cookie, and the key that each request with it needs.";
+    let mut login = door("/login", "post", about, code);
     login.2["security"] = json!([]);
+    let key = json!({
+        "type": "object", "required": ["key"],
+        "properties": {"key": {"type": "string", "description": "What X-Stepwell-Key has to be."}},
+    });
+    let content = json!({"application/json": {"schema": key}});
+    login.2["responses"] =
+        json!({"200": {"description": about, "content": content}, "default": problem()});
     let mut health = door("/healthz", "get", "Is the server there?", Value::Null);
     health.2["security"] = json!([]);
     let own = "This document.";
@@ -131,7 +154,8 @@ fn doors() -> Vec<Other> {
     let content = json!({"application/json": {"schema": {"type": "object"}}});
     document.2["responses"] =
         json!({"200": {"description": own, "content": content}, "default": problem()});
-    let logout = door("/logout", "post", "Ends the login of a cookie.", json!({"type": "object"}));
+    let about = "Ends the login of a cookie and its key.";
+    let logout = door("/logout", "post", about, json!({"type": "object"}));
     vec![login, logout, health, document]
 }
 
@@ -152,12 +176,23 @@ fn streams(given: &mut SchemaGenerator) -> Vec<Other> {
         "recorded": event("An event of the log; its id is the seq.", recorded.to_value()),
         "info": event("How the session stands; the first has the last seq as its id.", session.to_value()),
         "delta": event("What the model says while it speaks, without an id and not redacted: only for the user who runs the server, on their own machine.", piece.to_value()),
-        "gone": event("The session was erased; nothing follows.", nothing),
+        "gone": event("The session was erased; nothing of it follows.", nothing.clone()),
     });
-    let all = json!({
+    let mut all = json!({
         "changed": event("A session changed.", changed(&["id", "store"])),
         "reset": event("Anything may have changed in a store.", changed(&["store"])),
+        "lost": event("A followed session cannot be followed now: come back later.", nothing.clone()),
     });
+    // Several sessions share the stream, so that each event names its own.
+    for (name, of_one) in one.as_object().into_iter().flatten() {
+        all[name] = of_one.clone();
+    }
+    for name in ["recorded", "info", "delta", "gone", "lost"] {
+        let mut named = changed(&["store", "session"]);
+        named["properties"]["data"] = all[name]["schema"].take();
+        named["required"] = json!(["store", "session", "data"]);
+        all[name]["schema"] = named;
+    }
     let seq = |name: &str, place: &str, about: &str| {
         json!({
             "name": name, "in": place, "required": false, "description": about,
@@ -175,9 +210,16 @@ fn streams(given: &mut SchemaGenerator) -> Vec<Other> {
     let mut every = store_parameter();
     every["description"] =
         json!("The store that is meant; `*` for all; the home store, if absent.");
+    let follow = json!({
+        "name": "follow", "in": "query", "required": false,
+        "description": "A session whose log comes as well, from an event on: STORE/ID/FROM. It may be there several times.",
+        "schema": {"type": "array", "items": {"type": "string"}},
+    });
+    let changes =
+        "Which sessions change, and the logs of those that are followed, as server-sent events.";
     vec![
         stream("/sessions/{id}/stream", about, vec![store_parameter(), last, from], &one),
-        stream("/changes", "Which sessions change, as server-sent events.", vec![every], &all),
+        stream("/changes", changes, vec![every, follow], &all),
     ]
 }
 

@@ -125,7 +125,7 @@ impl Problem {
         }
     }
 
-    #[cfg(test)]
+    /// The status of its answer.
     pub(crate) fn status(&self) -> u16 {
         self.status.as_u16()
     }

@@ -14,7 +14,7 @@ pub use certificate::certificate;
 pub(crate) use guard::{Entrance, Guard, Passed};
 pub(crate) use headers::harden;
 pub use login::OneTimeLink;
-pub(crate) use login::{Credential, Logins, Refused};
+pub(crate) use login::{BrowserLogin, Credential, Logins, Refused};
 pub(crate) use logouts::Logouts;
 pub use origin::Origin;
 pub use token::{NamedToken, Token};

@@ -1,5 +1,7 @@
 //! The server: what is served, how requests reach handlers, and how it stops.
 
+mod streams;
+
 use std::collections::HashMap;
 use std::io;
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr, TcpListener};
@@ -10,7 +12,7 @@ use axum::body::Body;
 use axum::extract::{Path, Request, State};
 use axum::http::{HeaderValue, Method, Response, StatusCode, header};
 use axum::routing::MethodFilter;
-use stepwell::{EventId, Seq};
+use stepwell::EventId;
 use tokio::sync::watch;
 
 use crate::access::{AccessEntry, AccessLog};
@@ -23,15 +25,13 @@ use crate::repeats::Repeats;
 use crate::reply::{LINES, NEXT, Reply};
 use crate::route::{Call, Route, Wants};
 use crate::security::{
-    Caller, Credential, Entrance, Guard, Logins, Logouts, OneTimeLink, Origin, Role, Tokens, harden,
+    BrowserLogin, Caller, Credential, Entrance, Guard, Logins, Logouts, OneTimeLink, Origin,
+    Tokens, harden,
 };
-use crate::site::{Limits, Look, Site};
+use crate::site::{Limits, Site};
 use crate::stores::{Hearing, Stores, Workspaces};
 use crate::tidying::Tidying;
-use crate::{api, assets, connections, live, openapi};
-
-/// How many streams one caller may have open.
-const STREAMS: usize = 32;
+use crate::{api, assets, connections, openapi};
 
 /// The file, in the user's state folder, that keeps which cookies were taken back.
 const LOGOUTS: &str = "serve.logouts";
@@ -171,8 +171,8 @@ fn router(site: Arc<Site>) -> Router {
         router = router.route(&path, axum::routing::on(filter, handler));
     }
     router
-        .route("/api/v1/sessions/{id}/stream", axum::routing::get(stream))
-        .route("/api/v1/changes", axum::routing::get(changes))
+        .route("/api/v1/sessions/{id}/stream", axum::routing::get(streams::session))
+        .route("/api/v1/changes", axum::routing::get(streams::changes))
         .route("/api/v1/openapi.json", axum::routing::get(describe))
         .route("/api/v1/login", axum::routing::post(log_in))
         .route("/api/v1/logout", axum::routing::post(log_out))
@@ -340,115 +340,6 @@ fn answered(reply: Result<Reply>) -> Answer {
     response
 }
 
-/// A session's log as it grows.
-async fn stream(State(site): State<Arc<Site>>, parameters: Parameters, request: Request) -> Answer {
-    let parameters = match named(parameters) {
-        Ok(parameters) => parameters,
-        Err(problem) => return problem.response(),
-    };
-    let last = request.headers().get("last-event-id").and_then(|it| it.to_str().ok()?.parse().ok());
-    let from = last.map(|last: u64| Seq::new(last).next());
-    let from = from.or_else(|| parameter(&request, "from").map(Seq::new));
-    open_stream(site, request, move |look| {
-        let id =
-            look.store.session(parameters.get("id").map(String::as_str).unwrap_or_default())?;
-        let from = match from {
-            // Behind the end nothing was seen yet.
-            Some(from) => from.clamp(Seq::FIRST, look.well().info(&id)?.head.seq.next()),
-            None => look.well().info(&id)?.head.seq.next(),
-        };
-        let watcher = match look.caller.is_user && look.caller.role == Role::Operator {
-            true => live::Watcher::User,
-            false => live::Watcher::Other,
-        };
-        look.store.live.watch(&id, from, watcher)
-    })
-    .await
-}
-
-/// Which sessions change.
-async fn changes(State(site): State<Arc<Site>>, request: Request) -> Answer {
-    let is_everywhere = store_of(&request).as_deref() == Some(EVERY_STORE);
-    open_stream(site, request, move |look| {
-        if is_everywhere {
-            return look.site.stores.watch_all(look.caller);
-        }
-        let (to, events) = live::stream();
-        look.store.live.tell_changes(to)?;
-        Ok(events)
-    })
-    .await
-}
-
-/// What stands for all stores, where that is possible.
-const EVERY_STORE: &str = "*";
-
-/// The store that a request names.
-fn store_of(request: &Request) -> Option<String> {
-    let pairs = request.uri().query().unwrap_or_default().split('&');
-    let named = pairs.into_iter().find_map(|pair| pair.strip_prefix("store="))?;
-    Some(percent_encoding::percent_decode_str(named).decode_utf8_lossy().into_owned())
-}
-
-fn parameter(request: &Request, name: &str) -> Option<u64> {
-    let pairs = request.uri().query()?.split('&').filter_map(|pair| pair.split_once('='));
-    pairs.into_iter().find(|(key, _)| *key == name).and_then(|(_, value)| value.parse().ok())
-}
-
-/// A stream that is counted until it ends. It ends with the login that it was opened with.
-struct Counted {
-    site: Arc<Site>,
-    caller: Caller,
-    shown: Credential,
-}
-
-impl live::Recipient for Counted {
-    fn may_hear(&self) -> bool {
-        self.site.guard.logins.still_counts(&self.shown)
-    }
-}
-
-impl Drop for Counted {
-    fn drop(&mut self) {
-        self.site.guard.logins.close_stream(&self.caller);
-    }
-}
-
-async fn open_stream(
-    site: Arc<Site>,
-    request: Request,
-    open: impl FnOnce(&Look<'_>) -> Result<live::Events> + Send + 'static,
-) -> Answer {
-    let is_changes = request.uri().path().ends_with("/changes");
-    let store = store_of(&request).filter(|it| !is_changes || it != EVERY_STORE);
-    let login = login(&request);
-    drop(request);
-    let opened = async {
-        let (caller, shown) = login?;
-        if !site.guard.logins.open_stream(&caller, STREAMS) {
-            let status = StatusCode::TOO_MANY_REQUESTS;
-            return Err(Problem::new(status, "busy", "too many streams are open"));
-        }
-        let counted = Counted { site: Arc::clone(&site), caller: caller.clone(), shown };
-        let events = blocking(move || {
-            let none = HashMap::new();
-            open(&Look::new(&site, &caller, store.as_deref(), &none)?)
-        })
-        .await?;
-        Ok((events, counted))
-    }
-    .await;
-    let (events, counted) = match opened {
-        Ok(opened) => opened,
-        Err(problem) => return problem.response(),
-    };
-    let mut response = Response::new(Body::from_stream(live::body(events, counted)));
-    let media = HeaderValue::from_static("text/event-stream");
-    response.headers_mut().insert(header::CONTENT_TYPE, media);
-    response.headers_mut().insert("x-accel-buffering", HeaderValue::from_static("no"));
-    response
-}
-
 async fn describe(request: Request) -> Answer {
     match caller(&request) {
         Err(problem) => problem.response(),
@@ -462,7 +353,7 @@ struct LogIn {
     code: String,
 }
 
-/// Takes a one-time link or a token, and gives a cookie for it.
+/// Takes a one-time link or a token, and gives a cookie and its key.
 async fn log_in(State(site): State<Arc<Site>>, request: Request) -> Answer {
     let taken = async {
         let body = body(request.into_body()).await?;
@@ -476,14 +367,26 @@ async fn log_in(State(site): State<Arc<Site>>, request: Request) -> Answer {
     };
     match taken.await {
         Err(problem) => problem.response(),
-        Ok(cookie) => with_cookie(&site, cookie.as_str()),
+        Ok(BrowserLogin { cookie, key }) => {
+            let body = serde_json::json!({"key": key}).to_string().into_bytes();
+            let answer = answered(Ok(Reply::Json(StatusCode::OK, body)));
+            with_cookie(&site, &cookie, answer)
+        }
     }
 }
 
 async fn log_out(State(site): State<Arc<Site>>, request: Request) -> Answer {
-    let cookie = site.guard.cookie_of(request.headers()).unwrap_or_default();
-    match site.guard.logins.log_out(cookie) {
-        Ok(()) => with_cookie(&site, ""),
+    let out = match login(&request) {
+        Ok((_, Credential::Cookie(cookie))) => site.guard.logins.log_out(&cookie),
+        // A cookie without its key is nobody's to take back.
+        _ => Ok(()),
+    };
+    match out {
+        Ok(()) => {
+            let mut response = Response::new(Body::empty());
+            *response.status_mut() = StatusCode::NO_CONTENT;
+            with_cookie(&site, "", response)
+        }
         // Whoever is told that they are out must be out, also after a restart.
         Err(error) => Problem::failed(format!("the logout could not be kept: {error}"))
             .hint("stepwell serve --new-token ends every login")
@@ -491,9 +394,7 @@ async fn log_out(State(site): State<Arc<Site>>, request: Request) -> Answer {
     }
 }
 
-fn with_cookie(site: &Site, cookie: &str) -> Answer {
-    let mut response = Response::new(Body::empty());
-    *response.status_mut() = StatusCode::NO_CONTENT;
+fn with_cookie(site: &Site, cookie: &str, mut response: Answer) -> Answer {
     if let Ok(value) = HeaderValue::from_str(&site.guard.set_cookie(cookie)) {
         response.headers_mut().insert(header::SET_COOKIE, value);
     }

@@ -10,7 +10,7 @@ use stepwell_runtime::detached::{Launcher, Program};
 use stepwell_wire::ServedStore;
 use stepwell_workspace::{Host, Notices, RunLogs, Wanted, Well, Workspace};
 
-use crate::live::{self, Events, Live};
+use crate::live::{Live, Outlet};
 use crate::problem::{Problem, Result};
 use crate::security::Caller;
 
@@ -80,15 +80,14 @@ impl Stores {
         }
     }
 
-    /// Watches which sessions change in any of them that is there now.
-    pub(crate) fn watch_all(&self, caller: &Caller) -> Result<Events> {
-        let (to, events) = live::stream();
+    /// Tells which sessions change in any of them that is there now.
+    pub(crate) fn tell_changes(&self, caller: &Caller, to: &Outlet) -> Result<()> {
         self.home.live.tell_changes(to.clone())?;
         for path in self.known_to(caller) {
             // One that cannot be opened does not hide the others.
             let _ = self.other(&key(&path)).and_then(|store| store.live.tell_changes(to.clone()));
         }
-        Ok(events)
+        Ok(())
     }
 
     /// All of them that a caller may see, the home store first.

@@ -1,13 +1,13 @@
 // @ts-check
 // Login: by the link that the server prints, or by a token.
 import { html, useState } from '../html.js';
-import { change } from '../api.js';
+import { change, keepKey } from '../api.js';
 import { Field, ProblemNote } from '../parts.js';
 
 /** @param {string} code */
 export async function logIn(code) {
-  await change('POST', '/login', { code });
-  window.dispatchEvent(new Event('stepwell-login'));
+  const { key } = await change('POST', '/login', { code });
+  keepKey(key);
 }
 
 /** @param {{onDone: () => void, problem?: any}} props */

@@ -8,6 +8,9 @@ use crate::problem::Problem;
 /// The header that a page of another origin cannot send unasked.
 const OURS: &str = "x-stepwell";
 
+/// The header with the key of a cookie. The page keeps it where no other origin reads it.
+const KEY: &str = "x-stepwell-key";
+
 /// How many bytes all headers of a request may have.
 const HEAD: usize = 64 * 1024;
 
@@ -91,16 +94,11 @@ impl Guard {
         if let Some(token) = bearer(headers) {
             return Ok(Passed { login: self.logins.by_token(token) });
         }
-        let cookie = self.cookie_of(headers).filter(|_| entrance == Entrance::Api);
-        let Some(cookie) = cookie else {
+        let shown = self.cookie_of(headers).zip(text(headers, KEY));
+        let Some((cookie, key)) = shown.filter(|_| entrance == Entrance::Api) else {
             return Ok(Passed { login: Err(Refused::Unknown) });
         };
-        // A cookie is sent whoever asks: only our own page may.
-        let site = text(headers, "sec-fetch-site");
-        if !site.is_none_or(|site| matches!(site, "none" | "same-origin")) {
-            return Err(Problem::foreign_origin());
-        }
-        Ok(Passed { login: self.logins.by_cookie(cookie).ok_or(Refused::Unknown) })
+        Ok(Passed { login: self.logins.by_cookie(cookie, key).ok_or(Refused::Unknown) })
     }
 
     /// Our cookie among those that a browser sent.
@@ -188,22 +186,23 @@ mod tests {
     }
 
     #[test]
-    fn a_cookie_counts_only_from_our_own_page() {
+    fn a_cookie_counts_only_with_the_key_of_our_own_page() {
         let (guard, _) = guard();
         let link = guard.logins.link().unwrap().code.reveal();
-        let cookie = format!("a=b; stepwell_4000={}", guard.logins.redeem(&link).unwrap().as_str());
-        let host = ("host", "127.0.0.1:4000");
-        let from = |site: &str| {
-            guard.check(
-                Entrance::Api,
-                &Method::GET,
-                &headers(&[host, ("cookie", &cookie), ("sec-fetch-site", site)]),
-            )
+        let login = guard.logins.redeem(&link).unwrap();
+        let cookie = format!("a=b; stepwell_4000={}", login.cookie);
+        let (host, cookie) = (("host", "127.0.0.1:4000"), ("cookie", cookie.as_str()));
+        let ask = |more: (&'static str, &str)| {
+            let sent = headers(&[host, cookie, more]);
+            guard.check(Entrance::Api, &Method::GET, &sent).unwrap().caller()
         };
-        assert_eq!(from("same-origin").unwrap().caller().unwrap().name, "ann");
-        assert_eq!(from("none").unwrap().caller().unwrap().name, "ann");
-        assert_eq!(from("cross-site").unwrap_err().status(), 403);
-        assert_eq!(from("same-site").unwrap_err().status(), 403);
+        assert_eq!(ask((KEY, &login.key)).unwrap().name, "ann");
+        // What a server on another port has: the cookie, and any header that it likes.
+        for more in
+            [("sec-fetch-site", "same-origin"), (OURS, "1"), (KEY, ""), (KEY, &login.cookie)]
+        {
+            assert_eq!(ask(more).unwrap_err().status(), 401, "{more:?}");
+        }
     }
 
     #[test]
@@ -237,12 +236,13 @@ mod tests {
     fn mcp_wants_a_token_and_takes_no_cookie() {
         let (guard, token) = guard();
         let link = guard.logins.link().unwrap().code.reveal();
-        let cookie = format!("stepwell_4000={}", guard.logins.redeem(&link).unwrap().as_str());
+        let login = guard.logins.redeem(&link).unwrap();
+        let cookie = format!("stepwell_4000={}", login.cookie);
         let (host, bearer) = (("host", "127.0.0.1:4000"), format!("Bearer {}", token.reveal()));
         let post = |pairs: &[(&'static str, &str)]| {
             guard.check(Entrance::Mcp, &Method::POST, &headers(pairs))
         };
-        let with_cookie = [host, ("cookie", &cookie), ("sec-fetch-site", "same-origin")];
+        let with_cookie = [host, ("cookie", &cookie), (KEY, &login.key)];
         assert_eq!(post(&with_cookie).unwrap().caller().unwrap_err().status(), 401);
         let own = ("authorization", bearer.as_str());
         assert_eq!(post(&[host, own]).unwrap().caller().unwrap().name, "ann");

@@ -2,6 +2,10 @@
 //!
 //! A cookie is signed with the very token that it was given for, and not kept: it outlives a restart
 //! of the server, and ends with the token. One that was taken back is remembered, over restarts too.
+//!
+//! A browser sends a cookie to every port of its host, so a cookie alone opens nothing. Each cookie
+//! has a key, which the page keeps in its own storage and sends as a header. The key is made from
+//! the token and the cookie: a server that sees the cookie cannot make it.
 
 use std::collections::HashMap;
 use std::io;
@@ -118,33 +122,41 @@ impl Logins {
         Ok(OneTimeLink { code })
     }
 
-    /// Takes a link, which works once, or a token, and gives a cookie for it: signed with the token
-    /// itself, so that it lets nobody do more.
-    pub(crate) fn redeem(&self, code: &str) -> Result<Cookie, Refused> {
+    /// Takes a link, which works once, or a token, and logs a browser in: the cookie and its key are
+    /// made with the token itself, so that they let nobody do more.
+    pub(crate) fn redeem(&self, code: &str) -> Result<BrowserLogin, Refused> {
         let linked = self.state().take_link(code, self.now());
         let owner = match linked {
             Some(owner) => owner,
             // Whoever has a token may log in with it, too.
             None => self.owner_of_text(code)?,
         };
-        Cookie::new(&owner, self.now() + COOKIE_LIFE).map_err(|_| Refused::Unknown)
+        let cookie = Cookie::new(&owner, self.now() + COOKIE_LIFE);
+        let Cookie(cookie) = cookie.map_err(|_| Refused::Unknown)?;
+        let key = page_key(&owner, &cookie);
+        Ok(BrowserLogin { cookie, key })
     }
 
-    /// Whose cookie it is.
-    pub(crate) fn by_cookie(&self, text: &str) -> Option<(Caller, Credential)> {
+    /// Whose login it is: a cookie and the key that belongs to it.
+    pub(crate) fn by_cookie(&self, cookie: &str, key: &str) -> Option<(Caller, Credential)> {
+        let owner = self.owner_of_cookie(cookie)?;
+        let right = Token::parse(&page_key(&owner, cookie))?;
+        let is_right = Token::parse(key).is_some_and(|shown| shown.matches(&right));
+        is_right.then(|| (owner.caller(), Credential::Cookie(cookie.to_owned())))
+    }
+
+    /// Whose cookie it is, if it still counts.
+    fn owner_of_cookie(&self, text: &str) -> Option<NamedToken> {
         let (tokens, now) = (self.tokens.now(), self.now());
         let owner = tokens.iter().find(|known| Cookie::is_signed(text, known, now))?;
-        if self.logouts.has(text) {
-            return None;
-        }
-        Some((owner.caller(), Credential::Cookie(text.to_owned())))
+        (!self.logouts.has(text)).then(|| owner.clone())
     }
 
     /// Does what somebody showed before still let them in?
     pub(crate) fn still_counts(&self, shown: &Credential) -> bool {
         match shown {
             Credential::Token(token) => self.owner(token).is_some(),
-            Credential::Cookie(text) => self.by_cookie(text).is_some(),
+            Credential::Cookie(text) => self.owner_of_cookie(text).is_some(),
         }
     }
 
@@ -153,42 +165,46 @@ impl Logins {
     /// # Errors
     /// If that cannot be kept. This server knows it all the same.
     pub(crate) fn log_out(&self, text: &str) -> io::Result<()> {
-        match (self.by_cookie(text), Cookie::until(text)) {
+        match (self.owner_of_cookie(text), Cookie::until(text)) {
             (Some(_), Some(until)) => self.logouts.add(text, until, self.now()),
             _ => Ok(()),
         }
     }
 
-    /// Opens a stream for a caller, unless they have too many.
-    pub(crate) fn open_stream(&self, caller: &Caller, most: usize) -> bool {
+    /// Opens streams for a caller, unless they would have more than `most`.
+    pub(crate) fn open_streams(&self, caller: &Caller, many: usize, most: usize) -> bool {
         let mut state = self.state();
         let open = state.streams.entry(caller.name.clone()).or_default();
-        let may = *open < most;
-        *open += usize::from(may);
+        let may = *open + many <= most;
+        *open += if may { many } else { 0 };
         may
     }
 
-    /// A stream of a caller ended.
-    pub(crate) fn close_stream(&self, caller: &Caller) {
+    /// Streams of a caller ended.
+    pub(crate) fn close_streams(&self, caller: &Caller, many: usize) {
         if let Some(open) = self.state().streams.get_mut(&caller.name) {
-            *open = open.saturating_sub(1);
+            *open = open.saturating_sub(many);
         }
     }
 }
 
+/// What a browser gets when it logs in. It needs both.
+#[derive(Clone, Debug)]
+pub(crate) struct BrowserLogin {
+    /// For the browser's cookies.
+    pub(crate) cookie: String,
+    /// For the page's own storage.
+    pub(crate) key: String,
+}
+
 /// A cookie: until when it counts, something random, and a signature over both.
 #[derive(Clone, Debug)]
-pub(crate) struct Cookie(String);
+struct Cookie(String);
 
 impl Cookie {
     fn new(owner: &NamedToken, until: i64) -> io::Result<Self> {
         let said = format!("{until}.{}", Token::generate()?.reveal());
         Ok(Self(format!("{said}.{}", signature(owner, &said))))
-    }
-
-    /// Its text, for the browser.
-    pub(crate) fn as_str(&self) -> &str {
-        &self.0
     }
 
     /// Did this owner's token sign it, and does it still count?
@@ -209,9 +225,16 @@ impl Cookie {
 }
 
 fn signature(owner: &NamedToken, said: &str) -> String {
-    let signed = format!("{} {said}", owner.name);
-    let signature = blake3::keyed_hash(owner.token.bytes(), signed.as_bytes());
-    URL_SAFE_NO_PAD.encode(signature.as_bytes())
+    keyed(owner, &format!("{} {said}", owner.name))
+}
+
+/// The key of a cookie. No name has a line break, so it is the signature of nothing else.
+fn page_key(owner: &NamedToken, cookie: &str) -> String {
+    keyed(owner, &format!("page key\n{}\n{cookie}", owner.name))
+}
+
+fn keyed(owner: &NamedToken, text: &str) -> String {
+    URL_SAFE_NO_PAD.encode(blake3::keyed_hash(owner.token.bytes(), text.as_bytes()).as_bytes())
 }
 
 impl State {
@@ -259,8 +282,20 @@ mod tests {
         (with(vec![named("ann", Role::Operator, &token)], None), token)
     }
 
-    fn caller(found: Option<(Caller, Credential)>) -> Option<Caller> {
-        found.map(|(caller, _)| caller)
+    /// Who is let in with a login.
+    fn of(logins: &Logins, login: &BrowserLogin) -> Option<Caller> {
+        logins.by_cookie(&login.cookie, &login.key).map(|(caller, _)| caller)
+    }
+
+    #[test]
+    fn a_cookie_counts_only_with_its_own_key() {
+        let (logins, token) = logins();
+        let [one, other] = [(); 2].map(|()| logins.redeem(&token.reveal()).unwrap());
+        assert!(of(&logins, &one).is_some() && of(&logins, &other).is_some());
+        let (_, signature) = one.cookie.rsplit_once('.').unwrap();
+        for key in ["", &other.key, signature, &one.cookie, &Token::generate().unwrap().reveal()] {
+            assert!(logins.by_cookie(&one.cookie, key).is_none(), "{key}");
+        }
     }
 
     #[test]
@@ -276,12 +311,12 @@ mod tests {
         let (logins, token) = logins();
         let (ann, _) = logins.by_token(&token.reveal()).unwrap();
         let code = logins.link().unwrap().code.reveal();
-        let cookie = logins.redeem(&code).unwrap().as_str().to_owned();
+        let BrowserLogin { cookie, key } = logins.redeem(&code).unwrap();
         assert_eq!(logins.redeem(&code).unwrap_err(), Refused::Unknown);
-        let (found, shown) = logins.by_cookie(&cookie).unwrap();
+        let (found, shown) = logins.by_cookie(&cookie, &key).unwrap();
         assert!(found == ann && logins.still_counts(&shown));
         logins.log_out(&cookie).unwrap();
-        assert!(logins.by_cookie(&cookie).is_none() && !logins.still_counts(&shown));
+        assert!(logins.by_cookie(&cookie, &key).is_none() && !logins.still_counts(&shown));
     }
 
     /// A clock that stands where it is put.
@@ -301,15 +336,15 @@ mod tests {
         let logins = Logins::new(tokens, Logouts::new(None), Arc::clone(&clock) as Arc<dyn Clock>);
         let [late, in_time] = [(); 2].map(|()| logins.link().unwrap().code.reveal());
         clock.0.store(MINUTE - 1, Ordering::Relaxed);
-        let cookie = logins.redeem(&in_time).unwrap().as_str().to_owned();
+        let BrowserLogin { cookie, key } = logins.redeem(&in_time).unwrap();
         clock.0.store(MINUTE, Ordering::Relaxed);
         assert_eq!(logins.redeem(&late).unwrap_err(), Refused::Unknown);
-        let (_, shown) = logins.by_cookie(&cookie).unwrap();
+        let (_, shown) = logins.by_cookie(&cookie, &key).unwrap();
         let over = MINUTE - 1 + 30 * 24 * 60 * MINUTE;
         clock.0.store(over - 1, Ordering::Relaxed);
-        assert!(logins.by_cookie(&cookie).is_some());
+        assert!(logins.by_cookie(&cookie, &key).is_some());
         clock.0.store(over, Ordering::Relaxed);
-        assert!(logins.by_cookie(&cookie).is_none() && !logins.still_counts(&shown));
+        assert!(logins.by_cookie(&cookie, &key).is_none() && !logins.still_counts(&shown));
         // And wrong tokens are counted for a minute alone.
         for _ in 0..FAILURES {
             assert_eq!(logins.by_token("wrong").unwrap_err(), Refused::Unknown);
@@ -325,12 +360,11 @@ mod tests {
         let (path, token) = (folder.path().join("logouts"), Token::generate().unwrap());
         let start = || with(vec![named("ann", Role::Operator, &token)], Some(path.clone()));
         let logins = start();
-        let [out, kept] =
-            [(); 2].map(|()| logins.redeem(&token.reveal()).unwrap().as_str().to_owned());
-        logins.log_out(&out).unwrap();
+        let [out, kept] = [(); 2].map(|()| logins.redeem(&token.reveal()).unwrap());
+        logins.log_out(&out.cookie).unwrap();
         let again = start();
-        assert!(again.by_cookie(&out).is_none());
-        assert!(again.by_cookie(&kept).is_some());
+        assert!(of(&again, &out).is_none());
+        assert!(of(&again, &kept).is_some());
     }
 
     #[test]
@@ -342,26 +376,25 @@ mod tests {
         ];
         let logins = with(both, None);
         for token in [operator, viewer] {
-            let cookie = logins.redeem(&token.reveal()).unwrap();
-            let by_cookie = caller(logins.by_cookie(cookie.as_str())).unwrap();
-            assert_eq!(by_cookie, logins.by_token(&token.reveal()).unwrap().0);
+            let login = logins.redeem(&token.reveal()).unwrap();
+            assert_eq!(of(&logins, &login).unwrap(), logins.by_token(&token.reveal()).unwrap().0);
         }
     }
 
     #[test]
     fn a_cookie_outlives_the_server_and_ends_with_its_token() {
         let (logins, token) = logins();
-        let cookie = logins.redeem(&token.reveal()).unwrap().as_str().to_owned();
+        let login = logins.redeem(&token.reveal()).unwrap();
         let again = with(vec![named("ann", Role::Viewer, &token)], None);
-        assert_eq!(caller(again.by_cookie(&cookie)).unwrap().role, Role::Viewer);
+        assert_eq!(of(&again, &login).unwrap().role, Role::Viewer);
         let renewed = with(vec![named("ann", Role::Viewer, &Token::generate().unwrap())], None);
-        assert!(renewed.by_cookie(&cookie).is_none());
-        let (said, signature) = cookie.rsplit_once('.').unwrap();
+        assert!(of(&renewed, &login).is_none());
+        let (said, signature) = login.cookie.rsplit_once('.').unwrap();
         let (_, random) = said.split_once('.').unwrap();
         for forged in
             [format!("9999999999999999.{random}.{signature}"), said.to_owned(), String::new()]
         {
-            assert!(again.by_cookie(&forged).is_none(), "{forged}");
+            assert!(again.by_cookie(&forged, &login.key).is_none(), "{forged}");
         }
     }
 

@@ -30,19 +30,25 @@ export async function launch() {
 /** A browser's window of its own, logged in. What a page says of errors is kept in `wrong`. */
 export async function open(browser, world, { width = 1280, height = 900, login = true, ...options } = {}) {
   const context = await browser.newContext({ viewport: { width, height }, ...options });
-  context.setDefaultTimeout(20_000);
+  context.setDefaultTimeout(60_000);
   if (process.env.STEPWELL_PAGE_FROM_DISK) await fromDisk(context, world);
   await delay(context, Number(process.env.STEPWELL_PAGE_DELAY ?? 0));
+  const page = await tab(context);
+  if (login) {
+    await page.goto(`${world.origin}/login#${world.token}`);
+    await page.getByRole('heading', { name: 'Inbox' }).waitFor();
+  }
+  return page;
+}
+
+/** Another tab of a window. */
+export async function tab(context) {
   const page = await context.newPage();
   page.wrong = [];
   page.on('pageerror', (error) => page.wrong.push(String(error)));
   page.on('console', (message) => {
     if (message.type() === 'error' && !/net::ERR|status of/.test(message.text())) page.wrong.push(message.text());
   });
-  if (login) {
-    await page.goto(`${world.origin}/login#${world.token}`);
-    await page.getByRole('heading', { name: 'Inbox' }).waitFor();
-  }
   return page;
 }
 

@@ -3,7 +3,8 @@
 //   eval "$(./install-witnesses)"
 //   node crates/stepwell-server/tests/browser/page.mjs target/debug/stepwell [--shots DIR] [--only TEXT]
 //
-// STEPWELL_PAGE_FROM_DISK=1 tests the files in page/ in place of those in the program.
+// STEPWELL_PAGE_FROM_DISK=1 tests the files in page/ in place of those in the program, but for page/hub.js: the
+// shared worker loads it from the program.
 // STEPWELL_PAGE_DELAY=500 has each request wait for up to half a second: answers overtake each other.
 import { mkdirSync } from 'node:fs';
 import { join, resolve } from 'node:path';
@@ -14,6 +15,8 @@ import { screens } from './screens.mjs';
 import { byKeyboard, byMouse } from './day.mjs';
 import { hostile } from './hostile.mjs';
 import { together } from './together.mjs';
+import { tabs } from './tabs.mjs';
+import { phone } from './phone.mjs';
 import { decisions } from './decisions.mjs';
 
 const args = process.argv.slice(2);
@@ -82,6 +85,8 @@ try {
   await files(test);
   await screens(test);
   await together(test);
+  await tabs(test);
+  await phone(test);
   await byMouse(test);
   await byKeyboard(test);
   await hostile(test);

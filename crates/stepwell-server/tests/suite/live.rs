@@ -250,12 +250,75 @@ async fn one_stream_tells_of_changes_in_all_of_a_users_stores() {
 #[tokio::test(flavor = "multi_thread")]
 async fn one_caller_has_only_so_many_streams() {
     let env = TestEnv::new().await;
-    let mut open = Vec::new();
-    for _ in 0..32 {
-        open.push(Frames::open(&env, "/changes", None).await);
-    }
+    let id = env.session();
+    let home = env.get("/stores").await.json["items"][0]["key"].as_str().unwrap().to_owned();
+    // Each session that a stream follows counts, too.
+    let follow = format!("&follow={home}/{id}/1").repeat(63);
+    let path = format!("/changes?store=*{follow}");
+    let _open = [Frames::open(&env, &path, None).await, Frames::open(&env, &path, None).await];
     let refused = env.get("/changes").await;
     assert_eq!(refused.status, 429, "{:#}", refused.json);
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn one_stream_follows_several_sessions_and_one_that_is_gone_ends_no_other() {
+    let mut env = TestEnv::new().await;
+    let [one, other] = [env.session(), env.session()];
+    let home = env.get("/stores").await.json["items"][0]["key"].as_str().unwrap().to_owned();
+    let path = |from: u64| {
+        let nobody = "20260101-000000-abcdef";
+        let follow = |id: &str| format!("&follow={home}%2F{id}%2F{from}");
+        format!(
+            "/changes?store=*{}{}{}",
+            follow(nobody),
+            follow(one.as_str()),
+            follow(other.as_str())
+        )
+    };
+    let mut frames = Frames::open(&env, &path(1), None).await;
+    let mut told: HashMap<String, Vec<u64>> = HashMap::new();
+    let mut gone = Vec::new();
+    let last = env.well.info(&one).unwrap().head.seq.get();
+    let is_whole = |told: &HashMap<String, Vec<u64>>, last: u64| {
+        [&one, &other]
+            .iter()
+            .all(|id| told.get(id.as_str()).and_then(|it| it.last()) == Some(&last))
+    };
+    while gone.is_empty() || !is_whole(&told, last) {
+        let frame = frames.next().await.unwrap();
+        let session = frame.data["session"].as_str().unwrap_or_default().to_owned();
+        match frame.name.as_str() {
+            "recorded" => {
+                assert_eq!(
+                    (frame.id, &frame.data["store"]),
+                    (frame.data["data"]["seq"].as_u64(), &Value::from(home.as_str()))
+                );
+                told.entry(session).or_default().extend(frame.id);
+            }
+            "gone" => gone.push(session),
+            _ => {}
+        }
+    }
+    assert_eq!(gone, ["20260101-000000-abcdef"]);
+    // What is written while nobody listens, over a restart too, comes to whoever comes back.
+    drop(frames);
+    env.stop().await;
+    say(&env, &one, 3);
+    env.serve();
+    say(&env, &other, 3);
+    let mut frames = Frames::open(&env, &path(last + 1), None).await;
+    while !is_whole(&told, last + 3) {
+        let frame = frames.next().await.unwrap();
+        if frame.name == "recorded" {
+            let session = frame.data["session"].as_str().unwrap().to_owned();
+            told.entry(session).or_default().extend(frame.id);
+        }
+    }
+    for id in [&one, &other] {
+        assert_eq!(told[id.as_str()], (1..=last + 3).collect::<Vec<_>>());
+    }
+    let refused = env.get("/changes?follow=nonsense").await;
+    assert_eq!((refused.status, &refused.json["place"]), (400, &Value::from("follow")));
 }
 
 const WHOLE: &str = "Half an answer, and the rest of it.";

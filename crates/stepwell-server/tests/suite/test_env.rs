@@ -53,6 +53,13 @@ pub(crate) struct Limits {
     pub(crate) read_only: bool,
 }
 
+/// What a browser has that is logged in.
+#[derive(Clone, Debug)]
+pub(crate) struct Login {
+    pub(crate) cookie: String,
+    pub(crate) key: String,
+}
+
 /// An answer that was read.
 #[derive(Debug)]
 pub(crate) struct Answer {
@@ -202,8 +209,8 @@ impl TestEnv {
         Answer { status, json }
     }
 
-    /// Logs a browser in, and gives its cookie.
-    pub(crate) async fn log_in(&self, token: &Token) -> String {
+    /// Logs a browser in.
+    pub(crate) async fn log_in(&self, token: &Token) -> Login {
         let request = self
             .client
             .post(self.url("/login"))
@@ -211,17 +218,20 @@ impl TestEnv {
             .header("x-stepwell", "1")
             .body(json!({"code": token.reveal()}).to_string());
         let answer = request.send().await.unwrap();
-        assert_eq!(answer.status(), 204);
+        assert_eq!(answer.status(), 200);
         let cookie = answer.headers()["set-cookie"].to_str().unwrap();
-        cookie.split(';').next().unwrap().to_owned()
+        let cookie = cookie.split(';').next().unwrap().to_owned();
+        let body: Value = serde_json::from_slice(&answer.bytes().await.unwrap()).unwrap();
+        Login { cookie, key: body["key"].as_str().unwrap().to_owned() }
     }
 
     /// Sends a request of a browser.
-    pub(crate) async fn browse(&self, cookie: &str, method: Method, path: &str) -> Response {
+    pub(crate) async fn browse(&self, login: &Login, method: Method, path: &str) -> Response {
         let request = self
             .client
             .request(method, self.url(path))
-            .header("cookie", cookie)
+            .header("cookie", &login.cookie)
+            .header("x-stepwell-key", &login.key)
             .header(CONTENT_TYPE, "application/json")
             .header("x-stepwell", "1")
             .body("{}");
