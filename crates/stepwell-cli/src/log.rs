@@ -19,8 +19,6 @@ pub(crate) fn start(global: &Global, host: &Host) {
         (2, _) => ours(tracing::Level::DEBUG),
         _ => ours(tracing::Level::TRACE),
     };
-    // Its errors quote whole prompts.
-    let targets = targets.with_target("genai", LevelFilter::OFF);
     let lines = tracing_subscriber::fmt::layer()
         .with_writer(std::io::stderr)
         .with_ansi(false)

@@ -197,6 +197,7 @@ fn reason() -> BoxedStrategy<StopReason> {
         R::UserInterrupt,
         R::Crashed,
         R::LlmError,
+        R::Refusal,
         R::Gate,
         R::Abandoned,
     ])

@@ -188,7 +188,10 @@ impl Flow<'_> {
                 (Status::Partial, Some(StopReason::ContextFull), None)
             }
             Halt::Failed(failure) => {
-                let reason = failure.fault.map(|_| StopReason::LlmError);
+                let reason = failure.fault.map(|fault| match fault {
+                    Fault::Declined => StopReason::Refusal,
+                    _ => StopReason::LlmError,
+                });
                 (Status::Failed, reason, Some(failure))
             }
         };

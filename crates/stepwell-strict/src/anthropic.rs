@@ -175,6 +175,8 @@ fn check_block(place: &str, block: &Value) -> Result<(), String> {
             }
         }
         "thinking" | "redacted_thinking" => Ok(()),
+        // What Anthropic's own tools did goes back as it came.
+        kind if kind == "server_tool_use" || kind.ends_with("_tool_result") => Ok(()),
         other => Err(format!("{place}: Input tag '{other}' found using 'type' does not match")),
     }
 }

@@ -27,7 +27,7 @@ mod responses;
 mod server;
 
 pub use asked::{Asked, Protocol};
-pub use reply::{Dialect, Ending, HttpError, Piece, Reply, Say, Stop, Tokens};
+pub use reply::{Dialect, Ending, HttpError, Piece, Raw, Reply, Say, Stop, Tokens};
 pub use server::{Rules, Strict};
 
 /// Checks a request's body by a vendor's rules, without a server. The error is the vendor's

@@ -15,12 +15,25 @@ pub enum Reply {
     Hang,
     /// A web page, with status 200: what a wrong address or a gate on the way answers.
     Page(String),
+    /// What the test wrote, byte for byte: what no vendor's form has.
+    Raw(Raw),
 }
 
 impl Reply {
+    /// A status and a body that are sent as they are.
+    pub fn raw(status: u16, body: impl Into<String>) -> Raw {
+        Raw { status, headers: Vec::new(), body: body.into() }
+    }
+
     /// An HTTP error in the vendor's form.
     pub fn error(status: u16, message: impl Into<String>) -> HttpError {
         HttpError { status, message: message.into(), code: None, retry_after: None }
+    }
+}
+
+impl From<Raw> for Reply {
+    fn from(raw: Raw) -> Self {
+        Self::Raw(raw)
     }
 }
 
@@ -33,6 +46,26 @@ impl From<Say> for Reply {
 impl From<HttpError> for Reply {
     fn from(error: HttpError) -> Self {
         Self::Error(error)
+    }
+}
+
+/// A response that is sent as it is.
+#[derive(Clone, Debug)]
+pub struct Raw {
+    /// The status.
+    pub status: u16,
+    /// The headers.
+    pub headers: Vec<(&'static str, &'static str)>,
+    /// The body.
+    pub body: String,
+}
+
+impl Raw {
+    /// With a header.
+    #[must_use]
+    pub fn header(mut self, name: &'static str, value: &'static str) -> Self {
+        self.headers.push((name, value));
+        self
     }
 }
 

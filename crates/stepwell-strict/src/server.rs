@@ -15,9 +15,9 @@ use futures_util::stream::{Stream, StreamExt};
 use http_body_util::combinators::BoxBody;
 use http_body_util::{BodyExt, Full, StreamBody};
 use hyper::body::{Frame, Incoming};
-use hyper::header::{CONTENT_TYPE, HeaderMap, RETRY_AFTER};
+use hyper::header::{CONTENT_TYPE, HeaderMap, HeaderValue, RETRY_AFTER};
 use hyper::service::service_fn;
-use hyper::{Method, Request, Response, StatusCode};
+use hyper::{Request, Response, StatusCode};
 use hyper_util::rt::TokioIo;
 use serde_json::Value;
 use tokio::net::TcpListener;
@@ -25,7 +25,7 @@ use tokio::sync::watch;
 use tokio::task::JoinHandle;
 
 use crate::asked::{Asked, Protocol};
-use crate::reply::{Dialect, Ending, HttpError, Piece, Reply, Say};
+use crate::reply::{Dialect, Ending, HttpError, Piece, Raw, Reply, Say};
 use crate::{anthropic, openai, responses};
 
 type Body = BoxBody<Bytes, io::Error>;
@@ -34,7 +34,7 @@ type Answering = Box<dyn FnMut(&Asked) -> Reply + Send>;
 /// What the server holds a request to, besides the vendors' rules.
 #[derive(Clone, Debug)]
 pub struct Rules {
-    /// The key that it takes.
+    /// The key that it takes; empty: it wants none.
     pub key: String,
     /// The models that it has; empty: any.
     pub models: Vec<String>,
@@ -77,8 +77,6 @@ struct State {
     queue: VecDeque<Reply>,
     otherwise: Option<Answering>,
     asked: Vec<Asked>,
-    /// The web page that it answered with last, if it did.
-    page: Option<String>,
     /// What the thinking blocks that were sent out are signed with.
     signatures: HashSet<String>,
 }
@@ -196,9 +194,6 @@ async fn handle(shared: Arc<Shared>, request: Request<Incoming>) -> io::Result<R
         "/v1/messages" => Protocol::Anthropic,
         _ => return Ok(plain(StatusCode::NOT_FOUND, "no such path")),
     };
-    if request.method() == Method::GET {
-        return Ok(look(&shared));
-    }
     let (head, body) = request.into_parts();
     let bytes = body.collect().await.map_err(io::Error::other)?.to_bytes();
     let text = String::from_utf8_lossy(&bytes).into_owned();
@@ -215,6 +210,7 @@ async fn handle(shared: Arc<Shared>, request: Request<Incoming>) -> io::Result<R
         }
         Reply::Hang => std::future::pending().await,
         Reply::Page(page) => Ok(watched.completed(web_page(&page))),
+        Reply::Raw(raw) => Ok(watched.completed(as_it_is(&raw))),
         Reply::Say(say) => {
             tokio::time::sleep(say.delay).await;
             Ok(if stream && say.dialect != Dialect::Unstreamed {
@@ -226,17 +222,19 @@ async fn handle(shared: Arc<Shared>, request: Request<Incoming>) -> io::Result<R
     }
 }
 
-/// What somebody gets who only looks: the page of a web site, or an API's refusal.
-fn look(shared: &Shared) -> Response<Body> {
-    match &shared.state().page {
-        Some(page) => web_page(page),
-        None => plain(StatusCode::METHOD_NOT_ALLOWED, "{\"error\": \"only POST\"}"),
+fn as_it_is(raw: &Raw) -> Response<Body> {
+    let status = StatusCode::from_u16(raw.status).unwrap_or(StatusCode::INTERNAL_SERVER_ERROR);
+    let mut response = plain(status, &raw.body);
+    response.headers_mut().remove(CONTENT_TYPE);
+    for (name, value) in &raw.headers {
+        response.headers_mut().insert(*name, HeaderValue::from_static(value));
     }
+    response
 }
 
 fn web_page(page: &str) -> Response<Body> {
     let mut response = plain(StatusCode::OK, page);
-    let kind = hyper::header::HeaderValue::from_static("text/html");
+    let kind = HeaderValue::from_static("text/html");
     response.headers_mut().insert(CONTENT_TYPE, kind);
     response
 }
@@ -267,10 +265,6 @@ fn decide(shared: &Shared, mut asked: Asked) -> Reply {
         (None, Some(answer)) => answer(&asked),
         (None, None) => Reply::error(500, "the test queued no more answers").into(),
     };
-    state.page = match &reply {
-        Reply::Page(page) => Some(page.clone()),
-        _ => None,
-    };
     if let Reply::Say(say) = &reply {
         let signed = say.pieces.iter().filter_map(|piece| match piece {
             Piece::Thinking { signature, .. } => Some(signature.clone()),
@@ -285,6 +279,9 @@ fn decide(shared: &Shared, mut asked: Asked) -> Reply {
 /// The key, the model and the length, in the vendors' words.
 fn access(rules: &Rules, asked: &Asked) -> Option<HttpError> {
     let (header, expected) = match asked.protocol {
+        Protocol::OpenAi | Protocol::Responses if rules.key.is_empty() => {
+            ("authorization", String::new())
+        }
         Protocol::OpenAi | Protocol::Responses => {
             ("authorization", format!("Bearer {}", rules.key))
         }
@@ -402,9 +399,7 @@ fn streamed(protocol: Protocol, say: &Say, watched: Watched) -> Response<Body> {
     let body = Streaming { pieces: pieces.into(), end, pause, watched: Some(watched) };
     let body = StreamBody::new(body.map(|piece| piece.map(Frame::data)));
     let mut response = Response::new(BodyExt::boxed(body));
-    response
-        .headers_mut()
-        .insert(CONTENT_TYPE, hyper::header::HeaderValue::from_static("text/event-stream"));
+    response.headers_mut().insert(CONTENT_TYPE, HeaderValue::from_static("text/event-stream"));
     response
 }
 
@@ -412,9 +407,7 @@ fn plain(status: StatusCode, body: &str) -> Response<Body> {
     let body = Full::new(Bytes::from(body.to_owned())).map_err(|never: Infallible| match never {});
     let mut response = Response::new(BodyExt::boxed(body));
     *response.status_mut() = status;
-    response
-        .headers_mut()
-        .insert(CONTENT_TYPE, hyper::header::HeaderValue::from_static("application/json"));
+    response.headers_mut().insert(CONTENT_TYPE, HeaderValue::from_static("application/json"));
     response
 }
 

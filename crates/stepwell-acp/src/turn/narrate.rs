@@ -44,8 +44,6 @@ pub(crate) struct Narrator {
     running: Vec<String>,
     tasks: Vec<Task>,
     usage: Usage,
-    /// Why the model says that it stopped.
-    pub(crate) finish: Option<String>,
 }
 
 /// A message on its way.
@@ -92,7 +90,6 @@ impl Narrator {
             running: Vec::new(),
             tasks: Vec::new(),
             usage: Usage::default(),
-            finish: None,
         }
     }
 
@@ -290,7 +287,6 @@ impl Narrator {
         if let Some(usage) = message.usage {
             self.usage.used = usage.total();
         }
-        self.finish = message.call.as_ref().and_then(|call| call.finish_reason.clone());
         let mut events = Vec::new();
         for part in &message.parts {
             match part {

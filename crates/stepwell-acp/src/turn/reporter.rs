@@ -73,11 +73,6 @@ impl Reporter {
         }
     }
 
-    /// Why the model says that it stopped.
-    pub(super) fn finish(&self) -> Option<String> {
-        self.inside().narrator.as_ref().and_then(|narrator| narrator.finish.clone())
-    }
-
     /// The last event that was told; none, if the run never began.
     pub(super) fn told(&self) -> Option<Seq> {
         self.inside().narrator.as_ref().map(Narrator::told)

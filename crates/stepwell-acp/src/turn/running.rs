@@ -193,7 +193,7 @@ impl Task {
                 for gate in &report.waiting {
                     self.reporter.tell(TurnEvent::Text(Chunk::question(gate)));
                 }
-                ended(&report, self.reporter.finish().as_deref())
+                ended(&report)
             }
             Err(error) => failed(&error),
         }
@@ -270,7 +270,7 @@ impl Task {
                 self.reporter.tell(TurnEvent::Text(Chunk::question(&open.gate)));
             }
         }
-        by_reason(reason, self.reporter.finish().as_deref())
+        by_reason(reason)
     }
 
     /// The questions of a run that goes on elsewhere, as far as the client was told of what led to
@@ -338,21 +338,19 @@ fn refused(answered: Result<(), Error>) {
 }
 
 /// How a run ended, as its report says.
-fn ended(report: &RunReport, finish: Option<&str>) -> TurnEnd {
+fn ended(report: &RunReport) -> TurnEnd {
     match (&report.error, report.reason) {
         (Some(error), _) if error.fault == Some(Fault::ContextFull) => TurnEnd::Full,
+        (Some(error), _) if error.fault == Some(Fault::Declined) => TurnEnd::Refused,
         (Some(error), _) if error.fault == Some(Fault::Auth) => {
             TurnEnd::Failed { message: sentences(&error.message, CHOOSE_MODEL), credentials: true }
         }
         (Some(error), _) => TurnEnd::Failed { message: error.message.clone(), credentials: false },
-        (None, reason) => by_reason(reason, finish),
+        (None, reason) => by_reason(reason),
     }
 }
 
-/// What providers say of an answer that the model refused.
-const REFUSALS: [&str; 4] = ["refusal", "content_filter", "safety", "SAFETY"];
-
-fn by_reason(reason: Option<StopReason>, finish: Option<&str>) -> TurnEnd {
+fn by_reason(reason: Option<StopReason>) -> TurnEnd {
     match reason {
         Some(StopReason::MaxSteps | StopReason::BudgetExceeded | StopReason::Timeout) => {
             TurnEnd::Limit
@@ -363,7 +361,7 @@ fn by_reason(reason: Option<StopReason>, finish: Option<&str>) -> TurnEnd {
             let message = "the run failed; its log says how".to_owned();
             TurnEnd::Failed { message, credentials: false }
         }
-        _ if finish.is_some_and(|finish| REFUSALS.contains(&finish)) => TurnEnd::Refused,
+        Some(StopReason::Refusal) => TurnEnd::Refused,
         Some(StopReason::LlmDone | StopReason::Gate | StopReason::Abandoned) | None => {
             TurnEnd::Done
         }

@@ -7,7 +7,7 @@ use std::time::Duration;
 use serde_json::{Value, json};
 use stepwell_acp::{Setup, serve};
 use stepwell_runtime::Runtime;
-use stepwell_strict::Say;
+use stepwell_strict::{Say, Stop};
 
 use crate::client::{Client, TestEnv};
 use crate::stage::Stage;
@@ -26,6 +26,17 @@ fn a_prompt_behind_a_cancel_begins_the_next_turn() {
     assert_eq!(client.answered(second).unwrap()["stopReason"], "end_turn");
     assert!(stage.heard().contains("and now this"));
     stage.strict.go_on();
+}
+
+#[test]
+fn a_refusal_is_shown_and_ends_the_turn_as_one() {
+    let stage = Stage::new();
+    stage.strict.push(Say::text("I would rather not.").stopping(Stop::Filtered));
+    let mut client = stage.env.greeted(&json!({}));
+    let session = client.new_session(&stage.env);
+    let prompt = client.prompt(&session, "do it");
+    assert_eq!(client.answered(prompt).unwrap()["stopReason"], "refusal");
+    assert!(client.said("agent_message_chunk").starts_with("I would rather not."));
 }
 
 #[test]

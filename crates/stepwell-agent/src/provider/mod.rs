@@ -108,7 +108,7 @@ pub enum Delta {
     Text(String),
     /// Visible reasoning.
     Thinking(String),
-    /// A part of a tool call. Front ends are not told: a call is shown when it is whole.
+    /// A part of what is not shown before it is whole, such as a tool call. Front ends are not told.
     Call,
     /// What came of this answer so far is void: it broke off, and is asked for anew.
     Void,
@@ -158,8 +158,8 @@ pub enum Ended {
     Complete,
     /// It used up the tokens that it may answer with.
     OutputLimit,
-    /// The provider refused to say it.
-    Filtered,
+    /// The model refused, or its provider did not let it answer.
+    Refused,
 }
 
 /// A call failed. The text is safe to show and to store: it holds no prompt and no key.
@@ -183,6 +183,10 @@ pub enum Fault {
     UnknownModel,
     /// The provider does not take the request: asking again is of no use.
     Refused,
+    /// The model refuses to answer, or its provider does not let it: ask for something else.
+    Declined,
+    /// Nothing listens at its address, which is on this machine: start it.
+    NotRunning,
     /// The conversation does not fit the model.
     ContextFull,
     /// Too many requests: wait, at least this long if it said, and ask again.

@@ -1,46 +1,40 @@
 //! Models behind a network: OpenAI, Anthropic, Gemini, Ollama, and all who speak as OpenAI does.
 //!
-//! The client library (genai) carries requests, knows the addresses and reads the streams.
-//! What a conversation looks like on the wire is written here for OpenAI and Anthropic,
-//! because the library rewrites model names, moves thinking, and parses arguments that
-//! must stay as the model wrote them.
+//! A protocol is a module with two pure halves: the body of a request, and a reader that takes the
+//! events of a stream into a draft of the answer. What a failure means is in `fault`. The one
+//! driver here sends, waits, and feeds the reader.
 
 mod anthropic;
 mod calls;
+mod draft;
 mod fault;
-mod frames;
 mod gemini;
-mod no_stream;
 mod openai;
 mod outgoing;
 mod picture;
-mod reading;
+mod sse;
+#[cfg(test)]
+mod tests;
 
 use std::fmt;
 use std::sync::Once;
 use std::time::Duration;
 
+use futures_util::FutureExt;
 use futures_util::future::BoxFuture;
-use futures_util::{FutureExt, StreamExt};
-use genai::adapter::AdapterKind;
-use genai::chat::{ChatOptions, ChatRequest, ChatStreamEvent, ReasoningEffort};
-use genai::resolver::AuthData;
-use genai::{Client, ModelIden, ServiceTarget};
+use reqwest::header::{HeaderMap, HeaderValue};
+use reqwest::{Response, Url};
+use serde_json::Value;
 use tokio::time::Instant;
 
-use self::anthropic::Thoughts;
+use self::draft::Draft;
 use self::fault::Failure;
-use self::frames::Frames;
-use self::reading::Reading;
+use self::sse::{Event, Events};
 use super::{Answer, CallError, Delta, Fault, Provider, Request};
 
 /// How long a provider may be silent, unless a user says otherwise. Models with hidden
 /// reasoning say nothing for minutes.
 pub const DEFAULT_TIMEOUT: Duration = Duration::from_secs(300);
-
-/// What stands in for a key where none is needed: the client library insists on one, and
-/// local servers do not look.
-const NO_KEY: &str = "none";
 
 /// Whose words an endpoint speaks.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -64,13 +58,79 @@ impl Protocol {
         }
     }
 
-    const fn adapter(self) -> AdapterKind {
+    fn body(self, provider: &str, request: Request<'_>, sampling: Sampling) -> Value {
         match self {
-            Self::OpenAi => AdapterKind::OpenAI,
-            Self::Anthropic => AdapterKind::Anthropic,
-            Self::Gemini => AdapterKind::Gemini,
+            Self::OpenAi => openai::body(provider, request, sampling),
+            Self::Anthropic => anthropic::body(provider, request, sampling),
+            Self::Gemini => gemini::body(provider, request, sampling),
         }
     }
+
+    /// Where a model is asked, below the base URL. A query that the base has stays.
+    fn url(self, base: &Url, model: &str) -> Url {
+        let mut url = base.clone();
+        if let Ok(mut path) = url.path_segments_mut() {
+            path.pop_if_empty();
+            match self {
+                Self::OpenAi => path.extend(["chat", "completions"]),
+                Self::Anthropic => path.push("messages"),
+                Self::Gemini => {
+                    path.push("models").extend(format!("{model}:streamGenerateContent").split('/'))
+                }
+            };
+        }
+        if self == Self::Gemini {
+            url.query_pairs_mut().append_pair("alt", "sse");
+        }
+        url
+    }
+
+    fn reader(self, request: Request<'_>) -> Reader<'_> {
+        match self {
+            Self::OpenAi => Reader::OpenAi(openai::Reader::new(request.tools)),
+            Self::Anthropic => Reader::Anthropic(anthropic::Reader::default()),
+            Self::Gemini => Reader::Gemini(gemini::Reader::default()),
+        }
+    }
+}
+
+/// Is the answer whole?
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Progress {
+    More,
+    Done,
+}
+
+/// What reads the events of a protocol.
+enum Reader<'a> {
+    OpenAi(openai::Reader<'a>),
+    Anthropic(anthropic::Reader),
+    Gemini(gemini::Reader),
+}
+
+impl Reader<'_> {
+    fn event(&mut self, event: &Event, draft: &mut Draft) -> Result<Progress, Failure> {
+        Ok(match self {
+            Self::OpenAi(reader) if event.data.trim() == "[DONE]" => reader.end(draft),
+            Self::OpenAi(reader) => reader.event(&json(event)?, draft),
+            Self::Anthropic(reader) => reader.event(&json(event)?, draft),
+            Self::Gemini(reader) => reader.event(&json(event)?, draft),
+        })
+    }
+}
+
+/// The data of an event that is no error.
+fn json(event: &Event) -> Result<Value, Failure> {
+    let data = serde_json::from_str(&event.data);
+    if event.name == "error" {
+        let said = data.unwrap_or_else(|_| Value::String(event.data.clone()));
+        return Err(Failure::in_stream(&said));
+    }
+    let data = data.map_err(|_| Failure::unreadable())?;
+    if fault::is_error(&data) {
+        return Err(Failure::in_stream(&data));
+    }
+    Ok(data)
 }
 
 /// A secret that shows itself to nobody but the provider.
@@ -116,10 +176,9 @@ pub struct Endpoint {
 /// A model behind a network.
 pub struct Remote {
     endpoint: Endpoint,
-    base_url: String,
-    client: Client,
-    /// What the client sends with.
+    base_url: Url,
     http: reqwest::Client,
+    headers: HeaderMap,
     sampling: Sampling,
 }
 
@@ -132,6 +191,17 @@ pub struct Sampling {
     pub top_p: Option<f64>,
     /// How long it thinks before it answers.
     pub effort: Option<Effort>,
+}
+
+impl Sampling {
+    /// Writes what was chosen into a body, under the names that a protocol has for it.
+    fn write(self, body: &mut Value, temperature: &str, top_p: &str) {
+        for (name, chosen) in [(temperature, self.temperature), (top_p, self.top_p)] {
+            if let Some(chosen) = chosen {
+                body[name] = chosen.into();
+            }
+        }
+    }
 }
 
 /// How long a model thinks before it answers.
@@ -158,14 +228,13 @@ impl Effort {
             Self::High => "high",
         }
     }
-}
 
-impl From<Effort> for ReasoningEffort {
-    fn from(effort: Effort) -> Self {
-        match effort {
-            Effort::Low => Self::Low,
-            Effort::Medium => Self::Medium,
-            Effort::High => Self::High,
+    /// Of a model that is given a number of tokens to think with.
+    const fn tokens(self) -> u64 {
+        match self {
+            Self::Low => 1024,
+            Self::Medium => 8_000,
+            Self::High => 24_000,
         }
     }
 }
@@ -184,22 +253,18 @@ impl Remote {
         if endpoint.base_url.is_none() && endpoint.key.as_ref().is_none_or(|k| k.0.is_empty()) {
             return Err(wrong(Fault::Auth, "it needs a key, and there is none".to_owned()));
         }
-        let mut base_url =
-            endpoint.base_url.clone().unwrap_or_else(|| endpoint.protocol.vendor_url().to_owned());
-        if !base_url.ends_with('/') {
-            base_url.push('/');
-        }
-        if !reqwest::Url::parse(&base_url).is_ok_and(|url| url.has_host()) {
-            let what = format!("its base_url {base_url:?} is not a URL such as http://host/v1");
-            return Err(wrong(Fault::Refused, what));
-        }
+        let typed = endpoint.base_url.as_deref().unwrap_or(endpoint.protocol.vendor_url());
+        let base_url = Url::parse(typed).ok().filter(Url::has_host).ok_or_else(|| {
+            let what = format!("its base_url {typed:?} is not a URL such as http://host/v1");
+            wrong(Fault::Refused, what)
+        })?;
         let http = http(&endpoint).map_err(|error| {
             wrong(Fault::Refused, format!("its client cannot be made: {error}"))
         })?;
-        let client = Client::builder().with_reqwest(http.clone()).build();
-        let client =
-            client.map_err(|_| wrong(Fault::Refused, "its client cannot be made".to_owned()))?;
-        Ok(Self { endpoint, base_url, client, http, sampling: Sampling::default() })
+        let headers = headers(&endpoint).ok_or_else(|| {
+            wrong(Fault::Auth, "its key holds characters that cannot be sent".to_owned())
+        })?;
+        Ok(Self { endpoint, base_url, http, headers, sampling: Sampling::default() })
     }
 
     /// The same model, choosing its words as freely as this.
@@ -208,107 +273,136 @@ impl Remote {
         Self { sampling, ..self }
     }
 
-    fn target(&self, model: &str) -> ServiceTarget {
-        let key = self.endpoint.key.as_ref().map(Key::reveal).filter(|key| !key.is_empty());
-        ServiceTarget {
-            endpoint: genai::resolver::Endpoint::from_owned(self.base_url.as_str()),
-            auth: AuthData::from_single(key.unwrap_or(NO_KEY)),
-            model: ModelIden::new(self.endpoint.protocol.adapter(), model),
-        }
-    }
-
     async fn ask(
         &self,
         request: Request<'_>,
         told: &mut (dyn FnMut(Delta) + Send),
     ) -> Result<Answer, CallError> {
-        let provider = self.endpoint.provider.as_str();
-        let wire = match self.endpoint.protocol {
-            Protocol::OpenAi => openai::encode(provider, request),
-            Protocol::Anthropic => anthropic::encode(provider, request, Thoughts::Kept),
-            Protocol::Gemini => gemini::encode(provider, request),
-        };
-        let failure = match self.send(wire, request, told).await {
-            Ok(answer) => return Ok(answer),
-            Err(failure) => failure,
-        };
-        if !(self.endpoint.protocol == Protocol::Anthropic && failure.blames_thinking()) {
-            return Err(failure.into_call_error(&self.endpoint, request));
+        let mut answer = self.whole(request, told).await;
+        if answer.as_ref().is_err_and(Failure::blames_thinking) {
+            let messages = outgoing::without_thinking(request.messages);
+            answer = self.whole(Request { messages: &messages, ..request }, told).await;
         }
-        let wire = anthropic::encode(provider, request, Thoughts::Left);
-        let again = self.send(wire, request, told).await;
-        again.map_err(|failure| failure.into_call_error(&self.endpoint, request))
+        answer.map_err(|failure| failure.into_call_error(&self.endpoint, request))
     }
 
-    async fn send(
+    /// An answer, with what follows each of its pauses.
+    async fn whole(
         &self,
-        wire: WireRequest,
         request: Request<'_>,
         told: &mut (dyn FnMut(Delta) + Send),
     ) -> Result<Answer, Failure> {
-        let frames = Frames::default();
-        let protocol = self.endpoint.protocol;
-        let options = frames.watching(self.options(wire.options), protocol);
-        let target = self.target(&wire.model);
-        let response = self.client.exec_chat_stream(target, wire.chat, Some(&options)).await;
-        let mut stream = response.map_err(|error| Failure::of(&error))?.stream;
-        let mut reading = Reading::new(protocol, &self.endpoint.provider);
-        let mut patience = Patience::new(self.endpoint.timeout);
-        while let Some(event) = patience.wait(stream.next()).await? {
-            match event.map_err(|error| Failure::of(&error))? {
-                // What only keeps the connection alive is no part of the answer.
-                ChatStreamEvent::Start | ChatStreamEvent::Heartbeat => continue,
-                ChatStreamEvent::Chunk(chunk) => {
-                    reading.text(&chunk.content);
-                    told(Delta::Text(chunk.content));
-                }
-                ChatStreamEvent::ReasoningChunk(chunk) => {
-                    reading.thinking(&chunk.content);
-                    told(Delta::Thinking(chunk.content));
-                }
-                ChatStreamEvent::ThoughtSignatureChunk(_) => reading.signed(),
-                // The library drops calls that are not numbered: they are read from the events.
-                ChatStreamEvent::ToolCallChunk(_) if protocol == Protocol::OpenAi => {
-                    told(Delta::Call);
-                }
-                ChatStreamEvent::ToolCallChunk(chunk) => {
-                    reading.call(chunk.tool_call);
-                    told(Delta::Call);
-                }
-                ChatStreamEvent::End(end) => {
-                    reading.calls(frames.calls());
-                    return reading.finish(end, request, frames.told());
-                }
+        let mut draft = Draft::new(&self.endpoint.provider);
+        let mut with_paused = None;
+        for _ in 0..MOST_PAUSES {
+            let spent = draft.usage.take();
+            let messages = with_paused.as_deref().unwrap_or(request.messages);
+            self.read(Request { messages, ..request }, &mut draft, told).await?;
+            if let (Some(usage), Some(spent)) = (&mut draft.usage, spent) {
+                *usage += spent;
             }
-            patience.heard();
+            let Some(paused) = draft.paused(request.model) else { return draft.finish(request) };
+            with_paused = Some([request.messages, &[paused]].concat());
         }
-        if !frames.is_no_stream() {
-            return Err(Failure::truncated());
-        }
-        let instead = no_stream::look(&self.http, &self.base_url, protocol).await;
-        Err(Failure::no_stream(instead))
+        Err(Failure::paused(MOST_PAUSES))
     }
 
-    /// Everything is captured: a stream without capture forgets signatures and usage.
-    fn options(&self, options: ChatOptions) -> ChatOptions {
-        let mut options = options;
-        if let Some(temperature) = self.sampling.temperature {
-            options = options.with_temperature(temperature);
+    /// Sends one request, and reads what answers it.
+    async fn read(
+        &self,
+        request: Request<'_>,
+        draft: &mut Draft,
+        told: &mut (dyn FnMut(Delta) + Send),
+    ) -> Result<(), Failure> {
+        let Endpoint { protocol, provider, timeout, .. } = &self.endpoint;
+        let url = protocol.url(&self.base_url, request.model);
+        let broken = |error: reqwest::Error| Failure::transport(&error, &self.endpoint, &url);
+        let body = protocol.body(provider, request, self.sampling);
+        let sent = self.http.post(url.clone()).headers(self.headers.clone()).json(&body).send();
+        let mut patience = Patience::new(*timeout);
+        let mut response = patience.wait(sent).await?.map_err(broken)?;
+        let front = patience.wait(opening(&mut response)).await?.map_err(broken)?;
+        let (mut events, mut reader) = (Events::default(), protocol.reader(request));
+        let mut came = events.push(&front?);
+        loop {
+            for event in &came {
+                let progress = reader.event(event, draft)?;
+                if !draft.news.is_empty() {
+                    patience.heard();
+                    draft.news.drain(..).for_each(&mut *told);
+                }
+                if progress == Progress::Done {
+                    return Ok(());
+                }
+            }
+            if events.is_over() {
+                return Err(Failure::truncated());
+            }
+            let bytes = patience.wait(response.chunk()).await?.map_err(broken)?;
+            came = match bytes {
+                Some(bytes) => events.push(&bytes),
+                None => events.end(),
+            };
         }
-        if let Some(top_p) = self.sampling.top_p {
-            options = options.with_top_p(top_p);
-        }
-        if let Some(effort) = self.sampling.effort {
-            options = options.with_reasoning_effort(effort.into());
-        }
-        options
-            .with_capture_content(true)
-            .with_capture_reasoning_content(true)
-            .with_capture_tool_calls(true)
-            .with_capture_usage(true)
-            .with_stream_header_timeout(self.endpoint.timeout)
-            .with_stream_read_timeout(self.endpoint.timeout)
     }
+}
+
+/// The headers of every request: the key, if there is one, and what the protocol insists on.
+fn headers(endpoint: &Endpoint) -> Option<HeaderMap> {
+    let mut headers = HeaderMap::new();
+    if endpoint.protocol == Protocol::Anthropic {
+        headers.insert("anthropic-version", HeaderValue::from_static("2023-06-01"));
+    }
+    let Some(key) = endpoint.key.as_ref().map(Key::reveal).filter(|key| !key.is_empty()) else {
+        return Some(headers);
+    };
+    let (name, value) = match endpoint.protocol {
+        Protocol::OpenAi => ("authorization", format!("Bearer {key}")),
+        Protocol::Anthropic => ("x-api-key", key.to_owned()),
+        Protocol::Gemini => ("x-goog-api-key", key.to_owned()),
+    };
+    let mut value = HeaderValue::from_str(&value).ok()?;
+    value.set_sensitive(true);
+    headers.insert(name, value);
+    Some(headers)
+}
+
+/// The beginning of a stream of events, or the failure that came in its place.
+async fn opening(response: &mut Response) -> reqwest::Result<Result<Vec<u8>, Failure>> {
+    let mut body = Vec::new();
+    let is_success = response.status().is_success();
+    let mut is_stream = false;
+    while !is_stream && body.len() < LONGEST_BODY {
+        match response.chunk().await {
+            Ok(Some(bytes)) => body.extend_from_slice(&bytes),
+            // The status says enough.
+            Err(error) if is_success => return Err(error),
+            Ok(None) | Err(_) => break,
+        }
+        let begins = without_mark(&body).first();
+        let unclear = begins.is_none() || MARK.starts_with(&body);
+        is_stream = is_success && !unclear && !matches!(begins, Some(b'<' | b'{' | b'['));
+    }
+    Ok(match without_mark(&body).first() {
+        _ if !is_success => Err(Failure::http(response.status(), response.headers(), &body)),
+        Some(b'<') => Err(Failure::page()),
+        Some(b'{' | b'[') => Err(Failure::in_one_piece(&body)),
+        _ => Ok(body),
+    })
+}
+
+/// How often an answer may pause.
+const MOST_PAUSES: usize = 10;
+
+/// As much of a body as is read where no stream is.
+const LONGEST_BODY: usize = 1 << 20;
+
+/// The byte order mark of UTF-8.
+const MARK: &[u8] = b"\xef\xbb\xbf";
+
+/// A text without its mark and the white space before it.
+fn without_mark(body: &[u8]) -> &[u8] {
+    body.strip_prefix(MARK).unwrap_or(body).trim_ascii_start()
 }
 
 /// How many times as long as a provider may be silent a whole answer may take: a model that
@@ -370,24 +464,10 @@ impl Provider for Remote {
     }
 }
 
-/// What the client library is given to send.
-struct WireRequest {
-    /// The name that the library sees; where it can, the true one travels in the body.
-    model: String,
-    chat: ChatRequest,
-    options: ChatOptions,
-}
-
-/// A conversation as a protocol puts it, without its tools; nothing for Gemini, whose words
-/// are the client library's. For those who want to see it, or check it.
+/// A request as a protocol puts it, for those who want to see it, or check it.
 #[must_use]
-pub fn body(protocol: Protocol, provider: &str, request: Request<'_>) -> Option<serde_json::Value> {
-    let wire = match protocol {
-        Protocol::OpenAi => openai::encode(provider, request),
-        Protocol::Anthropic => anthropic::encode(provider, request, Thoughts::Kept),
-        Protocol::Gemini => return None,
-    };
-    wire.options.extra_body
+pub fn body(protocol: Protocol, provider: &str, request: Request<'_>) -> Value {
+    protocol.body(provider, request, Sampling::default())
 }
 
 /// An HTTP client that goes where it is told: no redirects, which would carry the key to

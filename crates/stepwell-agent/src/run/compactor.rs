@@ -342,7 +342,7 @@ impl Conversation<'_> {
                 let room = plan.room.min(plan.taken.saturating_sub(1));
                 held.complete(&text, counter, room)
             }
-            Ended::OutputLimit | Ended::Filtered => Err(NoSummary::Partial),
+            Ended::OutputLimit | Ended::Refused => Err(NoSummary::Partial),
         };
         let (summary, fault) = match summary {
             Ok(summary) => (Some(summary), None),

@@ -138,7 +138,7 @@ impl Run<'_> {
         let blank = !asks && message.text().trim().is_empty();
         let (blank, text) = match ended {
             provider::Ended::Complete => (blank, message.text()),
-            provider::Ended::OutputLimit | provider::Ended::Filtered => (false, message.text()),
+            provider::Ended::OutputLimit | provider::Ended::Refused => (false, message.text()),
         };
         if blank || message.parts.is_empty() {
             message.parts.push(stepwell::Part::text(NO_ANSWER));
@@ -169,7 +169,7 @@ impl Run<'_> {
             self.tell_step();
         }
         let what = match ended {
-            provider::Ended::Filtered => "the provider filtered its answer".to_owned(),
+            provider::Ended::Refused => return self.refused(&message),
             _ if self.answers.cut_short >= MAX_CUT_SHORT => format!(
                 "{MAX_CUT_SHORT} answers in a row were cut off at {} tokens (model.max_output)",
                 self.max_output()
@@ -181,6 +181,13 @@ impl Run<'_> {
         };
         let provider = self.setup.provider.name().to_owned();
         self.call_failed(CallError { provider, what, fault: Fault::Refused })
+    }
+
+    fn refused(&mut self, message: &Message) -> Result<Option<(Stop, Option<CallError>)>> {
+        let word = message.call.as_ref().and_then(|call| call.finish_reason.as_deref());
+        let what = format!("the model refused to answer ({})", word.unwrap_or("refusal"));
+        let provider = self.setup.provider.name().to_owned();
+        self.call_failed(CallError { provider, what, fault: Fault::Declined })
     }
 
     /// About what an answer took, for a provider that does not say.
@@ -223,6 +230,7 @@ impl Run<'_> {
         self.record(vec![Failure { message: error.to_string() }.into()])?;
         let stop = match error.fault {
             Fault::ContextFull => Stop::limit(StopReason::ContextFull),
+            Fault::Declined => Stop { status: Status::Failed, reason: StopReason::Refusal },
             _ => Stop { status: Status::Failed, reason: StopReason::LlmError },
         };
         Ok(Some((stop, Some(error))))

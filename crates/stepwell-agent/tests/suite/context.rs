@@ -117,7 +117,7 @@ pub(crate) fn both_vendors_take(request: Request<'_>, after: &dyn std::fmt::Debu
         (Protocol::OpenAi, stepwell_strict::Protocol::OpenAi),
         (Protocol::Anthropic, stepwell_strict::Protocol::Anthropic),
     ] {
-        let body = remote::body(ours, "vendor", request).unwrap();
+        let body = remote::body(ours, "vendor", request);
         stepwell_strict::check(theirs, &body)
             .unwrap_or_else(|why| panic!("{ours:?} after {after:?}: {why}\n{body:#}"));
     }

@@ -92,7 +92,7 @@ fn too_long() -> Said {
 
 /// Answers every question in the same way, and keeps what it is told.
 #[derive(Default)]
-struct Person {
+pub(crate) struct Person {
     denies: bool,
     notices: Arc<Mutex<Vec<Notice>>>,
 }
@@ -123,19 +123,19 @@ impl Person {
 }
 
 /// A folder and a session in it.
-struct Scene {
+pub(crate) struct Scene {
     folder: tempfile::TempDir,
     session: Session,
 }
 
-fn scene() -> Scene {
+pub(crate) fn scene() -> Scene {
     let well = Stepwell::in_memory();
     let session = well.create(well.draft("t")).unwrap();
     Scene { folder: tempfile::tempdir().unwrap(), session }
 }
 
 impl Scene {
-    fn setup(&self, provider: Arc<dyn Provider>) -> Setup {
+    pub(crate) fn setup(&self, provider: Arc<dyn Provider>) -> Setup {
         let tools = tool::builtin();
         let effects = tools.iter().map(|it| (it.spec().name.clone(), it.effect())).collect();
         let limits = Limits { steps: Some(70), ..Limits::default() };
@@ -156,7 +156,7 @@ impl Scene {
         }
     }
 
-    async fn run(&self, setup: &Setup, person: &Person, words: Option<&str>) -> Ended {
+    pub(crate) async fn run(&self, setup: &Setup, person: &Person, words: Option<&str>) -> Ended {
         let mut run = Run::new(&self.session, setup, person.front(&self.session)).unwrap();
         if let Some(words) = words {
             run.say(words).unwrap();

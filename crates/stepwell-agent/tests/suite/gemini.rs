@@ -121,7 +121,6 @@ async fn calls_and_their_signatures_go_out_and_come_back() {
     assert_eq!(names, ["read_file", "read_file"]);
 }
 
-/// The client library reports an end here; Gemini itself gave no reason for one.
 #[tokio::test]
 async fn a_half_stream_is_never_an_answer() {
     let half = vec![chunk(&json!([{"text": "Hel"}]), None)];

@@ -8,6 +8,7 @@ mod endings;
 mod gemini;
 mod lanes;
 mod mcp;
+mod odd_answers;
 mod pictures;
 mod provider_faults;
 mod providers;

@@ -76,17 +76,14 @@ async fn a_vendor_without_a_key_and_a_wrong_address_fail_before_anything_is_sent
     let nowhere =
         Endpoint { base_url: Some("localhost".to_owned()), ..endpoint(&strict, Protocol::OpenAi) };
     assert!(Remote::new(nowhere).unwrap_err().to_string().contains("base_url"));
-    let unheard = Endpoint {
-        base_url: Some("http://127.0.0.1:9/v1".to_owned()),
-        ..endpoint(&strict, Protocol::OpenAi)
-    };
-    let error = ask(&Remote::new(unheard).unwrap(), &[user()]).await.unwrap_err();
-    assert_eq!(error.fault, Fault::Unavailable);
+    let split = Key::new("sk-one\nsk-two");
+    let split = Endpoint { key: Some(split), ..endpoint(&strict, Protocol::OpenAi) };
+    assert_eq!(Remote::new(split).unwrap_err().fault, Fault::Auth);
 }
 
 #[tokio::test]
 async fn a_local_server_needs_no_key() {
-    let rules = Rules { key: "none".to_owned(), ..Rules::default() };
+    let rules = Rules { key: String::new(), ..Rules::default() };
     let strict = Strict::start(rules).await.unwrap();
     strict.push(Say::text("ok"));
     let keyless = Endpoint { key: None, ..endpoint(&strict, Protocol::OpenAi) };
@@ -272,7 +269,8 @@ async fn waits_grow_with_chance_and_end() {
 
 #[tokio::test(start_paused = true)]
 async fn what_does_not_pass_is_not_asked_again() {
-    for fault in [Fault::Auth, Fault::UnknownModel, Fault::Refused, Fault::ContextFull] {
+    let lasting = [Fault::Auth, Fault::UnknownModel, Fault::Refused, Fault::ContextFull];
+    for fault in lasting.into_iter().chain([Fault::Declined, Fault::NotRunning]) {
         assert_eq!(endure(&[fault], Patience::default()).await, (vec![], fault));
         let (waits, last) = endure(&[Fault::TimedOut, fault], Patience::default()).await;
         assert_eq!((waits.len(), last), (1, fault));

@@ -116,6 +116,8 @@ pub enum StopReason {
     Crashed,
     /// The provider could not be reached or refused.
     LlmError,
+    /// The model or its provider refused to answer.
+    Refusal,
     /// A question waits for a human.
     Gate,
     /// Its user gave it up.
@@ -135,6 +137,7 @@ impl StopReason {
             Self::UserInterrupt => "user_interrupt",
             Self::Crashed => "crashed",
             Self::LlmError => "llm_error",
+            Self::Refusal => "refusal",
             Self::Gate => "gate",
             Self::Abandoned => "abandoned",
         }

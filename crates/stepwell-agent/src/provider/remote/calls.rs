@@ -2,10 +2,15 @@
 //!
 //! OpenAI numbers each piece with the `index` of its call. Others leave the number out (Gemini's
 //! OpenAI endpoint, mistral.rs), give the same one to every call (older Ollama), or repeat a call's
-//! id in each of its pieces. So the number is one sign among several, and never needed.
+//! id in each of its pieces. So the number is one sign among several, and never needed. Older servers
+//! have one `function_call`, and some local ones leave a call in the text, as the model wrote it.
 
+use serde::Deserialize;
 use serde_json::Value;
-use stepwell::ToolCall;
+use serde_json::value::RawValue;
+use stepwell::{Part, ToolCall};
+
+use crate::provider::ToolSpec;
 
 /// The calls of one answer, as far as they have come.
 #[derive(Debug, Default)]
@@ -21,13 +26,18 @@ struct Piece {
 }
 
 impl Calls {
-    /// Takes in what one event of the stream says of calls.
-    pub(super) fn event(&mut self, event: &Value) {
-        let Some(entries) = event["choices"][0]["delta"]["tool_calls"].as_array() else { return };
+    /// Takes in what one event of the stream says of calls. Does it say anything?
+    pub(super) fn delta(&mut self, delta: &Value) -> bool {
+        let legacy = delta.get("function_call").filter(|call| call.is_object());
+        if let Some(function) = legacy {
+            self.entry(&serde_json::json!({"index": 0, "function": function}), None);
+        }
+        let entries = delta["tool_calls"].as_array().map_or(&[][..], Vec::as_slice);
         let alone = entries.len() == 1;
         for (position, entry) in entries.iter().enumerate() {
             self.entry(entry, (!alone).then_some(position));
         }
+        legacy.is_some() || !entries.is_empty()
     }
 
     fn entry(&mut self, entry: &Value, position: Option<usize>) {
@@ -111,6 +121,47 @@ impl Piece {
     }
 }
 
+/// Takes calls out of the text that the model wrote them into, as models of the Hermes family do:
+/// `<tool_call>{"name": …, "arguments": {…}}</tool_call>`. The text stays as it is unless each
+/// of them is whole and names a tool that was offered.
+pub(super) fn take_written(parts: &mut Vec<Part>, tools: &[ToolSpec]) {
+    let Some(Part::Text(text)) = parts.iter_mut().rfind(|part| matches!(part, Part::Text(_)))
+    else {
+        return;
+    };
+    if let Some((rest, calls)) = written(&text.text, tools) {
+        text.text = rest;
+        parts.extend(calls.into_iter().map(Part::ToolCall));
+    }
+}
+
+fn written(text: &str, tools: &[ToolSpec]) -> Option<(String, Vec<ToolCall>)> {
+    let (mut rest, mut calls, mut left) = (String::new(), Vec::new(), text);
+    while let Some((before, after)) = left.split_once("<tool_call>") {
+        let (call, behind) = after.split_once("</tool_call>").unwrap_or((after, ""));
+        calls.push(written_call(call, tools)?);
+        rest.push_str(before);
+        left = behind;
+    }
+    rest.push_str(left);
+    (!calls.is_empty()).then(|| (rest.trim().to_owned(), calls))
+}
+
+fn written_call(text: &str, tools: &[ToolSpec]) -> Option<ToolCall> {
+    #[derive(Deserialize)]
+    struct Written<'a> {
+        name: String,
+        #[serde(borrow, alias = "parameters")]
+        arguments: Option<&'a RawValue>,
+    }
+    let Written { name, arguments } = serde_json::from_str(text.trim()).ok()?;
+    let offered = tools.iter().any(|tool| tool.name == name);
+    let raw = arguments.map_or("", RawValue::get);
+    // Some write them as a text in JSON, as OpenAI's own form has it.
+    let arguments = serde_json::from_str(raw).unwrap_or_else(|_| raw.to_owned());
+    offered.then_some(ToolCall { id: String::new(), name, arguments, opaque: None })
+}
+
 #[cfg(test)]
 mod tests {
     use serde_json::json;
@@ -121,7 +172,7 @@ mod tests {
     fn read(events: &[Value]) -> Vec<String> {
         let mut calls = Calls::default();
         for entries in events {
-            calls.event(&json!({"choices": [{"delta": {"tool_calls": entries}}]}));
+            calls.delta(&json!({"tool_calls": entries}));
         }
         let shown = |call: ToolCall| format!("{} {} {}", call.id, call.name, call.arguments);
         calls.finish().into_iter().map(shown).collect()

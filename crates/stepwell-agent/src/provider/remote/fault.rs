@@ -1,14 +1,14 @@
 //! What a failed call means, in words that hold neither the prompt nor the key.
 
+use std::io;
+use std::net::IpAddr;
 use std::time::Duration;
 
-use genai::webc::StreamTimeout;
-use reqwest::StatusCode;
 use reqwest::header::HeaderMap;
+use reqwest::{StatusCode, Url};
 use serde_json::Value;
 use stepwell::{Message, Part};
 
-use super::no_stream::Instead;
 use super::{Endpoint, Key};
 use crate::provider::{CallError, Fault, Request};
 
@@ -35,6 +35,7 @@ const TOO_LONG: &[&str] = &[
 ];
 
 /// A failure before it is known to be safe to show.
+#[derive(Debug)]
 pub(super) struct Failure {
     fault: Fault,
     /// Our own words.
@@ -48,53 +49,14 @@ impl Failure {
         Self { fault, what: what.into(), said: None }
     }
 
-    /// What the client library reports. Its own text holds whole requests, and is not used.
-    pub(super) fn of(error: &genai::Error) -> Self {
-        use genai::Error as E;
-        match error {
-            E::HttpError { status, body, headers, .. } => http(*status, body, headers),
-            E::WebStream { error, .. } => stream(error.as_ref()),
-            E::WebModelCall { webc_error, .. } | E::WebAdapterCall { webc_error, .. } => {
-                match webc_error {
-                    genai::webc::Error::ResponseFailedStatus { status, body, headers } => {
-                        http(*status, body, headers)
-                    }
-                    genai::webc::Error::Reqwest(error) => transport(error),
-                    _ => Self::new(Fault::Unavailable, "its answer could not be read"),
-                }
-            }
-            E::ChatResponse { body, .. } => in_stream(body),
-            E::StreamParse { .. } | E::JsonValueExt(_) | E::SerdeJson(_) => {
-                Self::new(Fault::Truncated, "a piece of its answer could not be read")
-            }
-            E::RequiresApiKey { .. } | E::NoAuthResolver { .. } | E::NoAuthData { .. } => {
-                Self::new(Fault::Auth, "it needs a key, and there is none")
-            }
-            _ => Self::new(Fault::Refused, "the request could not be made"),
-        }
-    }
-
     /// An answer without its end.
     pub(super) fn truncated() -> Self {
         Self::new(Fault::Truncated, "the answer broke off before its end")
     }
 
-    /// Something came that is no stream of events.
-    pub(super) fn no_stream(instead: Instead) -> Self {
-        let what = match instead {
-            Instead::Page => {
-                "it answered with a web page, and not with a stream of events; does its base_url \
-                 lead to the API?"
-            }
-            Instead::OnePiece => {
-                "it answered in one piece, and not with a stream of events; does it stream?"
-            }
-            Instead::Unknown => {
-                "it answered with something that is no stream of events: a web page, or an answer \
-                 in one piece; does its base_url lead to the API, and does it stream?"
-            }
-        };
-        Self::new(Fault::Refused, what)
+    /// A piece of an answer is not in the protocol's form.
+    pub(super) fn unreadable() -> Self {
+        Self::new(Fault::Truncated, "a piece of its answer could not be read")
     }
 
     /// An answer says that it calls tools, and calls none.
@@ -102,9 +64,107 @@ impl Failure {
         Self::new(Fault::Truncated, "it says that it calls tools, and names none")
     }
 
+    /// An answer ended with a word that says that the provider failed.
+    pub(super) fn failed(word: &str) -> Self {
+        Self::new(Fault::Truncated, format!("its answer failed: it ended with {word:?}"))
+    }
+
+    /// An answer ended with a word that is not known.
+    pub(super) fn ended(word: &str) -> Self {
+        let word = one_line(word);
+        Self::new(Fault::Refused, format!("its answer ended for an unknown reason: {word:?}"))
+    }
+
+    /// A turn that pauses again and again.
+    pub(super) fn paused(times: usize) -> Self {
+        Self::new(Fault::Truncated, format!("its answer paused {times} times and did not end"))
+    }
+
+    /// A web page came, where a stream was asked for.
+    pub(super) fn page() -> Self {
+        Self::new(
+            Fault::Refused,
+            "it answered with a web page, and not with a stream of events; does its base_url lead \
+             to the API?",
+        )
+    }
+
     /// The answer did not come in time.
     pub(super) fn late(what: &str) -> Self {
         Self::new(Fault::TimedOut, what)
+    }
+
+    /// A body in one piece, under a status of success: an error, or an answer that is no stream.
+    pub(super) fn in_one_piece(body: &[u8]) -> Self {
+        let body = json(body);
+        if !is_error(&body) {
+            return Self::new(
+                Fault::Refused,
+                "it answered in one piece, and not with a stream of events; does it stream?",
+            );
+        }
+        let error = VendorError::of(&body);
+        let fault = error.fault().unwrap_or(Fault::Refused);
+        Self { fault, what: "it answered with an error".to_owned(), said: error.message }
+    }
+
+    /// An error event in the middle of a stream that had begun well.
+    pub(super) fn in_stream(event: &Value) -> Self {
+        let error = VendorError::of(event);
+        let fault = error.fault().unwrap_or(Fault::Unavailable);
+        let what = "it failed in the middle of its answer".to_owned();
+        Self { fault, what, said: error.message }
+    }
+
+    /// A status that is no success.
+    pub(super) fn http(status: StatusCode, headers: &HeaderMap, body: &[u8]) -> Self {
+        let text = text(body);
+        let is_page = text.starts_with('<');
+        let error = match json(body) {
+            Value::Null if is_page => VendorError::of(&Value::Null),
+            Value::Null => VendorError::of(&Value::String(text.into_owned())),
+            body => VendorError::of(&body),
+        };
+        let fault = asked_again(sort(status, &error, headers), headers);
+        let asked = match fault {
+            Fault::RateLimited(Some(wait)) => format!(", it asks to wait {wait:.0?}"),
+            _ => String::new(),
+        };
+        let page = if is_page { ", with a web page" } else { "" };
+        let reason = status.canonical_reason().unwrap_or("an error");
+        let what = format!("{} {reason}{page}{asked}", status.as_u16());
+        Self { fault, what, said: error.message }
+    }
+
+    /// No answer came, or not all of it.
+    pub(super) fn transport(error: &reqwest::Error, endpoint: &Endpoint, url: &Url) -> Self {
+        let host = url.host_str().unwrap_or_default();
+        if error.is_timeout() {
+            return Self::new(Fault::TimedOut, format!("{host} could not be reached in time"));
+        }
+        if error.is_connect() {
+            if endpoint.proxy.is_none() && is_loopback(host) && was_refused(error) {
+                return Self::not_running(&endpoint.provider, url);
+            }
+            return Self::new(Fault::Unavailable, format!("{host} could not be reached"));
+        }
+        if error.is_body() || error.is_decode() {
+            return Self::new(Fault::Truncated, "the connection broke in the middle of its answer");
+        }
+        if error.is_builder() {
+            return Self::new(Fault::Refused, "the request could not be made");
+        }
+        Self::new(Fault::Unavailable, "the connection broke before it answered")
+    }
+
+    fn not_running(provider: &str, url: &Url) -> Self {
+        let host = url.host_str().unwrap_or_default();
+        let port = url.port_or_known_default().unwrap_or_default();
+        let hint = match provider {
+            "ollama" => "start it with `ollama serve`",
+            _ => "start the server, or correct its base_url",
+        };
+        Self::new(Fault::NotRunning, format!("nothing listens on {host}:{port}; {hint}"))
     }
 
     /// Does the vendor refuse the thinking that it is shown?
@@ -127,67 +187,35 @@ impl Failure {
     }
 }
 
-fn stream(error: &(dyn std::error::Error + Send + Sync + 'static)) -> Failure {
-    if let Some(error) = error.downcast_ref::<genai::Error>() {
-        return Failure::of(error);
-    }
-    if let Some(timeout) = error.downcast_ref::<StreamTimeout>() {
-        let what = match timeout {
-            StreamTimeout::Headers => "it did not begin to answer in time",
-            StreamTimeout::Read => "it fell silent in the middle of its answer",
-        };
-        return Failure::new(Fault::TimedOut, what);
-    }
-    match error.downcast_ref::<reqwest::Error>() {
-        Some(error) => transport(error),
-        None => Failure::new(Fault::Truncated, "a piece of its answer could not be read"),
-    }
-}
-
-fn transport(error: &reqwest::Error) -> Failure {
-    if error.is_timeout() {
-        return Failure::new(Fault::TimedOut, "it could not be reached in time");
-    }
-    if error.is_connect() {
-        return Failure::new(Fault::Unavailable, "it could not be reached");
-    }
-    if error.is_body() || error.is_decode() {
-        return Failure::new(Fault::Truncated, "the connection broke in the middle of its answer");
-    }
-    if error.is_builder() {
-        return Failure::new(Fault::Refused, "the request could not be made");
-    }
-    Failure::new(Fault::Unavailable, "the connection broke before it answered")
-}
-
-/// An error event in the middle of a stream that had begun well.
-fn in_stream(body: &Value) -> Failure {
-    let error = VendorError::of(body);
-    let fault = if error.mentions(&["rate_limit", "too_many_requests", "resource_exhausted"]) {
-        Fault::RateLimited(None)
-    } else if error.mentions(TOO_LONG) {
-        Fault::ContextFull
-    } else if error.mentions(&["invalid_request", "permission", "authentication"]) {
-        Fault::Refused
-    } else {
-        Fault::Unavailable
+/// Is this an error, and no piece of an answer?
+pub(super) fn is_error(body: &Value) -> bool {
+    let body = body.get(0).unwrap_or(body);
+    let says = |field: &str| {
+        let nothing = |it: &Value| it.is_null() || *it == false || *it == "";
+        body.get(field).is_some_and(|it| !nothing(it))
     };
-    Failure { fault, what: "it failed in the middle of its answer".to_owned(), said: error.said() }
+    says("error") || says("detail") || body["object"] == "error" || body["type"] == "error"
 }
 
-fn http(status: StatusCode, body: &str, headers: &HeaderMap) -> Failure {
-    let is_page = body.trim_start().starts_with('<');
-    let body = serde_json::from_str(body).unwrap_or(Value::Null);
-    let error = VendorError::of(&body);
-    let reason = status.canonical_reason().unwrap_or("an error");
-    let fault = sort(status, &error, headers);
-    let asked = match fault {
-        Fault::RateLimited(Some(wait)) => format!(", it asks to wait {wait:.0?}"),
-        _ => String::new(),
-    };
-    let page = if is_page { ", with a web page" } else { "" };
-    let what = format!("{} {reason}{page}{asked}", status.as_u16());
-    Failure { fault, what, said: error.said() }
+fn text(body: &[u8]) -> std::borrow::Cow<'_, str> {
+    String::from_utf8_lossy(super::without_mark(body))
+}
+
+fn json(body: &[u8]) -> Value {
+    serde_json::from_str(&text(body)).unwrap_or(Value::Null)
+}
+
+fn is_loopback(host: &str) -> bool {
+    let address = host.trim_start_matches('[').trim_end_matches(']').parse::<IpAddr>();
+    host == "localhost" || host.ends_with(".localhost") || address.is_ok_and(|it| it.is_loopback())
+}
+
+fn was_refused(error: &reqwest::Error) -> bool {
+    let mut causes = std::iter::successors(std::error::Error::source(error), |it| it.source());
+    causes.any(|it| {
+        let error = it.downcast_ref::<io::Error>();
+        error.is_some_and(|it| it.kind() == io::ErrorKind::ConnectionRefused)
+    })
 }
 
 fn sort(status: StatusCode, error: &VendorError, headers: &HeaderMap) -> Fault {
@@ -198,11 +226,11 @@ fn sort(status: StatusCode, error: &VendorError, headers: &HeaderMap) -> Fault {
         // The account is empty: waiting does not fill it.
         429 if error.mentions(&["insufficient_quota", "billing"]) => Fault::Refused,
         429 => Fault::RateLimited(retry_after(headers)),
-        500.. => Fault::Unavailable,
-        400 | 413 | 422 if error.mentions(TOO_LONG) || error.counts_too_many_tokens() => {
-            Fault::ContextFull
-        }
-        400 | 422 if error.mentions(&["model_not_found", "model not found"]) => Fault::UnknownModel,
+        500.. => match retry_after(headers) {
+            None => Fault::Unavailable,
+            wait => Fault::RateLimited(wait),
+        },
+        400 | 413 | 422 if error.is_too_long() => Fault::ContextFull,
         400 | 422 if error.names_unknown_model() => Fault::UnknownModel,
         // Gemini says so with 400.
         400 if error.mentions(&["api_key_invalid", "api key not valid"]) => Fault::Auth,
@@ -210,17 +238,34 @@ fn sort(status: StatusCode, error: &VendorError, headers: &HeaderMap) -> Fault {
     }
 }
 
-/// How long a vendor asks to wait. A date is not read: it needs a clock that agrees.
+/// OpenAI and Anthropic say whether asking again is of use.
+fn asked_again(fault: Fault, headers: &HeaderMap) -> Fault {
+    match headers.get("x-should-retry").map(|it| it.as_bytes()) {
+        Some(b"false") if fault.is_passing() => Fault::Refused,
+        Some(b"true") if !fault.is_passing() && fault != Fault::ContextFull => Fault::Unavailable,
+        _ => fault,
+    }
+}
+
+/// How long a vendor asks to wait. A date is counted from the vendor's own clock, which `Date`
+/// tells: ours may differ.
 fn retry_after(headers: &HeaderMap) -> Option<Duration> {
-    let number = |name| headers.get(name)?.to_str().ok()?.trim().parse::<f64>().ok();
+    let text = |name| headers.get(name)?.to_str().ok().map(str::trim);
+    let number = |name| text(name)?.parse::<f64>().ok();
     let millis = number("retry-after-ms").map(|ms| ms / 1000.0);
-    let seconds = millis.or_else(|| number("retry-after"))?;
-    Duration::try_from_secs_f64(seconds).ok()
+    if let Some(seconds) = millis.or_else(|| number("retry-after")) {
+        return Duration::try_from_secs_f64(seconds).ok();
+    }
+    let date = |name| httpdate::parse_http_date(text(name)?).ok();
+    let (until, now) = (date("retry-after")?, date("date")?);
+    Some(until.duration_since(now).unwrap_or_default())
 }
 
 /// An error in a vendor's form.
 struct VendorError {
-    message: String,
+    message: Option<String>,
+    /// The status that it names, where the response's own says nothing.
+    code: Option<StatusCode>,
     /// Its type, code and message, in lower case, to look for words in.
     all: String,
 }
@@ -228,37 +273,83 @@ struct VendorError {
 impl VendorError {
     fn of(body: &Value) -> Self {
         let body = body.get(0).unwrap_or(body);
-        let error = body.get("error").unwrap_or(body);
-        let text = |value: &Value| value.as_str().unwrap_or_default().to_owned();
-        let message = match error {
-            Value::String(message) => message.clone(),
-            _ => text(&error["message"]),
-        };
-        let details = error.get("details").map(Value::to_string).unwrap_or_default();
-        let all = [text(&error["type"]), text(&error["code"]), text(&error["status"]), details];
-        let all = format!("{} {message}", all.join(" ")).to_lowercase();
-        Self { message, all }
+        let error = body.get("error").filter(|it| !it.is_null()).unwrap_or(body);
+        let message = words(error).filter(|it| !it.trim().is_empty());
+        let fields = ["type", "code", "status", "details"].map(|field| match &error[field] {
+            Value::Null => String::new(),
+            Value::String(text) => text.clone(),
+            other => other.to_string(),
+        });
+        let code = fields[1].parse().ok().filter(|code| (400..600).contains(code));
+        let all = format!("{} {}", fields.join(" "), message.as_deref().unwrap_or_default());
+        Self {
+            message,
+            code: code.and_then(|code: u16| StatusCode::from_u16(code).ok()),
+            all: all.to_lowercase(),
+        }
+    }
+
+    /// What to do about it by its own words, if they say.
+    fn fault(&self) -> Option<Fault> {
+        if let Some(status) = self.code {
+            return Some(sort(status, self, &HeaderMap::new()));
+        }
+        let by_words: [(Fault, &[&str]); 4] = [
+            (Fault::RateLimited(None), &["rate_limit", "too_many_requests", "resource_exhausted"]),
+            (Fault::Unavailable, &["overloaded", "server_error", "api_error", "unavailable"]),
+            (Fault::Auth, &["authentication", "permission", "invalid_api_key"]),
+            (Fault::Refused, &["invalid_request"]),
+        ];
+        if self.is_too_long() {
+            return Some(Fault::ContextFull);
+        }
+        if self.names_unknown_model() {
+            return Some(Fault::UnknownModel);
+        }
+        by_words.into_iter().find(|(_, words)| self.mentions(words)).map(|(fault, _)| fault)
     }
 
     fn mentions(&self, words: &[&str]) -> bool {
         words.iter().any(|word| self.all.contains(word))
     }
 
-    /// Gemini: "The input token count (N) exceeds the maximum number of tokens allowed".
-    fn counts_too_many_tokens(&self) -> bool {
-        self.all.contains("token count") && self.all.contains("exceed")
+    fn is_too_long(&self) -> bool {
+        // Gemini: "The input token count (N) exceeds the maximum number of tokens allowed".
+        let counts = self.all.contains("token count") && self.all.contains("exceed");
+        counts || self.mentions(TOO_LONG)
     }
 
     fn names_unknown_model(&self) -> bool {
-        self.all.contains("model")
-            && self.mentions(&["does not exist", "not found", "unknown model"])
-    }
-
-    fn said(&self) -> Option<String> {
-        (!self.message.trim().is_empty()).then(|| self.message.clone())
+        let unknown = ["does not exist", "not found", "unknown model"];
+        self.mentions(&["model_not_found"])
+            || (self.all.contains("model") && self.mentions(&unknown))
     }
 }
 
+/// What an error says to people, wherever its server puts that: FastAPI has a list of places and
+/// what is wrong with each.
+fn words(error: &Value) -> Option<String> {
+    match error {
+        Value::String(text) => Some(text.clone()),
+        Value::Array(items) => {
+            let said: Vec<String> = items.iter().filter_map(words).collect();
+            (!said.is_empty()).then(|| said.join("; "))
+        }
+        Value::Object(fields) => {
+            let names = ["message", "detail", "msg", "error", "errors", "error_description"];
+            let said = names.iter().find_map(|name| words(fields.get(*name)?))?;
+            let place = fields.get("loc").and_then(Value::as_array).map(|place| {
+                let step = |it: &Value| it.as_str().map_or_else(|| it.to_string(), str::to_owned);
+                place.iter().map(step).collect::<Vec<_>>().join(".")
+            });
+            Some(match place {
+                Some(place) => format!("{place}: {said}"),
+                None => said,
+            })
+        }
+        _ => None,
+    }
+}
 fn one_line(text: &str) -> String {
     let words = text.split(|c: char| c.is_whitespace() || c.is_control());
     let line = words.filter(|word| !word.is_empty()).collect::<Vec<_>>().join(" ");
@@ -313,7 +404,7 @@ mod tests {
 
     fn sorted(status: u16, body: &Value) -> Fault {
         let status = StatusCode::from_u16(status).unwrap();
-        http(status, &body.to_string(), &HeaderMap::new()).fault
+        Failure::http(status, &HeaderMap::new(), body.to_string().as_bytes()).fault
     }
 
     #[test]
@@ -351,6 +442,7 @@ mod tests {
         assert_eq!(headers("retry-after", "2.5"), Some(Duration::from_millis(2500)));
         assert_eq!(headers("retry-after-ms", "20"), Some(Duration::from_millis(20)));
         assert_eq!(headers("retry-after", "-1"), None);
+        // Without the vendor's clock a date says nothing.
         assert_eq!(headers("retry-after", "Wed, 21 Oct 2026 07:28:00 GMT"), None);
     }
 

@@ -1,23 +1,22 @@
-//! A conversation as OpenAI's chat completions take it, and those who speak as it does.
+//! OpenAI's chat completions, and all who speak as they do: what is sent, and how a stream of it is
+//! read.
 
-use genai::chat::{ChatOptions, ChatRequest};
 use serde_json::{Value, json};
-use stepwell::{Image, Message, Part, Role, ToolCall};
+use stepwell::{Image, Message, Part, Role, ToolCall, Usage};
 
-use super::WireRequest;
-use super::outgoing::{Ids, arguments, own, result_text, spoken, systems, tool_name, tools};
+use super::calls::{self, Calls};
+use super::draft::Draft;
+use super::outgoing::{Ids, arguments, own, result_text, spoken, systems, tool_name};
 use super::picture::Picture;
-use crate::provider::Request;
+use super::{Progress, Sampling};
+use crate::provider::{Request, ToolSpec};
 
 /// What marks thinking that came in the field `reasoning_content`. Some vendors want
 /// it back beside the calls that it led to; OpenAI never sends it.
 pub(super) const REASONING_CONTENT: &str = "reasoning_content";
 
-/// The library is given a name without meaning, because it takes `-high` and the like off
-/// the true one, which travels in the extra body instead.
-const NEUTRAL_MODEL: &str = "model";
-
-pub(super) fn encode(provider: &str, request: Request<'_>) -> WireRequest {
+/// The body of a request.
+pub(super) fn body(provider: &str, request: Request<'_>, sampling: Sampling) -> Value {
     let mut messages = Vec::with_capacity(request.messages.len() + 1);
     if let Some(system) = systems(request.system, std::iter::empty()) {
         messages.push(json!({"role": "system", "content": system}));
@@ -26,15 +25,26 @@ pub(super) fn encode(provider: &str, request: Request<'_>) -> WireRequest {
     for message in request.messages {
         push(&mut messages, message, &ids, provider);
     }
-    let mut body = json!({"model": request.model, "messages": messages});
+    let mut body = json!({"model": request.model, "stream": true});
+    body["stream_options"] = json!({"include_usage": true});
     body[limit_field(provider, request.model)] = json!(request.max_output);
-    let mut chat = ChatRequest::new(Vec::new());
-    chat.tools = tools(request.tools);
-    WireRequest {
-        model: NEUTRAL_MODEL.to_owned(),
-        chat,
-        options: ChatOptions::default().with_extra_body(body),
+    sampling.write(&mut body, "temperature", "top_p");
+    if let Some(effort) = sampling.effort {
+        body["reasoning_effort"] = json!(effort.as_str());
     }
+    if !request.tools.is_empty() {
+        body["tools"] = request.tools.iter().map(tool).collect();
+    }
+    body["messages"] = Value::Array(messages);
+    body
+}
+
+fn tool(spec: &ToolSpec) -> Value {
+    json!({"type": "function", "function": {
+        "name": spec.name,
+        "description": spec.description,
+        "parameters": spec.parameters,
+    }})
 }
 
 /// OpenAI's newer models refuse `max_tokens`; many who speak as it does know nothing else.
@@ -148,6 +158,92 @@ fn image(image: &Image) -> Value {
         Picture::Base64 { media_type, data } => format!("data:{media_type};base64,{data}"),
     };
     json!({"type": "image_url", "image_url": {"url": url}})
+}
+
+/// Reads a stream.
+#[derive(Debug)]
+pub(super) struct Reader<'a> {
+    calls: Calls,
+    /// The tools that the model was offered.
+    tools: &'a [ToolSpec],
+}
+
+impl<'a> Reader<'a> {
+    pub(super) fn new(tools: &'a [ToolSpec]) -> Self {
+        Self { calls: Calls::default(), tools }
+    }
+
+    pub(super) fn event(&mut self, chunk: &Value, draft: &mut Draft) -> Progress {
+        draft.name(&chunk["id"]);
+        if let Some(usage) = usage(&chunk["usage"]) {
+            draft.usage = Some(usage);
+        }
+        let choice = &chunk["choices"][0];
+        let delta = &choice["delta"];
+        for field in [REASONING_CONTENT, "reasoning"] {
+            if let Some(text) = delta[field].as_str().filter(|text| !text.is_empty()) {
+                draft.thinking(text, Some(REASONING_CONTENT));
+                break;
+            }
+        }
+        content(&delta["content"], draft);
+        if let Some(text) = delta["refusal"].as_str().filter(|text| !text.is_empty()) {
+            draft.refused = true;
+            draft.text(text);
+        }
+        if self.calls.delta(delta) {
+            draft.more();
+        }
+        if let Some(word) = choice["finish_reason"].as_str().filter(|word| !word.is_empty()) {
+            draft.finish = Some(word.to_owned());
+        }
+        Progress::More
+    }
+
+    /// The stream says that it is over. Only now calls are whole: they stand behind the rest.
+    pub(super) fn end(&mut self, draft: &mut Draft) -> Progress {
+        let calls = std::mem::take(&mut self.calls).finish();
+        if calls.is_empty() {
+            calls::take_written(&mut draft.parts, self.tools);
+        }
+        draft.parts.extend(calls.into_iter().map(Part::ToolCall));
+        Progress::Done
+    }
+}
+
+/// Text; from Mistral's models that think, a list of texts and thoughts.
+fn content(content: &Value, draft: &mut Draft) {
+    match content {
+        Value::String(text) => draft.text(text),
+        Value::Array(pieces) => {
+            for piece in pieces {
+                draft.text(piece["text"].as_str().unwrap_or_default());
+                for thought in piece["thinking"].as_array().into_iter().flatten() {
+                    let text = thought["text"].as_str().unwrap_or_default();
+                    draft.thinking(text, Some(REASONING_CONTENT));
+                }
+            }
+        }
+        _ => {}
+    }
+}
+
+fn usage(said: &Value) -> Option<Usage> {
+    let count = |value: &Value| value.as_u64();
+    let (input, output) = (count(&said["prompt_tokens"]), count(&said["completion_tokens"]));
+    if input.is_none() && output.is_none() {
+        return None;
+    }
+    let (input, output) = (input.unwrap_or(0), output.unwrap_or(0));
+    let details = &said["prompt_tokens_details"];
+    let part = |value: &Value, of: u64| count(value).unwrap_or(0).min(of);
+    Some(Usage {
+        input,
+        output,
+        cached: part(&details["cached_tokens"], input),
+        cache_written: part(&details["cache_creation_tokens"], input),
+        reasoning: part(&said["completion_tokens_details"]["reasoning_tokens"], output),
+    })
 }
 
 #[cfg(test)]

@@ -2,11 +2,8 @@
 
 use std::collections::{HashMap, HashSet};
 
-use genai::chat::Tool;
 use serde_json::{Map, Value, json};
-use stepwell::{Message, Opaque, Text, ToolResult};
-
-use crate::provider::ToolSpec;
+use stepwell::{Message, Opaque, Part, Text, ToolResult};
 
 /// The longest call id that every vendor takes; OpenAI's limit.
 const LONGEST_ID: usize = 40;
@@ -104,13 +101,14 @@ pub(super) fn systems<'a>(
     (!all.is_empty()).then(|| all.join("\n\n"))
 }
 
-pub(super) fn tools(specs: &[ToolSpec]) -> Option<Vec<Tool>> {
-    let tool = |spec: &ToolSpec| {
-        Tool::new(spec.name.as_str())
-            .with_description(spec.description.as_str())
-            .with_schema(spec.parameters.clone())
-    };
-    (!specs.is_empty()).then(|| specs.iter().map(tool).collect())
+/// A conversation without what the model thought. Anthropic ties thinking to the conversation that
+/// it came in; where that was compacted or rewound since, it may refuse it.
+pub(super) fn without_thinking(messages: &[Message]) -> Vec<Message> {
+    let mut messages = messages.to_vec();
+    for message in &mut messages {
+        message.parts.retain(|part| !matches!(part, Part::Thinking(_)));
+    }
+    messages
 }
 
 #[cfg(test)]

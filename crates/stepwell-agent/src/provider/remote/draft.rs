@@ -1,0 +1,205 @@
+//! An answer as far as it has come, and what it means that it ended.
+
+use std::collections::HashSet;
+
+use stepwell::{Message, ModelCall, Opaque, Part, Role, Text, Usage};
+
+use super::fault::Failure;
+use super::outgoing::{fresh, is_legal};
+use crate::provider::{Answer, Delta, Ended, Request};
+
+/// The longest name of an answer that is kept, in bytes. Providers' own have some dozens.
+const MAX_ID: usize = 256;
+
+/// An answer as far as it has come: its parts in the order in which they came.
+#[derive(Debug, Default)]
+pub(super) struct Draft {
+    provider: String,
+    pub(super) parts: Vec<Part>,
+    /// Why it ended, in the provider's word.
+    pub(super) finish: Option<String>,
+    /// Its tokens, if the provider said.
+    pub(super) usage: Option<Usage>,
+    /// Did the model say that it refuses, whatever the reason for the end is?
+    pub(super) refused: bool,
+    response_id: Option<String>,
+    /// What came since the driver last took it, to show.
+    pub(super) news: Vec<Delta>,
+}
+
+impl Draft {
+    pub(super) fn new(provider: &str) -> Self {
+        Self { provider: provider.to_owned(), ..Self::default() }
+    }
+
+    /// The provider's name for the answer; the first one counts.
+    pub(super) fn name(&mut self, id: &serde_json::Value) {
+        if let (None, Some(id)) = (&self.response_id, id.as_str()) {
+            self.response_id = Some(id.to_owned()).filter(|id| id.len() <= MAX_ID);
+        }
+    }
+
+    pub(super) fn text(&mut self, chunk: &str) {
+        if chunk.is_empty() {
+            return;
+        }
+        match self.parts.last_mut() {
+            // Text that was signed is whole.
+            Some(Part::Text(text)) if text.opaque.is_none() => text.text.push_str(chunk),
+            _ => self.parts.push(Part::text(chunk)),
+        }
+        self.news.push(Delta::Text(chunk.to_owned()));
+    }
+
+    /// Visible reasoning; the mark says how it goes back.
+    pub(super) fn thinking(&mut self, chunk: &str, mark: Option<&str>) {
+        if chunk.is_empty() {
+            return;
+        }
+        let own = |opaque: &Option<Opaque>| opaque.as_ref().map(|it| it.data.as_str()) == mark;
+        match self.parts.last_mut() {
+            Some(Part::Thinking(text)) if own(&text.opaque) => text.text.push_str(chunk),
+            _ => {
+                let opaque = mark.map(|mark| self.opaque(mark));
+                self.parts.push(Part::Thinking(Text { text: chunk.to_owned(), opaque }));
+            }
+        }
+        self.news.push(Delta::Thinking(chunk.to_owned()));
+    }
+
+    /// A part that is not shown before it is whole: a call, hidden thinking, a server's own block.
+    pub(super) fn part(&mut self, part: Part) {
+        self.parts.push(part);
+        self.news.push(Delta::Call);
+    }
+
+    /// More came of the last part, which is not shown.
+    pub(super) fn more(&mut self) {
+        self.news.push(Delta::Call);
+    }
+
+    /// Says why nothing was said, if nothing was.
+    pub(super) fn explain(&mut self, why: &serde_json::Value) {
+        let silent = !self.parts.iter().any(|part| matches!(part, Part::Text(_)));
+        if let Some(why) = why.as_str().filter(|_| silent) {
+            self.text(why);
+        }
+    }
+
+    pub(super) fn opaque(&self, data: &str) -> Opaque {
+        Opaque { provider: self.provider.clone(), data: data.to_owned() }
+    }
+
+    fn has_calls(&self) -> bool {
+        self.parts.iter().any(|part| matches!(part, Part::ToolCall(_)))
+    }
+
+    /// Does the provider want to be asked again, with what it said so far? Then that is the
+    /// message, and what follows is a part of the same answer.
+    pub(super) fn paused(&mut self, model: &str) -> Option<Message> {
+        if self.finish.as_deref() != Some(PAUSED) || self.has_calls() {
+            return None;
+        }
+        self.finish = None;
+        let mut message = Message::new(Role::Assistant, self.parts.clone());
+        message.model = Some(model.to_owned());
+        Some(message)
+    }
+
+    /// The answer, unless it has no end: only a provider's word says that it is whole.
+    pub(super) fn finish(mut self, request: Request<'_>) -> Result<Answer, Failure> {
+        let word = self.finish.take().ok_or_else(Failure::truncated)?;
+        let ended = match if self.refused { Meaning::Refused } else { meaning(&word) } {
+            Meaning::Refused => Ended::Refused,
+            Meaning::Calls if !self.has_calls() => return Err(Failure::no_calls()),
+            Meaning::Complete | Meaning::Calls => Ended::Complete,
+            Meaning::Limit => Ended::OutputLimit,
+            Meaning::Failed => return Err(Failure::failed(&word)),
+            Meaning::Unknown => return Err(Failure::ended(&word)),
+        };
+        self.parts.retain(|part| match part {
+            Part::Text(text) => !text.text.trim().is_empty(),
+            Part::Thinking(text) => !text.text.is_empty() || text.opaque.is_some(),
+            // It may be half a call, and nobody is to run it.
+            Part::ToolCall(_) => ended != Ended::Refused,
+            _ => true,
+        });
+        self.name_calls(request.messages);
+        let mut message = Message::new(Role::Assistant, self.parts);
+        message.model = Some(request.model.to_owned());
+        message.call = Some(Box::new(ModelCall {
+            response_id: self.response_id,
+            finish_reason: Some(word),
+            ..ModelCall::default()
+        }));
+        Ok(Answer { message, usage: self.usage, cost: None, ended })
+    }
+
+    /// Ids are used once in a conversation, but some providers count anew in each answer.
+    /// A call without arguments may come without text: that is an empty object.
+    fn name_calls(&mut self, messages: &[Message]) {
+        let calls = messages.iter().flat_map(Message::calls);
+        let mut taken: HashSet<String> = calls.map(|call| call.id.clone()).collect();
+        for part in &mut self.parts {
+            let Part::ToolCall(call) = part else { continue };
+            if !is_legal(&call.id) || !taken.insert(call.id.clone()) {
+                call.id = fresh(&call.id, &mut taken);
+            }
+            if call.arguments.trim().is_empty() {
+                "{}".clone_into(&mut call.arguments);
+            }
+        }
+    }
+}
+
+/// Anthropic's word for an answer that it goes on with if it is sent back.
+const PAUSED: &str = "pause_turn";
+
+/// What a provider's word for the end of an answer means.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Meaning {
+    Complete,
+    Calls,
+    Limit,
+    Refused,
+    /// The provider failed: asking again may help.
+    Failed,
+    Unknown,
+}
+
+/// One table for all: who speaks as OpenAI does passes on the words of the model behind it.
+fn meaning(word: &str) -> Meaning {
+    let word = word.to_lowercase().replace('-', "_");
+    match word.as_str() {
+        "stop" | "end_turn" | "stop_sequence" | "complete" | "completed" | "eos" | "eos_token"
+        | PAUSED => Meaning::Complete,
+        "tool_calls" | "tool_call" | "tool_use" | "function_call" => Meaning::Calls,
+        "length"
+        | "max_tokens"
+        | "max_output_tokens"
+        | "model_length"
+        | "incomplete"
+        | "model_context_window_exceeded" => Meaning::Limit,
+        "refusal"
+        | "safety"
+        | "recitation"
+        | "blocklist"
+        | "prohibited_content"
+        | "spii"
+        | "language"
+        | "sensitive"
+        | "error_toxic"
+        | "guardrail_intervened" => Meaning::Refused,
+        _ if word.starts_with("content_filter") || word.starts_with("image_") => Meaning::Refused,
+        "error"
+        | "network_error"
+        | "insufficient_system_resource"
+        | "abort"
+        | "aborted"
+        | "malformed_function_call"
+        | "malformed_response"
+        | "unexpected_tool_call"
+        | "too_many_tool_calls" => Meaning::Failed,
+        _ => Meaning::Unknown,
+    }
+}
