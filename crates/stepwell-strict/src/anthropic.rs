@@ -276,6 +276,10 @@ pub(crate) fn error(error: &HttpError) -> Value {
     json!({"type": "error", "error": {"type": kind, "message": error.message}})
 }
 
+fn name(say: &Say) -> &str {
+    say.id.as_deref().unwrap_or("msg_1")
+}
+
 /// An answer in one piece.
 pub(crate) fn whole(say: &Say) -> Value {
     let content: Vec<Value> = say
@@ -294,7 +298,7 @@ pub(crate) fn whole(say: &Say) -> Value {
         })
         .collect();
     json!({
-        "id": "msg_1", "type": "message", "role": "assistant", "model": "strict",
+        "id": name(say), "type": "message", "role": "assistant", "model": "strict",
         "content": content, "stop_reason": stop_reason(say.stops()),
         "usage": usage(say.tokens.unwrap_or_default()),
     })
@@ -309,7 +313,7 @@ pub(crate) fn events(say: &Say) -> Vec<String> {
         event(
             "message_start",
             &json!({"message": {
-                "id": "msg_1", "type": "message", "role": "assistant", "model": "strict",
+                "id": name(say), "type": "message", "role": "assistant", "model": "strict",
                 "content": [], "stop_reason": null, "usage": started,
             }}),
         ),

@@ -101,6 +101,8 @@ impl HttpError {
 /// What the model says.
 #[derive(Clone, Debug, Default)]
 pub struct Say {
+    /// The vendor's name for the answer, where Anthropic's words are spoken; `msg_1` if absent.
+    pub id: Option<String>,
     /// In order.
     pub pieces: Vec<Piece>,
     /// What it used, if it says.
@@ -242,6 +244,13 @@ impl Say {
     ) -> Self {
         let arguments = arguments.iter().map(|&piece| piece.to_owned()).collect();
         self.pieces.push(Piece::Call { id: id.into(), name: name.into(), arguments });
+        self
+    }
+
+    /// With the vendor's name for it.
+    #[must_use]
+    pub fn named(mut self, id: impl Into<String>) -> Self {
+        self.id = Some(id.into());
         self
     }
 
