@@ -438,7 +438,11 @@ impl Head {
         self.spent.usage = self.spent.usage.minus(before.usage);
         self.spent.usage += elsewhere.usage;
         let (old, new) = (before.is_unpriced(), elsewhere.is_unpriced());
-        self.spent.unpriced = replace(self.spent.unpriced, old.into(), new.into());
+        self.spent.unpriced = match elsewhere.cost.is_zero() {
+            true => replace(self.spent.unpriced, old.into(), new.into()),
+            // The sum covers calls whose own price nobody told.
+            false => 0,
+        };
         if let Some(message) = &elsewhere.last_error {
             self.last_error = Some(LastError { message: preview(message), at });
         }

@@ -109,7 +109,7 @@ pub struct Elsewhere {
     /// Steps completed.
     #[serde(skip_serializing_if = "is_zero")]
     pub steps: u64,
-    /// What it cost.
+    /// What it cost, with the calls before whose own price nobody told.
     #[serde(skip_serializing_if = "Money::is_zero")]
     pub cost: Money,
     /// Tokens that no message tells of.
