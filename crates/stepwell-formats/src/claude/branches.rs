@@ -1,5 +1,5 @@
-//! Where a long transcript branches: the lines that something follows or preserves which is
-//! not near them. Found by reading it once more, so that only their names are kept in memory.
+//! Where a long transcript branches: the lines that something follows, preserves or ends with
+//! which is not near them. Found by reading it once more, so that only their names are kept in memory.
 
 use std::collections::VecDeque;
 use std::path::Path;
@@ -30,7 +30,7 @@ impl Branches {
         while let Some(line) = lines.next_line()? {
             let text = line.bytes.and_then(|bytes| std::str::from_utf8(bytes).ok());
             let Some(fields) = text.and_then(|text| Fields::parse(text).ok()) else { continue };
-            for parent in ["parentUuid", "logicalParentUuid"] {
+            for parent in ["parentUuid", "logicalParentUuid", "leafUuid"] {
                 let parent = fields.text(parent).map(|name| key(&name));
                 if let Some(parent) = parent.filter(|parent| !near.contains(parent)) {
                     branches.add(parent);

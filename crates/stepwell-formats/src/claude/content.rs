@@ -1,5 +1,6 @@
 //! The content of a message: blocks there, parts here. What a part does not hold stays in
-//! the block, so that both together are the block again.
+//! the block, with an empty value where something was taken out, so that both together are the
+//! block again, byte for byte.
 
 use stepwell::{Image, Opaque, Part, Text, ToolCall, ToolResult};
 
@@ -7,6 +8,9 @@ use super::PROVIDER;
 use crate::json::fields::{
     Elements, Fields, elements, push_field, quoted, sound_elements, text_of,
 };
+
+/// What stands where a text was taken out.
+const EMPTY: Option<&str> = Some("\"\"");
 
 /// A message as a line has it.
 #[derive(Debug, Default)]
@@ -66,14 +70,14 @@ fn hollow_blocks(list: &[(&str, Option<Fields<'_>>)], parts: &mut Vec<Part>) -> 
 fn hollow_block(block: &Fields<'_>) -> Option<(Part, String)> {
     let opaque = |data: String| Some(Opaque { provider: PROVIDER.to_owned(), data });
     Some(match block.text("type")?.as_ref() {
-        "text" => (Part::text(block.text("text")?), block.rewritten(&[("text", None)])),
+        "text" => (Part::text(block.text("text")?), block.rewritten(&[("text", EMPTY)])),
         "thinking" => {
             let text = block.text("thinking")?.into_owned();
             let signature = block.text("signature").filter(|it| !it.is_empty());
             let opaque = signature.and_then(|signature| opaque(signature.into_owned()));
             let rest = match opaque.is_some() {
-                true => block.rewritten(&[("thinking", None), ("signature", None)]),
-                false => block.rewritten(&[("thinking", None)]),
+                true => block.rewritten(&[("thinking", EMPTY), ("signature", EMPTY)]),
+                false => block.rewritten(&[("thinking", EMPTY)]),
             };
             (Part::Thinking(Text { text, opaque }), rest)
         }
@@ -89,7 +93,7 @@ fn hollow_block(block: &Fields<'_>) -> Option<(Part, String)> {
                 arguments: block.raw("input")?.to_owned(),
                 opaque: None,
             };
-            let rest = block.rewritten(&[("id", None), ("name", None), ("input", None)]);
+            let rest = block.rewritten(&[("id", EMPTY), ("name", EMPTY), ("input", Some("{}"))]);
             (Part::ToolCall(call), rest)
         }
         "tool_result" => hollow_result(block)?,
@@ -125,7 +129,7 @@ fn hollow_result(block: &Fields<'_>) -> Option<(Part, String)> {
         None => hollow_answer(raw, &mut result).unwrap_or_else(|| raw.to_owned()),
     };
     let content = block.raw("content").map(|_| content.as_str());
-    let rest = block.rewritten(&[("tool_use_id", None), ("content", content)]);
+    let rest = block.rewritten(&[("tool_use_id", EMPTY), ("content", content)]);
     Some((Part::ToolResult(result), rest))
 }
 
@@ -151,7 +155,7 @@ fn hollow_answer(raw: &str, result: &mut ToolResult) -> Option<String> {
             Some((image, block.rewritten(&[("source", Some(&source))])))
         };
         if is(block, "text") && texts.len() == 1 {
-            rest.push_str(&block.rewritten(&[("text", None)]));
+            rest.push_str(&block.rewritten(&[("text", EMPTY)]));
         } else if is(block, "image")
             && let Some((image, hollow)) = picture()
         {
@@ -163,6 +167,24 @@ fn hollow_answer(raw: &str, result: &mut ToolResult) -> Option<String> {
     }
     rest.push(']');
     Some(rest)
+}
+
+/// A line without what the parts of its message hold. Where that could not be put together again
+/// byte for byte, it is the whole line behind a space.
+pub(super) fn hollow_line(text: &str, line: &Fields<'_>, said: &Said<'_>) -> (Vec<Part>, String) {
+    let (parts, message) = said.hollow();
+    let hollow = line.rewritten(&[("message", Some(&message))]);
+    let whole = Fields::sound(&message).map(|it| refill(&it, &mut parts.iter()));
+    let whole = whole.map(|message| line.rewritten(&[("message", Some(&message))]));
+    match whole.is_some_and(|whole| whole == text) {
+        true => (parts, hollow),
+        false => (parts, format!(" {text}")),
+    }
+}
+
+/// How many parts a line that was kept whole has; nothing, if it was not.
+pub(super) fn whole_parts(text: &str, line: &Fields<'_>) -> Option<usize> {
+    text.starts_with(' ').then(|| Said::of(line).map_or(0, |said| said.hollow().0.len()))
 }
 
 /// Puts a message together again: the next parts go where they were taken out.
@@ -196,14 +218,15 @@ fn refill_blocks(raw: &str, parts: &mut dyn Iterator<Item = &Part>) -> String {
     content
 }
 
-/// Was something taken out of this block?
+/// Was something taken out of this block? That is so wherever something could be.
 fn is_hollow(block: &Fields<'_>) -> bool {
+    let is_text = |name: &str| block.text(name).is_some();
     match block.text("type").as_deref() {
-        Some("text") => block.raw("text").is_none(),
-        Some("thinking") => block.raw("thinking").is_none(),
+        Some("text") => is_text("text"),
+        Some("thinking") => is_text("thinking"),
         Some("redacted_thinking") => block.raw("data").is_none(),
-        Some("tool_use") => block.raw("id").is_none(),
-        Some("tool_result") => block.raw("tool_use_id").is_none(),
+        Some("tool_use") => is_text("id") && is_text("name") && block.raw("input").is_some(),
+        Some("tool_result") => is_text("tool_use_id"),
         Some("image") => block.object("source").is_some_and(|it| is_empty_source(&it)),
         _ => false,
     }
@@ -214,70 +237,64 @@ fn is_empty_source(source: &Fields<'_>) -> bool {
 }
 
 fn refill_block(block: &Fields<'_>, part: &Part) -> String {
-    let mut whole = block.rewritten(&[]);
-    whole.pop();
-    let mut put = |name: &str, raw: &str| push_field(&mut whole, name, raw);
     match part {
-        Part::Text(text) => put("text", &quoted(&text.text)),
+        Part::Text(text) => block.rewritten(&[("text", Some(&quoted(&text.text)))]),
         Part::Thinking(Text { text, opaque }) => match opaque.as_ref().map(|it| it.data.as_str()) {
             // Hidden thinking is kept as its whole block.
-            Some(data) if data.starts_with('{') => return data.to_owned(),
-            signature => {
-                put("thinking", &quoted(text));
-                if let Some(signature) = signature {
-                    put("signature", &quoted(signature));
-                }
+            Some(data) if data.starts_with('{') => data.to_owned(),
+            Some(signature) => {
+                let (text, signature) = (quoted(text), quoted(signature));
+                block.rewritten(&[("thinking", Some(&text)), ("signature", Some(&signature))])
             }
+            None => block.rewritten(&[("thinking", Some(&quoted(text)))]),
         },
         Part::ToolCall(call) => {
-            put("id", &quoted(&call.id));
-            put("name", &quoted(&call.name));
-            put("input", &object_of(&call.arguments));
+            let (id, name) = (quoted(&call.id), quoted(&call.name));
+            let input = object_of(&call.arguments);
+            block.rewritten(&[("id", Some(&id)), ("name", Some(&name)), ("input", Some(&input))])
         }
         Part::Image(image) => {
             let source = refill_source(&block.object("source").unwrap_or_default(), image);
-            return block.rewritten(&[("source", Some(&source))]);
+            block.rewritten(&[("source", Some(&source))])
         }
-        Part::ToolResult(result) => return refill_result(block, result),
+        Part::ToolResult(result) => refill_result(block, result),
     }
-    whole.push('}');
-    whole
 }
 
 fn refill_result(block: &Fields<'_>, result: &ToolResult) -> String {
+    let id = quoted(&result.call_id);
     let content = match block.raw("content") {
         None => None,
         Some("\"\"") => Some(quoted(&result.text)),
         Some(raw) => Some(refill_answer(raw, result)),
     };
-    let rest = match &content {
-        Some(content) => block.rewritten(&[("content", Some(content))]),
-        None => block.rewritten(&[]),
-    };
-    let mut whole = String::from("{");
-    push_field(&mut whole, "tool_use_id", &quoted(&result.call_id));
-    if rest != "{}" {
-        whole.push(',');
+    match &content {
+        Some(content) => block.rewritten(&[("tool_use_id", Some(&id)), ("content", Some(content))]),
+        None => block.rewritten(&[("tool_use_id", Some(&id))]),
     }
-    whole.push_str(&rest[1..]);
-    whole
 }
 
+/// Several texts of an answer were left in their blocks.
 fn refill_answer(raw: &str, result: &ToolResult) -> String {
     let Ok(blocks) = elements(raw) else { return raw.to_owned() };
+    let blocks: Vec<_> =
+        blocks.into_iter().map(|raw| (raw, Fields::parse(raw).unwrap_or_default())).collect();
+    let is = |block: &Fields<'_>, kind: &str| block.text("type").as_deref() == Some(kind);
+    let is_text = |block: &Fields<'_>| is(block, "text") && is_hollow(block);
+    let is_one = blocks.iter().filter(|(_, block)| is_text(block)).count() == 1;
     let mut images = result.images.iter();
     let mut content = String::from("[");
-    for raw in blocks {
+    for (raw, block) in &blocks {
         if content.len() > 1 {
             content.push(',');
         }
-        let block = Fields::parse(raw).unwrap_or_default();
-        if !is_hollow(&block) {
-            content.push_str(raw);
-        } else if block.text("type").as_deref() == Some("text") {
-            content.push_str(&refill_block(&block, &Part::text(result.text.as_str())));
-        } else if let Some(image) = images.next() {
-            content.push_str(&refill_block(&block, &Part::Image(image.clone())));
+        let image = is(block, "image") && is_hollow(block);
+        match image.then(|| images.next()).flatten() {
+            Some(image) => content.push_str(&refill_block(block, &Part::Image(image.clone()))),
+            None if is_one && is_text(block) => {
+                content.push_str(&refill_block(block, &Part::text(result.text.as_str())));
+            }
+            None => content.push_str(raw),
         }
     }
     content.push(']');
@@ -309,8 +326,7 @@ mod tests {
     fn round_trip(message: &str) {
         let (parts, hollow) = Said::parse(message).unwrap().hollow();
         let whole = refill(&Fields::parse(&hollow).unwrap(), &mut parts.iter());
-        let value = |text: &str| serde_json::from_str::<serde_json::Value>(text).unwrap();
-        assert_eq!(value(&whole), value(message), "through {hollow}");
+        assert_eq!(whole, message, "through {hollow}");
     }
 
     #[test]

@@ -259,6 +259,13 @@ pub(super) fn summary(text: &str) -> Value {
     })
 }
 
+/// The line that says which line the conversation ends with; none, if it was rewound to its
+/// beginning. Claude Code writes the same after a rewind.
+pub(super) fn ends_with(session: &str, line: Option<&str>) -> String {
+    json!({"type": "last-prompt", "leafUuid": line, "explicit": true, "sessionId": session})
+        .to_string()
+}
+
 /// The line that says which session this one goes on from.
 pub(super) fn marked(session: &str, mark: &Mark) -> String {
     let (session, mark) = (quoted(session), mark.to_json());

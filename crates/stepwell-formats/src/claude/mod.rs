@@ -9,10 +9,13 @@
 mod branches;
 mod calls;
 mod content;
+mod cost;
+mod ending;
 mod kept;
 mod line;
 mod preserved;
 mod read;
+mod rows;
 mod said;
 mod tree;
 mod write;

@@ -1,33 +1,33 @@
 //! Reading transcripts, line by line.
 
+mod begin;
+mod compact;
+
 use std::collections::HashSet;
 use std::path::Path;
 
 use stepwell::{
-    Change, Compacted, Edited, Failure, Lane, Message, Part, Restored, Rewound, Role, Scope, Seq,
-    SessionId, Status, StatusChanged, Step, StopReason, Time,
+    Change, Edited, Elsewhere, Failure, Lane, Message, Money, Part, Restored, Rewound, Role, Scope,
+    Seq, Status, StatusChanged, Step, StopReason, Time,
 };
+
+use compact::{Boundary, Summary};
 
 use super::SYSTEM;
 use super::branches::Branches;
 use super::calls::Counted;
-use super::content::Said;
-use super::kept::kept_line;
+use super::content::{Said, hollow_line};
+use super::cost::{self, Copied};
+use super::ending::{Ending, Tip};
 use super::line::NO_MODEL;
 use super::preserved::Preserved;
-use super::said::{is_conversation, is_kept, kept_task, label, lane, larger, opening, task, usage};
-use super::tree::{self, Tree};
+use super::said::{is_command, is_injected, label, lane, larger, usage};
+use super::tree::{self, Ended, Tree};
 use crate::json::fields::{Fields, push_field, quoted};
 use crate::read::input::{Input, Line};
 use crate::read::neutral::{Item, Sink, Wanted, Warning, kept_event};
 use crate::write::leftover_parts;
-use crate::write::mark::Mark;
 use crate::{Error, Result};
-
-/// How many lines may come before the conversation, and of how many bytes, until a session
-/// is begun without knowing what was asked.
-const MAX_FRONT: usize = 200;
-const MAX_FRONT_BYTES: usize = 4 << 20;
 
 /// After how many bytes of lines a message is told, though more of it may come: so that a
 /// transcript of nothing but one answer stays bounded, and what is told fits into an event.
@@ -91,18 +91,11 @@ struct Reading<'a> {
     rewinds: u32,
     last: Seq,
     last_at: Option<Time>,
-    ended: Ended,
-}
-
-/// How the conversation ends.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum Ended {
-    /// It has not begun.
-    Empty,
-    /// With the model's word.
-    Answered,
-    /// With a question, with calls that have no result, or with an answer that was cut off.
-    Waiting,
+    /// Where it ends, by what its lines say.
+    ending: Ending,
+    /// Of a fork, the last that it copied of its parent, and what the parent had cost by then.
+    copied: Option<Copied>,
+    cost_before: Option<Money>,
 }
 
 /// Why the model stopped before its answer was whole.
@@ -115,20 +108,12 @@ struct Pending {
     message: Message,
     uuids: Vec<String>,
     lines: String,
+    /// Lines that are no part of the conversation, and what each follows.
+    beside: Vec<(String, Option<String>)>,
     /// How long its lines were.
     bytes: usize,
     /// Did the model stop in the middle of it?
     is_cut_off: bool,
-}
-
-/// A compaction whose summary is to come.
-struct Boundary {
-    at: Option<Time>,
-    uuid: String,
-    line: String,
-    tokens: u64,
-    /// Messages that stay in view, if it preserved any.
-    preserved: Option<Vec<Seq>>,
 }
 
 impl<'a> Reading<'a> {
@@ -158,7 +143,9 @@ impl<'a> Reading<'a> {
             rewinds: 0,
             last: Seq::FIRST,
             last_at: None,
-            ended: Ended::Empty,
+            ending: Ending::default(),
+            copied: None,
+            cost_before: None,
         })
     }
 
@@ -171,7 +158,7 @@ impl<'a> Reading<'a> {
                 return Ok(self.id);
             }
         }
-        if self.id.is_none() && !self.begin_kept()? {
+        if self.id.is_none() && !self.begin_late()? {
             self.warn(None, "it holds no conversation, and was left out");
             return Ok(None);
         }
@@ -216,105 +203,15 @@ impl<'a> Reading<'a> {
         Ok(())
     }
 
-    /// Begins the session, once it is known what was asked. Lines before that wait.
-    fn begin(&mut self, text: &str, fields: &Fields<'_>) -> Result<bool> {
-        let kind = fields.text("type").unwrap_or_default().into_owned();
-        let asked = task(fields);
-        let begins = asked.is_some() || kind == "assistant";
-        let full = self.front.len() >= MAX_FRONT || self.front_bytes > MAX_FRONT_BYTES;
-        let speaks = is_conversation(fields) || is_kept(fields);
-        if !(begins || full && speaks) {
-            self.front_bytes += text.len();
-            // What comes before any conversation is kept, within bounds.
-            if self.front_bytes <= 2 * MAX_FRONT_BYTES {
-                self.front.push(text.to_owned());
-            }
-            return Ok(false);
-        }
-        self.open(fields, asked)
-    }
-
-    /// Begins a session without a conversation, of which only what has no other place in a
-    /// transcript was written.
-    fn begin_kept(&mut self) -> Result<bool> {
-        let kept = |text: &&String| Fields::parse(text).is_ok_and(|fields| is_kept(&fields));
-        let Some(text) = self.front.iter().find(kept).cloned() else { return Ok(false) };
-        let fields = Fields::parse(&text).unwrap_or_default();
-        self.open(&fields, None)?;
-        Ok(true)
-    }
-
-    /// Tells of the session, and of what waited for that.
-    fn open(&mut self, fields: &Fields<'_>, asked: Option<String>) -> Result<bool> {
-        let waiting = self.front.iter().filter_map(|text| Fields::parse(text).ok());
-        let asked = asked.or_else(|| waiting.into_iter().find_map(|line| kept_task(&line)));
-        let mut opening = opening(self.path, self.parent, fields, asked.unwrap_or_default());
-        let front = self.front.iter().filter_map(|text| Fields::parse(text).ok());
-        opening.continues = front.into_iter().find_map(|line| Mark::within(&line));
-        let meta = self.meta(opening.parent.is_some());
-        let meta = meta.as_deref();
-        if let Some(meta) = meta.and_then(|meta| Fields::parse(meta).ok()) {
-            opening.created.agent = meta.text("agentType").unwrap_or_default().into_owned();
-        }
-        self.id = Some(opening.id.clone());
-        if let Some(session) = self.sink.keeper(&opening)? {
-            self.told = Wanted::Known;
-            self.meet(&session)?;
-            return Ok(false);
-        }
-        self.told = self.sink.begin(opening)?;
-        if self.told == Wanted::Known {
-            return Ok(false);
-        }
-        if let Some(meta) = meta {
-            self.push(Item::of_session(SYSTEM, meta))?;
-        }
-        for text in std::mem::take(&mut self.front) {
-            if let Ok(fields) = Fields::parse(&text) {
-                self.emit(&text, &fields)?;
-            }
-        }
-        Ok(true)
-    }
-
-    /// Brings what the file has to a session that the SDK keeps here, line by line.
-    fn meet(&mut self, session: &SessionId) -> Result<()> {
-        let mut lines = self.input.lines(self.path)?;
-        self.sink.meet(session, &mut || {
-            while let Some(line) = lines.next_line()? {
-                // What is wrong with a line was told, or it is no line that could be kept.
-                let kept = line.object().ok();
-                if let Some(kept) = kept.and_then(|(text, fields)| kept_line(text, &fields)) {
-                    return Ok(Some(kept));
-                }
-            }
-            Ok(None)
-        })
-    }
-
-    /// What a subagent's own file says of it.
-    fn meta(&mut self, is_subagent: bool) -> Option<String> {
-        let path = self.path.with_extension("meta.json");
-        if !is_subagent || !path.exists() {
-            return None;
-        }
-        match self.input.text(&path) {
-            Ok(text) => Some(text),
-            Err(error) => {
-                self.warn(None, &error.to_string());
-                None
-            }
-        }
-    }
-
     fn emit(&mut self, text: &str, fields: &Fields<'_>) -> Result<()> {
+        self.ending.line(fields);
         let at = fields.time("timestamp");
         let kind = fields.text("type").unwrap_or_default();
         let subtype = fields.text("subtype").unwrap_or_default();
         match kind.as_ref() {
             "assistant" if fields.is_true("isApiErrorMessage") => self.failure(text, fields, at),
-            "assistant" if fields.has("message") => self.assistant(fields, at),
-            "user" if fields.has("message") => self.user(fields, at),
+            "assistant" if fields.has("message") => self.assistant(text, fields, at),
+            "user" if fields.has("message") => self.user(text, fields, at),
             "system" if subtype == "compact_boundary" => {
                 self.flush_pending()?;
                 self.follow(fields, at)?;
@@ -328,6 +225,14 @@ impl<'a> Reading<'a> {
                 Ok(())
             }
             "custom-title" => self.title(text, fields, at),
+            "cost-state" => self.cost(text, fields, at),
+            "last-prompt" => {
+                self.beside(text, fields, at)?;
+                match self.ending.held() {
+                    Some(tip) => self.end_with(tip).map(drop),
+                    None => Ok(()),
+                }
+            }
             "stepwell" if fields.has("part") => self.part(text, fields, at),
             "stepwell" => match fields.raw("event").and_then(kept_event) {
                 Some(item) => {
@@ -357,8 +262,15 @@ impl<'a> Reading<'a> {
 
     /// A line that is no part of the conversation.
     fn beside(&mut self, text: &str, fields: &Fields<'_>, at: Option<Time>) -> Result<()> {
-        if let Some(uuid) = fields.text("uuid") {
-            self.tree.alias(&uuid, fields.text("parentUuid").as_deref());
+        let named = fields.text("uuid").map(|uuid| (uuid, fields.text("parentUuid")));
+        match (&mut self.pending, named) {
+            // What it follows may not be told yet.
+            (Some(pending), Some((uuid, parent))) => {
+                let parent = parent.map(std::borrow::Cow::into_owned);
+                pending.beside.push((uuid.into_owned(), parent));
+            }
+            (None, Some((uuid, parent))) => self.tree.alias(&uuid, parent.as_deref()),
+            (_, None) => {}
         }
         // It must not come between the lines of one message.
         match &mut self.pending {
@@ -384,6 +296,25 @@ impl<'a> Reading<'a> {
         self.push(Item::beside(SYSTEM, at, text)).map(drop)
     }
 
+    /// What the session has cost so far.
+    fn cost(&mut self, text: &str, fields: &Fields<'_>, at: Option<Time>) -> Result<()> {
+        if let (Some(copied), None) = (&self.copied, self.cost_before) {
+            self.cost_before = copied.cost(self.input, self.path)?;
+        }
+        // What a fork cost itself is not known without its parent.
+        let before = match self.copied {
+            Some(_) => self.cost_before,
+            None => Some(Money::default()),
+        };
+        let (Some(sum), Some(before)) = (cost::told(fields), before) else {
+            return self.beside(text, fields, at);
+        };
+        self.settle_message()?;
+        let elsewhere = Some(Elsewhere { cost: sum.minus(before), ..Elsewhere::default() });
+        self.push(Item::new(at, Edited { elsewhere, ..Edited::default() }))?;
+        self.push(Item::beside(SYSTEM, at, text)).map(drop)
+    }
+
     /// The provider failed, and the transcript says so in the model's place.
     fn failure(&mut self, text: &str, fields: &Fields<'_>, at: Option<Time>) -> Result<()> {
         self.flush_pending()?;
@@ -396,13 +327,15 @@ impl<'a> Reading<'a> {
         self.push(Item::beside(SYSTEM, at, text)).map(drop)
     }
 
-    fn assistant(&mut self, fields: &Fields<'_>, at: Option<Time>) -> Result<()> {
+    fn assistant(&mut self, text: &str, fields: &Fields<'_>, at: Option<Time>) -> Result<()> {
         let message = Said::of(fields).unwrap_or_default();
-        let (parts, hollow) = message.hollow();
+        let (parts, mut line) = hollow_line(text, fields, &message);
         let uuid = fields.text("uuid").unwrap_or_default().into_owned();
         let key = message.fields.text("id").unwrap_or_default().into_owned();
-        let mut line = fields.rewritten(&[("message", Some(&hollow))]);
-        let spent = usage(&message.fields);
+        let copied = Copied::of(fields);
+        // What another session asked is counted there.
+        let spent = usage(&message.fields).filter(|_| copied.is_none());
+        self.copied = copied.or(self.copied.take());
         let usage = spent.filter(|_| {
             let request = fields.text("requestId").unwrap_or_default();
             key.is_empty() || self.counted.insert(&key, &request)
@@ -437,27 +370,28 @@ impl<'a> Reading<'a> {
         said.model = model;
         said.usage = usage;
         line.push('\n');
-        let (uuids, lines) = (vec![uuid], line);
-        self.pending = Some(Pending { key, at, message: said, uuids, lines, bytes, is_cut_off });
+        let (uuids, lines, beside) = (vec![uuid], line, Vec::new());
+        let message = said;
+        self.pending = Some(Pending { key, at, message, uuids, lines, beside, bytes, is_cut_off });
         Ok(())
     }
 
-    fn user(&mut self, fields: &Fields<'_>, at: Option<Time>) -> Result<()> {
+    fn user(&mut self, text: &str, fields: &Fields<'_>, at: Option<Time>) -> Result<()> {
         self.settle_message()?;
         let message = Said::of(fields).unwrap_or_default();
-        let (parts, hollow) = message.hollow();
+        let (parts, mut line) = hollow_line(text, fields, &message);
         let uuid = fields.text("uuid").unwrap_or_default().into_owned();
-        let mut line = fields.rewritten(&[("message", Some(&hollow))]);
         if fields.is_true("isCompactSummary")
             && let Some(boundary) = self.boundary.take()
         {
-            let said = Message::new(Role::User, parts).text();
-            return self.compact(boundary, Some((said, uuid, line)));
+            return self.compact(boundary, Some(Summary { parts, uuid, line }));
         }
         self.flush_pending()?;
         self.follow(fields, at)?;
         let results = parts.iter().any(|part| matches!(part, Part::ToolResult(_)));
-        let role = if results { Role::Tool } else { Role::User };
+        let leaves_end = !results && is_command(&parts);
+        // What the program says in the user's name is shown to the model, and not as the user's.
+        let role = if results || is_injected(fields, &parts) { Role::Tool } else { Role::User };
         let said = Message::new(role, parts).in_lane(lane(fields));
         let answered: Vec<String> = said.results().map(|it| it.call_id.clone()).collect();
         if !results && said.lane == Lane::main() {
@@ -472,7 +406,9 @@ impl<'a> Reading<'a> {
         }
         self.said.push(place.prev());
         self.tree.told([uuid.as_str()], place);
-        self.ended = Ended::Waiting;
+        if !leaves_end {
+            self.tree.stands(Ended::Waiting);
+        }
         let waited = !self.open.is_empty();
         self.open.retain(|id| !answered.contains(id));
         if waited && results && self.open.is_empty() { self.step(at) } else { Ok(()) }
@@ -484,7 +420,21 @@ impl<'a> Reading<'a> {
             return Ok(());
         }
         let parent = fields.text("parentUuid").or_else(|| fields.text("logicalParentUuid"));
-        if let tree::Step::BackTo(to) = self.tree.follow(parent.as_deref()) {
+        let step = self.tree.follow(parent.as_deref());
+        self.go(step, at)
+    }
+
+    /// The conversation ends with a line that may not be the last one. The answer is how it
+    /// stands there.
+    fn end_with(&mut self, tip: Tip) -> Result<Ended> {
+        self.settle_message()?;
+        let (step, ended) = self.tree.end_with(tip);
+        self.go(step, self.last_at)?;
+        Ok(ended)
+    }
+
+    fn go(&mut self, step: tree::Step, at: Option<Time>) -> Result<()> {
+        if let tree::Step::BackTo(to) = step {
             self.open.clear();
             self.rewinds = self.rewinds.saturating_add(1);
             if self.rewinds > MAX_REWINDS {
@@ -518,7 +468,7 @@ impl<'a> Reading<'a> {
 
     fn settle_message(&mut self) -> Result<()> {
         let Some(pending) = self.pending.take() else { return Ok(()) };
-        let Pending { key, at, message, uuids, lines, is_cut_off, .. } = pending;
+        let Pending { key, at, message, uuids, lines, beside, is_cut_off, .. } = pending;
         let (lane, calls) = (message.lane.clone(), message.calls().map(|it| it.id.clone()));
         let open: HashSet<String> = calls.collect();
         let main = lane == Lane::main();
@@ -530,15 +480,20 @@ impl<'a> Reading<'a> {
         }
         self.push(Item::new(at, message))?;
         let place = self.push(Item::beside(SYSTEM, at, lines))?;
+        if main {
+            self.said.push(place.prev());
+            self.tree.told(uuids.iter().map(String::as_str), place);
+        }
+        for (name, parent) in &beside {
+            self.tree.alias(name, parent.as_deref());
+        }
         if !main {
             return Ok(());
         }
-        self.said.push(place.prev());
-        self.tree.told(uuids.iter().map(String::as_str), place);
         self.answered = key;
         self.open.extend(open);
         let is_whole = self.open.is_empty() && !is_cut_off;
-        self.ended = if is_whole { Ended::Answered } else { Ended::Waiting };
+        self.tree.stands(if is_whole { Ended::Answered } else { Ended::Waiting });
         if self.open.is_empty() { self.step(at) } else { Ok(()) }
     }
 
@@ -549,36 +504,16 @@ impl<'a> Reading<'a> {
         Ok(())
     }
 
-    fn compact(
-        &mut self,
-        boundary: Boundary,
-        summary: Option<(String, String, String)>,
-    ) -> Result<()> {
-        let Boundary { at, uuid, line, tokens, preserved } = boundary;
-        let (summary, summary_uuid, summary_line) = match summary {
-            Some((text, uuid, line)) => (Some(text), uuid, line),
-            None => (None, String::new(), String::new()),
-        };
-        self.tree.turn();
-        if preserved.is_some() {
-            self.tree.seal();
-        }
-        let mut compacted = Compacted::new(Lane::main(), Seq::FIRST, self.last);
-        compacted.summary = summary;
-        compacted.pinned = preserved.unwrap_or_default();
-        compacted.tokens_before = tokens;
-        self.push(Item::new(at, compacted))?;
-        let place = self.push(Item::beside(SYSTEM, at, format!("{line}\n{summary_line}")))?;
-        self.tree.told([uuid.as_str(), summary_uuid.as_str()], place);
-        Ok(())
-    }
-
     fn end(&mut self) -> Result<()> {
         self.flush_pending()?;
+        let ended = match self.ending.tip(|line, other| self.tree.follows(line, other)) {
+            Some(tip) => self.end_with(tip)?,
+            None => self.tree.ended(),
+        };
         for path in self.input.list(&self.path.with_extension("").join("tool-results"))? {
             self.kept_result(&path)?;
         }
-        let (status, reason) = match self.ended {
+        let (status, reason) = match ended {
             Ended::Answered => (Status::Success, Some(StopReason::LlmDone)),
             Ended::Empty | Ended::Waiting => (Status::Interrupted, None),
         };

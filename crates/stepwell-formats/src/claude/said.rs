@@ -3,7 +3,7 @@
 use std::hash::{DefaultHasher, Hash, Hasher};
 use std::path::Path;
 
-use stepwell::{Lane, MAX_NAME_BYTES, Message, Role, Usage};
+use stepwell::{Lane, MAX_NAME_BYTES, Message, Part, Role, Usage};
 
 use super::content::Said;
 use super::{PROVIDER, is_uuid};
@@ -88,15 +88,64 @@ pub(super) fn lane(fields: &Fields<'_>) -> Lane {
 
 /// What a user asked for, if the line says so in their own words.
 pub(super) fn task(fields: &Fields<'_>) -> Option<String> {
-    let is_user = fields.text("type").as_deref() == Some("user");
-    if !is_user || fields.is_true("isMeta") || fields.is_true("isCompactSummary") {
+    if fields.text("type").as_deref() != Some("user") {
         return None;
     }
     let (parts, _) = Said::of(fields)?.hollow();
+    if is_injected(fields, &parts) {
+        return None;
+    }
     let text = Message::new(Role::User, parts).text();
     let text = text.trim();
-    // What a command of the user's printed is not what they asked for.
-    (!text.is_empty() && !text.starts_with("<local-command")).then(|| text.to_owned())
+    (!text.is_empty()).then(|| text.to_owned())
+}
+
+/// The command that a user typed, if the line tells of one: `/review main`.
+pub(super) fn command(fields: &Fields<'_>) -> Option<String> {
+    let (parts, _) = Said::of(fields)?.hollow();
+    let text = Message::new(Role::User, parts).text();
+    let within = |tag: &str| {
+        let (_, rest) = text.split_once(&format!("<{tag}>"))?;
+        Some(rest.split_once(&format!("</{tag}>"))?.0.trim().to_owned())
+    };
+    let (name, arguments) = (within("command-name")?, within("command-args"));
+    Some(format!("{name} {}", arguments.unwrap_or_default()).trim().to_owned())
+}
+
+/// How texts begin that Claude Code writes in the user's name: commands of the program and what
+/// they print, reminders for the model, notices.
+const INJECTED: [&str; 7] = [
+    "<command-",
+    "<local-command-",
+    "<bash-",
+    "<system-reminder>",
+    "<task-notification>",
+    "<user-prompt-submit-hook>",
+    "[Request interrupted by user",
+];
+
+/// Did Claude Code write this line in the user's name?
+pub(super) fn is_injected(fields: &Fields<'_>, parts: &[Part]) -> bool {
+    let kind = || Some(fields.object("origin")?.text("kind")? != "human");
+    let is_marked = fields.is_true("isMeta")
+        || fields.is_true("isCompactSummary")
+        || fields.text("promptSource").as_deref() == Some("system")
+        || kind() == Some(true);
+    is_marked || begins_with(parts, &INJECTED)
+}
+
+/// Is it about a command of the program, which asks nothing of the model?
+pub(super) fn is_command(parts: &[Part]) -> bool {
+    begins_with(parts, &INJECTED[..2])
+}
+
+/// Is it nothing but texts that begin so?
+fn begins_with(parts: &[Part], fronts: &[&str]) -> bool {
+    let begins = |part: &Part| {
+        let text = part.as_text().unwrap_or_default().trim_start();
+        fronts.iter().any(|front| text.starts_with(front))
+    };
+    !parts.is_empty() && parts.iter().all(begins)
 }
 
 /// Tokens, as the provider counts them: those of the cache are apart.

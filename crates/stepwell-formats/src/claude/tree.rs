@@ -5,6 +5,8 @@ use std::hash::{BuildHasherDefault, DefaultHasher, Hash, Hasher};
 
 use stepwell::Seq;
 
+use super::ending::Tip;
+
 /// How many of the last lines are known by name in any case.
 const NEAR: usize = 1024;
 
@@ -21,7 +23,7 @@ pub(super) type AsItIs = BuildHasherDefault<Spread>;
 /// The lines that were told, by name. Names are kept as hashes, and those of a long
 /// transcript only where something far below follows them: almost every line is followed by
 /// the next one alone.
-#[derive(Debug, Default)]
+#[derive(Debug)]
 pub(super) struct Tree {
     nodes: HashMap<u64, Node, AsItIs>,
     /// The names of the last lines, oldest first.
@@ -57,6 +59,25 @@ struct Turn {
     last: Seq,
     /// How many of its lines are known.
     lines: u32,
+    /// The turn that it follows.
+    parent: Option<u32>,
+    /// How the conversation stands after it.
+    ended: Ended,
+}
+
+/// The turn of lines that stand before the conversation. Nothing is told of it.
+const FRONT: u32 = 0;
+
+/// How the conversation ends.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub(super) enum Ended {
+    /// It has not begun.
+    #[default]
+    Empty,
+    /// With the model's word.
+    Answered,
+    /// With a question, with calls that have no result, or with an answer that was cut off.
+    Waiting,
 }
 
 /// How a line stands to what was told before it.
@@ -68,6 +89,23 @@ pub(super) enum Step {
     BackTo(Seq),
 }
 
+impl Default for Tree {
+    fn default() -> Self {
+        let front = Turn { last: Seq::FIRST, lines: 0, parent: None, ended: Ended::Empty };
+        Self {
+            nodes: HashMap::default(),
+            near: VecDeque::default(),
+            kept: None,
+            turns: HashMap::from_iter([(FRONT, front)]),
+            current: None,
+            begun: FRONT + 1,
+            named: 0,
+            floor: FRONT,
+            last: Seq::FIRST,
+        }
+    }
+}
+
 impl Tree {
     /// Where a line goes that follows `parent`. Several results of one turn follow different
     /// lines of it, and none of them leaves the others.
@@ -75,15 +113,64 @@ impl Tree {
         if self.current.is_none() {
             return Step::On;
         }
-        let Some(parent) = parent else { return Step::BackTo(Seq::FIRST) };
-        match self.nodes.get(&key(parent)).map(|node| node.turn) {
-            // A line that was left out, or is in another file.
-            None => Step::On,
-            Some(turn) if Some(turn) == self.current || turn < self.floor => Step::On,
-            Some(turn) => {
-                self.turn_to(turn);
-                Step::BackTo(self.turns.get(&turn).map_or(Seq::FIRST, |turn| turn.last))
+        match parent {
+            None => self.go_to(FRONT),
+            // One that is not known was left out, or is in another file.
+            Some(parent) => match self.nodes.get(&key(parent)).map(|node| node.turn) {
+                Some(turn) => self.go_to(turn),
+                None => Step::On,
+            },
+        }
+    }
+
+    /// Where the conversation goes on if it ends with a line that is known by its key, and how it
+    /// stands there.
+    pub(super) fn end_with(&mut self, tip: Tip) -> (Step, Ended) {
+        let turn = match tip {
+            Tip::Beginning => Some(FRONT),
+            Tip::Line(line) => self.nodes.get(&line).map(|node| node.turn),
+        };
+        let step = match (turn, self.current) {
+            (Some(turn), Some(_)) => self.go_to(turn),
+            _ => Step::On,
+        };
+        (step, self.ended())
+    }
+
+    /// How the conversation stands.
+    pub(super) fn ended(&self) -> Ended {
+        let turn = self.current.and_then(|turn| self.turns.get(&turn));
+        turn.map_or(Ended::Empty, |turn| turn.ended)
+    }
+
+    fn go_to(&mut self, turn: u32) -> Step {
+        let is_sealed = turn != FRONT && turn < self.floor;
+        if Some(turn) == self.current || is_sealed {
+            return Step::On;
+        }
+        self.turn_to(turn);
+        Step::BackTo(self.turns.get(&turn).map_or(Seq::FIRST, |turn| turn.last))
+    }
+
+    /// Is a line in the turn of another one, or in one that follows it? Lines are known by their
+    /// keys; `None`, if the second one is not known.
+    pub(super) fn follows(&self, line: u64, other: u64) -> Option<bool> {
+        let goal = self.nodes.get(&other)?.turn;
+        let mut turn = self.nodes.get(&line).map(|node| node.turn);
+        // A turn never follows a later one. Of one that was forgotten nothing is known to be left.
+        while let Some(at) = turn.filter(|turn| *turn > goal) {
+            match self.turns.get(&at) {
+                Some(known) => turn = known.parent,
+                None => return Some(true),
             }
+        }
+        Some(turn == Some(goal))
+    }
+
+    /// How the conversation stands after the present turn.
+    pub(super) fn stands(&mut self, ended: Ended) {
+        if let Some(turn) = self.current.and_then(|turn| self.turns.get_mut(&turn)) {
+            turn.ended = ended;
         }
     }
 
@@ -91,7 +178,10 @@ impl Tree {
     pub(super) fn turn(&mut self) {
         let turn = self.begun;
         self.begun = self.begun.saturating_add(1);
-        self.turns.insert(turn, Turn { last: Seq::FIRST, lines: 0 });
+        let parent = self.current;
+        let before = parent.and_then(|turn| self.turns.get(&turn));
+        let ended = before.map_or(Ended::Empty, |turn| turn.ended);
+        self.turns.insert(turn, Turn { last: Seq::FIRST, lines: 0, parent, ended });
         self.turn_to(turn);
     }
 
@@ -110,7 +200,7 @@ impl Tree {
     /// A line of the present turn was told, or several that make one message; what is kept
     /// beside it is at `place`, right behind it.
     pub(super) fn told<'a>(&mut self, names: impl IntoIterator<Item = &'a str>, place: Seq) {
-        if self.current.is_none() {
+        if self.current.is_none_or(|turn| turn == FRONT) {
             self.turn();
         }
         let Some(turn) = self.current else { return };
@@ -125,9 +215,8 @@ impl Tree {
 
     /// A line that is no part of the conversation stands for the one that it follows.
     pub(super) fn alias(&mut self, name: &str, parent: Option<&str>) {
-        let Some(current) = self.current else { return };
         let known = parent.and_then(|parent| self.nodes.get(&key(parent)));
-        let turn = known.map_or(current, |node| node.turn);
+        let turn = known.map(|node| node.turn).or(self.current).unwrap_or(FRONT);
         self.name(name, turn, self.last);
     }
 
@@ -193,7 +282,7 @@ impl Tree {
     /// Forgets a turn that nothing leads back to.
     fn sweep(&mut self, turn: u32) {
         let empty = self.turns.get(&turn).is_some_and(|turn| turn.lines == 0);
-        if empty && self.current != Some(turn) {
+        if empty && turn != FRONT && self.current != Some(turn) {
             self.turns.remove(&turn);
         }
     }
@@ -250,7 +339,7 @@ mod tests {
         told(&mut tree, 0..10);
         tree.keep([key("5"), key("2000")].into_iter().collect());
         told(&mut tree, 10..5_000);
-        assert!(tree.nodes.len() <= NEAR + 2 && tree.turns.len() <= NEAR + 3);
+        assert!(tree.nodes.len() <= NEAR + 2 && tree.turns.len() <= NEAR + 4);
         assert_eq!(tree.follow(Some("4990")), Step::BackTo(Seq::new(4991)));
         assert_eq!(tree.follow(Some("2000")), Step::BackTo(Seq::new(2001)));
         tree.turn();

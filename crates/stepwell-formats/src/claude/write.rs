@@ -1,20 +1,21 @@
 //! Writing transcripts.
 
 use std::collections::{BTreeMap, HashSet};
-use std::hash::{DefaultHasher, Hash, Hasher};
 use std::io::Write;
 
 use serde_json::json;
 use stepwell::{
-    About, Change, Compacted, Edited, Event, EventId, Foreign, Head, Lane, Message, MessageOrigin,
-    Part, Recorded, Role, Seq, SessionId, Span, Stepwell, Undone, View,
+    About, Change, Compacted, Edited, Event, EventId, Foreign, Head, Kind, Lane, Message,
+    MessageOrigin, Part, Recorded, Role, Seq, SessionId, Span, Stepwell, Timeline, Undone, View,
 };
 
-use super::content::refill;
+use super::content::{refill, whole_parts};
 use super::line::{
-    Calls, Envelope, Spot, boundary, kept, marked, message, message_id, spare as spare_line,
-    summary,
+    Calls, Envelope, Spot, boundary, ends_with, kept, marked, message, message_id,
+    spare as spare_line, summary,
 };
+use super::rows::Rows;
+use super::tree::key;
 use super::{PROVIDER, SYSTEM, is_uuid};
 use crate::json::fields::{Fields, quoted};
 use crate::read::facts::{Form, Said, Transcript};
@@ -95,7 +96,7 @@ fn agent_of(head: &Head) -> String {
 
 /// What a subagent's own file says of it.
 fn meta(well: &Stepwell, head: &Head) -> Result<String> {
-    let facts = well.store().keyed_events(&head.id, &[stepwell::Kind::Foreign])?;
+    let facts = well.store().keyed_events(&head.id, &[Kind::Foreign])?;
     let kept = facts.into_iter().rev().find_map(|fact| match fact.event {
         Event::Foreign(foreign) if foreign.system == SYSTEM => Some(foreign.data),
         _ => None,
@@ -124,7 +125,8 @@ fn transcript(
         files,
         losses: Losses::default(),
         waiting: None,
-        written: HashSet::new(),
+        rows: Rows::default(),
+        live: live(well, head, envelope.purpose)?,
         tips: Vec::new(),
         calls: Calls::default(),
         itself: mark.is_none() && envelope.purpose == Purpose::Keep,
@@ -141,6 +143,7 @@ fn transcript(
     })?;
     writing.flush_waiting()?;
     writing.answer_calls(None)?;
+    writing.end()?;
     let form = Form {
         system: SYSTEM,
         names_models: true,
@@ -155,6 +158,16 @@ fn transcript(
     to.flush().map_err(Error::Write)
 }
 
+/// What another agent is to go on with: what was rewound is left out, since Claude Code brings back
+/// results of calls that it finds on any branch. What is kept is kept whole.
+fn live(well: &Stepwell, head: &Head, purpose: Purpose) -> Result<Option<Timeline>> {
+    if purpose == Purpose::Keep {
+        return Ok(None);
+    }
+    let moves = well.store().keyed_events(&head.id, &[Kind::Rewound, Kind::Undone])?;
+    Ok(Some(Timeline::at(head.seq, moves.iter())))
+}
+
 struct Writing<'a> {
     well: &'a Stepwell,
     id: &'a SessionId,
@@ -165,8 +178,10 @@ struct Writing<'a> {
     losses: Losses,
     /// An event whose own data may follow.
     waiting: Option<Recorded>,
-    /// The names of lines that were written.
-    written: HashSet<u64>,
+    /// The lines that were written.
+    rows: Rows,
+    /// The branch that is written, if others are left out.
+    live: Option<Timeline>,
     /// The line that the next one follows, after each event that changed that.
     tips: Vec<(Seq, Option<String>)>,
     calls: Calls,
@@ -198,6 +213,9 @@ impl Writing<'_> {
         }
         self.flush_waiting()?;
         self.open.calls.happened(&recorded);
+        if self.live.as_ref().is_some_and(|live| !live.contains(recorded.seq)) {
+            return Ok(());
+        }
         match &recorded.event {
             Event::Message(_) | Event::Edited(_) | Event::Compacted(_) | Event::Error(_) => {
                 self.waiting = Some(recorded);
@@ -267,7 +285,7 @@ impl Writing<'_> {
         if said.role == Role::System {
             return self.keep(recorded, "system messages");
         }
-        if said.role != Role::Tool {
+        if said.results().next().is_none() {
             self.answer_calls(Some(recorded.seq))?;
         }
         let uuid = self.uuid(recorded.seq, 0);
@@ -315,6 +333,7 @@ impl Writing<'_> {
         };
         let spot = Spot { uuid: &uuid, parent: parent.as_deref(), at: first.at };
         let line = self.envelope.line(&spot, &line);
+        self.note(&line);
         let seq = self.tips.last().map_or(first.seq, |(seq, _)| *seq);
         self.tips.push((seq, Some(uuid.clone())));
         self.open.answers.insert(uuid.clone());
@@ -329,15 +348,16 @@ impl Writing<'_> {
             return Ok(());
         }
         self.told.said(message, recorded.at, Said::There);
-        match message.role {
-            Role::Tool => {}
-            _ if self.itself => self.open.calls.clear(),
-            _ => self.answer_calls(Some(recorded.seq))?,
+        let answers = message.results().next().is_some();
+        match answers {
+            true => {}
+            false if self.itself => self.open.calls.clear(),
+            false => self.answer_calls(Some(recorded.seq))?,
         }
         if self.itself {
             self.open.went_back = false;
         }
-        if !self.itself || message.role == Role::Tool {
+        if !self.itself || answers {
             self.open.calls.said(recorded, message);
         }
         Ok(())
@@ -381,8 +401,28 @@ impl Writing<'_> {
         let parent = self.tip();
         let spot = Spot { uuid, parent: parent.as_deref(), at: recorded.at };
         let line = self.envelope.line(&spot, more);
+        self.note(&line);
         self.tips.push((recorded.seq, Some(uuid.to_owned())));
         self.put(&line)
+    }
+
+    /// A line of ours is written.
+    fn note(&mut self, line: &str) {
+        if let Ok(fields) = Fields::parse(line) {
+            self.rows.note(&fields, fields.text("parentUuid").as_deref());
+        }
+    }
+
+    /// Says where the conversation ends, if Claude Code would go on elsewhere.
+    fn end(&mut self) -> Result<()> {
+        let tip = self.tip();
+        let spoken = self.tips.iter().filter_map(|(_, tip)| tip.as_deref().map(key));
+        match self.rows.end(&spoken.collect()) {
+            Some(end) if end != tip.as_deref().map(key) => {
+                self.put(&ends_with(&self.envelope.session, tip.as_deref()))
+            }
+            _ => Ok(()),
+        }
     }
 
     /// Writes what came from there, as it was.
@@ -419,11 +459,15 @@ impl Writing<'_> {
                 self.again(&text, &fields, None)?;
                 continue;
             }
-            let message = match fields.object("message") {
-                Some(message) if !whole => Some(refill(&message, &mut within)),
+            let message = match (fields.object("message"), whole_parts(text, &fields)) {
+                (Some(message), None) if !whole => Some(refill(&message, &mut within)),
+                (Some(_), Some(parts)) if parts > 0 => {
+                    within.nth(parts - 1);
+                    None
+                }
                 _ => None,
             };
-            self.again(text, &fields, message.as_deref())?;
+            self.again(text.trim_start(), &fields, message.as_deref())?;
             let uuid = fields.text("uuid").filter(|_| is_told(&fields));
             if let Some(uuid) = uuid {
                 self.tips.push((recorded.seq, Some(uuid.into_owned())));
@@ -459,12 +503,8 @@ impl Writing<'_> {
 
     /// Writes a line once, under the transcript's own session.
     fn again(&mut self, text: &str, fields: &Fields<'_>, message: Option<&str>) -> Result<()> {
-        if let Some(uuid) = fields.text("uuid") {
-            let mut hasher = DefaultHasher::new();
-            uuid.hash(&mut hasher);
-            if !self.written.insert(hasher.finish()) {
-                return Ok(());
-            }
+        if fields.text("uuid").is_some_and(|uuid| self.rows.has(&uuid)) {
+            return Ok(());
         }
         let mut changes: Vec<(&str, String)> = Vec::new();
         changes.extend(message.map(|message| ("message", message.to_owned())));
@@ -473,17 +513,27 @@ impl Writing<'_> {
             changes.push(("sessionId", session));
         }
         let parent = fields.text("parentUuid");
-        if let Some((_, to)) =
-            self.open.moved.as_ref().filter(|(from, _)| parent.as_deref() == Some(from))
-        {
-            changes.push(("parentUuid", quoted(to)));
+        let parent = parent.and_then(|parent| self.parent(parent.into_owned()));
+        if parent.as_deref() != fields.text("parentUuid").as_deref() {
+            changes.push(("parentUuid", parent.as_deref().map_or("null".to_owned(), quoted)));
         }
+        self.rows.note(fields, parent.as_deref());
         if changes.is_empty() {
             return self.put(text);
         }
         let changes: Vec<_> =
             changes.iter().map(|(name, raw)| (*name, Some(raw.as_str()))).collect();
         self.put(&fields.rewritten(&changes))
+    }
+
+    /// What a line follows: what it followed there, or what was put behind that. Where branches are
+    /// left out, it may have followed one of them.
+    fn parent(&self, there: String) -> Option<String> {
+        match &self.open.moved {
+            Some((from, to)) if *from == there => Some(to.clone()),
+            _ if self.live.is_some() && !self.rows.has(&there) => self.tip(),
+            _ => Some(there),
+        }
     }
 
     /// Keeps an event that has no place in a transcript on a line that the system passes

@@ -5,6 +5,7 @@ mod architect;
 mod bad_input;
 mod clashes;
 mod claude;
+mod claude_lines;
 mod codex;
 mod continuing;
 mod converting;

@@ -2,73 +2,32 @@
 
 use std::path::{Path, PathBuf};
 
-use serde_json::Value;
-use stepwell::{INTERRUPTED, Session, Stepwell};
+use stepwell::{Event, INTERRUPTED, Scope, Session, Stepwell};
 use stepwell_formats::{Format, NOT_BEGUN};
 
-use super::sessions::{begin, compacted, cut_off, pictured, view, waits};
-use super::test_env::{ANSWER, NAME, TestEnv, assert_in_order, program, text_in};
-use crate::mirror::{assert_returns, taken};
+use super::claude_runs::{self, Driven, command, is_added, programs};
+use super::next_request::assert_sent_next;
+use super::sessions::{
+    begin, compacted, cut_off, pictured, rewound, rewound_and_gone_on, rewound_before_a_compaction,
+    rewound_to_a_call, rewound_twice, view, waits,
+};
+use super::test_env::{ANSWER, NAME, TestEnv, assert_in_order};
+use crate::mirror::{assert_returns, taken, written};
+use crate::support::log;
 
-fn claude() -> Format {
+fn claude_format() -> Format {
     "claude".parse().unwrap()
-}
-
-/// The versions that are installed.
-fn programs() -> Vec<PathBuf> {
-    ["STEPWELL_WITNESS_CLAUDE", "STEPWELL_WITNESS_CLAUDE_OLDER"]
-        .into_iter()
-        .filter_map(program)
-        .collect()
 }
 
 /// Has Claude Code go on with the session of that name.
 fn resume(env: &TestEnv, program: &Path, name: &str) {
-    let mut command = env.command(program, &["-p", "--resume", name, "Go on."]);
-    command
-        .env("ANTHROPIC_BASE_URL", env.model.base_url().trim_end_matches("/v1"))
-        .env("ANTHROPIC_API_KEY", env.model.key())
-        .envs(
-            [
-                "CLAUDE_CODE_DISABLE_NONESSENTIAL_TRAFFIC",
-                "DISABLE_AUTOUPDATER",
-                "DISABLE_TELEMETRY",
-                "DISABLE_ERROR_REPORTING",
-            ]
-            .map(|name| (name, "1")),
-        );
-    let said = env.run(command);
+    let said = env.run(command(env, program, &["-p", "--resume", name, "Go on."]));
     assert!(said.contains(ANSWER), "{said}");
 }
 
-/// What the request that goes on shows the model, a line for each part.
+/// What the request that goes on shows the model.
 fn sent(env: &TestEnv) -> Vec<String> {
-    let goes_on = |body: &Value| body["messages"].to_string().contains("Go on.");
-    let body = env.asked().into_iter().rfind(goes_on).expect("Claude Code asked its model");
-    body["messages"].as_array().unwrap().iter().flat_map(lines).collect()
-}
-
-fn lines(message: &Value) -> Vec<String> {
-    let role = message["role"].as_str().unwrap();
-    let text = |value: &Value| value.as_str().unwrap_or_default().to_owned();
-    let block = |block: &Value| match block["type"].as_str().unwrap_or_default() {
-        "tool_use" => {
-            format!("call: {} {} {}", text(&block["id"]), text(&block["name"]), block["input"])
-        }
-        "tool_result" => {
-            format!("result: {} {}", text(&block["tool_use_id"]), text_in(&block["content"]))
-        }
-        "image" => {
-            let source = &block["source"];
-            format!("image: {} {}", text(&source["media_type"]), text(&source["data"]))
-        }
-        // Texts that stand beside each other are kept apart by a line end.
-        _ => format!("{role}: {}", text(&block["text"]).trim_end()),
-    };
-    match &message["content"] {
-        Value::Array(blocks) => blocks.iter().map(block).collect(),
-        content => vec![format!("{role}: {}", text(content))],
-    }
+    claude_runs::sent(env, "Go on.")
 }
 
 /// What each version shows its model when it goes on with a session, and what it should.
@@ -80,7 +39,7 @@ fn gone_on_with(fill: fn(&Session)) -> Vec<(Vec<String>, Vec<String>)> {
         fill(&session);
         let id = session.id().clone();
         drop(session);
-        let handoff = env.hand_over(&well, &id, claude());
+        let handoff = env.hand_over(&well, &id, claude_format());
         assert_eq!(handoff.command, ["claude", "--resume", NAME]);
         resume(&env, &program, NAME);
         let mut expected = view(&well, &id);
@@ -123,6 +82,52 @@ fn claude_goes_on_behind_a_summary() {
         assert!(expected[0].contains("The flour was weighed."), "{expected:#?}");
         assert_in_order(&expected, &sent);
         assert!(!sent.iter().any(|line| line.contains("Weigh the flour")), "{sent:#?}");
+    }
+}
+
+#[test]
+fn claude_is_not_shown_what_was_rewound() {
+    let shapes: [fn(&Session); 5] = [
+        rewound,
+        rewound_and_gone_on,
+        rewound_to_a_call,
+        rewound_before_a_compaction,
+        rewound_twice,
+    ];
+    for fill in shapes {
+        for (mut expected, sent) in gone_on_with(fill) {
+            expected.pop();
+            assert_sent_next(&expected, "Go on.", &sent, is_added);
+        }
+    }
+}
+
+#[test]
+fn claude_is_not_shown_what_was_rewound_here_in_a_session_of_its_own() {
+    for program in programs() {
+        let claude = Driven::new(&program);
+        for prompt in ["Say one.", "Say two.", "Say three."] {
+            claude.prompt(prompt);
+        }
+        let (well, id) = claude.imported();
+        let events = log(&well, &id).into_iter();
+        let is_answer =
+            |event: &Event| matches!(event, Event::Message(said) if said.text() == "Answer 1.");
+        let answer = events.filter(|it| is_answer(&it.event)).map(|it| it.seq).next().unwrap();
+        well.resume(&id).unwrap().rewind(answer, Scope::Chat).unwrap();
+        let expected = view(&well, &id);
+        assert_eq!(expected, ["user: Say one.", "assistant: Answer 1."]);
+        // Exported under its own name, it keeps what was rewound; handed over, it does not.
+        let (_folder, kept) = written(&well, &id, claude_format(), &format!("{NAME}.jsonl"));
+        let there = Stepwell::in_memory();
+        let back = taken(&there, &kept).remove(0).id;
+        assert_eq!(view(&there, &back), expected);
+        std::fs::copy(&kept, claude.transcript()).unwrap();
+        claude.say("Say four.");
+        std::fs::remove_file(claude.transcript()).unwrap();
+        claude.env.hand_over(&well, &id, claude_format());
+        assert_eq!(claude.shown(), expected);
+        claude.say("Say five.");
     }
 }
 
@@ -214,7 +219,7 @@ fn what_a_compaction_preserved_is_shown_here_as_claude_shows_it() {
         let path = preserving(&env, &metadata, follows);
         let well = Stepwell::in_memory();
         let id = taken(&well, &path).remove(0).id;
-        assert_returns(claude(), &path, &format!("{NAME}.jsonl"));
+        assert_returns(claude_format(), &path, &format!("{NAME}.jsonl"));
         let shown = view(&well, &id);
         let [question, answer] = kept;
         let kept = [format!("user: {question}"), format!("assistant: {answer}")];

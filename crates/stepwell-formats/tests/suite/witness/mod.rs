@@ -4,7 +4,10 @@
 //! model server on loopback answers them and records what they ask.
 
 mod claude;
+mod claude_imports;
+mod claude_runs;
 mod codex;
+mod next_request;
 mod sessions;
 mod test_env;
 

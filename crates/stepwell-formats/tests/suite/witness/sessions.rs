@@ -1,8 +1,8 @@
 //! Sessions of Stepwell that other agents go on with, and what their model must be shown.
 
 use stepwell::{
-    Compacted, Created, Digest, Effect, Gate, Image, Lane, Message, Part, Session, SessionId,
-    Stepwell, ToolStarted,
+    Compacted, Created, Digest, Effect, Gate, Image, Lane, Message, Part, Scope, Session,
+    SessionId, Stepwell, ToolStarted,
 };
 
 use crate::mirror::shown;
@@ -97,4 +97,45 @@ pub(super) fn view(well: &Stepwell, id: &SessionId) -> Vec<String> {
         }
     }
     lines
+}
+
+/// The last question and its answer were taken back, and nothing was said after that.
+pub(super) fn rewound(session: &Session) {
+    let first = session.append(Message::assistant("And 5 kg of water.")).unwrap();
+    session.append(Message::user("And the salt?")).unwrap();
+    session.append(Message::assistant("It is 200 g.")).unwrap();
+    session.rewind(first, Scope::Chat).unwrap();
+}
+
+/// The same, and the user went on.
+pub(super) fn rewound_and_gone_on(session: &Session) {
+    rewound(session);
+    session.append(Message::user("And the yeast?")).unwrap();
+    session.append(Message::assistant("It is 20 g.")).unwrap();
+}
+
+/// The result of a call was taken back.
+pub(super) fn rewound_to_a_call(session: &Session) {
+    session.append(Message::user("And the salt?")).unwrap();
+    let asked = Message::assistant("I look.").calling("call_5", "read_file", "{}");
+    let asked = session.append(asked).unwrap();
+    started(session, "call_5", "read_file");
+    session.append(Message::tool_result("call_5", "200 g")).unwrap();
+    session.rewind(asked, Scope::Chat).unwrap();
+}
+
+/// A compaction was taken back with what came after it.
+pub(super) fn rewound_before_a_compaction(session: &Session) {
+    let first = session.append(Message::assistant("And 5 kg of water.")).unwrap();
+    compacted(session);
+    session.rewind(first, Scope::Chat).unwrap();
+}
+
+/// What was taken back was taken back twice: first a little, then more.
+pub(super) fn rewound_twice(session: &Session) {
+    let first = session.append(Message::assistant("And 5 kg of water.")).unwrap();
+    session.append(Message::user("And the salt?")).unwrap();
+    rewound(session);
+    session.append(Message::user("And the oil?")).unwrap();
+    session.rewind(first, Scope::Chat).unwrap();
 }

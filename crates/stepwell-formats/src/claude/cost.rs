@@ -1,0 +1,59 @@
+//! What a session cost, as its transcript says: a `cost-state` line holds the sum so far.
+
+use std::path::Path;
+
+use stepwell::Money;
+
+use crate::Result;
+use crate::json::fields::Fields;
+use crate::read::input::Input;
+
+/// The sum that a line tells, if it knows the price of every call.
+pub(super) fn told(line: &Fields<'_>) -> Option<Money> {
+    let is_whole = !line.is_true("hasUnknownModelCost");
+    let sum = line.get::<f64>("totalCostUSD").filter(|_| is_whole)?;
+    Money::from_f64(sum).filter(|sum| !sum.is_zero())
+}
+
+/// What a fork had copied of its parent when it began. Its own sums go on from the parent's.
+#[derive(Debug)]
+pub(super) struct Copied {
+    /// The parent's name.
+    pub(super) session: String,
+    /// The last answer that was copied.
+    pub(super) answer: String,
+}
+
+impl Copied {
+    /// The session that made the call of a line, and the line's name, if that is not the session
+    /// that the line stands in.
+    pub(super) fn of(line: &Fields<'_>) -> Option<Self> {
+        let forked = || Some(line.object("forkedFrom")?.text("sessionId")?.into_owned());
+        let asked = line.text("requestSessionId").map(std::borrow::Cow::into_owned);
+        let session = asked.or_else(forked)?;
+        let is_own = line.text("sessionId").as_deref() == Some(session.as_str());
+        let answer = line.text("uuid").unwrap_or_default().into_owned();
+        (!is_own).then_some(Self { session, answer })
+    }
+
+    /// What the parent had cost by then, by its own transcript; `None`, if that is not there.
+    pub(super) fn cost(&self, input: &Input, fork: &Path) -> Result<Option<Money>> {
+        if self.session.contains(['/', '\\', '\0']) {
+            return Ok(None);
+        }
+        let parent = fork.with_file_name(format!("{}.jsonl", self.session));
+        if !parent.is_file() {
+            return Ok(None);
+        }
+        let mut lines = input.glance(&parent)?;
+        let mut is_past = false;
+        while let Some(line) = lines.next_line()? {
+            let Ok((_, line)) = line.object() else { continue };
+            is_past |= line.text("uuid").as_deref() == Some(self.answer.as_str());
+            if is_past && line.text("type").as_deref() == Some("cost-state") {
+                return Ok(told(&line));
+            }
+        }
+        Ok(None)
+    }
+}
