@@ -72,7 +72,7 @@ pub use error::{Error, Result};
 pub use frameworks::{Cells, LangGraphTables};
 pub use intake::{Became, ImportSummary, ImportedSession, Mode, Report, take_in, take_in_watched};
 pub use json::fields::{Fields, elements, push_field, quoted, text_of, with_fields};
-pub use m31a::{LEDGER_COLUMNS, LEDGER_ROW};
+pub use m31a::LEDGER_COLUMNS;
 pub use page::work::{
     Said, cell, read_tasks, said, state_markdown, table, task_progress, tasks_markdown,
 };

@@ -1,9 +1,10 @@
 //! Lists and counts in PostgreSQL: a filter as SQL, a page by its key.
 
 use stepwell::backend::{TxnContext, read};
+use stepwell::ledger::LEDGER_SCOPE;
 use stepwell::{
-    Counts, Cursor, Driver, Family, Filter, InScope, Liveness, Order, Owner, Page, Query, Result,
-    Sort, Status, TrashScope,
+    Counts, Cursor, Driver, Family, Filter, InScope, LedgerRows, Liveness, Order, Owner, Page,
+    Query, Result, Sort, Status, TrashScope,
 };
 use tokio_postgres::types::{ToSql, Type};
 
@@ -72,6 +73,10 @@ impl Conditions {
                 let to = self.bind(format!("{front}\u{10ffff}").into_bytes(), Type::BYTEA);
                 self.require(format!("s.scope >= {from} AND s.scope < {to}"));
             }
+        }
+        if filter.rows == LedgerRows::Hidden {
+            let rows = self.bind(LEDGER_SCOPE.as_bytes().to_vec(), Type::BYTEA);
+            self.require(format!("s.scope IS DISTINCT FROM {rows}"));
         }
         if let Some(driver) = filter.driver {
             let external = self.bind(driver == Driver::External, Type::BOOL);

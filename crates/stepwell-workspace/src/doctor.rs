@@ -6,7 +6,8 @@ use std::os::unix::fs::PermissionsExt;
 use std::path::Path;
 
 use stepwell::{
-    Access, Driver, Filter, Query, SessionId, Status, StatusChanged, StopReason, TrashScope,
+    Access, Driver, Filter, LedgerRows, Query, SessionId, Status, StatusChanged, StopReason,
+    TrashScope,
 };
 
 use crate::error::Result;
@@ -163,7 +164,8 @@ fn examine_store(well: &Well) -> Result<Vec<Finding>> {
 }
 
 fn everywhere() -> Query {
-    let filter = Filter { place: TrashScope::Anywhere, ..Filter::default() };
+    let (place, rows) = (TrashScope::Anywhere, LedgerRows::Included);
+    let filter = Filter { place, rows, ..Filter::default() };
     Query { filter, ..Query::default() }
 }
 

@@ -1,16 +1,33 @@
 //! What git knows of a folder, asked through its command line.
 
+use std::collections::BTreeSet;
 use std::path::{Path, PathBuf};
 
 use stepwell::Time;
+use stepwell::ledger::WorkSpan;
 use stepwell_files::git::SafeGit;
 
-/// When the commits of a work tree's local branches, and of what is checked out, were made.
+/// The commits of a work tree's local branches, and of what is checked out. One that was amended or
+/// rebased is the same commit: its author, its author's time and its subject stay.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Commits {
-    /// In seconds since 1970, ascending.
-    times: Vec<i64>,
+    all: BTreeSet<Commit>,
 }
+
+/// One commit.
+#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
+struct Commit {
+    /// When it was first made, in seconds since 1970.
+    at: i64,
+    /// Who made it, and its subject.
+    what: String,
+    /// The sessions that it names as those that made it.
+    sessions: Vec<String>,
+}
+
+/// What a session's commit message names it by.
+const TRAILER: &str =
+    "--format=%at%x1f%ae%x1f%s%x1f%(trailers:key=Stepwell-Session,valueonly,separator=%x2C)";
 
 /// What git answers in a folder; `None` where there is no git, or it has no answer.
 fn git(folder: &Path, args: &[&str]) -> Option<String> {
@@ -31,24 +48,45 @@ impl Commits {
         // A second earlier: git counts whole ones.
         let since = format!("--since=@{}", seconds(since).saturating_sub(1).max(0));
         // Before the first commit there is no HEAD.
-        let which = ["rev-list", "--timestamp", "--ignore-missing", "--branches", "HEAD", &since];
+        let which = ["rev-list", TRAILER, "--ignore-missing", "--branches", "HEAD", &since];
         git(root, &which).map(|text| Self::read(&text))
     }
 
-    /// Reads lines of a time and a commit.
+    /// Reads a line for each commit; the lines between them name it.
     fn read(text: &str) -> Self {
-        let time = |line: &str| line.split_whitespace().next()?.parse().ok();
-        let mut times: Vec<i64> = text.lines().filter_map(time).collect();
-        times.sort_unstable();
-        Self { times }
+        let commit = |line: &str| {
+            let (at, rest) = line.split_once('\u{1f}')?;
+            let (what, sessions) = rest.rsplit_once('\u{1f}')?;
+            let sessions = sessions.split(',').map(str::trim).filter(|it| !it.is_empty());
+            let sessions = sessions.map(str::to_owned).collect();
+            Some(Commit { at: at.parse().ok()?, what: what.to_owned(), sessions })
+        };
+        Self { all: text.lines().filter_map(commit).collect() }
     }
 
-    /// How many were made from one moment to another, both included.
+    /// May a session that lasted so long have made some without naming itself? If not, nobody has
+    /// to ask when its tools were at work.
     #[must_use]
-    pub fn between(&self, from: Time, to: Time) -> usize {
-        let (from, to) = (seconds(from), seconds(to));
-        let before = self.times.partition_point(|time| *time < from);
-        self.times.partition_point(|time| *time <= to).saturating_sub(before)
+    pub fn any_between(&self, (from, to): WorkSpan) -> bool {
+        self.all.iter().any(|it| it.sessions.is_empty() && it.is_within(from, to))
+    }
+
+    /// How many a session made: those that name it, and of those that name none, what was made
+    /// while one of its tools was at work.
+    #[must_use]
+    pub fn of(&self, session: &str, spans: &[WorkSpan]) -> usize {
+        let is_made = |it: &&Commit| match it.sessions.is_empty() {
+            true => spans.iter().any(|(from, to)| it.is_within(*from, *to)),
+            false => it.sessions.iter().any(|name| name == session),
+        };
+        self.all.iter().filter(is_made).count()
+    }
+}
+
+impl Commit {
+    /// Was it made from one moment to another? Git knows whole seconds.
+    fn is_within(&self, from: Time, to: Time) -> bool {
+        (seconds(from)..=seconds(to)).contains(&self.at)
     }
 }
 
@@ -61,13 +99,19 @@ mod tests {
     use super::*;
 
     #[test]
-    fn commits_are_counted_from_moment_to_moment() {
-        let commits = Commits::read("30 c\n10 a\n20 b\nnonsense\n");
+    fn a_commit_is_counted_once_for_the_session_that_made_it() {
+        let lines = "commit 1\n30\x1fe@x\x1fc\x1f\ncommit 2\n10\x1fe@x\x1fa\x1f\n\
+                     commit 3\n20\x1fe@x\x1fb\x1fs1, s2\ncommit 4\n30\x1fe@x\x1fc\x1f\nnonsense\n";
+        let commits = Commits::read(lines);
         let at = |seconds: i64| Time::from_micros(seconds * 1_000_000 + 500_000);
-        assert_eq!(commits.between(at(0), at(9)), 0);
-        assert_eq!(commits.between(at(10), at(20)), 2);
-        assert_eq!(commits.between(at(0), at(99)), 3);
-        assert_eq!(commits.between(at(30), at(10)), 0);
+        let span = |from, to| [(at(from), at(to))];
+        // What names a session is that one's, whenever it was made, and nobody else's.
+        assert_eq!((commits.of("s1", &[]), commits.of("s3", &span(15, 25))), (1, 0));
+        assert_eq!(commits.of("s3", &span(0, 9)), 0);
+        assert_eq!(commits.of("s3", &span(10, 10)), 1);
+        // The same one on two branches counts once.
+        assert_eq!(commits.of("s3", &span(0, 99)), 2);
+        assert!(commits.any_between((at(5), at(15))) && !commits.any_between((at(15), at(25))));
     }
 
     #[test]

@@ -1,7 +1,7 @@
 //! What is done by the way when a person changes something: the trash lets go of what
 //! has been in it for long enough, and, if asked for, old sessions are cleaned up.
 
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 use std::fs;
 use std::io::Write;
 use std::os::unix::fs::OpenOptionsExt;
@@ -9,13 +9,14 @@ use std::time::{Duration, SystemTime};
 
 use stepwell::retention::Exemption;
 use stepwell::{
-    CanFinish, Driver, Error, Filter, Origin, Plan, Policy, Query, Removal, SessionId, SessionInfo,
-    Stepwell, TrashScope,
+    CanFinish, Driver, EmptyTrash, Error, Family, Filter, LedgerRows, Origin, Plan, Policy, Query,
+    Removal, SessionId, SessionInfo, Stepwell, TrashScope,
 };
 use stepwell_postgres::Retention;
 
 use crate::engine::Engine;
 use crate::error::Result;
+use crate::ledger::LedgerWanted;
 use crate::notice::Notice;
 use crate::run_logs::RunLogs;
 use crate::workspace::{Well, Workspace};
@@ -147,7 +148,8 @@ pub fn empty_trash(
     whose: Whose,
 ) -> Result<Removal> {
     let limit = well.now().minus(older_than);
-    let filter = Filter { place: TrashScope::Trash, ..Filter::default() };
+    let (place, rows) = (TrashScope::Trash, LedgerRows::Included);
+    let filter = Filter { place, rows, ..Filter::default() };
     let mut due = Vec::new();
     for info in well.sessions(Query { filter, ..Query::default() }) {
         let info = info?;
@@ -160,9 +162,24 @@ pub fn empty_trash(
     }
     let mut stay = half_rewound(workspace, well, limit)?;
     stay.extend(of_others(well, &due, whose)?);
-    let removal = well.empty_trash_but(older_than, &stay)?;
+    let commits = commits_of(workspace, well, &due)?;
+    let removal = well.empty_trash(EmptyTrash { older_than, keep: stay, commits })?;
     RunLogs::of(&workspace.place.store).forget(&removal.taken)?;
     Ok(removal)
+}
+
+/// How many commits sessions made that are about to go: only what is known now can be told later.
+fn commits_of(
+    workspace: &Workspace,
+    well: &Well,
+    going: &[SessionId],
+) -> Result<BTreeMap<SessionId, usize>> {
+    let takes = |info: &SessionInfo| going.contains(&info.head.id);
+    let query =
+        Query { filter: Filter { family: Family::Roots, ..Filter::default() }, ..Query::default() };
+    let wanted = LedgerWanted { root: &workspace.place.root, query, takes: &takes };
+    let lines = workspace.ledger(well, wanted)?.lines.into_iter();
+    Ok(lines.filter_map(|line| Some((line.came.head.id, line.commits?))).collect())
 }
 
 /// Erases a session for good with all below it, and what runs of theirs wrote in the background.

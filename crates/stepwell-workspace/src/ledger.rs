@@ -1,14 +1,14 @@
-//! The ledger of a workspace: what came of its sessions, with the commits that were made meanwhile.
+//! The ledger of a workspace: what came of its sessions, with the commits that they made.
 
 use std::collections::HashSet;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
 use stepwell::ledger::LedgerRow;
-use stepwell::{Estimate, Head, Query, SessionId, SessionInfo, Stepwell};
+use stepwell::{Driver, Estimate, Head, Query, SessionId, SessionInfo, Stepwell};
 use stepwell_catalog::model_name;
 use stepwell_files::worktree::SubagentRecord;
-use stepwell_formats::{LEDGER_COLUMNS, LEDGER_ROW, cell, table};
+use stepwell_formats::{LEDGER_COLUMNS, cell, table};
 use stepwell_wire::LedgerEntry;
 
 use crate::error::Result;
@@ -26,12 +26,12 @@ pub struct LedgerWanted<'a> {
     pub takes: &'a dyn Fn(&SessionInfo) -> bool,
 }
 
-/// What came of one session, and how many commits were made meanwhile.
+/// What came of one session, and how many commits it made.
 #[derive(Clone, Debug)]
 pub struct LedgerLine {
     /// What came of it.
     pub came: LedgerRow,
-    /// How many commits were made; absent, nobody knows.
+    /// How many commits it made; absent, nobody knows.
     pub commits: Option<usize>,
     /// What it may have cost, where nobody said it.
     pub estimate: Option<Estimate>,
@@ -57,24 +57,53 @@ impl Workspace {
         let since = ledger.rows.iter().map(|row| row.head.created_at).min();
         let made = since.and_then(|since| Commits::since(root, since));
         let estimates = Estimates::new(self);
-        let line = |came: LedgerRow| {
-            // What was counted elsewhere stays as it was.
+        let mut lines = LedgerLines { lines: Vec::new(), left_out: ledger.left_out };
+        for came in ledger.rows {
+            // What was counted before stays as it was.
             let counted = told_commits(&came.head);
             let made = made.as_ref().filter(|_| counted.is_none() && is_here(&came.head, root));
-            let commits = counted.or(made.map(|it| it.between(came.head.created_at, came.ended)));
+            let commits = match (counted, made) {
+                (None, Some(made)) => commits_of(well, &came, made)?,
+                (counted, _) => counted,
+            };
             let estimate = estimates.of(&came.head, &came.spent);
-            LedgerLine { came, commits, estimate }
-        };
-        let mut lines = ledger.rows.into_iter().map(line).collect();
-        leave_out_twins(&mut lines);
-        Ok(LedgerLines { lines, left_out: ledger.left_out })
+            lines.lines.push(LedgerLine { came, commits, estimate });
+        }
+        lines.leave_out_twins();
+        Ok(lines)
     }
 }
 
-/// What a ledger says of a session that is here itself is no line of its own.
-fn leave_out_twins(lines: &mut Vec<LedgerLine>) {
-    let here: HashSet<String> = lines.iter().map(|line| line.came.head.id.to_string()).collect();
-    lines.retain(|line| line.about() == line.came.head.id.as_str() || !here.contains(line.about()));
+impl LedgerLines {
+    /// Adds the lines of another store.
+    pub fn extend(&mut self, other: Self) {
+        self.lines.extend(other.lines);
+        self.left_out.extend(other.left_out);
+        self.lines.sort_by_key(|line| std::cmp::Reverse(line.came.ended));
+        self.leave_out_twins();
+    }
+
+    /// Each session has one line. A row that tells of one that is here itself is none, and the same
+    /// row counts once, in however many stores it is.
+    fn leave_out_twins(&mut self) {
+        let ids = self.lines.iter().filter(|line| !line.came.head.is_ledger_row());
+        let mut told: HashSet<String> = ids.map(|line| line.about().to_owned()).collect();
+        self.lines
+            .retain(|line| !line.came.head.is_ledger_row() || told.insert(line.about().to_owned()));
+    }
+}
+
+/// How many commits a session made. Of an agent that Stepwell does not run, and that tells nothing of
+/// its tools, nobody knows.
+fn commits_of(well: &Stepwell, came: &LedgerRow, made: &Commits) -> Result<Option<usize>> {
+    let head = &came.head;
+    let spans = match made.any_between((head.created_at, came.ended)) {
+        true => well.work_spans(&head.id)?,
+        false => Vec::new(),
+    };
+    let count = made.of(head.id.as_str(), &spans);
+    let is_silent = head.driver == Driver::External && head.messages == 0;
+    Ok(Some(count).filter(|count| *count > 0 || !is_silent))
 }
 
 /// Did a session work in this folder, or in a worktree of it? A recorded folder that is gone is one
@@ -110,11 +139,10 @@ impl LedgerLine {
         self.came.ended.since(self.came.head.created_at)
     }
 
-    /// The session that it tells of: of a row of another ledger, the one that is named there.
-    fn about(&self) -> &str {
-        let head = &self.came.head;
-        let source = head.source.as_ref().map(|source| source.id.as_str());
-        source.and_then(|id| id.strip_prefix(LEDGER_ROW)).unwrap_or(head.id.as_str())
+    /// The session that it tells of: of a row, the one that is gone.
+    #[must_use]
+    pub fn about(&self) -> &str {
+        self.came.head.ledger_row_of().unwrap_or(self.came.head.id.as_str())
     }
 
     /// What it cost, and apart from that what it may have cost where nobody said it.
@@ -128,7 +156,7 @@ impl LedgerLine {
         }
     }
 
-    /// How many commits were made, or a dash.
+    /// How many commits it made, or a dash.
     #[must_use]
     pub fn shown_commits(&self) -> String {
         self.commits.map_or_else(|| "-".to_owned(), |n| n.to_string())
@@ -137,9 +165,9 @@ impl LedgerLine {
 
 impl From<&LedgerLine> for LedgerEntry {
     fn from(line: &LedgerLine) -> Self {
-        let LedgerRow { head, project_type, ended, tasks, failed, skipped, spent } = &line.came;
+        let LedgerRow { head, project_type, ended, tasks, failed, skipped, spent, .. } = &line.came;
         Self {
-            id: head.id.clone(),
+            id: line.about().parse().unwrap_or_else(|_| head.id.clone()),
             status: head.status,
             task: head.task.clone(),
             began_at: head.created_at,

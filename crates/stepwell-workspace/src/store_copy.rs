@@ -4,8 +4,8 @@ use std::collections::BTreeSet;
 use std::path::Path;
 
 use stepwell::{
-    Access, Damage, ErrorKind, Filter, Order, Query, SessionId, SessionInfo, Sort, Target,
-    TrashScope,
+    Access, Damage, ErrorKind, Filter, LedgerRows, Order, Query, SessionId, SessionInfo, Sort,
+    Target, TrashScope,
 };
 use stepwell_formats::Copied;
 use stepwell_wire::CopyResult;
@@ -45,7 +45,8 @@ impl Workspace {
             };
             return named.iter().map(find).collect();
         }
-        let filter = Filter { place: TrashScope::Anywhere, ..Filter::default() };
+        let (place, rows) = (TrashScope::Anywhere, LedgerRows::Included);
+        let filter = Filter { place, rows, ..Filter::default() };
         let query = Query { filter, sort: Sort::Created, order: Order::Oldest, ..Query::default() };
         Ok(source.sessions(query).collect::<Result<_, _>>()?)
     }

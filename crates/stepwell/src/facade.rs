@@ -60,8 +60,8 @@ pub mod time {
 pub mod query {
     pub use crate::search::MAX_SEARCHED_BYTES;
     pub use crate::store::query::{
-        Cursor, Family, Filter, Found, Hit, InScope, KeyRange, Newest, NewestQuery, Page, Query,
-        Rank, RecordQuery, Search, Snippet, Sort, SystemPrompts, TrashScope,
+        Cursor, Family, Filter, Found, Hit, InScope, KeyRange, LedgerRows, Newest, NewestQuery,
+        Page, Query, Rank, RecordQuery, Search, Snippet, Sort, SystemPrompts, TrashScope,
     };
     pub use crate::store::rows::Facts;
     pub use crate::store::several::{Excerpt, LOOK_BACK};

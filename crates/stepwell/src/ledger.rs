@@ -1,9 +1,19 @@
-//! The ledger: what came of sessions that have ended.
+//! The ledger: what came of sessions that have ended, also of those that are gone.
+//!
+//! When the trash is emptied, a session leaves its row behind: a small session of its own, with the
+//! session's task, cost, end and the names of tasks that did not work out. Lists do not show it; the
+//! ledger and [lessons](Stepwell::lessons) do. A purge erases it.
 
-use crate::query::Excerpt;
+mod row;
+mod spans;
+
+pub use row::{LEDGER_ROW, LEDGER_SCOPE};
+pub use spans::WorkSpan;
+
+use crate::query::{Excerpt, LedgerRows, TrashScope};
 use crate::{
-    Driver, Error, Event, Head, Kind, Query, Recorded, Result, SessionId, SessionInfo, Spent,
-    Stepwell, TaskStatus, Time, Work,
+    Driver, Error, Event, Filter, Head, Kind, Query, Recorded, Result, SessionId, SessionInfo,
+    Spent, Stepwell, Task, TaskStatus, Time, Work,
 };
 
 /// What came of one session.
@@ -21,6 +31,8 @@ pub struct LedgerRow {
     pub failed: usize,
     /// How many of them were skipped.
     pub skipped: usize,
+    /// All of them.
+    pub(crate) plan: Vec<Task>,
     /// What it and its subagents spent.
     pub spent: Spent,
 }
@@ -42,16 +54,23 @@ const ENDS: [Kind; 2] = [Kind::Status, Kind::Phase];
 
 impl Stepwell {
     /// What came of the sessions that a query asks for, that have ended and that `takes` lets
-    /// through. A page of them takes two questions to the store, however many they are.
+    /// through; those in the trash and the rows of those that are gone are among them. A page
+    /// of them takes two questions to the store, however many they are.
     pub fn ledger(&self, query: Query, takes: impl Fn(&SessionInfo) -> bool) -> Result<Ledger> {
+        let (place, rows) = (TrashScope::Anywhere, LedgerRows::Included);
+        let query = Query { filter: Filter { place, rows, ..query.filter }, ..query };
+        self.entered(query, |it| it.head.status.has_ended() && takes(it))
+    }
+
+    /// A row for each session that a query asks for and that `takes` lets through.
+    fn entered(&self, query: Query, takes: impl Fn(&SessionInfo) -> bool) -> Result<Ledger> {
         let mut ledger = Ledger::default();
         let mut query = Some(Query { limit: query.limit.min(PAGE), ..query });
         while let Some(asked) = query {
             let page = self.list(&asked)?;
             query = page.next.map(|next| Query { after: Some(next), ..asked });
-            let ended = |it: &SessionInfo| it.head.status.has_ended() && takes(it);
-            let heads: Vec<Head> =
-                page.sessions.into_iter().filter(ended).map(|it| it.head).collect();
+            let taken = page.sessions.into_iter().filter(|it| takes(it));
+            let heads: Vec<Head> = taken.map(|it| it.head).collect();
             self.enter(heads, &mut ledger)?;
         }
         let ids: Vec<SessionId> = ledger.rows.iter().map(|row| row.head.id.clone()).collect();
@@ -87,11 +106,10 @@ fn row(head: Head, events: Vec<Recorded>) -> LedgerRow {
         _ => None,
     });
     let project_type = project.flatten().map(|project| project.project_type).unwrap_or_default();
-    let ends = |event: &&Recorded| {
-        matches!(
-            (head.driver, &event.event),
-            (Driver::Own, Event::Status(_)) | (Driver::External, Event::Phase(_))
-        )
+    let ends = |event: &&Recorded| match (head.driver, &event.event) {
+        (Driver::Own, Event::Status(_)) | (Driver::External, Event::Phase(_)) => true,
+        (Driver::External, Event::Status(_)) => head.is_ledger_row(),
+        _ => false,
     };
     let ended = events.iter().rev().find(ends).map_or(head.updated_at, |event| event.at);
     let tasks = Work::at(head.seq, events).tasks;
@@ -102,6 +120,7 @@ fn row(head: Head, events: Vec<Recorded>) -> LedgerRow {
         tasks: tasks.len(),
         failed: count(TaskStatus::Failed) + count(TaskStatus::Unrecoverable),
         skipped: count(TaskStatus::Skipped),
+        plan: tasks.iter().cloned().collect(),
         spent: head.spent,
         head,
     }

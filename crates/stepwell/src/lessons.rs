@@ -1,5 +1,8 @@
 //! What earlier sessions of a project teach: what failed, what was skipped, what cost most.
 
+use std::collections::BTreeSet;
+
+use crate::query::{LedgerRows, TrashScope};
 use crate::{Family, Filter, Head, Money, Query, SessionId, Status, Stepwell, Task, TaskStatus};
 
 /// How many sessions are looked at, the newest first.
@@ -20,8 +23,12 @@ impl Stepwell {
             workspaces.push(Some(String::new()));
         }
         let heads = workspaces.into_iter().flat_map(|workspace| self.ended_in(workspace));
+        let heads: Vec<Head> = heads.filter(|head| head.id != *id).collect();
+        // A row counts where the session itself is not here.
+        let here: BTreeSet<String> = heads.iter().map(|head| head.id.to_string()).collect();
         let others: Vec<Past> = heads
-            .filter(|head| head.id != *id)
+            .into_iter()
+            .filter(|head| !head.ledger_row_of().is_some_and(|of| here.contains(of)))
             .filter_map(|head| {
                 let work = self.work(&head.id).ok()?;
                 Some(Past { head, tasks: work.tasks.iter().cloned().collect() })
@@ -30,12 +37,15 @@ impl Stepwell {
         told(&others)
     }
 
-    /// The sessions that ended in a workspace, or in any, the newest first.
+    /// The sessions that ended in a workspace, or in any, the newest first; also those in the trash,
+    /// and the rows of those that are gone.
     fn ended_in(&self, workspace: Option<String>) -> Vec<Head> {
         let filter = Filter {
             status: vec![Status::Success, Status::Partial, Status::Failed, Status::Abandoned],
             workspace,
             family: Family::Roots,
+            place: TrashScope::Anywhere,
+            rows: LedgerRows::Included,
             ..Filter::default()
         };
         let query = Query { filter, limit: SESSIONS, ..Query::default() };

@@ -3,6 +3,7 @@
 use std::collections::BTreeMap;
 use std::ops::Range;
 
+use crate::query::LedgerRows;
 use crate::{
     Change, Edited, Error, Family, Filter, Origin, Query, Result, Seq, SessionId, Stepwell,
     TrashScope,
@@ -59,6 +60,8 @@ impl Stepwell {
             Filter { endings: vec![typed()], ..any() },
             Filter { prefix: Some(typed()), ..any() },
             Filter { part: Some(typed()), ..any() },
+            // The row of a session that is gone is meant if nothing else can be.
+            Filter { part: Some(typed()), rows: LedgerRows::Included, ..any() },
         ];
         for filter in filters {
             let by_ending = !filter.endings.is_empty();

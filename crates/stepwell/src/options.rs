@@ -1,7 +1,7 @@
 //! What can be wished for when a session is made or the trash is emptied. Each comes from the plain
 //! thing as well, for those who wish for nothing else.
 
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 use std::time::Duration;
 
 use crate::{Created, NewEvent, Seq, SessionId};
@@ -49,10 +49,12 @@ pub struct EmptyTrash {
     pub older_than: Duration,
     /// But not these.
     pub keep: BTreeSet<SessionId>,
+    /// How many commits each made, as far as that is known: for its row of the ledger.
+    pub commits: BTreeMap<SessionId, usize>,
 }
 
 impl From<Duration> for EmptyTrash {
     fn from(older_than: Duration) -> Self {
-        Self { older_than, keep: BTreeSet::new() }
+        Self { older_than, ..Self::default() }
     }
 }

@@ -107,6 +107,9 @@ impl Stepwell {
     ) -> Result<Vec<SessionId>> {
         self.removable(std::slice::from_ref(id), can_finish)?;
         let erased = all_or_error(self.store().purge(&[Target::from(id.clone())])?)?;
+        for gone in &erased {
+            self.erase_row_of(gone)?;
+        }
         tracing::info!(session = %id, "session_purged");
         Ok(erased)
     }

@@ -3,6 +3,7 @@
 use std::collections::{BTreeSet, HashMap};
 use std::time::Duration;
 
+use crate::query::LedgerRows;
 use crate::{
     Driver, Origin, ResumeLimits, Seq, SessionId, SessionInfo, Status, Target, Time, TrashScope,
 };
@@ -22,6 +23,8 @@ pub struct Policy {
     pub tags: Vec<String>,
     /// Takes only sessions that such a driver moves on.
     pub driver: Option<Driver>,
+    /// Takes rows of the ledger as well: they are all that is left of a session.
+    pub rows: LedgerRows,
     /// How long an agent that Stepwell does not run, and that says it runs, must have been
     /// silent to be taken for gone.
     pub silence: Duration,
@@ -36,6 +39,7 @@ impl Default for Policy {
             status: Vec::new(),
             tags: Vec::new(),
             driver: None,
+            rows: LedgerRows::Hidden,
             silence: ResumeLimits::default().timeout,
         }
     }

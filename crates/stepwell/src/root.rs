@@ -60,8 +60,8 @@ pub use crate::sqlite::{Access, SqliteOptions, SqliteStore, hide_from_git};
 pub use crate::statistics::{SpentGroup, Statistics};
 pub use crate::store::changes::{ChangeCursor, ChangeKind, Changes, NotACursor, SessionChange};
 pub use crate::store::query::{
-    Cursor, Family, Filter, Found, Hit, InScope, KeyRange, Newest, NewestQuery, Page, Query, Rank,
-    RecordQuery, Search, Snippet, Sort, SystemPrompts, TrashScope,
+    Cursor, Family, Filter, Found, Hit, InScope, KeyRange, LedgerRows, Newest, NewestQuery, Page,
+    Query, Rank, RecordQuery, Search, Snippet, Sort, SystemPrompts, TrashScope,
 };
 pub use crate::store::rows::Facts;
 pub use crate::store::{

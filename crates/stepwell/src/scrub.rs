@@ -5,6 +5,7 @@ mod fields;
 use regex::Regex;
 use serde_json::Value;
 
+use crate::query::LedgerRows;
 use crate::{
     Digest, Error, Event, FileState, Filter, Lane, Query, Recorded, Result, Scrub, Seq, SessionId,
     SessionInfo, Span, Stepwell, TrashScope,
@@ -110,7 +111,8 @@ pub struct ScrubbedSession {
 impl Stepwell {
     /// What matches in every session, the trash included.
     pub fn find_to_scrub(&self, pattern: &ScrubPattern) -> Result<Vec<ScrubMatches>> {
-        let filter = Filter { place: TrashScope::Anywhere, ..Filter::default() };
+        let (place, rows) = (TrashScope::Anywhere, LedgerRows::Included);
+        let filter = Filter { place, rows, ..Filter::default() };
         let sessions = self.sessions(Query { filter, ..Query::default() });
         sessions
             .map(|info| {

@@ -5,6 +5,7 @@ use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use std::sync::mpsc;
 use std::thread;
 
+use crate::query::LedgerRows;
 use crate::{
     Damage, Derived, Error, Filter, Query, Result, Seq, SessionId, Stepwell, TrashScope, Verdict,
 };
@@ -18,7 +19,8 @@ impl Stepwell {
     /// # Errors
     /// If they cannot be listed.
     pub fn every_id(&self) -> Result<Vec<SessionId>> {
-        let filter = Filter { place: TrashScope::Anywhere, ..Filter::default() };
+        let (place, rows) = (TrashScope::Anywhere, LedgerRows::Included);
+        let filter = Filter { place, rows, ..Filter::default() };
         let sessions = self.sessions(Query { filter, ..Query::default() });
         sessions.map(|it| it.map(|info| info.head.id)).collect()
     }

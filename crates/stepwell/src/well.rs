@@ -7,7 +7,7 @@ use std::time::Duration;
 
 use crate::keeper::Keeper;
 use crate::options::{EmptyTrash, ForkAt, NewSession};
-use crate::query::LOOK_BACK;
+use crate::query::{LOOK_BACK, LedgerRows};
 use crate::redact::redact_created;
 use crate::session::Session;
 use crate::subscribe::{Hub, Subscription};
@@ -290,7 +290,7 @@ impl Stepwell {
     }
 
     /// The beginning of a session as it is recorded.
-    fn beginning(&self, mut created: Created, claim: Option<LeaseRequest>) -> Create {
+    pub(crate) fn beginning(&self, mut created: Created, claim: Option<LeaseRequest>) -> Create {
         redact_created(self.redactor(), &mut created);
         Create { created, event_id: None, at: None, claim }
     }
@@ -529,7 +529,8 @@ impl Stepwell {
 
     /// What a cleanup would take.
     pub fn plan_cleanup(&self, policy: &Policy) -> Result<Plan> {
-        let sessions = self.store().list(&Query::default())?.sessions;
+        let filter = Filter { rows: policy.rows, ..Filter::default() };
+        let sessions = self.store().list(&Query { filter, ..Query::default() })?.sessions;
         Ok(Plan::of(policy, &sessions, self.now()))
     }
 
@@ -542,28 +543,21 @@ impl Stepwell {
         Ok(removal)
     }
 
-    /// Erases what has been in the trash for at least so long, but for these.
-    #[doc(hidden)]
-    pub fn empty_trash_but(
-        &self,
-        older_than: Duration,
-        stay: &BTreeSet<SessionId>,
-    ) -> Result<Removal> {
-        self.empty_trash(EmptyTrash { older_than, keep: stay.clone() })
-    }
-
-    /// Erases what has been in the trash for at least so long.
+    /// Erases what has been in the trash for at least so long. A session that has ended leaves
+    /// its [row](crate::ledger) behind.
     pub fn empty_trash(&self, which: impl Into<EmptyTrash>) -> Result<Removal> {
-        let EmptyTrash { older_than, keep } = which.into();
-        let filter = Filter { place: TrashScope::Trash, ..Filter::default() };
+        let EmptyTrash { older_than, keep, commits } = which.into();
+        let (place, rows) = (TrashScope::Trash, LedgerRows::Included);
+        let filter = Filter { place, rows, ..Filter::default() };
         let query = Query { filter, order: Order::Oldest, ..Query::default() };
         let limit = self.now().minus(older_than);
         let sessions = self.store().list(&query)?.sessions.into_iter();
         let due = sessions.filter(|s| s.trashed_at.is_some_and(|when| when <= limit));
-        let due = due.filter(|s| !keep.contains(&s.head.id));
-        let target =
-            |info: SessionInfo| Target { place: TrashScope::Trash, ..Target::from(info.head.id) };
-        let targets: Vec<Target> = due.map(target).collect();
+        let due = due.map(|s| s.head.id).filter(|id| !keep.contains(id));
+        let due: BTreeSet<SessionId> = due.collect();
+        self.leave_rows(&due, &commits)?;
+        let target = |id: SessionId| Target { place: TrashScope::Trash, ..Target::from(id) };
+        let targets: Vec<Target> = due.into_iter().map(target).collect();
         let mut removal = self.store().purge(&targets)?;
         // A subagent's session went with its parent before its own turn came.
         removal.left.retain(|(_, error)| !matches!(error, Error::NoSession(_)));

@@ -1,4 +1,4 @@
-use stepwell::{Filter, Query, SessionInfo, TrashScope};
+use stepwell::{Filter, LedgerRows, Query, SessionInfo, TrashScope};
 use stepwell_terminal::table::{Column, Table, left, right};
 use stepwell_terminal::text::bytes;
 use stepwell_wire::{DiskUseOfSession, DiskUseTotal};
@@ -26,7 +26,8 @@ pub(crate) fn run(args: &Args, app: &mut App) -> Result<Exit> {
         app.out.answer(&nothing, "No sessions yet.")?;
         return Ok(Exit::Done);
     };
-    let filter = Filter { place: TrashScope::Anywhere, ..Filter::default() };
+    let (place, rows) = (TrashScope::Anywhere, LedgerRows::Included);
+    let filter = Filter { place, rows, ..Filter::default() };
     let sessions = well.sessions(Query { filter, ..Query::default() });
     let mut sessions = sessions.collect::<Result<Vec<SessionInfo>, _>>()?;
     sessions.sort_by_key(|info| std::cmp::Reverse(info.bytes));

@@ -5,7 +5,9 @@ use stepwell_terminal::note;
 use stepwell_terminal::table::{Column, Table, left, right};
 use stepwell_terminal::text::{cost_or, moment, one_line, took};
 use stepwell_wire::LedgerEntry;
-use stepwell_workspace::{LedgerLine, LedgerWanted, Location, NamedWell, ledger_markdown};
+use stepwell_workspace::{
+    LedgerLine, LedgerLines, LedgerWanted, Location, NamedWell, ledger_markdown,
+};
 
 use crate::app::{App, Well};
 use crate::failure::{Exit, Result};
@@ -13,8 +15,9 @@ use crate::selection::Selection;
 
 /// Lists what came of sessions that have ended, newest first.
 ///
-/// One row for each: its tasks, its cost, how long it took, and the commits that were made in
-/// the workspace's local branches meanwhile. A subagent counts for the session that started it.
+/// One row for each: its tasks, its cost, how long it took, and the commits that its own commands
+/// made in the workspace's local branches. A subagent counts for the session that started it. A row
+/// outlives cleanup and the trash; purge erases it.
 #[derive(Debug, clap::Args)]
 pub(crate) struct Args {
     #[command(flatten)]
@@ -42,16 +45,19 @@ const COLUMNS: &[Column] = &[
 ];
 
 pub(crate) fn run(args: &Args, app: &mut App) -> Result<Exit> {
-    let mut lines = Vec::new();
+    let mut ledger = LedgerLines::default();
     if args.everywhere {
         for NamedWell { name, well } in app.everywhere(|it, path| it.open(path, Access::Read)) {
             let root = Location::named(&name, &app.place.root).root;
-            lines.extend(collect(args, &well, &root, app)?);
+            ledger.extend(collect(args, &well, &root, app)?);
         }
-        lines.sort_by_key(|line| std::cmp::Reverse(line.came.ended));
     } else if let Some(well) = app.look()? {
-        lines = collect(args, &well, &app.place.root, app)?;
+        ledger = collect(args, &well, &app.place.root, app)?;
     }
+    for (id, error) in &ledger.left_out {
+        note(format_args!("warning: {id} is left out: {error}"));
+    }
+    let lines = ledger.lines;
     if args.markdown {
         app.out.line(ledger_markdown(&lines).trim_end())?;
     } else if app.out.is_json() {
@@ -66,15 +72,11 @@ pub(crate) fn run(args: &Args, app: &mut App) -> Result<Exit> {
 }
 
 /// The lines of one store, the last that ended first.
-fn collect(args: &Args, well: &Well, root: &Path, app: &App) -> Result<Vec<LedgerLine>> {
+fn collect(args: &Args, well: &Well, root: &Path, app: &App) -> Result<LedgerLines> {
     let filter = Filter { family: Family::Roots, ..args.selection.filter(well.now()) };
     let query = Query { filter, ..Query::default() };
     let takes = |info: &SessionInfo| args.selection.takes(info);
-    let ledger = app.ledger(well, LedgerWanted { root, query, takes: &takes })?;
-    for (id, error) in &ledger.left_out {
-        note(format_args!("warning: {id} is left out: {error}"));
-    }
-    Ok(ledger.lines)
+    Ok(app.ledger(well, LedgerWanted { root, query, takes: &takes })?)
 }
 
 fn show(lines: &[LedgerLine], app: &mut App) -> Result<()> {
@@ -82,7 +84,7 @@ fn show(lines: &[LedgerLine], app: &mut App) -> Result<()> {
     for line in lines {
         let LedgerLine { came, estimate, .. } = line;
         all.push(vec![
-            came.head.id.as_str().into(),
+            one_line(line.about()).into(),
             moment(came.ended).into(),
             one_line(&came.project_type).into(),
             came.tasks.to_string().into(),

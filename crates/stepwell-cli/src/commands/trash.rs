@@ -1,6 +1,6 @@
 use std::time::Duration;
 
-use stepwell::{Access, Filter, Order, Query, SessionId, SessionInfo, TrashScope};
+use stepwell::{Access, Filter, LedgerRows, Order, Query, SessionId, SessionInfo, TrashScope};
 use stepwell_terminal::note;
 use stepwell_terminal::table::{Column, Table, left};
 use stepwell_terminal::text::{bytes, count, moment};
@@ -59,7 +59,8 @@ pub(crate) fn run(args: &Args, app: &mut App) -> Result<Exit> {
 
 /// What is in the trash, newest first.
 fn in_trash() -> Query {
-    let filter = Filter { place: TrashScope::Trash, ..Filter::default() };
+    let (place, rows) = (TrashScope::Trash, LedgerRows::Included);
+    let filter = Filter { place, rows, ..Filter::default() };
     Query { filter, order: Order::Newest, ..Query::default() }
 }
 

@@ -5,7 +5,7 @@ use std::process::{Command, Stdio};
 
 use insta::assert_snapshot;
 
-use crate::test_env::{AUTH, REVIEW, TestEnv};
+use crate::test_env::{AUTH, REVIEW, TESTS, TestEnv};
 
 /// It works for a long time, unless it is taken up again.
 const SLOW: &str = "
@@ -138,7 +138,8 @@ fn the_ledger_in_markdown_reads_back_in() {
     git(&env, &["init", "-q", "-b", "main", "."], "");
     env.quietly(&["tasks", "20260223-151045", "add", "a"]).line();
     env.quietly(&["tasks", "20260223-151045", "add", "b", "--status", "skipped"]).line();
-    git(&env, &["commit", "-q", "--allow-empty", "-m", "x"], "2026-02-23T15:30:22Z");
+    let message = format!("x\n\nStepwell-Session: {TESTS}");
+    git(&env, &["commit", "-q", "--allow-empty", "-m", &message], "2026-02-23T15:30:22Z");
     let ledger = env.quietly(&["ledger", "--markdown"]).stdout;
     assert!(ledger.contains(" 1 |\n"), "its commit is counted: {ledger}");
     // Elsewhere it is all that there is, commits included.
@@ -184,7 +185,7 @@ fn what_subagents_cost_counts_for_the_session_that_started_them() {
 }
 
 #[test]
-fn commits_that_were_made_meanwhile_are_counted() {
+fn commits_that_others_made_meanwhile_are_not_counted() {
     let mut env = env();
     env.set("PATH", "/usr/bin:/bin");
     env.file("go.mod", "");
@@ -197,7 +198,7 @@ fn commits_that_were_made_meanwhile_are_counted() {
         git(&env, &["commit", "-q", "--allow-empty", "-m", "x"], at);
     }
     let row = ledger(&env);
-    assert_eq!((&row["commits"], &row["project_type"]), (&1.into(), &"go".into()));
+    assert_eq!((&row["commits"], &row["project_type"]), (&0.into(), &"go".into()));
     // Where git is not, or is not asked about another folder.
     env.set("PATH", "/nowhere");
     assert!(ledger(&env)["commits"].is_null());

@@ -4,6 +4,7 @@
 use std::path::Path;
 use std::time::Duration;
 
+use stepwell::ledger::{LEDGER_ROW, LEDGER_SCOPE};
 use stepwell::{
     Edited, Elsewhere, Money, PhaseSet, Project, Status, StatusChanged, Task, TaskStatus, Time,
 };
@@ -25,9 +26,6 @@ pub const LEDGER_COLUMNS: [&str; 10] = [
     "Duration",
     "Commits",
 ];
-
-/// What the names of sessions begin with of which only a row of a ledger is here.
-pub const LEDGER_ROW: &str = "ledger-";
 
 /// The most tasks that a row is believed to have had.
 const MAX_TASKS: usize = 500;
@@ -110,6 +108,7 @@ impl<'a> Row<'a> {
         opening.started_at = Some(self.at.minus(took));
         opening.row_of = Some(self.id.to_owned());
         let created = &mut opening.created;
+        created.scope = Some(LEDGER_SCOPE.to_owned());
         let (provider, model) = match self.model.split_once('/') {
             _ if self.model.starts_with("script:") => ("script", &self.model["script:".len()..]),
             Some((provider, model)) if !provider.is_empty() => (provider, model),

@@ -16,7 +16,7 @@ mod sound;
 mod tasks;
 mod write;
 
-pub use ledger::{LEDGER_COLUMNS, LEDGER_ROW};
+pub use ledger::LEDGER_COLUMNS;
 use std::path::{Path, PathBuf};
 
 use stepwell::{SessionId, Stepwell};

@@ -3,6 +3,7 @@
 use serde::{Deserialize, Serialize};
 
 use super::{Head, MAX_SCOPE_BYTES};
+use crate::ledger::LEDGER_SCOPE;
 use crate::{Driver, Spent, Status, StopReason};
 
 /// What a session had spent elsewhere, with which model.
@@ -32,6 +33,12 @@ impl Head {
     pub fn system(&self) -> Option<&String> {
         let system = self.source.as_ref().map(|source| &source.system);
         system.filter(|system| system.len() <= MAX_SCOPE_BYTES)
+    }
+
+    /// Is it a row of the ledger: what stays of a session that is gone?
+    #[must_use]
+    pub fn is_ledger_row(&self) -> bool {
+        self.scope.as_deref() == Some(LEDGER_SCOPE)
     }
 
     /// The head as it reads when its runner is known to be gone.

@@ -3,7 +3,8 @@
 use rusqlite::types::Value;
 
 use crate::Driver;
-use crate::store::query::{Family, Filter, InScope, TrashScope};
+use crate::ledger::LEDGER_SCOPE;
+use crate::store::query::{Family, Filter, InScope, LedgerRows, TrashScope};
 
 /// The status as everyone is to read it. `alive` is a function that the connection
 /// gets from us; it is asked only where the answer matters.
@@ -43,6 +44,9 @@ impl Conditions {
             None => {}
             Some(InScope::Is(scope)) => all.equal("s.scope", Some(scope)),
             Some(InScope::StartsWith(front)) => all.starts_with("s.scope", front),
+        }
+        if filter.rows == LedgerRows::Hidden {
+            all.clauses.push(format!("s.scope IS NOT '{LEDGER_SCOPE}'"));
         }
         if let Some(driver) = filter.driver {
             let external = all.bind(i64::from(driver == Driver::External));

@@ -45,6 +45,8 @@ pub struct Filter {
     pub rewinding: bool,
     /// In the trash or not.
     pub place: TrashScope,
+    /// Sessions alone, or rows of the ledger as well.
+    pub rows: LedgerRows,
 }
 
 impl Filter {
@@ -68,6 +70,7 @@ impl Filter {
         let task = |wanted: &String| head.task.to_lowercase().contains(&wanted.to_lowercase());
         place
             && family
+            && (self.rows == LedgerRows::Included || !head.is_ledger_row())
             && self.driver.is_none_or(|driver| driver == head.driver)
             && (self.status.is_empty() || self.status.contains(&head.status))
             && is(&self.agent, &head.agent)
@@ -222,6 +225,16 @@ pub enum TrashScope {
     Trash,
     /// Either.
     Anywhere,
+}
+
+/// Whether a list has rows of the ledger: what stays of sessions that are gone.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum LedgerRows {
+    /// Sessions alone.
+    #[default]
+    Hidden,
+    /// Both.
+    Included,
 }
 
 /// What a list is sorted by; sessions that are equal there, by birth.
