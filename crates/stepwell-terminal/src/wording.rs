@@ -164,7 +164,7 @@ pub fn source(source: &Source) -> String {
         Source::File(path) => path.display().to_string(),
         Source::Variable(name) => name.clone(),
         Source::Override => "--config".to_owned(),
-        Source::Ignored { file, counts } => {
+        Source::Ignored { file, counts, .. } => {
             format!("{} (ignored: {})", self::source(counts), file.display())
         }
         Source::StoreDecides => "ignored: stepwell store retention decides".to_owned(),

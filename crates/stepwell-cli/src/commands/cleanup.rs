@@ -1,6 +1,6 @@
 use std::time::Duration;
 
-use stepwell::{Access, CleanupReason, Exemption, Plan, Policy, SessionId, Status};
+use stepwell::{Access, CleanupReason, Exemption, LedgerRows, Plan, Policy, SessionId, Status};
 use stepwell_terminal::note;
 use stepwell_terminal::text::{bytes, count};
 use stepwell_wire::{CleanupItem, CleanupKept, CleanupTotal};
@@ -10,6 +10,8 @@ use stepwell_workspace::housekeeping::{
     DAY, Whose, cleanup_age, plan_cleanup, purge, shrink, tidy,
 };
 
+use stepwell_workspace::config::{Key, Source};
+
 use crate::app::{App, Well};
 use crate::ask::{Consent, Unasked};
 use crate::failure::{Exit, Result};
@@ -17,8 +19,8 @@ use crate::failure::{Exit, Result};
 /// Moves old sessions to the trash.
 ///
 /// Takes sessions without activity for --older-than days, or else for
-/// sessions.cleanup_after_days (7). With --purge they are erased for good instead, and the disk
-/// is free at once. Running and pinned sessions stay, those whose rewind was
+/// sessions.cleanup_after_days (7). Their rows of the ledger stay. With --purge they are erased for
+/// good instead, with their rows and those of older sessions, and the disk is free at once. Running and pinned sessions stay, those whose rewind was
 /// cut off, and whatever these grew out of. Of a team's store only sessions that your own role
 /// began are taken.
 #[derive(Debug, clap::Args)]
@@ -75,6 +77,7 @@ pub(crate) fn run(args: &Args, app: &mut App) -> Result<Exit> {
         status: args.status.clone(),
         tags: args.tag.clone(),
         driver: None,
+        rows: if args.purge { LedgerRows::Included } else { LedgerRows::Hidden },
         silence: app.config.settings.resume_timeout,
     };
     let fate = if args.purge { Fate::Erased } else { Fate::Trash };
@@ -87,8 +90,28 @@ fn older_than(args: &Args, app: &App) -> Option<Duration> {
     match args.older_than {
         Some(days) => Some(DAY * days),
         None if args.keep_last.is_some() || args.max_bytes.is_some() => None,
-        None => Some(cleanup_age(app)),
+        None => {
+            tell_of_ignored(app);
+            Some(cleanup_age(app))
+        }
     }
+}
+
+/// Says that the project's file asks for a shorter age, which does not count.
+fn tell_of_ignored(app: &App) {
+    let Some(key) = Key::find("sessions.cleanup_after_days") else { return };
+    let Source::Ignored { file, asked, .. } = app.setting_source(key) else { return };
+    let days = app.config.settings.cleanup_after_days.get();
+    note(format_args!(
+        "{} says {} = {asked}, which is ignored: a project cannot shorten your own {days} days.",
+        file.display(),
+        key.name
+    ));
+    note(format_args!(
+        "hint: stepwell cleanup --older-than {asked} does it now; stepwell config set --user {} \
+         {asked} for all of your projects",
+        key.name
+    ));
 }
 
 /// How a cleanup is done.

@@ -164,3 +164,24 @@ fn cleanup_with_purge_erases_and_frees_the_disk_after_a_question() {
     assert_eq!(env.quietly(&["trash", "list", "--json"]).stdout, "");
     assert!(size() < before / 2, "{} of {before}", size());
 }
+
+#[test]
+fn a_projects_shorter_age_is_ignored_by_cleanup_which_says_so() {
+    let env = TestEnv::furnished();
+    env.file("stepwell.toml", "[sessions]\ncleanup_after_days = 1\n");
+    let home = env.path("home/.config/stepwell");
+    std::fs::create_dir_all(&home).unwrap();
+    std::fs::write(home.join("config.toml"), "[sessions]\ncleanup_after_days = 90\n").unwrap();
+    let ran = env.quietly(&["cleanup", "--dry-run"]);
+    assert_eq!(ran.code, Some(0), "{}", ran.stderr);
+    for said in ["stepwell.toml", "cleanup_after_days", "90 days", "cannot shorten"] {
+        assert!(ran.stderr.contains(said), "{said} in {}", ran.stderr);
+    }
+    assert!(ran.stderr.contains("hint: stepwell cleanup --older-than 1"), "{}", ran.stderr);
+    assert!(ran.stdout.ends_with("removed: 0\n"), "{}", ran.stdout);
+    // Nothing is ignored where the age was typed, or another rule stands alone.
+    for args in [&["--older-than", "1"][..], &["--keep-last", "1"]] {
+        let ran = env.quietly(&[&["cleanup", "--dry-run"], args].concat());
+        assert!(!ran.stderr.contains("shorten"), "{}", ran.stderr);
+    }
+}

@@ -63,8 +63,9 @@ impl Config {
         self.settings.keep_careful(users);
         for ((key, now), before) in KEYS.iter().zip(&mut self.sources).zip(sources) {
             let Source::File(file) = &*now else { continue };
-            if asked.get(key).to_string() != self.settings.get(key).to_string() {
-                *now = Source::Ignored { file: file.clone(), counts: Box::new(before) };
+            let asked = asked.get(key).to_string();
+            if asked != self.settings.get(key).to_string() {
+                *now = Source::Ignored { file: file.clone(), asked, counts: Box::new(before) };
             }
         }
     }

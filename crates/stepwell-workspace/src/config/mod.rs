@@ -89,6 +89,8 @@ pub enum Source {
     Ignored {
         /// The file.
         file: PathBuf,
+        /// What it asks for.
+        asked: String,
         /// Where the value came from instead.
         counts: Box<Source>,
     },

@@ -51,13 +51,14 @@ fn what_a_project_may_not_shorten_is_shown_as_ignored() {
     let file = std::fs::canonicalize(file).unwrap();
     let source = |key: &str| machine.at("project").unwrap().setting_source(Key::find(key).unwrap());
     let counts = Box::new(Source::Default);
-    let ignored = Source::Ignored { file: file.clone(), counts };
+    let asked = || "3".to_owned();
+    let ignored = Source::Ignored { file: file.clone(), asked: asked(), counts };
     assert_eq!(source("sessions.retention_days"), ignored);
     assert_eq!(source("sessions.id_length"), Source::File(file.clone()));
     let users = machine.write(USERS, "[sessions]\nretention_days = 40\n");
     let users = std::fs::canonicalize(users).unwrap();
     let counts = Box::new(Source::File(users));
-    assert_eq!(source("sessions.retention_days"), Source::Ignored { file, counts });
+    assert_eq!(source("sessions.retention_days"), Source::Ignored { file, asked: asked(), counts });
     // One that keeps sessions for longer counts.
     let file = machine.write(PROJECTS, "[sessions]\nretention_days = 50\n");
     assert_eq!(
