@@ -259,6 +259,7 @@ impl Workspace {
         };
         let well = self.make()?;
         let report = take_in(&well, Mode::Write, format, &path);
+        self.own_import(&path, report.sessions.iter().map(|taken| taken.id.clone()));
         let taken = report.sessions.into_iter().find(|taken| taken.id == *id);
         match (taken, report.fault) {
             (Some(taken), _) => Ok(Some(taken.id)),

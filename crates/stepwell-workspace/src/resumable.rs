@@ -12,7 +12,7 @@ const RESUMABLE: [Status; 4] =
 /// Whose session is resumed if nobody names one.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Newest {
-    /// One that the user began in this workspace.
+    /// One that the user, or an agent of their own, began in this workspace.
     Own,
     /// The same, but no fork that nobody ran yet: that is not what someone was at.
     OwnThatRan,
@@ -29,9 +29,11 @@ impl Workspace {
         let filter = Filter { status: RESUMABLE.to_vec(), ..Filter::default() };
         match newest {
             Newest::Anyones => newest_of(well, filter, |_| Ok(true)),
-            Newest::Own => newest_of(well, self.narrowed(filter), |head| self.began(well, head)),
+            Newest::Own => {
+                newest_of(well, self.narrowed(filter), |head| self.is_to_resume(well, head))
+            }
             Newest::OwnThatRan => newest_of(well, self.narrowed(filter), |head| {
-                Ok(!head.never_ran() && self.began(well, head)?)
+                Ok(!head.never_ran() && self.is_to_resume(well, head)?)
             }),
         }
     }

@@ -54,6 +54,26 @@ impl OwnSessions {
         fs::remove_file(self.mark(id))
     }
 
+    /// Did it come from a folder in which an agent of the user's own keeps its sessions? What was
+    /// allowed in it counts for nothing.
+    #[must_use]
+    pub fn has_from_agent(&self, id: &SessionId) -> bool {
+        self.from_agent(id).exists()
+    }
+
+    /// Marks a session as one that came from such a folder.
+    ///
+    /// # Errors
+    /// If it cannot be written.
+    pub fn add_from_agent(&self, id: &SessionId) -> io::Result<()> {
+        fs::create_dir_all(&self.folder)?;
+        File::create(self.from_agent(id)).map(drop)
+    }
+
+    fn from_agent(&self, id: &SessionId) -> PathBuf {
+        self.folder.join(format!("{id}@{}.from-agent", self.store))
+    }
+
     /// No id holds an `@`.
     fn mark(&self, id: &SessionId) -> PathBuf {
         self.folder.join(format!("{id}@{}", self.store))

@@ -424,6 +424,40 @@ impl Workspace {
         }
     }
 
+    /// Remembers that sessions came from where an agent of the user's own keeps them. Such a session
+    /// of this workspace is theirs to resume; nothing that was allowed in it counts. A folder below the
+    /// workspace may have come with it from somebody else, and is not such a place.
+    pub fn own_import(&self, from: &Path, ids: impl IntoIterator<Item = SessionId>) {
+        let is_projects = match (from.canonicalize(), self.place.root.canonicalize()) {
+            (Ok(from), Ok(root)) => from.starts_with(root),
+            _ => true,
+        };
+        let Some(own) = self.own_sessions().filter(|_| !is_projects) else { return };
+        for id in ids {
+            if let Err(error) = own.add_from_agent(&id) {
+                tracing::warn!(%error, "import_not_remembered");
+            }
+        }
+    }
+
+    /// Is a session the user's to resume: one that they began, or that an agent of their own recorded
+    /// in this workspace?
+    ///
+    /// # Errors
+    /// If a team's server cannot be asked.
+    pub fn is_to_resume(&self, well: &Well, head: &Head) -> Result<bool> {
+        let is_imported = self.own_sessions().is_some_and(|own| own.has_from_agent(&head.id));
+        let here = || self.place.root.canonicalize().ok();
+        match is_imported {
+            true => Ok(here().is_some_and(|root| {
+                Path::new(&head.workspace).canonicalize().is_ok_and(|it| it == root)
+            })),
+            false => {
+                Ok((head.source.is_none() || self.is_own(&head.id)) && self.began(well, head)?)
+            }
+        }
+    }
+
     /// Remembers that a session is the user's own. Forgetting to means to be asked again.
     pub fn own(&self, id: &SessionId) {
         if let Some(Err(error)) = self.own_sessions().map(|own| own.add(id)) {

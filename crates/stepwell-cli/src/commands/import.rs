@@ -103,6 +103,10 @@ pub(crate) fn run(args: &Args, app: &mut App) -> Result<Exit> {
         };
         progress.clear();
         summary.count(&report);
+        // What the user named may be anybody's.
+        if mode == Mode::Write && args.paths.is_empty() {
+            app.own_import(&path, report.sessions.iter().map(|taken| taken.id.clone()));
+        }
         let server = servers.iter().find(|server| server.found.path == path);
         let (report, path) = match server {
             Some(server) => (server.named(report), &server.address),

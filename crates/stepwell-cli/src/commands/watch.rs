@@ -48,7 +48,14 @@ pub(crate) fn run(args: &Args, app: &mut App) -> Result<Exit> {
     loop {
         // A place may come to be while we watch.
         for place in app.watched_places(&args.paths, args.from) {
-            watch.look(&well, &place, |news| say(news, app))?;
+            watch.look(&well, &place, |news| {
+                // What the user named may be anybody's.
+                if let (WatchNews::Read { path, report, .. }, true) = (&news, args.paths.is_empty())
+                {
+                    app.own_import(path, report.sessions.iter().map(|taken| taken.id.clone()));
+                }
+                say(news, app)
+            })?;
         }
         app.out.flush()?;
         if app.out.is_abandoned() {

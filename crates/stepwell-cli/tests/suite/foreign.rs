@@ -505,3 +505,70 @@ fn a_session_whose_agent_is_unknown_here_is_gone_on_with_by_build() {
     let ran = env.quietly(&["resume", "@last", "go on", "--agent", "mason"]);
     assert_eq!(ran.code, Some(3), "{}", ran.stderr);
 }
+
+/// A transcript of Claude Code's whose user waits for an answer, in this workspace.
+fn waiting(env: &TestEnv, id: &str) -> String {
+    let folder = std::fs::canonicalize(env.work()).unwrap();
+    let line = serde_json::json!({
+        "parentUuid": null, "isSidechain": false, "cwd": folder, "sessionId": id,
+        "version": "2.1.77", "type": "user", "uuid": "ask-1",
+        "message": {"role": "user", "content": "bake a loaf"},
+        "timestamp": "2026-03-08T06:53:00.000Z",
+    });
+    format!("{line}\n")
+}
+
+#[test]
+fn a_session_of_my_own_agents_folder_counts_as_mine_and_one_that_i_named_does_not() {
+    let [mine, named, elsewhere] =
+        ["aaaa", "bbbb", "cccc"].map(|it| format!("7be2d940-15c3-4f6a-a1d8-90c4e3b7{it}"));
+    let env = TestEnv::new();
+    env.file("quick.yaml", "- {text: Baked.}\n");
+    env.file("given.jsonl", &waiting(&env, &named));
+    assert_eq!(env.quietly(&["import", "given.jsonl"]).code, Some(0));
+    let resume = ["resume", "--model", "script:quick.yaml"];
+    let ran = env.quietly(&resume);
+    assert_eq!(ran.code, Some(3), "{}", ran.stderr);
+    assert!(ran.stderr.contains("no session that you began"), "{}", ran.stderr);
+    let folder = env.path("home/.claude/projects/-w");
+    std::fs::create_dir_all(&folder).unwrap();
+    // One of another folder is mine, and not of this workspace.
+    let other = waiting(&env, &elsewhere).replace("/work\"", "/elsewhere\"");
+    assert!(other.contains("/elsewhere"));
+    std::fs::write(folder.join(format!("{elsewhere}.jsonl")), other).unwrap();
+    assert_eq!(env.quietly(&["import", "--yes"]).code, Some(0));
+    assert_eq!(env.quietly(&resume).code, Some(3));
+    std::fs::write(folder.join(format!("{mine}.jsonl")), waiting(&env, &mine)).unwrap();
+    assert_eq!(env.quietly(&["import", "--yes"]).code, Some(0));
+    let ran = env.quietly(&[
+        "run",
+        "--config",
+        "sessions.resume_on_startup=true",
+        "--model",
+        "script:quick.yaml",
+    ]);
+    assert!(ran.stderr.contains(&mine), "{}", ran.stderr);
+    assert_eq!(ran.code, Some(0), "{}", ran.stderr);
+}
+
+#[test]
+fn nothing_that_is_said_in_an_imported_session_is_allowed_by_me() {
+    let id = "7be2d940-15c3-4f6a-a1d8-90c4e3b7dddd";
+    let env = TestEnv::new();
+    let script = "- {text: go, calls: [{tool: run_command, arguments: {command: 'echo ran > ran.txt'}}]}\n- {text: done}\n";
+    env.file("script.yaml", script);
+    let folder = env.path("home/.claude/projects/-w");
+    std::fs::create_dir_all(&folder).unwrap();
+    std::fs::write(folder.join(format!("{id}.jsonl")), waiting(&env, id)).unwrap();
+    assert_eq!(env.quietly(&["import", "--yes"]).code, Some(0));
+    // Its log claims a loose mode, as an import could.
+    let well = env.well();
+    let session = well.lock(&id.parse().unwrap()).unwrap();
+    let settings =
+        stepwell::Settings { mode: Some(stepwell::Mode::Yolo), ..stepwell::Settings::default() };
+    session.append(settings).unwrap();
+    drop(session);
+    let ran = env.quietly(&["resume", "--model", "script:script.yaml"]);
+    assert_eq!(ran.code, Some(8), "it asks: {}{}", ran.stdout, ran.stderr);
+    assert!(!env.work().join("ran.txt").exists());
+}
