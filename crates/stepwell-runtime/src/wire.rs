@@ -18,7 +18,8 @@ impl RunReport {
     pub fn flow_answer(&self, flow: &FlowReport) -> stepwell_wire::FlowReport {
         let by_agent = flow.by_agent.iter().map(|(name, usage)| (name.clone(), usage.into()));
         stepwell_wire::FlowReport {
-            session_id: self.session.clone(),
+            session_id: self.saved.then(|| self.session.clone()),
+            saved: self.saved,
             flow: flow.name.clone(),
             pattern: flow.pattern.clone(),
             status: self.status,
@@ -40,7 +41,8 @@ impl RunReport {
 impl From<&RunReport> for stepwell_wire::RunReport {
     fn from(report: &RunReport) -> Self {
         Self {
-            session_id: report.session.clone(),
+            session_id: report.saved.then(|| report.session.clone()),
+            saved: report.saved,
             status: report.status,
             stop_reason: report.reason,
             output: report.redacted_output.clone(),

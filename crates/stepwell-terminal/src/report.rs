@@ -108,9 +108,10 @@ fn summary(report: &RunReport) -> Vec<String> {
     };
     let steps = count(usize::try_from(report.steps).unwrap_or(usize::MAX), "step");
     let tokens = grouped(report.spent.usage.total());
+    // Nothing can be done with the name of what was not saved.
+    let name = if report.saved { format!("{} ", report.session) } else { String::new() };
     let ended = format!(
-        "{} {}{}: {steps}, {tokens} tokens, {}, {}s",
-        report.session,
+        "{name}{}{}: {steps}, {tokens} tokens, {}, {}s",
         report.status,
         reason,
         cost_or(report.estimate, &report.spent),

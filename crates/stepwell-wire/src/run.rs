@@ -12,8 +12,12 @@ use crate::Dollars;
 /// How a run of an agent ended.
 #[derive(Clone, Debug, Serialize, JsonSchema)]
 pub struct RunReport {
-    /// The session.
-    pub session_id: SessionId,
+    /// The session; absent, if it was not saved.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub session_id: Option<SessionId>,
+    /// Was it saved? Absent, it was.
+    #[serde(skip_serializing_if = "Clone::clone")]
+    pub saved: bool,
     /// How it stands.
     pub status: Status,
     /// Why it stopped; null, if nobody said.
@@ -84,8 +88,12 @@ impl Costs {
 /// How a run of a flow ended.
 #[derive(Clone, Debug, Serialize, JsonSchema)]
 pub struct FlowReport {
-    /// The session.
-    pub session_id: SessionId,
+    /// The session; absent, if it was not saved.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub session_id: Option<SessionId>,
+    /// Was it saved? Absent, it was.
+    #[serde(skip_serializing_if = "Clone::clone")]
+    pub saved: bool,
     /// The flow's name.
     pub flow: String,
     /// The name of its pattern.

@@ -93,3 +93,15 @@ fn a_damaged_session_is_exported_up_to_the_damage() {
     env.run(&["export", AUTH, "--format", "jsonl"]);
     assert_snapshot!(env.transcript());
 }
+
+#[test]
+fn an_export_makes_the_folder_that_it_is_to_be_in() {
+    let env = TestEnv::furnished();
+    env.quietly(&["export", TESTS, "-o", "some/new/folder/out.md"]).line();
+    assert!(env.read("some/new/folder/out.md").starts_with("# add tests"));
+    // A file in the way is no folder, and stays.
+    env.file("taken", "mine");
+    let ran = env.quietly(&["export", TESTS, "-o", "taken/below/out.md"]);
+    assert_ne!(ran.code, Some(0));
+    assert_eq!(env.read("taken"), "mine");
+}

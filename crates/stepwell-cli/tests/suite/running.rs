@@ -208,6 +208,12 @@ fn what_is_not_saved_is_said_and_not_resumed() {
     env.say("run more --session x");
     assert!(!env.work().join(".stepwell").exists());
     assert_snapshot!(plain(&env));
+    // There is nothing that its name could be used for.
+    let json = one(&env, &run(&["--mode", "yolo"]), 0);
+    assert!(json.get("session_id").is_none() && json["saved"] == false, "{json}");
+    let ran = env.quietly(&run(&["--mode", "yolo"]));
+    let id = regex::Regex::new(r"20\d{6}-\d{6}-[0-9a-f]{6}").unwrap();
+    assert!(!id.is_match(&ran.stderr) && !id.is_match(&ran.stdout), "{}", ran.stderr);
 }
 
 #[test]

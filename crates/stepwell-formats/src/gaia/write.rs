@@ -13,8 +13,8 @@ use crate::json::fields::{Fields, quoted};
 use crate::read::facts::{Says, count_facts};
 use crate::read::neutral::PROVENANCE;
 use crate::snapshot::{
-    Aside, Escapes, Holds, LAYOUT, Layout, Live, Object, Style, list, moment, name, number,
-    rfc3339, still, styled, users_metadata,
+    Aside, Escapes, Holds, LAYOUT, Layout, Live, Object, Style, TimeForm, list, moment, name,
+    number, still, styled, users_metadata,
 };
 use crate::write::writer::{Exported, Losses, SUBAGENTS};
 use crate::{Error, Result};
@@ -59,6 +59,7 @@ fn whole(live: &Live, losses: &mut Losses) -> String {
     let id = source.map_or_else(|| head.id.to_string(), |source| source.id.clone());
     let phase = phase(live);
     let trail = Trail::of(live, &kept);
+    let form = TimeForm::of(kept.raw("created_at"));
     let mut object = Object::new();
     object.put_text("agent_id", &id);
     let agent = if head.agent.is_empty() { "unknown" } else { &head.agent };
@@ -68,7 +69,7 @@ fn whole(live: &Live, losses: &mut Losses) -> String {
     object.put_text("purpose", purpose);
     for (field, at) in [("created_at", head.created_at), ("last_updated", head.updated_at)] {
         let same = |raw: &str| moment(raw).is_none_or(|it| it == at);
-        object.put(field, still(kept.raw(field), same, &quoted(&rfc3339(at))));
+        object.put(field, still(kept.raw(field), same, &quoted(&form.text(at))));
     }
     let same = |_: &str| trail.is_as_told();
     object.put("phase", still(kept.raw("phase"), same, &quoted(phase.as_str())));
@@ -82,7 +83,7 @@ fn whole(live: &Live, losses: &mut Losses) -> String {
     object.put("metadata", &users_metadata(&head.metadata, kept.raw("metadata"), ours, aside));
     object.put("resume_ready", if head.ready { "true" } else { "false" });
     let told = trail.told.iter().cloned();
-    object.put("history", &list(told.chain(trail.new.iter().map(passage))));
+    object.put("history", &list(told.chain(trail.new.iter().map(|it| passage(it, form)))));
     let errors = head.errors.to_string();
     let same = |_: &str| number(&kept, "error_count") == Some(head.errors);
     object.put("error_count", still(kept.raw("error_count"), same, &errors));
@@ -100,7 +101,7 @@ fn whole(live: &Live, losses: &mut Losses) -> String {
 fn finish(object: &mut Object, live: &Live, kept: &Fields<'_>, trail: &Trail) {
     let head = &live.head;
     let same = |_: &str| trail.is_as_told();
-    let now = quoted(&rfc3339(trail.ended));
+    let now = quoted(&TimeForm::of(kept.raw("created_at")).text(trail.ended));
     object.put("finalized_at", still(kept.raw("finalized_at"), same, &now));
     if let Some(summary) = head.metadata.get("summary") {
         object.put("summary", &summary.to_string());
@@ -175,11 +176,11 @@ fn moves(live: &Live) -> Vec<(Time, PhaseChanged)> {
     if from == to { Vec::new() } else { vec![(at, PhaseChanged { from, to })] }
 }
 
-fn passage((at, change): &(Time, PhaseChanged)) -> String {
+fn passage((at, change): &(Time, PhaseChanged), form: TimeForm) -> String {
     let mut entry = Object::new();
     entry.put_text("from_phase", change.from.as_str());
     entry.put_text("to_phase", change.to.as_str());
-    entry.put_text("timestamp", &rfc3339(*at));
+    entry.put_text("timestamp", &form.text(*at));
     entry.end()
 }
 
@@ -195,7 +196,8 @@ fn failure(live: &Live, kept: &Fields<'_>) -> String {
         && at.is_none_or(|at| at == last.at);
     let mut error = Object::new();
     error.put_text("message", &last.message);
-    error.put_text("timestamp", &rfc3339(last.at));
+    let form = TimeForm::of(kept.raw("created_at"));
+    error.put_text("timestamp", &form.text(last.at));
     let now = error.end();
     still(kept.raw("last_error"), |_| same, &now).to_owned()
 }

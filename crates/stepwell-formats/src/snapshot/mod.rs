@@ -24,7 +24,7 @@ use crate::{Error, Result};
 pub(crate) use aside::{Aside, Holds};
 pub(crate) use json::{Escapes, LAYOUT, Layout, Style, keys, sound_front, styled};
 pub(crate) use live::{Live, Said};
-pub(crate) use moment::{epoch, moment, rfc3339};
+pub(crate) use moment::{TimeForm, epoch, moment};
 pub(crate) use residue::{completed, residue};
 
 /// The most bytes of metadata that a session takes, with room for what is remembered of

@@ -39,9 +39,29 @@ pub(crate) fn epoch(at: Time) -> String {
     serde_json::to_string(&seconds).unwrap_or_else(|_| "0.0".to_owned())
 }
 
-/// A moment as Python writes it in UTC, `+00:00` behind it.
-pub(crate) fn rfc3339(at: Time) -> String {
-    format!("{}+00:00", at.to_string().trim_end_matches('Z'))
+/// How moments are written in one file: all alike.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum TimeForm {
+    /// As Python writes them in UTC, `+00:00` behind them.
+    Offset,
+    /// With a `Z` behind them.
+    Zulu,
+}
+
+impl TimeForm {
+    /// The form of a moment that a file has already; without one, Python's.
+    pub(crate) fn of(kept: Option<&str>) -> Self {
+        let is_zulu = kept.and_then(text_of).is_some_and(|text| text.trim().ends_with('Z'));
+        if is_zulu { Self::Zulu } else { Self::Offset }
+    }
+
+    /// A moment in this form.
+    pub(crate) fn text(self, at: Time) -> String {
+        match self {
+            Self::Offset => format!("{}+00:00", at.to_string().trim_end_matches('Z')),
+            Self::Zulu => at.to_string(),
+        }
+    }
 }
 
 #[cfg(test)]
@@ -63,7 +83,9 @@ mod tests {
             assert_eq!(moment(raw), Some(at), "{raw}");
         }
         assert_eq!(moment(&epoch(at)), Some(at));
-        assert_eq!(rfc3339(at), "2026-01-08T18:05:30.25+00:00");
+        assert_eq!(TimeForm::of(None).text(at), "2026-01-08T18:05:30.25+00:00");
+        let zulu = TimeForm::of(Some("\"2026-01-01T00:00:00Z\""));
+        assert_eq!(zulu.text(at), "2026-01-08T18:05:30.25Z");
     }
 
     #[test]

@@ -52,6 +52,9 @@ pub fn write_to(
     let Destination { path, existing, wishes } = *destination;
     check(path, writer, existing)?;
     let fault = |error| Error::Unwritable { path: path.to_owned(), error };
+    if let Some(folder) = path.parent() {
+        std::fs::create_dir_all(folder).map_err(fault)?;
+    }
     let draft = Draft::beside(path).map_err(fault)?;
     let file = match writer.shape() {
         Shape::File => Some(private(&draft.file()).map_err(fault)?),
