@@ -43,7 +43,7 @@ def imported(folder: Path, file: Path | str) -> tuple[int, int]:
 
 def messages(folder: Path, system: str) -> dict[str, list[str]]:
     """What is said in each session of a system, by the system's own name for it."""
-    listed = run(folder, "sessions", "--system", system)
+    listed = run(folder, "sessions", "--source", system)
     with stepwell.open(folder / ".stepwell") as well:
         found = [well.session(row["id"]) for row in listed]
         return {

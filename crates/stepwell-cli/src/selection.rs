@@ -24,6 +24,9 @@ pub(crate) struct Selection {
     /// Only the session with this label.
     #[arg(long)]
     label: Option<String>,
+    /// Only sessions that came from this system: claude-code, codex, langgraph.
+    #[arg(long, value_name = "SYSTEM")]
+    source: Option<String>,
     /// Only sessions whose task contains this text.
     #[arg(long, value_name = "TEXT")]
     task: Option<String>,
@@ -46,6 +49,7 @@ impl Selection {
             model: self.model.clone(),
             tags: self.tag.clone(),
             label: self.label.clone(),
+            system: self.source.clone(),
             task: self.task.clone(),
             since: self.since.map(|when| when.resolve(now)),
             until: self.until.map(|when| when.resolve(now)),

@@ -53,8 +53,8 @@ pub(crate) struct Which {
     pub(crate) label: Option<String>,
     /// This text in the task.
     pub(crate) task: Option<String>,
-    /// Imported from this system, such as claude or codex.
-    pub(crate) system: Option<String>,
+    /// Imported from this system, such as claude or codex, or kept here by it.
+    pub(crate) source: Option<String>,
     /// Updated at this time or later, such as 2026-11-16T09:30:00Z.
     pub(crate) since: Option<Time>,
     /// Updated before this time.
@@ -64,9 +64,9 @@ pub(crate) struct Which {
 impl Which {
     /// As a store knows it.
     pub(crate) fn filter(self, family: Family) -> Filter {
-        let Self { status, agent, model, tags, label, task, system, since, until } = self;
+        let Self { status, agent, model, tags, label, task, source, since, until } = self;
         let filter = Filter { status, agent, model, tags, label, task, ..Filter::default() };
-        Filter { system, since, until, family, ..filter }
+        Filter { system: source, since, until, family, ..filter }
     }
 }
 

@@ -1,6 +1,7 @@
 //! Tables: columns as wide as they need, the last one cut to the terminal. Where even
 //! the others do not fit, each row becomes a few lines.
 
+use std::borrow::Cow;
 use std::ops::Range;
 
 use crate::console::{Paint, Style};
@@ -9,12 +10,12 @@ use crate::text::{cut, width};
 /// A table with a heading.
 #[derive(Debug)]
 pub struct Table {
-    columns: &'static [Column],
+    columns: Cow<'static, [Column]>,
     rows: Vec<Vec<Cell>>,
 }
 
 /// One column.
-#[derive(Debug)]
+#[derive(Clone, Copy, Debug)]
 pub struct Column {
     name: &'static str,
     align: Align,
@@ -87,8 +88,8 @@ const LEAST: usize = 12;
 impl Table {
     /// An empty table.
     #[must_use]
-    pub fn new(columns: &'static [Column]) -> Self {
-        Self { columns, rows: Vec::new() }
+    pub fn new(columns: impl Into<Cow<'static, [Column]>>) -> Self {
+        Self { columns: columns.into(), rows: Vec::new() }
     }
 
     /// Adds a row: a cell for each column.

@@ -130,6 +130,8 @@ pub struct ResumedAgent {
     pub history: Vec<PhaseMove>,
     /// What it remembers.
     pub session_metadata: BTreeMap<String, Value>,
+    /// The last turns of its conversation, oldest first.
+    pub turns: Vec<AgentTurn>,
 }
 
 /// What Claude Code shows its model.

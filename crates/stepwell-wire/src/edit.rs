@@ -4,7 +4,9 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use schemars::JsonSchema;
 use serde::Serialize;
-use stepwell::{Checkpoint, CheckpointReason, RecordedCheckpoint, Seq, SessionId, Status, Time};
+use stepwell::{
+    Checkpoint, CheckpointReason, Phase, RecordedCheckpoint, Seq, SessionId, Status, Time,
+};
 
 /// A session's label.
 #[derive(Clone, Debug, Serialize, JsonSchema)]
@@ -66,6 +68,9 @@ pub struct CheckpointInfo {
     pub at: Time,
     /// Why it was made.
     pub reason: CheckpointReason,
+    /// The phase that the work was in; absent, if it has none.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub phase: Option<Phase>,
     /// What is remembered with it.
     #[serde(skip_serializing_if = "BTreeMap::is_empty")]
     pub metadata: BTreeMap<String, serde_json::Value>,
@@ -74,7 +79,7 @@ pub struct CheckpointInfo {
 impl From<RecordedCheckpoint> for CheckpointInfo {
     fn from(it: RecordedCheckpoint) -> Self {
         let Checkpoint { name, reason, metadata } = it.checkpoint;
-        Self { name, seq: it.seq, at: it.at, reason, metadata }
+        Self { name, seq: it.seq, at: it.at, reason, phase: it.phase, metadata }
     }
 }
 

@@ -70,7 +70,7 @@ pub use run::{
     SaidTo, TokenCount, WaitingGate,
 };
 pub use session::{
-    Child, ChildKind, Damage, LaneInfo, Messages, NamedSeq, RecordedMessage, Session,
+    Child, ChildKind, Damage, LaneInfo, ListedFlow, Messages, NamedSeq, RecordedMessage, Session,
     SessionDetails, SessionItem, SessionStatus, Spending,
 };
 pub use store::{

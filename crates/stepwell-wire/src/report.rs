@@ -38,6 +38,8 @@ pub struct Statistics {
     pub by_agent: Vec<StatisticsGroup>,
     /// By the folder that they worked in.
     pub by_workspace: Vec<StatisticsGroup>,
+    /// By the system that they came from; `-`, if they were begun here.
+    pub by_source: Vec<StatisticsGroup>,
 }
 
 /// Some sessions and what they spent.
@@ -98,6 +100,7 @@ impl From<&stepwell::Statistics> for Statistics {
             by_model: groups(&counted.by_model),
             by_agent: groups(&counted.by_agent),
             by_workspace: groups(&counted.by_workspace),
+            by_source: groups(&counted.by_source),
         }
     }
 }
@@ -149,6 +152,9 @@ pub struct SearchHit {
     pub at: Time,
     /// The event's kind.
     pub kind: String,
+    /// The system that the session came from; absent, if it was begun here.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub source: Option<String>,
     /// Text around the words.
     pub text: String,
     /// Where the words are in `text`, in bytes: pairs of begin and end.
@@ -167,6 +173,7 @@ impl From<Hit> for SearchHit {
             kind: hit.kind,
             matches: hit.snippet.matches.iter().map(|place| (place.start, place.end)).collect(),
             text: hit.snippet.text,
+            source: None,
             store: None,
         }
     }

@@ -6,8 +6,8 @@ use std::str::FromStr;
 use schemars::JsonSchema;
 use serde::Serialize;
 use stepwell::{
-    Driver, FlowState, LaneState, NodeInfo, Origin, Phase, Project, Recorded, Seq, SessionId,
-    SessionInfo, Spent, Status, StopReason, Time, Usage,
+    Digest, Driver, FlowRef, FlowState, LaneState, NodeInfo, Origin, PREVIEW_BYTES, Phase, Project,
+    Recorded, Seq, SessionId, SessionInfo, Spent, Status, StopReason, Time, Usage,
 };
 
 use crate::Dollars;
@@ -139,6 +139,12 @@ pub struct Session<M = u64> {
     pub workspace: String,
     /// Who moves it on: Stepwell, or another program.
     pub driver: Driver,
+    /// The system that it was imported from, or that keeps it here; absent, if it was begun here.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub source: Option<String>,
+    /// That system's own name for it.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub source_id: Option<String>,
     /// The session that it grew out of: it is a subagent's or a fork.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub parent: Option<SessionId>,
@@ -152,6 +158,9 @@ pub struct Session<M = u64> {
     pub tags: BTreeSet<String>,
     /// The user's own metadata.
     pub metadata: BTreeMap<String, serde_json::Value>,
+    /// The names of entries of the metadata that are too long for a list.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub metadata_left_out: Vec<String>,
     /// What the work is to achieve.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub goal: Option<String>,
@@ -218,6 +227,10 @@ impl<M> Session<M> {
         let status = SessionStatus::from(&info);
         let head = info.head;
         let provider = head.model_provider().to_owned();
+        let (source, source_id) = match head.source {
+            Some(source) => (Some(source.system), Some(source.id)),
+            None => (None, None),
+        };
         let forked_at = match head.origin {
             Origin::Fork { at, .. } => Some(at),
             _ => None,
@@ -234,11 +247,14 @@ impl<M> Session<M> {
             provider,
             workspace: head.workspace,
             driver: head.driver,
+            source,
+            source_id,
             parent: head.origin.parent().cloned(),
             forked_at,
             label: head.label,
             tags: head.tags,
             metadata: head.metadata,
+            metadata_left_out: Vec::new(),
             goal: head.goal,
             budget: head.budget.map(Into::into),
             pinned: head.pinned,
@@ -259,6 +275,39 @@ impl<M> Session<M> {
             damage: info.damage.as_ref().map(Damage::from),
         }
     }
+}
+
+impl<M> Session<M> {
+    /// The same for a list, in which each session takes a bounded part: a long goal is cut, and long
+    /// entries of the metadata are only named.
+    #[must_use]
+    pub fn listed(mut self) -> Self {
+        if let Some(goal) = &mut self.goal {
+            goal.truncate(goal.floor_char_boundary(PREVIEW_BYTES));
+        }
+        let mut room = PREVIEW_BYTES;
+        let size = |value: &serde_json::Value| value.to_string().len();
+        for (name, value) in std::mem::take(&mut self.metadata) {
+            match room.checked_sub(name.len() + size(&value)) {
+                Some(left) => {
+                    room = left;
+                    self.metadata.insert(name, value);
+                }
+                None => self.metadata_left_out.push(cut_name(name)),
+            }
+        }
+        self.metadata_left_out.truncate(LEFT_OUT);
+        self
+    }
+}
+
+/// How many entries that are left out are named.
+const LEFT_OUT: usize = 20;
+
+/// A name of the user's own, no longer than most.
+fn cut_name(mut name: String) -> String {
+    name.truncate(name.floor_char_boundary(100));
+    name
 }
 
 /// What was spent.
@@ -309,15 +358,33 @@ pub struct SessionItem {
     /// What it spent with its subagents, if it has any.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub with_subagents: Option<Spending>,
-    /// What its flow is, and how its nodes stand.
+    /// What its flow is. How its nodes stand, and what they came to, is told of one session
+    /// (`show`).
     #[serde(skip_serializing_if = "Option::is_none")]
-    pub flow: Option<FlowState>,
+    pub flow: Option<ListedFlow>,
     /// What it may have cost, where only its tokens are known.
     #[serde(rename = "estimated_cost_usd", skip_serializing_if = "Option::is_none")]
     pub estimate: Option<Dollars>,
     /// The store that it is in, where several are listed.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub store: Option<String>,
+}
+
+/// The flow of a session in a list.
+#[derive(Clone, Debug, Serialize, JsonSchema)]
+pub struct ListedFlow {
+    /// Its name.
+    pub name: String,
+    /// Its pattern, such as `chain`.
+    pub pattern: String,
+    /// SHA-256 of the spec's raw bytes.
+    pub spec_hash: Digest,
+}
+
+impl From<&FlowRef> for ListedFlow {
+    fn from(flow: &FlowRef) -> Self {
+        Self { name: flow.name.clone(), pattern: flow.pattern.clone(), spec_hash: flow.hash }
+    }
 }
 
 /// A session in detail.

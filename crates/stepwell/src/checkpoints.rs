@@ -1,7 +1,8 @@
 //! Checkpoints: names of points in a session.
 
 use crate::{
-    Checkpoint, Error, Event, InvalidName, Kind, Result, Seq, SessionId, Stepwell, Time, WorkChange,
+    Checkpoint, Error, Event, InvalidName, Kind, Phase, PhaseSet, Result, Seq, SessionId, Stepwell,
+    Time, WorkChange,
 };
 
 /// A checkpoint as it was recorded.
@@ -13,6 +14,8 @@ pub struct RecordedCheckpoint {
     pub at: Time,
     /// Its name, and what is remembered with it.
     pub checkpoint: Checkpoint,
+    /// The phase that the work was in, if it has phases.
+    pub phase: Option<Phase>,
 }
 
 impl Stepwell {
@@ -28,10 +31,15 @@ impl Stepwell {
 
     /// A session's checkpoints, in order. Of several with the same name, the last one counts.
     pub fn checkpoints(&self, id: &SessionId) -> Result<Vec<RecordedCheckpoint>> {
-        let facts = self.store().keyed_events(id, &[Kind::Checkpoint])?.into_iter();
+        let facts = self.store().keyed_events(id, &[Kind::Checkpoint, Kind::Phase])?.into_iter();
+        let mut phase = self.store().info(id)?.head.phases.map(PhaseSet::initial);
         let checkpoints = facts.filter_map(|fact| match fact.event {
             Event::Checkpoint(checkpoint) => {
-                Some(RecordedCheckpoint { seq: fact.seq, at: fact.at, checkpoint })
+                Some(RecordedCheckpoint { seq: fact.seq, at: fact.at, checkpoint, phase })
+            }
+            Event::Phase(change) => {
+                phase = Some(change.to);
+                None
             }
             _ => None,
         });

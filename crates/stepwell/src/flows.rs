@@ -47,24 +47,12 @@ pub struct NodeInfo {
 impl Stepwell {
     /// A session's flow, if it runs one.
     pub fn flow_state(&self, head: &Head) -> Result<Option<FlowState>> {
-        self.flow_states(&[head])?.remove(&head.id).transpose()
-    }
-
-    /// The flows of those of several sessions that run one, asked for at once. One that is damaged
-    /// hides no other.
-    pub fn flow_states(&self, heads: &[&Head]) -> Result<BTreeMap<SessionId, Result<FlowState>>> {
-        let with_flow: Vec<&Head> =
-            heads.iter().copied().filter(|head| head.flow.is_some()).collect();
-        let wanted = Excerpt { keyed: &NODE_KINDS, last: &[] };
-        let mut states = BTreeMap::new();
-        for heads in with_flow.chunks(AT_ONCE) {
-            let ids: Vec<SessionId> = heads.iter().map(|head| head.id.clone()).collect();
-            for (head, events) in heads.iter().zip(self.store().excerpts(&ids, &wanted)?) {
-                let state = events.map(|events| flow_state(head, &events)).transpose();
-                states.extend(state.map(|state| (head.id.clone(), state)));
-            }
+        if head.flow.is_none() {
+            return Ok(None);
         }
-        Ok(states)
+        let wanted = Excerpt { keyed: &NODE_KINDS, last: &[] };
+        let found = self.store().excerpts(std::slice::from_ref(&head.id), &wanted)?.pop();
+        Ok(found.transpose()?.and_then(|events| flow_state(head, &events)))
     }
 
     /// The nodes of a session that count, as each stands now. Sessions of other systems may have
@@ -111,9 +99,6 @@ impl Stepwell {
 
 /// How many events are read at a time.
 const PAGE: usize = 500;
-
-/// How many sessions' events are asked for at once, to bound memory.
-const AT_ONCE: usize = 250;
 
 /// The kinds of events that say how nodes stand.
 const NODE_KINDS: [Kind; 3] = [Kind::Node, Kind::Rewound, Kind::Undone];

@@ -25,6 +25,8 @@ pub struct Statistics {
     pub by_agent: BTreeMap<String, SpentGroup>,
     /// By the folder that they worked in.
     pub by_workspace: BTreeMap<String, SpentGroup>,
+    /// By the system that they came from.
+    pub by_source: BTreeMap<String, SpentGroup>,
 }
 
 /// Some sessions and what they spent.
@@ -91,12 +93,14 @@ impl Statistics {
         let named = |name: &str| if name.is_empty() { NAMELESS } else { name }.to_owned();
         let (model, agent) = (named(&head.model), named(&head.agent));
         let workspace = named(&head.workspace);
+        let source = named(head.system().map_or("", String::as_str));
         let groups = [
             &mut self.all,
             self.by_day.entry(day).or_default(),
             self.by_model.entry(model).or_default(),
             self.by_agent.entry(agent).or_default(),
             self.by_workspace.entry(workspace).or_default(),
+            self.by_source.entry(source).or_default(),
         ];
         groups.into_iter().for_each(|group| group.count(&head.spent, estimate));
     }

@@ -1,4 +1,4 @@
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 
 use stepwell::{Family, Filter, Found, Hit, Rank, Search, Snippet, SystemPrompts};
 use stepwell_terminal::text::{moment, visible};
@@ -45,7 +45,7 @@ pub(crate) fn run(args: &Args, app: &mut App) -> Result<Exit> {
     let limit = if args.selection.filters_more() { usize::MAX } else { args.limit };
     let system = if args.system { SystemPrompts::Searched } else { SystemPrompts::Skipped };
     let search = Search { rank, limit, system, ..Search::new(text.clone()) };
-    let mut hits: Vec<(Option<PathBuf>, Hit)> = Vec::new();
+    let mut hits: Vec<FoundHit> = Vec::new();
     let mut unseen = 0;
     if !args.everywhere && !app.place.has_store() {
         // Nothing to search is not the same as nothing found.
@@ -66,19 +66,19 @@ pub(crate) fn run(args: &Args, app: &mut App) -> Result<Exit> {
         let found: Found = well.search(&Search { filter, ..search.clone() })?;
         unseen += found.unseen;
         for hit in found.hits {
-            if args.selection.takes(&well.info(&hit.session)?) {
-                hits.push((store.clone(), hit));
+            let info = well.info(&hit.session)?;
+            if args.selection.takes(&info) {
+                let source = info.head.system().cloned();
+                hits.push(FoundHit { store: store.clone(), source, hit });
             }
         }
     }
     // Relevance means nothing across stores; the newest are the newest everywhere.
     if args.everywhere && !args.rank {
-        hits.sort_by_key(|(_, hit)| std::cmp::Reverse(hit.at));
+        hits.sort_by_key(|found| std::cmp::Reverse(found.hit.at));
     }
     hits.truncate(args.limit);
-    for (store, hit) in &hits {
-        print(store.as_deref(), hit, app)?;
-    }
+    hits.iter().try_for_each(|found| print(found, app))?;
     if unseen > 0 {
         note(format_args!(
             "{unseen} new events are not searched yet: this store is open for reading only"
@@ -90,16 +90,25 @@ pub(crate) fn run(args: &Args, app: &mut App) -> Result<Exit> {
     Ok(Exit::Done)
 }
 
-fn print(store: Option<&Path>, hit: &Hit, app: &mut App) -> Result<()> {
+/// A hit, and where its session is and came from.
+struct FoundHit {
+    store: Option<PathBuf>,
+    source: Option<String>,
+    hit: Hit,
+}
+
+fn print(FoundHit { store, source, hit }: &FoundHit, app: &mut App) -> Result<()> {
     if app.out.is_json() {
-        let store = store.map(|store| store.display().to_string());
-        return app.out.object(&SearchHit { store, ..hit.clone().into() });
+        let store = store.as_ref().map(|store| store.display().to_string());
+        let source = source.clone();
+        return app.out.object(&SearchHit { store, source, ..hit.clone().into() });
     }
     let id = app.out.paint.paint(Style::Yellow, hit.session.as_str());
     let at = app.out.paint.paint(Style::Dim, &moment(hit.at));
-    let place = store.map(|store| format!("  {}", visible(&store.display().to_string())));
-    let (seq, kind, place) = (hit.seq, visible(&hit.kind), place.unwrap_or_default());
-    app.out.line(format_args!("{id} seq {seq}  {at}  {kind}{place}"))?;
+    let store = store.as_ref().map(|store| store.display().to_string());
+    let rest = source.iter().chain(&store).map(|it| format!("  {}", visible(it)));
+    let (seq, kind, rest) = (hit.seq, visible(&hit.kind), rest.collect::<String>());
+    app.out.line(format_args!("{id} seq {seq}  {at}  {kind}{rest}"))?;
     app.out.line(format_args!("  {}", highlighted(&hit.snippet, app)))
 }
 

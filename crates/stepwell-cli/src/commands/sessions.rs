@@ -1,7 +1,8 @@
 use std::path::Path;
 
 use stepwell::{
-    Access, Family, Filter, InScope, Query, Seq, SessionInfo, Sort, Stepwell, TrashScope,
+    Access, Family, Filter, InScope, Query, ResumeLimits, Seq, SessionInfo, Sort, Stepwell,
+    TrashScope,
 };
 use stepwell_runtime::inspect::{ListWanted, ListedSession, SessionList};
 use stepwell_terminal::table::{Cell, Column, Table, left, right};
@@ -24,12 +25,12 @@ use crate::typed::one_of;
 pub(crate) struct Args {
     #[command(flatten)]
     selection: Selection,
-    /// Only those of this program: langgraph, claude-code.
-    #[arg(long, value_name = "NAME", help_heading = "Which sessions")]
-    system: Option<String>,
     /// Only those that belong to this there: adk/my-app/ann; `adk/*`, to any that begins so.
     #[arg(long, help_heading = "Which sessions")]
     scope: Option<String>,
+    /// Only those that can be resumed now.
+    #[arg(long, help_heading = "Which sessions")]
+    ready: bool,
     /// Lists at most this many.
     #[arg(long, short = 'n', value_name = "N", default_value_t = 20)]
     limit: usize,
@@ -55,33 +56,33 @@ const SORTS: &[(&str, Sort)] = &[
     ("steps", Sort::Steps),
 ];
 
-const COLUMNS: &[Column] =
-    &[left("ID"), left("STATUS"), right("STEPS"), right("COST"), left("UPDATED"), left("TASK")];
+/// The columns of a table of sessions; some are there only where they say something.
+fn columns(list: &SessionList, everywhere: Option<Column>) -> Vec<Column> {
+    let source = has_sources(list).then(|| left("SOURCE"));
+    let front = [left("ID"), left("STATUS"), right("STEPS"), right("COST"), left("UPDATED")];
+    front.into_iter().chain(source).chain(everywhere).chain([left("TASK")]).collect()
+}
 
-const COLUMNS_EVERYWHERE: &[Column] = &[
-    left("ID"),
-    left("STATUS"),
-    right("STEPS"),
-    right("COST"),
-    left("UPDATED"),
-    left("WORKSPACE"),
-    left("TASK"),
-];
+/// Did any of these sessions come from another system?
+fn has_sources(list: &SessionList) -> bool {
+    list.sessions.iter().any(|it| it.info.head.system().is_some())
+}
 
 pub(crate) fn run(args: &Args, app: &mut App) -> Result<Exit> {
     let limit = if args.all { usize::MAX } else { args.limit };
     // What a session cost with its subagents, only their sum says.
     let few = if args.sort == Sort::Cost { usize::MAX } else { limit };
+    let wanted = Wanted { limit: few, limits: app.resume_limits(), store: None };
     let mut list = SessionList::default();
     if args.everywhere {
         for NamedWell { name, well } in app.everywhere(|it, path| it.open(path, Access::Read)) {
             let before = list.sessions.len();
-            args.collect(&mut list, &well, few, Some(&name))?;
+            args.collect(&mut list, &well, Wanted { store: Some(&name), ..wanted })?;
             complete(&mut list, before, &well, app)?;
         }
         list.merge(args.sort, limit);
     } else if let Some(well) = app.look()? {
-        args.collect(&mut list, &well, few, None)?;
+        args.collect(&mut list, &well, wanted)?;
         if args.sort == Sort::Cost {
             list.merge(args.sort, limit);
         }
@@ -95,33 +96,43 @@ pub(crate) fn run(args: &Args, app: &mut App) -> Result<Exit> {
     Ok(Exit::Done)
 }
 
+/// What is asked of each store.
+#[derive(Clone, Copy)]
+struct Wanted<'a> {
+    /// How many sessions at the most.
+    limit: usize,
+    /// When an agent that Stepwell does not run counts as gone.
+    limits: ResumeLimits,
+    /// The store's name, where several are listed.
+    store: Option<&'a Path>,
+}
+
 impl Args {
     fn collect(
         &self,
         list: &mut SessionList,
         well: &Stepwell,
-        limit: usize,
-        store: Option<&Path>,
+        Wanted { limit, limits, store }: Wanted<'_>,
     ) -> Result<()> {
         let filter = Filter {
             family: Family::Roots,
-            system: self.system.clone(),
             scope: self.scope.as_deref().map(InScope::read),
             ..self.selection.filter(well.now())
         };
         let query = Query { filter, sort: self.sort, ..Query::default() };
-        let takes = |info: &SessionInfo| self.selection.takes(info);
+        let is_ready = |info: &SessionInfo| {
+            well.decide_resume(Some(info), limits).is_ok_and(|decided| decided.should_resume)
+        };
+        let takes =
+            |info: &SessionInfo| self.selection.takes(info) && (!self.ready || is_ready(info));
         let wanted = ListWanted { query, takes: &takes, limit, tree: self.tree };
         Ok(list.collect(well, store, &wanted)?)
     }
 }
 
-/// Adds what only some readers want: the parts of ids that suffice, where they can be told
-/// from the rest by colour, and flows' states, for programs.
+/// Adds the parts of ids that suffice, where they can be told from the rest by colour.
 fn complete(list: &mut SessionList, from: usize, well: &Stepwell, app: &App) -> Result<()> {
-    if app.out.is_json() {
-        list.add_flows(from, well)?;
-    } else if app.out.paint == Paint::Colour {
+    if !app.out.is_json() && app.out.paint == Paint::Colour {
         list.add_parts(from, well)?;
     }
     Ok(())
@@ -137,12 +148,22 @@ fn answer(list: &SessionList, args: &Args, app: &mut App) -> Result<()> {
     if list.sessions.is_empty() {
         return empty(app);
     }
-    let columns = if args.everywhere { COLUMNS_EVERYWHERE } else { COLUMNS };
+    let columns = columns(list, args.everywhere.then(|| left("WORKSPACE")));
     let mut table = Table::new(columns);
-    let estimates = Estimates::new(app);
-    list.sessions.iter().for_each(|it| table.push(cells(it, &estimates)));
+    let (estimates, with_source) = (Estimates::new(app), has_sources(list));
+    for session in &list.sessions {
+        let mut cells = cells(session, &estimates);
+        if with_source {
+            let source = session.info.head.system().map_or("", String::as_str);
+            cells.insert(SOURCE_PLACE, one_line(source).into());
+        }
+        table.push(cells);
+    }
     app.print(&table)
 }
+
+/// Where the source stands among the cells.
+const SOURCE_PLACE: usize = 5;
 
 fn cells(row: &ListedSession, estimates: &Estimates<'_>) -> Vec<Cell> {
     let head = &row.info.head;

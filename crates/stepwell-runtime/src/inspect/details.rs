@@ -47,21 +47,17 @@ pub struct Details {
 /// A session in a list. The price of what has none is the caller's to estimate.
 ///
 /// # Errors
-/// If its subagents or its flow cannot be read.
+/// If its subagents cannot be read.
 pub fn item(well: &Stepwell, info: SessionInfo) -> Result<SessionItem> {
     let below = well.subagents_of(std::slice::from_ref(&info.head.id))?;
-    let flow = match info.damage {
-        Some(_) => None,
-        None => well.flow_state(&info.head)?,
-    };
-    Ok(SessionItem { flow, ..item_above(info, &below) })
+    Ok(item_above(info, &below))
 }
 
-/// The sessions of a list, with what they may have cost. The subagents and the flows of all are
-/// asked for at once.
+/// The sessions of a list, with what they may have cost. The subagents of all are asked for at
+/// once.
 ///
 /// # Errors
-/// If their subagents or flows cannot be read.
+/// If their subagents cannot be read.
 pub fn items(
     well: &Stepwell,
     sessions: Vec<SessionInfo>,
@@ -69,12 +65,9 @@ pub fn items(
 ) -> Result<Vec<SessionItem>> {
     let ids: Vec<SessionId> = sessions.iter().map(|info| info.head.id.clone()).collect();
     let below = well.subagents_of(&ids)?;
-    let intact = sessions.iter().filter(|info| info.damage.is_none());
-    let mut flows = well.flow_states(&intact.map(|info| &info.head).collect::<Vec<_>>())?;
     let item = |info: SessionInfo| {
-        let flow = flows.remove(&info.head.id).and_then(std::result::Result::ok);
         let estimate = estimates.of(&info.head, &info.head.spent).map(|it| it.cost.into());
-        SessionItem { flow, estimate, ..item_above(info, &below) }
+        SessionItem { estimate, ..item_above(info, &below) }
     };
     Ok(sessions.into_iter().map(item).collect())
 }
@@ -83,9 +76,9 @@ pub fn items(
 fn item_above(info: SessionInfo, below: &Subagents) -> SessionItem {
     let with_subagents = spent_with(&info, below);
     SessionItem {
-        session: info.into(),
+        flow: info.head.flow.as_ref().map(Into::into),
+        session: Session::from(info).listed(),
         with_subagents: with_subagents.map(|(spent, _)| (&spent).into()),
-        flow: None,
         estimate: None,
         store: None,
     }

@@ -5,10 +5,9 @@ use std::ops::Range;
 use std::path::{Path, PathBuf};
 
 use stepwell::{
-    Estimate, FlowState, Head, Query, SessionId, SessionInfo, Sort, Spent, Stepwell, Subagents,
-    Time,
+    Estimate, Head, Query, SessionId, SessionInfo, Sort, Spent, Stepwell, Subagents, Time,
 };
-use stepwell_wire::SessionItem;
+use stepwell_wire::{Session, SessionItem};
 
 use crate::error::Result;
 
@@ -43,8 +42,6 @@ pub struct ListedSession {
     pub now: Time,
     /// The part of its id that suffices to name it, if that was asked for.
     pub part: Option<Range<usize>>,
-    /// What its flow is, and how its nodes stand, if that was asked for.
-    pub flow: Option<FlowState>,
 }
 
 /// Sessions that are listed, and whether there are more.
@@ -72,17 +69,16 @@ impl ListedSession {
         let below = of.below.all(id).into_iter().map(|it| &it.head);
         let unpriced_below = below.filter(|head| head.spent.unpriced > 0).cloned().collect();
         let (store, now) = (of.store.map(Path::to_owned), of.now);
-        let (part, flow) = (None, None);
-        Self { info, spent, has_subagents, unpriced_below, depth, store, now, part, flow }
+        Self { info, spent, has_subagents, unpriced_below, depth, store, now, part: None }
     }
 
     /// What programs get to read of it, with what it may have cost where nobody said it.
     #[must_use]
     pub fn item(&self, estimate: Option<Estimate>) -> SessionItem {
         SessionItem {
-            session: (&self.info).into(),
+            session: Session::from(&self.info).listed(),
             with_subagents: self.has_subagents.then(|| (&self.spent).into()),
-            flow: self.flow.clone(),
+            flow: self.info.head.flow.as_ref().map(Into::into),
             estimate: estimate.map(|it| it.cost.into()),
             store: self.store.as_deref().map(|store| store.display().to_string()),
         }
@@ -133,22 +129,6 @@ impl SessionList {
             waiting.extend(kept.map(|child| ListedSession::new(child, of, depth)));
             self.sessions.push(session);
         }
-    }
-
-    /// Says what the flows of sessions are, from one place in the list on: those of one store.
-    ///
-    /// # Errors
-    /// If the store cannot be read.
-    pub fn add_flows(&mut self, from: usize, well: &Stepwell) -> Result<()> {
-        let sessions = &mut self.sessions[from..];
-        let intact = sessions.iter().filter(|it| it.info.damage.is_none());
-        let heads: Vec<&Head> = intact.map(|it| &it.info.head).collect();
-        let mut flows = well.flow_states(&heads)?;
-        for session in sessions {
-            let flow = flows.remove(&session.info.head.id);
-            session.flow = flow.and_then(std::result::Result::ok);
-        }
-        Ok(())
     }
 
     /// Says which parts of ids suffice, from one place in the list on: those of one store.

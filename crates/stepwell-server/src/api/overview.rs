@@ -47,21 +47,27 @@ pub(crate) struct SearchQuery {
 pub(crate) struct InSession {
     /// This agent's.
     agent: Option<String>,
+    /// Those that were imported from this system, or that it keeps here.
+    source: Option<String>,
 }
 
 pub(super) fn search(look: &Look<'_>, words: SearchQuery) -> Result<List<SearchHit>> {
     if !words.q.chars().any(char::is_alphanumeric) {
         return Err(Problem::invalid("there is no word to search for").at("q"));
     }
-    let agent = words.which.unwrap_or_default().agent;
+    let InSession { agent, source } = words.which.unwrap_or_default();
     let search = Search {
         text: words.q,
-        filter: Filter { family: Family::Any, agent, ..Filter::default() },
+        filter: Filter { family: Family::Any, agent, system: source, ..Filter::default() },
         rank: if words.rank { Rank::Relevance } else { Rank::Newest },
         limit: words.limit.unwrap_or(20).clamp(1, MOST_HITS),
         system: SystemPrompts::Skipped,
     };
-    let hits = look.well().search(&search)?.hits.into_iter().map(SearchHit::from);
+    let from = |hit: stepwell::Hit| {
+        let source = look.well().info(&hit.session).ok().and_then(|it| it.head.system().cloned());
+        SearchHit { source, ..hit.into() }
+    };
+    let hits = look.well().search(&search)?.hits.into_iter().map(from);
     Ok(List { items: hits.collect(), next: None })
 }
 

@@ -2,7 +2,9 @@
 
 use schemars::JsonSchema;
 use serde::Deserialize;
-use stepwell::{Cursor, Family, Filter, InScope, Query, Sort, Status, Time, TrashScope};
+use stepwell::{
+    Cursor, Family, Filter, InScope, Query, SessionInfo, Sort, Status, Time, TrashScope,
+};
 use stepwell_flow::History;
 use stepwell_runtime::inspect::{self, Depth};
 use stepwell_wire::{
@@ -49,6 +51,9 @@ pub(crate) struct Which {
     /// `roots` leaves subagents out, as if absent; `any` takes them in; a session's id means its
     /// subagents and forks.
     family: Option<String>,
+    /// Only those that can be resumed now; a page may then have fewer than asked for.
+    #[serde(default)]
+    ready: bool,
     /// Those in the trash instead.
     #[serde(default)]
     trash: bool,
@@ -120,7 +125,12 @@ pub(super) fn list(look: &Look<'_>, which: Which) -> Result<List<SessionItem>> {
     let after = which.cursor.as_deref().map(read_cursor).transpose()?;
     let limit = which.limit.unwrap_or(USUAL).clamp(1, MOST);
     let query = Query { filter: which.filter()?, sort, after, limit, ..Query::default() };
-    let page = look.well().list(&query)?;
+    let mut page = look.well().list(&query)?;
+    if which.ready {
+        let limits = look.runtime().resume_limits();
+        let decided = |info: &SessionInfo| look.well().decide_resume(Some(info), limits);
+        page.sessions.retain(|info| decided(info).is_ok_and(|it| it.should_resume));
+    }
     let items = inspect::items(look.well(), page.sessions, &Estimates::new(look.runtime()))?;
     Ok(List { items, next: page.next.map(write_cursor) })
 }

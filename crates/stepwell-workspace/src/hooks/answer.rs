@@ -67,8 +67,8 @@ impl Workspace {
         let done = guarded(|| match self.place.has_store() {
             false => Ok(Delegation::no("no_existing_session", Some(asked))),
             true => {
-                let (limits, root) = (self.resume_limits(), self.place.root.display().to_string());
-                pre_delegate(&*self.existing(Access::Write)?, asked, limits, &root)
+                let root = self.place.root.display().to_string();
+                pre_delegate(&*self.existing(Access::Write)?, asked, self.delegating(&root))
             }
         });
         let (Delegation { answer, why }, fault) = match done {
@@ -129,7 +129,7 @@ impl Workspace {
     /// If a hook fails.
     pub fn hook_samples(&self) -> Result<Vec<HookSample>> {
         let well = Stepwell::in_memory();
-        let (limits, root) = (self.resume_limits(), self.place.root.display().to_string());
+        let root = self.place.root.display().to_string();
         let begin = Begin {
             id: "agent-sample".parse().ok(),
             agent: "terraform-architect".to_owned(),
@@ -151,9 +151,9 @@ impl Workspace {
         for (hook, sample, input) in samples {
             let Value::Object(input) = input else { continue };
             let answer = match hook {
-                "pre-delegate" => {
-                    serde_json::to_value(pre_delegate(&well, input.clone(), limits, &root)?.answer)
-                }
+                "pre-delegate" => serde_json::to_value(
+                    pre_delegate(&well, input.clone(), self.delegating(&root))?.answer,
+                ),
                 _ => serde_json::to_value(subagent_stop(&well, &input)?),
             };
             let (hook, sample) = (hook.to_owned(), sample.to_owned());

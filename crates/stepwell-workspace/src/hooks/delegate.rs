@@ -38,13 +38,23 @@ impl Delegation {
     }
 }
 
+/// What a delegation goes by.
+#[derive(Clone, Copy, Debug)]
+pub struct Delegating<'a> {
+    /// The limits within which a session is resumed.
+    pub limits: ResumeLimits,
+    /// The folder that a new session works in.
+    pub workspace: &'a str,
+    /// How many of the last turns are told of a session that is resumed.
+    pub turns: usize,
+}
+
 /// Looks for the session of a task that is about to be delegated. A delegation by Claude
 /// Code that has none to take up gets a new one, which its end is told to.
 pub fn pre_delegate(
     well: &Stepwell,
     payload: Payload,
-    limits: ResumeLimits,
-    workspace: &str,
+    Delegating { limits, workspace, turns }: Delegating<'_>,
 ) -> Result<Delegation> {
     let found = find(well, &payload)?;
     let decision = well.decide_resume(found.as_ref(), limits)?;
@@ -56,7 +66,7 @@ pub fn pre_delegate(
             should_resume: true,
             reason: "session_resumable".to_owned(),
             agent_id: Some(info.head.id.to_string()),
-            resume_metadata: Some(resume(well, info)?),
+            resume_metadata: Some(resume(well, info, turns)?),
             original_context: Some(payload),
             context,
         };
@@ -111,15 +121,17 @@ fn find(well: &Stepwell, payload: &Payload) -> Result<Option<SessionInfo>> {
     Ok(sessions.into_iter().find(|info| of_task(info) && is_open(info)))
 }
 
-fn resume(well: &Stepwell, info: &SessionInfo) -> Result<ResumedAgent> {
+fn resume(well: &Stepwell, info: &SessionInfo, turns: usize) -> Result<ResumedAgent> {
     let head = &info.head;
     let history = lifecycle::history(well, &head.id)?;
+    let turns = lifecycle::turns(well, &head.id, turns)?;
     Ok(ResumedAgent {
         previous_phase: head.phase,
         created_at: head.created_at,
         last_updated: head.updated_at,
         history: history.into_iter().map(Into::into).collect(),
         session_metadata: head.metadata.clone(),
+        turns: turns.into_iter().map(Into::into).collect(),
     })
 }
 

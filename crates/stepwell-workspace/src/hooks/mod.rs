@@ -16,7 +16,7 @@ use stepwell::ResumeLimits;
 use crate::workspace::Workspace;
 
 pub use answer::{HookAnswer, HookFault, read_payload};
-pub use delegate::{Delegation, pre_delegate};
+pub use delegate::{Delegating, Delegation, pre_delegate};
 pub use log::Log;
 pub use settings::{Settings, Unchanged};
 pub use settings_file::SettingsFile;
@@ -31,6 +31,13 @@ impl Workspace {
             max_errors: u64::from(self.config.settings.max_errors.get()),
             ..ResumeLimits::default()
         }
+    }
+
+    /// What delegations go by, for sessions that work in a folder.
+    #[must_use]
+    pub fn delegating<'a>(&self, workspace: &'a str) -> Delegating<'a> {
+        let turns = usize::try_from(self.config.settings.agent_turns.get()).unwrap_or(usize::MAX);
+        Delegating { limits: self.resume_limits(), workspace, turns }
     }
 }
 

@@ -89,7 +89,7 @@ fn an_agent_ends_once_and_its_end_is_final() {
     lifecycle::create(&well, begin).unwrap();
     let asked = serde_json::json!({ "agent_id": "agent-1" });
     let asked = asked.as_object().unwrap().clone();
-    let answer = pre_delegate(&well, asked.clone(), here.resume_limits(), "").unwrap();
+    let answer = pre_delegate(&well, asked.clone(), here.delegating("")).unwrap();
     assert_eq!(answer.answer.agent_id.as_deref(), Some("agent-1"));
     assert_eq!(subagent_stop(&well, &asked).unwrap().reason, "finalized");
     assert_eq!(subagent_stop(&well, &asked).unwrap().reason, "already_finalized");
