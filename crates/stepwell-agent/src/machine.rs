@@ -445,7 +445,11 @@ impl State {
     fn hear(&mut self, message: &Message, at: Seq) {
         (self.stopped_early, self.ended_as_done) = (false, false);
         if is_request(message) {
-            (self.calls, self.denied) = (0, 0);
+            // Words in the middle of a run in which something was allowed do not make it forgotten.
+            let is_between = matches!(self.turn, Turn::Nobody | Turn::Over);
+            if is_between || self.calls == self.denied {
+                (self.calls, self.denied) = (0, 0);
+            }
             (self.last_request, self.others_request) = (Some(at), None);
         }
         if let Some(usage) = message.usage {
@@ -487,5 +491,7 @@ impl Call {
     }
 }
 
+#[cfg(test)]
+mod never_rules;
 #[cfg(test)]
 mod tests;

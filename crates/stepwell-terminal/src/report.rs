@@ -44,7 +44,7 @@ fn after_agent(report: &RunReport, limits: Limits, lines: &mut Vec<String>) {
         Status::Success => {}
         Status::Partial => {
             if report.reason == Some(StopReason::LlmDone) {
-                lines.push("Nothing of what it wanted to do was allowed.".to_owned());
+                lines.push("None of its calls was run; the log says why.".to_owned());
             }
             lines.push(format!("hint: stepwell resume {id}{}", with_more(report, limits)));
         }

@@ -43,6 +43,7 @@ pub fn told(settled: &Settled) -> (String, Outcome) {
         Settled::Denied(reason) => {
             (format!("the user did not allow this: {reason}"), Outcome::Denied)
         }
+        Settled::Unasked(reason) => (format!("not run: {reason}"), Outcome::Denied),
         Settled::Passed => {
             ("not run: the user said something else first".to_owned(), Outcome::Denied)
         }

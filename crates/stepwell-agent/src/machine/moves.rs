@@ -116,6 +116,8 @@ pub enum Settled {
     Unknown,
     /// It may not run.
     Denied(String),
+    /// It was not run, and the user was not asked.
+    Unasked(String),
     /// It did not begin before the user said something else.
     Passed,
     /// There is no such tool.

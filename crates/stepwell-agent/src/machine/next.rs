@@ -82,20 +82,32 @@ impl State {
             }
             None => {}
         }
-        // A subagent that only looks is judged as what looks.
-        let looks = *effect == Effect::Resumable && is_read_only(&call.arguments);
-        let effect = if looks { &Effect::Pure } else { effect };
-        // Leave to edit files is no leave to have them run.
-        let remembered = self
-            .remembered(&call)
-            .filter(|allow| !allow || !needs_question(&call.name, &call.arguments))
-            .filter(|allow| !allow || self.is_covered(&call));
-        match judge(self.mode_of(&call, rules), *effect, remembered) {
+        match self.judged(&call, *effect, rules) {
             Verdict::Allow if self.is_doubtful(&call) => Move::Ask(call),
             Verdict::Allow => Move::RunTool(call),
             Verdict::Deny => Move::Settle(call, Settled::Denied(String::new())),
             Verdict::Ask => Move::Ask(call),
         }
+    }
+
+    /// Judges a call by the mode and by what the user said before, apart from doubts.
+    fn judged(&self, call: &ToolCall, effect: Effect, rules: &Rules) -> Verdict {
+        // A subagent that only looks is judged as what looks.
+        let looks = effect == Effect::Resumable && is_read_only(&call.arguments);
+        let effect = if looks { Effect::Pure } else { effect };
+        // Leave to edit files is no leave to have them run.
+        let remembered = self
+            .remembered(call)
+            .filter(|allow| !allow || !needs_question(&call.name, &call.arguments))
+            .filter(|allow| !allow || self.is_covered(call));
+        judge(self.mode_of(call, rules), effect, remembered)
+    }
+
+    /// Would a call run unasked, but for a rule of the user's that it may break?
+    pub(crate) fn is_only_doubtful(&self, call: &ToolCall, rules: &Rules) -> bool {
+        let effect = rules.effects.get(&call.name);
+        effect.is_some_and(|effect| self.judged(call, *effect, rules) == Verdict::Allow)
+            && self.is_doubtful(call)
     }
 
     fn ask_model(&self, rules: &Rules, since: &Baseline, estimate: &Estimate) -> Move {

@@ -1,33 +1,33 @@
 use stepwell::Seq;
 use stepwell::{
     Created, Digest, Edited, Elsewhere, Failure, Gate, GateAnswered, Permission, Source, Step,
-    Time, ToolStarted, Usage,
+    Time, ToolFinished, ToolStarted, Usage,
 };
 
 use super::*;
 use crate::permission::Mode;
 
 /// A run, told event by event.
-struct Told(State, u64);
+pub(super) struct Told(State, u64);
 
 impl Told {
-    fn new() -> Self {
+    pub(super) fn new() -> Self {
         Self(State::new(Lane::main()), 0)
     }
 
-    fn then(mut self, event: impl Into<Event>) -> Self {
+    pub(super) fn then(mut self, event: impl Into<Event>) -> Self {
         self.1 += 1;
         let (seq, event) = (Seq::new(self.1), event.into());
         self.0.apply(&Recorded { seq, at: Time::EPOCH, id: None, event });
         self
     }
 
-    fn next(&self, rules: &Rules) -> Move {
+    pub(super) fn next(&self, rules: &Rules) -> Move {
         self.0.next(rules, &Baseline::default(), &Estimate::default())
     }
 }
 
-fn rules(mode: Mode) -> Rules {
+pub(super) fn rules(mode: Mode) -> Rules {
     let effects = [("look", Effect::Pure), ("write", Effect::Idempotent), ("run", Effect::Unsafe)];
     let effects = effects.into_iter().map(|(name, it)| (name.to_owned(), it)).collect();
     Rules { mode, retry_unsafe: false, effects, limits: Limits::default() }
@@ -208,7 +208,7 @@ fn what_is_never_allowed_is_not_by_yolo_nor_by_what_is_always_allowed() {
         for command in ["rm two", "rm three; true", "rm \"$PWD/four\""] {
             assert!(matches!(next(command), Move::Settle(_, Settled::Denied(_))), "{command}");
         }
-        assert!(matches!(next("bash -c 'rm x'"), Move::Ask(_)));
+        assert!(matches!(next("sh clean.sh"), Move::Ask(_)));
         assert!(matches!(next("ls | wc -l"), Move::RunTool(_)));
     }
 }
@@ -444,4 +444,36 @@ fn a_question_that_is_asked_anew_stays_open_until_then_and_loses_its_answer() {
     let mut answered = again.then(GateAnswered::new("1", "yes", "ann"));
     answered.0.ask_anew("1");
     assert!(matches!(answered.next(&rules(Mode::ConfirmSensitive)), Move::Ask(_)));
+}
+
+#[test]
+fn a_run_of_which_a_part_was_allowed_does_not_end_as_one_of_which_nothing_was() {
+    let yolo = rules(Mode::Yolo);
+    let finished = |id: &str, outcome| ToolFinished {
+        lane: Lane::main(),
+        call_id: id.to_owned(),
+        outcome,
+        duration_ms: 0,
+    };
+    let ends = |first, second| {
+        let told = Told::new().then(Message::user("go")).then(asks(&[("a", "run")]));
+        let told = told.then(finished("a", first)).then(Message::tool_result("a", "x"));
+        let told = told.then(Step { lane: Lane::main(), n: 1 });
+        // The user speaks while the run goes on.
+        let told = told.then(Message::user("and b")).then(asks(&[("b", "run")]));
+        let told = told.then(finished("b", second)).then(Message::tool_result("b", "no"));
+        let told = told.then(Step { lane: Lane::main(), n: 2 });
+        match told
+            .then(Message::assistant("well"))
+            .then(Step { lane: Lane::main(), n: 3 })
+            .next(&yolo)
+        {
+            Move::Stop(stop) => stop.status,
+            other => panic!("{other:?}"),
+        }
+    };
+    assert_eq!(ends(Outcome::Done, Outcome::Denied), Status::Success);
+    assert_eq!(ends(Outcome::Failed, Outcome::Denied), Status::Success);
+    assert_eq!(ends(Outcome::Denied, Outcome::Denied), Status::Partial);
+    assert_eq!(ends(Outcome::Denied, Outcome::Done), Status::Success);
 }

@@ -37,6 +37,10 @@ pub(super) const SECRET_GONE: &str = "where its arguments should hold a secret t
 /// Why a question is closed that is asked in other words.
 const ASKED_ANEW: &str = "it is asked anew";
 
+/// Why a call is denied that may break a rule, in a run that asks nothing.
+const DOUBTFUL_UNASKED: &str = "the user forbade a command that this call may run, it cannot be told \
+                                from the call, and nobody can be asked; write the command out plainly";
+
 /// Why a call with a secret is denied where nobody can be asked now.
 const SECRET_UNASKED: &str = "nobody can be asked, and what it holds that looks like a secret is \
                               not kept until someone can";
@@ -46,7 +50,7 @@ impl Run<'_> {
     /// pauses.
     pub(super) async fn ask_person(&mut self, call: ToolCall, mut cut: Cancel<'_>) -> Result<Halt> {
         if let Some(why) = self.calls.unkept.get(&call.id) {
-            return self.finish_unrun(&call, &Settled::Denied((*why).to_owned())).map(|()| None);
+            return self.finish_unrun(&call, &Settled::Unasked((*why).to_owned())).map(|()| None);
         }
         // All that was answered before the run began is known. Of that, what a rewind took back does
         // not count, though it stands in the log behind a question that counts again.
@@ -54,6 +58,12 @@ impl Run<'_> {
         let refused = guard::refused_anyway(&call.name, &call.arguments, &self.setup.place);
         if let Some(why) = refused.filter(|_| !asked_before) {
             return self.finish(&call, &Done::failed(why), 0).map(|()| None);
+        }
+        // A run that nobody watches, and that asks about nothing else, is not kept waiting.
+        let unasked = self.front.patience == Patience::Pause && !asked_before;
+        if unasked && self.state.is_only_doubtful(&call, &self.setup.rules) {
+            let denied = Settled::Unasked(DOUBTFUL_UNASKED.to_owned());
+            return self.finish_unrun(&call, &denied).map(|()| None);
         }
         let mut asked = self.open_gate(&call)?;
         let (seq, secret) = (asked.seq, self.is_secret(&call));
@@ -82,7 +92,7 @@ impl Run<'_> {
         // What is not kept cannot be allowed later.
         if secret {
             return self
-                .finish_unrun(&call, &Settled::Denied(SECRET_UNASKED.to_owned()))
+                .finish_unrun(&call, &Settled::Unasked(SECRET_UNASKED.to_owned()))
                 .map(|()| None);
         }
         Ok(Some((Stop { status: Status::Paused, reason: StopReason::Gate }, None)))

@@ -1,0 +1,504 @@
+//! Reads a shell's command line: which commands it holds, wherever they stand in it.
+//!
+//! The reader knows the words of `sh` and of `bash`. Where the two read a line differently, or where
+//! the line is not complete, the result says that the line is not clear. It never drops a command in
+//! silence: a text that may be a command counts as one.
+
+mod words;
+
+use std::mem::take;
+
+/// What stands in a word for a part that only the shell knows, and that the shell may split into
+/// several words: `$X`, `$(…)`, `*`. No command line holds this character.
+pub(super) const SPLIT: char = '\0';
+
+/// The same between double quotes, where it stays one word.
+pub(super) const WHOLE: char = '\u{1}';
+
+/// How deep substitutions, subshells and texts that are code may be nested.
+pub(super) const MAX_DEPTH: usize = 24;
+
+/// Words that stand before a command and are none.
+const RESERVED: [&str; 12] =
+    ["if", "then", "else", "elif", "fi", "do", "done", "while", "until", "{", "}", "!"];
+
+/// Is a character the place of an unknown text?
+pub(super) const fn is_unknown(character: char) -> bool {
+    matches!(character, SPLIT | WHOLE)
+}
+
+/// The commands of a line.
+#[derive(Debug, Default)]
+pub(super) struct Script {
+    pub(super) commands: Vec<Simple>,
+    /// Was all of the line understood?
+    pub(super) is_clear: bool,
+}
+
+/// A command without lists, pipes and substitutions.
+#[derive(Debug, Default)]
+pub(super) struct Simple {
+    /// The values of the variables that are set before it.
+    pub(super) assigned: Vec<String>,
+    pub(super) words: Vec<Word>,
+    /// What a here-document or a here-string gives it to read.
+    pub(super) input: Option<String>,
+}
+
+/// A word, without its quotes.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub(super) struct Word {
+    pub(super) text: String,
+    /// How many bytes stand before the first quoted character.
+    plain: usize,
+    is_quoted: bool,
+}
+
+impl Word {
+    /// A word that only the shell knows.
+    pub(super) fn unknown() -> Self {
+        Self::known(String::from(SPLIT))
+    }
+
+    /// A word that stood in no line.
+    pub(super) fn known(text: impl Into<String>) -> Self {
+        Self { text: text.into(), plain: 0, is_quoted: true }
+    }
+
+    pub(super) fn is_known(&self) -> bool {
+        !self.text.contains(is_unknown)
+    }
+
+    fn is(&self, reserved: &str) -> bool {
+        !self.is_quoted && self.text == reserved
+    }
+
+    /// The value, if the word sets a variable.
+    fn assigned(&self) -> Option<&str> {
+        let (name, value) = self.text.split_once('=')?;
+        let name = name.strip_suffix('+').unwrap_or(name);
+        let is_plain = !self.is_quoted || name.len() < self.plain;
+        let is_name = name.chars().all(|it| it.is_ascii_alphanumeric() || it == '_')
+            && name.starts_with(|it: char| it.is_ascii_alphabetic() || it == '_');
+        (is_plain && is_name).then_some(value)
+    }
+
+    fn push_quoted(&mut self, character: char) {
+        if !self.is_quoted {
+            (self.plain, self.is_quoted) = (self.text.len(), true);
+        }
+        self.text.push(character);
+    }
+
+    fn quote(&mut self) {
+        if !self.is_quoted {
+            (self.plain, self.is_quoted) = (self.text.len(), true);
+        }
+    }
+}
+
+/// Reads a line.
+pub(super) fn parse(line: &str) -> Script {
+    let mut script = Script { commands: Vec::new(), is_clear: true };
+    parse_into(line, 0, &mut script);
+    script
+}
+
+fn parse_into(text: &str, depth: usize, script: &mut Script) {
+    let mut reader = Reader {
+        chars: text.chars().collect(),
+        at: 0,
+        depth,
+        script,
+        current: Current::default(),
+        pending: Vec::new(),
+        bodies: Vec::new(),
+        waiting: Vec::new(),
+    };
+    if reader.list(Until::End) != Ended::Text {
+        reader.script.is_clear = false;
+    }
+    reader.give_inputs();
+}
+
+/// Where a list of commands ends.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Until {
+    End,
+    Paren,
+    CaseArm,
+}
+
+/// Where a list of commands ended.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Ended {
+    Text,
+    Paren,
+    Arm,
+    Esac,
+}
+
+/// The command that is being read.
+#[derive(Default)]
+struct Current {
+    words: Vec<Word>,
+    /// The here-document that it reads.
+    body: Option<usize>,
+}
+
+/// A here-document whose text follows behind the line.
+struct Pending {
+    body: usize,
+    end: String,
+    is_quoted: bool,
+    strips_tabs: bool,
+}
+
+struct Reader<'a> {
+    chars: Vec<char>,
+    at: usize,
+    depth: usize,
+    script: &'a mut Script,
+    current: Current,
+    pending: Vec<Pending>,
+    bodies: Vec<String>,
+    /// Commands by their place in the script, and the here-documents that they read.
+    waiting: Vec<(usize, usize)>,
+}
+
+impl Reader<'_> {
+    fn peek(&self, ahead: usize) -> Option<char> {
+        self.chars.get(self.at + ahead).copied()
+    }
+
+    fn take_if(&mut self, text: &str) -> bool {
+        let is_next = text.chars().enumerate().all(|(n, it)| self.peek(n) == Some(it));
+        if is_next {
+            self.at += text.chars().count();
+        }
+        is_next
+    }
+
+    fn unclear(&mut self) {
+        self.script.is_clear = false;
+    }
+
+    /// Goes one level deeper, unless that is too deep.
+    fn deeper(&mut self, inner: impl FnOnce(&mut Self)) {
+        if self.depth >= MAX_DEPTH {
+            self.unclear();
+            self.at = self.chars.len();
+            return;
+        }
+        self.depth += 1;
+        inner(self);
+        self.depth -= 1;
+    }
+
+    fn list(&mut self, until: Until) -> Ended {
+        loop {
+            self.skip_blanks();
+            let Some(next) = self.peek(0) else {
+                self.finish();
+                self.read_bodies();
+                return Ended::Text;
+            };
+            match next {
+                '\n' => {
+                    self.finish();
+                    self.at += 1;
+                    self.read_bodies();
+                }
+                '#' => self.skip_comment(),
+                ';' if until == Until::CaseArm && self.ends_arm() => {
+                    self.finish();
+                    return Ended::Arm;
+                }
+                // `a &> b c` runs `c` in one shell and not in another: it counts as a command.
+                ';' | '&' | '|' => {
+                    self.finish();
+                    self.at += 1;
+                }
+                '(' => self.open_paren(),
+                ')' => {
+                    self.finish();
+                    self.at += 1;
+                    match until {
+                        Until::Paren => return Ended::Paren,
+                        Until::End | Until::CaseArm => self.unclear(),
+                    }
+                }
+                '<' | '>' if self.peek(1) != Some('(') => self.redirect(),
+                _ => {
+                    if let Some(ended) = self.next_word(until) {
+                        return ended;
+                    }
+                }
+            }
+        }
+    }
+
+    /// Takes in a word. Some words end a list.
+    fn next_word(&mut self, until: Until) -> Option<Ended> {
+        let word = self.word();
+        let is_number = !word.is_quoted && word.text.bytes().all(|it| it.is_ascii_digit());
+        if is_number && matches!(self.peek(0), Some('<' | '>')) {
+            return None;
+        }
+        let is_first = self.current.words.iter().all(is_before_command);
+        if is_first && word.is("esac") {
+            self.finish();
+            if until == Until::CaseArm {
+                return Some(Ended::Esac);
+            }
+            self.unclear();
+            return None;
+        }
+        if is_first && word.is("case") {
+            self.current.words.clear();
+            self.deeper(Self::case);
+            return None;
+        }
+        self.current.words.push(word);
+        None
+    }
+
+    fn ends_arm(&mut self) -> bool {
+        [";;&", ";;", ";&"].iter().any(|end| self.take_if(end))
+    }
+
+    /// Reads `WORD in PATTERN) LIST ;; … esac`.
+    fn case(&mut self) {
+        self.skip_space();
+        self.word();
+        self.skip_space();
+        if self.word().text != "in" {
+            return self.unclear();
+        }
+        loop {
+            self.skip_space();
+            self.take_if("(");
+            loop {
+                self.skip_space();
+                match self.peek(0) {
+                    None => return self.unclear(),
+                    Some(')') => break,
+                    Some('|') => self.at += 1,
+                    Some('<' | '>' | ';' | '&' | '(' | '#') => {
+                        self.at += 1;
+                        self.unclear();
+                    }
+                    Some(_) => {
+                        if self.word().is("esac") {
+                            return;
+                        }
+                    }
+                }
+            }
+            self.at += 1;
+            match self.list(Until::CaseArm) {
+                Ended::Arm => {}
+                Ended::Esac => return,
+                Ended::Text | Ended::Paren => return self.unclear(),
+            }
+        }
+    }
+
+    fn open_paren(&mut self) {
+        self.at += 1;
+        let words = take(&mut self.current.words);
+        let is_function = !words.is_empty() && {
+            let mut rest = self.chars[self.at..].iter();
+            rest.find(|it| !matches!(it, ' ' | '\t')) == Some(&')')
+        };
+        if is_function {
+            self.skip_blanks();
+            self.at += 1;
+            return;
+        }
+        // `((` is arithmetic to one shell, and two subshells to another.
+        if !words.iter().all(is_before_command) || self.peek(0) == Some('(') {
+            self.unclear();
+        }
+        self.push_command(words);
+        self.deeper(|it| {
+            if it.list(Until::Paren) != Ended::Paren {
+                it.unclear();
+            }
+        });
+    }
+
+    fn skip_blanks(&mut self) {
+        loop {
+            match (self.peek(0), self.peek(1)) {
+                (Some(' ' | '\t'), _) => self.at += 1,
+                (Some('\\'), Some('\n')) => self.at += 2,
+                _ => return,
+            }
+        }
+    }
+
+    fn skip_space(&mut self) {
+        loop {
+            self.skip_blanks();
+            match self.peek(0) {
+                Some('\n') => self.at += 1,
+                Some('#') => self.skip_comment(),
+                _ => return,
+            }
+        }
+    }
+
+    fn skip_comment(&mut self) {
+        while self.peek(0).is_some_and(|it| it != '\n') {
+            self.at += 1;
+        }
+    }
+
+    /// The command that was read is complete.
+    fn finish(&mut self) {
+        let words = take(&mut self.current.words);
+        self.push_command(words);
+        self.current.body = None;
+    }
+
+    fn push_command(&mut self, mut words: Vec<Word>) {
+        while let Some(first) = words.first() {
+            match first.text.as_str() {
+                text if !first.is_quoted && RESERVED.contains(&text) => drop(words.remove(0)),
+                "for" | "select" if !first.is_quoted => {
+                    let rest =
+                        if words.get(2).is_some_and(|it| it.is("do")) { 3 } else { words.len() };
+                    words.drain(..rest);
+                }
+                "function" if !first.is_quoted => drop(words.drain(..words.len().min(2))),
+                _ => break,
+            }
+        }
+        let mut assigned = Vec::new();
+        while let Some(value) = words.first().and_then(Word::assigned) {
+            assigned.push(value.to_owned());
+            words.remove(0);
+        }
+        if words.is_empty() && assigned.is_empty() {
+            return;
+        }
+        if let Some(body) = self.current.body {
+            self.waiting.push((self.script.commands.len(), body));
+        }
+        self.script.commands.push(Simple { assigned, words, input: None });
+    }
+
+    /// Gives the commands the texts that they read.
+    fn give_inputs(&mut self) {
+        for (command, body) in take(&mut self.waiting) {
+            if let Some(command) = self.script.commands.get_mut(command) {
+                command.input = self.bodies.get(body).cloned();
+            }
+        }
+    }
+
+    /// Reads a redirection. Its target is no part of the command.
+    fn redirect(&mut self) {
+        const OPERATORS: [&str; 10] = ["<<<", "<<-", "<<", "<&", "<>", ">>", ">&", ">|", "<", ">"];
+        let operator = OPERATORS.iter().find(|it| self.take_if(it)).copied().unwrap_or_default();
+        self.skip_blanks();
+        match operator {
+            "<<" | "<<-" => {
+                let (end, is_quoted) = self.here_end();
+                let body = self.bodies.len();
+                self.bodies.push(String::from(SPLIT));
+                self.current.body = Some(body);
+                let strips_tabs = operator == "<<-";
+                self.pending.push(Pending { body, end, is_quoted, strips_tabs });
+            }
+            "<<<" => {
+                let word = self.word();
+                self.current.body = Some(self.bodies.len());
+                self.bodies.push(word.text);
+            }
+            _ => drop(self.word()),
+        }
+    }
+
+    /// The line that ends a here-document, and whether it was quoted.
+    fn here_end(&mut self) -> (String, bool) {
+        let (mut end, mut is_quoted) = (String::new(), false);
+        while let Some(next) = self.peek(0) {
+            match next {
+                ' ' | '\t' | '\n' | ';' | '&' | '|' | '<' | '>' | '(' | ')' => break,
+                '$' | '`' => self.unclear(),
+                '\'' | '"' => {
+                    is_quoted = true;
+                    self.at += 1;
+                    while let Some(inner) = self.peek(0).filter(|it| *it != next) {
+                        end.push(inner);
+                        self.at += 1;
+                    }
+                }
+                '\\' => {
+                    is_quoted = true;
+                    self.at += 1;
+                    end.extend(self.peek(0));
+                }
+                plain => end.push(plain),
+            }
+            self.at += 1;
+        }
+        (end, is_quoted)
+    }
+
+    /// Reads the here-documents that begin behind this line.
+    fn read_bodies(&mut self) {
+        for pending in take(&mut self.pending) {
+            let mut body = String::new();
+            let is_complete = loop {
+                let Some(line) = self.line() else { break false };
+                let line = match pending.strips_tabs {
+                    true => line.trim_start_matches('\t'),
+                    false => &line,
+                };
+                if line == pending.end {
+                    break true;
+                }
+                body.push_str(line);
+                body.push('\n');
+            };
+            if !is_complete {
+                self.unclear();
+            }
+            if !pending.is_quoted {
+                body = self.expanded(&body);
+            }
+            self.bodies[pending.body] = body;
+        }
+    }
+
+    fn line(&mut self) -> Option<String> {
+        if self.at >= self.chars.len() {
+            return None;
+        }
+        let rest = &self.chars[self.at..];
+        let end = rest.iter().position(|it| *it == '\n').unwrap_or(rest.len());
+        let line = rest[..end].iter().collect();
+        self.at += end + 1;
+        Some(line)
+    }
+
+    /// A text in which a shell replaces variables and substitutions, and nothing else.
+    fn expanded(&mut self, text: &str) -> String {
+        let chars = std::mem::replace(&mut self.chars, text.chars().collect());
+        let at = std::mem::replace(&mut self.at, 0);
+        let mut word = Word::default();
+        while self.at < self.chars.len() {
+            self.quoted_character(&mut word);
+        }
+        (self.chars, self.at) = (chars, at);
+        word.text
+    }
+}
+
+/// Is it a word that a command may still stand behind?
+fn is_before_command(word: &Word) -> bool {
+    !word.is_quoted && (RESERVED.contains(&word.text.as_str()) || word.text == "time")
+}
