@@ -68,6 +68,20 @@ fn hint(error: &Error) -> Option<String> {
         Error::Busy { .. } => "type the command again".to_owned(),
         Error::Damaged { session, .. } => format!("stepwell verify {session}"),
         Error::DamagedStore { .. } | Error::DamagedBlob { .. } => "stepwell doctor".to_owned(),
+        Error::Link { link, target } => {
+            let (shown, leads) = (link.display(), target.display());
+            match link.file_name().is_some_and(|name| name == stepwell::STORE_FOLDER) {
+                true => {
+                    format!("rm {shown} removes the link; stepwell --store {leads} uses its folder")
+                }
+                false => format!("rm {shown} removes the link"),
+            }
+        }
+        Error::ForeignObject { path, kind, name } => format!(
+            "if you trust who made the store: sqlite3 {} 'DROP {} \"{name}\"'",
+            path.display(),
+            kind.to_uppercase(),
+        ),
         Error::Newer { .. } => "install a newer stepwell".to_owned(),
         Error::NotAMember { namespace, .. } => {
             format!("its owner runs: stepwell store role {namespace} ROLE | psql")

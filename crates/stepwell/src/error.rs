@@ -106,6 +106,15 @@ pub enum Error {
     Newer { path: PathBuf, found: u32, known: u32 },
     #[error("{path} is not a Stepwell store: {what}")]
     NotAStore { path: PathBuf, what: String },
+    #[error(
+        "{} is a symbolic link to {}: Stepwell writes through no link that lies in a workspace",
+        link.display(), target.display()
+    )]
+    Link { link: PathBuf, target: PathBuf },
+    #[error(
+        "store {path} holds the {kind} {name:?}, which Stepwell did not make: it is not opened"
+    )]
+    ForeignObject { path: PathBuf, kind: String, name: String },
     #[error("store {path} cannot be used here: {what}")]
     Unsupported { path: PathBuf, what: String },
     #[error("store {path} has no namespace {namespace}, or this role may not use it")]
@@ -199,6 +208,8 @@ impl Error {
             }
             Self::Newer { .. }
             | Self::NotAStore { .. }
+            | Self::Link { .. }
+            | Self::ForeignObject { .. }
             | Self::Unsupported { .. }
             | Self::NotAMember { .. } => ErrorKind::Incompatible,
             Self::ReadOnly { .. } | Self::Denied { .. } => ErrorKind::Denied,

@@ -109,6 +109,7 @@ pub mod lease;
 pub mod ledger;
 mod lessons;
 pub mod lifecycle;
+mod links;
 pub mod memory;
 mod metadata;
 mod model;

@@ -12,7 +12,7 @@ use rusqlite::{Connection, OpenFlags};
 
 use super::schema::{self, APPLICATION_ID, Migration, PAGE_SIZE, VERSION};
 use crate::failpoint::failpoint;
-use crate::{Error, Result, Time};
+use crate::{Error, Result, STORE_FOLDER, Time, refuse_link};
 
 /// The store's name in its folder.
 pub(super) const FILE_NAME: &str = "stepwell.db";
@@ -28,6 +28,7 @@ pub(super) const AUTO_CHECKPOINT: u32 = 1000;
 /// was damaged, never half made.
 pub(super) fn make(folder: &Path) -> Result<PathBuf> {
     let path = folder.join(FILE_NAME);
+    refuse_links(&path)?;
     if path.exists() {
         return Ok(path);
     }
@@ -62,8 +63,9 @@ pub(super) fn make(folder: &Path) -> Result<PathBuf> {
 
 /// Makes the folder of a store, private, and hidden from git.
 pub(super) fn make_folder(folder: &Path) -> Result<()> {
+    refuse_links(&folder.join(FILE_NAME))?;
     let io = |doing| move |source: io::Error| io_error(folder, doing, source);
-    let mut ours = folder.file_name().is_some_and(|name| name == crate::STORE_FOLDER);
+    let mut ours = folder.file_name().is_some_and(|name| name == STORE_FOLDER);
     if !folder.exists() {
         // The folders above are the user's, and get the rights that they usually do.
         let above = folder.parent().filter(|above| !above.as_os_str().is_empty());
@@ -217,6 +219,7 @@ pub(super) fn open_writer(path: &Path, migrations: &[Migration]) -> Result<Conne
     }
     configure(&mut conn).map_err(fail("opening the store"))?;
     let found = check_version(&conn, path, version_of(migrations))?;
+    refuse_foreign(&conn, path)?;
     // A store that a crash left behind recovers at its first use, not at a user's.
     conn.pragma_update(None, "journal_mode", "WAL").map_err(fail("opening the store"))?;
     conn.pragma_update(None, "synchronous", "FULL").map_err(fail("opening the store"))?;
@@ -244,13 +247,50 @@ pub(super) fn open_reader(path: &Path) -> Result<Connection> {
         Err(error) => return Err(error),
     };
     configure(&mut conn).map_err(fail)?;
-    if check_version(&conn, path, VERSION)? == 1 {
+    let found = check_version(&conn, path, VERSION)?;
+    refuse_foreign(&conn, path)?;
+    if found == 1 {
         conn.execute_batch(schema::VERSION_1_VIEWS).map_err(fail)?;
     }
     Ok(conn)
 }
 
+/// Refuses a store that is reached over a link: its folder, its file, or one of the files that SQLite
+/// keeps beside it. A file of another name is the user's choice.
+fn refuse_links(path: &Path) -> Result<()> {
+    if path.file_name().is_none_or(|name| name != FILE_NAME) {
+        return Ok(());
+    }
+    let folder = path.parent().filter(|it| it.file_name().is_some_and(|it| it == STORE_FOLDER));
+    folder.map_or(Ok(()), refuse_link)?;
+    refuse_link(path)?;
+    ["-wal", "-shm", "-journal"].iter().try_for_each(|ending| refuse_link(&beside(path, ending)))
+}
+
+/// The name of a file that SQLite keeps beside the store's.
+fn beside(path: &Path, ending: &str) -> PathBuf {
+    let mut name = path.as_os_str().to_owned();
+    name.push(ending);
+    name.into()
+}
+
+/// Refuses a store with something in its schema that Stepwell did not make. A store may come with a
+/// project, and a trigger in it would run with the user's next command.
+fn refuse_foreign(conn: &Connection, path: &Path) -> Result<()> {
+    let fail = |error: rusqlite::Error| sqlite_error(path, "reading the store's schema", &error);
+    let mut found = conn.prepare("SELECT type, name FROM sqlite_schema").map_err(fail)?;
+    let mut rows = found.query([]).map_err(fail)?;
+    while let Some(row) = rows.next().map_err(fail)? {
+        let (kind, name): (String, String) = (row.get(0).map_err(fail)?, row.get(1).map_err(fail)?);
+        if !schema::is_ours(&kind, &name) {
+            return Err(Error::ForeignObject { path: path.to_owned(), kind, name });
+        }
+    }
+    Ok(())
+}
+
 fn open(path: &Path, access: OpenFlags) -> Result<Connection> {
+    refuse_links(path)?;
     let meta = fs::metadata(path).map_err(|source| match source.kind() {
         io::ErrorKind::NotFound => Error::NoStore(path.to_owned()),
         _ => io_error(path, "opening the store", source),
@@ -290,6 +330,8 @@ fn configure(conn: &mut Connection) -> rusqlite::Result<()> {
     // A plan that depends on the values bound to it is made anew at every use, which
     // took a quarter of an append.
     conn.set_db_config(DbConfig::SQLITE_DBCONFIG_ENABLE_QPSG, true)?;
+    // A store may come with a project: its schema calls no function and changes no inner table.
+    conn.set_db_config(DbConfig::SQLITE_DBCONFIG_DEFENSIVE, true)?;
     conn.pragma_update(None, "temp_store", "MEMORY")?;
     // 32 MiB at most, taken as needed: a long conversation is read more than once, and
     // one of 10,000 messages should fit.
@@ -399,9 +441,7 @@ pub(super) fn is_writable(path: &Path) -> bool {
 }
 
 fn has_log(path: &Path) -> bool {
-    let mut log = path.as_os_str().to_owned();
-    log.push("-wal");
-    fs::metadata(PathBuf::from(log)).is_ok_and(|meta| meta.len() > 0)
+    fs::metadata(beside(path, "-wal")).is_ok_and(|meta| meta.len() > 0)
 }
 
 /// SQLite's log needs memory that all processes share, which a network file system
@@ -488,52 +528,4 @@ pub(super) fn sqlite_error(path: &Path, doing: &'static str, error: &rusqlite::E
 }
 
 #[cfg(test)]
-mod tests {
-    use super::*;
-
-    fn version(path: &Path) -> u32 {
-        let conn = Connection::open(path).unwrap();
-        conn.pragma_query_value(None, "user_version", |row| row.get(0)).unwrap()
-    }
-
-    fn has_table(path: &Path, name: &str) -> bool {
-        let conn = Connection::open(path).unwrap();
-        let sql = "SELECT count(*) FROM sqlite_schema WHERE name = ?1";
-        conn.query_row(sql, [name], |row| row.get::<_, u32>(0)).unwrap() == 1
-    }
-
-    /// The steps of this version, and those of a later one.
-    fn with(later: &[Migration]) -> Vec<Migration> {
-        [schema::MIGRATIONS, later].concat()
-    }
-
-    const GOOD: Migration = |conn| conn.execute_batch("CREATE TABLE two (x)");
-    const BAD: Migration = |conn| conn.execute_batch("CREATE TABLE three (x); NONSENSE");
-
-    #[test]
-    fn an_older_store_is_copied_and_then_upgraded() {
-        let folder = tempfile::tempdir().unwrap();
-        let path = make(folder.path()).unwrap();
-        drop(open_writer(&path, &with(&[GOOD])).unwrap());
-        assert_eq!((version(&path), has_table(&path, "two")), (VERSION + 1, true));
-        let copy = folder.path().join(format!("stepwell.db.v{VERSION}.bak"));
-        assert_eq!((version(&copy), has_table(&copy, "two")), (VERSION, false));
-        assert_eq!(mode(&copy), Some(0o600));
-        // This version, which does not know the step, refuses it now.
-        let refused = open_writer(&path, schema::MIGRATIONS).unwrap_err();
-        let Error::Newer { found, known, .. } = refused else { panic!("{refused}") };
-        assert_eq!((found, known), (VERSION + 1, VERSION));
-    }
-
-    #[test]
-    fn an_upgrade_that_fails_changes_nothing() {
-        let folder = tempfile::tempdir().unwrap();
-        let path = make(folder.path()).unwrap();
-        let error = open_writer(&path, &with(&[GOOD, BAD])).unwrap_err();
-        assert!(error.to_string().contains("while upgrading the store"), "{error}");
-        let tables = ["two", "three"].map(|name| has_table(&path, name));
-        assert_eq!((version(&path), tables), (VERSION, [false, false]));
-        assert!(folder.path().join(format!("stepwell.db.v{VERSION}.bak")).exists());
-        drop(open_writer(&path, schema::MIGRATIONS).unwrap());
-    }
-}
+mod tests;

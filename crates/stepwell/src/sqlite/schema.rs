@@ -49,6 +49,46 @@ CREATE TEMP VIEW sessions AS SELECT *, CASE WHEN json_valid(head)
 CREATE TEMP VIEW removed AS SELECT 0 AS change, '' AS id WHERE 0;
 ";
 
+/// All that a store of any version holds. What SQLite makes by itself has a name of its own.
+pub(super) const OBJECTS: &[(&str, &str)] = &[
+    ("index", "events_facts"),
+    ("index", "events_id"),
+    ("index", "leases_held"),
+    ("index", "refs_pos"),
+    ("index", "sessions_base"),
+    ("index", "sessions_change"),
+    ("index", "sessions_label"),
+    ("index", "sessions_parent"),
+    ("index", "sessions_rewinding"),
+    ("index", "sessions_scope"),
+    ("index", "sessions_status"),
+    ("index", "sessions_system"),
+    ("index", "sessions_trashed"),
+    ("index", "sessions_unindexed"),
+    ("index", "sessions_updated"),
+    ("table", "blobs"),
+    ("table", "docs"),
+    ("table", "events"),
+    ("table", "lanes"),
+    ("table", "leases"),
+    ("table", "refs"),
+    ("table", "removed"),
+    ("table", "sessions"),
+    ("table", "snapshots"),
+    ("table", "words"),
+    ("table", "words_config"),
+    ("table", "words_data"),
+    ("table", "words_docsize"),
+    ("table", "words_idx"),
+];
+
+/// Is it something that Stepwell, or SQLite for Stepwell, made?
+pub(super) fn is_ours(kind: &str, name: &str) -> bool {
+    // SQLite lets nobody else use names that begin so. A trigger or a view it never makes.
+    let is_sqlites = name.starts_with("sqlite_") && matches!(kind, "table" | "index");
+    is_sqlites || OBJECTS.contains(&(kind, name))
+}
+
 /// The number of the next change, for a statement within a writer's transaction.
 pub(super) const NEXT_CHANGE: &str = "(SELECT coalesce(max(change), 0) + 1 FROM (\
      SELECT max(change) AS change FROM sessions UNION ALL SELECT max(change) FROM removed))";
