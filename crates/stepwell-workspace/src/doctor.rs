@@ -292,8 +292,8 @@ fn gitignore(workspace: &Workspace, repair: Repair) -> Finding {
         Ok(false) => vec!["git would see the store".to_owned()],
         Err(error) => vec![format!(".gitignore cannot be read: {error}")],
     };
-    let hide = || stepwell::hide_from_git(&place.store).and_then(|_| place.ignore());
-    let repaired = !problems.is_empty() && repair == Repair::Yes && hide().is_ok();
+    let hide = || stepwell::hide_from_git(&place.store).is_ok() && place.ignore().is_ok();
+    let repaired = !problems.is_empty() && repair == Repair::Yes && hide();
     let finding = Finding::new(Check::Gitignore, problems).repairable("hide it from git");
     Finding { repaired, ..finding }
 }

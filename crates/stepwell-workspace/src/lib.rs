@@ -42,6 +42,7 @@ mod trust;
 mod watch;
 mod wire;
 mod workspace;
+mod workspace_file;
 mod worktrees;
 
 pub use calibrations::Calibrations;
@@ -72,6 +73,7 @@ pub use trust::OwnSessions;
 pub use watch::{Watch, WatchNews, WatchedPlace};
 pub use wire::imported;
 pub use workspace::{NamedWell, Wanted, Well, Workspace, team_address};
+pub use workspace_file::WorkspaceFile;
 pub use worktrees::{
     Loss, SubagentWorktree, WorktreeStays, WorktreeUser, remove_finished_worktrees,
     restore_worktree, subagent_worktrees, worktrees_named,

@@ -1,11 +1,17 @@
 //! Where the store is: found from any folder of its workspace, as git finds its root.
 
-use std::fs::{self, OpenOptions};
+use std::fs;
 use std::io::{self, Write};
 use std::path::{Path, PathBuf};
 
 use stepwell::{STORE_FOLDER, Stepwell};
 use stepwell_postgres::Address;
+
+use crate::error::{Error, Result};
+use crate::workspace_file::WorkspaceFile;
+
+/// What a new file's mode is, before the user's mask.
+const USUAL_MODE: u32 = 0o666;
 
 /// The configuration file at a workspace's root.
 pub const CONFIG_FILE: &str = "stepwell.toml";
@@ -109,15 +115,23 @@ impl Location {
 
     /// Names the store in the workspace's own `.gitignore`. Says whether anything had to be
     /// written.
-    pub fn ignore(&self) -> io::Result<bool> {
-        if self.is_listed()? {
+    pub fn ignore(&self) -> Result<bool> {
+        let file = WorkspaceFile::below(&self.root, ".gitignore")?;
+        let fault = |source| Error::file(file.path(), "changing it")(source);
+        if self.is_listed().map_err(fault)? {
             return Ok(false);
         }
-        let (path, text) = (self.root.join(".gitignore"), self.gitignore()?);
+        let text = self.gitignore().map_err(fault)?;
         let gap = if text.is_empty() || text.ends_with('\n') { "" } else { "\n" };
-        let mut file = OpenOptions::new().create(true).append(true).open(&path)?;
-        file.write_all(format!("{gap}.stepwell/\n").as_bytes())?;
+        let mut open = file.append(USUAL_MODE)?;
+        open.write_all(format!("{gap}.stepwell/\n").as_bytes()).map_err(fault)?;
         Ok(true)
+    }
+
+    /// Refuses a store that is reached over a link, or that holds one: a cloned project may have
+    /// brought it.
+    pub fn refuse_links(&self) -> Result<()> {
+        Ok(stepwell::refuse_links_in_store(&self.store)?)
     }
 }
 

@@ -59,6 +59,7 @@ impl RunLogs {
     /// # Errors
     /// If a file cannot be written.
     pub fn scrub(&self, session: Option<&SessionId>, pattern: &ScrubPattern) -> Result<()> {
+        stepwell::refuse_link(&self.folder)?;
         for path in self.files(session) {
             let Some(text) = text(&path) else { continue };
             if text.lines().any(|line| pattern.matches(line)) {

@@ -10,6 +10,7 @@ use crate::error::{Error, Result};
 use crate::location::CONFIG_FILE;
 use crate::notice::Notice;
 use crate::workspace::Workspace;
+use crate::workspace_file::WorkspaceFile;
 
 /// May a store that is here be replaced?
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -28,15 +29,12 @@ impl Workspace {
     /// If one of them cannot be made.
     pub fn set_up(&self, header: &str) -> Result<StoreMade> {
         let made_store = self.place.team.is_none() && !self.place.has_store();
-        let ignored = self.place.root.join(".gitignore");
-        let changed_gitignore =
-            self.place.ignore().map_err(Error::file(&ignored, "changing it"))?;
+        let changed_gitignore = self.place.ignore()?;
         drop(self.make()?);
-        let config = self.place.root.join(CONFIG_FILE);
-        let made_config = !config.exists();
+        let config = WorkspaceFile::below(&self.place.root, CONFIG_FILE)?;
+        let made_config = !config.path().exists();
         if made_config {
-            std::fs::write(&config, format!("{header}\n{}", commented()))
-                .map_err(Error::file(&config, "writing it"))?;
+            config.replace(&format!("{header}\n{}", commented()))?;
         }
         let team = self.place.team.as_ref().map(|team| team.shown().to_owned());
         let store = team.unwrap_or_else(|| self.place.store.clone()).display().to_string();

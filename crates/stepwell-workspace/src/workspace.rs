@@ -133,6 +133,7 @@ impl Workspace {
             Some(team) => place.shared(with_password(team, &host)),
             None => place,
         };
+        let fault = fault.or_else(|| place.refuse_links().err());
         let written = Arc::new(AtomicBool::new(false));
         let password = place.team.as_ref().and_then(Address::password);
         let redactor = Redactor::with_environment(password, host.secrets());
@@ -282,6 +283,7 @@ impl Workspace {
     /// The folder for what belongs to this machine, beside a team's store.
     fn make_folder(&self) {
         use std::os::unix::fs::DirBuilderExt;
+        // A link of that name makes this fail, and nothing is written below it.
         if std::fs::DirBuilder::new().mode(0o700).create(&self.place.store).is_ok() {
             if let Err(error) = stepwell::hide_from_git(&self.place.store) {
                 self.notices.tell(Notice::GitignoreNotChanged { why: error.to_string() });

@@ -43,13 +43,14 @@ impl Launcher {
     /// # Errors
     /// If the program cannot be started, or ends without an answer.
     pub fn start(&self, request: &DetachedRequest) -> std::io::Result<DetachedAnswer> {
+        stepwell::refuse_link(&self.logs).map_err(std::io::Error::other)?;
         DirBuilder::new().recursive(true).mode(0o700).create(&self.logs)?;
         let path =
             self.logs.join(format!("request-{}-{:?}.log", std::process::id(), thread_number()));
         // What a process of the same number left there was of nobody's.
         let _ = std::fs::remove_file(&path);
         let mut log = OpenOptions::new();
-        let log = log.create(true).append(true).mode(0o600).open(&path)?;
+        let log = log.create_new(true).append(true).mode(0o600).open(&path)?;
         let Program { path: program, store, arguments } = &self.program;
         let mut child = Command::new(program)
             .args(store)

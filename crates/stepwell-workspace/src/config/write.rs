@@ -13,6 +13,8 @@ use super::settings::{KEYS, Key, Raw, Settings};
 use crate::atomic_file::replace_users_file;
 use crate::error::{ConfigPlace, Error, Result};
 use crate::host::Host;
+use crate::location::CONFIG_FILE;
+use crate::workspace_file::WorkspaceFile;
 
 /// Gives a key a value in a file, and makes the file if there is none. All else in it
 /// stays as it is. The answer is the value as it was understood.
@@ -41,10 +43,7 @@ pub fn put(path: &Path, key: &Key, text: &str) -> Result<Value> {
             table.insert(name, Item::Value(settings.get(key)));
         }
     }
-    if let Some(folder) = path.parent() {
-        fs::create_dir_all(folder).map_err(Error::file(path, "making its folder"))?;
-    }
-    replace_users_file(path, &document.to_string()).map_err(Error::file(path, "writing it"))?;
+    replace(path, &document.to_string())?;
     if key.is_secret() {
         let private = fs::Permissions::from_mode(0o600);
         fs::set_permissions(path, private).map_err(Error::file(path, "closing it to others"))?;
@@ -88,8 +87,18 @@ pub fn take_out(path: &Path, key: &Key) -> Result<bool> {
     if table.is_empty() {
         document.remove(section);
     }
-    replace_users_file(path, &document.to_string()).map_err(Error::file(path, "writing it"))?;
+    replace(path, &document.to_string())?;
     Ok(true)
+}
+
+/// Replaces a file with settings. The user's own may be a link that they made; a workspace's may not.
+fn replace(path: &Path, text: &str) -> Result<()> {
+    let Some(folder) = path.parent() else { return Ok(()) };
+    if path.file_name().is_some_and(|name| name == CONFIG_FILE) {
+        return WorkspaceFile::below(folder, CONFIG_FILE)?.replace(text);
+    }
+    fs::create_dir_all(folder).map_err(Error::file(path, "making its folder"))?;
+    replace_users_file(path, text).map_err(Error::file(path, "writing it"))
 }
 
 /// What a file says, if there is one.

@@ -1,14 +1,14 @@
 //! What hooks did, in a file that stays small.
 
-use std::fs::{self, OpenOptions};
-use std::io::{self, Write};
-use std::os::unix::fs::OpenOptionsExt;
+use std::fs;
+use std::io::Write;
 use std::path::{Path, PathBuf};
 
 use stepwell::{ScrubPattern, Time};
 
-use crate::atomic_file::replace_users_file;
+use crate::atomic_file::replace_private_file;
 use crate::error::{Error, Result};
+use crate::workspace_file::WorkspaceFile;
 
 /// The hooks' log, in the store's folder.
 #[derive(Debug)]
@@ -31,18 +31,27 @@ impl Log {
     }
 
     /// Adds a line.
-    pub fn write(&self, at: Time, says: &str) -> io::Result<()> {
-        if fs::metadata(&self.path).is_ok_and(|meta| meta.len() >= LIMIT) {
-            fs::rename(&self.path, self.path.with_extension("log.1"))?;
+    ///
+    /// # Errors
+    /// If it cannot be written, or is a link.
+    pub fn write(&self, at: Time, says: &str) -> Result<()> {
+        if fs::symlink_metadata(&self.path).is_ok_and(|meta| meta.len() >= LIMIT) {
+            fs::rename(&self.path, self.path.with_extension("log.1"))
+                .map_err(Error::file(&self.path, "setting it aside"))?;
         }
         let says = one_line(says);
         let line = format!("{at} {}\n", &says[..says.floor_char_boundary(LINE)]);
-        let mut file = OpenOptions::new().create(true).append(true).mode(0o600).open(&self.path)?;
-        file.write_all(line.as_bytes())
+        let mut file = self.file()?.append(0o600)?;
+        file.write_all(line.as_bytes()).map_err(Error::file(&self.path, "writing it"))
     }
 }
 
 impl Log {
+    fn file(&self) -> Result<WorkspaceFile> {
+        let folder = self.path.parent().unwrap_or(&self.path);
+        WorkspaceFile::below(folder, "hooks.log")
+    }
+
     /// The log, and the one before it.
     fn files(&self) -> [PathBuf; 2] {
         [self.path.clone(), self.path.with_extension("log.1")]
@@ -63,7 +72,7 @@ impl Log {
         for path in self.files() {
             let Ok(text) = fs::read_to_string(&path) else { continue };
             if text.lines().any(|line| pattern.matches(line)) {
-                replace_users_file(&path, &pattern.erase(&text))
+                replace_private_file(&path, pattern.erase(&text).as_bytes())
                     .map_err(Error::file(&path, "scrubbing it"))?;
             }
         }

@@ -5,8 +5,11 @@ use std::io;
 use std::path::{Path, PathBuf};
 
 use super::settings::Settings;
-use crate::atomic_file::replace_users_file;
 use crate::error::{Error, Result};
+use crate::workspace_file::WorkspaceFile;
+
+/// Where the settings lie in a workspace.
+const SETTINGS: &str = ".claude/settings.json";
 
 /// The file with Claude Code's settings.
 #[derive(Clone, Debug)]
@@ -16,7 +19,7 @@ impl SettingsFile {
     /// The one of a workspace.
     #[must_use]
     pub fn below(root: &Path) -> Self {
-        Self(root.join(".claude/settings.json"))
+        Self(root.join(SETTINGS))
     }
 
     /// Where it is.
@@ -65,9 +68,9 @@ impl SettingsFile {
 
     fn write(&self, settings: &Settings, changed: bool) -> Result<bool> {
         if changed {
-            let folder = self.0.parent().map_or(Ok(()), fs::create_dir_all);
-            let written = folder.and_then(|()| replace_users_file(&self.0, &settings.text()));
-            written.map_err(Error::file(&self.0, "writing it"))?;
+            // The workspace is the folder above the one that the settings lie in.
+            let root = self.0.ancestors().nth(2).unwrap_or(&self.0);
+            WorkspaceFile::below(root, SETTINGS)?.replace(&settings.text())?;
         }
         Ok(changed)
     }

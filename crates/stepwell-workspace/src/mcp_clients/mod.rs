@@ -128,6 +128,9 @@ impl Workspace {
 
     fn plan_install(&self, client: Target, arguments: &[String]) -> Result<Option<SettingsChange>> {
         let (path, receipt) = (self.settings_file(client)?, self.receipt_file(client)?);
+        if path.starts_with(&self.place.root) {
+            stepwell::refuse_links_below(&self.place.root, &path)?;
+        }
         let before = read(&path)?;
         let text = before.as_deref().unwrap_or_default();
         let unfit = |why: String| unfit(&path, why);
