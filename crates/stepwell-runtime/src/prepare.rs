@@ -120,6 +120,10 @@ impl Prepared {
         let agent = find_agent(&agent_name, runtime)?;
         let trust = of.trust.or_chosen(options.mode.is_some());
         let mode = options.mode_or(|| next_run::usual_mode(options, session, &agent, runtime));
+        // Wherever the mode comes from: an agent could name another configuration.
+        if mode > Mode::ConfirmSensitive {
+            runtime.refuse_in_run("a run that asks less than usual")?;
+        }
         let named = next_run::model(options, session, &agent, runtime)?;
         let model = find(named.as_deref())?;
         let summariser = context::summariser(&model, runtime);

@@ -3,8 +3,6 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::fs;
-use std::io::Write;
-use std::os::unix::fs::OpenOptionsExt;
 use std::time::{Duration, SystemTime};
 
 use stepwell::retention::Exemption;
@@ -14,6 +12,7 @@ use stepwell::{
 };
 use stepwell_postgres::Retention;
 
+use crate::atomic_file::replace_private_file;
 use crate::engine::Engine;
 use crate::error::Result;
 use crate::ledger::LedgerWanted;
@@ -70,6 +69,10 @@ pub fn cleanup_age(workspace: &Workspace) -> Duration {
 /// It is done apart from what the user asked for, which was kept already: if it fails, that is a
 /// notice.
 pub fn tidy(workspace: &Workspace, well: &Well) {
+    // A run's own command erases nothing, also not by the way: whose settings it reads is its choice.
+    if workspace.host.environment.is_in_run() {
+        return;
+    }
     if let Err(error) = try_tidy(workspace, well) {
         workspace.notices.tell(Notice::NotTidied { why: error.to_string() });
     }
@@ -243,12 +246,10 @@ fn alone_knows_its_files(workspace: &Workspace, info: &SessionInfo) -> bool {
 /// Is a day over since the last time? Notes that this is the next one.
 fn is_due(workspace: &Workspace) -> bool {
     let mark = workspace.place.store.join("cleaned-up");
-    let last = fs::metadata(&mark).and_then(|meta| meta.modified()).ok();
+    let last = fs::symlink_metadata(&mark).and_then(|meta| meta.modified()).ok();
     let since_epoch = |time: SystemTime| time.duration_since(SystemTime::UNIX_EPOCH).ok();
     let last = last.and_then(since_epoch).map(|at| stepwell::Time::EPOCH.plus(at));
     let due = last.is_none_or(|last| workspace.now().since(last) >= DAY);
     // A mark that cannot be made means that it is looked at again next time.
-    let mut private = fs::OpenOptions::new();
-    private.create(true).write(true).truncate(true).mode(0o600);
-    due && private.open(&mark).and_then(|mut file| file.write_all(b"\n")).is_ok()
+    due && replace_private_file(&mark, b"\n").is_ok()
 }

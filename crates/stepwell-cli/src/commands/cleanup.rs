@@ -14,6 +14,7 @@ use stepwell_workspace::config::{Key, Source};
 
 use crate::app::{App, Well};
 use crate::ask::{Consent, Unasked};
+use crate::commands::reach::Reach;
 use crate::failure::{Exit, Result};
 
 /// Moves old sessions to the trash.
@@ -67,6 +68,12 @@ fn size(text: &str) -> Result<u64, String> {
         _ => return Err(wrong()),
     };
     number.checked_mul(unit).ok_or_else(wrong)
+}
+
+impl Args {
+    pub(super) fn reach(&self) -> Reach {
+        Reach::Erases.unless_dry(self.dry_run)
+    }
 }
 
 pub(crate) fn run(args: &Args, app: &mut App) -> Result<Exit> {

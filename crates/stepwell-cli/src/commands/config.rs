@@ -10,6 +10,7 @@ use stepwell_workspace::config::{KEYS, Key, counts_in_workspace, near, put, take
 use toml_edit::Value;
 
 use crate::app::App;
+use crate::commands::reach::Reach;
 use crate::failure::{Exit, Failure, Result};
 
 /// Shows and changes settings.
@@ -50,6 +51,15 @@ enum Action {
 
 const COLUMNS: &[Column] = &[left("KEY"), left("VALUE"), left("FROM")];
 
+impl Args {
+    pub(super) fn reach(&self) -> Reach {
+        match self.action {
+            None | Some(Action::List | Action::Get { .. }) => Reach::Reads,
+            Some(Action::Set { .. } | Action::Unset { .. }) => Reach::Widens,
+        }
+    }
+}
+
 pub(crate) fn run(args: &Args, app: &mut App) -> Result<Exit> {
     match args.action.as_ref().unwrap_or(&Action::List) {
         Action::List => list(app),
@@ -72,7 +82,6 @@ fn file(user: bool, app: &App) -> Result<PathBuf> {
     if !user {
         return Ok(app.place.root.join(CONFIG_FILE));
     }
-    app.runtime().refuse_in_run("changing a user's own configuration")?;
     let message = "there is no home folder to keep your settings in";
     app.host.user_config().ok_or_else(|| Failure::new(Exit::Absent, message))
 }

@@ -4,6 +4,7 @@ use stepwell_wire::CheckFinding;
 use stepwell_workspace::doctor::{Finding, Repair, examine};
 
 use crate::app::App;
+use crate::commands::reach::Reach;
 use crate::failure::{Exit, Result};
 
 /// Checks the store and says what it would repair; --repair does it.
@@ -16,6 +17,12 @@ pub(crate) struct Args {
     /// Repairs what can be.
     #[arg(long)]
     repair: bool,
+}
+
+impl Args {
+    pub(super) fn reach(&self) -> Reach {
+        if self.repair { Reach::Erases } else { Reach::Reads }
+    }
 }
 
 pub(crate) fn run(args: &Args, app: &mut App) -> Result<Exit> {

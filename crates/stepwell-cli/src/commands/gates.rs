@@ -11,6 +11,7 @@ use stepwell_wire::{GateAnswered, OpenGate};
 use stepwell_workspace::NamedWell;
 
 use crate::app::{App, Well};
+use crate::commands::reach::Reach;
 use crate::failure::{Exit, Result};
 
 /// Lists every question that waits for a human, and answers them.
@@ -61,6 +62,15 @@ struct AnswerArgs {
 
 const COLUMNS: &[Column] =
     &[left("SESSION"), left("GATE"), left("ASKED"), left("BY"), left("QUESTION")];
+
+impl Args {
+    pub(super) fn reach(&self) -> Reach {
+        match self.action {
+            Some(Action::Answer(_)) => Reach::Widens,
+            None => Reach::Reads,
+        }
+    }
+}
 
 pub(crate) fn run(args: &Args, app: &mut App) -> Result<Exit> {
     match &args.action {
@@ -123,7 +133,6 @@ fn waiting(args: &Args, well: &Well, app: &App) -> Result<Vec<SessionId>> {
 }
 
 fn answer(args: &AnswerArgs, app: &mut App) -> Result<Exit> {
-    app.runtime().refuse_in_run("answering")?;
     if let Some(name) = &args.session {
         app.go_to_session(name)?;
     }

@@ -8,6 +8,7 @@ use stepwell_workspace::hooks::{
 };
 
 use crate::app::App;
+use crate::commands::reach::Reach;
 use crate::failure::{Exit, Result};
 
 /// Answers other agents' hooks, and installs them.
@@ -47,6 +48,16 @@ enum Action {
 #[derive(Clone, Copy, Debug, PartialEq, Eq, clap::ValueEnum)]
 enum Host {
     Claude,
+}
+
+impl Args {
+    pub(super) fn reach(&self) -> Reach {
+        match self.action {
+            Action::PreDelegate | Action::SubagentStop => Reach::Writes,
+            Action::Install { .. } | Action::Uninstall { .. } => Reach::Widens,
+            Action::Test => Reach::Reads,
+        }
+    }
 }
 
 pub(crate) fn run(args: &Args, app: &mut App) -> Result<Exit> {

@@ -10,6 +10,7 @@ use stepwell_workspace::{McpClient, SettingsChange};
 
 use crate::app::App;
 use crate::ask::{Consent, Unasked};
+use crate::commands::reach::Reach;
 use crate::failure::{Exit, Failure, Result};
 use crate::typed::one_of;
 
@@ -77,6 +78,16 @@ impl Serve {
     fn options(&self) -> Options {
         let scope = if self.everywhere { Scope::Everywhere } else { Scope::Workspace };
         Options { scope, allow: self.allow.clone() }
+    }
+}
+
+impl Args {
+    pub(super) fn reach(&self) -> Reach {
+        match &self.action {
+            None => Reach::widens_if(!self.serve.allow.is_empty(), Reach::Reads),
+            Some(Action::List(_)) => Reach::Reads,
+            Some(Action::Install { .. } | Action::Uninstall { .. }) => Reach::Widens,
+        }
     }
 }
 

@@ -40,6 +40,7 @@ mod phase;
 mod pin;
 mod pin_message;
 mod purge;
+pub(crate) mod reach;
 mod restore;
 mod resume;
 mod rewind;
@@ -68,6 +69,8 @@ use std::ffi::OsString;
 use std::io::Write;
 use std::process::ExitCode;
 
+use self::reach::Reach::{Erases, Reads, Widens, Writes};
+use self::reach::{Permit, Reach};
 use crate::app::{App, Needs};
 use crate::failure::{Exit, Failure, Result};
 
@@ -75,11 +78,12 @@ use crate::failure::{Exit, Failure, Result};
 type FillIn = fn(clap::Command) -> clap::Command;
 
 /// Lists the commands once, as they are typed: each is a module of the same name with `Args` and
-/// `run`.
+/// `run`, and says how far it reaches.
 macro_rules! commands {
     ($(
         $(#[$meta:meta])*
         $name:ident($typed:literal $(| $alias:literal)?) = $module:ident::$args:ident => $run:path,
+            $reach:expr;
     )*) => {
         /// What to do.
         #[derive(Debug, clap::Subcommand)]
@@ -104,8 +108,19 @@ macro_rules! commands {
             definition.subcommands(named.into_iter().map(command))
         }
 
-        /// Does it.
+        /// Does it, if it may be done here.
         pub(crate) fn run(command: &Command, app: &mut App) -> Result<Exit> {
+            let permit = match command {
+                $(Command::$name(args) => {
+                    let reach: fn(&$module::$args) -> Reach = $reach;
+                    reach(args).permit(concat!("stepwell ", $typed), app)?
+                })*
+            };
+            start(command, app, permit)
+        }
+
+        /// Starts a command that may be done here.
+        fn start(command: &Command, app: &mut App, _: Permit) -> Result<Exit> {
             match command {
                 $(Command::$name(args) => $run(args, app),)*
             }
@@ -114,72 +129,72 @@ macro_rules! commands {
 }
 
 commands! {
-    Chat("chat") = chat::Args => chat::run,
-    Run("run") = run::Args => run::run,
-    Resume("resume") = resume::Args => resume::run,
-    Work("work") = work::Args => work::run,
-    Flow("flow") = flow::Args => flow::run,
-    Gates("gates") = gates::Args => gates::run,
-    Say("say") = say::Args => say::run,
-    Attach("attach") = attach::Args => attach::run,
-    Stop("stop") = stop::Args => stop::run,
-    Demo("demo") = demo::Args => demo::run,
+    Chat("chat") = chat::Args => chat::run, |_| Widens;
+    Run("run") = run::Args => run::run, run::Args::reach;
+    Resume("resume") = resume::Args => resume::run, resume::Args::reach;
+    Work("work") = work::Args => work::run, work::Args::reach;
+    Flow("flow") = flow::Args => flow::run, flow::Args::reach;
+    Gates("gates") = gates::Args => gates::run, gates::Args::reach;
+    Say("say") = say::Args => say::run, |_| Widens;
+    Attach("attach") = attach::Args => attach::run, |_| Reads;
+    Stop("stop") = stop::Args => stop::run, |_| Writes;
+    Demo("demo") = demo::Args => demo::run, |_| Writes;
     #[command(hide = true)]
-    Supervise("__supervise") = supervise::Args => supervised,
+    Supervise("__supervise") = supervise::Args => supervised, |_| Reads;
     #[command(hide = true)]
-    Detached("__detached") = detached::Args => detached::run,
-    Serve("serve") = serve::Args => serve::run,
-    Sessions("sessions" | "ls") = sessions::Args => sessions::run,
-    Show("show") = show::Args => show::run,
-    Log("log") = log::Args => log::run,
-    Search("search") = search::Args => search::run,
-    Stats("stats") = stats::Args => stats::run,
-    Ledger("ledger") = ledger::Args => ledger::run,
-    Du("du") = du::Args => du::run,
-    State("state") = state::Args => state::run,
-    Phase("phase") = phase::Args => phase::run,
-    Tasks("tasks") = tasks::Args => tasks::run,
-    Label("label") = label::Args => label::run,
-    Meta("meta") = meta::Args => meta::run,
-    Tag("tag") = tag::Args => tag::tag,
-    Untag("untag") = tag::UntagArgs => tag::untag,
-    Pin("pin") = pin::Args => pin::pin,
-    Unpin("unpin") = pin::UnpinArgs => pin::unpin,
-    Compact("compact") = compact::Args => compact::run,
-    PinMessage("pin-message") = pin_message::Args => pin_message::pin,
-    UnpinMessage("unpin-message") = pin_message::UnpinArgs => pin_message::unpin,
-    Rewind("rewind") = rewind::Args => rewind::run,
-    Diff("diff") = diff::Args => diff::run,
-    Files("files") = files::Args => files::run,
-    Checkpoint("checkpoint") = checkpoint::Args => checkpoint::run,
-    Fork("fork") = fork::Args => fork::run,
-    Worktrees("worktrees") = worktrees::Args => worktrees::run,
-    Abandon("abandon") = abandon::Args => abandon::run,
-    Delete("delete") = delete::Args => delete::run,
-    Trash("trash") = trash::Args => trash::run,
-    Cleanup("cleanup") = cleanup::Args => cleanup::run,
-    Purge("purge") = purge::Args => purge::run,
-    Scrub("scrub") = scrub::Args => scrub::run,
-    Export("export") = export::Args => export::run,
-    Import("import") = import::Args => import::run,
-    Convert("convert") = convert::Args => convert::run,
-    Formats("formats") = formats::Args => formats::run,
-    Watch("watch") = watch::Args => watch::run,
-    Backup("backup") = backup::Args => backup::run,
-    Restore("restore") = restore::Args => restore::run,
-    Store("store") = store::Args => store::run,
-    Agent("agent") = agent::Args => agent::run,
-    Hook("hook") = hook::Args => hook::run,
-    Mcp("mcp") = mcp::Args => mcp::run,
-    Acp("acp") = acp::Args => acp::run,
-    Init("init") = init::Args => init::run,
-    Config("config") = config::Args => config::run,
-    Models("models") = models::Args => models::run,
-    Verify("verify") = verify::Args => verify::run,
-    Doctor("doctor") = doctor::Args => doctor::run,
-    Schema("schema") = schema::Args => schema::run,
-    Completions("completions") = completions::Args => completions::run,
-    Man("man") = man::Args => man::run,
+    Detached("__detached") = detached::Args => detached::run, |_| Widens;
+    Serve("serve") = serve::Args => serve::run, |_| Widens;
+    Sessions("sessions" | "ls") = sessions::Args => sessions::run, |_| Reads;
+    Show("show") = show::Args => show::run, |_| Reads;
+    Log("log") = log::Args => log::run, |_| Reads;
+    Search("search") = search::Args => search::run, |_| Reads;
+    Stats("stats") = stats::Args => stats::run, |_| Reads;
+    Ledger("ledger") = ledger::Args => ledger::run, |_| Reads;
+    Du("du") = du::Args => du::run, |_| Reads;
+    State("state") = state::Args => state::run, state::Args::reach;
+    Phase("phase") = phase::Args => phase::run, |_| Writes;
+    Tasks("tasks") = tasks::Args => tasks::run, |_| Writes;
+    Label("label") = label::Args => label::run, |_| Writes;
+    Meta("meta") = meta::Args => meta::run, |_| Writes;
+    Tag("tag") = tag::Args => tag::tag, |_| Writes;
+    Untag("untag") = tag::UntagArgs => tag::untag, |_| Writes;
+    Pin("pin") = pin::Args => pin::pin, |_| Writes;
+    Unpin("unpin") = pin::UnpinArgs => pin::unpin, |_| Erases;
+    Compact("compact") = compact::Args => compact::run, |_| Writes;
+    PinMessage("pin-message") = pin_message::Args => pin_message::pin, |_| Writes;
+    UnpinMessage("unpin-message") = pin_message::UnpinArgs => pin_message::unpin, |_| Writes;
+    Rewind("rewind") = rewind::Args => rewind::run, rewind::Args::reach;
+    Diff("diff") = diff::Args => diff::run, |_| Reads;
+    Files("files") = files::Args => files::run, |_| Reads;
+    Checkpoint("checkpoint") = checkpoint::Args => checkpoint::run, |_| Writes;
+    Fork("fork") = fork::Args => fork::run, |_| Writes;
+    Worktrees("worktrees") = worktrees::Args => worktrees::run, worktrees::Args::reach;
+    Abandon("abandon") = abandon::Args => abandon::run, |_| Writes;
+    Delete("delete") = delete::Args => delete::run, |_| Erases;
+    Trash("trash") = trash::Args => trash::run, trash::Args::reach;
+    Cleanup("cleanup") = cleanup::Args => cleanup::run, cleanup::Args::reach;
+    Purge("purge") = purge::Args => purge::run, |_| Erases;
+    Scrub("scrub") = scrub::Args => scrub::run, |_| Erases;
+    Export("export") = export::Args => export::run, |_| Reads;
+    Import("import") = import::Args => import::run, |_| Writes;
+    Convert("convert") = convert::Args => convert::run, |_| Reads;
+    Formats("formats") = formats::Args => formats::run, |_| Reads;
+    Watch("watch") = watch::Args => watch::run, |_| Writes;
+    Backup("backup") = backup::Args => backup::run, |_| Writes;
+    Restore("restore") = restore::Args => restore::run, restore::Args::reach;
+    Store("store") = store::Args => store::run, store::Args::reach;
+    Agent("agent") = agent::Args => agent::run, |_| Writes;
+    Hook("hook") = hook::Args => hook::run, hook::Args::reach;
+    Mcp("mcp") = mcp::Args => mcp::run, mcp::Args::reach;
+    Acp("acp") = acp::Args => acp::run, |_| Widens;
+    Init("init") = init::Args => init::run, |_| Writes;
+    Config("config") = config::Args => config::run, config::Args::reach;
+    Models("models") = models::Args => models::run, models::Args::reach;
+    Verify("verify") = verify::Args => verify::run, |_| Reads;
+    Doctor("doctor") = doctor::Args => doctor::run, doctor::Args::reach;
+    Schema("schema") = schema::Args => schema::run, |_| Reads;
+    Completions("completions") = completions::Args => completions::run, |_| Reads;
+    Man("man") = man::Args => man::run, |_| Reads;
 }
 
 /// Never reached: `watched` takes its turn before there is an app.

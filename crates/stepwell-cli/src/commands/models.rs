@@ -10,6 +10,7 @@ use stepwell_wire::{FavouriteChanged, Models, ModelsAdopted};
 use stepwell_workspace::{Liked, RecentModels, RecentModelsFile};
 
 use crate::app::App;
+use crate::commands::reach::Reach;
 use crate::failure::{Exit, Failure, Result};
 use stepwell_runtime::{KnownModel, check_model_name, known_model};
 
@@ -46,6 +47,19 @@ enum Action {
 }
 
 const COLUMNS: &[Column] = &[left("FAVOURITE"), right("RECENT"), left("MODEL")];
+
+impl Args {
+    /// Budgets are counted in the prices of the list.
+    pub(super) fn reach(&self) -> Reach {
+        match &self.action {
+            None | Some(Action::List) => Reach::Reads,
+            Some(Action::Prices(prices)) => prices.reach(),
+            Some(Action::Add { .. } | Action::Remove { .. } | Action::Import { .. }) => {
+                Reach::Writes
+            }
+        }
+    }
+}
 
 pub(crate) fn run(args: &Args, app: &mut App) -> Result<Exit> {
     if let Some(Action::Prices(args)) = &args.action {

@@ -5,6 +5,7 @@ use stepwell_terminal::text::{count, visible};
 use stepwell_workspace::Replace;
 
 use crate::app::App;
+use crate::commands::reach::Reach;
 use crate::failure::{Exit, Result};
 
 /// Makes this workspace's store from a file that backup wrote.
@@ -18,6 +19,12 @@ pub(crate) struct Args {
     /// Moves the store that is here to another name first.
     #[arg(long)]
     replace: bool,
+}
+
+impl Args {
+    pub(super) fn reach(&self) -> Reach {
+        if self.replace { Reach::Erases } else { Reach::Writes }
+    }
 }
 
 pub(crate) fn run(args: &Args, app: &mut App) -> Result<Exit> {

@@ -9,6 +9,7 @@ use super::detach;
 use super::handoff::{Elsewhere, Onward, Then, hand_over};
 use crate::app::{App, Well};
 use crate::ask::{Consent, Unasked};
+use crate::commands::reach::Reach;
 use crate::failure::{Exit, Failure, Result};
 use crate::runner::{self, Flags, FlowFlags, Runner};
 use crate::typed::{self, each_once, variable};
@@ -97,6 +98,16 @@ pub(super) fn newest_to_resume(app: &App) -> Result<Option<SessionId>> {
 
 /// How much of a task a question shows.
 const TASK: usize = 60;
+
+impl Args {
+    /// A plain resume goes on as before; all else is the user's to say.
+    pub(super) fn reach(&self) -> Reach {
+        let answers = self.approve || self.deny || self.respond.is_some() || self.gate.is_some();
+        let gives_more = self.flags.budget.is_some() || self.flags.budget_total.is_some();
+        let widens = answers || gives_more || self.text.is_some() || self.use_current_spec;
+        Reach::widens_if(widens || self.detach, self.flags.reach())
+    }
+}
 
 pub(crate) fn run(args: &Args, app: &mut App) -> Result<Exit> {
     refuse_unsaved(app)?;

@@ -11,6 +11,7 @@ use stepwell_wire::UnfinishedRewind;
 use stepwell_workspace::housekeeping::tidy;
 
 use crate::app::{App, Well};
+use crate::commands::reach::Reach;
 use crate::failure::{Exit, Failure, Result};
 
 /// Moves a session back: what the model is shown, and the files that it changed.
@@ -51,6 +52,12 @@ pub(crate) struct Args {
     /// that was done since.
     #[arg(long)]
     force: bool,
+}
+
+impl Args {
+    pub(super) fn reach(&self) -> Reach {
+        Reach::Erases.unless_dry(self.dry_run)
+    }
 }
 
 pub(crate) fn run(args: &Args, app: &mut App) -> Result<Exit> {

@@ -5,6 +5,7 @@ use stepwell_runtime::detached::Work;
 use super::detach;
 use super::resume;
 use crate::app::App;
+use crate::commands::reach::Reach;
 use crate::failure::{Exit, Result};
 use crate::runner::{self, Flags, Runner};
 use crate::typed::{self, one_of};
@@ -34,6 +35,13 @@ pub(crate) struct Args {
 /// Sets of phases, as they are typed.
 const PHASES: &[(&str, PhaseSet)] =
     &[("workflow", PhaseSet::Workflow), ("lifecycle", PhaseSet::Lifecycle)];
+
+impl Args {
+    /// Words for a session that is there are the user's.
+    pub(super) fn reach(&self) -> Reach {
+        Reach::widens_if(self.detach || self.session.is_some(), self.flags.reach())
+    }
+}
 
 pub(crate) fn run(args: &Args, app: &mut App) -> Result<Exit> {
     let Some(task) = args.task.clone() else { return resume::at_startup(&args.flags, app) };

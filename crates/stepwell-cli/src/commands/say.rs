@@ -24,7 +24,6 @@ pub(crate) struct Args {
 }
 
 pub(crate) fn run(args: &Args, app: &mut App) -> Result<Exit> {
-    app.runtime().refuse_in_run("saying something to a session")?;
     let text = crate::typed::text("message", args.text.clone())?;
     app.go_to_session(&args.session)?;
     let (_, id) = app.session(&args.session, Access::Write)?;

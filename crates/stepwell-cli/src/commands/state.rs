@@ -6,6 +6,7 @@ use stepwell_terminal::{Style, work};
 use stepwell_workspace::housekeeping::tidy;
 
 use crate::app::{App, Well};
+use crate::commands::reach::Reach;
 use crate::failure::{Exit, Result};
 
 /// Shows how a session's work stands: its goal, phase, progress and questions.
@@ -46,13 +47,21 @@ enum Action {
     },
 }
 
+impl Args {
+    pub(super) fn reach(&self) -> Reach {
+        match self.action {
+            Some(Action::Goal { .. } | Action::Ask { .. } | Action::Answer { .. }) => Reach::Widens,
+            None => Reach::Reads,
+        }
+    }
+}
+
 pub(crate) fn run(args: &Args, app: &mut App) -> Result<Exit> {
     let Some(action) = &args.action else {
         let (well, id) = app.session(&args.session, Access::Read)?;
         answer(args, &well, &id, app)?;
         return Ok(Exit::Done);
     };
-    app.runtime().refuse_in_run("changing what a session works on")?;
     let (well, id) = app.session(&args.session, Access::Write)?;
     change(action, &well, &id)?;
     answer(args, &well, &id, app)?;

@@ -10,6 +10,7 @@ use stepwell_workspace::{
 };
 
 use crate::app::App;
+use crate::commands::reach::Reach;
 use crate::failure::{Exit, Failure, Result};
 
 /// Shows what the store is, and copies sessions from one store to another.
@@ -67,6 +68,17 @@ struct Retention {
     /// Moves no session to the trash by itself.
     #[arg(long, conflicts_with = "cleanup_after")]
     no_cleanup: bool,
+}
+
+impl Args {
+    pub(super) fn reach(&self) -> Reach {
+        match &self.action {
+            Some(Action::Copy { .. }) => Reach::Writes,
+            Some(Action::Retention(wanted)) if wanted.changes_something() => Reach::Erases,
+            None | Some(Action::Status | Action::Retention(_)) => Reach::Reads,
+            Some(Action::Role { .. }) => Reach::Widens,
+        }
+    }
 }
 
 pub(crate) fn run(args: &Args, app: &mut App) -> Result<Exit> {

@@ -12,6 +12,7 @@ use stepwell_workspace::housekeeping::{Whose, empty_trash, of_others, retention,
 
 use crate::app::App;
 use crate::ask::{Consent, Unasked};
+use crate::commands::reach::Reach;
 use crate::failure::{Exit, Result};
 
 /// Lists, restores and erases what was deleted.
@@ -46,6 +47,16 @@ enum Action {
 
 const COLUMNS: &[Column] =
     &[left("ID"), left("STATUS"), left("DELETED"), left("ERASED AFTER"), left("TASK")];
+
+impl Args {
+    pub(super) fn reach(&self) -> Reach {
+        match self.action {
+            None | Some(Action::List) => Reach::Reads,
+            Some(Action::Restore { .. }) => Reach::Writes,
+            Some(Action::Empty { .. }) => Reach::Erases,
+        }
+    }
+}
 
 pub(crate) fn run(args: &Args, app: &mut App) -> Result<Exit> {
     match args.action.as_ref().unwrap_or(&Action::List) {

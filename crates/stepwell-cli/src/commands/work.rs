@@ -8,6 +8,7 @@ use stepwell_terminal::note;
 use stepwell_terminal::text::visible;
 
 use crate::app::App;
+use crate::commands::reach::Reach;
 use crate::failure::{Exit, Failure, Result};
 use crate::runner::{self, Flags, Runner, dollars};
 use crate::typed::{self, one_of, positive};
@@ -118,6 +119,12 @@ impl Args {
             run,
             commit: if self.no_commit { Commit::Never } else { Commit::Ask },
         }
+    }
+}
+
+impl Args {
+    pub(super) fn reach(&self) -> Reach {
+        Reach::widens_if(!self.yes.is_empty(), self.flags.reach())
     }
 }
 

@@ -8,6 +8,7 @@ use stepwell_workspace::{
 };
 
 use crate::app::App;
+use crate::commands::reach::Reach;
 use crate::failure::{Exit, Failure, Result};
 
 /// Lists and removes the git worktrees of subagents.
@@ -37,6 +38,15 @@ enum Action {
 
 const COLUMNS: &[Column] =
     &[left("SESSION"), left("STATUS"), left("WORKTREE"), left("BRANCH"), left("TASK")];
+
+impl Args {
+    pub(super) fn reach(&self) -> Reach {
+        match self.action {
+            None | Some(Action::List) => Reach::Reads,
+            Some(Action::Remove { .. }) => Reach::Erases,
+        }
+    }
+}
 
 pub(crate) fn run(args: &Args, app: &mut App) -> Result<Exit> {
     let found = match app.look()? {

@@ -18,6 +18,7 @@ use stepwell_terminal::lines::{self, AgentLines, Answers, Elsewhere, FlowLines};
 use stepwell_terminal::{Console, Form, note, wording};
 use stepwell_workspace::{Host, Workspace, parse_duration};
 
+use crate::commands::reach::Reach;
 use crate::failure::{Exit, Result};
 use crate::output::Output;
 
@@ -90,6 +91,13 @@ pub(crate) enum Runner {
 }
 
 impl Flags {
+    /// How far a run reaches: one that asks less than usual, or that repeats a command whose effect is
+    /// not known, is the user's to start. A mode from elsewhere is judged when the run is prepared.
+    pub(crate) fn reach(&self) -> Reach {
+        let asks_less = self.mode.is_some_and(|mode| mode > Mode::ConfirmSensitive);
+        Reach::widens_if(asks_less || self.retry_unsafe, Reach::Writes)
+    }
+
     /// What was typed, for a run that nobody sits at.
     pub(crate) fn detached(&self) -> DetachedOptions {
         DetachedOptions {

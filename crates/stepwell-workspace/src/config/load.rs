@@ -40,10 +40,15 @@ impl Config {
         for (name, agent) in agents {
             config.agents.entry(name).or_insert(agent);
         }
+        let careful = config.settings.clone();
         config.read_variables(host)?;
         for Override { key, value } in overrides {
             let key = known(key, ConfigPlace::Override)?;
             config.put(key, Raw::Text(value), Source::Override, ConfigPlace::Override)?;
+        }
+        // A run's own command may ask for more care than the files do, never for less.
+        if host.environment.is_in_run() {
+            config.settings.keep_careful(&careful);
         }
         Ok(config)
     }

@@ -8,6 +8,7 @@ mod spec;
 mod validate;
 
 use crate::app::{App, Needs};
+use crate::commands::reach::Reach;
 use crate::failure::{Exit, Result};
 
 /// Works with workflows of several agents, described by specs.
@@ -36,6 +37,17 @@ impl Args {
             Action::Run(_) => Needs::Workspace,
             Action::Validate(_) | Action::Plan(_) | Action::Explain(_) | Action::Schema(_) => {
                 Needs::Nothing
+            }
+        }
+    }
+}
+
+impl Args {
+    pub(super) fn reach(&self) -> Reach {
+        match &self.action {
+            Action::Run(args) => args.reach(),
+            Action::Validate(_) | Action::Plan(_) | Action::Explain(_) | Action::Schema(_) => {
+                Reach::Reads
             }
         }
     }

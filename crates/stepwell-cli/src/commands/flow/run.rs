@@ -8,6 +8,7 @@ use stepwell_terminal::text::visible;
 use super::spec;
 use crate::app::App;
 use crate::commands::detach;
+use crate::commands::reach::Reach;
 use crate::commands::resume;
 use crate::failure::{Exit, Failure, Result};
 use crate::runner::{self, Flags, FlowFlags, Runner};
@@ -36,6 +37,12 @@ pub(crate) struct Args {
     own: FlowFlags,
     #[command(flatten)]
     flags: Flags,
+}
+
+impl Args {
+    pub(super) fn reach(&self) -> Reach {
+        Reach::widens_if(self.detach, self.flags.reach())
+    }
 }
 
 pub(crate) fn run(args: &Args, app: &mut App) -> Result<Exit> {

@@ -9,6 +9,7 @@ use stepwell_wire::PricesTaken;
 use stepwell_workspace::NoPriceList;
 
 use crate::app::App;
+use crate::commands::reach::Reach;
 use crate::failure::{Exit, Failure, Result};
 
 /// Shows what models cost and how much fits them, or takes a newer list.
@@ -34,6 +35,12 @@ const COLUMNS: &[Column] = &[
     right("CONTEXT"),
     left("FROM"),
 ];
+
+impl Args {
+    pub(super) fn reach(&self) -> Reach {
+        Reach::widens_if(self.update.is_some(), Reach::Reads)
+    }
+}
 
 pub(super) fn run(args: &Args, app: &mut App) -> Result<Exit> {
     if let Some(file) = &args.update {
