@@ -139,6 +139,7 @@ fn a_lease_that_is_taken_or_given_back_is_a_change_and_a_renewal_is_none<F: Fixt
 
 fn a_lease_that_runs_out_is_told_once<F: Fixture>(w: &mut Harness<F>) {
     w.begin("a");
+    w.processes.mark_unknown(&TestProcesses::holder(1));
     let mut cursor = now(w);
     w.clock.advance(LEASE_TTL / 2);
     assert!(since(w, &mut cursor).is_empty());
@@ -150,6 +151,7 @@ fn a_lease_that_runs_out_is_told_once<F: Fixture>(w: &mut Harness<F>) {
 
 fn a_lease_that_is_renewed_after_it_ran_out_is_told<F: Fixture>(w: &mut Harness<F>) {
     let lease = w.begin("a");
+    w.processes.mark_unknown(&TestProcesses::holder(1));
     let mut cursor = now(w);
     w.clock.advance(LEASE_TTL);
     assert_eq!(since(w, &mut cursor), ["a 1"]);
@@ -214,6 +216,7 @@ fn a_wait_ends_with_a_change_of_another_handle<F: Fixture>(w: &mut Harness<F>) {
 
 fn a_wait_ends_when_a_lease_runs_out<F: Fixture>(w: &mut Harness<F>) {
     w.begin("a");
+    w.processes.mark_unknown(&TestProcesses::holder(1));
     assert_eq!(told_while(w, || w.clock.advance(LEASE_TTL)), ["a 1"]);
 }
 

@@ -132,6 +132,12 @@ impl<F: Fixture> Harness<F> {
         self.begin_as(created(name))
     }
 
+    /// Lets a lease run out whose holder is a process that cannot be looked at from here.
+    pub(crate) fn run_out(&self, lease: &Lease, pid: u32) {
+        self.processes.mark_unknown(&TestProcesses::holder(pid));
+        self.clock.set(lease.expires);
+    }
+
     /// The same, for a session described by the caller.
     pub(crate) fn begin_as(&self, created: Created) -> Lease {
         let create = create(created, Some(claim(1)));

@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use stepwell::{Epoch, Error, ErrorKind, LEASE_TTL, LeaseRequest};
+use stepwell::{Epoch, Error, ErrorKind, Filter, LEASE_TTL, LeaseRequest, Status};
 
 use crate::claims::claims;
 use crate::harness::{claim, created, id, say};
@@ -22,6 +22,7 @@ claims! { $ lease = lease_claims for Fixture:
     releasing_a_lost_lease_is_no_error_and_frees_nothing,
     releasing_a_lease_of_a_purged_session_is_no_error,
     an_expired_lease_is_stolen,
+    a_clock_that_is_ahead_takes_no_lease_from_a_process_that_runs,
     a_lease_is_stolen_from_a_process_that_is_gone,
     a_lease_is_not_stolen_from_a_holder_that_cannot_be_judged,
     a_short_lease_is_short,
@@ -87,7 +88,8 @@ fn renewing_extends_from_now<F: Fixture>(w: &mut Harness<F>) {
 
 fn an_expired_lease_that_nobody_took_is_renewed<F: Fixture>(w: &mut Harness<F>) {
     let lease = w.begin("a");
-    w.clock.set(lease.expires.plus(Duration::from_secs(100)));
+    w.run_out(&lease, 1);
+    w.clock.advance(Duration::from_secs(100));
     assert_eq!(w.store().info(&id("a")).unwrap().held, None);
     let renewed = w.store().renew(&lease, LEASE_TTL).unwrap();
     assert_eq!(renewed.epoch, lease.epoch);
@@ -99,7 +101,7 @@ fn an_expired_lease_that_nobody_took_is_renewed<F: Fixture>(w: &mut Harness<F>) 
 
 fn a_lost_lease_cannot_be_renewed<F: Fixture>(w: &mut Harness<F>) {
     let lease = w.begin("a");
-    w.clock.set(lease.expires);
+    w.run_out(&lease, 1);
     let new = w.store().acquire(&id("a"), &claim(2)).unwrap();
     let error = w.store().renew(&lease, LEASE_TTL).unwrap_err();
     let Error::Fenced { epoch, current, .. } = &error else { panic!("{error}") };
@@ -127,7 +129,7 @@ fn a_released_lease_can_be_taken<F: Fixture>(w: &mut Harness<F>) {
 
 fn releasing_a_lost_lease_is_no_error_and_frees_nothing<F: Fixture>(w: &mut Harness<F>) {
     let lease = w.begin("a");
-    w.clock.set(lease.expires);
+    w.run_out(&lease, 1);
     let new = w.store().acquire(&id("a"), &claim(2)).unwrap();
     w.release(&lease);
     w.release(&lease);
@@ -146,13 +148,28 @@ fn releasing_a_lease_of_a_purged_session_is_no_error<F: Fixture>(w: &mut Harness
 
 fn an_expired_lease_is_stolen<F: Fixture>(w: &mut Harness<F>) {
     let lease = w.begin("a");
+    w.processes.mark_unknown(&TestProcesses::holder(1));
     w.clock.set(lease.expires.minus(Duration::from_micros(1)));
     assert!(w.store().acquire(&id("a"), &claim(2)).is_err());
-    w.clock.set(lease.expires);
+    w.run_out(&lease, 1);
     let stolen = w.store().acquire(&id("a"), &claim(2)).unwrap();
     assert_eq!(stolen.epoch, lease.epoch.next());
     let error = w.try_add(&lease, vec![say("late")]).unwrap_err();
     assert!(matches!(error, Error::Fenced { .. }), "{error}");
+}
+
+fn a_clock_that_is_ahead_takes_no_lease_from_a_process_that_runs<F: Fixture>(w: &mut Harness<F>) {
+    let lease = w.begin("a");
+    w.clock.set(lease.expires.plus(LEASE_TTL * 100));
+    let error = w.store().acquire(&id("a"), &claim(2)).unwrap_err();
+    assert!(matches!(error, Error::Held { .. }), "{error}");
+    assert!(w.store().info(&id("a")).unwrap().held.is_some());
+    assert_eq!(w.head("a").status, Status::Running);
+    let running = Filter { status: vec![Status::Running], ..Filter::default() };
+    assert_eq!(w.store().count(&running).unwrap().total(), 1);
+    w.add(&lease, say("still here"));
+    w.processes.mark_gone(&TestProcesses::holder(1));
+    w.store().acquire(&id("a"), &claim(2)).unwrap();
 }
 
 fn a_lease_is_stolen_from_a_process_that_is_gone<F: Fixture>(w: &mut Harness<F>) {
@@ -171,7 +188,7 @@ fn a_lease_is_not_stolen_from_a_holder_that_cannot_be_judged<F: Fixture>(w: &mut
     w.processes.mark_unknown(&TestProcesses::holder(1));
     let error = w.store().acquire(&id("a"), &claim(2)).unwrap_err();
     assert!(matches!(error, Error::Held { .. }), "{error}");
-    w.clock.set(lease.expires);
+    w.run_out(&lease, 1);
     w.store().acquire(&id("a"), &claim(2)).unwrap();
 }
 
@@ -180,7 +197,7 @@ fn a_short_lease_is_short<F: Fixture>(w: &mut Harness<F>) {
     let short = LeaseRequest { ttl: Duration::from_millis(3), ..claim(1) };
     let lease = w.store().acquire(&id("a"), &short).unwrap();
     assert_eq!(lease.expires, w.now().plus(short.ttl));
-    w.clock.set(lease.expires);
+    w.run_out(&lease, 1);
     w.store().acquire(&id("a"), &claim(2)).unwrap();
 }
 
@@ -191,7 +208,7 @@ fn epochs_only_grow<F: Fixture>(w: &mut Harness<F>) {
         if n % 2 == 0 {
             w.release(&last);
         } else {
-            w.clock.set(last.expires);
+            w.run_out(&last, n - 1);
         }
         let next = w.store().acquire(&id("a"), &claim(n)).unwrap();
         assert!(next.epoch > last.epoch);

@@ -57,6 +57,7 @@ fn a_session_whose_process_is_gone_is_interrupted_everywhere<F: Fixture>(w: &mut
 
 fn a_session_whose_lease_expired_is_interrupted_everywhere<F: Fixture>(w: &mut Harness<F>) {
     let lease = w.begin("a");
+    w.processes.mark_unknown(&TestProcesses::holder(1));
     w.clock.set(lease.expires.minus(std::time::Duration::from_micros(1)));
     assert_eq!(status(w), Status::Running);
     w.clock.set(lease.expires);

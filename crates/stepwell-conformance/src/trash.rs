@@ -149,8 +149,7 @@ fn a_dead_runner_protects_nothing<F: Fixture>(w: &mut Harness<F>) {
     w.processes.mark_gone(&TestProcesses::holder(1));
     assert_eq!(w.head("a").status, Status::Interrupted);
     assert_eq!(taken(&w.store().trash(&targets(&["a"])).unwrap()), ["a"]);
-    w.processes.mark_alive(&TestProcesses::holder(1));
-    w.clock.set(expired.expires);
+    w.run_out(&expired, 1);
     assert_eq!(taken(&w.store().trash(&targets(&["b"])).unwrap()), ["b"]);
 }
 

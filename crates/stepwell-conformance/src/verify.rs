@@ -49,7 +49,7 @@ fn a_trashed_session_verifies<F: Fixture>(w: &mut Harness<F>) {
 
 fn an_interrupted_session_verifies<F: Fixture>(w: &mut Harness<F>) {
     let lease = w.begin("a");
-    w.clock.set(lease.expires);
+    w.run_out(&lease, 1);
     assert_eq!(w.store().verify(&id("a")).unwrap(), sound(1));
 }
 

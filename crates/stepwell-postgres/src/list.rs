@@ -21,24 +21,28 @@ pub(crate) struct Conditions {
 
 impl Conditions {
     pub(crate) fn of(rows: &PgRows<'_>, context: TxnContext<'_>, filter: &Filter) -> Result<Self> {
-        // Who is gone matters only to a status that is asked for.
-        let gone = if filter.status.is_empty() { Vec::new() } else { gone(rows, context)? };
-        Ok(Self::given(rows, context, gone, filter))
+        // Who lives matters only to a status that is asked for.
+        let holders = match filter.status.is_empty() {
+            true => Holders::default(),
+            false => Holders::ask(rows, context)?,
+        };
+        Ok(Self::given(rows, context, holders, filter))
     }
 
-    /// The same, for who knows which holders are gone.
+    /// The same, for who knows which holders live.
     fn given(
         rows: &PgRows<'_>,
         context: TxnContext<'_>,
-        gone: Vec<Vec<u8>>,
+        holders: Holders,
         filter: &Filter,
     ) -> Self {
         let mut all = Self { clauses: Vec::new(), values: Vec::new(), status: String::new() };
         let now = all.bind(context.now.as_micros(), Type::INT8);
-        let gone = all.bind(gone, Type::BYTEA_ARRAY);
+        let gone = all.bind(holders.gone, Type::BYTEA_ARRAY);
+        let alive = all.bind(holders.alive, Type::BYTEA_ARRAY);
         all.status = format!(
             "CASE WHEN h.status = 'running' AND NOT s.external AND NOT coalesce(\
-             l.holder IS NOT NULL AND l.expires > {now} AND l.holder <> ALL ({gone}), false) \
+             l.holder <> ALL ({gone}) AND (l.expires > {now} OR l.holder = ANY ({alive})), false) \
              THEN 'interrupted' ELSE h.status END"
         );
         let team = all.bind(rows.namespace, Type::INT4);
@@ -164,36 +168,52 @@ impl Conditions {
     }
 }
 
-/// Asks for the holders of leases that have not run out; few are held at any time.
-const HOLDERS: &str = "SELECT DISTINCT holder FROM stepwell.leases WHERE namespace = $1 \
-     AND holder IS NOT NULL AND expires > $2";
+/// Asks for the holders of leases, and whether these have not run out; few are held at any time.
+const HOLDERS: &str = "SELECT DISTINCT holder, expires > $2 FROM stepwell.leases \
+     WHERE namespace = $1 AND holder IS NOT NULL";
 
-/// The holders of leases that have not run out whose processes are known to be gone. The
-/// server cannot know that.
-fn gone(rows: &PgRows<'_>, context: TxnContext<'_>) -> Result<Vec<Vec<u8>>> {
-    let params = params![rows.namespace => INT4, context.now.as_micros() => INT8];
-    gone_of(rows, context, &rows.all(HOLDERS, params)?)
+/// What this machine knows of the holders of leases, and the server cannot know.
+#[derive(Default)]
+struct Holders {
+    /// Those of leases that have not run out whose processes are gone.
+    gone: Vec<Vec<u8>>,
+    /// Those of leases that ran out whose processes run.
+    alive: Vec<Vec<u8>>,
 }
 
-fn gone_of(
-    rows: &PgRows<'_>,
-    context: TxnContext<'_>,
-    holders: &[tokio_postgres::Row],
-) -> Result<Vec<Vec<u8>>> {
-    let mut gone = Vec::new();
-    for row in holders {
-        let text: Vec<u8> = rows.get(row, 0)?;
-        let holder: Option<Owner> = serde_json::from_slice(&text).ok();
-        if holder.is_none_or(|holder| context.processes.pulse(&holder) == Liveness::Gone) {
-            gone.push(text);
-        }
+impl Holders {
+    fn ask(rows: &PgRows<'_>, context: TxnContext<'_>) -> Result<Self> {
+        let params = params![rows.namespace => INT4, context.now.as_micros() => INT8];
+        Self::of(rows, context, &rows.all(HOLDERS, params)?)
     }
-    Ok(gone)
+
+    fn of(
+        rows: &PgRows<'_>,
+        context: TxnContext<'_>,
+        holders: &[tokio_postgres::Row],
+    ) -> Result<Self> {
+        let mut judged = Self::default();
+        for row in holders {
+            let (text, lasts): (Vec<u8>, bool) = (rows.get(row, 0)?, rows.get(row, 1)?);
+            let holder: Option<Owner> = serde_json::from_slice(&text).ok();
+            let pulse = holder.map_or(Liveness::Gone, |it| context.processes.pulse(&it));
+            match (lasts, pulse) {
+                (true, Liveness::Gone) => judged.gone.push(text),
+                (false, Liveness::Alive) => judged.alive.push(text),
+                _ => {}
+            }
+        }
+        Ok(judged)
+    }
+
+    fn is_empty(&self) -> bool {
+        self.gone.is_empty() && self.alive.is_empty()
+    }
 }
 
-/// One page of sessions, in one round trip, unless a holder turns out to be gone.
+/// One page of sessions, in one round trip, unless a holder turns out to be gone, or alive.
 pub(crate) fn page(rows: &PgRows<'_>, context: TxnContext<'_>, query: &Query) -> Result<Page> {
-    let (sql, conditions) = statement(rows, context, query, Vec::new());
+    let (sql, conditions) = statement(rows, context, query, Holders::default());
     let answer = if query.filter.status.is_empty() {
         rows.all(&sql, &conditions.params())?
     } else {
@@ -202,10 +222,10 @@ pub(crate) fn page(rows: &PgRows<'_>, context: TxnContext<'_>, query: &Query) ->
             Statement { sql: HOLDERS, params: asked },
             Statement { sql: &sql, params: &conditions.params() },
         )?;
-        match gone_of(rows, context, &holders)? {
-            gone if gone.is_empty() => answer,
-            gone => {
-                let (sql, conditions) = statement(rows, context, query, gone);
+        match Holders::of(rows, context, &holders)? {
+            judged if judged.is_empty() => answer,
+            judged => {
+                let (sql, conditions) = statement(rows, context, query, judged);
                 rows.all(&sql, &conditions.params())?
             }
         }
@@ -229,9 +249,9 @@ fn statement(
     rows: &PgRows<'_>,
     context: TxnContext<'_>,
     query: &Query,
-    gone: Vec<Vec<u8>>,
+    holders: Holders,
 ) -> (String, Conditions) {
-    let mut conditions = Conditions::given(rows, context, gone, &query.filter);
+    let mut conditions = Conditions::given(rows, context, holders, &query.filter);
     let column = match query.sort {
         Sort::Updated => "h.updated",
         Sort::Created => "s.created",
@@ -260,7 +280,7 @@ fn statement(
 
 /// Sessions by status.
 pub(crate) fn count(rows: &PgRows<'_>, context: TxnContext<'_>, filter: &Filter) -> Result<Counts> {
-    let conditions = Conditions::given(rows, context, gone(rows, context)?, filter);
+    let conditions = Conditions::given(rows, context, Holders::ask(rows, context)?, filter);
     let sql = format!(
         "SELECT {}, count(*), count(h.damage_at) FROM {SESSION_TABLES} WHERE {} GROUP BY 1",
         conditions.status,

@@ -83,10 +83,16 @@ pub enum Liveness {
 }
 
 impl LeaseInfo {
-    /// Is the holder to be taken for dead, so that the lease may be taken over?
+    /// Is the holder to be taken for dead, so that the lease may be taken over? A process that can be
+    /// looked at is judged by whether it runs, whatever the clock says: a clock that is ahead takes no
+    /// lease from it. Only a process that cannot be looked at is judged by the lease's time.
     #[must_use]
     pub fn is_dead(&self, now: Time, processes: &dyn Processes) -> bool {
-        now >= self.expires || processes.pulse(&self.holder) == Liveness::Gone
+        match processes.pulse(&self.holder) {
+            Liveness::Alive => false,
+            Liveness::Gone => true,
+            Liveness::Unknown => now >= self.expires,
+        }
     }
 }
 
@@ -227,14 +233,20 @@ mod tests {
     }
 
     #[test]
-    fn an_expired_lease_is_dead_even_if_its_process_runs() {
+    fn a_lease_of_a_process_that_runs_here_does_not_die_by_the_clock() {
         let held = LeaseInfo {
             epoch: Epoch::new(1),
             holder: SystemProcesses.this(),
             expires: Time::from_micros(10),
             login: None,
         };
+        assert!(!held.is_dead(Time::from_micros(10), &SystemProcesses));
+        let holder = Owner { host: "elsewhere".to_owned(), ..SystemProcesses.this() };
+        let held = LeaseInfo { holder, ..held };
         assert!(held.is_dead(Time::from_micros(10), &SystemProcesses));
         assert!(!held.is_dead(Time::from_micros(9), &SystemProcesses));
+        let holder = Owner { started: "1".to_owned(), ..SystemProcesses.this() };
+        let held = LeaseInfo { holder, ..held };
+        assert!(held.is_dead(Time::from_micros(9), &SystemProcesses));
     }
 }

@@ -10,7 +10,7 @@ use std::str::FromStr;
 use serde::{Deserialize, Serialize};
 
 use super::rows::{Key, TxnContext};
-use crate::{Epoch, LeaseInfo, Liveness, Seq, SessionId, Time};
+use crate::{Epoch, LeaseInfo, Seq, SessionId, Time};
 
 /// What changed in a store. A session that changed several times is named once.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -154,10 +154,10 @@ pub fn ended(
 ) -> (Vec<SessionChange>, Vec<(Key, Epoch)>) {
     let (mut changes, mut gone) = (Vec::new(), Vec::new());
     for HeldLease { key, change, held } in leases {
-        let ran_out = world.now >= held.expires;
-        if !ran_out && world.processes.pulse(&held.holder) != Liveness::Gone {
+        if !held.is_dead(world.now, world.processes) {
             continue;
         }
+        let ran_out = world.now >= held.expires;
         let holding = (key, held.epoch);
         if !since.gone.contains(&holding) {
             changes.push(change);

@@ -143,7 +143,7 @@ pub trait Store: Maintain {
     fn count(&self, filter: &Filter) -> Result<Counts>;
 
     /// Takes the lease of a session: if nobody holds it, or its holder is dead
-    /// (expired, or a local process that is gone). Else fails with
+    /// (a local process that is gone, or one elsewhere whose lease expired). Else fails with
     /// [`Error::Held`](crate::Error::Held). The new epoch is larger than any before.
     fn acquire(&self, id: &SessionId, claim: &LeaseRequest) -> Result<Lease>;
 
