@@ -15,6 +15,7 @@ pub mod forwarded;
 pub mod git;
 pub mod history;
 mod index;
+pub mod meanwhile;
 pub mod plan;
 mod repository;
 pub mod rewind;

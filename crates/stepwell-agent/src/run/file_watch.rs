@@ -1,9 +1,10 @@
 //! A run's file watch: files as they were before a tool, and as they are after it.
 
 use stepwell::{
-    Digest, Effect, Event, FileChanged, FileState, Recorded, Session, StopReason, ToolTarget,
+    Digest, Effect, Event, FileChanged, FileState, Recorded, Session, StopReason, Time, ToolTarget,
 };
 use stepwell_files::capture::Capture;
+use stepwell_files::meanwhile::Meanwhile;
 use stepwell_files::safe_fs::{AS_LINK, as_link, look};
 use stepwell_files::site::{secret, too_large};
 
@@ -18,6 +19,8 @@ pub(super) struct FileWatch<'a> {
     setup: &'a Setup,
     /// Looks at the workspace around commands, from the first on.
     capture: Option<Capture>,
+    /// When the last look before a command was taken.
+    looked: Time,
     /// What the last command changed, until that is recorded.
     captured: Vec<FileChanged>,
     /// A command was killed together with the run that looked around it.
@@ -30,7 +33,8 @@ impl<'a> FileWatch<'a> {
     /// Watches the files of a session, which has recorded these events.
     pub(super) fn new(session: &'a Session, setup: &'a Setup, events: &[Recorded]) -> Self {
         let blind = lost_sight(events);
-        Self { session, setup, capture: None, captured: Vec::new(), blind, modified: Vec::new() }
+        let (captured, modified) = (Vec::new(), Vec::new());
+        Self { session, setup, capture: None, looked: Time::EPOCH, captured, blind, modified }
     }
 
     /// Looks at the workspace before a command.
@@ -38,6 +42,7 @@ impl<'a> FileWatch<'a> {
         if tool.effect() != Effect::Unsafe {
             return;
         }
+        self.looked = self.session.now();
         let (now, setup) = (self.nanos(), self.setup);
         let new = || Capture::new(&setup.place.files(), setup.keeping.files.clone());
         self.capture.get_or_insert_with(new).before(now);
@@ -48,6 +53,12 @@ impl<'a> FileWatch<'a> {
         let now = self.nanos();
         if let Some(capture) = self.capture.as_mut().filter(|_| tool.effect() == Effect::Unsafe) {
             self.captured = capture.after(now, self.session, &self.setup.redactor)?;
+        }
+        if !self.captured.is_empty() {
+            // Another session of the same folder may have written some of them.
+            let store = self.session.well().store();
+            let others = Meanwhile::of(&**store, self.session.id(), self.looked)?;
+            self.captured.retain(|change| !others.wrote(change));
         }
         Ok(())
     }

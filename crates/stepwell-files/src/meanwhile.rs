@@ -1,0 +1,92 @@
+//! What other sessions wrote in a workspace while a command of this one ran there.
+//!
+//! What a command changes is found by looking before and after it. A file that another session wrote
+//! meanwhile would look like the command's, but the other session's log says whose it is: a file tool's
+//! targets are on record before it writes, and a command's changes once it ended. What two commands
+//! could both have written is recorded by the one that ends first.
+
+use std::collections::HashSet;
+
+use stepwell::{
+    Digest, Event, FileChanged, FileState, Filter, Order, Query, Seq, SessionId, Span, Store, Time,
+    TrashScope,
+};
+
+use crate::error::Result;
+use crate::safe_fs::as_link;
+
+/// How many events of another session are read at a time, newest first.
+const PAGE: usize = 64;
+
+/// The files that other sessions of a workspace wrote, or began to write, since a time.
+#[derive(Debug, Default)]
+pub struct Meanwhile {
+    /// Paths, and the digest of what the session left there.
+    written: HashSet<(String, Option<Digest>)>,
+}
+
+impl Meanwhile {
+    /// Looks into the logs of the other sessions.
+    pub fn of(store: &dyn Store, id: &SessionId, since: Time) -> Result<Self> {
+        let mut meanwhile = Self::default();
+        let workspace = Some(store.info(id)?.head.workspace);
+        let place = TrashScope::Anywhere;
+        let filter = Filter { workspace, since: Some(since), place, ..Filter::default() };
+        let mut query = Query { filter, ..Query::default() };
+        loop {
+            let page = store.list(&query)?;
+            let others = page.sessions.iter().filter(|it| it.head.id != *id);
+            for other in others.filter(|it| it.damage.is_none()) {
+                meanwhile.read(store, &other.head.id, since)?;
+            }
+            let Some(next) = page.next else { return Ok(meanwhile) };
+            query.after = Some(next);
+        }
+    }
+
+    /// Reads a log backwards, as far as the time.
+    fn read(&mut self, store: &dyn Store, other: &SessionId, since: Time) -> Result<()> {
+        let mut to = Seq::MAX;
+        loop {
+            let span = Span { from: Seq::FIRST, to, order: Order::Newest, limit: PAGE };
+            let events = store.events(other, span)?.intact(other)?;
+            let recent = events.iter().take_while(|event| event.at >= since);
+            recent.for_each(|event| self.note(&event.event));
+            match events.last() {
+                Some(last) if last.at >= since && last.seq > Seq::FIRST => {
+                    to = Seq::new(last.seq.get() - 1);
+                }
+                _ => return Ok(()),
+            }
+        }
+    }
+
+    fn note(&mut self, event: &Event) {
+        match event {
+            Event::File(file) => {
+                self.written.insert((file.path.clone(), digest(&file.after)));
+            }
+            Event::ToolStarted(started) => {
+                let targets = started.targets.iter();
+                self.written.extend(targets.map(|it| (it.path.clone(), it.after.clone())));
+            }
+            _ => {}
+        }
+    }
+
+    /// Did another session leave a file as it stands now?
+    #[must_use]
+    pub fn wrote(&self, change: &FileChanged) -> bool {
+        self.written.contains(&(change.path.clone(), digest(&change.after)))
+    }
+}
+
+/// What a plan knows a state by.
+fn digest(state: &FileState) -> Option<Digest> {
+    match state {
+        FileState::Absent => None,
+        FileState::File { blob, .. } => Some(blob.clone()),
+        FileState::Symlink { target } => Some(Digest::of(as_link(target).as_bytes())),
+        FileState::NotCaptured { digest, .. } => digest.clone(),
+    }
+}
