@@ -1,7 +1,6 @@
 //! chat, on a terminal, while others work in the same session; and what it shows of imports.
 
 use std::process::Stdio;
-use std::time::{Duration, Instant};
 
 use stepwell::{Append, Gate, Message, Processes as _, Status, SystemProcesses, Write};
 
@@ -104,9 +103,8 @@ const ASKING: [Asking; 6] = [
 ];
 
 impl Asking {
-    /// How long after the answer elsewhere was given it is seen here.
-    #[expect(clippy::disallowed_methods, reason = "this is about real time")]
-    fn seen_after(&self) -> Duration {
+    /// Waits for a question, answers it elsewhere, and sees the answer here without a key pressed.
+    fn is_answered_elsewhere(&self) {
         let write = "{calls: [{tool: write_file, arguments: {path: notes.md, content: first}}]}";
         let env = running::env(&format!("answers: [{write}, {{text: It is written.}}]"));
         if self.args[0] == "flow" {
@@ -130,13 +128,10 @@ impl Asking {
         seat.until(self.question);
         let (_, gate) = open_gate(&env);
         let given = env.quietly(&["gates", "answer", &gate, "yes"]);
-        let since = Instant::now();
         assert_eq!(given.code, Some(0), "{}", given.stderr);
         seat.until("elsewhere: yes");
-        let took = since.elapsed();
         seat.until("It is written.");
         seat.kill();
-        took
     }
 }
 
@@ -150,13 +145,8 @@ pattern: {type: chain, config: {steps: [{agent: writer, input: Write the notes.}
 ";
 
 #[test]
-fn a_prompt_that_is_answered_elsewhere_goes_within_half_a_second() {
-    for asking in ASKING {
-        // A machine that does much else is slow now and then, and not each time.
-        let times = std::iter::repeat_with(|| asking.seen_after()).take(5);
-        let soon = { times }.any(|took| took < Duration::from_millis(500));
-        assert!(soon, "{:?}", asking.args);
-    }
+fn a_prompt_that_is_answered_elsewhere_goes() {
+    ASKING.iter().for_each(Asking::is_answered_elsewhere);
 }
 
 #[test]

@@ -22,7 +22,7 @@ async function deny(world, id) {
 
 /** Waits until nobody runs a session, and says how it stands. */
 async function over(world, id) {
-  const until = Date.now() + 20_000;
+  const until = Date.now() + 60_000;
   for (;;) {
     const { status, held_by: runner } = await world.api(`/sessions/${id}`);
     if (!['running', 'paused'].includes(status) && !runner) return status;

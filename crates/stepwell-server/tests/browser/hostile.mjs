@@ -6,15 +6,13 @@ import { assert, at, isWell, storeKey, until } from './expect.mjs';
 
 const ID = '20260101-000000-badbad';
 const EVENTS = 20_000;
-/** How much longer than an ordinary session it may take to show, in the same run on the same machine. */
-const QUICK = 10;
+/** How many events of a session the page shows at first, at most. */
+const SHOWN = 600;
 
-/** How long it takes until something is there. */
-async function timed(page, address, ready) {
-  const begin = Date.now();
+/** Waits until something is there. */
+async function shows(page, address, ready) {
   await page.goto(address);
   await ready.first().waitFor();
-  return Math.max(Date.now() - begin, 100);
 }
 
 const NASTY = [
@@ -91,9 +89,11 @@ export async function hostile({ world, browser, claim, shot }) {
       page.wrong.push(`a dialog: ${dialog.message()}`);
       dialog.dismiss();
     });
-    const usual = await timed(page, at(world, home, world.greet), page.getByText('The script comes first.'));
-    const took = await timed(page, at(world, home, ID), page.getByText('The very last words.'));
-    assert.ok(took < QUICK * usual, `the session took ${took} ms, an ordinary one ${usual} ms`);
+    await shows(page, at(world, home, world.greet), page.getByText('The script comes first.'));
+    await shows(page, at(world, home, ID), page.getByText('The very last words.'));
+    // The work is bounded by what is shown, not by how long the session is.
+    const drawn = await page.locator('ol.items > li').count();
+    assert.ok(drawn <= SHOWN, `${drawn} of ${EVENTS} events are drawn at once`);
     await page.getByRole('button', { name: 'Unfold tool calls' }).click();
     await page.locator('.call pre.command').waitFor();
     for (const fold of await page.locator('.thinking').all()) await fold.locator('summary').click();
@@ -127,10 +127,11 @@ export async function hostile({ world, browser, claim, shot }) {
   await claim('time travel through a hostile session stays harmless and quick', async () => {
     const page = await open(browser, world);
     const messages = page.locator('ol[aria-label=Messages] > li');
-    const usual = await timed(page, at(world, home, world.greet, '/time?at=20'), messages);
+    await shows(page, at(world, home, world.greet, '/time?at=20'), messages);
     await page.goto(`${world.origin}/#/health`);
-    const took = await timed(page, at(world, home, ID, '/time?at=300'), messages);
-    assert.ok(took < QUICK * usual, `time travel took ${took} ms, through an ordinary session ${usual} ms`);
+    await shows(page, at(world, home, ID, '/time?at=300'), messages);
+    const drawn = await messages.count();
+    assert.ok(drawn <= SHOWN, `${drawn} messages are drawn at once`);
     assert.equal(await page.evaluate(() => globalThis.pwned), undefined);
     for (const screen of ['#/sessions', '#/inbox', '#/cost']) {
       await page.goto(`${world.origin}/${screen}`);

@@ -289,7 +289,7 @@ export class World {
 
   /** Waits until the server answers. */
   async isUp() {
-    const until = Date.now() + 20_000;
+    const until = Date.now() + 60_000;
     for (;;) {
       const answer = await fetch(`${this.origin}/api/v1/healthz`).catch(() => null);
       if (answer?.ok) return;
