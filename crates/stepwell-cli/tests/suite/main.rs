@@ -23,6 +23,7 @@ mod flows;
 mod foreign;
 mod git_settings;
 mod going_on;
+mod guards;
 mod half_rewound;
 mod hooks;
 mod ledger_rows;
