@@ -17,7 +17,7 @@ const GATHER = 30;
 /** The server says that it is there every 15 seconds. A stream that is silent for longer is broken. */
 const SILENCE = 40_000;
 
-/** Reads server-sent events. @param {ReadableStream<Uint8Array>} body @param {(name: string, data: any) => void} onEvent @param {() => void} onBytes */
+/** Reads server-sent events. One without a name only says that the server is there. @param {ReadableStream<Uint8Array>} body @param {(name: string, data: any) => void} onEvent @param {() => void} onBytes */
 async function read(body, onEvent, onBytes) {
   const reader = body.getReader();
   const decoder = new TextDecoder();
@@ -30,7 +30,7 @@ async function read(body, onEvent, onBytes) {
     rest = frames.pop() ?? '';
     for (const frame of frames) {
       const fields = new Map(frame.split('\n').map((line) => [line.split(':', 1)[0], line.slice(line.indexOf(':') + 2)]));
-      if (fields.has('event')) onEvent(fields.get('event') ?? '', JSON.parse(fields.get('data') ?? 'null'));
+      onEvent(fields.get('event') ?? '', JSON.parse(fields.get('data') ?? 'null'));
     }
   }
 }
@@ -121,7 +121,7 @@ export class Hub {
 
   /** Passes an event on to the tabs that want it. @param {string} name @param {any} data */
   #pass(name, data) {
-    if (name === 'changed' || name === 'reset') {
+    if (!name || name === 'changed' || name === 'reset') {
       this.#tell({ name, data });
       return;
     }

@@ -13,7 +13,7 @@ import { state } from './state.js';
 
 /** Events that come close together are handed on at once. */
 const GATHER = 40;
-/** The hub passes on that the server is there. One that is silent for longer than it ever is was ended. */
+/** The hub passes on every 15 seconds that the server is there. A hub that is silent for longer was ended. */
 const SILENCE = 90_000;
 
 /** Sessions that this tab follows. @type {Set<Followed>} */
@@ -68,6 +68,7 @@ function tell() {
 function heard() {
   clearTimeout(silence);
   silence = setTimeout(() => {
+    port?.postMessage(null);
     port = null;
     tell();
   }, SILENCE);
