@@ -2,7 +2,7 @@
 
 use std::str::FromStr;
 use stepwell_workspace::Host;
-use tracing_subscriber::filter::{LevelFilter, Targets};
+use tracing_subscriber::filter::Targets;
 use tracing_subscriber::prelude::*;
 
 use crate::global::Global;

@@ -332,6 +332,9 @@ impl Remote {
                     draft.news.drain(..).for_each(&mut *told);
                 }
                 if progress == Progress::Done {
+                    // Read to its end, the connection serves the next call, too.
+                    let rest = async { while let Ok(Some(_)) = response.chunk().await {} };
+                    drop(tokio::time::timeout(LINGER, rest).await);
                     return Ok(());
                 }
             }
@@ -390,6 +393,9 @@ async fn opening(response: &mut Response) -> reqwest::Result<Result<Vec<u8>, Fai
         _ => Ok(body),
     })
 }
+
+/// How long the end of a stream is waited for behind the end of its answer: most send both at once.
+const LINGER: Duration = Duration::from_millis(100);
 
 /// How often an answer may pause.
 const MOST_PAUSES: usize = 10;

@@ -415,6 +415,54 @@ async fn a_base_url_keeps_its_path_and_its_query() {
     }
 }
 
+/// Answers every request of every connection with this stream, and counts the connections.
+async fn counting(stream: &'static str) -> (String, Arc<Mutex<usize>>) {
+    use tokio::io::{AsyncBufReadExt as _, AsyncReadExt as _, AsyncWriteExt as _};
+    let listener = tokio::net::TcpListener::bind(("127.0.0.1", 0)).await.unwrap();
+    let address = format!("http://{}/v1", listener.local_addr().unwrap());
+    let connections = Arc::new(Mutex::new(0));
+    let count = Arc::clone(&connections);
+    tokio::spawn(async move {
+        while let Ok((socket, _)) = listener.accept().await {
+            *count.lock().unwrap() += 1;
+            let mut socket = tokio::io::BufReader::new(socket);
+            tokio::spawn(async move {
+                let (mut line, mut length) = (String::new(), 0);
+                while socket.read_line(&mut line).await.is_ok_and(|read| read > 0) {
+                    let said = line.to_lowercase();
+                    if let Some(said) = said.strip_prefix("content-length:") {
+                        length = said.trim().parse().unwrap();
+                    }
+                    if line == "\r\n" {
+                        let mut body = vec![0; std::mem::take(&mut length)];
+                        socket.read_exact(&mut body).await.unwrap();
+                        let head = "HTTP/1.1 200 OK\r\ntransfer-encoding: chunked\r\n\r\n";
+                        let size = stream.len();
+                        let all = format!("{head}{size:x}\r\n{stream}\r\n0\r\n\r\n");
+                        socket.write_all(all.as_bytes()).await.unwrap();
+                    }
+                    line.clear();
+                }
+            });
+        }
+    });
+    (address, connections)
+}
+
+#[tokio::test]
+async fn a_connection_serves_the_next_call_too() {
+    let stream = "data: {\"choices\": [{\"delta\": {\"content\": \"Hi.\"}, \
+                  \"finish_reason\": \"stop\"}]}\n\ndata: [DONE]\n\n";
+    let (address, connections) = counting(stream).await;
+    let strict = strict().await;
+    let endpoint = Endpoint { base_url: Some(address), ..endpoint(&strict, Protocol::OpenAi) };
+    let provider = Remote::new(endpoint).unwrap();
+    for _ in 0..3 {
+        assert_eq!(ask(&provider, &[user()]).await.unwrap().message.text(), "Hi.");
+    }
+    assert_eq!(*connections.lock().unwrap(), 1);
+}
+
 #[tokio::test]
 async fn a_refused_answer_leaves_no_call_behind() {
     let strict = strict().await;

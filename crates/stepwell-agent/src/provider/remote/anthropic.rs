@@ -333,9 +333,7 @@ fn sign(draft: &mut Draft, signature: &str) {
 fn usage(said: &Map<String, Value>) -> Option<Usage> {
     let count = |field: &str| said.get(field).and_then(Value::as_u64);
     let (input, output) = (count("input_tokens"), count("output_tokens"));
-    if input.is_none() && output.is_none() {
-        return None;
-    }
+    input.or(output)?;
     let cached = count("cache_read_input_tokens").unwrap_or(0);
     let cache_written = count("cache_creation_input_tokens").unwrap_or(0);
     let output = output.unwrap_or(0);

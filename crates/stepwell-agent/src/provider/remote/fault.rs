@@ -4,7 +4,7 @@ use std::io;
 use std::net::IpAddr;
 use std::time::Duration;
 
-use reqwest::header::HeaderMap;
+use reqwest::header::{HeaderMap, HeaderValue};
 use reqwest::{StatusCode, Url};
 use serde_json::Value;
 use stepwell::{Message, Part};
@@ -240,7 +240,7 @@ fn sort(status: StatusCode, error: &VendorError, headers: &HeaderMap) -> Fault {
 
 /// OpenAI and Anthropic say whether asking again is of use.
 fn asked_again(fault: Fault, headers: &HeaderMap) -> Fault {
-    match headers.get("x-should-retry").map(|it| it.as_bytes()) {
+    match headers.get("x-should-retry").map(HeaderValue::as_bytes) {
         Some(b"false") if fault.is_passing() => Fault::Refused,
         Some(b"true") if !fault.is_passing() && fault != Fault::ContextFull => Fault::Unavailable,
         _ => fault,
@@ -326,7 +326,7 @@ impl VendorError {
     }
 }
 
-/// What an error says to people, wherever its server puts that: FastAPI has a list of places and
+/// What an error says to people, wherever its server puts that: `FastAPI` has a list of places and
 /// what is wrong with each.
 fn words(error: &Value) -> Option<String> {
     match error {
@@ -399,7 +399,6 @@ fn any_text(message: &Message, repeats: &dyn Fn(&str) -> bool) -> bool {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use reqwest::header::HeaderValue;
     use serde_json::json;
 
     fn sorted(status: u16, body: &Value) -> Fault {

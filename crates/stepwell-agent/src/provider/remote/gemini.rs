@@ -228,9 +228,7 @@ fn usage(said: &Value) -> Option<Usage> {
     let count = |field: &str| said[field].as_u64();
     let (input, of_tools) = (count("promptTokenCount"), count("toolUsePromptTokenCount"));
     let (output, reasoning) = (count("candidatesTokenCount"), count("thoughtsTokenCount"));
-    if input.or(of_tools).or(output).is_none() {
-        return None;
-    }
+    input.or(of_tools).or(output)?;
     let sum =
         |one: Option<u64>, two: Option<u64>| one.unwrap_or(0).saturating_add(two.unwrap_or(0));
     let input = sum(input, of_tools);

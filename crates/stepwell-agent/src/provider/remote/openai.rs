@@ -231,9 +231,7 @@ fn content(content: &Value, draft: &mut Draft) {
 fn usage(said: &Value) -> Option<Usage> {
     let count = |value: &Value| value.as_u64();
     let (input, output) = (count(&said["prompt_tokens"]), count(&said["completion_tokens"]));
-    if input.is_none() && output.is_none() {
-        return None;
-    }
+    input.or(output)?;
     let (input, output) = (input.unwrap_or(0), output.unwrap_or(0));
     let details = &said["prompt_tokens_details"];
     let part = |value: &Value, of: u64| count(value).unwrap_or(0).min(of);
