@@ -117,6 +117,7 @@ fn transcript(
 ) -> Result<()> {
     let there = envelope.id();
     let mark = Mark::of(well, head, (SYSTEM, &there))?;
+    let is_new = mark.is_some() && envelope.purpose == Purpose::Continue;
     let mut writing = Writing {
         well,
         id: &head.id,
@@ -126,7 +127,7 @@ fn transcript(
         losses: Losses::default(),
         waiting: None,
         rows: Rows::default(),
-        live: live(well, head, envelope.purpose)?,
+        live: is_new.then(|| live(well, head)).transpose()?,
         tips: Vec::new(),
         calls: Calls::default(),
         itself: mark.is_none() && envelope.purpose == Purpose::Keep,
@@ -158,14 +159,12 @@ fn transcript(
     to.flush().map_err(Error::Write)
 }
 
-/// What another agent is to go on with: what was rewound is left out, since Claude Code brings back
-/// results of calls that it finds on any branch. What is kept is kept whole.
-fn live(well: &Stepwell, head: &Head, purpose: Purpose) -> Result<Option<Timeline>> {
-    if purpose == Purpose::Keep {
-        return Ok(None);
-    }
+/// The branch that another agent goes on with under a new name. The others are left out, since
+/// Claude Code brings back results of calls that it finds on any branch. Under its own name the
+/// session stays whole: an import knows it again.
+fn live(well: &Stepwell, head: &Head) -> Result<Timeline> {
     let moves = well.store().keyed_events(&head.id, &[Kind::Rewound, Kind::Undone])?;
-    Ok(Some(Timeline::at(head.seq, moves.iter())))
+    Ok(Timeline::at(head.seq, moves.iter()))
 }
 
 struct Writing<'a> {

@@ -117,7 +117,7 @@ fn claude_is_not_shown_what_was_rewound_here_in_a_session_of_its_own() {
         well.resume(&id).unwrap().rewind(answer, Scope::Chat).unwrap();
         let expected = view(&well, &id);
         assert_eq!(expected, ["user: Say one.", "assistant: Answer 1."]);
-        // Exported under its own name, it keeps what was rewound; handed over, it does not.
+        // Under its own name it keeps what was rewound, and says where it goes on.
         let (_folder, kept) = written(&well, &id, claude_format(), &format!("{NAME}.jsonl"));
         let there = Stepwell::in_memory();
         let back = taken(&there, &kept).remove(0).id;

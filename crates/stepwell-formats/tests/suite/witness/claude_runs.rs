@@ -198,7 +198,7 @@ impl Driven {
     pub(super) fn rewind(&self, prompt: &str) {
         let lines = self.lines();
         let mut asked = lines.iter().filter(|line| line["type"] == "user");
-        let last = asked.clone().last().unwrap()["uuid"].clone();
+        let last = asked.clone().next_back().unwrap()["uuid"].clone();
         let target = asked.find(|line| line["message"]["content"] == prompt).unwrap();
         let request = json!({"type": "control_request", "request_id": "1", "request": {
             "subtype": "rewind_conversation",
