@@ -13,7 +13,8 @@ Adapters are modules of their own and import their framework only when they are 
 `stepwell.adk`, `stepwell.pydantic_ai`, `stepwell.agent_framework`.
 """
 
-from stepwell._async import AsyncSession, AsyncWell, aopen
+from stepwell._agents import AgentSession, ResumeDecision
+from stepwell._async import AsyncAgentSession, AsyncSession, AsyncWell, aopen
 from stepwell._core import __version__
 from stepwell._types import Event, Hit, Message, SessionInfo, Verdict
 from stepwell._well import Session, Well, memory, open
@@ -33,6 +34,8 @@ from stepwell.errors import (
 
 __all__ = [
     "AbsentError",
+    "AgentSession",
+    "AsyncAgentSession",
     "AsyncSession",
     "AsyncWell",
     "BusyError",
@@ -46,6 +49,7 @@ __all__ = [
     "IncompatibleError",
     "InvalidError",
     "Message",
+    "ResumeDecision",
     "Session",
     "SessionInfo",
     "StepwellError",

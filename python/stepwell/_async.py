@@ -12,7 +12,8 @@ from types import TracebackType
 from typing import Any, ParamSpec, TypeVar, cast
 
 from stepwell import _well
-from stepwell._types import Event, Hit, Message, SessionInfo, Verdict
+from stepwell._agents import AgentSession, ResumeDecision
+from stepwell._types import Event, Hit, JsonObject, Message, SessionInfo, Verdict
 from stepwell._well import Session, Well
 
 P = ParamSpec("P")
@@ -120,6 +121,18 @@ class AsyncWell:
         """Makes a session."""
         return AsyncSession(await run(self.well.create, task, id=id, messages=messages, **fields))
 
+    async def create_agent(self, agent: str, purpose: str = "", **fields: Any) -> AsyncAgentSession:
+        """Makes the session of an agent that reports its phases; see `Well.create_agent`."""
+        return AsyncAgentSession(await run(self.well.create_agent, agent, purpose, **fields))
+
+    async def agent(self, name: str) -> AsyncAgentSession:
+        """The agent's session of that name."""
+        return AsyncAgentSession(await run(self.well.agent, name))
+
+    async def cleanup(self, *, hours: float = 24) -> list[str]:
+        """Moves sessions of agents without activity for so many hours to the trash."""
+        return await run(self.well.cleanup, hours=hours)
+
     def hold(self, name: str) -> AsyncHeld:
         """The right to write to a session, for an `async with` block."""
         return AsyncHeld(self.well, name)
@@ -168,6 +181,10 @@ class AsyncSession:
     async def status(self, status: str, reason: str | None = None, error: str | None = None) -> int:
         """Records how the run stands."""
         return await run(self.session.status, status, reason, error)
+
+    async def session_files(self) -> list[str]:
+        """Paths of the files that it changed."""
+        return await run(self.session.session_files)
 
     async def checkpoint(self, name: str) -> int:
         """Names the present point."""
@@ -231,6 +248,44 @@ class AsyncSession:
     async def purge(self) -> None:
         """Erases it for good."""
         await run(self.session.purge)
+
+
+class AsyncAgentSession(AsyncSession):
+    """The session of an agent that reports its phases, for asyncio."""
+
+    def __init__(self, session: AgentSession) -> None:
+        super().__init__(session)
+        self._agent = session
+
+    async def state(self) -> JsonObject:
+        """How it stands."""
+        return await run(self._agent.state)
+
+    async def phases(self) -> list[JsonObject]:
+        """Every move from phase to phase."""
+        return await run(self._agent.phases)
+
+    async def update(self, **told: Any) -> None:
+        """Records what the agent says of itself; see `AgentSession.update`."""
+        await run(self._agent.update, **told)
+
+    async def should_resume(self, **limits: Any) -> ResumeDecision:
+        """Whether it can be resumed now; see `AgentSession.should_resume`."""
+        return await run(self._agent.should_resume, **limits)
+
+    async def turns(self, last: int = 5) -> list[JsonObject]:
+        """The last turns of its conversation, oldest first."""
+        return await run(self._agent.turns, last)
+
+    async def resume_metadata(self, *, turns: int = 5) -> JsonObject:
+        """What an agent needs to go on."""
+        return await run(self._agent.resume_metadata, turns=turns)
+
+    async def finalize(
+        self, outcome: str, *, summary: str | None = None, error: str | None = None
+    ) -> bool:
+        """Ends it as `completed`, `failed` or `abandoned`."""
+        return await run(self._agent.finalize, outcome, summary=summary, error=error)
 
 
 class AsyncHeld:

@@ -8,11 +8,14 @@ import weakref
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
 from types import TracebackType
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from stepwell import _core
 from stepwell._types import Event, Hit, JsonObject, Message, SessionInfo, Verdict, event
 from stepwell.errors import AbsentError, ConflictError
+
+if TYPE_CHECKING:
+    from stepwell._agents import AgentSession
 
 _open: weakref.WeakSet[Well] = weakref.WeakSet()
 """Every store that is open here: each is closed around a fork."""
@@ -48,8 +51,8 @@ class Well:
 
         `query` narrows them: `system`, `scope`, `scope_prefix`, `status` (one or several),
         `agent`, `model`, `tags`, `label`, `task`, `workspace`, `prefix` (of the id), `since`,
-        `until`, `trash`; `sort` is `updated`, `created`, `cost` or `steps`, and
-        `oldest_first` turns it round.
+        `until`, `trash`, `ready` (those that can be resumed now); `sort` is `updated`, `created`,
+        `cost` or `steps`, and `oldest_first` turns it round.
         """
         page = json.loads(self.core.sessions(_query(limit=limit, **query)))
         return [SessionInfo.of(fields) for fields in page["sessions"]]
@@ -79,6 +82,35 @@ class Well:
             created["id"] = id
         begun = json.dumps([message.event() for message in messages])
         return Session(self, self.core.create(json.dumps(created), begun))
+
+    def create_agent(
+        self,
+        agent: str,
+        purpose: str = "",
+        *,
+        id: str | None = None,
+        workspace: str = "",
+        metadata: Mapping[str, Any] | None = None,
+    ) -> AgentSession:
+        """Makes the session of an agent that reports the phases of its work."""
+        from stepwell._agents import AgentSession
+
+        given: JsonObject = {"agent": agent, "purpose": purpose, "workspace": workspace}
+        if id is not None:
+            given["id"] = id
+        given["metadata"] = dict(metadata or {})
+        return AgentSession(self, self.core.agent_create(json.dumps(given)))
+
+    def agent(self, name: str) -> AgentSession:
+        """The agent's session of that name: its id, its label, or a part that only it has."""
+        from stepwell._agents import AgentSession
+
+        return AgentSession(self, self.core.find(name))
+
+    def cleanup(self, *, hours: float = 24) -> list[str]:
+        """Moves sessions of agents without activity for so many hours to the trash. Returns their
+        ids; `restore` brings one back."""
+        return self.core.cleanup_agents(hours * 3600)
 
     def hold(self, name: str) -> Held:
         """The right to write to a session, for a `with` block. Others get a `BusyError` that
@@ -218,6 +250,13 @@ class Session:
         if error is not None:
             body["error"] = error
         return self.append(event("status", body))
+
+    def session_files(self) -> list[str]:
+        """Paths of the files that it changed, each once, in order of their first change."""
+        events = json.loads(self.well.core.keyed(self.id, ["file"]))
+        paths = [event["body"]["path"] for event in events]
+        # A dot stands for what was not captured.
+        return list(dict.fromkeys(path for path in paths if path != "."))
 
     def checkpoint(self, name: str) -> int:
         """Names the present point."""

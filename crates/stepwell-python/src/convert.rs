@@ -129,6 +129,8 @@ pub(crate) struct GivenQuery {
     since: Option<Time>,
     until: Option<Time>,
     trash: bool,
+    /// Only those that can be resumed now.
+    pub(crate) ready: bool,
     sort: Option<String>,
     oldest_first: bool,
     limit: Option<usize>,

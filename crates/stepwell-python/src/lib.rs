@@ -11,6 +11,7 @@
     reason = "a method's arguments are Python's: what was converted is owned, keywords are many"
 )]
 
+mod agents;
 mod chains;
 mod chunks;
 mod convert;

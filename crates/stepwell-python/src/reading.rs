@@ -7,8 +7,9 @@ use pyo3::pybacked::PyBackedBytes;
 use pyo3::types::PyBytes;
 use serde_json::{Value, json};
 use stepwell::{
-    Digest, Event, KeyRange, Kind, Lane, MessageOrigin, Newest, NewestQuery, Order, Rank,
-    RecordQuery, Recorded, Search, Seq, SessionId, Span, Stepwell, SystemPrompts, Timeline, View,
+    Digest, Event, KeyRange, Kind, Lane, MessageOrigin, Newest, NewestQuery, Order, Page, Query,
+    Rank, RecordQuery, Recorded, ResumeLimits, Search, Seq, SessionId, Span, Stepwell,
+    SystemPrompts, Timeline, View,
 };
 use stepwell_formats::Format;
 
@@ -50,8 +51,23 @@ impl Well {
 
     /// One page of sessions, as JSON.
     fn sessions(&self, py: Python<'_>, query: &str) -> PyResult<String> {
-        let query = read::<GivenQuery>("query", query)?.into_query()?;
-        self.run(py, |well| Ok(page(&well.list(&query)?)))
+        let query = read::<GivenQuery>("query", query)?;
+        let (ready, query) = (query.ready, query.into_query()?);
+        self.run(py, |well| {
+            if !ready {
+                return Ok(page(&well.list(&query)?));
+            }
+            // Whether one can be resumed, its log says: they are looked at one by one.
+            let mut found = Page::default();
+            for info in well.sessions(Query { limit: usize::MAX, ..query.clone() }) {
+                let info = info?;
+                let decided = well.decide_resume(Some(&info), ResumeLimits::default())?;
+                if decided.should_resume && found.sessions.len() < query.limit {
+                    found.sessions.push(info);
+                }
+            }
+            Ok(page(&found))
+        })
     }
 
     /// Hits of a search, as JSON.
