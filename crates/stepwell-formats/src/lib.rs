@@ -59,6 +59,7 @@ mod goose;
 mod intake;
 mod json;
 mod m31a;
+mod original;
 mod page;
 mod read;
 mod registry;

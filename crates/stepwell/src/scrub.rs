@@ -7,8 +7,8 @@ use serde_json::Value;
 
 use crate::query::LedgerRows;
 use crate::{
-    Digest, Error, Event, FileState, Filter, Lane, Query, Recorded, Result, Scrub, Seq, SessionId,
-    SessionInfo, Span, Stepwell, TrashScope,
+    Digest, Error, Event, FileState, Filter, Lane, Query, Record, Recorded, Result, Scrub, Seq,
+    SessionId, SessionInfo, Span, Stepwell, TrashScope,
 };
 
 /// What stands in the place of what was erased.
@@ -163,16 +163,24 @@ impl Stepwell {
         let trashed = self.store().info(id)?.trashed_at.is_some();
         let held = if trashed { None } else { Some(self.lock(id)?) };
         let from = self.store().info(id)?.own_from;
-        let mut replacements = Vec::new();
+        let (mut replacements, mut originals) = (Vec::new(), Vec::new());
         for event in self.log(id, Span { from, ..Span::ALL }) {
-            if let Some(scrubbed) = self.scrubbed(&event?, pattern)? {
-                replacements.push((scrubbed.seq, scrubbed.event));
+            let event = event?;
+            match (self.scrubbed(&event, pattern)?, event.event) {
+                (Some(scrubbed), _) => replacements.push((scrubbed.seq, scrubbed.event)),
+                (None, Event::Record(record)) if record.keeps_original() => {
+                    originals.push((event.seq, Record { blobs: Vec::new(), ..record }.into()));
+                }
+                (None, _) => {}
             }
         }
         let events = replacements.len();
         if events == 0 {
             return Ok(None);
         }
+        // The files that it came in say the same again, in escapes or cut in two.
+        replacements.extend(originals);
+        replacements.sort_by_key(|(seq, _)| *seq);
         let seq = self.store().scrub(Scrub {
             session: id.clone(),
             epoch: held.as_ref().map(|session| session.lease().epoch),

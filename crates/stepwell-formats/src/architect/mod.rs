@@ -14,12 +14,13 @@ use std::path::{Path, PathBuf};
 use stepwell::{SessionId, Stepwell};
 
 use crate::Result;
+use crate::original::{self, own_name};
 use crate::read::input::Input;
 use crate::read::neutral::Sink;
 use crate::read::reader::{Homes, Kind, Probe, Reader};
 use crate::registry::Entry;
 use crate::snapshot::keys;
-use crate::write::writer::{Exported, Outlet, Writer};
+use crate::write::writer::{Exported, Length, Outlet, Wishes, Writer};
 
 /// The system's name in a session's source.
 const SYSTEM: &str = "architect";
@@ -81,7 +82,14 @@ impl Reader for Architect {
 
 impl Writer for Architect {
     fn write(&self, well: &Stepwell, id: &SessionId, to: &mut Outlet<'_>) -> Result<Exported> {
-        let length = to.wishes().length;
+        let Wishes { length, purpose, .. } = to.wishes();
+        let head = well.info(id)?.head;
+        let there = (SYSTEM, own_name(&head));
+        if length == Length::Whole
+            && let Some(same) = original::write_file(well, &head, there, purpose, to.main()?)?
+        {
+            return Ok(same);
+        }
         write::write(well, id, length, to.main()?)
     }
 }

@@ -18,6 +18,7 @@ use super::rows::Rows;
 use super::tree::key;
 use super::{PROVIDER, SYSTEM, is_uuid};
 use crate::json::fields::{Fields, quoted};
+use crate::original;
 use crate::read::facts::{Form, Said, Transcript};
 use crate::read::neutral::{KEPT, is_provenance, to_be_kept, without_provenance};
 use crate::write::leftover_parts;
@@ -116,6 +117,10 @@ fn transcript(
     exported: &mut Exported,
 ) -> Result<()> {
     let there = envelope.id();
+    let same = original::write_file(well, head, (SYSTEM, &there), envelope.purpose, to)?;
+    // What lies beside a transcript that is written as it came is found on the way.
+    let mut nowhere = std::io::sink();
+    let to: &mut dyn Write = if same.is_some() { &mut nowhere } else { to };
     let mark = Mark::of(well, head, (SYSTEM, &there))?;
     let is_new = mark.is_some() && envelope.purpose == Purpose::Continue;
     let mut writing = Writing {
@@ -152,7 +157,9 @@ fn transcript(
         provider: Some(PROVIDER),
     };
     writing.told.name_losses(&mut writing.losses, head, form);
-    exported.losses.extend(std::mem::take(&mut writing.losses));
+    if same.is_none() {
+        exported.losses.extend(std::mem::take(&mut writing.losses));
+    }
     exported.sessions += 1;
     exported.events += events;
     exported.damaged.extend(damage.map(|damage| (head.id.clone(), damage)));

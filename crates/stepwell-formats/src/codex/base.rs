@@ -69,7 +69,7 @@ pub(super) fn chain(
 }
 
 fn first_base(input: &Input, path: &Path) -> Result<Option<Base>> {
-    let mut lines = input.lines(path)?;
+    let mut lines = input.glance(path)?;
     let Some(line) = lines.next_line()? else { return Ok(None) };
     let meta = line.object().ok().and_then(|(_, line)| line.object("payload"));
     Ok(meta.and_then(|meta| Base::of(&meta)))

@@ -2,10 +2,10 @@
 
 use std::path::Path;
 
-use stepwell::{Created, Event, Message, Part, Recorded, Role};
+use stepwell::{Created, Event, Part, Recorded, Role};
 
 use super::item::{self, hollow};
-use crate::json::fields::Fields;
+use crate::json::fields::{Fields, elements};
 use crate::read::input::Input;
 use crate::read::neutral::{KEPT, Opening};
 use crate::write::mark::Mark;
@@ -56,7 +56,7 @@ impl Written {
     /// What stands behind the first line of a rollout.
     pub(super) fn of(input: &Input, path: &Path) -> Result<Self> {
         let mut written = Self::default();
-        let mut lines = input.lines(path)?;
+        let mut lines = input.glance(path)?;
         lines.next_line()?;
         // The mark, and then how the session began.
         for _ in 0..2 {
@@ -93,31 +93,70 @@ fn created(raw: &str) -> Option<Created> {
 
 /// What the user asked for first.
 pub(super) fn task(input: &Input, path: &Path) -> Result<Option<String>> {
-    let mut lines = input.lines(path)?;
+    let mut lines = input.glance(path)?;
     let mut said = None;
     for _ in 0..MAX_FRONT {
         let Some(line) = lines.next_line()? else { break };
         let Ok((_, line)) = line.object() else { continue };
         let Some(payload) = line.object("payload") else { continue };
-        if payload.text("type").as_deref() == Some("user_message")
-            && let Some(text) = payload.text("message").filter(|text| !text.trim().is_empty())
-        {
-            return Ok(Some(text.into_owned()));
+        if let Some(text) = typed(&payload).filter(|text| !text.trim().is_empty()) {
+            return Ok(Some(text));
         }
         if said.is_none()
             && line.text("type").as_deref() == Some("response_item")
-            && let Some(item) = hollow(&payload).filter(is_asked)
+            && let Some(item) = hollow(&payload).filter(|item| item.role == Role::User)
         {
-            said = Some(Message::new(Role::User, item.parts).text());
+            let words: Vec<&str> = item.parts.iter().filter_map(own_words).collect();
+            said = Some(words.join("\n")).filter(|words| !words.is_empty());
         }
     }
     Ok(said)
 }
 
-/// Is this what a user said, and not what was put in front of it for them?
+/// What a line for a screen says that the user typed.
+fn typed(payload: &Fields<'_>) -> Option<String> {
+    match payload.text("type")?.as_ref() {
+        "user_message" => payload.text("message").map(std::borrow::Cow::into_owned),
+        "item_completed" => {
+            let item = payload.object("item")?;
+            item.text("type").filter(|kind| kind == "UserMessage")?;
+            let parts = elements(item.raw("content")?).ok()?;
+            let parts = parts.into_iter().filter_map(|raw| Fields::parse(raw).ok());
+            let texts: Vec<String> =
+                parts.filter_map(|part| Some(part.text("text")?.into_owned())).collect();
+            Some(texts.join("\n"))
+        }
+        _ => None,
+    }
+}
+
+/// Is this what a user said or showed, and not what Codex injected in the user's name?
 pub(super) fn is_asked(item: &item::Item) -> bool {
-    let said = item.parts.first().and_then(Part::as_text).unwrap_or_default().trim_start();
-    item.role == Role::User && !said.starts_with('<') && !said.starts_with("# AGENTS.md")
+    let own = |part: &Part| matches!(part, Part::Image(_)) || own_words(part).is_some();
+    item.role == Role::User && item.parts.iter().any(own)
+}
+
+/// The user's own words in a part: neither what Codex injects, nor the tags around a picture.
+fn own_words(part: &Part) -> Option<&str> {
+    let text = part.as_text()?.trim();
+    let around_picture = text == "</image>" || (text.starts_with("<image") && text.ends_with('>'));
+    (!text.is_empty() && !around_picture && !is_injected(text)).then_some(text)
+}
+
+/// Is it a text that Codex injects: the instructions of a folder, or an element by itself, such as
+/// `<environment_context>`? A user may type an element too; Codex's have words of their own.
+fn is_injected(text: &str) -> bool {
+    /// The names of those that are one word.
+    const WORDS: [&str; 4] = ["skill", "skills", "plugins", "instructions"];
+    if text.starts_with("# AGENTS.md instructions") {
+        return true;
+    }
+    let name = text.strip_prefix('<').and_then(|rest| rest.split_once('>')).map(|(name, _)| name);
+    name.is_some_and(|name| {
+        let plain = name.bytes().all(|b| b.is_ascii_alphanumeric() || b == b'_' || b == b' ');
+        let known = name.contains(['_', ' ']) || WORDS.contains(&name.to_lowercase().as_str());
+        plain && known && text.ends_with(&format!("</{name}>"))
+    })
 }
 
 pub(super) fn not_one(path: &Path, why: &str) -> Error {

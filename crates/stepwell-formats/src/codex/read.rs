@@ -49,7 +49,7 @@ fn subagents(input: &Input, main: &Path) -> Result<Vec<PathBuf>> {
         if path.extension() != Some("jsonl".as_ref()) {
             continue;
         }
-        let mut lines = input.lines(&path)?;
+        let mut lines = input.glance(&path)?;
         let opening = lines.next_line()?.and_then(|line| {
             let (_, line) = line.object().ok()?;
             opening(&path, &line, &line.object("payload")?).ok()
@@ -303,7 +303,9 @@ impl<'a> Reading<'a> {
         if asked {
             self.turns.push(self.last);
         }
-        self.message(at, Message::new(role, parts), line)
+        let message = Message::new(role, parts);
+        let injected = role == Role::User && !asked;
+        self.message(at, if injected { message.injected() } else { message }, line)
     }
 
     /// A part of an answer that Codex has no item for.
@@ -431,10 +433,14 @@ impl<'a> Reading<'a> {
         self.push(Item::beside(SYSTEM, at, format!("{text}\n")))?;
         self.turns.clear();
         for item in items {
-            if is_asked(&item) {
+            let asked = is_asked(&item);
+            if asked {
                 self.turns.push(self.last);
             }
-            let message = Message::new(item.role, item.parts);
+            let mut message = Message::new(item.role, item.parts);
+            if message.role == Role::User && !asked {
+                message = message.injected();
+            }
             self.push(Item::new(at, message))?;
             // It is on the line of the compaction.
             self.push(Item::beside(SYSTEM, at, ""))?;

@@ -14,6 +14,7 @@ use super::line::{Parent, items, meta, millis, shown, tokens};
 use super::order::in_order;
 use super::{SUBAGENTS_FOLDER, SYSTEM, rollout_name};
 use crate::json::fields::{Fields, quoted};
+use crate::original;
 use crate::read::facts::{Form, Said, Transcript};
 use crate::read::neutral::{KEPT, is_provenance, to_be_kept};
 use crate::write::leftover_parts;
@@ -83,8 +84,13 @@ fn rollout(
     to: &mut dyn Write,
     exported: &mut Exported,
 ) -> Result<()> {
+    let there = (SYSTEM, named.name);
+    if let Some(same) = original::write_file(well, head, there, named.purpose, to)? {
+        exported.add(same);
+        return Ok(());
+    }
     let first = first_line(well, head, thread_of(named.name), named.parent)?;
-    let mark = Mark::of(well, head, (SYSTEM, named.name))?;
+    let mark = Mark::of(well, head, there)?;
     let id = &head.id;
     let mut writing = Writing {
         well,

@@ -13,6 +13,7 @@ use std::path::{Path, PathBuf};
 use stepwell::{Head, SessionId, Stepwell};
 
 use crate::Result;
+use crate::original::{self, own_name};
 use crate::read::input::Input;
 use crate::read::neutral::Sink;
 use crate::read::reader::{Homes, Kind, Probe, Reader};
@@ -79,7 +80,12 @@ impl Writer for Gaia {
     }
 
     fn write(&self, well: &Stepwell, id: &SessionId, to: &mut Outlet<'_>) -> Result<Exported> {
-        write::write(well, id, to.main()?)
+        let (head, purpose) = (well.info(id)?.head, to.wishes().purpose);
+        let there = (SYSTEM, own_name(&head));
+        match original::write_file(well, &head, there, purpose, to.main()?)? {
+            Some(same) => Ok(same),
+            None => write::write(well, id, to.main()?),
+        }
     }
 }
 

@@ -6,6 +6,7 @@ use std::time::SystemTime;
 
 use stepwell::{Event, Head, Recorded, Time};
 
+use crate::original::is_original;
 use crate::read::neutral::PROVENANCE;
 
 /// What is remembered of when a session changed last, by its files.
@@ -134,7 +135,7 @@ pub(super) fn is_trailer(event: &Event) -> bool {
     matches!(
         event,
         Event::Status(_) | Event::Edited(_) | Event::Foreign(_) | Event::GateAnswered(_)
-    )
+    ) || is_original(event)
 }
 
 /// Is all that is known of a session put together from other files than its own?

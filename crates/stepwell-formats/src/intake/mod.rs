@@ -21,10 +21,12 @@ use std::rc::Rc;
 use stepwell::{Change, Digest, Edited, Head, Origin, Seq, SessionId, Source, Stepwell, Time};
 
 use crate::archive;
+use crate::original::Lies;
 use crate::read::input::{Input, Watcher};
 use crate::read::neutral::{Item, KeptLine, Opening, PROVENANCE, Sink, Wanted, Warning};
 use crate::registry::Format;
 use crate::write::mark::CONTINUES;
+use crate::write::writer::Shape;
 use crate::{Error, Result};
 use claim::{Precedence, RECOVERED, UPDATED_AT, is_recovered, told_by};
 use name::{Destination, beside, destination, wanted};
@@ -32,13 +34,16 @@ use shared::Shared;
 use stand_in::known_as;
 pub use summary::ImportSummary;
 pub use track::Mode;
-use track::Track;
+use track::{KeptFiles, Track};
 
 /// How often a session is begun again because somebody changed it meanwhile.
 const TRIES: usize = 5;
 
 /// How many sessions of an archive may have names that others have here.
 const MAX_TABOO: usize = 1_000;
+
+/// What is remembered of how a session's file or folder looked.
+const STAMP: &str = "stamp";
 
 /// How many warnings of one import are kept: a file may be wrong on every line.
 const MAX_WARNINGS: usize = 20;
@@ -135,6 +140,8 @@ pub fn take_in_watched(
 struct Origins {
     /// The one file that holds all of it, if that is so.
     file: Option<PathBuf>,
+    /// The folder that holds all of it, if that is so.
+    folder: Option<PathBuf>,
     /// When it changed last, by what its files say.
     updated_at: Option<Time>,
     /// Is it put together from other files than its own, and no more is known?
@@ -143,8 +150,9 @@ struct Origins {
 
 impl Origins {
     fn of(opening: &Opening) -> Self {
-        let (file, recovered) = (opening.file.clone(), opening.recovered);
-        Self { file, updated_at: opening.updated_at, recovered }
+        let (file, folder) = (opening.file.clone(), opening.folder.clone());
+        let recovered = opening.recovered;
+        Self { file, folder, updated_at: opening.updated_at, recovered }
     }
 }
 
@@ -252,13 +260,19 @@ impl<'a> Intake<'a> {
         self.well.store().info(id).is_ok()
     }
 
-    /// Is the one file of a session the one that it came from?
-    fn is_known(&self, id: &SessionId, file: &Path) -> Result<bool> {
+    /// Does a session lie in what it came from, as that was? A file or a folder that looks as it
+    /// did is not read for it; of a file that looks otherwise, all bytes count.
+    fn is_known(&self, id: &SessionId, opening: &Opening) -> Result<bool> {
         let head = self.well.store().info(id)?.head;
         let Some(record) = head.metadata.get(PROVENANCE) else { return Ok(false) };
+        let text = |name: &str| record.get(name).and_then(serde_json::Value::as_str);
+        let looks_same = self.looks(opening.file.as_deref(), opening.folder.as_deref());
+        if looks_same.is_some_and(|seen| text(STAMP) == Some(seen)) {
+            return Ok(true);
+        }
         let bytes = record.get("bytes").and_then(serde_json::Value::as_u64);
-        let digest = record.get("sha256").and_then(|digest| digest.as_str());
-        let digest = digest.and_then(|digest| digest.parse::<Digest>().ok());
+        let digest = text("sha256").and_then(|digest| digest.parse::<Digest>().ok());
+        let Some(file) = &opening.file else { return Ok(false) };
         // A file of another size is another file; only one of the same is worth reading.
         match (crate::read::input::open(file), bytes, digest) {
             (Ok(found), Some(bytes), Some(digest))
@@ -268,6 +282,12 @@ impl<'a> Intake<'a> {
             }
             _ => Ok(false),
         }
+    }
+
+    /// How the file or the folder of a session looks, if it is what is read and has rested.
+    fn looks(&self, file: Option<&Path>, folder: Option<&Path>) -> Option<&str> {
+        file.or(folder).filter(|path| *path == self.input.root())?;
+        self.input.seen()?.settled(self.well.now())
     }
 
     /// Says that what is here already is believed.
@@ -289,6 +309,20 @@ impl<'a> Intake<'a> {
         Ok(())
     }
 
+    /// The files that are kept with a session, so that it can be written as it came.
+    fn kept_files(&self, origins: &Origins) -> Option<KeptFiles> {
+        let (system, writer) = (self.format.as_str(), self.format.writer()?);
+        let lies = match (writer.shape(), &origins.file, &origins.folder) {
+            (Shape::File, Some(file), _) => {
+                let read = self.input.fingerprint(file).map(|it| it.bytes);
+                Lies::File(file.clone(), read)
+            }
+            (Shape::Folder, _, Some(folder)) => Lies::Folder(folder.clone(), writer.parts()),
+            _ => return None,
+        };
+        Some(KeptFiles { system, lies })
+    }
+
     /// What is remembered of where a session came from.
     fn provenance(&self, origins: &Origins) -> Edited {
         let file = origins.file.as_deref();
@@ -304,6 +338,9 @@ impl<'a> Intake<'a> {
         if let Some(print) = file.and_then(|file| self.input.fingerprint(file)) {
             record.insert("bytes".to_owned(), print.bytes.into());
             record.insert("sha256".to_owned(), print.digest.to_string().into());
+        }
+        if let Some(seen) = self.looks(file, origins.folder.as_deref()) {
+            record.insert(STAMP.to_owned(), seen.into());
         }
         if let Some(shared) = &self.shared {
             let mark = serde_json::to_value(shared.mark()).unwrap_or_default();
@@ -340,9 +377,7 @@ impl Sink for Intake<'_> {
             Destination::There(id) => {
                 self.names.insert(opening.id.clone(), id.clone());
                 let taken = taken(id.clone(), Became::Updated);
-                if let Some(file) = &opening.file
-                    && self.is_known(&id, file)?
-                {
+                if self.is_known(&id, &opening)? {
                     self.note(taken, false);
                     return Ok(Wanted::Known);
                 }
@@ -405,7 +440,8 @@ impl Sink for Intake<'_> {
             return Err(Error::Untold);
         };
         let provenance = self.provenance(&origins);
-        let grown = track.close(provenance)?;
+        let files = self.kept_files(&origins);
+        let grown = track.close(provenance, files)?;
         if track.overruled {
             self.overruled(&taken.id, origins.file.as_deref())?;
         }

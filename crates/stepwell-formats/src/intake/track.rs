@@ -15,6 +15,7 @@ use super::gap::Gap;
 use super::name::Marks;
 use super::place::Places;
 use super::writer_thread::Scribe;
+use crate::original::{Lies, keep_files};
 use crate::read::neutral::{Item, Opening};
 use crate::{Error, Result};
 
@@ -29,6 +30,13 @@ const MAX_HELD_BACK: usize = 20_000;
 
 /// How many events are read at a time.
 const PAGE: usize = 256;
+
+/// The files that a session is kept in, in the form of a system.
+#[derive(Debug)]
+pub(super) struct KeptFiles {
+    pub(super) system: &'static str,
+    pub(super) lies: Lies,
+}
 
 /// Whether anything is written.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -256,9 +264,17 @@ impl<'a> Track<'a> {
 
     /// The session was told to its end. The answer says whether anything was written, or
     /// would have been.
-    pub(super) fn close(&mut self, provenance: Edited) -> Result<bool> {
+    pub(super) fn close(&mut self, provenance: Edited, files: Option<KeptFiles>) -> Result<bool> {
         if !self.overruled {
             self.settle_end()?;
+        }
+        let kept = files.filter(|_| !self.overruled && !self.past.continued);
+        if let Some(KeptFiles { system, lies }) = kept.filter(|_| self.mode == Mode::Write) {
+            let (well, id) = (self.well, self.id.clone());
+            keep_files(well, &id, (system, &lies), &mut |record| {
+                let id = self.marks.told(self.next);
+                self.write_new(NewEvent { id: Some(id), at: self.told_at, ..record })
+            })?;
         }
         if self.grown {
             self.append(None, provenance.into())?;
@@ -350,23 +366,22 @@ impl<'a> Track<'a> {
     }
 
     fn write(&mut self, at: Option<Time>, event: Event, id: EventId) -> Result<()> {
+        let at = at.or(self.told_at);
+        self.write_new(NewEvent { id: Some(id), at, ..NewEvent::from(event) })
+    }
+
+    fn write_new(&mut self, new: NewEvent) -> Result<()> {
         if self.past.continued {
             return Err(Error::Continued { session: self.id.clone() });
         }
         self.grown = true;
-        let beside = matches!(&event, Event::Foreign(it) if it.about == About::Event);
+        let beside = matches!(&new.event, Event::Foreign(it) if it.about == About::Event);
         if !beside && (self.batch.len() >= BATCH || self.batch.bytes() >= self.batch_limit) {
             self.flush()?;
         }
         if self.mode == Mode::Write {
-            let at = at.or(self.told_at);
             // Encoded at once, while its texts are at hand: they are not kept besides.
-            self.batch.push(NewEvent {
-                id: Some(id),
-                at,
-                copied: true,
-                ..NewEvent::from(event)
-            })?;
+            self.batch.push(NewEvent { copied: true, ..new })?;
         }
         self.next = self.next.next();
         Ok(())

@@ -9,7 +9,7 @@ use stepwell::{
 
 use super::kept::{ASIDE, Files};
 use super::phase_walk::{PhaseWalk, phase};
-use super::{FOLDER, SYSTEM, message, sound, tasks};
+use super::{FOLDER, SESSION, SYSTEM, message, sound, tasks};
 use crate::Result;
 use crate::json::fields::{Fields, elements, text_of};
 use crate::read::neutral::{Item, Opening, Sink, StandIn, Wanted};
@@ -91,6 +91,9 @@ fn opening(session: &Session<'_>) -> Opening {
     opening.recovered = session.known != Knowledge::Whole;
     opening.stand_in = stand_in(session);
     opening.file.clone_from(&session.file);
+    let is_own = session.file.is_none() && session.path.ends_with(SESSION);
+    let folder = session.path.parent().filter(|_| is_own && !opening.recovered);
+    opening.folder = folder.map(Path::to_owned);
     opening.parent = fields.text("parent_id").filter(|it| !it.is_empty()).map(Into::into);
     let created = &mut opening.created;
     created.model = name(fields, "model");

@@ -12,6 +12,7 @@ use super::phase_walk::phase;
 use super::session::{checkpoints, questions, stands};
 use super::{SESSION, SYSTEM, message, tasks};
 use crate::json::fields::{Fields, quoted, text_of};
+use crate::original::{self, own_name};
 use crate::page::work::said;
 use crate::read::facts::{Says, count_facts};
 use crate::read::neutral::PROVENANCE;
@@ -51,6 +52,10 @@ const FIELDS: [&str; 17] = [
 
 /// Writes a session.
 pub(super) fn write(well: &Stepwell, id: &SessionId, to: &mut Outlet<'_>) -> Result<Exported> {
+    let head = well.info(id)?.head;
+    if let Some(same) = original::write_folder(well, &head, (SYSTEM, own_name(&head)), to)? {
+        return Ok(same);
+    }
     let mut live = Live::read(well, id, SYSTEM, &[Lane::main(), message::skipped()])?;
     let mut exported = std::mem::take(&mut live.exported);
     let losses = &mut exported.losses;

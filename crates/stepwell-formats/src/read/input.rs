@@ -16,6 +16,7 @@ use stepwell::Digest;
 
 use crate::json::fields::Fields;
 use crate::read::neutral::Warning;
+use crate::read::seen::Seen;
 use crate::{Error, Result, json::lone_surrogates};
 
 /// The largest file that is read whole: what the systems whose files these are write at
@@ -41,6 +42,8 @@ const MAX_WINDOW: u32 = 25;
 /// One session on disk, or a group of them that belong together.
 pub struct Input {
     root: PathBuf,
+    /// What the file system said of the root before anything of it was read.
+    seen: Option<Seen>,
     stamps: RefCell<Vec<(PathBuf, Rc<RefCell<Stamp>>)>>,
     watcher: Watcher,
     flaws: Rc<Flaws>,
@@ -108,7 +111,13 @@ impl Input {
     /// The same, while somebody watches how far it is.
     pub fn watched(path: &Path, watcher: Watcher) -> Result<Self> {
         let root = std::fs::canonicalize(path).map_err(|error| unreadable(path, error))?;
-        Ok(Self { root, stamps: RefCell::default(), watcher, flaws: Rc::default() })
+        let seen = Seen::of(&root);
+        Ok(Self { root, seen, stamps: RefCell::default(), watcher, flaws: Rc::default() })
+    }
+
+    /// What the file system said of the root before anything of it was read.
+    pub(crate) fn seen(&self) -> Option<&Seen> {
+        self.seen.as_ref()
     }
 
     /// The file or the folder that is read.

@@ -7,6 +7,7 @@ pub(crate) mod foreign_database;
 pub(crate) mod input;
 pub(crate) mod neutral;
 pub(crate) mod reader;
+pub(crate) mod seen;
 pub(crate) mod steps;
 pub(crate) mod unread;
 pub(crate) mod walk;

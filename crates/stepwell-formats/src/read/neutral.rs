@@ -62,6 +62,8 @@ pub struct Opening {
     /// The one file that holds all of it, if that is so: while that file is the same, so
     /// is the session, and it is not read again.
     pub file: Option<PathBuf>,
+    /// The folder that holds all of it, if that is so.
+    pub folder: Option<PathBuf>,
     /// The session that it was written from here, if it says so.
     pub continues: Option<Mark>,
     /// The session of which it says no more than how that ended: where that one is here itself, this
@@ -94,6 +96,7 @@ impl Opening {
             updated_at: None,
             recovered: false,
             file: None,
+            folder: None,
             continues: None,
             row_of: None,
             stand_in: None,

@@ -126,6 +126,11 @@ fn is_session(folder: &Path) -> bool {
                 && (metadata.has("pattern_type") || metadata.has("spec_hash"))
         }
         // Broken, or longer than what is looked at.
-        Err(_) => is_file("spec_snapshot.yaml") || is_file("pattern_state.json"),
+        Err(_) => {
+            let facts = ["\"metadata\"", "\"session_id\"", "\"workflow_name\""];
+            is_file("spec_snapshot.yaml")
+                || is_file("pattern_state.json")
+                || facts.iter().all(|it| text.contains(it))
+        }
     }
 }

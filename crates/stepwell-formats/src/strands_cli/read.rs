@@ -46,6 +46,7 @@ pub(super) fn read(input: &Input, sink: &mut dyn Sink) -> Result<()> {
     let mut opening = opening(input, &parts, text);
     check_hash(input, &metadata, files.spec.as_deref(), sink);
     opening.continues = sidecar::mark(input);
+    opening.folder = Some(input.root().to_owned());
     let id = opening.id.clone();
     if sink.begin(opening)? == Wanted::Known {
         return Ok(());

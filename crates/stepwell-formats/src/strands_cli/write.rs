@@ -14,6 +14,7 @@ use super::state::{self, Finished, Origin, Outcome, hitl_state};
 use super::{SYSTEM, metadata};
 use crate::json::fields::{Fields, quoted};
 use crate::json::json_text::{Letters, laid_out, overlaid};
+use crate::original;
 use crate::read::facts::{Says, count_facts};
 use crate::strands_sdk::conversation::{
     self, AgentFolder, Lifetime, Live, agent_json, plain_name, stamp,
@@ -28,6 +29,10 @@ use crate::{Error, Result};
 /// Writes a session.
 pub(super) fn write(well: &Stepwell, id: &SessionId, to: &mut Outlet<'_>) -> Result<Exported> {
     let head = well.info(id)?.head;
+    let own = id_there(&head, SYSTEM, to);
+    if let Some(same) = original::write_folder(well, &head, (SYSTEM, &own), to)? {
+        return Ok(same);
+    }
     let (live, mut exported) = live(well, id, SYSTEM)?;
     let files = live.files(SYSTEM);
     let flow = live.events.iter().find_map(|event| match &event.event {

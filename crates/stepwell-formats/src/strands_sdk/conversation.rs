@@ -16,7 +16,7 @@ use crate::Result;
 use crate::json::fields::{Fields, push_field, quoted};
 use crate::json::json_text::{Letters, laid_out};
 use crate::write::unanswered::Unanswered;
-use crate::write::writer::{Losses, Outlet};
+use crate::write::writer::{Losses, Outlet, Purpose};
 
 /// A session's events, those that were rewound left out.
 pub(crate) struct Live {
@@ -100,6 +100,22 @@ impl Live {
         lanes
     }
 
+    /// The events that make a lane's view, without instructions.
+    fn shown(&self, lane: &Lane) -> Vec<Recorded> {
+        let makes_view = |event: &&Recorded| match &event.event {
+            Event::Message(message) => message.lane == *lane && message.role != Role::System,
+            Event::Compacted(compacted) => compacted.lane == *lane,
+            Event::Undone(_) => true,
+            _ => false,
+        };
+        self.events.iter().filter(makes_view).cloned().collect()
+    }
+
+    /// The last compaction of a lane that was made here.
+    fn own_compaction(&self, lane: &Lane) -> Option<(Seq, &Compacted)> {
+        self.compaction(lane).filter(|(seq, _)| self.beside(*seq).is_none())
+    }
+
     /// The compaction that a lane's view begins with.
     fn compaction(&self, lane: &Lane) -> Option<(Seq, &Compacted)> {
         let of_lane = self.events.iter().filter_map(|event| match &event.event {
@@ -137,8 +153,12 @@ pub(crate) fn write(
 ) -> Result<Written> {
     to.folder(&format!("{folder}/messages"))?;
     let recorded = live.messages(lane);
-    let returning =
-        recorded.iter().take_while(|(event, _)| live.beside(event.seq).is_some()).count();
+    // An agent that goes on is shown what the model is shown here.
+    let as_shown = to.wishes().purpose == Purpose::Continue && live.own_compaction(lane).is_some();
+    let returning = match as_shown {
+        true => 0,
+        false => recorded.iter().take_while(|(event, _)| live.beside(event.seq).is_some()).count(),
+    };
     let (returning, own) = recorded.split_at(returning);
     let mut written = Written::default();
     let (mut places, mut next) = (Vec::new(), 0);
@@ -156,7 +176,8 @@ pub(crate) fn write(
     }
     let last = returning.last().map_or(Seq::ZERO, |(event, _)| event.seq);
     if !own.is_empty() {
-        for shown in shown_after(live, &recorded, lane, last) {
+        let said = if as_shown { live.shown(lane) } else { uncompacted(&recorded) };
+        for shown in shown_after(live, said, lane, last) {
             let source = recorded.iter().find(|(event, _)| event.seq == shown.seq);
             let at = source.map(|(event, _)| event.at);
             let mut message = shown.message;
@@ -171,7 +192,10 @@ pub(crate) fn write(
             written.grew_at = at.max(written.grew_at);
         }
     }
-    written.removed = removed(live, lane, &places, losses);
+    written.removed = match as_shown {
+        true => Some((0, None)),
+        false => removed(live, lane, &places, losses),
+    };
     Ok(written)
 }
 
@@ -183,15 +207,15 @@ fn filled(data: &str, message: &Message) -> String {
     fields.rewritten(&[(shown, Some(&refill(&inner, &message.parts)))])
 }
 
-/// What a model would be shown of what was said after `last`, nothing compacted.
-fn shown_after(
-    live: &Live,
-    recorded: &[(&Recorded, &Message)],
-    lane: &Lane,
-    last: Seq,
-) -> Vec<ViewMessage> {
+/// The messages of a lane as they were recorded, without instructions.
+fn uncompacted(recorded: &[(&Recorded, &Message)]) -> Vec<Recorded> {
     let said = recorded.iter().filter(|(_, message)| message.role != Role::System);
-    let mut view = View::of(lane, said.map(|(event, _)| (*event).clone()).collect());
+    said.map(|(event, _)| (*event).clone()).collect()
+}
+
+/// What a model would be shown of these events that came after `last`.
+fn shown_after(live: &Live, said: Vec<Recorded>, lane: &Lane, last: Seq) -> Vec<ViewMessage> {
+    let mut view = View::of(lane, said);
     let end = live.events.last().map_or(Seq::ZERO, |event| event.seq);
     let timeline = Timeline::at(end, live.events.iter());
     Unanswered::of(&live.events, &timeline, lane).explain(&mut view.messages);
@@ -245,11 +269,8 @@ fn removed(
     places: &[Seq],
     losses: &mut Losses,
 ) -> Option<(usize, Option<String>)> {
-    let (seq, compacted) = live.compaction(lane)?;
     // The system's own comes back with its agent.
-    if live.beside(seq).is_some() {
-        return None;
-    }
+    let (_, compacted) = live.own_compaction(lane)?;
     let count = places.iter().take_while(|place| **place <= compacted.to).count();
     if places.first().is_some_and(|first| *first < compacted.from) {
         losses.count("compactions of the middle of a conversation");

@@ -60,7 +60,7 @@ impl Reader for Sdk {
             Some(text) => match Fields::parse(&text) {
                 Ok(fields) => fields.has("session_id") && fields.has("session_type"),
                 // Broken: it is told of all the same.
-                Err(_) => is_named_so(folder) || has_agents(folder),
+                Err(_) => begins_so(&text) || is_named_so(folder) || has_agents(folder),
             },
             // The agents are there, if nothing else is.
             None => has_agents(folder),
@@ -120,11 +120,16 @@ impl Writer for Sdk {
         let agent = conversation::plain_name(&session.head.agent);
         // Its own default is another one in older versions.
         let place = quoted(&folder.to_string_lossy());
+        // A conversation is restored by the kind of manager that kept it, and by no other.
         let code = format!(
             "from strands import Agent\n\
+             from strands.agent import conversation_manager as managers\n\
              from strands.session.file_session_manager import FileSessionManager\n\
              sessions = FileSessionManager({id:?}, storage_dir={place})\n\
-             agent = Agent(agent_id={agent:?}, session_manager=sessions)\n\
+             kept = sessions.read_agent({id:?}, {agent:?})\n\
+             name = kept.conversation_manager_state.get('__name__') if kept else None\n\
+             manager = getattr(managers, name or 'SlidingWindowConversationManager')()\n\
+             agent = Agent(agent_id={agent:?}, session_manager=sessions, conversation_manager=manager)\n\
              while True: agent(input('> '))\n"
         );
         let command = ["python3", "-c", &code].map(str::to_owned).to_vec();
@@ -137,6 +142,12 @@ impl Writer for Sdk {
 pub(crate) fn facts(path: &Path) -> Option<String> {
     let probe = Probe::of(path).ok()??;
     (probe.kind == Kind::File).then(|| probe.text().to_owned())
+}
+
+/// Does a file that is torn begin as `session.json` does?
+fn begins_so(text: &str) -> bool {
+    let front = text.trim_start().strip_prefix('{').map(str::trim_start);
+    front.is_some_and(|front| front.starts_with("\"session_id\""))
 }
 
 /// Does a folder bear the name of a session's?

@@ -57,6 +57,8 @@ pub(super) fn read(input: &Input, sink: &mut dyn Sink) -> Result<()> {
         return Err(Error::Foreign { path: input.root().to_owned(), why });
     };
     opening.continues = sidecar::mark(input);
+    // Snapshots are written as the other form.
+    opening.folder = (!snapshots::is_session(input.root())).then(|| input.root().to_owned());
     if sink.begin(opening)? == Wanted::Known {
         return Ok(());
     }

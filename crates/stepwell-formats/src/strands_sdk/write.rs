@@ -14,6 +14,7 @@ use super::{FOLDER, SYSTEM};
 use crate::Result;
 use crate::json::fields::{push_field, quoted};
 use crate::json::json_text::{Letters, laid_out};
+use crate::original;
 use crate::read::facts::{Says, count_facts};
 use crate::read::neutral::without_provenance;
 use crate::read::steps::Steps;
@@ -25,6 +26,10 @@ use crate::write::writer::{
 /// Writes a session.
 pub(super) fn write(well: &Stepwell, id: &SessionId, to: &mut Outlet<'_>) -> Result<Exported> {
     let head = well.info(id)?.head;
+    let own = id_there(&head, SYSTEM, to);
+    if let Some(same) = original::write_folder(well, &head, (SYSTEM, &own), to)? {
+        return Ok(same);
+    }
     let (live, mut exported) = live(well, id, SYSTEM)?;
     let losses = &mut exported.losses;
     let files = live.files(SYSTEM);

@@ -36,12 +36,12 @@ pub(crate) fn stranger(
 }
 
 /// Is a path what the pattern says?
-fn fits(pattern: &str, path: &Path) -> bool {
+pub(crate) fn fits(pattern: &str, path: &Path) -> bool {
     pattern.split('/').count() == path.components().count() && begins(pattern, path)
 }
 
 /// Is a path a folder above what the pattern says?
-fn leads_to(pattern: &str, path: &Path) -> bool {
+pub(crate) fn leads_to(pattern: &str, path: &Path) -> bool {
     pattern.split('/').count() > path.components().count() && begins(pattern, path)
 }
 

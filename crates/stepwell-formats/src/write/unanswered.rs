@@ -77,6 +77,9 @@ impl Unanswered {
             Event::Gate(gate) => {
                 if let Some(call) = self.last(&gate.id) {
                     call.asked_for = true;
+                    // The runner that asks before a call also records what it starts: the calls
+                    // behind this one wait for it.
+                    self.starts_recorded = true;
                 }
             }
             _ => {}

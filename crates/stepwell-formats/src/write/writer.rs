@@ -11,6 +11,7 @@ use stepwell::{
     Stepwell, TrashScope,
 };
 
+use crate::original::is_original;
 use crate::read::neutral::without_provenance;
 use crate::read::reader::Homes;
 use crate::{Error, Result};
@@ -149,6 +150,16 @@ pub struct Exported {
     pub damaged: Vec<(SessionId, Damage)>,
     /// What the form cannot hold.
     pub losses: Losses,
+}
+
+impl Exported {
+    /// Adds what was written of another session.
+    pub(crate) fn add(&mut self, other: Self) {
+        self.sessions += other.sessions;
+        self.events += other.events;
+        self.damaged.extend(other.damaged);
+        self.losses.extend(other.losses);
+    }
 }
 
 /// What a form cannot hold, and how many of each there were.
@@ -303,14 +314,17 @@ pub(crate) fn count_event(losses: &mut Losses, what: &'static str, event: &Event
 }
 
 /// Looks at a session's events in order, up to the last or to the damage, which is the
-/// answer.
+/// answer. The records that keep the files that it came in are passed over.
 pub fn each_event(
     well: &Stepwell,
     id: &SessionId,
     look: &mut dyn FnMut(Recorded) -> Result<()>,
 ) -> Result<Option<Damage>> {
     let to = well.info(id)?.head.seq;
-    well.log(id, Span { to, ..Span::ALL }).each(look)
+    well.log(id, Span { to, ..Span::ALL }).each(|event| match is_original(&event.event) {
+        true => Ok(()),
+        false => look(event),
+    })
 }
 
 /// The sessions of a session's subagents, oldest first.

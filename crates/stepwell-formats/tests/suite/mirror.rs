@@ -47,6 +47,8 @@ pub(crate) fn became(taken: &[ImportedSession], what: Became) -> usize {
 pub(crate) fn told(well: &Stepwell, id: &SessionId) -> Vec<Event> {
     let is_provenance = |event: &Event| match event {
         Event::Edited(edited) => edited.metadata.contains_key("imported"),
+        // The files that it came in.
+        Event::Record(_) => true,
         _ => false,
     };
     let events = log(well, id).into_iter().map(|Recorded { event, .. }| event);

@@ -24,6 +24,7 @@ class Canned(Model):
 
     def __init__(self, answers):
         self.answers = list(answers)
+        self.asked = None
 
     def update_config(self, **config):
         pass
@@ -36,6 +37,7 @@ class Canned(Model):
         yield
 
     async def stream(self, messages, *args, **kwargs):
+        self.asked = plain(messages)
         answer = self.answers.pop(0) if self.answers else "no more"
         yield {"messageStart": {"role": "assistant"}}
         if isinstance(answer, dict):
@@ -71,9 +73,10 @@ def load(folder, session, agent, manager):
         "summarizing": SummarizingConversationManager,
     }
     manager_of = FileSessionManager(session_id=session, storage_dir=folder)
+    model = Canned(["gone on"])
     restored = Agent(
         agent_id=agent,
-        model=Canned(["gone on"]),
+        model=model,
         tools=[weigh],
         session_manager=manager_of,
         conversation_manager=managers[manager](),
@@ -81,7 +84,8 @@ def load(folder, session, agent, manager):
     )
     before = plain(restored.messages)
     restored("go on")
-    print(json.dumps({"restored": before, "after": plain(restored.messages), "state": restored.state.get()}))
+    found = {"restored": before, "asked": model.asked, "after": plain(restored.messages)}
+    print(json.dumps({**found, "state": restored.state.get()}))
 
 
 def make(folder):

@@ -3,7 +3,7 @@
 //! `STEPWELL_STRANDS_PYTHON` names the Python that has it (`witnesses.txt`).
 
 use std::path::Path;
-use std::process::Command;
+use std::process::{Command, Stdio};
 
 use proptest::prelude::*;
 use proptest::test_runner::{Config, TestRunner};
@@ -11,7 +11,9 @@ use serde_json::{Value, json};
 use stepwell::{
     Compacted, Created, Event, Image, Lane, Message, Part, SessionId, Status, Stepwell,
 };
-use stepwell_formats::{Mode, take_in};
+use stepwell_formats::{
+    Destination, Existing, Handoff, Handover, Homes, Mode, Purpose, Wishes, take_in, write_to,
+};
 
 use crate::generate::{record, turns};
 use crate::mirror::{assert_returns, said, shown, taken, written};
@@ -158,6 +160,10 @@ fn what_the_sdk_writes_is_read_as_the_sdk_restores_it() {
         let (back, _) = written(&well, &report.sessions[0].id, sdk(), &format!("session_{name}"));
         let found = restored(&python, back.path(), (name, "worker", manager));
         assert_eq!(there(&found["restored"]), here, "{name}");
+        // What is read of its own files is what it sends next.
+        let own = restored(&python, folder.path(), (name, "worker", manager));
+        let next = [&here[..], &["User: [\"text go on\"]".to_owned()]].concat();
+        assert_eq!(there(&own["asked"]), next, "{name}");
         if name == "made-tools" {
             assert_eq!(found["state"], json!({"scales": {"drift": [7, null]}}));
         }
@@ -205,4 +211,66 @@ fn graphs_and_swarms_of_the_sdk_stand_as_it_left_them() {
     let (status, task, error) = stands("graph-cold");
     assert_eq!((status, task.as_str()), (Status::Failed, "bake a loaf"));
     assert!(error.contains("the oven is cold"), "{error}");
+}
+
+/// Runs the command that goes on with a session, to the point where it asks for words.
+fn asks_for_words(python: &str, handoff: &Handoff) {
+    assert_eq!(handoff.command[..2], ["python3", "-c"]);
+    let mut command = Command::new(python);
+    command.args(&handoff.command[1..]).env("AWS_REGION", "us-east-1").stdin(Stdio::null());
+    let out = command.output().unwrap();
+    let error = String::from_utf8_lossy(&out.stderr).into_owned();
+    assert!(error.trim_end().ends_with("EOFError: EOF when reading a line"), "{error}");
+}
+
+/// How the SDK goes on with a session below a home, under that name.
+fn handoff(well: &Stepwell, id: &SessionId, (home, name): (&Path, &str)) -> Handoff {
+    let head = well.info(id).unwrap().head;
+    let homes = Homes { home: Some(home), data: None, workspace: None, variable: &|_: &str| None };
+    let session = Handover { head: &head, uuid: name, workspace: home };
+    sdk().writer().unwrap().handoff(&session, &homes).unwrap()
+}
+
+#[test]
+fn the_command_for_the_sdk_goes_on_behind_any_compaction() {
+    let Some(python) = python() else { return };
+    for (from, to) in [(0, 1), (2, 3)] {
+        let well = Stepwell::in_memory();
+        let id: SessionId = "20260223-143022-a1b2c3".parse().unwrap();
+        let session = well.create(Created::new(id.clone(), "t").with_agent("worker")).unwrap();
+        let places: Vec<_> = ["a", "c", "e"]
+            .iter()
+            .flat_map(|text| [Message::user(*text), Message::assistant(text.to_uppercase())])
+            .map(|message| session.append(message).unwrap())
+            .collect();
+        let mut compacted = Compacted::new(Lane::main(), places[from], places[to]);
+        compacted.summary = Some("what was".to_owned());
+        session.append(compacted).unwrap();
+        drop(session);
+        let home = tempfile::tempdir().unwrap();
+        let handoff = handoff(&well, &id, (home.path(), "gone-on"));
+        std::fs::create_dir_all(handoff.path.parent().unwrap()).unwrap();
+        let wishes = Wishes { purpose: Purpose::Continue, ..Wishes::default() };
+        let place = Destination { wishes, ..Destination::new(&handoff.path, Existing::Keep) };
+        write_to(&place, sdk().writer().unwrap(), &well, &id).unwrap();
+        asks_for_words(&python, &handoff);
+        let found = restored(&python, &handoff.found_below, ("gone-on", "worker", "sliding"));
+        let go_on = vec!["User: [\"text go on\"]".to_owned()];
+        let next = [said(&shown(&well, &id)), go_on].concat();
+        assert_eq!(there(&found["asked"]), next);
+    }
+}
+
+#[test]
+fn the_command_for_the_sdk_goes_on_with_a_summary_of_its_own() {
+    let Some(python) = python() else { return };
+    let home = tempfile::tempdir().unwrap();
+    let sessions = home.path().join(".strands/sessions");
+    std::fs::create_dir_all(&sessions).unwrap();
+    run(&python, &["make", sessions.to_str().unwrap()]);
+    let well = Stepwell::in_memory();
+    for name in ["made-tools", "made-sliding", "made-summary"] {
+        let id = taken(&well, &sessions.join(format!("session_{name}"))).remove(0).id;
+        asks_for_words(&python, &handoff(&well, &id, (home.path(), name)));
+    }
 }

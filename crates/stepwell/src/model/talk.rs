@@ -453,6 +453,15 @@ pub struct Record {
 pub const MAX_RECORD_KEY_BYTES: usize = 1_000;
 
 impl Record {
+    /// The topic under which an import keeps the files that a session came in.
+    pub const ORIGINAL: &str = "original";
+
+    /// Does it keep a part of a file that the session came in?
+    #[must_use]
+    pub fn keeps_original(&self) -> bool {
+        self.topic == Self::ORIGINAL
+    }
+
     /// The name under which a store finds it: `system/topic/key`.
     #[must_use]
     pub fn path(&self) -> String {

@@ -4,14 +4,15 @@ use std::path::Path;
 use std::process::Stdio;
 
 use serde_json::{Value, json};
-use stepwell::{INTERRUPTED, Session, Stepwell};
+use stepwell::{INTERRUPTED, Part, Role, Session, SessionId, Stepwell};
 use stepwell_formats::{Format, Mode, NOT_BEGUN, take_in};
 use stepwell_strict::{Say, Tokens};
-use tokio::io::{AsyncBufReadExt, AsyncWriteExt, BufReader};
+use tokio::io::{AsyncBufReadExt, AsyncWriteExt, BufReader, Lines};
+use tokio::process::{Child, ChildStdin, ChildStdout};
 
-use super::sessions::{begin, compacted, cut_off, pictured, view, waits};
+use super::sessions::{PICTURE, begin, compacted, cut_off, pictured, view, waits};
 use super::test_env::{ANSWER, NAME, TestEnv, assert_in_order, program, text_in};
-use crate::mirror::{assert_returns, said, shown};
+use crate::mirror::{assert_returns, said, shown, taken};
 use crate::support::log;
 
 fn codex() -> Format {
@@ -192,4 +193,145 @@ fn what_codex_writes_is_read_without_messages_that_nobody_said() {
     assert_eq!(texts.len() - front, 4, "{texts:#?}");
     assert!(texts[front + 2].contains("one") && texts[front + 2].contains("two"), "{texts:#?}");
     assert_returns(codex(), &path, path.file_name().unwrap().to_str().unwrap());
+}
+
+/// A client of Codex's own server, which can do what its command line only does on a screen.
+struct AppServer<'a> {
+    env: &'a TestEnv,
+    _child: Child,
+    to: ChildStdin,
+    from: Lines<BufReader<ChildStdout>>,
+    asked: u64,
+}
+
+impl<'a> AppServer<'a> {
+    fn start(env: &'a TestEnv, program: &Path) -> Self {
+        let mut command = env.command(program, &["app-server"]);
+        command.stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::null());
+        let mut child = env.wait(async { command.spawn() }).unwrap();
+        let (to, from) = (child.stdin.take().unwrap(), child.stdout.take().unwrap());
+        let from = BufReader::new(from).lines();
+        let mut server = Self { env, _child: child, to, from, asked: 0 };
+        let client = json!({"name": "witness", "version": "1"});
+        let capabilities = json!({"experimentalApi": true});
+        server.ask("initialize", json!({"clientInfo": client, "capabilities": capabilities}));
+        server.tell(&json!({"method": "initialized"}));
+        server
+    }
+
+    fn tell(&mut self, message: &Value) {
+        let (env, line) = (self.env, format!("{message}\n"));
+        env.wait(self.to.write_all(line.as_bytes())).unwrap();
+    }
+
+    /// What it says next that fits.
+    fn hear(&mut self, fits: impl Fn(&Value) -> bool) -> Value {
+        let (env, from) = (self.env, &mut self.from);
+        env.wait(async {
+            loop {
+                let line = from.next_line().await.unwrap().expect("it answers");
+                let said: Value = serde_json::from_str(&line).unwrap_or_default();
+                if fits(&said) {
+                    return said;
+                }
+            }
+        })
+    }
+
+    fn ask(&mut self, method: &str, params: Value) -> Value {
+        self.asked += 1;
+        let id = self.asked;
+        self.tell(&json!({"id": id, "method": method, "params": params}));
+        let answer = self.hear(|said| said["id"] == id && said.get("method").is_none());
+        assert!(answer.get("error").is_none(), "{method}: {answer}");
+        answer["result"].clone()
+    }
+
+    /// The user says something, and the turn ends.
+    fn turn(&mut self, thread: &str, text: &str) {
+        let input = json!([{"type": "text", "text": text}]);
+        self.ask("turn/start", json!({"threadId": thread, "input": input}));
+        self.hear(|said| said["method"] == "turn/completed");
+    }
+}
+
+/// The conversation of the newest rollout whose name begins so, as a model is shown it: a line for
+/// each part, without instructions.
+fn conversation(env: &TestEnv, thread: &str) -> Vec<String> {
+    let well = Stepwell::in_memory();
+    let sessions = taken(&well, &env.home().join(".codex/sessions"));
+    let of_thread = |id: &&SessionId| id.as_str().starts_with(thread);
+    let id = sessions.iter().map(|it| &it.id).filter(of_thread).next_back().unwrap();
+    let mut lines = Vec::new();
+    for message in shown(&well, id).into_iter().filter(|it| it.role != Role::System) {
+        let role = if message.role == Role::Assistant { "assistant" } else { "user" };
+        lines.extend(message.parts.iter().map(|part| match part {
+            Part::Text(text) => format!("{role}: {}", text.text),
+            Part::Image(image) => format!("image: {} {}", image.media_type, image.data),
+            Part::ToolCall(call) => {
+                let arguments: Value = serde_json::from_str(&call.arguments).unwrap();
+                format!("call: {} {} {arguments}", call.id, call.name)
+            }
+            Part::ToolResult(result) => format!("result: {} {}", result.call_id, result.text),
+            Part::Thinking(text) => format!("thinking: {}", text.text),
+        }));
+    }
+    lines
+}
+
+/// The user says something more, and Codex asks its model with just what was read here before.
+fn assert_sends_what_is_read(env: &TestEnv, server: &mut AppServer<'_>, thread: &str, text: &str) {
+    let mut expected = conversation(env, thread);
+    expected.push(format!("user: {text}"));
+    server.turn(thread, text);
+    let mut sent = sent(env);
+    sent.retain(|line| !line.starts_with("developer: "));
+    assert_eq!(sent, expected, "before {text:?}");
+}
+
+#[test]
+fn what_is_read_of_codex_is_what_codex_sends_next() {
+    let Some(program) = program("STEPWELL_WITNESS_CODEX") else { return };
+    let env = env();
+    std::fs::write(env.workspace().join("AGENTS.md"), "Weigh twice.\n").unwrap();
+    let mut server = AppServer::start(&env, &program);
+    let begun = json!({"cwd": env.workspace(), "approvalPolicy": "never"});
+    let thread = server.ask("thread/start", begun)["thread"]["id"].as_str().unwrap().to_owned();
+    server.turn(&thread, "Weigh the flour.");
+    let fails = Say::text("I look.").calling("call_1", "exec_command", &[r#"{"cmd":"exit 3"}"#]);
+    env.model.push(fails);
+    server.turn(&thread, "Look.");
+    assert_sends_what_is_read(&env, &mut server, &thread, "Weigh the salt.");
+    let turns = server.ask("thread/turns/list", json!({"threadId": thread}));
+    let last = turns["data"][0]["id"].as_str().unwrap();
+    server.ask("thread/revert", json!({"threadId": thread, "beforeTurnId": last}));
+    assert_sends_what_is_read(&env, &mut server, &thread, "Weigh the water.");
+    server.ask("thread/compact/start", json!({"threadId": thread}));
+    server.hear(|said| said["method"] == "turn/completed");
+    assert_sends_what_is_read(&env, &mut server, &thread, "Add them.");
+    let fork = server.ask("thread/fork", json!({"threadId": thread}));
+    let fork = fork["thread"]["id"].as_str().unwrap().to_owned();
+    server.turn(&fork, "Elsewhere.");
+    assert_sends_what_is_read(&env, &mut server, &fork, "And there?");
+    assert_sends_what_is_read(&env, &mut server, &thread, "And here?");
+}
+
+#[test]
+fn the_task_of_a_rollout_with_a_picture_is_what_was_typed_with_it() {
+    let Some(program) = program("STEPWELL_WITNESS_CODEX") else { return };
+    let env = env();
+    std::fs::write(env.workspace().join("AGENTS.md"), "Weigh twice.\n").unwrap();
+    let bytes = base64::Engine::decode(&base64::engine::general_purpose::STANDARD, PICTURE);
+    std::fs::write(env.workspace().join("scales.png"), bytes.unwrap()).unwrap();
+    let arguments = ["exec", "--skip-git-repo-check", "-i", "scales.png", "--", "What is on it?"];
+    env.run(env.command(&program, &arguments));
+    let well = Stepwell::in_memory();
+    let id = taken(&well, &env.home().join(".codex/sessions")).remove(0).id;
+    assert_eq!(well.info(&id).unwrap().head.task, "What is on it?");
+    // What Codex put in front is shown to the model, and is not the user's.
+    let messages = shown(&well, &id);
+    let own: Vec<_> = messages.iter().filter(|it| it.is_from_user()).collect();
+    assert_eq!(own.len(), 1, "{own:#?}");
+    assert!(own[0].text().contains("What is on it?"));
+    assert!(messages.iter().any(|it| it.text().contains("Weigh twice.") && !it.is_from_user()));
 }
