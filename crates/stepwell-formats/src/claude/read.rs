@@ -390,9 +390,12 @@ impl<'a> Reading<'a> {
         self.follow(fields, at)?;
         let results = parts.iter().any(|part| matches!(part, Part::ToolResult(_)));
         let leaves_end = !results && is_command(&parts);
-        // What the program says in the user's name is shown to the model, and not as the user's.
-        let role = if results || is_injected(fields, &parts) { Role::Tool } else { Role::User };
-        let said = Message::new(role, parts).in_lane(lane(fields));
+        let injected = !results && is_injected(fields, &parts);
+        let role = if results { Role::Tool } else { Role::User };
+        let mut said = Message::new(role, parts).in_lane(lane(fields));
+        if injected {
+            said = said.injected();
+        }
         let answered: Vec<String> = said.results().map(|it| it.call_id.clone()).collect();
         if !results && said.lane == Lane::main() {
             self.tree.turn();

@@ -106,7 +106,9 @@ impl Transcript {
         self.grew |= said == Said::Here;
         self.done += u64::from(self.steps.said(message).is_some());
         match message.role {
-            Role::User if self.asked.is_none() => self.asked = Some(message.text()),
+            Role::User if self.asked.is_none() && message.is_from_user() => {
+                self.asked = Some(message.text());
+            }
             Role::Assistant => self.model = message.model.clone().unwrap_or_default(),
             _ => {}
         }

@@ -1,8 +1,6 @@
 //! Claude Code's transcripts, line by line as it writes them: what an import makes of each.
 
-use stepwell::{
-    Event, Lane, Message, MessageOrigin, Money, Role, Scope, SessionId, Status, Stepwell, View,
-};
+use stepwell::{Event, Lane, Message, Money, Role, Scope, SessionId, Status, Stepwell, View};
 use stepwell_formats::{Became, Format};
 
 use crate::mirror::{became, said, shown, taken, written};
@@ -208,15 +206,15 @@ fn what_the_program_put_into_the_users_mouth_is_told_from_what_the_user_said() {
     let (well, id) = imported(&file);
     assert_eq!(well.info(&id).unwrap().head.task, "my own words");
     let view = View::of(&Lane::main(), log(&well, &id));
-    let users: Vec<(MessageOrigin, String)> = view
+    let users: Vec<(bool, String)> = view
         .messages
         .iter()
         .filter(|it| it.message.role == Role::User)
-        .map(|it| (it.made, it.message.text()))
+        .map(|it| (it.message.is_from_user(), it.message.text()))
         .collect();
-    let asides = injected.iter().map(|(text, _)| (MessageOrigin::Aside, (*text).to_owned()));
-    let expected: Vec<(MessageOrigin, String)> =
-        asides.chain([(MessageOrigin::Recorded, "my own words".to_owned())]).collect();
+    let context = injected.iter().map(|(text, _)| (false, (*text).to_owned()));
+    let expected: Vec<(bool, String)> =
+        context.chain([(true, "my own words".to_owned())]).collect();
     assert_eq!(users, expected);
 }
 
