@@ -22,13 +22,15 @@ pub(super) fn is_secret(value: &str, kind: Value, around: Around<'_>) -> bool {
             let word = letters && value.chars().count() < 12;
             !is_stand_in(value) && (!word || around.is_plain_password(value))
         }
-        // Without quotes, code has to be told from values: a call, or a type.
+        // Without quotes, code has to be told from values: a call, a type, or a name of a cloud's.
         Value::Bare => {
             let value_like = is_mixed(value) || around.is_plain_password(value);
-            value_like && !is_stand_in(value) && !after.starts_with(['(', '[', '<'])
+            let is_code = after.starts_with(['(', '[', '<']) || around.is_typed();
+            value_like && !is_stand_in(value) && !is_code && !around.before.ends_with(":secret:")
         }
         Value::Weak => {
-            let names = !after.starts_with(['(', '[', '<', ':', '{']) && !is_made_up(value);
+            let is_code = after.starts_with(['(', '[', '<', ':', '{']) || around.is_typed();
+            let names = !is_code && !is_made_up(value);
             let chance = is_mixed(value) && !is_words(value);
             names && !is_stand_in(value) && (chance || around.is_plain_password(value))
         }
@@ -86,6 +88,12 @@ pub(super) struct Around<'a> {
 }
 
 impl Around<'_> {
+    /// Is the value a type, as in `const API_KEY: ffi::u8x16 = …`?
+    fn is_typed(self) -> bool {
+        let is_behind = self.after.starts_with(" = ") || self.after.starts_with("::");
+        is_behind && self.before.ends_with(": ")
+    }
+
     /// Is the value letters alone, and assigned in a form that only shells and files of variables
     /// have: `DB_PASSWORD=correcthorse`, or `password=correcthorse` as a line of its own? Code has
     /// room around the sign, and `password: word` is a type, a label or prose.

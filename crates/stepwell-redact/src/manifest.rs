@@ -19,6 +19,16 @@ pub(super) const KEYWORDS: [&str; 6] = [
     "\\\"kind\\\": \\\"secret\\\"",
 ];
 
+/// No keyword is longer.
+const LONGEST_KEYWORD: usize = 24;
+
+/// Does a text that begins with one of the keywords name the kind, and not a longer one?
+pub(super) fn is_named(text: &str) -> bool {
+    let front = &text[..text.floor_char_boundary(LONGEST_KEYWORD + 1)];
+    let behind = front.find("Secret").map(|at| &text[at + "Secret".len()..]);
+    behind.is_some_and(|rest| !rest.starts_with(|c: char| c.is_alphanumeric()))
+}
+
 /// Where the values are.
 pub(super) fn values(text: &str) -> impl Iterator<Item = Range<usize>> {
     in_yaml(text).into_iter().chain(in_json(text))

@@ -19,6 +19,10 @@ use super::rules::{Before, Compiled, Reach, Value, rules};
 /// What every placeholder begins with.
 pub(super) const PLACEHOLDER: &str = "[redacted:";
 
+/// A value that is longer is not looked into again by the rule that refused it: on one long line
+/// each of many values may go to the line's end.
+const LONG_VALUE: usize = 1 << 10;
+
 /// What ends a shell's command.
 const COMMAND_ENDS: [char; 4] = ['\n', '|', ';', '&'];
 
@@ -110,7 +114,7 @@ static KEYWORDS: LazyLock<Keywords> = LazyLock::new(|| {
     }
     let automaton = AhoCorasick::builder()
         .ascii_case_insensitive(true)
-        .kind(Some(AhoCorasickKind::DFA))
+        .kind(Some(AhoCorasickKind::ContiguousNFA))
         .build(texts)
         .expect("a few hundred short keywords make a small automaton");
     Keywords { automaton, uses }
@@ -128,7 +132,7 @@ impl Scan {
         for found in KEYWORDS.automaton.find_overlapping_iter(text) {
             match &KEYWORDS.uses[found.pattern().as_usize()] {
                 Use::Placeholder => scan.add_placeholder(text, found.start()),
-                Use::Manifest => is_manifest = true,
+                Use::Manifest => is_manifest |= manifest::is_named(&text[found.start()..]),
                 Use::Rules(rules) => {
                     rules.iter().for_each(|rule| scan.look(text, *rule, found.start()));
                 }
@@ -183,12 +187,29 @@ impl Scan {
             Before::Run(is) => {
                 let read = self.read.get(rule).copied().unwrap_or(0).min(keyword);
                 let run = before.as_bytes()[read..].iter().rev().take_while(|byte| is(**byte));
-                Some(edge::run_start(before, keyword - run.count()))
+                let start = keyword - run.count();
+                let behind = edge::run_start(before, start);
+                if behind > start && self.finds(text, rule, behind) {
+                    return;
+                }
+                // What looks like an escape may be the secret's own first letter.
+                Some(start)
             }
         };
         if let Some(start) = start {
             self.try_rule(text, rule, start);
         }
+    }
+
+    /// Tries a rule at a place, and forgets it if nothing is found.
+    fn finds(&mut self, text: &str, rule: usize, start: usize) -> bool {
+        let (found, read) = (self.hits.len(), self.read.get(rule).copied().unwrap_or(0));
+        self.try_rule(text, rule, start);
+        let finds = self.hits.len() > found;
+        if !finds {
+            self.read[rule] = read;
+        }
+        finds
     }
 
     /// Tries a rule at a place that it has not read yet.
@@ -201,10 +222,11 @@ impl Scan {
         }
         match Tried::at(text, number, start) {
             Tried::No { read } => self.read[number] = read,
-            // A value that is no secret itself may hold one.
+            // A value that is no secret itself may hold one. A long one is read once.
             Tried::Value(value) => {
                 self.matched = true;
-                self.read[number] = value.start;
+                let is_long = value.len() > LONG_VALUE;
+                self.read[number] = if is_long { value.end } else { value.start };
             }
             Tried::Secret(hit) => {
                 self.matched = true;

@@ -430,3 +430,40 @@ fn of_a_corpus_of_our_own_it_is_known_what_is_found_and_what_is_missed() {
         assert_eq!(!redactor.redact(&text).contains(&secret), is_found, "{text}");
     }
 }
+
+#[test]
+fn what_only_resembles_a_file_with_secrets_is_left_alone() {
+    let redactor = Redactor::default();
+    let address = format!("{}a", "3dE5gH7jK9mN1pQ2rS4tU6vW8xYaB".repeat(2));
+    for text in [
+        // Base64 without a colon in it, of a certificate, and of prose.
+        "{\"auths\":{\"ghcr.io\":{\"auth\":\"aGVsbG8gd29ybGQ=\"}}}",
+        "client-certificate-data: CERT\n",
+        "it says PROSE.",
+        "client-key: /etc/kubernetes/pki/ann1.key",
+        "apiVersion: v1\nkind: ConfigMap\ndata:\n  host: db1.example.com\n",
+        "apiVersion: v1\nkind: SecretStore\ndata:\n  host: db1.example.com\n",
+        "the kind: secret ones\ndata:\n  host: db1.example.com\n",
+        "db.example.com:5432/shop, 127.0.0.1:5432:\nready",
+        "Address6.fromWildcard('2001:db8:*:*:*:*:*:*')",
+        "define('DB_HOST', 'localhost1');",
+        "define('DB_PASSWORD', getenv('DB_PASSWORD_1'));",
+        "define('AUTH_KEY', 'put your unique phrase here');",
+        "SSWS is the scheme of 1 vendor",
+        "oy2abc123, en-us12, 0123456789abcdef-us1",
+        "MTIzNDU2.abc.def ndarray.linalg.norm1",
+        "htpasswd -c .htpasswd ann",
+        "htpasswd -b .htpasswd ann \"$PASSWORD_1\"",
+        "<add key=\"ClearTextPassword\" value=\"%NUGET_PASSWORD%\" />",
+        "password = \"secret\"; password: 'abc'; passwd=\"%s\"; password = \"{0}\"",
+        "arn:aws:secretsmanager:us-west-2:123456789012:secret:MyDatabaseSecret-a1b2c3",
+        "pub const NET_TOKEN: _bindgen_ty_7 = _bindgen_ty_7::NET_TOKEN;",
+        "mongodb://${user}:${password1}@${host}",
+        &format!("Kx{address}"),
+    ] {
+        let text = text.replace("CERT", "LS0tLS1CRUdJTiBDRVJUSUZJQ0FURS0tLS0tCk1JSUJzekNDQVZtZ0F3SUJBZ0lVUW05bmRYTWdZMlZ5ZEdsbWFXTmhkR1UKLS0tLS1FTkQgQ0VSVElGSUNBVEUtLS0tLQo=");
+        let text =
+            text.replace("PROSE", "c2stIGFuZCBtb3JlIHdvcmRzLCBub25lIG9mIHdoaWNoIGlzIGEga2V5");
+        assert!(matches!(redactor.redact(&text), Cow::Borrowed(_)), "{}", redactor.redact(&text));
+    }
+}

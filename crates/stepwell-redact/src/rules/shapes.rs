@@ -113,7 +113,7 @@ pub(super) const RULES: &[Rule] = &[
     },
     Rule {
         before: Before::Run(|byte| byte.is_ascii_hexdigit()),
-        ..certain("mailchimp-key", &["-us"], r"[0-9a-f]*?([0-9a-f]{32}-us[0-9]{1,2})")
+        ..certain("mailchimp-key", &["-us"], r"[0-9A-Fa-f]*?([0-9a-f]{32}-us[0-9]{1,2})")
     },
     // A private key of Bitcoin, as wallets import and export it.
     word(

@@ -236,7 +236,10 @@ pub(super) const RULES: &[Rule] = &[
             ),
         )
     },
-    certain("url-password", &["://"], r#"://[^\s/:@\[\]"'<>]{0,100}:([^\s/@\[\]"'<>]{3,})@"#),
+    Rule {
+        values: &[Value::Named],
+        ..certain("url-password", &["://"], r#"://[^\s/:@\[\]"'<>]{0,100}:([^\s/@\[\]"'<>]{3,})@"#)
+    },
     // A token as a user's name, or among an address's parameters.
     Rule {
         values: &[Value::Weak],
@@ -292,7 +295,7 @@ pub(super) const RULES: &[Rule] = &[
     },
     Rule {
         values: &[Value::Named],
-        ..word("pgpass-password", &["*:*:"], r"\*:\*:[^\s:]{1,64}:[^\s:]{1,64}:([^\s:]{3,})")
+        ..word("pgpass-password", &["*:*:"], r"\*:\*:[^\s:]{1,64}:[^\s:*]{1,64}:([^\s:*]{3,})")
     },
     // What `config.json` of Docker says.
     Rule {
