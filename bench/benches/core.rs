@@ -11,8 +11,8 @@ use std::time::Duration;
 
 use stepwell::{
     Access, Append, Create, Created, Deps, Epoch, Filter, Lane, Maintain as _, Message, Policy,
-    Query, Rank, ResumeLimits, Search, SessionId, Span, SqliteOptions, SqliteStore, Status,
-    StatusChanged, Stepwell, Store, Time, View, Write,
+    Query, Rank, Redactor, ResumeLimits, Search, SessionId, Span, SqliteOptions, SqliteStore,
+    Status, StatusChanged, Stepwell, Store, Time, View, Write,
 };
 use stepwell_bench::plot::{self, Series};
 use stepwell_bench::{Table, Times, timed};
@@ -350,15 +350,22 @@ fn search_in(sessions: usize, all: &str, table: &Table) {
         assert_eq!(statement.query_map([], |_| Ok(())).unwrap().count(), 20);
     });
     let newest = Times::of(50, || {
-        assert_eq!(store.search(&Search::new("session durable")).unwrap().hits.len(), 20);
+        assert_eq!(
+            store.search(&Search::new("session durable"), &Redactor::default()).unwrap().hits.len(),
+            20
+        );
     });
     let what = format!("search newest first in {all}");
     table.row(&what, &newest, ("bare FTS5 rowids", &bare), "≤ 3 ms");
     let ranked = Search { rank: Rank::Relevance, ..Search::new("zebrafish") };
-    let rare = Times::of(50, || assert_eq!(store.search(&ranked).unwrap().hits.len(), 10));
+    let rare = Times::of(50, || {
+        assert_eq!(store.search(&ranked, &Redactor::default()).unwrap().hits.len(), 10)
+    });
     table.row("search a rare word, ranked", &rare, ("bare FTS5 rowids", &bare), "≤ 5 ms");
     let common = Search { rank: Rank::Relevance, ..Search::new("session") };
-    let common = Times::of(10, || assert_eq!(store.search(&common).unwrap().hits.len(), 20));
+    let common = Times::of(10, || {
+        assert_eq!(store.search(&common, &Redactor::default()).unwrap().hits.len(), 20)
+    });
     table.row("search a common word, ranked", &common, ("bare FTS5 rowids", &bare), "≤ 60 ms");
 }
 

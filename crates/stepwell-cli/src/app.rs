@@ -121,16 +121,19 @@ impl App {
         RunView { out: &mut self.out, console, host: &self.workspace.host }
     }
 
-    /// A line, no wider than the terminal.
+    /// A line without secrets, no wider than the terminal. Half a secret is no longer known as one, so
+    /// it goes before the line is cut.
     pub(crate) fn cut(&self, line: &str) -> String {
+        let line = self.out.redacted(line);
         match self.terminal.width {
-            Some(columns) => text::cut(line, columns),
-            None => line.to_owned(),
+            Some(columns) => text::cut(&line, columns),
+            None => line.into_owned(),
         }
     }
 
-    /// Prints a table, as wide as the terminal.
+    /// Prints a table without secrets, as wide as the terminal.
     pub(crate) fn print(&mut self, table: &Table) -> Result<()> {
+        let table = table.mapped(|text| self.out.redacted(text).into_owned());
         let lines = table.lines(self.out.paint, self.terminal.width);
         lines.into_iter().try_for_each(|line| self.out.line(line))
     }

@@ -2,6 +2,7 @@
 //!
 //! Secrets are taken out of it: imports and other programs' records are stored as they came.
 
+use std::borrow::Cow;
 use std::fmt::Display;
 use std::io::{self, BufWriter, LineWriter, Write};
 
@@ -41,6 +42,16 @@ impl Output {
             Form::Json => Err(Failure::new(Exit::Usage, "this answer has no form in JSON")),
             Form::Text => Ok(()),
         }
+    }
+
+    /// What takes secrets out of the answer.
+    pub(crate) fn redactor(&self) -> Redactor {
+        self.redactor.clone()
+    }
+
+    /// A text without secrets. What is cut is cut from this.
+    pub(crate) fn redacted<'a>(&self, text: &'a str) -> Cow<'a, str> {
+        self.redactor.redact(text)
     }
 
     /// Writes a line, without secrets.

@@ -6,8 +6,8 @@ use std::time::Duration;
 
 use stepwell::{
     Append, Clock, Create, Created, Edited, Event, EventId, Filter, Head, LEASE_TTL, Lease,
-    LeaseRequest, Message, NewEvent, Order, Origin, Query, Recorded, Removal, Result, Search, Seq,
-    SessionId, Sort, Span, State, Store, Target, Write, Written,
+    LeaseRequest, Message, NewEvent, Order, Origin, Query, Recorded, Redactor, Removal, Result,
+    Search, Seq, SessionId, Sort, Span, State, Store, Target, Write, Written,
 };
 
 use crate::{TestClock, TestProcesses};
@@ -243,7 +243,7 @@ impl<F: Fixture> Harness<F> {
 
     /// Where a search finds something.
     pub(crate) fn found(&self, search: &Search) -> Vec<(String, u64)> {
-        let found = self.store().search(search).unwrap();
+        let found = self.store().search(search, &Redactor::default()).unwrap();
         found.hits.iter().map(|hit| (hit.session.to_string(), hit.seq.get())).collect()
     }
 

@@ -1,6 +1,6 @@
 //! Claims about forks whose parents are gone: a shared prefix lives until its last user.
 
-use stepwell::{Search, Seq, Span, Status};
+use stepwell::{Redactor, Search, Seq, Span, Status};
 
 use crate::claims::claims;
 use crate::harness::{claim, event_id, id, say, targets, texts};
@@ -140,8 +140,8 @@ fn shared_words_are_found_in_a_fork_after_the_parent_is_gone<F: Fixture>(w: &mut
         assert_eq!(found[0].1, seq);
     }
     assert!(w.hits("\"a 5\"").is_empty());
-    let found = w.store().search(&Search::new("\"a 1\"")).unwrap();
-    assert_eq!(found.hits[0].snippet.text, "a 1");
+    let found = w.store().search(&Search::new("\"a 1\""), &Redactor::default()).unwrap();
+    assert_eq!(found.hits[0].snippet.text(), "a 1");
     assert_eq!(w.hits("\"f 1\""), [("f".to_owned(), 5)]);
     assert_eq!(w.hits("\"g 1\""), [("g".to_owned(), 7)]);
 }

@@ -4,8 +4,8 @@ use std::time::Duration;
 
 use stepwell::{
     Append, Created, Edited, Event, Failure, Family, FileChanged, FileState, Filter, Hit, Message,
-    Node, NodeState, Part, Rank, Role, Search, Seq, Status, StatusChanged, Task, Text, Time,
-    TrashScope, Write,
+    Node, NodeState, Part, Rank, Redactor, Role, Search, Seq, Status, StatusChanged, Task, Text,
+    Time, TrashScope, Write,
 };
 
 use crate::claims::claims;
@@ -38,7 +38,7 @@ claims! { $ search = search_claims for Fixture:
 }
 
 fn hit<F: Fixture>(w: &Harness<F>, word: &str) -> Hit {
-    let found = w.store().search(&Search::new(word)).unwrap();
+    let found = w.store().search(&Search::new(word), &Redactor::default()).unwrap();
     assert_eq!((found.hits.len(), found.unseen), (1, 0), "{word}: {found:?}");
     found.hits.into_iter().next().unwrap()
 }
@@ -135,8 +135,8 @@ fn a_hit_says_where_when_and_what<F: Fixture>(w: &mut Harness<F>) {
     let hit = hit(w, "cistern");
     assert_eq!((hit.session, hit.seq), (id("a"), Seq::new(2)));
     assert_eq!((hit.at, &*hit.kind), (then, "message"));
-    assert_eq!(hit.snippet.text, "a spoken cistern");
-    assert_eq!(hit.snippet.matches, std::iter::once(9..16).collect::<Vec<_>>());
+    assert_eq!(hit.snippet.text(), "a spoken cistern");
+    assert_eq!(hit.snippet.matches(), std::iter::once(9..16).collect::<Vec<_>>());
 }
 
 fn the_newest_hits_come_first<F: Fixture>(w: &mut Harness<F>) {
@@ -227,7 +227,7 @@ fn what_another_handle_wrote_is_found<F: Fixture>(w: &mut Harness<F>) {
     let lease = w.begin("a");
     assert!(w.hits("well").is_empty());
     w.add(&lease, say("well"));
-    let found = other.search(&Search::new("well")).unwrap();
+    let found = other.search(&Search::new("well"), &Redactor::default()).unwrap();
     assert_eq!(found.hits.len(), 1);
     assert_eq!(w.hits("well").len(), 1);
 }
@@ -249,7 +249,7 @@ fn what_each_of_many_threads_wrote_is_found_by_it_at_once<F: Fixture>(w: &mut Ha
                         events: vec![say(&word)],
                     };
                     store.write(Write::Append(append)).unwrap();
-                    let found = store.search(&Search::new(&word)).unwrap();
+                    let found = store.search(&Search::new(&word), &Redactor::default()).unwrap();
                     assert_eq!(found.hits.len(), 1, "{word}");
                 }
             });

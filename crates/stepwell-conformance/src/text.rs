@@ -1,6 +1,6 @@
 //! Claims about the language of searches, and the text that a hit is shown with.
 
-use stepwell::{Search, Snippet};
+use stepwell::{Redactor, Search, Snippet};
 
 use crate::claims::claims;
 use crate::harness::say;
@@ -23,6 +23,7 @@ claims! { $ text = text_claims for Fixture:
     a_snippet_marks_the_words_that_matched,
     a_snippet_of_a_long_text_shows_the_match,
     a_snippet_is_one_line,
+    a_snippet_shows_no_part_of_a_secret,
 }
 
 /// The numbers of the texts that a search finds.
@@ -168,18 +169,18 @@ fn hostile_syntax_is_harmless<F: Fixture>(w: &mut Harness<F>) {
 fn snippet<F: Fixture>(w: &Harness<F>, text: &str, asked: &str) -> (Snippet, Vec<String>) {
     let lease = w.begin("a");
     w.add(&lease, say(text));
-    let found = w.store().search(&Search::new(asked)).unwrap();
+    let found = w.store().search(&Search::new(asked), &Redactor::default()).unwrap();
     assert_eq!(found.hits.len(), 1);
     let snippet = found.hits[0].snippet.clone();
     let marked =
-        snippet.matches.iter().map(|range| snippet.text[range.clone()].to_owned()).collect();
+        snippet.matches().iter().map(|range| snippet.text()[range.clone()].to_owned()).collect();
     (snippet, marked)
 }
 
 fn a_snippet_marks_the_words_that_matched<F: Fixture>(w: &mut Harness<F>) {
     let text = "Über the Stone there is WATER, and stonework by the deep well.";
     let (snippet, marked) = snippet(w, text, "über stone* \"deep well\" water");
-    assert_eq!(snippet.text, text);
+    assert_eq!(snippet.text(), text);
     let expected = ["Über", "Stone", "WATER", "stonework", "deep well"];
     assert_eq!(marked, expected);
 }
@@ -188,12 +189,31 @@ fn a_snippet_of_a_long_text_shows_the_match<F: Fixture>(w: &mut Harness<F>) {
     let filler = "lorem ipsum ".repeat(500);
     let (snippet, marked) = snippet(w, &format!("{filler}needle {filler}"), "needle");
     assert_eq!(marked, ["needle"]);
-    assert!(snippet.text.len() < 500, "{}", snippet.text.len());
-    assert!(snippet.text.contains("ipsum needle lorem"), "{}", snippet.text);
+    assert!(snippet.text().len() < 500, "{}", snippet.text().len());
+    assert!(snippet.text().contains("ipsum needle lorem"), "{}", snippet.text());
 }
 
 fn a_snippet_is_one_line<F: Fixture>(w: &mut Harness<F>) {
     let (snippet, marked) = snippet(w, "one\n\n  two\r\n\tneedle\u{b}\nthree", "needle");
-    assert_eq!(snippet.text, "one two needle three");
+    assert_eq!(snippet.text(), "one two needle three");
     assert_eq!(marked, ["needle"]);
+}
+
+fn a_snippet_shows_no_part_of_a_secret<F: Fixture>(w: &mut Harness<F>) {
+    let line = |n: usize| format!("{}{n}w", "k7Q+zB3/".repeat(7)).split_off(n);
+    let lines = [line(0), line(1), line(2)].join("\n");
+    let key = format!("-----BEGIN PRIVATE KEY-----\n{lines}\n-----END PRIVATE KEY-----");
+    let text = format!("{}{key}\nis the key of the deep well", "lorem ipsum ".repeat(40));
+    // The last word of the key's second line, and a word behind the key.
+    for asked in ["1w", "deep"] {
+        let lease = w.begin(asked);
+        w.add(&lease, say(&text));
+        for hit in w.store().search(&Search::new(asked), &Redactor::default()).unwrap().hits {
+            let (shown, marks) = (hit.snippet.text(), hit.snippet.matches());
+            assert!(shown.contains("[redacted:private-key]"), "{shown}");
+            assert!(!shown.contains("k7Q"), "{shown}");
+            let marked = |word: &str| marks.iter().any(|range| &shown[range.clone()] == word);
+            assert_eq!(marked("deep"), asked == "deep", "{shown}");
+        }
+    }
 }

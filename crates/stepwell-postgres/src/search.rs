@@ -9,9 +9,9 @@ use std::collections::BTreeMap;
 use std::fmt::Write as _;
 
 use stepwell::backend::{
-    Key, Question, Row, SEARCHABLE_KINDS, TxnContext, read, searchable, snippet, words,
+    Key, Question, Row, SEARCHABLE_KINDS, Shown, TxnContext, read, searchable, words,
 };
-use stepwell::{Event, Found, Hit, Rank, Result, Role, Search, Seq, Time};
+use stepwell::{Event, Found, Hit, Rank, Redactor, Result, Search, Seq, Time};
 use tokio_postgres::types::Type;
 
 use crate::blob;
@@ -84,7 +84,7 @@ pub(crate) fn index(rows: &PgRows<'_>, key: Key) -> Result<Left> {
     for row in &found {
         let event = read_event(rows, row)?;
         last = number(event.seq);
-        if let Some((text, _)) = text_of(rows, &event)? {
+        if let Some(text) = event_of(rows, &event)?.as_ref().and_then(searchable) {
             docs.add(event.seq, event.at, &text);
         }
     }
@@ -113,15 +113,13 @@ pub(crate) fn index(rows: &PgRows<'_>, key: Key) -> Result<Left> {
     Ok(Left::Nothing)
 }
 
-/// What of an event can be found, and who said it. What is damaged says nothing; verification is where it
-/// is reported.
-fn text_of(rows: &PgRows<'_>, row: &Row<'_>) -> Result<Option<(String, Option<Role>)>> {
+/// An event that can be found. What is damaged says nothing; verification is where it is reported.
+fn event_of(rows: &PgRows<'_>, row: &Row<'_>) -> Result<Option<Event>> {
     if !SEARCHABLE_KINDS.iter().any(|kind| kind.as_str() == row.kind) {
         return Ok(None);
     }
     let event = row.open(&mut |digest| blob::get(rows, digest));
-    let said = |event: &Event| Some((searchable(event)?, event.role()));
-    Ok(event.ok().and_then(|event| said(&event.event)))
+    Ok(event.ok().map(|event| event.event))
 }
 
 /// Events' words as columns.
@@ -181,7 +179,7 @@ fn front(word: &str) -> &str {
 }
 
 /// The question in PostgreSQL's language. Words are letters and digits only.
-fn asked(question: &Question) -> String {
+fn in_sql(question: &Question) -> String {
     let term = |term: stepwell::backend::Term<'_>| {
         let cut = front(term.word);
         let star = if term.open || cut.len() < term.word.len() { ":*" } else { "" };
@@ -201,25 +199,33 @@ pub(crate) fn reindex_from(rows: &PgRows<'_>, key: Key, seq: Seq) -> Result<()> 
     rows.run("UPDATE stepwell.heads SET unindexed = true WHERE session = $1", params![key => INT8])
 }
 
+/// A search, and what takes the secrets out of its answer.
+#[derive(Clone, Copy)]
+pub(crate) struct Asked<'a> {
+    pub(crate) search: &'a Search,
+    pub(crate) redactor: &'a Redactor,
+}
+
 /// Looks a question up in the index as it stands.
 pub(crate) fn find(
     rows: &PgRows<'_>,
     context: TxnContext<'_>,
-    search: &Search,
+    asked: Asked<'_>,
 ) -> Result<Vec<Hit>> {
+    let search = asked.search;
     let Some(question) = Question::parse(&search.text) else {
         return Ok(Vec::new());
     };
-    question.answer(search.limit, |question| hits(rows, context, search, question))
+    question.answer(search.limit, |question| hits(rows, context, asked, question))
 }
 
 fn hits(
     rows: &PgRows<'_>,
     context: TxnContext<'_>,
-    search: &Search,
+    asked: Asked<'_>,
     question: &Question,
 ) -> Result<Vec<Hit>> {
-    let mut hits = Vec::new();
+    let (search, mut hits) = (asked.search, Vec::new());
     let mut after = None;
     let mut passed = 0;
     while hits.len() < search.limit {
@@ -235,7 +241,7 @@ fn hits(
         after = places.last().copied();
         let last = places.len() < usize::try_from(LOOKED).unwrap_or(usize::MAX);
         for place in places {
-            hits.extend(hit(rows, place, question)?);
+            hits.extend(hit(rows, place, asked, question)?);
             if hits.len() == search.limit {
                 break;
             }
@@ -268,7 +274,7 @@ fn newest(
     question: &Question,
     after: Option<Spot>,
 ) -> Result<Vec<Spot>> {
-    let words = conditions.bind(asked(question), Type::TEXT);
+    let words = conditions.bind(in_sql(question), Type::TEXT);
     let team = conditions.bind(rows.namespace, Type::INT4);
     conditions.require(format!("d.namespace = {team}"));
     conditions.require(format!("(d.words @@ {words}::tsquery OR NOT d.whole)"));
@@ -294,7 +300,7 @@ fn best(
     question: &Question,
     passed: i64,
 ) -> Result<Vec<Spot>> {
-    let words = conditions.bind(asked(question), Type::TEXT);
+    let words = conditions.bind(in_sql(question), Type::TEXT);
     let team = conditions.bind(rows.namespace, Type::INT4);
     let sql = format!(
         "WITH d AS MATERIALIZED (SELECT session, seq, at, \
@@ -310,29 +316,35 @@ fn best(
 }
 
 /// A hit, if the event says what is asked for.
-fn hit(rows: &PgRows<'_>, spot: Spot, question: &Question) -> Result<Option<Hit>> {
+fn hit(
+    rows: &PgRows<'_>,
+    spot: Spot,
+    asked: Asked<'_>,
+    question: &Question,
+) -> Result<Option<Hit>> {
     let sql = "SELECT id FROM stepwell.sessions WHERE key = $1";
     let Some(row) = rows.one(sql, params![spot.key => INT8])? else { return Ok(None) };
     let Ok(session) = rows.get::<&str>(&row, 0)?.parse() else { return Ok(None) };
     let Some(row) = read::own_row(rows, spot.key, seq(spot.seq))? else { return Ok(None) };
-    let Some((text, role)) = text_of(rows, &row)? else { return Ok(None) };
+    let Some(event) = event_of(rows, &row)? else { return Ok(None) };
+    let Some(text) = searchable(&event) else { return Ok(None) };
     let folded: Vec<String> = words(&text).map(|word| word.text).collect();
     let folded: Vec<&str> = folded.iter().map(String::as_str).collect();
     if question.find(&folded).is_none() {
         return Ok(None);
     }
-    let snippet = snippet(&text, question);
+    let snippet = Shown::of(&event, asked.redactor).snippet(question);
     let (at, kind) = (row.at, row.kind.into_owned());
-    Ok(Some(Hit { session, seq: row.seq, at, kind, role, snippet }))
+    Ok(Some(Hit { session, seq: row.seq, at, kind, role: event.role(), snippet }))
 }
 
 /// A search by someone who may not write sees what is indexed, and how much is not.
 pub(crate) fn find_only(
     rows: &PgRows<'_>,
     context: TxnContext<'_>,
-    search: &Search,
+    asked: Asked<'_>,
 ) -> Result<Found> {
-    Ok(Found { hits: find(rows, context, search)?, unseen: unseen(rows)? })
+    Ok(Found { hits: find(rows, context, asked)?, unseen: unseen(rows)? })
 }
 
 #[cfg(test)]
@@ -351,7 +363,7 @@ mod tests {
         let long = "x".repeat(5_000);
         assert_eq!(vector(&long).0.len(), MAX_WORD + "'':1 ".len());
         assert_eq!(
-            asked(&Question::parse(&long).unwrap()),
+            in_sql(&Question::parse(&long).unwrap()),
             format!("'{}':*", "x".repeat(MAX_WORD))
         );
         let many: String = (0..200_000).map(|n| format!("w{n} ")).collect();

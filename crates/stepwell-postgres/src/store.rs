@@ -10,8 +10,8 @@ use stepwell::query::Excerpt;
 use stepwell::{
     Access, ChangeCursor, Changes, Clock, Counts, Damage, Digest, Error, EventId, Filter, Found,
     Lane, LaneState, Lease, LeaseRequest, Maintain as _, Newest, NewestQuery, Page, Processes,
-    Query, RecordQuery, Recorded, Result, Search, Seq, SessionId, SessionInfo, Slice, Span, Store,
-    SystemProcesses, Time, Written,
+    Query, RecordQuery, Recorded, Redactor, Result, Search, Seq, SessionId, SessionInfo, Slice,
+    Span, Store, SystemProcesses, Time, Written,
 };
 
 use crate::address::Address;
@@ -259,14 +259,15 @@ impl Store for PostgresStore {
         self.engine.glance(|rows| blob::get_all(rows, digests))
     }
 
-    fn search(&self, search: &Search) -> Result<Found> {
-        let only = || self.engine.read(|rows, context| search::find_only(rows, context, search));
+    fn search(&self, search: &Search, redactor: &Redactor) -> Result<Found> {
+        let asked = search::Asked { search, redactor };
+        let only = || self.engine.read(|rows, context| search::find_only(rows, context, asked));
         if self.engine.access == Access::Read {
             return only();
         }
         match self.catch_up() {
             Ok(()) => self.engine.read(|rows, context| {
-                Ok(Found { hits: search::find(rows, context, search)?, unseen: 0 })
+                Ok(Found { hits: search::find(rows, context, asked)?, unseen: 0 })
             }),
             // What cannot be indexed now is not found, and the answer says so.
             Err(Error::Full { .. } | Error::Busy { .. } | Error::Denied { .. }) => only(),

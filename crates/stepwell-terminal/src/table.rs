@@ -97,6 +97,19 @@ impl Table {
         self.rows.push(row);
     }
 
+    /// The table with other texts in its cells.
+    #[must_use]
+    pub fn mapped(&self, text: impl Fn(&str) -> String) -> Self {
+        let cell = |cell: &Cell| {
+            let text = text(&cell.text);
+            // Where bytes stand out is known only in the text as it was.
+            let bright = cell.bright.clone().filter(|_| text == cell.text);
+            Cell { text, style: cell.style, bright }
+        };
+        let rows = self.rows.iter().map(|row| row.iter().map(cell).collect()).collect();
+        Self { columns: self.columns, rows }
+    }
+
     /// The table's lines, at most so wide; the last column gives way.
     pub fn lines(&self, paint: Paint, columns: Option<usize>) -> Vec<String> {
         let widths: Vec<usize> = (0..self.columns.len())

@@ -155,7 +155,7 @@ pub struct SearchHit {
     /// The system that the session came from; absent, if it was begun here.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub source: Option<String>,
-    /// Text around the words.
+    /// Text around the words, without secrets.
     pub text: String,
     /// Where the words are in `text`, in bytes: pairs of begin and end.
     pub matches: Vec<(usize, usize)>,
@@ -171,8 +171,8 @@ impl From<Hit> for SearchHit {
             seq: hit.seq,
             at: hit.at,
             kind: hit.kind,
-            matches: hit.snippet.matches.iter().map(|place| (place.start, place.end)).collect(),
-            text: hit.snippet.text,
+            matches: hit.snippet.matches().iter().map(|place| (place.start, place.end)).collect(),
+            text: hit.snippet.text().to_owned(),
             source: None,
             store: None,
         }

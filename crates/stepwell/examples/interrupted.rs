@@ -51,7 +51,7 @@ fn main() -> Anything<()> {
 
     println!("\nIt can be searched:");
     for hit in well.search(&Search::new("login"))?.hits {
-        println!("  {} #{} {}: {}", hit.session, hit.seq, hit.kind, hit.snippet.text);
+        println!("  {} #{} {}: {}", hit.session, hit.seq, hit.kind, hit.snippet.text());
     }
     let verdict = well.store().verify(&id)?;
     println!(

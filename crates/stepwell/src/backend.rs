@@ -7,7 +7,7 @@
 //! it is one.
 
 pub use crate::codec::{Login, OwnRow, Row, Sealed};
-pub use crate::search::{Question, SEARCHABLE_KINDS, Term, Word, searchable, snippet, words};
+pub use crate::search::{Question, SEARCHABLE_KINDS, Shown, Term, Word, searchable, words};
 pub use crate::store::rows::{
     Base, Facts, Key, LeaseRow, Rows, SessionRow, Stretch, TxnContext, head_sum, stand_in,
 };

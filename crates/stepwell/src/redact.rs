@@ -50,6 +50,13 @@ impl Redacted {
     }
 }
 
+/// An event as it is shown, which may have been stored with its secrets.
+pub(crate) fn redact_shown(by: &Redactor, event: &Event) -> Event {
+    let mut event = event.clone();
+    redact_event(by, &mut event);
+    event
+}
+
 /// Takes secrets out of every text of an event that someone wrote. Ids, digests, numbers and the
 /// words that Stepwell itself chose stay.
 fn redact_event(by: &Redactor, event: &mut Event) {

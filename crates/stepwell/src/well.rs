@@ -421,9 +421,11 @@ impl Stepwell {
     }
 
     /// Searches. Each message is found once: the task that it repeats and the forks that
-    /// share it are not hits of their own.
+    /// share it are not hits of their own. What is shown of a hit holds no secrets, however it was
+    /// stored.
     pub fn search(&self, search: &Search) -> Result<Found> {
-        crate::search::sifted(&**self.store(), search)
+        let redactor = self.redactor().with_own_count();
+        crate::search::sifted(&**self.store(), search, &redactor)
     }
 
     /// Changes a session's own attributes, whoever runs it.

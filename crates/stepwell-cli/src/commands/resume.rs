@@ -78,7 +78,7 @@ pub(crate) fn at_startup(flags: &Flags, app: &mut App) -> Result<Exit> {
     let newest = app.newest_to_resume(&well, Newest::OwnThatRan)?;
     let id = newest.ok_or_else(nothing_to_resume)?;
     if app.terminal.can_ask {
-        let task = cut(&one_line(&well.info(&id)?.head.task), TASK);
+        let task = cut(&app.out.redacted(&one_line(&well.info(&id)?.head.task)), TASK);
         let question = format!("Resume {id}, {task:?}?");
         Consent::default().ask(app.terminal, &question, Unasked::GoOn)?;
     } else {

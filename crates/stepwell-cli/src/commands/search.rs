@@ -114,12 +114,12 @@ fn print(FoundHit { store, source, hit }: &FoundHit, app: &mut App) -> Result<()
 
 fn highlighted(snippet: &Snippet, app: &App) -> String {
     let (mut text, mut end) = (String::new(), 0);
-    for place in &snippet.matches {
-        text.push_str(&visible(&snippet.text[end..place.start]));
-        let found = visible(&snippet.text[place.clone()]);
+    for place in snippet.matches() {
+        text.push_str(&visible(&snippet.text()[end..place.start]));
+        let found = visible(&snippet.text()[place.clone()]);
         text.push_str(&app.out.paint.paint(Style::Red, &found));
         end = place.end;
     }
-    text.push_str(&visible(&snippet.text[end..]));
+    text.push_str(&visible(&snippet.text()[end..]));
     text
 }

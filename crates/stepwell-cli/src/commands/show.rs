@@ -44,9 +44,11 @@ const LAST: usize = 5;
 /// How many columns of a value are shown that may be of any length.
 const VALUE: usize = 160;
 
-/// The front of a value that may be of any length, on one line.
-fn short(value: &str) -> String {
-    text::cut(&one_line(value), VALUE)
+/// Shows the front of a value that may be of any length, on one line. Half a secret is no longer known
+/// as one, so it goes before the value is cut.
+fn shortener(app: &App) -> impl Fn(&str) -> String + use<> {
+    let redactor = app.out.redactor();
+    move |value| text::cut(&redactor.redact(&one_line(value)), VALUE)
 }
 
 /// Is there a value that people see only the front of?
@@ -183,6 +185,7 @@ fn describe(info: &SessionInfo, shown: &SessionPage, app: &mut App) -> Result<()
     let (answer, head) = (&shown.answer, &info.head);
     let paint = app.out.paint;
     let spent = text::cost_or(Estimates::new(app).of(head, &head.spent), &head.spent);
+    let short = shortener(app);
     let mut say = |name: &str, value: &str| {
         if value.is_empty() {
             return Ok(());
@@ -275,6 +278,15 @@ fn describe(info: &SessionInfo, shown: &SessionPage, app: &mut App) -> Result<()
 
 fn lists(shown: &SessionPage, app: &mut App) -> Result<()> {
     let answer = &shown.answer;
+    let short = shortener(app);
+    let node = |it: &NodeInfo| {
+        // What failed says why; what is done, what it came to.
+        let said = it.error.as_ref().or(it.answer.as_ref()).map(|text| short(text));
+        let said = said.map(|text| format!(": {text}"));
+        format!("{} {}{}", one_line(&it.key), word(it.state), said.unwrap_or_default())
+    };
+    let nodes = answer.flow.iter().flat_map(|flow| &flow.nodes).chain(&answer.nodes);
+    let nodes = nodes.map(node).collect();
     let mut section = |title: &str, lines: Vec<String>| -> Result<()> {
         if lines.is_empty() {
             return Ok(());
@@ -290,14 +302,7 @@ fn lists(shown: &SessionPage, app: &mut App) -> Result<()> {
         format!("{lane}: {steps}, {input} tokens in, {output} out, {}", cost(&state.spent))
     };
     section("Usage by agent", shown.lanes.iter().map(lane).collect())?;
-    let node = |it: &NodeInfo| {
-        // What failed says why; what is done, what it came to.
-        let said = it.error.as_ref().or(it.answer.as_ref()).map(|text| short(text));
-        let said = said.map(|text| format!(": {text}"));
-        format!("{} {}{}", one_line(&it.key), word(it.state), said.unwrap_or_default())
-    };
-    let nodes = answer.flow.iter().flat_map(|flow| &flow.nodes).chain(&answer.nodes);
-    section("Nodes", nodes.map(node).collect())?;
+    section("Nodes", nodes)?;
     section("Files", answer.files.iter().map(|path| one_line(path)).collect())?;
     section("Artifacts", answer.artifacts.iter().map(|path| one_line(path)).collect())?;
     let named = |it: &NamedSeq| format!("{} at {}, {}", one_line(&it.name), it.seq, second(it.at));
@@ -319,11 +324,11 @@ fn tail(last: Vec<Recorded>, app: &mut App) -> Result<()> {
     }
     app.out.line("")?;
     app.out.line(app.out.paint.paint(Style::Bold, "Last messages"))?;
-    let columns = app.terminal.width;
+    let short = shortener(app);
     for event in last {
         let Event::Message(message) = &event.event else { continue };
-        let line = format!("  {:>5} {}", event.seq, text::cut(&gist(message), VALUE));
-        app.out.line(columns.map_or(line.clone(), |columns| text::cut(&line, columns)))?;
+        let line = format!("  {:>5} {}", event.seq, short(&gist(message)));
+        app.out.line(app.cut(&line))?;
     }
     Ok(())
 }
@@ -331,14 +336,12 @@ fn tail(last: Vec<Recorded>, app: &mut App) -> Result<()> {
 fn events(log: Log<'_>, app: &mut App) -> Result<Option<stepwell::Damage>> {
     app.out.line("")?;
     app.out.line(app.out.paint.paint(Style::Bold, "Events"))?;
-    let columns = app.terminal.width;
     log.each(|event| {
         let says = detail(&event.event);
         let (seq, at, kind) = (event.seq, second(event.at), visible(event.event.kind()));
         let live = rewound(log.timeline, &event);
         let line = format!("  {seq:>5} {at} {kind:<13} {says}{live}");
-        let line = columns.map_or(line.clone(), |columns| text::cut(&line, columns));
-        app.out.line(line.trim_end())
+        app.out.line(app.cut(&line).trim_end())
     })
 }
 

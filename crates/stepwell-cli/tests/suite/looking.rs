@@ -231,12 +231,15 @@ fn what_an_import_brought_is_shown_without_secrets_and_goes_back_with_them() {
     let env = TestEnv::new();
     // Put together here, so that no file of ours holds one.
     let secret = format!("ghp_{}", "aB3dE5gH7jK9mN1p".repeat(3));
+    let line = "Qk7zB3w".repeat(10).split_off(6);
+    let lines = [line.as_str(); 8].join("\\n");
+    let key = format!("-----BEGIN PRIVATE KEY-----\\n{lines}\\n-----END PRIVATE KEY-----");
     let name = "0199a213-81c0-7800-8aa1-bbab2a035a53";
     let meta = format!(
         r#"{{"timestamp":"2026-05-04T06:30:00.000Z","type":"session_meta","payload":{{"id":"{name}","timestamp":"2026-05-04T06:30:00.000Z","cwd":"/home/mila","originator":"codex_cli","cli_version":"0.166.0"}}}}"#
     );
     let said = format!(
-        r#"{{"timestamp":"2026-05-04T06:30:01.000Z","type":"response_item","payload":{{"type":"message","role":"user","content":[{{"type":"input_text","text":"deploy with {secret}"}}]}}}}"#
+        r#"{{"timestamp":"2026-05-04T06:30:01.000Z","type":"response_item","payload":{{"type":"message","role":"user","content":[{{"type":"input_text","text":"deploy with {secret}. {key} rollback"}}]}}}}"#
     );
     let file = format!("rollout-2026-05-04T06-30-00-{name}.jsonl");
     let text = format!("{meta}\n{said}\n");
@@ -250,6 +253,10 @@ fn what_an_import_brought_is_shown_without_secrets_and_goes_back_with_them() {
         &["log", name, "--json"],
         &["search", "deploy"],
         &["search", "deploy", "--json"],
+        // Behind the key, and in it.
+        &["search", "rollback"],
+        &["search", "rollback", "--json"],
+        &["search", &line],
         &["sessions", "--all"],
         &["sessions", "--all", "--json"],
         &["export", name, "--format", "markdown"],
@@ -258,7 +265,7 @@ fn what_an_import_brought_is_shown_without_secrets_and_goes_back_with_them() {
         let ran = env.quietly(args);
         let out = ran.stdout + &ran.stderr;
         assert_eq!(ran.code, Some(0), "{args:?}: {out}");
-        assert!(!out.contains(&secret[..12]), "{args:?}: {out}");
+        assert!(!out.contains(&secret[..12]) && !out.contains(&line[..8]), "{args:?}: {out}");
         // It was stored, so nobody is told that it was not.
         assert!(!out.contains("was not stored"), "{args:?}: {out}");
     }

@@ -2,7 +2,7 @@
 
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
-use stepwell::{Family, Filter, Hit, Rank, Redactor, Search, SystemPrompts};
+use stepwell::{Family, Filter, Rank, Search, SystemPrompts};
 use stepwell_wire::SearchHit;
 
 use crate::bounded::{LeftOut, Page, Shortened};
@@ -109,7 +109,7 @@ pub(crate) fn search_sessions(stores: &Stores, input: SearchInput) -> Result<Sea
     let mut page = Page::new(&stores.redactor, limit);
     let (all, mut next) = (hits.len(), None);
     for (n, (store, hit)) in hits.into_iter().enumerate().take(FARTHEST).skip(input.offset) {
-        if !page.push(&shown(&hit, store, &stores.redactor))? {
+        if !page.push(&SearchHit { store, ..hit.into() })? {
             next = Some(n);
             break;
         }
@@ -123,14 +123,4 @@ pub(crate) fn search_sessions(stores: &Stores, input: SearchInput) -> Result<Sea
 #[expect(clippy::trivially_copy_pass_by_ref, reason = "serde hands over a reference")]
 const fn is_false(flag: &bool) -> bool {
     !*flag
-}
-
-fn shown(hit: &Hit, store: Option<String>, redactor: &Redactor) -> SearchHit {
-    let text = redactor.redact(&hit.snippet.text);
-    // Where the words are is known only in the text as it was recorded.
-    let matches = match text == hit.snippet.text {
-        true => hit.snippet.matches.iter().map(|place| (place.start, place.end)).collect(),
-        false => Vec::new(),
-    };
-    SearchHit { text: text.into_owned(), matches, store, ..hit.clone().into() }
 }

@@ -423,3 +423,32 @@ async fn what_waits_for_a_human_is_listed_and_counted() {
     let one = client.answer("session_stats", json!({"session": waiting})).await;
     assert_eq!(one["statistics"]["by_status"], json!({"paused": 1}));
 }
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_search_shows_no_part_of_a_key_that_was_stored_as_it_came() {
+    let env = TestEnv::new();
+    let well = env.well();
+    let session = well.create(well.draft("an import")).unwrap();
+    let lines = ["Qk7zB3w".repeat(9), "Qk7zB3w".repeat(9), "Qk7zB3w".repeat(9)].join("\n");
+    let key = format!("-----BEGIN PRIVATE KEY-----\n{lines}\n-----END PRIVATE KEY-----");
+    // Through the well it would be redacted.
+    let append = stepwell::Append {
+        session: session.id().clone(),
+        epoch: Some(session.lease().epoch),
+        expected: None,
+        events: vec![Message::user(format!("{key}\nrollback")).into()],
+    };
+    well.store().write(stepwell::Write::Append(append)).unwrap();
+    let client = env.client(Options::default()).await;
+    for query in ["rollback", "Qk7z"] {
+        let found = client.answer("search_sessions", json!({"query": query})).await;
+        let (hit, text) = (&found["hits"][0], found["hits"][0]["text"].as_str().unwrap());
+        assert!(text.contains("[redacted:private-key] rollback"), "{hit}");
+        assert!(!found.to_string().contains("Qk7zB3w"), "{found}");
+        // The words are marked where they are in the text that is shown.
+        let marks = hit["matches"].as_array().unwrap().iter();
+        let place = |at: &Value| usize::try_from(at.as_u64().unwrap()).unwrap();
+        let marked: Vec<&str> = marks.map(|it| &text[place(&it[0])..place(&it[1])]).collect();
+        assert_eq!(marked == ["rollback"], query == "rollback", "{hit}");
+    }
+}

@@ -4,7 +4,7 @@ use std::time::Duration;
 
 use stepwell::{
     Access, Append, Create, Created, Error, Filter, LeaseRequest, Maintain as _, Message, Origin,
-    Processes as _, Search, Seq, SessionId, Store, SystemProcesses, Write,
+    Processes as _, Redactor, Search, Seq, SessionId, Store, SystemProcesses, Write,
 };
 use stepwell_cluster::{Disk, Server, Sync};
 use stepwell_postgres::{Address, Durability, PostgresOptions, PostgresStore, Role, script};
@@ -39,7 +39,7 @@ fn a_team_sees_its_own_namespace_and_may_do_nothing_else() {
     create(&ours, "ours");
     create(&ours, "theirs");
     assert_eq!(ours.count(&Filter::default()).unwrap().total(), 2);
-    assert_eq!(ours.search(&Search::new("task")).unwrap().hits.len(), 2);
+    assert_eq!(ours.search(&Search::new("task"), &Redactor::default()).unwrap().hits.len(), 2);
     ours.purge(&["theirs".parse::<SessionId>().unwrap().into()]).unwrap();
     assert_eq!(other.count(&Filter::default()).unwrap().total(), 1);
     // Another team's rows are not there for it, whatever it asks.
@@ -269,7 +269,7 @@ fn a_teams_role_may_do_all_that_a_store_does() {
     let fork = Create { created: fork, event_id: None, at: None, claim: None };
     store.write(Write::Create(fork)).unwrap();
     say(&store, "fork");
-    assert_eq!(store.search(&Search::new("said")).unwrap().hits.len(), 4);
+    assert_eq!(store.search(&Search::new("said"), &Redactor::default()).unwrap().hits.len(), 4);
     // What the fork shares becomes its own when the other goes.
     store.trash(&[root.clone().into()]).unwrap();
     store.restore(std::slice::from_ref(&root)).unwrap();
@@ -318,7 +318,7 @@ fn sessions_are_born_into_new_partitions_and_empty_ones_can_go() {
     say(&store, "far");
     assert_eq!(partitions(), before + 2);
     assert_eq!(store.count(&Filter::default()).unwrap().total(), 4);
-    assert_eq!(store.search(&Search::new("task")).unwrap().hits.len(), 4);
+    assert_eq!(store.search(&Search::new("task"), &Redactor::default()).unwrap().hits.len(), 4);
 }
 
 #[test]
@@ -379,7 +379,7 @@ fn a_search_on_a_standby_finds_what_is_indexed_and_counts_the_rest() {
     let standby = primary.standby("twin");
     let store = PostgresStore::open(Address::parse(&primary.url()).unwrap()).unwrap();
     create(&store, "before");
-    assert_eq!(store.search(&Search::new("task")).unwrap().hits.len(), 1);
+    assert_eq!(store.search(&Search::new("task"), &Redactor::default()).unwrap().hits.len(), 1);
     create(&store, "after");
     // Replayed there, not only received.
     primary.wait_for("twin", Sync::Waited);
@@ -388,7 +388,7 @@ fn a_search_on_a_standby_finds_what_is_indexed_and_counts_the_rest() {
     say(&store, "after");
     let url = format!("{}?target_session_attrs=any", standby.url());
     let there = PostgresStore::open(Address::parse(&url).unwrap()).unwrap();
-    let found = there.search(&Search::new("task")).unwrap();
+    let found = there.search(&Search::new("task"), &Redactor::default()).unwrap();
     assert_eq!((found.hits.len(), found.unseen), (1, 2));
 }
 

@@ -4,7 +4,8 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use stepwell::{
     Append, Create, Created, Digest, Event, LEASE_TTL, Lease, LeaseRequest, Maintain as _,
-    Processes, Recorded, Search, Seq, SessionId, Span, SqliteStore, Store, SystemProcesses, Write,
+    Processes, Recorded, Redactor, Search, Seq, SessionId, Span, SqliteStore, Store,
+    SystemProcesses, Write,
 };
 use stepwell_torture::{Line, Load, Shape, bytes_of, word_of};
 
@@ -250,7 +251,7 @@ fn check_session(
         events.len()
     );
     if let Some((load, first, _)) = found.last() {
-        let hits = store.search(&Search::new(word_of(load.token)));
+        let hits = store.search(&Search::new(word_of(load.token)), &Redactor::default());
         let hits = hits.map_err(text)?.hits;
         ensure!(
             hits.iter().any(|h| h.session == *session && h.seq == *first),

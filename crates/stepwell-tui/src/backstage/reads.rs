@@ -453,7 +453,7 @@ fn found(
     }
     let search = Search { limit: HITS, filter: filter(), ..Search::new(words) };
     for hit in well.search(&search)?.hits {
-        let text = Clean::line(&redactor.redact(&hit.snippet.text));
+        let text = Clean::line(hit.snippet.text());
         match rows.iter_mut().find(|row| row.id == hit.session) {
             Some(row) if row.hits.len() < HITS_SHOWN => row.hits.push(text),
             Some(_) => {}

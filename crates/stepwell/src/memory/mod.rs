@@ -6,7 +6,7 @@ use std::collections::BTreeMap;
 use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
-use crate::search::{Question, searchable, snippet, words};
+use crate::search::{Question, Shown, searchable, words};
 use crate::store::changes::{self, Position};
 use crate::store::query::{
     Filter, Found, Hit, Newest, NewestQuery, Page, Query, Rank, RecordQuery, Search,
@@ -18,7 +18,7 @@ use crate::store::{
 };
 use crate::{
     Clock, Digest, Entropy as _, Error, EventId, Lane, LaneState, Lease, Owner, Processes,
-    Recorded, Result, Seq, SessionId, SystemClock, SystemEntropy, SystemProcesses,
+    Recorded, Redactor, Result, Seq, SessionId, SystemClock, SystemEntropy, SystemProcesses,
 };
 use rows::{MemoryRows, Tables};
 
@@ -101,7 +101,12 @@ impl MemoryStore {
         result
     }
 
-    fn hit(rows: &MemoryRows<'_>, row: &SessionRow, question: &Question) -> Result<Vec<Hit>> {
+    fn hits(
+        rows: &MemoryRows<'_>,
+        row: &SessionRow,
+        question: &Question,
+        redactor: &Redactor,
+    ) -> Result<Vec<Hit>> {
         let own = row.own_from();
         let slice = read::slice(rows, row, Span { from: own, ..Span::ALL })?;
         let hits = slice.events.into_iter().filter_map(|event| {
@@ -115,7 +120,7 @@ impl MemoryStore {
                 at: event.at,
                 kind: event.event.kind().to_owned(),
                 role: event.event.role(),
-                snippet: snippet(&text, question),
+                snippet: Shown::of(&event.event, redactor).snippet(question),
             })
         });
         Ok(hits.collect())
@@ -207,7 +212,7 @@ impl Store for MemoryStore {
         self.transact(|rows, _| digests.iter().map(|digest| rows.blob(digest)).collect())
     }
 
-    fn search(&self, search: &Search) -> Result<Found> {
+    fn search(&self, search: &Search, redactor: &Redactor) -> Result<Found> {
         let Some(question) = Question::parse(&search.text) else {
             return Ok(Found::default());
         };
@@ -217,7 +222,7 @@ impl Store for MemoryStore {
                 for row in rows.sessions() {
                     let info = read::info(row.clone(), world);
                     if search.filter.matches(&info) {
-                        hits.extend(Self::hit(rows, &row, question)?);
+                        hits.extend(Self::hits(rows, &row, question, redactor)?);
                     }
                 }
                 hits.sort_by_key(|hit| std::cmp::Reverse((hit.at, hit.seq)));

@@ -11,7 +11,7 @@ use std::ops::Range;
 
 pub use question::{Question, Term};
 pub(crate) use sift::sifted;
-pub use snippet::snippet;
+pub use snippet::Shown;
 
 use crate::{Event, Part};
 

@@ -1,5 +1,7 @@
 //! What a search asks for.
 
+use std::ops::Range;
+
 use super::words;
 use crate::Result;
 
@@ -104,21 +106,18 @@ impl Question {
     /// Where the phrases occur in a list of words, as ranges of it; `None` unless
     /// each one does.
     #[must_use]
-    pub fn find(&self, words: &[&str]) -> Option<Vec<std::ops::Range<usize>>> {
-        let mut found = Vec::new();
-        for phrase in &self.phrases {
-            let before = found.len();
-            let starts = 0..(words.len() + 1).saturating_sub(phrase.words.len());
-            found.extend(starts.filter_map(|start| {
-                let end = start + phrase.words.len();
-                phrase.matches(&words[start..end]).then_some(start..end)
-            }));
-            if found.len() == before {
-                return None;
-            }
-        }
+    pub fn find(&self, words: &[&str]) -> Option<Vec<Range<usize>>> {
+        let occurs = |phrase: &Phrase| phrase.places(words).next().is_some();
+        self.phrases.iter().all(occurs).then(|| self.places(words))
+    }
+
+    /// Where any of the phrases occur in a list of words, as ranges of it. In a text without its
+    /// secrets some may be gone.
+    #[must_use]
+    pub fn places(&self, words: &[&str]) -> Vec<Range<usize>> {
+        let mut found: Vec<_> = self.phrases.iter().flat_map(|it| it.places(words)).collect();
         found.sort_by_key(|range| (range.start, range.end));
-        Some(found)
+        found
     }
 }
 
@@ -127,6 +126,15 @@ impl Phrase {
         let open = text.trim_end().ends_with('*');
         let words: Vec<String> = words(text).map(|word| word.text).collect();
         (!words.is_empty()).then_some(Self { words, open })
+    }
+
+    /// Where it occurs in a list of words.
+    fn places(&self, words: &[&str]) -> impl Iterator<Item = Range<usize>> {
+        let starts = 0..(words.len() + 1).saturating_sub(self.words.len());
+        starts.filter_map(|start| {
+            let end = start + self.words.len();
+            self.matches(&words[start..end]).then_some(start..end)
+        })
     }
 
     fn matches(&self, words: &[&str]) -> bool {

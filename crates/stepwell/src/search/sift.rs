@@ -3,18 +3,18 @@
 use std::collections::BTreeSet;
 
 use crate::store::query::{Found, Hit, Search, SystemPrompts};
-use crate::{Event, Kind, Origin, Part, Result, Role, Span, Store};
+use crate::{Event, Kind, Origin, Part, Redactor, Result, Role, Span, Store};
 
 /// How many events after a session's first one are read to find the message that repeats its
 /// task. A system prompt and a few attributes may come before it.
 const FIRST_EVENTS: usize = 16;
 
 /// Searches a store, and leaves out what repeats something else.
-pub(crate) fn sifted(store: &dyn Store, search: &Search) -> Result<Found> {
+pub(crate) fn sifted(store: &dyn Store, search: &Search, redactor: &Redactor) -> Result<Found> {
     // An index cannot continue where it stopped, so it is asked for more until enough is left.
     let mut asked = search.limit.saturating_mul(2).max(search.limit);
     loop {
-        let found = store.search(&Search { limit: asked, ..search.clone() })?;
+        let found = store.search(&Search { limit: asked, ..search.clone() }, redactor)?;
         let exhausted = found.hits.len() < asked;
         let mut kept = Vec::new();
         let mut failures = BTreeSet::new();

@@ -30,8 +30,8 @@ use crate::store::{
     Written, read, several, write,
 };
 use crate::{
-    Clock, Damage, Digest, Error, EventId, Lane, LaneState, Lease, Processes, Recorded, Result,
-    Seq, SessionId, SystemClock, SystemProcesses,
+    Clock, Damage, Digest, Error, EventId, Lane, LaneState, Lease, Processes, Recorded, Redactor,
+    Result, Seq, SessionId, SystemClock, SystemProcesses,
 };
 use checkpointer::Checkpointer;
 pub use file::hide_from_git;
@@ -381,18 +381,17 @@ impl Store for SqliteStore {
         self.read(|rows, _| blob::get_all(rows, digests))
     }
 
-    fn search(&self, search: &Search) -> Result<Found> {
+    fn search(&self, search: &Search, redactor: &Redactor) -> Result<Found> {
+        let only = || self.read(|rows, _| search::find_only(rows, search, redactor));
         if self.writer.is_none() {
-            return self.read(|rows, _| search::find_only(rows, search));
+            return only();
         }
         match self.catch_up() {
-            Ok(()) => {
-                self.read(|rows, _| Ok(Found { hits: search::find(rows, search)?, unseen: 0 }))
-            }
+            Ok(()) => self.read(|rows, _| {
+                Ok(Found { hits: search::find(rows, search, redactor)?, unseen: 0 })
+            }),
             // What cannot be indexed now is not found, and the answer says so.
-            Err(Error::Full { .. } | Error::Busy { .. } | Error::Broken { .. }) => {
-                self.read(|rows, _| search::find_only(rows, search))
-            }
+            Err(Error::Full { .. } | Error::Busy { .. } | Error::Broken { .. }) => only(),
             Err(error) => Err(error),
         }
     }

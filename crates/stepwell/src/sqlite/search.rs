@@ -13,11 +13,11 @@ use super::blob;
 use super::conditions::Conditions;
 use super::sql::{SqliteRows, pos, seq_of};
 use crate::codec::Row;
-use crate::search::{Question, SEARCHABLE_KINDS, searchable, snippet, words};
+use crate::search::{Question, SEARCHABLE_KINDS, Shown, searchable, words};
 use crate::store::query::{Found, Hit, Rank, Search};
 use crate::store::read;
 use crate::store::rows::Key;
-use crate::{Error, Result, Seq, Time};
+use crate::{Error, Redactor, Result, Seq, Time};
 
 /// How much one transaction indexes: enough to make its commit cheap, little enough
 /// that an append that waits for it hardly notices.
@@ -190,14 +190,28 @@ pub(super) fn reindex_from(rows: &SqliteRows<'_>, key: Key, seq: Seq) -> Result<
 }
 
 /// Looks a question up in the index as it stands.
-pub(super) fn find(rows: &SqliteRows<'_>, search: &Search) -> Result<Vec<Hit>> {
+pub(super) fn find(
+    rows: &SqliteRows<'_>,
+    search: &Search,
+    redactor: &Redactor,
+) -> Result<Vec<Hit>> {
     let Some(question) = Question::parse(&search.text) else {
         return Ok(Vec::new());
     };
-    question.answer(search.limit, |question| hits(rows, search, question))
+    question.answer(search.limit, |question| {
+        let places = places(rows, search, question)?.into_iter();
+        let hits =
+            places.filter_map(|(id, pos)| hit(rows, (&id, pos), question, redactor).transpose());
+        hits.collect()
+    })
 }
 
-fn hits(rows: &SqliteRows<'_>, search: &Search, question: &Question) -> Result<Vec<Hit>> {
+/// The events that the index finds: their sessions, and where they are.
+fn places(
+    rows: &SqliteRows<'_>,
+    search: &Search,
+    question: &Question,
+) -> Result<Vec<(String, i64)>> {
     let mut conditions = Conditions::of(&search.filter);
     let asked = conditions.bind(question.to_fts5());
     let limit = conditions.bind(i64::try_from(search.limit).unwrap_or(i64::MAX));
@@ -224,34 +238,33 @@ fn hits(rows: &SqliteRows<'_>, search: &Search, question: &Question) -> Result<V
          WHERE {matched}{} ORDER BY {order} LIMIT {limit}",
         conditions.sql()
     );
-    let found: Vec<(String, i64)> =
-        rows.all(&sql, params_from_iter(conditions.values()), |row| {
-            Ok((row.get(0)?, row.get(1)?))
-        })?;
-    let mut hits = Vec::with_capacity(found.len());
-    for (id, pos) in found {
-        let (Ok(session), seq) = (id.parse(), seq_of(pos)) else {
-            continue;
-        };
-        let Some(row) = read::own_row(rows, pos >> 32, seq)? else {
-            continue;
-        };
-        let Ok(event) = row.open(&mut |digest| blob::get(rows, digest)) else {
-            continue;
-        };
-        let text = searchable(&event.event).unwrap_or_default();
-        let snippet = snippet(&text, question);
-        let (role, kind) = (event.event.role(), row.kind.into_owned());
-        hits.push(Hit { session, seq, at: event.at, kind, role, snippet });
-    }
-    Ok(hits)
+    rows.all(&sql, params_from_iter(conditions.values()), |row| Ok((row.get(0)?, row.get(1)?)))
+}
+
+/// The hit at a place, unless it is damaged.
+fn hit(
+    rows: &SqliteRows<'_>,
+    (id, pos): (&str, i64),
+    question: &Question,
+    redactor: &Redactor,
+) -> Result<Option<Hit>> {
+    let (Ok(session), seq) = (id.parse(), seq_of(pos)) else { return Ok(None) };
+    let Some(row) = read::own_row(rows, pos >> 32, seq)? else { return Ok(None) };
+    let Ok(event) = row.open(&mut |digest| blob::get(rows, digest)) else { return Ok(None) };
+    let snippet = Shown::of(&event.event, redactor).snippet(question);
+    let (role, kind) = (event.event.role(), row.kind.into_owned());
+    Ok(Some(Hit { session, seq, at: event.at, kind, role, snippet }))
 }
 
 /// A search by someone who may not write sees what is indexed, and how much is not.
-pub(super) fn find_only(rows: &SqliteRows<'_>, search: &Search) -> Result<Found> {
+pub(super) fn find_only(
+    rows: &SqliteRows<'_>,
+    search: &Search,
+    redactor: &Redactor,
+) -> Result<Found> {
     let sql = "SELECT coalesce(sum(seq - indexed), 0) FROM sessions WHERE unindexed = 1";
     let unseen = rows.one(sql, [], |row| row.get(0))?.unwrap_or(0);
-    Ok(Found { hits: find(rows, search)?, unseen })
+    Ok(Found { hits: find(rows, search, redactor)?, unseen })
 }
 
 /// Empties the index, so that it is built anew.

@@ -20,7 +20,7 @@ use std::time::Duration;
 use crate::codec::Login;
 use crate::{
     Created, Digest, Epoch, EventId, Head, Kind, Lane, LaneState, Lease, LeaseInfo, NewEvent,
-    Owner, Recorded, Result, Seq, SessionId, Time,
+    Owner, Recorded, Redactor, Result, Seq, SessionId, Time,
 };
 pub(crate) use changes::{ChangeCursor, Changes};
 pub use maintain::Maintain;
@@ -189,8 +189,9 @@ pub trait Store: Maintain {
     /// Searches tasks, messages, calls, results, paths and errors. Events that a fork
     /// shares are found in the session that they were recorded in. Everything that
     /// was acknowledged before the call MUST be found, unless the store is open
-    /// for reading only: then the answer says how much it could not see.
-    fn search(&self, search: &Search) -> Result<Found>;
+    /// for reading only: then the answer says how much it could not see. The redactor takes the
+    /// secrets out of what is shown of a hit, before it is cut.
+    fn search(&self, search: &Search, redactor: &Redactor) -> Result<Found>;
 
     /// Waits until the session has an event after `seq`, or `timeout` has passed.
     /// Returns its last seq.

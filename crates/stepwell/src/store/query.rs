@@ -370,13 +370,28 @@ pub struct Hit {
     pub snippet: Snippet,
 }
 
-/// A piece of text with the matches in it.
+/// A piece of text with the matches in it. It is cut from a text without secrets, and only from
+/// such a one: [`Shown`](crate::backend::Shown).
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Snippet {
     /// The text, on one line.
-    pub text: String,
+    pub(crate) text: String,
     /// Where the matches are, in bytes.
-    pub matches: Vec<Range<usize>>,
+    pub(crate) matches: Vec<Range<usize>>,
+}
+
+impl Snippet {
+    /// The text, on one line and without secrets.
+    #[must_use]
+    pub fn text(&self) -> &str {
+        &self.text
+    }
+
+    /// Where the matches are in the text, in bytes.
+    #[must_use]
+    pub fn matches(&self) -> &[Range<usize>] {
+        &self.matches
+    }
 }
 
 impl Sort {

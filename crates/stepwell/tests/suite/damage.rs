@@ -8,8 +8,8 @@ use std::path::{Path, PathBuf};
 use std::process::Command;
 
 use stepwell::{
-    Access, Created, Error, ErrorKind, Maintain as _, Message, Query, Recorded, Search, Seq,
-    SessionId, Span, SqliteOptions, SqliteStore, Status, Stepwell, Store,
+    Access, Created, Error, ErrorKind, Maintain as _, Message, Query, Recorded, Redactor, Search,
+    Seq, SessionId, Span, SqliteOptions, SqliteStore, Status, Stepwell, Store,
 };
 
 const SESSIONS: usize = 6;
@@ -262,7 +262,9 @@ fn a_head_that_someone_changed_lists_as_damaged_and_a_repair_mends_it() {
 #[test]
 fn a_lost_search_index_is_rebuilt_from_the_events() {
     let sound = sound();
-    let find = |store: &SqliteStore| store.search(&Search::new("\"message 3 of 4\"")).unwrap().hits;
+    let find = |store: &SqliteStore| {
+        store.search(&Search::new("\"message 3 of 4\""), &Redactor::default()).unwrap().hits
+    };
     let before = {
         let store = SqliteStore::open(sound.folder.path()).unwrap();
         let hits = find(&store);
@@ -346,7 +348,7 @@ fn reading_makes_nothing_and_changes_nothing() {
     let before = fs::read(sound.folder.path().join("stepwell.db")).unwrap();
     let store = read_only(sound.folder.path()).unwrap();
     assert_eq!(store.list(&Query::default()).unwrap().sessions.len(), SESSIONS);
-    let found = store.search(&Search::new("message")).unwrap();
+    let found = store.search(&Search::new("message"), &Redactor::default()).unwrap();
     assert!(found.hits.is_empty() && found.unseen > 0, "an index that was never built: {found:?}");
     let error = store.put_blob(b"x").unwrap_err();
     assert!(matches!(error, Error::ReadOnly { .. }), "{error}");

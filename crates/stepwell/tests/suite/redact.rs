@@ -3,6 +3,8 @@
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
+use proptest::prelude::*;
+use proptest::sample::{Index, select};
 use serde_json::json;
 use stepwell::{
     Answer, Artifact, Change, Checkpoint, Compacted, Created, Deps, Edited, Elsewhere, Epoch,
@@ -187,4 +189,87 @@ fn a_secret_is_known_by_the_key_that_it_stands_under() {
     assert_eq!(edited.metadata["plain"], json!("hunter2-hunter2"));
     assert_eq!(edited.metadata["[redacted:github-token]"], json!("kept"));
     assert_eq!(edited.metadata.len(), 3);
+}
+
+/// Characters of a token.
+fn token(len: usize) -> String {
+    "aB3dE5gH7jK9mN1pQ2rS4tU6vW8xY0zZ".chars().cycle().take(len).collect()
+}
+
+/// Texts with a secret, and what of it no answer may show.
+fn secrets() -> Vec<(String, String)> {
+    let line = |n: usize| format!("{}{}", token(40 + n), "q+Z9/x".repeat(4)).split_off(n);
+    let lines = (0..6).map(line).collect::<Vec<_>>().join("\n");
+    let header = |header: &str| format!("-----BEGIN {header}PRIVATE KEY-----\n");
+    let end = |header: &str| format!("\n-----END {header}PRIVATE KEY-----");
+    let behind =
+        |front: &str, hidden: String, after: &str| (format!("{front}{hidden}{after}"), hidden);
+    vec![
+        behind(&header("RSA "), lines.clone(), &end("RSA ")),
+        behind(&header("OPENSSH "), lines.clone(), &end("OPENSSH ")),
+        behind(&header(""), lines, &end("")),
+        behind("ghp_", token(36), ""),
+        behind("sk-ant-api03-", token(90), "-AA"),
+        behind("\u{1b}[31msk-", token(48), "\u{1b}[0m"),
+        behind("eyJ", format!("{}.eyJ{}.{}", token(20), token(40), token(43)), ""),
+        behind("postgres://ann:", token(16), "@db/shop"),
+        behind("{\"client_secret\": \"", token(24), "\"}"),
+        behind("DB_PASSWORD='", "x-7_Gq.2Lp~T9+vW".to_owned(), "'"),
+        behind("kind: Secret\ndata:\n  password: ", "aHVudGVyMmh1bnRlcjI=".to_owned(), "\n"),
+    ]
+}
+
+/// A well whose store holds a message as an import leaves it, and the same as a call's arguments and
+/// as another program's record.
+fn well_with(text: &str) -> Stepwell {
+    let well = Stepwell::in_memory();
+    let session = well.create(well.draft("an import")).unwrap();
+    let arguments = json!({ "content": text }).to_string();
+    let record = Record { data: text.to_owned(), text: Some(text.to_owned()), ..Record::default() };
+    let events = vec![
+        Message::user(text).into(),
+        Message::assistant("").calling("c", "write", arguments).into(),
+        record.into(),
+    ];
+    let (id, epoch) = (session.id().clone(), Some(session.lease().epoch));
+    let append = stepwell::Append { session: id, epoch, expected: None, events };
+    well.store().write(stepwell::Write::Append(append)).unwrap();
+    drop(session);
+    well
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig::with_cases(400))]
+
+    #[test]
+    fn a_search_shows_no_eight_characters_of_a_secret(
+        (secret, hidden) in select(secrets()),
+        before in "([a-z]{1,9}[ \n.,]){0,40}",
+        after in "([ \n.,][a-z]{1,9}){0,40}",
+        asked in any::<Index>(),
+        open in any::<bool>(),
+    ) {
+        let text = format!("{before}{secret}{after}");
+        let words: Vec<String> = stepwell::backend::words(&text).map(|word| word.text).collect();
+        let mut question = asked.get(&words).clone();
+        if open {
+            question.truncate(question.floor_char_boundary(4));
+            question.push('*');
+        }
+        let found = well_with(&text).search(&stepwell::Search::new(question)).unwrap();
+        prop_assert!(!found.hits.is_empty());
+        for hit in found.hits {
+            let shown = hit.snippet.text();
+            // On one line, as the text is shown.
+            let hidden: Vec<char> = hidden.chars().filter(|c| !c.is_whitespace()).collect();
+            let shown_chars: String = shown.chars().filter(|c| !c.is_whitespace()).collect();
+            for window in hidden.windows(8) {
+                let window: String = window.iter().collect();
+                prop_assert!(!shown_chars.contains(&window), "{window} in {shown}");
+            }
+            for place in hit.snippet.matches() {
+                prop_assert!(shown.get(place.clone()).is_some(), "{place:?} in {shown}");
+            }
+        }
+    }
 }

@@ -151,7 +151,7 @@ impl Command {
         let (filter, rank, system) = (Filter::default(), Rank::Newest, SystemPrompts::Skipped);
         let found = well.search(&Search { text, filter, rank, limit: HITS, system })?;
         let hit = |hit: stepwell::Hit| {
-            format!("- {} seq {}: {}", hit.session, hit.seq, hit.snippet.text.replace('\n', " "))
+            format!("- {} seq {}: {}", hit.session, hit.seq, hit.snippet.text())
         };
         let lines: Vec<String> = found.hits.into_iter().map(hit).collect();
         Ok(listed(&lines, "Nothing found."))

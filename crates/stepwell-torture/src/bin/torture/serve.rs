@@ -8,7 +8,8 @@ use std::thread::ScopedJoinHandle;
 use std::time::Duration;
 
 use stepwell::{
-    Append, Error, Lease, LeaseRequest, Maintain as _, Search, SessionId, SqliteStore, Store, Write,
+    Append, Error, Lease, LeaseRequest, Maintain as _, Redactor, Search, SessionId, SqliteStore,
+    Store, Write,
 };
 use stepwell_torture::{Line, Load, Refusal, Request, Rng, bytes_of, word_of};
 
@@ -92,7 +93,7 @@ impl Server<'_> {
             }
             Request::Crowd(threads) => put_concurrently(store, threads),
             Request::Search(token) => {
-                let found = store.search(&Search::new(word_of(token)));
+                let found = store.search(&Search::new(word_of(token)), &Redactor::default());
                 answer("search", found.map(|found| Line::Found(token, found.hits.len())))
             }
             Request::Purge(session) => {

@@ -5,8 +5,8 @@ use std::sync::OnceLock;
 use std::sync::atomic::{AtomicU64, Ordering};
 
 use stepwell::{
-    Append, ForkAt, Lease, Maintain as _, Search, SessionId, SqliteStore, Status, StatusChanged,
-    Stepwell, Store, Write, on_failpoint,
+    Append, ForkAt, Lease, Maintain as _, Redactor, Search, SessionId, SqliteStore, Status,
+    StatusChanged, Stepwell, Store, Write, on_failpoint,
 };
 use stepwell_torture::{Line, Load, Rng, Shape, bytes_of, word_of};
 
@@ -119,7 +119,7 @@ impl Writer<'_> {
         let Some(token) = self.last else {
             return Ok(());
         };
-        let found = self.store.search(&Search::new(word_of(token)))?;
+        let found = self.store.search(&Search::new(word_of(token)), &Redactor::default())?;
         report(&Line::Found(token, found.hits.len()))
     }
 
