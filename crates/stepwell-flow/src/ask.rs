@@ -210,14 +210,15 @@ impl Flow<'_> {
     }
 
     /// What a lane's run sees of whoever watches the flow. It never waits for an answer while other
-    /// lanes run: the question is recorded, and asked once all lanes have stopped.
+    /// lanes run: the question is recorded, and asked once all lanes have stopped. So is a question of
+    /// a subagent: the subagent has paused by then, and the flow asks for it.
     fn lane_front(&self, key: &NodeKey, lane: &Lane) -> FrontEnd {
         let (state, above) = (Arc::clone(&self.state), self.events.clone());
         let (node, lane) = (key.to_string(), lane.clone());
         let events = EventSink::to(move |event| match event {
             RunEvent::Recorded(event) => locked(&state).apply(event),
             RunEvent::Notice(_) => above.tell(event),
-            RunEvent::Approval(_) => {}
+            event if event.question().is_some() => {}
             event => {
                 let (node, lane, event) = (node.clone(), lane.clone(), Box::new(event));
                 above.tell(RunEvent::Within { node, lane, event });

@@ -390,3 +390,28 @@ fn the_phases_of_guided_work_that_waits_are_its_own() {
     }
     assert_eq!(well.info(&id).unwrap().head.phase, before.phase);
 }
+
+#[test]
+fn each_question_of_a_subagent_is_asked_once_and_its_answer_is_taken() {
+    for parallel in [1, 2] {
+        let place = Repository::new(model);
+        let yes = vec![YesPhase::Discuss, YesPhase::Plan, YesPhase::Execute, YesPhase::Ship];
+        let outline = Outline { yes, parallel: NonZeroU32::new(parallel), ..Outline::default() };
+        let mut request = Repository::request(outline);
+        request.options.mode = Some(Mode::ConfirmSensitive);
+        let handle = place.runtime.start_work(request).unwrap();
+        let mut asked = std::collections::BTreeSet::new();
+        // As a terminal does: whoever sits there answers what comes, as it comes.
+        for event in handle.events() {
+            let Some(open) = event.question() else { continue };
+            let call = open.gate.call.as_ref().map(|call| call.arguments.clone());
+            if let (Some(child), Some(call)) = (open.gate.asker.clone(), call) {
+                assert!(asked.insert((child, call)), "asked again: {open:?}");
+            }
+            assert_eq!(&open.session, handle.id(), "asked where nobody runs any more: {open:?}");
+            handle.answer(&open.gate.id, Answer::ALLOW_ONCE, "ann@desk").unwrap();
+        }
+        assert_eq!(asked.len(), 3, "two tasks and a repair write a file each: {asked:?}");
+        assert_eq!(handle.join().unwrap().status, Status::Success);
+    }
+}
