@@ -2,6 +2,7 @@
 
 use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};
+use stepwell_wire::request_id;
 
 /// The name of a request. Its answer repeats it.
 #[derive(Clone, Debug, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, Deserialize)]
@@ -13,6 +14,13 @@ pub(crate) enum Id {
     Number(i64),
     /// A text.
     Text(String),
+}
+
+impl Id {
+    /// The id that a damaged message shows, if any.
+    pub(crate) fn of(shown: Option<Value>) -> Self {
+        shown.and_then(|id| serde_json::from_value(id).ok()).unwrap_or(Self::Null)
+    }
 }
 
 /// A message from the client.
@@ -114,9 +122,9 @@ pub(crate) fn read(line: &[u8]) -> Option<Incoming> {
     }
     Some(match serde_json::from_slice::<Value>(line) {
         Ok(value) => sort(value),
-        Err(_) => Incoming::Wrong {
-            id: Id::Null,
-            error: RpcError::new(RpcError::PARSE, "this is no JSON"),
+        Err(why) => Incoming::Wrong {
+            id: Id::of(request_id(line)),
+            error: RpcError::new(RpcError::PARSE, format!("the message is no JSON: {why}")),
         },
     })
 }
@@ -213,6 +221,14 @@ mod tests {
     fn a_wrong_request_is_answered_under_its_own_id() {
         let read = read(b"{\"jsonrpc\":\"2.0\",\"id\":\"x\",\"method\":7}");
         assert!(matches!(read, Some(Incoming::Wrong { id: Id::Text(id), .. }) if id == "x"));
+    }
+
+    #[test]
+    fn a_text_with_half_a_character_is_named_under_the_requests_id() {
+        let line = br#"{"jsonrpc":"2.0","id":7,"method":"a","params":{"text":"\ud800"}}"#;
+        let Some(Incoming::Wrong { id, error }) = read(line) else { panic!("it was taken") };
+        assert_eq!((id, error.code), (Id::Number(7), RpcError::PARSE));
+        assert!(error.message.contains("hex escape"), "{error}");
     }
 
     #[test]

@@ -41,9 +41,10 @@ pub async fn serve(
         let message = match line {
             None => break,
             Some(MessageLine::Whole(line)) => rpc::read(&line),
-            Some(MessageLine::TooLong) => {
+            Some(MessageLine::TooLong { id }) => {
                 let why = format!("a message has more than {LONGEST_MESSAGE} bytes");
-                Some(Incoming::Wrong { id: Id::Null, error: RpcError::invalid_request(why) })
+                let error = RpcError::invalid_request(why);
+                Some(Incoming::Wrong { id: Id::of(id), error })
             }
         };
         match message {

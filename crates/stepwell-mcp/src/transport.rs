@@ -17,7 +17,7 @@ use rmcp::model::{
 };
 use rmcp::transport::Transport;
 use serde_json::Value;
-use stepwell_wire::{LONGEST_MESSAGE, MessageLine, read_messages};
+use stepwell_wire::{LONGEST_MESSAGE, MessageLine, read_messages, request_id};
 use tokio::sync::{Notify, mpsc, oneshot, watch};
 use tokio::time::timeout;
 
@@ -114,11 +114,15 @@ impl Lines {
         if line.is_empty() {
             return None;
         }
-        let Ok(value) = serde_json::from_slice::<Value>(line) else {
-            self.refuse(None, ErrorData::parse_error("this is no JSON", None));
-            return None;
+        let value = match serde_json::from_slice::<Value>(line) {
+            Ok(value) => value,
+            Err(why) => {
+                let why = format!("the message is no JSON: {why}");
+                self.refuse(named(request_id(line)), ErrorData::parse_error(why, None));
+                return None;
+            }
         };
-        let id = value.get("id").cloned().and_then(|id| serde_json::from_value(id).ok());
+        let id = named(value.get("id").cloned());
         let is_request = value.get("id").is_some() && value.get("method").is_some();
         let has_list = value.get("params").is_some_and(Value::is_array);
         match serde_json::from_value::<ClientJsonRpcMessage>(value) {
@@ -199,9 +203,9 @@ impl Transport<RoleServer> for Lines {
                         return Some(message);
                     }
                 }
-                Some(MessageLine::TooLong) => {
+                Some(MessageLine::TooLong { id }) => {
                     let why = format!("a message has more than {LONGEST_MESSAGE} bytes");
-                    self.refuse(None, ErrorData::invalid_request(why, None));
+                    self.refuse(named(id), ErrorData::invalid_request(why, None));
                 }
                 None => {
                     // What was asked is still answered.
@@ -219,6 +223,11 @@ impl Transport<RoleServer> for Lines {
         self.incoming.close();
         Ok(())
     }
+}
+
+/// A request's id, if it has one of a valid form.
+fn named(id: Option<Value>) -> Option<RequestId> {
+    serde_json::from_value(id?).ok()
 }
 
 fn write_lines(mut output: impl Write, answers: &blocking::Receiver<Outgoing>) {

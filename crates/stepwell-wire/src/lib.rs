@@ -24,6 +24,7 @@ mod mcp;
 mod model;
 mod money;
 mod report;
+mod request_id;
 mod rewind;
 mod run;
 mod session;
@@ -61,6 +62,7 @@ pub use report::{
     CheckFinding, DiskUseOfSession, DiskUseTotal, LedgerEntry, SearchHit, Statistics,
     StatisticsGroup, Verified,
 };
+pub use request_id::request_id;
 pub use rewind::{
     Compaction, CompactionDiff, CompactionUndone, LeftFile, MovedFile, MovedFileAction, Rewind,
     RewoundWork, UnfinishedRewind, ViewMove, WorkSince,

@@ -3,6 +3,10 @@
 use std::io::{self, BufRead, BufReader, Read};
 use std::ops::ControlFlow;
 
+use serde_json::Value;
+
+use crate::request_id::RequestScan;
+
 /// The longest message that is read: a prompt with a large file in it fits, and so does the largest
 /// event, with room for escapes.
 pub const LONGEST_MESSAGE: usize = 24 << 20;
@@ -13,7 +17,10 @@ pub enum MessageLine {
     /// It, with its end.
     Whole(Vec<u8>),
     /// It was longer than any message, and is not kept.
-    TooLong,
+    TooLong {
+        /// The id of the request that it holds, as far as it shows one.
+        id: Option<Value>,
+    },
 }
 
 /// Reads lines until the input ends, fails, or nobody wants more of them.
@@ -38,11 +45,13 @@ fn read_bounded(
         let line = match is_whole {
             true => MessageLine::Whole(line),
             false => {
+                let mut scan = RequestScan::default();
+                scan.feed(&line);
                 drop(line);
-                if skip_line(&mut input).is_err() {
+                if skip_line(&mut input, &mut scan).is_err() {
                     return;
                 }
-                MessageLine::TooLong
+                MessageLine::TooLong { id: scan.id() }
             }
         };
         if each(line).is_break() {
@@ -51,8 +60,8 @@ fn read_bounded(
     }
 }
 
-/// Reads past the end of a line, and keeps none of it.
-fn skip_line(input: &mut impl BufRead) -> io::Result<()> {
+/// Reads past the end of a line, and keeps nothing of it but the id.
+fn skip_line(input: &mut impl BufRead, scan: &mut RequestScan) -> io::Result<()> {
     loop {
         let read = input.fill_buf()?;
         if read.is_empty() {
@@ -60,6 +69,7 @@ fn skip_line(input: &mut impl BufRead) -> io::Result<()> {
         }
         let end = read.iter().position(|byte| *byte == b'\n');
         let length = end.map_or(read.len(), |end| end + 1);
+        scan.feed(&read[..length]);
         input.consume(length);
         if end.is_some() {
             return Ok(());
@@ -84,8 +94,11 @@ mod tests {
     fn a_line_that_is_too_long_is_passed_over_and_the_next_one_is_read() {
         let whole = |text: &str| MessageLine::Whole(text.into());
         let read = lines("12345\n123456\n123\n12345", 5, 9);
-        assert_eq!(read, [whole("12345\n"), MessageLine::TooLong, whole("123\n"), whole("12345")]);
+        let too_long = || MessageLine::TooLong { id: None };
+        assert_eq!(read, [whole("12345\n"), too_long(), whole("123\n"), whole("12345")]);
         assert_eq!(lines("1\n2\n", 5, 1), [whole("1\n")]);
-        assert_eq!(lines("123456", 5, 9), [MessageLine::TooLong]);
+        assert_eq!(lines("123456", 5, 9), [too_long()]);
+        let request = r#"{"method":"a","params":{},"id":7}"#;
+        assert_eq!(lines(request, 5, 9), [MessageLine::TooLong { id: Some(7.into()) }]);
     }
 }

@@ -70,6 +70,24 @@ fn code(answer: &Value) -> i64 {
 }
 
 #[tokio::test(flavor = "multi_thread")]
+async fn a_request_that_cannot_be_read_is_answered_under_its_id() {
+    let env = TestEnv::new();
+    raw(&env, Options::default(), |client| {
+        client.initialize();
+        let call = r#""method":"tools/call","params":{"name":"search","arguments":{"q":"#;
+        client.send(&format!(r#"{{"jsonrpc":"2.0","id":7,{call}"\ud800"}}}}}}"#));
+        let damaged = client.receive();
+        assert_eq!((code(&damaged), &damaged["id"]), (-32700, &json!(7)));
+        assert!(damaged.to_string().contains("hex escape"), "{damaged}");
+        let long = "x".repeat(stepwell_wire::LONGEST_MESSAGE);
+        client.send(&format!(r#"{{"jsonrpc":"2.0",{call}"{long}"}}}},"id":"last"}}"#));
+        let long = client.receive();
+        assert_eq!((code(&long), &long["id"]), (-32600, &json!("last")));
+    })
+    .await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
 async fn what_is_no_message_is_refused_and_the_connection_goes_on() {
     let env = TestEnv::new();
     raw(&env, Options::default(), |client| {
