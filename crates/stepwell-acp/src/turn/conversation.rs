@@ -311,7 +311,8 @@ impl Conversation {
     /// the last event of it.
     pub(crate) fn history(&self, to: Seq) -> Result<(Vec<TurnEvent>, Seq)> {
         let well = self.runtime.existing(Access::Read)?;
-        let head = well.info(&self.id)?.head;
+        let info = well.info(&self.id)?;
+        let head = info.head;
         let last = head.seq.min(to);
         let events = well.store().events(&self.id, Span { to: last, ..Span::ALL })?;
         let events = events.intact(&self.id)?;
@@ -320,6 +321,13 @@ impl Conversation {
         let mut told = Vec::new();
         for event in events.iter().filter(|event| timeline.contains(event.seq)) {
             told.extend(narrator.recorded(event));
+        }
+        if info.held.is_none() {
+            let gates = Gates::waiting(&**well.store(), &self.id)?;
+            let asked: Vec<&str> = gates.open().map(|asked| asked.gate.id.as_str()).collect();
+            // A call's own question has its name; those of its subagent begin with it.
+            let is_for = |gate: &str, call: &str| gate.split('/').next() == Some(call);
+            told.extend(narrator.end_calls(|call| asked.iter().any(|gate| is_for(gate, call))));
         }
         // Each change of the plan is in its call; the plan itself is told once.
         told.retain(|event| !matches!(event, TurnEvent::Plan(_) | TurnEvent::Title(_)));

@@ -213,6 +213,28 @@ impl Narrator {
         }
     }
 
+    /// Ends the calls that no run will end. A call that waits for a person stays open: `waits` knows
+    /// which do.
+    pub(crate) fn end_calls(&mut self, waits: impl Fn(&str) -> bool) -> Vec<TurnEvent> {
+        let mut left: Vec<(String, Running)> = self.calls.drain().collect();
+        left.retain(|(id, _)| !waits(id));
+        left.sort_by(|one, other| one.0.cmp(&other.0));
+        self.running.clear();
+        let ended = left.into_iter().map(|(id, call)| {
+            let (state, text) = match call.outcome {
+                Some(Outcome::Done) => {
+                    (CallState::Done, "It was done; its output was not recorded.")
+                }
+                Some(Outcome::Denied) => (CallState::Failed, "It was not allowed."),
+                Some(_) => (CallState::Failed, "It failed; its output was not recorded."),
+                None => (CallState::Failed, "It was cut off: whether it was done is not known."),
+            };
+            let text = Some(text.to_owned());
+            TurnEvent::CallChanged(CallChange { id, state, text, diffs: call.diffs })
+        });
+        ended.collect()
+    }
+
     /// The plan as it stands.
     pub(crate) fn plan(&self) -> Vec<PlanEntry> {
         let entry = |task: &Task| PlanEntry {

@@ -327,3 +327,41 @@ fn a_fork_shows_the_mode_that_its_next_run_has() {
         assert_eq!(next.mode.as_str(), mode);
     }
 }
+
+#[test]
+fn a_call_that_was_cut_off_has_ended_for_whoever_loads_the_session() {
+    let env = TestEnv::new("[]");
+    let session = {
+        let well = Stepwell::open(env.root().join(".stepwell")).unwrap();
+        let mut draft = well.draft("tidy up");
+        draft.workspace = env.root().display().to_string();
+        let session = well.create(draft).unwrap();
+        let calls = Message::assistant("").calling("c1", "run_command", r#"{"command":"make"}"#);
+        let calls = calls.calling("c2", "run_command", r#"{"command":"rm x"}"#);
+        session.append(calls.calling("c3", "list_files", "{}")).unwrap();
+        let started = stepwell::ToolStarted {
+            lane: stepwell::Lane::main(),
+            call_id: "c1".into(),
+            tool: "run_command".into(),
+            effect: stepwell::Effect::Unsafe,
+            arguments: stepwell::Digest::of(br#"{"command":"make"}"#),
+            targets: Vec::new(),
+            child: None,
+        };
+        session.append(started).unwrap();
+        session.append(stepwell::Gate::new("c2", "Allow rm x?")).unwrap();
+        session.id().to_string()
+    };
+    let later = loaded(&env, &session, &json!({}));
+    let ended: Vec<(Value, Value)> = later
+        .updates("tool_call_update")
+        .into_iter()
+        .map(|update| (update["toolCallId"].clone(), update["status"].clone()))
+        .collect();
+    let failed = |id: &str| (json!(id), json!("failed"));
+    assert_eq!(ended.last(), Some(&failed("c3")), "{ended:?}");
+    assert!(ended.contains(&failed("c1")), "{ended:?}");
+    assert!(!ended.contains(&failed("c2")), "it waits for a person: {ended:?}");
+    let told = later.updates("tool_call_update");
+    assert!(json!(told).to_string().contains("It was cut off"), "{told:?}");
+}
