@@ -91,6 +91,7 @@ pub(crate) fn of_this_process() -> Host {
             .map(|folder| folder.join("stepwell")),
         data: base("XDG_DATA_HOME", ".local/share"),
         home,
+        program: std::env::current_exe().ok(),
         environment: Arc::new(ProcessEnvironment),
         clock,
         processes,

@@ -24,6 +24,8 @@ pub struct Host {
     pub runtime: Option<PathBuf>,
     /// Where programs keep the user's data, such as `~/.local/share`.
     pub data: Option<PathBuf>,
+    /// The program that runs, as the system knows it.
+    pub program: Option<PathBuf>,
     /// The variables of the environment.
     pub environment: Arc<dyn Environment>,
     /// Tells the time.
@@ -71,6 +73,7 @@ impl Host {
             state: None,
             runtime: None,
             data: None,
+            program: None,
             environment: Arc::new(BTreeMap::new()),
             clock: Arc::new(SystemClock),
             processes: Arc::new(SystemProcesses),

@@ -4,7 +4,7 @@ use serde_json::{Value, json};
 
 use crate::mcp::configure;
 use crate::running::one;
-use crate::test_env::TestEnv;
+use crate::test_env::{STEPWELL, TestEnv};
 
 const INITIALIZE: &str = r#"{"jsonrpc":"2.0","id":1,"method":"initialize","params":{"protocolVersion":"2025-11-25","capabilities":{},"clientInfo":{"name":"test","version":"1"}}}"#;
 
@@ -72,9 +72,37 @@ fn the_server_is_added_to_other_agents_settings_and_taken_out() {
         added.stderr
     );
     let settings: Value = serde_json::from_str(&env.read(".mcp.json")).unwrap();
-    let wanted = json!({"command": "stepwell", "args": ["mcp", "--allow", "record"]});
+    // No PATH leads to it, so the program is named by its path.
+    let program = std::fs::canonicalize(STEPWELL).unwrap();
+    let wanted = json!({"command": program, "args": ["mcp", "--allow", "record"]});
     assert_eq!(settings["mcpServers"]["stepwell"], wanted);
     assert!(env.run(&["mcp", "install", "claude", "--allow", "record"]).stdout.contains("already"));
     assert_eq!(env.run(&["mcp", "uninstall", "claude", "--yes"]).code, Some(0));
     assert_eq!(env.read(".mcp.json"), "{\"mcpServers\": {}}\n");
+}
+
+#[test]
+fn an_installed_entry_names_a_program_that_others_find() {
+    let command = |path: Option<&str>, folder: Option<&str>| {
+        let mut env = TestEnv::new();
+        let bin = env.path("bin");
+        std::fs::create_dir_all(&bin).unwrap();
+        std::os::unix::fs::symlink(STEPWELL, bin.join("stepwell")).unwrap();
+        let other = env.path("other");
+        std::fs::create_dir_all(&other).unwrap();
+        std::fs::write(other.join("stepwell"), "another program").unwrap();
+        let here = folder.map(|folder| env.path(folder).display().to_string());
+        if let Some(path) = here.as_deref().or(path) {
+            env.set("PATH", path);
+        }
+        let added = env.quietly(&["mcp", "install", "claude", "--yes"]);
+        assert_eq!(added.code, Some(0), "{}", added.stderr);
+        let settings: Value = serde_json::from_str(&env.read(".mcp.json")).unwrap();
+        settings["mcpServers"]["stepwell"]["command"].as_str().unwrap().to_owned()
+    };
+    let program = std::fs::canonicalize(STEPWELL).unwrap().display().to_string();
+    assert_eq!(command(None, Some("bin")), "stepwell");
+    assert_eq!(command(None, None), program);
+    assert_eq!(command(None, Some("other")), program, "the PATH leads to another program");
+    assert_eq!(command(Some("../bin:bin"), None), program, "others start in another folder");
 }

@@ -135,7 +135,7 @@ impl Workspace {
         let text = before.as_deref().unwrap_or_default();
         let unfit = |why: String| unfit(&path, why);
         let found = client.entry(text).map_err(unfit)?;
-        let wanted = client.settings(arguments);
+        let wanted = client.settings(&self.own_command(), arguments);
         match found {
             Some(found) if found == wanted => return Ok(None),
             Some(_) => {
@@ -152,6 +152,21 @@ impl Workspace {
             return Err(unfit("there is no place in it where the server can be added".to_owned()));
         }
         Ok(Some(SettingsChange { path, piece, before, after: Some(after), offset, receipt }))
+    }
+
+    /// What other programs start us with: our plain name, if the PATH leads from it to this program;
+    /// else this program's own path. A relative folder of the PATH does not count: the other program
+    /// starts in another folder.
+    fn own_command(&self) -> String {
+        let running = self.host.program.as_ref().and_then(|it| fs::canonicalize(it).ok());
+        let Some(running) = running else { return NAME.to_owned() };
+        let path = self.host.variable("PATH").unwrap_or_default();
+        let folders = std::env::split_paths(&path).filter(|folder| folder.is_absolute());
+        let found = folders.map(|folder| folder.join(NAME)).find(|file| file.is_file());
+        match found.and_then(|file| fs::canonicalize(file).ok()) == Some(running.clone()) {
+            true => NAME.to_owned(),
+            false => running.display().to_string(),
+        }
     }
 
     /// What is to be changed so that an agent no longer uses our server; none, if it does not.
@@ -301,17 +316,17 @@ impl Target {
     }
 
     /// What our entry says.
-    fn settings(self, arguments: &[String]) -> Value {
+    fn settings(self, program: &str, arguments: &[String]) -> Value {
         match self {
             Self::Mcp(McpClient::Opencode) => {
                 let command: Vec<&str> =
-                    [NAME].into_iter().chain(arguments.iter().map(String::as_str)).collect();
+                    [program].into_iter().chain(arguments.iter().map(String::as_str)).collect();
                 json!({ "type": "local", "command": command, "enabled": true })
             }
             Self::Acp(AcpClient::Zed) => {
-                json!({ "type": "custom", "command": NAME, "args": arguments, "env": {} })
+                json!({ "type": "custom", "command": program, "args": arguments, "env": {} })
             }
-            _ => json!({ "command": NAME, "args": arguments }),
+            _ => json!({ "command": program, "args": arguments }),
         }
     }
 
