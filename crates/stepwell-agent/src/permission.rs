@@ -164,8 +164,9 @@ pub enum TypedChoice {
 }
 
 impl TypedChoice {
-    /// Reads a line: `y`, `n` and why, `a` or `v`, each alone or with a pattern. Only what is known
-    /// of a call can be remembered.
+    /// Reads a line: `y` alone, `n` and why, `a` or `v`, each alone or with a pattern that fits the
+    /// call. A sentence allows nothing, whatever word it begins with. Only what is known of a call
+    /// can be remembered.
     #[must_use]
     pub fn read(line: &str, call: Option<&ToolCall>) -> Self {
         let (word, rest) = line.split_once(' ').unwrap_or((line, ""));
@@ -173,7 +174,7 @@ impl TypedChoice {
         let reason = Some(rest.to_owned()).filter(|reason| !reason.is_empty());
         let deny = |reason, never| Self::Answer(Answer::Deny { reason, never }, None);
         match (word.to_lowercase().as_str(), call) {
-            ("y" | "yes", _) => Self::Answer(Answer::ALLOW_ONCE, None),
+            ("y" | "yes", _) if rest.is_empty() => Self::Answer(Answer::ALLOW_ONCE, None),
             ("n" | "no", _) => deny(reason, false),
             (_, None) => Self::Unclear,
             ("a" | "always", _) if rest.is_empty() => Self::Answer(Answer::read("always"), None),
@@ -331,6 +332,14 @@ mod tests {
         assert_eq!(read("a cargo test*"), TypedChoice::Answer(Answer::ALLOW_ONCE, Some(rule)));
         assert_eq!(read("a rm*"), TypedChoice::DoesNotFit("rm*".to_owned()));
         assert_eq!(read("perhaps"), TypedChoice::Unclear);
+        // A sentence allows nothing, whatever word it begins with.
+        for sentence in ["yes but use git rm", "y, with git rm", "y git rm"] {
+            assert_eq!(read(sentence), TypedChoice::Unclear, "{sentence}");
+        }
+        assert_eq!(
+            read("a git rm would do"),
+            TypedChoice::DoesNotFit("git rm would do".to_owned())
+        );
         assert_eq!(TypedChoice::read("a", None), TypedChoice::Unclear);
     }
 

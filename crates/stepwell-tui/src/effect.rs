@@ -208,6 +208,8 @@ pub struct Opened {
     pub resume: bool,
     /// Was it forked or taken back, and not run since?
     pub rests: bool,
+    /// Did a person stop its last run? Then it waits, whatever else waits in it.
+    pub stopped: bool,
     /// How many questions wait in it.
     pub waiting: u64,
     /// The last event that was read.

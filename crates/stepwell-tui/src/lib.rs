@@ -10,6 +10,7 @@
 
 mod backstage;
 mod blanks;
+mod choice;
 mod clean;
 mod completion;
 mod diff;
@@ -38,6 +39,7 @@ mod update;
 mod wrap;
 
 pub use backstage::{Program, RuntimeBackstage, shown_folder};
+pub use choice::Choice;
 pub use clean::Clean;
 pub use completion::{Completion, CompletionKind, Offer};
 pub use draw::{Picture, draw, printed};
@@ -53,7 +55,7 @@ pub use plain::{plain_lines, plain_question, plain_start};
 pub use plain_driver::run_plain;
 pub use screen::Screen;
 pub use session::{Foreign, Point, Reach, SessionCard, SessionRow};
-pub use state::{Asked, Detach, Look, Opening, Refusal, StartList, State, Work};
+pub use state::{Asked, Detach, Look, Opening, StartList, State, Work};
 pub use theme::Theme;
 pub use told::{Always, Ended, Question, QuestionKind, Told, ToolOutcome, ToolRun};
 pub use transcript::{Block, ToolBlock, ToolState, Transcript, Whose};

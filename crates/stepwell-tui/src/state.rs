@@ -5,6 +5,7 @@ use std::time::Duration;
 
 use stepwell::{Seq, SessionId};
 
+use crate::choice::Choice;
 use crate::clean::Clean;
 use crate::completion::Completion;
 use crate::editor::Editor;
@@ -61,6 +62,8 @@ pub struct State {
     pub(crate) answering: Vec<Asked>,
     /// What is typed was meant for a question that somebody else answered: it is not sent unasked.
     pub(crate) typed_for_question: bool,
+    /// Text that Tab put aside. It is typed again when no question waits.
+    pub(crate) aside: Option<String>,
     /// When a question was answered elsewhere that a line may still be meant for.
     pub(crate) taken_away: Option<Duration>,
     /// Sessions to begin with, until something is said.
@@ -197,10 +200,11 @@ pub struct Asked {
     pub question: Question,
     /// Since when it is shown.
     pub since: Duration,
-    /// Is the reason for a no being typed?
-    pub reason: Option<Refusal>,
-    /// Do keys answer it, although something was typed when it came?
-    pub focused: bool,
+    /// The answer that the arrow keys chose. Enter gives it.
+    pub choice: Option<Choice>,
+    /// Is the text in the input line a reply to this question? Text that was there when the
+    /// question came is a message.
+    pub replying: bool,
     /// Was it shown to its end, on a page or as lines?
     pub read: bool,
     /// Is a pattern being typed that is allowed from now on?
@@ -211,7 +215,7 @@ impl Asked {
     /// A question that comes up now.
     #[must_use]
     pub const fn new(question: Question, since: Duration) -> Self {
-        Self { question, since, reason: None, focused: false, read: false, pattern: false }
+        Self { question, since, choice: None, replying: false, read: false, pattern: false }
     }
 
     /// Is it this one?
@@ -219,15 +223,6 @@ impl Asked {
     pub fn is(&self, session: &SessionId, gate: &str) -> bool {
         self.question.gate == gate && self.question.session == *session
     }
-}
-
-/// Which no a reason is typed for.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Refusal {
-    /// For this call.
-    Once,
-    /// For every call like it.
-    Never,
 }
 
 /// Sessions to begin with.
@@ -255,6 +250,7 @@ impl State {
             questions: Vec::new(),
             answering: Vec::new(),
             typed_for_question: false,
+            aside: None,
             taken_away: None,
             start: None,
             page: None,

@@ -33,6 +33,11 @@ impl State {
                 self.changing = Some(session.clone());
             }
         }
+        if self.questions.is_empty()
+            && let Some(text) = self.aside.take()
+        {
+            self.give_back(&text);
+        }
         self.mark_read();
         if self.closed && !self.left {
             effects.extend(self.wind_up());
@@ -126,7 +131,7 @@ impl State {
         }
         self.completion = None;
         if let Some(asked) = self.questions.first_mut()
-            && (asked.reason.take().is_some() | std::mem::take(&mut asked.pattern))
+            && std::mem::take(&mut asked.pattern)
         {
             self.editor.clear();
             return Vec::new();
@@ -144,6 +149,7 @@ impl State {
         match &self.page {
             Some(_) => self.page_paste(text),
             None => {
+                self.begin_reply();
                 self.editor.insert(text);
                 self.completion = None;
                 Vec::new()

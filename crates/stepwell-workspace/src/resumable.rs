@@ -1,6 +1,6 @@
 //! Which session is resumed if nobody names one.
 
-use stepwell::{Driver, Family, Filter, Head, Query, SessionId, Status};
+use stepwell::{Driver, Family, Filter, Head, Query, SessionId, Status, StopReason};
 
 use crate::error::Result;
 use crate::workspace::{Well, Workspace};
@@ -14,8 +14,9 @@ const RESUMABLE: [Status; 4] =
 pub enum Newest {
     /// One that the user, or an agent of their own, began in this workspace.
     Own,
-    /// The same, but no fork that nobody ran yet: that is not what someone was at.
-    OwnThatRan,
+    /// One that may be taken up without a word from its user: neither a fork that nobody ran yet,
+    /// nor a session that a person stopped.
+    OwnUnasked,
     /// Anyone's, in any workspace of the store.
     Anyones,
 }
@@ -32,8 +33,9 @@ impl Workspace {
             Newest::Own => {
                 newest_of(well, self.narrowed(filter), |head| self.is_to_resume(well, head))
             }
-            Newest::OwnThatRan => newest_of(well, self.narrowed(filter), |head| {
-                Ok(!head.never_ran() && self.is_to_resume(well, head)?)
+            Newest::OwnUnasked => newest_of(well, self.narrowed(filter), |head| {
+                let waits = head.never_ran() || was_stopped(head);
+                Ok(!waits && self.is_to_resume(well, head)?)
             }),
         }
     }
@@ -48,6 +50,14 @@ impl Well {
         let running = Filter { status: vec![Status::Running], ..Filter::default() };
         newest_of(self, running, |_| Ok(true))
     }
+}
+
+/// Did a person stop the session's last run, rather than a crash or a limit? Such a session stays
+/// stopped: it goes on when a person says something, answers it or resumes it, and not because
+/// somebody opens it.
+#[must_use]
+pub fn was_stopped(head: &Head) -> bool {
+    head.status == Status::Interrupted && head.stop_reason == Some(StopReason::UserInterrupt)
 }
 
 fn newest_of(

@@ -75,7 +75,7 @@ pub(crate) fn at_startup(flags: &Flags, app: &mut App) -> Result<Exit> {
         return Err(nothing_to_resume());
     }
     let well = app.existing(Access::Write)?;
-    let newest = app.newest_to_resume(&well, Newest::OwnThatRan)?;
+    let newest = app.newest_to_resume(&well, Newest::OwnUnasked)?;
     let id = newest.ok_or_else(nothing_to_resume)?;
     if app.terminal.can_ask {
         let task = cut(&app.out.redacted(&one_line(&well.info(&id)?.head.task)), TASK);
@@ -91,7 +91,7 @@ pub(crate) fn at_startup(flags: &Flags, app: &mut App) -> Result<Exit> {
 /// The newest session that can be resumed, if there is one.
 pub(super) fn newest_to_resume(app: &App) -> Result<Option<SessionId>> {
     match app.look()? {
-        Some(well) => Ok(app.newest_to_resume(&well, Newest::OwnThatRan)?),
+        Some(well) => Ok(app.newest_to_resume(&well, Newest::OwnUnasked)?),
         None => Ok(None),
     }
 }

@@ -26,8 +26,8 @@ answers:
 ",
     );
     let mut seat = chat(&env, &MODEL);
-    seat.until("what is to be done?").press("write the notes\r").until("y once");
-    seat.answer("n").until("why not?").press("too ris").until("› too ris");
+    seat.until("what is to be done?").press("write the notes\r").until("arrows and Enter");
+    seat.press("too ris").until("› too ris");
     let (_, gate) = open_gate(&env);
     let answered = env.quietly(&["gates", "answer", &gate, "yes"]);
     assert_eq!(answered.code, Some(0), "{}", answered.stderr);
@@ -54,7 +54,7 @@ answers:
     let who = SystemProcesses.this().who().name;
     let answered = format!("Answered by {who}");
     for (args, begins, question) in [
-        (&["chat"][..], Some("what is to be done?"), "y once"),
+        (&["chat"][..], Some("what is to be done?"), "arrows and Enter"),
         (&["chat", "--plain"], Some("Say what to do."), "answer yes, always"),
         (&["run", "write the notes"], None, "Allow "),
     ] {
@@ -94,11 +94,11 @@ struct Asking {
 }
 
 const ASKING: [Asking; 6] = [
-    Asking { args: &["chat"], begins: Some("what is to be done?"), question: "y once" },
+    Asking { args: &["chat"], begins: Some("what is to be done?"), question: "arrows and Enter" },
     Asking { args: &["chat", "--plain"], begins: Some("Say what to do."), question: "answer yes" },
     Asking { args: &["run", "write"], begins: None, question: "[y]es" },
     Asking { args: &["flow", "run", "flow.yaml"], begins: None, question: "[y]es" },
-    Asking { args: &["attach", "@last"], begins: None, question: "y once" },
+    Asking { args: &["attach", "@last"], begins: None, question: "arrows and Enter" },
     Asking { args: &["attach", "@last", "--plain"], begins: None, question: "[y]es" },
 ];
 

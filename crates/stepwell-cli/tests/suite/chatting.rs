@@ -42,13 +42,13 @@ fn a_day_of_work_survives_a_kill_during_an_approval() {
     let env = running::env(DAY);
     let mut seat = chat(&env, &["--model", "script:script.yaml"]);
     seat.until("what is to be done?").press("write the notes\r");
-    seat.until("I write the file.").until("Allow").until("y once");
+    seat.until("I write the file.").until("Allow").until("arrows and Enter");
     seat.kill();
     assert!(!env.work().join("notes.md").exists());
     // It waits for its answer, and asks again.
     let mut seat = chat(&env, &[]);
     seat.until("waits for you").press("\u{1b}[B\r").until("write the notes");
-    seat.answer("y").until("It is written.").until("what next?");
+    seat.answer("once").until("It is written.").until("what next?");
     assert_eq!(env.read("notes.md"), "first");
     seat.press("more\r").until("here is more.").until("what next?");
     // A command of the terminal, one of the user's own, one that there is none of.
@@ -174,7 +174,7 @@ fn forty_columns_without_colours_are_enough() {
     env.set("NO_COLOR", "1");
     let command = env.command(&["chat", "--model", "script:script.yaml"]);
     let mut seat = Seat::sit_before(command, (40, 20));
-    seat.until("what is to be done?").press("write the notes\r").answer("y");
+    seat.until("what is to be done?").press("write the notes\r").answer("once");
     seat.until("It is written.").until("what next?");
     seat.press("\u{12}").until("Sessions").press("\u{1b}").until("what next?");
     let written = seat.written();
@@ -193,7 +193,7 @@ fn a_run_elsewhere_is_watched_and_answered_on_the_same_screen() {
     open_gate(&env);
     let mut seat = Seat::sit(env.command(&["attach", "@last"]));
     seat.until("runs it").until("I write the file.");
-    seat.answer("y").until("It is written.").until("it ended there: success");
+    seat.answer("once").until("It is written.").until("it ended there: success");
     assert_eq!(run.wait().unwrap().code(), Some(0));
     assert_eq!(env.read("notes.md"), "first");
     // From now on it is a conversation like any other.
@@ -238,7 +238,7 @@ fn a_run_that_is_watched_goes_on_when_the_watcher_leaves() {
     let mut run = command.spawn().unwrap();
     let (id, gate) = open_gate(&env);
     let mut seat = chat(&env, &["@last"]);
-    seat.until("runs it").until("y once");
+    seat.until("runs it").until("arrows and Enter");
     let (screen, _) = seat.leave();
     assert!(screen.contains("It goes on; stepwell attach"), "{screen}");
     let answered = env.quietly(&["gates", "answer", &gate, "yes"]);
@@ -251,7 +251,7 @@ fn a_run_that_is_watched_goes_on_when_the_watcher_leaves() {
 fn detach_leaves_the_run_to_the_background_where_it_asks_again() {
     let env = running::env(DAY);
     let mut seat = chat(&env, &["--model", "script:script.yaml"]);
-    seat.until("what is to be done?").press("write the notes\r").until("y once");
+    seat.until("what is to be done?").press("write the notes\r").until("arrows and Enter");
     seat.press("/detach\r");
     let (screen, code) = seat.end();
     assert!(screen.contains("It goes on in the background"), "{screen}");
@@ -321,7 +321,7 @@ fn the_newest_session_is_resumed_at_once_if_the_user_wants_that() {
     assert_eq!(paused.code, Some(8), "{}", paused.stderr);
     env.say("config set sessions.resume_on_startup true");
     let mut seat = Seat::sit(env.command(&[]));
-    seat.until("write the notes").answer("n").press("not now\r").until("not allowed");
+    seat.until("write the notes").answer("no").until("not allowed");
     seat.until("It is written.").until("what next?");
     assert_eq!(seat.leave().1, Some(0));
     assert!(!env.work().join("notes.md").exists());
@@ -342,15 +342,56 @@ answers:
 "#
     ));
     let mut seat = chat(&env, &["--model", "script:script.yaml"]);
-    seat.until("what is to be done?").press("go\r").until("y once");
+    seat.until("what is to be done?").press("go\r").until("arrows and Enter");
     assert!(seat.screen().contains("Allow run echo HEAD > evil.txt; echo ␣×3000 ; ls?"));
-    seat.answer("n").press("\r").until("I write.").until("more lines: d shows them");
+    seat.answer("no").until("I write.").until("more lines: Ctrl+O shows them");
     // Nobody allows what they were not shown the end of.
-    seat.answer("y").until("what it would do").press("\u{1b}[F").until("+line 501");
-    seat.press("q").until("y once");
+    seat.answer("once").until("what it would do").press("\u{1b}[F").until("+line 501");
+    seat.press("q").until("arrows and Enter");
     assert!(!env.work().join("long.txt").exists());
-    seat.answer("y").until("It is done.").until("what next?");
+    seat.answer("once").until("It is done.").until("what next?");
     assert!(env.read("long.txt").ends_with("line 501\n"));
     assert!(!env.work().join("evil.txt").exists());
+    seat.leave();
+}
+
+#[test]
+fn a_session_that_a_person_stopped_stays_stopped_until_they_say_something() {
+    let (mut env, strict, runtime) = running::with_provider("openai");
+    strict.push(Say::text("Half of the answer").ending(Ending::SilentAfter(5)));
+    let mut seat = chat(&env, &["--model", "local/large"]);
+    seat.until("what is to be done?").press("tell me\r");
+    runtime.block_on(strict.arrived(1));
+    seat.press("\u{1b}").until("stopped; say something to go on");
+    seat.leave();
+    // Opening it runs nothing.
+    let mut seat = chat(&env, &["@last"]);
+    seat.until("it was stopped").until("what next?");
+    assert_eq!(seat.leave().1, Some(0));
+    assert_eq!(strict.asked().len(), 1, "no model was asked");
+    // Nor does starting without a task take it up.
+    env.say("config set sessions.resume_on_startup true");
+    let mut seat = chat(&env, &[]);
+    seat.until("what is to be done?").until("stopped");
+    seat.leave();
+    let run = env.quietly(&["run"]);
+    assert!(run.stderr.contains("there is no session here to resume"), "{}", run.stderr);
+    // Words do.
+    strict.push(Say::text("The whole answer."));
+    let mut seat = chat(&env, &["@last"]);
+    seat.until("it was stopped").press("go on\r").until("The whole answer.").until("what next?");
+    seat.leave();
+}
+
+#[test]
+fn a_question_that_somebody_left_is_asked_again_when_they_come_back() {
+    let env = running::env(DAY);
+    let mut seat = chat(&env, &["--model", "script:script.yaml"]);
+    seat.until("what is to be done?").press("write the notes\r").until("Allow write notes.md");
+    seat.leave();
+    let head = env.well().info(&env.well().find("@last").unwrap()).unwrap().head;
+    assert_eq!(head.stop_reason, Some(StopReason::Gate), "it was left, not stopped");
+    let mut seat = chat(&env, &["@last"]);
+    seat.until("Allow write notes.md");
     seat.leave();
 }

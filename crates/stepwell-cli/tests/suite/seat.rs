@@ -115,17 +115,31 @@ impl Seat {
         self
     }
 
-    /// Answers a question once it was there long enough to be read.
-    pub(crate) fn answer(&mut self, key: &str) -> &mut Self {
-        self.until("y once");
-        // A key that comes too soon is told so, and may be pressed again.
+    /// Chooses an answer with the arrow keys, and gives it once the question was there long enough to
+    /// be read.
+    pub(crate) fn answer(&mut self, label: &str) -> &mut Self {
+        let how = "arrows and Enter";
+        self.until(how);
+        for _ in 0..8 {
+            self.press("\u{1b}[A");
+        }
+        self.until("[once]");
+        let chosen = format!("[{label}");
+        while !self.screen().contains(&chosen) {
+            let before = self.screen();
+            self.press("\u{1b}[B");
+            while self.screen() == before {
+                assert!(self.look(), "{label} is not offered:\n{}", self.screen());
+            }
+        }
+        // An answer that comes too soon is told so, and may be given again.
         loop {
-            self.press(key);
+            self.press("\r");
             self.pieces = 0;
-            while self.screen().contains("y once") && !self.screen().contains("just came up") {
+            while self.screen().contains(how) && !self.screen().contains("just came up") {
                 assert!(self.look(), "the question stayed:\n{}", self.screen());
             }
-            if !self.screen().contains("y once") {
+            if !self.screen().contains(how) {
                 return self;
             }
             self.until_gone("just came up");

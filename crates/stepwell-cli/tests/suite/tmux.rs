@@ -123,13 +123,14 @@ impl Tmux {
         self
     }
 
-    /// Answers a question, again if the key came too soon.
-    fn answer(&self, key: &str) -> &Self {
-        self.until("y once");
+    /// Allows what is asked once, again if the key came too soon.
+    fn allow(&self) -> &Self {
+        let how = "arrows and Enter";
+        self.until(how).keys(&["Down"]).until("[once]");
         loop {
-            self.keys(&[key]);
-            let seen = self.when(|it| !it.contains("y once") || it.contains("just came up"));
-            if !seen.contains("y once") {
+            self.keys(&["Enter"]);
+            let seen = self.when(|it| !it.contains(how) || it.contains("just came up"));
+            if !seen.contains(how) {
                 return self;
             }
             self.when(|it| !it.contains("just came up"));
@@ -213,11 +214,11 @@ answers:
 fn a_day_of_work_in_tmux_survives_a_kill_at_a_question_and_leaves_a_clean_scrollback() {
     let Some(tmux) = Tmux::new(running::env(DAY)) else { return };
     tmux.chat(&["--model", "script:script.yaml"]);
-    tmux.until("what is to be done?").say("write the notes").until("y once");
+    tmux.until("what is to be done?").say("write the notes").until("arrows and Enter");
     tmux.kill();
     assert!(!tmux.env.work().join("notes.md").exists());
     tmux.chat(&[]);
-    tmux.until("waits for you").keys(&["Down", "Enter"]).answer("y").until("what next?");
+    tmux.until("waits for you").keys(&["Down", "Enter"]).allow().until("what next?");
     assert_eq!(tmux.env.read("notes.md"), "first");
     tmux.say("more").until("漢字 and more.").until("what next?").still();
     tmux.tmux(&["resize-window", "-t", "chat", "-x", "40", "-y", "15"]);

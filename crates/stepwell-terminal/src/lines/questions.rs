@@ -405,8 +405,10 @@ impl<'a> Question<'a> {
                     return Heard::Again;
                 }
                 TypedChoice::Unclear => {
-                    if matches!(line.trim(), "d" | "details") {
-                        self.show_all();
+                    match line.trim() {
+                        "" => {}
+                        "d" | "details" => self.show_all(),
+                        _ => note("no answer yet: y allows it, n and your words refuse it"),
                     }
                     return Heard::Again;
                 }

@@ -11,7 +11,7 @@ use stepwell::{
 };
 use stepwell_files::walk::walker;
 use stepwell_runtime::{Error, OpenGate, Runtime};
-use stepwell_workspace::{Lies, NamedWell, OtherSessions, Well, Workspace};
+use stepwell_workspace::{Lies, NamedWell, OtherSessions, Well, Workspace, was_stopped};
 
 use super::follow::Follower;
 use super::rows::{FILES_KEPT, card, foreign_row, point, preview, rests, row};
@@ -207,6 +207,7 @@ impl Reader {
             unheard: head.unheard,
             resume,
             rests: rests(&head),
+            stopped: was_stopped(&head),
             waiting: head.open_gates,
             seq: head.seq,
             elsewhere,

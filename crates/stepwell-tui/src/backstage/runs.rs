@@ -26,6 +26,9 @@ use crate::told::{Ended, Told};
 /// How long whoever leaves waits until a run that is beginning has begun: then its task is on record.
 const BEGINNING: Duration = Duration::from_secs(5);
 
+/// How long a person who leaves at a question waits until the run has paused.
+const PAUSING: Duration = Duration::from_secs(5);
+
 /// The run of the open session.
 pub(super) struct Runs {
     inputs: Inputs,
@@ -34,6 +37,8 @@ pub(super) struct Runs {
     interrupt: Interrupt,
     /// Hears when the run has begun, or cannot begin.
     began: Option<Receiver<()>>,
+    /// Is closed when the run is over.
+    over: Option<Receiver<()>>,
     search: Arc<AtomicU64>,
 }
 
@@ -59,6 +64,7 @@ impl Runs {
             thread: None,
             interrupt: Interrupt::default(),
             began: None,
+            over: None,
             search: Arc::default(),
         }
     }
@@ -225,8 +231,10 @@ impl Runs {
     fn spawn(&mut self, begin: impl FnOnce() -> Result<RunHandle, Error> + Send + 'static) {
         let (now, inputs) = (Arc::clone(&self.now), self.inputs.clone());
         let (tell_begun, began) = channel();
-        self.began = Some(began);
+        let (runs, over) = channel::<()>();
+        (self.began, self.over) = (Some(began), Some(over));
         self.thread = Some(std::thread::spawn(move || {
+            let _runs = runs;
             let tell = |told| drop(inputs.send(Input::Run(told)));
             let handle = match begin() {
                 Ok(handle) => handle,
@@ -336,12 +344,21 @@ impl Runs {
         self.interrupt.ask();
     }
 
-    /// Stops the run, and waits until it is saved.
+    /// Stops the run, and waits until it is saved. A run that asks something is not stopped by a
+    /// person who leaves: it pauses, and asks again later.
     pub(super) fn close(&mut self) {
         self.let_go();
         let Some(thread) = self.thread.take() else { return };
         if let Some(began) = self.began.take() {
             let _ = began.recv_timeout(BEGINNING);
+        }
+        let asks = self.now().handle.as_ref().is_some_and(|it| !it.open_gates().is_empty());
+        if asks {
+            self.pause();
+            if let Some(over) = self.over.take() {
+                // Something else may still run beside the question: that is stopped.
+                let _ = over.recv_timeout(PAUSING);
+            }
         }
         self.interrupt.ask();
         // A run that is interrupted ends soon: its tools are ended first.

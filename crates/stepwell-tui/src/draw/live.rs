@@ -228,7 +228,6 @@ fn typed(state: &State, columns: usize) -> Typed {
     };
     if state.editor.is_empty() {
         let hint = match (state.asked(), state.is_busy(), &state.session) {
-            (Some(asked), ..) if asked.reason.is_some() => "a reason, if you like",
             (Some(_), ..) => "",
             (None, true, _) => "say something: it is told before its next step",
             (None, false, None) => "what is to be done?",

@@ -4,8 +4,9 @@
 use ratatui::text::{Line, Span};
 
 use super::{label, span};
+use crate::choice::Choice;
 use crate::diff;
-use crate::state::{Asked, Refusal, State};
+use crate::state::{Asked, State};
 use crate::theme::Theme;
 use crate::told::QuestionKind;
 use crate::wrap::{width, wrap};
@@ -35,8 +36,8 @@ pub(super) fn view(state: &State, asked: &Asked, columns: usize, room: usize) ->
     if waiting > 0 {
         after.push(Line::styled(format!("  {waiting} more questions wait"), theme.faint()));
     }
-    let wrapped = |text: &str| wrap_keys(text, columns, theme);
-    let usual = wrapped(keys(state, asked, true).as_str());
+    let keys = |seen: bool| keys(state, asked, seen, columns);
+    let usual = keys(true);
     let most = BODY.max(usize::from(state.look.rows) * 2 / 3);
     let fits = |others: usize| room.saturating_sub(1 + others).min(most);
     if body.len() <= fits(after.len() + usual.len()) {
@@ -45,7 +46,7 @@ pub(super) fn view(state: &State, asked: &Asked, columns: usize, room: usize) ->
         return View { lines: lines.collect(), whole: true };
     }
     // It is allowed once all of it was shown.
-    let keys = wrapped(keys(state, asked, asked.read).as_str());
+    let keys = keys(asked.read);
     // The mark takes a row too.
     let shown = fits(after.len() + keys.len() + 1).max(1);
     let mut lines = vec![Line::default()];
@@ -58,10 +59,10 @@ pub(super) fn view(state: &State, asked: &Asked, columns: usize, room: usize) ->
     View { lines, whole: false }
 }
 
-/// What can be pressed, on as many lines as that takes: a key stays beside what it does.
+/// Words about keys, on as many lines as they take: a key stays beside what it does.
 fn wrap_keys(text: &str, columns: usize, theme: Theme) -> Vec<Line<'static>> {
     let mut lines: Vec<String> = Vec::new();
-    for key in text.trim_start().split(" · ") {
+    for key in text.split(" · ") {
         match lines.last_mut() {
             Some(line) if width(line) + 3 + width(key) <= columns => {
                 line.push_str(" · ");
@@ -72,6 +73,33 @@ fn wrap_keys(text: &str, columns: usize, theme: Theme) -> Vec<Line<'static>> {
     }
     let styled = lines.into_iter().map(|line| Line::styled(line, theme.warn()));
     styled.flat_map(|line| wrap(&line, columns, "  ")).collect()
+}
+
+/// The answers, on as many lines as they take. Brackets mark the chosen one, so that it is seen
+/// without colours, and take the place of blanks, so that nothing moves.
+fn choices(asked: &Asked, columns: usize, theme: Theme) -> Vec<Line<'static>> {
+    let mut lines: Vec<Vec<Span<'static>>> = Vec::new();
+    let mut used = 0;
+    for choice in Choice::offered(&asked.question) {
+        let label = choice.label(&asked.question);
+        let (shown, style) = match asked.choice == Some(choice) {
+            true => (format!("[{label}]"), theme.selected()),
+            false => (format!(" {label} "), theme.warn()),
+        };
+        let wide = width(&shown);
+        match lines.last_mut() {
+            Some(line) if used + 1 + wide <= columns => {
+                line.push(Span::styled("·", theme.warn()));
+                line.push(Span::styled(shown, style));
+                used += 1 + wide;
+            }
+            _ => {
+                lines.push(vec![Span::raw(" "), Span::styled(shown, style)]);
+                used = 1 + wide;
+            }
+        }
+    }
+    lines.into_iter().flat_map(|line| wrap(&Line::from(line), columns, "  ")).collect()
 }
 
 /// What is asked, then what would be done.
@@ -108,7 +136,7 @@ fn cut(mut rows: Rows, shown: usize, asked: &Asked, theme: Theme) -> Vec<Line<'s
     let tail = rows.split_off(rows.len() - end);
     let hidden = rows.split_off(shown - end);
     let mut lines: Vec<Line<'static>> = rows.into_iter().map(|(_, line)| line).collect();
-    lines.push(Line::styled(mark(&lines_in(&hidden), &hidden, words), theme.warn()));
+    lines.push(Line::styled(mark(&lines_in(&hidden), &hidden), theme.warn()));
     lines.extend(tail.into_iter().map(|(_, line)| line));
     lines
 }
@@ -127,49 +155,46 @@ fn lines_in(rows: &Rows) -> Vec<usize> {
 }
 
 /// How much is not shown: lines, or what is missing of one.
-fn mark(lines: &[usize], hidden: &Rows, words: bool) -> String {
-    let key = if words { "Ctrl+O" } else { "d" };
+fn mark(lines: &[usize], hidden: &Rows) -> String {
     match lines.len() {
         0 | 1 => {
             let text = hidden.iter().map(|(_, line)| line.to_string());
             let missing: usize = text.map(|row| row.trim().chars().count()).sum();
-            format!("  … {missing} more characters: {key} shows them")
+            format!("  … {missing} more characters: Ctrl+O shows them")
         }
-        lines => format!("  … {lines} more lines: {key} shows them"),
+        lines => format!("  … {lines} more lines: Ctrl+O shows them"),
     }
 }
 
-/// What can be pressed.
-fn keys(state: &State, asked: &Asked, seen: bool) -> String {
-    match (&asked.reason, asked.question.kind) {
-        (Some(Refusal::Once), _) => "  why not? Enter says no, Esc goes back".to_owned(),
-        (Some(Refusal::Never), _) => "  why never? Enter says never, Esc goes back".to_owned(),
-        (None, _) if asked.pattern => {
+/// What can be pressed, and the answers.
+fn keys(state: &State, asked: &Asked, seen: bool, columns: usize) -> Vec<Line<'static>> {
+    let theme = state.look.theme;
+    let text = match asked.question.kind {
+        _ if asked.pattern => {
             let tool = asked.question.always.as_ref().map_or("", |always| always.tool.as_str());
-            format!("  Enter allows {tool} what is like this, in this session; Esc goes back")
+            format!("Enter allows {tool} what is like this, in this session; Esc goes back")
         }
-        (None, QuestionKind::Words) => match &asked.question.default {
-            Some(default) => format!("  type your answer; Enter alone says: {default}"),
-            None => "  type your answer; /later leaves it".to_owned(),
+        QuestionKind::Words => match &asked.question.default {
+            Some(default) => format!("type your answer; Enter alone says: {default}"),
+            None => "type your answer; /later leaves it".to_owned(),
         },
-        (None, QuestionKind::Approval) if !state.editor.is_empty() && !asked.focused => {
-            "  Tab answers it; what you type is kept".to_owned()
+        QuestionKind::Approval if state.editor.is_empty() => {
+            let how = "arrows and Enter answer · words say no";
+            let mut lines = match seen {
+                true => wrap_keys(how, columns, theme),
+                false => {
+                    wrap_keys(&format!("Ctrl+O shows all of it first · {how}"), columns, theme)
+                }
+            };
+            lines.extend(choices(asked, columns, theme));
+            return lines;
         }
-        (None, QuestionKind::Approval) if !seen => {
-            format!(
-                "  d shows all of it first · y once{} · n no · N never · l later",
-                always(asked)
-            )
+        QuestionKind::Approval if asked.replying => {
+            "Enter says no, with these words as the reason · Tab puts them aside".to_owned()
         }
-        (None, QuestionKind::Approval) => {
-            format!("  y once{} · n no · N never · d details · l later", always(asked))
+        QuestionKind::Approval => {
+            "Enter sends these words as a message · Tab puts them aside, to answer".to_owned()
         }
-    }
-}
-
-/// What "always" would be about; and the narrow form, where there is one.
-fn always(asked: &Asked) -> String {
-    let Some(always) = &asked.question.always else { return String::new() };
-    let like = always.like().map(|like| format!(" · p always {like}"));
-    format!(" · a always {} in this session{}", always.tool, like.unwrap_or_default())
+    };
+    wrap_keys(&text, columns, theme)
 }

@@ -33,7 +33,7 @@ pub const KEYS: &[(&str, &str)] = &[
     ("?", "this page"),
     (
         "at a question",
-        "y once, a always this tool in this session, p always what is like a pattern, n no, N never, d details, l later",
+        "arrows choose an answer, Enter gives it; words and Enter say no, and why; Tab puts your words aside",
     ),
 ];
 

@@ -158,20 +158,28 @@ impl State {
         effects
     }
 
-    /// What was cut off goes on, and what waits is asked again: a run does both. What ended before
-    /// it was done, or was forked or taken back, waits for a word.
+    /// What was cut off goes on, and what waits is asked again: a run does both. What a person
+    /// stopped, what ended before it was done, or was forked or taken back, waits for a word.
     fn go_on_with(&mut self, opened: Opened) -> Vec<Effect> {
-        let Opened { card, unheard, resume, rests, waiting, seq, elsewhere, .. } = opened;
-        let (session, status) = (card.id.clone(), card.status);
+        let Opened { card, unheard, resume, rests, stopped, waiting, seq, elsewhere, .. } = opened;
+        let (session, status, is_flow) = (card.id.clone(), card.status, card.is_flow);
         self.session = Some(card);
         if let Some(elsewhere) = elsewhere {
             return self.watch(elsewhere, seq);
         }
-        let goes_on = waiting > 0 || unheard > 0 || (status == Status::Interrupted && !rests);
+        let cut_off = status == Status::Interrupted && !rests;
+        let goes_on = !stopped && (waiting > 0 || unheard > 0 || cut_off);
         if !resume || !goes_on {
             self.transcript.end_open_calls(left_open(waiting));
-            if resume && status == Status::Partial {
-                self.note("it ended before it was done: say what is next, or /continue");
+            let why = match status {
+                _ if stopped => Some("it was stopped"),
+                Status::Partial => Some("it ended before it was done"),
+                _ => None,
+            };
+            if let (true, Some(why)) = (resume, why) {
+                let next =
+                    if is_flow { "/continue goes on" } else { "say what is next, or /continue" };
+                self.note(format!("{why}: {next}"));
             }
             return Vec::new();
         }

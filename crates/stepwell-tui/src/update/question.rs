@@ -7,87 +7,138 @@ use stepwell::{Answer, Grant, SessionId};
 use stepwell_agent::permission::TypedChoice;
 
 use super::typed;
+use crate::choice::{Choice, Step};
 use crate::draw::shows_all_of_question;
 use crate::effect::Effect;
 use crate::page::{Content, Page, TextPage};
-use crate::state::{Asked, Refusal, State};
+use crate::state::{Asked, State};
 use crate::told::QuestionKind;
 
 /// A key that is pressed sooner was meant for something else: nobody reads as fast.
 const TOO_SOON: Duration = Duration::from_millis(300);
 
+/// How a question is answered.
+const HOW: &str = "arrow keys choose an answer, Enter gives it";
+
+impl Asked {
+    fn step(&mut self, step: Step) {
+        self.choice = Choice::beside(self.choice, &self.question, step);
+    }
+}
+
+/// Is it pressed without Shift and Alt, which make Enter begin a new line?
+const fn is_plain(key: KeyEvent) -> bool {
+    !key.modifiers.intersects(KeyModifiers::SHIFT.union(KeyModifiers::ALT))
+}
+
 impl State {
-    /// A key at a question. Absent, it is for the conversation: who is typing when a question comes
-    /// does not answer it with what they type.
+    /// A key at a question. Absent, it is for the conversation.
     pub(super) fn question_key(&mut self, key: KeyEvent) -> Option<Vec<Effect>> {
         let asked = self.questions.first()?;
-        if asked.reason.is_some() {
-            return self.reason_key(key);
-        }
         if asked.pattern {
             return self.pattern_key(key);
         }
-        if asked.question.kind == QuestionKind::Words {
-            return self.words_key(key);
+        match asked.question.kind {
+            QuestionKind::Words => self.words_key(key),
+            QuestionKind::Approval => self.approval_key(key),
         }
-        let (since, focused) = (asked.since, asked.focused);
-        if !self.editor.is_empty() && !focused {
-            if key.code == KeyCode::Tab && self.completion.is_none() {
-                self.questions[0].focused = true;
-                return Some(Vec::new());
-            }
-            return None;
-        }
-        let c = match (key.code, typed(key)) {
-            (KeyCode::Tab, _) if focused => {
-                self.questions[0].focused = false;
-                return Some(Vec::new());
-            }
-            (_, Some(c)) => c,
-            _ => return None,
-        };
-        if !matches!(c, 'y' | 'a' | 'p' | 'n' | 'N' | 'd' | 'l') {
-            return focused.then(Vec::new);
-        }
-        if self.now.saturating_sub(since) < TOO_SOON {
-            self.say_briefly("a question just came up: read it, then answer");
-            return Some(Vec::new());
-        }
-        Some(self.choose(c))
     }
 
-    fn choose(&mut self, c: char) -> Vec<Effect> {
-        match c {
-            'y' => self.allow(Answer::ALLOW_ONCE, shows_all_of_question(self)),
-            'a' => {
-                let all = shows_all_of_question(self);
-                self.allow_always(all)
+    /// A key at the question whether a tool may run. A letter is always text: only an answer that
+    /// the arrow keys chose, with nothing typed, allows anything.
+    fn approval_key(&mut self, key: KeyEvent) -> Option<Vec<Effect>> {
+        self.begin_reply();
+        if self.completion.is_some() {
+            return None;
+        }
+        let asked = self.questions.first_mut()?;
+        let (is_empty, replying) = (self.editor.is_empty(), asked.replying);
+        match key.code {
+            KeyCode::Down | KeyCode::Right if is_empty => asked.step(Step::Forward),
+            KeyCode::Up | KeyCode::Left if is_empty => asked.step(Step::Back),
+            KeyCode::Tab if is_empty => self.say_briefly(HOW),
+            KeyCode::Tab => {
+                let before = self.aside.take().map(|text| format!("{text}\n\n"));
+                self.aside = Some(before.unwrap_or_default() + self.editor.text());
+                self.editor.clear();
             }
-            'p' => {
-                let all = shows_all_of_question(self);
-                self.type_pattern(all)
+            KeyCode::Enter if is_plain(key) && is_empty => return Some(self.confirm()),
+            KeyCode::Enter if is_plain(key) && replying => return self.refuse_in_words(),
+            _ => {
+                if typed(key).is_some() {
+                    asked.choice = None;
+                }
+                return None;
             }
-            'l' => self.later(),
-            'd' => {
+        }
+        Some(Vec::new())
+    }
+
+    /// Text that begins while a question is shown is a reply to it.
+    pub(super) fn begin_reply(&mut self) {
+        if self.editor.is_empty()
+            && let Some(asked) = self.questions.first_mut()
+        {
+            asked.replying = true;
+        }
+    }
+
+    /// Gives the answer that was chosen.
+    fn confirm(&mut self) -> Vec<Effect> {
+        let Some(asked) = self.asked() else { return Vec::new() };
+        let Some(choice) = asked.choice else {
+            self.say_briefly(HOW);
+            return Vec::new();
+        };
+        if self.is_too_soon() {
+            return Vec::new();
+        }
+        let shown = shows_all_of_question(self);
+        match choice {
+            Choice::Once => self.allow(Answer::ALLOW_ONCE, shown),
+            Choice::Always => self.allow_always(shown),
+            Choice::Like => self.type_pattern(shown),
+            Choice::No => self.answer(Answer::Deny { reason: None, never: false }),
+            Choice::Never => self.answer(Answer::Deny { reason: None, never: true }),
+            Choice::Details => {
                 self.show_question();
                 Vec::new()
             }
-            c => {
-                let refusal = if c == 'N' { Refusal::Never } else { Refusal::Once };
-                if let Some(asked) = self.questions.first_mut() {
-                    asked.reason = Some(refusal);
-                }
-                // What was typed is not the reason.
-                self.put_typed_aside();
-                Vec::new()
-            }
+            Choice::Later => self.later(),
         }
     }
 
-    fn put_typed_aside(&mut self) {
-        let typed = self.editor.text().to_owned();
-        self.editor.remember(&typed);
-        self.editor.clear();
+    /// Says no, with what was typed as the reason. Absent, what is typed is something else: a
+    /// command, or a line that goes on.
+    fn refuse_in_words(&mut self) -> Option<Vec<Effect>> {
+        let typed = self.editor.text().trim().to_owned();
+        let goes_on = self.editor.before_cursor().ends_with('\\');
+        if goes_on || typed.is_empty() || typed.starts_with(['/', '!']) {
+            return None;
+        }
+        if self.is_too_soon() {
+            return Some(Vec::new());
+        }
+        let answer = match Answer::read(&typed) {
+            Answer::Allow { .. } => {
+                self.say_briefly("words allow nothing: clear them, then arrows and Enter answer");
+                return Some(Vec::new());
+            }
+            Answer::Text(reason) => Answer::deny(reason),
+            refusal => refusal,
+        };
+        self.editor.take();
+        Some(self.answer(answer))
+    }
+
+    /// Did the question come up so recently that a key was meant for something else?
+    fn is_too_soon(&mut self) -> bool {
+        let since = self.asked().map(|asked| asked.since);
+        let too_soon = since.is_some_and(|since| self.now.saturating_sub(since) < TOO_SOON);
+        if too_soon {
+            self.say_briefly("a question just came up: read it, then answer");
+        }
+        too_soon
     }
 
     /// Allows what is asked. Nobody allows what they were not shown the end of: it is shown first.
@@ -113,7 +164,7 @@ impl State {
         match self.asked().is_some_and(|asked| asked.question.always.is_some()) {
             true => self.allow(Answer::Allow { scope: Grant::Always }, shown),
             false => {
-                self.say_briefly("this is asked every time: y allows it once");
+                self.say_briefly("this is asked every time: once allows this call");
                 Vec::new()
             }
         }
@@ -130,7 +181,6 @@ impl State {
         if !self.was_shown(shown) {
             return Vec::new();
         }
-        self.put_typed_aside();
         self.editor.set(like.as_str());
         if let Some(asked) = self.questions.first_mut() {
             asked.pattern = true;
@@ -188,40 +238,16 @@ impl State {
         }
     }
 
-    /// Keys while the reason for a no is typed. Enter sends it; none is needed.
-    fn reason_key(&mut self, key: KeyEvent) -> Option<Vec<Effect>> {
-        match key.code {
-            KeyCode::Esc => {
-                self.questions.first_mut()?.reason = None;
-                self.editor.clear();
-                Some(Vec::new())
-            }
-            KeyCode::Enter
-                if !key.modifiers.intersects(KeyModifiers::SHIFT | KeyModifiers::ALT) =>
-            {
-                let never = self.questions.first()?.reason == Some(Refusal::Never);
-                let reason = self.editor.text().trim().to_owned();
-                self.editor.clear();
-                let reason = Some(reason).filter(|reason| !reason.is_empty());
-                Some(self.answer(Answer::Deny { reason, never }))
-            }
-            _ => None,
-        }
-    }
-
     /// Keys at a question that wants words: they are typed as always, and Enter answers.
     fn words_key(&mut self, key: KeyEvent) -> Option<Vec<Effect>> {
-        let plain = !key.modifiers.intersects(KeyModifiers::SHIFT | KeyModifiers::ALT);
-        if key.code != KeyCode::Enter || !plain || self.editor.text().starts_with('/') {
+        if key.code != KeyCode::Enter || !is_plain(key) || self.editor.text().starts_with('/') {
             return None;
         }
-        let asked = self.questions.first()?;
         // Enter alone gives an answer only to a question that was read.
-        if self.editor.is_empty() && self.now.saturating_sub(asked.since) < TOO_SOON {
-            self.say_briefly("a question just came up: read it, then answer");
+        if self.editor.is_empty() && self.is_too_soon() {
             return Some(Vec::new());
         }
-        let question = &asked.question;
+        let question = &self.questions.first()?.question;
         let default = question.default.as_ref().map(ToString::to_string);
         let text = match self.editor.text().trim() {
             "" => default?,
@@ -299,7 +325,7 @@ impl State {
         let asked = self.questions.remove(at);
         if at == 0 {
             let words = asked.question.kind == QuestionKind::Words;
-            let typed = words || asked.pattern || asked.reason.is_some();
+            let typed = words || asked.pattern || asked.replying;
             self.typed_for_question |= typed && !self.editor.is_empty();
             self.taken_away = Some(self.now);
             self.next_question();
@@ -350,7 +376,7 @@ impl State {
         if let Some(at) = self.answering.iter().position(|asked| asked.is(session, gate)) {
             let asked = self.answering.remove(at);
             if still_waits {
-                self.questions.insert(0, Asked { reason: None, ..asked });
+                self.questions.insert(0, Asked { choice: None, ..asked });
             }
         }
     }

@@ -40,36 +40,36 @@ fn runs(command: &str) -> Question {
 
 #[test]
 fn a_page_that_was_left_before_its_end_allows_nothing() {
-    for key in ["y", "a"] {
+    for key in ["once", "always"] {
         let mut stage = asked(long());
-        assert!(stage.key(key).is_empty(), "it is shown first");
+        assert!(stage.choose(key).is_empty(), "it is shown first");
         stage.key("q");
-        assert!(stage.key(key).is_empty(), "its end was not shown");
+        assert!(stage.choose(key).is_empty(), "its end was not shown");
         assert!(stage.screen().starts_with("what it would do"), "{}", stage.screen());
         stage.key(" ");
         stage.key("q");
-        assert!(stage.key(key).is_empty(), "nor was it a page further");
+        assert!(stage.choose(key).is_empty(), "nor was it a page further");
         stage.key("G");
         assert!(stage.screen().contains("+line 300"), "{}", stage.screen());
         stage.key("q");
-        let scope = if key == "y" { Grant::Once } else { Grant::Always };
-        assert_eq!(stage.key(key), answer(Answer::Allow { scope }));
+        let scope = if key == "once" { Grant::Once } else { Grant::Always };
+        assert_eq!(stage.choose(key), answer(Answer::Allow { scope }));
     }
     // Page by page is as good.
     let mut stage = asked(long());
-    stage.key("d");
+    stage.choose("details");
     for _ in 0..20 {
         stage.key(" ");
     }
     stage.key("q");
-    assert_eq!(stage.key("y"), answer(Answer::ALLOW_ONCE));
+    assert_eq!(stage.choose("once"), answer(Answer::ALLOW_ONCE));
 }
 
 #[test]
 fn what_one_question_showed_does_not_count_for_the_next() {
     let mut stage = asked(long());
     stage.told(Told::Asked(Box::new(Question { gate: "g2".into(), ..long() })));
-    stage.key("d");
+    stage.choose("details");
     stage.told(Told::Answered {
         session: id("s-one"),
         gate: "g1".into(),
@@ -79,16 +79,16 @@ fn what_one_question_showed_does_not_count_for_the_next() {
     });
     stage.key("G");
     stage.key("q");
-    assert!(stage.wait(1).key("y").is_empty());
+    assert!(stage.wait(1).choose("once").is_empty());
 }
 
 #[test]
 fn always_says_for_what_and_a_pattern_is_offered() {
     let mut stage = asked(runs("cargo test --all"));
     let screen = stage.screen();
-    assert!(screen.contains("a always run_command in this session"), "{screen}");
-    assert!(screen.contains("p always cargo test*"), "{screen}");
-    assert!(stage.key("p").is_empty());
+    assert!(screen.contains("always run_command in this session"), "{screen}");
+    assert!(screen.contains("always cargo test*"), "{screen}");
+    assert!(stage.choose("always cargo").is_empty());
     assert_eq!(stage.state.editor.text(), "cargo test*");
     let rule = Rule::parse("run_command(cargo test*)");
     let like = vec![Effect::AllowLike { session: id("s-one"), gate: "g1".into(), rule }];
@@ -96,13 +96,13 @@ fn always_says_for_what_and_a_pattern_is_offered() {
     assert!(stage.state.asked().is_none() && stage.state.editor.is_empty());
     // A pattern that does not fit what is asked allows nothing, and it can be thought better of.
     let mut stage = asked(runs("cargo test --all"));
-    stage.key("p");
+    stage.choose("always cargo");
     stage.key("ctrl+u");
     stage.type_text("rm*");
     assert!(stage.key("enter").is_empty());
     assert!(stage.screen().contains("does not fit"), "{}", stage.screen());
     stage.key("esc");
-    assert_eq!(stage.key("y"), answer(Answer::ALLOW_ONCE));
+    assert_eq!(stage.choose("once"), answer(Answer::ALLOW_ONCE));
     // Where lines are typed, it is the same.
     let mut stage = asked(runs("cargo test --all"));
     let lines = plain_question(stage.state.asked().unwrap()).join("\n");
@@ -114,7 +114,6 @@ fn always_says_for_what_and_a_pattern_is_offered() {
 fn what_is_asked_every_time_offers_no_always() {
     let mut stage = asked(Question { always: None, ..question("g1") });
     assert!(!stage.screen().contains("always"), "{}", stage.screen());
-    assert!(stage.key("a").is_empty());
     assert!(stage.input(Input::Line("always".into())).is_empty());
     assert!(stage.state.asked().is_some());
 }

@@ -26,6 +26,19 @@ fn what_was_not_cut_off_asks_no_model_when_it_is_opened() {
 }
 
 #[test]
+fn a_session_that_a_person_stopped_stays_stopped_when_it_is_opened() {
+    for (waiting, unheard) in [(0, 0), (1, 0), (0, 1)] {
+        let mut stopped = opened(Status::Interrupted);
+        (stopped.stopped, stopped.waiting, stopped.unheard) = (true, waiting, unheard);
+        let mut stage = Stage::new();
+        assert!(stage.reply(Reply::Opened(Box::new(stopped))).is_empty());
+        assert!(!stage.state.is_working());
+        assert!(stage.printed().contains("it was stopped: say what is next, or /continue"));
+        assert_eq!(stage.send("/continue"), [resume(None)]);
+    }
+}
+
+#[test]
 fn lists_say_how_a_session_stands_in_the_same_words() {
     let mut rows = vec![row("s-1", "a"), row("s-2", "b"), row("s-3", "c"), row("s-4", "d")];
     rows[0].waiting = 1;

@@ -32,8 +32,9 @@ fn a_question_shows_the_diff_and_its_keys() {
       @@ -1 +1 @@
       -old
       +new
-      y once · a always write_file in this session · n no
-      N never · d details · l later
+      arrows and Enter answer · words say no
+      once · always write_file in this session · no · never
+      details · later
     ────────────────────────────────────────────────────────────
     ›
     anthropic/sonnet · confirm-sensitive · $0.12 ($0.88 left)
@@ -41,30 +42,52 @@ fn a_question_shows_the_diff_and_its_keys() {
 }
 
 #[test]
-fn each_key_gives_its_answer() {
-    assert_eq!(asked().key("y"), answer("g1", Answer::ALLOW_ONCE));
-    assert_eq!(asked().key("a"), answer("g1", Answer::Allow { scope: Grant::Always }));
+fn a_sentence_typed_at_a_question_never_allows_it() {
+    for sentence in ["actually, use git rm", "yes but use git rm", "always ask me", "pnpm, not npm"]
+    {
+        let mut stage = asked();
+        assert!(stage.type_text(sentence).is_empty(), "{sentence}");
+        assert_eq!(stage.state.editor.text(), sentence);
+        assert_eq!(stage.key("enter"), answer("g1", Answer::deny(sentence)));
+    }
+    // Nor does a lone word that allows it where lines are typed.
+    for word in ["y", "yes", "always"] {
+        let mut stage = asked();
+        assert!(stage.type_text(word).is_empty(), "{word}");
+        assert!(stage.key("enter").is_empty(), "{word}");
+        assert!(stage.screen().contains("words allow nothing"), "{}", stage.screen());
+    }
+}
+
+#[test]
+fn an_answer_is_chosen_with_the_arrows_and_given_with_enter() {
+    assert_eq!(asked().choose("once"), answer("g1", Answer::ALLOW_ONCE));
+    assert_eq!(asked().choose("always"), answer("g1", Answer::Allow { scope: Grant::Always }));
+    let no = |never| answer("g1", Answer::Deny { reason: None, never });
+    assert_eq!(asked().choose("no"), no(false));
+    assert_eq!(asked().choose("never"), no(true));
     let mut stage = asked();
-    assert!(stage.key("n").is_empty());
-    stage.type_text("too risky");
-    assert_eq!(stage.key("enter"), answer("g1", Answer::deny("too risky")));
-    let mut stage = asked();
-    stage.key("N");
-    assert_eq!(stage.key("enter"), answer("g1", Answer::Deny { reason: None, never: true }));
-    let mut stage = asked();
-    assert_eq!(stage.key("l"), [Effect::Pause]);
+    assert_eq!(stage.choose("later"), [Effect::Pause]);
     assert!(stage.state.asked().is_none());
     let mut stage = asked();
-    stage.key("d");
+    stage.choose("details");
     assert!(stage.screen().starts_with("what it would do"));
     stage.key("q");
-    assert_eq!(stage.key("y"), answer("g1", Answer::ALLOW_ONCE));
+    assert_eq!(stage.choose("once"), answer("g1", Answer::ALLOW_ONCE));
+    // Enter alone gives nothing, and a letter takes the choice back.
+    let mut stage = asked();
+    assert!(stage.key("enter").is_empty());
+    assert!(stage.screen().contains("arrow keys choose an answer"), "{}", stage.screen());
+    stage.key("down");
+    assert!(stage.screen().contains("[once]"), "{}", stage.screen());
+    stage.type_text("not this");
+    assert_eq!(stage.key("enter"), answer("g1", Answer::deny("not this")));
 }
 
 #[test]
 fn a_question_whose_answer_did_not_fit_is_asked_again() {
     let mut stage = asked();
-    stage.key("y");
+    stage.choose("once");
     let refused = |again| Reply::NotAnswered {
         session: id("s-one"),
         gate: "g1".into(),
@@ -74,7 +97,7 @@ fn a_question_whose_answer_did_not_fit_is_asked_again() {
     assert!(stage.state.asked().is_none());
     stage.reply(refused(true));
     assert!(stage.printed().contains("it wants a number"));
-    assert_eq!(stage.key("y"), answer("g1", Answer::ALLOW_ONCE));
+    assert_eq!(stage.choose("once"), answer("g1", Answer::ALLOW_ONCE));
     stage.reply(refused(false));
     assert!(stage.state.asked().is_none());
 }
@@ -98,24 +121,35 @@ fn a_call_that_was_not_allowed_is_said_to_be_so() {
 #[test]
 fn the_reason_for_a_no_can_be_thought_better_of() {
     let mut stage = asked();
-    stage.key("n");
     stage.type_text("yna");
-    stage.key("esc");
-    assert_eq!(stage.key("y"), answer("g1", Answer::ALLOW_ONCE));
+    stage.key("ctrl+u");
+    assert_eq!(stage.choose("once"), answer("g1", Answer::ALLOW_ONCE));
 }
 
 #[test]
-fn who_types_when_a_question_comes_does_not_answer_it() {
-    let mut stage = Stage::open();
-    stage.send("go");
-    stage.type_text("mayb");
-    stage.told(Told::Asked(Box::new(question("g1"))));
-    stage.wait(2);
-    assert!(stage.type_text("ey any").is_empty());
-    assert_eq!(stage.state.editor.text(), "maybey any");
-    assert!(stage.screen().contains("Tab answers it"));
+fn text_that_was_typed_before_a_question_came_is_a_message_and_no_answer() {
+    let typing = || {
+        let mut stage = Stage::open();
+        stage.send("go");
+        stage.type_text("mayb");
+        stage.told(Told::Asked(Box::new(question("g1"))));
+        stage.wait(2);
+        assert!(stage.type_text("ey any").is_empty());
+        assert_eq!(stage.state.editor.text(), "maybey any");
+        assert!(stage.screen().contains("Enter sends these words as a message"));
+        stage
+    };
+    let mut stage = typing();
+    let said = Effect::Say { session: id("s-one"), text: "maybey any".into() };
+    assert_eq!(stage.key("enter"), [said]);
+    assert!(stage.state.asked().is_some());
+    // Tab puts it aside until the question is gone. It chooses nothing, however often.
+    let mut stage = typing();
     stage.key("tab");
-    assert_eq!(stage.key("y"), answer("g1", Answer::ALLOW_ONCE));
+    stage.key("tab");
+    assert!(stage.key("enter").is_empty());
+    assert!(stage.state.editor.is_empty());
+    assert_eq!(stage.choose("once"), answer("g1", Answer::ALLOW_ONCE));
     assert_eq!(stage.state.editor.text(), "maybey any");
 }
 
@@ -124,9 +158,9 @@ fn a_key_that_comes_too_soon_was_meant_for_something_else() {
     let mut stage = Stage::open();
     stage.send("go");
     stage.told(Told::Asked(Box::new(question("g1"))));
-    assert!(stage.key("y").is_empty());
+    assert!(stage.choose("once").is_empty());
     assert!(stage.state.asked().is_some());
-    assert_eq!(stage.wait(1).key("y"), answer("g1", Answer::ALLOW_ONCE));
+    assert_eq!(stage.wait(1).choose("once"), answer("g1", Answer::ALLOW_ONCE));
 }
 
 #[test]
@@ -135,10 +169,9 @@ fn an_answer_from_elsewhere_takes_the_question_away_and_says_who() {
     stage.told(answered("g1"));
     assert!(stage.state.asked().is_none());
     assert_eq!(stage.printed(), "· Answered by me@here at 12:30:00 elsewhere: no");
-    assert!(stage.key("y").is_empty());
     // What was answered here is not told again, whoever the answer names.
     let mut stage = asked();
-    stage.key("y");
+    stage.choose("once");
     stage.told(answered("g1"));
     assert_eq!(stage.printed(), "");
 }
@@ -157,7 +190,6 @@ fn answered(gate: &str) -> Told {
 #[test]
 fn the_reason_for_a_no_is_not_sent_to_the_model_when_the_question_was_answered_elsewhere() {
     let mut stage = asked();
-    stage.key("n");
     stage.type_text("too ris");
     stage.told(answered("g1"));
     stage.type_text("ky");
@@ -213,10 +245,10 @@ fn several_questions_are_answered_in_turn_and_each_once() {
     stage.told(Told::Asked(Box::new(question("g2"))));
     assert!(stage.screen().contains("1 more questions wait"));
     stage.wait(1);
-    assert_eq!(stage.key("y"), answer("g1", Answer::ALLOW_ONCE));
+    assert_eq!(stage.choose("once"), answer("g1", Answer::ALLOW_ONCE));
     // The second one came up only now: the same key pressed twice is not meant for it.
-    assert!(stage.key("y").is_empty());
-    assert_eq!(stage.wait(1).key("y"), answer("g2", Answer::ALLOW_ONCE));
+    assert!(stage.choose("once").is_empty());
+    assert_eq!(stage.wait(1).choose("once"), answer("g2", Answer::ALLOW_ONCE));
     assert!(stage.state.asked().is_none());
 }
 
@@ -287,31 +319,30 @@ fn blanks_cannot_push_the_beginning_of_a_command_off_the_screen() {
         let mut stage = asked_to_run(&command, size);
         let shown = format!("Allow run echo HEAD > evil.txt; echo ␣×{blanks} ; ls?");
         assert!(stage.screen().contains(&shown), "{}", stage.screen());
-        assert_eq!(stage.key("y"), answer("g1", Answer::ALLOW_ONCE), "all of it is shown");
+        assert_eq!(stage.choose("once"), answer("g1", Answer::ALLOW_ONCE), "all of it is shown");
     }
 }
 
 #[test]
 fn a_command_that_does_not_fit_is_cut_at_its_end_and_allowed_only_once_all_of_it_was_shown() {
     let command = format!("echo HEAD > evil.txt; {}; rm -r notes", "echo x; ".repeat(500));
-    for key in ["y", "a"] {
+    for key in ["once", "always"] {
         let mut stage = asked_to_run(&command, (80, 24));
         let screen = stage.screen();
         assert!(screen.contains("? Allow run echo HEAD > evil.txt; echo x;"), "{screen}");
-        assert!(screen.contains(" more characters: d shows them"), "{screen}");
-        assert!(screen.contains("d shows all of it first"), "{screen}");
-        assert!(stage.key(key).is_empty(), "its end was not shown");
+        assert!(screen.contains(" more characters: Ctrl+O shows them"), "{screen}");
+        assert!(screen.contains("Ctrl+O shows all of it first"), "{screen}");
+        assert!(stage.choose(key).is_empty(), "its end was not shown");
         assert!(stage.screen().starts_with("what it would do"), "{}", stage.screen());
         stage.key("end");
         assert!(stage.screen().contains("rm -r notes?"), "{}", stage.screen());
         stage.key("q");
-        let grant = if key == "y" { Grant::Once } else { Grant::Always };
-        assert_eq!(stage.key(key), answer("g1", Answer::Allow { scope: grant }));
+        let grant = if key == "once" { Grant::Once } else { Grant::Always };
+        assert_eq!(stage.choose(key), answer("g1", Answer::Allow { scope: grant }));
     }
     // Whoever says no need not read it.
     let mut stage = asked_to_run(&command, (80, 24));
-    stage.key("n");
-    assert_eq!(stage.key("enter"), answer("g1", Answer::Deny { reason: None, never: false }));
+    assert_eq!(stage.choose("no"), answer("g1", Answer::Deny { reason: None, never: false }));
 }
 
 #[test]
@@ -337,8 +368,11 @@ fn a_long_diff_says_how_many_lines_are_hidden_and_all_of_them_can_be_read() {
     let mut stage = asked_at(long.clone(), (80, 24));
     let screen = stage.screen();
     let shown = screen.lines().filter(|line| line.starts_with("  +line ")).count();
-    assert!(screen.contains(&format!("  … {} more lines: d shows them", 501 - shown)), "{screen}");
-    assert!(stage.key("y").is_empty());
+    assert!(
+        screen.contains(&format!("  … {} more lines: Ctrl+O shows them", 501 - shown)),
+        "{screen}"
+    );
+    assert!(stage.choose("once").is_empty());
     stage.key("end");
     assert!(stage.screen().contains("+line 501"), "{}", stage.screen());
     // Where nothing is redrawn, it is the same.
@@ -370,7 +404,7 @@ fn a_call_that_was_left_for_later_waits_and_was_not_cut_off() {
     stage.record(Message::assistant("").calling("c9", "write_file", "{}"));
     stage.told(Told::Asked(Box::new(question("g1"))));
     stage.wait(2);
-    stage.key("l");
+    stage.choose("later");
     stage.end(stepwell::Status::Paused);
     let printed = stage.printed();
     assert!(printed.contains("write_file {} waits for you"), "{printed}");

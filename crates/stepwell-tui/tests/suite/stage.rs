@@ -104,6 +104,23 @@ impl Stage {
         self.told(Told::ToolStarted(run));
     }
 
+    /// Chooses an answer with the arrow keys, and gives it.
+    pub(crate) fn choose(&mut self, label: &str) -> Vec<Effect> {
+        // To the first one, wherever the choice is.
+        (0..8).for_each(|_| drop(self.key("up")));
+        let is_chosen = |stage: &Self| {
+            let asked = stage.state.asked().expect("something is asked");
+            asked.choice.is_some_and(|it| it.label(&asked.question).starts_with(label))
+        };
+        for _ in 0..8 {
+            if is_chosen(self) {
+                return self.key("enter");
+            }
+            self.key("down");
+        }
+        panic!("{label} is not offered: {}", self.screen());
+    }
+
     /// What would be printed into the scrollback now.
     pub(crate) fn printed(&mut self) -> String {
         let blocks = self.state.take_printable();
@@ -220,6 +237,7 @@ pub(crate) fn opened(status: Status) -> Opened {
         unheard: 0,
         resume: true,
         rests: false,
+        stopped: false,
         waiting: 0,
         seq: Seq::new(4),
         elsewhere: None,

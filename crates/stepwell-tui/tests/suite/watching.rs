@@ -31,17 +31,17 @@ fn ended(status: Status) -> Told {
 fn a_session_that_runs_elsewhere_is_watched_and_its_questions_are_asked_here() {
     let mut stage = watched();
     assert!(stage.printed().contains("process 7 on host runs it"));
-    assert!(stage.screen().contains("y once"), "{}", stage.screen());
+    assert!(stage.screen().contains("arrows and Enter"), "{}", stage.screen());
     let answer =
         Effect::Answer { session: id("s-one"), gate: "g1".into(), answer: Answer::ALLOW_ONCE };
-    assert_eq!(stage.key("y"), [answer]);
+    assert_eq!(stage.choose("once"), [answer]);
     assert!(stage.screen().contains("works elsewhere"), "{}", stage.screen());
 }
 
 #[test]
 fn words_reach_the_run_elsewhere_and_others_words_do_not_take_mine_away() {
     let mut stage = watched();
-    stage.key("l");
+    stage.choose("later");
     let said = Effect::Say { session: id("s-one"), text: "be quick".into() };
     assert_eq!(stage.send("be quick"), [said]);
     elsewhere(&mut stage, Told::Recorded(Box::new(recorded(5, Message::user("hello from here")))));
@@ -82,10 +82,10 @@ fn a_question_whose_runner_is_gone_still_waits_for_an_answer() {
     elsewhere(&mut stage, ended(Status::Interrupted));
     assert!(stage.printed().contains("its question waits"));
     let screen = stage.screen();
-    assert!(screen.contains("y once") && !screen.contains("cut off"), "{screen}");
+    assert!(screen.contains("arrows and Enter") && !screen.contains("cut off"), "{screen}");
     let answer =
         Effect::Answer { session: id("s-one"), gate: "g1".into(), answer: Answer::ALLOW_ONCE };
-    assert_eq!(stage.key("y"), [answer]);
+    assert_eq!(stage.choose("once"), [answer]);
     // Somebody else may be quicker.
     let mut stage = watched();
     elsewhere(&mut stage, ended(Status::Interrupted));
@@ -94,7 +94,7 @@ fn a_question_whose_runner_is_gone_still_waits_for_an_answer() {
     let grown =
         Grown { card, events, too_much: false, seq: Seq::new(5), waiting: 0, elsewhere: None };
     stage.reply(Reply::Grown(Box::new(grown)));
-    assert!(!stage.screen().contains("y once"), "{}", stage.screen());
+    assert!(!stage.screen().contains("arrows and Enter"), "{}", stage.screen());
 }
 
 #[test]
