@@ -1,6 +1,6 @@
 //! What Codex puts into a conversation in the user's name is not the user's.
 
-use stepwell::Stepwell;
+use stepwell::{Message, Stepwell};
 
 use crate::mirror::{shown, taken};
 
@@ -57,7 +57,7 @@ fn the_task_is_the_first_thing_that_the_user_typed() {
 fn what_codex_injects_is_shown_to_the_model_and_is_not_from_the_user() {
     let (well, id) = read(&[("developer", &["be kind"]), ("user", CONTEXT), ("user", &["weigh"])]);
     let messages = shown(&well, &id);
-    let own: Vec<_> = messages.iter().filter(|it| it.is_from_user()).map(|it| it.text()).collect();
+    let own: Vec<_> = messages.iter().filter(|it| it.is_from_user()).map(Message::text).collect();
     assert_eq!(own, ["weigh"]);
     assert!(messages.iter().any(|it| it.text().contains("Weigh twice.")));
     let mut page = Vec::new();

@@ -214,7 +214,7 @@ impl<'a> AppServer<'a> {
         let mut server = Self { env, _child: child, to, from, asked: 0 };
         let client = json!({"name": "witness", "version": "1"});
         let capabilities = json!({"experimentalApi": true});
-        server.ask("initialize", json!({"clientInfo": client, "capabilities": capabilities}));
+        server.ask("initialize", &json!({"clientInfo": client, "capabilities": capabilities}));
         server.tell(&json!({"method": "initialized"}));
         server
     }
@@ -238,7 +238,7 @@ impl<'a> AppServer<'a> {
         })
     }
 
-    fn ask(&mut self, method: &str, params: Value) -> Value {
+    fn ask(&mut self, method: &str, params: &Value) -> Value {
         self.asked += 1;
         let id = self.asked;
         self.tell(&json!({"id": id, "method": method, "params": params}));
@@ -250,7 +250,7 @@ impl<'a> AppServer<'a> {
     /// The user says something, and the turn ends.
     fn turn(&mut self, thread: &str, text: &str) {
         let input = json!([{"type": "text", "text": text}]);
-        self.ask("turn/start", json!({"threadId": thread, "input": input}));
+        self.ask("turn/start", &json!({"threadId": thread, "input": input}));
         self.hear(|said| said["method"] == "turn/completed");
     }
 }
@@ -261,7 +261,7 @@ fn conversation(env: &TestEnv, thread: &str) -> Vec<String> {
     let well = Stepwell::in_memory();
     let sessions = taken(&well, &env.home().join(".codex/sessions"));
     let of_thread = |id: &&SessionId| id.as_str().starts_with(thread);
-    let id = sessions.iter().map(|it| &it.id).filter(of_thread).next_back().unwrap();
+    let id = sessions.iter().map(|it| &it.id).rfind(of_thread).unwrap();
     let mut lines = Vec::new();
     for message in shown(&well, id).into_iter().filter(|it| it.role != Role::System) {
         let role = if message.role == Role::Assistant { "assistant" } else { "user" };
@@ -296,20 +296,20 @@ fn what_is_read_of_codex_is_what_codex_sends_next() {
     std::fs::write(env.workspace().join("AGENTS.md"), "Weigh twice.\n").unwrap();
     let mut server = AppServer::start(&env, &program);
     let begun = json!({"cwd": env.workspace(), "approvalPolicy": "never"});
-    let thread = server.ask("thread/start", begun)["thread"]["id"].as_str().unwrap().to_owned();
+    let thread = server.ask("thread/start", &begun)["thread"]["id"].as_str().unwrap().to_owned();
     server.turn(&thread, "Weigh the flour.");
     let fails = Say::text("I look.").calling("call_1", "exec_command", &[r#"{"cmd":"exit 3"}"#]);
     env.model.push(fails);
     server.turn(&thread, "Look.");
     assert_sends_what_is_read(&env, &mut server, &thread, "Weigh the salt.");
-    let turns = server.ask("thread/turns/list", json!({"threadId": thread}));
+    let turns = server.ask("thread/turns/list", &json!({"threadId": thread}));
     let last = turns["data"][0]["id"].as_str().unwrap();
-    server.ask("thread/revert", json!({"threadId": thread, "beforeTurnId": last}));
+    server.ask("thread/revert", &json!({"threadId": thread, "beforeTurnId": last}));
     assert_sends_what_is_read(&env, &mut server, &thread, "Weigh the water.");
-    server.ask("thread/compact/start", json!({"threadId": thread}));
+    server.ask("thread/compact/start", &json!({"threadId": thread}));
     server.hear(|said| said["method"] == "turn/completed");
     assert_sends_what_is_read(&env, &mut server, &thread, "Add them.");
-    let fork = server.ask("thread/fork", json!({"threadId": thread}));
+    let fork = server.ask("thread/fork", &json!({"threadId": thread}));
     let fork = fork["thread"]["id"].as_str().unwrap().to_owned();
     server.turn(&fork, "Elsewhere.");
     assert_sends_what_is_read(&env, &mut server, &fork, "And there?");
