@@ -58,7 +58,7 @@ impl OwnSessions {
     /// allowed in it counts for nothing.
     #[must_use]
     pub fn has_from_agent(&self, id: &SessionId) -> bool {
-        self.from_agent(id).exists()
+        self.import_mark(id).exists()
     }
 
     /// Marks a session as one that came from such a folder.
@@ -67,10 +67,10 @@ impl OwnSessions {
     /// If it cannot be written.
     pub fn add_from_agent(&self, id: &SessionId) -> io::Result<()> {
         fs::create_dir_all(&self.folder)?;
-        File::create(self.from_agent(id)).map(drop)
+        File::create(self.import_mark(id)).map(drop)
     }
 
-    fn from_agent(&self, id: &SessionId) -> PathBuf {
+    fn import_mark(&self, id: &SessionId) -> PathBuf {
         self.folder.join(format!("{id}@{}.from-agent", self.store))
     }
 
