@@ -107,7 +107,7 @@ impl Table {
             Cell { text, style: cell.style, bright }
         };
         let rows = self.rows.iter().map(|row| row.iter().map(cell).collect()).collect();
-        Self { columns: self.columns, rows }
+        Self { columns: self.columns.clone(), rows }
     }
 
     /// The table's lines, at most so wide; the last column gives way.
