@@ -1,6 +1,6 @@
 //! The answers that a question about a tool offers, in the order in which they are shown.
 
-use crate::told::Question;
+use crate::told::{Always, Question};
 
 /// An answer to whether a tool may run. A person chooses one with the arrow keys.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -28,7 +28,7 @@ impl Choice {
         let always = question.always.as_ref();
         let mut offered = vec![Self::Once];
         offered.extend(always.map(|_| Self::Always));
-        offered.extend(always.and_then(|always| always.like()).map(|_| Self::Like));
+        offered.extend(always.and_then(Always::like).map(|_| Self::Like));
         offered.extend([Self::No, Self::Never, Self::Details, Self::Later]);
         offered
     }
@@ -44,7 +44,7 @@ impl Choice {
                 format!("always {tool} in this session")
             }
             Self::Like => {
-                let like = always.and_then(|always| always.like());
+                let like = always.and_then(Always::like);
                 format!("always {}", like.map(|like| like.to_string()).unwrap_or_default())
             }
             Self::No => "no".to_owned(),

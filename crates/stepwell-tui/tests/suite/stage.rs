@@ -112,13 +112,13 @@ impl Stage {
             let asked = stage.state.asked().expect("something is asked");
             asked.choice.is_some_and(|it| it.label(&asked.question).starts_with(label))
         };
-        for _ in 0..8 {
-            if is_chosen(self) {
-                return self.key("enter");
-            }
+        let mut left = 8;
+        while !is_chosen(self) {
+            assert!(left > 0, "{label} is not offered: {}", self.screen());
+            left -= 1;
             self.key("down");
         }
-        panic!("{label} is not offered: {}", self.screen());
+        self.key("enter")
     }
 
     /// What would be printed into the scrollback now.
