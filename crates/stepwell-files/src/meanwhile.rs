@@ -68,7 +68,7 @@ impl Meanwhile {
             }
             Event::ToolStarted(started) => {
                 let targets = started.targets.iter();
-                self.written.extend(targets.map(|it| (it.path.clone(), it.after.clone())));
+                self.written.extend(targets.map(|it| (it.path.clone(), it.after)));
             }
             _ => {}
         }
@@ -85,8 +85,8 @@ impl Meanwhile {
 fn digest(state: &FileState) -> Option<Digest> {
     match state {
         FileState::Absent => None,
-        FileState::File { blob, .. } => Some(blob.clone()),
+        FileState::File { blob, .. } => Some(*blob),
         FileState::Symlink { target } => Some(Digest::of(as_link(target).as_bytes())),
-        FileState::NotCaptured { digest, .. } => digest.clone(),
+        FileState::NotCaptured { digest, .. } => *digest,
     }
 }
