@@ -99,11 +99,10 @@ fn said_in_run(
     let ran = env.quietly(&["run", "cheat", "--mode", "yolo", "--model", "script:cheats.yaml"]);
     assert_eq!(ran.code, Some(0), "{}", ran.stderr);
     let each = ways.iter().enumerate().flat_map(|(w, way)| {
-        let said = commands.iter().enumerate().map(move |(n, command)| {
+        commands.iter().enumerate().map(move |(n, command)| {
             let said = env.read(&format!("said/{w}-{n}"));
             (((*way).to_owned(), (*command).to_owned()), said)
-        });
-        said
+        })
     });
     each.collect()
 }
@@ -112,10 +111,9 @@ fn said_in_run(
 fn a_runs_own_command_may_not_erase_or_widen_however_it_is_started() {
     let env = TestEnv::new();
     env.file("more.yaml", "- {text: Done.}\n");
-    let path = std::env::var("PATH").unwrap();
     let home = env.path("home");
     // Found by the variable and by the parents; by the parents alone; and as a daemon.
-    let without = format!("env -i PATH={path} HOME={}", home.display());
+    let without = format!("env -i PATH=/usr/bin:/bin HOME={}", home.display());
     let ways = ["", "env -u STEPWELL_IN_RUN", &without, "setsid -w"];
     for ((way, command), said) in said_in_run(&env, REFUSED, &ways) {
         assert!(is_refused(&said), "{way} {command}: {said}");
