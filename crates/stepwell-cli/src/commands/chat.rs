@@ -206,6 +206,7 @@ mod tests {
             unheard: 0,
             resume: false,
             rests: false,
+            stopped: false,
             waiting: 0,
             seq: Seq::FIRST,
             elsewhere: None,
