@@ -76,6 +76,7 @@ fn open(messages: u64) -> (State, Screen<std::io::Sink>) {
         unheard: 0,
         resume: false,
         rests: false,
+        stopped: false,
         waiting: 0,
         seq: Seq::new(messages),
         elsewhere: None,

@@ -5,7 +5,7 @@ use crate::spec::Spec;
 /// The JSON Schema of specs, generated from the types that specs are parsed into.
 #[must_use]
 pub fn schema() -> serde_json::Value {
-    let generator = schemars::generate::SchemaSettings::draft2020_12().into_generator();
+    let generator = stepwell::schema::settings().into_generator();
     generator.into_root_schema_for::<Spec>().to_value()
 }
 

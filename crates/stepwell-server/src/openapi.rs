@@ -7,7 +7,7 @@ use schemars::{Schema, SchemaGenerator};
 use serde_json::{Map, Value, json};
 
 use crate::reply::LINES;
-use crate::route::{Gives, Route, Takes, answers, requests};
+use crate::route::{Gives, Route, Takes, answers, described, requests};
 
 /// The document, as bytes.
 pub(crate) fn document(routes: &[Route]) -> Vec<u8> {
@@ -71,23 +71,24 @@ fn operation(
     parameters.push(store_parameter());
     match route.takes {
         Takes::Query(describe) => {
-            let schema = describe(taken);
+            let schema = described(describe, taken);
             parameters.extend(query_parameters(&schema, taken.definitions()));
         }
         Takes::Body(describe) => {
-            let content = json!({"application/json": {"schema": describe(taken)}});
+            let content = json!({"application/json": {"schema": described(describe, taken)}});
             operation
                 .insert("requestBody".to_owned(), json!({"required": true, "content": content}));
         }
     }
     operation.insert("parameters".to_owned(), Value::Array(parameters));
     let (status, content) = match route.gives {
-        Gives::Json(status, describe) => {
-            (status.as_str().to_owned(), json!({"application/json": {"schema": describe(given)}}))
-        }
+        Gives::Json(status, describe) => (
+            status.as_str().to_owned(),
+            json!({"application/json": {"schema": described(describe, given)}}),
+        ),
         Gives::List(describe) => {
             let content = json!({
-                "application/json": {"schema": describe(given)},
+                "application/json": {"schema": described(describe, given)},
                 (LINES): {"schema": {"type": "string", "description": "The items, a line of JSON each."}},
             });
             ("200".to_owned(), content)

@@ -40,7 +40,7 @@ pub(crate) enum Wants {
 }
 
 type Handler = Box<dyn Fn(&Site, &Call) -> Result<Reply> + Send + Sync>;
-type Describe = fn(&mut SchemaGenerator) -> Schema;
+pub(crate) type Describe = fn(&mut SchemaGenerator) -> Schema;
 
 /// What a route takes.
 #[derive(Clone, Copy)]
@@ -281,6 +281,15 @@ pub(crate) fn requests() -> SchemaGenerator {
     settings().for_deserialize().with(|it| it.inline_subschemas = true).into_generator()
 }
 
+/// The schema of one type, made as all are.
+pub(crate) fn described(describe: Describe, generator: &mut SchemaGenerator) -> Schema {
+    let mut schema = describe(generator);
+    for transform in generator.transforms_mut() {
+        transform.transform(&mut schema);
+    }
+    schema
+}
+
 fn settings() -> SchemaSettings {
-    SchemaSettings::draft2020_12().with(|it| it.definitions_path = "/components/schemas".into())
+    stepwell::schema::settings().with(|it| it.definitions_path = "/components/schemas".into())
 }

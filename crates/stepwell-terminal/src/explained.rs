@@ -77,11 +77,10 @@ fn hint(error: &Error) -> Option<String> {
                 false => format!("rm {shown} removes the link"),
             }
         }
-        Error::ForeignObject { path, kind, name } => format!(
-            "if you trust who made the store: sqlite3 {} 'DROP {} \"{name}\"'",
-            path.display(),
-            kind.to_uppercase(),
-        ),
+        // The object's name is not repeated here: it is not ours, and a hint is pasted into a shell.
+        Error::ForeignObject { path, .. } => {
+            format!("if you do not know who made the store, remove it: {}", path.display())
+        }
         Error::Newer { .. } => "install a newer stepwell".to_owned(),
         Error::NotAMember { namespace, .. } => {
             format!("its owner runs: stepwell store role {namespace} ROLE | psql")

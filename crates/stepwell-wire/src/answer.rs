@@ -1,6 +1,5 @@
 //! Every answer that front ends give, by name, with its schema.
 
-use schemars::generate::SchemaSettings;
 use schemars::{JsonSchema, Schema};
 use serde::Serialize;
 
@@ -15,7 +14,7 @@ pub trait Answer: Serialize + JsonSchema {
     where
         Self: Sized,
     {
-        let settings = SchemaSettings::draft2020_12().for_serialize();
+        let settings = stepwell::schema::settings().for_serialize();
         settings.into_generator().into_root_schema_for::<Self>()
     }
 }
@@ -183,6 +182,16 @@ mod tests {
             for (name, field) in fields {
                 let said = field.get("description").or_else(|| field.get("$ref"));
                 assert!(said.is_some(), "{}: {name} is not documented", form.name);
+            }
+        }
+    }
+
+    #[test]
+    fn no_schema_names_the_width_of_a_number() {
+        for form in all() {
+            let schema = form.schema().to_value().to_string();
+            for width in ["uint", "int32", "int64", "double", "float"] {
+                assert!(!schema.contains(&format!("\"format\":\"{width}")), "{}", form.name);
             }
         }
     }

@@ -114,7 +114,7 @@ pub enum Error {
     #[error(
         "store {path} holds the {kind} {name:?}, which Stepwell did not make: it is not opened"
     )]
-    ForeignObject { path: PathBuf, kind: String, name: String },
+    ForeignObject { path: PathBuf, kind: &'static str, name: String },
     #[error("store {path} cannot be used here: {what}")]
     Unsupported { path: PathBuf, what: String },
     #[error("store {path} has no namespace {namespace}, or this role may not use it")]

@@ -125,7 +125,7 @@ pub mod resume;
 pub mod retention;
 mod root;
 #[cfg(feature = "schema")]
-mod schema;
+pub mod schema;
 pub mod scrub;
 mod search;
 pub mod session;

@@ -1,7 +1,10 @@
-//! JSON Schemas of the types whose JSON is written by hand. The others derive theirs.
+//! JSON Schemas: what all of them are made with, and those of the types whose JSON is written by hand.
+//! The other types derive theirs.
 
 use std::borrow::Cow;
 
+use schemars::generate::SchemaSettings;
+use schemars::transform::RecursiveTransform;
 use schemars::{JsonSchema, Schema, SchemaGenerator, json_schema};
 
 use crate::model::event::body_schemas;
@@ -10,6 +13,21 @@ use crate::{
     Answer, Change, Digest, Event, EventId, Kind, Lane, Money, NodeId, NodeKey, Recorded,
     SessionId, Time, Who,
 };
+
+/// What every schema is made with. A number's width in Rust (`uint64`) is left out: JSON Schema knows no such
+/// format, and clients warn about it.
+#[must_use]
+pub fn settings() -> SchemaSettings {
+    SchemaSettings::draft2020_12().with_transform(RecursiveTransform(without_number_format))
+}
+
+fn without_number_format(schema: &mut Schema) {
+    let widths = ["uint", "int", "double", "float"];
+    let is_width = |format: &str| widths.iter().any(|width| format.starts_with(width));
+    if schema.get("format").and_then(serde_json::Value::as_str).is_some_and(is_width) {
+        schema.remove("format");
+    }
+}
 
 /// Describes types that are text in JSON.
 macro_rules! texts {

@@ -74,7 +74,7 @@ impl Store for Mortal {
         renew(lease: &Lease, ttl: Duration) -> Lease;
         keep_blobs(blobs: &[(Digest, &[u8])]) -> ();
         blob(digest: &Digest) -> Vec<u8>;
-        search(search: &Search) -> Found;
+        search(search: &Search, redactor: &stepwell::Redactor) -> Found;
         wait_after(id: &SessionId, seq: Seq, timeout: Duration) -> Seq;
         changes(after: Option<&ChangeCursor>, timeout: Duration) -> Changes;
     }

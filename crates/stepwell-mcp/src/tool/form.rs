@@ -5,7 +5,6 @@ use std::sync::Arc;
 
 use rmcp::model::{JsonObject, Tool, ToolAnnotations};
 use schemars::JsonSchema;
-use schemars::generate::SchemaSettings;
 use serde::Serialize;
 use serde::de::DeserializeOwned;
 
@@ -102,8 +101,8 @@ fn listed<I: JsonSchema, O: JsonSchema>(about: About, hints: ToolAnnotations) ->
     let About { name, title, description } = about;
     let mut hints = hints;
     hints.title = Some(title.to_owned());
-    let taken = SchemaSettings::draft2020_12().for_deserialize();
-    let given = SchemaSettings::draft2020_12().for_serialize();
+    let taken = stepwell::schema::settings().for_deserialize();
+    let given = stepwell::schema::settings().for_serialize();
     let input = taken.with(|it| it.inline_subschemas = true).into_generator();
     let mut input = input.into_root_schema_for::<I>();
     one_type::of_input(&mut input);

@@ -93,6 +93,17 @@ async fn every_value_of_every_schema_has_one_type() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
+async fn no_schema_of_a_tool_names_the_width_of_a_number() {
+    let env = TestEnv::new();
+    let allow = vec![Access::Record, Access::Manage];
+    let client = env.client(Options { allow, ..Options::default() }).await;
+    for tool in client.0.list_all_tools().await.unwrap() {
+        let listed = serde_json::to_string(&tool).unwrap();
+        assert!(!listed.contains(r#""format":"uint"#), "{listed}");
+    }
+}
+
+#[tokio::test(flavor = "multi_thread")]
 async fn a_session_is_read_at_any_point_in_every_form() {
     let env = TestEnv::new();
     let id = env.login();

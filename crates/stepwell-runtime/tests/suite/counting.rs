@@ -7,9 +7,9 @@ use std::time::Duration;
 use stepwell::backend::write::Prepared;
 use stepwell::{
     ChangeCursor, Changes, Counts, Digest, DiskUse, EventId, Facts, Filter, Found, Lane, LaneState,
-    Lease, LeaseRequest, Maintain, MemoryStore, Owner, Page, Query, RecordQuery, Recorded, Removal,
-    Result, Scrub, Search, Seq, SessionId, SessionInfo, Slice, Span, Store, Target, Verdict,
-    Written,
+    Lease, LeaseRequest, Maintain, MemoryStore, Owner, Page, Query, RecordQuery, Recorded,
+    Redactor, Removal, Result, Scrub, Search, Seq, SessionId, SessionInfo, Slice, Span, Store,
+    Target, Verdict, Written,
 };
 
 /// A store in memory that counts the events that are read.
@@ -65,7 +65,7 @@ impl Store for Counting {
         renew(lease: &Lease, ttl: Duration) -> Lease;
         keep_blobs(blobs: &[(Digest, &[u8])]) -> ();
         blob(digest: &Digest) -> Vec<u8>;
-        search(search: &Search) -> Found;
+        search(search: &Search, redactor: &Redactor) -> Found;
         wait_after(id: &SessionId, seq: Seq, timeout: Duration) -> Seq;
         changes(after: Option<&ChangeCursor>, timeout: Duration) -> Changes;
     }

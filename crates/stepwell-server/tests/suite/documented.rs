@@ -113,6 +113,12 @@ async fn nothing_erases_or_configures_and_every_path_is_documented() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
+async fn the_document_names_no_width_of_a_number() {
+    let env = TestEnv::new().await;
+    assert!(!env.document.to_string().contains(r#""format":"uint"#));
+}
+
+#[tokio::test(flavor = "multi_thread")]
 async fn lists_are_paged_filtered_and_refuse_nonsense() {
     let env = TestEnv::new().await;
     let ids: Vec<_> = (0..5).map(|_| env.session()).collect();

@@ -283,6 +283,8 @@ fn refuse_foreign(conn: &Connection, path: &Path) -> Result<()> {
     while let Some(row) = rows.next().map_err(fail)? {
         let (kind, name): (String, String) = (row.get(0).map_err(fail)?, row.get(1).map_err(fail)?);
         if !schema::is_ours(&kind, &name) {
+            let kinds = ["trigger", "view", "index", "table"];
+            let kind = kinds.into_iter().find(|known| *known == kind).unwrap_or("object");
             return Err(Error::ForeignObject { path: path.to_owned(), kind, name });
         }
     }
