@@ -205,8 +205,8 @@ fn a_snippet_shows_no_part_of_a_secret<F: Fixture>(w: &mut Harness<F>) {
     let key = format!("-----BEGIN PRIVATE KEY-----\n{lines}\n-----END PRIVATE KEY-----");
     let text = format!("{}{key}\nis the key of the deep well", "lorem ipsum ".repeat(40));
     // The last word of the key's second line, and a word behind the key.
-    for asked in ["1w", "deep"] {
-        let lease = w.begin(asked);
+    for (name, asked) in [("first", "1w"), ("second", "deep")] {
+        let lease = w.begin(name);
         w.add(&lease, say(&text));
         for hit in w.store().search(&Search::new(asked), &Redactor::default()).unwrap().hits {
             let (shown, marks) = (hit.snippet.text(), hit.snippet.matches());

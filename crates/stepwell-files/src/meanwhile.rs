@@ -44,16 +44,16 @@ impl Meanwhile {
         }
     }
 
-    /// Reads a log backwards, as far as the time.
+    /// Reads a log backwards to what happened after the time.
     fn read(&mut self, store: &dyn Store, other: &SessionId, since: Time) -> Result<()> {
         let mut to = Seq::MAX;
         loop {
             let span = Span { from: Seq::FIRST, to, order: Order::Newest, limit: PAGE };
             let events = store.events(other, span)?.intact(other)?;
-            let recent = events.iter().take_while(|event| event.at >= since);
+            let recent = events.iter().take_while(|event| event.at > since);
             recent.for_each(|event| self.note(&event.event));
             match events.last() {
-                Some(last) if last.at >= since && last.seq > Seq::FIRST => {
+                Some(last) if last.at > since && last.seq > Seq::FIRST => {
                     to = Seq::new(last.seq.get() - 1);
                 }
                 _ => return Ok(()),

@@ -250,7 +250,7 @@ fn a_shipped_store_with_a_trigger_is_refused_and_doctor_names_it() {
         let refused = env.quietly(args);
         assert!(refused.code != Some(0), "{}", refused.stdout);
         assert!(refused.stderr.contains("holds the trigger \"evil\""), "{}", refused.stderr);
-        assert!(refused.stderr.contains("DROP TRIGGER \"evil\""), "{}", refused.stderr);
+        assert!(refused.stderr.contains("remove it: "), "{}", refused.stderr);
     }
     let doctor = env.quietly(&["doctor"]);
     assert!(doctor.code != Some(0) && doctor.stdout.contains("\"evil\""), "{}", doctor.stdout);
@@ -267,7 +267,8 @@ fn a_command_that_may_be_forbidden_is_refused_where_nobody_can_be_asked() {
     let session = well.lock(&id).unwrap();
     session.append(Permission::new("run_command(rm*)", false)).unwrap();
     drop((session, well));
-    env.file("second.yaml", &runs("sh clean.sh"));
+    // The script's first answer was given before.
+    env.file("second.yaml", &format!("- {{text: Done.}}\n{}", runs("sh clean.sh")));
     let args = ["run", "more", "--session", id.as_str(), "--mode", "yolo", "--model"];
     let ran = env.quietly(&[&args[..], &["script:second.yaml"]].concat());
     assert!(!env.work().join("ran.txt").exists(), "{}", ran.stderr);

@@ -179,7 +179,8 @@ pub(crate) fn write(
         let said = if as_shown { live.shown(lane) } else { uncompacted(&recorded) };
         for shown in shown_after(live, said, lane, last) {
             let source = recorded.iter().find(|(event, _)| event.seq == shown.seq);
-            let at = source.map(|(event, _)| event.at);
+            // A summary bears the time of its compaction.
+            let at = live.events.iter().find(|event| event.seq == shown.seq).map(|event| event.at);
             let mut message = shown.message;
             if shown.made == MessageOrigin::Recorded {
                 message.usage = source.and_then(|(_, said)| said.usage);

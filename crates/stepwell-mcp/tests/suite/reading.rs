@@ -264,8 +264,9 @@ async fn every_tool_that_gives_the_front_of_a_list_says_so() {
     let metadata = [("many".to_owned(), many)].into_iter().collect();
     well.edit(&id, Edited { metadata, ..Edited::default() }).unwrap();
     let client = env.client(Options::default()).await;
+    let listed = client.answer("list_sessions", json!({})).await;
+    assert_eq!(listed["sessions"][0]["metadata_left_out"], json!(["many"]));
     for (tool, asked, list) in [
-        ("list_sessions", json!({}), "/sessions/0/metadata/many"),
         ("read_session", json!({"session": id}), "/session/metadata/many"),
         ("compare_sessions", json!({"session": id, "with": id}), "/session/metadata/many"),
     ] {

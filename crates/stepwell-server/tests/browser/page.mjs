@@ -85,12 +85,13 @@ try {
   await files(test);
   await screens(test);
   await together(test);
-  await tabs(test);
   await phone(test);
   await byMouse(test);
   await byKeyboard(test);
   await hostile(test);
   await decisions(test);
+  // Last: they leave many sessions behind.
+  await tabs(test);
 } finally {
   clearTimeout(clock);
   await browser?.close();
