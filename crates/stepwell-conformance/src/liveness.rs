@@ -1,7 +1,7 @@
 //! Claims about sessions whose runner is gone: they read as interrupted everywhere.
 
 use stepwell::{
-    Created, Driver, Filter, PhaseSet, Query, Search, Status, StatusChanged, StopReason,
+    Created, Driver, Filter, PhaseSet, Query, Search, Status, StatusChanged, StopAsked, StopReason,
 };
 
 use crate::claims::claims;
@@ -15,6 +15,7 @@ claims! { $ liveness = liveness_claims for Fixture:
     a_session_whose_lease_was_released_while_running_is_interrupted_everywhere,
     a_session_whose_holder_cannot_be_judged_runs_until_it_expires,
     an_interrupted_session_reads_as_crashed_and_keeps_its_log,
+    a_run_that_died_after_it_was_asked_to_stop_reads_as_stopped,
     an_interrupted_session_that_is_taken_over_runs_again,
     a_stopped_session_does_not_become_interrupted,
     an_external_session_runs_without_a_holder,
@@ -87,6 +88,16 @@ fn an_interrupted_session_reads_as_crashed_and_keeps_its_log<F: Fixture>(w: &mut
     w.processes.mark_gone(&TestProcesses::holder(1));
     assert_eq!(w.head("a").stop_reason, Some(StopReason::Crashed));
     assert_eq!(w.log("a"), log);
+    w.assert_folded("a");
+}
+
+fn a_run_that_died_after_it_was_asked_to_stop_reads_as_stopped<F: Fixture>(w: &mut Harness<F>) {
+    let lease = w.begin("a");
+    w.tell("a", StopAsked { epoch: lease.epoch, who: "ann@laptop".into(), reason: None }).unwrap();
+    w.processes.mark_gone(&TestProcesses::holder(1));
+    assert_eq!(w.head("a").stop_reason, Some(StopReason::UserInterrupt));
+    w.reopen();
+    assert_eq!(w.head("a").stop_reason, Some(StopReason::UserInterrupt));
     w.assert_folded("a");
 }
 

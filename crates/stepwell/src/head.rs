@@ -122,6 +122,9 @@ pub struct Head {
     /// The lease whose runner was last asked to stop.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub stop_asked: Option<Epoch>,
+    /// Did a person ask the run to stop, with no status or words on record since?
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub stopping: bool,
     /// Do prunes hide some of its events, which a fork shares?
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub hides: bool,
@@ -279,6 +282,7 @@ impl Head {
             open_gates: 0,
             unheard: 0,
             stop_asked: None,
+            stopping: false,
             hides: false,
             settings: None,
             rewinding: None,
@@ -303,8 +307,14 @@ impl Head {
                     self.unheard = self.unheard.saturating_sub(1);
                 }
             }
-            Event::Said(_) => self.unheard += 1,
-            Event::StopAsked(stop) => self.stop_asked = Some(stop.epoch),
+            Event::Said(_) => {
+                self.unheard += 1;
+                self.stopping = false;
+            }
+            Event::StopAsked(stop) => {
+                self.stop_asked = Some(stop.epoch);
+                self.stopping = true;
+            }
             Event::Scrubbed(scrubbed) => self.hides |= !scrubbed.hidden.is_empty(),
             Event::Settings(settings) => self.set(settings),
             Event::Step(_) => self.steps += 1,
@@ -313,7 +323,8 @@ impl Head {
                     self.resumes += 1;
                 }
                 self.status = change.status;
-                self.stop_reason = change.reason;
+                self.stop_reason = change.reason.map(|reason| self.why_stopped(reason));
+                self.stopping = false;
                 self.error = change.error.as_deref().map(preview);
             }
             Event::Phase(change) => self.enter(change.to),
@@ -391,6 +402,7 @@ impl Head {
         // What was said to the parent, and what its user allowed there, stays with it.
         self.unheard = 0;
         self.stop_asked = None;
+        self.stopping = false;
         self.settings = None;
         // The files were the parent's to move.
         self.rewinding = None;
@@ -524,7 +536,9 @@ fn no_returns(n: &u32) -> bool {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::{Change, Failure, Message, PhaseChanged, StatusChanged, Step, Usage};
+    use crate::{
+        Change, Failure, Message, PhaseChanged, Said, StatusChanged, Step, StopAsked, Usage,
+    };
 
     fn log(events: Vec<Event>) -> Vec<Recorded> {
         let created = Created::new("a-1".parse().unwrap(), "the task");
@@ -588,6 +602,28 @@ mod tests {
         let head = head(vec![to(Status::Partial), to(Status::Running), to(Status::Running)]);
         assert_eq!((head.resumes, head.status), (1, Status::Running));
         assert_eq!(head.without_runner().status, Status::Interrupted);
+    }
+
+    #[test]
+    fn a_run_that_died_after_a_person_asked_it_to_stop_was_stopped() {
+        let stop =
+            || Event::from(StopAsked { epoch: Epoch::FIRST, who: "ann".into(), reason: None });
+        let to = |status, reason| Event::from(StatusChanged { status, reason, error: None });
+        let runs = || to(Status::Running, None);
+        let died = || to(Status::Interrupted, Some(StopReason::Crashed));
+        let said =
+            || Said { text: "go on".into(), lane: Lane::main(), who: "ann".into(), now: false };
+        let reason = |events| head(events).without_runner().stop_reason.unwrap();
+        assert_eq!(reason(vec![stop()]), StopReason::UserInterrupt);
+        // So it is if that it died is on record.
+        assert_eq!(reason(vec![stop(), died()]), StopReason::UserInterrupt);
+        // A later run, or later words, are a new beginning.
+        assert_eq!(reason(vec![stop(), died(), runs()]), StopReason::Crashed);
+        assert_eq!(reason(vec![stop(), died(), runs(), died()]), StopReason::Crashed);
+        assert_eq!(reason(vec![stop(), said().into()]), StopReason::Crashed);
+        // A run that stopped in time says itself why.
+        let spent = to(Status::Partial, Some(StopReason::BudgetExceeded));
+        assert_eq!(reason(vec![stop(), spent]), StopReason::BudgetExceeded);
     }
 
     #[test]

@@ -46,9 +46,18 @@ impl Head {
     pub fn without_runner(mut self) -> Self {
         if self.status == Status::Running && self.driver == Driver::Own {
             self.status = Status::Interrupted;
-            self.stop_reason = Some(StopReason::Crashed);
+            self.stop_reason = Some(self.why_stopped(StopReason::Crashed));
         }
         self
+    }
+
+    /// Why a run stopped, given the reason on record. A run that died after a person asked it to
+    /// stop was stopped by that person: it does not go on by itself.
+    pub(super) const fn why_stopped(&self, recorded: StopReason) -> StopReason {
+        match recorded {
+            StopReason::Crashed if self.stopping => StopReason::UserInterrupt,
+            other => other,
+        }
     }
 
     /// Is a stored head what this one, a fold of all events, says? What was not yet noted when
