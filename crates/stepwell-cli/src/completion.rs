@@ -14,7 +14,7 @@ use stepwell_agent::agent::builtin;
 use stepwell_agent::permission::Mode;
 use stepwell_formats::Format;
 use stepwell_runtime::model_names;
-use stepwell_terminal::text::{cut, one_line};
+use stepwell_terminal::text::{cut, one_line, without_secrets};
 use stepwell_terminal::wording::POINT_FORMS;
 use stepwell_workspace::config::{KEYS, Key};
 use stepwell_workspace::{Host, Notices, Wanted, Workspace};
@@ -136,7 +136,7 @@ impl Typed {
 
     /// What is offered. Where something cannot be read, nothing is.
     fn offers(&self, offer: Offer, current: &str) -> Option<Vec<CompletionCandidate>> {
-        let begins = |name: &String| name.starts_with(current);
+        let begins = |name: &String| name.starts_with(current) && is_plain(name);
         let plain = |names: Vec<String>| {
             names.into_iter().filter(begins).map(CompletionCandidate::new).collect()
         };
@@ -189,6 +189,11 @@ impl Typed {
     }
 }
 
+/// Does a name hold no secret? A name that was imported may, and then the shell must not show it.
+fn is_plain(name: &str) -> bool {
+    without_secrets(name) == name
+}
+
 /// Names of sessions that begin with what was typed: whole ids, their endings, labels.
 fn named(sessions: &[SessionInfo], current: &str) -> Vec<CompletionCandidate> {
     let mut offers = Vec::new();
@@ -198,7 +203,8 @@ fn named(sessions: &[SessionInfo], current: &str) -> Vec<CompletionCandidate> {
         let mut offer = |name: &str| {
             offers.push(CompletionCandidate::new(name).help(Some(about.clone().into())));
         };
-        if let Some(label) = head.label.as_ref().filter(|label| label.starts_with(current)) {
+        let label = head.label.as_ref().filter(|label| label.starts_with(current));
+        if let Some(label) = label.filter(|label| is_plain(label)) {
             offer(label);
         }
         let shared = |other: &&SessionInfo| other.head.id.ending() == id.ending();

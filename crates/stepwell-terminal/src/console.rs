@@ -2,11 +2,8 @@
 
 use std::fmt::Display;
 use std::io::{self, Write};
-use std::sync::LazyLock;
 
-use stepwell_agent::redact::Redactor;
-
-use crate::text::visible;
+use crate::text::{visible, without_secrets};
 
 /// What the standard streams are.
 #[derive(Clone, Copy, Debug)]
@@ -58,8 +55,7 @@ pub fn note(text: impl Display) {
 /// hold, and without what would move the cursor.
 #[must_use]
 pub fn safe_to_tell(text: &str) -> String {
-    static RULES: LazyLock<Redactor> = LazyLock::new(Redactor::default);
-    visible(&RULES.redact(text))
+    visible(&without_secrets(text))
 }
 
 /// Colours, if they are wanted.

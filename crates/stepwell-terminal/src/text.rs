@@ -1,10 +1,13 @@
 //! Text for people: what fits a line, and how amounts, sizes and times read.
 
+use std::borrow::Cow;
 use std::fmt::Write;
+use std::sync::LazyLock;
 
 use jiff::tz::TimeZone;
 use serde::Serialize;
 use stepwell::{Estimate, Spent, Time};
+use stepwell_agent::redact::Redactor;
 use unicode_width::{UnicodeWidthChar, UnicodeWidthStr};
 
 /// The text without what would move a terminal's cursor, change its colours or turn the
@@ -31,10 +34,19 @@ pub fn width(text: &str) -> usize {
     text.width()
 }
 
-/// The front of a line that fits so many columns, with `…` if something is missing.
+/// The text without what looks like a secret: imported sessions are stored as they came.
+#[must_use]
+pub fn without_secrets(text: &str) -> Cow<'_, str> {
+    static RULES: LazyLock<Redactor> = LazyLock::new(Redactor::default);
+    RULES.redact(text)
+}
+
+/// The front of a line that fits so many columns, with `…` if something is missing. Half a secret
+/// is no longer recognized as one, so secrets are taken out before the line is cut.
 pub fn cut(text: &str, columns: usize) -> String {
-    if width(text) <= columns {
-        return text.to_owned();
+    let text = without_secrets(text);
+    if width(&text) <= columns {
+        return text.into_owned();
     }
     let (mut kept, mut taken) = (String::new(), 0);
     for c in text.chars() {
@@ -197,5 +209,20 @@ mod tests {
         assert_eq!(grouped(999), "999");
         assert_eq!(count(1, "session"), "1 session");
         assert_eq!(count(2, "session"), "2 sessions");
+    }
+
+    #[test]
+    fn no_cut_leaves_a_part_of_a_secret() {
+        let token = format!("ghp_{}", "aB3dE5gH7jK9mN1p".repeat(3));
+        let key = "MIIEvQIBADANBgkqhkiG9w0BAQEFAASC".repeat(8);
+        let block = format!("-----BEGIN PRIVATE KEY----- {key} -----END PRIVATE KEY-----");
+        let said = format!("deploy with {token} and {block} today");
+        for columns in 0..=said.len() {
+            let shown = cut(&said, columns);
+            for secret in [&token["ghp_".len()..], &*key] {
+                let leaks = |n: usize| shown.contains(&secret[n..n + 4]);
+                assert!(!(0..secret.len() - 4).any(leaks), "{columns}: {shown}");
+            }
+        }
     }
 }
