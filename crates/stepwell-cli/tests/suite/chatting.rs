@@ -395,3 +395,39 @@ fn a_question_that_somebody_left_is_asked_again_when_they_come_back() {
     seat.until("Allow write notes.md");
     seat.leave();
 }
+
+#[test]
+fn a_run_that_died_before_it_heard_a_stop_stays_stopped() {
+    let (env, strict, runtime) = running::with_provider("openai");
+    strict.push(Say::text("Half of the answer").ending(Ending::SilentAfter(5)));
+    let mut seat = chat(&env, &["--model", "local/large"]);
+    seat.until("what is to be done?").press("tell me\r");
+    runtime.block_on(strict.arrived(1));
+    // It no longer answers: it hears nothing of the stop.
+    seat.freeze();
+    let stopped = env.quietly(&["stop", "@last"]);
+    assert_eq!(stopped.code, Some(0), "{}", stopped.stderr);
+    seat.kill();
+    let head = env.well().info(&env.well().find("@last").unwrap()).unwrap().head;
+    assert_eq!(head.stop_reason, Some(StopReason::UserInterrupt));
+    let mut seat = chat(&env, &["@last"]);
+    seat.until("it was stopped").until("what next?");
+    assert_eq!(seat.leave().1, Some(0));
+    assert_eq!(strict.asked().len(), 1, "no model was asked");
+}
+
+#[test]
+fn leaving_while_a_model_works_stops_the_session() {
+    let (env, strict, runtime) = running::with_provider("openai");
+    strict.push(Say::text("Half of the answer").ending(Ending::SilentAfter(5)));
+    let mut seat = chat(&env, &["--model", "local/large"]);
+    seat.until("what is to be done?").press("tell me\r");
+    runtime.block_on(strict.arrived(1));
+    assert_eq!(seat.leave().1, Some(0));
+    let head = env.well().info(&env.well().find("@last").unwrap()).unwrap().head;
+    assert_eq!(head.stop_reason, Some(StopReason::UserInterrupt));
+    let mut seat = chat(&env, &["@last"]);
+    seat.until("it was stopped").until("what next?");
+    assert_eq!(seat.leave().1, Some(0));
+    assert_eq!(strict.asked().len(), 1, "no model was asked");
+}

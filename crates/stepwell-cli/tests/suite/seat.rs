@@ -165,6 +165,11 @@ impl Seat {
         (self.screen(), self.child.wait().unwrap().code())
     }
 
+    /// Keeps the program from doing anything more.
+    pub(crate) fn freeze(&self) {
+        kill_process(Pid::from_child(&self.child), Signal::STOP).unwrap();
+    }
+
     /// The power goes.
     pub(crate) fn kill(mut self) {
         self.child.kill().unwrap();
