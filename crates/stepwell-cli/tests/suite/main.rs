@@ -25,6 +25,7 @@ mod git_settings;
 mod going_on;
 mod guards;
 mod half_rewound;
+mod hiding;
 mod hooks;
 mod ledger_rows;
 mod looking;
