@@ -5,6 +5,7 @@ use std::sync::mpsc;
 use std::time::Duration;
 
 use serde_json::{Value, json};
+use stepwell::StopReason;
 use stepwell_acp::{Setup, serve};
 use stepwell_runtime::Runtime;
 use stepwell_strict::{Say, Stop};
@@ -26,6 +27,40 @@ fn a_prompt_behind_a_cancel_begins_the_next_turn() {
     assert_eq!(client.answered(second).unwrap()["stopReason"], "end_turn");
     assert!(stage.heard().contains("and now this"));
     stage.strict.go_on();
+}
+
+#[test]
+fn a_session_that_was_cancelled_waits_when_it_is_opened_again() {
+    let stage = Stage::new();
+    let (mut client, session, prompt) = stage.halfway("one two three four");
+    client.notify("session/cancel", &json!({"sessionId": session}));
+    assert_eq!(client.answered(prompt).unwrap()["stopReason"], "cancelled");
+    client.leave();
+    stage.strict.go_on();
+    let head = || {
+        let well = stage.env.runtime().look().unwrap().unwrap();
+        well.info(&session.parse().unwrap()).unwrap().head
+    };
+    let before = head();
+    assert_eq!(before.stop_reason, Some(StopReason::UserInterrupt));
+    for opens in ["session/load", "session/resume"] {
+        let mut client = stage.env.greeted(&json!({}));
+        let old = json!({"sessionId": session, "cwd": stage.env.root(), "mcpServers": []});
+        client.ask(opens, &old).unwrap();
+        // What is asked next is answered after all that opening does.
+        client.ask("session/list", &json!({"cwd": stage.env.root()})).unwrap();
+        client.leave();
+        assert_eq!(head(), before, "{opens}");
+        assert_eq!(stage.strict.asked().len(), 1, "{opens} asked a model");
+    }
+    // Words have it go on.
+    stage.strict.push(Say::text("Five."));
+    let mut client = stage.env.greeted(&json!({}));
+    let old = json!({"sessionId": session, "cwd": stage.env.root(), "mcpServers": []});
+    client.ask("session/load", &old).unwrap();
+    let prompt = client.prompt(&session, "go on");
+    assert_eq!(client.answered(prompt).unwrap()["stopReason"], "end_turn");
+    assert_eq!(stage.strict.asked().len(), 2);
 }
 
 #[test]
