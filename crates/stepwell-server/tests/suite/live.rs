@@ -5,7 +5,7 @@ use std::time::Duration;
 
 use reqwest::Method;
 use reqwest::header::AUTHORIZATION;
-use serde_json::Value;
+use serde_json::{Value, json};
 use stepwell::{Message, SessionId};
 use stepwell_server::Token;
 use stepwell_strict::{Ending, Rules, Say, Strict};
@@ -382,4 +382,30 @@ async fn the_user_hears_a_model_while_it_speaks_and_nobody_else_does() {
     }
     let report = tokio::task::block_in_place(|| handle.join()).unwrap();
     assert_eq!(report.status, stepwell::Status::Success);
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_session_that_was_stopped_waits_however_often_it_is_looked_at() {
+    let env = TestEnv::new().await;
+    let strict = Strict::start(Rules::default()).await.unwrap();
+    strict.push(Say::text(WHOLE).ending(Ending::PausedAfter(4)));
+    let handle = tokio::task::block_in_place(|| env.start_run(&strict));
+    let id = handle.id().clone();
+    strict.arrived(1).await;
+    let stopped = env.post(&format!("/sessions/{id}/stop"), json!({})).await;
+    assert_eq!(stopped.status, 200, "{:#}", stopped.json);
+    let report = tokio::task::block_in_place(|| handle.join()).unwrap();
+    assert_eq!(report.reason, Some(stepwell::StopReason::UserInterrupt));
+    let before = env.well.info(&id).unwrap().head;
+    let gets = env.paths().into_iter().filter(|(method, path)| {
+        method == "get" && path.starts_with("/sessions/{id}") && path.matches('{').count() == 1
+    });
+    let gets: Vec<String> = gets.map(|(_, path)| path.replace("{id}", id.as_str())).collect();
+    assert!(gets.len() > 3, "{gets:?}");
+    for path in &gets {
+        env.get(path).await;
+    }
+    assert_eq!(env.well.info(&id).unwrap().head, before);
+    assert_eq!(strict.asked().len(), 1, "a model was asked");
+    strict.go_on();
 }
