@@ -71,7 +71,9 @@ mod write;
 pub use archive::{ARCHIVE_VERSION, Imported, import};
 pub use error::{Error, Result};
 pub use frameworks::{Cells, LangGraphTables};
-pub use intake::{Became, ImportSummary, ImportedSession, Mode, Report, take_in, take_in_watched};
+pub use intake::{
+    Became, ImportSummary, ImportedSession, KnownFiles, Mode, Report, take_in, take_in_watched,
+};
 pub use json::fields::{Fields, elements, push_field, quoted, text_of, with_fields};
 pub use m31a::LEDGER_COLUMNS;
 pub use page::work::{

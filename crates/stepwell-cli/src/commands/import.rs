@@ -4,8 +4,7 @@ use std::rc::Rc;
 
 use stepwell::{Access, Stepwell};
 use stepwell_formats::{
-    Became, DryRun, Error, Format, Found, ImportSummary, Mode, Report, Watcher, find,
-    take_in_watched,
+    Became, DryRun, Error, Format, Found, ImportSummary, KnownFiles, Mode, Report, Watcher,
 };
 use stepwell_terminal::text::count;
 use stepwell_terminal::{note, wording};
@@ -60,9 +59,15 @@ pub(crate) fn run(args: &Args, app: &mut App) -> Result<Exit> {
     let (addresses, paths): (Vec<_>, Vec<_>) =
         args.paths.iter().cloned().partition(|path| path.to_string_lossy().contains("://"));
     let servers = from_servers(&addresses, args, app)?;
+    let (mode, verbosity) = match args.dry_run {
+        true => (Mode::Look, Verbosity::Would),
+        false => (Mode::Write, Verbosity::All),
+    };
+    let kept = app.place.has_store().then(|| app.existing(access(mode))).transpose()?;
+    let known = kept.as_ref().map(|well| KnownFiles::of(well)).transpose()?.unwrap_or_default();
     let mut found = match args.paths.is_empty() {
-        false => search(&paths, args.from, &mut summary),
-        true => match look_around(args, app)? {
+        false => search(&paths, args.from, &known, &mut summary),
+        true => match look_around(args, &known, app)? {
             Some(found) => found,
             None => return Ok(Exit::Done),
         },
@@ -73,34 +78,24 @@ pub(crate) fn run(args: &Args, app: &mut App) -> Result<Exit> {
         say(&summary, args, app)?;
         return Ok(exit(&summary));
     }
-    let (mode, verbosity) = match args.dry_run {
-        true => (Mode::Look, Verbosity::Would),
-        false => (Mode::Write, Verbosity::All),
+    let kept = match (kept, mode) {
+        (None, Mode::Write) => Some(app.make()?),
+        (kept, _) => kept,
     };
-    let nowhere;
-    let (well, kept): (&Stepwell, _) = match mode {
-        Mode::Write => {
-            let well = app.make()?;
-            nowhere = (*well).clone();
-            (&nowhere, Some(well))
-        }
-        Mode::Look => {
-            let well = app.place.has_store().then(|| app.existing(Access::Read)).transpose()?;
-            nowhere = well.as_ref().map_or_else(Stepwell::in_memory, |well| (**well).clone());
-            (&nowhere, well)
-        }
-    };
+    let nowhere = kept.as_ref().map_or_else(Stepwell::in_memory, |well| (**well).clone());
+    let well = &nowhere;
     let paths: Vec<PathBuf> = found.iter().map(|found| found.path.clone()).collect();
     let progress = Progress::new(app.terminal, &paths);
     let seen = Rc::clone(&progress);
     let watcher: Watcher = Rc::new(move |bytes| seen.read(bytes));
-    let mut dry_run = DryRun::new(well);
-    for Found { path, format } in found {
-        progress.at(&path);
+    let mut dry_run = DryRun::new(well, &known);
+    for found in found {
+        progress.at(&found.path);
         let report = match mode {
-            Mode::Write => take_in_watched(well, mode, format, &path, &watcher),
-            Mode::Look => dry_run.look(format, &path, &watcher),
+            Mode::Write => known.take_in(well, mode, &found, &watcher),
+            Mode::Look => dry_run.look(&found, &watcher),
         };
+        let Found { path, format } = found;
         progress.clear();
         summary.count(&report);
         // What the user named may be anybody's.
@@ -119,6 +114,14 @@ pub(crate) fn run(args: &Args, app: &mut App) -> Result<Exit> {
         tidy(app, &well);
     }
     Ok(exit(&summary))
+}
+
+/// How the store is opened.
+const fn access(mode: Mode) -> Access {
+    match mode {
+        Mode::Write => Access::Write,
+        Mode::Look => Access::Read,
+    }
 }
 
 /// Says what was done in numbers.
@@ -213,10 +216,15 @@ fn from_servers(addresses: &[PathBuf], args: &Args, app: &App) -> Result<Vec<Lan
 }
 
 /// What is at the paths that were named.
-fn search(paths: &[PathBuf], only: Option<Format>, summary: &mut ImportSummary) -> Vec<Found> {
+fn search(
+    paths: &[PathBuf],
+    only: Option<Format>,
+    known: &KnownFiles,
+    summary: &mut ImportSummary,
+) -> Vec<Found> {
     let mut all = Vec::new();
     for path in paths {
-        let searched = match stepwell_formats::search(path, only) {
+        let searched = match known.search(path, only) {
             Ok(searched) => searched,
             Err(error) => {
                 note(format_args!("not recognised: {}: {error}", path.display()));
@@ -237,7 +245,7 @@ fn search(paths: &[PathBuf], only: Option<Format>, summary: &mut ImportSummary) 
 }
 
 /// What is where agents keep their sessions, if the user wants it.
-fn look_around(args: &Args, app: &mut App) -> Result<Option<Vec<Found>>> {
+fn look_around(args: &Args, known: &KnownFiles, app: &mut App) -> Result<Option<Vec<Found>>> {
     let mut all = Vec::new();
     for AgentPlace { format, path } in app.agent_places(args.from) {
         let before = all.len();
@@ -246,7 +254,7 @@ fn look_around(args: &Args, app: &mut App) -> Result<Option<Vec<Found>>> {
             Ok(())
         };
         let mut fault = |error: Error| note(format_args!("warning: {error}"));
-        find(&path, Some(format), &mut found, &mut fault)?;
+        known.find_all(&path, Some(format), &mut found, &mut fault)?;
         let files = count(all.len() - before, "file");
         note(format_args!("{}: {files} in {}", format.title(), path.display()));
     }

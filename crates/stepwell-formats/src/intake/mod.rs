@@ -5,6 +5,7 @@ mod claim;
 mod counted;
 mod gap;
 mod kept;
+mod known;
 mod name;
 mod place;
 mod shared;
@@ -29,6 +30,7 @@ use crate::write::mark::CONTINUES;
 use crate::write::writer::Shape;
 use crate::{Error, Result};
 use claim::{Precedence, RECOVERED, UPDATED_AT, is_recovered, told_by};
+pub use known::KnownFiles;
 use name::{Destination, beside, destination, wanted};
 use shared::Shared;
 use stand_in::known_as;
@@ -44,6 +46,9 @@ const MAX_TABOO: usize = 1_000;
 
 /// What is remembered of how a session's file or folder looked.
 const STAMP: &str = "stamp";
+
+/// The path that was read for a session whose file is another one.
+const ROOT: &str = "root";
 
 /// How many warnings of one import are kept: a file may be wrong on every line.
 const MAX_WARNINGS: usize = 20;
@@ -267,7 +272,7 @@ impl<'a> Intake<'a> {
         let Some(record) = head.metadata.get(PROVENANCE) else { return Ok(false) };
         let text = |name: &str| record.get(name).and_then(serde_json::Value::as_str);
         let looks_same = self.looks(opening.file.as_deref(), opening.folder.as_deref());
-        if looks_same.is_some_and(|seen| text(STAMP) == Some(seen)) {
+        if looks_same.is_some_and(|seen| text(STAMP) == Some(&seen)) {
             return Ok(true);
         }
         let bytes = record.get("bytes").and_then(serde_json::Value::as_u64);
@@ -284,10 +289,10 @@ impl<'a> Intake<'a> {
         }
     }
 
-    /// How the file or the folder of a session looks, if it is what is read and has rested.
-    fn looks(&self, file: Option<&Path>, folder: Option<&Path>) -> Option<&str> {
-        file.or(folder).filter(|path| *path == self.input.root())?;
-        self.input.seen()?.settled(self.well.now())
+    /// How the file of a session looks, or the folder if all of that is read, once it has rested.
+    fn looks(&self, file: Option<&Path>, folder: Option<&Path>) -> Option<String> {
+        let path = file.or_else(|| folder.filter(|path| *path == self.input.root()))?;
+        self.input.seen(path)?.settled(self.well.now()).map(str::to_owned)
     }
 
     /// Says that what is here already is believed.
@@ -329,6 +334,9 @@ impl<'a> Intake<'a> {
         let path = file.unwrap_or(self.input.root());
         let mut record = serde_json::Map::new();
         record.insert("from".to_owned(), path.display().to_string().into());
+        if path != self.input.root() {
+            record.insert(ROOT.to_owned(), self.input.root().display().to_string().into());
+        }
         if let Some(at) = origins.updated_at {
             record.insert(UPDATED_AT.to_owned(), at.to_string().into());
         }

@@ -7,8 +7,9 @@ use std::path::{Path, PathBuf};
 use stepwell::{Origin, SessionId, Stepwell};
 use tempfile::TempDir;
 
-use crate::intake::{ImportedSession, Mode, Report, take_in, take_in_watched};
+use crate::intake::{ImportedSession, KnownFiles, Mode, Report, take_in};
 use crate::read::input::Watcher;
+use crate::read::walk::Found;
 use crate::registry::Format;
 use crate::write::copy::copy;
 use crate::{Error, Result};
@@ -17,6 +18,7 @@ use crate::{Error, Result};
 #[derive(Debug)]
 pub struct DryRun<'a> {
     well: &'a Stepwell,
+    files: &'a KnownFiles,
     /// Where each session was met, by its format and its name here.
     met: HashMap<(&'static str, SessionId), Vec<PathBuf>>,
     stage: Option<Stage>,
@@ -31,15 +33,17 @@ struct Stage {
 }
 
 impl<'a> DryRun<'a> {
-    /// Begins, beside what is in a store.
+    /// Begins, beside what is in a store, whose files these are.
     #[must_use]
-    pub fn new(well: &'a Stepwell) -> Self {
-        Self { well, met: HashMap::new(), stage: None }
+    pub fn new(well: &'a Stepwell, files: &'a KnownFiles) -> Self {
+        Self { well, files, met: HashMap::new(), stage: None }
     }
 
     /// Says what an import would do now.
-    pub fn look(&mut self, format: Format, path: &Path, watcher: &Watcher) -> Report {
-        let mut report = take_in_watched(self.well, Mode::Look, format, path, watcher);
+    pub fn look(&mut self, found: &Found, watcher: &Watcher) -> Report {
+        let Found { path, format } = found;
+        let format = *format;
+        let mut report = self.files.take_in(self.well, Mode::Look, found, watcher);
         let mut twice = Vec::new();
         let key = |taken: &ImportedSession| (format.as_str(), taken.id.clone());
         for (n, taken) in report.sessions.iter().enumerate() {

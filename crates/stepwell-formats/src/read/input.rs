@@ -91,6 +91,8 @@ impl std::fmt::Debug for Input {
 struct Stamp {
     bytes: u64,
     hash: Sha256,
+    /// What the file system said of it before that.
+    seen: Option<Seen>,
 }
 
 /// What a file held when it was read: enough to know it again.
@@ -115,9 +117,12 @@ impl Input {
         Ok(Self { root, seen, stamps: RefCell::default(), watcher, flaws: Rc::default() })
     }
 
-    /// What the file system said of the root before anything of it was read.
-    pub(crate) fn seen(&self) -> Option<&Seen> {
-        self.seen.as_ref()
+    /// What the file system said of the root, or of a file below it, before anything of it was read.
+    pub(crate) fn seen(&self, path: &Path) -> Option<Seen> {
+        if path == self.root {
+            return self.seen.clone();
+        }
+        self.stamp(path)?.borrow().seen.clone()
     }
 
     /// The file or the folder that is read.
@@ -202,15 +207,22 @@ impl Input {
     /// What was read of a file so far.
     #[must_use]
     pub fn fingerprint(&self, path: &Path) -> Option<Fingerprint> {
-        let stamps = self.stamps.borrow();
-        let (_, stamp) = stamps.iter().rev().find(|(read, _)| read == path)?;
-        let Stamp { bytes, hash } = &*stamp.borrow();
+        let stamp = self.stamp(path)?;
+        let Stamp { bytes, hash, .. } = &*stamp.borrow();
         let digest = Digest::from_bytes(hash.clone().finalize().into());
         Some(Fingerprint { bytes: *bytes, digest })
     }
 
+    /// What was noted when a file was read last.
+    fn stamp(&self, path: &Path) -> Option<Rc<RefCell<Stamp>>> {
+        let stamps = self.stamps.borrow();
+        let (_, stamp) = stamps.iter().rev().find(|(read, _)| read == path)?;
+        Some(Rc::clone(stamp))
+    }
+
     fn stamped(&self, path: &Path, file: File) -> Stamped {
-        let stamp = Rc::<RefCell<Stamp>>::default();
+        let seen = file.metadata().ok().map(|found| Seen::of_file(&found));
+        let stamp = Rc::new(RefCell::new(Stamp { seen, ..Stamp::default() }));
         let mut stamps = self.stamps.borrow_mut();
         // Whoever reads thousands of files asks for none of these.
         if stamps.len() < 64 {

@@ -29,12 +29,22 @@ impl Seen {
     /// What is to be seen at a path, if anything.
     pub(crate) fn of(path: &Path) -> Option<Self> {
         let found = path.symlink_metadata().ok()?;
-        let mut seen = Self { text: facts(&found), changed: changed(&found) };
+        let mut seen = Self::of_file(&found);
         if found.is_dir() {
             seen.add_folder(path, 0)?;
             seen.text = Digest::blake3(seen.text.as_bytes()).to_string();
         }
         Some(seen)
+    }
+
+    /// What is to be seen of a file.
+    pub(crate) fn of_file(found: &Metadata) -> Self {
+        Self { text: facts(found), changed: changed(found) }
+    }
+
+    /// Is it what was remembered of something that had rested?
+    pub(crate) fn is(&self, stamp: &str) -> bool {
+        self.text == stamp
     }
 
     fn add_folder(&mut self, folder: &Path, depth: usize) -> Option<()> {

@@ -5,6 +5,7 @@ use std::collections::HashSet;
 use std::fs::Metadata;
 use std::path::{Path, PathBuf};
 
+use crate::intake::KnownFiles;
 use crate::read::input::{list, unreadable};
 use crate::read::reader::{Kind, Probe};
 use crate::read::unread::unread_system;
@@ -38,7 +39,28 @@ pub fn find(
     found: &mut dyn FnMut(Found) -> Result<()>,
     fault: &mut dyn FnMut(Error),
 ) -> Result<()> {
-    find_news(path, only, &mut |_, _| true, found, fault)
+    find_knowing(path, only, &KnownFiles::default(), found, fault)
+}
+
+/// The same, without opening files that are known.
+pub(crate) fn find_knowing(
+    path: &Path,
+    only: Option<Format>,
+    files: &KnownFiles,
+    found: &mut dyn FnMut(Found) -> Result<()>,
+    fault: &mut dyn FnMut(Error),
+) -> Result<()> {
+    let root = std::fs::canonicalize(path).map_err(|error| unreadable(path, error))?;
+    Search {
+        only,
+        files,
+        is_news: &mut |_, _| true,
+        found,
+        fault,
+        known: HashSet::new(),
+        looked_at: 0,
+    }
+    .visit(&root, 0)
 }
 
 /// What is at a path that somebody named.
@@ -67,13 +89,23 @@ impl Searched {
 /// # Errors
 /// If there is nothing at that path.
 pub fn search(path: &Path, only: Option<Format>) -> std::io::Result<Searched> {
+    search_knowing(path, only, &KnownFiles::default())
+}
+
+/// The same, without opening files that are known.
+pub(crate) fn search_knowing(
+    path: &Path,
+    only: Option<Format>,
+    files: &KnownFiles,
+) -> std::io::Result<Searched> {
     path.symlink_metadata()?;
     let (mut found, mut faults) = (Vec::new(), Vec::new());
     let mut add = |it: Found| {
         found.push(it);
         Ok(())
     };
-    if let Err(error) = find(path, only, &mut add, &mut |error| faults.push(error)) {
+    let mut fault = |error| faults.push(error);
+    if let Err(error) = find_knowing(path, only, files, &mut add, &mut fault) {
         faults.push(error);
     }
     let mut searched = Searched { found, faults, others: Vec::new(), unread: None };
@@ -115,12 +147,14 @@ pub fn find_news(
     fault: &mut dyn FnMut(Error),
 ) -> Result<()> {
     let root = std::fs::canonicalize(path).map_err(|error| unreadable(path, error))?;
-    let mut search = Search { only, is_news, found, fault, known: HashSet::new(), looked_at: 0 };
-    search.visit(&root, 0)
+    let files = &KnownFiles::default();
+    Search { only, files, is_news, found, fault, known: HashSet::new(), looked_at: 0 }
+        .visit(&root, 0)
 }
 
 struct Search<'a> {
     only: Option<Format>,
+    files: &'a KnownFiles,
     is_news: &'a mut dyn FnMut(&Path, &Metadata) -> bool,
     found: &'a mut dyn FnMut(Found) -> Result<()>,
     fault: &'a mut dyn FnMut(Error),
@@ -136,9 +170,17 @@ impl Search<'_> {
             let why = format!("more than {MAX_LOOKED_AT} files; name a folder further down");
             return Err(Error::Foreign { path: path.to_owned(), why });
         }
-        match path.symlink_metadata() {
-            Ok(found) if found.is_file() && !(self.is_news)(path, &found) => return Ok(()),
-            _ => {}
+        if let Ok(found) = path.symlink_metadata()
+            && found.is_file()
+        {
+            if !(self.is_news)(path, &found) {
+                return Ok(());
+            }
+            let known = self.files.find(path, &found);
+            if let Some(found) = known.filter(|it| self.only.is_none_or(|only| only == it.format)) {
+                let new = self.known.insert(found.path.clone());
+                return if new { (self.found)(found) } else { Ok(()) };
+            }
         }
         let probe = match Probe::of(path) {
             Ok(Some(probe)) => probe,

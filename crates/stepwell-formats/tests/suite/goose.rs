@@ -4,7 +4,7 @@ use std::path::{Path, PathBuf};
 
 use rusqlite::Connection;
 use stepwell::{ErrorKind, SessionId, Stepwell};
-use stepwell_formats::{Became, DryRun, Error, Format, Mode, Watcher, take_in};
+use stepwell_formats::{Became, DryRun, Error, Format, Found, KnownFiles, Mode, Watcher, take_in};
 
 use crate::mirror::{became, said, shown, taken};
 use crate::seeds::{built, files, fixtures};
@@ -171,8 +171,10 @@ fn a_rehearsal_says_what_the_imports_then_do() {
     for paths in [[&export, &database, &export], [&database, &export, &database]] {
         let well = Stepwell::in_memory();
         for _ in 0..2 {
-            let mut dry_run = DryRun::new(&well);
-            let looked = paths.map(|path| dry_run.look(goose(), path, &watcher).sessions);
+            let known = KnownFiles::of(&well).unwrap();
+            let mut dry_run = DryRun::new(&well, &known);
+            let at = |path: &PathBuf| Found { path: path.clone(), format: goose() };
+            let looked = paths.map(|path| dry_run.look(&at(path), &watcher).sessions);
             let made = paths.map(|path| take_in(&well, Mode::Write, goose(), path).sessions);
             assert_eq!(looked, made);
         }

@@ -34,6 +34,7 @@ mod mortal;
 mod older;
 mod originals;
 mod pages;
+mod reimport;
 mod round_trip;
 mod seeds;
 mod sheet;
