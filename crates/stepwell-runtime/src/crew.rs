@@ -63,7 +63,7 @@ impl Crew {
         let selection = select(&prepared.agent, all, &std::collections::BTreeMap::new());
         let selection = selection.map_err(|error| Error::Tools {
             at: format!("agents.{name}.tools"),
-            error,
+            error: Box::new(error),
             remedy: Box::new(Remedy::ListServers),
         })?;
         let (task, name) = (&request.order.task, request.order.name());

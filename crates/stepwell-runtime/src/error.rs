@@ -123,7 +123,7 @@ pub enum Error {
         /// Where the tools are listed.
         at: String,
         /// What is wrong.
-        error: stepwell_agent::Error,
+        error: Box<stepwell_agent::Error>,
         /// What would help.
         remedy: Box<Remedy>,
     },

@@ -161,7 +161,7 @@ impl Wanted {
             Err(error) => {
                 servers.close().await;
                 let remedy = Box::new(remedy(&error, names, lists));
-                return Err(Error::Tools { at: lists.at.clone(), error, remedy });
+                return Err(Error::Tools { at: lists.at.clone(), error: Box::new(error), remedy });
             }
         };
         let connected = Connected { servers: Arc::new(servers), selection };

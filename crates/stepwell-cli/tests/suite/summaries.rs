@@ -118,7 +118,7 @@ fn a_list_can_be_of_those_that_can_be_resumed_now() {
         let listed = env.quietly(&["sessions", "--ready", "--json"]).json();
         listed.iter().map(|it| it["id"].as_str().unwrap().to_owned()).collect::<Vec<_>>()
     };
-    assert_eq!(ready(&env), [waiting.clone()]);
+    assert_eq!(ready(&env), std::slice::from_ref(&waiting));
     // An hour later it has been silent for too long.
     env.set("STEPWELL_NOW", "2026-03-09T13:00:00Z");
     assert!(ready(&env).is_empty());
