@@ -359,12 +359,12 @@ fn search_in(sessions: usize, all: &str, table: &Table) {
     table.row(&what, &newest, ("bare FTS5 rowids", &bare), "≤ 3 ms");
     let ranked = Search { rank: Rank::Relevance, ..Search::new("zebrafish") };
     let rare = Times::of(50, || {
-        assert_eq!(store.search(&ranked, &Redactor::default()).unwrap().hits.len(), 10)
+        assert_eq!(store.search(&ranked, &Redactor::default()).unwrap().hits.len(), 10);
     });
     table.row("search a rare word, ranked", &rare, ("bare FTS5 rowids", &bare), "≤ 5 ms");
     let common = Search { rank: Rank::Relevance, ..Search::new("session") };
     let common = Times::of(10, || {
-        assert_eq!(store.search(&common, &Redactor::default()).unwrap().hits.len(), 20)
+        assert_eq!(store.search(&common, &Redactor::default()).unwrap().hits.len(), 20);
     });
     table.row("search a common word, ranked", &common, ("bare FTS5 rowids", &bare), "≤ 60 ms");
 }

@@ -225,8 +225,14 @@ fn well_with(text: &str) -> Stepwell {
     let well = Stepwell::in_memory();
     let session = well.create(well.draft("an import")).unwrap();
     let arguments = json!({ "content": text }).to_string();
-    let (system, data) = ("other".to_owned(), text.to_owned());
-    let record = Record { system, text: Some(data.clone()), data, ..Record::default() };
+    let record = Record {
+        system: "other".to_owned(),
+        topic: "note".to_owned(),
+        key: "1".to_owned(),
+        data: text.to_owned(),
+        text: Some(text.to_owned()),
+        ..Record::default()
+    };
     let events = vec![
         Message::user(text).into(),
         Message::assistant("").calling("c", "write", arguments).into(),
