@@ -52,11 +52,6 @@ pub(crate) fn own_name(head: &Head) -> &str {
     head.source.as_ref().map_or(head.id.as_str(), |source| &source.id)
 }
 
-/// Is it one of the records that keep a session's files?
-pub(crate) fn is_original(event: &Event) -> bool {
-    matches!(event, Event::Record(record) if record.keeps_original())
-}
-
 /// A piece of a file: a part of a blob.
 #[derive(Clone, Copy, Debug)]
 struct Segment {

@@ -5,7 +5,7 @@
 //! line behind it, it holds whatever the lines before it follow.
 
 use super::said::lane;
-use super::tree::key;
+use super::tree::{Tip, key};
 use crate::json::fields::Fields;
 use stepwell::Lane;
 
@@ -22,15 +22,6 @@ struct Checkpoint {
     leaf: Option<u64>,
     /// Is it explicit, with no line behind it?
     holds: bool,
-}
-
-/// Where the conversation ends.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Tip {
-    /// Before its first line.
-    Beginning,
-    /// With this line.
-    Line(u64),
 }
 
 impl Ending {

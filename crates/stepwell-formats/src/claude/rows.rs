@@ -2,8 +2,8 @@
 
 use std::collections::{HashMap, HashSet};
 
-use super::ending::{Ending, Tip};
-use super::tree::key;
+use super::ending::Ending;
+use super::tree::{Tip, key};
 use crate::json::fields::Fields;
 
 /// The lines that were written.

@@ -5,7 +5,14 @@ use std::hash::{BuildHasherDefault, DefaultHasher, Hash, Hasher};
 
 use stepwell::Seq;
 
-use super::ending::Tip;
+/// Where the conversation ends.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Tip {
+    /// Before its first line.
+    Beginning,
+    /// With this line.
+    Line(u64),
+}
 
 /// How many of the last lines are known by name in any case.
 const NEAR: usize = 1024;

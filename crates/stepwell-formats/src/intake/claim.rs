@@ -6,8 +6,8 @@ use std::time::SystemTime;
 
 use stepwell::{Event, Head, Recorded, Time};
 
-use crate::original::is_original;
 use crate::read::neutral::PROVENANCE;
+use crate::read::neutral::is_original;
 
 /// What is remembered of when a session changed last, by its files.
 pub(super) const UPDATED_AT: &str = "updated_at";

@@ -15,6 +15,7 @@ use sha2::{Digest as _, Sha256};
 use stepwell::Digest;
 
 use crate::json::fields::Fields;
+pub(crate) use crate::read::folder::{list, unreadable};
 use crate::read::neutral::Warning;
 use crate::read::seen::Seen;
 use crate::{Error, Result, json::lone_surrogates};
@@ -25,9 +26,6 @@ pub const MAX_FILE_BYTES: u64 = 50 << 20;
 
 /// The longest line that is read, so that a file without an end of line stays bounded.
 pub const MAX_LINE_BYTES: usize = 50 << 20;
-
-/// The most entries of one folder that are looked at.
-pub(crate) const MAX_ENTRIES: usize = 1_000_000;
 
 /// How many times its size a compressed file may expand to. Conversations reach fifty;
 /// what expands further was made to fill a disk.
@@ -272,32 +270,6 @@ fn is_a_link(path: &Path) -> Error {
         path: path.to_owned(),
         why: "it is a link, and links are not followed".to_owned(),
     }
-}
-
-/// The failure to read something.
-pub(crate) fn unreadable(path: &Path, error: io::Error) -> Error {
-    Error::Unreadable { path: path.to_owned(), error }
-}
-
-/// What is in a folder, sorted, without links. A folder that is not there is empty.
-pub(crate) fn list(folder: &Path) -> Result<Vec<PathBuf>> {
-    match folder.symlink_metadata() {
-        Ok(found) if found.is_dir() => {}
-        _ => return Ok(Vec::new()),
-    }
-    let mut paths = Vec::new();
-    for entry in std::fs::read_dir(folder).map_err(|error| unreadable(folder, error))? {
-        let entry = entry.map_err(|error| unreadable(folder, error))?;
-        if entry.file_type().is_ok_and(|kind| !kind.is_symlink()) {
-            paths.push(entry.path());
-        }
-        if paths.len() > MAX_ENTRIES {
-            let why = format!("it has more than {MAX_ENTRIES} entries");
-            return Err(Error::Foreign { path: folder.to_owned(), why });
-        }
-    }
-    paths.sort();
-    Ok(paths)
 }
 
 pub(crate) fn is_compressed(path: &Path) -> bool {

@@ -3,6 +3,7 @@
 pub(crate) mod compare_session;
 pub(crate) mod dry_run;
 pub(crate) mod facts;
+pub(crate) mod folder;
 pub(crate) mod foreign_database;
 pub(crate) mod input;
 pub(crate) mod neutral;

@@ -26,6 +26,11 @@ pub(crate) fn without_provenance(edited: &Edited) -> Edited {
     rest
 }
 
+/// Is it one of the records that keep a session's files?
+pub(crate) fn is_original(event: &Event) -> bool {
+    matches!(event, Event::Record(record) if record.keeps_original())
+}
+
 /// Does an event say only where the session came from?
 pub(crate) fn is_provenance(event: &Event) -> bool {
     matches!(event, Event::Edited(edited) if edited.metadata.contains_key(PROVENANCE)

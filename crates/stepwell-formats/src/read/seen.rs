@@ -7,7 +7,7 @@ use std::time::Duration;
 
 use stepwell::{Digest, Time};
 
-use crate::read::input::list;
+use crate::read::folder::list;
 
 /// How long a file must have rested before its times are trusted: a change within the same tick
 /// of a file system's clock leaves them as they were. The coarsest clocks in use tick every two

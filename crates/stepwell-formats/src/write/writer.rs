@@ -11,7 +11,7 @@ use stepwell::{
     Stepwell, TrashScope,
 };
 
-use crate::original::is_original;
+use crate::read::neutral::is_original;
 use crate::read::neutral::without_provenance;
 use crate::read::reader::Homes;
 use crate::{Error, Result};
