@@ -113,7 +113,7 @@ macro_rules! commands {
             let permit = match command {
                 $(Command::$name(args) => {
                     let reach: fn(&$module::$args) -> Reach = $reach;
-                    reach(args).permit(concat!("stepwell ", $typed), app)?
+                    reach(args).permit(concat!("stepwell ", $typed), &app.host)?
                 })*
             };
             start(command, app, permit)

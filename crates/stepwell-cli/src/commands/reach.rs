@@ -1,8 +1,8 @@
 //! How far a command reaches, and which commands a run's own commands may not use.
 
 use stepwell_runtime::Error;
+use stepwell_workspace::Host;
 
-use crate::app::App;
 use crate::failure::Result;
 
 /// How far a command reaches. Each command has one, by what was typed: see the list in `commands`.
@@ -34,12 +34,12 @@ impl Reach {
 
     /// Leave to start a command of this name. A run's own command may not erase and may not widen: an
     /// agent must not remove the record of what it did, or allow itself more.
-    pub(crate) fn permit(self, command: &'static str, app: &App) -> Result<Permit> {
+    pub(crate) fn permit(self, command: &'static str, host: &Host) -> Result<Permit> {
         let is_peoples = match self {
             Self::Reads | Self::Writes => false,
             Self::Erases | Self::Widens => true,
         };
-        match is_peoples && app.host.environment.is_in_run() {
+        match is_peoples && host.environment.is_in_run() {
             true => Err(Error::OnlyPeople { what: command }.into()),
             false => Ok(Permit(())),
         }
