@@ -38,7 +38,7 @@ function sharedPort() {
 }
 /** @type {any} */ let workers;
 
-/** A hub of this tab's own. Whoever has no shared worker, as some phones, shows one tab at a time. */
+/** A hub of this tab's own. A browser without shared workers, as on some phones, streams only to the tab that is shown. */
 function ownPort() {
   const hub = new Hub();
   const mine = { postMessage: told };

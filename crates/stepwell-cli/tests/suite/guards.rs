@@ -228,7 +228,7 @@ fn links_in_a_cloned_folder_are_not_written_through() {
             told.push(env.quietly(&args).stderr);
         }
         assert_eq!(all_files(&outside), before, "{name}: {told:?}");
-        // Whoever is kept from writing learns of the link, where it leads, and what to do.
+        // The error names the link, its target and the next command.
         let names = |said: &&String| {
             said.contains(&format!("{} is a symbolic link to {}", link.display(), target.display()))
                 && said.contains(&format!("rm {}", link.display()))
@@ -290,7 +290,7 @@ fn files_that_two_sessions_write_at_once_in_one_folder_are_each_their_own_sessio
         let model = format!("script:{name}.yaml");
         let args = ["run", name, "--mode", "yolo", "--json", "--model", &model];
         let mut command = env.command(&args);
-        // Both are told the same time otherwise, and a wait would never end.
+        // With the tests' fixed clock, the wait would never end.
         command.env_remove("STEPWELL_NOW");
         command.stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().unwrap()
     };

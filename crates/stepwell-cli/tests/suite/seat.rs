@@ -132,7 +132,7 @@ impl Seat {
                 assert!(self.look(), "{label} is not offered:\n{}", self.screen());
             }
         }
-        // An answer that comes too soon is told so, and may be given again.
+        // An answer that comes too soon is refused, and may be given again.
         loop {
             self.press("\r");
             self.pieces = 0;

@@ -72,7 +72,7 @@ struct Turn {
     ended: Ended,
 }
 
-/// The turn of lines that stand before the conversation. Nothing is told of it.
+/// The turn of the lines before the conversation. It is not reported.
 const FRONT: u32 = 0;
 
 /// How the conversation ends.

@@ -183,7 +183,7 @@ fn a_session_goes_back_as_it_came_unless_its_agent_is_to_go_on_with_it() {
         };
         let kept = text(Purpose::Keep, &file);
         assert!(!kept.contains(INTERRUPTED), "{name}");
-        // What is gone on with is equal as JSON, without the line that was torn.
+        // A continued session is JSON-equal, without the torn line.
         let lines = |text: &str| -> Vec<Value> {
             text.lines().filter_map(|line| serde_json::from_str(line).ok()).collect()
         };

@@ -1,4 +1,4 @@
-//! Calls that wait for somebody, and sessions that cannot be read, are told as they are.
+//! Calls that wait for approval, and sessions that cannot be read, are reported as such.
 
 use std::fs::{File, FileTimes};
 

@@ -401,7 +401,7 @@ fn each_question_of_a_subagent_is_asked_once_and_its_answer_is_taken() {
         request.options.mode = Some(Mode::ConfirmSensitive);
         let handle = place.runtime.start_work(request).unwrap();
         let mut asked = std::collections::BTreeSet::new();
-        // As a terminal does: whoever sits there answers what comes, as it comes.
+        // As at a terminal: each question is answered as it comes.
         for event in handle.events() {
             let Some(open) = event.question() else { continue };
             let call = open.gate.call.as_ref().map(|call| call.arguments.clone());
