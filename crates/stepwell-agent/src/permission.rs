@@ -316,7 +316,7 @@ mod tests {
             assert_eq!(Rule::parse(rule).covers(&tries), Covers::Yes, "{rule}");
         }
         assert_eq!(Rule::parse("try_program(rm*)").covers(&runs("rm x")), Covers::Yes);
-        // A rule that forbids one program may leave other commands allowed.
+        // A rule about all of try_program leaves run_command alone.
         assert_eq!(Rule::parse("try_program").covers(&runs("rm x")), Covers::No);
         assert_eq!(Rule::parse("write_file(rm*)").covers(&runs("rm x")), Covers::No);
     }
