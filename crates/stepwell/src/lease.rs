@@ -78,14 +78,15 @@ pub enum Liveness {
     Alive,
     /// Its process is gone.
     Gone,
-    /// It lives where this process cannot look.
+    /// It lives where this process cannot look, or it is suspended.
     Unknown,
 }
 
 impl LeaseInfo {
     /// Is the holder to be taken for dead, so that the lease may be taken over? A process that can be
     /// looked at is judged by whether it runs, whatever the clock says: a clock that is ahead takes no
-    /// lease from it. Only a process that cannot be looked at is judged by the lease's time.
+    /// lease from it. The lease's time decides only for a process that cannot be looked at, or that is
+    /// suspended (Ctrl+Z) and so cannot renew its lease.
     #[must_use]
     pub fn is_dead(&self, now: Time, processes: &dyn Processes) -> bool {
         match processes.pulse(&self.holder) {
@@ -129,10 +130,12 @@ impl Processes for SystemProcesses {
             Liveness::Gone
         } else if holder.namespace != system::namespace() {
             Liveness::Unknown
-        } else if system::started(holder.pid).as_ref() == Some(&holder.started) {
-            Liveness::Alive
-        } else {
+        } else if system::started(holder.pid).as_ref() != Some(&holder.started) {
             Liveness::Gone
+        } else if system::is_suspended(holder.pid) {
+            Liveness::Unknown
+        } else {
+            Liveness::Alive
         }
     }
 }
@@ -167,14 +170,23 @@ mod system {
         link.to_string_lossy().into_owned()
     }
 
-    /// Clock ticks since boot at which the process started: field 22 of its stat,
-    /// counted behind the command's closing parenthesis, which may itself hold
-    /// spaces. A zombie no longer runs.
+    /// Clock ticks since boot at which the process started. A zombie no longer runs.
     pub(super) fn started(pid: u32) -> Option<String> {
+        let (state, started) = stat(pid)?;
+        if state == "Z" || state == "X" { None } else { Some(started) }
+    }
+
+    /// Was the process stopped by a signal, as Ctrl+Z does?
+    pub(super) fn is_suspended(pid: u32) -> bool {
+        stat(pid).is_some_and(|(state, _)| state == "T")
+    }
+
+    /// Fields 3 (state) and 22 (start) of a process's stat, counted behind the command's closing
+    /// parenthesis, because the command may itself hold spaces.
+    fn stat(pid: u32) -> Option<(String, String)> {
         let stat = fs::read_to_string(format!("/proc/{pid}/stat")).ok()?;
         let mut fields = stat.rsplit_once(')')?.1.split_whitespace();
-        let state = fields.next()?;
-        if state == "Z" || state == "X" { None } else { fields.nth(18).map(str::to_owned) }
+        Some((fields.next()?.to_owned(), fields.nth(18)?.to_owned()))
     }
 }
 
@@ -198,6 +210,10 @@ mod system {
 
     pub(super) fn started(pid: u32) -> Option<String> {
         ask("ps", &["-o", "lstart=", "-p", &pid.to_string()])
+    }
+
+    pub(super) fn is_suspended(pid: u32) -> bool {
+        ask("ps", &["-o", "state=", "-p", &pid.to_string()]).is_some_and(|it| it.starts_with('T'))
     }
 }
 
