@@ -2,7 +2,9 @@
 
 mod covered;
 mod glob;
+mod mention;
 mod programs;
+mod sed;
 mod shell;
 
 use serde_json::Value;

@@ -1,91 +1,160 @@
-//! Whether a command line runs what a pattern forbids, also through programs that run their arguments.
+//! Whether a command line runs the command that a pattern forbids, also through other programs.
+//!
+//! A program that runs none of its arguments may have any. A wrapper that is understood is opened. Any
+//! other program is asked about if its text names the forbidden program, or holds code that a shell
+//! would compute.
+
+use std::cell::Cell;
 
 use super::Covers;
 use super::glob::{is_like, may_be_like};
+use super::mention::{base, is_mentioned, names};
 use super::programs::{
-    CODE_OPTIONS, GIT, GIT_PROGRAM_OPTIONS, Gives, Kind, PARALLEL, Wrapper, is_harmless_setting,
-    kind,
+    Data, GIT, GIT_FLAGS, GIT_VALUES, INTERPRETER_FLAGS, Kind, Wrapper, has, is_file,
+    is_file_of_code, is_git_subcommand, is_harmless_setting, is_run_by_others, kind,
 };
-use super::shell::{MAX_DEPTH, SPLIT, Simple, Word, is_unknown, parse};
+use super::sed;
+use super::shell::{MAX_DEPTH, SPLIT, Simple, WHOLE, Word, is_unknown, parse};
 
-/// Does a command line run what a pattern forbids?
+/// Does a command line run the command that a pattern forbids?
 pub(super) fn command_covered(pattern: &str, line: &str) -> Covers {
-    Search { pattern, depth: 0 }.line(line)
+    Search { pattern, depth: 0, left: &Cell::new(MAX_WORK) }.line(line)
 }
+
+/// How many commands and texts are looked at before a line counts as not understood.
+const MAX_WORK: usize = 2_000;
 
 /// A search for one pattern, in the line or in a text that a command of it runs.
 #[derive(Clone, Copy)]
 struct Search<'a> {
     pattern: &'a str,
     depth: usize,
+    left: &'a Cell<usize>,
+}
+
+/// The text around a command.
+#[derive(Clone, Copy, Default)]
+struct Around<'a> {
+    /// The command as it was written.
+    source: &'a str,
+    /// The text that it reads from the line.
+    input: Option<&'a str>,
+    /// The line before it, if it reads the output of another command.
+    piped: Option<&'a str>,
+}
+
+impl Covers {
+    const fn perhaps_if(condition: bool) -> Self {
+        if condition { Self::Perhaps } else { Self::No }
+    }
 }
 
 impl Search<'_> {
+    /// The search one level deeper; none, if that is too deep or too much.
+    fn deeper(self) -> Option<Self> {
+        let left = self.left.get().checked_sub(1)?;
+        self.left.set(left);
+        (self.depth < MAX_DEPTH).then_some(Self { depth: self.depth + 1, ..self })
+    }
+
     fn line(self, text: &str) -> Covers {
-        let inner = Search { depth: self.depth + 1, ..self };
-        if inner.depth > MAX_DEPTH {
-            return Covers::Perhaps;
-        }
+        let Some(inner) = self.deeper() else { return Covers::Perhaps };
         let script = parse(text);
-        let unclear = if script.is_clear { Covers::No } else { Covers::Perhaps };
-        let found = script.commands.iter().map(|command| inner.command(command));
-        found.max().unwrap_or(Covers::No).max(unclear)
+        let found = script.commands.iter().map(|command| inner.command(command)).max();
+        found.unwrap_or(Covers::No).max(Covers::perhaps_if(!script.is_clear))
     }
 
     /// Code that a command runs. A part that only the shell knows may be any code.
     fn code(self, text: &str) -> Covers {
-        let unknown = if text.contains(is_unknown) { Covers::Perhaps } else { Covers::No };
-        self.line(text).max(unknown)
+        self.line(text).max(Covers::perhaps_if(text.contains(is_unknown)))
     }
 
     fn command(self, command: &Simple) -> Covers {
-        // A program may run what a variable holds, as `man` runs its pager.
-        let is_set = command.assigned.iter().any(|value| self.line(value) == Covers::Yes);
-        let assigned = if is_set { Covers::Perhaps } else { Covers::No };
-        assigned.max(self.words(&command.words, command.input.as_deref()))
+        let around = Around {
+            source: &command.source,
+            input: command.input.as_deref(),
+            piped: command.piped.as_deref(),
+        };
+        let assigned = command.assigned.iter().map(|(name, value)| self.value(name, value)).max();
+        // The text that a loop or a group reads may reach each of its commands.
+        let read = around.input.filter(|_| command.words.is_empty());
+        let read = Covers::perhaps_if(read.is_some_and(|text| self.mentions(text)));
+        read.max(assigned.unwrap_or(Covers::No)).max(self.words(&command.words, around))
+    }
+
+    /// A variable: another program, or bash itself, may run its value, as `man` runs its pager.
+    fn value(self, name: &str, value: &str) -> Covers {
+        let is_open = is_run_by_others(name) && value.contains(is_unknown);
+        let is_code = self.mentions(value) || self.is_computed(value);
+        Covers::perhaps_if(is_code || is_open || is_file_of_code(name))
+    }
+
+    /// A word that may set a variable.
+    fn setting(self, word: &Word) -> Covers {
+        let (name, value) = word.text.split_once('=').unwrap_or_default();
+        self.value(name, value).max(Covers::perhaps_if(has_index_code(word)))
+    }
+
+    fn mentions(self, text: &str) -> bool {
+        is_mentioned(self.pattern, text)
+    }
+
+    /// Does a text hold code that a shell would compute further, and that is not understood?
+    fn is_computed(self, text: &str) -> bool {
+        // `--option=name=CODE`.
+        let is_name = |it: char| it.is_ascii_alphanumeric() || "_-.".contains(it);
+        let mut text = text;
+        while let Some((_, value)) = text.split_once('=').filter(|(it, _)| it.chars().all(is_name))
+        {
+            text = value;
+        }
+        let has_space = text.contains(char::is_whitespace);
+        let runs_code = |name| matches!(kind(base(name)), Kind::Shell | Kind::Interpreter);
+        let has_braces = || {
+            let mut parts = text.split('{').skip(1);
+            parts.any(|part| part.starts_with(|it: char| it.is_alphanumeric() || it == ','))
+        };
+        let is_code = ["$(", "${", "`"].iter().any(|code| text.contains(code))
+            || (has_space && (text.contains('$') || names(text).any(runs_code) || has_braces()));
+        is_code && self.line(text) != Covers::No
     }
 
     /// A command by its words.
-    fn words(self, words: &[Word], input: Option<&str>) -> Covers {
-        let search = Search { depth: self.depth + 1, ..self };
+    fn words(self, words: &[Word], around: Around<'_>) -> Covers {
         let Some(first) = words.first() else { return Covers::No };
-        let plain = search.named(words);
-        if plain == Covers::Yes || search.depth > MAX_DEPTH {
-            return plain.max(Covers::Perhaps);
+        let named = self.named(words);
+        if named == Covers::Yes {
+            return named;
         }
+        let Some(search) = self.deeper() else { return Covers::Perhaps };
         let Some(name) = program(first) else { return Covers::Perhaps };
-        let kind = kind(name);
-        let runs = match kind {
-            Kind::Plain | Kind::Unknown => Covers::No,
-            Kind::Opaque => Covers::Perhaps,
-            Kind::Shell => search.shell(&words[1..], input),
-            Kind::Interpreter => interpreter(&words[1..]),
-            Kind::Awk => awk(&words[1..]),
-            Kind::Eval => search.code(&joined(&words[1..])),
-            Kind::Trap => words.get(1).map_or(Covers::No, |code| search.code(&code.text)),
-            Kind::Find => search.find(&words[1..]),
-            Kind::Parallel => search.parallel(&words[1..]),
-            Kind::Git => search.git(&words[1..]),
-            Kind::Wrapper(wrapper, gives) => match wrapper.rest(&words[1..]) {
-                None => Covers::Perhaps,
-                Some(rest) if rest.is_empty() => return plain,
-                Some(rest) => search.wrapped(&rest, gives),
-            },
-        };
-        let guessed = match kind {
-            Kind::Plain | Kind::Git => Covers::No,
-            _ => search.guess(words),
-        };
-        plain.max(runs).max(guessed)
-    }
-
-    /// The command behind a wrapper.
-    fn wrapped(self, rest: &[Word], gives: Gives) -> Covers {
-        match gives {
-            Gives::Words => self.words(rest, None),
-            Gives::MoreWords => self.words(&[rest, &[Word::unknown()]].concat(), None),
-            Gives::Code => self.words(rest, None).max(self.code(&joined(rest))),
+        if let Some(subcommand) = name.strip_prefix("git-") {
+            let git = [&[Word::known("git"), Word::known(subcommand)], &words[1..]].concat();
+            return named.max(search.words(&git, around));
         }
+        let rest = &words[1..];
+        let runs = match kind(name) {
+            Kind::Data(data) => search.data(data, words, around),
+            Kind::Sets => rest.iter().map(|word| search.setting(word)).max().unwrap_or(Covers::No),
+            Kind::Names => search.builtin(name, rest, around),
+            Kind::Runner if rest.iter().any(|word| !word.is_known()) => Covers::Perhaps,
+            Kind::Unknown | Kind::Runner => search.unknown(words, around),
+            Kind::Opaque => Covers::Perhaps,
+            Kind::Shell => search.shell(rest, around.input),
+            Kind::Interpreter => search.interpreter(words, around),
+            Kind::Editor => search.editor(words, around),
+            Kind::Awk => awk(rest),
+            Kind::Sed => Covers::perhaps_if(!sed::runs_nothing(rest)),
+            Kind::Eval => search.code(&joined(rest)),
+            Kind::Trap => {
+                let code = rest.iter().find(|word| !word.text.starts_with('-'));
+                code.map_or(Covers::No, |code| search.code(&code.text))
+            }
+            Kind::Find => search.find(words, around),
+            Kind::Git => search.git(words, around),
+            Kind::Wrapper(wrapper) => search.wrapper(wrapper, rest, around),
+        };
+        named.max(runs)
     }
 
     /// Is the command itself like the pattern, by its whole name or by the name without its folder?
@@ -104,255 +173,302 @@ impl Search<'_> {
         };
         match is_yes(&line) || base.as_ref().is_some_and(is_yes) {
             true => Covers::Yes,
-            false if may_be => Covers::Perhaps,
-            false => Covers::No,
+            false => Covers::perhaps_if(may_be),
         }
     }
 
-    /// Any program may run its arguments: looks whether they hold what is forbidden, from any word on,
-    /// or as the code of a shell.
-    fn guess(self, words: &[Word]) -> Covers {
-        let line = joined(words);
-        let mut at = 0;
-        for (n, word) in words.iter().enumerate() {
-            let end = at + word.text.len();
-            if n > 0 {
-                let value = word.text.split_once('=').map_or("", |(_, value)| value);
-                let starts =
-                    [at, end - base(&word.text).len(), end - value.len(), end - base(value).len()];
-                let holds =
-                    starts.iter().any(|from| *from < end && is_like(self.pattern, &line[*from..]));
-                let runs = [word.text.as_str(), value].into_iter().any(|text| self.holds(text));
-                if holds || runs || self.holds_shell(&words[n..]) {
-                    return Covers::Perhaps;
-                }
+    /// Any program may run its arguments and the text that it reads: does one of them name the forbidden
+    /// program, or hold code that is not understood?
+    fn unknown(self, words: &[Word], around: Around<'_>) -> Covers {
+        let reads = |text: &str| self.mentions(text) || self.is_computed(text);
+        let runs_code = |n: usize| {
+            let words = &words[n..];
+            let name = words.first().and_then(program).unwrap_or_default();
+            matches!(kind(name), Kind::Shell | Kind::Interpreter)
+                && words.iter().skip(1).any(|word| word.text.starts_with('-'))
+                && self.words(words, Around::default()) != Covers::No
+        };
+        Covers::perhaps_if(
+            self.mentions(&joined(words))
+                || self.mentions(around.source)
+                || around.input.is_some_and(reads)
+                || around.piped.is_some_and(|text| self.mentions(text))
+                || words.iter().skip(1).any(|word| self.is_computed(&word.text))
+                || (1..words.len()).any(runs_code),
+        )
+    }
+
+    /// A program that runs none of its arguments, unless an option names a program.
+    fn data(self, data: &Data, words: &[Word], around: Around<'_>) -> Covers {
+        let mut operands = words.iter().skip(1).filter(|word| !word.text.starts_with(['-', '+']));
+        let subcommand = operands.next().map_or("", |word| word.text.as_str());
+        match data.has_subcommand(subcommand) && !has_program_option(data.runs, words) {
+            true => Covers::No,
+            false => self.unknown(words, around),
+        }
+    }
+
+    /// A word of the shell that takes names of variables and numbers.
+    fn builtin(self, name: &str, words: &[Word], around: Around<'_>) -> Covers {
+        let runs = words.iter().any(has_index_code);
+        let is_set = match name {
+            "printf" if words.first().is_some_and(|word| word.text.starts_with("-v")) => {
+                words.iter().any(|word| self.value("", &word.text) != Covers::No)
             }
-            at = end + 1;
-        }
-        Covers::No
+            "read" => {
+                let has_code = |text: &str| text.contains(['`']) || text.contains("$(");
+                let piped = around.piped.filter(|text| has_code(text));
+                piped.or(around.input).is_some_and(|text| self.mentions(text))
+                    || around.input.is_some_and(|text| self.is_computed(text))
+            }
+            _ => false,
+        };
+        Covers::perhaps_if(runs || is_set)
     }
 
-    /// Does a text hold a command that is forbidden, as the code of a shell or from any word on?
-    fn holds(self, text: &str) -> bool {
-        let is_code = |it: char| it.is_whitespace() || ";&|$`(".contains(it);
-        if !text.contains(is_code) {
-            return false;
-        }
-        let mut words =
-            text.split_whitespace().map(|word| word.as_ptr().addr() - text.as_ptr().addr());
-        words.any(|from| is_like(self.pattern, &text[from..])) || self.line(text) == Covers::Yes
-    }
-
-    /// Do words run a shell, with code that holds what is forbidden or is not known?
-    fn holds_shell(self, words: &[Word]) -> bool {
-        let is_shell =
-            words.first().and_then(program).is_some_and(|name| kind(name) == Kind::Shell);
-        let has_code = words.iter().skip(1).any(|word| word.text.starts_with('-'));
-        is_shell && has_code && self.shell(&words[1..], None) != Covers::No
-    }
-
-    /// A shell: the code of `-c`, or what it reads.
+    /// A shell: the code of `-c`, or the text that it reads.
     fn shell(self, words: &[Word], input: Option<&str>) -> Covers {
+        const LONG: &str = "--login --norc --noprofile --posix";
         let (mut is_code, mut at) = (false, 0);
         while let Some(word) = words.get(at) {
             let text = word.text.as_str();
-            if text.starts_with(is_unknown) {
-                return Covers::Perhaps;
+            match text {
+                "--version" | "--help" => return Covers::No,
+                _ if !text.starts_with(['-', '+']) => break,
+                _ if text.starts_with("--") && text != "--" && !has(LONG, text) => {
+                    return Covers::Perhaps;
+                }
+                _ => {}
             }
-            if text == "--version" || text == "--help" {
-                return Covers::No;
-            }
-            if !text.starts_with(['-', '+']) {
-                break;
-            }
-            at += 1;
             let is_short = !text.starts_with("--");
             is_code |= is_short && text.starts_with('-') && text.contains('c');
-            let takes_value = match is_short {
-                true => text.ends_with(['o', 'O']),
-                false => matches!(text, "--rcfile" | "--init-file"),
-            };
-            at += usize::from(takes_value);
+            at += 1 + usize::from(is_short && text.ends_with(['o', 'O']));
         }
         match (is_code, words.get(at), input) {
-            (true, Some(code), _) => self.code(&code.text),
+            (true, Some(code), _) => {
+                let arguments = joined(&words[at + 1..]);
+                self.code(&code.text).max(Covers::perhaps_if(self.mentions(&arguments)))
+            }
             (false, None, Some(text)) => self.code(text),
             _ => Covers::Perhaps,
         }
     }
 
-    fn find(self, words: &[Word]) -> Covers {
-        let mut found = Covers::No;
-        for (n, word) in words.iter().enumerate() {
-            if matches!(word.text.as_str(), "-exec" | "-execdir" | "-ok" | "-okdir") {
-                let rest = &words[n + 1..];
-                let end = rest.iter().position(|it| matches!(it.text.as_str(), ";" | "+"));
-                found = found.max(self.words(&rest[..end.unwrap_or(rest.len())], None));
+    /// An interpreter of another language: a file is not looked into, and other code is not understood.
+    fn interpreter(self, words: &[Word], around: Around<'_>) -> Covers {
+        let operand = words.iter().skip(1).position(|it| !has(INTERPRETER_FLAGS, &it.text));
+        let rest = operand.map_or(&[][..], |n| &words[n + 1..]);
+        let is_plain =
+            |text: &str| text.chars().all(|it| it.is_alphanumeric() || "_-./=:,@+".contains(it));
+        let is_understood = match rest {
+            [tells] if has("--version -V -v --help", &tells.text) => true,
+            [option, module @ ..] if option.text == "-m" => {
+                let is_fed = around.input.or(around.piped).is_some();
+                let is_code = is_fed && module.first().is_none_or(|it| it.text != "json.tool");
+                !module.is_empty() && !is_code && module.iter().all(|word| is_plain(&word.text))
             }
+            [file, behind @ ..] => {
+                !file.text.starts_with(['-', '+'])
+                    && !has("eval repl exec", &file.text)
+                    && is_file(&file.text)
+                    && (file.text != "run" || behind.iter().all(|word| is_file(&word.text)))
+            }
+            [] => false,
+        };
+        match is_understood {
+            true => self.unknown(words, around),
+            false => Covers::Perhaps,
         }
-        found
     }
 
-    fn parallel(self, words: &[Word]) -> Covers {
-        let is_source = |word: &Word| word.text.starts_with(":::");
-        let end = words.iter().position(is_source).unwrap_or(words.len());
-        let (before, sources) = words.split_at(end);
-        match PARALLEL.rest(before) {
-            None => Covers::Perhaps,
-            Some(command) if !command.is_empty() => {
-                let more = self.wrapped(&command, Gives::MoreWords);
-                more.max(self.code(&joined(&command)))
-            }
-            // Without a command, the arguments are the commands.
-            Some(_) if sources.is_empty() => Covers::Perhaps,
-            Some(_) => {
-                let codes = sources.iter().filter(|word| !is_source(word));
-                codes.map(|word| self.code(&word.text)).max().unwrap_or(Covers::Perhaps)
-            }
+    /// An editor or a debugger: commands that it reads, or that its options hold, are not understood.
+    fn editor(self, words: &[Word], around: Around<'_>) -> Covers {
+        let is_sql = |word: &Word| matches!(base(&word.text), "sqlite3" | "psql" | "mysql");
+        let is_option = |word: &Word| {
+            let text = word.text.as_str();
+            text.starts_with('+')
+                || ["-c", "-e", "-S", "-s", "-x", "--"].iter().any(|it| text.starts_with(it))
+        };
+        let has_commands =
+            !is_sql(&words[0]) && (around.input.is_some() || words.iter().skip(1).any(is_option));
+        match has_commands || around.piped.is_some() {
+            true => Covers::Perhaps,
+            false => self.unknown(words, around),
         }
+    }
+
+    fn find(self, words: &[Word], around: Around<'_>) -> Covers {
+        let starts = words.iter().enumerate();
+        let starts = starts.filter(|(_, word)| has("-exec -execdir -ok -okdir", &word.text));
+        let found = starts.map(|(n, _)| {
+            let rest = &words[n + 1..];
+            let end = rest.iter().position(|it| matches!(it.text.as_str(), ";" | "+"));
+            let command = with_place(&rest[..end.unwrap_or(rest.len())], "{}");
+            self.words(&command, Around { source: around.source, ..Around::default() })
+        });
+        found.max().unwrap_or(Covers::No)
     }
 
     /// Git: its own options before the subcommand, settings that name programs, and subcommands that
-    /// run commands.
-    fn git(self, words: &[Word]) -> Covers {
-        let (mut found, mut at) = (Covers::No, 0);
-        while let Some(word) = words.get(at) {
-            let text = word.text.as_str();
+    /// run commands. A subcommand that is not git's own may be an alias for anything.
+    fn git(self, words: &[Word], around: Around<'_>) -> Covers {
+        let mut at = 1;
+        while let Some(word) = words.get(at).filter(|word| word.text.starts_with('-')) {
+            let (name, attached) = word.text.split_once('=').unwrap_or((&word.text, ""));
             let value = words.get(at + 1).map_or("", |value| value.text.as_str());
-            if word.text.starts_with(is_unknown) {
-                return Covers::Perhaps;
-            }
-            at += match text {
-                "-c" | "--config-env" if !is_harmless_setting(value) => return Covers::Perhaps,
-                "-c" | "-C" | "--git-dir" | "--work-tree" | "--namespace" => 2,
-                _ if text.starts_with("--exec-path=") => return Covers::Perhaps,
-                _ if text.starts_with('-') => 1,
-                _ => break,
+            at += match name {
+                "-c" if is_harmless_setting(value) => 2,
+                _ if has(GIT_FLAGS, name) => 1,
+                _ if has(GIT_VALUES, name) && !attached.is_empty() => 1,
+                _ if has(GIT_VALUES, name) && !value.contains(SPLIT) => 2,
+                _ => return Covers::Perhaps,
             };
         }
-        let rest = words.get(at..).unwrap_or_default();
-        let Some(subcommand) = rest.first() else { return Covers::No };
-        if at > 0 {
-            let plain: Vec<Word> = [&[Word::known("git")], rest].concat();
-            found = self.named(&plain);
-        }
-        let runs_nothing = GIT.contains(&subcommand.text.as_str());
-        let names_program = |word: &Word| {
-            let option = word.text.split('=').next().unwrap_or_default();
-            GIT_PROGRAM_OPTIONS.contains(&option) || option.starts_with("-O")
+        let Some(subcommand) = words.get(at) else { return Covers::No };
+        let plain = [&[Word::known("git")], &words[at..]].concat();
+        let named = self.named(&plain);
+        // `git fetch ext::COMMAND` runs the command.
+        let has_helper = || {
+            has("clone fetch ls-remote pull push remote", &subcommand.text)
+                && plain.iter().any(|word| word.text.contains("::"))
         };
-        match runs_nothing && !rest.iter().any(names_program) {
-            true => found,
-            false => found.max(self.guess(rest)),
+        let is_open = || {
+            has("bisect config difftool filter-branch submodule", &subcommand.text)
+                && plain.iter().any(|word| !word.is_known())
+        };
+        match is_git_subcommand(&subcommand.text) && !has_helper() && !is_open() {
+            true => named.max(self.data(&GIT, &plain, around)),
+            false => named.max(Covers::Perhaps),
         }
+    }
+
+    /// The command behind a wrapper.
+    fn wrapper(self, wrapper: &Wrapper, words: &[Word], around: Around<'_>) -> Covers {
+        let (mut found, mut at, mut skips) = (Covers::No, 0, wrapper.operands);
+        let (mut has_options, mut place) = (true, "{}");
+        while let Some(word) = words.get(at) {
+            let text = word.text.as_str();
+            if has_options && text.starts_with('-') && text.len() > 1 {
+                has_options = text != "--";
+                match (wrapper.name, text) {
+                    ("command", "-v" | "-V") => return Covers::No,
+                    (_, "--") => {}
+                    _ => {
+                        let Some(option) = wrapper.option(text) else { return Covers::Perhaps };
+                        let value = option.attached.or_else(|| Some(&words.get(at + 1)?.text));
+                        if option.sets_place {
+                            place = value.unwrap_or_default();
+                        }
+                        at += usize::from(option.takes_value && option.attached.is_none());
+                    }
+                }
+            } else if has("env sudo doas", wrapper.name) && text.contains('=') {
+                found = found.max(self.setting(word));
+            } else if skips == 0 {
+                break;
+            } else if text.contains(SPLIT) {
+                // A word that the shell may split may also hold the command.
+                return Covers::Perhaps;
+            } else {
+                skips -= 1;
+            }
+            at += 1;
+        }
+        let rest = with_place(words.get(at..).unwrap_or_default(), place);
+        found.max(match wrapper.name {
+            "parallel" => {
+                let end = rest.iter().position(|word| word.text.starts_with(":::"));
+                let command = &rest[..end.unwrap_or(rest.len())];
+                // Without a command, the arguments are the commands.
+                let is_open = command.is_empty() || words.iter().any(|word| !word.is_known());
+                let more = [command, &[Word::unknown()]].concat();
+                self.line(&joined(&more)).max(Covers::perhaps_if(is_open))
+            }
+            // Without a command, these run a shell.
+            "sudo" | "doas" | "flock" if rest.is_empty() => Covers::Perhaps,
+            "watch" => self.code(&joined(&rest)),
+            "xargs" if !rest.is_empty() => {
+                self.words(&[rest.as_slice(), &[Word::unknown()]].concat(), around)
+            }
+            _ => self.words(&rest, around),
+        })
     }
 }
 
-/// An interpreter of another language: code that the command line holds, or that it reads, is not
-/// understood.
-fn interpreter(words: &[Word]) -> Covers {
-    for word in words {
-        let text = word.text.as_str();
-        if text.starts_with(is_unknown) {
-            return Covers::Perhaps;
-        }
-        if text == "--version" || text == "-V" || text == "-m" {
-            return Covers::No;
-        }
-        let is_short = text.starts_with('-') && !text.starts_with("--");
-        let is_code = match is_short {
-            true => text == "-" || text[1..].contains(['c', 'e', 'E', 'r', 'p']),
-            false => CODE_OPTIONS.contains(&text.split('=').next().unwrap_or_default()),
-        };
-        if is_code || text.starts_with('+') || text == "eval" {
-            return Covers::Perhaps;
-        }
-        if !text.starts_with('-') {
-            return Covers::No;
-        }
-    }
-    Covers::Perhaps
+/// Where bash expects a name or a number, it runs the code in `a[$(…)]`.
+fn has_index_code(word: &Word) -> bool {
+    let index = word.text.split_once('[').map_or("", |(_, index)| index);
+    ["$(", "${", "`"].iter().any(|code| index.contains(code))
 }
 
 /// awk runs commands by `system`, a pipe and `getline`.
 fn awk(words: &[Word]) -> Covers {
     let from_file =
         words.iter().any(|word| word.text.starts_with("-f") || word.text.starts_with("--f"));
+    let program = words.iter().find(|word| !word.text.starts_with('-'));
     let runs = |word: &Word| {
-        !word.is_known() || word.text.contains("system") || word.text.contains(['|', '@'])
+        word.text.contains("system") || word.text.replace("||", "").contains(['|', '@'])
     };
-    match from_file || words.iter().any(runs) {
-        true => Covers::Perhaps,
-        false => Covers::No,
-    }
+    let is_known = program.is_some_and(Word::is_known);
+    Covers::perhaps_if(from_file || !is_known || words.iter().any(runs))
+}
+
+/// An option of a wrapper.
+struct Taken<'a> {
+    takes_value: bool,
+    attached: Option<&'a str>,
+    /// Does it say which text stands for the words that the wrapper reads?
+    sets_place: bool,
 }
 
 impl Wrapper {
-    /// The command that a wrapper runs; none, if what stands before it is not understood.
-    fn rest(&self, words: &[Word]) -> Option<Vec<Word>> {
-        let (mut at, mut skips) = (0, self.operands);
-        while let Some(word) = words.get(at) {
-            let text = word.text.as_str();
-            if text == "--" {
-                at += 1;
-                break;
+    /// Reads an option; none, if it is not known.
+    fn option<'a>(&self, text: &'a str) -> Option<Taken<'a>> {
+        if text.starts_with("--") {
+            let (name, attached) = match text.split_once('=') {
+                Some((name, value)) => (name, Some(value)),
+                None => (text, None),
+            };
+            let takes_value = has(self.values, name);
+            let sets_place = name == "--replace" && attached.is_some();
+            let taken = Taken { takes_value, attached, sets_place };
+            return (takes_value || has(self.flags, name)).then_some(taken);
+        }
+        for (at, letter) in text.char_indices().skip(1) {
+            let option = format!("-{letter}");
+            if has(self.values, &option) {
+                let attached = Some(&text[at + 1..]).filter(|value| !value.is_empty());
+                let sets_place = matches!(letter, 'I' | 'J');
+                return Some(Taken { takes_value: true, attached, sets_place });
             }
-            if let Some((code, behind)) = self.split_text(&words[at..]) {
-                let mut split = parse(&code);
-                let is_one =
-                    split.is_clear && split.commands.len() == 1 && !code.contains(is_unknown);
-                let inner = is_one.then(|| split.commands.remove(0).words)?;
-                let all = [inner.as_slice(), words.get(at + behind..).unwrap_or_default()].concat();
-                return self.rest(&all);
-            }
-            if text.starts_with('-') && text.len() > 1 {
-                if self.only_tells.contains(&text) {
-                    return Some(Vec::new());
-                }
-                at += 1 + usize::from(self.takes_value(text));
-                continue;
-            }
-            if self.sets_variables && text.contains('=') {
-                at += 1;
-                continue;
-            }
-            if skips == 0 {
-                break;
-            }
-            // One that the shell may split may also hold the command.
-            if text.contains(SPLIT) {
+            if !has(self.flags, &option) && !letter.is_ascii_digit() {
                 return None;
             }
-            (at, skips) = (at + 1, skips - 1);
         }
-        Some(words.get(at..).unwrap_or_default().to_vec())
+        Some(Taken { takes_value: false, attached: None, sets_place: false })
     }
+}
 
-    /// The text of `env -S`, and how many words it takes.
-    fn split_text(&self, words: &[Word]) -> Option<(String, usize)> {
-        let text = words.first().filter(|_| self.name == "env")?.text.as_str();
-        let next = || words.get(1).map(|word| word.text.clone()).unwrap_or_default();
-        match text {
-            "-S" | "--split-string" | "-iS" | "-vS" => Some((next(), 2)),
-            _ => {
-                let code = text.strip_prefix("--split-string=").or_else(|| text.strip_prefix("-S"));
-                code.map(|code| (code.to_owned(), 1))
-            }
-        }
-    }
+/// Does a command have one of these options? A long option can be cut short.
+fn has_program_option(options: &str, words: &[Word]) -> bool {
+    words.iter().skip(1).any(|word| {
+        let name = word.text.split('=').next().unwrap_or_default();
+        let letters = || name.chars().skip(1).take_while(|it| it.is_alphabetic() && *it != 'm');
+        options.split_whitespace().any(|option| match name.starts_with("--") {
+            true => name.len() > 3 && option.starts_with(name),
+            false => name.starts_with('-') && letters().any(|it| option == format!("-{it}")),
+        })
+    })
+}
 
-    /// Does an option take the next word?
-    fn takes_value(&self, option: &str) -> bool {
-        if option.starts_with("--") {
-            return self.long.contains(&option);
-        }
-        let mut letters = option[1..].char_indices();
-        let Some((at, letter)) = letters.find(|(_, letter)| self.short.contains(*letter)) else {
-            return false;
-        };
-        // Otherwise the value stands behind the letter.
-        option.len() == 1 + at + letter.len_utf8()
-    }
+/// Words in which a text stands for words that are not known.
+fn with_place(words: &[Word], place: &str) -> Vec<Word> {
+    let unknown = String::from(WHOLE);
+    let replaced = |word: &Word| match place {
+        "" => word.clone(),
+        place => Word::known(word.text.replace(place, &unknown)),
+    };
+    words.iter().map(replaced).collect()
 }
 
 /// The name of a program without its folder; none, if only the shell knows it.
@@ -360,10 +476,6 @@ fn program(word: &Word) -> Option<&str> {
     let name = base(&word.text).trim_start_matches('=');
     let is_known = !word.text.contains(SPLIT) && !name.contains(is_unknown);
     is_known.then_some(name)
-}
-
-fn base(path: &str) -> &str {
-    path.rsplit('/').next().unwrap_or(path)
 }
 
 fn joined(words: &[Word]) -> String {

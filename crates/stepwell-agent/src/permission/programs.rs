@@ -1,398 +1,249 @@
-//! What programs do with their arguments: which of them run a command that stands there.
+//! Programs by what they do with their arguments.
+//!
+//! The tables name the programs that run none of their arguments, and the wrappers whose options are
+//! known. A program that is in no table may run any of its arguments.
+
+use super::shell::is_unknown;
 
 /// How a program treats its arguments.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Kind {
-    /// It runs none of them.
-    Plain,
+    /// It runs none of them, unless an option says so.
+    Data(&'static Data),
+    /// It sets variables.
+    Sets,
+    /// It reads names of variables and numbers, in which bash looks for code.
+    Names,
+    /// It runs them in a way that is not known.
+    Runner,
     /// What it runs cannot be told from its arguments.
     Opaque,
     Shell,
+    /// It runs code of another language: a file, an argument, or what it reads.
     Interpreter,
+    /// It runs the commands that it reads.
+    Editor,
     Awk,
+    Sed,
     Eval,
     Trap,
     Find,
-    Parallel,
     Git,
     /// It runs the command behind its own options.
-    Wrapper(&'static Wrapper, Gives),
-    /// It is not in the table.
+    Wrapper(&'static Wrapper),
+    /// It is not in a table.
     Unknown,
 }
 
-/// How a wrapper gives its arguments to what it runs.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Gives {
-    /// As they are.
-    Words,
-    /// With more words behind them, which it reads.
-    MoreWords,
-    /// As code, to a shell.
-    Code,
+/// A program that runs none of its arguments.
+#[derive(Debug, PartialEq, Eq)]
+pub(super) struct Data {
+    names: &'static str,
+    /// The subcommands of which that is true; all, if there are none.
+    subcommands: &'static str,
+    /// Options that name a program all the same.
+    pub(super) runs: &'static str,
 }
 
-/// A program that runs the command behind its own options.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) struct Wrapper {
-    pub(super) name: &'static str,
-    /// The letters of options that take the next word.
-    pub(super) short: &'static str,
-    /// Long options that take the next word.
-    pub(super) long: &'static [&'static str],
-    /// How many words stand between the options and the command.
-    pub(super) operands: usize,
-    /// Do variables that it sets stand before the command?
-    pub(super) sets_variables: bool,
-    /// Options with which it runs nothing.
-    pub(super) only_tells: &'static [&'static str],
-}
-
-impl Wrapper {
-    const fn new(name: &'static str, short: &'static str, long: &'static [&'static str]) -> Self {
-        Self { name, short, long, operands: 0, sets_variables: false, only_tells: &[] }
-    }
-
-    const fn behind(self, operands: usize) -> Self {
-        Self { operands, ..self }
-    }
-
-    const fn setting_variables(self) -> Self {
-        Self { sets_variables: true, ..self }
-    }
-
-    const fn telling(self, only_tells: &'static [&'static str]) -> Self {
-        Self { only_tells, ..self }
+impl Data {
+    pub(super) fn has_subcommand(&self, subcommand: &str) -> bool {
+        self.subcommands.is_empty() || has(self.subcommands, subcommand)
     }
 }
 
-/// GNU parallel, up to where its arguments come from.
-pub(super) const PARALLEL: Wrapper = Wrapper::new(
-    "parallel",
-    "jISanNLdEC",
-    &[
-        "--jobs",
-        "--arg-file",
-        "--colsep",
-        "--delay",
-        "--joblog",
-        "--max-args",
-        "--timeout",
-        "--workdir",
-    ],
-);
+const fn data(names: &'static str, subcommands: &'static str, runs: &'static str) -> Data {
+    Data { names, subcommands, runs }
+}
 
-/// Programs that run the command behind their own options.
-const WRAPPERS: &[Wrapper] = &[
-    Wrapper::new(
-        "sudo",
-        "CDghpRrTtUu",
-        &[
-            "--user",
-            "--group",
-            "--host",
-            "--prompt",
-            "--chdir",
-            "--chroot",
-            "--close-from",
-            "--role",
-            "--type",
-        ],
-    )
-    .setting_variables(),
-    Wrapper::new("doas", "Cu", &[]).setting_variables(),
-    Wrapper::new("env", "uCS", &["--unset", "--chdir"]).setting_variables(),
-    Wrapper::new("command", "", &[]).telling(&["-v", "-V"]),
-    Wrapper::new("exec", "a", &[]),
-    Wrapper::new("builtin", "", &[]),
-    Wrapper::new("noglob", "", &[]),
-    Wrapper::new("nocorrect", "", &[]),
-    Wrapper::new("coproc", "", &[]),
-    Wrapper::new("repeat", "", &[]).behind(1),
-    Wrapper::new("nohup", "", &[]),
-    Wrapper::new("nice", "n", &["--adjustment"]),
-    Wrapper::new("ionice", "cnpPu", &["--class", "--classdata", "--pid"]),
-    Wrapper::new("chrt", "TPDp", &["--sched-runtime", "--sched-period", "--sched-deadline"])
-        .behind(1),
-    Wrapper::new("taskset", "", &[]).behind(1),
-    Wrapper::new(
-        "numactl",
-        "NmpiCl",
-        &["--cpunodebind", "--membind", "--interleave", "--physcpubind"],
+const DATA: &[Data] = &[
+    data(
+        "echo cat ls cd pwd pushd popd true false : mkdir rmdir touch rm chmod chown chgrp grep egrep \
+         fgrep head tail wc uniq cut tr diff cmp comm tee basename dirname date sleep stat file du df \
+         id whoami uname hostname which type whereis shift return exit break continue jobs kill ps seq \
+         expr realpath readlink md5sum sha1sum sha256sum sha512sum b2sum cksum base64 xxd od hexdump \
+         jq nl tac rev fold paste column mktemp tree umask curl",
+        "",
+        "",
     ),
-    Wrapper::new("prlimit", "p", &["--pid"]),
-    Wrapper::new("time", "fo", &["--format", "--output"]),
-    Wrapper::new("timeout", "ks", &["--kill-after", "--signal"]).behind(1),
-    Wrapper::new("stdbuf", "ioe", &["--input", "--output", "--error"]),
-    Wrapper::new("unbuffer", "", &[]),
-    Wrapper::new("setsid", "", &[]),
-    Wrapper::new("setpriv", "", &["--reuid", "--regid", "--groups"]),
-    Wrapper::new("setarch", "", &[]).behind(1),
-    Wrapper::new(
-        "strace",
-        "aAbeEIoOpPsSuUX",
-        &["--trace", "--output", "--attach", "--user", "--env"],
+    data("sort", "", "--compress-program"),
+    data("rg", "", "--pre --hostname-bin"),
+    data(
+        "cargo",
+        "add bench build b check c clean clippy doc fetch fmt info init locate-project metadata new \
+         nextest owner package pkgid publish remove search test t tree update vendor version",
+        "--config -Z",
     ),
-    Wrapper::new("ltrace", "aeAlnopsSuxwDF", &["--output"]),
-    Wrapper::new("valgrind", "", &[]),
-    Wrapper::new("ssh-agent", "aEOPt", &[]),
-    Wrapper::new("dbus-run-session", "", &["--config-file"]),
-    Wrapper::new(
-        "xvfb-run",
-        "efnpsw",
-        &["--server-num", "--server-args", "--error-file", "--auth-file"],
+    data("gh", "api auth gist issue label pr release repo run search status workflow", ""),
+    data(
+        "docker podman",
+        "build images info inspect logs ps pull push rm rmi stop tag version",
+        "",
     ),
-    Wrapper::new("fakeroot", "lfibsu", &[]),
-    Wrapper::new("chroot", "", &[]).behind(1),
-    Wrapper::new("unshare", "SGRw", &["--root", "--wd", "--setuid", "--setgid"]),
-    Wrapper::new("nsenter", "tSGrw", &["--target", "--setuid", "--setgid"]),
-    Wrapper::new("systemd-run", "uptHME", &["--unit", "--property", "--uid", "--gid", "--setenv"]),
-    Wrapper::new("systemd-inhibit", "", &[]),
-    Wrapper::new("caffeinate", "tw", &[]),
-    Wrapper::new("gdb", "", &[]),
-    Wrapper::new("busybox", "", &[]).telling(&["--list", "--help"]),
-    Wrapper::new("toybox", "", &[]).telling(&["--help", "--version"]),
-    Wrapper::new("flock", "wE", &["--timeout", "--wait", "--conflict-exit-code"]).behind(1),
-];
-
-/// `watch` gives its arguments to a shell.
-const WATCH: Wrapper = Wrapper::new("watch", "nq", &["--interval", "--equexit"]);
-
-/// `xargs` puts what it reads behind the command.
-const XARGS: Wrapper = Wrapper::new(
-    "xargs",
-    "aEIJLnPRsSd",
-    &[
-        "--arg-file",
-        "--delimiter",
-        "--max-lines",
-        "--max-args",
-        "--max-procs",
-        "--max-chars",
-        "--process-slot-var",
-    ],
-);
-
-const SHELLS: [&str; 12] =
-    ["sh", "bash", "zsh", "dash", "ksh", "ash", "mksh", "yash", "rbash", "ksh93", "posh", "hush"];
-
-/// Shells of another language, and words of the shell that change what other words mean.
-const OPAQUE: [&str; 12] = [
-    "source", ".", "alias", "hash", "enable", "bind", "fish", "csh", "tcsh", "nu", "pwsh", "elvish",
-];
-
-const INTERPRETERS: [&str; 29] = [
-    "python",
-    "perl",
-    "ruby",
-    "irb",
-    "node",
-    "nodejs",
-    "deno",
-    "bun",
-    "php",
-    "lua",
-    "luajit",
-    "tclsh",
-    "expect",
-    "osascript",
-    "Rscript",
-    "guile",
-    "racket",
-    "julia",
-    "groovy",
-    "scala",
-    "ghc",
-    "elixir",
-    "erl",
-    "vi",
-    "vim",
-    "nvim",
-    "ex",
-    "ed",
-    "emacs",
-];
-
-/// Long options behind which code stands.
-pub(super) const CODE_OPTIONS: [&str; 9] = [
-    "--eval",
-    "--execute",
-    "--print",
-    "--run",
-    "--command",
-    "--cmd",
-    "--require",
-    "--import",
-    "--expression",
-];
-
-const PLAIN: [&str; 84] = [
-    "echo",
-    "printf",
-    "cat",
-    "ls",
-    "cd",
-    "pwd",
-    "pushd",
-    "popd",
-    "test",
-    "[",
-    "[[",
-    "true",
-    "false",
-    ":",
-    "mkdir",
-    "rmdir",
-    "touch",
-    "rm",
-    "chmod",
-    "chown",
-    "chgrp",
-    "grep",
-    "egrep",
-    "fgrep",
-    "head",
-    "tail",
-    "wc",
-    "uniq",
-    "cut",
-    "tr",
-    "diff",
-    "cmp",
-    "comm",
-    "tee",
-    "basename",
-    "dirname",
-    "date",
-    "sleep",
-    "stat",
-    "file",
-    "du",
-    "df",
-    "id",
-    "whoami",
-    "uname",
-    "hostname",
-    "which",
-    "type",
-    "whereis",
-    "unset",
-    "set",
-    "shift",
-    "return",
-    "exit",
-    "break",
-    "continue",
-    "read",
-    "wait",
-    "jobs",
-    "kill",
-    "ps",
-    "seq",
-    "expr",
-    "realpath",
-    "readlink",
-    "md5sum",
-    "sha1sum",
-    "sha256sum",
-    "sha512sum",
-    "b2sum",
-    "cksum",
-    "base64",
-    "xxd",
-    "od",
-    "hexdump",
-    "jq",
-    "nl",
-    "tac",
-    "rev",
-    "fold",
-    "paste",
-    "column",
-    "mktemp",
-    "tree",
 ];
 
 /// Git's subcommands that run none of their arguments.
-pub(super) const GIT: [&str; 45] = [
-    "add",
-    "am",
-    "annotate",
-    "apply",
-    "blame",
-    "branch",
-    "cat-file",
-    "checkout",
-    "cherry",
-    "cherry-pick",
-    "clean",
-    "clone",
-    "commit",
-    "commit-tree",
-    "describe",
-    "diff",
-    "diff-tree",
-    "fetch",
-    "gc",
-    "grep",
-    "help",
-    "init",
-    "log",
-    "ls-files",
-    "ls-remote",
-    "ls-tree",
-    "merge",
-    "merge-base",
-    "mv",
-    "notes",
-    "pull",
-    "push",
-    "reflog",
-    "remote",
-    "reset",
-    "restore",
-    "rev-list",
-    "rev-parse",
-    "revert",
-    "rm",
-    "show",
-    "stash",
-    "status",
-    "switch",
-    "tag",
-];
+pub(super) const GIT: Data = data(
+    "git",
+    "add am annotate apply blame branch cat-file check-ignore checkout cherry cherry-pick clean clone \
+     commit commit-tree count-objects describe diff diff-tree fetch fsck gc grep help init log ls-files \
+     ls-remote ls-tree merge merge-base mv name-rev notes pull push range-diff reflog remote reset \
+     restore rev-list rev-parse revert rm shortlog show show-ref stash status switch symbolic-ref tag \
+     version whatchanged",
+    "-O -c -u -x --config --exec --ext-diff --open-files-in-pager --receive-pack --upload-pack",
+);
 
-/// Options of these subcommands that name a program.
-pub(super) const GIT_PROGRAM_OPTIONS: [&str; 9] = [
-    "--upload-pack",
-    "--receive-pack",
-    "--exec",
-    "-x",
-    "-u",
-    "--open-files-in-pager",
-    "--config",
-    "-c",
-    "--ext-diff",
-];
+/// Git's own subcommands that may run one of their arguments. Any other one may be an alias.
+const GIT_RUNS: &str = "archive bisect bundle config credential difftool filter-branch for-each-ref \
+    format-patch hash-object lfs maintenance mergetool rebase send-email sparse-checkout submodule \
+    update-index update-ref var worktree write-tree";
+
+/// Git's options before the subcommand.
+pub(super) const GIT_FLAGS: &str =
+    "--no-pager -P --paginate -p --bare --no-optional-locks --literal-pathspecs --version --help";
+pub(super) const GIT_VALUES: &str = "-C --git-dir --work-tree --namespace";
+
+pub(super) fn is_git_subcommand(name: &str) -> bool {
+    GIT.has_subcommand(name) || has(GIT_RUNS, name)
+}
 
 /// Git's settings that name no program.
 pub(super) fn is_harmless_setting(setting: &str) -> bool {
-    const HARMLESS: [&str; 12] = [
-        "color.",
-        "user.",
-        "advice.",
-        "log.",
-        "core.quotepath",
-        "core.autocrlf",
-        "init.defaultbranch",
-        "commit.gpgsign=false",
-        "tag.gpgsign=false",
-        "gc.auto",
-        "diff.noprefix",
-        "safe.directory",
-    ];
+    const HARMLESS: &str = "color. user. advice. log. core.quotepath core.autocrlf \
+        init.defaultbranch commit.gpgsign=false tag.gpgsign=false gc.auto diff.noprefix \
+        safe.directory";
     let setting = setting.to_ascii_lowercase();
-    HARMLESS.iter().any(|harmless| setting.starts_with(harmless))
+    HARMLESS.split(' ').any(|harmless| setting.starts_with(harmless))
+}
+
+/// A program that runs the command behind its own options. An option that is not in the table makes the
+/// line unclear.
+#[derive(Debug, PartialEq, Eq)]
+pub(super) struct Wrapper {
+    pub(super) name: &'static str,
+    /// Options that stand alone.
+    pub(super) flags: &'static str,
+    /// Options that take the next word.
+    pub(super) values: &'static str,
+    /// How many words stand between the options and the command.
+    pub(super) operands: usize,
+}
+
+const fn wrapper(
+    name: &'static str,
+    flags: &'static str,
+    values: &'static str,
+    operands: usize,
+) -> Wrapper {
+    Wrapper { name, flags, values, operands }
+}
+
+const WRAPPERS: &[Wrapper] = &[
+    wrapper(
+        "sudo",
+        "-A -b -E -H -i -k -n -P -S -s --non-interactive",
+        "-C -D -g -h -p -R -r -T -t -U -u --user --group",
+        0,
+    ),
+    wrapper("doas", "-n -s", "-C -u", 0),
+    wrapper("env", "-i -0 -v --ignore-environment --null", "-u -C --unset --chdir", 0),
+    wrapper("command", "-p", "", 0),
+    wrapper("exec", "-c -l", "-a", 0),
+    wrapper("builtin", "", "", 0),
+    wrapper("nohup", "", "", 0),
+    wrapper("nice", "", "-n --adjustment", 0),
+    wrapper("ionice", "-t --ignore", "-c -n --class --classdata", 0),
+    wrapper("chrt", "-a -b -d -f -i -m -o -R -r -v", "-T -P -D", 1),
+    wrapper("taskset", "-a -c -p --cpu-list", "", 1),
+    wrapper("time", "-p -v -a -q --portability --verbose --append", "-f -o --format --output", 0),
+    wrapper(
+        "timeout",
+        "-f -p -v --foreground --preserve-status --verbose",
+        "-k -s --kill-after --signal",
+        1,
+    ),
+    wrapper("stdbuf", "", "-i -o -e --input --output --error", 0),
+    wrapper("setsid", "-c -f -w --ctty --fork --wait", "", 0),
+    wrapper(
+        "strace",
+        "-c -C -d -f -F -h -i -k -n -q -r -t -T -v -w -x -y -Y -z -Z --follow-forks",
+        "-a -b -e -I -o -O -P -s -S -u -U -X --trace --output",
+        0,
+    ),
+    wrapper("ssh-agent", "-c -D -d -s", "-a -E -O -P -t", 0),
+    wrapper("busybox", "", "", 0),
+    wrapper("toybox", "", "", 0),
+    wrapper(
+        "flock",
+        "-c -e -F -n -o -s -u -x --exclusive --nonblock --shared --verbose",
+        "-w -E --timeout --wait",
+        1,
+    ),
+    // Its arguments are the code of a shell.
+    wrapper(
+        "watch",
+        "-b -c -d -e -g -t -x --color --differences --no-title --errexit",
+        "-n -q --interval",
+        0,
+    ),
+    wrapper(
+        "parallel",
+        "-k -v -0 -X -m --bar --keep-order --null --progress --verbose",
+        "-a -d -I -j -L -N -n -P -S --arg-file --colsep --delay --jobs --joblog --max-args --timeout --workdir",
+        0,
+    ),
+    // What it reads stands behind the command, or in the place of a word.
+    wrapper(
+        "xargs",
+        "-0 -o -p -r -t -x -i -l -e --null --no-run-if-empty --verbose --replace --exit --open-tty",
+        "-a -d -E -I -J -L -n -P -R -S -s --arg-file --delimiter --max-args --max-lines --max-procs --max-chars",
+        0,
+    ),
+];
+
+/// Programs that run their arguments, and whose options are not known here.
+const RUNNERS: &str = "at batch caffeinate chroot coproc crontab dbus-run-session fakeroot gfind gxargs \
+    ltrace nocorrect noglob nsenter numactl prlimit repeat runuser rsh screen script setarch setpriv ssh \
+    su systemd-inhibit systemd-run tmux unbuffer unshare valgrind xvfb-run";
+
+const SHELLS: &str = "sh bash zsh dash ksh ash mksh yash rbash ksh93 posh hush";
+
+/// Shells of another language, and words of the shell that change the meaning of other words.
+const OPAQUE: &str = "source . alias hash enable bind fish csh tcsh nu pwsh elvish";
+
+const INTERPRETERS: &str = "python pypy perl ruby irb node nodejs deno bun php lua luajit tclsh wish \
+    expect osascript Rscript guile racket julia groovy scala ghc elixir erl ts-node tsx";
+
+/// Programs that take commands from what they read, of which one runs other programs.
+const EDITORS: &str = "ed ex vi vim nvim emacs gdb lldb sqlite psql mysql m4 ftp sftp";
+
+/// Options of an interpreter that change nothing about which code it runs.
+pub(super) const INTERPRETER_FLAGS: &str = "-u -B -O -OO -I -s -S -q -b -w --test --watch --inspect \
+    --no-warnings --enable-source-maps --experimental-strip-types --trace-warnings";
+
+/// Is a variable's value run by other programs?
+pub(super) fn is_run_by_others(variable: &str) -> bool {
+    const ENDS: &str = "COMMAND PAGER EDITOR VISUAL BROWSER SHELL ASKPASS WRAPPER RUNNER LESSOPEN PS4 \
+        GIT_SSH PROXY_COMMAND EXTERNAL_DIFF LINKER";
+    ENDS.split(' ').any(|end| variable.ends_with(end))
+}
+
+/// Does a variable name a file or a setting that other programs run?
+pub(super) fn is_file_of_code(variable: &str) -> bool {
+    matches!(variable, "BASH_ENV" | "ENV" | "LD_PRELOAD" | "PERL5OPT" | "RUBYOPT" | "PYTHONSTARTUP")
+        || variable.starts_with("GIT_CONFIG")
+        || variable.starts_with("BASH_FUNC_")
+}
+
+/// Is it a file of its own, and not the text that the program reads?
+pub(super) fn is_file(path: &str) -> bool {
+    let is_read =
+        matches!(path, "" | "-") || path.starts_with("/dev/") || path.starts_with("/proc/");
+    !is_read && !path.contains(is_unknown)
+}
+
+/// Is a word in a list whose words stand between spaces?
+pub(super) fn has(list: &str, word: &str) -> bool {
+    list.split_whitespace().any(|it| it == word)
 }
 
 /// How a program treats its arguments.
@@ -402,19 +253,21 @@ pub(super) fn kind(name: &str) -> Kind {
     match name {
         "eval" => Kind::Eval,
         "trap" => Kind::Trap,
-        "find" | "gfind" => Kind::Find,
-        "parallel" => Kind::Parallel,
+        "find" => Kind::Find,
         "git" => Kind::Git,
-        "watch" => Kind::Wrapper(&WATCH, Gives::Code),
-        "xargs" | "gxargs" => Kind::Wrapper(&XARGS, Gives::MoreWords),
+        "sed" | "gsed" => Kind::Sed,
         "awk" | "gawk" | "mawk" | "nawk" => Kind::Awk,
-        _ if PLAIN.contains(&name) => Kind::Plain,
-        _ if OPAQUE.contains(&name) => Kind::Opaque,
-        _ if SHELLS.contains(&name) => Kind::Shell,
-        _ if INTERPRETERS.contains(&unversioned) => Kind::Interpreter,
-        _ => match WRAPPERS.iter().find(|wrapper| wrapper.name == name) {
-            Some(wrapper) => Kind::Wrapper(wrapper, Gives::Words),
-            None => Kind::Unknown,
-        },
+        "export" | "declare" | "typeset" | "local" | "readonly" => Kind::Sets,
+        "test" | "[" | "[[" | "printf" | "read" | "unset" | "set" | "wait" => Kind::Names,
+        _ if has(OPAQUE, name) => Kind::Opaque,
+        _ if has(SHELLS, name) => Kind::Shell,
+        _ if has(RUNNERS, name) => Kind::Runner,
+        _ if has(EDITORS, unversioned) => Kind::Editor,
+        _ if has(INTERPRETERS, unversioned) => Kind::Interpreter,
+        _ => {
+            let data = DATA.iter().find(|data| has(data.names, name)).map(Kind::Data);
+            let wrapper = WRAPPERS.iter().find(|it| it.name == name).map(Kind::Wrapper);
+            data.or(wrapper).unwrap_or(Kind::Unknown)
+        }
     }
 }

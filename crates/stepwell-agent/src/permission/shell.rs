@@ -38,11 +38,15 @@ pub(super) struct Script {
 /// A command without lists, pipes and substitutions.
 #[derive(Debug, Default)]
 pub(super) struct Simple {
-    /// The values of the variables that are set before it.
-    pub(super) assigned: Vec<String>,
+    /// The variables that are set before it.
+    pub(super) assigned: Vec<(String, String)>,
     pub(super) words: Vec<Word>,
-    /// What a here-document or a here-string gives it to read.
+    /// The command as it was written.
+    pub(super) source: String,
+    /// The text that a here-document or a here-string gives it to read.
     pub(super) input: Option<String>,
+    /// The line before it, if it reads the output of another command.
+    pub(super) piped: Option<String>,
 }
 
 /// A word, without its quotes.
@@ -73,14 +77,14 @@ impl Word {
         !self.is_quoted && self.text == reserved
     }
 
-    /// The value, if the word sets a variable.
-    fn assigned(&self) -> Option<&str> {
+    /// The name and the value, if the word sets a variable.
+    fn assigned(&self) -> Option<(&str, &str)> {
         let (name, value) = self.text.split_once('=')?;
         let name = name.strip_suffix('+').unwrap_or(name);
         let is_plain = !self.is_quoted || name.len() < self.plain;
         let is_name = name.chars().all(|it| it.is_ascii_alphanumeric() || it == '_')
             && name.starts_with(|it: char| it.is_ascii_alphabetic() || it == '_');
-        (is_plain && is_name).then_some(value)
+        (is_plain && is_name).then_some((name, value))
     }
 
     fn push_quoted(&mut self, character: char) {
@@ -144,6 +148,20 @@ struct Current {
     words: Vec<Word>,
     /// The here-document that it reads.
     body: Option<usize>,
+    /// Where it begins.
+    start: usize,
+    piped: Piped,
+}
+
+/// Does a command read the output of another one?
+#[derive(Clone, Copy, Default, PartialEq, Eq, PartialOrd, Ord)]
+enum Piped {
+    #[default]
+    No,
+    /// It does, and the next command of the list does not.
+    Once,
+    /// All commands of a loop or a group do. The reader does not follow where it ends.
+    Group,
 }
 
 /// A here-document whose text follows behind the line.
@@ -218,6 +236,9 @@ impl Reader<'_> {
                 ';' | '&' | '|' => {
                     self.finish();
                     self.at += 1;
+                    if next == '|' && !self.take_if("|") {
+                        self.current.piped = self.current.piped.max(Piped::Once);
+                    }
                 }
                 '(' => self.open_paren(),
                 ')' => {
@@ -240,7 +261,11 @@ impl Reader<'_> {
 
     /// Takes in a word. Some words end a list.
     fn next_word(&mut self, until: Until) -> Option<Ended> {
+        let start = self.at;
         let word = self.word();
+        if self.current.words.is_empty() {
+            self.current.start = start;
+        }
         let is_number = !word.is_quoted && word.text.bytes().all(|it| it.is_ascii_digit());
         if is_number && matches!(self.peek(0), Some('<' | '>')) {
             return None;
@@ -256,6 +281,9 @@ impl Reader<'_> {
         }
         if is_first && word.is("case") {
             self.current.words.clear();
+            if self.current.piped == Piped::Once {
+                self.current.piped = Piped::Group;
+            }
             self.deeper(Self::case);
             return None;
         }
@@ -321,6 +349,9 @@ impl Reader<'_> {
             self.unclear();
         }
         self.push_command(words);
+        if self.current.piped == Piped::Once {
+            self.current.piped = Piped::Group;
+        }
         self.deeper(|it| {
             if it.list(Until::Paren) != Ended::Paren {
                 it.unclear();
@@ -358,35 +389,49 @@ impl Reader<'_> {
     /// The command that was read is complete.
     fn finish(&mut self) {
         let words = take(&mut self.current.words);
+        let is_group = words.first().is_some_and(is_before_group);
         self.push_command(words);
+        self.current.piped = match self.current.piped {
+            Piped::Once if is_group => Piped::Group,
+            Piped::Once => Piped::No,
+            piped => piped,
+        };
         self.current.body = None;
     }
 
     fn push_command(&mut self, mut words: Vec<Word>) {
+        let mut assigned = Vec::new();
         while let Some(first) = words.first() {
             match first.text.as_str() {
                 text if !first.is_quoted && RESERVED.contains(&text) => drop(words.remove(0)),
                 "for" | "select" if !first.is_quoted => {
                     let rest =
                         if words.get(2).is_some_and(|it| it.is("do")) { 3 } else { words.len() };
-                    words.drain(..rest);
+                    // The loop sets its variable to each of the words.
+                    let values = words.drain(..rest).skip(2);
+                    assigned.extend(values.map(|word| (String::new(), word.text)));
                 }
                 "function" if !first.is_quoted => drop(words.drain(..words.len().min(2))),
                 _ => break,
             }
         }
-        let mut assigned = Vec::new();
-        while let Some(value) = words.first().and_then(Word::assigned) {
-            assigned.push(value.to_owned());
+        while let Some((name, value)) = words.first().and_then(Word::assigned) {
+            assigned.push((name.to_owned(), value.to_owned()));
             words.remove(0);
         }
-        if words.is_empty() && assigned.is_empty() {
+        if words.is_empty() && assigned.is_empty() && self.current.body.is_none() {
             return;
         }
         if let Some(body) = self.current.body {
             self.waiting.push((self.script.commands.len(), body));
         }
-        self.script.commands.push(Simple { assigned, words, input: None });
+        let (start, end) = (self.current.start, self.at.min(self.chars.len()));
+        let text = |range: std::ops::Range<usize>| {
+            self.chars.get(range).unwrap_or_default().iter().collect::<String>()
+        };
+        let source = text(start..end);
+        let piped = (self.current.piped != Piped::No).then(|| text(0..start));
+        self.script.commands.push(Simple { assigned, words, source, input: None, piped });
     }
 
     /// Gives the commands the texts that they read.
@@ -432,6 +477,10 @@ impl Reader<'_> {
                     is_quoted = true;
                     self.at += 1;
                     while let Some(inner) = self.peek(0).filter(|it| *it != next) {
+                        // Between double quotes it may stand for another character.
+                        if inner == '\\' && next == '"' {
+                            self.unclear();
+                        }
                         end.push(inner);
                         self.at += 1;
                     }
@@ -501,4 +550,10 @@ impl Reader<'_> {
 /// Is it a word that a command may still stand behind?
 fn is_before_command(word: &Word) -> bool {
     !word.is_quoted && (RESERVED.contains(&word.text.as_str()) || word.text == "time")
+}
+
+/// Is it a word that begins a loop, a group or a choice?
+fn is_before_group(word: &Word) -> bool {
+    const GROUPS: [&str; 6] = ["{", "if", "while", "until", "for", "select"];
+    !word.is_quoted && GROUPS.contains(&word.text.as_str())
 }

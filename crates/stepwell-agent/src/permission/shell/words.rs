@@ -196,6 +196,10 @@ impl Reader<'_> {
                 Some(_) => self.quoted_character(&mut inner),
             }
         }
+        // `${x@P}` runs the code in the value.
+        if inner.text.ends_with("@P") {
+            self.unclear();
+        }
         self.at += 1;
     }
 
