@@ -236,6 +236,7 @@ const ROWS: &[(&str, &str, Expected)] = &[
     ("sed -n 's/x/r\\m V/e' x", "rm*", Ask),
     ("sed -e p -e '/x/{s/a/b/;e' -e '}' x", "rm*", Ask),
     ("sed \"$X\" x", "rm*", Ask),
+    ("sed --expression 'e rm V' x", "rm*", Ask),
     ("gdb -ex '!rm V' -batch", "rm*", Ask),
     ("gdb -batch -ex 'python import os'", "rm*", Ask),
     ("sqlite3 x.db '.shell rm V'", "rm*", Ask),

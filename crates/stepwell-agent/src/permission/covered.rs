@@ -21,8 +21,8 @@ pub(super) fn command_covered(pattern: &str, line: &str) -> Covers {
     Search { pattern, depth: 0, left: &Cell::new(MAX_WORK) }.line(line)
 }
 
-/// How many commands and texts are looked at before a line counts as not understood.
-const MAX_WORK: usize = 2_000;
+/// How many words are looked at before a line counts as not understood.
+const MAX_WORK: usize = 20_000;
 
 /// A search for one pattern, in the line or in a text that a command of it runs.
 #[derive(Clone, Copy)]
@@ -39,8 +39,17 @@ struct Around<'a> {
     source: &'a str,
     /// The text that it reads from the line.
     input: Option<&'a str>,
-    /// The line before it, if it reads the output of another command.
-    piped: Option<&'a str>,
+    /// The text around it, if it reads the output of another command.
+    piped: Option<Piped>,
+}
+
+/// A text in which one command reads the output of another one.
+#[derive(Clone, Copy)]
+struct Piped {
+    /// Does it name the forbidden program?
+    is_mentioned: bool,
+    /// Does it hold code that a shell would compute?
+    has_code: bool,
 }
 
 impl Covers {
@@ -50,17 +59,21 @@ impl Covers {
 }
 
 impl Search<'_> {
-    /// The search one level deeper; none, if that is too deep or too much.
-    fn deeper(self) -> Option<Self> {
-        let left = self.left.get().checked_sub(1)?;
+    /// The search one level deeper, where so many words are; none, if that is too deep or too much.
+    fn deeper(self, words: usize) -> Option<Self> {
+        let left = self.left.get().checked_sub(words)?;
         self.left.set(left);
         (self.depth < MAX_DEPTH).then_some(Self { depth: self.depth + 1, ..self })
     }
 
     fn line(self, text: &str) -> Covers {
-        let Some(inner) = self.deeper() else { return Covers::Perhaps };
+        let Some(inner) = self.deeper(1) else { return Covers::Perhaps };
         let script = parse(text);
-        let found = script.commands.iter().map(|command| inner.command(command)).max();
+        let piped = Piped {
+            is_mentioned: self.mentions(&script.piped),
+            has_code: script.piped.contains('`') || script.piped.contains("$("),
+        };
+        let found = script.commands.iter().map(|command| inner.command(command, piped)).max();
         found.unwrap_or(Covers::No).max(Covers::perhaps_if(!script.is_clear))
     }
 
@@ -69,11 +82,11 @@ impl Search<'_> {
         self.line(text).max(Covers::perhaps_if(text.contains(is_unknown)))
     }
 
-    fn command(self, command: &Simple) -> Covers {
+    fn command(self, command: &Simple, piped: Piped) -> Covers {
         let around = Around {
             source: &command.source,
             input: command.input.as_deref(),
-            piped: command.piped.as_deref(),
+            piped: command.is_piped.then_some(piped),
         };
         let assigned = command.assigned.iter().map(|(name, value)| self.value(name, value)).max();
         // The text that a loop or a group reads may reach each of its commands.
@@ -126,7 +139,7 @@ impl Search<'_> {
         if named == Covers::Yes {
             return named;
         }
-        let Some(search) = self.deeper() else { return Covers::Perhaps };
+        let Some(search) = self.deeper(words.len()) else { return Covers::Perhaps };
         let Some(name) = program(first) else { return Covers::Perhaps };
         if let Some(subcommand) = name.strip_prefix("git-") {
             let git = [&[Word::known("git"), Word::known(subcommand)], &words[1..]].concat();
@@ -192,7 +205,7 @@ impl Search<'_> {
             self.mentions(&joined(words))
                 || self.mentions(around.source)
                 || around.input.is_some_and(reads)
-                || around.piped.is_some_and(|text| self.mentions(text))
+                || around.piped.is_some_and(|piped| piped.is_mentioned)
                 || words.iter().skip(1).any(|word| self.is_computed(&word.text))
                 || (1..words.len()).any(runs_code),
         )
@@ -216,10 +229,9 @@ impl Search<'_> {
                 words.iter().any(|word| self.value("", &word.text) != Covers::No)
             }
             "read" => {
-                let has_code = |text: &str| text.contains(['`']) || text.contains("$(");
-                let piped = around.piped.filter(|text| has_code(text));
-                piped.or(around.input).is_some_and(|text| self.mentions(text))
-                    || around.input.is_some_and(|text| self.is_computed(text))
+                let reads = |text: &str| self.mentions(text) || self.is_computed(text);
+                around.piped.is_some_and(|piped| piped.is_mentioned && piped.has_code)
+                    || around.input.is_some_and(reads)
             }
             _ => false,
         };
@@ -263,7 +275,7 @@ impl Search<'_> {
         let is_understood = match rest {
             [tells] if has("--version -V -v --help", &tells.text) => true,
             [option, module @ ..] if option.text == "-m" => {
-                let is_fed = around.input.or(around.piped).is_some();
+                let is_fed = around.input.is_some() || around.piped.is_some();
                 let is_code = is_fed && module.first().is_none_or(|it| it.text != "json.tool");
                 !module.is_empty() && !is_code && module.iter().all(|word| is_plain(&word.text))
             }
@@ -273,7 +285,7 @@ impl Search<'_> {
                     && is_file(&file.text)
                     && (file.text != "run" || behind.iter().all(|word| is_file(&word.text)))
             }
-            [] => false,
+            [] => words.iter().any(|word| word.text == "--test"),
         };
         match is_understood {
             true => self.unknown(words, around),
@@ -298,15 +310,17 @@ impl Search<'_> {
     }
 
     fn find(self, words: &[Word], around: Around<'_>) -> Covers {
-        let starts = words.iter().enumerate();
-        let starts = starts.filter(|(_, word)| has("-exec -execdir -ok -okdir", &word.text));
-        let found = starts.map(|(n, _)| {
-            let rest = &words[n + 1..];
+        let (mut found, mut rest) = (Covers::No, words);
+        let is_start = |word: &Word| has("-exec -execdir -ok -okdir", &word.text);
+        while let Some(start) = rest.iter().position(is_start) {
+            rest = &rest[start + 1..];
             let end = rest.iter().position(|it| matches!(it.text.as_str(), ";" | "+"));
-            let command = with_place(&rest[..end.unwrap_or(rest.len())], "{}");
-            self.words(&command, Around { source: around.source, ..Around::default() })
-        });
-        found.max().unwrap_or(Covers::No)
+            let (command, behind) = rest.split_at(end.unwrap_or(rest.len()));
+            let inner = Around { source: around.source, ..Around::default() };
+            found = found.max(self.words(&with_place(command, "{}"), inner));
+            rest = behind;
+        }
+        found
     }
 
     /// Git: its own options before the subcommand, settings that name programs, and subcommands that

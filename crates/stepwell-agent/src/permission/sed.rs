@@ -15,7 +15,7 @@ pub(super) fn runs_nothing(words: &[Word]) -> bool {
         };
         if let Some(long) = letters.strip_prefix('-') {
             match long.split_once('=').unwrap_or((long, "")) {
-                ("expression", script) => scripts.push(script),
+                ("expression", script) if !script.is_empty() => scripts.push(script),
                 ("in-place" | "quiet" | "silent" | "regexp-extended" | "null-data", _) => {}
                 ("version" | "help", _) => return true,
                 _ => return false,

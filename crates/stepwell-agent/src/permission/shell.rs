@@ -33,6 +33,8 @@ pub(super) struct Script {
     pub(super) commands: Vec<Simple>,
     /// Was all of the line understood?
     pub(super) is_clear: bool,
+    /// The texts in which one command reads the output of another one.
+    pub(super) piped: String,
 }
 
 /// A command without lists, pipes and substitutions.
@@ -45,8 +47,8 @@ pub(super) struct Simple {
     pub(super) source: String,
     /// The text that a here-document or a here-string gives it to read.
     pub(super) input: Option<String>,
-    /// The line before it, if it reads the output of another command.
-    pub(super) piped: Option<String>,
+    /// Does it read the output of another command?
+    pub(super) is_piped: bool,
 }
 
 /// A word, without its quotes.
@@ -103,7 +105,7 @@ impl Word {
 
 /// Reads a line.
 pub(super) fn parse(line: &str) -> Script {
-    let mut script = Script { commands: Vec::new(), is_clear: true };
+    let mut script = Script { is_clear: true, ..Script::default() };
     parse_into(line, 0, &mut script);
     script
 }
@@ -123,6 +125,9 @@ fn parse_into(text: &str, depth: usize, script: &mut Script) {
         reader.script.is_clear = false;
     }
     reader.give_inputs();
+    if script.commands.iter().any(|command| command.is_piped) {
+        script.piped.push_str(text);
+    }
 }
 
 /// Where a list of commands ends.
@@ -425,13 +430,10 @@ impl Reader<'_> {
         if let Some(body) = self.current.body {
             self.waiting.push((self.script.commands.len(), body));
         }
-        let (start, end) = (self.current.start, self.at.min(self.chars.len()));
-        let text = |range: std::ops::Range<usize>| {
-            self.chars.get(range).unwrap_or_default().iter().collect::<String>()
-        };
-        let source = text(start..end);
-        let piped = (self.current.piped != Piped::No).then(|| text(0..start));
-        self.script.commands.push(Simple { assigned, words, source, input: None, piped });
+        let source = self.chars.get(self.current.start..self.at.min(self.chars.len()));
+        let source = source.unwrap_or_default().iter().collect();
+        let is_piped = self.current.piped != Piped::No;
+        self.script.commands.push(Simple { assigned, words, source, input: None, is_piped });
     }
 
     /// Gives the commands the texts that they read.
