@@ -77,6 +77,12 @@ fn hint(error: &Error) -> Option<String> {
                 false => format!("rm {shown} removes the link"),
             }
         }
+        Error::Shared { file, .. } => {
+            let shown = file.display();
+            format!(
+                "cp -p {shown} {shown}.own && mv {shown}.own {shown} gives it a copy of its own"
+            )
+        }
         // The object's name is not repeated here: it is not ours, and a hint is pasted into a shell.
         Error::ForeignObject { path, .. } => {
             format!("if you do not know who made the store, remove it: {}", path.display())

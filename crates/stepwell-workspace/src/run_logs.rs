@@ -63,6 +63,7 @@ impl RunLogs {
         for path in self.files(session) {
             let Some(text) = text(&path) else { continue };
             if text.lines().any(|line| pattern.matches(line)) {
+                stepwell::refuse_shared(&path)?;
                 fs::write(&path, pattern.erase(&text))
                     .map_err(Error::file(&path, "scrubbing it"))?;
             }

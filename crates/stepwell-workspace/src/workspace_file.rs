@@ -1,10 +1,10 @@
-//! Files that Stepwell writes in a workspace: never through a symbolic link.
+//! Files that Stepwell writes in a workspace: never through a link.
 //!
-//! A cloned project can hold a link of any name that leads to any file of the user's. Every file that is
+//! A project can come with a link of any name that leads to any file of the user's. Every file that is
 //! written below a workspace's root, or below its store, is written by way of this type.
 
 use std::fs::{self, File, OpenOptions};
-use std::os::unix::fs::OpenOptionsExt;
+use std::os::unix::fs::{MetadataExt, OpenOptionsExt};
 use std::path::{Path, PathBuf};
 
 use rustix::fs::OFlags;
@@ -34,11 +34,16 @@ impl WorkspaceFile {
         &self.0
     }
 
-    /// Opens it to write at its end. It is made with this mode if it is not there.
+    /// Opens it to write at its end. It is made with this mode if it is not there. If it has other names,
+    /// a copy takes its place first: the file of the other names stays as it is.
     ///
     /// # Errors
     /// If it cannot be opened, or became a link.
     pub fn append(&self, mode: u32) -> Result<File> {
+        if fs::symlink_metadata(&self.0).is_ok_and(|meta| meta.is_file() && meta.nlink() > 1) {
+            let text = fs::read_to_string(&self.0).map_err(Error::file(&self.0, "reading it"))?;
+            self.replace(&text)?;
+        }
         let no_links = i32::try_from(OFlags::NOFOLLOW.bits()).unwrap_or_default();
         let mut options = OpenOptions::new();
         let opened = options.create(true).append(true).mode(mode).custom_flags(no_links);

@@ -112,6 +112,10 @@ pub enum Error {
     )]
     Link { link: PathBuf, target: PathBuf },
     #[error(
+        "{file} has {names} names (hard links): Stepwell writes to no file that another folder shares"
+    )]
+    Shared { file: PathBuf, names: u64 },
+    #[error(
         "store {path} holds the {kind} {name:?}, which Stepwell did not make: it is not opened"
     )]
     ForeignObject { path: PathBuf, kind: &'static str, name: String },
@@ -209,6 +213,7 @@ impl Error {
             Self::Newer { .. }
             | Self::NotAStore { .. }
             | Self::Link { .. }
+            | Self::Shared { .. }
             | Self::ForeignObject { .. }
             | Self::Unsupported { .. }
             | Self::NotAMember { .. } => ErrorKind::Incompatible,

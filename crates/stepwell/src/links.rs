@@ -1,6 +1,7 @@
-//! Symbolic links that come with a project: nothing is written through them.
+//! Links that come with a project: nothing is written through them.
 
 use std::fs;
+use std::os::unix::fs::MetadataExt;
 use std::path::Path;
 
 use crate::{Error, Result};
@@ -16,6 +17,33 @@ pub fn refuse_link(path: &Path) -> Result<()> {
         // It is no link, or it is not there.
         Err(_) => Ok(()),
     }
+}
+
+/// How often the names of a file are counted, while another process gives it a name or takes one away.
+const COUNTS: usize = 3;
+
+/// Refuses a file that has another name outside of its folder. A project that was unpacked can hold a
+/// hard link to any file of the user's. Names in the same folder are the store's own: a new store has
+/// two for a moment.
+///
+/// # Errors
+/// [`Error::Shared`], which names the file.
+pub fn refuse_shared(path: &Path) -> Result<()> {
+    let names_here = |meta: &fs::Metadata| {
+        let folder = path.parent().and_then(|folder| fs::read_dir(folder).ok());
+        let found = folder.into_iter().flatten().flatten().filter_map(|it| it.metadata().ok());
+        let is_same = |it: &fs::Metadata| (it.dev(), it.ino()) == (meta.dev(), meta.ino());
+        u64::try_from(found.filter(is_same).count()).unwrap_or_default()
+    };
+    let file = || fs::symlink_metadata(path).ok().filter(|it| it.is_file() && it.nlink() > 1);
+    for _ in 0..COUNTS {
+        let Some(meta) = file() else { return Ok(()) };
+        if names_here(&meta) >= meta.nlink() {
+            return Ok(());
+        }
+    }
+    let names = file().map_or(0, |meta| meta.nlink());
+    Err(Error::Shared { file: path.to_owned(), names })
 }
 
 /// Refuses a path of which a part below a folder is a symbolic link.

@@ -14,7 +14,7 @@ pub use crate::head::{
     FlowRef, Head, ImportedSpent, LaneState, LastError, MAX_SCOPE_BYTES, PREVIEW_BYTES, State,
 };
 pub use crate::lease::{LEASE_TTL, Lease, LeaseInfo, Liveness, Owner, Processes, SystemProcesses};
-pub use crate::links::{refuse_link, refuse_links_below, refuse_links_in_store};
+pub use crate::links::{refuse_link, refuse_links_below, refuse_links_in_store, refuse_shared};
 pub use crate::memory::MemoryStore;
 pub use crate::model::attribute::{Change, Edited, Elsewhere};
 pub use crate::model::digest::{Algorithm, Digest, NotADigest};

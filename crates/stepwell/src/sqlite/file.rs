@@ -12,7 +12,7 @@ use rusqlite::{Connection, OpenFlags};
 
 use super::schema::{self, APPLICATION_ID, Migration, PAGE_SIZE, VERSION};
 use crate::failpoint::failpoint;
-use crate::{Error, Result, STORE_FOLDER, Time, refuse_link};
+use crate::{Error, Result, STORE_FOLDER, Time, refuse_link, refuse_shared};
 
 /// The store's name in its folder.
 pub(super) const FILE_NAME: &str = "stepwell.db";
@@ -263,8 +263,11 @@ fn refuse_links(path: &Path) -> Result<()> {
     }
     let folder = path.parent().filter(|it| it.file_name().is_some_and(|it| it == STORE_FOLDER));
     folder.map_or(Ok(()), refuse_link)?;
-    refuse_link(path)?;
-    ["-wal", "-shm", "-journal"].iter().try_for_each(|ending| refuse_link(&beside(path, ending)))
+    ["", "-wal", "-shm", "-journal"].iter().try_for_each(|ending| {
+        let file = beside(path, ending);
+        refuse_link(&file)?;
+        refuse_shared(&file)
+    })
 }
 
 /// The name of a file that SQLite keeps beside the store's.

@@ -80,6 +80,26 @@ fn a_store_with_a_trigger_or_a_view_of_somebody_elses_is_not_opened() {
 }
 
 #[test]
+fn a_store_with_another_name_elsewhere_is_not_opened() {
+    let elsewhere = tempfile::tempdir().unwrap();
+    for name in [FILE_NAME, "stepwell.db-wal", "stepwell.db-shm"] {
+        let folder = tempfile::tempdir().unwrap();
+        let path = make(folder.path()).unwrap();
+        // A second name in the store's folder is the store's own.
+        fs::hard_link(&path, folder.path().join("aside")).unwrap();
+        drop(open_reader(&path).unwrap());
+        let shared = folder.path().join(name);
+        fs::OpenOptions::new().append(true).create(true).open(&shared).unwrap();
+        fs::hard_link(&shared, elsewhere.path().join(name)).unwrap();
+        let refused = open_writer(&path, schema::MIGRATIONS).map(drop).unwrap_err();
+        let Error::Shared { file, .. } = &refused else { panic!("{name}: {refused}") };
+        assert_eq!(*file, shared);
+        fs::remove_file(elsewhere.path().join(name)).unwrap();
+        drop(open_reader(&path).unwrap());
+    }
+}
+
+#[test]
 fn a_store_that_is_reached_over_a_link_is_not_opened() {
     use std::os::unix::fs::symlink;
     let elsewhere = tempfile::tempdir().unwrap();
