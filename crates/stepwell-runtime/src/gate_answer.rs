@@ -65,13 +65,14 @@ impl Fitting<'_> {
     }
 }
 
-/// What a word about a tool comes to; what is behind a colon is the reason.
+/// The answer that a word about a tool means. A reason stands behind a colon, and only a denial has one:
+/// leave with a condition is no leave.
 fn verdict(text: &str) -> Option<Answer> {
     let (word, reason) = Answer::word_and_reason(text);
     match (Answer::read(&word), reason) {
-        (allow @ Answer::Allow { .. }, _) => Some(allow),
+        (allow @ Answer::Allow { .. }, None) => Some(allow),
         (Answer::Deny { never, .. }, reason) => Some(Answer::Deny { reason, never }),
-        (Answer::Text(_), _) => None,
+        (Answer::Allow { .. }, Some(_)) | (Answer::Text(_), _) => None,
     }
 }
 
@@ -333,5 +334,19 @@ pub(crate) fn tell_late(well: &Stepwell, id: &SessionId, given: &Given, error: E
     match last.and_then(|last| last.map(|last| last.into_error(well)).transpose()) {
         Ok(Some(late)) => late,
         _ => error,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn leave_with_a_condition_is_no_leave() {
+        assert_eq!(verdict("Yes."), Some(Answer::ALLOW_ONCE));
+        assert_eq!(verdict("No: too risky"), Some(Answer::deny("too risky")));
+        for text in ["yes: but not b", "always: only here", "yes but not b"] {
+            assert_eq!(verdict(text), None, "{text}");
+        }
     }
 }

@@ -156,16 +156,13 @@ impl Answer {
         (word, Some(reason.trim().to_owned()).filter(|reason| !reason.is_empty()))
     }
 
-    /// Does it allow what was asked? Words do if they begin as [`read`](Self::read) knows it.
+    /// Does it allow what was asked? Words do only if they are nothing but such a word.
     #[must_use]
     pub fn allows(&self) -> bool {
         match self {
             Self::Allow { .. } => true,
             Self::Deny { .. } => false,
-            Self::Text(text) => {
-                let word = text.split_once(':').map_or(text.as_str(), |(word, _)| word);
-                matches!(Self::read(word), Self::Allow { .. })
-            }
+            Self::Text(text) => matches!(Self::read(text), Self::Allow { .. }),
         }
     }
 
@@ -511,7 +508,7 @@ mod tests {
         }
         // As version 1 recorded them.
         let old = |text: &str| Answer::from(text);
-        assert!(old("approve").allows() && old("yes: fine").allows() && !old("no").allows());
+        assert!(old("approve").allows() && !old("yes: but not b").allows() && !old("no").allows());
         assert_eq!(old("deny: too risky").reason(), Some("too risky"));
         assert_eq!(serde_json::to_string(&old("approve")).unwrap(), r#""approve""#);
     }
