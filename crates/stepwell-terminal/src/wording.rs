@@ -44,6 +44,9 @@ pub fn remedy(remedy: &Remedy) -> String {
         Remedy::MakeStore => "there is no store here; stepwell init makes one".to_owned(),
         Remedy::Restore(id) => format!("{id} is in the trash; stepwell trash restore {id}"),
         Remedy::LookOutsideTrash(id) => format!("{id} is not in the trash"),
+        Remedy::ShowRow(row) => {
+            format!("it was erased; stepwell show {row} shows the row that it left in the ledger")
+        }
         Remedy::UseStore(store) => format!("it is elsewhere; add --store {}", store.display()),
         Remedy::RewindOnlyChat(id) => format!("stepwell rewind {id} --chat leaves files alone"),
         Remedy::BringWorktreeBack(id) => format!(

@@ -206,6 +206,8 @@ pub enum Lies {
     InTrash(SessionId),
     /// Not in the trash, where it was looked for.
     NotInTrash(SessionId),
+    /// Nowhere: it was erased, and left this row in the ledger.
+    Erased(SessionId),
     /// In another store of the user's.
     InStore(PathBuf),
 }
@@ -274,6 +276,8 @@ pub enum Remedy {
     Restore(SessionId),
     /// Look outside of the trash.
     LookOutsideTrash(SessionId),
+    /// Look at the row that an erased session left in the ledger.
+    ShowRow(SessionId),
     /// Use that store.
     UseStore(PathBuf),
     /// Rewind the conversation and leave files alone.
@@ -378,6 +382,7 @@ impl Error {
                 Lies::NoStoreHere => Remedy::MakeStore,
                 Lies::InTrash(id) => Remedy::Restore(id.clone()),
                 Lies::NotInTrash(id) => Remedy::LookOutsideTrash(id.clone()),
+                Lies::Erased(row) => Remedy::ShowRow(row.clone()),
                 Lies::InStore(store) => Remedy::UseStore(store.clone()),
             },
             Self::ForeignFolder { session, .. } => Remedy::RewindOnlyChat(session.clone()),

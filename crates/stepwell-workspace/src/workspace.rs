@@ -670,7 +670,12 @@ impl Workspace {
             _ => Whereabouts::Trash,
         };
         let lies = match (well.try_find(other, name), place) {
-            (Ok(id), Whereabouts::Trash) => Lies::NotInTrash(id),
+            (Ok(id), Whereabouts::Trash) => {
+                match well.info(&id).is_ok_and(|info| info.head.is_ledger_row()) {
+                    true => Lies::Erased(id),
+                    false => Lies::NotInTrash(id),
+                }
+            }
             (Ok(id), _) if name != "@last" => Lies::InTrash(id),
             _ => self.store_elsewhere(name).map_or(Lies::Nowhere, Lies::InStore),
         };
