@@ -4,7 +4,7 @@ use std::path::PathBuf;
 use std::sync::Arc;
 
 use stepwell::{Clock, Liveness, Owner, Processes, SystemClock, SystemProcesses, Time};
-use stepwell_agent::tool::{IN_RUN, is_below_supervisor};
+use stepwell_agent::tool::{IN_RUN, is_inside_run};
 use stepwell_workspace::{Environment, Host};
 
 use crate::runner::SUPERVISE;
@@ -24,7 +24,7 @@ impl Environment for ProcessEnvironment {
     }
 
     fn is_in_run(&self) -> bool {
-        self.get(IN_RUN).is_some() || is_below_supervisor(SUPERVISE)
+        self.get(IN_RUN).is_some() || is_inside_run(SUPERVISE)
     }
 }
 

@@ -3,15 +3,54 @@
 
 use std::process::Command;
 
-/// How many ancestors of the process are looked at.
-const DEPTH: usize = 64;
-
-/// Is one of the processes above this one a supervisor of a run's commands? A supervisor is known by
-/// one of its arguments. A command can unset a variable; it cannot choose another parent.
+/// Was this process started by a run's command? It is marked, or one of the processes above it is a
+/// supervisor of a run's commands, which is known by one of its arguments. A command can unset a
+/// variable; it cannot choose another parent, and cannot take off the mark.
 #[must_use]
-pub fn is_below_supervisor(argument: &str) -> bool {
-    let look = if cfg!(target_os = "linux") { from_proc } else { from_ps };
-    is_below(argument, std::os::unix::process::parent_id(), look)
+pub fn is_inside_run(supervisor: &str) -> bool {
+    let parent = std::os::unix::process::parent_id();
+    match cfg!(target_os = "linux") {
+        true => mark::is_set() || !is_own_proc() || is_below(supervisor, parent, from_proc),
+        false => is_below(supervisor, parent, from_ps),
+    }
+}
+
+/// Marks this process and all that it starts as a run's, for good.
+///
+/// The mark is the hard limit of file locks. Every process has one, its children inherit it, and only
+/// a process with a special right raises it. Linux has used this limit for nothing since 2003, so it is
+/// unlimited everywhere, and the mark limits nobody.
+#[cfg(target_os = "linux")]
+pub(super) mod mark {
+    use rustix::process::{Resource, Rlimit, getrlimit, setrlimit};
+
+    /// As good as unlimited.
+    const MANY: u64 = u64::MAX / 2;
+
+    pub(in super::super) fn set() {
+        let many = Rlimit { current: Some(MANY), maximum: Some(MANY) };
+        // Where it cannot be set, the environment and the parents tell.
+        let _ = setrlimit(Resource::Locks, many);
+    }
+
+    pub(super) fn is_set() -> bool {
+        getrlimit(Resource::Locks).maximum.is_some()
+    }
+}
+
+#[cfg(not(target_os = "linux"))]
+pub(super) mod mark {
+    pub(in super::super) const fn set() {}
+
+    pub(super) const fn is_set() -> bool {
+        false
+    }
+}
+
+/// Does `/proc` tell of this process? Where it does not, it tells nothing about its parents.
+fn is_own_proc() -> bool {
+    let link = std::fs::read_link("/proc/self");
+    link.is_ok_and(|it| it.to_str() == Some(std::process::id().to_string().as_str()))
 }
 
 /// A process as its children see it.
@@ -21,16 +60,20 @@ struct Parent {
     arguments: Vec<String>,
 }
 
-fn is_below(argument: &str, parent: u32, look: fn(u32) -> Option<Parent>) -> bool {
+/// No system has more processes.
+const MOST_PROCESSES: u32 = 1 << 22;
+
+fn is_below(argument: &str, parent: u32, look: impl Fn(u32) -> Option<Parent>) -> bool {
     let mut pid = Some(parent);
-    for _ in 0..DEPTH {
-        let Some(above) = pid.filter(|pid| *pid > 1).and_then(look) else { return false };
+    for _ in 0..MOST_PROCESSES {
+        // Another user's process may be hidden. It is not below a run of this user's, unless it is marked.
+        let Some(above) = pid.filter(|pid| *pid > 1).and_then(&look) else { return false };
         if above.arguments.iter().any(|it| it == argument) {
             return true;
         }
         pid = above.parent;
     }
-    false
+    true
 }
 
 fn from_proc(pid: u32) -> Option<Parent> {
@@ -59,6 +102,16 @@ fn from_ps(pid: u32) -> Option<Parent> {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn a_supervisor_is_found_behind_any_number_of_parents() {
+        let look = |pid: u32| {
+            let arguments = if pid == 2 { vec!["__over_all".to_owned()] } else { Vec::new() };
+            Some(Parent { parent: Some(pid - 1), arguments })
+        };
+        assert!(is_below("__over_all", 1_000, look));
+        assert!(!is_below("__under_none", 1_000, look));
+    }
 
     #[test]
     fn an_ancestor_is_found_by_its_argument_whichever_way_processes_are_listed() {

@@ -36,7 +36,7 @@ use stepwell_files::safe_path::Root;
 
 pub use self::dispatch::{Isolation, Order, is_read_only};
 pub use self::environment::{IN_RUN, is_private_variable};
-pub use self::inside_run::is_below_supervisor;
+pub use self::inside_run::is_inside_run;
 pub use self::program::check_local_url;
 pub use self::supervise::{Watched, supervise};
 use crate::phases::PhaseState;

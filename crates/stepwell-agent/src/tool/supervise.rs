@@ -19,6 +19,7 @@ use rustix::event::{PollFd, PollFlags};
 use rustix::io::Errno;
 use rustix::process::{Pid, Signal, WaitId, WaitIdOptions};
 
+use super::inside_run::mark;
 use super::orphans;
 
 /// How long a program that is stopped has to tidy up, between SIGTERM and SIGKILL; and a
@@ -88,6 +89,7 @@ pub fn supervise(watched: &Watched) -> i32 {
     // It fails for the leader of a process group, which Ctrl+C does not reach either.
     let _ = rustix::process::setsid();
     orphans::adopt();
+    mark::set();
     let held = match watched {
         Watched::Line(line) => hold(shell(line), io::stdin()),
         Watched::Server(program, arguments) => {

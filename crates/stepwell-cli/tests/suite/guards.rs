@@ -135,6 +135,28 @@ fn a_daemon_that_left_its_parents_is_known_by_its_environment() {
     }
 }
 
+/// Where the mark of a run is inherited for good.
+#[cfg(target_os = "linux")]
+#[test]
+fn a_command_whose_supervisor_was_killed_is_still_known() {
+    let env = TestEnv::new();
+    let path = std::env::var("PATH").unwrap_or_default();
+    let home = env.path("home");
+    // Without its environment and its parents, and below more shells than anyone has.
+    let late = format!(
+        "kill -9 $1\nwhile kill -0 $1 2> /dev/null; do sleep 0.01; done\n\
+         {STEPWELL} purge @last --yes < /dev/null > /dev/null 2> said\nmv said said.txt\n"
+    );
+    env.file("late.sh", &late);
+    let starts =
+        format!("env -i PATH={path} HOME={} setsid sh late.sh $PPID & sleep 600", home.display());
+    env.file("kills.yaml", &runs(&starts));
+    env.quietly(&["run", "kill", "--mode", "yolo", "--model", "script:kills.yaml"]);
+    env.wait_for("said.txt");
+    let said = env.read("said.txt");
+    assert!(is_refused(&said), "{said}");
+}
+
 #[test]
 fn a_runs_own_command_may_read_and_add() {
     let env = TestEnv::new();
@@ -238,6 +260,41 @@ fn links_in_a_cloned_folder_are_not_written_through() {
             let looked = env.quietly(&["sessions"]);
             assert!(looked.code != Some(0) && names(&&looked.stderr), "{name}: {}", looked.stderr);
         }
+    }
+}
+
+#[test]
+fn a_file_with_another_name_outside_of_a_cloned_folder_is_not_written_to() {
+    for (name, _) in WRITTEN.iter().filter(|(_, is_folder)| !is_folder) {
+        let env = TestEnv::new();
+        env.file("more.yaml", "- {text: Done.}\n");
+        env.file(".git/HEAD", "ref: refs/heads/main\n");
+        let is_store = name.starts_with(".stepwell/stepwell.db");
+        if is_store {
+            env.quietly(&["run", "more", "--model", "script:more.yaml"]);
+        }
+        let (file, outside) = (env.work().join(name), env.path("outside"));
+        if !file.exists() {
+            env.file(name, if name.ends_with(".json") { "{}\n" } else { "# precious\n" });
+        }
+        fs::create_dir_all(&outside).unwrap();
+        fs::hard_link(&file, outside.join("file")).unwrap();
+        let before = all_files(&outside);
+        let mut told = Vec::new();
+        for command in WRITES {
+            let args: Vec<&str> = command.split(' ').collect();
+            told.push(env.quietly(&args).stderr);
+        }
+        assert_eq!(all_files(&outside), before, "{name}: {told:?}");
+        // A store is not opened. Any other file gets a copy of its own.
+        let shown = file.display();
+        let names = |said: &String| {
+            said.contains(&format!("{shown} has 2 names"))
+                && said.contains(&format!("cp -p {shown} {shown}.own && mv {shown}.own {shown}"))
+        };
+        assert_eq!(told.iter().any(names), is_store, "{name}: {told:?}");
+        let looked = env.quietly(&["sessions"]);
+        assert_eq!(looked.code == Some(0), !is_store, "{name}: {}", looked.stderr);
     }
 }
 
