@@ -63,7 +63,7 @@ fn the_example_goes_from_a_goal_to_a_commit_with_three_answers() {
         "check: sh test.sh",
         "task fix-1-1 done: Make this check pass: `sh test.sh`. It wrote: 2 + 3 is not -1",
         "== runtime ==",
-        "Commit this? (commit, no, or another message)",
+        "Commit this? (commit, no: why, or message: another message)",
     ] {
         assert!(transcript.contains(seen), "{seen}: {transcript}");
     }

@@ -182,26 +182,29 @@ pub enum CommitReply {
     Commit,
     /// It is made, with this message.
     Reworded(String),
-    /// It is not made.
-    Leave,
+    /// It is not made, for this reason; empty, if none was given.
+    Leave(String),
 }
 
 impl CommitReply {
-    /// Reads what a person typed. Anything but a word for yes or no is a message; what begins with
-    /// `no` is none, since a commit that nobody wants is worse than one that is asked for again.
+    /// Reads what a person typed. Only a word that agrees, alone, commits; so does `message:` with
+    /// another message behind it. Any other words say why nothing is committed.
     #[must_use]
     pub fn read(text: &str) -> Self {
         let text = text.trim();
-        let begins_with_no = text.split(|c: char| !c.is_alphanumeric()).next();
-        if denied(text).is_some() || begins_with_no.is_some_and(|it| it.eq_ignore_ascii_case("no"))
-        {
-            return Self::Leave;
+        if let Some(why) = denied(text) {
+            return Self::Leave(why);
         }
-        match text.to_lowercase().as_str() {
-            "" | "commit" => Self::Commit,
-            "skip" | "leave" | "stop" => Self::Leave,
-            _ if is_approval(text) => Self::Commit,
-            _ => Self::Reworded(text.to_owned()),
+        if is_approval(text) || text.eq_ignore_ascii_case("commit") {
+            return Self::Commit;
+        }
+        match text.split_once(':') {
+            Some((word, message))
+                if word.trim().eq_ignore_ascii_case("message") && !message.trim().is_empty() =>
+            {
+                Self::Reworded(message.trim().to_owned())
+            }
+            _ => Self::Leave(text.to_owned()),
         }
     }
 }
@@ -415,27 +418,36 @@ mod tests {
 
     #[test]
     fn a_commit_is_made_reworded_or_left() {
-        assert_eq!(CommitReply::read("yes"), CommitReply::Commit);
-        for denied in [
-            "no",
-            "N",
-            "No.",
+        for agreed in ["yes", "Yes.", "commit", "Commit", "ok", "approve"] {
+            assert_eq!(CommitReply::read(agreed), CommitReply::Commit, "{agreed}");
+        }
+        let leave = |why: &str| CommitReply::Leave(why.to_owned());
+        for (typed, meant) in [
+            ("", leave("")),
+            ("no", leave("")),
+            ("deny", leave("")),
+            ("deny: not yet", leave("not yet")),
+            ("Never: not yet", leave("not yet")),
+            ("reject: not yet", leave("not yet")),
+            ("message:", leave("message:")),
+        ] {
+            assert_eq!(CommitReply::read(typed), meant, "{typed}");
+        }
+        // A sentence commits nothing, whatever word it begins with.
+        for sentence in [
+            "wait, the tests are missing",
+            "yes but run the tests first",
+            "commit it later",
+            "api: healthz",
             "no, wait",
-            "no not yet",
-            "no: not yet",
-            "deny",
-            "deny: not yet",
-            "Deny: not yet",
-            "never: not yet",
-            "reject: not yet",
+            "the message: it is too long",
             "stop",
             "skip",
-            "leave",
         ] {
-            assert_eq!(CommitReply::read(denied), CommitReply::Leave, "{denied}");
+            assert_eq!(CommitReply::read(sentence), leave(sentence), "{sentence}");
         }
-        for message in ["api: healthz", "deny access by default", "stop polling", "notes: a page"] {
-            let reworded = CommitReply::Reworded(message.to_owned());
+        for message in ["message: api: healthz", "Message:api: healthz\n"] {
+            let reworded = CommitReply::Reworded("api: healthz".to_owned());
             assert_eq!(CommitReply::read(message), reworded, "{message}");
         }
     }

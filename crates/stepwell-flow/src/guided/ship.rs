@@ -33,6 +33,11 @@ const SHOWN_MESSAGE: usize = 80;
 
 const NOTHING_LEFT: &str = "nothing is left to commit";
 
+const NOT_COMMITTED: &str = "nothing was committed";
+
+/// How the question about a commit is answered. Words of another kind commit nothing.
+const HOW: &str = "Commit this? (commit, no: why, or message: another message)";
+
 /// What is there to commit.
 struct Changes {
     /// The commit that is checked out; empty, if there is none.
@@ -81,7 +86,11 @@ impl Guide<'_, '_> {
             let agreed = match self.agree_on(&asked)? {
                 CommitReply::Commit => proposed,
                 CommitReply::Reworded(message) => message,
-                CommitReply::Leave => return Ok("nothing was committed".to_owned()),
+                CommitReply::Leave(why) if why.is_empty() => return Ok(NOT_COMMITTED.to_owned()),
+                CommitReply::Leave(why) => {
+                    let why = first_line(&why, SHOWN_MESSAGE);
+                    return Ok(format!("{NOT_COMMITTED}: you said {why:?}"));
+                }
             };
             if self.has_changed(n, &changes)? {
                 message = Some(agreed);
@@ -134,7 +143,7 @@ impl Guide<'_, '_> {
             let files = if is_git { repository.changed(&session)? } else { Vec::new() };
             let apart = repository.changed_apart(&session);
             let why_not = match (self.config.commit, is_git, files.is_empty()) {
-                (Commit::Never, ..) => Some("nothing was committed".to_owned()),
+                (Commit::Never, ..) => Some(NOT_COMMITTED.to_owned()),
                 (_, false, _) => Some("nothing was committed: this is no git work tree".to_owned()),
                 (_, true, true) => Some(match not_here(&apart) {
                     Some(elsewhere) => format!("nothing was committed: {elsewhere}"),
@@ -222,12 +231,13 @@ impl Guide<'_, '_> {
             repository.wants_signature().then(|| UNSIGNED.to_owned()),
             repository.is_detached().then(|| DETACHED.to_owned()),
             Some(last_part(message, MAX_MESSAGE).to_owned()),
-            Some("Commit this? (commit, no, or another message)".to_owned()),
+            Some(HOW.to_owned()),
         ];
         let parts: Vec<String> = parts.into_iter().flatten().collect();
         let question = Question {
             prompt: parts.join("\n\n"),
-            default: Some("commit".to_owned()),
+            // An empty line commits nothing.
+            default: None,
             opening,
             closing: &|_| Vec::new(),
             agreed: self.config.says_yes(YesPhase::Ship).then(|| "commit".to_owned()),

@@ -55,6 +55,25 @@ fn what_its_user_committed_meanwhile_is_not_committed_again() {
 }
 
 #[test]
+fn a_sentence_at_the_question_commits_nothing_and_is_the_reason() {
+    for sentence in ["wait, the tests are missing", "yes but run the tests first"] {
+        let dir = tempfile::tempdir().unwrap();
+        let harness = asks(&dir);
+        harness.answer("work/ship/1", sentence);
+        let output = succeeds(&harness);
+        let end = format!("; nothing was committed: you said {sentence:?}.");
+        assert!(output.ends_with(&end), "{output}");
+        assert_eq!(came(&harness).commits, ["begin"]);
+    }
+    // To word the message is a choice of its own.
+    let dir = tempfile::tempdir().unwrap();
+    let harness = asks(&dir);
+    harness.answer("work/ship/1", "message: calc: in my words");
+    succeeds(&harness);
+    assert_eq!(came(&harness).commits, ["calc: in my words", "begin"]);
+}
+
+#[test]
 fn what_is_left_after_its_user_committed_a_part_is_shown_again() {
     let dir = tempfile::tempdir().unwrap();
     let harness = asks(&dir);
