@@ -6,8 +6,8 @@ use std::time::Duration;
 use serde::{Deserialize, Serialize};
 
 use crate::{
-    Change, Driver, Edited, Event, Order, PhaseSet, Result, Seq, SessionInfo, Span, Status,
-    Stepwell, Time,
+    Change, Driver, Edited, Event, Order, Page, PhaseSet, Query, Result, Seq, SessionInfo, Span,
+    Status, Stepwell, Time,
 };
 
 /// When an agent that Stepwell does not run counts as gone.
@@ -87,6 +87,9 @@ pub enum ResumeReason {
 /// How many events are looked at at a time for the last one of the work.
 const PAGE: usize = 64;
 
+/// How many sessions are looked at at a time for those that can be resumed.
+const LOOK: usize = 200;
+
 impl Stepwell {
     /// Whether a session can be taken up again, by what is known of it.
     pub fn decide_resume(
@@ -99,6 +102,32 @@ impl Stepwell {
             info.head.updated_at = self.active_at(info)?;
         }
         Ok(ResumeDecision::of(info.as_ref(), self.now(), limits))
+    }
+
+    /// Lists sessions that can be resumed now. A page is as long as the query says, unless it is
+    /// the last one.
+    pub fn list_ready(&self, query: &Query, limits: ResumeLimits) -> Result<Page> {
+        let is_ready = |info: &SessionInfo| {
+            self.decide_resume(Some(info), limits).is_ok_and(|it| it.should_resume)
+        };
+        let mut ready = Page { sessions: Vec::new(), next: query.after.clone() };
+        loop {
+            let rest = query.limit - ready.sessions.len();
+            let looked =
+                Query { after: ready.next.clone(), limit: rest.max(LOOK), ..query.clone() };
+            let mut page = self.list(&looked)?;
+            let found = page.sessions.iter().enumerate().filter(|(_, info)| is_ready(info));
+            let ends_at = found.map(|(nth, _)| nth + 1).nth(rest.saturating_sub(1));
+            // Only the store knows where a page ends: one that is too long is asked for again.
+            if let Some(limit) = ends_at.filter(|end| *end < page.sessions.len()) {
+                page = self.list(&Query { limit, ..looked })?;
+            }
+            ready.sessions.extend(page.sessions.into_iter().filter(is_ready));
+            ready.next = page.next;
+            if ready.next.is_none() || ready.sessions.len() >= query.limit {
+                return Ok(ready);
+            }
+        }
     }
 
     /// When something happened in a session last. To label, tag or pin it is to file it away: its

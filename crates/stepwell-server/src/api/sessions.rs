@@ -2,9 +2,7 @@
 
 use schemars::JsonSchema;
 use serde::Deserialize;
-use stepwell::{
-    Cursor, Family, Filter, InScope, Query, SessionInfo, Sort, Status, Time, TrashScope,
-};
+use stepwell::{Cursor, Family, Filter, InScope, Query, Sort, Status, Time, TrashScope};
 use stepwell_flow::History;
 use stepwell_runtime::inspect::{self, Depth};
 use stepwell_wire::{
@@ -51,7 +49,7 @@ pub(crate) struct Which {
     /// `roots` leaves subagents out, as if absent; `any` takes them in; a session's id means its
     /// subagents and forks.
     family: Option<String>,
-    /// Only those that can be resumed now; a page may then have fewer than asked for.
+    /// Only those that can be resumed now.
     #[serde(default)]
     ready: bool,
     /// Those in the trash instead.
@@ -125,12 +123,10 @@ pub(super) fn list(look: &Look<'_>, which: Which) -> Result<List<SessionItem>> {
     let after = which.cursor.as_deref().map(read_cursor).transpose()?;
     let limit = which.limit.unwrap_or(USUAL).clamp(1, MOST);
     let query = Query { filter: which.filter()?, sort, after, limit, ..Query::default() };
-    let mut page = look.well().list(&query)?;
-    if which.ready {
-        let limits = look.runtime().resume_limits();
-        let decided = |info: &SessionInfo| look.well().decide_resume(Some(info), limits);
-        page.sessions.retain(|info| decided(info).is_ok_and(|it| it.should_resume));
-    }
+    let page = match which.ready {
+        true => look.well().list_ready(&query, look.runtime().resume_limits())?,
+        false => look.well().list(&query)?,
+    };
     let items = inspect::items(look.well(), page.sessions, &Estimates::new(look.runtime()))?;
     Ok(List { items, next: page.next.map(write_cursor) })
 }
