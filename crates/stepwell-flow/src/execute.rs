@@ -107,8 +107,9 @@ impl Flow<'_> {
             let Some(asked) = asked.last() else { continue };
             let (lease, preview) = (self.session.lease().clone(), gate.prompt.clone());
             let here = Some(Here { lease, call: None, preview, detail: None });
-            let session = self.session.id().clone();
-            let open = OpenGate { session, gate, seq: asked.seq, at: asked.at, here };
+            let (store, session) = (self.session.well().store(), self.session.id().clone());
+            let open = OpenGate::new(&**store, session, gate, (asked.seq, asked.at));
+            let open = OpenGate { here, ..open };
             self.events.tell(RunEvent::Approval(Box::new(open)));
         }
         Ok(())

@@ -7,7 +7,7 @@ use stepwell::{Event, Facts, Gate, GateAnswered, Kind, Seq, SessionId, Status, S
 
 use crate::error::{Error, Result};
 use crate::flow::fitting_answer;
-use crate::gate_answer::{Answered, Fitting, last_answer, record, tell_late, top};
+use crate::gate_answer::{Answered, Fitting, last_answer, record, tell_late};
 use crate::request::{FlowOptions, Given};
 use crate::runtime::Runtime;
 
@@ -71,12 +71,13 @@ impl Runtime {
         let gate = answer.id.clone();
         let seq = record(&self.acting_well(&well), None, &session, answer.into())?;
         self.tell_whose_answers(&well, &info);
-        let resume = top(&well, &session)?;
+        let resume = well.top_of(&session)?;
         let mut goes_on = is_taken_up(&well, &session, &resume, seq)?;
         let others = goes_on && self.is_somebody_elses(&well, &info);
         let asked_again = others && is_asked_again(&well, &session, &gate, seq)?;
         goes_on &= !asked_again;
-        Ok(Answered { session, gate, seq, goes_on, asked_again, resume })
+        let stopped = !goes_on && well.info(&resume)?.head.was_stopped();
+        Ok(Answered { session, gate, seq, goes_on, asked_again, stopped, resume })
     }
 }
 

@@ -126,7 +126,7 @@ impl<'a> Reader<'a> {
             let Ok(slice) = well.store().events(&self.session, Span::after(last)) else { return };
             for event in slice.events {
                 last = event.seq;
-                self.read(event);
+                self.read(well, event);
                 live.nudge();
             }
             if below.tell(well, &|event| self.to.tell(event)).is_err() {
@@ -145,7 +145,7 @@ impl<'a> Reader<'a> {
         }
     }
 
-    fn read(&mut self, recorded: Recorded) {
+    fn read(&mut self, well: &Well, recorded: Recorded) {
         let (seq, at) = (recorded.seq, recorded.at);
         let event = recorded.event.clone();
         self.pieces.record(recorded);
@@ -181,7 +181,7 @@ impl<'a> Reader<'a> {
             }
             Event::Gate(gate) => {
                 let session = self.session.clone();
-                let open = OpenGate { session, gate, seq, at, here: None };
+                let open = OpenGate::new(&**well.store(), session, gate, (seq, at));
                 self.to.tell(RunEvent::Approval(Box::new(open)));
             }
             Event::GateAnswered(answer) => {

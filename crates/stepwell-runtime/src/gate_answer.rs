@@ -6,7 +6,7 @@ use stepwell::gates::{Asked, Gates};
 use stepwell::trust::Counted;
 use stepwell::{
     Answer, Error as StoreError, Event, Facts, Gate, GateAnswered, Kind, Lease, NewEvent, NodeKey,
-    Origin, Permission, Recorded, Seq, SessionId, Stepwell, Time, Timeline, Who,
+    Permission, Recorded, Seq, SessionId, Stepwell, Time, Timeline, Who,
 };
 use stepwell_files::forwarded::{AskedIn, asked_in};
 use stepwell_flow::accept;
@@ -29,6 +29,9 @@ pub struct Answered {
     pub goes_on: bool,
     /// Did whoever runs it ask once more, because the answer does not count there?
     pub asked_again: bool,
+    /// Did a person stop the session at the top? It stays stopped: nobody resumes it because of an
+    /// answer alone.
+    pub stopped: bool,
     /// The session to resume then: of a subagent's question, the one at the top.
     pub resume: SessionId,
 }
@@ -223,15 +226,6 @@ fn since_answer(well: &Stepwell, id: &SessionId) -> Result<SinceAnswer> {
         None if info.head.status.has_ended() => SinceAnswer::Ended,
         None => SinceAnswer::Stopped,
     })
-}
-
-/// The session that is resumed for one: a subagent's goes on with the one that started it.
-pub(crate) fn top(well: &Stepwell, id: &SessionId) -> Result<SessionId> {
-    let mut id = id.clone();
-    while let Origin::Subagent { parent } = well.info(&id)?.head.origin {
-        id = parent;
-    }
-    Ok(id)
 }
 
 /// That a question of this name was answered, and by whom, if it was the last thing that became

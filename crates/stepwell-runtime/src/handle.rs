@@ -80,7 +80,8 @@ impl Steering {
         let seq = record(&self.well, lease, &open.session, NewAnswer { answer, remembered })?;
         let (session, gate) = (open.session.clone(), open.gate.id.clone());
         let resume = self.lease.session.clone();
-        Ok(Answered { session, gate, seq, goes_on: true, asked_again: false, resume })
+        let (goes_on, asked_again, stopped) = (true, false, false);
+        Ok(Answered { session, gate, seq, goes_on, asked_again, stopped, resume })
     }
 }
 

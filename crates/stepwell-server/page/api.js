@@ -60,8 +60,9 @@ export function onKeyChange(callback) {
 
 window.addEventListener('storage', (event) => {
   if (event.key !== KEY && event.key !== null) return;
-  keyChanged.forEach((callback) => callback());
-  if (!pageKey()) loggedOut.forEach((callback) => callback());
+  // Somebody logged out in another tab: nothing of what this one shows stays.
+  if (pageKey()) keyChanged.forEach((callback) => callback());
+  else window.location.replace('/');
 });
 
 /**

@@ -2,7 +2,7 @@
 // The page: who is logged in, which screen is shown, and what is always there.
 import { html, render, useEffect, useState } from './html.js';
 import { onLoggedOut } from './api.js';
-import { ThisBrowser } from './browser.js';
+import { BrowserMenu, ThisBrowser } from './browser.js';
 import { Icon } from './icons.js';
 import { KeyHelp, useKeys } from './keys.js';
 import { watchChanges } from './live.js';
@@ -95,7 +95,6 @@ function Shell() {
       'g c': () => go('#/cost'),
       'g h': () => go('#/health'),
       'g t': () => go('#/trash'),
-      z: () => /** @type {HTMLElement | null} */ ([...document.querySelectorAll('[data-undo]')].pop() ?? null)?.click(),
     },
     [],
   );
@@ -110,6 +109,13 @@ function Shell() {
       event.preventDefault();
       document.getElementById('main')?.focus();
     }}>Skip to the content</a>
+    ${
+      route.name === 'session' &&
+      html`<a class="skip" href="#say" onClick=${(/** @type {Event} */ event) => {
+        event.preventDefault();
+        document.getElementById('say')?.focus();
+      }}>Write a message</a>`
+    }
     <div class="shell">
       <nav class="places" aria-label="Screens">
         <a class="brand" href="#/inbox"><img src="/icon.svg" alt="" width="22" height="22" /> <span>Stepwell</span></a>
@@ -128,7 +134,7 @@ function Shell() {
         </div>
       </nav>
       <div class="content">
-        <div class="top"><${Search} />${!app.online && html`<span class="badge ask"
+        <div class="top"><${Search} /><${BrowserMenu} />${!app.online && html`<span class="badge ask"
           role="status">The server is away; trying again…</span>`}</div>
         <main id="main" tabindex="-1"><${Screen} key=${where} route=${route} /></main>
       </div>

@@ -1,8 +1,8 @@
 // @ts-check
 // What is set in this browser alone: its colours, and who is logged in.
-import { html } from './html.js';
+import { html, useState } from './html.js';
 import { change, keepKey } from './api.js';
-import { toast } from './parts.js';
+import { Dialog, toast } from './parts.js';
 import { useApp } from './state.js';
 import { nextTheme } from './theme.js';
 
@@ -23,4 +23,12 @@ export function ThisBrowser() {
   return html`
     <button class="plain-button" onClick=${nextTheme}>Colours: ${app.theme}</button>
     <button class="plain-button" onClick=${logOut}>Log out</button>`;
+}
+
+/** The same on a narrow screen, where the list of screens has no room for it. */
+export function BrowserMenu() {
+  const [isOpen, open] = useState(false);
+  return html`<button class="plain-button narrow-only" aria-haspopup="dialog" onClick=${() => open(true)}>Menu</button>
+    ${isOpen && html`<${Dialog} title="This browser" onClose=${() => open(false)}><div class="row wrap actions">
+      <${ThisBrowser} /></div><//>`}`;
 }

@@ -83,22 +83,8 @@ export function SessionFrame({ info, route, gone, children }) {
       c: () => go(toSession(store, id)),
       t: () => go(toSession(store, id, 'time')),
       v: () => go(toSession(store, id, 'compare')),
-      e: () => open('edit'),
-      r: () => {
-        if (session && mayStart && !isRunning) resume(session, store).catch((problem) => toast({ problem }));
-      },
-      x: () => {
-        if (session && may && isRunning) stop(session, store).catch((problem) => toast({ problem }));
-      },
-      '#': () => {
-        if (session && may)
-          trashSession({ ...session, store }).then(
-            () => go('#/sessions'),
-            (problem) => toast({ problem }),
-          );
-      },
     },
-    [session, store, id, may, mayStart, isRunning],
+    [store, id],
   );
   if (!session)
     return html`<${ProblemNote} problem=${info.problem} retry=${info.reload} />
@@ -109,7 +95,7 @@ export function SessionFrame({ info, route, gone, children }) {
       aria-current=${(route.name === 'session' ? '' : route.name) === screen ? 'page' : undefined}>${label}</a>`;
   return html`
     ${isAway && html`<div class="session-bar row"><button class="plain-button clip" title="To the top"
-      onClick=${() => window.scrollTo({ top: 0 })}>${title}</button><${Status} status=${session.status} />
+      onClick=${() => window.scrollTo({ top: 0 })}>${title}</button><${Status} session=${session} />
       <span class="cost">${spent(cost, session.estimated_cost_usd)}</span></div>`}
     <header class="session-head">
       <div class="row wrap" ref=${header}>
@@ -117,18 +103,18 @@ export function SessionFrame({ info, route, gone, children }) {
           aria-label="Pinned">★ </span>`}${title}</h1>
         <span class="grow"></span>
         <div class="row head-actions">
-          ${may && isRunning && html`<${Act} class="bad" title="Stop (x)"
+          ${may && isRunning && html`<${Act} class="bad"
             onPress=${() => stop(session, store)}>Stop<//>`}
-          ${mayStart && !isRunning && (session.status !== 'success' || session.unheard) && !session.trashed_at && html`<${Act} class="primary" title="Resume (r)"
+          ${mayStart && !isRunning && (session.status !== 'success' || session.unheard) && !session.trashed_at && html`<${Act} class="primary"
             onPress=${() => resume(session, store)}>Resume<//>`}
-          ${may && html`<button onClick=${() => open('edit')} title="Rename and tag (e)">Rename</button>`}
+          ${may && html`<button onClick=${() => open('edit')} title="Rename and tag">Rename</button>`}
           <button onClick=${() => open('more')} aria-haspopup="dialog">More…</button>
         </div>
       </div>
       <div class="session-facts">
-        <${Status} status=${session.status} reason=${session.stop_reason} />
-        ${session.stop_reason && session.status !== 'success' && html`<span class="dim">${words(session.stop_reason)}
-          </span>`}
+        <${Status} session=${session} />
+        ${session.stop_reason && session.status !== 'success' && !session.stopped && html`<span class="dim">
+          ${words(session.stop_reason)}</span>`}
         ${session.phase && html`<span class="tag">${session.phase}</span>`}
         <strong class="cost" title="What it cost, with its subagents" aria-label=${`Cost ${spent(cost, session.estimated_cost_usd)}`}>${spent(cost, session.estimated_cost_usd)}
           </strong>

@@ -3,12 +3,12 @@
 import { html, useRef, useState } from './html.js';
 import { change, keyOf, resumeSession, sessionPath } from './api.js';
 import { allLines, Diff } from './diff.js';
-import { focused } from './keys.js';
+import { useTyping } from './typing.js';
 import { Act, Age, LongText, ProblemNote, toast } from './parts.js';
 import { announceChange, dropGate, gateName, loadGates, state, storeName } from './state.js';
 import { toSession } from './route.js';
-import { isSeen, stands, useStill } from './still.js';
-import { exact, firstLine, moment, words } from './text.js';
+import { stands, useStill } from './still.js';
+import { exact, firstLine, moment } from './text.js';
 
 /** The arguments of a call, if they can be read. @param {string} text */
 export function readArguments(text) {
@@ -87,25 +87,36 @@ export async function giveAnswer(gate, given, key) {
     toast({ text: 'It is on record, but it does not count here: whoever runs the session has to allow it. The question is asked again.' });
     return;
   }
+  // What a person stopped stays stopped, whatever is answered.
+  if (done.stopped) {
+    const resume = async () => {
+      await resumeSession(store, done.resume);
+      announceChange();
+      toast({ text: 'Resumed.' });
+    };
+    const may = state.server?.may_start;
+    toast({ text: 'Answered. The session stays stopped.', action: may ? { label: 'Resume', run: resume } : undefined });
+    return;
+  }
   const waits = state.gates.some((it) => it.session_id === gate.session_id);
   if (done.goes_on || waits || !state.server?.may_start) {
     toast({ text: done.goes_on ? 'Answered. The run goes on.' : 'Answered.' });
     return;
   }
-  await resumeSession(store, done.session_id);
+  await resumeSession(store, done.resume);
   toast({ text: 'Answered, and resumed.' });
   announceChange();
 }
 
-const LABELS = /** @type {Record<string, string>} */ ({
-  once: 'Approve',
-  always: 'Always allow',
-  deny: 'Deny',
-  never: 'Never allow',
-});
+const LOOKS = /** @type {Record<string, string>} */ ({ once: 'primary', deny: 'quiet-bad', never: 'quiet-bad' });
 
-/** @param {{gate: import('./state.js').Gate, task?: string, inSession?: boolean}} props */
-export function GateCard({ gate, task, inSession }) {
+/** Does an answer allow the call? @param {string} choice */
+function isLeave(choice) {
+  return choice === 'once' || choice === 'always';
+}
+
+/** @param {{gate: import('./state.js').Gate, task?: string, inSession?: boolean, stopped?: boolean}} props */
+export function GateCard({ gate, task, inSession, stopped }) {
   const [problem, setProblem] = useState(/** @type {any} */ (null));
   const [denying, setDenying] = useState('');
   const [text, setText] = useState('');
@@ -118,7 +129,7 @@ export function GateCard({ gate, task, inSession }) {
   const call = gate.call;
   const answer = async (/** @type {string} */ word, /** @type {string} */ reason) => {
     // Nobody allows what they cannot have seen.
-    const unseen = call && (word === 'once' || word === 'always') && card.current?.querySelector('[data-more]');
+    const unseen = call && isLeave(word) && card.current?.querySelector('[data-more]');
     if (unseen) {
       unseen.scrollIntoView({ block: 'center' });
       toast({ text: 'There is more of it: show all of it first.' });
@@ -138,7 +149,10 @@ export function GateCard({ gate, task, inSession }) {
       setSending(false);
     }
   };
-  const choices = call?.choices?.length ? call.choices : ['once', 'deny'];
+  const typing = useTyping((typed) => {
+    setText(typed);
+    setDenying('deny');
+  });
   const may = state.server?.may_change && !sending;
   return html`
     <article ref=${card} class="card gate-card" tabindex="0" data-gate=${gateName(gate)} data-still=${still ? 'yes' : undefined}
@@ -156,12 +170,13 @@ export function GateCard({ gate, task, inSession }) {
       </header>
       ${call ? html`<${AskedCall} call=${call} />` : html`<${LongText} text=${gate.prompt}
         render=${(/** @type {string} */ text) => html`<div class="words" dir="auto">${exact(text)}</div>`} />`}
-      ${gate.asker && html`<p class="dim">A subagent asks: <a href=${toSession(gate.store, gate.asker)}>${gate.asker}
-        </a></p>`}
+      ${gate.asker && html`<p class="dim">Asked by <a href=${toSession(gate.store, gate.asker)}>
+        ${firstLine(gate.task || gate.asker, 120)}</a></p>`}
       ${gate.deadline && html`<p class="dim">Until ${moment(gate.deadline)}${gate.default ? `, then: ${gate.default}` : ''}
         </p>`}
       ${call?.holds_secret && html`<p
         class="note-line">Its arguments hold a secret. It can be allowed only at the terminal that runs it.</p>`}
+      ${stopped && html`<p class="note-line">A person stopped this session. An answer is recorded, and the session stays stopped until it is resumed.</p>`}
       <${ProblemNote} problem=${problem} />
       ${sending && html`<p class="dim" role="status">Sending the answer…</p>`}
       ${!may && !sending && html`<p class="dim">You may look, but not answer.</p>`}
@@ -169,15 +184,12 @@ export function GateCard({ gate, task, inSession }) {
         may &&
         call &&
         !denying &&
-        html`<div class="row wrap actions">
-        ${choices
-          .filter((/** @type {string} */ it) => !(call.holds_secret && (it === 'once' || it === 'always')))
-          .map(
-            (choice) => html`
-          <${Act} key=${choice} waits=${!still} class=${choice === 'once' ? 'primary' : choice === 'deny' || choice === 'never' ? 'quiet-bad' : ''}
-            onPress=${() => (choice === 'once' || choice === 'always' ? answer(choice, '') : setDenying(choice))}>
-              ${LABELS[choice] ?? words(choice)}<//>`,
-          )}
+        html`<div class="row wrap actions" onKeyDown=${typing} onKeyUp=${typing}>
+        ${(gate.offers ?? []).map(
+          ({ choice, label }) => html`
+          <${Act} key=${choice} waits=${!still} class=${LOOKS[choice] ?? ''}
+            onPress=${() => (isLeave(choice) ? answer(choice, '') : setDenying(choice))}>${exact(label)}<//>`,
+        )}
       </div>`
       }
       ${
@@ -192,7 +204,8 @@ export function GateCard({ gate, task, inSession }) {
           placeholder="Why not? The model is told." value=${text}
           onInput=${(/** @type {any} */ event) => setText(event.target.value)}
           onKeyDown=${(/** @type {KeyboardEvent} */ event) => event.key === 'Escape' && setDenying('')} />
-        <button class="bad" type="submit" aria-disabled=${waits}>${denying === 'never' ? 'Never allow' : 'Deny'}</button>
+        <button class="bad" type="submit" aria-disabled=${waits}>
+          ${exact(gate.offers?.find((it) => it.choice === denying)?.label ?? 'Deny')}</button>
         <button type="button" onClick=${() => setDenying('')}>Back</button>
       </form>`
       }
@@ -226,26 +239,5 @@ function focusOnce(element) {
   if (element && !element.dataset.seen) {
     element.dataset.seen = 'yes';
     element.focus();
-  }
-}
-
-/**
- * Answers the question that somebody chose by keys: another one may have come in the moment before.
- * @param {string} label the button
- */
-export function answerChosen(label) {
-  const all = /** @type {NodeListOf<HTMLElement>} */ (document.querySelectorAll('.gate-card'));
-  const card = focused('.gate-card');
-  if (card && isSeen(card)) {
-    const buttons = /** @type {HTMLButtonElement[]} */ ([...card.querySelectorAll('.actions button')]);
-    buttons.find((button) => button.textContent?.trim() === label)?.click();
-  } else if (card) {
-    toast({ text: 'This question has just come. Look at it, and press again.' });
-  } else if (all.length === 1) {
-    all[0].focus();
-    all[0].scrollIntoView({ block: 'nearest' });
-    toast({ text: `Press the key again: ${label}.` });
-  } else if (all.length) {
-    toast({ text: 'Choose a question with j or k first.' });
   }
 }

@@ -16,7 +16,6 @@ export const KEYS = [
       ['g c', 'Cost'],
       ['g h', 'Health'],
       ['g t', 'Trash'],
-      ['z', 'Undo what was just done'],
       ['Esc', 'Close what is open'],
     ],
   ],
@@ -25,27 +24,22 @@ export const KEYS = [
     [
       ['j, k', 'Next, previous'],
       ['Enter', 'Open'],
-      ['p', 'Pin or unpin'],
-      ['e', 'Rename'],
-      ['#', 'Move to the trash'],
+      ['Tab', 'To the buttons of a session'],
     ],
   ],
   [
     'Questions',
     [
-      ['j, k', 'Choose one'],
-      ['y', 'Approve'],
-      ['a', 'Always allow'],
-      ['n', 'Deny, with a reason'],
-      ['Enter', 'Open the session'],
+      ['j, k', 'Next, previous'],
+      ['Tab', 'To the answers'],
+      ['←, →', 'From answer to answer'],
+      ['Enter', 'Give the answer that has the focus'],
+      ['text', 'At an answer: deny, with this as the reason'],
     ],
   ],
   [
     'Session',
     [
-      ['m', 'Write a message'],
-      ['r', 'Resume'],
-      ['x', 'Stop'],
       ['o', 'Unfold or fold all tool calls'],
       ['c', 'Conversation'],
       ['t', 'Time travel'],
@@ -57,8 +51,6 @@ export const KEYS = [
     [
       ['[, ]', 'Previous, next mark'],
       ['←, →', 'One event (on the slider)'],
-      ['f', 'Fork here'],
-      ['w', 'Rewind to here'],
     ],
   ],
 ];
@@ -72,6 +64,7 @@ export function KeyHelp({ onClose }) {
         ${what}</dd></div>`)}</dl></section>`,
     )}
     </div>
+    <p class="dim">A letter or a digit changes nothing. Buttons do: by mouse, or with Tab and Enter.</p>
   <//>`;
 }
 

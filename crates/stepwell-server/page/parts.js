@@ -3,10 +3,17 @@
 import { html, useEffect, useRef, useState } from './html.js';
 import { age, bytes, moment, plain, words } from './text.js';
 
-/** @param {{status: string, reason?: string}} props */
-export function Status({ status, reason }) {
-  return html`<span class=${`status ${status}`} title=${reason ? `stopped: ${words(reason)}` : undefined}>
-    <span class="dot" aria-hidden="true"></span>${words(status)}</span>`;
+/** How a session stands, in a word. What a person stopped was not cut off. @param {any} session */
+export function statusWord(session) {
+  return session.stopped ? 'stopped' : words(session.status);
+}
+
+/** @param {{session: any}} props */
+export function Status({ session }) {
+  const { status, stopped, stop_reason: reason } = session;
+  const why = stopped ? 'stopped by a person' : reason && `stopped: ${words(reason)}`;
+  return html`<span class=${`status ${status}`} title=${why || undefined}>
+    <span class="dot" aria-hidden="true"></span>${statusWord(session)}</span>`;
 }
 
 /** @param {{at: string}} props */
@@ -149,7 +156,7 @@ export function Toasts() {
         ${plain(it.problem.hint)}</span>`] : it.text}</span>
       ${
         it.action &&
-        html`<button class="small" data-undo="yes" onClick=${async () => {
+        html`<button class="small" onClick=${async () => {
           close(it.id);
           try {
             await it.action?.run();

@@ -7,7 +7,8 @@ import { get } from './api.js';
  * @typedef {{key: string, name: string, workspace: string, home: boolean, problem?: string}} Store
  * @typedef {{store: Store, problem: any}} Failed a store that did not answer, and why
  * @typedef {{session_id: string, id: string, prompt: string, asked_at: string, default?: string,
- *   deadline?: string, asker?: string, store: string, seq: number,
+ *   deadline?: string, asker?: string, task?: string, store: string, seq: number,
+ *   offers?: {choice: string, label: string}[],
  *   call?: {tool: string, effect: string, arguments: string, detail?: string, choices?: string[], holds_secret?: boolean}}} Gate
  */
 

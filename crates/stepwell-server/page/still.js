@@ -57,9 +57,3 @@ export function stands(element) {
   const known = element && watched.get(element);
   return !known || performance.now() - Math.max(known.came, known.moved) >= WHILE;
 }
-
-/** Has an element been there long enough to be meant? @param {HTMLElement | null} element */
-export function isSeen(element) {
-  const known = element && watched.get(element);
-  return !known || performance.now() - known.came >= WHILE;
-}

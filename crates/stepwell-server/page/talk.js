@@ -62,7 +62,7 @@ function MessageView({ item, place }) {
   </header>`;
   return html`
     ${(said || role !== 'assistant') && head}
-    ${role === 'system' || role === 'context' ? html`<details class="fold"><summary>What the agent is told</summary>${text}</details>` : text}
+    ${role === 'system' || role === 'context' ? html`<details class="fold"><summary>${role === 'system' ? 'Instructions that the model gets' : 'Added by the program, not by you'}</summary>${text}</details>` : text}
     ${(item.calls ?? []).map((call) => html`<${CallView} key=${call.id} call=${call} place=${place} />`)}`;
 }
 
@@ -171,7 +171,7 @@ function Subagent({ store, id, state }) {
   return html`<div class="subagent"><span class="badge">subagent</span> <a href=${toSession(store, id)}>
     ${firstLine(session.task, 90)}</a>
     <span class="grow"></span><span class="dim">${session.agent} · ${session.steps} steps · ${money(session.cost)}
-      </span> <${Status} status=${session.status} /></div>`;
+      </span> <${Status} session=${session} /></div>`;
 }
 
 /** @param {{item: import('./conversation.js').Item}} props */

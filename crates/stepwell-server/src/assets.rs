@@ -53,6 +53,7 @@ assets! {
     "talk.js", "text/javascript; charset=utf-8";
     "text.js", "text/javascript; charset=utf-8";
     "theme.js", "text/javascript; charset=utf-8";
+    "typing.js", "text/javascript; charset=utf-8";
     "screens/aside.js", "text/javascript; charset=utf-8";
     "screens/compare.js", "text/javascript; charset=utf-8";
     "screens/cost.js", "text/javascript; charset=utf-8";

@@ -1,5 +1,8 @@
 //! The answers that a question about a tool offers, in the order in which they are shown.
 
+use stepwell::Choice as Offered;
+
+use crate::clean::Clean;
 use crate::told::{Always, Question};
 
 /// An answer to whether a tool may run. A person chooses one with the arrow keys.
@@ -36,21 +39,16 @@ impl Choice {
     /// What is shown for it.
     #[must_use]
     pub fn label(self, question: &Question) -> String {
-        let always = question.always.as_ref();
+        let tool = question.tool.as_ref().map(Clean::as_str).unwrap_or_default();
+        let like = question.always.as_ref().and_then(Always::like);
         match self {
-            Self::Once => "once".to_owned(),
-            Self::Always => {
-                let tool = always.map(|always| always.tool.to_string()).unwrap_or_default();
-                format!("always {tool} in this session")
-            }
-            Self::Like => {
-                let like = always.and_then(Always::like);
-                format!("always {}", like.map(|like| like.to_string()).unwrap_or_default())
-            }
-            Self::No => "no".to_owned(),
-            Self::Never => "never".to_owned(),
-            Self::Details => "details".to_owned(),
-            Self::Later => "later".to_owned(),
+            Self::Once => Offered::Once.label(tool, None),
+            Self::Always => Offered::Always.label(tool, None),
+            Self::Like => Offered::Always.label(tool, like.as_ref().map(Clean::as_str)),
+            Self::No => Offered::Deny.label(tool, None),
+            Self::Never => Offered::Never.label(tool, None),
+            Self::Details => "Details".to_owned(),
+            Self::Later => "Later".to_owned(),
         }
     }
 

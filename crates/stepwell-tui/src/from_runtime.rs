@@ -93,7 +93,8 @@ impl Listener<'_> {
         let prompt = Clean::new(&asks);
         let detail = here.and_then(|here| here.detail.as_deref());
         let detail = detail.map(str::to_owned).or_else(|| call.and_then(kept_detail));
-        let asker = (open.session != *self.session).then(|| Clean::line(open.session.as_str()));
+        let elsewhere = (open.session != *self.session).then_some(open.session.as_str());
+        let asker = open.task.as_deref().or(elsewhere).map(Clean::line);
         let kind = match stepwell_runtime::flow::is_permission(gate) {
             true => QuestionKind::Approval,
             false => QuestionKind::Words,
@@ -106,6 +107,7 @@ impl Listener<'_> {
             detail: detail.as_deref().map(Clean::new),
             asker,
             default: gate.default.as_deref().map(Clean::line),
+            tool: known.map(|it| &it.name).or(call.map(|it| &it.tool)).map(|it| Clean::line(it)),
             always: always(known, call),
         }
     }
@@ -114,11 +116,9 @@ impl Listener<'_> {
 /// What "always" would be about, where it can be said.
 fn always(known: Option<&ToolCall>, asked: Option<&AskedCall>) -> Option<Always> {
     match (known, asked) {
-        (Some(call), _) => may_be_remembered(call)
-            .then(|| Always { tool: Clean::line(&call.name), call: Some(call.clone()) }),
+        (Some(call), _) => may_be_remembered(call).then(|| Always { call: Some(call.clone()) }),
         (None, Some(asked)) => {
-            let offered = asked.choices.is_empty() || asked.choices.contains(&Choice::Always);
-            offered.then(|| Always { tool: Clean::line(&asked.tool), call: None })
+            asked.offered().contains(&Choice::Always).then_some(Always { call: None })
         }
         (None, None) => None,
     }

@@ -1,5 +1,6 @@
 //! The conversation as plain lines, for screen readers and where nothing can be redrawn.
 
+use crate::choice::Choice;
 use crate::clean::Clean;
 use crate::session::SessionRow;
 use crate::state::{Asked, State};
@@ -29,6 +30,7 @@ pub fn plain_lines(block: &Block) -> Vec<String> {
                 ToolState::Over(ToolOutcome::Denied) => "not allowed",
                 ToolState::Over(ToolOutcome::Waits) => "waits for you",
                 ToolState::Over(ToolOutcome::CutOff) => "cut off",
+                ToolState::Over(ToolOutcome::NotRun) => "not run",
             };
             let mut lines = vec![format!("tool {} {}: {ended}", tool.run.tool, tool.run.preview)];
             lines.extend(cut(&tool.output).into_iter().map(|line| format!("  {line}")));
@@ -61,11 +63,13 @@ pub fn plain_question(asked: &Asked) -> Vec<String> {
 
 /// What can be answered, and what "always" would be about.
 pub(crate) fn answers(question: &Question) -> String {
+    let meant = |choice: Choice| choice.label(question);
     let always = question.always.as_ref().map(|always| {
-        let like = always.like().map(|like| format!("always {like}, "));
-        format!("always ({} in this session), {}", always.tool, like.unwrap_or_default())
+        let like = always.like().map(|like| format!("always {like} ({}), ", meant(Choice::Like)));
+        format!("always ({}), {}", meant(Choice::Always), like.unwrap_or_default())
     });
-    format!("yes, {}no, no: WHY, never or later", always.unwrap_or_default())
+    let never = meant(Choice::Never);
+    format!("yes, {}no, no: WHY, never ({never}) or later", always.unwrap_or_default())
 }
 
 /// Is some of what would be done left out, as the question is written?

@@ -191,6 +191,7 @@ mod tests {
             detail: None,
             asker: None,
             default: None,
+            tool: None,
             always: None,
         };
         state.update(Duration::ZERO, Input::Run(Told::Asked(Box::new(question))));

@@ -107,6 +107,8 @@ pub enum ToolOutcome {
     Denied,
     /// It was stopped in the middle.
     CutOff,
+    /// It never began: the run ended before.
+    NotRun,
     /// It waits for an answer.
     Waits,
 }
@@ -139,6 +141,8 @@ pub struct Question {
     pub asker: Option<Clean>,
     /// The answer if nobody gives one.
     pub default: Option<Clean>,
+    /// The tool that may run; absent, the question asks for words.
+    pub tool: Option<Clean>,
     /// What "always" would be about; absent, it is asked every time.
     pub always: Option<Always>,
 }
@@ -146,8 +150,6 @@ pub struct Question {
 /// What a yes for good would be about.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Always {
-    /// The tool, all of whose calls would be allowed in this session.
-    pub tool: Clean,
     /// The call, where calls that are like it can be allowed alone.
     pub call: Option<ToolCall>,
 }

@@ -450,6 +450,11 @@ impl Transcript {
             if let Block::Tool(tool) = block
                 && !matches!(tool.state, ToolState::Over(_))
             {
+                // What never began was not cut off.
+                let outcome = match (&tool.state, outcome) {
+                    (ToolState::Called, ToolOutcome::CutOff) => ToolOutcome::NotRun,
+                    _ => outcome,
+                };
                 tool.state = ToolState::Over(outcome);
             }
         }

@@ -166,9 +166,21 @@ pub struct WaitingGate {
     /// The call that waits for leave.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub call: Option<AskedCall>,
+    /// What may be answered about the call, in words; empty, the question asks for words.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub offers: Vec<Offer>,
     /// The subagent's session that asks.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub asker: Option<SessionId>,
+}
+
+/// An answer that a question about a call takes.
+#[derive(Clone, Debug, Serialize, JsonSchema)]
+pub struct Offer {
+    /// The answer, as it is given.
+    pub choice: Choice,
+    /// What it means, and for which calls.
+    pub label: String,
 }
 
 impl From<&Gate> for WaitingGate {
@@ -177,14 +189,21 @@ impl From<&Gate> for WaitingGate {
     fn from(gate: &Gate) -> Self {
         let mut call = gate.call.as_deref().cloned();
         if let Some(call) = call.as_mut().filter(|call| call.holds_secret) {
-            call.choices.retain(|it| matches!(it, Choice::Deny | Choice::Never));
+            call.choices = vec![Choice::Deny, Choice::Never];
         }
+        let offer = |call: &AskedCall, choice: Choice| {
+            let label = choice.label(&call.tool, None);
+            Offer { choice, label }
+        };
+        let offers = call.iter().flat_map(|call| call.offered().iter().map(|it| offer(call, *it)));
+        let offers = offers.collect();
         Self {
             id: gate.id.clone(),
             prompt: gate.prompt.clone(),
             default: gate.default.clone(),
             deadline: gate.deadline,
             call,
+            offers,
             asker: gate.asker.clone(),
         }
     }
@@ -204,6 +223,12 @@ pub struct GateAnswered {
     /// Does the answer count for the user who runs the server, or the command? What others allow
     /// may not: then it is on record, and the question is asked again.
     pub counts: bool,
+    /// Did a person stop the session? It has the answer, and stays stopped until somebody resumes
+    /// it.
+    #[serde(skip_serializing_if = "std::ops::Not::not")]
+    pub stopped: bool,
+    /// The session to resume: of a subagent's question, the one at the top.
+    pub resume: SessionId,
 }
 
 /// Something was said to a session.

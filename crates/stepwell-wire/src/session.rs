@@ -121,6 +121,9 @@ pub struct Session<M = u64> {
     /// Why it stopped.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub stop_reason: Option<StopReason>,
+    /// Did a person stop it? It stays stopped until somebody resumes it or says something to it.
+    #[serde(skip_serializing_if = "std::ops::Not::not")]
+    pub stopped: bool,
     /// What went wrong.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub error: Option<String>,
@@ -225,6 +228,7 @@ impl<M> Session<M> {
     #[must_use]
     pub fn of(info: SessionInfo, messages: M) -> Self {
         let status = SessionStatus::from(&info);
+        let stopped = info.head.was_stopped();
         let head = info.head;
         let provider = head.model_provider().to_owned();
         let (source, source_id) = match head.source {
@@ -239,6 +243,7 @@ impl<M> Session<M> {
             id: head.id,
             status,
             stop_reason: head.stop_reason,
+            stopped,
             error: head.error,
             phase: head.phase,
             task: head.task,

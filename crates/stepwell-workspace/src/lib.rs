@@ -64,7 +64,7 @@ pub use prices::Estimates;
 pub use prior::{Prior, PriorAgent, PriorModel, Settled};
 pub use recent_models::{Adopted, Liked, RecentModels, RecentModelsFile};
 pub use registry::Registry;
-pub use resumable::{Newest, was_stopped};
+pub use resumable::Newest;
 pub use run_logs::{RunLogs, StoreLogs};
 pub use set_up::Replace;
 pub use store_copy::{CopiedSession, StoreCopy, TrashRemark, can_go_on};

@@ -1,6 +1,6 @@
 //! Which session is resumed if nobody names one.
 
-use stepwell::{Driver, Family, Filter, Head, Query, SessionId, Status, StopReason};
+use stepwell::{Driver, Family, Filter, Head, Query, SessionId, Status};
 
 use crate::error::Result;
 use crate::workspace::{Well, Workspace};
@@ -34,7 +34,7 @@ impl Workspace {
                 newest_of(well, self.narrowed(filter), |head| self.is_to_resume(well, head))
             }
             Newest::OwnUnasked => newest_of(well, self.narrowed(filter), |head| {
-                let waits = head.never_ran() || was_stopped(head);
+                let waits = head.never_ran() || head.was_stopped();
                 Ok(!waits && self.is_to_resume(well, head)?)
             }),
         }
@@ -50,14 +50,6 @@ impl Well {
         let running = Filter { status: vec![Status::Running], ..Filter::default() };
         newest_of(self, running, |_| Ok(true))
     }
-}
-
-/// Did a person stop the session's last run, rather than a crash or a limit? Such a session stays
-/// stopped: it goes on when a person says something, answers it or resumes it, and not because
-/// somebody opens it.
-#[must_use]
-pub fn was_stopped(head: &Head) -> bool {
-    head.status == Status::Interrupted && head.stop_reason == Some(StopReason::UserInterrupt)
 }
 
 fn newest_of(

@@ -80,6 +80,15 @@ impl Stepwell {
         Ok(self.subagents_of(std::slice::from_ref(id))?.all(id).into_iter().cloned().collect())
     }
 
+    /// The session at the top of a family: a subagent is resumed with the session that started it.
+    pub fn top_of(&self, id: &SessionId) -> Result<SessionId> {
+        let mut id = id.clone();
+        while let Origin::Subagent { parent } = self.info(&id)?.head.origin {
+            id = parent;
+        }
+        Ok(id)
+    }
+
     /// The subagents of several sessions, asked for at once.
     pub fn subagents_of(&self, ids: &[SessionId]) -> Result<Subagents> {
         let mut children: BTreeMap<SessionId, Vec<SessionInfo>> = BTreeMap::new();

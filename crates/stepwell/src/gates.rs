@@ -25,7 +25,7 @@ pub struct Asked {
 pub struct Asker {
     /// The agent; of a subagent's question, the subagent's.
     pub agent: String,
-    /// What it works on.
+    /// What it works on: the name of its session, else its task.
     pub task: String,
     /// The session that started the subagent.
     pub parent: Option<SessionId>,
@@ -49,7 +49,8 @@ impl Asker {
             true => calling_lane(store, session, asked)?.unwrap_or(head.agent),
             false => head.agent,
         };
-        Ok(Self { agent, task: head.task, parent })
+        let task = head.label.unwrap_or(head.task);
+        Ok(Self { agent, task, parent })
     }
 }
 

@@ -297,12 +297,9 @@ impl Conversation {
     pub(crate) fn open_gates(&self) -> Result<Vec<OpenGate>> {
         let Some(well) = self.runtime.look()? else { return Ok(Vec::new()) };
         let gates = Gates::waiting(&**well.store(), &self.id)?;
-        let open = gates.open().map(|asked| OpenGate {
-            session: self.id.clone(),
-            gate: asked.gate.clone(),
-            seq: asked.seq,
-            at: asked.at,
-            here: None,
+        let open = gates.open().map(|asked| {
+            let (id, gate) = (self.id.clone(), asked.gate.clone());
+            OpenGate::new(&**well.store(), id, gate, (asked.seq, asked.at))
         });
         Ok(open.collect())
     }

@@ -79,18 +79,17 @@ fn in_words(gate: &OpenGate, detail: Option<&str>) -> Value {
 }
 
 fn choices(gate: &Gate) -> Vec<Value> {
-    let all = gate.call.as_ref().map(|call| call.choices.clone()).unwrap_or_default();
-    let all = if all.is_empty() { Choice::ALL.to_vec() } else { all };
-    let option = |choice: Choice| {
-        let (id, name) = match choice {
-            Choice::Once => ("allow_once", "Allow"),
-            Choice::Always => ("allow_always", "Always allow this tool in this session"),
-            Choice::Deny => ("reject_once", "Deny"),
-            Choice::Never => ("reject_always", "Never allow this tool in this session"),
+    let Some(call) = gate.call.as_deref() else { return Vec::new() };
+    let option = |choice: &Choice| {
+        let id = match choice {
+            Choice::Once => "allow_once",
+            Choice::Always => "allow_always",
+            Choice::Deny => "reject_once",
+            Choice::Never => "reject_always",
         };
-        json!({"optionId": id, "kind": id, "name": name})
+        json!({"optionId": id, "kind": id, "name": choice.label(&call.tool, None)})
     };
-    all.into_iter().map(option).collect()
+    call.offered().iter().map(option).collect()
 }
 
 fn chosen(option: &str) -> Option<Answer> {

@@ -116,7 +116,8 @@ impl Run<'_> {
         };
         let lease = self.session.lease().clone();
         let here = Here { lease, call: Some(call.clone()), preview, detail };
-        Ok(OpenGate { session: self.session.id().clone(), gate, seq, at, here: Some(here) })
+        let (store, session) = (self.session.well().store(), self.session.id().clone());
+        Ok(OpenGate { here: Some(here), ..OpenGate::new(&**store, session, gate, (seq, at)) })
     }
 
     /// A question with what a person needs to answer it, without secrets.

@@ -7,8 +7,8 @@ use std::time::Duration;
 
 use serde::Serialize;
 use stepwell::{
-    Answer, Compacted, Gate, Lane, Lease, NodeState, Outcome, Recorded, Seq, SessionId, Spent,
-    Status, StopReason, Time, ToolCall, Who,
+    Answer, Compacted, Gate, Lane, Lease, NodeState, Origin, Outcome, Recorded, Seq, SessionId,
+    Spent, Status, StopReason, Store, Time, ToolCall, Who,
 };
 
 use super::notice::Notice;
@@ -150,9 +150,25 @@ pub struct OpenGate {
     pub seq: Seq,
     /// When it was asked.
     pub at: Time,
+    /// The task of the subagent that asks: the name of its session, else the first line of what it
+    /// was told to do. Absent, no subagent asks.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub task: Option<String>,
     /// What the process that runs the session knows beyond that. It is sent nowhere.
     #[serde(skip)]
     pub here: Option<Here>,
+}
+
+impl OpenGate {
+    /// A question on record.
+    pub fn new(store: &dyn Store, session: SessionId, gate: Gate, (seq, at): (Seq, Time)) -> Self {
+        let asker = store.info(gate.asker.as_ref().unwrap_or(&session));
+        let asker = asker.ok().map(|info| info.head);
+        let asker = asker.filter(|head| matches!(head.origin, Origin::Subagent { .. }));
+        let task = asker.map(|head| head.label.unwrap_or(head.task));
+        let task = task.and_then(|task| Some(task.lines().next()?.to_owned()));
+        Self { session, gate, seq, at, task, here: None }
+    }
 }
 
 /// What only the process that runs a session knows of a question.

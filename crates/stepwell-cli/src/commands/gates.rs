@@ -157,10 +157,20 @@ fn answer(args: &AnswerArgs, app: &mut App) -> Result<Exit> {
     let line = match answered.goes_on {
         _ if answered.asked_again => format!("{id} asked again: your answer does not count there"),
         true => format!("{id} continues with the answer"),
+        false if answered.stopped => {
+            format!("{id} has the answer and stays stopped; stepwell resume {top} continues it")
+        }
         false => format!("{id} has the answer; stepwell resume {top} continues it"),
     };
-    let (session_id, gate) = (id.clone(), answered.gate.clone());
-    let (seq, goes_on, counts) = (answered.seq, answered.goes_on, true);
-    app.out.answer(&GateAnswered { session_id, gate, seq, goes_on, counts }, line)?;
+    let told = GateAnswered {
+        session_id: id.clone(),
+        gate: answered.gate.clone(),
+        seq: answered.seq,
+        goes_on: answered.goes_on,
+        counts: true,
+        stopped: answered.stopped,
+        resume: top.clone(),
+    };
+    app.out.answer(&told, line)?;
     Ok(Exit::Done)
 }

@@ -96,10 +96,10 @@ struct Asking {
 const ASKING: [Asking; 6] = [
     Asking { args: &["chat"], begins: Some("what is to be done?"), question: "arrows and Enter" },
     Asking { args: &["chat", "--plain"], begins: Some("Say what to do."), question: "answer yes" },
-    Asking { args: &["run", "write"], begins: None, question: "[y]es" },
-    Asking { args: &["flow", "run", "flow.yaml"], begins: None, question: "[y]es" },
+    Asking { args: &["run", "write"], begins: None, question: "Answer: " },
+    Asking { args: &["flow", "run", "flow.yaml"], begins: None, question: "Answer: " },
     Asking { args: &["attach", "@last"], begins: None, question: "arrows and Enter" },
-    Asking { args: &["attach", "@last", "--plain"], begins: None, question: "[y]es" },
+    Asking { args: &["attach", "@last", "--plain"], begins: None, question: "Answer: " },
 ];
 
 impl Asking {

@@ -96,8 +96,8 @@ fn answering(env: &TestEnv, answers: &[&str]) -> (String, Option<i32>) {
     let mut answers = answers.iter();
     let mut asked = 0;
     watched(env.command(&run(&[])), env, 200, |seen, _| {
-        let questions = seen.matches("ne[v]er: ").count();
-        let is_new = questions > asked && seen.ends_with("ne[v]er: ");
+        let questions = seen.matches("Answer: ").count();
+        let is_new = questions > asked && seen.ends_with("Answer: ");
         asked = questions;
         let answer = if is_new { answers.next() } else { None };
         answer.map(|answer| format!("{answer}\r")).unwrap_or_default()

@@ -119,8 +119,7 @@ impl Below {
         let news = events.into_iter().filter_map(|event| match &event.event {
             Event::Gate(gate) if waits(&event, &gate.id) => {
                 let (session, gate) = (child.clone(), gate.clone());
-                let (seq, at) = (event.seq, event.at);
-                let open = OpenGate { session, gate, seq, at, here: None };
+                let open = OpenGate::new(&**well.store(), session, gate, (event.seq, event.at));
                 Some(RunEvent::Approval(Box::new(open)))
             }
             Event::GateAnswered(it) if seen.is_some() => Some(RunEvent::Answered(GateAnswer {

@@ -407,6 +407,8 @@ fn each_question_of_a_subagent_is_asked_once_and_its_answer_is_taken() {
             let call = open.gate.call.as_ref().map(|call| call.arguments.clone());
             if let (Some(child), Some(call)) = (open.gate.asker.clone(), call) {
                 assert!(asked.insert((child, call)), "asked again: {open:?}");
+                let task = open.task.as_deref().unwrap_or_default();
+                assert!(task.starts_with("task "), "it names no task: {open:?}");
             }
             assert_eq!(&open.session, handle.id(), "asked where nobody runs any more: {open:?}");
             handle.answer(&open.gate.id, Answer::ALLOW_ONCE, "ann@desk").unwrap();

@@ -57,7 +57,7 @@ export function Aside({ session, store, onLane }) {
           /** @type {any} */ child,
         ) => html`<li key=${child.id}><span class="tag">${child.kind}</span> <a href=${toSession(store, child.id)}>
           ${child.id}</a>
-      ${child.at !== undefined && html`<span class="dim"> at ${child.at}</span>`} <${Status} status=${child.status} />
+      ${child.at !== undefined && html`<span class="dim"> at ${child.at}</span>`} <${Status} session=${child} />
         </li>`,
       )}</ul></section>`
     }

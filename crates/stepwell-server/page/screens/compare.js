@@ -114,7 +114,7 @@ function side(name, it, store) {
   return html`<section class="card" aria-label=${`Session ${name}`}>
     <header class="row wrap"><span class="badge">${name}</span> <a href=${toSession(store, session.id)}>
       ${firstLine(session.label || session.task || session.id, 90)}</a><span class="grow"></span>
-      <${Status} status=${session.status} /></header>
+      <${Status} session=${session} /></header>
     <dl class="facts-list">
       <div><dt>Since they parted</dt><dd>${it.steps} steps, ${spent(it.since)}, ${tokens(it.since.tokens)} tokens</dd>
         </div>

@@ -2,7 +2,6 @@
 // Health: what the doctor finds, whether every log is as it was recorded, and the disk.
 import { html, useEffect, useRef, useState } from '../html.js';
 import { get, sessionPath } from '../api.js';
-import { ThisBrowser } from '../browser.js';
 import { Loading, ProblemNote } from '../parts.js';
 import { toSession } from '../route.js';
 import { isAsRecorded, useApp, useLoad } from '../state.js';
@@ -16,7 +15,6 @@ export function Health() {
   return html`<header class="page-head"><h1>Health</h1><span class="grow"></span>
     <span class="dim">Stepwell ${app.server?.version}, as ${app.server?.caller}${app.server?.may_change ? '' : ', who may look only'}
     </span></header>
-    <div class="row narrow-only"><${ThisBrowser} /></div>
     ${app.stores.map((store) => html`<${StoreHealth} key=${store.key} store=${store} />`)}`;
 }
 

@@ -1,8 +1,8 @@
 // @ts-check
-// Inbox: what waits for you, what runs, what was cut off.
+// Inbox: what waits for you, what runs, what a person stopped, what was cut off.
 import { html, useEffect, useState } from '../html.js';
 import { get } from '../api.js';
-import { answerChosen, GateCard } from '../gate.js';
+import { GateCard } from '../gate.js';
 import { focused, moveFocus, useKeys } from '../keys.js';
 import { canNotify, isNotifying, setNotifying } from '../notify.js';
 import { Empty, Loading, ProblemNote, SilentStores, toast } from '../parts.js';
@@ -52,9 +52,6 @@ export function Inbox() {
     {
       j: () => moveFocus('.gate-card, .session-row', 1),
       k: () => moveFocus('.gate-card, .session-row', -1),
-      y: () => answerChosen('Approve'),
-      a: () => answerChosen('Always allow'),
-      n: () => answerChosen('Deny'),
       Enter: () => {
         const open = focused('.gate-card')?.dataset.session ?? focused('.session-row')?.dataset.session;
         if (open && document.activeElement?.matches('.gate-card, .session-row')) go(open);
@@ -67,14 +64,18 @@ export function Inbox() {
     document.title = app.gates.length ? `(${app.gates.length}) Inbox · Stepwell` : 'Inbox · Stepwell';
   }, [app.gates.length]);
   const live = load.data?.live.items ?? [];
-  const byId = new Map(live.map((/** @type {any} */ it) => [`${it.store} ${it.id}`, it]));
+  const byId = new Map(
+    [...live, ...(load.data?.cut.items ?? [])].map((/** @type {any} */ it) => [`${it.store} ${it.id}`, it]),
+  );
   const running = live.filter(
     (/** @type {any} */ it) => (it.status === 'running' && !it.parent) || (it.status === 'running' && it.forked_at),
   );
   // A fork that never ran was not cut off.
-  const cut = (load.data?.cut.items ?? []).filter(
+  const ended = (load.data?.cut.items ?? []).filter(
     (/** @type {any} */ it) => !(it.forked_at && it.status === 'interrupted' && !it.stop_reason && !it.resumes),
   );
+  const stopped = ended.filter((/** @type {any} */ it) => it.stopped);
+  const cut = ended.filter((/** @type {any} */ it) => !it.stopped);
   return html`
     <header class="page-head"><h1>Inbox</h1><span class="grow"></span>
       ${
@@ -95,12 +96,19 @@ export function Inbox() {
         <p class="dim">When an agent asks before it changes something, the question is here.</p><//>`}
       ${app.gates.map((gate) => {
         const session = byId.get(`${gate.store} ${gate.session_id}`);
-        return html`<${GateCard} key=${gateName(gate)} gate=${gate} task=${session?.label || session?.task} />`;
+        return html`<${GateCard} key=${gateName(gate)} gate=${gate} task=${session?.label || session?.task}
+          stopped=${session?.stopped} />`;
       })}</section>
     <section aria-labelledby="runs"><h2 id="runs">Runs <${Count} n=${running.length} isMore=${load.data?.live.isMore} /></h2>
       ${load.loading && !load.data ? html`<${Loading} />` : running.length === 0 ? html`<p class="dim">Nothing runs. <a
         href="#/start">Start something</a></p>` : running.map((/** @type {any} */ it) => html`<${SessionRow}
         key=${it.id} session=${it} />`)}</section>
+    ${
+      stopped.length > 0 &&
+      html`<section aria-labelledby="stopped"><h2 id="stopped">Stopped by a person <${Count} n=${stopped.length}
+        isMore=${load.data?.cut.isMore} /></h2>
+      ${stopped.map((/** @type {any} */ it) => html`<${SessionRow} key=${it.id} session=${it} resume=${true} />`)}</section>`
+    }
     <section aria-labelledby="cut"><h2 id="cut">Was cut off <${Count} n=${cut.length} isMore=${load.data?.cut.isMore} />
       </h2>
       ${cut.length === 0 && load.data && html`<p class="dim">Nothing was cut off.</p>`}

@@ -2,7 +2,7 @@
 // Session: its conversation as it grows, and what steers it.
 import { html, useEffect, useLayoutEffect, useRef, useState } from '../html.js';
 import { change, get, keyOf, resumeSession, sessionPath } from '../api.js';
-import { answerChosen, GateCard } from '../gate.js';
+import { GateCard } from '../gate.js';
 import { moveFocus, useKeys } from '../keys.js';
 import { SessionLog } from '../log.js';
 import { Act, Loading, ProblemNote, toast } from '../parts.js';
@@ -86,13 +86,9 @@ export function Session({ route }) {
   const session = info.data;
   useKeys(
     {
-      m: () => document.getElementById('say')?.focus(),
       o: () => setUnfold((it) => !it),
       j: () => moveFocus('.gate-card', 1),
       k: () => moveFocus('.gate-card', -1),
-      y: () => answerChosen('Approve'),
-      a: () => answerChosen('Always allow'),
-      n: () => answerChosen('Deny'),
     },
     [],
   );
@@ -137,7 +133,8 @@ export function Session({ route }) {
             .map((speech) => html`<${Speaking} key=${`speaking ${speech.lane}`} speech=${speech} lanes=${place.lanes} />`)}
         </ol>
         ${log && !log.isEnd && html`<${Act} class="more" onPress=${() => log.later()}>Show later events<//>`}
-        ${gates.map((gate) => html`<${GateCard} key=${gateName(gate)} gate=${gate} inSession=${true} />`)}
+        ${gates.map((gate) => html`<${GateCard} key=${gateName(gate)} gate=${gate} inSession=${true}
+          stopped=${session?.stopped} />`)}
         ${session?.status === 'running' && gates.length === 0 && html`<p class="working" role="status">
           <span class="pulse" aria-hidden="true"></span>The agent works.</p>`}
         ${session && app.server?.may_change && !gone && html`<${Composer} session=${session} store=${store}
@@ -218,7 +215,7 @@ function Composer({ session, store, lanes }) {
     send().catch((problem) => toast({ problem }));
   }}>
     <textarea id="say" rows="2" aria-label="Say something to the agent"
-      placeholder=${isRunning ? 'Say something. It is heard before the next call.' : 'Say what to do next (m)'}
+      placeholder=${isRunning ? 'Say something. It is heard before the next call.' : 'Say what to do next'}
       value=${text}
       onInput=${(/** @type {any} */ event) => setText(event.target.value)} onKeyDown=${onKey}></textarea>
     <div class="row wrap">
@@ -232,7 +229,7 @@ function Composer({ session, store, lanes }) {
       <span class="grow"></span>
       ${
         isRunning &&
-        html`<${Act} class="bad" title="Stop (x)" onPress=${async () => {
+        html`<${Act} class="bad" onPress=${async () => {
           await change('POST', sessionPath(session.id, '/stop'), {}, { store });
           toast({ text: 'It was asked to stop.' });
         }}>Stop<//>`

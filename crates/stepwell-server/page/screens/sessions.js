@@ -4,7 +4,7 @@ import { html, useEffect, useState } from '../html.js';
 import { change, get, resumeSession, sessionPath } from '../api.js';
 import { Icon } from '../icons.js';
 import { focused, moveFocus, useKeys } from '../keys.js';
-import { Act, Age, Dialog, Empty, Field, Loading, ProblemNote, SilentStores, Status, toast } from '../parts.js';
+import { Act, Age, Dialog, Empty, Field, Loading, ProblemNote, SilentStores, Status, statusWord, toast } from '../parts.js';
 import { go, replace, toSession, withQuery } from '../route.js';
 import { announceChange, askStores, homeStore, state, storeName, useApp, useLoad } from '../state.js';
 import { firstLine, modelName, plural, short, spent, tokens } from '../text.js';
@@ -72,12 +72,12 @@ export function SessionRow({ session, resume, trashed, onEdit }) {
   const where = toSession(session.store, session.id);
   return html`<div class="session-row" tabindex="0" data-session=${where} data-id=${session.id}
     data-store=${session.store}
-      role="group" aria-label=${`${firstLine(session.label || session.task || session.id, 80)}, ${session.status}`}>
+      role="group" aria-label=${`${firstLine(session.label || session.task || session.id, 80)}, ${statusWord(session)}`}>
     <div class="session-main">
       <a class="session-title" href=${where} tabindex="-1">${session.pinned && html`<span class="pin" role="img"
         aria-label="Pinned">★ </span>`}${firstLine(session.label || session.task || session.id)}</a>
       <div class="session-facts">
-        <${Status} status=${session.status} reason=${session.stop_reason} />
+        <${Status} session=${session} />
         ${session.open_gates > 0 && html`<span class="badge ask">${plural(session.open_gates, 'question')}</span>`}
         ${session.label && session.task && html`<span class="dim clip">${firstLine(session.task, 80)}</span>`}
         ${session.flow && html`<span class="tag">flow ${session.flow.name}</span>`}
@@ -107,12 +107,12 @@ export function SessionRow({ session, resume, trashed, onEdit }) {
         onEdit &&
         html`
         <${Act} class="icon" label=${session.pinned ? 'Unpin' : 'Pin'}
-          title=${session.pinned ? 'Unpin (p)' : 'Pin: keep it from cleanup (p)'}
+          title=${session.pinned ? 'Unpin' : 'Pin: keep it from cleanup'}
           onPress=${() => editSession(session, { pinned: !session.pinned })}>
           <${Icon} name="star" filled=${session.pinned} /><//>
-        <${Act} class="icon" label="Rename and tag" title="Rename and tag (e)" onPress=${() => onEdit(session)}>
+        <${Act} class="icon" label="Rename and tag" title="Rename and tag" onPress=${() => onEdit(session)}>
           <${Icon} name="pencil" /><//>
-        <${Act} class="icon" label="Move to the trash" title="Move to the trash (#)"
+        <${Act} class="icon" label="Move to the trash" title="Move to the trash"
           onPress=${() => trashSession(session)}><${Icon} name="trash" /><//>`
       }
     </div>
@@ -155,10 +155,6 @@ export function Sessions({ route }) {
   const all = /** @type {any[]} */ (load.data?.items ?? []);
   const set = (/** @type {string} */ name, /** @type {string} */ value) =>
     replace(withQuery(`#/${route.name}`, { ...query, [name]: value }));
-  const current = () =>
-    all.find(
-      (it) => it.id === focused('.session-row')?.dataset.id && it.store === focused('.session-row')?.dataset.store,
-    );
   useKeys(
     {
       j: () => moveFocus('.session-row', 1),
@@ -168,20 +164,8 @@ export function Sessions({ route }) {
         if (open && document.activeElement?.matches('.session-row')) go(open);
         else /** @type {any} */ (document.activeElement)?.click?.();
       },
-      p: () => {
-        const it = current();
-        if (it) editSession(it, { pinned: !it.pinned }).catch((problem) => toast({ problem }));
-      },
-      e: () => {
-        const it = current();
-        if (it) edit(it);
-      },
-      '#': () => {
-        const it = current();
-        if (it) trashSession(it).catch((problem) => toast({ problem }));
-      },
     },
-    [load.data],
+    [],
   );
   return html`
     <header class="page-head"><h1>${trashed ? 'Trash' : 'Sessions'}</h1><span class="grow"></span>

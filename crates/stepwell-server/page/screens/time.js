@@ -57,12 +57,7 @@ export function TimeTravel({ route }) {
   const previous = () => setAt(stops.filter((/** @type {any} */ mark) => mark.seq < point).pop()?.seq ?? 1);
   const next = () => setAt(stops.find((/** @type {any} */ mark) => mark.seq > point)?.seq ?? head);
   const may = app.server?.may_change;
-  useKeys({ '[': previous, ']': next, f: () => may && open('fork'), w: () => may && point < head && open('rewind') }, [
-    marks.data,
-    point,
-    head,
-    may,
-  ]);
+  useKeys({ '[': previous, ']': next }, [marks.data, point, head]);
   const here = [...all].reverse().find((/** @type {any} */ mark) => mark.seq <= point);
   const tab = route.query.tab === 'files' ? 'files' : 'model';
   const wasMoved = all.some((/** @type {any} */ mark) => mark.kind === 'rewound');
@@ -89,8 +84,8 @@ export function TimeTravel({ route }) {
           ${
             may &&
             html`
-            <button title="Fork here (f)" onClick=${() => open('fork')}>Fork here</button>
-            <button title="Rewind to here (w)" disabled=${point >= head}
+            <button onClick=${() => open('fork')}>Fork here</button>
+            <button disabled=${point >= head}
               onClick=${() => open('rewind')}>Rewind to here</button>
             ${wasMoved && html`<${Act} onPress=${() => takeBack(store, id, 'undo', info)}>Undo rewind<//>
               <${Act} onPress=${() => takeBack(store, id, 'redo', info)}>Redo<//>`}`

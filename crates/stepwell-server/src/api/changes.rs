@@ -238,9 +238,11 @@ pub(super) fn answer(act: &Act<'_>, given: GiveAnswer) -> Result<GateAnswered> {
         _ => false,
     };
     if let Some(Recorded { seq, .. }) = act.done_before(&id, is_same)? {
-        let goes_on = act.well().info(&id)?.held.is_some();
-        let counts = counts(act, &id, seq)?;
-        return Ok(GateAnswered { session_id: id, gate, seq, goes_on, counts });
+        let info = act.well().info(&id)?;
+        let (goes_on, counts) = (info.held.is_some(), counts(act, &id, seq)?);
+        let resume = act.well().top_of(&id)?;
+        let stopped = !goes_on && act.well().info(&resume)?.head.was_stopped();
+        return Ok(GateAnswered { session_id: id, gate, seq, goes_on, counts, stopped, resume });
     }
     let given = Given { gate: Some(gate), answer: Answer::read(&text) };
     let done = act.acting().answer_having_seen(&id, &given, &FlowOptions::default(), seen)?;
@@ -251,6 +253,8 @@ pub(super) fn answer(act: &Act<'_>, given: GiveAnswer) -> Result<GateAnswered> {
         seq: done.seq,
         goes_on: done.goes_on,
         counts,
+        stopped: done.stopped,
+        resume: done.resume,
     })
 }
 

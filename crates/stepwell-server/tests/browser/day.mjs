@@ -1,6 +1,6 @@
 // A day of work: once with the mouse, once with the keyboard alone.
 import { open } from './browser.mjs';
-import { assert, at, isWell, storeKey, until } from './expect.mjs';
+import { assert, at, isWell, press, storeKey, tabTo, toComposer, until } from './expect.mjs';
 
 const call = (tool, args) => ({ tool, arguments: args });
 
@@ -39,9 +39,9 @@ export async function byMouse({ world, browser, claim, shot }) {
     await button(page, 'Start').click();
     // The question comes with the diff in full; the first answer is once, the second for good.
     await page.locator('.gate-card .add').getByText('two').waitFor();
-    await button(page, 'Approve').click();
+    await button(page, 'Allow once').click();
     await page.locator('.gate-card .add').getByText('three').waitFor();
-    await button(page, 'Always allow').click();
+    await button(page, 'Always allow any call of edit_file in this session').click();
     await page.getByText('There it is.').waitFor();
     await page.locator('.status.success').first().waitFor();
     assert.equal(world.read('mouse.txt'), 'one\ntwo\nthree\n');
@@ -186,17 +186,17 @@ export async function byKeyboard({ world, browser, claim }) {
       await until(page, 'the form is ready', () => document.querySelector('select option[value=explore]'));
       await keys.type('Write keys.txt with two lines');
       await keys.press('Control+Enter');
-      // The first press chooses the question, the second one answers it.
-      const press = async (key) => {
-        await page.locator('.gate-card[data-still]').waitFor();
-        await keys.press(key);
-        await until(page, 'the question is chosen', () => document.activeElement?.matches('.gate-card'));
-        await keys.press(key);
-      };
       await page.locator('.gate-card .add').getByText('two').waitFor();
-      await press('y');
+      await page.locator('.gate-card[data-still]').waitFor();
+      await keys.press('j');
+      await press(page, 'Allow once');
       await page.locator('.gate-card .add').getByText('three').waitFor();
-      await press('n');
+      await page.locator('.gate-card[data-still]').waitFor();
+      await keys.press('j');
+      await tabTo(page, 'an answer', () => document.activeElement?.textContent.trim() === 'Allow once');
+      await keys.press('ArrowRight');
+      await keys.press('ArrowRight');
+      await keys.press('Enter');
       await until(page, 'the reason has the focus', () =>
         document.activeElement?.getAttribute('aria-label')?.startsWith('Reason'),
       );
@@ -206,7 +206,7 @@ export async function byKeyboard({ world, browser, claim }) {
       await page.getByText('There it is.').waitFor();
       await page.locator('.status.success, .status.partial').first().waitFor();
       assert.equal(world.read('keys.txt'), 'one\ntwo\n');
-      await keys.press('m');
+      await toComposer(page);
       await keys.type('Say it again');
       await keys.press('Enter');
       await page.getByText('With pleasure, again.').waitFor();
@@ -217,7 +217,7 @@ export async function byKeyboard({ world, browser, claim }) {
       await page.locator('.strip .mark.step').first().waitFor({ state: 'attached' });
       await keys.press('[');
       await keys.press('[');
-      await keys.press('f');
+      await press(page, 'Fork here');
       await page.getByRole('dialog').waitFor();
       await keys.type('keys fork');
       await keys.press('Enter');
@@ -245,20 +245,21 @@ export async function byKeyboard({ world, browser, claim }) {
       for (let n = 0; n < 30 && !(await title())?.includes('An idea'); n += 1) await keys.press('j');
       assert.match(await title(), /An idea that went nowhere/);
       const row = page.locator('.session-row', { hasText: 'nowhere' });
-      await keys.press('p');
+      await press(page, 'Pin');
       await row.getByRole('img', { name: 'Pinned' }).waitFor();
       await row.focus();
-      await keys.press('e');
+      await press(page, 'Rename and tag');
       await page.getByRole('dialog').getByLabel('Name', { exact: true }).waitFor();
       await keys.type('nowhere idea');
       await keys.press('Enter');
       await page.getByRole('dialog').waitFor({ state: 'detached' });
       await page.locator('.session-title', { hasText: 'nowhere idea' }).waitFor();
-      await until(page, 'the focus is back on the row', () => document.activeElement?.matches('.session-row'));
-      await keys.press('#');
+      await until(page, 'the focus is back in the row', () => document.activeElement?.closest('.session-row'));
+      await press(page, 'Move to the trash');
       await row.waitFor({ state: 'detached' });
-      await keys.press('z');
+      await press(page, 'Undo');
       await row.waitFor();
+      await page.evaluate(() => document.activeElement?.blur());
       await keys.press('/');
       await keys.type('pleasure');
       await page.getByRole('option').first().waitFor();
@@ -299,8 +300,6 @@ export async function byKeyboard({ world, browser, claim }) {
       const id = world.newest();
       const page = await open(browser, world);
       const keys = page.keyboard;
-      const isOn = (name) =>
-        page.evaluate((wanted) => document.activeElement?.textContent?.trim() === wanted, name);
       await page.goto(at(world, home, id));
       await page.getByText('Done.').waitFor();
       await keys.press('t');
@@ -311,28 +310,27 @@ export async function byKeyboard({ world, browser, claim }) {
         await keys.press('[');
         await page.waitForURL((address) => address.href !== before);
       }
-      await keys.press('w');
+      await press(page, 'Rewind to here');
       await page.locator('.dry-run').getByText('back.txt').waitFor();
       assert.equal(world.read('back.txt'), 'two\n', 'a dry run changes nothing');
-      for (let n = 0; n < 20 && !(await isOn('Rewind')); n += 1) await keys.press('Tab');
-      await keys.press('Enter');
+      await press(page, 'Rewind');
       await page.getByText(`Rewound to ${first}.`).waitFor();
       assert.equal(world.read('back.txt'), 'one\n');
-      await keys.press('z');
+      await press(page, 'Undo');
       await page.getByText('The rewind is taken back.').waitFor();
       assert.equal(world.read('back.txt'), 'two\n');
       await keys.press('c');
       await page.getByText('Done.').first().waitFor();
-      await keys.press('m');
+      await toComposer(page);
       await keys.type('Now turn');
       await keys.press('Enter');
       await page.getByText('Turn 2.').waitFor();
       await keys.press('Escape');
-      await keys.press('x');
+      await press(page, 'Stop');
       await page.locator('.status.interrupted').first().waitFor();
-      await keys.press('r');
+      await press(page, 'Resume');
       await page.locator('.status.running').first().waitFor();
-      await keys.press('x');
+      await press(page, 'Stop');
       await page.locator('.status.interrupted').first().waitFor();
       isWell(page);
     },

@@ -1,16 +1,8 @@
 // What somebody decides on: all of it is shown, and nothing is decided that they did not choose.
 import { open } from './browser.mjs';
-import { assert, at, isWell, storeKey, until } from './expect.mjs';
+import { ask, assert, isWell, storeKey, until } from './expect.mjs';
 
 const call = (tool, args) => ({ tool, arguments: args });
-
-/** Has a run ask something, and gives its session. */
-function ask(world, name, calls) {
-  const answers = calls.map((it) => ({ text: 'May I?', usage: { input: 10, output: 1 }, calls: [it] }));
-  const model = world.script(name, answers.concat([{ text: 'Thanks.', usage: { input: 10, output: 1 } }]));
-  world.run(['run', `Ask ${name}`, '--model', model], { ok: [8] });
-  return world.newest();
-}
 
 /** Denies what waits in a session, so that it is in nobody's way. */
 async function deny(world, id) {
@@ -76,7 +68,7 @@ export async function decisions({ world, browser, claim }) {
       await card.waitFor();
       const more = card.getByRole('button', { name: /Show more/ });
       if (await more.count()) {
-        await card.getByRole('button', { name: 'Approve' }).click();
+        await card.getByRole('button', { name: 'Allow once' }).click();
         await page.getByText('show all of it first').waitFor();
         assert.ok((await world.api('/gates')).items.some((gate) => gate.session_id === id), 'it waits');
         parts += 1;
@@ -116,47 +108,6 @@ export async function decisions({ world, browser, claim }) {
     for (const id of ids) await deny(world, id);
   });
 
-  await claim('keys answer only the question that was chosen', async () => {
-    const page = await open(browser, world);
-    await page.locator('.gate-card').first().waitFor();
-    const id = ask(world, 'danger', [call('run_command', { command: 'echo danger > danger.txt' })]);
-    const card = page.locator(`.gate-card[data-gate*="${id}"]`);
-    await card.waitFor();
-    const waits = async () => (await world.api('/gates')).items.length;
-    const before = await waits();
-    await page.evaluate(() => document.activeElement?.blur());
-    await page.keyboard.press('y');
-    await page.getByText('Choose a question with j or k first.').waitFor();
-    assert.equal(await waits(), before);
-    const last = await page.locator('.gate-card').last().getAttribute('data-gate');
-    assert.ok(last.includes(id), 'a new question moves no other');
-    await card.and(page.locator('[data-still]')).waitFor();
-    await card.focus();
-    await page.keyboard.press('y');
-    await card.waitFor({ state: 'detached' });
-    assert.equal(await over(world, id), 'success');
-    assert.equal(world.read('danger.txt'), 'danger\n');
-    isWell(page);
-  });
-
-  await claim('a key on the page of a session chooses its question before it answers', async () => {
-    const home = await storeKey(world, 'greeter');
-    const id = ask(world, 'unseen', [call('run_command', { command: 'echo unseen > unseen.txt' })]);
-    const page = await open(browser, world);
-    await page.goto(at(world, home, id));
-    const card = page.locator('.gate-card');
-    await card.waitFor();
-    await page.evaluate(() => document.activeElement?.blur());
-    await page.keyboard.press('y');
-    await page.getByText('Press the key again: Approve.').waitFor();
-    assert.ok((await world.api('/gates')).items.some((gate) => gate.session_id === id), 'it still waits');
-    await until(page, 'the question is chosen', () => document.activeElement?.matches('.gate-card[data-still]'));
-    await page.keyboard.press('y');
-    await card.waitFor({ state: 'detached' });
-    assert.equal(await over(world, id), 'success');
-    isWell(page);
-  });
-
   await claim('a press is no answer to a question that has just moved there', async () => {
     // Two that look alike: when the first is answered, the second takes its place.
     const ids = ['first', 'second'].map((name) =>
@@ -165,7 +116,7 @@ export async function decisions({ world, browser, claim }) {
     const page = await open(browser, world);
     const cards = ids.map((id) => page.locator(`.gate-card[data-gate*="${id}"]`));
     for (const card of cards) await card.and(page.locator('[data-still]')).waitFor();
-    const button = cards[0].getByRole('button', { name: 'Approve' });
+    const button = cards[0].getByRole('button', { name: 'Allow once' });
     await button.scrollIntoViewIfNeeded();
     const box = await button.boundingBox();
     const [x, y] = [box.x + box.width / 2, box.y + box.height / 2];
@@ -186,11 +137,11 @@ export async function decisions({ world, browser, claim }) {
       [ids[0], x, y],
     );
     await page.mouse.click(x, y);
-    assert.equal(await page.evaluate(() => globalThis.pressed), 'Approve', 'the second one is there');
+    assert.equal(await page.evaluate(() => globalThis.pressed), 'Allow once', 'the second one is there');
     await page.getByText('has just come to this place').waitFor();
     assert.equal(await over(world, ids[0]), 'success');
     assert.ok((await world.api('/gates')).items.some((gate) => gate.session_id === ids[1]), 'the second one waits');
-    await cards[1].getByRole('button', { name: 'Approve' }).click();
+    await cards[1].getByRole('button', { name: 'Allow once' }).click();
     await cards[1].waitFor({ state: 'detached' });
     assert.equal(await over(world, ids[1]), 'success');
     isWell(page);
@@ -210,10 +161,10 @@ export async function decisions({ world, browser, claim }) {
     });
     // What waits is not asked for meanwhile, so that the card stays as on a bad line.
     await page.route(/\/gates\?/, (route) => route.abort());
-    await card.getByRole('button', { name: 'Approve' }).click();
+    await card.getByRole('button', { name: 'Allow once' }).click();
     await card.getByText('The server does not answer.').waitFor();
     await page.unroute(/\/gates\?/);
-    await card.getByRole('button', { name: 'Approve' }).click();
+    await card.getByRole('button', { name: 'Allow once' }).click();
     await page.getByText(/^Answered/).first().waitFor();
     assert.equal(await page.locator('.toast.bad').count(), 0);
     assert.equal(await over(world, id), 'success');

@@ -18,6 +18,7 @@ import { together } from './together.mjs';
 import { tabs } from './tabs.mjs';
 import { phone } from './phone.mjs';
 import { decisions } from './decisions.mjs';
+import { typing } from './typing.mjs';
 
 const args = process.argv.slice(2);
 const option = (name) => {
@@ -90,6 +91,7 @@ try {
   await byKeyboard(test);
   await hostile(test);
   await decisions(test);
+  await typing(test);
   // Last: they leave many sessions behind.
   await tabs(test);
 } finally {

@@ -47,11 +47,11 @@ export async function phone({ world, browser, claim, shot }) {
     await card.waitFor();
     await shot(page, 'phone-question');
     assert.deepEqual(await card.evaluate(hidden), []);
-    for (const name of ['Approve', 'Deny'])
+    for (const name of ['Allow once', 'Deny'])
       assert.deepEqual(await card.getByRole('button', { name, exact: true }).evaluate(hidden), [], name);
     const over = await page.evaluate(() => document.documentElement.scrollWidth - window.innerWidth);
     assert.ok(over <= 0, `it is ${over} pixels too wide`);
-    await card.getByRole('button', { name: 'Approve' }).tap();
+    await card.getByRole('button', { name: 'Allow once' }).tap();
     await page.getByText('Turn 1.').waitFor();
     const stop = page.locator('.composer').getByRole('button', { name: 'Stop', exact: true });
     await until(page, 'the end is in view', () => {
@@ -65,5 +65,13 @@ export async function phone({ world, browser, claim, shot }) {
     await page.locator('.status.interrupted').first().waitFor({ state: 'attached' });
     assert.equal(world.read('phone.txt'), 'phone\n');
     isWell(page);
+  });
+
+  await claim('on a phone: somebody logs out', async () => {
+    const page = await open(browser, world, { width: 390, height: 844, hasTouch: true, isMobile: true });
+    await page.getByRole('button', { name: 'Menu' }).tap();
+    await shot(page, 'phone-menu');
+    await page.getByRole('button', { name: 'Log out' }).tap();
+    await page.getByLabel('Link or token').waitFor();
   });
 }

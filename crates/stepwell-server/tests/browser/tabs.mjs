@@ -41,7 +41,7 @@ export async function tabs({ world, browser, claim }) {
     await Promise.all(ids.map((id, n) => label(id, `still tab ${n}`)));
     await Promise.all(pages.slice(1).map((page, n) => isNamed(page, `still tab ${n + 1}`)));
     const last = pages[TABS - 1];
-    await last.getByRole('button', { name: 'Approve' }).click();
+    await last.getByRole('button', { name: 'Allow once' }).click();
     await last.locator('.status.success').first().waitFor();
     assert.equal(await run.over, 0, run.err);
     assert.equal(world.read('tabs.txt'), 'tabs\n');
@@ -90,6 +90,9 @@ export async function tabs({ world, browser, claim }) {
     await page.getByRole('button', { name: 'Log out' }).click();
     await page.getByLabel('Link or token').waitFor();
     await other.getByLabel('Link or token').waitFor();
+    await other.waitForURL(`${world.origin}/`);
+    const left = await other.evaluate(() => document.body.textContent);
+    assert.ok(!left.includes('The script comes first.'), 'nothing of what was shown is left');
     const kept = await page.evaluate(() => JSON.stringify(globalThis.localStorage));
     assert.ok(!/[\w-]{43}/.test(kept), `nothing of the login is left: ${kept}`);
   });

@@ -17,7 +17,7 @@ export async function together({ world, browser, claim, shot }) {
     const run = world.start(['run', 'Ask before you echo', '--wait', '--model', model]);
     const page = await open(browser, world);
     const card = page.locator('.gate-card', { hasText: 'echo asked > asked.txt' });
-    await card.getByRole('button', { name: 'Approve' }).click();
+    await card.getByRole('button', { name: 'Allow once' }).click();
     await card.waitFor({ state: 'detached' });
     assert.equal(await run.over, 0, run.err);
     assert.equal(world.read('asked.txt'), 'asked\n');
@@ -50,7 +50,7 @@ export async function together({ world, browser, claim, shot }) {
     const answers = pages.map((page) =>
       page.waitForResponse((response) => /\/gates\//.test(response.url()) && response.request().method() === 'POST'),
     );
-    await Promise.all(cards.map((card) => card.getByRole('button', { name: 'Approve' }).click()));
+    await Promise.all(cards.map((card) => card.getByRole('button', { name: 'Allow once' }).click()));
     const statuses = (await Promise.all(answers)).map((answer) => answer.status()).sort();
     assert.deepEqual(statuses, [200, 409]);
     await Promise.any(pages.map((page) => page.locator('.toast.bad').getByText(/web: /).waitFor()));
@@ -170,6 +170,12 @@ export async function together({ world, browser, claim, shot }) {
         await world.api(`/sessions/${id}`, { method: 'PATCH', body: JSON.stringify({ tags: [`seen-${n}`] }) });
         await again;
         await page.evaluate(() => new Promise((resolve) => requestAnimationFrame(() => setTimeout(resolve, 0))));
+      }
+      // Nor does to open it again.
+      for (let n = 0; n < 3; n += 1) {
+        await page.reload();
+        await page.locator('.status.interrupted').first().waitFor();
+        await page.getByText('A message was not heard yet.').waitFor();
       }
       assert.ok(!asked.includes('resume'), `the page asked for ${asked}`);
       const { status, unheard } = await world.api(`/sessions/${id}`);

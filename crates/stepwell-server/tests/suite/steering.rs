@@ -7,7 +7,7 @@ use reqwest::Method;
 use serde_json::json;
 use stepwell::{
     Append, Clock, Compacted, Event, Kind, Lane, Message, Scope, Seq, Span, SqliteOptions,
-    SqliteStore, Status, Stepwell, Time, Write,
+    SqliteStore, Status, Stepwell, StopReason, Time, Write,
 };
 
 use crate::test_env::{Limits, TestEnv, gate};
@@ -103,6 +103,68 @@ async fn the_first_answer_counts_and_the_second_is_told_whose_it_was() {
     assert_eq!(given.who.name, "web: ann");
     assert!(!given.answer.allows());
     assert_eq!(env.get("/gates").await.json["items"], json!([]));
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn each_answer_is_offered_with_what_it_is_about() {
+    let env = TestEnv::new().await;
+    env.session();
+    let gates = env.get("/gates").await.json;
+    let offers = json!([
+        {"choice": "once", "label": "Allow once"},
+        {"choice": "always", "label": "Always allow any call of run_command in this session"},
+        {"choice": "deny", "label": "Deny"},
+        {"choice": "never", "label": "Never allow any call of run_command in this session"},
+    ]);
+    assert_eq!(gates["items"][0]["offers"], offers);
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn an_answer_does_not_undo_a_stop() {
+    let env = TestEnv::new().await;
+    let session = env.well.create(env.well.draft("stopped at a question")).unwrap();
+    let id = session.id().clone();
+    session.append(gate("ask-1")).unwrap();
+    session.finish(Status::Interrupted, Some(StopReason::UserInterrupt)).unwrap();
+    let path = format!("/sessions/{id}");
+    assert_eq!(env.get(&path).await.json["stopped"], true);
+    let answer = json!({"answer": "deny", "reason": "not now"});
+    let answer = env.post(&format!("{path}/gates/ask-1"), answer).await.json;
+    assert_eq!((&answer["goes_on"], &answer["stopped"]), (&json!(false), &json!(true)));
+    assert_eq!(answer["resume"], id.as_str());
+    assert_eq!(env.get(&path).await.json["stopped"], true);
+    // A session that waits at a question was not stopped: an answer has it go on.
+    let waits = env.session();
+    let answer = json!({"answer": "deny"});
+    let answer = env.post(&format!("/sessions/{waits}/gates/ask-1"), answer).await.json;
+    assert_eq!(answer.get("stopped"), None);
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn pages_of_sessions_that_can_be_resumed_are_full() {
+    let env = TestEnv::new().await;
+    let mut wanted = std::collections::BTreeSet::new();
+    for n in 0..12 {
+        let session = env.well.create(env.well.draft("one of many")).unwrap();
+        let id = session.id().to_string();
+        // Three of four are done.
+        let status = if n % 4 == 0 { Status::Partial } else { Status::Success };
+        session.finish(status, None).unwrap();
+        if n % 4 == 0 {
+            wanted.insert(id);
+        }
+    }
+    let (mut found, mut lengths, mut cursor) = (Vec::new(), Vec::new(), String::new());
+    loop {
+        let list = env.get(&format!("/sessions?ready=true&limit=2{cursor}")).await.json;
+        let items = list["items"].as_array().unwrap();
+        lengths.push(items.len());
+        found.extend(items.iter().map(|it| it["id"].as_str().unwrap().to_owned()));
+        let Some(next) = list["next"].as_str() else { break };
+        cursor = format!("&cursor={next}");
+    }
+    assert_eq!(lengths, [2, 1]);
+    assert_eq!(found.into_iter().collect::<std::collections::BTreeSet<_>>(), wanted);
 }
 
 #[tokio::test(flavor = "multi_thread")]

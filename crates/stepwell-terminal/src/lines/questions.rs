@@ -5,7 +5,7 @@ use std::io::{self, Write};
 use std::time::Duration;
 
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
-use stepwell::{Answer, SessionId, ToolCall};
+use stepwell::{Answer, Choice, SessionId, ToolCall};
 use stepwell_agent::permission::{Rule, TypedChoice, may_be_remembered};
 use stepwell_flow::NoAnswer;
 use stepwell_runtime::flow::is_permission;
@@ -323,9 +323,12 @@ impl<'a> Question<'a> {
     fn new(handle: &dyn Talk, open: &'a OpenGate, paint: Paint) -> Self {
         let here = open.here.as_ref();
         let preview = here.map_or(open.gate.prompt.as_str(), |here| &here.preview);
-        let preview = match open.session == *handle.id() {
-            true => preview.to_owned(),
-            false => format!("for subagent {}: {preview}", open.session),
+        let preview = match &open.task {
+            Some(task) => format!("for {task}: {preview}"),
+            None if open.session != *handle.id() => {
+                format!("for subagent {}: {preview}", open.session)
+            }
+            None => preview.to_owned(),
         };
         // What a flow's agent asks for is on record only.
         let asked = open.gate.call.as_deref();
@@ -378,7 +381,7 @@ impl<'a> Question<'a> {
     fn wanted(&self) -> String {
         if let Some(call) = self.call() {
             let allow = format!("Allow {}?", one_line(&self.preview));
-            return format!("{} {}", self.paint.paint(Style::Bold, &allow), choices(call));
+            return format!("{}\n{}", self.paint.paint(Style::Bold, &allow), choices(call));
         }
         match (self.asks_for_words(), &self.open.gate.default) {
             (false, _) => "Allow it? [y]es, [n]o".to_owned(),
@@ -448,21 +451,41 @@ fn recorded_call(open: &OpenGate) -> Option<ToolCall> {
     Some(ToolCall { id, name, arguments: asked.arguments.clone(), opaque: None })
 }
 
-/// What can be answered to the question about a call. A pattern is shown for what it is about.
+/// What can be answered to the question about a call, a line for each answer. A choice that would be
+/// made in vain is not offered.
 fn choices(call: &ToolCall) -> String {
-    let name = visible(&call.name);
-    // A choice that would be made in vain is not offered.
-    if !may_be_remembered(call) {
-        return "[y]es, [n]o (and why), ne[v]er".to_owned();
+    let label = |choice: Choice| visible(&choice.label(&call.name, None));
+    let mut lines = vec![
+        format!("  y  {}", label(Choice::Once)),
+        format!("  n  {}, and why", label(Choice::Deny)),
+    ];
+    if may_be_remembered(call) {
+        lines.push(format!("  a  {}", label(Choice::Always)));
+        lines.extend(Rule::like(call).map(|like| {
+            let meant = Choice::Always.label(&call.name, Some(&like));
+            format!("  a {like}  {meant}", like = visible(&like), meant = visible(&meant))
+        }));
     }
-    let like = Rule::like(call).map(|like| format!(" (or a pattern: a {like})"));
-    let like = visible(&like.unwrap_or_default());
-    format!("[y]es, [n]o (and why), [a]lways {name} in this session{like}, ne[v]er")
+    lines.push(format!("  v  {}", label(Choice::Never)));
+    format!("{}\nAnswer", lines.join("\n"))
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn every_answer_that_is_remembered_says_what_it_is_about() {
+        let arguments = r#"{"command": "cargo test --all"}"#.to_owned();
+        let call = ToolCall { id: "c".into(), name: "run_command".into(), arguments, opaque: None };
+        let lines = "  y  Allow once
+  n  Deny, and why
+  a  Always allow any call of run_command in this session
+  a cargo test*  Always allow calls of run_command like cargo test* in this session
+  v  Never allow any call of run_command in this session
+Answer";
+        assert_eq!(choices(&call), lines);
+    }
 
     #[test]
     fn what_is_typed_as_a_question_follows_one_that_was_answered_elsewhere_is_no_answer_to_it() {

@@ -9,7 +9,7 @@ use std::time::Duration;
 use rustix::pty::{OpenptFlags, grantpt, openpt, ptsname, unlockpt};
 
 /// What a program that asks whether a tool may run ends its line with.
-const ASKED: &str = "[y]es, ";
+const ASKED: &str = "Answer: ";
 
 /// A program that writes nothing for so long does not go on, on however slow a machine.
 const PATIENCE: Duration = Duration::from_secs(120);

@@ -11,7 +11,7 @@ use stepwell::{
 };
 use stepwell_files::walk::walker;
 use stepwell_runtime::{Error, OpenGate, Runtime};
-use stepwell_workspace::{Lies, NamedWell, OtherSessions, Well, Workspace, was_stopped};
+use stepwell_workspace::{Lies, NamedWell, OtherSessions, Well, Workspace};
 
 use super::follow::Follower;
 use super::rows::{FILES_KEPT, card, foreign_row, point, preview, rests, row};
@@ -207,7 +207,7 @@ impl Reader {
             unheard: head.unheard,
             resume,
             rests: rests(&head),
-            stopped: was_stopped(&head),
+            stopped: head.was_stopped(),
             waiting: head.open_gates,
             seq: head.seq,
             elsewhere,
@@ -239,9 +239,8 @@ impl Reader {
         let below = well.subagents(id)?.into_iter().map(|it| it.head.id);
         for session in std::iter::once(id.clone()).chain(below) {
             for asked in Gates::waiting(&**well.store(), &session)?.open() {
-                let (gate, seq, at) = (asked.gate.clone(), asked.seq, asked.at);
-                let session = session.clone();
-                let open = OpenGate { session, gate, seq, at, here: None };
+                let (session, gate) = (session.clone(), asked.gate.clone());
+                let open = OpenGate::new(&**well.store(), session, gate, (asked.seq, asked.at));
                 questions.push(listener.question(&open));
             }
         }

@@ -83,6 +83,7 @@ fn tool_lines(tool: &ToolBlock, columns: usize, theme: Theme, details: bool) -> 
         ToolState::Over(ToolOutcome::Denied) => ("● ", theme.warn(), " not allowed".to_owned()),
         ToolState::Over(ToolOutcome::Waits) => ("○ ", theme.warn(), " waits for you".to_owned()),
         ToolState::Over(ToolOutcome::CutOff) => ("● ", theme.warn(), " cut off".to_owned()),
+        ToolState::Over(ToolOutcome::NotRun) => ("○ ", theme.warn(), " not run".to_owned()),
     };
     // How it ended is never cut off the line.
     let room = columns.saturating_sub(crate::wrap::width(&ending));

@@ -5,6 +5,7 @@ use ratatui::text::{Line, Span};
 
 use super::{label, span};
 use crate::choice::Choice;
+use crate::clean::Clean;
 use crate::diff;
 use crate::state::{Asked, State};
 use crate::theme::Theme;
@@ -171,7 +172,7 @@ fn keys(state: &State, asked: &Asked, seen: bool, columns: usize) -> Vec<Line<'s
     let theme = state.look.theme;
     let text = match asked.question.kind {
         _ if asked.pattern => {
-            let tool = asked.question.always.as_ref().map_or("", |always| always.tool.as_str());
+            let tool = asked.question.tool.as_ref().map_or("", Clean::as_str);
             format!("Enter allows {tool} what is like this, in this session; Esc goes back")
         }
         QuestionKind::Words => match &asked.question.default {

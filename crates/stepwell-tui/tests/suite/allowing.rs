@@ -33,14 +33,15 @@ fn runs(command: &str) -> Question {
         arguments: format!(r#"{{"command":"{command}"}}"#),
         opaque: None,
     };
-    let always = Some(Always { tool: Clean::new("run_command"), call: Some(call) });
+    let always = Some(Always { call: Some(call) });
     let prompt = Clean::new(&format!("Allow run {command}?"));
-    Question { prompt, always, detail: None, ..question("g1") }
+    let tool = Some(Clean::new("run_command"));
+    Question { prompt, tool, always, detail: None, ..question("g1") }
 }
 
 #[test]
 fn a_page_that_was_left_before_its_end_allows_nothing() {
-    for key in ["once", "always"] {
+    for key in ["Allow once", "Always allow any"] {
         let mut stage = asked(long());
         assert!(stage.choose(key).is_empty(), "it is shown first");
         stage.key("q");
@@ -52,24 +53,24 @@ fn a_page_that_was_left_before_its_end_allows_nothing() {
         stage.key("G");
         assert!(stage.screen().contains("+line 300"), "{}", stage.screen());
         stage.key("q");
-        let scope = if key == "once" { Grant::Once } else { Grant::Always };
+        let scope = if key == "Allow once" { Grant::Once } else { Grant::Always };
         assert_eq!(stage.choose(key), answer(Answer::Allow { scope }));
     }
     // Page by page is as good.
     let mut stage = asked(long());
-    stage.choose("details");
+    stage.choose("Details");
     for _ in 0..20 {
         stage.key(" ");
     }
     stage.key("q");
-    assert_eq!(stage.choose("once"), answer(Answer::ALLOW_ONCE));
+    assert_eq!(stage.choose("Allow once"), answer(Answer::ALLOW_ONCE));
 }
 
 #[test]
 fn what_one_question_showed_does_not_count_for_the_next() {
     let mut stage = asked(long());
     stage.told(Told::Asked(Box::new(Question { gate: "g2".into(), ..long() })));
-    stage.choose("details");
+    stage.choose("Details");
     stage.told(Told::Answered {
         session: id("s-one"),
         gate: "g1".into(),
@@ -79,16 +80,22 @@ fn what_one_question_showed_does_not_count_for_the_next() {
     });
     stage.key("G");
     stage.key("q");
-    assert!(stage.wait(1).choose("once").is_empty());
+    assert!(stage.wait(1).choose("Allow once").is_empty());
 }
 
 #[test]
 fn always_says_for_what_and_a_pattern_is_offered() {
     let mut stage = asked(runs("cargo test --all"));
     let screen = stage.screen();
-    assert!(screen.contains("always run_command in this session"), "{screen}");
-    assert!(screen.contains("always cargo test*"), "{screen}");
-    assert!(stage.choose("always cargo").is_empty());
+    let shown = screen.split_whitespace().collect::<Vec<_>>().join(" ");
+    for label in [
+        "Always allow any call of run_command in this session",
+        "Always allow calls of run_command like cargo test* in this session",
+        "Never allow any call of run_command in this session",
+    ] {
+        assert!(shown.contains(label), "{label}: {screen}");
+    }
+    assert!(stage.choose("Always allow calls").is_empty());
     assert_eq!(stage.state.editor.text(), "cargo test*");
     let rule = Rule::parse("run_command(cargo test*)");
     let like = vec![Effect::AllowLike { session: id("s-one"), gate: "g1".into(), rule }];
@@ -96,24 +103,30 @@ fn always_says_for_what_and_a_pattern_is_offered() {
     assert!(stage.state.asked().is_none() && stage.state.editor.is_empty());
     // A pattern that does not fit what is asked allows nothing, and it can be thought better of.
     let mut stage = asked(runs("cargo test --all"));
-    stage.choose("always cargo");
+    stage.choose("Always allow calls");
     stage.key("ctrl+u");
     stage.type_text("rm*");
     assert!(stage.key("enter").is_empty());
     assert!(stage.screen().contains("does not fit"), "{}", stage.screen());
     stage.key("esc");
-    assert_eq!(stage.choose("once"), answer(Answer::ALLOW_ONCE));
+    assert_eq!(stage.choose("Allow once"), answer(Answer::ALLOW_ONCE));
     // Where lines are typed, it is the same.
     let mut stage = asked(runs("cargo test --all"));
     let lines = plain_question(stage.state.asked().unwrap()).join("\n");
-    assert!(lines.contains("always (run_command in this session), always cargo test*,"), "{lines}");
+    for label in [
+        "always (Always allow any call of run_command in this session), always cargo test* (",
+        "never (Never allow any call of run_command in this session)",
+    ] {
+        assert!(lines.contains(label), "{label}: {lines}");
+    }
     assert_eq!(stage.input(Input::Line("a cargo test*".into())), like);
 }
 
 #[test]
 fn what_is_asked_every_time_offers_no_always() {
     let mut stage = asked(Question { always: None, ..question("g1") });
-    assert!(!stage.screen().contains("always"), "{}", stage.screen());
+    assert!(!stage.screen().contains("Always"), "{}", stage.screen());
+    assert!(stage.screen().contains("Never allow any call of write_file"), "{}", stage.screen());
     assert!(stage.input(Input::Line("always".into())).is_empty());
     assert!(stage.state.asked().is_some());
 }

@@ -33,8 +33,10 @@ fn a_question_shows_the_diff_and_its_keys() {
       -old
       +new
       arrows and Enter answer · words say no
-      once · always write_file in this session · no · never
-      details · later
+      Allow once
+      Always allow any call of write_file in this session
+      Deny · Never allow any call of write_file in this session
+      Details · Later
     ────────────────────────────────────────────────────────────
     ›
     anthropic/sonnet · confirm-sensitive · $0.12 ($0.88 left)
@@ -61,25 +63,28 @@ fn a_sentence_typed_at_a_question_never_allows_it() {
 
 #[test]
 fn an_answer_is_chosen_with_the_arrows_and_given_with_enter() {
-    assert_eq!(asked().choose("once"), answer("g1", Answer::ALLOW_ONCE));
-    assert_eq!(asked().choose("always"), answer("g1", Answer::Allow { scope: Grant::Always }));
+    assert_eq!(asked().choose("Allow once"), answer("g1", Answer::ALLOW_ONCE));
+    assert_eq!(
+        asked().choose("Always allow any"),
+        answer("g1", Answer::Allow { scope: Grant::Always })
+    );
     let no = |never| answer("g1", Answer::Deny { reason: None, never });
-    assert_eq!(asked().choose("no"), no(false));
-    assert_eq!(asked().choose("never"), no(true));
+    assert_eq!(asked().choose("Deny"), no(false));
+    assert_eq!(asked().choose("Never"), no(true));
     let mut stage = asked();
-    assert_eq!(stage.choose("later"), [Effect::Pause]);
+    assert_eq!(stage.choose("Later"), [Effect::Pause]);
     assert!(stage.state.asked().is_none());
     let mut stage = asked();
-    stage.choose("details");
+    stage.choose("Details");
     assert!(stage.screen().starts_with("what it would do"));
     stage.key("q");
-    assert_eq!(stage.choose("once"), answer("g1", Answer::ALLOW_ONCE));
+    assert_eq!(stage.choose("Allow once"), answer("g1", Answer::ALLOW_ONCE));
     // Enter alone gives nothing, and a letter takes the choice back.
     let mut stage = asked();
     assert!(stage.key("enter").is_empty());
     assert!(stage.screen().contains("arrow keys choose an answer"), "{}", stage.screen());
     stage.key("down");
-    assert!(stage.screen().contains("[once]"), "{}", stage.screen());
+    assert!(stage.screen().contains("[Allow once]"), "{}", stage.screen());
     stage.type_text("not this");
     assert_eq!(stage.key("enter"), answer("g1", Answer::deny("not this")));
 }
@@ -87,7 +92,7 @@ fn an_answer_is_chosen_with_the_arrows_and_given_with_enter() {
 #[test]
 fn a_question_whose_answer_did_not_fit_is_asked_again() {
     let mut stage = asked();
-    stage.choose("once");
+    stage.choose("Allow once");
     let refused = |again| Reply::NotAnswered {
         session: id("s-one"),
         gate: "g1".into(),
@@ -97,7 +102,7 @@ fn a_question_whose_answer_did_not_fit_is_asked_again() {
     assert!(stage.state.asked().is_none());
     stage.reply(refused(true));
     assert!(stage.printed().contains("it wants a number"));
-    assert_eq!(stage.choose("once"), answer("g1", Answer::ALLOW_ONCE));
+    assert_eq!(stage.choose("Allow once"), answer("g1", Answer::ALLOW_ONCE));
     stage.reply(refused(false));
     assert!(stage.state.asked().is_none());
 }
@@ -123,7 +128,7 @@ fn the_reason_for_a_no_can_be_thought_better_of() {
     let mut stage = asked();
     stage.type_text("yna");
     stage.key("ctrl+u");
-    assert_eq!(stage.choose("once"), answer("g1", Answer::ALLOW_ONCE));
+    assert_eq!(stage.choose("Allow once"), answer("g1", Answer::ALLOW_ONCE));
 }
 
 #[test]
@@ -149,7 +154,7 @@ fn text_that_was_typed_before_a_question_came_is_a_message_and_no_answer() {
     stage.key("tab");
     assert!(stage.key("enter").is_empty());
     assert!(stage.state.editor.is_empty());
-    assert_eq!(stage.choose("once"), answer("g1", Answer::ALLOW_ONCE));
+    assert_eq!(stage.choose("Allow once"), answer("g1", Answer::ALLOW_ONCE));
     assert_eq!(stage.state.editor.text(), "maybey any");
 }
 
@@ -158,9 +163,9 @@ fn a_key_that_comes_too_soon_was_meant_for_something_else() {
     let mut stage = Stage::open();
     stage.send("go");
     stage.told(Told::Asked(Box::new(question("g1"))));
-    assert!(stage.choose("once").is_empty());
+    assert!(stage.choose("Allow once").is_empty());
     assert!(stage.state.asked().is_some());
-    assert_eq!(stage.wait(1).choose("once"), answer("g1", Answer::ALLOW_ONCE));
+    assert_eq!(stage.wait(1).choose("Allow once"), answer("g1", Answer::ALLOW_ONCE));
 }
 
 #[test]
@@ -171,7 +176,7 @@ fn an_answer_from_elsewhere_takes_the_question_away_and_says_who() {
     assert_eq!(stage.printed(), "· Answered by me@here at 12:30:00 elsewhere: no");
     // What was answered here is not told again, whoever the answer names.
     let mut stage = asked();
-    stage.choose("once");
+    stage.choose("Allow once");
     stage.told(answered("g1"));
     assert_eq!(stage.printed(), "");
 }
@@ -245,10 +250,10 @@ fn several_questions_are_answered_in_turn_and_each_once() {
     stage.told(Told::Asked(Box::new(question("g2"))));
     assert!(stage.screen().contains("1 more questions wait"));
     stage.wait(1);
-    assert_eq!(stage.choose("once"), answer("g1", Answer::ALLOW_ONCE));
+    assert_eq!(stage.choose("Allow once"), answer("g1", Answer::ALLOW_ONCE));
     // The second one came up only now: the same key pressed twice is not meant for it.
-    assert!(stage.choose("once").is_empty());
-    assert_eq!(stage.wait(1).choose("once"), answer("g2", Answer::ALLOW_ONCE));
+    assert!(stage.choose("Allow once").is_empty());
+    assert_eq!(stage.wait(1).choose("Allow once"), answer("g2", Answer::ALLOW_ONCE));
     assert!(stage.state.asked().is_none());
 }
 
@@ -292,7 +297,7 @@ fn lines_answer_where_nothing_is_redrawn() {
     @@ -1 +1 @@
     -old
     +new
-    answer yes, always (write_file in this session), no, no: WHY, never or later
+    answer yes, always (Always allow any call of write_file in this session), no, no: WHY, never (Never allow any call of write_file in this session) or later
     ");
 }
 
@@ -319,14 +324,18 @@ fn blanks_cannot_push_the_beginning_of_a_command_off_the_screen() {
         let mut stage = asked_to_run(&command, size);
         let shown = format!("Allow run echo HEAD > evil.txt; echo ␣×{blanks} ; ls?");
         assert!(stage.screen().contains(&shown), "{}", stage.screen());
-        assert_eq!(stage.choose("once"), answer("g1", Answer::ALLOW_ONCE), "all of it is shown");
+        assert_eq!(
+            stage.choose("Allow once"),
+            answer("g1", Answer::ALLOW_ONCE),
+            "all of it is shown"
+        );
     }
 }
 
 #[test]
 fn a_command_that_does_not_fit_is_cut_at_its_end_and_allowed_only_once_all_of_it_was_shown() {
     let command = format!("echo HEAD > evil.txt; {}; rm -r notes", "echo x; ".repeat(500));
-    for key in ["once", "always"] {
+    for key in ["Allow once", "Always allow any"] {
         let mut stage = asked_to_run(&command, (80, 24));
         let screen = stage.screen();
         assert!(screen.contains("? Allow run echo HEAD > evil.txt; echo x;"), "{screen}");
@@ -337,12 +346,12 @@ fn a_command_that_does_not_fit_is_cut_at_its_end_and_allowed_only_once_all_of_it
         stage.key("end");
         assert!(stage.screen().contains("rm -r notes?"), "{}", stage.screen());
         stage.key("q");
-        let grant = if key == "once" { Grant::Once } else { Grant::Always };
+        let grant = if key == "Allow once" { Grant::Once } else { Grant::Always };
         assert_eq!(stage.choose(key), answer("g1", Answer::Allow { scope: grant }));
     }
     // Whoever says no need not read it.
     let mut stage = asked_to_run(&command, (80, 24));
-    assert_eq!(stage.choose("no"), answer("g1", Answer::Deny { reason: None, never: false }));
+    assert_eq!(stage.choose("Deny"), answer("g1", Answer::Deny { reason: None, never: false }));
 }
 
 #[test]
@@ -372,7 +381,7 @@ fn a_long_diff_says_how_many_lines_are_hidden_and_all_of_them_can_be_read() {
         screen.contains(&format!("  … {} more lines: Ctrl+O shows them", 501 - shown)),
         "{screen}"
     );
-    assert!(stage.choose("once").is_empty());
+    assert!(stage.choose("Allow once").is_empty());
     stage.key("end");
     assert!(stage.screen().contains("+line 501"), "{}", stage.screen());
     // Where nothing is redrawn, it is the same.
@@ -397,6 +406,21 @@ fn a_long_question_for_words_keeps_its_beginning_and_its_end() {
 }
 
 #[test]
+fn a_call_that_never_ran_was_not_cut_off() {
+    let mut stage = Stage::open();
+    stage.send("go");
+    stage.printed();
+    stage.record(Message::assistant("").calling("c9", "write_file", "{}"));
+    stage.told(Told::Asked(Box::new(question("g1"))));
+    stage.wait(2);
+    stage.key("esc");
+    stage.end(stepwell::Status::Interrupted);
+    let printed = stage.printed();
+    assert!(printed.contains("write_file {} not run"), "{printed}");
+    assert!(!printed.contains("cut off"), "{printed}");
+}
+
+#[test]
 fn a_call_that_was_left_for_later_waits_and_was_not_cut_off() {
     let mut stage = Stage::open();
     stage.send("go");
@@ -404,7 +428,7 @@ fn a_call_that_was_left_for_later_waits_and_was_not_cut_off() {
     stage.record(Message::assistant("").calling("c9", "write_file", "{}"));
     stage.told(Told::Asked(Box::new(question("g1"))));
     stage.wait(2);
-    stage.choose("later");
+    stage.choose("Later");
     stage.end(stepwell::Status::Paused);
     let printed = stage.printed();
     assert!(printed.contains("write_file {} waits for you"), "{printed}");

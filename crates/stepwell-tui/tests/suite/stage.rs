@@ -273,6 +273,7 @@ pub(crate) fn question(gate: &str) -> Question {
         detail: Some(Clean::new("--- a/notes.md\n+++ b/notes.md\n@@ -1 +1 @@\n-old\n+new\n")),
         asker: None,
         default: None,
-        always: Some(Always { tool: Clean::new("write_file"), call: None }),
+        tool: Some(Clean::new("write_file")),
+        always: Some(Always { call: None }),
     }
 }

@@ -34,14 +34,14 @@ fn a_session_that_runs_elsewhere_is_watched_and_its_questions_are_asked_here() {
     assert!(stage.screen().contains("arrows and Enter"), "{}", stage.screen());
     let answer =
         Effect::Answer { session: id("s-one"), gate: "g1".into(), answer: Answer::ALLOW_ONCE };
-    assert_eq!(stage.choose("once"), [answer]);
+    assert_eq!(stage.choose("Allow once"), [answer]);
     assert!(stage.screen().contains("works elsewhere"), "{}", stage.screen());
 }
 
 #[test]
 fn words_reach_the_run_elsewhere_and_others_words_do_not_take_mine_away() {
     let mut stage = watched();
-    stage.choose("later");
+    stage.choose("Later");
     let said = Effect::Say { session: id("s-one"), text: "be quick".into() };
     assert_eq!(stage.send("be quick"), [said]);
     elsewhere(&mut stage, Told::Recorded(Box::new(recorded(5, Message::user("hello from here")))));
@@ -55,7 +55,7 @@ fn words_reach_the_run_elsewhere_and_others_words_do_not_take_mine_away() {
 fn escape_does_not_stop_a_run_elsewhere_but_a_command_does() {
     let mut stage = watched();
     assert!(
-        stage.choose("later").is_empty(),
+        stage.choose("Later").is_empty(),
         "a question is left to others without pausing anything"
     );
     assert!(stage.key("esc").is_empty());
@@ -88,7 +88,7 @@ fn a_question_whose_runner_is_gone_still_waits_for_an_answer() {
     assert!(screen.contains("arrows and Enter") && !screen.contains("cut off"), "{screen}");
     let answer =
         Effect::Answer { session: id("s-one"), gate: "g1".into(), answer: Answer::ALLOW_ONCE };
-    assert_eq!(stage.choose("once"), [answer]);
+    assert_eq!(stage.choose("Allow once"), [answer]);
     // Somebody else may be quicker.
     let mut stage = watched();
     elsewhere(&mut stage, ended(Status::Interrupted));

@@ -51,6 +51,14 @@ impl Head {
         self
     }
 
+    /// Did a person stop the session's last run, rather than a crash or a limit? Such a session stays
+    /// stopped until a person says something to it or resumes it. Neither opening it nor answering
+    /// one of its questions has it go on.
+    #[must_use]
+    pub fn was_stopped(&self) -> bool {
+        self.status == Status::Interrupted && self.stop_reason == Some(StopReason::UserInterrupt)
+    }
+
     /// Why a run stopped, given the reason on record. A run that died after a person asked it to
     /// stop was stopped by that person: it does not go on by itself.
     pub(super) const fn why_stopped(&self, recorded: StopReason) -> StopReason {

@@ -77,6 +77,42 @@ pub enum Choice {
 impl Choice {
     /// Every choice.
     pub const ALL: [Self; 4] = [Self::Once, Self::Always, Self::Deny, Self::Never];
+
+    /// Whether the choice is remembered for later calls.
+    #[must_use]
+    const fn is_remembered(self) -> bool {
+        matches!(self, Self::Always | Self::Never)
+    }
+
+    /// The words for the choice about a call of `tool`. Each front end shows them. A choice that is
+    /// remembered says of what: every call of the tool, or only those like a pattern.
+    #[must_use]
+    pub fn label(self, tool: &str, pattern: Option<&str>) -> String {
+        let verb = match self {
+            Self::Once => "Allow once",
+            Self::Always => "Always allow",
+            Self::Deny => "Deny",
+            Self::Never => "Never allow",
+        };
+        match (self.is_remembered(), pattern) {
+            (false, _) => verb.to_owned(),
+            (true, None) => format!("{verb} any call of {tool} in this session"),
+            (true, Some(pattern)) => {
+                format!("{verb} calls of {tool} like {pattern} in this session")
+            }
+        }
+    }
+}
+
+impl AskedCall {
+    /// What may be answered to the call. A call that names no choices offers all of them.
+    #[must_use]
+    pub fn offered(&self) -> &[Choice] {
+        match self.choices.is_empty() {
+            true => &Choice::ALL,
+            false => &self.choices,
+        }
+    }
 }
 
 /// A gate was answered. Each gate takes one answer; it may come from anyone.
