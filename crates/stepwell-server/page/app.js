@@ -95,6 +95,7 @@ function Shell() {
       'g c': () => go('#/cost'),
       'g h': () => go('#/health'),
       'g t': () => go('#/trash'),
+      'Ctrl+z': () => /** @type {HTMLElement | undefined} */ ([...document.querySelectorAll('[data-undo]')].pop())?.click(),
     },
     [],
   );

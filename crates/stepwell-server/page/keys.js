@@ -16,6 +16,7 @@ export const KEYS = [
       ['g c', 'Cost'],
       ['g h', 'Health'],
       ['g t', 'Trash'],
+      ['Ctrl+Z', 'Undo what was just done'],
       ['Esc', 'Close what is open'],
     ],
   ],
@@ -70,7 +71,7 @@ export function KeyHelp({ onClose }) {
 
 /** Is somebody typing, or is a dialog open? @param {KeyboardEvent} event */
 function isTaken(event) {
-  if (event.ctrlKey || event.metaKey || event.altKey || event.defaultPrevented) return true;
+  if (event.altKey || event.defaultPrevented) return true;
   const target = /** @type {HTMLElement} */ (event.target);
   if (target.closest('input, textarea, select, [contenteditable]')) {
     return !(target instanceof HTMLInputElement && target.type === 'range');
@@ -81,7 +82,7 @@ function isTaken(event) {
 /**
  * Listens to keys while a component is there: from the moment that it is drawn, so that no key is
  * lost on whoever is quick.
- * @param {Record<string, (event: KeyboardEvent) => void>} handlers by key; `g i` is a sequence
+ * @param {Record<string, (event: KeyboardEvent) => void>} handlers by key; `g i` is a sequence, `Ctrl+z` is held
  * @param {any[]} depends
  */
 export function useKeys(handlers, depends) {
@@ -89,11 +90,12 @@ export function useKeys(handlers, depends) {
     let led = 0;
     const listener = (/** @type {KeyboardEvent} */ event) => {
       if (isTaken(event)) return;
+      const key = event.ctrlKey || event.metaKey ? `Ctrl+${event.key}` : event.key;
       const isSecond = Date.now() - led < 1500;
-      const name = isSecond && handlers[`g ${event.key}`] ? `g ${event.key}` : event.key;
-      led = event.key === 'g' ? Date.now() : 0;
+      const name = isSecond && handlers[`g ${key}`] ? `g ${key}` : key;
+      led = key === 'g' ? Date.now() : 0;
       // The second key of a sequence is not a key of its own.
-      if (isSecond && name === event.key) return;
+      if (isSecond && name === key) return;
       const handle = handlers[name];
       if (!handle) return;
       event.preventDefault();

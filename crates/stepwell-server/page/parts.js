@@ -156,7 +156,7 @@ export function Toasts() {
         ${plain(it.problem.hint)}</span>`] : it.text}</span>
       ${
         it.action &&
-        html`<button class="small" onClick=${async () => {
+        html`<button class="small" data-undo=${it.action.label === 'Undo' ? 'yes' : undefined} onClick=${async () => {
           close(it.id);
           try {
             await it.action?.run();

@@ -93,8 +93,8 @@ impl Listener<'_> {
         let prompt = Clean::new(&asks);
         let detail = here.and_then(|here| here.detail.as_deref());
         let detail = detail.map(str::to_owned).or_else(|| call.and_then(kept_detail));
-        let elsewhere = (open.session != *self.session).then_some(open.session.as_str());
-        let asker = open.task.as_deref().or(elsewhere).map(Clean::line);
+        let asker = open.task.as_deref().unwrap_or(open.session.as_str());
+        let asker = (open.session != *self.session).then(|| Clean::line(asker));
         let kind = match stepwell_runtime::flow::is_permission(gate) {
             true => QuestionKind::Approval,
             false => QuestionKind::Words,

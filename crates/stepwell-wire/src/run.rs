@@ -166,7 +166,7 @@ pub struct WaitingGate {
     /// The call that waits for leave.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub call: Option<AskedCall>,
-    /// What may be answered about the call, in words; empty, the question asks for words.
+    /// What may be answered about the call.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub offers: Vec<Offer>,
     /// The subagent's session that asks.
@@ -177,7 +177,7 @@ pub struct WaitingGate {
 /// An answer that a question about a call takes.
 #[derive(Clone, Debug, Serialize, JsonSchema)]
 pub struct Offer {
-    /// The answer, as it is given.
+    /// The answer.
     pub choice: Choice,
     /// What it means, and for which calls.
     pub label: String,

@@ -121,7 +121,7 @@ pub struct Session<M = u64> {
     /// Why it stopped.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub stop_reason: Option<StopReason>,
-    /// Did a person stop it? It stays stopped until somebody resumes it or says something to it.
+    /// Did a person stop it?
     #[serde(skip_serializing_if = "std::ops::Not::not")]
     pub stopped: bool,
     /// What went wrong.

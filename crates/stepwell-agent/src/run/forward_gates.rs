@@ -22,10 +22,13 @@ impl Run<'_> {
         let gates = self.subagents().waiting_in(id)?;
         self.close_above(&call.id, id, Waiting::StaysOpen)?;
         let mut events = Vec::new();
+        // Its name says what it works on.
+        let label = self.session.well().info(id)?.head.label;
+        let name = label.unwrap_or_else(|| format!("subagent {id}"));
         for asked in gates.open() {
             let ours = name_above(&call.id, &asked.gate.id, gates.moved);
             if !self.state.is_asked(&ours) {
-                let prompt = wants(id, &asked.gate.prompt);
+                let prompt = format!("for {name}: {}", asked.gate.prompt);
                 // What the child holds that is secret is known to nobody here.
                 let asker = Some(asked.gate.asker.clone().unwrap_or_else(|| id.clone()));
                 events.push(Gate { id: ours, prompt, asker, ..asked.gate.clone() }.into());
@@ -156,9 +159,4 @@ enum Waiting {
     StaysOpen,
     /// The child is over: it waits for nothing.
     Closes,
-}
-
-/// A subagent's question, as those above it ask it.
-fn wants(id: &SessionId, preview: &str) -> String {
-    format!("for subagent {id}: {preview}")
 }

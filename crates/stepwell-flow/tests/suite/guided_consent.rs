@@ -85,7 +85,7 @@ fn only_what_was_shown_is_committed() {
     let (ship, prompt) = pauses(&harness);
     assert!(prompt.contains("+echo one"), "{prompt}");
     std::fs::write(harness.root.join("calc.sh"), "echo one\necho two\n").unwrap();
-    harness.answer(&ship, "calc: my words");
+    harness.answer(&ship, "message: calc: my words");
     let (again, prompt) = pauses(&harness);
     assert_eq!((&*ship, &*again), ("work/ship/1", "work/ship/2"));
     assert!(prompt.starts_with("The files were changed after you were asked"), "{prompt}");

@@ -320,7 +320,7 @@ fn a_front_end_answers_the_plan_and_the_commit_and_the_work_resumes_in_between()
     handle.answer(&open.gate.id, Answer::from("approve"), "ann@desk").unwrap();
     let open = asked(&mut events);
     assert_eq!(open.gate.id, "work/ship/1");
-    handle.answer(&open.gate.id, Answer::from("files: both of them"), "ann@desk").unwrap();
+    handle.answer(&open.gate.id, Answer::from("message: files: both of them"), "ann@desk").unwrap();
     let report = handle.join().unwrap();
     assert_eq!(report.status, Status::Success, "{report:?}");
     let log = git(&place.root(), &["log", "--format=%s"]);
@@ -407,8 +407,7 @@ fn each_question_of_a_subagent_is_asked_once_and_its_answer_is_taken() {
             let call = open.gate.call.as_ref().map(|call| call.arguments.clone());
             if let (Some(child), Some(call)) = (open.gate.asker.clone(), call) {
                 assert!(asked.insert((child, call)), "asked again: {open:?}");
-                let task = open.task.as_deref().unwrap_or_default();
-                assert!(task.starts_with("task "), "it names no task: {open:?}");
+                assert!(open.gate.prompt.starts_with("for task "), "it names no task: {open:?}");
             }
             assert_eq!(&open.session, handle.id(), "asked where nobody runs any more: {open:?}");
             handle.answer(&open.gate.id, Answer::ALLOW_ONCE, "ann@desk").unwrap();

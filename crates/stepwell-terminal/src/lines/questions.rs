@@ -323,12 +323,11 @@ impl<'a> Question<'a> {
     fn new(handle: &dyn Talk, open: &'a OpenGate, paint: Paint) -> Self {
         let here = open.here.as_ref();
         let preview = here.map_or(open.gate.prompt.as_str(), |here| &here.preview);
-        let preview = match &open.task {
-            Some(task) => format!("for {task}: {preview}"),
-            None if open.session != *handle.id() => {
-                format!("for subagent {}: {preview}", open.session)
-            }
-            None => preview.to_owned(),
+        // A question that the session passes on names its subagent itself.
+        let preview = match (open.session == *handle.id(), &open.task) {
+            (true, _) => preview.to_owned(),
+            (false, Some(task)) => format!("for {task}: {preview}"),
+            (false, None) => format!("for subagent {}: {preview}", open.session),
         };
         // What a flow's agent asks for is on record only.
         let asked = open.gate.call.as_deref();

@@ -35,7 +35,8 @@ pub(super) fn row(info: &SessionInfo, now: Time, redactor: &Redactor) -> Session
         status: head.status,
         cut_off: head.stop_reason == Some(StopReason::Crashed),
         rests: rests(head),
-        waiting: head.open_gates,
+        // What a person stopped waits until somebody goes on with it.
+        waiting: if head.was_stopped() { 0 } else { head.open_gates },
         used_at: head.updated_at,
         when: ago(head.updated_at, now),
         agent: plain(&head.agent),
