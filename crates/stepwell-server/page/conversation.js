@@ -265,6 +265,7 @@ function noteOf({ kind, body }) {
         ? { word: 'fork', text: `forked from ${body.origin.fork.parent} at ${body.origin.fork.at}` }
         : null;
     case 'status':
+      if (body.reason === 'user_interrupt') return { word: 'stopped', text: 'by a person' };
       return {
         word: body.status,
         text: [body.reason, body.error]

@@ -176,7 +176,7 @@ export function GateCard({ gate, task, inSession, stopped }) {
         </p>`}
       ${call?.holds_secret && html`<p
         class="note-line">Its arguments hold a secret. It can be allowed only at the terminal that runs it.</p>`}
-      ${stopped && html`<p class="note-line">A person stopped this session. An answer is recorded, and the session stays stopped until it is resumed.</p>`}
+      ${stopped && html`<p class="note-line">A person stopped this session. Your answer is kept, and the session stays stopped until somebody resumes it.</p>`}
       <${ProblemNote} problem=${problem} />
       ${sending && html`<p class="dim" role="status">Sending the answer…</p>`}
       ${!may && !sending && html`<p class="dim">You may look, but not answer.</p>`}

@@ -7,8 +7,8 @@ use std::time::Duration;
 
 use serde::Serialize;
 use stepwell::{
-    Answer, Compacted, Gate, Lane, Lease, NodeState, Origin, Outcome, Recorded, Seq, SessionId,
-    Spent, Status, StopReason, Store, Time, ToolCall, Who,
+    Answer, Compacted, Gate, Head, Lane, Lease, NodeState, Origin, Outcome, Recorded, Seq,
+    SessionId, Spent, Status, StopReason, Store, Time, ToolCall, Who,
 };
 
 use super::notice::Notice;
@@ -165,10 +165,18 @@ impl OpenGate {
         let asker = store.info(gate.asker.as_ref().unwrap_or(&session));
         let asker = asker.ok().map(|info| info.head);
         let asker = asker.filter(|head| matches!(head.origin, Origin::Subagent { .. }));
-        let task = asker.map(|head| head.label.unwrap_or(head.task));
-        let task = task.and_then(|task| Some(task.lines().next()?.to_owned()));
+        let task = asker.map(|head| task_line(&head));
         Self { session, gate, seq, at, task, here: None }
     }
+}
+
+/// The most characters of a task that a question names.
+const TASK: usize = 80;
+
+/// What a session is about, in a line: its name, else the first line of its task.
+pub(super) fn task_line(head: &Head) -> String {
+    let task = head.label.as_deref().unwrap_or(&head.task).trim();
+    task.lines().next().unwrap_or_default().chars().take(TASK).collect()
 }
 
 /// What only the process that runs a session knows of a question.

@@ -11,7 +11,7 @@ use stepwell_files::forwarded::{asked_below, asked_in, name_above};
 use super::Run;
 use super::SubagentRecord;
 use super::dispatch::Halt;
-use super::event::RunEvent;
+use super::event::{RunEvent, task_line};
 use super::subagents::Subagents;
 use crate::error::{Error, Result};
 use crate::machine::Stop;
@@ -22,13 +22,11 @@ impl Run<'_> {
         let gates = self.subagents().waiting_in(id)?;
         self.close_above(&call.id, id, Waiting::StaysOpen)?;
         let mut events = Vec::new();
-        // Its name says what it works on.
-        let label = self.session.well().info(id)?.head.label;
-        let name = label.unwrap_or_else(|| format!("subagent {id}"));
+        let task = task_line(&self.session.well().info(id)?.head);
         for asked in gates.open() {
             let ours = name_above(&call.id, &asked.gate.id, gates.moved);
             if !self.state.is_asked(&ours) {
-                let prompt = format!("for {name}: {}", asked.gate.prompt);
+                let prompt = format!("for subagent {id} ({task}): {}", asked.gate.prompt);
                 // What the child holds that is secret is known to nobody here.
                 let asker = Some(asked.gate.asker.clone().unwrap_or_else(|| id.clone()));
                 events.push(Gate { id: ours, prompt, asker, ..asked.gate.clone() }.into());

@@ -48,7 +48,7 @@ fn a_day_of_work_survives_a_kill_during_an_approval() {
     // It waits for its answer, and asks again.
     let mut seat = chat(&env, &[]);
     seat.until("waits for you").press("\u{1b}[B\r").until("write the notes");
-    seat.answer("once").until("It is written.").until("what next?");
+    seat.answer("Allow once").until("It is written.").until("what next?");
     assert_eq!(env.read("notes.md"), "first");
     seat.press("more\r").until("here is more.").until("what next?");
     // A command of the terminal, one of the user's own, one that there is none of.
@@ -174,7 +174,7 @@ fn forty_columns_without_colours_are_enough() {
     env.set("NO_COLOR", "1");
     let command = env.command(&["chat", "--model", "script:script.yaml"]);
     let mut seat = Seat::sit_before(command, (40, 20));
-    seat.until("what is to be done?").press("write the notes\r").answer("once");
+    seat.until("what is to be done?").press("write the notes\r").answer("Allow once");
     seat.until("It is written.").until("what next?");
     seat.press("\u{12}").until("Sessions").press("\u{1b}").until("what next?");
     let written = seat.written();
@@ -193,7 +193,7 @@ fn a_run_elsewhere_is_watched_and_answered_on_the_same_screen() {
     open_gate(&env);
     let mut seat = Seat::sit(env.command(&["attach", "@last"]));
     seat.until("runs it").until("I write the file.");
-    seat.answer("once").until("It is written.").until("it ended there: success");
+    seat.answer("Allow once").until("It is written.").until("it ended there: success");
     assert_eq!(run.wait().unwrap().code(), Some(0));
     assert_eq!(env.read("notes.md"), "first");
     // From now on it is a conversation like any other.
@@ -321,7 +321,7 @@ fn the_newest_session_is_resumed_at_once_if_the_user_wants_that() {
     assert_eq!(paused.code, Some(8), "{}", paused.stderr);
     env.say("config set sessions.resume_on_startup true");
     let mut seat = Seat::sit(env.command(&[]));
-    seat.until("write the notes").answer("no").until("not allowed");
+    seat.until("write the notes").answer("Deny").until("not allowed");
     seat.until("It is written.").until("what next?");
     assert_eq!(seat.leave().1, Some(0));
     assert!(!env.work().join("notes.md").exists());
@@ -344,12 +344,12 @@ answers:
     let mut seat = chat(&env, &["--model", "script:script.yaml"]);
     seat.until("what is to be done?").press("go\r").until("arrows and Enter");
     assert!(seat.screen().contains("Allow run echo HEAD > evil.txt; echo ␣×3000 ; ls?"));
-    seat.answer("no").until("I write.").until("more lines: Ctrl+O shows them");
+    seat.answer("Deny").until("I write.").until("more lines: Ctrl+O shows them");
     // Nobody allows what they were not shown the end of.
-    seat.answer("once").until("what it would do").press("\u{1b}[F").until("+line 501");
+    seat.answer("Allow once").until("what it would do").press("\u{1b}[F").until("+line 501");
     seat.press("q").until("arrows and Enter");
     assert!(!env.work().join("long.txt").exists());
-    seat.answer("once").until("It is done.").until("what next?");
+    seat.answer("Allow once").until("It is done.").until("what next?");
     assert!(env.read("long.txt").ends_with("line 501\n"));
     assert!(!env.work().join("evil.txt").exists());
     seat.leave();

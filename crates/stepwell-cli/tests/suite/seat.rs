@@ -123,7 +123,7 @@ impl Seat {
         for _ in 0..8 {
             self.press("\u{1b}[A");
         }
-        self.until("[once]");
+        self.until("[Allow once]");
         let chosen = format!("[{label}");
         while !self.screen().contains(&chosen) {
             let before = self.screen();

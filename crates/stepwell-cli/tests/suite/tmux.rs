@@ -126,7 +126,7 @@ impl Tmux {
     /// Allows what is asked once, again if the key came too soon.
     fn allow(&self) -> &Self {
         let how = "arrows and Enter";
-        self.until(how).keys(&["Down"]).until("[once]");
+        self.until(how).keys(&["Down"]).until("[Allow once]");
         loop {
             self.keys(&["Enter"]);
             let seen = self.when(|it| !it.contains(how) || it.contains("just came up"));

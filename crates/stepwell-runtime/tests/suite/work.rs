@@ -406,8 +406,9 @@ fn each_question_of_a_subagent_is_asked_once_and_its_answer_is_taken() {
             let Some(open) = event.question() else { continue };
             let call = open.gate.call.as_ref().map(|call| call.arguments.clone());
             if let (Some(child), Some(call)) = (open.gate.asker.clone(), call) {
+                let front = format!("for subagent {child} (task ");
+                assert!(open.gate.prompt.starts_with(&front), "it names no task: {open:?}");
                 assert!(asked.insert((child, call)), "asked again: {open:?}");
-                assert!(open.gate.prompt.starts_with("for task "), "it names no task: {open:?}");
             }
             assert_eq!(&open.session, handle.id(), "asked where nobody runs any more: {open:?}");
             handle.answer(&open.gate.id, Answer::ALLOW_ONCE, "ann@desk").unwrap();

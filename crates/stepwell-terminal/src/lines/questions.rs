@@ -326,7 +326,7 @@ impl<'a> Question<'a> {
         // A question that the session passes on names its subagent itself.
         let preview = match (open.session == *handle.id(), &open.task) {
             (true, _) => preview.to_owned(),
-            (false, Some(task)) => format!("for {task}: {preview}"),
+            (false, Some(task)) => format!("for subagent {} ({task}): {preview}", open.session),
             (false, None) => format!("for subagent {}: {preview}", open.session),
         };
         // What a flow's agent asks for is on record only.
@@ -383,7 +383,7 @@ impl<'a> Question<'a> {
             return format!("{}\n{}", self.paint.paint(Style::Bold, &allow), choices(call));
         }
         match (self.asks_for_words(), &self.open.gate.default) {
-            (false, _) => "Allow it? [y]es, [n]o".to_owned(),
+            (false, _) => format!("Allow it?\n{}", answers(&[])),
             (true, Some(default)) => format!("Your answer [{}]", one_line(default)),
             (true, None) => "Your answer (Ctrl+D: later)".to_owned(),
         }
@@ -454,10 +454,7 @@ fn recorded_call(open: &OpenGate) -> Option<ToolCall> {
 /// made in vain is not offered.
 fn choices(call: &ToolCall) -> String {
     let label = |choice: Choice| visible(&choice.label(&call.name, None));
-    let mut lines = vec![
-        format!("  y  {}", label(Choice::Once)),
-        format!("  n  {}, and why", label(Choice::Deny)),
-    ];
+    let mut lines = Vec::new();
     if may_be_remembered(call) {
         lines.push(format!("  a  {}", label(Choice::Always)));
         lines.extend(Rule::like(call).map(|like| {
@@ -466,7 +463,14 @@ fn choices(call: &ToolCall) -> String {
         }));
     }
     lines.push(format!("  v  {}", label(Choice::Never)));
-    format!("{}\nAnswer", lines.join("\n"))
+    answers(&lines)
+}
+
+/// The answers to any question about a call, and more.
+fn answers(more: &[String]) -> String {
+    let [yes, no] = [Choice::Once, Choice::Deny].map(|choice| choice.label("", None));
+    let more: String = more.iter().map(|line| format!("{line}\n")).collect();
+    format!("  y  {yes}\n  n  {no}, and why\n{more}Answer")
 }
 
 #[cfg(test)]
