@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 import asyncio
-import contextlib
 import functools
 import os
+import threading
 from collections.abc import AsyncIterator, Callable, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from types import TracebackType
@@ -45,18 +45,36 @@ def start(function: Callable[P, T], *args: P.args, **kwargs: P.kwargs) -> asynci
     return _start(_pool("calls", _THREADS), functools.partial(function, *args, **kwargs))
 
 
-def _start(pool: ThreadPoolExecutor, call: Callable[[], T]) -> asyncio.Future[T]:
+async def taken(call: Callable[[], T], give_back: Callable[[T], object]) -> T:
+    """What a call takes, on another thread. If the await is cancelled, it is given back."""
+    pool = _pool("calls", _THREADS)
+    future = _start(pool, call, give_back)
+    try:
+        return await future
+    except asyncio.CancelledError:
+        # It may have been cancelled when the result was there already.
+        if not future.cancelled() and future.exception() is None:
+            pool.submit(give_back, future.result())
+        raise
+
+
+def _start(
+    pool: ThreadPoolExecutor,
+    call: Callable[[], T],
+    unwanted: Callable[[T], object] | None = None,
+) -> asyncio.Future[T]:
     loop = asyncio.get_running_loop()
     told: asyncio.Future[T] = loop.create_future()
 
     def tell(result: T | None, error: BaseException | None) -> None:
-        # If the await was cancelled, nobody is left to tell.
-        if told.done():
-            return
-        if error is not None:
-            told.set_exception(error)
-        else:
-            told.set_result(cast("T", result))
+        if not told.done():
+            if error is not None:
+                told.set_exception(error)
+            else:
+                told.set_result(cast("T", result))
+        elif error is None and unwanted is not None:
+            # The await was cancelled: nobody is left to tell.
+            pool.submit(unwanted, cast("T", result))
 
     def work() -> None:
         result, error = None, None
@@ -64,9 +82,12 @@ def _start(pool: ThreadPoolExecutor, call: Callable[[], T]) -> asyncio.Future[T]
             result = call()
         except BaseException as raised:
             error = raised
-        # A loop that was closed meanwhile does not want to know.
-        with contextlib.suppress(RuntimeError):
+        try:
             loop.call_soon_threadsafe(tell, result, error)
+        except RuntimeError:
+            # The loop was closed meanwhile, and does not want to know.
+            if error is None and unwanted is not None:
+                unwanted(cast("T", result))
 
     pool.submit(work)
     return told
@@ -224,13 +245,15 @@ class AsyncSession:
         self, *, after: int | None = None, seconds: float | None = None
     ) -> AsyncIterator[Event]:
         """Events as they are recorded, by whichever process."""
-        following = self.session.follow(after=after, seconds=seconds)
+        stop = threading.Event()
+        following = self.session.follow_until(stop, after=after, seconds=seconds)
         # One that waits for hours must not keep calls from their threads.
         pool = ThreadPoolExecutor(1, thread_name_prefix="stepwell-follow")
         try:
             while (found := await _start(pool, lambda: next(following, None))) is not None:
                 yield found
         finally:
+            stop.set()
             pool.shutdown(wait=False)
 
     def hold(self) -> AsyncHeld:
@@ -297,9 +320,11 @@ class AsyncHeld:
         self._held: _well.Held | None = None
 
     async def __aenter__(self) -> AsyncSession:
-        held = await run(self._well.hold, self._name)
-        session = await run(held.__enter__)
-        self._held = held
+        def enter() -> tuple[_well.Held, Session]:
+            held = self._well.hold(self._name)
+            return held, held.__enter__()
+
+        self._held, session = await taken(enter, lambda it: it[0].__exit__(None, None, None))
         return AsyncSession(session)
 
     async def __aexit__(

@@ -240,6 +240,12 @@ def digest_text(digest: bytes) -> str:
     return f"blake3:{digest[1:].hex()}" if len(digest) == 33 else digest.hex()
 
 
+def digest_bytes(text: str) -> bytes:
+    """The digest that an event names so."""
+    name = text.removeprefix("blake3:")
+    return bytes.fromhex(name) if name == text else b"\x1e" + bytes.fromhex(name)
+
+
 def now() -> str:
     """The time as events tell it."""
     return datetime.datetime.now(datetime.timezone.utc).isoformat().replace("+00:00", "Z")

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import json
 import os
+import threading
+import time
 import weakref
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
@@ -12,13 +14,16 @@ from typing import TYPE_CHECKING, Any
 
 from stepwell import _core
 from stepwell._types import Event, Hit, JsonObject, Message, SessionInfo, Verdict, event
-from stepwell.errors import AbsentError, ConflictError
+from stepwell.errors import AbsentError, ConflictError, InvalidError
 
 if TYPE_CHECKING:
     from stepwell._agents import AgentSession
 
 _open: weakref.WeakSet[Well] = weakref.WeakSet()
 """Every store that is open here: each is closed around a fork."""
+
+_GLANCE = 0.1
+"""So many seconds a follower waits before it looks whether it should stop."""
 
 
 class Well:
@@ -141,15 +146,19 @@ class Well:
         *,
         attachments: Sequence[bytes] = (),
         expected: int | None = None,
+        intact: int | None = None,
         redact: bool = False,
         hold: _core.Hold | None = None,
     ) -> tuple[int, int]:
-        """Appends events as they are. Returns the first and the last seq."""
+        """Appends events as they are. Returns the first and the last seq. `expected` is the seq
+        that the session must be at, `intact` that of an event that must not have been pruned: a
+        `ConflictError` otherwise."""
         return self.core.append(
             id,
             dumps(events),
             attachments=list(attachments),
             expected=expected,
+            intact=intact,
             hold=hold,
             redact=redact,
         )
@@ -165,16 +174,15 @@ class Well:
         expected: int | None = None,
     ) -> tuple[int, int]:
         """Appends events, and empties records and messages that were appended before, all or
-        none. The log says that they were, and by which rule."""
+        none. The log says that they were, and by which rule. `expected` is the seq that the
+        session must be at: a `ConflictError` otherwise."""
         writes: list[JsonObject] = []
+        at = {} if expected is None else {"expected": expected}
         if events:
-            append: JsonObject = {"session": id, "events": list(events)}
-            if expected is not None:
-                append["expected"] = expected
-            writes.append({"append": append})
+            writes.append({"append": {"session": id, "events": list(events), **at}})
         if seqs:
             prune = {"session": id, "seqs": sorted(set(seqs)), "rule": rule}
-            writes.append({"prune": prune})
+            writes.append({"prune": {**prune, **({} if events else at)}})
         written = self.core.batch(dumps(writes), list(attachments)) if writes else []
         return written[0] if events else (0, 0)
 
@@ -298,16 +306,34 @@ class Session:
     def follow(self, *, after: int | None = None, seconds: float | None = None) -> Iterator[Event]:
         """Events as they are recorded, by whichever process, from now on or after a seq.
 
-        It ends when nothing came for so many seconds; without, never.
+        It ends when nothing came for so many seconds, and when the store is closed.
         """
-        seen = self.well.core.last_seq(self.id) if after is None else after
-        while True:
-            last = self.well.core.wait_after(self.id, seen, 60.0 if seconds is None else seconds)
+        yield from self.follow_until(threading.Event(), after=after, seconds=seconds)
+
+    def follow_until(
+        self, stop: threading.Event, *, after: int | None = None, seconds: float | None = None
+    ) -> Iterator[Event]:
+        """The same, until another thread says stop."""
+        core = self.well.core
+        seen = core.last_seq(self.id) if after is None else after
+        last_seen = time.monotonic()
+        while not stop.is_set():
+            left = _GLANCE
+            if seconds is not None:
+                left = min(left, last_seen + seconds - time.monotonic())
+            try:
+                # A short wait: nothing that should end it can end a call that is under way.
+                last = core.wait_after(self.id, seen, max(left, 0.0))
+            except InvalidError:
+                if core.closed:
+                    return
+                raise
             if last > seen:
                 for found in self.events(after=seen):
                     seen = found.seq
                     yield found
-            elif seconds is not None:
+                last_seen = time.monotonic()
+            elif left <= 0:
                 return
 
     def hold(self) -> Held:

@@ -1,8 +1,8 @@
 //! Claims about appending events.
 
 use stepwell::{
-    Append, Created, Edited, Error, ErrorKind, Event, MAX_EVENT_BYTES, Message, Part, Rewound,
-    Role, Scope, Seq, Step, Time, Write, Written,
+    Append, Created, Edited, Error, ErrorKind, Event, Expected, MAX_EVENT_BYTES, Message, Part,
+    Rewound, Role, Scope, Seq, Step, Time, Write, Written,
 };
 
 use crate::claims::claims;
@@ -127,7 +127,7 @@ fn swap(
     w.store().write(Write::Append(Append {
         session: id("a"),
         epoch: Some(epoch),
-        expected: Some(Seq::new(expected)),
+        expected: Some(Expected::At(Seq::new(expected))),
         events: vec![say("swapped")],
     }))
 }
@@ -156,7 +156,7 @@ fn an_expected_seq_guards_an_edit_without_a_lease<F: Fixture>(w: &mut Harness<F>
         w.store().write(Write::Append(Append {
             session: id("a"),
             epoch: None,
-            expected: Some(Seq::new(expected)),
+            expected: Some(Expected::At(Seq::new(expected))),
             events: vec![Edited::default().into()],
         }))
     };
@@ -173,7 +173,7 @@ fn of_two_compare_and_swaps_one_wins<F: Fixture>(w: &mut Harness<F>) {
         store.write(Write::Append(Append {
             session: id("a"),
             epoch: Some(epoch),
-            expected: Some(Seq::FIRST),
+            expected: Some(Expected::At(Seq::FIRST)),
             events: vec![say("me")],
         }))
     };
@@ -245,7 +245,7 @@ fn events_appended_from_many_threads_are_all_there<F: Fixture>(w: &mut Harness<F
                     let append = Append {
                         session: lease.session.clone(),
                         epoch: Some(lease.epoch),
-                        expected: Some(Seq::new(n)),
+                        expected: Some(Expected::At(Seq::new(n))),
                         events: vec![step.into()],
                     };
                     store.write(Write::Append(append)).unwrap();

@@ -1,8 +1,8 @@
 //! Claims about batches: several writes, all or none.
 
 use stepwell::{
-    Append, Create, Created, Edited, Epoch, Error, Filter, LeaseRequest, NewEvent, Origin, Seq,
-    Write,
+    Append, Create, Created, Edited, Epoch, Error, Expected, Filter, LeaseRequest, NewEvent,
+    Origin, Seq, Write,
 };
 
 use crate::claims::claims;
@@ -125,7 +125,7 @@ fn a_compare_and_swap_sees_the_writes_before_it<F: Fixture>(w: &mut Harness<F>) 
         Write::Append(Append {
             session: id("a"),
             epoch: Some(lease.epoch),
-            expected: Some(Seq::new(expected)),
+            expected: Some(Expected::At(Seq::new(expected))),
             events: vec![say("x")],
         })
     };

@@ -1,9 +1,9 @@
 //! Claims about other programs' records: found by key, kept with their blobs, pruned.
 
 use stepwell::{
-    Append, Attachment, Created, Digest, Driver, Error, Event, KeyRange, Lane, Message, NewEvent,
-    Newest, NewestQuery, Order, Prune, Record, RecordQuery, Recorded, Result, Seq, Span, View,
-    Write, Written,
+    Append, Attachment, Created, Digest, Driver, Error, Event, Expected, KeyRange, Lane, Message,
+    NewEvent, Newest, NewestQuery, Order, Origin, Prune, Record, RecordQuery, Recorded, Result,
+    Seq, Span, View, Write, Written,
 };
 
 use crate::claims::claims;
@@ -31,6 +31,8 @@ claims! { $ record = record_claims for Fixture:
     what_a_fork_kept_goes_when_it_is_gone,
     a_pruned_message_leaves_the_head_as_it_was_and_the_view_whole,
     what_was_pruned_is_pruned_once,
+    a_write_that_expects_what_was_pruned_is_refused,
+    a_prune_is_refused_when_the_session_moved_on,
     a_prune_refuses_what_it_must_keep,
     a_prune_needs_a_lease_where_an_append_does,
     a_pruned_session_lives_on,
@@ -64,7 +66,13 @@ fn filled<F: Fixture>(w: &Harness<F>, name: &str, keys: &[&str]) {
 
 fn prune(name: &str, seqs: &[u64]) -> Write {
     let seqs = seqs.iter().copied().map(Seq::new).collect();
-    Write::Prune(Prune { session: id(name), epoch: None, seqs, rule: "old".to_owned() })
+    Write::Prune(Prune {
+        session: id(name),
+        epoch: None,
+        expected: None,
+        seqs,
+        rule: "old".to_owned(),
+    })
 }
 
 fn asked<F: Fixture>(w: &Harness<F>, name: &str, query: &RecordQuery) -> Vec<Recorded> {
@@ -233,7 +241,7 @@ fn an_append_that_fails_leaves_no_attachment<F: Fixture>(w: &mut Harness<F>) {
     let append = Append {
         session: id("a"),
         epoch: None,
-        expected: Some(Seq::new(9)),
+        expected: Some(Expected::At(Seq::new(9))),
         events: vec![with_blob("k", b"bytes")],
     };
     let error = w.store().write(Write::Append(append)).unwrap_err();
@@ -346,7 +354,7 @@ fn a_prune_in_a_fork_never_reaches_into_what_it_shares<F: Fixture>(w: &mut Harne
     w.add(&lease, record("3"));
     let seqs = [2, 5].map(Seq::new).to_vec();
     let (session, epoch, rule) = (id("b"), Some(lease.epoch), "old".to_owned());
-    w.store().write(Write::Prune(Prune { session, epoch, seqs, rule })).unwrap();
+    w.store().write(Write::Prune(Prune { session, epoch, expected: None, seqs, rule })).unwrap();
     assert_eq!(keys(&asked(w, "b", &all(""))), ["2"]);
     assert_eq!(keys(&asked(w, "a", &all(""))), ["1", "2"]);
     for name in ["a", "b"] {
@@ -405,6 +413,45 @@ fn what_was_pruned_is_pruned_once<F: Fixture>(w: &mut Harness<F>) {
     assert!(scrubbed.pruned.count() == 1 && scrubbed.pruned.contains(Seq::new(3)));
 }
 
+fn a_write_that_expects_what_was_pruned_is_refused<F: Fixture>(w: &mut Harness<F>) {
+    filled(w, "a", &["1", "2"]);
+    let behind = |name: &str, seq| {
+        let (events, expected) = (vec![record("n").into()], Some(Expected::Intact(Seq::new(seq))));
+        let append = Append { session: id(name), epoch: None, expected, events };
+        w.store().write(Write::Append(append))
+    };
+    behind("a", 2).unwrap();
+    w.store().write(prune("a", &[2])).unwrap();
+    let before = w.head("a").seq;
+    let error = behind("a", 2).unwrap_err();
+    assert!(matches!(&error, Error::Pruned { seq, .. } if *seq == Seq::new(2)), "{error}");
+    assert!(matches!(behind("a", 99).unwrap_err(), Error::Pruned { .. }));
+    assert_eq!(w.head("a").seq, before);
+    behind("a", 3).unwrap();
+    // What a fork shares is only hidden from it.
+    let at = w.head("a").seq;
+    let origin = Origin::Fork { parent: id("a"), at };
+    w.make(Created { origin, ..external("b") });
+    behind("b", 3).unwrap();
+    w.store().write(prune("b", &[3])).unwrap();
+    assert!(matches!(behind("b", 3).unwrap_err(), Error::Pruned { .. }));
+    behind("a", 3).unwrap();
+}
+
+fn a_prune_is_refused_when_the_session_moved_on<F: Fixture>(w: &mut Harness<F>) {
+    filled(w, "a", &["1", "2"]);
+    let at = |seq| {
+        let (session, seqs, rule) = (id("a"), vec![Seq::new(2)], "old".to_owned());
+        let expected = Some(Expected::At(Seq::new(seq)));
+        w.store().write(Write::Prune(Prune { session, epoch: None, expected, seqs, rule }))
+    };
+    let error = at(2).unwrap_err();
+    assert!(matches!(error, Error::UnexpectedSeq { .. }), "{error}");
+    assert_eq!(keys(&asked(w, "a", &all(""))), ["1", "2"]);
+    at(3).unwrap();
+    assert_eq!(keys(&asked(w, "a", &all(""))), ["2"]);
+}
+
 fn a_prune_refuses_what_it_must_keep<F: Fixture>(w: &mut Harness<F>) {
     filled(w, "a", &["1"]);
     for seqs in [&[1][..], &[0], &[2, 9]] {
@@ -420,7 +467,7 @@ fn a_prune_refuses_what_it_must_keep<F: Fixture>(w: &mut Harness<F>) {
     let lease = w.begin("own");
     w.add(&lease, say("x"));
     let (session, epoch, rule) = (id("own"), Some(lease.epoch), "old".to_owned());
-    let prune = Prune { session, epoch, seqs: vec![Seq::new(2)], rule };
+    let prune = Prune { session, epoch, expected: None, seqs: vec![Seq::new(2)], rule };
     let error = w.store().write(Write::Prune(prune)).unwrap_err();
     assert!(matches!(error, Error::Illegal { .. }), "{error}");
 }
@@ -432,7 +479,13 @@ fn a_prune_needs_a_lease_where_an_append_does<F: Fixture>(w: &mut Harness<F>) {
     assert!(matches!(error, Error::Held { .. }), "{error}");
     let under = |epoch| {
         let (session, rule) = (id("a"), "old".to_owned());
-        Write::Prune(Prune { session, epoch: Some(epoch), seqs: vec![Seq::new(2)], rule })
+        Write::Prune(Prune {
+            session,
+            epoch: Some(epoch),
+            expected: None,
+            seqs: vec![Seq::new(2)],
+            rule,
+        })
     };
     let error = w.store().write(under(lease.epoch.next())).unwrap_err();
     assert!(matches!(error, Error::Fenced { .. }), "{error}");

@@ -1,8 +1,8 @@
 //! Claims about asking again: a client's event id makes an append happen once.
 
 use stepwell::{
-    Append, Change, Edited, Error, ErrorKind, Gate, GateAnswered, Lease, NewEvent, Restored,
-    Rewound, SPILL_BYTES, Scope, Seq, Undone, Write,
+    Append, Change, Edited, Error, ErrorKind, Expected, Gate, GateAnswered, Lease, NewEvent,
+    Restored, Rewound, SPILL_BYTES, Scope, Seq, Undone, Write,
 };
 
 use crate::claims::claims;
@@ -78,7 +78,7 @@ fn asking_again_with_an_expected_seq_that_has_passed_gives_the_same_answer<F: Fi
         let append = Append {
             session: id("a"),
             epoch: Some(lease.epoch),
-            expected: Some(Seq::FIRST),
+            expected: Some(Expected::At(Seq::FIRST)),
             events: vec![named("x")],
         };
         w.store().write(Write::Append(append)).unwrap()

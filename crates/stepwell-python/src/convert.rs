@@ -104,6 +104,9 @@ pub(crate) enum GivenWrite {
     Prune {
         /// The session to prune.
         session: SessionId,
+        /// The seq that it must be at.
+        #[serde(default)]
+        expected: Option<u64>,
         /// Which events.
         seqs: Vec<u64>,
         /// The reason, for the log.

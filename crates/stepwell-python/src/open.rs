@@ -10,6 +10,7 @@
 
 use std::collections::HashMap;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError, mpsc};
+use std::time::Duration;
 
 use pyo3::prelude::*;
 use stepwell::{
@@ -18,6 +19,9 @@ use stepwell::{
 use stepwell_postgres::{Address, PostgresOptions, PostgresStore};
 
 use crate::errors::{invalid, of_kind, raised};
+
+/// How long a call, or the one that waits for the calls, pauses before it looks again.
+const GLANCE: Duration = Duration::from_millis(1);
 
 /// Where a store is, so that it can be opened again.
 #[derive(Clone, Debug)]
@@ -107,6 +111,10 @@ impl Handle {
 
     pub(crate) fn target(&self) -> &Target {
         &self.target
+    }
+
+    pub(crate) fn is_closed(&self) -> bool {
+        self.lock().phase == Phase::Closed
     }
 
     fn lock(&self) -> MutexGuard<'_, State> {
@@ -203,7 +211,7 @@ impl Handle {
                 // The forking thread ends this while the others wait their turn.
                 Phase::Forking => {
                     drop(state);
-                    py.detach(std::thread::yield_now);
+                    py.detach(|| std::thread::park_timeout(GLANCE));
                     continue;
                 }
                 Phase::Open => {}
@@ -248,7 +256,7 @@ impl Handle {
         }
         // `leave` needs the interpreter's lock: let it go while waiting.
         while self.lock().calls > 0 {
-            py.detach(std::thread::yield_now);
+            py.detach(|| std::thread::park_timeout(GLANCE));
         }
         let mut state = self.lock();
         let held: Vec<Session> = state.holds.values_mut().filter_map(Option::take).collect();

@@ -50,6 +50,12 @@ impl Well {
         self.handle.target().shown()
     }
 
+    /// Was it closed?
+    #[getter]
+    fn closed(&self) -> bool {
+        self.handle.is_closed()
+    }
+
     /// Closes the store, when the calls that are under way have ended.
     fn close(&self, py: Python<'_>) {
         self.handle.close(py);

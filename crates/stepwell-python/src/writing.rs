@@ -4,9 +4,9 @@ use pyo3::prelude::*;
 use pyo3::pybacked::PyBackedBytes;
 use pyo3::types::PyBytes;
 use stepwell::{
-    Append, Attachment, Change, Create, Created, Digest, Edited, Epoch, Error, Event, GateAnswered,
-    Kind, Lane, NewEvent, Origin, Prune, Redacted, Restored, Rewound, Scope, Seq, SessionId,
-    Source, Span, Step, Stepwell, Timeline, Undone, Write, Written,
+    Append, Attachment, Change, Create, Created, Digest, Edited, Epoch, Error, Event, Expected,
+    GateAnswered, Kind, Lane, NewEvent, Origin, Prune, Redacted, Restored, Rewound, Scope, Seq,
+    SessionId, Source, Span, Step, Stepwell, Timeline, Undone, Write, Written,
 };
 
 use crate::convert::{Events, GivenWrite, read, session};
@@ -31,9 +31,10 @@ impl Well {
     }
 
     /// Appends events to a session, all or none; secrets are taken out of them first if
-    /// `redact` says so. Under a hold it is its holder who writes.
-    #[pyo3(signature = (id, events, *, attachments = Vec::new(), expected = None, hold = None,
-                        redact = false))]
+    /// `redact` says so. Under a hold it is its holder who writes. `expected` is the seq that the
+    /// session must be at, `intact` that of an event that must not have been pruned.
+    #[pyo3(signature = (id, events, *, attachments = Vec::new(), expected = None, intact = None,
+                        hold = None, redact = false))]
     fn append(
         &self,
         py: Python<'_>,
@@ -41,13 +42,14 @@ impl Well {
         events: &str,
         attachments: Vec<PyBackedBytes>,
         expected: Option<u64>,
+        intact: Option<u64>,
         hold: Option<&Hold>,
         redact: bool,
     ) -> PyResult<(u64, u64)> {
         let (id, given) = (session(id)?, read::<Events>("events", events)?);
         let epoch = hold.map(|hold| hold.epoch(py)).transpose()?;
         let events = complete(given, &attachments)?;
-        let expected = expected.map(Seq::new);
+        let expected = at(expected).or(intact.map(Seq::new).map(Expected::Intact));
         self.run(py, |well| {
             let events = if redact { redacted(well, events) } else { events };
             let append = Append { session: id, epoch, expected, events };
@@ -143,12 +145,8 @@ impl Well {
         let epoch = hold.map(|hold| hold.epoch(py)).transpose()?;
         let (to, scope) = (Seq::new(to), Scope::Chat);
         let rewound = Rewound { to, scope, restored: Restored::default() };
-        let append = Append {
-            session: id,
-            epoch,
-            expected: expected.map(Seq::new),
-            events: vec![rewound.into()],
-        };
+        let append =
+            Append { session: id, epoch, expected: at(expected), events: vec![rewound.into()] };
         self.run(py, |well| Ok(well.store().write(Write::Append(append))?.last.get()))
     }
 
@@ -227,14 +225,19 @@ fn store_write(write: GivenWrite, attachments: &[PyBackedBytes]) -> PyResult<Wri
             Write::Create(Create { created: *created, event_id: None, at, claim: None })
         }
         GivenWrite::Append { session, expected, events } => {
-            let (expected, events) = (expected.map(Seq::new), complete(events, attachments)?);
+            let (expected, events) = (at(expected), complete(events, attachments)?);
             Write::Append(Append { session, epoch: None, expected, events })
         }
-        GivenWrite::Prune { session, seqs, rule } => {
+        GivenWrite::Prune { session, expected, seqs, rule } => {
             let seqs = seqs.into_iter().map(Seq::new).collect();
-            Write::Prune(Prune { session, epoch: None, seqs, rule })
+            Write::Prune(Prune { session, epoch: None, expected: at(expected), seqs, rule })
         }
     })
+}
+
+/// The seq that a session must be at.
+fn at(expected: Option<u64>) -> Option<Expected> {
+    expected.map(Seq::new).map(Expected::At)
 }
 
 fn redacted(well: &Stepwell, events: Vec<NewEvent>) -> Vec<NewEvent> {

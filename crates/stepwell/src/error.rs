@@ -68,6 +68,8 @@ pub enum Error {
     Exists(SessionId),
     #[error("session {session} is at seq {actual}, not at {expected}")]
     UnexpectedSeq { session: SessionId, expected: Seq, actual: Seq },
+    #[error("session {session}: event {seq} was pruned meanwhile")]
+    Pruned { session: SessionId, seq: Seq },
     #[error("session {session}: event id {id} stands for another event, at seq {seq}")]
     EventIdReused { session: SessionId, id: EventId, seq: Seq },
     #[error("session {0} is in the trash; restore it first")]
@@ -200,6 +202,7 @@ impl Error {
             | Self::NoStore(_) => ErrorKind::Absent,
             Self::Exists(_)
             | Self::UnexpectedSeq { .. }
+            | Self::Pruned { .. }
             | Self::EventIdReused { .. }
             | Self::Trashed(_) => ErrorKind::Conflict,
             Self::Held { .. }

@@ -66,8 +66,8 @@ pub use crate::store::query::{
 };
 pub use crate::store::rows::Facts;
 pub use crate::store::{
-    Append, Counts, Create, Damage, Derived, DiskUse, LeaseRequest, Maintain, Order, Prune,
-    Removal, Scrub, Slice, Span, Target, Verdict, Write, Written,
+    Append, Counts, Create, Damage, Derived, DiskUse, Expected, LeaseRequest, Maintain, Order,
+    Prune, Removal, Scrub, Slice, Span, Target, Verdict, Write, Written,
 };
 pub use crate::subscribe::{Notice, Subscription};
 pub use crate::tasks::{MAX_TASK_BYTES, MAX_TASKS, TaskEdit, TaskRefused, Tasks, Work};

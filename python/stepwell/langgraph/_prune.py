@@ -2,21 +2,26 @@
 
 A checkpoint that stays may build on one that goes: a list that it only added to, or a delta
 channel that is replayed from its ancestors' writes. What it needs is written into its own
-record first, and the same append erases the rest.
+record, and the same write erases the rest.
+
+Graphs may run meanwhile. The write is done only if the session is where it was when the plan was
+made. What graphs put in between stays: the plan is extended by it, and tried again. A graph that
+puts a checkpoint names the record that it builds on, and reads again if that was erased.
 """
 
 from __future__ import annotations
 
 import base64
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
+from dataclasses import dataclass, field
 from typing import Any, TypedDict
 
 from langgraph.checkpoint.base import DeltaChannelHistory
 
-from stepwell._types import JsonObject, digest_text, record
-from stepwell.errors import AbsentError
+from stepwell._types import JsonObject, digest_bytes, digest_text, record
+from stepwell.errors import AbsentError, ConflictError
 from stepwell.langgraph._packing import name_of, packed, unpacked
-from stepwell.langgraph._reading import Found, Reading, after, key_of
+from stepwell.langgraph._reading import SEPARATOR, Found, Reading, Row, after, gone, key_of
 from stepwell.langgraph._site import Site
 from stepwell.langgraph._values import CHAIN, NODE, SYSTEM, Part, Ref, Segment, named, named_by
 
@@ -28,13 +33,17 @@ class History(TypedDict, total=False):
     writes: list[tuple[str, str, Ref]]
 
 
-def history(reading: Reading, target: Found | None, channels: Sequence[str]) -> dict[str, History]:
+def history(
+    reading: Reading, target: Found | None, channels: Sequence[str], *, gaps: bool = False
+) -> dict[str, History]:
     """What each channel was built of: the nearest stored value along the parents, and what was
-    written from there on."""
+    written from there on. With `gaps` it ends at a parent that is not there."""
     found: dict[str, History] = {name: {"writes": []} for name in channels}
     remaining = set(channels)
     at = target
-    while at is not None and remaining:
+    passed: set[str] = set()
+    while at is not None and remaining and at.id not in passed:
+        passed.add(at.id)
         left = residue(reading, at.id)
         for name in sorted(remaining & left.keys()):
             found[name]["writes"] += reversed([(w[0], w[1], w[2]) for w in left[name]["writes"]])
@@ -42,9 +51,13 @@ def history(reading: Reading, target: Found | None, channels: Sequence[str]) -> 
                 found[name]["seed"] = left[name]["seed"]
             remaining.discard(name)
         parent = at.data.get("p")
-        at = reading.checkpoint(parent) if parent and remaining else None
-        if at is None:
+        if not parent or not remaining:
             break
+        at = reading.checkpoint(parent)
+        if at is None:
+            if gaps:
+                break
+            raise gone(reading.thread, parent, target.id if target else "")
         for task, channel, ref in reversed(reading.writes(at.id)):
             if channel in remaining:
                 found[channel]["writes"].append((task, channel, ref))
@@ -137,7 +150,7 @@ def checkpoint_record(found: Found, data: JsonObject) -> JsonObject:
     """A checkpoint's record with other data."""
     refs = [ref for _, ref in data["v"].values() if ref is not None]
     refs += [data.get("c", {}), data["m"]]
-    return record_of("checkpoint", f"{found.ns}\x1f{found.id}", data, refs)
+    return record_of("checkpoint", f"{found.ns}{SEPARATOR}{found.id}", data, refs)
 
 
 def record_of(topic: str, key: str, data: JsonObject, refs: Iterable[Ref]) -> JsonObject:
@@ -164,48 +177,144 @@ def delta_channels(reading: Reading, found: Found) -> dict[str, History]:
     return kept
 
 
-def keep_latest(site: Site, thread: str) -> None:
+@dataclass
+class Plan:
+    """What stays of a thread and what goes."""
+
+    site: Site
+    thread: str
+    at: int
+    """Where the session was when it was read."""
+    rows: list[Row]
+    kept: set[tuple[str, str]]
+    gone: set[tuple[str, str]]
+    events: list[JsonObject]
+    """The records of checkpoints that need others now."""
+    needed: set[str] = field(default_factory=set)
+    """Names of blobs that must stay, though no record may name them then."""
+    runs: set[str] = field(default_factory=set)
+
+    def carry_out(self) -> None:
+        """Records what stays and erases every record of a checkpoint that does not. A blob that
+        is still needed, and that no record names then, gets one that does."""
+        session = self.site.session_of(self.thread)
+        rewritten = {f"{SYSTEM}/{it['body']['topic']}/{it['body']['key']}" for it in self.events}
+        names = {f"{ns}{SEPARATOR}{id}" for ns, id in self.kept}
+        runs = {f"{SYSTEM}/run/{run}" for run in self.runs}
+        held = {name for it in self.events for name in it["body"].get("blobs", ())}
+        seqs: list[int] = []
+        for seq, key, _, blobs in self.rows:
+            _, topic, name = key.split("/", 2)
+            lasting = name in names if topic != "run" else key not in runs
+            if key in rewritten or not lasting:
+                seqs.append(seq)
+            else:
+                held.update(map(digest_text, blobs))
+        wanted = {name: base64.b64decode(name) for name in sorted(self.needed)}
+        orphans = [it for it in wanted.values() if digest_text(it) not in held]
+        events = self.events
+        if orphans:
+            events = [*events, record(SYSTEM, "held", "all", "{}", blobs=orphans)]
+        self.site.well.erase(session, seqs, events, "langgraph prune", expected=self.at)
+
+    def extended(self) -> bool:
+        """Takes in what was recorded meanwhile, all of which stays: no, if the plan does not hold
+        any more."""
+        found = self.site.well.read_events(self.site.session_of(self.thread), after=self.at)
+        for it in found:
+            if it.kind == "scrubbed":
+                return False
+            if it.kind != "record" or it.body["topic"] != "checkpoint":
+                continue
+            blobs = [digest_bytes(name) for name in it.body.get("blobs", ())]
+            row = (it.seq, f"{SYSTEM}/checkpoint/{it.body['key']}", it.body["data"], blobs)
+            put = Found(*row)
+            if (put.ns, put.data.get("p")) in self.gone:
+                return False
+            reading = Reading(self.site, self.thread, put.ns)
+            self.rows.append(row)
+            self.events.append(rewritten(reading, put))
+            self.needed |= reachable(reading, put)
+            self.kept.add((put.ns, put.id))
+        self.at = max([self.at, *(it.seq for it in found)])
+        return True
+
+
+def carry_out(plan: Callable[[], Plan]) -> None:
+    """Makes a plan and carries it out, beside graphs that run."""
+    for _ in range(_PLANS):
+        try:
+            made = plan()
+            for _ in range(_EXTENSIONS):
+                try:
+                    return made.carry_out()
+                except ConflictError:
+                    if not made.extended():
+                        break
+        except AbsentError:
+            # Somebody else erased what this one was reading.
+            continue
+    raise ConflictError("the thread is written to without a pause: prune it later")
+
+
+_PLANS, _EXTENSIONS = 20, 100
+
+
+def read_thread(site: Site, thread: str) -> tuple[int, list[Row], list[Found]]:
+    """Where a thread's session is, all its records, and its checkpoints, the newest first."""
+    session = site.session_of(thread)
+    at = site.well.core.last_seq(session)
+    rows = site.well.core.records(session, f"{SYSTEM}/", f"{SYSTEM}0")
+    # Of records with one key the last one counts.
+    last = {row[1]: row for row in rows if row[1].startswith(f"{SYSTEM}/checkpoint/")}
+    found = [Found(*last[key]) for key in sorted(last, reverse=True)]
+    return at, rows, [it for it in found if not it.is_gone]
+
+
+def keep_latest(site: Site, thread: str) -> Plan:
     """Erases all but the newest checkpoint of each namespace."""
+    at, rows, checkpoints = read_thread(site, thread)
     newest: dict[str, Found] = {}
-    gone: list[tuple[str, str]] = []
-    for found in Reading(site, thread, "").all_namespaces():
-        best = newest.get(found.ns)
-        if best is None:
+    for found in checkpoints:
+        best = newest.setdefault(found.ns, found)
+        if found.id > best.id:
             newest[found.ns] = found
-        elif found.id > best.id:
-            gone.append((best.ns, best.id))
-            newest[found.ns] = found
-        else:
-            gone.append((found.ns, found.id))
     root = newest.get("")
     events: list[JsonObject] = []
+    kept: set[tuple[str, str]] = set()
     for ns, found in newest.items():
         reading = Reading(site, thread, ns)
         parents = reading.metadata(found).get("parents") or {}
         began = parents.get("")
         # A call of a subgraph goes with the checkpoint that it was made at.
         if ":" in ns.rsplit("|", 1)[-1] and began and (root is None or began != root.id):
-            gone.append((ns, found.id))
             continue
-        left = delta_channels(reading, found)
-        events.append(alone(reading, found))
-        if left:
-            for told in left.values():
-                if "seed" in told:
-                    told["seed"] = compact(reading, told["seed"])
-            refs = [write[2] for told in left.values() for write in told["writes"]]
-            refs += [told["seed"] for told in left.values() if "seed" in told]
-            events.append(record_of("residue", f"{ns}\x1f{found.id}", {**left}, refs))
-    kept_ids = {(ns, found.id) for ns, found in newest.items()} - set(gone)
-    erase(site, thread, events, kept_ids)
+        kept.add((ns, found.id))
+        events += [alone(reading, found), *residue_of(reading, found)]
+    gone = {(found.ns, found.id) for found in checkpoints} - kept
+    return Plan(site, thread, at, rows, kept, gone, events)
 
 
-def delete_runs(site: Site, thread: str, runs: set[str]) -> None:
+def residue_of(reading: Reading, found: Found) -> list[JsonObject]:
+    """The record of what a checkpoint's delta channels are built of."""
+    left = delta_channels(reading, found)
+    if not left:
+        return []
+    for told in left.values():
+        if "seed" in told:
+            told["seed"] = compact(reading, told["seed"])
+    refs = [write[2] for told in left.values() for write in told["writes"]]
+    refs += [told["seed"] for told in left.values() if "seed" in told]
+    return [record_of("residue", f"{found.ns}{SEPARATOR}{found.id}", {**left}, refs)]
+
+
+def delete_runs(site: Site, thread: str, runs: set[str]) -> Plan:
     """Erases the checkpoints of some runs."""
+    at, rows, checkpoints = read_thread(site, thread)
     readings: dict[str, Reading] = {}
     kept: list[Found] = []
     gone: set[tuple[str, str]] = set()
-    for found in Reading(site, thread, "").all_namespaces():
+    for found in checkpoints:
         reading = readings.setdefault(found.ns, Reading(site, thread, found.ns))
         if str(reading.metadata(found).get("run_id")) in runs:
             gone.add((found.ns, found.id))
@@ -219,8 +328,11 @@ def delete_runs(site: Site, thread: str, runs: set[str]) -> None:
         refs = [ref for _, ref in found.data["v"].values() if ref is not None]
         if any((found.ns, ref.get("b")) in gone for ref in refs):
             events.append(rewritten(reading, found))
+        if (found.ns, found.data.get("p")) in gone and not residue(reading, found.id):
+            events += residue_of(reading, found)
         needed |= reachable(reading, found)
-    erase(site, thread, events, {(found.ns, found.id) for found in kept}, runs, needed)
+    lasting = {(found.ns, found.id) for found in kept}
+    return Plan(site, thread, at, rows, lasting, gone, events, needed, runs)
 
 
 def reachable(reading: Reading, found: Found) -> set[str]:
@@ -235,33 +347,3 @@ def reachable(reading: Reading, found: Found) -> set[str]:
             nodes = [segment for segment in segments if segment[1] == NODE]
             segments = [inner for node in nodes for inner in reading.blobs.expand(node)]
     return names
-
-
-def erase(
-    site: Site,
-    thread: str,
-    events: list[JsonObject],
-    kept: set[tuple[str, str]],
-    runs: Iterable[str] = (),
-    needed: Iterable[str] = (),
-) -> None:
-    """Records what stays and erases every record of a checkpoint that does not. A blob that is
-    still needed, and that no record names then, gets one that does."""
-    session = site.session_of(thread)
-    rewritten = {f"{SYSTEM}/{it['body']['topic']}/{it['body']['key']}" for it in events}
-    names = {f"{ns}\x1f{id}" for ns, id in kept}
-    gone = {f"{SYSTEM}/run/{run}" for run in runs}
-    held = {name for it in events for name in it["body"].get("blobs", ())}
-    seqs: list[int] = []
-    for seq, key, data, blobs in site.well.core.records(session, f"{SYSTEM}/", f"{SYSTEM}0"):
-        _, topic, name = key.split("/", 2)
-        lasting = name in names if topic != "run" else key not in gone
-        if data and (key in rewritten or not lasting):
-            seqs.append(seq)
-        else:
-            held.update(map(digest_text, blobs))
-    wanted = {name: base64.b64decode(name) for name in sorted(needed)}
-    orphans = [it for it in wanted.values() if digest_text(it) not in held]
-    if orphans:
-        events = [*events, record(SYSTEM, "held", "all", "{}", blobs=orphans)]
-    site.well.erase(session, seqs, events, "langgraph prune")

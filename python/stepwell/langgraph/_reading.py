@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import functools
 import json
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any, cast
+from typing import Any, TypeVar, cast
 
 from langchain_core.runnables import RunnableConfig
 from langgraph.checkpoint.base import (
@@ -40,6 +40,8 @@ SEPARATOR = "\x1f"
 """Stands between a namespace and a checkpoint's id."""
 
 _PAGE = 64
+
+T = TypeVar("T")
 
 Row = tuple[int, str, str, list[bytes]]
 """A record: its seq, key, data and blobs."""
@@ -79,6 +81,25 @@ def copied(value: Any) -> Any:
     return [copied(it) for it in value] if isinstance(value, list) else value
 
 
+def gone(thread: str, base: str, at: str) -> AbsentError:
+    """What is said of a checkpoint that another one needs."""
+    return AbsentError(f"thread {thread}: checkpoint {base} is gone, on which {at} builds")
+
+
+def steadily(site: Site, thread: str, read: Callable[[], T]) -> T:
+    """Reads again as long as something is missing and the session goes on: a prune erased it
+    meanwhile."""
+    seen = 0
+    while True:
+        try:
+            return read()
+        except AbsentError:
+            at = site.well.core.last_seq(site.session_of(thread))
+            if at == seen:
+                raise
+            seen = at
+
+
 class Found:
     """A checkpoint's record."""
 
@@ -90,6 +111,11 @@ class Found:
     def data(self) -> JsonObject:
         """What it says. Of many that are read at once, few are looked into."""
         return unpacked(self._text, self._blobs)
+
+    @property
+    def record(self) -> int:
+        """Where its record is."""
+        return self._seq
 
     @property
     def seq(self) -> int:
@@ -230,9 +256,7 @@ class Reading:
             found = self.checkpoint(base)
             told = found.data["v"][channel][1] if found is not None else None
             if told is None:
-                raise AbsentError(
-                    f"thread {self.thread}: checkpoint {base} is gone, on which {at} builds"
-                )
+                raise gone(self.thread, base, at)
             chain.append(told)
             at = base
         parts: list[Segment] = list(chain[-1]["s"])
@@ -257,7 +281,7 @@ class Reading:
         return load(ref, self.blobs, self.site.serde)
 
     def _lists_at(self, found: Found) -> Mapping[str, ListState]:
-        return self.site.memory.lists_at(self.thread, self.ns, found.id, found.seq)
+        return self.site.memory.lists_at(self.thread, self.ns, found.id, found.record)
 
     def refs(self, found: Found) -> dict[str, tuple[Ref, list[Segment] | None]]:
         """What a checkpoint says of its channels, each list with all its parts."""
@@ -314,7 +338,7 @@ class Reading:
                 continue
             parts = last[name].parts if name in last else None
             if parts is not None and remember:
-                values[name], known = last[name].read(serde)
+                values[name], known = last[name].read(parts, serde)
             elif parts is not None:
                 values[name] = []
                 parts.load(last[name].length, serde, values[name])
@@ -348,6 +372,7 @@ class Reading:
         return Namespace(
             checkpoint=found.id,
             seq=found.seq,
+            record=found.record,
             versions={name: version for name, (version, _) in told.items()},
             refs={name: ref for name, (_, ref) in told.items() if ref is not None},
             lists=lists,

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 import os
 from collections.abc import AsyncIterator, Iterator, Mapping, Sequence
 from typing import Any
@@ -25,10 +26,18 @@ from stepwell._async import run
 from stepwell._continue import continuation
 from stepwell._types import record
 from stepwell._well import Session, Well, well_of
-from stepwell.errors import AbsentError, InvalidError
+from stepwell.errors import AbsentError, ConflictError, InvalidError
 from stepwell.langgraph import _prune
 from stepwell.langgraph._messages import from_messages
-from stepwell.langgraph._reading import SEPARATOR, Found, Reading, after, config_of, place
+from stepwell.langgraph._reading import (
+    SEPARATOR,
+    Found,
+    Reading,
+    after,
+    config_of,
+    place,
+    steadily,
+)
 from stepwell.langgraph._site import Site, memory_of
 from stepwell.langgraph._transcript import answers, gates, task_of
 from stepwell.langgraph._values import SYSTEM, Attachments, Namespace
@@ -86,12 +95,19 @@ class StepwellSaver(BaseCheckpointSaver[Any]):
     def get_tuple(self, config: RunnableConfig) -> CheckpointTuple | None:
         """The checkpoint that a config names, or the newest of its thread."""
         thread, ns, id = place(config)
-        reading = Reading(self._site, thread, ns)
-        try:
+        site = self._site
+
+        def read() -> CheckpointTuple | None:
+            reading = Reading(site, thread, ns)
             found = reading.checkpoint(id) if id else reading.newest()
+            return None if found is None else reading.checkpoint_tuple(found, remember=True)
+
+        try:
+            return steadily(site, thread, read)
         except AbsentError:
+            if self.well.has(site.session_of(thread)):
+                raise
             return None
-        return None if found is None else reading.checkpoint_tuple(found, remember=True)
 
     def list(
         self,
@@ -110,12 +126,32 @@ class StepwellSaver(BaseCheckpointSaver[Any]):
                 return
             if (only and found.id != only) or (last and found.id >= last):
                 continue
+            told = self._told(reading, found, filter)
+            if told is not None:
+                yield told
+                given += 1
+
+    def _told(
+        self, reading: Reading, found: Found, filter: dict[str, Any] | None
+    ) -> CheckpointTuple | None:
+        """A checkpoint, if it fits a filter, and was not erased meanwhile."""
+
+        def fits(reading: Reading, found: Found) -> CheckpointTuple | None:
             if filter:
                 metadata = reading.metadata(found)
                 if any(metadata.get(name) != wanted for name, wanted in filter.items()):
-                    continue
-            yield reading.checkpoint_tuple(found)
-            given += 1
+                    return None
+            return reading.checkpoint_tuple(found)
+
+        def again() -> CheckpointTuple | None:
+            fresh = Reading(reading.site, reading.thread, reading.ns)
+            there = fresh.checkpoint(found.id)
+            return None if there is None else fits(fresh, there)
+
+        try:
+            return fits(reading, found)
+        except AbsentError:
+            return steadily(self._site, reading.thread, again)
 
     def _rows(self, config: RunnableConfig | None) -> Iterator[tuple[Reading, Found]]:
         """Every checkpoint of a thread or of all, the largest id first."""
@@ -146,13 +182,22 @@ class StepwellSaver(BaseCheckpointSaver[Any]):
         if not channels:
             return {}
         thread, ns, id = place(config)
-        reading = Reading(self._site, thread, ns)
+        site = self._site
+
+        def read(*, gaps: bool = False) -> Mapping[str, DeltaChannelHistory]:
+            reading = Reading(site, thread, ns)
+            try:
+                target = reading.checkpoint(id) if id else reading.newest()
+            except AbsentError:
+                target = None
+            history = _prune.history(reading, target, channels, gaps=gaps)
+            return {name: _prune.loaded(reading, found) for name, found in history.items()}
+
         try:
-            target = reading.checkpoint(id) if id else reading.newest()
+            return steadily(site, thread, read)
         except AbsentError:
-            target = None
-        history = _prune.history(reading, target, channels)
-        return {name: _prune.loaded(reading, found) for name, found in history.items()}
+            # What was never there is no history.
+            return read(gaps=True)
 
     # Writing.
 
@@ -165,15 +210,27 @@ class StepwellSaver(BaseCheckpointSaver[Any]):
     ) -> RunnableConfig:
         """Keeps a checkpoint. It is durable when this returns."""
         thread, ns, parent = place(config)
-        with self._memory.lock:
-            writing = Writing(self._site, config, self._state_at(thread, ns, parent))
-            try:
-                writing.write(checkpoint, get_checkpoint_metadata(config, metadata), new_versions)
-            except BaseException:
-                # What is remembered speaks of this checkpoint already.
-                self._memory.forget_last(thread, ns)
-                raise
-        return config_of(thread, ns, checkpoint["id"])
+        told = get_checkpoint_metadata(config, metadata)
+        with self._memory.turn(thread, ns):
+            while True:
+                state = self._state_at(thread, ns, parent)
+                if parent and not state.checkpoint and told.get("counters_since_delta_snapshot"):
+                    raise ConflictError(
+                        f"thread {thread}: checkpoint {parent} was erased while the graph went on "
+                        "from it, and its delta channels cannot be read without it"
+                    )
+                try:
+                    Writing(self._site, config, state).write(checkpoint, told, new_versions)
+                    return config_of(thread, ns, checkpoint["id"])
+                except ConflictError:
+                    # What this builds on was erased meanwhile. It is read again, as it is now.
+                    self._memory.forget(thread)
+                    if not state.record:
+                        raise
+                except BaseException:
+                    # What is remembered speaks of this checkpoint already.
+                    self._memory.forget_last(thread, ns)
+                    raise
 
     def _state_at(self, thread: str, ns: str, parent: str | None) -> Namespace:
         """What is known of the checkpoint that a new one follows."""
@@ -182,15 +239,19 @@ class StepwellSaver(BaseCheckpointSaver[Any]):
             return state
         if parent is None:
             return Namespace()
-        reading = Reading(self._site, thread, ns)
-        try:
-            found = reading.checkpoint(parent)
-        except AbsentError:
-            found = None
-        if found is None:
+        site = self._site
+        if not self.well.has(site.session_of(thread)):
             return Namespace()
-        reading.checkpoint_tuple(found, remember=True)
-        return self._memory.last(thread, ns) or Namespace()
+
+        def read() -> Namespace:
+            reading = Reading(site, thread, ns)
+            found = reading.checkpoint(parent)
+            if found is None:
+                return Namespace()
+            reading.checkpoint_tuple(found, remember=True)
+            return self._memory.last(thread, ns) or Namespace()
+
+        return steadily(site, thread, read)
 
     def put_writes(
         self,
@@ -230,8 +291,9 @@ class StepwellSaver(BaseCheckpointSaver[Any]):
         for info in self.well.sessions(system=SYSTEM):
             thread = info.source_id or ""
             if any(self._has_run(info.id, run) for run in run_ids):
+                plan = functools.partial(_prune.delete_runs, self._site, thread, set(run_ids))
+                _prune.carry_out(plan)
                 self._memory.forget(thread)
-                _prune.delete_runs(self._site, thread, set(run_ids))
 
     def _has_run(self, session: str, run: str) -> bool:
         key = f"{SYSTEM}/run/{run}"
@@ -245,16 +307,19 @@ class StepwellSaver(BaseCheckpointSaver[Any]):
         if not self.well.has(target):
             self.well.core.fork(source, name=target, source=(SYSTEM, target_thread_id))
             return
+
+        def copy() -> None:
+            rows = self.well.core.records(source, f"{SYSTEM}/", f"{SYSTEM}0")
+            rows.sort()
+            events = []
+            for _, key, data, blobs in rows:
+                _, topic, name = key.split("/", 2)
+                events.append(record(SYSTEM, topic, name, data, blobs=blobs))
+            if events:
+                self.well.append(target, events)
+
+        steadily(self._site, source_thread_id, copy)
         self._memory.forget(target_thread_id)
-        front = f"{SYSTEM}/"
-        rows = self.well.core.records(source, front, f"{SYSTEM}0")
-        rows.sort()
-        events = []
-        for _, key, data, blobs in rows:
-            _, topic, name = key.split("/", 2)
-            events.append(record(SYSTEM, topic, name, data, blobs=blobs))
-        if events:
-            self.well.append(target, events)
 
     def prune(
         self,
@@ -265,11 +330,11 @@ class StepwellSaver(BaseCheckpointSaver[Any]):
         """Erases all but the newest checkpoint of each namespace, or the threads as a whole.
         What delta channels are built of stays."""
         for thread in thread_ids:
-            self._memory.forget(thread)
             if strategy == "delete":
                 self.delete_thread(thread)
             elif self.well.has(self.session_of(thread)):
-                _prune.keep_latest(self._site, thread)
+                _prune.carry_out(functools.partial(_prune.keep_latest, self._site, thread))
+                self._memory.forget(thread)
 
     # The same for asyncio.
 

@@ -333,7 +333,7 @@ class Parts:
         return Parts.of(left) if length == keep else None
 
     def grown(self, part: Part) -> Parts:
-        """These and one more. Whoever holds the memory's lock may ask."""
+        """These and one more, for the one whose turn it is to put."""
         # Another state may have gone on from these.
         parts = self.parts if len(self.parts) == self.count else self.parts[: self.count]
         parts.append(part)
@@ -376,7 +376,9 @@ class ListState:
     read_by: SerializerProtocol | None = None
     """What loaded those elements that were read."""
 
-    def read(self, serde: SerializerProtocol) -> tuple[list[Any], _core.KnownElements]:
+    def read(
+        self, parts: Parts, serde: SerializerProtocol
+    ) -> tuple[list[Any], _core.KnownElements]:
         """The list, and what is known of it. Elements that were loaded before, and that nobody else
         holds any more, are given out again; the others are loaded from what is remembered."""
         known = _core.KnownElements()
@@ -384,8 +386,7 @@ class ListState:
         if self.read_by is serde:
             # What was known is gone then: a put that is under way finds everything new.
             known, value = self.known.take_unheld()
-        assert self.parts is not None
-        known.remember_read(value, self.parts.load(self.length, serde, value))
+        known.remember_read(value, parts.load(self.length, serde, value))
         return value, known
 
 
@@ -395,6 +396,8 @@ class Namespace:
 
     checkpoint: str = ""
     seq: int = 0
+    record: int = 0
+    """Where the record is that this was read from. A prune may have written it anew, elsewhere."""
     is_newest: bool = False
     """Was it put here just now? Else a newer one may be there."""
     versions: dict[str, Any] = field(default_factory=dict)
@@ -420,7 +423,9 @@ def put_list(
     added: list[Segment] = []
     parts: Parts | None = Parts.of([])
     if last is not None and keep:
-        parts = last.parts.first(keep, last.length) if last.parts is not None else None
+        # Another thread may let go of them at any moment.
+        parts = last.parts
+        parts = parts.first(keep, last.length) if parts is not None else None
     if keep < len(value):
         rest = value[keep:] if keep else value
         typed = serde.dumps_typed(rest)

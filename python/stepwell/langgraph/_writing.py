@@ -63,11 +63,14 @@ class Writing:
         events = [*said, *self.run(metadata)]
         kept = self.attachments.record("checkpoint", f"{self.ns}{SEPARATOR}{id}", data)
         task = task_of(values) if not self.parent else ""
-        _, seq = site.append(self.thread, [*events, kept], self.attachments.blobs, task)
+        base = self.last.record or None
+        blobs = self.attachments.blobs
+        _, seq = site.append(self.thread, [*events, kept], blobs, task, intact=base)
         refs = {name: ref for name, (_, ref) in told.items() if ref is not None}
         state = Namespace(
             checkpoint=id,
             seq=seq,
+            record=seq,
             is_newest=True,
             versions=dict(checkpoint["channel_versions"]),
             refs=refs,

@@ -4,8 +4,8 @@
 use std::collections::VecDeque;
 
 use stepwell::{
-    Append, Error as StoreError, ErrorKind, Event, Lease, NewEvent, Recorded, Restored, Rewound,
-    Scope, Seq, Session, SessionId, Span, Stepwell, Undone, Write, Written,
+    Append, Error as StoreError, ErrorKind, Event, Expected, Lease, NewEvent, Recorded, Restored,
+    Rewound, Scope, Seq, Session, SessionId, Span, Stepwell, Undone, Write, Written,
 };
 
 use super::PAGE;
@@ -100,7 +100,7 @@ impl Chunk {
         let id = events.first().and_then(|event| event.id);
         let Lease { session, epoch, .. } = self.session.lease().clone();
         // An edit may come from anyone at any time; here it would take an event's place.
-        let expected = Some(self.last);
+        let expected = Some(Expected::At(self.last));
         let append = Append { session: session.clone(), epoch: Some(epoch), expected, events };
         let Written { first, last, .. } = self.well.store().write(Write::Append(append))?;
         match id {

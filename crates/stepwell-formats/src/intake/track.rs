@@ -5,8 +5,9 @@ use std::collections::VecDeque;
 
 use stepwell::backend::write::{Prepared, PreparedEvents};
 use stepwell::{
-    About, Append, Create, Edited, Event, EventId, Kind, Message, NewEvent, Recorded, Restored,
-    Rewound, Scope, Seq, Session, SessionId, Source, Span, StatusChanged, Stepwell, Time, Write,
+    About, Append, Create, Edited, Event, EventId, Expected, Kind, Message, NewEvent, Recorded,
+    Restored, Rewound, Scope, Seq, Session, SessionId, Source, Span, StatusChanged, Stepwell, Time,
+    Write,
 };
 
 use super::claim::{Ends, Precedence, Verdict, is_said, is_trailer};
@@ -418,7 +419,7 @@ impl<'a> Track<'a> {
         let append = Append {
             session: self.id.clone(),
             epoch: Some(session.lease().epoch),
-            expected: Some(Seq::new(first).prev()),
+            expected: Some(Expected::At(Seq::new(first).prev())),
             events: Vec::new(),
         };
         Ok(Some(Prepared::append(append, batch)))

@@ -268,11 +268,20 @@ pub struct Append {
     /// The epoch of the lease under which this is written. Only events that
     /// [need no lease](crate::Event::needs_no_lease) do without.
     pub epoch: Option<Epoch>,
-    /// The seq that the session must be at: a compare-and-swap.
-    pub expected: Option<Seq>,
+    /// What must hold, checked in the same transaction.
+    pub expected: Option<Expected>,
     /// What to record. If the first one's id was recorded before, the whole append
     /// was: it is answered again, and nothing is written.
     pub events: Vec<NewEvent>,
+}
+
+/// What a write takes for granted. If it does not hold, nothing is written.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Expected {
+    /// The session is at this seq: a compare-and-swap.
+    At(Seq),
+    /// No prune has emptied this event.
+    Intact(Seq),
 }
 
 /// Empties events that are no longer needed: records, and messages of a session that another
@@ -286,6 +295,8 @@ pub struct Prune {
     /// The epoch of the lease under which this is done. A session that another program drives
     /// needs none while nobody holds it.
     pub epoch: Option<Epoch>,
+    /// What must hold, checked in the same transaction.
+    pub expected: Option<Expected>,
     /// Which events. Those that were pruned before are passed over; if there are no others,
     /// nothing is recorded.
     pub seqs: Vec<Seq>,

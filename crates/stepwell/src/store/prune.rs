@@ -4,7 +4,7 @@ use std::collections::BTreeSet;
 use std::ops::ControlFlow;
 
 use super::read::{self, find};
-use super::record::{check_epoch, record, refuse_damaged};
+use super::record::{check_epoch, check_expected, record, refuse_damaged};
 use super::rows::{Rows, SessionRow, Stretch, TxnContext};
 use super::{Order, Prune, Written};
 use crate::codec::{self, Body, OwnRow, Sealed};
@@ -19,6 +19,7 @@ const RUN: u64 = 32;
 pub(super) fn prune(rows: &dyn Rows, world: TxnContext<'_>, prune: Prune) -> Result<Written> {
     let mut row = find(rows, &prune.session)?;
     check(&row, world, &prune)?;
+    check_expected(rows, &row, prune.expected)?;
     let shared = rows.forks(row.key)?.into_iter().map(|fork| fork.at).max().unwrap_or(Seq::ZERO);
     let ours = |seq: &Seq| *seq >= row.own_from() && *seq > shared;
     let hidden = read::hidden(rows, &row)?;

@@ -1,8 +1,8 @@
 //! Recording one event in a session that may be written to.
 
-use super::Damage;
 use super::read;
 use super::rows::{Rows, SessionRow, TxnContext};
+use super::{Damage, Expected};
 use crate::codec::{self, Body, Login};
 use crate::{Epoch, Error, Lane, LaneState, NewEvent, Recorded, Result, Seq, State};
 
@@ -74,6 +74,37 @@ pub(super) fn check_epoch(row: &SessionRow, epoch: Epoch) -> Result<()> {
         Some(current) if current == epoch => Ok(()),
         current => Err(Error::Fenced { session: row.head.id.clone(), epoch, current }),
     }
+}
+
+/// Does what a write takes for granted hold?
+pub(super) fn check_expected(
+    rows: &dyn Rows,
+    row: &SessionRow,
+    expected: Option<Expected>,
+) -> Result<()> {
+    let session = || row.head.id.clone();
+    let actual = row.head.seq;
+    match expected {
+        Some(Expected::At(expected)) if expected != actual => {
+            Err(Error::UnexpectedSeq { session: session(), expected, actual })
+        }
+        Some(Expected::Intact(seq)) if !is_intact(rows, row, seq)? => {
+            Err(Error::Pruned { session: session(), seq })
+        }
+        _ => Ok(()),
+    }
+}
+
+/// Does an event still have its contents?
+fn is_intact(rows: &dyn Rows, row: &SessionRow, seq: Seq) -> Result<bool> {
+    if read::hidden(rows, row)?.iter().any(|hidden| hidden.contains(seq)) {
+        return Ok(false);
+    }
+    let Some(found) = read::row_at(rows, row, seq)? else { return Ok(false) };
+    // What spilled is not needed, so it is not fetched.
+    let opened = found.open(&mut |_| Ok(Vec::new()));
+    let opened = opened.map_err(|what| Damage { seq, what }.into_error(&row.head.id))?;
+    Ok(!opened.event.is_emptied())
 }
 
 /// A session that is damaged up to there is not written to.

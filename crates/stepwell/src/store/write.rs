@@ -6,7 +6,7 @@ use std::time::Duration;
 use super::admit::{Writer, admit, check_edit};
 use super::prune;
 use super::read::{self, find};
-use super::record::{check_epoch, record, refuse_damaged};
+use super::record::{check_epoch, check_expected, record, refuse_damaged};
 use super::rows::{Base, LeaseRow, Rows, SessionRow, TxnContext};
 use super::{Append, Create, LeaseRequest, Scrub, Write, Written};
 use crate::codec::{self, Bodies, Body, Said};
@@ -284,9 +284,7 @@ fn extend(
         Some(epoch) => check_epoch(&row, epoch)?,
         None => check_without_lease(world, &row, &events)?,
     }
-    if let Some(expected) = expected.filter(|expected| *expected != row.head.seq) {
-        return Err(Error::UnexpectedSeq { session, expected, actual: row.head.seq });
-    }
+    check_expected(rows, &row, expected)?;
     let first = row.head.seq.next();
     let writer = if epoch.is_some() { Writer::Owner } else { Writer::Anyone };
     refuse_known_ids(rows, &row, &events)?;
