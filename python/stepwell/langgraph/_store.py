@@ -5,7 +5,6 @@ from __future__ import annotations
 import datetime
 import json
 import os
-import threading
 from collections.abc import Iterable, Iterator, Sequence
 from typing import Any
 
@@ -55,7 +54,6 @@ class StepwellStore(BaseStore):
         self.name = name
         self.session = session_id(SYSTEM, name)
         self.ttl_config = ttl
-        self._lock = threading.Lock()
 
     def batch(self, ops: Iterable[Op]) -> list[Result]:
         """Does several operations. What is put is put at once, all or none."""
@@ -85,20 +83,19 @@ class StepwellStore(BaseStore):
 
     def _put(self, puts: Sequence[PutOp]) -> None:
         now = datetime.datetime.now(datetime.timezone.utc)
-        with self._lock:
-            events: list[JsonObject] = []
-            replaced: list[int] = []
-            for op in puts:
-                rows = self._rows(key_of(op.namespace, op.key), exact=True)
-                replaced += [seq for seq, _, data, _ in rows if data]
-                if op.value is None:
-                    continue
-                before = Stored.of(rows[-1]) if rows and rows[-1][2] else None
-                created = before.created if before is not None and before.lives(now) else now
-                stored = Stored(op.namespace, op.key, dict(op.value), created, now, op.ttl)
-                events.append(stored.record())
-            if events or replaced:
-                self._write(events, replaced)
+        events: list[JsonObject] = []
+        replaced: list[int] = []
+        for op in puts:
+            rows = self._rows(key_of(op.namespace, op.key), exact=True)
+            replaced += [seq for seq, _, data, _ in rows if data]
+            if op.value is None:
+                continue
+            before = Stored.of(rows[-1]) if rows and rows[-1][2] else None
+            created = before.created if before is not None and before.lives(now) else now
+            stored = Stored(op.namespace, op.key, dict(op.value), created, now, op.ttl)
+            events.append(stored.record())
+        if events or replaced:
+            self._write(events, replaced)
 
     def _write(self, events: list[JsonObject], replaced: list[int]) -> None:
         try:
@@ -131,8 +128,7 @@ class StepwellStore(BaseStore):
         events = [item.renewed(now).record() for item in items if item.ttl is not None]
         replaced = [item.seq for item in items if item.ttl is not None]
         if events:
-            with self._lock:
-                self._write(events, replaced)
+            self._write(events, replaced)
 
     def _living(self, prefix: tuple[str, ...] = ()) -> Iterator[Stored]:
         """The items below a namespace, in the order of their keys."""
@@ -170,11 +166,10 @@ class StepwellStore(BaseStore):
     def sweep_ttl(self) -> int:
         """Erases the items whose time is over. Returns how many."""
         now = datetime.datetime.now(datetime.timezone.utc)
-        with self._lock:
-            rows = self._rows(f"{SYSTEM}/item/")
-            over = [row[0] for row in rows if row[2] and not Stored.of(row).lives(now)]
-            if over:
-                self._write([], over)
+        rows = self._rows(f"{SYSTEM}/item/")
+        over = [row[0] for row in rows if row[2] and not Stored.of(row).lives(now)]
+        if over:
+            self._write([], over)
         return len(over)
 
 
