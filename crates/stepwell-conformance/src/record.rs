@@ -316,7 +316,7 @@ fn a_prune_and_an_append_are_one<F: Fixture>(w: &mut Harness<F>) {
             events: vec![record("residue").into()],
         })
     };
-    let refused = vec![prune("a", &[2]), residue(Some(Seq::new(99)))];
+    let refused = vec![prune("a", &[2]), residue(Some(Expected::At(Seq::new(99))))];
     w.store().batch(refused).unwrap_err();
     assert_eq!(keys(&asked(w, "a", &all(""))), ["1", "2"]);
     let written = w.store().batch(vec![residue(None), prune("a", &[2, 3])]).unwrap();
@@ -507,7 +507,7 @@ fn a_pruned_session_lives_on<F: Fixture>(w: &mut Harness<F>) {
     assert!(w.store().repair(&id("a")).unwrap().is_sound());
     let fork = create(
         Created {
-            origin: stepwell::Origin::Fork { parent: id("a"), at: Seq::new(6) },
+            origin: Origin::Fork { parent: id("a"), at: Seq::new(6) },
             ..external("b")
         },
         None,

@@ -433,8 +433,15 @@ impl Stepwell {
         self.append_freely(id, edited.into())
     }
 
-    /// Answers a gate, whoever runs the session.
+    /// Answers a gate, whoever runs the session. A graph of LangGraph's is told its answers when it
+    /// is resumed, and would never hear of this one: its gates are refused.
     pub fn answer(&self, id: &SessionId, answer: GateAnswered) -> Result<Seq> {
+        let source = self.store().info(id)?.head.source;
+        if source.is_some_and(|source| source.system == "langgraph") {
+            let why = "a graph asks this: resume the graph, with Command(resume=…)".to_owned();
+            let kind = "gate_answered".to_owned();
+            return Err(Error::Illegal { session: id.clone(), kind, why });
+        }
         self.append_freely(id, answer.into())
     }
 

@@ -16,6 +16,7 @@ from langgraph.checkpoint.base import (
     get_checkpoint_id,
     writes_sort_key,
 )
+from langgraph.checkpoint.serde.types import INTERRUPT
 
 from stepwell import _core
 from stepwell._types import JsonObject
@@ -311,7 +312,9 @@ class Reading:
         self.blobs.fetch(wanted)
         values, lists = self._values(found, refs, remember=remember)
         if remember:
-            self.site.memory.remember(self.thread, self.ns, self.state(found, values, lists))
+            self.site.memory.remember(
+                self.thread, self.ns, self.state(found, values, lists, writes)
+            )
         checkpoint = cast("Checkpoint", {**self.rest(found), "channel_values": values})
         return CheckpointTuple(
             config=self.config(found.id),
@@ -365,7 +368,11 @@ class Reading:
         return {**copied(told["r"]), "id": found.id, "channel_versions": versions}
 
     def state(
-        self, found: Found, values: Mapping[str, Any], lists: dict[str, ListState]
+        self,
+        found: Found,
+        values: Mapping[str, Any],
+        lists: dict[str, ListState],
+        writes: Sequence[tuple[str, str, Ref]],
     ) -> Namespace:
         """What a later put has to know of a checkpoint."""
         told = found.data["v"]
@@ -377,6 +384,7 @@ class Reading:
             refs={name: ref for name, (_, ref) in told.items() if ref is not None},
             lists=lists,
             newest=self._newest,
+            asked=[ref for _, channel, ref in writes if channel == INTERRUPT],
             spoken={name for name, _ in conversation(values)} if self.site.transcript else set(),
         )
 

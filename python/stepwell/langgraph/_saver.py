@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import contextlib
 import functools
 import os
+import time
 from collections.abc import AsyncIterator, Iterator, Mapping, Sequence
 from typing import Any
 
@@ -29,6 +31,7 @@ from stepwell._well import Session, Well, well_of
 from stepwell.errors import AbsentError, ConflictError, InvalidError
 from stepwell.langgraph import _prune
 from stepwell.langgraph._messages import from_messages
+from stepwell.langgraph._questions import asks_or_answers, told, unanswered
 from stepwell.langgraph._reading import (
     SEPARATOR,
     Found,
@@ -39,9 +42,15 @@ from stepwell.langgraph._reading import (
     steadily,
 )
 from stepwell.langgraph._site import Site, memory_of
-from stepwell.langgraph._transcript import answers, gates, task_of
-from stepwell.langgraph._values import SYSTEM, Attachments, Namespace
+from stepwell.langgraph._transcript import task_of
+from stepwell.langgraph._values import SYSTEM, Attachments, Namespace, Ref
 from stepwell.langgraph._writing import Writing
+
+_QUESTIONS = "\0questions"
+"""Stands for a namespace, where the questions of a whole thread are meant."""
+
+_PATIENCE = 20
+"""So often a put looks whether the answers that a graph was given are kept."""
 
 
 class StepwellSaver(BaseCheckpointSaver[Any]):
@@ -126,12 +135,12 @@ class StepwellSaver(BaseCheckpointSaver[Any]):
                 return
             if (only and found.id != only) or (last and found.id >= last):
                 continue
-            told = self._told(reading, found, filter)
-            if told is not None:
-                yield told
+            fitting = self._fitting(reading, found, filter)
+            if fitting is not None:
+                yield fitting
                 given += 1
 
-    def _told(
+    def _fitting(
         self, reading: Reading, found: Found, filter: dict[str, Any] | None
     ) -> CheckpointTuple | None:
         """A checkpoint, if it fits a filter, and was not erased meanwhile."""
@@ -210,18 +219,18 @@ class StepwellSaver(BaseCheckpointSaver[Any]):
     ) -> RunnableConfig:
         """Keeps a checkpoint. It is durable when this returns."""
         thread, ns, parent = place(config)
-        told = get_checkpoint_metadata(config, metadata)
+        said = get_checkpoint_metadata(config, metadata)
         with self._memory.turn(thread, ns):
             while True:
                 state = self._state_at(thread, ns, parent)
-                if parent and not state.checkpoint and told.get("counters_since_delta_snapshot"):
+                if parent and not state.checkpoint and said.get("counters_since_delta_snapshot"):
                     raise ConflictError(
                         f"thread {thread}: checkpoint {parent} was erased while the graph went on "
                         "from it, and its delta channels cannot be read without it"
                     )
                 try:
-                    Writing(self._site, config, state).write(checkpoint, told, new_versions)
-                    return config_of(thread, ns, checkpoint["id"])
+                    Writing(self._site, config, state).write(checkpoint, said, new_versions)
+                    break
                 except ConflictError:
                     # What this builds on was erased meanwhile. It is read again, as it is now.
                     self._memory.forget(thread)
@@ -231,6 +240,23 @@ class StepwellSaver(BaseCheckpointSaver[Any]):
                     # What is remembered speaks of this checkpoint already.
                     self._memory.forget_last(thread, ns)
                     raise
+        if state.asked and self.transcript:
+            self._close_questions(thread, ns, state.asked)
+        return config_of(thread, ns, checkpoint["id"])
+
+    def _close_questions(self, thread: str, ns: str, asked: Sequence[Ref]) -> None:
+        """Closes the questions of the checkpoint that a graph went on from. Mostly their tasks have
+        kept the answers by now, or are about to. In a run that keeps them nowhere, nobody will."""
+        # Another process may close or erase them meanwhile.
+        with contextlib.suppress(AbsentError, InvalidError):
+            for _ in range(_PATIENCE):
+                with self._memory.turn(thread, _QUESTIONS):
+                    if not unanswered(Reading(self._site, thread, ns), asked):
+                        return
+                time.sleep(0.01)
+            with self._memory.turn(thread, _QUESTIONS):
+                if closing := unanswered(Reading(self._site, thread, ns), asked):
+                    self._site.append(thread, closing)
 
     def _state_at(self, thread: str, ns: str, parent: str | None) -> Namespace:
         """What is known of the checkpoint that a new one follows."""
@@ -269,15 +295,17 @@ class StepwellSaver(BaseCheckpointSaver[Any]):
         ]
         data = {"t": task_id, "p": task_path, "w": refs}
         kept = attachments.record("writes", f"{ns}{SEPARATOR}{id}", data)
-        asked = gates(writes) if self.transcript else []
-        asked += answers(self.well, self.session_of(thread), writes) if self.transcript else []
-        try:
-            self._site.append(thread, [kept, *asked], attachments.blobs, task_of(dict(writes)))
-        except InvalidError:
-            # A question that was asked before, or answered meanwhile, is no reason to lose this.
-            if not asked:
-                raise
-            self._site.append(thread, [kept], attachments.blobs)
+        if not self.transcript or not asks_or_answers(writes):
+            self._site.append(thread, [kept], attachments.blobs, task_of(dict(writes)))
+            return
+        # Tasks that run at once look one after the other at which questions are open.
+        with self._memory.turn(thread, _QUESTIONS):
+            asked = told(Reading(self._site, thread, ns), id, task_id, writes)
+            try:
+                self._site.append(thread, [kept, *asked], attachments.blobs, task_of(dict(writes)))
+            except InvalidError:
+                # A question that another process closed meanwhile is no reason to lose this.
+                self._site.append(thread, [kept], attachments.blobs)
 
     # Removing.
 

@@ -1,18 +1,14 @@
-"""What a graph says, asks and fails at, as events that everybody reads."""
+"""What a graph says, as events that everybody reads."""
 
 from __future__ import annotations
 
 import hashlib
-import json
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping
 from typing import Any
 
 from langchain_core.messages import BaseMessage, HumanMessage
-from langgraph.checkpoint.serde.types import ERROR, INTERRUPT, RESUME
 
-from stepwell._types import JsonObject, event
-from stepwell._well import Well
-from stepwell.errors import AbsentError
+from stepwell._types import JsonObject
 from stepwell.langgraph._messages import to_message
 
 _LANE_BYTES = 128
@@ -71,46 +67,3 @@ def task_of(values: Mapping[str, Any]) -> str:
                 if isinstance(item, tuple) and len(item) == 2 and item[0] in ("user", "human"):
                     return str(item[1])
     return ""
-
-
-def gates(writes: Sequence[tuple[str, Any]]) -> list[JsonObject]:
-    """Interrupts as questions that the session waits for, and errors."""
-    events: list[JsonObject] = []
-    for channel, value in writes:
-        if channel == ERROR:
-            events.append(event("error", {"message": str(value)[:2000]}))
-        if channel != INTERRUPT:
-            continue
-        for interrupt in value if isinstance(value, list | tuple) else [value]:
-            asked = getattr(interrupt, "value", interrupt)
-            prompt = asked if isinstance(asked, str) else json.dumps(asked, default=str)
-            id = f"{getattr(interrupt, 'id', '')}-{digest(prompt)}".strip("-")
-            events.append(event("gate", {"id": id, "prompt": prompt}))
-            events.append(event("status", {"status": "paused", "reason": "gate"}))
-    return events
-
-
-def answers(well: Well, session: str, writes: Sequence[tuple[str, Any]]) -> list[JsonObject]:
-    """What a resumed graph was told, as answers to its open questions."""
-    given = [value for channel, value in writes if channel == RESUME]
-    if not given:
-        return []
-    try:
-        facts = json.loads(well.core.keyed(session, ["gate", "gate_answered"]))
-    except AbsentError:
-        return []
-    closed = {it["body"]["id"] for it in facts if it["kind"] == "gate_answered"}
-    value = given[0][-1] if isinstance(given[0], list) and given[0] else given[0]
-    text = value if isinstance(value, str) else json.dumps(value, default=str)
-    asked = [it["body"]["id"] for it in facts if it["kind"] == "gate"]
-    events = [
-        event("gate_answered", {"id": id, "answer": text, "who": "langgraph"})
-        for id in asked
-        if id not in closed
-    ]
-    return [*events, event("status", {"status": "idle"})] if events else []
-
-
-def digest(text: str) -> str:
-    """A short name of a text."""
-    return hashlib.sha256(text.encode()).hexdigest()[:8]

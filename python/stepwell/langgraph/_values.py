@@ -407,6 +407,8 @@ class Namespace:
     lists: dict[str, ListState] = field(default_factory=dict)
     spoken: set[str] = field(default_factory=set)
     """Ids of the messages that are in the transcript."""
+    asked: list[Ref] = field(default_factory=list)
+    """The questions that its tasks were kept with when it was read."""
 
 
 def put_list(
