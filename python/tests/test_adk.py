@@ -173,3 +173,21 @@ async def test_memory_finds_what_a_user_said_and_nobody_else(well: stepwell.Well
     memory = StepwellMemoryService(well)
     found = await memory.search_memory(**WHO, query="what is the dog called?")
     assert [it.content.parts[0].text for it in found.memories] == ["my dog is called Rex"]  # type: ignore[index]
+
+
+async def test_every_version_of_an_artifact_that_was_acknowledged_is_there(folder: Path) -> None:
+    texts = [f"text {number}" for number in range(6)]
+    with stepwell.open(folder) as well:
+        service = StepwellArtifactService(well)
+        for round in range(10):
+            place: Any = {"app_name": "app", "user_id": "u", "session_id": f"s{round}"}
+            saves = [
+                service.save_artifact(filename="f", artifact=types.Part(text=text), **place)
+                for text in texts
+            ]
+            versions = await asyncio.gather(*saves)
+            assert sorted(versions) == list(range(6))
+            for version, text in zip(versions, texts, strict=True):
+                part = await service.load_artifact(filename="f", version=version, **place)
+                assert part is not None
+                assert part.text == text

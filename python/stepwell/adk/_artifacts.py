@@ -16,6 +16,7 @@ from google.genai import types
 
 from stepwell._async import run
 from stepwell._keyed import Entry, Keyed
+from stepwell._names import escaped, joined, unescaped
 from stepwell._names import session_id as name_of
 from stepwell._well import Well, well_of
 from stepwell.errors import ConflictError
@@ -33,7 +34,7 @@ class StepwellArtifactService(BaseArtifactService):
     def _keyed(self, app_name: str, user_id: str, session_id: str | None) -> Keyed:
         parts = (app_name, user_id, session_id) if session_id else (app_name, user_id)
         session = name_of(SYSTEM, *parts)
-        return Keyed(self.well, session, SYSTEM, " ".join(parts))
+        return Keyed(self.well, session, SYSTEM, joined(*parts))
 
     def _place(self, app_name: str, user_id: str, filename: str, session_id: str | None) -> Keyed:
         if filename.startswith("user:"):
@@ -72,18 +73,22 @@ class StepwellArtifactService(BaseArtifactService):
         value = {"part": told, "mime": mime, "meta": metadata, "time": time.time()}
         while True:
             last = keyed.last_seq()
+            if not last:
+                # Of several first saves at once, each has to see what the others keep.
+                keyed.make()
+                continue
             version = len(self._versions(keyed, filename))
-            key = f"{filename}{_SEP}{version:08}"
+            key = f"{escaped(filename)}{_SEP}{version:08}"
             text = part.text if part.text is not None else filename
             kept = keyed.record("artifact", key, value, text=text, attach=[0] if data else [])
             try:
-                keyed.write([kept], attachments=[data] if data else [], expected=last or None)
+                keyed.write([kept], attachments=[data] if data else [], expected=last)
             except ConflictError:
                 continue
             return version
 
     def _versions(self, keyed: Keyed, filename: str) -> list[Entry]:
-        return keyed.every("artifact", f"{filename}{_SEP}")
+        return keyed.every("artifact", f"{escaped(filename)}{_SEP}")
 
     async def load_artifact(
         self,
@@ -129,7 +134,7 @@ class StepwellArtifactService(BaseArtifactService):
         found: set[str] = set()
         for keyed in places:
             entries = await run(keyed.every, "artifact")
-            found |= {entry.key.rsplit(_SEP, 1)[0] for entry in entries}
+            found |= {unescaped(entry.key.rsplit(_SEP, 1)[0]) for entry in entries}
         return sorted(found)
 
     async def delete_artifact(
@@ -175,7 +180,7 @@ def _told(entry: Entry) -> ArtifactVersion:
     digest = entry.blobs[0].hex() if entry.blobs else ""
     return ArtifactVersion(
         version=int(number),
-        canonical_uri=f"stepwell://{name}/{int(number)}#{digest}",
+        canonical_uri=f"stepwell://{unescaped(name)}/{int(number)}#{digest}",
         custom_metadata=entry.value["meta"],
         create_time=entry.value["time"],
         mime_type=entry.value["mime"],

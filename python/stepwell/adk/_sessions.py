@@ -29,6 +29,7 @@ from stepwell._async import run
 from stepwell._continue import continuation
 from stepwell._items import ItemLog
 from stepwell._keyed import Keyed
+from stepwell._names import joined
 from stepwell._names import session_id as name_of
 from stepwell._types import JsonObject
 from stepwell._well import Session as StoredSession
@@ -70,7 +71,7 @@ class StepwellSessionService(BaseSessionService):
         if user_id is None:
             session, name = name_of("adk-app", app_name), app_name
         else:
-            session, name = name_of("adk-user", app_name, user_id), f"{app_name} {user_id}"
+            session, name = name_of("adk-user", app_name, user_id), joined(app_name, user_id)
         return Keyed(self.well, session, "adk-state", name)
 
     def _log(self, keyed: Keyed) -> ItemLog:

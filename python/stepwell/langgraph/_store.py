@@ -23,7 +23,7 @@ from langgraph.store.base import (
 )
 
 from stepwell._async import run
-from stepwell._names import session_id
+from stepwell._names import escaped, joined, session_id, unescaped
 from stepwell._types import JsonObject, record
 from stepwell._well import Well, dumps, well_of
 from stepwell.errors import AbsentError
@@ -53,6 +53,7 @@ class StepwellStore(BaseStore):
         self.well = well_of(store)
         self.name = name
         self.session = session_id(SYSTEM, name)
+        self._scope = joined(SYSTEM, name)
         self.ttl_config = ttl
 
     def batch(self, ops: Iterable[Op]) -> list[Result]:
@@ -101,7 +102,8 @@ class StepwellStore(BaseStore):
         try:
             self.well.erase(self.session, replaced, events, "langgraph store")
         except AbsentError:
-            self.well.ensure(self.session, SYSTEM, self.name, task=f"memory {self.name}")
+            fields = {"task": f"memory {self.name}", "scope": self._scope}
+            self.well.ensure(self.session, SYSTEM, self.name, **fields)
             self.well.erase(self.session, replaced, events, "langgraph store")
 
     def _rows(self, key: str, *, exact: bool = False) -> list[tuple[int, str, str, list[bytes]]]:
@@ -133,9 +135,8 @@ class StepwellStore(BaseStore):
     def _living(self, prefix: tuple[str, ...] = ()) -> Iterator[Stored]:
         """The items below a namespace, in the order of their keys."""
         now = datetime.datetime.now(datetime.timezone.utc)
-        front = f"{SYSTEM}/item/" + "".join(part + _SEP for part in prefix)
         last: dict[str, tuple[int, str, str, list[bytes]]] = {}
-        for row in self._rows(front):
+        for row in self._rows(front_of(prefix)):
             last[row[1]] = row
         for row in last.values():
             if row[2] and (found := Stored.of(row)).lives(now):
@@ -146,7 +147,7 @@ class StepwellStore(BaseStore):
         scores: dict[int, float] = {}
         if op.query and items:
             hits = self.well.search(
-                op.query, prefix=self.session, limit=_MOST_HITS, by_relevance=True
+                op.query, scope=self._scope, limit=_MOST_HITS, by_relevance=True
             )
             scores = {hit.seq: 1 / (rank + 1) for rank, hit in enumerate(hits)}
             items = sorted((it for it in items if it.seq in scores), key=lambda it: -scores[it.seq])
@@ -204,7 +205,7 @@ class Stored:
         told = json.loads(data)
         when = datetime.datetime.fromisoformat
         return Stored(
-            tuple(names.split(_SEP)[:-1]),
+            tuple(map(unescaped, names.split(_SEP)[:-1])),
             key,
             told["v"],
             when(told["c"]),
@@ -250,7 +251,12 @@ class Stored:
 
 def key_of(namespace: tuple[str, ...], key: str) -> str:
     """What an item's record is found by."""
-    return f"{SYSTEM}/item/" + "".join(part + _SEP for part in namespace) + _END + key
+    return front_of(namespace) + _END + key
+
+
+def front_of(namespace: tuple[str, ...]) -> str:
+    """What the keys of all items below a namespace begin with."""
+    return f"{SYSTEM}/item/" + "".join(escaped(part) + _SEP for part in namespace)
 
 
 def text_of(value: Any) -> str:

@@ -13,6 +13,7 @@ from strands.types.session import Session, SessionAgent, SessionMessage, Session
 from stepwell._continue import continuation
 from stepwell._items import filled, hollow, texts_of
 from stepwell._keyed import Entry, Keyed
+from stepwell._names import escaped
 from stepwell._names import session_id as name_of
 from stepwell._types import JsonObject, Message
 from stepwell._well import Session as StoredSession
@@ -88,7 +89,7 @@ class StepwellRepository(SessionRepository):
         self, keyed: Keyed, agent_id: str, session_message: SessionMessage
     ) -> list[JsonObject]:
         """What the message says, and behind it the rest of it."""
-        key = f"{agent_id}{_SEP}{session_message.message_id:012}"
+        key = f"{escaped(agent_id)}{_SEP}{session_message.message_id:012}"
         item = session_message.to_dict()
         said = self._said(agent_id, session_message)
         if said is None:
@@ -119,7 +120,7 @@ class StepwellRepository(SessionRepository):
     ) -> SessionMessage | None:
         """One message."""
         keyed = self._keyed(session_id)
-        found = keyed.get("message", f"{agent_id}{_SEP}{message_id:012}")
+        found = keyed.get("message", f"{escaped(agent_id)}{_SEP}{message_id:012}")
         return None if found is None else self._messages(keyed, [found])[0]
 
     def update_message(
@@ -127,7 +128,7 @@ class StepwellRepository(SessionRepository):
     ) -> None:
         """Keeps a message in place of the one before, which is erased: it was redacted."""
         keyed = self._keyed(session_id)
-        before = keyed.get("message", f"{agent_id}{_SEP}{session_message.message_id:012}")
+        before = keyed.get("message", f"{escaped(agent_id)}{_SEP}{session_message.message_id:012}")
         if before is None:
             raise SessionException(f"Message {session_message.message_id} does not exist")
         session_message.created_at = self._messages(keyed, [before])[0].created_at
@@ -147,7 +148,7 @@ class StepwellRepository(SessionRepository):
         keyed = self._keyed(session_id)
         if keyed.get("agent", agent_id) is None:
             raise SessionException(f"Agent {agent_id} in session {session_id} does not exist")
-        found = keyed.every("message", f"{agent_id}{_SEP}")
+        found = keyed.every("message", f"{escaped(agent_id)}{_SEP}")
         end = None if limit is None else offset + limit
         return self._messages(keyed, found[offset:end])
 
