@@ -16,7 +16,7 @@ Adapters are modules of their own and import their framework only when they are 
 from stepwell._agents import AgentSession, ResumeDecision
 from stepwell._async import AsyncAgentSession, AsyncSession, AsyncWell, aopen
 from stepwell._core import __version__
-from stepwell._types import Event, Hit, Message, SessionInfo, Verdict
+from stepwell._types import Event, Hit, Message, SessionInfo, Status, StopReason, Verdict
 from stepwell._well import Session, Well, memory, open
 from stepwell.errors import (
     AbsentError,
@@ -52,7 +52,9 @@ __all__ = [
     "ResumeDecision",
     "Session",
     "SessionInfo",
+    "Status",
     "StepwellError",
+    "StopReason",
     "StorageError",
     "Verdict",
     "Well",

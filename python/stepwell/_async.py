@@ -13,7 +13,16 @@ from typing import Any, ParamSpec, TypeVar, cast
 
 from stepwell import _well
 from stepwell._agents import AgentSession, ResumeDecision
-from stepwell._types import Event, Hit, JsonObject, Message, SessionInfo, Verdict
+from stepwell._types import (
+    Event,
+    Hit,
+    JsonObject,
+    Message,
+    SessionInfo,
+    Status,
+    StopReason,
+    Verdict,
+)
 from stepwell._well import Session, Well
 
 P = ParamSpec("P")
@@ -199,8 +208,10 @@ class AsyncSession:
         """Records a step."""
         return await run(self.session.step, *messages, lane=lane)
 
-    async def status(self, status: str, reason: str | None = None, error: str | None = None) -> int:
-        """Records how the run stands."""
+    async def status(
+        self, status: Status, reason: StopReason | None = None, error: str | None = None
+    ) -> int:
+        """Records how the run stands, and why it stopped; see `Session.status`."""
         return await run(self.session.status, status, reason, error)
 
     async def session_files(self) -> list[str]:
@@ -324,7 +335,11 @@ class AsyncHeld:
             held = self._well.hold(self._name)
             return held, held.__enter__()
 
-        self._held, session = await taken(enter, lambda it: it[0].__exit__(None, None, None))
+        def leave(entered: tuple[_well.Held, Session]) -> None:
+            entered[0].__exit__(None, None, None)
+
+        held, session = await taken(enter, leave)
+        self._held = held
         return AsyncSession(session)
 
     async def __aexit__(

@@ -5,9 +5,37 @@ from __future__ import annotations
 import datetime
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Any
+from typing import Any, Literal
 
 JsonObject = dict[str, Any]
+
+Status = Literal[
+    "running",
+    "paused",
+    "interrupted",
+    "partial",
+    "completed",
+    "success",
+    "failed",
+    "abandoned",
+    "idle",
+]
+"""How a run stands."""
+
+StopReason = Literal[
+    "llm_done",
+    "max_steps",
+    "budget_exceeded",
+    "timeout",
+    "context_full",
+    "user_interrupt",
+    "crashed",
+    "llm_error",
+    "refusal",
+    "gate",
+    "abandoned",
+]
+"""Why a run stopped."""
 
 
 @dataclass(frozen=True)

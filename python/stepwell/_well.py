@@ -10,10 +10,20 @@ import weakref
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
 from types import TracebackType
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, get_args
 
 from stepwell import _core
-from stepwell._types import Event, Hit, JsonObject, Message, SessionInfo, Verdict, event
+from stepwell._types import (
+    Event,
+    Hit,
+    JsonObject,
+    Message,
+    SessionInfo,
+    Status,
+    StopReason,
+    Verdict,
+    event,
+)
 from stepwell.errors import AbsentError, ConflictError, InvalidError
 
 if TYPE_CHECKING:
@@ -250,8 +260,14 @@ class Session:
         events = dumps([message.event() for message in messages])
         return self.well.core.step(self.id, events, lane, hold=self._hold)[1]
 
-    def status(self, status: str, reason: str | None = None, error: str | None = None) -> int:
-        """Records how the run stands: running, paused, partial, success, failed, abandoned."""
+    def status(
+        self, status: Status, reason: StopReason | None = None, error: str | None = None
+    ) -> int:
+        """Records how the run stands, and why it stopped: one word of `stepwell.StopReason`. What
+        went wrong is told in `error`, as text."""
+        _one_of("status", status, Status)
+        if reason is not None:
+            _one_of("reason", reason, StopReason)
         body: JsonObject = {"status": status}
         if reason is not None:
             body["reason"] = reason
@@ -267,8 +283,9 @@ class Session:
         return list(dict.fromkeys(path for path in paths if path != "."))
 
     def checkpoint(self, name: str) -> int:
-        """Names the present point."""
-        return self.append(event("checkpoint", {"name": name}))
+        """Names the present point, so that `stepwell rewind` finds it by that name. A later one of
+        the same name takes its place."""
+        return self.well.core.checkpoint(self.id, name, hold=self._hold)
 
     def answer(self, gate: str, answer: str) -> int:
         """Answers a question that the session waits for."""
@@ -395,6 +412,11 @@ def well_of(store: Well | str | os.PathLike[str]) -> Well:
 def dumps(value: object) -> str:
     """JSON as a store takes it."""
     return json.dumps(value, ensure_ascii=False, separators=(",", ":"))
+
+
+def _one_of(what: str, word: str, words: Any) -> None:
+    if word not in get_args(words):
+        raise InvalidError(f"{word!r} is no {what}: say one of {', '.join(get_args(words))}")
 
 
 def _query(*, limit: int | None, **query: Any) -> str:

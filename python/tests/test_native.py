@@ -8,6 +8,7 @@ import os
 import threading
 import time
 from pathlib import Path
+from typing import get_args
 
 import pytest
 
@@ -267,3 +268,30 @@ async def test_a_cancelled_await_still_finishes_its_write(folder: Path) -> None:
         while not await session.messages():
             assert time.monotonic() < until
         assert (await session.messages())[0].text == "told"
+
+
+def test_a_checkpoint_names_a_point(well: stepwell.Well) -> None:
+    session = well.create("t", messages=[Message.user("one")])
+    seq = session.checkpoint("before the change")
+    with session.hold() as held:
+        held.append(Message.user("two"))
+        assert held.checkpoint("while held") > seq
+    named = [it.body["name"] for it in session.events() if it.kind == "checkpoint"]
+    assert named == ["before the change", "while held"]
+    for wrong in ("", "12"):
+        with pytest.raises(stepwell.InvalidError, match="checkpoint name"):
+            session.checkpoint(wrong)
+        with session.hold() as held, pytest.raises(stepwell.InvalidError, match="checkpoint name"):
+            held.checkpoint(wrong)
+
+
+def test_each_status_and_each_reason_is_one_that_the_store_knows(well: stepwell.Well) -> None:
+    session = well.create("t")
+    for reason in get_args(stepwell.StopReason):
+        session.status("paused", reason)
+    for status in get_args(stepwell.Status):
+        session.status(status, error="what went wrong")
+    with pytest.raises(stepwell.InvalidError, match="'because' is no reason: say one of llm_done,"):
+        session.status("paused", "because")  # type: ignore[arg-type]
+    with pytest.raises(stepwell.InvalidError, match="'done' is no status"):
+        session.status("done")  # type: ignore[arg-type]

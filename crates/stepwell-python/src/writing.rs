@@ -4,7 +4,7 @@ use pyo3::prelude::*;
 use pyo3::pybacked::PyBackedBytes;
 use pyo3::types::PyBytes;
 use stepwell::{
-    Append, Attachment, Change, Create, Created, Digest, Edited, Epoch, Error, Event, Expected,
+    Append, Attachment, Change, Checkpoint, Create, Created, Digest, Edited, Epoch, Error, Event, Expected,
     GateAnswered, Kind, Lane, NewEvent, Origin, Prune, Redacted, Restored, Rewound, Scope, Seq,
     SessionId, Source, Span, Step, Stepwell, Timeline, Undone, Write, Written,
 };
@@ -163,6 +163,27 @@ impl Well {
         let id = session(id)?;
         let label = label.map_or(Change::Clear, Change::Set);
         self.run(py, |well| Ok(well.edit(&id, Edited { label, ..Edited::default() })?.get()))
+    }
+
+    /// Names the present point of a session. Returns its seq.
+    #[pyo3(signature = (id, name, *, hold = None))]
+    fn checkpoint(
+        &self,
+        py: Python<'_>,
+        id: &str,
+        name: &str,
+        hold: Option<&Hold>,
+    ) -> PyResult<u64> {
+        let id = session(id)?;
+        let epoch = hold.map(|hold| hold.epoch(py)).transpose()?;
+        let checkpoint = Checkpoint::from(name);
+        self.run(py, |well| {
+            let Some(epoch) = epoch else { return Ok(well.checkpoint(&id, checkpoint)?.get()) };
+            checkpoint.check()?;
+            let events = vec![checkpoint.into()];
+            let append = Append { session: id, epoch: Some(epoch), expected: None, events };
+            Ok(well.store().write(Write::Append(append))?.last.get())
+        })
     }
 
     /// Answers a gate. Returns the seq of the answer.

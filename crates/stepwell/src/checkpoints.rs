@@ -54,6 +54,13 @@ pub fn is_numbered(text: &str) -> bool {
     !digits.is_empty() && digits.bytes().all(|byte| byte.is_ascii_digit())
 }
 
+impl Checkpoint {
+    /// Refuses a name that cannot name a point.
+    pub fn check(&self) -> Result<()> {
+        check_name(&self.name)
+    }
+}
+
 /// Refuses a text that cannot name a point. Stores of earlier versions may hold such names.
 pub(crate) fn check_name(name: &str) -> Result<()> {
     let refuse = |why| Err(Error::from(InvalidName::new("checkpoint name", name, why)));

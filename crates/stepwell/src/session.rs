@@ -197,7 +197,7 @@ impl Session {
     /// Names the present point. A whole [`Checkpoint`] remembers something with it.
     pub fn checkpoint(&self, checkpoint: impl Into<Checkpoint>) -> Result<Seq> {
         let checkpoint = checkpoint.into();
-        crate::checkpoints::check_name(&checkpoint.name)?;
+        checkpoint.check()?;
         self.append(checkpoint)
     }
 
