@@ -506,10 +506,7 @@ fn a_pruned_session_lives_on<F: Fixture>(w: &mut Harness<F>) {
     assert_eq!(keys(&asked(w, "a", &all(""))), ["3", "4"]);
     assert!(w.store().repair(&id("a")).unwrap().is_sound());
     let fork = create(
-        Created {
-            origin: Origin::Fork { parent: id("a"), at: Seq::new(6) },
-            ..external("b")
-        },
+        Created { origin: Origin::Fork { parent: id("a"), at: Seq::new(6) }, ..external("b") },
         None,
     );
     w.store().write(Write::Create(fork)).unwrap();

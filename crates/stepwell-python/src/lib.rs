@@ -35,6 +35,7 @@ fn _core(module: &Bound<'_, PyModule>) -> PyResult<()> {
     module.add_function(wrap_pyfunction!(chunks::cut_points, module)?)?;
     module.add_function(wrap_pyfunction!(convert::digest, module)?)?;
     module.add_function(wrap_pyfunction!(convert::derived_id, module)?)?;
+    module.add_function(wrap_pyfunction!(reading::message_digest, module)?)?;
     module.add("__version__", env!("CARGO_PKG_VERSION"))?;
     Ok(())
 }

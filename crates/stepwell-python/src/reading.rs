@@ -1,5 +1,6 @@
 //! What is asked of a store.
 
+use std::collections::{BTreeMap, BTreeSet};
 use std::time::Duration;
 
 use pyo3::prelude::*;
@@ -7,8 +8,8 @@ use pyo3::pybacked::PyBackedBytes;
 use pyo3::types::PyBytes;
 use serde_json::{Value, json};
 use stepwell::{
-    Digest, Event, KeyRange, Kind, Lane, MessageOrigin, Newest, NewestQuery, Order, Page, Query,
-    Rank, RecordQuery, Recorded, ResumeLimits, Search, Seq, SessionId, Span, Stepwell,
+    Digest, Event, KeyRange, Kind, Lane, Message, MessageOrigin, Newest, NewestQuery, Order, Page,
+    Query, Rank, RecordQuery, Recorded, ResumeLimits, Search, Seq, SessionId, Span, Stepwell,
     SystemPrompts, Timeline, View,
 };
 use stepwell_formats::Format;
@@ -168,6 +169,50 @@ impl Well {
         })
     }
 
+    /// The messages that a lane's view is made of, as if the session ended at a seq: where each is
+    /// recorded, and the digest of what it says.
+    #[pyo3(signature = (id, lane, at = None))]
+    fn shown(
+        &self,
+        py: Python<'_>,
+        id: &str,
+        lane: &str,
+        at: Option<u64>,
+    ) -> PyResult<Vec<(u64, String)>> {
+        let id = session(id)?;
+        let lane: Lane = lane.parse().map_err(|error| invalid(format!("{error}")))?;
+        let span = Span { to: at.map_or(Seq::MAX, Seq::new), ..Span::ALL };
+        self.run(py, |well| {
+            let events = well.store().events(&id, span)?.intact(&id)?;
+            let shown = View::recorded(&lane, events).into_iter();
+            Ok(shown.map(|(seq, message)| (seq.get(), digest_of(&message))).collect())
+        })
+    }
+
+    /// The messages that no lane shows any more, and whose texts are still there.
+    fn unshown(&self, py: Python<'_>, id: &str) -> PyResult<Vec<u64>> {
+        let id = session(id)?;
+        self.run(py, |well| {
+            let mut events = well.store().events(&id, Span::ALL)?.intact(&id)?;
+            events.retain(|event| !matches!(event.event, Event::Record(_)));
+            let mut left: BTreeMap<Seq, Lane> = BTreeMap::new();
+            for event in &events {
+                if let Event::Message(message) = &event.event
+                    && !message.parts.is_empty()
+                {
+                    left.insert(event.seq, message.lane.clone());
+                }
+            }
+            let lanes: BTreeSet<Lane> = left.values().cloned().collect();
+            for lane in lanes {
+                for (seq, _) in View::recorded(&lane, events.clone()) {
+                    left.remove(&seq);
+                }
+            }
+            Ok(left.into_keys().map(Seq::get).collect())
+        })
+    }
+
     /// What each lane did and spent, as JSON.
     fn lanes(&self, py: Python<'_>, id: &str) -> PyResult<String> {
         let id = session(id)?;
@@ -309,6 +354,18 @@ fn keep_live(well: &Stepwell, id: &SessionId, events: &mut Vec<Recorded>) -> ste
     let timeline = Timeline::at(last, moves.iter());
     events.retain(|event| timeline.contains(event.seq));
     Ok(())
+}
+
+/// A name of what a message says.
+fn digest_of(message: &Message) -> String {
+    let said = serde_json::to_vec(&(message.role, &message.parts)).unwrap_or_default();
+    Digest::blake3(&said).to_string()
+}
+
+/// A name of what a message says, by which [`Well::shown`] tells it from others.
+#[pyfunction]
+pub(crate) fn message_digest(body: &str) -> PyResult<String> {
+    Ok(digest_of(&read("message", body)?))
 }
 
 /// A record as Python is told it.

@@ -76,40 +76,16 @@ impl View {
     /// moved into its view, not copied.
     #[must_use]
     pub fn of(lane: &Lane, events: Vec<Recorded>) -> Self {
-        let Some(last) = events.last() else { return Self::default() };
-        let timeline = Timeline::at(last.seq, events.iter());
-        let undone: HashSet<Seq> = events
-            .iter()
-            .filter(|event| timeline.contains(event.seq))
-            .filter_map(|event| match &event.event {
-                Event::Undone(Undone::Compaction { of }) => Some(*of),
-                _ => None,
-            })
-            .collect();
-        let hidden: Vec<SeqRanges> = events
-            .iter()
-            .filter_map(|event| match &event.event {
-                Event::Scrubbed(Scrubbed { hidden, .. }) if !hidden.is_empty() => {
-                    Some(hidden.clone())
-                }
-                _ => None,
-            })
-            .collect();
-        let mut shown: Vec<Item> = Vec::with_capacity(events.len());
-        for Recorded { seq, event, .. } in events {
-            let gone = || hidden.iter().any(|hidden| hidden.contains(seq));
-            if event.lane() != Some(lane) || !timeline.contains(seq) || gone() {
-                continue;
-            }
-            match event {
-                Event::Message(message) => shown.push(Item::message(seq, message)),
-                Event::Compacted(compacted) if !undone.contains(&seq) => {
-                    compact(&mut shown, seq, compacted);
-                }
-                _ => {}
-            }
-        }
-        Self { messages: pair(lane, shown) }
+        Self { messages: pair(lane, items(lane, events)) }
+    }
+
+    /// The messages of `lane` that its view is made of, each as it was recorded: calls may have no
+    /// results, and summaries are left out. The events are as for [`View::of`].
+    #[must_use]
+    pub fn recorded(lane: &Lane, events: Vec<Recorded>) -> Vec<(Seq, Message)> {
+        let items = items(lane, events).into_iter();
+        let recorded = items.filter(|item| item.made == MessageOrigin::Recorded);
+        recorded.map(|item| (item.seq, item.message)).collect()
     }
 
     /// Checks the rules that every provider holds a conversation to. A view made by
@@ -156,6 +132,42 @@ impl Item {
     fn message(seq: Seq, message: Message) -> Self {
         Self { seq, place: seq, made: MessageOrigin::Recorded, message }
     }
+}
+
+/// What a lane shows, after rewinds and compactions.
+fn items(lane: &Lane, events: Vec<Recorded>) -> Vec<Item> {
+    let Some(last) = events.last() else { return Vec::new() };
+    let timeline = Timeline::at(last.seq, events.iter());
+    let undone: HashSet<Seq> = events
+        .iter()
+        .filter(|event| timeline.contains(event.seq))
+        .filter_map(|event| match &event.event {
+            Event::Undone(Undone::Compaction { of }) => Some(*of),
+            _ => None,
+        })
+        .collect();
+    let hidden: Vec<SeqRanges> = events
+        .iter()
+        .filter_map(|event| match &event.event {
+            Event::Scrubbed(Scrubbed { hidden, .. }) if !hidden.is_empty() => Some(hidden.clone()),
+            _ => None,
+        })
+        .collect();
+    let mut shown: Vec<Item> = Vec::with_capacity(events.len());
+    for Recorded { seq, event, .. } in events {
+        let gone = || hidden.iter().any(|hidden| hidden.contains(seq));
+        if event.lane() != Some(lane) || !timeline.contains(seq) || gone() {
+            continue;
+        }
+        match event {
+            Event::Message(message) => shown.push(Item::message(seq, message)),
+            Event::Compacted(compacted) if !undone.contains(&seq) => {
+                compact(&mut shown, seq, compacted);
+            }
+            _ => {}
+        }
+    }
+    shown
 }
 
 /// Replaces what a compaction covers by its summary.

@@ -193,6 +193,8 @@ class Plan:
     needed: set[str] = field(default_factory=set)
     """Names of blobs that must stay, though no record may name them then."""
     runs: set[str] = field(default_factory=set)
+    unsaid: list[int] = field(default_factory=list)
+    """Messages that the conversation does not show any more."""
 
     def carry_out(self) -> None:
         """Records what stays and erases every record of a checkpoint that does not. A blob that
@@ -202,7 +204,7 @@ class Plan:
         names = {f"{ns}{SEPARATOR}{id}" for ns, id in self.kept}
         runs = {f"{SYSTEM}/run/{run}" for run in self.runs}
         held = {name for it in self.events for name in it["body"].get("blobs", ())}
-        seqs: list[int] = []
+        seqs = list(self.unsaid)
         for seq, key, _, blobs in self.rows:
             _, topic, name = key.split("/", 2)
             lasting = name in names if topic != "run" else key not in runs
@@ -292,7 +294,8 @@ def keep_latest(site: Site, thread: str) -> Plan:
         kept.add((ns, found.id))
         events += [alone(reading, found), *residue_of(reading, found)]
     gone = {(found.ns, found.id) for found in checkpoints} - kept
-    return Plan(site, thread, at, rows, kept, gone, events)
+    unsaid = site.well.core.unshown(site.session_of(thread))
+    return Plan(site, thread, at, rows, kept, gone, events, unsaid=unsaid)
 
 
 def residue_of(reading: Reading, found: Found) -> list[JsonObject]:

@@ -23,7 +23,7 @@ from stepwell._types import JsonObject
 from stepwell.errors import AbsentError
 from stepwell.langgraph._packing import DICTIONARIES, unpacked
 from stepwell.langgraph._site import Site
-from stepwell.langgraph._transcript import conversation
+from stepwell.langgraph._transcript import said_by
 from stepwell.langgraph._values import (
     SYSTEM,
     Blobs,
@@ -376,6 +376,10 @@ class Reading:
     ) -> Namespace:
         """What a later put has to know of a checkpoint."""
         told = found.data["v"]
+        # Where its messages are, the one that put it knows.
+        last = self.site.memory.last(self.thread, self.ns)
+        if last is None or (last.checkpoint, last.record) != (found.id, found.record):
+            last = Namespace(said=said_by(values) if self.site.transcript else None)
         return Namespace(
             checkpoint=found.id,
             seq=found.seq,
@@ -385,7 +389,8 @@ class Reading:
             lists=lists,
             newest=self._newest,
             asked=[ref for _, channel, ref in writes if channel == INTERRUPT],
-            spoken={name for name, _ in conversation(values)} if self.site.transcript else set(),
+            said=last.said,
+            replayed=last.replayed,
         )
 
     def writes(self, checkpoint: str) -> list[tuple[str, str, Ref]]:

@@ -97,7 +97,7 @@ class Attachments:
         numbers = {data: number for number, data in enumerate(self.blobs)}
         texts = (
             text.encode(errors="replace")
-            for part in said["body"]["parts"]
+            for part in said["body"].get("parts", ())
             for content in part.values()
             for text in content.values()
             if isinstance(text, str) and len(text) > INLINE // 4
@@ -405,8 +405,10 @@ class Namespace:
     """What a reader knows of it as the newest one."""
     refs: dict[str, Ref] = field(default_factory=dict)
     lists: dict[str, ListState] = field(default_factory=dict)
-    spoken: set[str] = field(default_factory=set)
-    """Ids of the messages that are in the transcript."""
+    said: Any = None
+    """What the transcript has of its messages."""
+    replayed: dict[str, list[Any]] = field(default_factory=dict)
+    """The messages of delta channels, which are kept as what was written to them."""
     asked: list[Ref] = field(default_factory=list)
     """The questions that its tasks were kept with when it was read."""
 

@@ -2,16 +2,18 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 from langchain_core.runnables import RunnableConfig
 from langgraph.checkpoint.base import ChannelVersions, Checkpoint
+from langgraph.checkpoint.serde.types import _DeltaSnapshot
 
 from stepwell._types import JsonObject, event, record
+from stepwell.langgraph._prune import history, loaded, whole
 from stepwell.langgraph._reading import SEPARATOR, Reading, place
 from stepwell.langgraph._site import Site
-from stepwell.langgraph._transcript import spoken, task_of
+from stepwell.langgraph._transcript import Change, Said, Transcript, lists_of, task_of
 from stepwell.langgraph._values import (
     SYSTEM,
     Attachments,
@@ -34,6 +36,7 @@ class Writing:
         self.attachments = Attachments()
         self.known: dict[str, int] = {}
         """How many elements at the front of a list are those of the last state."""
+        self.replayed: dict[str, list[Any]] = {}
 
     def write(
         self, checkpoint: Checkpoint, metadata: Mapping[str, Any], new: ChannelVersions
@@ -59,13 +62,16 @@ class Writing:
         data["m"] = self.attachments.value(site.serde.dumps_typed(metadata))
         if self.parent:
             data["p"] = self.parent
-        said = self.transcript(values)
-        events = [*said, *self.run(metadata)]
+        rewinds, change = self.transcript(values, metadata)
+        said = change.events() if change is not None else []
+        for it in said:
+            self.attachments.share(it)
+        events = [*rewinds, *said, *self.run(metadata)]
         kept = self.attachments.record("checkpoint", f"{self.ns}{SEPARATOR}{id}", data)
         task = task_of(values) if not self.parent else ""
         base = self.last.record or None
         blobs = self.attachments.blobs
-        _, seq = site.append(self.thread, [*events, kept], blobs, task, intact=base)
+        first, seq = site.append(self.thread, [*events, kept], blobs, task, intact=base)
         refs = {name: ref for name, (_, ref) in told.items() if ref is not None}
         state = Namespace(
             checkpoint=id,
@@ -75,7 +81,8 @@ class Writing:
             versions=dict(checkpoint["channel_versions"]),
             refs=refs,
             lists=lists,
-            spoken=self.last.spoken,
+            said=change.done(first + len(rewinds)) if change is not None else None,
+            replayed=self.replayed,
         )
         site.memory.remember(self.thread, self.ns, state)
 
@@ -124,16 +131,76 @@ class Writing:
         self.site.memory.runs.add((self.thread, str(run_id)))
         return [record(SYSTEM, "run", str(run_id))]
 
-    def transcript(self, values: Mapping[str, Any]) -> list[JsonObject]:
-        """The messages that are new, and a rewind if an earlier checkpoint is gone on from."""
+    def transcript(
+        self, values: Mapping[str, Any], metadata: Mapping[str, Any]
+    ) -> tuple[list[JsonObject], Change | None]:
+        """A rewind, if an earlier checkpoint is gone on from, and how the conversation becomes the
+        one that the state has."""
         if not self.site.transcript:
-            return []
-        events: list[JsonObject] = []
+            return [], None
+        rewinds: list[JsonObject] = []
         if not self.ns and self.last.seq and not self.last.is_newest:
             newest = Reading(self.site, self.thread, "").newest()
             if newest is not None and newest.seq > self.last.seq:
-                events.append(event("rewound", {"to": self.last.seq, "scope": "chat"}))
-        said = spoken(values, self.ns, self.last.spoken, self.known)
-        for it in said:
-            self.attachments.share(it)
-        return events + said
+                rewinds.append(event("rewound", {"to": self.last.seq, "scope": "chat"}))
+        said: Said = self.last.said or Said()
+        lists, known = lists_of(values), dict(self.known)
+        edited = any(
+            known.get(name, 0) < state.length
+            for name, state in self.last.lists.items()
+            if name in said.channels
+        )
+        snapshots = {name for name, it in values.items() if isinstance(it, _DeltaSnapshot)}
+        counted = set(metadata.get("counters_since_delta_snapshot") or ())
+        deltas = (counted | self.last.replayed.keys() | snapshots) - (values.keys() - snapshots)
+        for name in sorted(deltas):
+            before = self.before(name)
+            after = lists[name] if name in snapshots else self.after(name, before)
+            pairs = enumerate(zip(before, after, strict=False))
+            known[name] = next((n for n, (one, two) in pairs if one != two), len(before))
+            edited |= known[name] < len(before) or len(after) < len(before)
+            lists[name] = self.replayed[name] = after
+        transcript = Transcript(self.site.well.core, self.site.session_of(self.thread), self.ns)
+        at = self.last.seq if rewinds else None
+        if edited or said.channels - lists.keys():
+            return rewinds, transcript.edited(lists, said, at)
+        return rewinds, transcript.grown(lists, known, said if at is None else said.unplaced())
+
+    def before(self, name: str) -> list[Any]:
+        """A delta channel's messages in the last state."""
+        if name in self.last.replayed or not self.parent:
+            return self.last.replayed.get(name, [])
+        reading = Reading(self.site, self.thread, self.ns)
+        parent = reading.checkpoint(self.parent)
+        if parent is None:
+            return []
+        kept = parent.data["v"].get(name, (None, None))[1]
+        if kept is not None:
+            return plain(reading.value(whole(reading, kept, name, parent.id)))
+        told = loaded(reading, history(reading, parent, [name], gaps=True)[name])
+        return reduced(plain(told.get("seed", [])), [value for _, _, value in told["writes"]])
+
+    def after(self, name: str, before: list[Any]) -> list[Any]:
+        """A delta channel's messages with what was written since."""
+        if not self.parent:
+            return before
+        reading = Reading(self.site, self.thread, self.ns)
+        written = [ref for _, channel, ref in reading.writes(self.parent) if channel == name]
+        return reduced(before, [reading.value(ref) for ref in written])
+
+
+def plain(value: Any) -> list[Any]:
+    """The list that a delta channel was kept as."""
+    value = value.value if isinstance(value, _DeltaSnapshot) else value
+    return list(value) if isinstance(value, list) else []
+
+
+def reduced(messages: list[Any], writes: Sequence[Any]) -> list[Any]:
+    """A delta channel's messages after some writes; none, if it holds something else."""
+    from langgraph.graph.message import _messages_delta_reducer
+
+    try:
+        made: list[Any] = _messages_delta_reducer(messages, list(writes))
+        return made
+    except (TypeError, ValueError, NotImplementedError):
+        return []
