@@ -146,10 +146,25 @@ class AsyncWell:
         *,
         id: str | None = None,
         messages: Sequence[Message] = (),
-        **fields: Any,
+        agent: str | None = None,
+        model: str | None = None,
+        provider: str | None = None,
+        workspace: str | None = None,
+        scope: str | None = None,
     ) -> AsyncSession:
-        """Makes a session."""
-        return AsyncSession(await run(self.well.create, task, id=id, messages=messages, **fields))
+        """Makes a session; see `Well.create`."""
+        made = await run(
+            self.well.create,
+            task,
+            id=id,
+            messages=messages,
+            agent=agent,
+            model=model,
+            provider=provider,
+            workspace=workspace,
+            scope=scope,
+        )
+        return AsyncSession(made)
 
     async def create_agent(self, agent: str, purpose: str = "", **fields: Any) -> AsyncAgentSession:
         """Makes the session of an agent that reports its phases; see `Well.create_agent`."""

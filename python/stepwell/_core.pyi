@@ -1,7 +1,16 @@
 from collections.abc import Callable
 from typing import final
 
-__all__ = ["Hold", "KnownElements", "Well", "__version__", "cut_points", "derived_id", "digest"]
+__all__ = [
+    "Hold",
+    "KnownElements",
+    "Well",
+    "__version__",
+    "cut_points",
+    "derived_id",
+    "digest",
+    "message_digest",
+]
 
 __version__: str
 

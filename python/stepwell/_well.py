@@ -32,6 +32,15 @@ if TYPE_CHECKING:
 _open: weakref.WeakSet[Well] = weakref.WeakSet()
 """Every store that is open here: each is closed around a fork."""
 
+_STATE_ELSEWHERE = frozenset({"langgraph", "langgraph-store", "adk", "strands"})
+"""Frameworks that keep a state beside the conversation: it would not be rewound with it."""
+
+_KEEPERS = {
+    "a rewind": _STATE_ELSEWHERE,
+    "messages that it did not keep itself": _STATE_ELSEWHERE
+    | {"openai", "claude", "pydantic-ai", "agent-framework"},
+}
+
 _GLANCE = 0.1
 """So many seconds a follower waits before it looks whether it should stop."""
 
@@ -89,12 +98,17 @@ class Well:
         *,
         id: str | None = None,
         messages: Sequence[Message] = (),
-        **fields: Any,
+        agent: str | None = None,
+        model: str | None = None,
+        provider: str | None = None,
+        workspace: str | None = None,
+        scope: str | None = None,
     ) -> Session:
-        """Makes a session; `fields` may be `agent`, `model`, `provider`, `workspace`, `scope`."""
-        created: JsonObject = {"task": task, "driver": "external", **fields}
-        if id is not None:
-            created["id"] = id
+        """Makes a session that begins with these messages. `scope` narrows lists and searches."""
+        created: JsonObject = {"task": task, "driver": "external"}
+        given = {"id": id, "agent": agent, "model": model, "provider": provider}
+        given |= {"workspace": workspace, "scope": scope}
+        created |= {name: value for name, value in given.items() if value is not None}
         begun = json.dumps([message.event() for message in messages])
         return Session(self, self.core.create(json.dumps(created), begun))
 
@@ -222,6 +236,7 @@ class Session:
         self.well = well
         self.id = id
         self._hold = hold
+        self._system: str | None = None
 
     def __repr__(self) -> str:
         return f"<stepwell.Session {self.id!r}>"
@@ -246,17 +261,30 @@ class Session:
         """What was recorded; `live` leaves out what a rewind took back."""
         return self.well.read_events(self.id, after=after, newest=newest, limit=limit, live=live)
 
+    def _refuse_foreign(self, what: str) -> None:
+        """Refuses what the framework that keeps its data here would not see."""
+        if self._system is None:
+            self._system = self.info().system or ""
+        if self._system in _KEEPERS[what]:
+            raise InvalidError(
+                f"session {self.id} is kept by {self._system}, which would not see {what}: "
+                "do that with the framework, or fork the session"
+            )
+
     def append(self, *what: Message | Mapping[str, Any]) -> int:
-        """Records messages or events, all or none. When this returns, they are durable.
+        """Records messages or events, all or none. When this returns, they are durable. A session
+        that a framework keeps is written to by that framework.
 
         An event is an object with `kind` and `body`. Secrets are taken out first. Returns
         the last seq.
         """
+        self._refuse_foreign("messages that it did not keep itself")
         events = [it.event() if isinstance(it, Message) else dict(it) for it in what]
         return self.well.append(self.id, events, redact=True, hold=self._hold)[1]
 
     def step(self, *messages: Message, lane: str = "main") -> int:
         """Records a step: the model's turn, the results of its calls, and that it is complete."""
+        self._refuse_foreign("messages that it did not keep itself")
         events = dumps([message.event() for message in messages])
         return self.well.core.step(self.id, events, lane, hold=self._hold)[1]
 
@@ -273,7 +301,7 @@ class Session:
             body["reason"] = reason
         if error is not None:
             body["error"] = error
-        return self.append(event("status", body))
+        return self.well.append(self.id, [event("status", body)], redact=True, hold=self._hold)[1]
 
     def session_files(self) -> list[str]:
         """Paths of the files that it changed, each once, in order of their first change."""
@@ -297,11 +325,14 @@ class Session:
         return Session(self.well, self.well.core.fork(self.id, at=at, name=id))
 
     def rewind(self, to: int) -> int:
-        """Moves the view back to an event. What was recorded stays, and `undo` brings it back."""
+        """Moves the view back to an event. What was recorded stays, and `undo` brings it back. Of
+        frameworks whose state is not this conversation, sessions are not rewound."""
+        self._refuse_foreign("a rewind")
         return self.well.core.rewind(self.id, to, hold=self._hold)
 
     def undo(self) -> int:
         """Takes the last rewind or compaction back."""
+        self._refuse_foreign("a rewind")
         return self.well.core.undo(self.id, hold=self._hold)
 
     def label(self, label: str | None) -> None:
@@ -396,7 +427,9 @@ class Held:
 
 def open(target: str | os.PathLike[str] = ".stepwell", *, read_only: bool = False) -> Well:
     """Opens a store, and makes it if there is none: a folder, or `postgres://…`."""
-    return Well(_core.Well.open(os.fspath(target), read_only=read_only))
+    name = os.fspath(target)
+    place = name if "://" in name else os.path.expanduser(name)
+    return Well(_core.Well.open(place, read_only=read_only))
 
 
 def memory() -> Well:

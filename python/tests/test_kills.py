@@ -97,3 +97,18 @@ def test_a_graph_is_told_who_holds_its_session(folder: Path) -> None:
             pytest.raises(stepwell.BusyError, match="held by process"),
         ):
             graph(StepwellSaver(well)).invoke({"messages": [("user", "two")]}, config)
+
+
+def test_a_hold_does_not_lock_out_its_own_holder(folder: Path) -> None:
+    from graph_worker import graph
+
+    with stepwell.open(folder) as well, stepwell.open(folder) as other:
+        config: Any = {"configurable": {"thread_id": "held"}}
+        graph(StepwellSaver(well)).invoke({"messages": [("user", "one")]}, config)
+        with well.hold("langgraph.held"):
+            state = graph(StepwellSaver(well)).invoke({"messages": [("user", "two")]}, config)
+            assert len(state["messages"]) == 6
+            with pytest.raises(stepwell.BusyError, match="held by process"):
+                graph(StepwellSaver(other)).invoke({"messages": [("user", "no")]}, config)
+            StepwellSaver(well).prune(["held"])
+        graph(StepwellSaver(other)).invoke({"messages": [("user", "three")]}, config)

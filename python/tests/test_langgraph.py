@@ -148,7 +148,7 @@ def test_a_change_is_kept_by_the_put_after_one_that_failed(folder: Path) -> None
         assert found is not None
         assert found.checkpoint["channel_values"]["messages"] == messages
         told = [it.text for it in well.session("langgraph.f").messages()]
-        assert told == ["first", "second", "third"]
+        assert told == ["changed", "second", "third"]
 
 
 def shares_texts(well: stepwell.Well) -> None:
@@ -400,3 +400,73 @@ def test_what_a_checkpoint_says_besides_its_values_is_no_blob_and_the_older_form
             assert checkpoint["id"] == it.config["configurable"]["checkpoint_id"]
             assert checkpoint["channel_versions"].keys() >= checkpoint["channel_values"].keys()
     assert kept[0] == kept[1]
+
+
+def test_a_saver_is_made_and_closed_as_langgraphs_own_are(
+    folder: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("HOME", str(folder))
+    with StepwellSaver.from_conn_string("~/store") as saver:
+        talker(saver).invoke(said("one"), config("t"))
+    assert (folder / "store").is_dir()
+    with pytest.raises(stepwell.InvalidError, match="closed"):
+        saver.get_tuple(config("t"))
+    with stepwell.open(folder / "store") as well:
+        with StepwellSaver(well) as borrowed:
+            assert borrowed.get_tuple(config("t")) is not None
+        assert borrowed.get_tuple(config("t")) is not None
+
+
+async def test_a_saver_is_closed_by_an_async_block(folder: Path) -> None:
+    async with StepwellSaver.from_conn_string(str(folder)) as saver:
+        await talker(saver).ainvoke(said("one"), config("t"))
+    with pytest.raises(stepwell.InvalidError, match="closed"):
+        await saver.aget_tuple(config("t"))
+
+
+def test_a_graph_that_raised_has_failed_until_it_goes_on(well: stepwell.Well) -> None:
+    broken = [True]
+
+    def work(state: State) -> Any:
+        if broken[0]:
+            raise ValueError("the pump is broken")
+        return {"messages": [AIMessage("done")]}
+
+    builder = StateGraph(State)
+    builder.add_node("work", work)
+    builder.add_edge(START, "work")
+    graph = builder.compile(checkpointer=StepwellSaver(well))
+    with pytest.raises(ValueError, match="pump"):
+        graph.invoke(said("do it"), config("f"))
+    session = well.session("langgraph.f")
+    assert session.info().status == "failed"
+    assert session.info().task == "do it"
+    broken[0] = False
+    graph.invoke(None, config("f"))
+    assert session.info().status == "idle"
+
+
+def test_what_a_graph_would_not_see_is_refused(well: stepwell.Well) -> None:
+    talker(StepwellSaver(well)).invoke(said("one"), config("t"))
+    session = well.session("langgraph.t")
+    with pytest.raises(stepwell.InvalidError, match="kept by langgraph, which would not see a rew"):
+        session.rewind(2)
+    with pytest.raises(stepwell.InvalidError, match="would not see messages"):
+        session.append(stepwell.Message.user("two"))
+    # A fork is nobody's.
+    fork = session.fork()
+    fork.append(stepwell.Message.user("two"))
+    fork.rewind(2)
+
+
+def test_a_history_that_leads_in_a_circle_ends(well: stepwell.Well) -> None:
+    saver = StepwellSaver(well)
+    ids = [str(uuid6()), str(uuid6())]
+    for number, id in enumerate(ids):
+        checkpoint = empty_checkpoint()
+        checkpoint["id"] = id
+        before = config("c", checkpoint_ns="", checkpoint_id=ids[1 - number])
+        at = saver.put(before, checkpoint, {}, {})
+        saver.put_writes(at, [("log", number)], f"task {number}")
+    found = saver.get_delta_channel_history(config=at, channels=["log"])
+    assert len(found["log"]["writes"]) == 2

@@ -14,7 +14,7 @@ use std::time::Duration;
 
 use pyo3::prelude::*;
 use stepwell::{
-    Access, Deps, Epoch, ErrorKind, Session, SqliteOptions, SqliteStore, Stepwell, Store,
+    Access, Deps, Epoch, ErrorKind, Session, SessionId, SqliteOptions, SqliteStore, Stepwell, Store,
 };
 use stepwell_postgres::{Address, PostgresOptions, PostgresStore};
 
@@ -139,6 +139,13 @@ impl Handle {
     pub(crate) fn epoch(&self, number: u64) -> Option<Epoch> {
         let state = self.lock();
         state.holds.get(&number).and_then(Option::as_ref).map(|held| held.lease().epoch)
+    }
+
+    /// The epoch under which a session is held here.
+    pub(crate) fn epoch_of(&self, id: &SessionId) -> Option<Epoch> {
+        let state = self.lock();
+        let mut held = state.holds.values().flatten().map(Session::lease);
+        held.find(|lease| lease.session == *id).map(|lease| lease.epoch)
     }
 
     /// Is a hold still wanted, though a fork gave its lease back?

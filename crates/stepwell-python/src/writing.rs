@@ -4,9 +4,9 @@ use pyo3::prelude::*;
 use pyo3::pybacked::PyBackedBytes;
 use pyo3::types::PyBytes;
 use stepwell::{
-    Append, Attachment, Change, Checkpoint, Create, Created, Digest, Edited, Epoch, Error, Event, Expected,
-    GateAnswered, Kind, Lane, NewEvent, Origin, Prune, Redacted, Restored, Rewound, Scope, Seq,
-    SessionId, Source, Span, Step, Stepwell, Timeline, Undone, Write, Written,
+    Append, Attachment, Change, Checkpoint, Create, Created, Digest, Edited, Epoch, Error, Event,
+    Expected, GateAnswered, Kind, Lane, NewEvent, Origin, Prune, Redacted, Restored, Rewound,
+    Scope, Seq, SessionId, Source, Span, Step, Stepwell, Timeline, Undone, Write, Written,
 };
 
 use crate::convert::{Events, GivenWrite, read, session};
@@ -25,7 +25,7 @@ impl Well {
         attachments: Vec<PyBackedBytes>,
     ) -> PyResult<Vec<(u64, u64)>> {
         let given: Vec<GivenWrite> = read("writes", writes)?;
-        let writes = given.into_iter().map(|write| store_write(write, &attachments));
+        let writes = given.into_iter().map(|write| self.store_write(write, &attachments));
         let writes = writes.collect::<PyResult<Vec<Write>>>()?;
         self.run(py, |well| Ok(well.store().batch(writes)?.iter().map(span).collect()))
     }
@@ -47,7 +47,7 @@ impl Well {
         redact: bool,
     ) -> PyResult<(u64, u64)> {
         let (id, given) = (session(id)?, read::<Events>("events", events)?);
-        let epoch = hold.map(|hold| hold.epoch(py)).transpose()?;
+        let epoch = self.epoch(py, &id, hold)?;
         let events = complete(given, &attachments)?;
         let expected = at(expected).or(intact.map(Seq::new).map(Expected::Intact));
         self.run(py, |well| {
@@ -92,7 +92,7 @@ impl Well {
     ) -> PyResult<(u64, u64)> {
         let (id, given) = (session(id)?, read::<Events>("messages", messages)?);
         let lane: Lane = lane.parse().map_err(|error| invalid(format!("{error}")))?;
-        let epoch = hold.map(|hold| hold.epoch(py)).transpose()?;
+        let epoch = self.epoch(py, &id, hold)?;
         let events = complete(given, &[])?;
         self.run(py, |well| {
             let events = if redact { redacted(well, events) } else { events };
@@ -142,7 +142,7 @@ impl Well {
         hold: Option<&Hold>,
     ) -> PyResult<u64> {
         let id = session(id)?;
-        let epoch = hold.map(|hold| hold.epoch(py)).transpose()?;
+        let epoch = self.epoch(py, &id, hold)?;
         let (to, scope) = (Seq::new(to), Scope::Chat);
         let rewound = Rewound { to, scope, restored: Restored::default() };
         let append =
@@ -154,7 +154,7 @@ impl Well {
     #[pyo3(signature = (id, *, hold = None))]
     fn undo(&self, py: Python<'_>, id: &str, hold: Option<&Hold>) -> PyResult<u64> {
         let id = session(id)?;
-        let epoch = hold.map(|hold| hold.epoch(py)).transpose()?;
+        let epoch = self.epoch(py, &id, hold)?;
         self.run(py, |well| undo(well, &id, epoch))
     }
 
@@ -175,7 +175,7 @@ impl Well {
         hold: Option<&Hold>,
     ) -> PyResult<u64> {
         let id = session(id)?;
-        let epoch = hold.map(|hold| hold.epoch(py)).transpose()?;
+        let epoch = self.epoch(py, &id, hold)?;
         let checkpoint = Checkpoint::from(name);
         self.run(py, |well| {
             let Some(epoch) = epoch else { return Ok(well.checkpoint(&id, checkpoint)?.get()) };
@@ -240,20 +240,38 @@ fn complete(Events(given): Events, attachments: &[PyBackedBytes]) -> PyResult<Ve
     given.into_iter().map(one).collect()
 }
 
-fn store_write(write: GivenWrite, attachments: &[PyBackedBytes]) -> PyResult<Write> {
-    Ok(match write {
-        GivenWrite::Create { created, at } => {
-            Write::Create(Create { created: *created, event_id: None, at, claim: None })
+impl Well {
+    /// The epoch under which a session is written to: that of a hold, or of the one by which this
+    /// store holds the session. Who holds it is not locked out.
+    fn epoch(
+        &self,
+        py: Python<'_>,
+        id: &SessionId,
+        hold: Option<&Hold>,
+    ) -> PyResult<Option<Epoch>> {
+        match hold {
+            Some(hold) => hold.epoch(py).map(Some),
+            None => Ok(self.handle.epoch_of(id)),
         }
-        GivenWrite::Append { session, expected, events } => {
-            let (expected, events) = (at(expected), complete(events, attachments)?);
-            Write::Append(Append { session, epoch: None, expected, events })
-        }
-        GivenWrite::Prune { session, expected, seqs, rule } => {
-            let seqs = seqs.into_iter().map(Seq::new).collect();
-            Write::Prune(Prune { session, epoch: None, expected: at(expected), seqs, rule })
-        }
-    })
+    }
+
+    fn store_write(&self, write: GivenWrite, attachments: &[PyBackedBytes]) -> PyResult<Write> {
+        Ok(match write {
+            GivenWrite::Create { created, at } => {
+                Write::Create(Create { created: *created, event_id: None, at, claim: None })
+            }
+            GivenWrite::Append { session, expected, events } => {
+                let (expected, events) = (at(expected), complete(events, attachments)?);
+                let epoch = self.handle.epoch_of(&session);
+                Write::Append(Append { session, epoch, expected, events })
+            }
+            GivenWrite::Prune { session, expected, seqs, rule } => {
+                let seqs = seqs.into_iter().map(Seq::new).collect();
+                let (expected, epoch) = (at(expected), self.handle.epoch_of(&session));
+                Write::Prune(Prune { session, epoch, expected, seqs, rule })
+            }
+        })
+    }
 }
 
 /// The seq that a session must be at.

@@ -17,7 +17,7 @@ from stepwell._types import JsonObject, event
 from stepwell._well import Well
 from stepwell.errors import AbsentError
 from stepwell.langgraph._reading import Reading
-from stepwell.langgraph._values import Ref
+from stepwell.langgraph._values import Namespace, Ref
 
 NULL_TASK = "00000000-0000-0000-0000-000000000000"
 """The task of what was given to the graph. Which question that answers, a task says later."""
@@ -35,11 +35,9 @@ def asks_or_answers(writes: Writes) -> bool:
 
 def told(reading: Reading, checkpoint: str | None, task: str, writes: Writes) -> list[JsonObject]:
     """Events of what a task asks, what it was answered, and what it failed at."""
-    events = [
-        event("error", {"message": str(value)[:2000]})
-        for channel, value in writes
-        if channel == ERROR
-    ]
+    errors = [str(value)[:2000] for channel, value in writes if channel == ERROR]
+    events = [event("error", {"message": error}) for error in errors]
+    events += [event("status", {"status": "failed", "error": error}) for error in errors[-1:]]
     given = [value for channel, value in writes if channel == RESUME and task != NULL_TASK]
     asked = [it for channel, value in writes if channel == INTERRUPT for it in interrupts(value)]
     if not given and not asked:
@@ -67,6 +65,11 @@ def told(reading: Reading, checkpoint: str | None, task: str, writes: Writes) ->
     elif answered and not left:
         events.append(event("status", {"status": "idle"}))
     return events
+
+
+def went_on(state: Namespace) -> list[JsonObject]:
+    """The event that a graph went on from a checkpoint at which it had failed."""
+    return [event("status", {"status": "idle"})] if state.failed else []
 
 
 def unanswered(reading: Reading, kept: Sequence[Ref]) -> list[JsonObject]:

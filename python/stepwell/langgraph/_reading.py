@@ -16,7 +16,7 @@ from langgraph.checkpoint.base import (
     get_checkpoint_id,
     writes_sort_key,
 )
-from langgraph.checkpoint.serde.types import INTERRUPT
+from langgraph.checkpoint.serde.types import ERROR, INTERRUPT
 
 from stepwell import _core
 from stepwell._types import JsonObject
@@ -389,6 +389,7 @@ class Reading:
             lists=lists,
             newest=self._newest,
             asked=[ref for _, channel, ref in writes if channel == INTERRUPT],
+            failed=any(channel == ERROR for _, channel, _ in writes),
             said=last.said,
             replayed=last.replayed,
         )

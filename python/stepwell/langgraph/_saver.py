@@ -7,6 +7,7 @@ import functools
 import os
 import time
 from collections.abc import AsyncIterator, Iterator, Mapping, Sequence
+from types import TracebackType
 from typing import Any
 
 from langchain_core.messages import BaseMessage
@@ -72,8 +73,42 @@ class StepwellSaver(BaseCheckpointSaver[Any]):
     ) -> None:
         super().__init__(serde=serde)
         self.well = well_of(store)
+        self._owns = not isinstance(store, Well)
         self.transcript = transcript
         self._memory = memory_of(self.well, self.serde, transcript, cache)
+
+    @classmethod
+    def from_conn_string(cls, conn_string: str, **options: Any) -> StepwellSaver:
+        """A saver on the store of that name, made as LangGraph's own savers are: for a `with` or an
+        `async with` block, which closes it."""
+        return cls(conn_string, **options)
+
+    def __enter__(self) -> StepwellSaver:
+        return self
+
+    def __exit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        trace: TracebackType | None,
+    ) -> None:
+        self.close()
+
+    async def __aenter__(self) -> StepwellSaver:
+        return self
+
+    async def __aexit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        trace: TracebackType | None,
+    ) -> None:
+        await run(self.close)
+
+    def close(self) -> None:
+        """Closes the store, if it was opened by its name. A well that was given stays open."""
+        if self._owns:
+            self.well.close()
 
     @property
     def _site(self) -> Site:

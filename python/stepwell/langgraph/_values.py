@@ -411,6 +411,8 @@ class Namespace:
     """The messages of delta channels, which are kept as what was written to them."""
     asked: list[Ref] = field(default_factory=list)
     """The questions that its tasks were kept with when it was read."""
+    failed: bool = False
+    """Had one of its tasks failed then?"""
 
 
 def put_list(

@@ -11,6 +11,7 @@ from langgraph.checkpoint.serde.types import _DeltaSnapshot
 
 from stepwell._types import JsonObject, event, record
 from stepwell.langgraph._prune import history, loaded, whole
+from stepwell.langgraph._questions import went_on
 from stepwell.langgraph._reading import SEPARATOR, Reading, place
 from stepwell.langgraph._site import Site
 from stepwell.langgraph._transcript import Change, Said, Transcript, lists_of, task_of
@@ -138,7 +139,7 @@ class Writing:
         one that the state has."""
         if not self.site.transcript:
             return [], None
-        rewinds: list[JsonObject] = []
+        rewinds: list[JsonObject] = [*went_on(self.last)]
         if not self.ns and self.last.seq and not self.last.is_newest:
             newest = Reading(self.site, self.thread, "").newest()
             if newest is not None and newest.seq > self.last.seq:
@@ -161,7 +162,7 @@ class Writing:
             edited |= known[name] < len(before) or len(after) < len(before)
             lists[name] = self.replayed[name] = after
         transcript = Transcript(self.site.well.core, self.site.session_of(self.thread), self.ns)
-        at = self.last.seq if rewinds else None
+        at = self.last.seq if any(it["kind"] == "rewound" for it in rewinds) else None
         if edited or said.channels - lists.keys():
             return rewinds, transcript.edited(lists, said, at)
         return rewinds, transcript.grown(lists, known, said if at is None else said.unplaced())
