@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import datetime
 import random
 from pathlib import Path
 from typing import Any
@@ -94,3 +95,68 @@ async def test_the_async_form_does_the_same(well: stepwell.Well) -> None:
     assert found is not None
     assert found.value == {"v": 1}
     assert [it.key for it in await store.asearch(("u",), filter={"v": 1})] == ["k"]
+
+
+def counted(well: stepwell.Well, monkeypatch: pytest.MonkeyPatch) -> list[int]:
+    """How many records each look at the store gave."""
+    seen: list[int] = []
+    records = well.core.records
+
+    class Counting:
+        def __getattr__(self, name: str) -> Any:
+            return getattr(core, name)
+
+        def records(self, *args: Any, **options: Any) -> Any:
+            found = records(*args, **options)
+            seen.append(len(found))
+            return found
+
+    core = well.core
+    monkeypatch.setattr(well, "core", Counting())
+    return seen
+
+
+def test_no_look_takes_all_items(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    with stepwell.open(folder) as well:
+        store = StepwellStore(well)
+        puts = [
+            PutOp(("many", f"n{n % 5}"), f"{n:05}", {"n": n, "text": f"word{n}x"})
+            for n in range(2000)
+        ]
+        store.batch(puts)
+        seen = counted(well, monkeypatch)
+        assert [it.value["n"] for it in store.search(("many", "n0"), limit=3)] == [0, 5, 10]
+        assert len(store.list_namespaces()) == 5
+        assert [it.key for it in store.search(("many",), query="word77x")] == ["00077"]
+        assert sum(seen) < 100
+        # All of them are found, page by page, in the order of their keys.
+        found = store.search(("many",), limit=5000)
+        assert [it.value["n"] for it in found] == [n for r in range(5) for n in range(r, 2000, 5)]
+        assert len(store.search((), limit=10, offset=1995)) == 5
+
+
+def test_filters_reach_into_values_and_dates_are_kept(well: stepwell.Well) -> None:
+    store = StepwellStore(well)
+    when = datetime.datetime(2026, 11, 18, tzinfo=datetime.timezone.utc)
+    store.put(("f",), "a", {"user": {"name": "ann", "age": 40}, "when": when})
+    store.put(("f",), "b", {"user": {"name": "bob", "age": 20}, "a.b": 1})
+    assert [it.key for it in store.search(("f",), filter={"user.name": "ann"})] == ["a"]
+    assert [it.key for it in store.search(("f",), filter={"user.age": {"$lt": 30}})] == ["b"]
+    assert [it.key for it in store.search(("f",), filter={"a.b": 1})] == ["b"]
+    found = store.get(("f",), "a")
+    assert found is not None
+    assert found.value["when"] == when.isoformat()
+    with pytest.raises(stepwell.InvalidError, match="holds object"):
+        store.put(("f",), "c", {"what": object()})
+
+
+def test_a_query_finds_what_an_item_is_found_by(well: stepwell.Well) -> None:
+    store = StepwellStore(well)
+    store.put(("i",), "hidden", {"text": "cistern"}, index=False)
+    store.put(("i",), "part", {"title": "cistern", "text": "pump"}, index=["title"])
+    store.put(("i",), "all", {"title": "well", "text": "cistern"})
+    assert sorted(it.key for it in store.search(("i",), query="cistern")) == ["all", "part"]
+    assert store.search(("i",), query="pump") == []
+    assert [it.key for it in store.search(("i",), filter={"text": "cistern"})] == ["all", "hidden"]
+    with pytest.raises(stepwell.InvalidError, match="keeps no vectors"):
+        StepwellStore(well, index={"dims": 2, "embed": lambda texts: [[0.0, 1.0] for _ in texts]})

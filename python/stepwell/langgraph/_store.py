@@ -3,14 +3,17 @@
 from __future__ import annotations
 
 import datetime
+import itertools
 import json
 import os
+import uuid
 from collections.abc import Iterable, Iterator, Sequence
-from typing import Any
+from typing import Any, Literal
 
 from langgraph.store.base import (
     BaseStore,
     GetOp,
+    IndexConfig,
     Item,
     ListNamespacesOp,
     MatchCondition,
@@ -25,13 +28,17 @@ from langgraph.store.base import (
 from stepwell._async import run
 from stepwell._names import escaped, joined, session_id, unescaped
 from stepwell._types import JsonObject, record
-from stepwell._well import Well, dumps, well_of
-from stepwell.errors import AbsentError
+from stepwell._well import Well, well_of
+from stepwell.errors import AbsentError, InvalidError
 
 SYSTEM = "langgraph-store"
 _SEP = "\x1f"
 _END = "\x1e"
 _MOST_HITS = 10_000
+_FIRST_PAGE, _LAST_PAGE = 32, 1024
+
+Row = tuple[int, str, str, list[bytes]]
+"""A record: its seq, key, data and blobs."""
 
 
 class StepwellStore(BaseStore):
@@ -49,7 +56,13 @@ class StepwellStore(BaseStore):
         *,
         name: str = "memory",
         ttl: TTLConfig | None = None,
+        index: IndexConfig | None = None,
     ) -> None:
+        if index is not None:
+            raise InvalidError(
+                "StepwellStore keeps no vectors: its queries find items by their words. Leave "
+                "`index` out, or use a store with vectors for this"
+            )
         self.well = well_of(store)
         self.name = name
         self.session = session_id(SYSTEM, name)
@@ -94,6 +107,7 @@ class StepwellStore(BaseStore):
             before = Stored.of(rows[-1]) if rows and rows[-1][2] else None
             created = before.created if before is not None and before.lives(now) else now
             stored = Stored(op.namespace, op.key, dict(op.value), created, now, op.ttl)
+            stored.words = op.index
             events.append(stored.record())
         if events or replaced:
             self._write(events, replaced)
@@ -106,10 +120,13 @@ class StepwellStore(BaseStore):
             self.well.ensure(self.session, SYSTEM, self.name, **fields)
             self.well.erase(self.session, replaced, events, "langgraph store")
 
-    def _rows(self, key: str, *, exact: bool = False) -> list[tuple[int, str, str, list[bytes]]]:
-        end = key + "\0" if exact else key[:-1] + chr(ord(key[-1]) + 1)
+    def _rows(self, key: str, *, exact: bool = False) -> list[Row]:
+        end = key + "\0" if exact else behind(key)
+        return self._between(key, end)
+
+    def _between(self, first: str, end: str, limit: int | None = None) -> list[Row]:
         try:
-            return self.well.core.records(self.session, key, end)
+            return self.well.core.records(self.session, first, end, limit=limit)
         except AbsentError:
             return []
 
@@ -133,36 +150,79 @@ class StepwellStore(BaseStore):
             self._write(events, replaced)
 
     def _living(self, prefix: tuple[str, ...] = ()) -> Iterator[Stored]:
-        """The items below a namespace, in the order of their keys."""
+        """The items below a namespace, in the order of their keys, as far as they are wanted."""
         now = datetime.datetime.now(datetime.timezone.utc)
-        last: dict[str, tuple[int, str, str, list[bytes]]] = {}
-        for row in self._rows(front_of(prefix)):
-            last[row[1]] = row
-        for row in last.values():
-            if row[2] and (found := Stored.of(row)).lives(now):
-                yield found
+        first, end = front_of(prefix), behind(front_of(prefix))
+        size = _FIRST_PAGE
+        while True:
+            rows = self._between(first, end, size)
+            # Of records with one key the last one counts; those of the last key may go on.
+            whole = len(rows) < size
+            last = {row[1]: row for row in rows}
+            if not whole and len(last) > 1:
+                first = rows[-1][1]
+                last.pop(first)
+            elif not whole:
+                size *= 2
+                continue
+            for row in last.values():
+                if (found := Stored.of(row)).lives(now):
+                    yield found
+            if whole:
+                return
+            size = min(2 * size, _LAST_PAGE)
 
     def _search(self, op: SearchOp) -> list[SearchItem]:
-        items = [it for it in self._living(op.namespace_prefix) if matches(it.value, op.filter)]
-        scores: dict[int, float] = {}
-        if op.query and items:
-            hits = self.well.search(
-                op.query, scope=self._scope, limit=_MOST_HITS, by_relevance=True
-            )
-            scores = {hit.seq: 1 / (rank + 1) for rank, hit in enumerate(hits)}
-            items = sorted((it for it in items if it.seq in scores), key=lambda it: -scores[it.seq])
-        page = items[op.offset : op.offset + op.limit]
+        found = (
+            self._hits(op) if op.query else ((it, None) for it in self._living(op.namespace_prefix))
+        )
+        fitting = ((it, score) for it, score in found if matches(it.value, op.filter))
+        page = list(itertools.islice(fitting, op.offset, op.offset + op.limit))
         if op.refresh_ttl:
-            self._refresh(page)
-        return [SearchItem(**item.fields(), score=scores.get(item.seq)) for item in page]
+            self._refresh([item for item, _ in page])
+        return [SearchItem(**item.fields(), score=score) for item, score in page]
+
+    def _hits(self, op: SearchOp) -> Iterator[tuple[Stored, float | None]]:
+        """The items below a namespace that hold the words of a query, the best first."""
+        now = datetime.datetime.now(datetime.timezone.utc)
+        front = front_of(op.namespace_prefix)
+        hits = self.well.search(
+            op.query or "", scope=self._scope, limit=_MOST_HITS, by_relevance=True
+        )
+        for rank, hit in enumerate(hits):
+            for it in self.well.read_events(self.session, after=hit.seq - 1, to=hit.seq):
+                path = f"{SYSTEM}/item/{it.body.get('key', '')}"
+                if it.kind == "record" and it.body["data"] and path.startswith(front):
+                    stored = Stored.of((it.seq, path, it.body["data"], []))
+                    if stored.lives(now):
+                        yield stored, 1 / (rank + 1)
 
     def _namespaces(self, op: ListNamespacesOp) -> list[tuple[str, ...]]:
-        found = {item.namespace for item in self._living()}
         conditions = op.match_conditions or ()
-        found = {ns for ns in found if all(fits(ns, condition) for condition in conditions)}
+        found = {
+            ns
+            for ns in self._all_namespaces()
+            if all(fits(ns, condition) for condition in conditions)
+        }
         if op.max_depth is not None:
             found = {ns[: op.max_depth] for ns in found}
         return sorted(found)[op.offset : op.offset + op.limit]
+
+    def _all_namespaces(self) -> Iterator[tuple[str, ...]]:
+        """The namespaces that have a living item: one look for each, not one for each item."""
+        now = datetime.datetime.now(datetime.timezone.utc)
+        first, end = front_of(()), behind(front_of(()))
+        while rows := self._between(first, end, 1):
+            names = rows[0][1].split(_END, 1)[0] + _END
+            items = (Stored.of(row) for row in self._between(rows[0][1], behind(names), 1))
+            found = next(items, None)
+            if found is not None and not found.lives(now):
+                # The first one's time is over: look at the others.
+                others = map(Stored.of, self._between(rows[0][1], behind(names)))
+                found = next((it for it in others if it.lives(now)), None)
+            if found is not None:
+                yield found.namespace
+            first = behind(names)
 
     def sweep_ttl(self) -> int:
         """Erases the items whose time is over. Returns how many."""
@@ -196,6 +256,8 @@ class Stored:
         self.ttl = ttl
         self.read = read or updated
         self.seq = seq
+        self.words: Literal[False] | list[str] | None = None
+        """The fields that a query finds it by: all, if None."""
 
     @staticmethod
     def of(row: tuple[int, str, str, list[bytes]]) -> Stored:
@@ -213,7 +275,11 @@ class Stored:
             told.get("t"),
             when(told["r"]) if "r" in told else None,
             seq,
-        )
+        )._finding(told.get("i"))
+
+    def _finding(self, words: Literal[False] | list[str] | None) -> Stored:
+        self.words = words
+        return self
 
     def lives(self, now: datetime.datetime) -> bool:
         """Is its time not over?"""
@@ -223,7 +289,7 @@ class Stored:
         """The same item, read now."""
         return Stored(
             self.namespace, self.key, self.value, self.created, self.updated, self.ttl, now
-        )
+        )._finding(self.words)
 
     def fields(self) -> JsonObject:
         """The item as LangGraph tells of it."""
@@ -245,8 +311,18 @@ class Stored:
         if self.ttl is not None:
             told["t"] = self.ttl
             told["r"] = self.read.isoformat()
+        if self.words is not None:
+            told["i"] = self.words
         path = key_of(self.namespace, self.key).removeprefix(f"{SYSTEM}/item/")
-        return record(SYSTEM, "item", path, dumps(told), text=text_of(self.value) or None)
+        data = json.dumps(told, ensure_ascii=False, separators=(",", ":"), default=plain)
+        return record(SYSTEM, "item", path, data, text=self.text() or None)
+
+    def text(self) -> str:
+        """The words that a query finds it by."""
+        if self.words is None:
+            return text_of(self.value)
+        found = [text_of(at_path(self.value, path)) for path in self.words or ()]
+        return "\n".join(filter(None, found))
 
 
 def key_of(namespace: tuple[str, ...], key: str) -> str:
@@ -257,6 +333,31 @@ def key_of(namespace: tuple[str, ...], key: str) -> str:
 def front_of(namespace: tuple[str, ...]) -> str:
     """What the keys of all items below a namespace begin with."""
     return f"{SYSTEM}/item/" + "".join(escaped(part) + _SEP for part in namespace)
+
+
+def behind(front: str) -> str:
+    """The least key behind all that begin so."""
+    return front[:-1] + chr(ord(front[-1]) + 1)
+
+
+def plain(value: Any) -> Any:
+    """A value that JSON does not have, as LangGraph's own stores keep it."""
+    if isinstance(value, datetime.date | datetime.time):
+        return value.isoformat()
+    if isinstance(value, uuid.UUID):
+        return str(value)
+    if isinstance(value, set | frozenset):
+        return sorted(value)
+    raise InvalidError(f"an item holds {type(value).__name__}, which JSON does not have")
+
+
+def at_path(value: Any, path: str) -> Any:
+    """What a value holds under a name, or under names with dots between them."""
+    if isinstance(value, dict) and path in value:
+        return value[path]
+    for name in path.split("."):
+        value = value.get(name) if isinstance(value, dict) else None
+    return value
 
 
 def text_of(value: Any) -> str:
@@ -281,7 +382,7 @@ def fits(namespace: tuple[str, ...], condition: MatchCondition) -> bool:
 
 def matches(value: Any, wanted: dict[str, Any] | None) -> bool:
     """Does an item have what a filter asks for?"""
-    return all(compares(value.get(name), condition) for name, condition in (wanted or {}).items())
+    return all(compares(at_path(value, name), it) for name, it in (wanted or {}).items())
 
 
 def compares(value: Any, wanted: Any) -> bool:
