@@ -92,7 +92,7 @@ fn rate(done: &AtomicU64) -> f64 {
 const BARE: &str = "WITH moved AS (UPDATE stepwell.heads SET version = version + 1, \
      change = pg_current_xact_id(), unindexed = true, bytes = bytes + 2000, seq = seq + 1, updated = $12, status = $3, \
      cost = cost, steps = steps, chain = $4, sum = $5, model = $6, lane = $7, head = $8 \
-     WHERE session = $1 AND seq = $2 AND fence = 1 RETURNING seq) \
+     WHERE namespace = 1 AND session = $1 AND seq = $2 AND fence = 1 RETURNING seq) \
      INSERT INTO stepwell.events (session, seq, namespace, at, version, spilled, kind, chain, mark, \
      body) SELECT $1, seq, 1, $12, 1, false, $9, $4, $10, $11 FROM moved RETURNING seq";
 
@@ -257,7 +257,7 @@ fn tail(table: &Table) {
         client
     });
     let sql = "SELECT seq, at, kind, version, chain, id, spilled, erased, body \
-         FROM stepwell.events WHERE session = 1 ORDER BY seq DESC LIMIT 51";
+         FROM stepwell.events WHERE namespace = 1 AND session = 1 ORDER BY seq DESC LIMIT 51";
     let statement = runtime.block_on(client.prepare(sql)).unwrap();
     let (ours, bare) = Times::of_both(
         6,

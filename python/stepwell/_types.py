@@ -265,7 +265,7 @@ def record(
 
 def digest_text(digest: bytes) -> str:
     """A digest as events name it."""
-    return f"blake3:{digest[1:].hex()}" if len(digest) == 33 else digest.hex()
+    return digest.hex()
 
 
 def digest_bytes(text: str) -> bytes:

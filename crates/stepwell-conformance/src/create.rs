@@ -61,7 +61,7 @@ fn a_sessions_description_is_in_its_head<F: Fixture>(w: &mut Harness<F>) {
         name: "release".to_owned(),
         pattern: "chain".to_owned(),
         spec: "steps: []".to_owned(),
-        hash: stepwell::Digest::of(b"steps: []"),
+        hash: stepwell::SpecHash::of(b"steps: []"),
         variables: [("n".to_owned(), 3.into())].into(),
     };
     let source = Source {

@@ -236,9 +236,10 @@ fn created() -> BoxedStrategy<Created> {
         id().prop_map(|parent| Origin::Subagent { parent }),
         (id(), seq()).prop_map(|(parent, at)| Origin::Fork { parent, at }),
     ];
-    let flow = (text(), text(), text(), digest(), map()).prop_map(
-        |(name, pattern, spec, hash, variables)| Flow { name, pattern, spec, hash, variables },
-    );
+    let flow = (text(), text(), text(), map()).prop_map(|(name, pattern, spec, variables)| {
+        let hash = stepwell::SpecHash::of(spec.as_bytes());
+        Flow { name, pattern, spec, hash, variables }
+    });
     let project = (text(), text(), map()).prop_map(|(project_type, framework, answers)| Project {
         project_type,
         framework,

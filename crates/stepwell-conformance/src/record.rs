@@ -206,7 +206,7 @@ fn an_attachment_is_stored_with_its_event<F: Fixture>(w: &mut Harness<F>) {
     let named = Record { blobs: names, ..record("m") };
     add(w, "a", vec![named.into()]).unwrap();
     w.store().purge(&targets(&["a"])).unwrap();
-    let gone = w.store().blob(&Digest::blake3(b"small")).unwrap_err();
+    let gone = w.store().blob(&Digest::of(b"small")).unwrap_err();
     assert!(matches!(gone, Error::NoBlob(_)), "{gone}");
 }
 
@@ -224,7 +224,7 @@ fn a_text_that_is_attached_is_kept_once_and_found<F: Fixture>(w: &mut Harness<F>
     let said = say(&text).with([Attachment::new(text.clone())]);
     add(w, "a", vec![said.clone(), with_blob("k", text.as_bytes())]).unwrap();
     assert_eq!(w.log("a")[1].event, said.event);
-    assert_eq!(w.store().blob(&Digest::blake3(text.as_bytes())).unwrap(), text.as_bytes());
+    assert_eq!(w.store().blob(&Digest::of(text.as_bytes())).unwrap(), text.as_bytes());
     assert_eq!(w.hits("cistern"), [("a".to_owned(), 2)]);
     w.assert_folded("a");
     assert!(w.store().verify(&id("a")).unwrap().is_sound());
@@ -232,7 +232,7 @@ fn a_text_that_is_attached_is_kept_once_and_found<F: Fixture>(w: &mut Harness<F>
     w.store().write(prune("a", &[3])).unwrap();
     assert_eq!(w.log("a")[1].event, said.event);
     w.store().write(prune("a", &[2])).unwrap();
-    let gone = w.store().blob(&Digest::blake3(text.as_bytes())).unwrap_err();
+    let gone = w.store().blob(&Digest::of(text.as_bytes())).unwrap_err();
     assert!(matches!(gone, Error::NoBlob(_)), "{gone}");
 }
 
@@ -246,7 +246,7 @@ fn an_append_that_fails_leaves_no_attachment<F: Fixture>(w: &mut Harness<F>) {
     };
     let error = w.store().write(Write::Append(append)).unwrap_err();
     assert!(matches!(error, Error::UnexpectedSeq { .. }), "{error}");
-    let error = w.store().blob(&Digest::blake3(b"bytes")).unwrap_err();
+    let error = w.store().blob(&Digest::of(b"bytes")).unwrap_err();
     assert!(matches!(error, Error::NoBlob(_)), "{error}");
 }
 
@@ -255,7 +255,7 @@ fn several_blobs_are_read_at_once<F: Fixture>(w: &mut Harness<F>) {
     let asked = [names[1], names[0], names[1]];
     assert_eq!(w.store().blobs(&asked).unwrap(), [b"y", b"x", b"y"]);
     assert!(w.store().blobs(&[]).unwrap().is_empty());
-    let error = w.store().blobs(&[names[0], Digest::blake3(b"none")]).unwrap_err();
+    let error = w.store().blobs(&[names[0], Digest::of(b"none")]).unwrap_err();
     assert!(matches!(error, Error::NoBlob(_)), "{error}");
 }
 
@@ -299,7 +299,7 @@ fn a_prune_takes_blobs_and_words_along<F: Fixture>(w: &mut Harness<F>) {
     let before = w.store().info(&id("a")).unwrap().bytes;
     w.store().write(prune("a", &[2, 4, 5, 6])).unwrap();
     assert_eq!(w.hits("aardvark"), [("a".to_owned(), 3)]);
-    let gone = |bytes: &[u8]| w.store().blob(&Digest::blake3(bytes)).is_err();
+    let gone = |bytes: &[u8]| w.store().blob(&Digest::of(bytes)).is_err();
     assert!(gone(b"gone") && gone("x".repeat(100_000).as_bytes()));
     assert!(!gone(b"shared"), "another event names it");
     assert!(w.store().info(&id("a")).unwrap().bytes < before);
@@ -368,10 +368,10 @@ fn what_a_fork_kept_goes_when_it_is_gone<F: Fixture>(w: &mut Harness<F>) {
     let lease = w.fork("a", 3, "b");
     w.release(&lease);
     w.store().write(prune("a", &[2])).unwrap();
-    assert!(w.store().blob(&Digest::blake3(b"bytes")).is_ok());
+    assert!(w.store().blob(&Digest::of(b"bytes")).is_ok());
     w.store().purge(&targets(&["b"])).unwrap();
     w.store().write(prune("a", &[3])).unwrap();
-    assert!(w.store().blob(&Digest::blake3(b"bytes")).is_err());
+    assert!(w.store().blob(&Digest::of(b"bytes")).is_err());
     assert_eq!(w.store().verify(&id("a")).unwrap().pruned, 2);
     w.assert_folded("a");
 }

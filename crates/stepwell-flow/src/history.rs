@@ -7,7 +7,7 @@ use std::time::Duration;
 use stepwell::trust::Weighed;
 use stepwell::{
     Checkpoint, CheckpointReason, Digest, Event, Flow as Described, Recorded, Seq, Session,
-    SessionId, Span, Spent, Status, Stepwell, Time, Timeline,
+    SessionId, Span, SpecHash, Spent, Status, Stepwell, Time, Timeline,
 };
 use stepwell_agent::run::{Past, Provenance};
 
@@ -45,7 +45,7 @@ pub struct Stored {
     /// Its raw text.
     pub spec: String,
     /// SHA-256 of its raw bytes.
-    pub hash: Digest,
+    pub hash: SpecHash,
     /// The texts of the files that it refers to, by name.
     pub files: BTreeMap<String, String>,
 }
@@ -57,7 +57,7 @@ impl Stored {
     /// A spec, and the texts of the files that it refers to.
     #[must_use]
     pub fn new(spec: &str, files: BTreeMap<String, String>) -> Self {
-        Self { spec: spec.to_owned(), hash: Digest::of(spec.as_bytes()), files }
+        Self { spec: spec.to_owned(), hash: SpecHash::of(spec.as_bytes()), files }
     }
 
     /// The digest of the spec with its files.

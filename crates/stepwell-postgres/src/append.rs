@@ -6,6 +6,7 @@ use std::fmt::Write as _;
 use stepwell::{EventId, Result};
 use tokio_postgres::types::{ToSql, Type};
 
+use crate::blob::REPLACE;
 use crate::draft::Entry;
 use crate::fault::DbError;
 use crate::order::{Columns, Order, Sent};
@@ -21,7 +22,7 @@ pub(crate) fn send(
 ) -> Result<Sent, DbError> {
     let Order { known, draft, .. } = order;
     let columns = &order.columns;
-    let slices = [columns.chain.as_column(), &columns.sum[..], order.model()];
+    let slices = [columns.chain.as_bytes().as_slice(), &columns.sum[..], order.model()];
     let events = Events::of(&draft.events);
     let blobs = Blobs::of(&draft.events);
     let lanes: Vec<(Vec<u8>, Vec<u8>)> = draft
@@ -34,7 +35,7 @@ pub(crate) fn send(
         draft.snapshots.iter().map(|(seq, state)| (number(*seq), state.as_slice())).unzip();
     let mark = order.mark.as_ref().map(<[u8; 16]>::as_slice);
     let (old_seq, bytes) = (number(known.row.head.seq), signed(draft.bytes));
-    let (fence, known_chain) = (order.fence(), known.row.chain.as_column());
+    let (fence, known_chain) = (order.fence(), known.row.chain.as_bytes().as_slice());
     let now = pool.time.now().as_micros();
 
     let mut text = Text::default();
@@ -43,14 +44,16 @@ pub(crate) fn send(
     let version = text.bind(&known.version, Type::INT8);
     let at = text.bind(&old_seq, Type::INT8);
     let chain = text.bind(&known_chain, Type::BYTEA);
-    let mut held =
-        format!("session = {session} AND version = {version} AND seq = {at} AND chain = {chain}");
+    let mut held = format!(
+        "namespace = {team} AND session = {session} AND version = {version} AND seq = {at} \
+         AND chain = {chain}"
+    );
     if let Some(fence) = &fence {
         let _ = write!(held, " AND fence = {}", text.bind(fence, Type::INT8));
     }
     if known.row.base.is_some() && events.ids.iter().any(Option::is_some) {
         let ids = text.bind(&events.ids, Type::BYTEA_ARRAY);
-        let _ = write!(held, " AND NOT EXISTS ({})", shared_ids(&session, &ids));
+        let _ = write!(held, " AND NOT EXISTS ({})", shared_ids(&team, &session, &ids));
     }
     let added = text.bind(&bytes, Type::INT8);
     let named = if blobs.names.is_empty() { None } else { Some(blobs.bind_names(&mut text)) };
@@ -87,7 +90,7 @@ pub(crate) fn send(
             text.sql,
             ", turned AS (INSERT INTO stepwell.lanes (session, namespace, lane, state) \
              SELECT {session}, {team}, l.lane, l.state FROM moved, unnest({names}, {states}) \
-             AS l (lane, state) ON CONFLICT (session, lane) DO UPDATE SET state = excluded.state)"
+             AS l (lane, state) ON CONFLICT (namespace, session, lane) DO UPDATE SET state = excluded.state)"
         );
     }
     if !snapshots.is_empty() {
@@ -97,7 +100,7 @@ pub(crate) fn send(
             text.sql,
             ", folded AS (INSERT INTO stepwell.snapshots (session, seq, namespace, state) \
              SELECT {session}, f.seq, {team}, f.state FROM moved, unnest({seqs}, {states}) \
-             AS f (seq, state) ON CONFLICT (session, seq) DO UPDATE SET state = excluded.state)"
+             AS f (seq, state) ON CONFLICT (namespace, session, seq) DO UPDATE SET state = excluded.state)"
         );
     }
     let _ = write!(text.sql, " SELECT bytes, {SERVER_TIME} FROM moved");
@@ -109,14 +112,16 @@ pub(crate) fn send(
 }
 
 /// Is one of these ids among the events that the session shares?
-fn shared_ids(session: &str, ids: &str) -> String {
+fn shared_ids(team: &str, session: &str, ids: &str) -> String {
     format!(
         "WITH RECURSIVE shared (key, at) AS (\
-         SELECT base_key, base_at FROM stepwell.sessions WHERE key = {session} \
+         SELECT base_key, base_at FROM stepwell.sessions \
+         WHERE namespace = {team} AND key = {session} \
          UNION ALL SELECT s.base_key, least(s.base_at, shared.at) FROM stepwell.sessions s \
-         JOIN shared ON s.key = shared.key WHERE s.base_key IS NOT NULL) \
-         SELECT 1 FROM shared JOIN stepwell.events e ON e.session = shared.key \
-         WHERE e.seq <= shared.at AND e.id = ANY ({ids})"
+         JOIN shared ON s.namespace = {team} AND s.key = shared.key \
+         WHERE s.base_key IS NOT NULL) \
+         SELECT 1 FROM shared JOIN stepwell.events e \
+         ON e.namespace = {team} AND e.session = shared.key WHERE e.seq <= shared.at AND e.id = ANY ({ids})"
     )
 }
 
@@ -179,7 +184,7 @@ impl<'a> Events<'a> {
             all.versions.push(version_column(row));
             all.spilled.push(row.spilled);
             all.kinds.push(row.kind.as_bytes());
-            all.chains.push(row.chain.as_column());
+            all.chains.push(row.chain.as_bytes().as_slice());
             all.ids.push(row.id.as_ref().map(id));
             all.keys.push(key.as_ref().map(String::as_bytes));
             all.bodies.push(&*row.body);
@@ -249,7 +254,7 @@ impl<'a> Blobs<'a> {
         };
         for event in events {
             for (digest, size, data) in &event.spill {
-                let digest = digest.as_column();
+                let digest = digest.as_bytes().as_slice();
                 if !all.spills.contains(&digest) {
                     all.spills.push(digest);
                     all.sizes.push(*size);
@@ -257,7 +262,7 @@ impl<'a> Blobs<'a> {
                 }
             }
             for digest in &event.names {
-                all.names.push(digest.as_column());
+                all.names.push(digest.as_bytes().as_slice());
                 all.places.push(number(event.row.seq));
             }
         }
@@ -285,7 +290,7 @@ impl<'a> Blobs<'a> {
             ", kept AS (INSERT INTO stepwell.blobs (namespace, digest, size, stored, touched, data) \
              SELECT {team}, b.digest, b.size, length(b.data), {now}, b.data FROM moved, \
              unnest({digests}, {sizes}, {data}) AS b (digest, size, data) \
-             ON CONFLICT (namespace, digest) DO UPDATE SET touched = excluded.touched), \
+             {REPLACE}), \
              named AS (INSERT INTO stepwell.refs (namespace, digest, session, seq) \
              SELECT DISTINCT {team}, r.digest, {session}, r.seq FROM moved, \
              unnest({names}, {places}) AS r (digest, seq) ON CONFLICT DO NOTHING)"

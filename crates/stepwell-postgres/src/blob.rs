@@ -30,16 +30,24 @@ pub(crate) fn packed(digest: &Digest, bytes: &[u8]) -> Result<Vec<u8>> {
     })
 }
 
-/// Stores bytes under their digest. If they are there, notes that they are wanted.
+/// What a write does that has the bytes of a blob that is there: it notes that they are wanted, and
+/// puts its own in the place of others, which are damaged.
+pub(crate) const REPLACE: &str = "ON CONFLICT (namespace, digest) DO UPDATE \
+     SET touched = excluded.touched, size = excluded.size, stored = excluded.stored, \
+     data = CASE WHEN blobs.data = excluded.data THEN blobs.data ELSE excluded.data END";
+
+/// Stores bytes under their digest.
 pub(crate) fn put(rows: &PgRows<'_>, digest: &Digest, bytes: &[u8]) -> Result<()> {
     let data = packed(digest, bytes)?;
-    rows.run(
+    let sql = format!(
         "INSERT INTO stepwell.blobs (namespace, digest, size, stored, touched, data) \
-         VALUES ($1, $2, $3, length($5), $4, $5) \
-         ON CONFLICT (namespace, digest) DO UPDATE SET touched = excluded.touched",
+         VALUES ($1, $2, $3, length($5), $4, $5) {REPLACE}"
+    );
+    rows.run(
+        &sql,
         params![
             rows.namespace => INT4,
-            digest.as_column() => BYTEA,
+            digest.as_bytes().as_slice() => BYTEA,
             bytes.len() as i64 => INT8,
             rows.now.as_micros() => INT8,
             data => BYTEA,
@@ -50,7 +58,7 @@ pub(crate) fn put(rows: &PgRows<'_>, digest: &Digest, bytes: &[u8]) -> Result<()
 /// The bytes of a blob, checked against their digest.
 pub(crate) fn get(rows: &PgRows<'_>, digest: &Digest) -> Result<Vec<u8>> {
     let sql = "SELECT size, data FROM stepwell.blobs WHERE namespace = $1 AND digest = $2";
-    let params = params![rows.namespace => INT4, digest.as_column() => BYTEA];
+    let params = params![rows.namespace => INT4, digest.as_bytes().as_slice() => BYTEA];
     let row = rows.one(sql, params)?.ok_or(Error::NoBlob(*digest))?;
     unpacked(digest, rows.get(&row, 0)?, rows.get(&row, 1)?)
 }
@@ -75,7 +83,7 @@ pub(crate) fn attach(rows: &PgRows<'_>, key: Key, sealed: &Sealed<'_>) -> Result
     }
     let mut bytes = 0;
     for digest in sealed.spill.iter().map(|(digest, _)| digest).chain(&sealed.names) {
-        let named = params![rows.namespace => INT4, digest.as_column() => BYTEA];
+        let named = params![rows.namespace => INT4, digest.as_bytes().as_slice() => BYTEA];
         let sql = "SELECT stored FROM stepwell.blobs WHERE namespace = $1 AND digest = $2 \
              FOR KEY SHARE";
         let row = rows.one(sql, named)?.ok_or(Error::NoBlob(*digest))?;
@@ -85,7 +93,7 @@ pub(crate) fn attach(rows: &PgRows<'_>, key: Key, sealed: &Sealed<'_>) -> Result
              ON CONFLICT DO NOTHING",
             params![
                 rows.namespace => INT4,
-                digest.as_column() => BYTEA,
+                digest.as_bytes().as_slice() => BYTEA,
                 key => INT8,
                 number(sealed.row.seq) => INT8,
             ],
@@ -103,8 +111,8 @@ pub(crate) fn detach(rows: &PgRows<'_>, key: Key, from: Seq, to: Seq) -> Result<
 /// Forgets what some events named, and the blobs that nothing names now. Returns the stored
 /// bytes of what they named.
 pub(crate) fn detach_all(rows: &PgRows<'_>, key: Key, seqs: &[i64]) -> Result<u64> {
-    let sql = "WITH gone AS (DELETE FROM stepwell.refs WHERE session = $1 AND seq = ANY ($2) \
-         RETURNING digest) SELECT g.digest, sum(b.stored)::bigint FROM gone g \
+    let sql = "WITH gone AS (DELETE FROM stepwell.refs \
+         WHERE namespace = $3 AND session = $1 AND seq = ANY ($2) RETURNING digest) SELECT g.digest, sum(b.stored)::bigint FROM gone g \
          JOIN stepwell.blobs b ON b.namespace = $3 AND b.digest = g.digest GROUP BY g.digest";
     let params = params![key => INT8, seqs => INT8_ARRAY, rows.namespace => INT4];
     let (mut named, mut bytes) = (Vec::new(), 0);
@@ -120,16 +128,17 @@ pub(crate) fn detach_all(rows: &PgRows<'_>, key: Key, seqs: &[i64]) -> Result<u6
 pub(crate) fn get_all(rows: &PgRows<'_>, digests: &[Digest]) -> Result<Vec<Vec<u8>>> {
     let sql = "SELECT digest, size, data FROM stepwell.blobs \
          WHERE namespace = $1 AND digest = ANY ($2)";
-    let columns: Vec<&[u8]> = digests.iter().map(Digest::as_column).collect();
+    let columns: Vec<&[u8]> = digests.iter().map(|it| it.as_bytes().as_slice()).collect();
     let mut found: HashMap<Vec<u8>, Vec<u8>> = HashMap::new();
     for row in rows.all(sql, params![rows.namespace => INT4, columns => BYTEA_ARRAY])? {
         let (column, size): (&[u8], i64) = (rows.get(&row, 0)?, rows.get(&row, 1)?);
-        let Some(digest) = digests.iter().find(|digest| digest.as_column() == column) else {
+        let Some(digest) = digests.iter().find(|digest| digest.as_bytes().as_slice() == column)
+        else {
             continue;
         };
         found.insert(column.to_vec(), unpacked(digest, size, rows.get(&row, 2)?)?);
     }
-    let bytes = |digest: &Digest| found.get(digest.as_column()).cloned();
+    let bytes = |digest: &Digest| found.get(digest.as_bytes().as_slice()).cloned();
     digests.iter().map(|digest| bytes(digest).ok_or(Error::NoBlob(*digest))).collect()
 }
 
@@ -141,9 +150,11 @@ pub(crate) fn reattach(rows: &PgRows<'_>, key: Key, sealed: &Sealed<'_>) -> Resu
 }
 
 fn unname(rows: &PgRows<'_>, key: Key, from: Seq, to: Seq) -> Result<Vec<Vec<u8>>> {
-    let sql = "WITH gone AS (DELETE FROM stepwell.refs WHERE session = $1 \
-         AND seq BETWEEN $2 AND $3 RETURNING digest) SELECT DISTINCT digest FROM gone";
-    let params = params![key => INT8, number(from) => INT8, number(to) => INT8];
+    let sql = "WITH gone AS (DELETE FROM stepwell.refs \
+         WHERE namespace = $4 AND session = $1 AND seq BETWEEN $2 AND $3 RETURNING digest) SELECT DISTINCT digest FROM gone";
+    let params = params![
+        key => INT8, number(from) => INT8, number(to) => INT8, rows.namespace => INT4,
+    ];
     rows.all(sql, params)?.iter().map(|row| rows.get(row, 0)).collect()
 }
 

@@ -57,11 +57,13 @@ pub(crate) fn since(
          UNION ALL SELECT 1, r.id, 0, false, 0, 0, '', 0 FROM stepwell.removed r, here \
          WHERE r.namespace = $1 AND {} \
          UNION ALL SELECT 2, s.id, h.seq, h.trashed IS NOT NULL, 0, 0, '', 0 \
-         FROM here, stepwell.heads h JOIN stepwell.sessions s ON s.key = h.session \
+         FROM here, stepwell.heads h JOIN stepwell.sessions s \
+         ON s.namespace = h.namespace AND s.key = h.session \
          WHERE h.namespace = $1 AND {} \
          UNION ALL SELECT 3, s.id, h.seq, h.trashed IS NOT NULL, h.session, l.epoch, l.holder, \
-         l.expires FROM stepwell.leases l JOIN stepwell.heads h ON h.session = l.session \
-         JOIN stepwell.sessions s ON s.key = l.session \
+         l.expires FROM stepwell.leases l \
+         JOIN stepwell.heads h ON h.namespace = l.namespace AND h.session = l.session \
+         JOIN stepwell.sessions s ON s.namespace = l.namespace AND s.key = l.session \
          WHERE l.namespace = $1 AND l.holder IS NOT NULL AND l.expires > $3",
         new("r.change"),
         new("h.change")

@@ -83,7 +83,7 @@ impl Maintain for PostgresStore {
     fn stale_leases(&self) -> Result<Vec<(SessionId, Owner)>> {
         self.engine.read(|rows, context| {
             let sql = "SELECT s.id, l.holder, l.expires, l.epoch FROM stepwell.leases l \
-                 JOIN stepwell.sessions s ON s.key = l.session \
+                 JOIN stepwell.sessions s ON s.namespace = l.namespace AND s.key = l.session \
                  WHERE l.namespace = $1 AND l.holder IS NOT NULL";
             let mut stale = Vec::new();
             for row in rows.all(sql, params![rows.namespace => INT4])? {
@@ -122,7 +122,7 @@ impl Maintain for PostgresStore {
             for sql in [
                 "DELETE FROM stepwell.docs WHERE namespace = $1",
                 "UPDATE stepwell.indexed i SET seq = coalesce(s.base_at, 0) FROM stepwell.sessions s \
-                 WHERE s.key = i.session AND i.namespace = $1",
+                 WHERE s.namespace = $1 AND s.key = i.session AND i.namespace = $1",
                 "UPDATE stepwell.heads SET unindexed = true WHERE namespace = $1",
             ] {
                 rows.run(sql, params![rows.namespace => INT4])?;

@@ -9,7 +9,7 @@ use crate::fault::DbError;
 use crate::transport::{Conn, Patience, Pool, SERVER_TIME, params};
 
 /// Each step brings the schema from version `i` to `i + 1`, all of it or nothing.
-const STEPS: &[&str] = &[include_str!("sql/schema.sql"), include_str!("sql/version_2.sql")];
+const STEPS: &[&str] = &[include_str!("sql/schema.sql")];
 
 /// The version that this program works with.
 pub const VERSION: u32 = STEPS.len() as u32;
@@ -28,30 +28,36 @@ pub(crate) struct Found {
 
 /// Makes sure that the schema and the namespace are there.
 pub(crate) fn open(pool: &Pool, access: Access, patience: &mut Patience) -> Result<Found> {
+    bring_to(STEPS, pool, access, patience)
+}
+
+/// Makes sure that the schema that some steps lead to is there, and the namespace.
+fn bring_to(steps: &[&str], pool: &Pool, access: Access, patience: &mut Patience) -> Result<Found> {
+    let known = u32::try_from(steps.len()).unwrap_or(u32::MAX);
     let fault = |trouble: DbError| trouble.on_opening(pool.path());
     for _ in 0..ATTEMPTS {
         let conn = pool.connect(patience).map_err(fault)?;
         match look(pool, &conn) {
-            Ok(Looked { version, .. }) if version > i64::from(VERSION) => {
+            Ok(Looked { version, .. }) if version > i64::from(known) => {
                 let (path, found) = (pool.path().to_owned(), u32::try_from(version).unwrap_or(0));
-                return Err(Error::Newer { path, found, known: VERSION });
+                return Err(Error::Newer { path, found, known });
             }
-            Ok(Looked { version, namespace: Some(namespace) }) if version == i64::from(VERSION) => {
+            Ok(Looked { version, namespace: Some(namespace) }) if version == i64::from(known) => {
                 return Ok(Found { namespace });
             }
-            Ok(found) if access == Access::Write => match prepare(pool, &conn, found.version) {
+            Ok(found) if access == Access::Write => match prepare(steps, pool, &conn) {
                 Ok(()) | Err(DbError::Again(_)) => {}
                 Err(DbError::Lost(_)) if patience.pause() => {}
                 // Another node made it meanwhile.
                 Err(DbError::Refused { code, .. })
                     if matches!(code.as_str(), "42P06" | "42P07" | "XX000") => {}
                 Err(DbError::Refused { code, .. }) if code == "42501" => {
-                    return Err(unprepared(pool, found.version));
+                    return Err(unprepared(pool, found.version, known));
                 }
                 Err(trouble) => return Err(fault(trouble)),
             },
-            Ok(found) if found.version > 0 && found.version < i64::from(VERSION) => {
-                return Err(unprepared(pool, found.version));
+            Ok(found) if found.version > 0 && found.version < i64::from(known) => {
+                return Err(unprepared(pool, found.version, known));
             }
             Ok(_) => return Err(Error::NoStore(pool.path().to_owned())),
             Err(DbError::Refused { code, .. }) if code == "42501" => return Err(barred(pool)),
@@ -64,11 +70,11 @@ pub(crate) fn open(pool: &Pool, access: Access, patience: &mut Patience) -> Resu
 }
 
 /// This role may not change the schema, and the schema does not do as it is.
-fn unprepared(pool: &Pool, version: i64) -> Error {
+fn unprepared(pool: &Pool, version: i64, known: u32) -> Error {
     let what = match version {
         0 => "it is not set up, and this role may not do that; its owner opens it first".to_owned(),
-        v if v < i64::from(VERSION) => format!(
-            "its schema has version {v}, this program needs {VERSION}; its owner opens it first"
+        v if v < i64::from(known) => format!(
+            "its schema has version {v}, this program needs {known}; its owner opens it first"
         ),
         _ => return barred(pool),
     };
@@ -132,27 +138,26 @@ fn fits(version: i32, encoding: &str) -> Result<(), DbError> {
     Ok(())
 }
 
-/// Brings the schema to this version and makes the namespace.
-fn prepare(pool: &Pool, conn: &Conn, seen: i64) -> Result<(), DbError> {
+/// Brings the schema to where the steps lead, and makes the namespace.
+fn prepare(steps: &[&str], pool: &Pool, conn: &Conn) -> Result<(), DbError> {
     let run = || -> Result<(), DbError> {
         conn.run("BEGIN")?;
-        if seen < i64::from(VERSION) {
-            let server = conn.query(&format!("SELECT {SERVER}"), &[])?;
-            server.first().map_or(Ok(()), |row| fits(row.get(0), row.get(1)))?;
-            conn.run(
-                "CREATE SCHEMA IF NOT EXISTS stepwell; \
-                 CREATE TABLE IF NOT EXISTS stepwell.meta (version int NOT NULL); \
-                 LOCK TABLE stepwell.meta IN ACCESS EXCLUSIVE MODE",
-            )?;
-            let found = conn.query("SELECT version FROM stepwell.meta", &[])?;
-            let found = found.first().map_or(0, |row| row.get::<_, i32>(0));
-            for step in STEPS.iter().skip(usize::try_from(found).unwrap_or(0)) {
-                conn.run(step)?;
-            }
-            conn.run(&format!(
-                "DELETE FROM stepwell.meta; INSERT INTO stepwell.meta VALUES ({VERSION})"
-            ))?;
+        let server = conn.query(&format!("SELECT {SERVER}"), &[])?;
+        server.first().map_or(Ok(()), |row| fits(row.get(0), row.get(1)))?;
+        conn.run(
+            "CREATE SCHEMA IF NOT EXISTS stepwell; \
+             CREATE TABLE IF NOT EXISTS stepwell.meta (version int NOT NULL); \
+             LOCK TABLE stepwell.meta IN ACCESS EXCLUSIVE MODE",
+        )?;
+        let found = conn.query("SELECT version FROM stepwell.meta", &[])?;
+        let found = found.first().map_or(0, |row| row.get::<_, i32>(0));
+        for step in steps.iter().skip(usize::try_from(found).unwrap_or(0)) {
+            conn.run(step)?;
         }
+        conn.run(&format!(
+            "DELETE FROM stepwell.meta; INSERT INTO stepwell.meta VALUES ({})",
+            steps.len()
+        ))?;
         let name = pool.address.namespace();
         conn.query(
             "INSERT INTO stepwell.namespaces (name) VALUES ($1) ON CONFLICT DO NOTHING",
@@ -170,7 +175,13 @@ fn prepare(pool: &Pool, conn: &Conn, seen: i64) -> Result<(), DbError> {
 
 #[cfg(test)]
 mod tests {
+    use std::sync::atomic::AtomicI64;
+
+    use stepwell_cluster::{Disk, Server};
+
     use super::*;
+    use crate::address::Address;
+    use crate::transport::TimeSource;
 
     #[test]
     fn an_old_server_and_another_encoding_are_refused() {
@@ -184,5 +195,44 @@ mod tests {
             let Err(DbError::Unfit(what)) = fits(version, encoding) else { panic!("{version}") };
             assert!(what.contains(word), "{what}");
         }
+    }
+    const GOOD: &str = "CREATE TABLE stepwell.two (x int)";
+    const BAD: &str = "CREATE TABLE stepwell.three (x int); NONSENSE";
+
+    fn opened(server: &Server, steps: &[&str], access: Access) -> Result<Found> {
+        let address = Address::parse(&server.url()).unwrap();
+        let mut patience = Patience::new(address.opening);
+        let pool = Pool::new(address, TimeSource::Server(AtomicI64::new(0))).unwrap();
+        bring_to(steps, &pool, access, &mut patience)
+    }
+
+    #[test]
+    fn an_older_schema_is_upgraded_once_or_not_at_all() {
+        let server = Server::start(Disk::Lazy);
+        let (good, bad) = ([STEPS, &[GOOD]].concat(), [STEPS, &[GOOD, BAD]].concat());
+        opened(&server, STEPS, Access::Write).unwrap();
+        let shape = || {
+            server.sql(
+                "SELECT (SELECT version FROM stepwell.meta), to_regclass('stepwell.two') IS NULL, \
+                 to_regclass('stepwell.three') IS NULL",
+            )
+        };
+        // A step that fails takes the steps before it along.
+        opened(&server, &bad, Access::Write).unwrap_err();
+        assert_eq!(shape(), "1|t|t");
+        // A reader changes nothing, and is told.
+        let refused = opened(&server, &good, Access::Read).unwrap_err();
+        assert!(matches!(refused, Error::Unsupported { .. }), "{refused}");
+        assert_eq!(shape(), "1|t|t");
+        // Many nodes start at once.
+        std::thread::scope(|threads| {
+            for _ in 0..4 {
+                threads.spawn(|| opened(&server, &good, Access::Write).unwrap());
+            }
+        });
+        assert_eq!(shape(), "2|f|t");
+        // This version, which does not know the step, refuses it now.
+        let refused = opened(&server, STEPS, Access::Write).unwrap_err();
+        assert!(matches!(refused, Error::Newer { found: 2, known: 1, .. }), "{refused}");
     }
 }

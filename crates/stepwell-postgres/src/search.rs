@@ -55,7 +55,7 @@ pub(crate) fn is_standby(rows: &PgRows<'_>) -> Result<bool> {
 /// How many events are not indexed.
 fn unseen(rows: &PgRows<'_>) -> Result<u64> {
     let sql = "SELECT coalesce(sum(h.seq - i.seq), 0)::bigint FROM stepwell.heads h \
-         JOIN stepwell.indexed i ON i.session = h.session \
+         JOIN stepwell.indexed i ON i.namespace = h.namespace AND i.session = h.session \
          WHERE h.namespace = $1 AND h.unindexed AND h.seq > i.seq";
     let row = rows.one(sql, params![rows.namespace => INT4])?;
     row.map_or(Ok(0), |row| Ok(rows.get::<i64>(&row, 0)?.unsigned_abs()))
@@ -70,14 +70,17 @@ pub(crate) enum Left {
 
 /// Indexes the next events of one session.
 pub(crate) fn index(rows: &PgRows<'_>, key: Key) -> Result<Left> {
-    let sql = "SELECT seq FROM stepwell.indexed WHERE session = $1 FOR UPDATE";
-    let Some(row) = rows.one(sql, params![key => INT8])? else { return Ok(Left::Nothing) };
+    let sql = "SELECT seq FROM stepwell.indexed WHERE namespace = $1 AND session = $2 FOR UPDATE";
+    let params = params![rows.namespace => INT4, key => INT8];
+    let Some(row) = rows.one(sql, params)? else { return Ok(Left::Nothing) };
     let indexed: i64 = rows.get(&row, 0)?;
     let sql = format!(
-        "SELECT {EVENT_COLUMNS} FROM stepwell.events WHERE session = $1 AND seq > $2 \
-         ORDER BY seq LIMIT $3"
+        "SELECT {EVENT_COLUMNS} FROM stepwell.events \
+         WHERE namespace = $4 AND session = $1 AND seq > $2 ORDER BY seq LIMIT $3"
     );
-    let params = params![key => INT8, indexed => INT8, CHUNK_EVENTS => INT8];
+    let params = params![
+        key => INT8, indexed => INT8, CHUNK_EVENTS => INT8, rows.namespace => INT4,
+    ];
     let found = rows.all(&sql, params)?;
     let mut docs = Docs::default();
     let mut last = indexed;
@@ -99,16 +102,17 @@ pub(crate) fn index(rows: &PgRows<'_>, key: Key) -> Result<Left> {
     )?;
     let full = found.len() >= usize::try_from(CHUNK_EVENTS).unwrap_or(usize::MAX);
     rows.run(
-        "UPDATE stepwell.indexed SET seq = $2 WHERE session = $1",
-        params![key => INT8, last => INT8],
+        "UPDATE stepwell.indexed SET seq = $2 WHERE namespace = $3 AND session = $1",
+        params![key => INT8, last => INT8, rows.namespace => INT4],
     )?;
     if full {
         return Ok(Left::More);
     }
     // An append that comes meanwhile leaves the mark where it is.
     rows.run(
-        "UPDATE stepwell.heads SET unindexed = false WHERE session = $1 AND seq <= $2",
-        params![key => INT8, last => INT8],
+        "UPDATE stepwell.heads SET unindexed = false \
+         WHERE namespace = $3 AND session = $1 AND seq <= $2",
+        params![key => INT8, last => INT8, rows.namespace => INT4],
     )?;
     Ok(Left::Nothing)
 }
@@ -190,13 +194,18 @@ fn in_sql(question: &Question) -> String {
 
 /// Takes a session's events from `seq` on out of the index, to be read in again.
 pub(crate) fn reindex_from(rows: &PgRows<'_>, key: Key, seq: Seq) -> Result<()> {
-    let params = params![key => INT8, number(seq) => INT8];
-    rows.run("DELETE FROM stepwell.docs WHERE session = $1 AND seq >= $2", params)?;
     rows.run(
-        "UPDATE stepwell.indexed SET seq = least(seq, $2) WHERE session = $1",
-        params![key => INT8, number(seq) - 1 => INT8],
+        "DELETE FROM stepwell.docs WHERE namespace = $3 AND session = $1 AND seq >= $2",
+        params![key => INT8, number(seq) => INT8, rows.namespace => INT4],
     )?;
-    rows.run("UPDATE stepwell.heads SET unindexed = true WHERE session = $1", params![key => INT8])
+    rows.run(
+        "UPDATE stepwell.indexed SET seq = least(seq, $2) WHERE namespace = $3 AND session = $1",
+        params![key => INT8, number(seq) - 1 => INT8, rows.namespace => INT4],
+    )?;
+    rows.run(
+        "UPDATE stepwell.heads SET unindexed = true WHERE namespace = $2 AND session = $1",
+        params![key => INT8, rows.namespace => INT4],
+    )
 }
 
 /// A search, and what takes the secrets out of its answer.
@@ -286,7 +295,7 @@ fn newest(
     }
     let sql = format!(
         "SELECT d.session, d.seq, d.at FROM stepwell.docs d JOIN ({SESSION_TABLES}) \
-         ON h.session = d.session WHERE {} \
+         ON h.namespace = d.namespace AND h.session = d.session WHERE {} \
          ORDER BY d.at DESC, d.session DESC, d.seq DESC LIMIT {LOOKED}",
         conditions.sql()
     );
@@ -322,8 +331,9 @@ fn hit(
     asked: Asked<'_>,
     question: &Question,
 ) -> Result<Option<Hit>> {
-    let sql = "SELECT id FROM stepwell.sessions WHERE key = $1";
-    let Some(row) = rows.one(sql, params![spot.key => INT8])? else { return Ok(None) };
+    let sql = "SELECT id FROM stepwell.sessions WHERE namespace = $1 AND key = $2";
+    let params = params![rows.namespace => INT4, spot.key => INT8];
+    let Some(row) = rows.one(sql, params)? else { return Ok(None) };
     let Ok(session) = rows.get::<&str>(&row, 0)?.parse() else { return Ok(None) };
     let Some(row) = read::own_row(rows, spot.key, seq(spot.seq))? else { return Ok(None) };
     let Some(event) = event_of(rows, &row)? else { return Ok(None) };

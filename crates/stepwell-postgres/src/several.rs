@@ -26,7 +26,7 @@ pub(crate) fn below(
          UNION SELECT c.key, c.id FROM stepwell.sessions c JOIN below b ON c.parent = b.id \
          WHERE c.subagent AND c.namespace = $1) \
          SELECT {SESSION_COLUMNS} FROM {SESSION_TABLES} \
-         WHERE h.session IN (SELECT key FROM below) ORDER BY s.created, s.key"
+         WHERE h.namespace = $1 AND h.session IN (SELECT key FROM below) ORDER BY s.created, s.key"
     );
     let names: Vec<&str> = ids.iter().map(SessionId::as_str).collect();
     let found = rows.all(&sql, params![rows.namespace => INT4, names => TEXT_ARRAY])?;
@@ -85,27 +85,29 @@ fn find(
          SELECT i.n, s.key, s.base_key, s.base_at, h.seq AS last, \
          coalesce(s.base_at, 0) + 1 AS own FROM unnest($2) WITH ORDINALITY AS i (id, n) \
          JOIN stepwell.sessions s ON s.namespace = $1 AND s.id = i.id \
-         JOIN stepwell.heads h ON h.session = s.key), \
+         JOIN stepwell.heads h ON h.namespace = $1 AND h.session = s.key), \
          stretches (n, owner, low, high, base_key, base_at) AS (\
          SELECT n, key, own, last, base_key, base_at FROM asked \
          UNION ALL SELECT t.n, s.key, coalesce(s.base_at, 0) + 1, least(t.high, t.base_at), \
-         s.base_key, s.base_at FROM stretches t JOIN stepwell.sessions s ON s.key = t.base_key), \
+         s.base_key, s.base_at FROM stretches t JOIN stepwell.sessions s \
+         ON s.namespace = $1 AND s.key = t.base_key), \
          places (n, place) AS (\
          SELECT a.n, f.place FROM asked a CROSS JOIN LATERAL (VALUES (1::bigint), (a.own)) \
          AS f (place) \
-         UNION SELECT t.n, e.seq FROM stretches t JOIN stepwell.events e ON e.session = t.owner \
+         UNION SELECT t.n, e.seq FROM stretches t JOIN stepwell.events e \
+         ON e.namespace = $1 AND e.session = t.owner \
          AND e.kind = ANY ($3) AND e.key IS NOT NULL AND e.seq BETWEEN t.low AND t.high \
          UNION SELECT a.n, l.seq FROM asked a CROSS JOIN LATERAL (\
-         SELECT e.seq FROM stretches t JOIN stepwell.events e ON e.session = t.owner \
-         AND e.seq BETWEEN greatest(t.low, a.last - $5 + 1) AND t.high \
+         SELECT e.seq FROM stretches t JOIN stepwell.events e \
+         ON e.namespace = $1 AND e.session = t.owner AND e.seq BETWEEN greatest(t.low, a.last - $5 + 1) AND t.high \
          WHERE t.n = a.n AND e.kind = ANY ($4) ORDER BY e.seq DESC LIMIT 1) AS l) \
          SELECT found.*, p.n, p.place, before.chain FROM places p \
          LEFT JOIN stretches t ON t.n = p.n AND p.place BETWEEN t.low AND t.high \
          LEFT JOIN LATERAL (SELECT {EVENT_COLUMNS} FROM stepwell.events \
-         WHERE session = t.owner AND seq = p.place) AS found ON true \
+         WHERE namespace = $1 AND session = t.owner AND seq = p.place) AS found ON true \
          LEFT JOIN stretches b ON b.n = p.n AND p.place - 1 BETWEEN b.low AND b.high \
          LEFT JOIN LATERAL (SELECT e.chain FROM stepwell.events e \
-         WHERE e.session = b.owner AND e.seq = p.place - 1) AS before ON true \
+         WHERE e.namespace = $1 AND e.session = b.owner AND e.seq = p.place - 1) AS before ON true \
          ORDER BY p.n, p.place"
     );
     let names: Vec<&str> = ids.iter().map(SessionId::as_str).collect();

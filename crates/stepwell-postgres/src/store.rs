@@ -283,7 +283,7 @@ impl Store for PostgresStore {
         loop {
             let last = self.engine.glance(|rows| {
                 let sql = "SELECT h.seq FROM stepwell.heads h JOIN stepwell.sessions s \
-                     ON s.key = h.session WHERE s.namespace = $1 AND s.id = $2";
+                     ON s.namespace = h.namespace AND s.key = h.session WHERE s.namespace = $1 AND s.id = $2";
                 let params = params![rows.namespace => INT4, id.as_str() => TEXT];
                 let row = rows.one(sql, params)?.ok_or_else(|| Error::NoSession(id.clone()))?;
                 Ok(seq(rows.get(&row, 0)?))

@@ -118,7 +118,7 @@ fn quick(engine: &Engine, one: &Prepared, append: &Append, marks: Marks) -> Resu
     };
     let conn = engine.pool.connect(&mut engine.patience());
     let conn = conn.map_err(|trouble| engine.fault(trouble, "writing"))?;
-    let sent = append_one::send(&conn, &order)
+    let sent = append_one::send(&conn, engine.namespace, &order)
         .unwrap_or_else(|| append::send(&engine.pool, &conn, engine.namespace, &order));
     match sent {
         Ok(Sent::Done(bytes)) => {
@@ -153,8 +153,10 @@ fn recorded(
         },
     };
     let sql = "SELECT min(seq), max(seq) FROM stepwell.events \
-         WHERE session = $1 AND seq >= $2 AND mark = $3";
-    let params = params![row.key => INT8, number(from) => INT8, mark.as_slice() => BYTEA];
+         WHERE namespace = $4 AND session = $1 AND seq >= $2 AND mark = $3";
+    let params = params![
+        row.key => INT8, number(from) => INT8, mark.as_slice() => BYTEA, rows.namespace => INT4,
+    ];
     let Some(found) = rows.one(sql, params)? else { return Ok(None) };
     let (first, last): (Option<i64>, Option<i64>) = (rows.get(&found, 0)?, rows.get(&found, 1)?);
     let (Some(first), Some(last)) = (first, last) else { return Ok(None) };

@@ -15,7 +15,7 @@ use crate::errors::invalid;
 /// The digest under which Stepwell keeps some bytes.
 #[pyfunction]
 pub(crate) fn digest<'py>(py: Python<'py>, data: &[u8]) -> Bound<'py, PyBytes> {
-    PyBytes::new(py, Digest::blake3(data).as_column())
+    PyBytes::new(py, Digest::of(data).as_bytes().as_slice())
 }
 
 /// The event id that stands for some bytes.

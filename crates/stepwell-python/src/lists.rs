@@ -102,7 +102,7 @@ impl<'a> Blobs<'a> {
         names.dedup();
         let digest = |name: &&str| {
             let bytes = STANDARD.decode(name).ok();
-            let digest = bytes.and_then(|bytes| Digest::from_column(&bytes));
+            let digest = bytes.and_then(|bytes| Digest::from_slice(&bytes));
             digest.ok_or_else(|| unreadable(format!("{name:?} names no blob")))
         };
         let digests = names.iter().map(digest).collect::<stepwell::Result<Vec<_>>>()?;

@@ -43,7 +43,7 @@ impl<'a> Unpacker<'a> {
             } else {
                 let digest = piece.parse::<usize>().ok().and_then(|place| record.blobs.get(place));
                 let digest = digest.ok_or_else(|| unreadable("it names a blob that it lacks"))?;
-                STANDARD.encode_string(Digest::as_column(digest), &mut whole);
+                STANDARD.encode_string(Digest::as_bytes(digest), &mut whole);
             }
         }
         Ok(whole)

@@ -261,7 +261,7 @@ impl Well {
         known: Option<&[u8]>,
     ) -> PyResult<Option<NewestRow<'py>>> {
         let id = session(id)?;
-        let known = known.and_then(Digest::from_column);
+        let known = known.and_then(Digest::from_slice);
         let found = self.run(py, |well| {
             let beside = |newest: &Recorded| {
                 let path = newest.event.key().unwrap_or_default();
@@ -282,7 +282,7 @@ impl Well {
             Ok(Some((chain, found)))
         })?;
         Ok(found.map(|(chain, found)| {
-            let chain = chain.map(|chain| PyBytes::new(py, chain.as_column()));
+            let chain = chain.map(|chain| PyBytes::new(py, chain.as_bytes().as_slice()));
             let mut rows = found.into_iter().map(|found| row(py, found));
             (chain, rows.next().map(|newest| (newest, rows.collect())))
         }))
@@ -294,8 +294,8 @@ impl Well {
         py: Python<'py>,
         digests: Vec<PyBackedBytes>,
     ) -> PyResult<Vec<Bound<'py, PyBytes>>> {
-        let named = digests.iter().map(|it| Digest::from_column(it)).collect::<Option<Vec<_>>>();
-        let named = named.ok_or_else(|| invalid("a digest has 32 bytes, or 33 with its kind"))?;
+        let named = digests.iter().map(|it| Digest::from_slice(it)).collect::<Option<Vec<_>>>();
+        let named = named.ok_or_else(|| invalid("a digest has 32 bytes"))?;
         let found = self.run(py, |well| well.store().blobs(&named))?;
         Ok(found.iter().map(|bytes| PyBytes::new(py, bytes)).collect())
     }
@@ -370,7 +370,7 @@ pub(crate) fn message_digest(body: &str) -> PyResult<String> {
 
 /// A record as Python is told it.
 fn row(py: Python<'_>, (seq, record): (Seq, stepwell::Record)) -> RecordRow<'_> {
-    let blobs = record.blobs.iter().map(|blob| PyBytes::new(py, blob.as_column()));
+    let blobs = record.blobs.iter().map(|blob| PyBytes::new(py, blob.as_bytes().as_slice()));
     (seq.get(), record.path(), record.data, blobs.collect())
 }
 

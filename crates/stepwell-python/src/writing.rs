@@ -106,11 +106,11 @@ impl Well {
         py: Python<'py>,
         blobs: Vec<PyBackedBytes>,
     ) -> PyResult<Vec<Bound<'py, PyBytes>>> {
-        let named: Vec<Digest> = blobs.iter().map(|bytes| Digest::blake3(bytes)).collect();
+        let named: Vec<Digest> = blobs.iter().map(|bytes| Digest::of(bytes)).collect();
         let pairs = named.iter().copied().zip(blobs.iter().map(|bytes| &**bytes));
         let pairs: Vec<(Digest, &[u8])> = pairs.collect();
         self.run(py, |well| well.store().keep_blobs(&pairs))?;
-        Ok(named.iter().map(|digest| PyBytes::new(py, digest.as_column())).collect())
+        Ok(named.iter().map(|digest| PyBytes::new(py, digest.as_bytes().as_slice())).collect())
     }
 
     /// Makes a session that shares another one's events, and that nobody holds.

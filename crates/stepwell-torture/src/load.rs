@@ -85,7 +85,7 @@ impl Load {
         FileChanged {
             path: format!("src/{}.rs", word_of(self.token)),
             before: FileState::Absent,
-            after: FileState::File { blob: Digest::blake3(&bytes), mode: 0o644 },
+            after: FileState::File { blob: Digest::of(&bytes), mode: 0o644 },
             renamed_from: None,
         }
         .into()

@@ -6,8 +6,8 @@ use std::str::FromStr;
 use schemars::JsonSchema;
 use serde::Serialize;
 use stepwell::{
-    Digest, Driver, FlowRef, FlowState, LaneState, NodeInfo, Origin, PREVIEW_BYTES, Phase, Project,
-    Recorded, Seq, SessionId, SessionInfo, Spent, Status, StopReason, Time, Usage,
+    Driver, FlowRef, FlowState, LaneState, NodeInfo, Origin, PREVIEW_BYTES, Phase, Project,
+    Recorded, Seq, SessionId, SessionInfo, SpecHash, Spent, Status, StopReason, Time, Usage,
 };
 
 use crate::Dollars;
@@ -383,7 +383,7 @@ pub struct ListedFlow {
     /// Its pattern, such as `chain`.
     pub pattern: String,
     /// SHA-256 of the spec's raw bytes.
-    pub spec_hash: Digest,
+    pub spec_hash: SpecHash,
 }
 
 impl From<&FlowRef> for ListedFlow {

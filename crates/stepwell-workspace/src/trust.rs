@@ -196,7 +196,7 @@ mod tests {
         let [a, b]: [SessionId; 2] = ["a", "b"].map(|id| id.parse().unwrap());
         let here = OwnSessions::below(state.path(), "/here/.stepwell");
         let copy = OwnSessions::below(state.path(), "/copy/.stepwell");
-        let note = |seq| Note { seq: Seq::new(seq), digest: Digest::blake3(b"said") };
+        let note = |seq| Note { seq: Seq::new(seq), digest: Digest::of(b"said") };
         here.open(&a).add(&[note(2)]);
         here.open(&a).add(&[note(3), note(7)]);
         assert_eq!(here.given(&a).notes().collect::<Vec<_>>(), [2, 3, 7].map(note));
@@ -210,7 +210,7 @@ mod tests {
         let state = tempfile::tempdir().unwrap();
         let id: SessionId = "a".parse().unwrap();
         let here = OwnSessions::below(state.path(), "/here/.stepwell");
-        let note = |seq| Note { seq: Seq::new(seq), digest: Digest::blake3(b"said") };
+        let note = |seq| Note { seq: Seq::new(seq), digest: Digest::of(b"said") };
         here.open(&id).add(&[note(2)]);
         let mut open = here.open(&id);
         open.add(&[note(3)]);
@@ -224,7 +224,7 @@ mod tests {
         let state = tempfile::tempdir().unwrap();
         let id: SessionId = "a".parse().unwrap();
         let here = OwnSessions::below(state.path(), "/here/.stepwell");
-        let digest = Digest::blake3(b"said");
+        let digest = Digest::of(b"said");
         let announced = || {
             let mut given = Given::default();
             given.announce(Seq::new(6), digest);
@@ -249,7 +249,7 @@ mod tests {
         let state = tempfile::tempdir().unwrap();
         let id: SessionId = "a".parse().unwrap();
         let here = OwnSessions::below(state.path(), "/here/.stepwell");
-        let note = Note { seq: Seq::new(2), digest: Digest::blake3(b"said") };
+        let note = Note { seq: Seq::new(2), digest: Digest::of(b"said") };
         here.open(&id).add(&[note]);
         let mut file = OpenOptions::new().append(true).open(here.notes(&id)).unwrap();
         file.write_all(b"3 blake3:12").unwrap();
@@ -261,7 +261,7 @@ mod tests {
         let state = tempfile::tempdir().unwrap();
         let id: SessionId = "a".parse().unwrap();
         let here = OwnSessions::below(state.path(), "/here/.stepwell");
-        let note = Note { seq: Seq::new(2), digest: Digest::blake3(b"said") };
+        let note = Note { seq: Seq::new(2), digest: Digest::of(b"said") };
         let mut open = here.open(&id);
         std::thread::scope(|scope| {
             let reader = scope.spawn(|| here.given(&id).notes().count());

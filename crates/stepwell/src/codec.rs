@@ -8,8 +8,7 @@ use std::ops::Range;
 use serde_json::Value;
 
 use crate::{
-    Algorithm, Attachment, Digest, Error, Event, EventId, Kind, NewEvent, Recorded, Result, Seq,
-    Time,
+    Attachment, Digest, Error, Event, EventId, Kind, NewEvent, Recorded, Result, Seq, Time,
 };
 
 /// The largest body that is accepted, spilled parts apart. A length is read before
@@ -156,40 +155,14 @@ impl Bodies {
         self.bytes.len() + self.spilled
     }
 
-    /// Whether each says just what a row says.
-    pub(crate) fn each(&self) -> impl Iterator<Item = Said<'_>> {
-        self.places
-            .iter()
-            .map(|place| Said { body: &self.bytes[place.range.clone()], spill: &place.spill })
+    /// The bytes of each.
+    pub(crate) fn each(&self) -> impl Iterator<Item = &[u8]> {
+        self.places.iter().map(|place| &self.bytes[place.range.clone()])
     }
 
     /// Their bytes, and where each lies in them.
     pub(crate) fn parts(self) -> (Vec<u8>, Vec<BodyRange>) {
         (self.bytes, self.places)
-    }
-}
-
-/// What an event says, to be laid against a row.
-pub(crate) struct Said<'a> {
-    body: &'a [u8],
-    spill: &'a Spill,
-}
-
-impl Said<'_> {
-    /// Is this the row's body? A row from before BLAKE3 names what spilled by SHA-256.
-    pub(crate) fn is_in(&self, row: &Row<'_>) -> bool {
-        if *row.body == *self.body {
-            return true;
-        }
-        let older = row.spilled && row.chain.algorithm() != Algorithm::Blake3;
-        let Some(body) = std::str::from_utf8(self.body).ok().filter(|_| older) else {
-            return false;
-        };
-        let mut body = body.to_owned();
-        for (digest, text) in self.spill {
-            body = body.replace(&digest.to_string(), &Digest::of(text).to_string());
-        }
-        *row.body == *body.as_bytes()
     }
 }
 
@@ -248,7 +221,7 @@ fn encode(event: &Event, texts: &[Attachment], bytes: &mut Vec<u8>) -> Result<(D
     if let Some((_, text)) = spill.iter().find(|(_, text)| text.len() > MAX_BLOB_BYTES) {
         return too_large(format!("a text in {}", what()), text.len(), MAX_BLOB_BYTES);
     }
-    Ok((Digest::blake3(body), spill))
+    Ok((Digest::of(body), spill))
 }
 
 /// Turns an event into the row that follows the row with the chain `prev`.
@@ -266,7 +239,7 @@ pub(crate) fn seal<'a>(event: &Recorded, body: Body<'a>, prev: &Digest) -> Seale
         erased: None,
         login: Login::Unknown,
     };
-    row.chain = row.link(Algorithm::Blake3, prev, &digest);
+    row.chain = row.link(prev, &digest);
     let key = event.event.key().map(Cow::into_owned);
     let mut names = event.event.blobs();
     names.retain(|name| attached.iter().all(|(digest, _)| digest != name));
@@ -289,29 +262,28 @@ impl Row<'_> {
     }
 
     /// The chain's value at this row, after `prev`, when its original body has this digest.
-    fn link(&self, algorithm: Algorithm, prev: &Digest, body: &Digest) -> Digest {
+    fn link(&self, prev: &Digest, body: &Digest) -> Digest {
         let id = self.id.as_ref().map_or(&[][..], |id| id.as_bytes());
         let fields = [
-            prev.as_column(),
+            prev.as_bytes().as_slice(),
             &self.seq.get().to_le_bytes(),
             &self.at.as_micros().to_le_bytes(),
             id,
             self.kind.as_bytes(),
             &self.version.to_le_bytes(),
-            body.as_column(),
+            body.as_bytes().as_slice(),
         ];
-        Digest::of_fields(algorithm, &fields)
+        Digest::of_fields(&fields)
     }
 
-    /// The digest of the body as it was recorded, by the algorithm of the row's link: a log
-    /// that was begun with one algorithm may go on with another.
+    /// The digest of the body as it was recorded.
     pub(crate) fn body_digest(&self) -> Digest {
-        self.erased.unwrap_or_else(|| Digest::by(self.chain.algorithm(), &self.body))
+        self.erased.unwrap_or_else(|| Digest::of(&self.body))
     }
 
     /// Does this row follow the row with the chain `prev`, unchanged?
     pub(crate) fn follows(&self, prev: &Digest) -> Result<(), String> {
-        if self.link(self.chain.algorithm(), prev, &self.body_digest()) == self.chain {
+        if self.link(prev, &self.body_digest()) == self.chain {
             Ok(())
         } else {
             Err("its digest does not match its bytes".to_owned())
@@ -345,7 +317,7 @@ fn spill_texts(value: &mut Value, texts: &[Attachment], out: &mut Spill) {
     match value {
         Value::String(text) if text.len() > SPILL_BYTES || is_attached(text) => {
             let bytes = std::mem::take(text).into_bytes();
-            let digest = Digest::blake3(&bytes);
+            let digest = Digest::of(&bytes);
             out.push((digest, bytes));
             *value = serde_json::json!({ SPILLED: digest });
         }
@@ -469,28 +441,6 @@ mod tests {
             change(&mut row);
             assert!(row.follows(&Digest::GENESIS).is_err(), "{row:?}");
         }
-    }
-
-    #[test]
-    fn a_row_from_before_blake3_verifies_and_another_can_follow_it() {
-        let long = "x".repeat(SPILL_BYTES + 1);
-        let (first, second) = (recorded(Message::user(long.clone())), recorded(Message::user("b")));
-        let new = sealed(&first);
-        let mut old = new.row.clone();
-        let body = std::str::from_utf8(&new.row.body).unwrap();
-        let name = Digest::of(long.as_bytes()).to_string();
-        old.body = body.replace(&new.spill[0].0.to_string(), &name).into_bytes().into();
-        old.chain = old.link(Algorithm::Sha256, &Digest::GENESIS, &Digest::of(&old.body));
-        assert!(old.follows(&Digest::GENESIS).is_ok());
-        let next = seal(&second, Body::of(&second.event).unwrap(), &old.chain).row;
-        assert_eq!(next.chain.algorithm(), Algorithm::Blake3);
-        assert!(next.follows(&old.chain).is_ok() && next.follows(&new.row.chain).is_err());
-        // Told again, it is known to be the same.
-        let mut again = Bodies::default();
-        again.push(&mut first.event.clone().into()).unwrap();
-        again.push(&mut second.event.clone().into()).unwrap();
-        let same: Vec<bool> = again.each().map(|said| said.is_in(&old)).collect();
-        assert_eq!(same, [true, false]);
     }
 
     #[test]

@@ -42,7 +42,8 @@ pub mod id {
 /// Content-addressed bytes.
 pub mod digest {
     pub use crate::codec::MAX_BLOB_BYTES;
-    pub use crate::model::digest::{Algorithm, Digest, NotADigest};
+    pub use crate::model::digest::{Digest, DigestHasher, NotADigest};
+    pub use crate::model::spec_hash::SpecHash;
 }
 
 /// What was spent: tokens and money.

@@ -8,8 +8,8 @@ use serde_json::Value;
 
 use crate::query::Excerpt;
 use crate::{
-    Created, Digest, Event, Head, Kind, NodeState, Order, Project, Recorded, Result, Seq,
-    SessionId, Span, Status, Stepwell, Time, Timeline,
+    Created, Event, Head, Kind, NodeState, Order, Project, Recorded, Result, Seq, SessionId, Span,
+    SpecHash, Status, Stepwell, Time, Timeline,
 };
 
 /// A session's flow, and how its nodes stand.
@@ -21,7 +21,7 @@ pub struct FlowState {
     /// Its pattern, such as `chain`.
     pub pattern: String,
     /// SHA-256 of the spec's raw bytes.
-    pub spec_hash: Digest,
+    pub spec_hash: SpecHash,
     /// What the user set its variables to.
     pub variables: BTreeMap<String, Value>,
     /// Its nodes, in the order in which they began. What was taken back is left out.

@@ -10,9 +10,9 @@ use serde::{Deserialize, Serialize};
 
 use crate::model::usage::is_zero;
 use crate::{
-    Created, Digest, Driver, Edited, Elsewhere, Epoch, Event, Lane, Message, Money, Origin, Phase,
-    PhaseSet, Recorded, Restored, Rewinding, Rewound, Seq, SessionId, Settings, Source, Spent,
-    Status, StopReason, Time, Undone, Who,
+    Created, Driver, Edited, Elsewhere, Epoch, Event, Lane, Message, Money, Origin, Phase,
+    PhaseSet, Recorded, Restored, Rewinding, Rewound, Seq, SessionId, Settings, Source, SpecHash,
+    Spent, Status, StopReason, Time, Undone, Who,
 };
 
 /// How much of a task or an error the head repeats. The event holds the rest; the
@@ -150,7 +150,7 @@ pub struct FlowRef {
     /// Its pattern.
     pub pattern: String,
     /// SHA-256 of its spec's raw bytes.
-    pub hash: Digest,
+    pub hash: SpecHash,
 }
 
 /// The last error of a session.

@@ -17,7 +17,7 @@ pub use crate::lease::{LEASE_TTL, Lease, LeaseInfo, Liveness, Owner, Processes, 
 pub use crate::links::{refuse_link, refuse_links_below, refuse_links_in_store, refuse_shared};
 pub use crate::memory::MemoryStore;
 pub use crate::model::attribute::{Change, Edited, Elsewhere};
-pub use crate::model::digest::{Algorithm, Digest, NotADigest};
+pub use crate::model::digest::{Digest, DigestHasher, NotADigest};
 pub use crate::model::event::{Attachment, Kind, Unknown};
 pub use crate::model::gates::{AskedCall, Choice, Gate, GateAnswered, Permission};
 pub use crate::model::id::{EventId, IdFormat, InvalidName, MAX_NAME_BYTES};
@@ -33,6 +33,7 @@ pub use crate::model::ranges::SeqRanges;
 pub use crate::model::rewinds::{
     Checkpoint, CheckpointReason, Compacted, Restored, Rewinding, Rewound, Scope, Undone,
 };
+pub use crate::model::spec_hash::SpecHash;
 pub use crate::model::status::UnknownStatus;
 pub use crate::model::talk::{
     Answer, FlowSettings, Grant, MAX_RECORD_KEY_BYTES, Mode, Record, Said, Settings, StopAsked,

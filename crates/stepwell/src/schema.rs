@@ -11,7 +11,7 @@ use crate::model::event::body_schemas;
 use crate::model::talk::AnswerForm;
 use crate::{
     Answer, Change, Digest, Event, EventId, Kind, Lane, Money, NodeId, NodeKey, Recorded,
-    SessionId, Time, Who,
+    SessionId, SpecHash, Time, Who,
 };
 
 /// What every schema is made with. A number's width in Rust (`uint64`) is left out: JSON Schema knows no such
@@ -68,8 +68,13 @@ texts! {
     },
     Digest: {
         "type": "string",
-        "pattern": "^(blake3:)?[0-9a-f]{64}$",
-        "description": "SHA-256 as 64 hex characters, or `blake3:` and 64 hex characters.",
+        "pattern": "^[0-9a-f]{64}$",
+        "description": "A BLAKE3 digest as 64 hex characters.",
+    },
+    SpecHash: {
+        "type": "string",
+        "pattern": "^[0-9a-f]{64}$",
+        "description": "SHA-256 of a spec's bytes as 64 hex characters.",
     },
     Money: {
         "type": "string",

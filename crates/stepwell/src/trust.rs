@@ -47,7 +47,7 @@ impl Note {
         if !is_judged(event) {
             return None;
         }
-        Some(Self { seq, digest: Digest::blake3(&event.encode().ok()?) })
+        Some(Self { seq, digest: Digest::of(&event.encode().ok()?) })
     }
 }
 

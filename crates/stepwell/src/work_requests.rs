@@ -333,7 +333,7 @@ mod tests {
             name: "publish".to_owned(),
             pattern: "chain".to_owned(),
             spec: String::new(),
-            hash: crate::Digest::of(b""),
+            hash: crate::SpecHash::of(b""),
             variables: BTreeMap::new(),
         });
         let session = well.create(created).unwrap();

@@ -41,7 +41,12 @@ impl Two {
     /// Replaces a text in the body of the event that has it, as a scrub would, without a command.
     fn forge(&self, kind: &str, from: &str, to: &str) {
         let column = |body: &[u8]| -> String {
-            Digest::blake3(body).as_column().iter().map(|byte| format!("{byte:02x}")).collect()
+            Digest::of(body)
+                .as_bytes()
+                .as_slice()
+                .iter()
+                .map(|byte| format!("{byte:02x}"))
+                .collect()
         };
         match self.kept() {
             Kept::Folder => {

@@ -108,7 +108,7 @@ fn a_list_takes_at_most_three_statements_and_a_page_of_the_ledger_two() {
             name: "chain".to_owned(),
             pattern: "chain".to_owned(),
             spec: "name: chain".to_owned(),
-            hash: stepwell::Digest::of(b"name: chain"),
+            hash: stepwell::SpecHash::of(b"name: chain"),
             variables: [("n".to_owned(), n.into())].into(),
         };
         let created = stepwell::Created { flow: Some(flow), ..well.draft(format!("task {n}")) };

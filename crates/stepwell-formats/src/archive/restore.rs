@@ -105,7 +105,7 @@ impl Restoring<'_> {
     fn keep(&mut self, Blob { blob, base64 }: &Blob) -> Result<()> {
         let not_base64 = |why: String| Error::NotBase64 { digest: *blob, why };
         let bytes = STANDARD.decode(base64).map_err(|error| not_base64(error.to_string()))?;
-        let found = Digest::by(blob.algorithm(), &bytes);
+        let found = Digest::of(&bytes);
         if found != *blob {
             return Err(Error::WrongBlob { digest: *blob, found });
         }

@@ -276,7 +276,7 @@ impl<'a> Intake<'a> {
             return Ok(true);
         }
         let bytes = record.get("bytes").and_then(serde_json::Value::as_u64);
-        let digest = text("sha256").and_then(|digest| digest.parse::<Digest>().ok());
+        let digest = text("digest").and_then(|digest| digest.parse::<Digest>().ok());
         let Some(file) = &opening.file else { return Ok(false) };
         // A file of another size is another file; only one of the same is worth reading.
         match (crate::read::input::open(file), bytes, digest) {
@@ -345,7 +345,7 @@ impl<'a> Intake<'a> {
         }
         if let Some(print) = file.and_then(|file| self.input.fingerprint(file)) {
             record.insert("bytes".to_owned(), print.bytes.into());
-            record.insert("sha256".to_owned(), print.digest.to_string().into());
+            record.insert("digest".to_owned(), print.digest.to_string().into());
         }
         if let Some(seen) = self.looks(file, origins.folder.as_deref()) {
             record.insert(STAMP.to_owned(), seen.into());

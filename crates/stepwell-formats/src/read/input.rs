@@ -11,8 +11,7 @@ use std::path::{Path, PathBuf};
 use std::rc::Rc;
 
 use memchr::memchr;
-use sha2::{Digest as _, Sha256};
-use stepwell::Digest;
+use stepwell::{Digest, DigestHasher};
 
 use crate::json::fields::Fields;
 pub(crate) use crate::read::folder::{list, unreadable};
@@ -88,7 +87,7 @@ impl std::fmt::Debug for Input {
 #[derive(Clone, Debug, Default)]
 struct Stamp {
     bytes: u64,
-    hash: Sha256,
+    hash: DigestHasher,
     /// What the file system said of it before that.
     seen: Option<Seen>,
 }
@@ -98,7 +97,7 @@ struct Stamp {
 pub struct Fingerprint {
     /// How many bytes were read.
     pub bytes: u64,
-    /// SHA-256 of them.
+    /// Their digest.
     pub digest: Digest,
 }
 
@@ -207,7 +206,7 @@ impl Input {
     pub fn fingerprint(&self, path: &Path) -> Option<Fingerprint> {
         let stamp = self.stamp(path)?;
         let Stamp { bytes, hash, .. } = &*stamp.borrow();
-        let digest = Digest::from_bytes(hash.clone().finalize().into());
+        let digest = hash.digest();
         Some(Fingerprint { bytes: *bytes, digest })
     }
 

@@ -32,7 +32,7 @@ impl Seen {
         let mut seen = Self::of_file(&found);
         if found.is_dir() {
             seen.add_folder(path, 0)?;
-            seen.text = Digest::blake3(seen.text.as_bytes()).to_string();
+            seen.text = Digest::of(seen.text.as_bytes()).to_string();
         }
         Some(seen)
     }

@@ -103,12 +103,11 @@ pub(super) fn whole(head: &Head, flow: &Flow, id: &str, changes: &Value) -> Valu
     let text = |value: &Value| value.as_str().map_or_else(|| value.to_string(), str::to_owned);
     let variables: Map<String, Value> =
         flow.variables.iter().map(|(name, value)| (name.clone(), text(value).into())).collect();
-    let hash = flow.hash.to_string();
     json!({
         "metadata": {
             "session_id": id,
             "workflow_name": flow.name,
-            "spec_hash": hash.rsplit(':').next().unwrap_or(&hash),
+            "spec_hash": flow.hash.to_string(),
             "pattern_type": flow.pattern,
             "status": changes["metadata"]["status"],
             "created_at": stamp(head.created_at),

@@ -2,7 +2,7 @@
 
 use base64::Engine as _;
 use stepwell::{
-    Digest, Edited, Elsewhere, Flow, Gate, GateAnswered, Node, NodeState, Status, StatusChanged,
+    Edited, Elsewhere, Flow, Gate, GateAnswered, Node, NodeState, SpecHash, Status, StatusChanged,
     StopReason, Time, Usage,
 };
 
@@ -136,7 +136,7 @@ fn opening(input: &Input, parts: &Parts<'_>, text: Option<&str>) -> Opening {
         name,
         pattern: pattern.to_owned(),
         spec: text.to_owned(),
-        hash: Digest::of(text.as_bytes()),
+        hash: SpecHash::of(text.as_bytes()),
         variables: session
             .object("variables")
             .unwrap_or_default()
@@ -150,9 +150,7 @@ fn opening(input: &Input, parts: &Parts<'_>, text: Option<&str>) -> Opening {
 /// Says if the spec is another one than the session was begun with.
 fn check_hash(input: &Input, metadata: &Fields<'_>, spec: Option<&[u8]>, sink: &mut dyn Sink) {
     let (Some(hash), Some(spec)) = (metadata.text("spec_hash"), spec) else { return };
-    let found = Digest::of(spec).to_string();
-    let hex = found.rsplit(':').next().unwrap_or(&found);
-    if !hash.eq_ignore_ascii_case(hex) {
+    if !hash.eq_ignore_ascii_case(&SpecHash::of(spec).to_string()) {
         let what = "it is another spec than the session was begun with (spec_hash); the session \
                     goes on with this one"
             .to_owned();

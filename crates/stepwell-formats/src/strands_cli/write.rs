@@ -123,7 +123,7 @@ fn without_spec(kept: &Kept) -> Flow {
         name: metadata.text("workflow_name").unwrap_or_default().into_owned(),
         pattern: metadata.text("pattern_type").unwrap_or_default().into_owned(),
         spec: String::new(),
-        hash: stepwell::Digest::of(b""),
+        hash: stepwell::SpecHash::of(b""),
         variables: std::collections::BTreeMap::new(),
     }
 }

@@ -1,5 +1,6 @@
 //! Hostile text stays text.
 
+use sha2::{Digest as _, Sha256};
 use stepwell::{Created, Image, Message, Part, Role, Stepwell, Text, ToolResult};
 use stepwell_formats::Format;
 
@@ -145,9 +146,9 @@ fn an_html_page_asks_for_nothing() {
 fn the_policy_allows_the_pages_own_style_and_no_other() {
     let page = attacked("x", Format::HTML);
     let style = &page[page.find("<style>").unwrap() + 7..page.find("</style>").unwrap()];
-    let digest = stepwell::Digest::of(style.as_bytes());
+    let digest = Sha256::digest(style);
     use base64::Engine as _;
-    let encoded = base64::engine::general_purpose::STANDARD.encode(digest.as_bytes());
+    let encoded = base64::engine::general_purpose::STANDARD.encode(digest);
     assert!(page.contains(&format!("style-src 'sha256-{encoded}'")));
 }
 

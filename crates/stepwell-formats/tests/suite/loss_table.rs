@@ -46,7 +46,7 @@ fn full(well: &Stepwell, flow: bool) -> SessionId {
         .with_phases(PhaseSet::Workflow);
     if flow {
         let (name, pattern) = ("loaf".to_owned(), "chain".to_owned());
-        let hash = stepwell::Digest::of(SPEC.as_bytes());
+        let hash = stepwell::SpecHash::of(SPEC.as_bytes());
         let spec = SPEC.to_owned();
         created.flow = Some(Flow { name, pattern, spec, hash, variables: BTreeMap::new() });
         created.phases = None;

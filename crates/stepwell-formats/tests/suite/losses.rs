@@ -107,7 +107,7 @@ fn a_flow_on_its_way_to_strands_cli_names_what_stays_behind() {
         name: "loaf".to_owned(),
         pattern: "chain".to_owned(),
         spec: spec.to_owned(),
-        hash: stepwell::Digest::of(spec.as_bytes()),
+        hash: stepwell::SpecHash::of(spec.as_bytes()),
         variables: Default::default(),
     };
     let session = stopped(&well, Some(flow));

@@ -180,7 +180,7 @@ fn pages_say_what_a_session_was_given_and_keep_the_lines_of_a_question() {
         name: "publish".to_owned(),
         pattern: "chain".to_owned(),
         spec: String::new(),
-        hash: Digest::of(b""),
+        hash: stepwell::SpecHash::of(b""),
         variables: [("product".to_owned(), "Teapot".into())].into(),
     });
     created.project = Some(stepwell::Project {

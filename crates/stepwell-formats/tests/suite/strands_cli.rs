@@ -4,7 +4,7 @@ use std::path::{Path, PathBuf};
 
 use serde_json::{Value, json};
 use stepwell::{
-    Digest, Event, Gate, Message, Node, NodeState, Recorded, SessionId, Status, Stepwell,
+    Event, Gate, Message, Node, NodeState, Recorded, SessionId, SpecHash, Status, Stepwell,
 };
 use stepwell_formats::{Became, Format, Mode, Report, take_in};
 
@@ -80,10 +80,10 @@ pub(crate) fn open(well: &Stepwell, id: &SessionId) -> Vec<Gate> {
 
 /// Lays out a session with a state of a pattern.
 pub(crate) fn lay(folder: &Path, pattern: &str, status: &str, spec: &str, state: Option<&Value>) {
-    let hash = Digest::of(spec.as_bytes()).to_string();
+    let hash = SpecHash::of(spec.as_bytes()).to_string();
     let session = json!({
         "metadata": {
-            "session_id": "s", "workflow_name": "w", "spec_hash": hash.rsplit(':').next(),
+            "session_id": "s", "workflow_name": "w", "spec_hash": hash,
             "pattern_type": pattern, "status": status, "created_at": "2026-03-10T04:30:00.125040+00:00",
             "updated_at": "2026-03-10T04:30:07+00:00", "error": null, "metadata": {"note": "é"},
         },
@@ -152,7 +152,7 @@ fn the_fixtures_come_in_once_with_what_is_done() {
         let spec = std::fs::read_to_string(folder.join("spec_snapshot.yaml")).unwrap();
         let Event::Created(created) = &log(&well, &id)[0].event else { panic!("{name}") };
         let flow = created.flow.as_ref().unwrap();
-        assert_eq!((flow.hash, &flow.spec), (Digest::of(spec.as_bytes()), &spec), "{name}");
+        assert_eq!((flow.hash, &flow.spec), (SpecHash::of(spec.as_bytes()), &spec), "{name}");
     }
     let again = taken(&well, &fixtures(cli()).unwrap());
     assert_eq!(became(&again, Became::Unchanged), 9, "{again:?}");

@@ -2,7 +2,7 @@
 
 use serde_json::{Value, json};
 use stepwell::{
-    Created, Digest, Event, Flow, GateAnswered, Message, Node, NodeState, SessionId, Status,
+    Created, Event, Flow, GateAnswered, Message, Node, NodeState, SessionId, SpecHash, Status,
     StatusChanged, Stepwell, StopReason,
 };
 use stepwell_formats::{Became, Destination, Existing, write_to};
@@ -20,7 +20,7 @@ fn native(well: &Stepwell, name: &str, pattern: &str, spec: &str) -> stepwell::S
         name: "w".to_owned(),
         pattern: pattern.to_owned(),
         spec: spec.to_owned(),
-        hash: Digest::of(spec.as_bytes()),
+        hash: SpecHash::of(spec.as_bytes()),
         variables: [("loaf".to_owned(), json!("rye")), ("n".to_owned(), json!(3))].into(),
     });
     well.create(created).unwrap()

@@ -27,7 +27,10 @@ impl Rows for PgRows<'_> {
     }
 
     fn session_by_key(&self, key: Key) -> Result<Option<SessionRow>> {
-        self.find_session("s.key = $1", params![key => INT8])
+        self.find_session(
+            "s.namespace = $1 AND s.key = $2",
+            params![self.namespace => INT4, key => INT8],
+        )
     }
 
     fn insert_session(&self, row: &SessionRow) -> Result<Key> {
@@ -42,8 +45,10 @@ impl Rows for PgRows<'_> {
         keys.iter().for_each(|key| self.changed(*key));
         self.run(
             "UPDATE stepwell.heads SET trashed = $2, version = version + 1, \
-             change = pg_current_xact_id() WHERE session = ANY($1)",
-            params![keys => INT8_ARRAY, when.as_micros() => INT8],
+             change = pg_current_xact_id() WHERE namespace = $3 AND session = ANY($1)",
+            params![
+                keys => INT8_ARRAY, when.as_micros() => INT8, self.namespace => INT4,
+            ],
         )
     }
 
@@ -52,9 +57,9 @@ impl Rows for PgRows<'_> {
     }
 
     fn lanes(&self, key: Key) -> Result<BTreeMap<Lane, LaneState>> {
-        let sql = "SELECT lane, state FROM stepwell.lanes WHERE session = $1";
+        let sql = "SELECT lane, state FROM stepwell.lanes WHERE namespace = $1 AND session = $2";
         let mut lanes = BTreeMap::new();
-        for row in self.all(sql, params![key => INT8])? {
+        for row in self.all(sql, params![self.namespace => INT4, key => INT8])? {
             let (lane, state): (&[u8], &[u8]) = (self.get(&row, 0)?, self.get(&row, 1)?);
             // A lane that cannot be read is left out, which verification notices.
             let lane = std::str::from_utf8(lane).ok().and_then(|lane| lane.parse().ok());
@@ -66,8 +71,11 @@ impl Rows for PgRows<'_> {
     }
 
     fn lane(&self, key: Key, lane: &Lane) -> Result<LaneState> {
-        let sql = "SELECT state FROM stepwell.lanes WHERE session = $1 AND lane = $2";
-        let row = self.one(sql, params![key => INT8, lane.as_str().as_bytes() => BYTEA])?;
+        let sql = "SELECT state FROM stepwell.lanes \
+             WHERE namespace = $1 AND session = $2 AND lane = $3";
+        let name = lane.as_str().as_bytes();
+        let params = params![self.namespace => INT4, key => INT8, name => BYTEA];
+        let row = self.one(sql, params)?;
         let Some(row) = row else { return Ok(LaneState::default()) };
         Ok(serde_json::from_slice(self.get(&row, 0)?).unwrap_or_default())
     }
@@ -75,7 +83,7 @@ impl Rows for PgRows<'_> {
     fn put_lane(&self, key: Key, lane: &Lane, state: &LaneState) -> Result<()> {
         self.run(
             "INSERT INTO stepwell.lanes (session, namespace, lane, state) VALUES ($1, $2, $3, $4) \
-             ON CONFLICT (session, lane) DO UPDATE SET state = excluded.state",
+             ON CONFLICT (namespace, session, lane) DO UPDATE SET state = excluded.state",
             params![
                 key => INT8, self.namespace => INT4, lane.as_str().as_bytes() => BYTEA,
                 json(state) => BYTEA,
@@ -92,11 +100,12 @@ impl Rows for PgRows<'_> {
         let row = &sealed.row;
         self.run(
             "UPDATE stepwell.events SET body = $3, key = $4, spilled = $5, erased = $6 \
-             WHERE session = $1 AND seq = $2",
+             WHERE namespace = $7 AND session = $1 AND seq = $2",
             params![
                 key => INT8, number(row.seq) => INT8, &*row.body => BYTEA,
                 sealed.key.as_ref().map(String::as_bytes) => BYTEA, row.spilled => BOOL,
-                row.erased.as_ref().map(Digest::as_column) => BYTEA,
+                row.erased.as_ref().map(|it| it.as_bytes().as_slice()) => BYTEA,
+                self.namespace => INT4,
             ],
         )?;
         blob::reattach(self, key, sealed)?;
@@ -104,9 +113,12 @@ impl Rows for PgRows<'_> {
     }
 
     fn event_by_id(&self, key: Key, id: &EventId) -> Result<Option<OwnRow>> {
-        let sql =
-            format!("SELECT {EVENT_COLUMNS} FROM stepwell.events WHERE session = $1 AND id = $2");
-        let row = self.one(&sql, params![key => INT8, id.as_bytes().as_slice() => BYTEA])?;
+        let sql = format!(
+            "SELECT {EVENT_COLUMNS} FROM stepwell.events \
+             WHERE namespace = $1 AND session = $2 AND id = $3"
+        );
+        let id = id.as_bytes().as_slice();
+        let row = self.one(&sql, params![self.namespace => INT4, key => INT8, id => BYTEA])?;
         row.map(|row| read_event(self, &row).map(Row::into_owned)).transpose()
     }
 
@@ -136,9 +148,10 @@ impl Rows for PgRows<'_> {
     }
 
     fn snapshot(&self, key: Key, at: Seq) -> Result<Option<State>> {
-        let sql = "SELECT state FROM stepwell.snapshots WHERE session = $1 AND seq <= $2 \
-             ORDER BY seq DESC LIMIT 1";
-        let row = self.one(sql, params![key => INT8, number(at) => INT8])?;
+        let sql = "SELECT state FROM stepwell.snapshots \
+             WHERE namespace = $1 AND session = $2 AND seq <= $3 ORDER BY seq DESC LIMIT 1";
+        let params = params![self.namespace => INT4, key => INT8, number(at) => INT8];
+        let row = self.one(sql, params)?;
         let Some(row) = row else { return Ok(None) };
         // One that cannot be read is passed over: the fold begins earlier.
         Ok(serde_json::from_slice(self.get(&row, 0)?).ok())
@@ -147,7 +160,8 @@ impl Rows for PgRows<'_> {
     fn put_snapshot(&self, key: Key, state: &State) -> Result<()> {
         self.run(
             "INSERT INTO stepwell.snapshots (session, seq, namespace, state) \
-             VALUES ($1, $2, $3, $4) ON CONFLICT (session, seq) DO UPDATE SET state = excluded.state",
+             VALUES ($1, $2, $3, $4) \
+             ON CONFLICT (namespace, session, seq) DO UPDATE SET state = excluded.state",
             params![
                 key => INT8, number(state.head.seq) => INT8, self.namespace => INT4,
                 json(state) => BYTEA,
@@ -156,7 +170,8 @@ impl Rows for PgRows<'_> {
     }
 
     fn drop_snapshots(&self, key: Key) -> Result<()> {
-        self.run("DELETE FROM stepwell.snapshots WHERE session = $1", params![key => INT8])
+        let sql = "DELETE FROM stepwell.snapshots WHERE namespace = $1 AND session = $2";
+        self.run(sql, params![self.namespace => INT4, key => INT8])
     }
 
     fn subagents(&self, id: &SessionId) -> Result<Vec<Key>> {
@@ -170,14 +185,16 @@ impl Rows for PgRows<'_> {
     }
 
     fn last_own(&self, key: Key) -> Result<Option<Seq>> {
-        let sql = "SELECT max(seq) FROM stepwell.events WHERE session = $1";
-        let Some(row) = self.one(sql, params![key => INT8])? else { return Ok(None) };
+        let sql = "SELECT max(seq) FROM stepwell.events WHERE namespace = $1 AND session = $2";
+        let params = params![self.namespace => INT4, key => INT8];
+        let Some(row) = self.one(sql, params)? else { return Ok(None) };
         Ok(self.get::<Option<i64>>(&row, 0)?.map(seq))
     }
 
     fn forks(&self, key: Key) -> Result<Vec<Base>> {
-        let sql = "SELECT key, base_at FROM stepwell.sessions WHERE base_key = $1";
-        let rows = self.all(sql, params![key => INT8])?;
+        let sql = "SELECT key, base_at FROM stepwell.sessions \
+             WHERE namespace = $1 AND base_key = $2";
+        let rows = self.all(sql, params![self.namespace => INT4, key => INT8])?;
         let base = |row| Ok(Base { key: self.get(row, 0)?, at: seq(self.get(row, 1)?) });
         rows.iter().map(base).collect()
     }
@@ -189,22 +206,27 @@ impl Rows for PgRows<'_> {
     fn rebase(&self, fork: Key, base: Base) -> Result<()> {
         self.changed(fork);
         self.run(
-            "WITH moved AS (UPDATE stepwell.sessions SET base_key = $2, base_at = $3 WHERE key = $1) \
-             UPDATE stepwell.heads SET version = version + 1 WHERE session = $1",
-            params![fork => INT8, base.key => INT8, number(base.at) => INT8],
+            "WITH moved AS (UPDATE stepwell.sessions SET base_key = $2, base_at = $3 \
+             WHERE namespace = $4 AND key = $1) UPDATE stepwell.heads SET version = version + 1 \
+             WHERE namespace = $4 AND session = $1",
+            params![
+                fork => INT8, base.key => INT8, number(base.at) => INT8, self.namespace => INT4,
+            ],
         )
     }
 
     fn erase(&self, key: Key) -> Result<()> {
         blob::detach(self, key, Seq::ZERO, Seq::MAX)?;
-        for table in ["docs", "events", "snapshots", "lanes", "leases", "indexed", "heads"] {
-            let sql = format!("DELETE FROM stepwell.{table} WHERE session = $1");
-            self.run(&sql, params![key => INT8])?;
+        for table in ["docs", "events", "snapshots", "lanes", "indexed", "heads"] {
+            let sql = format!("DELETE FROM stepwell.{table} WHERE namespace = $1 AND session = $2");
+            self.run(&sql, params![self.namespace => INT4, key => INT8])?;
         }
+        // Its lease goes with it.
         self.run(
-            "WITH gone AS (DELETE FROM stepwell.sessions WHERE key = $1 RETURNING namespace, id) \
+            "WITH gone AS (DELETE FROM stepwell.sessions WHERE namespace = $1 AND key = $2 \
+             RETURNING namespace, id) \
              INSERT INTO stepwell.removed (namespace, id) SELECT namespace, id FROM gone",
-            params![key => INT8],
+            params![self.namespace => INT4, key => INT8],
         )
     }
 
@@ -213,7 +235,8 @@ impl Rows for PgRows<'_> {
     }
 
     fn replace_lanes(&self, key: Key, lanes: &BTreeMap<Lane, LaneState>) -> Result<()> {
-        self.run("DELETE FROM stepwell.lanes WHERE session = $1", params![key => INT8])?;
+        let sql = "DELETE FROM stepwell.lanes WHERE namespace = $1 AND session = $2";
+        self.run(sql, params![self.namespace => INT4, key => INT8])?;
         lanes.iter().try_for_each(|(lane, state)| self.put_lane(key, lane, state))
     }
 }

@@ -79,7 +79,7 @@ impl PgRows<'_> {
                 version_column(row) => INT4,
                 row.spilled => BOOL,
                 row.kind.as_bytes() => BYTEA,
-                row.chain.as_column() => BYTEA,
+                row.chain.as_bytes().as_slice() => BYTEA,
                 row.id.as_ref().map(|id| id.as_bytes().as_slice()) => BYTEA,
                 mark.as_ref().map(<[u8; 16]>::as_slice) => BYTEA,
                 sealed.key.as_ref().map(String::as_bytes) => BYTEA,
@@ -103,7 +103,7 @@ impl PgRows<'_> {
         }
         let direction = if order == Order::Oldest { "ASC" } else { "DESC" };
         let sql = format!(
-            "SELECT {EVENT_COLUMNS} FROM stepwell.events WHERE session = $1 \
+            "SELECT {EVENT_COLUMNS} FROM stepwell.events WHERE namespace = $5 AND session = $1 \
              AND seq BETWEEN $2 AND $3 ORDER BY seq {direction} LIMIT $4"
         );
         let (mut from, mut to) = (number(stretch.from), number(stretch.to));
@@ -118,7 +118,10 @@ impl PgRows<'_> {
                 Order::Newest => (from.max(to.saturating_sub(chunk - 1)), to),
             };
             let rest = (low, high) == (from, to);
-            let params = params![stretch.key => INT8, low => INT8, high => INT8, chunk => INT8];
+            let params = params![
+                stretch.key => INT8, low => INT8, high => INT8, chunk => INT8,
+                self.namespace => INT4,
+            ];
             let found = self.all(&sql, params)?;
             for row in &found {
                 let event = read_event(self, row)?;
@@ -150,15 +153,15 @@ impl PgRows<'_> {
             None => " AND $5::bytea IS NULL",
         };
         let sql = format!(
-            "WITH found AS (SELECT seq AS place FROM stepwell.events WHERE session = $1 \
-             AND kind = ANY ($2) AND seq BETWEEN $3 AND $4 AND key IS NOT NULL{under}) \
+            "WITH found AS (SELECT seq AS place FROM stepwell.events \
+             WHERE namespace = $6 AND session = $1 AND kind = ANY ($2) AND seq BETWEEN $3 AND $4 AND key IS NOT NULL{under}) \
              SELECT {EVENT_COLUMNS}, seq IN (SELECT place FROM found) FROM stepwell.events \
-             WHERE session = $1 AND seq IN \
+             WHERE namespace = $6 AND session = $1 AND seq IN \
              (SELECT place FROM found UNION SELECT place - 1 FROM found) ORDER BY seq"
         );
         let params = params![
             stretch.key => INT8, kinds => BYTEA_ARRAY, number(stretch.from) => INT8,
-            number(stretch.to) => INT8, key => BYTEA,
+            number(stretch.to) => INT8, key => BYTEA, self.namespace => INT4,
         ];
         let mut found = Vec::new();
         let mut ahead = self.ahead.borrow_mut();
@@ -180,19 +183,21 @@ impl PgRows<'_> {
         let (first, last) = query.keys.ends();
         let sql = format!(
             "WITH found AS MATERIALIZED (SELECT seq AS place, row_number() OVER () AS n FROM (\
-             SELECT seq FROM stepwell.events WHERE session = $1 AND kind = 'record'::bytea \
+             SELECT seq FROM stepwell.events WHERE namespace = $7 AND session = $1 \
+             AND kind = 'record'::bytea \
              AND key IS NOT NULL AND substr(key, 1, 1024) >= $2 AND substr(key, 1, 1024) < $3 \
              AND seq BETWEEN $4 AND $5 \
              ORDER BY substr(key, 1, 1024) {direction}, seq {direction} LIMIT $6) ordered) \
              SELECT {EVENT_COLUMNS}, n FROM found \
-             JOIN stepwell.events ON session = $1 AND seq = place \
+             JOIN stepwell.events ON namespace = $7 AND session = $1 AND seq = place \
              UNION ALL SELECT {EVENT_COLUMNS}, NULL FROM found \
-             JOIN stepwell.events ON session = $1 AND seq = place - 1 ORDER BY n"
+             JOIN stepwell.events ON namespace = $7 AND session = $1 AND seq = place - 1 ORDER BY n"
         );
         let limit = i64::try_from(query.limit).unwrap_or(i64::MAX);
         let params = params![
             stretch.key => INT8, first.as_bytes() => BYTEA, last.as_bytes() => BYTEA,
             number(stretch.from) => INT8, number(stretch.to) => INT8, limit => INT8,
+            self.namespace => INT4,
         ];
         let mut found = Vec::new();
         let mut ahead = self.ahead.borrow_mut();
@@ -218,18 +223,20 @@ impl PgRows<'_> {
         let erased = |sealed: &'_ Sealed<'_>| sealed.row.erased;
         let erased: Vec<Option<Digest>> = emptied.iter().map(erased).collect();
         let erased: Vec<Option<&[u8]>> =
-            erased.iter().map(|digest| digest.as_ref().map(Digest::as_column)).collect();
+            erased.iter().map(|it| it.as_ref().map(|it| it.as_bytes().as_slice())).collect();
         let freed = self.one(
             "WITH old AS (SELECT coalesce(sum(length(body)), 0)::bigint AS bytes \
-             FROM stepwell.events WHERE session = $1 AND seq = ANY ($2)), \
+             FROM stepwell.events WHERE namespace = $5 AND session = $1 AND seq = ANY ($2)), \
              emptied AS (UPDATE stepwell.events e SET body = n.body, erased = n.erased, \
              key = NULL, spilled = false \
              FROM unnest($2, $3, $4) AS n (seq, body, erased) \
-             WHERE e.session = $1 AND e.seq = n.seq), \
-             forgotten AS (DELETE FROM stepwell.docs WHERE session = $1 AND seq = ANY ($2)) \
+             WHERE e.namespace = $5 AND e.session = $1 AND e.seq = n.seq), \
+             forgotten AS (DELETE FROM stepwell.docs \
+             WHERE namespace = $5 AND session = $1 AND seq = ANY ($2)) \
              SELECT bytes FROM old",
             params![
                 key => INT8, seqs => INT8_ARRAY, bodies => BYTEA_ARRAY, erased => BYTEA_ARRAY,
+                self.namespace => INT4,
             ],
         )?;
         let old: i64 = match &freed {
@@ -246,8 +253,8 @@ impl PgRows<'_> {
         self.changed(fork.key);
         let moved = self.one(
             "SELECT coalesce(sum(length(body)), 0)::bigint FROM stepwell.events \
-             WHERE session = $1 AND seq <= $2",
-            params![from.key => INT8, number(fork.at) => INT8],
+             WHERE namespace = $3 AND session = $1 AND seq <= $2",
+            params![from.key => INT8, number(fork.at) => INT8, self.namespace => INT4],
         )?;
         let moved: i64 = match &moved {
             Some(row) => self.get(row, 0)?,
@@ -255,28 +262,35 @@ impl PgRows<'_> {
         };
         for table in ["events", "snapshots", "refs", "docs"] {
             let sql = format!(
-                "UPDATE stepwell.{table} SET session = $3 WHERE session = $1 AND seq <= $2"
+                "UPDATE stepwell.{table} SET session = $3 \
+                 WHERE namespace = $4 AND session = $1 AND seq <= $2"
             );
-            let params = params![from.key => INT8, number(fork.at) => INT8, fork.key => INT8];
+            let params = params![
+                from.key => INT8, number(fork.at) => INT8, fork.key => INT8,
+                self.namespace => INT4,
+            ];
             self.run(&sql, params)?;
         }
         self.run(
-            "UPDATE stepwell.sessions SET base_key = $2, base_at = $3 WHERE key = $1",
+            "UPDATE stepwell.sessions SET base_key = $2, base_at = $3 \
+             WHERE namespace = $4 AND key = $1",
             params![
                 fork.key => INT8,
                 from.base.map(|base| base.key) => INT8,
                 from.base.map(|base| number(base.at)) => INT8,
+                self.namespace => INT4,
             ],
         )?;
         self.run(
             "UPDATE stepwell.indexed SET seq = least(seq, \
-             (SELECT seq FROM stepwell.indexed WHERE session = $2)) WHERE session = $1",
-            params![fork.key => INT8, from.key => INT8],
+             (SELECT seq FROM stepwell.indexed WHERE namespace = $3 AND session = $2)) \
+             WHERE namespace = $3 AND session = $1",
+            params![fork.key => INT8, from.key => INT8, self.namespace => INT4],
         )?;
         self.run(
             "UPDATE stepwell.heads SET bytes = bytes + $2, unindexed = true, \
-             version = version + 1 WHERE session = $1",
-            params![fork.key => INT8, moved => INT8],
+             version = version + 1 WHERE namespace = $3 AND session = $1",
+            params![fork.key => INT8, moved => INT8, self.namespace => INT4],
         )
     }
 }

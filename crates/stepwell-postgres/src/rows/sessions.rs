@@ -18,7 +18,8 @@ pub(crate) const SESSION_WIDTH: usize = 20;
 
 /// Where they come from.
 pub(crate) const SESSION_TABLES: &str = "stepwell.heads h JOIN stepwell.sessions s \
-     ON s.key = h.session LEFT JOIN stepwell.leases l ON l.session = h.session";
+     ON s.namespace = h.namespace AND s.key = h.session LEFT JOIN stepwell.leases l \
+     ON l.namespace = h.namespace AND l.session = h.session";
 
 /// A session's row with what only this store keeps of it.
 pub(crate) struct Wide {
@@ -82,7 +83,7 @@ fn read_lease(rows: &PgRows<'_>, row: &tokio_postgres::Row) -> Result<Option<Lea
 
 /// A digest from a column; one of another length fails every check.
 pub(crate) fn digest(bytes: &[u8]) -> Digest {
-    Digest::from_column(bytes).unwrap_or(Digest::from_bytes([0xff; 32]))
+    Digest::from_slice(bytes).unwrap_or(Digest::from_bytes([0xff; 32]))
 }
 
 /// A cost as a column that sorts. Past nine million dollars they sort as equal.
@@ -149,7 +150,8 @@ impl PgRows<'_> {
             Lock::Held => {
                 let lock = format!(
                     "SELECT h.session FROM stepwell.heads h JOIN stepwell.sessions s \
-                     ON s.key = h.session WHERE {condition} FOR UPDATE OF h"
+                     ON s.namespace = h.namespace AND s.key = h.session \
+                     WHERE {condition} FOR UPDATE OF h"
                 );
                 let both = self
                     .conn
@@ -212,7 +214,7 @@ impl PgRows<'_> {
                 cost_column(head.spent.cost) => INT8,
                 signed(head.steps) => INT8,
                 signed(row.bytes) => INT8,
-                row.chain.as_column() => BYTEA,
+                row.chain.as_bytes().as_slice() => BYTEA,
                 head_sum(&text, &row.chain).as_slice() => BYTEA,
                 head.model.as_bytes() => BYTEA,
                 text => BYTEA,
@@ -232,7 +234,8 @@ impl PgRows<'_> {
             "UPDATE stepwell.heads SET version = version + 1, seq = $2, updated = $3, status = $4, \
              cost = $5, steps = $6, bytes = $7, trashed = $8, damage_at = $9, damage = $10, \
              unindexed = true, chain = $11, sum = $12, model = $13, lane = $14, head = $15, \
-             change = pg_current_xact_id() WHERE session = $1 RETURNING version",
+             change = pg_current_xact_id() WHERE namespace = $16 AND session = $1 \
+             RETURNING version",
             params![
                 row.key => INT8,
                 number(head.seq) => INT8,
@@ -244,11 +247,12 @@ impl PgRows<'_> {
                 row.trashed_at.map(Time::as_micros) => INT8,
                 damage_at => INT8,
                 damage => BYTEA,
-                row.chain.as_column() => BYTEA,
+                row.chain.as_bytes().as_slice() => BYTEA,
                 head_sum(&text, &row.chain).as_slice() => BYTEA,
                 head.model.as_bytes() => BYTEA,
                 row.lane.as_ref().map(json) => BYTEA,
                 text => BYTEA,
+                self.namespace => INT4,
             ],
         )?;
         if let Some(updated) = updated {
@@ -260,7 +264,7 @@ impl PgRows<'_> {
         self.run(
             "UPDATE stepwell.sessions SET base_key = $2, base_at = $3, label = $4, tags = $5, \
              task = $6, agent = $7, workspace = $8, rewinding = $9, system = $10, scope = $11 \
-             WHERE key = $1 AND (base_key, base_at, label, tags, task, agent, workspace, \
+             WHERE namespace = $12 AND key = $1 AND (base_key, base_at, label, tags, task, agent, workspace, \
              rewinding, system, scope) \
              IS DISTINCT FROM ($2, $3, $4, $5, $6, $7, $8, $9, $10, $11)",
             params![
@@ -275,6 +279,7 @@ impl PgRows<'_> {
                 cold.rewinding => BOOL,
                 cold.system => BYTEA,
                 cold.scope => BYTEA,
+                self.namespace => INT4,
             ],
         )
     }
@@ -285,8 +290,8 @@ impl PgRows<'_> {
         self.changed(row.key);
         self.run(
             "UPDATE stepwell.heads SET damage_at = $2, damage = $3, version = version + 1, \
-             change = pg_current_xact_id() WHERE session = $1",
-            params![row.key => INT8, seq => INT8, what => BYTEA],
+             change = pg_current_xact_id() WHERE namespace = $4 AND session = $1",
+            params![row.key => INT8, seq => INT8, what => BYTEA, self.namespace => INT4],
         )
     }
 
@@ -298,14 +303,16 @@ impl PgRows<'_> {
         // lease had run out, and not of every renewal.
         let fenced = self.one(
             "UPDATE stepwell.heads SET fence = $2, version = version + 1, \
-             change = pg_current_xact_id() WHERE session = $1 AND (fence <> $2 OR EXISTS (\
-             SELECT 1 FROM stepwell.leases l WHERE l.session = $1 AND l.holder IS NOT NULL \
-             AND l.expires <= $3)) RETURNING version",
-            params![key => INT8, fence => INT8, self.now.as_micros() => INT8],
+             change = pg_current_xact_id() WHERE namespace = $4 AND session = $1 \
+             AND (fence <> $2 OR EXISTS (SELECT 1 FROM stepwell.leases l WHERE l.namespace = $4 \
+             AND l.session = $1 AND l.holder IS NOT NULL AND l.expires <= $3)) RETURNING version",
+            params![
+                key => INT8, fence => INT8, self.now.as_micros() => INT8, self.namespace => INT4,
+            ],
         )?;
         self.run(
             "INSERT INTO stepwell.leases (session, namespace, epoch, holder, expires) \
-             VALUES ($1, $2, $3, $4, $5) ON CONFLICT (session) DO UPDATE \
+             VALUES ($1, $2, $3, $4, $5) ON CONFLICT (namespace, session) DO UPDATE \
              SET epoch = excluded.epoch, holder = excluded.holder, expires = excluded.expires",
             params![
                 key => INT8,

@@ -1,3 +1,5 @@
+-- Every key begins with the namespace: a team can be dropped, moved or put on a server of its own,
+-- and no row of one team can be in the way of another's.
 CREATE TABLE stepwell.namespaces (
     id   int GENERATED ALWAYS AS IDENTITY PRIMARY KEY,
     name text COLLATE "C" NOT NULL UNIQUE
@@ -10,15 +12,24 @@ CREATE TABLE stepwell.members (
     PRIMARY KEY (namespace, role)
 );
 
--- Whoever moves sessions about (trash, purge, scrub, repair) holds a namespace's row.
+-- A transaction that moves sessions about (trash, purge, scrub, repair) holds a namespace's row.
 CREATE TABLE stepwell.guards (
     namespace int PRIMARY KEY REFERENCES stepwell.namespaces
 );
 
--- What seldom changes of a session; the indexes are here.
+-- How long a namespace keeps its trash, and after how many days without activity sessions go there
+-- by themselves. Only the owner of the schema writes it.
+CREATE TABLE stepwell.policies (
+    namespace          int PRIMARY KEY REFERENCES stepwell.namespaces,
+    retention_days     int NOT NULL CHECK (retention_days >= 1),
+    cleanup_after_days int CHECK (cleanup_after_days >= 1)
+);
+
+-- The columns of a session that seldom change; the indexes are here. Roles may name neither `key`
+-- nor `login`: the server fills them in. `login` began the session, or copied it here.
 CREATE TABLE stepwell.sessions (
-    key       bigint PRIMARY KEY,
     namespace int NOT NULL REFERENCES stepwell.namespaces,
+    key       bigint GENERATED ALWAYS AS IDENTITY,
     id        text COLLATE "C" NOT NULL,
     parent    text COLLATE "C",
     subagent  boolean NOT NULL,
@@ -32,17 +43,26 @@ CREATE TABLE stepwell.sessions (
     agent     bytea NOT NULL,
     workspace bytea NOT NULL,
     rewinding boolean NOT NULL,
+    system    bytea,
+    scope     bytea,
+    login     text COLLATE "C" DEFAULT session_user,
+    PRIMARY KEY (namespace, key),
     UNIQUE (namespace, id)
 );
 CREATE INDEX sessions_parent ON stepwell.sessions (namespace, parent) WHERE parent IS NOT NULL;
-CREATE INDEX sessions_base ON stepwell.sessions (base_key, base_at) WHERE base_key IS NOT NULL;
+CREATE INDEX sessions_base ON stepwell.sessions (namespace, base_key, base_at)
+    WHERE base_key IS NOT NULL;
 CREATE INDEX sessions_rewinding ON stepwell.sessions (namespace) WHERE rewinding;
 CREATE INDEX sessions_label ON stepwell.sessions (namespace, label) WHERE label IS NOT NULL;
+CREATE INDEX sessions_system ON stepwell.sessions (namespace, system) WHERE system IS NOT NULL;
+CREATE INDEX sessions_scope ON stepwell.sessions (namespace, scope) WHERE scope IS NOT NULL;
 
--- What every append changes, with as few indexes as lists can do with.
+-- The columns that every append changes, with as few indexes as lists can do with. `change` is the
+-- transaction that last changed the row. Numbers below the oldest transaction that still runs are
+-- final: none will be added there any more.
 CREATE TABLE stepwell.heads (
-    session   bigint PRIMARY KEY,
     namespace int NOT NULL,
+    session   bigint NOT NULL,
     version   bigint NOT NULL,
     seq       bigint NOT NULL,
     fence     bigint NOT NULL,
@@ -59,16 +79,29 @@ CREATE TABLE stepwell.heads (
     sum       bytea NOT NULL,
     model     bytea NOT NULL,
     lane      bytea,
-    head      bytea NOT NULL
+    head      bytea NOT NULL,
+    change    xid8 NOT NULL DEFAULT pg_current_xact_id(),
+    PRIMARY KEY (namespace, session)
 ) WITH (fillfactor = 50, autovacuum_vacuum_scale_factor = 0.02);
 CREATE INDEX heads_updated ON stepwell.heads (namespace, updated, session) WHERE trashed IS NULL;
 CREATE INDEX heads_trashed ON stepwell.heads (namespace, trashed) WHERE trashed IS NOT NULL;
 CREATE INDEX heads_unindexed ON stepwell.heads (namespace, session) WHERE unindexed;
+CREATE INDEX heads_change ON stepwell.heads (namespace, change);
 
+-- Sessions that were purged.
+CREATE TABLE stepwell.removed (
+    namespace int NOT NULL,
+    change    xid8 NOT NULL DEFAULT pg_current_xact_id(),
+    id        text COLLATE "C" NOT NULL
+);
+CREATE INDEX removed_change ON stepwell.removed (namespace, change);
+
+-- `login` wrote the event. Roles may not name this column: the server fills it in. A copied event
+-- was not said by the login that copied it. A session's events lie in one partition.
 CREATE TABLE stepwell.events (
+    namespace int NOT NULL,
     session   bigint NOT NULL,
     seq       bigint NOT NULL,
-    namespace int NOT NULL,
     at        bigint NOT NULL,
     version   int NOT NULL,
     spilled   boolean NOT NULL,
@@ -79,54 +112,93 @@ CREATE TABLE stepwell.events (
     key       bytea,
     erased    bytea,
     body      bytea NOT NULL,
-    PRIMARY KEY (session, seq)
-) PARTITION BY RANGE (session);
-CREATE UNIQUE INDEX events_id ON stepwell.events (session, id) WHERE id IS NOT NULL;
-CREATE INDEX events_facts ON stepwell.events (session, kind, seq) WHERE key IS NOT NULL;
+    login     text COLLATE "C" DEFAULT session_user,
+    copied    boolean NOT NULL DEFAULT false,
+    PRIMARY KEY (namespace, session, seq)
+) PARTITION BY HASH (session);
+CREATE UNIQUE INDEX events_id ON stepwell.events (namespace, session, id) WHERE id IS NOT NULL;
+-- An entry of an index has at most a third of a page, and a path may be longer.
+CREATE INDEX events_facts ON stepwell.events (namespace, session, kind, substr(key, 1, 1024), seq)
+    WHERE key IS NOT NULL;
 
 CREATE TABLE stepwell.docs (
+    namespace int NOT NULL,
     session   bigint NOT NULL,
     seq       bigint NOT NULL,
-    namespace int NOT NULL,
     at        bigint NOT NULL,
     words     tsvector NOT NULL,
     whole     boolean NOT NULL,
-    PRIMARY KEY (session, seq)
-) PARTITION BY RANGE (session);
+    PRIMARY KEY (namespace, session, seq)
+) PARTITION BY HASH (session);
 CREATE INDEX docs_words ON stepwell.docs USING gin (words);
 CREATE INDEX docs_at ON stepwell.docs (namespace, at, session, seq);
 CREATE INDEX docs_part ON stepwell.docs (namespace) WHERE NOT whole;
 
+-- There are as many partitions from the first day on: making one later would lock out every team
+-- until the transaction that makes it ends.
+DO $$
+DECLARE
+    partitions CONSTANT int := 8;
+    parent text;
+BEGIN
+    FOREACH parent IN ARRAY ARRAY['events', 'docs'] LOOP
+        FOR n IN 0 .. partitions - 1 LOOP
+            EXECUTE format(
+                'CREATE TABLE stepwell.%I PARTITION OF stepwell.%I '
+                'FOR VALUES WITH (MODULUS %s, REMAINDER %s)',
+                parent || '_' || n, parent, partitions, n);
+        END LOOP;
+    END LOOP;
+END $$;
+
 -- How far a session is in the search index.
 CREATE TABLE stepwell.indexed (
-    session   bigint PRIMARY KEY,
     namespace int NOT NULL,
-    seq       bigint NOT NULL
+    session   bigint NOT NULL,
+    seq       bigint NOT NULL,
+    PRIMARY KEY (namespace, session)
 );
 
 CREATE TABLE stepwell.lanes (
-    session   bigint NOT NULL,
     namespace int NOT NULL,
+    session   bigint NOT NULL,
     lane      bytea NOT NULL,
     state     bytea NOT NULL,
-    PRIMARY KEY (session, lane)
+    PRIMARY KEY (namespace, session, lane)
 );
 
+-- A lease's row lives as long as its session: roles may not delete it, so that epochs never repeat.
 CREATE TABLE stepwell.leases (
-    session   bigint PRIMARY KEY,
     namespace int NOT NULL,
+    session   bigint NOT NULL,
     epoch     bigint NOT NULL,
     holder    bytea,
-    expires   bigint
+    expires   bigint,
+    login     text COLLATE "C",
+    PRIMARY KEY (namespace, session),
+    FOREIGN KEY (namespace, session) REFERENCES stepwell.sessions ON DELETE CASCADE
 );
 CREATE INDEX leases_held ON stepwell.leases (namespace, expires) WHERE holder IS NOT NULL;
 
+-- The server says which login holds a lease, and lets no epoch go back.
+CREATE FUNCTION stepwell.sign_lease() RETURNS trigger
+LANGUAGE plpgsql SET search_path = pg_catalog, pg_temp AS $$
+BEGIN
+    IF TG_OP = 'UPDATE' AND NEW.epoch < OLD.epoch THEN
+        RAISE EXCEPTION 'the epoch of a lease does not go back';
+    END IF;
+    NEW.login := session_user;
+    RETURN NEW;
+END $$;
+CREATE TRIGGER signed BEFORE INSERT OR UPDATE ON stepwell.leases
+    FOR EACH ROW EXECUTE FUNCTION stepwell.sign_lease();
+
 CREATE TABLE stepwell.snapshots (
+    namespace int NOT NULL,
     session   bigint NOT NULL,
     seq       bigint NOT NULL,
-    namespace int NOT NULL,
     state     bytea NOT NULL,
-    PRIMARY KEY (session, seq)
+    PRIMARY KEY (namespace, session, seq)
 );
 
 CREATE TABLE stepwell.blobs (
@@ -147,79 +219,7 @@ CREATE TABLE stepwell.refs (
     PRIMARY KEY (namespace, digest, session, seq),
     FOREIGN KEY (namespace, digest) REFERENCES stepwell.blobs
 );
-CREATE INDEX refs_place ON stepwell.refs (session, seq);
-
--- Sessions are numbered by birth. So many share a partition of events and docs.
-CREATE SEQUENCE stepwell.births;
-CREATE TABLE stepwell.partitions (
-    n bigint PRIMARY KEY
-);
-
--- Makes the partitions up to and with number n. Attaching locks out nobody who reads or writes.
-CREATE FUNCTION stepwell.grow(upto bigint) RETURNS void
-LANGUAGE plpgsql SECURITY DEFINER SET search_path = pg_catalog, pg_temp AS $$
-DECLARE
-    stride CONSTANT bigint := 50000;
-    parent text;
-    made bigint;
-BEGIN
-    LOCK TABLE stepwell.partitions IN EXCLUSIVE MODE;
-    SELECT coalesce(max(n), -1) + 1 INTO made FROM stepwell.partitions;
-    WHILE made <= upto LOOP
-        FOREACH parent IN ARRAY ARRAY['events', 'docs'] LOOP
-            EXECUTE format(
-                'CREATE TABLE stepwell.%I (LIKE stepwell.%I INCLUDING ALL)',
-                parent || '_' || made, parent);
-            EXECUTE format(
-                'ALTER TABLE stepwell.%I ATTACH PARTITION stepwell.%I FOR VALUES FROM (%s) TO (%s)',
-                parent, parent || '_' || made, made * stride, (made + 1) * stride);
-        END LOOP;
-        INSERT INTO stepwell.partitions VALUES (made);
-        made := made + 1;
-    END LOOP;
-END $$;
-
--- The number of a session that is born now. There is always one partition ahead.
-CREATE FUNCTION stepwell.bear() RETURNS bigint
-LANGUAGE plpgsql SECURITY DEFINER SET search_path = pg_catalog, pg_temp AS $$
-DECLARE
-    stride CONSTANT bigint := 50000;
-    born bigint := nextval('stepwell.births');
-BEGIN
-    IF born / stride >= (SELECT max(n) FROM stepwell.partitions) THEN
-        PERFORM stepwell.grow(born / stride + 1);
-    END IF;
-    RETURN born;
-END $$;
-SELECT stepwell.grow(1);
-
--- Drops the partitions, but for the newest, that no session has a number in: no pinned one,
--- and none that a fork shares events with, since those are sessions too. For the owner.
-CREATE FUNCTION stepwell.drop_empty_partitions() RETURNS SETOF bigint
-LANGUAGE plpgsql SET search_path = pg_catalog, pg_temp AS $$
-DECLARE
-    stride CONSTANT bigint := 50000;
-    newest bigint;
-    empty bigint;
-BEGIN
-    SELECT last_value / stride INTO newest FROM stepwell.births;
-    FOR empty IN
-        SELECT n FROM stepwell.partitions p WHERE n < newest AND NOT EXISTS (
-            SELECT 1 FROM stepwell.sessions s
-            WHERE s.key >= p.n * stride AND s.key < (p.n + 1) * stride)
-        ORDER BY n
-    LOOP
-        EXECUTE format('DROP TABLE stepwell.%I', 'events_' || empty);
-        EXECUTE format('DROP TABLE stepwell.%I', 'docs_' || empty);
-        DELETE FROM stepwell.partitions WHERE n = empty;
-        RETURN NEXT empty;
-    END LOOP;
-END $$;
-REVOKE EXECUTE ON FUNCTION stepwell.grow(bigint), stepwell.bear(), stepwell.drop_empty_partitions()
-    FROM PUBLIC;
-
--- Teams may not name a number: theirs come from here.
-ALTER TABLE stepwell.sessions ALTER COLUMN key SET DEFAULT stepwell.bear();
+CREATE INDEX refs_place ON stepwell.refs (namespace, session, seq);
 
 -- A role sees where it, or a role that it is a member of, is listed; of others' it learns nothing.
 ALTER TABLE stepwell.members ENABLE ROW LEVEL SECURITY;
@@ -230,35 +230,22 @@ CREATE FUNCTION stepwell.own_namespaces() RETURNS int[]
 LANGUAGE sql STABLE SECURITY INVOKER SET search_path = pg_catalog, pg_temp AS $$
     SELECT coalesce(array_agg(namespace), '{}') FROM stepwell.members
 $$;
-
--- The owner of the schema is not held to what follows, and pays nothing for it. Whoever is
--- sees the rows of its namespaces, and writes them only for sessions of the same namespace:
--- numbers are unique over all teams, so a row under another team's number would be in its way.
-DO $$
-DECLARE
-    mine text;
-    seen CONSTANT text := 'namespace = ANY ((SELECT stepwell.own_namespaces())::int[])';
-BEGIN
-    FOREACH mine IN ARRAY ARRAY['guards', 'blobs', 'sessions', 'heads', 'events', 'docs', 'indexed',
-        'lanes', 'leases', 'snapshots', 'refs']
-    LOOP
-        EXECUTE format('ALTER TABLE stepwell.%I ENABLE ROW LEVEL SECURITY', mine);
-        EXECUTE format('CREATE POLICY own_namespace ON stepwell.%I USING (%s)', mine, seen);
-    END LOOP;
-    FOREACH mine IN ARRAY ARRAY['heads', 'events', 'docs', 'indexed', 'lanes', 'leases', 'snapshots',
-        'refs']
-    LOOP
-        EXECUTE format(
-            'ALTER POLICY own_namespace ON stepwell.%1$I WITH CHECK (%2$s AND EXISTS ('
-            'SELECT 1 FROM stepwell.sessions s '
-            'WHERE s.key = %1$I.session AND s.namespace = %1$I.namespace))', mine, seen);
-    END LOOP;
-    -- By the head, since a policy cannot ask the table that it is for.
-    EXECUTE format(
-        'ALTER POLICY own_namespace ON stepwell.sessions WITH CHECK (%s AND (base_key IS NULL '
-        'OR EXISTS (SELECT 1 FROM stepwell.heads h '
-        'WHERE h.session = base_key AND h.namespace = sessions.namespace)))', seen);
-END $$;
 ALTER TABLE stepwell.namespaces ENABLE ROW LEVEL SECURITY;
 CREATE POLICY own_namespace ON stepwell.namespaces
     USING (id = ANY ((SELECT stepwell.own_namespaces())::int[]));
+
+-- A role sees and writes the rows of its namespaces. The owner of the schema is not held to this,
+-- and pays nothing for it.
+DO $$
+DECLARE
+    one text;
+BEGIN
+    FOREACH one IN ARRAY ARRAY['guards', 'policies', 'sessions', 'heads', 'removed', 'events',
+        'docs', 'indexed', 'lanes', 'leases', 'snapshots', 'blobs', 'refs']
+    LOOP
+        EXECUTE format('ALTER TABLE stepwell.%I ENABLE ROW LEVEL SECURITY', one);
+        EXECUTE format(
+            'CREATE POLICY own_namespace ON stepwell.%I '
+            'USING (namespace = ANY ((SELECT stepwell.own_namespaces())::int[]))', one);
+    END LOOP;
+END $$;

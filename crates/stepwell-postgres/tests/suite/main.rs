@@ -12,5 +12,4 @@ mod servers;
 mod sharing;
 mod tenants;
 mod trips;
-mod upgrade;
 mod writers;

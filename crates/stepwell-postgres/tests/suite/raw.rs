@@ -24,11 +24,6 @@ impl Raw {
     pub(crate) fn run(&self, sql: &str) {
         self.runtime.block_on(self.client.batch_execute(sql)).unwrap();
     }
-
-    /// The first column of the only row.
-    pub(crate) fn count(&self, sql: &str) -> i64 {
-        self.runtime.block_on(self.client.query_one(sql, &[])).unwrap().get(0)
-    }
 }
 
 /// The address of a database of the shared server.

@@ -1,4 +1,4 @@
-//! Teams that share a server, partitions, and what a server says of itself.
+//! Teams that share a server, and what a server says of itself.
 
 use std::time::Duration;
 
@@ -9,6 +9,7 @@ use stepwell::{
 use stepwell_cluster::{Disk, Server, Sync};
 use stepwell_postgres::{Address, Durability, PostgresOptions, PostgresStore, Role, script};
 
+use crate::raw::{Raw, make_database, url};
 use crate::servers::{fresh, server};
 
 fn create(store: &PostgresStore, name: &str) {
@@ -50,7 +51,6 @@ fn a_team_sees_its_own_namespace_and_may_do_nothing_else() {
         "TRUNCATE stepwell.events",
         "SELECT * FROM stepwell.events_0",
         "INSERT INTO stepwell.members VALUES (1, current_user)",
-        "SELECT stepwell.drop_empty_partitions()",
         "CREATE TABLE stepwell.mine ()",
     ] {
         let said = server.sql_as(&role, sql).unwrap_err();
@@ -89,53 +89,49 @@ fn a_team_cannot_get_in_the_way_of_another_by_its_sessions_numbers() {
         ))
     };
     let (own, other) = (key("mine", "bad"), key("theirs", "good"));
-    let ahead = "generate_series(1, 1000) n";
+    let foreign =
+        server.sql(&format!("SELECT id FROM stepwell.namespaces WHERE name = '{name}-good'"));
     let team = "(SELECT id FROM stepwell.namespaces)";
-    // As a row of one's own, but under a number that is another's or nobody's yet.
-    let copy = |table: &str, columns: &str, number: &str| {
-        format!(
-            "INSERT INTO stepwell.{table} (session, {columns}) SELECT {number}, {columns} \
-             FROM stepwell.{table} WHERE session = {own}"
-        )
-    };
-    let heads = "namespace, version, seq, fence, updated, status, cost, steps, bytes, unindexed, \
-         chain, sum, model, lane, head";
-    let events = "seq, namespace, at, version, spilled, kind, chain, body";
-    let mut tried = vec![
-        copy("events", events, &other),
-        copy("events", events, &format!("{other} + 1000")),
-        copy("heads", heads, &format!("{other} + 1000")),
-        format!("UPDATE stepwell.events SET session = {other}"),
-        format!("UPDATE stepwell.heads SET session = {other} + 1000"),
+    let rows = "generate_series(1, 1000) n";
+    // Numbers are the server's to give, and rows of another team are not there.
+    for sql in [
         format!("UPDATE stepwell.sessions SET key = {other} + 1000"),
-        format!("UPDATE stepwell.sessions SET base_key = {other}, base_at = 1"),
+        format!("UPDATE stepwell.heads SET session = {other} + 1000"),
         format!(
             "INSERT INTO stepwell.sessions (key, namespace, id, subagent, external, created, tags, \
              task, agent, workspace, rewinding) SELECT {other} + n, {team}, 'x' || n, false, \
-             false, 0, '{{}}', '', '', '', false FROM {ahead}"
+             false, 0, '{{}}', '', '', '', false FROM {rows}"
         ),
-        format!(
-            "INSERT INTO stepwell.docs (session, seq, namespace, at, words, whole) \
-             SELECT {other}, n, {team}, 0, '', true FROM {ahead}"
-        ),
-    ];
+        format!("INSERT INTO stepwell.indexed VALUES ({foreign}, {other} + 1000, 1)"),
+        format!("INSERT INTO stepwell.lanes VALUES ({foreign}, {other}, 'main', '')"),
+        format!("UPDATE stepwell.lanes SET namespace = {foreign}"),
+    ] {
+        let said = server.sql_as(&bad, &sql).expect_err(&sql);
+        let refusals = ["row-level security", "permission denied", "to DEFAULT", "non-DEFAULT"];
+        assert!(refusals.iter().any(|refusal| said.contains(refusal)), "{sql}: {said}");
+    }
+    // Rows under another's number, or one that nobody has yet, are its own, and in nobody's way.
     for (table, columns, values) in [
         ("indexed", "namespace, seq", "n"),
         ("lanes", "namespace, lane, state", "'main', ''"),
-        ("leases", "namespace, epoch", "n"),
         ("snapshots", "namespace, seq, state", "n, ''"),
-        ("refs", "namespace, digest, seq", "'', n"),
+        ("docs", "namespace, seq, at, words, whole", "n, 0, '', true"),
+        (
+            "events",
+            "namespace, seq, at, version, spilled, kind, chain, body",
+            "n, 0, 1, false, '', '', ''",
+        ),
     ] {
-        tried.push(format!(
+        let sql = format!(
             "INSERT INTO stepwell.{table} (session, {columns}) \
-             SELECT {other} + n, {team}, {values} FROM {ahead}"
-        ));
+             SELECT {other} - 1 + n, {team}, {values} FROM {rows}"
+        );
+        server.sql_as(&bad, &sql).unwrap();
     }
-    for sql in &tried {
-        let said = server.sql_as(&bad, sql).expect_err(sql);
-        let refused = said.contains("row-level security") || said.contains("permission denied");
-        assert!(refused, "{sql}: {said}");
-    }
+    let base =
+        format!("UPDATE stepwell.sessions SET base_key = {other}, base_at = 1 WHERE key = {own}");
+    server.sql_as(&bad, &base).unwrap();
+    assert!(mine.verify(&"mine".parse().unwrap()).is_err());
     // Neither does it learn who the others are.
     let seen = server.sql_as(&bad, "SELECT count(*), max(role) FROM stepwell.members").unwrap();
     assert_eq!(seen, format!("1|{bad}"));
@@ -149,37 +145,99 @@ fn a_team_cannot_get_in_the_way_of_another_by_its_sessions_numbers() {
 }
 
 #[test]
-fn a_session_gets_its_number_with_its_row_and_nobody_gets_one_without() {
+fn every_key_begins_with_the_namespace() {
+    let server = server();
+    drop(PostgresStore::open(fresh(&server.url())).unwrap());
+    // Keys that are primary, unique or foreign, of every table that has a namespace.
+    let keys = "SELECT k.conrelid::regclass || '.' || k.conname AS name, k.conrelid AS of, k.conkey[1] AS first \
+         FROM pg_constraint k WHERE k.contype IN ('p', 'u', 'f') \
+         UNION ALL SELECT i.indexrelid::regclass::text, i.indrelid, i.indkey[0] FROM pg_index i \
+         WHERE i.indisunique";
+    let found = format!(
+        "SELECT coalesce(string_agg(k.name, ' '), 'none'), count(*) FILTER (WHERE a.attnum = k.first) \
+         FROM ({keys}) k JOIN pg_class c ON c.oid = k.of JOIN pg_namespace n ON n.oid = c.relnamespace \
+         JOIN pg_attribute a ON a.attrelid = c.oid AND a.attname = 'namespace' \
+         WHERE n.nspname = 'stepwell'"
+    );
+    let odd = server.sql(&format!("{found} AND a.attnum <> k.first"));
+    assert_eq!(odd, "none|0");
+    let all = server.sql(&found);
+    let count: u32 = all.rsplit('|').next().unwrap().parse().unwrap();
+    assert!(count > 60, "{all}");
+    // A table without one is about no team's sessions.
+    let without = server.sql(
+        "SELECT string_agg(c.relname, ' ' ORDER BY c.relname) FROM pg_class c \
+         JOIN pg_namespace n ON n.oid = c.relnamespace WHERE n.nspname = 'stepwell' \
+         AND c.relkind IN ('r', 'p') AND NOT EXISTS (SELECT 1 FROM pg_attribute a \
+         WHERE a.attrelid = c.oid AND a.attname = 'namespace')",
+    );
+    assert_eq!(without, "meta namespaces");
+}
+
+#[test]
+fn a_transaction_that_a_team_leaves_open_is_in_nobodys_way() {
+    make_database("open_transaction");
+    let address = Address::parse(&url("open_transaction")).unwrap();
+    drop(PostgresStore::open(address.clone()).unwrap());
+    let (one, other) = (address.clone().within("one").unwrap(), address.within("other").unwrap());
+    let (one, other) = (PostgresStore::open(one).unwrap(), PostgresStore::open(other).unwrap());
+    create(&one, "first");
+    let raw = Raw::to("open_transaction");
+    // Whatever a client does in a transaction: new sessions with their rows, leases, trash, purge.
+    raw.run(
+        "BEGIN; INSERT INTO stepwell.sessions (namespace, id, subagent, external, created, tags, task, \
+         agent, workspace, rewinding) SELECT namespace, 'open-' || n, false, false, 0, '{}', '', '', '', \
+         false FROM stepwell.sessions, generate_series(1, 60000) n; \
+         INSERT INTO stepwell.leases (namespace, session, epoch) \
+         SELECT namespace, key, 1 FROM stepwell.sessions WHERE id = 'open-1'; \
+         UPDATE stepwell.guards SET namespace = namespace WHERE namespace = \
+         (SELECT namespace FROM stepwell.sessions WHERE id = 'first'); \
+         DELETE FROM stepwell.events WHERE namespace = \
+         (SELECT namespace FROM stepwell.sessions WHERE id = 'first')",
+    );
+    for n in 0..20 {
+        create(&other, &format!("other-{n}"));
+        say(&other, &format!("other-{n}"));
+    }
+    other.purge(&["other-1".parse::<SessionId>().unwrap().into()]).unwrap();
+    assert_eq!(other.count(&Filter::default()).unwrap().total(), 19);
+    // The team itself makes sessions meanwhile, too.
+    create(&one, "second");
+    raw.run("ROLLBACK");
+    assert!(one.verify(&"first".parse().unwrap()).unwrap().is_sound());
+}
+
+#[test]
+fn epochs_never_go_back() {
     let server = server();
     let (role, address) = member(fresh(&server.url()).namespace());
     let store = PostgresStore::open(address).unwrap();
-    create(&store, "first");
+    create(&store, "a");
+    let id: SessionId = "a".parse().unwrap();
+    let claim = LeaseRequest { holder: SystemProcesses.this(), ttl: Duration::from_secs(60) };
+    let lease = store.acquire(&id, &claim).unwrap();
     for sql in [
-        "SELECT stepwell.bear()",
-        "SELECT stepwell.number_session()",
-        "SELECT nextval('stepwell.births')",
-        "SELECT setval('stepwell.births', 1)",
-        "SELECT stepwell.grow(9)",
-        "CREATE TEMP TABLE mine (key bigint); CREATE TRIGGER t BEFORE INSERT ON mine \
-         FOR EACH ROW EXECUTE FUNCTION stepwell.number_session()",
+        "DELETE FROM stepwell.leases",
+        "UPDATE stepwell.leases SET epoch = 0",
+        "UPDATE stepwell.leases SET session = session + 1000",
+        "UPDATE stepwell.leases SET epoch = epoch - 1, holder = NULL",
+        "TRUNCATE stepwell.leases",
     ] {
         let said = server.sql_as(&role, sql).expect_err(sql);
-        let refused = said.contains("permission denied") || said.contains("does not exist");
+        let refused = said.contains("permission denied") || said.contains("does not go back");
         assert!(refused, "{sql}: {said}");
     }
-    // Nor by rows that are refused.
-    let drawn = || -> i64 { server.sql("SELECT last_value FROM stepwell.births").parse().unwrap() };
-    let before = drawn();
-    let again = "INSERT INTO stepwell.sessions (namespace, id, subagent, external, created, tags, \
-         task, agent, workspace, rewinding) SELECT (SELECT id FROM stepwell.namespaces), 'first', \
-         false, false, 0, '{}', '', '', '', false FROM generate_series(1, 10000) \
-         ON CONFLICT DO NOTHING";
-    server.sql_as(&role, again).unwrap();
-    // Other tests draw some meanwhile.
-    assert!(drawn() - before < 10_000);
-    create(&store, "second");
-    let keys = server.sql_as(&role, "SELECT count(DISTINCT key) FROM stepwell.sessions").unwrap();
-    assert_eq!(keys, "2");
+    // A member may take the lease away; the one before is then fenced.
+    server.sql_as(&role, "UPDATE stepwell.leases SET holder = NULL, expires = NULL").unwrap();
+    let next = store.acquire(&id, &claim).unwrap();
+    assert!(next.epoch > lease.epoch);
+    let events = vec![Message::user("late").into()];
+    let append = Append { session: id.clone(), epoch: Some(lease.epoch), expected: None, events };
+    assert!(matches!(store.write(Write::Append(append)), Err(Error::Fenced { .. })));
+    // It goes with its session.
+    store.release(&next).unwrap();
+    store.purge(&[id.into()]).unwrap();
+    assert_eq!(server.sql_as(&role, "SELECT count(*) FROM stepwell.leases").unwrap(), "0");
 }
 
 #[test]
@@ -293,32 +351,6 @@ fn roles_are_let_in_at_the_same_time() {
             threads.spawn(move || server().sql(&script));
         }
     });
-}
-
-#[test]
-fn sessions_are_born_into_new_partitions_and_empty_ones_can_go() {
-    let server = Server::start(Disk::Lazy);
-    let store = PostgresStore::open(Address::parse(&server.url()).unwrap()).unwrap();
-    create(&store, "first");
-    let _ = server.sql("SELECT setval('stepwell.births', 149998)");
-    create(&store, "last-of-its-partition");
-    create(&store, "next");
-    assert_eq!(server.sql("SELECT max(n) FROM stepwell.partitions"), "4");
-    let dropped = "SELECT count(*) FROM stepwell.drop_empty_partitions()";
-    // The first holds a session; the one after it never did.
-    assert_eq!(server.sql(dropped), "1");
-    store.purge(&["first".parse::<SessionId>().unwrap().into()]).unwrap();
-    assert_eq!(server.sql(dropped), "1");
-    create(&store, "after");
-    // Numbers that were drawn in vain make no partitions.
-    let partitions = || server.sql("SELECT count(*) FROM stepwell.partitions").parse().unwrap();
-    let before: i64 = partitions();
-    let _ = server.sql("SELECT setval('stepwell.births', 999999999)");
-    create(&store, "far");
-    say(&store, "far");
-    assert_eq!(partitions(), before + 2);
-    assert_eq!(store.count(&Filter::default()).unwrap().total(), 4);
-    assert_eq!(store.search(&Search::new("task"), &Redactor::default()).unwrap().hits.len(), 4);
 }
 
 #[test]

@@ -18,8 +18,8 @@ use std::sync::Arc;
 
 use serde_json::Value;
 use stepwell::{
-    Created, Digest, Edited, Flow as Described, FlowSettings, NewEvent, PhaseSet, Query, Session,
-    SessionId, Span, Status, Stepwell,
+    Created, Edited, Flow as Described, FlowSettings, NewEvent, PhaseSet, Query, Session,
+    SessionId, Span, SpecHash, Status, Stepwell,
 };
 use stepwell_flow::guided::{GOAL, Survey};
 use stepwell_flow::spec::{Pattern, Spec};
@@ -63,7 +63,7 @@ impl Runtime {
     /// If the store cannot be read.
     pub fn unfinished_flow(&self, request: &FlowRequest) -> Result<Option<SessionId>> {
         let well = self.writing()?;
-        let hash = Digest::of(request.text.as_bytes());
+        let hash = SpecHash::of(request.text.as_bytes());
         let spec = &request.reading.spec;
         let kept = variables::kept(&request.variables, &agents::redactor(spec, self)?);
         for info in well.sessions(Query::default()) {

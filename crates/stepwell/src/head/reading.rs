@@ -151,7 +151,7 @@ mod tests {
             name: "chain".to_owned(),
             pattern: "chain".to_owned(),
             spec: String::new(),
-            hash: crate::Digest::of(b""),
+            hash: crate::SpecHash::of(b""),
             variables: [].into(),
         };
         let in_lane = |model: &str| {

@@ -53,7 +53,7 @@ impl MemoryStore {
     #[must_use]
     pub fn with(clock: Arc<dyn Clock>, processes: Arc<dyn Processes>) -> Self {
         // Two stores in memory know nothing of each other's cursors.
-        let name = format!("memory-{}", Digest::blake3(&SystemEntropy.random()));
+        let name = format!("memory-{}", Digest::of(&SystemEntropy.random()));
         Self { tables: Mutex::default(), changed: Condvar::new(), clock, processes, name }
     }
 

@@ -175,9 +175,13 @@ impl<'a> MemoryRows<'a> {
             return Err(Error::TooLarge { what: format!("blob {digest}"), size, limit });
         }
         let mut tables = self.tables.borrow_mut();
-        if let Entry::Vacant(place) = tables.blobs.entry(digest) {
-            place.insert(Blob { bytes: bytes.to_vec(), named: 0 });
-            self.undoing(move |tables| drop(tables.blobs.remove(&digest)));
+        match tables.blobs.entry(digest) {
+            Entry::Vacant(place) => {
+                place.insert(Blob { bytes: bytes.to_vec(), named: 0 });
+                self.undoing(move |tables| drop(tables.blobs.remove(&digest)));
+            }
+            // What is right is right, even if the transaction is taken back.
+            Entry::Occupied(mut place) => bytes.clone_into(&mut place.get_mut().bytes),
         }
         Ok(())
     }

@@ -474,7 +474,7 @@ impl Attachment {
     /// Bytes under their BLAKE3 digest.
     pub fn new(bytes: impl Into<Vec<u8>>) -> Self {
         let bytes = bytes.into();
-        Self { digest: Digest::blake3(&bytes), bytes }
+        Self { digest: Digest::of(&bytes), bytes }
     }
 }
 

@@ -16,6 +16,7 @@ pub(crate) mod phase;
 pub(crate) mod position;
 pub(crate) mod ranges;
 pub(crate) mod rewinds;
+pub(crate) mod spec_hash;
 pub(crate) mod status;
 pub(crate) mod talk;
 mod text;

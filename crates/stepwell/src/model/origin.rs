@@ -4,10 +4,10 @@ use std::collections::BTreeMap;
 
 use serde::{Deserialize, Serialize};
 
-use super::digest::Digest;
 use super::id::SessionId;
 use super::phase::PhaseSet;
 use super::position::Seq;
+use super::spec_hash::SpecHash;
 use super::time::Time;
 
 /// The first record of a session: what was asked, of whom, and where.
@@ -115,7 +115,7 @@ pub struct Flow {
     /// The spec's raw text.
     pub spec: String,
     /// SHA-256 of the spec's raw bytes.
-    pub hash: Digest,
+    pub hash: SpecHash,
     /// What the user set its variables to.
     #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
     pub variables: BTreeMap<String, serde_json::Value>,

@@ -43,15 +43,21 @@ fn decompress(data: &[u8], limit: usize) -> io::Result<Vec<u8>> {
     })
 }
 
-/// Stores bytes under their digest. If they are there, notes that they are wanted.
+/// Stores bytes under their digest. If they are there, notes that they are wanted. Bytes that are there
+/// and damaged are replaced: the digest would name them for every later write, too.
 pub(super) fn put(rows: &SqliteRows<'_>, digest: &Digest, bytes: &[u8]) -> Result<()> {
     if bytes.len() > MAX_BLOB_BYTES {
         let (size, limit) = (bytes.len() as u64, MAX_BLOB_BYTES as u64);
         return Err(Error::TooLarge { what: format!("blob {digest}"), size, limit });
     }
-    let touch = "UPDATE blobs SET touched = ?2 WHERE digest = ?1";
-    if rows.run(touch, params![digest.as_column(), rows.now.as_micros()])? == 1 {
-        return Ok(());
+    match get(rows, digest) {
+        Ok(_) => {
+            let touch = "UPDATE blobs SET touched = ?2 WHERE digest = ?1";
+            rows.run(touch, params![digest.as_bytes().as_slice(), rows.now.as_micros()])?;
+            return Ok(());
+        }
+        Err(Error::NoBlob(_) | Error::DamagedBlob { .. }) => {}
+        Err(error) => return Err(error),
     }
     let data = compress(bytes).map_err(|source| Error::Io {
         path: rows.path.to_owned(),
@@ -59,8 +65,10 @@ pub(super) fn put(rows: &SqliteRows<'_>, digest: &Digest, bytes: &[u8]) -> Resul
         source,
     })?;
     rows.run(
-        "INSERT INTO blobs (digest, size, touched, data) VALUES (?1, ?2, ?3, ?4)",
-        params![digest.as_column(), bytes.len(), rows.now.as_micros(), data],
+        "INSERT INTO blobs (digest, size, touched, data) VALUES (?1, ?2, ?3, ?4) \
+         ON CONFLICT (digest) DO UPDATE SET size = excluded.size, touched = excluded.touched, \
+         data = excluded.data",
+        params![digest.as_bytes().as_slice(), bytes.len(), rows.now.as_micros(), data],
     )?;
     failpoint("blob.after_insert");
     Ok(())
@@ -91,7 +99,7 @@ fn get_by(
         // What is compressed need not be copied.
         Ok(unpacked(digest, row.get(0)?, row.get_ref(1)?.as_blob()?))
     };
-    let found = statement.query_row([digest.as_column()], read).optional();
+    let found = statement.query_row([digest.as_bytes().as_slice()], read).optional();
     found.map_err(|error| rows.fault(&error))?.ok_or(Error::NoBlob(*digest))?
 }
 
@@ -116,10 +124,10 @@ pub(super) fn attach(rows: &SqliteRows<'_>, pos: i64, sealed: &Sealed<'_>) -> Re
     }
     for digest in sealed.spill.iter().map(|(digest, _)| digest).chain(&sealed.names) {
         let sql = "SELECT length(data) FROM blobs WHERE digest = ?1";
-        let size: Option<u64> = rows.one(sql, [digest.as_column()], |row| row.get(0))?;
+        let size: Option<u64> = rows.one(sql, [digest.as_bytes().as_slice()], |row| row.get(0))?;
         bytes += size.ok_or(Error::NoBlob(*digest))?;
         let sql = "INSERT OR IGNORE INTO refs (digest, pos) VALUES (?1, ?2)";
-        rows.run(sql, params![digest.as_column(), pos])?;
+        rows.run(sql, params![digest.as_bytes().as_slice(), pos])?;
     }
     Ok(bytes)
 }

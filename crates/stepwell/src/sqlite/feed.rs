@@ -43,15 +43,14 @@ impl SqliteStore {
         let started = std::time::Instant::now();
         let fault = |error| sqlite_error(&self.path, "reading", &error);
         let conn = self.reader()?;
-        let unnumbered = is_unnumbered(&conn).map_err(fault)?;
         loop {
             let seen = lock(&self.commits).count;
             let version = data_version(&conn).map_err(fault)?;
             let found = self.read(|rows, world| since(rows, world, after))?;
             let left = timeout.saturating_sub(started.elapsed());
-            if left.is_zero() || !(found.is_empty() || unnumbered) {
+            if left.is_zero() || !found.is_empty() {
                 self.give_back(conn);
-                return Ok(Changes { gap: found.gap || unnumbered, ..found });
+                return Ok(found);
             }
             let until = started.elapsed() + left.min(LEASES);
             let moved = || -> Result<bool> { Ok(data_version(&conn).map_err(fault)? != version) };
@@ -59,9 +58,6 @@ impl SqliteStore {
                 if moved()? {
                     break;
                 }
-            }
-            if unnumbered && moved()? {
-                return Ok(Changes { gap: true, ..found });
             }
         }
     }
@@ -170,12 +166,6 @@ pub(super) fn begin_anew(rows: &SqliteRows<'_>) -> Result<()> {
     let sql = format!("INSERT INTO removed (change, id) VALUES ({NEXT_CHANGE} + ?1, '')");
     rows.run(&sql, [JUMP])?;
     Ok(())
-}
-
-/// Does the connection see a store of version 1, which numbers no changes?
-pub(super) fn is_unnumbered(conn: &Connection) -> rusqlite::Result<bool> {
-    let version: u32 = conn.pragma_query_value(None, "user_version", |row| row.get(0))?;
-    Ok(version < 2)
 }
 
 /// SQLite's count of commits that other connections made, as this one sees them.

@@ -247,11 +247,8 @@ pub(super) fn open_reader(path: &Path) -> Result<Connection> {
         Err(error) => return Err(error),
     };
     configure(&mut conn).map_err(fail)?;
-    let found = check_version(&conn, path, VERSION)?;
+    check_version(&conn, path, VERSION)?;
     refuse_foreign(&conn, path)?;
-    if found == 1 {
-        conn.execute_batch(schema::VERSION_1_VIEWS).map_err(fail)?;
-    }
     Ok(conn)
 }
 

@@ -214,7 +214,7 @@ impl SqliteStore {
     fn ends_with(&self, id: &SessionId, chain: &Digest) -> Result<bool> {
         let conn = self.reader()?;
         let sql = "SELECT 1 FROM sessions WHERE id = ?1 AND chain = ?2 AND base_key IS NULL";
-        let asked = rusqlite::params![id.as_str(), chain.as_column()];
+        let asked = rusqlite::params![id.as_str(), chain.as_bytes().as_slice()];
         let rows = SqliteRows::new(&conn, &self.path, self.options.clock.now(), None);
         let found = rows.one(sql, asked, |_| Ok(()));
         drop(rows);

@@ -119,7 +119,7 @@ fn read_event_columns<'a>(seq: Seq, row: &'a rusqlite::Row<'_>) -> rusqlite::Res
 /// A digest; a column that holds none is damage.
 fn digest_column(row: &rusqlite::Row<'_>, at: usize) -> rusqlite::Result<Digest> {
     let column = row.get_ref(at)?;
-    Digest::from_column(column.as_blob()?).ok_or_else(|| {
+    Digest::from_slice(column.as_blob()?).ok_or_else(|| {
         rusqlite::Error::InvalidColumnType(at, "digest".to_owned(), column.data_type())
     })
 }
@@ -192,7 +192,7 @@ impl Rows for SqliteRows<'_> {
             params![
                 row.head.id.as_str(),
                 head,
-                row.chain.as_column(),
+                row.chain.as_bytes().as_slice(),
                 head_sum(head.as_bytes(), &row.chain),
                 row.head.seq.get(),
                 row.base.map(|base| base.key),
@@ -229,7 +229,7 @@ impl Rows for SqliteRows<'_> {
             params![
                 row.key,
                 head,
-                row.chain.as_column(),
+                row.chain.as_bytes().as_slice(),
                 sum,
                 row.head.seq.get(),
                 row.bytes,
@@ -265,7 +265,7 @@ impl Rows for SqliteRows<'_> {
             params![
                 row.key,
                 head,
-                row.chain.as_column(),
+                row.chain.as_bytes().as_slice(),
                 sum,
                 row.head.seq.get(),
                 row.bytes,
@@ -358,7 +358,7 @@ impl Rows for SqliteRows<'_> {
                 row.at.as_micros(),
                 row.kind,
                 row.version,
-                row.chain.as_column(),
+                row.chain.as_bytes().as_slice(),
                 row.id.as_ref().map(|id| id.as_bytes().as_slice()),
                 sealed.key,
                 row.spilled,
@@ -379,7 +379,7 @@ impl Rows for SqliteRows<'_> {
                 body_text(row),
                 sealed.key,
                 row.spilled,
-                row.erased.as_ref().map(Digest::as_column),
+                row.erased.as_ref().map(Digest::as_bytes),
             ],
         )?;
         blob::reattach(self, pos, sealed)?;
@@ -462,7 +462,7 @@ impl Rows for SqliteRows<'_> {
             let size: u64 = self.one(sql, [pos], |row| row.get(0))?.unwrap_or(0);
             self.run_keeping(
                 "UPDATE events SET body = ?2, key = NULL, spilled = 0, erased = ?3 WHERE pos = ?1",
-                params![pos, body_text(row), row.erased.as_ref().map(Digest::as_column)],
+                params![pos, body_text(row), row.erased.as_ref().map(Digest::as_bytes)],
             )?;
             freed += size.saturating_sub(row.body.len() as u64);
             freed += blob::detach(self, pos, pos)?;

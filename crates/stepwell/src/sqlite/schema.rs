@@ -12,42 +12,7 @@ pub(super) const VERSION: u32 = 1 + MIGRATIONS.len() as u32;
 pub(super) type Migration = fn(&Connection) -> rusqlite::Result<()>;
 
 /// Every step from version 1 on.
-pub(super) const MIGRATIONS: &[Migration] = &[to_version_2];
-
-/// Version 2: digests carry their algorithm (a BLAKE3 one has 33 bytes); what changed in the
-/// whole store can be asked for; sessions are listed by system and scope; keyed events are
-/// found by their key.
-fn to_version_2(conn: &Connection) -> rusqlite::Result<()> {
-    conn.execute_batch(
-        "
-ALTER TABLE sessions ADD COLUMN system TEXT;
-ALTER TABLE sessions ADD COLUMN scope TEXT;
-ALTER TABLE sessions ADD COLUMN change INTEGER NOT NULL DEFAULT 0;
-UPDATE sessions SET change = key, system = CASE WHEN json_valid(head)
-    THEN json_extract(head, '$.source.system') END;
-CREATE INDEX sessions_change ON sessions (change);
-CREATE INDEX sessions_system ON sessions (system, updated) WHERE system IS NOT NULL;
-CREATE INDEX sessions_scope ON sessions (scope, updated) WHERE scope IS NOT NULL;
-
-CREATE TABLE removed (
-    change INTEGER PRIMARY KEY,
-    id     TEXT NOT NULL
-) STRICT;
-
-DROP INDEX events_facts;
-CREATE INDEX events_facts ON events (pos >> 32, kind, key, pos) WHERE key IS NOT NULL;
-CREATE INDEX leases_held ON leases (expires) WHERE holder IS NOT NULL;
-",
-    )
-}
-
-/// Makes a store of version 1 that is open for reading only look like one of version 2.
-pub(super) const VERSION_1_VIEWS: &str = "
-CREATE TEMP VIEW sessions AS SELECT *, CASE WHEN json_valid(head)
-    THEN json_extract(head, '$.source.system') END AS system, NULL AS scope, key AS change
-    FROM main.sessions;
-CREATE TEMP VIEW removed AS SELECT 0 AS change, '' AS id WHERE 0;
-";
+pub(super) const MIGRATIONS: &[Migration] = &[];
 
 /// All that a store of any version holds. What SQLite makes by itself has a name of its own.
 pub(super) const OBJECTS: &[(&str, &str)] = &[
@@ -130,7 +95,10 @@ CREATE TABLE sessions (
     damage_at  INTEGER,
     damage     TEXT,
     indexed    INTEGER NOT NULL,
-    unindexed  INTEGER NOT NULL
+    unindexed  INTEGER NOT NULL,
+    system     TEXT,
+    scope      TEXT,
+    change     INTEGER NOT NULL
 ) STRICT;
 CREATE INDEX sessions_updated ON sessions (updated, key) WHERE trashed IS NULL;
 CREATE INDEX sessions_status ON sessions (status) WHERE trashed IS NULL;
@@ -139,6 +107,9 @@ CREATE INDEX sessions_label ON sessions (label) WHERE label IS NOT NULL;
 CREATE INDEX sessions_parent ON sessions (parent) WHERE parent IS NOT NULL;
 CREATE INDEX sessions_base ON sessions (base_key, base_at) WHERE base_key IS NOT NULL;
 CREATE INDEX sessions_unindexed ON sessions (key) WHERE unindexed = 1;
+CREATE INDEX sessions_change ON sessions (change);
+CREATE INDEX sessions_system ON sessions (system, updated) WHERE system IS NOT NULL;
+CREATE INDEX sessions_scope ON sessions (scope, updated) WHERE scope IS NOT NULL;
 CREATE INDEX sessions_rewinding ON sessions (key) WHERE instr(head, '\"rewinding\":') > 0;
 
 CREATE TABLE events (
@@ -154,7 +125,12 @@ CREATE TABLE events (
     body    TEXT NOT NULL
 ) STRICT;
 CREATE UNIQUE INDEX events_id ON events (pos >> 32, id) WHERE id IS NOT NULL;
-CREATE INDEX events_facts ON events (pos >> 32, kind, pos) WHERE key IS NOT NULL;
+CREATE INDEX events_facts ON events (pos >> 32, kind, key, pos) WHERE key IS NOT NULL;
+
+CREATE TABLE removed (
+    change INTEGER PRIMARY KEY,
+    id     TEXT NOT NULL
+) STRICT;
 
 CREATE TABLE lanes (
     session INTEGER NOT NULL,
@@ -169,6 +145,7 @@ CREATE TABLE leases (
     holder  TEXT,
     expires INTEGER
 ) STRICT;
+CREATE INDEX leases_held ON leases (expires) WHERE holder IS NOT NULL;
 
 CREATE TABLE snapshots (
     pos   INTEGER PRIMARY KEY,

@@ -165,7 +165,7 @@ pub trait Store: Maintain {
 
     /// Stores bytes under their BLAKE3 digest.
     fn put_blob(&self, bytes: &[u8]) -> Result<Digest> {
-        let digest = Digest::blake3(bytes);
+        let digest = Digest::of(bytes);
         self.keep_blobs(&[(digest, bytes)])?;
         Ok(digest)
     }
@@ -173,7 +173,7 @@ pub trait Store: Maintain {
     /// Stores several blobs, each under its BLAKE3 digest.
     fn put_blobs(&self, blobs: &[&[u8]]) -> Result<Vec<Digest>> {
         let named: Vec<(Digest, &[u8])> =
-            blobs.iter().map(|bytes| (Digest::blake3(bytes), *bytes)).collect();
+            blobs.iter().map(|bytes| (Digest::of(bytes), *bytes)).collect();
         self.keep_blobs(&named)?;
         Ok(named.into_iter().map(|(digest, _)| digest).collect())
     }

@@ -220,11 +220,10 @@ pub struct TxnContext<'a> {
     pub processes: &'a dyn Processes,
 }
 
-/// A head's checksum: a row whose head was changed by anything but its store shows it. It is
-/// taken by the chain's algorithm, so that a head from before BLAKE3 still matches its own.
+/// A head's checksum: a row whose head was changed by anything but its store shows it.
 #[must_use]
 pub fn head_sum(head: &[u8], chain: &Digest) -> [u8; 8] {
-    let digest = Digest::of_fields(chain.algorithm(), &[head, chain.as_bytes()]);
+    let digest = Digest::of_fields(&[head, chain.as_bytes()]);
     let mut front = [0; 8];
     front.copy_from_slice(&digest.as_bytes()[..8]);
     front

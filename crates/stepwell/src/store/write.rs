@@ -9,7 +9,7 @@ use super::read::{self, find};
 use super::record::{check_epoch, check_expected, record, refuse_damaged};
 use super::rows::{Base, LeaseRow, Rows, SessionRow, TxnContext};
 use super::{Append, Create, LeaseRequest, Scrub, Write, Written};
-use crate::codec::{self, Bodies, Body, Said};
+use crate::codec::{self, Bodies, Body};
 use crate::failpoint::failpoint;
 use crate::{
     Created, Digest, Driver, Epoch, Erased, Error, Event, EventId, Lease, LeaseInfo,
@@ -337,14 +337,14 @@ fn repeated_append(
         return Ok(None);
     };
     let mut seq = first.seq;
-    for (event, said) in events.iter().zip(bodies.each()) {
+    for (event, body) in events.iter().zip(bodies.each()) {
         // Events of one append stand together; one without an id has only its place.
         let recorded = match event.id {
             Some(id) => read::event_by_id(rows, row, row.head.seq, &id)?,
             None => read::row_at(rows, row, seq)?.filter(|found| found.id.is_none()),
         };
         let same =
-            recorded.is_some_and(|found| found.seq == seq && says_the_same(&found, event, &said));
+            recorded.is_some_and(|found| found.seq == seq && says_the_same(&found, event, body));
         if !same {
             let session = row.head.id.clone();
             let id = event.id.unwrap_or(first_id);
@@ -382,7 +382,7 @@ fn refuse_known_ids(rows: &dyn Rows, row: &SessionRow, events: &[NewEvent]) -> R
 
 /// Is this the event that was recorded there? A scrub may have replaced its body: then
 /// the kind has to do.
-fn says_the_same(found: &codec::Row<'_>, event: &NewEvent, said: &Said<'_>) -> bool {
+fn says_the_same(found: &codec::Row<'_>, event: &NewEvent, body: &[u8]) -> bool {
     if found.kind != event.event.kind() {
         return false;
     }
@@ -393,7 +393,7 @@ fn says_the_same(found: &codec::Row<'_>, event: &NewEvent, said: &Said<'_>) -> b
         let opened = found.open(&mut |digest| Err(Error::NoBlob(*digest)));
         return opened.is_ok_and(|found| asked(found.event) == asked(event.event.clone()));
     }
-    said.is_in(found)
+    *found.body == *body
 }
 
 /// A move of the view without what the store put in when it recorded it.
@@ -544,7 +544,7 @@ pub fn scrub(rows: &dyn Rows, world: TxnContext<'_>, scrub: Scrub) -> Result<Seq
         let mut sealed = codec::seal(&recorded, body, &Digest::GENESIS);
         sealed.row.chain = old.chain;
         sealed.row.erased = Some(old.body_digest());
-        erased.push(Erased { seq, body: Digest::blake3(&sealed.row.body) });
+        erased.push(Erased { seq, body: Digest::of(&sealed.row.body) });
         rows.replace_event(row.key, &sealed)?;
     }
     let since = erased.iter().map(|erased| erased.seq).min().unwrap_or(Seq::MAX);

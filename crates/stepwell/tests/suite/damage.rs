@@ -331,7 +331,7 @@ fn a_newer_format_is_refused_and_left_alone() {
     let before = fs::read(&path).unwrap();
     let opened = [SqliteStore::open(sound.folder.path()), read_only(sound.folder.path())];
     for error in opened.map(Result::unwrap_err) {
-        assert!(error.to_string().contains("has format 99; this version reads up to 2"), "{error}");
+        assert!(error.to_string().contains("has format 99; this version reads up to 1"), "{error}");
         assert_eq!(error.kind(), ErrorKind::Incompatible);
     }
     assert_eq!(fs::read(&path).unwrap(), before);
