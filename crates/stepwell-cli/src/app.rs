@@ -95,6 +95,7 @@ impl App {
         };
         let paint = if colour { Paint::Colour } else { Paint::Plain };
         let form = if global.json { Form::Json } else { Form::Text };
+        text::hide_secrets_of(workspace.redactor());
         let out = Output::new(form, paint, terminal, workspace.redactor().with_own_count());
         let (global, wanted) = (global.clone(), asked);
         Ok(Self { workspace, global, wanted, config_fault, terminal, out, definition })

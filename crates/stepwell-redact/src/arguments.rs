@@ -5,6 +5,7 @@ use std::borrow::Cow;
 
 use serde::de::IgnoredAny;
 
+use super::plain::Plain;
 use super::{Redactor, lines, scan};
 
 /// The arguments without secrets; absent, they hold none.
@@ -34,13 +35,13 @@ fn is_clean(redactor: &Redactor, json: &str) -> bool {
     is_unmatched(json) && others(json).is_some_and(|others| is_unmatched(&others))
 }
 
-/// Does a text hold no lines of a key?
+/// Does a text hold no lines of a key, and nothing that colours it?
 fn is_plain(text: &str) -> bool {
-    matches!(lines::redact(text), Cow::Borrowed(_))
+    !lines::are_in(text) && Plain::of(text).is_none()
 }
 
 /// What is looked at besides the document as it is written, on lines of its own; nothing, if lines
-/// of a key are among it.
+/// of a key or colours are among it.
 fn others(json: &str) -> Option<String> {
     let mut others = String::new();
     let (mut rest, mut key): (_, Option<Cow<'_, str>>) = (json, None);

@@ -1,8 +1,9 @@
 //! Where words begin, in texts that hold other texts with their escapes: `\n` in JSON, `%3D` in
 //! an address, the codes of colours. The last letter of an escape is no part of the next word.
 
-/// The longest run of letters and digits that an escape ends with: `u0022`.
-const LONGEST_ESCAPE: usize = 5;
+/// The longest run of letters and digits that an escape ends with: `25253D`, which was escaped twice
+/// more.
+const LONGEST_ESCAPE: usize = 6;
 
 /// Does a word begin behind this text?
 pub(super) fn is_word_start(before: &str) -> bool {
@@ -61,7 +62,14 @@ fn escape(front: &str, run: &str) -> usize {
         (Some(b'\\'), Some(b'x')) if all(1, 3, u8::is_ascii_hexdigit) => 3,
         (Some(b'\\'), Some(b'0')) if all(1, 3, u8::is_ascii_digit) => 3,
         (Some(b'\\'), Some(b'a' | b'b' | b'e' | b'f' | b'n' | b'r' | b't' | b'v' | b'0')) => 1,
-        (Some(b'%'), Some(_)) if all(0, 2, u8::is_ascii_hexdigit) => 2,
+        (Some(b'%'), Some(_)) => {
+            // The sign of an escape may be escaped itself: `%253D`.
+            let signs = run.chunks_exact(2).take_while(|pair| *pair == b"25").count();
+            match all(2 * signs, 2 * signs + 2, u8::is_ascii_hexdigit) {
+                true => 2 * signs + 2,
+                false => 2 * signs,
+            }
+        }
         // The code of a colour: ESC [ 1 ; 31 m.
         (Some(b'[' | b';'), Some(_)) => {
             let digits = run.iter().take_while(|byte| byte.is_ascii_digit()).count();
@@ -106,6 +114,9 @@ mod tests {
             "\u{1b}[m",
             "\u{1b}[2K",
             "a%0A\\r",
+            "a%253D",
+            "%25253d",
+            "%25",
         ] {
             assert!(is_word_start(before), "{before:?}");
         }

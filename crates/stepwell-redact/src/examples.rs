@@ -3,7 +3,7 @@
 use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
 
-use super::rules::{Compiled, rules};
+use super::rules::{Compiled, is_telling, rules};
 use super::*;
 
 /// Characters of a token. Put together here, so that no file of ours holds one.
@@ -12,7 +12,7 @@ fn token(len: usize) -> String {
 }
 
 fn hex(len: usize) -> String {
-    "0123456789abcdef".chars().cycle().take(len).collect()
+    "5d0c1b7f93ae6482".chars().cycle().take(len).collect()
 }
 
 fn upper(len: usize) -> String {
@@ -73,8 +73,8 @@ fn shapes() -> Vec<Example> {
         format!("figd_{}", token(40)),
         format!("nvapi-{}", token(64)),
         format!("tvly-{}", token(32)),
-        format!("discord.com/api/webhooks/123456789012345678/{}", token(68)),
-        format!("discordapp.com/api/v10/webhooks/123456789012345678/{}", token(68)),
+        format!("discord.com/api/webhooks/112233445566778899/{}", token(68)),
+        format!("discordapp.com/api/v10/webhooks/112233445566778899/{}", token(68)),
         format!("{}.GaBcDe.{}", encoded("112233445566778899"), token(38)),
         format!("dapi{}", hex(32)),
         format!("lin_api_{}", token(40)),
@@ -211,14 +211,14 @@ fn every_kind_of_secret_is_found_behind_every_escape() {
     for example in shapes().iter().chain(&named()) {
         for front in FRONTS {
             let text = format!("{front}{}", example.text());
-            let redacted = redactor.redact(&text);
+            let redacted = redactor.redact(&text).into_owned();
             let Example(before, secret, after) = example;
             // A cookie's name goes with its value, and the name of a file with a key's lines.
             let is_more = before.starts_with("Cookie") || redacted.contains("key-lines");
             let around = (format!("{front}{before}"), *after);
             let is_exact = redacted.starts_with(&around.0) && redacted.ends_with(around.1);
             if redacted.contains(secret.as_str()) || !(is_more || is_exact) {
-                missed.push((front, redacted.into_owned()));
+                missed.push((front, redacted));
             }
         }
     }
@@ -229,5 +229,235 @@ impl Example {
     fn text(&self) -> String {
         let Self(before, secret, after) = self;
         format!("{before}{secret}{after}")
+    }
+}
+
+/// Do eight characters in a row of a secret stand in a text?
+fn shows(text: &str, secret: &str) -> bool {
+    let chars: Vec<char> = secret.chars().collect();
+    chars.windows(8).any(|part| text.contains(&part.iter().collect::<String>()))
+}
+
+/// What of a secret is secret: not the front that all of its kind have.
+fn random_part(secret: &str) -> &str {
+    let begins = |keyword: &&&str| {
+        let front = secret.get(..keyword.len());
+        front.is_some_and(|front| front.eq_ignore_ascii_case(keyword))
+    };
+    let all = rules().iter().flat_map(|it| it.rule.keywords);
+    let front = all.filter(begins).map(|keyword| keyword.len()).max().unwrap_or(0);
+    &secret[front..]
+}
+
+#[test]
+fn a_colour_within_a_secret_hides_it_from_nobody() {
+    let redactor = Redactor::default();
+    let mut missed = Vec::new();
+    for example in shapes().iter().chain(&named()) {
+        let Example(before, secret, after) = example;
+        for (on, off) in [
+            ("\u{1b}[01;31m\u{1b}[K", "\u{1b}[m\u{1b}[K"),
+            ("\\u001b[1m", "\\u001b[0m"),
+            ("\u{1b}]8;;file:///a\u{1b}\\", "\u{1b}]8;;\u{1b}\\"),
+        ] {
+            for at in (0..secret.len()).step_by(3).filter(|at| secret.is_char_boundary(*at)) {
+                let (front, rest) = secret.split_at(at);
+                let (inside, rest) = rest.split_at(rest.floor_char_boundary(4));
+                let text = format!("{before}{front}{on}{inside}{off}{rest}{after}");
+                let redacted = redactor.redact(&text).into_owned();
+                if shows(&redacted, random_part(secret)) || redacted == text {
+                    missed.push((text, redacted));
+                }
+            }
+        }
+    }
+    assert!(missed.is_empty(), "{} missed: {:#?}", missed.len(), &missed[..missed.len().min(9)]);
+}
+
+#[test]
+fn a_colour_that_ends_within_a_secret_still_ends() {
+    let text = format!("\u{1b}[31mkey ghp_{}\u{1b}[m{} more", token(10), token(26));
+    let redacted = Redactor::default().redact(&text).into_owned();
+    assert_eq!(redacted, "\u{1b}[31mkey [redacted:github-token]\u{1b}[m more");
+}
+
+#[test]
+fn a_secret_that_is_cut_short_is_known() {
+    let redactor = Redactor::default();
+    let mut missed = Vec::new();
+    for Example(_, secret, _) in shapes() {
+        let random = random_part(&secret);
+        // A front that says nothing by itself, lines of a key, and base64.
+        let front = secret.len() - random.len();
+        let is_other =
+            ["-----", "LS0t", "Z2hw", "c2st", "MTE"].iter().any(|it| secret.starts_with(it));
+        if is_other || !is_telling(&secret[..front]) {
+            continue;
+        }
+        // An address names a place before its secret, and a few characters may look like words.
+        let random = random.rsplit('/').next().unwrap_or(random);
+        for end in secret.len() - random.len() + 12..secret.len() {
+            for behind in ["", " [truncated]", "…", "...", "\"", "\n"] {
+                let text = format!("key={}{behind}", &secret[..end]);
+                let redacted = redactor.redact(&text).into_owned();
+                if shows(&redacted, random) {
+                    missed.push(redacted);
+                }
+            }
+        }
+    }
+    assert!(missed.is_empty(), "{} missed: {:#?}", missed.len(), &missed[..missed.len().min(30)]);
+}
+
+#[test]
+fn a_token_is_known_in_the_middle_of_a_word() {
+    let redactor = Redactor::default();
+    let mut missed = Vec::new();
+    for secret in [
+        format!("hf_{}", token(34)),
+        format!("gsk_{}", token(52)),
+        format!("r8_{}", token(37)),
+        format!("fw_{}", token(24)),
+        format!("hvs.{}", token(90)),
+        format!("ntn_{}", token(46)),
+        format!("secret_{}", token(43)),
+        format!("figd_{}", token(40)),
+    ] {
+        for front in ["_", "x", "MY_", "token_", "7", "%253D", "a%25253D", "\\\\u0022"] {
+            let text = format!("{front}{secret}");
+            if redactor.redact(&text).contains(&secret[..]) {
+                missed.push(text);
+            }
+        }
+    }
+    let secret = format!("sk-{}", token(48));
+    for front in ["_", "%253D", "%25253d"] {
+        let text = format!("{front}{secret}");
+        if redactor.redact(&text).contains(&secret) {
+            missed.push(text);
+        }
+    }
+    assert!(missed.is_empty(), "{} missed: {missed:#?}", missed.len());
+    for text in [
+        format!("task-{}", hex(24)),
+        format!("disk-{}", hex(32)),
+        "self.shelf_abcdefghijklmnopqrstuvwxyzabcdefghijkl".to_owned(),
+        "hf_transformers2 sk-loading1 fw_update2 npm_config_user_agent2 sk-ant-your-key-1"
+            .to_owned(),
+        "glpat-test-token1 ghp_xxxxxxxxxxxx pypi-simple-index-2".to_owned(),
+    ] {
+        assert_eq!(redactor.redact(&text), text);
+    }
+}
+
+/// A private key as programs write it.
+fn private_key(label: &str, columns: usize, lines: usize) -> String {
+    let mut state = 0x2545_f491_4f6c_dd1d_u64;
+    let mut next = || {
+        state ^= state << 13;
+        state ^= state >> 7;
+        state ^= state << 17;
+        let alphabet = b"ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/";
+        char::from(alphabet[usize::try_from(state >> 58).unwrap()])
+    };
+    let mut body = String::new();
+    for line in 0..lines {
+        let columns = if line + 1 == lines { columns / 2 } else { columns };
+        body.extend((0..columns).map(|_| next()));
+        body.push_str(if line + 1 == lines { "==\n" } else { "\n" });
+    }
+    format!("-----BEGIN {label}-----\n{body}-----END {label}-----\n")
+}
+
+/// The characters of a key that are its own.
+fn body(key: &str) -> String {
+    key.lines().filter(|line| !line.starts_with('-')).collect()
+}
+
+/// Keys of several kinds, as programs show them: as they are, indented, numbered, found by a search.
+fn shown_keys() -> Vec<(String, String)> {
+    let mut shown = Vec::new();
+    for (label, columns, lines) in
+        [("RSA PRIVATE KEY", 64, 25), ("OPENSSH PRIVATE KEY", 70, 7), ("PRIVATE KEY", 64, 3)]
+    {
+        let key = private_key(label, columns, lines);
+        for front in ["", "    ", "> ", "id_rsa:", "\u{1b}[35mid_rsa\u{1b}[m:"] {
+            let lines: String = key.lines().map(|line| format!("{front}{line}\n")).collect();
+            shown.push((lines, body(&key)));
+        }
+        let numbered = key.lines().enumerate().map(|(n, line)| format!("{:6}\t{line}\n", n + 1));
+        shown.push((numbered.collect(), body(&key)));
+        shown.push((key.replace('\n', "\r\n"), body(&key)));
+        shown.push((key.replace('\n', "\\n"), body(&key)));
+    }
+    shown
+}
+
+#[test]
+fn of_a_private_key_that_is_cut_anywhere_nothing_is_shown() {
+    let redactor = Redactor::default();
+    let mut missed = Vec::new();
+    for (key, body) in shown_keys() {
+        for end in (40..key.len()).step_by(7).filter(|end| key.is_char_boundary(*end)) {
+            for behind in ["", " [truncated]", "\n[truncated]", "...\nand more", "\n$ ls\nfile one"]
+            {
+                let text = format!("$ head -c {end} key\n{}{behind}", &key[..end]);
+                let redacted = redactor.redact(&text).into_owned();
+                if shows(&redacted, &body) || !redacted.ends_with(behind) {
+                    missed.push((text, redacted));
+                }
+            }
+        }
+    }
+    assert!(missed.is_empty(), "{} missed: {:#?}", missed.len(), &missed[..missed.len().min(4)]);
+}
+
+#[test]
+fn of_the_tail_of_a_private_key_nothing_is_shown() {
+    let redactor = Redactor::default();
+    let mut missed = Vec::new();
+    for (key, body) in shown_keys() {
+        for start in (0..key.len() - 50).step_by(7).filter(|start| key.is_char_boundary(*start)) {
+            for (before, behind) in [("", ""), ("the end:\n", "\n$ ls\n")] {
+                let text = format!("{before}{}{behind}", &key[start..]);
+                let redacted = redactor.redact(&text).into_owned();
+                if shows(&redacted, &body) || !redacted.starts_with(before) {
+                    missed.push((text, redacted));
+                }
+            }
+        }
+    }
+    assert!(missed.is_empty(), "{} missed: {:#?}", missed.len(), &missed[..missed.len().min(4)]);
+}
+
+#[test]
+fn a_secret_that_is_split_over_texts_is_taken_out_of_each() {
+    let redactor = Redactor::default();
+    let key = private_key("OPENSSH PRIVATE KEY", 70, 7);
+    let token = format!("ghp_{}", token(36));
+    for (whole, secret) in [(&key, body(&key)), (&token, token[4..].to_owned())] {
+        for at in 1..whole.len() {
+            let texts = [format!("here: {}", &whole[..at]), format!("{} done", &whole[at..])];
+            let redacted = redactor.redact_joined(&texts).unwrap().concat();
+            assert!(!shows(&redacted, &secret), "{at}: {redacted}");
+            assert!(redacted.starts_with("here: ") && redacted.ends_with(" done"), "{redacted}");
+        }
+    }
+    assert_eq!(redactor.redact_joined(&["the pass", "word is the first word"]), None);
+}
+
+#[test]
+fn what_is_public_is_shown() {
+    let redactor = Redactor::default();
+    for label in ["CERTIFICATE", "PUBLIC KEY", "PGP PUBLIC KEY BLOCK", "PGP SIGNATURE"] {
+        let key = private_key(label, 64, 9);
+        assert_eq!(redactor.redact(&key), key);
+    }
+    for text in [
+        "the file begins with -----BEGIN PUBLIC KEY----- and goes on".to_owned(),
+        format!("{}\nword\nmore words", token(64)),
+        format!("{}\n{}\n{}", hex(64), hex(64), hex(64)),
+    ] {
+        assert_eq!(redactor.redact(&text), text);
     }
 }

@@ -37,6 +37,16 @@ pub(super) fn is_secret(value: &str, kind: Value, around: Around<'_>) -> bool {
     }
 }
 
+/// The fewest characters that tell chance from words.
+const CHANCE_CHARACTERS: usize = 8;
+
+/// Does what follows the front of a token look as if chance had made it?
+pub(super) fn is_chance(value: &str) -> bool {
+    let has = |is: fn(&u8) -> bool| value.as_bytes().iter().any(is);
+    let is_mixed = is_mixed(value) || (has(u8::is_ascii_lowercase) && has(u8::is_ascii_uppercase));
+    value.len() >= CHANCE_CHARACTERS && is_mixed && !is_words(value) && !is_made_up(value)
+}
+
 /// Is it `user:password` in base64?
 fn is_login(value: &str) -> bool {
     decoded(value).is_some_and(|login| {

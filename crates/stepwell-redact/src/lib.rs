@@ -11,6 +11,7 @@ mod examples;
 mod judge;
 mod lines;
 mod manifest;
+mod plain;
 mod rules;
 mod scan;
 
@@ -19,8 +20,9 @@ use std::fmt;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, OnceLock};
 
+use self::plain::Plain;
 use self::rules::rules;
-use self::scan::{Given, PLACEHOLDER, Scan};
+use self::scan::{Given, PLACEHOLDER, Scan, Span};
 
 /// The name of the rule for values that were given, such as the keys in use.
 const GIVEN: &str = "provider-key";
@@ -119,35 +121,54 @@ impl Redactor {
         Scan::of(text, self.given())
     }
 
+    /// The secrets of a text as it is written, and as a terminal shows it.
+    fn spans(&self, text: &str, scan: impl Fn(&Self, &str) -> Scan) -> Vec<Span> {
+        let mut spans = scan(self, text).spans(text);
+        if let Some(plain) = Plain::of(text) {
+            let shown = scan(self, &plain.text).spans(&plain.text).into_iter();
+            spans.extend(shown.map(|it| Span { range: plain.origin(&it.range), ..it }));
+            spans = scan::joined(spans);
+        }
+        spans
+    }
+
+    /// The secrets of a text that may be a part of a file.
+    fn spans_of_part(&self, text: &str) -> Vec<Span> {
+        self.spans(text, |it, text| it.scan(text).with_lines(text))
+    }
+
     /// The text with each secret replaced by `[redacted:rule]`. What stands around it stays,
     /// and what was redacted before is left as it is.
     #[must_use]
     pub fn redact<'a>(&self, text: &'a str) -> Cow<'a, str> {
-        let redacted = match lines::redact(text) {
-            Cow::Borrowed(text) => self.by_rules(text),
-            Cow::Owned(text) => Cow::Owned(self.by_rules(&text).into_owned()),
-        };
-        if matches!(redacted, Cow::Owned(_)) {
-            self.taken.fetch_add(1, Ordering::Relaxed);
-        }
-        redacted
-    }
-
-    fn by_rules<'a>(&self, text: &'a str) -> Cow<'a, str> {
-        let spans = self.scan(text).spans(text);
+        let spans = self.spans_of_part(text);
         if spans.is_empty() {
             return Cow::Borrowed(text);
         }
-        let (mut redacted, mut at) = (String::with_capacity(text.len()), 0);
-        for span in spans {
-            redacted.push_str(&text[at..span.range.start]);
-            redacted.push_str(PLACEHOLDER);
-            redacted.push_str(span.name);
-            redacted.push(']');
-            at = span.range.end;
+        self.taken.fetch_add(1, Ordering::Relaxed);
+        Cow::Owned(replaced(text, 0, &spans))
+    }
+
+    /// Texts that are read one behind the other, each without secrets. A secret that goes from one
+    /// over to the next is taken out of both. Absent, they hold none.
+    #[must_use]
+    pub fn redact_joined(&self, texts: &[impl AsRef<str>]) -> Option<Vec<String>> {
+        let whole: String = texts.iter().map(AsRef::as_ref).collect();
+        let (mut spans, mut at, mut starts) = (self.spans_of_part(&whole), 0, Vec::new());
+        for text in texts.iter().map(AsRef::as_ref) {
+            let alone = self.spans_of_part(text).into_iter();
+            let moved = |it: Span| Span { range: at + it.range.start..at + it.range.end, ..it };
+            spans.extend(alone.map(moved));
+            starts.push(at);
+            at += text.len();
         }
-        redacted.push_str(&text[at..]);
-        Cow::Owned(redacted)
+        let spans = scan::joined(spans);
+        if spans.is_empty() {
+            return None;
+        }
+        self.taken.fetch_add(1, Ordering::Relaxed);
+        let texts = texts.iter().map(AsRef::as_ref).zip(starts);
+        Some(texts.map(|(text, start)| replaced(text, start, &spans)).collect())
     }
 
     /// Does a text hold what redaction leaves behind?
@@ -161,7 +182,7 @@ impl Redactor {
     #[must_use]
     pub fn holds_secret(&self, bytes: &[u8]) -> Option<&'static str> {
         let text = String::from_utf8_lossy(bytes);
-        self.scan(&text).spans(&text).first().map(|span| span.name)
+        self.spans(&text, Self::scan).first().map(|span| span.name)
     }
 
     /// A JSON text without secrets, which stays JSON if it was: only strings change. Absent, it
@@ -170,6 +191,24 @@ impl Redactor {
     pub fn redact_json(&self, json: &str) -> Option<String> {
         arguments::redact(self, json)
     }
+}
+
+/// A text with a placeholder for each secret. It begins at `start` of the text that the secrets were
+/// found in. A colour that ends within a secret ends behind it.
+fn replaced(text: &str, start: usize, spans: &[Span]) -> String {
+    let (mut redacted, mut at, end) = (String::with_capacity(text.len()), 0, start + text.len());
+    let is_here = |span: &&Span| span.range.start < end && span.range.end > start;
+    for Span { range, name } in spans.iter().filter(is_here) {
+        let secret = range.start.max(start) - start..range.end.min(end) - start;
+        redacted.push_str(&text[at..secret.start]);
+        redacted.push_str(PLACEHOLDER);
+        redacted.push_str(name);
+        redacted.push(']');
+        redacted.extend(plain::colours(&text[secret.clone()]));
+        at = secret.end;
+    }
+    redacted.push_str(&text[at..]);
+    redacted
 }
 
 /// Could a value be nothing but a secret? A variable such as `DB_PASSWORD` may hold a plain
@@ -209,7 +248,7 @@ mod tests {
             let before = match rule.before {
                 Before::Name | Before::Variable => "A",
                 Before::Parameter => "?",
-                Before::Anything | Before::Word | Before::Run(_) => "",
+                Before::Anything | Before::Word | Before::Prefix | Before::Run(_) => "",
             };
             proptest!(ProptestConfig::with_cases(64), |(text in matching(rule.pattern))| {
                 let text = format!("{before}{text}");

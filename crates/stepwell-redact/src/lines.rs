@@ -1,14 +1,11 @@
-//! Lines from the middle of a private key: of one that is read in parts, nothing but its
-//! look tells what it is. In a whole file such lines are something else, because a key there
-//! has its beginning.
+//! Lines of a private key. Of one that is read in parts nothing but its look tells what it is, and
+//! one that was cut off may have other text behind it. In a whole file such lines are something else,
+//! because a key there has its beginning.
 
-use std::borrow::Cow;
+use std::ops::Range;
 
 /// The rule's name.
 pub(super) const NAME: &str = "key-lines";
-
-/// What stands in their place.
-const PLACEHOLDER: &str = "[redacted:key-lines]";
 
 /// How long the lines of a key are: PEM's, OpenSSH's, PGP's.
 const LENGTHS: std::ops::RangeInclusive<usize> = 64..=76;
@@ -16,105 +13,254 @@ const LENGTHS: std::ops::RangeInclusive<usize> = 64..=76;
 /// The most that stands in front of a line that a search found: a file's name and a number.
 const LONGEST_FRONT: usize = 120;
 
-/// The text without such lines. Certificates look the same, and are public.
-pub(super) fn redact(text: &str) -> Cow<'_, str> {
+/// What ends the front of a line that a program numbered, quoted or found.
+const FRONT_ENDS: [char; 6] = [':', '|', ' ', '\t', '→', '>'];
+
+/// What a key has between its first line and its characters.
+const HEADERS: [&str; 7] =
+    ["Proc-Type:", "DEK-Info:", "Version:", "Comment:", "Hash:", "Charset:", "Encryption:"];
+
+/// Does a text hold such lines?
+pub(super) fn are_in(text: &str) -> bool {
+    !ranges(text).is_empty()
+}
+
+/// Where such lines are. Certificates and public keys look the same, and are for everyone.
+pub(super) fn ranges(text: &str) -> Vec<Range<usize>> {
     // Nearly every text ends here.
-    if text.len() < 2 * LENGTHS.start() || !lines(text).any(|line| material(line).is_some()) {
-        return Cow::Borrowed(text);
+    let may_be_full = |line: Range<usize>| {
+        let is_long = line.len() >= *LENGTHS.start();
+        is_long && material(&text[line]).is_some_and(|it| LENGTHS.contains(&it.len()))
+    };
+    if !ends(text, false).any(may_be_full) && !text.contains("PRIVATE KEY") {
+        return Vec::new();
     }
-    let mut redacted = String::new();
-    // What was copied ends at `copied`; the lines of a key begin at `start`, if one does.
-    let (mut copied, mut at) = (0, 0);
-    let mut block: Option<Block> = None;
-    // Looked for once, not in every line: most texts hold none.
-    let certificates = text.contains("CERTIFICATE");
-    let mut public = false;
-    for line in text.split_inclusive('\n') {
-        let bare = line.trim_end_matches(['\n', '\r']);
-        public |= certificates && bare.contains("BEGIN CERTIFICATE");
-        let material = if public { None } else { material(bare) };
-        public &= !(certificates && bare.contains("END CERTIFICATE"));
-        match (&mut block, material) {
-            (Some(block), Some(material)) => block.push(material),
-            (None, Some(material)) => {
-                let mut new = Block { start: at, ..Block::default() };
-                new.push(material);
-                block = Some(new);
-            }
-            (Some(open), None) => {
-                if open.is_key() {
-                    redacted.push_str(&text[copied..open.start]);
-                    redacted.push_str(PLACEHOLDER);
-                    // A key's last line is shorter.
-                    copied =
-                        if is_base64(bare.trim_end_matches('=')) { at + bare.len() } else { at };
-                    if copied == at {
-                        redacted.push('\n');
-                    }
-                }
-                block = None;
-            }
-            (None, None) => {}
+    let lines: Vec<Line> = ends(text, true).map(|line| Line::of(text, line)).collect();
+    let (mut ranges, mut at) = (Vec::new(), 0);
+    while at < lines.len() {
+        let end = at + lines[at..].iter().take_while(|line| line.material.is_some()).count();
+        if end > at {
+            let block = Block { text, lines: &lines, inner: at..end };
+            ranges.extend(block.secret());
+        } else if let Some(front) = lines[at].front_of_key(text) {
+            // Cut off in its first line.
+            let body = lines[at + 1..].iter().find(|line| line.mark != Some(Mark::Header));
+            ranges.extend(body.and_then(|line| line.cut(text, front)));
         }
-        at += line.len();
+        at = end.max(at + 1);
     }
-    if let Some(open) = block.filter(Block::is_key) {
-        redacted.push_str(&text[copied..open.start]);
-        redacted.push_str(PLACEHOLDER);
-        copied = text.len();
-    }
-    if copied == 0 {
-        return Cow::Borrowed(text);
-    }
-    redacted.push_str(&text[copied..]);
-    Cow::Owned(redacted)
+    ranges
 }
 
-/// Lines that follow each other and may be a key's.
-#[derive(Default)]
-struct Block {
-    start: usize,
-    lines: usize,
-    upper: bool,
-    lower: bool,
-    digit: bool,
-}
-
-impl Block {
-    fn push(&mut self, material: &str) {
-        self.lines += 1;
-        for byte in material.bytes() {
-            self.upper |= byte.is_ascii_uppercase();
-            self.lower |= byte.is_ascii_lowercase();
-            self.digit |= byte.is_ascii_digit();
-        }
-    }
-
-    /// Digests in a column are of small letters and digits; one line alone may be anything.
-    fn is_key(&self) -> bool {
-        self.lines >= 2 && self.upper && self.lower && self.digit
-    }
-}
-
-/// The lines of a text, without their ends.
-fn lines(text: &str) -> impl Iterator<Item = &str> {
-    let ends = memchr::memchr_iter(b'\n', text.as_bytes()).chain([text.len()]);
-    let mut start = 0;
-    ends.map(move |end| {
-        let line = &text[start..end];
-        start = end + 1;
-        line.trim_end_matches('\r')
+/// The lines of a text without their ends, which may be escaped.
+fn ends(text: &str, escaped: bool) -> impl Iterator<Item = Range<usize>> {
+    let bytes = text.as_bytes();
+    let mut start = Some(0);
+    std::iter::from_fn(move || {
+        let from = start?;
+        let end = match escaped {
+            false => memchr::memchr(b'\n', &bytes[from..]).map(|at| (at, 1)),
+            true => text[from..].find(['\n', '\\']).and_then(|first| line_end(text, from, first)),
+        };
+        start = end.map(|(at, len)| from + at + len);
+        let line = &text[from..end.map_or(text.len(), |(at, _)| from + at)];
+        Some(from..from + line.trim_end_matches('\r').len())
     })
 }
 
-/// What of a line may be a key's: all of it, or what stands behind a file's name and a number.
-fn material(line: &str) -> Option<&str> {
-    let tail = line.rsplit([':', '|', ' ', '\t', '→']).next().unwrap_or(line);
-    let front = line.len() - tail.len();
-    (LENGTHS.contains(&tail.len()) && front <= LONGEST_FRONT && is_base64(tail)).then_some(tail)
+/// The first end of a line, and how long it is.
+fn line_end(text: &str, from: usize, mut at: usize) -> Option<(usize, usize)> {
+    let rest = &text[from..];
+    loop {
+        let here = &rest[at..];
+        if here.starts_with('\n') {
+            return Some((at, 1));
+        }
+        let slashes = here.bytes().take_while(|byte| *byte == b'\\').count();
+        let letter = &here[slashes..];
+        if letter.starts_with("r\\n") {
+            return Some((at, slashes + 3));
+        }
+        if letter.starts_with('n') {
+            return Some((at, slashes + 1));
+        }
+        at += slashes + letter.find(['\n', '\\'])?;
+    }
 }
 
-fn is_base64(text: &str) -> bool {
-    let is = |byte: u8| byte.is_ascii_alphanumeric() || byte == b'+' || byte == b'/';
-    !text.is_empty() && text.bytes().all(is)
+/// A line of a text.
+struct Line {
+    whole: Range<usize>,
+    /// What of it may be a key's: all of it, or what stands behind a file's name and a number.
+    material: Option<Range<usize>>,
+    mark: Option<Mark>,
+}
+
+/// A line that says what the lines next to it are.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Mark {
+    Begin { private: bool },
+    End { private: bool },
+    Header,
+}
+
+impl Line {
+    fn of(text: &str, whole: Range<usize>) -> Self {
+        let line = &text[whole.clone()];
+        let material = material(line).map(|it| whole.end - it.len()..whole.end);
+        let mark = if material.is_some() { None } else { Mark::of(line) };
+        Self { whole, material, mark }
+    }
+
+    /// What stands in front of a private key's first line, if this is one.
+    fn front_of_key<'a>(&self, text: &'a str) -> Option<&'a str> {
+        let begins = self.mark == Some(Mark::Begin { private: true });
+        let line = &text[self.whole.clone()];
+        line.find("---").filter(|_| begins).map(|front| &line[..front])
+    }
+
+    /// The end of a key that was cut off in this line, with other text behind it. The lines before
+    /// have the same front, though its number may be shorter there.
+    fn cut(&self, text: &str, front: &str) -> Option<Range<usize>> {
+        let mut start = self.whole.start;
+        for end in front.chars().filter(|it| FRONT_ENDS.contains(it) && *it != ' ') {
+            start += text[start..self.whole.end].find(end)? + end.len_utf8();
+        }
+        let rest = text[start..self.whole.end].trim_start_matches(' ');
+        let start = self.whole.end - rest.len();
+        let run = rest.bytes().take_while(|byte| is_base64_byte(*byte)).count();
+        is_random(&rest[..run]).then(|| start..start + run)
+    }
+
+    fn is_full(&self) -> bool {
+        self.material.as_ref().is_some_and(|material| LENGTHS.contains(&material.len()))
+    }
+}
+
+impl Mark {
+    fn of(line: &str) -> Option<Self> {
+        let private = line.contains("PRIVATE KEY");
+        // One that is cut off does not say what it is of.
+        let is_whole = private || line.trim_end().ends_with("---");
+        match (line.contains("---"), line.contains("BEGIN "), line.contains("END ")) {
+            (true, true, false) => is_whole.then_some(Self::Begin { private }),
+            (true, false, true) => is_whole.then_some(Self::End { private }),
+            (true, true, true) => None,
+            _ => {
+                let words = line.rsplit(['|', '\t', '→', '>']).next().unwrap_or(line).trim();
+                let is_header = words.is_empty() || HEADERS.iter().any(|it| words.contains(it));
+                is_header.then_some(Self::Header)
+            }
+        }
+    }
+}
+
+/// Lines that follow each other and may be a key's.
+struct Block<'a> {
+    text: &'a str,
+    lines: &'a [Line],
+    inner: Range<usize>,
+}
+
+impl Block<'_> {
+    /// What of it is a key's.
+    fn secret(&self) -> Option<Range<usize>> {
+        let before = self.lines[..self.inner.start].iter().rev().map(|line| line.mark);
+        let before = before.skip_while(|mark| *mark == Some(Mark::Header)).next().flatten();
+        let after = self.lines.get(self.inner.end).and_then(|line| line.mark);
+        let begun = before == Some(Mark::Begin { private: true });
+        let ended = after == Some(Mark::End { private: true });
+        let is_public = before == Some(Mark::Begin { private: false })
+            || after == Some(Mark::End { private: false });
+        if is_public {
+            return None;
+        }
+        let mut lines = self.inner.clone();
+        let first_full = lines.clone().find(|line| self.lines[*line].is_full());
+        if !begun && !ended {
+            let first = first_full?;
+            // The line in front may be the end of one.
+            let is_cut = first > lines.start && is_random(self.material(first - 1));
+            lines.start = first - usize::from(is_cut);
+        }
+        if begun && first_full != Some(lines.start) && !ended {
+            // Cut off in its first line, or prose about keys.
+            let first = self.material(lines.start);
+            return is_random(first).then(|| self.range(lines.start..lines.start + 1));
+        }
+        if !ended {
+            // The last line is shorter, and no other one is.
+            let start = lines.start + usize::from(!self.lines[lines.start].is_full());
+            let full = (start..lines.end).take_while(|line| self.lines[*line].is_full()).count();
+            lines.end = lines.end.min(start + full + 1);
+            if lines.end > start + full && !self.is_last(lines.end - 1) {
+                lines.end -= 1;
+            }
+        }
+        if begun || ended || self.is_key(lines.clone()) {
+            let mut range = self.range(lines.clone());
+            if lines.end == self.inner.end {
+                range.end = self.cut_end(lines.end - 1).unwrap_or(range.end);
+            }
+            return Some(range);
+        }
+        None
+    }
+
+    fn material(&self, line: usize) -> &str {
+        self.lines[line].material.clone().map_or("", |range| &self.text[range])
+    }
+
+    /// From the first line's characters to those of the last one.
+    fn range(&self, lines: Range<usize>) -> Range<usize> {
+        let of = |line: usize| self.lines[line].material.as_ref();
+        let start = of(lines.start).map_or(0, |material| material.start);
+        start..of(lines.end - 1).map_or(start, |material| material.end)
+    }
+
+    /// Is a line that is not a full one a key's last?
+    fn is_last(&self, line: usize) -> bool {
+        let material = self.material(line);
+        material.ends_with('=') || is_random(material)
+    }
+
+    /// Digests in a column are of small letters and digits; one line alone may be anything.
+    fn is_key(&self, lines: Range<usize>) -> bool {
+        let (mut upper, mut lower, mut digit) = (false, false, false);
+        for byte in lines.clone().flat_map(|line| self.material(line).bytes()) {
+            upper |= byte.is_ascii_uppercase();
+            lower |= byte.is_ascii_lowercase();
+            digit |= byte.is_ascii_digit();
+        }
+        lines.len() >= 2 && upper && lower && digit
+    }
+
+    /// Where the key ends in the line behind a full one, if other text follows it there.
+    fn cut_end(&self, last: usize) -> Option<usize> {
+        let line = &self.lines[last];
+        let front = &self.text[line.whole.start..line.material.as_ref()?.start];
+        let next = self.lines.get(last + 1).filter(|_| line.is_full())?;
+        next.cut(self.text, front).map(|cut| cut.end)
+    }
+}
+
+/// What of a line may be a key's.
+fn material(line: &str) -> Option<&str> {
+    let is_base64 = |byte: &u8| is_base64_byte(*byte) || *byte == b'=';
+    // All of it from its end on, up to what ends a front.
+    let run = line.bytes().rev().take_while(is_base64).count();
+    let (front, tail) = line.split_at(line.len() - run);
+    let ends = front.is_empty() || front.ends_with(FRONT_ENDS);
+    let is_material = ends && front.len() <= LONGEST_FRONT;
+    let body = tail.trim_end_matches('=');
+    (is_material && !body.is_empty() && !body.contains('=')).then_some(tail)
+}
+
+/// Does it look like no word: has it more than small letters behind its first one?
+fn is_random(material: &str) -> bool {
+    material.bytes().skip(1).any(|byte| !byte.is_ascii_lowercase())
+}
+
+const fn is_base64_byte(byte: u8) -> bool {
+    byte.is_ascii_alphanumeric() || byte == b'+' || byte == b'/'
 }

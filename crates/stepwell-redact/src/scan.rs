@@ -12,9 +12,9 @@ use std::sync::LazyLock;
 use aho_corasick::{AhoCorasick, AhoCorasickKind};
 
 use super::edge;
-use super::judge::{Around, decoded, is_secret};
-use super::manifest;
-use super::rules::{Before, Compiled, Reach, Value, rules};
+use super::judge::{Around, decoded, is_chance, is_secret};
+use super::rules::{Before, Compiled, Reach, Value, is_telling, rules};
+use super::{lines, manifest};
 
 /// What every placeholder begins with.
 pub(super) const PLACEHOLDER: &str = "[redacted:";
@@ -134,7 +134,7 @@ impl Scan {
                 Use::Placeholder => scan.add_placeholder(text, found.start()),
                 Use::Manifest => is_manifest |= manifest::is_named(&text[found.start()..]),
                 Use::Rules(rules) => {
-                    rules.iter().for_each(|rule| scan.look(text, *rule, found.start()));
+                    rules.iter().for_each(|rule| scan.look(text, *rule, found.range()));
                 }
             }
         }
@@ -147,6 +147,13 @@ impl Scan {
             }
         }
         scan
+    }
+
+    /// Reads a text that may be a part of a file: lines in it may be a key's.
+    pub(super) fn with_lines(mut self, text: &str) -> Self {
+        let found = lines::ranges(text).into_iter();
+        found.for_each(|range| self.add_certain(range, lines::NAME));
+        self
     }
 
     /// Did a rule find something?
@@ -173,38 +180,47 @@ impl Scan {
     }
 
     /// Tries a rule at one of its keywords, if what is in front of it allows that.
-    fn look(&mut self, text: &str, rule: usize, keyword: usize) {
-        let (before, last) = (&text[..keyword], text.as_bytes()[..keyword].last());
-        let start = match rules()[rule].rule.before {
-            Before::Anything => Some(keyword),
-            Before::Word => edge::is_word_start(before).then_some(keyword),
-            Before::Name => last.is_some_and(u8::is_ascii_alphanumeric).then_some(keyword),
+    fn look(&mut self, text: &str, rule: usize, keyword: Range<usize>) {
+        let at = keyword.start;
+        let (before, last) = (&text[..at], text.as_bytes()[..at].last());
+        let attempt = Attempt { rule, start: at, keyword: keyword.len(), is_within: false };
+        let attempt = match rules()[rule].rule.before {
+            Before::Anything => Some(attempt),
+            Before::Word => edge::is_word_start(before).then_some(attempt),
+            Before::Prefix => {
+                let is_within = !edge::is_word_start(before);
+                // A dash joins words: `task-`.
+                let is_joined = text[keyword].ends_with('-') && last != Some(&b'_');
+                (!is_within || !is_joined).then_some(Attempt { is_within, ..attempt })
+            }
+            Before::Name => last.is_some_and(u8::is_ascii_alphanumeric).then_some(attempt),
             Before::Variable => {
                 let is = |byte: &u8| byte.is_ascii_uppercase() || byte.is_ascii_digit();
-                last.is_some_and(is).then_some(keyword)
+                last.is_some_and(is).then_some(attempt)
             }
-            Before::Parameter => edge::is_parameter_start(before).then_some(keyword),
+            Before::Parameter => edge::is_parameter_start(before).then_some(attempt),
             Before::Run(is) => {
-                let read = self.read.get(rule).copied().unwrap_or(0).min(keyword);
+                let read = self.read.get(rule).copied().unwrap_or(0).min(at);
                 let run = before.as_bytes()[read..].iter().rev().take_while(|byte| is(**byte));
-                let start = keyword - run.count();
+                let start = at - run.count();
                 let behind = edge::run_start(before, start);
-                if behind > start && self.finds(text, rule, behind) {
+                if behind > start && self.finds(text, Attempt { start: behind, ..attempt }) {
                     return;
                 }
                 // What looks like an escape may be the secret's own first letter.
-                Some(start)
+                Some(Attempt { start, ..attempt })
             }
         };
-        if let Some(start) = start {
-            self.try_rule(text, rule, start);
+        if let Some(attempt) = attempt {
+            self.make(text, attempt);
         }
     }
 
     /// Tries a rule at a place, and forgets it if nothing is found.
-    fn finds(&mut self, text: &str, rule: usize, start: usize) -> bool {
+    fn finds(&mut self, text: &str, attempt: Attempt) -> bool {
+        let rule = attempt.rule;
         let (found, read) = (self.hits.len(), self.read.get(rule).copied().unwrap_or(0));
-        self.try_rule(text, rule, start);
+        self.make(text, attempt);
         let finds = self.hits.len() > found;
         if !finds {
             self.read[rule] = read;
@@ -213,24 +229,25 @@ impl Scan {
     }
 
     /// Tries a rule at a place that it has not read yet.
-    fn try_rule(&mut self, text: &str, number: usize, start: usize) {
+    fn make(&mut self, text: &str, attempt: Attempt) {
         if self.read.is_empty() {
             self.read.resize(rules().len(), 0);
         }
-        if start < self.read[number] {
+        let read = &mut self.read[attempt.rule];
+        if attempt.start < *read {
             return;
         }
-        match Tried::at(text, number, start) {
-            Tried::No { read } => self.read[number] = read,
+        match attempt.outcome(text) {
+            Outcome::No { read: end } => *read = end,
             // A value that is no secret itself may hold one. A long one is read once.
-            Tried::Value(value) => {
+            Outcome::Value(value) => {
                 self.matched = true;
                 let is_long = value.len() > LONG_VALUE;
-                self.read[number] = if is_long { value.end } else { value.start };
+                *read = if is_long { value.end } else { value.start };
             }
-            Tried::Secret(hit) => {
+            Outcome::Secret(hit) => {
                 self.matched = true;
-                self.read[number] = hit.secret.end;
+                *read = hit.secret.end;
                 self.hits.push(hit);
             }
         }
@@ -280,9 +297,34 @@ impl Scan {
     }
 }
 
-/// What became of a rule at a place.
-enum Tried {
-    /// It does not match, nor does it up to there.
+/// Spans of several scans as one list, in order and without overlaps. The first one names what it
+/// shares with others.
+pub(super) fn joined(mut spans: Vec<Span>) -> Vec<Span> {
+    spans.sort_by_key(|span| (span.range.start, Reverse(span.range.end)));
+    let mut joined: Vec<Span> = Vec::new();
+    for span in spans {
+        match joined.last_mut().filter(|last| span.range.start < last.range.end) {
+            Some(last) => last.range.end = last.range.end.max(span.range.end),
+            None => joined.push(span),
+        }
+    }
+    joined
+}
+
+/// A rule, tried at a place.
+#[derive(Clone, Copy)]
+struct Attempt {
+    rule: usize,
+    start: usize,
+    /// How long the keyword is that stands there.
+    keyword: usize,
+    /// Does it stand within a word?
+    is_within: bool,
+}
+
+/// What became of an attempt.
+enum Outcome {
+    /// The rule does not match, nor does it up to there.
     No {
         read: usize,
     },
@@ -291,46 +333,71 @@ enum Tried {
     Secret(Hit),
 }
 
-impl Tried {
-    fn at(text: &str, number: usize, start: usize) -> Self {
-        let (compiled, rest) = (&rules()[number], &text[start..]);
+impl Attempt {
+    fn outcome(self, text: &str) -> Outcome {
+        let (compiled, rest) = (&rules()[self.rule], &text[self.start..]);
         let rule = compiled.rule;
         // Where no flag follows a program, none follows another one in the same command.
         let read = match rule.reach {
-            Reach::Text => start,
-            Reach::Command => start + rest.find(COMMAND_ENDS).unwrap_or(rest.len()),
+            Reach::Text => self.start,
+            Reach::Command => self.start + rest.find(COMMAND_ENDS).unwrap_or(rest.len()),
         };
         // Most do not match, and that is known without the groups.
         let regex = compiled.regex();
         let captures = regex.is_match(rest).then(|| regex.captures(rest)).flatten();
-        let Some(captures) = captures else { return Self::No { read } };
+        let Some(captures) = captures else {
+            return self.cut_short(text).map_or(Outcome::No { read }, Outcome::Secret);
+        };
         let mut groups = captures.iter().skip(1).zip(rule.values);
         let Some((group, value)) = groups.find_map(|(group, value)| Some((group?, *value))) else {
-            return Self::No { read };
+            return Outcome::No { read };
         };
-        let secret = start + group.start()..start + group.end();
+        let secret = self.start + group.start()..self.start + group.end();
         let around = Around { before: &text[..secret.start], after: &text[secret.end..] };
         let found = &text[secret.clone()];
         let holds_one = || decoded(found).is_some_and(|it| !Scan::of(&it, None).hits.is_empty());
-        match is_secret(found, value, around) && (value != Value::Encoded || holds_one()) {
-            false => Self::Value(secret),
-            true => Self::Secret(Hit { start, secret, value, order: number + 1, name: rule.name }),
+        let is_secret = is_secret(found, value, around)
+            && (value != Value::Encoded || holds_one())
+            && (!self.is_within || is_chance(&rest[self.keyword..group.end()]));
+        match is_secret {
+            true => Outcome::Secret(self.hit(secret, value)),
+            false => Outcome::Value(secret),
         }
+    }
+
+    /// A secret of which only the front is there, enough to look like chance.
+    fn cut_short(self, text: &str) -> Option<Hit> {
+        let (before, rest) = text.split_at(self.start);
+        let keyword = rest.get(..self.keyword)?;
+        // One without a sign may stand by chance in what is written in base64.
+        let is_plain = keyword.bytes().all(|byte| byte.is_ascii_alphanumeric());
+        if self.is_within || !is_telling(keyword) || (is_plain && !edge::is_word_start(before)) {
+            return None;
+        }
+        let len = rules()[self.rule].front(rest);
+        let random = rest.get(self.keyword..len)?;
+        is_chance(random).then(|| self.hit(self.start..self.start + len, Value::Certain))
+    }
+
+    fn hit(self, secret: Range<usize>, value: Value) -> Hit {
+        let Self { rule, start, .. } = self;
+        Hit { start, secret, value, order: rule + 1, name: rules()[rule].rule.name }
     }
 }
 
 /// What the rules that ask for the beginning of a word find at a place where one is sure to begin.
 fn words_at(text: &str, start: usize) -> impl Iterator<Item = Hit> {
     let rest = &text.as_bytes()[start..];
-    let begins = |keyword: &&str| {
+    let begins = |keyword: &&&str| {
         let front = rest.get(..keyword.len());
         front.is_some_and(|front| front.eq_ignore_ascii_case(keyword.as_bytes()))
     };
     let all = rules().iter().enumerate();
-    all.filter_map(move |(n, Compiled { rule, .. })| {
-        let is_word = matches!(rule.before, Before::Word) && rule.keywords.iter().any(begins);
-        match is_word.then(|| Tried::at(text, n, start)) {
-            Some(Tried::Secret(hit)) => Some(hit),
+    all.filter_map(move |(rule, Compiled { rule: it, .. })| {
+        let is_word = matches!(it.before, Before::Word | Before::Prefix);
+        let keyword = it.keywords.iter().find(begins).filter(|_| is_word)?.len();
+        match (Attempt { rule, start, keyword, is_within: false }).outcome(text) {
+            Outcome::Secret(hit) => Some(hit),
             _ => None,
         }
     })

@@ -245,7 +245,7 @@ impl RedactMessages for Redactor {
 }
 
 fn redact_parts(by: &Redactor, parts: &mut [Part]) -> bool {
-    let mut changed = false;
+    let mut changed = redact_split(by, parts);
     for part in parts {
         changed |= match part {
             Part::Text(Text { text, opaque }) => replace(by, text) | redact_opaque(by, opaque),
@@ -273,6 +273,23 @@ fn redact_parts(by: &Redactor, parts: &mut [Part]) -> bool {
                 changed | redact_opaque(by, opaque)
             }
         };
+    }
+    changed
+}
+
+/// Takes out secrets that go from one text of a message over to the next, which are read as one.
+fn redact_split(by: &Redactor, parts: &mut [Part]) -> bool {
+    let is_text = |part: &Part| matches!(part, Part::Text(_));
+    let mut changed = false;
+    for parts in parts.chunk_by_mut(|one, next| is_text(one) && is_text(next)) {
+        let texts: Vec<&str> = parts.iter().filter_map(Part::as_text).collect();
+        let redacted = (texts.len() > 1).then(|| by.redact_joined(&texts)).flatten();
+        for (part, redacted) in parts.iter_mut().zip(redacted.into_iter().flatten()) {
+            if let Part::Text(text) = part {
+                changed |= text.text != redacted;
+                text.text = redacted;
+            }
+        }
     }
     changed
 }

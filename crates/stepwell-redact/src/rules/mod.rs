@@ -8,9 +8,11 @@
 mod shapes;
 mod words;
 
-use std::sync::{LazyLock, OnceLock};
+use std::sync::{LazyLock, Mutex, OnceLock, PoisonError};
 
 use regex::{Regex, RegexBuilder};
+use regex_automata::hybrid::dfa::{Cache, DFA};
+use regex_automata::{Anchored, Input};
 
 /// Room for one compiled rule. The largest takes a tenth of it.
 const COMPILED_BYTES: usize = 16 << 20;
@@ -38,6 +40,8 @@ pub(super) enum Before {
     Anything,
     /// The keyword begins a word.
     Word,
+    /// The same, or it stands within a word and what follows it looks like chance.
+    Prefix,
     /// A letter or a digit: the keyword ends a name, as in `db_pass`.
     Name,
     /// A capital or a digit: the keyword ends the name of a variable, as in `GITHUB_TOKEN`.
@@ -109,7 +113,29 @@ const fn word(
     Rule { before: Before::Word, ..certain(name, keywords, pattern) }
 }
 
+/// The same, where the keyword has a sign that sets it apart from the word it may stand in.
+const fn prefix(
+    name: &'static str,
+    keywords: &'static [&'static str],
+    pattern: &'static str,
+) -> Rule {
+    Rule { before: Before::Prefix, ..certain(name, keywords, pattern) }
+}
+
+/// Does a keyword say by itself what follows it?
+pub(super) fn is_telling(keyword: &str) -> bool {
+    keyword.len() >= 4 || keyword.bytes().any(|byte| byte.is_ascii_punctuation())
+}
+
 impl Rule {
+    /// Is all of a match the secret, so that its front tells what was cut off?
+    fn is_shape(&self) -> bool {
+        self.values == [Value::Certain]
+            && self.pattern.starts_with('(')
+            && !self.pattern.starts_with("(?")
+            && !matches!(self.before, Before::Run(_))
+    }
+
     /// The expression, compiled for a text that begins where the rule is tried.
     fn compile(&self) -> Regex {
         RegexBuilder::new(&format!("^(?:{})", self.pattern))
@@ -123,11 +149,54 @@ impl Rule {
 pub(super) struct Compiled {
     pub(super) rule: &'static Rule,
     regex: OnceLock<Regex>,
+    front: OnceLock<Front>,
 }
 
 impl Compiled {
+    const fn new(rule: &'static Rule) -> Self {
+        Self { rule, regex: OnceLock::new(), front: OnceLock::new() }
+    }
+
+    /// How long the front of a text is that goes on to a match if more follows: a secret that was
+    /// cut off.
+    pub(super) fn front(&self, text: &str) -> usize {
+        match self.rule.is_shape() {
+            true => self.front.get_or_init(|| Front::of(self.rule)).len(text),
+            false => 0,
+        }
+    }
+
     pub(super) fn regex(&self) -> &Regex {
         self.regex.get_or_init(|| self.rule.compile())
+    }
+}
+
+/// A rule's expression as an automaton, which tells after each byte whether a match is still possible.
+struct Front {
+    automaton: DFA,
+    cache: Mutex<Cache>,
+}
+
+impl Front {
+    fn of(rule: &Rule) -> Self {
+        let automaton = DFA::new(rule.pattern).expect("every rule compiles, which the tests show");
+        let cache = Mutex::new(automaton.create_cache());
+        Self { automaton, cache }
+    }
+
+    fn len(&self, text: &str) -> usize {
+        let mut cache = self.cache.lock().unwrap_or_else(PoisonError::into_inner);
+        let input = Input::new(text).anchored(Anchored::Yes);
+        let Ok(mut state) = self.automaton.start_state_forward(&mut cache, &input) else {
+            return 0;
+        };
+        for (len, byte) in text.bytes().enumerate() {
+            match self.automaton.next_state(&mut cache, state, byte) {
+                Ok(next) if !next.is_dead() && !next.is_quit() => state = next,
+                _ => return len,
+            }
+        }
+        text.len()
     }
 }
 
@@ -135,7 +204,7 @@ impl Compiled {
 pub(super) fn rules() -> &'static [Compiled] {
     static ALL: LazyLock<Vec<Compiled>> = LazyLock::new(|| {
         let all = shapes::RULES.iter().chain(words::RULES);
-        all.map(|rule| Compiled { rule, regex: OnceLock::new() }).collect()
+        all.map(Compiled::new).collect()
     });
     &ALL
 }
@@ -148,6 +217,7 @@ mod tests {
     fn every_rule_compiles_and_has_as_many_groups_as_it_says() {
         for Compiled { rule, .. } in rules() {
             assert_eq!(rule.compile().captures_len() - 1, rule.values.len(), "{}", rule.name);
+            let _ = Compiled::new(rule).front("text");
         }
     }
 

@@ -1,6 +1,6 @@
 //! Secrets that are known by their own shape, by what their vendors document.
 
-use super::{Before, Rule, Value, certain, word};
+use super::{Before, Rule, Value, certain, prefix, word};
 
 pub(super) const RULES: &[Rule] = &[
     certain(
@@ -11,7 +11,10 @@ pub(super) const RULES: &[Rule] = &[
             r"-----END [A-Z0-9 ]{0,30}PRIVATE KEY(?: BLOCK)?-----",
             // Cut off at its end.
             r"|-----BEGIN [A-Z0-9 ]{0,30}PRIVATE KEY(?: BLOCK)?-----",
-            r"(?:(?:\s|\\[nr])*[A-Za-z0-9+/=]{20,})*)",
+            r"(?:(?:\s|\\+[nr])*(?:Proc-Type|DEK-Info|Version|Comment):[^\r\n\\]*)*",
+            r"(?:(?:\s|\\+[nr])*[A-Za-z0-9+/=]{20,})*",
+            // The last line, which is no word.
+            r"(?:(?:\s|\\+[nr])*[A-Za-z0-9+/][a-z]*[A-Z0-9+/][A-Za-z0-9+/]*={0,2})?)",
         ),
     ),
     // Cut off at its beginning.
@@ -46,9 +49,21 @@ pub(super) const RULES: &[Rule] = &[
     ),
     certain(
         "slack-token",
-        &["xox", "xapp-", "hooks.slack.com/services/"],
+        &[
+            "xoxa-",
+            "xoxb-",
+            "xoxc-",
+            "xoxd-",
+            "xoxe-",
+            "xoxo-",
+            "xoxp-",
+            "xoxr-",
+            "xoxs-",
+            "xapp-",
+            "hooks.slack.com/services/",
+        ],
         concat!(
-            r"(xox[a-z]-[A-Za-z0-9-]{10,}|xapp-[0-9]-[A-Za-z0-9-]{10,}",
+            r"(xox[a-eoprs]-[A-Za-z0-9-]{10,}|xapp-[0-9]-[A-Za-z0-9-]{10,}",
             r"|hooks\.slack\.com/services/[A-Za-z0-9_/]{20,})",
         ),
     ),
@@ -64,21 +79,21 @@ pub(super) const RULES: &[Rule] = &[
         &["sk-proj-", "sk-svcacct-", "sk-admin-"],
         r"(sk-(?:proj|svcacct|admin)-[A-Za-z0-9_-]{20,})",
     ),
-    word("openai-key", &["sk-"], r"(sk-[A-Za-z0-9]{20,}[A-Za-z0-9_-]*)"),
+    prefix("openai-key", &["sk-"], r"(sk-[A-Za-z0-9]{20,}[A-Za-z0-9_-]*)"),
     // Keys of other providers of models.
-    word("groq-key", &["gsk_"], r"(gsk_[A-Za-z0-9]{40,})"),
-    word("xai-key", &["xai-"], r"(xai-[A-Za-z0-9]{60,})"),
-    word("perplexity-key", &["pplx-"], r"(pplx-[A-Za-z0-9]{40,})"),
-    word("replicate-token", &["r8_"], r"(r8_[A-Za-z0-9]{36,})"),
-    word("huggingface-token", &["hf_", "api_org_"], r"((?:hf|api_org)_[A-Za-z0-9]{34,})"),
-    word("fireworks-key", &["fw_"], r"(fw_[A-Za-z0-9]{22,})"),
+    prefix("groq-key", &["gsk_"], r"(gsk_[A-Za-z0-9]{40,})"),
+    prefix("xai-key", &["xai-"], r"(xai-[A-Za-z0-9]{60,})"),
+    prefix("perplexity-key", &["pplx-"], r"(pplx-[A-Za-z0-9]{40,})"),
+    prefix("replicate-token", &["r8_"], r"(r8_[A-Za-z0-9]{36,})"),
+    prefix("huggingface-token", &["hf_", "api_org_"], r"((?:hf|api_org)_[A-Za-z0-9]{34,})"),
+    prefix("fireworks-key", &["fw_"], r"(fw_[A-Za-z0-9]{22,})"),
     certain("google-key", &["aiza"], r"(AIza[A-Za-z0-9_-]{35})"),
-    word("google-token", &["ya29.", "gocspx-"], r"((?:ya29\.|GOCSPX-)[A-Za-z0-9_-]{20,})"),
+    prefix("google-token", &["ya29.", "gocspx-"], r"((?:ya29\.|GOCSPX-)[A-Za-z0-9_-]{20,})"),
     certain("npm-token", &["npm_"], r"(npm_[A-Za-z0-9]{36})"),
     certain("pypi-token", &["pypi-"], r"(pypi-[A-Za-z0-9_-]{50,})"),
     certain("sendgrid-key", &["sg."], r"(SG\.[A-Za-z0-9_-]{20,24}\.[A-Za-z0-9_-]{39,50})"),
     // Clouds, registries and shops.
-    word("vault-token", &["hvs.", "hvb.", "hvr."], r"(hv[sbr]\.[A-Za-z0-9_-]{24,})"),
+    prefix("vault-token", &["hvs.", "hvb.", "hvr."], r"(hv[sbr]\.[A-Za-z0-9_-]{24,})"),
     Rule {
         before: Before::Run(|byte| byte.is_ascii_alphanumeric()),
         ..certain(
@@ -96,10 +111,10 @@ pub(super) const RULES: &[Rule] = &[
     certain("docker-token", &["dckr_"], r"(dckr_(?:pat|oat)_[A-Za-z0-9_-]{24,})"),
     certain("age-key", &["age-secret-key-"], r"(AGE-SECRET-KEY-(?:PQ-)?1[A-Z0-9]{50,})"),
     certain("heroku-key", &["hrku-"], r"(HRKU-[A-Za-z0-9_-]{30,})"),
-    word(
+    prefix(
         "fly-token",
-        &["fm1", "fm2", "fo1_"],
-        r"(fm[12][a-z]?_[A-Za-z0-9+/=_-]{40,}|fo1_[A-Za-z0-9_-]{40,})",
+        &["fm1_", "fm1a_", "fm1r_", "fm2_", "fo1_"],
+        r"(fm(?:1[ar]?|2)_[A-Za-z0-9+/=_-]{40,}|fo1_[A-Za-z0-9_-]{40,})",
     ),
     word("nuget-key", &["oy2"], r"(oy2[a-z0-9]{43})"),
     // Messages to telephones: the key of a server, and the address of one telephone.
@@ -124,14 +139,14 @@ pub(super) const RULES: &[Rule] = &[
             r"|(?:K[w-z]|L[1-5])[1-9A-HJ-NP-Za-km-z]{50}(?-u:\b))",
         ),
     ),
-    word(
+    prefix(
         "doppler-token",
         &["dp.pt.", "dp.st.", "dp.ct.", "dp.sa.", "dp.scim.", "dp.audit."],
         r"(dp\.(?:pt|st|ct|sa|scim|audit)\.[A-Za-z0-9._-]{30,})",
     ),
-    word("figma-token", &["figd_"], r"(figd_[A-Za-z0-9_-]{30,})"),
-    word("nvidia-key", &["nvapi-"], r"(nvapi-[A-Za-z0-9_-]{40,})"),
-    word("tavily-key", &["tvly-"], r"(tvly-[A-Za-z0-9-]{24,})"),
+    prefix("figma-token", &["figd_"], r"(figd_[A-Za-z0-9_-]{30,})"),
+    prefix("nvidia-key", &["nvapi-"], r"(nvapi-[A-Za-z0-9_-]{40,})"),
+    prefix("tavily-key", &["tvly-"], r"(tvly-[A-Za-z0-9-]{24,})"),
     certain(
         "discord-webhook",
         &["discord.com/api/", "discordapp.com/api/"],
@@ -159,21 +174,25 @@ pub(super) const RULES: &[Rule] = &[
     ),
     word("databricks-token", &["dapi"], r"(dapi[a-f0-9]{32})"),
     certain("linear-key", &["lin_api_", "lin_oauth_"], r"(lin_(?:api|oauth)_[A-Za-z0-9]{32,})"),
-    word("notion-token", &["ntn_", "secret_"], r"(ntn_[A-Za-z0-9]{40,}|secret_[A-Za-z0-9]{43})"),
+    prefix("notion-token", &["ntn_", "secret_"], r"(ntn_[A-Za-z0-9]{40,}|secret_[A-Za-z0-9]{43})"),
     certain("new-relic-key", &["nrak-"], r"(NRAK-[A-Z0-9]{27})"),
     certain("postman-key", &["pmak-"], r"(PMAK-[a-f0-9]{24}-[a-f0-9]{34})"),
-    word("pulumi-token", &["pul-"], r"(pul-[a-f0-9]{40})"),
+    prefix("pulumi-token", &["pul-"], r"(pul-[a-f0-9]{40})"),
     certain("planetscale-token", &["pscale_"], r"(pscale_(?:tkn|oauth|pw)_[A-Za-z0-9_=.-]{32,})"),
     certain("sentry-token", &["sntrys_", "sntryu_"], r"(sntry[su]_[A-Za-z0-9+/=_-]{40,})"),
     certain("rubygems-key", &["rubygems_"], r"(rubygems_[a-f0-9]{48})"),
-    word("square-token", &["sq0"], r"(sq0[a-z]{3}-[A-Za-z0-9_-]{22,})"),
+    prefix(
+        "square-token",
+        &["sq0atp-", "sq0csp-", "sq0idp-"],
+        r"(sq0(?:atp|csp|idp)-[A-Za-z0-9_-]{22,})",
+    ),
     Rule {
         before: Before::Run(|byte| byte.is_ascii_digit()),
         ..certain("telegram-token", &[":aa"], r"[0-9]*?([0-9]{8,10}:AA[A-Za-z0-9_-]{33})")
     },
     certain("grafana-token", &["glc_", "glsa_"], r"(gl(?:c|sa)_[A-Za-z0-9_+/=]{32,})"),
     certain("tailscale-key", &["tskey-"], r"(tskey-[a-z]+-[A-Za-z0-9]+-[A-Za-z0-9]{16,})"),
-    word("supabase-key", &["sbp_", "sbs_"], r"(sb[ps]_[A-Za-z0-9_]{36,})"),
+    prefix("supabase-key", &["sbp_", "sbs_"], r"(sb[ps]_[A-Za-z0-9_]{36,})"),
     certain("supabase-key", &["sb_secret_"], r"(sb_secret_[A-Za-z0-9_-]{20,})"),
     certain("atlassian-token", &["atatt3", "atctt3"], r"(AT[AC]TT3[A-Za-z0-9_=-]{100,})"),
     word("cargo-token", &["cio"], r"(cio[A-Za-z0-9]{32})"),
@@ -183,7 +202,8 @@ pub(super) const RULES: &[Rule] = &[
         ..certain(
             "jwt",
             &[".eyj"],
-            r"[A-Za-z0-9_-]*?(eyJ[A-Za-z0-9_-]{8,}\.eyJ[A-Za-z0-9_-]{8,}\.[A-Za-z0-9_-]{8,})",
+            // The signature may be cut off.
+            r"[A-Za-z0-9_-]*?(eyJ[A-Za-z0-9_-]{8,}\.eyJ[A-Za-z0-9_-]{5,}(?:\.[A-Za-z0-9_-]*)?)",
         )
     },
     // One of the above in base64, by how its front is written: `-----BEGIN`, `ghp_`, `sk-ant-` and so on.

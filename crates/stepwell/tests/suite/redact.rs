@@ -9,7 +9,7 @@ use serde_json::json;
 use stepwell::{
     Answer, Artifact, Change, Checkpoint, Compacted, Created, Deps, Edited, Elsewhere, Epoch,
     Event, Failure, FileChanged, FileState, Foreign, Gate, GateAnswered, Lane, MemoryStore,
-    Message, NewEvent, NewSession, Node, NodeState, Permission, Question, Record, Redacted,
+    Message, NewEvent, NewSession, Node, NodeState, Part, Permission, Question, Record, Redacted,
     Redactor, Said, Seq, Settings, Span, Status, StatusChanged, Stepwell, StopAsked, Task,
     TaskStatus,
 };
@@ -278,5 +278,21 @@ proptest! {
                 prop_assert!(shown.get(place.clone()).is_some(), "{place:?} in {shown}");
             }
         }
+    }
+}
+
+#[test]
+fn a_private_key_that_is_split_over_two_texts_of_a_message_is_taken_out_of_both() {
+    let lines = format!("{}\n", "aB3dE5gH7jK9mN1p".repeat(4)).repeat(3);
+    let key = format!("-----BEGIN PRIVATE KEY-----\n{lines}-----END PRIVATE KEY-----");
+    for at in [1, 20, 30, 50, 100, key.len() - 40, key.len() - 20, key.len() - 1] {
+        let mut message = Message::user(format!("here: {}", &key[..at]));
+        message.parts.push(Part::text(format!("{} done", &key[at..])));
+        let redacted = Redacted::by(&Redactor::default(), Event::Message(message));
+        let Event::Message(message) = redacted.event() else { panic!("{redacted:?}") };
+        let texts: Vec<&str> = message.parts.iter().filter_map(Part::as_text).collect();
+        let shown = texts.concat();
+        assert!(!shown.contains("dE5gH7jK"), "{at}: {shown}");
+        assert!(texts[0].starts_with("here: ") && texts[1].ends_with(" done"), "{at}: {texts:?}");
     }
 }
