@@ -114,7 +114,8 @@ fn always_can_be_as_narrow_as_a_pattern() {
     env.set("NO_COLOR", "1");
     let (seen, code) = answering(&env, &["a cargo*", "a echo*", "n not into files"]);
     assert_eq!(code, Some(0), "{seen}");
-    assert!(seen.contains("(or a pattern: a echo one*)"), "{seen}");
+    let like = "a echo one*  Always allow calls of run_command like echo one* in this session";
+    assert!(seen.contains(like), "{seen}");
     assert!(seen.contains("does not fit this call"), "{seen}");
     // The second is more than an echo; the third is one.
     assert_eq!(seen.matches("Allow run ").count(), 3, "{seen}");
