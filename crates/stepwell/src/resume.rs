@@ -110,11 +110,10 @@ impl Stepwell {
         let is_ready = |info: &SessionInfo| {
             self.decide_resume(Some(info), limits).is_ok_and(|it| it.should_resume)
         };
-        let mut ready = Page { sessions: Vec::new(), next: query.after.clone() };
+        let mut ready = Page { sessions: Vec::new(), next: query.after };
         loop {
             let rest = query.limit - ready.sessions.len();
-            let looked =
-                Query { after: ready.next.clone(), limit: rest.max(LOOK), ..query.clone() };
+            let looked = Query { after: ready.next, limit: rest.max(LOOK), ..query.clone() };
             let mut page = self.list(&looked)?;
             let found = page.sessions.iter().enumerate().filter(|(_, info)| is_ready(info));
             let ends_at = found.map(|(nth, _)| nth + 1).nth(rest.saturating_sub(1));
