@@ -155,7 +155,7 @@ class SessionInfo:
     messages: int
     label: str | None
     tags: Sequence[str]
-    system: str | None
+    source: str | None
     """The framework that keeps it here, or the system it was imported from."""
     source_id: str | None
     """Its name there."""
@@ -189,7 +189,7 @@ class SessionInfo:
             messages=fields["messages"],
             label=fields.get("label"),
             tags=fields.get("tags", ()),
-            system=source.get("system"),
+            source=source.get("system"),
             source_id=source.get("id"),
             scope=fields.get("scope"),
             cost=float(spent.get("cost", 0) or 0),
@@ -209,6 +209,8 @@ class Hit:
     at: str
     kind: str
     role: str | None
+    source: str | None
+    """The system that the session came from, if it was not begun here."""
     snippet: str
 
 

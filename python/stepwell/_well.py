@@ -73,7 +73,7 @@ class Well:
     def sessions(self, *, limit: int | None = None, **query: Any) -> list[SessionInfo]:
         """Sessions, the last updated first.
 
-        `query` narrows them: `system`, `scope`, `scope_prefix`, `status` (one or several),
+        `query` narrows them: `source`, `scope`, `scope_prefix`, `status` (one or several),
         `agent`, `model`, `tags`, `label`, `task`, `workspace`, `prefix` (of the id), `since`,
         `until`, `trash`, `ready` (those that can be resumed now); `sort` is `updated`, `created`,
         `cost` or `steps`, and `oldest_first` turns it round.

@@ -60,7 +60,7 @@ async def test_a_transcript_shows_as_a_conversation(well: stepwell.Well) -> None
     assert await store.list_subkeys(KEY) == ["subagents/agent-1"]
     await store.delete(KEY)
     assert await store.load(sub) is None
-    assert well.sessions(system="claude") == []
+    assert well.sessions(source="claude") == []
 
 
 async def test_concurrent_appends_lose_nothing_and_repeat_nothing(folder: Path) -> None:

@@ -78,7 +78,7 @@ def test_a_thread_goes_on_in_another_process_and_shows_as_a_conversation(folder:
             ("assistant", "answer 3"),
         ]
         info = session.info()
-        assert (info.system, info.source_id, info.task) == ("langgraph", "1", "hello graph")
+        assert (info.source, info.source_id, info.task) == ("langgraph", "1", "hello graph")
         assert [hit.session for hit in well.search("hello graph")] == [session.id]
         assert session.verify().sound
 
@@ -278,7 +278,7 @@ def test_an_interrupt_is_a_question_that_the_session_waits_for(well: stepwell.We
     graph.invoke(said("do it"), config("i"))
     session = well.session("langgraph.i")
     assert session.info().status == "paused"
-    assert [it.id for it in well.sessions(system="langgraph", status="paused")] == [session.id]
+    assert [it.id for it in well.sessions(source="langgraph", status="paused")] == [session.id]
     asked = [it for it in session.events() if it.kind == "gate"]
     assert [it.body["prompt"] for it in asked] == ["May I?"]
     state = graph.invoke(Command(resume="yes"), config("i"))

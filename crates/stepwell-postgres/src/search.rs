@@ -345,7 +345,8 @@ fn hit(
     }
     let snippet = Shown::of(&event, asked.redactor).snippet(question);
     let (at, kind) = (row.at, row.kind.into_owned());
-    Ok(Some(Hit { session, seq: row.seq, at, kind, role: event.role(), snippet }))
+    let (seq, role, source) = (row.seq, event.role(), None);
+    Ok(Some(Hit { session, seq, at, kind, role, source, snippet }))
 }
 
 /// A search by someone who may not write sees what is indexed, and how much is not.

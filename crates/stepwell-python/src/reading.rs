@@ -85,7 +85,8 @@ impl Well {
         self.run(py, |well| {
             let hit = |hit: &stepwell::Hit| {
                 json!({ "session": hit.session, "seq": hit.seq, "at": hit.at, "kind": hit.kind,
-                        "role": hit.role, "snippet": hit.snippet.text() })
+                        "role": hit.role, "source": hit.source,
+                        "snippet": hit.snippet.text() })
             };
             let found = well.search(&search)?;
             Ok(Value::from(found.hits.iter().map(hit).collect::<Vec<_>>()).to_string())

@@ -173,7 +173,7 @@ impl From<Hit> for SearchHit {
             kind: hit.kind,
             matches: hit.snippet.matches().iter().map(|place| (place.start, place.end)).collect(),
             text: hit.snippet.text().to_owned(),
-            source: None,
+            source: hit.source,
             store: None,
         }
     }

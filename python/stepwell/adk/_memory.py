@@ -55,7 +55,7 @@ class StepwellMemoryService(BaseMemoryService):
         scope = app_scope(app_name) + quote(user_id, safe="")
         hits: dict[tuple[str, int], tuple[int, Hit]] = {}
         for word in dict.fromkeys(re.findall(r"\w+", query.lower())):
-            found = self.well.search(f'"{word}"', system=SYSTEM, scope=scope, limit=5 * _MOST)
+            found = self.well.search(f'"{word}"', source=SYSTEM, scope=scope, limit=5 * _MOST)
             for hit in found:
                 count, _ = hits.get((hit.session, hit.seq), (0, hit))
                 hits[hit.session, hit.seq] = (count + 1, hit)

@@ -158,7 +158,7 @@ class StepwellSessionService(BaseSessionService):
             scope = {"scope": front + quote(user_id, safe="")}
         found: list[Session] = []
         shared: dict[str, dict[str, Any]] = {}
-        for info in self.well.sessions(system=SYSTEM, **scope):
+        for info in self.well.sessions(source=SYSTEM, **scope):
             keyed = Keyed(self.well, info.id, SYSTEM, info.source_id or "")
             begun = keyed.get("session", "now")
             if begun is None:

@@ -83,7 +83,7 @@ class StepwellSessionStore(SessionStore):
             info = SessionInfo.of(json.loads(self.well.core.info(id)))
         except AbsentError:
             return True
-        return (info.system, info.source_id, info.scope) == (SYSTEM, id, scope_of(project))
+        return (info.source, info.source_id, info.scope) == (SYSTEM, id, scope_of(project))
 
     async def append(self, key: SessionKey, entries: list[SessionStoreEntry]) -> None:
         """Keeps lines of a transcript, in order, all or none."""
@@ -138,7 +138,7 @@ class StepwellSessionStore(SessionStore):
         return [{"session_id": it.source_id or "", "mtime": milliseconds(it)} for it in found]
 
     def _sessions(self, project_key: str) -> list[SessionInfo]:
-        found = self.well.sessions(system=SYSTEM, scope=scope_of(project_key))
+        found = self.well.sessions(source=SYSTEM, scope=scope_of(project_key))
         # One in which only a subagent spoke was never written to.
         return [it for it in found if it.seq > 1]
 
@@ -162,7 +162,7 @@ class StepwellSessionStore(SessionStore):
     async def list_subkeys(self, key: SessionListSubkeysKey) -> list[str]:
         """The subagents of a session."""
         scope = f"{scope_of(key['project_key'])}\x1f{key['session_id']}"
-        found = await run(self.well.sessions, system=SYSTEM, scope=scope)
+        found = await run(self.well.sessions, source=SYSTEM, scope=scope)
         return [it.source_id or "" for it in found]
 
     def continuing(self, session: Session, key: SessionKey) -> SessionKey:

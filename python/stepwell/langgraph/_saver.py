@@ -200,7 +200,7 @@ class StepwellSaver(BaseCheckpointSaver[Any]):
     def _rows(self, config: RunnableConfig | None) -> Iterator[tuple[Reading, Found]]:
         """Every checkpoint of a thread or of all, the largest id first."""
         if config is None:
-            threads = [info.source_id or "" for info in self.well.sessions(system=SYSTEM)]
+            threads = [info.source_id or "" for info in self.well.sessions(source=SYSTEM)]
             ns = None
         else:
             threads = [str(config["configurable"]["thread_id"])]
@@ -351,7 +351,7 @@ class StepwellSaver(BaseCheckpointSaver[Any]):
 
     def delete_for_runs(self, run_ids: Sequence[str]) -> None:
         """Erases the checkpoints of some runs, whichever threads they are in."""
-        for info in self.well.sessions(system=SYSTEM):
+        for info in self.well.sessions(source=SYSTEM):
             thread = info.source_id or ""
             if any(self._has_run(info.id, run) for run in run_ids):
                 plan = functools.partial(_prune.delete_runs, self._site, thread, set(run_ids))

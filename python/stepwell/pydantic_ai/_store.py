@@ -84,7 +84,7 @@ class StepwellConversationStore(ConversationStore):
     def _records(self, scope: str | None, limit: int | None) -> list[ConversationRecord]:
         query: JsonObject = {} if scope is None else {"scope": scope_of(scope)}
         found: list[ConversationRecord] = []
-        for info in self.well.sessions(system=SYSTEM, **query):
+        for info in self.well.sessions(source=SYSTEM, **query):
             if limit is not None and len(found) >= limit:
                 break
             keyed = Keyed(self.well, info.id, SYSTEM, info.source_id or "")
@@ -121,7 +121,7 @@ class StepwellConversationStore(ConversationStore):
         home = self._home.get(entry_id)
         if home is not None and Keyed(self.well, home, SYSTEM, "").get("entry", entry_id):
             return home
-        for info in self.well.sessions(system=SYSTEM):
+        for info in self.well.sessions(source=SYSTEM):
             if Keyed(self.well, info.id, SYSTEM, "").get("entry", entry_id):
                 self._home[entry_id] = info.id
                 return info.id

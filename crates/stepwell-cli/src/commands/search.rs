@@ -68,8 +68,7 @@ pub(crate) fn run(args: &Args, app: &mut App) -> Result<Exit> {
         for hit in found.hits {
             let info = well.info(&hit.session)?;
             if args.selection.takes(&info) {
-                let source = info.head.system().cloned();
-                hits.push(FoundHit { store: store.clone(), source, hit });
+                hits.push(FoundHit { store: store.clone(), hit });
             }
         }
     }
@@ -90,23 +89,21 @@ pub(crate) fn run(args: &Args, app: &mut App) -> Result<Exit> {
     Ok(Exit::Done)
 }
 
-/// A hit, and where its session is and came from.
+/// A hit, and where its session is.
 struct FoundHit {
     store: Option<PathBuf>,
-    source: Option<String>,
     hit: Hit,
 }
 
-fn print(FoundHit { store, source, hit }: &FoundHit, app: &mut App) -> Result<()> {
+fn print(FoundHit { store, hit }: &FoundHit, app: &mut App) -> Result<()> {
     if app.out.is_json() {
         let store = store.as_ref().map(|store| store.display().to_string());
-        let source = source.clone();
-        return app.out.object(&SearchHit { store, source, ..hit.clone().into() });
+        return app.out.object(&SearchHit { store, ..hit.clone().into() });
     }
     let id = app.out.paint.paint(Style::Yellow, hit.session.as_str());
     let at = app.out.paint.paint(Style::Dim, &moment(hit.at));
     let store = store.as_ref().map(|store| store.display().to_string());
-    let rest = source.iter().chain(&store).map(|it| format!("  {}", visible(it)));
+    let rest = hit.source.iter().chain(&store).map(|it| format!("  {}", visible(it)));
     let (seq, kind, rest) = (hit.seq, visible(&hit.kind), rest.collect::<String>());
     app.out.line(format_args!("{id} seq {seq}  {at}  {kind}{rest}"))?;
     app.out.line(format_args!("  {}", highlighted(&hit.snippet, app)))

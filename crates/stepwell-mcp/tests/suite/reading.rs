@@ -4,7 +4,7 @@ use std::collections::BTreeSet;
 
 use rmcp::model::{GetPromptRequestParams, ReadResourceRequestParams};
 use serde_json::{Value, json};
-use stepwell::{Edited, Message, Seq, SessionId};
+use stepwell::{Created, Edited, Message, Seq, SessionId, Source, Status, StopReason};
 use stepwell_mcp::{Access, Options, Scope};
 
 use crate::test_env::{ATTACK, ERAS, SECRET, TestEnv, connect, workspace, write_file};
@@ -463,4 +463,23 @@ async fn a_search_shows_no_part_of_a_key_that_was_stored_as_it_came() {
         let marked: Vec<&str> = marks.map(|it| &text[place(&it[0])..place(&it[1])]).collect();
         assert_eq!(marked == ["rollback"], query == "rollback", "{hit}");
     }
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_hit_says_which_system_its_session_came_from() {
+    let env = TestEnv::new();
+    let well = env.well();
+    let source = Source { system: "codex".into(), id: "r1".into(), started_at: None };
+    let draft = well.draft("bake a cake");
+    let session = well.create(Created { source: Some(source), ..draft }).unwrap();
+    session.append(Message::user("bake a cake with plums")).unwrap();
+    session.finish(Status::Success, Some(StopReason::LlmDone)).unwrap();
+    let own = well.create(well.draft("eat the plums")).unwrap();
+    own.append(Message::user("eat the plums")).unwrap();
+    own.finish(Status::Success, Some(StopReason::LlmDone)).unwrap();
+    let client = env.client(Options::default()).await;
+    let found = client.answer("search_sessions", json!({"query": "plums"})).await;
+    let sources: Vec<_> =
+        found["hits"].as_array().unwrap().iter().map(|hit| hit["source"].clone()).collect();
+    assert!(sources.contains(&json!("codex")) && sources.contains(&json!(null)), "{found}");
 }

@@ -63,11 +63,7 @@ pub(super) fn search(look: &Look<'_>, words: SearchQuery) -> Result<List<SearchH
         limit: words.limit.unwrap_or(20).clamp(1, MOST_HITS),
         system: SystemPrompts::Skipped,
     };
-    let from = |hit: stepwell::Hit| {
-        let source = look.well().info(&hit.session).ok().and_then(|it| it.head.system().cloned());
-        SearchHit { source, ..hit.into() }
-    };
-    let hits = look.well().search(&search)?.hits.into_iter().map(from);
+    let hits = look.well().search(&search)?.hits.into_iter().map(SearchHit::from);
     Ok(List { items: hits.collect(), next: None })
 }
 

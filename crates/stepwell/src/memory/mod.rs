@@ -120,6 +120,7 @@ impl MemoryStore {
                 at: event.at,
                 kind: event.event.kind().to_owned(),
                 role: event.event.role(),
+                source: None,
                 snippet: Shown::of(&event.event, redactor).snippet(question),
             })
         });

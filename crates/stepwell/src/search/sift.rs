@@ -28,7 +28,10 @@ pub(crate) fn sifted(store: &dyn Store, search: &Search, redactor: &Redactor) ->
                 continue;
             }
             if is_wanted(store, search, &hit, &mut failures)? {
-                kept.push(hit);
+                // A session that is gone since is found all the same.
+                let head = store.info(&hit.session).map(|info| info.head).ok();
+                let source = head.and_then(|head| head.system().cloned());
+                kept.push(Hit { source, ..hit });
             }
         }
         if exhausted || kept.len() == search.limit {

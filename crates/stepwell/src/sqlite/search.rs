@@ -253,7 +253,7 @@ fn hit(
     let Ok(event) = row.open(&mut |digest| blob::get(rows, digest)) else { return Ok(None) };
     let snippet = Shown::of(&event.event, redactor).snippet(question);
     let (role, kind) = (event.event.role(), row.kind.into_owned());
-    Ok(Some(Hit { session, seq, at: event.at, kind, role, snippet }))
+    Ok(Some(Hit { session, seq, at: event.at, kind, role, source: None, snippet }))
 }
 
 /// A search by someone who may not write sees what is indexed, and how much is not.

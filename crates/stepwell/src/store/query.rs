@@ -366,6 +366,9 @@ pub struct Hit {
     pub kind: String,
     /// Who said it, if it is a message.
     pub role: Option<Role>,
+    /// The system that the session came from; absent, if it was begun here. A store leaves it out, and
+    /// [`Stepwell::search`](crate::Stepwell::search) fills it in.
+    pub source: Option<String>,
     /// The words around the first match.
     pub snippet: Snippet,
 }
