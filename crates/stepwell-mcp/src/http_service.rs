@@ -11,6 +11,7 @@ use rmcp::model::{ClientJsonRpcMessage, ErrorData, ServerJsonRpcMessage};
 use rmcp::transport::streamable_http_server::session::never::NeverSessionManager;
 use rmcp::transport::streamable_http_server::{StreamableHttpServerConfig, StreamableHttpService};
 use serde_json::Value;
+use stepwell_wire::request_id;
 
 use crate::server::Server;
 
@@ -57,9 +58,10 @@ impl HttpService {
 /// Is this one message of the protocol? The library answers what is none with another status and no
 /// message, which clients cannot read.
 fn check(body: &[u8]) -> Result<(), Box<Response<Bytes>>> {
-    let Ok(value) = serde_json::from_slice::<Value>(body) else {
-        return Err(refuse(Value::Null, &ErrorData::parse_error("this is no JSON", None)));
-    };
+    let value = serde_json::from_slice::<Value>(body).map_err(|why| {
+        let why = format!("the message is no JSON: {why}");
+        refuse(request_id(body).unwrap_or_default(), &ErrorData::parse_error(why, None))
+    })?;
     let id = value.get("id").cloned().unwrap_or_default();
     match serde_json::from_value::<ClientJsonRpcMessage>(value) {
         Ok(_) => Ok(()),

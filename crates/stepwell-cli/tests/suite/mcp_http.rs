@@ -287,3 +287,23 @@ fn mcp_shows_the_workspace_that_is_served_and_other_stores_to_the_user_alone() {
     assert!(count(&server, &server.token) > 0);
     assert_eq!(count(&server, &viewer), 0, "the user's other stores are the user's alone");
 }
+
+#[test]
+fn a_request_over_http_that_cannot_be_read_is_answered_under_its_id() {
+    let env = TestEnv::furnished();
+    let server = Server::start(&env, &[]);
+    let token = Some(server.token.as_str());
+    let send = |body: String| send(&server, &Asked { token, headers: &[], body });
+    let call = r#""method":"tools/call","params":{"name":"search","arguments":{"q":"#;
+    let (status, damaged) = send(format!(r#"{{"jsonrpc":"2.0","id":7,{call}"\ud800"}}}}}}"#));
+    assert_eq!(
+        (status, &damaged["id"], &damaged["error"]["code"]),
+        (400, &json!(7), &json!(-32700))
+    );
+    assert!(damaged.to_string().contains("hex escape"), "{damaged}");
+    // So large a request is not read: its id is not known, and the status says what is wrong.
+    let long = "x".repeat(1 << 20);
+    let (status, refused) = send(format!(r#"{{"jsonrpc":"2.0","id":8,{call}"{long}"}}}}}}"#));
+    assert_eq!(status, 413);
+    assert!(refused.to_string().contains("too large"), "{refused}");
+}
