@@ -6,12 +6,11 @@
 
 use std::collections::HashMap;
 
-use stepwell::{
-    FileState, Filter, Kind, Order, Query, Seq, SessionId, Span, Store, Time, TrashScope,
-};
+use stepwell::{FileState, Kind, Order, Seq, SessionId, Span, Store, Time};
 
 use crate::error::Result;
 use crate::history::{Entry, History};
+use crate::others::others;
 use crate::plan::{Plan, Remark};
 
 /// The states of files that other sessions recorded as theirs, by path.
@@ -34,22 +33,12 @@ impl Claims {
             return Ok(claims);
         }
         let since = time_of(store, id, to)?;
-        let workspace = Some(store.info(id)?.head.workspace);
-        // A session that was deleted gave up its log, and not its files.
-        let place = TrashScope::Anywhere;
-        let filter = Filter { workspace, since: Some(since), place, ..Filter::default() };
-        let mut query = Query { filter, ..Query::default() };
-        loop {
-            let page = store.list(&query)?;
-            let others = page.sessions.iter().filter(|it| it.head.id != *id);
-            for other in others.filter(|it| it.damage.is_none()) {
-                let facts = store.keyed_events(&other.head.id, &[Kind::File])?;
-                let theirs = History::of(facts.into_iter().filter(|it| it.at >= since));
-                claims.add(&other.head.id, &theirs, history);
-            }
-            let Some(next) = page.next else { return Ok(claims) };
-            query.after = Some(next);
+        for other in others(store, id, since)? {
+            let facts = store.keyed_events(&other, &[Kind::File])?;
+            let theirs = History::of(facts.into_iter().filter(|it| it.at >= since));
+            claims.add(&other, &theirs, history);
         }
+        Ok(claims)
     }
 
     /// Takes in how another session left files. What it shares with this one, because one is a

@@ -16,6 +16,7 @@ pub mod git;
 pub mod history;
 mod index;
 pub mod meanwhile;
+mod others;
 pub mod plan;
 mod repository;
 pub mod rewind;

@@ -7,12 +7,10 @@
 
 use std::collections::HashSet;
 
-use stepwell::{
-    Digest, Event, FileChanged, FileState, Filter, Order, Query, Seq, SessionId, Span, Store, Time,
-    TrashScope,
-};
+use stepwell::{Digest, Event, FileChanged, FileState, Order, Seq, SessionId, Span, Store, Time};
 
 use crate::error::Result;
+use crate::others::others;
 use crate::safe_fs::as_link;
 
 /// How many events of another session are read at a time, newest first.
@@ -29,19 +27,10 @@ impl Meanwhile {
     /// Looks into the logs of the other sessions.
     pub fn of(store: &dyn Store, id: &SessionId, since: Time) -> Result<Self> {
         let mut meanwhile = Self::default();
-        let workspace = Some(store.info(id)?.head.workspace);
-        let place = TrashScope::Anywhere;
-        let filter = Filter { workspace, since: Some(since), place, ..Filter::default() };
-        let mut query = Query { filter, ..Query::default() };
-        loop {
-            let page = store.list(&query)?;
-            let others = page.sessions.iter().filter(|it| it.head.id != *id);
-            for other in others.filter(|it| it.damage.is_none()) {
-                meanwhile.read(store, &other.head.id, since)?;
-            }
-            let Some(next) = page.next else { return Ok(meanwhile) };
-            query.after = Some(next);
+        for other in others(store, id, since)? {
+            meanwhile.read(store, &other, since)?;
         }
+        Ok(meanwhile)
     }
 
     /// Reads a log backwards to what happened after the time.

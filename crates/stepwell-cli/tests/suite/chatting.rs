@@ -3,7 +3,8 @@
 use std::process::Stdio;
 
 use stepwell::{Event, Family, Filter, Message, Query, Role, Span, Status, StopReason};
-use stepwell_strict::{Ending, Say};
+use stepwell_strict::{Ending, Say, Strict};
+use tokio::runtime::Runtime;
 
 use crate::running;
 use crate::seat::Seat;
@@ -73,6 +74,15 @@ fn a_day_of_work_survives_a_kill_during_an_approval() {
     seat.until("then otherwise").until("what next?");
     assert!(!seat.screen().contains("› more"), "what was taken back is not shown");
     seat.leave();
+}
+
+/// A chat whose model has been asked, and stopped in the middle of its answer.
+fn while_it_speaks(env: &TestEnv, strict: &Strict, runtime: &Runtime) -> Seat {
+    strict.push(Say::text("Half of the answer").ending(Ending::SilentAfter(5)));
+    let mut seat = chat(env, &["--model", "local/large"]);
+    seat.until("what is to be done?").press("tell me\r");
+    runtime.block_on(strict.arrived(1));
+    seat
 }
 
 #[test]
@@ -358,10 +368,7 @@ answers:
 #[test]
 fn a_session_that_a_person_stopped_stays_stopped_until_they_say_something() {
     let (mut env, strict, runtime) = running::with_provider("openai");
-    strict.push(Say::text("Half of the answer").ending(Ending::SilentAfter(5)));
-    let mut seat = chat(&env, &["--model", "local/large"]);
-    seat.until("what is to be done?").press("tell me\r");
-    runtime.block_on(strict.arrived(1));
+    let mut seat = while_it_speaks(&env, &strict, &runtime);
     seat.press("\u{1b}").until("stopped; say something to go on");
     seat.leave();
     // Opening it runs nothing.
@@ -399,10 +406,7 @@ fn a_question_that_somebody_left_is_asked_again_when_they_come_back() {
 #[test]
 fn a_run_that_died_before_it_heard_a_stop_stays_stopped() {
     let (env, strict, runtime) = running::with_provider("openai");
-    strict.push(Say::text("Half of the answer").ending(Ending::SilentAfter(5)));
-    let mut seat = chat(&env, &["--model", "local/large"]);
-    seat.until("what is to be done?").press("tell me\r");
-    runtime.block_on(strict.arrived(1));
+    let seat = while_it_speaks(&env, &strict, &runtime);
     // It no longer answers: it hears nothing of the stop.
     seat.freeze();
     let stopped = env.quietly(&["stop", "@last"]);
@@ -419,10 +423,7 @@ fn a_run_that_died_before_it_heard_a_stop_stays_stopped() {
 #[test]
 fn leaving_while_a_model_works_stops_the_session() {
     let (env, strict, runtime) = running::with_provider("openai");
-    strict.push(Say::text("Half of the answer").ending(Ending::SilentAfter(5)));
-    let mut seat = chat(&env, &["--model", "local/large"]);
-    seat.until("what is to be done?").press("tell me\r");
-    runtime.block_on(strict.arrived(1));
+    let seat = while_it_speaks(&env, &strict, &runtime);
     assert_eq!(seat.leave().1, Some(0));
     let head = env.well().info(&env.well().find("@last").unwrap()).unwrap().head;
     assert_eq!(head.stop_reason, Some(StopReason::UserInterrupt));

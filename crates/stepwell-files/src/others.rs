@@ -1,0 +1,22 @@
+//! The other sessions that were at work in a session's workspace.
+
+use stepwell::{Filter, Query, SessionId, Store, Time, TrashScope};
+
+use crate::error::Result;
+
+/// Those that changed since a time and can be read. A session that was deleted gave up its log, and not
+/// its files.
+pub(crate) fn others(store: &dyn Store, id: &SessionId, since: Time) -> Result<Vec<SessionId>> {
+    let workspace = Some(store.info(id)?.head.workspace);
+    let place = TrashScope::Anywhere;
+    let filter = Filter { workspace, since: Some(since), place, ..Filter::default() };
+    let mut query = Query { filter, ..Query::default() };
+    let mut others = Vec::new();
+    loop {
+        let page = store.list(&query)?;
+        let found = page.sessions.into_iter().filter(|it| it.damage.is_none());
+        others.extend(found.map(|it| it.head.id).filter(|other| other != id));
+        let Some(next) = page.next else { return Ok(others) };
+        query.after = Some(next);
+    }
+}
