@@ -154,7 +154,10 @@ impl Input {
             why: format!("byte {} is not UTF-8", error.utf8_error().valid_up_to()),
         })?;
         self.flaws.look(&text, path, None);
-        Ok(text)
+        Ok(match text.strip_prefix(BYTE_ORDER_MARK) {
+            Some(text) => text.to_owned(),
+            None => text,
+        })
     }
 
     /// What was read otherwise than it was written.
@@ -300,6 +303,14 @@ impl<R: Read> Read for Bounded<R> {
     }
 }
 
+/// What some editors and shells put in front of a text.
+const BYTE_ORDER_MARK: char = '\u{feff}';
+
+/// The bytes of a text without such a mark.
+pub(crate) fn without_mark(bytes: &[u8]) -> &[u8] {
+    bytes.strip_prefix("\u{feff}".as_bytes()).unwrap_or(bytes)
+}
+
 /// The lines of a file.
 pub struct Lines {
     from: Box<dyn BufRead>,
@@ -389,6 +400,7 @@ impl Lines {
                     0 => &self.buffer,
                     used => front(&mut *self.from, &self.path, used)?,
                 };
+                let present = if offset == 0 { without_mark(present) } else { present };
                 let bytes = (!too_long).then(|| present.trim_ascii());
                 let (path, flaws) = (&*self.path, &*self.flaws);
                 return Ok(Some(Line { number, offset, bytes, end, path, flaws }));

@@ -102,7 +102,7 @@ impl Probe {
     }
 
     fn new(path: &Path, kind: Kind, head: Vec<u8>) -> Self {
-        let text = String::from_utf8_lossy(&head).into_owned();
+        let text = String::from_utf8_lossy(input::without_mark(&head)).into_owned();
         Self { path: path.to_owned(), kind, head, text }
     }
 

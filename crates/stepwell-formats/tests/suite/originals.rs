@@ -2,7 +2,7 @@
 
 use std::path::{Path, PathBuf};
 
-use stepwell::{Event, Message, SessionId, Stepwell};
+use stepwell::{Event, Message, Query, SessionId, Stepwell};
 use stepwell_formats::{
     Became, Destination, Existing, Format, Found, Mode, Shape, take_in, write_to,
 };
@@ -182,4 +182,46 @@ fn a_session_that_was_gone_on_with_is_written_with_what_was_said_here() {
     let destination = Destination::new(&back, Existing::Replace);
     write_to(&destination, format("codex").writer().unwrap(), &well, &id).unwrap();
     assert!(std::fs::read_to_string(&back).unwrap().contains("and the salt?"));
+}
+
+#[test]
+fn a_byte_order_mark_hides_no_session_and_is_written_back() {
+    let mut read = 0;
+    for format in both_ways() {
+        let fixture = fixtures(format).unwrap();
+        let marked = |(path, bytes): (PathBuf, Vec<u8>)| {
+            let is_text =
+                matches!(path.extension().and_then(|it| it.to_str()), Some("json" | "jsonl"));
+            let mark: &[u8] = if is_text { "\u{feff}".as_bytes() } else { b"" };
+            (path, [mark, &bytes].concat())
+        };
+        let files: Vec<_> = files(&fixture).into_iter().map(marked).collect();
+        let folder = tempfile::tempdir().unwrap();
+        lay_out(folder.path(), &files);
+        let (plain, well) = (Stepwell::in_memory(), Stepwell::in_memory());
+        for found in found(&fixture) {
+            take_in(&plain, Mode::Write, found.format, &found.path);
+        }
+        for found in found(folder.path()) {
+            take_in(&well, Mode::Write, found.format, &found.path);
+        }
+        let sessions = |well: &Stepwell| well.list(&Query::default()).unwrap().sessions;
+        for info in sessions(&plain) {
+            let id = &info.head.id;
+            let known = well.info(id).unwrap_or_else(|error| panic!("{format}: {error}"));
+            assert_eq!(known.head.messages, info.head.messages, "{format}: {id}");
+            read += 1;
+        }
+    }
+    assert!(read > 10, "{read} sessions");
+    // Its bytes are kept as they came.
+    let folder = tempfile::tempdir().unwrap();
+    let name = "rollout-2026-05-04T07-15-00-0196a3f0-4b1d-7a52-8c3e-6d0f9e2b7a42.jsonl";
+    let path = folder.path().join(name);
+    let text = format!("\u{feff}{}", rollout(3));
+    std::fs::write(&path, &text).unwrap();
+    let well = Stepwell::in_memory();
+    let id = taken(&well, &path)[0].id.clone();
+    let (_folder, back) = written(&well, &id, format("codex"), name);
+    assert_eq!(std::fs::read_to_string(back).unwrap(), text);
 }
