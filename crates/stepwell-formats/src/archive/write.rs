@@ -13,6 +13,7 @@ use stepwell::{
 
 use super::scaffold::mark_of;
 use super::{ARCHIVE_VERSION, Blob, Closing, Opening, PAGE};
+use crate::read::neutral::line_of;
 use crate::{Error, Exported, Result};
 
 /// The two forms of an archive. Their entries are the same.
@@ -184,7 +185,7 @@ impl Writer<'_> {
     }
 
     fn event(&mut self, event: &Recorded) -> Result<()> {
-        let mut line = json(event)?;
+        let mut line = line_of(event, 6).map_err(|error| Error::Write(error.into()))?;
         // The body of an unknown kind is kept to the byte, and may have line breaks
         // between its values. As a string it stays on its line.
         if line.contains('\n') {

@@ -8,6 +8,7 @@ use stepwell::{Image, Message, Part, Role, Text, Time, ToolResult, Usage};
 use super::PROVIDER;
 use super::content::object_of;
 use crate::json::fields::quoted;
+use crate::snapshot::TimeForm;
 use crate::write::leftover_parts::Spare;
 use crate::write::mark::{CONTINUES, Mark};
 use crate::write::writer::Purpose;
@@ -53,7 +54,7 @@ impl Envelope {
             "version": env!("CARGO_PKG_VERSION"),
             "gitBranch": "",
             "uuid": spot.uuid,
-            "timestamp": millis(spot.at),
+            "timestamp": TimeForm::Millis.text(spot.at),
         });
         if let Some(agent) = &self.agent {
             line["agentId"] = json!(agent);
@@ -62,17 +63,6 @@ impl Envelope {
             line.extend(more.clone());
         }
         line.to_string()
-    }
-}
-
-/// A moment as these lines have it, to the millisecond. What is more precise is kept as it
-/// is, since a moment that is cut is another one.
-pub(super) fn millis(at: Time) -> String {
-    let text = at.to_string();
-    match text.strip_suffix('Z').map(|front| front.split_once('.')) {
-        Some(None) => format!("{}.000Z", text.trim_end_matches('Z')),
-        Some(Some((front, part))) if part.len() < 3 => format!("{front}.{part:0<3}Z"),
-        _ => text,
     }
 }
 

@@ -1,9 +1,10 @@
 //! Lines of a rollout for what was recorded here.
 
 use serde_json::{Value, json};
-use stepwell::{Head, Image, Message, Part, Role, Time, ToolResult, Usage};
+use stepwell::{Head, Image, Message, Part, Role, ToolResult, Usage};
 
 use super::item::{failed, url};
+use crate::snapshot::TimeForm;
 use crate::write::leftover_parts::Spare;
 
 /// The session that started a subagent's.
@@ -26,7 +27,7 @@ pub(super) fn meta(head: &Head, id: &str, parent: Option<&Parent>) -> Value {
     };
     json!({
         "id": id,
-        "timestamp": millis(head.created_at),
+        "timestamp": TimeForm::Millis.text(head.created_at),
         "cwd": head.workspace,
         "originator": "stepwell",
         "cli_version": env!("CARGO_PKG_VERSION"),
@@ -37,17 +38,6 @@ pub(super) fn meta(head: &Head, id: &str, parent: Option<&Parent>) -> Value {
         "model_provider": null,
         "history_mode": "legacy",
     })
-}
-
-/// A moment to the millisecond. What is more precise is kept as it is, since a moment that
-/// is cut is another one.
-pub(super) fn millis(at: Time) -> String {
-    let text = at.to_string();
-    match text.strip_suffix('Z').map(|front| front.split_once('.')) {
-        Some(None) => format!("{}.000Z", text.trim_end_matches('Z')),
-        Some(Some((front, part))) if part.len() < 3 => format!("{front}.{part:0<3}Z"),
-        _ => text,
-    }
 }
 
 /// The items of a message: what the model was sent, or what it answered. What they cannot

@@ -10,13 +10,14 @@ use stepwell::{
 };
 
 use super::item::refill;
-use super::line::{Parent, items, meta, millis, shown, tokens};
+use super::line::{Parent, items, meta, shown, tokens};
 use super::order::in_order;
 use super::{SUBAGENTS_FOLDER, SYSTEM, rollout_name};
 use crate::json::fields::{Fields, quoted};
 use crate::original;
 use crate::read::facts::{Form, Said, Transcript};
 use crate::read::neutral::{KEPT, is_provenance, to_be_kept};
+use crate::snapshot::TimeForm;
 use crate::write::leftover_parts;
 use crate::write::mark::{CONTINUES, Mark};
 use crate::write::unanswered::Unanswered;
@@ -179,7 +180,7 @@ fn first_line(well: &Stepwell, head: &Head, name: &str, parent: Option<&Parent>)
         _ => None,
     });
     let Some(kept) = kept else {
-        let (at, payload) = (millis(head.created_at), meta(head, name, parent));
+        let (at, payload) = (TimeForm::Millis.text(head.created_at), meta(head, name, parent));
         let line = json!({"timestamp": at, "type": "session_meta", "payload": payload});
         return Ok(in_order(&line));
     };
@@ -429,7 +430,7 @@ impl Writing<'_> {
             *ordinal += 1;
             format!(r#""ordinal":{ordinal},"#)
         });
-        let (at, kind) = (quoted(&millis(at)), quoted(kind));
+        let (at, kind) = (quoted(&TimeForm::Millis.text(at)), quoted(kind));
         self.put(&format!(r#"{{"timestamp":{at},{ordinal}"type":{kind},"payload":{payload}}}"#))
     }
 

@@ -19,8 +19,8 @@ const PAGE: usize = 256;
 #[derive(Debug)]
 pub(super) struct Shared {
     mark: Mark,
-    /// When things happened, sorted. Times go through every format that bears a mark.
-    times: Vec<Time>,
+    /// When things happened, sorted, to the millisecond: some formats that bear a mark are no finer.
+    times: Vec<i64>,
     /// Nodes that were done and questions that were asked, which bear no times elsewhere.
     keys: HashSet<String>,
 }
@@ -43,8 +43,8 @@ impl Shared {
             }
             for event in page {
                 (last, last_at) = (event.seq, Some(event.at));
-                if times.last() != Some(&event.at) {
-                    times.push(event.at);
+                if times.last() != Some(&millisecond(event.at)) {
+                    times.push(millisecond(event.at));
                 }
                 keys.extend(key(&event.event).map(str::to_owned));
             }
@@ -104,8 +104,12 @@ impl Shared {
     }
 
     fn knows(&self, at: Option<Time>) -> bool {
-        at.is_some_and(|at| self.times.binary_search(&at).is_ok())
+        at.is_some_and(|at| self.times.binary_search(&millisecond(at)).is_ok())
     }
+}
+
+fn millisecond(at: Time) -> i64 {
+    at.as_micros().div_euclid(1_000)
 }
 
 /// What a node that is done, or a question, is known by.

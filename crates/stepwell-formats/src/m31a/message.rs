@@ -4,7 +4,7 @@ use stepwell::{Lane, Message, Part, Role, Text, Time, ToolCall, ToolResult, Usag
 
 use super::SKIPPED;
 use crate::json::fields::{Fields, elements};
-use crate::snapshot::{Escapes, Layout, Object, Style, list, moment, number, styled};
+use crate::snapshot::{Escapes, Layout, Object, Style, TimeForm, list, moment, number, styled};
 use crate::write::writer::Losses;
 
 /// Means that there is no time.
@@ -107,7 +107,7 @@ pub(super) fn write(message: &Message, at: Time, losses: &mut Losses) -> String 
         tokens.put("total_tokens", &usage.total().to_string());
         object.put("usage", &tokens.end());
     }
-    object.put_text("created_at", &at.to_string());
+    object.put_text("created_at", &TimeForm::Zulu.text(at));
     if message.lane == skipped() {
         object.put("skip_for_llm", "true");
     }

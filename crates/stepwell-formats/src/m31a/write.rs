@@ -18,8 +18,8 @@ use crate::read::facts::{Says, count_facts};
 use crate::read::neutral::PROVENANCE;
 use crate::read::steps::Steps;
 use crate::snapshot::{
-    Aside, Escapes, Holds, Layout, Live, Object, Said, Style, completed, list, moment, name, still,
-    styled,
+    Aside, Escapes, Holds, Layout, Live, Object, Said, Style, TimeForm, completed, list, moment,
+    name, still, styled,
 };
 use crate::write::writer::{Exported, Losses, Outlet, SUBAGENTS};
 use crate::{Error, Result};
@@ -208,7 +208,7 @@ impl Page<'_> {
             let same = |_: &str| name(&kept, field) == *now;
             object.put(field, still(kept.raw(field), same, &quoted(now)));
         }
-        let began = quoted(&head.created_at.to_string());
+        let began = quoted(&TimeForm::Zulu.text(head.created_at));
         let same = |raw: &str| moment(raw) == Some(head.created_at);
         object.put("started_at", still(kept.raw("started_at"), same, &began));
         object.put("message_count", &live.said.len().to_string());
@@ -240,7 +240,7 @@ impl Page<'_> {
         if let Some(project) = kept.raw("project").or((!known).then_some(&project)) {
             object.put("project", project);
         }
-        let resumed = self.resumed_at.map(|at| quoted(&at.to_string()));
+        let resumed = self.resumed_at.map(|at| quoted(&TimeForm::Zulu.text(at)));
         put_if(object, kept, "resumed_at", resumed, |raw| {
             self.resumed_at.is_none_or(|at| moment(raw) == Some(at))
         });
@@ -281,7 +281,7 @@ fn project(live: &Live) -> String {
     object.put_text("framework", &project.framework);
     let answers = serde_json::to_string(&project.answers).unwrap_or_else(|_| "{}".to_owned());
     object.put("answers", &answers);
-    object.put_text("created_at", &live.head.created_at.to_string());
+    object.put_text("created_at", &TimeForm::Zulu.text(live.head.created_at));
     object.end()
 }
 
@@ -383,7 +383,7 @@ fn stops(live: &Live, files: &mut Files) {
             .filter(|it| matches!(it.event, Event::Task(_)) && it.seq < recorded.seq);
         let mut object = Object::new();
         object.put_text("phase", named.unwrap_or_else(|| phase_of(live)).as_str());
-        object.put_text("timestamp", &recorded.at.to_string());
+        object.put_text("timestamp", &TimeForm::Zulu.text(recorded.at));
         object.put("message_count", &live.said.iter().filter(before).count().to_string());
         object.put("task_count", &planned.count().to_string());
         if let Some(goal) = &live.head.goal {

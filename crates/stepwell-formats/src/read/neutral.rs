@@ -180,7 +180,17 @@ pub(crate) fn to_be_kept(recorded: &Recorded) -> serde_json::Result<String> {
         Event::Foreign(foreign) => kept_inside(&foreign.data),
         _ => None,
     };
-    inside.map_or_else(|| serde_json::to_string(recorded), |event| Ok(event.to_owned()))
+    // The formats that have such lines write moments to the millisecond.
+    inside.map_or_else(|| line_of(recorded, 3), |event| Ok(event.to_owned()))
+}
+
+/// An event as a line of JSON, its moment with so many digits behind the second.
+pub(crate) fn line_of(recorded: &Recorded, digits: usize) -> serde_json::Result<String> {
+    let (seq, at, line) = (recorded.seq, recorded.at, serde_json::to_string(recorded)?);
+    Ok(match line.strip_prefix(&format!(r#"{{"seq":{seq},"at":"{at}""#)) {
+        Some(rest) => format!(r#"{{"seq":{seq},"at":"{at:.digits$}"{rest}"#),
+        None => line,
+    })
 }
 
 fn kept_inside(line: &str) -> Option<&str> {

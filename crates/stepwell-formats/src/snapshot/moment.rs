@@ -39,13 +39,15 @@ pub(crate) fn epoch(at: Time) -> String {
     serde_json::to_string(&seconds).unwrap_or_else(|_| "0.0".to_owned())
 }
 
-/// How moments are written in one file: all alike.
+/// How moments are written in one file: all alike, with as many digits each.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum TimeForm {
-    /// As Python writes them in UTC, `+00:00` behind them.
+    /// As Python writes them in UTC: to the microsecond, `+00:00` behind them.
     Offset,
-    /// With a `Z` behind them.
+    /// To the microsecond, with a `Z` behind them.
     Zulu,
+    /// As JavaScript writes them: to the millisecond, with a `Z` behind them.
+    Millis,
 }
 
 impl TimeForm {
@@ -58,8 +60,9 @@ impl TimeForm {
     /// A moment in this form.
     pub(crate) fn text(self, at: Time) -> String {
         match self {
-            Self::Offset => format!("{}+00:00", at.to_string().trim_end_matches('Z')),
-            Self::Zulu => at.to_string(),
+            Self::Offset => format!("{}+00:00", format!("{at:.6}").trim_end_matches('Z')),
+            Self::Zulu => format!("{at:.6}"),
+            Self::Millis => format!("{at:.3}"),
         }
     }
 }
@@ -83,9 +86,11 @@ mod tests {
             assert_eq!(moment(raw), Some(at), "{raw}");
         }
         assert_eq!(moment(&epoch(at)), Some(at));
-        assert_eq!(TimeForm::of(None).text(at), "2026-01-08T18:05:30.25+00:00");
+        assert_eq!(TimeForm::of(None).text(at), "2026-01-08T18:05:30.250000+00:00");
         let zulu = TimeForm::of(Some("\"2026-01-01T00:00:00Z\""));
-        assert_eq!(zulu.text(at), "2026-01-08T18:05:30.25Z");
+        assert_eq!(zulu.text(at), "2026-01-08T18:05:30.250000Z");
+        let at: Time = "2026-01-08T18:05:30.999999Z".parse().unwrap();
+        assert_eq!(TimeForm::Millis.text(at), "2026-01-08T18:05:30.999Z");
     }
 
     #[test]

@@ -8,7 +8,8 @@ use stepwell::{Event, Flow, Head, Seq, Status, Usage};
 use super::spec::Spec;
 use super::state::Outcome;
 use crate::json::fields::Fields;
-use crate::strands_sdk::conversation::{Live, stamp};
+use crate::snapshot::TimeForm;
+use crate::strands_sdk::conversation::Live;
 
 /// What a flow may be configured with at run time.
 const RUNTIME: [&str; 10] = [
@@ -75,7 +76,7 @@ pub(super) fn changes(
     json!({
         "metadata": {
             "status": status(head.status),
-            "updated_at": stamp(head.updated_at),
+            "updated_at": TimeForm::Offset.text(head.updated_at),
             "error": if head.status == Status::Failed { head.error.clone() } else { None },
         },
         "token_usage": {
@@ -110,7 +111,7 @@ pub(super) fn whole(head: &Head, flow: &Flow, id: &str, changes: &Value) -> Valu
             "spec_hash": flow.hash.to_string(),
             "pattern_type": flow.pattern,
             "status": changes["metadata"]["status"],
-            "created_at": stamp(head.created_at),
+            "created_at": TimeForm::Offset.text(head.created_at),
             "updated_at": changes["metadata"]["updated_at"],
             "error": changes["metadata"]["error"],
             "metadata": {},

@@ -16,9 +16,8 @@ use crate::json::fields::{Fields, quoted};
 use crate::json::json_text::{Letters, laid_out, overlaid};
 use crate::original;
 use crate::read::facts::{Says, count_facts};
-use crate::strands_sdk::conversation::{
-    self, AgentFolder, Lifetime, Live, agent_json, plain_name, stamp,
-};
+use crate::snapshot::TimeForm;
+use crate::strands_sdk::conversation::{self, AgentFolder, Lifetime, Live, agent_json, plain_name};
 use crate::strands_sdk::kept::Kept;
 use crate::strands_sdk::sidecar::{self, put};
 use crate::strands_sdk::write::{id_there, is_sum, live, lost};
@@ -256,7 +255,7 @@ impl Leaving<'_> {
                 conversation::write(live, &lane, AgentFolder { path: &folder, to }, losses)?;
             let raw = agent_json("default", None, &written, lifetime);
             put(to, &format!("{folder}/agent.json"), &laid_out(&raw, Letters::All))?;
-            let (id, at) = (quoted(&session), quoted(&stamp(head.created_at)));
+            let (id, at) = (quoted(&session), quoted(&TimeForm::Offset.text(head.created_at)));
             let raw = format!(
                 "{{\"session_id\":{id},\"session_type\":\"AGENT\",\"created_at\":{at},\"updated_at\":{at}}}"
             );

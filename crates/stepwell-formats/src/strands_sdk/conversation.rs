@@ -15,6 +15,7 @@ use super::sidecar::put;
 use crate::Result;
 use crate::json::fields::{Fields, push_field, quoted};
 use crate::json::json_text::{Letters, laid_out};
+use crate::snapshot::TimeForm;
 use crate::write::unanswered::Unanswered;
 use crate::write::writer::{Losses, Outlet, Purpose};
 
@@ -245,22 +246,11 @@ fn envelope(message: &str, number: u64, at: Option<Time>) -> String {
     push_field(&mut raw, "message", message);
     push_field(&mut raw, "message_id", &number.to_string());
     push_field(&mut raw, "redact_message", "null");
-    let at = quoted(&stamp(at.unwrap_or(Time::EPOCH)));
+    let at = quoted(&TimeForm::Offset.text(at.unwrap_or(Time::EPOCH)));
     push_field(&mut raw, "created_at", &at);
     push_field(&mut raw, "updated_at", &at);
     raw.push('}');
     raw
-}
-
-/// A moment as Python writes it.
-pub(crate) fn stamp(at: Time) -> String {
-    let text = at.to_string();
-    let text = text.trim_end_matches('Z');
-    let (whole, fraction) = text.split_once('.').unwrap_or((text, ""));
-    match fraction {
-        "" => format!("{whole}+00:00"),
-        fraction => format!("{whole}.{fraction:0<6}+00:00"),
-    }
 }
 
 /// What a compaction that was made here moves out of an agent's window.
@@ -304,8 +294,8 @@ pub(crate) fn agent_json(
     lifetime: Lifetime,
 ) -> String {
     let Lifetime { created, updated } = lifetime;
-    let from = quoted(&stamp(created));
-    let to = quoted(&stamp(written.grew_at.unwrap_or(updated)));
+    let from = quoted(&TimeForm::Offset.text(created));
+    let to = quoted(&TimeForm::Offset.text(written.grew_at.unwrap_or(updated)));
     let mut raw = String::from("{");
     push_field(&mut raw, "agent_id", &quoted(id));
     push_field(&mut raw, "state", "{}");

@@ -19,6 +19,7 @@ use crate::json::fields::{Fields, elements, push_field, quoted};
 use crate::json::json_text::compact;
 use crate::read::input::{Input, list};
 use crate::read::neutral::{Sink, Warning};
+use crate::snapshot::TimeForm;
 
 /// The newest snapshot of an agent or a group.
 pub(super) const LATEST: &str = "snapshot_latest.json";
@@ -98,7 +99,7 @@ fn agent(folder: &Path, snapshot: &str, copies: &[(Copy, String)]) -> Agent {
     let messages = listed.iter().enumerate().map(|(n, raw)| {
         // A message was there at the latest when the first copy was taken that has it.
         let copy = stops.iter().filter(|copy| copy.messages > n).find_map(|copy| copy.at);
-        let at = copy.map_or_else(|| taken.to_owned(), |at| quoted(&at.to_string()));
+        let at = copy.map_or_else(|| taken.to_owned(), |at| quoted(&TimeForm::Offset.text(at)));
         let mut text = String::from("{");
         push_field(&mut text, "message", raw);
         push_field(&mut text, "message_id", &n.to_string());

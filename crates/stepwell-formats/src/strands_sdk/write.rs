@@ -7,7 +7,7 @@ use stepwell::{
     SessionId, Status, Stepwell,
 };
 
-use super::conversation::{self, AgentFolder, Lifetime, Live, agent_json, plain_name, stamp};
+use super::conversation::{self, AgentFolder, Lifetime, Live, agent_json, plain_name};
 use super::kept::Kept;
 use super::sidecar::{self, put};
 use super::{FOLDER, SYSTEM};
@@ -18,6 +18,7 @@ use crate::original;
 use crate::read::facts::{Says, count_facts};
 use crate::read::neutral::without_provenance;
 use crate::read::steps::Steps;
+use crate::snapshot::TimeForm;
 use crate::write::mark::Mark;
 use crate::write::writer::{
     Exported, FOREIGN, Losses, Outlet, SUBAGENTS, count_event, each_event, subagents, word_for,
@@ -147,7 +148,7 @@ fn session_json(head: &Head, to: &Outlet<'_>) -> String {
     let mut raw = String::from("{");
     push_field(&mut raw, "session_id", &quoted(&id_there(head, SYSTEM, to)));
     push_field(&mut raw, "session_type", "\"AGENT\"");
-    let at = quoted(&stamp(head.created_at));
+    let at = quoted(&TimeForm::Offset.text(head.created_at));
     push_field(&mut raw, "created_at", &at);
     push_field(&mut raw, "updated_at", &at);
     raw.push('}');

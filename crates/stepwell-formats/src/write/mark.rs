@@ -16,7 +16,9 @@ pub struct Mark {
     pub session: SessionId,
     /// Its last event when it was written.
     pub seq: Seq,
-    /// When that happened: another store may have another session of the same name.
+    /// When that happened: another store may have another session of the same name. As a number of
+    /// microseconds, since each format writes moments in its own way.
+    #[serde(with = "micros")]
     pub at: Time,
 }
 
@@ -41,5 +43,19 @@ impl Mark {
     /// The mark as JSON.
     pub(crate) fn to_json(&self) -> String {
         serde_json::to_string(self).expect("it has no map and no key that is no text")
+    }
+}
+
+/// A moment as microseconds since 1970.
+mod micros {
+    use serde::{Deserialize, Deserializer, Serializer};
+    use stepwell::Time;
+
+    pub(super) fn serialize<S: Serializer>(at: &Time, to: S) -> Result<S::Ok, S::Error> {
+        to.serialize_i64(at.as_micros())
+    }
+
+    pub(super) fn deserialize<'de, D: Deserializer<'de>>(from: D) -> Result<Time, D::Error> {
+        i64::deserialize(from).map(Time::from_micros)
     }
 }

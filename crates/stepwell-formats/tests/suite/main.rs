@@ -47,6 +47,7 @@ mod strands_loader;
 mod strands_original;
 mod strands_sdk;
 mod support;
+mod times;
 mod transcript;
 mod waiting;
 mod witness;

@@ -20,7 +20,12 @@ pub struct Gate {
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub default: Option<String>,
     /// Until when it may be answered.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[serde(
+        default,
+        skip_serializing_if = "Option::is_none",
+        serialize_with = "super::time::to_micros"
+    )]
+    #[cfg_attr(feature = "schema", schemars(with = "Option<Time>"))]
     pub deadline: Option<Time>,
     /// The tool call that may not run unasked; absent, the gate asks for words.
     #[serde(default, skip_serializing_if = "Option::is_none")]

@@ -79,10 +79,12 @@ pub struct Message {
 #[serde(default)]
 pub struct ModelCall {
     /// When the model was asked.
-    #[serde(skip_serializing_if = "Option::is_none")]
+    #[serde(skip_serializing_if = "Option::is_none", serialize_with = "super::time::to_micros")]
+    #[cfg_attr(feature = "schema", schemars(with = "Option<Time>"))]
     pub asked_at: Option<Time>,
     /// When the first piece of its answer came.
-    #[serde(skip_serializing_if = "Option::is_none")]
+    #[serde(skip_serializing_if = "Option::is_none", serialize_with = "super::time::to_micros")]
+    #[cfg_attr(feature = "schema", schemars(with = "Option<Time>"))]
     pub first_at: Option<Time>,
     /// The provider's name for the answer.
     #[serde(skip_serializing_if = "Option::is_none")]

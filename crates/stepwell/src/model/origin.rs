@@ -143,7 +143,12 @@ pub struct Source {
     /// Its own name for the session.
     pub id: String,
     /// When the session began there.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[serde(
+        default,
+        skip_serializing_if = "Option::is_none",
+        serialize_with = "super::time::to_micros"
+    )]
+    #[cfg_attr(feature = "schema", schemars(with = "Option<Time>"))]
     pub started_at: Option<Time>,
 }
 

@@ -97,6 +97,16 @@ impl FromStr for Time {
 
 as_text!(Time);
 
+/// Writes a moment within an event to the microsecond, so that all moments of an archive have one
+/// form.
+#[expect(clippy::ref_option, reason = "serde hands over a reference")]
+pub(super) fn to_micros<S: serde::Serializer>(at: &Option<Time>, to: S) -> Result<S::Ok, S::Error> {
+    match at {
+        Some(at) => to.collect_str(&format_args!("{at:.6}")),
+        None => to.serialize_none(),
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;

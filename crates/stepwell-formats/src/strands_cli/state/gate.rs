@@ -5,6 +5,7 @@ use stepwell::{Gate, Time};
 
 use super::{Outcome, Progress};
 use crate::json::fields::Fields;
+use crate::snapshot::TimeForm;
 use crate::strands_sdk::agent::moment;
 
 /// A question that was asked last.
@@ -120,7 +121,7 @@ pub(in super::super) fn hitl_state(gate: &Gate, outcome: &Outcome<'_>) -> Value 
         "branch_id": null, "step_type": null, "node_id": null, "iteration_index": null,
         "phase": null, "worker_count": null, "router_review": null,
         "prompt": gate.prompt, "context_display": "", "default_response": gate.default,
-        "timeout_at": gate.deadline.map(crate::strands_sdk::conversation::stamp),
+        "timeout_at": gate.deadline.map(|at| TimeForm::Offset.text(at)),
         "user_response": null,
     });
     let number = |n: &str| n.parse::<u64>().map_or(Value::Null, Value::from);
