@@ -13,8 +13,9 @@ Adapters are modules of their own and import their framework only when they are 
 `stepwell.adk`, `stepwell.pydantic_ai`, `stepwell.agent_framework`.
 """
 
+from typing import TYPE_CHECKING
+
 from stepwell._agents import AgentSession, ResumeDecision
-from stepwell._async import AsyncAgentSession, AsyncSession, AsyncWell, aopen
 from stepwell._core import __version__
 from stepwell._types import Event, Hit, Message, SessionInfo, Status, StopReason, Verdict
 from stepwell._well import Session, Well, memory, open
@@ -31,6 +32,9 @@ from stepwell.errors import (
     StepwellError,
     StorageError,
 )
+
+if TYPE_CHECKING:
+    from stepwell._async import AsyncAgentSession, AsyncSession, AsyncWell, aopen
 
 __all__ = [
     "AbsentError",
@@ -63,3 +67,16 @@ __all__ = [
     "memory",
     "open",
 ]
+
+
+def __getattr__(name: str) -> object:
+    # asyncio takes as long to import as all the rest: only a program that uses it does.
+    if name in ("AsyncAgentSession", "AsyncSession", "AsyncWell", "aopen"):
+        from stepwell import _async
+
+        return getattr(_async, name)
+    raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+
+
+def __dir__() -> list[str]:
+    return __all__

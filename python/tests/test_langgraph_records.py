@@ -533,3 +533,36 @@ def test_what_is_known_of_the_newest_checkpoint_is_nobodys_to_change(well: stepw
         found.pending_writes[0][2].append(said(3))
         found.pending_writes.clear()
         found.config["configurable"]["thread_id"] = "other"
+
+
+def test_the_newest_checkpoint_of_a_long_thread_is_found_without_the_others(
+    folder: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    with stepwell.open(folder) as well:
+        saver = StepwellSaver(well)
+        for ns in ("", "sub:1"):
+            at: Any = {"configurable": {"thread_id": "long", "checkpoint_ns": ns}}
+            for _ in range(300):
+                checkpoint = empty_checkpoint()
+                checkpoint["id"] = str(uuid6())
+                at = saver.put(at, checkpoint, {}, {})
+        seen: list[int] = []
+        core = well.core
+
+        class Counting:
+            def __getattr__(self, name: str) -> Any:
+                return getattr(core, name)
+
+            def records(self, *args: Any, **options: Any) -> Any:
+                found = core.records(*args, **options)
+                seen.append(len(found))
+                return found
+
+        monkeypatch.setattr(well, "core", Counting())
+        anywhere: Any = {"configurable": {"thread_id": "long"}}
+        (newest,) = saver.list(anywhere, limit=1)
+        assert newest.config == at
+        assert sum(seen) < 200
+        ids = [it.config["configurable"]["checkpoint_id"] for it in saver.list(None)]
+        assert len(ids) == 600
+        assert ids == sorted(ids, reverse=True)

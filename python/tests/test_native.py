@@ -5,6 +5,8 @@ from __future__ import annotations
 import asyncio
 import dataclasses
 import os
+import subprocess
+import sys
 import threading
 import time
 from pathlib import Path
@@ -295,3 +297,11 @@ def test_each_status_and_each_reason_is_one_that_the_store_knows(well: stepwell.
         session.status("paused", "because")  # type: ignore[arg-type]
     with pytest.raises(stepwell.InvalidError, match="'done' is no status"):
         session.status("done")  # type: ignore[arg-type]
+
+
+def test_an_import_takes_no_more_than_it_needs() -> None:
+    code = "import stepwell, sys; print('asyncio' in sys.modules); print(dir(stepwell))"
+    told = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+    imported, names = told.stdout.splitlines()
+    assert imported == "False"
+    assert not [name for name in eval(names) if name.startswith("_") and name != "__version__"]

@@ -196,14 +196,20 @@ class Reading:
                 return
             end = rows[-1][1]
 
-    def all_namespaces(self) -> Iterator[Found]:
-        """Every checkpoint of the thread."""
-        front = f"{SYSTEM}/checkpoint"
-        try:
-            rows = self.core.records(self.session, f"{front}/", f"{front}0", newest=True)
-        except AbsentError:
-            return
-        yield from self._take(rows)
+    def namespaces(self) -> Iterator[str]:
+        """The namespaces of the thread: one look for each, however many checkpoints they have."""
+        front = f"{SYSTEM}/checkpoint/"
+        first = front
+        while True:
+            try:
+                rows = self.core.records(self.session, first, f"{SYSTEM}/checkpoint0", limit=1)
+            except AbsentError:
+                return
+            if not rows:
+                return
+            ns = rows[0][1].removeprefix(front).rsplit(SEPARATOR, 1)[0]
+            yield ns
+            first = f"{front}{ns}\x20"
 
     def _take(self, rows: Sequence[Row]) -> Iterator[Found]:
         last = ""

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import functools
+import heapq
 import os
 import time
 from collections.abc import AsyncIterator, Iterator, Mapping, Sequence
@@ -210,14 +211,15 @@ class StepwellSaver(BaseCheckpointSaver[Any]):
             for found in reading.newest_first():
                 yield reading, found
             return
-        rows: list[tuple[Reading, Found]] = []
-        for thread in threads:
-            readings: dict[str, Reading] = {}
-            for found in Reading(self._site, thread, "").all_namespaces():
-                reading = readings.setdefault(found.ns, Reading(self._site, thread, found.ns))
-                rows.append((reading, found))
-        rows.sort(key=lambda row: row[1].id, reverse=True)
-        yield from rows
+        site = self._site
+        readings = [
+            Reading(site, thread, ns)
+            for thread in threads
+            for ns in Reading(site, thread, "").namespaces()
+        ]
+        # Each gives its own in that order, as far as they are wanted.
+        rows = (((reading, found) for found in reading.newest_first()) for reading in readings)
+        yield from heapq.merge(*rows, key=lambda row: row[1].id, reverse=True)
 
     def get_delta_channel_history(
         self, *, config: RunnableConfig, channels: Sequence[str]
