@@ -86,6 +86,8 @@ def _start(
             pool.submit(unwanted, cast("T", result))
 
     def work() -> None:
+        if unwanted is not None and told.cancelled():
+            return
         result, error = None, None
         try:
             result = call()
