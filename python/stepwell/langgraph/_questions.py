@@ -7,6 +7,7 @@ task was kept with as its question until then.
 
 from __future__ import annotations
 
+import hashlib
 import json
 from collections.abc import Iterable, Sequence
 from typing import Any
@@ -56,7 +57,7 @@ def told(reading: Reading, checkpoint: str | None, task: str, writes: Writes) ->
             events.append(answer_event(answered[0], text_of(answer)))
         else:
             answered = []
-    new = {it.id: text_of(it.value) for it in asked}
+    new = dict(asked)
     left = waiting - set(answered)
     fresh = [id for id in new if id not in left]
     events += [event("gate", {"id": id, "prompt": new[id]}) for id in fresh]
@@ -81,14 +82,20 @@ def unanswered(reading: Reading, kept: Sequence[Ref]) -> list[JsonObject]:
     return [*events, event("status", {"status": "idle"})] if closed else []
 
 
-def interrupts(value: Any) -> list[Any]:
-    """The interrupts that a task wrote."""
-    return list(value) if isinstance(value, list | tuple) else [value]
+def interrupts(value: Any) -> list[tuple[str, str]]:
+    """The interrupts that a task wrote: the id and the question of each. A value that is none is a
+    question by itself."""
+    found: list[tuple[str, str]] = []
+    for it in value if isinstance(value, list | tuple) else [value]:
+        text = text_of(getattr(it, "value", it))
+        id = getattr(it, "id", None) or hashlib.sha256(text.encode()).hexdigest()[:32]
+        found.append((str(id), text))
+    return found
 
 
 def ids_of(reading: Reading, refs: Iterable[Ref]) -> list[str]:
     """The ids of the interrupts that were kept so, each once."""
-    return list(dict.fromkeys(it.id for ref in refs for it in interrupts(reading.value(ref))))
+    return list(dict.fromkeys(id for ref in refs for id, _ in interrupts(reading.value(ref))))
 
 
 def gates(well: Well, session: str) -> tuple[set[str], dict[str, str]]:
