@@ -36,6 +36,14 @@ class Dicts(TypedDict):
     messages: Annotated[list[dict[str, str]], operator.add]
 
 
+def joined(state: list[str], writes: Any) -> list[str]:
+    return [*state, *(it for write in writes for it in write)]
+
+
+class Words(TypedDict):
+    words: Annotated[list[str], DeltaChannel(joined, snapshot_frequency=2)]
+
+
 class Two(TypedDict):
     messages: Annotated[list[AnyMessage], add_messages]
     notes: Annotated[list[AnyMessage], add_messages]
@@ -115,6 +123,17 @@ def test_messages_that_are_dicts_are_shown(well: stepwell.Well) -> None:
         graph.invoke({"messages": [{"role": "user", "content": f"said {number}"}]}, config)
     assert shown(well, "d") == ["said 0", "answer 1", "said 1", "answer 3"]
     assert [it.role for it in well.session("langgraph.d").messages()][:2] == ["user", "assistant"]
+
+
+def test_a_delta_channel_of_words_is_no_conversation(well: stepwell.Well) -> None:
+    builder = StateGraph(Words)
+    builder.add_node("add", lambda state: {"words": ["more"]})
+    builder.add_edge(START, "add")
+    graph: Any = builder.compile(checkpointer=StepwellSaver(well))
+    for _ in range(3):
+        graph.invoke({"words": ["one"]}, config_of("w"))
+    assert shown(well, "w") == []
+    assert len(graph.get_state(config_of("w")).values["words"]) == 6
 
 
 def test_a_message_that_is_in_two_channels_is_shown_once(well: stepwell.Well) -> None:

@@ -14,7 +14,14 @@ from stepwell.langgraph._prune import history, loaded, whole
 from stepwell.langgraph._questions import went_on
 from stepwell.langgraph._reading import SEPARATOR, Reading, place
 from stepwell.langgraph._site import Site
-from stepwell.langgraph._transcript import Change, Said, Transcript, lists_of, task_of
+from stepwell.langgraph._transcript import (
+    Change,
+    Said,
+    Transcript,
+    lists_of,
+    message_of,
+    task_of,
+)
 from stepwell.langgraph._values import (
     SYSTEM,
     Attachments,
@@ -156,7 +163,7 @@ class Writing:
         deltas = (counted | self.last.replayed.keys() | snapshots) - (values.keys() - snapshots)
         for name in sorted(deltas):
             before = self.before(name)
-            after = lists[name] if name in snapshots else self.after(name, before)
+            after = plain(values[name]) if name in snapshots else self.after(name, before)
             pairs = enumerate(zip(before, after, strict=False))
             known[name] = next((n for n, (one, two) in pairs if one != two), len(before))
             edited |= known[name] < len(before) or len(after) < len(before)
@@ -191,17 +198,18 @@ class Writing:
 
 
 def plain(value: Any) -> list[Any]:
-    """The list that a delta channel was kept as."""
+    """The messages that a delta channel was kept as; none, if it holds something else."""
     value = value.value if isinstance(value, _DeltaSnapshot) else value
-    return list(value) if isinstance(value, list) else []
+    are_messages = isinstance(value, list) and all(message_of(it) is not None for it in value)
+    return list(value) if are_messages else []
 
 
 def reduced(messages: list[Any], writes: Sequence[Any]) -> list[Any]:
     """A delta channel's messages after some writes; none, if it holds something else."""
+    lists = [write if isinstance(write, list) else [write] for write in writes]
+    if any(message_of(it) is None for items in lists for it in items):
+        return []
     from langgraph.graph.message import _messages_delta_reducer
 
-    try:
-        made: list[Any] = _messages_delta_reducer(messages, list(writes))
-        return made
-    except (TypeError, ValueError, NotImplementedError):
-        return []
+    made: list[Any] = _messages_delta_reducer(messages, lists)
+    return made
