@@ -360,7 +360,7 @@ fn keep_live(well: &Stepwell, id: &SessionId, events: &mut Vec<Recorded>) -> ste
 /// A name of what a message says.
 fn digest_of(message: &Message) -> String {
     let said = serde_json::to_vec(&(message.role, &message.parts)).unwrap_or_default();
-    Digest::blake3(&said).to_string()
+    Digest::of(&said).to_string()
 }
 
 /// A name of what a message says, by which [`Well::shown`] tells it from others.

@@ -166,7 +166,7 @@ impl Block<'_> {
     /// What of it is a key's.
     fn secret(&self) -> Option<Range<usize>> {
         let before = self.lines[..self.inner.start].iter().rev().map(|line| line.mark);
-        let before = before.skip_while(|mark| *mark == Some(Mark::Header)).next().flatten();
+        let before = before.into_iter().find(|mark| *mark != Some(Mark::Header)).flatten();
         let after = self.lines.get(self.inner.end).and_then(|line| line.mark);
         let begun = before == Some(Mark::Begin { private: true });
         let ended = after == Some(Mark::End { private: true });

@@ -138,6 +138,7 @@ fn a_daemon_that_left_its_parents_is_known_by_its_environment() {
 /// Where the mark of a run is inherited for good.
 #[cfg(target_os = "linux")]
 #[test]
+#[expect(clippy::disallowed_methods, reason = "the shells of the test are found by the path")]
 fn a_command_whose_supervisor_was_killed_is_still_known() {
     let env = TestEnv::new();
     let path = std::env::var("PATH").unwrap_or_default();

@@ -89,7 +89,7 @@ fn a_store_with_another_name_elsewhere_is_not_opened() {
         fs::hard_link(&path, folder.path().join("aside")).unwrap();
         drop(open_reader(&path).unwrap());
         let shared = folder.path().join(name);
-        fs::OpenOptions::new().append(true).create(true).open(&shared).unwrap();
+        OpenOptions::new().append(true).create(true).open(&shared).unwrap();
         fs::hard_link(&shared, elsewhere.path().join(name)).unwrap();
         let refused = open_writer(&path, schema::MIGRATIONS).map(drop).unwrap_err();
         let Error::Shared { file, .. } = &refused else { panic!("{name}: {refused}") };
