@@ -4,7 +4,7 @@ use std::path::Path;
 use std::sync::Arc;
 
 use stepwell::{
-    Access, Deps, Filter, Query, Recorded, SessionId, SessionInfo, Span, SqliteOptions,
+    Access, Deps, Filter, Order, Query, Recorded, SessionId, SessionInfo, Span, SqliteOptions,
     SqliteStore, Stepwell, TrashScope,
 };
 use stepwell_formats::copy;
@@ -21,7 +21,8 @@ fn worked() -> tempfile::TempDir {
 
 fn sessions(well: &Stepwell) -> Vec<SessionInfo> {
     let filter = Filter { place: TrashScope::Kept, ..Filter::default() };
-    well.list(&Query { filter, ..Query::default() }).unwrap().sessions
+    // Parents come first.
+    well.list(&Query { filter, order: Order::Oldest, ..Query::default() }).unwrap().sessions
 }
 
 fn log(well: &Stepwell, id: &SessionId) -> Vec<Recorded> {

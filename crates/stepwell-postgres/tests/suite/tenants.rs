@@ -135,11 +135,9 @@ fn a_team_cannot_get_in_the_way_of_another_by_its_sessions_numbers() {
     // Neither does it learn who the others are.
     let seen = server.sql_as(&bad, "SELECT count(*), max(role) FROM stepwell.members").unwrap();
     assert_eq!(seen, format!("1|{bad}"));
-    for store in [&mine, &theirs] {
-        create(store, "next");
-        say(store, "next");
-        assert_eq!(store.count(&Filter::default()).unwrap().total(), 2);
-    }
+    create(&theirs, "next");
+    say(&theirs, "next");
+    assert_eq!(theirs.count(&Filter::default()).unwrap().total(), 2);
     say(&theirs, "theirs");
     assert!(theirs.verify(&"theirs".parse().unwrap()).unwrap().is_sound());
 }

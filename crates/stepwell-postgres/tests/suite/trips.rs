@@ -154,15 +154,15 @@ fn an_append_goes_only_to_the_session_that_it_was_made_for() {
     append(&store, &lease, said());
     // As a server would have it that was put back in time, and gave the key to another session.
     let change = "UPDATE stepwell.heads h SET chain = sha256('another') FROM stepwell.sessions s \
-         WHERE s.key = h.session AND s.id = 'put-back'";
+         WHERE s.namespace = h.namespace AND s.key = h.session AND s.id = 'put-back'";
     let _ = server().sql(change);
     for events in [said(), said().into_iter().chain(said()).collect()] {
         let (session, epoch) = (lease.session.clone(), Some(lease.epoch));
         let append = Append { session, epoch, expected: None, events };
         assert!(store.write(Write::Append(append)).is_err());
     }
-    let kept = "SELECT count(*) FROM stepwell.events e JOIN stepwell.sessions s ON s.key = e.session \
-         WHERE s.id = 'put-back'";
+    let kept = "SELECT count(*) FROM stepwell.events e JOIN stepwell.sessions s \
+         ON s.namespace = e.namespace AND s.key = e.session WHERE s.id = 'put-back'";
     assert_eq!(server().sql(kept), "2");
 }
 

@@ -27,7 +27,7 @@ impl Damageable for Namespace {
             "WITH changed AS (UPDATE stepwell.events e \
              SET body = replace(convert_from(body, 'UTF8'), 'user', 'tool')::bytea \
              FROM stepwell.sessions s JOIN stepwell.namespaces n ON n.id = s.namespace \
-             WHERE e.session = s.key AND s.id = '{session}' AND n.name = '{}' AND e.seq = {seq} \
+             WHERE e.namespace = s.namespace AND e.session = s.key AND s.id = '{session}' AND n.name = '{}' AND e.seq = {seq} \
              RETURNING 1) SELECT count(*) FROM changed",
             self.0.namespace()
         ));
