@@ -264,7 +264,7 @@ class Session:
     def _refuse_foreign(self, what: str) -> None:
         """Refuses what the framework that keeps its data here would not see."""
         if self._system is None:
-            self._system = self.info().system or ""
+            self._system = self.info().source or ""
         if self._system in _KEEPERS[what]:
             raise InvalidError(
                 f"session {self.id} is kept by {self._system}, which would not see {what}: "

@@ -45,7 +45,7 @@ class Worker:
 
 def erase_at_random(saver: StepwellSaver, rng: random.Random) -> list[str]:
     """Prunes, deletes or copies a thread that a graph may be working on. Returns the copy."""
-    threads = [it.source_id or "" for it in saver.well.sessions(system="langgraph", limit=6)]
+    threads = [it.source_id or "" for it in saver.well.sessions(source="langgraph", limit=6)]
     threads = [it for it in threads if "copy" not in it]
     if not threads:
         return []
@@ -91,7 +91,7 @@ def beside(store: str, rounds: int, folder: Path) -> None:
                         assert told(found.values) == known["states"][id], (kept, id)
                 head = fresh.get_state({"configurable": {"thread_id": thread}})
                 assert told(head.values) == known["head"], thread
-        for info in well.sessions(system="langgraph"):
+        for info in well.sessions(source="langgraph"):
             assert well.session(info.id).verify().sound
 
 
