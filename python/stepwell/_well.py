@@ -291,8 +291,8 @@ class Session:
     def status(
         self, status: Status, reason: StopReason | None = None, error: str | None = None
     ) -> int:
-        """Records how the run stands, and why it stopped: one word of `stepwell.StopReason`. What
-        went wrong is told in `error`, as text."""
+        """Records the run's status and why it stopped: a `stepwell.StopReason`. `error` is the text
+        of a failure."""
         _one_of("status", status, Status)
         if reason is not None:
             _one_of("reason", reason, StopReason)

@@ -31,7 +31,7 @@ ODD += ["x" * 200, "\ud800", "a/b", "%2F"]
 
 def test_no_two_ids_have_one_session() -> None:
     ids = {(part,) for part in ODD} | set(itertools.product(ODD, repeat=2))
-    # Whoever knows how a session is named may name a thread like that.
+    # A thread may have the name of another thread's session.
     ids |= {(session_id("s", *parts).removeprefix("s."),) for parts in ids}
     ids |= {(session_id("s", *parts).removeprefix("s.."),) for parts in ids}
     names = [session_id("s", *parts) for parts in ids]

@@ -220,7 +220,7 @@ mod tests {
         // A step that fails takes the steps before it along.
         opened(&server, &bad, Access::Write).unwrap_err();
         assert_eq!(shape(), "1|t|t");
-        // A reader changes nothing, and is told.
+        // A store that is opened for reading is not upgraded: the open fails.
         let refused = opened(&server, &good, Access::Read).unwrap_err();
         assert!(matches!(refused, Error::Unsupported { .. }), "{refused}");
         assert_eq!(shape(), "1|t|t");

@@ -433,8 +433,8 @@ impl Stepwell {
         self.append_freely(id, edited.into())
     }
 
-    /// Answers a gate, whoever runs the session. A graph of LangGraph's is told its answers when it
-    /// is resumed, and would never hear of this one: its gates are refused.
+    /// Answers a gate; no lease is needed. A gate of a LangGraph session is refused: its graph takes
+    /// answers only when it is resumed, and would never see this one.
     pub fn answer(&self, id: &SessionId, answer: GateAnswered) -> Result<Seq> {
         let source = self.store().info(id)?.head.source;
         if source.is_some_and(|source| source.system == "langgraph") {

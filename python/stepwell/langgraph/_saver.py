@@ -49,10 +49,10 @@ from stepwell.langgraph._values import SYSTEM, Attachments, Namespace, Ref
 from stepwell.langgraph._writing import Writing
 
 _QUESTIONS = "\0questions"
-"""Stands for a namespace, where the questions of a whole thread are meant."""
+"""The key of the lock for the questions of a whole thread, in place of a namespace."""
 
 _PATIENCE = 20
-"""So often a put looks whether the answers that a graph was given are kept."""
+"""How often a put checks whether the answers of a resumed graph are recorded."""
 
 
 class StepwellSaver(BaseCheckpointSaver[Any]):

@@ -429,7 +429,7 @@ def put_list(
     added: list[Segment] = []
     parts: Parts | None = Parts.of([])
     if last is not None and keep:
-        # Another thread may let go of them at any moment.
+        # Read once: another thread may set it to None.
         parts = last.parts
         parts = parts.first(keep, last.length) if parts is not None else None
     if keep < len(value):

@@ -431,7 +431,7 @@ fn awk(words: &[Word]) -> Covers {
 struct Taken<'a> {
     takes_value: bool,
     attached: Option<&'a str>,
-    /// Does it say which text stands for the words that the wrapper reads?
+    /// Does it set the placeholder that the wrapper replaces, as `-I {}` of xargs does?
     sets_place: bool,
 }
 
@@ -475,7 +475,7 @@ fn has_program_option(options: &str, words: &[Word]) -> bool {
     })
 }
 
-/// Words in which a text stands for words that are not known.
+/// The words with their placeholder replaced by text that is not known.
 fn with_place(words: &[Word], place: &str) -> Vec<Word> {
     let unknown = String::from(WHOLE);
     let replaced = |word: &Word| match place {

@@ -244,13 +244,7 @@ fn links_in_a_cloned_folder_are_not_written_through() {
         let link = env.work().join(name);
         fs::create_dir_all(link.parent().unwrap()).unwrap();
         symlink(&target, &link).unwrap();
-        let before = all_files(&outside);
-        let mut told = Vec::new();
-        for command in WRITES {
-            let args: Vec<&str> = command.split(' ').collect();
-            told.push(env.quietly(&args).stderr);
-        }
-        assert_eq!(all_files(&outside), before, "{name}: {told:?}");
+        let told = writes_leave(&env, &outside);
         // The error names the link, its target and the next command.
         let names = |said: &&String| {
             said.contains(&format!("{} is a symbolic link to {}", link.display(), target.display()))
@@ -262,6 +256,18 @@ fn links_in_a_cloned_folder_are_not_written_through() {
             assert!(looked.code != Some(0) && names(&&looked.stderr), "{name}: {}", looked.stderr);
         }
     }
+}
+
+/// Runs every command that writes in a workspace, and checks that a folder outside of it stays as it
+/// was. Returns the commands' errors.
+fn writes_leave(env: &TestEnv, outside: &Path) -> Vec<String> {
+    let before = all_files(outside);
+    let told: Vec<String> = WRITES
+        .iter()
+        .map(|command| env.quietly(&command.split(' ').collect::<Vec<_>>()).stderr)
+        .collect();
+    assert_eq!(all_files(outside), before, "{told:?}");
+    told
 }
 
 #[test]
@@ -280,13 +286,7 @@ fn a_file_with_another_name_outside_of_a_cloned_folder_is_not_written_to() {
         }
         fs::create_dir_all(&outside).unwrap();
         fs::hard_link(&file, outside.join("file")).unwrap();
-        let before = all_files(&outside);
-        let mut told = Vec::new();
-        for command in WRITES {
-            let args: Vec<&str> = command.split(' ').collect();
-            told.push(env.quietly(&args).stderr);
-        }
-        assert_eq!(all_files(&outside), before, "{name}: {told:?}");
+        let told = writes_leave(&env, &outside);
         // A store is not opened. Any other file gets a copy of its own.
         let shown = file.display();
         let names = |said: &String| {

@@ -96,8 +96,10 @@ export async function typing({ world, browser, claim }) {
         }
         if (ready === row) await row.focus();
         await page.keyboard.press(key === ' ' ? 'Space' : key);
+        // Escape closes a dialog that is open, not one that is about to open.
+        if (key === '?') await page.getByRole('dialog').waitFor();
         await page.keyboard.press('Escape');
-        if (key === '?') await page.getByRole('dialog').waitFor({ state: 'detached' });
+        await page.getByRole('dialog').waitFor({ state: 'detached' });
         assert.deepEqual(changes, [], `${key} at ${address}`);
       }
     }

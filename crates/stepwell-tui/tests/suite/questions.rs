@@ -405,14 +405,20 @@ fn a_long_question_for_words_keeps_its_beginning_and_its_end() {
     assert!(screen.contains("more lines: Ctrl+O shows them\n  Is this the plan?"), "{screen}");
 }
 
-#[test]
-fn a_call_that_never_ran_was_not_cut_off() {
+/// A question about a call that has not run.
+fn asked_before_a_call() -> Stage {
     let mut stage = Stage::open();
     stage.send("go");
     stage.printed();
     stage.record(Message::assistant("").calling("c9", "write_file", "{}"));
     stage.told(Told::Asked(Box::new(question("g1"))));
     stage.wait(2);
+    stage
+}
+
+#[test]
+fn a_call_that_never_ran_was_not_cut_off() {
+    let mut stage = asked_before_a_call();
     stage.key("esc");
     stage.end(stepwell::Status::Interrupted);
     let printed = stage.printed();
@@ -422,12 +428,7 @@ fn a_call_that_never_ran_was_not_cut_off() {
 
 #[test]
 fn a_call_that_was_left_for_later_waits_and_was_not_cut_off() {
-    let mut stage = Stage::open();
-    stage.send("go");
-    stage.printed();
-    stage.record(Message::assistant("").calling("c9", "write_file", "{}"));
-    stage.told(Told::Asked(Box::new(question("g1"))));
-    stage.wait(2);
+    let mut stage = asked_before_a_call();
     stage.choose("Later");
     stage.end(stepwell::Status::Paused);
     let printed = stage.printed();
