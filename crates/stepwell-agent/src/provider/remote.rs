@@ -324,7 +324,9 @@ impl Remote {
         let front = patience.wait(opening(&mut response)).await?.map_err(broken)?;
         let (mut events, mut reader) = (Events::default(), protocol.reader(request));
         let mut came = events.push(&front?);
+        let mut heard = false;
         loop {
+            heard |= !came.is_empty();
             for event in &came {
                 let progress = reader.event(event, draft)?;
                 if !draft.news.is_empty() {
@@ -339,7 +341,8 @@ impl Remote {
                 }
             }
             if events.is_over() {
-                return Err(Failure::truncated());
+                let text = events.stray().filter(|_| !heard);
+                return Err(text.map_or_else(|| draft.unended(), Failure::plain_text));
             }
             let bytes = patience.wait(response.chunk()).await?.map_err(broken)?;
             came = match bytes {

@@ -182,6 +182,11 @@ async fn a_server_that_refuses_is_quoted_in_its_own_words() {
     let told = json!({"detail": "no such adapter"});
     let flat = json!({"error": "the queue is closed for maintenance"});
     let nested = json!({"error": {"message": "the upstream refused", "code": 402}});
+    let of_its_own =
+        json!({"base_resp": {"status_code": 1004, "status_msg": "carry the key"}, "choices": null});
+    let with_code = json!({"code": "InvalidParameter", "message": "No such key"});
+    let in_list = json!({"success": false, "errors": [{"code": 7003, "message": "no route"}], "result": null});
+    let titled = json!({"title": "No such lane", "status": 400});
     let json = |status, body: &Value| {
         Reply::raw(status, body.to_string()).header("content-type", "application/json")
     };
@@ -198,6 +203,12 @@ async fn a_server_that_refuses_is_quoted_in_its_own_words() {
         (json(200, &nested), "an error: the upstream refused", Fault::Refused),
         (events(&[nested]), "in the middle of its answer: the upstream refused", Fault::Refused),
         (events(&[flat]), "in the middle of its answer: the queue is closed", Fault::Unavailable),
+        (json(200, &of_its_own), "an error: carry the key", Fault::Refused),
+        (json(200, &with_code), "an error: No such key", Fault::Refused),
+        (json(200, &in_list), "an error: no route", Fault::Refused),
+        (Reply::raw(200, "The gate is shut"), "an error: The gate is shut", Fault::Refused),
+        (Reply::raw(200, "Overloaded: wait\n\n"), "Overloaded: wait", Fault::Unavailable),
+        (json(400, &titled), "400 Bad Request: No such lane", Fault::Refused),
     ];
     for protocol in BOTH {
         for (reply, says, fault) in &cases {
@@ -208,6 +219,36 @@ async fn a_server_that_refuses_is_quoted_in_its_own_words() {
             assert_eq!(error.fault, *fault, "{protocol:?}: {error}");
         }
     }
+}
+
+#[tokio::test]
+async fn what_a_server_says_in_place_of_an_answers_pieces_is_quoted() {
+    let choice = json!({"id": "c", "choices": [{"index": 0, "delta": {"content": ""}, "finish_reason": "error",
+        "error": {"code": 502, "message": "the model behind is silent"}}]});
+    let done = |it: &Value| {
+        let mut raw = events(std::slice::from_ref(it));
+        raw.body.push_str("data: [DONE]\n\n");
+        raw
+    };
+    let event = json!({"code": 400, "message": "top_k is wrong"});
+    for (reply, says, fault) in [
+        (events(std::slice::from_ref(&choice)), "the model behind is silent", Fault::Unavailable),
+        (events(std::slice::from_ref(&event)), "top_k is wrong", Fault::Refused),
+        (done(&event), "top_k is wrong", Fault::Refused),
+    ] {
+        let strict = strict().await;
+        strict.push(reply);
+        let error = ask(&remote(&strict, Protocol::OpenAi), &[user()]).await.unwrap_err();
+        assert!(error.what.ends_with(says), "{error}");
+        assert_eq!(error.fault, fault, "{error}");
+    }
+    // An answer that comes all the same is one.
+    let strict = strict().await;
+    let mut raw = events(&[json!({"message": "The model is loaded first."})]);
+    raw.body.push_str(&openai(&[json!({"content": "Hello."})], "stop").body);
+    strict.push(raw);
+    let answer = ask(&remote(&strict, Protocol::OpenAi), &[user()]).await.unwrap();
+    assert_eq!(answer.message.text(), "Hello.");
 }
 
 #[tokio::test]
@@ -345,9 +386,11 @@ async fn a_local_server_that_does_not_run_fails_at_once_and_says_where() {
     let strict = Strict::start(Rules::default()).await.unwrap();
     let port = silent_port().await;
     let tries = Arc::new(Mutex::new(0));
-    for (provider, host, hint) in
-        [("ollama", "localhost", "`ollama serve`"), ("mine", "127.0.0.1", "base_url")]
-    {
+    for (provider, host, hint) in [
+        ("ollama", "localhost", "`ollama serve`"),
+        ("mine", "127.0.0.1", "base_url"),
+        ("mine", "0.0.0.0", "base_url"),
+    ] {
         let endpoint = Endpoint {
             provider: provider.to_owned(),
             base_url: Some(format!("http://{host}:{port}/v1")),

@@ -2,9 +2,10 @@
 
 use std::collections::HashSet;
 
+use serde_json::Value;
 use stepwell::{Message, ModelCall, Opaque, Part, Role, Text, Usage};
 
-use super::fault::Failure;
+use super::fault::{Failure, has_words};
 use super::outgoing::{fresh, is_legal};
 use crate::provider::{Answer, Delta, Ended, Request};
 
@@ -23,6 +24,8 @@ pub(super) struct Draft {
     /// Did the model say that it refuses, whatever the reason for the end is?
     pub(super) refused: bool,
     response_id: Option<String>,
+    /// The last event that is no piece of an answer, and says something.
+    stray: Option<Value>,
     /// What came since the driver last took it, to show.
     pub(super) news: Vec<Delta>,
 }
@@ -33,7 +36,7 @@ impl Draft {
     }
 
     /// The provider's name for the answer; the first one counts.
-    pub(super) fn name(&mut self, id: &serde_json::Value) {
+    pub(super) fn name(&mut self, id: &Value) {
         if let (None, Some(id)) = (&self.response_id, id.as_str()) {
             self.response_id = Some(id.to_owned()).filter(|id| id.len() <= MAX_ID);
         }
@@ -79,7 +82,7 @@ impl Draft {
     }
 
     /// Says why nothing was said, if nothing was.
-    pub(super) fn explain(&mut self, why: &serde_json::Value) {
+    pub(super) fn explain(&mut self, why: &Value) {
         let silent = !self.parts.iter().any(|part| matches!(part, Part::Text(_)));
         if let Some(why) = why.as_str().filter(|_| silent) {
             self.text(why);
@@ -106,9 +109,21 @@ impl Draft {
         Some(message)
     }
 
+    /// An event came that is no piece of an answer: perhaps it says why none comes.
+    pub(super) fn stray(&mut self, event: &Value) {
+        if has_words(event) {
+            self.stray = Some(event.clone());
+        }
+    }
+
+    /// Why it has no end, as far as the provider said.
+    pub(super) fn unended(&self) -> Failure {
+        self.stray.as_ref().map_or_else(Failure::truncated, Failure::in_stream)
+    }
+
     /// The answer, unless it has no end: only a provider's word says that it is whole.
     pub(super) fn finish(mut self, request: Request<'_>) -> Result<Answer, Failure> {
-        let word = self.finish.take().ok_or_else(Failure::truncated)?;
+        let word = self.finish.take().ok_or_else(|| self.unended())?;
         let ended = match if self.refused { Meaning::Refused } else { meaning(&word) } {
             Meaning::Refused => Ended::Refused,
             Meaning::Calls if !self.has_calls() => return Err(Failure::no_calls()),

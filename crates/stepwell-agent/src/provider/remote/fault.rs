@@ -34,6 +34,10 @@ const TOO_LONG: &[&str] = &[
     "exceed_context_size_error",
 ];
 
+/// Fields of an error that are meant for people, the best first.
+const WORDS: &[&str] =
+    &["message", "detail", "msg", "error", "errors", "error_description", "status_msg", "title"];
+
 /// A failure before it is known to be safe to show.
 #[derive(Debug)]
 pub(super) struct Failure {
@@ -95,15 +99,25 @@ impl Failure {
     }
 
     /// A body in one piece, under a status of success: an error, or an answer that is no stream.
+    /// Servers name their errors in many ways; an answer has nothing that is said to people.
     pub(super) fn in_one_piece(body: &[u8]) -> Self {
         let body = json(body);
-        if !is_error(&body) {
+        let error = VendorError::of(&body);
+        if error.message.is_none() && !is_error(&body) {
             return Self::new(
                 Fault::Refused,
                 "it answered in one piece, and not with a stream of events; does it stream?",
             );
         }
-        let error = VendorError::of(&body);
+        Self::in_place_of_answer(error)
+    }
+
+    /// A text, under a status of success, in which no event is.
+    pub(super) fn plain_text(text: &str) -> Self {
+        Self::in_place_of_answer(VendorError::of(&Value::String(text.to_owned())))
+    }
+
+    fn in_place_of_answer(error: VendorError) -> Self {
         let fault = error.fault().unwrap_or(Fault::Refused);
         Self { fault, what: "it answered with an error".to_owned(), said: error.message }
     }
@@ -143,7 +157,7 @@ impl Failure {
             return Self::new(Fault::TimedOut, format!("{host} could not be reached in time"));
         }
         if error.is_connect() {
-            if endpoint.proxy.is_none() && is_loopback(host) && was_refused(error) {
+            if endpoint.proxy.is_none() && is_here(host) && was_refused(error) {
                 return Self::not_running(&endpoint.provider, url);
             }
             return Self::new(Fault::Unavailable, format!("{host} could not be reached"));
@@ -194,7 +208,21 @@ pub(super) fn is_error(body: &Value) -> bool {
         let nothing = |it: &Value| it.is_null() || *it == false || *it == "";
         body.get(field).is_some_and(|it| !nothing(it))
     };
-    says("error") || says("detail") || body["object"] == "error" || body["type"] == "error"
+    says("error")
+        || says("detail")
+        || body["object"] == "error"
+        || body["type"] == "error"
+        || error_of_choice(body).is_some()
+}
+
+/// `OpenRouter` has the error of a model behind it in the place of its answer.
+fn error_of_choice(body: &Value) -> Option<&Value> {
+    body["choices"][0].get("error").filter(|it| !it.is_null())
+}
+
+/// Does an event say something to people, which no piece of an answer does?
+pub(super) fn has_words(event: &Value) -> bool {
+    words(event).is_some()
 }
 
 fn text(body: &[u8]) -> std::borrow::Cow<'_, str> {
@@ -205,9 +233,11 @@ fn json(body: &[u8]) -> Value {
     serde_json::from_str(&text(body)).unwrap_or(Value::Null)
 }
 
-fn is_loopback(host: &str) -> bool {
+/// Is it this machine? Servers print the address that means all of its own, `0.0.0.0`.
+fn is_here(host: &str) -> bool {
     let address = host.trim_start_matches('[').trim_end_matches(']').parse::<IpAddr>();
-    host == "localhost" || host.ends_with(".localhost") || address.is_ok_and(|it| it.is_loopback())
+    let own = |it: IpAddr| it.to_canonical().is_loopback() || it.is_unspecified();
+    host == "localhost" || host.ends_with(".localhost") || address.is_ok_and(own)
 }
 
 fn was_refused(error: &reqwest::Error) -> bool {
@@ -273,7 +303,8 @@ struct VendorError {
 impl VendorError {
     fn of(body: &Value) -> Self {
         let body = body.get(0).unwrap_or(body);
-        let error = body.get("error").filter(|it| !it.is_null()).unwrap_or(body);
+        let error = body.get("error").filter(|it| !it.is_null());
+        let error = error.or_else(|| error_of_choice(body)).unwrap_or(body);
         let message = words(error).filter(|it| !it.trim().is_empty());
         let fields = ["type", "code", "status", "details"].map(|field| match &error[field] {
             Value::Null => String::new(),
@@ -327,7 +358,7 @@ impl VendorError {
 }
 
 /// What an error says to people, wherever its server puts that: `FastAPI` has a list of places and
-/// what is wrong with each.
+/// what is wrong with each, `MiniMax` an object of its own.
 fn words(error: &Value) -> Option<String> {
     match error {
         Value::String(text) => Some(text.clone()),
@@ -336,8 +367,8 @@ fn words(error: &Value) -> Option<String> {
             (!said.is_empty()).then(|| said.join("; "))
         }
         Value::Object(fields) => {
-            let names = ["message", "detail", "msg", "error", "errors", "error_description"];
-            let said = names.iter().find_map(|name| words(fields.get(*name)?))?;
+            let inner = || fields.values().filter(|it| it.is_object()).find_map(words);
+            let said = WORDS.iter().find_map(|name| words(fields.get(*name)?)).or_else(inner)?;
             let place = fields.get("loc").and_then(Value::as_array).map(|place| {
                 let step = |it: &Value| it.as_str().map_or_else(|| it.to_string(), str::to_owned);
                 place.iter().map(step).collect::<Vec<_>>().join(".")
@@ -350,6 +381,7 @@ fn words(error: &Value) -> Option<String> {
         _ => None,
     }
 }
+
 fn one_line(text: &str) -> String {
     let words = text.split(|c: char| c.is_whitespace() || c.is_control());
     let line = words.filter(|word| !word.is_empty()).collect::<Vec<_>>().join(" ");

@@ -166,6 +166,9 @@ impl Reader {
             draft.explain(&blocked["blockReasonMessage"]);
             return Progress::Done;
         }
+        if chunk.get("candidates").is_none() {
+            draft.stray(chunk);
+        }
         let candidate = &chunk["candidates"][0];
         for part in candidate["content"]["parts"].as_array().into_iter().flatten() {
             self.part(part, draft);

@@ -178,6 +178,9 @@ impl<'a> Reader<'a> {
         if let Some(usage) = usage(&chunk["usage"]) {
             draft.usage = Some(usage);
         }
+        if chunk.get("choices").is_none() {
+            draft.stray(chunk);
+        }
         let choice = &chunk["choices"][0];
         let delta = &choice["delta"];
         for field in [REASONING_CONTENT, "reasoning"] {

@@ -20,6 +20,8 @@ pub(super) struct Events {
     /// Was the last byte a carriage return? A line feed behind it ends no other line.
     returned: bool,
     over: bool,
+    /// The first line that is no field of an event.
+    stray: Option<String>,
 }
 
 impl Events {
@@ -47,6 +49,11 @@ impl Events {
         self.over
     }
 
+    /// A line that is no field of an event: this is perhaps no stream of events.
+    pub(super) fn stray(&self) -> Option<&str> {
+        self.stray.as_deref()
+    }
+
     fn end_line(&mut self) -> Option<Event> {
         let bytes = std::mem::take(&mut self.line);
         let line = String::from_utf8_lossy(&bytes);
@@ -66,6 +73,9 @@ impl Events {
                 self.current.data.push('\n');
                 self.current.data.push_str(value);
             }
+            // A comment has no name.
+            "" | "id" | "retry" => {}
+            _ if self.stray.is_none() => self.stray = Some(line.to_owned()),
             _ => {}
         }
         None
