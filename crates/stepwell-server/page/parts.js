@@ -1,6 +1,6 @@
 // @ts-check
 // Pieces that several screens use.
-import { html, useEffect, useRef, useState } from './html.js';
+import { html, useEffect, useLayoutEffect, useRef, useState } from './html.js';
 import { age, bytes, moment, plain, words } from './text.js';
 
 /** How a session stands, in a word. What a person stopped was not cut off. @param {any} session */
@@ -73,13 +73,18 @@ export function LongText({ text, render, first = FIRST }) {
  */
 export function Dialog({ title, onClose, children, wide }) {
   const element = useRef(/** @type {HTMLDialogElement | null} */ (null));
-  useEffect(() => {
+  // As it is drawn: the next key is the dialog's, however soon it comes.
+  useLayoutEffect(() => {
     const before = /** @type {HTMLElement | null} */ (document.activeElement);
     const dialog = element.current;
     dialog?.showModal();
     const first = /** @type {HTMLElement | null} */ (dialog?.querySelector('[autofocus], input, textarea, select'));
     first?.focus();
-    return () => before?.focus?.();
+    return () => {
+      // What lies behind an open dialog takes no focus.
+      dialog?.close();
+      before?.focus?.();
+    };
   }, []);
   return html`
     <dialog ref=${element} class=${wide ? 'wide' : ''} aria-label=${title}

@@ -122,6 +122,15 @@ export async function screens({ world, browser, claim, shot }) {
 
   await claim('the keys are listed, and colours can be chosen', async () => {
     const page = await open(browser, world);
+    // It is open as soon as it is drawn: whoever presses Escape at once closes it.
+    const isOpen = await page.evaluate(async () => {
+      document.body.dispatchEvent(new KeyboardEvent('keydown', { key: '?', bubbles: true }));
+      await null;
+      return document.querySelector('dialog[open]') !== null;
+    });
+    assert.ok(isOpen);
+    await page.keyboard.press('Escape');
+    await page.getByRole('dialog').waitFor({ state: 'detached' });
     await page.keyboard.press('?');
     await page.getByRole('dialog', { name: 'Keys' }).getByText('Previous, next mark').waitFor();
     await page.keyboard.press('Escape');

@@ -141,10 +141,11 @@ export async function typing({ world, browser, claim }) {
     assert.ok(!asked.includes('resume'), `the page asked for ${asked}`);
     const { status, stopped } = await world.api(`/sessions/${id}`);
     assert.deepEqual([status, stopped], ['interrupted', true]);
-    assert.equal(answers(id).length, 1);
+    // It is offered for a moment only: what takes long is asked afterwards.
     await page.locator('.toast').getByRole('button', { name: 'Resume' }).click();
     await page.goto(at(world, home, id));
     await page.getByText('Then not.').waitFor();
+    assert.equal(answers(id).length, 1);
     isWell(page);
   });
 }
