@@ -15,7 +15,7 @@ use stepwell_agent::redact::RedactMessages as _;
 use stepwell_wire::{Agent, AgentCreated, AgentTurn, AgentUnreadable};
 use stepwell_workspace::config::AgentIds;
 
-use super::cleanup::{Fate, Mode, clean};
+use super::cleanup::{Fate, Mode, ShorterAge, clean, tell_of_ignored};
 use stepwell_workspace::housekeeping::{Whose, tidy};
 
 use crate::app::{App, Well};
@@ -281,7 +281,7 @@ pub(crate) fn run(args: &Args, app: &mut App) -> Result<Exit> {
             list(*active_only, Filter { driver, agent, since, until, ..Filter::default() }, app)
         }
         Action::Cleanup { hours, dry_run, consent } => {
-            let hours = hours.unwrap_or_else(|| app.config.settings.agent_cleanup_hours.get());
+            let hours = hours.unwrap_or_else(|| cleanup_hours(app));
             let older_than = Some(Duration::from_secs(u64::from(hours) * 3600));
             let driver = Some(Driver::External);
             let silence = app.config.settings.resume_timeout;
@@ -291,6 +291,14 @@ pub(crate) fn run(args: &Args, app: &mut App) -> Result<Exit> {
             clean(&policy, Mode { dry_run, fate, whose, consent }, app)
         }
     }
+}
+
+/// The configured age of what a cleanup takes.
+fn cleanup_hours(app: &App) -> u32 {
+    let own = app.config.settings.agent_cleanup_hours.get();
+    let (key, by_hand) = ("agent.cleanup_after_hours", "agent cleanup --hours");
+    tell_of_ignored(&ShorterAge { key, own, unit: "hours", by_hand }, app);
+    own
 }
 
 /// Says where the session is now.

@@ -98,27 +98,45 @@ fn older_than(args: &Args, app: &App) -> Option<Duration> {
         Some(days) => Some(DAY * days),
         None if args.keep_last.is_some() || args.max_bytes.is_some() => None,
         None => {
-            tell_of_ignored(app);
+            let age = ShorterAge {
+                key: "sessions.cleanup_after_days",
+                own: app.config.settings.cleanup_after_days.get(),
+                unit: "days",
+                by_hand: "cleanup --older-than",
+            };
+            tell_of_ignored(&age, app);
             Some(cleanup_age(app))
         }
     }
 }
 
 /// Says that the project's file asks for a shorter age, which does not count.
-fn tell_of_ignored(app: &App) {
-    let Some(key) = Key::find("sessions.cleanup_after_days") else { return };
+pub(super) fn tell_of_ignored(age: &ShorterAge, app: &App) {
+    let Some(key) = Key::find(age.key) else { return };
     let Source::Ignored { file, asked, .. } = app.setting_source(key) else { return };
-    let days = app.config.settings.cleanup_after_days.get();
+    let ShorterAge { own, unit, by_hand, .. } = age;
     note(format_args!(
-        "{} says {} = {asked}, which is ignored: a project cannot shorten your own {days} days.",
+        "{} says {} = {asked}, which is ignored: a project cannot shorten your own {own} {unit}.",
         file.display(),
         key.name
     ));
     note(format_args!(
-        "hint: stepwell cleanup --older-than {asked} does it now; stepwell config set --user {} \
-         {asked} for all of your projects",
+        "hint: stepwell {by_hand} {asked} does it now; stepwell config set --user {} {asked} for \
+         all of your projects",
         key.name
     ));
+}
+
+/// An age of the settings that a project cannot shorten.
+pub(super) struct ShorterAge {
+    /// Its key.
+    pub(super) key: &'static str,
+    /// The user's own.
+    pub(super) own: u32,
+    /// What that counts.
+    pub(super) unit: &'static str,
+    /// The command that takes the project's age.
+    pub(super) by_hand: &'static str,
 }
 
 /// How a cleanup is done.

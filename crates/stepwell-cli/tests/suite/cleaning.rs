@@ -179,6 +179,13 @@ fn a_projects_shorter_age_is_ignored_by_cleanup_which_says_so() {
     }
     assert!(ran.stderr.contains("hint: stepwell cleanup --older-than 1"), "{}", ran.stderr);
     assert!(ran.stdout.ends_with("removed: 0\n"), "{}", ran.stdout);
+    // So of agents' sessions.
+    env.file("stepwell.toml", "[agent]\ncleanup_after_hours = 1\n");
+    let ran = env.quietly(&["agent", "cleanup", "--dry-run"]);
+    for said in ["cleanup_after_hours = 1", "own 24 hours", "stepwell agent cleanup --hours 1"] {
+        assert!(ran.stderr.contains(said), "{said} in {}", ran.stderr);
+    }
+    env.file("stepwell.toml", "[sessions]\ncleanup_after_days = 1\n");
     // Nothing is ignored where the age was typed, or another rule stands alone.
     for args in [&["--older-than", "1"][..], &["--keep-last", "1"]] {
         let ran = env.quietly(&[&["cleanup", "--dry-run"], args].concat());
