@@ -293,24 +293,19 @@ fn a_teams_server_starts_runs_only_in_the_workspace_that_it_is_given() {
     server.post(&format!("/sessions/{id}/stop"), &json!({}));
 }
 
-/// How long a run waits for a store that is away. A request does not wait as long, on no machine.
-const SOON: Duration = Duration::from_secs(60);
-
 #[test]
-#[expect(clippy::disallowed_methods, reason = "it is about real time")]
 fn while_a_teams_store_is_away_requests_are_told_so_soon() {
     let mut env = env();
     let database = stepwell_cluster::Server::start(stepwell_cluster::Disk::Lazy);
-    env.set("STEPWELL_STORE", &database.url());
+    // A run would wait for a day: a request that waited as long would not end.
+    env.set("STEPWELL_STORE", &format!("{}?patience=86400", database.url()));
     let server = Server::start(&env, &[]);
     assert_eq!(server.send("GET", "/sessions", &Value::Null).0, 200);
     database.kill();
     for path in ["/sessions", "/gates", "/stats"] {
-        let began = std::time::Instant::now();
         let (status, answer) = server.send("GET", path, &Value::Null);
         assert_eq!((status, &answer["kind"]), (503, &json!("io")), "{path}: {answer:#}");
         assert!(answer["hint"].as_str().unwrap().contains("ask again"), "{answer:#}");
-        assert!(began.elapsed() < SOON, "{path}: {:?}", began.elapsed());
     }
     // What needs no store is there: the page says what is wrong.
     assert_eq!(server.send("GET", "/healthz", &Value::Null).0, 204);
