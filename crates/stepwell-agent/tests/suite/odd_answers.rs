@@ -361,7 +361,12 @@ async fn a_call_that_is_written_into_the_text_is_a_call_where_tools_were_offered
         (said.as_str(), calls.as_slice()),
         ("I look.", &["{\"path\":  \"a.md\"}".to_owned()][..])
     );
-    for (tools, text) in [(&[][..], written), (&offered, other), (&offered, broken)] {
+    let thinks = "<think>Shall I <tool_call>{\"name\": \"read_file\"}</tool_call>, or a bare <tool_call>?</think>";
+    let (said, calls) = read(&offered, &openai_text(&format!("{thinks}{written}")), "stop").await;
+    assert_eq!((said, calls.len()), (format!("{thinks}I look."), 1));
+    let only_thinks = &*format!("{thinks}I leave it.");
+    let left = [(&[][..], written), (&offered, other), (&offered, broken), (&offered, only_thinks)];
+    for (tools, text) in left {
         let (said, calls) = read(tools, &openai_text(text), "stop").await;
         assert_eq!((said.as_str(), calls.len()), (text, 0));
     }

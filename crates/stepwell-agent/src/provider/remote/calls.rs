@@ -123,7 +123,7 @@ impl Piece {
 
 /// Takes calls out of the text that the model wrote them into, as models of the Hermes family do:
 /// `<tool_call>{"name": …, "arguments": {…}}</tool_call>`. The text stays as it is unless each
-/// of them is whole and names a tool that was offered.
+/// of them is whole and names a tool that was offered. What a model thinks aloud first calls nothing.
 pub(super) fn take_written(parts: &mut Vec<Part>, tools: &[ToolSpec]) {
     let Some(Part::Text(text)) = parts.iter_mut().rfind(|part| matches!(part, Part::Text(_)))
     else {
@@ -136,7 +136,8 @@ pub(super) fn take_written(parts: &mut Vec<Part>, tools: &[ToolSpec]) {
 }
 
 fn written(text: &str, tools: &[ToolSpec]) -> Option<(String, Vec<ToolCall>)> {
-    let (mut rest, mut calls, mut left) = (String::new(), Vec::new(), text);
+    let (thought, spoken) = text.split_at(text.rfind("</think>").unwrap_or(0));
+    let (mut rest, mut calls, mut left) = (thought.to_owned(), Vec::new(), spoken);
     while let Some((before, after)) = left.split_once("<tool_call>") {
         let (call, behind) = after.split_once("</tool_call>").unwrap_or((after, ""));
         calls.push(written_call(call, tools)?);
