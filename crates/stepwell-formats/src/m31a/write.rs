@@ -352,7 +352,7 @@ fn state(work: &Work, live: &Live, files: &mut Files) {
         let text = format!(
             "# State\n\n**Phase:** {now}\n**Progress:** {progress}\n**Last Action:** {action}\n\
              **Timestamp:** {}\n",
-            live.head.updated_at
+            TimeForm::Zulu.text(live.head.updated_at)
         );
         files.put("STATE.md", text);
     }

@@ -6,7 +6,7 @@ use stepwell::{Change, CheckpointReason, Edited, Event, FileState, Money, Status
 
 use super::{Live, Object, is_name, list, name, texts};
 use crate::json::fields::{Fields, elements, quoted};
-use crate::read::neutral::{Item, kept_event};
+use crate::read::neutral::{Item, kept_event, line_of};
 use crate::write::writer::{Losses, word_for};
 
 /// What a form has words of its own for, beside the conversation.
@@ -113,7 +113,7 @@ impl Aside {
                 Event::Message(_) => losses.count("messages of other lanes"),
                 _ => losses.count(word_for(&recorded.event)),
             }
-            let raw = serde_json::to_string(recorded).unwrap_or_default();
+            let raw = line_of(recorded, 6).unwrap_or_default();
             if !matches!(recorded.event, Event::ToolStarted(_) | Event::ToolFinished(_))
                 && kept_event(&raw).is_some()
             {

@@ -8,7 +8,7 @@ use stepwell::Recorded;
 use super::kept::Kept;
 use crate::json::fields::Fields;
 use crate::read::input::Input;
-use crate::read::neutral::{Item, Sink, Warning, kept_event};
+use crate::read::neutral::{Item, Sink, Warning, kept_event, line_of};
 use crate::write::mark::{CONTINUES, Mark};
 use crate::write::writer::Outlet;
 use crate::{Error, Result};
@@ -63,7 +63,7 @@ pub(crate) fn write(
     let came = || files.iter().find(|kept| kept.file == NAME);
     let mark = mark.or_else(|| came().map(|kept| format!("{}\n", kept.data)));
     let kept = events.iter().filter_map(|event| {
-        let line = serde_json::to_string(event).ok()?;
+        let line = line_of(event, 6).ok()?;
         kept_event(&line).map(|_| line)
     });
     let lines: String = mark.into_iter().chain(kept.map(|line| line + "\n")).collect();
