@@ -59,7 +59,8 @@ fn in_yaml(text: &str) -> Vec<Range<usize>> {
 /// The lines of a text, whose ends may be escaped.
 fn lines(text: &str) -> impl Iterator<Item = Range<usize>> {
     static END: LazyLock<Regex> = LazyLock::new(|| expression(r"\r?\n|(?:\\+r)?\\+n"));
-    let ends = END.find_iter(text).map(|end| end.range()).chain([text.len()..text.len()]);
+    let ends =
+        END.find_iter(text).map(|end| end.range()).chain(std::iter::once(text.len()..text.len()));
     ends.scan(0, |from, end| Some(std::mem::replace(from, end.end)..end.start))
 }
 
