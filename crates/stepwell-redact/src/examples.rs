@@ -75,6 +75,10 @@ fn shapes() -> Vec<Example> {
         format!("tvly-{}", token(32)),
         format!("discord.com/api/webhooks/112233445566778899/{}", token(68)),
         format!("discordapp.com/api/v10/webhooks/112233445566778899/{}", token(68)),
+        format!("discord.com\\/api\\/webhooks\\/112233445566778899\\/{}", token(68)),
+        format!("discord.com%2Fapi%2Fwebhooks%2F112233445566778899%2F{}", token(68)),
+        format!("hooks.slack.com\\/services\\/T{}\\/B{}", upper(9), token(24)),
+        format!("hooks.slack.com%2fservices%2fT{}%2fB{}", upper(9), token(24)),
         format!("{}.GaBcDe.{}", encoded("112233445566778899"), token(38)),
         format!("dapi{}", hex(32)),
         format!("lin_api_{}", token(40)),
@@ -97,6 +101,7 @@ fn shapes() -> Vec<Example> {
         format!("oy2{}", "a1b2c3d4".repeat(6).split_off(5)),
         format!("AAAA{}:APA91b{}", token(7), token(134)),
         format!("{}-us12", hex(32)),
+        format!("xprv9s21ZrQH143K{}", base58(96)),
         format!("5J{}", base58(49)),
         format!("Kx{}", base58(50)),
         format!("eyJ{}.eyJ{}.{}", token(20), token(40), token(43)),
@@ -118,6 +123,8 @@ fn named() -> Vec<Example> {
         ("https://example.com/blob?sv=1&sig=", token(44), " "),
         ("Authorization: Bearer ", token(32), "\r\n"),
         ("Authorization: SSWS ", format!("00{}", token(40)), "\r\n"),
+        ("SSWS%20", format!("00{}", token(40)), "&"),
+        ("'SSWS\\t", format!("00{}", token(40)), "'"),
         ("Bearer ", token(32), " "),
         ("Cookie: session=", token(32), "\r\n"),
         ("curl -u admin:", token(12), " https://example.com"),
@@ -129,22 +136,38 @@ fn named() -> Vec<Example> {
         ("htpasswd -b .htpasswd ann ", token(12), "\n"),
         ("htpasswd -nbB ann ", "hunter2".to_owned(), "\n"),
         ("htpasswd -bBC 10 .htpasswd ann ", "hunter2".to_owned(), "\n"),
+        ("htpasswd -n -b ann ", "hunter2".to_owned(), "\n"),
+        ("htpasswd -B -b -n -C 12 ann ", "hunter2".to_owned(), " | tee f"),
+        ("htpasswd -C 12 -bB f ann ", "hunter2".to_owned(), "\n"),
+        ("htpasswd -b -c -C 12 \"my file\" ann ", "hunter2".to_owned(), "\n"),
+        ("dotnet nuget add source feed -u ann -p ", token(12), " --store-password-in-clear-text"),
         ("postgres://app:", token(12), "@db:5432/x"),
         ("https://", token(32), "@github.com/a/b.git"),
         ("https://example.com/?access_token=", token(24), "&x=1"),
         ("login ann password ", token(12), "\n"),
         ("db.example.com:5432:shop:ann:", "hunter2".to_owned(), "\n"),
         ("*:*:*:ann:", "hunter2".to_owned(), "\n"),
+        ("*:*:*:*:", "hunter2".to_owned(), "\n"),
+        ("db.example.com:*:shop:ann:", "hunter2".to_owned(), "\n"),
+        ("localhost:15432:my shop:ann:", r"hun\:ter2".to_owned(), "\n"),
         ("{\"auths\":{\"ghcr.io\":{\"auth\":\"", login, "\"}}}"),
         ("client-key-data: ", token(80), "\n"),
+        ("client-key-data: >-\n      ", token(80), "\n"),
+        ("client-key-data: |\\n  ", token(80), "\\n"),
         ("define( 'DB_PASSWORD', '", "correct horse 1".to_owned(), "' );"),
         ("define('DB_PASSWORD', '", "hunter2".to_owned(), "');"),
+        ("define('DB_PASSWORD', '", "secretpw".to_owned(), "');"),
         ("define('AUTH_KEY', '", salt.to_owned(), "');"),
         ("SECURE_AUTH_SALT='", salt.to_owned(), "'\n"),
         ("<add key=\"ClearTextPassword\" value=\"", "hunter2".to_owned(), "\" />"),
         ("password = \"", token(12), "\""),
         ("password = \"", "hunter2".to_owned(), "\""),
         ("{\"passwd\": \"", "s3cr3t".to_owned(), "\"}"),
+        ("auth: { user: 'ann', pass: '", token(12), "' }"),
+        ("{\"pass\": \"", "hunter2".to_owned(), "\"}"),
+        ("pwd = '", "hunter2".to_owned(), "'"),
+        ("DB_PASS=\"", "hunter2".to_owned(), "\""),
+        ("client_secret: '", "hunter2".to_owned(), "'"),
         ("db_pass: '", token(12), "'"),
         ("GITHUB_TOKEN=", token(24), "\n"),
         ("//registry.example.com/:_auth=", token(24), "\n"),
@@ -157,10 +180,49 @@ fn named() -> Vec<Example> {
         ("DB_PASSWORD=", "correcthorse".to_owned(), "\n"),
         ("kind: Secret\ndata:\n  key: ", "aHVudGVyMg==".to_owned(), "\n"),
         ("apiVersion: v1\nstringData:\n  user: \"", "ann-smith".to_owned(), "\"\nkind: Secret\n"),
+        ("kind: 'Secret'\ndata: {key: ", "aHVudGVyMg==".to_owned(), "}\n"),
+        ("apiVersion: v1\\nkind: Secret\\ndata:\\n  key: ", "aHVudGVyMg==".to_owned(), "\\n"),
+        ("     9\tkind: Secret\n    10\tdata:\n    11\t  key: ", "aHVudGVyMg==".to_owned(), "\n"),
+        ("+kind: Secret\n+data:\n+  key: ", "aHVudGVyMg==".to_owned(), "\n"),
+        (
+            "{\"kind\":\"Secret\",\"stringData\":{\"key\":\"",
+            r#"{\"a\":\"hunter2\"}"#.to_owned(),
+            "\"}}",
+        ),
         ("{\"kind\":\"Secret\",\"data\":{\"key\":\"", "aHVudGVyMg==".to_owned(), "\"}}"),
     ]
     .map(|(before, secret, after)| Example(before, secret, after))
     .into()
+}
+
+#[test]
+fn every_shape_with_a_front_of_its_own_is_known_in_base64() {
+    let redactor = Redactor::default();
+    // The front of these is chance, too short, or a part of an address; or they are in base64.
+    let others = [
+        ":AA",
+        ".atlasv1.",
+        "-us12",
+        "-----END",
+        "5J",
+        "Kx",
+        "SK",
+        "discord",
+        "hooks",
+        "LS0t",
+        "Z2hw",
+        "c2st",
+    ];
+    let has_front = |secret: &String| {
+        let is_key = secret.starts_with("-----BEGIN");
+        is_key || !others.iter().any(|other| secret.contains(other))
+    };
+    let shapes = shapes().into_iter().map(|Example(_, secret, _)| secret).filter(has_front);
+    let shapes: Vec<String> = shapes.map(|secret| STANDARD.encode(secret)).collect();
+    assert!(shapes.len() > 50, "{}", shapes.len());
+    let is_missed = |it: &&String| redactor.redact(&format!("x: {it}\n")).contains(it.as_str());
+    let missed: Vec<_> = shapes.iter().filter(is_missed).collect();
+    assert!(missed.is_empty(), "{} missed: {missed:#?}", missed.len());
 }
 
 /// What can stand in front of a secret. Among it are the escapes of texts that are part of others.
@@ -240,11 +302,11 @@ fn shows(text: &str, secret: &str) -> bool {
 
 /// What of a secret is secret: not the front that all of its kind have.
 fn random_part(secret: &str) -> &str {
-    let begins = |keyword: &&&str| {
+    let begins = |keyword: &&Cow<'static, str>| {
         let front = secret.get(..keyword.len());
         front.is_some_and(|front| front.eq_ignore_ascii_case(keyword))
     };
-    let all = rules().iter().flat_map(|it| it.rule.keywords);
+    let all = rules().iter().flat_map(|it| &it.keywords);
     let front = all.filter(begins).map(|keyword| keyword.len()).max().unwrap_or(0);
     &secret[front..]
 }

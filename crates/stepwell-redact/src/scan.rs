@@ -4,6 +4,7 @@
 //! Time grows with the text alone. A rule is tried at most once at each of its keywords, a rule does
 //! not look into a secret that it found itself, and one that reads a whole command reads it once.
 
+use std::borrow::Cow;
 use std::cmp::Reverse;
 use std::collections::BTreeSet;
 use std::ops::Range;
@@ -100,9 +101,9 @@ static KEYWORDS: LazyLock<Keywords> = LazyLock::new(|| {
     texts.extend(manifest::KEYWORDS);
     uses.extend(manifest::KEYWORDS.map(|_| Use::Manifest));
     let special = texts.len();
-    for (n, Compiled { rule, .. }) in rules().iter().enumerate() {
-        for keyword in rule.keywords {
-            let known = texts.iter().skip(special).position(|text| text == keyword);
+    for (n, Compiled { keywords, .. }) in rules().iter().enumerate() {
+        for keyword in keywords {
+            let known = texts.iter().skip(special).position(|it| it.eq_ignore_ascii_case(keyword));
             match known.and_then(|known| uses.get_mut(special + known)) {
                 Some(Use::Rules(rules)) => rules.push(n),
                 _ => {
@@ -388,14 +389,14 @@ impl Attempt {
 /// What the rules that ask for the beginning of a word find at a place where one is sure to begin.
 fn words_at(text: &str, start: usize) -> impl Iterator<Item = Hit> {
     let rest = &text.as_bytes()[start..];
-    let begins = |keyword: &&&str| {
+    let begins = |keyword: &&Cow<'static, str>| {
         let front = rest.get(..keyword.len());
         front.is_some_and(|front| front.eq_ignore_ascii_case(keyword.as_bytes()))
     };
     let all = rules().iter().enumerate();
-    all.filter_map(move |(rule, Compiled { rule: it, .. })| {
+    all.filter_map(move |(rule, Compiled { rule: it, keywords, .. })| {
         let is_word = matches!(it.before, Before::Word | Before::Prefix);
-        let keyword = it.keywords.iter().find(begins).filter(|_| is_word)?.len();
+        let keyword = keywords.iter().find(begins).filter(|_| is_word)?.len();
         match (Attempt { rule, start, keyword, is_within: false }).outcome(text) {
             Outcome::Secret(hit) => Some(hit),
             _ => None,

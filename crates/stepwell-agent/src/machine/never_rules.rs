@@ -204,6 +204,13 @@ const ROWS: &[(&str, &str, Expected)] = &[
     ("git grep --open=rm x", "rm*", Ask),
     ("git clone 'ext::sh -c rm% V'", "rm*", Ask),
     ("git fetch \"ext::sh -c $X\"", "rm*", Ask),
+    ("gh repo clone o/r -- -c core.fsmonitor='rm V'", "rm*", Ask),
+    ("gh repo clone o/r -- --config core.sshCommand='/bin/r? V'", "rm*", Ask),
+    // A copy of the program.
+    ("cat /bin/rm > q; chmod +x q; ./q V", "rm*", Ask),
+    ("curl -so q file:///usr/bin/rm", "rm*", Ask),
+    ("head -c 99999999 < /bin/rm > q", "rm*", Ask),
+    ("cat /usr/bin/git > q", "git push*", Ask),
     // What bash computes from a name, a number or a prompt.
     ("[[ 'a[$(rm V)]' -eq 0 ]]", "rm*", Ask),
     ("[[ 'a[$(/bin/r? V)]' -eq 0 ]]", "rm*", Ask),
@@ -320,6 +327,8 @@ const ROWS: &[(&str, &str, Expected)] = &[
     ("mystery --data '{\"a\":1,\"b\":2}' \"What? Don't.\"", "rm*", Allowed),
     ("gh pr create --title 'rm it' --body \"It doesn't cost $5.\"", "rm*", Allowed),
     ("find . -name rm -print", "rm*", Allowed),
+    ("cat bin/form.rs docs/rm.md; ls -l /bin/rm", "rm*", Allowed),
+    ("gh pr close 7 -c 'no longer needed'", "rm*", Allowed),
     ("find . -name '*.py' -exec sed -i 's/a/b/' {} +", "rm*", Allowed),
     ("ls | xargs -I{} cp {} /tmp/x/{}", "rm*", Allowed),
     ("awk '/x/ || $2 > 1 { print $1 }' *.txt", "rm*", Allowed),

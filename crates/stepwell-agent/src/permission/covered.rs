@@ -8,9 +8,9 @@ use std::cell::Cell;
 
 use super::Covers;
 use super::glob::{is_like, may_be_like};
-use super::mention::{base, is_mentioned, names};
+use super::mention::{base, is_file_named, is_mentioned, names};
 use super::programs::{
-    Data, GIT, GIT_FLAGS, GIT_VALUES, INTERPRETER_FLAGS, Kind, Wrapper, has, is_file,
+    COPIES, Data, GIT, GIT_FLAGS, GIT_VALUES, INTERPRETER_FLAGS, Kind, Wrapper, has, is_file,
     is_file_of_code, is_git_subcommand, is_harmless_setting, is_run_by_others, kind,
 };
 use super::sed;
@@ -215,6 +215,10 @@ impl Search<'_> {
     fn data(self, data: &Data, words: &[Word], around: Around<'_>) -> Covers {
         let mut operands = words.iter().skip(1).filter(|word| !word.text.starts_with(['-', '+']));
         let subcommand = operands.next().map_or("", |word| word.text.as_str());
+        let name = words.first().and_then(program).unwrap_or_default();
+        if has(COPIES, name) && is_file_named(self.pattern, around.source) {
+            return Covers::Perhaps;
+        }
         match data.has_subcommand(subcommand) && !has_program_option(data.runs, words) {
             true => Covers::No,
             false => self.unknown(words, around),

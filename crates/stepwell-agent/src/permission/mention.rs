@@ -18,6 +18,12 @@ pub(super) fn is_mentioned(pattern: &str, text: &str) -> bool {
     })
 }
 
+/// Does a text name the file of the program of a pattern, as `/bin/rm`?
+pub(super) fn is_file_named(pattern: &str, text: &str) -> bool {
+    let program = pattern.split_whitespace().next().unwrap_or_default();
+    names(text).any(|name| name.contains("bin/") && is_program(program, name))
+}
+
 /// The parts of a text that can be names of programs and files.
 pub(super) fn names(text: &str) -> impl Iterator<Item = &str> {
     let is_in_name = |it: char| it.is_alphanumeric() || "_-.+/?*[]".contains(it) || is_unknown(it);

@@ -73,13 +73,21 @@ const DATA: &[Data] = &[
          nextest owner package pkgid publish remove search test t tree update vendor version",
         "--config -Z",
     ),
-    data("gh", "api auth gist issue label pr release repo run search status workflow", ""),
+    // `gh repo clone` hands options to git.
+    data(
+        "gh",
+        "api auth gist issue label pr release repo run search status workflow",
+        "-c -u --config --template --upload-pack",
+    ),
     data(
         "docker podman",
         "build images info inspect logs ps pull push rm rmi stop tag version",
         "",
     ),
 ];
+
+/// Programs that print a file as it is, so that their output can be a copy of a program.
+pub(super) const COPIES: &str = "cat tac head tail tee base64 xxd curl";
 
 /// Git's subcommands that run none of their arguments.
 pub(super) const GIT: Data = data(

@@ -8,8 +8,11 @@
 mod shapes;
 mod words;
 
+use std::borrow::Cow;
 use std::sync::{LazyLock, Mutex, OnceLock, PoisonError};
 
+use base64::Engine as _;
+use base64::engine::general_purpose::STANDARD_NO_PAD;
 use regex::{Regex, RegexBuilder};
 use regex_automata::hybrid::dfa::{Cache, DFA};
 use regex_automata::{Anchored, Input};
@@ -21,7 +24,8 @@ const COMPILED_BYTES: usize = 16 << 20;
 pub(super) struct Rule {
     /// Its name, which replaces the secret.
     pub(super) name: &'static str,
-    /// Every match begins with one of these, in upper or lower case. The expression decides about the case.
+    /// Every match begins with one of these, in upper or lower case, or with one of them in base64. The
+    /// expression decides about the case.
     pub(super) keywords: &'static [&'static str],
     /// What has to stand in front of the keyword.
     pub(super) before: Before,
@@ -148,13 +152,19 @@ impl Rule {
 /// A rule with its expression, which is compiled when a text first holds one of its keywords.
 pub(super) struct Compiled {
     pub(super) rule: &'static Rule,
+    /// The rule's keywords, as a text has them.
+    pub(super) keywords: Vec<Cow<'static, str>>,
     regex: OnceLock<Regex>,
     front: OnceLock<Front>,
 }
 
 impl Compiled {
-    const fn new(rule: &'static Rule) -> Self {
-        Self { rule, regex: OnceLock::new(), front: OnceLock::new() }
+    fn new(rule: &'static Rule) -> Self {
+        let keywords = match rule.values {
+            [Value::Encoded] => encoded_fronts(rule),
+            _ => rule.keywords.iter().copied().map(Cow::Borrowed).collect(),
+        };
+        Self { rule, keywords, regex: OnceLock::new(), front: OnceLock::new() }
     }
 
     /// How long the front of a text is that goes on to a match if more follows: a secret that was
@@ -198,6 +208,25 @@ impl Front {
         }
         text.len()
     }
+}
+
+/// What every secret that has a front of its own begins with in base64.
+fn encoded_fronts(rule: &Rule) -> Vec<Cow<'static, str>> {
+    /// A shorter front begins too many words.
+    const SHORTEST: usize = 3;
+    let begins = |it: &&Rule| matches!(it.before, Before::Anything | Before::Word | Before::Prefix);
+    let shapes = shapes::RULES.iter().filter(begins).filter(|it| it.values == [Value::Certain]);
+    let fronts = shapes.chain([rule]).flat_map(|it| it.keywords);
+    let fronts = fronts.filter(|it| it.len() >= SHORTEST).map(|front| {
+        let mut encoded = STANDARD_NO_PAD.encode(front);
+        // The last character also says what follows the front.
+        encoded.truncate(front.len() * 8 / 6);
+        encoded
+    });
+    let mut fronts: Vec<_> = fronts.map(Cow::Owned).collect();
+    fronts.sort();
+    fronts.dedup();
+    fronts
 }
 
 /// All rules, in order: of two that find the same secret the first one names it.

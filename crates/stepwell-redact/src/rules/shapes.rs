@@ -5,7 +5,7 @@ use super::{Before, Rule, Value, certain, prefix, word};
 pub(super) const RULES: &[Rule] = &[
     certain(
         "private-key",
-        &["-----begin "],
+        &["-----BEGIN "],
         concat!(
             r"(-----BEGIN [A-Z0-9 ]{0,30}PRIVATE KEY(?: BLOCK)?-----(?:[^-]|-{1,4}[^-])*?",
             r"-----END [A-Z0-9 ]{0,30}PRIVATE KEY(?: BLOCK)?-----",
@@ -22,7 +22,7 @@ pub(super) const RULES: &[Rule] = &[
         before: Before::Run(is_of_key_lines),
         ..certain(
             "private-key",
-            &["-----end "],
+            &["-----END "],
             concat!(
                 r"(?:\\u[0-9a-f]{4}|\\.|[A-Za-z0-9+/=\r\n])*?((?:[A-Za-z0-9+/]+={0,2}(?:\r?\n|\\n))+",
                 r"-----END [A-Z0-9 ]{0,30}PRIVATE KEY(?: BLOCK)?-----)",
@@ -31,7 +31,7 @@ pub(super) const RULES: &[Rule] = &[
     },
     certain(
         "aws-access-key-id",
-        &["akia", "asia", "abia", "acca"],
+        &["AKIA", "ASIA", "ABIA", "ACCA"],
         r"((?:AKIA|ASIA|ABIA|ACCA)[A-Z0-9]{16})",
     ),
     certain(
@@ -60,11 +60,14 @@ pub(super) const RULES: &[Rule] = &[
             "xoxr-",
             "xoxs-",
             "xapp-",
-            "hooks.slack.com/services/",
+            "hooks.slack.com/services",
+            "hooks.slack.com\\/services",
+            "hooks.slack.com%2Fservices",
         ],
         concat!(
             r"(xox[a-eoprs]-[A-Za-z0-9-]{10,}|xapp-[0-9]-[A-Za-z0-9-]{10,}",
-            r"|hooks\.slack\.com/services/[A-Za-z0-9_/]{20,})",
+            r"|hooks\.slack\.com(?:\\?/|%2[Ff])services(?:\\?/|%2[Ff])",
+            r"(?:[A-Za-z0-9_]|\\?/|%2[Ff]){20,})",
         ),
     ),
     certain(
@@ -87,11 +90,11 @@ pub(super) const RULES: &[Rule] = &[
     prefix("replicate-token", &["r8_"], r"(r8_[A-Za-z0-9]{36,})"),
     prefix("huggingface-token", &["hf_", "api_org_"], r"((?:hf|api_org)_[A-Za-z0-9]{34,})"),
     prefix("fireworks-key", &["fw_"], r"(fw_[A-Za-z0-9]{22,})"),
-    certain("google-key", &["aiza"], r"(AIza[A-Za-z0-9_-]{35})"),
-    prefix("google-token", &["ya29.", "gocspx-"], r"((?:ya29\.|GOCSPX-)[A-Za-z0-9_-]{20,})"),
+    certain("google-key", &["AIza"], r"(AIza[A-Za-z0-9_-]{35})"),
+    prefix("google-token", &["ya29.", "GOCSPX-"], r"((?:ya29\.|GOCSPX-)[A-Za-z0-9_-]{20,})"),
     certain("npm-token", &["npm_"], r"(npm_[A-Za-z0-9]{36})"),
     certain("pypi-token", &["pypi-"], r"(pypi-[A-Za-z0-9_-]{50,})"),
-    certain("sendgrid-key", &["sg."], r"(SG\.[A-Za-z0-9_-]{20,24}\.[A-Za-z0-9_-]{39,50})"),
+    certain("sendgrid-key", &["SG."], r"(SG\.[A-Za-z0-9_-]{20,24}\.[A-Za-z0-9_-]{39,50})"),
     // Clouds, registries and shops.
     prefix("vault-token", &["hvs.", "hvb.", "hvr."], r"(hv[sbr]\.[A-Za-z0-9_-]{24,})"),
     Rule {
@@ -109,8 +112,8 @@ pub(super) const RULES: &[Rule] = &[
         r"(shp(?:at|ca|pa|ss)_[a-fA-F0-9]{32})",
     ),
     certain("docker-token", &["dckr_"], r"(dckr_(?:pat|oat)_[A-Za-z0-9_-]{24,})"),
-    certain("age-key", &["age-secret-key-"], r"(AGE-SECRET-KEY-(?:PQ-)?1[A-Z0-9]{50,})"),
-    certain("heroku-key", &["hrku-"], r"(HRKU-[A-Za-z0-9_-]{30,})"),
+    certain("age-key", &["AGE-SECRET-KEY-"], r"(AGE-SECRET-KEY-(?:PQ-)?1[A-Z0-9]{50,})"),
+    certain("heroku-key", &["HRKU-"], r"(HRKU-[A-Za-z0-9_-]{30,})"),
     prefix(
         "fly-token",
         &["fm1_", "fm1a_", "fm1r_", "fm2_", "fo1_"],
@@ -122,7 +125,7 @@ pub(super) const RULES: &[Rule] = &[
         before: Before::Run(is_of_base64_url),
         ..certain(
             "firebase-key",
-            &[":apa91b"],
+            &[":APA91b"],
             r"[A-Za-z0-9_-]*?([A-Za-z0-9_-]{11,22}:APA91b[A-Za-z0-9_-]{100,})",
         )
     },
@@ -133,12 +136,13 @@ pub(super) const RULES: &[Rule] = &[
     // A private key of Bitcoin, as wallets import and export it.
     word(
         "bitcoin-key",
-        &["5h", "5j", "5k", "kw", "kx", "ky", "kz", "l1", "l2", "l3", "l4", "l5"],
+        &["5H", "5J", "5K", "Kw", "Kx", "Ky", "Kz", "L1", "L2", "L3", "L4", "L5"],
         concat!(
             r"(5[HJK][1-9A-HJ-NP-Za-km-z]{49}(?-u:\b)",
             r"|(?:K[w-z]|L[1-5])[1-9A-HJ-NP-Za-km-z]{50}(?-u:\b))",
         ),
     ),
+    word("bitcoin-key", &["xprv", "yprv", "zprv"], r"([xyz]prv[1-9A-HJ-NP-Za-km-z]{107,108})"),
     prefix(
         "doppler-token",
         &["dp.pt.", "dp.st.", "dp.ct.", "dp.sa.", "dp.scim.", "dp.audit."],
@@ -149,22 +153,32 @@ pub(super) const RULES: &[Rule] = &[
     prefix("tavily-key", &["tvly-"], r"(tvly-[A-Za-z0-9-]{24,})"),
     certain(
         "discord-webhook",
-        &["discord.com/api/", "discordapp.com/api/"],
-        r"(discord(?:app)?\.com/api/(?:v[0-9]+/)?webhooks/[0-9]{15,}/[A-Za-z0-9_-]{40,})",
+        &[
+            "discord.com/api",
+            "discord.com\\/api",
+            "discord.com%2Fapi",
+            "discordapp.com/api",
+            "discordapp.com\\/api",
+            "discordapp.com%2Fapi",
+        ],
+        concat!(
+            r"(discord(?:app)?\.com(?:\\?/|%2[Ff])api(?:\\?/|%2[Ff])(?:v[0-9]+(?:\\?/|%2[Ff]))?",
+            r"webhooks(?:\\?/|%2[Ff])[0-9]{15,}(?:\\?/|%2[Ff])[A-Za-z0-9_-]{40,})",
+        ),
     ),
     word(
         "discord-token",
         // The number of a bot in base64: the first three digits begin with one of these.
         &[
-            "mta", "mte", "mti", "mtm", "mtq", "mtu", "mty", "mtc", "mtg", "mtk", //
-            "mja", "mje", "mji", "mjm", "mjq", "mju", "mjy", "mjc", "mjg", "mjk", //
-            "mza", "mze", "mzi", "mzm", "mzq", "mzu", "mzy", "mzc", "mzg", "mzk", //
-            "nda", "nde", "ndi", "ndm", "ndq", "ndu", "ndy", "ndc", "ndg", "ndk", //
-            "nta", "nte", "nti", "ntm", "ntq", "ntu", "nty", "ntc", "ntg", "ntk", //
-            "nja", "nje", "nji", "njm", "njq", "nju", "njy", "njc", "njg", "njk", //
-            "nza", "nze", "nzi", "nzm", "nzq", "nzu", "nzy", "nzc", "nzg", "nzk", //
-            "oda", "ode", "odi", "odm", "odq", "odu", "ody", "odc", "odg", "odk", //
-            "ota", "ote", "oti", "otm", "otq", "otu", "oty", "otc", "otg", "otk", //
+            "MTA", "MTE", "MTI", "MTM", "MTQ", "MTU", "MTY", "MTc", "MTg", "MTk", //
+            "MjA", "MjE", "MjI", "MjM", "MjQ", "MjU", "MjY", "Mjc", "Mjg", "Mjk", //
+            "MzA", "MzE", "MzI", "MzM", "MzQ", "MzU", "MzY", "Mzc", "Mzg", "Mzk", //
+            "NDA", "NDE", "NDI", "NDM", "NDQ", "NDU", "NDY", "NDc", "NDg", "NDk", //
+            "NTA", "NTE", "NTI", "NTM", "NTQ", "NTU", "NTY", "NTc", "NTg", "NTk", //
+            "NjA", "NjE", "NjI", "NjM", "NjQ", "NjU", "NjY", "Njc", "Njg", "Njk", //
+            "NzA", "NzE", "NzI", "NzM", "NzQ", "NzU", "NzY", "Nzc", "Nzg", "Nzk", //
+            "ODA", "ODE", "ODI", "ODM", "ODQ", "ODU", "ODY", "ODc", "ODg", "ODk", //
+            "OTA", "OTE", "OTI", "OTM", "OTQ", "OTU", "OTY", "OTc", "OTg", "OTk", //
             "mfa.",
         ],
         concat!(
@@ -175,8 +189,8 @@ pub(super) const RULES: &[Rule] = &[
     word("databricks-token", &["dapi"], r"(dapi[a-f0-9]{32})"),
     certain("linear-key", &["lin_api_", "lin_oauth_"], r"(lin_(?:api|oauth)_[A-Za-z0-9]{32,})"),
     prefix("notion-token", &["ntn_", "secret_"], r"(ntn_[A-Za-z0-9]{40,}|secret_[A-Za-z0-9]{43})"),
-    certain("new-relic-key", &["nrak-"], r"(NRAK-[A-Z0-9]{27})"),
-    certain("postman-key", &["pmak-"], r"(PMAK-[a-f0-9]{24}-[a-f0-9]{34})"),
+    certain("new-relic-key", &["NRAK-"], r"(NRAK-[A-Z0-9]{27})"),
+    certain("postman-key", &["PMAK-"], r"(PMAK-[a-f0-9]{24}-[a-f0-9]{34})"),
     prefix("pulumi-token", &["pul-"], r"(pul-[a-f0-9]{40})"),
     certain("planetscale-token", &["pscale_"], r"(pscale_(?:tkn|oauth|pw)_[A-Za-z0-9_=.-]{32,})"),
     certain("sentry-token", &["sntrys_", "sntryu_"], r"(sntry[su]_[A-Za-z0-9+/=_-]{40,})"),
@@ -188,53 +202,30 @@ pub(super) const RULES: &[Rule] = &[
     ),
     Rule {
         before: Before::Run(|byte| byte.is_ascii_digit()),
-        ..certain("telegram-token", &[":aa"], r"[0-9]*?([0-9]{8,10}:AA[A-Za-z0-9_-]{33})")
+        ..certain("telegram-token", &[":AA"], r"[0-9]*?([0-9]{8,10}:AA[A-Za-z0-9_-]{33})")
     },
     certain("grafana-token", &["glc_", "glsa_"], r"(gl(?:c|sa)_[A-Za-z0-9_+/=]{32,})"),
     certain("tailscale-key", &["tskey-"], r"(tskey-[a-z]+-[A-Za-z0-9]+-[A-Za-z0-9]{16,})"),
     prefix("supabase-key", &["sbp_", "sbs_"], r"(sb[ps]_[A-Za-z0-9_]{36,})"),
     certain("supabase-key", &["sb_secret_"], r"(sb_secret_[A-Za-z0-9_-]{20,})"),
-    certain("atlassian-token", &["atatt3", "atctt3"], r"(AT[AC]TT3[A-Za-z0-9_=-]{100,})"),
+    certain("atlassian-token", &["ATATT3", "ATCTT3"], r"(AT[AC]TT3[A-Za-z0-9_=-]{100,})"),
     word("cargo-token", &["cio"], r"(cio[A-Za-z0-9]{32})"),
-    word("twilio-key", &["sk"], r"(SK[0-9a-fA-F]{32})"),
+    word("twilio-key", &["SK"], r"(SK[0-9a-fA-F]{32})"),
     Rule {
         before: Before::Run(is_of_base64_url),
         ..certain(
             "jwt",
-            &[".eyj"],
+            &[".eyJ"],
             // The signature may be cut off.
             r"[A-Za-z0-9_-]*?(eyJ[A-Za-z0-9_-]{8,}\.eyJ[A-Za-z0-9_-]{5,}(?:\.[A-Za-z0-9_-]*)?)",
         )
     },
-    // One of the above in base64, by how its front is written: `-----BEGIN`, `ghp_`, `sk-ant-` and so on.
+    // One of the above in base64. These are fronts as they are before that, besides those of the other rules.
     Rule {
         values: &[Value::Encoded],
         ..word(
             "encoded-secret",
-            &[
-                "ls0tls1crudjt",
-                "z2hwx",
-                "z2hvx",
-                "z2hzx",
-                "z2h1x",
-                "z2hyx",
-                "z2l0ahvix3bhdf",
-                "z2xwyxqt",
-                "c2st",
-                "c2tfbgl2zv",
-                "qutjq",
-                "qvnjq",
-                "qul6y",
-                "eg94",
-                "bnbtx",
-                "chlwas",
-                "u0cu",
-                "ahzzl",
-                "agzf",
-                "z3nrx",
-                "zxlk",
-                "zgnrcl",
-            ],
+            &["eyJ", "AAAA", "FlyV1 ", "https://hooks.slack.com/", "https://discord"],
             r"([A-Za-z0-9+/_-]{20,}(?:\r?\n[A-Za-z0-9+/]{20,})*(?:\r?\n[A-Za-z0-9+/]{1,20})?={0,2})",
         )
     },

@@ -30,6 +30,20 @@ macro_rules! argument {
     };
 }
 
+/// Options of `htpasswd`, and the number that belongs to one of them.
+macro_rules! htpasswd_flags {
+    () => {
+        r"(?:[ \t]+(?:-[A-Za-z]+|[0-9]{1,2}))*"
+    };
+}
+
+/// A word of a command that is no option.
+macro_rules! operand {
+    () => {
+        r#"[ \t]+(?:"[^"\n]*"|'[^'\n]*'|[^\s"'-][^\s]*)"#
+    };
+}
+
 /// Names that say that their values are secret, in files of any kind.
 const NAMES: &[&str] = &[
     "password",
@@ -110,7 +124,7 @@ pub(super) const RULES: &[Rule] = &[
             r"(?i-u:bearer|basic|token)[ \t]+([A-Za-z0-9+/=._~-]{8,})",
         ),
     ),
-    word("okta-token", &["ssws"], r"SSWS[ \t]+([A-Za-z0-9_-]{30,})"),
+    word("okta-token", &["ssws"], r"SSWS(?:[ \t+]|%20|\\t)+([A-Za-z0-9_-]{30,})"),
     // The same without its header, and what browsers send in its place.
     Rule {
         values: &[Value::Weak],
@@ -225,14 +239,42 @@ pub(super) const RULES: &[Rule] = &[
             "command-password",
             &["htpasswd"],
             concat!(
-                r"htpasswd(?:[ \t]+-[A-Za-z]+)*[ \t]+-[A-Za-z]*(?:n[A-Za-z]*b|b[A-Za-z]*n)[A-Za-z]*",
-                r"(?:[ \t]+[0-9]{1,2})?[ \t]+[^\s-][^\s]*[ \t]+",
+                r"htpasswd",
+                htpasswd_flags!(),
+                r"(?:[ \t]+-[A-Za-z]*(?:n[A-Za-z]*b|b[A-Za-z]*n)[A-Za-z]*",
+                r"|[ \t]+-[A-Za-z]*n[A-Za-z]*",
+                htpasswd_flags!(),
+                r"[ \t]+-[A-Za-z]*b[A-Za-z]*|[ \t]+-[A-Za-z]*b[A-Za-z]*",
+                htpasswd_flags!(),
+                r"[ \t]+-[A-Za-z]*n[A-Za-z]*)",
+                htpasswd_flags!(),
+                operand!(),
+                r"[ \t]+",
                 maybe_quote!(),
                 r#"([^\s"'|;&<>-][^\s"'|;&<>]{2,})"#,
-                r"|htpasswd(?:[ \t]+-[A-Za-z]+)*[ \t]+-[A-Za-z]*b[A-Za-z]*(?:[ \t]+[0-9]{1,2})?",
-                r"(?:[ \t]+-[A-Za-z]+)*[ \t]+[^\s-][^\s]*[ \t]+[^\s-][^\s]*[ \t]+",
+                r"|htpasswd",
+                htpasswd_flags!(),
+                r"[ \t]+-[A-Za-z]*b[A-Za-z]*",
+                htpasswd_flags!(),
+                operand!(),
+                operand!(),
+                r"[ \t]+",
                 maybe_quote!(),
                 r#"([^\s"'|;&<>-][^\s"'|;&<>]{2,})"#,
+            ),
+        )
+    },
+    // A password or a key for a server of packages.
+    Rule {
+        reach: Reach::Command,
+        values: &[Value::Bare],
+        ..word(
+            "command-password",
+            &["nuget"],
+            concat!(
+                r"nuget(?:\.exe)?[ \t](?:[^\n|;&]*?[ \t])?(?i-u:-p|-password|-k|-apikey)[ \t]+",
+                maybe_quote!(),
+                argument!(),
             ),
         )
     },
@@ -284,18 +326,32 @@ pub(super) const RULES: &[Rule] = &[
         &["login"],
         r"login[ \t\r\n]+[^\s]{1,100}[ \t\r\n]+password[ \t]+([^\s]{4,})",
     ),
-    // What `.pgpass` says: host, port, database, user, password.
+    // What `.pgpass` says: host, port, database, user, password. Any field but the last may be `*`.
     Rule {
         values: &[Value::Named],
         ..certain(
             "pgpass-password",
-            &[":5432:", ":5433:", ":6432:"],
-            r"(?::5432|:5433|:6432):[^\s:]{1,64}:[^\s:]{1,64}:([^\s:]{3,})",
+            &[
+                ":5432:", ":5433:", ":5434:", ":5435:", ":5436:", ":5437:", ":5438:", ":5439:",
+                ":6432:", ":6543:", ":15432:", ":25432:", ":54320:", ":54321:", ":54322:",
+            ],
+            concat!(
+                r":(?:543[2-9]|6432|6543|15432|25432|5432[0-2]):[^\s:][^\r\n:]{0,63}:[^\s:][^\r\n:]{0,63}:",
+                r"((?:[^\s:\\]|\\[:\\]){3,})",
+            ),
         )
     },
     Rule {
         values: &[Value::Named],
-        ..word("pgpass-password", &["*:*:"], r"\*:\*:[^\s:]{1,64}:[^\s:*]{1,64}:([^\s:*]{3,})")
+        ..certain(
+            "pgpass-password",
+            &[":*:"],
+            concat!(
+                r":\*:(?:\*|[A-Za-z_][A-Za-z0-9_-]{0,62}):(?:\*|[A-Za-z_][A-Za-z0-9_.@-]{0,62}):",
+                // A part of an address of IPv6 has up to 4 digits.
+                r"((?:[^\s:*\\]|\\[:\\]){5,})",
+            ),
+        )
     },
     // What `config.json` of Docker says.
     Rule {
@@ -309,22 +365,34 @@ pub(super) const RULES: &[Rule] = &[
     word(
         "kubernetes-key",
         &["client-key-data"],
-        concat!("client-key-data", assigned!(), maybe_quote!(), r"([A-Za-z0-9+/]{40,}={0,2})"),
+        concat!(
+            "client-key-data",
+            assigned!(),
+            // It may begin on the next line.
+            r"(?:[|>][+-]?[ \t]*(?:\r?\n|\\n)[ \t]*)?",
+            maybe_quote!(),
+            r"([A-Za-z0-9+/]{40,}={0,2})",
+        ),
     ),
     // What `wp-config.php` says: passwords, and random texts of any characters.
     Rule {
-        values: &[Value::Short, Value::Quoted],
+        values: &[Value::Named, Value::Short, Value::Quoted],
         ..word(
             "assigned-secret",
             &["define"],
             concat!(
                 r"define[ \t]*\([ \t]*",
                 quote!(),
+                "(?:(?:DB|DATABASE|MYSQL|FTP|SMTP|MAIL|REDIS|WP_REDIS)_(?:PASSWORD|PASSWD|PASS|PWD)",
+                quote!(),
+                r"[ \t]*,[ \t]*",
+                quote!(),
+                r#"([^"'\\\r\n]{4,})|"#,
                 r"[A-Z0-9_]*(?:PASSWORD|PASSWD|PASS|PWD|SECRET|TOKEN|API_KEY|SECRET_KEY)",
                 quote!(),
                 r"[ \t]*,[ \t]*",
                 quote!(),
-                r#"(?:([A-Za-z0-9!@#*._+-]{4,7})["'\\]|([^"'\\\r\n]{8,}))"#,
+                r#"(?:([A-Za-z0-9!@#*._+-]{4,7})["'\\]|([^"'\\\r\n]{8,})))"#,
             ),
         )
     },
@@ -376,12 +444,26 @@ pub(super) const RULES: &[Rule] = &[
         values: &[Value::Short],
         ..certain(
             "assigned-secret",
-            &["password", "passwd", "passphrase"],
+            &["password", "passwd", "passphrase", "secret", "_pass", "_pwd"],
             concat!(
-                r"(?i-u:password|passwd|passphrase)",
+                r"(?i-u:password|passwd|passphrase|secret|_pass|_pwd)",
                 assigned!(),
                 quote!(),
                 r#"([A-Za-z0-9!@#*._+-]{5,7})["'`\\]"#,
+            ),
+        )
+    },
+    // The same word alone is also a verb and a folder.
+    Rule {
+        values: &[Value::Short],
+        ..word(
+            "assigned-secret",
+            &["pass", "pwd"],
+            concat!(
+                r"(?i-u:pass|pwd)",
+                assigned!(),
+                quote!(),
+                r#"([A-Za-z0-9!@#$%^&*._+-]{5,64})["'`\\]"#,
             ),
         )
     },

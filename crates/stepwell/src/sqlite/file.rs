@@ -332,8 +332,11 @@ fn configure(conn: &mut Connection) -> rusqlite::Result<()> {
     // A plan that depends on the values bound to it is made anew at every use, which
     // took a quarter of an append.
     conn.set_db_config(DbConfig::SQLITE_DBCONFIG_ENABLE_QPSG, true)?;
-    // A store may come with a project: its schema calls no function and changes no inner table.
+    // A store may come with a project: its schema calls no function, changes no inner table, and has
+    // no row of one table removed with a row of another one.
     conn.set_db_config(DbConfig::SQLITE_DBCONFIG_DEFENSIVE, true)?;
+    conn.set_db_config(DbConfig::SQLITE_DBCONFIG_ENABLE_TRIGGER, false)?;
+    conn.set_db_config(DbConfig::SQLITE_DBCONFIG_ENABLE_FKEY, false)?;
     conn.pragma_update(None, "temp_store", "MEMORY")?;
     // 32 MiB at most, taken as needed: a long conversation is read more than once, and
     // one of 10,000 messages should fit.

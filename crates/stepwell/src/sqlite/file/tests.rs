@@ -80,6 +80,27 @@ fn a_store_with_a_trigger_or_a_view_of_somebody_elses_is_not_opened() {
 }
 
 #[test]
+fn a_foreign_key_in_a_table_of_a_shipped_store_removes_nothing() {
+    let folder = tempfile::tempdir().unwrap();
+    let path = make(folder.path()).unwrap();
+    let shipped = "DROP TABLE removed;
+        CREATE TABLE removed (
+            change INTEGER PRIMARY KEY REFERENCES leases (session) ON DELETE CASCADE,
+            id TEXT NOT NULL
+        ) STRICT;";
+    Connection::open(&path).unwrap().execute_batch(shipped).unwrap();
+    let conn = open_writer(&path, schema::MIGRATIONS).unwrap();
+    conn.execute_batch(
+        "INSERT INTO leases (session, epoch) VALUES (1, 1);
+        INSERT INTO removed VALUES (1, 's-1');
+        DELETE FROM leases;",
+    )
+    .unwrap();
+    let left = conn.query_row("SELECT count(*) FROM removed", [], |row| row.get::<_, i64>(0));
+    assert_eq!(left.unwrap(), 1);
+}
+
+#[test]
 fn a_store_with_another_name_elsewhere_is_not_opened() {
     let elsewhere = tempfile::tempdir().unwrap();
     for name in [FILE_NAME, "stepwell.db-wal", "stepwell.db-shm"] {
