@@ -224,6 +224,9 @@ impl<'a> Reading<'a> {
                 self.boundary = Some(Boundary { at, uuid, line, tokens, preserved });
                 Ok(())
             }
+            "system" if subtype == "local_command" && fields.has("content") => {
+                self.printed(text, fields, at)
+            }
             "custom-title" => self.title(text, fields, at),
             "cost-state" => self.cost(text, fields, at),
             "last-prompt" => {
@@ -396,25 +399,41 @@ impl<'a> Reading<'a> {
         if injected {
             said = said.injected();
         }
+        line.push('\n');
+        self.say(said, at, &uuid, line)?;
+        if !leaves_end && lane(fields) == Lane::main() {
+            self.tree.stands(Ended::Waiting);
+        }
+        Ok(())
+    }
+
+    /// What a command of the program printed. The model is shown it in the user's name.
+    fn printed(&mut self, text: &str, fields: &Fields<'_>, at: Option<Time>) -> Result<()> {
+        self.flush_pending()?;
+        self.follow(fields, at)?;
+        let printed = fields.text("content").unwrap_or_default();
+        let said = Message::user(printed).in_lane(lane(fields)).injected();
+        // The whole line, behind a space.
+        self.say(said, at, &fields.text("uuid").unwrap_or_default(), format!(" {text}\n"))
+    }
+
+    /// Tells a message that is not the model's, and its line.
+    fn say(&mut self, said: Message, at: Option<Time>, uuid: &str, line: String) -> Result<()> {
         let answered: Vec<String> = said.results().map(|it| it.call_id.clone()).collect();
-        if !results && said.lane == Lane::main() {
+        let main = said.lane == Lane::main();
+        if answered.is_empty() && main {
             self.tree.turn();
         }
-        let main = said.lane == Lane::main();
         self.push(Item::new(at, said))?;
-        line.push('\n');
         let place = self.push(Item::beside(SYSTEM, at, line))?;
         if !main {
             return Ok(());
         }
         self.said.push(place.prev());
-        self.tree.told([uuid.as_str()], place);
-        if !leaves_end {
-            self.tree.stands(Ended::Waiting);
-        }
+        self.tree.told([uuid], place);
         let waited = !self.open.is_empty();
         self.open.retain(|id| !answered.contains(id));
-        if waited && results && self.open.is_empty() { self.step(at) } else { Ok(()) }
+        if waited && !answered.is_empty() && self.open.is_empty() { self.step(at) } else { Ok(()) }
     }
 
     /// Goes back to what a line follows, if that is not what was told last.

@@ -75,15 +75,16 @@ fn first_base(input: &Input, path: &Path) -> Result<Option<Base>> {
     Ok(meta.and_then(|meta| Base::of(&meta)))
 }
 
-/// The newest rollout of a thread that is older than this one. Their names begin with when
-/// they were made.
+/// The newest rollout of that name that is older than this one. Their names begin with when they
+/// were made. After a revert a thread goes on in a rollout with a name of its own behind the
+/// thread's: `<thread>_<rollout>`.
 fn find(input: &Input, path: &Path, thread: &str) -> Result<Option<PathBuf>> {
     let own = name(path);
     let mut newest: Option<PathBuf> = None;
     for file in nearby(input, path)? {
         let found = name(&file);
         let rest = found.find(thread).map(|at| &found[at + thread.len()..]);
-        let is_thread = rest.is_some_and(|rest| rest.starts_with('.') || rest.starts_with('_'));
+        let is_thread = rest.is_some_and(|rest| rest.starts_with('.'));
         let older = found < own && newest.as_deref().is_none_or(|newest| name(newest) < found);
         if is_thread && older {
             newest = Some(file);

@@ -40,7 +40,7 @@ const FIRST: usize = 20;
 /// Reads every session of a database.
 pub(super) fn read(input: &Input, sink: &mut dyn Sink) -> Result<()> {
     let path = input.root();
-    let Opened { connection, .. } = &open(path)?;
+    let Opened { connection, seen, .. } = &open(path)?;
     let fault = |error: rusqlite::Error| fault(path, &error);
     let events = columns(connection, "events").map_err(fault)?;
     let has_sessions = !columns(connection, "sessions").map_err(fault)?.is_empty();
@@ -52,7 +52,9 @@ pub(super) fn read(input: &Input, sink: &mut dyn Sink) -> Result<()> {
     }
     let source = Source { connection, path, events: &events, is_newer };
     for name in source.names().map_err(fault)? {
-        source.session(&name, sink)?;
+        if !sink.knows(&name.id(), seen.as_ref())? {
+            source.session(&name, sink)?;
+        }
     }
     if !is_newer {
         let what = "this database has the older schema: what events did to the state is pickled \
@@ -66,6 +68,10 @@ pub(super) fn read(input: &Input, sink: &mut dyn Sink) -> Result<()> {
 struct Name([String; 3]);
 
 impl Name {
+    fn id(&self) -> String {
+        self.0.join("/")
+    }
+
     /// What its user's sessions are listed by, as the Python adapter has it.
     fn scope(&self) -> String {
         use percent_encoding::{AsciiSet, NON_ALPHANUMERIC, utf8_percent_encode};
@@ -94,7 +100,7 @@ impl Source<'_> {
 
     fn session(&self, name: &Name, sink: &mut dyn Sink) -> Result<()> {
         let fault = |error: rusqlite::Error| fault(self.path, &error);
-        let id = name.0.join("/");
+        let id = name.id();
         let mut first = Vec::new();
         self.events(name, Some(FIRST), |_, event| {
             first.extend(event.and_then(|event| message(&event)));

@@ -30,14 +30,16 @@ const FIRST: usize = 20;
 /// Reads every session of a file.
 pub(super) fn read(input: &Input, sink: &mut dyn Sink) -> Result<()> {
     let path = input.root();
-    let Opened { connection, .. } = &open(path)?;
+    let Opened { connection, seen, .. } = &open(path)?;
     let fault = |error: rusqlite::Error| fault(path, &error);
     let Some(tables) = Tables::find(connection).map_err(fault)? else {
         let why = "it has no table of items (session_id, message_data)".to_owned();
         return Err(Error::Foreign { path: path.to_owned(), why });
     };
     for id in tables.sessions(connection).map_err(fault)? {
-        session(&Source { connection, path, tables: &tables }, &id, sink)?;
+        if !sink.knows(&id, seen.as_ref())? {
+            session(&Source { connection, path, tables: &tables }, &id, sink)?;
+        }
     }
     Ok(())
 }

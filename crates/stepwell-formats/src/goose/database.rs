@@ -15,7 +15,7 @@ use crate::{Error, Result};
 /// Reads every session of a database.
 pub(super) fn read(input: &Input, sink: &mut dyn Sink) -> Result<()> {
     let path = input.root();
-    let Opened { connection, .. } = &open(path)?;
+    let Opened { connection, seen, .. } = &open(path)?;
     check(connection, path)?;
     let mut ids = Vec::new();
     {
@@ -36,7 +36,12 @@ pub(super) fn read(input: &Input, sink: &mut dyn Sink) -> Result<()> {
         sessions: Table::of(connection, path, "sessions")?,
         messages: Table::of(connection, path, "messages")?,
     };
-    ids.iter().try_for_each(|id| database.session(id, sink))
+    for id in &ids {
+        if !sink.knows(id, seen.as_ref())? {
+            database.session(id, sink)?;
+        }
+    }
+    Ok(())
 }
 
 /// A database, and what its tables hold.

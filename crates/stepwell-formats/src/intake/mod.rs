@@ -3,6 +3,7 @@
 
 mod claim;
 mod counted;
+mod database;
 mod gap;
 mod kept;
 mod known;
@@ -25,11 +26,13 @@ use crate::archive;
 use crate::original::Lies;
 use crate::read::input::{Input, Watcher};
 use crate::read::neutral::{Item, KeptLine, Opening, PROVENANCE, Sink, Wanted, Warning};
+use crate::read::seen::Seen;
 use crate::registry::Format;
 use crate::write::mark::CONTINUES;
 use crate::write::writer::Shape;
 use crate::{Error, Result};
 use claim::{Precedence, RECOVERED, UPDATED_AT, is_recovered, told_by};
+use database::DatabaseReading;
 pub use known::KnownFiles;
 use name::{Destination, beside, destination, wanted};
 use shared::Shared;
@@ -174,6 +177,8 @@ struct Intake<'a> {
     current: Option<(Track<'a>, ImportedSession, Origins)>,
     /// What it shares with the session that it was written from.
     shared: Option<Shared>,
+    /// The database that is read, if it is one.
+    database: Option<DatabaseReading<'a>>,
     /// The names here of sessions that were told, by their names there.
     names: BTreeMap<String, SessionId>,
 }
@@ -187,12 +192,15 @@ impl<'a> Intake<'a> {
         taboo: &'a [SessionId],
         report: &'a mut Report,
     ) -> Self {
-        let (current, shared, names) = (None, None, BTreeMap::new());
-        Self { well, mode, format, input, taboo, report, current, shared, names }
+        let (current, shared, database, names) = (None, None, None, BTreeMap::new());
+        Self { well, mode, format, input, taboo, report, current, shared, database, names }
     }
 
     /// Keeps what was told of a session that could not be told to its end.
     fn finish(mut self, fault: Option<&Error>) -> Result<()> {
+        if fault.is_none() {
+            self.stamp_database()?;
+        }
         let begin_again = matches!(fault, Some(Error::Continued { .. } | Error::Store(_)));
         match self.current.take() {
             Some((mut track, taken, _)) if !begin_again => {
@@ -365,6 +373,11 @@ fn goes_on(head: &Head) -> bool {
 }
 
 impl Sink for Intake<'_> {
+    fn knows(&mut self, id: &str, database: Option<&Seen>) -> Result<bool> {
+        let Some(seen) = database else { return Ok(false) };
+        self.is_in_known_database(id, seen)
+    }
+
     fn begin(&mut self, mut opening: Opening) -> Result<Wanted> {
         if let Some(id) = opening.row_of.as_deref().map(wanted).filter(|id| self.is_here(id)) {
             let (became, instead_of, continues) = (Became::Unchanged, None, None);
@@ -454,6 +467,7 @@ impl Sink for Intake<'_> {
             self.overruled(&taken.id, origins.file.as_deref())?;
         }
         self.note(taken, grown);
+        self.was_told(track, origins);
         Ok(())
     }
 

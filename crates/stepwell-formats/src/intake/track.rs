@@ -284,6 +284,21 @@ impl<'a> Track<'a> {
         Ok(self.grown)
     }
 
+    pub(super) fn id(&self) -> &SessionId {
+        &self.id
+    }
+
+    /// Is all of it as it was told, and none of it said here?
+    pub(super) fn is_as_told(&self) -> bool {
+        !self.overruled && !self.past.continued
+    }
+
+    /// Says anew where a session that was told to its end came from.
+    pub(super) fn note_origin(&mut self, provenance: Edited) -> Result<()> {
+        self.append(None, provenance.into())?;
+        self.finish()
+    }
+
     /// Decides about what was known and not told again, and what was told in its place.
     fn settle_end(&mut self) -> Result<()> {
         let mut ends = Ends::default();

@@ -4,13 +4,14 @@
 use std::fs::File;
 use std::io::{Read as _, Seek as _, SeekFrom};
 use std::path::{Path, PathBuf};
-use std::time::{Duration, SystemTime};
+use std::time::Duration;
 
 use rusqlite::{Connection, ErrorCode, OpenFlags};
 use stepwell::Time;
 use tempfile::TempDir;
 
 use crate::read::input::{self, unreadable};
+use crate::read::seen::Seen;
 use crate::{Error, Result};
 
 /// How long others' locks are waited for: theirs are short.
@@ -25,6 +26,8 @@ const SUPER_JOURNAL: [u8; 8] = [0xd9, 0xd5, 0x05, 0xf9, 0x20, 0xa1, 0x63, 0xd7];
 /// A database that can be read.
 pub(crate) struct Opened {
     pub(crate) connection: Connection,
+    /// How it looked before anything of it was read.
+    pub(crate) seen: Option<Seen>,
     /// Holds the copy that is read, where it cannot be read in place.
     _copy: Option<TempDir>,
 }
@@ -57,6 +60,12 @@ pub(crate) fn moment(text: &str) -> Option<Time> {
 
 /// Opens a database.
 pub(crate) fn open(path: &Path) -> Result<Opened> {
+    let seen = Seen::of_database(path);
+    let (connection, copy) = connection(path)?;
+    Ok(Opened { connection, seen, _copy: copy })
+}
+
+fn connection(path: &Path) -> Result<(Connection, Option<TempDir>)> {
     // A regular file, and no link to one.
     let mut file = input::open(path)?;
     let place = match Mode::of(&mut file) {
@@ -72,7 +81,7 @@ pub(crate) fn open(path: &Path) -> Result<Opened> {
         ReadFrom::Copy => return open_copy(path),
     };
     match connected {
-        Ok(connection) => Ok(Opened { connection, _copy: None }),
+        Ok(connection) => Ok((connection, None)),
         // Whoever wrote it was cut off: it must be rolled back first, which is not ours to do.
         Err(error) if wants_writing(&error) => open_copy(path),
         Err(error) => Err(fault(path, &error)),
@@ -128,10 +137,10 @@ enum Access {
     Mend,
 }
 
-const LOG: &str = "-wal";
-const JOURNAL: &str = "-journal";
+pub(crate) const LOG: &str = "-wal";
+pub(crate) const JOURNAL: &str = "-journal";
 
-fn beside(path: &Path, ending: &str) -> PathBuf {
+pub(crate) fn beside(path: &Path, ending: &str) -> PathBuf {
     let mut name = path.as_os_str().to_owned();
     name.push(ending);
     name.into()
@@ -173,25 +182,17 @@ fn connect(path: &Path, access: Access) -> rusqlite::Result<Connection> {
     Ok(connection)
 }
 
-fn open_copy(path: &Path) -> Result<Opened> {
+fn open_copy(path: &Path) -> Result<(Connection, Option<TempDir>)> {
     for _ in 0..COPIES {
-        let before = stamps(path);
+        let before = Seen::of_database(path);
         let (folder, copy) = copied(path)?;
         // What somebody wrote to meanwhile may be torn.
-        if stamps(path) == before {
+        if Seen::of_database(path) == before {
             let connection = connect(&copy, Access::Mend).map_err(|error| fault(path, &error))?;
-            return Ok(Opened { connection, _copy: Some(folder) });
+            return Ok((connection, Some(folder)));
         }
     }
     Err(Error::Locked { path: path.to_owned() })
-}
-
-/// How a database and what belongs to it look from outside.
-fn stamps(path: &Path) -> [Option<(u64, Option<SystemTime>)>; 3] {
-    ["", LOG, JOURNAL].map(|ending| {
-        let found = beside(path, ending).metadata().ok()?;
-        Some((found.len(), found.modified().ok()))
-    })
 }
 
 /// A copy of a database with its log and its journal, which goes when it is dropped.

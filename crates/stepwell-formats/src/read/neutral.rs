@@ -13,6 +13,7 @@ use stepwell::{
 
 use crate::Result;
 use crate::json::fields::Fields;
+use crate::read::seen::Seen;
 use crate::write::mark::Mark;
 
 /// The metadata that says from which file a session came. It is this store's own, and goes
@@ -224,6 +225,12 @@ pub trait Sink {
     /// A session begins. If it is not [wanted](Wanted::Yes), nothing of it is to be
     /// told, its end included. A subagent's session comes after the one that started it.
     fn begin(&mut self, opening: Opening) -> Result<Wanted>;
+
+    /// Is all of that session of a database here, because the database looks as it did when it was
+    /// read to its end? Then the session is not to be begun.
+    fn knows(&mut self, _id: &str, _database: Option<&Seen>) -> Result<bool> {
+        Ok(false)
+    }
 
     /// The session here that its own program keeps, line by line, if it keeps this one. Then it is
     /// not begun, and its lines are brought by [`meet`](Sink::meet).

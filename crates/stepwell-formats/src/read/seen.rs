@@ -8,6 +8,7 @@ use std::time::Duration;
 use stepwell::{Digest, Time};
 
 use crate::read::folder::list;
+use crate::read::foreign_database::{JOURNAL, LOG, beside};
 
 /// How long a file must have rested before its times are trusted: a change within the same tick
 /// of a file system's clock leaves them as they were. The coarsest clocks in use tick every two
@@ -17,9 +18,9 @@ const REST: Duration = Duration::from_secs(2);
 /// How deep a folder is looked into. No system nests the files of a session half as deep.
 const MAX_DEPTH: usize = 16;
 
-/// Sizes, times and numbers of a file, or of all files of a folder.
+/// Sizes, times and numbers of a file, or of all files that belong together.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub(crate) struct Seen {
+pub struct Seen {
     text: String,
     /// The last time that anything of it changed.
     changed: Time,
@@ -34,6 +35,20 @@ impl Seen {
             seen.add_folder(path, 0)?;
             seen.text = Digest::of(seen.text.as_bytes()).to_string();
         }
+        Some(seen)
+    }
+
+    /// What is to be seen of a database, its log and its journal. It never equals what is seen of
+    /// the file alone.
+    pub(crate) fn of_database(path: &Path) -> Option<Self> {
+        let mut seen = Self::of_file(&path.symlink_metadata().ok()?);
+        for ending in [LOG, JOURNAL] {
+            let found = beside(path, ending).symlink_metadata();
+            let looks = found.as_ref().map(facts).unwrap_or_default();
+            seen.text.push_str(&format!("\n{ending} {looks}"));
+            seen.changed = seen.changed.max(found.as_ref().map_or(seen.changed, changed));
+        }
+        seen.text = Digest::of(seen.text.as_bytes()).to_string();
         Some(seen)
     }
 

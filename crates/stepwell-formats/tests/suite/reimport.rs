@@ -8,7 +8,10 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use stepwell::{Clock, Deps, MemoryStore, Stepwell, SystemClock, Time};
-use stepwell_formats::{Became, ImportedSession, KnownFiles, Mode, Watcher};
+use stepwell_formats::{Became, ImportedSession, KnownFiles, Mode, Watcher, take_in};
+
+#[cfg(target_os = "linux")]
+use crate::seeds::{built, fixtures};
 
 /// A clock that is an hour ahead: files that were written just now have rested.
 #[derive(Debug)]
@@ -180,4 +183,168 @@ fn a_known_session_that_was_purged_comes_back() {
     let id = import(&well, folder.path()).remove(0).id;
     well.purge(&id).unwrap();
     assert_eq!(became(&import(&well, folder.path())), [Became::Imported]);
+}
+
+/// A database with long rows, and statements.
+#[cfg(target_os = "linux")]
+struct Database {
+    system: &'static str,
+    name: &'static str,
+    lengthen: &'static str,
+    /// Adds a row to one session.
+    add: &'static str,
+    /// Changes what one session says, in rows that are there.
+    edit: &'static str,
+}
+
+#[cfg(target_os = "linux")]
+const DATABASES: [Database; 4] = [
+    Database {
+        system: "goose",
+        name: "sessions/sessions.db",
+        lengthen: "UPDATE messages SET metadata_json = json_object('pad', hex(zeroblob(200000)))",
+        add: "INSERT INTO messages (session_id, role, content_json, created_timestamp) VALUES \
+              ('20260506_2', 'user', '[{\"type\": \"text\", \"text\": \"one more\"}]', 1778042000)",
+        edit: "UPDATE messages SET content_json = '[{\"type\": \"text\", \"text\": \"two more\"}]' \
+               WHERE id = (SELECT max(id) FROM messages)",
+    },
+    Database {
+        system: "openai",
+        name: "agents.db",
+        lengthen: "UPDATE agent_messages SET message_data = \
+                   json_set(message_data, '$.pad', hex(zeroblob(200000)))",
+        add: "INSERT INTO agent_messages (session_id, message_data) VALUES \
+              ('user-124', '{\"role\": \"user\", \"content\": \"one more\"}')",
+        edit: "UPDATE agent_messages SET message_data = \
+               '{\"role\": \"user\", \"content\": \"two more\"}' \
+               WHERE id = (SELECT max(id) FROM agent_messages)",
+    },
+    Database {
+        system: "adk",
+        name: "sessions.db",
+        lengthen: "INSERT INTO sessions SELECT app_name, user_id, 's0', state, 1, 1 FROM sessions; \
+                   UPDATE events SET event_data = \
+                   json_set(event_data, '$.pad', hex(zeroblob(200000)))",
+        add: "INSERT INTO events SELECT 'more', app_name, user_id, 's0', '', timestamp, event_data \
+              FROM events LIMIT 1",
+        edit: "UPDATE events SET event_data = \
+               json_set(event_data, '$.content.parts[0].text', 'two more') WHERE id = 'more'",
+    },
+    Database {
+        system: "langgraph",
+        name: "checkpoints.db",
+        lengthen: "UPDATE checkpoints SET metadata = json_object('pad', hex(zeroblob(200000)))",
+        add: "INSERT INTO checkpoints SELECT thread_id, checkpoint_ns, 'z', checkpoint_id, type, \
+              checkpoint, '{\"step\": 99}' FROM checkpoints WHERE thread_id = 'two' \
+              ORDER BY checkpoint_id DESC LIMIT 1",
+        edit: "UPDATE checkpoints SET checkpoint = \
+               unhex(replace(hex(checkpoint), hex('sunny'), hex('rainy'))) WHERE thread_id = 'two'",
+    },
+];
+
+#[cfg(target_os = "linux")]
+impl Database {
+    fn in_folder(&self) -> (tempfile::TempDir, PathBuf) {
+        let folder = built(&fixtures(self.system.parse().unwrap()).unwrap());
+        let path = folder.path().join(self.name);
+        (folder, path)
+    }
+
+    /// Takes it in. The answer is what became of its sessions, those that changed first, and how
+    /// many bytes were read.
+    fn take_in(&self, well: &Stepwell, path: &Path) -> (Vec<Became>, u64) {
+        let start = bytes_read();
+        let report = take_in(well, Mode::Write, self.system.parse().unwrap(), path);
+        let read = bytes_read() - start;
+        assert!(report.fault.is_none(), "{}: {:?}", self.system, report.fault);
+        let mut found = became(&report.sessions);
+        found.sort_by_key(|it| *it == Became::Unchanged);
+        (found, read)
+    }
+}
+
+#[cfg(target_os = "linux")]
+fn change(path: &Path, sql: &str) {
+    rusqlite::Connection::open(path).unwrap().execute_batch(sql).unwrap();
+}
+
+#[cfg(target_os = "linux")]
+const ONE_UPDATED: [Became; 2] = [Became::Updated, Became::Unchanged];
+
+#[cfg(target_os = "linux")]
+#[test]
+fn a_database_that_looks_as_it_did_is_not_read_again() {
+    for database in DATABASES {
+        let (system, well) = (database.system, later());
+        let (_folder, path) = database.in_folder();
+        change(&path, database.lengthen);
+        let (found, first) = database.take_in(&well, &path);
+        assert_eq!(found, [Became::Imported; 2], "{system}");
+        let again = || {
+            let (found, read) = database.take_in(&well, &path);
+            assert_eq!(found, [Became::Unchanged; 2], "{system}");
+            assert!(first > 500_000 && read < first / 10, "{system}: {read} bytes after {first}");
+        };
+        again();
+        for sql in [database.add, database.edit] {
+            change(&path, sql);
+            assert_eq!(database.take_in(&well, &path).0, ONE_UPDATED, "{system}: {sql}");
+            again();
+        }
+        // Rows that say the same lie elsewhere.
+        change(&path, "VACUUM");
+        assert_eq!(database.take_in(&well, &path).0, [Became::Unchanged; 2], "{system}");
+        again();
+    }
+}
+
+#[cfg(target_os = "linux")]
+#[test]
+fn what_is_only_in_the_log_of_a_database_is_read() {
+    for database in DATABASES {
+        let (system, well) = (database.system, later());
+        let (_folder, path) = database.in_folder();
+        let writer = rusqlite::Connection::open(&path).unwrap();
+        writer.execute_batch("PRAGMA journal_mode = wal").unwrap();
+        writer.execute_batch(database.lengthen).unwrap();
+        assert_eq!(database.take_in(&well, &path).0, [Became::Imported; 2], "{system}");
+        assert_eq!(database.take_in(&well, &path).0, [Became::Unchanged; 2], "{system}");
+        for sql in [database.add, database.edit] {
+            let before = path.metadata().unwrap().modified().unwrap();
+            writer.execute_batch(sql).unwrap();
+            assert_eq!(path.metadata().unwrap().modified().unwrap(), before, "{system}");
+            assert_eq!(database.take_in(&well, &path).0, ONE_UPDATED, "{system}: {sql}");
+        }
+    }
+}
+
+#[cfg(target_os = "linux")]
+#[test]
+fn a_session_that_was_purged_comes_back_from_a_database_that_looks_as_it_did() {
+    for database in DATABASES {
+        let (system, well) = (database.system, later());
+        let (_folder, path) = database.in_folder();
+        database.take_in(&well, &path);
+        let all = well.sessions(stepwell::Query::default());
+        for id in all.map(|info| info.unwrap().head.id).collect::<Vec<_>>() {
+            well.purge(&id).unwrap();
+            let found = database.take_in(&well, &path).0;
+            assert_eq!(found.first(), Some(&Became::Imported), "{system}: {id}");
+        }
+    }
+}
+
+#[cfg(target_os = "linux")]
+#[test]
+fn a_database_that_had_not_rested_is_read_again() {
+    let [goose, ..] = DATABASES;
+    let (_folder, path) = goose.in_folder();
+    let well = Stepwell::in_memory();
+    change(&path, goose.add);
+    assert_eq!(goose.take_in(&well, &path).0, [Became::Imported; 2]);
+    let before = path.metadata().unwrap().modified().unwrap();
+    change(&path, goose.edit);
+    let file = File::options().write(true).open(&path).unwrap();
+    file.set_times(FileTimes::new().set_modified(before)).unwrap();
+    assert_eq!(goose.take_in(&well, &path).0, ONE_UPDATED);
 }

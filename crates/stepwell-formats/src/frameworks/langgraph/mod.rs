@@ -40,7 +40,7 @@ const FIRST: usize = 8;
 /// Reads every thread of a database.
 pub(super) fn read(input: &Input, sink: &mut dyn Sink) -> Result<()> {
     let path = input.root();
-    let Opened { connection, .. } = &open(path)?;
+    let Opened { connection, seen, .. } = &open(path)?;
     let fault = |error: rusqlite::Error| fault(path, &error);
     let has = columns(connection, "checkpoints").map_err(fault)?;
     let wanted = ["thread_id", "checkpoint_ns", "checkpoint_id", "type", "checkpoint", "metadata"];
@@ -57,7 +57,9 @@ pub(super) fn read(input: &Input, sink: &mut dyn Sink) -> Result<()> {
     let source = Source { connection, path, form, has_writes: !writes.is_empty(), has_paths };
     let mut checkpoints = 0;
     for thread in source.threads().map_err(fault)? {
-        checkpoints += source.thread(&thread, sink)?;
+        if !sink.knows(&thread, seen.as_ref())? {
+            checkpoints += source.thread(&thread, sink)?;
+        }
     }
     if checkpoints > 0 {
         let what = format!(

@@ -5,7 +5,7 @@ use std::process::Stdio;
 
 use serde_json::{Value, json};
 use stepwell::{SessionId, Stepwell};
-use stepwell_strict::{Asked, Reply, Say, Tokens};
+use stepwell_strict::{Asked, Ending, Reply, Say, Stop, Tokens};
 use tokio::io::AsyncWriteExt;
 use tokio::process::Command;
 
@@ -110,6 +110,9 @@ fn answer(asked: &Asked, n: usize) -> Reply {
         let (one, other) = (bash("echo one".to_owned()), bash("exit 3".to_owned()));
         return said.calling(id("a"), "Bash", &[&one]).calling(id("b"), "Bash", &[&other]).into();
     }
+    if let Some(odd) = odd_answer(&prompt, n) {
+        return odd.into();
+    }
     if has(NO_FILE) {
         let input = json!({"file_path": "/nowhere/at-all"}).to_string();
         return said.calling(id("r"), "Read", &[&input]).into();
@@ -121,6 +124,44 @@ fn answer(asked: &Asked, n: usize) -> Reply {
         return said.calling(id, "Bash", &[&kill]).into();
     }
     said.into()
+}
+
+pub(super) const THINKING: &str = "thinking";
+pub(super) const CUT_SHORT: &str = "cut-short";
+pub(super) const BROKEN_OFF: &str = "broken-off";
+pub(super) const PICTURE_FILE: &str = "scales.png";
+pub(super) const FORBIDDEN: &str = "forbidden";
+pub(super) const SUBAGENT: &str = "second-pair-of-eyes";
+
+/// An answer that thinks, one that is cut short, one whose stream breaks off the first time;
+/// calls that read a picture, that are not allowed, and that start a subagent.
+fn odd_answer(prompt: &str, n: usize) -> Option<Say> {
+    let has = |word: &str| prompt.contains(word);
+    let tokens = Tokens { input: 10, output: 5, ..Tokens::default() };
+    let said = Say::text(format!("Answer {n}.")).using(tokens).named(format!("msg_{n}"));
+    let calling = |name: &str, input: Value| {
+        Some(said.clone().calling(format!("toolu_{n}"), name, &[&input.to_string()]))
+    };
+    if has(THINKING) {
+        let said = Say::default().thinking("Hm.", "signed").saying(format!("Thought {n}."));
+        return Some(said.using(tokens).named(format!("msg_{n}")));
+    }
+    if has(CUT_SHORT) {
+        return Some(said.stopping(Stop::Length));
+    }
+    if has(BROKEN_OFF) && n.is_multiple_of(2) {
+        return Some(said.ending(Ending::BrokenAfter(4)));
+    }
+    if has(PICTURE_FILE) {
+        return calling("Read", json!({"file_path": PICTURE_FILE}));
+    }
+    if has(FORBIDDEN) {
+        return calling("Write", json!({"file_path": "x.txt", "content": "y"}));
+    }
+    has(SUBAGENT).then(|| {
+        let input = json!({"description": "look", "prompt": "Look around."});
+        said.clone().calling(format!("toolu_{n}"), "Agent", &[&input.to_string()])
+    })
 }
 
 /// A session of the real Claude Code.

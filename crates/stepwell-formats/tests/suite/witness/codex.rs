@@ -62,6 +62,10 @@ fn lines(item: &Value) -> Vec<String> {
         "function_call_output" => {
             vec![format!("result: {} {}", text("call_id"), text_in(&item["output"]))]
         }
+        "reasoning" => {
+            let parts = item["summary"].as_array().unwrap().iter();
+            parts.map(|it| format!("thinking: {}", it["text"].as_str().unwrap())).collect()
+        }
         _ => Vec::new(),
     }
 }
@@ -334,4 +338,85 @@ fn the_task_of_a_rollout_with_a_picture_is_what_was_typed_with_it() {
     assert_eq!(own.len(), 1, "{own:#?}");
     assert!(own[0].text().contains("What is on it?"));
     assert!(messages.iter().any(|it| it.text().contains("Weigh twice.") && !it.is_from_user()));
+}
+
+#[test]
+fn codex_through_failures_compactions_reverts_and_forks_is_read_as_it_sends_next() {
+    let Some(program) = program("STEPWELL_WITNESS_CODEX") else { return };
+    let env = env();
+    let mut server = AppServer::start(&env, &program);
+    let begun =
+        json!({"cwd": env.workspace(), "approvalPolicy": "never", "sandbox": "danger-full-access"});
+    let thread = server.ask("thread/start", &begun)["thread"]["id"].as_str().unwrap().to_owned();
+    server.turn(&thread, "Weigh the flour.");
+    let one = r#"{"cmd":"echo one"}"#;
+    let both = Say::text("I look.").calling("call_1", "exec_command", &[one]).calling(
+        "call_2",
+        "exec_command",
+        &[r#"{"cmd":"exit 3"}"#],
+    );
+    env.model.push(both);
+    server.turn(&thread, "Look at both.");
+    assert_sends_what_is_read(&env, &mut server, &thread, "Weigh the salt.");
+    // A tool that is not there, and a request that the provider refuses.
+    env.model.push(Say::default().calling("call_3", "no_such_tool", &["{}"]));
+    server.turn(&thread, "Use it.");
+    env.model.push(stepwell_strict::Reply::error(400, "the model refuses"));
+    server.turn(&thread, "Be refused.");
+    assert_sends_what_is_read(&env, &mut server, &thread, "Weigh the water.");
+    env.model.push(Say::default().thinking("Hm.", "signed").saying("Thought."));
+    server.turn(&thread, "Think.");
+    assert_sends_what_is_read(&env, &mut server, &thread, "And the yeast?");
+    let revert = |server: &mut AppServer<'_>, thread: &str, n: usize| {
+        let turns = server.ask("thread/turns/list", &json!({"threadId": thread}));
+        let turn = turns["data"][n]["id"].as_str().unwrap();
+        server.ask("thread/revert", &json!({"threadId": thread, "beforeTurnId": turn}));
+    };
+    let compact = |server: &mut AppServer<'_>, thread: &str| {
+        server.ask("thread/compact/start", &json!({"threadId": thread}));
+        server.hear(|said| said["method"] == "turn/completed");
+    };
+    compact(&mut server, &thread);
+    assert_sends_what_is_read(&env, &mut server, &thread, "Bake.");
+    server.turn(&thread, "Cool.");
+    revert(&mut server, &thread, 0);
+    assert_sends_what_is_read(&env, &mut server, &thread, "Slice.");
+    // A fork that goes back in its parent's turns, and a fork of that.
+    let fork = server.ask("thread/fork", &json!({"threadId": thread}));
+    let fork = fork["thread"]["id"].as_str().unwrap().to_owned();
+    revert(&mut server, &fork, 0);
+    assert_sends_what_is_read(&env, &mut server, &fork, "Elsewhere.");
+    compact(&mut server, &fork);
+    assert_sends_what_is_read(&env, &mut server, &fork, "And there?");
+    let other = server.ask("thread/fork", &json!({"threadId": fork}));
+    let other = other["thread"]["id"].as_str().unwrap().to_owned();
+    assert_sends_what_is_read(&env, &mut server, &other, "Third.");
+    assert_sends_what_is_read(&env, &mut server, &thread, "And here?");
+    // Before the compaction.
+    revert(&mut server, &thread, 3);
+    assert_sends_what_is_read(&env, &mut server, &thread, "Before it?");
+}
+
+#[test]
+fn a_turn_of_codex_that_was_interrupted_is_read_as_it_sends_next() {
+    let Some(program) = program("STEPWELL_WITNESS_CODEX") else { return };
+    let env = env();
+    let mut server = AppServer::start(&env, &program);
+    let begun =
+        json!({"cwd": env.workspace(), "approvalPolicy": "never", "sandbox": "danger-full-access"});
+    let thread = server.ask("thread/start", &begun)["thread"]["id"].as_str().unwrap().to_owned();
+    server.turn(&thread, "Weigh the flour.");
+    let waits =
+        Say::text("I wait.").calling("call_1", "exec_command", &[r#"{"cmd":"sleep 1000"}"#]);
+    env.model.push(waits);
+    let input = json!([{"type": "text", "text": "Wait."}]);
+    let turn = server.ask("turn/start", &json!({"threadId": thread, "input": input}));
+    server.hear(|said| {
+        said["method"] == "item/started" && said["params"]["item"]["type"] == "commandExecution"
+    });
+    let turn = turn["turn"]["id"].clone();
+    server.ask("turn/interrupt", &json!({"threadId": thread, "turnId": turn}));
+    server.hear(|said| said["method"] == "turn/completed");
+    assert_sends_what_is_read(&env, &mut server, &thread, "Weigh the salt.");
+    assert_sends_what_is_read(&env, &mut server, &thread, "And the water?");
 }
