@@ -329,6 +329,25 @@ fn a_fork_shows_the_mode_that_its_next_run_has() {
 }
 
 #[test]
+fn what_a_program_wrote_in_the_users_name_is_not_said_by_the_user() {
+    let env = TestEnv::new("[]");
+    let session = {
+        let well = Stepwell::open(env.root().join(".stepwell")).unwrap();
+        let mut draft = well.draft("tidy up");
+        draft.workspace = env.root().display().to_string();
+        let session = well.create(draft).unwrap();
+        session.append(Message::user("<environment_context>").injected()).unwrap();
+        session.append(Message::user("Tidy up.")).unwrap();
+        session.append(Message::assistant("Tidy.")).unwrap();
+        session.id().to_string()
+    };
+    let later = loaded(&env, &session, &json!({}));
+    let said = later.updates("user_message_chunk");
+    let texts: Vec<_> = said.iter().map(|it| it["content"]["text"].as_str().unwrap()).collect();
+    assert_eq!(texts, ["Tidy up."]);
+}
+
+#[test]
 fn a_call_that_was_cut_off_has_ended_for_whoever_loads_the_session() {
     let env = TestEnv::new("[]");
     let session = {
