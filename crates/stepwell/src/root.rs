@@ -13,7 +13,7 @@ pub use crate::follow::{Followed, Follower};
 pub use crate::head::{
     FlowRef, Head, ImportedSpent, LaneState, LastError, MAX_SCOPE_BYTES, PREVIEW_BYTES, State,
 };
-pub use crate::lease::{LEASE_TTL, Lease, LeaseInfo, Liveness, Owner, Processes, SystemProcesses};
+pub use crate::lease::{LEASE_TTL, Lease, LeaseInfo, Liveness, Processes, SystemProcesses};
 pub use crate::links::{refuse_link, refuse_links_below, refuse_links_in_store, refuse_shared, STORE_FOLDER};
 pub use crate::memory::MemoryStore;
 pub use crate::model::attribute::{Change, Edited, Elsewhere};
@@ -27,6 +27,7 @@ pub use crate::model::message::{
 pub use crate::model::money::{Money, NotMoney};
 pub use crate::model::node::{MAX_NODE_ID_BYTES, NodeId, NodeKey};
 pub use crate::model::origin::{Driver, Flow, Origin, Project, Source};
+pub use crate::model::owner::Owner;
 pub use crate::model::phase::{MAX_DISCUSS_RETURNS, Move, Phase, PhaseSet};
 pub use crate::model::position::Epoch;
 pub use crate::model::ranges::SeqRanges;
