@@ -5,7 +5,6 @@ use std::path::PathBuf;
 
 use serde::{Deserialize, Serialize};
 
-
 use crate::{
     Digest, Epoch, EventId, InvalidName, MAX_TASKS, Owner, Phase, Seq, SessionId, TaskStatus, Time,
 };

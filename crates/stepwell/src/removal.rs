@@ -1,6 +1,5 @@
 //! Moving sessions to the trash, bringing them back, and erasing them, with their families.
 
-use std::collections::BTreeSet;
 use crate::EmptyTrash;
 use crate::Filter;
 use crate::LedgerRows;
@@ -10,6 +9,7 @@ use crate::TrashScope;
 use crate::{
     Acting, Edited, Error, Head, Removal, Result, SessionId, SessionInfo, Stepwell, Target,
 };
+use std::collections::BTreeSet;
 
 /// What a removal has to know of a session's files: can a rewind that was cut off still be
 /// finished? Where the files are gone, nobody can, and nothing is lost with the session.

@@ -1,9 +1,9 @@
 //! Which sessions a cleanup takes: a policy and the sessions in, a plan out.
 
-use crate::Result;
 use crate::Filter;
 use crate::Query;
 use crate::Removal;
+use crate::Result;
 use crate::Stepwell;
 use std::collections::{BTreeSet, HashMap};
 use std::time::Duration;

@@ -5,6 +5,7 @@ pub use crate::checkpoints::{RecordedCheckpoint, is_numbered};
 pub use crate::clock::{Clock, Entropy, SystemClock, SystemEntropy};
 pub use crate::codec::{MAX_BLOB_BYTES, MAX_EVENT_BYTES, SPILL_BYTES};
 pub use crate::counted::counted;
+pub use crate::error::{BadPattern, NoPoint, TaskRefused};
 #[cfg(feature = "failpoints")]
 pub use crate::failpoint::{FAILPOINTS, on_failpoint};
 pub use crate::family::{Kin, Relative, Subagents};
@@ -14,7 +15,9 @@ pub use crate::head::{
     FlowRef, Head, ImportedSpent, LaneState, LastError, MAX_SCOPE_BYTES, PREVIEW_BYTES, State,
 };
 pub use crate::lease::{LEASE_TTL, Lease, LeaseInfo, Liveness, Processes, SystemProcesses};
-pub use crate::links::{refuse_link, refuse_links_below, refuse_links_in_store, refuse_shared, STORE_FOLDER};
+pub use crate::links::{
+    STORE_FOLDER, refuse_link, refuse_links_below, refuse_links_in_store, refuse_shared,
+};
 pub use crate::memory::MemoryStore;
 pub use crate::model::attribute::{Change, Edited, Elsewhere};
 pub use crate::model::digest::{Digest, DigestHasher, NotADigest};
@@ -44,7 +47,7 @@ pub use crate::model::time::{NotATime, Time};
 pub use crate::model::tools::{Effect, Outcome, ToolFinished, ToolStarted, ToolTarget};
 pub use crate::model::usage::{Estimate, Spent, Usage};
 pub use crate::model::work::{
-    MAX_TASKS,     About, Artifact, Erased, Failure, FileChanged, FileState, Foreign, Node, NodeState,
+    About, Artifact, Erased, Failure, FileChanged, FileState, Foreign, MAX_TASKS, Node, NodeState,
     PhaseChanged, Question, Scrubbed, StatusChanged, Step, Task, TaskStatus,
 };
 pub use crate::names::{likeness, nearest, telling_parts};
@@ -52,7 +55,6 @@ pub use crate::options::{EmptyTrash, ForkAt, NewSession};
 pub use crate::own_command::OwnCommand;
 pub use crate::paging::{Log, Sessions};
 pub use crate::pins::{PinnedMessage, Pins};
-pub use crate::error::{BadPattern, NoPoint, TaskRefused};
 pub use crate::redact::{RedactMessages, Redacted, Redactor};
 pub use crate::removal::CanFinish;
 pub use crate::resume::{ResumeCheck, ResumeDecision, ResumeLimits, ResumeReason};

@@ -1,18 +1,18 @@
 //! One session, held by its runner.
 
-use crate::trust::{self, Note, given_at};
 use crate::Epoch;
 use crate::Event;
 use crate::ForkAt;
+use crate::trust::{self, Note, given_at};
 use std::collections::{BTreeMap, HashMap};
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
 
 use crate::{
     Append, Checkpoint, Created, Digest, Driver, Error, Kind, Lane, LaneState, Lease, Message,
-    NewEvent, NewSession, Origin, Phase, PhaseChanged,  Recorded, Redacted, Restored, Result,
+    NewEvent, NewSession, Origin, Phase, PhaseChanged, Recorded, Redacted, Restored, Result,
     Rewound, Scope, Seq, SessionId, SessionInfo, Slice, Span, Status, StatusChanged, Step,
-    Stepwell, StopAsked, StopReason, Time, Undone, View,  Write, Written,
+    Stepwell, StopAsked, StopReason, Time, Undone, View, Write, Written,
 };
 
 /// A session and the right to write to it. Dropping it gives the lease back; a

@@ -3,7 +3,9 @@
 
 use std::collections::{BTreeSet, HashMap};
 
-use crate::{Event, Kind, MAX_TASKS, Question, Recorded, Seq, Task, TaskRefused, TaskStatus, Timeline};
+use crate::{
+    Event, Kind, MAX_TASKS, Question, Recorded, Seq, Task, TaskRefused, TaskStatus, Timeline,
+};
 
 /// The most bytes of a task's description, for the same reason.
 pub const MAX_TASK_BYTES: usize = 2_000;

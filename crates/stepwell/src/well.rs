@@ -12,12 +12,11 @@ use crate::trust::{
     self, AnswersFrom, Disregarded, Judge, MemoryNotes, Note, Notes, Weighed, given_at,
 };
 use crate::{
-    Append, Clock, Create, Created, Edited, Entropy,  Error, Event, EventId, Facts, 
-    Found, GateAnswered, IdFormat, Kind, LEASE_TTL, Lane, Lease, LeaseRequest, MemoryStore,
-    NewEvent,  Origin, Page,   Processes, Query, Recorded, Redacted, Redactor,
-     Result,   Said, Search, Seq, SessionId, SessionInfo, 
-    SqliteOptions, SqliteStore, StopAsked, Store, SystemClock, SystemEntropy, SystemProcesses,
-     Time,  Who,  Write, Written,
+    Append, Clock, Create, Created, Edited, Entropy, Error, Event, EventId, Facts, Found,
+    GateAnswered, IdFormat, Kind, LEASE_TTL, Lane, Lease, LeaseRequest, MemoryStore, NewEvent,
+    Origin, Page, Processes, Query, Recorded, Redacted, Redactor, Result, Said, Search, Seq,
+    SessionId, SessionInfo, SqliteOptions, SqliteStore, StopAsked, Store, SystemClock,
+    SystemEntropy, SystemProcesses, Time, Who, Write, Written,
 };
 
 /// A store of sessions, with all that is needed to run, resume and clean them up.

@@ -1,10 +1,10 @@
 //! Changing how a session's work stands: its plan, its goal, and what was asked about it. What is
 //! recorded is recorded whole.
 
-use crate::query::LOOK_BACK;
 use crate::Session;
 use crate::Span;
 use crate::Work;
+use crate::query::LOOK_BACK;
 use crate::{
     Change, Edited, Error, Event, Question, Recorded, Result, Seq, SessionId, Stepwell, Task,
     TaskRefused, Tasks, WorkChange,
