@@ -14,10 +14,10 @@ use crate::error::Result;
 use crate::flow::{Flow, Parts};
 use crate::halt::Halt;
 use crate::history::History;
-use crate::pattern::walk;
 use crate::spec::Spec;
 use crate::template::Scope;
 use crate::upcoming::Upcoming;
+use crate::walk::walk;
 
 /// What [`next_nodes`] needs.
 pub struct DryRun<'a> {

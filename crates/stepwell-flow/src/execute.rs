@@ -13,9 +13,9 @@ use crate::error::{Error, Result};
 use crate::flow::Flow;
 use crate::halt::{Halt, Left, NodeFailure};
 use crate::pattern::step::Completed;
-use crate::pattern::walk;
 use crate::spec;
 use crate::template::Scope;
+use crate::walk::walk;
 
 /// How a flow ended.
 #[derive(Clone, Debug)]

@@ -21,7 +21,9 @@ pub mod revision;
 mod schema;
 pub mod spec;
 pub mod template;
+mod text;
 mod upcoming;
+mod walk;
 mod wire;
 
 pub use agents::Agents;

@@ -6,10 +6,10 @@ use std::fmt::Write as _;
 use stepwell::{EventId, Result};
 use tokio_postgres::types::{ToSql, Type};
 
-use crate::blob::REPLACE;
 use crate::draft::Entry;
 use crate::fault::DbError;
 use crate::order::{Columns, Order, Sent};
+use crate::rows::blob::REPLACE;
 use crate::rows::{json, number, signed, version_column};
 use crate::transport::{Conn, Param, Pool, SERVER_TIME};
 

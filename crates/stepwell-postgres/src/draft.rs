@@ -16,8 +16,8 @@ use stepwell::{
     Time,
 };
 
-use crate::blob;
 use crate::head_cache::Known;
+use crate::rows::blob;
 use crate::rows::{json, same_cold};
 
 /// What an append writes.

@@ -20,7 +20,6 @@
 mod address;
 mod append;
 mod append_one;
-mod blob;
 mod draft;
 mod engine;
 mod fault;

@@ -1,7 +1,7 @@
 //! Lists and counts in PostgreSQL: a filter as SQL, a page by its key.
 
 use stepwell::backend::{TxnContext, read};
-use stepwell::ledger::LEDGER_SCOPE;
+use stepwell::event::LEDGER_SCOPE;
 use stepwell::{
     Counts, Cursor, Driver, Family, Filter, InScope, LedgerRows, Liveness, Order, Owner, Page,
     Query, Result, Sort, Status, TrashScope,

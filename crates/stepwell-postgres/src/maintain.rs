@@ -6,10 +6,11 @@ use stepwell::{
 };
 
 use crate::engine::Attempt;
+use crate::rows::blob;
 use crate::search::Left;
 use crate::store::PostgresStore;
 use crate::transport::params;
-use crate::{blob, feed, search};
+use crate::{feed, search};
 
 impl Maintain for PostgresStore {
     fn trash(&self, targets: &[Target]) -> Result<Removal> {

@@ -14,8 +14,8 @@ use stepwell::backend::{
 use stepwell::{Event, Found, Hit, Rank, Redactor, Result, Search, Seq, Time};
 use tokio_postgres::types::Type;
 
-use crate::blob;
 use crate::list::Conditions;
+use crate::rows::blob;
 use crate::rows::{EVENT_COLUMNS, PgRows, SESSION_TABLES, number, read_event, seq};
 use crate::transport::params;
 
@@ -190,22 +190,6 @@ fn in_sql(question: &Question) -> String {
         format!("'{cut}'{star}")
     };
     question.terms().map(term).collect::<Vec<_>>().join(" & ")
-}
-
-/// Takes a session's events from `seq` on out of the index, to be read in again.
-pub(crate) fn reindex_from(rows: &PgRows<'_>, key: Key, seq: Seq) -> Result<()> {
-    rows.run(
-        "DELETE FROM stepwell.docs WHERE namespace = $3 AND session = $1 AND seq >= $2",
-        params![key => INT8, number(seq) => INT8, rows.namespace => INT4],
-    )?;
-    rows.run(
-        "UPDATE stepwell.indexed SET seq = least(seq, $2) WHERE namespace = $3 AND session = $1",
-        params![key => INT8, number(seq) - 1 => INT8, rows.namespace => INT4],
-    )?;
-    rows.run(
-        "UPDATE stepwell.heads SET unindexed = true WHERE namespace = $2 AND session = $1",
-        params![key => INT8, rows.namespace => INT4],
-    )
 }
 
 /// A search, and what takes the secrets out of its answer.

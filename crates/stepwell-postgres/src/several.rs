@@ -6,7 +6,7 @@ use stepwell::backend::{OwnRow, Row, TxnContext, read};
 use stepwell::query::{Excerpt, LOOK_BACK};
 use stepwell::{Digest, Error, Kind, Recorded, Result, Seq, SessionId, SessionInfo};
 
-use crate::blob;
+use crate::rows::blob;
 use crate::rows::{
     EVENT_COLUMNS, PgRows, SESSION_COLUMNS, SESSION_TABLES, Wide, digest, read_event, read_session,
     seq,

@@ -18,11 +18,12 @@ use crate::address::Address;
 use crate::engine::{Attempt, Doubt, Engine};
 use crate::follow::Followers;
 use crate::head_cache::{HeadCache, Known};
+use crate::rows::blob;
 use crate::rows::{PgRows, number, seq};
 use crate::status::Status;
 use crate::transport::{Patience, Pool, TimeSource, params};
 use crate::write_token::Marker;
-use crate::{blob, feed, list, schema, search, several, status, write as batches};
+use crate::{feed, list, schema, search, several, status, write as batches};
 
 /// How a store is opened.
 #[derive(Clone, Debug)]

@@ -539,3 +539,13 @@ fn others_model(who: &stepwell::Who, namesake: bool) -> String {
         false => format!("{who} chose the model of this session, not you"),
     }
 }
+
+impl Error {
+    /// Why a session cannot be locked. If a run holds the session, the error says so.
+    pub(crate) fn of_lock(error: stepwell::Error) -> Self {
+        match error {
+            stepwell::Error::Held { .. } => Self::RunsElsewhere(error),
+            error => error.into(),
+        }
+    }
+}

@@ -135,7 +135,7 @@ fn resume_in_order(request: &ResumeRequest, job: &mut Job) -> Result<RunReport> 
     work.connect(job)?;
     job.check_interrupt()?;
     make_ready(request.options.touch(), &well, Some(head), &runtime)?;
-    let session = well.lock(&request.session).map_err(runs_elsewhere)?;
+    let session = well.lock(&request.session).map_err(Error::of_lock)?;
     make_worktree_whole(request, &well, head, &runtime)?;
     work.check_again(&session, &well, head)?;
     if let Some(answer) = answer {
@@ -218,13 +218,6 @@ fn make_worktree_whole(
     match request.options.dry_run {
         true => Ok(()),
         false => Ok(restore_worktree(well, head, runtime)?),
-    }
-}
-
-pub(crate) fn runs_elsewhere(error: StoreError) -> Error {
-    match error {
-        StoreError::Held { .. } => Error::RunsElsewhere(error),
-        error => error.into(),
     }
 }
 

@@ -11,7 +11,6 @@ mod watch;
 mod work;
 
 pub use chat::KEYS;
-pub(crate) use page::ACTIONS;
 
 use std::time::Duration;
 

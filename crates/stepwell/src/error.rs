@@ -6,8 +6,7 @@ use std::path::PathBuf;
 use serde::{Deserialize, Serialize};
 
 use crate::{
-    BadPattern, Digest, Epoch, EventId, InvalidName, NoPoint, Owner, Phase, Seq, SessionId,
-    TaskRefused, Time,
+    Digest, Epoch, EventId, InvalidName, MAX_TASKS, Owner, Phase, Seq, SessionId, TaskStatus, Time,
 };
 
 /// The result of everything that can fail here.
@@ -233,4 +232,109 @@ fn refused(kind: &str, why: &str) -> String {
         "edited" => why.to_owned(),
         kind => format!("{kind} is not possible: {why}"),
     }
+}
+
+/// A text that means no point of a session.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+pub enum NoPoint {
+    /// The session has no such event.
+    #[error("{session} has the events 1 to {last}, not {seq}")]
+    Event {
+        /// The session.
+        session: SessionId,
+        /// The event that was asked for.
+        seq: u64,
+        /// The last one that there is.
+        last: Seq,
+    },
+    /// The session has no such checkpoint.
+    #[error("{session} has no checkpoint {name:?}")]
+    Checkpoint {
+        /// The session.
+        session: SessionId,
+        /// The name.
+        name: String,
+        /// The names that there are.
+        known: Vec<String>,
+    },
+    /// No step back is no point.
+    #[error("-0 is no step back: steps are counted from 1, the last one")]
+    NoStep,
+    /// The session has fewer steps.
+    #[error("{session} has {}, not {asked}", steps(*has))]
+    Steps {
+        /// The session.
+        session: SessionId,
+        /// How many it has.
+        has: usize,
+        /// How many back were asked for.
+        asked: usize,
+    },
+    /// Nothing was done since the user last said something.
+    #[error("{session}: nothing was done since what you said last, at seq {said}")]
+    NothingDone {
+        /// The session.
+        session: SessionId,
+        /// What was said.
+        said: Seq,
+    },
+    /// Nobody said anything.
+    #[error("{session}: nobody said anything to its agent")]
+    NothingSaid {
+        /// The session.
+        session: SessionId,
+    },
+}
+
+fn steps(n: usize) -> String {
+    if n == 1 { "1 step".to_owned() } else { format!("{n} steps") }
+}
+
+/// Why a change of the plan is not sound.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+#[non_exhaustive]
+#[expect(missing_docs, reason = "each message says what its variant and its fields mean")]
+pub enum TaskRefused {
+    #[error("there is no task {id:?}; {}", planned(.known))]
+    NoTask { id: String, known: Vec<String> },
+    #[error("there is a task {0:?} already")]
+    Taken(String),
+    #[error("{0:?} cannot name a task: use 1 to 64 of A-Z, a-z, 0-9, dot, underscore and hyphen")]
+    BadName(String),
+    #[error("task {0:?} has no description")]
+    Empty(String),
+    #[error("task {id:?}: {what}")]
+    Unfit { id: String, what: String },
+    #[error("the plan would have more than {MAX_TASKS} tasks")]
+    TooMany,
+    #[error("these tasks would wait for each other: {}", .0.join(" after "))]
+    Cycle(Vec<String>),
+    #[error("task {id:?} cannot be {status}: it comes after {}", .after.join(", "))]
+    Waits { id: String, status: TaskStatus, after: Vec<String> },
+    #[error("task {0:?} is unrecoverable; plan another one in its place")]
+    Final(String),
+}
+
+fn planned(known: &[String]) -> String {
+    match known {
+        [] => "none is planned".to_owned(),
+        known => format!("expected one of: {}", known.join(", ")),
+    }
+}
+
+/// Why a pattern cannot be used.
+#[derive(Clone, Debug, PartialEq, thiserror::Error)]
+pub enum BadPattern {
+    /// It is no regular expression.
+    #[error("the pattern is wrong: {0}")]
+    Syntax(regex::Error),
+    /// It would erase everything.
+    #[error("the pattern matches everything, even nothing")]
+    MatchesNothing,
+    /// It would never be done.
+    #[error("the pattern matches [scrubbed], which stands for what was erased")]
+    MatchesMark,
+    /// The reason, which is recorded, would repeat what is to be erased.
+    #[error("the rule, which is recorded, matches the pattern")]
+    MatchesRule,
 }

@@ -7,7 +7,7 @@ pub mod event {
     pub use crate::model::event::{Attachment, Event, Kind, NewEvent, Recorded, Unknown};
     pub use crate::model::gates::{AskedCall, Choice, Gate, GateAnswered, Permission};
     pub use crate::model::node::{MAX_NODE_ID_BYTES, NodeId, NodeKey};
-    pub use crate::model::origin::{Created, Driver, Flow, Origin, Project, Source};
+    pub use crate::model::origin::{Created, Driver, Flow, LEDGER_SCOPE, Origin, Project, Source};
     pub use crate::model::phase::{MAX_DISCUSS_RETURNS, Move, Phase, PhaseSet};
     pub use crate::model::ranges::SeqRanges;
     pub use crate::model::rewinds::{

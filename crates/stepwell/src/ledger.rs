@@ -7,7 +7,7 @@
 mod row;
 mod spans;
 
-pub use row::{LEDGER_ROW, LEDGER_SCOPE};
+pub use row::LEDGER_ROW;
 pub use spans::WorkSpan;
 
 use crate::query::{Excerpt, LedgerRows, TrashScope};

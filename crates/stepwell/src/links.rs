@@ -6,6 +6,9 @@ use std::path::Path;
 
 use crate::{Error, Result};
 
+/// The name of the folder, in a workspace, that holds its store.
+pub const STORE_FOLDER: &str = ".stepwell";
+
 /// Refuses a path that is itself a symbolic link. A cloned project can hold a link of any name that
 /// leads to any file of the user's.
 ///
@@ -61,7 +64,7 @@ pub fn refuse_links_below(folder: &Path, path: &Path) -> Result<()> {
 /// # Errors
 /// [`Error::Link`].
 pub fn refuse_links_in_store(folder: &Path) -> Result<()> {
-    if folder.file_name().is_none_or(|name| name != crate::STORE_FOLDER) {
+    if folder.file_name().is_none_or(|name| name != STORE_FOLDER) {
         return Ok(());
     }
     refuse_link(folder)?;

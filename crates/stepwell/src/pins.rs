@@ -1,5 +1,6 @@
 //! Which messages are pinned: those that no compaction may take out of the view.
 
+use crate::Session;
 use std::collections::BTreeSet;
 
 use crate::{
@@ -47,6 +48,13 @@ pub struct PinnedMessage {
     pub message: Message,
     /// Is it shown to the model now? One that was compacted or rewound is not.
     pub is_shown: bool,
+}
+
+impl Session {
+    /// The messages that its user pinned.
+    pub fn pins(&self) -> Result<Pins> {
+        Ok(Pins::of(&self.keyed_events(&[Kind::Edited])?))
+    }
 }
 
 impl Stepwell {

@@ -1,5 +1,6 @@
 //! Points of a session, as people name them: a seq, a checkpoint, so many steps back.
 
+use crate::NoPoint;
 use crate::{
     Error, Event, Kind, Lane, Order, Recorded, Result, Role, Seq, SessionId, Span, Stepwell,
     Timeline, is_numbered,
@@ -10,62 +11,6 @@ const NAMED: &str = "checkpoint:";
 
 /// What stands before a phase's name: the point at which the work entered it last.
 const PHASE: &str = "phase:";
-
-/// A text that means no point of a session.
-#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
-pub enum NoPoint {
-    /// The session has no such event.
-    #[error("{session} has the events 1 to {last}, not {seq}")]
-    Event {
-        /// The session.
-        session: SessionId,
-        /// The event that was asked for.
-        seq: u64,
-        /// The last one that there is.
-        last: Seq,
-    },
-    /// The session has no such checkpoint.
-    #[error("{session} has no checkpoint {name:?}")]
-    Checkpoint {
-        /// The session.
-        session: SessionId,
-        /// The name.
-        name: String,
-        /// The names that there are.
-        known: Vec<String>,
-    },
-    /// No step back is no point.
-    #[error("-0 is no step back: steps are counted from 1, the last one")]
-    NoStep,
-    /// The session has fewer steps.
-    #[error("{session} has {}, not {asked}", steps(*has))]
-    Steps {
-        /// The session.
-        session: SessionId,
-        /// How many it has.
-        has: usize,
-        /// How many back were asked for.
-        asked: usize,
-    },
-    /// Nothing was done since the user last said something.
-    #[error("{session}: nothing was done since what you said last, at seq {said}")]
-    NothingDone {
-        /// The session.
-        session: SessionId,
-        /// What was said.
-        said: Seq,
-    },
-    /// Nobody said anything.
-    #[error("{session}: nobody said anything to its agent")]
-    NothingSaid {
-        /// The session.
-        session: SessionId,
-    },
-}
-
-fn steps(n: usize) -> String {
-    if n == 1 { "1 step".to_owned() } else { format!("{n} steps") }
-}
 
 impl Stepwell {
     /// The event that a text means: a seq, `-N` for N steps back, or a checkpoint's name (the

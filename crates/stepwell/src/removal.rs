@@ -1,8 +1,15 @@
 //! Moving sessions to the trash, bringing them back, and erasing them, with their families.
 
+use crate::EmptyTrash;
+use crate::Filter;
+use crate::LedgerRows;
+use crate::Order;
+use crate::Query;
+use crate::TrashScope;
 use crate::{
     Acting, Edited, Error, Head, Removal, Result, SessionId, SessionInfo, Stepwell, Target,
 };
+use std::collections::BTreeSet;
 
 /// What a removal has to know of a session's files: can a rewind that was cut off still be
 /// finished? Where the files are gone, nobody can, and nothing is lost with the session.
@@ -30,6 +37,30 @@ impl Stepwell {
             }
         }
         Ok(all)
+    }
+
+    /// Erases what has been in the trash for at least so long. A session that has ended leaves
+    /// its [row](crate::ledger) behind.
+    pub fn empty_trash(&self, which: impl Into<EmptyTrash>) -> Result<Removal> {
+        let EmptyTrash { older_than, keep, commits } = which.into();
+        let (place, rows) = (TrashScope::Trash, LedgerRows::Included);
+        let filter = Filter { place, rows, ..Filter::default() };
+        let query = Query { filter, order: Order::Oldest, ..Query::default() };
+        let limit = self.now().minus(older_than);
+        let sessions = self.store().list(&query)?.sessions.into_iter();
+        let due = sessions.filter(|s| s.trashed_at.is_some_and(|when| when <= limit));
+        let due = due.map(|s| s.head.id).filter(|id| !keep.contains(id));
+        let due: BTreeSet<SessionId> = due.collect();
+        self.leave_rows(&due, &commits)?;
+        let target = |id: SessionId| Target { place: TrashScope::Trash, ..Target::from(id) };
+        let targets: Vec<Target> = due.into_iter().map(target).collect();
+        let mut removal = self.store().purge(&targets)?;
+        // A subagent's session went with its parent before its own turn came.
+        removal.left.retain(|(_, error)| !matches!(error, Error::NoSession(_)));
+        for id in &removal.taken {
+            tracing::info!(session = %id, "session_purged");
+        }
+        Ok(removal)
     }
 
     /// Moves a session to the trash, with its subagents' sessions.

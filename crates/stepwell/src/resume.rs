@@ -1,5 +1,7 @@
 //! Whether a session can be taken up again, and if not, why.
 
+use crate::Error;
+use crate::SessionId;
 use std::collections::BTreeSet;
 use std::time::Duration;
 
@@ -91,6 +93,18 @@ const PAGE: usize = 64;
 const LOOK: usize = 200;
 
 impl Stepwell {
+    /// Whether a session can be taken up again.
+    pub fn resume_decision(&self, id: &SessionId, limits: ResumeLimits) -> Result<ResumeDecision> {
+        match self.store().info(id) {
+            Ok(info) => self.decide_resume(Some(&info), limits),
+            Err(Error::NoSession(_)) => {
+                tracing::info!(session = %id, "session_not_found");
+                Ok(ResumeDecision::of(None, self.now(), limits))
+            }
+            Err(error) => Err(error),
+        }
+    }
+
     /// Whether a session can be taken up again, by what is known of it.
     pub fn decide_resume(
         &self,

@@ -1,5 +1,10 @@
 //! Which sessions a cleanup takes: a policy and the sessions in, a plan out.
 
+use crate::Filter;
+use crate::Query;
+use crate::Removal;
+use crate::Result;
+use crate::Stepwell;
 use std::collections::{BTreeSet, HashMap};
 use std::time::Duration;
 
@@ -244,6 +249,24 @@ fn families(sessions: &[SessionInfo]) -> Vec<Family<'_>> {
         }
     }
     families.into_iter().flatten().collect()
+}
+
+impl Stepwell {
+    /// What a cleanup would take.
+    pub fn plan_cleanup(&self, policy: &Policy) -> Result<Plan> {
+        let filter = Filter { rows: policy.rows, ..Filter::default() };
+        let sessions = self.store().list(&Query { filter, ..Query::default() })?.sessions;
+        Ok(Plan::of(policy, &sessions, self.now()))
+    }
+
+    /// Moves to the trash what a plan takes, except what has moved on since.
+    pub fn clean_up(&self, plan: &Plan) -> Result<Removal> {
+        let removal = self.store().trash(&plan.targets())?;
+        for id in &removal.taken {
+            tracing::info!(session = %id, "session_deleted");
+        }
+        Ok(removal)
+    }
 }
 
 #[cfg(test)]

@@ -5,6 +5,7 @@ pub use crate::checkpoints::{RecordedCheckpoint, is_numbered};
 pub use crate::clock::{Clock, Entropy, SystemClock, SystemEntropy};
 pub use crate::codec::{MAX_BLOB_BYTES, MAX_EVENT_BYTES, SPILL_BYTES};
 pub use crate::counted::counted;
+pub use crate::error::{BadPattern, NoPoint, TaskRefused};
 #[cfg(feature = "failpoints")]
 pub use crate::failpoint::{FAILPOINTS, on_failpoint};
 pub use crate::family::{Kin, Relative, Subagents};
@@ -13,8 +14,10 @@ pub use crate::follow::{Followed, Follower};
 pub use crate::head::{
     FlowRef, Head, ImportedSpent, LaneState, LastError, MAX_SCOPE_BYTES, PREVIEW_BYTES, State,
 };
-pub use crate::lease::{LEASE_TTL, Lease, LeaseInfo, Liveness, Owner, Processes, SystemProcesses};
-pub use crate::links::{refuse_link, refuse_links_below, refuse_links_in_store, refuse_shared};
+pub use crate::lease::{LEASE_TTL, Lease, LeaseInfo, Liveness, Processes, SystemProcesses};
+pub use crate::links::{
+    STORE_FOLDER, refuse_link, refuse_links_below, refuse_links_in_store, refuse_shared,
+};
 pub use crate::memory::MemoryStore;
 pub use crate::model::attribute::{Change, Edited, Elsewhere};
 pub use crate::model::digest::{Digest, DigestHasher, NotADigest};
@@ -27,6 +30,7 @@ pub use crate::model::message::{
 pub use crate::model::money::{Money, NotMoney};
 pub use crate::model::node::{MAX_NODE_ID_BYTES, NodeId, NodeKey};
 pub use crate::model::origin::{Driver, Flow, Origin, Project, Source};
+pub use crate::model::owner::Owner;
 pub use crate::model::phase::{MAX_DISCUSS_RETURNS, Move, Phase, PhaseSet};
 pub use crate::model::position::Epoch;
 pub use crate::model::ranges::SeqRanges;
@@ -43,7 +47,7 @@ pub use crate::model::time::{NotATime, Time};
 pub use crate::model::tools::{Effect, Outcome, ToolFinished, ToolStarted, ToolTarget};
 pub use crate::model::usage::{Estimate, Spent, Usage};
 pub use crate::model::work::{
-    About, Artifact, Erased, Failure, FileChanged, FileState, Foreign, Node, NodeState,
+    About, Artifact, Erased, Failure, FileChanged, FileState, Foreign, MAX_TASKS, Node, NodeState,
     PhaseChanged, Question, Scrubbed, StatusChanged, Step, Task, TaskStatus,
 };
 pub use crate::names::{likeness, nearest, telling_parts};
@@ -51,12 +55,11 @@ pub use crate::options::{EmptyTrash, ForkAt, NewSession};
 pub use crate::own_command::OwnCommand;
 pub use crate::paging::{Log, Sessions};
 pub use crate::pins::{PinnedMessage, Pins};
-pub use crate::points::NoPoint;
 pub use crate::redact::{RedactMessages, Redacted, Redactor};
 pub use crate::removal::CanFinish;
 pub use crate::resume::{ResumeCheck, ResumeDecision, ResumeLimits, ResumeReason};
 pub use crate::retention::{CleanupItem, CleanupReason, Exemption, Plan, Policy};
-pub use crate::scrub::{BadPattern, ScrubMatches, ScrubPattern, ScrubbedSession};
+pub use crate::scrub::{ScrubMatches, ScrubPattern, ScrubbedSession};
 pub use crate::search::MAX_SEARCHED_BYTES;
 pub use crate::sqlite::{Access, SqliteOptions, SqliteStore, hide_from_git};
 pub use crate::statistics::{SpentGroup, Statistics};
@@ -71,9 +74,9 @@ pub use crate::store::{
     Prune, Removal, Scrub, Slice, Span, Target, Verdict, Write, Written,
 };
 pub use crate::subscribe::{Notice, Subscription};
-pub use crate::tasks::{MAX_TASK_BYTES, MAX_TASKS, TaskEdit, TaskRefused, Tasks, Work};
+pub use crate::tasks::{MAX_TASK_BYTES, TaskEdit, Tasks, Work};
 pub use crate::timeline::Timeline;
 pub use crate::view::{INTERRUPTED, Invalid, MessageOrigin, ViewMessage};
-pub use crate::well::{Deps, STORE_FOLDER};
+pub use crate::well::Deps;
 
 pub use crate::work_changes::ChangedTasks;

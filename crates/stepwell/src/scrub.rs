@@ -2,6 +2,7 @@
 
 mod fields;
 
+use crate::BadPattern;
 use regex::Regex;
 use serde_json::Value;
 
@@ -22,23 +23,6 @@ const ERASED_NAME: &str = "scrubbed";
 pub struct ScrubPattern {
     regex: Regex,
     rule: String,
-}
-
-/// Why a pattern cannot be used.
-#[derive(Clone, Debug, PartialEq, thiserror::Error)]
-pub enum BadPattern {
-    /// It is no regular expression.
-    #[error("the pattern is wrong: {0}")]
-    Syntax(regex::Error),
-    /// It would erase everything.
-    #[error("the pattern matches everything, even nothing")]
-    MatchesNothing,
-    /// It would never be done.
-    #[error("the pattern matches {ERASED}, which stands for what was erased")]
-    MatchesMark,
-    /// The reason, which is recorded, would repeat what is to be erased.
-    #[error("the rule, which is recorded, matches the pattern")]
-    MatchesRule,
 }
 
 impl ScrubPattern {

@@ -1,14 +1,18 @@
 //! One session, held by its runner.
 
+use crate::Epoch;
+use crate::Event;
+use crate::ForkAt;
+use crate::trust::{self, Note, given_at};
 use std::collections::{BTreeMap, HashMap};
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
 
 use crate::{
     Append, Checkpoint, Created, Digest, Driver, Error, Kind, Lane, LaneState, Lease, Message,
-    NewEvent, NewSession, Origin, Phase, PhaseChanged, Pins, Recorded, Redacted, Restored, Result,
+    NewEvent, NewSession, Origin, Phase, PhaseChanged, Recorded, Redacted, Restored, Result,
     Rewound, Scope, Seq, SessionId, SessionInfo, Slice, Span, Status, StatusChanged, Step,
-    Stepwell, StopAsked, StopReason, Time, Undone, View, Work, Write, Written,
+    Stepwell, StopAsked, StopReason, Time, Undone, View, Write, Written,
 };
 
 /// A session and the right to write to it. Dropping it gives the lease back; a
@@ -23,8 +27,100 @@ pub struct Session {
     closed: AtomicBool,
 }
 
+impl Stepwell {
+    /// Makes a session and takes its lease. What it [begins with](NewSession) is recorded with
+    /// it, all or none.
+    pub fn create(&self, new: impl Into<NewSession>) -> Result<Session> {
+        let NewSession { created, events } = new.into();
+        let id = created.id.clone();
+        let mut writes = vec![Write::Create(self.beginning(created, Some(self.claim())))];
+        let events = self.redacted(events);
+        let given = given_at(Seq::FIRST.next(), &events);
+        if !events.is_empty() {
+            let (session, epoch) = (id.clone(), Some(Epoch::FIRST));
+            writes.push(Write::Append(Append { session, epoch, expected: None, events }));
+        }
+        // Noted before it is there: a process that dies in between leaves notes on nothing, not a
+        // session whose user is a stranger to it. Notes on a session that is there stay as they are.
+        let is_new = !given.is_empty() && !self.store().exists(&id)?;
+        let mut notebook = is_new.then(|| self.notes().open(&id));
+        if let Some(notebook) = &mut notebook {
+            notebook.add(&given);
+        }
+        let written = self.store().batch(writes).inspect_err(|_| {
+            if let Some(notebook) = &mut notebook {
+                notebook.take_back();
+            }
+        })?;
+        drop(notebook);
+        let lease = written.into_iter().find_map(|written| written.lease);
+        tracing::info!(session = %id, "session_created");
+        let lost = || Error::Fenced { session: id.clone(), epoch: Epoch::FIRST, current: None };
+        Ok(self.adopt(lease.ok_or_else(lost)?))
+    }
+
+    /// Resumes a session, whatever its status: takes its lease, and notes that
+    /// it runs. What a dead process left as `running` is first recorded as
+    /// `interrupted`. Whether that is wise, [`resume_decision`](Self::resume_decision)
+    /// says.
+    pub fn resume(&self, id: &SessionId) -> Result<Session> {
+        let session = self.lock(id)?;
+        session.mark_running()?;
+        Ok(session)
+    }
+
+    /// Takes a session's lease for a moment, to record something about it without
+    /// running it.
+    pub fn lock(&self, id: &SessionId) -> Result<Session> {
+        let lease = self.store().acquire(id, &self.claim())?;
+        Ok(self.adopt(lease))
+    }
+
+    /// The session of a lease that was taken through the [store](Self::store). The lease
+    /// is kept alive until the session is dropped; nothing is recorded.
+    #[must_use]
+    pub fn adopt(&self, lease: Lease) -> Session {
+        Session::open(self.clone(), lease)
+    }
+
+    /// Makes a session that shares another one's events up to a seq, or all of them.
+    pub fn fork(&self, parent: &SessionId, fork: impl Into<ForkAt>) -> Result<Session> {
+        let ForkAt { at, begins } = fork.into();
+        let head = self.store().info(parent)?.head;
+        let at = at.unwrap_or(head.seq);
+        // What describes the parent is its own first event.
+        let begun = match head.origin {
+            Origin::Fork { at, .. } => at.next(),
+            _ => Seq::FIRST,
+        };
+        let first = Span { from: begun, to: begun, ..Span::ALL };
+        let mut events = self.store().events(parent, first)?.intact(parent)?;
+        let Some(Event::Created(created)) = events.pop().map(|event| event.event) else {
+            return Err(Error::NoSession(parent.clone()));
+        };
+        let origin = Origin::Fork { parent: parent.clone(), at };
+        let created = Created { id: self.new_id(), origin, source: None, ..*created }
+            .with_model(head.model_provider(), &head.model);
+        // A fork may do no more than its parent may now.
+        let facts = self.store().keyed_events(parent, &[Kind::Settings, Kind::Permission])?;
+        let events = trust::carried_over(&facts, at).into_iter().chain(begins).collect();
+        self.share_notes(parent, &created.id, at);
+        self.create(NewSession { created, events })
+    }
+
+    /// What this user gave in a session also counts in its fork, as far as they share events.
+    fn share_notes(&self, parent: &SessionId, fork: &SessionId, at: Seq) {
+        let notes = self.notes();
+        let given = notes.given(parent);
+        let shared: Vec<Note> = given.notes().filter(|note| note.seq <= at).collect();
+        if !shared.is_empty() {
+            notes.open(fork).add(&shared);
+        }
+    }
+}
+
 impl Session {
-    pub(crate) fn open(well: Stepwell, lease: Lease) -> Self {
+    fn open(well: Stepwell, lease: Lease) -> Self {
         well.keeper().keep(lease.clone());
         Self { well, lease, steps: Mutex::default(), closed: AtomicBool::new(false) }
     }
@@ -157,16 +253,6 @@ impl Session {
     /// checkpoints.
     pub fn keyed_events(&self, kinds: &[Kind]) -> Result<Vec<Recorded>> {
         self.well.store().keyed_events(self.id(), kinds)
-    }
-
-    /// How its work stands: what is planned, and what was asked.
-    pub fn work(&self) -> Result<Work> {
-        self.well.work(self.id())
-    }
-
-    /// The messages that its user pinned.
-    pub fn pins(&self) -> Result<Pins> {
-        Ok(Pins::of(&self.keyed_events(&[Kind::Edited])?))
     }
 
     /// What a model would be shown of a lane.

@@ -3,10 +3,9 @@
 
 use std::collections::{BTreeSet, HashMap};
 
-use crate::{Event, Kind, Question, Recorded, Seq, Task, TaskStatus, Timeline};
-
-/// The most tasks that a session plans: a plan is shown to a model as a whole.
-pub const MAX_TASKS: usize = 500;
+use crate::{
+    Event, Kind, MAX_TASKS, Question, Recorded, Seq, Task, TaskRefused, TaskStatus, Timeline,
+};
 
 /// The most bytes of a task's description, for the same reason.
 pub const MAX_TASK_BYTES: usize = 2_000;
@@ -40,38 +39,6 @@ pub struct TaskEdit {
     pub after: Vec<String>,
     /// Tasks that no longer have to.
     pub not_after: Vec<String>,
-}
-
-/// Why a change of the plan is not sound.
-#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
-#[non_exhaustive]
-#[expect(missing_docs, reason = "each message says what its variant and its fields mean")]
-pub enum TaskRefused {
-    #[error("there is no task {id:?}; {}", planned(.known))]
-    NoTask { id: String, known: Vec<String> },
-    #[error("there is a task {0:?} already")]
-    Taken(String),
-    #[error("{0:?} cannot name a task: use 1 to 64 of A-Z, a-z, 0-9, dot, underscore and hyphen")]
-    BadName(String),
-    #[error("task {0:?} has no description")]
-    Empty(String),
-    #[error("task {id:?}: {what}")]
-    Unfit { id: String, what: String },
-    #[error("the plan would have more than {MAX_TASKS} tasks")]
-    TooMany,
-    #[error("these tasks would wait for each other: {}", .0.join(" after "))]
-    Cycle(Vec<String>),
-    #[error("task {id:?} cannot be {status}: it comes after {}", .after.join(", "))]
-    Waits { id: String, status: TaskStatus, after: Vec<String> },
-    #[error("task {0:?} is unrecoverable; plan another one in its place")]
-    Final(String),
-}
-
-fn planned(known: &[String]) -> String {
-    match known {
-        [] => "none is planned".to_owned(),
-        known => format!("expected one of: {}", known.join(", ")),
-    }
 }
 
 impl Tasks {

@@ -1,26 +1,22 @@
 //! The friendly surface: a well of sessions.
 
-use std::collections::BTreeSet;
+use crate::STORE_FOLDER;
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, OnceLock};
 use std::time::Duration;
 
 use crate::keeper::Keeper;
-use crate::options::{EmptyTrash, ForkAt, NewSession};
-use crate::query::{LOOK_BACK, LedgerRows};
 use crate::redact::redact_created;
-use crate::session::Session;
 use crate::subscribe::{Hub, Subscription};
 use crate::trust::{
     self, AnswersFrom, Disregarded, Judge, MemoryNotes, Note, Notes, Weighed, given_at,
 };
 use crate::{
-    Append, Clock, Create, Created, Edited, Entropy, Epoch, Error, Event, EventId, Facts, Filter,
-    Found, GateAnswered, IdFormat, Kind, LEASE_TTL, Lane, Lease, LeaseRequest, MemoryStore,
-    NewEvent, Order, Origin, Page, Plan, Policy, Processes, Query, Recorded, Redacted, Redactor,
-    Removal, Result, ResumeDecision, ResumeLimits, Said, Search, Seq, SessionId, SessionInfo, Span,
-    SqliteOptions, SqliteStore, StopAsked, Store, SystemClock, SystemEntropy, SystemProcesses,
-    Target, Time, TrashScope, Who, Work, Write, Written,
+    Append, Clock, Create, Created, Edited, Entropy, Error, Event, EventId, Facts, Found,
+    GateAnswered, IdFormat, Kind, LEASE_TTL, Lane, Lease, LeaseRequest, MemoryStore, NewEvent,
+    Origin, Page, Processes, Query, Recorded, Redacted, Redactor, Result, Said, Search, Seq,
+    SessionId, SessionInfo, SqliteOptions, SqliteStore, StopAsked, Store, SystemClock,
+    SystemEntropy, SystemProcesses, Time, Who, Write, Written,
 };
 
 /// A store of sessions, with all that is needed to run, resume and clean them up.
@@ -93,9 +89,6 @@ const WEIGHINGS: usize = 10;
 /// How often a new id is looked for before a taken one is reported.
 const ID_TRIES: usize = 100;
 
-/// The name of the folder, in a workspace, that holds its store.
-pub const STORE_FOLDER: &str = ".stepwell";
-
 impl Stepwell {
     /// Opens the store in a folder, usually `<workspace>/.stepwell`, and makes it if
     /// there is none.
@@ -136,6 +129,11 @@ impl Stepwell {
 
     pub(crate) fn keeper(&self) -> &Keeper {
         &self.shared.keeper
+    }
+
+    /// What this machine's user gave in sessions.
+    pub(crate) fn notes(&self) -> &Arc<dyn Notes> {
+        &self.shared.deps.notes
     }
 
     /// Now: by the clock of the store's server, if it has one, or else by the well's own.
@@ -214,16 +212,6 @@ impl Stepwell {
         let note = |it: Note| Note { seq: Seq::new(written.first.get() + it.seq.get()), ..it };
         notebook.add(&given.into_iter().map(note).collect::<Vec<_>>());
         Ok(written)
-    }
-
-    /// What this user gave in a session also counts in its fork, as far as they share events.
-    fn share_notes(&self, parent: &SessionId, fork: &SessionId, at: Seq) {
-        let notes = &self.shared.deps.notes;
-        let given = notes.given(parent);
-        let shared: Vec<Note> = given.notes().filter(|note| note.seq <= at).collect();
-        if !shared.is_empty() {
-            notes.open(fork).add(&shared);
-        }
     }
 
     /// A new session's name, which no session bears.
@@ -310,109 +298,11 @@ impl Stepwell {
         Ok(())
     }
 
-    /// Makes a session and takes its lease. What it [begins with](NewSession) is recorded with
-    /// it, all or none.
-    pub fn create(&self, new: impl Into<NewSession>) -> Result<Session> {
-        let NewSession { created, events } = new.into();
-        let id = created.id.clone();
-        let mut writes = vec![Write::Create(self.beginning(created, Some(self.claim())))];
-        let events = self.redacted(events);
-        let given = given_at(Seq::FIRST.next(), &events);
-        if !events.is_empty() {
-            let (session, epoch) = (id.clone(), Some(Epoch::FIRST));
-            writes.push(Write::Append(Append { session, epoch, expected: None, events }));
-        }
-        // Noted before it is there: a process that dies in between leaves notes on nothing, not a
-        // session whose user is a stranger to it. Notes on a session that is there stay as they are.
-        let is_new = !given.is_empty() && !self.store().exists(&id)?;
-        let mut notebook = is_new.then(|| self.shared.deps.notes.open(&id));
-        if let Some(notebook) = &mut notebook {
-            notebook.add(&given);
-        }
-        let written = self.store().batch(writes).inspect_err(|_| {
-            if let Some(notebook) = &mut notebook {
-                notebook.take_back();
-            }
-        })?;
-        drop(notebook);
-        let lease = written.into_iter().find_map(|written| written.lease);
-        tracing::info!(session = %id, "session_created");
-        let lost = || Error::Fenced { session: id.clone(), epoch: Epoch::FIRST, current: None };
-        Ok(self.adopt(lease.ok_or_else(lost)?))
-    }
-
-    /// Resumes a session, whatever its status: takes its lease, and notes that
-    /// it runs. What a dead process left as `running` is first recorded as
-    /// `interrupted`. Whether that is wise, [`resume_decision`](Self::resume_decision)
-    /// says.
-    pub fn resume(&self, id: &SessionId) -> Result<Session> {
-        let session = self.lock(id)?;
-        session.mark_running()?;
-        Ok(session)
-    }
-
-    /// Takes a session's lease for a moment, to record something about it without
-    /// running it.
-    pub fn lock(&self, id: &SessionId) -> Result<Session> {
-        let lease = self.store().acquire(id, &self.claim())?;
-        Ok(self.adopt(lease))
-    }
-
-    /// The session of a lease that was taken through the [store](Self::store). The lease
-    /// is kept alive until the session is dropped; nothing is recorded.
-    #[must_use]
-    pub fn adopt(&self, lease: Lease) -> Session {
-        Session::open(self.clone(), lease)
-    }
-
-    /// Makes a session that shares another one's events up to a seq, or all of them.
-    pub fn fork(&self, parent: &SessionId, fork: impl Into<ForkAt>) -> Result<Session> {
-        let ForkAt { at, begins } = fork.into();
-        let head = self.store().info(parent)?.head;
-        let at = at.unwrap_or(head.seq);
-        // What describes the parent is its own first event.
-        let begun = match head.origin {
-            Origin::Fork { at, .. } => at.next(),
-            _ => Seq::FIRST,
-        };
-        let first = Span { from: begun, to: begun, ..Span::ALL };
-        let mut events = self.store().events(parent, first)?.intact(parent)?;
-        let Some(Event::Created(created)) = events.pop().map(|event| event.event) else {
-            return Err(Error::NoSession(parent.clone()));
-        };
-        let origin = Origin::Fork { parent: parent.clone(), at };
-        let created = Created { id: self.new_id(), origin, source: None, ..*created }
-            .with_model(head.model_provider(), &head.model);
-        // A fork may do no more than its parent may now.
-        let facts = self.store().keyed_events(parent, &[Kind::Settings, Kind::Permission])?;
-        let events = trust::carried_over(&facts, at).into_iter().chain(begins).collect();
-        self.share_notes(parent, &created.id, at);
-        self.create(NewSession { created, events })
-    }
-
     /// How a session stands.
     pub fn info(&self, id: &SessionId) -> Result<SessionInfo> {
         let info = self.store().info(id)?;
         tracing::info!(session = %id, seq = %info.head.seq, "session_loaded");
         Ok(info)
-    }
-
-    /// How a session's work stands: what is planned, and what was asked.
-    pub fn work(&self, id: &SessionId) -> Result<Work> {
-        let at = self.store().info(id)?.head.seq;
-        Ok(Work::at(at, self.store().keyed_events(id, &Work::KINDS)?))
-    }
-
-    /// The same, with the last step that counts, if it is among the last [`LOOK_BACK`] events.
-    pub fn work_with_last_step(&self, id: &SessionId) -> Result<Work> {
-        let store = self.store();
-        let at = store.info(id)?.head.seq;
-        let mut facts = store.keyed_events(id, &Work::KINDS)?;
-        let mut last = store.events(id, Span::last(LOOK_BACK))?.events;
-        last.retain(|it| matches!(it.event, Event::Step(_)));
-        last.sort_by_key(|it| it.seq);
-        facts.extend(last);
-        Ok(Work::at(at, facts))
     }
 
     /// One page of sessions.
@@ -522,58 +412,6 @@ impl Stepwell {
     /// Subscribes to what becomes of one session from now on.
     pub fn subscribe_to(&self, id: &SessionId) -> Result<Subscription> {
         self.shared.hub.subscribe(Some(id.clone()))
-    }
-
-    /// Whether a session can be taken up again.
-    pub fn resume_decision(&self, id: &SessionId, limits: ResumeLimits) -> Result<ResumeDecision> {
-        match self.store().info(id) {
-            Ok(info) => self.decide_resume(Some(&info), limits),
-            Err(Error::NoSession(_)) => {
-                tracing::info!(session = %id, "session_not_found");
-                Ok(ResumeDecision::of(None, self.now(), limits))
-            }
-            Err(error) => Err(error),
-        }
-    }
-
-    /// What a cleanup would take.
-    pub fn plan_cleanup(&self, policy: &Policy) -> Result<Plan> {
-        let filter = Filter { rows: policy.rows, ..Filter::default() };
-        let sessions = self.store().list(&Query { filter, ..Query::default() })?.sessions;
-        Ok(Plan::of(policy, &sessions, self.now()))
-    }
-
-    /// Moves to the trash what a plan takes, except what has moved on since.
-    pub fn clean_up(&self, plan: &Plan) -> Result<Removal> {
-        let removal = self.store().trash(&plan.targets())?;
-        for id in &removal.taken {
-            tracing::info!(session = %id, "session_deleted");
-        }
-        Ok(removal)
-    }
-
-    /// Erases what has been in the trash for at least so long. A session that has ended leaves
-    /// its [row](crate::ledger) behind.
-    pub fn empty_trash(&self, which: impl Into<EmptyTrash>) -> Result<Removal> {
-        let EmptyTrash { older_than, keep, commits } = which.into();
-        let (place, rows) = (TrashScope::Trash, LedgerRows::Included);
-        let filter = Filter { place, rows, ..Filter::default() };
-        let query = Query { filter, order: Order::Oldest, ..Query::default() };
-        let limit = self.now().minus(older_than);
-        let sessions = self.store().list(&query)?.sessions.into_iter();
-        let due = sessions.filter(|s| s.trashed_at.is_some_and(|when| when <= limit));
-        let due = due.map(|s| s.head.id).filter(|id| !keep.contains(id));
-        let due: BTreeSet<SessionId> = due.collect();
-        self.leave_rows(&due, &commits)?;
-        let target = |id: SessionId| Target { place: TrashScope::Trash, ..Target::from(id) };
-        let targets: Vec<Target> = due.into_iter().map(target).collect();
-        let mut removal = self.store().purge(&targets)?;
-        // A subagent's session went with its parent before its own turn came.
-        removal.left.retain(|(_, error)| !matches!(error, Error::NoSession(_)));
-        for id in &removal.taken {
-            tracing::info!(session = %id, "session_purged");
-        }
-        Ok(removal)
     }
 
     /// Closes the well and tells if something could not be done. Sessions of it that are open

@@ -1,6 +1,10 @@
 //! Changing how a session's work stands: its plan, its goal, and what was asked about it. What is
 //! recorded is recorded whole.
 
+use crate::Session;
+use crate::Span;
+use crate::Work;
+use crate::query::LOOK_BACK;
 use crate::{
     Change, Edited, Error, Event, Question, Recorded, Result, Seq, SessionId, Stepwell, Task,
     TaskRefused, Tasks, WorkChange,
@@ -15,7 +19,32 @@ pub struct ChangedTasks {
     pub changed: Vec<Task>,
 }
 
+impl Session {
+    /// How its work stands: what is planned, and what was asked.
+    pub fn work(&self) -> Result<Work> {
+        self.well().work(self.id())
+    }
+}
+
 impl Stepwell {
+    /// How a session's work stands: what is planned, and what was asked.
+    pub fn work(&self, id: &SessionId) -> Result<Work> {
+        let at = self.store().info(id)?.head.seq;
+        Ok(Work::at(at, self.store().keyed_events(id, &Work::KINDS)?))
+    }
+
+    /// The same, with the last step that counts, if it is among the last [`LOOK_BACK`] events.
+    pub fn work_with_last_step(&self, id: &SessionId) -> Result<Work> {
+        let store = self.store();
+        let at = store.info(id)?.head.seq;
+        let mut facts = store.keyed_events(id, &Work::KINDS)?;
+        let mut last = store.events(id, Span::last(LOOK_BACK))?.events;
+        last.retain(|it| matches!(it.event, Event::Step(_)));
+        last.sort_by_key(|it| it.seq);
+        facts.extend(last);
+        Ok(Work::at(at, facts))
+    }
+
     /// Changes a session's plan, all or nothing. `change` says what becomes of which tasks.
     ///
     /// # Errors

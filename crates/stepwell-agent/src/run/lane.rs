@@ -3,27 +3,14 @@
 //! A session's past is read once and split. A run of a lane is given that lane's events, so
 //! that it costs the same however much the other lanes said.
 
-use std::collections::{HashMap, HashSet};
-use std::sync::{Arc, Mutex, PoisonError};
+use std::collections::HashMap;
+use std::sync::Arc;
 
 use stepwell::trust::Weighed;
 use stepwell::{Event, Lane, Part, Recorded, Role, Session, Spent};
 
-use super::resume::ResumeFrom;
+use super::resume::{Ids, ResumeFrom};
 use super::{FrontEnd, Provenance, Run, Setup, SharedBudget};
-
-/// The ids of all calls of a session: what was said about one must never be taken for
-/// another, in whichever lane it is.
-#[derive(Clone, Debug, Default)]
-pub struct Ids(Arc<Mutex<HashSet<String>>>);
-
-impl Ids {
-    /// Takes an id, unless it is taken.
-    pub(super) fn claim(&self, id: &str) -> bool {
-        let mut ids = self.0.lock().unwrap_or_else(PoisonError::into_inner);
-        ids.insert(id.to_owned())
-    }
-}
 
 /// A session's past, by lane.
 #[derive(Debug, Default)]

@@ -1,7 +1,7 @@
 //! Resuming a session: what a run knows, folded from the events of its lane.
 
-use std::collections::BTreeMap;
-use std::sync::Arc;
+use std::collections::{BTreeMap, HashSet};
+use std::sync::{Arc, Mutex, PoisonError};
 
 use stepwell::compactions::Extent;
 use stepwell::trust::Weighed;
@@ -13,8 +13,8 @@ use stepwell::{
 use super::approval::SECRET_GONE;
 use super::others::{Request, SCRUBBED};
 use super::{
-    Answers, Calls, Compactor, Ended, FileWatch, FrontEnd, Ids, Inbox, Others, Provenance,
-    RequestSize, Run, Setup, SharedBudget, record, subagents,
+    Answers, Calls, Compactor, Ended, FileWatch, FrontEnd, Inbox, Others, Provenance, RequestSize,
+    Run, Setup, SharedBudget, record, subagents,
 };
 use crate::context::Seen;
 use crate::context::window::{Window, is_request};
@@ -22,6 +22,19 @@ use crate::error::Result;
 use crate::machine::{Baseline, State};
 use crate::provider::ToolSpec;
 use crate::redact::Redactor;
+
+/// The ids of all calls of a session: what was said about one must never be taken for
+/// another, in whichever lane it is.
+#[derive(Clone, Debug, Default)]
+pub struct Ids(Arc<Mutex<HashSet<String>>>);
+
+impl Ids {
+    /// Takes an id, unless it is taken.
+    pub(super) fn claim(&self, id: &str) -> bool {
+        let mut ids = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        ids.insert(id.to_owned())
+    }
+}
 
 /// What a run resumes from.
 pub(super) struct ResumeFrom<'a> {

@@ -14,8 +14,8 @@ use stepwell_workspace::config::{Key, Source};
 
 use crate::app::{App, Well};
 use crate::ask::{Consent, Unasked};
-use crate::commands::reach::Reach;
 use crate::failure::{Exit, Result};
+use crate::reach::Reach;
 
 /// Moves old sessions to the trash.
 ///

@@ -10,8 +10,8 @@ use stepwell_workspace::config::{KEYS, Key, counts_in_workspace, near, put, take
 use toml_edit::Value;
 
 use crate::app::App;
-use crate::commands::reach::Reach;
 use crate::failure::{Exit, Failure, Result};
+use crate::reach::Reach;
 
 /// Shows and changes settings.
 #[derive(Debug, clap::Args)]

@@ -4,8 +4,8 @@ use stepwell_wire::CheckFinding;
 use stepwell_workspace::doctor::{Finding, Repair, examine};
 
 use crate::app::App;
-use crate::commands::reach::Reach;
 use crate::failure::{Exit, Result};
+use crate::reach::Reach;
 
 /// Checks the store and says what it would repair; --repair does it.
 ///

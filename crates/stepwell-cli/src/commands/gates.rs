@@ -11,8 +11,8 @@ use stepwell_wire::{GateAnswered, OpenGate};
 use stepwell_workspace::NamedWell;
 
 use crate::app::{App, Well};
-use crate::commands::reach::Reach;
 use crate::failure::{Exit, Result};
+use crate::reach::Reach;
 
 /// Lists every question that waits for a human, and answers them.
 ///

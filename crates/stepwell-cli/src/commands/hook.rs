@@ -8,8 +8,8 @@ use stepwell_workspace::hooks::{
 };
 
 use crate::app::App;
-use crate::commands::reach::Reach;
 use crate::failure::{Exit, Result};
+use crate::reach::Reach;
 
 /// Answers other agents' hooks, and installs them.
 ///

@@ -10,8 +10,8 @@ use stepwell_workspace::{McpClient, SettingsChange};
 
 use crate::app::App;
 use crate::ask::{Consent, Unasked};
-use crate::commands::reach::Reach;
 use crate::failure::{Exit, Failure, Result};
+use crate::reach::Reach;
 use crate::typed::one_of;
 
 /// Serves your sessions to other agents over MCP, on stdin and stdout.

@@ -40,7 +40,6 @@ mod phase;
 mod pin;
 mod pin_message;
 mod purge;
-pub(crate) mod reach;
 mod restore;
 mod resume;
 mod rewind;
@@ -69,10 +68,10 @@ use std::ffi::OsString;
 use std::io::Write;
 use std::process::ExitCode;
 
-use self::reach::Reach::{Erases, Reads, Widens, Writes};
-use self::reach::{Permit, Reach};
 use crate::app::{App, Needs};
 use crate::failure::{Exit, Failure, Result};
+use crate::reach::Reach::{Erases, Reads, Widens, Writes};
+use crate::reach::{Permit, Reach};
 
 /// Adds what a command takes to its definition.
 type FillIn = fn(clap::Command) -> clap::Command;

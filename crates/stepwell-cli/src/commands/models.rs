@@ -10,8 +10,8 @@ use stepwell_wire::{FavouriteChanged, Models, ModelsAdopted};
 use stepwell_workspace::{Liked, RecentModels, RecentModelsFile};
 
 use crate::app::App;
-use crate::commands::reach::Reach;
 use crate::failure::{Exit, Failure, Result};
+use crate::reach::Reach;
 use stepwell_runtime::{KnownModel, check_model_name, known_model};
 
 /// Lists the models that you used last, and your favourites.

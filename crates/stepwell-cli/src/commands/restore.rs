@@ -5,8 +5,8 @@ use stepwell_terminal::text::{count, visible};
 use stepwell_workspace::Replace;
 
 use crate::app::App;
-use crate::commands::reach::Reach;
 use crate::failure::{Exit, Result};
+use crate::reach::Reach;
 
 /// Makes this workspace's store from a file that backup wrote.
 ///

@@ -9,8 +9,8 @@ use super::detach;
 use super::handoff::{Elsewhere, Onward, Then, hand_over};
 use crate::app::{App, Well};
 use crate::ask::{Consent, Unasked};
-use crate::commands::reach::Reach;
 use crate::failure::{Exit, Failure, Result};
+use crate::reach::Reach;
 use crate::runner::{self, Flags, FlowFlags, Runner};
 use crate::typed::{self, each_once, variable};
 

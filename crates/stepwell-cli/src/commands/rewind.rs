@@ -11,8 +11,8 @@ use stepwell_wire::UnfinishedRewind;
 use stepwell_workspace::housekeeping::tidy;
 
 use crate::app::{App, Well};
-use crate::commands::reach::Reach;
 use crate::failure::{Exit, Failure, Result};
+use crate::reach::Reach;
 
 /// Moves a session back: what the model is shown, and the files that it changed.
 ///

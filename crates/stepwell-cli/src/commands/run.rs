@@ -5,8 +5,8 @@ use stepwell_runtime::detached::Work;
 use super::detach;
 use super::resume;
 use crate::app::App;
-use crate::commands::reach::Reach;
 use crate::failure::{Exit, Result};
+use crate::reach::Reach;
 use crate::runner::{self, Flags, Runner};
 use crate::typed::{self, one_of};
 

@@ -6,8 +6,8 @@ use stepwell_terminal::{Style, work};
 use stepwell_workspace::housekeeping::tidy;
 
 use crate::app::{App, Well};
-use crate::commands::reach::Reach;
 use crate::failure::{Exit, Result};
+use crate::reach::Reach;
 
 /// Shows how a session's work stands: its goal, phase, progress and questions.
 ///

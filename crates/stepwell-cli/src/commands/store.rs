@@ -10,8 +10,8 @@ use stepwell_workspace::{
 };
 
 use crate::app::App;
-use crate::commands::reach::Reach;
 use crate::failure::{Exit, Failure, Result};
+use crate::reach::Reach;
 
 /// Shows what the store is, and copies sessions from one store to another.
 ///

@@ -12,8 +12,8 @@ use stepwell_workspace::housekeeping::{Whose, empty_trash, of_others, retention,
 
 use crate::app::App;
 use crate::ask::{Consent, Unasked};
-use crate::commands::reach::Reach;
 use crate::failure::{Exit, Result};
+use crate::reach::Reach;
 
 /// Lists, restores and erases what was deleted.
 ///

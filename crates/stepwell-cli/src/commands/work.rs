@@ -8,8 +8,8 @@ use stepwell_terminal::note;
 use stepwell_terminal::text::visible;
 
 use crate::app::App;
-use crate::commands::reach::Reach;
 use crate::failure::{Exit, Failure, Result};
+use crate::reach::Reach;
 use crate::runner::{self, Flags, Runner, dollars};
 use crate::typed::{self, one_of, positive};
 

@@ -8,8 +8,8 @@ use stepwell_workspace::{
 };
 
 use crate::app::App;
-use crate::commands::reach::Reach;
 use crate::failure::{Exit, Failure, Result};
+use crate::reach::Reach;
 
 /// Lists and removes the git worktrees of subagents.
 ///

@@ -18,9 +18,9 @@ use stepwell_terminal::lines::{self, AgentLines, Answers, Elsewhere, FlowLines};
 use stepwell_terminal::{Console, Form, note, wording};
 use stepwell_workspace::{Host, Workspace, parse_duration};
 
-use crate::commands::reach::Reach;
 use crate::failure::{Exit, Result};
 use crate::output::Output;
+use crate::reach::Reach;
 
 /// What `run` and `resume` both take.
 #[derive(clap::Args, Clone, Debug, Default)]

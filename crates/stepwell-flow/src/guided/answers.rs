@@ -3,9 +3,9 @@
 use serde_json::{Map, Value};
 use stepwell::Answer;
 
-use super::text::{is_file_name, list_of_texts, plain};
 use crate::answer::{parse_json, text_output};
 use crate::memo::is_approval;
+use crate::text::{is_file_name, list_of_texts, plain};
 
 /// The most characters of a question, and of a suggested answer.
 const MAX_QUESTION: usize = 1_000;

@@ -29,7 +29,6 @@ mod ship;
 mod subagents;
 mod survey;
 mod tasks;
-mod text;
 mod verify;
 mod work_plan;
 
@@ -53,7 +52,7 @@ pub use outline::{GOAL, Outline, WorkAgent};
 pub use schedule::{Finding, dependents, is_over, ready, repairs};
 pub use survey::Survey;
 pub use verify::ROUNDS;
-pub use work_plan::{MAX_CHECKS, PlanRules, WorkPlan, check_program};
+pub use work_plan::{MAX_CHECKS, PlanRules, WorkPlan};
 
 /// Walks the phases.
 pub(crate) async fn walk(flow: &Flow<'_>, config: &Guided) -> Result<Completed, Halt> {

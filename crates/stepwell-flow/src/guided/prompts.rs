@@ -6,8 +6,8 @@ use stepwell::{MAX_TASKS, Question, Task, TaskStatus, Tasks};
 
 use super::schedule::{Finding, Verified};
 use super::survey::Survey;
-use super::text::last_part;
 use super::work_plan::{FORM, WorkPlan, task_line};
+use crate::text::last_part;
 
 /// What every prompt begins with.
 #[derive(Clone, Debug, Default)]

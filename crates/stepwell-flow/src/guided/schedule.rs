@@ -6,7 +6,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use stepwell::{MAX_TASK_BYTES, MAX_TASKS, Task, TaskRefused, TaskStatus, Tasks};
 
 use super::answers::Issue;
-use super::text::last_part;
+use crate::text::last_part;
 
 /// Whether nothing more is done about a task.
 #[must_use]
@@ -113,7 +113,7 @@ impl Finding {
                 format!("check `{command}` {end}")
             }
             Self::Issue(issue) => {
-                format!("review: {}", super::text::first_line(&issue.description, 120))
+                format!("review: {}", crate::text::first_line(&issue.description, 120))
             }
             Self::Program { program, output } => {
                 let end = output.lines().last().unwrap_or_default();

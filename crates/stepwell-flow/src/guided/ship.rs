@@ -13,11 +13,11 @@ use super::planning::Approved;
 use super::prompts::{Background, DIFF_BYTES, not_run};
 use super::repository::{Repository, not_here};
 use super::schedule::Verified;
-use super::text::{first_line, last_part, plain};
 use crate::answer::text_output;
 use crate::halt::Halt;
 use crate::pattern::step::lane;
 use crate::spec::{Commit, YesPhase};
+use crate::text::{first_line, last_part, plain};
 
 /// The most characters of a commit message.
 const MAX_MESSAGE: usize = 4_000;
@@ -157,8 +157,8 @@ impl Guide<'_, '_> {
         let text = |key: &str| output.get(key).and_then(Value::as_str).map(str::to_owned);
         Ok(Changes {
             base: text("base").unwrap_or_default(),
-            files: super::text::list_of_texts(output.get("files")),
-            apart: super::text::list_of_texts(output.get("apart")),
+            files: crate::text::list_of_texts(output.get("files")),
+            apart: crate::text::list_of_texts(output.get("apart")),
             why_not: text("why_not"),
         })
     }

@@ -110,7 +110,7 @@ impl Guide<'_, '_> {
     /// How a subagent's task went: it is done if its work is part of the workspace.
     fn read_subagent(&self, lane: &Lane, result: &CallResult) -> Map<String, Value> {
         if result.outcome != Outcome::Done {
-            let summary = super::text::plain(&result.text, 1_500);
+            let summary = crate::text::plain(&result.text, 1_500);
             return TaskReport { done: false, summary }.output();
         }
         // Behind its last words stands what became of its worktree.

@@ -18,12 +18,12 @@ use super::guide::{Guide, Question, node_id, part};
 use super::prompts::{Background, repair};
 use super::schedule::{dependents, is_over, ready, undone};
 use super::subagents::Subtask;
-use super::text::{first_line, plain};
 use crate::ask::Worker;
 use crate::flow::NodeEvent;
 use crate::halt::Halt;
 use crate::pattern::step::lane;
 use crate::spec::{OnFailure, YesPhase};
+use crate::text::{first_line, plain};
 
 /// How often a task is tried at most: after that it is given up.
 const MAX_ATTEMPTS: u32 = 10;

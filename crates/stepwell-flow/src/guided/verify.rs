@@ -15,11 +15,11 @@ use super::guide::{Guide, part};
 use super::planning::Approved;
 use super::prompts::{Background, Reviewed, left, no_room};
 use super::schedule::{Finding, Verified, ready, repairs, room};
-use super::text::last_part;
 use super::work_plan::program_line;
 use crate::halt::Halt;
 use crate::pattern::step::lane;
 use crate::spec::TryProgram;
+use crate::text::last_part;
 
 /// How many rounds of verification there are, unless the spec says.
 pub const ROUNDS: u32 = 3;

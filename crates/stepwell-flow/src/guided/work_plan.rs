@@ -9,15 +9,13 @@ use serde_json::{Map, Value, json};
 use stepwell::{MAX_NODE_ID_BYTES, MAX_TASKS, Task, Tasks};
 
 use super::schedule::beside;
-use super::text::{deceives, first_line, leaves, list_of_texts, spelled_out, text_of};
 use crate::answer::parse_json;
 use crate::spec::TryProgram;
+use crate::spec::guided::{check_command, check_program};
+use crate::text::{deceives, first_line, leaves, list_of_texts, spelled_out, text_of};
 
 /// The most checks of a plan: each runs in every round.
 pub const MAX_CHECKS: usize = 20;
-
-/// The most bytes of a command line of a plan: a person has to read it.
-const MAX_COMMAND_BYTES: usize = 1_000;
 
 /// The most bytes of a plan's summary.
 const MAX_SUMMARY_BYTES: usize = 4_000;
@@ -288,35 +286,6 @@ fn read_program(value: Option<&Value>) -> Result<Option<TryProgram>, String> {
     }
     check_program(&run)?;
     Ok(Some(run))
-}
-
-/// Whether a program can be tried.
-pub fn check_program(run: &TryProgram) -> Result<(), String> {
-    check_command(run.command.trim())?;
-    if run.expect.as_ref().is_some_and(|text| text.len() > MAX_COMMAND_BYTES) {
-        return Err(format!("what the program must write has more than {MAX_COMMAND_BYTES} bytes"));
-    }
-    match &run.url {
-        Some(url) => stepwell_agent::tool::check_local_url(url).map(drop),
-        None => Ok(()),
-    }
-}
-
-fn check_command(line: &str) -> Result<(), String> {
-    if line.is_empty() {
-        return Err("a command line is empty".to_owned());
-    }
-    let shown = first_line(line, 60);
-    if line.len() > MAX_COMMAND_BYTES {
-        return Err(format!("the command {shown:?} has more than {MAX_COMMAND_BYTES} bytes"));
-    }
-    if line.contains(['\n', '\r']) {
-        return Err(format!("the command {shown:?} has more than one line; join them with &&"));
-    }
-    if line.chars().any(char::is_control) || deceives(line) {
-        return Err(format!("the command {shown:?} has characters that a person cannot see"));
-    }
-    Ok(())
 }
 
 fn cut(text: &str, most: usize) -> &str {

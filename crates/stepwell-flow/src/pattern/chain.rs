@@ -8,7 +8,7 @@ use crate::flow::Flow;
 use crate::halt::Halt;
 use crate::spec::Chain;
 
-pub(super) async fn walk(flow: &Flow<'_>, chain: &Chain) -> Result<Completed, Halt> {
+pub(crate) async fn walk(flow: &Flow<'_>, chain: &Chain) -> Result<Completed, Halt> {
     let steps = Sequence::new(flow.variables.clone());
     let Sequence { scope, last, .. } = steps.walk(flow, &chain.steps, NodeKey::Step, lane).await?;
     Ok(Completed { scope, last })

@@ -29,7 +29,7 @@ const EVALUATE: &str = "Score this draft from 0 to 100. Answer with JSON: {\"sco
 /// The length of a draft's preview in characters, as in strands-cli.
 const PREVIEW: usize = 100;
 
-pub(super) async fn walk(flow: &Flow<'_>, config: &EvaluatorOptimizer) -> Result<Completed, Halt> {
+pub(crate) async fn walk(flow: &Flow<'_>, config: &EvaluatorOptimizer) -> Result<Completed, Halt> {
     let mut scope = flow.variables.clone();
     scope.set("iteration", 1);
     set_unless_variable(

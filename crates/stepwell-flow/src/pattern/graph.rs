@@ -12,7 +12,7 @@ use crate::halt::Halt;
 use crate::spec::{EdgeTarget, Graph, Name, Step};
 use crate::template::{Scope, SharedMap};
 
-pub(super) async fn walk(flow: &Flow<'_>, graph: &Graph) -> Result<Completed, Halt> {
+pub(crate) async fn walk(flow: &Flow<'_>, graph: &Graph) -> Result<Completed, Halt> {
     let (results, mut scope) = (SharedMap::default(), flow.variables.clone());
     for (name, node) in &graph.nodes {
         results.set(name.as_str(), unvisited(node));

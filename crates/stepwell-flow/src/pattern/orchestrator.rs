@@ -35,7 +35,7 @@ struct Orchestration<'a, 'f> {
     config: &'a OrchestratorWorkers,
 }
 
-pub(super) async fn walk(flow: &Flow<'_>, config: &OrchestratorWorkers) -> Result<Completed, Halt> {
+pub(crate) async fn walk(flow: &Flow<'_>, config: &OrchestratorWorkers) -> Result<Completed, Halt> {
     let orchestration = Orchestration { flow, config };
     let (mut scope, mut workers) = (flow.variables.clone(), Vec::new());
     set_workers(flow, &mut scope, &workers);

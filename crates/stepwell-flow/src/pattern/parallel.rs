@@ -10,7 +10,7 @@ use crate::halt::{self, Halt};
 use crate::spec::{Branch, Parallel};
 use crate::template::SharedMap;
 
-pub(super) async fn walk(flow: &Flow<'_>, parallel: &Parallel) -> Result<Completed, Halt> {
+pub(crate) async fn walk(flow: &Flow<'_>, parallel: &Parallel) -> Result<Completed, Halt> {
     let branches = parallel.branches.iter().map(|branch| walk_branch(flow, branch));
     let sequences = halt::all(futures_util::future::join_all(branches).await)?;
     let results = SharedMap::default();

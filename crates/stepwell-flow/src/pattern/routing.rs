@@ -15,7 +15,7 @@ use crate::node::Work;
 use crate::spec::{Name, Review, Routing};
 use crate::template::Scope;
 
-pub(super) async fn walk(flow: &Flow<'_>, routing: &Routing) -> Result<Completed, Halt> {
+pub(crate) async fn walk(flow: &Flow<'_>, routing: &Routing) -> Result<Completed, Halt> {
     let mut scope = flow.variables.clone();
     let routes: Vec<&str> = routing.routes.keys().map(Name::as_str).collect();
     scope.set("routes", &routes);

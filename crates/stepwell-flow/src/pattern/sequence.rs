@@ -25,7 +25,7 @@ impl Sequence {
     }
 
     /// Runs steps, one after the other.
-    pub(super) async fn walk(
+    pub(crate) async fn walk(
         mut self,
         flow: &Flow<'_>,
         steps: &[Step],

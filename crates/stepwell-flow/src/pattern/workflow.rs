@@ -36,7 +36,7 @@ struct HumanAnswer {
     response: Value,
 }
 
-pub(super) async fn walk(flow: &Flow<'_>, workflow: &Workflow) -> Result<Completed, Halt> {
+pub(crate) async fn walk(flow: &Flow<'_>, workflow: &Workflow) -> Result<Completed, Halt> {
     let mut progress = Progress::new(flow, workflow);
     let mut running = FuturesUnordered::new();
     let mut last: BTreeMap<usize, Value> = BTreeMap::new();

@@ -9,6 +9,10 @@ use stepwell::Money;
 use super::name::Name;
 use super::runtime::dollars;
 use crate::template::Template;
+use crate::text::{deceives, first_line};
+
+/// The most bytes of a command line of a plan: a person has to read it.
+const MAX_COMMAND_BYTES: usize = 1_000;
 
 /// Guided work: discuss, plan, execute, verify, run and ship.
 #[derive(Clone, Debug, PartialEq, Deserialize, JsonSchema)]
@@ -143,4 +147,33 @@ impl Guided {
             ("ship", &self.ship),
         ]
     }
+}
+
+/// Whether a program can be tried.
+pub(crate) fn check_program(run: &TryProgram) -> Result<(), String> {
+    check_command(run.command.trim())?;
+    if run.expect.as_ref().is_some_and(|text| text.len() > MAX_COMMAND_BYTES) {
+        return Err(format!("what the program must write has more than {MAX_COMMAND_BYTES} bytes"));
+    }
+    match &run.url {
+        Some(url) => stepwell_agent::tool::check_local_url(url).map(drop),
+        None => Ok(()),
+    }
+}
+
+pub(crate) fn check_command(line: &str) -> Result<(), String> {
+    if line.is_empty() {
+        return Err("a command line is empty".to_owned());
+    }
+    let shown = first_line(line, 60);
+    if line.len() > MAX_COMMAND_BYTES {
+        return Err(format!("the command {shown:?} has more than {MAX_COMMAND_BYTES} bytes"));
+    }
+    if line.contains(['\n', '\r']) {
+        return Err(format!("the command {shown:?} has more than one line; join them with &&"));
+    }
+    if line.chars().any(char::is_control) || deceives(line) {
+        return Err(format!("the command {shown:?} has characters that a person cannot see"));
+    }
+    Ok(())
 }

@@ -10,7 +10,7 @@ mod either;
 mod error;
 mod extras;
 mod files;
-mod guided;
+pub(crate) mod guided;
 mod inputs;
 mod name;
 mod pattern;

@@ -4,7 +4,8 @@
 use std::path::Path;
 use std::time::Duration;
 
-use stepwell::ledger::{LEDGER_ROW, LEDGER_SCOPE};
+use stepwell::event::LEDGER_SCOPE;
+use stepwell::ledger::LEDGER_ROW;
 use stepwell::{
     Edited, Elsewhere, Money, PhaseSet, Project, Status, StatusChanged, Task, TaskStatus, Time,
 };

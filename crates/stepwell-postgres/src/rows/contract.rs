@@ -10,10 +10,9 @@ use stepwell::{
     Digest, EventId, Lane, LaneState, Order, RecordQuery, Result, Seq, SessionId, State, Time,
 };
 
+use super::blob;
 use super::events::{EVENT_COLUMNS, read_event};
 use super::pg_rows::{PgRows, json, number, seq};
-use crate::blob;
-use crate::search;
 use crate::transport::params;
 
 impl Rows for PgRows<'_> {
@@ -109,7 +108,7 @@ impl Rows for PgRows<'_> {
             ],
         )?;
         blob::reattach(self, key, sealed)?;
-        search::reindex_from(self, key, row.seq)
+        reindex_from(self, key, row.seq)
     }
 
     fn event_by_id(&self, key: Key, id: &EventId) -> Result<Option<OwnRow>> {
@@ -231,7 +230,7 @@ impl Rows for PgRows<'_> {
     }
 
     fn reindex(&self, row: &SessionRow) -> Result<()> {
-        search::reindex_from(self, row.key, row.own_from())
+        reindex_from(self, row.key, row.own_from())
     }
 
     fn replace_lanes(&self, key: Key, lanes: &BTreeMap<Lane, LaneState>) -> Result<()> {
@@ -239,4 +238,20 @@ impl Rows for PgRows<'_> {
         self.run(sql, params![self.namespace => INT4, key => INT8])?;
         lanes.iter().try_for_each(|(lane, state)| self.put_lane(key, lane, state))
     }
+}
+
+/// Takes a session's events from `seq` on out of the index, to be read in again.
+fn reindex_from(rows: &PgRows<'_>, key: Key, seq: Seq) -> Result<()> {
+    rows.run(
+        "DELETE FROM stepwell.docs WHERE namespace = $3 AND session = $1 AND seq >= $2",
+        params![key => INT8, number(seq) => INT8, rows.namespace => INT4],
+    )?;
+    rows.run(
+        "UPDATE stepwell.indexed SET seq = least(seq, $2) WHERE namespace = $3 AND session = $1",
+        params![key => INT8, number(seq) - 1 => INT8, rows.namespace => INT4],
+    )?;
+    rows.run(
+        "UPDATE stepwell.heads SET unindexed = true WHERE namespace = $2 AND session = $1",
+        params![key => INT8, rows.namespace => INT4],
+    )
 }

@@ -4,9 +4,9 @@ use std::ops::ControlFlow;
 use stepwell::backend::{Base, Facts, Key, Login, OwnRow, Row, Sealed, SessionRow, Stretch};
 use stepwell::{Digest, EventId, Order, RecordQuery, Result, Seq, Time};
 
+use super::blob;
 use super::pg_rows::{PgRows, number, seq};
 use super::sessions::digest;
-use crate::blob;
 use crate::transport::params;
 
 /// The columns that make up an event's row, in the order that [`read_event`] expects. What was

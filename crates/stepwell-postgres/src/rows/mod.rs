@@ -1,5 +1,6 @@
 //! Rows in PostgreSQL, within one transaction.
 
+pub(crate) mod blob;
 mod contract;
 mod events;
 mod pg_rows;

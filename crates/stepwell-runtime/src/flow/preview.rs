@@ -11,7 +11,6 @@ use super::stored::{read, settled_spec};
 use super::{agents, variables};
 use crate::error::{Error, Result};
 use crate::request::{FlowOptions, FlowRequest};
-use crate::resume::runs_elsewhere;
 use crate::runtime::Runtime;
 
 impl Runtime {
@@ -34,7 +33,7 @@ impl Runtime {
     /// If it is finished, or somebody else runs it.
     pub fn next_nodes(&self, id: &SessionId, flow: &FlowOptions) -> Result<Vec<Upcoming>> {
         let well = self.writing()?;
-        let session = well.lock(id).map_err(runs_elsewhere)?;
+        let session = well.lock(id).map_err(Error::of_lock)?;
         let head = session.info()?.head;
         let history = read(&well, &head)?;
         let path = place_of("spec", &well.weigh(id)?, &head);

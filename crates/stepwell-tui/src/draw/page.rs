@@ -12,8 +12,21 @@ use crate::markdown;
 use crate::page::{ChoicePage, Choosing, Doing, Page, Picker, PointsPage, TextPage, WAYS};
 use crate::session::{LISTED, Point};
 use crate::state::State;
-use crate::update::ACTIONS;
 use crate::wrap::width;
+
+/// The actions on a session, as the picker shows them.
+const ACTIONS: &[&str] = &[
+    "r rename",
+    "t tag",
+    "p pin",
+    "f fork",
+    "y copy id",
+    "d delete",
+    "u undelete",
+    "c Claude Code",
+    "x Codex",
+    "Esc back",
+];
 
 /// What keys do where something is about to be done.
 const DOES_IT: &[&str] = &["Enter does it", "Esc back"];

@@ -10,20 +10,6 @@ use crate::effect::{Effect, PointsFor, Purpose};
 use crate::page::{ChoicePage, Choosing, Content, Doing, Page, PointsPage, TextPage, WAYS};
 use crate::state::State;
 
-/// The actions on a session, as the picker shows them.
-pub(crate) const ACTIONS: &[&str] = &[
-    "r rename",
-    "t tag",
-    "p pin",
-    "f fork",
-    "y copy id",
-    "d delete",
-    "u undelete",
-    "c Claude Code",
-    "x Codex",
-    "Esc back",
-];
-
 impl State {
     pub(super) fn page_key(&mut self, key: KeyEvent) -> Vec<Effect> {
         let Some(page) = &self.page else { return Vec::new() };

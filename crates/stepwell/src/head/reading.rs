@@ -3,7 +3,7 @@
 use serde::{Deserialize, Serialize};
 
 use super::{Head, MAX_SCOPE_BYTES};
-use crate::ledger::LEDGER_SCOPE;
+use crate::model::origin::LEDGER_SCOPE;
 use crate::{Driver, Spent, Status, StopReason};
 
 /// What a session had spent elsewhere, with which model.

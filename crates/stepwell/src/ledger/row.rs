@@ -1,5 +1,6 @@
 //! The row that a session leaves behind when it goes from the trash.
 
+use crate::model::origin::LEDGER_SCOPE;
 use std::collections::{BTreeMap, BTreeSet};
 
 use super::LedgerRow;
@@ -10,9 +11,6 @@ use crate::{
     Project, Query, Result, SessionId, SessionInfo, Source, Status, StatusChanged, Stepwell, Task,
     TaskStatus, Time,
 };
-
-/// The scope of sessions that are rows of the ledger. By it lists leave them out.
-pub const LEDGER_SCOPE: &str = "stepwell/ledger";
 
 /// What a row's own name for its session begins with.
 pub const LEDGER_ROW: &str = "ledger-";

@@ -12,6 +12,7 @@ pub(crate) mod message;
 pub(crate) mod money;
 pub(crate) mod node;
 pub(crate) mod origin;
+pub(crate) mod owner;
 pub(crate) mod phase;
 pub(crate) mod position;
 pub(crate) mod ranges;

@@ -10,6 +10,9 @@ use super::position::Seq;
 use super::spec_hash::SpecHash;
 use super::time::Time;
 
+/// The scope of sessions that are rows of the ledger. By it lists leave them out.
+pub const LEDGER_SCOPE: &str = "stepwell/ledger";
+
 /// The first record of a session: what was asked, of whom, and where.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]

@@ -13,6 +13,9 @@ use super::ranges::SeqRanges;
 use super::status::{Status, StopReason};
 use super::usage::Usage;
 
+/// The most tasks that a session plans: a plan is shown to a model as a whole.
+pub const MAX_TASKS: usize = 500;
+
 /// A step of a lane is complete: one model turn and the tools that it asked for.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]

@@ -3,7 +3,7 @@
 use rusqlite::types::Value;
 
 use crate::Driver;
-use crate::ledger::LEDGER_SCOPE;
+use crate::model::origin::LEDGER_SCOPE;
 use crate::store::query::{Family, Filter, InScope, LedgerRows, TrashScope};
 
 /// The status as everyone is to read it. `alive` is a function that the connection

@@ -8,8 +8,8 @@ mod spec;
 mod validate;
 
 use crate::app::{App, Needs};
-use crate::commands::reach::Reach;
 use crate::failure::{Exit, Result};
+use crate::reach::Reach;
 
 /// Works with workflows of several agents, described by specs.
 ///

@@ -8,9 +8,9 @@ use stepwell_terminal::text::visible;
 use super::spec;
 use crate::app::App;
 use crate::commands::detach;
-use crate::commands::reach::Reach;
 use crate::commands::resume;
 use crate::failure::{Exit, Failure, Result};
+use crate::reach::Reach;
 use crate::runner::{self, Flags, FlowFlags, Runner};
 use crate::typed::{each_once, variable};
 

@@ -9,8 +9,8 @@ use stepwell_wire::PricesTaken;
 use stepwell_workspace::NoPriceList;
 
 use crate::app::App;
-use crate::commands::reach::Reach;
 use crate::failure::{Exit, Failure, Result};
+use crate::reach::Reach;
 
 /// Shows what models cost and how much fits them, or takes a newer list.
 ///

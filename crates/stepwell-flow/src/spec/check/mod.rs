@@ -128,7 +128,7 @@ fn check_guided(guided: &Guided, config: &Path, problems: &mut Vec<Problem>) {
         }
     }
     if let Some(run) = &guided.run
-        && let Err(why) = crate::guided::check_program(run)
+        && let Err(why) = crate::spec::guided::check_program(run)
     {
         problems.push(Problem::new(config.at("run"), why));
     }

@@ -4,19 +4,19 @@ use serde_json::Value;
 
 /// Whether a text has characters that turn the direction of what follows: what is shown would not
 /// be what is there.
-pub(super) fn deceives(text: &str) -> bool {
+pub(crate) fn deceives(text: &str) -> bool {
     text.chars().any(|c| matches!(c, '\u{202a}'..='\u{202e}' | '\u{2066}'..='\u{2069}'))
 }
 
 /// The text without what moves a cursor or turns a direction, at most so many characters long.
-pub(super) fn plain(text: &str, most: usize) -> String {
+pub(crate) fn plain(text: &str, most: usize) -> String {
     let shown = |c: &char| (!c.is_control() || *c == '\n') && !deceives(c.encode_utf8(&mut [0; 4]));
     let kept: String = text.trim().chars().filter(shown).take(most).collect();
     kept.trim().to_owned()
 }
 
 /// The text in one line as it is: what cannot be seen, or would move what is shown, is spelled out.
-pub(super) fn spelled_out(text: &str) -> String {
+pub(crate) fn spelled_out(text: &str) -> String {
     let hidden = |c: char| {
         c.is_control()
             || deceives(c.encode_utf8(&mut [0; 4]))
@@ -35,7 +35,7 @@ pub(super) fn spelled_out(text: &str) -> String {
 }
 
 /// The first line of a text, cut to so many characters.
-pub(super) fn first_line(text: &str, most: usize) -> String {
+pub(crate) fn first_line(text: &str, most: usize) -> String {
     let line = text.trim().lines().next().unwrap_or_default();
     let line: String = line.chars().filter(|c| !c.is_control()).collect();
     match line.chars().nth(most) {
@@ -45,7 +45,7 @@ pub(super) fn first_line(text: &str, most: usize) -> String {
 }
 
 /// The last part of a text, from the start of a line.
-pub(super) fn last_part(text: &str, most: usize) -> &str {
+pub(crate) fn last_part(text: &str, most: usize) -> &str {
     let text = text.trim_end();
     if text.len() <= most {
         return text;
@@ -56,7 +56,7 @@ pub(super) fn last_part(text: &str, most: usize) -> &str {
 }
 
 /// Whether a path leaves the workspace, or enters what is not the user's.
-pub(super) fn leaves(file: &str) -> bool {
+pub(crate) fn leaves(file: &str) -> bool {
     let mut parts = file.split(['/', '\\']).filter(|part| *part != ".");
     let is_ours = |part: &str| [".git", stepwell::STORE_FOLDER].contains(&part);
     let first = parts.clone().next().unwrap_or_default();
@@ -67,13 +67,13 @@ pub(super) fn leaves(file: &str) -> bool {
 const MAX_PATH_BYTES: usize = 1_000;
 
 /// Whether a text can name a file of the workspace, and shows what it names.
-pub(super) fn is_file_name(text: &str) -> bool {
+pub(crate) fn is_file_name(text: &str) -> bool {
     let is_plain = !text.chars().any(char::is_control) && !deceives(text);
     is_plain && text.len() <= MAX_PATH_BYTES && !leaves(text)
 }
 
 /// A name or a number as text.
-pub(super) fn text_of(value: &Value) -> Option<String> {
+pub(crate) fn text_of(value: &Value) -> Option<String> {
     match value {
         Value::String(text) => Some(text.trim().to_owned()),
         Value::Number(number) => Some(number.to_string()),
@@ -82,7 +82,7 @@ pub(super) fn text_of(value: &Value) -> Option<String> {
 }
 
 /// A list of names or numbers as texts; what is neither is left out.
-pub(super) fn list_of_texts(value: Option<&Value>) -> Vec<String> {
+pub(crate) fn list_of_texts(value: Option<&Value>) -> Vec<String> {
     let list = value.and_then(Value::as_array).map(Vec::as_slice).unwrap_or_default();
     list.iter().filter_map(text_of).collect()
 }

@@ -8,7 +8,7 @@ use std::time::Duration;
 use stepwell::backend::{Key, Sealed};
 use stepwell::{Digest, Error, MAX_BLOB_BYTES, Result, Seq};
 
-use crate::rows::{PgRows, number};
+use super::pg_rows::{PgRows, number};
 use crate::transport::params;
 
 /// zstd's level: 3 is its default, and the last one before time grows faster than
