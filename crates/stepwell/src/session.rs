@@ -5,10 +5,10 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
 
 use crate::{
-    Append, Checkpoint, Created, Digest, Driver, Error, Kind, Lane, LaneState, Lease, Message,
-    NewEvent, NewSession, Origin, Phase, PhaseChanged, Pins, Recorded, Redacted, Restored, Result,
-    Rewound, Scope, Seq, SessionId, SessionInfo, Slice, Span, Status, StatusChanged, Step,
-    Stepwell, StopAsked, StopReason, Time, Undone, View, Work, Write, Written,
+    Append, Checkpoint, Created, Digest, Driver, Error, Event, Kind, Lane, LaneState, Lease,
+    Message, NewEvent, NewSession, Origin, Phase, PhaseChanged, Pins, Recorded, Redactor, Restored,
+    Result, Rewound, Scope, Seq, SessionId, SessionInfo, Slice, Span, Status, StatusChanged, Step,
+    Stepwell, StopAsked, StopReason, Time, Undone, View, Work, Written,
 };
 
 /// A session and the right to write to it. Dropping it gives the lease back; a
@@ -82,22 +82,25 @@ impl Session {
 
     /// Records several events, all or none.
     pub fn append_all(&self, events: Vec<NewEvent>) -> Result<Written> {
-        self.write(self.well.redacted(events))
+        self.well.append_held(&self.lease, events)
     }
 
-    /// Records several events from which a redactor of the caller's took the secrets, all or none.
-    pub fn append_redacted(&self, events: Vec<Redacted>) -> Result<Written> {
-        self.write(events.into_iter().map(Redacted::into_new).collect())
-    }
-
-    fn write(&self, events: Vec<NewEvent>) -> Result<Written> {
-        let written = self.well.write_noted(self.id(), events, |events| {
-            let (session, epoch) = (self.id().clone(), Some(self.lease.epoch));
-            let append = Append { session, epoch, expected: None, events };
-            self.well.store().write(Write::Append(append))
-        })?;
-        tracing::info!(session = %self.id(), seq = %written.last, "session_saved");
-        Ok(written)
+    /// Records several events without the secrets that the caller's redactor finds, all or none.
+    /// Returns them as they were recorded.
+    pub fn record(&self, redactor: &Redactor, events: Vec<Event>) -> Result<Vec<Recorded>> {
+        let at = self.now();
+        let redacted = |event| NewEvent::from(event).at(at).redacted(redactor);
+        let events: Vec<NewEvent> = events.into_iter().map(redacted).collect();
+        let (session, epoch) = (self.id().clone(), Some(self.lease.epoch));
+        let append = Append { session, epoch, expected: None, events: events.clone().into() };
+        let first = self.well.append(append)?.first.get();
+        let recorded = |(event, seq): (NewEvent, u64)| Recorded {
+            seq: Seq::new(seq),
+            at,
+            id: None,
+            event: event.event,
+        };
+        Ok(events.into_iter().zip(first..).map(recorded).collect())
     }
 
     /// Records a step of the main lane: the model's answer, its tools' results, and
