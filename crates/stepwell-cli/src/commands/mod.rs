@@ -69,8 +69,8 @@ use std::ffi::OsString;
 use std::io::Write;
 use std::process::ExitCode;
 
+use self::reach::Reach;
 use self::reach::Reach::{Erases, Reads, Widens, Writes};
-use self::reach::{Permit, Reach};
 use crate::app::{App, Needs};
 use crate::failure::{Exit, Failure, Result};
 
@@ -110,19 +110,12 @@ macro_rules! commands {
 
         /// Does it, if it may be done here.
         pub(crate) fn run(command: &Command, app: &mut App) -> Result<Exit> {
-            let permit = match command {
+            match command {
                 $(Command::$name(args) => {
                     let reach: fn(&$module::$args) -> Reach = $reach;
-                    reach(args).permit(concat!("stepwell ", $typed), &app.host)?
+                    reach(args).permit(concat!("stepwell ", $typed), &app.host)?;
+                    $run(args, app)
                 })*
-            };
-            start(command, app, permit)
-        }
-
-        /// Starts a command that may be done here.
-        fn start(command: &Command, app: &mut App, _: Permit) -> Result<Exit> {
-            match command {
-                $(Command::$name(args) => $run(args, app),)*
             }
         }
     };
