@@ -141,7 +141,12 @@ impl Picking {
                 created.driver = stepwell::Driver::External;
                 let create = Create { created, event_id: None, at: None, claim: None };
                 let events = vec![NewEvent::from(Message::user(task))];
-                let append = stepwell::Append { session: id, epoch: None, expected: None, events };
+                let append = stepwell::Append {
+                    session: id,
+                    epoch: None,
+                    expected: None,
+                    events: events.into(),
+                };
                 [stepwell::Write::Create(create), stepwell::Write::Append(append)]
             });
             store.batch(writes.collect()).unwrap();

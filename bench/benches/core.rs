@@ -10,9 +10,9 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use stepwell::{
-    Access, Append, Create, Created, Deps, Epoch, Filter, Lane, Maintain as _, Message, Policy,
-    Query, Rank, Redactor, ResumeLimits, Search, SessionId, Span, SqliteOptions, SqliteStore,
-    Status, StatusChanged, Stepwell, Store, Time, View, Write,
+    Access, Append, Create, Created, Deps, Epoch, Filter, Lane, Message, NewEvent, Policy, Query,
+    Rank, Redactor, ResumeLimits, Search, SessionId, Span, SqliteOptions, SqliteStore, Status,
+    StatusChanged, Stepwell, Store, Time, View, Write,
 };
 use stepwell_bench::plot::{self, Series};
 use stepwell_bench::{Table, Times, timed};
@@ -80,9 +80,13 @@ fn bare_insert(table: &rusqlite::Connection, body: &str) {
 }
 
 fn append(store: &dyn Store, session: &SessionId, messages: Vec<Message>) {
-    let events = messages.into_iter().map(Into::into).collect();
-    let append =
-        Append { session: session.clone(), epoch: Some(Epoch::FIRST), expected: None, events };
+    let events: Vec<NewEvent> = messages.into_iter().map(Into::into).collect();
+    let append = Append {
+        session: session.clone(),
+        epoch: Some(Epoch::FIRST),
+        expected: None,
+        events: events.into(),
+    };
     store.write(Write::Append(append)).unwrap();
 }
 
@@ -242,6 +246,7 @@ fn reading(table: &Table) {
     let open = Times::of(40, || {
         let read = SqliteOptions { access: Access::Read, ..SqliteOptions::default() };
         let store = SqliteStore::open_with(folder.path(), read).unwrap();
+        let store: &dyn Store = &store;
         store.info(&id).unwrap();
         let last = store.events(&id, Span::last(1_000)).unwrap();
         assert_eq!(last.events.len(), 1_000);
@@ -266,6 +271,7 @@ fn reading(table: &Table) {
     table.row(what, &open, ("a bare open, its row and their rows", &bare), "≤ 3x");
 
     let store = SqliteStore::open(folder.path()).unwrap();
+    let store: &dyn Store = &store;
     let (view, bare) = Times::of_both(
         11,
         4,
@@ -315,6 +321,7 @@ fn searching(table: &Table) {
 fn search_in(sessions: usize, all: &str, table: &Table) {
     let folder = folder();
     let store = SqliteStore::open(folder.path()).unwrap();
+    let store: &dyn Store = &store;
     let ids: Vec<SessionId> = (0..sessions).map(|n| format!("s-{n}").parse().unwrap()).collect();
     for (n, id) in ids.iter().enumerate() {
         let create = Write::Create(Create {
@@ -332,10 +339,10 @@ fn search_in(sessions: usize, all: &str, table: &Table) {
                 let rare = if (n, chunk, m % 100) == (7, 3, 42) { "zebrafish" } else { "" };
                 Message::user(format!("{} {rare}", prose(300, n * 10_000 + chunk * 1_000 + m)))
             };
-            append(&store, id, (0..1_000).map(message).collect());
+            append(store, id, (0..1_000).map(message).collect());
         }
     }
-    let indexing = timed(|| store.catch_up().unwrap());
+    let indexing = timed(|| store.maintain().catch_up().unwrap());
     table.figure(
         &format!("index {all} messages of 300 bytes"),
         &format!("{:.1} s", indexing.as_secs_f64()),

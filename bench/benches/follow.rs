@@ -31,7 +31,7 @@ fn create(n: usize) -> Write {
 
 fn edit(n: usize) -> Write {
     let events = vec![Edited::default().into()];
-    Write::Append(Append { session: id(n), epoch: None, expected: None, events })
+    Write::Append(Append { session: id(n), epoch: None, expected: None, events: events.into() })
 }
 
 /// The processor time that this process has used.
@@ -63,6 +63,7 @@ fn main() {
     let here = Arc::new(SqliteStore::open(folder.path()).unwrap());
     // Another handle has a connection of its own, as another process has.
     let there = SqliteStore::open(folder.path()).unwrap();
+    let there: &dyn Store = &there;
     for chunk in (0..sessions).collect::<Vec<_>>().chunks(1_000) {
         there.batch(chunk.iter().copied().map(create).collect()).unwrap();
     }

@@ -44,7 +44,7 @@ fn fill(folder: &Path) {
             ))
         });
         let events: Vec<NewEvent> = words.map(NewEvent::from).collect();
-        let append = Append { session: id, epoch: None, expected: None, events };
+        let append = Append { session: id, epoch: None, expected: None, events: events.into() };
         store.batch(vec![Write::Create(create), Write::Append(append)]).unwrap();
     }
 }

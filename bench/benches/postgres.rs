@@ -38,7 +38,7 @@ fn as_usual(server: &Server) -> PostgresStore {
     PostgresStore::open(Address::parse(&url).unwrap()).unwrap()
 }
 
-fn session(store: &PostgresStore, name: &str) -> SessionId {
+fn session(store: &dyn Store, name: &str) -> SessionId {
     let id: SessionId = name.parse().unwrap();
     let claim = stepwell::LeaseRequest { holder: SystemProcesses.this(), ttl: LEASE_TTL * 1000 };
     let created = Created::new(id.clone(), "bench");
@@ -47,9 +47,11 @@ fn session(store: &PostgresStore, name: &str) -> SessionId {
     id
 }
 
-fn append(store: &PostgresStore, session: &SessionId, events: Vec<NewEvent>) {
+fn append(store: &dyn Store, session: &SessionId, events: Vec<NewEvent>) {
     let (session, epoch) = (session.clone(), Some(Epoch::FIRST));
-    store.write(Write::Append(Append { session, epoch, expected: None, events })).unwrap();
+    store
+        .write(Write::Append(Append { session, epoch, expected: None, events: events.into() }))
+        .unwrap();
 }
 
 fn message(n: u64, bytes: usize) -> NewEvent {
@@ -57,7 +59,7 @@ fn message(n: u64, bytes: usize) -> NewEvent {
 }
 
 /// Appends per second of this many threads, each with a session of its own.
-fn ours(store: &PostgresStore, sessions: &[SessionId]) -> f64 {
+fn ours(store: &dyn Store, sessions: &[SessionId]) -> f64 {
     let (done, stop) = (AtomicU64::new(0), AtomicBool::new(false));
     std::thread::scope(|scope| {
         for id in sessions {
@@ -103,7 +105,7 @@ struct Bare {
 }
 
 impl Bare {
-    fn new(server: &Server, store: &PostgresStore, sessions: &[SessionId]) -> Self {
+    fn new(server: &Server, store: &dyn Store, sessions: &[SessionId]) -> Self {
         let runtime = tokio::runtime::Builder::new_multi_thread().enable_all().build().unwrap();
         let mut clients = Vec::new();
         for id in sessions {
@@ -246,9 +248,10 @@ fn appends(table: &Table) {
 fn tail(table: &Table) {
     let server = Server::start(Disk::Synced);
     let store = store(&server, "default", 4);
-    let id = session(&store, "long");
+    let store: &dyn Store = &store;
+    let id = session(store, "long");
     for n in 0..400 {
-        append(&store, &id, (0..250).map(|m| message(n * 250 + m, 1_000)).collect());
+        append(store, &id, (0..250).map(|m| message(n * 250 + m, 1_000)).collect());
     }
     let runtime = tokio::runtime::Builder::new_multi_thread().enable_all().build().unwrap();
     let client = runtime.block_on(async {
@@ -312,11 +315,12 @@ fn list(table: &Table) {
 fn million(table: &Table) {
     let server = Server::start(Disk::Lazy);
     let store = store(&server, "default", 8);
+    let store: &dyn Store = &store;
     let began = Instant::now();
     fill(8, 500, |thread, n| {
-        let id = session(&store, &format!("s-{thread}-{n}"));
+        let id = session(store, &format!("s-{thread}-{n}"));
         for chunk in 0..4 {
-            append(&store, &id, (0..250).map(|m| message(chunk * 250 + m, 200)).collect());
+            append(store, &id, (0..250).map(|m| message(chunk * 250 + m, 200)).collect());
         }
     });
     let _ = server.sql("VACUUM ANALYZE");
@@ -326,13 +330,13 @@ fn million(table: &Table) {
     let took = format!("{events} events in {:.0} s, {size}", began.elapsed().as_secs_f64());
     table.figure("filled", &took, "", "≥ 4,000,000");
     let id: SessionId = "s-3-77".parse().unwrap();
-    append(&store, &id, vec![message(0, 200)]);
-    let fresh = session(&store, "fresh");
+    append(store, &id, vec![message(0, 200)]);
+    let fresh = session(store, "fresh");
     let (at_many, at_few) = Times::of_both(
         6,
         100,
-        || append(&store, &id, vec![message(0, 200)]),
-        || append(&store, &fresh, vec![message(0, 200)]),
+        || append(store, &id, vec![message(0, 200)]),
+        || append(store, &fresh, vec![message(0, 200)]),
     );
     table.row("append among 4 million events", &at_many, ("to a new session", &at_few), "");
     let tail = Times::of(200, || drop(store.events(&id, Span::last(50)).unwrap()));

@@ -261,6 +261,7 @@ async fn follow(request: reqwest::RequestBuilder, session: usize, to: mpsc::Send
 fn append(store: &Path, time: Duration) -> HashMap<(usize, u64), Instant> {
     // A connection of its own, as another process has.
     let there = SqliteStore::open(store).unwrap();
+    let there: &dyn Store = &there;
     let mut written = HashMap::new();
     let (began, step) = (Instant::now(), PAUSE / u32::try_from(RUNNING).unwrap());
     let mut due = began;
@@ -270,7 +271,8 @@ fn append(store: &Path, time: Duration) -> HashMap<(usize, u64), Instant> {
             std::thread::sleep(due.saturating_duration_since(Instant::now()));
             due += step;
             let events = vec![Edited::default().into()];
-            let append = Append { session: id(session), epoch: None, expected: None, events };
+            let append =
+                Append { session: id(session), epoch: None, expected: None, events: events.into() };
             there.write(Write::Append(append)).unwrap();
             // The first event of a session made it.
             written.insert((session, round + 2), Instant::now());

@@ -30,8 +30,8 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use stepwell::{
-    Event, Lane, Message, Money, NewEvent, Recorded, Redacted, Seq, Session, Status, StatusChanged,
-    StopReason, Usage, Who,
+    Event, Lane, Message, Money, Recorded, Seq, Session, Status, StatusChanged, StopReason, Usage,
+    Who,
 };
 use stepwell_files::capture::Limits;
 use tokio::sync::watch as signal;
@@ -51,6 +51,7 @@ pub use event::{EventSink, GateAnswer, Here, NodeStatus, OpenGate, RunEvent};
 use file_watch::FileWatch;
 pub use front_end::{FrontEnd, Patience, Wisher, Wishes};
 pub use lane::{InLane, Past};
+use model_call::Asked;
 pub use notice::{Measure, Notice, Whole};
 pub use others::Provenance;
 use others::Request;
@@ -339,52 +340,58 @@ impl<'a> Run<'a> {
             if !over && deadline.is_some_and(is_late) {
                 return self.stop(Stop::limit(StopReason::Timeout), None);
             }
-            self.hear_given_budget()?;
-            let (compactor, conversation) = self.compaction();
-            compactor.find_due(conversation)?;
-            let estimate = self.estimate();
-            let next = self.state.next(&self.rules, &self.since, &estimate);
-            // What was said meanwhile goes before the next call, and before a happy end.
-            if next.can_listen() && self.take_in()? {
-                continue;
-            }
-            let calls = matches!(next, Move::CallModel);
-            if calls && (self.hear_phase()? || self.hear_lower_budget()?) {
-                continue;
-            }
+            let Some(next) = self.next_move()? else { continue };
             let cut = Cancel { interrupt: &mut interrupt, deadline };
-            if let Some((stop, error)) = self.make(next, cut).await? {
+            let ended = match next {
+                Move::CallModel => match self.ask(cut).await? {
+                    // What the call may use stays reserved until the answer says what it took.
+                    Asked::Answered(answer, _reserved) => self.hear(*answer)?,
+                    Asked::Unanswered(ended) => ended,
+                },
+                Move::Compact(by) => self.compact(by, cut).await?,
+                Move::RunTool(call) => {
+                    self.keep_choice(&call)?;
+                    self.perform(call, cut).await?
+                }
+                Move::Inspect(call, targets) => {
+                    self.inspect(call, &targets, cut).await?;
+                    None
+                }
+                Move::Settle(call, settled) => {
+                    self.keep_choice(&call)?;
+                    self.finish_unrun(&call, &settled)?;
+                    None
+                }
+                Move::Ask(call) => self.ask_person(call, cut).await?,
+                Move::Seal => {
+                    self.seal()?;
+                    None
+                }
+                Move::Stop(stop) => {
+                    self.tell_refusal(&stop);
+                    Some((stop, None))
+                }
+            };
+            if let Some((stop, error)) = ended {
                 return self.stop(stop, error);
             }
         }
     }
 
-    /// Makes one move. An answer ends the run.
-    async fn make(
-        &mut self,
-        next: Move,
-        cut: Cancel<'_>,
-    ) -> Result<Option<(Stop, Option<CallError>)>> {
-        match next {
-            Move::CallModel => return self.ask(cut).await,
-            Move::Compact(by) => return self.compact(by, cut).await,
-            Move::RunTool(call) => {
-                self.keep_choice(&call)?;
-                return self.perform(call, cut).await;
-            }
-            Move::Inspect(call, targets) => self.inspect(call, &targets, cut).await?,
-            Move::Settle(call, settled) => {
-                self.keep_choice(&call)?;
-                self.finish_unrun(&call, &settled)?;
-            }
-            Move::Ask(call) => return self.ask_person(call, cut).await,
-            Move::Seal => self.seal()?,
-            Move::Stop(stop) => {
-                self.tell_refusal(&stop);
-                return Ok(Some((stop, None)));
-            }
+    /// The next move; none, if something was said meanwhile that goes first.
+    fn next_move(&mut self) -> Result<Option<Move>> {
+        self.hear_given_budget()?;
+        let (compactor, conversation) = self.compaction();
+        compactor.find_due(conversation)?;
+        let estimate = self.estimate();
+        let next = self.state.next(&self.rules, &self.since, &estimate);
+        // What was said meanwhile goes before the next call, and before a happy end.
+        if next.can_listen() && self.take_in()? {
+            return Ok(None);
         }
-        Ok(None)
+        let calls = matches!(next, Move::CallModel);
+        let is_changed = calls && (self.hear_phase()? || self.hear_lower_budget()?);
+        Ok((!is_changed).then_some(next))
     }
 
     /// Records that the step is complete.
@@ -408,21 +415,15 @@ impl<'a> Run<'a> {
     /// Records events, all or none, and takes them in: without secrets on disk, as they are
     /// in memory. Nothing is recorded in any other way.
     fn record(&mut self, events: Vec<Event>) -> Result<()> {
-        let at = self.session.now();
-        let redactor = &self.setup.redactor;
-        let written = |event: &Event| Redacted::by(redactor, NewEvent::from(event.clone()).at(at));
-        let written: Vec<Redacted> = events.iter().map(written).collect();
-        let mut seq = self.session.append_redacted(written.clone())?.first;
+        let written = self.session.record(&self.setup.redactor, events.clone())?;
         for (event, written) in events.into_iter().zip(written) {
             if let Event::Message(message) = &event {
                 self.request.tokens += record::tokens("", std::slice::from_ref(message), &[]);
             }
-            let recorded = Recorded { seq, at, id: None, event };
+            let recorded = Recorded { seq: written.seq, at: written.at, id: None, event };
             self.state.apply(&recorded);
             self.window.apply(&recorded);
-            let event = written.into_new().event;
-            self.front.events.tell(RunEvent::Recorded(Recorded { seq, at, id: None, event }));
-            seq = seq.next();
+            self.front.events.tell(RunEvent::Recorded(written));
         }
         Ok(())
     }

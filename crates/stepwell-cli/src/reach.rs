@@ -18,9 +18,6 @@ pub(crate) enum Reach {
     Widens,
 }
 
-/// Leave to start a command. Only [`Reach::permit`] gives it, so no command starts unjudged.
-pub(crate) struct Permit(());
-
 impl Reach {
     /// Widens if a condition holds.
     pub(crate) const fn widens_if(condition: bool, otherwise: Self) -> Self {
@@ -32,16 +29,16 @@ impl Reach {
         if is_dry { Self::Reads } else { self }
     }
 
-    /// Leave to start a command of this name. A run's own command may not erase and may not widen: an
+    /// Fails if a command of this name may not start here. A run's own command may not erase and may not widen: an
     /// agent must not remove the record of what it did, or allow itself more.
-    pub(crate) fn permit(self, command: &'static str, host: &Host) -> Result<Permit> {
+    pub(crate) fn permit(self, command: &'static str, host: &Host) -> Result<()> {
         let is_peoples = match self {
             Self::Reads | Self::Writes => false,
             Self::Erases | Self::Widens => true,
         };
         match is_peoples && host.environment.is_in_run() {
             true => Err(Error::OnlyPeople { what: command }.into()),
-            false => Ok(Permit(())),
+            false => Ok(()),
         }
     }
 }

@@ -128,7 +128,7 @@ fn swap(
         session: id("a"),
         epoch: Some(epoch),
         expected: Some(Expected::At(Seq::new(expected))),
-        events: vec![say("swapped")],
+        events: vec![say("swapped")].into(),
     }))
 }
 
@@ -157,7 +157,7 @@ fn an_expected_seq_guards_an_edit_without_a_lease<F: Fixture>(w: &mut Harness<F>
             session: id("a"),
             epoch: None,
             expected: Some(Expected::At(Seq::new(expected))),
-            events: vec![Edited::default().into()],
+            events: vec![Edited::default().into()].into(),
         }))
     };
     assert!(edit(1).is_ok());
@@ -174,7 +174,7 @@ fn of_two_compare_and_swaps_one_wins<F: Fixture>(w: &mut Harness<F>) {
             session: id("a"),
             epoch: Some(epoch),
             expected: Some(Expected::At(Seq::FIRST)),
-            events: vec![say("me")],
+            events: vec![say("me")].into(),
         }))
     };
     let won = std::thread::scope(|scope| {
@@ -246,7 +246,7 @@ fn events_appended_from_many_threads_are_all_there<F: Fixture>(w: &mut Harness<F
                         session: lease.session.clone(),
                         epoch: Some(lease.epoch),
                         expected: Some(Expected::At(Seq::new(n))),
-                        events: vec![step.into()],
+                        events: vec![step.into()].into(),
                     };
                     store.write(Write::Append(append)).unwrap();
                 }
@@ -275,7 +275,7 @@ fn an_append_that_fails_half_way_takes_no_neighbour_along<F: Fixture>(w: &mut Ha
                         session: lease.session.clone(),
                         epoch: Some(lease.epoch),
                         expected: None,
-                        events: vec![say("half"), second],
+                        events: vec![say("half"), second].into(),
                     };
                     assert_eq!(store.write(Write::Append(append)).is_err(), fails);
                 }
@@ -298,7 +298,7 @@ fn seqs_given_to_many_threads_are_dense_and_unique<F: Fixture>(w: &mut Harness<F
             session: id("a"),
             epoch: None,
             expected: None,
-            events: vec![Edited::default().into()],
+            events: vec![Edited::default().into()].into(),
         };
         store.write(Write::Append(append)).unwrap().first.get()
     };
@@ -317,7 +317,7 @@ fn seqs_given_to_many_threads_are_dense_and_unique<F: Fixture>(w: &mut Harness<F
 fn an_append_to_a_trashed_session_is_refused<F: Fixture>(w: &mut Harness<F>) {
     let lease = w.begin("a");
     w.release(&lease);
-    w.store().trash(&[id("a").into()]).unwrap();
+    w.store().maintain().trash(&[id("a").into()]).unwrap();
     let error = w.tell("a", Edited::default()).unwrap_err();
     assert!(matches!(&error, Error::Trashed(name) if *name == id("a")), "{error}");
     assert_eq!(w.log("a").len(), 1);

@@ -24,7 +24,7 @@ claims! { $ batch = batch_claims for Fixture:
 }
 
 fn append(name: &str, epoch: Option<Epoch>, events: Vec<NewEvent>) -> Write {
-    Write::Append(Append { session: id(name), epoch, expected: None, events })
+    Write::Append(Append { session: id(name), epoch, expected: None, events: events.into() })
 }
 
 fn make(name: &str, claim: Option<LeaseRequest>) -> Write {
@@ -126,7 +126,7 @@ fn a_compare_and_swap_sees_the_writes_before_it<F: Fixture>(w: &mut Harness<F>) 
             session: id("a"),
             epoch: Some(lease.epoch),
             expected: Some(Expected::At(Seq::new(expected))),
-            events: vec![say("x")],
+            events: vec![say("x")].into(),
         })
     };
     let error = w.store().batch(vec![swap(1), swap(1)]).unwrap_err();

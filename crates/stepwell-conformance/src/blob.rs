@@ -60,7 +60,7 @@ fn a_blob_is_kept_under_the_digest_that_was_taken_of_it<F: Fixture>(w: &mut Harn
     w.store().keep_blobs(&[(digest, b"hello")]).unwrap();
     assert_eq!(w.store().blob(&digest).unwrap(), b"hello");
     w.add(&lease, written("x", digest));
-    assert!(w.store().verify(&lease.session).unwrap().is_sound());
+    assert!(w.store().maintain().verify(&lease.session).unwrap().is_sound());
     // Bytes that are not the digest's are damage, and nobody's blob.
     let wrong = Digest::of(b"other");
     w.store().keep_blobs(&[(wrong, b"hello")]).unwrap();
@@ -84,7 +84,7 @@ fn bytes_that_were_damaged_are_replaced_by_a_write_that_has_them<F: Fixture>(w: 
     for right in [b"right".as_slice(), long.as_bytes()] {
         assert_eq!(w.store().blob(&Digest::of(right)).unwrap(), right);
     }
-    assert!(w.store().verify(&lease.session).unwrap().is_sound());
+    assert!(w.store().maintain().verify(&lease.session).unwrap().is_sound());
 }
 
 fn absent<F: Fixture>(w: &Harness<F>, digest: &Digest) {
@@ -95,13 +95,14 @@ fn absent<F: Fixture>(w: &Harness<F>, digest: &Digest) {
 
 fn several_blobs_are_stored_at_once<F: Fixture>(w: &mut Harness<F>) {
     let (one, two) = (noise(70_000, 3), noise(9, 4));
-    let stored = w.store().put_blobs(&[&one, &two, b"", &one]).unwrap();
-    let digests = [&one[..], &two, b"", &one].map(Digest::of);
-    assert_eq!(stored, digests);
+    let blobs = [&one[..], &two, b"", &one];
+    let digests = blobs.map(Digest::of);
+    let named: Vec<_> = digests.into_iter().zip(blobs).collect();
+    w.store().keep_blobs(&named).unwrap();
     assert_eq!(w.store().blob(&digests[0]).unwrap(), one);
     assert_eq!(w.store().blob(&digests[1]).unwrap(), two);
     assert_eq!(w.store().blob(&digests[2]).unwrap(), b"");
-    assert!(w.store().put_blobs(&[]).unwrap().is_empty());
+    w.store().keep_blobs(&[]).unwrap();
 }
 
 fn a_blob_is_read_back_by_its_digest<F: Fixture>(w: &mut Harness<F>) {
@@ -126,12 +127,12 @@ fn a_blob_that_was_never_stored_is_absent<F: Fixture>(w: &mut Harness<F>) {
 fn the_same_bytes_are_stored_once<F: Fixture>(w: &mut Harness<F>) {
     let bytes = noise(50_000, 3);
     let first = w.store().put_blob(&bytes).unwrap();
-    let used = w.store().disk_use().unwrap().blobs;
+    let used = w.store().maintain().disk_use().unwrap().blobs;
     assert!(used >= 40_000, "{used}");
     assert_eq!(w.store().put_blob(&bytes).unwrap(), first);
-    assert_eq!(w.store().disk_use().unwrap().blobs, used);
+    assert_eq!(w.store().maintain().disk_use().unwrap().blobs, used);
     w.store().put_blob(&noise(50_000, 5)).unwrap();
-    assert!(w.store().disk_use().unwrap().blobs > used);
+    assert!(w.store().maintain().disk_use().unwrap().blobs > used);
 }
 
 fn a_blob_survives_reopening<F: Fixture>(w: &mut Harness<F>) {
@@ -144,7 +145,7 @@ fn a_blob_that_no_event_names_stays_for_now<F: Fixture>(w: &mut Harness<F>) {
     let digest = w.store().put_blob(b"soon").unwrap();
     let lease = w.begin("other");
     w.release(&lease);
-    w.store().purge(&[id("other").into()]).unwrap();
+    w.store().maintain().purge(&[id("other").into()]).unwrap();
     let lease = w.begin("a");
     w.add(&lease, written("x", digest));
     assert_eq!(w.store().blob(&digest).unwrap(), b"soon");
@@ -180,11 +181,11 @@ fn a_purge_removes_the_blobs_that_only_it_named<F: Fixture>(w: &mut Harness<F>) 
     w.add(&lease, written("x", digest));
     w.add(&lease, written("y", digest));
     w.release(&lease);
-    w.store().trash(&[id("a").into()]).unwrap();
+    w.store().maintain().trash(&[id("a").into()]).unwrap();
     assert!(w.store().blob(&digest).is_ok());
-    w.store().purge(&[id("a").into()]).unwrap();
+    w.store().maintain().purge(&[id("a").into()]).unwrap();
     absent(w, &digest);
-    assert_eq!(w.store().disk_use().unwrap().blobs, 0);
+    assert_eq!(w.store().maintain().disk_use().unwrap().blobs, 0);
 }
 
 fn a_blob_that_two_sessions_name_outlives_the_first_purge<F: Fixture>(w: &mut Harness<F>) {
@@ -194,10 +195,10 @@ fn a_blob_that_two_sessions_name_outlives_the_first_purge<F: Fixture>(w: &mut Ha
         w.add(&lease, written("x", digest));
         w.release(&lease);
     }
-    w.store().purge(&[id("a").into()]).unwrap();
+    w.store().maintain().purge(&[id("a").into()]).unwrap();
     assert_eq!(w.store().blob(&digest).unwrap(), b"shared");
     w.assert_folded("b");
-    w.store().purge(&[id("b").into()]).unwrap();
+    w.store().maintain().purge(&[id("b").into()]).unwrap();
     absent(w, &digest);
 }
 
@@ -210,11 +211,11 @@ fn a_blob_that_a_fork_shares_outlives_its_parent<F: Fixture>(w: &mut Harness<F>)
     w.add(&lease, written("x", later));
     w.release(&lease);
     w.release(&fork);
-    w.store().purge(&[id("a").into()]).unwrap();
+    w.store().maintain().purge(&[id("a").into()]).unwrap();
     assert_eq!(w.store().blob(&shared).unwrap(), b"before the fork");
     absent(w, &later);
     w.assert_folded("f");
-    w.store().purge(&[id("f").into()]).unwrap();
+    w.store().maintain().purge(&[id("f").into()]).unwrap();
     absent(w, &shared);
 }
 
@@ -269,13 +270,13 @@ fn a_long_text_is_stored_once_for_all_that_say_it<F: Fixture>(w: &mut Harness<F>
         noise(2 * SPILL_BYTES, 9).iter().map(|byte| char::from(b'a' + byte % 26)).collect();
     let (a, b) = (w.begin("a"), w.begin("b"));
     w.add(&a, say(&text));
-    let used = w.store().disk_use().unwrap();
+    let used = w.store().maintain().disk_use().unwrap();
     assert!(used.blobs > 0 && used.events < SPILL_BYTES as u64);
     for lease in [&a, &b] {
         w.add(lease, say(&text));
         w.add(lease, Message::tool_result("c", text.clone()));
     }
-    assert_eq!(w.store().disk_use().unwrap().blobs, used.blobs);
+    assert_eq!(w.store().maintain().disk_use().unwrap().blobs, used.blobs);
 }
 
 fn a_long_text_goes_with_its_last_session<F: Fixture>(w: &mut Harness<F>) {
@@ -285,11 +286,11 @@ fn a_long_text_goes_with_its_last_session<F: Fixture>(w: &mut Harness<F>) {
         w.add(&lease, say(&text));
         w.release(&lease);
     }
-    w.store().purge(&[id("a").into()]).unwrap();
+    w.store().maintain().purge(&[id("a").into()]).unwrap();
     let last = w.log("b").pop().unwrap();
     assert_eq!(last.event, Event::Message(Message::user(text)));
-    w.store().purge(&[id("b").into()]).unwrap();
-    assert_eq!(w.store().disk_use().unwrap().blobs, 0);
+    w.store().maintain().purge(&[id("b").into()]).unwrap();
+    assert_eq!(w.store().maintain().disk_use().unwrap().blobs, 0);
 }
 
 fn a_users_own_blob_key_survives<F: Fixture>(w: &mut Harness<F>) {

@@ -64,7 +64,7 @@ fn edit(name: &str) -> Write {
         session: id(name),
         epoch: None,
         expected: None,
-        events: vec![Edited::default().into()],
+        events: vec![Edited::default().into()].into(),
     })
 }
 
@@ -101,11 +101,11 @@ fn trash_restore_and_purge_are_changes<F: Fixture>(w: &mut Harness<F>) {
     let lease = w.subagent("a", "b");
     w.release(&lease);
     let mut cursor = now(w);
-    w.store().trash(&targets(&["a"])).unwrap();
+    w.store().maintain().trash(&targets(&["a"])).unwrap();
     assert_eq!(since(w, &mut cursor), ["a trashed", "b trashed"]);
-    w.store().restore(&[id("a")]).unwrap();
+    w.store().maintain().restore(&[id("a")]).unwrap();
     assert_eq!(since(w, &mut cursor), ["a 1", "b 1"]);
-    w.store().purge(&targets(&["a"])).unwrap();
+    w.store().maintain().purge(&targets(&["a"])).unwrap();
     let gone = since(w, &mut cursor);
     assert!(gone.len() == 2 && gone.contains(&"b removed".to_owned()), "{gone:?}");
     assert!(since(w, &mut cursor).is_empty());
@@ -116,7 +116,7 @@ fn a_name_that_is_used_again_is_told_as_gone_and_as_new<F: Fixture>(w: &mut Harn
     w.chat(&lease, "x", 5);
     w.release(&lease);
     let mut cursor = now(w);
-    w.store().purge(&targets(&["a"])).unwrap();
+    w.store().maintain().purge(&targets(&["a"])).unwrap();
     w.make(created("a"));
     assert_eq!(since(w, &mut cursor), ["a removed", "a 1"]);
 }
@@ -291,7 +291,7 @@ fn a_subscriber_is_told_what_changes_and_another_what_concerns_it<F: Fixture>(w:
     let mut told = [all.next(LONG).unwrap(), all.next(LONG).unwrap()];
     told.sort_by_key(|notice| format!("{notice:?}"));
     assert_eq!(told, [notice("a", 3), notice("b", 2)]);
-    store.purge(&targets(&["b"])).unwrap();
+    store.maintain().purge(&targets(&["b"])).unwrap();
     let gone = Notice::Changed(SessionChange { session: id("b"), kind: ChangeKind::Removed });
     assert_eq!(of_b.next(LONG).unwrap(), Some(gone));
 }

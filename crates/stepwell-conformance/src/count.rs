@@ -67,7 +67,7 @@ fn a_count_has_the_conditions_of_a_list<F: Fixture>(w: &mut Harness<F>) {
 fn a_trashed_session_counts_only_in_the_trash<F: Fixture>(w: &mut Harness<F>) {
     w.make(created("a"));
     w.make(created("b"));
-    w.store().trash(&[id("a").into()]).unwrap();
+    w.store().maintain().trash(&[id("a").into()]).unwrap();
     assert_eq!(counts(w).total(), 1);
     let at = |place| {
         let filter = Filter { place, ..Filter::default() };
@@ -78,7 +78,7 @@ fn a_trashed_session_counts_only_in_the_trash<F: Fixture>(w: &mut Harness<F>) {
 
 fn a_purged_session_is_not_counted<F: Fixture>(w: &mut Harness<F>) {
     w.make(created("a"));
-    w.store().purge(&[id("a").into()]).unwrap();
+    w.store().maintain().purge(&[id("a").into()]).unwrap();
     let filter = Filter { place: TrashScope::Anywhere, ..Filter::default() };
     assert_eq!(w.store().count(&filter).unwrap(), Counts::default());
 }

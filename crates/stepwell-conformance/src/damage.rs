@@ -77,7 +77,7 @@ fn facts_do_not_read_the_rest_of_the_log<F: Damageable>(w: &mut Harness<F>) {
 fn a_verification_names_the_first_damaged_seq<F: Damageable>(w: &mut Harness<F>) {
     damaged(w);
     w.fixture().damage(&id("a"), Seq::new(8));
-    let verdict = w.store().verify(&id("a")).unwrap();
+    let verdict = w.store().maintain().verify(&id("a")).unwrap();
     assert!(!verdict.is_sound());
     assert_eq!(verdict.intact, 4);
     at_five(verdict.damage.as_ref());
@@ -85,7 +85,7 @@ fn a_verification_names_the_first_damaged_seq<F: Damageable>(w: &mut Harness<F>)
 
 fn a_damaged_session_lists_as_damaged<F: Damageable>(w: &mut Harness<F>) {
     damaged(w);
-    w.store().verify(&id("a")).unwrap();
+    w.store().maintain().verify(&id("a")).unwrap();
     let page = w.store().list(&Query::default()).unwrap();
     assert_eq!(page.sessions.len(), 2);
     for info in &page.sessions {
@@ -100,7 +100,7 @@ fn a_damaged_session_lists_as_damaged<F: Damageable>(w: &mut Harness<F>) {
 
 fn damage_does_not_touch_other_sessions<F: Damageable>(w: &mut Harness<F>) {
     damaged(w);
-    w.store().verify(&id("a")).unwrap();
+    w.store().maintain().verify(&id("a")).unwrap();
     w.assert_folded("b");
     let other = w.begin("c");
     w.add(&other, say("x"));
@@ -117,7 +117,7 @@ fn damage_does_not_keep_others_from_being_found<F: Damageable>(w: &mut Harness<F
 
 fn a_damaged_session_takes_no_more_events<F: Damageable>(w: &mut Harness<F>) {
     let lease = damaged(w);
-    w.store().verify(&id("a")).unwrap();
+    w.store().maintain().verify(&id("a")).unwrap();
     let error = w.try_add(&lease, vec![say("more")]).unwrap_err();
     assert!(matches!(error, Error::Damaged { .. }), "{error}");
     w.release(&lease);
@@ -128,7 +128,7 @@ fn a_damaged_session_takes_no_more_events<F: Damageable>(w: &mut Harness<F>) {
 fn a_repair_does_not_hide_damage<F: Damageable>(w: &mut Harness<F>) {
     damaged(w);
     for _ in 0..2 {
-        let verdict = w.store().repair(&id("a")).unwrap();
+        let verdict = w.store().maintain().repair(&id("a")).unwrap();
         at_five(verdict.damage.as_ref());
         at_five(w.store().info(&id("a")).unwrap().damage.as_ref());
         let slice = w.store().events(&id("a"), Span::ALL).unwrap();
@@ -138,7 +138,7 @@ fn a_repair_does_not_hide_damage<F: Damageable>(w: &mut Harness<F>) {
 
 fn a_fork_before_the_damage_lives<F: Damageable>(w: &mut Harness<F>) {
     damaged(w);
-    w.store().verify(&id("a")).unwrap();
+    w.store().maintain().verify(&id("a")).unwrap();
     let fork = w.fork("a", 4, "f");
     w.add(&fork, say("on its own").with_id(event_id("own")));
     w.assert_folded("f");
@@ -146,7 +146,7 @@ fn a_fork_before_the_damage_lives<F: Damageable>(w: &mut Harness<F>) {
 
 fn a_fork_beyond_the_damage_is_refused<F: Damageable>(w: &mut Harness<F>) {
     damaged(w);
-    w.store().verify(&id("a")).unwrap();
+    w.store().maintain().verify(&id("a")).unwrap();
     for at in [5, 6, 10] {
         let origin = stepwell::Origin::Fork { parent: id("a"), at: Seq::new(at) };
         let fork = stepwell::Created { origin, ..created("f") };
@@ -159,9 +159,9 @@ fn a_fork_beyond_the_damage_is_refused<F: Damageable>(w: &mut Harness<F>) {
 
 fn a_damaged_session_can_be_purged<F: Damageable>(w: &mut Harness<F>) {
     let lease = damaged(w);
-    w.store().verify(&id("a")).unwrap();
+    w.store().maintain().verify(&id("a")).unwrap();
     w.release(&lease);
-    let removal = w.store().purge(&[id("a").into()]).unwrap();
+    let removal = w.store().maintain().purge(&[id("a").into()]).unwrap();
     assert_eq!(removal.taken, [id("a")]);
     assert!(!w.has("a"));
     w.assert_folded("b");

@@ -348,7 +348,7 @@ fn a_prefix_is_no_pattern<F: Fixture>(w: &mut Harness<F>) {
 
 fn a_place_tells_the_trash_from_the_rest<F: Fixture>(w: &mut Harness<F>) {
     three(w, created);
-    w.store().trash(&[id("b").into()]).unwrap();
+    w.store().maintain().trash(&[id("b").into()]).unwrap();
     let at = |place| w.listed(Filter { place, ..Filter::default() });
     assert_eq!(at(TrashScope::Kept), names(&["a", "c"]));
     assert_eq!(at(TrashScope::Trash), names(&["b"]));

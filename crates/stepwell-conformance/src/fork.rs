@@ -295,7 +295,7 @@ fn a_fork_does_not_begin_with_an_id_that_its_shared_events_bear<F: Fixture>(w: &
     assert!(!w.has("f"));
     fork(1).unwrap();
     w.release(&lease);
-    w.store().purge(&[id("a").into()]).unwrap();
+    w.store().maintain().purge(&[id("a").into()]).unwrap();
     w.assert_folded("f");
 }
 
@@ -341,7 +341,7 @@ fn a_fork_made_in_a_batch_sees_the_writes_before_it<F: Fixture>(w: &mut Harness<
         session: id("a"),
         epoch: Some(lease.epoch),
         expected: None,
-        events: vec![say("just now")],
+        events: vec![say("just now")].into(),
     };
     let writes = vec![Write::Append(append), Write::Create(create(fork, None))];
     w.store().batch(writes).unwrap();

@@ -26,7 +26,7 @@ claims! { $ guard = guard_claims for Fixture:
 }
 
 fn append(epoch: Option<Epoch>, events: Vec<NewEvent>) -> Write {
-    Write::Append(Append { session: id("a"), epoch, expected: None, events })
+    Write::Append(Append { session: id("a"), epoch, expected: None, events: events.into() })
 }
 
 /// A lease that was lost, and the one that took its place.

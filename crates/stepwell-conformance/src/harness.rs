@@ -174,7 +174,7 @@ impl<F: Fixture> Harness<F> {
             session: lease.session.clone(),
             epoch: Some(lease.epoch),
             expected: None,
-            events,
+            events: events.into(),
         }))
     }
 
@@ -184,7 +184,7 @@ impl<F: Fixture> Harness<F> {
             session: id(name),
             epoch: None,
             expected: None,
-            events: vec![event.into()],
+            events: vec![event.into()].into(),
         }))
     }
 
@@ -259,7 +259,7 @@ impl<F: Fixture> Harness<F> {
         assert_eq!(info.head, head, "the head of {name}");
         let stored = self.store().lanes(&id(name)).unwrap();
         assert_eq!(stored, lanes, "the lanes of {name}");
-        let verdict = self.store().verify(&id(name)).unwrap();
+        let verdict = self.store().maintain().verify(&id(name)).unwrap();
         assert!(verdict.is_sound(), "{name}: {verdict:?}");
         assert_eq!(verdict.intact, info.head.seq.get());
     }

@@ -123,7 +123,7 @@ fn the_head_is_the_fold_after_every_kind<F: Fixture>(w: &mut Harness<F>) {
         rule: "test".to_owned(),
         replacements: vec![(Seq::new(2), Message::assistant("").into())],
     };
-    w.store().scrub(scrub).unwrap();
+    w.store().maintain().scrub(scrub).unwrap();
     w.assert_folded("a");
     for kind in Kind::ALL {
         assert!(seen.iter().any(|name| name == kind.as_str()), "{kind:?}");
@@ -312,12 +312,12 @@ fn a_long_task_is_cut_in_the_head_only<F: Fixture>(w: &mut Harness<F>) {
 fn bytes_of_a_session_grow_with_its_events<F: Fixture>(w: &mut Harness<F>) {
     let lease = w.begin("a");
     let before = w.store().info(&id("a")).unwrap().bytes;
-    let total = w.store().disk_use().unwrap();
+    let total = w.store().maintain().disk_use().unwrap();
     assert!(before > 0);
     w.add(&lease, say(&"x".repeat(1_000)));
     let after = w.store().info(&id("a")).unwrap().bytes;
     assert!(after >= before + 1_000 && after < before + 2_000, "{before} {after}");
-    let used = w.store().disk_use().unwrap();
+    let used = w.store().maintain().disk_use().unwrap();
     assert!(used.events >= total.events + 1_000);
     assert!(used.total >= used.events);
 }

@@ -42,7 +42,7 @@ fn fork<F: Fixture>(w: &Harness<F>, parent: &str, at: u64, name: &str) {
 }
 
 fn purge<F: Fixture>(w: &Harness<F>, name: &str) {
-    let removal = w.store().purge(&targets(&[name])).unwrap();
+    let removal = w.store().maintain().purge(&targets(&[name])).unwrap();
     assert!(removal.left.is_empty(), "{removal:?}");
     assert!(!w.has(name));
 }
@@ -180,10 +180,10 @@ fn the_last_user_takes_the_prefix_with_it<F: Fixture>(w: &mut Harness<F>) {
     fork(w, "a", 3, "f");
     fork(w, "a", 5, "g");
     for name in ["a", "g", "f"] {
-        assert!(w.store().disk_use().unwrap().events > 0);
+        assert!(w.store().maintain().disk_use().unwrap().events > 0);
         purge(w, name);
     }
-    assert_eq!(w.store().disk_use().unwrap().events, 0);
+    assert_eq!(w.store().maintain().disk_use().unwrap().events, 0);
     assert!(w.hits("a").is_empty());
 }
 
@@ -288,7 +288,7 @@ fn parent_and_fork_can_go_together<F: Fixture>(w: &mut Harness<F>) {
     parent(w);
     fork(w, "a", 4, "f");
     fork(w, "a", 3, "g");
-    let removal = w.store().purge(&targets(&["a", "f"])).unwrap();
+    let removal = w.store().maintain().purge(&targets(&["a", "f"])).unwrap();
     assert_eq!(removal.taken.len(), 2);
     w.assert_folded("g");
     assert_eq!(texts(&w.log("g")), ["a 1", "a 2", "g 1", "g 2"]);

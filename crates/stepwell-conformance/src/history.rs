@@ -247,7 +247,7 @@ impl ModelTest {
             let folded = if info.held.is_some() { state.head } else { state.head.without_runner() };
             assert_eq!(info.head, folded, "{id}");
             assert_eq!(info.trashed_at.is_some(), plain.trashed, "{id}");
-            assert!(store.verify(id).unwrap().is_sound(), "{id}");
+            assert!(store.maintain().verify(id).unwrap().is_sound(), "{id}");
             let view = View::of(&Lane::main(), events);
             let texts: Vec<String> =
                 view.messages.iter().map(|shown| shown.message.text()).collect();

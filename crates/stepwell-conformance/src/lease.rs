@@ -70,7 +70,7 @@ fn a_lease_of_no_session_is_an_error<F: Fixture>(w: &mut Harness<F>) {
 
 fn a_trashed_sessions_lease_cannot_be_taken<F: Fixture>(w: &mut Harness<F>) {
     w.make(created("a"));
-    w.store().trash(&[id("a").into()]).unwrap();
+    w.store().maintain().trash(&[id("a").into()]).unwrap();
     let error = w.store().acquire(&id("a"), &claim(1)).unwrap_err();
     assert!(matches!(error, Error::Trashed(_)), "{error}");
 }
@@ -141,7 +141,7 @@ fn releasing_a_lost_lease_is_no_error_and_frees_nothing<F: Fixture>(w: &mut Harn
 fn releasing_a_lease_of_a_purged_session_is_no_error<F: Fixture>(w: &mut Harness<F>) {
     let lease = w.begin("a");
     w.release(&lease);
-    w.store().purge(&[id("a").into()]).unwrap();
+    w.store().maintain().purge(&[id("a").into()]).unwrap();
     w.release(&lease);
     assert!(!w.has("a"));
 }

@@ -162,7 +162,7 @@ fn pages_stay_in_place_while_sessions_go<F: Fixture>(w: &mut Harness<F>) {
     let seen = pages(w, &query, |n| {
         // One that was shown, at which the page ended, goes.
         let shown = id(&format!("s{}", 2 * n + 1));
-        w.store().purge(&[shown.into()]).unwrap();
+        w.store().maintain().purge(&[shown.into()]).unwrap();
     });
     assert_eq!(seen.concat(), "s0s1s2s3s4s5");
 }

@@ -30,7 +30,7 @@ fn stopped<F: Fixture>(w: &Harness<F>, name: &str) {
 
 fn a_purged_session_is_gone_everywhere<F: Fixture>(w: &mut Harness<F>) {
     stopped(w, "a");
-    let removal = w.store().purge(&targets(&["a"])).unwrap();
+    let removal = w.store().maintain().purge(&targets(&["a"])).unwrap();
     assert_eq!((taken(&removal), removal.left.len()), (vec!["a"], 0));
     assert!(!w.has("a"));
     let anywhere = Filter { place: TrashScope::Anywhere, ..Filter::default() };
@@ -39,8 +39,8 @@ fn a_purged_session_is_gone_everywhere<F: Fixture>(w: &mut Harness<F>) {
         w.store().events(&id("a"), Span::ALL).map(drop),
         w.store().info(&id("a")).map(drop),
         w.store().lanes(&id("a")).map(drop),
-        w.store().verify(&id("a")).map(drop),
-        w.store().repair(&id("a")).map(drop),
+        w.store().maintain().verify(&id("a")).map(drop),
+        w.store().maintain().repair(&id("a")).map(drop),
         w.store().acquire(&id("a"), &claim(1)).map(drop),
         w.store().wait_after(&id("a"), Seq::ZERO, std::time::Duration::ZERO).map(drop),
     ];
@@ -52,22 +52,22 @@ fn a_purged_session_is_gone_everywhere<F: Fixture>(w: &mut Harness<F>) {
 
 fn a_purge_needs_no_trash_first<F: Fixture>(w: &mut Harness<F>) {
     w.make(created("a"));
-    w.store().purge(&targets(&["a"])).unwrap();
+    w.store().maintain().purge(&targets(&["a"])).unwrap();
     assert!(!w.has("a"));
 }
 
 fn a_purge_from_the_trash_is_final<F: Fixture>(w: &mut Harness<F>) {
     stopped(w, "a");
-    w.store().trash(&targets(&["a"])).unwrap();
-    let removal = w.store().purge(&targets(&["a"])).unwrap();
+    w.store().maintain().trash(&targets(&["a"])).unwrap();
+    let removal = w.store().maintain().purge(&targets(&["a"])).unwrap();
     assert_eq!(taken(&removal), ["a"]);
-    let removal = w.store().restore(&[id("a")]).unwrap();
+    let removal = w.store().maintain().restore(&[id("a")]).unwrap();
     assert!(matches!(removal.left[0].1, Error::NoSession(_)));
 }
 
 fn a_purge_survives_reopening<F: Fixture>(w: &mut Harness<F>) {
     stopped(w, "a");
-    w.store().purge(&targets(&["a"])).unwrap();
+    w.store().maintain().purge(&targets(&["a"])).unwrap();
     w.reopen();
     assert!(!w.has("a"));
 }
@@ -81,14 +81,14 @@ fn subagents_are_purged_with_their_parent<F: Fixture>(w: &mut Harness<F>) {
     ] {
         w.release(&lease);
     }
-    let removal = w.store().purge(&targets(&["root"])).unwrap();
+    let removal = w.store().maintain().purge(&targets(&["root"])).unwrap();
     assert_eq!(taken(&removal), ["child", "grandchild", "root"]);
     assert!(!w.has("child") && !w.has("grandchild") && w.has("other"));
 }
 
 fn a_running_session_is_not_purged<F: Fixture>(w: &mut Harness<F>) {
     let lease = w.begin("a");
-    let removal = w.store().purge(&targets(&["a"])).unwrap();
+    let removal = w.store().maintain().purge(&targets(&["a"])).unwrap();
     assert!(removal.taken.is_empty());
     assert!(matches!(removal.left[0].1, Error::Held { .. }));
     w.add(&lease, say("goes on"));
@@ -99,7 +99,7 @@ fn a_running_subagent_keeps_its_ancestors_from_a_purge<F: Fixture>(w: &mut Harne
     let root = w.begin("root");
     w.subagent("root", "child");
     w.release(&root);
-    let removal = w.store().purge(&targets(&["root"])).unwrap();
+    let removal = w.store().maintain().purge(&targets(&["root"])).unwrap();
     assert!(removal.taken.is_empty());
     assert!(w.has("root") && w.has("child"));
 }
@@ -107,10 +107,10 @@ fn a_running_subagent_keeps_its_ancestors_from_a_purge<F: Fixture>(w: &mut Harne
 fn a_session_that_moved_on_is_not_purged<F: Fixture>(w: &mut Harness<F>) {
     stopped(w, "a");
     let judged = |seq| Target { unless_past: Some(Seq::new(seq)), ..Target::from(id("a")) };
-    let removal = w.store().purge(&[judged(3)]).unwrap();
+    let removal = w.store().maintain().purge(&[judged(3)]).unwrap();
     assert!(matches!(removal.left[0].1, Error::UnexpectedSeq { .. }));
     assert!(w.has("a"));
-    let removal = w.store().purge(&[judged(4)]).unwrap();
+    let removal = w.store().maintain().purge(&[judged(4)]).unwrap();
     assert_eq!(taken(&removal), ["a"]);
 }
 
@@ -119,7 +119,7 @@ fn a_purge_touches_no_other_session<F: Fixture>(w: &mut Harness<F>) {
         stopped(w, name);
     }
     let before = (w.log("a"), w.log("c"));
-    w.store().purge(&targets(&["b"])).unwrap();
+    w.store().maintain().purge(&targets(&["b"])).unwrap();
     assert_eq!((w.log("a"), w.log("c")), before);
     w.assert_folded("a");
     w.assert_folded("c");
@@ -131,14 +131,14 @@ fn a_purge_of_several_takes_each<F: Fixture>(w: &mut Harness<F>) {
     }
     w.begin("running");
     let names = ["a", "running", "c"];
-    let removal = w.store().purge(&targets(&names)).unwrap();
+    let removal = w.store().maintain().purge(&targets(&names)).unwrap();
     assert_eq!(taken(&removal), ["a", "c"]);
     assert_eq!(w.listed(Filter::default()), ["b", "d", "running"]);
 }
 
 fn a_purged_name_is_free_again<F: Fixture>(w: &mut Harness<F>) {
     stopped(w, "a");
-    w.store().purge(&targets(&["a"])).unwrap();
+    w.store().maintain().purge(&targets(&["a"])).unwrap();
     let lease = w.begin_as(Created::new(id("a"), "another"));
     assert_eq!(lease.epoch, Epoch::FIRST);
     assert_eq!(w.log("a").len(), 1);
@@ -149,17 +149,17 @@ fn a_purged_name_is_free_again<F: Fixture>(w: &mut Harness<F>) {
 
 fn a_purge_gives_its_bytes_back<F: Fixture>(w: &mut Harness<F>) {
     stopped(w, "a");
-    let before = w.store().disk_use().unwrap();
+    let before = w.store().maintain().disk_use().unwrap();
     stopped(w, "b");
-    assert!(w.store().disk_use().unwrap().events > before.events);
-    w.store().purge(&targets(&["b"])).unwrap();
-    assert_eq!(w.store().disk_use().unwrap().events, before.events);
+    assert!(w.store().maintain().disk_use().unwrap().events > before.events);
+    w.store().maintain().purge(&targets(&["b"])).unwrap();
+    assert_eq!(w.store().maintain().disk_use().unwrap().events, before.events);
 }
 
 fn a_lease_of_a_purged_session_writes_nowhere<F: Fixture>(w: &mut Harness<F>) {
     let lease = w.begin("a");
     w.release(&lease);
-    w.store().purge(&targets(&["a"])).unwrap();
+    w.store().maintain().purge(&targets(&["a"])).unwrap();
     let error = w.try_add(&lease, vec![say("late")]).unwrap_err();
     assert!(matches!(error, Error::NoSession(_)), "{error}");
 }

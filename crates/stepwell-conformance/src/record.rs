@@ -52,7 +52,7 @@ fn path(key: &str) -> String {
 }
 
 fn add<F: Fixture>(w: &Harness<F>, name: &str, events: Vec<NewEvent>) -> Result<Written> {
-    let append = Append { session: id(name), epoch: None, expected: None, events };
+    let append = Append { session: id(name), epoch: None, expected: None, events: events.into() };
     w.store().write(Write::Append(append))
 }
 
@@ -205,7 +205,7 @@ fn an_attachment_is_stored_with_its_event<F: Fixture>(w: &mut Harness<F>) {
     // One that is there by now need not come again.
     let named = Record { blobs: names, ..record("m") };
     add(w, "a", vec![named.into()]).unwrap();
-    w.store().purge(&targets(&["a"])).unwrap();
+    w.store().maintain().purge(&targets(&["a"])).unwrap();
     let gone = w.store().blob(&Digest::of(b"small")).unwrap_err();
     assert!(matches!(gone, Error::NoBlob(_)), "{gone}");
 }
@@ -227,7 +227,7 @@ fn a_text_that_is_attached_is_kept_once_and_found<F: Fixture>(w: &mut Harness<F>
     assert_eq!(w.store().blob(&Digest::of(text.as_bytes())).unwrap(), text.as_bytes());
     assert_eq!(w.hits("cistern"), [("a".to_owned(), 2)]);
     w.assert_folded("a");
-    assert!(w.store().verify(&id("a")).unwrap().is_sound());
+    assert!(w.store().maintain().verify(&id("a")).unwrap().is_sound());
     // The message still has its text when the record is gone.
     w.store().write(prune("a", &[3])).unwrap();
     assert_eq!(w.log("a")[1].event, said.event);
@@ -242,7 +242,7 @@ fn an_append_that_fails_leaves_no_attachment<F: Fixture>(w: &mut Harness<F>) {
         session: id("a"),
         epoch: None,
         expected: Some(Expected::At(Seq::new(9))),
-        events: vec![with_blob("k", b"bytes")],
+        events: vec![with_blob("k", b"bytes")].into(),
     };
     let error = w.store().write(Write::Append(append)).unwrap_err();
     assert!(matches!(error, Error::UnexpectedSeq { .. }), "{error}");
@@ -251,7 +251,7 @@ fn an_append_that_fails_leaves_no_attachment<F: Fixture>(w: &mut Harness<F>) {
 }
 
 fn several_blobs_are_read_at_once<F: Fixture>(w: &mut Harness<F>) {
-    let names = w.store().put_blobs(&[b"x", b"y"]).unwrap();
+    let names = [b"x", b"y"].map(|bytes| w.store().put_blob(bytes).unwrap());
     let asked = [names[1], names[0], names[1]];
     assert_eq!(w.store().blobs(&asked).unwrap(), [b"y", b"x", b"y"]);
     assert!(w.store().blobs(&[]).unwrap().is_empty());
@@ -275,7 +275,7 @@ fn a_prune_empties_records_and_the_chain_verifies<F: Fixture>(w: &mut Harness<F>
     let (system, topic) = ("langgraph".to_owned(), "checkpoint".to_owned());
     assert_eq!(*emptied, Record { system, topic, ..Record::default() });
     assert!(w.store().info(&id("a")).unwrap().bytes < before + 200);
-    let verdict = w.store().verify(&id("a")).unwrap();
+    let verdict = w.store().maintain().verify(&id("a")).unwrap();
     assert!(verdict.is_sound());
     assert_eq!((verdict.intact, verdict.pruned, verdict.scrubbed), (6, 3, 0));
     w.assert_folded("a");
@@ -313,7 +313,7 @@ fn a_prune_and_an_append_are_one<F: Fixture>(w: &mut Harness<F>) {
             session: id("a"),
             epoch: None,
             expected,
-            events: vec![record("residue").into()],
+            events: vec![record("residue").into()].into(),
         })
     };
     let refused = vec![prune("a", &[2]), residue(Some(Expected::At(Seq::new(99))))];
@@ -369,10 +369,10 @@ fn what_a_fork_kept_goes_when_it_is_gone<F: Fixture>(w: &mut Harness<F>) {
     w.release(&lease);
     w.store().write(prune("a", &[2])).unwrap();
     assert!(w.store().blob(&Digest::of(b"bytes")).is_ok());
-    w.store().purge(&targets(&["b"])).unwrap();
+    w.store().maintain().purge(&targets(&["b"])).unwrap();
     w.store().write(prune("a", &[3])).unwrap();
     assert!(w.store().blob(&Digest::of(b"bytes")).is_err());
-    assert_eq!(w.store().verify(&id("a")).unwrap().pruned, 2);
+    assert_eq!(w.store().maintain().verify(&id("a")).unwrap().pruned, 2);
     w.assert_folded("a");
 }
 
@@ -417,7 +417,7 @@ fn a_write_that_expects_what_was_pruned_is_refused<F: Fixture>(w: &mut Harness<F
     filled(w, "a", &["1", "2"]);
     let behind = |name: &str, seq| {
         let (events, expected) = (vec![record("n").into()], Some(Expected::Intact(Seq::new(seq))));
-        let append = Append { session: id(name), epoch: None, expected, events };
+        let append = Append { session: id(name), epoch: None, expected, events: events.into() };
         w.store().write(Write::Append(append))
     };
     behind("a", 2).unwrap();
@@ -458,10 +458,10 @@ fn a_prune_refuses_what_it_must_keep<F: Fixture>(w: &mut Harness<F>) {
         let error = w.store().write(prune("a", seqs)).unwrap_err();
         assert!(matches!(error, Error::Illegal { .. }), "{error}");
     }
-    w.store().trash(&targets(&["a"])).unwrap();
+    w.store().maintain().trash(&targets(&["a"])).unwrap();
     let error = w.store().write(prune("a", &[2])).unwrap_err();
     assert!(matches!(error, Error::Trashed(_)), "{error}");
-    w.store().restore(&[id("a")]).unwrap();
+    w.store().maintain().restore(&[id("a")]).unwrap();
     assert_eq!(keys(&asked(w, "a", &all(""))), ["1"]);
     // Messages of a run of ours are its history.
     let lease = w.begin("own");
@@ -504,13 +504,13 @@ fn a_pruned_session_lives_on<F: Fixture>(w: &mut Harness<F>) {
     add(w, "a", vec![record("4").into()]).unwrap();
     w.reopen();
     assert_eq!(keys(&asked(w, "a", &all(""))), ["3", "4"]);
-    assert!(w.store().repair(&id("a")).unwrap().is_sound());
+    assert!(w.store().maintain().repair(&id("a")).unwrap().is_sound());
     let fork = create(
         Created { origin: Origin::Fork { parent: id("a"), at: Seq::new(6) }, ..external("b") },
         None,
     );
     w.store().write(Write::Create(fork)).unwrap();
-    w.store().purge(&targets(&["a"])).unwrap();
+    w.store().maintain().purge(&targets(&["a"])).unwrap();
     assert_eq!(keys(&asked(w, "b", &all(""))), ["3", "4"]);
     let slice = w.store().events(&id("b"), Span::ALL).unwrap();
     assert_eq!((slice.pruned, slice.scrubbed), (2, 0));

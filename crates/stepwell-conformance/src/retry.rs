@@ -79,7 +79,7 @@ fn asking_again_with_an_expected_seq_that_has_passed_gives_the_same_answer<F: Fi
             session: id("a"),
             epoch: Some(lease.epoch),
             expected: Some(Expected::At(Seq::FIRST)),
-            events: vec![named("x")],
+            events: vec![named("x")].into(),
         };
         w.store().write(Write::Append(append)).unwrap()
     };
@@ -109,7 +109,7 @@ fn asking_again_while_in_the_trash_gives_the_same_answer<F: Fixture>(w: &mut Har
     let lease = w.begin("a");
     let first = w.add(&lease, named("x"));
     w.release(&lease);
-    w.store().trash(&[id("a").into()]).unwrap();
+    w.store().maintain().trash(&[id("a").into()]).unwrap();
     assert_eq!(w.add(&lease, named("x")), first);
     assert_eq!(w.log("a").len(), 2);
 }
@@ -256,7 +256,7 @@ fn a_batch_asked_for_again_is_recorded_once<F: Fixture>(w: &mut Harness<F>) {
             session: lease.session.clone(),
             epoch: Some(lease.epoch),
             expected: None,
-            events: vec![named(text), say("and more")],
+            events: vec![named(text), say("and more")].into(),
         })
     };
     let batch = || vec![append(&a, "x"), append(&b, "x"), append(&a, "y")];

@@ -63,7 +63,7 @@ fn leaked<F: Fixture>(w: &Harness<F>) -> Lease {
 }
 
 fn erase<F: Fixture>(w: &Harness<F>, lease: &Lease, seq: u64) -> Seq {
-    w.store().scrub(scrub(lease, vec![(seq, blank())])).unwrap()
+    w.store().maintain().scrub(scrub(lease, vec![(seq, blank())])).unwrap()
 }
 
 fn a_scrubbed_event_says_what_it_was_told_to<F: Fixture>(w: &mut Harness<F>) {
@@ -88,8 +88,8 @@ fn a_scrub_is_recorded_with_its_rule<F: Fixture>(w: &mut Harness<F>) {
 fn a_scrubbed_session_verifies_and_says_how_much_was_replaced<F: Fixture>(w: &mut Harness<F>) {
     let lease = leaked(w);
     let replacements = vec![(2, blank()), (3, blank())];
-    w.store().scrub(scrub(&lease, replacements)).unwrap();
-    let verdict = w.store().verify(&id("a")).unwrap();
+    w.store().maintain().scrub(scrub(&lease, replacements)).unwrap();
+    let verdict = w.store().maintain().verify(&id("a")).unwrap();
     assert!(verdict.is_sound(), "{verdict:?}");
     assert_eq!((verdict.intact, verdict.scrubbed), (5, 2));
 }
@@ -118,9 +118,9 @@ fn a_scrub_removes_a_spilled_text<F: Fixture>(w: &mut Harness<F>) {
     let lease = w.begin("a");
     let long = "swordfish ".repeat(SPILL_BYTES);
     w.add(&lease, say(&long));
-    assert!(w.store().disk_use().unwrap().blobs > 0);
+    assert!(w.store().maintain().disk_use().unwrap().blobs > 0);
     erase(w, &lease, 2);
-    assert_eq!(w.store().disk_use().unwrap().blobs, 0);
+    assert_eq!(w.store().maintain().disk_use().unwrap().blobs, 0);
     assert!(w.store().blob(&Digest::of(long.as_bytes())).is_err());
     w.assert_folded("a");
 }
@@ -131,7 +131,7 @@ fn a_scrub_that_keeps_a_files_bytes_keeps_its_blob<F: Fixture>(w: &mut Harness<F
     w.add(&lease, written("swordfish.txt", blob));
     let renamed = written("[erased].txt", blob);
     let replacements = vec![(2, renamed.clone().into())];
-    w.store().scrub(scrub(&lease, replacements)).unwrap();
+    w.store().maintain().scrub(scrub(&lease, replacements)).unwrap();
     assert_eq!(w.log("a")[1].event, Event::File(renamed));
     assert_eq!(w.store().blob(&blob).unwrap(), b"harmless");
     assert!(w.hits("swordfish").is_empty());
@@ -147,7 +147,7 @@ fn a_scrub_removes_a_file_events_blob<F: Fixture>(w: &mut Harness<F>) {
         ..written("x", blob)
     };
     let replacements = vec![(2, erased.into())];
-    w.store().scrub(scrub(&lease, replacements)).unwrap();
+    w.store().maintain().scrub(scrub(&lease, replacements)).unwrap();
     let error = w.store().blob(&blob).unwrap_err();
     assert!(matches!(error, Error::NoBlob(_)), "{error}");
     w.assert_folded("a");
@@ -165,7 +165,7 @@ fn a_scrub_changes_the_head_that_showed_it<F: Fixture>(w: &mut Harness<F>) {
     let lease = w.begin("a");
     w.edit("a", goal("swordfish"));
     let replacements = vec![(2, goal("[erased]").into())];
-    w.store().scrub(scrub(&lease, replacements)).unwrap();
+    w.store().maintain().scrub(scrub(&lease, replacements)).unwrap();
     let head = w.head("a");
     assert_eq!(head.goal.as_deref(), Some("[erased]"));
     assert_eq!(head.label.as_deref(), Some("[erased]"));
@@ -192,9 +192,9 @@ fn an_event_can_be_scrubbed_twice<F: Fixture>(w: &mut Harness<F>) {
     let lease = leaked(w);
     erase(w, &lease, 3);
     let again = vec![(3, Message::user("[gone]").into())];
-    w.store().scrub(scrub(&lease, again)).unwrap();
+    w.store().maintain().scrub(scrub(&lease, again)).unwrap();
     assert_eq!(texts(&w.log("a"))[1], "[gone]");
-    let verdict = w.store().verify(&id("a")).unwrap();
+    let verdict = w.store().maintain().verify(&id("a")).unwrap();
     assert_eq!((verdict.is_sound(), verdict.scrubbed), (true, 1));
 }
 
@@ -219,11 +219,11 @@ fn a_scrub_keeps_seq_time_and_id<F: Fixture>(w: &mut Harness<F>) {
 fn a_scrub_needs_the_lease<F: Fixture>(w: &mut Harness<F>) {
     let lease = leaked(w);
     let forged = Lease { epoch: Epoch::new(9), ..lease.clone() };
-    let refused = w.store().scrub(scrub(&forged, vec![(3, blank())]));
+    let refused = w.store().maintain().scrub(scrub(&forged, vec![(3, blank())]));
     let error = refused.unwrap_err();
     assert!(matches!(error, Error::Fenced { .. }), "{error}");
     w.release(&lease);
-    let refused = w.store().scrub(scrub(&lease, vec![(3, blank())]));
+    let refused = w.store().maintain().scrub(scrub(&lease, vec![(3, blank())]));
     let error = refused.unwrap_err();
     assert!(matches!(error, Error::Fenced { .. }), "{error}");
     assert_eq!(texts(&w.log("a"))[1], "secret swordfish");
@@ -232,7 +232,7 @@ fn a_scrub_needs_the_lease<F: Fixture>(w: &mut Harness<F>) {
 fn a_scrub_cannot_change_a_kind<F: Fixture>(w: &mut Harness<F>) {
     let lease = leaked(w);
     let replacements = vec![(3, Edited::default().into())];
-    let error = w.store().scrub(scrub(&lease, replacements)).unwrap_err();
+    let error = w.store().maintain().scrub(scrub(&lease, replacements)).unwrap_err();
     assert!(matches!(error, Error::Illegal { .. }), "{error}");
     assert_eq!(texts(&w.log("a"))[1], "secret swordfish");
 }
@@ -242,12 +242,12 @@ fn a_scrub_can_change_a_task_but_not_a_name_or_an_origin<F: Fixture>(w: &mut Har
     w.begin("b");
     let origin = Origin::Subagent { parent: id("b") };
     for created in [Created::new(id("c"), ""), Created { origin, ..Created::new(id("a"), "") }] {
-        let refused = w.store().scrub(scrub(&lease, vec![(1, created.into())]));
+        let refused = w.store().maintain().scrub(scrub(&lease, vec![(1, created.into())]));
         let error = refused.unwrap_err();
         assert!(matches!(error, Error::Illegal { .. }), "{error}");
     }
     let created = Created::new(id("a"), "[erased]");
-    w.store().scrub(scrub(&lease, vec![(1, created.into())])).unwrap();
+    w.store().maintain().scrub(scrub(&lease, vec![(1, created.into())])).unwrap();
     assert_eq!(w.head("a").task, "[erased]");
     assert!(w.hits("swordfish").is_empty());
     w.assert_folded("a");
@@ -258,7 +258,7 @@ fn a_scrub_of_no_event_is_refused_and_leaves_nothing<F: Fixture>(w: &mut Harness
     let log = w.log("a");
     for seq in [0, 5, 99] {
         let replacements = vec![(3, blank()), (seq, blank())];
-        let error = w.store().scrub(scrub(&lease, replacements)).unwrap_err();
+        let error = w.store().maintain().scrub(scrub(&lease, replacements)).unwrap_err();
         assert!(matches!(error, Error::Illegal { .. }), "{error}");
         assert_eq!(w.log("a"), log);
     }
@@ -269,11 +269,11 @@ fn a_scrub_of_no_event_is_refused_and_leaves_nothing<F: Fixture>(w: &mut Harness
 fn a_scrub_of_a_shared_event_is_refused_in_the_fork<F: Fixture>(w: &mut Harness<F>) {
     leaked(w);
     let fork = w.fork("a", 3, "f");
-    let refused = w.store().scrub(scrub(&fork, vec![(3, blank())]));
+    let refused = w.store().maintain().scrub(scrub(&fork, vec![(3, blank())]));
     let error = refused.unwrap_err();
     assert!(matches!(error, Error::Illegal { .. }), "{error}");
     w.add(&fork, say("own"));
-    w.store().scrub(scrub(&fork, vec![(5, blank())])).unwrap();
+    w.store().maintain().scrub(scrub(&fork, vec![(5, blank())])).unwrap();
     w.assert_folded("f");
 }
 
@@ -283,7 +283,7 @@ fn a_fork_shows_what_was_scrubbed_in_its_parent<F: Fixture>(w: &mut Harness<F>) 
     erase(w, &lease, 3);
     assert_eq!(texts(&w.log("f")), ["before", "[erased]"]);
     w.assert_folded("f");
-    let verdict = w.store().verify(&id("f")).unwrap();
+    let verdict = w.store().maintain().verify(&id("f")).unwrap();
     assert_eq!((verdict.is_sound(), verdict.scrubbed), (true, 1));
 }
 
@@ -294,7 +294,7 @@ fn a_forks_head_does_not_show_what_was_scrubbed_in_its_parent<F: Fixture>(w: &mu
     w.add(&f, say("own"));
     w.fork("f", 4, "g");
     let replacements = vec![(2, goal("[erased]").into())];
-    w.store().scrub(scrub(&lease, replacements)).unwrap();
+    w.store().maintain().scrub(scrub(&lease, replacements)).unwrap();
     for name in ["a", "f", "g"] {
         assert_eq!(w.head(name).goal.as_deref(), Some("[erased]"), "{name}");
         w.assert_folded(name);
@@ -308,7 +308,7 @@ fn a_fork_of_a_long_scrubbed_session_does_not_show_it<F: Fixture>(w: &mut Harnes
     let f = w.fork("a", 300, "f");
     w.chat(&f, "y", 300);
     let replacements = vec![(2, goal("[erased]").into())];
-    w.store().scrub(scrub(&lease, replacements)).unwrap();
+    w.store().maintain().scrub(scrub(&lease, replacements)).unwrap();
     w.fork("a", 530, "g");
     w.fork("f", 530, "h");
     for name in ["a", "f", "g", "h"] {
@@ -332,10 +332,10 @@ fn a_scrub_survives_reopening<F: Fixture>(w: &mut Harness<F>) {
 fn a_scrub_in_the_trash_needs_no_lease<F: Fixture>(w: &mut Harness<F>) {
     let lease = leaked(w);
     w.release(&lease);
-    w.store().trash(&targets(&["a"])).unwrap();
+    w.store().maintain().trash(&targets(&["a"])).unwrap();
     let unleased = Scrub { epoch: None, ..scrub(&lease, vec![(3, blank())]) };
-    w.store().scrub(unleased).unwrap();
-    w.store().restore(&[id("a")]).unwrap();
+    w.store().maintain().scrub(unleased).unwrap();
+    w.store().maintain().restore(&[id("a")]).unwrap();
     assert_eq!(texts(&w.log("a")), ["before", "[erased]", "after"]);
     w.assert_folded("a");
 }
@@ -344,7 +344,7 @@ fn a_scrub_elsewhere_needs_one<F: Fixture>(w: &mut Harness<F>) {
     let lease = leaked(w);
     w.release(&lease);
     let unleased = Scrub { epoch: None, ..scrub(&lease, vec![(3, blank())]) };
-    assert!(matches!(w.store().scrub(unleased), Err(Error::NeedsLease { .. })));
+    assert!(matches!(w.store().maintain().scrub(unleased), Err(Error::NeedsLease { .. })));
     assert_eq!(texts(&w.log("a")), ["before", "secret swordfish", "after"]);
 }
 
@@ -366,7 +366,7 @@ fn a_log_that_was_scrubbed_elsewhere_can_be_recorded<F: Fixture>(w: &mut Harness
     w.add(&lease, say("it goes on"));
     assert_eq!(w.log("a")[2].event, told(&[1, 2]).into());
     // No body was replaced here: the chain is over what was imported.
-    let verdict = w.store().verify(&id("a")).unwrap();
+    let verdict = w.store().maintain().verify(&id("a")).unwrap();
     assert_eq!((verdict.is_sound(), verdict.intact, verdict.scrubbed), (true, 5, 0));
     w.assert_folded("a");
 }

@@ -246,7 +246,7 @@ fn what_each_of_many_threads_wrote_is_found_by_it_at_once<F: Fixture>(w: &mut Ha
                         session: lease.session.clone(),
                         epoch: Some(lease.epoch),
                         expected: None,
-                        events: vec![say(&word)],
+                        events: vec![say(&word)].into(),
                     };
                     store.write(Write::Append(append)).unwrap();
                     let found = store.search(&Search::new(&word), &Redactor::default()).unwrap();
@@ -321,20 +321,20 @@ fn placed(place: TrashScope) -> Search {
 fn a_trashed_session_is_found_only_in_the_trash<F: Fixture>(w: &mut Harness<F>) {
     w.make(Created::new(id("a"), "well"));
     assert_eq!(w.hits("well").len(), 1);
-    w.store().trash(&[id("a").into()]).unwrap();
+    w.store().maintain().trash(&[id("a").into()]).unwrap();
     assert!(w.hits("well").is_empty());
     assert_eq!(w.found(&placed(TrashScope::Trash)).len(), 1);
     assert_eq!(w.found(&placed(TrashScope::Anywhere)).len(), 1);
     w.make(Created::new(id("b"), "well"));
-    w.store().trash(&[id("b").into()]).unwrap();
+    w.store().maintain().trash(&[id("b").into()]).unwrap();
     assert_eq!(w.found(&placed(TrashScope::Trash)).len(), 2);
 }
 
 fn a_restored_session_is_found_again<F: Fixture>(w: &mut Harness<F>) {
     w.make(Created::new(id("a"), "well"));
-    w.store().trash(&[id("a").into()]).unwrap();
+    w.store().maintain().trash(&[id("a").into()]).unwrap();
     assert!(w.hits("well").is_empty());
-    w.store().restore(&[id("a")]).unwrap();
+    w.store().maintain().restore(&[id("a")]).unwrap();
     assert_eq!(w.hits("well"), [("a".to_owned(), 1)]);
 }
 
@@ -342,9 +342,9 @@ fn a_purged_session_is_never_found<F: Fixture>(w: &mut Harness<F>) {
     w.make(Created::new(id("a"), "well"));
     w.make(Created::new(id("b"), "well"));
     assert_eq!(w.hits("well").len(), 2);
-    w.store().purge(&[id("a").into()]).unwrap();
+    w.store().maintain().purge(&[id("a").into()]).unwrap();
     assert_eq!(w.hits("well"), [("b".to_owned(), 1)]);
-    w.store().purge(&[id("b").into()]).unwrap();
+    w.store().maintain().purge(&[id("b").into()]).unwrap();
     assert!(w.found(&placed(TrashScope::Anywhere)).is_empty());
     w.make(created("a"));
     assert!(w.hits("well").is_empty());

@@ -119,6 +119,6 @@ fn subagents_of_several_sessions_are_found_all_the_way_down<F: Fixture>(w: &mut 
     all.sort_unstable();
     assert_eq!(all, ["a1", "a11", "a2", "b1"]);
     assert!(below(&[]).is_empty());
-    w.store().trash(&targets(&["b"])).unwrap();
+    w.store().maintain().trash(&targets(&["b"])).unwrap();
     assert_eq!(below(&["b"]), ["b1"], "wherever it is kept");
 }

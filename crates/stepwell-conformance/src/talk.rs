@@ -62,7 +62,7 @@ fn append<F: Fixture>(
         session: id(name),
         epoch: None,
         expected: None,
-        events,
+        events: events.into(),
     }))
 }
 
@@ -269,7 +269,7 @@ fn a_record_keeps_its_blobs<F: Fixture>(w: &mut Harness<F>) {
     let missing = w.try_add(&lease, vec![Record { blobs: vec![never], ..record("k", "") }.into()]);
     assert!(matches!(missing, Err(Error::NoBlob(_))));
     w.release(&lease);
-    w.store().purge(&[id("a").into()]).unwrap();
+    w.store().maintain().purge(&[id("a").into()]).unwrap();
     assert!(w.store().blob(&blob).is_err());
 }
 

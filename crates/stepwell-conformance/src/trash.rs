@@ -47,7 +47,7 @@ fn a_trashed_session_says_when_and_can_still_be_read<F: Fixture>(w: &mut Harness
     stopped(w, "a");
     let (log, head) = (w.log("a"), w.head("a"));
     w.tick();
-    let removal = w.store().trash(&targets(&["a"])).unwrap();
+    let removal = w.store().maintain().trash(&targets(&["a"])).unwrap();
     assert_eq!((taken(&removal), removal.left.len()), (vec!["a"], 0));
     let info = w.store().info(&id("a")).unwrap();
     assert_eq!(info.trashed_at, Some(w.now()));
@@ -60,9 +60,9 @@ fn a_trashed_session_says_when_and_can_still_be_read<F: Fixture>(w: &mut Harness
 fn a_trashed_session_comes_back_as_it_was<F: Fixture>(w: &mut Harness<F>) {
     stopped(w, "a");
     let before = w.store().info(&id("a")).unwrap();
-    w.store().trash(&targets(&["a"])).unwrap();
+    w.store().maintain().trash(&targets(&["a"])).unwrap();
     w.tick();
-    let removal = w.store().restore(&[id("a")]).unwrap();
+    let removal = w.store().maintain().restore(&[id("a")]).unwrap();
     assert_eq!(taken(&removal), ["a"]);
     assert_eq!(w.store().info(&id("a")).unwrap(), before);
     let lease = w.store().acquire(&id("a"), &claim(1)).unwrap();
@@ -72,10 +72,10 @@ fn a_trashed_session_comes_back_as_it_was<F: Fixture>(w: &mut Harness<F>) {
 
 fn trash_survives_reopening<F: Fixture>(w: &mut Harness<F>) {
     stopped(w, "a");
-    w.store().trash(&targets(&["a"])).unwrap();
+    w.store().maintain().trash(&targets(&["a"])).unwrap();
     w.reopen();
     assert!(trashed(w, "a"));
-    w.store().restore(&[id("a")]).unwrap();
+    w.store().maintain().restore(&[id("a")]).unwrap();
     w.reopen();
     assert!(!trashed(w, "a"));
 }
@@ -83,22 +83,22 @@ fn trash_survives_reopening<F: Fixture>(w: &mut Harness<F>) {
 fn subagents_go_with_their_parent_and_come_back_with_it<F: Fixture>(w: &mut Harness<F>) {
     family(w);
     stopped(w, "other");
-    let removal = w.store().trash(&targets(&["root"])).unwrap();
+    let removal = w.store().maintain().trash(&targets(&["root"])).unwrap();
     assert_eq!(taken(&removal), ["child", "grandchild", "root"]);
     assert!(trashed(w, "grandchild") && !trashed(w, "other"));
-    let removal = w.store().restore(&[id("root")]).unwrap();
+    let removal = w.store().maintain().restore(&[id("root")]).unwrap();
     assert_eq!(taken(&removal), ["child", "grandchild", "root"]);
     assert!(!trashed(w, "root") && !trashed(w, "grandchild"));
 }
 
 fn a_subagent_that_was_in_the_trash_before_stays_there<F: Fixture>(w: &mut Harness<F>) {
     family(w);
-    let removal = w.store().trash(&targets(&["grandchild"])).unwrap();
+    let removal = w.store().maintain().trash(&targets(&["grandchild"])).unwrap();
     assert_eq!(taken(&removal), ["grandchild"]);
     w.tick();
-    let removal = w.store().trash(&targets(&["root"])).unwrap();
+    let removal = w.store().maintain().trash(&targets(&["root"])).unwrap();
     assert_eq!(taken(&removal), ["child", "root"]);
-    let removal = w.store().restore(&[id("root")]).unwrap();
+    let removal = w.store().maintain().restore(&[id("root")]).unwrap();
     assert_eq!(taken(&removal), ["child", "root"]);
     assert!(trashed(w, "grandchild"));
 }
@@ -106,7 +106,7 @@ fn a_subagent_that_was_in_the_trash_before_stays_there<F: Fixture>(w: &mut Harne
 fn a_fork_stays_when_its_parent_goes<F: Fixture>(w: &mut Harness<F>) {
     stopped(w, "a");
     let fork = w.fork("a", 2, "f");
-    let removal = w.store().trash(&targets(&["a"])).unwrap();
+    let removal = w.store().maintain().trash(&targets(&["a"])).unwrap();
     assert_eq!(taken(&removal), ["a"]);
     assert!(!trashed(w, "f"));
     w.add(&fork, say("on its own"));
@@ -115,7 +115,7 @@ fn a_fork_stays_when_its_parent_goes<F: Fixture>(w: &mut Harness<F>) {
 
 fn a_running_session_is_left<F: Fixture>(w: &mut Harness<F>) {
     let lease = w.begin("a");
-    let removal = w.store().trash(&targets(&["a"])).unwrap();
+    let removal = w.store().maintain().trash(&targets(&["a"])).unwrap();
     assert!(removal.taken.is_empty());
     let [(left, error)] = &removal.left[..] else { panic!("{removal:?}") };
     assert_eq!(left, &id("a"));
@@ -131,7 +131,7 @@ fn a_running_subagent_protects_its_ancestors<F: Fixture>(w: &mut Harness<F>) {
     family(w);
     w.store().acquire(&id("grandchild"), &claim(7)).unwrap();
     for name in ["root", "child"] {
-        let removal = w.store().trash(&targets(&[name])).unwrap();
+        let removal = w.store().maintain().trash(&targets(&[name])).unwrap();
         assert!(removal.taken.is_empty(), "{removal:?}");
         let (left, error) = &removal.left[0];
         assert_eq!(left, &id(name));
@@ -148,9 +148,9 @@ fn a_dead_runner_protects_nothing<F: Fixture>(w: &mut Harness<F>) {
     let expired = w.begin("b");
     w.processes.mark_gone(&TestProcesses::holder(1));
     assert_eq!(w.head("a").status, Status::Interrupted);
-    assert_eq!(taken(&w.store().trash(&targets(&["a"])).unwrap()), ["a"]);
+    assert_eq!(taken(&w.store().maintain().trash(&targets(&["a"])).unwrap()), ["a"]);
     w.run_out(&expired, 1);
-    assert_eq!(taken(&w.store().trash(&targets(&["b"])).unwrap()), ["b"]);
+    assert_eq!(taken(&w.store().maintain().trash(&targets(&["b"])).unwrap()), ["b"]);
 }
 
 fn judged(name: &str, seq: u64) -> [Target; 1] {
@@ -159,7 +159,7 @@ fn judged(name: &str, seq: u64) -> [Target; 1] {
 
 fn a_session_that_moved_on_is_left<F: Fixture>(w: &mut Harness<F>) {
     stopped(w, "a");
-    let removal = w.store().trash(&judged("a", 1)).unwrap();
+    let removal = w.store().maintain().trash(&judged("a", 1)).unwrap();
     assert!(removal.taken.is_empty());
     let error = &removal.left[0].1;
     assert!(
@@ -171,16 +171,16 @@ fn a_session_that_moved_on_is_left<F: Fixture>(w: &mut Harness<F>) {
 
 fn a_session_that_did_not_move_on_goes<F: Fixture>(w: &mut Harness<F>) {
     stopped(w, "a");
-    let removal = w.store().trash(&judged("a", 2)).unwrap();
+    let removal = w.store().maintain().trash(&judged("a", 2)).unwrap();
     assert_eq!(taken(&removal), ["a"]);
 }
 
 fn a_session_in_the_trash_is_left_where_it_is<F: Fixture>(w: &mut Harness<F>) {
     stopped(w, "a");
-    w.store().trash(&targets(&["a"])).unwrap();
+    w.store().maintain().trash(&targets(&["a"])).unwrap();
     let when = w.store().info(&id("a")).unwrap().trashed_at;
     w.tick();
-    let removal = w.store().trash(&targets(&["a"])).unwrap();
+    let removal = w.store().maintain().trash(&targets(&["a"])).unwrap();
     assert!(removal.taken.is_empty());
     assert!(matches!(removal.left[0].1, Error::Trashed(_)));
     assert_eq!(w.store().info(&id("a")).unwrap().trashed_at, when);
@@ -188,9 +188,9 @@ fn a_session_in_the_trash_is_left_where_it_is<F: Fixture>(w: &mut Harness<F>) {
 
 fn a_session_that_is_gone_is_told<F: Fixture>(w: &mut Harness<F>) {
     for removal in [
-        w.store().trash(&targets(&["x"])).unwrap(),
-        w.store().restore(&[id("x")]).unwrap(),
-        w.store().purge(&targets(&["x"])).unwrap(),
+        w.store().maintain().trash(&targets(&["x"])).unwrap(),
+        w.store().maintain().restore(&[id("x")]).unwrap(),
+        w.store().maintain().purge(&targets(&["x"])).unwrap(),
     ] {
         assert!(removal.taken.is_empty());
         assert_eq!(removal.left[0].0, id("x"));
@@ -203,7 +203,7 @@ fn what_is_left_does_not_keep_the_others<F: Fixture>(w: &mut Harness<F>) {
     w.begin("running");
     stopped(w, "b");
     let names = ["a", "running", "nobody", "b"];
-    let removal = w.store().trash(&targets(&names)).unwrap();
+    let removal = w.store().maintain().trash(&targets(&names)).unwrap();
     assert_eq!(taken(&removal), ["a", "b"]);
     let left: Vec<_> = removal.left.iter().map(|(id, _)| id.as_str()).collect();
     assert_eq!(left, ["running", "nobody"]);
@@ -215,7 +215,7 @@ fn what_is_named_twice_goes_once<F: Fixture>(w: &mut Harness<F>) {
     let mut cursor = w.store().changes(None, std::time::Duration::ZERO).unwrap().cursor;
     w.tick();
     let names = ["a", "root", "child", "a"];
-    let removal = w.store().trash(&targets(&names)).unwrap();
+    let removal = w.store().maintain().trash(&targets(&names)).unwrap();
     assert_eq!(taken(&removal), ["a", "child", "grandchild", "root"]);
     let left: Vec<_> = removal.left.iter().map(|(id, _)| id.as_str()).collect();
     assert_eq!(left, ["child", "a"]);
@@ -236,7 +236,7 @@ fn what_is_named_twice_goes_once<F: Fixture>(w: &mut Harness<F>) {
 
 fn restoring_what_is_not_in_the_trash_is_told<F: Fixture>(w: &mut Harness<F>) {
     w.make(created("a"));
-    let removal = w.store().restore(&[id("a")]).unwrap();
+    let removal = w.store().maintain().restore(&[id("a")]).unwrap();
     assert!(removal.taken.is_empty());
     assert!(matches!(removal.left[0].1, Error::Illegal { .. }));
 }
@@ -244,9 +244,9 @@ fn restoring_what_is_not_in_the_trash_is_told<F: Fixture>(w: &mut Harness<F>) {
 fn nothing_asked_for_is_nothing_done<F: Fixture>(w: &mut Harness<F>) {
     stopped(w, "a");
     for removal in [
-        w.store().trash(&[]).unwrap(),
-        w.store().restore(&[]).unwrap(),
-        w.store().purge(&[]).unwrap(),
+        w.store().maintain().trash(&[]).unwrap(),
+        w.store().maintain().restore(&[]).unwrap(),
+        w.store().maintain().purge(&[]).unwrap(),
     ] {
         assert!(removal.taken.is_empty() && removal.left.is_empty());
     }

@@ -116,7 +116,7 @@ fn a_fork_keeps_shared_unknown_kinds<F: Fixture>(w: &mut Harness<F>) {
     w.add(&lease, event.clone());
     w.fork("a", 2, "f");
     w.release(&lease);
-    w.store().purge(&[id("a").into()]).unwrap();
+    w.store().maintain().purge(&[id("a").into()]).unwrap();
     assert_eq!(w.log("f")[1].event, event.event);
     w.assert_folded("f");
 }

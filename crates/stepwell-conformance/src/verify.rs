@@ -25,10 +25,10 @@ fn sound(intact: u64) -> Verdict {
 
 fn a_sound_session_verifies<F: Fixture>(w: &mut Harness<F>) {
     let lease = w.begin("a");
-    assert_eq!(w.store().verify(&id("a")).unwrap(), sound(1));
+    assert_eq!(w.store().maintain().verify(&id("a")).unwrap(), sound(1));
     w.chat(&lease, "x", 9);
     w.edit("a", Edited::default());
-    let verdict = w.store().verify(&id("a")).unwrap();
+    let verdict = w.store().maintain().verify(&id("a")).unwrap();
     assert_eq!(verdict, sound(11));
     assert!(verdict.is_sound());
 }
@@ -38,23 +38,23 @@ fn a_long_session_verifies<F: Fixture>(w: &mut Harness<F>) {
     for _ in 0..21 {
         w.chat(&lease, "x", 100);
     }
-    assert_eq!(w.store().verify(&id("a")).unwrap(), sound(2_101));
+    assert_eq!(w.store().maintain().verify(&id("a")).unwrap(), sound(2_101));
 }
 
 fn a_trashed_session_verifies<F: Fixture>(w: &mut Harness<F>) {
     w.make(created("a"));
-    w.store().trash(&[id("a").into()]).unwrap();
-    assert_eq!(w.store().verify(&id("a")).unwrap(), sound(1));
+    w.store().maintain().trash(&[id("a").into()]).unwrap();
+    assert_eq!(w.store().maintain().verify(&id("a")).unwrap(), sound(1));
 }
 
 fn an_interrupted_session_verifies<F: Fixture>(w: &mut Harness<F>) {
     let lease = w.begin("a");
     w.run_out(&lease, 1);
-    assert_eq!(w.store().verify(&id("a")).unwrap(), sound(1));
+    assert_eq!(w.store().maintain().verify(&id("a")).unwrap(), sound(1));
 }
 
 fn verifying_no_session_is_an_error<F: Fixture>(w: &mut Harness<F>) {
-    for answer in [w.store().verify(&id("a")), w.store().repair(&id("a"))] {
+    for answer in [w.store().maintain().verify(&id("a")), w.store().maintain().repair(&id("a"))] {
         let error = answer.unwrap_err();
         assert!(matches!(error, Error::NoSession(_)), "{error}");
     }
@@ -66,7 +66,7 @@ fn a_repair_of_a_sound_session_changes_nothing<F: Fixture>(w: &mut Harness<F>) {
     let before = (w.log("a"), w.store().info(&id("a")).unwrap());
     let lanes = w.store().lanes(&id("a")).unwrap();
     for _ in 0..3 {
-        assert_eq!(w.store().repair(&id("a")).unwrap(), sound(301));
+        assert_eq!(w.store().maintain().repair(&id("a")).unwrap(), sound(301));
         let after = (w.log("a"), w.store().info(&id("a")).unwrap());
         assert_eq!(after, before);
         assert_eq!(w.store().lanes(&id("a")).unwrap(), lanes);
@@ -79,7 +79,7 @@ fn a_repair_of_a_fork_changes_nothing<F: Fixture>(w: &mut Harness<F>) {
     let fork = w.fork("a", 3, "f");
     w.chat(&fork, "y", 2);
     let before = (w.log("f"), w.store().info(&id("f")).unwrap());
-    assert_eq!(w.store().repair(&id("f")).unwrap(), sound(6));
+    assert_eq!(w.store().maintain().repair(&id("f")).unwrap(), sound(6));
     let after = (w.log("f"), w.store().info(&id("f")).unwrap());
     assert_eq!(after, before);
     w.assert_folded("a");
@@ -87,10 +87,10 @@ fn a_repair_of_a_fork_changes_nothing<F: Fixture>(w: &mut Harness<F>) {
 
 fn a_repaired_session_goes_on<F: Fixture>(w: &mut Harness<F>) {
     let lease = w.begin("a");
-    w.store().repair(&id("a")).unwrap();
+    w.store().maintain().repair(&id("a")).unwrap();
     w.add(&lease, say("under the same lease"));
     w.release(&lease);
-    w.store().repair(&id("a")).unwrap();
+    w.store().maintain().repair(&id("a")).unwrap();
     let lease = w.store().acquire(&id("a"), &claim(2)).unwrap();
     w.add(&lease, say("under the next"));
     w.assert_folded("a");
@@ -103,7 +103,7 @@ fn a_repaired_session_is_found_once<F: Fixture>(w: &mut Harness<F>) {
     w.add(&fork, say("well, forked"));
     assert_eq!(w.hits("well").len(), 2);
     for name in ["a", "f"] {
-        w.store().repair(&id(name)).unwrap();
+        w.store().maintain().repair(&id(name)).unwrap();
         assert_eq!(w.hits("well").len(), 2, "{name}");
     }
     w.add(&lease, say("well, again"));
@@ -115,7 +115,7 @@ fn a_repaired_session_can_be_forked_far_back<F: Fixture>(w: &mut Harness<F>) {
     for _ in 0..6 {
         w.chat(&lease, "x", 100);
     }
-    w.store().repair(&id("a")).unwrap();
+    w.store().maintain().repair(&id("a")).unwrap();
     w.fork("a", 300, "f");
     w.assert_folded("f");
 }

@@ -31,7 +31,7 @@ fn edit() -> Write {
         session: id("a"),
         epoch: None,
         expected: None,
-        events: vec![Edited::default().into()],
+        events: vec![Edited::default().into()].into(),
     })
 }
 
@@ -107,7 +107,7 @@ fn a_wait_ends_when_the_session_is_purged<F: Fixture>(w: &mut Harness<F>) {
             store.wait_after(&id("a"), Seq::FIRST, LONG)
         });
         go.recv().unwrap();
-        store.purge(&[id("a").into()]).unwrap();
+        store.maintain().purge(&[id("a").into()]).unwrap();
         let error = waiter.join().unwrap().unwrap_err();
         assert!(matches!(error, Error::NoSession(_)), "{error}");
     });
@@ -136,7 +136,7 @@ fn a_follower_sees_every_event<F: Fixture>(w: &mut Harness<F>) {
                 session: id("a"),
                 epoch: Some(lease.epoch),
                 expected: None,
-                events: vec![say(&n.to_string())],
+                events: vec![say(&n.to_string())].into(),
             };
             store.write(Write::Append(append)).unwrap();
         }

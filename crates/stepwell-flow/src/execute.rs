@@ -128,7 +128,7 @@ impl Flow<'_> {
                 return Ok(false);
             }
             let (well, id) = (self.session.well().clone(), self.session.id().clone());
-            let look = move || well.store().wait_after(&id, last, ANSWER_LOOK);
+            let look = move || well.wait_after(&id, last, ANSWER_LOOK);
             tokio::select! {
                 _ = interrupt.wait_for(|asked| *asked) => {}
                 () = wishes.pause() => {}

@@ -1,11 +1,11 @@
-//! Those who follow a session while others write to it.
+//! Those who follow a store while others write to it.
 //!
 //! The head is the truth, and is looked at. A notification only says when it is worth a
 //! look: it is sent beside the append, never in its transaction, where a lock that all
 //! commits share would make them wait for each other, and once for all that happens in a
 //! short while.
 
-use std::collections::{BTreeSet, HashMap};
+use std::collections::BTreeSet;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
@@ -50,10 +50,8 @@ struct Shared {
 #[derive(Debug, Default)]
 struct Waiters {
     count: u64,
-    /// The sessions that are waited for, and by how many.
-    awaited: HashMap<String, usize>,
-    /// How many wait for any session.
-    any: usize,
+    /// How many there are.
+    waiting: usize,
 }
 
 impl Shared {
@@ -61,19 +59,18 @@ impl Shared {
         self.news.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    fn came(&self, session: &str) {
+    fn came(&self) {
         let mut news = self.news();
-        if news.any > 0 || news.awaited.contains_key(session) {
+        if news.waiting > 0 {
             news.count += 1;
             self.came.notify_all();
         }
     }
 }
 
-/// One who waits for a session's news, or for anyone's.
+/// One who waits for news.
 pub(crate) struct Watch<'a> {
     shared: &'a Shared,
-    session: Option<&'a str>,
     seen: u64,
 }
 
@@ -96,32 +93,21 @@ impl Followers {
 
     /// A session has moved on, by this process.
     pub(crate) fn committed(&self, id: &SessionId) {
-        self.shared.came(id.as_str());
+        self.shared.came();
         if let Some(tell) = &self.tell {
             // The task is gone only with the store.
             let _ = tell.send(id.as_str().to_owned());
         }
     }
 
-    /// Begins to wait for a session's news, or for anyone's. What comes from now on is not missed.
-    pub(crate) fn watch<'a>(
-        &'a self,
-        pool: &Pool,
-        namespace: i32,
-        id: Option<&'a SessionId>,
-    ) -> Watch<'a> {
+    /// Begins to wait for news. What comes from now on is not missed.
+    pub(crate) fn watch(&self, pool: &Pool, namespace: i32) -> Watch<'_> {
         if self.tell.is_some() {
             self.listen(pool, namespace);
         }
-        let session = id.map(SessionId::as_str);
         let mut news = self.shared.news();
-        match session {
-            Some(session) => *news.awaited.entry(session.to_owned()).or_default() += 1,
-            None => news.any += 1,
-        }
-        let seen = news.count;
-        drop(news);
-        Watch { shared: &self.shared, session, seen }
+        news.waiting += 1;
+        Watch { shared: &self.shared, seen: news.count }
     }
 
     /// Starts to listen, once.
@@ -163,17 +149,7 @@ impl Watch<'_> {
 
 impl Drop for Watch<'_> {
     fn drop(&mut self) {
-        let mut news = self.shared.news();
-        let Some(session) = self.session else {
-            news.any -= 1;
-            return;
-        };
-        if let Some(count) = news.awaited.get_mut(session) {
-            *count -= 1;
-            if *count == 0 {
-                news.awaited.remove(session);
-            }
-        }
+        self.shared.news().waiting -= 1;
     }
 }
 
@@ -242,7 +218,7 @@ async fn keep_listening(
                     }
                     message = &mut hear => {
                         match message {
-                            Some(Ok(AsyncMessage::Notification(note))) => shared.came(note.payload()),
+                            Some(Ok(AsyncMessage::Notification(_))) => shared.came(),
                             Some(Ok(_)) => {}
                             Some(Err(_)) | None => break,
                         }

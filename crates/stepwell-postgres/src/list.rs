@@ -12,11 +12,14 @@ use crate::rows::{PgRows, SESSION_COLUMNS, SESSION_TABLES, SESSION_WIDTH, Wide, 
 use crate::transport::{Param, Statement, params};
 
 /// Conditions on `sessions s`, `heads h` and the lease `l`, with the values they compare to.
+#[derive(Default)]
 pub(crate) struct Conditions {
     clauses: Vec<String>,
     values: Vec<(Box<dyn ToSql + Sync>, Type)>,
     /// The status as everyone is to read it.
     status: String,
+    /// The namespace's number.
+    team: String,
 }
 
 impl Conditions {
@@ -36,7 +39,7 @@ impl Conditions {
         holders: Holders,
         filter: &Filter,
     ) -> Self {
-        let mut all = Self { clauses: Vec::new(), values: Vec::new(), status: String::new() };
+        let mut all = Self::default();
         let now = all.bind(context.now.as_micros(), Type::INT8);
         let gone = all.bind(holders.gone, Type::BYTEA_ARRAY);
         let alive = all.bind(holders.alive, Type::BYTEA_ARRAY);
@@ -45,8 +48,8 @@ impl Conditions {
              l.holder <> ALL ({gone}) AND (l.expires > {now} OR l.holder = ANY ({alive})), false) \
              THEN 'interrupted' ELSE h.status END"
         );
-        let team = all.bind(rows.namespace, Type::INT4);
-        all.clauses.push(format!("h.namespace = {team}"));
+        all.team = all.bind(rows.namespace, Type::INT4);
+        all.clauses.push(format!("h.namespace = {}", all.team));
         all.add(filter);
         all
     }
@@ -105,6 +108,19 @@ impl Conditions {
             Family::ChildrenOf(parent) => {
                 let parent = self.bind(parent.as_str().to_owned(), Type::TEXT);
                 self.require(format!("s.parent = {parent}"));
+            }
+            Family::Below(ids) => {
+                let team = self.team.clone();
+                let ids: Vec<String> = ids.iter().map(ToString::to_string).collect();
+                let ids = self.bind(ids, Type::TEXT_ARRAY);
+                self.require(format!(
+                    "h.session IN (WITH RECURSIVE below (key, id) AS (\
+                     SELECT key, id FROM stepwell.sessions \
+                     WHERE namespace = {team} AND subagent AND parent = ANY ({ids}) \
+                     UNION SELECT c.key, c.id FROM stepwell.sessions c \
+                     JOIN below b ON c.parent = b.id WHERE c.subagent AND c.namespace = {team}) \
+                     SELECT key FROM below)"
+                ));
             }
         }
         if let Some(since) = filter.since {

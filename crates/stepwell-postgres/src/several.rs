@@ -2,40 +2,13 @@
 
 use std::collections::HashMap;
 
-use stepwell::backend::{OwnRow, Row, TxnContext, read};
+use stepwell::backend::{OwnRow, Row, read};
 use stepwell::query::{Excerpt, LOOK_BACK};
-use stepwell::{Digest, Error, Kind, Recorded, Result, Seq, SessionId, SessionInfo};
+use stepwell::{Digest, Error, Kind, Recorded, Result, Seq, SessionId};
 
 use crate::rows::blob;
-use crate::rows::{
-    EVENT_COLUMNS, PgRows, SESSION_COLUMNS, SESSION_TABLES, Wide, digest, read_event, read_session,
-    seq,
-};
+use crate::rows::{EVENT_COLUMNS, PgRows, digest, read_event, seq};
 use crate::transport::params;
-
-/// The sessions of subagents below some sessions.
-pub(crate) fn below(
-    rows: &PgRows<'_>,
-    context: TxnContext<'_>,
-    ids: &[SessionId],
-) -> Result<Vec<SessionInfo>> {
-    let sql = format!(
-        "WITH RECURSIVE below (key, id) AS (\
-         SELECT key, id FROM stepwell.sessions \
-         WHERE namespace = $1 AND subagent AND parent = ANY ($2) \
-         UNION SELECT c.key, c.id FROM stepwell.sessions c JOIN below b ON c.parent = b.id \
-         WHERE c.subagent AND c.namespace = $1) \
-         SELECT {SESSION_COLUMNS} FROM {SESSION_TABLES} \
-         WHERE h.namespace = $1 AND h.session IN (SELECT key FROM below) ORDER BY s.created, s.key"
-    );
-    let names: Vec<&str> = ids.iter().map(SessionId::as_str).collect();
-    let found = rows.all(&sql, params![rows.namespace => INT4, names => TEXT_ARRAY])?;
-    let info = |row| {
-        let Wide { row, .. } = read_session(rows, row)?;
-        Ok(read::info(row, context))
-    };
-    found.iter().map(info).collect()
-}
 
 /// An event that was found, or is missing, with the chain's value at the row below it.
 struct FoundEvent {

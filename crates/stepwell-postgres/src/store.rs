@@ -5,23 +5,22 @@ use std::sync::atomic::AtomicI64;
 use std::sync::{Arc, OnceLock};
 use std::time::Duration;
 
-use stepwell::backend::{Facts, Login, Rows as _, read, write};
+use stepwell::backend::{Login, Rows as _, read, write};
 use stepwell::query::Excerpt;
 use stepwell::{
-    Access, ChangeCursor, Changes, Clock, Counts, Damage, Digest, Error, EventId, Filter, Found,
-    Lane, LaneState, Lease, LeaseRequest, Maintain as _, Newest, NewestQuery, Page, Processes,
-    Query, RecordQuery, Recorded, Redactor, Result, Search, Seq, SessionId, SessionInfo, Slice,
-    Span, Store, SystemProcesses, Time, Written,
+    Access, ChangeCursor, Changes, Clock, Counts, Damage, Digest, Error, Filter, Found, Lane,
+    LaneState, Lease, LeaseRequest, Maintain, Page, Processes, Query, Recorded, Redactor, Result,
+    Search, Selection, Seq, Server, SessionId, SessionInfo, Slice, Store, SystemProcesses, Time,
+    Write, Written,
 };
 
 use crate::address::Address;
 use crate::engine::{Attempt, Doubt, Engine};
 use crate::follow::Followers;
 use crate::head_cache::{HeadCache, Known};
-use crate::rows::blob;
-use crate::rows::{PgRows, number, seq};
+use crate::rows::{PgRows, blob};
 use crate::status::Status;
-use crate::transport::{Patience, Pool, TimeSource, params};
+use crate::transport::{Patience, Pool, TimeSource};
 use crate::write_token::Marker;
 use crate::{feed, list, schema, search, several, status, write as batches};
 
@@ -122,8 +121,9 @@ fn taken_before(
 }
 
 impl Store for PostgresStore {
-    fn batch_prepared(&self, prepared: Vec<write::Prepared>) -> Result<Vec<Written>> {
-        batches::batch(&self.engine, &prepared)
+    fn batch(&self, mut writes: Vec<Write>) -> Result<Vec<Written>> {
+        writes.iter_mut().try_for_each(Write::encode)?;
+        batches::batch(&self.engine, &writes)
     }
 
     fn info(&self, id: &SessionId) -> Result<SessionInfo> {
@@ -131,59 +131,20 @@ impl Store for PostgresStore {
         Ok(read::info(row, self.engine.context(self.engine.pool.time.now())))
     }
 
-    fn now(&self) -> Option<Time> {
-        Some(self.engine.pool.time.now())
-    }
-
-    fn login(&self) -> Result<Option<String>> {
-        if let Some(login) = self.login.get() {
-            return Ok(Some(login.clone()));
-        }
-        let login = self.engine.glance(|rows| {
-            let row = rows.one("SELECT session_user::text", &[])?;
-            row.map(|row| rows.get::<String>(&row, 0)).transpose()
-        })?;
-        Ok(login.map(|login| self.login.get_or_init(|| login).clone()))
-    }
-
     fn lanes(&self, id: &SessionId) -> Result<BTreeMap<Lane, LaneState>> {
         self.engine.read(|rows, _| read::lanes(rows, &read::find(rows, id)?))
     }
 
-    fn events(&self, id: &SessionId, span: Span) -> Result<Slice> {
-        let slice = self.engine.read(|rows, _| read::slice(rows, &read::find(rows, id)?, span))?;
+    fn select(&self, id: &SessionId, selection: Selection<'_>) -> Result<Slice> {
+        let slice = self.engine.read(|rows, _| read::select(rows, id, selection))?;
         if let Some(damage) = &slice.damage {
             self.mark(id, damage);
         }
         Ok(slice)
     }
 
-    fn keyed(&self, id: &SessionId, facts: Facts<'_>) -> Result<Vec<Recorded>> {
-        self.engine.read(|rows, _| read::keyed_events(rows, &read::find(rows, id)?, facts))
-    }
-
-    fn records(&self, id: &SessionId, query: &RecordQuery) -> Result<Vec<Recorded>> {
-        self.engine.read(|rows, _| read::records(rows, &read::find(rows, id)?, query))
-    }
-
-    fn newest_record(&self, id: &SessionId, query: NewestQuery<'_>) -> Result<Newest> {
-        self.engine.read(|rows, _| read::newest_record(rows, &read::find(rows, id)?, query))
-    }
-
-    fn event(&self, id: &SessionId, event: &EventId) -> Result<Option<Recorded>> {
-        self.engine.read(|rows, _| read::event(rows, &read::find(rows, id)?, event))
-    }
-
-    fn written_by(&self, id: &SessionId, seq: Seq) -> Result<Login> {
-        self.engine.read(|rows, _| read::written_by(rows, &read::find(rows, id)?, seq))
-    }
-
     fn list(&self, query: &Query) -> Result<Page> {
         self.engine.glance(|rows| list::page(rows, self.engine.context(rows.now), query))
-    }
-
-    fn below(&self, ids: &[SessionId]) -> Result<Vec<SessionInfo>> {
-        self.engine.glance(|rows| several::below(rows, self.engine.context(rows.now), ids))
     }
 
     fn excerpts(
@@ -252,10 +213,6 @@ impl Store for PostgresStore {
         })
     }
 
-    fn blob(&self, digest: &Digest) -> Result<Vec<u8>> {
-        self.engine.glance(|rows| blob::get(rows, digest))
-    }
-
     fn blobs(&self, digests: &[Digest]) -> Result<Vec<Vec<u8>>> {
         self.engine.glance(|rows| blob::get_all(rows, digests))
     }
@@ -277,27 +234,6 @@ impl Store for PostgresStore {
     }
 
     #[expect(clippy::disallowed_methods, reason = "a wait is bounded in real time")]
-    fn wait_after(&self, id: &SessionId, after: Seq, timeout: Duration) -> Result<Seq> {
-        let started = std::time::Instant::now();
-        let followers = &self.engine.followers;
-        let mut watch = followers.watch(&self.engine.pool, self.engine.namespace, Some(id));
-        loop {
-            let last = self.engine.glance(|rows| {
-                let sql = "SELECT h.seq FROM stepwell.heads h JOIN stepwell.sessions s \
-                     ON s.namespace = h.namespace AND s.key = h.session WHERE s.namespace = $1 AND s.id = $2";
-                let params = params![rows.namespace => INT4, id.as_str() => TEXT];
-                let row = rows.one(sql, params)?.ok_or_else(|| Error::NoSession(id.clone()))?;
-                Ok(seq(rows.get(&row, 0)?))
-            })?;
-            let left = timeout.saturating_sub(started.elapsed());
-            if number(last) > number(after) || left.is_zero() {
-                return Ok(last);
-            }
-            watch.wait(left);
-        }
-    }
-
-    #[expect(clippy::disallowed_methods, reason = "a wait is bounded in real time")]
     fn changes(&self, after: Option<&ChangeCursor>, timeout: Duration) -> Result<Changes> {
         let started = std::time::Instant::now();
         let look =
@@ -306,7 +242,7 @@ impl Store for PostgresStore {
             return look();
         }
         let followers = &self.engine.followers;
-        let mut watch = followers.watch(&self.engine.pool, self.engine.namespace, None);
+        let mut watch = followers.watch(&self.engine.pool, self.engine.namespace);
         loop {
             let found = look()?;
             let left = timeout.saturating_sub(started.elapsed());
@@ -315,5 +251,33 @@ impl Store for PostgresStore {
             }
             watch.wait(left);
         }
+    }
+    fn server(&self) -> Option<&dyn Server> {
+        Some(self)
+    }
+
+    fn maintain(&self) -> &dyn Maintain {
+        self
+    }
+}
+
+impl Server for PostgresStore {
+    fn now(&self) -> Time {
+        self.engine.pool.time.now()
+    }
+
+    fn login(&self) -> Result<Option<String>> {
+        if let Some(login) = self.login.get() {
+            return Ok(Some(login.clone()));
+        }
+        let login = self.engine.glance(|rows| {
+            let row = rows.one("SELECT session_user::text", &[])?;
+            row.map(|row| rows.get::<String>(&row, 0)).transpose()
+        })?;
+        Ok(login.map(|login| self.login.get_or_init(|| login).clone()))
+    }
+
+    fn written_by(&self, id: &SessionId, seq: Seq) -> Result<Login> {
+        self.engine.read(|rows, _| read::written_by(rows, &read::find(rows, id)?, seq))
     }
 }

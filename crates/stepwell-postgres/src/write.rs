@@ -3,9 +3,9 @@
 
 use std::cell::{Cell, RefCell};
 
-use stepwell::backend::write::{self, Prepared};
+use stepwell::backend::write;
 use stepwell::backend::{Rows as _, SessionRow};
-use stepwell::{Append, Create, Lease, NewEvent, Origin, Result, Seq, SessionId, Write, Written};
+use stepwell::{Append, Create, Lease, NewEvent, Origin, Result, Seq, Write, Written};
 
 use crate::append;
 use crate::append_one;
@@ -28,13 +28,13 @@ enum Quick {
 }
 
 /// Does several writes, all or none.
-pub(crate) fn batch(engine: &Engine, prepared: &[Prepared]) -> Result<Vec<Written>> {
+pub(crate) fn batch(engine: &Engine, writes: &[Write]) -> Result<Vec<Written>> {
     engine.writable()?;
-    let marks = engine.marker.marks(prepared.len());
+    let marks = engine.marker.marks(writes.len());
     let mut doubt = Doubt::None;
-    let tried: Vec<Cell<Option<Seq>>> = prepared.iter().map(|_| Cell::new(None)).collect();
-    if let [one] = prepared
-        && let Write::Append(append) = one.write()
+    let tried: Vec<Cell<Option<Seq>>> = writes.iter().map(|_| Cell::new(None)).collect();
+    if let [one] = writes
+        && let Write::Append(append) = one
     {
         match quick(engine, one, append, marks)? {
             Quick::Done(written) => {
@@ -48,16 +48,16 @@ pub(crate) fn batch(engine: &Engine, prepared: &[Prepared]) -> Result<Vec<Writte
             }
         }
     }
-    let structure = prepared.iter().map(structure).max().unwrap_or(Structure::Open);
+    let structure = writes.iter().map(structure).max().unwrap_or(Structure::Open);
     let known = RefCell::new(None);
     let written = engine.change(
         Attempt { structure, unsure: Unsure::Repeat, doubt },
         |rows, context, doubt| {
-            let mut answers = Vec::with_capacity(prepared.len());
-            for (n, one) in prepared.iter().enumerate() {
-                let mark = marks.of(n, one.write());
+            let mut answers = Vec::with_capacity(writes.len());
+            for (n, one) in writes.iter().enumerate() {
+                let mark = marks.of(n, one);
                 if let (Doubt::Some, Some(mark)) = (doubt, mark)
-                    && let Some(written) = recorded(rows, one.write(), mark, tried[n].get())?
+                    && let Some(written) = recorded(rows, one, mark, tried[n].get())?
                 {
                     answers.push(written);
                     continue;
@@ -68,8 +68,8 @@ pub(crate) fn batch(engine: &Engine, prepared: &[Prepared]) -> Result<Vec<Writte
                 // The first attempt that got so far began lowest.
                 tried[n].set(tried[n].get().or(rows.marked_from.get()));
             }
-            *known.borrow_mut() = match prepared {
-                [one] => stands(rows, one.write())?,
+            *known.borrow_mut() = match writes {
+                [one] => stands(rows, one)?,
                 _ => None,
             };
             Ok(answers)
@@ -78,41 +78,36 @@ pub(crate) fn batch(engine: &Engine, prepared: &[Prepared]) -> Result<Vec<Writte
     if let Some(known) = known.into_inner() {
         engine.heads.keep(Box::new(known));
     }
-    prepared.iter().for_each(|one| engine.told(session(one.write())));
+    writes.iter().for_each(|one| engine.told(one.session()));
     Ok(written)
 }
 
 /// Who must not move sessions about meanwhile: a session that belongs to another is made, or
 /// events are emptied that no fork may come to share.
-fn structure(prepared: &Prepared) -> Structure {
-    match prepared.write() {
+fn structure(write: &Write) -> Structure {
+    match write {
         Write::Create(create) if create.created.origin != Origin::Root => Structure::Shared,
         Write::Prune(_) => Structure::Alone,
         _ => Structure::Open,
     }
 }
 
-fn session(write: &Write) -> &SessionId {
-    match write {
-        Write::Create(create) => &create.created.id,
-        Write::Append(append) => &append.session,
-        Write::Prune(prune) => &prune.session,
-    }
-}
-
 /// Does an append with one statement, if this process knows how the session stands.
-fn quick(engine: &Engine, one: &Prepared, append: &Append, marks: Marks) -> Result<Quick> {
+fn quick(engine: &Engine, one: &Write, append: &Append, marks: Marks) -> Result<Quick> {
     let Some(known) = engine.heads.take(&append.session) else { return Ok(Quick::Not) };
     // A holder may have renewed its lease since: whether it lives is the database's to say.
     let free = |event: &NewEvent| event.event.needs_no_lease();
-    if append.epoch.is_none() && known.row.held().is_some() && !append.events.iter().all(free) {
+    if append.epoch.is_none()
+        && known.row.held().is_some()
+        && !append.events.as_slice().iter().all(free)
+    {
         return Ok(Quick::Not);
     }
     let rows = DraftRows::new(&known);
     let context = engine.context(engine.pool.time.now());
     let Ok(written) = write::write(&rows, context, one.clone()) else { return Ok(Quick::Not) };
     let Some(draft) = rows.into_draft() else { return Ok(Quick::Not) };
-    let mark = marks.of(0, one.write());
+    let mark = marks.of(0, one);
     let Some(order) = Order::new(known, append.epoch, mark, draft) else {
         return Ok(Quick::Not);
     };
@@ -144,7 +139,7 @@ fn recorded(
     mark: [u8; 16],
     from: Option<Seq>,
 ) -> Result<Option<Written>> {
-    let Some(row) = rows.session(session(write))? else { return Ok(None) };
+    let Some(row) = rows.session(write.session())? else { return Ok(None) };
     let from = match write {
         Write::Create(_) => row.own_from(),
         Write::Append(_) | Write::Prune(_) => match from {
@@ -176,7 +171,7 @@ fn lease_of(row: &SessionRow, create: &Create) -> Option<Lease> {
 
 /// How the session stands that a transaction wrote to, for the next append to it.
 fn stands(rows: &PgRows<'_>, write: &Write) -> Result<Option<Known>> {
-    let Some((row, version)) = rows.last_written(session(write)) else { return Ok(None) };
+    let Some((row, version)) = rows.last_written(write.session()) else { return Ok(None) };
     let alone = matches!(write, Write::Create(create) if create.created.origin == Origin::Root);
     let mut lanes = if alone { Default::default() } else { rows.lanes(row.key)? };
     if let Some((lane, _)) = &row.lane {

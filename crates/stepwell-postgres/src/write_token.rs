@@ -40,7 +40,9 @@ impl Marks {
     pub(crate) fn of(self, n: usize, write: &Write) -> Option<[u8; 16]> {
         let named = match write {
             Write::Create(create) => create.event_id.is_some(),
-            Write::Append(append) => append.events.first().is_none_or(|event| event.id.is_some()),
+            Write::Append(append) => {
+                append.events.as_slice().first().is_none_or(|event| event.id.is_some())
+            }
             Write::Prune(_) => false,
         };
         let mut mark = [0; 16];

@@ -54,7 +54,7 @@ impl Target {
                 let options = PostgresOptions { access: *access, ..PostgresOptions::default() };
                 Arc::new(PostgresStore::open_with((**address).clone(), options)?)
             }
-            Self::Memory => Arc::new(stepwell::MemoryStore::new()),
+            Self::Memory => Arc::new(SqliteStore::in_memory()?),
         };
         Ok(Stepwell::with(store, Deps::default()))
     }

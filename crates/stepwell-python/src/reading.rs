@@ -305,14 +305,14 @@ impl Well {
     fn wait_after(&self, py: Python<'_>, id: &str, seq: u64, seconds: f64) -> PyResult<u64> {
         let id = session(id)?;
         let patience = Duration::try_from_secs_f64(seconds).map_err(|e| invalid(e.to_string()))?;
-        self.run(py, |well| Ok(well.store().wait_after(&id, Seq::new(seq), patience)?.get()))
+        self.run(py, |well| Ok(well.wait_after(&id, Seq::new(seq), patience)?.get()))
     }
 
     /// What a verification found, as JSON.
     fn verify(&self, py: Python<'_>, id: &str) -> PyResult<String> {
         let id = session(id)?;
         self.run(py, |well| {
-            let verdict = well.store().verify(&id)?;
+            let verdict = well.store().maintain().verify(&id)?;
             let damage = verdict.damage.as_ref();
             let damage = damage.map(|it| json!({ "seq": it.seq, "what": it.what }));
             Ok(json!({ "sound": verdict.is_sound(), "intact": verdict.intact,
@@ -341,7 +341,7 @@ impl Well {
 
     /// Bytes in use: events, blobs, all.
     fn disk_use(&self, py: Python<'_>) -> PyResult<(u64, u64, u64)> {
-        let used = self.run(py, |well| well.store().disk_use())?;
+        let used = self.run(py, |well| well.store().maintain().disk_use())?;
         Ok((used.events, used.blobs, used.total))
     }
 }

@@ -5,8 +5,8 @@ use pyo3::pybacked::PyBackedBytes;
 use pyo3::types::PyBytes;
 use stepwell::{
     Append, Attachment, Change, Checkpoint, Create, Created, Digest, Edited, Epoch, Error, Event,
-    Expected, GateAnswered, Kind, Lane, NewEvent, Origin, Prune, Redacted, Restored, Rewound,
-    Scope, Seq, SessionId, Source, Span, Step, Stepwell, Timeline, Undone, Write, Written,
+    Expected, GateAnswered, Kind, Lane, NewEvent, Origin, Prune, Restored, Rewound, Scope, Seq,
+    SessionId, Source, Span, Step, Stepwell, Timeline, Undone, Write, Written,
 };
 
 use crate::convert::{Events, GivenWrite, read, session};
@@ -52,7 +52,7 @@ impl Well {
         let expected = at(expected).or(intact.map(Seq::new).map(Expected::Intact));
         self.run(py, |well| {
             let events = if redact { redacted(well, events) } else { events };
-            let append = Append { session: id, epoch, expected, events };
+            let append = Append { session: id, epoch, expected, events: events.into() };
             Ok(span(&well.store().write(Write::Append(append))?))
         })
     }
@@ -96,7 +96,9 @@ impl Well {
         let events = complete(given, &[])?;
         self.run(py, |well| {
             let events = if redact { redacted(well, events) } else { events };
-            step(well, lane, Append { session: id, epoch, expected: None, events })
+            let events = step(well, &id, lane, events)?.into();
+            let append = Append { session: id, epoch, expected: None, events };
+            Ok(span(&well.store().write(Write::Append(append))?))
         })
     }
 
@@ -145,8 +147,12 @@ impl Well {
         let epoch = self.epoch(py, &id, hold)?;
         let (to, scope) = (Seq::new(to), Scope::Chat);
         let rewound = Rewound { to, scope, restored: Restored::default() };
-        let append =
-            Append { session: id, epoch, expected: at(expected), events: vec![rewound.into()] };
+        let append = Append {
+            session: id,
+            epoch,
+            expected: at(expected),
+            events: vec![rewound.into()].into(),
+        };
         self.run(py, |well| Ok(well.store().write(Write::Append(append))?.last.get()))
     }
 
@@ -181,7 +187,8 @@ impl Well {
             let Some(epoch) = epoch else { return Ok(well.checkpoint(&id, checkpoint)?.get()) };
             checkpoint.check()?;
             let events = vec![checkpoint.into()];
-            let append = Append { session: id, epoch: Some(epoch), expected: None, events };
+            let append =
+                Append { session: id, epoch: Some(epoch), expected: None, events: events.into() };
             Ok(well.store().write(Write::Append(append))?.last.get())
         })
     }
@@ -201,7 +208,7 @@ impl Well {
         let ids = ids.iter().map(|id| session(id)).collect::<PyResult<Vec<_>>>()?;
         self.run(py, |well| {
             let targets: Vec<_> = ids.into_iter().map(stepwell::Target::from).collect();
-            let removal = well.store().purge(&targets)?;
+            let removal = well.store().maintain().purge(&targets)?;
             let absent = |error: &Error| matches!(error, Error::NoSession(_));
             match removal.left.into_iter().find(|(_, error)| !absent(error)) {
                 Some((_, error)) => Err(error),
@@ -263,7 +270,7 @@ impl Well {
             GivenWrite::Append { session, expected, events } => {
                 let (expected, events) = (at(expected), complete(events, attachments)?);
                 let epoch = self.handle.epoch_of(&session);
-                Write::Append(Append { session, epoch, expected, events })
+                Write::Append(Append { session, epoch, expected, events: events.into() })
             }
             GivenWrite::Prune { session, expected, seqs, rule } => {
                 let seqs = seqs.into_iter().map(Seq::new).collect();
@@ -281,23 +288,28 @@ fn at(expected: Option<u64>) -> Option<Expected> {
 
 fn redacted(well: &Stepwell, events: Vec<NewEvent>) -> Vec<NewEvent> {
     let by = well.redactor();
-    events.into_iter().map(|event| Redacted::by(by, event).into_new()).collect()
+    events.into_iter().map(|event| event.redacted(by)).collect()
 }
 
 fn span(written: &Written) -> (u64, u64) {
     (written.first.get(), written.last.get())
 }
 
-/// Appends what a step of a lane was made of, and that it is complete.
-fn step(well: &Stepwell, lane: Lane, mut append: Append) -> stepwell::Result<(u64, u64)> {
-    let done = well.store().lanes(&append.session)?.get(&lane).map_or(0, |lane| lane.steps);
-    for event in &mut append.events {
+/// The events of a lane's step: what it was made of, and that it is complete.
+fn step(
+    well: &Stepwell,
+    id: &SessionId,
+    lane: Lane,
+    mut events: Vec<NewEvent>,
+) -> stepwell::Result<Vec<NewEvent>> {
+    let done = well.store().lanes(id)?.get(&lane).map_or(0, |lane| lane.steps);
+    for event in &mut events {
         if let Event::Message(message) = &mut event.event {
             message.lane = lane.clone();
         }
     }
-    append.events.push(Step { lane, n: done + 1 }.into());
-    Ok(span(&well.store().write(Write::Append(append))?))
+    events.push(Step { lane, n: done + 1 }.into());
+    Ok(events)
 }
 
 /// What tells a fork from its parent.
@@ -356,6 +368,7 @@ fn undo(well: &Stepwell, id: &SessionId, epoch: Option<Epoch>) -> stepwell::Resu
             return Err(Error::Illegal { session: id.clone(), kind: "undone".to_owned(), why });
         }
     };
-    let append = Append { session: id.clone(), epoch, expected: None, events: vec![undone.into()] };
+    let append =
+        Append { session: id.clone(), epoch, expected: None, events: vec![undone.into()].into() };
     Ok(well.store().write(Write::Append(append))?.last.get())
 }

@@ -126,7 +126,7 @@ fn is_asked_again(well: &Stepwell, id: &SessionId, gate: &str, answered: Seq) ->
         if asked.any(|it| matches!(&it.event, Event::Gate(asked) if asked.id == gate)) {
             return Ok(true);
         }
-        seen = well.store().wait_after(id, seen, LOOK)?;
+        seen = well.wait_after(id, seen, LOOK)?;
     }
     Ok(false)
 }
@@ -152,7 +152,7 @@ fn is_taken_up(well: &Stepwell, id: &SessionId, top: &SessionId, mut seq: Seq) -
             }
             (true, _) => {}
         }
-        seq = well.store().wait_after(id, seq, LOOK)?;
+        seq = well.wait_after(id, seq, LOOK)?;
     }
     Ok(true)
 }

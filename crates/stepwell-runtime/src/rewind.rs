@@ -95,7 +95,7 @@ fn let_go(session: &Session, runtime: &Runtime) -> Result<()> {
     let replacements = due.into_iter().map(|(seq, change)| (seq, change.into())).collect();
     let (id, epoch) = (session.id().clone(), Some(session.lease().epoch));
     let rule = "files.max_backups_per_file".to_owned();
-    session.well().store().scrub(Scrub { session: id, epoch, rule, replacements })?;
+    session.well().store().maintain().scrub(Scrub { session: id, epoch, rule, replacements })?;
     Ok(())
 }
 

@@ -198,7 +198,7 @@ fn rebuild(well: &Well, workspace: &Workspace) -> Result<bool> {
     let ids: Vec<SessionId> = damaged.map(|info| info.head.id).collect();
     let mut sound = true;
     for session in ids {
-        let verdict = well.store().repair(&session)?;
+        let verdict = well.store().maintain().repair(&session)?;
         sound &= verdict.is_sound();
         if let Some(damage) = verdict.damage {
             workspace.notices.tell(Notice::StaysDamaged { session, seq: damage.seq });
@@ -233,7 +233,9 @@ const INTERRUPTED: StatusChanged =
 
 fn lock(workspace: &Workspace) -> Finding {
     // A write of nothing takes the lock and gives it back.
-    let tried = workspace.existing(Access::Write).and_then(|well| Ok(well.store().restore(&[])?));
+    let tried = workspace
+        .existing(Access::Write)
+        .and_then(|well| Ok(well.store().maintain().restore(&[])?));
     Finding::new(Check::Lock, tried.err().map(|error| error.to_string()).into_iter().collect())
 }
 

@@ -49,27 +49,27 @@ impl Engine {
 
     /// What is wrong with the store itself. A server looks after its own files.
     pub fn integrity(&self) -> stepwell::Result<Vec<String>> {
-        self.store().integrity()
+        self.store().maintain().integrity()
     }
 
     /// Leases that their holders never gave back.
     pub fn stale_leases(&self) -> stepwell::Result<Vec<(SessionId, Owner)>> {
-        self.store().stale_leases()
+        self.store().maintain().stale_leases()
     }
 
     /// Builds the search index anew.
     pub fn rebuild_search(&self) -> stepwell::Result<()> {
-        self.store().rebuild_search()
+        self.store().maintain().rebuild_search()
     }
 
     /// Brings the search index up to date.
     pub fn catch_up(&self) -> stepwell::Result<()> {
-        self.store().catch_up()
+        self.store().maintain().catch_up()
     }
 
     /// Gives the space of what was erased back to the disk; a server does that by itself.
     pub fn shrink(&self) -> stepwell::Result<()> {
-        self.store().shrink()
+        self.store().maintain().shrink()
     }
 
     /// Copies the whole store to a file.

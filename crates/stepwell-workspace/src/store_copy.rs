@@ -138,7 +138,7 @@ impl<'a> StoreCopy<'a> {
         if info.trashed_at.is_none() {
             return Ok((Vec::new(), None));
         }
-        let removal = self.target.store().trash(&[Target::from(id.clone())])?;
+        let removal = self.target.store().maintain().trash(&[Target::from(id.clone())])?;
         let left: Vec<_> = removal.left.into_iter().map(|(_, error)| error).collect();
         let remark = (!left.is_empty()).then_some(TrashRemark::NotMoved(left));
         Ok((removal.taken, remark))

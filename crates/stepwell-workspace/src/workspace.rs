@@ -659,7 +659,7 @@ impl Workspace {
     pub fn remember_damage(&self, id: &SessionId) {
         if let Ok(well) = self.existing(Access::Write) {
             // Reading it again is what marks it; what it finds was told already.
-            let _ = well.store().verify(id);
+            let _ = well.store().maintain().verify(id);
         }
     }
 

@@ -53,7 +53,7 @@ fn main() -> Anything<()> {
     for hit in well.search(&Search::new("login"))?.hits {
         println!("  {} #{} {}: {}", hit.session, hit.seq, hit.kind, hit.snippet.text());
     }
-    let verdict = well.store().verify(&id)?;
+    let verdict = well.store().maintain().verify(&id)?;
     println!(
         "\nIts log is as it was written: {} events, sound: {}",
         verdict.intact,

@@ -19,16 +19,13 @@ pub mod changes {
 
 /// Creating, appending, leases, scrubbing.
 pub mod write {
-    pub use crate::store::write::{
-        Prepared, PreparedEvents, acquire, release, renew, scrub, write,
-    };
+    pub use crate::store::write::{acquire, release, renew, scrub, write};
 }
 
 /// Reading through shared prefixes, checking as it goes.
 pub mod read {
     pub use crate::store::read::{
-        Reread, event, find, info, keyed_events, lanes, missing, newest_record, opened, own_row,
-        records, reread, slice, written_by,
+        Reread, find, info, lanes, missing, opened, own_row, reread, select, written_by,
     };
 }
 

@@ -38,7 +38,7 @@ impl Stepwell {
                 return Err(error);
             }
             // Returns early when the other one records something.
-            self.store().wait_after(id, head.seq, PAUSE)?;
+            self.wait_after(id, head.seq, PAUSE)?;
             waited += PAUSE;
             unchanged += PAUSE;
         }
@@ -54,7 +54,7 @@ impl Stepwell {
             if info.held.is_none() || is_at_work || waited >= PATIENCE {
                 return Ok(info);
             }
-            self.store().wait_after(id, info.head.seq, PAUSE)?;
+            self.wait_after(id, info.head.seq, PAUSE)?;
             waited += PAUSE;
         }
     }

@@ -150,6 +150,11 @@ impl Bodies {
         Ok(())
     }
 
+    /// How many they are.
+    pub(crate) fn len(&self) -> usize {
+        self.places.len()
+    }
+
     /// How many bytes they have, with what was moved out of them.
     pub(crate) fn size(&self) -> usize {
         self.bytes.len() + self.spilled
@@ -253,12 +258,6 @@ impl Row<'_> {
     pub fn into_owned(self) -> OwnRow {
         let (kind, body) = (Kind::own_name(&self.kind), self.body.into_owned().into());
         Row { kind, body, ..self }
-    }
-
-    /// The same row, to be passed by.
-    pub(crate) fn borrowed(&self) -> Row<'_> {
-        let (kind, body) = (Cow::Borrowed(&*self.kind), Cow::Borrowed(&*self.body));
-        Row { kind, body, login: self.login.clone(), ..*self }
     }
 
     /// The chain's value at this row, after `prev`, when its original body has this digest.

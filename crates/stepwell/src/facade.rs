@@ -66,7 +66,7 @@ pub mod query {
     };
     pub use crate::store::rows::Facts;
     pub use crate::store::several::{Excerpt, LOOK_BACK};
-    pub use crate::store::{Counts, Order, Replaced, Slice, Span};
+    pub use crate::store::{Counts, Order, Replaced, Selection, Slice, Span};
 }
 
 /// What changed in a whole store, and subscriptions to that.

@@ -110,7 +110,6 @@ pub mod ledger;
 mod lessons;
 pub mod lifecycle;
 mod links;
-pub mod memory;
 mod metadata;
 mod model;
 pub mod names;

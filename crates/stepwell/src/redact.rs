@@ -17,44 +17,30 @@ use crate::{
     Message, NewEvent, Opaque, Part, Rewinding, Text, ToolResult, WorkChange,
 };
 
-/// An event without secrets. Only a redactor makes one, so that it need not be looked at again.
-#[derive(Clone, Debug, PartialEq)]
-pub struct Redacted(NewEvent);
-
-impl Redacted {
-    /// What a redactor leaves of an event.
+impl Event {
+    /// What a redactor leaves of it.
     #[must_use]
-    pub fn by(redactor: &Redactor, event: impl Into<NewEvent>) -> Self {
-        let mut new = event.into();
-        redact_event(redactor, &mut new.event);
-        Self(new)
-    }
-
-    /// What a redactor leaves of a session's own attributes, to be shown.
-    #[must_use]
-    pub fn head(redactor: &Redactor, mut head: Head) -> Head {
-        redact_head(redactor, &mut head);
-        head
-    }
-
-    /// What is recorded.
-    #[must_use]
-    pub fn event(&self) -> &Event {
-        &self.0.event
-    }
-
-    /// The same, to be recorded.
-    #[must_use]
-    pub fn into_new(self) -> NewEvent {
-        self.0
+    pub fn redacted(mut self, by: &Redactor) -> Self {
+        redact_event(by, &mut self);
+        self
     }
 }
 
-/// An event as it is shown, which may have been stored with its secrets.
-pub(crate) fn redact_shown(by: &Redactor, event: &Event) -> Event {
-    let mut event = event.clone();
-    redact_event(by, &mut event);
-    event
+impl NewEvent {
+    /// What a redactor leaves of it.
+    #[must_use]
+    pub fn redacted(self, by: &Redactor) -> Self {
+        Self { event: self.event.redacted(by), ..self }
+    }
+}
+
+impl Head {
+    /// What a redactor leaves of a session's own attributes, to be shown.
+    #[must_use]
+    pub fn redacted(mut self, by: &Redactor) -> Self {
+        redact_head(by, &mut self);
+        self
+    }
 }
 
 /// Takes secrets out of every text of an event that someone wrote. Ids, digests, numbers and the

@@ -54,7 +54,7 @@ impl Stepwell {
         self.leave_rows(&due, &commits)?;
         let target = |id: SessionId| Target { place: TrashScope::Trash, ..Target::from(id) };
         let targets: Vec<Target> = due.into_iter().map(target).collect();
-        let mut removal = self.store().purge(&targets)?;
+        let mut removal = self.store().maintain().purge(&targets)?;
         // A subagent's session went with its parent before its own turn came.
         removal.left.retain(|(_, error)| !matches!(error, Error::NoSession(_)));
         for id in &removal.taken {
@@ -79,7 +79,7 @@ impl Stepwell {
             self.note(id, to_trash())?;
         }
         let targets: Vec<Target> = ids.iter().cloned().map(Target::from).collect();
-        let removal = self.store().trash(&targets)?;
+        let removal = self.store().maintain().trash(&targets)?;
         for id in noted.into_iter().filter(|id| !removal.taken.contains(id)) {
             self.note(id, out_of_trash())?;
         }
@@ -111,7 +111,7 @@ impl Stepwell {
 
     /// Brings sessions back from the trash, with the subagents' sessions that went with them.
     pub fn restore_all(&self, ids: &[SessionId]) -> Result<Removal> {
-        let removal = self.store().restore(ids)?;
+        let removal = self.store().maintain().restore(ids)?;
         let is_named = |id: &&SessionId| self.acting_who().is_some() && ids.contains(id);
         for id in removal.taken.iter().filter(is_named) {
             // It is back, whatever its log takes.
@@ -137,7 +137,7 @@ impl Stepwell {
         can_finish: CanFinish<'_>,
     ) -> Result<Vec<SessionId>> {
         self.removable(std::slice::from_ref(id), can_finish)?;
-        let erased = all_or_error(self.store().purge(&[Target::from(id.clone())])?)?;
+        let erased = all_or_error(self.store().maintain().purge(&[Target::from(id.clone())])?)?;
         for gone in &erased {
             self.erase_row_of(gone)?;
         }

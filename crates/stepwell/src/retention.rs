@@ -261,7 +261,7 @@ impl Stepwell {
 
     /// Moves to the trash what a plan takes, except what has moved on since.
     pub fn clean_up(&self, plan: &Plan) -> Result<Removal> {
-        let removal = self.store().trash(&plan.targets())?;
+        let removal = self.store().maintain().trash(&plan.targets())?;
         for id in &removal.taken {
             tracing::info!(session = %id, "session_deleted");
         }

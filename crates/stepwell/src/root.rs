@@ -18,7 +18,6 @@ pub use crate::lease::{LEASE_TTL, Lease, LeaseInfo, Liveness, Processes, SystemP
 pub use crate::links::{
     STORE_FOLDER, refuse_link, refuse_links_below, refuse_links_in_store, refuse_shared,
 };
-pub use crate::memory::MemoryStore;
 pub use crate::model::attribute::{Change, Edited, Elsewhere};
 pub use crate::model::digest::{Digest, DigestHasher, NotADigest};
 pub use crate::model::event::{Attachment, Kind, Unknown};
@@ -55,7 +54,7 @@ pub use crate::options::{EmptyTrash, ForkAt, NewSession};
 pub use crate::own_command::OwnCommand;
 pub use crate::paging::{Log, Sessions};
 pub use crate::pins::{PinnedMessage, Pins};
-pub use crate::redact::{RedactMessages, Redacted, Redactor};
+pub use crate::redact::{RedactMessages, Redactor};
 pub use crate::removal::CanFinish;
 pub use crate::resume::{ResumeCheck, ResumeDecision, ResumeLimits, ResumeReason};
 pub use crate::retention::{CleanupItem, CleanupReason, Exemption, Plan, Policy};
@@ -70,8 +69,8 @@ pub use crate::store::query::{
 };
 pub use crate::store::rows::Facts;
 pub use crate::store::{
-    Append, Counts, Create, Damage, Derived, DiskUse, Expected, LeaseRequest, Maintain, Order,
-    Prune, Removal, Scrub, Slice, Span, Target, Verdict, Write, Written,
+    Append, Counts, Create, Damage, Derived, DiskUse, Expected, LeaseRequest, Maintain, NewEvents,
+    Order, Prune, Removal, Scrub, Selection, Server, Slice, Span, Target, Verdict, Write, Written,
 };
 pub use crate::subscribe::{Notice, Subscription};
 pub use crate::tasks::{MAX_TASK_BYTES, TaskEdit, Tasks, Work};

@@ -165,7 +165,7 @@ impl Stepwell {
         // The files that it came in say the same again, in escapes or cut in two.
         replacements.extend(originals);
         replacements.sort_by_key(|(seq, _)| *seq);
-        let seq = self.store().scrub(Scrub {
+        let seq = self.store().maintain().scrub(Scrub {
             session: id.clone(),
             epoch: held.as_ref().map(|session| session.lease().epoch),
             rule: pattern.rule.clone(),
@@ -334,7 +334,7 @@ mod tests {
         let text = serde_json::to_string(&log).unwrap();
         assert!(!text.contains("hunter2") && !text.contains("4711") && text.contains(ERASED));
         assert_eq!(well.info(&id).unwrap().head.task, format!("keep {ERASED} safe"));
-        assert!(well.store().verify(&id).unwrap().is_sound());
+        assert!(well.store().maintain().verify(&id).unwrap().is_sound());
     }
 
     #[test]
@@ -351,7 +351,7 @@ mod tests {
         }
         let info = well.info(&id).unwrap();
         assert_eq!((info.head.status, info.head.id.as_str()), (Status::Success, "abc"));
-        assert!(well.store().verify(&id).unwrap().is_sound());
+        assert!(well.store().maintain().verify(&id).unwrap().is_sound());
     }
 
     #[test]

@@ -10,7 +10,7 @@ use std::sync::{Arc, Mutex, PoisonError};
 
 use crate::{
     Append, Checkpoint, Created, Digest, Driver, Error, Kind, Lane, LaneState, Lease, Message,
-    NewEvent, NewSession, Origin, Phase, PhaseChanged, Recorded, Redacted, Restored, Result,
+    NewEvent, NewSession, Origin, Phase, PhaseChanged, Recorded, Redactor, Restored, Result,
     Rewound, Scope, Seq, SessionId, SessionInfo, Slice, Span, Status, StatusChanged, Step,
     Stepwell, StopAsked, StopReason, Time, Undone, View, Write, Written,
 };
@@ -37,7 +37,7 @@ impl Stepwell {
         let events = self.redacted(events);
         let given = given_at(Seq::FIRST.next(), &events);
         if !events.is_empty() {
-            let (session, epoch) = (id.clone(), Some(Epoch::FIRST));
+            let (session, epoch, events) = (id.clone(), Some(Epoch::FIRST), events.into());
             writes.push(Write::Append(Append { session, epoch, expected: None, events }));
         }
         // Noted before it is there: a process that dies in between leaves notes on nothing, not a
@@ -178,22 +178,25 @@ impl Session {
 
     /// Records several events, all or none.
     pub fn append_all(&self, events: Vec<NewEvent>) -> Result<Written> {
-        self.write(self.well.redacted(events))
+        self.well.append_held(&self.lease, events)
     }
 
-    /// Records several events from which a redactor of the caller's took the secrets, all or none.
-    pub fn append_redacted(&self, events: Vec<Redacted>) -> Result<Written> {
-        self.write(events.into_iter().map(Redacted::into_new).collect())
-    }
-
-    fn write(&self, events: Vec<NewEvent>) -> Result<Written> {
-        let written = self.well.write_noted(self.id(), events, |events| {
-            let (session, epoch) = (self.id().clone(), Some(self.lease.epoch));
-            let append = Append { session, epoch, expected: None, events };
-            self.well.store().write(Write::Append(append))
-        })?;
-        tracing::info!(session = %self.id(), seq = %written.last, "session_saved");
-        Ok(written)
+    /// Records several events without the secrets that the caller's redactor finds, all or none.
+    /// Returns them as they were recorded.
+    pub fn record(&self, redactor: &Redactor, events: Vec<Event>) -> Result<Vec<Recorded>> {
+        let at = self.now();
+        let redacted = |event| NewEvent::from(event).at(at).redacted(redactor);
+        let events: Vec<NewEvent> = events.into_iter().map(redacted).collect();
+        let (session, epoch) = (self.id().clone(), Some(self.lease.epoch));
+        let append = Append { session, epoch, expected: None, events: events.clone().into() };
+        let first = self.well.append(append)?.first.get();
+        let recorded = |(event, seq): (NewEvent, u64)| Recorded {
+            seq: Seq::new(seq),
+            at,
+            id: None,
+            event: event.event,
+        };
+        Ok(events.into_iter().zip(first..).map(recorded).collect())
     }
 
     /// Records a step of the main lane: the model's answer, its tools' results, and

@@ -65,9 +65,9 @@ impl Stepwell {
     /// Verifies a session that was listed. Nothing, if it was purged since. One that a broken store
     /// no longer finds is damaged as a whole.
     fn verify_listed(&self, id: &SessionId) -> Result<Option<Verdict>> {
-        match self.store().verify(id) {
+        match self.store().maintain().verify(id) {
             Err(Error::NoSession(_)) => {
-                let broken = self.store().integrity()?.into_iter().next();
+                let broken = self.store().maintain().integrity()?.into_iter().next();
                 Ok(broken.map(|what| Verdict {
                     intact: 0,
                     scrubbed: 0,

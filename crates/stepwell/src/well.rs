@@ -13,8 +13,8 @@ use crate::trust::{
 };
 use crate::{
     Append, Clock, Create, Created, Edited, Entropy, Error, Event, EventId, Facts, Found,
-    GateAnswered, IdFormat, Kind, LEASE_TTL, Lane, Lease, LeaseRequest, MemoryStore, NewEvent,
-    Origin, Page, Processes, Query, Recorded, Redacted, Redactor, Result, Said, Search, Seq,
+    GateAnswered, IdFormat, Kind, LEASE_TTL, Lane, Lease, LeaseRequest, NewEvent,
+    Origin, Page, Processes, Query, Recorded, Redactor, Result, Said, Search, Seq,
     SessionId, SessionInfo, SqliteOptions, SqliteStore, StopAsked, Store, SystemClock,
     SystemEntropy, SystemProcesses, Time, Who, Write, Written,
 };
@@ -98,9 +98,13 @@ impl Stepwell {
     }
 
     /// A store in memory, for a run that must leave nothing behind.
+    ///
+    /// # Panics
+    /// If there is no memory for it.
     #[must_use]
     pub fn in_memory() -> Self {
-        Self::with(Arc::new(MemoryStore::new()), Deps::default())
+        let store = SqliteStore::in_memory().expect("a store in memory needs nothing but memory");
+        Self::with(Arc::new(store), Deps::default())
     }
 
     /// A well over any store.
@@ -193,24 +197,25 @@ impl Stepwell {
         }
     }
 
-    /// Records events, and notes those that give something as this user's.
-    pub(crate) fn write_noted(
-        &self,
-        session: &SessionId,
-        events: Vec<NewEvent>,
-        write: impl FnOnce(Vec<NewEvent>) -> Result<Written>,
-    ) -> Result<Written> {
-        let given = given_at(Seq::ZERO, &events);
-        if given.is_empty() {
-            return write(events);
+    /// Records events, and notes those that give something as this user's. Secrets were taken out.
+    pub(crate) fn append(&self, append: Append) -> Result<Written> {
+        let session = append.session.clone();
+        let given = given_at(Seq::ZERO, append.events.as_slice());
+        // Held over the write: a process that sees the events sees that they are noted.
+        let mut notebook = (!given.is_empty()).then(|| self.shared.deps.notes.open(&session));
+        if let Some(notebook) = &mut notebook {
+            let end = self.store().info(&session)?.head.seq;
+            notebook.announce(end, &given.iter().map(|it| it.digest).collect::<Vec<_>>());
         }
-        // Held over the write: whoever sees the events sees that they are noted.
-        let mut notebook = self.shared.deps.notes.open(session);
-        let end = self.store().info(session)?.head.seq;
-        notebook.announce(end, &given.iter().map(|it| it.digest).collect::<Vec<_>>());
-        let written = write(events).inspect_err(|_| notebook.take_back())?;
-        let note = |it: Note| Note { seq: Seq::new(written.first.get() + it.seq.get()), ..it };
-        notebook.add(&given.into_iter().map(note).collect::<Vec<_>>());
+        let written = self.store().batch(vec![Write::Append(append)]).inspect_err(|_| {
+            notebook.iter_mut().for_each(|notebook| notebook.take_back());
+        })?;
+        let written = written.into_iter().next().expect("a batch answers each of its writes");
+        if let Some(notebook) = &mut notebook {
+            let note = |it: Note| Note { seq: Seq::new(written.first.get() + it.seq.get()), ..it };
+            notebook.add(&given.into_iter().map(note).collect::<Vec<_>>());
+        }
+        tracing::info!(%session, seq = %written.last, "session_saved");
         Ok(written)
     }
 
@@ -256,7 +261,7 @@ impl Stepwell {
             }
             event
         };
-        let redacted = |event| Redacted::by(self.redactor(), event).into_new();
+        let redacted = |event: NewEvent| event.redacted(self.redactor());
         events.into_iter().map(signed).map(redacted).collect()
     }
 
@@ -289,7 +294,7 @@ impl Stepwell {
         let session = created.id.clone();
         let mut writes = vec![Write::Create(self.beginning(created, None))];
         if !events.is_empty() {
-            let events = self.redacted(events);
+            let events = self.redacted(events).into();
             let append = Append { session: session.clone(), epoch: None, expected: None, events };
             writes.push(Write::Append(append));
         }
@@ -338,12 +343,8 @@ impl Stepwell {
     /// Records events under a lease that this process holds, from any of its threads.
     pub fn append_held(&self, lease: &Lease, events: Vec<NewEvent>) -> Result<Written> {
         let (session, epoch) = (lease.session.clone(), Some(lease.epoch));
-        let written = self.write_noted(&lease.session, self.redacted(events), |events| {
-            let append = Append { session, epoch, expected: None, events };
-            self.store().write(Write::Append(append))
-        })?;
-        tracing::info!(session = %lease.session, seq = %written.last, "session_saved");
-        Ok(written)
+        let events = self.redacted(events).into();
+        self.append(Append { session, epoch, expected: None, events })
     }
 
     /// Says something to a session's runner, or to its next one.
@@ -393,14 +394,9 @@ impl Stepwell {
 
     pub(crate) fn append_freely(&self, id: &SessionId, event: Event) -> Result<Seq> {
         let event = NewEvent { id: self.event_name(), ..event.into() };
-        let events = self.redacted(vec![event]);
-        let written = self.write_noted(id, events, |events| {
-            let append = Append { session: id.clone(), epoch: None, expected: None, events };
-            self.store().write(Write::Append(append))
-        })?;
-        let seq = written.last;
-        tracing::info!(session = %id, %seq, "session_saved");
-        Ok(seq)
+        let events = self.redacted(vec![event]).into();
+        let append = Append { session: id.clone(), epoch: None, expected: None, events };
+        Ok(self.append(append)?.last)
     }
 
     /// Subscribes to what changes in the whole store from now on. However many subscribe, one of
@@ -417,7 +413,7 @@ impl Stepwell {
     /// Closes the well and tells if something could not be done. Sessions of it that are open
     /// stay so, and so do its clones. Dropping the last clone does the same, and tells nobody.
     pub fn close(self) -> Result<()> {
-        self.store().close()
+        self.store().maintain().close()
     }
 
     /// The claim under which this well takes leases, for writes that go through the

@@ -6,8 +6,8 @@ use std::time::Duration;
 use crate::checkpoints::check_name;
 use crate::{
     Checkpoint, CheckpointReason, Driver, Epoch, Error, Event, Facts, Kind, Lease, Move, NewEvent,
-    Order, Phase, PhaseChanged, Question, Recorded, Redacted, Result, Seq, SessionId, SessionInfo,
-    Span, Status, Stepwell, WorkAsked, WorkChange,
+    Order, Phase, PhaseChanged, Question, Recorded, Result, Seq, SessionId, SessionInfo, Span,
+    Status, Stepwell, WorkAsked, WorkChange,
 };
 
 /// How long a runner has to do what it was asked: it looks several times a second.
@@ -39,8 +39,7 @@ impl Stepwell {
         let who = self.who().clone();
         let asked = WorkAsked { epoch: Epoch::FIRST, who, change };
         // What is recorded is compared with what was asked: both without secrets.
-        let Event::WorkAsked(mut asked) = Redacted::by(self.redactor(), asked).into_new().event
-        else {
+        let Event::WorkAsked(mut asked) = Event::from(asked).redacted(self.redactor()) else {
             return Ok(None);
         };
         loop {
@@ -153,7 +152,7 @@ impl Stepwell {
             if waited >= PATIENCE {
                 return Err(Error::NotDoneYet { session, holder: Box::new(held.holder) });
             }
-            self.store().wait_after(id, info.head.seq, PAUSE)?;
+            self.wait_after(id, info.head.seq, PAUSE)?;
             waited += PAUSE;
         }
     }
@@ -291,7 +290,7 @@ mod tests {
                 done += 1;
             }
             let head = session.info().unwrap().head.seq;
-            session.well().store().wait_after(session.id(), head, PAUSE).unwrap();
+            session.well().wait_after(session.id(), head, PAUSE).unwrap();
         }
     }
 
@@ -369,7 +368,7 @@ mod tests {
             // It stops once it was asked, and did nothing.
             while well.store().keyed_events(&id, &[Kind::WorkAsked]).unwrap().is_empty() {
                 let head = session.info().unwrap().head.seq;
-                well.store().wait_after(&id, head, PAUSE).unwrap();
+                well.wait_after(&id, head, PAUSE).unwrap();
             }
             session.finish(Status::Success, None).unwrap();
             asking.join().unwrap().unwrap();

@@ -5,8 +5,8 @@ use std::collections::HashMap;
 use std::path::PathBuf;
 
 use stepwell::{
-    Event, FileChanged, FileState, Lane, Message, Outcome, Part, Recorded, Redacted, Redactor,
-    Role, Seq, Spent, Task, TaskStatus,
+    Event, FileChanged, FileState, Lane, Message, Outcome, Part, Recorded, Redactor, Role, Seq,
+    Spent, Task, TaskStatus,
 };
 use stepwell_agent::provider::{Delta, GO_ON, NOT_DONE, SAY_SOMETHING};
 use stepwell_runtime::RunEvent;
@@ -177,7 +177,7 @@ impl Narrator {
             return Vec::new();
         }
         self.told = self.told.max(recorded.seq);
-        let event = Redacted::by(&self.source.redactor, recorded.event.clone()).into_new().event;
+        let event = recorded.event.clone().redacted(&self.source.redactor);
         match &event {
             Event::Message(message) => self.message(recorded.seq, message),
             Event::ToolStarted(started) => {

@@ -187,7 +187,7 @@ fn view(runtime: &Runtime, asked: &About) -> Result<Value, Error> {
 
 fn verify(runtime: &Runtime, asked: &About) -> Result<Value, Error> {
     let id = session_id(&asked.session_id)?;
-    let verdict = runtime.existing(Access::Read)?.store().verify(&id)?;
+    let verdict = runtime.existing(Access::Read)?.store().maintain().verify(&id)?;
     let verified = Verified::new(id, &verdict);
     Ok(serde_json::to_value(verified).unwrap_or_default())
 }

@@ -7,7 +7,7 @@ use std::path::Path;
 use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};
 use stepwell::{
-    Access, Driver, Family, Filter, Head, Query, Redacted, Redactor, SessionId, SessionInfo, Time,
+    Access, Driver, Family, Filter, Head, Query, Redactor, SessionId, SessionInfo, Time,
 };
 use stepwell_runtime::Runtime;
 use stepwell_workspace::NamedWell;
@@ -146,7 +146,7 @@ fn others(runtime: &Runtime, here: Option<&Path>, after: Option<&ListKey>) -> Ve
 
 fn shown(info: SessionInfo, root: &Path, redactor: &Redactor) -> Listed {
     let place = place(&info);
-    let head = Redacted::head(redactor, info.head);
+    let head = info.head.redacted(redactor);
     let cwd = Path::new(&head.workspace);
     let cwd = if cwd.is_absolute() { cwd } else { root };
     let system = head.source.as_ref().map(|source| source.system.clone());

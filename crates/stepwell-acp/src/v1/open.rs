@@ -7,7 +7,7 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
 use serde_json::{Value, json};
-use stepwell::{Redacted, Seq};
+use stepwell::Seq;
 use stepwell_runtime::{Error, OpenGate};
 use tokio::runtime::Handle;
 use tokio::sync::oneshot;
@@ -127,7 +127,7 @@ impl Open {
     pub(super) fn tell_info(&self, client: &Client) {
         if let Ok(Some(head)) = self.conversation.head() {
             let redactor = self.conversation.runtime().redactor().with_own_count();
-            let head = Redacted::head(&redactor, head);
+            let head = head.redacted(&redactor);
             let update = json!({
                 "sessionUpdate": "session_info_update",
                 "title": list::title(&head),

@@ -75,8 +75,7 @@ impl Run<'_> {
                 return Ok(None);
             }
             let (well, id) = (self.session.well().clone(), self.session.id().clone());
-            let look =
-                tokio::task::spawn_blocking(move || well.store().wait_after(&id, last, LOOK));
+            let look = tokio::task::spawn_blocking(move || well.wait_after(&id, last, LOOK));
             tokio::select! {
                 // Why it stops is seen before the next move.
                 _ = cut.off() => return Ok(None),

@@ -8,7 +8,7 @@ use stepwell::{Event, Failure, Message, ModelCall, Status, StopReason, Time, Usa
 use super::approval::SECRET_GONE;
 use super::compactor::turn;
 use super::tick::ticking;
-use super::{Cancel, MAX_BLANK, MAX_CUT_SHORT, Notice, Run, RunEvent, record};
+use super::{Cancel, MAX_BLANK, MAX_CUT_SHORT, Notice, Reserved, Run, RunEvent, record};
 use crate::error::Result;
 use crate::machine::Stop;
 use crate::provider::{
@@ -21,6 +21,14 @@ enum Answering {
     Done(Box<std::result::Result<provider::Answer, CallError>>),
     Stopped(Stop),
     Hurried,
+}
+
+/// What came of asking the model.
+pub(super) enum Asked<'a> {
+    /// It answered. What the call may use is reserved.
+    Answered(Box<provider::Answer>, Option<Reserved<'a>>),
+    /// It did not, and the run goes on, or ends so.
+    Unanswered(Option<(Stop, Option<CallError>)>),
 }
 
 /// When the pieces of an answer came.
@@ -49,18 +57,15 @@ impl Pieces {
     }
 }
 
-impl Run<'_> {
-    /// Asks the model, and records its answer if it gave one.
-    pub(super) async fn ask(
-        &mut self,
-        mut cut: Cancel<'_>,
-    ) -> Result<Option<(Stop, Option<CallError>)>> {
+impl<'a> Run<'a> {
+    /// Asks the model.
+    pub(super) async fn ask(&mut self, mut cut: Cancel<'_>) -> Result<Asked<'a>> {
         if let Some(stop) = self.stuck()? {
-            return Ok(Some(stop));
+            return Ok(Asked::Unanswered(Some(stop)));
         }
         let reserved = match self.room_for_call(&mut cut).await {
             Ok(reserved) => reserved,
-            Err(stop) => return Ok(Some((stop, None))),
+            Err(stop) => return Ok(Asked::Unanswered(Some((stop, None)))),
         };
         let request = Request {
             model: &self.setup.model,
@@ -105,25 +110,22 @@ impl Run<'_> {
             }
         });
         let mut answer = match answered.await {
-            Answering::Stopped(stop) => return Ok(Some((stop, None))),
+            Answering::Stopped(stop) => return Ok(Asked::Unanswered(Some((stop, None)))),
             // Something was said that goes first. What the model began to say is gone.
             Answering::Hurried => {
                 self.front.events.tell(RunEvent::Delta(Delta::Void));
-                return Ok(None);
+                return Ok(Asked::Unanswered(None));
             }
             Answering::Done(answer) => match *answer {
                 Ok(answer) => answer,
-                Err(error) => return self.call_failed(error),
+                Err(error) => return self.call_failed(error).map(Asked::Unanswered),
             },
         };
         let counted = self.request.counted(&self.window);
         let input = answer.usage.map_or(0, |usage| usage.input);
         self.compactor.seen.calibration.learn(counted, input);
         pieces.tell_of(&mut answer.message);
-        let heard = self.hear(answer);
-        // Only now: what was heard says what it took.
-        drop(reserved);
-        heard
+        Ok(Asked::Answered(Box::new(answer), reserved))
     }
 
     /// Records an answer, and with it that the step is complete if it asks for nothing.

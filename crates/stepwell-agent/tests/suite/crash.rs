@@ -108,7 +108,7 @@ fn look(root: &Path) -> Seen {
     let id = "run".parse().unwrap();
     let head = well.info(&id).unwrap().head;
     assert_eq!(head.status, Status::Success);
-    assert!(well.store().verify(&id).unwrap().is_sound());
+    assert!(well.store().maintain().verify(&id).unwrap().is_sound());
     let events = well.store().events(&id, Span::ALL).unwrap().events;
     let answers = events.iter().filter(
         |event| matches!(&event.event, Event::Message(message) if message.role == Role::Assistant),

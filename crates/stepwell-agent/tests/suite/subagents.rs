@@ -148,7 +148,7 @@ fn look(root: &Path) -> Seen {
     let (mut sessions, mut told, mut unknown) = (Vec::new(), Vec::new(), 0);
     for head in &heads {
         assert_eq!(head.status, Status::Success, "{}", head.task);
-        assert!(well.store().verify(&head.id).unwrap().is_sound());
+        assert!(well.store().maintain().verify(&head.id).unwrap().is_sound());
         let events = well.store().events(&head.id, Span::ALL).unwrap().events;
         let of = |role: Role| {
             let said = |event: &Event| match event {

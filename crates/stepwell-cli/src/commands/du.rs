@@ -33,7 +33,7 @@ pub(crate) fn run(args: &Args, app: &mut App) -> Result<Exit> {
     sessions.sort_by_key(|info| std::cmp::Reverse(info.bytes));
     let count = sessions.len();
     sessions.truncate(if args.all { usize::MAX } else { args.limit });
-    let used = well.store().disk_use()?;
+    let used = well.store().maintain().disk_use()?;
     if app.out.is_json() {
         for info in &sessions {
             let (id, trashed) = (info.head.id.clone(), info.trashed_at.is_some());

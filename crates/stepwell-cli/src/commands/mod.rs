@@ -109,19 +109,12 @@ macro_rules! commands {
 
         /// Does it, if it may be done here.
         pub(crate) fn run(command: &Command, app: &mut App) -> Result<Exit> {
-            let permit = match command {
+            match command {
                 $(Command::$name(args) => {
                     let reach: fn(&$module::$args) -> Reach = $reach;
-                    reach(args).permit(concat!("stepwell ", $typed), &app.host)?
+                    reach(args).permit(concat!("stepwell ", $typed), &app.host)?;
+                    $run(args, app)
                 })*
-            };
-            start(command, app, permit)
-        }
-
-        /// Starts a command that may be done here.
-        fn start(command: &Command, app: &mut App, _: Permit) -> Result<Exit> {
-            match command {
-                $(Command::$name(args) => $run(args, app),)*
             }
         }
     };

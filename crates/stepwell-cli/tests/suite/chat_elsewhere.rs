@@ -196,7 +196,8 @@ fn a_secret_of_an_imported_session_is_not_shown() {
     let session = well.create(well.draft("imported")).unwrap();
     let words = Message::user(format!("the wombat's token is {secret} here"));
     let (epoch, events) = (Some(session.lease().epoch), vec![words.into()]);
-    let append = Append { session: session.id().clone(), epoch, expected: None, events };
+    let append =
+        Append { session: session.id().clone(), epoch, expected: None, events: events.into() };
     // As an import writes it: past what redacts.
     well.store().write(Write::Append(append)).unwrap();
     let id = session.id().to_string();

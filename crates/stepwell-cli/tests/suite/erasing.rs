@@ -42,7 +42,7 @@ fn a_scrub_erases_everywhere_and_leaves_a_note() {
             stepwell::Step { lane: stepwell::Lane::main(), n: 2 }.into(),
         ];
         let (id, epoch) = (session.id().clone(), Some(session.lease().epoch));
-        let append = stepwell::Append { session: id, epoch, expected: None, events };
+        let append = stepwell::Append { session: id, epoch, expected: None, events: events.into() };
         well.store().write(stepwell::Write::Append(append)).unwrap();
         let blob = well.store().put_blob(format!("key = {secret}").as_bytes()).unwrap();
         let after = FileState::File { blob, mode: 0o600 };

@@ -81,7 +81,8 @@ fn import(env: &TestEnv, id: &str, text: &str) {
         paused.into(),
     ];
     let epoch = Some(session.lease().epoch);
-    let append = Append { session: session.id().clone(), epoch, expected: None, events };
+    let append =
+        Append { session: session.id().clone(), epoch, expected: None, events: events.into() };
     well.store().write(Write::Append(append)).unwrap();
     let stored = well.store().events(session.id(), Span::ALL).unwrap().events;
     assert!(format!("{stored:?}").contains(text.split(' ').next_back().unwrap().trim()));

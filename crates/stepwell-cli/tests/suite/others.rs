@@ -394,7 +394,7 @@ fn what_a_scrub_puts_in_her_words_allows_nothing() {
             rule: "forged".to_owned(),
             replacements: vec![(facts[0].seq, forged.into())],
         };
-        well.store().scrub(scrub).unwrap();
+        well.store().maintain().scrub(scrub).unwrap();
         drop((session, well));
         let ran = two.ann.quietly(&["resume", &two.id, "--model", &two.script("script.yaml")]);
         asked(&two, &ran, &[]);
@@ -580,7 +580,7 @@ fn what_another_role_asks_of_the_work_is_done_only_if_the_user_wants_that() {
             session: id,
             epoch: None,
             expected: None,
-            events: vec![stepwell::Event::from(asked).into()],
+            events: vec![stepwell::Event::from(asked).into()].into(),
         };
         well.store().write(stepwell::Write::Append(append)).unwrap();
         // Hers comes behind his: once it is done, his was looked at.

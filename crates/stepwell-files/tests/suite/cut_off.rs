@@ -79,7 +79,7 @@ impl Scene {
         let session = well.lock(&"run".parse().unwrap()).unwrap();
         let moves = session.keyed_events(&[Kind::Rewinding, Kind::Rewound, Kind::Undone]).unwrap();
         let open = matches!(moves.last().map(|it| &it.event), Some(Event::Rewinding(_)));
-        assert!(well.store().verify(session.id()).unwrap().is_sound());
+        assert!(well.store().maintain().verify(session.id()).unwrap().is_sound());
         // Each file that is about to be moved can be moved back.
         for fact in session.keyed_events(&[Kind::File]).unwrap() {
             let Event::File(file) = fact.event else { continue };

@@ -149,7 +149,7 @@ impl Restoring<'_> {
             let info = self.well.info(&id);
             // Somebody may work on it already.
             if info.is_ok_and(|info| info.head.seq == last) {
-                self.well.store().purge(&[Target::from(id)]).ok();
+                self.well.store().maintain().purge(&[Target::from(id)]).ok();
             }
         }
     }

@@ -84,7 +84,7 @@ impl Scaffold {
     }
 
     fn purge(&self, id: &SessionId) -> Result<()> {
-        let removal = self.well.store().purge(&[Target::from(id.clone())])?;
+        let removal = self.well.store().maintain().purge(&[Target::from(id.clone())])?;
         match removal.left.into_iter().next() {
             None | Some((_, StoreError::NoSession(_))) => Ok(()),
             Some((_, error)) => Err(error),

@@ -101,7 +101,12 @@ impl Chunk {
         let Lease { session, epoch, .. } = self.session.lease().clone();
         // An edit may come from anyone at any time; here it would take an event's place.
         let expected = Some(Expected::At(self.last));
-        let append = Append { session: session.clone(), epoch: Some(epoch), expected, events };
+        let append = Append {
+            session: session.clone(),
+            epoch: Some(epoch),
+            expected,
+            events: events.into(),
+        };
         let Written { first, last, .. } = self.well.store().write(Write::Append(append))?;
         match id {
             // The store took it for an append that it had made before.

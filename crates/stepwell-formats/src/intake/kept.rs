@@ -70,7 +70,8 @@ impl Intake<'_> {
         if self.mode == Mode::Look || events.is_empty() {
             return Ok(());
         }
-        let append = Append { session: id.clone(), epoch: None, expected: None, events };
+        let append =
+            Append { session: id.clone(), epoch: None, expected: None, events: events.into() };
         self.well.store().write(Write::Append(append))?;
         Ok(())
     }

@@ -3,11 +3,10 @@
 
 use std::collections::VecDeque;
 
-use stepwell::backend::write::{Prepared, PreparedEvents};
 use stepwell::{
-    About, Append, Create, Edited, Event, EventId, Expected, Kind, Message, NewEvent, Recorded,
-    Restored, Rewound, Scope, Seq, Session, SessionId, Source, Span, StatusChanged, Stepwell, Time,
-    Write,
+    About, Append, Create, Edited, Event, EventId, Expected, Kind, Message, NewEvent, NewEvents,
+    Recorded, Restored, Rewound, Scope, Seq, Session, SessionId, Source, Span, StatusChanged,
+    Stepwell, Time, Write,
 };
 
 use super::claim::{Ends, Precedence, Verdict, is_said, is_trailer};
@@ -64,7 +63,7 @@ pub(super) struct Track<'a> {
     /// Before the session, which is given back when nothing of it is being written.
     scribe: Scribe,
     session: Option<Session>,
-    batch: PreparedEvents,
+    batch: NewEvents,
     /// After how many bytes it is written.
     batch_limit: usize,
     /// The latest time that was told: what tells none is taken to have happened then.
@@ -157,7 +156,7 @@ impl<'a> Track<'a> {
         let mut places = Places::default();
         places.push(Seq::FIRST);
         let (last, next) = (Seq::FIRST, Seq::new(2));
-        let (batch, told_at, grown) = (PreparedEvents::default(), None, false);
+        let (batch, told_at, grown) = (NewEvents::default(), None, false);
         let scribe = Scribe::new(well.store());
         Self {
             well,
@@ -418,7 +417,7 @@ impl<'a> Track<'a> {
         self.scribe.finish(last)
     }
 
-    fn gather(&mut self) -> Result<Option<Prepared>> {
+    fn gather(&mut self) -> Result<Option<Append>> {
         if self.batch.is_empty() {
             return Ok(None);
         }
@@ -431,13 +430,12 @@ impl<'a> Track<'a> {
         let batch = std::mem::replace(&mut self.batch, room);
         self.batch_limit = BATCH_BYTES.min(2 * self.batch_limit);
         let first = self.next.get() - batch.len() as u64;
-        let append = Append {
+        Ok(Some(Append {
             session: self.id.clone(),
             epoch: Some(session.lease().epoch),
             expected: Some(Expected::At(Seq::new(first).prev())),
-            events: Vec::new(),
-        };
-        Ok(Some(Prepared::append(append, batch)))
+            events: batch,
+        }))
     }
 }
 

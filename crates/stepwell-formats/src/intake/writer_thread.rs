@@ -5,8 +5,7 @@ use std::sync::Arc;
 use std::sync::mpsc::{SyncSender, sync_channel};
 use std::thread::{Builder, JoinHandle};
 
-use stepwell::Store;
-use stepwell::backend::write::Prepared;
+use stepwell::{Append, Store, Write};
 
 use crate::Result;
 
@@ -22,7 +21,7 @@ pub(super) struct Scribe {
 }
 
 struct AtWork {
-    to: SyncSender<Prepared>,
+    to: SyncSender<Append>,
     thread: JoinHandle<stepwell::Result<()>>,
 }
 
@@ -32,7 +31,7 @@ impl Scribe {
     }
 
     /// Has this written, soon. The answer may be the failure of an earlier append.
-    pub(super) fn hand_over(&mut self, append: Prepared) -> Result<()> {
+    pub(super) fn hand_over(&mut self, append: Append) -> Result<()> {
         if self.at_work.is_none() {
             self.at_work = begin(&self.store);
         }
@@ -45,7 +44,7 @@ impl Scribe {
     }
 
     /// Waits until all that was handed over is durable, and writes this behind it.
-    pub(super) fn finish(&mut self, last: Option<Prepared>) -> Result<()> {
+    pub(super) fn finish(&mut self, last: Option<Append>) -> Result<()> {
         self.join()?;
         Ok(last.map_or(Ok(()), |append| write(&*self.store, append))?)
     }
@@ -66,8 +65,8 @@ fn begin(store: &Arc<dyn Store>) -> Option<AtWork> {
     Some(AtWork { to, thread })
 }
 
-fn write(store: &dyn Store, append: Prepared) -> stepwell::Result<()> {
-    store.batch_prepared(vec![append]).map(drop)
+fn write(store: &dyn Store, append: Append) -> stepwell::Result<()> {
+    store.write(Write::Append(append)).map(drop)
 }
 
 /// What was handed over is written even if the reading fails: the session is given back

@@ -42,7 +42,7 @@ pub fn copy(from: &Stepwell, to: &Stepwell, id: &SessionId) -> Result<Copied> {
     }?;
     let copied = Copied { exported, imported: imported? };
     for id in copied.sessions() {
-        let verdict = to.store().verify(id)?;
+        let verdict = to.store().maintain().verify(id)?;
         if !verdict.is_sound() {
             let what = "the copy does not verify".to_owned();
             let damage = verdict.damage.unwrap_or(Damage { seq: stepwell::Seq::ZERO, what });

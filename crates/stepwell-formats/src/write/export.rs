@@ -2,7 +2,7 @@
 
 use std::io::Write;
 
-use stepwell::{Redacted, SessionId, State, Stepwell};
+use stepwell::{SessionId, State, Stepwell};
 
 use crate::page::document::Document;
 use crate::registry::Format;
@@ -35,14 +35,13 @@ pub(crate) fn page(
 ) -> Result<Exported> {
     let mut info = well.info(id)?;
     let redactor = well.redactor().with_own_count();
-    info.head = Redacted::head(&redactor, info.head);
+    info.head = info.head.redacted(&redactor);
     let Wishes { estimate, up_to, .. } = to.wishes();
     let up_to = up_to.filter(|at| *at < info.head.seq);
     let span = stepwell::Span { to: up_to.unwrap_or(info.head.seq), ..stepwell::Span::ALL };
     let mut slice = well.store().events(id, span)?;
     for recorded in &mut slice.events {
-        let shown = Redacted::by(&redactor, recorded.event.clone());
-        recorded.event = shown.into_new().event;
+        recorded.event = recorded.event.clone().redacted(&redactor);
     }
     let events = slice.events.len() as u64;
     let damaged = slice.damage.iter().map(|damage| (id.clone(), damage.clone())).collect();

@@ -366,5 +366,5 @@ fn a_bad_end_does_not_take_back_what_was_there_before() {
     let longer = lines(&[created("a"), line(2, Message::user("hm")), line(4, Message::user("hm"))]);
     imported(&there, longer).unwrap_err();
     assert_eq!(names(&there), ["a"]);
-    assert!(there.store().verify(&id("a")).unwrap().is_sound());
+    assert!(there.store().maintain().verify(&id("a")).unwrap().is_sound());
 }

@@ -3,7 +3,9 @@
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::Arc;
 
-use stepwell::{Deps, Liveness, MemoryStore, Message, Owner, Processes, Stepwell, SystemClock};
+use stepwell::{
+    Deps, Liveness, Message, Owner, Processes, SqliteOptions, SqliteStore, Stepwell, SystemClock,
+};
 use stepwell_conformance::TestProcesses;
 use stepwell_formats::Format;
 
@@ -35,7 +37,14 @@ pub(crate) struct WatchfulWell {
 pub(crate) fn watchful() -> WatchfulWell {
     let processes = Arc::new(TestProcesses::default());
     let (clock, seen) = (Arc::new(SystemClock), Arc::clone(&processes));
-    let store = Arc::new(MemoryStore::with(clock, seen));
+    let store = Arc::new(
+        SqliteStore::in_memory_with(SqliteOptions {
+            clock,
+            processes: seen,
+            ..SqliteOptions::default()
+        })
+        .unwrap(),
+    );
     WatchfulWell { well: Stepwell::with(store, Deps::default()), processes }
 }
 

@@ -147,6 +147,7 @@ fn an_ancestor_that_was_scrubbed_here_differs() {
     let (epoch, rule) = (session.lease().epoch, "tokens".to_owned());
     there
         .store()
+        .maintain()
         .scrub(Scrub { session: id("b"), epoch: Some(epoch), rule, replacements })
         .unwrap();
     let error = imported(&there, exported(&well, "d", Format::JSON)).unwrap_err();
@@ -199,9 +200,9 @@ fn a_fork_can_go_on_where_it_was_imported() {
     drop(session);
     let events = log(&there, &id("c"));
     assert!(matches!(&events.last().unwrap().event, Event::Message(m) if m.text() == "and on"));
-    assert!(there.store().verify(&id("c")).unwrap().is_sound());
+    assert!(there.store().maintain().verify(&id("c")).unwrap().is_sound());
     let again = there.fork(&id("c"), None).unwrap();
-    assert!(there.store().verify(again.id()).unwrap().is_sound());
+    assert!(there.store().maintain().verify(again.id()).unwrap().is_sound());
 }
 
 #[test]

@@ -118,7 +118,7 @@ fn no_reader_is_broken_by_what_it_reads() {
             }
             let filter = Filter { place: TrashScope::Anywhere, ..Filter::default() };
             for session in well.list(&Query { filter, ..Query::default() }).unwrap().sessions {
-                let verdict = well.store().verify(&session.head.id).unwrap();
+                let verdict = well.store().maintain().verify(&session.head.id).unwrap();
                 prop_assert!(verdict.is_sound(), "{}: {verdict:?}", session.head.id);
                 prop_assert!(session.held.is_none());
             }

@@ -101,7 +101,7 @@ fn ten_thousand_levels_are_left_out_or_kept_as_they_are() {
     assert_eq!(report.warnings.len(), 1);
     let id = &report.sessions[0].id;
     assert!(said(&shown(&well, id)).iter().any(|it| it.contains("bye")));
-    assert!(well.store().verify(id).unwrap().is_sound());
+    assert!(well.store().maintain().verify(id).unwrap().is_sound());
     let export = file.folder().join("goose.json");
     std::fs::write(&export, format!(r#"{{"id":"g","working_dir":"/w","session_type":"user","conversation":[{{"role":"user","created":1,"content":{deep}}}]}}"#)).unwrap();
     let report = take_in(&well, Mode::Write, format("goose"), &export);

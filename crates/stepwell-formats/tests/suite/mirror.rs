@@ -31,7 +31,7 @@ pub(crate) fn taken(well: &Stepwell, path: &Path) -> Vec<ImportedSession> {
         all.extend(sessions);
     }
     for it in &all {
-        let verdict = well.store().verify(&it.id).unwrap();
+        let verdict = well.store().maintain().verify(&it.id).unwrap();
         assert!(verdict.is_sound(), "{}: {verdict:?}", it.id);
         assert!(well.info(&it.id).unwrap().held.is_none(), "{} is held", it.id);
     }

@@ -5,11 +5,10 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicI64, Ordering};
 use std::time::Duration;
 
-use stepwell::backend::write::Prepared;
 use stepwell::{
-    ChangeCursor, Changes, Counts, Digest, DiskUse, EventId, Facts, Filter, Found, Lane, LaneState,
-    Lease, LeaseRequest, Maintain, Owner, Page, Query, RecordQuery, Recorded, Removal, Result,
-    Scrub, Search, Seq, SessionId, SessionInfo, Slice, Span, Store, Target, Verdict, Written,
+    ChangeCursor, Changes, Counts, Digest, DiskUse, Filter, Found, Lane, LaneState, Lease,
+    LeaseRequest, Maintain, Owner, Page, Query, Removal, Result, Scrub, Search, Selection, Seq,
+    SessionId, SessionInfo, Slice, Store, Target, Verdict, Write, Written,
 };
 
 /// Does the process die before its last write, or when that is durable?
@@ -51,8 +50,8 @@ macro_rules! pass_on {
 }
 
 impl Store for Mortal {
-    fn batch_prepared(&self, prepared: Vec<Prepared>) -> Result<Vec<Written>> {
-        self.write(|inner| inner.batch_prepared(prepared))
+    fn batch(&self, writes: Vec<Write>) -> Result<Vec<Written>> {
+        self.write(|inner| inner.batch(writes))
     }
 
     /// The dead give nothing back.
@@ -63,35 +62,52 @@ impl Store for Mortal {
     pass_on! {
         info(id: &SessionId) -> SessionInfo;
         lanes(id: &SessionId) -> BTreeMap<Lane, LaneState>;
-        events(id: &SessionId, span: Span) -> Slice;
-        keyed(id: &SessionId, facts: Facts<'_>) -> Vec<Recorded>;
-        records(id: &SessionId, query: &RecordQuery) -> Vec<Recorded>;
-        event(id: &SessionId, event: &EventId) -> Option<Recorded>;
-        blobs(digests: &[Digest]) -> Vec<Vec<u8>>;
+        select(id: &SessionId, selection: Selection<'_>) -> Slice;
         list(query: &Query) -> Page;
         count(filter: &Filter) -> Counts;
         acquire(id: &SessionId, claim: &LeaseRequest) -> Lease;
         renew(lease: &Lease, ttl: Duration) -> Lease;
         keep_blobs(blobs: &[(Digest, &[u8])]) -> ();
-        blob(digest: &Digest) -> Vec<u8>;
+        blobs(digests: &[Digest]) -> Vec<Vec<u8>>;
         search(search: &Search, redactor: &stepwell::Redactor) -> Found;
-        wait_after(id: &SessionId, seq: Seq, timeout: Duration) -> Seq;
         changes(after: Option<&ChangeCursor>, timeout: Duration) -> Changes;
+    }
+
+    fn maintain(&self) -> &dyn Maintain {
+        self
     }
 }
 
 impl Maintain for Mortal {
     fn purge(&self, targets: &[Target]) -> Result<Removal> {
-        self.write(|inner| inner.purge(targets))
+        self.write(|inner| inner.maintain().purge(targets))
     }
 
-    pass_on! {
-        trash(targets: &[Target]) -> Removal;
-        restore(ids: &[SessionId]) -> Removal;
-        scrub(scrub: Scrub) -> Seq;
-        disk_use() -> DiskUse;
-        verify(id: &SessionId) -> Verdict;
-        repair(id: &SessionId) -> Verdict;
-        stale_leases() -> Vec<(SessionId, Owner)>;
+    fn trash(&self, targets: &[Target]) -> Result<Removal> {
+        self.inner.maintain().trash(targets)
+    }
+
+    fn restore(&self, ids: &[SessionId]) -> Result<Removal> {
+        self.inner.maintain().restore(ids)
+    }
+
+    fn scrub(&self, scrub: Scrub) -> Result<Seq> {
+        self.inner.maintain().scrub(scrub)
+    }
+
+    fn disk_use(&self) -> Result<DiskUse> {
+        self.inner.maintain().disk_use()
+    }
+
+    fn verify(&self, id: &SessionId) -> Result<Verdict> {
+        self.inner.maintain().verify(id)
+    }
+
+    fn repair(&self, id: &SessionId) -> Result<Verdict> {
+        self.inner.maintain().repair(id)
+    }
+
+    fn stale_leases(&self) -> Result<Vec<(SessionId, Owner)>> {
+        self.inner.maintain().stale_leases()
     }
 }

@@ -364,7 +364,7 @@ fn pages_show_no_secret_of_an_import() {
     ];
     let events = events.map(NewEvent::from).to_vec();
     let (session, epoch) = (lease.session.clone(), Some(lease.epoch));
-    let append = stepwell::Append { session, epoch, expected: None, events };
+    let append = stepwell::Append { session, epoch, expected: None, events: events.into() };
     well.store().write(Write::Append(append)).unwrap();
     for format in [Format::MARKDOWN, Format::HTML] {
         let page = text(&well, NAME, format);

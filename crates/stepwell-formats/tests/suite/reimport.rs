@@ -7,7 +7,7 @@ use std::rc::Rc;
 use std::sync::Arc;
 use std::time::Duration;
 
-use stepwell::{Clock, Deps, MemoryStore, Stepwell, SystemClock, Time};
+use stepwell::{Clock, Deps, SqliteStore, Stepwell, SystemClock, Time};
 use stepwell_formats::{Became, ImportedSession, KnownFiles, Mode, Watcher, take_in};
 
 #[cfg(target_os = "linux")]
@@ -25,7 +25,7 @@ impl Clock for Later {
 
 fn later() -> Stepwell {
     let deps = Deps { clock: Arc::new(Later), ..Deps::default() };
-    Stepwell::with(Arc::new(MemoryStore::new()), deps)
+    Stepwell::with(Arc::new(SqliteStore::in_memory().unwrap()), deps)
 }
 
 const AT: &str = "2026-08-20T09:00:00.000Z";

@@ -103,6 +103,7 @@ impl RandomWell {
                 let (session, epoch, rule) = (lease.session, lease.epoch, "secrets".to_owned());
                 self.well
                     .store()
+                    .maintain()
                     .scrub(Scrub { session, epoch: Some(epoch), rule, replacements })
                     .ok();
             }
@@ -304,7 +305,7 @@ fn a_scrubbed_session_comes_back_scrubbed() {
     let epoch = session.lease().epoch;
     let scrub =
         Scrub { session: id("a"), epoch: Some(epoch), rule: "tokens".to_owned(), replacements };
-    well.store().scrub(scrub).unwrap();
+    well.store().maintain().scrub(scrub).unwrap();
     drop(session);
     for form in ARCHIVES {
         let archive = text(&well, "a", form);

@@ -75,7 +75,7 @@ pub(crate) fn assert_same(one: &Stepwell, other: &Stepwell, id: &SessionId) {
     assert_eq!(head(one, id), head(other, id), "the head of {id}");
     let lanes = |well: &Stepwell| well.store().lanes(id).unwrap();
     assert_eq!(lanes(one), lanes(other), "the lanes of {id}");
-    let verdict = other.store().verify(id).unwrap();
+    let verdict = other.store().maintain().verify(id).unwrap();
     assert!(verdict.is_sound(), "{id}: {verdict:?}");
     assert!(other.info(id).unwrap().held.is_none(), "{id} is held");
 }

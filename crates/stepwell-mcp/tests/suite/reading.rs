@@ -448,7 +448,7 @@ async fn a_search_shows_no_part_of_a_key_that_was_stored_as_it_came() {
         session: session.id().clone(),
         epoch: Some(session.lease().epoch),
         expected: None,
-        events: vec![Message::user(format!("{key}\nrollback")).into()],
+        events: vec![Message::user(format!("{key}\nrollback")).into()].into(),
     };
     well.store().write(stepwell::Write::Append(append)).unwrap();
     let client = env.client(Options::default()).await;

@@ -98,7 +98,7 @@ pub(crate) fn workspace(root: &Path, state: &Path) -> Workspace {
 /// Records events as an import does: as they are.
 fn as_imported(session: &Session, events: Vec<NewEvent>) {
     let (id, epoch) = (session.id().clone(), Some(session.lease().epoch));
-    let append = Append { session: id, epoch, expected: None, events };
+    let append = Append { session: id, epoch, expected: None, events: events.into() };
     session.well().store().write(Write::Append(append)).unwrap();
 }
 

@@ -12,22 +12,29 @@ use stepwell_postgres::{Address, PostgresStore};
 use crate::raw::{Raw, make_database, url};
 use crate::servers::{fresh, server};
 
-fn create(store: &PostgresStore, name: &str) {
+fn create(store: &dyn Store, name: &str) {
     let created = Created::new(name.parse().unwrap(), "t");
     let create = Create { created, event_id: None, at: None, claim: None };
     store.write(Write::Create(create)).unwrap();
 }
 
-fn edit(store: &PostgresStore, name: &str) {
+fn edit(store: &dyn Store, name: &str) {
     let (session, events) = (name.parse().unwrap(), vec![Edited::default().into()]);
-    store.write(Write::Append(Append { session, epoch: None, expected: None, events })).unwrap();
+    store
+        .write(Write::Append(Append {
+            session,
+            epoch: None,
+            expected: None,
+            events: events.into(),
+        }))
+        .unwrap();
 }
 
-fn now(store: &PostgresStore) -> ChangeCursor {
+fn now(store: &dyn Store) -> ChangeCursor {
     store.changes(None, Duration::ZERO).unwrap().cursor
 }
 
-fn since(store: &PostgresStore, cursor: &mut ChangeCursor) -> Vec<String> {
+fn since(store: &dyn Store, cursor: &mut ChangeCursor) -> Vec<String> {
     let found = store.changes(Some(cursor), Duration::ZERO).unwrap();
     assert!(!found.gap);
     *cursor = found.cursor;

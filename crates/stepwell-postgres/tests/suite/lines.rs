@@ -10,7 +10,7 @@ use stepwell_postgres::{Address, PostgresStore};
 
 use crate::servers::{fresh, server};
 
-fn begin(store: &PostgresStore) -> stepwell::SessionId {
+fn begin(store: &dyn Store) -> stepwell::SessionId {
     let id: stepwell::SessionId = "a".parse().unwrap();
     let claim = stepwell::LeaseRequest {
         holder: stepwell::SystemProcesses.this(),
@@ -22,9 +22,11 @@ fn begin(store: &PostgresStore) -> stepwell::SessionId {
     id
 }
 
-fn append(store: &PostgresStore, id: &stepwell::SessionId, events: Vec<NewEvent>) {
+fn append(store: &dyn Store, id: &stepwell::SessionId, events: Vec<NewEvent>) {
     let (session, epoch) = (id.clone(), Some(Epoch::FIRST));
-    store.write(Write::Append(Append { session, epoch, expected: None, events })).unwrap();
+    store
+        .write(Write::Append(Append { session, epoch, expected: None, events: events.into() }))
+        .unwrap();
 }
 
 #[test]
@@ -52,11 +54,12 @@ fn long_questions_and_answers_come_whole_with_tls_and_without() {
     for (namespace, url) in [("plain", server.url()), ("tls", tls)] {
         let address = Address::parse(&url).unwrap().within(namespace).unwrap();
         let store = PostgresStore::open(address).unwrap();
-        let id = begin(&store);
+        let store: &dyn Store = &store;
+        let id = begin(store);
         let text = |n: usize| format!("{n} {}", "word ".repeat(n * 7 % 9_000));
         for chunk in 0..4 {
             let events = (0..300).map(|n| Message::user(text(chunk * 300 + n)).into());
-            append(&store, &id, events.collect());
+            append(store, &id, events.collect());
         }
         let events = store.events(&id, Span::ALL).unwrap().intact(&id).unwrap();
         let texts = events.iter().filter_map(|event| match &event.event {

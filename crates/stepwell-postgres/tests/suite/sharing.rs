@@ -4,8 +4,8 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use stepwell::{
-    Append, Create, Created, Error, Lease, LeaseRequest, Liveness, Maintain as _, Message, Owner,
-    Processes, Seq, SessionId, Store, SystemProcesses, Write,
+    Append, Create, Created, Error, Lease, LeaseRequest, Liveness, Message, Owner, Processes, Seq,
+    SessionId, Store, SystemProcesses, Write,
 };
 use stepwell_cluster::Proxy;
 use stepwell_postgres::{Address, PostgresOptions, PostgresStore};
@@ -37,12 +37,12 @@ fn claim(machine: &'static str, ttl: Duration) -> LeaseRequest {
     LeaseRequest { holder: Machine(machine).this(), ttl }
 }
 
-fn say(store: &PostgresStore, lease: &Lease, text: &str) -> stepwell::Result<Seq> {
+fn say(store: &dyn Store, lease: &Lease, text: &str) -> stepwell::Result<Seq> {
     let append = Append {
         session: lease.session.clone(),
         epoch: Some(lease.epoch),
         expected: None,
-        events: vec![Message::user(text).into()],
+        events: vec![Message::user(text).into()].into(),
     };
     store.write(Write::Append(append)).map(|written| written.last)
 }
@@ -53,6 +53,7 @@ fn after_a_pause_longer_than_the_lease_the_old_runners_append_is_refused() {
     let there = fresh(&server().url());
     let here = Address::parse(&wire.url()).unwrap().within(there.namespace()).unwrap();
     let (old, new) = (open(&here, "old"), open(&there, "new"));
+    let (old, new): (&dyn Store, &dyn Store) = (&old, &new);
     let id: SessionId = "a".parse().unwrap();
     let short = Duration::from_millis(300);
     let create = Create {
@@ -62,11 +63,11 @@ fn after_a_pause_longer_than_the_lease_the_old_runners_append_is_refused() {
         claim: Some(claim("old", short)),
     };
     let lease = old.write(Write::Create(create)).unwrap().lease.unwrap();
-    say(&old, &lease, "one").unwrap();
+    say(old, &lease, "one").unwrap();
     // The network stops while the old runner is about to write.
     wire.hold(true);
     std::thread::scope(|scope| {
-        let late = scope.spawn(|| say(&old, &lease, "late"));
+        let late = scope.spawn(|| say(old, &lease, "late"));
         // Nobody may take it before it runs out by the server's clock, then one may.
         let taken = loop {
             match new.acquire(&id, &claim("new", Duration::from_secs(60))) {
@@ -76,16 +77,16 @@ fn after_a_pause_longer_than_the_lease_the_old_runners_append_is_refused() {
                 taken => break taken.unwrap(),
             }
         };
-        say(&new, &taken, "two").unwrap();
+        say(new, &taken, "two").unwrap();
         wire.hold(false);
         let refused = late.join().unwrap().unwrap_err();
         assert!(matches!(refused, Error::Fenced { .. }), "{refused}");
-        let refused = say(&old, &lease, "later").unwrap_err();
+        let refused = say(old, &lease, "later").unwrap_err();
         assert!(matches!(refused, Error::Fenced { .. }), "{refused}");
-        say(&new, &taken, "three").unwrap();
+        say(new, &taken, "three").unwrap();
     });
     assert_eq!(new.info(&id).unwrap().head.seq, Seq::new(4));
-    assert!(new.verify(&id).unwrap().is_sound());
+    assert!(new.maintain().verify(&id).unwrap().is_sound());
 }
 
 #[test]
@@ -94,6 +95,7 @@ fn a_follower_on_another_machine_is_told() {
         let url = format!("{}?follow={follow}", server().url());
         let address = fresh(&url);
         let (writer, reader) = (open(&address, "one"), open(&address, "two"));
+        let (writer, reader): (&dyn Store, &dyn Store) = (&writer, &reader);
         let id: SessionId = "a".parse().unwrap();
         let create = Create {
             created: Created::new(id.clone(), "t"),
@@ -111,7 +113,7 @@ fn a_follower_on_another_machine_is_told() {
                 seen
             });
             for n in 0..5 {
-                say(&writer, &lease, &format!("{n}")).unwrap();
+                say(writer, &lease, &format!("{n}")).unwrap();
             }
             assert_eq!(follow.join().unwrap(), Seq::new(6), "{address}");
         });

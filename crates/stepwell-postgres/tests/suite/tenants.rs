@@ -12,18 +12,19 @@ use stepwell_postgres::{Address, Durability, PostgresOptions, PostgresStore, Rol
 use crate::raw::{Raw, make_database, url};
 use crate::servers::{fresh, server};
 
-fn create(store: &PostgresStore, name: &str) {
+fn create(store: &dyn Store, name: &str) {
     let created = Created::new(name.parse().unwrap(), format!("the task of {name}"));
     let create = Create { created, event_id: None, at: None, claim: None };
     store.write(Write::Create(create)).unwrap();
 }
 
-fn say(store: &PostgresStore, name: &str) {
+fn say(store: &dyn Store, name: &str) {
     let session: SessionId = name.parse().unwrap();
     let claim = LeaseRequest { holder: SystemProcesses.this(), ttl: Duration::from_secs(60) };
     let lease = store.acquire(&session, &claim).unwrap();
     let events = vec![Message::user("said").into()];
-    let append = Append { session, epoch: Some(lease.epoch), expected: None, events };
+    let append =
+        Append { session, epoch: Some(lease.epoch), expected: None, events: events.into() };
     store.write(Write::Append(append)).unwrap();
     store.release(&lease).unwrap();
 }
@@ -210,7 +211,8 @@ fn epochs_never_go_back() {
     let server = server();
     let (role, address) = member(fresh(&server.url()).namespace());
     let store = PostgresStore::open(address).unwrap();
-    create(&store, "a");
+    let store: &dyn Store = &store;
+    create(store, "a");
     let id: SessionId = "a".parse().unwrap();
     let claim = LeaseRequest { holder: SystemProcesses.this(), ttl: Duration::from_secs(60) };
     let lease = store.acquire(&id, &claim).unwrap();
@@ -230,11 +232,16 @@ fn epochs_never_go_back() {
     let next = store.acquire(&id, &claim).unwrap();
     assert!(next.epoch > lease.epoch);
     let events = vec![Message::user("late").into()];
-    let append = Append { session: id.clone(), epoch: Some(lease.epoch), expected: None, events };
+    let append = Append {
+        session: id.clone(),
+        epoch: Some(lease.epoch),
+        expected: None,
+        events: events.into(),
+    };
     assert!(matches!(store.write(Write::Append(append)), Err(Error::Fenced { .. })));
     // It goes with its session.
     store.release(&next).unwrap();
-    store.purge(&[id.into()]).unwrap();
+    store.maintain().purge(&[id.into()]).unwrap();
     assert_eq!(server.sql_as(&role, "SELECT count(*) FROM stepwell.leases").unwrap(), "0");
 }
 
@@ -243,7 +250,8 @@ fn who_wrote_an_event_is_what_the_server_says() {
     let name = fresh(&server().url()).namespace().to_owned();
     let (role, address) = member(&name);
     let store = PostgresStore::open(address).unwrap();
-    create(&store, "a");
+    let store: &dyn Store = &store;
+    create(store, "a");
     let said = stepwell::Said {
         text: "hello".to_owned(),
         lane: stepwell::Lane::main(),
@@ -252,7 +260,7 @@ fn who_wrote_an_event_is_what_the_server_says() {
     };
     let id: SessionId = "a".parse().unwrap();
     let events = vec![said.into()];
-    let append = Append { session: id.clone(), epoch: None, expected: None, events };
+    let append = Append { session: id.clone(), epoch: None, expected: None, events: events.into() };
     store.write(Write::Append(append)).unwrap();
     let found = store.keyed_events(&id, &[stepwell::Kind::Said]).unwrap();
     let stepwell::Event::Said(said) = &found[0].event else { panic!("{found:?}") };
@@ -281,7 +289,7 @@ fn who_began_a_session_is_what_the_server_says() {
     let url = server().url().replace("stepwell@", &format!("{bob}@"));
     let bobs = PostgresStore::open(Address::parse(&url).unwrap().within(&team).unwrap()).unwrap();
     create(&bobs, "bobs");
-    let child = |store: &PostgresStore, parent: &str, name: &str| {
+    let child = |store: &dyn Store, parent: &str, name: &str| {
         let origin = Origin::Subagent { parent: parent.parse().unwrap() };
         let created = Created { origin, ..Created::new(name.parse().unwrap(), "below") };
         let create = Create { created, event_id: None, at: None, claim: None };
@@ -315,8 +323,9 @@ fn a_teams_role_may_do_all_that_a_store_does() {
     let name = format!("{}-all", fresh(&server().url()).namespace());
     let (_, address) = member(&name);
     let store = PostgresStore::open(address).unwrap();
-    create(&store, "root");
-    (0..3).for_each(|_| say(&store, "root"));
+    let store: &dyn Store = &store;
+    create(store, "root");
+    (0..3).for_each(|_| say(store, "root"));
     let root: SessionId = "root".parse().unwrap();
     let fork = Created {
         origin: Origin::Fork { parent: root.clone(), at: Seq::new(2) },
@@ -324,16 +333,16 @@ fn a_teams_role_may_do_all_that_a_store_does() {
     };
     let fork = Create { created: fork, event_id: None, at: None, claim: None };
     store.write(Write::Create(fork)).unwrap();
-    say(&store, "fork");
+    say(store, "fork");
     assert_eq!(store.search(&Search::new("said"), &Redactor::default()).unwrap().hits.len(), 4);
     // What the fork shares becomes its own when the other goes.
-    store.trash(&[root.clone().into()]).unwrap();
-    store.restore(std::slice::from_ref(&root)).unwrap();
-    store.purge(&[root.into()]).unwrap();
-    assert!(store.verify(&"fork".parse().unwrap()).unwrap().is_sound());
-    say(&store, "fork");
-    store.rebuild_search().unwrap();
-    assert!(store.repair(&"fork".parse().unwrap()).unwrap().is_sound());
+    store.maintain().trash(&[root.clone().into()]).unwrap();
+    store.maintain().restore(std::slice::from_ref(&root)).unwrap();
+    store.maintain().purge(&[root.into()]).unwrap();
+    assert!(store.maintain().verify(&"fork".parse().unwrap()).unwrap().is_sound());
+    say(store, "fork");
+    store.maintain().rebuild_search().unwrap();
+    assert!(store.maintain().repair(&"fork".parse().unwrap()).unwrap().is_sound());
 }
 
 #[test]

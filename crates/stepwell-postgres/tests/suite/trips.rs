@@ -14,7 +14,7 @@ use stepwell_postgres::PostgresStore;
 
 use crate::servers::{fresh, server};
 
-fn begin(store: &PostgresStore, name: &str) -> Lease {
+fn begin(store: &dyn Store, name: &str) -> Lease {
     // Longer than any test here takes, on however busy a machine.
     let ttl = Duration::from_secs(3_600);
     let claim = LeaseRequest { holder: SystemProcesses.this(), ttl };
@@ -23,12 +23,14 @@ fn begin(store: &PostgresStore, name: &str) -> Lease {
     store.write(Write::Create(create)).unwrap().lease.unwrap()
 }
 
-fn append(store: &PostgresStore, lease: &Lease, events: Vec<NewEvent>) -> Written {
+fn append(store: &dyn Store, lease: &Lease, events: Vec<NewEvent>) -> Written {
     let (session, epoch) = (lease.session.clone(), Some(lease.epoch));
-    store.write(Write::Append(Append { session, epoch, expected: None, events })).unwrap()
+    store
+        .write(Write::Append(Append { session, epoch, expected: None, events: events.into() }))
+        .unwrap()
 }
 
-fn texts(store: &PostgresStore, lease: &Lease) -> Vec<String> {
+fn texts(store: &dyn Store, lease: &Lease) -> Vec<String> {
     let events = store.events(&lease.session, Span::ALL).unwrap();
     let events = events.intact(&lease.session).unwrap();
     let text = |event: stepwell::Recorded| match event.event {
@@ -42,7 +44,8 @@ fn texts(store: &PostgresStore, lease: &Lease) -> Vec<String> {
 fn an_append_is_one_round_trip_whatever_it_holds() {
     let proxy = Proxy::to(server().port());
     let store = PostgresStore::open(fresh(&proxy.url())).unwrap();
-    let lease = begin(&store, "a");
+    let store: &dyn Store = &store;
+    let lease = begin(store, "a");
     let blob = store.put_blob(b"the file").unwrap();
     let critic: Lane = "critic".parse().unwrap();
     let file = stepwell::FileChanged {
@@ -67,18 +70,19 @@ fn an_append_is_one_round_trip_whatever_it_holds() {
             ..event.clone()
         };
         // The first of its form is prepared: one more.
-        append(&store, &lease, events.clone());
+        append(store, &lease, events.clone());
         let before = proxy.answers();
-        append(&store, &lease, events.iter().enumerate().map(|(n, e)| named(n, e)).collect());
+        append(store, &lease, events.iter().enumerate().map(|(n, e)| named(n, e)).collect());
         assert_eq!(proxy.answers() - before, 1, "{what}");
     }
-    assert!(store.verify(&lease.session).unwrap().is_sound());
+    assert!(store.maintain().verify(&lease.session).unwrap().is_sound());
 }
 
 #[test]
 fn a_record_without_a_lease_is_one_round_trip_with_its_blobs_or_without() {
     let proxy = Proxy::to(server().port());
     let store = PostgresStore::open(fresh(&proxy.url())).unwrap();
+    let store: &dyn Store = &store;
     let session: SessionId = "a".parse().unwrap();
     let created = Created { driver: Driver::External, ..Created::new(session.clone(), "t") };
     let create = Create { created, event_id: None, at: None, claim: None };
@@ -93,7 +97,12 @@ fn a_record_without_a_lease_is_one_round_trip_with_its_blobs_or_without() {
     let write = |events: Vec<NewEvent>| {
         let session = session.clone();
         store
-            .write(Write::Append(Append { session, epoch: None, expected: None, events }))
+            .write(Write::Append(Append {
+                session,
+                epoch: None,
+                expected: None,
+                events: events.into(),
+            }))
             .unwrap();
     };
     let blob = |n: usize| Some(format!("blob {n}").repeat(n).into_bytes());
@@ -110,7 +119,7 @@ fn a_record_without_a_lease_is_one_round_trip_with_its_blobs_or_without() {
     }
     let keys = KeyRange::StartsWith("langgraph/checkpoint/".to_owned());
     assert_eq!(store.records(&session, &RecordQuery::of(keys)).unwrap().len(), 8);
-    assert!(store.verify(&session).unwrap().is_sound());
+    assert!(store.maintain().verify(&session).unwrap().is_sound());
 }
 
 #[test]
@@ -149,16 +158,17 @@ fn a_session_whose_making_was_not_answered_is_made_once() {
 #[test]
 fn an_append_goes_only_to_the_session_that_it_was_made_for() {
     let store = PostgresStore::open(fresh(&server().url())).unwrap();
-    let lease = begin(&store, "put-back");
+    let store: &dyn Store = &store;
+    let lease = begin(store, "put-back");
     let said = || vec![Message::user("x").into()];
-    append(&store, &lease, said());
+    append(store, &lease, said());
     // As a server would have it that was put back in time, and gave the key to another session.
     let change = "UPDATE stepwell.heads h SET chain = sha256('another') FROM stepwell.sessions s \
          WHERE s.namespace = h.namespace AND s.key = h.session AND s.id = 'put-back'";
     let _ = server().sql(change);
     for events in [said(), said().into_iter().chain(said()).collect()] {
         let (session, epoch) = (lease.session.clone(), Some(lease.epoch));
-        let append = Append { session, epoch, expected: None, events };
+        let append = Append { session, epoch, expected: None, events: events.into() };
         assert!(store.write(Write::Append(append)).is_err());
     }
     let kept = "SELECT count(*) FROM stepwell.events e JOIN stepwell.sessions s \
@@ -185,11 +195,12 @@ fn a_store_is_used_from_inside_an_async_program() {
 fn a_page_of_sessions_is_one_round_trip_and_what_belongs_to_them_one_more() {
     let proxy = Proxy::to(server().port());
     let store = PostgresStore::open(fresh(&proxy.url())).unwrap();
+    let store: &dyn Store = &store;
     let names: Vec<SessionId> = (0..20).map(|n| format!("s{n}").parse().unwrap()).collect();
     for id in &names {
-        let lease = begin(&store, id.as_str());
+        let lease = begin(store, id.as_str());
         let long = Question::new("q", "why? ".repeat(20_000));
-        append(&store, &lease, vec![long.into(), Message::user("x").into()]);
+        append(store, &lease, vec![long.into(), Message::user("x").into()]);
         let created = Created {
             origin: Origin::Subagent { parent: id.clone() },
             ..Created::new(format!("{id}-child").parse().unwrap(), "t")

@@ -6,8 +6,7 @@ use std::process::{Child, ChildStdin, Command, Stdio};
 use std::sync::mpsc::{Receiver, channel};
 use std::time::Duration;
 
-use stepwell::{Event, Maintain as _, SessionId, Span, Store};
-use stepwell_postgres::PostgresStore;
+use stepwell::{Event, SessionId, Span, Store};
 
 /// A process that writes.
 pub(crate) struct Writer {
@@ -83,9 +82,9 @@ impl Writer {
 /// Checks a session against what its writer was told. Returns how many acknowledged
 /// messages are not where they were acknowledged; that the log is dense, whole and without
 /// repetitions holds in any case.
-pub(crate) fn check(store: &PostgresStore, kept: &Kept) -> usize {
+pub(crate) fn check(store: &dyn Store, kept: &Kept) -> usize {
     let id = &kept.session;
-    assert!(store.verify(id).unwrap().is_sound(), "{id}");
+    assert!(store.maintain().verify(id).unwrap().is_sound(), "{id}");
     let events = store.events(id, Span::ALL).unwrap().intact(id).unwrap();
     let mut found: BTreeMap<u64, u64> = BTreeMap::new();
     for (place, event) in events.iter().enumerate() {

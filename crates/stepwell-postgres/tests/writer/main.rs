@@ -42,8 +42,9 @@ fn say(line: std::fmt::Arguments<'_>) {
 
 fn work(address: &str, name: &str, ended: &AtomicBool) -> Result<()> {
     let store = PostgresStore::open(Address::parse(address)?)?;
+    let store: &dyn Store = &store;
     let session: SessionId = name.parse()?;
-    let lease = begin(&store, &session)?;
+    let lease = begin(store, &session)?;
     let mut n = 0;
     while !ended.load(Ordering::SeqCst) {
         n += 1;
@@ -56,7 +57,7 @@ fn work(address: &str, name: &str, ended: &AtomicBool) -> Result<()> {
             session: session.clone(),
             epoch: Some(lease.epoch),
             expected: None,
-            events: vec![event],
+            events: vec![event].into(),
         };
         let written = store.write(Write::Append(append))?;
         say(format_args!("kept {} {n}", written.last));
@@ -64,7 +65,7 @@ fn work(address: &str, name: &str, ended: &AtomicBool) -> Result<()> {
     Ok(())
 }
 
-fn begin(store: &PostgresStore, session: &SessionId) -> Result<Lease> {
+fn begin(store: &dyn Store, session: &SessionId) -> Result<Lease> {
     let claim = LeaseRequest { holder: SystemProcesses.this(), ttl: LEASE_TTL * 100 };
     let create = Create {
         created: Created::new(session.clone(), "write"),

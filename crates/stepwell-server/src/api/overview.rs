@@ -122,7 +122,7 @@ pub(super) fn stores(look: &Look<'_>, _: Nothing) -> Result<List<ServedStore>> {
 }
 
 pub(super) fn disk(look: &Look<'_>, _: Nothing) -> Result<DiskUseTotal> {
-    let used = look.well().store().disk_use()?;
+    let used = look.well().store().maintain().disk_use()?;
     let filter = Filter { family: Family::Any, place: TrashScope::Anywhere, ..Filter::default() };
     let sessions = look.well().store().count(&filter)?.total();
     let sessions = usize::try_from(sessions).unwrap_or(usize::MAX);

@@ -209,6 +209,6 @@ pub(super) fn verify_now(act: &Act<'_>, none: Nothing) -> Result<Verified> {
 
 pub(super) fn verify(look: &Look<'_>, _: Nothing) -> Result<Verified> {
     let id = look.session()?;
-    let verdict = look.well().store().verify(&id)?;
+    let verdict = look.well().store().maintain().verify(&id)?;
     Ok(Verified::new(id, &verdict))
 }

@@ -387,7 +387,7 @@ async fn what_was_stored_as_it_came_is_shown_without_secrets() {
     let id = session.id().clone();
     let words = Message::user(format!("the token is {secret}"));
     let (epoch, events) = (Some(session.lease().epoch), vec![words.into()]);
-    let append = Append { session: id.clone(), epoch, expected: None, events };
+    let append = Append { session: id.clone(), epoch, expected: None, events: events.into() };
     // As an import writes it: past what redacts.
     env.well.store().write(Write::Append(append)).unwrap();
     let kept = env.well.store().events(&id, Span::ALL).unwrap().events;

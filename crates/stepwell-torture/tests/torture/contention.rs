@@ -24,8 +24,8 @@ fn session(name: &str) -> SessionId {
 }
 
 /// The appends of a session, each complete, at dense seqs. Checks that the session is sound.
-fn loads(store: &SqliteStore, id: &SessionId) -> Vec<(Load, Seq, Seq)> {
-    let verdict = store.verify(id).unwrap();
+fn loads(store: &dyn Store, id: &SessionId) -> Vec<(Load, Seq, Seq)> {
+    let verdict = store.maintain().verify(id).unwrap();
     assert!(verdict.is_sound(), "{id}: {verdict:?}");
     let events = store.events(id, Span::ALL).unwrap().intact(id).unwrap();
     loads_of(&events).unwrap_or_else(|what| panic!("{id}: {what}"))
@@ -144,6 +144,7 @@ fn a_holder_that_was_stopped_past_its_lease_is_fenced_when_it_continues() {
     process.send(&Request::Release(id.clone()));
     while process.next().unwrap() != Line::Released(id.clone()) {}
     let store = SqliteStore::open(folder.path()).unwrap();
+    let store: &dyn Store = &store;
     process.send(&Request::Acquire(id.clone(), 1_000));
     let lease = loop {
         match process.next().unwrap() {
@@ -166,7 +167,7 @@ fn a_holder_that_was_stopped_past_its_lease_is_fenced_when_it_continues() {
     };
     assert!(refused > 0, "the lease of a living process was taken from it");
     assert!(taken.epoch > lease);
-    append(&store, &taken, 1).unwrap();
+    append(store, &taken, 1).unwrap();
     process.signal(Signal::CONT);
     let stale = Load { token: 2, shape: Shape::One, by: "stale".to_owned(), epoch: lease.get() };
     let mut refuses = |request: &Request| {
@@ -187,7 +188,7 @@ fn a_holder_that_was_stopped_past_its_lease_is_fenced_when_it_continues() {
     assert_eq!(refuses(&Request::Append(id.clone(), stale)), "Fenced");
     assert_eq!(refuses(&Request::Renew(id.clone(), 30_000)), "Fenced");
     process.kill();
-    let found = loads(&store, &id);
+    let found = loads(store, &id);
     assert_eq!(found.len(), 1, "{found:?}");
 }
 
@@ -208,14 +209,14 @@ fn the_lease_of_a_killed_process_is_free_at_once_and_that_of_a_live_one_never() 
     append(&store, &lease, 1).unwrap();
 }
 
-fn append(store: &SqliteStore, lease: &Lease, token: u64) -> stepwell::Result<()> {
+fn append(store: &dyn Store, lease: &Lease, token: u64) -> stepwell::Result<()> {
     let load =
         Load { token, shape: Shape::One, by: "the test".to_owned(), epoch: lease.epoch.get() };
     let append = Append {
         session: lease.session.clone(),
         epoch: Some(lease.epoch),
         expected: None,
-        events: load.events(),
+        events: load.events().into(),
     };
     store.write(Write::Append(append)).map(|_| ())
 }

@@ -52,7 +52,7 @@ fn forks(folder: &std::path::Path, shown: &stepwell::View) -> usize {
             assert_eq!(kinds, [true, false], "{id}");
             let session = well.lock(id).unwrap();
             assert_eq!(session.view(&Lane::main()).unwrap(), *shown, "{id}");
-            assert!(well.store().verify(id).unwrap().damage.is_none(), "{id}");
+            assert!(well.store().maintain().verify(id).unwrap().damage.is_none(), "{id}");
         })
         .count()
 }

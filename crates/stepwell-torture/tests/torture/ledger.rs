@@ -3,9 +3,8 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use stepwell::{
-    Append, Create, Created, Digest, Event, LEASE_TTL, Lease, LeaseRequest, Maintain as _,
-    Processes, Recorded, Redactor, Search, Seq, SessionId, Span, SqliteStore, Store,
-    SystemProcesses, Write,
+    Append, Create, Created, Digest, Event, LEASE_TTL, Lease, LeaseRequest, Processes, Recorded,
+    Redactor, Search, Seq, SessionId, Span, Store, SystemProcesses, Write,
 };
 use stepwell_torture::{Line, Load, Shape, bytes_of, word_of};
 
@@ -106,7 +105,7 @@ impl Ledger {
 
     /// Checks that the store has everything that was acknowledged, and nothing that was not
     /// requested. Afterwards the outcome of operations in flight is known.
-    pub(crate) fn check(&mut self, store: &SqliteStore, depth: Depth) -> Check {
+    pub(crate) fn check(&mut self, store: &dyn Store, depth: Depth) -> Check {
         self.mark_unknown();
         ensure!(self.maybe.len() <= 1, "{} appends are in flight", self.maybe.len());
         for session in std::mem::take(&mut self.made) {
@@ -140,7 +139,7 @@ impl Ledger {
         }
         self.seen = self.blobs.clone();
         if depth == Depth::Whole {
-            let wrong = store.integrity().map_err(text)?;
+            let wrong = store.maintain().integrity().map_err(text)?;
             ensure!(wrong.is_empty(), "the file: {wrong:?}");
         }
         Ok(())
@@ -150,7 +149,7 @@ impl Ledger {
     /// be lost, and appends something new. Returns whether the append in flight had landed.
     pub(crate) fn resume(
         &mut self,
-        store: &SqliteStore,
+        store: &dyn Store,
         session: &SessionId,
         token: u64,
     ) -> Result<bool, String> {
@@ -183,7 +182,7 @@ impl Ledger {
         Ok(landed)
     }
 
-    fn append(&mut self, store: &SqliteStore, lease: &Lease, load: Load) -> Check {
+    fn append(&mut self, store: &dyn Store, lease: &Lease, load: Load) -> Check {
         let session = lease.session.clone();
         let known = self.sessions[&session].appends.iter();
         let known = known
@@ -195,7 +194,7 @@ impl Ledger {
                 session: session.clone(),
                 epoch: Some(lease.epoch),
                 expected: None,
-                events: load.events(),
+                events: load.events().into(),
             }))
             .map_err(text)?;
         if let Some(range) = known {
@@ -218,12 +217,12 @@ impl Ledger {
 }
 
 fn check_session(
-    store: &SqliteStore,
+    store: &dyn Store,
     session: &SessionId,
     kept: &mut Kept,
     maybe: &mut Vec<(SessionId, Load)>,
 ) -> Check {
-    let verdict = store.verify(session).map_err(text)?;
+    let verdict = store.maintain().verify(session).map_err(text)?;
     ensure!(verdict.is_sound(), "{verdict:?}");
     let events = store.events(session, Span::ALL).map_err(text)?;
     let events = events.intact(session).map_err(text)?;
@@ -295,7 +294,7 @@ pub(crate) fn claim() -> LeaseRequest {
     LeaseRequest { holder: SystemProcesses.this(), ttl: LEASE_TTL }
 }
 
-pub(crate) fn create(store: &SqliteStore, session: &SessionId) -> stepwell::Result<Lease> {
+pub(crate) fn create(store: &dyn Store, session: &SessionId) -> stepwell::Result<Lease> {
     let written = store.write(Write::Create(Create {
         created: Created::new(session.clone(), "torture"),
         event_id: None,

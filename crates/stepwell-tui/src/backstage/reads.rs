@@ -6,8 +6,8 @@ use std::sync::{Arc, Mutex, PoisonError};
 
 use stepwell::gates::Gates;
 use stepwell::{
-    Access, Event, Family, Filter, Head, Kind, Money, Order, Query, Recorded, Redacted, Redactor,
-    Role, Search, Seq, SessionId, SessionInfo, Span, Status, Stepwell, Time, Timeline,
+    Access, Event, Family, Filter, Head, Kind, Money, Order, Query, Recorded, Redactor, Role,
+    Search, Seq, SessionId, SessionInfo, Span, Status, Stepwell, Time, Timeline,
 };
 use stepwell_files::walk::walker;
 use stepwell_runtime::{Error, OpenGate, Runtime};
@@ -511,10 +511,7 @@ fn for_showing(well: &Stepwell) -> Redactor {
 /// Events without their secrets: imports and other programs' records are kept as they came.
 fn shown(well: &Stepwell, events: Vec<Recorded>) -> Vec<Recorded> {
     let redactor = for_showing(well);
-    let redacted = |event: Recorded| Recorded {
-        event: Redacted::by(&redactor, event.event).into_new().event,
-        ..event
-    };
+    let redacted = |event: Recorded| Recorded { event: event.event.redacted(&redactor), ..event };
     events.into_iter().map(redacted).collect()
 }
 

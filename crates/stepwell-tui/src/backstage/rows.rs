@@ -3,8 +3,7 @@
 use std::time::Duration;
 
 use stepwell::{
-    Event, Head, Money, Recorded, Redacted, Redactor, Role, SessionInfo, Status, Stepwell,
-    StopReason, Time,
+    Event, Head, Money, Recorded, Redactor, Role, SessionInfo, Status, Stepwell, StopReason, Time,
 };
 use stepwell_runtime::{Runtime, model_name};
 use stepwell_terminal::text;
@@ -87,7 +86,7 @@ pub(super) fn card(
     used: Option<u64>,
     runtime: &Runtime,
 ) -> SessionCard {
-    let head = &Redacted::head(&runtime.redactor().with_own_count(), head.clone());
+    let head = &head.clone().redacted(&runtime.redactor().with_own_count());
     let gauge = stepwell_runtime::ContextUsage::of(head, runtime);
     let model = gauge.model.unwrap_or_else(|| model_name(head.model_provider(), &head.model));
     let next = runtime.next_run_in(well, head, &stepwell_runtime::RunOptions::default());

@@ -73,7 +73,7 @@ impl Stepwell {
 
     fn erase_row(&self, id: &SessionId) -> Result<()> {
         if self.store().exists(id)? && self.store().info(id)?.head.is_ledger_row() {
-            self.store().purge(&[Target::from(id.clone())])?;
+            self.store().maintain().purge(&[Target::from(id.clone())])?;
         }
         Ok(())
     }
@@ -102,7 +102,7 @@ impl Stepwell {
         let end = [copied(ended, status), copied(head.updated_at, edited)];
         let events = self.redacted(tasks.chain(end).collect());
         let create = Create { at: Some(head.created_at), ..self.row_of(&id, &head, project_type) };
-        let append = Append { session: id, epoch: None, expected: None, events };
+        let append = Append { session: id, epoch: None, expected: None, events: events.into() };
         vec![Write::Create(create), Write::Append(append)]
     }
 

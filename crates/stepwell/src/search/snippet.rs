@@ -4,7 +4,6 @@ use std::borrow::Cow;
 use std::ops::Range;
 
 use super::{Question, Word, searchable, words};
-use crate::redact::redact_shown;
 use crate::{Event, Redactor, Snippet};
 
 /// What redaction leaves begins so.
@@ -28,7 +27,7 @@ impl<'a> Shown<'a> {
     /// What a redactor leaves of an event.
     #[must_use]
     pub fn of(event: &Event, redactor: &'a Redactor) -> Self {
-        let text = searchable(&redact_shown(redactor, event)).unwrap_or_default();
+        let text = searchable(&event.clone().redacted(redactor)).unwrap_or_default();
         // A program's own record is kept as it came, and a secret may go from one part to the next.
         Self { text: redactor.redact(&text).into_owned(), redactor }
     }

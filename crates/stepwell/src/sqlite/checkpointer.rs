@@ -81,13 +81,14 @@ fn copy_at(conn: &Connection, pages: u32) -> rusqlite::Result<()> {
 mod tests {
     use super::*;
     use crate::sqlite::SqliteStore;
-    use crate::store::{Append, Create, Maintain as _, Store, Write};
+    use crate::store::{Append, Create, Store, Write};
     use crate::{Created, Message, NewEvent, Processes as _, Seq, SessionId, SystemProcesses};
 
     #[test]
     fn after_large_writes_the_log_is_short_and_all_is_there() {
         let folder = tempfile::tempdir().unwrap();
-        let store = SqliteStore::open(folder.path()).unwrap();
+        let sqlite = SqliteStore::open(folder.path()).unwrap();
+        let store: &dyn Store = &sqlite;
         let session: SessionId = "large".parse().unwrap();
         let claim = crate::LeaseRequest {
             holder: SystemProcesses.this(),
@@ -100,21 +101,23 @@ mod tests {
         let mut longest = 0;
         for _ in 0..40 {
             let said = || NewEvent::from(Message::user("x".repeat(60_000)));
-            let events = std::iter::repeat_with(said).take(40).collect();
+            let events: Vec<_> = std::iter::repeat_with(said).take(40).collect();
             let (session, epoch) = (session.clone(), Some(lease.epoch));
-            store.write(Write::Append(Append { session, epoch, expected: None, events })).unwrap();
+            let events = events.into();
+            let append = Append { session, epoch, expected: None, events };
+            store.write(Write::Append(append)).unwrap();
             longest = longest.max(log.metadata().unwrap().len());
         }
         // What may wait, and what comes before it is looked at again.
         assert!(longest < 3 * u64::from(MAX_LOG) * 2048, "{longest}");
-        let pipeline = store.writer.as_ref().unwrap();
+        let pipeline = sqlite.writer().unwrap();
         let at = pipeline.between(|conn| {
             conn.pragma_query_value(None, "wal_autocheckpoint", |row| row.get::<_, u32>(0)).unwrap()
         });
         assert_eq!(at, AUTO_CHECKPOINT);
-        let verdict = store.verify(&session).unwrap();
+        let verdict = store.maintain().verify(&session).unwrap();
         assert!(verdict.damage.is_none(), "{verdict:?}");
-        drop(store);
+        drop(sqlite);
         assert!(log.metadata().map_or(0, |log| log.len()) == 0);
         let store = SqliteStore::open(folder.path()).unwrap();
         assert_eq!(store.info(&session).unwrap().head.seq, Seq::new(1_601));

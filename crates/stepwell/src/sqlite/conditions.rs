@@ -2,9 +2,9 @@
 
 use rusqlite::types::Value;
 
-use crate::Driver;
 use crate::model::origin::LEDGER_SCOPE;
 use crate::store::query::{Family, Filter, InScope, LedgerRows, TrashScope};
+use crate::{Driver, SessionId};
 
 /// The status as everyone is to read it. `alive` is a function that the connection
 /// gets from us; it is asked only where the answer matters.
@@ -72,6 +72,17 @@ impl Conditions {
             Family::Roots => all.clauses.push("s.subagent = 0".to_owned()),
             Family::ChildrenOf(parent) => {
                 all.equal("s.parent", Some(&parent.as_str().to_owned()));
+            }
+            Family::Below(ids) => {
+                let ids: Vec<&str> = ids.iter().map(SessionId::as_str).collect();
+                let ids = all.bind(serde_json::Value::from(ids).to_string());
+                all.clauses.push(format!(
+                    "s.key IN (WITH RECURSIVE below (key, id) AS ( \
+                     SELECT key, id FROM sessions WHERE subagent = 1 \
+                     AND parent IN (SELECT value FROM json_each({ids})) \
+                     UNION SELECT c.key, c.id FROM sessions c JOIN below b ON c.parent = b.id \
+                     WHERE c.subagent = 1) SELECT key FROM below)"
+                ));
             }
         }
         if let Some(since) = filter.since {

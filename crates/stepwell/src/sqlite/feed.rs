@@ -1,14 +1,15 @@
 //! What changed in the whole store, by the numbers that writers give to their changes.
 
+use std::sync::{Condvar, Mutex};
 use std::time::Duration;
 
 use rusqlite::{Connection, params};
 
+use super::SqliteStore;
 use super::file::sqlite_error;
 use super::group_commit::lock;
 use super::schema::NEXT_CHANGE;
 use super::sql::SqliteRows;
-use super::{POLL, SqliteStore};
 use crate::store::changes::{
     ChangeCursor, ChangeKind, Changes, HeldLease, Position, SessionChange, ended, in_order,
 };
@@ -28,9 +29,55 @@ const JUMP: u64 = 1 << 40;
 /// How long a reader waits before it looks for leases that ended, which nobody writes down.
 const LEASES: Duration = Duration::from_millis(500);
 
+/// How long a reader waits before it looks for other processes' commits. One look costs some
+/// microseconds.
+const POLL: Duration = Duration::from_millis(5);
+
+/// This process's commits, for those who wait for one.
+#[derive(Debug, Default)]
+pub(super) struct Commits {
+    state: Mutex<Waited>,
+    came: Condvar,
+}
+
+#[derive(Debug, Default)]
+struct Waited {
+    count: u64,
+    /// How many wait: to wake nobody costs a system call too.
+    awaited: usize,
+}
+
+impl Commits {
+    /// There is one more.
+    pub(super) fn note(&self) {
+        let mut state = lock(&self.state);
+        state.count += 1;
+        if state.awaited > 0 {
+            self.came.notify_all();
+        }
+    }
+
+    fn count(&self) -> u64 {
+        lock(&self.state).count
+    }
+
+    /// Waits a moment for another one. Is there still none, and time left?
+    fn wait(&self, seen: u64, left: Duration) -> bool {
+        let mut state = lock(&self.state);
+        if left.is_zero() || state.count != seen {
+            return false;
+        }
+        state.awaited += 1;
+        drop(self.came.wait_timeout(state, left.min(POLL)));
+        let mut state = lock(&self.state);
+        state.awaited -= 1;
+        state.count == seen
+    }
+}
+
 impl SqliteStore {
-    /// Waits for changes. Nobody is woken by another process, so its commits are looked for on a
-    /// connection of the reader's own, by a count that SQLite keeps.
+    /// Waits for changes. Nobody is woken by another process, so its commits are looked for by a
+    /// count that SQLite keeps for each connection. A store in memory has no other process.
     #[expect(clippy::disallowed_methods, reason = "a wait is bounded in real time")]
     pub(super) fn next_changes(
         &self,
@@ -42,37 +89,24 @@ impl SqliteStore {
         }
         let started = std::time::Instant::now();
         let fault = |error| sqlite_error(&self.path, "reading", &error);
-        let conn = self.reader()?;
-        loop {
-            let seen = lock(&self.commits).count;
-            let version = data_version(&conn).map_err(fault)?;
+        let conn = self.readers.connect(self)?;
+        let version = || conn.as_ref().map_or(Ok(0), data_version).map_err(fault);
+        let found = loop {
+            let (count, known) = (self.commits.count(), version()?);
             let found = self.read(|rows, world| since(rows, world, after))?;
             let left = timeout.saturating_sub(started.elapsed());
             if left.is_zero() || !found.is_empty() {
-                self.give_back(conn);
-                return Ok(found);
+                break found;
             }
             let until = started.elapsed() + left.min(LEASES);
-            let moved = || -> Result<bool> { Ok(data_version(&conn).map_err(fault)? != version) };
-            while self.wait_for_commit(seen, until.saturating_sub(started.elapsed())) {
-                if moved()? {
+            while self.commits.wait(count, until.saturating_sub(started.elapsed())) {
+                if version()? != known {
                     break;
                 }
             }
-        }
-    }
-
-    /// Waits a moment for a commit of this process. Is there still none, and time left?
-    fn wait_for_commit(&self, seen: u64, left: Duration) -> bool {
-        let mut commits = lock(&self.commits);
-        if left.is_zero() || commits.count != seen {
-            return false;
-        }
-        commits.awaited += 1;
-        drop(self.committed.wait_timeout(commits, left.min(POLL)));
-        let mut commits = lock(&self.commits);
-        commits.awaited -= 1;
-        commits.count == seen
+        };
+        self.readers.give_back(conn);
+        Ok(found)
     }
 }
 

@@ -17,6 +17,9 @@ use crate::{Error, Result, STORE_FOLDER, Time, refuse_link, refuse_shared};
 /// The store's name in its folder.
 pub(super) const FILE_NAME: &str = "stepwell.db";
 
+/// What stands for the path of a store in memory.
+pub(super) const MEMORY: &str = ":memory:";
+
 /// How long a writer waits for another process before it reports that it is busy.
 pub(super) const BUSY_LIMIT: Duration = Duration::from_secs(10);
 
@@ -151,19 +154,35 @@ fn draft_beside(path: &Path) -> PathBuf {
 
 fn fill(draft: &Path) -> rusqlite::Result<()> {
     let conn = Connection::open(draft)?;
+    lay_out(&conn)?;
+    // The log is copied into the file, so that one file is the whole store. Closing
+    // would do it too, but would not say if it failed.
+    conn.query_row("PRAGMA wal_checkpoint(TRUNCATE)", [], |_| Ok(()))?;
+    conn.close().map_err(|(_, error)| error)
+}
+
+/// Makes the tables of an empty store.
+fn lay_out(conn: &Connection) -> rusqlite::Result<()> {
     conn.pragma_update(None, "page_size", PAGE_SIZE)?;
     conn.pragma_update(None, "journal_mode", "WAL")?;
     conn.pragma_update(None, "synchronous", "FULL")?;
     conn.execute_batch("BEGIN IMMEDIATE")?;
     conn.execute_batch(schema::TABLES)?;
-    schema::MIGRATIONS.iter().try_for_each(|step| step(&conn))?;
+    schema::MIGRATIONS.iter().try_for_each(|step| step(conn))?;
     conn.pragma_update(None, "application_id", APPLICATION_ID)?;
     conn.pragma_update(None, "user_version", VERSION)?;
-    conn.execute_batch("COMMIT")?;
-    // The log is copied into the file, so that one file is the whole store. Closing
-    // would do it too, but would not say if it failed.
-    conn.query_row("PRAGMA wal_checkpoint(TRUNCATE)", [], |_| Ok(()))?;
-    conn.close().map_err(|(_, error)| error)
+    conn.execute_batch("COMMIT")
+}
+
+/// An empty store that is in no file. This connection is the only one to it.
+pub(super) fn open_in_memory() -> Result<Connection> {
+    let make = || {
+        let mut conn = Connection::open_in_memory()?;
+        configure(&mut conn)?;
+        lay_out(&conn)?;
+        Ok(conn)
+    };
+    make().map_err(|error| sqlite_error(Path::new(MEMORY), "making the store", &error))
 }
 
 /// Copies the log into the file and cuts it down to one small transaction, unless someone is

@@ -1,8 +1,8 @@
 //! Writers of one process share commits.
 //!
-//! Whoever comes first leads: it does all writes that wait, its own among them, and
+//! The first caller leads: it does all writes that wait, its own among them, and
 //! those that come while it does, in one transaction, and commits once for all. Then it
-//! hands the lead to one that came meanwhile, and tells each how it went. A lone writer
+//! hands the lead to one that came meanwhile, and answers each. A lone writer
 //! pays for no hand-over; many pay for one flush together. Every write after the first
 //! has a savepoint of its own, so one that fails does not take the others along.
 
@@ -10,16 +10,20 @@ use std::collections::VecDeque;
 use std::os::unix::fs::MetadataExt as _;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::path::{Path, PathBuf};
+use std::sync::mpsc::{SyncSender, sync_channel};
 use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
 use rusqlite::{Connection, ErrorCode};
 
+use super::SqliteOptions;
+use super::feed::Commits;
 use super::file::sqlite_error;
 use super::row_cache::RowCache;
 use super::sql::SqliteRows;
 use crate::failpoint::failpoint;
-use crate::{Clock, Error, Result};
+use crate::store::rows::TxnContext;
+use crate::{Error, Result};
 
 /// The one connection that writes, and the writes that wait for it.
 #[derive(Debug)]
@@ -27,7 +31,8 @@ pub(super) struct GroupCommit {
     path: PathBuf,
     /// The file, by device and inode; absent, it could not be looked at.
     file: Option<(u64, u64)>,
-    clock: Arc<dyn Clock>,
+    options: SqliteOptions,
+    commits: Arc<Commits>,
     slot: Mutex<Slot>,
     queue: Mutex<Queue>,
     /// A write came while the leader waits for one.
@@ -45,7 +50,7 @@ struct Slot {
 
 #[derive(Debug, Default)]
 struct Queue {
-    jobs: VecDeque<Box<dyn Job>>,
+    jobs: VecDeque<Job>,
     /// Is someone leading, or about to?
     led: bool,
     /// How many writes shared the last commit.
@@ -60,145 +65,110 @@ struct Queue {
 /// milliseconds, and four writers were half as fast as one.
 const PATIENCE: Duration = Duration::from_micros(60);
 
-/// A write that waits.
-trait Job: Send + std::fmt::Debug {
-    /// Does it. Did it succeed?
-    fn run(&mut self, rows: &SqliteRows<'_>) -> bool;
-    /// How it failed, if it did.
-    fn failure(&self) -> Option<&Error>;
-    /// Gives the answer: its own, or that the transaction failed around it.
-    fn answer(self: Box<Self>, failed: Option<Error>);
-    /// Has its caller lead.
-    fn promote(&self);
+/// A write that waits, and what became of it.
+struct Job {
+    /// Does it, and keeps the answer where its caller looks for it.
+    work: Option<Work>,
+    result: Result<()>,
+    caller: SyncSender<Call>,
 }
 
-/// A write that was run or refused, and what failed around it.
-type Outcome = (Box<dyn Job>, Option<Error>);
-
-struct Work<T, F> {
-    work: Option<F>,
-    result: Option<Result<T>>,
-    ticket: Arc<Ticket<T>>,
-}
+type Work = Box<dyn FnOnce(&SqliteRows<'_>) -> Result<()> + Send>;
 
 /// What the caller of a write waits for.
-struct Ticket<T> {
-    state: Mutex<Wait<T>>,
-    called: Condvar,
-}
-
-enum Wait<T> {
-    /// Nobody waits yet, so nobody need be woken, which costs a system call.
-    NotYet,
-    Waiting,
-    Called(Call<T>),
-}
-
-enum Call<T> {
-    /// The write is done, or was refused.
-    Answer(Result<T>),
-    /// Lead the next writes.
+enum Call {
+    /// To lead the next writes.
     Lead,
+    /// The write is done, or failed.
+    Over(Result<()>),
 }
 
-impl<T> Ticket<T> {
-    fn call(&self, call: Call<T>) {
-        let before = std::mem::replace(&mut *lock(&self.state), Wait::Called(call));
-        if matches!(before, Wait::Waiting) {
-            self.called.notify_one();
-        }
-    }
-
-    fn wait(&self) -> Call<T> {
-        let mut state = lock(&self.state);
-        loop {
-            match std::mem::replace(&mut *state, Wait::Waiting) {
-                Wait::Called(call) => {
-                    *state = Wait::NotYet;
-                    return call;
-                }
-                _ => state = self.called.wait(state).unwrap_or_else(PoisonError::into_inner),
-            }
-        }
-    }
-}
-
-impl<T, F> std::fmt::Debug for Work<T, F> {
+impl std::fmt::Debug for Job {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        f.write_str("Work")
+        f.debug_struct("Job").field("result", &self.result).finish_non_exhaustive()
     }
 }
 
-impl<T: Send, F: FnOnce(&SqliteRows<'_>) -> Result<T> + Send> Job for Work<T, F> {
-    fn run(&mut self, rows: &SqliteRows<'_>) -> bool {
-        // A panic belongs to this write's caller, not to whoever leads.
-        let run = |work: F| catch_unwind(AssertUnwindSafe(|| work(rows)));
-        let panicked = || {
-            let (path, doing) = (rows.path.to_owned(), "writing");
-            Err(Error::Database { path, doing, what: "the write panicked".to_owned() })
-        };
-        self.result = self.work.take().map(|work| run(work).unwrap_or_else(|_| panicked()));
-        matches!(self.result, Some(Ok(_)))
+impl Job {
+    fn run(&mut self, rows: &SqliteRows<'_>) {
+        let Some(work) = self.work.take() else { return };
+        // A panic belongs to this write's caller, not to the one that leads.
+        let done = catch_unwind(AssertUnwindSafe(|| work(rows)));
+        self.result = done.unwrap_or_else(|_| Err(lost(rows.path)));
     }
 
-    fn failure(&self) -> Option<&Error> {
-        self.result.as_ref()?.as_ref().err()
+    /// The transaction failed around it. Its own failure says more.
+    fn fail(&mut self, error: Error) {
+        if self.result.is_ok() {
+            self.result = Err(error);
+        }
     }
 
-    fn answer(self: Box<Self>, failed: Option<Error>) {
-        let result = match (self.result, failed) {
-            (Some(Err(error)), _) | (_, Some(error)) => Err(error),
-            (result, None) => result.expect("a write that was not run is refused"),
-        };
-        self.ticket.call(Call::Answer(result));
-    }
-
-    fn promote(&self) {
-        self.ticket.call(Call::Lead);
+    fn answer(self) {
+        // Its caller waits for as long as it lives.
+        let _ = self.caller.send(Call::Over(self.result));
     }
 }
 
 impl GroupCommit {
-    pub(super) fn new(path: &Path, clock: Arc<dyn Clock>, conn: Connection) -> Self {
+    pub(super) fn new(
+        path: &Path,
+        options: SqliteOptions,
+        commits: Arc<Commits>,
+        conn: Connection,
+    ) -> Self {
         let slot = Mutex::new(Slot { conn, broken: None, recent: RowCache::default() });
         let file = identity(path);
         let (queue, came) = (Mutex::default(), Condvar::new());
-        Self { path: path.to_owned(), file, clock, slot, queue, came }
+        Self { path: path.to_owned(), file, options, commits, slot, queue, came }
     }
 
     /// Does a write, and returns when it is durable.
     pub(super) fn submit<T: Send + 'static>(
         &self,
-        work: impl FnOnce(&SqliteRows<'_>) -> Result<T> + Send + 'static,
+        work: impl FnOnce(&SqliteRows<'_>, TxnContext<'_>) -> Result<T> + Send + 'static,
     ) -> Result<T> {
-        let ticket = Arc::new(Ticket { state: Mutex::new(Wait::NotYet), called: Condvar::new() });
-        let job = Work { work: Some(work), result: None, ticket: Arc::clone(&ticket) };
-        let leads = {
-            let mut queue = lock(&self.queue);
-            queue.jobs.push_back(Box::new(job));
-            if queue.awaited {
-                self.came.notify_one();
-            }
-            !std::mem::replace(&mut queue.led, true)
+        let (caller, called) = sync_channel(1);
+        let answer = Arc::new(Mutex::new(None));
+        let (kept, processes) = (Arc::clone(&answer), Arc::clone(&self.options.processes));
+        let work = move |rows: &SqliteRows<'_>| {
+            let value = work(rows, TxnContext { now: rows.now, processes: &*processes })?;
+            *lock(&kept) = Some(value);
+            Ok(())
         };
-        let mut call = if leads { Call::Lead } else { ticket.wait() };
+        let mut leads = self.enqueue(Job { work: Some(Box::new(work)), result: Ok(()), caller });
         loop {
-            match call {
-                Call::Answer(answer) => return answer,
-                Call::Lead => {
-                    let outcomes = self.lead(&mut lock(&self.slot));
-                    // Before the answers: whoever hears one may write again at once.
-                    self.hand_over();
-                    outcomes.into_iter().for_each(|(job, failed)| job.answer(failed));
-                    call = ticket.wait();
+            if leads {
+                let ran = self.transact(&mut lock(&self.slot));
+                // Before the answers: a caller that hears its own may write again at once.
+                self.hand_over();
+                ran.into_iter().for_each(Job::answer);
+            }
+            match called.recv() {
+                Ok(Call::Lead) => leads = true,
+                Ok(Call::Over(Ok(()))) => {
+                    self.commits.note();
+                    return lock(&answer).take().ok_or_else(|| lost(&self.path));
                 }
+                Ok(Call::Over(Err(error))) => return Err(error),
+                Err(_) => return Err(lost(&self.path)),
             }
         }
     }
 
+    /// Puts a write behind those that wait. Is its caller to lead?
+    fn enqueue(&self, job: Job) -> bool {
+        let mut queue = lock(&self.queue);
+        queue.jobs.push_back(job);
+        if queue.awaited {
+            self.came.notify_one();
+        }
+        !std::mem::replace(&mut queue.led, true)
+    }
+
     /// The next write of a transaction that has done this many: one that waits, or that
     /// comes soon if there were more last time. They come while others are done.
-    fn next(&self, done: usize) -> Option<Box<dyn Job>> {
+    fn next(&self, done: usize) -> Option<Job> {
         let mut queue = lock(&self.queue);
         if queue.jobs.is_empty() && done < queue.last {
             queue.awaited = true;
@@ -218,7 +188,8 @@ impl GroupCommit {
     fn hand_over(&self) {
         let mut queue = lock(&self.queue);
         match queue.jobs.front() {
-            Some(next) => next.promote(),
+            // Its caller waits for as long as it lives.
+            Some(next) => drop(next.caller.send(Call::Lead)),
             None => queue.led = false,
         }
     }
@@ -229,7 +200,7 @@ impl GroupCommit {
     }
 
     /// Does the writes that wait, in one transaction. What it did not come to stays.
-    fn lead(&self, slot: &mut Slot) -> Vec<Outcome> {
+    fn transact(&self, slot: &mut Slot) -> Vec<Job> {
         if let Some(what) = &slot.broken {
             return self.refuse(|| broken(&self.path, what));
         }
@@ -238,29 +209,55 @@ impl GroupCommit {
             return self.refuse(|| sqlite_error(&self.path, "beginning to write", &error));
         }
         failpoint("write.after_begin");
-        self.transact(slot)
+        let ran = self.run_jobs(slot);
+        if slot.conn.is_autocommit() {
+            // The last job's failure is why those before it are gone too.
+            let why = ran.last().and_then(|job| job.result.as_ref().err());
+            let failures: Vec<Error> = ran.iter().map(|_| self.taken_along(why)).collect();
+            let mut failures = failures.into_iter();
+            return fail_all(ran, || failures.next().unwrap_or_else(|| lost(&self.path)));
+        }
+        failpoint("write.before_commit");
+        let any = ran.iter().any(|job| job.result.is_ok());
+        let ended = run(&slot.conn, if any { "COMMIT" } else { "ROLLBACK" });
+        failpoint("write.after_commit");
+        if let Err(error) = ended {
+            slot.recent.forget();
+            let _ = run(&slot.conn, "ROLLBACK");
+            if error.sqlite_error_code() == Some(ErrorCode::SystemIoFailure) {
+                slot.broken = Some(error.to_string());
+            }
+            return fail_all(ran, || self.not_saved(&error));
+        }
+        if self.file.is_some() && identity(&self.path) != self.file {
+            // It went to a file that nobody will ever find.
+            let what = "the store's file was removed or replaced";
+            slot.broken = Some(what.to_owned());
+            return fail_all(ran, || broken(&self.path, what));
+        }
+        ran
     }
 
-    fn refuse(&self, why: impl Fn() -> Error) -> Vec<Outcome> {
-        let jobs = std::mem::take(&mut lock(&self.queue).jobs);
-        jobs.into_iter().map(|job| (job, Some(why()))).collect()
+    fn refuse(&self, why: impl FnMut() -> Error) -> Vec<Job> {
+        fail_all(std::mem::take(&mut lock(&self.queue).jobs).into(), why)
     }
 
-    /// Does writes in the transaction that has begun, and ends it.
-    fn transact(&self, slot: &mut Slot) -> Vec<Outcome> {
+    /// Does writes in the transaction that has begun.
+    fn run_jobs(&self, slot: &mut Slot) -> Vec<Job> {
         slot.recent.begin(&slot.conn);
         let conn = &slot.conn;
         let (mut ran, mut any) = (Vec::new(), false);
         while let Some(mut job) = self.next(ran.len()) {
             // The first can be taken back by ending the transaction.
             let apart = any;
-            if let Err(error) = if apart { run(conn, "SAVEPOINT job") } else { Ok(()) } {
-                let failed = sqlite_error(&self.path, "beginning to write", &error);
-                ran.push((job, Some(failed)));
+            if apart && let Err(error) = run(conn, "SAVEPOINT job") {
+                job.fail(sqlite_error(&self.path, "beginning to write", &error));
+                ran.push(job);
                 continue;
             }
-            let (now, recent) = (self.clock.now(), Some(&slot.recent));
-            let done = job.run(&SqliteRows::new(conn, &self.path, now, recent));
+            let (now, recent) = (self.options.clock.now(), Some(&slot.recent));
+            job.run(&SqliteRows::new(conn, &self.path, now, recent));
+            let done = job.result.is_ok();
             if !done {
                 slot.recent.forget();
             }
@@ -272,38 +269,11 @@ impl GroupCommit {
                 let _ = run(conn, "RELEASE job");
             }
             any |= done;
-            ran.push((job, None));
+            ran.push(job);
             // A full disk or a failed write makes SQLite end the transaction itself.
             if !any || conn.is_autocommit() {
                 break;
             }
-        }
-        if conn.is_autocommit() {
-            // The last job's failure is why those before it are gone too.
-            let why = ran.last().and_then(|(job, _)| job.failure());
-            let failures: Vec<Error> = ran.iter().map(|_| self.taken_along(why)).collect();
-            let gone = ran.into_iter().zip(failures);
-            return gone.map(|((job, _), failure)| (job, Some(failure))).collect();
-        }
-        failpoint("write.before_commit");
-        let end = if any { "COMMIT" } else { "ROLLBACK" };
-        let ended = run(conn, end);
-        failpoint("write.after_commit");
-        if let Err(error) = ended {
-            slot.recent.forget();
-            let _ = run(conn, "ROLLBACK");
-            if error.sqlite_error_code() == Some(ErrorCode::SystemIoFailure) {
-                slot.broken = Some(error.to_string());
-            }
-            let failed = |job| (job, Some(self.not_saved(&error)));
-            return ran.into_iter().map(|(job, _)| failed(job)).collect();
-        }
-        if self.file.is_some() && identity(&self.path) != self.file {
-            // It went to a file that nobody will ever find.
-            let what = "the store's file was removed or replaced";
-            slot.broken = Some(what.to_owned());
-            let failed = |job| (job, Some(broken(&self.path, what)));
-            return ran.into_iter().map(|(job, _)| failed(job)).collect();
         }
         ran
     }
@@ -334,6 +304,17 @@ impl GroupCommit {
             _ => sqlite_error(&self.path, doing, error),
         }
     }
+}
+
+fn fail_all(mut jobs: Vec<Job>, mut why: impl FnMut() -> Error) -> Vec<Job> {
+    jobs.iter_mut().for_each(|job| job.fail(why()));
+    jobs
+}
+
+/// A write, or the one that led it, panicked.
+fn lost(path: &Path) -> Error {
+    let (path, doing) = (path.to_owned(), "writing");
+    Error::Database { path, doing, what: "the write panicked".to_owned() }
 }
 
 /// Which file a path leads to.

@@ -1,14 +1,16 @@
 //! Lists and counts in SQLite.
 
+use std::collections::BTreeMap;
+
 use rusqlite::params_from_iter;
 
 use super::conditions::{Conditions, STATUS};
 use super::rows::{SESSION_COLUMNS, SESSION_TABLES, read_session};
 use super::sql::SqliteRows;
-use crate::store::query::{Cursor, Filter, Page, Query, Sort};
+use crate::store::query::{Cursor, Family, Filter, Page, Query, Sort};
 use crate::store::rows::{Rows, TxnContext, stand_in};
 use crate::store::{Counts, Damage, Order, SessionInfo, read};
-use crate::{Error, Result, Seq, Status, Time};
+use crate::{Error, Origin, Result, Seq, SessionId, Status, Time};
 
 fn column(sort: Sort) -> &'static str {
     match sort {
@@ -63,6 +65,9 @@ fn fast_page(rows: &SqliteRows<'_>, world: TxnContext<'_>, query: &Query) -> Res
 /// read are, and the others are named. Filters and pages apply to what was read; a
 /// session that cannot be read is in every list.
 fn slow_page(rows: &SqliteRows<'_>, world: TxnContext<'_>, query: &Query) -> Result<Page> {
+    if let Family::Below(ids) = &query.filter.family {
+        return slowly_below(rows, world, ids, query);
+    }
     // The ids have an index of their own, which may be whole where the rows are not.
     let ids: Vec<(i64, String)> =
         rows.all("SELECT key, id FROM sessions ORDER BY id", [], |row| {
@@ -94,6 +99,31 @@ fn slow_page(rows: &SqliteRows<'_>, world: TxnContext<'_>, query: &Query) -> Res
         sessions.push((number, info));
     }
     Ok(Page::cut(sessions, query))
+}
+
+/// The same of subagents, parent by parent. One that cannot be read is under no parent.
+fn slowly_below(
+    rows: &SqliteRows<'_>,
+    world: TxnContext<'_>,
+    ids: &[SessionId],
+    query: &Query,
+) -> Result<Page> {
+    let mut found: BTreeMap<SessionId, SessionInfo> = BTreeMap::new();
+    let mut waiting = ids.to_vec();
+    while let Some(parent) = waiting.pop() {
+        let family = Family::ChildrenOf(parent);
+        let filter = Filter { family, ..query.filter.clone() };
+        let query = Query { filter, limit: usize::MAX, after: None, ..query.clone() };
+        for child in slow_page(rows, world, &query)?.sessions {
+            let is_subagent = matches!(child.head.origin, Origin::Subagent { .. });
+            if is_subagent && found.insert(child.head.id.clone(), child.clone()).is_none() {
+                waiting.push(child.head.id);
+            }
+        }
+    }
+    let place =
+        |info: SessionInfo| Ok((rows.session(&info.head.id)?.map_or(0, |row| row.key), info));
+    Ok(Page::cut(found.into_values().map(place).collect::<Result<_>>()?, query))
 }
 
 /// How a session stands whose row cannot be read.

@@ -10,17 +10,17 @@ use crate::{Owner, Result, Seq, SessionId};
 impl Maintain for SqliteStore {
     fn trash(&self, targets: &[Target]) -> Result<Removal> {
         let targets = targets.to_vec();
-        self.write_rows(move |rows, world| remove::trash(rows, world, &targets))
+        self.writer()?.submit(move |rows, world| remove::trash(rows, world, &targets))
     }
 
     fn restore(&self, ids: &[SessionId]) -> Result<Removal> {
         let ids = ids.to_vec();
-        self.write_rows(move |rows, _| remove::restore(rows, &ids))
+        self.writer()?.submit(move |rows, _| remove::restore(rows, &ids))
     }
 
     fn purge(&self, targets: &[Target]) -> Result<Removal> {
         let targets = targets.to_vec();
-        let removal = self.write_rows(move |rows, world| {
+        let removal = self.writer()?.submit(move |rows, world| {
             let removal = remove::purge(rows, world, &targets)?;
             if !removal.taken.is_empty() {
                 blob::sweep(rows)?;
@@ -37,7 +37,7 @@ impl Maintain for SqliteStore {
     }
 
     fn scrub(&self, scrub: Scrub) -> Result<Seq> {
-        let seq = self.write_rows(move |rows, world| {
+        let seq = self.writer()?.submit(move |rows, world| {
             let seq = write::scrub(rows, world, scrub)?;
             search::compact(rows)?;
             Ok(seq)
@@ -76,7 +76,7 @@ impl Maintain for SqliteStore {
 
     fn repair(&self, id: &SessionId) -> Result<Verdict> {
         let id = id.clone();
-        self.write_rows(move |rows, _| remove::repair(rows, &id))
+        self.writer()?.submit(move |rows, _| remove::repair(rows, &id))
     }
 
     fn stale_leases(&self) -> Result<Vec<(SessionId, Owner)>> {
@@ -98,7 +98,7 @@ impl Maintain for SqliteStore {
         })?;
         found.retain(|line| line != "ok");
         if self.writer.is_some()
-            && let Err(error) = self.write_rows(|rows, _| search::check(rows))
+            && let Err(error) = self.writer()?.submit(|rows, _| search::check(rows))
         {
             found.push(error.to_string());
         }
@@ -116,7 +116,7 @@ impl Maintain for SqliteStore {
                 return Ok(());
             }
             for chunk in search::chunks(pending) {
-                self.write_rows(move |rows, _| {
+                self.writer()?.submit(move |rows, _| {
                     search::index(rows, &chunk)?;
                     failpoint("search.before_commit");
                     Ok(())
@@ -127,7 +127,7 @@ impl Maintain for SqliteStore {
     }
 
     fn rebuild_search(&self) -> Result<()> {
-        self.write_rows(|rows, _| search::reset(rows))?;
+        self.writer()?.submit(|rows, _| search::reset(rows))?;
         self.catch_up()
     }
 
@@ -142,8 +142,7 @@ impl Maintain for SqliteStore {
     }
 
     fn backup(&self, to: &Path) -> Result<()> {
-        let conn = self.reader()?;
-        file::copy(&conn, &self.path, to)
+        self.readers.with(self, |conn| file::copy(conn, &self.path, to))
     }
 
     fn close(&self) -> Result<()> {
@@ -167,7 +166,7 @@ mod tests {
         let id = well.create(well.draft("a task")).unwrap().id().clone();
         assert!(store.shrink().is_ok());
         // SQLite vacuums into a database that it attaches, and these are all it may have.
-        store.writer.as_ref().unwrap().between(|conn| {
+        store.writer().unwrap().between(|conn| {
             for n in 0..10 {
                 conn.execute_batch(&format!("ATTACH ':memory:' AS taken_{n}")).unwrap();
             }

@@ -9,6 +9,7 @@ mod functions;
 mod group_commit;
 mod list;
 mod maintain;
+mod readers;
 mod restore;
 mod row_cache;
 mod rows;
@@ -18,26 +19,27 @@ mod sql;
 
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
-use std::sync::{Arc, Condvar, Mutex};
+use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
 use rusqlite::Connection;
 
-use crate::store::query::{Filter, Found, Newest, NewestQuery, Page, Query, RecordQuery, Search};
-use crate::store::rows::{Facts, Rows, TxnContext};
+use crate::store::query::{Filter, Found, Page, Query, Search};
+use crate::store::rows::{Rows, TxnContext};
 use crate::store::{
-    ChangeCursor, Changes, Counts, LeaseRequest, Maintain as _, SessionInfo, Slice, Span, Store,
-    Written, read, several, write,
+    ChangeCursor, Changes, Counts, LeaseRequest, Maintain, Selection, SessionInfo, Slice, Store,
+    Write, Written, read, write,
 };
 use crate::{
-    Clock, Damage, Digest, Error, EventId, Lane, LaneState, Lease, Processes, Recorded, Redactor,
-    Result, Seq, SessionId, SystemClock, SystemProcesses,
+    Clock, Damage, Digest, Error, Lane, LaneState, Lease, Processes, Redactor, Result, SessionId,
+    SystemClock, SystemProcesses,
 };
 use checkpointer::Checkpointer;
+use feed::Commits;
 pub use file::hide_from_git;
 use file::sqlite_error;
-use functions::add_functions;
 use group_commit::{GroupCommit, lock};
+use readers::Readers;
 use sql::SqliteRows;
 
 /// May the store be changed?
@@ -72,7 +74,7 @@ impl Default for SqliteOptions {
     }
 }
 
-/// Sessions in a SQLite file. docs/format.md describes the file.
+/// Sessions in a SQLite file, which docs/format.md describes, or in memory.
 #[derive(Debug)]
 pub struct SqliteStore {
     path: PathBuf,
@@ -81,26 +83,9 @@ pub struct SqliteStore {
     writer: Option<GroupCommit>,
     /// Who copies the log into the file while large writes go on; nobody, before the first.
     checkpointer: Mutex<Option<Checkpointer>>,
-    /// Connections that read and that nobody uses right now.
-    idle: Mutex<Vec<Connection>>,
-    commits: Mutex<Commits>,
-    committed: Condvar,
+    readers: Readers,
+    commits: Arc<Commits>,
 }
-
-/// This process's commits, for those who wait for one.
-#[derive(Debug, Default)]
-struct Commits {
-    count: u64,
-    /// How many wait: to wake nobody costs a system call too.
-    awaited: usize,
-}
-
-/// How many connections that nobody uses are kept open.
-const MAX_IDLE: usize = 8;
-
-/// How long a follower waits before it looks for other processes' commits. One look costs some
-/// microseconds.
-const POLL: Duration = Duration::from_millis(5);
 
 impl SqliteStore {
     /// Opens the store in a folder, usually `<workspace>/.stepwell`, and makes it if
@@ -111,31 +96,43 @@ impl SqliteStore {
 
     /// Opens the store in a folder.
     pub fn open_with(folder: &Path, options: SqliteOptions) -> Result<Self> {
-        let (path, writer) = match options.access {
-            Access::Read => (file::resolve(&folder.join(file::FILE_NAME)), None),
-            Access::Write => {
-                let path = file::resolve(&file::make(folder)?);
-                file::sweep_drafts(folder, options.clock.now());
-                let conn = file::open_writer(&path, schema::MIGRATIONS)?;
-                let writer = GroupCommit::new(&path, Arc::clone(&options.clock), conn);
-                (path, Some(writer))
-            }
-        };
-        let store = Self {
-            path,
-            options,
-            writer,
-            checkpointer: Mutex::default(),
-            idle: Mutex::default(),
-            commits: Mutex::default(),
-            committed: Condvar::new(),
-        };
-        if store.writer.is_none() {
-            // Whoever opens it learns now that it cannot be read, not at the first question.
-            let conn = store.reader()?;
-            lock(&store.idle).push(conn);
+        if options.access == Access::Read {
+            let path = file::resolve(&folder.join(file::FILE_NAME));
+            let store = Self::new(path, options, None, Readers::apart());
+            // A store that cannot be read is refused now, not at the first question.
+            let conn = store.readers.connect(&store)?;
+            store.readers.give_back(conn);
+            return Ok(store);
         }
-        Ok(store)
+        let path = file::resolve(&file::make(folder)?);
+        file::sweep_drafts(folder, options.clock.now());
+        let conn = file::open_writer(&path, schema::MIGRATIONS)?;
+        Ok(Self::new(path, options, Some(conn), Readers::apart()))
+    }
+
+    /// An empty store in memory, which is gone with the process; everything else is as on disk.
+    pub fn in_memory() -> Result<Self> {
+        Self::in_memory_with(SqliteOptions::default())
+    }
+
+    /// The same, with a clock and a view of processes of the caller's.
+    pub fn in_memory_with(options: SqliteOptions) -> Result<Self> {
+        let conn = file::open_in_memory()?;
+        functions::add_functions(&conn, &options)
+            .map_err(|error| sqlite_error(Path::new(file::MEMORY), "making the store", &error))?;
+        Ok(Self::new(PathBuf::from(file::MEMORY), options, Some(conn), Readers::OfWriter))
+    }
+
+    fn new(
+        path: PathBuf,
+        options: SqliteOptions,
+        writer: Option<Connection>,
+        readers: Readers,
+    ) -> Self {
+        let commits = Arc::new(Commits::default());
+        let writer =
+            writer.map(|conn| GroupCommit::new(&path, options.clone(), Arc::clone(&commits), conn));
+        Self { path, options, writer, checkpointer: Mutex::default(), readers, commits }
     }
 
     /// SQLite's version.
@@ -152,13 +149,14 @@ impl SqliteStore {
 
     /// Removes blobs that were stored for an event that never came.
     pub fn sweep_blobs(&self) -> Result<usize> {
-        self.write_rows(|rows, _| blob::sweep(rows))
+        self.writer()?.submit(|rows, _| blob::sweep(rows))
     }
 
-    /// Copies the log into the file and empties it, unless someone is reading.
+    /// Copies the log into the file and empties it, unless someone is reading. A store in memory
+    /// has no log.
     pub fn checkpoint(&self) {
-        if let Some(pipeline) = &self.writer {
-            pipeline.between(|conn| {
+        if let (Some(writer), Readers::Apart(_)) = (&self.writer, &self.readers) {
+            writer.between(|conn| {
                 // A checkpoint that someone is in the way of is done by the next one.
                 let quiet = conn.busy_timeout(Duration::ZERO);
                 let _ = file::empty_log(conn);
@@ -169,6 +167,9 @@ impl SqliteStore {
 
     /// Has the log copied into the file while the next large write is done.
     fn copy_behind(&self) {
+        if matches!(self.readers, Readers::OfWriter) {
+            return;
+        }
         let mut copier = lock(&self.checkpointer);
         if copier.is_none() {
             // Without one, the log is copied by who writes next, as ever.
@@ -183,14 +184,9 @@ impl SqliteStore {
         TxnContext { now: self.options.clock.now(), processes: &*self.options.processes }
     }
 
-    fn reader(&self) -> Result<Connection> {
-        if let Some(conn) = lock(&self.idle).pop() {
-            return Ok(conn);
-        }
-        let conn = file::open_reader(&self.path)?;
-        add_functions(&conn, &self.options)
-            .map_err(|error| sqlite_error(&self.path, "opening the store", &error))?;
-        Ok(conn)
+    /// What writes; an error, if the store is open for reading only.
+    fn writer(&self) -> Result<&GroupCommit> {
+        self.writer.as_ref().ok_or_else(|| Error::ReadOnly { path: self.path.clone() })
     }
 
     /// Reads within one transaction, so that all of it is of one moment.
@@ -198,62 +194,31 @@ impl SqliteStore {
         &self,
         work: impl FnOnce(&SqliteRows<'_>, TxnContext<'_>) -> Result<T>,
     ) -> Result<T> {
-        let conn = self.reader()?;
         let world = self.world();
         let fault = |error: rusqlite::Error| sqlite_error(&self.path, "reading", &error);
-        let result = {
+        self.readers.with(self, |conn| {
             let transaction = conn.unchecked_transaction().map_err(fault)?;
             work(&SqliteRows::new(&transaction, &self.path, world.now, None), world)
-        };
-        self.give_back(conn);
-        result
+        })
     }
 
     /// Does a session that shares no events end with this value of its chain? One statement needs
     /// no transaction around it.
     fn ends_with(&self, id: &SessionId, chain: &Digest) -> Result<bool> {
-        let conn = self.reader()?;
         let sql = "SELECT 1 FROM sessions WHERE id = ?1 AND chain = ?2 AND base_key IS NULL";
         let asked = rusqlite::params![id.as_str(), chain.as_bytes().as_slice()];
-        let rows = SqliteRows::new(&conn, &self.path, self.options.clock.now(), None);
-        let found = rows.one(sql, asked, |_| Ok(()));
-        drop(rows);
-        self.give_back(conn);
-        Ok(found?.is_some())
-    }
-
-    fn give_back(&self, conn: Connection) {
-        let mut idle = lock(&self.idle);
-        if idle.len() < MAX_IDLE {
-            idle.push(conn);
-        }
-    }
-
-    /// Writes within one durable transaction.
-    fn write_rows<T: Send + 'static>(
-        &self,
-        work: impl FnOnce(&SqliteRows<'_>, TxnContext<'_>) -> Result<T> + Send + 'static,
-    ) -> Result<T> {
-        let pipeline =
-            self.writer.as_ref().ok_or_else(|| Error::ReadOnly { path: self.path.clone() })?;
-        let processes = Arc::clone(&self.options.processes);
-        let result = pipeline
-            .submit(move |rows| work(rows, TxnContext { now: rows.now, processes: &*processes }));
-        if result.is_ok() {
-            let mut commits = lock(&self.commits);
-            commits.count += 1;
-            if commits.awaited > 0 {
-                self.committed.notify_all();
-            }
-        }
-        result
+        self.readers.with(self, |conn| {
+            let rows = SqliteRows::new(conn, &self.path, self.options.clock.now(), None);
+            Ok(rows.one(sql, asked, |_| Ok(()))?.is_some())
+        })
     }
 
     /// Remembers damage that was found, so that lists show it.
     fn mark(&self, id: &SessionId, damage: &Damage) {
         let (id, damage) = (id.clone(), damage.clone());
-        // A store that cannot be written still answers whoever found the damage.
-        let _ = self.write_rows(move |rows, _| {
+        // A store that cannot be written still gives its answer.
+        let Ok(writer) = self.writer() else { return };
+        let _ = writer.submit(move |rows, _| {
             let Some(mut row) = rows.session(&id)? else {
                 return Ok(());
             };
@@ -269,23 +234,24 @@ impl SqliteStore {
 impl Drop for SqliteStore {
     fn drop(&mut self) {
         drop(lock(&self.checkpointer).take());
-        lock(&self.idle).clear();
+        self.readers.close();
         self.checkpoint();
     }
 }
 
 impl Store for SqliteStore {
-    fn batch_prepared(&self, prepared: Vec<write::Prepared>) -> Result<Vec<Written>> {
-        let large =
-            prepared.iter().map(write::Prepared::bytes).sum::<usize>() >= checkpointer::LARGE;
-        let written = self.write_rows(move |rows, world| {
+    fn batch(&self, mut writes: Vec<Write>) -> Result<Vec<Written>> {
+        let writer = self.writer()?;
+        writes.iter_mut().try_for_each(Write::encode)?;
+        let large = writes.iter().map(Write::bytes).sum::<usize>() >= checkpointer::LARGE;
+        let written = writer.submit(move |rows, world| {
             if large {
                 checkpointer::defer_auto_checkpoint(rows)?;
             }
-            prepared.into_iter().map(|one| write::write(rows, world, one)).collect()
+            writes.into_iter().map(|one| write::write(rows, world, one)).collect()
         });
-        if large && let Some(pipeline) = &self.writer {
-            pipeline.between(|conn| checkpointer::restore_auto_checkpoint(conn));
+        if large {
+            writer.between(|conn| checkpointer::restore_auto_checkpoint(conn));
             if written.is_ok() {
                 self.copy_behind();
             }
@@ -301,46 +267,22 @@ impl Store for SqliteStore {
         self.read(|rows, _| read::lanes(rows, &read::find(rows, id)?))
     }
 
-    fn events(&self, id: &SessionId, span: Span) -> Result<Slice> {
-        let slice = self.read(|rows, _| read::slice(rows, &read::find(rows, id)?, span))?;
+    fn select(&self, id: &SessionId, selection: Selection<'_>) -> Result<Slice> {
+        if let Selection::Newest(query) = selection
+            && let Some(known) = &query.known
+            && self.ends_with(id, known)?
+        {
+            return Ok(Slice { chain: query.known, ..Slice::default() });
+        }
+        let slice = self.read(|rows, _| read::select(rows, id, selection))?;
         if let Some(damage) = &slice.damage {
             self.mark(id, damage);
         }
         Ok(slice)
     }
 
-    fn keyed(&self, id: &SessionId, facts: Facts<'_>) -> Result<Vec<Recorded>> {
-        self.read(|rows, _| read::keyed_events(rows, &read::find(rows, id)?, facts))
-    }
-
-    fn records(&self, id: &SessionId, query: &RecordQuery) -> Result<Vec<Recorded>> {
-        self.read(|rows, _| read::records(rows, &read::find(rows, id)?, query))
-    }
-
-    fn newest_record(&self, id: &SessionId, query: NewestQuery<'_>) -> Result<Newest> {
-        if let Some(known) = &query.known
-            && self.ends_with(id, known)?
-        {
-            return Ok(Newest::Unchanged);
-        }
-        self.read(|rows, _| read::newest_record(rows, &read::find(rows, id)?, query))
-    }
-
-    fn event(&self, id: &SessionId, event: &EventId) -> Result<Option<Recorded>> {
-        self.read(|rows, _| read::event(rows, &read::find(rows, id)?, event))
-    }
-
     fn list(&self, query: &Query) -> Result<Page> {
         self.read(|rows, world| list::page(rows, world, query))
-    }
-
-    fn below(&self, ids: &[SessionId]) -> Result<Vec<SessionInfo>> {
-        // Most have none, which is asked for all at once. A damaged file is read session by session.
-        match self.read(|rows, _| rows.parents_among(ids)) {
-            Ok(parents) => several::below(self, parents),
-            Err(Error::DamagedStore { .. }) => several::below(self, ids.iter().cloned()),
-            Err(error) => Err(error),
-        }
     }
 
     fn count(&self, filter: &Filter) -> Result<Counts> {
@@ -349,17 +291,17 @@ impl Store for SqliteStore {
 
     fn acquire(&self, id: &SessionId, claim: &LeaseRequest) -> Result<Lease> {
         let (id, claim) = (id.clone(), claim.clone());
-        self.write_rows(move |rows, world| write::acquire(rows, world, &id, &claim))
+        self.writer()?.submit(move |rows, world| write::acquire(rows, world, &id, &claim))
     }
 
     fn renew(&self, lease: &Lease, ttl: Duration) -> Result<Lease> {
         let lease = lease.clone();
-        self.write_rows(move |rows, world| write::renew(rows, world, &lease, ttl))
+        self.writer()?.submit(move |rows, world| write::renew(rows, world, &lease, ttl))
     }
 
     fn release(&self, lease: &Lease) -> Result<()> {
         let lease = lease.clone();
-        self.write_rows(move |rows, _| write::release(rows, &lease))
+        self.writer()?.submit(move |rows, _| write::release(rows, &lease))
     }
 
     fn keep_blobs(&self, blobs: &[(Digest, &[u8])]) -> Result<()> {
@@ -368,13 +310,9 @@ impl Store for SqliteStore {
         }
         let blobs: Vec<(Digest, Vec<u8>)> =
             blobs.iter().map(|(digest, bytes)| (*digest, bytes.to_vec())).collect();
-        self.write_rows(move |rows, _| {
+        self.writer()?.submit(move |rows, _| {
             blobs.iter().try_for_each(|(digest, bytes)| blob::put(rows, digest, bytes))
         })
-    }
-
-    fn blob(&self, digest: &Digest) -> Result<Vec<u8>> {
-        self.read(|rows, _| blob::get(rows, digest))
     }
 
     fn blobs(&self, digests: &[Digest]) -> Result<Vec<Vec<u8>>> {
@@ -396,29 +334,11 @@ impl Store for SqliteStore {
         }
     }
 
-    #[expect(clippy::disallowed_methods, reason = "a wait is bounded in real time")]
-    fn wait_after(&self, id: &SessionId, seq: Seq, timeout: Duration) -> Result<Seq> {
-        let started = std::time::Instant::now();
-        loop {
-            let seen = lock(&self.commits).count;
-            let sql = "SELECT seq FROM sessions WHERE id = ?1";
-            let last = self.read(|rows, _| rows.one(sql, [id.as_str()], |row| row.get(0)))?;
-            let last = Seq::new(last.ok_or_else(|| Error::NoSession(id.clone()))?);
-            let left = timeout.saturating_sub(started.elapsed());
-            if last > seq || left.is_zero() {
-                return Ok(last);
-            }
-            // Our own commits wake us; other processes' are looked for.
-            let mut commits = lock(&self.commits);
-            if commits.count == seen {
-                commits.awaited += 1;
-                drop(self.committed.wait_timeout(commits, left.min(POLL)));
-                lock(&self.commits).awaited -= 1;
-            }
-        }
-    }
-
     fn changes(&self, after: Option<&ChangeCursor>, timeout: Duration) -> Result<Changes> {
         self.next_changes(after, timeout)
+    }
+
+    fn maintain(&self) -> &dyn Maintain {
+        self
     }
 }

@@ -72,7 +72,7 @@ fn copy_backup(backup: &Path, to: &Path) -> Result<()> {
 /// What an older version wrote is upgraded now, not at a user's first step.
 fn begin_anew(folder: &Path) -> Result<()> {
     let store = SqliteStore::open_with(folder, SqliteOptions::default())?;
-    store.write_rows(|rows, _| feed::begin_anew(rows))
+    store.writer()?.submit(|rows, _| feed::begin_anew(rows))
 }
 
 /// Has all that a store's log holds in its file, or fails if somebody uses it.

@@ -3,6 +3,8 @@
 pub(crate) mod admit;
 pub(crate) mod changes;
 pub(crate) mod maintain;
+mod new_events;
+mod over;
 pub(crate) mod prune;
 pub(crate) mod query;
 pub(crate) mod read;
@@ -19,17 +21,19 @@ use std::time::Duration;
 
 use crate::codec::Login;
 use crate::{
-    Created, Digest, Epoch, EventId, Head, Kind, Lane, LaneState, Lease, LeaseInfo, NewEvent,
-    Owner, Recorded, Redactor, Result, Seq, SessionId, Time,
+    Created, Digest, Epoch, EventId, Head, Lane, LaneState, Lease, LeaseInfo, Owner, Recorded,
+    Redactor, Result, Seq, SessionId, Time,
 };
 pub(crate) use changes::{ChangeCursor, Changes};
 pub use maintain::Maintain;
-use query::{Filter, Found, Newest, NewestQuery, Page, Query, RecordQuery, Search};
+pub use new_events::NewEvents;
+use query::{Filter, Found, NewestQuery, Page, Query, RecordQuery, Search};
 use rows::Facts;
 use several::Excerpt;
-use write::Prepared;
 
-/// Where sessions live. What keeps a store in order is in [`Maintain`], which is part of it.
+/// Where sessions live: what a store must be able to do. What is asked of every store in the same
+/// way is written once over it, as [methods of `dyn Store`](#impl-dyn+Store); what keeps a store in
+/// order is its [`Maintain`].
 ///
 /// Every method is safe to call from many threads and, for a store on disk, from
 /// many processes at once. Errors tell the caller what to do through
@@ -37,7 +41,7 @@ use write::Prepared;
 ///
 /// # The contract
 ///
-/// - **Durable.** When [`batch`](Store::batch), [`put_blob`](Store::put_blob) or a
+/// - **Durable.** When [`batch`](Store::batch), [`keep_blobs`](Store::keep_blobs) or a
 ///   change of trash or leases returns `Ok`, its effect MUST survive the death of
 ///   the process and, for a store on disk, loss of power. When it returns an
 ///   error, none of it is there, except that an [`ErrorKind::Io`](crate::ErrorKind::Io)
@@ -52,81 +56,25 @@ use write::Prepared;
 /// - **Constant.** The cost of an append MUST NOT grow with the session's length. A
 ///   gate, its answer, a rewind or an undoing may look at the earlier ones of these
 ///   kinds; a fork's may pass through the sessions that it grew out of.
-pub trait Store: Maintain {
+pub trait Store: std::fmt::Debug + Send + Sync {
     /// Does several writes, in order, all or none, in one durable transaction. The
     /// answers come in the order of the writes. A later write sees the earlier
-    /// ones: a session made by the first may be appended to by the second.
-    fn batch(&self, writes: Vec<Write>) -> Result<Vec<Written>> {
-        self.batch_prepared(Prepared::all(writes)?)
-    }
-
-    /// Does the same with writes whose events were encoded before, on another thread perhaps.
-    fn batch_prepared(&self, prepared: Vec<Prepared>) -> Result<Vec<Written>>;
+    /// ones: a session made by the first may be appended to by the second. Events SHOULD be
+    /// [encoded](Write::encode) before any lock is taken.
+    fn batch(&self, writes: Vec<Write>) -> Result<Vec<Written>>;
 
     /// How a session stands. `running` without a living lease holder MUST read as
     /// `interrupted`, here and in every other answer. Sessions in the trash are
     /// found as well.
     fn info(&self, id: &SessionId) -> Result<SessionInfo>;
 
-    /// Now, by the clock of the store's server, if it has one: what a team shares is not judged by
-    /// the clock of one of its machines.
-    fn now(&self) -> Option<Time> {
-        None
-    }
-
-    /// The login that the store's server knows this process by, if it has a server. MUST be what
-    /// the server says.
-    fn login(&self) -> Result<Option<String>> {
-        Ok(None)
-    }
-
-    /// Who wrote an event, as far as the store's server says. MUST be what the server noted.
-    fn written_by(&self, _id: &SessionId, _seq: Seq) -> Result<Login> {
-        Ok(Login::Unknown)
-    }
-
     /// What each lane of a session did and spent.
     fn lanes(&self, id: &SessionId) -> Result<BTreeMap<Lane, LaneState>>;
 
     /// Events of a session, those that a fork shares included. Each one MUST be
-    /// checked against the chain; the answer ends at the first that fails.
-    fn events(&self, id: &SessionId, span: Span) -> Result<Slice>;
-
-    /// Events that have a key, in order: of some kinds, under one key or any, from a seq on.
-    /// MUST NOT read the rest of the log, nor events under other keys.
-    fn keyed(&self, id: &SessionId, facts: Facts<'_>) -> Result<Vec<Recorded>>;
-
-    /// The events of these kinds that have a key, in order.
-    fn keyed_events(&self, id: &SessionId, kinds: &[Kind]) -> Result<Vec<Recorded>> {
-        self.keyed(id, Facts::of(kinds))
-    }
-
-    /// Records by their keys. MUST NOT read other events, but for the one before each, which
-    /// the chain needs. What was pruned is not found.
-    fn records(&self, id: &SessionId, query: &RecordQuery) -> Result<Vec<Recorded>>;
-
-    /// The record under the largest of some keys, and those beside it. What is answered SHOULD be
-    /// of one moment. That it is unchanged MUST be said only if the session's chain is the known
-    /// one, and none of its events is another session's.
-    fn newest_record(&self, id: &SessionId, query: NewestQuery<'_>) -> Result<Newest> {
-        let newest = self.records(id, &RecordQuery::last(query.keys.clone(), 1))?.pop();
-        let Some(record) = newest else { return Ok(Newest::Absent) };
-        let beside = self.records(id, &RecordQuery::of((query.beside)(&record)))?;
-        Ok(Newest::Found { chain: None, record: Box::new(record), beside })
-    }
-
-    /// A session's event that bears a client's id, be it one that it shares.
-    fn event(&self, id: &SessionId, event: &EventId) -> Result<Option<Recorded>>;
-
-    /// One page of sessions. Each session that matches MUST be in exactly one page,
-    /// as long as it does not change between them; damaged ones included.
-    fn list(&self, query: &Query) -> Result<Page>;
-
-    /// The sessions of these sessions' subagents, and of theirs, wherever they are kept; of one
-    /// parent's, the oldest first. A store on a server SHOULD answer in one round trip.
-    fn below(&self, ids: &[SessionId]) -> Result<Vec<SessionInfo>> {
-        several::below(self, ids.iter().cloned())
-    }
+    /// checked against the chain; a [span](Selection::Span) ends at the first that fails. Events
+    /// that are not selected MUST NOT be read, but for the one before each, which the chain needs.
+    fn select(&self, id: &SessionId, selection: Selection<'_>) -> Result<Slice>;
 
     /// A few events of each of several sessions, in the order of the ids, each checked against
     /// the chain. One that is damaged, or not there, MUST NOT hide the others. A store on a server
@@ -139,8 +87,20 @@ pub trait Store: Maintain {
         Ok(ids.iter().map(|id| several::excerpt(self, id, wanted)).collect())
     }
 
+    /// One page of sessions. Each session that matches MUST be in exactly one page,
+    /// as long as it does not change between them; damaged ones included. A store on a server
+    /// SHOULD answer in one round trip.
+    fn list(&self, query: &Query) -> Result<Page>;
+
     /// How many sessions match, by status.
     fn count(&self, filter: &Filter) -> Result<Counts>;
+
+    /// Searches tasks, messages, calls, results, paths and errors. Events that a fork
+    /// shares are found in the session that they were recorded in. Everything that
+    /// was acknowledged before the call MUST be found, unless the store is open
+    /// for reading only: then the answer says how much it could not see. The redactor takes the
+    /// secrets out of what is shown of a hit, before it is cut.
+    fn search(&self, search: &Search, redactor: &Redactor) -> Result<Found>;
 
     /// Takes the lease of a session: if nobody holds it, or its holder is dead
     /// (a local process that is gone, or one elsewhere whose lease expired). Else fails with
@@ -163,39 +123,8 @@ pub trait Store: Maintain {
     /// as a damaged blob.
     fn keep_blobs(&self, blobs: &[(Digest, &[u8])]) -> Result<()>;
 
-    /// Stores bytes under their BLAKE3 digest.
-    fn put_blob(&self, bytes: &[u8]) -> Result<Digest> {
-        let digest = Digest::of(bytes);
-        self.keep_blobs(&[(digest, bytes)])?;
-        Ok(digest)
-    }
-
-    /// Stores several blobs, each under its BLAKE3 digest.
-    fn put_blobs(&self, blobs: &[&[u8]]) -> Result<Vec<Digest>> {
-        let named: Vec<(Digest, &[u8])> =
-            blobs.iter().map(|bytes| (Digest::of(bytes), *bytes)).collect();
-        self.keep_blobs(&named)?;
-        Ok(named.into_iter().map(|(digest, _)| digest).collect())
-    }
-
-    /// The bytes of a blob, checked against their digest.
-    fn blob(&self, digest: &Digest) -> Result<Vec<u8>>;
-
-    /// The bytes of several blobs, in order, each checked against its digest.
-    fn blobs(&self, digests: &[Digest]) -> Result<Vec<Vec<u8>>> {
-        digests.iter().map(|digest| self.blob(digest)).collect()
-    }
-
-    /// Searches tasks, messages, calls, results, paths and errors. Events that a fork
-    /// shares are found in the session that they were recorded in. Everything that
-    /// was acknowledged before the call MUST be found, unless the store is open
-    /// for reading only: then the answer says how much it could not see. The redactor takes the
-    /// secrets out of what is shown of a hit, before it is cut.
-    fn search(&self, search: &Search, redactor: &Redactor) -> Result<Found>;
-
-    /// Waits until the session has an event after `seq`, or `timeout` has passed.
-    /// Returns its last seq.
-    fn wait_after(&self, id: &SessionId, seq: Seq, timeout: Duration) -> Result<Seq>;
+    /// The bytes of blobs, in order, each checked against its digest.
+    fn blobs(&self, digests: &[Digest]) -> Result<Vec<Vec<u8>>>;
 
     /// What changed in the whole store since a cursor, as soon as something did, or when
     /// `timeout` has passed. Without a cursor it answers at once with where the store is now: a
@@ -207,20 +136,42 @@ pub trait Store: Maintain {
     /// store cannot tell what changed since a cursor, it says so ([`Changes::gap`]).
     fn changes(&self, after: Option<&ChangeCursor>, timeout: Duration) -> Result<Changes>;
 
-    /// Does one write.
-    fn write(&self, write: Write) -> Result<Written> {
-        let mut written = self.batch(vec![write])?;
-        Ok(written.pop().expect("a batch answers each of its writes"))
+    /// What only a store on a server knows.
+    fn server(&self) -> Option<&dyn Server> {
+        None
     }
 
-    /// Is there a session of that name, in the trash or not?
-    fn exists(&self, id: &SessionId) -> Result<bool> {
-        match self.info(id) {
-            Ok(_) | Err(crate::Error::Damaged { .. }) => Ok(true),
-            Err(crate::Error::NoSession(_)) => Ok(false),
-            Err(error) => Err(error),
-        }
-    }
+    /// What keeps it in order.
+    fn maintain(&self) -> &dyn Maintain;
+}
+
+/// What a store on a server knows by its server.
+pub trait Server {
+    /// Now, by the server's clock: what a team shares is not judged by the clock of one of its
+    /// machines.
+    fn now(&self) -> Time;
+
+    /// The login that the server knows this process by. MUST be what the server says.
+    fn login(&self) -> Result<Option<String>>;
+
+    /// Who wrote an event. MUST be what the server noted.
+    fn written_by(&self, id: &SessionId, seq: Seq) -> Result<Login>;
+}
+
+/// Which events of one session are meant.
+#[derive(Clone, Copy)]
+pub enum Selection<'a> {
+    /// A stretch of its log.
+    Span(Span),
+    /// Those that have a key, in order.
+    Keyed(Facts<'a>),
+    /// Records by their keys. One that was pruned is not found.
+    Records(&'a RecordQuery),
+    /// The record under the largest of some keys, and those beside it, of one moment; none, if the
+    /// session's chain is the one that is known.
+    Newest(NewestQuery<'a>),
+    /// The one that bears a client's id.
+    Named(&'a EventId),
 }
 
 /// One write of a batch.
@@ -233,6 +184,36 @@ pub enum Write {
     Append(Append),
     /// Empties events of one.
     Prune(Prune),
+}
+
+impl Write {
+    /// Encodes the events of an append, unless that was done. A store does so before its turn to
+    /// write comes.
+    pub fn encode(&mut self) -> Result<()> {
+        match self {
+            Self::Append(append) => append.events.encode(),
+            Self::Create(_) | Self::Prune(_) => Ok(()),
+        }
+    }
+
+    /// The session that it is about.
+    #[must_use]
+    pub fn session(&self) -> &SessionId {
+        match self {
+            Self::Create(create) => &create.created.id,
+            Self::Append(append) => &append.session,
+            Self::Prune(prune) => &prune.session,
+        }
+    }
+
+    /// How many bytes its encoded events have, long texts included.
+    #[must_use]
+    pub fn bytes(&self) -> usize {
+        match self {
+            Self::Append(append) => append.events.bytes(),
+            Self::Create(_) | Self::Prune(_) => 0,
+        }
+    }
 }
 
 /// Makes a session. With [`Origin::Fork`](crate::Origin::Fork) it shares its
@@ -272,7 +253,7 @@ pub struct Append {
     pub expected: Option<Expected>,
     /// What to record. If the first one's id was recorded before, the whole append
     /// was: it is answered again, and nothing is written.
-    pub events: Vec<NewEvent>,
+    pub events: NewEvents,
 }
 
 /// What a write takes for granted. If it does not hold, nothing is written.
@@ -403,6 +384,9 @@ pub struct Slice {
     pub pruned: u64,
     /// All of these, with what stands there now.
     pub replaced: Vec<Replaced>,
+    /// If the newest record was asked for: the chain's value at the session's end, unless records
+    /// may change without a change of it.
+    pub chain: Option<Digest>,
     /// Why there are no more.
     pub damage: Option<Damage>,
 }

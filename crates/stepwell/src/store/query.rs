@@ -3,7 +3,7 @@
 use std::ops::Range;
 
 use super::{Order, SessionInfo};
-use crate::{Digest, Driver, Origin, Recorded, Role, Seq, SessionId, Status, Time};
+use crate::{Digest, Driver, Recorded, Role, Seq, SessionId, Status, Time};
 
 /// Which sessions are meant. Every condition that is given must hold.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
@@ -47,48 +47,6 @@ pub struct Filter {
     pub place: TrashScope,
     /// Sessions alone, or rows of the ledger as well.
     pub rows: LedgerRows,
-}
-
-impl Filter {
-    /// Does a session match? For stores that have no query language of their own.
-    #[must_use]
-    pub fn matches(&self, info: &SessionInfo) -> bool {
-        let head = &info.head;
-        let is = |wanted: &Option<String>, value: &str| {
-            wanted.as_ref().is_none_or(|wanted| wanted == value)
-        };
-        let family = match &self.family {
-            Family::Any => true,
-            Family::Roots => !matches!(head.origin, Origin::Subagent { .. }),
-            Family::ChildrenOf(parent) => head.origin.parent() == Some(parent),
-        };
-        let place = match self.place {
-            TrashScope::Kept => info.trashed_at.is_none(),
-            TrashScope::Trash => info.trashed_at.is_some(),
-            TrashScope::Anywhere => true,
-        };
-        let task = |wanted: &String| head.task.to_lowercase().contains(&wanted.to_lowercase());
-        place
-            && family
-            && (self.rows == LedgerRows::Included || !head.is_ledger_row())
-            && self.driver.is_none_or(|driver| driver == head.driver)
-            && (self.status.is_empty() || self.status.contains(&head.status))
-            && is(&self.agent, &head.agent)
-            && is(&self.model, &head.model)
-            && is(&self.workspace, &head.workspace)
-            && (self.label.is_none() || self.label == head.label)
-            && self.system.as_ref().is_none_or(|system| head.system() == Some(system))
-            && self.scope.as_ref().is_none_or(|scope| scope.takes(head.scope.as_deref()))
-            && self.tags.iter().all(|tag| head.tags.contains(tag))
-            && self.task.as_ref().is_none_or(task)
-            && (!self.rewinding || head.rewinding.is_some())
-            && self.since.is_none_or(|since| head.updated_at >= since)
-            && self.until.is_none_or(|until| head.updated_at < until)
-            && self.prefix.as_ref().is_none_or(|prefix| head.id.as_str().starts_with(&**prefix))
-            && self.part.as_ref().is_none_or(|part| head.id.as_str().contains(&**part))
-            && (self.endings.is_empty()
-                || self.endings.iter().any(|it| head.id.ending().starts_with(&**it)))
-    }
 }
 
 /// A question for records of one session, by their keys.
@@ -193,14 +151,6 @@ impl InScope {
             None => Self::Is(text.to_owned()),
         }
     }
-
-    fn takes(&self, scope: Option<&str>) -> bool {
-        match (self, scope) {
-            (_, None) => false,
-            (Self::Is(wanted), Some(scope)) => wanted == scope,
-            (Self::StartsWith(front), Some(scope)) => scope.starts_with(&**front),
-        }
-    }
 }
 
 /// Where sessions come from.
@@ -213,6 +163,8 @@ pub enum Family {
     Roots,
     /// This session: its subagents and its forks.
     ChildrenOf(SessionId),
+    /// These sessions, as their subagents, or as subagents of those.
+    Below(Vec<SessionId>),
 }
 
 /// In the trash or not.

@@ -4,13 +4,12 @@ use std::borrow::Cow;
 use std::collections::{BTreeMap, HashMap};
 use std::ops::ControlFlow;
 
-use super::query::{Newest, NewestQuery, RecordQuery};
+use super::query::{NewestQuery, RecordQuery};
 use super::replacements::{Replacements, UNRECORDED};
 use super::rows::{Facts, Key, Rows, SessionRow, Stretch, TxnContext};
 use super::slice::MISSING;
-pub use super::slice::slice;
-pub(crate) use super::slice::stretches;
-use super::{Damage, Derived, Order, SessionInfo, Span, Verdict};
+pub(crate) use super::slice::{slice, stretches};
+use super::{Damage, Derived, Order, Selection, SessionInfo, Slice, Span, Verdict};
 use crate::codec::{Login, OwnRow, Row};
 use crate::model::event::HIDDEN;
 use crate::{
@@ -24,7 +23,7 @@ pub fn find(rows: &dyn Rows, id: &SessionId) -> Result<SessionRow> {
 }
 
 /// A session's records by their keys.
-pub fn records(rows: &dyn Rows, row: &SessionRow, query: &RecordQuery) -> Result<Vec<Recorded>> {
+fn records(rows: &dyn Rows, row: &SessionRow, query: &RecordQuery) -> Result<Vec<Recorded>> {
     let hidden = hidden(rows, row)?;
     let passed_over: u64 = hidden.iter().map(SeqRanges::count).sum();
     let passed_over = usize::try_from(passed_over).unwrap_or(usize::MAX);
@@ -56,17 +55,36 @@ pub fn records(rows: &dyn Rows, row: &SessionRow, query: &RecordQuery) -> Result
     Ok(found)
 }
 
+/// The events of a session that are selected.
+pub fn select(rows: &dyn Rows, id: &SessionId, selection: Selection<'_>) -> Result<Slice> {
+    let row = find(rows, id)?;
+    let mut chain = None;
+    let events = match selection {
+        Selection::Span(span) => return slice(rows, &row, span),
+        Selection::Keyed(facts) => keyed_events(rows, &row, facts)?,
+        Selection::Records(query) => records(rows, &row, query)?,
+        Selection::Named(id) => event(rows, &row, id)?.into_iter().collect(),
+        Selection::Newest(query) => {
+            // What a fork shares may be erased without a word in the fork's own chain.
+            chain = row.base.is_none().then_some(row.chain);
+            let is_known = chain.is_some() && chain == query.known;
+            if is_known { Vec::new() } else { newest_record(rows, &row, query)? }
+        }
+    };
+    Ok(Slice { events, chain, ..Slice::default() })
+}
+
 /// A session's newest record of some, and those beside it.
-pub fn newest_record(rows: &dyn Rows, row: &SessionRow, query: NewestQuery<'_>) -> Result<Newest> {
-    // What a fork shares may be erased without a word in the fork's own chain.
-    let chain = row.base.is_none().then_some(row.chain);
-    if chain.is_some() && chain == query.known {
-        return Ok(Newest::Unchanged);
+fn newest_record(
+    rows: &dyn Rows,
+    row: &SessionRow,
+    query: NewestQuery<'_>,
+) -> Result<Vec<Recorded>> {
+    let mut found = records(rows, row, &RecordQuery::last(query.keys.clone(), 1))?;
+    if let Some(newest) = found.first() {
+        found.extend(records(rows, row, &RecordQuery::of((query.beside)(newest)))?);
     }
-    let newest = records(rows, row, &RecordQuery::last(query.keys.clone(), 1))?.pop();
-    let Some(record) = newest else { return Ok(Newest::Absent) };
-    let beside = records(rows, row, &RecordQuery::of((query.beside)(&record)))?;
-    Ok(Newest::Found { chain, record: Box::new(record), beside })
+    Ok(found)
 }
 
 /// The events that prunes had to leave to forks, and that no longer count in this session.
@@ -83,7 +101,11 @@ pub(crate) fn hidden(rows: &dyn Rows, row: &SessionRow) -> Result<Vec<SeqRanges>
 }
 
 /// A session's keyed events, in order.
-pub fn keyed_events(rows: &dyn Rows, row: &SessionRow, facts: Facts<'_>) -> Result<Vec<Recorded>> {
+pub(crate) fn keyed_events(
+    rows: &dyn Rows,
+    row: &SessionRow,
+    facts: Facts<'_>,
+) -> Result<Vec<Recorded>> {
     let mut found = keyed(rows, row, facts)?;
     if row.head.hides && facts.kinds.contains(&Kind::Record) {
         let hidden = hidden(rows, row)?;
@@ -110,7 +132,7 @@ fn keyed(rows: &dyn Rows, row: &SessionRow, facts: Facts<'_>) -> Result<Vec<Reco
 }
 
 /// A session's event that bears a client's id, be it one that it shares.
-pub fn event(rows: &dyn Rows, row: &SessionRow, id: &EventId) -> Result<Option<Recorded>> {
+fn event(rows: &dyn Rows, row: &SessionRow, id: &EventId) -> Result<Option<Recorded>> {
     let Some(found) = event_by_id(rows, row, row.head.seq, id)? else { return Ok(None) };
     let stretch = stretches(rows, row, found.seq)?.pop();
     let stretch = stretch.unwrap_or(Stretch { key: row.key, from: found.seq, to: found.seq });

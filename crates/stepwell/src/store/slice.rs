@@ -50,7 +50,7 @@ pub(crate) fn stretches(rows: &dyn Rows, row: &SessionRow, to: Seq) -> Result<Ve
 }
 
 /// Reads events in the order asked for, up to the first that fails its check.
-pub fn slice(rows: &dyn Rows, row: &SessionRow, span: Span) -> Result<Slice> {
+pub(crate) fn slice(rows: &dyn Rows, row: &SessionRow, span: Span) -> Result<Slice> {
     if span.limit == 0 {
         return Ok(Slice::default());
     }

@@ -21,99 +21,11 @@ use crate::{
 /// head repeats.
 const MAX_DESCRIPTION_BYTES: usize = 4 << 10;
 
-/// Events that were encoded and hashed, which can be done before the store's turn to write
-/// comes. Their long texts are in their bodies, and nowhere else.
-#[derive(Clone, Debug, Default)]
-pub struct PreparedEvents {
-    events: Vec<NewEvent>,
-    bodies: Bodies,
-}
-
-impl PreparedEvents {
-    /// None yet, and room for as many as these.
-    #[must_use]
-    pub fn room_for(&self) -> Self {
-        Self { events: Vec::with_capacity(self.events.len()), bodies: self.bodies.room_for() }
-    }
-
-    /// Prepares an event.
-    pub fn push(&mut self, mut event: NewEvent) -> Result<()> {
-        self.bodies.push(&mut event)?;
-        event.event.shed();
-        self.events.push(event);
-        Ok(())
-    }
-
-    /// How many they are.
-    #[must_use]
-    pub fn len(&self) -> usize {
-        self.events.len()
-    }
-
-    /// Are there none?
-    #[must_use]
-    pub fn is_empty(&self) -> bool {
-        self.events.is_empty()
-    }
-
-    /// How many bytes their bodies have, long texts included.
-    #[must_use]
-    pub fn bytes(&self) -> usize {
-        self.bodies.size()
-    }
-}
-
-/// A write whose events were prepared.
-#[derive(Clone, Debug)]
-pub struct Prepared {
-    /// An append's events have no long texts any more.
-    write: Write,
-    /// The bodies of an append's events, in order.
-    bodies: Bodies,
-}
-
-impl Prepared {
-    /// Prepares the writes of a batch.
-    pub fn all(writes: Vec<Write>) -> Result<Vec<Self>> {
-        let prepare = |write: Write| match write {
-            Write::Create(_) | Write::Prune(_) => Ok(Self { write, bodies: Bodies::default() }),
-            Write::Append(mut append) => {
-                let mut events = PreparedEvents::default();
-                for event in std::mem::take(&mut append.events) {
-                    events.push(event)?;
-                }
-                Ok(Self::append(append, events))
-            }
-        };
-        writes.into_iter().map(prepare).collect()
-    }
-
-    /// An append of these events, whatever it named before.
-    #[must_use]
-    pub fn append(mut append: Append, events: PreparedEvents) -> Self {
-        let PreparedEvents { events, bodies } = events;
-        append.events = events;
-        Self { write: Write::Append(append), bodies }
-    }
-
-    /// How many bytes its bodies have, long texts included.
-    #[must_use]
-    pub fn bytes(&self) -> usize {
-        self.bodies.size()
-    }
-
-    /// The write itself.
-    #[must_use]
-    pub fn write(&self) -> &Write {
-        &self.write
-    }
-}
-
 /// Does one write of a batch.
-pub fn write(rows: &dyn Rows, world: TxnContext<'_>, prepared: Prepared) -> Result<Written> {
-    match prepared.write {
+pub fn write(rows: &dyn Rows, world: TxnContext<'_>, write: Write) -> Result<Written> {
+    match write {
         Write::Create(create) => make(rows, world, create),
-        Write::Append(append) => extend(rows, world, append, prepared.bodies),
+        Write::Append(append) => extend(rows, world, append),
         Write::Prune(prune) => prune::prune(rows, world, prune),
     }
 }
@@ -261,13 +173,9 @@ fn check_description(created: &Created) -> Result<()> {
     }
 }
 
-fn extend(
-    rows: &dyn Rows,
-    world: TxnContext<'_>,
-    append: Append,
-    bodies: Bodies,
-) -> Result<Written> {
+fn extend(rows: &dyn Rows, world: TxnContext<'_>, append: Append) -> Result<Written> {
     let Append { session, epoch, expected, events } = append;
+    let (events, bodies) = events.into_parts()?;
     let mut row = find(rows, &session)?;
     if let Some(written) = repeated_append(rows, &row, &events, &bodies)? {
         return Ok(written);

@@ -6,10 +6,11 @@ use std::os::unix::fs::PermissionsExt;
 use std::os::unix::process::CommandExt;
 use std::path::{Path, PathBuf};
 use std::process::Command;
+use std::sync::Arc;
 
 use stepwell::{
-    Access, Created, Error, ErrorKind, Maintain as _, Message, Query, Recorded, Redactor, Search,
-    Seq, SessionId, Span, SqliteOptions, SqliteStore, Status, Stepwell, Store,
+    Access, Created, Digest, Error, ErrorKind, Maintain as _, Message, Query, Recorded, Redactor,
+    Search, Selection, Seq, SessionId, Span, SqliteOptions, SqliteStore, Status, Stepwell, Store,
 };
 
 const SESSIONS: usize = 6;
@@ -89,7 +90,7 @@ fn question(bytes: &[u8], sound: &Sound, what: &str) -> usize {
     let mut broken = 0;
     let mut unreadable = Vec::new();
     for (id, events) in &sound.events {
-        match store.events(id, Span::ALL) {
+        match store.select(id, Selection::Span(Span::ALL)) {
             Ok(slice) => {
                 let whole = slice.damage.is_none();
                 // A head that lost its count may hide the end, but says that it is damaged.
@@ -165,8 +166,8 @@ fn a_flipped_bit_in_one_body_damages_that_session_from_there_on() {
     let mut bytes = sound.bytes.clone();
     bytes[at] ^= 1;
     let folder = with_bytes(&bytes);
-    let store = SqliteStore::open(folder.path()).unwrap();
-    let verdict = store.verify(&id(2)).unwrap();
+    let store: Arc<dyn Store> = Arc::new(SqliteStore::open(folder.path()).unwrap());
+    let verdict = store.maintain().verify(&id(2)).unwrap();
     // One `created`, then message 0 at seq 2.
     assert_eq!(verdict.damage.as_ref().unwrap().seq, Seq::new(9));
     assert_eq!(verdict.intact, 8);
@@ -178,16 +179,16 @@ fn a_flipped_bit_in_one_body_damages_that_session_from_there_on() {
     }
     assert_eq!(store.count(&Default::default()).unwrap().damaged, 1);
     // It takes no more events; the others do.
-    let well = Stepwell::with(std::sync::Arc::new(store), Default::default());
+    let well = Stepwell::with(store, Default::default());
     let error = well.resume(&id(2)).unwrap_err();
     assert!(error.to_string().contains("session-2 is damaged at seq 9"), "{error}");
     well.resume(&id(3)).unwrap().append(Message::user("on")).unwrap();
     // What lies before the damage can be taken up in a fork.
     let fork = well.fork(&id(2), Some(Seq::new(8))).unwrap();
-    assert!(well.store().verify(fork.id()).unwrap().is_sound());
+    assert!(well.store().maintain().verify(fork.id()).unwrap().is_sound());
     assert!(well.fork(&id(2), Some(Seq::new(9))).is_err());
     // A repair does not make up what is lost.
-    let verdict = well.store().repair(&id(2)).unwrap();
+    let verdict = well.store().maintain().repair(&id(2)).unwrap();
     assert_eq!(verdict.damage.unwrap().seq, Seq::new(9));
     assert!(well.info(&id(2)).unwrap().damage.is_some());
 }
@@ -202,7 +203,8 @@ fn a_missing_event_is_damage() {
         conn.execute("DELETE FROM events WHERE pos = ?1", [key << 32 | gone]).unwrap();
         conn.close().unwrap();
         let store = SqliteStore::open(copy.path()).unwrap();
-        let damage = store.verify(&id(1)).unwrap().damage.unwrap();
+        let store: &dyn Store = &store;
+        let damage = store.maintain().verify(&id(1)).unwrap().damage.unwrap();
         assert_eq!((damage.seq, &*damage.what), (Seq::new(seq), "it is missing"));
         let newest = store.events(&id(1), Span::last(100)).unwrap();
         assert_eq!(newest.damage.unwrap().seq, Seq::new(seq));
@@ -238,6 +240,7 @@ fn a_head_that_someone_changed_lists_as_damaged_and_a_repair_mends_it() {
     conn.execute("DELETE FROM lanes", []).unwrap();
     conn.close().unwrap();
     let store = SqliteStore::open(sound.folder.path()).unwrap();
+    let store: &dyn Store = &store;
     let damaged: Vec<_> = store
         .list(&Query::default())
         .unwrap()
@@ -251,9 +254,9 @@ fn a_head_that_someone_changed_lists_as_damaged_and_a_repair_mends_it() {
         // The events are all there.
         let slice = store.events(&id(n), Span::ALL).unwrap();
         assert_eq!(slice.intact(&id(n)).unwrap(), sound.events[n].1);
-        assert!(!store.verify(&id(n)).unwrap().is_sound());
-        assert!(store.repair(&id(n)).unwrap().is_sound());
-        assert!(store.verify(&id(n)).unwrap().is_sound());
+        assert!(!store.maintain().verify(&id(n)).unwrap().is_sound());
+        assert!(store.maintain().repair(&id(n)).unwrap().is_sound());
+        assert!(store.maintain().verify(&id(n)).unwrap().is_sound());
         assert_eq!(store.info(&id(n)).unwrap().head.task, format!("task {n}"));
     }
     assert!(store.list(&Query::default()).unwrap().sessions.iter().all(|s| s.damage.is_none()));
@@ -262,7 +265,7 @@ fn a_head_that_someone_changed_lists_as_damaged_and_a_repair_mends_it() {
 #[test]
 fn a_lost_search_index_is_rebuilt_from_the_events() {
     let sound = sound();
-    let find = |store: &SqliteStore| {
+    let find = |store: &dyn Store| {
         store.search(&Search::new("\"message 3 of 4\""), &Redactor::default()).unwrap().hits
     };
     let before = {
@@ -350,7 +353,7 @@ fn reading_makes_nothing_and_changes_nothing() {
     assert_eq!(store.list(&Query::default()).unwrap().sessions.len(), SESSIONS);
     let found = store.search(&Search::new("message"), &Redactor::default()).unwrap();
     assert!(found.hits.is_empty() && found.unseen > 0, "an index that was never built: {found:?}");
-    let error = store.put_blob(b"x").unwrap_err();
+    let error = store.keep_blobs(&[(Digest::of(b"x"), b"x")]).unwrap_err();
     assert!(matches!(error, Error::ReadOnly { .. }), "{error}");
     drop(store);
     assert_eq!(fs::read(sound.folder.path().join("stepwell.db")).unwrap(), before);

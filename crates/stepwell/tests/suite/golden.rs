@@ -178,7 +178,7 @@ fn told(folder: &Path) -> String {
     let query = Query { filter, order: stepwell::Order::Oldest, ..Query::default() };
     for info in well.list(&query).unwrap().sessions {
         let id: &SessionId = &info.head.id;
-        assert!(store.verify(id).unwrap().is_sound(), "{id}");
+        assert!(store.maintain().verify(id).unwrap().is_sound(), "{id}");
         lines.push(serde_json::to_string(&info.head).unwrap());
         let lanes = serde_json::to_string(&store.lanes(id).unwrap()).unwrap();
         lines.push(format!("{:?} {lanes}", info.trashed_at));

@@ -8,7 +8,7 @@ use stepwell::{
 const EVENTS: u64 = 1_700;
 
 /// Reads few at a time: nobody helps with those.
-fn piece_by_piece(store: &SqliteStore, id: &SessionId, span: Span) -> Slice {
+fn piece_by_piece(store: &dyn Store, id: &SessionId, span: Span) -> Slice {
     const FEW: usize = 100;
     let mut whole = Slice::default();
     let mut rest = span;
@@ -62,7 +62,7 @@ fn spans() -> Vec<Span> {
     spans
 }
 
-fn assert_same(store: &SqliteStore, id: &SessionId) {
+fn assert_same(store: &dyn Store, id: &SessionId) {
     for span in spans() {
         let (at_once, in_pieces) =
             (store.events(id, span).unwrap(), piece_by_piece(store, id, span));
@@ -76,7 +76,8 @@ fn many_events_read_at_once_are_those_that_are_read_a_few_at_a_time() {
     let folder = tempfile::tempdir().unwrap();
     let id = long_session(folder.path());
     let store = SqliteStore::open(folder.path()).unwrap();
-    assert_same(&store, &id);
+    let store: &dyn Store = &store;
+    assert_same(store, &id);
     assert_eq!(store.events(&id, Span::ALL).unwrap().events.len() as u64, EVENTS);
     let last = store.events(&id, Span::last(1_000)).unwrap();
     assert_eq!(last.events[0].seq, Seq::new(EVENTS));
@@ -99,7 +100,8 @@ fn the_first_damage_ends_a_long_read_wherever_it_is() {
         assert_eq!(raw.execute(sql, []).unwrap(), 1, "{sql}");
         drop(raw);
         let store = SqliteStore::open(folder.path()).unwrap();
-        assert_same(&store, &id);
+        let store: &dyn Store = &store;
+        assert_same(store, &id);
         let up = store.events(&id, Span::ALL).unwrap();
         assert_eq!(up.events.len() as u64, damaged - 1, "{sql}");
         assert_eq!(up.damage.unwrap().seq, Seq::new(damaged), "{sql}");

@@ -5,8 +5,8 @@ use std::sync::Arc;
 use proptest::prelude::*;
 use proptest::test_runner::Config;
 use stepwell::{
-    Compacted, Event, Lane, MemoryStore, Message, Recorded, Restored, Rewound, Role, Scope, Seq,
-    Span, SqliteStore, Stepwell, Store, Time, Undone, View,
+    Compacted, Event, Lane, Message, Recorded, Restored, Rewound, Role, Scope, Seq, Span,
+    SqliteStore, Stepwell, Store, Time, Undone, View,
 };
 use stepwell_conformance::generate;
 use stepwell_conformance::history::{histories, op};
@@ -17,14 +17,6 @@ const CASES: u32 = 1_000;
 fn config() -> Config {
     let usual = Config::default();
     Config { cases: usual.cases.max(CASES), failure_persistence: None, ..usual }
-}
-
-#[test]
-fn random_histories_in_memory_equal_the_plain_model() {
-    proptest!(config(), |(ops in prop::collection::vec(op(), 1..40))| {
-        let store: Arc<dyn Store> = Arc::new(MemoryStore::new());
-        histories(&store, &ops);
-    });
 }
 
 #[test]

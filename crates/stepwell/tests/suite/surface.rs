@@ -7,9 +7,9 @@ use std::time::Duration;
 
 use stepwell::{
     Append, Change, CheckpointReason, Created, Deps, Edited, Error, Event, EventId, Filter, Gate,
-    GateAnswered, IdFormat, Kind, Lane, Maintain as _, MemoryStore, Message, NewEvent, Phase,
-    PhaseSet, Policy, Query, Recorded, ResumeLimits, ResumeReason, Search, Seq, Session, SessionId,
-    Span, SqliteStore, Status, Stepwell, StopReason, Store, SystemPrompts, Write,
+    GateAnswered, IdFormat, Kind, Lane, Message, NewEvent, Phase, PhaseSet, Policy, Query,
+    Recorded, ResumeLimits, ResumeReason, Search, Seq, Session, SessionId, Span, SqliteStore,
+    Status, Stepwell, StopReason, Store, SystemPrompts, Write,
 };
 
 fn named(name: &str) -> Created {
@@ -145,7 +145,7 @@ fn last_is_the_session_that_a_user_started_last() {
 #[test]
 fn new_ids_are_free_even_when_they_are_short() {
     let surroundings = Deps { id_format: IdFormat::Hex(4), ..Deps::default() };
-    let well = Stepwell::with(Arc::new(MemoryStore::new()), surroundings);
+    let well = Stepwell::with(Arc::new(SqliteStore::in_memory().unwrap()), surroundings);
     for _ in 0..2_000 {
         drop(well.create(well.draft("t")).unwrap());
     }
@@ -301,11 +301,11 @@ fn metadata_too_deep_to_read_back_is_refused() {
     let error = well.edit(&id, deep(200)).unwrap_err();
     assert!(error.to_string().contains("could not be read back"), "{error}");
     well.edit(&id, deep(100)).unwrap();
-    assert!(well.store().verify(&id).unwrap().is_sound());
+    assert!(well.store().maintain().verify(&id).unwrap().is_sound());
     // However deep, a session that took it can be read.
     for depth in 101..130 {
         let _ = well.edit(&id, deep(depth));
-        assert!(well.store().verify(&id).unwrap().is_sound(), "{depth}");
+        assert!(well.store().maintain().verify(&id).unwrap().is_sound(), "{depth}");
         assert!(well.resume(&id).is_ok(), "{depth}");
     }
 }
@@ -317,7 +317,12 @@ fn an_append_is_not_acknowledged_because_its_first_event_is_known() {
     let known = NewEvent::from(Message::user("A")).with_id(EventId::derived(b"A"));
     let append = |events: Vec<NewEvent>| {
         let (id, epoch) = (session.id().clone(), Some(session.lease().epoch));
-        well.store().write(Write::Append(Append { session: id, epoch, expected: None, events }))
+        well.store().write(Write::Append(Append {
+            session: id,
+            epoch,
+            expected: None,
+            events: events.into(),
+        }))
     };
     append(vec![known.clone(), Message::user("B").into()]).unwrap();
     let again = append(vec![known.clone(), Message::user("B").into()]).unwrap();
@@ -344,7 +349,7 @@ fn a_dropped_handle_does_not_stop_the_renewal_of_the_next() {
     // Long enough that a busy machine still renews it in time.
     let ttl = Duration::from_secs(1);
     let surroundings = Deps { lease_ttl: ttl, ..Deps::default() };
-    let well = Stepwell::with(Arc::new(MemoryStore::new()), surroundings);
+    let well = Stepwell::with(Arc::new(SqliteStore::in_memory().unwrap()), surroundings);
     let old = well.create(named("a")).unwrap();
     let id = old.id().clone();
     // Someone else lets it go, as after a suspended machine woke up too late.
@@ -371,15 +376,16 @@ fn a_backup_is_whole_and_never_replaces_a_file() {
     let well = Stepwell::with(store.clone(), Deps::default());
     let session = well.create(named("a")).unwrap();
     session.append(Message::user("kept")).unwrap();
-    store.backup(&copy).unwrap();
+    store.maintain().backup(&copy).unwrap();
     for taken in [&path, &copy] {
-        let error = store.backup(taken).unwrap_err();
+        let error = store.maintain().backup(taken).unwrap_err();
         assert!(error.to_string().contains("File exists"), "{error}");
     }
     session.append(Message::user("later")).unwrap();
     let copied = SqliteStore::open(&copy_folder).unwrap();
+    let copied: &dyn Store = &copied;
     assert_eq!(copied.events(session.id(), Span::ALL).unwrap().events.len(), 2);
-    assert!(copied.verify(session.id()).unwrap().is_sound());
+    assert!(copied.maintain().verify(session.id()).unwrap().is_sound());
     assert_eq!(session.events(Span::ALL).unwrap().events.len(), 3);
     assert_eq!(
         fs::read_dir(&copy_folder)
@@ -419,7 +425,7 @@ fn what_is_purged_or_scrubbed_is_gone_from_the_files() {
         rule: "words".into(),
         replacements: vec![(seq, Message::user("the word is gone").into())],
     };
-    well.store().scrub(scrub).unwrap();
+    well.store().maintain().scrub(scrub).unwrap();
     assert!(!on_disk(folder.path(), "zymologist"));
     assert!(well.search(&Search::new("zymologist")).unwrap().hits.is_empty());
     assert_eq!(well.search(&Search::new("gone")).unwrap().hits.len(), 1);
@@ -506,7 +512,7 @@ fn names_that_would_swell_the_store_are_refused() {
         rule: "r".into(),
         replacements: vec![(seq, label.into())],
     };
-    assert!(matches!(well.store().scrub(scrub), Err(Error::Illegal { .. })));
+    assert!(matches!(well.store().maintain().scrub(scrub), Err(Error::Illegal { .. })));
 }
 
 #[test]
@@ -530,7 +536,7 @@ fn many_lanes_do_not_make_snapshots_outgrow_the_events() {
     // The state at an old seq is still found, with all its lanes.
     let fork = well.fork(session.id(), Some(Seq::new(3_000))).unwrap();
     assert_eq!(well.store().lanes(fork.id()).unwrap().len(), 501);
-    assert!(well.store().verify(fork.id()).unwrap().is_sound());
+    assert!(well.store().maintain().verify(fork.id()).unwrap().is_sound());
 }
 
 #[test]
@@ -597,7 +603,7 @@ fn what_is_no_database_is_not_restored_and_nothing_is_left_beside_a_backup() {
     assert!(matches!(&error, Error::NotAStore { path, .. } if *path == text), "{error}");
     let well = Stepwell::open(folder.path().join("from")).unwrap();
     finished(&well, "one");
-    well.store().backup(&backup).unwrap();
+    well.store().maintain().backup(&backup).unwrap();
     // A backup that is damaged is refused, and nothing is left beside it either.
     let mut bytes = fs::read(&backup).unwrap();
     let half = bytes.len() / 2;
@@ -619,7 +625,7 @@ fn while_a_store_is_replaced_one_is_there_at_every_moment_and_each_replaced_one_
     let (store, backup) = (folder.path().join("store"), folder.path().join("b.db"));
     let well = Stepwell::open(&store).unwrap();
     finished(&well, "one");
-    well.store().backup(&backup).unwrap();
+    well.store().maintain().backup(&backup).unwrap();
     drop(well);
     // What a restore that was killed left is in nobody's way.
     fs::write(store.join("stepwell.db.restoring"), "half").unwrap();

@@ -10,7 +10,7 @@ use super::{Document, clock};
 impl Document {
     /// A session as people read it, given all of its events that can be read.
     pub(crate) fn of(info: &SessionInfo, slice: Slice, estimate: Option<Estimate>) -> Self {
-        let Slice { events, scrubbed, damage, pruned: _, replaced: _ } = slice;
+        let Slice { events, scrubbed, damage, .. } = slice;
         let head = match State::fold(&events) {
             // A head may be what is damaged; one that counts what cannot be read misleads.
             Some(state) if damage.is_some() || info.damage.is_some() => state.head.without_runner(),

@@ -68,7 +68,7 @@ pub(crate) fn contend(folder: &Path, session: &SessionId, by: &str, goal: Goal) 
 }
 
 /// Acquires the lease, however long others hold it.
-fn acquire_blocking(store: &SqliteStore, session: &SessionId, rng: &mut Rng) -> Fallible<Lease> {
+fn acquire_blocking(store: &dyn Store, session: &SessionId, rng: &mut Rng) -> Fallible<Lease> {
     loop {
         match store.acquire(session, &claim()) {
             Ok(lease) => return Ok(lease),
@@ -78,7 +78,7 @@ fn acquire_blocking(store: &SqliteStore, session: &SessionId, rng: &mut Rng) -> 
     }
 }
 
-fn append(store: &SqliteStore, lease: &Lease, by: &str, token: u64, events: u8) -> Fallible<Seq> {
+fn append(store: &dyn Store, lease: &Lease, by: &str, token: u64, events: u8) -> Fallible<Seq> {
     let load =
         Load { token, shape: Shape::Many(events), by: by.to_owned(), epoch: lease.epoch.get() };
     let session = lease.session.clone();
@@ -86,7 +86,7 @@ fn append(store: &SqliteStore, lease: &Lease, by: &str, token: u64, events: u8) 
         session: session.clone(),
         epoch: Some(lease.epoch),
         expected: None,
-        events: load.events(),
+        events: load.events().into(),
     }))?;
     report(&Line::Appended(session, load, written.first, written.last))?;
     Ok(written.last)

@@ -22,8 +22,8 @@ use std::path::Path;
 use std::process::ExitCode;
 
 use stepwell::{
-    Create, Created, EventId, LEASE_TTL, Lease, LeaseRequest, Owner, Processes, SessionId,
-    SqliteStore, Store, SystemProcesses, Write,
+    Create, Created, EventId, LEASE_TTL, Lease, LeaseRequest, Owner, Processes, SessionId, Store,
+    SystemProcesses, Write,
 };
 use stepwell_torture::Line;
 
@@ -93,7 +93,7 @@ fn this_process() -> Owner {
 }
 
 /// Acquires a session's lease. Creates the session if it does not exist.
-fn lease(store: &SqliteStore, session: &SessionId) -> Fallible<Lease> {
+fn lease(store: &dyn Store, session: &SessionId) -> Fallible<Lease> {
     if !store.exists(session)? {
         report(&Line::Creating(session.clone()))?;
         let lease = create(store, session)?;
@@ -104,7 +104,7 @@ fn lease(store: &SqliteStore, session: &SessionId) -> Fallible<Lease> {
 }
 
 /// Creates a session and acquires its lease.
-fn create(store: &SqliteStore, session: &SessionId) -> stepwell::Result<Lease> {
+fn create(store: &dyn Store, session: &SessionId) -> stepwell::Result<Lease> {
     let written = store.write(Write::Create(Create {
         created: Created::new(session.clone(), format!("torture {session}")),
         // A repeated request gets the same answer.

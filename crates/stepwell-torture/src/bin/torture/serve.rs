@@ -8,8 +8,7 @@ use std::thread::ScopedJoinHandle;
 use std::time::Duration;
 
 use stepwell::{
-    Append, Error, Lease, LeaseRequest, Maintain as _, Redactor, Search, SessionId, SqliteStore,
-    Store, Write,
+    Append, Error, Lease, LeaseRequest, Redactor, Search, SessionId, SqliteStore, Store, Write,
 };
 use stepwell_torture::{Line, Load, Refusal, Request, Rng, bytes_of, word_of};
 
@@ -57,7 +56,7 @@ impl Server<'_> {
         }
     }
 
-    fn with_store(&mut self, store: &SqliteStore, request: Request) -> Fallible {
+    fn with_store(&mut self, store: &dyn Store, request: Request) -> Fallible {
         match request {
             Request::Open | Request::Close => Ok(()),
             Request::Create(session) => {
@@ -98,7 +97,7 @@ impl Server<'_> {
             }
             Request::Purge(session) => {
                 report(&Line::Purging(session.clone()))?;
-                let purged = store.purge(&[session.clone().into()]);
+                let purged = store.maintain().purge(&[session.clone().into()]);
                 answer("purge", purged.map(|_| Line::Purged(session)))
             }
         }
@@ -110,7 +109,7 @@ impl Server<'_> {
         })
     }
 
-    fn append(&self, store: &SqliteStore, session: SessionId, load: Load) -> Fallible {
+    fn append(&self, store: &dyn Store, session: SessionId, load: Load) -> Fallible {
         // Acquiring the lease failed: there is nothing to append under.
         let Some(lease) = self.leases.get(&session) else {
             return Ok(());
@@ -120,7 +119,7 @@ impl Server<'_> {
             session: session.clone(),
             epoch: Some(lease.epoch),
             expected: None,
-            events: load.events(),
+            events: load.events().into(),
         }));
         answer(
             "append",
@@ -131,7 +130,7 @@ impl Server<'_> {
 
 /// Every second thread stores 4 MB of incompressible data: more than SQLite keeps in memory,
 /// so that a full disk shows up inside a transaction that the threads share.
-fn put_concurrently(store: &SqliteStore, threads: u64) -> Fallible {
+fn put_concurrently(store: &dyn Store, threads: u64) -> Fallible {
     let barrier = Barrier::new(usize::try_from(threads)?);
     let put = |thread: u64| {
         let mut rng = Rng::new(thread);

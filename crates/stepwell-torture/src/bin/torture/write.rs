@@ -5,7 +5,7 @@ use std::sync::OnceLock;
 use std::sync::atomic::{AtomicU64, Ordering};
 
 use stepwell::{
-    Append, ForkAt, Lease, Maintain as _, Redactor, Search, SessionId, SqliteStore, Status,
+    Append, Digest, ForkAt, Lease, Maintain as _, Redactor, Search, SessionId, SqliteStore, Status,
     StatusChanged, Stepwell, Store, Write, on_failpoint,
 };
 use stepwell_torture::{Line, Load, Rng, Shape, bytes_of, word_of};
@@ -94,11 +94,12 @@ impl Writer<'_> {
 
     fn append_to(&mut self, lease: &Lease, load: Load) -> Fallible {
         report(&Line::Appending(lease.session.clone(), load.clone()))?;
-        let written = self.store.write(Write::Append(Append {
+        let store: &dyn Store = &self.store;
+        let written = store.write(Write::Append(Append {
             session: lease.session.clone(),
             epoch: Some(lease.epoch),
             expected: None,
-            events: load.events(),
+            events: load.events().into(),
         }))?;
         self.last = Some(load.token);
         let session = lease.session.clone();
@@ -109,7 +110,8 @@ impl Writer<'_> {
     fn file(&mut self) -> Fallible {
         let load = self.load(Shape::File);
         report(&Line::Putting(load.token))?;
-        self.store.put_blob(&bytes_of(load.token))?;
+        let bytes = bytes_of(load.token);
+        self.store.keep_blobs(&[(Digest::of(&bytes), &bytes)])?;
         report(&Line::Put(load.token))?;
         self.append_to(&self.lease.clone(), load)
     }

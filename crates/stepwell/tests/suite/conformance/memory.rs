@@ -1,13 +1,13 @@
-//! The suite against [`MemoryStore`].
+//! The suite against a [`SqliteStore`] in memory.
 
 use std::sync::Arc;
 
-use stepwell::{MemoryStore, Store};
+use stepwell::{SqliteOptions, SqliteStore, Store};
 use stepwell_conformance::{Fixture, TestClock, TestProcesses};
 
 /// A store that keeps nothing: opening it again gives the same one.
 #[derive(Default)]
-struct Memory(Option<Arc<MemoryStore>>);
+struct Memory(Option<Arc<SqliteStore>>);
 
 fn memory() -> Memory {
     Memory::default()
@@ -15,7 +15,8 @@ fn memory() -> Memory {
 
 impl Fixture for Memory {
     fn open(&mut self, clock: Arc<TestClock>, processes: Arc<TestProcesses>) -> Arc<dyn Store> {
-        let make = || Arc::new(MemoryStore::with(clock, processes));
+        let options = SqliteOptions { clock, processes, ..SqliteOptions::default() };
+        let make = || Arc::new(SqliteStore::in_memory_with(options).unwrap());
         Arc::clone(self.0.get_or_insert_with(make)) as Arc<dyn Store>
     }
 }

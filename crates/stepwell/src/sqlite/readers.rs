@@ -1,0 +1,72 @@
+//! The connections that read.
+
+use std::sync::Mutex;
+
+use rusqlite::Connection;
+
+use super::SqliteStore;
+use super::file::{open_reader, sqlite_error};
+use super::functions::add_functions;
+use super::group_commit::lock;
+use crate::Result;
+
+/// Which connections read.
+#[derive(Debug)]
+pub(super) enum Readers {
+    /// Connections of their own; these are not in use right now.
+    Apart(Mutex<Vec<Connection>>),
+    /// The one that writes: a store in memory has no other.
+    OfWriter,
+}
+
+/// How many connections that are not in use are kept open.
+const MAX_IDLE: usize = 8;
+
+impl Readers {
+    pub(super) fn apart() -> Self {
+        Self::Apart(Mutex::default())
+    }
+
+    /// Uses a connection to read.
+    pub(super) fn with<T>(
+        &self,
+        store: &SqliteStore,
+        work: impl FnOnce(&Connection) -> Result<T>,
+    ) -> Result<T> {
+        match self.connect(store)? {
+            None => store.writer()?.between(|conn| work(conn)),
+            Some(conn) => {
+                let result = work(&conn);
+                self.give_back(Some(conn));
+                result
+            }
+        }
+    }
+
+    /// A connection of the caller's own, unless there is but one.
+    pub(super) fn connect(&self, store: &SqliteStore) -> Result<Option<Connection>> {
+        let Self::Apart(idle) = self else { return Ok(None) };
+        if let Some(conn) = lock(idle).pop() {
+            return Ok(Some(conn));
+        }
+        let conn = open_reader(&store.path)?;
+        add_functions(&conn, &store.options)
+            .map_err(|error| sqlite_error(&store.path, "opening the store", &error))?;
+        Ok(Some(conn))
+    }
+
+    pub(super) fn give_back(&self, conn: Option<Connection>) {
+        if let (Self::Apart(idle), Some(conn)) = (self, conn) {
+            let mut idle = lock(idle);
+            if idle.len() < MAX_IDLE {
+                idle.push(conn);
+            }
+        }
+    }
+
+    pub(super) fn close(&self) {
+        if let Self::Apart(idle) = self {
+            lock(idle).clear();
+        }
+    }
+}
