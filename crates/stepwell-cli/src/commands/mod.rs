@@ -71,7 +71,7 @@ use std::process::ExitCode;
 use crate::app::{App, Needs};
 use crate::failure::{Exit, Failure, Result};
 use crate::reach::Reach::{Erases, Reads, Widens, Writes};
-use crate::reach::{Permit, Reach};
+use crate::reach::Reach;
 
 /// Adds what a command takes to its definition.
 type FillIn = fn(clap::Command) -> clap::Command;
