@@ -8,8 +8,8 @@ use stepwell::{Digest, Error, Kind, Recorded, Result, Seq, SessionId, SessionInf
 
 use crate::blob;
 use crate::rows::{
-    EVENT_COLUMNS, PgRows, SESSION_COLUMNS, SESSION_TABLES, Wide, digest, read_event, read_session,
-    seq,
+    EVENT_COLUMNS, EVENT_WIDTH, PgRows, SESSION_COLUMNS, SESSION_TABLES, Wide, digest, read_event,
+    read_session, seq,
 };
 use crate::transport::params;
 
@@ -122,11 +122,15 @@ fn find(
     for row in rows.all(&sql, params)? {
         let is_there = rows.get::<Option<i64>>(&row, 0)?.is_some();
         let event = is_there.then(|| read_event(rows, &row).map(Row::into_owned)).transpose()?;
-        let n = usize::try_from(rows.get::<i64>(&row, 10)? - 1).unwrap_or(usize::MAX);
-        let below: Option<&[u8]> = rows.get(&row, 12)?;
+        let n = usize::try_from(rows.get::<i64>(&row, EVENT_WIDTH)? - 1).unwrap_or(usize::MAX);
+        let below: Option<&[u8]> = rows.get(&row, EVENT_WIDTH + 2)?;
         found.push((
             n,
-            FoundEvent { at: seq(rows.get(&row, 11)?), event, below: below.map(digest) },
+            FoundEvent {
+                at: seq(rows.get(&row, EVENT_WIDTH + 1)?),
+                event,
+                below: below.map(digest),
+            },
         ));
     }
     Ok(found)

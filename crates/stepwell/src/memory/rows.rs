@@ -44,7 +44,6 @@ struct Session {
 #[derive(Clone, Debug)]
 struct Stored {
     row: OwnRow,
-    key: Option<String>,
     names: Vec<Digest>,
 }
 
@@ -349,8 +348,7 @@ impl Rows for MemoryRows<'_> {
     fn insert_event(&self, key: Key, sealed: &Sealed<'_>) -> Result<u64> {
         let (names, blob_bytes) = self.attach(sealed)?;
         let (seq, id) = (sealed.row.seq, sealed.row.id);
-        let stored =
-            Stored { row: sealed.row.clone().into_owned(), key: sealed.key.clone(), names };
+        let stored = Stored { row: sealed.row.clone().into_owned(), names };
         let mut tables = self.tables.borrow_mut();
         let session = tables.session(key);
         session.events.insert(seq, stored);
@@ -367,8 +365,7 @@ impl Rows for MemoryRows<'_> {
         let (names, _) = self.attach(sealed)?;
         let seq = sealed.row.seq;
         let mut freed = Vec::new();
-        let stored =
-            Stored { row: sealed.row.clone().into_owned(), key: sealed.key.clone(), names };
+        let stored = Stored { row: sealed.row.clone().into_owned(), names };
         self.change(key, |session| {
             freed = session.events.insert(seq, stored).map(|old| old.names).unwrap_or_default();
         });
@@ -410,7 +407,7 @@ impl Rows for MemoryRows<'_> {
     fn keyed_events(&self, stretch: Stretch, facts: Facts<'_>) -> Result<Vec<OwnRow>> {
         let wanted = |event: &&Stored| {
             let kind = facts.kinds.iter().any(|kind| kind.as_str() == event.row.kind);
-            let key = event.key.as_deref();
+            let key = event.row.key.as_deref();
             kind && key.is_some() && (facts.key.is_none() || facts.key == key)
         };
         let found = self.get(stretch.key, |session| {
@@ -426,7 +423,7 @@ impl Rows for MemoryRows<'_> {
             let events = session.events.range(stretch.from..=stretch.to).map(|(_, event)| event);
             let mut found: Vec<(&str, &OwnRow)> = events
                 .filter(|event| event.row.kind == Kind::Record.as_str())
-                .filter_map(|event| Some((event.key.as_deref()?, &event.row)))
+                .filter_map(|event| Some((event.row.key.as_deref()?, &event.row)))
                 .filter(|(key, _)| *key >= &*first && *key < &*last)
                 .collect();
             found.sort_by_key(|(key, row)| (*key, row.seq));
@@ -445,7 +442,7 @@ impl Rows for MemoryRows<'_> {
             for sealed in emptied {
                 let row = sealed.row.clone().into_owned();
                 let new = row.body.len();
-                let stored = Stored { row, key: None, names: Vec::new() };
+                let stored = Stored { row, names: Vec::new() };
                 if let Some(old) = session.events.insert(sealed.row.seq, stored) {
                     freed += old.row.body.len().saturating_sub(new) as u64;
                     named.extend(old.names);
