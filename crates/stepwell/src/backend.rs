@@ -28,7 +28,7 @@ pub mod write {
 pub mod read {
     pub use crate::store::read::{
         Reread, event, find, info, keyed_events, lanes, missing, newest_record, opened, own_row,
-        records, reread, slice, written_by,
+        place, records, reread, slice, written_by,
     };
 }
 

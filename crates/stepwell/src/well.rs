@@ -174,6 +174,11 @@ impl Stepwell {
         self.shared.who.get_or_init(|| self.shared.deps.processes.this().who())
     }
 
+    /// What this machine notes of sessions.
+    pub(crate) fn notes(&self) -> &dyn Notes {
+        &*self.shared.deps.notes
+    }
+
     /// Judges what a session's log says was allowed: what of it this user gave.
     pub fn judge(&self, id: &SessionId) -> Result<Judge> {
         let me = Who { login: self.store().login()?, ..self.user().clone() };

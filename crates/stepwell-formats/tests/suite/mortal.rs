@@ -62,6 +62,7 @@ impl Store for Mortal {
 
     pass_on! {
         info(id: &SessionId) -> SessionInfo;
+        place(id: &SessionId, at: Option<Seq>) -> Option<stepwell::store::Place>;
         lanes(id: &SessionId) -> BTreeMap<Lane, LaneState>;
         events(id: &SessionId, span: Span) -> Slice;
         keyed(id: &SessionId, facts: Facts<'_>) -> Vec<Recorded>;

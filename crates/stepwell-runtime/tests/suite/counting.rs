@@ -55,6 +55,7 @@ impl Store for Counting {
         batch_prepared(prepared: Vec<Prepared>) -> Vec<Written>;
         release(lease: &Lease) -> ();
         info(id: &SessionId) -> SessionInfo;
+        place(id: &SessionId, at: Option<Seq>) -> Option<stepwell::store::Place>;
         lanes(id: &SessionId) -> BTreeMap<Lane, LaneState>;
         records(id: &SessionId, query: &RecordQuery) -> Vec<Recorded>;
         event(id: &SessionId, event: &EventId) -> Option<Recorded>;

@@ -139,6 +139,10 @@ impl Store for MemoryStore {
         self.transact(|rows, world| Ok(read::info(read::find(rows, id)?, world)))
     }
 
+    fn place(&self, id: &SessionId, at: Option<Seq>) -> Result<Option<crate::store::Place>> {
+        self.transact(|rows, _| read::place(rows, &read::find(rows, id)?, at))
+    }
+
     fn lanes(&self, id: &SessionId) -> Result<BTreeMap<Lane, LaneState>> {
         self.transact(|rows, _| read::lanes(rows, &read::find(rows, id)?))
     }

@@ -4,7 +4,9 @@ use std::path::{Path, PathBuf};
 
 use super::{SqliteStore, blob, feed, file, search, sqlite_error};
 use crate::failpoint::failpoint;
-use crate::store::{DiskUse, Maintain, Removal, Scrub, Target, Verdict, read, remove, write};
+use crate::store::{
+    DiskUse, Indexed, Maintain, Removal, Scrub, Target, Verdict, read, remove, write,
+};
 use crate::{Owner, Result, Seq, SessionId};
 
 impl Maintain for SqliteStore {
@@ -109,7 +111,7 @@ impl Maintain for SqliteStore {
         Ok(found)
     }
 
-    fn catch_up(&self) -> Result<()> {
+    fn catch_up(&self, _told: &dyn Fn(Indexed)) -> Result<()> {
         loop {
             let pending = self.read(|rows, _| search::pending(rows))?;
             if pending.is_empty() {
@@ -128,7 +130,7 @@ impl Maintain for SqliteStore {
 
     fn rebuild_search(&self) -> Result<()> {
         self.write_rows(|rows, _| search::reset(rows))?;
-        self.catch_up()
+        self.catch_up(&|_| {})
     }
 
     fn shrink(&self) -> Result<()> {

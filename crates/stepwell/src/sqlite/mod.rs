@@ -297,6 +297,10 @@ impl Store for SqliteStore {
         self.read(|rows, world| Ok(read::info(read::find(rows, id)?, world)))
     }
 
+    fn place(&self, id: &SessionId, at: Option<Seq>) -> Result<Option<crate::store::Place>> {
+        self.read(|rows, _| read::place(rows, &read::find(rows, id)?, at))
+    }
+
     fn lanes(&self, id: &SessionId) -> Result<BTreeMap<Lane, LaneState>> {
         self.read(|rows, _| read::lanes(rows, &read::find(rows, id)?))
     }
@@ -386,7 +390,7 @@ impl Store for SqliteStore {
         if self.writer.is_none() {
             return only();
         }
-        match self.catch_up() {
+        match self.catch_up(&|_| {}) {
             Ok(()) => self.read(|rows, _| {
                 Ok(Found { hits: search::find(rows, search, redactor)?, unseen: 0 })
             }),

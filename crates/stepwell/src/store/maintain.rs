@@ -2,7 +2,7 @@
 
 use std::path::Path;
 
-use super::{DiskUse, Removal, Scrub, Target, Verdict};
+use super::{DiskUse, Indexed, Removal, Scrub, Target, Verdict};
 use crate::{Error, Owner, Result, Seq, SessionId};
 
 /// What keeps a store in order: trash and purge, scrubbing, verification and repair, its search
@@ -46,8 +46,9 @@ pub trait Maintain: std::fmt::Debug + Send + Sync {
         Ok(Vec::new())
     }
 
-    /// Brings the search index up to date, which a search does by itself.
-    fn catch_up(&self) -> Result<()> {
+    /// Brings the search index up to date, which a search does by itself, and tells now and then how
+    /// far it is.
+    fn catch_up(&self, _told: &dyn Fn(Indexed)) -> Result<()> {
         Ok(())
     }
 

@@ -85,6 +85,10 @@ pub trait Store: Maintain {
         Ok(Login::Unknown)
     }
 
+    /// A place in a session's log, or its end; none, if the log has no such event. What a fork shares
+    /// is a part of its log.
+    fn place(&self, id: &SessionId, at: Option<Seq>) -> Result<Option<Place>>;
+
     /// What each lane of a session did and spent.
     fn lanes(&self, id: &SessionId) -> Result<BTreeMap<Lane, LaneState>>;
 
@@ -494,6 +498,24 @@ pub struct DiskUse {
     pub blobs: u64,
     /// All that the store takes up, its indexes included.
     pub total: u64,
+}
+
+/// How many events of those that were not in the search index are in it now.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Indexed {
+    /// Those that are.
+    pub done: u64,
+    /// All of them.
+    pub all: u64,
+}
+
+/// A place in a log, and the chain's value there: it says that all up to the event is as it was.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Place {
+    /// Where the event stands.
+    pub seq: Seq,
+    /// The chain's value at it.
+    pub chain: Digest,
 }
 
 /// What a verification found.

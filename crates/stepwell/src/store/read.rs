@@ -10,7 +10,7 @@ use super::rows::{Facts, Key, Rows, SessionRow, Stretch, TxnContext};
 use super::slice::MISSING;
 pub use super::slice::slice;
 pub(crate) use super::slice::stretches;
-use super::{Damage, Derived, Order, SessionInfo, Span, Verdict};
+use super::{Damage, Derived, Order, Place, SessionInfo, Span, Verdict};
 use crate::codec::{Login, OwnRow, Row};
 use crate::model::event::HIDDEN;
 use crate::{
@@ -278,6 +278,16 @@ pub fn info(row: SessionRow, world: TxnContext<'_>) -> SessionInfo {
         damage: row.damage,
         bytes: row.bytes,
     }
+}
+
+/// A place in a session's log, or its end.
+pub fn place(rows: &dyn Rows, row: &SessionRow, at: Option<Seq>) -> Result<Option<Place>> {
+    let seq = match at {
+        None => return Ok(Some(Place { seq: row.head.seq, chain: row.chain })),
+        Some(seq) if seq > row.head.seq => return Ok(None),
+        Some(seq) => seq,
+    };
+    Ok(row_at(rows, row, seq)?.map(|row| Place { seq, chain: row.chain }))
 }
 
 /// All lanes of a session.
