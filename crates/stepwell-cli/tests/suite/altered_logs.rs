@@ -7,6 +7,8 @@ use crate::test_env::{Ran, TestEnv};
 const ASKS: &str = "\
 - {text: one, calls: [{tool: run_command, arguments: {command: 'echo ran >> one.txt'}}]}
 - {text: done}
+- {text: more}
+- {text: more}
 ";
 
 /// Leaves a file in the log, and not in the folder.
@@ -92,7 +94,7 @@ fn what_is_kept_beside_a_log_is_not_believed_if_the_log_says_otherwise() {
     let ran = approve(&ann, &id);
     assert_eq!(ran.code, Some(7), "{}{}", ran.stdout, ran.stderr);
     assert!(ran.stderr.contains("does not stand under its own name"), "{}", ran.stderr);
-    assert!(!ann.path("one.txt").exists());
+    assert!(!ann.work().join("one.txt").exists());
 }
 
 #[test]
@@ -101,7 +103,7 @@ fn what_teammates_may_do_is_no_alteration_and_a_machine_without_notes_says_so() 
     let (ann, bob) = (env(&team, "ann"), env(&team, "bob"));
     let id = begin(&ann);
     done(bob.quietly(&["label", &id, "theirs"]));
-    done(bob.quietly(&["scrub", "theirs", &id]));
+    done(bob.quietly(&["scrub", "theirs", &id, "--yes"]));
     let ran = done(approve(&ann, &id));
     assert!(!ran.stderr.contains("first seen here"), "{}", ran.stderr);
     done(bob.quietly(&["delete", &id]));
@@ -132,13 +134,13 @@ fn a_teammates_files_are_written_here_only_when_that_is_asked_for() {
     assert_eq!(ran.code, Some(1), "{}{}", ran.stdout, ran.stderr);
     let says = format!("role {})", role(&team, "bob"));
     assert!(ran.stderr.contains("Makefile") && ran.stderr.contains(&says), "{}", ran.stderr);
-    assert!(!ann.path("Makefile").exists());
+    assert!(!ann.work().join("Makefile").exists());
     // To whoever recorded it, it is their own.
-    done(bob.quietly(&back));
-    assert!(bob.path("Makefile").exists());
+    let ran = done(bob.quietly(&back));
+    assert!(bob.work().join("Makefile").exists(), "{}{}", ran.stdout, ran.stderr);
     done(bob.quietly(&["rewind", &id, "--undo"]));
     done(ann.quietly(&[&back[..], &["--force"]].concat()));
-    assert!(ann.path("Makefile").exists());
+    assert!(ann.work().join("Makefile").exists());
 }
 
 #[test]
@@ -154,5 +156,5 @@ fn files_that_programs_run_by_themselves_are_asked_about_in_ones_own_session() {
     let ran = env.quietly(&["rewind", &id, "--files", "--to", &seq]);
     assert_eq!(ran.code, Some(1), "{}{}", ran.stdout, ran.stderr);
     assert!(ran.stderr.contains(".envrc: programs run it by themselves"), "{}", ran.stderr);
-    assert!(!env.path(".envrc").exists());
+    assert!(!env.work().join(".envrc").exists());
 }

@@ -24,7 +24,6 @@ fn create(store: &PostgresStore, name: &str) -> stepwell::Result<()> {
     store.write(Write::Create(Create { created, event_id: None, at: None, claim: None })).map(drop)
 }
 
-#[expect(clippy::print_stdout, reason = "the long form is read for its figure")]
 #[test]
 fn nothing_is_lost_or_twice_when_the_primary_hangs_and_comes_back() {
     let (rounds, count) = size();

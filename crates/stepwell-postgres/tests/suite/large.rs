@@ -144,7 +144,7 @@ fn a_large_store_answers_what_a_small_one_does() {
     assert_eq!(counts.total(), all.div_ceil(MODELS) * MODELS + own);
     let store = Arc::new(store);
     let well = Stepwell::with(Arc::clone(&store) as Arc<dyn Store>, Deps::default());
-    let walk = || well.sessions(Query::default()).filter(|it| it.is_ok()).count() as u64;
+    let walk = || well.sessions(Query::default()).filter(Result::is_ok).count() as u64;
     let heads = "CREATE TEMP TABLE heads AS SELECT head FROM stepwell.heads";
     let seen = beside("gates, stats, du: all sessions", walk, &raw, heads);
     assert_eq!(seen, counts.total());
