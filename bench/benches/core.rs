@@ -342,7 +342,7 @@ fn search_in(sessions: usize, all: &str, table: &Table) {
             append(store, id, (0..1_000).map(message).collect());
         }
     }
-    let indexing = timed(|| store.maintain().catch_up().unwrap());
+    let indexing = timed(|| store.maintain().catch_up(&|_| {}).unwrap());
     table.figure(
         &format!("index {all} messages of 300 bytes"),
         &format!("{:.1} s", indexing.as_secs_f64()),

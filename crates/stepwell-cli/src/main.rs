@@ -19,6 +19,7 @@ mod global;
 mod host;
 mod log;
 mod output;
+mod progress;
 mod reach;
 mod runner;
 mod selection;

@@ -18,6 +18,7 @@ struct State {
     freed: Condvar,
     /// How often the server said that it is ready for the next question.
     answers: AtomicU64,
+    connections: AtomicU64,
     /// Cut each connection at the server's next answer, once.
     cut: AtomicBool,
 }
@@ -32,6 +33,7 @@ impl Proxy {
         let shared = Arc::clone(&state);
         std::thread::spawn(move || {
             for client in listener.incoming().flatten() {
+                shared.connections.fetch_add(1, Ordering::SeqCst);
                 let Ok(there) = TcpStream::connect((Ipv4Addr::LOCALHOST, server)) else { continue };
                 join(client, there, &shared);
             }
@@ -49,6 +51,18 @@ impl Proxy {
     pub fn hold(&self, held: bool) {
         *self.state.held.lock().unwrap_or_else(PoisonError::into_inner) = held;
         self.state.freed.notify_all();
+    }
+
+    /// Its port on loopback.
+    #[must_use]
+    pub fn port(&self) -> u16 {
+        self.port
+    }
+
+    /// How many connections came.
+    #[must_use]
+    pub fn connections(&self) -> u64 {
+        self.state.connections.load(Ordering::SeqCst)
     }
 
     /// How many questions were answered, each after a round trip.

@@ -271,6 +271,26 @@ impl Server {
         let _ = std::fs::remove_file(self.folder.join("data/postmaster.pid"));
     }
 
+    /// Stops the server and all its processes where they are: it keeps its connections, takes new ones,
+    /// and says nothing.
+    pub fn suspend(&self) {
+        self.signal("-STOP");
+    }
+
+    /// Lets it go on, after it was suspended.
+    pub fn go_on(&self) {
+        self.signal("-CONT");
+    }
+
+    fn signal(&self, signal: &str) {
+        let pid = self.pid();
+        let children = Command::new("pgrep").args(["-P", &pid]).output().unwrap();
+        let children = String::from_utf8_lossy(&children.stdout).into_owned();
+        // The parent first: it starts no other while its children are stopped.
+        run(Command::new("kill").args([signal, &pid]));
+        let _ = Command::new("kill").arg(signal).args(children.lines()).output().unwrap();
+    }
+
     /// Promotes this standby to primary.
     pub fn promote(&self) {
         run(self.control("promote").args(["--wait", "--timeout", "60", "--silent"]));

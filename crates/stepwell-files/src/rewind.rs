@@ -151,6 +151,9 @@ pub fn preview(
     };
     if asked.others == Others::Respected && !plan.moves.is_empty() {
         Claims::of(store, id, &history, asked.to)?.object_to(&mut plan, &history, asked.to);
+        let asked_about = site.asked_about(&plan.moves, history.entries());
+        plan.moves.retain(|it| asked_about.iter().all(|about| about.path != it.path));
+        plan.conflicts.extend(asked_about);
     }
     let moves = store.keyed_events(id, &MOVES)?;
     let later_files = later_files(asked, &moves, &history, &plan);
@@ -208,17 +211,30 @@ pub fn finish_rewind(
     let Some((began, asked, files)) = unfinished(&session.keyed_events(&MOVES)?) else {
         return Ok(None);
     };
-    let moves = recorded(session.keyed_events(&[Kind::File])?, began, files);
+    let mut moves = recorded(session.keyed_events(&[Kind::File])?, began, files);
+    // What the user was asked about is theirs to finish. What somebody else began, nobody asked them.
+    let theirs = theirs(&moves, began, site);
     if others == Foreign::Refused {
-        let left = foreign(&moves, site);
+        let mut left = foreign(&moves, site);
+        left.extend(theirs.iter().cloned());
         if !left.is_empty() {
             return Ok(Some(Settled { began, seq: None, left }));
         }
     }
-    let left = carry_out(session, site, began, &moves, watch)?;
+    moves.retain(|it| theirs.iter().all(|left| left.path != it.path));
+    let mut left = carry_out(session, site, began, &moves, watch)?;
+    left.extend(theirs);
     watch(Stage::Placed);
     let seq = Some(session.append_all(end(session, &asked)?)?.first);
     Ok(Some(Settled { began, seq, left }))
+}
+
+/// The files of a rewind that somebody else began.
+fn theirs(moves: &[FileChanged], began: Seq, site: &Site<'_>) -> Vec<Remark> {
+    let Some(who) = site.whose.whose(began) else { return Vec::new() };
+    let undone = moves.iter().filter(|change| !site.now(&change.path).is(&change.after));
+    let why = format!("{who} began the rewind");
+    undone.map(|it| Remark { path: it.path.clone(), why: why.clone() }).collect()
 }
 
 /// Did someone else change a file that is neither as it was nor as it is to be, or put

@@ -3,13 +3,16 @@
 use std::path::{Path, PathBuf};
 
 use rustix::fs::{AtFlags, FileType};
-use stepwell::{Digest, FileState};
+use stepwell::{Digest, FileChanged, FileState, Seq};
 
 use crate::plan::{Look, Now};
 use stepwell::Redactor;
 
+use crate::history::Entry;
+use crate::plan::Remark;
 use crate::safe_fs::Content;
 use crate::safe_path::{Exact, Root, SafePath};
+use crate::started::{is_named_to_git, is_started};
 
 /// Where files are looked at and put.
 #[derive(Clone, Copy, Debug)]
@@ -20,6 +23,24 @@ pub struct Site<'a> {
     pub redactor: &'a Redactor,
     /// Larger files are not kept.
     pub max_file: u64,
+    /// Knows whose recordings are not the user's own.
+    pub whose: &'a dyn Whose,
+}
+
+/// Knows who recorded what in a session's log.
+pub trait Whose: std::fmt::Debug {
+    /// Who recorded an event; none, if it was the user.
+    fn whose(&self, seq: Seq) -> Option<String>;
+}
+
+/// All of a log is the user's own.
+#[derive(Clone, Copy, Debug)]
+pub struct Own;
+
+impl Whose for Own {
+    fn whose(&self, _seq: Seq) -> Option<String> {
+        None
+    }
 }
 
 /// How many files a folder may hold that stands in the way: more are not moved aside.
@@ -68,6 +89,30 @@ impl Look for Site<'_> {
 }
 
 impl Site<'_> {
+    /// The files of these moves that are asked about: what another one's run recorded would be
+    /// written into the user's workspace, and what programs run by themselves would be run.
+    pub(crate) fn asked_about(&self, moves: &[FileChanged], history: &[Entry]) -> Vec<Remark> {
+        let of = |path: &str| {
+            let of_path = history.iter().filter(|entry| entry.change.path == path);
+            of_path.filter_map(|entry| self.whose.whose(entry.seq)).next_back()
+        };
+        let ask = |change: &FileChanged| {
+            let path = &change.path;
+            let written = change.after != FileState::Absent;
+            let runs = written && (is_started(path) || is_named_to_git(&self.root.path.join(path)));
+            let why = match (of(path), runs) {
+                (None, false) => return None,
+                (Some(who), false) => format!("{who} recorded what it holds"),
+                (None, true) => "programs run it by themselves".to_owned(),
+                (Some(who), true) => {
+                    format!("programs run it by themselves, and {who} recorded what it holds")
+                }
+            };
+            Some(Remark { path: path.clone(), why })
+        };
+        moves.iter().filter_map(ask).collect()
+    }
+
     fn look_into(&self, spot: &SafePath) -> Now {
         let size = spot.stat.as_ref().and_then(|stat| u64::try_from(stat.st_size).ok());
         if size.is_some_and(|size| size > self.max_file) {

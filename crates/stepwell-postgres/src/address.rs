@@ -24,6 +24,10 @@ const PATIENCE: Duration = Duration::from_secs(60);
 /// is not there.
 const OPENING: Duration = Duration::from_secs(5);
 
+/// How long one host is waited for, unless the address says so. One that hangs takes connections, and
+/// never greets.
+pub(crate) const CONNECT: Duration = Duration::from_secs(3);
+
 /// How long an answer is waited for. A commit that waits for a standby takes as long as the
 /// standby; past this the connection is dropped, never cancelled, and the store is asked what
 /// became of it.
@@ -141,6 +145,9 @@ impl Address {
             let value = percent_decode_str(value).decode_utf8();
             let value = value.map_err(|_| refused("an option is no UTF-8"))?;
             if !asked.set(name, &value)? {
+                if !DRIVERS.contains(&name) {
+                    return Err(unknown(name));
+                }
                 rest.push(pair);
             }
         }
@@ -168,7 +175,7 @@ impl Address {
             config.target_session_attrs(TargetSessionAttrs::ReadWrite);
         }
         if config.get_connect_timeout().is_none() {
-            config.connect_timeout(Duration::from_secs(5));
+            config.connect_timeout(CONNECT);
         }
         config.keepalives_idle(Duration::from_secs(15));
         config.tcp_user_timeout(Duration::from_secs(30));
@@ -185,7 +192,7 @@ impl Address {
                 fresh.dbname(database);
             }
             fresh.ssl_mode(tls.unwrap_or_else(|| tls_between(&fresh)));
-            fresh.application_name("stepwell").connect_timeout(Duration::from_secs(5));
+            fresh.application_name("stepwell").connect_timeout(CONNECT);
             fresh
         });
         let namespace = asked.namespace.unwrap_or_else(|| DEFAULT_NAMESPACE.to_owned());
@@ -317,6 +324,49 @@ impl Asked {
     }
 }
 
+/// The options of the address that the driver reads.
+const DRIVERS: [&str; 18] = [
+    "application_name",
+    "channel_binding",
+    "connect_timeout",
+    "dbname",
+    "host",
+    "hostaddr",
+    "keepalives",
+    "keepalives_idle",
+    "keepalives_interval",
+    "keepalives_retries",
+    "load_balance_hosts",
+    "options",
+    "password",
+    "port",
+    "sslnegotiation",
+    "target_session_attrs",
+    "tcp_user_timeout",
+    "user",
+];
+
+/// The options that only a store's address has.
+const OURS: [&str; 8] = [
+    "connections",
+    "direct",
+    "follow",
+    "namespace",
+    "patience",
+    "prepare",
+    "sslmode",
+    "sslrootcert",
+];
+
+/// An option that there is not. What looks like none may be a piece of a password with a ? or an &,
+/// and is not repeated: only the option that was meant is named.
+fn unknown(name: &str) -> Error {
+    match stepwell::nearest(name, OURS.into_iter().chain(DRIVERS)) {
+        Some(meant) => refused(&format!("{name} is no option of it; did you mean {meant}?")),
+        None => refused("it has an option that is not known; docs/teams.md lists them"),
+    }
+}
+
 /// Is this what such an address begins with?
 fn is_ours(scheme: &str) -> bool {
     ["postgres", "postgresql"].iter().any(|ours| scheme.eq_ignore_ascii_case(ours))
@@ -408,6 +458,23 @@ mod tests {
             let error = Address::parse(text).unwrap_err();
             assert!(!format!("{error} {error:?}").contains("s3cret"), "{error}");
         }
+    }
+
+    #[test]
+    fn a_mistyped_option_is_named_with_the_one_that_was_meant() {
+        for (typed, meant) in [
+            ("namespce=a", "namespace"),
+            ("patiense=3", "patience"),
+            ("sslrootcerts=/ca.pem", "sslrootcert"),
+            ("connect_timout=3", "connect_timeout"),
+        ] {
+            let error = Address::parse(&format!("postgres://u@db/runs?{typed}")).unwrap_err();
+            let name = typed.split('=').next().unwrap();
+            let said = format!("{name} is no option of it; did you mean {meant}?");
+            assert!(error.to_string().contains(&said), "{error}");
+        }
+        let known = "connect_timeout=3&application_name=x&options=-c%20a%3Db&keepalives=0";
+        assert!(Address::parse(&format!("postgres://u@db/runs?{known}")).is_ok());
     }
 
     #[test]

@@ -178,7 +178,7 @@ impl<'a> Events<'a> {
     fn of(events: &'a [Entry]) -> Self {
         let id = |id: &'a EventId| id.as_bytes().as_slice();
         let mut all = Self::default();
-        for Entry { row, key, .. } in events {
+        for Entry { row, .. } in events {
             all.seqs.push(number(row.seq));
             all.ats.push(row.at.as_micros());
             all.versions.push(version_column(row));
@@ -186,7 +186,7 @@ impl<'a> Events<'a> {
             all.kinds.push(row.kind.as_bytes());
             all.chains.push(row.chain.as_bytes().as_slice());
             all.ids.push(row.id.as_ref().map(id));
-            all.keys.push(key.as_ref().map(String::as_bytes));
+            all.keys.push(row.key.as_deref().map(str::as_bytes));
             all.bodies.push(&*row.body);
             all.copied.push(row.login.is_nobody());
         }

@@ -51,7 +51,7 @@ fn write(conn: &Conn, namespace: i32, order: &Order, event: &Entry) -> Result<Se
         (&row.kind.as_bytes(), Type::BYTEA),
         (&id, Type::BYTEA),
         (&order.mark.as_ref().map(<[u8; 16]>::as_slice), Type::BYTEA),
-        (&event.key.as_ref().map(String::as_bytes), Type::BYTEA),
+        (&row.key.as_deref().map(str::as_bytes), Type::BYTEA),
         (&&*row.body, Type::BYTEA),
         (&order.known.row.chain.as_bytes().as_slice(), Type::BYTEA),
         (&namespace, Type::INT4),

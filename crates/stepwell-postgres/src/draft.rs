@@ -35,7 +35,6 @@ pub(crate) struct Draft {
 #[derive(Debug)]
 pub(crate) struct Entry {
     pub(crate) row: OwnRow,
-    pub(crate) key: Option<String>,
     /// Spilled texts, as they are stored: digest, size, bytes.
     pub(crate) spill: Vec<(Digest, i64, Vec<u8>)>,
     /// All blobs that it names.
@@ -122,8 +121,7 @@ impl Rows for DraftRows<'_> {
         let bytes = sealed.row.body.len() as u64;
         let mut draft = self.draft.borrow_mut();
         draft.bytes += bytes;
-        let (row, key) = (sealed.row.clone().into_owned(), sealed.key.clone());
-        draft.events.push(Entry { row, key, spill, names });
+        draft.events.push(Entry { row: sealed.row.clone().into_owned(), spill, names });
         Ok(bytes)
     }
 

@@ -149,11 +149,20 @@ impl Engine {
     pub(crate) fn change<T>(
         &self,
         attempt: Attempt,
+        work: impl FnMut(&PgRows<'_>, TxnContext<'_>, Doubt) -> Result<T>,
+    ) -> Result<T> {
+        self.change_within(self.patience(), attempt, work)
+    }
+
+    /// The same with another patience than the address asks for.
+    pub(crate) fn change_within<T>(
+        &self,
+        mut patience: Patience,
+        attempt: Attempt,
         mut work: impl FnMut(&PgRows<'_>, TxnContext<'_>, Doubt) -> Result<T>,
     ) -> Result<T> {
         let Attempt { structure, unsure, mut doubt } = attempt;
         self.writable()?;
-        let mut patience = self.patience();
         let mut met = 0;
         loop {
             let conn = self.pool.connect(&mut patience);

@@ -33,6 +33,8 @@ const RECONNECT: Duration = Duration::from_millis(500);
 #[derive(Debug, Default)]
 pub(crate) struct Followers {
     shared: Arc<Shared>,
+    /// Where notifications of the namespace are.
+    channel: String,
     /// To the task that tells other processes; absent, they look by themselves.
     tell: Option<UnboundedSender<String>>,
     /// Ends the task that listens, when dropped.
@@ -76,14 +78,14 @@ pub(crate) struct Watch<'a> {
 
 impl Followers {
     /// Followers of a store; the task that tells others runs on the pool's runtime.
-    pub(crate) fn new(pool: &Pool, namespace: i32) -> Self {
-        let mut followers = Self::default();
+    pub(crate) fn new(pool: &Pool, channel: String) -> Self {
+        let mut followers = Self { channel, ..Self::default() };
         if pool.address.follow == Follow::Listen {
             let (tell, told) = unbounded_channel();
             pool.spawn(tell_others(
                 listening_config(&pool.address),
-                pool.tls.clone(),
-                channel(namespace),
+                pool.tls(),
+                followers.channel.clone(),
                 told,
             ));
             followers.tell = Some(tell);
@@ -101,9 +103,9 @@ impl Followers {
     }
 
     /// Begins to wait for news. What comes from now on is not missed.
-    pub(crate) fn watch(&self, pool: &Pool, namespace: i32) -> Watch<'_> {
+    pub(crate) fn watch(&self, pool: &Pool) -> Watch<'_> {
         if self.tell.is_some() {
-            self.listen(pool, namespace);
+            self.listen(pool);
         }
         let mut news = self.shared.news();
         news.waiting += 1;
@@ -111,14 +113,14 @@ impl Followers {
     }
 
     /// Starts to listen, once.
-    fn listen(&self, pool: &Pool, namespace: i32) {
+    fn listen(&self, pool: &Pool) {
         let mut listens = self.listens.lock().unwrap_or_else(PoisonError::into_inner);
         if listens.is_none() {
             let (end, ended) = oneshot::channel();
             let work = keep_listening(
                 listening_config(&pool.address),
-                pool.tls.clone(),
-                channel(namespace),
+                pool.tls(),
+                self.channel.clone(),
                 Arc::clone(&self.shared),
             );
             pool.spawn(async move {
@@ -151,10 +153,6 @@ impl Drop for Watch<'_> {
     fn drop(&mut self) {
         self.shared.news().waiting -= 1;
     }
-}
-
-fn channel(namespace: i32) -> String {
-    format!("stepwell_{namespace}")
 }
 
 /// Tells other processes which sessions moved on, a short while's together.
@@ -201,7 +199,7 @@ async fn keep_listening(
 ) {
     loop {
         if let Ok((client, mut connection)) = config.connect(tls.clone()).await {
-            let ask = format!("LISTEN {channel}");
+            let ask = format!("LISTEN \"{channel}\"");
             let ask = client.batch_execute(&ask);
             let hear = std::future::poll_fn(|context| connection.poll_message(context));
             tokio::pin!(ask);

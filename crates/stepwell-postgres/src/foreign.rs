@@ -27,7 +27,7 @@ impl ForeignTables {
     /// Reaches a server. All that is read is as it is there now.
     pub fn open(address: Address) -> Result<Self> {
         let mut patience = Patience::new(address.opening);
-        let pool = Pool::new(address, TimeSource::Server(AtomicI64::new(0)))?;
+        let pool = Pool::new(address, TimeSource::Server(AtomicI64::new(0)), None)?;
         let conn = pool.connect(&mut patience).map_err(|met| met.on_opening(pool.path()))?;
         let begin = "BEGIN ISOLATION LEVEL REPEATABLE READ READ ONLY";
         conn.run(begin).map_err(|met| met.on_opening(pool.path()))?;

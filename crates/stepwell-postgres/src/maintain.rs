@@ -1,16 +1,22 @@
 //! Keeping the store in order.
 
 use stepwell::backend::{read, remove, write};
+use stepwell::store::{Indexed, Place};
 use stepwell::{
     DiskUse, Error, Maintain, Owner, Removal, Result, Scrub, Seq, SessionId, Target, Time, Verdict,
 };
 
 use crate::engine::Attempt;
 use crate::rows::blob;
-use crate::search::Left;
+use crate::search::{Left, Pending};
 use crate::store::PostgresStore;
 use crate::transport::params;
 use crate::{feed, search};
+
+/// How many events wait.
+fn count(pending: &[Pending]) -> u64 {
+    pending.iter().map(|it| it.events.unsigned_abs()).sum()
+}
 
 impl Maintain for PostgresStore {
     fn trash(&self, targets: &[Target]) -> Result<Removal> {
@@ -67,6 +73,10 @@ impl Maintain for PostgresStore {
         })
     }
 
+    fn place(&self, id: &SessionId, at: Option<Seq>) -> Result<Option<Place>> {
+        self.engine.read(|rows, _| read::place(rows, &read::find(rows, id)?, at))
+    }
+
     fn verify(&self, id: &SessionId) -> Result<Verdict> {
         let verdict =
             self.engine.read(|rows, _| Ok(read::reread(rows, &read::find(rows, id)?)?.verdict))?;
@@ -103,17 +113,23 @@ impl Maintain for PostgresStore {
         })
     }
 
-    fn catch_up(&self) -> Result<()> {
+    fn catch_up(&self, told: &dyn Fn(Indexed)) -> Result<()> {
         let pending = self.engine.glance(search::pending)?;
         // A standby is not waited for: it does not become one that writes.
         if !pending.is_empty() && self.engine.glance(search::is_standby)? {
             let (path, doing) = (self.address().shown().to_owned(), "indexing on a standby");
             return Err(Error::Denied { path, doing });
         }
-        for key in pending {
+        let all = count(&pending);
+        let mut indexed = Indexed { done: 0, all };
+        for batch in search::batches(&pending) {
+            told(indexed);
             let once = Attempt::ONCE;
-            while self.engine.change(once, |rows, _, _| search::index(rows, key))? == Left::More {}
+            while self.engine.change(once, |rows, _, _| search::index(rows, batch))? == Left::More {
+            }
+            indexed.done += count(batch);
         }
+        told(Indexed { done: all, all });
         Ok(())
     }
 
@@ -130,6 +146,6 @@ impl Maintain for PostgresStore {
             }
             Ok(())
         })?;
-        self.catch_up()
+        self.catch_up(&|_| {})
     }
 }

@@ -21,9 +21,11 @@ const OLDEST_SERVER: i32 = 150_000;
 const ATTEMPTS: usize = 50;
 
 /// What opening a store found there.
-#[derive(Clone, Copy, Debug)]
+#[derive(Clone, Debug)]
 pub(crate) struct Found {
     pub(crate) namespace: i32,
+    /// Where its notifications are.
+    pub(crate) channel: String,
 }
 
 /// Makes sure that the schema and the namespace are there.
@@ -42,20 +44,27 @@ fn bring_to(steps: &[&str], pool: &Pool, access: Access, patience: &mut Patience
                 let (path, found) = (pool.path().to_owned(), u32::try_from(version).unwrap_or(0));
                 return Err(Error::Newer { path, found, known });
             }
-            Ok(Looked { version, namespace: Some(namespace) }) if version == i64::from(known) => {
-                return Ok(Found { namespace });
+            Ok(Looked { version, namespace: Some(namespace), .. })
+                if version == i64::from(known) =>
+            {
+                let (namespace, channel) = namespace;
+                return Ok(Found { namespace, channel });
             }
-            Ok(found) if access == Access::Write => match prepare(steps, pool, &conn) {
-                Ok(()) | Err(DbError::Again(_)) => {}
-                Err(DbError::Lost(_)) if patience.pause() => {}
-                // Another node made it meanwhile.
-                Err(DbError::Refused { code, .. })
-                    if matches!(code.as_str(), "42P06" | "42P07" | "XX000") => {}
-                Err(DbError::Refused { code, .. }) if code == "42501" => {
-                    return Err(unprepared(pool, found.version, known));
+            // Whoever may change the schema does, also with a command that only reads: others wait
+            // for it.
+            Ok(found) if access == Access::Write || found.is_owners_to_upgrade(known) => {
+                match prepare(steps, pool, &conn) {
+                    Ok(()) | Err(DbError::Again(_)) => {}
+                    Err(DbError::Lost(_)) if patience.pause() => {}
+                    // Another node made it meanwhile.
+                    Err(DbError::Refused { code, .. })
+                        if matches!(code.as_str(), "42P06" | "42P07" | "XX000") => {}
+                    Err(DbError::Refused { code, .. }) if code == "42501" => {
+                        return Err(unprepared(pool, found.version, known));
+                    }
+                    Err(trouble) => return Err(fault(trouble)),
                 }
-                Err(trouble) => return Err(fault(trouble)),
-            },
+            }
             Ok(found) if found.version > 0 && found.version < i64::from(known) => {
                 return Err(unprepared(pool, found.version, known));
             }
@@ -90,13 +99,25 @@ fn barred(pool: &Pool) -> Error {
 struct Looked {
     /// Zero, if there is no schema.
     version: i64,
-    namespace: Option<i32>,
+    namespace: Option<(i32, String)>,
+    /// Does the schema belong to this role?
+    owned: bool,
+}
+
+impl Looked {
+    /// Is there an older schema, which its owner brings up to date?
+    fn is_owners_to_upgrade(&self, known: u32) -> bool {
+        self.owned && (1..i64::from(known)).contains(&self.version)
+    }
 }
 
 fn look(pool: &Pool, conn: &Conn) -> Result<Looked, DbError> {
     let sql = format!(
         "SELECT (SELECT version::bigint FROM stepwell.meta), \
-         (SELECT id FROM stepwell.namespaces WHERE name = $1), {SERVER_TIME}, {SERVER}"
+         (SELECT id FROM stepwell.namespaces WHERE name = $1), {SERVER_TIME}, {SERVER}, \
+         (SELECT pg_has_role(nspowner, 'USAGE') AND NOT pg_is_in_recovery() \
+         FROM pg_namespace WHERE nspname = 'stepwell'), \
+         (SELECT channel::text FROM stepwell.namespaces WHERE name = $1)"
     );
     match conn.query(&sql, params![pool.address.namespace() => TEXT]) {
         Ok(rows) => {
@@ -106,11 +127,14 @@ fn look(pool: &Pool, conn: &Conn) -> Result<Looked, DbError> {
                 pool.time.told(now);
             }
             let version = row.and_then(|row| row.get::<_, Option<i64>>(0)).unwrap_or(0);
-            Ok(Looked { version, namespace: row.and_then(|row| row.get(1)) })
+            let owned = row.and_then(|row| row.get(5)).unwrap_or(false);
+            let id = row.and_then(|row| row.get::<_, Option<i32>>(1));
+            let channel = row.and_then(|row| row.get::<_, Option<String>>(6));
+            Ok(Looked { version, namespace: id.zip(channel), owned })
         }
         // Neither the table nor the schema is there.
         Err(DbError::Refused { code, .. }) if matches!(code.as_str(), "42P01" | "3F000") => {
-            Ok(Looked { version: 0, namespace: None })
+            Ok(Looked { version: 0, namespace: None, owned: false })
         }
         Err(trouble) => Err(trouble),
     }
@@ -200,9 +224,13 @@ mod tests {
     const BAD: &str = "CREATE TABLE stepwell.three (x int); NONSENSE";
 
     fn opened(server: &Server, steps: &[&str], access: Access) -> Result<Found> {
-        let address = Address::parse(&server.url()).unwrap();
+        opened_at(&server.url(), steps, access)
+    }
+
+    fn opened_at(url: &str, steps: &[&str], access: Access) -> Result<Found> {
+        let address = Address::parse(url).unwrap();
         let mut patience = Patience::new(address.opening);
-        let pool = Pool::new(address, TimeSource::Server(AtomicI64::new(0))).unwrap();
+        let pool = Pool::new(address, TimeSource::Server(AtomicI64::new(0)), None).unwrap();
         bring_to(steps, &pool, access, &mut patience)
     }
 
@@ -220,10 +248,15 @@ mod tests {
         // A step that fails takes the steps before it along.
         opened(&server, &bad, Access::Write).unwrap_err();
         assert_eq!(shape(), "1|t|t");
-        // A store that is opened for reading is not upgraded: the open fails.
-        let refused = opened(&server, &good, Access::Read).unwrap_err();
-        assert!(matches!(refused, Error::Unsupported { .. }), "{refused}");
-        assert_eq!(shape(), "1|t|t");
+        // A member's commands do not upgrade it, and say whose does.
+        let _ = server.sql("CREATE ROLE member LOGIN");
+        let _ = server.sql(&crate::script("default", "member").unwrap());
+        for access in [Access::Read, Access::Write] {
+            let url = server.url().replace("stepwell@", "member@");
+            let refused = opened_at(&url, &good, access).unwrap_err();
+            assert!(refused.to_string().contains("its owner opens it first"), "{refused}");
+            assert_eq!(shape(), "1|t|t");
+        }
         // Many nodes start at once.
         std::thread::scope(|threads| {
             for _ in 0..4 {
@@ -231,8 +264,12 @@ mod tests {
             }
         });
         assert_eq!(shape(), "2|f|t");
+        // The owner's first command does, whichever it is.
+        let better = [&good[..], &["CREATE TABLE stepwell.four (x int)"]].concat();
+        opened(&server, &better, Access::Read).unwrap();
+        assert_eq!(server.sql("SELECT to_regclass('stepwell.four') IS NULL"), "f");
         // This version, which does not know the step, refuses it now.
         let refused = opened(&server, STEPS, Access::Write).unwrap_err();
-        assert!(matches!(refused, Error::Newer { found: 2, known: 1, .. }), "{refused}");
+        assert!(matches!(refused, Error::Newer { found: 3, known: 1, .. }), "{refused}");
     }
 }

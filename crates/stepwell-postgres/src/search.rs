@@ -1,7 +1,7 @@
 //! The search index: behind the log, never in an append's way.
 //!
 //! Each session notes how far it is indexed. Whoever searches first brings that up to
-//! date, a chunk of one session at a time; whoever comes to a session that another one
+//! date, a chunk of many sessions at a time; whoever comes to a session that another one
 //! indexes waits for it. The index knows which words occur; whether they stand together
 //! is looked up in the events, with the same words as in every other store.
 
@@ -15,15 +15,20 @@ use stepwell::{Event, Found, Hit, Rank, Redactor, Result, Search, Seq, Time};
 use tokio_postgres::types::Type;
 
 use crate::list::Conditions;
-use crate::rows::blob;
-use crate::rows::{EVENT_COLUMNS, PgRows, SESSION_TABLES, number, read_event, seq};
+use crate::rows::{
+    EVENT_COLUMNS, EVENT_WIDTH, PgRows, SESSION_TABLES, blob, number, read_event, seq,
+};
 use crate::transport::params;
 
 /// How many events one transaction indexes.
-const CHUNK_EVENTS: i64 = 500;
+const CHUNK_EVENTS: i64 = 2_000;
 
 /// Ranking looks at this many of the newest hits.
 const RANKED: i64 = 10_000;
+
+/// How many of the newest events tell how common words are, and that those are which one in so many has.
+const SAMPLE: i64 = 2_000;
+const COMMON: i64 = 100;
 
 /// How many hits are looked into at a time.
 const LOOKED: i64 = 100;
@@ -39,11 +44,39 @@ const MAX_PLACES: usize = 255;
 /// The most bytes of all words of one event: PostgreSQL's limit, less what it adds.
 const MAX_WORDS: usize = 900_000;
 
+/// A session that is not indexed to its end, and how many of its events wait.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct Pending {
+    key: Key,
+    pub(crate) events: i64,
+}
+
 /// The sessions that are not indexed to their end.
-pub(crate) fn pending(rows: &PgRows<'_>) -> Result<Vec<Key>> {
-    let sql = "SELECT session FROM stepwell.heads WHERE namespace = $1 AND unindexed";
+pub(crate) fn pending(rows: &PgRows<'_>) -> Result<Vec<Pending>> {
+    let sql = "SELECT h.session, greatest(h.seq - coalesce(i.seq, 0), 0) FROM stepwell.heads h \
+         LEFT JOIN stepwell.indexed i ON i.namespace = h.namespace AND i.session = h.session \
+         WHERE h.namespace = $1 AND h.unindexed ORDER BY h.session";
     let found = rows.all(sql, params![rows.namespace => INT4])?;
-    found.iter().map(|row| rows.get(row, 0)).collect()
+    found
+        .iter()
+        .map(|row| Ok(Pending { key: rows.get(row, 0)?, events: rows.get(row, 1)? }))
+        .collect()
+}
+
+/// Sessions that are indexed together: as many as have so many events, and at least one.
+pub(crate) fn batches(mut pending: &[Pending]) -> Vec<&[Pending]> {
+    let mut batches = Vec::new();
+    while !pending.is_empty() {
+        let mut events = 0;
+        let fits = pending.iter().take_while(|it| {
+            events += it.events + 1;
+            events <= CHUNK_EVENTS
+        });
+        let (batch, rest) = pending.split_at(fits.count().max(1));
+        batches.push(batch);
+        pending = rest;
+    }
+    batches
 }
 
 /// Is the server one that only reads?
@@ -68,53 +101,57 @@ pub(crate) enum Left {
     Nothing,
 }
 
-/// Indexes the next events of one session.
-pub(crate) fn index(rows: &PgRows<'_>, key: Key) -> Result<Left> {
-    let sql = "SELECT seq FROM stepwell.indexed WHERE namespace = $1 AND session = $2 FOR UPDATE";
-    let params = params![rows.namespace => INT4, key => INT8];
-    let Some(row) = rows.one(sql, params)? else { return Ok(Left::Nothing) };
-    let indexed: i64 = rows.get(&row, 0)?;
-    let sql = format!(
-        "SELECT {EVENT_COLUMNS} FROM stepwell.events \
-         WHERE namespace = $4 AND session = $1 AND seq > $2 ORDER BY seq LIMIT $3"
-    );
-    let params = params![
-        key => INT8, indexed => INT8, CHUNK_EVENTS => INT8, rows.namespace => INT4,
-    ];
-    let found = rows.all(&sql, params)?;
+/// Indexes the next events of some sessions.
+pub(crate) fn index(rows: &PgRows<'_>, batch: &[Pending]) -> Result<Left> {
+    let keys: Vec<Key> = batch.iter().map(|it| it.key).collect();
+    // In one order, so that two that index the same do not wait for each other in a circle.
+    let sql = "SELECT session, seq FROM stepwell.indexed \
+         WHERE namespace = $1 AND session = ANY ($2) ORDER BY session FOR UPDATE";
+    let mut ends: BTreeMap<Key, i64> = BTreeMap::new();
+    for row in rows.all(sql, params![rows.namespace => INT4, keys => INT8_ARRAY])? {
+        ends.insert(rows.get(&row, 0)?, rows.get(&row, 1)?);
+    }
+    let found = unindexed(rows, &ends)?;
     let mut docs = Docs::default();
-    let mut last = indexed;
     for row in &found {
-        let event = read_event(rows, row)?;
-        last = number(event.seq);
+        let (key, event) = (rows.get(row, EVENT_WIDTH)?, read_event(rows, row)?);
+        ends.insert(key, number(event.seq));
         if let Some(text) = event_of(rows, &event)?.as_ref().and_then(searchable) {
-            docs.add(event.seq, event.at, &text);
+            docs.add(key, event.seq, event.at, &text);
         }
     }
+    docs.insert(rows)?;
+    let (keys, seqs): (Vec<Key>, Vec<i64>) = ends.into_iter().unzip();
     rows.run(
-        "INSERT INTO stepwell.docs (session, seq, namespace, at, words, whole) \
-         SELECT $1, d.seq, $2, d.at, d.words::tsvector, d.whole \
-         FROM unnest($3, $4, $5, $6) AS d (seq, at, words, whole) ON CONFLICT DO NOTHING",
-        params![
-            key => INT8, rows.namespace => INT4, docs.seqs => INT8_ARRAY, docs.ats => INT8_ARRAY,
-            docs.words => TEXT_ARRAY, docs.whole => BOOL_ARRAY,
-        ],
+        "UPDATE stepwell.indexed i SET seq = e.seq FROM unnest($2, $3) AS e (session, seq) \
+         WHERE i.namespace = $1 AND i.session = e.session",
+        params![rows.namespace => INT4, keys => INT8_ARRAY, seqs => INT8_ARRAY],
     )?;
     let full = found.len() >= usize::try_from(CHUNK_EVENTS).unwrap_or(usize::MAX);
-    rows.run(
-        "UPDATE stepwell.indexed SET seq = $2 WHERE namespace = $3 AND session = $1",
-        params![key => INT8, last => INT8, rows.namespace => INT4],
-    )?;
-    if full {
-        return Ok(Left::More);
-    }
     // An append that comes meanwhile leaves the mark where it is.
     rows.run(
-        "UPDATE stepwell.heads SET unindexed = false \
-         WHERE namespace = $3 AND session = $1 AND seq <= $2",
-        params![key => INT8, last => INT8, rows.namespace => INT4],
+        "UPDATE stepwell.heads h SET unindexed = false FROM unnest($2, $3) AS e (session, seq) \
+         WHERE h.namespace = $1 AND h.session = e.session AND h.seq <= e.seq",
+        params![rows.namespace => INT4, keys => INT8_ARRAY, seqs => INT8_ARRAY],
     )?;
-    Ok(Left::Nothing)
+    Ok(if full { Left::More } else { Left::Nothing })
+}
+
+/// The next events of sessions after these ends, one session after another.
+fn unindexed(rows: &PgRows<'_>, ends: &BTreeMap<Key, i64>) -> Result<Vec<tokio_postgres::Row>> {
+    let (keys, seqs): (Vec<Key>, Vec<i64>) = ends.iter().unzip();
+    let sql = format!(
+        "SELECT e.*, i.session FROM unnest($2, $3) WITH ORDINALITY AS i (session, after, n) \
+         CROSS JOIN LATERAL (SELECT {EVENT_COLUMNS} FROM stepwell.events \
+         WHERE namespace = $1 AND session = i.session AND seq > i.after ORDER BY seq LIMIT $4) e \
+         ORDER BY i.n, e.seq LIMIT $4"
+    );
+    rows.all(
+        &sql,
+        params![
+            rows.namespace => INT4, keys => INT8_ARRAY, seqs => INT8_ARRAY, CHUNK_EVENTS => INT8,
+        ],
+    )
 }
 
 /// An event that can be found. What is damaged says nothing; verification is where it is reported.
@@ -129,6 +166,7 @@ fn event_of(rows: &PgRows<'_>, row: &Row<'_>) -> Result<Option<Event>> {
 /// Events' words as columns.
 #[derive(Default)]
 struct Docs {
+    sessions: Vec<Key>,
     seqs: Vec<i64>,
     ats: Vec<i64>,
     words: Vec<String>,
@@ -136,12 +174,26 @@ struct Docs {
 }
 
 impl Docs {
-    fn add(&mut self, seq: Seq, at: Time, text: &str) {
+    fn add(&mut self, session: Key, seq: Seq, at: Time, text: &str) {
         let (words, whole) = vector(text);
+        self.sessions.push(session);
         self.seqs.push(number(seq));
         self.ats.push(at.as_micros());
         self.words.push(words);
         self.whole.push(whole);
+    }
+
+    fn insert(&self, rows: &PgRows<'_>) -> Result<()> {
+        rows.run(
+            "INSERT INTO stepwell.docs (session, seq, namespace, at, words, whole) \
+             SELECT d.session, d.seq, $1, d.at, d.words::tsvector, d.whole \
+             FROM unnest($2, $3, $4, $5, $6) AS d (session, seq, at, words, whole) \
+             ON CONFLICT DO NOTHING",
+            params![
+                rows.namespace => INT4, self.sessions => INT8_ARRAY, self.seqs => INT8_ARRAY,
+                self.ats => INT8_ARRAY, self.words => TEXT_ARRAY, self.whole => BOOL_ARRAY,
+            ],
+        )
     }
 }
 
@@ -219,16 +271,23 @@ fn hits(
     question: &Question,
 ) -> Result<Vec<Hit>> {
     let (search, mut hits) = (asked.search, Vec::new());
+    let words = how_common(rows, question)?;
     let mut after = None;
     let mut passed = 0;
     while hits.len() < search.limit {
         let places = match search.rank {
-            Rank::Newest => {
-                newest(rows, Conditions::of(rows, context, &search.filter)?, question, after)?
-            }
-            Rank::Relevance => {
-                best(rows, Conditions::of(rows, context, &search.filter)?, question, passed)?
-            }
+            Rank::Newest => newest(
+                rows,
+                Conditions::of(rows, context, &search.filter)?,
+                (question, words),
+                after,
+            )?,
+            Rank::Relevance => best(
+                rows,
+                Conditions::of(rows, context, &search.filter)?,
+                (question, words),
+                passed,
+            )?,
         };
         passed += LOOKED;
         after = places.last().copied();
@@ -260,11 +319,49 @@ fn spots(rows: &PgRows<'_>, sql: &str, conditions: &Conditions) -> Result<Vec<Sp
     rows.all(sql, &conditions.params())?.iter().map(spot).collect()
 }
 
+/// How often words occur, which says how they are found. The server's own guess is that every word it
+/// has not counted is as common as the last one that it has.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Occurrence {
+    /// The newest events are walked: soon there are enough.
+    Common,
+    /// The index of words is asked: it has few.
+    Rare,
+}
+
+/// Looks for words among some of the newest events.
+fn how_common(rows: &PgRows<'_>, question: &Question) -> Result<Occurrence> {
+    let sql = format!(
+        "SELECT count(*) FROM (SELECT words FROM stepwell.docs WHERE namespace = $1 \
+         ORDER BY at DESC, session DESC, seq DESC LIMIT {SAMPLE}) d WHERE d.words @@ $2::tsquery"
+    );
+    let row = rows.one(&sql, params![rows.namespace => INT4, in_sql(question) => TEXT])?;
+    let found: i64 = row.map_or(Ok(0), |row| rows.get(&row, 0))?;
+    Ok(if found * COMMON >= SAMPLE { Occurrence::Common } else { Occurrence::Rare })
+}
+
+/// The table that hits come from, as `d`, and what has to stand before the statement: rare words are
+/// looked up before anything else is done.
+fn source(how: Occurrence, team: &str, words: &str) -> (String, &'static str) {
+    match how {
+        Occurrence::Common => (String::new(), "stepwell.docs"),
+        Occurrence::Rare => (
+            format!(
+                "WITH found AS MATERIALIZED (SELECT namespace, session, seq, at, words, whole \
+                 FROM stepwell.docs WHERE namespace = {team} AND words @@ {words}::tsquery \
+                 UNION ALL SELECT namespace, session, seq, at, words, whole FROM stepwell.docs \
+                 WHERE namespace = {team} AND NOT whole AND NOT words @@ {words}::tsquery) "
+            ),
+            "found",
+        ),
+    }
+}
+
 /// The newest hits after one that was looked at.
 fn newest(
     rows: &PgRows<'_>,
     mut conditions: Conditions,
-    question: &Question,
+    (question, how): (&Question, Occurrence),
     after: Option<Spot>,
 ) -> Result<Vec<Spot>> {
     let words = conditions.bind(in_sql(question), Type::TEXT);
@@ -277,8 +374,9 @@ fn newest(
         let seq = conditions.bind(seq, Type::INT8);
         conditions.require(format!("(d.at, d.session, d.seq) < ({at}, {key}, {seq})"));
     }
+    let (before, docs) = source(how, &team, &words);
     let sql = format!(
-        "SELECT d.session, d.seq, d.at FROM stepwell.docs d JOIN ({SESSION_TABLES}) \
+        "{before}SELECT d.session, d.seq, d.at FROM {docs} d JOIN ({SESSION_TABLES}) \
          ON h.namespace = d.namespace AND h.session = d.session WHERE {} \
          ORDER BY d.at DESC, d.session DESC, d.seq DESC LIMIT {LOOKED}",
         conditions.sql()
@@ -290,14 +388,16 @@ fn newest(
 fn best(
     rows: &PgRows<'_>,
     mut conditions: Conditions,
-    question: &Question,
+    (question, how): (&Question, Occurrence),
     passed: i64,
 ) -> Result<Vec<Spot>> {
     let words = conditions.bind(in_sql(question), Type::TEXT);
     let team = conditions.bind(rows.namespace, Type::INT4);
+    let (before, docs) = source(how, &team, &words);
+    let also = if before.is_empty() { "WITH " } else { ", " };
     let sql = format!(
-        "WITH d AS MATERIALIZED (SELECT session, seq, at, \
-         ts_rank(words, {words}::tsquery, 1) AS rank FROM stepwell.docs \
+        "{before}{also}d AS MATERIALIZED (SELECT session, seq, at, \
+         ts_rank(words, {words}::tsquery, 1) AS rank FROM {docs} \
          WHERE namespace = {team} AND (words @@ {words}::tsquery OR NOT whole) \
          ORDER BY at DESC LIMIT {RANKED}) \
          SELECT d.session, d.seq, d.at FROM d JOIN ({SESSION_TABLES}) ON h.session = d.session \
@@ -351,6 +451,24 @@ mod tests {
         let (vector, whole) = vector("Fix the auth, FIX it");
         assert_eq!(vector, "'auth':3 'fix':1,4 'it':5 'the':2 ");
         assert!(whole);
+    }
+
+    #[test]
+    fn sessions_are_indexed_together_as_far_as_they_are_short() {
+        let pending = |events: &[i64]| -> Vec<Pending> {
+            events
+                .iter()
+                .enumerate()
+                .map(|(n, events)| Pending { key: n as Key, events: *events })
+                .collect()
+        };
+        let sizes = |events: &[i64]| -> Vec<usize> {
+            batches(&pending(events)).into_iter().map(<[Pending]>::len).collect()
+        };
+        assert_eq!(sizes(&[]), [0; 0]);
+        assert_eq!(sizes(&[9; 500]), [200, 200, 100]);
+        assert_eq!(sizes(&[1, 1_000_000, 1, 1]), [1, 1, 2]);
+        assert_eq!(sizes(&[0; 4_001]), [2_000, 2_000, 1]);
     }
 
     #[test]

@@ -6,8 +6,7 @@ use stepwell::backend::{OwnRow, Row, read};
 use stepwell::query::{Excerpt, LOOK_BACK};
 use stepwell::{Digest, Error, Kind, Recorded, Result, Seq, SessionId};
 
-use crate::rows::blob;
-use crate::rows::{EVENT_COLUMNS, PgRows, digest, read_event, seq};
+use crate::rows::{EVENT_COLUMNS, EVENT_WIDTH, PgRows, blob, digest, read_event, seq};
 use crate::transport::params;
 
 /// An event that was found, or is missing, with the chain's value at the row below it.
@@ -95,11 +94,15 @@ fn find(
     for row in rows.all(&sql, params)? {
         let is_there = rows.get::<Option<i64>>(&row, 0)?.is_some();
         let event = is_there.then(|| read_event(rows, &row).map(Row::into_owned)).transpose()?;
-        let n = usize::try_from(rows.get::<i64>(&row, 10)? - 1).unwrap_or(usize::MAX);
-        let below: Option<&[u8]> = rows.get(&row, 12)?;
+        let n = usize::try_from(rows.get::<i64>(&row, EVENT_WIDTH)? - 1).unwrap_or(usize::MAX);
+        let below: Option<&[u8]> = rows.get(&row, EVENT_WIDTH + 2)?;
         found.push((
             n,
-            FoundEvent { at: seq(rows.get(&row, 11)?), event, below: below.map(digest) },
+            FoundEvent {
+                at: seq(rows.get(&row, EVENT_WIDTH + 1)?),
+                event,
+                below: below.map(digest),
+            },
         ));
     }
     Ok(found)

@@ -1,6 +1,7 @@
 //! The store itself.
 
 use std::collections::BTreeMap;
+use std::path::PathBuf;
 use std::sync::atomic::AtomicI64;
 use std::sync::{Arc, OnceLock};
 use std::time::Duration;
@@ -33,11 +34,18 @@ pub struct PostgresOptions {
     pub clock: Option<Arc<dyn Clock>>,
     /// Knows which processes live.
     pub processes: Arc<dyn Processes>,
+    /// The folder in which what is known of servers is kept for the next process, if any.
+    pub servers: Option<PathBuf>,
 }
 
 impl Default for PostgresOptions {
     fn default() -> Self {
-        Self { access: Access::Write, clock: None, processes: Arc::new(SystemProcesses) }
+        Self {
+            access: Access::Write,
+            clock: None,
+            processes: Arc::new(SystemProcesses),
+            servers: None,
+        }
     }
 }
 
@@ -58,12 +66,12 @@ impl PostgresStore {
 
     /// Opens a store.
     pub fn open_with(address: Address, options: PostgresOptions) -> Result<Self> {
-        let PostgresOptions { access, clock, processes } = options;
+        let PostgresOptions { access, clock, processes, servers } = options;
         let time = clock.map_or_else(|| TimeSource::Server(AtomicI64::new(0)), TimeSource::Given);
         let mut patience = Patience::new(address.opening);
-        let pool = Pool::new(address, time)?;
-        let schema::Found { namespace } = schema::open(&pool, access, &mut patience)?;
-        let followers = Followers::new(&pool, namespace);
+        let pool = Pool::new(address, time, servers.as_deref())?;
+        let schema::Found { namespace, channel } = schema::open(&pool, access, &mut patience)?;
+        let followers = Followers::new(&pool, channel);
         let heads = HeadCache::default();
         let marker = Marker::new();
         let engine = Engine { followers, pool, namespace, access, processes, heads, marker };
@@ -189,8 +197,11 @@ impl Store for PostgresStore {
     }
 
     fn renew(&self, lease: &Lease, ttl: Duration) -> Result<Lease> {
-        let once = Attempt::ONCE;
-        self.engine.change(once, |rows, context, _| write::renew(rows, context, lease, ttl))
+        // Whoever holds it learns soon that it is not renewed, and tries again.
+        let patience = Patience::new(self.engine.pool.address.patience.min(ttl / 6));
+        self.engine.change_within(patience, Attempt::ONCE, |rows, context, _| {
+            write::renew(rows, context, lease, ttl)
+        })
     }
 
     fn release(&self, lease: &Lease) -> Result<()> {
@@ -223,7 +234,7 @@ impl Store for PostgresStore {
         if self.engine.access == Access::Read {
             return only();
         }
-        match self.catch_up() {
+        match self.catch_up(&|_| {}) {
             Ok(()) => self.engine.read(|rows, context| {
                 Ok(Found { hits: search::find(rows, context, asked)?, unseen: 0 })
             }),
@@ -242,7 +253,7 @@ impl Store for PostgresStore {
             return look();
         }
         let followers = &self.engine.followers;
-        let mut watch = followers.watch(&self.engine.pool, self.engine.namespace);
+        let mut watch = followers.watch(&self.engine.pool);
         loop {
             let found = look()?;
             let left = timeout.saturating_sub(started.elapsed());

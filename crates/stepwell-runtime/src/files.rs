@@ -1,12 +1,18 @@
 //! A session's files, as runs need them: what is captured, and a rewind that was cut off.
 
-use stepwell::{Error as StoreError, Filter, Head, Query, Session, SessionId, SessionInfo};
+use std::sync::Arc;
+
+use stepwell::backend::Login;
+use stepwell::trust::Runs;
+use stepwell::{
+    Error as StoreError, Filter, Head, Query, Seq, Session, SessionId, SessionInfo, Stepwell, Store,
+};
 use stepwell_agent::redact::Redactor;
 use stepwell_agent::tool::ToolEnv;
 use stepwell_files::capture::Limits;
 use stepwell_files::rewind::{self, Foreign};
 use stepwell_files::safe_path::Root;
-use stepwell_files::site::Site;
+use stepwell_files::site::{Site, Whose};
 use stepwell_workspace::config::Key;
 use stepwell_workspace::{Well, Workspace};
 
@@ -53,8 +59,51 @@ pub fn root(head: &Head, workspace: &Workspace) -> Result<Root> {
 
 /// Where files of a session are looked at and put.
 #[must_use]
-pub fn site<'a>(root: &'a Root, redactor: &'a Redactor, workspace: &Workspace) -> Site<'a> {
-    Site { root, redactor, max_file: limits(workspace).max_file }
+pub fn site<'a>(
+    root: &'a Root,
+    redactor: &'a Redactor,
+    whose: &'a Recorders,
+    workspace: &Workspace,
+) -> Site<'a> {
+    Site { root, redactor, max_file: limits(workspace).max_file, whose }
+}
+
+/// Who recorded what in a session's log: by its settings, which begin runs, and by the login that a
+/// team's server notes.
+#[derive(Debug)]
+pub struct Recorders {
+    store: Arc<dyn Store>,
+    session: SessionId,
+    runs: Runs,
+    login: Option<String>,
+}
+
+impl Recorders {
+    /// Those of a session.
+    ///
+    /// # Errors
+    /// If the store cannot be read.
+    pub fn of(well: &Stepwell, session: &SessionId) -> Result<Self> {
+        let (store, runs) = (Arc::clone(well.store()), well.weigh(session)?.runs);
+        let login = store.login()?;
+        Ok(Self { store, session: session.clone(), runs, login })
+    }
+}
+
+impl Whose for Recorders {
+    fn whose(&self, seq: Seq) -> Option<String> {
+        if let Some(who) = self.runs.others(seq) {
+            let role = who.login.as_ref().map(|login| format!(" (role {login})"));
+            return Some(format!("{who}{}", role.unwrap_or_default()));
+        }
+        let login = self.login.as_ref()?;
+        match self.store.written_by(&self.session, seq) {
+            Ok(Login::Noted(Some(by))) if by == *login => None,
+            Ok(Login::Noted(Some(by))) => Some(format!("role {by}")),
+            Ok(Login::Unknown) => None,
+            Ok(Login::Noted(None)) | Err(_) => Some("nobody known".to_owned()),
+        }
+    }
 }
 
 /// Finishes the rewinds that were cut off in this workspace, whoever's they are: what a run
@@ -106,7 +155,8 @@ pub fn finish_rewind(session: &mut Session, foreign: Foreign, runtime: &Runtime)
         return Ok(false);
     }
     let (root, redactor) = (root(&head, runtime)?, Redactor::new([]));
-    let site = site(&root, &redactor, runtime);
+    let whose = Recorders::of(session.well(), session.id())?;
+    let site = site(&root, &redactor, &whose, runtime);
     let Some(settled) = rewind::finish_rewind(session, &site, foreign, &mut |_| {})? else {
         return Ok(false);
     };

@@ -63,6 +63,7 @@ impl Follower {
         let thread = named.spawn(move || {
             let (well, lease) = (&run.well, &run.lease);
             let mut seen = well.store().info(&lease.session).map_or(Seq::ZERO, |it| it.head.seq);
+            run.note_seen();
             // A wish may have come since the lease was taken; earlier ones name another lease.
             run.carry_out(Seq::FIRST, seen);
             let (over, ended) = &*until;
@@ -73,8 +74,10 @@ impl Follower {
                 if !*is_over {
                     seen = run.look(lease, seen);
                     run.look_below();
+                    run.note_seen();
                 }
             }
+            run.note_seen();
         });
         // Without the thread the lease's keeper sees a stop, and words wait for the next call.
         Some(Self { over, thread: Some(thread.ok()?) })
@@ -97,6 +100,13 @@ impl Drop for Follower {
 const KINDS: [Kind; 3] = [Kind::Said, Kind::StopAsked, Kind::WorkAsked];
 
 impl Followed {
+    /// Notes how far the log goes, for whoever resumes it here: what a run left that died is missed, too.
+    fn note_seen(&self) {
+        if let Err(error) = self.well.note_seen(&self.lease.session) {
+            tracing::debug!(%error, "what_was_seen_is_not_noted");
+        }
+    }
+
     /// Looks at what came to a session after a seq; the answer is how far it looked.
     fn look(&self, lease: &Lease, seen: Seq) -> Seq {
         // What cannot be read now is looked at again.

@@ -153,6 +153,20 @@ pub enum Notice {
         /// What the session says.
         recorded: Option<Money>,
     },
+    /// A run cannot renew its lease: until the store is there again, it starts no tool, and when the
+    /// lease is over, another one may take its session.
+    LeaseNotRenewed {
+        /// The session.
+        session: SessionId,
+        /// Why.
+        why: String,
+    },
+    /// This machine has no note on a session of a team's store: nobody can tell here whether its log is
+    /// the one that it was.
+    FirstSeen {
+        /// The session.
+        session: SessionId,
+    },
     /// A log lacks what its user last allowed in it: nothing that it says was allowed counts.
     LogAltered {
         /// The session.

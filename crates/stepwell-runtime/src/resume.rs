@@ -1,6 +1,7 @@
 //! Resuming a session, an agent's or a flow's: the order of it, written once.
 
 use stepwell::gates::Gates;
+use stepwell::seen::Recognised;
 use stepwell::{
     Driver, Error as StoreError, GateAnswered, Head, Lane, Mode, Session, SessionId, SessionInfo,
     Span, Status,
@@ -129,6 +130,7 @@ fn resume_in_order(request: &ResumeRequest, job: &mut Job) -> Result<RunReport> 
     let head = &info.head;
     refuse_agent(request, head, &runtime)?;
     refuse(request, &info, &runtime)?;
+    recognise(&well, head, &runtime)?;
     make_worktree_whole(request, &well, head, &runtime)?;
     let mut work = Work::prepare(request, &well, head, &runtime)?;
     let answer = work.check_answer(request, &well, head, &runtime)?;
@@ -189,6 +191,15 @@ fn refuse(request: &ResumeRequest, info: &SessionInfo, runtime: &Runtime) -> Res
             None => Ok(()),
         },
     }
+}
+
+/// Refuses a log that is not the one that the user saw, and says if they never saw it.
+fn recognise(well: &Well, head: &Head, runtime: &Runtime) -> Result<()> {
+    let recognised = well.recognise(&head.id)?;
+    if recognised == Recognised::FirstSeen && runtime.place.team.is_some() {
+        runtime.tell(Notice::FirstSeen { session: head.id.clone() });
+    }
+    Ok(well.note_seen(&head.id)?)
 }
 
 /// Was nothing said to a session that counts and waits to be taken in?

@@ -57,7 +57,8 @@ impl Runtime {
             true => files::root(&head, self)?,
             false => Root::new(PathBuf::new()),
         };
-        let site = files::site(&root, &redactor, self);
+        let whose = files::Recorders::of(session.well(), session.id())?;
+        let site = files::site(&root, &redactor, &whose, self);
         let done = rewind::rewind(session, &site, asked, &mut |_| {})?;
         if let Done::Rewound { .. } = done {
             let_go(session, self)?;

@@ -12,6 +12,7 @@ use crate::follower::{Followed, Follower, Subagents};
 use crate::handle::{About, Listeners, RunHandle, Steering};
 use crate::live::Publisher;
 use crate::mcp::Connected;
+use crate::notice::Notice;
 use crate::notify::Notifier;
 use crate::report::RunReport;
 use crate::request::Interrupt;
@@ -96,6 +97,10 @@ impl Job {
         let (well, lease) = (session.well().clone(), session.lease().clone());
         let interrupt = self.interrupt.clone();
         session.on_stop(move |_| interrupt.ask());
+        let (id, runtime) = (session.id().clone(), self.runtime.clone());
+        session.on_doubt(move |error| {
+            runtime.tell(Notice::LeaseNotRenewed { session: id.clone(), why: error.to_string() });
+        });
         let run = Followed {
             well: well.clone(),
             lease: lease.clone(),

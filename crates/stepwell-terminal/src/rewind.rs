@@ -101,8 +101,8 @@ impl Move<'_> {
             lines.push(format!("What was done since would be set aside, too: {aside}."));
         }
         let many = count(conflicts.len(), "file");
-        let message =
-            format!("{many} that {id} changed, someone else changed since; nothing was done");
+        let are = if conflicts.len() == 1 { "is" } else { "are" };
+        let message = format!("{many} of {id} {are} not overwritten unasked; nothing was done");
         let otherwise = match asked.undoes {
             Some(_) => "",
             None => ", or --chat to leave files",

@@ -11,6 +11,7 @@ use stepwell::{
 };
 
 use crate::error::Result;
+use crate::heal::heal;
 use crate::notice::Notice;
 use crate::workspace::{Well, Workspace};
 
@@ -173,7 +174,7 @@ fn repair_store(findings: &mut [Finding], workspace: &Workspace) {
     // A store that cannot be opened for writing has a finding of its own.
     let Ok(well) = workspace.existing(Access::Write) else { return };
     // Searches do so anyway; whoever repairs saves them the time.
-    let _ = well.engine.catch_up();
+    let _ = well.engine.catch_up(&|_| {});
     let whole = || well.engine.integrity().is_ok_and(|found| found.is_empty());
     let told = |repaired: Result<bool>| {
         repaired.unwrap_or_else(|error| {
@@ -198,6 +199,7 @@ fn rebuild(well: &Well, workspace: &Workspace) -> Result<bool> {
     let ids: Vec<SessionId> = damaged.map(|info| info.head.id).collect();
     let mut sound = true;
     for session in ids {
+        heal(well, &session, workspace)?;
         let verdict = well.store().maintain().repair(&session)?;
         sound &= verdict.is_sound();
         if let Some(damage) = verdict.damage {

@@ -3,6 +3,7 @@
 use std::path::Path;
 use std::sync::Arc;
 
+use stepwell::store::Indexed;
 use stepwell::{Access, Maintain as _, Owner, SessionId, SqliteOptions, SqliteStore, Store};
 use stepwell_postgres::{Address, PostgresOptions, PostgresStore};
 
@@ -29,7 +30,8 @@ impl Engine {
     /// Opens a team's store. Its server's clock counts, not this machine's.
     pub fn team(address: &Address, access: Access, host: &Host) -> Result<Self> {
         let processes = Arc::clone(&host.processes);
-        let options = PostgresOptions { access, clock: None, processes };
+        let servers = host.state.as_ref().map(|state| state.join("servers"));
+        let options = PostgresOptions { access, clock: None, processes, servers };
         let opened = PostgresStore::open_with(address.clone(), options);
         let store = opened.map_err(|error| match error {
             stepwell::Error::NoStore(_) => Error::TeamStoreNotSetUp(error),
@@ -62,9 +64,9 @@ impl Engine {
         self.store().maintain().rebuild_search()
     }
 
-    /// Brings the search index up to date.
-    pub fn catch_up(&self) -> stepwell::Result<()> {
-        self.store().maintain().catch_up()
+    /// Brings the search index up to date, and tells now and then how far it is.
+    pub fn catch_up(&self, told: &dyn Fn(Indexed)) -> stepwell::Result<()> {
+        self.store().maintain().catch_up(told)
     }
 
     /// Gives the space of what was erased back to the disk; a server does that by itself.

@@ -19,6 +19,7 @@ mod duration;
 mod engine;
 mod error;
 mod git;
+mod heal;
 mod host;
 mod langgraph_server;
 mod ledger;

@@ -10,8 +10,11 @@ use std::io::{self, Read, Write};
 use std::os::unix::fs::OpenOptionsExt;
 use std::path::{Path, PathBuf};
 
+use stepwell::store::Place;
 use stepwell::trust::{Given, Note, Notebook, Notes};
 use stepwell::{Digest, Seq, SessionId};
+
+use crate::atomic_file::replace_private_file;
 
 /// The user's own sessions in one store: an empty file for each, so that no two processes ever
 /// write the same one differently; and beside it the notes of what they gave there.
@@ -83,6 +86,23 @@ impl OwnSessions {
         self.folder.join(format!("{id}@{}.given", self.store))
     }
 
+    /// How far the user saw a session's log.
+    fn seen_file(&self, id: &SessionId) -> PathBuf {
+        self.folder.join(format!("{id}@{}.seen", self.store))
+    }
+
+    fn write_seen(&self, id: &SessionId, end: Option<Place>) -> io::Result<()> {
+        let file = self.seen_file(id);
+        let Some(Place { seq, chain }) = end else {
+            return match fs::remove_file(file) {
+                Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(()),
+                done => done,
+            };
+        };
+        fs::create_dir_all(&self.folder)?;
+        replace_private_file(&file, format!("{seq} {chain}\n").as_bytes())
+    }
+
     /// The notes on a session, for writing, once nobody else has them open.
     fn write(&self, id: &SessionId) -> io::Result<File> {
         fs::create_dir_all(&self.folder)?;
@@ -127,6 +147,18 @@ impl Notes for OwnSessions {
             }
         }
         given
+    }
+
+    fn seen(&self, session: &SessionId) -> Option<Place> {
+        let text = fs::read_to_string(self.seen_file(session)).ok()?;
+        let Note { seq, digest: chain } = parse(text.trim_end())?;
+        Some(Place { seq, chain })
+    }
+
+    fn see(&self, session: &SessionId, end: Option<Place>) {
+        if let Err(error) = self.write_seen(session, end) {
+            tracing::warn!(%session, %error, "what_was_seen_is_not_noted");
+        }
     }
 }
 

@@ -25,7 +25,7 @@ pub mod write {
 /// Reading through shared prefixes, checking as it goes.
 pub mod read {
     pub use crate::store::read::{
-        Reread, find, info, lanes, missing, opened, own_row, reread, select, written_by,
+        Reread, find, info, lanes, missing, opened, own_row, place, reread, select, written_by,
     };
 }
 

@@ -40,6 +40,9 @@ pub struct Row<'a> {
     pub id: Option<EventId>,
     /// Its kind.
     pub kind: Cow<'a, str>,
+    /// The name by which it is found again. The body says it too, so that the chain covers it: a row
+    /// that is found under another name, or under none, is damaged.
+    pub key: Option<Cow<'a, str>>,
     /// The version of its body.
     pub version: u32,
     /// Does the body name blobs that hold its long texts? Not part of the chain: a
@@ -82,8 +85,6 @@ pub type OwnRow = Row<'static>;
 pub struct Sealed<'a> {
     /// The row.
     pub row: Row<'a>,
-    /// The name by which it can be found again.
-    pub key: Option<String>,
     /// Texts that spilled, and blobs that came with the event.
     pub spill: Vec<(Digest, Vec<u8>)>,
     /// Blobs that the event names and that must be there already.
@@ -237,6 +238,7 @@ pub(crate) fn seal<'a>(event: &Recorded, body: Body<'a>, prev: &Digest) -> Seale
         at: event.at,
         id: event.id,
         kind: event.event.own_kind(),
+        key: event.event.key().map(|key| key.into_owned().into()),
         version: event.event.version(),
         spilled: !spill.is_empty(),
         body: bytes,
@@ -245,11 +247,10 @@ pub(crate) fn seal<'a>(event: &Recorded, body: Body<'a>, prev: &Digest) -> Seale
         login: Login::Unknown,
     };
     row.chain = row.link(prev, &digest);
-    let key = event.event.key().map(Cow::into_owned);
     let mut names = event.event.blobs();
     names.retain(|name| attached.iter().all(|(digest, _)| digest != name));
     spill.extend(attached);
-    Sealed { row, key, spill, names }
+    Sealed { row, spill, names }
 }
 
 impl Row<'_> {
@@ -257,7 +258,8 @@ impl Row<'_> {
     #[must_use]
     pub fn into_owned(self) -> OwnRow {
         let (kind, body) = (Kind::own_name(&self.kind), self.body.into_owned().into());
-        Row { kind, body, ..self }
+        let key = self.key.map(|key| key.into_owned().into());
+        Row { kind, key, body, ..self }
     }
 
     /// The chain's value at this row, after `prev`, when its original body has this digest.
@@ -289,6 +291,17 @@ impl Row<'_> {
         }
     }
 
+    /// Is the row found under the name that its event says? Another version's event cannot be asked,
+    /// and what a prune emptied is found under none.
+    fn check_key(&self, event: &Event) -> Result<(), String> {
+        let is_right = match event {
+            Event::Unknown(_) => true,
+            event if self.erased.is_some() && event.is_emptied() => self.key.is_none(),
+            event => self.key.as_deref() == event.key().as_deref(),
+        };
+        if is_right { Ok(()) } else { Err("it does not stand under its own name".to_owned()) }
+    }
+
     /// Reads the event back. `blob` fetches a text that spilled.
     pub fn open(
         &self,
@@ -304,6 +317,7 @@ impl Row<'_> {
             &self.body[..]
         };
         let mut event = Event::decode(&self.kind, self.version, body).map_err(|e| e.to_string())?;
+        self.check_key(&event)?;
         if let Login::Noted(login) = &self.login {
             event.sign(login.as_deref());
         }

@@ -98,6 +98,8 @@ pub enum Error {
 
     #[error("session {session} is damaged at seq {seq}: {what}")]
     Damaged { session: SessionId, seq: Seq, what: String },
+    #[error("session {0}: this log was altered since you last saw it")]
+    Altered(SessionId),
     #[error("blob {digest} is damaged: {what}")]
     DamagedBlob { digest: Digest, what: String },
     #[error("store {path} is damaged: {what}")]
@@ -209,9 +211,10 @@ impl Error {
             | Self::BeingRewound { .. }
             | Self::Busy { .. } => ErrorKind::Busy,
             Self::Fenced { .. } | Self::NeedsLease { .. } => ErrorKind::Fenced,
-            Self::Damaged { .. } | Self::DamagedBlob { .. } | Self::DamagedStore { .. } => {
-                ErrorKind::Damaged
-            }
+            Self::Damaged { .. }
+            | Self::Altered(_)
+            | Self::DamagedBlob { .. }
+            | Self::DamagedStore { .. } => ErrorKind::Damaged,
             Self::Newer { .. }
             | Self::NotAStore { .. }
             | Self::Link { .. }

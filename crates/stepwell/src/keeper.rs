@@ -1,6 +1,6 @@
 //! Keeps leases alive while their sessions are open, however long a tool takes.
 
-use std::collections::HashMap;
+use std::collections::{HashMap, HashSet};
 use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
 use std::thread::JoinHandle;
 use std::time::Duration;
@@ -10,8 +10,8 @@ use crate::{Error, Event, Facts, Kind, Lease, SessionId, StopAsked, Store};
 /// The shortest pause between two renewals, however short the leases are.
 const SHORTEST: Duration = Duration::from_millis(50);
 
-/// A thread that renews leases, three times in their lifetime. It starts with the
-/// first one.
+/// A thread that renews leases, five times in their lifetime: one that fails is noticed, with the
+/// store's own patience, before half of it is over. It starts with the first one.
 #[derive(Debug)]
 pub(crate) struct Keeper {
     shared: Arc<Shared>,
@@ -29,11 +29,17 @@ struct Shared {
 /// Told, once, that somebody asked a session's runner to stop.
 pub(crate) type OnStop = Arc<dyn Fn(&StopAsked) + Send + Sync>;
 
+/// Told, each time it begins, that a lease cannot be renewed.
+pub(crate) type OnDoubt = Arc<dyn Fn(&Error) + Send + Sync>;
+
 #[derive(Default)]
 struct Kept {
     leases: HashMap<SessionId, Lease>,
     /// Who is told when a session's runner is asked to stop.
     on_stop: HashMap<SessionId, OnStop>,
+    /// Who is told when a lease cannot be renewed, and of which leases that is known.
+    on_doubt: HashMap<SessionId, OnDoubt>,
+    in_doubt: HashSet<SessionId>,
     closing: bool,
 }
 
@@ -67,6 +73,11 @@ impl Keeper {
         self.shared.kept().on_stop.insert(lease.session.clone(), on_stop);
     }
 
+    /// Has a function told when a lease cannot be renewed: whoever holds it may soon hold it no more.
+    pub(crate) fn watch_doubts(&self, lease: &Lease, on_doubt: OnDoubt) {
+        self.shared.kept().on_doubt.insert(lease.session.clone(), on_doubt);
+    }
+
     /// Renews it no longer. A later holding of the same session goes on.
     pub(crate) fn forget(&self, lease: &Lease) {
         self.shared.kept().forget(lease);
@@ -78,6 +89,8 @@ impl Kept {
         if self.leases.get(&lease.session).is_some_and(|kept| kept.epoch == lease.epoch) {
             self.leases.remove(&lease.session);
             self.on_stop.remove(&lease.session);
+            self.on_doubt.remove(&lease.session);
+            self.in_doubt.remove(&lease.session);
         }
     }
 }
@@ -102,7 +115,7 @@ impl Shared {
     fn renew_until_closed(&self) {
         let mut kept = self.kept();
         while !kept.closing {
-            let pause = self.changed.wait_timeout(kept, (self.ttl / 3).max(SHORTEST));
+            let pause = self.changed.wait_timeout(kept, (self.ttl / 5).max(SHORTEST));
             let (guard, timeout) = pause.unwrap_or_else(PoisonError::into_inner);
             kept = guard;
             if timeout.timed_out() && !kept.closing {
@@ -118,12 +131,14 @@ impl Shared {
                         told.push(&lease.session);
                     }
                 }
-                let lost: Vec<&Lease> = leases.iter().filter(|lease| self.is_lost(lease)).collect();
+                let renewed: Vec<Renewal> = leases.iter().map(|lease| self.renew(lease)).collect();
                 kept = self.kept();
                 for session in told {
                     kept.on_stop.remove(session);
                 }
-                lost.iter().for_each(|lease| kept.forget(lease));
+                for (lease, renewal) in leases.iter().zip(renewed) {
+                    kept.note(lease, renewal);
+                }
             }
         }
     }
@@ -138,15 +153,38 @@ impl Shared {
         })
     }
 
-    /// Renews a lease. Is it lost for good? The session's next append says so.
-    fn is_lost(&self, lease: &Lease) -> bool {
+    fn renew(&self, lease: &Lease) -> Renewal {
         match self.store.renew(lease, self.ttl) {
             // What is in the trash may be brought back.
-            Ok(_) | Err(Error::Trashed(_)) => false,
-            Err(Error::Fenced { .. } | Error::NoSession(_)) => true,
-            Err(error) => {
-                tracing::warn!(session = %lease.session, %error, "lease_not_renewed");
-                false
+            Ok(_) | Err(Error::Trashed(_)) => Renewal::Done,
+            Err(Error::Fenced { .. } | Error::NoSession(_)) => Renewal::Lost,
+            Err(error) => Renewal::Failed(error),
+        }
+    }
+}
+
+/// What came of renewing a lease.
+enum Renewal {
+    Done,
+    /// It is lost for good. The session's next append says so.
+    Lost,
+    Failed(Error),
+}
+
+impl Kept {
+    /// Takes in what came of renewing a lease.
+    fn note(&mut self, lease: &Lease, renewal: Renewal) {
+        let session = &lease.session;
+        match renewal {
+            Renewal::Done => drop(self.in_doubt.remove(session)),
+            Renewal::Lost => self.forget(lease),
+            Renewal::Failed(error) => {
+                tracing::warn!(%session, %error, "lease_not_renewed");
+                if self.in_doubt.insert(session.clone())
+                    && let Some(on_doubt) = self.on_doubt.get(session)
+                {
+                    on_doubt(&error);
+                }
             }
         }
     }

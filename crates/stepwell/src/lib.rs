@@ -127,6 +127,7 @@ mod root;
 pub mod schema;
 pub mod scrub;
 mod search;
+pub mod seen;
 pub mod session;
 pub mod sqlite;
 pub mod statistics;

@@ -139,6 +139,7 @@ impl Stepwell {
         self.removable(std::slice::from_ref(id), can_finish)?;
         let erased = all_or_error(self.store().maintain().purge(&[Target::from(id.clone())])?)?;
         for gone in &erased {
+            self.forget_seen(gone);
             self.erase_row_of(gone)?;
         }
         tracing::info!(session = %id, "session_purged");

@@ -149,6 +149,12 @@ impl Session {
         self.well.keeper().watch_stops(&self.lease, Arc::new(tell));
     }
 
+    /// Has a function told when the lease cannot be renewed: before half of its time is over, and each
+    /// time that it begins.
+    pub fn on_doubt(&self, tell: impl Fn(&Error) + Send + Sync + 'static) {
+        self.well.keeper().watch_doubts(&self.lease, Arc::new(tell));
+    }
+
     /// How it stands.
     pub fn info(&self) -> Result<SessionInfo> {
         self.well.store().info(self.id())

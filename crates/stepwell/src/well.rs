@@ -135,7 +135,7 @@ impl Stepwell {
         &self.shared.keeper
     }
 
-    /// What this machine's user gave in sessions.
+    /// What this machine's user gave in sessions, and how far they saw them.
     pub(crate) fn notes(&self) -> &Arc<dyn Notes> {
         &self.shared.deps.notes
     }

@@ -1,9 +1,10 @@
 use stepwell::{Access, Scope, Seq, SessionId, SessionInfo};
 use stepwell_agent::redact::Redactor;
+use stepwell_files::plan::Others;
 use stepwell_files::rewind::{self, Done, Foreign};
 use stepwell_files::rewind_history::{Asked, Direction};
 use stepwell_runtime::detached::{DetachedRewind, RewindTo, rewind_answer, rewind_asked};
-use stepwell_runtime::files::{finish_rewind, root, site};
+use stepwell_runtime::files::{Recorders, finish_rewind, root, site};
 use stepwell_terminal::note;
 use stepwell_terminal::rewind::{Move, cut_off};
 use stepwell_terminal::wording::{POINT_FORMS, tell_of_half};
@@ -11,6 +12,7 @@ use stepwell_wire::UnfinishedRewind;
 use stepwell_workspace::housekeeping::tidy;
 
 use crate::app::{App, Well};
+use crate::ask::{Consent, Unasked};
 use crate::failure::{Exit, Failure, Result};
 use crate::reach::Reach;
 
@@ -86,9 +88,20 @@ pub(crate) fn run(args: &Args, app: &mut App) -> Result<Exit> {
         return Ok(Exit::Done);
     }
     finish_rewind(&mut session, Foreign::Refused, &app.runtime())?;
-    let asked = asked(args, &well, &id)?;
+    let mut asked = asked(args, &well, &id)?;
     let head = session.info()?.head;
-    match app.runtime().rewind_held(&mut session, &asked)? {
+    let mut done = app.runtime().rewind_held(&mut session, &asked)?;
+    if let Done::Refused(preview) = &done
+        && !preview.plan.conflicts.is_empty()
+        && app.terminal.can_ask
+    {
+        let it = Move { id: &id, asked: &asked, head: &head, way, preview };
+        it.refusal().0.into_iter().for_each(note);
+        Consent::default().ask(app.terminal, "Overwrite them all the same?", Unasked::Refuse)?;
+        asked.others = Others::Overwritten;
+        done = app.runtime().rewind_held(&mut session, &asked)?;
+    }
+    match done {
         Done::Refused(preview) => {
             let it = Move { id: &id, asked: &asked, head: &head, way, preview: &preview };
             let (lines, why) = it.refusal();
@@ -126,7 +139,9 @@ fn unfinished(well: &Well, info: &SessionInfo, app: &mut App) -> Result<Exit> {
     tell_of_half(info);
     let (root, redactor) = (root(&info.head, app)?, Redactor::new([]));
     let id = &info.head.id;
-    if let Some(half) = rewind::cut_off(&**well.store(), id, &site(&root, &redactor, app))? {
+    let whose = Recorders::of(well, id)?;
+    let site = site(&root, &redactor, &whose, app);
+    if let Some(half) = rewind::cut_off(&**well.store(), id, &site)? {
         match app.out.is_json() {
             true => app.out.object(&UnfinishedRewind {
                 id: id.clone(),

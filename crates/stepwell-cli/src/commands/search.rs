@@ -1,5 +1,6 @@
 use std::path::PathBuf;
 
+use stepwell::store::Indexed;
 use stepwell::{Family, Filter, Found, Hit, Rank, Search, Snippet, SystemPrompts};
 use stepwell_terminal::text::{moment, visible};
 use stepwell_terminal::{Style, note};
@@ -8,6 +9,7 @@ use stepwell_workspace::{NamedWell, Workspace};
 
 use crate::app::App;
 use crate::failure::{Exit, Failure, Result};
+use crate::progress::progress;
 use crate::selection::Selection;
 
 /// Searches tasks, messages, tools' arguments and output, file paths and errors.
@@ -63,6 +65,11 @@ pub(crate) fn run(args: &Args, app: &mut App) -> Result<Exit> {
     };
     for (store, well) in wells {
         let filter = Filter { family: Family::Any, ..args.selection.filter(well.now()) };
+        // What cannot be indexed is not found, and the search says so.
+        let _ = well.engine.catch_up(&|Indexed { done, all }| {
+            let short = |n: u64| usize::try_from(n).unwrap_or(usize::MAX);
+            progress(app, "new event", short(done), short(all));
+        });
         let found: Found = well.search(&Search { filter, ..search.clone() })?;
         unseen += found.unseen;
         for hit in found.hits {

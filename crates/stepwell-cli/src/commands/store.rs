@@ -1,9 +1,8 @@
-use std::io::Write as _;
 use std::path::{Path, PathBuf};
 
 use stepwell::{Access, SessionId, counted};
 use stepwell_terminal::note;
-use stepwell_terminal::text::{count, visible};
+use stepwell_terminal::text::visible;
 use stepwell_wire::{CopyResult, Durability, RoleScript, StoreInfo, StoreRetention, StoreStandby};
 use stepwell_workspace::{
     CleanupChange, CopiedSession, Error, RetentionChange, StoreCopy, TrashRemark, can_go_on,
@@ -11,6 +10,7 @@ use stepwell_workspace::{
 
 use crate::app::App;
 use crate::failure::{Exit, Failure, Result};
+use crate::progress::progress;
 use crate::reach::Reach;
 
 /// Shows what the store is, and copies sessions from one store to another.
@@ -207,7 +207,7 @@ fn copy(from: &Path, to: &Path, named: &[String], app: &mut App) -> Result<Exit>
     let wanted = app.sessions_to_copy(&source, named)?;
     let (mut copy, mut worst) = (StoreCopy::new(&source, &target), Exit::Done);
     for (n, info) in wanted.iter().enumerate() {
-        progress(app, n, wanted.len());
+        progress(app, "session", n, wanted.len());
         match copy.copy(info) {
             Ok(copied) => {
                 if !copied.damaged.is_empty() {
@@ -222,7 +222,7 @@ fn copy(from: &Path, to: &Path, named: &[String], app: &mut App) -> Result<Exit>
             Err(error) => return Err(error.into()),
         }
     }
-    progress(app, wanted.len(), wanted.len());
+    progress(app, "session", wanted.len(), wanted.len());
     if wanted.is_empty() {
         note("There is nothing to copy.");
     }
@@ -259,14 +259,4 @@ fn told(id: &SessionId, copied: &CopiedSession, app: &mut App) -> Result<()> {
         note(format_args!("{id} is damaged at seq {seq}; what lies before was copied"));
     }
     Ok(())
-}
-
-/// How far it is, for a person who waits; silent in a pipe.
-fn progress(app: &App, done: usize, all: usize) {
-    if app.terminal.output && app.terminal.can_ask {
-        let end = if done == all { "\r\u{1b}[K" } else { "" };
-        let text = format!("\r\u{1b}[K{done} of {}{end}", count(all, "session"));
-        // Nobody is left to tell if stderr is closed.
-        let _ = std::io::stderr().write_all(text.as_bytes());
-    }
 }

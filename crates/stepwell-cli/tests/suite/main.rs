@@ -8,6 +8,7 @@
 
 mod acpx;
 mod agents;
+mod altered_logs;
 mod answers;
 mod chat_elsewhere;
 mod chatting;

@@ -151,3 +151,37 @@ fn a_damaged_agent_hides_no_other() {
     env.say("agent list");
     assert_snapshot!(env.transcript());
 }
+
+#[test]
+fn a_damaged_content_is_healed_from_the_file_that_has_it() {
+    let env = TestEnv::furnished();
+    env.file(
+        "script.yaml",
+        "- {text: one, calls: [{tool: write_file, arguments: {path: healed.txt, content: whole}}]}\n\
+         - {text: done}\n",
+    );
+    let run = ["run", "go", "--model", "script:script.yaml", "--mode", "yolo", "--json"];
+    let ran = env.quietly(&run);
+    assert_eq!(ran.code, Some(0), "{}{}", ran.stdout, ran.stderr);
+    let id = ran.json()[0]["session_id"].as_str().unwrap().to_owned();
+    let digest = stepwell::Digest::of(b"whole");
+    let changed = env.database().execute(
+        "UPDATE blobs SET data = x'00' WHERE digest = ?1",
+        rusqlite::params![digest.as_bytes().as_slice()],
+    );
+    assert_eq!(changed, Ok(1));
+    assert_eq!(env.quietly(&["verify", &id]).code, Some(7));
+    env.quietly(&["doctor", "--repair"]);
+    let verified = env.quietly(&["verify", &id]);
+    assert_eq!(verified.code, Some(0), "{}{}", verified.stdout, verified.stderr);
+    // What is whole nowhere stays damaged.
+    let broken = env.database().execute(
+        "UPDATE blobs SET data = x'00' WHERE digest = ?1",
+        rusqlite::params![digest.as_bytes().as_slice()],
+    );
+    assert_eq!(broken, Ok(1));
+    env.file("healed.txt", "another");
+    env.quietly(&["verify", &id]);
+    env.quietly(&["doctor", "--repair"]);
+    assert_eq!(env.quietly(&["verify", &id]).code, Some(7));
+}

@@ -33,7 +33,12 @@ fn main() {
         }
     };
     let redactor = Redactor::new([]);
-    let site = Site { root: &Root::new(root.clone()), redactor: &redactor, max_file: 1 << 20 };
+    let site = Site {
+        root: &Root::new(root.clone()),
+        redactor: &redactor,
+        max_file: 1 << 20,
+        whose: &stepwell_files::site::Own,
+    };
     let well = Stepwell::open(root.join(".stepwell")).unwrap();
     let mut session = well.lock(&"run".parse().unwrap()).unwrap();
     if let Some(settled) = finish_rewind(&mut session, &site, foreign, &mut watch).unwrap() {

@@ -115,6 +115,7 @@ impl Workspace {
             root: &Root::new(self.root.clone()),
             redactor: &self.redactor,
             max_file: 10 << 20,
+            whose: &stepwell_files::site::Own,
         };
         assert_eq!(
             finish_rewind(&mut self.session, &site, Foreign::Refused, &mut |_| {}).unwrap(),
@@ -142,6 +143,7 @@ impl Workspace {
             root: &Root::new(self.root.clone()),
             redactor: &self.redactor,
             max_file: 10 << 20,
+            whose: &stepwell_files::site::Own,
         };
         let (scope, others) = (Scope::Files, Others::Respected);
         let (store, id) = (self.session.well().store(), self.session.id());

@@ -66,6 +66,7 @@ fn a_rewind_that_cannot_be_carried_out_leaves_everything_as_it_was() {
         root: &Root::new(workspace.root.clone()),
         redactor: &workspace.redactor,
         max_file: 10 << 20,
+        whose: &stepwell_files::site::Own,
     };
     let (scope, others) = (Scope::Both, Others::Respected);
     let asked = Asked { to: begun, scope, undoes: None, others };

@@ -102,7 +102,7 @@ impl Rows for PgRows<'_> {
              WHERE namespace = $7 AND session = $1 AND seq = $2",
             params![
                 key => INT8, number(row.seq) => INT8, &*row.body => BYTEA,
-                sealed.key.as_ref().map(String::as_bytes) => BYTEA, row.spilled => BOOL,
+                row.key.as_deref().map(str::as_bytes) => BYTEA, row.spilled => BOOL,
                 row.erased.as_ref().map(|it| it.as_bytes().as_slice()) => BYTEA,
                 self.namespace => INT4,
             ],

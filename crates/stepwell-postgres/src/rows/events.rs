@@ -12,7 +12,10 @@ use crate::transport::params;
 /// The columns that make up an event's row, in the order that [`read_event`] expects. What was
 /// copied, or replaced by a scrub, was not said by whom the server knows.
 pub(crate) const EVENT_COLUMNS: &str = "seq, at, kind, version, chain, id, spilled, erased, body, \
-     CASE WHEN copied OR erased IS NOT NULL THEN NULL ELSE login END";
+     CASE WHEN copied OR erased IS NOT NULL THEN NULL ELSE login END, key";
+
+/// How many these are.
+pub(crate) const EVENT_WIDTH: usize = 11;
 
 /// How many rows are fetched at first, and at most, when a stretch is walked: whoever
 /// wants the last few does not wait for a thousand.
@@ -28,13 +31,16 @@ pub(crate) fn read_event<'a>(rows: &PgRows<'_>, row: &'a tokio_postgres::Row) ->
     let kind: &[u8] = rows.get(row, 2)?;
     let body: &[u8] = rows.get(row, 8)?;
     let id = id.map(<[u8; 16]>::try_from).transpose();
-    let (Ok(kind), Ok(id)) = (std::str::from_utf8(kind), id) else {
+    let key: Option<&[u8]> = rows.get(row, EVENT_WIDTH - 1)?;
+    let key = key.map(std::str::from_utf8).transpose();
+    let (Ok(kind), Ok(key), Ok(id)) = (std::str::from_utf8(kind), key, id) else {
         return Ok(unreadable(place));
     };
     Ok(Row {
         seq: place,
         at: Time::from_micros(rows.get(row, 1)?),
         kind: kind.into(),
+        key: key.map(Into::into),
         version: rows.get::<i32>(row, 3)?.unsigned_abs(),
         chain: digest(rows.get(row, 4)?),
         id: id.map(EventId::from_bytes),
@@ -51,6 +57,7 @@ fn unreadable(seq: Seq) -> Row<'static> {
         at: Time::EPOCH,
         id: None,
         kind: "".into(),
+        key: None,
         version: 0,
         spilled: false,
         body: Vec::new().into(),
@@ -82,7 +89,7 @@ impl PgRows<'_> {
                 row.chain.as_bytes().as_slice() => BYTEA,
                 row.id.as_ref().map(|id| id.as_bytes().as_slice()) => BYTEA,
                 mark.as_ref().map(<[u8; 16]>::as_slice) => BYTEA,
-                sealed.key.as_ref().map(String::as_bytes) => BYTEA,
+                row.key.as_deref().map(str::as_bytes) => BYTEA,
                 &*row.body => BYTEA,
                 row.login.is_nobody() => BOOL,
             ],
@@ -168,7 +175,7 @@ impl PgRows<'_> {
         ahead.clear();
         for row in self.all(&sql, params)? {
             let event = read_event(self, &row)?.into_owned();
-            if self.get(&row, 10)? {
+            if self.get(&row, EVENT_WIDTH)? {
                 found.push(event.clone());
             }
             ahead.insert((stretch.key, event.seq), event);
@@ -204,7 +211,7 @@ impl PgRows<'_> {
         ahead.clear();
         for row in self.all(&sql, params)? {
             let event = read_event(self, &row)?.into_owned();
-            if self.get::<Option<i64>>(&row, 10)?.is_some() {
+            if self.get::<Option<i64>>(&row, EVENT_WIDTH)?.is_some() {
                 found.push(event.clone());
             }
             ahead.insert((stretch.key, event.seq), event);

@@ -6,7 +6,7 @@ mod events;
 mod pg_rows;
 mod sessions;
 
-pub(crate) use events::{EVENT_COLUMNS, read_event, version_column};
+pub(crate) use events::{EVENT_COLUMNS, EVENT_WIDTH, read_event, version_column};
 pub(crate) use pg_rows::{Lock, PgRows, Within, json, number, seq};
 pub(crate) use sessions::{
     SESSION_COLUMNS, SESSION_TABLES, SESSION_WIDTH, Wide, cost_column, digest, read_session,

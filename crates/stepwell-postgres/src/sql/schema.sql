@@ -1,8 +1,11 @@
 -- Every key begins with the namespace: a team can be dropped, moved or put on a server of its own,
 -- and no row of one team can be in the way of another's.
+-- Every role can listen to every channel whose name it knows: `channel` is known to a namespace's
+-- members alone.
 CREATE TABLE stepwell.namespaces (
-    id   int GENERATED ALWAYS AS IDENTITY PRIMARY KEY,
-    name text COLLATE "C" NOT NULL UNIQUE
+    id      int GENERATED ALWAYS AS IDENTITY PRIMARY KEY,
+    name    text COLLATE "C" NOT NULL UNIQUE,
+    channel uuid NOT NULL DEFAULT gen_random_uuid()
 );
 
 -- Which roles see which namespace; the owner of the schema sees all.

@@ -4,22 +4,21 @@
 //! nothing. Here each has as long as `connect_timeout` says, its greeting included.
 
 use std::net::IpAddr;
-use std::time::Duration;
 
 use stepwell::{Entropy as _, SystemEntropy};
 use tokio::net::lookup_host;
-use tokio_postgres::config::{Host, LoadBalanceHosts};
+use tokio_postgres::config::{Host, LoadBalanceHosts, TargetSessionAttrs};
 use tokio_postgres::tls::MakeTlsConnect;
-use tokio_postgres::{Client, Config, Connection, Socket};
+use tokio_postgres::{Config, Connection, Socket};
 use tokio_postgres_rustls::MakeRustlsConnect;
 
+use super::pooled_conn::PooledConn;
+use super::remembered::{Facts, Remembered};
+use crate::address::CONNECT;
 use crate::fault::DbError;
 
 /// PostgreSQL's port, unless an address names one.
 const PORT: u16 = 5432;
-
-/// How long one host is waited for, unless an address says so.
-const CONNECT: Duration = Duration::from_secs(5);
 
 const UNEVEN: &str = "the address has not as many hosts as hostaddr or ports; \
      name one for each host, or a single port";
@@ -27,14 +26,25 @@ const UNEVEN: &str = "the address has not as many hosts as hostaddr or ports; \
 /// The driver's half of a connection that moves its bytes.
 pub(crate) type Driver = Connection<Socket, <MakeRustlsConnect as MakeTlsConnect<Socket>>::Stream>;
 
-/// Reaches one of the hosts.
+/// What a server is asked as soon as it is reached.
+const FACTS: &str = "SELECT current_setting('transaction_read_only') = 'on', \
+     (SELECT system_identifier::text FROM pg_control_system()), CASE WHEN pg_is_in_recovery() \
+     THEN (SELECT timeline_id FROM pg_control_checkpoint()) \
+     ELSE ('x' || substr(pg_walfile_name(pg_current_wal_lsn()), 1, 8))::bit(32)::int END";
+
+/// Reaches one of the hosts: the one that was good last, or else the first that is as it was asked for.
 pub(crate) async fn connect(
     config: &Config,
     tls: &MakeRustlsConnect,
-) -> Result<(Client, Driver), DbError> {
+    remembered: &Remembered,
+) -> Result<PooledConn, DbError> {
     let longest = config.get_connect_timeout().copied().unwrap_or(CONNECT);
     let mut trouble = DbError::Lost("the address names no host".to_owned());
-    for host in hosts(config)? {
+    let mut hosts = hosts(config)?;
+    if let Some(good) = remembered.host() {
+        hosts.sort_by_key(|host| host.shown() != good);
+    }
+    for host in hosts {
         let numbers = match host.numbers().await {
             Ok(numbers) => numbers,
             Err(error) => {
@@ -43,15 +53,82 @@ pub(crate) async fn connect(
             }
         };
         for number in in_turn(config, numbers) {
-            let one = host.alone(config, number);
-            match tokio::time::timeout(longest, one.connect(tls.clone())).await {
+            let one = Way { shown: host.shown(), config: host.alone(config, number) };
+            match tokio::time::timeout(longest, one.reach(config, tls, remembered)).await {
                 Ok(Ok(reached)) => return Ok(reached),
-                Ok(Err(error)) => trouble = DbError::of(&error),
-                Err(_) => trouble = DbError::Lost("the server did not answer in time".to_owned()),
+                Ok(Err(error)) => trouble = error,
+                Err(_) => {
+                    remembered.forget_host(&one.shown);
+                    trouble = DbError::Lost("the server did not answer in time".to_owned());
+                }
             }
         }
     }
     Err(trouble)
+}
+
+/// The way to one server.
+#[derive(Clone, Debug)]
+pub(crate) struct Way {
+    /// The host with its port.
+    pub(crate) shown: String,
+    config: Config,
+}
+
+impl Way {
+    /// Does the server still answer to a new connection?
+    pub(crate) async fn answers(&self, tls: &MakeRustlsConnect) -> bool {
+        // One that says no answers, too.
+        match self.config.connect(tls.clone()).await {
+            Ok(_) => true,
+            Err(error) => error.as_db_error().is_some(),
+        }
+    }
+
+    /// Reaches the server, and asks what it is.
+    async fn reach(
+        &self,
+        asked: &Config,
+        tls: &MakeRustlsConnect,
+        remembered: &Remembered,
+    ) -> Result<PooledConn, DbError> {
+        let reached = self.config.connect(tls.clone()).await;
+        let (client, driver) = reached.map_err(|error| DbError::of(&error))?;
+        let mut pooled = PooledConn::new(client, driver, self.clone());
+        let row = pooled.while_moving(pooled.client.query_typed(FACTS, &[])).await;
+        let row = row.map_err(|error| DbError::of(&error))?;
+        let Some(row) = row.first() else { return Err(DbError::Lost("no answer".to_owned())) };
+        let read = |error: tokio_postgres::Error| DbError::of(&error);
+        let reads_only: bool = row.try_get(0).map_err(read)?;
+        let cluster = row.try_get(1).map_err(read)?;
+        let facts = Facts { cluster, timeline: row.try_get(2).map_err(read)? };
+        match asked.get_target_session_attrs() {
+            TargetSessionAttrs::ReadWrite if reads_only => {
+                return Err(DbError::Lost("the server takes no writes".to_owned()));
+            }
+            TargetSessionAttrs::ReadOnly if !reads_only => {
+                return Err(DbError::Lost("the server takes writes".to_owned()));
+            }
+            TargetSessionAttrs::ReadWrite => {
+                if let Some(later) = remembered.later(&facts) {
+                    remembered.forget_host(&self.shown);
+                    return Err(DbError::Lost(replaced(&facts, later)));
+                }
+                remembered.note(&self.shown, &facts);
+            }
+            _ => {}
+        }
+        pooled.facts = Some(facts);
+        Ok(pooled)
+    }
+}
+
+/// Why a server is not used whose place another one took.
+fn replaced(facts: &Facts, later: i32) -> String {
+    format!(
+        "another server took this one's place: it is on timeline {}, and timeline {later} was seen",
+        facts.timeline
+    )
 }
 
 /// One host of an address.
@@ -90,6 +167,16 @@ fn in_turn<T>(config: &Config, mut these: Vec<T>) -> Vec<T> {
 }
 
 impl OneHost {
+    /// The host with its port, as it is remembered.
+    fn shown(&self) -> String {
+        let name = match (&self.name, &self.number) {
+            (Some(Host::Tcp(name)), _) => name.clone(),
+            (Some(Host::Unix(folder)), _) => folder.display().to_string(),
+            (None, number) => number.map(|it| it.to_string()).unwrap_or_default(),
+        };
+        format!("{name}:{}", self.port)
+    }
+
     /// Its numbers; none for the path of a socket.
     async fn numbers(&self) -> std::io::Result<Vec<Option<IpAddr>>> {
         match (self.number, &self.name) {
@@ -149,8 +236,7 @@ impl OneHost {
             .keepalives_idle(config.get_keepalives_idle())
             .ssl_mode(config.get_ssl_mode())
             .ssl_negotiation(config.get_ssl_negotiation())
-            .channel_binding(config.get_channel_binding())
-            .target_session_attrs(config.get_target_session_attrs());
+            .channel_binding(config.get_channel_binding());
         alone
     }
 }

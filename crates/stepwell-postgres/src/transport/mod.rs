@@ -12,6 +12,7 @@
 mod connect;
 mod pool;
 mod pooled_conn;
+mod remembered;
 mod wait;
 
 pub(crate) use pool::{

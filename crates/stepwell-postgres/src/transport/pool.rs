@@ -2,6 +2,7 @@
 
 use std::cell::Cell;
 use std::path::Path;
+use std::pin::pin;
 use std::sync::atomic::{AtomicBool, AtomicI64, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
@@ -9,13 +10,15 @@ use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
 use rustls::pki_types::CertificateDer;
 use rustls::pki_types::pem::PemObject as _;
 use stepwell::{Clock, Error, Result, SystemClock, Time};
-use tokio::runtime::{Builder, Runtime};
+use tokio::runtime::{Builder, Handle, Runtime};
 use tokio::sync::{OwnedSemaphorePermit, Semaphore};
 use tokio_postgres::types::{ToSql, Type};
 use tokio_postgres::{Client, Config, Row};
 use tokio_postgres_rustls::MakeRustlsConnect;
 
+use super::connect::{Way, connect};
 use super::pooled_conn::PooledConn;
+use super::remembered::Remembered;
 use super::wait::wait;
 use crate::address::{Address, Roots, Statements};
 use crate::fault::DbError;
@@ -54,14 +57,33 @@ pub(crate) use params;
 pub(crate) struct Pool {
     /// As many as may be in use at the same time; whoever came first is served first.
     permits: Arc<Semaphore>,
-    idle: Arc<Idle>,
+    shared: Arc<Shared>,
     /// Behind an option so that it can be shut down without waiting, from any thread.
     runtime: Option<Runtime>,
-    pub(crate) tls: MakeRustlsConnect,
     pub(crate) address: Address,
     /// Has the server shown that it keeps no prepared statements for us?
     plain: AtomicBool,
     pub(crate) time: TimeSource,
+}
+
+/// What connections need beside their server.
+struct Shared {
+    idle: Idle,
+    remembered: Remembered,
+    tls: MakeRustlsConnect,
+    handle: Handle,
+}
+
+impl Shared {
+    /// Does a server still answer to a new connection? If not, the others are tried first from now on.
+    fn answers(&self, way: &Way) -> bool {
+        let _entered = self.handle.enter();
+        let answers = wait(way.answers(&self.tls), SILENCE).unwrap_or(false);
+        if !answers {
+            self.remembered.forget_host(&way.shown);
+        }
+        answers
+    }
 }
 
 /// Connections that nobody uses.
@@ -73,10 +95,13 @@ impl Idle {
         self.0.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// One that is still open, as far as is known. The last one used is the likeliest to be.
-    fn take(&self) -> Option<PooledConn> {
+    /// One that is still open, as far as is known, and leads to no server whose place another one
+    /// took. The last one used is the likeliest to be open.
+    fn take(&self, remembered: &Remembered) -> Option<PooledConn> {
         let mut idle = self.lock();
-        std::iter::from_fn(|| idle.pop()).find(PooledConn::is_open)
+        let is_old =
+            |it: &PooledConn| it.facts.as_ref().is_some_and(|it| remembered.later(it).is_some());
+        std::iter::from_fn(|| idle.pop()).find(|it| it.is_open() && !is_old(it))
     }
 }
 
@@ -132,7 +157,7 @@ impl std::fmt::Debug for Pool {
 }
 
 impl Pool {
-    pub(crate) fn new(address: Address, time: TimeSource) -> Result<Self> {
+    pub(crate) fn new(address: Address, time: TimeSource, servers: Option<&Path>) -> Result<Self> {
         let fault = |what: String| Error::Unsupported { path: address.shown().to_owned(), what };
         let runtime = Builder::new_multi_thread()
             .worker_threads(1)
@@ -143,8 +168,15 @@ impl Pool {
         let tls = tls(&address.roots).map_err(fault)?;
         let permits = Arc::new(Semaphore::new(address.connections));
         let plain = AtomicBool::new(address.statements == Statements::Plain);
-        let (idle, runtime) = (Arc::default(), Some(runtime));
-        Ok(Self { permits, idle, runtime, tls, address, plain, time })
+        let remembered = Remembered::of(servers, address.shown());
+        let (idle, handle) = (Idle::default(), runtime.handle().clone());
+        let shared = Arc::new(Shared { idle, remembered, tls, handle });
+        Ok(Self { permits, shared, runtime: Some(runtime), address, plain, time })
+    }
+
+    /// Who vouches for servers.
+    pub(crate) fn tls(&self) -> MakeRustlsConnect {
+        self.shared.tls.clone()
     }
 
     /// The address as it may be shown.
@@ -182,7 +214,7 @@ impl Pool {
         let Some(Ok(permit)) = permit else {
             return Err(DbError::Lost("no connection came free".to_owned()));
         };
-        let idle = self.idle.take();
+        let idle = self.shared.idle.take(&self.shared.remembered);
         let idle_before = idle.is_some();
         let pooled = match idle {
             Some(pooled) => pooled,
@@ -194,7 +226,7 @@ impl Pool {
             spoiled: Cell::new(false),
             prepare: !self.plain.load(Ordering::Relaxed),
             longest,
-            idle: Arc::clone(&self.idle),
+            shared: Arc::clone(&self.shared),
             _permit: permit,
         })
     }
@@ -202,14 +234,15 @@ impl Pool {
     fn make(&self) -> Result<PooledConn, DbError> {
         // A connection that is made belongs to the runtime; the guard lends it.
         let _entered = self.runtime().enter();
-        let made = wait(PooledConn::make(&self.address.config, &self.tls), self.address.answer);
+        let made = connect(&self.address.config, &self.shared.tls, &self.shared.remembered);
+        let made = wait(made, self.address.answer);
         made.unwrap_or_else(|| Err(DbError::Lost("no server answered in time".to_owned())))
     }
 }
 
 impl Drop for Pool {
     fn drop(&mut self) {
-        self.idle.lock().clear();
+        self.shared.idle.lock().clear();
         if let Some(runtime) = self.runtime.take() {
             runtime.shutdown_background();
         }
@@ -242,6 +275,10 @@ impl Patience {
     }
 }
 
+/// How long an answer is waited for before somebody looks whether the server still answers at all,
+/// and how long that look takes at most.
+const SILENCE: Duration = Duration::from_secs(2);
+
 /// One connection, for as long as a transaction takes.
 pub(crate) struct Conn {
     pooled: Option<PooledConn>,
@@ -253,7 +290,7 @@ pub(crate) struct Conn {
     prepare: bool,
     /// How long an answer is waited for.
     longest: Duration,
-    idle: Arc<Idle>,
+    shared: Arc<Shared>,
     /// Given back behind the connection.
     _permit: OwnedSemaphorePermit,
 }
@@ -329,7 +366,7 @@ impl Conn {
         &self,
         work: impl Future<Output = Result<T, tokio_postgres::Error>>,
     ) -> Result<T, DbError> {
-        match wait(self.pooled().while_moving(work), self.longest) {
+        match self.wait(self.pooled().while_moving(work)) {
             Some(Ok(answer)) => {
                 self.untried.set(false);
                 Ok(answer)
@@ -349,6 +386,23 @@ impl Conn {
         }
     }
 
+    /// Waits for an answer, as long as the server is there: one that hangs says nothing, and does not
+    /// end its connections either.
+    fn wait<T>(&self, work: impl Future<Output = T>) -> Option<T> {
+        let (mut work, mut left) = (pin!(work), self.longest);
+        while !left.is_zero() {
+            let some = SILENCE.min(left);
+            if let Some(answer) = wait(work.as_mut(), some) {
+                return Some(answer);
+            }
+            left -= some;
+            if !self.shared.answers(&self.pooled().way) {
+                return None;
+            }
+        }
+        None
+    }
+
     /// Leaves the transaction, whatever came of it.
     pub(crate) fn roll_back(&self) {
         if !self.spoiled.get() && self.run("ROLLBACK").is_err() {
@@ -365,7 +419,7 @@ impl Drop for Conn {
             && !self.spoiled.get()
             && !std::thread::panicking()
         {
-            self.idle.lock().push(pooled);
+            self.shared.idle.lock().push(pooled);
         }
     }
 }

@@ -7,11 +7,10 @@ use std::pin::pin;
 use std::task::{Context, Poll, Waker};
 
 use tokio_postgres::types::Type;
-use tokio_postgres::{Client, Config, Error, Statement};
-use tokio_postgres_rustls::MakeRustlsConnect;
+use tokio_postgres::{Client, Error, Statement};
 
-use super::connect::{self, Driver};
-use crate::fault::DbError;
+use super::connect::{Driver, Way};
+use super::remembered::Facts;
 
 /// One connection.
 pub(crate) struct PooledConn {
@@ -20,13 +19,16 @@ pub(crate) struct PooledConn {
     driver: RefCell<Option<Driver>>,
     /// By their texts: what was prepared, and for values of which types.
     statements: RefCell<HashMap<String, (Vec<Type>, Statement)>>,
+    /// Where it leads.
+    pub(super) way: Way,
+    /// What the server there said of itself.
+    pub(super) facts: Option<Facts>,
 }
 
 impl PooledConn {
-    /// Makes a connection. The runtime that this runs within tells when there is something to read.
-    pub(crate) async fn make(config: &Config, tls: &MakeRustlsConnect) -> Result<Self, DbError> {
-        let (client, driver) = connect::connect(config, tls).await?;
-        Ok(Self { client, driver: RefCell::new(Some(driver)), statements: RefCell::default() })
+    pub(super) fn new(client: Client, driver: Driver, way: Way) -> Self {
+        let (driver, statements) = (RefCell::new(Some(driver)), RefCell::default());
+        Self { client, driver, statements, way, facts: None }
     }
 
     /// Is it still open, as far as can be told without asking the server?

@@ -4,6 +4,8 @@
 mod changes;
 mod conformance;
 mod failover;
+mod hung;
+mod large;
 mod lines;
 mod properties;
 mod raw;

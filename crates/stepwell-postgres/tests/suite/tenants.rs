@@ -144,6 +144,41 @@ fn a_team_cannot_get_in_the_way_of_another_by_its_sessions_numbers() {
 }
 
 #[test]
+fn a_team_neither_hears_of_anothers_sessions_nor_learns_their_ids() {
+    let server = server();
+    let name = fresh(&server.url()).namespace().to_owned();
+    let ((bad, bads), (_, goods)) =
+        (member(&format!("{name}-bad")), member(&format!("{name}-good")));
+    let (_mine, theirs) = (PostgresStore::open(bads).unwrap(), PostgresStore::open(goods).unwrap());
+    create(&theirs, "hidden");
+    // Who knows a channel hears which sessions move on; a role knows its own team's.
+    let known =
+        server.sql_as(&bad, "SELECT count(*), count(DISTINCT channel) FROM stepwell.namespaces");
+    assert_eq!(known.unwrap(), "1|1");
+    let channels = server.sql("SELECT count(DISTINCT channel) = count(*) FROM stepwell.namespaces");
+    assert_eq!(channels, "t");
+    // Whether an id is there or not, every answer is the same.
+    let foreign =
+        server.sql(&format!("SELECT id FROM stepwell.namespaces WHERE name = '{name}-good'"));
+    let insert = |id: &str| {
+        let sql = format!(
+            "INSERT INTO stepwell.sessions (namespace, id, subagent, external, created, tags, task, \
+             agent, workspace, rewinding) VALUES ({foreign}, '{id}', false, false, 0, '{{}}', '', '', \
+             '', false)"
+        );
+        [
+            server.sql_as(&bad, &sql).unwrap_err(),
+            server.sql_as(&bad, &format!("{sql} ON CONFLICT DO NOTHING")).unwrap_err(),
+        ]
+    };
+    assert_eq!(insert("hidden"), insert("absent"));
+    let look = |id: &str| {
+        server.sql_as(&bad, &format!("SELECT count(*) FROM stepwell.sessions WHERE id = '{id}'"))
+    };
+    assert_eq!(look("hidden"), look("absent"));
+}
+
+#[test]
 fn every_key_begins_with_the_namespace() {
     let server = server();
     drop(PostgresStore::open(fresh(&server.url())).unwrap());

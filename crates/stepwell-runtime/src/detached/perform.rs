@@ -147,7 +147,8 @@ impl Runtime {
             true => files::root(&head, self)?,
             false => Root::new(std::path::PathBuf::new()),
         };
-        let site = files::site(&root, &redactor, self);
+        let whose = files::Recorders::of(&well, session)?;
+        let site = files::site(&root, &redactor, &whose, self);
         Ok(rewind::preview(&**well.store(), session, asked, &site)?)
     }
 }

@@ -257,6 +257,14 @@ pub fn runtime_notice(notice: &Notice, now: Time, is_live: bool) -> Option<Strin
             recorded.map_or_else(|| "none".to_owned(), |budget| format!("${budget}")),
             counts = format_args!("${counts}")
         ),
+        Notice::LeaseNotRenewed { session, why } => format!(
+            "warning: the lease of {session} is not renewed: {why}; no tool is started until it is"
+        ),
+        Notice::FirstSeen { session } => {
+            format!(
+                "{session}: first seen here, so that no earlier change to its log would be noticed"
+            )
+        }
         Notice::LogAltered { session } => format!(
             "The log of {session} lacks what you last allowed in it, so nothing that it says was \
              allowed counts: you are asked again"

@@ -4,7 +4,9 @@ use std::path::{Path, PathBuf};
 
 use super::{SqliteStore, blob, feed, file, search, sqlite_error};
 use crate::failpoint::failpoint;
-use crate::store::{DiskUse, Maintain, Removal, Scrub, Target, Verdict, read, remove, write};
+use crate::store::{
+    DiskUse, Indexed, Maintain, Place, Removal, Scrub, Target, Verdict, read, remove, write,
+};
 use crate::{Owner, Result, Seq, SessionId};
 
 impl Maintain for SqliteStore {
@@ -65,6 +67,10 @@ impl Maintain for SqliteStore {
         Ok(used)
     }
 
+    fn place(&self, id: &SessionId, at: Option<Seq>) -> Result<Option<Place>> {
+        self.read(|rows, _| read::place(rows, &read::find(rows, id)?, at))
+    }
+
     fn verify(&self, id: &SessionId) -> Result<Verdict> {
         let verdict =
             self.read(|rows, _| Ok(read::reread(rows, &read::find(rows, id)?)?.verdict))?;
@@ -109,7 +115,7 @@ impl Maintain for SqliteStore {
         Ok(found)
     }
 
-    fn catch_up(&self) -> Result<()> {
+    fn catch_up(&self, _told: &dyn Fn(Indexed)) -> Result<()> {
         loop {
             let pending = self.read(|rows, _| search::pending(rows))?;
             if pending.is_empty() {
@@ -128,7 +134,7 @@ impl Maintain for SqliteStore {
 
     fn rebuild_search(&self) -> Result<()> {
         self.writer()?.submit(|rows, _| search::reset(rows))?;
-        self.catch_up()
+        self.catch_up(&|_| {})
     }
 
     fn shrink(&self) -> Result<()> {

@@ -324,7 +324,7 @@ impl Store for SqliteStore {
         if self.writer.is_none() {
             return only();
         }
-        match self.catch_up() {
+        match self.catch_up(&|_| {}) {
             Ok(()) => self.read(|rows, _| {
                 Ok(Found { hits: search::find(rows, search, redactor)?, unseen: 0 })
             }),

@@ -84,6 +84,7 @@ fn read_event<'a>(row: &'a rusqlite::Row<'_>) -> rusqlite::Result<Row<'a>> {
         at: Time::EPOCH,
         id: None,
         kind: "".into(),
+        key: None,
         version: 0,
         spilled: false,
         body: Vec::new().into(),
@@ -103,6 +104,7 @@ fn read_event_columns<'a>(seq: Seq, row: &'a rusqlite::Row<'_>) -> rusqlite::Res
         seq,
         at: Time::from_micros(row.get(1)?),
         kind: row.get_ref(2)?.as_str()?.into(),
+        key: row.get_ref(9)?.as_str_or_null()?.map(Into::into),
         version: row.get(3)?,
         chain: digest_column(row, 4)?,
         id: id.map(EventId::from_bytes),
@@ -127,7 +129,7 @@ fn digest_column(row: &rusqlite::Row<'_>, at: usize) -> rusqlite::Result<Digest>
 /// The most events of a stretch that is read without an index.
 const SHORT_STRETCH: u64 = 256;
 
-const EVENT_COLUMNS: &str = "pos, at, kind, version, chain, id, spilled, erased, body";
+const EVENT_COLUMNS: &str = "pos, at, kind, version, chain, id, spilled, erased, body, key";
 
 /// The update that nearly every append makes.
 static HOT_UPDATE: LazyLock<String> = LazyLock::new(|| {
@@ -360,7 +362,7 @@ impl Rows for SqliteRows<'_> {
                 row.version,
                 row.chain.as_bytes().as_slice(),
                 row.id.as_ref().map(|id| id.as_bytes().as_slice()),
-                sealed.key,
+                row.key.as_deref(),
                 row.spilled,
                 body_text(row),
             ],
@@ -377,7 +379,7 @@ impl Rows for SqliteRows<'_> {
             params![
                 pos,
                 body_text(row),
-                sealed.key,
+                row.key.as_deref(),
                 row.spilled,
                 row.erased.as_ref().map(Digest::as_bytes),
             ],

@@ -2,7 +2,7 @@
 
 use std::path::Path;
 
-use super::{DiskUse, Removal, Scrub, Target, Verdict};
+use super::{DiskUse, Indexed, Place, Removal, Scrub, Target, Verdict};
 use crate::{Error, Owner, Result, Seq, SessionId};
 
 /// What keeps a store in order: trash and purge, scrubbing, verification and repair, its search
@@ -28,6 +28,10 @@ pub trait Maintain: std::fmt::Debug + Send + Sync {
     /// Bytes in use, in all.
     fn disk_use(&self) -> Result<DiskUse>;
 
+    /// A place in a session's log, or its end; none, if the log has no such event. The events that a
+    /// fork shares are part of its log.
+    fn place(&self, id: &SessionId, at: Option<Seq>) -> Result<Option<Place>>;
+
     /// Re-reads, re-hashes and re-folds a session.
     fn verify(&self, id: &SessionId) -> Result<Verdict>;
 
@@ -46,8 +50,9 @@ pub trait Maintain: std::fmt::Debug + Send + Sync {
         Ok(Vec::new())
     }
 
-    /// Brings the search index up to date, which a search does by itself.
-    fn catch_up(&self) -> Result<()> {
+    /// Brings the search index up to date, which a search does by itself, and tells now and then how
+    /// far it is.
+    fn catch_up(&self, _told: &dyn Fn(Indexed)) -> Result<()> {
         Ok(())
     }
 

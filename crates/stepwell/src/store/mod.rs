@@ -480,6 +480,24 @@ pub struct DiskUse {
     pub total: u64,
 }
 
+/// How many events of those that were not in the search index are in it now.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Indexed {
+    /// Those that are.
+    pub done: u64,
+    /// All of them.
+    pub all: u64,
+}
+
+/// A place in a log, and the chain's value there: it says that all up to the event is as it was.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Place {
+    /// Where the event stands.
+    pub seq: Seq,
+    /// The chain's value at it.
+    pub chain: Digest,
+}
+
 /// What a verification found.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Verdict {

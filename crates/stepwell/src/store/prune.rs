@@ -128,7 +128,7 @@ fn empty(row: &SessionRow, old: &OwnRow) -> Result<Option<Sealed<'static>>> {
     sealed.row.chain = old.chain;
     sealed.row.erased = Some(old.body_digest());
     // Nobody finds it by its key any more.
-    sealed.key = None;
+    sealed.row.key = None;
     Ok(Some(sealed))
 }
 

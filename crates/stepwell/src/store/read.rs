@@ -9,7 +9,7 @@ use super::replacements::{Replacements, UNRECORDED};
 use super::rows::{Facts, Key, Rows, SessionRow, Stretch, TxnContext};
 use super::slice::MISSING;
 pub(crate) use super::slice::{slice, stretches};
-use super::{Damage, Derived, Order, Selection, SessionInfo, Slice, Span, Verdict};
+use super::{Damage, Derived, Order, Place, Selection, SessionInfo, Slice, Span, Verdict};
 use crate::codec::{Login, OwnRow, Row};
 use crate::model::event::HIDDEN;
 use crate::{
@@ -300,6 +300,16 @@ pub fn info(row: SessionRow, world: TxnContext<'_>) -> SessionInfo {
         damage: row.damage,
         bytes: row.bytes,
     }
+}
+
+/// A place in a session's log, or its end.
+pub fn place(rows: &dyn Rows, row: &SessionRow, at: Option<Seq>) -> Result<Option<Place>> {
+    let seq = match at {
+        None => return Ok(Some(Place { seq: row.head.seq, chain: row.chain })),
+        Some(seq) if seq > row.head.seq => return Ok(None),
+        Some(seq) => seq,
+    };
+    Ok(row_at(rows, row, seq)?.map(|row| Place { seq, chain: row.chain }))
 }
 
 /// All lanes of a session.

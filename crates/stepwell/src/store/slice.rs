@@ -295,8 +295,9 @@ impl Batch {
         let start = self.bodies.len();
         self.bodies.extend_from_slice(&row.body);
         let (kind, body) = (Kind::own_name(&row.kind), Cow::Borrowed(&[][..]));
+        let key = row.key.map(|key| key.into_owned().into());
         self.rows.push(Linked {
-            row: Row { kind, body, ..row },
+            row: Row { kind, key, body, ..row },
             body: start..self.bodies.len(),
             prev,
         });

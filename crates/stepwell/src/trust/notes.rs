@@ -5,6 +5,7 @@ use std::fmt;
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
 use super::{Given, Note};
+use crate::store::Place;
 use crate::{Digest, Seq, SessionId};
 
 /// Keeps, on this machine, what its user gave in sessions. A store cannot be asked for that: who
@@ -16,6 +17,13 @@ pub trait Notes: fmt::Debug + Send + Sync {
 
     /// What is noted of a session.
     fn given(&self, session: &SessionId) -> Given;
+
+    /// How far the user saw a session's log.
+    fn seen(&self, session: &SessionId) -> Option<Place>;
+
+    /// Notes how far the user saw it; nothing, once the session is erased. Not being able to is no
+    /// error: what happens to the log from then on is not missed.
+    fn see(&self, session: &SessionId, end: Option<Place>);
 }
 
 /// What is noted of one session.
@@ -33,18 +41,33 @@ pub trait Notebook {
 
 /// Notes that last as long as the process.
 #[derive(Debug, Default)]
-pub struct MemoryNotes(Mutex<HashMap<SessionId, Given>>);
+pub struct MemoryNotes {
+    given: Mutex<HashMap<SessionId, Given>>,
+    seen: Mutex<HashMap<SessionId, Place>>,
+}
 
 impl Notes for MemoryNotes {
     fn open(&self, session: &SessionId) -> Box<dyn Notebook + '_> {
-        let all = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        let all = self.given.lock().unwrap_or_else(PoisonError::into_inner);
         let before = all.get(session).cloned().unwrap_or_default();
         Box::new(InMemory { all, session: session.clone(), before })
     }
 
     fn given(&self, session: &SessionId) -> Given {
-        let all = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        let all = self.given.lock().unwrap_or_else(PoisonError::into_inner);
         all.get(session).cloned().unwrap_or_default()
+    }
+
+    fn seen(&self, session: &SessionId) -> Option<Place> {
+        self.seen.lock().unwrap_or_else(PoisonError::into_inner).get(session).copied()
+    }
+
+    fn see(&self, session: &SessionId, end: Option<Place>) {
+        let mut all = self.seen.lock().unwrap_or_else(PoisonError::into_inner);
+        match end {
+            Some(end) => drop(all.insert(session.clone(), end)),
+            None => drop(all.remove(session)),
+        }
     }
 }
 

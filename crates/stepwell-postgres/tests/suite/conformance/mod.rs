@@ -5,7 +5,7 @@ mod pooled;
 
 use std::sync::Arc;
 
-use stepwell::{Access, Seq, SessionId, Store};
+use stepwell::{Seq, SessionId, Store};
 use stepwell_conformance::{Damageable, Fixture, TestClock, TestProcesses};
 use stepwell_postgres::{Address, PostgresOptions, PostgresStore};
 
@@ -16,7 +16,8 @@ struct Namespace(Address);
 
 impl Fixture for Namespace {
     fn open(&mut self, clock: Arc<TestClock>, processes: Arc<TestProcesses>) -> Arc<dyn Store> {
-        let options = PostgresOptions { access: Access::Write, clock: Some(clock), processes };
+        let options =
+            PostgresOptions { clock: Some(clock), processes, ..PostgresOptions::default() };
         Arc::new(PostgresStore::open_with(self.0.clone(), options).unwrap())
     }
 }
