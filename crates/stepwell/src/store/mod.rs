@@ -32,7 +32,7 @@ use rows::Facts;
 use several::Excerpt;
 
 /// Where sessions live: what a store must be able to do. What is asked of every store in the same
-/// way is written once over it, as [methods of `dyn Store`](#impl-dyn+Store); what keeps a store in
+/// way is written once over it, as methods of `dyn Store`; what keeps a store in
 /// order is its [`Maintain`].
 ///
 /// Every method is safe to call from many threads and, for a store on disk, from
