@@ -5,7 +5,7 @@ use std::io::Write;
 use std::process::ExitCode;
 
 use clap::error::ErrorKind;
-use clap::{Args as _, CommandFactory, FromArgMatches, Parser, Subcommand};
+use clap::{Args as _, FromArgMatches, Parser, Subcommand};
 
 use crate::commands::Command;
 use crate::failure::Exit;

@@ -6,8 +6,9 @@
 use std::cell::{Cell, RefCell};
 use std::collections::{BTreeMap, HashMap, HashSet};
 use std::rc::Rc;
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::sync::Arc;
 
+use parking_lot::{Mutex, MutexGuard};
 use serde_json::Value;
 use stepwell::{
     Digest, Event, NewEvent, Node, NodeKey, NodeState, Recorded, Seq, Session, Spent, Usage,
@@ -70,7 +71,7 @@ pub(crate) struct FlowState {
 }
 
 pub(crate) fn locked(state: &Mutex<FlowState>) -> MutexGuard<'_, FlowState> {
-    state.lock().unwrap_or_else(PoisonError::into_inner)
+    state.lock()
 }
 
 /// What an agent runs with, and its rendered system prompt.

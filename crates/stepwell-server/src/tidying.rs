@@ -3,10 +3,11 @@
 use std::collections::HashMap;
 use std::io;
 use std::mem;
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::sync::Arc;
 use std::thread::{self, JoinHandle};
 use std::time::Duration;
 
+use parking_lot::{Mutex, MutexGuard};
 use stepwell::Time;
 use stepwell_workspace::housekeeping::tidy;
 
@@ -47,7 +48,7 @@ impl Tidying {
     }
 
     fn sweeps(&self) -> MutexGuard<'_, HashMap<String, Sweep>> {
-        self.sweeps.lock().unwrap_or_else(PoisonError::into_inner)
+        self.sweeps.lock()
     }
 }
 

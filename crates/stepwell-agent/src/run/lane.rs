@@ -4,8 +4,9 @@
 //! that it costs the same however much the other lanes said.
 
 use std::collections::{HashMap, HashSet};
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::Arc;
 
+use parking_lot::Mutex;
 use stepwell::trust::Weighed;
 use stepwell::{Event, Lane, Part, Recorded, Role, Session, Spent};
 
@@ -20,7 +21,7 @@ pub struct Ids(Arc<Mutex<HashSet<String>>>);
 impl Ids {
     /// Takes an id, unless it is taken.
     pub(super) fn claim(&self, id: &str) -> bool {
-        let mut ids = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut ids = self.0.lock();
         ids.insert(id.to_owned())
     }
 }

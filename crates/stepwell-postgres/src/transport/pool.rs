@@ -2,10 +2,11 @@
 
 use std::cell::Cell;
 use std::path::Path;
+use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicI64, Ordering};
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
 
+use parking_lot::Mutex;
 use rustls::pki_types::CertificateDer;
 use rustls::pki_types::pem::PemObject as _;
 use stepwell::{Clock, Error, Result, SystemClock, Time};
@@ -69,13 +70,9 @@ pub(crate) struct Pool {
 struct Idle(Mutex<Vec<PooledConn>>);
 
 impl Idle {
-    fn lock(&self) -> MutexGuard<'_, Vec<PooledConn>> {
-        self.0.lock().unwrap_or_else(PoisonError::into_inner)
-    }
-
     /// One that is still open, as far as is known. The last one used is the likeliest to be.
     fn take(&self) -> Option<PooledConn> {
-        let mut idle = self.lock();
+        let mut idle = self.0.lock();
         std::iter::from_fn(|| idle.pop()).find(PooledConn::is_open)
     }
 }
@@ -209,7 +206,7 @@ impl Pool {
 
 impl Drop for Pool {
     fn drop(&mut self) {
-        self.idle.lock().clear();
+        self.idle.0.lock().clear();
         if let Some(runtime) = self.runtime.take() {
             runtime.shutdown_background();
         }
@@ -365,7 +362,7 @@ impl Drop for Conn {
             && !self.spoiled.get()
             && !std::thread::panicking()
         {
-            self.idle.lock().push(pooled);
+            self.idle.0.lock().push(pooled);
         }
     }
 }

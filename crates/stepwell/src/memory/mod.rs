@@ -3,8 +3,10 @@
 mod rows;
 
 use std::collections::BTreeMap;
-use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
+use std::sync::Arc;
 use std::time::Duration;
+
+use parking_lot::{Condvar, Mutex, MutexGuard};
 
 use crate::search::{Question, Shown, searchable, words};
 use crate::store::changes::{self, Position};
@@ -81,7 +83,7 @@ impl MemoryStore {
     }
 
     fn tables(&self) -> MutexGuard<'_, Tables> {
-        self.tables.lock().unwrap_or_else(PoisonError::into_inner)
+        self.tables.lock()
     }
 
     /// Does something that leaves the tables as they were if it fails.
@@ -94,7 +96,9 @@ impl MemoryStore {
         let rows = MemoryRows::new(&mut tables, world.now);
         let result = work(&rows, world);
         match &result {
-            Ok(_) if rows.has_changed() => self.changed.notify_all(),
+            Ok(_) if rows.has_changed() => {
+                self.changed.notify_all();
+            }
             Ok(_) => {}
             Err(_) => rows.roll_back(),
         }
@@ -248,8 +252,7 @@ impl Store for MemoryStore {
             if last > seq || left.is_zero() {
                 return Ok(last);
             }
-            let waited = self.changed.wait_timeout(tables, left);
-            tables = waited.unwrap_or_else(PoisonError::into_inner).0;
+            self.changed.wait_for(&mut tables, left);
         }
     }
 
@@ -263,8 +266,7 @@ impl Store for MemoryStore {
             if after.is_none() || !found.is_empty() || left.is_zero() {
                 return Ok(found);
             }
-            let waited = self.changed.wait_timeout(tables, left.min(LEASES));
-            tables = waited.unwrap_or_else(PoisonError::into_inner).0;
+            self.changed.wait_for(&mut tables, left.min(LEASES));
         }
     }
 }

@@ -5,7 +5,6 @@ use std::time::Duration;
 use rusqlite::{Connection, params};
 
 use super::file::sqlite_error;
-use super::group_commit::lock;
 use super::schema::NEXT_CHANGE;
 use super::sql::SqliteRows;
 use super::{POLL, SqliteStore};
@@ -44,7 +43,7 @@ impl SqliteStore {
         let fault = |error| sqlite_error(&self.path, "reading", &error);
         let conn = self.reader()?;
         loop {
-            let seen = lock(&self.commits).count;
+            let seen = self.commits.lock().count;
             let version = data_version(&conn).map_err(fault)?;
             let found = self.read(|rows, world| since(rows, world, after))?;
             let left = timeout.saturating_sub(started.elapsed());
@@ -64,13 +63,12 @@ impl SqliteStore {
 
     /// Waits a moment for a commit of this process. Is there still none, and time left?
     fn wait_for_commit(&self, seen: u64, left: Duration) -> bool {
-        let mut commits = lock(&self.commits);
+        let mut commits = self.commits.lock();
         if left.is_zero() || commits.count != seen {
             return false;
         }
         commits.awaited += 1;
-        drop(self.committed.wait_timeout(commits, left.min(POLL)));
-        let mut commits = lock(&self.commits);
+        self.committed.wait_for(&mut commits, left.min(POLL));
         commits.awaited -= 1;
         commits.count == seen
     }

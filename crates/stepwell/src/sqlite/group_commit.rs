@@ -10,9 +10,10 @@ use std::collections::VecDeque;
 use std::os::unix::fs::MetadataExt as _;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::path::{Path, PathBuf};
-use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
+use std::sync::Arc;
 use std::time::Duration;
 
+use parking_lot::{Condvar, Mutex};
 use rusqlite::{Connection, ErrorCode};
 
 use super::file::sqlite_error;
@@ -103,21 +104,21 @@ enum Call<T> {
 
 impl<T> Ticket<T> {
     fn call(&self, call: Call<T>) {
-        let before = std::mem::replace(&mut *lock(&self.state), Wait::Called(call));
+        let before = std::mem::replace(&mut *self.state.lock(), Wait::Called(call));
         if matches!(before, Wait::Waiting) {
             self.called.notify_one();
         }
     }
 
     fn wait(&self) -> Call<T> {
-        let mut state = lock(&self.state);
+        let mut state = self.state.lock();
         loop {
             match std::mem::replace(&mut *state, Wait::Waiting) {
                 Wait::Called(call) => {
                     *state = Wait::NotYet;
                     return call;
                 }
-                _ => state = self.called.wait(state).unwrap_or_else(PoisonError::into_inner),
+                _ => self.called.wait(&mut state),
             }
         }
     }
@@ -174,7 +175,7 @@ impl GroupCommit {
         let ticket = Arc::new(Ticket { state: Mutex::new(Wait::NotYet), called: Condvar::new() });
         let job = Work { work: Some(work), result: None, ticket: Arc::clone(&ticket) };
         let leads = {
-            let mut queue = lock(&self.queue);
+            let mut queue = self.queue.lock();
             queue.jobs.push_back(Box::new(job));
             if queue.awaited {
                 self.came.notify_one();
@@ -186,7 +187,7 @@ impl GroupCommit {
             match call {
                 Call::Answer(answer) => return answer,
                 Call::Lead => {
-                    let outcomes = self.lead(&mut lock(&self.slot));
+                    let outcomes = self.lead(&mut self.slot.lock());
                     // Before the answers: whoever hears one may write again at once.
                     self.hand_over();
                     outcomes.into_iter().for_each(|(job, failed)| job.answer(failed));
@@ -199,12 +200,10 @@ impl GroupCommit {
     /// The next write of a transaction that has done this many: one that waits, or that
     /// comes soon if there were more last time. They come while others are done.
     fn next(&self, done: usize) -> Option<Box<dyn Job>> {
-        let mut queue = lock(&self.queue);
+        let mut queue = self.queue.lock();
         if queue.jobs.is_empty() && done < queue.last {
             queue.awaited = true;
-            let waited =
-                self.came.wait_timeout_while(queue, PATIENCE, |queue| queue.jobs.is_empty());
-            queue = waited.unwrap_or_else(PoisonError::into_inner).0;
+            self.came.wait_while_for(&mut queue, |queue| queue.jobs.is_empty(), PATIENCE);
             queue.awaited = false;
         }
         let job = queue.jobs.pop_front();
@@ -216,7 +215,7 @@ impl GroupCommit {
 
     /// Lets the first of those that came meanwhile lead.
     fn hand_over(&self) {
-        let mut queue = lock(&self.queue);
+        let mut queue = self.queue.lock();
         match queue.jobs.front() {
             Some(next) => next.promote(),
             None => queue.led = false,
@@ -225,7 +224,7 @@ impl GroupCommit {
 
     /// Uses the connection between writes, outside a transaction.
     pub(super) fn between<T>(&self, work: impl FnOnce(&mut Connection) -> T) -> T {
-        work(&mut lock(&self.slot).conn)
+        work(&mut self.slot.lock().conn)
     }
 
     /// Does the writes that wait, in one transaction. What it did not come to stays.
@@ -242,7 +241,7 @@ impl GroupCommit {
     }
 
     fn refuse(&self, why: impl Fn() -> Error) -> Vec<Outcome> {
-        let jobs = std::mem::take(&mut lock(&self.queue).jobs);
+        let jobs = std::mem::take(&mut self.queue.lock().jobs);
         jobs.into_iter().map(|job| (job, Some(why()))).collect()
     }
 
@@ -347,10 +346,4 @@ fn broken(path: &Path, what: &str) -> Error {
 
 fn run(conn: &Connection, sql: &str) -> rusqlite::Result<()> {
     conn.prepare_cached(sql)?.execute([]).map(|_| ())
-}
-
-/// A panic of one caller leaves nothing half done behind a lock: the transaction
-/// around it was not committed.
-pub(super) fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
-    mutex.lock().unwrap_or_else(PoisonError::into_inner)
 }

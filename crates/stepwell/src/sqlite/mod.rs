@@ -18,9 +18,10 @@ mod sql;
 
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
-use std::sync::{Arc, Condvar, Mutex};
+use std::sync::Arc;
 use std::time::Duration;
 
+use parking_lot::{Condvar, Mutex};
 use rusqlite::Connection;
 
 use crate::store::query::{Filter, Found, Newest, NewestQuery, Page, Query, RecordQuery, Search};
@@ -37,7 +38,7 @@ use checkpointer::Checkpointer;
 pub use file::hide_from_git;
 use file::sqlite_error;
 use functions::add_functions;
-use group_commit::{GroupCommit, lock};
+use group_commit::GroupCommit;
 use sql::SqliteRows;
 
 /// May the store be changed?
@@ -133,7 +134,7 @@ impl SqliteStore {
         if store.writer.is_none() {
             // Whoever opens it learns now that it cannot be read, not at the first question.
             let conn = store.reader()?;
-            lock(&store.idle).push(conn);
+            store.idle.lock().push(conn);
         }
         Ok(store)
     }
@@ -169,7 +170,7 @@ impl SqliteStore {
 
     /// Has the log copied into the file while the next large write is done.
     fn copy_behind(&self) {
-        let mut copier = lock(&self.checkpointer);
+        let mut copier = self.checkpointer.lock();
         if copier.is_none() {
             // Without one, the log is copied by who writes next, as ever.
             *copier = Checkpointer::begin(&self.path).ok();
@@ -184,7 +185,7 @@ impl SqliteStore {
     }
 
     fn reader(&self) -> Result<Connection> {
-        if let Some(conn) = lock(&self.idle).pop() {
+        if let Some(conn) = self.idle.lock().pop() {
             return Ok(conn);
         }
         let conn = file::open_reader(&self.path)?;
@@ -223,7 +224,7 @@ impl SqliteStore {
     }
 
     fn give_back(&self, conn: Connection) {
-        let mut idle = lock(&self.idle);
+        let mut idle = self.idle.lock();
         if idle.len() < MAX_IDLE {
             idle.push(conn);
         }
@@ -240,7 +241,7 @@ impl SqliteStore {
         let result = pipeline
             .submit(move |rows| work(rows, TxnContext { now: rows.now, processes: &*processes }));
         if result.is_ok() {
-            let mut commits = lock(&self.commits);
+            let mut commits = self.commits.lock();
             commits.count += 1;
             if commits.awaited > 0 {
                 self.committed.notify_all();
@@ -268,8 +269,8 @@ impl SqliteStore {
 
 impl Drop for SqliteStore {
     fn drop(&mut self) {
-        drop(lock(&self.checkpointer).take());
-        lock(&self.idle).clear();
+        drop(self.checkpointer.lock().take());
+        self.idle.lock().clear();
         self.checkpoint();
     }
 }
@@ -400,7 +401,7 @@ impl Store for SqliteStore {
     fn wait_after(&self, id: &SessionId, seq: Seq, timeout: Duration) -> Result<Seq> {
         let started = std::time::Instant::now();
         loop {
-            let seen = lock(&self.commits).count;
+            let seen = self.commits.lock().count;
             let sql = "SELECT seq FROM sessions WHERE id = ?1";
             let last = self.read(|rows, _| rows.one(sql, [id.as_str()], |row| row.get(0)))?;
             let last = Seq::new(last.ok_or_else(|| Error::NoSession(id.clone()))?);
@@ -409,11 +410,11 @@ impl Store for SqliteStore {
                 return Ok(last);
             }
             // Our own commits wake us; other processes' are looked for.
-            let mut commits = lock(&self.commits);
+            let mut commits = self.commits.lock();
             if commits.count == seen {
                 commits.awaited += 1;
-                drop(self.committed.wait_timeout(commits, left.min(POLL)));
-                lock(&self.commits).awaited -= 1;
+                self.committed.wait_for(&mut commits, left.min(POLL));
+                commits.awaited -= 1;
             }
         }
     }

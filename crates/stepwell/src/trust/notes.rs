@@ -2,7 +2,8 @@
 
 use std::collections::HashMap;
 use std::fmt;
-use std::sync::{Mutex, MutexGuard, PoisonError};
+
+use parking_lot::{Mutex, MutexGuard};
 
 use super::{Given, Note};
 use crate::{Digest, Seq, SessionId};
@@ -37,13 +38,13 @@ pub struct MemoryNotes(Mutex<HashMap<SessionId, Given>>);
 
 impl Notes for MemoryNotes {
     fn open(&self, session: &SessionId) -> Box<dyn Notebook + '_> {
-        let all = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        let all = self.0.lock();
         let before = all.get(session).cloned().unwrap_or_default();
         Box::new(InMemory { all, session: session.clone(), before })
     }
 
     fn given(&self, session: &SessionId) -> Given {
-        let all = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        let all = self.0.lock();
         all.get(session).cloned().unwrap_or_default()
     }
 }
