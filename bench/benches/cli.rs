@@ -1,6 +1,6 @@
 //! The command line as whole processes, beside a program that only says hello.
 //!
-//! `scripts/dist && cargo bench -p stepwell-bench --bench cli`.
+//! `cargo build --profile dist -p stepwell-cli && cargo bench -p stepwell-bench --bench cli`.
 #![allow(clippy::unwrap_used, reason = "a benchmark that cannot do its work should stop")]
 
 use std::path::{Path, PathBuf};
@@ -13,7 +13,7 @@ use stepwell_bench::{Table, Times};
 fn stepwell() -> PathBuf {
     let here = std::env::current_exe().unwrap();
     let binary = here.ancestors().nth(3).unwrap().join("dist/stepwell");
-    assert!(binary.exists(), "build it first: scripts/dist");
+    assert!(binary.exists(), "build it first: cargo build --profile dist -p stepwell-cli");
     binary
 }
 

@@ -1,9 +1,10 @@
 //! The client, as the agent talks to it: answers, notifications, and requests of our own.
 
 use std::collections::HashMap;
+use std::sync::Arc;
 use std::sync::atomic::{AtomicI64, Ordering};
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
+use parking_lot::{Mutex, MutexGuard};
 use serde::Serialize;
 use serde_json::{Value, json};
 use tokio::sync::oneshot;
@@ -34,7 +35,7 @@ impl Peer {
     }
 
     fn waiting(&self) -> MutexGuard<'_, HashMap<Id, oneshot::Sender<Result<Value>>>> {
-        self.waiting.lock().unwrap_or_else(PoisonError::into_inner)
+        self.waiting.lock()
     }
 
     /// Answers a request.

@@ -7,8 +7,9 @@ pub mod list;
 mod names;
 
 use std::collections::BTreeMap;
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::Arc;
 
+use parking_lot::Mutex;
 use serde::{Deserialize, Serialize};
 use stepwell::{Money, Spent, Usage};
 
@@ -159,7 +160,7 @@ impl Prices {
     /// asked for.
     #[must_use]
     pub fn models(&self, provider: &str) -> Arc<Models> {
-        let mut read = self.read.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut read = self.read.lock();
         let made = || {
             let mut models = self.list.models(provider);
             models.extend(self.own.get(provider).cloned().unwrap_or_default());

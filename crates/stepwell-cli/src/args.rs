@@ -5,9 +5,9 @@ use std::io::Write;
 use std::process::ExitCode;
 
 use clap::error::ErrorKind;
-use clap::{Args as _, CommandFactory, FromArgMatches, Parser, Subcommand};
+use clap::{Args as _, FromArgMatches, Parser, Subcommand};
 
-use crate::commands::{Command, named};
+use crate::commands::Command;
 use crate::failure::Exit;
 use crate::global::Global;
 
@@ -75,35 +75,29 @@ fn groups(command: &clap::Command) -> String {
     text
 }
 
-/// Reads what was typed. Without a command, whoever sits at a terminal talks; else help is shown.
-///
-/// Only the command that was typed is defined, which is quick. Whatever is not understood that
-/// way is read again with the whole definition, which help and errors name.
+/// Reads what was typed. Without a command a terminal gets the chat, and a pipe gets help.
 pub(crate) fn parse(args: Vec<OsString>, at_terminal: bool) -> Result<Cli, clap::Error> {
-    use ErrorKind::{DisplayHelpOnMissingArgumentOrSubcommand, DisplayVersion, MissingSubcommand};
-    let whole = |args| read(definition(), args);
-    let quickly = |args: Vec<OsString>| read(named(Program::command(), &args), args);
-    match quickly(args.clone()) {
+    use ErrorKind::{DisplayHelpOnMissingArgumentOrSubcommand, MissingSubcommand};
+    let error = match read(args.clone()) {
+        Err(error) => error,
         Ok(cli) => return Ok(cli),
-        Err(error) => match error.kind() {
-            DisplayVersion => return Err(error),
-            MissingSubcommand | DisplayHelpOnMissingArgumentOrSubcommand => {}
-            _ => return whole(args),
-        },
+    };
+    if !matches!(error.kind(), MissingSubcommand | DisplayHelpOnMissingArgumentOrSubcommand) {
+        return Err(error);
     }
+    // A command that lacks its own subcommand does not become a conversation.
     let talking = args.iter().cloned().chain(["chat".into()]).collect();
-    match quickly(talking) {
+    match read(talking) {
         Ok(cli) if matches!(cli.command, Command::Chat(_)) => match at_terminal {
             true => Ok(cli),
-            false => whole(args.into_iter().take(1).collect()),
+            false => read(args.into_iter().take(1).collect()),
         },
-        // A command that lacks its own subcommand does not become a conversation.
-        _ => whole(args),
+        _ => Err(error),
     }
 }
 
-fn read(definition: clap::Command, args: Vec<OsString>) -> Result<Cli, clap::Error> {
-    let matches = definition.try_get_matches_from(args)?;
+fn read(args: Vec<OsString>) -> Result<Cli, clap::Error> {
+    let matches = definition().try_get_matches_from(args)?;
     let global = Program::from_arg_matches(&matches)?.global;
     Ok(Cli { global, command: Command::from_arg_matches(&matches)? })
 }

@@ -2,8 +2,10 @@
 
 use std::io::{Read, Write};
 use std::net::{Ipv4Addr, Shutdown, TcpListener, TcpStream};
+use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
-use std::sync::{Arc, Condvar, Mutex, PoisonError};
+
+use parking_lot::{Condvar, Mutex};
 
 /// The wire.
 #[derive(Debug)]
@@ -49,7 +51,7 @@ impl Proxy {
 
     /// Lets nothing through from now on, or lets all that came meanwhile through.
     pub fn hold(&self, held: bool) {
-        *self.state.held.lock().unwrap_or_else(PoisonError::into_inner) = held;
+        *self.state.held.lock() = held;
         self.state.freed.notify_all();
     }
 
@@ -113,8 +115,7 @@ fn join(client: TcpStream, server: TcpStream, state: &Arc<State>) {
 
 impl State {
     fn pass(&self) {
-        let held = self.held.lock().unwrap_or_else(PoisonError::into_inner);
-        drop(self.freed.wait_while(held, |held| *held));
+        self.freed.wait_while(&mut self.held.lock(), |held| *held);
     }
 }
 

@@ -2,9 +2,9 @@
 
 use std::collections::HashMap;
 use std::sync::atomic::{AtomicI64, Ordering};
-use std::sync::{Mutex, PoisonError};
 use std::time::Duration;
 
+use parking_lot::Mutex;
 use stepwell::{Clock, Liveness, Owner, Processes, Time};
 
 /// A clock that stands still until it is told otherwise.
@@ -72,7 +72,7 @@ impl TestProcesses {
     }
 
     fn mark(&self, holder: &Owner, pulse: Liveness) {
-        let mut known = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut known = self.0.lock();
         known.insert(holder.clone(), pulse);
     }
 }
@@ -83,7 +83,7 @@ impl Processes for TestProcesses {
     }
 
     fn pulse(&self, holder: &Owner) -> Liveness {
-        let known = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        let known = self.0.lock();
         known.get(holder).copied().unwrap_or(Liveness::Alive)
     }
 }

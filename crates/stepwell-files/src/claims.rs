@@ -7,11 +7,12 @@
 use std::collections::HashMap;
 
 use stepwell::{FileState, Kind, Order, Seq, SessionId, Span, Store, Time};
+use stepwell_wire::LeftFile;
 
 use crate::error::Result;
 use crate::history::{Entry, History};
 use crate::others::others;
-use crate::plan::{Plan, Remark};
+use crate::plan::Plan;
 
 /// The states of files that other sessions recorded as theirs, by path.
 #[derive(Debug, Default)]
@@ -75,7 +76,7 @@ impl Claims {
             });
             if let Some((other, _)) = claim {
                 let why = format!("session {other} changed it too");
-                plan.conflicts.push(Remark { path: change.path.clone(), why });
+                plan.conflicts.push(LeftFile { path: change.path.clone(), why });
             }
             claim.is_none()
         });

@@ -3,8 +3,8 @@
 use std::fmt::Write as _;
 use std::time::Duration;
 
-use serde::Serialize;
 use similar::{ChangeTag, TextDiff};
+use stepwell_wire::{FileDiff, FileDiffKind};
 
 use crate::binary;
 
@@ -26,156 +26,122 @@ pub enum Side {
     Unknown(String),
 }
 
-/// A file's change.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
-pub struct Patch {
-    /// The file's path, relative to the workspace.
-    pub path: String,
-    /// What happened there.
-    pub change: Change,
-    /// The path that it had before.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub renamed_from: Option<String>,
-    /// Lines that came.
-    pub added: usize,
-    /// Lines that went.
-    pub removed: usize,
-    /// The change as text.
-    pub diff: String,
-}
-
-/// What happened at a path.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
-#[serde(rename_all = "snake_case")]
-pub enum Change {
-    /// Something came.
-    Created,
-    /// Something went.
-    Deleted,
-    /// Something came from another path.
-    Renamed,
-    /// Something changed.
-    Changed,
-}
-
 /// How long the shortest difference of two files is looked for. After that a longer one does.
 const PATIENCE: Duration = Duration::from_secs(2);
 
-impl Patch {
-    /// What happened at a path.
-    #[must_use]
-    pub fn of(path: &str, renamed_from: Option<&str>, before: &Side, after: &Side) -> Self {
-        let change = match (before, after, renamed_from) {
-            (_, _, Some(_)) => Change::Renamed,
-            (Side::Absent, _, _) => Change::Created,
-            (_, Side::Absent, _) => Change::Deleted,
-            _ => Change::Changed,
-        };
-        let mut patch = Self {
-            path: path.to_owned(),
-            change,
-            renamed_from: renamed_from.map(ToOwned::to_owned),
-            added: 0,
-            removed: 0,
-            diff: String::new(),
-        };
-        let is_link = |side: &Side| matches!(side, Side::Link(_));
-        let both = *before != Side::Absent && *after != Side::Absent;
-        if both && is_link(before) != is_link(after) {
-            // Git knows no change of one into the other.
-            patch.write(path, before, &Side::Absent);
-            patch.write(path, &Side::Absent, after);
-        } else {
-            patch.write(renamed_from.unwrap_or(path), before, after);
-        }
-        patch
+/// What happened at a path.
+#[must_use]
+pub fn file_diff(path: &str, renamed_from: Option<&str>, before: &Side, after: &Side) -> FileDiff {
+    let change = match (before, after, renamed_from) {
+        (_, _, Some(_)) => FileDiffKind::Renamed,
+        (Side::Absent, _, _) => FileDiffKind::Created,
+        (_, Side::Absent, _) => FileDiffKind::Deleted,
+        _ => FileDiffKind::Changed,
+    };
+    let mut patch = FileDiff {
+        path: path.to_owned(),
+        change,
+        renamed_from: renamed_from.map(ToOwned::to_owned),
+        added: 0,
+        removed: 0,
+        diff: String::new(),
+    };
+    let is_link = |side: &Side| matches!(side, Side::Link(_));
+    let both = *before != Side::Absent && *after != Side::Absent;
+    if both && is_link(before) != is_link(after) {
+        // Git knows no change of one into the other.
+        write(&mut patch, path, before, &Side::Absent);
+        write(&mut patch, path, &Side::Absent, after);
+    } else {
+        write(&mut patch, renamed_from.unwrap_or(path), before, after);
     }
+    patch
+}
 
-    fn write(&mut self, old_path: &str, before: &Side, after: &Side) {
-        let (Some(was), Some(is)) = (before.bytes(), after.bytes()) else {
-            // Git passes over what is no patch.
-            self.remark(old_path, before, after);
-            return;
-        };
-        let (old, new) = (quoted("a/", old_path), quoted("b/", &self.path));
-        let mut head = String::new();
-        match (before.mode(), after.mode()) {
-            (None, Some(mode)) => line(&mut head, format_args!("new file mode {mode:o}")),
-            (Some(mode), None) => line(&mut head, format_args!("deleted file mode {mode:o}")),
-            (Some(was), Some(is)) if was != is => {
-                line(&mut head, format_args!("old mode {was:o}"));
-                line(&mut head, format_args!("new mode {is:o}"));
-            }
-            _ => {}
+fn write(patch: &mut FileDiff, old_path: &str, before: &Side, after: &Side) {
+    let (Some(was), Some(is)) = (before.bytes(), after.bytes()) else {
+        // Git passes over what is no patch.
+        remark(patch, old_path, before, after);
+        return;
+    };
+    let (old, new) = (quoted("a/", old_path), quoted("b/", &patch.path));
+    let mut head = String::new();
+    match (before.mode(), after.mode()) {
+        (None, Some(mode)) => line(&mut head, format_args!("new file mode {mode:o}")),
+        (Some(mode), None) => line(&mut head, format_args!("deleted file mode {mode:o}")),
+        (Some(was), Some(is)) if was != is => {
+            line(&mut head, format_args!("old mode {was:o}"));
+            line(&mut head, format_args!("new mode {is:o}"));
         }
-        if old_path != self.path {
-            line(&mut head, format_args!("rename from {}", quoted("", old_path)));
-            line(&mut head, format_args!("rename to {}", quoted("", &self.path)));
-        }
-        head.push_str(&index(before, after));
-        self.remark(old_path, before, after);
-        if head.is_empty() {
-            return;
-        }
-        line(&mut self.diff, format_args!("diff --git {old} {new}"));
-        self.diff.push_str(&head);
-        if was == is {
-            return;
-        }
-        let from = if *before == Side::Absent { "/dev/null" } else { &old };
-        let to = if *after == Side::Absent { "/dev/null" } else { &new };
-        match (text(was), text(is)) {
-            (Some(was), Some(is)) => {
-                let was = NamedText { name: from, text: was };
-                self.compare(&was, &NamedText { name: to, text: is });
-            }
-            _ => self.diff.push_str(&binary::patch(was, is)),
-        }
+        _ => {}
     }
+    if old_path != patch.path {
+        line(&mut head, format_args!("rename from {}", quoted("", old_path)));
+        line(&mut head, format_args!("rename to {}", quoted("", &patch.path)));
+    }
+    head.push_str(&index(before, after));
+    remark(patch, old_path, before, after);
+    if head.is_empty() {
+        return;
+    }
+    line(&mut patch.diff, format_args!("diff --git {old} {new}"));
+    patch.diff.push_str(&head);
+    if was == is {
+        return;
+    }
+    let from = if *before == Side::Absent { "/dev/null" } else { &old };
+    let to = if *after == Side::Absent { "/dev/null" } else { &new };
+    match (text(was), text(is)) {
+        (Some(was), Some(is)) => {
+            let was = NamedText { name: from, text: was };
+            compare(patch, &was, &NamedText { name: to, text: is });
+        }
+        _ => patch.diff.push_str(&binary::patch(was, is)),
+    }
+}
 
-    /// Says, in front of a patch, what git does not keep, or nobody knows.
-    fn remark(&mut self, old_path: &str, before: &Side, after: &Side) {
-        let path = quoted("", &self.path);
-        let from = match old_path == self.path {
-            true => String::new(),
-            false => format!(" (was {})", quoted("", old_path)),
-        };
-        for (word, side) in [("before", before), ("after", after)] {
-            if let Side::Unknown(why) = side {
-                line(&mut self.diff, format_args!("# {path}{from}: {word}: not captured: {why}"));
-            }
-        }
-        if let (Side::File { mode: was, .. }, Side::File { mode: is, .. }) = (before, after)
-            && was != is
-            && before.mode() == after.mode()
-        {
-            line(&mut self.diff, format_args!("# {path}{from}: mode {was:o} became {is:o}"));
-        }
-        if let (Side::Absent, Side::File { mode, .. }) = (before, after)
-            && is_odd(*mode)
-        {
-            line(&mut self.diff, format_args!("# {path}: mode {mode:o}"));
+/// Says, in front of a patch, what git does not keep, or nobody knows.
+fn remark(patch: &mut FileDiff, old_path: &str, before: &Side, after: &Side) {
+    let path = quoted("", &patch.path);
+    let from = match old_path == patch.path {
+        true => String::new(),
+        false => format!(" (was {})", quoted("", old_path)),
+    };
+    for (word, side) in [("before", before), ("after", after)] {
+        if let Side::Unknown(why) = side {
+            line(&mut patch.diff, format_args!("# {path}{from}: {word}: not captured: {why}"));
         }
     }
+    if let (Side::File { mode: was, .. }, Side::File { mode: is, .. }) = (before, after)
+        && was != is
+        && before.mode() == after.mode()
+    {
+        line(&mut patch.diff, format_args!("# {path}{from}: mode {was:o} became {is:o}"));
+    }
+    if let (Side::Absent, Side::File { mode, .. }) = (before, after)
+        && is_odd(*mode)
+    {
+        line(&mut patch.diff, format_args!("# {path}: mode {mode:o}"));
+    }
+}
 
-    fn compare(&mut self, from: &NamedText<'_>, to: &NamedText<'_>) {
-        let lines = |text: &'_ str| -> Vec<String> {
-            text.split_inclusive('\n').map(ToOwned::to_owned).collect()
-        };
-        let (was, is) = (lines(from.text), lines(to.text));
-        let was: Vec<&str> = was.iter().map(String::as_str).collect();
-        let is: Vec<&str> = is.iter().map(String::as_str).collect();
-        let diff =
-            TextDiff::configure().timeout(PATIENCE).newline_terminated(true).diff_slices(&was, &is);
-        for change in diff.iter_all_changes() {
-            match change.tag() {
-                ChangeTag::Insert => self.added += 1,
-                ChangeTag::Delete => self.removed += 1,
-                ChangeTag::Equal => {}
-            }
+fn compare(patch: &mut FileDiff, from: &NamedText<'_>, to: &NamedText<'_>) {
+    let lines = |text: &'_ str| -> Vec<String> {
+        text.split_inclusive('\n').map(ToOwned::to_owned).collect()
+    };
+    let (was, is) = (lines(from.text), lines(to.text));
+    let was: Vec<&str> = was.iter().map(String::as_str).collect();
+    let is: Vec<&str> = is.iter().map(String::as_str).collect();
+    let diff =
+        TextDiff::configure().timeout(PATIENCE).newline_terminated(true).diff_slices(&was, &is);
+    for change in diff.iter_all_changes() {
+        match change.tag() {
+            ChangeTag::Insert => patch.added += 1,
+            ChangeTag::Delete => patch.removed += 1,
+            ChangeTag::Equal => {}
         }
-        let _ = write!(self.diff, "{}", diff.unified_diff().header(from.name, to.name));
     }
+    let _ = write!(patch.diff, "{}", diff.unified_diff().header(from.name, to.name));
 }
 
 /// A side of a difference, with the name that its header has.
@@ -272,7 +238,7 @@ mod tests {
 
     #[test]
     fn a_change_is_shown_with_lines_around_it() {
-        let patch = Patch::of("a.txt", None, &file("1\n2\n3\n"), &file("1\ntwo\n3"));
+        let patch = file_diff("a.txt", None, &file("1\n2\n3\n"), &file("1\ntwo\n3"));
         assert_eq!(
             patch.diff,
             "diff --git a/a.txt b/a.txt\n\
@@ -280,12 +246,12 @@ mod tests {
              8f93bc619c9c93cacc6b02bff1521ed1d031e81d 100644\n--- a/a.txt\n+++ b/a.txt\n@@ -1,3 +1,3 @@\n 1\n-2\n-3\n\
              +two\n+3\n\\ No newline at end of file\n"
         );
-        assert_eq!((patch.added, patch.removed, patch.change), (2, 2, Change::Changed));
+        assert_eq!((patch.added, patch.removed, patch.change), (2, 2, FileDiffKind::Changed));
     }
 
     #[test]
     fn what_comes_goes_moves_or_is_no_text_is_said() {
-        let diff = |from, before: &Side, after: &Side| Patch::of("b", from, before, after).diff;
+        let diff = |from, before: &Side, after: &Side| file_diff("b", from, before, after).diff;
         let created = diff(None, &Side::Absent, &file("x\n"));
         assert!(created.contains("new file mode 100644\nindex 0000"), "{created}");
         assert!(created.contains("\n--- /dev/null\n+++ b/b\n"), "{created}");
@@ -310,13 +276,13 @@ mod tests {
     #[test]
     fn modes_are_those_that_git_knows_and_others_are_remarked() {
         let with = |mode| Side::File { bytes: b"x\n".to_vec(), mode };
-        let diff = |was, is| Patch::of("b", None, &with(was), &with(is)).diff;
+        let diff = |was, is| file_diff("b", None, &with(was), &with(is)).diff;
         assert_eq!(diff(0o644, 0o600), "# b: mode 644 became 600\n");
         assert_eq!(diff(0o600, 0o700), "diff --git a/b b/b\nold mode 100644\nnew mode 100755\n");
-        let made = Patch::of("b", None, &Side::Absent, &with(0o444)).diff;
+        let made = file_diff("b", None, &Side::Absent, &with(0o444)).diff;
         assert!(made.contains("new file mode 100644\n"), "{made}");
         let nothing = Side::File { bytes: Vec::new(), mode: 0o644 };
-        let made = Patch::of("b", None, &Side::Absent, &nothing).diff;
+        let made = file_diff("b", None, &Side::Absent, &nothing).diff;
         assert!(made.ends_with("e69de29bb2d1d6434b8b29ae775ad8c2e48c5391\n"), "{made}");
     }
 

@@ -29,7 +29,6 @@ pub mod site;
 pub mod started;
 mod tree;
 pub mod walk;
-mod wire;
 pub mod worktree;
 
 pub use error::{Error, Result};

@@ -1,7 +1,7 @@
 //! What a rewind would do to files, and what stands in its way. Pure.
 
-use serde::Serialize;
 use stepwell::{Digest, FileChanged, FileState, Seq};
+use stepwell_wire::LeftFile;
 
 use crate::history::History;
 
@@ -81,18 +81,9 @@ pub struct Plan {
     /// What each file is, and what it is to become; in order of their paths.
     pub moves: Vec<FileChanged>,
     /// What is left as it is, and why.
-    pub left: Vec<Remark>,
+    pub left: Vec<LeftFile>,
     /// What someone else changed.
-    pub conflicts: Vec<Remark>,
-}
-
-/// A path and a word about it.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
-pub struct Remark {
-    /// The path.
-    pub path: String,
-    /// The word.
-    pub why: String,
+    pub conflicts: Vec<LeftFile>,
 }
 
 impl Plan {
@@ -104,14 +95,14 @@ impl Plan {
         for (path, net) in history.net(to, Seq::MAX) {
             let (target, left) = (net.before, net.after);
             if let Some(why) = untouchable(&path, &target, &left) {
-                plan.left.push(Remark { path, why });
+                plan.left.push(LeftFile { path, why });
                 continue;
             }
             let here = look.now(&path);
             if here.is(&target) {
                 // Nothing has to go, but what stands there is not what the session left.
                 if !here.is(&left) && matches!(here, Now::Folder | Now::Blocked(_)) {
-                    let remark = Remark { path, why: differs(&here, &left) };
+                    let remark = LeftFile { path, why: differs(&here, &left) };
                     plan.remarks(others).push(remark);
                 }
                 continue;
@@ -123,14 +114,14 @@ impl Plan {
                     let change = FileChanged { path, before, after, renamed_from: None };
                     found.push((change, here));
                 }
-                Ok(_) => plan.conflicts.push(Remark { path, why: differs(&here, &left) }),
+                Ok(_) => plan.conflicts.push(LeftFile { path, why: differs(&here, &left) }),
                 // What cannot be kept is not overwritten, whoever asks.
                 Err(why) if ours || others == Others::Overwritten => {
-                    plan.left.push(Remark { path, why });
+                    plan.left.push(LeftFile { path, why });
                 }
                 Err(why) => {
                     let why = format!("someone else changed it, and it cannot be kept: {why}");
-                    plan.conflicts.push(Remark { path, why });
+                    plan.conflicts.push(LeftFile { path, why });
                 }
             }
         }
@@ -166,13 +157,13 @@ impl Plan {
             Ok(gone) => self.moves.extend(gone),
             Err(why) => {
                 self.moves.retain(|it| it.path != path);
-                self.remarks(others).push(Remark { path, why });
+                self.remarks(others).push(LeftFile { path, why });
             }
         }
     }
 
     /// Where it is told of what stays where it is: it is in the way, unless that is forced.
-    fn remarks(&mut self, others: Others) -> &mut Vec<Remark> {
+    fn remarks(&mut self, others: Others) -> &mut Vec<LeftFile> {
         match others {
             Others::Respected => &mut self.conflicts,
             Others::Overwritten => &mut self.left,

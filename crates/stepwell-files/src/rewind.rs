@@ -11,11 +11,12 @@ use stepwell::{
     Restored, Rewinding, Rewound, Seq, Session, SessionId, Span, Status, StatusChanged, StopReason,
     Store, Timeline, Undone,
 };
+use stepwell_wire::LeftFile;
 
 use crate::claims::Claims;
 use crate::error::{Error, Result};
 use crate::history::History;
-use crate::plan::{Look as _, Others, Plan, Remark, in_the_way};
+use crate::plan::{Look as _, Others, Plan, in_the_way};
 use crate::rewind_effect::{RewindEffect, later_files};
 use crate::rewind_history::{Asked, MOVES, unfinished};
 use crate::site::Site;
@@ -87,7 +88,7 @@ pub struct Settled {
     /// The event that ended it; absent, files that someone else changed are in the way.
     pub seq: Option<Seq>,
     /// Those files.
-    pub left: Vec<Remark>,
+    pub left: Vec<LeftFile>,
 }
 
 /// A rewind that was cut off, and what finishing it would do.
@@ -100,7 +101,7 @@ pub struct CutOff {
     /// The files that are not moved yet.
     pub moves: Vec<FileChanged>,
     /// Those that someone else changed meanwhile.
-    pub left: Vec<Remark>,
+    pub left: Vec<LeftFile>,
 }
 
 /// The rewind of a session that was cut off, if there is one.
@@ -132,7 +133,7 @@ fn recorded(files: Vec<Recorded>, began: Seq, many: u64) -> Vec<FileChanged> {
 }
 
 /// The files that someone else changed since they were to be moved.
-fn foreign(moves: &[FileChanged], site: &Site<'_>) -> Vec<Remark> {
+fn foreign(moves: &[FileChanged], site: &Site<'_>) -> Vec<LeftFile> {
     let foreign = moves.iter().filter(|change| is_foreign(change, moves, site));
     foreign.map(|change| changed_meanwhile(&change.path)).collect()
 }
@@ -230,11 +231,11 @@ pub fn finish_rewind(
 }
 
 /// The files of a rewind that somebody else began.
-fn theirs(moves: &[FileChanged], began: Seq, site: &Site<'_>) -> Vec<Remark> {
+fn theirs(moves: &[FileChanged], began: Seq, site: &Site<'_>) -> Vec<LeftFile> {
     let Some(who) = site.whose.whose(began) else { return Vec::new() };
     let undone = moves.iter().filter(|change| !site.now(&change.path).is(&change.after));
     let why = format!("{who} began the rewind");
-    undone.map(|it| Remark { path: it.path.clone(), why: why.clone() }).collect()
+    undone.map(|it| LeftFile { path: it.path.clone(), why: why.clone() }).collect()
 }
 
 /// Did someone else change a file that is neither as it was nor as it is to be, or put
@@ -248,8 +249,8 @@ fn is_foreign(change: &FileChanged, moves: &[FileChanged], site: &Site<'_>) -> b
     !now.is(&change.before) || blocked
 }
 
-fn changed_meanwhile(path: &str) -> Remark {
-    Remark { path: path.to_owned(), why: "someone else changed it meanwhile".to_owned() }
+fn changed_meanwhile(path: &str) -> LeftFile {
+    LeftFile { path: path.to_owned(), why: "someone else changed it meanwhile".to_owned() }
 }
 
 /// The events that end a move: the move itself, and what the metadata says of the view that it
@@ -381,7 +382,7 @@ fn carry_out(
     began: Seq,
     moves: &[FileChanged],
     watch: Watch<'_>,
-) -> Result<Vec<Remark>> {
+) -> Result<Vec<LeftFile>> {
     let mut left = Vec::new();
     for change in in_order(moves) {
         watch(Stage::Moving(&change.path));

@@ -1,8 +1,9 @@
 //! What a session did to files between two points of it, as patches.
 
 use stepwell::{FileState, Kind, Result, Seq, SessionId, Store};
+use stepwell_wire::FileDiff;
 
-use crate::diff::{Patch, Side};
+use crate::diff::{Side, file_diff};
 use crate::history::History;
 
 impl Side {
@@ -30,7 +31,7 @@ pub fn patches<'a>(
     id: &SessionId,
     from: Seq,
     to: Seq,
-) -> Result<impl Iterator<Item = Result<Patch>> + 'a> {
+) -> Result<impl Iterator<Item = Result<FileDiff>> + 'a> {
     let net = History::of(store.keyed_events(id, &[Kind::File])?).net(from, to);
     // What was moved is shown where it came, not where it went.
     let moved: Vec<String> = net.values().filter_map(|it| it.renamed_from.clone()).collect();
@@ -42,6 +43,6 @@ pub fn patches<'a>(
     }
     Ok(changes.into_iter().map(move |(path, renamed_from, before, after)| {
         let (before, after) = (Side::read(store, &before)?, Side::read(store, &after)?);
-        Ok(Patch::of(&path, renamed_from.as_deref(), &before, &after))
+        Ok(file_diff(&path, renamed_from.as_deref(), &before, &after))
     }))
 }

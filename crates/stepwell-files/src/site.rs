@@ -7,9 +7,10 @@ use stepwell::{Digest, FileChanged, FileState, Seq};
 
 use crate::plan::{Look, Now};
 use stepwell::Redactor;
+use stepwell_wire::LeftFile;
 
 use crate::history::Entry;
-use crate::plan::Remark;
+
 use crate::safe_fs::Content;
 use crate::safe_path::{Exact, Root, SafePath};
 use crate::started::{is_named_to_git, is_started};
@@ -91,7 +92,7 @@ impl Look for Site<'_> {
 impl Site<'_> {
     /// The files of these moves that are asked about: what another one's run recorded would be
     /// written into the user's workspace, and what programs run by themselves would be run.
-    pub(crate) fn asked_about(&self, moves: &[FileChanged], history: &[Entry]) -> Vec<Remark> {
+    pub(crate) fn asked_about(&self, moves: &[FileChanged], history: &[Entry]) -> Vec<LeftFile> {
         let of = |path: &str| {
             let of_path = history.iter().filter(|entry| entry.change.path == path);
             of_path.filter_map(|entry| self.whose.whose(entry.seq)).next_back()
@@ -108,7 +109,7 @@ impl Site<'_> {
                     format!("programs run it by themselves, and {who} recorded what it holds")
                 }
             };
-            Some(Remark { path: path.clone(), why })
+            Some(LeftFile { path: path.clone(), why })
         };
         moves.iter().filter_map(ask).collect()
     }

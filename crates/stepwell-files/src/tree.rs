@@ -8,9 +8,9 @@ use std::collections::hash_map::Entry;
 use std::collections::{BTreeMap, HashMap, HashSet};
 use std::os::fd::OwnedFd;
 use std::path::{Path, PathBuf};
-use std::sync::{Mutex, PoisonError};
 
 use ignore::WalkState;
+use parking_lot::Mutex;
 use rustix::fs::{AtFlags, FileType, Mode, OFlags, Stat};
 
 use crate::safe_path::Root;
@@ -237,7 +237,7 @@ impl<K: Send + Sync> Tree<K> {
                     return WalkState::Continue;
                 };
                 let kind = entry.file_type();
-                let mut found = found.lock().unwrap_or_else(PoisonError::into_inner);
+                let mut found = found.lock();
                 if kind.is_some_and(|kind| kind.is_dir()) {
                     found.0.entry(path.to_owned()).or_default();
                 } else if kind.is_some_and(|kind| kind.is_file() || kind.is_symlink()) {
@@ -251,7 +251,7 @@ impl<K: Send + Sync> Tree<K> {
                 if found.1 > limit { WalkState::Quit } else { WalkState::Continue }
             })
         });
-        let (listing, files) = found.into_inner().unwrap_or_else(PoisonError::into_inner);
+        let (listing, files) = found.into_inner();
         if files > limit { Err(TooMany) } else { Ok(listing) }
     }
 

@@ -9,14 +9,12 @@ use stepwell::Session;
 use stepwell_agent::redact::Redactor;
 use stepwell_agent::run::{Allowed, FrontEnd, Setup, SharedBudget};
 
-use crate::agents::Agents;
 use crate::error::Result;
-use crate::flow::{Flow, Parts};
+use crate::flow::{Agents, Flow, Parts, Upcoming};
 use crate::halt::Halt;
 use crate::history::History;
 use crate::spec::Spec;
 use crate::template::Scope;
-use crate::upcoming::Upcoming;
 use crate::walk::walk;
 
 /// What [`next_nodes`] needs.

@@ -6,25 +6,26 @@
 use std::cell::{Cell, RefCell};
 use std::collections::{BTreeMap, HashMap, HashSet};
 use std::rc::Rc;
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::sync::Arc;
 
+use parking_lot::{Mutex, MutexGuard};
+use serde::Serialize;
 use serde_json::Value;
 use stepwell::{
     Digest, Event, NewEvent, Node, NodeKey, NodeState, Recorded, Seq, Session, Spent, Usage,
 };
 use stepwell_agent::provider::Fault;
+use stepwell_agent::redact::Redactor;
 use stepwell_agent::run::{
     EventSink, FrontEnd, NodeStatus, Past, RunEvent, Setup, SharedBudget, Wishes,
 };
 use tokio::sync::{Semaphore, watch};
 
-use crate::agents::Agents;
 use crate::halt::{Halt, NodeFailure};
 use crate::history::History;
 use crate::memo::Memo;
 use crate::spec::Spec;
 use crate::template::Scope;
-use crate::upcoming::Upcoming;
 
 /// A flow running in a session.
 pub struct Flow<'a> {
@@ -55,6 +56,27 @@ pub struct Flow<'a> {
     pub(crate) dry_run: Option<RefCell<Vec<Upcoming>>>,
 }
 
+/// A node that a flow would run next.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+pub struct Upcoming {
+    /// Its key, as the session's log names it.
+    pub key: String,
+    /// The agent that would be asked; `None` for a question to a person.
+    pub agent: Option<String>,
+    /// The prompt or the question; `None` if it cannot be rendered yet.
+    pub asks: Option<String>,
+}
+
+/// Provides what a flow's agents run with: models, tools, keys.
+pub trait Agents {
+    /// The setup of one agent. `tools`, if given, replace the agent's own. The error says why
+    /// the agent cannot run.
+    fn setup(&self, agent: &str, tools: Option<&[String]>) -> Result<Arc<Setup>, String>;
+
+    /// Removes secrets from everything that is written.
+    fn redactor(&self) -> &Redactor;
+}
+
 /// An agent with the tools that replace its own, if any.
 #[derive(PartialEq, Eq, Hash)]
 struct AgentKey {
@@ -70,7 +92,7 @@ pub(crate) struct FlowState {
 }
 
 pub(crate) fn locked(state: &Mutex<FlowState>) -> MutexGuard<'_, FlowState> {
-    state.lock().unwrap_or_else(PoisonError::into_inner)
+    state.lock()
 }
 
 /// What an agent runs with, and its rendered system prompt.

@@ -1,6 +1,5 @@
 //! Workflows of agents: their specs, and durable execution of them.
 
-mod agents;
 mod answer;
 mod artifact;
 mod ask;
@@ -18,24 +17,20 @@ mod node;
 mod pattern;
 pub mod plan;
 pub mod revision;
-mod schema;
 pub mod spec;
 pub mod template;
 mod text;
-mod upcoming;
 mod walk;
 mod wire;
 
-pub use agents::Agents;
 pub use artifact::{Folder as OutputFolder, Over, Unwritten};
 pub use dry_run::{DryRun, next_nodes};
 pub use error::{Error, Result};
 pub use execute::Ended;
-pub use flow::{Flow, Parts};
+pub use flow::{Agents, Flow, Parts, Upcoming};
 pub use gate::{NO_PERSON, NOBODY, NoAnswer, accept};
 pub use halt::NodeFailure;
 pub use history::{History, Stored};
 pub use memo::{Asked, Memo, Noted};
-pub use schema::{schema, schema_text};
+pub use spec::{schema, schema_text};
 pub use stepwell_agent::run::Patience;
-pub use upcoming::Upcoming;

@@ -10,10 +10,9 @@ use serde_json::{Value, json};
 use stepwell::NodeKey;
 
 use crate::ask::Ask;
-use crate::flow::Flow;
+use crate::flow::{Flow, Upcoming};
 use crate::gate::Question;
 use crate::halt::Halt;
-use crate::upcoming::Upcoming;
 
 /// The work of a node.
 pub(crate) enum Work<'a> {

@@ -2,9 +2,9 @@
 
 use stepwell_wire::{AskCount, FlowProblem, PlanEdge, PlanNode, PlanVariable};
 
+use crate::flow::Upcoming;
 use crate::plan::Plan;
 use crate::spec::Problem;
-use crate::upcoming::Upcoming;
 
 impl From<&Problem> for FlowProblem {
     fn from(problem: &Problem) -> Self {

@@ -1,7 +1,8 @@
 //! The stores that tools look into: this workspace's, or all of the user's.
 
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::Arc;
 
+use parking_lot::Mutex;
 use stepwell::{Access, Acting, Redactor, SessionId, Stepwell, Who};
 use stepwell_workspace::{NamedWell, Well, Workspace};
 
@@ -74,7 +75,7 @@ impl Stores {
     /// This workspace's store; none, if there is none and nothing is to be written.
     pub(crate) fn here(&self, purpose: Purpose) -> Result<Option<Stepwell>> {
         let place = &self.workspace.place;
-        let mut open = self.open.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut open = self.open.lock();
         if !place.has_store() {
             // One that was open is gone.
             *open = Default::default();

@@ -7,10 +7,11 @@
 use std::collections::HashSet;
 use std::io::{self, Read, Write};
 use std::ops::ControlFlow;
-use std::sync::{Arc, Mutex, PoisonError, mpsc as blocking};
+use std::sync::{Arc, mpsc as blocking};
 use std::thread;
 use std::time::Duration;
 
+use parking_lot::Mutex;
 use rmcp::RoleServer;
 use rmcp::model::{
     ClientJsonRpcMessage, ErrorData, JsonRpcMessage, RequestId, ServerJsonRpcMessage,
@@ -56,16 +57,16 @@ struct Unanswered {
 
 impl Unanswered {
     fn add(&self, id: RequestId) {
-        self.ids.lock().unwrap_or_else(PoisonError::into_inner).insert(id);
+        self.ids.lock().insert(id);
     }
 
     fn remove(&self, id: &RequestId) {
-        self.ids.lock().unwrap_or_else(PoisonError::into_inner).remove(id);
+        self.ids.lock().remove(id);
         self.fewer.notify_one();
     }
 
     async fn none_left(&self) {
-        while !self.ids.lock().unwrap_or_else(PoisonError::into_inner).is_empty() {
+        while !self.ids.lock().is_empty() {
             self.fewer.notified().await;
         }
     }

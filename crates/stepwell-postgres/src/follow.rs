@@ -6,10 +6,11 @@
 //! short while.
 
 use std::collections::BTreeSet;
+use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
-use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
+use parking_lot::{Condvar, Mutex, MutexGuard};
 use stepwell::SessionId;
 use tokio::sync::mpsc::{UnboundedReceiver, UnboundedSender, unbounded_channel};
 use tokio::sync::oneshot;
@@ -58,7 +59,7 @@ struct Waiters {
 
 impl Shared {
     fn news(&self) -> MutexGuard<'_, Waiters> {
-        self.news.lock().unwrap_or_else(PoisonError::into_inner)
+        self.news.lock()
     }
 
     fn came(&self) {
@@ -114,7 +115,7 @@ impl Followers {
 
     /// Starts to listen, once.
     fn listen(&self, pool: &Pool) {
-        let mut listens = self.listens.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut listens = self.listens.lock();
         if listens.is_none() {
             let (end, ended) = oneshot::channel();
             let work = keep_listening(
@@ -141,11 +142,10 @@ impl Watch<'_> {
             true => POLL_BESIDE,
             false => POLL,
         };
-        let news = self.shared.news();
-        let seen = self.seen;
-        let waited =
-            self.shared.came.wait_timeout_while(news, longest.min(poll), |news| news.count == seen);
-        self.seen = waited.unwrap_or_else(PoisonError::into_inner).0.count;
+        let mut news = self.shared.news();
+        let is_seen = |news: &mut Waiters| news.count == self.seen;
+        self.shared.came.wait_while_for(&mut news, is_seen, longest.min(poll));
+        self.seen = news.count;
     }
 }
 

@@ -5,8 +5,8 @@
 //! version that it was made for, and is then done anew from what the database says.
 
 use std::collections::{BTreeMap, HashMap};
-use std::sync::{Mutex, PoisonError};
 
+use parking_lot::Mutex;
 use stepwell::backend::SessionRow;
 use stepwell::{Lane, LaneState, SessionId};
 
@@ -27,8 +27,8 @@ pub(crate) struct Known {
 pub(crate) struct HeadCache(Mutex<HashMap<SessionId, Box<Known>>>);
 
 impl HeadCache {
-    fn known(&self) -> std::sync::MutexGuard<'_, HashMap<SessionId, Box<Known>>> {
-        self.0.lock().unwrap_or_else(PoisonError::into_inner)
+    fn known(&self) -> parking_lot::MutexGuard<'_, HashMap<SessionId, Box<Known>>> {
+        self.0.lock()
     }
 
     /// How a session stood. It is the caller's to bring back when it has moved on.

@@ -9,9 +9,10 @@
 //! can hold it while another one forks.
 
 use std::collections::HashMap;
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError, mpsc};
+use std::sync::{Arc, mpsc};
 use std::time::Duration;
 
+use parking_lot::{Mutex, MutexGuard};
 use pyo3::prelude::*;
 use stepwell::{
     Access, Deps, Epoch, ErrorKind, Session, SessionId, SqliteOptions, SqliteStore, Stepwell, Store,
@@ -118,7 +119,7 @@ impl Handle {
     }
 
     fn lock(&self) -> MutexGuard<'_, State> {
-        self.state.lock().unwrap_or_else(PoisonError::into_inner)
+        self.state.lock()
     }
 
     /// Keeps a session that is held, under a number.
@@ -197,7 +198,7 @@ impl Handle {
         let done = std::thread::scope(|scope| {
             let reader = scope.spawn(move || work(&well, &mut |piece| sender.send(piece).is_ok()));
             let receiver = Mutex::new(receiver);
-            let next = || receiver.lock().unwrap_or_else(PoisonError::into_inner).recv().ok();
+            let next = || receiver.lock().recv().ok();
             let mut taken = Ok(());
             while let (Ok(()), Some(piece)) = (&taken, py.detach(next)) {
                 taken = take(piece);

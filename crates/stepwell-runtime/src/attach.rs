@@ -4,8 +4,9 @@ mod below;
 mod pieces;
 
 use std::collections::HashMap;
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::Arc;
 
+use parking_lot::Mutex;
 use stepwell::{
     Event, Lane, Outcome, Recorded, Seq, SessionId, SessionInfo, Span, Spent, Status, Stepwell,
     StopReason,
@@ -72,7 +73,7 @@ impl Attached {
     /// said so far of an answer that is on its way.
     #[must_use]
     pub fn events(&self) -> EventStream {
-        let first = self.first.lock().unwrap_or_else(PoisonError::into_inner).take();
+        let first = self.first.lock().take();
         first.unwrap_or_else(|| self.listeners.listen())
     }
 

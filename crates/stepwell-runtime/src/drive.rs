@@ -2,8 +2,9 @@
 
 use std::os::unix::fs::{OpenOptionsExt as _, PermissionsExt as _};
 use std::path::Path;
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::Arc;
 
+use parking_lot::Mutex;
 use stepwell::gates::Gates;
 use stepwell::{Seq, Session, Span};
 use stepwell_agent::provider::script::Script;
@@ -162,7 +163,7 @@ impl Watched {
         mirror.iter().for_each(Mirror::refresh);
         let seen = Arc::clone(&fold);
         let sink = EventSink::to(move |event| {
-            seen.lock().unwrap_or_else(PoisonError::into_inner).see(&event);
+            seen.lock().see(&event);
             if let RunEvent::Recorded(recorded) = &event {
                 mirror.iter().for_each(|mirror| mirror.on_event(&recorded.event));
             }
@@ -188,7 +189,7 @@ impl Watched {
         took: std::time::Duration,
         resumed_from: Option<Seq>,
     ) -> Error {
-        let fold = self.fold.lock().unwrap_or_else(PoisonError::into_inner);
+        let fold = self.fold.lock();
         let report = Box::new(fold.report(error.to_string(), took, resumed_from));
         match error {
             Error::Agent(stepwell_agent::Error::Store(error))

@@ -2,9 +2,10 @@
 //! session and in those of its subagents.
 
 use std::collections::BTreeMap;
-use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
+use std::sync::Arc;
 use std::time::Duration;
 
+use parking_lot::{Condvar, Mutex, MutexGuard};
 use stepwell::{Event, Facts, Kind, Lease, Recorded, Seq, SessionId, Stepwell, WorkAsked};
 use stepwell_agent::run::{RunEvent, Wisher};
 
@@ -35,7 +36,7 @@ impl Subagents {
     }
 
     fn all(&self) -> MutexGuard<'_, BTreeMap<SessionId, Seq>> {
-        self.0.lock().unwrap_or_else(PoisonError::into_inner)
+        self.0.lock()
     }
 }
 
@@ -67,10 +68,9 @@ impl Follower {
             // A wish may have come since the lease was taken; earlier ones name another lease.
             run.carry_out(Seq::FIRST, seen);
             let (over, ended) = &*until;
-            let mut is_over = over.lock().unwrap_or_else(PoisonError::into_inner);
+            let mut is_over = over.lock();
             while !*is_over {
-                let waited = ended.wait_timeout(is_over, LOOK);
-                is_over = waited.unwrap_or_else(PoisonError::into_inner).0;
+                ended.wait_for(&mut is_over, LOOK);
                 if !*is_over {
                     seen = run.look(lease, seen);
                     run.look_below();
@@ -87,7 +87,7 @@ impl Follower {
 impl Drop for Follower {
     fn drop(&mut self) {
         let (over, ended) = &*self.over;
-        *over.lock().unwrap_or_else(PoisonError::into_inner) = true;
+        *over.lock() = true;
         ended.notify_all();
         if let Some(thread) = self.thread.take() {
             // It is at its last look; a panic there is its own.

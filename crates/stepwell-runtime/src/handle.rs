@@ -1,9 +1,10 @@
 //! A run, as whoever started it holds it.
 
 use std::collections::{HashMap, VecDeque};
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::sync::Arc;
 use std::thread::JoinHandle;
 
+use parking_lot::{Mutex, MutexGuard};
 use stepwell::{
     Answer, GateAnswered, Lane, Lease, Money, Permission, Said, SessionId, Stepwell, Who,
 };
@@ -310,7 +311,7 @@ struct Inside {
 
 impl Listeners {
     fn inside(&self) -> MutexGuard<'_, Inside> {
-        self.0.lock().unwrap_or_else(PoisonError::into_inner)
+        self.0.lock()
     }
 
     /// Tells of an event; whoever no longer listens is let go.

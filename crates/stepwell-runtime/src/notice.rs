@@ -2,8 +2,8 @@
 //! front end words it. What happens in the run itself is told by its events.
 
 use std::path::PathBuf;
-use std::sync::{Mutex, PoisonError};
 
+use parking_lot::Mutex;
 use serde::Serialize;
 use stepwell::trust::Disregarded;
 use stepwell::{Mode, Money, Seq, SessionId, Time};
@@ -236,7 +236,7 @@ pub struct ToldOnce(Mutex<Vec<Notice>>);
 impl ToldOnce {
     /// Is it worth telling?
     pub fn is_news(&self, notice: &Notice) -> bool {
-        let mut told = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut told = self.0.lock();
         let is_news = !notice.is_standing() || !told.contains(notice);
         if is_news && notice.is_standing() {
             told.push(notice.clone());

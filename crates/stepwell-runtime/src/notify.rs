@@ -6,9 +6,9 @@
 use std::os::unix::process::CommandExt as _;
 use std::process::{Child, Command, Stdio};
 use std::sync::mpsc;
-use std::sync::{Mutex, PoisonError};
 use std::time::Duration;
 
+use parking_lot::Mutex;
 use stepwell::{
     Change, Edited, Event, Gate, Money, Redactor, Session, SessionId, Status, StopReason,
 };
@@ -140,7 +140,7 @@ impl Notifier {
     /// Counts what a call cost. The one that brings the budget near its end is told of.
     fn spent(&self, cost: Option<Money>) {
         let Some(cost) = cost else { return };
-        let mut budget = self.budget.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut budget = self.budget.lock();
         let before = budget.spent;
         budget.spent = before.plus(cost);
         let (now, Some(most)) = (budget.spent, budget.most) else { return };
@@ -156,7 +156,7 @@ impl Notifier {
 
     /// The session may cost something else from now on.
     fn budget_set(&self, most: Money) {
-        let mut budget = self.budget.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut budget = self.budget.lock();
         budget.most = Some(most.minus(self.before));
     }
 

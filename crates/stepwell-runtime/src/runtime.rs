@@ -4,7 +4,9 @@ use std::collections::BTreeMap;
 use std::ops::Deref;
 use std::sync::Arc;
 
-use stepwell::{Access, Acting, EventId, SessionId, Stepwell, Who};
+use stepwell::{
+    Access, Acting, Created, EventId, NewEvent, NewSession, Session, SessionId, Stepwell, Who,
+};
 use stepwell_agent::agent::{Agent, builtin};
 use stepwell_agent::run::{EventSink, RunEvent};
 use stepwell_agent::tool::Supervisor;
@@ -170,6 +172,27 @@ impl Runtime {
         let mut agents = builtin();
         agents.extend(self.config.agents.clone());
         agents
+    }
+
+    /// Makes a session that is the user's own. It is marked before it is there, so that a process
+    /// that dies in between does not leave a session that its own user is refused. What somebody
+    /// else made under the same name is not marked.
+    pub(crate) fn create_own(
+        &self,
+        well: &Stepwell,
+        created: Created,
+        events: Vec<NewEvent>,
+    ) -> Result<Session> {
+        let id = created.id.clone();
+        let is_known = self.is_own(&id) || well.store().exists(&id)?;
+        if !is_known {
+            self.own(&id);
+        }
+        let made = well.create(NewSession { created, events });
+        if made.is_err() && !is_known {
+            self.disown(&id);
+        }
+        Ok(made?)
     }
 
     /// The store, open for writing.

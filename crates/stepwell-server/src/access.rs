@@ -6,8 +6,9 @@ use std::io::{self, Write as _};
 use std::net::SocketAddr;
 use std::os::unix::fs::OpenOptionsExt as _;
 use std::path::Path;
-use std::sync::{Arc, Mutex};
+use std::sync::Arc;
 
+use parking_lot::Mutex;
 use serde::Serialize;
 use stepwell::Time;
 
@@ -58,8 +59,6 @@ impl AccessLog for AccessFile {
         let Ok(mut line) = serde_json::to_vec(entry) else { return };
         line.push(b'\n');
         // A full disk stops the log, and not the server.
-        if let Ok(mut file) = self.0.lock() {
-            let _ = file.write_all(&line);
-        }
+        let _ = self.0.lock().write_all(&line);
     }
 }

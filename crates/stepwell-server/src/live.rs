@@ -10,11 +10,12 @@
 use std::collections::HashMap;
 use std::convert::Infallible;
 use std::fmt::Write as _;
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::sync::Arc;
 use std::time::Duration;
 
 use bytes::Bytes;
 use futures_util::Stream;
+use parking_lot::{Mutex, MutexGuard};
 use serde_json::json;
 use stepwell::{Followed, Notice, Recorded, Seq, SessionId, Span, Stepwell};
 use stepwell_runtime::live::{InOrder, Listening, LivePiece, listen};
@@ -87,7 +88,7 @@ impl Following {
     }
 
     fn order(&self) -> MutexGuard<'_, InOrder> {
-        self.order.lock().unwrap_or_else(PoisonError::into_inner)
+        self.order.lock()
     }
 
     /// Nothing is sent between what was said and what comes.
@@ -217,7 +218,7 @@ impl Live {
     }
 
     fn sessions(&self) -> MutexGuard<'_, HashMap<SessionId, Arc<Following>>> {
-        self.sessions.lock().unwrap_or_else(PoisonError::into_inner)
+        self.sessions.lock()
     }
 
     /// Watches a session. Its last frame is `gone`, when it was erased.
@@ -316,7 +317,7 @@ impl Live {
     }
 
     fn follow_all(self: &Arc<Self>) -> Result<broadcast::Receiver<Frame>> {
-        let mut changes = self.changes.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut changes = self.changes.lock();
         if let Some(sender) = &*changes {
             return Ok(sender.subscribe());
         }
@@ -340,13 +341,13 @@ impl Live {
                 if let Some(told) = told {
                     let _ = sender.send(told);
                 }
-                let mut changes = live.changes.lock().unwrap_or_else(PoisonError::into_inner);
+                let mut changes = live.changes.lock();
                 if sender.receiver_count() == 0 {
                     *changes = None;
                     return;
                 }
             }
-            *live.changes.lock().unwrap_or_else(PoisonError::into_inner) = None;
+            *live.changes.lock() = None;
         });
         Ok(receiver)
     }

@@ -2,9 +2,9 @@
 //! for it once is answered again and not done again.
 
 use std::collections::{HashMap, VecDeque};
-use std::sync::{Mutex, MutexGuard, PoisonError};
 
 use axum::http::StatusCode;
+use parking_lot::{Mutex, MutexGuard};
 
 use crate::problem::{Problem, Result};
 use crate::reply::Reply;
@@ -54,7 +54,7 @@ impl Repeats {
     }
 
     fn state(&self) -> MutexGuard<'_, State> {
-        self.state.lock().unwrap_or_else(PoisonError::into_inner)
+        self.state.lock()
     }
 }
 

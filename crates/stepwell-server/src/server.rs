@@ -130,7 +130,7 @@ impl Server {
         let guard = Guard { origins, logins, cookie: format!("stepwell_{port}") };
         let limits = Limits { read_only: options.read_only, may_yolo: options.may_yolo };
         let (repeats, mcp, access) = (Repeats::default(), options.mcp, options.access);
-        let tidying = Tidying::new();
+        let tidying = Tidying::default();
         let site = Arc::new(Site { stores, tidying, guard, limits, repeats, mcp, access, clock });
         Ok(Self { site, listeners, reach: options.reach })
     }

@@ -2,8 +2,9 @@
 
 use std::collections::HashMap;
 use std::path::{Path, PathBuf};
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::Arc;
 
+use parking_lot::Mutex;
 use stepwell::{Digest, SessionId, Stepwell};
 use stepwell_runtime::Runtime;
 use stepwell_runtime::detached::{Launcher, Program};
@@ -134,7 +135,7 @@ impl Stores {
     }
 
     fn other(&self, wanted: &str) -> Result<Arc<OpenStore>> {
-        let mut others = self.others.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut others = self.others.lock();
         if let Some(store) = others.get(wanted) {
             return Ok(Arc::clone(store));
         }

@@ -1,11 +1,10 @@
 //! What a rewind does, or would do, in words.
 
 use stepwell::{Head, Scope, SessionId, Status};
-use stepwell_files::plan::Remark;
 use stepwell_files::rewind::{CutOff, Preview};
-use stepwell_files::rewind_effect::{RewindEffect, Work};
+use stepwell_files::rewind_effect::RewindEffect;
 use stepwell_files::rewind_history::{Asked, Direction};
-use stepwell_wire::MovedFile;
+use stepwell_wire::{LeftFile, MovedFile, RewoundWork};
 
 use crate::console::{Paint, Style};
 use crate::explained::Explained;
@@ -95,7 +94,7 @@ impl Move<'_> {
             );
             return (Vec::new(), Explained { message, hint: Some(hint) });
         }
-        let line = |it: &Remark| format!("conflict {}: {}", one_line(&it.path), it.why);
+        let line = |it: &LeftFile| format!("conflict {}: {}", one_line(&it.path), it.why);
         let mut lines: Vec<String> = conflicts.iter().map(line).collect();
         if !aside.is_empty() {
             lines.push(format!("What was done since would be set aside, too: {aside}."));
@@ -131,7 +130,7 @@ fn moved(file: &MovedFile, paint: Paint) -> String {
     format!("  {word} {}", one_line(&file.path))
 }
 
-fn remark(style: Style, word: &str, remark: &Remark, paint: Paint) -> String {
+fn remark(style: Style, word: &str, remark: &LeftFile, paint: Paint) -> String {
     let word = paint.paint(style, &format!("{word:<8}"));
     format!("  {word} {}: {}", one_line(&remark.path), one_line(&remark.why))
 }
@@ -180,7 +179,7 @@ fn set_aside(shift: &RewindEffect) -> String {
     aside.join(", ")
 }
 
-fn amount(work: Work) -> String {
+fn amount(work: RewoundWork) -> String {
     let said = format!("{} ({})", count(work.steps, "step"), count(work.messages, "message"));
     let others = [
         (work.tasks, "task change"),

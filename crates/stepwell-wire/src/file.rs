@@ -58,7 +58,7 @@ pub struct FileContent {
 }
 
 /// What a session did to a file between two points.
-#[derive(Clone, Debug, Serialize, JsonSchema)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, JsonSchema)]
 pub struct FileDiff {
     /// Where, relative to the workspace.
     pub path: String,

@@ -59,7 +59,7 @@ pub struct UnfinishedRewind {
 }
 
 /// Part of what a session did, that a rewind takes back.
-#[derive(Clone, Copy, Debug, Default, Serialize, JsonSchema)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, JsonSchema)]
 pub struct RewoundWork {
     /// Answers of a model, each with the calls that it asked for.
     pub steps: usize,
@@ -83,6 +83,29 @@ pub struct RewoundWork {
     /// Answers of a person to what a run waited with.
     #[serde(skip_serializing_if = "is_zero")]
     pub answers: usize,
+}
+
+impl RewoundWork {
+    /// Is it nothing?
+    #[must_use]
+    pub fn is_none(self) -> bool {
+        self == Self::default()
+    }
+
+    /// What is left of it without a part of it.
+    #[must_use]
+    pub const fn without(self, part: Self) -> Self {
+        Self {
+            steps: self.steps - part.steps,
+            messages: self.messages - part.messages,
+            tasks: self.tasks - part.tasks,
+            questions: self.questions - part.questions,
+            phases: self.phases - part.phases,
+            goals: self.goals - part.goals,
+            compactions: self.compactions - part.compactions,
+            answers: self.answers - part.answers,
+        }
+    }
 }
 
 #[expect(clippy::trivially_copy_pass_by_ref, reason = "serde passes a reference")]
@@ -149,7 +172,7 @@ impl MovedFileAction {
 }
 
 /// A file that a rewind does not move, and why.
-#[derive(Clone, Debug, Serialize, JsonSchema)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, JsonSchema)]
 pub struct LeftFile {
     /// Where, relative to the workspace.
     pub path: String,

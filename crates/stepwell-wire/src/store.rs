@@ -203,6 +203,14 @@ pub enum WorktreeState {
     Broken,
 }
 
+impl WorktreeState {
+    /// Would nothing be lost without it?
+    #[must_use]
+    pub const fn is_done(self) -> bool {
+        matches!(self, Self::Clean | Self::Merged)
+    }
+}
+
 /// A worktree that was removed.
 #[derive(Clone, Debug, Serialize, JsonSchema)]
 pub struct WorktreeRemoved {

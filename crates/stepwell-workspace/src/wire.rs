@@ -16,7 +16,7 @@ impl From<&SubagentWorktree> for Worktree {
             id: site.id.clone(),
             branch: site.worktree.branch.clone(),
             path: site.worktree.path.display().to_string(),
-            state: state.ok().map(|it| it.state.into()),
+            state: state.ok().map(|it| it.state),
             paths: state.map(|it| it.paths.clone()).unwrap_or_default(),
             commit: state.ok().and_then(|it| it.stray.clone()),
             error: state.err().cloned(),

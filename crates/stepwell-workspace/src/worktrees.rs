@@ -5,7 +5,8 @@ use std::path::{Path, PathBuf};
 
 use stepwell::{Head, Origin, Query, Session, SessionId, SessionInfo, Status, Stepwell};
 use stepwell_files::worktree::SubagentRecord;
-use stepwell_files::worktree::{State, Worktree, WorktreeRef, all};
+use stepwell_files::worktree::{Worktree, WorktreeRef, all};
+use stepwell_wire::WorktreeState;
 
 use crate::error::{Error, Result};
 use crate::git::repository;
@@ -190,7 +191,8 @@ impl SubagentWorktree {
     /// Is there nothing of it but a branch without commits of its own?
     #[must_use]
     pub fn is_gone(&self) -> bool {
-        self.used_by.is_none() && self.state.as_ref().is_ok_and(|it| it.state == State::Gone)
+        self.used_by.is_none()
+            && self.state.as_ref().is_ok_and(|it| it.state == WorktreeState::Gone)
     }
 
     /// Removes it because somebody asks for it.
@@ -201,7 +203,7 @@ impl SubagentWorktree {
         if let Some(user) = self.used_by.as_ref().filter(|user| user.at_work) {
             return Err(WorktreeStays::AtWork(user));
         }
-        if self.state.as_ref().is_ok_and(|it| it.state == State::CheckedOut) {
+        if self.state.as_ref().is_ok_and(|it| it.state == WorktreeState::CheckedOut) {
             return Err(WorktreeStays::Holds);
         }
         let removed = match (loss, &self.used_by) {

@@ -1,9 +1,11 @@
 //! Keeps leases alive while their sessions are open, however long a tool takes.
 
 use std::collections::{HashMap, HashSet};
-use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
+use std::sync::Arc;
 use std::thread::JoinHandle;
 use std::time::Duration;
+
+use parking_lot::{Condvar, Mutex, MutexGuard};
 
 use crate::{Error, Event, Facts, Kind, Lease, SessionId, StopAsked, Store};
 
@@ -58,7 +60,7 @@ impl Keeper {
     /// Renews a lease from now on.
     pub(crate) fn keep(&self, lease: Lease) {
         self.shared.kept().leases.insert(lease.session.clone(), lease);
-        let mut thread = self.thread.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut thread = self.thread.lock();
         if thread.is_none() {
             let shared = Arc::clone(&self.shared);
             let named = std::thread::Builder::new().name("stepwell-leases".to_owned());
@@ -99,7 +101,7 @@ impl Drop for Keeper {
     fn drop(&mut self) {
         self.shared.kept().closing = true;
         self.shared.changed.notify_all();
-        let thread = self.thread.lock().unwrap_or_else(PoisonError::into_inner).take();
+        let thread = self.thread.lock().take();
         if let Some(thread) = thread {
             // It ends after the renewal that it is at; a panic there is its own.
             let _ = thread.join();
@@ -109,16 +111,14 @@ impl Drop for Keeper {
 
 impl Shared {
     fn kept(&self) -> MutexGuard<'_, Kept> {
-        self.kept.lock().unwrap_or_else(PoisonError::into_inner)
+        self.kept.lock()
     }
 
     fn renew_until_closed(&self) {
         let mut kept = self.kept();
         while !kept.closing {
-            let pause = self.changed.wait_timeout(kept, (self.ttl / 5).max(SHORTEST));
-            let (guard, timeout) = pause.unwrap_or_else(PoisonError::into_inner);
-            kept = guard;
-            if timeout.timed_out() && !kept.closing {
+            let pause = self.changed.wait_for(&mut kept, (self.ttl / 5).max(SHORTEST));
+            if pause.timed_out() && !kept.closing {
                 let leases: Vec<Lease> = kept.leases.values().cloned().collect();
                 let watched = kept.on_stop.clone();
                 drop(kept);

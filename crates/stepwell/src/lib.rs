@@ -57,7 +57,6 @@
 //! | what a cleanup takes | [`Policy`], [`Plan`] |
 //! | whether to resume | [`ResumeDecision`] |
 //! | what is planned | [`Tasks`], [`Work`] |
-//! | one drain at a time in a process | [`coordinator::Coordinator`] |
 //!
 //! The library is synchronous and touches no network, terminal, home folder or
 //! environment. Time, randomness and the view of other processes come in through
@@ -94,7 +93,6 @@ pub mod checkpoints;
 pub mod clock;
 mod codec;
 pub mod compactions;
-pub mod coordinator;
 mod counted;
 pub mod error;
 mod facade;

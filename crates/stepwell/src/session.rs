@@ -5,8 +5,10 @@ use crate::Event;
 use crate::ForkAt;
 use crate::trust::{self, Note, given_at};
 use std::collections::{BTreeMap, HashMap};
+use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
-use std::sync::{Arc, Mutex, PoisonError};
+
+use parking_lot::Mutex;
 
 use crate::{
     Append, Checkpoint, Created, Digest, Driver, Error, Kind, Lane, LaneState, Lease, Message,
@@ -217,7 +219,7 @@ impl Session {
         lane: &Lane,
         messages: impl IntoIterator<Item = Message>,
     ) -> Result<Written> {
-        let mut steps = self.steps.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut steps = self.steps.lock();
         let done = match steps.get(lane) {
             Some(done) => *done,
             None => self.well.store().lanes(self.id())?.get(lane).map_or(0, |lane| lane.steps),

@@ -5,8 +5,10 @@
 //! thread that would outlive its store, and nobody waits in vain.
 
 use std::collections::{HashMap, VecDeque};
-use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
+use std::sync::Arc;
 use std::time::{Duration, Instant};
+
+use parking_lot::{Condvar, Mutex, MutexGuard};
 
 use crate::store::changes::{ChangeKind, SessionChange};
 use crate::{ChangeCursor, Changes, Result, Seq, SessionId, Stepwell, Store};
@@ -81,7 +83,7 @@ impl Hub {
     }
 
     fn state(&self) -> MutexGuard<'_, State> {
-        self.state.lock().unwrap_or_else(PoisonError::into_inner)
+        self.state.lock()
     }
 
     /// Subscribes to one session, or to all.
@@ -229,8 +231,7 @@ impl Subscription {
                 return Ok(None);
             } else {
                 self.inbox(&mut state).waiting = true;
-                let waited = self.told.wait_timeout(state, left);
-                state = waited.unwrap_or_else(PoisonError::into_inner).0;
+                self.told.wait_for(&mut state, left);
                 self.inbox(&mut state).waiting = false;
             }
         }

@@ -13,10 +13,10 @@ use crate::trust::{
 };
 use crate::{
     Append, Clock, Create, Created, Edited, Entropy, Error, Event, EventId, Facts, Found,
-    GateAnswered, IdFormat, Kind, LEASE_TTL, Lane, Lease, LeaseRequest, NewEvent,
-    Origin, Page, Processes, Query, Recorded, Redactor, Result, Said, Search, Seq,
-    SessionId, SessionInfo, SqliteOptions, SqliteStore, StopAsked, Store, SystemClock,
-    SystemEntropy, SystemProcesses, Time, Who, Write, Written,
+    GateAnswered, IdFormat, Kind, LEASE_TTL, Lane, Lease, LeaseRequest, NewEvent, Origin, Page,
+    Processes, Query, Recorded, Redactor, Result, Said, Search, Seq, SessionId, SessionInfo,
+    SqliteOptions, SqliteStore, StopAsked, Store, SystemClock, SystemEntropy, SystemProcesses,
+    Time, Who, Write, Written,
 };
 
 /// A store of sessions, with all that is needed to run, resume and clean them up.

@@ -1,9 +1,10 @@
 //! One session that a client has open: what it was given, and how a prompt reaches it.
 
 use std::path::{Path, PathBuf};
-use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError};
+use std::sync::{Arc, OnceLock};
 use std::time::Duration;
 
+use parking_lot::{Mutex, MutexGuard};
 use stepwell::changes::Subscription;
 use stepwell::gates::Gates;
 use stepwell::{
@@ -126,11 +127,11 @@ impl Conversation {
 
     /// What the user chose.
     pub(crate) fn chosen(&self) -> MutexGuard<'_, Chosen> {
-        self.chosen.lock().unwrap_or_else(PoisonError::into_inner)
+        self.chosen.lock()
     }
 
     fn told_mut(&self) -> MutexGuard<'_, Seq> {
-        self.told.lock().unwrap_or_else(PoisonError::into_inner)
+        self.told.lock()
     }
 
     /// The last event that the client was told of.

@@ -1,8 +1,9 @@
 //! Who tells of a run, shared between the run's task and whoever is told everything anew.
 
 use std::fmt;
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::sync::Arc;
 
+use parking_lot::{Mutex, MutexGuard};
 use stepwell::Seq;
 use stepwell_runtime::{Error, RunEvent};
 
@@ -39,7 +40,7 @@ impl Reporter {
     }
 
     fn inside(&self) -> MutexGuard<'_, Inside> {
-        self.inside.lock().unwrap_or_else(PoisonError::into_inner)
+        self.inside.lock()
     }
 
     /// Tells something that no run told.

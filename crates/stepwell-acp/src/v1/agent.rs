@@ -2,8 +2,9 @@
 
 use std::collections::{BTreeSet, HashMap};
 use std::path::{Path, PathBuf};
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::sync::Arc;
 
+use parking_lot::{Mutex, MutexGuard};
 use serde_json::{Value, json};
 use stepwell::{Access, Change, Edited, ErrorKind as StoreErrorKind, SessionId};
 use stepwell_runtime::{Error, ForkRequest, Notices, Runtime, ToldOnce};
@@ -53,7 +54,7 @@ impl Agent {
     }
 
     fn sessions(&self) -> MutexGuard<'_, HashMap<String, Arc<Open>>> {
-        self.open.lock().unwrap_or_else(PoisonError::into_inner)
+        self.open.lock()
     }
 
     /// Fails if the client has not said hello.

@@ -1,8 +1,8 @@
 //! The client of a connection: what it can do, and how it is told of sessions.
 
 use std::sync::atomic::{AtomicU64, Ordering};
-use std::sync::{Mutex, PoisonError};
 
+use parking_lot::Mutex;
 use serde_json::{Value, json};
 
 use crate::peer::Peer;
@@ -28,17 +28,17 @@ impl Client {
 
     /// It says hello.
     pub(super) fn greet(&self, able: Capabilities) {
-        *self.able.lock().unwrap_or_else(PoisonError::into_inner) = Some(able);
+        *self.able.lock() = Some(able);
     }
 
     /// Has it said hello?
     pub(super) fn has_greeted(&self) -> bool {
-        self.able.lock().unwrap_or_else(PoisonError::into_inner).is_some()
+        self.able.lock().is_some()
     }
 
     /// What it can do.
     pub(super) fn able(&self) -> Capabilities {
-        let able = self.able.lock().unwrap_or_else(PoisonError::into_inner);
+        let able = self.able.lock();
         able.clone().unwrap_or_default()
     }
 

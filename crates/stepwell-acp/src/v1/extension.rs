@@ -10,7 +10,7 @@ use stepwell::{
 use stepwell_files::rewind::Done;
 use stepwell_runtime::inspect::{self, Viewed};
 use stepwell_runtime::{Error, RewindRequest, Runtime};
-use stepwell_wire::{CheckpointInfo, FileDiff, SearchHit, Verified};
+use stepwell_wire::{CheckpointInfo, SearchHit, Verified};
 
 use crate::rpc::{Result, RpcError};
 
@@ -171,8 +171,7 @@ fn diff(runtime: &Runtime, asked: &About) -> Result<Value, Error> {
     let id = session_id(&asked.session_id)?;
     let from = asked.point(runtime, asked.from.as_ref())?.unwrap_or(Seq::ZERO);
     let to = asked.point(runtime, asked.to.as_ref())?.unwrap_or(Seq::MAX);
-    let patches = inspect::patches(&*runtime.existing(Access::Read)?, &id, from, to)?;
-    let files: Vec<FileDiff> = patches.into_iter().map(FileDiff::from).collect();
+    let files = inspect::patches(&*runtime.existing(Access::Read)?, &id, from, to)?;
     Ok(json!({"files": files}))
 }
 

@@ -2,10 +2,11 @@
 
 use std::collections::HashMap;
 use std::path::Path;
+use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
+use parking_lot::{Mutex, MutexGuard};
 use serde_json::{Value, json};
 use stepwell::Seq;
 use stepwell_runtime::{Error, OpenGate};
@@ -67,12 +68,12 @@ impl Open {
     }
 
     fn asks(&self) -> MutexGuard<'_, HashMap<String, AbortHandle>> {
-        self.asks.lock().unwrap_or_else(PoisonError::into_inner)
+        self.asks.lock()
     }
 
     /// The run that goes on, if one does.
     pub(super) fn running(&self) -> Option<Running> {
-        let running = self.running.lock().unwrap_or_else(PoisonError::into_inner);
+        let running = self.running.lock();
         running.clone().filter(|running| !running.is_over())
     }
 
@@ -139,7 +140,7 @@ impl Open {
 
     /// Does something that tells itself what it did: nobody else does meanwhile.
     pub(super) fn command<T>(&self, work: impl FnOnce() -> T) -> T {
-        let _held = self.commanded.lock().unwrap_or_else(PoisonError::into_inner);
+        let _held = self.commanded.lock();
         work()
     }
 
@@ -213,7 +214,7 @@ impl Open {
     /// takes it in, else one begins.
     pub(super) fn prompt(self: &Arc<Self>, client: &Arc<Client>, text: &str) -> Turn {
         let (waiter, end) = oneshot::channel();
-        let mut running = self.running.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut running = self.running.lock();
         let began = match running.as_ref().filter(|running| !running.is_over()) {
             Some(running) => {
                 running.send(Input::Say(text.to_owned(), waiter));
@@ -231,7 +232,7 @@ impl Open {
 
     /// Follows a run that goes on elsewhere, if one does; else tells what others did meanwhile.
     pub(super) fn follow(self: &Arc<Self>, client: &Arc<Client>) {
-        let mut running = self.running.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut running = self.running.lock();
         let is_on = running.as_ref().is_some_and(|running| !running.is_over());
         if is_on || self.is_closed() {
             return;

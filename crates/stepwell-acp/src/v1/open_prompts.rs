@@ -1,8 +1,8 @@
 //! The prompts that are not answered yet, and what answers them.
 
 use std::collections::HashMap;
-use std::sync::{Mutex, MutexGuard, PoisonError};
 
+use parking_lot::{Mutex, MutexGuard};
 use stepwell_runtime::Interrupt;
 use tokio::task::JoinHandle;
 
@@ -49,7 +49,7 @@ impl Prompted {
 
 impl Prompts {
     pub(super) fn open(&self) -> MutexGuard<'_, HashMap<Id, Prompted>> {
-        self.open.lock().unwrap_or_else(PoisonError::into_inner)
+        self.open.lock()
     }
 
     /// Cancels the prompts of some sessions. What a run answers ends with that run, which whoever
@@ -84,7 +84,7 @@ impl Prompts {
     }
 
     fn tasks(&self) -> MutexGuard<'_, Vec<Task>> {
-        self.tasks.lock().unwrap_or_else(PoisonError::into_inner)
+        self.tasks.lock()
     }
 
     pub(super) fn keep(&self, session: &str, task: JoinHandle<()>) {

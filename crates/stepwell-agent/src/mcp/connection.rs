@@ -1,9 +1,9 @@
 //! A connection to a server: the handshake, the list of its tools, calls, and its end. None
 //! of them takes longer than it was given.
 
-use std::sync::{Mutex, PoisonError};
 use std::time::Duration;
 
+use parking_lot::Mutex;
 use rmcp::model::{
     CallToolRequest, CallToolRequestParams, CallToolResult, CancelledNotificationParam,
     ClientCapabilities, ClientConfig, ClientRequest, CustomResult, ErrorCode, Implementation,
@@ -191,7 +191,7 @@ impl Connection {
     /// Tells the server that a call's result is not wanted any more.
     fn cancel(&self, id: RequestId) {
         let peer = self.peer.clone();
-        let mut cancelling = self.cancelling.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut cancelling = self.cancelling.lock();
         cancelling.spawn(async move {
             let why = "nobody waits for it any more".to_owned();
             // A server that is gone needs not know.
@@ -203,12 +203,12 @@ impl Connection {
     /// Takes leave of the server, and waits a little until it has gone.
     pub(super) async fn close(&self) {
         let mut cancelling = {
-            let mut cancelling = self.cancelling.lock().unwrap_or_else(PoisonError::into_inner);
+            let mut cancelling = self.cancelling.lock();
             std::mem::take(&mut *cancelling)
         };
         let told = async { while cancelling.join_next().await.is_some() {} };
         let _ = timeout(LEAVING, told).await;
-        let service = self.service.lock().unwrap_or_else(PoisonError::into_inner).take();
+        let service = self.service.lock().take();
         if let Some(mut service) = service {
             // What is not over by then ends with the process.
             let _ = service.close_with_timeout(LEAVING).await;

@@ -5,11 +5,12 @@ use std::io::{self, PipeReader, PipeWriter};
 use std::os::unix::process::ExitStatusExt as _;
 use std::pin::Pin;
 use std::process::{Command, ExitStatus};
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::sync::Arc;
 use std::task::{Context, Poll};
 use std::thread;
 use std::time::Duration;
 
+use parking_lot::{Mutex, MutexGuard};
 use tokio::io::{AsyncRead, AsyncReadExt as _, DuplexStream, ReadBuf};
 use tokio::net::unix::pipe;
 use tokio::sync::{oneshot, watch};
@@ -50,7 +51,7 @@ pub(super) struct Process {
 impl Drop for Process {
     /// One that does not read would be written to for ever.
     fn drop(&mut self) {
-        if let Some(writing) = self.writing.get_mut().ok().and_then(Option::take) {
+        if let Some(writing) = self.writing.get_mut().take() {
             writing.abort();
         }
     }
@@ -114,7 +115,7 @@ impl Process {
     /// Lets go of it, once nothing more is said to it, and waits until it is gone; neither for
     /// long.
     pub(super) async fn let_go(&self) {
-        let writing = self.writing.lock().unwrap_or_else(PoisonError::into_inner).take();
+        let writing = self.writing.lock().take();
         if let Some(mut writing) = writing
             && timeout(GRACE, &mut writing).await.is_err()
         {
@@ -146,7 +147,7 @@ impl Process {
     }
 
     fn words(&self) -> MutexGuard<'_, ServerOutput> {
-        self.words.lock().unwrap_or_else(PoisonError::into_inner)
+        self.words.lock()
     }
 }
 
@@ -230,7 +231,7 @@ async fn listen(mut pipe: pipe::Receiver, words: Arc<Mutex<ServerOutput>>) {
     while let Ok(len @ 1..) = pipe.read(&mut buffer).await {
         let heard = &buffer[..len];
         tracing::debug!(said = %String::from_utf8_lossy(heard).trim_end(), "a server's stderr");
-        let mut words = words.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut words = words.lock();
         words.last.extend_from_slice(heard);
         let excess = words.last.len().saturating_sub(LAST_WORDS);
         words.last.drain(..excess);
@@ -256,7 +257,7 @@ impl AsyncRead for Ear {
         let polled = Pin::new(&mut self.pipe).poll_read(context, buffer);
         if let Poll::Ready(Ok(())) = polled {
             let this = &mut *self;
-            let mut words = this.words.lock().unwrap_or_else(PoisonError::into_inner);
+            let mut words = this.words.lock();
             for byte in &buffer.filled()[before..] {
                 if let Some(nonsense) = this.line.push(*byte) {
                     words.nonsense.get_or_insert(nonsense);

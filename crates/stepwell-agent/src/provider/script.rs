@@ -7,10 +7,10 @@
 //! lanes have their answers under `lanes`, each by its name.
 
 use std::collections::BTreeMap;
-use std::sync::Mutex;
 use std::time::Duration;
 
 use futures_util::future::BoxFuture;
+use parking_lot::Mutex;
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 use stepwell::{Compacted, Event, Lane, Message, Money, Part, Role, Text, ToolCall, Usage};
@@ -378,7 +378,7 @@ impl Scripted {
 
     /// The next failure of an answer, if it has one left.
     fn failure(&self, lane: &str, place: usize, line: &Line) -> Option<CallError> {
-        let mut failed = self.failed.lock().unwrap_or_else(std::sync::PoisonError::into_inner);
+        let mut failed = self.failed.lock();
         let times = failed.entry((lane.to_owned(), place)).or_default();
         let last = line.fail.len().checked_sub(1)?;
         let turn = if line.forever { (*times).min(last) } else { *times };

@@ -1,8 +1,8 @@
 //! Asking the model, and taking in its answer.
 
 use std::sync::atomic::{AtomicBool, Ordering};
-use std::sync::{Mutex, PoisonError};
 
+use parking_lot::Mutex;
 use stepwell::{Event, Failure, Message, ModelCall, Status, StopReason, Time, Usage};
 
 use super::approval::SECRET_GONE;
@@ -40,7 +40,7 @@ struct Pieces {
 impl Pieces {
     /// Notes when a piece came. If what came so far is void, the next one is the first.
     fn note(&self, delta: &Delta, now: impl FnOnce() -> Time) {
-        let mut first = self.first_at.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut first = self.first_at.lock();
         match delta {
             Delta::Void => *first = None,
             _ if first.is_none() => *first = Some(now()),
@@ -50,7 +50,7 @@ impl Pieces {
 
     /// Has an answer say when it was asked for and when it began.
     fn tell_of(&self, message: &mut Message) {
-        let first_at = *self.first_at.lock().unwrap_or_else(PoisonError::into_inner);
+        let first_at = *self.first_at.lock();
         let told = message.call.take().map(|call| *call).unwrap_or_default();
         let call = ModelCall { asked_at: Some(self.asked_at), first_at, ..told };
         message.call = Some(Box::new(call));

@@ -1,7 +1,9 @@
 //! Resuming a session: what a run knows, folded from the events of its lane.
 
 use std::collections::{BTreeMap, HashSet};
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::Arc;
+
+use parking_lot::Mutex;
 
 use stepwell::compactions::Extent;
 use stepwell::trust::Weighed;
@@ -31,7 +33,7 @@ pub struct Ids(Arc<Mutex<HashSet<String>>>);
 impl Ids {
     /// Takes an id, unless it is taken.
     pub(super) fn claim(&self, id: &str) -> bool {
-        let mut ids = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut ids = self.0.lock();
         ids.insert(id.to_owned())
     }
 }

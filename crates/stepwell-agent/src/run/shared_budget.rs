@@ -1,8 +1,8 @@
 //! What all lanes of a flow may use together, reserved before each call.
 
-use std::sync::{Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
+use parking_lot::{Mutex, MutexGuard};
 use stepwell::{Money, Spent, StopReason, Usage};
 use tokio::sync::Notify;
 use tokio::time::Instant;
@@ -139,7 +139,7 @@ impl SharedBudget {
     }
 
     fn inside(&self) -> MutexGuard<'_, Inside> {
-        self.inside.lock().unwrap_or_else(PoisonError::into_inner)
+        self.inside.lock()
     }
 
     /// Notes what a call took.

@@ -11,10 +11,11 @@ use std::io::{self, Read, Write as _};
 use std::os::fd::{AsFd as _, BorrowedFd, OwnedFd};
 use std::os::unix::process::{CommandExt as _, ExitStatusExt as _};
 use std::process::{Child, ChildStdin, Command, ExitStatus, Stdio};
-use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
+use std::sync::Arc;
 use std::thread;
 use std::time::Duration;
 
+use parking_lot::{Condvar, Mutex, MutexGuard};
 use rustix::event::{PollFd, PollFlags};
 use rustix::io::Errno;
 use rustix::process::{Pid, Signal, WaitId, WaitIdOptions};
@@ -250,14 +251,14 @@ impl Group {
     }
 
     fn state(&self) -> MutexGuard<'_, State> {
-        self.state.lock().unwrap_or_else(PoisonError::into_inner)
+        self.state.lock()
     }
 
     /// Waits for the leader to end of its own accord, but not for long.
     fn wait_a_while(&self) {
         let running = |state: &mut State| *state == State::Running;
         // What became of it is for whoever looks next.
-        let _ = self.changed.wait_timeout_while(self.state(), GRACE, running);
+        let _ = self.changed.wait_while_for(&mut self.state(), running, GRACE);
     }
 
     /// Ends the whole group, first kindly. That its leader ended says nothing of the others, so
@@ -286,8 +287,8 @@ impl Group {
         let ended = WaitIdOptions::EXITED | WaitIdOptions::NOWAIT;
         rustix::io::retry_on_intr(|| rustix::process::waitid(WaitId::Pid(self.leader), ended))?;
         let stopping = |state: &mut State| *state == State::Stopping;
-        let state = self.changed.wait_while(self.state(), stopping);
-        let mut state = state.unwrap_or_else(PoisonError::into_inner);
+        let mut state = self.state();
+        self.changed.wait_while(&mut state, stopping);
         self.signal(Signal::KILL);
         *state = State::Reaped;
         self.changed.notify_all();

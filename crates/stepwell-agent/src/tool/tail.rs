@@ -1,6 +1,8 @@
 //! The last lines that a running command wrote, for those who watch it.
 
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::sync::Arc;
+
+use parking_lot::{Mutex, MutexGuard};
 
 /// As much as is kept: some lines of a terminal.
 const KEPT: usize = 2 << 10;
@@ -39,7 +41,7 @@ impl Tail {
     }
 
     fn bytes(&self) -> MutexGuard<'_, Vec<u8>> {
-        self.0.lock().unwrap_or_else(PoisonError::into_inner)
+        self.0.lock()
     }
 }
 

@@ -8,7 +8,7 @@ use std::time::Duration;
 use futures_util::future::BoxFuture;
 use stepwell::{
     Compacted, Edited, Event, Lane, Message, Money, Phase, PhaseSet, Recorded, Role, Session, Span,
-    Status, Stepwell, StopReason, View,
+    Status, Stepwell, StopReason,
 };
 use stepwell_agent::context::plan::Why;
 use stepwell_agent::context::tokens::{Calibration, Family};
@@ -23,13 +23,13 @@ use stepwell_agent::redact::Redactor;
 use stepwell_agent::run::{Ended, EventSink, FrontEnd, Keeping, Run, RunEvent, Setup, Shrunk};
 use stepwell_agent::tool::{self, ToolEnv};
 use stepwell_strict::{Say, Strict};
+use stepwell_testkit::model::{Moment, Watched};
 
 const GOAL: &str = "Read every file in turn; the goal, word for word: halcyon 7.";
 
 /// A model that looks at what it is asked before it answers.
-#[derive(Debug)]
 struct Witness {
-    inner: Scripted,
+    script: Script,
     /// What every request must hold, besides the goal.
     must_hold: Mutex<Vec<String>>,
     /// The largest request, at four bytes a token.
@@ -41,7 +41,7 @@ struct Witness {
 impl Witness {
     fn new(script: &str) -> Arc<Self> {
         Arc::new(Self {
-            inner: Scripted::new(Script::parse(script).unwrap()),
+            script: Script::parse(script).unwrap(),
             must_hold: Mutex::default(),
             largest: AtomicU64::new(0),
             refused: AtomicUsize::new(0),
@@ -50,17 +50,22 @@ impl Witness {
     }
 }
 
-impl Provider for Witness {
-    fn name(&self) -> &str {
-        "script"
+impl Witness {
+    fn model(self: &Arc<Self>) -> Arc<Watched> {
+        let witness = Arc::clone(self);
+        let model = Scripted::new(self.script.clone());
+        Arc::new(Watched::new(model, move |moment| witness.look(moment)))
     }
 
-    fn answer<'a>(
-        &'a self,
-        request: Request<'a>,
-        told: &'a mut (dyn FnMut(Delta) + Send),
-    ) -> BoxFuture<'a, Result<Answer, CallError>> {
-        View::check(request.messages).expect("the conversation is valid");
+    fn look(&self, moment: Moment<'_>) {
+        let request = match moment {
+            Moment::Asked(request) => request,
+            Moment::Answered(Err(error)) if error.fault == Fault::ContextFull => {
+                self.refused.fetch_add(1, Ordering::SeqCst);
+                return;
+            }
+            Moment::Answered(_) => return,
+        };
         let text = serde_json::to_string(request.messages).unwrap();
         if request.turn.purpose == Purpose::Answer {
             assert!(text.contains(GOAL), "the goal is gone");
@@ -71,13 +76,6 @@ impl Provider for Witness {
             self.summaries.fetch_add(1, Ordering::SeqCst);
         }
         self.largest.fetch_max(text.len() as u64 / 4, Ordering::SeqCst);
-        Box::pin(async move {
-            let answer = self.inner.answer(request, told).await;
-            if matches!(&answer, Err(error) if error.fault == Fault::ContextFull) {
-                self.refused.fetch_add(1, Ordering::SeqCst);
-            }
-            answer
-        })
     }
 }
 
@@ -123,9 +121,10 @@ impl Workshop {
     }
 
     fn setup(&self, model: &Arc<Witness>, policy: Policy) -> Setup {
-        let prices = Arc::clone(model);
-        let cost: Cost = Arc::new(move |usage| Some(prices.inner.cost(usage)));
-        let length = model.inner.context();
+        let prices = Scripted::new(model.script.clone());
+        let length = prices.context();
+        let cost: Cost = Arc::new(move |usage| Some(prices.cost(usage)));
+        let model = model.model();
         let summariser = Summariser {
             provider: model.clone(),
             model: "script".to_owned(),
@@ -138,7 +137,7 @@ impl Workshop {
         let tools = tool::builtin();
         let effects = tools.iter().map(|it| (it.spec().name.clone(), it.effect())).collect();
         Setup {
-            provider: model.clone(),
+            provider: model,
             model: "script".to_owned(),
             cost,
             tools,
@@ -228,33 +227,12 @@ async fn a_run_of_a_thousand_steps_stays_in_its_context_and_forgets_nothing_pinn
     assert!(view.messages.iter().any(|shown| shown.message.text() == fact));
 }
 
-/// A model at whose fifth answer someone pins the message of its third.
-#[derive(Debug)]
-struct Pinned {
-    inner: Arc<Witness>,
-    well: Stepwell,
-    session: stepwell::SessionId,
-}
-
-impl Provider for Pinned {
-    fn name(&self) -> &str {
-        "script"
-    }
-
-    fn answer<'a>(
-        &'a self,
-        request: Request<'a>,
-        told: &'a mut (dyn FnMut(Delta) + Send),
-    ) -> BoxFuture<'a, Result<Answer, CallError>> {
-        if request.turn.purpose == Purpose::Answer && request.turn.answers == 5 {
-            let events = self.well.store().events(&self.session, Span::ALL).unwrap().events;
-            let third = |event: &&Recorded| matches!(&event.event, Event::Message(it) if it.text().starts_with("Step 3,"));
-            let pin_messages = [events.iter().find(third).unwrap().seq].into();
-            self.well.edit(&self.session, Edited { pin_messages, ..Edited::default() }).unwrap();
-            self.inner.must_hold.lock().unwrap().push("Step 3, in a few words.".to_owned());
-        }
-        self.inner.answer(request, told)
-    }
+/// Pins the message of a model's third answer.
+fn pin_third(well: &Stepwell, session: &stepwell::SessionId) {
+    let events = well.store().events(session, Span::ALL).unwrap().events;
+    let third = |event: &&Recorded| matches!(&event.event, Event::Message(it) if it.text().starts_with("Step 3,"));
+    let pin_messages = [events.iter().find(third).unwrap().seq].into();
+    well.edit(session, Edited { pin_messages, ..Edited::default() }).unwrap();
 }
 
 #[tokio::test]
@@ -265,7 +243,17 @@ async fn a_pin_reaches_a_run_that_is_under_way() {
     let mut setup = place.setup(&model, policy);
     let mut session = place.session();
     let (well, id) = (place.well.clone(), session.id().clone());
-    setup.provider = Arc::new(Pinned { inner: model, well, session: id });
+    let answers = Scripted::new(model.script.clone());
+    setup.provider = Arc::new(Watched::new(answers, move |moment| {
+        if let Moment::Asked(Request { turn, .. }) = moment
+            && turn.purpose == Purpose::Answer
+            && turn.answers == 5
+        {
+            pin_third(&well, &id);
+            model.must_hold.lock().unwrap().push("Step 3, in a few words.".to_owned());
+        }
+        model.look(moment);
+    }));
     let (ended, notes) = drive(&mut session, &setup, Some(GOAL)).await;
     assert_eq!(ended.status, Status::Success);
     assert!(notes.all().len() >= 2);

@@ -1,5 +1,4 @@
 use stepwell::{Access, Seq};
-use stepwell_files::diff::Patch;
 use stepwell_runtime::inspect;
 use stepwell_terminal::Style;
 use stepwell_terminal::text::visible;
@@ -31,14 +30,14 @@ pub(crate) fn run(args: &Args, app: &mut App) -> Result<Exit> {
     let (from, to) = (at(&args.from, Seq::ZERO)?, at(&args.to, Seq::MAX)?);
     for patch in inspect::patches(&well, &id, from, to)? {
         match app.out.is_json() {
-            true => app.out.object(&FileDiff::from(patch))?,
+            true => app.out.object(&patch)?,
             false => show(&patch, app)?,
         }
     }
     Ok(Exit::Done)
 }
 
-fn show(patch: &Patch, app: &mut App) -> Result<()> {
+fn show(patch: &FileDiff, app: &mut App) -> Result<()> {
     // In a pipe it is for `git apply`, byte for byte.
     if !app.terminal.output {
         app.out.raw().write_all(patch.diff.as_bytes())?;

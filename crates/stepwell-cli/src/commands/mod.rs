@@ -64,17 +64,13 @@ mod watch;
 mod work;
 mod worktrees;
 
-use std::ffi::OsString;
 use std::io::Write;
 use std::process::ExitCode;
 
 use crate::app::{App, Needs};
 use crate::failure::{Exit, Failure, Result};
-use crate::reach::Reach::{Erases, Reads, Widens, Writes};
 use crate::reach::Reach;
-
-/// Adds what a command takes to its definition.
-type FillIn = fn(clap::Command) -> clap::Command;
+use crate::reach::Reach::{Erases, Reads, Widens, Writes};
 
 /// Lists the commands once, as they are typed: each is a module of the same name with `Args` and
 /// `run`, and says how far it reaches.
@@ -88,23 +84,6 @@ macro_rules! commands {
         #[derive(Debug, clap::Subcommand)]
         pub(crate) enum Command {
             $(#[command(name = $typed $(, visible_alias = $alias)?)] $(#[$meta])* $name($module::$args),)*
-        }
-
-        /// A definition of the commands that are among these words alone; of the first one, if
-        /// none is. To define them all takes longer than most commands do.
-        pub(crate) fn named(definition: clap::Command, words: &[OsString]) -> clap::Command {
-            let all: &[(&[&str], FillIn)] = &[
-                $((&[$typed $(, $alias)?], <$module::$args as clap::Args>::augment_args),)*
-            ];
-            let typed = |names: &[&str]| words.iter().any(|word| names.iter().any(|it| word == it));
-            let mut named: Vec<_> = all.iter().filter(|(names, _)| typed(names)).collect();
-            if named.is_empty() {
-                named.extend(all.first());
-            }
-            let command = |(names, fill_in): &(&[&'static str], FillIn)| {
-                clap::Command::new(names[0]).aliases(names[1..].iter().copied()).defer(*fill_in)
-            };
-            definition.subcommands(named.into_iter().map(command))
         }
 
         /// Does it, if it may be done here.

@@ -150,7 +150,7 @@ fn unfinished(well: &Well, info: &SessionInfo, app: &mut App) -> Result<Exit> {
                 cut_off: half.began,
                 done: false,
                 files: half.moves.iter().map(Into::into).collect(),
-                left: half.left.iter().map(Into::into).collect(),
+                left: half.left.clone(),
             })?,
             false => {
                 let lines = cut_off(id, &half, app.out.paint);

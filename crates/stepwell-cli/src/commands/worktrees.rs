@@ -1,7 +1,7 @@
-use stepwell_files::worktree::State;
 use stepwell_terminal::note;
 use stepwell_terminal::table::{Column, Table, left};
 use stepwell_terminal::text::{one_line, word};
+use stepwell_wire::WorktreeState;
 use stepwell_wire::{Worktree, WorktreeRemoved};
 use stepwell_workspace::{
     Loss, SubagentWorktree, WorktreeStays, subagent_worktrees, worktrees_named,
@@ -150,23 +150,28 @@ fn why_not(site: &SubagentWorktree) -> Failure {
         Ok(it) => {
             let paths = it.paths.iter().map(|path| one_line(path)).collect::<Vec<_>>().join(", ");
             match it.state {
-                State::Uncommitted => ("it holds changes that are not committed".to_owned(), look),
-                State::Ignored => (
+                WorktreeState::Uncommitted => {
+                    ("it holds changes that are not committed".to_owned(), look)
+                }
+                WorktreeState::Ignored => (
                     format!("it holds files that git ignores, and nothing else keeps: {paths}"),
                     look,
                 ),
-                State::Nested => (format!("it holds git repositories of their own: {paths}"), look),
-                State::Elsewhere => {
+                WorktreeState::Nested => {
+                    (format!("it holds git repositories of their own: {paths}"), look)
+                }
+                WorktreeState::Elsewhere => {
                     (format!("something other than {branch} is checked out in it"), look)
                 }
-                State::CheckedOut => (
+                WorktreeState::CheckedOut => (
                     format!("its branch {branch} is checked out in {paths}"),
                     "check something else out there first: git switch BRANCH".to_owned(),
                 ),
-                State::Broken => (site.worktree.broken(), look),
-                State::Unmerged | State::Clean | State::Merged | State::Gone => {
-                    ("it holds commits that are not merged".to_owned(), merge)
-                }
+                WorktreeState::Broken => (site.worktree.broken(), look),
+                WorktreeState::Unmerged
+                | WorktreeState::Clean
+                | WorktreeState::Merged
+                | WorktreeState::Gone => ("it holds commits that are not merged".to_owned(), merge),
             }
         }
     };

@@ -88,9 +88,16 @@ impl TestEnv {
 
     /// Waits until a command has written to a file; that it is there is not enough.
     pub(crate) fn wait_for(&self, name: &str) {
-        while std::fs::metadata(self.work().join(name)).map_or(0, |file| file.len()) == 0 {
-            std::thread::yield_now();
-        }
+        // Only a command that never writes takes all of these looks.
+        let is_written = (0..12_000).any(|_| {
+            let file = std::fs::metadata(self.work().join(name));
+            let is_written = file.is_ok_and(|file| file.len() > 0);
+            if !is_written {
+                std::thread::park_timeout(Duration::from_millis(10));
+            }
+            is_written
+        });
+        assert!(is_written, "nothing was written to {name}");
     }
 
     /// The store, as another program would use it.

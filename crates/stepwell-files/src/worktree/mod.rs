@@ -18,7 +18,7 @@ use stepwell::SessionId;
 use self::git::{git, holds, without_filters_at, without_filters_in, without_merge_drivers};
 pub use self::reference::WorktreeRef;
 use self::state::{Folder, named, repositories};
-pub use self::state::{Since, State, WorktreeInfo};
+pub use self::state::{Since, WorktreeInfo};
 pub use self::subagent_record::{Isolation, SubagentRecord};
 use crate::git::SafeGit;
 

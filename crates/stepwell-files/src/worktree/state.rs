@@ -3,52 +3,17 @@
 
 use std::path::PathBuf;
 
-use serde::Serialize;
+use stepwell_wire::WorktreeState;
 
 use super::git::{git, holds, names, without_filters_in};
 use super::registry::{entries, resolved};
 use super::{Fate, Outcome, Worktree};
 
-/// How a worktree stands now.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
-#[serde(rename_all = "snake_case")]
-pub enum State {
-    /// It has no commits and no changes of its own.
-    Clean,
-    /// All of its commits are part of what is checked out, and nothing else was changed.
-    Merged,
-    /// It holds commits that are not merged.
-    Unmerged,
-    /// It holds changes that are not committed.
-    Uncommitted,
-    /// It is clean or merged, but holds files that git ignores.
-    Ignored,
-    /// It holds a git repository of its own.
-    Nested,
-    /// Something other than its branch is checked out in it.
-    Elsewhere,
-    /// Its branch is checked out in the workspace or in another worktree, which is named.
-    CheckedOut,
-    /// Its folder was removed by hand, and its branch holds no commits of its own: whether
-    /// something was lost with the folder, nobody knows.
-    Gone,
-    /// Its folder is there, but git does not know it as a worktree any more.
-    Broken,
-}
-
-impl State {
-    /// Would nothing be lost without it?
-    #[must_use]
-    pub const fn is_done(self) -> bool {
-        matches!(self, Self::Clean | Self::Merged)
-    }
-}
-
 /// How a worktree stands, with the paths that make it so; not more than a few.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct WorktreeInfo {
     /// How it stands.
-    pub state: State,
+    pub state: WorktreeState,
     /// What it holds that nothing else keeps.
     pub paths: Vec<String>,
     /// The commit that is not merged, if it is on no branch either.
@@ -140,14 +105,14 @@ impl Worktree {
         let with = |state, paths| Ok(WorktreeInfo { state, paths, stray: None });
         let plain = |state| with(state, Vec::new());
         if let Some(other) = self.borrowed()? {
-            return with(State::CheckedOut, vec![other.display().to_string()]);
+            return with(WorktreeState::CheckedOut, vec![other.display().to_string()]);
         }
         match self.folder() {
-            Folder::Broken => return plain(State::Broken),
+            Folder::Broken => return plain(WorktreeState::Broken),
             Folder::Missing => {
                 let stray = self.stray()?;
                 let state = match &stray {
-                    Some(_) => State::Unmerged,
+                    Some(_) => WorktreeState::Unmerged,
                     None => self.without_folder(base, ended)?,
                 };
                 return Ok(WorktreeInfo { state, paths: Vec::new(), stray });
@@ -163,32 +128,36 @@ impl Worktree {
         let done = is_done(&tip) && (!self.has_branch() || is_done(&self.tip()?));
         let few = |paths: Vec<String>| paths.into_iter().take(MAX_NAMED).collect();
         if !nested.is_empty() {
-            return with(State::Nested, few(nested));
+            return with(WorktreeState::Nested, few(nested));
         }
         match (changed.is_empty(), here == self.branch, done) {
-            (false, ..) => plain(State::Uncommitted),
-            (true, false, _) => plain(State::Elsewhere),
-            (true, true, false) => plain(State::Unmerged),
-            _ if !ignored.is_empty() => with(State::Ignored, few(ignored)),
-            _ if base.is_none_or(|base| base == tip) => plain(State::Clean),
-            _ => plain(State::Merged),
+            (false, ..) => plain(WorktreeState::Uncommitted),
+            (true, false, _) => plain(WorktreeState::Elsewhere),
+            (true, true, false) => plain(WorktreeState::Unmerged),
+            _ if !ignored.is_empty() => with(WorktreeState::Ignored, few(ignored)),
+            _ if base.is_none_or(|base| base == tip) => plain(WorktreeState::Clean),
+            _ => plain(WorktreeState::Merged),
         }
     }
 
-    fn without_folder(&self, base: Option<&str>, ended: Option<&Outcome>) -> Result<State, String> {
+    fn without_folder(
+        &self,
+        base: Option<&str>,
+        ended: Option<&Outcome>,
+    ) -> Result<WorktreeState, String> {
         if !self.has_branch() {
-            return Ok(State::Clean);
+            return Ok(WorktreeState::Clean);
         }
         let tip = self.tip()?;
         // A process may have died between removing the folder and the branch.
         let fate = ended.filter(|ended| ended.tip == tip).map(|ended| ended.fate);
         Ok(match (self.is_merged(&tip), fate) {
-            (false, _) if is_settled(ended, &tip) => State::Merged,
-            (false, _) => State::Unmerged,
-            (true, Some(Fate::Clean)) => State::Clean,
-            (true, Some(Fate::Merged | Fate::Written)) => State::Merged,
-            (true, _) if base.is_some_and(|base| base != tip) => State::Merged,
-            (true, _) => State::Gone,
+            (false, _) if is_settled(ended, &tip) => WorktreeState::Merged,
+            (false, _) => WorktreeState::Unmerged,
+            (true, Some(Fate::Clean)) => WorktreeState::Clean,
+            (true, Some(Fate::Merged | Fate::Written)) => WorktreeState::Merged,
+            (true, _) if base.is_some_and(|base| base != tip) => WorktreeState::Merged,
+            (true, _) => WorktreeState::Gone,
         })
     }
 

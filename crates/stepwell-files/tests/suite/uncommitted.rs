@@ -4,7 +4,8 @@ use std::fs;
 use std::path::{Path, PathBuf};
 
 use stepwell_files::git::SafeGit;
-use stepwell_files::worktree::{Fate, Merge, Outcome, State, Worktree};
+use stepwell_files::worktree::{Fate, Merge, Outcome, Worktree};
+use stepwell_wire::WorktreeState;
 use tempfile::TempDir;
 
 use crate::files::git;
@@ -86,7 +87,7 @@ fn what_is_written_into_files_is_on_no_branch_and_in_no_index() {
     assert_eq!(commits(&place.root()), 1);
     // Once more, as after a crash: nothing is left to write.
     assert_eq!(end(&tree, &base).fate, Fate::Written);
-    assert_eq!(tree.state(Some(&base), Some(&outcome)).unwrap().state, State::Merged);
+    assert_eq!(tree.state(Some(&base), Some(&outcome)).unwrap().state, WorktreeState::Merged);
     tree.remove(&outcome.tip).unwrap();
     assert!(!tree.path.exists() && !tree.has_branch());
     let left = fs::read_dir(place.root().join(".git")).unwrap().flatten();
@@ -133,7 +134,7 @@ fn those_that_work_at_once_are_merged_and_conflicts_touch_nothing() {
     assert!(outcome.why.contains("conflicts in new.txt"), "{}", outcome.why);
     assert_eq!(place.read("new.txt"), "one\n");
     assert_eq!(place.status(), [" M a.txt", "?? new.txt"]);
-    assert_eq!(three.state(Some(&third), Some(&outcome)).unwrap().state, State::Unmerged);
+    assert_eq!(three.state(Some(&third), Some(&outcome)).unwrap().state, WorktreeState::Unmerged);
 }
 
 #[test]

@@ -6,7 +6,7 @@ use std::os::unix::fs::PermissionsExt;
 use std::path::Path;
 
 use stepwell::Digest;
-use stepwell_files::diff::{Patch, Side};
+use stepwell_files::diff::{Side, file_diff};
 use stepwell_files::git::SafeGit;
 
 /// How many files are listed.
@@ -54,7 +54,7 @@ impl CommitDiff {
 
     /// Adds a file that git does not know yet.
     fn add_new(&mut self, root: &Path, path: &str) {
-        let patch = Patch::of(path, None, &Side::Absent, &found(&root.join(path)));
+        let patch = file_diff(path, None, &Side::Absent, &found(&root.join(path)));
         self.files.push(format!("{path} +{} (new)", patch.added));
         if !self.patch.is_empty() && !self.patch.ends_with('\n') {
             self.patch.push('\n');

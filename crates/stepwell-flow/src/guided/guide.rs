@@ -10,11 +10,10 @@ use stepwell::{
     Tasks,
 };
 
-use crate::flow::{Flow, NodeEvent};
+use crate::flow::{Flow, NodeEvent, Upcoming};
 use crate::gate::NO_PERSON;
 use crate::halt::{Halt, Left};
 use crate::spec::Guided;
-use crate::upcoming::Upcoming;
 
 /// Guided work in a flow.
 pub(super) struct Guide<'a, 'f> {

@@ -7,7 +7,6 @@ mod agent;
 mod check;
 mod dag;
 mod either;
-mod error;
 mod extras;
 mod files;
 pub(crate) mod guided;
@@ -32,7 +31,6 @@ use tree::Tree;
 
 pub use agent::{Agent, Inference, Prompt};
 pub use dag::{Dag, Predecessors};
-pub use error::SpecError;
 pub use extras::{
     Artifact, CompactionPolicy, ContextPolicy, Env, Guardrails, HttpExecutor, McpServer, Notes,
     NotesFormat, Otel, Outputs, PythonTool, Retrieval, Secret, SecretSource, Security, Skill,
@@ -47,7 +45,7 @@ pub use pattern::{
     Orchestrator, OrchestratorLimits, OrchestratorWorkers, Parallel, Pattern, Producer, Route,
     Router, Routing, Task, WorkerTemplate, Workflow,
 };
-pub use problem::{Path, Position, Problem, Segment};
+pub use problem::{Path, Position, Problem, Segment, SpecError};
 pub use runtime::{Backoff, Budgets, FailurePolicy, MAX_PARALLEL, Runtime};
 pub use step::{AgentStep, AnswerPattern, Gate, Review, Step, Validation};
 pub use tree::MAX_SPEC_BYTES;
@@ -206,4 +204,19 @@ impl Spec {
         }
         problems
     }
+}
+
+/// The JSON Schema of specs, generated from the types that specs are parsed into.
+#[must_use]
+pub fn schema() -> serde_json::Value {
+    let generator = stepwell::schema::settings().into_generator();
+    generator.into_root_schema_for::<Spec>().to_value()
+}
+
+/// The text of the shipped file `docs/flow.schema.json`.
+#[must_use]
+pub fn schema_text() -> String {
+    let mut text = serde_json::to_string_pretty(&schema()).expect("a schema is JSON");
+    text.push('\n');
+    text
 }

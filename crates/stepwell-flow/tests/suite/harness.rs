@@ -6,18 +6,16 @@ use std::io::Write as _;
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex};
 
-use futures_util::future::BoxFuture;
 use serde_json::Value;
 use stepwell::trust::AnswersFrom;
 use stepwell::{
     Created, Deps, Event, Flow as Described, NodeState, PhaseSet, Recorded, Role, Session,
-    SessionId, Span, Spent, SqliteStore, Status, Stepwell, View,
+    SessionId, Span, Spent, SqliteStore, Status, Stepwell,
 };
 use stepwell_agent::context::Context;
 use stepwell_agent::machine::{Limits, Rules};
 use stepwell_agent::permission::Mode;
 use stepwell_agent::provider::script::{Script, Scripted};
-use stepwell_agent::provider::{Answer, CallError, Delta, Provider, Request};
 use stepwell_agent::redact::Redactor;
 use stepwell_agent::run::{
     Allowed, EventSink, FrontEnd, Keeping, Notice, OpenGate, RunEvent, Setup, SharedBudget, Wisher,
@@ -26,44 +24,20 @@ use stepwell_agent::tool::{self, ToolEnv};
 use stepwell_flow::spec::Spec;
 use stepwell_flow::template::Scope;
 use stepwell_flow::{Agents, Ended, Flow, History, OutputFolder, Over, Parts, Patience, Stored};
+use stepwell_testkit::model::{Moment, Watched};
 
 /// Called at named points of a run.
 pub(crate) type Hook = Arc<dyn Fn(&str) + Send + Sync>;
 
-/// A scripted model that checks each conversation and logs each call.
-pub(crate) struct CountingModel {
-    inner: Scripted,
-    calls: PathBuf,
-    hook: Hook,
-}
-
-impl std::fmt::Debug for CountingModel {
-    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        f.debug_struct("CountingModel").finish_non_exhaustive()
-    }
-}
-
-impl Provider for CountingModel {
-    fn name(&self) -> &str {
-        "script"
-    }
-
-    fn answer<'a>(
-        &'a self,
-        request: Request<'a>,
-        on_delta: &'a mut (dyn FnMut(Delta) + Send),
-    ) -> BoxFuture<'a, Result<Answer, CallError>> {
-        View::check(request.messages).expect("the conversation is valid");
-        (self.hook)("ask");
+/// A scripted model that logs each call, and calls a hook.
+fn logging(script: Script, calls: PathBuf, hook: Hook) -> Watched {
+    Watched::new(Scripted::new(script), move |moment| {
+        let Moment::Asked(request) = moment else { return hook("answered") };
+        hook("ask");
         let line = format!("{} {}\n", request.turn.lane, request.turn.answers);
-        let log = std::fs::OpenOptions::new().append(true).create(true).open(&self.calls);
+        let log = std::fs::OpenOptions::new().append(true).create(true).open(&calls);
         log.unwrap().write_all(line.as_bytes()).unwrap();
-        Box::pin(async move {
-            let answer = self.inner.answer(request, on_delta).await;
-            (self.hook)("answered");
-            answer
-        })
-    }
+    })
 }
 
 /// Gives every agent the same setup.
@@ -195,7 +169,7 @@ impl Harness {
         let script = Script::parse(&self.script).unwrap();
         let prices = Scripted::new(script.clone());
         let calls = self.root.join("calls");
-        let model = CountingModel { inner: Scripted::new(script), calls, hook: self.hook.clone() };
+        let model = logging(script, calls, self.hook.clone());
         let tools = tool::builtin();
         let effects = tools.iter().map(|it| (it.spec().name.clone(), it.effect())).collect();
         let (mode, limits) = (self.mode, Limits::default());

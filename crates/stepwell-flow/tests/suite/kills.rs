@@ -8,8 +8,9 @@
 
 use std::path::Path;
 use std::process::{Command, Stdio};
-use std::sync::atomic::{AtomicUsize, Ordering};
-use std::sync::{Arc, OnceLock};
+use std::sync::Arc;
+
+use stepwell_testkit::kill;
 
 use crate::harness::{Harness, Hook};
 use crate::samples;
@@ -17,26 +18,6 @@ use crate::samples;
 /// Points at which a process is killed. The last two are hit by every write of the store: an
 /// append, a lease.
 pub(crate) const KINDS: [&str; 4] = ["ask", "answered", "write.before_begin", "write.after_commit"];
-
-/// Where the process is killed: at the Nth hit of a kind of point; 0 means never.
-#[derive(Debug)]
-struct KillPoint {
-    kind: String,
-    n: usize,
-    seen: [AtomicUsize; KINDS.len()],
-}
-
-static KILL_POINT: OnceLock<KillPoint> = OnceLock::new();
-
-fn hook(name: &str) {
-    let Some(point) = KILL_POINT.get() else { return };
-    let Some(kind) = KINDS.iter().position(|kind| *kind == name) else { return };
-    let seen = point.seen[kind].fetch_add(1, Ordering::SeqCst) + 1;
-    if point.kind == name && seen == point.n {
-        let me = rustix::process::getpid();
-        rustix::process::kill_process(me, rustix::process::Signal::KILL).unwrap();
-    }
-}
 
 /// The sample flow of a pattern, with an answer for every question.
 fn harness(root: &Path, pattern: &str) -> Harness {
@@ -62,14 +43,14 @@ fn var(name: &str) -> Option<String> {
 fn child() {
     let var = |name: &str| var(name).unwrap();
     let (root, kind, n) = (var("FLOW_ROOT"), var("FLOW_KIND"), var("FLOW_N").parse().unwrap());
-    KILL_POINT.set(KillPoint { kind, n, seen: Default::default() }).unwrap();
-    stepwell::on_failpoint(hook);
+    kill::at(kind, n);
+    stepwell::on_failpoint(kill::pass);
     let mut harness = harness(Path::new(&root), &var("FLOW_PATTERN"));
-    harness.hook = Arc::new(hook) as Hook;
+    harness.hook = Arc::new(kill::pass) as Hook;
     let ended = harness.run().unwrap();
     assert_eq!(ended.status, stepwell::Status::Success, "{ended:?}");
-    let seen = KILL_POINT.get().unwrap().seen.iter().map(|n| n.load(Ordering::SeqCst).to_string());
-    std::fs::write(Path::new(&root).join("seen"), seen.collect::<Vec<_>>().join(" ")).unwrap();
+    let seen = KINDS.map(|kind| kill::passed(kind).to_string());
+    std::fs::write(Path::new(&root).join("seen"), seen.join(" ")).unwrap();
 }
 
 /// Where a run is to be killed.

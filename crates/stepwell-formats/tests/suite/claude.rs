@@ -1,10 +1,8 @@
 //! Claude Code's transcripts, and what bites in them.
 
-use proptest::prelude::*;
 use stepwell::{Checkpoint, CheckpointReason, SessionId, Status, Stepwell};
 use stepwell_formats::{Became, Format, Mode, take_in};
 
-use crate::generate::{record, turns};
 use crate::mirror::{assert_returns, became, said, shown, taken, written};
 use crate::seeds::{files, fixtures};
 use crate::support::{id, log, root, subagent};
@@ -69,23 +67,6 @@ fn a_session_that_has_grown_is_written_with_its_results_in_files() {
     let results = path.with_extension("").join("tool-results/toolu_ledger.txt");
     let original = from.join(ID).join("tool-results/toolu_ledger.txt");
     assert_eq!(std::fs::read(results).unwrap(), std::fs::read(original).unwrap());
-}
-
-proptest! {
-    #![proptest_config(ProptestConfig { cases: 32, ..ProptestConfig::default() })]
-
-    #[test]
-    fn what_was_said_here_is_said_there(turns in turns()) {
-        let (here, there) = (Stepwell::in_memory(), Stepwell::in_memory());
-        let id = record(&here, "20260223-143022-a1b2c3", &turns);
-        let (_folder, path) = written(&here, &id, claude(), &format!("{ID}.jsonl"));
-        let taken = taken(&there, &path);
-        prop_assert_eq!(taken.len(), 1);
-        prop_assert_eq!(said(&shown(&here, &id)), said(&shown(&there, &taken[0].id)));
-        let spent = |well: &Stepwell, id| well.info(id).unwrap().head.spent.usage;
-        prop_assert_eq!(spent(&here, &id), spent(&there, &taken[0].id));
-        assert_returns(claude(), &path, &format!("{ID}.jsonl"));
-    }
 }
 
 #[test]

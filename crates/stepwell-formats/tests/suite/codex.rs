@@ -3,15 +3,13 @@
 use std::io::Write;
 use std::path::PathBuf;
 
-use proptest::prelude::*;
 use stepwell::{Message, SessionId, Status, Stepwell, StopReason, Usage};
 use stepwell_formats::{Became, Format, Mode, take_in};
 
-use crate::generate::{record, turns};
 use crate::mirror::{assert_returns, became, said, shown, taken, written};
 use crate::seeds::fixtures;
 
-const OVEN: &str = "0196a3f0-4b1d-7a52-8c3e-6d0f9e2b7a11";
+pub(crate) const OVEN: &str = "0196a3f0-4b1d-7a52-8c3e-6d0f9e2b7a11";
 const PAGED: &str = "0196a91c-77e2-7d04-9f10-2b8c5a4e3d22";
 const GONE_ON: &str = "0196a91c-77e2-7d04-9f10-2b8c5a4e3d22_0196a953-08c4-7e6b-a4d1-93f7b1c60e33";
 
@@ -75,24 +73,6 @@ fn the_fixtures_return_with_all_that_is_not_understood() {
     assert_returns(codex(), &rollout("04", &one), &one);
     let other = format!("rollout-2026-05-05T05-40-00-{PAGED}.jsonl");
     assert_returns(codex(), &rollout("05", &other), &other);
-}
-
-proptest! {
-    #![proptest_config(ProptestConfig { cases: 32, ..ProptestConfig::default() })]
-
-    #[test]
-    fn what_was_said_here_is_said_there(turns in turns()) {
-        let (here, there) = (Stepwell::in_memory(), Stepwell::in_memory());
-        let id = record(&here, "20260223-143022-a1b2c3", &turns);
-        let name = format!("rollout-2026-05-04T07-15-00-{OVEN}.jsonl");
-        let (_folder, path) = written(&here, &id, codex(), &name);
-        let taken = taken(&there, &path);
-        prop_assert_eq!(taken.len(), 1);
-        prop_assert_eq!(said(&shown(&here, &id)), said(&shown(&there, &taken[0].id)));
-        let spent = |well: &Stepwell, id| well.info(id).unwrap().head.spent.usage;
-        prop_assert_eq!(spent(&here, &id), spent(&there, &taken[0].id));
-        assert_returns(codex(), &path, &name);
-    }
 }
 
 /// A folder with rollouts of one day.

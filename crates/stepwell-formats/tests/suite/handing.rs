@@ -7,11 +7,11 @@ use stepwell::{
 };
 use stepwell_formats::{Destination, Existing, Format, NOT_BEGUN, Purpose, Wishes, write_to};
 
+use crate::codex::OVEN;
 use crate::mirror::{found, said, shown, taken, written};
 use crate::seeds::fixtures;
 
 const CAKE: &str = "7be2d940-15c3-4f6a-a1d8-90c4e3b7f512";
-const OVEN: &str = "0196a3f0-4b1d-7a52-8c3e-6d0f9e2b7a11";
 const OTHER: &str = "0196a3f0-0000-7a52-8c3e-000000000009";
 
 fn format(name: &str) -> Format {

@@ -2,13 +2,17 @@
 
 use std::path::{Path, PathBuf};
 
+use proptest::prelude::*;
 use stepwell::{Event, Lane, Message, Part, Recorded, SessionId, Stepwell, View};
 use stepwell_formats::{
     Became, Destination, Existing, Format, Found, ImportedSession, Mode, Report, find, take_in,
     write_to,
 };
 
+use crate::codex::OVEN;
+use crate::generate::{record, turns};
 use crate::support::log;
+use crate::transcript::ID;
 
 /// What is at a path.
 pub(crate) fn found(path: &Path) -> Vec<Found> {
@@ -105,5 +109,34 @@ pub(crate) fn assert_returns(format: Format, from: &Path, name: &str) {
             assert_eq!(one, other, "event {n}");
         }
         assert_eq!(one.len(), other.len());
+    }
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig { cases: 32, ..ProptestConfig::default() })]
+
+    #[test]
+    fn what_was_said_here_is_said_there(turns in turns()) {
+        for (format, name) in [
+            ("claude", format!("{ID}.jsonl")),
+            ("codex", format!("rollout-2026-05-04T07-15-00-{OVEN}.jsonl")),
+            ("strands-sdk", "session_x".to_owned()),
+        ] {
+            let format: Format = format.parse().unwrap();
+            let (here, there) = (Stepwell::in_memory(), Stepwell::in_memory());
+            let id = record(&here, "20260223-143022-a1b2c3", &turns);
+            let (_folder, path) = written(&here, &id, format, &name);
+            let taken = taken(&there, &path);
+            prop_assert_eq!(taken.len(), 1, "{}", format);
+            let mut all = [said(&shown(&here, &id)), said(&shown(&there, &taken[0].id))];
+            if name == "session_x" {
+                // In this format a tool that says nothing has no words.
+                all.iter_mut().for_each(|said| said.retain(|it| !it.is_empty()));
+            }
+            prop_assert_eq!(&all[0], &all[1], "{}", format);
+            let spent = |well: &Stepwell, id| well.info(id).unwrap().head.spent.usage;
+            prop_assert_eq!(spent(&here, &id), spent(&there, &taken[0].id), "{}", format);
+            assert_returns(format, &path, &name);
+        }
     }
 }

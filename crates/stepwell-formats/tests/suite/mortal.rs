@@ -99,6 +99,10 @@ impl Maintain for Mortal {
         self.inner.maintain().disk_use()
     }
 
+    fn place(&self, id: &SessionId, at: Option<Seq>) -> Result<Option<stepwell::store::Place>> {
+        self.inner.maintain().place(id, at)
+    }
+
     fn verify(&self, id: &SessionId) -> Result<Verdict> {
         self.inner.maintain().verify(id)
     }

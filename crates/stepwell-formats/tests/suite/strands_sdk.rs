@@ -7,7 +7,6 @@ use serde_json::{Value, json};
 use stepwell::{Compacted, Event, Lane, Message, Part, Role, SessionId, Status, Stepwell, View};
 use stepwell_formats::{Became, Destination, Existing, Format, Mode, Report, take_in, write_to};
 
-use crate::generate::{record, turns};
 use crate::mirror::{assert_returns, became, found, said, shown, taken, told, written};
 use crate::seeds::{files, fixtures, lay_out};
 use crate::support::log;
@@ -503,24 +502,6 @@ fn message_file() -> impl Strategy<Value = Value> {
 
 proptest! {
     #![proptest_config(ProptestConfig { cases: 40, ..ProptestConfig::default() })]
-
-    #[test]
-    fn what_was_said_here_is_said_there(turns in turns()) {
-        let (here, there) = (Stepwell::in_memory(), Stepwell::in_memory());
-        let id = record(&here, "20260223-143022-a1b2c3", &turns);
-        let (_folder, path) = written(&here, &id, sdk(), "session_x");
-        let (other, _) = taken_one(&there, &path);
-        let clean = |messages: &[Message]| {
-            let mut all = said(messages);
-            // A tool that says nothing says it in no words.
-            all.retain(|it| !it.is_empty());
-            all
-        };
-        prop_assert_eq!(clean(&shown(&here, &id)), clean(&shown(&there, &other)));
-        let spent = |well: &Stepwell, id| well.info(id).unwrap().head.spent.usage;
-        prop_assert_eq!(spent(&here, &id), spent(&there, &other));
-        assert_returns(sdk(), &path, "session_x");
-    }
 
     #[test]
     fn every_session_returns_with_all_that_is_not_understood(

@@ -5,7 +5,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use stepwell::{Event, FileState, Kind, Order, Origin, Role, Seq, SessionId, Span, Stepwell};
-use stepwell_files::diff::{Patch, Side};
+use stepwell_files::diff::{Side, file_diff};
 use stepwell_files::history::{History, Net};
 use stepwell_wire::{FileDiff, Session};
 
@@ -83,7 +83,7 @@ pub(crate) fn compare_sessions(stores: &Stores, input: CompareInput) -> Result<C
         }
         let our = Side::read(&**one.well.store(), &our)?;
         let their = Side::read(&**other.well.store(), &their)?;
-        if !page.push(&FileDiff::from(Patch::of(path, None, &our, &their)))? {
+        if !page.push(&file_diff(path, None, &our, &their))? {
             next = Some(n);
         }
     }

@@ -72,7 +72,7 @@ pub(crate) fn session_diff(stores: &Stores, input: DiffInput) -> Result<DiffAnsw
         if n < input.cursor && wanted.is_none() {
             continue;
         }
-        let mut diff = FileDiff::from(patch?);
+        let mut diff = patch?;
         if let Some(path) = wanted {
             if diff.path != path {
                 continue;

@@ -3,10 +3,11 @@
 use std::cell::Cell;
 use std::path::Path;
 use std::pin::pin;
+use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicI64, Ordering};
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
 
+use parking_lot::{Mutex, MutexGuard};
 use rustls::pki_types::CertificateDer;
 use rustls::pki_types::pem::PemObject as _;
 use stepwell::{Clock, Error, Result, SystemClock, Time};
@@ -92,7 +93,7 @@ struct Idle(Mutex<Vec<PooledConn>>);
 
 impl Idle {
     fn lock(&self) -> MutexGuard<'_, Vec<PooledConn>> {
-        self.0.lock().unwrap_or_else(PoisonError::into_inner)
+        self.0.lock()
     }
 
     /// One that is still open, as far as is known, and leads to no server whose place another one

@@ -4,8 +4,8 @@
 //! a standby took its place, does not know that it is old: the database's timeline says so, to
 //! whoever saw a later one.
 
+use parking_lot::{Mutex, MutexGuard};
 use std::path::{Path, PathBuf};
-use std::sync::{Mutex, MutexGuard, PoisonError};
 
 use stepwell::Digest;
 
@@ -72,7 +72,7 @@ impl Remembered {
     }
 
     fn known(&self) -> MutexGuard<'_, Known> {
-        self.known.lock().unwrap_or_else(PoisonError::into_inner)
+        self.known.lock()
     }
 }
 

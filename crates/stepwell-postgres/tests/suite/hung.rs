@@ -21,7 +21,8 @@ fn size() -> (u32, usize) {
 
 fn create(store: &PostgresStore, name: &str) -> stepwell::Result<()> {
     let created = Created::new(name.parse().unwrap(), "a task");
-    store.write(Write::Create(Create { created, event_id: None, at: None, claim: None })).map(drop)
+    let create = Create { created, event_id: None, at: None, claim: None };
+    store.batch(vec![Write::Create(create)]).map(drop)
 }
 
 #[test]

@@ -53,7 +53,8 @@ fn make(store: &PostgresStore, name: &str, words: &mut Words) {
     let rare = name == "own-1";
     let texts = (0..MESSAGES).map(|n| if rare { n } else { n + 6 }).map(text);
     let events: Vec<NewEvent> = texts.map(|text| Message::user(text).into()).collect();
-    let append = Append { session, epoch: Some(Epoch::FIRST), expected: None, events };
+    let append =
+        Append { session, epoch: Some(Epoch::FIRST), expected: None, events: events.into() };
     let claim = Some(LeaseRequest { holder: SystemProcesses.this(), ttl: LEASE_TTL });
     let create = Create { created, event_id: None, at: None, claim };
     let written = store.batch(vec![Write::Create(create), Write::Append(append)]).unwrap();

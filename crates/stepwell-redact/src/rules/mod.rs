@@ -9,10 +9,11 @@ mod shapes;
 mod words;
 
 use std::borrow::Cow;
-use std::sync::{LazyLock, Mutex, OnceLock, PoisonError};
+use std::sync::{LazyLock, OnceLock};
 
 use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD_NO_PAD;
+use parking_lot::Mutex;
 use regex::{Regex, RegexBuilder};
 use regex_automata::hybrid::dfa::{Cache, DFA};
 use regex_automata::{Anchored, Input};
@@ -195,7 +196,7 @@ impl Front {
     }
 
     fn len(&self, text: &str) -> usize {
-        let mut cache = self.cache.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut cache = self.cache.lock();
         let input = Input::new(text).anchored(Anchored::Yes);
         let Ok(mut state) = self.automaton.start_state_forward(&mut cache, &input) else {
             return 0;

@@ -1,8 +1,9 @@
 //! What a model elsewhere says, told while it speaks, in order with its log.
 
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::sync::Arc;
 use std::time::Duration;
 
+use parking_lot::{Mutex, MutexGuard};
 use stepwell::{Lane, Recorded, Seq, SessionId, Span, Stepwell};
 use stepwell_agent::provider::Delta;
 use stepwell_agent::run::RunEvent;
@@ -27,7 +28,7 @@ impl Pieces {
     }
 
     fn order(&self) -> MutexGuard<'_, InOrder> {
-        self.order.lock().unwrap_or_else(PoisonError::into_inner)
+        self.order.lock()
     }
 
     /// Tells a piece, when its time has come.

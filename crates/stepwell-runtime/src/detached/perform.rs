@@ -195,7 +195,7 @@ pub fn rewind_answer(
     done: Option<(Seq, &str)>,
 ) -> stepwell_wire::Rewind {
     let (shift, plan) = (&preview.shift, &preview.plan);
-    let (work, files) = (shift.later.into(), shift.later_files.clone());
+    let (work, files) = (shift.later, shift.later_files.clone());
     stepwell_wire::Rewind {
         id: id.clone(),
         to: asked.to,
@@ -204,11 +204,11 @@ pub fn rewind_answer(
         done: done.is_some(),
         seq: done.map(|(seq, _)| seq),
         checkpoint: done.map(|(_, name)| name.to_owned()),
-        leaves: shift.leaves.into(),
-        returns: shift.returns.into(),
+        leaves: shift.leaves,
+        returns: shift.returns,
         since: asked.undoes.map(|_| WorkSince { work, files }),
         files: plan.moves.iter().map(Into::into).collect(),
-        left: plan.left.iter().map(Into::into).collect(),
-        conflicts: plan.conflicts.iter().map(Into::into).collect(),
+        left: plan.left.clone(),
+        conflicts: plan.conflicts.clone(),
     }
 }

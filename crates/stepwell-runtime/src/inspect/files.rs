@@ -1,9 +1,9 @@
 //! A session's files: their versions, what they held, and what became of them.
 
 use stepwell::{FileState, Kind, Seq, SessionId, Stepwell};
-use stepwell_files::diff::{Patch, Side};
+use stepwell_files::diff::Side;
 use stepwell_files::history::{History, Version};
-use stepwell_wire::{FileContent, FileVersion, FileVersionKind};
+use stepwell_wire::{FileContent, FileDiff, FileVersion, FileVersionKind};
 
 use crate::error::{Error, Result};
 
@@ -51,7 +51,7 @@ pub fn content(
 ///
 /// # Errors
 /// If the session or what a file held cannot be read.
-pub fn patches(well: &Stepwell, id: &SessionId, from: Seq, to: Seq) -> Result<Vec<Patch>> {
+pub fn patches(well: &Stepwell, id: &SessionId, from: Seq, to: Seq) -> Result<Vec<FileDiff>> {
     let patches = stepwell_files::session_diff::patches(&**well.store(), id, from, to)?;
     Ok(patches.collect::<stepwell::Result<_>>()?)
 }

@@ -3,10 +3,11 @@
 use std::net::Shutdown;
 use std::ops::ControlFlow;
 use std::os::unix::net::UnixStream;
+use std::sync::Arc;
 use std::sync::mpsc::{self, RecvTimeoutError};
-use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
+use parking_lot::Mutex;
 use stepwell::{Origin, SessionId, Stepwell};
 use stepwell_wire::{LivePiece, MessageLine, read_messages};
 use stepwell_workspace::Workspace;
@@ -68,7 +69,7 @@ impl Listening {
 impl Drop for Listening {
     fn drop(&mut self) {
         self.nudges = None;
-        let mut open = self.open.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut open = self.open.lock();
         open.is_over = true;
         if let Some(stream) = open.stream.take() {
             // Whoever reads from it reads its end.
@@ -128,7 +129,7 @@ impl<T: FnMut(LivePiece)> Ear<T> {
         };
         let Ok(reader) = stream.try_clone() else { return false };
         {
-            let mut open = self.open.lock().unwrap_or_else(PoisonError::into_inner);
+            let mut open = self.open.lock();
             if open.is_over {
                 return false;
             }
@@ -146,7 +147,7 @@ impl<T: FnMut(LivePiece)> Ear<T> {
             }
             ControlFlow::Continue(())
         });
-        self.open.lock().unwrap_or_else(PoisonError::into_inner).stream = None;
+        self.open.lock().stream = None;
         true
     }
 }

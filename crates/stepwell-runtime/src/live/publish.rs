@@ -1,10 +1,11 @@
 //! The runner's side: what its model says goes to those who listen.
 
 use std::collections::HashMap;
+use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
+use parking_lot::{Mutex, MutexGuard};
 use stepwell::{Lane, Recorded, Seq, Session, SessionId};
 use stepwell_agent::provider::Delta;
 use stepwell_agent::run::RunEvent;
@@ -96,7 +97,7 @@ impl Publisher {
 
 impl Stage {
     fn inside(&self) -> MutexGuard<'_, Inside> {
-        self.inside.lock().unwrap_or_else(PoisonError::into_inner)
+        self.inside.lock()
     }
 
     /// Passes an event on, if it is a piece and somebody listens.

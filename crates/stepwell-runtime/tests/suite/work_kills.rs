@@ -8,13 +8,12 @@
 use std::num::NonZeroU32;
 use std::path::Path;
 use std::process::{Command, Stdio};
-use std::sync::OnceLock;
-use std::sync::atomic::{AtomicUsize, Ordering};
 
 use stepwell::{Access, Event, Kind, Origin, Query, SessionId, Status, TaskStatus};
 use stepwell_flow::guided::Outline;
 use stepwell_flow::spec::YesPhase;
 use stepwell_runtime::{Error, ResumeRequest, RunOptions};
+use stepwell_testkit::kill;
 
 use crate::work::{Repository, git, model};
 
@@ -23,25 +22,6 @@ const KINDS: [&str; 2] = ["write.before_begin", "write.after_commit"];
 
 /// How many points are left out between two by default.
 const STRIDE: usize = 41;
-
-/// Where the process is killed: at the Nth pass of a kind of point; 0 means never.
-struct KillPoint {
-    kind: String,
-    n: usize,
-    seen: [AtomicUsize; KINDS.len()],
-}
-
-static KILL_POINT: OnceLock<KillPoint> = OnceLock::new();
-
-fn hook(name: &str) {
-    let Some(point) = KILL_POINT.get() else { return };
-    let Some(kind) = KINDS.iter().position(|kind| *kind == name) else { return };
-    let seen = point.seen[kind].fetch_add(1, Ordering::SeqCst) + 1;
-    if point.kind == name && seen == point.n {
-        let me = rustix::process::getpid();
-        rustix::process::kill_process(me, rustix::process::Signal::KILL).unwrap();
-    }
-}
 
 #[expect(clippy::disallowed_methods, reason = "a child gets its arguments in its environment")]
 fn var(name: &str) -> Option<String> {
@@ -62,8 +42,8 @@ fn child() {
     let folder = var("WORK_FOLDER");
     let place = Repository::at(Path::new(&folder), model);
     let (kind, n) = (var("WORK_KIND"), var("WORK_N").parse().unwrap());
-    assert!(KILL_POINT.set(KillPoint { kind, n, seen: Default::default() }).is_ok());
-    stepwell::on_failpoint(hook);
+    kill::at(kind, n);
+    stepwell::on_failpoint(kill::pass);
     let handle = match session(&place) {
         Some(id) => {
             let options = RunOptions { mode: None, ..RunOptions::default() };
@@ -83,7 +63,7 @@ fn child() {
     let report = handle.join().unwrap();
     assert_eq!(report.status, Status::Success, "{report:?}");
     assert_eq!(place.strict.rejected(), 0);
-    let seen = KILL_POINT.get().unwrap().seen.each_ref().map(|n| n.load(Ordering::SeqCst));
+    let seen = KINDS.map(kill::passed);
     std::fs::write(Path::new(&folder).join("seen"), format!("{} {}", seen[0], seen[1])).unwrap();
 }
 

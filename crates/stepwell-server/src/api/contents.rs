@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 use schemars::JsonSchema;
 use serde::Deserialize;
 use stepwell::{Event, Kind, Lane, Order, Origin, Recorded, Seq, SessionId, Span, Spent};
-use stepwell_files::diff::Patch;
+use stepwell_files::diff::file_diff;
 use stepwell_files::history::History;
 use stepwell_formats::{Format, Outlet, Shape, Wishes};
 use stepwell_runtime::inspect::{self, Viewed};
@@ -239,8 +239,8 @@ pub(crate) struct Between {
 pub(super) fn diff(look: &Look<'_>, which: Between) -> Result<List<FileDiff>> {
     let (from, to) = (which.from.map_or(Seq::ZERO, Seq::new), which.to.map_or(Seq::MAX, Seq::new));
     let patches = inspect::patches(look.well(), &look.session()?, from, to)?;
-    let wanted = |patch: &Patch| which.path.as_ref().is_none_or(|path| patch.path == *path);
-    Ok(List { items: patches.into_iter().filter(wanted).map(FileDiff::from).collect(), next: None })
+    let wanted = |patch: &FileDiff| which.path.as_ref().is_none_or(|path| patch.path == *path);
+    Ok(List { items: patches.into_iter().filter(wanted).collect(), next: None })
 }
 
 /// Another session.
@@ -308,7 +308,7 @@ fn side(look: &Look<'_>, id: &SessionId, parted_at: Seq) -> Result<ComparedSessi
         session: inspect::item(well, well.info(id)?)?,
         since: (&since).into(),
         steps,
-        files: files.into_iter().map(FileDiff::from).collect(),
+        files,
     })
 }
 
@@ -337,7 +337,7 @@ fn between(look: &Look<'_>, left: &SessionId, right: &SessionId) -> Result<Vec<F
             continue;
         }
         let (before, after) = (inspect::side(well, ours)?, inspect::side(well, theirs)?);
-        diffs.push(Patch::of(path, None, &before, &after).into());
+        diffs.push(file_diff(path, None, &before, &after));
     }
     Ok(diffs)
 }

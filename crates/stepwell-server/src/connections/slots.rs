@@ -2,9 +2,10 @@
 
 use std::collections::BTreeMap;
 use std::net::SocketAddr;
+use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
+use parking_lot::Mutex;
 use tokio::sync::{Notify, OwnedSemaphorePermit, Semaphore};
 
 /// Where a request's connection came from.
@@ -67,7 +68,7 @@ impl Slots {
             }
         };
         let place = Arc::new(SlotState::default());
-        let mut taken = lock(&self.taken);
+        let mut taken = self.taken.lock();
         let number = taken.next;
         taken.next += 1;
         taken.places.insert(number, Arc::clone(&place));
@@ -77,7 +78,7 @@ impl Slots {
     }
 
     fn make_room(&self) {
-        let mut taken = lock(&self.taken);
+        let mut taken = self.taken.lock();
         let is_stranger = |place: &Arc<SlotState>| !place.is_known.load(Ordering::Relaxed);
         let oldest = taken.places.iter().find(|(_, place)| is_stranger(place));
         if let Some(number) = oldest.map(|(number, _)| *number)
@@ -101,12 +102,8 @@ impl Slot {
 
 impl Drop for Slot {
     fn drop(&mut self) {
-        lock(&self.taken).places.remove(&self.number);
+        self.taken.lock().places.remove(&self.number);
     }
-}
-
-fn lock(taken: &Mutex<Occupied>) -> MutexGuard<'_, Occupied> {
-    taken.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
 #[cfg(test)]

@@ -4,8 +4,8 @@
 use std::collections::HashSet;
 use std::io;
 use std::path::PathBuf;
-use std::sync::{Mutex, MutexGuard, PoisonError};
 
+use parking_lot::{Mutex, MutexGuard};
 use stepwell_workspace::locked_file;
 
 use super::stamp::Stamp;
@@ -64,7 +64,7 @@ impl Logouts {
     }
 
     fn known(&self) -> MutexGuard<'_, Known> {
-        self.known.lock().unwrap_or_else(PoisonError::into_inner)
+        self.known.lock()
     }
 }
 

@@ -4,7 +4,9 @@
 use std::collections::HashSet;
 use std::io;
 use std::path::PathBuf;
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::Arc;
+
+use parking_lot::Mutex;
 
 use super::stamp::Stamp;
 use super::{NamedToken, Role, Token};
@@ -80,7 +82,7 @@ impl Tokens {
 
     /// Those that count now.
     pub(crate) fn now(&self) -> Arc<[NamedToken]> {
-        let mut read = self.read.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut read = self.read.lock();
         if let Some(files) = &self.files {
             let stamps = files.stamps();
             if stamps != read.stamps {

@@ -2,8 +2,9 @@
 
 use std::collections::BTreeSet;
 use std::path::{Path, PathBuf};
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::Arc;
 
+use parking_lot::Mutex;
 use stepwell::gates::Gates;
 use stepwell::{
     Access, Event, Family, Filter, Head, Kind, Money, Order, Query, Recorded, Redactor, Role,
@@ -335,7 +336,7 @@ impl Reader {
             refresh(self.runtime.clone(), Arc::clone(&foreign), self.inputs.clone());
             foreign
         }));
-        let index = foreign.lock().unwrap_or_else(PoisonError::into_inner);
+        let index = foreign.lock();
         let Some(index) = &*index else { return };
         let wells = self.others.iter().flatten();
         let wells: Vec<_> = wells.map(|named| &named.well).collect();
@@ -415,7 +416,7 @@ impl Reader {
 fn refresh(runtime: Runtime, into: Arc<Mutex<Option<OtherSessions>>>, inputs: Inputs) {
     std::thread::spawn(move || {
         if let Ok(Some(read)) = runtime.refresh_other_sessions() {
-            *into.lock().unwrap_or_else(PoisonError::into_inner) = Some(read);
+            *into.lock() = Some(read);
             let _ = inputs.send(Input::Reply(Reply::OthersRead));
         }
     });

@@ -1,12 +1,13 @@
 //! The run of the open session: started, talked to, stopped.
 
 use std::collections::BTreeMap;
+use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::mpsc::{Receiver, channel};
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::thread::JoinHandle;
 use std::time::Duration;
 
+use parking_lot::{Mutex, MutexGuard};
 use stepwell::{Access, Answer, Lane, Money, Phase, Said, Seq, SessionId};
 use stepwell_agent::permission::Rule;
 use stepwell_flow::NoAnswer;
@@ -70,7 +71,7 @@ impl Runs {
     }
 
     fn now(&self) -> MutexGuard<'_, Now> {
-        self.now.lock().unwrap_or_else(PoisonError::into_inner)
+        self.now.lock()
     }
 
     /// Notes which search is the newest.
@@ -242,7 +243,7 @@ impl Runs {
             };
             let (session, events) = (handle.id().clone(), handle.events());
             {
-                let mut now = now.lock().unwrap_or_else(PoisonError::into_inner);
+                let mut now = now.lock();
                 for text in std::mem::take(&mut now.first) {
                     let said = handle.say(text.clone(), false);
                     tell_unsaid(text, said, &inputs);
@@ -256,7 +257,7 @@ impl Runs {
             tell(Told::Began(session.clone()));
             let listener = Listener { session: &session };
             events.filter_map(|event| listener.hear(event)).for_each(tell);
-            let handle = now.lock().unwrap_or_else(PoisonError::into_inner).handle.take();
+            let handle = now.lock().handle.take();
             let ended = match handle.map(RunHandle::join) {
                 Some(Ok(done)) => report(&done),
                 Some(Err(error)) => failure(&error),

@@ -5,10 +5,11 @@ use std::io::{self, Read};
 use std::os::unix::process::CommandExt as _;
 use std::path::Path;
 use std::process::{Child, Command, Stdio};
+use std::sync::Arc;
 use std::sync::mpsc::{Receiver, Sender, channel};
-use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
+use parking_lot::Mutex;
 use rustix::process::{Pid, Signal, kill_process_group};
 use stepwell_runtime::Runtime;
 
@@ -104,7 +105,7 @@ fn run(
         true => Some("stopped".to_owned()),
         false => (!status.success()).then(|| status.to_string()),
     };
-    let text = output.lock().unwrap_or_else(PoisonError::into_inner).text();
+    let text = output.lock().text();
     Ok((text, failed))
 }
 
@@ -121,7 +122,7 @@ fn read(mut pipe: impl Read, output: &Mutex<Tail>) {
         match pipe.read(&mut buffer) {
             Ok(0) => return,
             Ok(len) => {
-                output.lock().unwrap_or_else(PoisonError::into_inner).push(&buffer[..len]);
+                output.lock().push(&buffer[..len]);
             }
             Err(error) if error.kind() == io::ErrorKind::Interrupted => {}
             Err(_) => return,

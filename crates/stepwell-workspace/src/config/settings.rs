@@ -203,8 +203,6 @@ settings! {
     notify_command: String = String::new(), "notify.command";
     /// Lists other agents' sessions by title, first prompt and folder, from an index of your own.
     index_others: bool = false, "other_agents.index";
-    /// How long one drain of a session's work may take.
-    coordinator_timeout: Duration = Duration::from_secs(300), "coordinator.timeout";
 }
 
 impl Settings {

@@ -349,7 +349,7 @@ impl Target {
             _ => {
                 let (one, other) = (Document::read(one)?, Document::read(other)?);
                 let kept = one.comments(section, NAME)? == other.comments(section, NAME)?;
-                ([one.all()?, other.all()?], kept)
+                ([one.all(), other.all()], kept)
             }
         };
         all.iter_mut().for_each(|settings| forget(settings, section, NAME));

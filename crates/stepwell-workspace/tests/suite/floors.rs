@@ -12,11 +12,12 @@ use serde_json::Value;
 const DOORS: [&str; 4] = ["stepwell-cli", "stepwell-terminal", "stepwell-tui", "stepwell-python"];
 
 /// Programs and helpers of tests and benchmarks, which nobody ships.
-const FOR_TESTS: [&str; 5] = [
+const FOR_TESTS: [&str; 6] = [
     "stepwell-bench",
     "stepwell-cluster",
     "stepwell-conformance",
     "stepwell-strict",
+    "stepwell-testkit",
     "stepwell-torture",
 ];
 

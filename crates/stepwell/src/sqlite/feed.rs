@@ -1,13 +1,12 @@
 //! What changed in the whole store, by the numbers that writers give to their changes.
 
-use std::sync::{Condvar, Mutex};
 use std::time::Duration;
 
+use parking_lot::{Condvar, Mutex};
 use rusqlite::{Connection, params};
 
 use super::SqliteStore;
 use super::file::sqlite_error;
-use super::group_commit::lock;
 use super::schema::NEXT_CHANGE;
 use super::sql::SqliteRows;
 use crate::store::changes::{
@@ -50,7 +49,7 @@ struct Waited {
 impl Commits {
     /// There is one more.
     pub(super) fn note(&self) {
-        let mut state = lock(&self.state);
+        let mut state = self.state.lock();
         state.count += 1;
         if state.awaited > 0 {
             self.came.notify_all();
@@ -58,18 +57,17 @@ impl Commits {
     }
 
     fn count(&self) -> u64 {
-        lock(&self.state).count
+        self.state.lock().count
     }
 
     /// Waits a moment for another one. Is there still none, and time left?
     fn wait(&self, seen: u64, left: Duration) -> bool {
-        let mut state = lock(&self.state);
+        let mut state = self.state.lock();
         if left.is_zero() || state.count != seen {
             return false;
         }
         state.awaited += 1;
-        drop(self.came.wait_timeout(state, left.min(POLL)));
-        let mut state = lock(&self.state);
+        self.came.wait_for(&mut state, left.min(POLL));
         state.awaited -= 1;
         state.count == seen
     }

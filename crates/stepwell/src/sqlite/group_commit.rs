@@ -10,10 +10,11 @@ use std::collections::VecDeque;
 use std::os::unix::fs::MetadataExt as _;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::path::{Path, PathBuf};
+use std::sync::Arc;
 use std::sync::mpsc::{SyncSender, sync_channel};
-use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
+use parking_lot::{Condvar, Mutex};
 use rusqlite::{Connection, ErrorCode};
 
 use super::SqliteOptions;
@@ -133,13 +134,13 @@ impl GroupCommit {
         let (kept, processes) = (Arc::clone(&answer), Arc::clone(&self.options.processes));
         let work = move |rows: &SqliteRows<'_>| {
             let value = work(rows, TxnContext { now: rows.now, processes: &*processes })?;
-            *lock(&kept) = Some(value);
+            *kept.lock() = Some(value);
             Ok(())
         };
         let mut leads = self.enqueue(Job { work: Some(Box::new(work)), result: Ok(()), caller });
         loop {
             if leads {
-                let ran = self.transact(&mut lock(&self.slot));
+                let ran = self.transact(&mut self.slot.lock());
                 // Before the answers: a caller that hears its own may write again at once.
                 self.hand_over();
                 ran.into_iter().for_each(Job::answer);
@@ -148,7 +149,7 @@ impl GroupCommit {
                 Ok(Call::Lead) => leads = true,
                 Ok(Call::Over(Ok(()))) => {
                     self.commits.note();
-                    return lock(&answer).take().ok_or_else(|| lost(&self.path));
+                    return answer.lock().take().ok_or_else(|| lost(&self.path));
                 }
                 Ok(Call::Over(Err(error))) => return Err(error),
                 Err(_) => return Err(lost(&self.path)),
@@ -158,7 +159,7 @@ impl GroupCommit {
 
     /// Puts a write behind those that wait. Is its caller to lead?
     fn enqueue(&self, job: Job) -> bool {
-        let mut queue = lock(&self.queue);
+        let mut queue = self.queue.lock();
         queue.jobs.push_back(job);
         if queue.awaited {
             self.came.notify_one();
@@ -169,12 +170,10 @@ impl GroupCommit {
     /// The next write of a transaction that has done this many: one that waits, or that
     /// comes soon if there were more last time. They come while others are done.
     fn next(&self, done: usize) -> Option<Job> {
-        let mut queue = lock(&self.queue);
+        let mut queue = self.queue.lock();
         if queue.jobs.is_empty() && done < queue.last {
             queue.awaited = true;
-            let waited =
-                self.came.wait_timeout_while(queue, PATIENCE, |queue| queue.jobs.is_empty());
-            queue = waited.unwrap_or_else(PoisonError::into_inner).0;
+            self.came.wait_while_for(&mut queue, |queue| queue.jobs.is_empty(), PATIENCE);
             queue.awaited = false;
         }
         let job = queue.jobs.pop_front();
@@ -186,7 +185,7 @@ impl GroupCommit {
 
     /// Lets the first of those that came meanwhile lead.
     fn hand_over(&self) {
-        let mut queue = lock(&self.queue);
+        let mut queue = self.queue.lock();
         match queue.jobs.front() {
             // Its caller waits for as long as it lives.
             Some(next) => drop(next.caller.send(Call::Lead)),
@@ -196,7 +195,7 @@ impl GroupCommit {
 
     /// Uses the connection between writes, outside a transaction.
     pub(super) fn between<T>(&self, work: impl FnOnce(&mut Connection) -> T) -> T {
-        work(&mut lock(&self.slot).conn)
+        work(&mut self.slot.lock().conn)
     }
 
     /// Does the writes that wait, in one transaction. What it did not come to stays.
@@ -239,7 +238,7 @@ impl GroupCommit {
     }
 
     fn refuse(&self, why: impl FnMut() -> Error) -> Vec<Job> {
-        fail_all(std::mem::take(&mut lock(&self.queue).jobs).into(), why)
+        fail_all(std::mem::take(&mut self.queue.lock().jobs).into(), why)
     }
 
     /// Does writes in the transaction that has begun.
@@ -328,10 +327,4 @@ fn broken(path: &Path, what: &str) -> Error {
 
 fn run(conn: &Connection, sql: &str) -> rusqlite::Result<()> {
     conn.prepare_cached(sql)?.execute([]).map(|_| ())
-}
-
-/// A panic of one caller leaves nothing half done behind a lock: the transaction
-/// around it was not committed.
-pub(super) fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
-    mutex.lock().unwrap_or_else(PoisonError::into_inner)
 }

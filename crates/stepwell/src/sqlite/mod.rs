@@ -19,9 +19,10 @@ mod sql;
 
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
-use std::sync::{Arc, Mutex};
+use std::sync::Arc;
 use std::time::Duration;
 
+use parking_lot::Mutex;
 use rusqlite::Connection;
 
 use crate::store::query::{Filter, Found, Page, Query, Search};
@@ -38,7 +39,7 @@ use checkpointer::Checkpointer;
 use feed::Commits;
 pub use file::hide_from_git;
 use file::sqlite_error;
-use group_commit::{GroupCommit, lock};
+use group_commit::GroupCommit;
 use readers::Readers;
 use sql::SqliteRows;
 
@@ -170,7 +171,7 @@ impl SqliteStore {
         if matches!(self.readers, Readers::OfWriter) {
             return;
         }
-        let mut copier = lock(&self.checkpointer);
+        let mut copier = self.checkpointer.lock();
         if copier.is_none() {
             // Without one, the log is copied by who writes next, as ever.
             *copier = Checkpointer::begin(&self.path).ok();
@@ -233,7 +234,7 @@ impl SqliteStore {
 
 impl Drop for SqliteStore {
     fn drop(&mut self) {
-        drop(lock(&self.checkpointer).take());
+        drop(self.checkpointer.lock().take());
         self.readers.close();
         self.checkpoint();
     }

@@ -1,13 +1,11 @@
 //! The connections that read.
 
-use std::sync::Mutex;
-
+use parking_lot::Mutex;
 use rusqlite::Connection;
 
 use super::SqliteStore;
 use super::file::{open_reader, sqlite_error};
 use super::functions::add_functions;
-use super::group_commit::lock;
 use crate::Result;
 
 /// Which connections read.
@@ -46,7 +44,7 @@ impl Readers {
     /// A connection of the caller's own, unless there is but one.
     pub(super) fn connect(&self, store: &SqliteStore) -> Result<Option<Connection>> {
         let Self::Apart(idle) = self else { return Ok(None) };
-        if let Some(conn) = lock(idle).pop() {
+        if let Some(conn) = idle.lock().pop() {
             return Ok(Some(conn));
         }
         let conn = open_reader(&store.path)?;
@@ -57,7 +55,7 @@ impl Readers {
 
     pub(super) fn give_back(&self, conn: Option<Connection>) {
         if let (Self::Apart(idle), Some(conn)) = (self, conn) {
-            let mut idle = lock(idle);
+            let mut idle = idle.lock();
             if idle.len() < MAX_IDLE {
                 idle.push(conn);
             }
@@ -66,7 +64,7 @@ impl Readers {
 
     pub(super) fn close(&self) {
         if let Self::Apart(idle) = self {
-            lock(idle).clear();
+            idle.lock().clear();
         }
     }
 }

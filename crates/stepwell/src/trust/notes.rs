@@ -2,7 +2,8 @@
 
 use std::collections::HashMap;
 use std::fmt;
-use std::sync::{Mutex, MutexGuard, PoisonError};
+
+use parking_lot::{Mutex, MutexGuard};
 
 use super::{Given, Note};
 use crate::store::Place;
@@ -48,22 +49,22 @@ pub struct MemoryNotes {
 
 impl Notes for MemoryNotes {
     fn open(&self, session: &SessionId) -> Box<dyn Notebook + '_> {
-        let all = self.given.lock().unwrap_or_else(PoisonError::into_inner);
+        let all = self.given.lock();
         let before = all.get(session).cloned().unwrap_or_default();
         Box::new(InMemory { all, session: session.clone(), before })
     }
 
     fn given(&self, session: &SessionId) -> Given {
-        let all = self.given.lock().unwrap_or_else(PoisonError::into_inner);
+        let all = self.given.lock();
         all.get(session).cloned().unwrap_or_default()
     }
 
     fn seen(&self, session: &SessionId) -> Option<Place> {
-        self.seen.lock().unwrap_or_else(PoisonError::into_inner).get(session).copied()
+        self.seen.lock().get(session).copied()
     }
 
     fn see(&self, session: &SessionId, end: Option<Place>) {
-        let mut all = self.seen.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut all = self.seen.lock();
         match end {
             Some(end) => drop(all.insert(session.clone(), end)),
             None => drop(all.remove(session)),
