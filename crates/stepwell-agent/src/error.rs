@@ -7,7 +7,6 @@ pub type Result<T, E = Error> = std::result::Result<T, E>;
 
 /// Why a run could not go on, or not even begin.
 #[derive(Debug, thiserror::Error)]
-#[non_exhaustive]
 pub enum Error {
     /// Nothing that was done since is recorded. It must be loud.
     #[error(transparent)]

@@ -8,7 +8,6 @@ pub type Result<T, E = Error> = std::result::Result<T, E>;
 
 /// Why a flow cannot be read or cannot continue.
 #[derive(Debug, thiserror::Error)]
-#[non_exhaustive]
 pub enum Error {
     /// The spec is unreadable or invalid.
     #[error(transparent)]

@@ -20,7 +20,6 @@ pub type Result<T, E = Error> = std::result::Result<T, E>;
 
 /// What went wrong, naming the thing and the place.
 #[derive(Debug, thiserror::Error)]
-#[non_exhaustive]
 pub enum Error {
     /// The store said so.
     #[error(transparent)]

@@ -11,7 +11,6 @@ use stepwell::{Mode, Money, Seq, SessionId, Time};
 /// Something that a person should know.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 #[serde(tag = "notice", rename_all = "snake_case")]
-#[non_exhaustive]
 pub enum Notice {
     /// Sessions are not saved: this one is kept in memory and cannot be resumed.
     NotSaved {

@@ -69,8 +69,6 @@ pub fn remedy(remedy: &Remedy) -> String {
         Remedy::MendRecentModels => {
             "mend it or remove it; it holds recent models and favourites".to_owned()
         }
-        // The error says what is wrong; nothing more is known here.
-        _ => String::new(),
     }
 }
 
@@ -156,7 +154,6 @@ pub fn notice(notice: &Notice) -> String {
         Notice::WorktreesNotChecked { why } => {
             format!("warning: subagents' worktrees were not looked at: {why}")
         }
-        other => format!("warning: {other:?}"),
     }
 }
 

@@ -12,7 +12,6 @@ pub type Result<T, E = Error> = std::result::Result<T, E>;
 
 /// What went wrong, naming the thing and the place.
 #[derive(Debug, thiserror::Error)]
-#[non_exhaustive]
 pub enum Error {
     /// The store said so.
     #[error(transparent)]
@@ -252,7 +251,6 @@ impl fmt::Display for ConfigPlace {
 /// What would help. A front end says it in its own words: the command line with commands,
 /// a server with routes.
 #[derive(Clone, Debug, PartialEq, Eq)]
-#[non_exhaustive]
 pub enum Remedy {
     /// Set the team's database up, if the role may.
     SetUpTeamStore,

@@ -10,7 +10,6 @@ use stepwell::{Seq, SessionId};
 /// Something that a person should know although nobody asked.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 #[serde(tag = "notice", rename_all = "snake_case")]
-#[non_exhaustive]
 pub enum Notice {
     /// Git still sees the store's folder.
     GitignoreNotChanged {

@@ -15,7 +15,6 @@ pub type Result<T, E = Error> = std::result::Result<T, E>;
 
 /// What went wrong, naming the thing and the place.
 #[derive(Debug, thiserror::Error)]
-#[non_exhaustive]
 #[expect(missing_docs, reason = "each message says what its variant and its fields mean")]
 pub enum Error {
     #[error(transparent)]

@@ -44,7 +44,6 @@ pub struct TaskEdit {
 
 /// Why a change of the plan is not sound.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
-#[non_exhaustive]
 #[expect(missing_docs, reason = "each message says what its variant and its fields mean")]
 pub enum TaskRefused {
     #[error("there is no task {id:?}; {}", planned(.known))]

@@ -27,7 +27,6 @@ pub enum TokenLimit {
 /// What would help. A front end says it in its own words: the command line with commands, a
 /// server with routes.
 #[derive(Clone, Debug, PartialEq, Eq)]
-#[non_exhaustive]
 pub enum Remedy {
     /// Name a model, such as this one.
     NameModel(SuggestedModel),

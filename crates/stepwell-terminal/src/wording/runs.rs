@@ -159,8 +159,6 @@ pub fn run_remedy(remedy: &Remedy) -> String {
             "if that is what you want, say when you are asked: --mode confirm-sensitive".to_owned()
         }
         Remedy::MendAndResume(id) => format!("when that is mended: stepwell resume {id}"),
-        // The error says what is wrong; nothing more is known here.
-        _ => String::new(),
     }
 }
 
@@ -267,7 +265,6 @@ pub fn runtime_notice(notice: &Notice, now: Time, is_live: bool) -> Option<Strin
         }
         Notice::NotTaken { why, .. } => format!("{why}: your answer is not taken"),
         Notice::NotWritten { path, why } => format!("warning: {}: {why}", path.display()),
-        other => format!("warning: {other:?}"),
     })
 }
 
@@ -363,7 +360,6 @@ pub fn run_notice(notice: &RunNotice) -> String {
             format!("{who} said {text:?} in this session at {at}; your model is shown it{asked}")
         }
         RunNotice::AnswerRefused { gate, why } => format!("[{gate}] {why}"),
-        other => format!("{other:?}"),
     }
 }
 
