@@ -1,16 +1,16 @@
 //! A session's files, as runs need them: what is captured, and a rewind that was cut off.
 
-use stepwell::{Error as StoreError, Filter, Head, Query, Session, SessionId, SessionInfo};
+use stepwell::error::{Action, Listing};
+use stepwell::{Error as StoreError, Filter, Head, Query, Remedy, Session, SessionId, SessionInfo};
 use stepwell_agent::redact::Redactor;
 use stepwell_agent::tool::ToolEnv;
 use stepwell_files::capture::Limits;
 use stepwell_files::rewind::{self, Foreign};
 use stepwell_files::safe_path::Root;
 use stepwell_files::site::Site;
-use stepwell_workspace::config::Key;
 use stepwell_workspace::{Well, Workspace};
 
-use crate::error::{Error, Result};
+use crate::error::{Error, ErrorKind, Result};
 use crate::notice::{LeftFile, Notice};
 use crate::runtime::Runtime;
 
@@ -36,8 +36,10 @@ pub(crate) fn check_roots(place: &ToolEnv, runtime: &Runtime) -> Result<()> {
         if to.starts_with(&root) {
             continue;
         }
-        let source = Key::find(KEY).map(|key| runtime.config.source(key).clone());
-        return Err(Error::RootOutside { source_of: source, key: KEY, name, to });
+        let why = format!("{KEY} = {name:?}: it leads out of the workspace, to {}", to.display());
+        return Err(Error::config(why)
+            .helped_by(Remedy::SetConfig { key: KEY, value: "." })
+            .helped_by(Remedy::List(Listing::Settings)));
     }
     Ok(())
 }
@@ -63,7 +65,11 @@ pub(crate) fn settle_all(well: &Well, runtime: &Runtime) -> Result<()> {
     for info in halves(well, runtime)? {
         let session = info.head.id;
         let held = well.lock(&session).map_err(|error| match error {
-            StoreError::Held { .. } => Error::RewoundElsewhere(error),
+            StoreError::Held { .. } => {
+                let kind = ErrorKind::Store(stepwell::ErrorKind::Busy);
+                let why = format!("{error}: it is being rewound");
+                Error::refused(kind, why).helped_by(Remedy::Wait)
+            }
             error => error.into(),
         });
         finish_rewind(&mut held?, Foreign::Refused, runtime)?;
@@ -115,7 +121,11 @@ pub fn finish_rewind(session: &mut Session, foreign: Foreign, runtime: &Runtime)
     let left = left.map(|left| LeftFile { path: left.path, why: left.why.clone() });
     if settled.seq.is_none() {
         left.for_each(|left| runtime.tell(Notice::RewindConflict(left)));
-        return Err(Error::RewindConflict { session, began });
+        let why = format!(
+            "a rewind of {session} was cut off at seq {began}, and files changed since; to finish \
+             it leaves those as they are"
+        );
+        return Err(Error::invalid(why).helped(Action::FinishRewind, &session));
     }
     runtime.tell(Notice::RewindFinished { session, began, left: left.collect() });
     Ok(true)

@@ -3,7 +3,8 @@
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 
-use stepwell::{Head, Origin, Query, Session, SessionId, SessionInfo, Status, Stepwell};
+use stepwell::error::{Action, Listing};
+use stepwell::{Head, Origin, Query, Remedy, Session, SessionId, SessionInfo, Status, Stepwell};
 use stepwell_files::worktree::SubagentRecord;
 use stepwell_files::worktree::{State, Worktree, WorktreeRef, all};
 
@@ -259,13 +260,23 @@ pub fn restore_worktree(well: &Stepwell, head: &Head, workspace: &Workspace) -> 
     let worktree = Worktree::of(&root, &store, &worktree.worktree);
     let removed = !worktree.path.exists();
     if removed && let Some(there) = elsewhere(well, head, workspace)? {
-        return Err(Error::WorktreeElsewhere { session: head.id.clone(), root: there, store });
+        let why = format!(
+            "the worktree of {} was removed, and is one of {}, not of this folder's repository",
+            head.id,
+            there.display()
+        );
+        return Err(Error::invalid(why)
+            .helped_by(Remedy::UseStore { store, root: Some(there) })
+            .helped_by(Remedy::Session(Action::Resume, head.id.clone())));
     }
     let brought = match record.outcome.filter(|_| removed && !worktree.has_branch()) {
         Some(outcome) => worktree.make_again(&outcome),
         None => worktree.restore(),
     };
-    brought.map_err(|why| Error::WorktreeNotRestored { session: head.id.clone(), why })?;
+    brought.map_err(|why| {
+        let why = format!("{} cannot continue: {why}", head.id);
+        Error::invalid(why).helped_by(Remedy::List(Listing::Worktrees))
+    })?;
     if removed {
         workspace.notices.tell(Notice::WorktreeRestored { session: head.id.clone() });
     }

@@ -1,14 +1,18 @@
 //! What can go wrong, and what the caller should do about it.
 
+mod remedy;
+
 use std::io;
 use std::path::PathBuf;
 
 use serde::{Deserialize, Serialize};
 
 use crate::{
-    BadPattern, Digest, Epoch, EventId, InvalidName, NoPoint, Owner, Phase, Seq, SessionId,
-    TaskRefused, Time,
+    BadPattern, Digest, Epoch, EventId, InvalidName, NoPoint, Owner, Phase, PhaseSet, Seq,
+    SessionId, TaskRefused, Time,
 };
+
+pub use remedy::{Action, GateChoice, Listing, Remedy};
 
 /// The result of everything that can fail here.
 pub type Result<T, E = Error> = std::result::Result<T, E>;
@@ -222,6 +226,43 @@ impl Error {
             Self::ReadOnly { .. } | Self::Denied { .. } => ErrorKind::Denied,
             Self::Full { .. } => ErrorKind::Full,
             Self::Io { .. } | Self::Database { .. } | Self::Broken { .. } => ErrorKind::Io,
+        }
+    }
+
+    /// What would help, the best first. Many errors say all that is known.
+    #[must_use]
+    pub fn remedies(&self) -> Vec<Remedy> {
+        let of = |action, id: &SessionId| vec![Remedy::Session(action, id.clone())];
+        match self {
+            Self::NoPoint(no_point) => no_point.remedies(),
+            Self::Task { session, .. } => of(Action::ShowTasks, session),
+            Self::NoQuestion { session, asked, .. } if asked.is_empty() => of(Action::Ask, session),
+            Self::NoQuestion { asked, .. } => vec![Remedy::Choose(asked.clone())],
+            Self::LabelTaken { session, .. } => of(Action::Unlabel, session),
+            Self::FinalPhase { session, .. } => of(Action::ShowPhase, session),
+            Self::NotAnAgent { session } | Self::Exists(session) => of(Action::Show, session),
+            Self::NoEvent { session, .. } | Self::NotAMessage { session, .. } => {
+                of(Action::ShowMessages, session)
+            }
+            Self::UnknownPhase { .. } => {
+                let names = PhaseSet::Lifecycle.phases().iter().map(ToString::to_string);
+                vec![Remedy::Choose(names.collect())]
+            }
+            Self::HalfRewound { session, trashed, .. } => {
+                let restore = trashed.then(|| Remedy::Session(Action::Restore, session.clone()));
+                restore.into_iter().chain(of(Action::FinishRewind, session)).collect()
+            }
+            Self::NoMatch(_) | Self::NoSession(_) => vec![Remedy::List(Listing::Sessions)],
+            Self::Ambiguous { .. } => vec![Remedy::MoreOfTheId],
+            Self::NoStore(_) => vec![Remedy::MakeStore],
+            Self::Trashed(session) => of(Action::Restore, session),
+            Self::Held { session, .. } => of(Action::Follow, session),
+            Self::BeingRewound { .. } | Self::Busy { .. } => vec![Remedy::Wait],
+            Self::Damaged { session, .. } => of(Action::Verify, session),
+            Self::DamagedStore { .. } | Self::DamagedBlob { .. } => vec![Remedy::Repair],
+            Self::Newer { .. } => vec![Remedy::Upgrade],
+            Self::Full { .. } => vec![Remedy::Retry],
+            _ => Vec::new(),
         }
     }
 }

@@ -1,8 +1,9 @@
 //! Points of a session, as people name them: a seq, a checkpoint, so many steps back.
 
+use crate::error::Action;
 use crate::{
-    Error, Event, Kind, Lane, Order, Recorded, Result, Role, Seq, SessionId, Span, Stepwell,
-    Timeline, is_numbered,
+    Error, Event, Kind, Lane, Order, Recorded, Remedy, Result, Role, Seq, SessionId, Span,
+    Stepwell, Timeline, is_numbered,
 };
 
 /// What stands before a checkpoint's name that would mean something else by itself.
@@ -61,6 +62,24 @@ pub enum NoPoint {
         /// The session.
         session: SessionId,
     },
+}
+
+impl NoPoint {
+    /// What would help.
+    pub(crate) fn remedies(&self) -> Vec<Remedy> {
+        let of = |action, id: &SessionId| Remedy::Session(action, id.clone());
+        match self {
+            Self::Event { .. } | Self::NoStep => Vec::new(),
+            Self::Checkpoint { session, known, .. } if known.is_empty() => {
+                vec![of(Action::Checkpoint, session)]
+            }
+            Self::Checkpoint { known, .. } => vec![Remedy::Choose(known.clone())],
+            Self::Steps { session, .. } => vec![of(Action::ShowEvents, session)],
+            Self::NothingDone { session, .. } | Self::NothingSaid { session } => {
+                vec![of(Action::Rewind, session), of(Action::ShowEvents, session)]
+            }
+        }
+    }
 }
 
 fn steps(n: usize) -> String {
