@@ -395,7 +395,10 @@ fn refused(error: &CallError, spec: &ProviderSpec) -> Error {
 fn prices(runtime: &Runtime) -> Result<Prices> {
     let (list, why) = runtime.newest_price_list();
     if let Some(why) = why {
-        runtime.tell(Notice::PricesNotRead { why: why.to_string() });
+        runtime.tell(Notice::warning(
+            "the newest prices are not read, and those that ship are used",
+            &why,
+        ));
     }
     Ok(runtime.prices_over(list)?)
 }

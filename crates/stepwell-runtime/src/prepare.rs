@@ -101,8 +101,7 @@ impl Prepared {
                 return Ok(unreachable());
             }
             Model::find(named, runtime).or_else(|error| {
-                let (model, why) = (named.to_owned(), error.to_string());
-                runtime.tell(Notice::ModelUnreachable { model, why });
+                runtime.tell(Notice::warning(format!("{named} cannot be asked"), &error));
                 Ok(unreachable())
             })
         })
@@ -293,7 +292,7 @@ impl Prepared {
         let project = match instructions(&path, &runtime.place.root) {
             Ok(text) => text,
             Err(why) => {
-                runtime.tell(Notice::InstructionsNotRead { why });
+                runtime.tell(Notice::warning("AGENTS.md is not read", &why));
                 None
             }
         };

@@ -27,23 +27,8 @@ pub const POINT_FORMS: &str = "SEQ|CHECKPOINT|-N";
 /// What a notice says on stderr.
 pub fn notice(notice: &Notice) -> String {
     match notice {
-        Notice::GitignoreNotChanged { why } => {
-            format!("warning: .gitignore could not be changed: {why}")
-        }
-        Notice::RegistryNotRead { why } => {
-            format!("warning: the list of known stores cannot be read: {why}")
-        }
-        Notice::StoreNotOpened { why } => format!("warning: {why}"),
+        Notice::Warning { what, why } => format!("warning: {what}: {why}"),
         Notice::SessionElsewhere { name, root } => format!("{name} is in {}", root.display()),
-        Notice::NotTidied { why } => {
-            format!("warning: old sessions were not looked for: {why}")
-        }
-        Notice::SpaceNotFreed { why } => {
-            format!("warning: the space was not given back to the disk: {why}")
-        }
-        Notice::PricesNotRead { why } => {
-            format!("warning: {why}; the prices that ship are used")
-        }
         Notice::TrashEmptied { sessions, days } => {
             let gone = count(*sessions, "session");
             let days = stepwell::counted(*days, "day");
@@ -64,20 +49,11 @@ pub fn notice(notice: &Notice) -> String {
         Notice::StaysDamaged { session, seq } => {
             format!("{session} stays damaged at seq {seq}; 1 to {} can be read", seq.prev())
         }
-        Notice::MirrorNotCurrent { why } => {
-            format!("warning: STATE.md and TASKS.md are not current: {why}")
-        }
         Notice::WorktreeRestored { session } => {
             format!("Brought the worktree back that {session} works in.")
         }
         Notice::WorktreeRemoved { session } => {
             format!("Removed the worktree of subagent {session}: nothing in it is left to merge.")
-        }
-        Notice::WorktreeNotRemoved { session, why } => {
-            format!("warning: the worktree of {session} cannot be removed: {why}")
-        }
-        Notice::WorktreesNotChecked { why } => {
-            format!("warning: subagents' worktrees were not looked at: {why}")
         }
     }
 }

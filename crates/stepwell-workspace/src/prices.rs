@@ -65,7 +65,10 @@ impl Workspace {
     pub fn prices(&self) -> Result<Prices> {
         let (list, why) = self.newest_price_list();
         if let Some(why) = why {
-            self.notices.tell(Notice::PricesNotRead { why: why.to_string() });
+            self.notices.tell(Notice::warning(
+                "the newest prices are not read, and those that ship are used",
+                &why,
+            ));
         }
         self.prices_over(list)
     }

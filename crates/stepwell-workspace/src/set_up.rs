@@ -72,7 +72,7 @@ impl Workspace {
         })?;
         let well = self.make()?;
         if let Err(error) = self.place.ignore() {
-            self.notices.tell(Notice::GitignoreNotChanged { why: error.to_string() });
+            self.notices.tell(Notice::warning(".gitignore could not be changed", &error));
         }
         let shown = |path: &Path| path.display().to_string();
         Ok(StoreRestored {

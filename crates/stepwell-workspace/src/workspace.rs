@@ -251,7 +251,7 @@ impl Workspace {
 
     fn hide_from_git(&self) {
         if let Err(error) = self.place.ignore() {
-            self.notices.tell(Notice::GitignoreNotChanged { why: error.to_string() });
+            self.notices.tell(Notice::warning(".gitignore could not be changed", &error));
         }
     }
 
@@ -288,7 +288,7 @@ impl Workspace {
         // A link of that name makes this fail, and nothing is written below it.
         if std::fs::DirBuilder::new().mode(0o700).create(&self.place.store).is_ok() {
             if let Err(error) = stepwell::hide_from_git(&self.place.store) {
-                self.notices.tell(Notice::GitignoreNotChanged { why: error.to_string() });
+                self.notices.tell(Notice::warning(".gitignore could not be changed", &error));
             }
             self.hide_from_git();
         }
@@ -491,7 +491,7 @@ impl Workspace {
             match open(self, &store) {
                 Ok(well) => wells.push(NamedWell { name, well }),
                 Err(error) => {
-                    self.notices.tell(Notice::StoreNotOpened { why: error.to_string() });
+                    self.notices.tell(Notice::warning("one of your stores is left out", &error));
                 }
             }
         }
@@ -537,7 +537,8 @@ impl Workspace {
         match self.registry().map(|registry| registry.all()) {
             Some(Ok(known)) => known,
             Some(Err(error)) => {
-                self.notices.tell(Notice::RegistryNotRead { why: error.to_string() });
+                self.notices
+                    .tell(Notice::warning("the list of known stores cannot be read", &error));
                 Vec::new()
             }
             None => Vec::new(),
@@ -704,9 +705,11 @@ fn without_worktree(head: &Head, worktrees: &[WorktreeRef]) -> Error {
             let why = format!("{id} works in {folder}, which is no worktree of this store");
             Error::invalid(why).helped_by(chat)
         }
-        false => Error::invalid(format!("the worktree of {id} is gone: {folder}"))
-            .helped_by(Remedy::Session(Action::Say, id.clone()))
-            .helped_by(chat),
+        false => Error::invalid(format!(
+            "the worktree of {id} is gone, and its next run restores it: {folder}"
+        ))
+        .helped_by(Remedy::Session(Action::Say, id.clone()))
+        .helped_by(chat),
     }
 }
 

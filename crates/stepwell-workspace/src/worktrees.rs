@@ -293,8 +293,8 @@ pub fn remove_finished_worktrees(workspace: &Workspace, well: &Stepwell, resumed
     let sites = match subagent_worktrees(workspace, well) {
         Ok(sites) => sites,
         Err(error) => {
-            let why = error.to_string();
-            return workspace.notices.tell(Notice::WorktreesNotChecked { why });
+            let what = "subagents' worktrees were not looked at";
+            return workspace.notices.tell(Notice::warning(what, &error));
         }
     };
     let needed = resumed.and_then(SubagentRecord::worktrees).unwrap_or_default();
@@ -310,7 +310,9 @@ pub fn remove_finished_worktrees(workspace: &Workspace, well: &Stepwell, resumed
         let session = site.id.clone();
         workspace.notices.tell(match site.remove() {
             Ok(()) => Notice::WorktreeRemoved { session },
-            Err(why) => Notice::WorktreeNotRemoved { session, why },
+            Err(why) => {
+                Notice::warning(format!("the worktree of {session} cannot be removed"), &why)
+            }
         });
     }
 }

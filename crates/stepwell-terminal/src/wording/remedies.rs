@@ -55,7 +55,7 @@ fn remedy(remedy: &Remedy) -> String {
             "if that is what you want, say when you are asked: --mode confirm-sensitive"
         }
         Remedy::BeginFlow => "stepwell flow run SPEC begins anew",
-        Remedy::MakeStore => "stepwell init makes one, if this role may",
+        Remedy::MakeStore => "stepwell init makes one",
         Remedy::CopyStore => "stepwell store copy FROM TO copies a store",
         Remedy::UseStore { store, root: None } => {
             return format!("add --store {}", store.display());
@@ -103,7 +103,7 @@ fn of_session(action: Action, id: &SessionId) -> String {
             "stepwell resume {id} --respond \"your answer\", or --approve, --deny; stepwell gates \
              shows the question"
         ),
-        Action::Show => format!("stepwell show {id} shows what became of it"),
+        Action::Show => format!("stepwell show {id} shows it"),
         Action::ShowEvents => format!("stepwell show {id} --events shows what it did"),
         Action::ShowMessages => {
             format!("stepwell show {id} --view shows messages with their seqs")

@@ -58,19 +58,7 @@ pub fn runtime_notice(notice: &Notice, now: Time, is_live: bool) -> Option<Strin
                  resumed."
             )
         }
-        Notice::InstructionsNotRead { why } => format!("warning: AGENTS.md is not read: {why}"),
-        Notice::ModelNotRemembered { why } => {
-            format!("warning: the model was not remembered: {why}")
-        }
-        Notice::NoSummariser { model, why, instead } => {
-            format!("warning: compaction.model {model}: {why}; {instead} writes the summaries")
-        }
-        Notice::ModelUnreachable { model, why } => {
-            format!("warning: {model} cannot be asked: {why}")
-        }
-        Notice::PricesNotRead { why } => {
-            format!("warning: {why}; the prices that ship are used")
-        }
+        Notice::Warning { what, why } => format!("warning: {what}: {why}"),
         Notice::OtherAgent { used, system, instead } => format!(
             "{used:?} is an agent of {system}; {instead} takes its place here (--agent NAME \
              names another)"
@@ -95,7 +83,6 @@ pub fn runtime_notice(notice: &Notice, now: Time, is_live: bool) -> Option<Strin
             count(*left, "tool")
         ),
         Notice::CutOff { sessions } => cut_off(sessions, now),
-        Notice::CutOffUnknown { why } => format!("warning: who was cut off is not known: {why}"),
         Notice::RewindFinished { session, began, left } => {
             let mut text =
                 format!("A rewind of {session} that was cut off at seq {began} is finished now.");
@@ -145,7 +132,6 @@ pub fn runtime_notice(notice: &Notice, now: Time, is_live: bool) -> Option<Strin
             format!("[{}] {asked}: {answer}", visible(gate))
         }
         Notice::NotTaken { why, .. } => format!("{why}: your answer is not taken"),
-        Notice::NotWritten { path, why } => format!("warning: {}: {why}", path.display()),
     })
 }
 

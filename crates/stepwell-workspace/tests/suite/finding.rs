@@ -83,7 +83,7 @@ fn every_store_of_a_user_is_opened_and_a_broken_one_hides_no_other() {
     let found = here.everywhere(|it, store| it.open(store, Access::Read));
     let names: Vec<_> = found.iter().map(|named| named.name.clone()).collect();
     assert_eq!(names, [machine.folder("one").join(STORE_FOLDER)]);
-    assert!(matches!(&machine.notices()[..], [Notice::StoreNotOpened { .. }]));
+    assert!(matches!(&machine.notices()[..], [Notice::Warning { .. }]));
 }
 
 #[test]
