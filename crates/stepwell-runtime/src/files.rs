@@ -1,6 +1,6 @@
 //! A session's files, as runs need them: what is captured, and a rewind that was cut off.
 
-use stepwell::error::{Action, Listing};
+use stepwell::error::Action;
 use stepwell::{Error as StoreError, Filter, Head, Query, Remedy, Session, SessionId, SessionInfo};
 use stepwell_agent::redact::Redactor;
 use stepwell_agent::tool::ToolEnv;
@@ -8,6 +8,7 @@ use stepwell_files::capture::Limits;
 use stepwell_files::rewind::{self, Foreign};
 use stepwell_files::safe_path::Root;
 use stepwell_files::site::Site;
+use stepwell_workspace::config::Key;
 use stepwell_workspace::{Well, Workspace};
 
 use crate::error::{Error, ErrorKind, Result};
@@ -37,9 +38,12 @@ pub(crate) fn check_roots(place: &ToolEnv, runtime: &Runtime) -> Result<()> {
             continue;
         }
         let why = format!("{KEY} = {name:?}: it leads out of the workspace, to {}", to.display());
-        return Err(Error::config(why)
-            .helped_by(Remedy::SetConfig { key: KEY, value: "." })
-            .helped_by(Remedy::List(Listing::Settings)));
+        let at = Key::find(KEY).map(|key| runtime.config.source(key).place());
+        let remedies = vec![Remedy::SetConfig { key: KEY, value: "." }];
+        return Err(match at {
+            Some(at) => stepwell_workspace::Error::Config { at, why, remedies }.into(),
+            None => Error::config(why),
+        });
     }
     Ok(())
 }

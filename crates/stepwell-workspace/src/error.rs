@@ -188,7 +188,7 @@ impl Error {
                 Lies::NoStoreHere => Remedy::MakeStore,
                 Lies::InTrash(id) => of(Action::Restore, id),
                 Lies::NotInTrash(id) | Lies::Erased(id) => of(Action::Show, id),
-                Lies::InStore(store) => Remedy::UseStore { store: store.clone(), root: None },
+                Lies::InStore(store) => Remedy::UseStore(store.clone()),
             },
             Self::Config { remedies, .. } | Self::Refused { remedies, .. } => {
                 return remedies.clone();

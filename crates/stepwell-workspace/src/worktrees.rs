@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 
-use stepwell::error::{Action, Listing};
+use stepwell::error::Listing;
 use stepwell::{Head, Origin, Query, Remedy, Session, SessionId, SessionInfo, Status, Stepwell};
 use stepwell_files::worktree::SubagentRecord;
 use stepwell_files::worktree::{State, Worktree, WorktreeRef, all};
@@ -265,9 +265,9 @@ pub fn restore_worktree(well: &Stepwell, head: &Head, workspace: &Workspace) -> 
             head.id,
             there.display()
         );
-        return Err(Error::invalid(why)
-            .helped_by(Remedy::UseStore { store, root: Some(there) })
-            .helped_by(Remedy::Session(Action::Resume, head.id.clone())));
+        let session = head.id.clone();
+        let remedy = Remedy::ResumeThere { session, root: there, store };
+        return Err(Error::invalid(why).helped_by(remedy));
     }
     let brought = match record.outcome.filter(|_| removed && !worktree.has_branch()) {
         Some(outcome) => worktree.make_again(&outcome),

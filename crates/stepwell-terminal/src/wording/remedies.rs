@@ -57,11 +57,12 @@ fn remedy(remedy: &Remedy) -> String {
         Remedy::BeginFlow => "stepwell flow run SPEC begins anew",
         Remedy::MakeStore => "stepwell init makes one",
         Remedy::CopyStore => "stepwell store copy FROM TO copies a store",
-        Remedy::UseStore { store, root: None } => {
-            return format!("add --store {}", store.display());
-        }
-        Remedy::UseStore { store, root: Some(root) } => {
-            return format!("add -C {} --store {}", root.display(), store.display());
+        Remedy::UseStore(store) => return format!("add --store {}", store.display()),
+        Remedy::ResumeThere { session, root, store } => {
+            let (root, store) = (root.display(), store.display());
+            return format!(
+                "stepwell -C {root} --store {store} resume {session} continues it there"
+            );
         }
         Remedy::Repair => "stepwell doctor",
         Remedy::Replace => "--force replaces it",

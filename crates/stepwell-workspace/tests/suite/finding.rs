@@ -33,7 +33,7 @@ fn a_session_is_resumed_from_any_folder_of_its_user() {
     session(&two, "another");
     let error = two.session(id.as_str(), Access::Read).unwrap_err();
     let store = machine.folder("one").join(STORE_FOLDER);
-    assert_eq!(error.remedies(), [Remedy::UseStore { store, root: None }]);
+    assert_eq!(error.remedies(), [Remedy::UseStore(store)]);
     assert_eq!(error.kind(), ErrorKind::Absent);
     two.go_to_session(id.as_str()).unwrap();
     assert_eq!(two.place.root, machine.folder("one"));

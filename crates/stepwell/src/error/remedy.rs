@@ -52,11 +52,15 @@ pub enum Remedy {
     /// Copy the store to another place.
     CopyStore,
     /// Use this store.
-    UseStore {
-        /// Its folder.
+    UseStore(PathBuf),
+    /// Continue the session where its files are.
+    ResumeThere {
+        /// The session.
+        session: SessionId,
+        /// The root of its workspace.
+        root: PathBuf,
+        /// Its store.
         store: PathBuf,
-        /// The root of its workspace, if files of that are needed.
-        root: Option<PathBuf>,
     },
     /// Repair the store.
     Repair,
@@ -194,7 +198,10 @@ impl fmt::Display for Remedy {
             Self::BeginFlow => f.write_str("begin the flow anew"),
             Self::MakeStore => f.write_str("set the store up"),
             Self::CopyStore => f.write_str("copy the store"),
-            Self::UseStore { store, .. } => write!(f, "use the store {}", store.display()),
+            Self::UseStore(store) => write!(f, "use the store {}", store.display()),
+            Self::ResumeThere { session, root, .. } => {
+                write!(f, "resume {session} in {}", root.display())
+            }
             Self::Repair => f.write_str("repair the store"),
             Self::Replace => f.write_str("ask for it to be replaced"),
             Self::OtherPlace => f.write_str("name another place"),
