@@ -1,13 +1,13 @@
 //! What can go wrong in a run apart from what the machine decides.
 
-use stepwell::SessionId;
+use stepwell::error::Action;
+use stepwell::{Remedy, SessionId};
 
 /// The result of a run's parts.
 pub type Result<T, E = Error> = std::result::Result<T, E>;
 
 /// Why a run could not go on, or not even begin.
 #[derive(Debug, thiserror::Error)]
-#[non_exhaustive]
 pub enum Error {
     /// Nothing that was done since is recorded. It must be loud.
     #[error(transparent)]
@@ -39,4 +39,19 @@ pub enum Error {
     /// Files could not be captured or moved back.
     #[error(transparent)]
     Files(#[from] stepwell_files::Error),
+}
+
+impl Error {
+    /// What would help, the best first.
+    #[must_use]
+    pub fn remedies(&self) -> Vec<Remedy> {
+        match self {
+            Self::Store(error) => error.remedies(),
+            Self::Files(error) => error.remedies(),
+            Self::NothingToSend { session, .. } => {
+                vec![Remedy::Session(Action::Say, session.clone())]
+            }
+            Self::NoTool { .. } | Self::ServerAbsent { .. } => Vec::new(),
+        }
+    }
 }

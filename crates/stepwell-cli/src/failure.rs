@@ -209,7 +209,7 @@ pub(crate) fn exit_of_run(kind: stepwell_runtime::ErrorKind) -> Exit {
         Kind::Busy => Exit::Busy,
         Kind::Unsaved => Exit::Damaged,
         Kind::Interrupted => Exit::Interrupted,
-        Kind::Invalid => Exit::Failed,
+        Kind::Invalid | Kind::Absent => Exit::Failed,
     }
 }
 

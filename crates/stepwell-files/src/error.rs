@@ -1,11 +1,12 @@
 //! What can go wrong when files are captured or moved back.
 
+use stepwell::Remedy;
+
 /// The result of working with a session's files.
 pub type Result<T, E = Error> = std::result::Result<T, E>;
 
 /// Why files could not be captured or moved back.
 #[derive(Debug, thiserror::Error)]
-#[non_exhaustive]
 pub enum Error {
     /// The store could not be read or written.
     #[error(transparent)]
@@ -22,4 +23,16 @@ pub enum Error {
         /// What was in the way.
         why: String,
     },
+}
+
+impl Error {
+    /// What would help, the best first.
+    #[must_use]
+    pub fn remedies(&self) -> Vec<Remedy> {
+        match self {
+            Self::Store(error) => error.remedies(),
+            Self::HalfMoved { .. } => vec![Remedy::Retry],
+            Self::NotMoved { .. } => Vec::new(),
+        }
+    }
 }

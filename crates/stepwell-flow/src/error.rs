@@ -1,5 +1,8 @@
 //! The errors of a flow.
 
+use stepwell::Remedy;
+use stepwell::error::Listing;
+
 use crate::spec::{BadVariable, SpecError};
 use crate::template::TemplateError;
 
@@ -8,7 +11,6 @@ pub type Result<T, E = Error> = std::result::Result<T, E>;
 
 /// Why a flow cannot be read or cannot continue.
 #[derive(Debug, thiserror::Error)]
-#[non_exhaustive]
 pub enum Error {
     /// The spec is unreadable or invalid.
     #[error(transparent)]
@@ -44,5 +46,24 @@ impl From<stepwell_agent::Error> for Error {
             stepwell_agent::Error::Store(error) => Self::Store(error),
             error => Self::Agent(error),
         }
+    }
+}
+
+impl Error {
+    /// What would help, the best first.
+    #[must_use]
+    pub fn remedies(&self) -> Vec<Remedy> {
+        vec![match self {
+            Self::Store(error) => return error.remedies(),
+            Self::Agent(error) => return error.remedies(),
+            Self::Spec(SpecError::Invalid { .. }) => Remedy::List(Listing::SpecKeys),
+            Self::Variable(BadVariable::Missing { name, others, .. }) => {
+                Remedy::GiveVariables(std::iter::once(name).chain(others).cloned().collect())
+            }
+            Self::Variable(_) => Remedy::List(Listing::Variables),
+            Self::Spec(_) | Self::Template { .. } | Self::Unexpected(_) | Self::NoFlow(_) => {
+                return Vec::new();
+            }
+        }]
     }
 }

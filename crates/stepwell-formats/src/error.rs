@@ -3,14 +3,14 @@
 use std::io;
 use std::path::PathBuf;
 
-use stepwell::{Digest, ErrorKind, Seq, SessionId};
+use stepwell::error::{Action, Listing};
+use stepwell::{Digest, ErrorKind, Remedy, Seq, SessionId};
 
 /// The result of everything that can fail here.
 pub type Result<T, E = Error> = std::result::Result<T, E>;
 
 /// What went wrong, naming the thing and the place.
 #[derive(Debug, thiserror::Error)]
-#[non_exhaustive]
 #[expect(missing_docs, reason = "each message says what its variant and its fields mean")]
 pub enum Error {
     #[error(transparent)]
@@ -132,5 +132,29 @@ impl Error {
             | Self::Stranger { .. } => ErrorKind::Conflict,
             Self::NoParent { .. } | Self::NotRecognised { .. } => ErrorKind::Absent,
         }
+    }
+
+    /// What would help, the best first.
+    #[must_use]
+    pub fn remedies(&self) -> Vec<Remedy> {
+        let of = |action, id: &SessionId| Remedy::Session(action, id.clone());
+        vec![match self {
+            Self::Store(error) => return error.remedies(),
+            Self::Differs { session, .. } => of(Action::Show, session),
+            Self::NotWhole { session: id, .. } | Self::NoParent { parent: id, .. } => {
+                of(Action::Export, id)
+            }
+            Self::Newer { .. } => Remedy::Upgrade,
+            Self::NotRecognised { .. } => Remedy::List(Listing::Formats),
+            Self::Locked { .. } => Remedy::Wait,
+            Self::Exists { .. } | Self::ExistsBeside { .. } => Remedy::Replace,
+            Self::NotReplaced { .. } | Self::InTheWay { .. } | Self::Stranger { .. } => {
+                Remedy::OtherPlace
+            }
+            Self::NoEnding { path, ending } => {
+                Remedy::Choose(vec![format!("{}.{ending}", path.display())])
+            }
+            _ => return Vec::new(),
+        }]
     }
 }

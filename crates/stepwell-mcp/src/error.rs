@@ -1,13 +1,12 @@
 //! What can go wrong in a tool, in words for the agent that called it.
 
-use stepwell::SessionId;
+use stepwell::{Remedy, SessionId};
 
 /// The result of everything that can fail here.
 pub type Result<T, E = Error> = std::result::Result<T, E>;
 
 /// What went wrong.
 #[derive(Debug, thiserror::Error)]
-#[non_exhaustive]
 #[expect(missing_docs, reason = "each message says what its variant and its fields mean")]
 pub enum Error {
     #[error(transparent)]
@@ -37,6 +36,15 @@ pub enum Error {
 }
 
 impl Error {
+    /// What would help, the best first.
+    pub(crate) fn remedies(&self) -> Vec<Remedy> {
+        match self {
+            Self::Store(error) => error.remedies(),
+            Self::Workspace(error) => error.remedies(),
+            _ => Vec::new(),
+        }
+    }
+
     /// Is it that something named is not there?
     pub(crate) fn is_absent(&self) -> bool {
         use stepwell::ErrorKind;

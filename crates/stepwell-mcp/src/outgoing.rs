@@ -80,12 +80,17 @@ impl Outgoing {
 
 /// A tool's failure, in words for the agent.
 pub(crate) fn failed(redactor: &Redactor, error: &Error) -> CallToolResult {
-    CallToolResult::error(vec![ContentBlock::text(redactor.redact(&error.to_string()))])
+    CallToolResult::error(vec![ContentBlock::text(words(redactor, error))])
 }
 
-/// The words of an error for the protocol.
+/// The words of an error for the protocol, with what would help.
 pub(crate) fn words(redactor: &Redactor, error: &Error) -> String {
-    redactor.redact(&error.to_string()).into_owned()
+    let helps: Vec<String> = error.remedies().iter().map(ToString::to_string).collect();
+    let said = match helps.is_empty() {
+        true => error.to_string(),
+        false => format!("{error} (what helps: {})", helps.join("; ")),
+    };
+    redactor.redact(&said).into_owned()
 }
 
 /// A resource in a list.

@@ -95,7 +95,8 @@ fn waiting(well: &Stepwell, id: &SessionId, given: &Given) -> Result<(SessionId,
         open.extend(gates.open().map(|asked| (head.id.clone(), asked.gate.clone())));
     }
     let Some(name) = &given.gate else {
-        return open.pop().ok_or_else(|| Error::NotWaiting { session: id.clone() });
+        let not_waiting = || Error::NotWaiting { session: id.clone(), elsewhere: false };
+        return open.pop().ok_or_else(not_waiting);
     };
     if let Some(found) = open.pop() {
         return Ok(found);

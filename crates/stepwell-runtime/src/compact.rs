@@ -1,5 +1,6 @@
 //! Making a session's conversation shorter, without running it.
 
+use stepwell::error::Action;
 use stepwell::{Session, SessionId};
 use stepwell_agent::run::{FrontEnd, Run, Shrunk};
 use stepwell_workspace::Prior;
@@ -38,7 +39,11 @@ impl Runtime {
     pub fn compact_held(&self, session: &Session, interrupt: &Interrupt) -> Result<Shrunk> {
         let head = session.info()?.head;
         if head.flow.is_some() {
-            return Err(Error::FlowNotRunning { session: head.id });
+            let why = format!(
+                "{} is a flow: its agents' conversations are compacted while it runs",
+                head.id
+            );
+            return Err(Error::invalid(why).helped(Action::Resume, &head.id));
         }
         let weighed = session.well().weigh(session.id())?;
         let prepared = Prepared::for_shrinking(&Prior { head: &head, weighed }, self)?;

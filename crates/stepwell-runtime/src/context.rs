@@ -66,8 +66,10 @@ pub(crate) fn summariser(model: &Model, runtime: &Runtime) -> Option<Model> {
     }
     Model::find(named, runtime)
         .inspect_err(|error| {
-            let (instead, why) = (model.named.clone(), error.to_string());
-            runtime.tell(Notice::NoSummariser { model: named.to_owned(), why, instead });
+            let instead = &model.named;
+            let what =
+                format!("compaction.model {named} is not used, and {instead} writes summaries");
+            runtime.tell(Notice::warning(what, error));
         })
         .ok()
 }

@@ -3,12 +3,13 @@
 
 use std::sync::Arc;
 
-use stepwell::{Created, Effect, Head};
+use stepwell::error::Listing;
+use stepwell::{Created, Effect, Head, Remedy};
 use stepwell_agent::run::{Dispatcher, Setup, SubagentRecord, SubagentRequest, SubagentSetup};
 use stepwell_agent::selection::select;
 use stepwell_agent::tool::{self, Isolation, Tool};
 
-use crate::error::{Error, Remedy, Result};
+use crate::error::{Error, Result};
 use crate::mcp::Connected;
 use crate::next_run::find_agent;
 use crate::prepare::{Of, Prepared};
@@ -61,10 +62,9 @@ impl Crew {
         let mut all = tool::builtin();
         all.extend(self.borrowed.iter().cloned());
         let selection = select(&prepared.agent, all, &std::collections::BTreeMap::new());
-        let selection = selection.map_err(|error| Error::Tools {
-            at: format!("agents.{name}.tools"),
-            error: Box::new(error),
-            remedy: Box::new(Remedy::ListServers),
+        let selection = selection.map_err(|error| {
+            Error::config(format!("agents.{name}.tools: {error}"))
+                .helped_by(Remedy::List(Listing::Servers))
         })?;
         let (task, name) = (&request.order.task, request.order.name());
         let described = Created::new(request.parent.id.clone(), prepared.redactor().redact(name));
@@ -79,10 +79,8 @@ impl Crew {
 
 impl Dispatcher for Crew {
     fn set_up(&self, request: &SubagentRequest<'_>) -> Result<SubagentSetup, String> {
-        self.find(request).map_err(|error| match error.remedy() {
-            Some(Remedy::NameOneOf(known)) => {
-                format!("{error} (expected one of: {})", known.join(", "))
-            }
+        self.find(request).map_err(|error| match &error.remedies()[..] {
+            [names @ Remedy::Choose(_)] => format!("{error} ({names})"),
             _ => error.to_string(),
         })
     }

@@ -206,7 +206,7 @@ fn remember_model(prepared: &Prepared, runtime: &Runtime) {
     let name = prepared.model_name();
     let noted = runtime.recent_models().map(|file| file.change(|models| models.used(&name, most)));
     if let Some(Err(error)) = noted {
-        runtime.tell(Notice::ModelNotRemembered { why: error.to_string() });
+        runtime.tell(Notice::warning("the model was not remembered", &error));
     }
 }
 

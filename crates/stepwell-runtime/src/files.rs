@@ -3,9 +3,11 @@
 use std::sync::Arc;
 
 use stepwell::backend::Login;
+use stepwell::error::Action;
 use stepwell::trust::Runs;
 use stepwell::{
-    Error as StoreError, Filter, Head, Query, Seq, Session, SessionId, SessionInfo, Stepwell, Store,
+    Error as StoreError, Filter, Head, Query, Remedy, Seq, Session, SessionId, SessionInfo,
+    Stepwell, Store,
 };
 use stepwell_agent::redact::Redactor;
 use stepwell_agent::tool::ToolEnv;
@@ -16,7 +18,7 @@ use stepwell_files::site::{Site, Whose};
 use stepwell_workspace::config::Key;
 use stepwell_workspace::{Well, Workspace};
 
-use crate::error::{Error, Result};
+use crate::error::{Error, ErrorKind, Result};
 use crate::notice::{LeftFile, Notice};
 use crate::runtime::Runtime;
 
@@ -42,8 +44,13 @@ pub(crate) fn check_roots(place: &ToolEnv, runtime: &Runtime) -> Result<()> {
         if to.starts_with(&root) {
             continue;
         }
-        let source = Key::find(KEY).map(|key| runtime.config.source(key).clone());
-        return Err(Error::RootOutside { source_of: source, key: KEY, name, to });
+        let why = format!("{KEY} = {name:?}: it leads out of the workspace, to {}", to.display());
+        let at = Key::find(KEY).map(|key| runtime.config.source(key).place());
+        let remedies = vec![Remedy::SetConfig { key: KEY, value: "." }];
+        return Err(match at {
+            Some(at) => stepwell_workspace::Error::Config { at, why, remedies }.into(),
+            None => Error::config(why),
+        });
     }
     Ok(())
 }
@@ -112,7 +119,11 @@ pub(crate) fn settle_all(well: &Well, runtime: &Runtime) -> Result<()> {
     for info in halves(well, runtime)? {
         let session = info.head.id;
         let held = well.lock(&session).map_err(|error| match error {
-            StoreError::Held { .. } => Error::RewoundElsewhere(error),
+            StoreError::Held { .. } => {
+                let kind = ErrorKind::Store(stepwell::ErrorKind::Busy);
+                let why = format!("{error}: it is being rewound");
+                Error::refused(kind, why).helped_by(Remedy::Wait)
+            }
             error => error.into(),
         });
         finish_rewind(&mut held?, Foreign::Refused, runtime)?;
@@ -165,7 +176,11 @@ pub fn finish_rewind(session: &mut Session, foreign: Foreign, runtime: &Runtime)
     let left = left.map(|left| LeftFile { path: left.path, why: left.why.clone() });
     if settled.seq.is_none() {
         left.for_each(|left| runtime.tell(Notice::RewindConflict(left)));
-        return Err(Error::RewindConflict { session, began });
+        let why = format!(
+            "a rewind of {session} was cut off at seq {began}, and files changed since; to finish \
+             it leaves those as they are"
+        );
+        return Err(Error::invalid(why).helped(Action::FinishRewind, &session));
     }
     runtime.tell(Notice::RewindFinished { session, began, left: left.collect() });
     Ok(true)

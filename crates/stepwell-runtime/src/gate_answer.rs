@@ -9,9 +9,9 @@ use stepwell::{
     Permission, Recorded, Seq, SessionId, Stepwell, Time, Timeline, Who,
 };
 use stepwell_files::forwarded::{AskedIn, asked_in};
-use stepwell_flow::accept;
 use stepwell_flow::revision::gate_of;
 use stepwell_flow::spec::Spec;
+use stepwell_flow::{NoAnswer, accept};
 
 use crate::error::{Error, Result, SinceAnswer};
 use crate::request::Given;
@@ -60,10 +60,16 @@ impl Fitting<'_> {
             let Answer::Text(text) = answer else { return Ok(answer) };
             let asked = self.gate.prompt.clone();
             let meant = verdict(&text);
-            return meant.ok_or(Error::Unclear { session, gate, text, asked });
+            return meant.ok_or_else(|| {
+                let why = format!("{text:?} neither allows nor denies what is asked: {asked}");
+                Error::BadAnswer { session, gate, why, is_late: false }
+            });
         };
         let fits = accept(self.gate, gate_of(spec, &key), &answer.text(), now);
-        let fits = fits.map_err(|why| Error::BadAnswer { session, gate, why })?;
+        let fits = fits.map_err(|why| {
+            let is_late = matches!(why, NoAnswer::Late { .. });
+            Error::BadAnswer { session, gate, why: why.to_string(), is_late }
+        })?;
         Ok(Answer::Text(fits))
     }
 }
@@ -311,13 +317,8 @@ pub(crate) fn recent_answer(well: &Stepwell, id: &SessionId) -> Result<Option<La
 /// Whoever answers what does not wait any more is told who was first, and when: whatever else
 /// became of the session since.
 pub(crate) fn tell_late(well: &Stepwell, id: &SessionId, given: &Given, error: Error) -> Error {
-    let is_late = matches!(
-        error,
-        Error::NotWaiting { .. }
-            | Error::NotWaitingElsewhere { .. }
-            | Error::NoGate { .. }
-            | Error::Finished { .. }
-    );
+    let is_late =
+        matches!(error, Error::NotWaiting { .. } | Error::NoGate { .. } | Error::Finished { .. });
     if !is_late {
         return error;
     }

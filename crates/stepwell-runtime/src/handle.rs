@@ -70,7 +70,9 @@ impl Steering {
         let redactor = self.well.redactor().with_own_count();
         if rule.is_some_and(|rule| redactor.holds_secret(rule.to_string().as_bytes()).is_some()) {
             let (session, gate) = (open.session.clone(), open.gate.id.clone());
-            return Err(Error::SecretRule { session, gate });
+            let why = "the pattern holds a secret, which is not stored; put * in its place, or \
+                       answer only this call";
+            return Err(Error::BadAnswer { session, gate, why: why.to_owned(), is_late: false });
         }
         let remembered = rule.map(|rule| Permission {
             who: Some(who.clone()),

@@ -12,7 +12,7 @@ mod view;
 mod work;
 
 pub use details::{Depth, Details, details, item, items};
-pub use files::{content, patches, side, versions};
+pub use files::{content, not_changed, patches, side, versions};
 pub use gate_watch::{GateNews, GateWatch, WatchedStore};
 pub use gates::{open_gates, sessions_with_gates};
 pub use list::{ListWanted, ListedSession, SessionList};

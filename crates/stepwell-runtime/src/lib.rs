@@ -52,9 +52,7 @@ mod work;
 
 pub use attach::Attached;
 pub use context_usage::ContextUsage;
-pub use error::{
-    Error, ErrorKind, GateChoice, Remedy, Result, SinceAnswer, SuggestedModel, TokenLimit,
-};
+pub use error::{Error, ErrorKind, Result, SinceAnswer};
 pub use fork::{ForkRequest, Forked};
 pub use gate_answer::Answered;
 pub use handle::{EventStream, RunCommand, RunHandle};
@@ -65,7 +63,7 @@ pub use report::{Failure, FlowReport, RunReport};
 pub use request::{
     FlowOptions, FlowRequest, Given, Interrupt, ResumeRequest, RunOptions, RunRequest, Touch,
 };
-pub use resume::{Resumed, refuse_external};
+pub use resume::{Resumed, not_saved, refuse_external};
 pub use rewind::RewindRequest;
 pub use runtime::Runtime;
 pub use servers::ServerQuery;

@@ -5,6 +5,8 @@ use std::path::Path;
 use std::sync::Arc;
 use std::time::Duration;
 
+use stepwell::Remedy;
+use stepwell::error::Listing;
 use stepwell_agent::agent::Agent;
 use stepwell_agent::mcp::{
     Address, DEFAULT_START, KeptServers, Program, Reach, Server, ServerName, Servers, Starting,
@@ -16,7 +18,7 @@ use stepwell_agent::selection::{MOST_TOOLS, Selection, select};
 use stepwell_agent::tool::{self, ToolEnv};
 use stepwell_workspace::config::{McpConfig, McpReach, WORKSPACE};
 
-use crate::error::{Error, Remedy, Result};
+use crate::error::{Error, Result};
 use crate::model::key;
 use crate::notice::Notice;
 use crate::request::Interrupt;
@@ -160,8 +162,8 @@ impl Wanted {
             Ok(selection) => selection,
             Err(error) => {
                 servers.close().await;
-                let remedy = Box::new(remedy(&error, names, lists));
-                return Err(Error::Tools { at: lists.at.clone(), error: Box::new(error), remedy });
+                let remedy = remedy(&error, names, lists);
+                return Err(Error::config(format!("{}: {error}", lists.at)).helped_by(remedy));
             }
         };
         let connected = Connected { servers: Arc::new(servers), selection };
@@ -256,10 +258,12 @@ fn remedy(error: &stepwell_agent::Error, names: Vec<String>, lists: &Lists<'_>) 
         stepwell_agent::Error::ServerAbsent { server, .. }
             if lists.in_spec.contains(&server.as_str()) =>
         {
-            return Remedy::MendSpecServer(server.clone());
+            let place = format!("tools.mcp in the spec, where {server} is described");
+            return Remedy::Correct(place);
         }
         stepwell_agent::Error::ServerAbsent { server, .. } => {
-            return Remedy::MendServer(server.clone());
+            let place = format!("mcp.{server} in your configuration, or the agent's tools");
+            return Remedy::Correct(place);
         }
         stepwell_agent::Error::NoTool { entry, .. } => entry,
         _ => "",
@@ -270,7 +274,7 @@ fn remedy(error: &stepwell_agent::Error, names: Vec<String>, lists: &Lists<'_>) 
         None => !name.contains("__"),
     };
     let known: Vec<String> = names.into_iter().filter(like).collect();
-    if known.is_empty() { Remedy::ListServers } else { Remedy::NameOneOf(known) }
+    if known.is_empty() { Remedy::List(Listing::Servers) } else { Remedy::Choose(known) }
 }
 
 fn unset(variable: &str) -> String {

@@ -6,20 +6,20 @@ use std::process::{Command, Stdio};
 use std::sync::Arc;
 use std::time::Duration;
 
-use stepwell::Head;
+use stepwell::{Head, Remedy};
 use stepwell_agent::price::Prices;
 use stepwell_agent::price::USUAL_CONTEXT;
 use stepwell_agent::provider::name::{KeySource, ModelName, ProviderSpec, Providers};
 use stepwell_agent::provider::remote::{Key, Protocol, Remote, Sampling};
 use stepwell_agent::provider::retry::{Patience, Retrying};
 use stepwell_agent::provider::script::{Script, Scripted};
-use stepwell_agent::provider::{CallError, Provider};
+use stepwell_agent::provider::{CallError, Fault, Provider};
 use stepwell_agent::redact::Redactor;
 use stepwell_agent::run::{Cost, Notice as Retry, RunEvent};
 use stepwell_postgres::Address;
 use stepwell_workspace::Workspace;
 
-use crate::error::{Error, Result};
+use crate::error::{Error, ErrorKind, Result};
 use crate::notice::Notice;
 use crate::runtime::Runtime;
 
@@ -57,7 +57,7 @@ pub(crate) struct Elsewhere {
 /// How many tokens fit a model that a user named, and whose it is. Asks nobody for a key.
 pub(crate) fn length(named: &str, runtime: &Runtime) -> Result<(Option<u64>, String, String)> {
     let parsed = providers(runtime)?.parse(named);
-    match parsed.map_err(|error| Error::ModelName(error.to_string()))? {
+    match parsed.map_err(|error| Error::config(error.to_string()))? {
         ModelName::Script(path) => {
             let (place, script) = script(&path, runtime)?;
             Ok((script.context, "script".to_owned(), place.display().to_string()))
@@ -90,7 +90,7 @@ fn script(path: &Path, runtime: &Runtime) -> Result<(PathBuf, Script)> {
     // A session that is resumed from elsewhere finds its script where it was.
     let place = std::path::absolute(path).unwrap_or_else(|_| path.to_owned());
     let place = if place.exists() { place } else { runtime.place.root.join(path) };
-    let wrong = |why: String| Error::Script { path: place.clone(), why };
+    let wrong = |why: String| Error::config(format!("the script {}: {why}", place.display()));
     let text = std::fs::read_to_string(&place).map_err(|error| wrong(error.to_string()))?;
     let script = Script::parse(&text).map_err(wrong)?;
     Ok((place, script))
@@ -145,13 +145,12 @@ impl Model {
     /// The model of that name, asked in a way of its own.
     pub(crate) fn tuned(named: &str, tuning: &Tuning, runtime: &Runtime) -> Result<Self> {
         let providers = providers(runtime)?;
-        let parsed = providers.parse(named).map_err(|error| Error::ModelName(error.to_string()))?;
+        let parsed = providers.parse(named).map_err(|error| Error::config(error.to_string()))?;
         match parsed {
             ModelName::Script(path) => Self::scripted(named, &path, tuning, runtime),
             ModelName::Remote { provider, model } => {
                 let spec = providers.get(&provider).cloned();
-                let mut spec =
-                    spec.ok_or_else(|| Error::ModelName("no such provider".to_owned()))?;
+                let mut spec = spec.ok_or_else(|| Error::config("no such provider"))?;
                 let elsewhere = tuning.host.as_deref().and_then(|host| leave(&mut spec, host));
                 let found = Self::remote(&spec, model, tuning, runtime)?;
                 Ok(Self { named: named.to_owned(), elsewhere, ..found })
@@ -169,7 +168,7 @@ impl Model {
         let key = key(&spec.key, &spec.name, runtime)?;
         let timeout = runtime.config.settings.request_timeout;
         let endpoint = spec.endpoint(key.as_deref().map(Key::new), timeout);
-        let remote = Remote::new(endpoint).map_err(|error| refused(error, spec))?;
+        let remote = Remote::new(endpoint).map_err(|error| refused(&error, spec))?;
         let remote = remote.with_sampling(tuning.sampling);
         let provider = patient(remote, tuning.patience.unwrap_or_default(), runtime);
         let prices = prices(runtime)?;
@@ -257,7 +256,7 @@ fn at_host(host: &str, protocol: Protocol) -> String {
 /// If no model can be called so.
 pub fn check_model_name(named: &str, runtime: &Runtime) -> Result<String> {
     let parsed = providers(runtime)?.parse(named);
-    match parsed.map_err(|error| Error::ModelName(error.to_string()))? {
+    match parsed.map_err(|error| Error::config(error.to_string()))? {
         ModelName::Script(path) => {
             let path = std::path::absolute(&path).unwrap_or(path);
             Ok(format!("script:{}", path.display()))
@@ -315,8 +314,9 @@ fn providers(runtime: &Runtime) -> Result<Providers> {
             Some("anthropic") => Protocol::Anthropic,
             Some("gemini") => Protocol::Gemini,
             Some(other) => {
-                let (provider, protocol) = (name.clone(), other.to_owned());
-                return Err(Error::Protocol { provider, protocol });
+                let why = format!("providers.{name}: {other:?} is no protocol");
+                let known = ["openai", "anthropic", "gemini"].map(str::to_owned);
+                return Err(Error::config(why).helped_by(Remedy::Choose(known.into())));
             }
         };
         let key = match (&config.key_command, &config.key_env) {
@@ -372,27 +372,36 @@ pub(crate) fn key(source: &KeySource, of: &str, runtime: &Runtime) -> Result<Opt
                     let text = String::from_utf8_lossy(&output.stdout);
                     Ok(Some(text.trim().lines().next().unwrap_or_default().trim().to_owned()))
                 }
-                _ => Err(Error::KeyCommand { of: of.to_owned() }),
+                _ => {
+                    let why = format!("the command for the key of {of} failed");
+                    Err(Error::refused(ErrorKind::Credentials, why))
+                }
             }
         }
     }
 }
 
-fn refused(error: CallError, spec: &ProviderSpec) -> Error {
-    let variable = match &spec.key {
-        KeySource::Variable(name) => Some(name.clone()),
-        _ => None,
-    };
-    Error::Provider { error, variable }
+fn refused(error: &CallError, spec: &ProviderSpec) -> Error {
+    if error.fault != Fault::Auth {
+        return Error::config(error.to_string());
+    }
+    let refused = Error::refused(ErrorKind::Credentials, error.to_string());
+    match &spec.key {
+        KeySource::Variable(name) => refused.helped_by(Remedy::SetVariable(name.clone())),
+        _ => refused,
+    }
 }
 
 /// The user's prices: the newest list, and their own over it.
 fn prices(runtime: &Runtime) -> Result<Prices> {
     let (list, why) = runtime.newest_price_list();
     if let Some(why) = why {
-        runtime.tell(Notice::PricesNotRead { why: why.to_string() });
+        runtime.tell(Notice::warning(
+            "the newest prices are not read, and those that ship are used",
+            &why,
+        ));
     }
-    runtime.prices_over(list).map_err(|error| Error::Prices(error.to_string()))
+    Ok(runtime.prices_over(list)?)
 }
 
 /// Models that were used and that are liked; providers, and of the one that was typed, all of its

@@ -1,6 +1,6 @@
 //! What a session's next run works with, found without beginning one.
 
-use stepwell::{ErrorKind, Head, Mode, SessionId, Stepwell};
+use stepwell::{ErrorKind, Head, Mode, Remedy, SessionId, Stepwell};
 use stepwell_agent::agent::Agent;
 use stepwell_workspace::{Prior, PriorModel};
 
@@ -91,7 +91,7 @@ pub(crate) fn find_agent(name: &str, runtime: &Runtime) -> Result<Agent> {
     let agents = runtime.agents();
     agents.get(name).cloned().ok_or_else(|| {
         let known = agents.keys().cloned().collect();
-        Error::NoAgent { name: name.to_owned(), known }
+        Error::config(format!("there is no agent {name:?}")).helped_by(Remedy::Choose(known))
     })
 }
 
@@ -131,8 +131,13 @@ pub(crate) fn model(
         (Some(given), _) => Some(given.clone()),
         (None, Some(PriorModel::Mine(model) | PriorModel::Recorded(model))) => Some(model),
         (None, Some(PriorModel::Others { model, who })) if usual.is_none() => {
-            let namesake = runtime.is_namesake(&who);
-            return Err(Error::OthersModel { model, who, namesake });
+            // A name can be anyone's: only the record of this machine's user counts.
+            let not_you = match runtime.is_namesake(&who) {
+                true => "and your home folder does not note that this was you",
+                false => "not you",
+            };
+            let why = format!("{who} chose the model of this session, {not_you}");
+            return Err(Error::config(why).helped_by(Remedy::Model { name: model, key: None }));
         }
         (None, _) => usual,
     })

@@ -1,7 +1,6 @@
 //! What a person should know about how a run begins, although nobody asked: typed, so that each
 //! front end words it. What happens in the run itself is told by its events.
 
-use std::path::PathBuf;
 
 use parking_lot::Mutex;
 use serde::Serialize;
@@ -11,43 +10,18 @@ use stepwell::{Mode, Money, Seq, SessionId, Time};
 /// Something that a person should know.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 #[serde(tag = "notice", rename_all = "snake_case")]
-#[non_exhaustive]
 pub enum Notice {
+    /// Something was not done, and all else continues.
+    Warning {
+        /// What was not done.
+        what: String,
+        /// Why not.
+        why: String,
+    },
     /// Sessions are not saved: this one is kept in memory and cannot be resumed.
     NotSaved {
         /// Is it a flow?
         is_flow: bool,
-    },
-    /// The project's instructions are not read.
-    InstructionsNotRead {
-        /// Why not.
-        why: String,
-    },
-    /// Which model was used is not remembered.
-    ModelNotRemembered {
-        /// Why not.
-        why: String,
-    },
-    /// The model that should write summaries cannot be had.
-    NoSummariser {
-        /// The model.
-        model: String,
-        /// Why not.
-        why: String,
-        /// Who writes them instead.
-        instead: String,
-    },
-    /// The model cannot be asked for a summary, so old messages are left out.
-    ModelUnreachable {
-        /// The model.
-        model: String,
-        /// Why not.
-        why: String,
-    },
-    /// The newest list of prices cannot be read: those that ship are used.
-    PricesNotRead {
-        /// Why not.
-        why: String,
     },
     /// A session's agent is another system's: ours goes on.
     OtherAgent {
@@ -88,11 +62,6 @@ pub enum Notice {
     CutOff {
         /// Which, the newest first.
         sessions: Vec<CutOffSession>,
-    },
-    /// Who crashed is not known.
-    CutOffUnknown {
-        /// Why not.
-        why: String,
     },
     /// A rewind that was cut off is finished now.
     RewindFinished {
@@ -188,16 +157,14 @@ pub enum Notice {
         /// Why not.
         why: String,
     },
-    /// A file could not be written, though the run is over.
-    NotWritten {
-        /// The file.
-        path: PathBuf,
-        /// Why not.
-        why: String,
-    },
 }
 
 impl Notice {
+    /// Something was not done, and all else continues.
+    pub(crate) fn warning(what: impl Into<String>, why: &impl ToString) -> Self {
+        Self::Warning { what: what.into(), why: why.to_string() }
+    }
+
     /// Would each run say the same again until somebody mends something? Whoever sees several runs
     /// in a row need not be told of it each time.
     const fn is_standing(&self) -> bool {

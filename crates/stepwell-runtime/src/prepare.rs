@@ -6,7 +6,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use stepwell::{
-    Change, Created, Edited, Effect, Head, Message, Money, NewEvent, PhaseSet, Session,
+    Change, Created, Edited, Effect, Head, Message, Money, NewEvent, PhaseSet, Remedy, Session,
     SessionInfo, Settings, Stepwell, Usage, Who,
 };
 use stepwell_agent::agent::Agent;
@@ -19,7 +19,7 @@ use stepwell_agent::tool::{Tool, ToolEnv};
 use stepwell_workspace::atomic_file::check_replaceable;
 use stepwell_workspace::{Prior, Settled};
 
-use crate::error::{Error, Result, SuggestedModel, TokenLimit};
+use crate::error::{Error, Result};
 use crate::handle::About;
 use crate::model::{Model, Tuning};
 use crate::next_run::{self, find_agent};
@@ -78,7 +78,7 @@ impl Prepared {
     /// Settles what a new run works with, or one of a session that is resumed.
     pub(crate) fn new(options: &RunOptions, of: Of<'_>, runtime: &Runtime) -> Result<Self> {
         let mut prepared = Self::with(options, of, runtime, |named| {
-            let named = named.ok_or_else(|| Error::NoModel { suggested: suggested(runtime) })?;
+            let named = named.ok_or_else(|| no_model(runtime))?;
             let sampling = Sampling { effort: options.effort, ..Sampling::default() };
             Model::tuned(named, &Tuning { sampling, ..Tuning::default() }, runtime)
         })?;
@@ -101,8 +101,7 @@ impl Prepared {
                 return Ok(unreachable());
             }
             Model::find(named, runtime).or_else(|error| {
-                let (model, why) = (named.to_owned(), error.to_string());
-                runtime.tell(Notice::ModelUnreachable { model, why });
+                runtime.tell(Notice::warning(format!("{named} cannot be asked"), &error));
                 Ok(unreachable())
             })
         })
@@ -186,8 +185,7 @@ impl Prepared {
         let limited = self.budget().is_some() || self.total.is_some();
         let one = Usage { input: 1, output: 1, ..Usage::default() };
         if limited && (self.model.cost)(&one).is_none() {
-            let what = self.model.named.clone();
-            return Err(Error::NoPrice { what, limit: TokenLimit::Run });
+            return Err(no_price(&self.model.named));
         }
         match session {
             Some(head) => self.check_priced(head, &[]),
@@ -200,7 +198,13 @@ impl Prepared {
         let spent = below.iter().map(|it| &it.head.spent).chain([&head.spent]);
         let calls: u64 = spent.map(|spent| spent.unpriced).sum();
         match self.total.is_some() && calls > 0 {
-            true => Err(Error::Unpriced { calls }),
+            true => {
+                let why = format!(
+                    "the price of {calls} of the session's calls is not known, so a budget for all \
+                     of it cannot be kept"
+                );
+                Err(Error::config(why).helped_by(Remedy::LimitRun))
+            }
             false => Ok(()),
         }
     }
@@ -288,7 +292,7 @@ impl Prepared {
         let project = match instructions(&path, &runtime.place.root) {
             Ok(text) => text,
             Err(why) => {
-                runtime.tell(Notice::InstructionsNotRead { why });
+                runtime.tell(Notice::warning("AGENTS.md is not read", &why));
                 None
             }
         };
@@ -405,8 +409,18 @@ fn known_agent(prior: &Prior<'_>, runtime: &Runtime) -> Option<String> {
     Some(goes_on)
 }
 
-/// A model that can be asked here, or could be with a key.
-fn suggested(runtime: &Runtime) -> SuggestedModel {
+/// A budget cannot be kept on a model without a price.
+pub(crate) fn no_price(model: &str) -> Error {
+    let why = format!(
+        "the price of {model} is not known, so a budget cannot be kept; it can be set in the \
+         configuration"
+    );
+    Error::config(why).helped_by(Remedy::LimitRun)
+}
+
+/// Neither the user nor the configuration names a model. One is suggested that can be asked here,
+/// or could be with a key.
+pub(crate) fn no_model(runtime: &Runtime) -> Error {
     let models = [
         ("ANTHROPIC_API_KEY", "anthropic/claude-sonnet-4-5"),
         ("OPENAI_API_KEY", "openai/gpt-4.1"),
@@ -414,5 +428,6 @@ fn suggested(runtime: &Runtime) -> SuggestedModel {
     ];
     let found = models.iter().find(|(variable, _)| runtime.host.variable(variable).is_some());
     let (variable, model) = found.unwrap_or(&models[0]);
-    SuggestedModel { model, variable, has_key: found.is_some() }
+    let key = found.is_none().then(|| (*variable).to_owned());
+    Error::config("no model was named").helped_by(Remedy::Model { name: (*model).to_owned(), key })
 }

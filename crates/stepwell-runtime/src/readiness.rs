@@ -42,6 +42,8 @@ fn tell_crashes(well: &Well, resumed: Option<&SessionId>, runtime: &Runtime) {
             });
             runtime.tell(Notice::CutOff { sessions: sessions.collect() });
         }
-        Err(error) => runtime.tell(Notice::CutOffUnknown { why: error.to_string() }),
+        Err(error) => {
+            runtime.tell(Notice::warning("interrupted sessions were not looked for", &error))
+        }
     }
 }

@@ -7,6 +7,7 @@ use std::time::Duration;
 
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
+use stepwell::error::Action;
 use stepwell::{Answer, Money, PhaseSet, SessionId};
 use stepwell_agent::mcp::{KeptServers, Server};
 use stepwell_agent::permission::Mode;
@@ -144,7 +145,11 @@ impl ResumeRequest {
     /// If it has both.
     pub fn refuse_dry_answer(&self) -> Result<()> {
         match self.options.dry_run && self.answer.is_some() {
-            true => Err(Error::DryAnswer { session: self.session.clone() }),
+            true => {
+                let session = &self.session;
+                let why = format!("a dry run answers nothing: {session} was left as it is");
+                Err(Error::usage(why).helped(Action::Respond, session))
+            }
             false => Ok(()),
         }
     }

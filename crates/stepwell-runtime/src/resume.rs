@@ -1,10 +1,11 @@
 //! Resuming a session, an agent's or a flow's: the order of it, written once.
 
+use stepwell::error::Action;
 use stepwell::gates::Gates;
 use stepwell::seen::Recognised;
 use stepwell::{
-    Driver, Error as StoreError, GateAnswered, Head, Lane, Mode, Session, SessionId, SessionInfo,
-    Span, Status,
+    Driver, Error as StoreError, GateAnswered, Head, Lane, Mode, Remedy, Session, SessionId,
+    SessionInfo, Span, Status,
 };
 use stepwell_agent::machine::State;
 use stepwell_agent::run::check_sendable;
@@ -170,21 +171,31 @@ fn refuse_agent(request: &ResumeRequest, head: &Head, runtime: &Runtime) -> Resu
 fn refuse(request: &ResumeRequest, info: &SessionInfo, runtime: &Runtime) -> Result<()> {
     let head = &info.head;
     if !runtime.config.settings.auto_save {
-        return Err(Error::NotSaved);
+        return Err(not_saved());
     }
     refuse_external(head)?;
-    let (session, is_flow) = (head.id.clone(), head.flow.is_some());
+    let (session, is_flow) = (&head.id, head.flow.is_some());
     match (&request.say, is_flow) {
         // A flow's agents are asked what its spec says, and nothing else.
         (Some(_), true) => {
             let waits = head.status == Status::Paused;
-            Err(Error::IsFlow { session, waits })
+            let why = format!(
+                "{session} is a flow: it takes answers to its questions, and no other text"
+            );
+            let action = if waits { Action::Respond } else { Action::Resume };
+            Err(Error::invalid(why).helped(action, session))
         }
-        (None, _) if head.status == Status::Abandoned => Err(Error::Abandoned { session, is_flow }),
+        (None, _) if head.status == Status::Abandoned => {
+            let refused = Error::invalid(format!("{session} was abandoned"));
+            Err(match is_flow {
+                true => refused.helped_by(Remedy::BeginFlow),
+                false => refused.helped(Action::Say, session),
+            })
+        }
         // Before servers are started for nothing.
         _ => match &info.held {
             Some(held) => Err(Error::RunsElsewhere(StoreError::Held {
-                session,
+                session: session.clone(),
                 holder: Box::new(held.holder.clone()),
                 expires: held.expires,
             })),
@@ -207,6 +218,14 @@ fn nothing_counts(well: &Well, head: &Head) -> Result<bool> {
     Ok(head.unheard == 0 || well.heard(&head.id, &Lane::main())?.0.is_empty())
 }
 
+/// Sessions are not saved here, so none can be resumed.
+#[must_use]
+pub fn not_saved() -> Error {
+    let (key, value) = ("sessions.auto_save", "true");
+    Error::config("sessions.auto_save is off, so a session cannot be resumed")
+        .helped_by(Remedy::SetConfig { key, value })
+}
+
 /// A session that Stepwell does not run is its own agent's.
 ///
 /// # Errors
@@ -214,7 +233,10 @@ fn nothing_counts(well: &Well, head: &Head) -> Result<bool> {
 pub fn refuse_external(head: &Head) -> Result<()> {
     match head.driver {
         Driver::Own => Ok(()),
-        Driver::External => Err(Error::External { session: head.id.clone() }),
+        Driver::External => {
+            let why = format!("{} is driven by an agent of yours, not by Stepwell", head.id);
+            Err(Error::invalid(why).helped(Action::AskDriver, &head.id))
+        }
     }
 }
 
@@ -292,7 +314,7 @@ impl Work {
             Some(name) => Gates::named(&**well.store(), session, name)?,
         };
         let Some(asked) = gates.open().next_back() else {
-            return Err(Error::NotWaiting { session: session.clone() });
+            return Err(Error::NotWaiting { session: session.clone(), elsewhere: false });
         };
         let fitting = Fitting { session, gate: &asked.gate, spec: None };
         let answer = fitting.answer(given.answer.clone(), well.now())?;

@@ -1,7 +1,9 @@
 //! Talking to a run that goes on anywhere: words and stops.
 
+use stepwell::error::Action;
 use stepwell::{
-    Change, Edited, Lane, Money, Owner, Said, SessionId, SessionInfo, Settings, Status, StopAsked,
+    Change, Edited, Lane, Money, Owner, Remedy, Said, SessionId, SessionInfo, Settings, Status,
+    StopAsked,
 };
 use stepwell_workspace::Well;
 
@@ -65,7 +67,8 @@ impl Runtime {
             }
             (None, true) => {
                 let known = lane_names(&well, id)?;
-                return Err(Error::NoLane { session: id.clone(), known });
+                let why = format!("{id} is a flow: say to which of its lanes");
+                return Err(Error::usage(why).helped_by(Remedy::Choose(known)));
             }
             (None, false) => Lane::main(),
         };
@@ -164,7 +167,7 @@ impl Runtime {
     pub fn stop(&self, id: &SessionId, reason: Option<String>) -> Result<StopRequested> {
         let well = self.writing()?;
         let Some(held) = well.info(id)?.held else {
-            return Err(Error::NotRunning { session: id.clone() });
+            return Err(Error::invalid(format!("{id} does not run")).helped(Action::Show, id));
         };
         let stop = StopAsked { epoch: held.epoch, who: self.who(), reason };
         self.acting_well(&well).ask_to_stop(id, stop)?;
@@ -178,7 +181,8 @@ fn refuse_unknown(well: &stepwell::Stepwell, id: &SessionId, lane: &Lane) -> Res
         return Ok(());
     }
     let known = lane_names(well, id)?;
-    Err(Error::NoSuchLane { session: id.clone(), lane: lane.clone(), known })
+    let why = format!("{id} has no conversation {:?}", lane.as_str());
+    Err(Error::usage(why).helped_by(Remedy::Choose(known)))
 }
 
 fn lane_names(well: &stepwell::Stepwell, id: &SessionId) -> Result<Vec<String>> {

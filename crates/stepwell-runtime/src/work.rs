@@ -60,7 +60,9 @@ impl Runtime {
     /// would be shown and committed as the work's.
     fn check_worktrees(&self) -> Result<()> {
         let git = SafeGit::new(&self.place.root);
-        let no = |why: &str| Err(Error::NoWorktrees { why: why.to_owned() });
+        let no = |why: &str| {
+            Err(Error::config(format!("tasks cannot be done in worktrees here: {why}")))
+        };
         if !git.holds(&["rev-parse", "--verify", "-q", "HEAD"]) {
             return no("this is no git work tree with a commit");
         }
@@ -83,7 +85,7 @@ fn refused(error: SpecError) -> Error {
         format!("{path}: {}", problem.what)
     };
     let lines: Vec<String> = problems.iter().map(line).collect();
-    Error::Outline { why: lines.join("; ") }
+    Error::usage(lines.join("; "))
 }
 
 /// A script's file is found from any folder.

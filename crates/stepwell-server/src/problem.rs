@@ -2,7 +2,7 @@
 
 use axum::body::Body;
 use axum::http::{HeaderValue, Response, StatusCode, header};
-use stepwell::ErrorKind as StoreKind;
+use stepwell::{ErrorKind as StoreKind, Remedy};
 use stepwell_runtime::{Error, ErrorKind};
 use stepwell_workspace::ErrorKind as WorkspaceKind;
 
@@ -114,6 +114,12 @@ impl Problem {
         Self { hint: Some(hint.into()), ..self }
     }
 
+    /// Says what would help.
+    fn helped_by(self, remedies: &[Remedy]) -> Self {
+        let hints: Vec<String> = remedies.iter().map(ToString::to_string).collect();
+        if hints.is_empty() { self } else { self.hint(hints.join("; ")) }
+    }
+
     /// Says what helps, if the store cannot be reached now.
     fn or_later(self) -> Self {
         match self.status {
@@ -186,14 +192,14 @@ const fn of_workspace(kind: WorkspaceKind) -> (StatusCode, &'static str) {
 impl From<stepwell::Error> for Problem {
     fn from(error: stepwell::Error) -> Self {
         let (status, kind) = of_store(error.kind());
-        Self::new(status, kind, error.to_string()).or_later()
+        Self::new(status, kind, error.to_string()).helped_by(&error.remedies()).or_later()
     }
 }
 
 impl From<stepwell_workspace::Error> for Problem {
     fn from(error: stepwell_workspace::Error) -> Self {
         let (status, kind) = of_workspace(error.kind());
-        Self::new(status, kind, error.to_string()).or_later()
+        Self::new(status, kind, error.to_string()).helped_by(&error.remedies()).or_later()
     }
 }
 
@@ -203,6 +209,7 @@ const fn of_run(kind: ErrorKind) -> (StatusCode, &'static str) {
         ErrorKind::Store(kind) => of_store(kind),
         ErrorKind::Workspace(kind) => of_workspace(kind),
         ErrorKind::Config => (StatusCode::UNPROCESSABLE_ENTITY, "config"),
+        ErrorKind::Absent => (StatusCode::NOT_FOUND, "absent"),
         ErrorKind::Usage => (StatusCode::BAD_REQUEST, "invalid"),
         ErrorKind::Invalid => (StatusCode::CONFLICT, "invalid"),
         ErrorKind::Credentials => (StatusCode::UNPROCESSABLE_ENTITY, "credentials"),
@@ -216,11 +223,9 @@ impl From<Error> for Problem {
     fn from(error: Error) -> Self {
         let (status, kind) = match &error {
             Error::AnsweredBefore { .. } => (StatusCode::CONFLICT, "conflict"),
-            Error::NoGate { .. } | Error::NotChanged { .. } | Error::NoContent { .. } => {
-                (StatusCode::NOT_FOUND, "absent")
-            }
+            Error::NoGate { .. } => (StatusCode::NOT_FOUND, "absent"),
             error => of_run(error.kind()),
         };
-        Self::new(status, kind, error.to_string()).or_later()
+        Self::new(status, kind, error.to_string()).helped_by(&error.remedies()).or_later()
     }
 }

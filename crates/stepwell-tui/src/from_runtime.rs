@@ -1,6 +1,6 @@
 //! What a run tells, in the terminal's own words.
 
-use stepwell::{AskedCall, Choice, NodeState, SessionId, Status, ToolCall};
+use stepwell::{AskedCall, Choice, NodeState, Remedy, SessionId, Status, ToolCall};
 use stepwell_agent::permission::may_be_remembered;
 use stepwell_agent::provider::Delta;
 use stepwell_runtime::{Error, OpenGate, RunEvent, RunReport};
@@ -161,8 +161,8 @@ pub(crate) fn failure(error: &Error) -> Ended {
 /// What went wrong, and what would help here.
 pub(crate) fn explained(error: &Error) -> (Clean, Option<Clean>) {
     let Explained { message: why, hint } = error.into();
-    let hint = match error {
-        Error::NoModel { suggested } => Some(wording::choose_model(suggested)),
+    let hint = match &error.remedies()[..] {
+        [Remedy::Model { name, key }, ..] => Some(wording::choose_model(name, key.as_deref())),
         _ => hint,
     };
     (Clean::new(&why), hint.map(|hint| Clean::new(&hint)))

@@ -4,7 +4,9 @@ use std::path::Path;
 use std::sync::Arc;
 
 use stepwell::store::Indexed;
-use stepwell::{Access, Maintain as _, Owner, SessionId, SqliteOptions, SqliteStore, Store};
+use stepwell::{
+    Access, Maintain as _, Owner, Remedy, SessionId, SqliteOptions, SqliteStore, Store,
+};
 use stepwell_postgres::{Address, PostgresOptions, PostgresStore};
 
 use crate::error::{Error, Result};
@@ -78,7 +80,10 @@ impl Engine {
     pub fn backup(&self, to: &Path) -> Result<()> {
         match self {
             Self::Sqlite(store) => Ok(store.backup(to)?),
-            Self::Postgres(_) => Err(Error::ServersBackup),
+            Self::Postgres(_) => {
+                let why = "a team's store is backed up with its server: pg_dump --schema=stepwell";
+                Err(Error::invalid(why).helped_by(Remedy::CopyStore))
+            }
         }
     }
 }

@@ -5,122 +5,37 @@ use std::io;
 use std::path::{Path, PathBuf};
 
 use serde::{Deserialize, Serialize};
-use stepwell::SessionId;
+use stepwell::error::{Action, Listing};
+use stepwell::{Remedy, SessionId};
+
+/// How the address of a team's store is written.
+const ADDRESS: &str = "postgres://user@host:port/database?namespace=team";
 
 /// The result of everything that can fail here.
 pub type Result<T, E = Error> = std::result::Result<T, E>;
 
 /// What went wrong, naming the thing and the place.
 #[derive(Debug, thiserror::Error)]
-#[non_exhaustive]
 pub enum Error {
-    /// The store said so.
+    /// An error of the store.
     #[error(transparent)]
     Store(#[from] stepwell::Error),
     /// Sessions of other agents could not be read or written.
     #[error(transparent)]
     Formats(#[from] stepwell_formats::Error),
-    /// Nobody knows where another agent would look for a session.
-    #[error("it is not known where {format} would look for the session")]
-    NoHandoff {
-        /// The other agent's format.
-        format: &'static str,
-    },
-    /// A session says nothing that another agent could go on with.
-    #[error("{session} has no conversation that {format} could go on with")]
-    NothingToHandOver {
-        /// The session.
-        session: SessionId,
-        /// The other agent's format.
-        format: &'static str,
-        /// Does it run a flow?
-        is_flow: bool,
-    },
     /// A team's database was never set up for sessions.
     #[error(transparent)]
     TeamStoreNotSetUp(stepwell::Error),
-    /// What names a store looks like an address and is none.
+    /// A name of a store looks like an address and is none.
     #[error(transparent)]
     Address(stepwell::Error),
-    /// A team's store is not backed up from here.
-    #[error("a team's store is backed up with its server")]
-    ServersBackup,
-    /// A team's store is not restored from here.
-    #[error("a team's store is restored with its server")]
-    ServersRestore,
-    /// There is no backup to restore.
-    #[error("{}: there is no such file", path.display())]
-    NoBackup {
-        /// Where it should be.
-        path: PathBuf,
-    },
-    /// A backup is damaged: there may be another, and no store of the user's is concerned.
-    #[error("the backup {} is damaged: {what}", path.display())]
-    DamagedBackup {
-        /// The backup.
-        path: PathBuf,
-        /// What is wrong with it.
-        what: String,
-    },
-    /// A store is where one was to be made.
-    #[error("there is a store in {} already", store.display())]
-    StoreInTheWay {
-        /// The store.
-        store: PathBuf,
-    },
-    /// Sessions run in a store that was to be replaced.
-    #[error("{} in this store", running(*sessions))]
-    StoreInUse {
-        /// How many.
-        sessions: u64,
-    },
-    /// The folder that the process works in is gone.
-    #[error("the current folder is gone")]
-    NoFolder,
     /// A name means no session.
-    #[error("no session matches {name:?}")]
+    #[error("no session matches {name:?}{lies}")]
     NoMatch {
         /// The name.
         name: String,
         /// Where it means one.
         lies: Lies,
-    },
-    /// A session works in a folder that is none of this store's worktrees.
-    #[error("{session} works in {folder}, which is no worktree of this store")]
-    ForeignFolder {
-        /// The session.
-        session: SessionId,
-        /// The folder that it names.
-        folder: String,
-    },
-    /// The worktree that a session works in was removed.
-    #[error("the worktree of {session} is gone: {folder}")]
-    WorktreeGone {
-        /// The session.
-        session: SessionId,
-        /// Where it was.
-        folder: String,
-    },
-    /// A removed worktree belongs to another repository than this folder's.
-    #[error(
-        "the worktree of {session} was removed, and is one of {}, not of this folder's repository",
-        root.display()
-    )]
-    WorktreeElsewhere {
-        /// The session that works in it.
-        session: SessionId,
-        /// The workspace that it grew out of.
-        root: PathBuf,
-        /// The store that the session is in.
-        store: PathBuf,
-    },
-    /// A worktree could not be brought back.
-    #[error("{session} cannot go on: {why}")]
-    WorktreeNotRestored {
-        /// The session that works in it.
-        session: SessionId,
-        /// What git said.
-        why: String,
     },
     /// A file of the user's could not be read or written.
     #[error("{}: {source} while {doing}", path.display())]
@@ -132,14 +47,6 @@ pub enum Error {
         /// Why it failed.
         source: io::Error,
     },
-    /// Another agent's settings cannot be understood.
-    #[error("{}: {source}; it was left as it is", path.display())]
-    HookSettings {
-        /// The file.
-        path: PathBuf,
-        /// What is wrong with it.
-        source: serde_json::Error,
-    },
     /// The configuration is wrong.
     #[error("{at}: {why}")]
     Config {
@@ -148,34 +55,8 @@ pub enum Error {
         /// What is wrong there.
         why: String,
         /// What would help.
-        remedy: Option<Box<Remedy>>,
+        remedies: Vec<Remedy>,
     },
-    /// A value does not fit its setting.
-    #[error("{key} = {value}: {why}")]
-    Value {
-        /// The setting.
-        key: &'static str,
-        /// The value, unless it may be secret.
-        value: String,
-        /// Why it does not fit.
-        why: String,
-    },
-    /// Another agent's settings cannot be changed as was asked.
-    #[error("{}: {why}; it was left as it is", path.display())]
-    ClientSettings {
-        /// The file.
-        path: PathBuf,
-        /// What is wrong with it.
-        why: String,
-    },
-    /// The address of a store is to go into another program's settings, with the password in it.
-    #[error(
-        "the store's address has a password, which does not belong in another program's settings"
-    )]
-    PasswordInAddress,
-    /// Prices in the configuration are none.
-    #[error("{0}")]
-    Prices(String),
     /// Only a team's store keeps for itself how long it keeps sessions.
     #[error("this store is in a folder, and settings of your own decide")]
     RetentionIsSetting,
@@ -185,13 +66,15 @@ pub enum Error {
         /// The owner.
         role: String,
     },
-    /// The file with the user's recent models cannot be understood.
-    #[error("{}: {source}", path.display())]
-    RecentModels {
-        /// The file.
-        path: PathBuf,
-        /// What is wrong with it.
-        source: serde_json::Error,
+    /// Something else cannot be done.
+    #[error("{why}")]
+    Refused {
+        /// What the caller should do.
+        kind: ErrorKind,
+        /// What cannot be done, and why.
+        why: String,
+        /// What would help.
+        remedies: Vec<Remedy>,
     },
 }
 
@@ -230,10 +113,16 @@ pub enum ConfigPlace {
     Override,
 }
 
-fn running(sessions: u64) -> String {
-    match sessions {
-        1 => "1 session runs".to_owned(),
-        n => format!("{n} sessions run"),
+impl fmt::Display for Lies {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Nowhere => Ok(()),
+            Self::NoStoreHere => f.write_str("; there is no store here"),
+            Self::InTrash(id) => write!(f, "; {id} is in the trash"),
+            Self::NotInTrash(id) => write!(f, "; {id} is not in the trash"),
+            Self::Erased(_) => f.write_str("; it was erased, and left a row in the ledger"),
+            Self::InStore(store) => write!(f, "; one does in {}", store.display()),
+        }
     }
 }
 
@@ -247,66 +136,6 @@ impl fmt::Display for ConfigPlace {
             Self::Override => f.write_str("the given settings"),
         }
     }
-}
-
-/// What would help. A front end says it in its own words: the command line with commands,
-/// a server with routes.
-#[derive(Clone, Debug, PartialEq, Eq)]
-#[non_exhaustive]
-pub enum Remedy {
-    /// Set the team's database up, if the role may.
-    SetUpTeamStore,
-    /// Name a store by an address without a password, which is given elsewhere.
-    LeavePasswordOut,
-    /// Write the address of a team's store as one.
-    WriteAddress,
-    /// Back the server up, or copy the store to a folder.
-    BackUpServer,
-    /// Restore the server, or copy a store to it.
-    RestoreServer,
-    /// Replace the store, or restore elsewhere.
-    ReplaceStore,
-    /// Stop the sessions that run.
-    StopSessions,
-    /// Look at the sessions that there are.
-    ListSessions,
-    /// Make a store here.
-    MakeStore,
-    /// Restore the session from the trash.
-    Restore(SessionId),
-    /// Look outside of the trash.
-    LookOutsideTrash(SessionId),
-    /// Look at the row that an erased session left in the ledger.
-    ShowRow(SessionId),
-    /// Use that store.
-    UseStore(PathBuf),
-    /// Rewind the conversation and leave files alone.
-    RewindOnlyChat(SessionId),
-    /// Bring the session's worktree back by running in it.
-    BringWorktreeBack(SessionId),
-    /// Resume the session in another workspace.
-    ResumeThere {
-        /// The session.
-        session: SessionId,
-        /// That workspace's root.
-        root: PathBuf,
-        /// The session's store.
-        store: PathBuf,
-    },
-    /// Look at the session.
-    ShowSession(SessionId),
-    /// Hand the flow over to an agent that goes on with flows.
-    HandOverFlow(SessionId),
-    /// Say where the user's home is.
-    SetHome,
-    /// Look at the worktrees that there are.
-    ListWorktrees,
-    /// Look at the settings that there are.
-    ListSettings,
-    /// Write this in its place.
-    Write(String),
-    /// Mend the file with the recent models, or remove it.
-    MendRecentModels,
 }
 
 /// What the caller should do about an error.
@@ -332,87 +161,64 @@ pub enum ErrorKind {
 impl Error {
     /// What the caller should do.
     #[must_use]
-    pub fn kind(&self) -> ErrorKind {
+    pub const fn kind(&self) -> ErrorKind {
         match self {
             Self::Store(error) | Self::TeamStoreNotSetUp(error) => ErrorKind::Store(error.kind()),
             Self::Address(_) | Self::RetentionIsSetting => ErrorKind::Misspelt,
             Self::Formats(error) => ErrorKind::Store(error.kind()),
-            Self::NoFolder
-            | Self::NoMatch { .. }
-            | Self::NoHandoff { .. }
-            | Self::NoBackup { .. } => ErrorKind::Absent,
-            Self::StoreInUse { .. } => ErrorKind::Store(stepwell::ErrorKind::Busy),
-            Self::ServersBackup
-            | Self::ServersRestore
-            | Self::StoreInTheWay { .. }
-            | Self::NotStoreOwner { .. }
-            | Self::NothingToHandOver { .. }
-            | Self::HookSettings { .. }
-            | Self::ForeignFolder { .. }
-            | Self::WorktreeGone { .. }
-            | Self::WorktreeElsewhere { .. }
-            | Self::WorktreeNotRestored { .. }
-            | Self::ClientSettings { .. }
-            | Self::PasswordInAddress
-            | Self::Value { .. } => ErrorKind::Invalid,
+            Self::NoMatch { .. } => ErrorKind::Absent,
+            Self::NotStoreOwner { .. } => ErrorKind::Invalid,
             Self::File { .. } => ErrorKind::Io,
-            Self::Config { .. } | Self::Prices(_) => ErrorKind::Config,
-            Self::RecentModels { .. } | Self::DamagedBackup { .. } => ErrorKind::Damaged,
+            Self::Config { .. } => ErrorKind::Config,
+            Self::Refused { kind, .. } => *kind,
         }
     }
 
-    /// What would help, if that is known.
+    /// What would help, the best first.
     #[must_use]
-    pub fn remedy(&self) -> Option<Remedy> {
-        Some(match self {
-            Self::NoHandoff { .. } => Remedy::SetHome,
-            Self::NothingToHandOver { session, is_flow: true, .. } => {
-                Remedy::HandOverFlow(session.clone())
-            }
-            Self::NothingToHandOver { session, .. } => Remedy::ShowSession(session.clone()),
-            Self::TeamStoreNotSetUp(_) => Remedy::SetUpTeamStore,
-            Self::Address(_) => Remedy::WriteAddress,
-            Self::PasswordInAddress => Remedy::LeavePasswordOut,
-            Self::ServersBackup => Remedy::BackUpServer,
-            Self::ServersRestore => Remedy::RestoreServer,
-            Self::StoreInTheWay { .. } => Remedy::ReplaceStore,
-            Self::StoreInUse { .. } => Remedy::StopSessions,
+    pub fn remedies(&self) -> Vec<Remedy> {
+        let of = |action, id: &SessionId| Remedy::Session(action, id.clone());
+        vec![match self {
+            Self::Store(error) => return error.remedies(),
+            Self::Formats(error) => return error.remedies(),
+            Self::TeamStoreNotSetUp(_) => Remedy::MakeStore,
+            Self::Address(_) => Remedy::Choose(vec![ADDRESS.to_owned()]),
             Self::NoMatch { lies, .. } => match lies {
-                Lies::Nowhere => Remedy::ListSessions,
+                Lies::Nowhere => Remedy::List(Listing::Sessions),
                 Lies::NoStoreHere => Remedy::MakeStore,
-                Lies::InTrash(id) => Remedy::Restore(id.clone()),
-                Lies::NotInTrash(id) => Remedy::LookOutsideTrash(id.clone()),
-                Lies::Erased(row) => Remedy::ShowRow(row.clone()),
+                Lies::InTrash(id) => of(Action::Restore, id),
+                Lies::NotInTrash(id) | Lies::Erased(id) => of(Action::Show, id),
                 Lies::InStore(store) => Remedy::UseStore(store.clone()),
             },
-            Self::ForeignFolder { session, .. } => Remedy::RewindOnlyChat(session.clone()),
-            Self::WorktreeGone { session, .. } => Remedy::BringWorktreeBack(session.clone()),
-            Self::WorktreeElsewhere { session, root, store } => Remedy::ResumeThere {
-                session: session.clone(),
-                root: root.clone(),
-                store: store.clone(),
-            },
-            Self::WorktreeNotRestored { .. } => Remedy::ListWorktrees,
-            Self::Config { remedy: Some(remedy), .. } => Remedy::clone(remedy),
-            Self::RecentModels { .. } => Remedy::MendRecentModels,
-            Self::Store(_)
-            | Self::Formats(_)
-            | Self::NoFolder
-            | Self::NoBackup { .. }
-            | Self::DamagedBackup { .. }
-            | Self::Prices(_)
-            | Self::RetentionIsSetting
-            | Self::NotStoreOwner { .. }
-            | Self::File { .. }
-            | Self::HookSettings { .. }
-            | Self::ClientSettings { .. }
-            | Self::Config { remedy: None, .. }
-            | Self::Value { .. } => return None,
-        })
+            Self::Config { remedies, .. } | Self::Refused { remedies, .. } => {
+                return remedies.clone();
+            }
+            Self::RetentionIsSetting | Self::NotStoreOwner { .. } | Self::File { .. } => {
+                return Vec::new();
+            }
+        }]
     }
 
     /// Makes the error of a file of the user's from what the system said.
     pub fn file(path: &Path, doing: &'static str) -> impl FnOnce(io::Error) -> Self {
         move |source| Self::File { path: path.to_owned(), doing, source }
+    }
+
+    /// Something cannot be done.
+    pub(crate) fn refused(kind: ErrorKind, why: impl Into<String>) -> Self {
+        Self::Refused { kind, why: why.into(), remedies: Vec::new() }
+    }
+
+    /// What the user asked for cannot be done.
+    pub(crate) fn invalid(why: impl Into<String>) -> Self {
+        Self::refused(ErrorKind::Invalid, why)
+    }
+
+    /// The same error with what would help.
+    pub(crate) fn helped_by(mut self, remedy: Remedy) -> Self {
+        if let Self::Config { remedies, .. } | Self::Refused { remedies, .. } = &mut self {
+            remedies.push(remedy);
+        }
+        self
     }
 }

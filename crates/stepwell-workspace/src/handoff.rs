@@ -3,13 +3,14 @@
 
 use std::path::{Path, PathBuf};
 
-use stepwell::{Error as StoreError, Event, EventId, Head, Lane, SessionId, Span};
+use stepwell::error::Action;
+use stepwell::{Error as StoreError, Event, EventId, Head, Lane, Remedy, SessionId, Span};
 use stepwell_files::worktree::SubagentRecord;
 use stepwell_formats::{
     Destination, Existing, Format, Handoff, Handover, Losses, Purpose, Wishes, holds_all, write_to,
 };
 
-use crate::error::{Error, Result};
+use crate::error::{Error, ErrorKind, Result};
 use crate::workspace::{Well, Workspace};
 
 /// A session that another agent can go on with.
@@ -101,13 +102,14 @@ impl Workspace {
         }
         let head = info.head;
         let to = meant(to, &head);
-        let no_place = || Error::NoHandoff { format: to.as_str() };
+        let no_place = || no_handoff(to);
         let writer = to.writer().ok_or_else(no_place)?;
         let lanes = well.store().lanes(id)?;
         let silent = lanes.get(&Lane::main()).is_none_or(|lane| lane.messages == 0);
         if silent && to.as_str() != FLOWS {
-            let (session, is_flow) = (id.clone(), head.flow.is_some());
-            return Err(Error::NothingToHandOver { session, format: to.as_str(), is_flow });
+            let why = format!("{id} has no conversation that {to} could continue");
+            let action = if head.flow.is_some() { Action::HandOver } else { Action::Show };
+            return Err(Error::invalid(why).helped_by(Remedy::Session(action, id.clone())));
         }
         let workspace = self.handoff_folder(&head);
         let ask = |uuid: &str| {
@@ -144,9 +146,14 @@ impl Workspace {
     }
 }
 
+fn no_handoff(to: Format) -> Error {
+    let why = format!("it is not known where {to} would look for the session");
+    Error::refused(ErrorKind::Absent, why).helped_by(Remedy::SetVariable("HOME".to_owned()))
+}
+
 fn write(well: &Well, id: &SessionId, to: Format, handoff: &Handoff) -> Result<Wrote> {
     let path = &handoff.path;
-    let writer = to.writer().ok_or_else(|| Error::NoHandoff { format: to.as_str() })?;
+    let writer = to.writer().ok_or_else(|| no_handoff(to))?;
     if let Some(parent) = path.parent() {
         std::fs::create_dir_all(parent).map_err(Error::file(parent, "making it"))?;
     }

@@ -74,7 +74,7 @@ pub fn tidy(workspace: &Workspace, well: &Well) {
         return;
     }
     if let Err(error) = try_tidy(workspace, well) {
-        workspace.notices.tell(Notice::NotTidied { why: error.to_string() });
+        workspace.notices.tell(Notice::warning("old sessions were not looked for", &error));
     }
 }
 
@@ -138,7 +138,7 @@ pub fn of_others(well: &Well, ids: &[SessionId], whose: Whose) -> Result<BTreeSe
 /// fails, that is a notice.
 pub fn shrink(workspace: &Workspace, well: &Well) {
     if let Err(error) = well.engine.shrink() {
-        workspace.notices.tell(Notice::SpaceNotFreed { why: error.to_string() });
+        workspace.notices.tell(Notice::warning("the space was not given back to the disk", &error));
     }
 }
 

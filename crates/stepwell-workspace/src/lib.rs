@@ -49,7 +49,7 @@ mod worktrees;
 pub use calibrations::Calibrations;
 pub use duration::{parse_duration, show_duration};
 pub use engine::Engine;
-pub use error::{ConfigPlace, Error, ErrorKind, Lies, Remedy, Result};
+pub use error::{ConfigPlace, Error, ErrorKind, Lies, Result};
 pub use git::{Commits, repository};
 pub use host::{Environment, Host};
 pub use langgraph_server::LangGraphServer;

@@ -86,7 +86,7 @@ impl Mirror {
 }
 
 fn complain(notices: &Notices, error: &Error) {
-    notices.tell(Notice::MirrorNotCurrent { why: error.to_string() });
+    notices.tell(Notice::warning("STATE.md and TASKS.md are not current", &error));
 }
 
 impl Workspace {

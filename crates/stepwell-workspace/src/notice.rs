@@ -10,21 +10,12 @@ use stepwell::{Seq, SessionId};
 /// Something that a person should know although nobody asked.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 #[serde(tag = "notice", rename_all = "snake_case")]
-#[non_exhaustive]
 pub enum Notice {
-    /// Git still sees the store's folder.
-    GitignoreNotChanged {
-        /// Why `.gitignore` could not be changed.
-        why: String,
-    },
-    /// The user's other stores are not known.
-    RegistryNotRead {
+    /// Something was not done, and all else continues.
+    Warning {
+        /// What was not done.
+        what: String,
         /// Why not.
-        why: String,
-    },
-    /// One of the user's stores is left out.
-    StoreNotOpened {
-        /// Why it could not be opened; names the store.
         why: String,
     },
     /// A session is in another workspace, which is used from now on.
@@ -34,27 +25,12 @@ pub enum Notice {
         /// That workspace's root.
         root: PathBuf,
     },
-    /// The user's list of prices cannot be read; the one that ships is used.
-    PricesNotRead {
-        /// Why not.
-        why: String,
-    },
     /// Sessions were removed from the trash for good.
     TrashEmptied {
         /// How many.
         sessions: usize,
         /// For how many days they had been in it.
         days: u32,
-    },
-    /// The trash was not emptied of what is due, or old sessions not cleaned up.
-    NotTidied {
-        /// Why not.
-        why: String,
-    },
-    /// The space of what was erased was not given back to the disk.
-    SpaceNotFreed {
-        /// Why not.
-        why: String,
     },
     /// Old sessions were moved to the trash.
     CleanedUp {
@@ -71,11 +47,6 @@ pub enum Notice {
         /// The session.
         session: SessionId,
     },
-    /// `STATE.md` and `TASKS.md` do not show what the store says.
-    MirrorNotCurrent {
-        /// Why not.
-        why: String,
-    },
     /// A worktree that was removed is there again.
     WorktreeRestored {
         /// The session that works in it.
@@ -85,13 +56,6 @@ pub enum Notice {
     WorktreeRemoved {
         /// The subagent's session.
         session: SessionId,
-    },
-    /// A subagent's worktree is no longer needed, and could not be removed.
-    WorktreeNotRemoved {
-        /// The subagent's session.
-        session: SessionId,
-        /// What git said.
-        why: String,
     },
     /// Something could not be repaired.
     RepairFailed {
@@ -105,11 +69,13 @@ pub enum Notice {
         /// The first event that cannot be read.
         seq: Seq,
     },
-    /// Nobody looked which of the subagents' worktrees are needed.
-    WorktreesNotChecked {
-        /// Why not.
-        why: String,
-    },
+}
+
+impl Notice {
+    /// Something was not done, and all else continues.
+    pub(crate) fn warning(what: impl Into<String>, why: &impl ToString) -> Self {
+        Self::Warning { what: what.into(), why: why.to_string() }
+    }
 }
 
 /// Where notices go: those of a workspace, or of whoever works in one.

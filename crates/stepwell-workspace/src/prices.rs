@@ -8,7 +8,7 @@ use stepwell::{Estimate, Head, Money, Spent};
 use stepwell_catalog::price::list::List;
 use stepwell_catalog::price::{Price, Prices};
 
-use crate::error::{Error, Result};
+use crate::error::{Error, ErrorKind, Result};
 use crate::notice::Notice;
 use crate::price_list::NoPriceList;
 use crate::workspace::Workspace;
@@ -33,7 +33,7 @@ impl Workspace {
     /// If prices in the configuration are none.
     pub fn prices_over(&self, list: List) -> Result<Prices> {
         let prices = Prices::of(Arc::new(list)).with(&self.config.prices);
-        prices.map_err(|error| Error::Prices(error.to_string()))
+        prices.map_err(|error| Error::refused(ErrorKind::Config, error.to_string()))
     }
 
     /// The models whose names hold this part; without one, those of the vendors that Stepwell knows
@@ -65,7 +65,10 @@ impl Workspace {
     pub fn prices(&self) -> Result<Prices> {
         let (list, why) = self.newest_price_list();
         if let Some(why) = why {
-            self.notices.tell(Notice::PricesNotRead { why: why.to_string() });
+            self.notices.tell(Notice::warning(
+                "the newest prices are not read, and those that ship are used",
+                &why,
+            ));
         }
         self.prices_over(list)
     }

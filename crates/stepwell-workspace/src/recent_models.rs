@@ -6,7 +6,9 @@ use std::path::{Path, PathBuf};
 
 use serde::{Deserialize, Serialize};
 
-use crate::error::{Error, Result};
+use stepwell::Remedy;
+
+use crate::error::{Error, ErrorKind, Result};
 use crate::locked_file::{lock, read};
 
 /// What is remembered, in the form of M31A's `recent_models.json`.
@@ -128,8 +130,11 @@ impl RecentModelsFile {
     pub fn read(&self) -> Result<RecentModels> {
         let text = read(&self.path).map_err(Error::file(&self.path, "reading it"))?;
         let Some(text) = text else { return Ok(RecentModels::default()) };
-        serde_json::from_str(&text)
-            .map_err(|source| Error::RecentModels { path: self.path.clone(), source })
+        serde_json::from_str(&text).map_err(|source| {
+            let why = format!("{}: {source}", self.path.display());
+            let remedy = "it or remove it; it holds recent models and favourites".to_owned();
+            Error::refused(ErrorKind::Damaged, why).helped_by(Remedy::Correct(remedy))
+        })
     }
 
     /// Changes what is remembered, also while others do.

@@ -2,11 +2,12 @@
 
 use std::path::Path;
 
-use stepwell::{Access, Error as StoreError, Filter, SqliteStore, Status};
+use stepwell::error::Listing;
+use stepwell::{Access, Error as StoreError, Filter, Remedy, SqliteStore, Status};
 use stepwell_wire::{StoreMade, StoreRestored};
 
 use crate::config::commented;
-use crate::error::{Error, Result};
+use crate::error::{Error, ErrorKind, Result};
 use crate::location::CONFIG_FILE;
 use crate::notice::Notice;
 use crate::workspace::Workspace;
@@ -48,10 +49,12 @@ impl Workspace {
     /// the file is no backup.
     pub fn restore_backup(&self, file: &Path, replace: Replace) -> Result<StoreRestored> {
         if self.place.team.is_some() {
-            return Err(Error::ServersRestore);
+            let why = "a team's store is restored with its server: pg_restore";
+            return Err(Error::invalid(why).helped_by(Remedy::CopyStore));
         }
         if !file.is_file() {
-            return Err(Error::NoBackup { path: file.to_owned() });
+            let why = format!("{}: there is no such file", file.display());
+            return Err(Error::refused(ErrorKind::Absent, why));
         }
         let store = &self.place.store;
         let restored = if self.place.has_store() {
@@ -62,13 +65,14 @@ impl Workspace {
         };
         let replaced = restored.map_err(|error| match error {
             StoreError::DamagedStore { path, what } if path == file => {
-                Error::DamagedBackup { path, what }
+                let why = format!("the backup {} is damaged: {what}", path.display());
+                Error::refused(ErrorKind::Damaged, why)
             }
             error => error.into(),
         })?;
         let well = self.make()?;
         if let Err(error) = self.place.ignore() {
-            self.notices.tell(Notice::GitignoreNotChanged { why: error.to_string() });
+            self.notices.tell(Notice::warning(".gitignore could not be changed", &error));
         }
         let shown = |path: &Path| path.display().to_string();
         Ok(StoreRestored {
@@ -82,14 +86,20 @@ impl Workspace {
     fn may_replace_store(&self, replace: Replace) -> Result<()> {
         let store = &self.place.store;
         if replace == Replace::Refused {
-            return Err(Error::StoreInTheWay { store: store.clone() });
+            let why = format!("there is a store in {} already", store.display());
+            return Err(Error::invalid(why).helped_by(Remedy::Replace));
         }
         // A store that cannot be opened is replaced all the more.
         if let Ok(well) = self.existing(Access::Read) {
             let running = Filter { status: vec![Status::Running], ..Filter::default() };
             let sessions = well.store().count(&running)?.total();
             if sessions > 0 {
-                return Err(Error::StoreInUse { sessions });
+                let why = match sessions {
+                    1 => "1 session runs in this store; stop it first".to_owned(),
+                    n => format!("{n} sessions run in this store; stop them first"),
+                };
+                let kind = ErrorKind::Store(stepwell::ErrorKind::Busy);
+                return Err(Error::refused(kind, why).helped_by(Remedy::List(Listing::Sessions)));
             }
         }
         Ok(())

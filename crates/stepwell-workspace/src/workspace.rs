@@ -8,8 +8,10 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 
+use stepwell::error::Action;
 use stepwell::{
-    Access, Deps, Filter, Head, IdFormat, Redactor, SessionId, Stepwell, TrashScope as Whereabouts,
+    Access, Deps, Filter, Head, IdFormat, Redactor, Remedy, SessionId, Stepwell,
+    TrashScope as Whereabouts,
 };
 use stepwell_files::worktree::SubagentRecord;
 use stepwell_files::worktree::WorktreeRef;
@@ -18,7 +20,7 @@ use stepwell_postgres::Address;
 use crate::calibrations::Calibrations;
 use crate::config::{Config, IdStyle, Override};
 use crate::engine::Engine;
-use crate::error::{Error, Lies, Result};
+use crate::error::{Error, ErrorKind, Lies, Result};
 use crate::host::Host;
 use crate::location::{Found, Location};
 use crate::notice::{Notice, Notices};
@@ -98,7 +100,7 @@ impl Workspace {
         let is_absolute = |store: &PathBuf| store.is_absolute();
         // A store that is named in full needs no folder to be found from.
         if wanted.folder.is_none() && !wanted.store.as_ref().is_some_and(is_absolute) {
-            return Err(Error::NoFolder);
+            return Err(no_folder());
         }
         match Self::find_anyway(host, wanted, notices)? {
             (workspace, None) => Ok(workspace),
@@ -249,7 +251,7 @@ impl Workspace {
 
     fn hide_from_git(&self) {
         if let Err(error) = self.place.ignore() {
-            self.notices.tell(Notice::GitignoreNotChanged { why: error.to_string() });
+            self.notices.tell(Notice::warning(".gitignore could not be changed", &error));
         }
     }
 
@@ -286,7 +288,7 @@ impl Workspace {
         // A link of that name makes this fail, and nothing is written below it.
         if std::fs::DirBuilder::new().mode(0o700).create(&self.place.store).is_ok() {
             if let Err(error) = stepwell::hide_from_git(&self.place.store) {
-                self.notices.tell(Notice::GitignoreNotChanged { why: error.to_string() });
+                self.notices.tell(Notice::warning(".gitignore could not be changed", &error));
             }
             self.hide_from_git();
         }
@@ -489,7 +491,7 @@ impl Workspace {
             match open(self, &store) {
                 Ok(well) => wells.push(NamedWell { name, well }),
                 Err(error) => {
-                    self.notices.tell(Notice::StoreNotOpened { why: error.to_string() });
+                    self.notices.tell(Notice::warning("one of your stores is left out", &error));
                 }
             }
         }
@@ -535,7 +537,8 @@ impl Workspace {
         match self.registry().map(|registry| registry.all()) {
             Some(Ok(known)) => known,
             Some(Err(error)) => {
-                self.notices.tell(Notice::RegistryNotRead { why: error.to_string() });
+                self.notices
+                    .tell(Notice::warning("the list of known stores cannot be read", &error));
                 Vec::new()
             }
             None => Vec::new(),
@@ -688,12 +691,25 @@ fn folder_name(path: &Path) -> String {
     path.canonicalize().unwrap_or_else(|_| path.to_owned()).display().to_string()
 }
 
+/// A folder that is needed is gone, or nobody says which it is.
+pub(crate) fn no_folder() -> Error {
+    Error::refused(ErrorKind::Absent, "the current folder is gone")
+}
+
 /// Why a session that works in a worktree has none here.
 fn without_worktree(head: &Head, worktrees: &[WorktreeRef]) -> Error {
-    let (session, folder) = (head.id.clone(), head.workspace.clone());
+    let (id, folder) = (&head.id, &head.workspace);
+    let chat = Remedy::Session(Action::RewindChat, id.clone());
     match worktrees.is_empty() {
-        true => Error::ForeignFolder { session, folder },
-        false => Error::WorktreeGone { session, folder },
+        true => {
+            let why = format!("{id} works in {folder}, which is no worktree of this store");
+            Error::invalid(why).helped_by(chat)
+        }
+        false => Error::invalid(format!(
+            "the worktree of {id} is gone, and its next run restores it: {folder}"
+        ))
+        .helped_by(Remedy::Session(Action::Say, id.clone()))
+        .helped_by(chat),
     }
 }
 

@@ -3,7 +3,8 @@
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 
-use stepwell::{Head, Origin, Query, Session, SessionId, SessionInfo, Status, Stepwell};
+use stepwell::error::Listing;
+use stepwell::{Head, Origin, Query, Remedy, Session, SessionId, SessionInfo, Status, Stepwell};
 use stepwell_files::worktree::SubagentRecord;
 use stepwell_files::worktree::{Worktree, WorktreeRef, all};
 use stepwell_wire::WorktreeState;
@@ -261,13 +262,23 @@ pub fn restore_worktree(well: &Stepwell, head: &Head, workspace: &Workspace) -> 
     let worktree = Worktree::of(&root, &store, &worktree.worktree);
     let removed = !worktree.path.exists();
     if removed && let Some(there) = elsewhere(well, head, workspace)? {
-        return Err(Error::WorktreeElsewhere { session: head.id.clone(), root: there, store });
+        let why = format!(
+            "the worktree of {} was removed, and is one of {}, not of this folder's repository",
+            head.id,
+            there.display()
+        );
+        let session = head.id.clone();
+        let remedy = Remedy::ResumeThere { session, root: there, store };
+        return Err(Error::invalid(why).helped_by(remedy));
     }
     let brought = match record.outcome.filter(|_| removed && !worktree.has_branch()) {
         Some(outcome) => worktree.make_again(&outcome),
         None => worktree.restore(),
     };
-    brought.map_err(|why| Error::WorktreeNotRestored { session: head.id.clone(), why })?;
+    brought.map_err(|why| {
+        let why = format!("{} cannot continue: {why}", head.id);
+        Error::invalid(why).helped_by(Remedy::List(Listing::Worktrees))
+    })?;
     if removed {
         workspace.notices.tell(Notice::WorktreeRestored { session: head.id.clone() });
     }
@@ -284,8 +295,8 @@ pub fn remove_finished_worktrees(workspace: &Workspace, well: &Stepwell, resumed
     let sites = match subagent_worktrees(workspace, well) {
         Ok(sites) => sites,
         Err(error) => {
-            let why = error.to_string();
-            return workspace.notices.tell(Notice::WorktreesNotChecked { why });
+            let what = "subagents' worktrees were not looked at";
+            return workspace.notices.tell(Notice::warning(what, &error));
         }
     };
     let needed = resumed.and_then(SubagentRecord::worktrees).unwrap_or_default();
@@ -301,7 +312,9 @@ pub fn remove_finished_worktrees(workspace: &Workspace, well: &Stepwell, resumed
         let session = site.id.clone();
         workspace.notices.tell(match site.remove() {
             Ok(()) => Notice::WorktreeRemoved { session },
-            Err(why) => Notice::WorktreeNotRemoved { session, why },
+            Err(why) => {
+                Notice::warning(format!("the worktree of {session} cannot be removed"), &why)
+            }
         });
     }
 }

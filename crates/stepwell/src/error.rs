@@ -1,20 +1,24 @@
 //! What can go wrong, and what the caller should do about it.
 
+mod remedy;
+
 use std::io;
 use std::path::PathBuf;
 
 use serde::{Deserialize, Serialize};
 
 use crate::{
-    Digest, Epoch, EventId, InvalidName, MAX_TASKS, Owner, Phase, Seq, SessionId, TaskStatus, Time,
+    Digest, Epoch, EventId, InvalidName, MAX_TASKS, Owner, Phase, PhaseSet, Seq, SessionId,
+    TaskStatus, Time,
 };
+
+pub use remedy::{Action, GateChoice, Listing, Remedy};
 
 /// The result of everything that can fail here.
 pub type Result<T, E = Error> = std::result::Result<T, E>;
 
 /// What went wrong, naming the thing and the place.
 #[derive(Debug, thiserror::Error)]
-#[non_exhaustive]
 #[expect(missing_docs, reason = "each message says what its variant and its fields mean")]
 pub enum Error {
     #[error(transparent)]
@@ -227,6 +231,43 @@ impl Error {
             Self::Io { .. } | Self::Database { .. } | Self::Broken { .. } => ErrorKind::Io,
         }
     }
+
+    /// What would help, the best first. Many errors say all that is known.
+    #[must_use]
+    pub fn remedies(&self) -> Vec<Remedy> {
+        let of = |action, id: &SessionId| vec![Remedy::Session(action, id.clone())];
+        match self {
+            Self::NoPoint(no_point) => no_point.remedies(),
+            Self::Task { session, .. } => of(Action::ShowTasks, session),
+            Self::NoQuestion { session, asked, .. } if asked.is_empty() => of(Action::Ask, session),
+            Self::NoQuestion { asked, .. } => vec![Remedy::Choose(asked.clone())],
+            Self::LabelTaken { session, .. } => of(Action::Unlabel, session),
+            Self::FinalPhase { session, .. } => of(Action::ShowPhase, session),
+            Self::NotAnAgent { session } | Self::Exists(session) => of(Action::Show, session),
+            Self::NoEvent { session, .. } | Self::NotAMessage { session, .. } => {
+                of(Action::ShowMessages, session)
+            }
+            Self::UnknownPhase { .. } => {
+                let names = PhaseSet::Lifecycle.phases().iter().map(ToString::to_string);
+                vec![Remedy::Choose(names.collect())]
+            }
+            Self::HalfRewound { session, trashed, .. } => {
+                let restore = trashed.then(|| Remedy::Session(Action::Restore, session.clone()));
+                restore.into_iter().chain(of(Action::FinishRewind, session)).collect()
+            }
+            Self::NoMatch(_) | Self::NoSession(_) => vec![Remedy::List(Listing::Sessions)],
+            Self::Ambiguous { .. } => vec![Remedy::MoreOfTheId],
+            Self::NoStore(_) => vec![Remedy::MakeStore],
+            Self::Trashed(session) => of(Action::Restore, session),
+            Self::Held { session, .. } => of(Action::Follow, session),
+            Self::BeingRewound { .. } | Self::Busy { .. } => vec![Remedy::Wait],
+            Self::Damaged { session, .. } => of(Action::Verify, session),
+            Self::DamagedStore { .. } | Self::DamagedBlob { .. } => vec![Remedy::Repair],
+            Self::Newer { .. } => vec![Remedy::Upgrade],
+            Self::Full { .. } => vec![Remedy::Retry],
+            _ => Vec::new(),
+        }
+    }
 }
 
 /// Why something was refused. What is wrong with an edit of a session says enough.
@@ -289,13 +330,30 @@ pub enum NoPoint {
     },
 }
 
+impl NoPoint {
+    /// What would help.
+    pub(crate) fn remedies(&self) -> Vec<Remedy> {
+        let of = |action, id: &SessionId| Remedy::Session(action, id.clone());
+        match self {
+            Self::Event { .. } | Self::NoStep => Vec::new(),
+            Self::Checkpoint { session, known, .. } if known.is_empty() => {
+                vec![of(Action::Checkpoint, session)]
+            }
+            Self::Checkpoint { known, .. } => vec![Remedy::Choose(known.clone())],
+            Self::Steps { session, .. } => vec![of(Action::ShowEvents, session)],
+            Self::NothingDone { session, .. } | Self::NothingSaid { session } => {
+                vec![of(Action::Rewind, session), of(Action::ShowEvents, session)]
+            }
+        }
+    }
+}
+
 fn steps(n: usize) -> String {
     if n == 1 { "1 step".to_owned() } else { format!("{n} steps") }
 }
 
 /// Why a change of the plan is not sound.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
-#[non_exhaustive]
 #[expect(missing_docs, reason = "each message says what its variant and its fields mean")]
 pub enum TaskRefused {
     #[error("there is no task {id:?}; {}", planned(.known))]

@@ -147,7 +147,7 @@ pub use facade::{changes, digest, event, id, message, money, query, time};
 pub use root::*;
 
 // What the first example needs, and what most programs begin with.
-pub use error::{Error, ErrorKind, Result};
+pub use error::{Error, ErrorKind, Remedy, Result};
 pub use event::{Created, Event, NewEvent, Recorded, Status, StopReason};
 pub use id::{Lane, Seq, SessionId};
 pub use message::Message;

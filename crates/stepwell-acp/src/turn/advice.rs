@@ -1,6 +1,7 @@
 //! What would help against an error, in the words of an editor. Pure.
 
-use stepwell_runtime::{Error, ErrorKind, Remedy};
+use stepwell::Remedy;
+use stepwell_runtime::{Error, ErrorKind};
 
 /// How another model is chosen.
 pub(crate) const CHOOSE_MODEL: &str =
@@ -20,39 +21,51 @@ pub(crate) fn sentences(message: &str, more: &str) -> String {
 }
 
 fn hint(error: &Error) -> Option<String> {
-    Some(match error.remedy() {
-        Some(Remedy::NameModel(it)) => {
-            let key = if it.has_key { String::new() } else { format!(" ({} set)", it.variable) };
-            let model = it.model;
+    let hints: Vec<String> = error.remedies().iter().map(worded).collect();
+    match error.kind() {
+        _ if !hints.is_empty() => Some(hints.join(" ")),
+        ErrorKind::Credentials => Some(CHOOSE_MODEL.to_owned()),
+        _ => None,
+    }
+}
+
+fn worded(remedy: &Remedy) -> String {
+    match remedy {
+        Remedy::Model { name, key } => {
+            let key = key.as_ref().map(|key| format!(" ({key} set)")).unwrap_or_default();
             format!(
-                "Type /model NAME, such as /model {model}{key}; `stepwell config set model.name \
+                "Type /model NAME, such as /model {name}{key}; `stepwell config set model.name \
                  NAME` names one for every thread."
             )
         }
-        Some(Remedy::NameFlowModel) => "Type /model NAME.".to_owned(),
-        Some(Remedy::TakeModel(model)) => format!("Type /model {model} to take it."),
-        Some(Remedy::SetVariable(name)) => {
+        Remedy::SetVariable(name) => {
             format!("Set {name} where the editor starts Stepwell. {CHOOSE_MODEL}")
         }
-        Some(Remedy::NameOneOf(known)) => format!("Expected one of: {}.", known.join(", ")),
-        _ if error.kind() == ErrorKind::Credentials => CHOOSE_MODEL.to_owned(),
-        _ => return None,
-    })
+        other => {
+            let text = other.to_string();
+            let mut letters = text.chars();
+            let first = letters.next().map(|first| first.to_uppercase().collect::<String>());
+            format!("{}{}.", first.unwrap_or_default(), letters.as_str())
+        }
+    }
 }
 
 #[cfg(test)]
 mod tests {
-    use stepwell_runtime::SuggestedModel;
-
     use super::*;
 
     #[test]
     fn whoever_named_no_model_is_told_how() {
-        let suggested = SuggestedModel { model: "a/b", variable: "A_KEY", has_key: false };
-        let said = explained(&Error::NoModel { suggested });
+        let remedy = Remedy::Model { name: "a/b".to_owned(), key: Some("A_KEY".to_owned()) };
+        let error = Error::refused(ErrorKind::Config, "no model was named").helped_by(remedy);
+        let said = explained(&error);
         assert!(said.starts_with("no model was named. Type /model NAME"), "{said}");
         assert!(said.contains("/model a/b (A_KEY set)"), "{said}");
-        assert!(explained(&Error::KeyCommand { of: "a".to_owned() }).contains("/model NAME"));
+        let no_key = Error::refused(ErrorKind::Credentials, "the command for the key failed");
+        assert!(explained(&no_key).contains("/model NAME"));
+        let unknown = Remedy::Choose(vec!["a".to_owned(), "b".to_owned()]);
+        let error = Error::refused(ErrorKind::Config, "no such agent").helped_by(unknown);
+        assert_eq!(explained(&error), "no such agent. Expected one of: a, b.");
         assert_eq!(explained(&Error::Panicked), Error::Panicked.to_string());
     }
 }

@@ -49,6 +49,12 @@ pub(crate) fn runtime_notice(notice: &stepwell_runtime::Notice) -> Notice {
             description: Some(why.clone()),
             for_all: true,
         },
+        It::Warning { what, why } => Notice {
+            severity: Severity::Warning,
+            title: what.clone(),
+            description: Some(why.clone()),
+            for_all: false,
+        },
         It::ServersSlow { names } => {
             let title = format!("Waiting for MCP servers: {}", names.join(", "));
             Notice { severity: Severity::Info, title, description: None, for_all: false }
@@ -97,9 +103,12 @@ mod tests {
 
     #[test]
     fn a_notice_is_said_in_words() {
-        let notice = stepwell_runtime::Notice::ModelNotRemembered { why: "no room".to_owned() };
+        let what = "the model was not remembered".to_owned();
+        let notice = stepwell_runtime::Notice::Warning { what, why: "no room".to_owned() };
         let said = runtime_notice(&notice);
-        assert_eq!(said.title, "Model not remembered");
-        assert_eq!(said.description.as_deref(), Some("why: no room"));
+        assert_eq!(said.title, "the model was not remembered");
+        assert_eq!(said.description.as_deref(), Some("no room"));
+        let notice = stepwell_runtime::Notice::NotSaved { is_flow: false };
+        assert_eq!(runtime_notice(&notice).title, "Not saved");
     }
 }

@@ -8,7 +8,7 @@ use crate::rpc::{Result, RpcError};
 /// An error of the library as the protocol numbers it.
 pub(super) fn failed(error: &Error) -> RpcError {
     let code = match error.kind() {
-        ErrorKind::Store(StoreErrorKind::Absent) => RpcError::NOT_FOUND,
+        ErrorKind::Store(StoreErrorKind::Absent) | ErrorKind::Absent => RpcError::NOT_FOUND,
         ErrorKind::Store(StoreErrorKind::Invalid) | ErrorKind::Usage | ErrorKind::Config => {
             RpcError::INVALID_PARAMS
         }

@@ -9,7 +9,6 @@ use stepwell::{Money, SessionId, Time};
 /// Something that a person should know.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 #[serde(tag = "notice", rename_all = "snake_case")]
-#[non_exhaustive]
 pub enum Notice {
     /// Somebody else allowed something, which does not count here: it is asked again.
     Disregarded(Box<Disregarded>),

@@ -1,5 +1,5 @@
 use stepwell::{Access, FileState, SessionId};
-use stepwell_runtime::{Error, inspect};
+use stepwell_runtime::inspect;
 use stepwell_terminal::note;
 use stepwell_terminal::table::{Column, Table, left, right};
 use stepwell_terminal::text::{count, one_line, second, word};
@@ -43,7 +43,7 @@ pub(crate) fn run(args: &Args, app: &mut App) -> Result<Exit> {
     }
     match wanted_path.filter(|_| versions.is_empty()) {
         None => list(&id, &versions, app),
-        Some(path) => Err(Error::NotChanged { session: id, path: path.to_owned() }.into()),
+        Some(path) => Err(inspect::not_changed(&id, path).into()),
     }
 }
 

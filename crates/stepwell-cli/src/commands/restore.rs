@@ -5,7 +5,7 @@ use stepwell_terminal::text::{count, visible};
 use stepwell_workspace::Replace;
 
 use crate::app::App;
-use crate::failure::{Exit, Result};
+use crate::failure::{Exit, Failure, Result};
 use crate::reach::Reach;
 
 /// Makes this workspace's store from a file that backup wrote.
@@ -29,7 +29,12 @@ impl Args {
 
 pub(crate) fn run(args: &Args, app: &mut App) -> Result<Exit> {
     let replace = if args.replace { Replace::SetAside } else { Replace::Refused };
-    let restored = app.restore_backup(&args.file, replace)?;
+    let restored = app.restore_backup(&args.file, replace).map_err(|error| {
+        let is_in_the_way = error.remedies() == [stepwell::Remedy::Replace];
+        let hint = "--replace keeps it beside the restored one; --store FOLDER restores elsewhere";
+        let failure = Failure::from(error);
+        if is_in_the_way { failure.hint(hint) } else { failure }
+    })?;
     let number = count(usize::try_from(restored.sessions).unwrap_or(usize::MAX), "session");
     let line = format!("Restored {number} to {}", visible(&restored.store));
     app.out.answer(&restored, line)?;

@@ -1,6 +1,6 @@
 use stepwell::{Access, SessionId};
 use stepwell_runtime::detached::{DetachedResume, TypedAnswer, Work};
-use stepwell_runtime::{Error, FlowOptions, ResumeRequest, Resumed};
+use stepwell_runtime::{FlowOptions, ResumeRequest, Resumed, not_saved};
 use stepwell_terminal::note;
 use stepwell_terminal::text::{cut, one_line, visible};
 use stepwell_workspace::Newest;
@@ -298,5 +298,5 @@ pub(crate) fn refuse_unsaved(app: &App) -> Result<()> {
     if app.config.settings.auto_save {
         return Ok(());
     }
-    Err(Error::NotSaved.into())
+    Err(not_saved().into())
 }

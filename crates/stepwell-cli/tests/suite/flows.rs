@@ -435,7 +435,7 @@ fn hints_name_what_helps() {
     let absent = self::env(&SPEC.replace("agents:\n  writer: {", server), SCRIPT);
     let ran = run(&absent, &[]);
     ends(&ran, 3);
-    assert!(ran.stderr.contains("mend tools.mcp in the spec"), "{}", ran.stderr);
+    assert!(ran.stderr.contains("correct tools.mcp in the spec"), "{}", ran.stderr);
     assert!(!ran.stderr.contains("agents.letters"), "{}", ran.stderr);
 }
 

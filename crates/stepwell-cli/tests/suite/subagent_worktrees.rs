@@ -233,7 +233,7 @@ fn a_worktree_that_was_removed_is_brought_back_for_whoever_goes_on_in_it() {
     for session in [&child, &fork] {
         let ran = env.quietly(&["rewind", session]);
         assert_eq!(ran.code, Some(1), "{}", ran.stderr);
-        let hint = format!("stepwell run \"TASK\" --session {session} brings it back");
+        let hint = format!("stepwell run \"TASK\" --session {session} continues it");
         assert!(ran.stderr.contains(&hint), "{}", ran.stderr);
     }
     for session in [&fork, &child] {

@@ -103,7 +103,7 @@ fn a_run_in_the_background_is_answered_spoken_to_and_goes_on() {
     assert_eq!(late.code, Some(6), "{}", late.stderr);
     assert!(late.stderr.contains("answered by"), "{}", late.stderr);
     // Nobody runs it any more: there is nothing to follow.
-    let hint = format!("stepwell show {id} shows what became of it");
+    let hint = format!("stepwell show {id} shows it");
     assert!(late.stderr.contains(&hint), "{}", late.stderr);
     let unknown = env.quietly(&["gates", "answer", "no-such-gate", "no"]);
     assert_eq!(unknown.code, Some(3), "{}", unknown.stderr);

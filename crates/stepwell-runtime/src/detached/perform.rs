@@ -2,6 +2,7 @@
 
 use serde::Serialize;
 use serde_json::Value;
+use stepwell::error::Action;
 use stepwell::{Compacted, Seq, SessionId, Stepwell, Who};
 use stepwell_agent::redact::Redactor;
 use stepwell_agent::run::Shrunk;
@@ -127,8 +128,11 @@ impl Runtime {
         let request = RewindRequest { session: session.clone(), asked };
         match self.rewind(&request)? {
             Done::Refused(preview) => {
-                let conflicts = preview.plan.conflicts.iter().map(|it| it.path.clone()).collect();
-                Err(Error::RewindRefused { session: session.clone(), conflicts })
+                let paths: Vec<_> = preview.plan.conflicts.iter().map(|it| &*it.path).collect();
+                let paths = paths.join(", ");
+                let why =
+                    format!("files that {session} changed, someone else changed since: {paths}");
+                Err(Error::invalid(why))
             }
             Done::Rewound { seq, checkpoint, preview } => {
                 done(&rewind_answer(session, &asked, &preview, Some((seq, &checkpoint))))
@@ -178,10 +182,13 @@ pub fn rewind_asked(well: &Stepwell, request: &DetachedRewind) -> Result<Asked> 
     };
     let facts = well.store().keyed_events(&request.session, &rewind_history::MOVES)?;
     let head = well.info(&request.session)?.head.seq;
-    let session = || request.session.clone();
-    let none = || match back {
-        Direction::Back => Error::NothingToTakeBack { session: session() },
-        Direction::Forth => Error::NothingToRedo { session: session() },
+    let none = || {
+        let what = match back {
+            Direction::Back => "rewind to undo",
+            Direction::Forth => "undone rewind to redo",
+        };
+        let session = &request.session;
+        Error::invalid(format!("{session} has no {what}")).helped(Action::ShowEvents, session)
     };
     rewind_history::taking_back(&facts, head, back, others).ok_or_else(none)
 }

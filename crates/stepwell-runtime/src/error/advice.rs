@@ -1,18 +1,52 @@
 //! Which error is of which kind, and what would help against it.
 
-use stepwell::Owner;
-use stepwell_flow::NoAnswer;
+use stepwell::error::{Action, Listing};
+use stepwell::{Owner, Remedy, SessionId};
 
-use super::{Error, ErrorKind, Remedy, SinceAnswer};
+use super::{Error, ErrorKind, SinceAnswer};
 
 impl Error {
+    /// A request cannot be carried out.
+    #[must_use]
+    pub fn refused(kind: ErrorKind, why: impl Into<String>) -> Self {
+        Self::Refused { kind, why: why.into(), remedies: Vec::new() }
+    }
+
+    /// The configuration or a spec is wrong, or what is named is not there.
+    pub(crate) fn config(why: impl Into<String>) -> Self {
+        Self::refused(ErrorKind::Config, why)
+    }
+
+    /// The request is wrong.
+    pub(crate) fn usage(why: impl Into<String>) -> Self {
+        Self::refused(ErrorKind::Usage, why)
+    }
+
+    /// It cannot be done as things are.
+    pub(crate) fn invalid(why: impl Into<String>) -> Self {
+        Self::refused(ErrorKind::Invalid, why)
+    }
+
+    /// The same error with what would help.
+    #[must_use]
+    pub fn helped_by(mut self, remedy: Remedy) -> Self {
+        if let Self::Refused { remedies, .. } = &mut self {
+            remedies.push(remedy);
+        }
+        self
+    }
+
+    /// The same error with what would help, done to a session.
+    pub(crate) fn helped(self, action: Action, session: &SessionId) -> Self {
+        self.helped_by(Remedy::Session(action, session.clone()))
+    }
+
     /// What the caller should do.
     #[must_use]
     pub fn kind(&self) -> ErrorKind {
         match self {
-            Self::Store(error) | Self::RunsElsewhere(error) | Self::RewoundElsewhere(error) => {
-                ErrorKind::Store(error.kind())
-            }
+            Self::Refused { kind, .. } => *kind,
+            Self::Store(error) | Self::RunsElsewhere(error) => ErrorKind::Store(error.kind()),
             Self::Workspace(error) => ErrorKind::Workspace(error.kind()),
             Self::Agent(stepwell_agent::Error::Store(error))
             | Self::Flow(stepwell_flow::Error::Store(error))
@@ -20,166 +54,63 @@ impl Error {
             Self::Files(stepwell_files::Error::HalfMoved { .. }) | Self::Unsaved { .. } => {
                 ErrorKind::Unsaved
             }
-            Self::KeyCommand { .. } => ErrorKind::Credentials,
-            Self::Provider { error, .. }
-                if error.fault == stepwell_agent::provider::Fault::Auth =>
-            {
-                ErrorKind::Credentials
+            Self::Flow(_) | Self::Finished { .. } | Self::NoGate { .. } => ErrorKind::Config,
+            Self::BadAnswer { .. } => ErrorKind::Usage,
+            Self::NotWaiting { elsewhere: true, .. } | Self::AnsweredBefore { .. } => {
+                ErrorKind::Busy
             }
-            Self::Flow(_)
-            | Self::NoModel { .. }
-            | Self::OthersModel { .. }
-            | Self::NoFlowModel
-            | Self::ModelName(_)
-            | Self::Script { .. }
-            | Self::Protocol { .. }
-            | Self::Prices(_)
-            | Self::Provider { .. }
-            | Self::NoAgent { .. }
-            | Self::NoPrice { .. }
-            | Self::Unpriced { .. }
-            | Self::Tools { .. }
-            | Self::RootOutside { .. }
-            | Self::NotSaved
-            | Self::Finished { .. }
-            | Self::NoGate { .. }
-            | Self::NoQuestion { .. }
-            | Self::SpecGone { .. }
-            | Self::SpecBreaks { .. }
-            | Self::SecretVariable { .. }
-            | Self::MissingSecret { .. }
-            | Self::Guardrail { .. }
-            | Self::FlowTools(_)
-            | Self::NoWorktrees { .. }
-            | Self::SpecServer { .. } => ErrorKind::Config,
-            Self::NoFlow { .. }
-            | Self::DryAnswer { .. }
-            | Self::NoLane { .. }
-            | Self::Outline { .. }
-            | Self::NoSuchLane { .. }
-            | Self::SeveralGates { .. }
-            | Self::UnclearGate { .. }
-            | Self::BadAnswer { .. }
-            | Self::SecretRule { .. }
-            | Self::Unclear { .. }
-            | Self::OtherVariable { .. } => ErrorKind::Usage,
-            Self::SpecMoved { .. }
-            | Self::NotWaitingElsewhere { .. }
-            | Self::AnsweredOther { .. }
-            | Self::AnsweredBefore { .. } => ErrorKind::Busy,
             Self::Interrupted => ErrorKind::Interrupted,
             Self::OfAgent { error, .. } | Self::Broken { error, .. } => error.kind(),
             Self::Agent(_)
             | Self::Files(_)
             | Self::Thread(_)
-            | Self::External { .. }
             | Self::OnlyPeople { .. }
-            | Self::Abandoned { .. }
-            | Self::IsFlow { .. }
-            | Self::FlowNotRunning { .. }
-            | Self::RewindConflict { .. }
             | Self::NotWaiting { .. }
             | Self::AnswerRefused { .. }
-            | Self::NotRunning { .. }
-            | Self::RewindRefused { .. }
-            | Self::NothingToTakeBack { .. }
-            | Self::NothingToRedo { .. }
-            | Self::NotChanged { .. }
-            | Self::NoContent { .. }
-            | Self::NotYours { .. }
             | Self::Panicked => ErrorKind::Invalid,
         }
     }
 
-    /// What would help, if that is known here. The errors of other crates say it themselves.
+    /// What would help, the best first.
     #[must_use]
-    pub fn remedy(&self) -> Option<Remedy> {
-        Some(match self {
-            Self::NoModel { suggested } => Remedy::NameModel(suggested.clone()),
-            Self::OthersModel { model, .. } => Remedy::TakeModel(model.clone()),
-            Self::NoFlowModel => Remedy::NameFlowModel,
-            Self::Protocol { .. } => Remedy::UseProtocol(&["openai", "anthropic", "gemini"]),
-            Self::Provider { variable, error } => {
-                let auth = error.fault == stepwell_agent::provider::Fault::Auth;
-                Remedy::SetVariable(variable.clone().filter(|_| auth)?)
-            }
-            Self::MissingSecret { variable } => Remedy::SetVariable(variable.clone()),
-            Self::NoAgent { known, .. }
-            | Self::Guardrail { known, .. }
-            | Self::NoLane { known, .. }
-            | Self::NoSuchLane { known, .. } => Remedy::NameOneOf(known.clone()),
-            Self::NoPrice { limit, .. } => Remedy::SetPrice(*limit),
-            Self::Unpriced { .. } => Remedy::LimitRun,
-            Self::Tools { remedy, .. } => (**remedy).clone(),
-            Self::RootOutside { key, .. } => Remedy::CaptureAll(key),
-            Self::NotSaved => Remedy::SaveSessions,
-            Self::External { session } => Remedy::AskDriver(session.clone()),
-            Self::Abandoned { is_flow: true, .. } => Remedy::BeginFlow,
-            Self::Abandoned { session, .. } => Remedy::Say(session.clone()),
-            Self::Finished { session } => Remedy::ShowOrRewind(session.clone()),
-            Self::DryAnswer { .. } => Remedy::AnswerForGood,
-            Self::IsFlow { session, waits: true } => Remedy::Respond(session.clone()),
-            Self::IsFlow { session, .. }
-            | Self::FlowNotRunning { session }
-            | Self::NotWaiting { session } => Remedy::Resume(session.clone()),
+    pub fn remedies(&self) -> Vec<Remedy> {
+        let of = |action, id: &SessionId| Remedy::Session(action, id.clone());
+        vec![match self {
+            Self::Refused { remedies, .. } => return remedies.clone(),
             Self::RunsElsewhere(stepwell::Error::Held { session, .. }) => {
-                Remedy::AttachOrStop(session.clone())
+                return vec![of(Action::Attach, session), of(Action::Stop, session)];
             }
-            Self::RewoundElsewhere(stepwell::Error::Held { session, .. }) => {
-                Remedy::AwaitRewind(session.clone())
+            Self::Store(error) | Self::RunsElsewhere(error) => return error.remedies(),
+            Self::Workspace(error) => return error.remedies(),
+            Self::Agent(error) => return error.remedies(),
+            Self::Files(error) => return error.remedies(),
+            Self::Flow(error) => return error.remedies(),
+            Self::OfAgent { error, .. } | Self::Broken { error, .. } => return error.remedies(),
+            Self::Finished { session } => {
+                return vec![of(Action::ShowEvents, session), of(Action::Rewind, session)];
             }
-            Self::Store(stepwell::Error::BeingRewound { .. }) | Self::SpecMoved { .. } => {
-                Remedy::TryLater
-            }
-            Self::Store(stepwell::Error::HalfRewound { session, trashed: true, .. }) => {
-                Remedy::RestoreAndFinish(session.clone())
-            }
-            Self::Store(stepwell::Error::HalfRewound { session, .. }) => {
-                Remedy::FinishRewind(session.clone())
-            }
-            Self::RewindConflict { session, .. } => Remedy::FinishLeaving(session.clone()),
-            Self::NotWaitingElsewhere { session } => Remedy::Attach(session.clone()),
+            Self::NotWaiting { session, elsewhere: true } => of(Action::Attach, session),
+            Self::NotWaiting { session, .. } => of(Action::Resume, session),
+            Self::NoGate { open, .. } if open.is_empty() => Remedy::List(Listing::Gates),
+            Self::NoGate { session, open, .. } => Remedy::answer(session, open),
+            Self::BadAnswer { session, is_late: true, .. } => of(Action::Resume, session),
+            Self::BadAnswer { session, .. } => of(Action::Respond, session),
             Self::AnsweredBefore { session, since, .. } => match since {
-                SinceAnswer::Runs => Remedy::Attach(session.clone()),
-                SinceAnswer::Stopped => Remedy::Resume(session.clone()),
-                SinceAnswer::Ended => Remedy::Show(session.clone()),
+                SinceAnswer::Runs => of(Action::Attach, session),
+                SinceAnswer::Stopped => of(Action::Resume, session),
+                SinceAnswer::Ended => of(Action::Show, session),
             },
-            Self::AnsweredOther { choices, .. } | Self::UnclearGate { choices, .. } => {
-                Remedy::TypeGate(choices.clone())
-            }
-            Self::NoQuestion { .. } => Remedy::ListGates,
-            Self::NoGate { open, .. } => Remedy::OpenGates(open.clone()),
-            Self::OnlyPeople { .. } => Remedy::AskPerson,
-            Self::SeveralGates { open, .. } => Remedy::NameGate(open.clone()),
-            Self::BadAnswer { session, why: NoAnswer::Late { .. }, .. } => {
-                Remedy::TakeDefault(session.clone())
-            }
-            Self::BadAnswer { session, .. } | Self::SecretRule { session, .. } => {
-                Remedy::Respond(session.clone())
-            }
-            Self::Unclear { session, gate, .. } => {
-                Remedy::AllowOrDeny { session: session.clone(), gate: gate.clone() }
-            }
-            Self::NothingToTakeBack { session } | Self::NothingToRedo { session } => {
-                Remedy::ShowEvents(session.clone())
-            }
-            Self::NotRunning { session } => Remedy::Show(session.clone()),
-            Self::NotChanged { session, .. } => Remedy::ListFiles(session.clone()),
-            Self::SpecGone { .. } => Remedy::UseStoredSpec,
-            Self::SpecBreaks { session, .. } => Remedy::UseStoredSpecOrBegin(session.clone()),
-            Self::SecretVariable { session, name } => {
-                Remedy::GiveVariable { session: session.clone(), name: name.clone() }
-            }
-            Self::OtherVariable { .. } => Remedy::BeginOtherFlow,
-            Self::NotYours { .. } => Remedy::ChooseMode,
-            Self::OfAgent { error, .. } | Self::Broken { error, .. } => return error.remedy(),
-            // Somebody else went on with it, and may be done.
+            // Another process continued it, and may be done.
             Self::Unsaved { error: stepwell::Error::Fenced { .. }, report, .. } => {
-                Remedy::Show(report.session.clone())
+                of(Action::Show, &report.session)
             }
-            Self::Unsaved { report, .. } => Remedy::MendAndResume(report.session.clone()),
-            _ => return None,
-        })
+            Self::Unsaved { report, .. } => of(Action::Resume, &report.session),
+            Self::Thread(_)
+            | Self::Interrupted
+            | Self::OnlyPeople { .. }
+            | Self::AnswerRefused { .. }
+            | Self::Panicked => return Vec::new(),
+        }]
     }
 
     /// Who holds the session, if that is why it cannot be run.

@@ -16,6 +16,8 @@ pub enum ErrorKind {
     Usage,
     /// It cannot be done as things stand.
     Invalid,
+    /// The session has nothing of that name.
+    Absent,
     /// The provider refused the credentials.
     Credentials,
     /// Somebody else is at it; try again later.

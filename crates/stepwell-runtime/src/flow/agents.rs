@@ -4,7 +4,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 use std::time::Duration;
 
-use stepwell::Usage;
+use stepwell::{Remedy, Usage};
 use stepwell_agent::agent::Agent;
 use stepwell_agent::permission::Mode;
 use stepwell_agent::provider::remote::Sampling;
@@ -20,7 +20,7 @@ use super::tools;
 use crate::error::{Error, Result};
 use crate::model::{self, Elsewhere, Model, Tuning};
 use crate::notice::Notice;
-use crate::prepare::{Of, Prepared, place, withheld};
+use crate::prepare::{Of, Prepared, no_model, place, withheld};
 use crate::request::{Interrupt, RunOptions};
 use crate::runtime::Runtime;
 use crate::trust::Trust;
@@ -152,7 +152,7 @@ impl Hiring {
                 Ok(tools) => tools,
                 Err(why) => {
                     crew.connected.close().await;
-                    return Err(Error::FlowTools(why));
+                    return Err(Error::config(why));
                 }
             };
             let prepared = Prepared {
@@ -253,7 +253,10 @@ fn find(
     };
     let usual = Some(runtime.config.settings.model_name.clone()).filter(|name| !name.is_empty());
     let named = typed.map(str::to_owned).or(described.clone()).or(usual);
-    let named = named.ok_or_else(|| Error::NoFlowModel)?;
+    let named = named.ok_or_else(|| {
+        let keys = "runtime.provider and runtime.model_id in the spec".to_owned();
+        no_model(runtime).helped_by(Remedy::Correct(keys))
+    })?;
     let sampling = Sampling {
         temperature: agent.inference.temperature.or(defaults.temperature),
         top_p: agent.inference.top_p.or(defaults.top_p),
@@ -285,10 +288,10 @@ fn patience(policy: &FailurePolicy) -> Option<Patience> {
 fn secrets(spec: &Spec, runtime: &Runtime) -> Result<Vec<String>> {
     let needed = spec.env.secrets.iter().filter(|secret| secret.source == SecretSource::Env);
     let value = |secret: &spec::Secret| {
-        runtime
-            .host
-            .variable(&secret.key)
-            .ok_or_else(|| Error::MissingSecret { variable: secret.key.clone() })
+        runtime.host.variable(&secret.key).ok_or_else(|| {
+            let why = format!("the flow needs {} in the environment", secret.key);
+            Error::config(why).helped_by(Remedy::SetVariable(secret.key.clone()))
+        })
     };
     needed.map(value).collect()
 }
@@ -310,9 +313,15 @@ fn refuse_servers(spec: &Spec, trust: Trust) -> Result<()> {
     let commands = matches!(spec.pattern, Pattern::Guided(_));
     let commands = commands.then(|| "run the commands of its plan".to_owned());
     match spec.tools.mcp.iter().find_map(does).or(commands).filter(|_| !trust.is_own()) {
-        Some(does) => Err(Error::NotYours { does }),
+        Some(does) => Err(not_yours(&does)),
         None => Ok(()),
     }
+}
+
+/// A flow that someone else began would do something that the user did not allow.
+pub(super) fn not_yours(does: &str) -> Error {
+    let why = format!("this flow was not begun by you, and would {does}");
+    Error::invalid(why).helped_by(Remedy::ChooseMode)
 }
 
 /// Says which models are asked at addresses that the spec names.
@@ -320,7 +329,7 @@ fn tell_elsewhere(places: &BTreeSet<&Elsewhere>, trust: Trust, runtime: &Runtime
     for Elsewhere { provider, address, lacks_key } in places {
         if !trust.is_own() {
             let does = format!("send its conversations to {address}");
-            return Err(Error::NotYours { does });
+            return Err(not_yours(&does));
         }
         if *lacks_key {
             let (address, provider) = (address.clone(), provider.clone());

@@ -1,7 +1,7 @@
 //! Answers to a flow's questions.
 
 use stepwell::gates::Gates;
-use stepwell::{Answer, Gate, GateAnswered, Head, SessionId, Time, Who};
+use stepwell::{Answer, Gate, GateAnswered, Head, Remedy, SessionId, Time, Who};
 use stepwell_agent::redact::Redactor;
 use stepwell_flow::Memo;
 use stepwell_flow::spec::Spec;
@@ -45,10 +45,8 @@ fn answer_that_fits(
     let history = read(well, head)?;
     if history.memo.open().is_empty() {
         let session = head.id.clone();
-        return Err(match well.info(&session)?.held {
-            Some(_) => Error::NotWaitingElsewhere { session },
-            None => Error::NotWaiting { session },
-        });
+        let elsewhere = well.info(&session)?.held.is_some();
+        return Err(Error::NotWaiting { session, elsewhere });
     }
     let path = place_of("spec", &well.weigh(&head.id)?, head);
     let current = Current { path, wanted: flow.use_current_spec };
@@ -91,13 +89,14 @@ impl Answering<'_> {
 fn chosen<'a>(named: Option<&str>, open: &[&'a Gate], id: &SessionId) -> Result<&'a Gate> {
     let (session, all) = (id.clone(), || open.iter().map(|gate| (*gate).clone()).collect());
     match (named, open) {
-        (_, []) => Err(Error::NotWaiting { session }),
+        (_, []) => Err(Error::NotWaiting { session, elsewhere: false }),
         (Some(name), open) => open
             .iter()
             .find(|gate| gate.id == name)
             .copied()
             .ok_or_else(|| Error::NoGate { session, name: name.to_owned(), open: all() }),
         (None, [gate]) => Ok(gate),
-        (None, _) => Err(Error::SeveralGates { session, open: all() }),
+        (None, _) => Err(Error::usage(format!("{} questions wait in {session}", open.len()))
+            .helped_by(Remedy::answer(id, open.iter().copied()))),
     }
 }

@@ -8,7 +8,8 @@ use stepwell_flow::History;
 use stepwell_flow::spec::Spec;
 
 use super::agents::Crew;
-use crate::error::{Error, Result, TokenLimit};
+use crate::error::Result;
+use crate::prepare::no_price;
 use crate::request::RunOptions;
 
 /// A budget on a model whose price nobody knows cannot be kept.
@@ -17,10 +18,7 @@ pub(super) fn check_budget(spec: &Spec, options: &RunOptions, crew: &Crew) -> Re
         || options.budget.is_some()
         || options.budget_total.is_some();
     match limited && !crew.priced {
-        true => {
-            let what = "some agent's model".to_owned();
-            Err(Error::NoPrice { what, limit: TokenLimit::Spec })
-        }
+        true => Err(no_price("some agent's model")),
         false => Ok(()),
     }
 }

@@ -3,7 +3,8 @@
 use std::path::Path;
 
 use similar::TextDiff;
-use stepwell::SessionId;
+use stepwell::error::Action;
+use stepwell::{Remedy, SessionId};
 use stepwell_flow::revision::compare;
 use stepwell_flow::spec::Spec;
 use stepwell_flow::{Memo, Stored};
@@ -42,7 +43,8 @@ impl Began<'_> {
         let now = path.and_then(|path| std::fs::read_to_string(path).ok().map(|now| (path, now)));
         let Some((path, now)) = now else {
             if wants_current {
-                return Err(Error::SpecGone { session: session.clone() });
+                let why = format!("the spec of {session} is not where it was; a copy is stored");
+                return Err(Error::config(why).helped(Action::Resume, session));
             }
             return Ok((old, None));
         };
@@ -63,7 +65,10 @@ impl Began<'_> {
         let revision = compare(&old, &new, memo);
         if !revision.broken.is_empty() {
             runtime.tell(Notice::SpecDiff(diff(&stored.spec, &text)));
-            return Err(Error::SpecBreaks { session: session.clone(), nodes: revision.broken });
+            let nodes = revision.broken.join(", ");
+            let why = format!("the changed spec lacks or changes what is done already: {nodes}");
+            let refused = Error::config(why).helped(Action::Resume, session);
+            return Err(refused.helped_by(Remedy::BeginFlow));
         }
         let kept = Stored::new(&text, new.files());
         Ok((new, Some((kept, revision.anew))))

@@ -6,14 +6,14 @@ use std::sync::Arc;
 use serde_json::Value;
 use stepwell::trust::Weighed;
 use stepwell::{
-    Digest, Edited, FlowSettings, GateAnswered, Head, NewEvent, Node, NodeState, Seq, Session,
-    Span, Time, Who,
+    Digest, Edited, FlowSettings, GateAnswered, Head, NewEvent, Node, NodeState, Remedy, Seq,
+    Session, Span, Time, Who,
 };
 use stepwell_flow::spec::Spec;
 use stepwell_flow::{History, Stored};
 use stepwell_workspace::{Prior, Settled, Well};
 
-use super::agents::{self, Crew, Hiring};
+use super::agents::{self, Crew, Hiring, not_yours};
 use super::answers::Answering;
 use super::budget::{below, check_budget, cost_limit};
 use super::change::{self, Current};
@@ -21,7 +21,7 @@ use super::run::FlowRun;
 use super::settings::{FLOW, place_of, remembered};
 use super::stored::{read, refuse_finished, settled_spec};
 use super::variables::{Revealing, revealed};
-use crate::error::{Error, Result};
+use crate::error::{Error, ErrorKind, Result};
 use crate::handle::About;
 use crate::notice::Notice;
 use crate::prepare::Of;
@@ -118,7 +118,10 @@ impl FlowWork {
         let stored = self.history.stored.as_ref().map(Stored::digest);
         match stored == Some(self.stored) {
             true => Ok(()),
-            false => Err(Error::SpecMoved { session: session.id().clone() }),
+            false => {
+                let why = format!("the spec of {} was changed meanwhile", session.id());
+                Err(Error::refused(ErrorKind::Busy, why).helped_by(Remedy::Wait))
+            }
         }
     }
 
@@ -204,9 +207,7 @@ fn refuse_others_spec(history: &History, weighed: &Weighed, request: &ResumeRequ
         (None, theirs) => weighed.altered || theirs.is_some(),
     };
     match others {
-        true => {
-            Err(Error::NotYours { does: "go on by a spec that somebody else stored".to_owned() })
-        }
+        true => Err(not_yours("follow a spec that somebody else stored")),
         false => Ok(()),
     }
 }

@@ -3,6 +3,7 @@
 use std::collections::BTreeSet;
 use std::path::Path;
 
+use stepwell::Remedy;
 use stepwell_agent::agent::Agent;
 use stepwell_agent::mcp::ServerName;
 use stepwell_agent::provider::name::KeySource;
@@ -83,7 +84,8 @@ pub(crate) fn check_guardrails(spec: &Spec, runtime: &Runtime) -> Result<()> {
         if !servers.iter().any(|known| known == server) {
             let servers = servers.iter().map(|server| format!("{server}__*"));
             let known = known.iter().cloned().chain(servers).collect();
-            return Err(Error::Guardrail { name: name.clone(), known });
+            let why = format!("security.guardrails.allow_tools: there is no tool {name:?}");
+            return Err(Error::config(why).helped_by(Remedy::Choose(known)));
         }
     }
     let mut told = BTreeSet::new();
@@ -118,7 +120,7 @@ pub(crate) fn servers(spec: &Spec, root: &Path, runtime: &Runtime) -> Result<(mc
     let agent = Agent { tools: Some(tools), ..Agent::default() };
     let mut config = runtime.config.clone();
     for server in &spec.tools.mcp {
-        let wrong = |why| Error::SpecServer { server: server.id.to_string(), why };
+        let wrong = |why| Error::config(format!("tools.mcp.{}: {why}", server.id));
         let name: ServerName =
             server.id.as_str().parse().map_err(|_| wrong("its id cannot name a server"))?;
         let described = configured(server);

@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 
 use serde_json::Value;
-use stepwell::SessionId;
+use stepwell::{Remedy, SessionId};
 use stepwell_agent::redact::Redactor;
 use stepwell_flow::spec::Spec;
 
@@ -61,7 +61,9 @@ pub(crate) fn revealed(kept: &Variables, from: &Revealing<'_>) -> Result<Variabl
             Some(said) => *value = said.clone(),
             None if typed.contains_key(name) => {}
             None => {
-                return Err(Error::SecretVariable { session: id.clone(), name: name.clone() });
+                let why =
+                    format!("{name} holds a secret, which is not kept with {id}; give it again");
+                return Err(Error::config(why).helped_by(Remedy::GiveVariables(vec![name.clone()])));
             }
         }
     }
@@ -70,7 +72,10 @@ pub(crate) fn revealed(kept: &Variables, from: &Revealing<'_>) -> Result<Variabl
         // Another system may have kept nothing of what it was begun with.
         let is_unknown = spec.inputs.required.contains_key(name) && !kept.contains_key(name);
         if !is_unknown && kept.get(name) != Some(&without(&value, redactor)) {
-            return Err(Error::OtherVariable { session: id.clone(), name: name.clone() });
+            let why = format!(
+                "variable {name}: {id} did not begin with that; with other variables it is another flow"
+            );
+            return Err(Error::usage(why).helped_by(Remedy::BeginFlow));
         }
         variables.insert(name.clone(), value);
     }
@@ -92,6 +97,7 @@ pub(super) fn with_defaults(kept: &Variables, spec: &Spec) -> Variables {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::error::ErrorKind;
 
     const SPEC: &str = "
 version: 0
@@ -131,7 +137,10 @@ pattern:
         assert_eq!((&variables["format"], &variables["topic"]), (&"html".into(), &"snow".into()));
         for other in [("format", "md"), ("tone", "dry")] {
             let refused = go_on(&[("topic", "rain")], &[other]);
-            assert!(matches!(refused, Err(Error::OtherVariable { .. })), "{refused:?}");
+            assert!(
+                matches!(refused, Err(Error::Refused { kind: ErrorKind::Usage, .. })),
+                "{refused:?}"
+            );
         }
         assert!(go_on(&[("topic", "rain")], &[("format", "markdown")]).is_ok());
     }

@@ -1,11 +1,12 @@
 //! A session's files: their versions, what they held, and what became of them.
 
+use stepwell::error::Action;
 use stepwell::{FileState, Kind, Seq, SessionId, Stepwell};
 use stepwell_files::diff::Side;
 use stepwell_files::history::{History, Version};
 use stepwell_wire::{FileContent, FileDiff, FileVersion, FileVersionKind};
 
-use crate::error::{Error, Result};
+use crate::error::{Error, ErrorKind, Result};
 
 /// The versions of the files that a session changed, in order; of one path, if it is named.
 ///
@@ -15,6 +16,13 @@ pub fn versions(well: &Stepwell, id: &SessionId, path: Option<&str>) -> Result<V
     let history = history(well, id)?;
     let wanted = |it: &&Version<'_>| path.is_none_or(|path| path == it.entry.change.path);
     Ok(history.versions().iter().filter(wanted).map(version).collect())
+}
+
+/// The session did not change this file.
+#[must_use]
+pub fn not_changed(session: &SessionId, path: &str) -> Error {
+    Error::refused(ErrorKind::Absent, format!("{session} did not change {path:?}"))
+        .helped(Action::ShowFiles, session)
 }
 
 /// What a file held at a point, as it was recorded.
@@ -28,13 +36,9 @@ pub fn content(
     at: Seq,
 ) -> Result<(FileContent, Vec<u8>)> {
     let history = history(well, id)?;
-    let no_content = |why: &str| Error::NoContent {
-        session: id.clone(),
-        path: path.to_owned(),
-        at,
-        why: why.to_owned(),
-    };
-    let unknown = || Error::NotChanged { session: id.clone(), path: path.to_owned() };
+    let no_content =
+        |why: &str| Error::refused(ErrorKind::Absent, format!("{path} at seq {at}: {why}"));
+    let unknown = || not_changed(id, path);
     let state = history.at(path, at).ok_or_else(unknown)?;
     let bytes = match side(well, state)? {
         Side::Absent => return Err(no_content("there was no such file")),

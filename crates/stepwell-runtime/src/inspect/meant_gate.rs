@@ -3,13 +3,14 @@
 
 use std::time::Duration;
 
+use stepwell::error::{GateChoice, Listing};
 use stepwell::gates::{Asked, Gates};
-use stepwell::{Access, Query, SessionId, Stepwell, Time};
+use stepwell::{Access, Query, Remedy, SessionId, Stepwell, Time};
 use stepwell_workspace::Workspace;
 
 use super::gates::all_with_gates;
 use crate::ask_again::answered_in_vain;
-use crate::error::{Error, GateChoice, Result};
+use crate::error::{Error, ErrorKind, Result};
 use crate::gate_answer::{LastAnswer, last_answer};
 
 /// In how many of the sessions that changed last an answer is looked for.
@@ -48,19 +49,17 @@ pub fn meant_gate(workspace: &Workspace, typed: &str) -> Result<MeantGate> {
     if let Some(well) = workspace.look()? {
         let mut here = candidates(&well, typed)?;
         if here.len() > 1 {
-            return Err(Error::UnclearGate {
-                name: typed.to_owned(),
-                elsewhere: false,
-                choices: choices(&here),
-            });
+            let why = format!("{typed:?} waits in {} sessions", here.len());
+            return Err(Error::usage(why).helped_by(Remedy::Answer(choices(&here))));
         }
         let before = answered(&well, typed, here.first())?;
         match (here.pop(), before) {
             (None, None) => {}
             (None, Some(before)) => return Err(before.into_error(&well)?),
             (Some(one), Some(before)) => {
-                let (before, choices) = (Box::new(before.into_error(&well)?), choices(&[one]));
-                return Err(Error::AnsweredOther { before, choices });
+                let why = before.into_error(&well)?.to_string();
+                let refused = Error::refused(ErrorKind::Busy, why);
+                return Err(refused.helped_by(Remedy::Answer(choices(&[one]))));
             }
             (Some(one), None) => {
                 return Ok(MeantGate { session: one.session, gate: one.gate, elsewhere: false });
@@ -87,8 +86,11 @@ fn meant_elsewhere(workspace: &Workspace, typed: &str) -> Result<MeantGate> {
         }
         Some(one) => {
             found.push(one);
-            let (name, choices) = (typed.to_owned(), choices(&found));
-            Err(Error::UnclearGate { name, elsewhere: true, choices })
+            let why = match found.len() {
+                1 => format!("{typed:?} waits in another of your stores, not here"),
+                n => format!("{typed:?} waits in other stores of yours, {n} times, not here"),
+            };
+            Err(Error::usage(why).helped_by(Remedy::Answer(choices(&found))))
         }
         None => {
             let mut last: Option<(LastAnswer, &Stepwell)> = None;
@@ -102,7 +104,8 @@ fn meant_elsewhere(workspace: &Workspace, typed: &str) -> Result<MeantGate> {
             }
             match last {
                 Some((before, well)) => Err(before.into_error(well)?),
-                None => Err(Error::NoQuestion { name: typed.to_owned() }),
+                None => Err(Error::config(format!("no question {typed:?} waits"))
+                    .helped_by(Remedy::List(Listing::Gates))),
             }
         }
     }

@@ -116,7 +116,8 @@ fn dropping_a_handle_interrupts_its_run() {
 fn what_cannot_begin_leaves_nothing_behind() {
     let env = TestEnv::new();
     let refused = env.runtime.start(RunRequest::new("make it"));
-    assert!(matches!(refused, Err(Error::NoModel { .. })), "{refused:?}");
+    let remedies = refused.unwrap_err().remedies();
+    assert!(matches!(remedies[..], [stepwell::Remedy::Model { .. }]), "{remedies:?}");
     let request = RunRequest { options: env.options("- {text: Done.}"), ..RunRequest::new("x") };
     request.interrupt.ask();
     assert!(matches!(env.runtime.start(request), Err(Error::Interrupted)));

@@ -7,15 +7,16 @@ use std::process::Command;
 use std::sync::Arc;
 
 use serde_json::{Value, json};
+use stepwell::error::Action;
 use stepwell::gates::Gates;
-use stepwell::{Answer, Event, Kind, Origin, Query, SessionId, Status, TaskStatus};
+use stepwell::{Answer, Event, Kind, Origin, Query, Remedy, SessionId, Status, TaskStatus};
 use stepwell_agent::permission::Mode;
 use stepwell_flow::guided::{Outline, WorkAgent};
 use stepwell_flow::spec::{Commit, TryProgram, YesPhase};
 use stepwell_runtime::inspect::open_gates;
 use stepwell_runtime::{
-    Error, ErrorKind, FlowOptions, Given, Patience, Remedy, ResumeRequest, RunOptions, Runtime,
-    SayRequest, WorkRequest,
+    Error, ErrorKind, FlowOptions, Given, Patience, ResumeRequest, RunOptions, Runtime, SayRequest,
+    WorkRequest,
 };
 use stepwell_strict::{Asked, Reply, Rules, Say, Strict};
 use stepwell_workspace::{Host, Notices, Wanted, Workspace};
@@ -334,7 +335,7 @@ fn worktrees_need_a_commit_and_nothing_beside_it() {
     std::fs::write(place.root().join("begun.txt"), "changed\n").unwrap();
     let outline = Outline { parallel: NonZeroU32::new(2), ..Outline::default() };
     let refused = place.runtime.start_work(Repository::request(outline)).unwrap_err();
-    assert!(matches!(refused, Error::NoWorktrees { .. }), "{refused}");
+    assert!(refused.to_string().contains("cannot be done in worktrees"), "{refused}");
     assert_eq!(refused.kind(), ErrorKind::Config);
 }
 
@@ -367,10 +368,10 @@ fn more_to_do_is_not_said_to_work_that_waits_for_an_answer() {
     let resume = ResumeRequest::new(id.clone(), place.runtime.trust(&id));
     let say = Some("do it differently".to_owned());
     let refused = place.runtime.resume(ResumeRequest { say, ..resume }).unwrap_err();
-    assert!(matches!(refused.remedy(), Some(Remedy::Respond(_))), "{refused}");
+    assert!(matches!(refused.remedies()[..], [Remedy::Session(Action::Respond, _)]), "{refused}");
     let words = SayRequest { text: "hello".to_owned(), lane: None, now: false };
     let refused = place.runtime.say(&id, words).unwrap_err();
-    assert!(matches!(refused.remedy(), Some(Remedy::NameOneOf(_))), "{refused}");
+    assert!(matches!(refused.remedies()[..], [Remedy::Choose(_)]), "{refused}");
 }
 
 #[test]

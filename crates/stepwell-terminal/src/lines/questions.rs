@@ -7,7 +7,6 @@ use std::time::Duration;
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
 use stepwell::{Answer, Choice, SessionId, ToolCall};
 use stepwell_agent::permission::{Rule, TypedChoice, may_be_remembered};
-use stepwell_flow::NoAnswer;
 use stepwell_runtime::flow::is_permission;
 use stepwell_runtime::{
     Attached, Error, EventStream, FlowOptions, GateAnswer, Given, OpenGate, RunEvent, RunHandle,
@@ -418,14 +417,7 @@ impl<'a> Question<'a> {
         };
         match handle.answer(self.open, answer, rule.as_ref()) {
             Ok(()) | Err(Error::NoGate { .. }) => Heard::Done,
-            Err(error @ Error::BadAnswer { why: NoAnswer::Late { .. }, .. }) => {
-                note(error);
-                Heard::Done
-            }
-            Err(
-                error
-                @ (Error::BadAnswer { .. } | Error::SecretRule { .. } | Error::Unclear { .. }),
-            ) => {
+            Err(error @ Error::BadAnswer { is_late: false, .. }) => {
                 note(error);
                 Heard::Again
             }

@@ -1,10 +1,11 @@
 //! The words for what the runtime says in types: what would help, and what a person should know.
 
 use stepwell::trust::{Allowed, Disregarded};
-use stepwell::{Gate, Head, Mode, SessionId, Settings, Time, Who, WorkChange};
+use stepwell::{Head, Mode, SessionId, Settings, Time, Who, WorkChange};
 use stepwell_agent::run::{Measure, Notice as RunNotice, Whole};
-use stepwell_runtime::{Hears, Notice, Remedy, SuggestedModel, TokenLimit};
+use stepwell_runtime::{Hears, Notice};
 
+use super::ASKED;
 use crate::text::{ago, count, cut, one_line, visible};
 
 /// How many sessions that crashed are named; the others are counted.
@@ -13,14 +14,8 @@ const NAMED: usize = 5;
 /// How much of a task is shown.
 const TASK: usize = 60;
 
-/// How much of a question is shown.
-const ASKED: usize = 100;
-
 /// How many lines of a difference are shown.
 const LINES: usize = 40;
-
-/// How many names a hint lists: as many as a person reads.
-const NAMES: usize = 20;
 
 /// When something that was said is heard.
 #[must_use]
@@ -44,129 +39,13 @@ pub fn compacted_later(head: &Head) -> String {
 }
 
 /// The hint where a conversation has no model: it is chosen there.
-pub fn choose_model(it: &SuggestedModel) -> String {
-    let key = match it.has_key {
-        true => String::new(),
-        false => format!(" (with a key in {})", it.variable),
-    };
-    let model = it.model;
+#[must_use]
+pub fn choose_model(model: &str, key: Option<&str>) -> String {
+    let key = key.map(|key| format!(" (with a key in {key})")).unwrap_or_default();
     format!(
         "/model {model}{key} chooses one for this conversation; stepwell config set --user \
          model.name {model} keeps it; stepwell demo needs none"
     )
-}
-
-/// The hint that follows an error of a run.
-pub fn run_remedy(remedy: &Remedy) -> String {
-    match remedy {
-        Remedy::NameModel(it) => {
-            let key = match it.has_key {
-                true => String::new(),
-                false => format!(", with a key in {}", it.variable),
-            };
-            let model = it.model;
-            format!(
-                "add --model {model}{key}; stepwell config set --user model.name {model} keeps \
-                 it; stepwell demo needs none"
-            )
-        }
-        Remedy::TakeModel(model) => format!("--model {model} takes it"),
-        Remedy::NameFlowModel => {
-            "add --model provider/name, or runtime.provider and runtime.model_id to the spec"
-                .to_owned()
-        }
-        Remedy::UseProtocol(known) => match known.split_last() {
-            Some((last, others)) => format!("use {} or {last}", others.join(", ")),
-            None => String::new(),
-        },
-        Remedy::SetVariable(name) => format!("set {name}"),
-        Remedy::NameOneOf(known) if known.len() > NAMES => {
-            format!("expected one of: {}, …", known[..NAMES].join(", "))
-        }
-        Remedy::NameOneOf(known) => format!("expected one of: {}", known.join(", ")),
-        Remedy::SetPrice(TokenLimit::Run) => {
-            "set its price in the configuration, or limit --max-tokens".to_owned()
-        }
-        Remedy::SetPrice(TokenLimit::Spec) => {
-            "set its price in the configuration, or limit tokens (budgets.max_tokens)".to_owned()
-        }
-        Remedy::LimitRun => "limit this invocation: --budget USD, or --max-tokens N".to_owned(),
-        Remedy::MendSpecServer(server) => {
-            format!("mend tools.mcp in the spec, where {server} is described")
-        }
-        Remedy::MendServer(server) => {
-            format!("mend mcp.{server} in your configuration, or the agent's tools")
-        }
-        Remedy::ListServers => "stepwell mcp list lists your MCP servers".to_owned(),
-        Remedy::CaptureAll(key) => {
-            format!("stepwell config set {key} . captures the whole workspace")
-        }
-        Remedy::SaveSessions => "add --config sessions.auto_save=true".to_owned(),
-        Remedy::AskDriver(id) => format!("stepwell agent should-resume {id}"),
-        Remedy::BeginFlow => "stepwell flow run SPEC begins it anew".to_owned(),
-        Remedy::Say(id) => format!("stepwell run \"TASK\" --session {id} continues it"),
-        Remedy::ShowOrRewind(id) => {
-            format!("stepwell show {id} --events; stepwell rewind {id} --to SEQ takes nodes back")
-        }
-        Remedy::Resume(id) => format!("stepwell resume {id} continues it"),
-        Remedy::AttachOrStop(id) => {
-            format!("stepwell resume {id} --attach follows it; stepwell stop {id} stops it")
-        }
-        Remedy::Attach(id) => format!("stepwell resume {id} --attach follows it"),
-        Remedy::AskPerson => "type it in a terminal of your own".to_owned(),
-        Remedy::TryLater => "try again when that is done".to_owned(),
-        Remedy::AwaitRewind(id) => format!("{id} is being rewound; try again when that is done"),
-        Remedy::FinishRewind(id) => format!("stepwell rewind {id} --finish finishes it"),
-        Remedy::FinishLeaving(id) => {
-            format!("stepwell rewind {id} --finish finishes it and leaves those files as they are")
-        }
-        Remedy::RestoreAndFinish(id) => format!(
-            "stepwell trash restore {id} brings it back; then stepwell rewind {id} --finish \
-             finishes it"
-        ),
-        Remedy::NameGate(open) => format!("add --gate, with one of: {}", listed(open)),
-        Remedy::TypeGate(choices) => {
-            let each = choices.iter().map(|it| {
-                let (typed, asked) = (visible(&it.typed), cut(&one_line(&it.prompt), ASKED));
-                format!("\n  stepwell gates answer {typed} ANSWER    {asked}")
-            });
-            format!("if you mean one of these, name its session too:{}", each.collect::<String>())
-        }
-        Remedy::ListGates => "stepwell gates lists those that do".to_owned(),
-        Remedy::OpenGates(open) => format!("these wait: {}", listed(open)),
-        Remedy::Respond(id) => format!(
-            "stepwell resume {id} --respond \"your answer\"; stepwell gates shows the question"
-        ),
-        Remedy::TakeDefault(id) => format!("stepwell resume {id} continues with the default"),
-        Remedy::AllowOrDeny { session, gate } => {
-            format!("stepwell resume {session} --gate {gate} --approve, or --deny --reason \"why\"")
-        }
-        Remedy::ListFiles(id) => format!("stepwell files {id} lists what it changed"),
-        Remedy::ShowEvents(id) => format!("stepwell show {id} --events shows what it did"),
-        Remedy::Show(id) => format!("stepwell show {id} shows what became of it"),
-        Remedy::UseStoredSpec => "without --use-current-spec the stored one is used".to_owned(),
-        Remedy::UseStoredSpecOrBegin(id) => format!(
-            "stepwell resume {id} continues with the stored spec; stepwell flow run starts over"
-        ),
-        Remedy::GiveVariable { session, name } => {
-            format!("stepwell resume {session} --var {name}=…, as it was")
-        }
-        Remedy::AnswerForGood => "without --dry-run, the answer counts".to_owned(),
-        Remedy::BeginOtherFlow => {
-            "with other variables it is another flow: stepwell flow run SPEC --var …".to_owned()
-        }
-        Remedy::ChooseMode => {
-            "if that is what you want, say when you are asked: --mode confirm-sensitive".to_owned()
-        }
-        Remedy::MendAndResume(id) => format!("when that is mended: stepwell resume {id}"),
-        // The error says what is wrong; nothing more is known here.
-        _ => String::new(),
-    }
-}
-
-fn listed(open: &[Gate]) -> String {
-    let line = |gate: &Gate| format!("{} ({})", gate.id, cut(&one_line(&gate.prompt), 40));
-    open.iter().map(line).collect::<Vec<_>>().join(", ")
 }
 
 /// What a notice about how a run begins says on stderr, if it is worth a line there.
@@ -179,19 +58,7 @@ pub fn runtime_notice(notice: &Notice, now: Time, is_live: bool) -> Option<Strin
                  resumed."
             )
         }
-        Notice::InstructionsNotRead { why } => format!("warning: AGENTS.md is not read: {why}"),
-        Notice::ModelNotRemembered { why } => {
-            format!("warning: the model was not remembered: {why}")
-        }
-        Notice::NoSummariser { model, why, instead } => {
-            format!("warning: compaction.model {model}: {why}; {instead} writes the summaries")
-        }
-        Notice::ModelUnreachable { model, why } => {
-            format!("warning: {model} cannot be asked: {why}")
-        }
-        Notice::PricesNotRead { why } => {
-            format!("warning: {why}; the prices that ship are used")
-        }
+        Notice::Warning { what, why } => format!("warning: {what}: {why}"),
         Notice::OtherAgent { used, system, instead } => format!(
             "{used:?} is an agent of {system}; {instead} takes its place here (--agent NAME \
              names another)"
@@ -216,7 +83,6 @@ pub fn runtime_notice(notice: &Notice, now: Time, is_live: bool) -> Option<Strin
             count(*left, "tool")
         ),
         Notice::CutOff { sessions } => cut_off(sessions, now),
-        Notice::CutOffUnknown { why } => format!("warning: who was cut off is not known: {why}"),
         Notice::RewindFinished { session, began, left } => {
             let mut text =
                 format!("A rewind of {session} that was cut off at seq {began} is finished now.");
@@ -274,8 +140,6 @@ pub fn runtime_notice(notice: &Notice, now: Time, is_live: bool) -> Option<Strin
             format!("[{}] {asked}: {answer}", visible(gate))
         }
         Notice::NotTaken { why, .. } => format!("{why}: your answer is not taken"),
-        Notice::NotWritten { path, why } => format!("warning: {}: {why}", path.display()),
-        other => format!("warning: {other:?}"),
     })
 }
 
@@ -371,7 +235,6 @@ pub fn run_notice(notice: &RunNotice) -> String {
             format!("{who} said {text:?} in this session at {at}; your model is shown it{asked}")
         }
         RunNotice::AnswerRefused { gate, why } => format!("[{gate}] {why}"),
-        other => format!("{other:?}"),
     }
 }
 

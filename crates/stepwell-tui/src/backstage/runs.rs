@@ -10,7 +10,6 @@ use std::time::Duration;
 use parking_lot::{Mutex, MutexGuard};
 use stepwell::{Access, Answer, Lane, Money, Phase, Said, Seq, SessionId};
 use stepwell_agent::permission::Rule;
-use stepwell_flow::NoAnswer;
 use stepwell_flow::guided::Outline;
 use stepwell_flow::spec::YesPhase;
 use stepwell_runtime::{
@@ -383,11 +382,7 @@ fn not_answered(
     inputs: &Inputs,
 ) {
     let Err(error) = answered else { return };
-    let again = match &error {
-        Error::BadAnswer { why, .. } => !matches!(why, NoAnswer::Late { .. }),
-        Error::Unclear { .. } | Error::SecretRule { .. } => true,
-        _ => false,
-    };
+    let again = matches!(error, Error::BadAnswer { is_late: false, .. });
     let (why, _) = explained(&error);
     let _ = inputs.send(Input::Reply(Reply::NotAnswered { session, gate, why, again }));
 }

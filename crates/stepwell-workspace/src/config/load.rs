@@ -14,7 +14,10 @@ use toml_edit::{Document, Item, TableLike, Value};
 
 use super::settings::{KEYS, Key, Raw, Settings, near, nearest};
 use super::{Config, Override, Source, fields};
-use crate::error::{ConfigPlace, Error, Remedy, Result};
+use stepwell::Remedy;
+use stepwell::error::Listing;
+
+use crate::error::{ConfigPlace, Error, Result};
 use crate::host::{Host, OURS};
 use crate::location::CONFIG_FILE;
 
@@ -163,8 +166,8 @@ impl Config {
             if KEYS.iter().any(|key| section(&key)) {
                 let near = Key::find(nearest(&rest.replacen('_', ".", 1))).map(Key::variable);
                 let (at, why) = (ConfigPlace::Environment, format!("unknown {name}"));
-                let remedy = near.map(|near| Box::new(Remedy::Write(near)));
-                return Err(Error::Config { at, why, remedy });
+                let remedies = near.map(|near| Remedy::Choose(vec![near])).into_iter().collect();
+                return Err(Error::Config { at, why, remedies });
             }
         }
         Ok(())
@@ -279,13 +282,10 @@ fn is_section(name: &str) -> bool {
 fn known(name: &str, at: ConfigPlace) -> Result<&'static Key> {
     Key::find(name).ok_or_else(|| match near(name) {
         Some(near) => wrong(at, format!("unknown key {name}; did you mean {near}?")),
-        None => {
-            let remedy = Some(Box::new(Remedy::ListSettings));
-            Error::Config { at, why: format!("unknown key {name}"), remedy }
-        }
+        None => wrong(at, format!("unknown key {name}")).helped_by(Remedy::List(Listing::Settings)),
     })
 }
 
 const fn wrong(at: ConfigPlace, why: String) -> Error {
-    Error::Config { at, why, remedy: None }
+    Error::Config { at, why, remedies: Vec::new() }
 }

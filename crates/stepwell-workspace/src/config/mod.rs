@@ -16,6 +16,8 @@ use stepwell_catalog::agent::Agent;
 use stepwell_catalog::price::PriceChange;
 use stepwell_catalog::server::ServerName;
 
+use crate::error::ConfigPlace;
+
 pub use mcp::{McpConfig, McpReach, ShownMcp, WORKSPACE};
 pub use settings::{KEYS, Key, STORE_URL, Settings, near, nearest};
 pub use value::{AgentIds, Folders, IdStyle, Number, Setting, Share, StoreUrl, TalkFrom};
@@ -96,6 +98,19 @@ pub enum Source {
     },
     /// It does not count: the team's store has a rule of its own.
     StoreDecides,
+}
+
+impl Source {
+    /// The place of a value that is wrong.
+    #[must_use]
+    pub fn place(&self) -> ConfigPlace {
+        match self {
+            Self::File(path) => ConfigPlace::File { path: path.clone(), line: None },
+            Self::Variable(name) => ConfigPlace::Variable(name.clone()),
+            Self::Ignored { counts, .. } => counts.place(),
+            Self::Default | Self::Override | Self::StoreDecides => ConfigPlace::Override,
+        }
+    }
 }
 
 impl Config {

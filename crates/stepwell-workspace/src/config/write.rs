@@ -24,8 +24,8 @@ use crate::workspace_file::WorkspaceFile;
 pub fn put(path: &Path, key: &Key, text: &str) -> Result<Value> {
     let mut settings = Settings::default();
     settings.put(key, Raw::Text(text)).map_err(|why| {
-        let value = if key.is_secret() { "…" } else { text }.to_owned();
-        Error::Value { key: key.name, value, why }
+        let value = if key.is_secret() { "…" } else { text };
+        Error::invalid(format!("{} = {value}: {why}", key.name))
     })?;
     let mut document = document(path)?.unwrap_or_default();
     let (section, name) = key.name.split_once('.').unwrap_or(("", key.name));
@@ -117,7 +117,7 @@ fn document(path: &Path) -> Result<Option<DocumentMut>> {
 /// A file that says something else than settings.
 fn broken(path: &Path, why: String) -> Error {
     let at = ConfigPlace::File { path: path.to_owned(), line: None };
-    Error::Config { at, why, remedy: None }
+    Error::Config { at, why, remedies: Vec::new() }
 }
 
 /// A file with every key, its default and what it does, all commented out.

@@ -34,7 +34,7 @@ impl SettingsFile {
     /// If it cannot be read, understood or written. It is then as it was.
     pub fn install(&self) -> Result<bool> {
         let mut settings = self.read()?;
-        let changed = settings.install().map_err(|error| self.unreadable(error))?;
+        let changed = settings.install().map_err(|error| self.unreadable(&error))?;
         self.write(&settings, changed.is_ok())
     }
 
@@ -44,7 +44,7 @@ impl SettingsFile {
     /// If it cannot be read, understood or written. It is then as it was.
     pub fn uninstall(&self) -> Result<bool> {
         let mut settings = self.read()?;
-        let changed = settings.uninstall().map_err(|error| self.unreadable(error))?;
+        let changed = settings.uninstall().map_err(|error| self.unreadable(&error))?;
         self.write(&settings, changed.is_ok())
     }
 
@@ -53,7 +53,7 @@ impl SettingsFile {
     /// # Errors
     /// If it cannot be read or understood.
     pub fn installed(&self) -> Result<usize> {
-        Ok(self.read()?.installed().map_err(|error| self.unreadable(error))?.len())
+        Ok(self.read()?.installed().map_err(|error| self.unreadable(&error))?.len())
     }
 
     fn read(&self) -> Result<Settings> {
@@ -63,7 +63,7 @@ impl SettingsFile {
             Err(error) => return Err(Error::file(&self.0, "reading it")(error)),
         };
         let text = text.trim_start_matches('\u{feff}');
-        Settings::read(text).map_err(|error| self.unreadable(error))
+        Settings::read(text).map_err(|error| self.unreadable(&error))
     }
 
     fn write(&self, settings: &Settings, changed: bool) -> Result<bool> {
@@ -75,8 +75,8 @@ impl SettingsFile {
         Ok(changed)
     }
 
-    fn unreadable(&self, source: serde_json::Error) -> Error {
-        Error::HookSettings { path: self.0.clone(), source }
+    fn unreadable(&self, source: &serde_json::Error) -> Error {
+        Error::invalid(format!("{}: {source}; it was left as it is", self.0.display()))
     }
 }
 
@@ -102,7 +102,7 @@ mod tests {
         let file = SettingsFile::below(folder.path());
         fs::create_dir_all(file.path().parent().unwrap()).unwrap();
         fs::write(file.path(), "not JSON").unwrap();
-        assert!(matches!(file.install(), Err(Error::HookSettings { .. })));
+        assert!(matches!(file.install(), Err(Error::Refused { .. })));
         assert_eq!(fs::read_to_string(file.path()).unwrap(), "not JSON");
     }
 }

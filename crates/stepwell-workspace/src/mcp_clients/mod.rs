@@ -20,9 +20,11 @@ use stepwell_postgres::Address;
 use self::jsonc::Document;
 use self::receipt::Receipt;
 use self::toml_text::TomlText;
+use stepwell::Remedy;
+
 use crate::atomic_file::replace_users_file;
 use crate::error::{Error, Result};
-use crate::workspace::Workspace;
+use crate::workspace::{Workspace, no_folder};
 
 /// What the server is called in other agents' settings.
 const NAME: &str = "stepwell";
@@ -115,7 +117,13 @@ impl Workspace {
         let Some(named) = named else { return Ok(arguments) };
         let text = named.to_string_lossy().trim().to_owned();
         let store = match Address::of_store(&text).map_err(Error::Address)? {
-            Some(address) if address.password().is_some() => return Err(Error::PasswordInAddress),
+            Some(address) if address.password().is_some() => {
+                let why = "the store's address has a password, which does not belong in another \
+                           program's settings; leave it out and set PGPASSWORD where the server \
+                           is started, or keep the address in your own settings";
+                let (key, value) = ("store.url", "ADDRESS");
+                return Err(Error::invalid(why).helped_by(Remedy::SetConfig { key, value }));
+            }
             Some(_) => text,
             None => {
                 let folder = std::path::absolute(named).unwrap_or_else(|_| named.to_owned());
@@ -212,7 +220,7 @@ impl Workspace {
 
     fn settings_file(&self, client: Target) -> Result<PathBuf> {
         let root = &self.place.root;
-        let home = || self.host.home.as_ref().ok_or(Error::NoFolder);
+        let home = || self.host.home.as_ref().ok_or_else(no_folder);
         Ok(match client {
             Target::Mcp(McpClient::Claude) => root.join(".mcp.json"),
             Target::Mcp(McpClient::Gemini) => root.join(".gemini/settings.json"),
@@ -221,7 +229,7 @@ impl Workspace {
             Target::Mcp(McpClient::Codex) => {
                 let named = self.host.variable("CODEX_HOME").map(PathBuf::from);
                 let usual = self.host.home.as_ref().map(|home| home.join(".codex"));
-                named.or(usual).ok_or(Error::NoFolder)?.join("config.toml")
+                named.or(usual).ok_or_else(no_folder)?.join("config.toml")
             }
             Target::Acp(AcpClient::Zed) => {
                 let named = self.host.variable("XDG_CONFIG_HOME").map(PathBuf::from);
@@ -234,7 +242,7 @@ impl Workspace {
     }
 
     fn receipt_file(&self, client: Target) -> Result<PathBuf> {
-        let state = self.host.state.as_ref().ok_or(Error::NoFolder)?;
+        let state = self.host.state.as_ref().ok_or_else(no_folder)?;
         Ok(Receipt::file(state, &self.settings_file(client)?))
     }
 }
@@ -299,7 +307,7 @@ fn read(path: &Path) -> Result<Option<String>> {
 }
 
 fn unfit(path: &Path, why: String) -> Error {
-    Error::ClientSettings { path: path.to_owned(), why }
+    Error::invalid(format!("{}: {why}; it was left as it is", path.display()))
 }
 
 impl Target {

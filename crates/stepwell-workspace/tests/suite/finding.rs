@@ -1,7 +1,8 @@
 //! Which workspace and which session a name means.
 
-use stepwell::{Access, STORE_FOLDER};
-use stepwell_workspace::{Error, ErrorKind, Lies, Notice, Remedy, Wanted, Workspace};
+use stepwell::error::{Action, Listing};
+use stepwell::{Access, Remedy, STORE_FOLDER};
+use stepwell_workspace::{Error, ErrorKind, Lies, Notice, Wanted, Workspace};
 
 use crate::machine::{Machine, session, text};
 
@@ -32,7 +33,7 @@ fn a_session_is_resumed_from_any_folder_of_its_user() {
     session(&two, "another");
     let error = two.session(id.as_str(), Access::Read).unwrap_err();
     let store = machine.folder("one").join(STORE_FOLDER);
-    assert_eq!(error.remedy(), Some(Remedy::UseStore(store)));
+    assert_eq!(error.remedies(), [Remedy::UseStore(store)]);
     assert_eq!(error.kind(), ErrorKind::Absent);
     two.go_to_session(id.as_str()).unwrap();
     assert_eq!(two.place.root, machine.folder("one"));
@@ -61,12 +62,13 @@ fn the_trash_is_named_where_a_session_lies_in_it() {
     // A whole id means its session wherever it lies; the beginning of one does not.
     let name = &id.as_str()[..id.as_str().len() - 1];
     let not_there = here.find_session_in(&well, stepwell::TrashScope::Trash, name);
-    assert_eq!(not_there.unwrap_err().remedy(), Some(Remedy::LookOutsideTrash(id.clone())));
+    let of = |action| [Remedy::Session(action, id.clone())];
+    assert_eq!(not_there.unwrap_err().remedies(), of(Action::Show));
     well.delete(&id).unwrap();
     let gone = here.find_session(&well, name).unwrap_err();
-    assert_eq!(gone.remedy(), Some(Remedy::Restore(id.clone())));
+    assert_eq!(gone.remedies(), of(Action::Restore));
     let none = here.find_session(&well, "nothing").unwrap_err();
-    assert_eq!(none.remedy(), Some(Remedy::ListSessions));
+    assert_eq!(none.remedies(), [Remedy::List(Listing::Sessions)]);
 }
 
 #[test]
@@ -81,7 +83,7 @@ fn every_store_of_a_user_is_opened_and_a_broken_one_hides_no_other() {
     let found = here.everywhere(|it, store| it.open(store, Access::Read));
     let names: Vec<_> = found.iter().map(|named| named.name.clone()).collect();
     assert_eq!(names, [machine.folder("one").join(STORE_FOLDER)]);
-    assert!(matches!(&machine.notices()[..], [Notice::StoreNotOpened { .. }]));
+    assert!(matches!(&machine.notices()[..], [Notice::Warning { .. }]));
 }
 
 #[test]
@@ -107,7 +109,7 @@ fn a_folder_that_is_gone_and_an_address_that_is_none_are_told_apart() {
     let store = Some("mysql://host/db".into());
     let error = machine.find(Wanted { store, ..machine.wanted("one") }).unwrap_err();
     assert_eq!(error.kind(), ErrorKind::Misspelt);
-    assert_eq!(error.remedy(), Some(Remedy::WriteAddress));
+    assert!(matches!(&error.remedies()[..], [Remedy::Choose(_)]), "{error}");
     // A store that is named in full needs no folder.
     let store = Some(machine.folder("one").join(STORE_FOLDER));
     assert!(machine.find(Wanted { store, ..Wanted::default() }).is_ok());

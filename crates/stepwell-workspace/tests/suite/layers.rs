@@ -1,8 +1,9 @@
 //! The configuration's layers: which one wins, and what a project may not say.
 
-use stepwell::Mode;
+use stepwell::error::Listing;
+use stepwell::{Mode, Remedy};
 use stepwell_workspace::config::{Key, Source};
-use stepwell_workspace::{ConfigPlace, Error, ErrorKind, Remedy};
+use stepwell_workspace::{ConfigPlace, Error, ErrorKind};
 
 use crate::machine::Machine;
 
@@ -97,12 +98,12 @@ fn a_fault_names_its_line_and_what_was_perhaps_meant() {
     }
     machine.write(PROJECTS, "[qwertz]\nuiop = 1\n");
     let unlike_any = machine.at("project").unwrap_err();
-    assert_eq!(unlike_any.remedy(), Some(Remedy::ListSettings), "{unlike_any}");
+    assert_eq!(unlike_any.remedies(), [Remedy::List(Listing::Settings)], "{unlike_any}");
     std::fs::remove_file(path).unwrap();
     machine.variables.insert("STEPWELL_SESSIONS_CLEANUP_DAYS".into(), "3".into());
     let meant = "STEPWELL_SESSIONS_CLEANUP_AFTER_DAYS".to_owned();
     let error = machine.at("project").unwrap_err();
-    assert_eq!(error.remedy(), Some(Remedy::Write(meant)));
+    assert_eq!(error.remedies(), [Remedy::Choose(vec![meant])]);
     // Others that begin like ours are not about the configuration.
     machine.variables.clear();
     machine.variables.insert("STEPWELL_LOG".into(), "info".into());
