@@ -121,8 +121,8 @@ impl Workspace {
                 let why = "the store's address has a password, which does not belong in another \
                            program's settings; leave it out and set PGPASSWORD where the server \
                            is started, or keep the address in your own settings";
-                let (key, value) = ("store.url", "ADDRESS");
-                return Err(Error::invalid(why).helped_by(Remedy::SetConfig { key, value }));
+                let remedy = Remedy::SetVariable("PGPASSWORD".to_owned());
+                return Err(Error::invalid(why).helped_by(remedy));
             }
             Some(_) => text,
             None => {
