@@ -53,6 +53,7 @@ mod archive;
 mod claude;
 mod codex;
 mod error;
+mod find;
 mod frameworks;
 mod gaia;
 mod goose;
@@ -66,34 +67,35 @@ mod registry;
 mod snapshot;
 mod strands_cli;
 mod strands_sdk;
+mod transfer;
 mod write;
 
 pub use archive::{ARCHIVE_VERSION, Imported, import};
 pub use error::{Error, Result};
+pub use find::walk::{Found, Searched, find, find_news, search};
 pub use frameworks::{Cells, LangGraphTables};
 pub use intake::{
-    Became, ImportSummary, ImportedSession, KnownFiles, Mode, Report, take_in, take_in_watched,
+    Became, ImportSummary, ImportedSession, KnownFiles, Mode, Report, holds_all, take_in,
+    take_in_watched,
 };
 pub use json::fields::{Fields, elements, push_field, quoted, text_of, with_fields};
 pub use m31a::LEDGER_COLUMNS;
 pub use page::work::{
     Said, cell, read_tasks, said, state_markdown, table, task_progress, tasks_markdown,
 };
-pub use read::compare_session::holds_all;
-pub use read::dry_run::DryRun;
 pub use read::input::{
     Fingerprint, Input, Line, LineEnd, Lines, MAX_FILE_BYTES, MAX_LINE_BYTES, Watcher,
 };
+pub use read::mark::Mark;
 pub use read::neutral::{Item, KeptLine, Opening, Sink, Wanted, Warning, kept_event};
-pub use read::reader::{Homes, Kind, Probe, Reader};
+pub use read::reader::{Homes, Keeper, Kind, Probe, Reader};
 pub use read::steps::Steps;
-pub use read::walk::{Found, Searched, find, find_news, search};
 pub use registry::{Entry, Format, UnknownFormat};
-pub use write::convert::{Conversion, Converted, convert};
-pub use write::copy::{Copied, copy};
+pub use transfer::convert::{Conversion, Converted, convert};
+pub use transfer::copy::{Copied, copy};
+pub use transfer::dry_run::DryRun;
+pub use transfer::export::export;
 pub use write::draft::{Destination, Existing, write_to};
-pub use write::export::export;
-pub use write::mark::Mark;
 pub use write::unanswered::NOT_BEGUN;
 pub use write::writer::{
     Exported, Handoff, Handover, Length, Losses, Outlet, Purpose, Shape, Subagents, Wishes, Writer,

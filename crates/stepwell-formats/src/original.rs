@@ -16,9 +16,9 @@ use stepwell::{
 };
 
 use crate::read::input::{MAX_FILE_BYTES, expanded, is_compressed, list, open, unreadable};
+use crate::read::mark::Mark;
 use crate::read::neutral::is_provenance;
 use crate::write::layout::{fits, leads_to};
-use crate::write::mark::Mark;
 use crate::write::writer::{Exported, Outlet, Purpose, SUBAGENTS, subagents};
 use crate::{Error, Result};
 

@@ -10,12 +10,12 @@ use stepwell::{Digest, Event, Lane, Money, SessionId, Status, Stepwell, StopReas
 use super::message::{self, Tools};
 use super::{FIELDS, SYSTEM, TRUNCATED, is_id};
 use crate::json::fields::{Fields, quoted, text_of, with_fields};
-use crate::read::facts::FACTS;
 use crate::read::neutral::PROVENANCE;
 use crate::snapshot::{
     Aside, Escapes, Holds, LAYOUT, Layout, Live, Object, Said, Style, completed, epoch, list,
     moment, name, provider_of, still, styled, texts, users_metadata,
 };
+use crate::write::facts::FACTS;
 use crate::write::writer::{Exported, Length, Losses, SUBAGENTS};
 use crate::{Error, Result};
 

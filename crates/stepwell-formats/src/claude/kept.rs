@@ -7,23 +7,23 @@ use super::content::Said;
 use super::said::{is_conversation, usage};
 use crate::json::fields::Fields;
 use crate::read::neutral::KeptLine;
+use crate::read::reader::Keeper;
 
 /// The system's name in the source of a session that the SDK keeps.
-pub(crate) const KEEPER: &str = "claude";
+const SYSTEM: &str = "claude";
 
-/// The name by which the SDK knows a subagent's transcript.
-pub(crate) fn subagent(agent: &str) -> String {
-    format!("subagents/agent-{agent}")
-}
+/// The SDK.
+pub(super) const SDK: Keeper =
+    Keeper { system: SYSTEM, subagent: |agent| format!("subagents/agent-{agent}") };
 
 /// A line as the SDK's store keeps it, if it has a name of its own: one without cannot be told from
 /// another.
 pub(super) fn kept_line(text: &str, fields: &Fields<'_>) -> Option<KeptLine> {
     let name = fields.text("uuid").filter(|name| !name.is_empty())?;
-    let id = EventId::derived(format!("{KEEPER}/{name}").as_bytes());
+    let id = EventId::derived(format!("{SYSTEM}/{name}").as_bytes());
     let at = fields.time("timestamp");
     let foreign =
-        Foreign { system: KEEPER.to_owned(), about: About::Itself, data: text.trim().to_owned() };
+        Foreign { system: SYSTEM.to_owned(), about: About::Itself, data: text.trim().to_owned() };
     let said = message(fields).map(NewEvent::from);
     let mut events: Vec<NewEvent> =
         said.into_iter().chain([NewEvent::from(foreign).with_id(id)]).collect();

@@ -8,9 +8,9 @@ use stepwell::{Image, Message, Part, Role, Text, Time, ToolResult, Usage};
 use super::PROVIDER;
 use super::content::object_of;
 use crate::json::fields::quoted;
+use crate::read::mark::{CONTINUES, Mark};
 use crate::snapshot::TimeForm;
 use crate::write::leftover_parts::Spare;
-use crate::write::mark::{CONTINUES, Mark};
 use crate::write::writer::Purpose;
 
 /// The model of a message that names none.

@@ -28,11 +28,9 @@ use crate::Result;
 use crate::json::fields::Fields;
 use crate::read::input::Input;
 use crate::read::neutral::Sink;
-use crate::read::reader::{Homes, Kind, Probe, Reader};
+use crate::read::reader::{Homes, Keeper, Kind, Probe, Reader};
 use crate::registry::Entry;
 use crate::write::writer::{Exported, Handoff, Handover, Outlet, Writer, is_uuid};
-
-pub(crate) use kept::{KEEPER, subagent};
 
 /// The system's name in a session's source.
 const SYSTEM: &str = "claude-code";
@@ -67,6 +65,10 @@ impl Reader for Claude {
 
     fn read(&self, input: &Input, sink: &mut dyn Sink) -> Result<()> {
         read::read(input, sink)
+    }
+
+    fn keeper(&self) -> Option<Keeper> {
+        Some(kept::SDK)
     }
 
     fn places(&self, homes: &Homes<'_>) -> Vec<PathBuf> {

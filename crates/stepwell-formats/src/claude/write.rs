@@ -19,10 +19,10 @@ use super::tree::key;
 use super::{PROVIDER, SYSTEM, is_uuid};
 use crate::json::fields::{Fields, quoted};
 use crate::original;
-use crate::read::facts::{Form, Said, Transcript};
+use crate::read::mark::Mark;
 use crate::read::neutral::{KEPT, is_provenance, to_be_kept, without_provenance};
+use crate::write::facts::{Form, Said, Transcript};
 use crate::write::leftover_parts;
-use crate::write::mark::Mark;
 use crate::write::unanswered::Unanswered;
 use crate::write::writer::{
     Exported, FOREIGN, Losses, Outlet, Purpose, SUBAGENTS, count_event, each_event, subagents,

@@ -7,8 +7,8 @@ use stepwell::{Created, Event, Part, Recorded, Role};
 use super::item::{self, hollow};
 use crate::json::fields::{Fields, elements};
 use crate::read::input::Input;
+use crate::read::mark::Mark;
 use crate::read::neutral::{KEPT, Opening};
-use crate::write::mark::Mark;
 use crate::{Error, Result};
 
 /// How many lines are looked at for what was asked.

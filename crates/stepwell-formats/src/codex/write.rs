@@ -15,11 +15,11 @@ use super::order::in_order;
 use super::{SUBAGENTS_FOLDER, SYSTEM, rollout_name};
 use crate::json::fields::{Fields, quoted};
 use crate::original;
-use crate::read::facts::{Form, Said, Transcript};
+use crate::read::mark::{CONTINUES, Mark};
 use crate::read::neutral::{KEPT, is_provenance, to_be_kept};
 use crate::snapshot::TimeForm;
+use crate::write::facts::{Form, Said, Transcript};
 use crate::write::leftover_parts;
-use crate::write::mark::{CONTINUES, Mark};
 use crate::write::unanswered::Unanswered;
 use crate::write::writer::{
     Exported, FOREIGN, Losses, Outlet, Purpose, SUBAGENTS, count_event, each_event, is_uuid,

@@ -10,12 +10,12 @@ use super::history::PhaseHistory;
 use super::read::{entries, last_error};
 use super::{FIELDS, FINAL, SYSTEM};
 use crate::json::fields::{Fields, quoted};
-use crate::read::facts::{Says, count_facts};
 use crate::read::neutral::PROVENANCE;
 use crate::snapshot::{
     Aside, Escapes, Holds, LAYOUT, Layout, Live, Object, Style, TimeForm, list, moment, name,
     number, still, styled, users_metadata,
 };
+use crate::write::facts::{Says, count_facts};
 use crate::write::writer::{Exported, Losses, SUBAGENTS};
 use crate::{Error, Result};
 

@@ -6,8 +6,8 @@ use stepwell::{Append, Filter, InScope, Query, SessionId, Write};
 use super::name::wanted;
 use super::{Became, ImportedSession, Intake, Mode};
 use crate::Result;
-use crate::claude::{KEEPER, subagent};
 use crate::read::neutral::{KeptLine, Opening};
+use crate::read::reader::{Keeper, Reader};
 
 /// How many lines are written at a time.
 const BATCH: usize = 256;
@@ -18,15 +18,16 @@ pub(crate) type Lines<'a> = dyn FnMut() -> Result<Option<KeptLine>> + 'a;
 impl Intake<'_> {
     /// The session here that the program of an opening's session keeps itself.
     pub(super) fn kept_by_its_program(&mut self, opening: &Opening) -> Result<Option<SessionId>> {
+        let Some(keeper) = self.format.reader().and_then(Reader::keeper) else { return Ok(None) };
         let Some(parent) = &opening.parent else {
-            let main = self.kept_main(&opening.id)?;
+            let main = self.kept_main(keeper, &opening.id)?;
             return Ok(main.map(|(id, _)| id));
         };
-        let Some((main, scope)) = self.kept_main(parent)? else { return Ok(None) };
+        let Some((main, scope)) = self.kept_main(keeper, parent)? else { return Ok(None) };
         let agent = opening.id.strip_prefix(&format!("{parent}.")).unwrap_or(&opening.id);
-        let (scope, name) = (format!("{scope}\u{1f}{parent}"), subagent(agent));
+        let (scope, name) = (format!("{scope}\u{1f}{parent}"), (keeper.subagent)(agent));
         let filter = Filter {
-            system: Some(KEEPER.to_owned()),
+            system: Some(keeper.system.to_owned()),
             scope: Some(InScope::Is(scope)),
             ..Filter::default()
         };
@@ -36,14 +37,15 @@ impl Intake<'_> {
         Ok(found.into_iter().map(|it| it.head).find(is_it).map(|head| head.id))
     }
 
-    /// A session that the Claude Agent SDK keeps, and its scope.
-    fn kept_main(&self, name: &str) -> Result<Option<(SessionId, String)>> {
+    /// A session that the program keeps, and its scope.
+    fn kept_main(&self, keeper: Keeper, name: &str) -> Result<Option<(SessionId, String)>> {
         let head = match self.well.store().info(&wanted(name)) {
             Ok(info) => info.head,
             Err(stepwell::Error::NoSession(_)) => return Ok(None),
             Err(error) => return Err(error.into()),
         };
-        let is_kept = head.source.as_ref().is_some_and(|it| it.system == KEEPER && it.id == name);
+        let source = head.source.as_ref();
+        let is_kept = source.is_some_and(|it| it.system == keeper.system && it.id == name);
         Ok(is_kept.then(|| (head.id, head.scope.unwrap_or_default())))
     }
 

@@ -10,12 +10,12 @@ use stepwell::{Filter, Head, Query, SessionId, Stepwell, TrashScope};
 
 use super::name::wanted;
 use super::{Became, ImportedSession, Mode, ROOT, Report, STAMP, take_in_watched};
+use crate::find::walk::{self, Found, Searched};
 use crate::read::input::Watcher;
+use crate::read::mark::CONTINUES;
 use crate::read::neutral::PROVENANCE;
 use crate::read::seen::Seen;
-use crate::read::walk::{self, Found, Searched};
 use crate::registry::Format;
-use crate::write::mark::CONTINUES;
 use crate::{Error, Result};
 
 /// The files that a store's sessions came from, with how each looked. The default knows none.
@@ -64,7 +64,7 @@ impl KnownFiles {
     }
 
     /// What is found by way of a file, if the file looks as it did when it was read.
-    pub(crate) fn find(&self, path: &Path, found: &Metadata) -> Option<Found> {
+    fn find(&self, path: &Path, found: &Metadata) -> Option<Found> {
         let KnownFile { format, root, stamp, .. } = self.files.get(path)?;
         let is_there = root == path || root.is_file();
         let same = found.is_file() && Seen::of_file(found).is(stamp);
@@ -77,7 +77,7 @@ impl KnownFiles {
     /// # Errors
     /// If there is nothing at that path.
     pub fn search(&self, path: &Path, only: Option<Format>) -> std::io::Result<Searched> {
-        walk::search_knowing(path, only, self)
+        walk::search_knowing(path, only, &|path, found| self.find(path, found))
     }
 
     /// Finds the sessions at a path, as [`find`](crate::find) does, without opening files that are
@@ -92,7 +92,7 @@ impl KnownFiles {
         found: &mut dyn FnMut(Found) -> Result<()>,
         fault: &mut dyn FnMut(Error),
     ) -> Result<()> {
-        walk::find_knowing(path, only, self, found, fault)
+        walk::find_knowing(path, only, &|path, found| self.find(path, found), found, fault)
     }
 
     /// Takes in what was found, as [`take_in_watched`] does, without opening a file that is known

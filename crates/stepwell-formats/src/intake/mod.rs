@@ -2,6 +2,7 @@
 //! it came from, and only what is new of it.
 
 mod claim;
+mod compare_session;
 mod counted;
 mod database;
 mod gap;
@@ -25,13 +26,14 @@ use stepwell::{Change, Digest, Edited, Head, Origin, Seq, SessionId, Source, Ste
 use crate::archive;
 use crate::original::Lies;
 use crate::read::input::{Input, Watcher};
+use crate::read::mark::CONTINUES;
 use crate::read::neutral::{Item, KeptLine, Opening, PROVENANCE, Sink, Wanted, Warning};
 use crate::read::seen::Seen;
 use crate::registry::Format;
-use crate::write::mark::CONTINUES;
 use crate::write::writer::Shape;
 use crate::{Error, Result};
 use claim::{Precedence, RECOVERED, UPDATED_AT, is_recovered, told_by};
+pub use compare_session::holds_all;
 use database::DatabaseReading;
 pub use known::KnownFiles;
 use name::{Destination, beside, destination, wanted};

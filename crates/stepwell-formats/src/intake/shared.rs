@@ -6,10 +6,10 @@ use std::path::Path;
 
 use stepwell::{Event, Message, NodeState, SessionId, Span, Stepwell, Time};
 
-use crate::read::compare_session::hear;
+use super::compare_session::hear;
+use crate::read::mark::Mark;
 use crate::read::neutral::Item;
 use crate::registry::Format;
-use crate::write::mark::Mark;
 use crate::{Error, Result};
 
 /// How many events are read at a time.

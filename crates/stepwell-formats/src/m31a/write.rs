@@ -14,13 +14,13 @@ use super::{SESSION, SYSTEM, message, tasks};
 use crate::json::fields::{Fields, quoted, text_of};
 use crate::original::{self, own_name};
 use crate::page::work::said;
-use crate::read::facts::{Says, count_facts};
 use crate::read::neutral::PROVENANCE;
 use crate::read::steps::Steps;
 use crate::snapshot::{
     Aside, Escapes, Holds, Layout, Live, Object, Said, Style, TimeForm, completed, list, moment,
     name, still, styled,
 };
+use crate::write::facts::{Says, count_facts};
 use crate::write::writer::{Exported, Losses, Outlet, SUBAGENTS};
 use crate::{Error, Result};
 

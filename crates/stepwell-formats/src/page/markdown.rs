@@ -11,8 +11,8 @@ use crate::page::document::{
     Block, Call, Command, Conversation, Document, Edit, Entry, Fold, Line, Mark, NodeResult,
     Passage, Picture, Turn, clock, passages,
 };
+use crate::page::export::export_page;
 use crate::registry::Entry as FormatEntry;
-use crate::write::export::page;
 use crate::write::writer::{Exported, Outlet, Writer};
 
 pub(crate) static FORMAT: FormatEntry = FormatEntry {
@@ -31,7 +31,7 @@ impl Writer for Markdown {
     }
 
     fn write(&self, well: &Stepwell, id: &SessionId, to: &mut Outlet<'_>) -> Result<Exported> {
-        page(well, id, to, render)
+        export_page(well, id, to, render)
     }
 }
 

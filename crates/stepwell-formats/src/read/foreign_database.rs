@@ -11,7 +11,7 @@ use stepwell::Time;
 use tempfile::TempDir;
 
 use crate::read::input::{self, unreadable};
-use crate::read::seen::Seen;
+use crate::read::seen::{JOURNAL, LOG, Seen, beside};
 use crate::{Error, Result};
 
 /// How long others' locks are waited for: theirs are short.
@@ -135,15 +135,6 @@ enum Access {
     Read,
     /// Roll back what was not committed, and read.
     Mend,
-}
-
-pub(crate) const LOG: &str = "-wal";
-pub(crate) const JOURNAL: &str = "-journal";
-
-pub(crate) fn beside(path: &Path, ending: &str) -> PathBuf {
-    let mut name = path.as_os_str().to_owned();
-    name.push(ending);
-    name.into()
 }
 
 fn has(path: &Path, ending: &str) -> bool {

@@ -13,8 +13,8 @@ use stepwell::{
 
 use crate::Result;
 use crate::json::fields::Fields;
+use crate::read::mark::Mark;
 use crate::read::seen::Seen;
-use crate::write::mark::Mark;
 
 /// The metadata that says from which file a session came. It is this store's own, and goes
 /// back to no system.

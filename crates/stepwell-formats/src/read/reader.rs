@@ -23,10 +23,24 @@ pub trait Reader: Sync {
     /// Tells what is there.
     fn read(&self, input: &Input, sink: &mut dyn Sink) -> Result<()>;
 
+    /// The program of the system that keeps sessions here itself, if there is one.
+    fn keeper(&self) -> Option<Keeper> {
+        None
+    }
+
     /// The places where the system keeps its sessions.
     fn places(&self, _homes: &Homes<'_>) -> Vec<PathBuf> {
         Vec::new()
     }
+}
+
+/// A program that keeps sessions here itself, and how it names them.
+#[derive(Clone, Copy, Debug)]
+pub struct Keeper {
+    /// The system in the source of such a session.
+    pub system: &'static str,
+    /// The name of a subagent's transcript, by the name of the subagent.
+    pub subagent: fn(&str) -> String,
 }
 
 /// Where a user's things are. The command line knows; a library does not look.

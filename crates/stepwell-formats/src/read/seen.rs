@@ -2,13 +2,12 @@
 
 use std::fs::Metadata;
 use std::os::unix::fs::MetadataExt;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::time::Duration;
 
 use stepwell::{Digest, Time};
 
 use crate::read::folder::list;
-use crate::read::foreign_database::{JOURNAL, LOG, beside};
 
 /// How long a file must have rested before its times are trusted: a change within the same tick
 /// of a file system's clock leaves them as they were. The coarsest clocks in use tick every two
@@ -17,6 +16,17 @@ const REST: Duration = Duration::from_secs(2);
 
 /// How deep a folder is looked into. No system nests the files of a session half as deep.
 const MAX_DEPTH: usize = 16;
+
+/// How the names of a database's log and of its journal end.
+pub(super) const LOG: &str = "-wal";
+pub(super) const JOURNAL: &str = "-journal";
+
+/// The file beside a database whose name ends so.
+pub(super) fn beside(path: &Path, ending: &str) -> PathBuf {
+    let mut name = path.as_os_str().to_owned();
+    name.push(ending);
+    name.into()
+}
 
 /// Sizes, times and numbers of a file, or of all files that belong together.
 #[derive(Clone, Debug, PartialEq, Eq)]

@@ -15,13 +15,13 @@ use super::{SYSTEM, metadata};
 use crate::json::fields::{Fields, quoted};
 use crate::json::json_text::{Letters, laid_out, overlaid};
 use crate::original;
-use crate::read::facts::{Says, count_facts};
+use crate::read::mark::Mark;
 use crate::snapshot::TimeForm;
 use crate::strands_sdk::conversation::{self, AgentFolder, Lifetime, Live, agent_json, plain_name};
 use crate::strands_sdk::kept::Kept;
 use crate::strands_sdk::sidecar::{self, put};
 use crate::strands_sdk::write::{id_there, is_sum, live, lost};
-use crate::write::mark::Mark;
+use crate::write::facts::{Says, count_facts};
 use crate::write::writer::{Exported, Losses, Outlet, count_event};
 use crate::{Error, Result};
 

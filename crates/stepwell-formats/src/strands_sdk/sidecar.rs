@@ -8,8 +8,8 @@ use stepwell::Recorded;
 use super::kept::Kept;
 use crate::json::fields::Fields;
 use crate::read::input::Input;
+use crate::read::mark::{CONTINUES, Mark};
 use crate::read::neutral::{Item, Sink, Warning, kept_event, line_of};
-use crate::write::mark::{CONTINUES, Mark};
 use crate::write::writer::Outlet;
 use crate::{Error, Result};
 

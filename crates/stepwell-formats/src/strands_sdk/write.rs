@@ -15,11 +15,11 @@ use crate::Result;
 use crate::json::fields::{push_field, quoted};
 use crate::json::json_text::{Letters, laid_out};
 use crate::original;
-use crate::read::facts::{Says, count_facts};
+use crate::read::mark::Mark;
 use crate::read::neutral::without_provenance;
 use crate::read::steps::Steps;
 use crate::snapshot::TimeForm;
-use crate::write::mark::Mark;
+use crate::write::facts::{Says, count_facts};
 use crate::write::writer::{
     Exported, FOREIGN, Losses, Outlet, SUBAGENTS, count_event, each_event, subagents, word_for,
 };

@@ -1,5 +1,5 @@
-//! Arrows between the files of a crate go one way. A module and those within it are one thing here:
-//! what is between them is not looked at.
+//! Arrows between the files of a crate go one way, and so do those between its folders. A module and
+//! the modules within it count as one: the test ignores the arrows between them.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::{Path, PathBuf};
@@ -7,10 +7,11 @@ use std::path::{Path, PathBuf};
 /// A module's path within its crate.
 type Module = Vec<String>;
 
-/// Which modules the files of a crate name.
-#[derive(Default)]
+/// Which modules need which, beside each other in one folder.
 struct Arrows {
     known: BTreeSet<Module>,
+    /// Where a name lies that a module imports: others can reach it through the module.
+    imported: BTreeMap<Module, Module>,
     to: BTreeMap<Module, BTreeSet<Module>>,
 }
 
@@ -18,24 +19,56 @@ impl Arrows {
     fn read(src: &Path) -> Self {
         let mut files = Vec::new();
         collect(src, &mut Vec::new(), &mut files);
-        let known = files.iter().map(|(module, _)| module.clone()).collect();
-        let mut arrows = Self { known, to: BTreeMap::new() };
+        let read = |path: &PathBuf| std::fs::read_to_string(path).unwrap();
+        let files: Vec<_> = files.iter().map(|(module, path)| (module, read(path))).collect();
+        let known = files.iter().map(|(module, _)| (*module).clone()).collect();
+        let mut arrows = Self { known, imported: BTreeMap::new(), to: BTreeMap::new() };
         for (module, file) in &files {
-            let text = std::fs::read_to_string(file).unwrap();
-            let named = named(&text, module);
-            let named = named.iter().filter_map(|path| arrows.owner(path)).filter(|other| {
-                !other.is_empty() && !module.starts_with(other) && !other.starts_with(module)
-            });
-            let named = named.collect();
-            arrows.to.insert(module.clone(), named);
+            for path in named(file, module, Paths::Imported) {
+                let name = path.last().cloned().unwrap_or_default();
+                arrows.imported.entry([module.as_slice(), &[name]].concat()).or_insert(path);
+            }
+        }
+        for (module, file) in &files {
+            for path in named(file, module, Paths::All) {
+                arrows.draw(module, &arrows.owner(&path));
+            }
         }
         arrows
     }
 
-    /// The module that a path leads to: the longest part of it that is one.
-    fn owner(&self, path: &[String]) -> Option<Module> {
-        let mut parts = (0..=path.len()).rev().map(|n| path[..n].to_vec());
-        parts.find(|part| self.known.contains(part))
+    /// An arrow between the parts of two paths that lie beside each other.
+    fn draw(&mut self, from: &[String], to: &[String]) {
+        let shared = from.iter().zip(to).take_while(|(a, b)| a == b).count();
+        if let (Some(a), Some(b)) = (from.get(..=shared), to.get(..=shared)) {
+            self.to.entry(a.to_vec()).or_default().insert(b.to_vec());
+        }
+    }
+
+    /// The module in which a path's name lies, also if the path leads through imports.
+    fn owner(&self, path: &[String]) -> Module {
+        let mut path = path.to_vec();
+        for _ in 0..self.known.len() {
+            match self.behind_import(&path) {
+                Some(behind) if behind != path => path = behind,
+                _ => break,
+            }
+        }
+        path[..self.file_end(&path)].to_vec()
+    }
+
+    /// Where a path goes on behind an import. A module within a file counts as the file.
+    fn behind_import(&self, path: &[String]) -> Option<Module> {
+        let (module, rest) = path.split_at(self.file_end(path));
+        rest.iter().enumerate().find_map(|(n, name)| {
+            let lies = self.imported.get(&[module, std::slice::from_ref(name)].concat())?;
+            Some([lies, &rest[n + 1..]].concat())
+        })
+    }
+
+    /// How many parts of a path name a file.
+    fn file_end(&self, path: &[String]) -> usize {
+        (0..=path.len()).rev().find(|n| self.known.contains(&path[..*n])).unwrap_or(0)
     }
 
     /// Modules that can be reached from themselves.
@@ -54,7 +87,7 @@ impl Arrows {
             }
             false
         };
-        self.known.iter().filter(reaches_itself).map(|module| module.join("::")).collect()
+        self.to.keys().filter(reaches_itself).map(|module| module.join("::")).collect()
     }
 }
 
@@ -77,19 +110,34 @@ fn collect(folder: &Path, within: &mut Module, files: &mut Vec<(Module, PathBuf)
     }
 }
 
+/// Which paths of a file to look at.
+#[derive(Clone, Copy, PartialEq)]
+enum Paths {
+    All,
+    Imported,
+}
+
 /// The paths within its crate that a file names.
-fn named(text: &str, module: &[String]) -> Vec<Module> {
+fn named(text: &str, module: &[String], paths: Paths) -> Vec<Module> {
     let code = text.split("#[cfg(test)]\nmod ").next().unwrap_or_default();
-    let code: String = code.lines().filter(|line| !line.trim_start().starts_with("//")).collect();
+    let code: Vec<_> = code.lines().filter(|line| !line.trim_start().starts_with("//")).collect();
+    let code = code.join("\n");
     let mut words = words(&code).into_iter().peekable();
     let mut found = Vec::new();
+    let mut before = "";
     while let Some(word) = words.next() {
+        let imports = before == "use";
         let base = match word {
-            "crate" => Vec::new(),
-            "super" => module[..module.len().saturating_sub(1)].to_vec(),
-            _ => continue,
+            "crate" => Some(Vec::new()),
+            "super" => Some(module[..module.len().saturating_sub(1)].to_vec()),
+            "self" => Some(module.to_vec()),
+            name if imports => Some([module, &[name.to_owned()]].concat()),
+            _ => None,
         };
-        follow(&mut words, base, &mut found);
+        before = word;
+        if let Some(base) = base.filter(|_| imports || paths == Paths::All) {
+            follow(&mut words, base, &mut found);
+        }
     }
     found
 }
@@ -141,7 +189,7 @@ fn words(code: &str) -> Vec<&str> {
 }
 
 #[test]
-fn no_files_of_a_crate_need_each_other() {
+fn no_files_and_no_folders_of_a_crate_need_each_other() {
     let crates = Path::new(env!("CARGO_MANIFEST_DIR")).join("..");
     let mut arrows = 0;
     for entry in std::fs::read_dir(crates).unwrap() {
@@ -167,5 +215,40 @@ fn a_circle_is_found() {
     write("c.rs", "pub struct C;\n#[cfg(test)]\nmod tests {\n    use crate::a::A;\n}\n");
     assert_eq!(Arrows::read(folder.path()).circles(), Vec::<String>::new());
     write("c.rs", "use super::a::A;\npub struct C;\n");
-    assert_eq!(Arrows::read(folder.path()).circles(), ["a", "c"]);
+    assert_eq!(Arrows::read(folder.path()).circles(), ["a", "b", "c"]);
+}
+
+#[test]
+fn a_circle_of_folders_is_found_through_names_that_others_pass_on() {
+    let folder = tempfile::tempdir().unwrap();
+    let write = |name: &str, text: &str| std::fs::write(folder.path().join(name), text).unwrap();
+    for part in ["a", "b"] {
+        std::fs::create_dir(folder.path().join(part)).unwrap();
+    }
+    write("lib.rs", "mod a;\nmod b;\nmod front;\npub use front::kinds;\npub use kinds::One;\n");
+    write("front.rs", "pub mod kinds {\n    pub use crate::a::One;\n}\n");
+    write("a/mod.rs", "mod one;\nmod two;\npub use one::One;\n");
+    write("a/one.rs", "pub struct One;\n");
+    write("a/two.rs", "use crate::b::{Four, Three};\n");
+    write("b/mod.rs", "mod three;\nmod four;\npub(crate) use four::Four;\npub use three::Three;\n");
+    write("b/three.rs", "pub struct Three;\n");
+    write("b/four.rs", "pub struct Four;\n");
+    assert_eq!(Arrows::read(folder.path()).circles(), Vec::<String>::new());
+    // No two files need each other, but the folders do.
+    write("b/three.rs", "use crate::One;\npub struct Three;\n");
+    assert_eq!(Arrows::read(folder.path()).circles(), ["a", "b"]);
+}
+
+#[test]
+fn a_circle_of_files_is_found_through_what_their_folder_imports() {
+    let folder = tempfile::tempdir().unwrap();
+    let write = |name: &str, text: &str| std::fs::write(folder.path().join(name), text).unwrap();
+    std::fs::create_dir(folder.path().join("a")).unwrap();
+    write("lib.rs", "mod a;\n");
+    write("a/mod.rs", "mod one;\nmod two;\nuse one::One;\n");
+    write("a/one.rs", "pub struct One;\n");
+    write("a/two.rs", "use super::One;\npub struct Two;\n");
+    assert_eq!(Arrows::read(folder.path()).circles(), Vec::<String>::new());
+    write("a/one.rs", "use super::two::Two;\npub struct One;\n");
+    assert_eq!(Arrows::read(folder.path()).circles(), ["a::one", "a::two"]);
 }

@@ -8,8 +8,8 @@ use crate::claude::SYSTEM;
 use crate::claude::kept::kept_line;
 use crate::claude::said::{command, is_conversation, is_kept, kept_task, opening, task};
 use crate::json::fields::Fields;
+use crate::read::mark::Mark;
 use crate::read::neutral::{Item, Wanted};
-use crate::write::mark::Mark;
 
 /// How many lines may come before the conversation, and of how many bytes, until a session
 /// is begun without knowing what was asked.

@@ -13,8 +13,8 @@ use crate::page::document::{
     Block, Call, Command, Conversation, Document, Edit, Entry, Fold, Line, List, Mark, NodeResult,
     Picture, Speaker, Turn, clock,
 };
+use crate::page::export::export_page;
 use crate::registry::Entry as FormatEntry;
-use crate::write::export::page;
 use crate::write::writer::{Exported, Outlet, Writer};
 use prose::{Breaks, rendered};
 
@@ -34,7 +34,7 @@ impl Writer for Html {
     }
 
     fn write(&self, well: &Stepwell, id: &SessionId, to: &mut Outlet<'_>) -> Result<Exported> {
-        page(well, id, to, render)
+        export_page(well, id, to, render)
     }
 }
 

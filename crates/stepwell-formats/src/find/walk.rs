@@ -5,10 +5,9 @@ use std::collections::HashSet;
 use std::fs::Metadata;
 use std::path::{Path, PathBuf};
 
-use crate::intake::KnownFiles;
+use super::unread::unread_system;
 use crate::read::input::{list, unreadable};
 use crate::read::reader::{Kind, Probe};
-use crate::read::unread::unread_system;
 use crate::registry::Format;
 use crate::{Error, Result};
 
@@ -20,6 +19,9 @@ pub struct Found {
     /// In which format.
     pub format: Format,
 }
+
+/// What is found by way of a file that is known by what the file system says of it.
+pub(crate) type Known<'a> = dyn Fn(&Path, &Metadata) -> Option<Found> + 'a;
 
 /// How deep folders are searched. No system nests its sessions half as deep.
 const MAX_DEPTH: usize = 24;
@@ -39,14 +41,14 @@ pub fn find(
     found: &mut dyn FnMut(Found) -> Result<()>,
     fault: &mut dyn FnMut(Error),
 ) -> Result<()> {
-    find_knowing(path, only, &KnownFiles::default(), found, fault)
+    find_knowing(path, only, &|_, _| None, found, fault)
 }
 
 /// The same, without opening files that are known.
 pub(crate) fn find_knowing(
     path: &Path,
     only: Option<Format>,
-    files: &KnownFiles,
+    files: &Known<'_>,
     found: &mut dyn FnMut(Found) -> Result<()>,
     fault: &mut dyn FnMut(Error),
 ) -> Result<()> {
@@ -89,14 +91,14 @@ impl Searched {
 /// # Errors
 /// If there is nothing at that path.
 pub fn search(path: &Path, only: Option<Format>) -> std::io::Result<Searched> {
-    search_knowing(path, only, &KnownFiles::default())
+    search_knowing(path, only, &|_, _| None)
 }
 
 /// The same, without opening files that are known.
 pub(crate) fn search_knowing(
     path: &Path,
     only: Option<Format>,
-    files: &KnownFiles,
+    files: &Known<'_>,
 ) -> std::io::Result<Searched> {
     path.symlink_metadata()?;
     let (mut found, mut faults) = (Vec::new(), Vec::new());
@@ -147,14 +149,14 @@ pub fn find_news(
     fault: &mut dyn FnMut(Error),
 ) -> Result<()> {
     let root = std::fs::canonicalize(path).map_err(|error| unreadable(path, error))?;
-    let files = &KnownFiles::default();
+    let files = &|_: &Path, _: &Metadata| None;
     Search { only, files, is_news, found, fault, known: HashSet::new(), looked_at: 0 }
         .visit(&root, 0)
 }
 
 struct Search<'a> {
     only: Option<Format>,
-    files: &'a KnownFiles,
+    files: &'a Known<'a>,
     is_news: &'a mut dyn FnMut(&Path, &Metadata) -> bool,
     found: &'a mut dyn FnMut(Found) -> Result<()>,
     fault: &'a mut dyn FnMut(Error),
@@ -176,7 +178,7 @@ impl Search<'_> {
             if !(self.is_news)(path, &found) {
                 return Ok(());
             }
-            let known = self.files.find(path, &found);
+            let known = (self.files)(path, &found);
             if let Some(found) = known.filter(|it| self.only.is_none_or(|only| only == it.format)) {
                 let new = self.known.insert(found.path.clone());
                 return if new { (self.found)(found) } else { Ok(()) };

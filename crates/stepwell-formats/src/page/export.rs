@@ -1,33 +1,14 @@
-//! Writing a session out, in any of the formats.
+//! A session on its way to a page: what people are shown of it, without secrets.
 
-use std::io::Write;
+use stepwell::{SessionId, Span, State, Stepwell};
 
-use stepwell::{SessionId, State, Stepwell};
-
-use crate::page::document::Document;
-use crate::registry::Format;
-use crate::write::writer::{Exported, Losses, Outlet, Shape, Wishes};
+use super::document::Document;
+use crate::write::writer::{Exported, Losses, Outlet, Wishes};
 use crate::{Error, Result};
-
-/// Writes a session to a stream. A format that is a folder cannot be written so.
-pub fn export(
-    well: &Stepwell,
-    id: &SessionId,
-    format: Format,
-    to: &mut dyn Write,
-) -> Result<Exported> {
-    match format.writer() {
-        Some(writer) if writer.shape() == Shape::File => {
-            writer.write(well, id, &mut Outlet::stream(to))
-        }
-        Some(_) => Err(Error::Shape { wants: "a folder" }),
-        None => Err(Error::NotWritten { format: format.as_str() }),
-    }
-}
 
 /// Writes the conversation as a page for people, without secrets: what was imported is kept as it
 /// came, and a page is there to be shown around.
-pub(crate) fn page(
+pub(super) fn export_page(
     well: &Stepwell,
     id: &SessionId,
     to: &mut Outlet<'_>,
@@ -38,7 +19,7 @@ pub(crate) fn page(
     info.head = info.head.redacted(&redactor);
     let Wishes { estimate, up_to, .. } = to.wishes();
     let up_to = up_to.filter(|at| *at < info.head.seq);
-    let span = stepwell::Span { to: up_to.unwrap_or(info.head.seq), ..stepwell::Span::ALL };
+    let span = Span { to: up_to.unwrap_or(info.head.seq), ..Span::ALL };
     let mut slice = well.store().events(id, span)?;
     for recorded in &mut slice.events {
         recorded.event = recorded.event.clone().redacted(&redactor);

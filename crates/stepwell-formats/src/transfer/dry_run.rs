@@ -7,11 +7,11 @@ use std::path::{Path, PathBuf};
 use stepwell::{Origin, SessionId, Stepwell};
 use tempfile::TempDir;
 
+use crate::find::walk::Found;
 use crate::intake::{ImportedSession, KnownFiles, Mode, Report, take_in};
 use crate::read::input::Watcher;
-use crate::read::walk::Found;
 use crate::registry::Format;
-use crate::write::copy::copy;
+use crate::transfer::copy::copy;
 use crate::{Error, Result};
 
 /// A run of imports in which nothing is written.

@@ -4,9 +4,9 @@ use std::path::{Path, PathBuf};
 
 use stepwell::{Origin, SessionId, Stepwell};
 
+use crate::find::walk::{Found, find};
 use crate::intake::{Mode, Report, take_in};
 use crate::read::input::unreadable;
-use crate::read::walk::{Found, find};
 use crate::registry::Format;
 use crate::write::draft::{Destination, Existing, write_to};
 use crate::write::writer::{Exported, SUBAGENTS, Shape, Subagents, Wishes, Writer};

@@ -51,7 +51,7 @@ pub(super) fn unread_system(path: &Path) -> Option<&'static str> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::read::walk::search;
+    use crate::find::walk::search;
 
     #[test]
     fn a_file_of_a_system_that_is_not_read_is_called_by_its_name() {
