@@ -1,7 +1,6 @@
 //! What a person should know about how a run begins, although nobody asked: typed, so that each
 //! front end words it. What happens in the run itself is told by its events.
 
-
 use parking_lot::Mutex;
 use serde::Serialize;
 use stepwell::trust::Disregarded;

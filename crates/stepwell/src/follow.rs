@@ -1,6 +1,6 @@
 //! Following a session: its events as they come, until it stops.
 
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use crate::{
     ChangeKind, Error, Notice, Recorded, Result, Seq, SessionChange, SessionId, Span, Status,
@@ -85,6 +85,25 @@ impl Follower<'_> {
             }
             Err(Error::NoSession(_)) => Ok(true),
             Err(error) => Err(error),
+        }
+    }
+}
+
+impl Stepwell {
+    /// Waits until a session has an event after `seq`, or `timeout` has passed. Returns its last
+    /// seq. However many wait, one of them looks.
+    #[expect(clippy::disallowed_methods, reason = "a wait is bounded in real time")]
+    pub fn wait_after(&self, id: &SessionId, seq: Seq, timeout: Duration) -> Result<Seq> {
+        let started = Instant::now();
+        // Before the first look: what comes after it is not missed.
+        let subscription = self.subscribe_to(id)?;
+        loop {
+            let last = self.store().info(id)?.head.seq;
+            let left = timeout.saturating_sub(started.elapsed());
+            if last > seq || left.is_zero() {
+                return Ok(last);
+            }
+            subscription.next(left)?;
         }
     }
 }

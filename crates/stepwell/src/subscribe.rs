@@ -11,7 +11,7 @@ use std::time::{Duration, Instant};
 use parking_lot::{Condvar, Mutex, MutexGuard};
 
 use crate::store::changes::{ChangeKind, SessionChange};
-use crate::{ChangeCursor, Changes, Result, Seq, SessionId, Stepwell, Store};
+use crate::{ChangeCursor, Changes, Result, SessionId, Store};
 
 /// How long one look lasts at most. Then another may take its turn.
 const LOOK: Duration = Duration::from_secs(5);
@@ -108,25 +108,6 @@ impl Hub {
         };
         state.inboxes.insert(number, inbox);
         Ok(Subscription { hub: Arc::clone(self), number, told })
-    }
-}
-
-impl Stepwell {
-    /// Waits until a session has an event after `seq`, or `timeout` has passed. Returns its last
-    /// seq. However many wait, one of them looks.
-    #[expect(clippy::disallowed_methods, reason = "a wait is bounded in real time")]
-    pub fn wait_after(&self, id: &SessionId, seq: Seq, timeout: Duration) -> Result<Seq> {
-        let started = Instant::now();
-        // Before the first look: what comes after it is not missed.
-        let subscription = self.subscribe_to(id)?;
-        loop {
-            let last = self.store().info(id)?.head.seq;
-            let left = timeout.saturating_sub(started.elapsed());
-            if last > seq || left.is_zero() {
-                return Ok(last);
-            }
-            subscription.next(left)?;
-        }
     }
 }
 

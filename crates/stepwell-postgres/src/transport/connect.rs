@@ -8,11 +8,10 @@ use std::net::IpAddr;
 use stepwell::{Entropy as _, SystemEntropy};
 use tokio::net::lookup_host;
 use tokio_postgres::config::{Host, LoadBalanceHosts, TargetSessionAttrs};
-use tokio_postgres::tls::MakeTlsConnect;
-use tokio_postgres::{Config, Connection, Socket};
+use tokio_postgres::Config;
 use tokio_postgres_rustls::MakeRustlsConnect;
 
-use super::pooled_conn::PooledConn;
+use super::pooled_conn::{PooledConn, Way};
 use super::remembered::{Facts, Remembered};
 use crate::address::CONNECT;
 use crate::fault::DbError;
@@ -22,9 +21,6 @@ const PORT: u16 = 5432;
 
 const UNEVEN: &str = "the address has not as many hosts as hostaddr or ports; \
      name one for each host, or a single port";
-
-/// The driver's half of a connection that moves its bytes.
-pub(crate) type Driver = Connection<Socket, <MakeRustlsConnect as MakeTlsConnect<Socket>>::Stream>;
 
 /// What a server is asked as soon as it is reached.
 const FACTS: &str = "SELECT current_setting('transaction_read_only') = 'on', \
@@ -65,14 +61,6 @@ pub(crate) async fn connect(
         }
     }
     Err(trouble)
-}
-
-/// The way to one server.
-#[derive(Clone, Debug)]
-pub(crate) struct Way {
-    /// The host with its port.
-    pub(crate) shown: String,
-    config: Config,
 }
 
 impl Way {

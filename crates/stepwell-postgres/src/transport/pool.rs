@@ -17,8 +17,8 @@ use tokio_postgres::types::{ToSql, Type};
 use tokio_postgres::{Client, Config, Row};
 use tokio_postgres_rustls::MakeRustlsConnect;
 
-use super::connect::{Way, connect};
-use super::pooled_conn::PooledConn;
+use super::connect::connect;
+use super::pooled_conn::{PooledConn, Way};
 use super::remembered::Remembered;
 use super::wait::wait;
 use crate::address::{Address, Roots, Statements};

@@ -6,11 +6,23 @@ use std::future::poll_fn;
 use std::pin::pin;
 use std::task::{Context, Poll, Waker};
 
+use tokio_postgres::tls::MakeTlsConnect;
 use tokio_postgres::types::Type;
-use tokio_postgres::{Client, Error, Statement};
+use tokio_postgres::{Client, Config, Connection, Error, Socket, Statement};
+use tokio_postgres_rustls::MakeRustlsConnect;
 
-use super::connect::{Driver, Way};
 use super::remembered::Facts;
+
+/// The driver's half of a connection that moves its bytes.
+pub(crate) type Driver = Connection<Socket, <MakeRustlsConnect as MakeTlsConnect<Socket>>::Stream>;
+
+/// The way to one server.
+#[derive(Clone, Debug)]
+pub(crate) struct Way {
+    /// The host with its port.
+    pub(crate) shown: String,
+    pub(super) config: Config,
+}
 
 /// One connection.
 pub(crate) struct PooledConn {
