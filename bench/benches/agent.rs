@@ -12,7 +12,8 @@ use std::time::{Duration, Instant};
 
 use futures_util::future::BoxFuture;
 use serde_json::Value;
-use stepwell::{Effect, Message, Stepwell, Usage};
+use stepwell::model::{Effect, Usage};
+use stepwell::{Message, Stepwell};
 use stepwell_agent::context::Context;
 use stepwell_agent::machine::{Limits, Rules};
 use stepwell_agent::permission::Mode;

@@ -15,9 +15,11 @@ use std::time::Duration;
 use crossterm::event::{KeyCode, KeyEvent};
 use rustix::pty::{OpenptFlags, grantpt, openpt, ptsname, unlockpt};
 use rustix::termios::{Winsize, tcsetwinsize};
+use stepwell::model::{Mode, Time};
+use stepwell::sqlite::SqliteStore;
+use stepwell::store::Create;
 use stepwell::{
-    Create, Created, Event, Message, Mode, NewEvent, Recorded, Seq, SessionId, SqliteStore, Status,
-    Stepwell, Store, Time,
+    Created, Event, Message, NewEvent, Recorded, Seq, SessionId, Status, Stepwell, Store,
 };
 use stepwell_bench::{Table, Times, timed};
 use stepwell_runtime::Runtime;
@@ -138,16 +140,16 @@ impl Picking {
                 let id: SessionId = format!("s{number:06}").parse().unwrap();
                 let task = format!("repair part {number} of the machine");
                 let mut created = Created::new(id.clone(), task.clone());
-                created.driver = stepwell::Driver::External;
+                created.driver = stepwell::model::Driver::External;
                 let create = Create { created, event_id: None, at: None, claim: None };
                 let events = vec![NewEvent::from(Message::user(task))];
-                let append = stepwell::Append {
+                let append = stepwell::store::Append {
                     session: id,
                     epoch: None,
                     expected: None,
                     events: events.into(),
                 };
-                [stepwell::Write::Create(create), stepwell::Write::Append(append)]
+                [stepwell::store::Write::Create(create), stepwell::store::Write::Append(append)]
             });
             store.batch(writes.collect()).unwrap();
         }
@@ -260,7 +262,7 @@ fn fill(folder: &Path) {
     let id: SessionId = "long".parse().unwrap();
     let created = Created::new(id.clone(), "a long day");
     let create = Create { created, event_id: None, at: None, claim: None };
-    store.batch(vec![stepwell::Write::Create(create)]).unwrap();
+    store.batch(vec![stepwell::store::Write::Create(create)]).unwrap();
     drop(store);
     let well = Stepwell::open(folder.join(".stepwell")).unwrap();
     let session = well.lock(&id).unwrap();

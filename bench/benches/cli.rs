@@ -6,7 +6,10 @@
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 
-use stepwell::{Create, Created, PhaseSet, SessionId, SqliteStore, Store, Write};
+use stepwell::model::PhaseSet;
+use stepwell::sqlite::SqliteStore;
+use stepwell::store::{Create, Write};
+use stepwell::{Created, SessionId, Store};
 use stepwell_bench::{Table, Times};
 
 /// The command as it is released. This benchmark lies in `target/release/deps`.

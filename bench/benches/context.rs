@@ -5,7 +5,10 @@
 
 use std::hint::black_box;
 
-use stepwell::{Lane, Message, NewEvent, Pins, Recorded, Seq, Span, Stepwell, Time, View};
+use stepwell::model::Time;
+use stepwell::store::Span;
+use stepwell::work::Pins;
+use stepwell::{Lane, Message, NewEvent, Recorded, Seq, Stepwell, View};
 use stepwell_agent::context::plan::{Ask, Keep, Plan, Room, Why};
 use stepwell_agent::context::tokens::{Counter, Family};
 use stepwell_agent::context::window::Window;
@@ -18,8 +21,8 @@ fn megabyte() -> String {
     let text = concat!(
         include_str!("../../docs/format.md"),
         include_str!("../../docs/run.md"),
-        include_str!("../../crates/stepwell/src/view.rs"),
-        include_str!("../../crates/stepwell/src/session.rs"),
+        include_str!("../../crates/stepwell/src/log/view.rs"),
+        include_str!("../../crates/stepwell/src/sessions/session.rs"),
     );
     text.chars().cycle().take(1 << 20).collect()
 }

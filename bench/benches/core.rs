@@ -9,11 +9,14 @@ use std::path::Path;
 use std::sync::Arc;
 use std::time::Duration;
 
-use stepwell::{
-    Access, Append, Create, Created, Deps, Epoch, Filter, Lane, Message, NewEvent, Policy, Query,
-    Rank, Redactor, ResumeLimits, Search, SessionId, Span, SqliteOptions, SqliteStore, Status,
-    StatusChanged, Stepwell, Store, Time, View, Write,
-};
+use stepwell::log::Redactor;
+use stepwell::model::{Epoch, StatusChanged, Time};
+use stepwell::sessions::{Deps, ResumeLimits};
+use stepwell::sqlite::{Access, SqliteOptions, SqliteStore};
+use stepwell::store::query::{Filter, Query, Rank, Search};
+use stepwell::store::{Append, Create, Span, Write};
+use stepwell::upkeep::Policy;
+use stepwell::{Created, Lane, Message, NewEvent, SessionId, Status, Stepwell, Store, View};
 use stepwell_bench::plot::{self, Series};
 use stepwell_bench::{Table, Times, timed};
 
@@ -328,8 +331,8 @@ fn search_in(sessions: usize, all: &str, table: &Table) {
             created: Created::new(id.clone(), "search"),
             event_id: None,
             at: None,
-            claim: Some(stepwell::LeaseRequest {
-                holder: stepwell::Processes::this(&stepwell::SystemProcesses),
+            claim: Some(stepwell::store::LeaseRequest {
+                holder: stepwell::store::Processes::this(&stepwell::store::SystemProcesses),
                 ttl: Duration::from_secs(600),
             }),
         });

@@ -12,7 +12,8 @@ use std::sync::{Arc, Mutex};
 use std::time::{Duration, Instant};
 
 use futures_util::future::BoxFuture;
-use stepwell::{Created, Flow as Described, Message, NodeState, Stepwell, Usage};
+use stepwell::model::{Flow as Described, NodeState, Usage};
+use stepwell::{Created, Message, Stepwell};
 use stepwell_agent::context::Context;
 use stepwell_agent::machine::{Limits, Rules};
 use stepwell_agent::permission::Mode;

@@ -9,10 +9,11 @@
 use std::sync::{Arc, mpsc};
 use std::time::{Duration, Instant};
 
-use stepwell::{
-    Append, Create, Created, Deps, Edited, SessionId, SqliteStore, Stepwell, Store, Subscription,
-    Write,
-};
+use stepwell::model::Edited;
+use stepwell::sessions::{Deps, Subscription};
+use stepwell::sqlite::SqliteStore;
+use stepwell::store::{Append, Create, Write};
+use stepwell::{Created, SessionId, Stepwell, Store};
 use stepwell_bench::Times;
 
 const FOLLOWERS: usize = 200;

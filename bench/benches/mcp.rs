@@ -9,10 +9,11 @@ use std::path::{Path, PathBuf};
 use std::process::{Child, ChildStdin, ChildStdout, Command, Stdio};
 
 use serde_json::{Value, json};
-use stepwell::{
-    Append, Create, Created, Driver, Filter, Message, NewEvent, Rank, Search, SessionId,
-    SqliteStore, Stepwell, Store, SystemPrompts, Write,
-};
+use stepwell::model::Driver;
+use stepwell::sqlite::SqliteStore;
+use stepwell::store::query::{Filter, Rank, Search, SystemPrompts};
+use stepwell::store::{Append, Create, Write};
+use stepwell::{Created, Message, NewEvent, SessionId, Stepwell, Store};
 use stepwell_bench::{Table, Times, timed};
 
 const SESSIONS: usize = 2_000;

@@ -9,10 +9,11 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::time::{Duration, Instant};
 
-use stepwell::{
-    Append, Clock as _, Create, Created, Epoch, LEASE_TTL, Message, NewEvent, Processes, Query,
-    SessionId, Span, Store, SystemClock, SystemProcesses, Write,
-};
+use stepwell::clock::{Clock as _, SystemClock};
+use stepwell::model::Epoch;
+use stepwell::store::query::Query;
+use stepwell::store::{Append, Create, LEASE_TTL, Processes, Span, SystemProcesses, Write};
+use stepwell::{Created, Message, NewEvent, SessionId, Store};
 use stepwell_bench::{Table, Times};
 use stepwell_cluster::{Disk, Server};
 use stepwell_postgres::{Address, PostgresStore};
@@ -40,7 +41,8 @@ fn as_usual(server: &Server) -> PostgresStore {
 
 fn session(store: &dyn Store, name: &str) -> SessionId {
     let id: SessionId = name.parse().unwrap();
-    let claim = stepwell::LeaseRequest { holder: SystemProcesses.this(), ttl: LEASE_TTL * 1000 };
+    let claim =
+        stepwell::store::LeaseRequest { holder: SystemProcesses.this(), ttl: LEASE_TTL * 1000 };
     let created = Created::new(id.clone(), "bench");
     let create = Create { created, event_id: None, at: None, claim: Some(claim) };
     store.write(Write::Create(create)).unwrap();

@@ -15,10 +15,11 @@ use std::sync::Arc;
 use std::sync::mpsc;
 use std::time::{Duration, Instant};
 
-use stepwell::{
-    Append, Create, Created, Edited, Family, Filter, Query, SessionId, SqliteStore, Stepwell,
-    Store, Write,
-};
+use stepwell::model::Edited;
+use stepwell::sqlite::SqliteStore;
+use stepwell::store::query::{Family, Filter, Query};
+use stepwell::store::{Append, Create, Write};
+use stepwell::{Created, SessionId, Stepwell, Store};
 use stepwell_bench::{Table, Times, show};
 use stepwell_runtime::inspect;
 use stepwell_server::{

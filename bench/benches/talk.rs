@@ -10,7 +10,8 @@ use std::os::unix::fs::PermissionsExt as _;
 use std::path::Path;
 use std::time::{Duration, Instant};
 
-use stepwell::{Answer, Status};
+use stepwell::Status;
+use stepwell::model::Answer;
 use stepwell_agent::permission::Mode;
 use stepwell_bench::{Table, Times, timed};
 use stepwell_runtime::live::listen;
@@ -122,7 +123,7 @@ fn run(live: Live, script: &str) -> Duration {
     drop(runtime.make().unwrap());
     let began = Instant::now();
     let handle = desk.start(&runtime, script, Mode::Yolo);
-    let well = runtime.existing(stepwell::Access::Read).unwrap();
+    let well = runtime.existing(stepwell::sqlite::Access::Read).unwrap();
     let heard = (live == Live::Heard).then(|| listen(&runtime, &well, handle.id(), drop));
     assert_eq!(handle.join().unwrap().status, Status::Success);
     let took = began.elapsed();

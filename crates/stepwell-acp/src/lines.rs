@@ -7,7 +7,7 @@ use std::thread;
 use std::time::Duration;
 
 use serde_json::Value;
-use stepwell::Redactor;
+use stepwell::log::Redactor;
 use stepwell_wire::{MessageLine, read_messages};
 use tokio::sync::mpsc;
 

@@ -3,7 +3,7 @@
 use std::io::{self, Read, Write};
 use std::time::Duration;
 
-use stepwell::Redactor;
+use stepwell::log::Redactor;
 use stepwell_wire::{LONGEST_MESSAGE, MessageLine};
 use tokio::time::timeout;
 

@@ -11,12 +11,13 @@ mod others;
 
 use std::collections::BTreeMap;
 
-use stepwell::calls::ImportedCalls;
-use stepwell::{
-    Answer, Effect, Event, Gate, Grant, Lane, Message, Money, Outcome, Recorded, Role, Seq,
-    SessionId, Spent, Status, StatusChanged, StopReason, Task, TaskStatus, Tasks, Timeline,
+use stepwell::log::{ImportedCalls, Timeline};
+use stepwell::model::{
+    Answer, Effect, Gate, Grant, Money, Outcome, Role, Spent, StatusChanged, Task, TaskStatus,
     ToolCall, ToolTarget, Who,
 };
+use stepwell::work::Tasks;
+use stepwell::{Event, Lane, Message, Recorded, Seq, SessionId, Status, StopReason};
 
 use crate::context::window::is_request;
 use crate::phases::PhaseState;

@@ -8,8 +8,8 @@ mod sed;
 mod shell;
 
 use serde_json::Value;
-pub use stepwell::Mode;
-use stepwell::{Answer, Effect, ToolCall};
+pub use stepwell::model::Mode;
+use stepwell::model::{Answer, Effect, ToolCall};
 
 use self::covered::command_covered;
 use self::glob::is_like;

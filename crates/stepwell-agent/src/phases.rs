@@ -1,6 +1,6 @@
 //! Where in a set of phases a session's work is, folded from what was recorded. Pure.
 
-use stepwell::{Phase, PhaseSet};
+use stepwell::model::{Phase, PhaseSet};
 
 /// Where in a set of phases a session's work is.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

@@ -29,10 +29,8 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 use std::time::Duration;
 
-use stepwell::{
-    Event, Lane, Message, Money, Recorded, Seq, Session, Status, StatusChanged, StopReason, Usage,
-    Who,
-};
+use stepwell::model::{Money, StatusChanged, Usage, Who};
+use stepwell::{Event, Lane, Message, Recorded, Seq, Session, Status, StopReason};
 use stepwell_files::capture::Limits;
 use tokio::sync::watch as signal;
 
@@ -300,7 +298,7 @@ impl<'a> Run<'a> {
         let comes_first = self.state.pending().is_some();
         if comes_first || who.is_some() {
             let (lane, who) = (self.lane.clone(), who.cloned().unwrap_or_else(|| self.me()));
-            let said = stepwell::Said { text: text.to_owned(), lane, who, now: false };
+            let said = stepwell::model::Said { text: text.to_owned(), lane, who, now: false };
             self.inbox.deferred = Some(text.to_owned());
             self.record(vec![said.into()])?;
         }

@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
-use stepwell::Effect;
+use stepwell::model::Effect;
 use stepwell_catalog::agent::Agent;
 use stepwell_catalog::server::{means, server_of};
 
@@ -55,7 +55,8 @@ fn missing(entry: &str, all: &[Arc<dyn Tool>], absent: &BTreeMap<String, String>
         return Error::ServerAbsent { server: server.clone(), why: why.clone() };
     }
     let names: Vec<String> = all.iter().map(|tool| tool.spec().name.clone()).collect();
-    let near = stepwell::nearest(&entry, names.iter().map(String::as_str)).map(ToOwned::to_owned);
+    let near = stepwell::sessions::nearest(&entry, names.iter().map(String::as_str))
+        .map(ToOwned::to_owned);
     Error::NoTool { entry, near }
 }
 

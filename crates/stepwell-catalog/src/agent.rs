@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 
 use serde::Deserialize;
-use stepwell::{Mode, Money};
+use stepwell::model::{Mode, Money};
 
 use crate::server::{means, server_of};
 

@@ -11,7 +11,7 @@ use std::sync::Arc;
 
 use parking_lot::Mutex;
 use serde::{Deserialize, Serialize};
-use stepwell::{Money, Spent, Usage};
+use stepwell::model::{Money, Spent, Usage};
 
 use list::List;
 

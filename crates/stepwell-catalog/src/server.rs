@@ -4,7 +4,7 @@
 use std::fmt;
 use std::str::FromStr;
 
-use stepwell::Digest;
+use stepwell::model::Digest;
 
 /// Stands between a server's name and its tool's. None of our own tools has it.
 pub const BETWEEN: &str = "__";

@@ -4,7 +4,8 @@ use std::fmt::Display;
 use std::io::{self, Write};
 use std::process::ExitCode;
 
-use stepwell::{Error, ErrorKind, NoPoint};
+use stepwell::error::NoPoint;
+use stepwell::{Error, ErrorKind};
 use stepwell_terminal::{Explained, safe_to_tell};
 
 /// What a process says by its exit code. The numbers are a promise to scripts.

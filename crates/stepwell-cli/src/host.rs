@@ -3,7 +3,9 @@
 use std::path::PathBuf;
 use std::sync::Arc;
 
-use stepwell::{Clock, Liveness, Owner, Processes, SystemClock, SystemProcesses, Time};
+use stepwell::clock::{Clock, SystemClock};
+use stepwell::model::{Owner, Time};
+use stepwell::store::{Liveness, Processes, SystemProcesses};
 use stepwell_agent::tool::{IN_RUN, is_inside_run};
 use stepwell_workspace::{Environment, Host};
 

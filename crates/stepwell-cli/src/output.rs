@@ -7,7 +7,7 @@ use std::fmt::Display;
 use std::io::{self, BufWriter, LineWriter, Write};
 
 use rustix::event::{PollFd, PollFlags, Timespec};
-use stepwell::Redactor;
+use stepwell::log::Redactor;
 use stepwell_terminal::{Form, Paint, Terminal};
 use stepwell_wire::Answer;
 

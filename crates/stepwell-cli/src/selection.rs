@@ -1,7 +1,9 @@
 //! Which sessions a command is about: the filters that lists and searches share.
 
 use clap::Args;
-use stepwell::{Filter, SessionInfo, Time};
+use stepwell::SessionInfo;
+use stepwell::model::Time;
+use stepwell::store::query::Filter;
 use stepwell_terminal::When;
 use stepwell_wire::SessionStatus;
 

@@ -1,9 +1,9 @@
 //! Claims about appending events.
 
-use stepwell::{
-    Append, Created, Edited, Error, ErrorKind, Event, Expected, MAX_EVENT_BYTES, Message, Part,
-    Rewound, Role, Scope, Seq, Step, Time, Write, Written,
-};
+use stepwell::log::MAX_EVENT_BYTES;
+use stepwell::model::{Edited, Part, Rewound, Role, Scope, Step, Time};
+use stepwell::store::{Append, Expected, Write, Written};
+use stepwell::{Created, Error, ErrorKind, Event, Message, Seq};
 
 use crate::claims::claims;
 use crate::harness::{created, id, say, seqs, texts};
@@ -38,9 +38,9 @@ fn an_appended_event_is_read_back_as_it_was<F: Fixture>(w: &mut Harness<F>) {
     let lease = w.begin("a");
     let parts = vec![
         Part::text("füße 漢字 \u{0}\u{1f600}\r\n\t\"\\"),
-        Part::Thinking(stepwell::Text {
+        Part::Thinking(stepwell::model::Text {
             text: "hm".to_owned(),
-            opaque: Some(stepwell::Opaque {
+            opaque: Some(stepwell::model::Opaque {
                 provider: "acme".to_owned(),
                 data: "sig=\u{7f}==  ".to_owned(),
             }),
@@ -98,8 +98,11 @@ fn an_empty_append_is_refused<F: Fixture>(w: &mut Harness<F>) {
 fn an_illegal_event_in_the_middle_leaves_nothing<F: Fixture>(w: &mut Harness<F>) {
     let lease = w.begin("a");
     let before = w.store().info(&id("a")).unwrap();
-    let nonsense =
-        Rewound { to: Seq::new(99), scope: Scope::Chat, restored: stepwell::Restored::default() };
+    let nonsense = Rewound {
+        to: Seq::new(99),
+        scope: Scope::Chat,
+        restored: stepwell::model::Restored::default(),
+    };
     let events = vec![say("one"), nonsense.into(), say("three")];
     let error = w.try_add(&lease, events).unwrap_err();
     assert!(matches!(&error, Error::Illegal { kind, .. } if kind == "rewound"), "{error}");
@@ -112,7 +115,7 @@ fn an_illegal_event_in_the_middle_leaves_nothing<F: Fixture>(w: &mut Harness<F>)
 
 fn a_missing_blob_in_the_middle_leaves_nothing<F: Fixture>(w: &mut Harness<F>) {
     let lease = w.begin("a");
-    let nowhere = crate::blob::written("x", stepwell::Digest::of(b"never stored"));
+    let nowhere = crate::blob::written("x", stepwell::model::Digest::of(b"never stored"));
     let error = w.try_add(&lease, vec![say("one"), nowhere.into()]).unwrap_err();
     assert!(matches!(error, Error::NoBlob(_)), "{error}");
     assert_eq!(w.log("a").len(), 1);
@@ -121,7 +124,7 @@ fn a_missing_blob_in_the_middle_leaves_nothing<F: Fixture>(w: &mut Harness<F>) {
 
 fn swap(
     w: &Harness<impl Fixture>,
-    epoch: stepwell::Epoch,
+    epoch: stepwell::model::Epoch,
     expected: u64,
 ) -> stepwell::Result<Written> {
     w.store().write(Write::Append(Append {

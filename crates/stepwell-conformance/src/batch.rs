@@ -1,9 +1,9 @@
 //! Claims about batches: several writes, all or none.
 
-use stepwell::{
-    Append, Create, Created, Edited, Epoch, Error, Expected, Filter, LeaseRequest, NewEvent,
-    Origin, Seq, Write,
-};
+use stepwell::model::{Edited, Epoch, Origin};
+use stepwell::store::query::Filter;
+use stepwell::store::{Append, Create, Expected, LeaseRequest, Write};
+use stepwell::{Created, Error, NewEvent, Seq};
 
 use crate::claims::claims;
 use crate::harness::{claim, create, created, id, say, texts};

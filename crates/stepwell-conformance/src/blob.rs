@@ -1,9 +1,8 @@
 //! Claims about blobs: stored once, kept while an event names them.
 
-use stepwell::{
-    Digest, Error, ErrorKind, Event, FileChanged, FileState, Message, Part, Role, SPILL_BYTES,
-    ToolResult,
-};
+use stepwell::log::SPILL_BYTES;
+use stepwell::model::{Digest, FileChanged, FileState, Part, Role, ToolResult};
+use stepwell::{Error, ErrorKind, Event, Message};
 
 use crate::claims::claims;
 use crate::harness::{id, say};
@@ -244,11 +243,11 @@ fn a_text_at_the_limit_is_read_back_whole<F: Fixture>(w: &mut Harness<F>) {
 
 fn every_long_part_is_read_back_whole<F: Fixture>(w: &mut Harness<F>) {
     let lease = w.begin("a");
-    let opaque = stepwell::Opaque { provider: "acme".to_owned(), data: long("opaque ") };
+    let opaque = stepwell::model::Opaque { provider: "acme".to_owned(), data: long("opaque ") };
     let parts = vec![
         Part::text(long("text ")),
-        Part::Thinking(stepwell::Text { text: long("thinking "), opaque: Some(opaque) }),
-        Part::Image(stepwell::Image {
+        Part::Thinking(stepwell::model::Text { text: long("thinking "), opaque: Some(opaque) }),
+        Part::Image(stepwell::model::Image {
             media_type: "image/png".to_owned(),
             data: long("aW1n"),
             opaque: None,
@@ -295,9 +294,9 @@ fn a_long_text_goes_with_its_last_session<F: Fixture>(w: &mut Harness<F>) {
 
 fn a_users_own_blob_key_survives<F: Fixture>(w: &mut Harness<F>) {
     let lease = w.begin("a");
-    let node = stepwell::Node {
+    let node = stepwell::model::Node {
         key: "n".to_owned(),
-        state: stepwell::NodeState::Done,
+        state: stepwell::model::NodeState::Done,
         output: Some(serde_json::json!({
             "$blob": Digest::of(b"mine").to_string(),
             "$$blob": { "$blob": 1 },

@@ -5,10 +5,11 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, mpsc};
 use std::time::Duration;
 
-use stepwell::{
-    Append, ChangeCursor, ChangeKind, Changes, Deps, Edited, LEASE_TTL, Notice, Seq, SessionChange,
-    Stepwell, Store, Write,
-};
+use stepwell::model::Edited;
+use stepwell::sessions::{Deps, Notice};
+use stepwell::store::changes::{ChangeCursor, ChangeKind, Changes, SessionChange};
+use stepwell::store::{Append, LEASE_TTL, Write};
+use stepwell::{Seq, Stepwell, Store};
 
 use crate::claims::claims;
 use crate::harness::{claim, created, id, say, targets};
@@ -91,7 +92,7 @@ fn a_refused_write_is_no_change<F: Fixture>(w: &mut Harness<F>) {
     let lease = w.begin("a");
     let mut cursor = now(w);
     w.tell("a", say("x")).unwrap_err();
-    let stale = stepwell::Lease { epoch: lease.epoch.next(), ..lease };
+    let stale = stepwell::store::Lease { epoch: lease.epoch.next(), ..lease };
     w.try_add(&stale, vec![say("y")]).unwrap_err();
     assert!(since(w, &mut cursor).is_empty());
 }

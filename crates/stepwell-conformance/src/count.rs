@@ -1,6 +1,9 @@
 //! Claims about counts by status.
 
-use stepwell::{Counts, Created, Filter, Status, StatusChanged, TrashScope};
+use stepwell::model::StatusChanged;
+use stepwell::store::Counts;
+use stepwell::store::query::{Filter, TrashScope};
+use stepwell::{Created, Status};
 
 use crate::claims::claims;
 use crate::harness::{created, id};
@@ -15,7 +18,7 @@ claims! { $ count = count_claims for Fixture:
     a_purged_session_is_not_counted,
 }
 
-fn set<F: Fixture>(w: &Harness<F>, name: &str, status: Status) -> stepwell::Lease {
+fn set<F: Fixture>(w: &Harness<F>, name: &str, status: Status) -> stepwell::store::Lease {
     let lease = w.begin(name);
     let change = StatusChanged { status, reason: None, error: None };
     w.add(&lease, change);

@@ -1,9 +1,8 @@
 //! Claims about making sessions.
 
-use stepwell::{
-    Create, Created, Driver, Epoch, Error, Event, Flow, Origin, PhaseSet, Seq, Source, Status,
-    Time, Write, Written,
-};
+use stepwell::model::{Driver, Epoch, Flow, Origin, PhaseSet, Source, Time};
+use stepwell::store::{Create, Write, Written};
+use stepwell::{Created, Error, Event, Seq, Status};
 
 use crate::claims::claims;
 use crate::harness::{claim, create, created, event_id, id, say};
@@ -61,7 +60,7 @@ fn a_sessions_description_is_in_its_head<F: Fixture>(w: &mut Harness<F>) {
         name: "release".to_owned(),
         pattern: "chain".to_owned(),
         spec: "steps: []".to_owned(),
-        hash: stepwell::SpecHash::of(b"steps: []"),
+        hash: stepwell::model::SpecHash::of(b"steps: []"),
         variables: [("n".to_owned(), 3.into())].into(),
     };
     let source = Source {
@@ -134,7 +133,7 @@ fn a_claim_gives_the_first_epoch_in_the_same_write<F: Fixture>(w: &mut Harness<F
     let lease = w.begin("a");
     assert_eq!(lease.epoch, Epoch::FIRST);
     assert_eq!(lease.session, id("a"));
-    assert_eq!(lease.expires, w.now().plus(stepwell::LEASE_TTL));
+    assert_eq!(lease.expires, w.now().plus(stepwell::store::LEASE_TTL));
     let held = w.store().info(&id("a")).unwrap().held.unwrap();
     assert_eq!(held.holder, TestProcesses::holder(1));
     assert_eq!((held.epoch, held.expires), (lease.epoch, lease.expires));

@@ -1,7 +1,9 @@
 //! Claims about damaged data: it is reported, and stays where it is.
 
-use stepwell::query::Excerpt;
-use stepwell::{Damage, Error, ErrorKind, Filter, Kind, Query, Seq, Span, Task};
+use stepwell::model::{Kind, Task};
+use stepwell::store::query::{Filter, Query};
+use stepwell::store::{Damage, Excerpt, Span};
+use stepwell::{Error, ErrorKind, Seq};
 
 use crate::claims::claims;
 use crate::harness::{claim, create, created, event_id, id, say, seqs};
@@ -25,7 +27,7 @@ claims! { $ damage = damage_claims for Damageable:
 }
 
 /// a: 10 events, the fifth one damaged; b: sound.
-fn damaged<F: Damageable>(w: &mut Harness<F>) -> stepwell::Lease {
+fn damaged<F: Damageable>(w: &mut Harness<F>) -> stepwell::store::Lease {
     let lease = w.begin("a");
     w.chat(&lease, "a", 9);
     let other = w.begin("b");
@@ -148,9 +150,9 @@ fn a_fork_beyond_the_damage_is_refused<F: Damageable>(w: &mut Harness<F>) {
     damaged(w);
     w.store().maintain().verify(&id("a")).unwrap();
     for at in [5, 6, 10] {
-        let origin = stepwell::Origin::Fork { parent: id("a"), at: Seq::new(at) };
+        let origin = stepwell::model::Origin::Fork { parent: id("a"), at: Seq::new(at) };
         let fork = stepwell::Created { origin, ..created("f") };
-        let refused = w.store().write(stepwell::Write::Create(create(fork, None)));
+        let refused = w.store().write(stepwell::store::Write::Create(create(fork, None)));
         let error = refused.unwrap_err();
         assert!(matches!(error, Error::Damaged { .. }), "{error}");
     }

@@ -5,7 +5,9 @@ use std::sync::atomic::{AtomicI64, Ordering};
 use std::time::Duration;
 
 use parking_lot::Mutex;
-use stepwell::{Clock, Liveness, Owner, Processes, Time};
+use stepwell::clock::Clock;
+use stepwell::model::{Owner, Time};
+use stepwell::store::{Liveness, Processes};
 
 /// A clock that stands still until it is told otherwise.
 #[derive(Debug)]

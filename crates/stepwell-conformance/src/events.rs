@@ -1,6 +1,7 @@
 //! Claims about reading events by range.
 
-use stepwell::{Error, Order, Seq, Slice, Span};
+use stepwell::store::{Order, Slice, Span};
+use stepwell::{Error, Seq};
 
 use crate::claims::claims;
 use crate::harness::{id, say, seqs, texts};

@@ -1,9 +1,9 @@
 //! Claims about keyed events, found without reading the log.
 
-use stepwell::{
-    Change, Checkpoint, Edited, Error, Event, Failure, Kind, Lane, Permission, Question, Seq, Step,
-    Task,
+use stepwell::model::{
+    Change, Checkpoint, Edited, Failure, Kind, Permission, Question, Step, Task,
 };
+use stepwell::{Error, Event, Lane, Seq};
 
 use crate::claims::claims;
 use crate::harness::{id, say, seqs};

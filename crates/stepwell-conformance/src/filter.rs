@@ -2,10 +2,12 @@
 
 use std::time::Duration;
 
-use stepwell::{
-    Change, Create, Created, Driver, Edited, Family, Filter, InScope, Lease, Message, Query,
-    Restored, Rewinding, Rewound, Scope, Seq, Source, Status, StatusChanged, TrashScope, Write,
+use stepwell::model::{
+    Change, Driver, Edited, Restored, Rewinding, Rewound, Scope, Source, StatusChanged,
 };
+use stepwell::store::query::{Family, Filter, InScope, Query, TrashScope};
+use stepwell::store::{Create, Lease, Write};
+use stepwell::{Created, Message, Seq, Status};
 
 use crate::claims::claims;
 use crate::harness::{created, id, say};
@@ -87,7 +89,7 @@ fn a_scope_lets_through_those_that_belong_to_it_or_begin_so<F: Fixture>(w: &mut 
     assert_eq!(w.listed(of(InScope::StartsWith(String::new()))), names(&["a", "b", "c"]));
     let info = w.store().info(&id("b")).unwrap();
     assert_eq!(info.head.scope.as_deref(), Some("adk/shop/bob"));
-    let long = created("long").in_scope("x".repeat(stepwell::MAX_SCOPE_BYTES + 1));
+    let long = created("long").in_scope("x".repeat(stepwell::log::MAX_SCOPE_BYTES + 1));
     let long = Create { created: long, event_id: None, at: None, claim: None };
     let refused = w.store().write(Write::Create(long));
     assert!(matches!(refused, Err(stepwell::Error::TooLarge { .. })));

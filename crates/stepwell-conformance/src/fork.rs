@@ -1,9 +1,9 @@
 //! Claims about forks: they share a prefix and go their own way.
 
-use stepwell::{
-    Change, Created, Edited, Error, Message, Money, Order, Origin, Phase, PhaseChanged, PhaseSet,
-    Seq, Span, State, Status, Usage, Write,
-};
+use stepwell::log::State;
+use stepwell::model::{Change, Edited, Money, Origin, Phase, PhaseChanged, PhaseSet, Usage};
+use stepwell::store::{Order, Span, Write};
+use stepwell::{Created, Error, Message, Seq, Status};
 
 use crate::claims::claims;
 use crate::harness::{create, created, event_id, id, say, seqs, texts};
@@ -35,7 +35,7 @@ claims! { $ fork = fork_claims for Fixture:
 }
 
 /// a: 1 created, 2..=n+1 "a 1".."a n".
-fn parent<F: Fixture>(w: &Harness<F>, n: usize) -> stepwell::Lease {
+fn parent<F: Fixture>(w: &Harness<F>, n: usize) -> stepwell::store::Lease {
     let lease = w.begin("a");
     w.chat(&lease, "a", n);
     lease
@@ -128,16 +128,16 @@ fn a_fork_starts_at_no_cost<F: Fixture>(w: &mut Harness<F>) {
     let cost: Money = "1.5".parse().unwrap();
     let usage = Usage { input: 100, output: 10, ..Usage::default() };
     let paid = Message::assistant("x").spending(usage, Some(cost));
-    let failure = stepwell::Failure { message: "oops".to_owned() };
+    let failure = stepwell::model::Failure { message: "oops".to_owned() };
     w.add(&lease, paid.clone());
     w.add(&lease, failure);
     let fork = w.fork("a", 3, "f");
     let head = w.head("f");
-    assert_eq!(head.spent, stepwell::Spent::default());
+    assert_eq!(head.spent, stepwell::model::Spent::default());
     assert_eq!((head.errors, head.messages), (0, 1));
     let lanes = w.store().lanes(&id("f")).unwrap();
     let main = lanes[&stepwell::Lane::main()];
-    assert_eq!((main.messages, main.spent), (1, stepwell::Spent::default()));
+    assert_eq!((main.messages, main.spent), (1, stepwell::model::Spent::default()));
     w.add(&fork, paid);
     assert_eq!(w.head("f").spent.cost, cost);
     assert_eq!(w.head("a").spent.cost, cost);
@@ -146,7 +146,7 @@ fn a_fork_starts_at_no_cost<F: Fixture>(w: &mut Harness<F>) {
 
 fn a_fork_is_its_own_session<F: Fixture>(w: &mut Harness<F>) {
     let lease = parent(w, 2);
-    let stop = stepwell::StatusChanged {
+    let stop = stepwell::model::StatusChanged {
         status: Status::Failed,
         reason: None,
         error: Some("no".to_owned()),
@@ -337,7 +337,7 @@ fn a_fork_made_in_a_batch_sees_the_writes_before_it<F: Fixture>(w: &mut Harness<
     let lease = w.begin("a");
     let origin = Origin::Fork { parent: id("a"), at: Seq::new(2) };
     let fork = Created { origin, ..created("f") };
-    let append = stepwell::Append {
+    let append = stepwell::store::Append {
         session: id("a"),
         epoch: Some(lease.epoch),
         expected: None,

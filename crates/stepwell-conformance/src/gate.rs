@@ -1,8 +1,7 @@
 //! Claims about gates: each takes one answer.
 
-use stepwell::{
-    Answer, Error, Event, Gate, GateAnswered, Grant, Restored, Rewound, Scope, Seq, Undone,
-};
+use stepwell::model::{Answer, Gate, GateAnswered, Grant, Restored, Rewound, Scope, Undone};
+use stepwell::{Error, Event, Seq};
 
 use crate::claims::claims;
 use crate::harness::id;

@@ -3,16 +3,16 @@
 use std::collections::BTreeMap;
 
 use proptest::prelude::*;
-use stepwell::{
-    About, Answer, Artifact, Author, Change, Checkpoint, CheckpointReason, Compacted, Created,
-    Digest, Driver, Edited, Effect, Elsewhere, Erased, Event, Failure, FileChanged, FileState,
-    Flow, Foreign, Gate, GateAnswered, Grant, Image, Lane, Message, Mode, Money, Node, NodeState,
-    Opaque, Origin, Outcome, Part, Permission, Phase, PhaseChanged, PhaseSet, Project, Question,
-    Record, Restored, Rewinding, Rewound, Role, Said, Scope, Scrubbed, Seq, SessionId, Settings,
-    Source, Status, StatusChanged, Step, StopAsked, StopReason, Task, TaskStatus, Text, Time,
-    ToolCall, ToolFinished, ToolResult, ToolStarted, Undone, Unknown, Usage, Who, WorkAsked,
-    WorkChange,
+use stepwell::model::{
+    About, Answer, Artifact, Author, Change, Checkpoint, CheckpointReason, Compacted, Digest,
+    Driver, Edited, Effect, Elsewhere, Erased, Failure, FileChanged, FileState, Flow, Foreign,
+    Gate, GateAnswered, Grant, Image, Mode, Money, Node, NodeState, Opaque, Origin, Outcome, Part,
+    Permission, Phase, PhaseChanged, PhaseSet, Project, Question, Record, Restored, Rewinding,
+    Rewound, Role, Said, Scope, Scrubbed, Settings, Source, StatusChanged, Step, StopAsked, Task,
+    TaskStatus, Text, Time, ToolCall, ToolFinished, ToolResult, ToolStarted, Undone, Unknown,
+    Usage, Who, WorkAsked, WorkChange,
 };
+use stepwell::{Created, Event, Lane, Message, Seq, SessionId, Status, StopReason};
 
 /// Any text: of any script, with quotes, control characters and NUL, now and then so
 /// long that it spills.
@@ -237,7 +237,7 @@ fn created() -> BoxedStrategy<Created> {
         (id(), seq()).prop_map(|(parent, at)| Origin::Fork { parent, at }),
     ];
     let flow = (text(), text(), text(), map()).prop_map(|(name, pattern, spec, variables)| {
-        let hash = stepwell::SpecHash::of(spec.as_bytes());
+        let hash = stepwell::model::SpecHash::of(spec.as_bytes());
         Flow { name, pattern, spec, hash, variables }
     });
     let project = (text(), text(), map()).prop_map(|(project_type, framework, answers)| Project {
@@ -404,10 +404,10 @@ fn work() -> BoxedStrategy<Event> {
         }
         .into()),
         (0_u64..4, who(), prop::option::of(text())).prop_map(|(epoch, who, reason)| {
-            StopAsked { epoch: stepwell::Epoch::new(epoch), who, reason }.into()
+            StopAsked { epoch: stepwell::model::Epoch::new(epoch), who, reason }.into()
         }),
         (0_u64..4, who(), work_change()).prop_map(|(epoch, who, change)| {
-            WorkAsked { epoch: stepwell::Epoch::new(epoch), who, change }.into()
+            WorkAsked { epoch: stepwell::model::Epoch::new(epoch), who, change }.into()
         }),
         ((name(), name(), text()), text(), prop::option::of(text())).prop_map(
             |((system, topic, key), data, text)| {

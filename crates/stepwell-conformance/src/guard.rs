@@ -1,9 +1,8 @@
 //! Claims about who may append: epochs fence off earlier holders.
 
-use stepwell::{
-    Append, Change, Edited, Epoch, Error, ErrorKind, Gate, GateAnswered, Lease, NewEvent, Status,
-    StatusChanged, Write,
-};
+use stepwell::model::{Change, Edited, Epoch, Gate, GateAnswered, StatusChanged};
+use stepwell::store::{Append, Lease, Write};
+use stepwell::{Error, ErrorKind, NewEvent, Status};
 
 use crate::claims::claims;
 use crate::harness::{claim, created, id, say, texts};
@@ -108,7 +107,7 @@ fn a_stale_epoch_stays_refused_after_the_new_holder_is_gone<F: Fixture>(w: &mut 
 
 fn an_expired_epoch_that_nobody_took_may_still_append<F: Fixture>(w: &mut Harness<F>) {
     let lease = w.begin("a");
-    w.clock.set(lease.expires.plus(stepwell::LEASE_TTL));
+    w.clock.set(lease.expires.plus(stepwell::store::LEASE_TTL));
     w.add(&lease, say("slow, but still the newest"));
     assert_eq!(w.log("a").len(), 2);
 }

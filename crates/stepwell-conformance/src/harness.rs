@@ -4,11 +4,14 @@
 use std::sync::Arc;
 use std::time::Duration;
 
-use stepwell::{
-    Append, Clock, Create, Created, Edited, Event, EventId, Filter, Head, LEASE_TTL, Lease,
-    LeaseRequest, Message, NewEvent, Order, Origin, Query, Recorded, Redactor, Removal, Result,
-    Search, Seq, SessionId, Sort, Span, State, Store, Target, Write, Written,
+use stepwell::clock::Clock;
+use stepwell::log::{Head, Redactor, State};
+use stepwell::model::{Edited, EventId, Origin};
+use stepwell::store::query::{Filter, Query, Search, Sort};
+use stepwell::store::{
+    Append, Create, LEASE_TTL, Lease, LeaseRequest, Order, Removal, Span, Target, Write, Written,
 };
+use stepwell::{Created, Event, Message, NewEvent, Recorded, Result, Seq, SessionId, Store};
 
 use crate::{TestClock, TestProcesses};
 
@@ -265,7 +268,7 @@ impl<F: Fixture> Harness<F> {
     }
 
     /// The time now.
-    pub(crate) fn now(&self) -> stepwell::Time {
+    pub(crate) fn now(&self) -> stepwell::model::Time {
         self.clock.now()
     }
 }

@@ -2,14 +2,15 @@
 
 use std::collections::BTreeMap;
 
-use stepwell::{
-    About, Artifact, Change, Checkpoint, CheckpointReason, Compacted, Created, Digest, Edited,
-    Effect, Elsewhere, Event, Failure, FileChanged, FileState, Foreign, Gate, GateAnswered, Kind,
-    Lane, Message, Mode, Money, Node, NodeState, Outcome, Permission, Phase, PhaseChanged,
-    PhaseSet, Question, Record, Restored, Rewinding, Rewound, Said, Scope, Scrub, Seq, Settings,
-    Status, StatusChanged, Step, StopAsked, StopReason, Task, ToolFinished, ToolStarted, Undone,
-    Usage, WorkAsked, WorkChange,
+use stepwell::model::{
+    About, Artifact, Change, Checkpoint, CheckpointReason, Compacted, Digest, Edited, Effect,
+    Elsewhere, Failure, FileChanged, FileState, Foreign, Gate, GateAnswered, Kind, Mode, Money,
+    Node, NodeState, Outcome, Permission, Phase, PhaseChanged, PhaseSet, Question, Record,
+    Restored, Rewinding, Rewound, Said, Scope, Settings, StatusChanged, Step, StopAsked, Task,
+    ToolFinished, ToolStarted, Undone, Usage, WorkAsked, WorkChange,
 };
+use stepwell::store::Scrub;
+use stepwell::{Created, Event, Lane, Message, Seq, Status, StopReason};
 
 use crate::claims::claims;
 use crate::harness::{created, id, say};
@@ -89,9 +90,9 @@ fn kinds(blob: Digest) -> Vec<Event> {
         Permission::new("sh", true).into(),
         Settings { mode: Some(Mode::Yolo), who: "ann".into(), ..Settings::default() }.into(),
         Said { text: "x".into(), lane: Lane::main(), who: "ann".into(), now: true }.into(),
-        StopAsked { epoch: stepwell::Epoch::FIRST, who: "ann".into(), reason: None }.into(),
+        StopAsked { epoch: stepwell::model::Epoch::FIRST, who: "ann".into(), reason: None }.into(),
         WorkAsked {
-            epoch: stepwell::Epoch::FIRST,
+            epoch: stepwell::model::Epoch::FIRST,
             who: "ann".into(),
             change: WorkChange::Checkpoint { name: "c".into(), metadata: BTreeMap::new() },
         }
@@ -302,7 +303,7 @@ fn a_long_task_is_cut_in_the_head_only<F: Fixture>(w: &mut Harness<F>) {
     let task = "é".repeat(40_000);
     w.make(Created::new(id("a"), task.clone()));
     let head = w.head("a");
-    assert!(head.task.len() <= stepwell::PREVIEW_BYTES);
+    assert!(head.task.len() <= stepwell::log::PREVIEW_BYTES);
     assert!(!head.task.is_empty() && task.starts_with(&head.task));
     let Event::Created(stored) = &w.log("a")[0].event else { panic!("it does not begin") };
     assert_eq!(stored.task, task);

@@ -1,6 +1,9 @@
 //! Claims about forks whose parents are gone: a shared prefix lives until its last user.
 
-use stepwell::{Redactor, Search, Seq, Span, Status};
+use stepwell::log::Redactor;
+use stepwell::store::Span;
+use stepwell::store::query::Search;
+use stepwell::{Seq, Status};
 
 use crate::claims::claims;
 use crate::harness::{claim, event_id, id, say, targets, texts};
@@ -267,7 +270,7 @@ fn a_purged_parent_does_not_mind_ids_that_forks_used_again<F: Fixture>(w: &mut H
 
 fn facts_and_retries_work_after_the_parent_is_gone<F: Fixture>(w: &mut Harness<F>) {
     let lease = w.begin("a");
-    let task = stepwell::Task { id: "t".to_owned(), ..stepwell::Task::default() };
+    let task = stepwell::model::Task { id: "t".to_owned(), ..stepwell::model::Task::default() };
     w.add(&lease, task);
     let event = say("x").with_id(event_id("x"));
     let first = w.add(&lease, event.clone());
@@ -278,7 +281,7 @@ fn facts_and_retries_work_after_the_parent_is_gone<F: Fixture>(w: &mut Harness<F
     for name in ["f", "g"] {
         let lease = w.store().acquire(&id(name), &claim(1)).unwrap();
         assert_eq!(w.add(&lease, event.clone()), first, "{name}");
-        let facts = w.store().keyed_events(&id(name), &[stepwell::Kind::Task]);
+        let facts = w.store().keyed_events(&id(name), &[stepwell::model::Kind::Task]);
         assert_eq!(facts.unwrap().len(), 1, "{name}");
         w.assert_folded(name);
     }

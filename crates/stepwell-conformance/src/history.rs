@@ -4,10 +4,12 @@ use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use proptest::prelude::*;
-use stepwell::{
-    Compacted, Deps, Event, Filter, Lane, Message, Query, Scope, Seq, Session, SessionId, Span,
-    State, Stepwell, Store, TrashScope, Undone, View,
-};
+use stepwell::log::State;
+use stepwell::model::{Compacted, Scope, Undone};
+use stepwell::sessions::Deps;
+use stepwell::store::Span;
+use stepwell::store::query::{Filter, Query, TrashScope};
+use stepwell::{Event, Lane, Message, Seq, Session, SessionId, Stepwell, Store, View};
 
 /// Something that a user does. Numbers are shares of what there is, in 1/256.
 #[derive(Clone, Debug)]

@@ -2,7 +2,10 @@
 
 use std::time::Duration;
 
-use stepwell::{Epoch, Error, ErrorKind, Filter, LEASE_TTL, LeaseRequest, Status};
+use stepwell::model::Epoch;
+use stepwell::store::query::Filter;
+use stepwell::store::{LEASE_TTL, LeaseRequest};
+use stepwell::{Error, ErrorKind, Status};
 
 use crate::claims::claims;
 use crate::harness::{claim, created, id, say};

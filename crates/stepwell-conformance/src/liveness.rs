@@ -1,8 +1,8 @@
 //! Claims about sessions whose runner is gone: they read as interrupted everywhere.
 
-use stepwell::{
-    Created, Driver, Filter, PhaseSet, Query, Search, Status, StatusChanged, StopAsked, StopReason,
-};
+use stepwell::model::{Driver, PhaseSet, StatusChanged, StopAsked};
+use stepwell::store::query::{Filter, Query, Search};
+use stepwell::{Created, Status, StopReason};
 
 use crate::claims::claims;
 use crate::harness::{claim, created, id, say};

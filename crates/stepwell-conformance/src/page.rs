@@ -1,6 +1,9 @@
 //! Claims about lists: their order, and pages that cover everything exactly once.
 
-use stepwell::{Created, Cursor, Family, Filter, Lane, Message, Order, Query, Sort, Step, Usage};
+use stepwell::model::{Step, Usage};
+use stepwell::store::Order;
+use stepwell::store::query::{Cursor, Family, Filter, Query, Sort};
+use stepwell::{Created, Lane, Message};
 
 use crate::claims::claims;
 use crate::harness::{created, id, say};
@@ -34,7 +37,7 @@ fn five<F: Fixture>(w: &Harness<F>) {
         w.tick();
     }
     for (n, cents) in [(2, 9), (4, 4), (0, 2), (3, 2), (1, 1)] {
-        let cost = stepwell::Money::from_picos(cents * 10_000_000_000);
+        let cost = stepwell::model::Money::from_picos(cents * 10_000_000_000);
         let paid = Message::assistant("x").spending(Usage::default(), Some(cost));
         let steps = (0..5 - n).map(|n| Step { lane: Lane::main(), n: n as u64 + 1 }.into());
         let events = std::iter::once(paid.into()).chain(steps).collect();
@@ -57,7 +60,7 @@ fn both_ways<F: Fixture>(w: &Harness<F>, sort: Sort, ascending: &str) {
 fn by_default_the_last_updated_come_first<F: Fixture>(w: &mut Harness<F>) {
     five(w);
     assert_eq!(w.page_of(&Query::default()).concat(), "bdaec");
-    w.edit("c", stepwell::Edited::default());
+    w.edit("c", stepwell::model::Edited::default());
     assert_eq!(w.page_of(&Query::default()).concat(), "cbdae");
 }
 

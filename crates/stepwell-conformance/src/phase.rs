@@ -1,8 +1,7 @@
 //! Claims about phases: which moves a session takes.
 
-use stepwell::{
-    Created, Driver, Error, MAX_DISCUSS_RETURNS, Phase, PhaseChanged, PhaseSet, Status,
-};
+use stepwell::model::{Driver, MAX_DISCUSS_RETURNS, Phase, PhaseChanged, PhaseSet};
+use stepwell::{Created, Error, Status};
 
 use crate::claims::claims;
 use crate::harness::{created, id};
@@ -23,7 +22,7 @@ claims! { $ phase = phase_claims for Fixture:
     moves_in_one_append_see_each_other,
 }
 
-fn begin<F: Fixture>(w: &Harness<F>, set: PhaseSet, driver: Driver) -> stepwell::Lease {
+fn begin<F: Fixture>(w: &Harness<F>, set: PhaseSet, driver: Driver) -> stepwell::store::Lease {
     w.begin_as(Created { phases: Some(set), driver, ..created("a") })
 }
 
@@ -31,7 +30,12 @@ fn go(from: Phase, to: Phase) -> stepwell::NewEvent {
     PhaseChanged { from, to }.into()
 }
 
-fn why<F: Fixture>(w: &Harness<F>, lease: &stepwell::Lease, from: Phase, to: Phase) -> String {
+fn why<F: Fixture>(
+    w: &Harness<F>,
+    lease: &stepwell::store::Lease,
+    from: Phase,
+    to: Phase,
+) -> String {
     let before = w.log("a").len();
     let error = w.try_add(lease, vec![go(from, to)]).unwrap_err();
     assert_eq!(w.log("a").len(), before);

@@ -1,6 +1,9 @@
 //! Claims about erasing sessions for good.
 
-use stepwell::{Created, Epoch, Error, Filter, Seq, Span, Target, TrashScope};
+use stepwell::model::Epoch;
+use stepwell::store::query::{Filter, TrashScope};
+use stepwell::store::{Span, Target};
+use stepwell::{Created, Error, Seq};
 
 use crate::claims::claims;
 use crate::harness::{claim, created, id, say, taken, targets};

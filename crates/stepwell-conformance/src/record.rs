@@ -1,10 +1,9 @@
 //! Claims about other programs' records: found by key, kept with their blobs, pruned.
 
-use stepwell::{
-    Append, Attachment, Created, Digest, Driver, Error, Event, Expected, KeyRange, Lane, Message,
-    NewEvent, Newest, NewestQuery, Order, Origin, Prune, Record, RecordQuery, Recorded, Result,
-    Seq, Span, View, Write, Written,
-};
+use stepwell::model::{Attachment, Digest, Driver, Origin, Record};
+use stepwell::store::query::{KeyRange, Newest, NewestQuery, RecordQuery};
+use stepwell::store::{Append, Expected, Order, Prune, Span, Write, Written};
+use stepwell::{Created, Error, Event, Lane, Message, NewEvent, Recorded, Result, Seq, View};
 
 use crate::claims::claims;
 use crate::harness::{claim, create, created, id, say, seqs, targets};
@@ -265,7 +264,10 @@ fn a_prune_empties_records_and_the_chain_verifies<F: Fixture>(w: &mut Harness<F>
     let written = w.store().write(prune("a", &[2, 3, 5])).unwrap();
     assert_eq!((written.first, written.last), (Seq::new(6), Seq::new(6)));
     assert_eq!(keys(&asked(w, "a", &all(""))), ["3"]);
-    assert_eq!(seqs(&w.store().keyed_events(&id("a"), &[stepwell::Kind::Record]).unwrap()), [4]);
+    assert_eq!(
+        seqs(&w.store().keyed_events(&id("a"), &[stepwell::model::Kind::Record]).unwrap()),
+        [4]
+    );
     let log = w.log("a");
     let Event::Scrubbed(scrubbed) = &log[5].event else { panic!("{:?}", log[5]) };
     let ranges: Vec<_> = scrubbed.pruned.iter().map(|(a, b)| (a.get(), b.get())).collect();
@@ -332,7 +334,7 @@ fn a_prune_never_reaches_into_a_fork<F: Fixture>(w: &mut Harness<F>) {
     let of_fork = w.log("b");
     w.store().write(prune("a", &[2, 3, 4])).unwrap();
     assert!(asked(w, "a", &all("")).is_empty());
-    assert!(w.store().keyed_events(&id("a"), &[stepwell::Kind::Record]).unwrap().is_empty());
+    assert!(w.store().keyed_events(&id("a"), &[stepwell::model::Kind::Record]).unwrap().is_empty());
     assert_eq!(w.log("b"), of_fork);
     assert_eq!(keys(&asked(w, "b", &all(""))), ["1", "2"]);
     let log = w.log("a");

@@ -1,9 +1,9 @@
 //! Claims about asking again: a client's event id makes an append happen once.
 
-use stepwell::{
-    Append, Change, Edited, Error, ErrorKind, Expected, Gate, GateAnswered, Lease, NewEvent,
-    Restored, Rewound, SPILL_BYTES, Scope, Seq, Undone, Write,
-};
+use stepwell::log::SPILL_BYTES;
+use stepwell::model::{Change, Edited, Gate, GateAnswered, Restored, Rewound, Scope, Undone};
+use stepwell::store::{Append, Expected, Lease, Write};
+use stepwell::{Error, ErrorKind, NewEvent, Seq};
 
 use crate::claims::claims;
 use crate::harness::{claim, created, event_id, id, say, texts};
@@ -116,9 +116,9 @@ fn asking_again_while_in_the_trash_gives_the_same_answer<F: Fixture>(w: &mut Har
 
 fn asking_again_at_another_time_gives_the_same_answer<F: Fixture>(w: &mut Harness<F>) {
     let lease = w.begin("a");
-    let first = w.add(&lease, named("x").at(stepwell::Time::EPOCH));
+    let first = w.add(&lease, named("x").at(stepwell::model::Time::EPOCH));
     assert_eq!(w.add(&lease, named("x")), first);
-    assert_eq!(w.log("a")[1].at, stepwell::Time::EPOCH);
+    assert_eq!(w.log("a")[1].at, stepwell::model::Time::EPOCH);
 }
 
 fn asking_again_with_a_spilled_text_gives_the_same_answer<F: Fixture>(w: &mut Harness<F>) {

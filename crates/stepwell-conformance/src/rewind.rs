@@ -1,10 +1,13 @@
 //! Claims about moving the view back, and taking that back.
 
-use stepwell::{
-    Change, Compacted, Created, Edited, Error, Event, Gate, Kind, Lane, Lease, Message, Money,
-    Phase, PhaseChanged, PhaseSet, Question, Restored, Rewinding, Rewound, Scope, Seq, Task,
-    TaskStatus, Timeline, Undone, Usage, Work,
+use stepwell::log::Timeline;
+use stepwell::model::{
+    Change, Compacted, Edited, Gate, Kind, Money, Phase, PhaseChanged, PhaseSet, Question,
+    Restored, Rewinding, Rewound, Scope, Task, TaskStatus, Undone, Usage,
 };
+use stepwell::store::Lease;
+use stepwell::work::Work;
+use stepwell::{Created, Error, Event, Lane, Message, Seq};
 
 use crate::claims::claims;
 use crate::harness::{created, id, say};
@@ -80,7 +83,7 @@ fn a_rewind_brings_back_phase_goal_and_gates<F: Fixture>(w: &mut Harness<F>) {
         let lease = match w.has("a") {
             false => history(w),
             true => w.begin_as(Created {
-                origin: stepwell::Origin::Fork { parent: id("a"), at: Seq::new(6) },
+                origin: stepwell::model::Origin::Fork { parent: id("a"), at: Seq::new(6) },
                 phases: Some(PhaseSet::Lifecycle),
                 ..created(&format!("f{to}"))
             }),
@@ -107,9 +110,9 @@ fn a_rewind_never_takes_back_cost_steps_errors_or_history<F: Fixture>(w: &mut Ha
     let cost: Money = "0.25".parse().unwrap();
     let usage = Usage { input: 7, output: 3, ..Usage::default() };
     w.add(&lease, Message::assistant("x").spending(usage, Some(cost)));
-    let step = stepwell::Step { lane: Lane::main(), n: 1 };
+    let step = stepwell::model::Step { lane: Lane::main(), n: 1 };
     w.add(&lease, step);
-    let failure = stepwell::Failure { message: "oops".to_owned() };
+    let failure = stepwell::model::Failure { message: "oops".to_owned() };
     w.add(&lease, failure);
     w.add(&lease, rewind(1, Scope::Both));
     let head = w.head("a");
@@ -284,7 +287,7 @@ fn a_compaction_of_no_range_is_refused<F: Fixture>(w: &mut Harness<F>) {
 fn a_rewind_in_a_fork_may_go_into_the_shared_prefix<F: Fixture>(w: &mut Harness<F>) {
     history(w);
     let lease = w.begin_as(Created {
-        origin: stepwell::Origin::Fork { parent: id("a"), at: Seq::new(5) },
+        origin: stepwell::model::Origin::Fork { parent: id("a"), at: Seq::new(5) },
         phases: Some(PhaseSet::Lifecycle),
         ..created("f")
     });
@@ -298,7 +301,7 @@ fn a_rewind_in_a_fork_may_go_into_the_shared_prefix<F: Fixture>(w: &mut Harness<
 fn a_rewind_in_a_fork_with_other_phases_stays_in_its_own<F: Fixture>(w: &mut Harness<F>) {
     history(w);
     let lease = w.begin_as(Created {
-        origin: stepwell::Origin::Fork { parent: id("a"), at: Seq::new(5) },
+        origin: stepwell::model::Origin::Fork { parent: id("a"), at: Seq::new(5) },
         phases: Some(PhaseSet::Workflow),
         ..created("f")
     });
@@ -345,7 +348,7 @@ fn a_rewind_takes_tasks_and_questions_back_also_in_a_fork<F: Fixture>(w: &mut Ha
     w.add(&lease, rewind(3, Scope::Files));
     w.add(&lease, undo(6));
     assert_eq!(work(w, "a"), (vec![one(Done), two()], 1));
-    let origin = stepwell::Origin::Fork { parent: id("a"), at: Seq::new(5) };
+    let origin = stepwell::model::Origin::Fork { parent: id("a"), at: Seq::new(5) };
     let fork = w.begin_as(Created { origin, ..created("f") });
     assert_eq!(work(w, "f"), (vec![one(Done), two()], 1));
     w.add(&fork, rewind(2, Scope::Both));

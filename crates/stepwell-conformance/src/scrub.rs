@@ -1,9 +1,9 @@
 //! Claims about erasing what events say, without hiding that it happened.
 
-use stepwell::{
-    Change, Created, Digest, Edited, Epoch, Erased, Error, Event, Lease, Message, Money, Origin,
-    SPILL_BYTES, Scrub, Scrubbed, Seq, Span, Usage,
-};
+use stepwell::log::SPILL_BYTES;
+use stepwell::model::{Change, Digest, Edited, Epoch, Erased, Money, Origin, Scrubbed, Usage};
+use stepwell::store::{Lease, Scrub, Span};
+use stepwell::{Created, Error, Event, Message, Seq};
 
 use crate::blob::written;
 use crate::claims::claims;
@@ -142,8 +142,8 @@ fn a_scrub_removes_a_file_events_blob<F: Fixture>(w: &mut Harness<F>) {
     let lease = w.begin("a");
     let blob = w.store().put_blob(b"swordfish").unwrap();
     w.add(&lease, written("x", blob));
-    let erased = stepwell::FileChanged {
-        after: stepwell::FileState::NotCaptured { digest: None, why: "a secret".to_owned() },
+    let erased = stepwell::model::FileChanged {
+        after: stepwell::model::FileState::NotCaptured { digest: None, why: "a secret".to_owned() },
         ..written("x", blob)
     };
     let replacements = vec![(2, erased.into())];
@@ -170,7 +170,10 @@ fn a_scrub_changes_the_head_that_showed_it<F: Fixture>(w: &mut Harness<F>) {
     assert_eq!(head.goal.as_deref(), Some("[erased]"));
     assert_eq!(head.label.as_deref(), Some("[erased]"));
     let by = |label: &str| {
-        w.listed(stepwell::Filter { label: Some(label.to_owned()), ..stepwell::Filter::default() })
+        w.listed(stepwell::store::query::Filter {
+            label: Some(label.to_owned()),
+            ..stepwell::store::query::Filter::default()
+        })
     };
     assert!(by("swordfish").is_empty());
     assert_eq!(by("[erased]"), ["a"]);

@@ -2,11 +2,14 @@
 
 use std::time::Duration;
 
-use stepwell::{
-    Append, Created, Edited, Event, Failure, Family, FileChanged, FileState, Filter, Hit, Message,
-    Node, NodeState, Part, Rank, Redactor, Role, Search, Seq, Status, StatusChanged, Task, Text,
-    Time, TrashScope, Write,
+use stepwell::log::Redactor;
+use stepwell::model::{
+    Edited, Failure, FileChanged, FileState, Node, NodeState, Part, Role, StatusChanged, Task,
+    Text, Time,
 };
+use stepwell::store::query::{Family, Filter, Hit, Rank, Search, TrashScope};
+use stepwell::store::{Append, Write};
+use stepwell::{Created, Event, Message, Seq, Status};
 
 use crate::claims::claims;
 use crate::harness::{created, id, say};
@@ -279,11 +282,11 @@ fn every_condition_of_a_filter_holds_for_hits<F: Fixture>(w: &mut Harness<F>) {
         agent: "coder".to_owned(),
         model: "large".to_owned(),
         workspace: "/x".to_owned(),
-        origin: stepwell::Origin::Subagent { parent: id("root") },
+        origin: stepwell::model::Origin::Subagent { parent: id("root") },
         ..Created::new(id("match"), "Well, the TÄSK")
     });
     let edit = Edited {
-        label: stepwell::Change::Set("l".to_owned()),
+        label: stepwell::model::Change::Set("l".to_owned()),
         tag: ["t".to_owned()].into(),
         ..Edited::default()
     };

@@ -1,10 +1,8 @@
 //! Claims about questions that are asked of several sessions at once.
 
-use stepwell::query::{Excerpt, LOOK_BACK};
-use stepwell::{
-    Change, Edited, Error, Event, Kind, Question, Recorded, Result, SessionId, Status,
-    StatusChanged, Task,
-};
+use stepwell::model::{Change, Edited, Kind, Question, StatusChanged, Task};
+use stepwell::store::{Excerpt, LOOK_BACK};
+use stepwell::{Error, Event, Recorded, Result, SessionId, Status};
 
 use crate::claims::claims;
 use crate::harness::{id, say, seqs, targets};

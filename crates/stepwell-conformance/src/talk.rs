@@ -1,10 +1,11 @@
 //! Claims about what people and programs tell a session: words, stops, settings, records.
 
-use stepwell::{
-    Append, Created, Epoch, Error, Event, Facts, Kind, Lane, Message, Mode, NewEvent, Permission,
-    Record, Rewound, Said, Scope, Seq, Settings, Status, StatusChanged, StopAsked, View, Who,
-    Write, Written,
+use stepwell::model::{
+    Epoch, Kind, Mode, Permission, Record, Rewound, Said, Scope, Settings, StatusChanged,
+    StopAsked, Who,
 };
+use stepwell::store::{Append, Facts, Write, Written};
+use stepwell::{Created, Error, Event, Lane, Message, NewEvent, Seq, Status, View};
 
 use crate::claims::claims;
 use crate::harness::{claim, created, event_id, id, say};
@@ -68,7 +69,7 @@ fn append<F: Fixture>(
 
 fn refused<F: Fixture>(
     w: &Harness<F>,
-    lease: &stepwell::Lease,
+    lease: &stepwell::store::Lease,
     event: impl Into<NewEvent>,
 ) -> String {
     match w.try_add(lease, vec![event.into()]) {
@@ -147,7 +148,7 @@ fn a_stop_names_a_lease_that_is_held<F: Fixture>(w: &mut Harness<F>) {
     let lease = w.begin("a");
     let stop = |epoch| StopAsked { epoch, who: "ann@laptop".into(), reason: None };
     assert!(matches!(w.tell("a", stop(Epoch::new(7))), Err(Error::Illegal { .. })));
-    let ttl = stepwell::LEASE_TTL;
+    let ttl = stepwell::store::LEASE_TTL;
     assert!(!w.store().renew(&lease, ttl).unwrap().stop_asked);
     w.tell("a", stop(lease.epoch)).unwrap();
     assert!(w.store().renew(&lease, ttl).unwrap().stop_asked);
@@ -218,7 +219,8 @@ fn settings_and_permissions_always_need_the_lease<F: Fixture>(w: &mut Harness<F>
 fn another_programs_session_is_idle_until_something_says_otherwise<F: Fixture>(w: &mut Harness<F>) {
     w.make(external("a"));
     assert_eq!(w.head("a").status, Status::Idle);
-    let filter = stepwell::Filter { status: vec![Status::Idle], ..Default::default() };
+    let filter =
+        stepwell::store::query::Filter { status: vec![Status::Idle], ..Default::default() };
     assert_eq!(w.listed(filter), ["a"]);
     let to = |status| StatusChanged { status, reason: None, error: None };
     append(w, "a", to(Status::Running)).unwrap();
@@ -258,14 +260,14 @@ fn a_record_without_a_proper_key_is_refused<F: Fixture>(w: &mut Harness<F>) {
     let lease = w.begin("a");
     refused(w, &lease, Record { system: String::new(), ..record("k", "") });
     refused(w, &lease, Record { topic: "a/b".to_owned(), ..record("k", "") });
-    refused(w, &lease, record(&"k".repeat(stepwell::MAX_RECORD_KEY_BYTES), ""));
+    refused(w, &lease, record(&"k".repeat(stepwell::model::MAX_RECORD_KEY_BYTES), ""));
 }
 
 fn a_record_keeps_its_blobs<F: Fixture>(w: &mut Harness<F>) {
     let lease = w.begin("a");
     let blob = w.store().put_blob(b"state").unwrap();
     w.add(&lease, Record { blobs: vec![blob], ..record("k", "") });
-    let never = stepwell::Digest::of(b"never");
+    let never = stepwell::model::Digest::of(b"never");
     let missing = w.try_add(&lease, vec![Record { blobs: vec![never], ..record("k", "") }.into()]);
     assert!(matches!(missing, Err(Error::NoBlob(_))));
     w.release(&lease);

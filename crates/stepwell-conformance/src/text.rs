@@ -1,6 +1,7 @@
 //! Claims about the language of searches, and the text that a hit is shown with.
 
-use stepwell::{Redactor, Search, Snippet};
+use stepwell::log::Redactor;
+use stepwell::store::query::{Search, Snippet};
 
 use crate::claims::claims;
 use crate::harness::say;

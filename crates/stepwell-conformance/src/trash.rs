@@ -1,6 +1,7 @@
 //! Claims about the trash: what goes with a session, what protects it, what comes back.
 
-use stepwell::{Error, Seq, Status, Target};
+use stepwell::store::Target;
+use stepwell::{Error, Seq, Status};
 
 use crate::claims::claims;
 use crate::harness::{claim, created, id, say, taken, targets};

@@ -1,6 +1,7 @@
 //! Claims about events of a newer version: kept, and skipped.
 
-use stepwell::{Error, Event, Kind, NewEvent, Unknown};
+use stepwell::model::{Kind, Unknown};
+use stepwell::{Error, Event, NewEvent};
 
 use crate::claims::claims;
 use crate::harness::{event_id, id, say};
@@ -51,7 +52,7 @@ fn an_unknown_kind_changes_nothing_in_the_head_but_the_seq<F: Fixture>(w: &mut H
     w.add(&lease, unknown("message", 2, "{\"role\":\"user\"}"));
     let after = w.head("a");
     assert_eq!(after.seq, before.seq.next());
-    assert_eq!(stepwell::Head { seq: before.seq, ..after }, before);
+    assert_eq!(stepwell::log::Head { seq: before.seq, ..after }, before);
     assert!(w.store().lanes(&id("a")).unwrap().is_empty());
 }
 

@@ -1,6 +1,8 @@
 //! Claims about verification and repair of what is sound.
 
-use stepwell::{Derived, Edited, Error, Verdict};
+use stepwell::Error;
+use stepwell::model::Edited;
+use stepwell::store::{Derived, Verdict};
 
 use crate::claims::claims;
 use crate::harness::{claim, created, id, say};

@@ -3,7 +3,9 @@
 use std::sync::mpsc;
 use std::time::Duration;
 
-use stepwell::{Append, Edited, Error, Seq, Write};
+use stepwell::model::Edited;
+use stepwell::store::{Append, Write};
+use stepwell::{Error, Seq};
 
 use crate::claims::claims;
 use crate::harness::{created, id, say};
@@ -124,7 +126,7 @@ fn a_follower_sees_every_event<F: Fixture>(w: &mut Harness<F>) {
             while last < Seq::new(EVENTS + 1) {
                 let now = store.wait_after(&id("a"), last, LONG).unwrap();
                 assert!(now > last, "it waited in vain");
-                let span = stepwell::Span { to: now, ..stepwell::Span::after(last) };
+                let span = stepwell::store::Span { to: now, ..stepwell::store::Span::after(last) };
                 let events = store.events(&id("a"), span).unwrap().events;
                 seen.extend(events.iter().map(|event| event.seq.get()));
                 last = now;

@@ -2,7 +2,8 @@
 
 use std::collections::{HashMap, HashSet};
 
-use stepwell::{Digest, FileChanged, FileState, Seq};
+use stepwell::Seq;
+use stepwell::model::{Digest, FileChanged, FileState};
 
 use crate::history::History;
 

@@ -7,7 +7,8 @@
 use std::collections::{HashMap, HashSet};
 
 use rustix::fs::FileType;
-use stepwell::{Digest, FileChanged, FileState, Session};
+use stepwell::Session;
+use stepwell::model::{Digest, FileChanged, FileState};
 
 use crate::error::Result;
 use crate::repository::{Git, Tracked};
@@ -15,7 +16,7 @@ use crate::safe_fs::Content;
 use crate::safe_path::{Exact, Root, SafePath};
 use crate::site::{secret, too_large};
 use crate::tree::{Listing, Stamp, TooMany, Touched, Tree};
-use stepwell::Redactor;
+use stepwell::log::Redactor;
 
 /// What is captured.
 #[derive(Clone, Debug, PartialEq, Eq)]

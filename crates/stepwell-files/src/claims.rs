@@ -6,7 +6,9 @@
 
 use std::collections::HashMap;
 
-use stepwell::{FileState, Kind, Order, Seq, SessionId, Span, Store, Time};
+use stepwell::model::{FileState, Kind, Time};
+use stepwell::store::{Order, Span};
+use stepwell::{Seq, SessionId, Store};
 use stepwell_wire::LeftFile;
 
 use crate::error::Result;
@@ -101,7 +103,12 @@ mod tests {
         let mut plan = Plan::default();
         for (path, net) in ours.net(Seq::new(to), Seq::MAX) {
             let (before, after) = (net.after, net.before);
-            plan.moves.push(stepwell::FileChanged { path, before, after, renamed_from: None });
+            plan.moves.push(stepwell::model::FileChanged {
+                path,
+                before,
+                after,
+                renamed_from: None,
+            });
         }
         let mut claims = Claims::default();
         claims.add(&"other".parse().unwrap(), theirs, ours);

@@ -3,8 +3,10 @@
 //! Whoever answers one of these answers all of them. The subagent's own is the question that counts;
 //! the others follow it.
 
-use stepwell::gates::{Asked, Gates};
-use stepwell::{Error, Head, Origin, Result, Seq, SessionId, Store};
+use stepwell::log::Head;
+use stepwell::model::Origin;
+use stepwell::work::{Asked, Gates};
+use stepwell::{Error, Result, Seq, SessionId, Store};
 
 use crate::worktree::SubagentRecord;
 

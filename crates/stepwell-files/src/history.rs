@@ -2,7 +2,8 @@
 
 use std::collections::{BTreeMap, HashMap};
 
-use stepwell::{Event, FileChanged, FileState, Recorded, Seq, Time};
+use stepwell::model::{FileChanged, FileState, Time};
+use stepwell::{Event, Recorded, Seq};
 
 /// A session's changes of files.
 #[derive(Clone, Debug, Default)]
@@ -139,7 +140,7 @@ impl History {
 
 #[cfg(test)]
 pub(crate) mod tests {
-    use stepwell::Digest;
+    use stepwell::model::Digest;
 
     use super::*;
 

@@ -7,7 +7,9 @@
 
 use std::collections::HashSet;
 
-use stepwell::{Digest, Event, FileChanged, FileState, Order, Seq, SessionId, Span, Store, Time};
+use stepwell::model::{Digest, FileChanged, FileState, Time};
+use stepwell::store::{Order, Span};
+use stepwell::{Event, Seq, SessionId, Store};
 
 use crate::error::Result;
 use crate::others::others;

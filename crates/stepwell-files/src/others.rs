@@ -1,6 +1,8 @@
 //! The other sessions that were at work in a session's workspace.
 
-use stepwell::{Filter, Query, SessionId, Store, Time, TrashScope};
+use stepwell::model::Time;
+use stepwell::store::query::{Filter, Query, TrashScope};
+use stepwell::{SessionId, Store};
 
 use crate::error::Result;
 

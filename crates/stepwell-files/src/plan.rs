@@ -1,6 +1,7 @@
 //! What a rewind would do to files, and what stands in its way. Pure.
 
-use stepwell::{Digest, FileChanged, FileState, Seq};
+use stepwell::Seq;
+use stepwell::model::{Digest, FileChanged, FileState};
 use stepwell_wire::LeftFile;
 
 use crate::history::History;
@@ -205,7 +206,7 @@ fn away(path: &str, look: &impl Look) -> Result<FileChanged, String> {
 /// Why a path is left alone, whatever stands there.
 fn untouchable(path: &str, target: &FileState, left: &FileState) -> Option<String> {
     let mut names = path.split('/');
-    if names.clone().any(|name| name.eq_ignore_ascii_case(stepwell::STORE_FOLDER)) {
+    if names.clone().any(|name| name.eq_ignore_ascii_case(stepwell::store::STORE_FOLDER)) {
         return Some("it is among Stepwell's own files".to_owned());
     }
     if names.clone().any(|name| name.eq_ignore_ascii_case(".git")) {
@@ -417,7 +418,7 @@ mod tests {
         let change = |path: &str, before: &FileState, after: &FileState| {
             let (path, before, after) = (path.to_owned(), before.clone(), after.clone());
             let event = FileChanged { path, before, after, renamed_from: None }.into();
-            let (seq, at) = (Seq::new(2), stepwell::Time::EPOCH);
+            let (seq, at) = (Seq::new(2), stepwell::model::Time::EPOCH);
             stepwell::Recorded { seq, at, id: None, event }
         };
         let absent = &FileState::Absent;

@@ -4,13 +4,15 @@
 //! and to take it back. Then each file is replaced at once. A move that was cut off is
 //! finished by [`finish_rewind`], which whoever resumes the session calls first.
 
-use stepwell::compactions::{self, Extent};
-use stepwell::gates::Gates;
-use stepwell::{
-    Checkpoint, Digest, Driver, Event, FileChanged, FileState, Kind, NewEvent, Order, Recorded,
-    Restored, Rewinding, Rewound, Seq, Session, SessionId, Span, Status, StatusChanged, StopReason,
-    Store, Timeline, Undone,
+use stepwell::log::Timeline;
+use stepwell::model::{
+    Checkpoint, Digest, Driver, FileChanged, FileState, Kind, Restored, Rewinding, Rewound,
+    StatusChanged, Undone,
 };
+use stepwell::store::{Order, Span};
+use stepwell::work::Gates;
+use stepwell::work::compactions::{self, Extent};
+use stepwell::{Event, NewEvent, Recorded, Seq, Session, SessionId, Status, StopReason, Store};
 use stepwell_wire::LeftFile;
 
 use crate::claims::Claims;

@@ -3,7 +3,10 @@
 
 use std::collections::BTreeSet;
 
-use stepwell::{Event, Order, Recorded, Role, Seq, SessionId, Span, Store, Timeline, Undone};
+use stepwell::log::Timeline;
+use stepwell::model::{Role, Undone};
+use stepwell::store::{Order, Span};
+use stepwell::{Event, Recorded, Seq, SessionId, Store};
 use stepwell_wire::RewoundWork;
 
 use crate::error::Result;

@@ -8,7 +8,9 @@
 use std::collections::{HashMap, HashSet};
 use std::ops::RangeInclusive;
 
-use stepwell::{Event, Kind, Recorded, Rewinding, Scope, Seq, Timeline, Undone};
+use stepwell::log::Timeline;
+use stepwell::model::{Kind, Rewinding, Scope, Undone};
+use stepwell::{Event, Recorded, Seq};
 
 use crate::plan::Others;
 
@@ -123,9 +125,9 @@ pub fn within_reach(facts: &[Recorded], head: Seq) -> Vec<Timeline> {
             // As if it were done.
             at = at.next();
             let Some(of) = asked.undoes else { break };
-            let (scope, restored) = (asked.scope, stepwell::Restored::default());
+            let (scope, restored) = (asked.scope, stepwell::model::Restored::default());
             let event = Undone::Rewind { of, scope, restored }.into();
-            facts.push(Recorded { seq: at, at: stepwell::Time::EPOCH, id: None, event });
+            facts.push(Recorded { seq: at, at: stepwell::model::Time::EPOCH, id: None, event });
             found.push(Timeline::at(at, facts.iter()));
         }
     }
@@ -168,7 +170,7 @@ fn is_move(event: &Event) -> bool {
 
 #[cfg(test)]
 mod tests {
-    use stepwell::{Restored, Rewound, Time};
+    use stepwell::model::{Restored, Rewound, Time};
 
     use super::*;
 

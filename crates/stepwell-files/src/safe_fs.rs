@@ -7,7 +7,7 @@ use std::os::unix::ffi::OsStrExt as _;
 
 use rustix::fs::{AtFlags, FileType, Gid, Mode, OFlags, Stat, Uid};
 use rustix::io::Errno;
-use stepwell::Digest;
+use stepwell::model::Digest;
 
 use crate::safe_path::{Last, Root, SafePath};
 

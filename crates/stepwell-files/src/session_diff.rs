@@ -1,6 +1,7 @@
 //! What a session did to files between two points of it, as patches.
 
-use stepwell::{FileState, Kind, Result, Seq, SessionId, Store};
+use stepwell::model::{FileState, Kind};
+use stepwell::{Result, Seq, SessionId, Store};
 use stepwell_wire::FileDiff;
 
 use crate::diff::{Side, file_diff};

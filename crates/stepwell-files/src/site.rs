@@ -3,10 +3,11 @@
 use std::path::{Path, PathBuf};
 
 use rustix::fs::{AtFlags, FileType};
-use stepwell::{Digest, FileChanged, FileState, Seq};
+use stepwell::Seq;
+use stepwell::model::{Digest, FileChanged, FileState};
 
 use crate::plan::{Look, Now};
-use stepwell::Redactor;
+use stepwell::log::Redactor;
 use stepwell_wire::LeftFile;
 
 use crate::history::Entry;
@@ -188,7 +189,7 @@ impl Site<'_> {
 /// Why a file is not kept that is larger than the limit.
 #[must_use]
 pub fn too_large(limit: u64) -> String {
-    format!("larger than {}", stepwell::counted(limit, "byte"))
+    format!("larger than {}", stepwell::model::counted(limit, "byte"))
 }
 
 /// Why a file is not kept that holds a secret.

@@ -4,7 +4,7 @@ use std::fs::{self, File, OpenOptions};
 use std::io::{self, Write as _};
 use std::path::{Component, Path, PathBuf};
 
-use stepwell::{Artifact, Digest};
+use stepwell::model::{Artifact, Digest};
 use stepwell_files::started::{is_git, is_named_to_git, is_started};
 
 /// What to do if an artifact's file already exists.
@@ -39,7 +39,7 @@ pub enum Unwritten {
 }
 
 /// Names that control Stepwell. An artifact with such a name could change what it does.
-const RESERVED: [&str; 2] = [stepwell::STORE_FOLDER, "stepwell.toml"];
+const RESERVED: [&str; 2] = [stepwell::store::STORE_FOLDER, "stepwell.toml"];
 
 /// A normalized path inside an output folder.
 #[derive(Clone, Debug, PartialEq, Eq)]

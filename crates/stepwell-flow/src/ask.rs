@@ -3,9 +3,8 @@
 use std::sync::Arc;
 
 use serde_json::{Map, Value};
-use stepwell::{
-    Event, Lane, Message, NodeKey, NodeState, Recorded, Role, Seq, Status, StopReason, Usage,
-};
+use stepwell::model::{NodeKey, NodeState, Role, Usage};
+use stepwell::{Event, Lane, Message, Recorded, Seq, Status, StopReason};
 use stepwell_agent::context::window::is_request;
 use stepwell_agent::provider::GO_ON;
 use stepwell_agent::redact::RedactMessages as _;

@@ -4,7 +4,9 @@
 use std::time::Duration;
 
 use serde_json::{Value, json};
-use stepwell::{Artifact, Facts, Gate, Kind, Node, NodeState, Status, StatusChanged, StopReason};
+use stepwell::model::{Artifact, Gate, Kind, Node, NodeState, StatusChanged};
+use stepwell::store::Facts;
+use stepwell::{Status, StopReason};
 use stepwell_agent::provider::Fault;
 use stepwell_agent::run::{Here, OpenGate, Patience, RunEvent};
 

@@ -11,9 +11,8 @@ use std::sync::Arc;
 use parking_lot::{Mutex, MutexGuard};
 use serde::Serialize;
 use serde_json::Value;
-use stepwell::{
-    Digest, Event, NewEvent, Node, NodeKey, NodeState, Recorded, Seq, Session, Spent, Usage,
-};
+use stepwell::model::{Digest, Node, NodeKey, NodeState, Spent, Usage};
+use stepwell::{Event, NewEvent, Recorded, Seq, Session};
 use stepwell_agent::provider::Fault;
 use stepwell_agent::redact::Redactor;
 use stepwell_agent::run::{

@@ -3,8 +3,9 @@
 use std::time::Duration;
 
 use serde_json::{Value, json};
+use stepwell::model::{Gate, GateAnswered, Kind, NodeKey, NodeState, Time};
+use stepwell::store::Facts;
 use stepwell::trust::Counted;
-use stepwell::{Facts, Gate, GateAnswered, Kind, NodeKey, NodeState, Time};
 use stepwell_agent::run::{GateAnswer, Notice, RunEvent};
 
 use crate::error::Error;

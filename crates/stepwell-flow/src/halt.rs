@@ -1,6 +1,7 @@
 //! Why a flow stops before its end.
 
-use stepwell::{NodeKey, StopReason};
+use stepwell::StopReason;
+use stepwell::model::NodeKey;
 use stepwell_agent::provider::Fault;
 
 use crate::Error;

@@ -4,11 +4,13 @@ use std::borrow::Cow;
 use std::collections::BTreeMap;
 use std::time::Duration;
 
-use stepwell::trust::Weighed;
-use stepwell::{
-    Checkpoint, CheckpointReason, Digest, Event, Flow as Described, Recorded, Seq, Session,
-    SessionId, Span, SpecHash, Spent, Status, Stepwell, Time, Timeline,
+use stepwell::log::Timeline;
+use stepwell::model::{
+    Checkpoint, CheckpointReason, Digest, Flow as Described, SpecHash, Spent, Time,
 };
+use stepwell::store::Span;
+use stepwell::trust::Weighed;
+use stepwell::{Event, Recorded, Seq, Session, SessionId, Status, Stepwell};
 use stepwell_agent::run::{Past, Provenance};
 
 use crate::error::{Error, Result};
@@ -284,8 +286,10 @@ impl Ran {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use stepwell::{Created, Message, Node, NodeKey, NodeState, Restored, Rewound, Scope};
-    use stepwell::{StatusChanged, Usage};
+    use stepwell::model::{
+        Node, NodeKey, NodeState, Restored, Rewound, Scope, StatusChanged, Usage,
+    };
+    use stepwell::{Created, Message};
 
     fn log(events: Vec<(i64, Event)>) -> Vec<Recorded> {
         let recorded = |(n, (at, event)): (usize, (i64, Event))| Recorded {

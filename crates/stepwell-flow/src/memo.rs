@@ -6,7 +6,8 @@
 use std::collections::HashMap;
 
 use serde_json::Value;
-use stepwell::{Event, Gate, GateAnswered, NodeKey, NodeState, Recorded, Seq};
+use stepwell::model::{Gate, GateAnswered, NodeKey, NodeState};
+use stepwell::{Event, Recorded, Seq};
 
 /// The recorded state of a flow's nodes and gates.
 #[derive(Debug, Default)]
@@ -133,7 +134,7 @@ impl Memo {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use stepwell::{Node, Time};
+    use stepwell::model::{Node, Time};
 
     fn at(seq: u64, event: impl Into<Event>) -> Recorded {
         Recorded { seq: Seq::new(seq), at: Time::EPOCH, id: None, event: event.into() }

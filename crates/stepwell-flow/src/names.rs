@@ -1,6 +1,6 @@
 //! Names in error messages: the nearest one, and lists of those expected.
 
-pub use stepwell::nearest;
+pub use stepwell::sessions::nearest;
 
 /// A bounded, comma-separated list of names for an error message.
 #[must_use]

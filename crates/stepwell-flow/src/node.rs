@@ -7,7 +7,7 @@
 use std::cell::RefCell;
 
 use serde_json::{Value, json};
-use stepwell::NodeKey;
+use stepwell::model::NodeKey;
 
 use crate::ask::Ask;
 use crate::flow::{Flow, Upcoming};

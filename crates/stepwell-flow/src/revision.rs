@@ -1,6 +1,6 @@
 //! A changed spec: what defines each node, and whether recorded results stay valid. Pure.
 
-use stepwell::{NodeKey, NodeState};
+use stepwell::model::{NodeKey, NodeState};
 
 use crate::memo::Memo;
 use crate::spec::{

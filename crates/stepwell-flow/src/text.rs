@@ -58,7 +58,7 @@ pub(crate) fn last_part(text: &str, most: usize) -> &str {
 /// Whether a path leaves the workspace, or enters what is not the user's.
 pub(crate) fn leaves(file: &str) -> bool {
     let mut parts = file.split(['/', '\\']).filter(|part| *part != ".");
-    let is_ours = |part: &str| [".git", stepwell::STORE_FOLDER].contains(&part);
+    let is_ours = |part: &str| [".git", stepwell::store::STORE_FOLDER].contains(&part);
     let first = parts.clone().next().unwrap_or_default();
     first.is_empty() || parts.any(|part| part == ".." || is_ours(&part.to_ascii_lowercase()))
 }

@@ -4,7 +4,8 @@ use std::io;
 use std::path::PathBuf;
 
 use stepwell::error::{Action, Listing};
-use stepwell::{Digest, ErrorKind, Remedy, Seq, SessionId};
+use stepwell::model::Digest;
+use stepwell::{ErrorKind, Remedy, Seq, SessionId};
 
 /// The result of everything that can fail here.
 pub type Result<T, E = Error> = std::result::Result<T, E>;

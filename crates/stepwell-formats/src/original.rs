@@ -11,9 +11,10 @@ use std::io::{self, Read, Write};
 use std::path::{Path, PathBuf};
 
 use serde::{Deserialize, Serialize};
-use stepwell::{
-    Attachment, Digest, Event, Head, Kind, NewEvent, Origin, Record, Seq, SessionId, Span, Stepwell,
-};
+use stepwell::log::Head;
+use stepwell::model::{Attachment, Digest, Kind, Origin, Record};
+use stepwell::store::Span;
+use stepwell::{Event, NewEvent, Seq, SessionId, Stepwell};
 
 use crate::read::input::{MAX_FILE_BYTES, expanded, is_compressed, list, open, unreadable};
 use crate::read::mark::Mark;

@@ -8,7 +8,7 @@ use std::marker::PhantomData;
 use schemars::{JsonSchema, Schema, SchemaGenerator};
 use serde::{Serialize, Serializer};
 use serde_json::Value;
-use stepwell::Redactor;
+use stepwell::log::Redactor;
 
 use crate::error::Result;
 

@@ -2,7 +2,10 @@
 
 use schemars::JsonSchema;
 use serde::{Deserialize, Deserializer};
-use stepwell::{Family, Filter, Order, Seq, SessionId, Status, Stepwell, Time};
+use stepwell::model::Time;
+use stepwell::store::Order;
+use stepwell::store::query::{Family, Filter};
+use stepwell::{Seq, SessionId, Status, Stepwell};
 
 use crate::error::{Error, Result};
 

@@ -8,7 +8,7 @@ use rmcp::model::{
 use schemars::JsonSchema;
 use serde::Serialize;
 use serde_json::Value;
-use stepwell::Redactor;
+use stepwell::log::Redactor;
 
 use crate::error::{Error, Result};
 

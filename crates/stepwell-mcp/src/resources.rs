@@ -2,7 +2,7 @@
 
 use percent_encoding::{AsciiSet, CONTROLS, percent_decode_str, utf8_percent_encode};
 use rmcp::model::ResourceTemplate;
-use stepwell::{Family, Filter, Query};
+use stepwell::store::query::{Family, Filter, Query};
 
 use crate::error::{Error, Result};
 use crate::input::{Direction, Limit};
@@ -43,7 +43,7 @@ pub(crate) fn list(stores: &Stores) -> Result<Vec<ListedResource>> {
         // A title is cut, and half a secret is no longer known as one.
         let head = info.head.redacted(&stores.redactor);
         let title = head.label.unwrap_or_else(|| front(&head.task));
-        let steps = stepwell::counted(head.steps, "step");
+        let steps = stepwell::model::counted(head.steps, "step");
         let description = format!("{}, {steps}, {}", head.status, front(&head.task));
         ListedResource { uri: uri(head.id.as_str()), name: head.id.to_string(), title, description }
     };

@@ -13,7 +13,7 @@ use rmcp::model::{
     ServerCapabilities, ServerConfig, Tool,
 };
 use rmcp::service::{QuitReason, RequestContext, RoleServer, ServerInitializeError, serve_server};
-use stepwell::Who;
+use stepwell::model::Who;
 use stepwell_workspace::Workspace;
 use tokio::sync::Semaphore;
 

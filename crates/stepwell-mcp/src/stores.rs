@@ -3,7 +3,10 @@
 use std::sync::Arc;
 
 use parking_lot::Mutex;
-use stepwell::{Access, Acting, Redactor, SessionId, Stepwell, Who};
+use stepwell::log::Redactor;
+use stepwell::model::Who;
+use stepwell::sqlite::Access;
+use stepwell::{Acting, SessionId, Stepwell};
 use stepwell_workspace::{NamedWell, Well, Workspace};
 
 use crate::error::{Error, Result};

@@ -361,7 +361,7 @@ const OURS: [&str; 8] = [
 /// An option that there is not. What looks like none may be a piece of a password with a ? or an &,
 /// and is not repeated: only the option that was meant is named.
 fn unknown(name: &str) -> Error {
-    match stepwell::nearest(name, OURS.into_iter().chain(DRIVERS)) {
+    match stepwell::sessions::nearest(name, OURS.into_iter().chain(DRIVERS)) {
         Some(meant) => refused(&format!("{name} is no option of it; did you mean {meant}?")),
         None => refused("it has an option that is not known; docs/teams.md lists them"),
     }

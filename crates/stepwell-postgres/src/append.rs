@@ -3,7 +3,8 @@
 
 use std::fmt::Write as _;
 
-use stepwell::{EventId, Result};
+use stepwell::Result;
+use stepwell::model::EventId;
 use tokio_postgres::types::{ToSql, Type};
 
 use crate::draft::Entry;

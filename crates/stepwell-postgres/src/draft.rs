@@ -11,10 +11,11 @@ use std::ops::ControlFlow;
 use stepwell::backend::{
     Base, Facts, Key, LeaseRow, OwnRow, Row, Rows, Sealed, SessionRow, Stretch,
 };
-use stepwell::{
-    Digest, Error, EventId, Lane, LaneState, Order, RecordQuery, Result, Seq, SessionId, State,
-    Time,
-};
+use stepwell::log::{LaneState, State};
+use stepwell::model::{Digest, EventId, Time};
+use stepwell::store::Order;
+use stepwell::store::query::RecordQuery;
+use stepwell::{Error, Lane, Result, Seq, SessionId};
 
 use crate::head_cache::Known;
 use crate::rows::blob;

@@ -4,7 +4,10 @@
 use std::sync::Arc;
 
 use stepwell::backend::TxnContext;
-use stepwell::{Access, Error, Processes, Result, SessionId, Time};
+use stepwell::model::Time;
+use stepwell::sqlite::Access;
+use stepwell::store::Processes;
+use stepwell::{Error, Result, SessionId};
 
 use crate::fault::DbError;
 use crate::follow::Followers;

@@ -6,9 +6,10 @@
 
 use stepwell::backend::TxnContext;
 use stepwell::backend::changes::{HeldLease, Position, ended, in_order};
-use stepwell::{
-    ChangeCursor, ChangeKind, Changes, Epoch, LeaseInfo, Result, SessionChange, SessionId, Time,
-};
+use stepwell::model::{Epoch, Time};
+use stepwell::store::LeaseInfo;
+use stepwell::store::changes::{ChangeCursor, ChangeKind, Changes, SessionChange};
+use stepwell::{Result, SessionId};
 
 use crate::rows::{PgRows, seq};
 use crate::transport::params;

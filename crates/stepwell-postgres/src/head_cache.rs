@@ -8,7 +8,8 @@ use std::collections::{BTreeMap, HashMap};
 
 use parking_lot::Mutex;
 use stepwell::backend::SessionRow;
-use stepwell::{Lane, LaneState, SessionId};
+use stepwell::log::LaneState;
+use stepwell::{Lane, SessionId};
 
 /// How many are kept: more than a process has runners, few enough to forget.
 const LIMIT: usize = 256;

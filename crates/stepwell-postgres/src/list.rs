@@ -1,11 +1,12 @@
 //! Lists and counts in PostgreSQL: a filter as SQL, a page by its key.
 
 use stepwell::backend::{TxnContext, read};
-use stepwell::event::LEDGER_SCOPE;
-use stepwell::{
-    Counts, Cursor, Driver, Family, Filter, InScope, LedgerRows, Liveness, Order, Owner, Page,
-    Query, Result, Sort, Status, TrashScope,
+use stepwell::model::{Driver, LEDGER_SCOPE, Owner};
+use stepwell::store::query::{
+    Cursor, Family, Filter, InScope, LedgerRows, Page, Query, Sort, TrashScope,
 };
+use stepwell::store::{Counts, Liveness, Order};
+use stepwell::{Result, Status};
 use tokio_postgres::types::{ToSql, Type};
 
 use crate::rows::{PgRows, SESSION_COLUMNS, SESSION_TABLES, SESSION_WIDTH, Wide, read_session};

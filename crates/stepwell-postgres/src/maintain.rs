@@ -1,10 +1,9 @@
 //! Keeping the store in order.
 
 use stepwell::backend::{read, remove, write};
-use stepwell::store::{Indexed, Place};
-use stepwell::{
-    DiskUse, Error, Maintain, Owner, Removal, Result, Scrub, Seq, SessionId, Target, Time, Verdict,
-};
+use stepwell::model::{Owner, Time};
+use stepwell::store::{DiskUse, Indexed, Maintain, Place, Removal, Scrub, Target, Verdict};
+use stepwell::{Error, Result, Seq, SessionId};
 
 use crate::engine::Attempt;
 use crate::rows::blob;
@@ -100,10 +99,10 @@ impl Maintain for PostgresStore {
             for row in rows.all(sql, params![rows.namespace => INT4])? {
                 let (id, holder): (&str, &[u8]) = (rows.get(&row, 0)?, rows.get(&row, 1)?);
                 let expires = Time::from_micros(rows.get(&row, 2)?);
-                let epoch = stepwell::Epoch::new(rows.get::<i64>(&row, 3)?.unsigned_abs());
+                let epoch = stepwell::model::Epoch::new(rows.get::<i64>(&row, 3)?.unsigned_abs());
                 // What cannot be read belongs to a damaged session, which is told of elsewhere.
                 if let (Ok(id), Ok(holder)) = (id.parse(), serde_json::from_slice(holder)) {
-                    let held = stepwell::LeaseInfo { epoch, holder, expires, login: None };
+                    let held = stepwell::store::LeaseInfo { epoch, holder, expires, login: None };
                     if held.is_dead(context.now, context.processes) {
                         stale.push((id, held.holder));
                     }

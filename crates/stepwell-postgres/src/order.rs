@@ -2,7 +2,7 @@
 //! session stands then.
 
 use stepwell::backend::{SessionRow, head_sum};
-use stepwell::{Digest, Epoch};
+use stepwell::model::{Digest, Epoch};
 
 use crate::draft::{Draft, Entry};
 use crate::head_cache::Known;

@@ -3,7 +3,8 @@
 //! Many nodes may start at once: whoever comes first holds the row of versions until its
 //! transaction ends, and the others then find the work done.
 
-use stepwell::{Access, Error, Result};
+use stepwell::sqlite::Access;
+use stepwell::{Error, Result};
 
 use crate::fault::DbError;
 use crate::transport::{Conn, Patience, Pool, SERVER_TIME, params};

@@ -11,7 +11,10 @@ use std::fmt::Write as _;
 use stepwell::backend::{
     Key, Question, Row, SEARCHABLE_KINDS, Shown, TxnContext, read, searchable, words,
 };
-use stepwell::{Event, Found, Hit, Rank, Redactor, Result, Search, Seq, Time};
+use stepwell::log::Redactor;
+use stepwell::model::Time;
+use stepwell::store::query::{Found, Hit, Rank, Search};
+use stepwell::{Event, Result, Seq};
 use tokio_postgres::types::Type;
 
 use crate::list::Conditions;

@@ -3,8 +3,9 @@
 use std::collections::HashMap;
 
 use stepwell::backend::{OwnRow, Row, read};
-use stepwell::query::{Excerpt, LOOK_BACK};
-use stepwell::{Digest, Error, Kind, Recorded, Result, Seq, SessionId};
+use stepwell::model::{Digest, Kind};
+use stepwell::store::{Excerpt, LOOK_BACK};
+use stepwell::{Error, Recorded, Result, Seq, SessionId};
 
 use crate::rows::{EVENT_COLUMNS, EVENT_WIDTH, PgRows, blob, digest, read_event, seq};
 use crate::transport::params;

@@ -7,13 +7,17 @@ use std::sync::{Arc, OnceLock};
 use std::time::Duration;
 
 use stepwell::backend::{Login, Rows as _, read, write};
-use stepwell::query::Excerpt;
-use stepwell::{
-    Access, ChangeCursor, Changes, Clock, Counts, Damage, Digest, Error, Filter, Found, Lane,
-    LaneState, Lease, LeaseRequest, Maintain, Page, Processes, Query, Recorded, Redactor, Result,
-    Search, Selection, Seq, Server, SessionId, SessionInfo, Slice, Store, SystemProcesses, Time,
-    Write, Written,
+use stepwell::clock::Clock;
+use stepwell::log::{LaneState, Redactor};
+use stepwell::model::{Digest, Time};
+use stepwell::sqlite::Access;
+use stepwell::store::changes::{ChangeCursor, Changes};
+use stepwell::store::query::{Filter, Found, Page, Query, Search};
+use stepwell::store::{
+    Counts, Damage, Excerpt, Lease, LeaseRequest, Maintain, Processes, Selection, Server, Slice,
+    SystemProcesses, Write, Written,
 };
+use stepwell::{Error, Lane, Recorded, Result, Seq, SessionId, SessionInfo, Store};
 
 use crate::address::Address;
 use crate::engine::{Attempt, Doubt, Engine};
@@ -120,7 +124,7 @@ fn taken_before(
     claim: &LeaseRequest,
 ) -> Result<Option<Lease>> {
     let (Some(claimed), Some(row)) = (claimed, rows.session(id)?) else { return Ok(None) };
-    let same = |held: &stepwell::LeaseInfo| {
+    let same = |held: &stepwell::store::LeaseInfo| {
         held.epoch == claimed.epoch
             && held.holder == claim.holder
             && held.expires == claimed.expires

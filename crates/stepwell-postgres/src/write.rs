@@ -3,9 +3,10 @@
 
 use std::cell::{Cell, RefCell};
 
-use stepwell::backend::write;
-use stepwell::backend::{Rows as _, SessionRow};
-use stepwell::{Append, Create, Lease, NewEvent, Origin, Result, Seq, Write, Written};
+use stepwell::backend::{Rows as _, SessionRow, write};
+use stepwell::model::Origin;
+use stepwell::store::{Append, Create, Lease, Write, Written};
+use stepwell::{NewEvent, Result, Seq};
 
 use crate::append;
 use crate::append_one;

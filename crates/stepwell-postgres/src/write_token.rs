@@ -3,7 +3,8 @@
 
 use std::sync::atomic::{AtomicU64, Ordering};
 
-use stepwell::{Entropy as _, SystemEntropy, Write};
+use stepwell::clock::{Entropy as _, SystemEntropy};
+use stepwell::store::Write;
 
 /// Gives each write of an open store a mark of its own.
 #[derive(Debug)]

@@ -6,8 +6,10 @@ use std::time::Duration;
 use pyo3::prelude::*;
 use serde::Deserialize;
 use serde_json::Value;
-use stepwell::lifecycle::{self, Begin, Finalized, Outcome, Said, Update};
-use stepwell::{Driver, Policy, ResumeLimits};
+use stepwell::model::Driver;
+use stepwell::sessions::ResumeLimits;
+use stepwell::sessions::lifecycle::{self, Begin, Finalized, Outcome, Said, Update};
+use stepwell::upkeep::Policy;
 use stepwell_wire::{Agent, AgentTurn};
 
 use crate::convert::{read, session};

@@ -11,7 +11,8 @@ use pyo3::pybacked::PyBackedBytes;
 use serde::Deserialize;
 use serde::de::IgnoredAny;
 use serde_json::value::RawValue;
-use stepwell::{Record, RecordQuery};
+use stepwell::model::Record;
+use stepwell::store::query::RecordQuery;
 
 use crate::convert::session;
 use crate::packing::{Unpacker, unreadable};

@@ -5,10 +5,11 @@ use pyo3::types::PyBytes;
 use serde::{Deserialize, Serialize};
 use serde_json::json;
 use serde_json::value::RawValue;
-use stepwell::{
-    Created, Cursor, Digest, Epoch, EventId, Filter, Head, InScope, NewEvent, Order, Page, Query,
-    Recorded, Seq, SessionId, SessionInfo, Sort, Status, Time, TrashScope,
-};
+use stepwell::log::Head;
+use stepwell::model::{Digest, Epoch, EventId, Time};
+use stepwell::store::Order;
+use stepwell::store::query::{Cursor, Filter, InScope, Page, Query, Sort, TrashScope};
+use stepwell::{Created, NewEvent, Recorded, Seq, SessionId, SessionInfo, Status};
 
 use crate::errors::invalid;
 
@@ -26,7 +27,7 @@ pub(crate) fn derived_id(data: &[u8]) -> String {
 
 /// A session's name.
 pub(crate) fn session(id: &str) -> PyResult<SessionId> {
-    id.parse().map_err(|error: stepwell::InvalidName| invalid(error.to_string()))
+    id.parse().map_err(|error: stepwell::model::InvalidName| invalid(error.to_string()))
 }
 
 /// What a method was given as JSON.

@@ -11,7 +11,8 @@ use pyo3::prelude::*;
 use pyo3::types::PyBytes;
 use serde::Deserialize;
 use serde_json::Value;
-use stepwell::{Digest, Error, Stepwell};
+use stepwell::model::Digest;
+use stepwell::{Error, Stepwell};
 
 use crate::convert::read;
 use crate::well::Well;

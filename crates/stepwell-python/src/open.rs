@@ -14,9 +14,10 @@ use std::time::Duration;
 
 use parking_lot::{Mutex, MutexGuard};
 use pyo3::prelude::*;
-use stepwell::{
-    Access, Deps, Epoch, ErrorKind, Session, SessionId, SqliteOptions, SqliteStore, Stepwell, Store,
-};
+use stepwell::model::Epoch;
+use stepwell::sessions::Deps;
+use stepwell::sqlite::{Access, SqliteOptions, SqliteStore};
+use stepwell::{ErrorKind, Session, SessionId, Stepwell, Store};
 use stepwell_postgres::{Address, PostgresOptions, PostgresStore};
 
 use crate::errors::{invalid, of_kind, raised};

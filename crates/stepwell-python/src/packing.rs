@@ -6,7 +6,8 @@ use miniz_oxide::inflate::TINFLStatus;
 use miniz_oxide::inflate::core::inflate_flags::TINFL_FLAG_USING_NON_WRAPPING_OUTPUT_BUF;
 use miniz_oxide::inflate::core::{DecompressorOxide, decompress};
 use pyo3::pybacked::PyBackedBytes;
-use stepwell::{Digest, Error, Record};
+use stepwell::Error;
+use stepwell::model::{Digest, Record};
 
 /// A record that says more than this is not believed.
 const MAX_BYTES: usize = 64 << 20;

@@ -7,11 +7,14 @@ use pyo3::prelude::*;
 use pyo3::pybacked::PyBackedBytes;
 use pyo3::types::PyBytes;
 use serde_json::{Value, json};
-use stepwell::{
-    Digest, Event, KeyRange, Kind, Lane, Message, MessageOrigin, Newest, NewestQuery, Order, Page,
-    Query, Rank, RecordQuery, Recorded, ResumeLimits, Search, Seq, SessionId, Span, Stepwell,
-    SystemPrompts, Timeline, View,
+use stepwell::log::{MessageOrigin, Timeline};
+use stepwell::model::{Digest, Kind};
+use stepwell::sessions::ResumeLimits;
+use stepwell::store::query::{
+    KeyRange, Newest, NewestQuery, Page, Query, Rank, RecordQuery, Search, SystemPrompts,
 };
+use stepwell::store::{Order, Span};
+use stepwell::{Event, Lane, Message, Recorded, Seq, SessionId, Stepwell, View};
 use stepwell_formats::Format;
 
 use crate::convert::{GivenQuery, info, page, read, session};
@@ -83,7 +86,7 @@ impl Well {
             system: SystemPrompts::Skipped,
         };
         self.run(py, |well| {
-            let hit = |hit: &stepwell::Hit| {
+            let hit = |hit: &stepwell::store::query::Hit| {
                 json!({ "session": hit.session, "seq": hit.seq, "at": hit.at, "kind": hit.kind,
                         "role": hit.role, "source": hit.source,
                         "snippet": hit.snippet.text() })
@@ -135,7 +138,7 @@ impl Well {
         let kinds: Option<Vec<Kind>> = kinds.iter().map(known).collect();
         let kinds = kinds.ok_or_else(|| invalid("no such kind of event"))?;
         self.run(py, |well| {
-            let facts = stepwell::Facts { kinds: &kinds, key, from: Seq::FIRST };
+            let facts = stepwell::store::Facts { kinds: &kinds, key, from: Seq::FIRST };
             let events = well.store().keyed(&id, facts)?;
             Ok(serde_json::to_string(&events).unwrap_or_default())
         })
@@ -156,7 +159,7 @@ impl Well {
         let lane: Lane = lane.parse().map_err(|error| invalid(format!("{error}")))?;
         self.run(py, |well| {
             let events = well.store().events(&id, Span::ALL)?.intact(&id)?;
-            let shown = |shown: &stepwell::ViewMessage| {
+            let shown = |shown: &stepwell::log::ViewMessage| {
                 let made = match shown.made {
                     MessageOrigin::Recorded => "recorded",
                     MessageOrigin::Summary => "summary",
@@ -370,7 +373,7 @@ pub(crate) fn message_digest(body: &str) -> PyResult<String> {
 }
 
 /// A record as Python is told it.
-fn row(py: Python<'_>, (seq, record): (Seq, stepwell::Record)) -> RecordRow<'_> {
+fn row(py: Python<'_>, (seq, record): (Seq, stepwell::model::Record)) -> RecordRow<'_> {
     let blobs = record.blobs.iter().map(|blob| PyBytes::new(py, blob.as_bytes().as_slice()));
     (seq.get(), record.path(), record.data, blobs.collect())
 }
@@ -389,12 +392,12 @@ pub(crate) fn records(
     well: &Stepwell,
     id: &SessionId,
     query: &RecordQuery,
-) -> stepwell::Result<Vec<(Seq, stepwell::Record)>> {
+) -> stepwell::Result<Vec<(Seq, stepwell::model::Record)>> {
     Ok(well.store().records(id, query)?.into_iter().filter_map(record).collect())
 }
 
 /// A record, and where it is.
-fn record(recorded: Recorded) -> Option<(Seq, stepwell::Record)> {
+fn record(recorded: Recorded) -> Option<(Seq, stepwell::model::Record)> {
     match recorded.event {
         Event::Record(record) => Some((recorded.seq, record)),
         _ => None,

@@ -3,7 +3,9 @@
 use std::sync::Arc;
 
 use pyo3::prelude::*;
-use stepwell::{Access, Epoch, ErrorKind, SessionId, Stepwell};
+use stepwell::model::Epoch;
+use stepwell::sqlite::Access;
+use stepwell::{ErrorKind, SessionId, Stepwell};
 
 use crate::convert::session;
 use crate::errors::{of_kind, raised};

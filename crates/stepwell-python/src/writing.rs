@@ -3,11 +3,13 @@
 use pyo3::prelude::*;
 use pyo3::pybacked::PyBackedBytes;
 use pyo3::types::PyBytes;
-use stepwell::{
-    Append, Attachment, Change, Checkpoint, Create, Created, Digest, Edited, Epoch, Error, Event,
-    Expected, GateAnswered, Kind, Lane, NewEvent, Origin, Prune, Restored, Rewound, Scope, Seq,
-    SessionId, Source, Span, Step, Stepwell, Timeline, Undone, Write, Written,
+use stepwell::log::Timeline;
+use stepwell::model::{
+    Attachment, Change, Checkpoint, Digest, Edited, Epoch, GateAnswered, Kind, Origin, Restored,
+    Rewound, Scope, Source, Step, Undone,
 };
+use stepwell::store::{Append, Create, Expected, Prune, Span, Write, Written};
+use stepwell::{Created, Error, Event, Lane, NewEvent, Seq, SessionId, Stepwell};
 
 use crate::convert::{Events, GivenWrite, read, session};
 use crate::errors::invalid;
@@ -197,7 +199,7 @@ impl Well {
     fn answer(&self, py: Python<'_>, id: &str, gate: &str, answer: &str) -> PyResult<u64> {
         let id = session(id)?;
         self.run(py, |well| {
-            let answer = stepwell::Answer::read(answer);
+            let answer = stepwell::model::Answer::read(answer);
             let answered = GateAnswered::new(gate, answer, well.claim().holder.who());
             Ok(well.answer(&id, answered)?.get())
         })
@@ -207,7 +209,7 @@ impl Well {
     fn purge(&self, py: Python<'_>, ids: Vec<String>) -> PyResult<Vec<String>> {
         let ids = ids.iter().map(|id| session(id)).collect::<PyResult<Vec<_>>>()?;
         self.run(py, |well| {
-            let targets: Vec<_> = ids.into_iter().map(stepwell::Target::from).collect();
+            let targets: Vec<_> = ids.into_iter().map(stepwell::store::Target::from).collect();
             let removal = well.store().maintain().purge(&targets)?;
             let absent = |error: &Error| matches!(error, Error::NoSession(_));
             match removal.left.into_iter().find(|(_, error)| !absent(error)) {

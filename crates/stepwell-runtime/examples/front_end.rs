@@ -8,7 +8,7 @@ use std::error::Error;
 use std::path::Path;
 use std::sync::Arc;
 
-use stepwell::{Answer, Scope};
+use stepwell::model::{Answer, Scope};
 use stepwell_flow::spec::Spec;
 use stepwell_runtime::{
     FlowOptions, FlowRequest, ForkRequest, Interrupt, Patience, ResumeRequest, RewindRequest,

@@ -2,8 +2,10 @@
 
 use std::time::Duration;
 
-use stepwell::gates::Gates;
-use stepwell::{Event, Facts, Gate, GateAnswered, Kind, Seq, SessionId, Status, Stepwell};
+use stepwell::model::{Gate, GateAnswered, Kind};
+use stepwell::store::Facts;
+use stepwell::work::Gates;
+use stepwell::{Event, Seq, SessionId, Status, Stepwell};
 
 use crate::error::{Error, Result};
 use crate::flow::fitting_answer;

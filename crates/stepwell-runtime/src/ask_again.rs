@@ -4,8 +4,9 @@
 
 use std::collections::HashMap;
 
-use stepwell::gates::{Asked, Gates};
-use stepwell::{Driver, Error as StoreError, Seq, SessionId, SessionInfo, Status, Stepwell};
+use stepwell::model::Driver;
+use stepwell::work::{Asked, Gates};
+use stepwell::{Error as StoreError, Seq, SessionId, SessionInfo, Status, Stepwell};
 use stepwell_files::forwarded::asked_in;
 use stepwell_workspace::Well;
 

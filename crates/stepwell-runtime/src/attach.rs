@@ -7,10 +7,9 @@ use std::collections::HashMap;
 use std::sync::Arc;
 
 use parking_lot::Mutex;
-use stepwell::{
-    Event, Lane, Outcome, Recorded, Seq, SessionId, SessionInfo, Span, Spent, Status, Stepwell,
-    StopReason,
-};
+use stepwell::model::{Outcome, Spent};
+use stepwell::store::Span;
+use stepwell::{Event, Lane, Recorded, Seq, SessionId, SessionInfo, Status, Stepwell, StopReason};
 use stepwell_agent::run::{GateAnswer, OpenGate, RunEvent};
 use stepwell_workspace::Well;
 
@@ -39,7 +38,7 @@ impl Runtime {
     /// # Errors
     /// If there is no such session.
     pub fn attach(&self, id: &SessionId, from: Seq) -> Result<Attached> {
-        let well = self.existing(stepwell::Access::Read)?;
+        let well = self.existing(stepwell::sqlite::Access::Read)?;
         well.info(id)?;
         let listeners = Arc::new(Listeners::default());
         let first = Mutex::new(Some(listeners.listen()));

@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use stepwell::Head;
+use stepwell::log::Head;
 use stepwell_agent::agent::Agent;
 use stepwell_agent::context::Context;
 use stepwell_agent::provider::ToolSpec;

@@ -4,7 +4,9 @@
 use std::sync::Arc;
 
 use stepwell::error::Listing;
-use stepwell::{Created, Effect, Head, Remedy};
+use stepwell::log::Head;
+use stepwell::model::Effect;
+use stepwell::{Created, Remedy};
 use stepwell_agent::run::{Dispatcher, Setup, SubagentRecord, SubagentRequest, SubagentSetup};
 use stepwell_agent::selection::select;
 use stepwell_agent::tool::{self, Isolation, Tool};

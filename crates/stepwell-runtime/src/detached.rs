@@ -14,7 +14,8 @@ use std::time::Duration;
 
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
-use stepwell::{Answer, Mode, Money, PhaseSet, Scope, SessionId};
+use stepwell::SessionId;
+use stepwell::model::{Answer, Mode, Money, PhaseSet, Scope};
 
 pub use launch::{Launcher, Program};
 pub use perform::{Performed, rewind_answer, rewind_asked};

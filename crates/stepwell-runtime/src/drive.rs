@@ -5,8 +5,9 @@ use std::path::Path;
 use std::sync::Arc;
 
 use parking_lot::Mutex;
-use stepwell::gates::Gates;
-use stepwell::{Seq, Session, Span};
+use stepwell::store::Span;
+use stepwell::work::Gates;
+use stepwell::{Seq, Session};
 use stepwell_agent::provider::script::Script;
 use stepwell_agent::run::{Ended, EventSink, Run, RunEvent, Setup};
 use stepwell_workspace::atomic_file::replace_users_file;

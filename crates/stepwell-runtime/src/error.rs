@@ -3,7 +3,8 @@
 mod advice;
 mod kind;
 
-use stepwell::{Gate, Remedy, SessionId};
+use stepwell::model::Gate;
+use stepwell::{Remedy, SessionId};
 
 use crate::report::RunReport;
 
@@ -96,7 +97,7 @@ pub enum Error {
         /// Who answered.
         who: String,
         /// When they answered.
-        at: stepwell::Time,
+        at: stepwell::model::Time,
         /// The state of the session since.
         since: SinceAnswer,
     },

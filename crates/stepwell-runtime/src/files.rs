@@ -4,10 +4,11 @@ use std::sync::Arc;
 
 use stepwell::backend::Login;
 use stepwell::error::Action;
+use stepwell::log::Head;
+use stepwell::store::query::{Filter, Query};
 use stepwell::trust::Runs;
 use stepwell::{
-    Error as StoreError, Filter, Head, Query, Remedy, Seq, Session, SessionId, SessionInfo,
-    Stepwell, Store,
+    Error as StoreError, Remedy, Seq, Session, SessionId, SessionInfo, Stepwell, Store,
 };
 use stepwell_agent::redact::Redactor;
 use stepwell_agent::tool::ToolEnv;

@@ -6,7 +6,9 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use parking_lot::{Condvar, Mutex, MutexGuard};
-use stepwell::{Event, Facts, Kind, Lease, Recorded, Seq, SessionId, Stepwell, WorkAsked};
+use stepwell::model::{Kind, WorkAsked};
+use stepwell::store::{Facts, Lease};
+use stepwell::{Event, Recorded, Seq, SessionId, Stepwell};
 use stepwell_agent::run::{RunEvent, Wisher};
 
 use crate::request::Interrupt;

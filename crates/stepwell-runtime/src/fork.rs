@@ -1,9 +1,9 @@
 //! Forks: sessions that share another one's past.
 
-use stepwell::compactions::{self, Extent};
-use stepwell::{
-    Change, Driver, Edited, Event, ForkAt, NewEvent, Seq, SessionId, Status, StatusChanged,
-};
+use stepwell::model::{Change, Driver, Edited, StatusChanged};
+use stepwell::sessions::ForkAt;
+use stepwell::work::compactions::{self, Extent};
+use stepwell::{Event, NewEvent, Seq, SessionId, Status};
 
 use crate::error::Result;
 use crate::files::finish_rewind_of;

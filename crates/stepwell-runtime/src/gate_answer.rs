@@ -2,12 +2,12 @@
 
 use std::time::Duration;
 
-use stepwell::gates::{Asked, Gates};
+use stepwell::log::Timeline;
+use stepwell::model::{Answer, Gate, GateAnswered, Kind, NodeKey, Permission, Time, Who};
+use stepwell::store::{Facts, Lease};
 use stepwell::trust::Counted;
-use stepwell::{
-    Answer, Error as StoreError, Event, Facts, Gate, GateAnswered, Kind, Lease, NewEvent, NodeKey,
-    Permission, Recorded, Seq, SessionId, Stepwell, Time, Timeline, Who,
-};
+use stepwell::work::{Asked, Gates};
+use stepwell::{Error as StoreError, Event, NewEvent, Recorded, Seq, SessionId, Stepwell};
 use stepwell_files::forwarded::{AskedIn, asked_in};
 use stepwell_flow::revision::gate_of;
 use stepwell_flow::spec::Spec;

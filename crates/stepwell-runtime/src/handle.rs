@@ -5,9 +5,9 @@ use std::sync::Arc;
 use std::thread::JoinHandle;
 
 use parking_lot::{Mutex, MutexGuard};
-use stepwell::{
-    Answer, GateAnswered, Lane, Lease, Money, Permission, Said, SessionId, Stepwell, Who,
-};
+use stepwell::model::{Answer, GateAnswered, Money, Permission, Said, Who};
+use stepwell::store::Lease;
+use stepwell::{Lane, SessionId, Stepwell};
 use stepwell_agent::permission::Rule;
 use stepwell_agent::run::{OpenGate, RunEvent, Wisher};
 use stepwell_flow::spec::Spec;

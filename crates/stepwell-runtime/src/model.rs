@@ -6,7 +6,8 @@ use std::process::{Command, Stdio};
 use std::sync::Arc;
 use std::time::Duration;
 
-use stepwell::{Head, Remedy};
+use stepwell::Remedy;
+use stepwell::log::Head;
 use stepwell_agent::price::Prices;
 use stepwell_agent::price::USUAL_CONTEXT;
 use stepwell_agent::provider::name::{KeySource, ModelName, ProviderSpec, Providers};

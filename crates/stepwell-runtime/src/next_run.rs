@@ -1,6 +1,8 @@
 //! What a session's next run works with, found without beginning one.
 
-use stepwell::{ErrorKind, Head, Mode, Remedy, SessionId, Stepwell};
+use stepwell::log::Head;
+use stepwell::model::Mode;
+use stepwell::{ErrorKind, Remedy, SessionId, Stepwell};
 use stepwell_agent::agent::Agent;
 use stepwell_workspace::{Prior, PriorModel};
 

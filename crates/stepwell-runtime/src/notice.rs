@@ -3,8 +3,9 @@
 
 use parking_lot::Mutex;
 use serde::Serialize;
+use stepwell::model::{Mode, Money, Time};
 use stepwell::trust::Disregarded;
-use stepwell::{Mode, Money, Seq, SessionId, Time};
+use stepwell::{Seq, SessionId};
 
 /// Something that a person should know.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]

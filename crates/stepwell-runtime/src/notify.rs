@@ -9,9 +9,9 @@ use std::sync::mpsc;
 use std::time::Duration;
 
 use parking_lot::Mutex;
-use stepwell::{
-    Change, Edited, Event, Gate, Money, Redactor, Session, SessionId, Status, StopReason,
-};
+use stepwell::log::Redactor;
+use stepwell::model::{Change, Edited, Gate, Money};
+use stepwell::{Event, Session, SessionId, Status, StopReason};
 use stepwell_agent::run::RunEvent;
 
 use crate::runtime::Runtime;

@@ -5,10 +5,9 @@ use std::path::Path;
 use std::sync::Arc;
 use std::time::Duration;
 
-use stepwell::{
-    Change, Created, Edited, Effect, Head, Message, Money, NewEvent, PhaseSet, Remedy, Session,
-    SessionInfo, Settings, Stepwell, Usage, Who,
-};
+use stepwell::log::Head;
+use stepwell::model::{Change, Edited, Effect, Money, PhaseSet, Settings, Usage, Who};
+use stepwell::{Created, Message, NewEvent, Remedy, Session, SessionInfo, Stepwell};
 use stepwell_agent::agent::Agent;
 use stepwell_agent::machine::{Limits, Rules};
 use stepwell_agent::permission::Mode;

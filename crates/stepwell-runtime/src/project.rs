@@ -2,7 +2,7 @@
 
 use std::path::Path;
 
-use stepwell::Project;
+use stepwell::model::Project;
 
 /// Files at a workspace's root, and the kind of project that each means; the first one there
 /// counts.

@@ -1,6 +1,7 @@
 //! Readiness: what is looked after in a workspace before a run or a flow begins in it.
 
-use stepwell::{Head, SessionId};
+use stepwell::SessionId;
+use stepwell::log::Head;
 use stepwell_workspace::{Well, remove_finished_worktrees};
 
 use crate::error::Result;
@@ -43,7 +44,7 @@ fn tell_crashes(well: &Well, resumed: Option<&SessionId>, runtime: &Runtime) {
             runtime.tell(Notice::CutOff { sessions: sessions.collect() });
         }
         Err(error) => {
-            runtime.tell(Notice::warning("interrupted sessions were not looked for", &error))
+            runtime.tell(Notice::warning("interrupted sessions were not looked for", &error));
         }
     }
 }

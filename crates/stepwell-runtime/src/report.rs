@@ -5,7 +5,8 @@ use std::path::PathBuf;
 use std::time::Duration;
 
 use serde_json::Value;
-use stepwell::{Estimate, Gate, Seq, SessionId, Spent, Status, StopReason, Usage};
+use stepwell::model::{Estimate, Gate, Spent, Usage};
+use stepwell::{Seq, SessionId, Status, StopReason};
 use stepwell_agent::provider::Fault;
 use stepwell_flow::Unwritten;
 
@@ -44,7 +45,7 @@ pub struct RunReport {
     /// The questions that wait, in the order in which they were asked.
     pub waiting: Vec<Gate>,
     /// What the session may cost in all.
-    pub budget_total: Option<stepwell::Money>,
+    pub budget_total: Option<stepwell::model::Money>,
     /// The seq that it was at when it was resumed; absent, it is new.
     pub resumed_from: Option<Seq>,
     /// Was it finished before, so that nothing was done?

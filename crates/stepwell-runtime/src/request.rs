@@ -7,8 +7,9 @@ use std::time::Duration;
 
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
+use stepwell::SessionId;
 use stepwell::error::Action;
-use stepwell::{Answer, Money, PhaseSet, SessionId};
+use stepwell::model::{Answer, Money, PhaseSet};
 use stepwell_agent::mcp::{KeptServers, Server};
 use stepwell_agent::permission::Mode;
 use stepwell_agent::provider::remote::Effort;

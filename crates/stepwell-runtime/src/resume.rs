@@ -1,12 +1,12 @@
 //! Resuming a session, an agent's or a flow's: the order of it, written once.
 
 use stepwell::error::Action;
-use stepwell::gates::Gates;
-use stepwell::seen::Recognised;
-use stepwell::{
-    Driver, Error as StoreError, GateAnswered, Head, Lane, Mode, Remedy, Session, SessionId,
-    SessionInfo, Span, Status,
-};
+use stepwell::log::Head;
+use stepwell::model::{Driver, GateAnswered, Mode};
+use stepwell::sessions::Recognised;
+use stepwell::store::Span;
+use stepwell::work::Gates;
+use stepwell::{Error as StoreError, Lane, Remedy, Session, SessionId, SessionInfo, Status};
 use stepwell_agent::machine::State;
 use stepwell_agent::run::check_sendable;
 use stepwell_workspace::{Prior, Settled, Well, restore_worktree};
@@ -319,9 +319,9 @@ impl Work {
         let fitting = Fitting { session, gate: &asked.gate, spec: None };
         let answer = fitting.answer(given.answer.clone(), well.now())?;
         let answer = match answer {
-            stepwell::Answer::Deny { reason, never } => {
+            stepwell::model::Answer::Deny { reason, never } => {
                 let plain = |text: String| agent.prepared.redactor().redact(&text).into_owned();
-                stepwell::Answer::Deny { reason: reason.map(plain), never }
+                stepwell::model::Answer::Deny { reason: reason.map(plain), never }
             }
             answer => answer,
         };

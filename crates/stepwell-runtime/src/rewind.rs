@@ -2,9 +2,10 @@
 
 use std::path::PathBuf;
 
-use stepwell::{
-    Filter, Kind, Origin, Query, Scope, Scrub, Seq, Session, SessionId, Stepwell, TrashScope,
-};
+use stepwell::model::{Kind, Origin, Scope};
+use stepwell::store::Scrub;
+use stepwell::store::query::{Filter, Query, TrashScope};
+use stepwell::{Seq, Session, SessionId, Stepwell};
 use stepwell_agent::redact::Redactor;
 use stepwell_files::backups;
 use stepwell_files::history::History;

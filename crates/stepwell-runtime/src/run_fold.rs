@@ -4,9 +4,9 @@
 use std::collections::BTreeMap;
 use std::time::Duration;
 
-use stepwell::{
-    Event, Head, Lane, LaneState, Recorded, Role, Seq, SessionId, Spent, State, Status, StopReason,
-};
+use stepwell::log::{Head, LaneState, State};
+use stepwell::model::{Role, Spent};
+use stepwell::{Event, Lane, Recorded, Seq, SessionId, Status, StopReason};
 use stepwell_agent::run::RunEvent;
 
 use crate::report::{Failure, RunReport};

@@ -4,9 +4,10 @@ use std::collections::BTreeMap;
 use std::ops::Deref;
 use std::sync::Arc;
 
-use stepwell::{
-    Access, Acting, Created, EventId, NewEvent, NewSession, Session, SessionId, Stepwell, Who,
-};
+use stepwell::model::{EventId, Who};
+use stepwell::sessions::NewSession;
+use stepwell::sqlite::Access;
+use stepwell::{Acting, Created, NewEvent, Session, SessionId, Stepwell};
 use stepwell_agent::agent::{Agent, builtin};
 use stepwell_agent::run::{EventSink, RunEvent};
 use stepwell_agent::tool::Supervisor;

@@ -2,7 +2,9 @@
 
 use std::collections::BTreeMap;
 
-use stepwell::{Access, Effect, SessionId};
+use stepwell::SessionId;
+use stepwell::model::Effect;
+use stepwell::sqlite::Access;
 use stepwell_agent::agent::Agent;
 use stepwell_agent::mcp::{ServerName, Servers};
 use stepwell_agent::provider::name::KeySource;

@@ -1,10 +1,8 @@
 //! Talking to a run that goes on anywhere: words and stops.
 
 use stepwell::error::Action;
-use stepwell::{
-    Change, Edited, Lane, Money, Owner, Remedy, Said, SessionId, SessionInfo, Settings, Status,
-    StopAsked,
-};
+use stepwell::model::{Change, Edited, Money, Owner, Said, Settings, StopAsked};
+use stepwell::{Lane, Remedy, SessionId, SessionInfo, Status};
 use stepwell_workspace::Well;
 
 use crate::error::{Error, Result};

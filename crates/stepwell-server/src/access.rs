@@ -10,7 +10,7 @@ use std::sync::Arc;
 
 use parking_lot::Mutex;
 use serde::Serialize;
-use stepwell::Time;
+use stepwell::model::Time;
 
 /// A request that was answered. Its query, its headers and its body, which may hold secrets, are
 /// no part of it.

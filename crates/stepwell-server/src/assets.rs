@@ -4,7 +4,7 @@ use std::sync::LazyLock;
 
 use axum::body::Body;
 use axum::http::{HeaderMap, HeaderValue, Response, StatusCode, header};
-use stepwell::Digest;
+use stepwell::model::Digest;
 
 /// A file of the page.
 struct Asset {

@@ -8,7 +8,7 @@ use schemars::generate::SchemaSettings;
 use schemars::{JsonSchema, Schema, SchemaGenerator};
 use serde::Serialize;
 use serde::de::DeserializeOwned;
-use stepwell::EventId;
+use stepwell::model::EventId;
 use stepwell_wire::List;
 
 use crate::problem::{Problem, Result};

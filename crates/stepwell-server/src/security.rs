@@ -20,7 +20,7 @@ pub use origin::Origin;
 pub use token::{NamedToken, Token};
 pub use tokens::{TokenFiles, Tokens};
 
-use stepwell::Who;
+use stepwell::model::Who;
 
 /// What a caller may do.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]

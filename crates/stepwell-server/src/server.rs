@@ -12,7 +12,7 @@ use axum::body::Body;
 use axum::extract::{Path, Request, State};
 use axum::http::{HeaderValue, Method, Response, StatusCode, header};
 use axum::routing::MethodFilter;
-use stepwell::EventId;
+use stepwell::model::EventId;
 use tokio::sync::watch;
 
 use crate::access::{AccessEntry, AccessLog};

@@ -5,7 +5,9 @@ use std::collections::HashMap;
 use std::ops::Deref;
 use std::sync::Arc;
 
-use stepwell::{Acting, Clock, Event, EventId, Mode, Recorded, SessionId, Stepwell, Who};
+use stepwell::clock::Clock;
+use stepwell::model::{EventId, Mode, Who};
+use stepwell::{Acting, Event, Recorded, SessionId, Stepwell};
 use stepwell_runtime::Runtime;
 use stepwell_runtime::detached::{DetachedAnswer, DetachedRequest, Grants, Work};
 

@@ -5,7 +5,8 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use parking_lot::Mutex;
-use stepwell::{Digest, SessionId, Stepwell};
+use stepwell::model::Digest;
+use stepwell::{SessionId, Stepwell};
 use stepwell_runtime::Runtime;
 use stepwell_runtime::detached::{Launcher, Program};
 use stepwell_wire::ServedStore;
@@ -171,9 +172,9 @@ fn no_store() -> Problem {
 impl OpenStore {
     /// A session that is there.
     pub(crate) fn session(&self, id: &str) -> Result<SessionId> {
-        let id: SessionId = id
-            .parse()
-            .map_err(|error: stepwell::InvalidName| Problem::invalid(error.to_string()).at("id"))?;
+        let id: SessionId = id.parse().map_err(|error: stepwell::model::InvalidName| {
+            Problem::invalid(error.to_string()).at("id")
+        })?;
         match self.well.store().exists(&id)? {
             true => Ok(id),
             false => Err(Problem::absent(format!("there is no session {id}")).at("id")),

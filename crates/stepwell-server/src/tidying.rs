@@ -8,7 +8,7 @@ use std::thread::{self, JoinHandle};
 use std::time::Duration;
 
 use parking_lot::{Mutex, MutexGuard};
-use stepwell::Time;
+use stepwell::model::Time;
 use stepwell_workspace::housekeeping::tidy;
 
 use crate::stores::OpenStore;

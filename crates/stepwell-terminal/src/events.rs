@@ -1,6 +1,7 @@
 //! Events and messages as text.
 
-use stepwell::{Event, Message, Part, Rewinding, Role, Undone};
+use stepwell::model::{Part, Rewinding, Role, Undone};
+use stepwell::{Event, Message};
 
 use crate::text::{indented, one_line, visible, word};
 use crate::wording;
@@ -44,7 +45,7 @@ pub fn detail(event: &Event) -> String {
         Event::Settings(settings) => one_line(&wording::settings(settings)),
         Event::Phase(change) => format!("{} to {}", change.from, change.to),
         Event::Rewinding(Rewinding::Begun { to, files, .. }) => {
-            format!("to {to}, {}", stepwell::counted(*files, "file"))
+            format!("to {to}, {}", stepwell::model::counted(*files, "file"))
         }
         Event::Rewinding(Rewinding::Dropped { why, .. }) => format!("dropped: {why}"),
         Event::Rewound(rewound) => format!("to {}, {}", rewound.to, word(rewound.scope)),

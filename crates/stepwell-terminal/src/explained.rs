@@ -25,7 +25,7 @@ fn shell_hint(error: &Error) -> Option<String> {
     Some(match error {
         Error::Link { link, target } => {
             let (shown, leads) = (link.display(), target.display());
-            match link.file_name().is_some_and(|name| name == stepwell::STORE_FOLDER) {
+            match link.file_name().is_some_and(|name| name == stepwell::store::STORE_FOLDER) {
                 true => {
                     format!("rm {shown} removes the link; stepwell --store {leads} uses its folder")
                 }

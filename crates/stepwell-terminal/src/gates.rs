@@ -2,7 +2,8 @@
 
 use std::collections::BTreeSet;
 
-use stepwell::{Gate, SessionId};
+use stepwell::SessionId;
+use stepwell::model::Gate;
 use stepwell_runtime::flow::is_permission;
 use stepwell_wire::{OpenGate, WaitingGate};
 
@@ -106,8 +107,9 @@ fn gate_holds_secret(gate: &WaitingGate) -> bool {
 
 #[cfg(test)]
 mod tests {
-    use stepwell::gates::{Asked, Asker};
-    use stepwell::{AskedCall, Effect, Seq, Time};
+    use stepwell::Seq;
+    use stepwell::model::{AskedCall, Effect, Time};
+    use stepwell::work::{Asked, Asker};
 
     use super::*;
 

@@ -1,6 +1,7 @@
 //! How a run ended, in words: a summary, and what to type next.
 
-use stepwell::{Gate, SessionId, Status, StopReason};
+use stepwell::model::Gate;
+use stepwell::{SessionId, Status, StopReason};
 use stepwell_flow::Unwritten;
 use stepwell_runtime::flow::is_permission;
 use stepwell_runtime::{FlowReport, RunReport};

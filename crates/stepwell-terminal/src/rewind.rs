@@ -1,6 +1,8 @@
 //! What a rewind does, or would do, in words.
 
-use stepwell::{Head, Scope, SessionId, Status};
+use stepwell::log::Head;
+use stepwell::model::Scope;
+use stepwell::{SessionId, Status};
 use stepwell_files::rewind::{CutOff, Preview};
 use stepwell_files::rewind_effect::RewindEffect;
 use stepwell_files::rewind_history::{Asked, Direction};

@@ -1,6 +1,7 @@
 //! What a session plans to do.
 
-use stepwell::{Task, TaskStatus, Tasks};
+use stepwell::model::{Task, TaskStatus};
+use stepwell::work::Tasks;
 
 use crate::Style;
 use crate::table::{Cell, Column, Table, left};

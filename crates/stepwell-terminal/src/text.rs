@@ -6,7 +6,7 @@ use std::sync::{LazyLock, OnceLock};
 
 use jiff::tz::TimeZone;
 use serde::Serialize;
-use stepwell::{Estimate, Spent, Time};
+use stepwell::model::{Estimate, Spent, Time};
 use stepwell_agent::redact::Redactor;
 use unicode_width::{UnicodeWidthChar, UnicodeWidthStr};
 

@@ -5,7 +5,7 @@ use std::time::Duration;
 
 use jiff::civil::{Date, DateTime};
 use jiff::tz::TimeZone;
-use stepwell::Time;
+use stepwell::model::Time;
 use stepwell_workspace::parse_duration;
 
 /// A moment as typed: absolute, or so long ago.

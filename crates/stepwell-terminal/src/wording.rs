@@ -31,7 +31,7 @@ pub fn notice(notice: &Notice) -> String {
         Notice::SessionElsewhere { name, root } => format!("{name} is in {}", root.display()),
         Notice::TrashEmptied { sessions, days } => {
             let gone = count(*sessions, "session");
-            let days = stepwell::counted(*days, "day");
+            let days = stepwell::model::counted(*days, "day");
             format!("Erased {gone} that had been in the trash for {days}.")
         }
         Notice::CleanedUp { sessions } => {

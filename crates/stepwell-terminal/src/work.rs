@@ -1,6 +1,7 @@
 //! How a session's work stands, in words: a line each, with its name.
 
-use stepwell::{Question, Status};
+use stepwell::Status;
+use stepwell::model::Question;
 use stepwell_wire::{CheckResult, GuidedInfo, TaskInfo, VerificationRound, WorkState};
 
 use crate::gates::asks_for_leave;

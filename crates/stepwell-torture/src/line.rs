@@ -2,7 +2,8 @@
 //! JSON object per line.
 
 use serde::{Deserialize, Serialize};
-use stepwell::{Epoch, Error, Seq, SessionId};
+use stepwell::model::Epoch;
+use stepwell::{Error, Seq, SessionId};
 
 use crate::Load;
 

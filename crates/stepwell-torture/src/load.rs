@@ -2,9 +2,9 @@
 //! that number, so that a reader can check every event.
 
 use serde::{Deserialize, Serialize};
-use stepwell::{
-    Digest, Event, EventId, FileChanged, FileState, Message, NewEvent, Part, SPILL_BYTES,
-};
+use stepwell::log::SPILL_BYTES;
+use stepwell::model::{Digest, EventId, FileChanged, FileState, Part};
+use stepwell::{Event, Message, NewEvent};
 
 use crate::Rng;
 

@@ -13,7 +13,8 @@ use std::path::PathBuf;
 use std::sync::Arc;
 use std::sync::mpsc::{Sender, channel};
 
-use stepwell::{Mode, TrashScope};
+use stepwell::model::Mode;
+use stepwell::store::query::TrashScope;
 use stepwell_runtime::{Error, Runtime};
 use stepwell_workspace::Workspace;
 

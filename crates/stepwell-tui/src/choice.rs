@@ -1,6 +1,6 @@
 //! The answers that a question about a tool offers, in the order in which they are shown.
 
-use stepwell::Choice as Offered;
+use stepwell::model::Choice as Offered;
 
 use crate::clean::Clean;
 use crate::told::{Always, Question};

@@ -3,7 +3,8 @@
 use std::path::PathBuf;
 
 use crossterm::event::KeyEvent;
-use stepwell::{Answer, Mode, Money, Phase, Recorded, Seq, SessionId};
+use stepwell::model::{Answer, Mode, Money, Phase};
+use stepwell::{Recorded, Seq, SessionId};
 use stepwell_agent::permission::Rule;
 
 use crate::clean::Clean;

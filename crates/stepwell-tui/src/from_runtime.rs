@@ -1,6 +1,7 @@
 //! What a run tells, in the terminal's own words.
 
-use stepwell::{AskedCall, Choice, NodeState, Remedy, SessionId, Status, ToolCall};
+use stepwell::model::{AskedCall, Choice, NodeState, ToolCall};
+use stepwell::{Remedy, SessionId, Status};
 use stepwell_agent::permission::may_be_remembered;
 use stepwell_agent::provider::Delta;
 use stepwell_runtime::{Error, OpenGate, RunEvent, RunReport};
@@ -176,7 +177,7 @@ mod tests {
     fn a_diff_that_is_kept_in_part_is_followed_by_all_that_the_call_says() {
         let call = |detail: &str| AskedCall {
             tool: "write_file".to_owned(),
-            effect: stepwell::Effect::Idempotent,
+            effect: stepwell::model::Effect::Idempotent,
             arguments: r#"{"content":"all of it"}"#.to_owned(),
             detail: Some(detail.to_owned()),
             choices: Vec::new(),

@@ -1,7 +1,8 @@
 //! Pages that cover the conversation: lists of sessions and points, texts, choices.
 
 use ratatui::text::Line;
-use stepwell::{Mode, SessionId};
+use stepwell::SessionId;
+use stepwell::model::Mode;
 
 use crate::clean::Clean;
 use crate::editor::Editor;

@@ -174,7 +174,7 @@ mod tests {
             rows: 20,
             theme: Theme::PLAIN,
             model: Clean::default(),
-            mode: stepwell::Mode::ConfirmAll,
+            mode: stepwell::model::Mode::ConfirmAll,
             folder: Clean::default(),
         };
         let mut state = State::new(look);

@@ -2,7 +2,8 @@
 
 use std::path::PathBuf;
 
-use stepwell::{Mode, Seq, SessionId, Status, Time};
+use stepwell::model::{Mode, Time};
+use stepwell::{Seq, SessionId, Status};
 
 use crate::clean::Clean;
 

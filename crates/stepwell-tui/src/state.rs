@@ -32,7 +32,7 @@ pub struct Look {
     /// The model that a new session gets, as the configuration says.
     pub model: Clean,
     /// When a person is asked, as the configuration says.
-    pub mode: stepwell::Mode,
+    pub mode: stepwell::model::Mode,
     /// The folder, as it is shown.
     pub folder: Clean,
 }

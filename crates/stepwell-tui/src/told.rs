@@ -2,7 +2,8 @@
 
 use std::time::Duration;
 
-use stepwell::{Outcome, Recorded, SessionId, Status, ToolCall};
+use stepwell::model::{Outcome, ToolCall};
+use stepwell::{Recorded, SessionId, Status};
 use stepwell_agent::permission::Rule;
 
 use crate::blanks::counted;

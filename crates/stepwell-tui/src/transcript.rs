@@ -2,7 +2,8 @@
 
 use std::time::Duration;
 
-use stepwell::{CheckpointReason, Event, Lane, Message, NodeState, Part, Recorded, Role, Seq};
+use stepwell::model::{CheckpointReason, NodeState, Part, Role};
+use stepwell::{Event, Lane, Message, Recorded, Seq};
 use stepwell_agent::provider::is_aside;
 
 use crate::clean::Clean;

@@ -5,8 +5,9 @@ use std::collections::BTreeMap;
 use schemars::JsonSchema;
 use serde::Serialize;
 use serde_json::{Map, Value};
-use stepwell::lifecycle::{self, Passage, Turn};
-use stepwell::{Phase, Role, SessionId, Status, Time};
+use stepwell::model::{Phase, Role, Time};
+use stepwell::sessions::lifecycle::{self, Passage, Turn};
+use stepwell::{SessionId, Status};
 
 /// An agent that Stepwell does not run, in the words of those who drive it.
 #[derive(Clone, Debug, Serialize, JsonSchema)]

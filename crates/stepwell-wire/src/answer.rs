@@ -128,7 +128,7 @@ answers! {
     "pin" => crate::Pin,
     "prices-taken" => crate::PricesTaken,
     "restored" => crate::Restored,
-    "resume-decision" => stepwell::ResumeDecision,
+    "resume-decision" => stepwell::sessions::ResumeDecision,
     "rewind" => crate::Rewind,
     "role-script" => crate::RoleScript,
     "run-report" => crate::RunReport,

@@ -4,9 +4,9 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use schemars::JsonSchema;
 use serde::Serialize;
-use stepwell::{
-    Checkpoint, CheckpointReason, Phase, RecordedCheckpoint, Seq, SessionId, Status, Time,
-};
+use stepwell::model::{Checkpoint, CheckpointReason, Phase, Time};
+use stepwell::work::RecordedCheckpoint;
+use stepwell::{Seq, SessionId, Status};
 
 /// A session's label.
 #[derive(Clone, Debug, Serialize, JsonSchema)]

@@ -2,7 +2,8 @@
 
 use schemars::JsonSchema;
 use serde::Serialize;
-use stepwell::{FileState, Seq, SessionId, Time};
+use stepwell::model::{FileState, Time};
+use stepwell::{Seq, SessionId};
 
 /// One version of a file.
 #[derive(Clone, Debug, Serialize, JsonSchema)]

@@ -2,7 +2,8 @@
 
 use schemars::JsonSchema;
 use serde::Serialize;
-use stepwell::{Seq, SessionId, Time};
+use stepwell::model::Time;
+use stepwell::{Seq, SessionId};
 
 use crate::{FileDiff, SessionItem, Spending};
 

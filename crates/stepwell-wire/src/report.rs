@@ -4,7 +4,11 @@ use std::collections::BTreeMap;
 
 use schemars::JsonSchema;
 use serde::Serialize;
-use stepwell::{Derived, DiskUse, Hit, Seq, SessionId, SpentGroup, Status, Time, Verdict};
+use stepwell::model::Time;
+use stepwell::report::SpentGroup;
+use stepwell::store::query::Hit;
+use stepwell::store::{Derived, DiskUse, Verdict};
+use stepwell::{Seq, SessionId, Status};
 
 use crate::{Damage, Dollars, SessionStatus, Spending};
 
@@ -74,8 +78,8 @@ impl From<&SpentGroup> for UnrecordedCost {
     }
 }
 
-impl From<&stepwell::Statistics> for Statistics {
-    fn from(counted: &stepwell::Statistics) -> Self {
+impl From<&stepwell::report::Statistics> for Statistics {
+    fn from(counted: &stepwell::report::Statistics) -> Self {
         let groups = |groups: &BTreeMap<String, SpentGroup>| {
             let group = |(name, group): (&String, &SpentGroup)| StatisticsGroup {
                 name: name.clone(),

@@ -2,7 +2,8 @@
 
 use schemars::JsonSchema;
 use serde::Serialize;
-use stepwell::{Compacted, FileChanged, FileState, Message, Scope, Seq, SessionId};
+use stepwell::model::{Compacted, FileChanged, FileState, Scope};
+use stepwell::{Message, Seq, SessionId};
 
 /// A rewind that was done, or would be.
 #[derive(Clone, Debug, Serialize, JsonSchema)]

@@ -4,8 +4,9 @@ use std::collections::BTreeMap;
 
 use schemars::JsonSchema;
 use serde::Serialize;
-use stepwell::gates::{Asked, Asker};
-use stepwell::{AskedCall, Choice, Gate, Seq, SessionId, Spent, Status, StopReason, Time, Usage};
+use stepwell::model::{AskedCall, Choice, Gate, Spent, Time, Usage};
+use stepwell::work::{Asked, Asker};
+use stepwell::{Seq, SessionId, Status, StopReason};
 
 use crate::Dollars;
 

@@ -5,10 +5,10 @@ use std::str::FromStr;
 
 use schemars::JsonSchema;
 use serde::Serialize;
-use stepwell::{
-    Driver, FlowRef, FlowState, LaneState, NodeInfo, Origin, PREVIEW_BYTES, Phase, Project,
-    Recorded, Seq, SessionId, SessionInfo, SpecHash, Spent, Status, StopReason, Time, Usage,
-};
+use stepwell::log::{FlowRef, LaneState, PREVIEW_BYTES};
+use stepwell::model::{Driver, Origin, Phase, Project, SpecHash, Spent, Time, Usage};
+use stepwell::work::{FlowState, NodeInfo};
+use stepwell::{Recorded, Seq, SessionId, SessionInfo, Status, StopReason};
 
 use crate::Dollars;
 
@@ -64,7 +64,7 @@ impl FromStr for SessionStatus {
             _ => text
                 .parse::<Status>()
                 .map(Into::into)
-                .map_err(|error: stepwell::UnknownStatus| format!("{error}; or damaged")),
+                .map_err(|error: stepwell::model::UnknownStatus| format!("{error}; or damaged")),
         }
     }
 }
@@ -348,8 +348,8 @@ pub struct Damage {
     pub what: String,
 }
 
-impl From<&stepwell::Damage> for Damage {
-    fn from(damage: &stepwell::Damage) -> Self {
+impl From<&stepwell::store::Damage> for Damage {
+    fn from(damage: &stepwell::store::Damage) -> Self {
         Self { seq: damage.seq, what: damage.what.clone() }
     }
 }

@@ -2,9 +2,9 @@
 
 use schemars::JsonSchema;
 use serde::Serialize;
-use stepwell::{
-    Phase, PhaseSet, Question, SessionId, Status, StopReason, Task, TaskStatus, Tasks, Time,
-};
+use stepwell::model::{Phase, PhaseSet, Question, Task, TaskStatus, Time};
+use stepwell::work::Tasks;
+use stepwell::{SessionId, Status, StopReason};
 
 use crate::run::WaitingGate;
 

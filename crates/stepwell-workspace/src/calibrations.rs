@@ -8,7 +8,7 @@ use std::io;
 use std::path::{Path, PathBuf};
 
 use serde::{Deserialize, Serialize};
-use stepwell::Digest;
+use stepwell::model::Digest;
 
 use crate::atomic_file::replace_private_file;
 

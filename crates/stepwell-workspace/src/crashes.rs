@@ -4,9 +4,9 @@
 use std::collections::HashSet;
 use std::fmt::Write;
 
-use stepwell::{
-    Driver, Family, Filter, Query, SessionId, SessionInfo, Status, Stepwell, StopReason,
-};
+use stepwell::model::Driver;
+use stepwell::store::query::{Family, Filter, Query};
+use stepwell::{SessionId, SessionInfo, Status, Stepwell, StopReason};
 
 use crate::error::{Error, Result};
 use crate::locked_file;

@@ -5,10 +5,10 @@ use std::fs;
 use std::os::unix::fs::PermissionsExt;
 use std::path::Path;
 
-use stepwell::{
-    Access, Driver, Filter, LedgerRows, Query, SessionId, Status, StatusChanged, StopReason,
-    TrashScope,
-};
+use stepwell::model::{Driver, StatusChanged};
+use stepwell::sqlite::Access;
+use stepwell::store::query::{Filter, LedgerRows, Query, TrashScope};
+use stepwell::{SessionId, Status, StopReason};
 
 use crate::error::Result;
 use crate::heal::heal;
@@ -296,7 +296,7 @@ fn gitignore(workspace: &Workspace, repair: Repair) -> Finding {
         Ok(false) => vec!["git would see the store".to_owned()],
         Err(error) => vec![format!(".gitignore cannot be read: {error}")],
     };
-    let hide = || stepwell::hide_from_git(&place.store).is_ok() && place.ignore().is_ok();
+    let hide = || stepwell::sqlite::hide_from_git(&place.store).is_ok() && place.ignore().is_ok();
     let repaired = !problems.is_empty() && repair == Repair::Yes && hide();
     let finding = Finding::new(Check::Gitignore, problems).repairable("hide it from git");
     Finding { repaired, ..finding }

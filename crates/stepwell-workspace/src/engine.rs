@@ -3,10 +3,10 @@
 use std::path::Path;
 use std::sync::Arc;
 
-use stepwell::store::Indexed;
-use stepwell::{
-    Access, Maintain as _, Owner, Remedy, SessionId, SqliteOptions, SqliteStore, Store,
-};
+use stepwell::model::Owner;
+use stepwell::sqlite::{Access, SqliteOptions, SqliteStore};
+use stepwell::store::{Indexed, Maintain as _};
+use stepwell::{Remedy, SessionId, Store};
 use stepwell_postgres::{Address, PostgresOptions, PostgresStore};
 
 use crate::error::{Error, Result};

@@ -3,8 +3,8 @@
 use std::collections::BTreeSet;
 use std::path::{Path, PathBuf};
 
-use stepwell::Time;
-use stepwell::ledger::WorkSpan;
+use stepwell::model::Time;
+use stepwell::report::WorkSpan;
 use stepwell_files::git::SafeGit;
 
 /// The commits of a work tree's local branches, and of what is checked out. One that was amended or

@@ -4,7 +4,10 @@
 use std::path::{Path, PathBuf};
 
 use stepwell::error::Action;
-use stepwell::{Error as StoreError, Event, EventId, Head, Lane, Remedy, SessionId, Span};
+use stepwell::log::Head;
+use stepwell::model::EventId;
+use stepwell::store::Span;
+use stepwell::{Error as StoreError, Event, Lane, Remedy, SessionId};
 use stepwell_files::worktree::SubagentRecord;
 use stepwell_formats::{
     Destination, Existing, Format, Handoff, Handover, Losses, Purpose, Wishes, holds_all, write_to,

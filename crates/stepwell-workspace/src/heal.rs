@@ -5,7 +5,9 @@
 
 use std::collections::BTreeMap;
 
-use stepwell::{Access, Digest, Error as StoreError, Event, FileState, Kind, SessionId, Store};
+use stepwell::model::{Digest, FileState, Kind};
+use stepwell::sqlite::Access;
+use stepwell::{Error as StoreError, Event, SessionId, Store};
 use stepwell_files::safe_fs::Content;
 use stepwell_files::safe_path::{Exact, Root, SafePath};
 

@@ -5,7 +5,9 @@ use std::fmt;
 use std::path::PathBuf;
 use std::sync::Arc;
 
-use stepwell::{Clock, Processes, SystemClock, SystemProcesses, Time};
+use stepwell::clock::{Clock, SystemClock};
+use stepwell::model::Time;
+use stepwell::store::{Processes, SystemProcesses};
 use stepwell_catalog::{IN_RUN, is_private_variable};
 
 /// What a process finds around itself.

@@ -5,11 +5,12 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::fs;
 use std::time::{Duration, SystemTime};
 
-use stepwell::retention::Exemption;
-use stepwell::{
-    CanFinish, Driver, EmptyTrash, Error, Family, Filter, LedgerRows, Origin, Plan, Policy, Query,
-    Removal, SessionId, SessionInfo, Stepwell, TrashScope,
-};
+use stepwell::model::{Driver, Origin};
+use stepwell::sessions::EmptyTrash;
+use stepwell::store::Removal;
+use stepwell::store::query::{Family, Filter, LedgerRows, Query, TrashScope};
+use stepwell::upkeep::{CanFinish, Exemption, Plan, Policy};
+use stepwell::{Error, SessionId, SessionInfo, Stepwell};
 use stepwell_postgres::Retention;
 
 use crate::atomic_file::replace_private_file;
@@ -205,7 +206,7 @@ pub fn purge(
 fn half_rewound(
     workspace: &Workspace,
     well: &Stepwell,
-    limit: stepwell::Time,
+    limit: stepwell::model::Time,
 ) -> Result<BTreeSet<SessionId>> {
     let filter = Filter { place: TrashScope::Trash, rewinding: true, ..Filter::default() };
     let mut stay = BTreeSet::new();
@@ -248,7 +249,7 @@ fn is_due(workspace: &Workspace) -> bool {
     let mark = workspace.place.store.join("cleaned-up");
     let last = fs::symlink_metadata(&mark).and_then(|meta| meta.modified()).ok();
     let since_epoch = |time: SystemTime| time.duration_since(SystemTime::UNIX_EPOCH).ok();
-    let last = last.and_then(since_epoch).map(|at| stepwell::Time::EPOCH.plus(at));
+    let last = last.and_then(since_epoch).map(|at| stepwell::model::Time::EPOCH.plus(at));
     let due = last.is_none_or(|last| workspace.now().since(last) >= DAY);
     // A mark that cannot be made means that it is looked at again next time.
     due && replace_private_file(&mark, b"\n").is_ok()

@@ -4,8 +4,11 @@ use std::collections::HashSet;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
-use stepwell::ledger::LedgerRow;
-use stepwell::{Driver, Estimate, Head, Query, SessionId, SessionInfo, Stepwell};
+use stepwell::log::Head;
+use stepwell::model::{Driver, Estimate};
+use stepwell::report::LedgerRow;
+use stepwell::store::query::Query;
+use stepwell::{SessionId, SessionInfo, Stepwell};
 use stepwell_catalog::model_name;
 use stepwell_files::worktree::SubagentRecord;
 use stepwell_formats::{LEDGER_COLUMNS, cell, table};

@@ -4,7 +4,8 @@ use std::fs;
 use std::io::{self, Write};
 use std::path::{Path, PathBuf};
 
-use stepwell::{STORE_FOLDER, Stepwell};
+use stepwell::Stepwell;
+use stepwell::store::STORE_FOLDER;
 use stepwell_postgres::Address;
 
 use crate::error::{Error, Result};
@@ -131,7 +132,7 @@ impl Location {
     /// Refuses a store that is reached over a link, or that holds one: a cloned project may have
     /// brought it.
     pub fn refuse_links(&self) -> Result<()> {
-        Ok(stepwell::refuse_links_in_store(&self.store)?)
+        Ok(stepwell::store::refuse_links_in_store(&self.store)?)
     }
 }
 

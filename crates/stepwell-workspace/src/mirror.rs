@@ -6,7 +6,10 @@
 
 use std::path::{Path, PathBuf};
 
-use stepwell::{Access, Driver, Event, Family, Filter, Query, SessionInfo, Sort, Status};
+use stepwell::model::Driver;
+use stepwell::sqlite::Access;
+use stepwell::store::query::{Family, Filter, Query, Sort};
+use stepwell::{Event, SessionInfo, Status};
 use stepwell_formats::{state_markdown, tasks_markdown};
 
 use crate::error::{Error, Result};

@@ -8,7 +8,9 @@ use std::os::unix::fs::{DirBuilderExt, MetadataExt};
 use std::path::{Path, PathBuf};
 
 use serde::{Deserialize, Serialize};
-use stepwell::{Change, Event, Redactor, Seq, SessionId, Time};
+use stepwell::log::Redactor;
+use stepwell::model::{Change, Time};
+use stepwell::{Event, Seq, SessionId};
 use stepwell_formats::{
     Error as FormatError, Format, Input, Item, Mode, Opening, Sink, Wanted, Warning, find_news,
     take_in,

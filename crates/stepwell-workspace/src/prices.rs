@@ -4,7 +4,8 @@
 use std::cell::OnceCell;
 use std::sync::Arc;
 
-use stepwell::{Estimate, Head, Money, Spent};
+use stepwell::log::Head;
+use stepwell::model::{Estimate, Money, Spent};
 use stepwell_catalog::price::list::List;
 use stepwell_catalog::price::{Price, Prices};
 

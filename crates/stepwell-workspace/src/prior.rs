@@ -2,10 +2,10 @@
 
 use std::collections::BTreeSet;
 
-use stepwell::event::NodeState;
-use stepwell::message::{Part, Role};
+use stepwell::log::Head;
+use stepwell::model::{Mode, Money, NodeState, Part, Role, Who};
 use stepwell::trust::{Allowed, Disregarded, Weighed};
-use stepwell::{Event, Head, Mode, Money, Recorded, Seq, Who};
+use stepwell::{Event, Recorded, Seq};
 use stepwell_catalog::model_name;
 
 /// What a session ran with before.
@@ -177,7 +177,8 @@ impl Prior<'_> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use stepwell::{Created, Message, Settings, Stepwell};
+    use stepwell::model::Settings;
+    use stepwell::{Created, Message, Stepwell};
 
     fn head(metadata: &[(&str, &str)]) -> Head {
         let well = Stepwell::in_memory();
@@ -228,7 +229,8 @@ mod tests {
 
     #[test]
     fn a_question_is_settled_when_its_call_began_its_node_is_done_or_the_model_spoke() {
-        use stepwell::{Digest, Effect, Lane, Node, Time, ToolStarted};
+        use stepwell::Lane;
+        use stepwell::model::{Digest, Effect, Node, Time, ToolStarted};
         let gate = |seq: u64, gate: &str| Disregarded {
             seq: Seq::new(seq),
             at: Time::from_micros(1),

@@ -7,7 +7,7 @@ use std::fs;
 use std::io;
 use std::path::{Path, PathBuf};
 
-use stepwell::Digest;
+use stepwell::model::Digest;
 
 use crate::atomic_file::replace_private_file;
 

@@ -1,6 +1,9 @@
 //! Which session is resumed if nobody names one.
 
-use stepwell::{Driver, Family, Filter, Head, Query, SessionId, Status};
+use stepwell::log::Head;
+use stepwell::model::Driver;
+use stepwell::store::query::{Family, Filter, Query};
+use stepwell::{SessionId, Status};
 
 use crate::error::Result;
 use crate::workspace::{Well, Workspace};

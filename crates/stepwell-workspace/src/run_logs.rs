@@ -3,7 +3,8 @@
 use std::fs;
 use std::path::{Path, PathBuf};
 
-use stepwell::{ScrubPattern, SessionId};
+use stepwell::SessionId;
+use stepwell::upkeep::ScrubPattern;
 
 use crate::error::{Error, Result};
 use crate::hooks::Log;
@@ -59,11 +60,11 @@ impl RunLogs {
     /// # Errors
     /// If a file cannot be written.
     pub fn scrub(&self, session: Option<&SessionId>, pattern: &ScrubPattern) -> Result<()> {
-        stepwell::refuse_link(&self.folder)?;
+        stepwell::store::refuse_link(&self.folder)?;
         for path in self.files(session) {
             let Some(text) = text(&path) else { continue };
             if text.lines().any(|line| pattern.matches(line)) {
-                stepwell::refuse_shared(&path)?;
+                stepwell::store::refuse_shared(&path)?;
                 fs::write(&path, pattern.erase(&text))
                     .map_err(Error::file(&path, "scrubbing it"))?;
             }

@@ -3,7 +3,9 @@
 use std::path::Path;
 
 use stepwell::error::Listing;
-use stepwell::{Access, Error as StoreError, Filter, Remedy, SqliteStore, Status};
+use stepwell::sqlite::{Access, SqliteStore};
+use stepwell::store::query::Filter;
+use stepwell::{Error as StoreError, Remedy, Status};
 use stepwell_wire::{StoreMade, StoreRestored};
 
 use crate::config::commented;

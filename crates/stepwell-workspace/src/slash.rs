@@ -1,7 +1,7 @@
 //! The slash commands: one table that gives help, completion and documentation to every front end
 //! in which people type them.
 
-use stepwell::nearest;
+use stepwell::sessions::nearest;
 
 /// What a slash command does. A front end matches on it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]

@@ -3,10 +3,10 @@
 use std::collections::BTreeSet;
 use std::path::Path;
 
-use stepwell::{
-    Access, Damage, ErrorKind, Filter, LedgerRows, Order, Query, SessionId, SessionInfo, Sort,
-    Target, TrashScope,
-};
+use stepwell::sqlite::Access;
+use stepwell::store::query::{Filter, LedgerRows, Query, Sort, TrashScope};
+use stepwell::store::{Damage, Order, Target};
+use stepwell::{ErrorKind, SessionId, SessionInfo};
 use stepwell_formats::Copied;
 use stepwell_wire::CopyResult;
 

@@ -1,6 +1,7 @@
 //! What a store is, what an acknowledged step survives in it, and how long it keeps sessions.
 
-use stepwell::{Filter, SqliteStore};
+use stepwell::sqlite::SqliteStore;
+use stepwell::store::query::Filter;
 use stepwell_postgres::{Address, Durability, Role, Standby, Status};
 use stepwell_wire::{Durability as Survives, StoreInfo, StoreRetention, StoreStandby};
 

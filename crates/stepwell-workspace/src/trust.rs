@@ -10,9 +10,10 @@ use std::io::{self, Read, Write};
 use std::os::unix::fs::OpenOptionsExt;
 use std::path::{Path, PathBuf};
 
+use stepwell::model::Digest;
 use stepwell::store::Place;
 use stepwell::trust::{Given, Note, Notebook, Notes};
-use stepwell::{Digest, Seq, SessionId};
+use stepwell::{Seq, SessionId};
 
 use crate::atomic_file::replace_private_file;
 

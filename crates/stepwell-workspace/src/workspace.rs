@@ -9,10 +9,12 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 
 use stepwell::error::Action;
-use stepwell::{
-    Access, Deps, Filter, Head, IdFormat, Redactor, Remedy, SessionId, Stepwell,
-    TrashScope as Whereabouts,
-};
+use stepwell::log::{Head, Redactor};
+use stepwell::model::IdFormat;
+use stepwell::sessions::Deps;
+use stepwell::sqlite::Access;
+use stepwell::store::query::{Filter, TrashScope as Whereabouts};
+use stepwell::{Remedy, SessionId, Stepwell};
 use stepwell_files::worktree::SubagentRecord;
 use stepwell_files::worktree::WorktreeRef;
 use stepwell_postgres::Address;
@@ -184,7 +186,7 @@ impl Workspace {
 
     /// Now.
     #[must_use]
-    pub fn now(&self) -> stepwell::Time {
+    pub fn now(&self) -> stepwell::model::Time {
         self.host.now()
     }
 
@@ -201,7 +203,8 @@ impl Workspace {
             let folder = worktrees.iter().find_map(|worktree| worktree.folder(&self.place.store));
             return folder.ok_or_else(|| without_worktree(head, &worktrees));
         }
-        let usual = self.place.store.file_name().is_some_and(|name| name == stepwell::STORE_FOLDER);
+        let usual =
+            self.place.store.file_name().is_some_and(|name| name == stepwell::store::STORE_FOLDER);
         let root = match session.map(|head| head.workspace.as_str()) {
             Some(recorded) if !usual && !recorded.is_empty() => PathBuf::from(recorded),
             _ => self.place.root.clone(),
@@ -287,7 +290,7 @@ impl Workspace {
         use std::os::unix::fs::DirBuilderExt;
         // A link of that name makes this fail, and nothing is written below it.
         if std::fs::DirBuilder::new().mode(0o700).create(&self.place.store).is_ok() {
-            if let Err(error) = stepwell::hide_from_git(&self.place.store) {
+            if let Err(error) = stepwell::sqlite::hide_from_git(&self.place.store) {
                 self.notices.tell(Notice::warning(".gitignore could not be changed", &error));
             }
             self.hide_from_git();
@@ -420,7 +423,8 @@ impl Workspace {
     /// and moves with it.
     #[must_use]
     pub fn narrowed(&self, filter: Filter) -> Filter {
-        let usual = self.place.store.file_name().is_some_and(|name| name == stepwell::STORE_FOLDER);
+        let usual =
+            self.place.store.file_name().is_some_and(|name| name == stepwell::store::STORE_FOLDER);
         match self.place.team.is_some() || !usual {
             // As a session notes where it works.
             true => Filter { workspace: Some(self.place.root.display().to_string()), ..filter },

@@ -8,7 +8,7 @@ use std::os::unix::fs::{MetadataExt, OpenOptionsExt};
 use std::path::{Path, PathBuf};
 
 use rustix::fs::OFlags;
-use stepwell::refuse_links_below;
+use stepwell::store::refuse_links_below;
 
 use crate::atomic_file::replace_users_file;
 use crate::error::{Error, Result};

@@ -4,7 +4,10 @@ use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 
 use stepwell::error::Listing;
-use stepwell::{Head, Origin, Query, Remedy, Session, SessionId, SessionInfo, Status, Stepwell};
+use stepwell::log::Head;
+use stepwell::model::Origin;
+use stepwell::store::query::Query;
+use stepwell::{Remedy, Session, SessionId, SessionInfo, Status, Stepwell};
 use stepwell_files::worktree::SubagentRecord;
 use stepwell_files::worktree::{Worktree, WorktreeRef, all};
 use stepwell_wire::WorktreeState;

@@ -8,9 +8,9 @@
 use std::path::Path;
 use std::process::Command;
 
-use stepwell::{
-    Lane, Message, Part, Query, Search, SessionId, Status, Stepwell, StopReason, Usage,
-};
+use stepwell::model::{Part, Usage};
+use stepwell::store::query::{Query, Search};
+use stepwell::{Lane, Message, SessionId, Status, Stepwell, StopReason};
 
 type Anything<T> = Result<T, Box<dyn std::error::Error>>;
 

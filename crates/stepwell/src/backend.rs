@@ -6,11 +6,12 @@
 //! verification are then those of every other store. The conformance suite shows whether
 //! it is one.
 
-pub use crate::codec::{Login, OwnRow, Row, Sealed};
-pub use crate::search::{Question, SEARCHABLE_KINDS, Shown, Term, Word, searchable, words};
+pub use crate::log::codec::{Login, OwnRow, Row, Sealed};
+pub use crate::store::Facts;
 pub use crate::store::rows::{
-    Base, Facts, Key, LeaseRow, Rows, SessionRow, Stretch, TxnContext, head_sum, stand_in,
+    Base, Key, LeaseRow, Rows, SessionRow, Stretch, TxnContext, head_sum, stand_in,
 };
+pub use crate::store::search::{Question, SEARCHABLE_KINDS, Shown, Term, Word, searchable, words};
 
 /// What changed in a whole store.
 pub mod changes {

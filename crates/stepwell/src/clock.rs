@@ -2,7 +2,7 @@
 
 use std::fmt::Debug;
 
-use crate::{Digest, Time};
+use crate::model::{Digest, Time};
 
 /// Tells the time.
 pub trait Clock: Debug + Send + Sync {

@@ -7,7 +7,7 @@ use std::path::PathBuf;
 
 use serde::{Deserialize, Serialize};
 
-use crate::{
+use crate::model::{
     Digest, Epoch, EventId, InvalidName, MAX_TASKS, Owner, Phase, PhaseSet, Seq, SessionId,
     TaskStatus, Time,
 };

@@ -86,72 +86,28 @@
 //! | `compute_spec_hash(path)` | [`Digest::of`] over the spec's bytes |
 //! | `now_iso8601()` | [`Stepwell::now`], which prints as ISO 8601 in UTC |
 
-mod authors;
-mod brief_hold;
-pub mod calls;
-pub mod checkpoints;
-pub mod clock;
-mod codec;
-pub mod compactions;
-mod counted;
-pub mod error;
-mod facade;
-mod failpoint;
-pub mod family;
-pub mod flows;
-pub mod follow;
-pub mod gates;
-pub mod head;
-mod keeper;
-pub mod lease;
-pub mod ledger;
-mod lessons;
-pub mod lifecycle;
-mod links;
-mod metadata;
-mod model;
-pub mod names;
-pub mod options;
-mod own_command;
-pub mod paging;
-pub mod pins;
-pub mod points;
-pub mod redact;
-pub mod removal;
-pub mod resume;
-pub mod retention;
-mod root;
 #[cfg(feature = "schema")]
 pub mod schema;
-pub mod scrub;
-mod search;
-pub mod seen;
-pub mod session;
-pub mod sqlite;
-pub mod statistics;
-pub mod store;
-pub mod subscribe;
-pub mod tasks;
-pub mod timeline;
-pub mod verify;
-mod view;
-pub mod well;
-pub mod work_changes;
-mod work_requests;
 
 pub mod backend;
+pub mod clock;
+pub mod error;
+pub mod failpoint;
+pub mod log;
+pub mod model;
+pub mod report;
+pub mod sessions;
+pub mod sqlite;
+pub mod store;
 pub mod trust;
-
-pub use facade::{changes, digest, event, id, message, money, query, time};
-#[doc(hidden)]
-pub use root::*;
+pub mod upkeep;
+pub mod work;
 
 // What the first example needs, and what most programs begin with.
 pub use error::{Error, ErrorKind, Remedy, Result};
-pub use event::{Created, Event, NewEvent, Recorded, Status, StopReason};
-pub use id::{Lane, Seq, SessionId};
-pub use message::Message;
-pub use session::Session;
+pub use log::View;
+pub use model::{
+    Created, Event, Lane, Message, NewEvent, Recorded, Seq, SessionId, Status, StopReason,
+};
+pub use sessions::{Acting, Session, Stepwell};
 pub use store::{SessionInfo, Store};
-pub use view::View;
-pub use well::{Acting, Stepwell};

@@ -9,7 +9,7 @@ use schemars::{JsonSchema, Schema, SchemaGenerator, json_schema};
 
 use crate::model::event::body_schemas;
 use crate::model::talk::AnswerForm;
-use crate::{
+use crate::model::{
     Answer, Change, Digest, Event, EventId, Kind, Lane, Money, NodeId, NodeKey, Recorded,
     SessionId, SpecHash, Time, Who,
 };

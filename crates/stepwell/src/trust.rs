@@ -10,7 +10,7 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use serde::Serialize;
 
-use crate::{
+use crate::model::{
     Answer, Digest, Event, Gate, GateAnswered, Grant, Kind, Mode, Money, NewEvent, NodeKey,
     Permission, Recorded, Seq, Settings, Time, Who, WorkAsked,
 };

@@ -5,12 +5,13 @@ use std::sync::{Arc, OnceLock};
 use std::time::Duration;
 
 use parking_lot::{Mutex, MutexGuard};
-use stepwell::changes::Subscription;
-use stepwell::gates::Gates;
-use stepwell::{
-    Access, Answer, ErrorKind, Event, FileState, Head, Mode, Money, Order, Seq, SessionId, Span,
-    Timeline,
-};
+use stepwell::log::{Head, Timeline};
+use stepwell::model::{Answer, FileState, Mode, Money};
+use stepwell::sessions::Subscription;
+use stepwell::sqlite::Access;
+use stepwell::store::{Order, Span};
+use stepwell::work::Gates;
+use stepwell::{ErrorKind, Event, Seq, SessionId};
 use stepwell_agent::mcp::{KeptServers, Server};
 use stepwell_agent::provider::remote::Effort;
 use stepwell_runtime::{

@@ -14,7 +14,8 @@ mod running;
 use std::path::PathBuf;
 
 use serde_json::Value;
-use stepwell::{Gate, Money, Seq, StopReason};
+use stepwell::model::{Gate, Money};
+use stepwell::{Seq, StopReason};
 use stepwell_runtime::OpenGate;
 
 pub(crate) use call::{CallKind, Location};

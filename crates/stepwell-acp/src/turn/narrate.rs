@@ -4,10 +4,9 @@
 use std::collections::HashMap;
 use std::path::PathBuf;
 
-use stepwell::{
-    Event, FileChanged, FileState, Lane, Message, Outcome, Part, Recorded, Redactor, Role, Seq,
-    Spent, Task, TaskStatus,
-};
+use stepwell::log::Redactor;
+use stepwell::model::{FileChanged, FileState, Outcome, Part, Role, Spent, Task, TaskStatus};
+use stepwell::{Event, Lane, Message, Recorded, Seq};
 use stepwell_agent::provider::{Delta, GO_ON, NOT_DONE, SAY_SOMETHING};
 use stepwell_runtime::RunEvent;
 
@@ -206,7 +205,7 @@ impl Narrator {
                 vec![TurnEvent::Compacted { seq, summary }]
             }
             Event::Edited(edited) => match &edited.label {
-                stepwell::Change::Set(label) => vec![TurnEvent::Title(label.clone())],
+                stepwell::model::Change::Set(label) => vec![TurnEvent::Title(label.clone())],
                 _ => Vec::new(),
             },
             _ => Vec::new(),
@@ -331,7 +330,7 @@ impl Narrator {
         events
     }
 
-    fn result(&mut self, result: &stepwell::ToolResult) -> TurnEvent {
+    fn result(&mut self, result: &stepwell::model::ToolResult) -> TurnEvent {
         self.running.retain(|running| *running != result.call_id);
         let call = self.calls.remove(&result.call_id).unwrap_or_default();
         let is_done = !result.is_error && call.outcome.is_none_or(|it| it == Outcome::Done);

@@ -4,7 +4,8 @@
 use std::collections::BTreeSet;
 use std::sync::Arc;
 
-use stepwell::{Answer, StopReason};
+use stepwell::StopReason;
+use stepwell::model::Answer;
 use stepwell_agent::permission::Rule;
 use stepwell_agent::provider::Fault;
 use stepwell_runtime::{

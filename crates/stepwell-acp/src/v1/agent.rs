@@ -6,7 +6,9 @@ use std::sync::Arc;
 
 use parking_lot::{Mutex, MutexGuard};
 use serde_json::{Value, json};
-use stepwell::{Access, Change, Edited, ErrorKind as StoreErrorKind, SessionId};
+use stepwell::model::{Change, Edited};
+use stepwell::sqlite::Access;
+use stepwell::{ErrorKind as StoreErrorKind, SessionId};
 use stepwell_runtime::{Error, ForkRequest, Notices, Runtime, ToldOnce};
 use tokio::task::block_in_place;
 

@@ -2,7 +2,7 @@
 
 use serde::Deserialize;
 use serde_json::{Value, json};
-use stepwell::{Answer, Choice, Gate, Grant, counted};
+use stepwell::model::{Answer, Choice, Gate, Grant, counted};
 use stepwell_runtime::OpenGate;
 
 use crate::rpc::Result;

@@ -4,9 +4,10 @@ use std::path::{Path, PathBuf};
 
 use serde::Deserialize;
 use serde_json::{Value, json};
-use stepwell::{
-    Access, Checkpoint, CheckpointReason, Filter, Rank, Scope, Search, Seq, SystemPrompts,
-};
+use stepwell::Seq;
+use stepwell::model::{Checkpoint, CheckpointReason, Scope};
+use stepwell::sqlite::Access;
+use stepwell::store::query::{Filter, Rank, Search, SystemPrompts};
 use stepwell_files::rewind::Done;
 use stepwell_runtime::inspect::{self, Viewed};
 use stepwell_runtime::{Error, RewindRequest, Runtime};

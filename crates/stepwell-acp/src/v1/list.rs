@@ -6,9 +6,11 @@ use std::path::Path;
 
 use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};
-use stepwell::{
-    Access, Driver, Family, Filter, Head, Query, Redactor, SessionId, SessionInfo, Time,
-};
+use stepwell::log::{Head, Redactor};
+use stepwell::model::{Driver, Time};
+use stepwell::sqlite::Access;
+use stepwell::store::query::{Family, Filter, Query};
+use stepwell::{SessionId, SessionInfo};
 use stepwell_runtime::Runtime;
 use stepwell_workspace::NamedWell;
 

@@ -1,7 +1,7 @@
 //! What a user can choose for a session: mode, model, thought level, agent.
 
 use serde_json::{Value, json};
-use stepwell::Mode;
+use stepwell::model::Mode;
 use stepwell_agent::provider::remote::Effort;
 
 use crate::rpc::{Result, RpcError};

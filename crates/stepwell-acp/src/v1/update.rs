@@ -1,7 +1,7 @@
 //! What the turn engine tells, as the protocol's updates. Pure.
 
 use serde_json::{Value, json};
-use stepwell::Money;
+use stepwell::model::Money;
 
 use crate::turn::{
     Call, CallChange, CallKind, CallState, Chunk, Diff, Location, PlanState, Severity, TurnEvent,

@@ -159,7 +159,8 @@ fn what_two_clients_say_at_once_is_heard() {
         }
     }
     let well = env.runtime().look().unwrap().unwrap();
-    let events = well.store().events(&session.parse().unwrap(), stepwell::Span::ALL).unwrap();
+    let events =
+        well.store().events(&session.parse().unwrap(), stepwell::store::Span::ALL).unwrap();
     let log = format!("{:?}", events.events);
     for round in 0..6 {
         for n in 0..2 {

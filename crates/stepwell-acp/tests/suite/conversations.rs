@@ -119,7 +119,7 @@ fn words_during_a_turn_reach_the_run_and_both_prompts_are_answered() {
     assert_eq!(client.said("user_message_chunk"), "");
     let well = env.runtime().look().unwrap().unwrap();
     let events =
-        well.store().events(&session.parse().unwrap(), stepwell::Span::ALL).unwrap().events;
+        well.store().events(&session.parse().unwrap(), stepwell::store::Span::ALL).unwrap().events;
     let said = events.iter().filter(|it| matches!(it.event, stepwell::Event::Said(_))).count();
     assert_eq!(said, 1);
 }

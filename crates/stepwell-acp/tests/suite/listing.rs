@@ -3,7 +3,8 @@
 use std::collections::BTreeSet;
 
 use serde_json::{Value, json};
-use stepwell::{Created, Message, Time};
+use stepwell::model::Time;
+use stepwell::{Created, Message};
 use stepwell_workspace::Well;
 
 use crate::client::{Client, TestEnv};
@@ -65,7 +66,14 @@ fn a_session_that_changes_between_two_pages_shifts_no_other() {
     let mut client = env.greeted(&json!({}));
     let cwd = env.root();
     let first = client.ask("session/list", &json!({"cwd": cwd})).unwrap();
-    let oldest = well.list(&stepwell::Query::default()).unwrap().sessions.pop().unwrap().head.id;
+    let oldest = well
+        .list(&stepwell::store::query::Query::default())
+        .unwrap()
+        .sessions
+        .pop()
+        .unwrap()
+        .head
+        .id;
     well.lock(&oldest).unwrap().append(Message::user("again")).unwrap();
     fill(&well, 5, false);
     let next = json!({"cwd": cwd, "cursor": first["nextCursor"]});

@@ -3,7 +3,8 @@
 use std::collections::BTreeSet;
 
 use serde_json::{Value, json};
-use stepwell::{Message, Stepwell, Usage};
+use stepwell::model::Usage;
+use stepwell::{Message, Stepwell};
 
 use crate::client::{Client, TestEnv};
 
@@ -312,10 +313,10 @@ fn a_fork_shows_the_mode_that_its_next_run_has() {
     let (runtime, parent) = (env.runtime(), session.parse().unwrap());
     let request = stepwell_runtime::ForkRequest { session: parent, at: None, label: None };
     let own = runtime.fork(&request).unwrap().session;
-    let well = runtime.existing(stepwell::Access::Write).unwrap();
-    let revoked = vec![stepwell::trust::revocation(stepwell::Who::from("an agent"))];
+    let well = runtime.existing(stepwell::sqlite::Access::Write).unwrap();
+    let revoked = vec![stepwell::trust::revocation(stepwell::model::Who::from("an agent"))];
     let agents = well
-        .fork(&request.session, stepwell::ForkAt { at: None, begins: revoked })
+        .fork(&request.session, stepwell::sessions::ForkAt { at: None, begins: revoked })
         .unwrap()
         .id()
         .clone();
@@ -358,17 +359,17 @@ fn a_call_that_was_cut_off_has_ended_for_whoever_loads_the_session() {
         let calls = Message::assistant("").calling("c1", "run_command", r#"{"command":"make"}"#);
         let calls = calls.calling("c2", "run_command", r#"{"command":"rm x"}"#);
         session.append(calls.calling("c3", "list_files", "{}")).unwrap();
-        let started = stepwell::ToolStarted {
+        let started = stepwell::model::ToolStarted {
             lane: stepwell::Lane::main(),
             call_id: "c1".into(),
             tool: "run_command".into(),
-            effect: stepwell::Effect::Unsafe,
-            arguments: stepwell::Digest::of(br#"{"command":"make"}"#),
+            effect: stepwell::model::Effect::Unsafe,
+            arguments: stepwell::model::Digest::of(br#"{"command":"make"}"#),
             targets: Vec::new(),
             child: None,
         };
         session.append(started).unwrap();
-        session.append(stepwell::Gate::new("c2", "Allow rm x?")).unwrap();
+        session.append(stepwell::model::Gate::new("c2", "Allow rm x?")).unwrap();
         session.id().to_string()
     };
     let later = loaded(&env, &session, &json!({}));

@@ -3,7 +3,10 @@
 use std::collections::BTreeSet;
 use std::ops::Range;
 
-use stepwell::{Compacted, Lane, MessageOrigin, Pins, Role, Seq};
+use stepwell::log::MessageOrigin;
+use stepwell::model::{Compacted, Role};
+use stepwell::work::Pins;
+use stepwell::{Lane, Seq};
 
 use super::window::{Entry, Window};
 

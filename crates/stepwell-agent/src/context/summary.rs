@@ -4,7 +4,9 @@
 use std::collections::BTreeMap;
 use std::fmt::Write as _;
 
-use stepwell::{Message, MessageOrigin, Part, Role, ToolCall, ToolResult};
+use stepwell::Message;
+use stepwell::log::MessageOrigin;
+use stepwell::model::{Part, Role, ToolCall, ToolResult};
 
 use super::tokens::Counter;
 

@@ -1,7 +1,8 @@
 //! How many tokens a text is for a model: exact where its vocabulary is public, by measured
 //! ratios elsewhere, and corrected by what its provider reports.
 
-use stepwell::{Message, Opaque, Part};
+use stepwell::Message;
+use stepwell::model::{Opaque, Part};
 
 use crate::provider::ToolSpec;
 

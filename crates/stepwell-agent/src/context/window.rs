@@ -4,9 +4,9 @@
 //! what was redacted on disk. Sizes are counted when a message comes, so that a step costs
 //! the same however long the conversation is.
 
-use stepwell::{
-    Compacted, Event, Lane, Message, MessageOrigin, Part, Recorded, Role, Seq, View, ViewMessage,
-};
+use stepwell::log::{MessageOrigin, ViewMessage};
+use stepwell::model::{Compacted, Part, Role};
+use stepwell::{Event, Lane, Message, Recorded, Seq, View};
 
 use super::tokens::Counter;
 use crate::provider::is_aside;

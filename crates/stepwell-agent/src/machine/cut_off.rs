@@ -1,6 +1,6 @@
 //! Calls that were cut off or not run: what they did, and what a model is told of them.
 
-use stepwell::{Outcome, ToolTarget};
+use stepwell::model::{Outcome, ToolTarget};
 
 use super::moves::Settled;
 
@@ -17,8 +17,8 @@ pub enum Found {
 
 /// What a call that was cut off did, given what its targets are now.
 #[must_use]
-pub fn inspect(targets: &[ToolTarget], now: &[Option<stepwell::Digest>]) -> Found {
-    let all = |is: fn(&ToolTarget) -> &Option<stepwell::Digest>| {
+pub fn inspect(targets: &[ToolTarget], now: &[Option<stepwell::model::Digest>]) -> Found {
+    let all = |is: fn(&ToolTarget) -> &Option<stepwell::model::Digest>| {
         targets.len() == now.len() && targets.iter().zip(now).all(|(target, now)| is(target) == now)
     };
     if targets.is_empty() {
@@ -36,7 +36,7 @@ pub fn inspect(targets: &[ToolTarget], now: &[Option<stepwell::Digest>]) -> Foun
 #[must_use]
 pub fn told(settled: &Settled) -> (String, Outcome) {
     match settled {
-        Settled::Unknown => (stepwell::INTERRUPTED.to_owned(), Outcome::Unknown),
+        Settled::Unknown => (stepwell::log::INTERRUPTED.to_owned(), Outcome::Unknown),
         Settled::Denied(reason) if reason.is_empty() => {
             ("the user did not allow this".to_owned(), Outcome::Denied)
         }

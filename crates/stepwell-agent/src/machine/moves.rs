@@ -2,7 +2,8 @@
 
 use std::collections::BTreeMap;
 
-use stepwell::{Effect, Money, Spent, Status, StopReason, ToolCall, ToolTarget};
+use stepwell::model::{Effect, Money, Spent, ToolCall, ToolTarget};
+use stepwell::{Status, StopReason};
 
 use crate::permission::Mode;
 

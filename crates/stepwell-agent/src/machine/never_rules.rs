@@ -1,6 +1,7 @@
 //! What a user never allows, against the command lines that hide it.
 
-use stepwell::{Message, Permission};
+use stepwell::Message;
+use stepwell::model::Permission;
 
 use super::tests::{Told, rules};
 use super::{Move, Settled};

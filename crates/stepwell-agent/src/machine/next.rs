@@ -1,6 +1,7 @@
 //! The next move: a decision about a state, and about nothing else.
 
-use stepwell::{Effect, Money, Status, StopReason, ToolCall};
+use stepwell::model::{Effect, Money, ToolCall};
+use stepwell::{Status, StopReason};
 
 use super::moves::{Baseline, By, Estimate, Limits, Move, Rules, Settled, Shrink, Stop};
 use super::{Started, State, Turn};

@@ -1,7 +1,8 @@
 //! What somebody else brought into a conversation: calls that their run made, and a request that
 //! they recorded. What the user allowed, they allowed for what they started themselves.
 
-use stepwell::{Effect, Gate, Mode, Seq, ToolCall, Who};
+use stepwell::Seq;
+use stepwell::model::{Effect, Gate, Mode, ToolCall, Who};
 
 use super::moves::{Move, Rules, Settled};
 use super::next::must_not_repeat;

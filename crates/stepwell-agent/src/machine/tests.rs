@@ -1,8 +1,8 @@
-use stepwell::Seq;
-use stepwell::{
-    Created, Digest, Edited, Elsewhere, Failure, Gate, GateAnswered, Permission, Source, Step,
-    Time, ToolFinished, ToolStarted, Usage,
+use stepwell::model::{
+    Digest, Edited, Elsewhere, Failure, Gate, GateAnswered, Permission, Source, Step, Time,
+    ToolFinished, ToolStarted, Usage,
 };
+use stepwell::{Created, Seq};
 
 use super::*;
 use crate::permission::Mode;
@@ -133,7 +133,7 @@ fn a_call_that_came_with_an_import_may_have_run_elsewhere() {
         created.source = Some(source);
         let told = Told::new().then(created);
         let (mut state, seq) = (told.0, told.1 + 1);
-        let id = Some(stepwell::EventId::derived(b"1"));
+        let id = Some(stepwell::model::EventId::derived(b"1"));
         let (seq, event) = (Seq::new(seq), asks(calls).into());
         state.apply(&Recorded { seq, at: Time::EPOCH, id, event });
         Told(state, seq.get())
@@ -299,7 +299,7 @@ fn a_conversation_shrinks_before_the_model_is_asked_and_within_the_budget() {
 
 #[test]
 fn a_new_phase_counts_until_the_model_speaks_or_the_conversation_shrinks() {
-    use stepwell::{Compacted, Phase, PhaseChanged};
+    use stepwell::model::{Compacted, Phase, PhaseChanged};
     let turn = PhaseChanged { from: Phase::Discuss, to: Phase::Plan };
     let told = Told::new().then(Message::user("go")).then(turn);
     assert!(told.0.turned);

@@ -3,7 +3,7 @@
 use std::fmt::Write as _;
 
 use rmcp::model::{CallToolResult, ContentBlock, ResourceContents};
-use stepwell::counted;
+use stepwell::model::counted;
 
 use crate::tool::output::Output;
 

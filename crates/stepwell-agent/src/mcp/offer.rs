@@ -2,7 +2,7 @@
 //! provider takes.
 
 use serde_json::{Map, Value};
-use stepwell::Effect;
+use stepwell::model::Effect;
 
 use crate::provider::ToolSpec;
 use crate::tool::cut;

@@ -5,7 +5,7 @@ use std::time::Duration;
 
 use futures_util::future::BoxFuture;
 use serde_json::Value;
-use stepwell::{Effect, Outcome};
+use stepwell::model::{Effect, Outcome};
 
 use super::connection::{CallFault, Connection};
 use super::content::told;

@@ -14,7 +14,8 @@ use std::time::Duration;
 
 use futures_util::future::BoxFuture;
 use serde::{Deserialize, Serialize};
-use stepwell::{Message, Money, Usage};
+use stepwell::Message;
+use stepwell::model::{Money, Usage};
 
 pub use stepwell_catalog::model_name;
 

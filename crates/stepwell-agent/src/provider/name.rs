@@ -157,7 +157,7 @@ impl Providers {
     }
 
     fn nearest(&self, typed: &str) -> Option<&str> {
-        stepwell::nearest(typed, self.names())
+        stepwell::sessions::nearest(typed, self.names())
     }
 }
 

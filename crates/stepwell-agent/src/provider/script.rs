@@ -13,7 +13,8 @@ use futures_util::future::BoxFuture;
 use parking_lot::Mutex;
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
-use stepwell::{Compacted, Event, Lane, Message, Money, Part, Role, Text, ToolCall, Usage};
+use stepwell::model::{Compacted, Money, Part, Role, Text, ToolCall, Usage};
+use stepwell::{Event, Lane, Message};
 
 use super::{
     Answer, CallError, Delta, Ended, Fault, GO_ON, Provider, Purpose, Request, SAY_SOMETHING, Turn,
@@ -408,7 +409,8 @@ impl Provider for Scripted {
             }
             let lines = self.script.of_lane(lane);
             let line = lines.get(place).ok_or_else(|| {
-                let (answers, whose) = (stepwell::counted(lines.len(), "answer"), whose(lane));
+                let (answers, whose) =
+                    (stepwell::model::counted(lines.len(), "answer"), whose(lane));
                 let what = format!("the script has {answers}{whose}, and one more was asked for");
                 Self::error(what, Fault::Refused)
             })?;

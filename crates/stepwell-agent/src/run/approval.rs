@@ -5,11 +5,12 @@
 
 use std::time::Duration;
 
-use stepwell::trust::{Counted, Disregarded};
-use stepwell::{
-    Answer, AskedCall, Choice, Effect, Event, Facts, Gate, GateAnswered, Kind, Message, Permission,
-    Seq, Status, StopReason, ToolCall, Who,
+use stepwell::model::{
+    Answer, AskedCall, Choice, Effect, Gate, GateAnswered, Kind, Permission, ToolCall, Who,
 };
+use stepwell::store::Facts;
+use stepwell::trust::{Counted, Disregarded};
+use stepwell::{Event, Message, Seq, Status, StopReason};
 
 use super::dispatch::Halt;
 use super::event::{GateAnswer, Here, OpenGate, RunEvent};

@@ -1,7 +1,8 @@
 //! Making the conversation shorter: asked for or due, summarised or not, recorded as one event.
 
-use stepwell::compactions::Extent;
-use stepwell::{Compacted, Event};
+use stepwell::Event;
+use stepwell::model::Compacted;
+use stepwell::work::compactions::Extent;
 use tokio::sync::watch as signal;
 
 use super::compactor::{Compactor, Conversation, Due, Said, TOO_DEAR};

@@ -3,10 +3,10 @@
 
 use std::collections::HashSet;
 
-use stepwell::{
-    Compacted, Event, Facts, Kind, Lane, Message, MessageOrigin, Money, Seq, Session, StopReason,
-    Usage, WorkChange,
-};
+use stepwell::log::MessageOrigin;
+use stepwell::model::{Compacted, Kind, Money, Usage, WorkChange};
+use stepwell::store::Facts;
+use stepwell::{Event, Lane, Message, Seq, Session, StopReason};
 
 use super::{Cancel, RequestSize, Reserved, Setup, SharedBudget, record};
 use crate::context::plan::{Ask, Keep, Plan, Room, Why};

@@ -5,10 +5,10 @@
 //! it; what the child's own log promises of its calls and tools holds there as everywhere.
 
 use futures_util::future::LocalBoxFuture;
-use stepwell::{
-    Change, Created, Edited, Effect, Head, NewSession, Outcome, Session, SessionId, Status,
-    StatusChanged, StopReason, ToolCall,
-};
+use stepwell::log::Head;
+use stepwell::model::{Change, Edited, Effect, Outcome, StatusChanged, ToolCall};
+use stepwell::sessions::NewSession;
+use stepwell::{Created, Session, SessionId, Status, StopReason};
 use tokio::sync::watch as signal;
 
 use super::SubagentRecord;

@@ -6,10 +6,12 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use serde::Serialize;
-use stepwell::{
-    Answer, Compacted, Gate, Head, Lane, Lease, NodeState, Origin, Outcome, Recorded, Seq,
-    SessionId, Spent, Status, StopReason, Store, Time, ToolCall, Who,
+use stepwell::log::Head;
+use stepwell::model::{
+    Answer, Compacted, Gate, NodeState, Origin, Outcome, Spent, Time, ToolCall, Who,
 };
+use stepwell::store::Lease;
+use stepwell::{Lane, Recorded, Seq, SessionId, Status, StopReason, Store};
 
 use super::notice::Notice;
 use crate::context::plan::Why;

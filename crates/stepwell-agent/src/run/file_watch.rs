@@ -1,8 +1,7 @@
 //! A run's file watch: files as they were before a tool, and as they are after it.
 
-use stepwell::{
-    Digest, Effect, Event, FileChanged, FileState, Recorded, Session, StopReason, Time, ToolTarget,
-};
+use stepwell::model::{Digest, Effect, FileChanged, FileState, Time, ToolTarget};
+use stepwell::{Event, Recorded, Session, StopReason};
 use stepwell_files::capture::Capture;
 use stepwell_files::meanwhile::Meanwhile;
 use stepwell_files::safe_fs::{AS_LINK, as_link, look};

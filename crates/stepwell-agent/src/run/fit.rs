@@ -3,7 +3,9 @@
 
 use std::hash::{DefaultHasher, Hash, Hasher};
 
-use stepwell::{Failure, MessageOrigin, Part, StopReason};
+use stepwell::StopReason;
+use stepwell::log::MessageOrigin;
+use stepwell::model::{Failure, Part};
 
 use super::{Notice, Run};
 use crate::error::Result;

@@ -1,11 +1,10 @@
 //! Questions of subagents: asked by those above them too, and answered in both.
 
-use stepwell::gates::Gates;
+use stepwell::model::{Answer, Gate, GateAnswered, Kind, ToolCall, Who};
+use stepwell::store::Facts;
 use stepwell::trust::Counted;
-use stepwell::{
-    Answer, Error as StoreError, Event, Facts, Gate, GateAnswered, Kind, Recorded, SessionId,
-    Status, StopReason, ToolCall, Who,
-};
+use stepwell::work::Gates;
+use stepwell::{Error as StoreError, Event, Recorded, SessionId, Status, StopReason};
 use stepwell_files::forwarded::{asked_below, asked_in, name_above};
 
 use super::Run;

@@ -1,6 +1,6 @@
 //! Who watches a run and answers it, as the run sees them.
 
-use stepwell::Money;
+use stepwell::model::Money;
 use tokio::sync::watch;
 
 use super::event::EventSink;

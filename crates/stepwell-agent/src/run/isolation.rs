@@ -2,7 +2,8 @@
 
 use std::path::PathBuf;
 
-use stepwell::{Effect, SessionId, Status};
+use stepwell::model::Effect;
+use stepwell::{SessionId, Status};
 use stepwell_files::safe_fs::look;
 use stepwell_files::worktree::{Fate, Merge, Outcome, Since, Worktree};
 
@@ -41,7 +42,7 @@ fn choose(setup: &mut Setup, order: &Order) -> std::result::Result<(), String> {
 
 /// The store's folder, if it is on disk.
 fn store(place: &ToolEnv) -> Option<PathBuf> {
-    let usual = || Some(place.root.join(stepwell::STORE_FOLDER));
+    let usual = || Some(place.root.join(stepwell::store::STORE_FOLDER));
     let store = place.grounds.clone().or_else(|| place.store.clone()).or_else(usual);
     store.filter(|folder| folder.is_dir())
 }

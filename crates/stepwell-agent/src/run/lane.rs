@@ -6,8 +6,9 @@
 use std::collections::HashMap;
 use std::sync::Arc;
 
+use stepwell::model::{Part, Role, Spent};
 use stepwell::trust::Weighed;
-use stepwell::{Event, Lane, Part, Recorded, Role, Session, Spent};
+use stepwell::{Event, Lane, Recorded, Session};
 
 use super::resume::{Ids, ResumeFrom};
 use super::{FrontEnd, Provenance, Run, Setup, SharedBudget};

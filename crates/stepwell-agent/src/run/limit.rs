@@ -1,6 +1,7 @@
 //! Why the next call is not made: it may take more than is left of a limit.
 
-use stepwell::{Change, Edited, Money, Settings, StopReason};
+use stepwell::StopReason;
+use stepwell::model::{Change, Edited, Money, Settings};
 
 use super::{Notice, Run, Whole};
 use crate::error::Result;

@@ -3,7 +3,8 @@
 use std::sync::atomic::{AtomicBool, Ordering};
 
 use parking_lot::Mutex;
-use stepwell::{Event, Failure, Message, ModelCall, Status, StopReason, Time, Usage};
+use stepwell::model::{Failure, ModelCall, Time, Usage};
+use stepwell::{Event, Message, Status, StopReason};
 
 use super::approval::SECRET_GONE;
 use super::compactor::turn;
@@ -143,7 +144,7 @@ impl<'a> Run<'a> {
             provider::Ended::OutputLimit | provider::Ended::Refused => (false, message.text()),
         };
         if blank || message.parts.is_empty() {
-            message.parts.push(stepwell::Part::text(NO_ANSWER));
+            message.parts.push(stepwell::model::Part::text(NO_ANSWER));
         }
         let usage = usage.unwrap_or_else(|| self.estimated(&message));
         message.model = Some(self.setup.model.clone());
@@ -206,7 +207,7 @@ impl<'a> Run<'a> {
     /// be taken for another.
     pub(super) fn name_calls(&mut self, message: &mut Message) {
         for part in &mut message.parts {
-            if let stepwell::Part::ToolCall(call) = part {
+            if let stepwell::model::Part::ToolCall(call) = part {
                 let mut id = call.id.clone();
                 let mut n = 1;
                 while id.is_empty() || !self.calls.ids.claim(&id) {

@@ -3,8 +3,9 @@
 use std::time::Duration;
 
 use serde::Serialize;
+use stepwell::SessionId;
+use stepwell::model::{Money, Time};
 use stepwell::trust::Disregarded;
-use stepwell::{Money, SessionId, Time};
 
 /// Something that a person should know.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]

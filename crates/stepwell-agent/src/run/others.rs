@@ -4,8 +4,9 @@
 use std::collections::BTreeSet;
 
 use stepwell::backend::Login;
+use stepwell::model::{Gate, Time, ToolCall, Who};
 use stepwell::trust::Runs;
-use stepwell::{Event, Gate, Message, Recorded, Seq, Time, ToolCall, Who};
+use stepwell::{Event, Message, Recorded, Seq};
 
 use super::notice::Notice;
 use super::{Run, RunEvent};

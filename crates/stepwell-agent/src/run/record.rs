@@ -1,6 +1,7 @@
 //! What completes a step, and how large a conversation is.
 
-use stepwell::{Checkpoint, Event, Message, Part, Step};
+use stepwell::model::{Checkpoint, Part, Step};
+use stepwell::{Event, Message};
 
 use super::Run;
 use crate::provider::ToolSpec;

@@ -5,12 +5,12 @@ use std::sync::Arc;
 
 use parking_lot::Mutex;
 
-use stepwell::compactions::Extent;
+use stepwell::log::Timeline;
+use stepwell::model::{Role, Spent};
+use stepwell::store::Span;
 use stepwell::trust::Weighed;
-use stepwell::{
-    Event, Lane, Message, Recorded, Role, Seq, Session, Span, Spent, Status, StopReason, Timeline,
-    View,
-};
+use stepwell::work::compactions::Extent;
+use stepwell::{Event, Lane, Message, Recorded, Seq, Session, Status, StopReason, View};
 
 use super::approval::SECRET_GONE;
 use super::others::{Request, SCRUBBED};

@@ -1,6 +1,8 @@
 //! Whether a session has anything to send to a model. An empty conversation is never sent.
 
-use stepwell::{Event, Head, Lane, Recorded, Role, SessionId, Status, View};
+use stepwell::log::Head;
+use stepwell::model::Role;
+use stepwell::{Event, Lane, Recorded, SessionId, Status, View};
 
 use crate::error::{Error, Result};
 
@@ -38,7 +40,9 @@ pub(super) fn nothing(session: &SessionId, why: &str) -> Error {
 
 #[cfg(test)]
 mod tests {
-    use stepwell::{Message, Node, NodeState, Session, Span, Stepwell};
+    use stepwell::model::{Node, NodeState};
+    use stepwell::store::Span;
+    use stepwell::{Message, Session, Stepwell};
 
     use super::*;
 

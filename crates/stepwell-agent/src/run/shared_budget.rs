@@ -3,7 +3,8 @@
 use std::time::Duration;
 
 use parking_lot::{Mutex, MutexGuard};
-use stepwell::{Money, Spent, StopReason, Usage};
+use stepwell::StopReason;
+use stepwell::model::{Money, Spent, Usage};
 use tokio::sync::Notify;
 use tokio::time::Instant;
 

@@ -1,9 +1,9 @@
 //! A run's subagents: who they are, what they may use, and what became of them, as the logs say.
 
-use stepwell::{
-    Created, Effect, Event, Head, Kind, Money, NewEvent, Origin, Session, SessionId, Span, Spent,
-    Status, StopReason, ToolCall,
-};
+use stepwell::log::Head;
+use stepwell::model::{Effect, Kind, Money, Origin, Spent, ToolCall};
+use stepwell::store::Span;
+use stepwell::{Created, Event, NewEvent, Session, SessionId, Status, StopReason};
 
 use super::SubagentRecord;
 use super::isolation;
@@ -289,7 +289,7 @@ impl Subagents<'_> {
             0 => format!("${}", spent.cost),
             _ => "at an unknown cost".to_owned(),
         };
-        let (steps, status) = (stepwell::counted(head.steps, "step"), ended.status.as_str());
+        let (steps, status) = (stepwell::model::counted(head.steps, "step"), ended.status.as_str());
         let words = crate::tool::cut(ended.output.trim(), self.setup.place.output_limit);
         let line = format!("[subagent {id}: {status}, {steps}, {cost}]");
         if ended.status == Status::Success {

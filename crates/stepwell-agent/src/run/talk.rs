@@ -1,7 +1,8 @@
 //! What people say to a run while it works: taken in before the next call of the model, in order,
 //! each once.
 
-use stepwell::{Event, Lane, Message, Phase, Recorded};
+use stepwell::model::Phase;
+use stepwell::{Event, Lane, Message, Recorded};
 
 use super::notice::Notice;
 use super::{Run, RunEvent};

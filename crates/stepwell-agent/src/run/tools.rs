@@ -2,7 +2,8 @@
 
 use std::sync::Arc;
 
-use stepwell::{Answer, Effect, Event, Message, Outcome, ToolCall, ToolTarget, Who};
+use stepwell::model::{Answer, Effect, Outcome, ToolCall, ToolTarget, Who};
+use stepwell::{Event, Message};
 
 use stepwell_files::safe_fs;
 
@@ -90,12 +91,12 @@ impl Run<'_> {
     }
 
     pub(super) fn start(&mut self, call: &ToolCall, tool: &dyn Tool, plan: Plan) -> Result<()> {
-        let started = stepwell::ToolStarted {
+        let started = stepwell::model::ToolStarted {
             lane: self.lane.clone(),
             call_id: call.id.clone(),
             tool: call.name.clone(),
             effect: tool.effect(),
-            arguments: stepwell::Digest::of(call.arguments.as_bytes()),
+            arguments: stepwell::model::Digest::of(call.arguments.as_bytes()),
             targets: plan.targets,
             child: plan.child,
         };
@@ -166,10 +167,10 @@ impl Run<'_> {
         events.extend(done.tasks.iter().cloned().map(Event::from));
         if let Some(change) = &done.phase {
             events.push(change.clone().into());
-            events.push(stepwell::Checkpoint::of_phase(change.to).into());
+            events.push(stepwell::model::Checkpoint::of_phase(change.to).into());
         }
         self.files.note(&events);
-        let finished = stepwell::ToolFinished {
+        let finished = stepwell::model::ToolFinished {
             lane: self.lane.clone(),
             call_id: call.id.clone(),
             outcome: done.outcome,
@@ -179,7 +180,7 @@ impl Run<'_> {
         let text = if done.text.is_empty() { "(no output)".to_owned() } else { done.text.clone() };
         let mut message = Message::tool_result(call.id.clone(), text).in_lane(self.lane.clone());
         for part in &mut message.parts {
-            if let stepwell::Part::ToolResult(result) = part {
+            if let stepwell::model::Part::ToolResult(result) = part {
                 result.is_error = is_error;
             }
         }

@@ -6,7 +6,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 
 use futures_util::future::BoxFuture;
 use serde_json::Value;
-use stepwell::Effect;
+use stepwell::model::Effect;
 
 use super::{Done, Plan, Tool, ToolEnv};
 use crate::provider::ToolSpec;

@@ -4,7 +4,7 @@
 use futures_util::future::BoxFuture;
 use serde::Deserialize;
 use serde_json::{Value, json};
-use stepwell::Effect;
+use stepwell::model::Effect;
 pub use stepwell_files::worktree::Isolation;
 
 use super::{Done, Plan, Tool, ToolEnv, parse, spec, word};

@@ -8,7 +8,7 @@ use futures_util::future::BoxFuture;
 use rustix::fs::FileType;
 use serde::Deserialize;
 use serde_json::{Value, json};
-use stepwell::{Effect, ToolTarget, counted};
+use stepwell::model::{Effect, ToolTarget, counted};
 
 use super::guard;
 use super::read::text;
@@ -99,7 +99,7 @@ impl Tool for Changing {
 
     fn plan(&self, arguments: &Value, place: &ToolEnv) -> Result<Plan, String> {
         let change = (self.prepare)(arguments, place)?;
-        let after = change.after.as_deref().map(stepwell::Digest::of);
+        let after = change.after.as_deref().map(stepwell::model::Digest::of);
         let before = change.before.digest();
         let targets = vec![ToolTarget { path: change.spot.path, before, after }];
         Ok(Plan { targets, child: None })

@@ -29,7 +29,9 @@ use std::time::Duration;
 use futures_util::future::BoxFuture;
 use serde::de::DeserializeOwned;
 use serde_json::{Value, json};
-use stepwell::{Effect, Outcome, PhaseChanged, PhaseSet, SessionId, Task, Tasks, ToolTarget};
+use stepwell::SessionId;
+use stepwell::model::{Effect, Outcome, PhaseChanged, PhaseSet, Task, ToolTarget};
+use stepwell::work::Tasks;
 
 pub use stepwell_files::safe_fs::Content;
 use stepwell_files::safe_path::Root;

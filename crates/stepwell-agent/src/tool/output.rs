@@ -2,7 +2,7 @@
 
 use std::collections::VecDeque;
 
-use stepwell::counted;
+use stepwell::model::counted;
 
 /// What was written so far. Takes any amount and keeps as much as the limit says.
 #[derive(Clone, Debug)]

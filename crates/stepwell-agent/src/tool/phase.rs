@@ -4,7 +4,7 @@
 use futures_util::future::BoxFuture;
 use serde::Deserialize;
 use serde_json::{Value, json};
-use stepwell::{Effect, Move, PhaseChanged, PhaseSet};
+use stepwell::model::{Effect, Move, PhaseChanged, PhaseSet};
 
 use super::{Done, Plan, Tool, ToolEnv, parse, spec};
 use crate::phases::PhaseState;
@@ -99,7 +99,7 @@ impl Tool for Phases {
 
 #[cfg(test)]
 mod tests {
-    use stepwell::Phase;
+    use stepwell::model::Phase;
 
     use super::*;
 

@@ -8,7 +8,7 @@ use futures_util::future::BoxFuture;
 use reqwest::Url;
 use serde::Deserialize;
 use serde_json::{Value, json};
-use stepwell::{Effect, Outcome};
+use stepwell::model::{Effect, Outcome};
 use tokio::time::{Instant, sleep, timeout};
 
 use super::command::{Running, shown_line};

@@ -2,7 +2,7 @@
 
 use serde::Deserialize;
 use serde_json::{Value, json};
-use stepwell::counted;
+use stepwell::model::counted;
 use stepwell_files::safe_path::{Last, SafePath};
 
 use super::blocking::{Looking, Wanted};

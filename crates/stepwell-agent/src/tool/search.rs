@@ -3,7 +3,7 @@
 use regex::bytes::{Regex, RegexBuilder};
 use serde::Deserialize;
 use serde_json::{Value, json};
-use stepwell::counted;
+use stepwell::model::counted;
 use stepwell_files::safe_path::{Last, SafePath};
 
 use super::blocking::{Looking, Wanted};

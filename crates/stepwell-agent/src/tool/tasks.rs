@@ -4,7 +4,8 @@
 use futures_util::future::BoxFuture;
 use serde::Deserialize;
 use serde_json::{Value, json};
-use stepwell::{Effect, Task, TaskEdit, TaskStatus, Tasks};
+use stepwell::model::{Effect, Task, TaskStatus};
+use stepwell::work::{TaskEdit, Tasks};
 
 use super::{Done, Plan, Tool, ToolEnv, parse, spec, word};
 use crate::provider::ToolSpec;
@@ -227,7 +228,7 @@ impl Tool for Planning {
 
 #[cfg(test)]
 mod tests {
-    use stepwell::Outcome;
+    use stepwell::model::Outcome;
 
     use super::*;
 

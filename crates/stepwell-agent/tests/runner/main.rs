@@ -11,7 +11,9 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 
 use futures_util::future::BoxFuture;
 use serde_json::Value;
-use stepwell::{Created, Effect, Message, Stepwell, Tasks, View};
+use stepwell::model::Effect;
+use stepwell::work::Tasks;
+use stepwell::{Created, Message, Stepwell, View};
 use stepwell_agent::context::tokens::Family;
 use stepwell_agent::context::{Context, Policy, Summariser};
 use stepwell_agent::machine::{Limits, Rules};

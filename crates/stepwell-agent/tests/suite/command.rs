@@ -6,7 +6,7 @@ use std::process::Command;
 use std::time::Duration;
 
 use serde_json::json;
-use stepwell::Outcome;
+use stepwell::model::Outcome;
 use stepwell_agent::tool::{Done, Supervisor, ToolEnv};
 use tempfile::TempDir;
 use tokio::time::{sleep, timeout};

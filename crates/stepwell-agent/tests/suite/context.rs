@@ -5,10 +5,11 @@ use std::collections::BTreeSet;
 
 use proptest::prelude::*;
 use proptest::test_runner::Config;
-use stepwell::{
-    Compacted, Edited, Event, Lane, Message, MessageOrigin, Part, Pins, Recorded, Rewound, Role,
-    Scope, Seq, Session, Span, Stepwell, Timeline, Undone, View,
-};
+use stepwell::log::{MessageOrigin, Timeline};
+use stepwell::model::{Compacted, Edited, Part, Rewound, Role, Scope, Undone};
+use stepwell::store::Span;
+use stepwell::work::Pins;
+use stepwell::{Event, Lane, Message, Recorded, Seq, Session, Stepwell, View};
 use stepwell_agent::context::plan::{Ask, Keep, Plan, Room, Why};
 use stepwell_agent::context::tokens::{Counter, Family};
 use stepwell_agent::context::window::{self, Window};
@@ -226,7 +227,7 @@ impl Conversation {
             }
             Op::Rewind { to } => {
                 let to = Seq::new((share(*to, self.log.len()) as u64).max(1));
-                let (scope, restored) = (Scope::Chat, stepwell::Restored::default());
+                let (scope, restored) = (Scope::Chat, stepwell::model::Restored::default());
                 self.append(Rewound { to, scope, restored }.into()).unwrap();
                 self.window = self.fresh();
             }
@@ -236,7 +237,7 @@ impl Conversation {
                     matches!(event.event, Event::Rewound(_) | Event::Undone(Undone::Rewind { .. }))
                 };
                 let undo = |of| {
-                    let (scope, restored) = (Scope::Chat, stepwell::Restored::default());
+                    let (scope, restored) = (Scope::Chat, stepwell::model::Restored::default());
                     Undone::Rewind { of, scope, restored }.into()
                 };
                 self.undo(*which, made, undo);

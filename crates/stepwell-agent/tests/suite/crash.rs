@@ -5,9 +5,9 @@ use std::collections::BTreeMap;
 use std::path::Path;
 use std::process::{Command, Stdio};
 
-use stepwell::{
-    Event, FileState, Lane, Message, Money, Outcome, Recorded, Role, Span, Status, Stepwell, View,
-};
+use stepwell::model::{FileState, Money, Outcome, Role};
+use stepwell::store::Span;
+use stepwell::{Event, Lane, Message, Recorded, Status, Stepwell, View};
 use stepwell_agent::provider::{Request, Turn};
 
 use crate::context::both_vendors_take;

@@ -4,10 +4,9 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex};
 
 use futures_util::future::BoxFuture;
-use stepwell::{
-    Event, GateAnswered, Message, ModelCall, Part, Role, Session, Span, Status, StatusChanged,
-    Stepwell, StopReason, Task, Text, Usage,
-};
+use stepwell::model::{GateAnswered, ModelCall, Part, Role, StatusChanged, Task, Text, Usage};
+use stepwell::store::Span;
+use stepwell::{Event, Message, Session, Status, Stepwell, StopReason};
 use stepwell_agent::context::tokens::Family;
 use stepwell_agent::context::{Context, Policy, Summariser};
 use stepwell_agent::machine::{Limits, Rules};
@@ -106,8 +105,8 @@ impl Person {
             RunEvent::Notice(notice) => notices.lock().unwrap().push(notice),
             RunEvent::Approval(open) => {
                 let answer = match denies {
-                    true => stepwell::Answer::deny("not here"),
-                    false => stepwell::Answer::ALLOW_ONCE,
+                    true => stepwell::model::Answer::deny("not here"),
+                    false => stepwell::model::Answer::ALLOW_ONCE,
                 };
                 let answer = GateAnswered::new(open.gate.id.as_str(), answer, "ann@desk");
                 well.answer(&open.session, answer.having_seen(open.seq)).unwrap();

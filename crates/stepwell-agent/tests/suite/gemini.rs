@@ -3,7 +3,8 @@
 use std::time::Duration;
 
 use serde_json::{Value, json};
-use stepwell::{Message, Part, Role, ToolResult, Usage};
+use stepwell::Message;
+use stepwell::model::{Part, Role, ToolResult, Usage};
 use stepwell_agent::provider::remote::{Endpoint, Key, Protocol, Remote};
 use stepwell_agent::provider::{Answer, CallError, Fault, Provider, Request, Turn};
 use tokio::io::{AsyncBufReadExt, AsyncReadExt, AsyncWriteExt, BufReader};

@@ -3,9 +3,9 @@
 use std::sync::Arc;
 use std::sync::Mutex;
 
-use stepwell::{
-    Event, Lane, Message, Recorded, Session, Span, Spent, Status, Stepwell, StopReason,
-};
+use stepwell::model::Spent;
+use stepwell::store::Span;
+use stepwell::{Event, Lane, Message, Recorded, Session, Status, Stepwell, StopReason};
 use stepwell_agent::context::Context;
 use stepwell_agent::machine::{Limits, Rules};
 use stepwell_agent::permission::Mode;
@@ -132,7 +132,7 @@ async fn what_one_lane_spends_another_cannot() {
         ends,
         [(Status::Success, StopReason::LlmDone), (Status::Partial, StopReason::MaxSteps)]
     );
-    let answers = |event: &&Recorded| matches!(&event.event, Event::Message(message) if message.role == stepwell::Role::Assistant);
+    let answers = |event: &&Recorded| matches!(&event.event, Event::Message(message) if message.role == stepwell::model::Role::Assistant);
     assert_eq!(events(&session).iter().filter(answers).count(), 3);
 }
 

@@ -9,7 +9,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use serde_json::{Value, json};
-use stepwell::{Effect, Outcome};
+use stepwell::model::{Effect, Outcome};
 use stepwell_agent::mcp::{Address, Program, Reach, Server, Servers, Starting};
 use stepwell_agent::provider::remote::Key;
 use stepwell_agent::tool::{Done, Supervisor, Tool, ToolEnv};

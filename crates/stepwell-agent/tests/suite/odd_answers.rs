@@ -4,7 +4,8 @@ use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
 use serde_json::{Value, json};
-use stepwell::{Message, Part, Role, Status, StopReason, Usage};
+use stepwell::model::{Part, Role, Usage};
+use stepwell::{Message, Status, StopReason};
 use stepwell_agent::provider::remote::{Endpoint, Protocol, Remote};
 use stepwell_agent::provider::retry::{Patience, Retrying};
 use stepwell_agent::provider::{Delta, Ended, Fault, Provider};

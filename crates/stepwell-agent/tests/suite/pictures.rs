@@ -1,7 +1,8 @@
 //! Pictures that some vendor refuses: the rest of the conversation is sent nevertheless.
 
 use serde_json::json;
-use stepwell::{Image, Message, Part};
+use stepwell::Message;
+use stepwell::model::{Image, Part};
 use stepwell_strict::Say;
 
 use crate::gemini;

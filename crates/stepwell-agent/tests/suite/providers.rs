@@ -3,7 +3,8 @@
 use std::time::Duration;
 
 use serde_json::{Value, json};
-use stepwell::{Image, Message, Opaque, Part, Role, Text, ToolResult, Usage};
+use stepwell::Message;
+use stepwell::model::{Image, Opaque, Part, Role, Text, ToolResult, Usage};
 use stepwell_agent::provider::remote::{Effort, Endpoint, Key, Protocol, Remote, Sampling};
 use stepwell_agent::provider::{
     Answer, CallError, Delta, Ended, Fault, Provider, Request, ToolSpec, Turn,

@@ -4,7 +4,8 @@ use std::borrow::Cow;
 use std::sync::LazyLock;
 
 use proptest::prelude::*;
-use stepwell::{Image, Message, Opaque, Part, Role, Text, ToolResult};
+use stepwell::Message;
+use stepwell::model::{Image, Opaque, Part, Role, Text, ToolResult};
 use stepwell_agent::redact::{RedactMessages as _, Redactor};
 
 const GIVEN: &str = "my-own-gateway-key-17";

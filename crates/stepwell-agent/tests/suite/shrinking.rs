@@ -6,10 +6,9 @@ use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
 use futures_util::future::BoxFuture;
-use stepwell::{
-    Compacted, Edited, Event, Lane, Message, Money, Phase, PhaseSet, Recorded, Role, Session, Span,
-    Status, Stepwell, StopReason,
-};
+use stepwell::model::{Compacted, Edited, Money, Phase, PhaseSet, Role};
+use stepwell::store::Span;
+use stepwell::{Event, Lane, Message, Recorded, Session, Status, Stepwell, StopReason};
 use stepwell_agent::context::plan::Why;
 use stepwell_agent::context::tokens::{Calibration, Family};
 use stepwell_agent::context::{Context, Policy, Summariser};
@@ -607,7 +606,7 @@ async fn the_sessions_own_goal_is_always_told() {
     let policy = Policy { buffer: 4_000, keep: 800, ..Policy::default() };
     let setup = place.setup(&model, policy);
     let session = place.session();
-    let goal = stepwell::Change::Set("never lose a step".to_owned());
+    let goal = stepwell::model::Change::Set("never lose a step".to_owned());
     session.append(Edited { goal, ..Edited::default() }).unwrap();
     session.append(Message::system("Be brief.")).unwrap();
     let mut run = Run::new(&session, &setup, FrontEnd::nobody()).unwrap();

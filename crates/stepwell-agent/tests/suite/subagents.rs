@@ -5,7 +5,11 @@ use std::os::unix::fs::PermissionsExt as _;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 
-use stepwell::{Event, Head, Message, Money, Origin, Outcome, Query, Role, Span, Status, Stepwell};
+use stepwell::log::Head;
+use stepwell::model::{Money, Origin, Outcome, Role};
+use stepwell::store::Span;
+use stepwell::store::query::Query;
+use stepwell::{Event, Message, Status, Stepwell};
 
 const RUNNER: &str = env!("CARGO_BIN_EXE_stepwell-test-runner");
 

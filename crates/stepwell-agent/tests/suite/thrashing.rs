@@ -1,6 +1,9 @@
 //! How often a conversation is compacted while it grows: a simulation without a model.
 
-use stepwell::{MessageOrigin, Pins, Role, Seq};
+use stepwell::Seq;
+use stepwell::log::MessageOrigin;
+use stepwell::model::Role;
+use stepwell::work::Pins;
 use stepwell_agent::context::plan::{Ask, Plan, Why};
 use stepwell_agent::context::tokens::Calibration;
 use stepwell_agent::context::window::Entry;

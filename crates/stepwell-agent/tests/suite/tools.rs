@@ -8,7 +8,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 
 use serde_json::{Value, json};
-use stepwell::{Digest, Effect, Outcome};
+use stepwell::model::{Digest, Effect, Outcome};
 use stepwell_agent::tool::{Content, Done, Tool, ToolEnv, builtin};
 use stepwell_files::safe_fs::look;
 use tempfile::TempDir;

@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 
 use serde::{Deserialize, Serialize};
 use serde_json::value::RawValue;
-use stepwell::Money;
+use stepwell::model::Money;
 
 use super::{Long, Models, Price};
 

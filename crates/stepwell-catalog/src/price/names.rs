@@ -105,7 +105,7 @@ fn bare(model: &str) -> &str {
 #[cfg(test)]
 mod tests {
     use crate::price::Prices;
-    use stepwell::{Spent, Usage};
+    use stepwell::model::{Spent, Usage};
 
     #[test]
     fn models_of_other_programs_are_found_in_the_list() {

@@ -1,4 +1,5 @@
-use stepwell::{Access, Status};
+use stepwell::Status;
+use stepwell::sqlite::Access;
 use stepwell_files::rewind::Foreign;
 use stepwell_runtime::files::finish_rewind;
 use stepwell_wire::Abandoned;

@@ -2,11 +2,15 @@ use std::collections::BTreeMap;
 use std::time::Duration;
 
 use serde_json::Value;
-use stepwell::lifecycle::{self, Begin, Finalized, NoTurns, Outcome, Said, Speaker, Update};
-use stepwell::{
-    Access, Driver, Error, Filter, IdFormat, Message, Phase, PhaseSet, Policy, Query,
-    ResumeDecision, SessionId,
+use stepwell::model::{Driver, IdFormat, Phase, PhaseSet};
+use stepwell::sessions::ResumeDecision;
+use stepwell::sessions::lifecycle::{
+    self, Begin, Finalized, NoTurns, Outcome, Said, Speaker, Update,
 };
+use stepwell::sqlite::Access;
+use stepwell::store::query::{Filter, Query};
+use stepwell::upkeep::Policy;
+use stepwell::{Error, Message, SessionId};
 use stepwell_terminal::When;
 use stepwell_terminal::table::{Column, Table, left, right};
 use stepwell_terminal::text::{ago, indented, one_line, word};

@@ -1,5 +1,6 @@
-use stepwell::gates::Gates;
-use stepwell::{Access, Seq};
+use stepwell::Seq;
+use stepwell::sqlite::Access;
+use stepwell::work::Gates;
 use stepwell_terminal::gates::tell_waiting;
 use stepwell_terminal::note;
 

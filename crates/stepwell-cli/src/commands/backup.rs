@@ -1,6 +1,6 @@
 use std::path::PathBuf;
 
-use stepwell::Access;
+use stepwell::sqlite::Access;
 use stepwell_terminal::text::{bytes, visible};
 use stepwell_wire::BackedUp;
 

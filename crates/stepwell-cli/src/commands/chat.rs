@@ -1,6 +1,6 @@
 use std::sync::Arc;
 
-use stepwell::Mode;
+use stepwell::model::Mode;
 use stepwell_runtime::{Runtime, ToldOnce};
 use stepwell_terminal::{Paint, note, wording};
 use stepwell_tui::{
@@ -160,7 +160,8 @@ mod tests {
     use std::time::Duration;
 
     use clap::error::ErrorKind;
-    use stepwell::{Message, Recorded, Seq, SessionId, Status, Time};
+    use stepwell::model::Time;
+    use stepwell::{Message, Recorded, Seq, SessionId, Status};
     use stepwell_tui::{Opened, Reply, SessionCard};
     use stepwell_workspace::slash::SLASH_COMMANDS;
 

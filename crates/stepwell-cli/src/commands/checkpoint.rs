@@ -1,5 +1,7 @@
 use serde_json::Value;
-use stepwell::{Access, Checkpoint, CheckpointReason, is_numbered};
+use stepwell::model::{Checkpoint, CheckpointReason};
+use stepwell::sqlite::Access;
+use stepwell::work::is_numbered;
 use stepwell_files::rewind::Foreign;
 use stepwell_runtime::files::finish_rewind;
 use stepwell_terminal::note;

@@ -1,6 +1,9 @@
 use std::time::Duration;
 
-use stepwell::{Access, CleanupReason, Exemption, LedgerRows, Plan, Policy, SessionId, Status};
+use stepwell::sqlite::Access;
+use stepwell::store::query::LedgerRows;
+use stepwell::upkeep::{CleanupReason, Exemption, Plan, Policy};
+use stepwell::{SessionId, Status};
 use stepwell_terminal::note;
 use stepwell_terminal::text::{bytes, count};
 use stepwell_wire::{CleanupItem, CleanupKept, CleanupTotal};
@@ -239,7 +242,7 @@ fn total(removed: usize, app: &mut App) -> Result<Exit> {
     Ok(Exit::Done)
 }
 
-fn say(taken: &stepwell::CleanupItem, removed: bool, app: &mut App) -> Result<()> {
+fn say(taken: &stepwell::upkeep::CleanupItem, removed: bool, app: &mut App) -> Result<()> {
     let because = match taken.because {
         CleanupReason::Age => "age",
         CleanupReason::Count => "count",

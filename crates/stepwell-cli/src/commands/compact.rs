@@ -1,5 +1,8 @@
-use stepwell::compactions::ViewChange;
-use stepwell::{Access, Compacted, Session, SessionId, ViewMessage};
+use stepwell::log::ViewMessage;
+use stepwell::model::Compacted;
+use stepwell::sqlite::Access;
+use stepwell::work::compactions::ViewChange;
+use stepwell::{Session, SessionId};
 use stepwell_agent::context::plan::Why;
 use stepwell_agent::run::Shrunk;
 use stepwell_runtime::{inspect, refuse_external};

@@ -1,4 +1,7 @@
-use stepwell::{Access, Removal, SessionId, counted};
+use stepwell::SessionId;
+use stepwell::model::counted;
+use stepwell::sqlite::Access;
+use stepwell::store::Removal;
 use stepwell_terminal::note;
 
 use stepwell_runtime::files::root;

@@ -1,4 +1,5 @@
-use stepwell::{Access, Seq};
+use stepwell::Seq;
+use stepwell::sqlite::Access;
 use stepwell_runtime::inspect;
 use stepwell_terminal::Style;
 use stepwell_terminal::text::visible;

@@ -1,4 +1,5 @@
-use stepwell::{Filter, LedgerRows, Query, SessionInfo, TrashScope};
+use stepwell::SessionInfo;
+use stepwell::store::query::{Filter, LedgerRows, Query, TrashScope};
 use stepwell_terminal::table::{Column, Table, left, right};
 use stepwell_terminal::text::bytes;
 use stepwell_wire::{DiskUseOfSession, DiskUseTotal};

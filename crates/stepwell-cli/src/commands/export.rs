@@ -1,6 +1,6 @@
 use std::path::PathBuf;
 
-use stepwell::Access;
+use stepwell::sqlite::Access;
 use stepwell_formats::{
     Destination, Existing, Exported, Format, Length, Outlet, Shape, Wishes, write_to,
 };

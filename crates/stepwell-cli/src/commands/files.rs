@@ -1,4 +1,6 @@
-use stepwell::{Access, FileState, SessionId};
+use stepwell::SessionId;
+use stepwell::model::FileState;
+use stepwell::sqlite::Access;
 use stepwell_runtime::inspect;
 use stepwell_terminal::note;
 use stepwell_terminal::table::{Column, Table, left, right};

@@ -1,4 +1,4 @@
-use stepwell::Access;
+use stepwell::sqlite::Access;
 use stepwell_runtime::ForkRequest;
 use stepwell_terminal::wording::POINT_FORMS;
 use stepwell_wire::Forked;

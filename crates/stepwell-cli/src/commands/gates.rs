@@ -1,6 +1,8 @@
 mod watch;
 
-use stepwell::{Access, Answer, Seq, SessionId, Time};
+use stepwell::model::{Answer, Time};
+use stepwell::sqlite::Access;
+use stepwell::{Seq, SessionId};
 use stepwell_runtime::inspect::{meant_gate, open_gates, sessions_with_gates};
 use stepwell_runtime::{FlowOptions, Given};
 use stepwell_terminal::gates::{asked, asked_by, hints};

@@ -2,7 +2,8 @@ use std::io::{BufRead, BufReader};
 use std::path::{Path, PathBuf};
 use std::rc::Rc;
 
-use stepwell::{Access, Stepwell};
+use stepwell::Stepwell;
+use stepwell::sqlite::Access;
 use stepwell_formats::{
     Became, DryRun, Error, Format, Found, ImportSummary, KnownFiles, Mode, Report, Watcher,
 };

@@ -1,4 +1,5 @@
-use stepwell::{Access, SessionId};
+use stepwell::SessionId;
+use stepwell::sqlite::Access;
 use stepwell_terminal::text::visible;
 use stepwell_wire::Label;
 use stepwell_workspace::housekeeping::tidy;

@@ -1,6 +1,8 @@
 use std::path::Path;
 
-use stepwell::{Access, Family, Filter, Query, SessionInfo};
+use stepwell::SessionInfo;
+use stepwell::sqlite::Access;
+use stepwell::store::query::{Family, Filter, Query};
 use stepwell_terminal::note;
 use stepwell_terminal::table::{Column, Table, left, right};
 use stepwell_terminal::text::{cost_or, moment, one_line, took};

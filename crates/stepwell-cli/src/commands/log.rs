@@ -1,6 +1,9 @@
 use std::time::Duration;
 
-use stepwell::{Access, Error, Followed, Recorded, Seq, SessionId, Span, Stepwell};
+use stepwell::sessions::Followed;
+use stepwell::sqlite::Access;
+use stepwell::store::Span;
+use stepwell::{Error, Recorded, Seq, SessionId, Stepwell};
 use stepwell_terminal::note;
 
 use crate::app::App;

@@ -1,5 +1,6 @@
 use serde_json::Value;
-use stepwell::{Access, Error};
+use stepwell::Error;
+use stepwell::sqlite::Access;
 use stepwell_terminal::note;
 use stepwell_terminal::text::one_line;
 use stepwell_wire::Metadata;

@@ -1,4 +1,6 @@
-use stepwell::{Access, Head, Move, Phase, PhaseSet};
+use stepwell::log::Head;
+use stepwell::model::{Move, Phase, PhaseSet};
+use stepwell::sqlite::Access;
 use stepwell_wire::PhaseInfo;
 use stepwell_workspace::housekeeping::tidy;
 

@@ -1,4 +1,5 @@
-use stepwell::{Access, Edited};
+use stepwell::model::Edited;
+use stepwell::sqlite::Access;
 use stepwell_wire::Pin;
 use stepwell_workspace::housekeeping::tidy;
 

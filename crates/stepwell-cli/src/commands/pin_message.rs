@@ -1,4 +1,5 @@
-use stepwell::{Access, Seq, SessionId};
+use stepwell::sqlite::Access;
+use stepwell::{Seq, SessionId};
 use stepwell_terminal::events::gist;
 use stepwell_terminal::note;
 use stepwell_wire::MessagePin;

@@ -1,4 +1,5 @@
-use stepwell::{Access, TrashScope};
+use stepwell::sqlite::Access;
+use stepwell::store::query::TrashScope;
 use stepwell_runtime::files::root;
 use stepwell_terminal::note;
 use stepwell_terminal::text::{bytes, count};

@@ -1,4 +1,5 @@
-use stepwell::{Access, SessionId};
+use stepwell::SessionId;
+use stepwell::sqlite::Access;
 use stepwell_runtime::detached::{DetachedResume, TypedAnswer, Work};
 use stepwell_runtime::{FlowOptions, ResumeRequest, Resumed, not_saved};
 use stepwell_terminal::note;

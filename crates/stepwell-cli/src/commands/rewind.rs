@@ -1,4 +1,6 @@
-use stepwell::{Access, Scope, Seq, SessionId, SessionInfo};
+use stepwell::model::Scope;
+use stepwell::sqlite::Access;
+use stepwell::{Seq, SessionId, SessionInfo};
 use stepwell_agent::redact::Redactor;
 use stepwell_files::plan::Others;
 use stepwell_files::rewind::{self, Done, Foreign};

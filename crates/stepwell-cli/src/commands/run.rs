@@ -1,4 +1,4 @@
-use stepwell::PhaseSet;
+use stepwell::model::PhaseSet;
 use stepwell_runtime::RunRequest;
 use stepwell_runtime::detached::Work;
 

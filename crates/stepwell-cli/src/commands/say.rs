@@ -1,4 +1,5 @@
-use stepwell::{Access, Lane};
+use stepwell::Lane;
+use stepwell::sqlite::Access;
 use stepwell_runtime::SayRequest;
 use stepwell_terminal::wording::heard;
 use stepwell_wire::SaidTo;

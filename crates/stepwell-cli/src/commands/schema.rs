@@ -1,4 +1,4 @@
-use stepwell::nearest;
+use stepwell::sessions::nearest;
 use stepwell_terminal::table::{Column, Table, left};
 use stepwell_wire::{AnswerForm, SchemaInfo, all};
 

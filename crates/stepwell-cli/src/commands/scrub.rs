@@ -1,4 +1,7 @@
-use stepwell::{Access, ScrubMatches, ScrubPattern, SessionId, TrashScope};
+use stepwell::SessionId;
+use stepwell::sqlite::Access;
+use stepwell::store::query::TrashScope;
+use stepwell::upkeep::{ScrubMatches, ScrubPattern};
 use stepwell_terminal::note;
 use stepwell_terminal::text::count;
 use stepwell_wire::Scrubbed;

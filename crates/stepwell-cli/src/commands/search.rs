@@ -1,7 +1,7 @@
 use std::path::PathBuf;
 
 use stepwell::store::Indexed;
-use stepwell::{Family, Filter, Found, Hit, Rank, Search, Snippet, SystemPrompts};
+use stepwell::store::query::{Family, Filter, Found, Hit, Rank, Search, Snippet, SystemPrompts};
 use stepwell_terminal::text::{moment, visible};
 use stepwell_terminal::{Style, note};
 use stepwell_wire::SearchHit;

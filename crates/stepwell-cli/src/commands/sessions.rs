@@ -1,9 +1,9 @@
 use std::path::Path;
 
-use stepwell::{
-    Access, Family, Filter, InScope, Query, ResumeLimits, Seq, SessionInfo, Sort, Stepwell,
-    TrashScope,
-};
+use stepwell::sessions::ResumeLimits;
+use stepwell::sqlite::Access;
+use stepwell::store::query::{Family, Filter, InScope, Query, Sort, TrashScope};
+use stepwell::{Seq, SessionInfo, Stepwell};
 use stepwell_runtime::inspect::{ListWanted, ListedSession, SessionList};
 use stepwell_terminal::table::{Cell, Column, Table, left, right};
 use stepwell_terminal::text::{ago, one_line};

@@ -2,10 +2,13 @@ mod view;
 
 use std::collections::BTreeMap;
 
-use stepwell::{
-    Access, Event, Lane, LaneState, NodeInfo, Origin, Recorded, Relative, Seq, SessionId,
-    SessionInfo, Span, Timeline,
-};
+use stepwell::log::{LaneState, Timeline};
+use stepwell::model::Origin;
+use stepwell::sessions::Relative;
+use stepwell::sqlite::Access;
+use stepwell::store::Span;
+use stepwell::work::NodeInfo;
+use stepwell::{Event, Lane, Recorded, Seq, SessionId, SessionInfo};
 use stepwell_runtime::inspect::{self, Depth, Details};
 use stepwell_terminal::events::{detail, gist, parts, speaker};
 use stepwell_terminal::text::{self, cost, indented, one_line, second, visible, word};
@@ -142,7 +145,10 @@ struct Log<'a> {
 }
 
 impl Log<'_> {
-    fn each(self, look: impl FnMut(Recorded) -> Result<()>) -> Result<Option<stepwell::Damage>> {
+    fn each(
+        self,
+        look: impl FnMut(Recorded) -> Result<()>,
+    ) -> Result<Option<stepwell::store::Damage>> {
         self.well.log(self.id, Span::ALL).each(look)
     }
 }
@@ -154,7 +160,7 @@ fn whole(
     args: &Args,
     log: Log<'_>,
     app: &mut App,
-) -> Result<Option<stepwell::Damage>> {
+) -> Result<Option<stepwell::store::Damage>> {
     let mut all = Vec::new();
     let mut damage = None;
     if args.messages || args.events {
@@ -333,7 +339,7 @@ fn tail(last: Vec<Recorded>, app: &mut App) -> Result<()> {
     Ok(())
 }
 
-fn events(log: Log<'_>, app: &mut App) -> Result<Option<stepwell::Damage>> {
+fn events(log: Log<'_>, app: &mut App) -> Result<Option<stepwell::store::Damage>> {
     app.out.line("")?;
     app.out.line(app.out.paint.paint(Style::Bold, "Events"))?;
     log.each(|event| {
@@ -350,7 +356,7 @@ fn rewound(timeline: &Timeline, event: &Recorded) -> &'static str {
     if timeline.contains(event.seq) { "" } else { " (rewound)" }
 }
 
-fn messages(log: Log<'_>, app: &mut App) -> Result<Option<stepwell::Damage>> {
+fn messages(log: Log<'_>, app: &mut App) -> Result<Option<stepwell::store::Damage>> {
     log.each(|event| {
         let Event::Message(message) = &event.event else { return Ok(()) };
         let live = rewound(log.timeline, &event);

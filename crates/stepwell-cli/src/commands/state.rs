@@ -1,4 +1,5 @@
-use stepwell::{Access, SessionId};
+use stepwell::SessionId;
+use stepwell::sqlite::Access;
 use stepwell_formats::{state_markdown, task_progress};
 use stepwell_runtime::inspect::work_state;
 use stepwell_terminal::text::{one_line, second, visible};

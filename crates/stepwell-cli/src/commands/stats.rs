@@ -1,6 +1,7 @@
 use std::collections::BTreeMap;
 
-use stepwell::{Family, Filter, Query, SpentGroup, Statistics};
+use stepwell::report::{SpentGroup, Statistics};
+use stepwell::store::query::{Family, Filter, Query};
 use stepwell_terminal::Style;
 use stepwell_terminal::text::{count, cut, day, grouped, one_line, width};
 use stepwell_workspace::Estimates;

@@ -1,4 +1,6 @@
-use stepwell::{Access, Liveness, Owner};
+use stepwell::model::Owner;
+use stepwell::sqlite::Access;
+use stepwell::store::Liveness;
 use stepwell_wire::StopAsked;
 
 use crate::app::App;

@@ -1,6 +1,8 @@
 use std::path::{Path, PathBuf};
 
-use stepwell::{Access, SessionId, counted};
+use stepwell::SessionId;
+use stepwell::model::counted;
+use stepwell::sqlite::Access;
 use stepwell_terminal::note;
 use stepwell_terminal::text::visible;
 use stepwell_wire::{CopyResult, Durability, RoleScript, StoreInfo, StoreRetention, StoreStandby};

@@ -1,4 +1,6 @@
-use stepwell::{Access, Edited, SessionId};
+use stepwell::SessionId;
+use stepwell::model::Edited;
+use stepwell::sqlite::Access;
 use stepwell_terminal::text::visible;
 use stepwell_wire::Tags;
 use stepwell_workspace::housekeeping::tidy;

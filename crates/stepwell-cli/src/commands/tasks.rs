@@ -1,7 +1,10 @@
 use std::io::Read;
 use std::path::{Path, PathBuf};
 
-use stepwell::{Access, ChangedTasks, SessionId, Task, TaskEdit, TaskStatus, Tasks};
+use stepwell::SessionId;
+use stepwell::model::{Task, TaskStatus};
+use stepwell::sqlite::Access;
+use stepwell::work::{ChangedTasks, TaskEdit, Tasks};
 use stepwell_formats::{read_tasks, tasks_markdown};
 use stepwell_terminal::text::{count, visible};
 use stepwell_terminal::{note, tasks};

@@ -1,6 +1,9 @@
 use std::time::Duration;
 
-use stepwell::{Access, Filter, LedgerRows, Order, Query, SessionId, SessionInfo, TrashScope};
+use stepwell::sqlite::Access;
+use stepwell::store::Order;
+use stepwell::store::query::{Filter, LedgerRows, Query, TrashScope};
+use stepwell::{SessionId, SessionInfo};
 use stepwell_terminal::note;
 use stepwell_terminal::table::{Column, Table, left};
 use stepwell_terminal::text::{bytes, count, moment};

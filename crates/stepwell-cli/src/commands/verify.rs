@@ -1,4 +1,7 @@
-use stepwell::{Access, Derived, SessionId, TrashScope, Verdict};
+use stepwell::SessionId;
+use stepwell::sqlite::Access;
+use stepwell::store::query::TrashScope;
+use stepwell::store::{Derived, Verdict};
 use stepwell_terminal::text::count;
 use stepwell_terminal::{Style, note};
 use stepwell_wire::Verified;

@@ -1,6 +1,6 @@
 use std::num::{NonZeroU32, NonZeroU64};
 
-use stepwell::Money;
+use stepwell::model::Money;
 use stepwell_flow::guided::{Outline, WorkAgent};
 use stepwell_flow::spec::{Commit, OnFailure, TryProgram, YesPhase};
 use stepwell_runtime::WorkRequest;

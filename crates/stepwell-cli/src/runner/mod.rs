@@ -8,7 +8,7 @@ use std::path::PathBuf;
 use std::sync::Arc;
 use std::time::Duration;
 
-use stepwell::Money;
+use stepwell::model::Money;
 use stepwell_agent::permission::Mode;
 use stepwell_runtime::detached::DetachedOptions;
 use stepwell_runtime::{
@@ -138,7 +138,8 @@ fn can_ask(runner: Runner, flags: &Flags, console: Console) -> bool {
 }
 
 pub(crate) fn dollars(text: &str) -> Result<Money, String> {
-    let money: Money = text.parse().map_err(|error: stepwell::NotMoney| error.to_string())?;
+    let money: Money =
+        text.parse().map_err(|error: stepwell::model::NotMoney| error.to_string())?;
     if money < Money::ZERO { Err("a budget is not negative".to_owned()) } else { Ok(money) }
 }
 

@@ -10,7 +10,8 @@ use std::path::PathBuf;
 use std::process::{Child, Command, Stdio};
 
 use serde_json::Value;
-use stepwell::{Event, Span, Status};
+use stepwell::store::Span;
+use stepwell::{Event, Status};
 
 use crate::editors::{bare, program};
 use crate::seat::Seat;
@@ -96,7 +97,7 @@ fn stop(messages: &[Value]) -> Option<&str> {
 
 /// The session of a workspace that has one.
 fn only_session(env: &TestEnv) -> String {
-    let all = env.well().list(&stepwell::Query::default()).unwrap().sessions;
+    let all = env.well().list(&stepwell::store::query::Query::default()).unwrap().sessions;
     assert_eq!(all.len(), 1);
     all[0].head.id.to_string()
 }

@@ -95,11 +95,11 @@ fn a_time_from_the_future_is_not_fresh() {
     let env = TestEnv::new();
     let well = env.well();
     let created = stepwell::Created::new("ahead".parse().unwrap(), "p")
-        .with_phases(stepwell::PhaseSet::Lifecycle)
+        .with_phases(stepwell::model::PhaseSet::Lifecycle)
         .driven_externally();
     let at = Some(well.now().plus(std::time::Duration::from_secs(3600)));
-    let create = stepwell::Create { created, event_id: None, at, claim: None };
-    well.store().write(stepwell::Write::Create(create)).unwrap();
+    let create = stepwell::store::Create { created, event_id: None, at, claim: None };
+    well.store().write(stepwell::store::Write::Create(create)).unwrap();
     env.quietly(&["agent", "update", "ahead", "--phase", "approval"]).line();
     let answer = env.quietly(&["agent", "should-resume", "ahead"]);
     assert_eq!((answer.stdout.as_str(), answer.code), ("false in_the_future\n", Some(1)));

@@ -2,7 +2,9 @@
 
 use std::process::Stdio;
 
-use stepwell::{Append, Gate, Message, Processes as _, Status, SystemProcesses, Write};
+use stepwell::model::Gate;
+use stepwell::store::{Append, Processes as _, SystemProcesses, Write};
+use stepwell::{Message, Status};
 
 use crate::running;
 use crate::seat::Seat;

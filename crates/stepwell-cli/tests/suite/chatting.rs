@@ -2,7 +2,10 @@
 
 use std::process::Stdio;
 
-use stepwell::{Event, Family, Filter, Message, Query, Role, Span, Status, StopReason};
+use stepwell::model::Role;
+use stepwell::store::Span;
+use stepwell::store::query::{Family, Filter, Query};
+use stepwell::{Event, Message, Status, StopReason};
 use stepwell_strict::{Ending, Say, Strict};
 use tokio::runtime::Runtime;
 

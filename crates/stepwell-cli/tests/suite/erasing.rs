@@ -1,7 +1,8 @@
 //! purge, scrub.
 
 use insta::assert_snapshot;
-use stepwell::{FileChanged, FileState, Message};
+use stepwell::Message;
+use stepwell::model::{FileChanged, FileState};
 
 use crate::test_env::{AUTH, MIGRATION, TESTS, TestEnv};
 
@@ -39,11 +40,12 @@ fn a_scrub_erases_everywhere_and_leaves_a_note() {
         let events = vec![
             Message::assistant("").calling("c9", "login", call).into(),
             Message::tool_result("c9", format!("{secret} is wrong")).into(),
-            stepwell::Step { lane: stepwell::Lane::main(), n: 2 }.into(),
+            stepwell::model::Step { lane: stepwell::Lane::main(), n: 2 }.into(),
         ];
         let (id, epoch) = (session.id().clone(), Some(session.lease().epoch));
-        let append = stepwell::Append { session: id, epoch, expected: None, events: events.into() };
-        well.store().write(stepwell::Write::Append(append)).unwrap();
+        let append =
+            stepwell::store::Append { session: id, epoch, expected: None, events: events.into() };
+        well.store().write(stepwell::store::Write::Append(append)).unwrap();
         let blob = well.store().put_blob(format!("key = {secret}").as_bytes()).unwrap();
         let after = FileState::File { blob, mode: 0o600 };
         let before = FileState::Absent;
@@ -54,7 +56,10 @@ fn a_scrub_erases_everywhere_and_leaves_a_note() {
         other.append(Message::user(secret)).unwrap();
         other.finish(stepwell::Status::Success, None).unwrap();
         well.delete(&TESTS.parse().unwrap()).unwrap();
-        assert_eq!(well.search(&stepwell::Search::new("xyzzy")).unwrap().hits.len(), 3);
+        assert_eq!(
+            well.search(&stepwell::store::query::Search::new("xyzzy")).unwrap().hits.len(),
+            3
+        );
     }
     assert!(on_disk(&env, secret));
     env.run(&["scrub", secret]);
@@ -133,7 +138,8 @@ fn what_a_fork_shares_is_scrubbed_where_it_is_kept() {
 
 #[test]
 fn a_scrub_reaches_every_field_that_holds_someones_words() {
-    use stepwell::{Change, Created, Edited, Failure, Lane, Node, NodeState, Scope, Source};
+    use stepwell::model::{Change, Edited, Failure, Node, NodeState, Scope, Source};
+    use stepwell::{Created, Lane};
     let mut env = TestEnv::new();
     let secret = "hunter2";
     {

@@ -495,7 +495,7 @@ fn programs_see_what_a_flow_is_and_how_its_nodes_stand() {
     let flow = &show(&env)["flow"];
     for flow in [flow, &listed["flow"]] {
         assert_eq!((&flow["name"], &flow["pattern"]), (&"letters".into(), &"chain".into()));
-        let spec = stepwell::SpecHash::of(SPEC.as_bytes()).to_string();
+        let spec = stepwell::model::SpecHash::of(SPEC.as_bytes()).to_string();
         assert_eq!(flow["spec_hash"], spec);
     }
     assert_eq!(flow["variables"]["topic"], "wells");

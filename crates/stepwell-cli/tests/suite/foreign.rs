@@ -564,8 +564,10 @@ fn nothing_that_is_said_in_an_imported_session_is_allowed_by_me() {
     // Its log claims a loose mode, as an import could.
     let well = env.well();
     let session = well.lock(&id.parse().unwrap()).unwrap();
-    let settings =
-        stepwell::Settings { mode: Some(stepwell::Mode::Yolo), ..stepwell::Settings::default() };
+    let settings = stepwell::model::Settings {
+        mode: Some(stepwell::model::Mode::Yolo),
+        ..stepwell::model::Settings::default()
+    };
     session.append(settings).unwrap();
     drop(session);
     let ran = env.quietly(&["resume", "--model", "script:script.yaml"]);

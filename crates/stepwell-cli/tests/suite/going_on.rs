@@ -2,7 +2,9 @@
 
 use std::process::Stdio;
 
-use stepwell::{Event, Message, Query, Status, StatusChanged, StopReason, Task};
+use stepwell::model::{StatusChanged, Task};
+use stepwell::store::query::Query;
+use stepwell::{Event, Message, Status, StopReason};
 
 use crate::running::{env, one, run};
 use crate::terminal::watched;

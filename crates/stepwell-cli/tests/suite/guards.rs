@@ -6,7 +6,9 @@ use std::os::unix::fs::symlink;
 use std::path::Path;
 use std::process::Stdio;
 
-use stepwell::{Permission, SessionId, Span};
+use stepwell::SessionId;
+use stepwell::model::Permission;
+use stepwell::store::Span;
 
 use crate::test_env::{STEPWELL, TestEnv};
 

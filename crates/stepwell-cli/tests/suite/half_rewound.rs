@@ -1,6 +1,7 @@
 //! Sessions whose rewind was cut off: what others do about it, and what they must not do.
 
-use stepwell::{Event, Kind, Rewinding, Scope, Seq};
+use stepwell::model::{Kind, Rewinding, Scope};
+use stepwell::{Event, Seq};
 
 use crate::rewinding::{status, worked};
 use crate::test_env::TestEnv;
@@ -149,9 +150,11 @@ pub(crate) fn cut_rewind_of(env: &TestEnv, id: &str, name: &str) -> String {
     let facts = session.keyed_events(&[Kind::File]).unwrap().into_iter();
     let moves: Vec<_> = facts
         .filter_map(|fact| match fact.event {
-            Event::File(file) if file.path == name => {
-                Some(stepwell::FileChanged { before: file.after, after: file.before, ..file })
-            }
+            Event::File(file) if file.path == name => Some(stepwell::model::FileChanged {
+                before: file.after,
+                after: file.before,
+                ..file
+            }),
             _ => None,
         })
         .collect();

@@ -2,10 +2,9 @@
 
 use std::collections::BTreeMap;
 
-use stepwell::{
-    Append, Change, Checkpoint, CheckpointReason, Create, Created, Edited, Gate, Message, NewEvent,
-    Span, Status, StatusChanged, StopReason, Write,
-};
+use stepwell::model::{Change, Checkpoint, CheckpointReason, Edited, Gate, StatusChanged};
+use stepwell::store::{Append, Create, Span, Write};
+use stepwell::{Created, Message, NewEvent, Status, StopReason};
 
 use crate::seat::Seat;
 use crate::terminal::watched;

@@ -6,11 +6,12 @@ use std::io::{BufRead as _, BufReader};
 use std::process::Stdio;
 use std::sync::Arc;
 
+use stepwell::model::{Answer, Edited, GateAnswered, Mode, Permission, Settings, Who};
+use stepwell::sessions::Deps;
+use stepwell::store::query::Query;
+use stepwell::store::{Processes as _, SystemProcesses};
 use stepwell::trust::MemoryNotes;
-use stepwell::{
-    Answer, Deps, Edited, GateAnswered, Mode, Permission, Processes as _, Query, SessionId,
-    Settings, Stepwell, SystemProcesses, Who,
-};
+use stepwell::{SessionId, Stepwell};
 use stepwell_postgres::{Address, PostgresStore};
 
 use crate::teams::{member, server};
@@ -205,7 +206,7 @@ fn an_answer_of_somebody_else_takes_no_question_from_whose_session_it_is() {
     for kept in EVERYWHERE {
         for answer in [&["gates", "answer", "--session"][..], &["resume"]] {
             let two = Two::new(kept);
-            let gates = stepwell::gates::Gates::of(&**two.well().store(), &two.session());
+            let gates = stepwell::work::Gates::of(&**two.well().store(), &two.session());
             let gate = gates.unwrap().open().next().unwrap().gate.id.clone();
             let bobs = two.bob(&["gates", "answer", "--session", &two.id, &gate, "yes"]);
             assert_eq!(bobs.code, Some(0), "{kept:?}: {}{}", bobs.stdout, bobs.stderr);
@@ -298,9 +299,9 @@ fn of_a_call_that_has_run_nobody_is_told_that_it_is_asked_again() {
 fn a_user_may_let_everyone_in_the_store_approve() {
     for kept in EVERYWHERE {
         let two = Two::new(kept);
-        let gates = stepwell::gates::Gates::of(&**two.well().store(), &two.session());
+        let gates = stepwell::work::Gates::of(&**two.well().store(), &two.session());
         let gate = gates.unwrap().open().next().unwrap().gate.id.clone();
-        let always = Answer::Allow { scope: stepwell::Grant::Always };
+        let always = Answer::Allow { scope: stepwell::model::Grant::Always };
         let answer = GateAnswered::new(gate, always, Who::new("bob", "desk"));
         two.well().answer(&two.session(), answer).unwrap();
         let ran = two.ann.quietly(&["--config", "talk.from=store", "resume", &two.id]);
@@ -385,10 +386,11 @@ fn what_a_scrub_puts_in_her_words_allows_nothing() {
     for kept in EVERYWHERE {
         let two = Two::new(kept);
         let well = two.well();
-        let facts = well.store().keyed_events(&two.session(), &[stepwell::Kind::Settings]).unwrap();
+        let facts =
+            well.store().keyed_events(&two.session(), &[stepwell::model::Kind::Settings]).unwrap();
         let session = well.lock(&two.session()).unwrap();
         let forged = Settings { mode: Some(Mode::Yolo), who: me(), ..Settings::default() };
-        let scrub = stepwell::Scrub {
+        let scrub = stepwell::store::Scrub {
             session: two.session(),
             epoch: Some(session.lease().epoch),
             rule: "forged".to_owned(),
@@ -515,10 +517,10 @@ fn a_budget_that_somebody_else_raises_or_takes_away_does_not_count() {
             assert_eq!(ran.code, Some(5), "{said}");
             assert!(ran.stdout.contains("budget_exceeded") && ran.stderr.contains(says), "{said}");
         };
-        let much = stepwell::Change::Set("100".parse().unwrap());
+        let much = stepwell::model::Change::Set("100".parse().unwrap());
         two.well().edit(&id, Edited { budget: much, ..Edited::default() }).unwrap();
         stops("budget to $100");
-        let none = stepwell::Change::Clear;
+        let none = stepwell::model::Change::Clear;
         two.well().edit(&id, Edited { budget: none, ..Edited::default() }).unwrap();
         stops("does not count");
         // Bob pays for what he runs himself.
@@ -571,18 +573,18 @@ fn what_another_role_asks_of_the_work_is_done_only_if_the_user_wants_that() {
             }
             std::thread::yield_now();
         };
-        let named = |name: &str| stepwell::WorkChange::Checkpoint {
+        let named = |name: &str| stepwell::model::WorkChange::Checkpoint {
             name: name.to_owned(),
             metadata: std::collections::BTreeMap::new(),
         };
-        let asked = stepwell::WorkAsked { epoch, who: me(), change: named("his") };
-        let append = stepwell::Append {
+        let asked = stepwell::model::WorkAsked { epoch, who: me(), change: named("his") };
+        let append = stepwell::store::Append {
             session: id,
             epoch: None,
             expected: None,
             events: vec![stepwell::Event::from(asked).into()].into(),
         };
-        well.store().write(stepwell::Write::Append(append)).unwrap();
+        well.store().write(stepwell::store::Write::Append(append)).unwrap();
         // Hers comes behind his: once it is done, his was looked at.
         let own = two.ann.quietly(&["checkpoint", &two.id, "hers"]);
         assert_eq!(own.code, Some(0), "{}", own.stderr);
@@ -596,7 +598,7 @@ fn what_another_role_asks_of_the_work_is_done_only_if_the_user_wants_that() {
         assert_eq!(told, !wanted, "{from}: {}", his.stderr);
         let his = two.bob(&["compact", &two.id]);
         assert!(his.stderr.contains("is somebody else's"), "{from}: {}", his.stderr);
-        let gates = stepwell::gates::Gates::of(&**well.store(), &two.session()).unwrap();
+        let gates = stepwell::work::Gates::of(&**well.store(), &two.session()).unwrap();
         let gate = format!("{}/{}", two.id, gates.open().next().unwrap().gate.id);
         let his = two.bob(&["gates", "answer", &gate, "yes"]);
         assert_eq!(his.code, Some(0), "{from}: {}", his.stderr);

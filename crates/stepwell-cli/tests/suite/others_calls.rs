@@ -2,7 +2,9 @@
 //! does not cover them. Played by command and by writing to the store, on a folder that two people
 //! use and on a team's server.
 
-use stepwell::{Answer, Digest, Event, Gate, GateAnswered, Message, Part, Span};
+use stepwell::model::{Answer, Digest, Gate, GateAnswered, Part};
+use stepwell::store::Span;
+use stepwell::{Event, Message};
 
 use crate::others::{EVERYWHERE, Kept, SCRIPT, Two, asked};
 use crate::teams::server;
@@ -34,7 +36,7 @@ impl Two {
     }
 
     fn open_gate(&self) -> Gate {
-        let gates = stepwell::gates::Gates::of(&**self.well().store(), &self.session()).unwrap();
+        let gates = stepwell::work::Gates::of(&**self.well().store(), &self.session()).unwrap();
         gates.open().next().unwrap().gate.clone()
     }
 

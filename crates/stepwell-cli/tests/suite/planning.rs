@@ -5,7 +5,8 @@ use std::os::unix::fs::PermissionsExt as _;
 use std::process::Stdio;
 
 use insta::assert_snapshot;
-use stepwell::{Created, Phase, PhaseSet, Scope, Seq, SessionId, Stepwell, TaskStatus};
+use stepwell::model::{Phase, PhaseSet, Scope, TaskStatus};
+use stepwell::{Created, Seq, SessionId, Stepwell};
 
 use crate::test_env::TestEnv;
 

@@ -1,6 +1,7 @@
 //! What models cost, and what sessions may have cost.
 
-use stepwell::{Message, Usage};
+use stepwell::Message;
+use stepwell::model::Usage;
 
 use crate::running::one;
 use crate::test_env::TestEnv;

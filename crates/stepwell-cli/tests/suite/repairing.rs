@@ -164,7 +164,7 @@ fn a_damaged_content_is_healed_from_the_file_that_has_it() {
     let ran = env.quietly(&run);
     assert_eq!(ran.code, Some(0), "{}{}", ran.stdout, ran.stderr);
     let id = ran.json()[0]["session_id"].as_str().unwrap().to_owned();
-    let digest = stepwell::Digest::of(b"whole");
+    let digest = stepwell::model::Digest::of(b"whole");
     let changed = env.database().execute(
         "UPDATE blobs SET data = x'00' WHERE digest = ?1",
         rusqlite::params![digest.as_bytes().as_slice()],

@@ -4,7 +4,7 @@ use std::os::unix::fs::PermissionsExt as _;
 use std::process::Command;
 
 use insta::assert_snapshot;
-use stepwell::{Checkpoint, Kind};
+use stepwell::model::{Checkpoint, Kind};
 
 use crate::test_env::TestEnv;
 
@@ -222,7 +222,7 @@ fn forks_begin_at_checkpoints_and_are_shown_below_their_parent() {
     let at = |id: &str| {
         let head = env.well().info(&id.parse().unwrap()).unwrap().head;
         match head.origin {
-            stepwell::Origin::Fork { at, .. } => at,
+            stepwell::model::Origin::Fork { at, .. } => at,
             other => panic!("{other:?}"),
         }
     };

@@ -4,7 +4,7 @@ use std::os::unix::fs::PermissionsExt as _;
 use std::process::{Child, Command};
 
 use serde_json::Value;
-use stepwell::{Processes as _, SystemProcesses};
+use stepwell::store::{Processes as _, SystemProcesses};
 
 use crate::running::{SCRIPT, env, one, run, running, with_provider};
 use crate::terminal::watched;

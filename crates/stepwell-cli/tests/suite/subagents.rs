@@ -450,7 +450,7 @@ fn a_budget_for_a_tree_with_calls_of_unknown_price_is_refused() {
     let id = well.find("@last").unwrap();
     let parent = well.lock(&id).unwrap();
     let child = parent.spawn(well.draft("of unknown price")).unwrap();
-    let usage = stepwell::Usage { input: 1, ..stepwell::Usage::default() };
+    let usage = stepwell::model::Usage { input: 1, ..stepwell::model::Usage::default() };
     child.step([stepwell::Message::assistant("x").spending(usage, None)]).unwrap();
     drop((child, parent));
     let refused = env.quietly(&["resume", id.as_str(), "--budget-total", "9"]);

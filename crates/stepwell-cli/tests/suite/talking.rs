@@ -3,8 +3,10 @@
 use std::io::{BufRead as _, BufReader};
 use std::process::Stdio;
 
-use stepwell::gates::Gates;
-use stepwell::{Event, Query, SessionId, Span, Status};
+use stepwell::store::Span;
+use stepwell::store::query::Query;
+use stepwell::work::Gates;
+use stepwell::{Event, SessionId, Status};
 
 use crate::flows;
 use crate::test_env::{STEPWELL, TestEnv};

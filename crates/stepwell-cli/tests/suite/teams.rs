@@ -6,7 +6,8 @@ use std::sync::atomic::{AtomicU32, Ordering};
 use std::sync::{Arc, OnceLock};
 
 use serde_json::Value;
-use stepwell::{Deps, Stepwell};
+use stepwell::Stepwell;
+use stepwell::sessions::Deps;
 use stepwell_cluster::{Disk, Proxy, Server};
 use stepwell_postgres::{Address, PostgresStore};
 
@@ -104,16 +105,21 @@ fn a_list_takes_at_most_three_statements_and_a_page_of_the_ledger_two() {
     let store = PostgresStore::open(Address::parse(&address).unwrap()).unwrap();
     let well = Stepwell::with(Arc::new(store), Deps::default());
     for n in 0..30 {
-        let flow = stepwell::Flow {
+        let flow = stepwell::model::Flow {
             name: "chain".to_owned(),
             pattern: "chain".to_owned(),
             spec: "name: chain".to_owned(),
-            hash: stepwell::SpecHash::of(b"name: chain"),
+            hash: stepwell::model::SpecHash::of(b"name: chain"),
             variables: [("n".to_owned(), n.into())].into(),
         };
         let created = stepwell::Created { flow: Some(flow), ..well.draft(format!("task {n}")) };
         let session = well.create(created).unwrap();
-        session.append(stepwell::Task { id: "t".to_owned(), ..stepwell::Task::default() }).unwrap();
+        session
+            .append(stepwell::model::Task {
+                id: "t".to_owned(),
+                ..stepwell::model::Task::default()
+            })
+            .unwrap();
         let below = session.spawn(well.draft("below")).unwrap();
         below.finish(stepwell::Status::Success, None).unwrap();
         session.finish(stepwell::Status::Success, None).unwrap();

@@ -10,12 +10,13 @@ use std::sync::atomic::{AtomicU32, Ordering};
 use std::time::Duration;
 
 use regex::Regex;
-use stepwell::Processes as _;
-use stepwell::{
-    Checkpoint, Created, Deps, Edited, Failure, FileChanged, FileState, Lane, Message, Money,
-    SessionId, SqliteOptions, SqliteStore, Status, StatusChanged, Stepwell, StopReason,
-    SystemProcesses, Usage,
+use stepwell::model::{
+    Checkpoint, Edited, Failure, FileChanged, FileState, Money, StatusChanged, Usage,
 };
+use stepwell::sessions::Deps;
+use stepwell::sqlite::{SqliteOptions, SqliteStore};
+use stepwell::store::{Processes as _, SystemProcesses};
+use stepwell::{Created, Lane, Message, SessionId, Status, Stepwell, StopReason};
 use stepwell_conformance::TestClock;
 use tempfile::TempDir;
 

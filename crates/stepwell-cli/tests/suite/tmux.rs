@@ -5,7 +5,9 @@ use std::cell::Cell;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Output, Stdio};
 
-use stepwell::{Event, Role, Span};
+use stepwell::Event;
+use stepwell::model::Role;
+use stepwell::store::Span;
 use stepwell_strict::{Ending, Say};
 
 use crate::editors::bare;

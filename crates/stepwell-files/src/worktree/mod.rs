@@ -121,7 +121,7 @@ impl Worktree {
         without_filters_at(&self.workspace, base)?;
         self.clear()?;
         if let Some(above) = self.path.parent() {
-            stepwell::refuse_link(above).map_err(|error| error.to_string())?;
+            stepwell::store::refuse_link(above).map_err(|error| error.to_string())?;
             std::fs::create_dir_all(above).map_err(|error| format!("{above:?}: {error}"))?;
         }
         let path = self.path.to_string_lossy().into_owned();

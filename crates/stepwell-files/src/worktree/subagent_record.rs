@@ -3,7 +3,8 @@
 use std::path::Path;
 
 use serde::{Deserialize, Serialize};
-use stepwell::{Edited, Head};
+use stepwell::log::Head;
+use stepwell::model::Edited;
 
 use super::{Outcome, WorktreeRef};
 

@@ -8,8 +8,9 @@
 
 use std::path::PathBuf;
 
-use stepwell::Redactor;
-use stepwell::{Scope, Seq, Stepwell};
+use stepwell::log::Redactor;
+use stepwell::model::Scope;
+use stepwell::{Seq, Stepwell};
 use stepwell_files::plan::Others;
 use stepwell_files::rewind::{Done, Foreign, Stage, finish_rewind, rewind};
 use stepwell_files::rewind_history::{Asked, Direction, MOVES, taking_back};

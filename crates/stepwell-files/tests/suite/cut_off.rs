@@ -3,8 +3,9 @@
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
-use stepwell::Redactor;
-use stepwell::{Created, Event, FileState, Kind, Lane, Message, NewEvent, Stepwell};
+use stepwell::log::Redactor;
+use stepwell::model::{FileState, Kind};
+use stepwell::{Created, Event, Lane, Message, NewEvent, Stepwell};
 use stepwell_files::capture::{Capture, Limits};
 use stepwell_files::safe_path::Root;
 

@@ -7,8 +7,9 @@ use std::path::{Path, PathBuf};
 use std::process::Command;
 
 use proptest::prelude::*;
-use stepwell::Redactor;
-use stepwell::{Event, FileChanged, FileState, Message, NewEvent, Scope, Seq, Session, Stepwell};
+use stepwell::log::Redactor;
+use stepwell::model::{FileChanged, FileState, Scope};
+use stepwell::{Event, Message, NewEvent, Seq, Session, Stepwell};
 use stepwell_files::capture::{Capture, Limits};
 use stepwell_files::plan::{Others, Plan};
 use stepwell_files::rewind::{Done, Foreign, finish_rewind, preview, rewind};
@@ -496,7 +497,7 @@ proptest! {
             done(workspace.undo());
         }
         prop_assert_eq!(&shape(&workspace.root), &passed.last().unwrap().1);
-        let events = workspace.session.events(stepwell::Span::ALL).unwrap().events;
+        let events = workspace.session.events(stepwell::store::Span::ALL).unwrap().events;
         let moves = events.iter().filter(|event| matches!(event.event, Event::Undone(_)));
         prop_assert_eq!(moves.count(), targets.len());
     }

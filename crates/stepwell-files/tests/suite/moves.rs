@@ -4,8 +4,9 @@ use std::fs;
 use std::os::unix::fs::symlink;
 use std::process::Command;
 
-use stepwell::Redactor;
-use stepwell::{Message, NewEvent, Scope, Status, StatusChanged};
+use stepwell::log::Redactor;
+use stepwell::model::{Scope, StatusChanged};
+use stepwell::{Message, NewEvent, Status};
 use stepwell_files::capture::{Capture, Limits};
 use stepwell_files::plan::Others;
 use stepwell_files::rewind::{Done, Foreign, Stage, finish_rewind, rewind};
@@ -71,7 +72,7 @@ fn a_rewind_that_cannot_be_carried_out_leaves_everything_as_it_was() {
     let (scope, others) = (Scope::Both, Others::Respected);
     let asked = Asked { to: begun, scope, undoes: None, others };
     // The name under which z is written before it takes its place is taken when it comes to that.
-    let digest = stepwell::Digest::of(b"z").to_string();
+    let digest = stepwell::model::Digest::of(b"z").to_string();
     let scratch = workspace.root.join(format!(".stepwell-new-{}", &digest[..16]));
     let mut spoil = |stage: Stage<'_>| {
         if stage == Stage::Moving("z") {

@@ -1,7 +1,8 @@
 //! A part of guided work that an agent does.
 
 use serde_json::Value;
-use stepwell::{Event, Lane, NodeKey};
+use stepwell::model::NodeKey;
+use stepwell::{Event, Lane};
 
 use super::guide::Guide;
 use crate::ask::{Ask, Read, Worker};

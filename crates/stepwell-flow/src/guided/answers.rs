@@ -1,7 +1,7 @@
 //! What agents and people answer in guided work, read into types. Pure.
 
 use serde_json::{Map, Value};
-use stepwell::Answer;
+use stepwell::model::Answer;
 
 use crate::answer::{parse_json, text_output};
 use crate::memo::is_approval;

@@ -7,9 +7,8 @@ use std::sync::Arc;
 
 use futures_util::future::BoxFuture;
 use serde_json::{Map, Value};
-use stepwell::{
-    Event, Lane, Message, Money, NodeKey, Outcome, Part, Recorded, Role, Seq, ToolCall, Usage,
-};
+use stepwell::model::{Money, NodeKey, Outcome, Part, Role, ToolCall, Usage};
+use stepwell::{Event, Lane, Message, Recorded, Seq};
 use stepwell_agent::context::Context;
 use stepwell_agent::context::window::is_request;
 use stepwell_agent::machine::Limits;
@@ -67,7 +66,8 @@ impl Guide<'_, '_> {
         let base = flow.agents.setup(self.config.execute.as_str(), None).map_err(fail)?;
         let setup = AgentSetup { setup: Arc::new(planned(&base, call)), system: String::new() };
         // What costs nothing is not held to what the work may cost.
-        let shared_budget = SharedBudget::new(Allowed::default(), stepwell::Spent::default(), 0);
+        let shared_budget =
+            SharedBudget::new(Allowed::default(), stepwell::model::Spent::default(), 0);
         let read = |_: &str| match self.result_of(call.key, &call.lane) {
             Some(result) if result.outcome == Outcome::Unknown => {
                 Err("it was cut off together with the run, so it is made again".to_owned())

@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 use std::os::unix::fs::PermissionsExt;
 use std::path::Path;
 
-use stepwell::Digest;
+use stepwell::model::Digest;
 use stepwell_files::diff::{Side, file_diff};
 use stepwell_files::git::SafeGit;
 
@@ -134,7 +134,7 @@ fn found(path: &Path) -> Side {
         return Side::Link(to.to_string_lossy().into_owned());
     }
     if !about.is_file() || about.len() > MOST_BYTES {
-        return Side::Unknown(stepwell::counted(about.len(), "byte"));
+        return Side::Unknown(stepwell::model::counted(about.len(), "byte"));
     }
     match std::fs::read(path) {
         Ok(bytes) => Side::File { bytes, mode: about.permissions().mode() },

@@ -1,6 +1,7 @@
 //! Discuss: one recorded question at a time about what is unclear.
 
-use stepwell::{Event, Question};
+use stepwell::Event;
+use stepwell::model::Question;
 
 use super::agents::AgentPart;
 use super::answers::{QuestionReply, Unclear};

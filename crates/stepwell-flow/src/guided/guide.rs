@@ -5,10 +5,11 @@ use std::cell::RefCell;
 use std::collections::BTreeMap;
 
 use serde_json::{Value, json};
-use stepwell::{
-    Checkpoint, Event, Gate, Move, Node, NodeId, NodeKey, NodeState, Phase, PhaseChanged, Task,
-    Tasks,
+use stepwell::Event;
+use stepwell::model::{
+    Checkpoint, Gate, Move, Node, NodeId, NodeKey, NodeState, Phase, PhaseChanged, Task,
 };
+use stepwell::work::Tasks;
 
 use crate::flow::{Flow, NodeEvent, Upcoming};
 use crate::gate::NO_PERSON;

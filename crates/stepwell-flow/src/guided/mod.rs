@@ -35,7 +35,7 @@ mod work_plan;
 use std::path::PathBuf;
 
 use serde_json::{Value, json};
-use stepwell::Phase;
+use stepwell::model::Phase;
 
 use crate::flow::Flow;
 use crate::halt::Halt;

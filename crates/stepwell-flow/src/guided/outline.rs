@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 use std::num::{NonZeroU32, NonZeroU64};
 
 use serde_json::{Value, json};
-use stepwell::Money;
+use stepwell::model::Money;
 
 use crate::spec::{Commit, OnFailure, Reading, Spec, SpecError, TryProgram, YesPhase};
 

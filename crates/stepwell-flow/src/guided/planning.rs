@@ -1,6 +1,7 @@
 //! Plan: a draft, what the user says to it, and the tasks that an approved plan becomes.
 
-use stepwell::{Event, MAX_DISCUSS_RETURNS, Phase, Task};
+use stepwell::Event;
+use stepwell::model::{MAX_DISCUSS_RETURNS, Phase, Task};
 
 use super::agents::AgentPart;
 use super::answers::PlanReply;

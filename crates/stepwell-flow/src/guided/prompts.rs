@@ -2,7 +2,8 @@
 //!
 //! Nothing here is a template: a goal or a description is text, whatever it holds.
 
-use stepwell::{MAX_TASKS, Question, Task, TaskStatus, Tasks};
+use stepwell::model::{MAX_TASKS, Question, Task, TaskStatus};
+use stepwell::work::Tasks;
 
 use super::schedule::{Finding, Verified};
 use super::survey::Survey;
@@ -168,7 +169,7 @@ pub(super) fn repair(why: &str, hint: &str) -> String {
 /// What the user is told when everything is over.
 pub(super) fn summary(tasks: &Tasks, verified: &Verified, commit: &str) -> String {
     let done = tasks.count(TaskStatus::Done);
-    let of = stepwell::counted(tasks.len(), "task");
+    let of = stepwell::model::counted(tasks.len(), "task");
     let mut text = format!("{done} of {of} done");
     let skipped = tasks.count(TaskStatus::Skipped);
     if skipped > 0 {

@@ -5,7 +5,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::path::{Path, PathBuf};
 
 use serde_json::{Value, json};
-use stepwell::Digest;
+use stepwell::model::Digest;
 use stepwell_files::git::SafeGit;
 
 use super::commit_diff::fingerprint;

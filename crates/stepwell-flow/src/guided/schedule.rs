@@ -3,7 +3,9 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use stepwell::{MAX_TASK_BYTES, MAX_TASKS, Task, TaskRefused, TaskStatus, Tasks};
+use stepwell::error::TaskRefused;
+use stepwell::model::{MAX_TASKS, Task, TaskStatus};
+use stepwell::work::{MAX_TASK_BYTES, Tasks};
 
 use super::answers::Issue;
 use crate::text::last_part;

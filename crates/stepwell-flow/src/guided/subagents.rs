@@ -4,7 +4,8 @@ use std::num::{NonZeroU32, NonZeroU64};
 use std::sync::Arc;
 
 use serde_json::{Map, Value, json};
-use stepwell::{Event, Lane, Money, NodeKey, Outcome, SessionId, Spent};
+use stepwell::model::{Money, NodeKey, Outcome, Spent};
+use stepwell::{Event, Lane, SessionId};
 use stepwell_agent::permission::Mode;
 use stepwell_agent::run::{Dispatcher, SubagentRecord, SubagentRequest, SubagentSetup};
 use stepwell_agent::tool;
@@ -37,7 +38,8 @@ impl Guide<'_, '_> {
             return Err(fail("there are no subagents here".to_owned()));
         };
         let dispatch = tool::builtin().into_iter();
-        let mut dispatch = dispatch.filter(|tool| tool.effect() == stepwell::Effect::Resumable);
+        let mut dispatch =
+            dispatch.filter(|tool| tool.effect() == stepwell::model::Effect::Resumable);
         let Some(tool) = dispatch.next() else {
             return Err(fail("there is no tool that starts subagents".to_owned()));
         };

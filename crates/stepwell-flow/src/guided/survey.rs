@@ -6,7 +6,7 @@ use std::path::Path;
 
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
-use stepwell::Project;
+use stepwell::model::Project;
 
 /// The most bytes of a file that are looked at.
 const MAX_BYTES: u64 = 256 << 10;

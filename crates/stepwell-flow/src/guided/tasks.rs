@@ -5,10 +5,9 @@ use std::collections::{BTreeMap, BTreeSet};
 use futures_util::StreamExt as _;
 use futures_util::stream::FuturesUnordered;
 use serde_json::{Value, json};
-use stepwell::{
-    Checkpoint, Event, Kind, Lane, Money, NodeId, NodeKey, NodeState, Seq, StopReason, Task,
-    TaskEdit, TaskStatus,
-};
+use stepwell::model::{Checkpoint, Kind, Money, NodeId, NodeKey, NodeState, Task, TaskStatus};
+use stepwell::work::TaskEdit;
+use stepwell::{Event, Lane, Seq, StopReason};
 use stepwell_agent::machine::Limits;
 
 use super::agents::AgentPart;

@@ -4,7 +4,8 @@
 use std::collections::BTreeSet;
 
 use serde_json::{Map, Value, json};
-use stepwell::{Event, Lane, NodeKey, Outcome, Phase};
+use stepwell::model::{NodeKey, Outcome, Phase};
+use stepwell::{Event, Lane};
 use stepwell_agent::permission::Mode;
 use stepwell_agent::tool;
 

@@ -6,7 +6,8 @@ use std::num::NonZeroU32;
 
 use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value, json};
-use stepwell::{MAX_NODE_ID_BYTES, MAX_TASKS, Task, Tasks};
+use stepwell::model::{MAX_NODE_ID_BYTES, MAX_TASKS, Task};
+use stepwell::work::Tasks;
 
 use super::schedule::beside;
 use crate::answer::parse_json;
@@ -110,7 +111,7 @@ impl WorkPlan {
     pub(super) fn outline(&self) -> String {
         let mut tasks: Vec<String> = self.tasks.iter().take(SHOWN_TASKS).map(task_line).collect();
         if let Some(more) = self.tasks.len().checked_sub(SHOWN_TASKS).filter(|more| *more > 0) {
-            tasks.push(format!("… and {}", stepwell::counted(more, "more task")));
+            tasks.push(format!("… and {}", stepwell::model::counted(more, "more task")));
         }
         self.laid_out(&self.summary, &tasks)
     }

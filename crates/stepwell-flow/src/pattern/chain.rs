@@ -1,6 +1,6 @@
 //! A chain: one step after the other.
 
-use stepwell::NodeKey;
+use stepwell::model::NodeKey;
 
 use super::sequence::Sequence;
 use super::step::{Completed, lane};

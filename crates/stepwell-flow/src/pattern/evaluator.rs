@@ -1,7 +1,7 @@
 //! Evaluator and optimizer: a draft is scored and revised until it is good enough.
 
 use serde_json::{Value, json};
-use stepwell::NodeKey;
+use stepwell::model::NodeKey;
 
 use super::step::{
     Completed, Fallback, Prompt, SCHEMA_RETRIES, lane, output_schema, response, set_unless_variable,

@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 
 use serde_json::{Value, json};
-use stepwell::NodeKey;
+use stepwell::model::NodeKey;
 
 use super::sequence::result_entry;
 use super::step::{At, Completed, Fallback, lane, node_id, response, run_step};

@@ -1,7 +1,7 @@
 //! An orchestrator splits the work into subtasks; workers run them.
 
 use serde_json::{Value, json};
-use stepwell::NodeKey;
+use stepwell::model::NodeKey;
 
 use super::step::{
     At, Completed, Fallback, Prompt, SCHEMA_RETRIES, key_index, lane, output_schema, response,

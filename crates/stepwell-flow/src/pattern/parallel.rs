@@ -1,7 +1,7 @@
 //! Parallel branches, and an optional step that combines their results.
 
 use serde_json::json;
-use stepwell::NodeKey;
+use stepwell::model::NodeKey;
 
 use super::sequence::Sequence;
 use super::step::{At, Completed, Fallback, lane, node_id, response, run_step};

@@ -1,7 +1,7 @@
 //! Routing: a router chooses one of several routes; a person may review the choice.
 
 use serde_json::{Value, json};
-use stepwell::NodeKey;
+use stepwell::model::NodeKey;
 
 use super::sequence::Sequence;
 use super::step::{Completed, Fallback, Prompt, lane, node_id, output_schema};

@@ -1,7 +1,8 @@
 //! A sequence of steps, each of which sees the results of those before it.
 
 use serde_json::{Value, json};
-use stepwell::{Lane, NodeKey};
+use stepwell::Lane;
+use stepwell::model::NodeKey;
 
 use super::step::{At, Fallback, key_index, response, run_step};
 use crate::flow::Flow;

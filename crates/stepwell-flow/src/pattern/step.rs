@@ -1,7 +1,8 @@
 //! What the patterns are made of: a step of an agent's or a person's, its prompt, and names for both.
 
 use serde_json::Value;
-use stepwell::{Lane, NodeId, NodeKey};
+use stepwell::Lane;
+use stepwell::model::{NodeId, NodeKey};
 
 use crate::answer::OutputSchema;
 use crate::ask::Ask;

@@ -5,7 +5,7 @@ use std::collections::{BTreeMap, HashMap};
 use futures_util::StreamExt as _;
 use futures_util::stream::FuturesUnordered;
 use serde_json::Value;
-use stepwell::NodeKey;
+use stepwell::model::NodeKey;
 
 use super::sequence::result_entry;
 use super::step::{At, Completed, Fallback, lane, node_id, response, run_step};

@@ -4,7 +4,7 @@ use std::num::{NonZeroU32, NonZeroU64};
 
 use schemars::JsonSchema;
 use serde::Deserialize;
-use stepwell::Money;
+use stepwell::model::Money;
 
 use super::name::Name;
 use super::runtime::dollars;

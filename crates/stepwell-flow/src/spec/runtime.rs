@@ -4,7 +4,7 @@ use std::num::{NonZeroU32, NonZeroU64};
 
 use schemars::JsonSchema;
 use serde::{Deserialize, Deserializer};
-use stepwell::Money;
+use stepwell::model::Money;
 
 /// Models, limits and retries. Agents may override the model.
 #[derive(Clone, Debug, Default, PartialEq, Deserialize, JsonSchema)]

@@ -5,7 +5,8 @@ use std::path::Path;
 use std::process::Command;
 
 use serde_json::{Value, json};
-use stepwell::{Event, Gate, Kind, Phase, PhaseSet, Question, Status, TaskStatus};
+use stepwell::model::{Gate, Kind, Phase, PhaseSet, Question, TaskStatus};
+use stepwell::{Event, Status};
 use stepwell_agent::permission::Mode;
 use stepwell_agent::run::Allowed;
 use stepwell_flow::Ended;
@@ -534,7 +535,11 @@ fn the_commit_is_asked_about_with_what_it_would_hold_and_every_move_is_legal() {
     let mut returns = 0;
     for (from, to) in came(&harness).phases {
         assert_eq!(from, at);
-        assert_eq!(PhaseSet::Workflow.judge(from, to, returns), stepwell::Move::Legal, "{to}");
+        assert_eq!(
+            PhaseSet::Workflow.judge(from, to, returns),
+            stepwell::model::Move::Legal,
+            "{to}"
+        );
         returns += u32::from((from, to) == (Phase::Plan, Phase::Discuss));
         at = to;
     }

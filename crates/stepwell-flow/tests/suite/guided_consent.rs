@@ -1,7 +1,8 @@
 //! What a person allows or denies in guided work, and what is done with that.
 
 use serde_json::{Value, json};
-use stepwell::{Answer, GateAnswered, Status, TaskStatus};
+use stepwell::Status;
+use stepwell::model::{Answer, GateAnswered, TaskStatus};
 use stepwell_agent::permission::Mode;
 
 use crate::guided::{came, done, project, ran_checks, run, says, work, writes};

@@ -1,7 +1,8 @@
 //! What verification adds to the plan, and tasks that are opened again.
 
 use serde_json::{Value, json};
-use stepwell::{NewEvent, Status, Task, TaskStatus};
+use stepwell::model::{Task, TaskStatus};
+use stepwell::{NewEvent, Status};
 
 use crate::guided::{came, done, plan, project, run, says, work, writes};
 use crate::harness::{Harness, id};

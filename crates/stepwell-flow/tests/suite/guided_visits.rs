@@ -1,7 +1,8 @@
 //! What is recorded of guided work's questions and visits, and what a resumed walk makes of it.
 
 use serde_json::{Value, json};
-use stepwell::{Event, Node, NodeState, Phase, Question, Scope, Seq, Status, Task, TaskStatus};
+use stepwell::model::{Node, NodeState, Phase, Question, Scope, Task, TaskStatus};
+use stepwell::{Event, Seq, Status};
 use stepwell_agent::permission::Mode;
 
 use crate::guided::{calculator, came, done, plan, project, run, says, script, work, writes};
@@ -15,7 +16,9 @@ fn asks(question: &str) -> Value {
 fn told(harness: &Harness, lane: &str) -> Vec<String> {
     let events = harness.events().into_iter();
     let told = events.filter_map(|event| match event.event {
-        Event::Message(it) if it.lane.as_str() == lane && it.role == stepwell::Role::User => {
+        Event::Message(it)
+            if it.lane.as_str() == lane && it.role == stepwell::model::Role::User =>
+        {
             Some(it.text())
         }
         _ => None,

@@ -7,11 +7,12 @@ use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex};
 
 use serde_json::Value;
+use stepwell::model::{Flow as Described, NodeState, PhaseSet, Role, Spent};
+use stepwell::sessions::Deps;
+use stepwell::sqlite::SqliteStore;
+use stepwell::store::Span;
 use stepwell::trust::AnswersFrom;
-use stepwell::{
-    Created, Deps, Event, Flow as Described, NodeState, PhaseSet, Recorded, Role, Session,
-    SessionId, Span, Spent, SqliteStore, Status, Stepwell,
-};
+use stepwell::{Created, Event, Recorded, Session, SessionId, Status, Stepwell};
 use stepwell_agent::context::Context;
 use stepwell_agent::machine::{Limits, Rules};
 use stepwell_agent::permission::Mode;
@@ -86,7 +87,8 @@ impl Responder {
                 };
                 match answer {
                     Some(answer) => {
-                        let answer = stepwell::GateAnswered::new(open.gate.id, answer, "the user");
+                        let answer =
+                            stepwell::model::GateAnswered::new(open.gate.id, answer, "the user");
                         // Somebody else may have been quicker.
                         let _ = well.answer(&open.session, answer);
                     }
@@ -150,7 +152,7 @@ impl Harness {
 
     /// Answers a question from another process.
     pub(crate) fn answer(&self, gate: &str, answer: &str) {
-        let answer = stepwell::GateAnswered::new(
+        let answer = stepwell::model::GateAnswered::new(
             gate.to_owned(),
             answer.to_owned(),
             "a colleague".to_owned(),

@@ -44,7 +44,7 @@ fn child() {
     let var = |name: &str| var(name).unwrap();
     let (root, kind, n) = (var("FLOW_ROOT"), var("FLOW_KIND"), var("FLOW_N").parse().unwrap());
     kill::at(kind, n);
-    stepwell::on_failpoint(kill::pass);
+    stepwell::failpoint::on_failpoint(kill::pass);
     let mut harness = harness(Path::new(&root), &var("FLOW_PATTERN"));
     harness.hook = Arc::new(kill::pass) as Hook;
     let ended = harness.run().unwrap();

@@ -3,7 +3,8 @@
 use std::sync::Arc;
 use std::time::Duration;
 
-use stepwell::{Event, NodeState, Status, StopReason};
+use stepwell::model::NodeState;
+use stepwell::{Event, Status, StopReason};
 use stepwell_agent::run::{Allowed, Measure, Notice, OpenGate};
 use stepwell_flow::{Ended, NOBODY, Over};
 
@@ -277,13 +278,14 @@ fn waiting_for_a_person_does_not_count_as_running_time() {
 #[test]
 fn an_empty_answer_means_the_default_or_is_rejected() {
     let sample = samples::chain();
-    let gate = stepwell::Gate::new("step/1", "?");
-    let now = stepwell::Time::EPOCH;
-    let accept = |gate: &stepwell::Gate, text: &str| stepwell_flow::accept(gate, None, text, now);
+    let gate = stepwell::model::Gate::new("step/1", "?");
+    let now = stepwell::model::Time::EPOCH;
+    let accept =
+        |gate: &stepwell::model::Gate, text: &str| stepwell_flow::accept(gate, None, text, now);
     assert_eq!(accept(&gate, " \n"), Err(stepwell_flow::NoAnswer::Empty));
-    let with = stepwell::Gate { default: Some("fine".to_owned()), ..gate };
+    let with = stepwell::model::Gate { default: Some("fine".to_owned()), ..gate };
     assert_eq!(accept(&with, ""), Ok("fine".to_owned()));
-    let late = stepwell::Gate { deadline: Some(now), ..with };
+    let late = stepwell::model::Gate { deadline: Some(now), ..with };
     assert!(matches!(accept(&late, "yes"), Err(stepwell_flow::NoAnswer::Late { .. })));
     // Without an answer the flow pauses.
     let fixture = Fixture::new(&sample);

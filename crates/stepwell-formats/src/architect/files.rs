@@ -4,7 +4,8 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use stepwell::{FileChanged, FileState, Message};
+use stepwell::Message;
+use stepwell::model::{FileChanged, FileState};
 
 use super::message;
 use crate::json::fields::Fields;

@@ -4,7 +4,8 @@
 use std::borrow::Cow;
 use std::collections::HashMap;
 
-use stepwell::{Image, Message, Part, Role, ToolCall, ToolResult};
+use stepwell::Message;
+use stepwell::model::{Image, Part, Role, ToolCall, ToolResult};
 
 use crate::json::fields::{Fields, elements, quoted, text_of};
 use crate::snapshot::{Object, list};

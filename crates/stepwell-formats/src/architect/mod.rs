@@ -1,7 +1,7 @@
 //! architect: `.architect/sessions/<id>.json`, one object with the conversation in it.
 //!
 //! Messages are those of OpenAI's chat. The file tells sums of steps and costs, which become
-//! what the session did [elsewhere](stepwell::Elsewhere). When architect itself saves, it cuts
+//! what the session did [elsewhere](stepwell::model::Elsewhere). When architect itself saves, it cuts
 //! long conversations through; that is done here only on request.
 
 mod files;

@@ -4,7 +4,8 @@ use std::collections::BTreeMap;
 use std::path::Path;
 
 use serde_json::Value;
-use stepwell::{Elsewhere, Money, Status, StatusChanged, StopReason};
+use stepwell::model::{Elsewhere, Money, StatusChanged};
+use stepwell::{Status, StopReason};
 
 use super::files::Files;
 use super::message::{self, Tools};

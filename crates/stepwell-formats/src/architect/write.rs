@@ -5,7 +5,8 @@ use std::io::Write;
 use std::time::Duration;
 
 use serde_json::Value;
-use stepwell::{Digest, Event, Lane, Money, SessionId, Status, Stepwell, StopReason, Time};
+use stepwell::model::{Digest, Money, Time};
+use stepwell::{Event, Lane, SessionId, Status, Stepwell, StopReason};
 
 use super::message::{self, Tools};
 use super::{FIELDS, SYSTEM, TRUNCATED, is_id};

@@ -1,8 +1,8 @@
 //! One session's log on its way from an archive into a store.
 
-use stepwell::{
-    Create, Created, Error as StoreError, Event, Origin, Recorded, Seq, SessionId, Stepwell, Write,
-};
+use stepwell::model::Origin;
+use stepwell::store::{Create, Write};
+use stepwell::{Created, Error as StoreError, Event, Recorded, Seq, SessionId, Stepwell};
 
 use super::Opening;
 use super::scaffold::Scaffold;

@@ -11,7 +11,9 @@ mod track;
 mod write;
 
 use serde::{Deserialize, Serialize};
-use stepwell::{Damage, Digest, Origin, Recorded, Seq, SessionId};
+use stepwell::model::{Digest, Origin};
+use stepwell::store::Damage;
+use stepwell::{Recorded, Seq, SessionId};
 
 pub(crate) use format::{JSON, JSONL};
 pub(crate) use restore::import_as;

@@ -11,7 +11,8 @@ use serde::de::{
 };
 use serde_json::error::Category;
 use serde_json::value::RawValue;
-use stepwell::{Origin, Recorded, SessionId};
+use stepwell::model::Origin;
+use stepwell::{Recorded, SessionId};
 
 use super::{ARCHIVE_VERSION, Break, Closing, Entry, MAGIC, Opening};
 use crate::{Error, Result};

@@ -5,7 +5,9 @@ use std::io::BufRead;
 
 use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
-use stepwell::{Digest, Event, Origin, Recorded, Seq, SessionId, Stepwell, Target};
+use stepwell::model::{Digest, Origin};
+use stepwell::store::Target;
+use stepwell::{Event, Recorded, Seq, SessionId, Stepwell};
 
 use super::log::{Log, Outcome};
 use super::read::{Receive, read};

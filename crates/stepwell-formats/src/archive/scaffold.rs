@@ -6,10 +6,9 @@
 //! together with a mark, a subagent's session that goes with it, so that one that a crash
 //! left behind is known for what it is.
 
-use stepwell::{
-    Create, Created, Digest, Error as StoreError, Lease, Origin, Result, SessionId, Stepwell,
-    Target, Time, Write,
-};
+use stepwell::model::{Digest, Origin, Time};
+use stepwell::store::{Create, Lease, Target, Write};
+use stepwell::{Created, Error as StoreError, Result, SessionId, Stepwell};
 
 /// The stand-ins of one import.
 #[derive(Debug)]

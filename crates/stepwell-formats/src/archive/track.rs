@@ -3,9 +3,10 @@
 
 use std::collections::VecDeque;
 
+use stepwell::model::{Restored, Rewound, Scope, Undone};
+use stepwell::store::{Append, Expected, Lease, Span, Write, Written};
 use stepwell::{
-    Append, Error as StoreError, ErrorKind, Event, Expected, Lease, NewEvent, Recorded, Restored,
-    Rewound, Scope, Seq, Session, SessionId, Span, Stepwell, Undone, Write, Written,
+    Error as StoreError, ErrorKind, Event, NewEvent, Recorded, Seq, Session, SessionId, Stepwell,
 };
 
 use super::PAGE;

@@ -6,10 +6,10 @@ use std::io::Write;
 use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
 use serde::Serialize;
-use stepwell::{
-    Damage, Digest, Event, Family, Filter, Order, Origin, Query, Recorded, Seq, SessionId,
-    SessionInfo, Slice, Sort, Span, Stepwell, TrashScope,
-};
+use stepwell::model::{Digest, Origin};
+use stepwell::store::query::{Family, Filter, Query, Sort, TrashScope};
+use stepwell::store::{Damage, Order, Slice, Span};
+use stepwell::{Event, Recorded, Seq, SessionId, SessionInfo, Stepwell};
 
 use super::scaffold::mark_of;
 use super::{ARCHIVE_VERSION, Blob, Closing, Opening, PAGE};

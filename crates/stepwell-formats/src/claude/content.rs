@@ -2,7 +2,7 @@
 //! the block, with an empty value where something was taken out, so that both together are the
 //! block again, byte for byte.
 
-use stepwell::{Image, Opaque, Part, Text, ToolCall, ToolResult};
+use stepwell::model::{Image, Opaque, Part, Text, ToolCall, ToolResult};
 
 use super::PROVIDER;
 use crate::json::fields::{

@@ -2,7 +2,7 @@
 
 use std::path::Path;
 
-use stepwell::Money;
+use stepwell::model::Money;
 
 use crate::Result;
 use crate::json::fields::Fields;

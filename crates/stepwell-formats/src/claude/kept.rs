@@ -1,7 +1,8 @@
 //! Lines of a transcript that the Claude Agent SDK keeps here itself, through the Python package's
 //! `StepwellSessionStore`: an event for each line, which the line's own name gives its id.
 
-use stepwell::{About, EventId, Foreign, Message, NewEvent, Part, Role};
+use stepwell::model::{About, EventId, Foreign, Part, Role};
+use stepwell::{Message, NewEvent};
 
 use super::content::Said;
 use super::said::{is_conversation, usage};

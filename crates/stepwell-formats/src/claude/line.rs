@@ -3,7 +3,8 @@
 use std::collections::{HashMap, HashSet};
 
 use serde_json::{Value, json};
-use stepwell::{Image, Message, Part, Role, Text, Time, ToolResult, Usage};
+use stepwell::Message;
+use stepwell::model::{Image, Part, Role, Text, Time, ToolResult, Usage};
 
 use super::PROVIDER;
 use super::content::object_of;

@@ -6,10 +6,11 @@ mod compact;
 use std::collections::HashSet;
 use std::path::Path;
 
-use stepwell::{
-    Change, Edited, Elsewhere, Failure, Lane, Message, Money, Part, Restored, Rewound, Role, Scope,
-    Seq, Status, StatusChanged, Step, StopReason, Time,
+use stepwell::model::{
+    Change, Edited, Elsewhere, Failure, Money, Part, Restored, Rewound, Role, Scope, StatusChanged,
+    Step, Time,
 };
+use stepwell::{Lane, Message, Seq, Status, StopReason};
 
 use compact::{Boundary, Summary};
 

@@ -3,7 +3,8 @@
 use std::hash::{DefaultHasher, Hash, Hasher};
 use std::path::Path;
 
-use stepwell::{Lane, MAX_NAME_BYTES, Message, Part, Role, Usage};
+use stepwell::model::{MAX_NAME_BYTES, Part, Role, Usage};
+use stepwell::{Lane, Message};
 
 use super::content::Said;
 use super::{PROVIDER, is_uuid};

@@ -4,10 +4,12 @@ use std::collections::{BTreeMap, HashSet};
 use std::io::Write;
 
 use serde_json::json;
-use stepwell::{
-    About, Change, Compacted, Edited, Event, EventId, Foreign, Head, Kind, Lane, Message,
-    MessageOrigin, Part, Recorded, Role, Seq, SessionId, Span, Stepwell, Timeline, Undone, View,
+use stepwell::log::{Head, MessageOrigin, Timeline};
+use stepwell::model::{
+    About, Change, Compacted, Edited, EventId, Foreign, Kind, Part, Role, Undone,
 };
+use stepwell::store::Span;
+use stepwell::{Event, Lane, Message, Recorded, Seq, SessionId, Stepwell, View};
 
 use super::content::{refill, whole_parts};
 use super::line::{

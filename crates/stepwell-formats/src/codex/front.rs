@@ -2,7 +2,8 @@
 
 use std::path::Path;
 
-use stepwell::{Created, Event, Part, Recorded, Role};
+use stepwell::model::{Part, Role};
+use stepwell::{Created, Event, Recorded};
 
 use super::item::{self, hollow};
 use crate::json::fields::{Fields, elements};

@@ -3,7 +3,7 @@
 
 use std::borrow::Cow;
 
-use stepwell::{Image, Part, Role, Text, ToolCall, ToolResult};
+use stepwell::model::{Image, Part, Role, Text, ToolCall, ToolResult};
 
 use crate::json::fields::{Fields, elements, push_field, quoted, text_of, with_fields as with};
 use crate::write::unanswered::stands_in;

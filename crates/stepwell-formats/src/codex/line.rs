@@ -1,7 +1,9 @@
 //! Lines of a rollout for what was recorded here.
 
 use serde_json::{Value, json};
-use stepwell::{Head, Image, Message, Part, Role, ToolResult, Usage};
+use stepwell::Message;
+use stepwell::log::Head;
+use stepwell::model::{Image, Part, Role, ToolResult, Usage};
 
 use super::item::{failed, url};
 use crate::snapshot::TimeForm;

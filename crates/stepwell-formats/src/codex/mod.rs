@@ -15,7 +15,8 @@ mod write;
 
 use std::path::{Path, PathBuf};
 
-use stepwell::{Head, SessionId, Stepwell};
+use stepwell::log::Head;
+use stepwell::{SessionId, Stepwell};
 
 use crate::Result;
 use crate::read::input::Input;

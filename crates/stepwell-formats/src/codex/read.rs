@@ -3,10 +3,8 @@
 use std::collections::{BTreeMap, HashSet, VecDeque};
 use std::path::{Path, PathBuf};
 
-use stepwell::{
-    Compacted, Lane, Message, Restored, Rewound, Role, Scope, Seq, StatusChanged, StopReason, Time,
-    Usage,
-};
+use stepwell::model::{Compacted, Restored, Rewound, Role, Scope, StatusChanged, Time, Usage};
+use stepwell::{Lane, Message, Seq, StopReason};
 
 use super::base::{Base, chain};
 use super::front::{Written, is_asked, not_one, opening, task};

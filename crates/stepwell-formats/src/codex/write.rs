@@ -4,10 +4,10 @@ use std::collections::{HashSet, VecDeque};
 use std::io::Write;
 
 use serde_json::{Value, json};
-use stepwell::{
-    About, Event, EventId, Foreign, Head, Kind, Lane, Message, Part, Recorded, Role, Seq,
-    SessionId, SessionInfo, Span, Stepwell, Time, Usage, View,
-};
+use stepwell::log::Head;
+use stepwell::model::{About, EventId, Foreign, Kind, Part, Role, Time, Usage};
+use stepwell::store::Span;
+use stepwell::{Event, Lane, Message, Recorded, Seq, SessionId, SessionInfo, Stepwell, View};
 
 use super::item::refill;
 use super::line::{Parent, items, meta, shown, tokens};

@@ -8,7 +8,8 @@ use base64::engine::general_purpose::STANDARD;
 use rusqlite::types::ValueRef;
 use rusqlite::{Connection, Row};
 use serde_json::{Map, Value};
-use stepwell::{Message, Part, Role, Time, ToolCall, ToolResult, Usage};
+use stepwell::Message;
+use stepwell::model::{Part, Role, Time, ToolCall, ToolResult, Usage};
 
 use super::conversation::{
     Conversation, Spoken, has_only, is_too_long, picture, seconds, task_of, text, thinking, tokens,
@@ -128,7 +129,7 @@ impl Source<'_> {
         })?;
         told.end(Some(self.state(name).map_err(fault)?.to_string()))?;
         if left_out > 0 {
-            let events = stepwell::counted(left_out, "event");
+            let events = stepwell::model::counted(left_out, "event");
             let what = format!("left out of {id}: {events} that are no JSON, or too long");
             sink.warn(warning(self.path, what));
         }

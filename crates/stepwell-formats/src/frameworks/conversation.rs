@@ -3,7 +3,8 @@
 use std::path::Path;
 
 use serde_json::Value;
-use stepwell::{Image, Message, Part, Restored, Rewound, Role, Scope, Seq, Text, Time};
+use stepwell::model::{Image, Part, Restored, Rewound, Role, Scope, Text, Time};
+use stepwell::{Message, Seq};
 
 use crate::Result;
 use crate::read::input::MAX_FILE_BYTES;

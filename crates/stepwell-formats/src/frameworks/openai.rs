@@ -4,7 +4,8 @@
 use std::path::Path;
 
 use rusqlite::Connection;
-use stepwell::{Message, Part, Role, Time};
+use stepwell::Message;
+use stepwell::model::{Part, Role, Time};
 
 use super::conversation::{Conversation, Spoken, is_too_long, task_of, warning};
 use crate::codex::item::{self, Item};

@@ -1,7 +1,7 @@
 //! An agent's way through its phases. A history may say what cannot be, such as leaving a
 //! final phase: of that, what leads to where the agent is.
 
-use stepwell::{Move, Phase, PhaseChanged, PhaseSet, Time};
+use stepwell::model::{Move, Phase, PhaseChanged, PhaseSet, Time};
 
 use crate::json::fields::{Fields, elements};
 use crate::snapshot::moment;

@@ -3,7 +3,8 @@
 use std::collections::BTreeMap;
 use std::path::Path;
 
-use stepwell::{Driver, Edited, Elsewhere, Phase, PhaseSet, Status, StatusChanged};
+use stepwell::Status;
+use stepwell::model::{Driver, Edited, Elsewhere, Phase, PhaseSet, StatusChanged};
 
 use super::history::PhaseHistory;
 use super::{SYSTEM, workspace};
@@ -116,7 +117,7 @@ fn attributes(
 }
 
 /// The last error, and when it happened: an object, or only its text.
-pub(super) fn last_error(state: &Fields<'_>) -> (Option<String>, Option<stepwell::Time>) {
+pub(super) fn last_error(state: &Fields<'_>) -> (Option<String>, Option<stepwell::model::Time>) {
     let Some(raw) = state.raw("last_error").filter(|raw| *raw != "null") else {
         return (None, None);
     };

@@ -2,9 +2,8 @@
 
 use std::io::Write;
 
-use stepwell::{
-    Driver, Event, Lane, Phase, PhaseChanged, PhaseSet, SessionId, Status, Stepwell, Time,
-};
+use stepwell::model::{Driver, Phase, PhaseChanged, PhaseSet, Time};
+use stepwell::{Event, Lane, SessionId, Status, Stepwell};
 
 use super::history::PhaseHistory;
 use super::read::{entries, last_error};

@@ -1,6 +1,6 @@
 //! The content of goose's messages: tagged blocks, as parts.
 
-use stepwell::{Image, Opaque, Part, Text, ToolCall, ToolResult};
+use stepwell::model::{Image, Opaque, Part, Text, ToolCall, ToolResult};
 
 use crate::json::fields::{Fields, elements, push_field, text_of};
 

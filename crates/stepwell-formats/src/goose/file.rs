@@ -1,6 +1,6 @@
 //! Sessions of goose in files: one of lines, as it kept them before, and its export.
 
-use stepwell::Time;
+use stepwell::model::Time;
 
 use super::telling::{Row, Session, attributes, opening, seconds};
 use crate::json::fields::{Fields, elements};
@@ -99,7 +99,7 @@ fn front(input: &Input) -> Result<(String, Option<Time>)> {
 pub(super) fn asked(message: &Fields<'_>) -> Option<String> {
     let is_user = message.text("role").as_deref() == Some("user");
     let content = super::content::read(message.raw("content")?, "").filter(|_| is_user)?;
-    let text = stepwell::Message::new(stepwell::Role::User, content.parts).text();
+    let text = stepwell::Message::new(stepwell::model::Role::User, content.parts).text();
     (!text.trim().is_empty()).then_some(text)
 }
 

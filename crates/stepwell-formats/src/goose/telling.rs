@@ -1,6 +1,7 @@
 //! A session of goose, told message by message, whatever it was kept in.
 
-use stepwell::{Change, Compacted, Edited, Lane, MAX_NAME_BYTES, Message, Part, Role, Seq, Time};
+use stepwell::model::{Change, Compacted, Edited, MAX_NAME_BYTES, Part, Role, Time};
+use stepwell::{Lane, Message, Seq};
 
 use super::{SYSTEM, content};
 use crate::Result;

@@ -4,7 +4,9 @@ use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 use std::time::SystemTime;
 
-use stepwell::{Event, Head, Recorded, Time};
+use stepwell::log::Head;
+use stepwell::model::Time;
+use stepwell::{Event, Recorded};
 
 use crate::read::neutral::PROVENANCE;
 use crate::read::neutral::is_original;
@@ -181,7 +183,8 @@ fn is_front(one: &Event, other: &Event) -> bool {
 
 #[cfg(test)]
 mod tests {
-    use stepwell::{Compacted, Lane, Message, Part, Role, Seq, Status, StatusChanged, Step};
+    use stepwell::model::{Compacted, Part, Role, StatusChanged, Step};
+    use stepwell::{Lane, Message, Seq, Status};
 
     use super::*;
 

@@ -5,7 +5,9 @@ use std::hash::{DefaultHasher, Hash, Hasher};
 use std::io::BufRead;
 use std::path::Path;
 
-use stepwell::{Event, Message, NodeState, Recorded, Seq, SessionId, Span, Stepwell, View};
+use stepwell::model::NodeState;
+use stepwell::store::Span;
+use stepwell::{Event, Message, Recorded, Seq, SessionId, Stepwell, View};
 
 use crate::read::input::Input;
 use crate::read::neutral::{Item, Opening, Sink, Wanted, Warning};

@@ -4,7 +4,8 @@
 use std::collections::HashMap;
 use std::hash::{DefaultHasher, Hash, Hasher};
 
-use stepwell::{Event, Message, Recorded, Time, Usage};
+use stepwell::model::{Time, Usage};
+use stepwell::{Event, Message, Recorded};
 
 /// What was counted and is not claimed by a message that is in the view, by who spoke when.
 #[derive(Debug, Default)]
@@ -82,7 +83,7 @@ fn minus(one: Usage, other: Usage) -> Usage {
 
 #[cfg(test)]
 mod tests {
-    use stepwell::{Part, Role};
+    use stepwell::model::{Part, Role};
 
     use super::*;
 

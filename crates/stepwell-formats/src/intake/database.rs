@@ -5,7 +5,8 @@
 use std::collections::BTreeMap;
 
 use serde_json::Value;
-use stepwell::{Family, Filter, Query, SessionId, TrashScope};
+use stepwell::SessionId;
+use stepwell::store::query::{Family, Filter, Query, TrashScope};
 
 use super::claim::told_by;
 use super::name::wanted;

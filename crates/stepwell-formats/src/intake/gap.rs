@@ -5,7 +5,8 @@
 use std::collections::VecDeque;
 use std::hash::{DefaultHasher, Hash, Hasher};
 
-use stepwell::{Event, Message, Node, Recorded, Seq, Time};
+use stepwell::model::{Node, Time};
+use stepwell::{Event, Message, Recorded, Seq};
 
 /// What was said from there on, as far as it was not told again: a digest of each.
 #[derive(Debug, Default)]

@@ -1,7 +1,9 @@
 //! Sessions that their own program keeps in this store: a file that tells of one is the same session,
 //! and brings only what is not there yet.
 
-use stepwell::{Append, Filter, InScope, Query, SessionId, Write};
+use stepwell::SessionId;
+use stepwell::store::query::{Filter, InScope, Query};
+use stepwell::store::{Append, Write};
 
 use super::name::wanted;
 use super::{Became, ImportedSession, Intake, Mode};
@@ -32,7 +34,8 @@ impl Intake<'_> {
             ..Filter::default()
         };
         let found = self.well.list(&Query { filter, ..Query::default() })?.sessions;
-        let is_it = |head: &stepwell::Head| head.source.as_ref().is_some_and(|it| it.id == name);
+        let is_it =
+            |head: &stepwell::log::Head| head.source.as_ref().is_some_and(|it| it.id == name);
         self.names.insert(parent.clone(), main);
         Ok(found.into_iter().map(|it| it.head).find(is_it).map(|head| head.id))
     }

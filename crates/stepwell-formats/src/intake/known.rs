@@ -6,7 +6,9 @@ use std::collections::hash_map::Entry;
 use std::fs::Metadata;
 use std::path::{Path, PathBuf};
 
-use stepwell::{Filter, Head, Query, SessionId, Stepwell, TrashScope};
+use stepwell::log::Head;
+use stepwell::store::query::{Filter, Query, TrashScope};
+use stepwell::{SessionId, Stepwell};
 
 use super::name::wanted;
 use super::{Became, ImportedSession, Mode, ROOT, Report, STAMP, take_in_watched};

@@ -21,7 +21,9 @@ use std::io::BufRead;
 use std::path::{Path, PathBuf};
 use std::rc::Rc;
 
-use stepwell::{Change, Digest, Edited, Head, Origin, Seq, SessionId, Source, Stepwell, Time};
+use stepwell::log::Head;
+use stepwell::model::{Change, Digest, Edited, Origin, Source, Time};
+use stepwell::{Seq, SessionId, Stepwell};
 
 use crate::archive;
 use crate::original::Lies;

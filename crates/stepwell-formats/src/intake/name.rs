@@ -1,7 +1,8 @@
 //! Which session of the store a session of another system is: its identity is the system
 //! and that system's own name for it.
 
-use stepwell::{Digest, EventId, MAX_NAME_BYTES, Seq, SessionId, Source, Stepwell};
+use stepwell::model::{Digest, EventId, MAX_NAME_BYTES, Source};
+use stepwell::{Seq, SessionId, Stepwell};
 
 use crate::Result;
 

@@ -1,6 +1,7 @@
 //! Places and seqs: where a reader says that something stands, and where it stands here.
 
-use stepwell::{Compacted, Edited, Event, Rewinding, Rewound, Seq, Undone};
+use stepwell::model::{Compacted, Edited, Rewinding, Rewound, Undone};
+use stepwell::{Event, Seq};
 
 /// Which seq each place has. They differ once somebody here has labelled the session.
 #[derive(Debug, Default)]

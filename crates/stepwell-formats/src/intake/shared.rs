@@ -4,7 +4,9 @@
 use std::collections::HashSet;
 use std::path::Path;
 
-use stepwell::{Event, Message, NodeState, SessionId, Span, Stepwell, Time};
+use stepwell::model::{NodeState, Time};
+use stepwell::store::Span;
+use stepwell::{Event, Message, SessionId, Stepwell};
 
 use super::compare_session::hear;
 use crate::read::mark::Mark;

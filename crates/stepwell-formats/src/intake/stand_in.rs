@@ -3,7 +3,10 @@
 
 use std::path::Path;
 
-use stepwell::{Event, Family, Filter, Query, SessionId, Source, Span, Stepwell, TrashScope};
+use stepwell::model::Source;
+use stepwell::store::Span;
+use stepwell::store::query::{Family, Filter, Query, TrashScope};
+use stepwell::{Event, SessionId, Stepwell};
 
 use super::claim::told_by;
 use super::name::{Destination, destination};

@@ -3,11 +3,11 @@
 
 use std::collections::VecDeque;
 
-use stepwell::{
-    About, Append, Create, Edited, Event, EventId, Expected, Kind, Message, NewEvent, NewEvents,
-    Recorded, Restored, Rewound, Scope, Seq, Session, SessionId, Source, Span, StatusChanged,
-    Stepwell, Time, Write,
+use stepwell::model::{
+    About, Edited, EventId, Kind, Restored, Rewound, Scope, Source, StatusChanged, Time,
 };
+use stepwell::store::{Append, Create, Expected, NewEvents, Span, Write};
+use stepwell::{Event, Message, NewEvent, Recorded, Seq, Session, SessionId, Stepwell};
 
 use super::claim::{Ends, Precedence, Verdict, is_said, is_trailer};
 use super::counted::Counted;

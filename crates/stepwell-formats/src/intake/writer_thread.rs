@@ -5,7 +5,8 @@ use std::sync::Arc;
 use std::sync::mpsc::{SyncSender, sync_channel};
 use std::thread::{Builder, JoinHandle};
 
-use stepwell::{Append, Store, Write};
+use stepwell::Store;
+use stepwell::store::{Append, Write};
 
 use crate::Result;
 

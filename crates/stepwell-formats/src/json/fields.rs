@@ -9,7 +9,7 @@ use memchr::memchr2;
 use serde::Deserialize;
 use serde::de::{self, DeserializeOwned, Deserializer, MapAccess, Visitor};
 use serde_json::value::RawValue;
-use stepwell::Time;
+use stepwell::model::Time;
 
 use crate::json::json_scan::Values;
 use crate::json::lone_surrogates;

@@ -4,11 +4,12 @@
 use std::path::Path;
 use std::time::Duration;
 
-use stepwell::event::LEDGER_SCOPE;
-use stepwell::ledger::LEDGER_ROW;
-use stepwell::{
-    Edited, Elsewhere, Money, PhaseSet, Project, Status, StatusChanged, Task, TaskStatus, Time,
+use stepwell::Status;
+use stepwell::model::{
+    Edited, Elsewhere, LEDGER_SCOPE, Money, PhaseSet, Project, StatusChanged, Task, TaskStatus,
+    Time,
 };
+use stepwell::report::LEDGER_ROW;
 
 use crate::Result;
 use crate::read::neutral::{Item, Opening, Sink, Wanted};

@@ -1,6 +1,7 @@
 //! Messages: a content, and segments that say how it was shown.
 
-use stepwell::{Lane, Message, Part, Role, Text, Time, ToolCall, ToolResult, Usage};
+use stepwell::model::{Part, Role, Text, Time, ToolCall, ToolResult, Usage};
+use stepwell::{Lane, Message};
 
 use super::SKIPPED;
 use crate::json::fields::{Fields, elements};

@@ -3,7 +3,7 @@
 
 use std::collections::VecDeque;
 
-use stepwell::{Move, Phase, PhaseChanged, PhaseSet, Time};
+use stepwell::model::{Move, Phase, PhaseChanged, PhaseSet, Time};
 
 const SET: PhaseSet = PhaseSet::Workflow;
 

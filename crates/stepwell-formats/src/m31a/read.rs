@@ -61,7 +61,7 @@ fn in_folder(input: &Input, folder: &Path, sink: &mut dyn Sink) -> Result<()> {
             let (id, count) = (&found.id, found.count);
             // Which one it is if nothing names it, whoever takes it finds out.
             let name = if found.named { format!(", as {id}") } else { String::new() };
-            let said = stepwell::counted(count, "message");
+            let said = stepwell::model::counted(count, "message");
             let what = format!("{fault}; read from messages.json: {said}{name}");
             warn(sink, &main, what);
             let fields = Fields::parse(&found.session).unwrap_or_default();

@@ -2,10 +2,11 @@
 
 use std::path::{Path, PathBuf};
 
-use stepwell::{
-    Change, Checkpoint, CheckpointReason, Edited, Elsewhere, Event, Lane, Phase, PhaseSet, Project,
-    Question, Status, StatusChanged, Task, TaskStatus, Time,
+use stepwell::model::{
+    Change, Checkpoint, CheckpointReason, Edited, Elsewhere, Phase, PhaseSet, Project, Question,
+    StatusChanged, Task, TaskStatus, Time,
 };
+use stepwell::{Event, Lane, Status};
 
 use super::kept::{ASIDE, Files};
 use super::phase_walk::{PhaseWalk, phase};

@@ -1,7 +1,8 @@
 //! `TASKS.md` as M31A writes and reads it: nothing is escaped, so a row with a pipe in a cell
 //! cannot be told apart, and is reported.
 
-use stepwell::{Task, TaskStatus, Tasks};
+use stepwell::model::{Task, TaskStatus};
+use stepwell::work::Tasks;
 
 /// What M31A puts above its rows.
 const HEAD: &str = "# Tasks\n\n| ID | Action | Description | Deps | Status | Files |\n\

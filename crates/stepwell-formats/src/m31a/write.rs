@@ -2,10 +2,9 @@
 
 use std::io::Write;
 
-use stepwell::{
-    Event, Lane, Message, Origin, Phase, PhaseSet, Question, Recorded, Role, SessionId, Status,
-    Stepwell, Tasks, Time, Work,
-};
+use stepwell::model::{Origin, Phase, PhaseSet, Question, Role, Time};
+use stepwell::work::{Tasks, Work};
+use stepwell::{Event, Lane, Message, Recorded, SessionId, Status, Stepwell};
 
 use super::kept::{ASIDE, Files, strings};
 use super::phase_walk::phase;
@@ -147,7 +146,7 @@ struct Kin {
 
 impl Kin {
     fn of(well: &Stepwell, live: &Live, losses: &mut Losses) -> Result<Self> {
-        let there = |head: &stepwell::Head| match &head.source {
+        let there = |head: &stepwell::log::Head| match &head.source {
             Some(source) if source.system == SYSTEM => source.id.clone(),
             _ => head.id.to_string(),
         };

@@ -1,6 +1,8 @@
 //! A session on its way to a page: what people are shown of it, without secrets.
 
-use stepwell::{SessionId, Span, State, Stepwell};
+use stepwell::log::State;
+use stepwell::store::Span;
+use stepwell::{SessionId, Stepwell};
 
 use super::document::Document;
 use crate::write::writer::{Exported, Losses, Outlet, Wishes};

@@ -4,7 +4,10 @@
 //! backslash, a line break is `<br>`, and `-` is nothing. M31A itself escapes nothing, so a
 //! row of its own with a pipe in it is reported, not guessed.
 
-use stepwell::{Event, Head, Lane, Question, Recorded, Task, TaskStatus, Tasks, Time, Work};
+use stepwell::log::Head;
+use stepwell::model::{Question, Task, TaskStatus, Time};
+use stepwell::work::{Tasks, Work};
+use stepwell::{Event, Lane, Recorded};
 
 use crate::error::{Error, Result};
 
@@ -79,7 +82,7 @@ pub fn task_progress(tasks: &Tasks) -> String {
     let mut text = match tasks.len() {
         0 => return "no tasks".to_owned(),
         n => {
-            let all = stepwell::counted(n, "task");
+            let all = stepwell::model::counted(n, "task");
             format!("{} of {all} done", tasks.count(TaskStatus::Done))
         }
     };

@@ -7,7 +7,7 @@ use std::path::{Path, PathBuf};
 use std::time::Duration;
 
 use rusqlite::{Connection, ErrorCode, OpenFlags};
-use stepwell::Time;
+use stepwell::model::Time;
 use tempfile::TempDir;
 
 use crate::read::input::{self, unreadable};

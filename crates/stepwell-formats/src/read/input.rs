@@ -11,7 +11,7 @@ use std::path::{Path, PathBuf};
 use std::rc::Rc;
 
 use memchr::memchr;
-use stepwell::{Digest, DigestHasher};
+use stepwell::model::{Digest, DigestHasher};
 
 use crate::json::fields::Fields;
 pub(crate) use crate::read::folder::{list, unreadable};

@@ -1,7 +1,10 @@
 //! The mark of a session that was written for another system: which session it goes on from.
 
 use serde::{Deserialize, Serialize};
-use stepwell::{Head, Seq, SessionId, Span, Stepwell, Time};
+use stepwell::log::Head;
+use stepwell::model::Time;
+use stepwell::store::Span;
+use stepwell::{Seq, SessionId, Stepwell};
 
 use crate::Result;
 use crate::json::fields::Fields;
@@ -49,7 +52,7 @@ impl Mark {
 /// A moment as microseconds since 1970.
 mod micros {
     use serde::{Deserialize, Deserializer, Serializer};
-    use stepwell::Time;
+    use stepwell::model::Time;
 
     pub(super) fn serialize<S: Serializer>(at: &Time, to: S) -> Result<S::Ok, S::Error> {
         to.serialize_i64(at.as_micros())

@@ -2,14 +2,13 @@
 //!
 //! It is Stepwell's own: a reader tells a session in the words of [`stepwell::Event`], and a
 //! writer finds it in a store in the same words. What has no word travels as
-//! [`stepwell::Foreign`].
+//! [`stepwell::model::Foreign`].
 
 use std::io::BufRead;
 use std::path::PathBuf;
 
-use stepwell::{
-    About, Created, Edited, Event, EventId, Foreign, NewEvent, Recorded, Seq, SessionId, Time,
-};
+use stepwell::model::{About, Edited, EventId, Foreign, Time};
+use stepwell::{Created, Event, NewEvent, Recorded, Seq, SessionId};
 
 use crate::Result;
 use crate::json::fields::Fields;

@@ -5,7 +5,7 @@ use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
-use stepwell::{Digest, Time};
+use stepwell::model::{Digest, Time};
 
 use crate::read::folder::list;
 

@@ -3,7 +3,8 @@
 
 use std::collections::HashSet;
 
-use stepwell::{Lane, Message, Role, Status, StatusChanged, Step, StopReason};
+use stepwell::model::{Role, StatusChanged, Step};
+use stepwell::{Lane, Message, Status, StopReason};
 
 /// Finds where steps end in a conversation that is told message by message.
 #[derive(Debug, Default)]

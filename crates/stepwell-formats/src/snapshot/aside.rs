@@ -2,7 +2,8 @@
 
 use std::collections::BTreeMap;
 
-use stepwell::{Change, CheckpointReason, Edited, Event, FileState, Money, StatusChanged};
+use stepwell::Event;
+use stepwell::model::{Change, CheckpointReason, Edited, FileState, Money, StatusChanged};
 
 use super::{Live, Object, is_name, list, name, texts};
 use crate::json::fields::{Fields, elements, quoted};

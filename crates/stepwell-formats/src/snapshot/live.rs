@@ -2,10 +2,9 @@
 
 use std::collections::{HashMap, HashSet};
 
-use stepwell::{
-    About, Created, Event, Foreign, Head, Lane, Message, MessageOrigin, Part, Recorded, Role, Seq,
-    SessionId, Stepwell, Time, Timeline, Undone, View, ViewMessage,
-};
+use stepwell::log::{Head, MessageOrigin, Timeline, ViewMessage};
+use stepwell::model::{About, Foreign, Part, Role, Time, Undone};
+use stepwell::{Created, Event, Lane, Message, Recorded, Seq, SessionId, Stepwell, View};
 
 use crate::write::unanswered::Unanswered;
 use crate::write::writer::{Exported, FOREIGN, each_event};
@@ -181,7 +180,7 @@ impl Live {
 /// What belongs to a message and is not shown to a model.
 struct Beside {
     at: Time,
-    usage: Option<stepwell::Usage>,
+    usage: Option<stepwell::model::Usage>,
     kept: Option<String>,
 }
 

@@ -126,7 +126,7 @@ pub(crate) fn provider_of(model: &str) -> &'static str {
 /// Can a session bear this label or tag?
 pub(crate) fn is_name(text: &str) -> bool {
     !text.trim().is_empty()
-        && text.len() <= stepwell::MAX_NAME_BYTES
+        && text.len() <= stepwell::model::MAX_NAME_BYTES
         && !text.starts_with('@')
         && !text.chars().any(char::is_control)
 }

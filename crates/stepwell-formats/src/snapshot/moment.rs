@@ -1,7 +1,7 @@
 //! Moments as other systems write them: with an offset, without one, in seconds, or as a zero
 //! that means none.
 
-use stepwell::Time;
+use stepwell::model::Time;
 
 use crate::json::fields::text_of;
 

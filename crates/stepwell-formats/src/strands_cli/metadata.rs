@@ -3,7 +3,9 @@
 use std::collections::BTreeMap;
 
 use serde_json::{Map, Value, json};
-use stepwell::{Event, Flow, Head, Seq, Status, Usage};
+use stepwell::log::Head;
+use stepwell::model::{Flow, Usage};
+use stepwell::{Event, Seq, Status};
 
 use super::spec::Spec;
 use super::state::Outcome;

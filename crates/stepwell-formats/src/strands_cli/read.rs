@@ -1,10 +1,11 @@
 //! Reading a session: what the flow is, what is done of it, and what waits.
 
 use base64::Engine as _;
-use stepwell::{
-    Edited, Elsewhere, Flow, Gate, GateAnswered, Node, NodeState, SpecHash, Status, StatusChanged,
-    StopReason, Time, Usage,
+use stepwell::model::{
+    Edited, Elsewhere, Flow, Gate, GateAnswered, Node, NodeState, SpecHash, StatusChanged, Time,
+    Usage,
 };
+use stepwell::{Status, StopReason};
 
 use super::SYSTEM;
 use super::spec::Spec;

@@ -6,7 +6,8 @@
 
 use std::path::{Path, PathBuf};
 
-use stepwell::{Compacted, Lane, Role, Seq, Step, Time, Usage};
+use stepwell::model::{Compacted, Role, Step, Time, Usage};
+use stepwell::{Lane, Seq};
 
 use super::SYSTEM;
 use crate::read::input::Input;

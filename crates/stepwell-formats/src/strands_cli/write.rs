@@ -3,10 +3,9 @@
 use std::collections::{BTreeSet, HashMap, HashSet};
 
 use base64::Engine as _;
-use stepwell::{
-    CheckpointReason, Event, Flow, Gate, GateAnswered, Head, Lane, NodeState, Recorded, Seq,
-    SessionId, Status, Stepwell, StopReason,
-};
+use stepwell::log::Head;
+use stepwell::model::{CheckpointReason, Flow, Gate, GateAnswered, NodeState};
+use stepwell::{Event, Lane, Recorded, Seq, SessionId, Status, Stepwell, StopReason};
 
 use super::metadata::Before;
 use super::spec::Spec;
@@ -122,7 +121,7 @@ fn without_spec(kept: &Kept) -> Flow {
         name: metadata.text("workflow_name").unwrap_or_default().into_owned(),
         pattern: metadata.text("pattern_type").unwrap_or_default().into_owned(),
         spec: String::new(),
-        hash: stepwell::SpecHash::of(b""),
+        hash: stepwell::model::SpecHash::of(b""),
         variables: std::collections::BTreeMap::new(),
     }
 }
@@ -169,7 +168,7 @@ impl<'a> Work<'a> {
 /// Where what came from there ends: its files are kept last.
 fn told(live: &Live) -> Seq {
     let kept = live.events.iter().rfind(|event| match &event.event {
-        Event::Foreign(it) => it.system == SYSTEM && it.about == stepwell::About::Session,
+        Event::Foreign(it) => it.system == SYSTEM && it.about == stepwell::model::About::Session,
         _ => false,
     });
     kept.map_or(Seq::ZERO, |event| event.seq)
@@ -312,7 +311,9 @@ fn places(live: &Live) -> Vec<&str> {
 /// Is an event told by the files themselves? What is not is counted.
 fn is_held(event: &Recorded, spoken: &[Lane], places: &[&str], losses: &mut Losses) -> bool {
     let word = match &event.event {
-        Event::Message(message) if message.role == stepwell::Role::System => "system messages",
+        Event::Message(message) if message.role == stepwell::model::Role::System => {
+            "system messages"
+        }
         Event::Message(message) if !spoken.contains(&message.lane) => "conversations of its nodes",
         Event::Message(_)
         | Event::Step(_)

@@ -3,7 +3,8 @@
 use std::borrow::Cow;
 use std::path::{Path, PathBuf};
 
-use stepwell::{Lane, Message, Part, Role, Time, Usage};
+use stepwell::model::{Part, Role, Time, Usage};
+use stepwell::{Lane, Message};
 
 use super::content::{hollow, unshown};
 use super::kept::Kept;

@@ -4,7 +4,8 @@
 //! gives a part and which does not is told by its shape alone, and a block keeps its shape
 //! when it is emptied: so the same parts go back where they came from.
 
-use stepwell::{Image, Message, Opaque, Part, Role, Text, ToolCall, ToolResult};
+use stepwell::Message;
+use stepwell::model::{Image, Opaque, Part, Role, Text, ToolCall, ToolResult};
 
 use super::SYSTEM;
 use crate::json::fields::{Fields, elements, push_field, quoted, text_of};

@@ -3,10 +3,9 @@
 
 use std::collections::{BTreeSet, HashMap};
 
-use stepwell::{
-    About, Compacted, Event, Foreign, Head, Lane, Message, MessageOrigin, Recorded, Role, Seq,
-    Time, Timeline, Undone, View, ViewMessage,
-};
+use stepwell::log::{Head, MessageOrigin, Timeline, ViewMessage};
+use stepwell::model::{About, Compacted, Foreign, Role, Time, Undone};
+use stepwell::{Event, Lane, Message, Recorded, Seq, View};
 
 use super::agent::shown_field;
 use super::content::{self, refill};

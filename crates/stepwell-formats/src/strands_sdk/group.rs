@@ -2,7 +2,8 @@
 
 use std::path::Path;
 
-use stepwell::{Elsewhere, Node, NodeState, Status, StatusChanged, StopReason, Usage};
+use stepwell::model::{Elsewhere, Node, NodeState, StatusChanged, Usage};
+use stepwell::{Status, StopReason};
 
 use super::SYSTEM;
 use super::agent::{below, counted, folders};

@@ -24,7 +24,8 @@ pub(crate) mod write;
 
 use std::path::{Path, PathBuf};
 
-use stepwell::{Head, SessionId, Stepwell};
+use stepwell::log::Head;
+use stepwell::{SessionId, Stepwell};
 
 use crate::Result;
 use crate::json::fields::{Fields, quoted};

@@ -2,10 +2,10 @@
 
 use std::path::Path;
 
-use stepwell::{
-    Checkpoint, CheckpointReason, Compacted, Edited, Lane, Message, Role, Seq, Status,
-    StatusChanged, Step, Time,
+use stepwell::model::{
+    Checkpoint, CheckpointReason, Compacted, Edited, Role, StatusChanged, Step, Time,
 };
+use stepwell::{Lane, Message, Seq, Status};
 
 use super::agent::{Agent, Heard, folders_of, moment};
 use super::group::{self, Group};

@@ -7,7 +7,7 @@
 
 use std::path::{Path, PathBuf};
 
-use stepwell::Time;
+use stepwell::model::Time;
 
 use super::agent::{Agent, Copy, Source, moment};
 use super::content::words;

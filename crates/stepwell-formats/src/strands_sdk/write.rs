@@ -2,10 +2,9 @@
 
 use std::collections::BTreeSet;
 
-use stepwell::{
-    About, Change, Edited, Elsewhere, Event, Foreign, Head, Lane, Message, Recorded, Role,
-    SessionId, Status, Stepwell,
-};
+use stepwell::log::Head;
+use stepwell::model::{About, Change, Edited, Elsewhere, Foreign, Role};
+use stepwell::{Event, Lane, Message, Recorded, SessionId, Status, Stepwell};
 
 use super::conversation::{self, AgentFolder, Lifetime, Live, agent_json, plain_name};
 use super::kept::Kept;

@@ -2,7 +2,8 @@
 
 use std::path::{Path, PathBuf};
 
-use stepwell::{Origin, SessionId, Stepwell};
+use stepwell::model::Origin;
+use stepwell::{SessionId, Stepwell};
 
 use crate::find::walk::{Found, find};
 use crate::intake::{Mode, Report, take_in};

@@ -2,7 +2,8 @@
 
 use std::io::BufReader;
 
-use stepwell::{Damage, SessionId, Stepwell};
+use stepwell::store::Damage;
+use stepwell::{SessionId, Stepwell};
 
 use crate::archive::{self, Form, Imported};
 use crate::{Error, Exported, Result};

@@ -4,7 +4,8 @@
 use std::collections::{HashMap, HashSet};
 use std::path::{Path, PathBuf};
 
-use stepwell::{Origin, SessionId, Stepwell};
+use stepwell::model::Origin;
+use stepwell::{SessionId, Stepwell};
 use tempfile::TempDir;
 
 use crate::find::walk::Found;

@@ -1,6 +1,8 @@
 //! What a session is as a whole, where a form has no place for it: each such fact is named.
 
-use stepwell::{Head, Lane, Message, Role, Status, StopReason, Time};
+use stepwell::log::Head;
+use stepwell::model::{Role, Time};
+use stepwell::{Lane, Message, Status, StopReason};
 
 use crate::read::steps::Steps;
 use crate::write::writer::Losses;

@@ -2,7 +2,7 @@
 //! the message, with its place among the parts.
 
 use serde_json::{Value, json};
-use stepwell::Part;
+use stepwell::model::Part;
 
 use crate::json::fields::{Fields, with_fields};
 

@@ -1,11 +1,10 @@
 //! Calls without a result: what another agent is told in its place, so that its model neither
 //! repeats a command that may have run nor trusts one that did not.
 
-use stepwell::calls::ImportedCalls;
-use stepwell::{
-    Event, INTERRUPTED, Lane, Message, Part, Recorded, Role, Seq, SessionId, Span, Stepwell, Time,
-    Timeline, ToolResult, ViewMessage,
-};
+use stepwell::log::{INTERRUPTED, ImportedCalls, Timeline, ViewMessage};
+use stepwell::model::{Part, Role, Time, ToolResult};
+use stepwell::store::Span;
+use stepwell::{Event, Lane, Message, Recorded, Seq, SessionId, Stepwell};
 
 use crate::Result;
 

@@ -6,10 +6,12 @@ use std::io::{BufWriter, Write};
 use std::os::unix::fs::{DirBuilderExt, OpenOptionsExt};
 use std::path::{Component, Path, PathBuf};
 
-use stepwell::{
-    Damage, Estimate, Event, Head, Kin, Lane, Recorded, Seq, SessionId, SessionInfo, Span,
-    Stepwell, TrashScope,
-};
+use stepwell::log::Head;
+use stepwell::model::Estimate;
+use stepwell::sessions::Kin;
+use stepwell::store::query::TrashScope;
+use stepwell::store::{Damage, Span};
+use stepwell::{Event, Lane, Recorded, Seq, SessionId, SessionInfo, Stepwell};
 
 use crate::read::neutral::is_original;
 use crate::read::neutral::without_provenance;

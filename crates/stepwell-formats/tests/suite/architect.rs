@@ -2,7 +2,8 @@
 
 use proptest::prelude::*;
 use serde_json::{Value, json};
-use stepwell::{Edited, Event, SessionId, Status, Stepwell, StopReason};
+use stepwell::model::Edited;
+use stepwell::{Event, SessionId, Status, Stepwell, StopReason};
 use stepwell_formats::{
     Became, Format, Length, Losses, MAX_FILE_BYTES, Mode, Outlet, Wishes, take_in,
 };
@@ -296,21 +297,22 @@ fn what_it_has_no_word_for_is_named_and_kept_in_its_metadata() {
     let id = generate::record(&well, "my-own", &turns);
     let session = well.lock(&id).unwrap();
     session
-        .append(stepwell::Task {
+        .append(stepwell::model::Task {
             id: "1".to_owned(),
             description: "a | b".to_owned(),
             ..Default::default()
         })
         .unwrap();
     session
-        .append(stepwell::StatusChanged {
+        .append(stepwell::model::StatusChanged {
             status: Status::Paused,
             reason: Some(StopReason::Gate),
             error: None,
         })
         .unwrap();
     drop(session);
-    let edited = Edited { label: stepwell::Change::Set("mine".to_owned()), ..Default::default() };
+    let edited =
+        Edited { label: stepwell::model::Change::Set("mine".to_owned()), ..Default::default() };
     well.edit(&id, edited).unwrap();
     let mut text = Vec::new();
     let exported = stepwell_formats::export(&well, &id, architect(), &mut text).unwrap();

@@ -2,10 +2,8 @@
 
 use std::io::{self, BufRead, BufReader, Read};
 
-use stepwell::{
-    ErrorKind, Event, EventId, FileChanged, FileState, Message, NewEvent, Phase, PhaseChanged,
-    Recorded, Seq, Stepwell, Time,
-};
+use stepwell::model::{EventId, FileChanged, FileState, Phase, PhaseChanged, Time};
+use stepwell::{ErrorKind, Event, Message, NewEvent, Recorded, Seq, Stepwell};
 use stepwell_formats::{Error, Format, Mode, import, take_in};
 
 use crate::support::{ARCHIVES, id, imported, names, root, say, subagent, text};

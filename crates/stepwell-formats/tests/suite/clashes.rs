@@ -2,7 +2,8 @@
 
 use std::path::{Path, PathBuf};
 
-use stepwell::{Origin, Stepwell};
+use stepwell::Stepwell;
+use stepwell::model::Origin;
 use stepwell_formats::{Became, Format, Mode, take_in};
 
 use crate::mirror::{became, taken};

@@ -1,6 +1,7 @@
 //! Claude Code's transcripts, and what bites in them.
 
-use stepwell::{Checkpoint, CheckpointReason, SessionId, Status, Stepwell};
+use stepwell::model::{Checkpoint, CheckpointReason};
+use stepwell::{SessionId, Status, Stepwell};
 use stepwell_formats::{Became, Format, Mode, take_in};
 
 use crate::mirror::{assert_returns, became, said, shown, taken, written};
@@ -142,7 +143,8 @@ fn a_compaction_without_a_summary_hides_all_the_same() {
 
 #[test]
 fn what_was_compacted_and_rewound_here_is_shown_the_same_there() {
-    use stepwell::{Compacted, Lane, Message, Scope, Seq};
+    use stepwell::model::{Compacted, Scope};
+    use stepwell::{Lane, Message, Seq};
     let (here, there) = (Stepwell::in_memory(), Stepwell::in_memory());
     let session = here.create(here.draft("a task")).unwrap();
     let id = session.id().clone();

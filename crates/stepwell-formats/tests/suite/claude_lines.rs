@@ -1,6 +1,7 @@
 //! Claude Code's transcripts, line by line as it writes them: what an import makes of each.
 
-use stepwell::{Event, Lane, Message, Money, Role, Scope, SessionId, Status, Stepwell, View};
+use stepwell::model::{Money, Role, Scope};
+use stepwell::{Event, Lane, Message, SessionId, Status, Stepwell, View};
 use stepwell_formats::{Became, Format};
 
 use crate::mirror::{became, said, shown, taken, written};

@@ -3,7 +3,8 @@
 use std::io::Write;
 use std::path::PathBuf;
 
-use stepwell::{Message, SessionId, Status, Stepwell, StopReason, Usage};
+use stepwell::model::Usage;
+use stepwell::{Message, SessionId, Status, Stepwell, StopReason};
 use stepwell_formats::{Became, Format, Mode, take_in};
 
 use crate::mirror::{assert_returns, became, said, shown, taken, written};

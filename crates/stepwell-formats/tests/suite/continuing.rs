@@ -5,7 +5,8 @@ use std::path::Path;
 
 use proptest::prelude::*;
 use serde_json::Value;
-use stepwell::{Compacted, Lane, Message, Restored, Rewound, Scope, Seq, SessionId, Stepwell};
+use stepwell::model::{Compacted, Restored, Rewound, Scope};
+use stepwell::{Lane, Message, Seq, SessionId, Stepwell};
 use stepwell_formats::{Became, Format, ImportedSession, Mode, take_in};
 
 use crate::generate::{record, turns};

@@ -2,7 +2,8 @@
 
 use std::path::{Path, PathBuf};
 
-use stepwell::{Origin, Stepwell};
+use stepwell::Stepwell;
+use stepwell::model::Origin;
 use stepwell_formats::{
     Conversion, Converted, Error, Existing, Format, Length, Result, Shape, Wishes, convert,
 };

@@ -3,10 +3,11 @@
 use std::path::Path;
 use std::sync::Arc;
 
-use stepwell::{
-    Access, Deps, Filter, Order, Query, Recorded, SessionId, SessionInfo, Span, SqliteOptions,
-    SqliteStore, Stepwell, TrashScope,
-};
+use stepwell::sessions::Deps;
+use stepwell::sqlite::{Access, SqliteOptions, SqliteStore};
+use stepwell::store::query::{Filter, Query, TrashScope};
+use stepwell::store::{Order, Span};
+use stepwell::{Recorded, SessionId, SessionInfo, Stepwell};
 use stepwell_formats::copy;
 
 /// A store with something of everything.

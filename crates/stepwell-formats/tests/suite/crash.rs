@@ -3,9 +3,12 @@
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::Arc;
 
-use stepwell::{
-    Deps, Liveness, Message, Owner, Processes, SqliteOptions, SqliteStore, Stepwell, SystemClock,
-};
+use stepwell::clock::SystemClock;
+use stepwell::model::Owner;
+use stepwell::sessions::Deps;
+use stepwell::sqlite::{SqliteOptions, SqliteStore};
+use stepwell::store::{Liveness, Processes};
+use stepwell::{Message, Stepwell};
 use stepwell_conformance::TestProcesses;
 use stepwell_formats::Format;
 

@@ -2,7 +2,9 @@
 
 use std::path::Path;
 
-use stepwell::{Damage, Digest, FileChanged, FileState, Seq, Stepwell};
+use stepwell::model::{Digest, FileChanged, FileState};
+use stepwell::store::Damage;
+use stepwell::{Seq, Stepwell};
 use stepwell_formats::{Exported, Format, export};
 
 use crate::support::{ARCHIVES, exported, id, imported, log, root, say, subagent, text};

@@ -2,7 +2,8 @@
 
 use std::path::{Path, PathBuf};
 
-use stepwell::{Message, Origin, SessionId, Stepwell};
+use stepwell::model::Origin;
+use stepwell::{Message, SessionId, Stepwell};
 use stepwell_formats::{
     Destination, Error, Existing, Exported, Format, Mode, Result, take_in, write_to,
 };

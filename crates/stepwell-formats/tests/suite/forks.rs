@@ -1,6 +1,8 @@
 //! Forks are imported whether or not the store has what they grew out of.
 
-use stepwell::{Event, Message, Scrub, Search, Seq, Stepwell};
+use stepwell::store::Scrub;
+use stepwell::store::query::Search;
+use stepwell::{Event, Message, Seq, Stepwell};
 use stepwell_formats::{Error, Format};
 
 use crate::support::{

@@ -3,7 +3,8 @@
 use std::path::{Path, PathBuf};
 
 use rusqlite::Connection;
-use stepwell::{Event, Filter, Query, SessionId, Status, Stepwell};
+use stepwell::store::query::{Filter, Query};
+use stepwell::{Event, SessionId, Status, Stepwell};
 use stepwell_formats::{Became, Format, LangGraphTables, Mode, Report, take_in};
 
 use crate::mirror::{became, said, shown, taken};

@@ -2,10 +2,9 @@
 
 use proptest::prelude::*;
 use serde_json::{Value, json};
-use stepwell::{
-    Driver, Phase, ResumeDecision, ResumeLimits, ResumeReason, SessionId, Status, Stepwell,
-    StopReason, Time,
-};
+use stepwell::model::{Driver, Phase, Time};
+use stepwell::sessions::{ResumeDecision, ResumeLimits, ResumeReason};
+use stepwell::{SessionId, Status, Stepwell, StopReason};
 use stepwell_formats::{Became, Format, Mode, take_in};
 
 use crate::generate::{self, turns};

@@ -7,7 +7,8 @@ use std::path::PathBuf;
 
 use proptest::prelude::*;
 use proptest::test_runner::{Config, TestRunner};
-use stepwell::{Filter, Query, Stepwell, TrashScope};
+use stepwell::Stepwell;
+use stepwell::store::query::{Filter, Query, TrashScope};
 use stepwell_formats::{Format, Mode, Probe, take_in};
 
 use crate::seeds::{built, files, fixtures, lay_out};

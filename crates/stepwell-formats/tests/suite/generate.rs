@@ -1,10 +1,8 @@
 //! Random sessions, as an agent would have them.
 
 use proptest::prelude::*;
-use stepwell::{
-    Created, Message, Part, Role, SessionId, Status, StatusChanged, Stepwell, StopReason, Time,
-    ToolResult, Usage,
-};
+use stepwell::model::{Part, Role, StatusChanged, Time, ToolResult, Usage};
+use stepwell::{Created, Message, SessionId, Status, Stepwell, StopReason};
 
 /// One turn: what the user said, what the model said and called, and what came back.
 #[derive(Clone, Debug)]

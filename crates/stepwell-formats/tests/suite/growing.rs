@@ -49,8 +49,9 @@ fn a_label_that_was_given_here_stays_between_what_comes_from_there() {
     let (well, mut file) = (Stepwell::in_memory(), Transcript::new());
     file.user("u1", "", "one").text("a1", "u1", "m1", "first");
     taken(&well, &file.write());
-    let label = stepwell::Change::Set("mine".to_owned());
-    well.edit(&id(), stepwell::Edited { label, ..stepwell::Edited::default() }).unwrap();
+    let label = stepwell::model::Change::Set("mine".to_owned());
+    well.edit(&id(), stepwell::model::Edited { label, ..stepwell::model::Edited::default() })
+        .unwrap();
     file.user("u2", "a1", "two").text("a2", "u2", "m2", "(left)");
     taken(&well, &file.write());
     // A rewind that comes in names seqs, which the label has moved.

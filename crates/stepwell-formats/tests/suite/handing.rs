@@ -1,10 +1,9 @@
 //! Sessions that are written for another agent to go on with: what it must not get wrong.
 
 use serde_json::Value;
-use stepwell::{
-    Created, Digest, Effect, Gate, INTERRUPTED, Lane, Message, Session, SessionId, Stepwell,
-    ToolStarted,
-};
+use stepwell::log::INTERRUPTED;
+use stepwell::model::{Digest, Effect, Gate, ToolStarted};
+use stepwell::{Created, Lane, Message, Session, SessionId, Stepwell};
 use stepwell_formats::{Destination, Existing, Format, NOT_BEGUN, Purpose, Wishes, write_to};
 
 use crate::codex::OVEN;
@@ -130,7 +129,7 @@ fn a_call_that_was_left_open_is_answered_before_what_was_said_next() {
         session.append(Message::user("leave it")).unwrap();
         session.append(Message::assistant("left")).unwrap();
         // Once more from the call on: there it is open in any case.
-        session.rewind(call, stepwell::Scope::Chat).unwrap();
+        session.rewind(call, stepwell::model::Scope::Chat).unwrap();
         session.append(Message::user("or do it")).unwrap();
         let id = session.id().clone();
         drop(session);

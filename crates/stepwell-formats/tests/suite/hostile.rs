@@ -1,7 +1,8 @@
 //! Hostile text stays text.
 
 use sha2::{Digest as _, Sha256};
-use stepwell::{Created, Image, Message, Part, Role, Stepwell, Text, ToolResult};
+use stepwell::model::{Image, Part, Role, Text, ToolResult};
+use stepwell::{Created, Message, Stepwell};
 use stepwell_formats::Format;
 
 use crate::support::{id, text};
@@ -60,7 +61,9 @@ fn attacked(attack: &str, format: Format) -> String {
         opaque: None,
     };
     session.append(Message::new(Role::Tool, vec![Part::ToolResult(result)])).unwrap();
-    session.append(stepwell::Checkpoint { name: attack.to_owned(), ..Default::default() }).unwrap();
+    session
+        .append(stepwell::model::Checkpoint { name: attack.to_owned(), ..Default::default() })
+        .unwrap();
     text(&well, "a", format)
 }
 

@@ -2,10 +2,8 @@
 
 use std::path::{Path, PathBuf};
 
-use stepwell::{
-    Change, Checkpoint, Edited, Event, Message, Opaque, Origin, Part, Role, SessionId, Stepwell,
-    Text, ToolResult,
-};
+use stepwell::model::{Change, Checkpoint, Edited, Opaque, Origin, Part, Role, Text, ToolResult};
+use stepwell::{Event, Message, SessionId, Stepwell};
 use stepwell_formats::{Destination, Existing, Exported, Format, Outlet, write_to};
 
 use crate::mirror::{assert_returns, found, said, shown, taken};

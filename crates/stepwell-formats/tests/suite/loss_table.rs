@@ -4,12 +4,13 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use serde_json::json;
-use stepwell::{
-    Artifact, Change, Checkpoint, Created, Edited, Event, Failure, FileChanged, FileState, Flow,
-    Gate, GateAnswered, Image, Kind, Lane, Message, Mode, Money, Node, NodeState, Part, Permission,
-    Phase, PhaseChanged, PhaseSet, Question, Role, Said, SessionId, Settings, Status,
-    StatusChanged, Step, Stepwell, StopReason, Task, TaskStatus, Text, ToolResult, Usage,
+use stepwell::model::{
+    Artifact, Change, Checkpoint, Edited, Failure, FileChanged, FileState, Flow, Gate,
+    GateAnswered, Image, Kind, Mode, Money, Node, NodeState, Part, Permission, Phase, PhaseChanged,
+    PhaseSet, Question, Role, Said, Settings, StatusChanged, Step, Task, TaskStatus, Text,
+    ToolResult, Usage,
 };
+use stepwell::{Created, Event, Lane, Message, SessionId, Status, Stepwell, StopReason};
 use stepwell_formats::{Destination, Existing, Format, write_to};
 
 use crate::mirror::taken;
@@ -46,7 +47,7 @@ fn full(well: &Stepwell, flow: bool) -> SessionId {
         .with_phases(PhaseSet::Workflow);
     if flow {
         let (name, pattern) = ("loaf".to_owned(), "chain".to_owned());
-        let hash = stepwell::SpecHash::of(SPEC.as_bytes());
+        let hash = stepwell::model::SpecHash::of(SPEC.as_bytes());
         let spec = SPEC.to_owned();
         created.flow = Some(Flow { name, pattern, spec, hash, variables: BTreeMap::new() });
         created.phases = None;
@@ -92,7 +93,7 @@ fn full(well: &Stepwell, flow: bool) -> SessionId {
     let path = "src/oven.rs".to_owned();
     it.add(FileChanged { path, before: after.clone(), after, renamed_from: None });
     it.add(Checkpoint { name: "before noon".to_owned(), ..Checkpoint::default() });
-    let digest = stepwell::Digest::of(b"report");
+    let digest = stepwell::model::Digest::of(b"report");
     it.add(Artifact { path: "out/report.md".to_owned(), digest });
     let (key, state) = ("step:0".parse().unwrap(), NodeState::Done);
     it.add(Node { key, state, output: Some(json!("warm")), usage: None, error: None });

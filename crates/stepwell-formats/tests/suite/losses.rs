@@ -1,9 +1,7 @@
 //! What a form cannot say of a session is named, fact by fact.
 
-use stepwell::{
-    Created, Edited, Elsewhere, Flow, Message, Money, SessionId, Status, StatusChanged, Step,
-    Stepwell, StopReason, Usage,
-};
+use stepwell::model::{Edited, Elsewhere, Flow, Money, StatusChanged, Step, Usage};
+use stepwell::{Created, Message, SessionId, Status, Stepwell, StopReason};
 use stepwell_formats::{Destination, Existing, Format, Shape, export, write_to};
 
 use crate::support::id;
@@ -107,7 +105,7 @@ fn a_flow_on_its_way_to_strands_cli_names_what_stays_behind() {
         name: "loaf".to_owned(),
         pattern: "chain".to_owned(),
         spec: spec.to_owned(),
-        hash: stepwell::SpecHash::of(spec.as_bytes()),
+        hash: stepwell::model::SpecHash::of(spec.as_bytes()),
         variables: Default::default(),
     };
     let session = stopped(&well, Some(flow));

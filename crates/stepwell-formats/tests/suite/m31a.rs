@@ -4,7 +4,8 @@ use std::path::{Path, PathBuf};
 
 use proptest::prelude::*;
 use serde_json::{Value, json};
-use stepwell::{Event, Phase, Role, SessionId, Status, Stepwell, Task, TaskStatus};
+use stepwell::model::{Phase, Role, Task, TaskStatus};
+use stepwell::{Event, SessionId, Status, Stepwell};
 use stepwell_formats::{Became, Destination, Existing, Format, Mode, Report, take_in, write_to};
 
 use crate::generate::{self, text, turns};
@@ -120,7 +121,7 @@ pub(crate) fn load(folder: &Path) -> (Value, Value) {
         at += found.unwrap_or_else(|| panic!("{field} stands in its order: {text}"));
     }
     assert!(!session["id"].as_str().unwrap().is_empty());
-    let time = |it: &Value| it.as_str().unwrap().parse::<stepwell::Time>().unwrap();
+    let time = |it: &Value| it.as_str().unwrap().parse::<stepwell::model::Time>().unwrap();
     assert!(time(&session["started_at"]).as_micros() > 0);
     let phases =
         ["", "idle", "initialize", "discuss", "plan", "execute", "verify", "runtime", "ship"];
@@ -186,7 +187,9 @@ fn the_fixture_comes_in_as_it_stands_and_goes_back_as_it_was() {
     assert!(!said(&view).iter().any(|it| it.contains("/tokens")));
     let pairs: usize = view.iter().map(|it| it.results().count()).sum();
     assert_eq!(pairs, 3);
-    assert!(view.iter().all(|it| it.results().all(|result| result.text != stepwell::INTERRUPTED)));
+    assert!(
+        view.iter().all(|it| it.results().all(|result| result.text != stepwell::log::INTERRUPTED))
+    );
     // The third row has a pipe in it.
     let tasks = well.work(&id).unwrap().tasks;
     assert_eq!((tasks.len(), tasks.get("2").unwrap().status), (2, TaskStatus::Running));
@@ -378,7 +381,8 @@ fn the_ledgers_rows_are_sessions_that_ended() {
     // Of a session that is here itself a row says nothing new, and its cost is not counted twice.
     let own = well.create(well.draft("t")).unwrap().finish(Status::Success, None).map(|_| ());
     own.unwrap();
-    let own = well.list(&stepwell::Query::default()).unwrap().sessions.remove(0).head.id;
+    let own =
+        well.list(&stepwell::store::query::Query::default()).unwrap().sessions.remove(0).head.id;
     let row = format!("| {own} | 2026-05-08T17:05:30Z | m | - | 1 | 0 | 0 | $0.10 | 1 | 0 |\n");
     let columns: String = head
         .lines()
@@ -405,7 +409,11 @@ fn what_it_has_no_word_for_is_named_and_kept_beside_it() {
         session.append(Task { id, description, deps: vec![], ..Task::default() }).unwrap();
     }
     session
-        .append(stepwell::StatusChanged { status: Status::Failed, reason: None, error: None })
+        .append(stepwell::model::StatusChanged {
+            status: Status::Failed,
+            reason: None,
+            error: None,
+        })
         .unwrap();
     drop(session);
     let folder = tempfile::tempdir().unwrap();

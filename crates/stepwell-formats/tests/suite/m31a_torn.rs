@@ -1,7 +1,8 @@
 //! M31A sessions of which a part is damaged or missing.
 
 use serde_json::json;
-use stepwell::{Phase, Status, Stepwell};
+use stepwell::model::Phase;
+use stepwell::{Status, Stepwell};
 use stepwell_formats::{MAX_FILE_BYTES, Mode, take_in};
 
 use crate::m31a::{ZERO, conversation, exported, imported, load, m31a, message, project, session};

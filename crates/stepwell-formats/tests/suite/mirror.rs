@@ -3,7 +3,8 @@
 use std::path::{Path, PathBuf};
 
 use proptest::prelude::*;
-use stepwell::{Event, Lane, Message, Part, Recorded, SessionId, Stepwell, View};
+use stepwell::model::Part;
+use stepwell::{Event, Lane, Message, Recorded, SessionId, Stepwell, View};
 use stepwell_formats::{
     Became, Destination, Existing, Format, Found, ImportedSession, Mode, Report, find, take_in,
     write_to,

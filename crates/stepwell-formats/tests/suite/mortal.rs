@@ -5,11 +5,15 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicI64, Ordering};
 use std::time::Duration;
 
-use stepwell::{
-    ChangeCursor, Changes, Counts, Digest, DiskUse, Filter, Found, Lane, LaneState, Lease,
-    LeaseRequest, Maintain, Owner, Page, Query, Removal, Result, Scrub, Search, Selection, Seq,
-    SessionId, SessionInfo, Slice, Store, Target, Verdict, Write, Written,
+use stepwell::log::LaneState;
+use stepwell::model::{Digest, Owner};
+use stepwell::store::changes::{ChangeCursor, Changes};
+use stepwell::store::query::{Filter, Found, Page, Query, Search};
+use stepwell::store::{
+    Counts, DiskUse, Lease, LeaseRequest, Maintain, Removal, Scrub, Selection, Slice, Target,
+    Verdict, Write, Written,
 };
+use stepwell::{Lane, Result, Seq, SessionId, SessionInfo, Store};
 
 /// Does the process die before its last write, or when that is durable?
 #[derive(Clone, Copy, Debug)]
@@ -69,7 +73,7 @@ impl Store for Mortal {
         renew(lease: &Lease, ttl: Duration) -> Lease;
         keep_blobs(blobs: &[(Digest, &[u8])]) -> ();
         blobs(digests: &[Digest]) -> Vec<Vec<u8>>;
-        search(search: &Search, redactor: &stepwell::Redactor) -> Found;
+        search(search: &Search, redactor: &stepwell::log::Redactor) -> Found;
         changes(after: Option<&ChangeCursor>, timeout: Duration) -> Changes;
     }
 

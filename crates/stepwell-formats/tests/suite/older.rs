@@ -4,7 +4,8 @@
 use std::path::Path;
 use std::time::{Duration, UNIX_EPOCH};
 
-use stepwell::{Head, Stepwell};
+use stepwell::Stepwell;
+use stepwell::log::Head;
 use stepwell_formats::{Became, Found, ImportedSession, Mode, take_in};
 use tempfile::TempDir;
 

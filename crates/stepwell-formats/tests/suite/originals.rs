@@ -2,7 +2,8 @@
 
 use std::path::{Path, PathBuf};
 
-use stepwell::{Event, Message, Query, SessionId, Stepwell};
+use stepwell::store::query::Query;
+use stepwell::{Event, Message, SessionId, Stepwell};
 use stepwell_formats::{
     Became, Destination, Existing, Format, Found, Mode, Shape, take_in, write_to,
 };

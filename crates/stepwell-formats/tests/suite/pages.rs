@@ -3,11 +3,14 @@
 use std::fs;
 use std::path::PathBuf;
 
+use stepwell::model::{
+    Artifact, Change, Checkpoint, Compacted, Digest, Edited, FileChanged, FileState, Gate,
+    GateAnswered, Image, Money, Node, NodeState, OwnCommand, Part, Role, StatusChanged, Step, Text,
+    Time, ToolResult, Undone, Usage,
+};
+use stepwell::store::{Create, Write};
 use stepwell::{
-    Artifact, Change, Checkpoint, Compacted, Create, Created, Digest, Edited, Event, FileChanged,
-    FileState, Gate, GateAnswered, Image, Lane, Message, Money, NewEvent, Node, NodeState,
-    OwnCommand, Part, Role, Seq, Session, Status, StatusChanged, Step, Stepwell, StopReason, Text,
-    Time, ToolResult, Undone, Usage, Write,
+    Created, Event, Lane, Message, NewEvent, Seq, Session, Status, Stepwell, StopReason,
 };
 use stepwell_formats::{Format, Shape, export};
 
@@ -88,7 +91,7 @@ fn rich(well: &Stepwell) {
     let before_detour = it.add(Checkpoint { name: "before".to_owned(), ..Checkpoint::default() });
     it.add(Message::user("Take a detour."));
     it.add(Message::assistant("Gladly."));
-    it.session.rewind(before_detour, stepwell::Scope::Chat).unwrap();
+    it.session.rewind(before_detour, stepwell::model::Scope::Chat).unwrap();
     let lines = "Fixed:\n\n```rust\nfn login() -> Vec<User> {}\n```\n\n# Done\n\n1. one\n2. two\n";
     it.add(Message::assistant(lines));
     it.add(Message::user("And this?").in_lane("critic".parse().unwrap()));
@@ -176,17 +179,17 @@ fn both_pages_say_the_same() {
 fn pages_say_what_a_session_was_given_and_keep_the_lines_of_a_question() {
     let well = Stepwell::in_memory();
     let mut created = Created::new(NAME.parse().unwrap(), "publish");
-    created.flow = Some(stepwell::Flow {
+    created.flow = Some(stepwell::model::Flow {
         name: "publish".to_owned(),
         pattern: "chain".to_owned(),
         spec: String::new(),
-        hash: stepwell::SpecHash::of(b""),
+        hash: stepwell::model::SpecHash::of(b""),
         variables: [("product".to_owned(), "Teapot".into())].into(),
     });
-    created.project = Some(stepwell::Project {
+    created.project = Some(stepwell::model::Project {
         framework: "axum".to_owned(),
         answers: [("Which port?".to_owned(), "8080".into())].into(),
-        ..stepwell::Project::default()
+        ..stepwell::model::Project::default()
     });
     let session = well.create(created).unwrap();
     let metadata = [("plan".to_owned(), "by hand".into())].into();
@@ -258,7 +261,7 @@ fn a_rewind_is_seen_by_lanes_that_begin_after_it() {
     say(&mut session, &["one", "two"]);
     let critic = |text: &str| Message::user(text).in_lane("critic".parse().unwrap());
     session.append(critic("early")).unwrap();
-    session.rewind(Seq::new(2), stepwell::Scope::Chat).unwrap();
+    session.rewind(Seq::new(2), stepwell::model::Scope::Chat).unwrap();
     session.append(critic("late")).unwrap();
     let page = text(&well, "a", Format::MARKDOWN);
     let critic = &page[page.find("# Lane critic").unwrap()..];
@@ -277,7 +280,7 @@ fn files_are_shown_as_they_are_after_a_rewind_and_its_undoing() {
     let before = session.append(Message::user("one")).unwrap();
     session.append(file("kept.rs", FileState::Absent, blob(1))).unwrap();
     session.append(file("back.rs", blob(2), blob(3))).unwrap();
-    let moved = session.rewind(before, stepwell::Scope::Both).unwrap();
+    let moved = session.rewind(before, stepwell::model::Scope::Both).unwrap();
     // The files move with it.
     session.append(file("kept.rs", blob(1), FileState::Absent)).unwrap();
     session.append(file("back.rs", blob(3), blob(2))).unwrap();
@@ -287,7 +290,7 @@ fn files_are_shown_as_they_are_after_a_rewind_and_its_undoing() {
     session
         .append(Undone::Rewind {
             of: moved,
-            scope: stepwell::Scope::Both,
+            scope: stepwell::model::Scope::Both,
             restored: Default::default(),
         })
         .unwrap();
@@ -332,9 +335,9 @@ fn results_of_nodes_are_on_the_page_unless_somebody_said_them() {
     assert!(!page.contains("task/said") && page.contains("said aloud"), "{page}");
     let page = text(&well, "a", Format::MARKDOWN);
     assert!(page.contains("## task/dough (done)\n\n**knead** it\n"), "{page}");
-    let hits = well.search(&stepwell::Search::new("knead"));
+    let hits = well.search(&stepwell::store::query::Search::new("knead"));
     assert_eq!(hits.unwrap().hits.len(), 1);
-    let hits = well.search(&stepwell::Search::new("aloud"));
+    let hits = well.search(&stepwell::store::query::Search::new("aloud"));
     assert_eq!(hits.unwrap().hits.len(), 1, "what was said is found once");
 }
 
@@ -364,7 +367,7 @@ fn pages_show_no_secret_of_an_import() {
     ];
     let events = events.map(NewEvent::from).to_vec();
     let (session, epoch) = (lease.session.clone(), Some(lease.epoch));
-    let append = stepwell::Append { session, epoch, expected: None, events: events.into() };
+    let append = stepwell::store::Append { session, epoch, expected: None, events: events.into() };
     well.store().write(Write::Append(append)).unwrap();
     for format in [Format::MARKDOWN, Format::HTML] {
         let page = text(&well, NAME, format);

@@ -7,7 +7,11 @@ use std::rc::Rc;
 use std::sync::Arc;
 use std::time::Duration;
 
-use stepwell::{Clock, Deps, SqliteStore, Stepwell, SystemClock, Time};
+use stepwell::Stepwell;
+use stepwell::clock::{Clock, SystemClock};
+use stepwell::model::Time;
+use stepwell::sessions::Deps;
+use stepwell::sqlite::SqliteStore;
 use stepwell_formats::{Became, ImportedSession, KnownFiles, Mode, Watcher, take_in};
 
 #[cfg(target_os = "linux")]
@@ -325,7 +329,7 @@ fn a_session_that_was_purged_comes_back_from_a_database_that_looks_as_it_did() {
         let (system, well) = (database.system, later());
         let (_folder, path) = database.in_folder();
         database.take_in(&well, &path);
-        let all = well.sessions(stepwell::Query::default());
+        let all = well.sessions(stepwell::store::query::Query::default());
         for id in all.map(|info| info.unwrap().head.id).collect::<Vec<_>>() {
             well.purge(&id).unwrap();
             let found = database.take_in(&well, &path).0;

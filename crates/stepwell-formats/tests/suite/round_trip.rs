@@ -5,11 +5,12 @@ use std::io::{BufReader, Read};
 use proptest::prelude::*;
 use proptest::test_runner::Config;
 use serde_json::Value;
-use stepwell::{
-    Change, Checkpoint, Digest, Edited, Event, EventId, FileChanged, FileState, Kind, Message,
-    NewEvent, Origin, Scrub, Seq, Session, SessionId, Span, Status, Stepwell, StopReason, Time,
+use stepwell::model::{
+    Change, Checkpoint, Digest, Edited, EventId, FileChanged, FileState, Kind, Origin, Time,
     Unknown,
 };
+use stepwell::store::{Scrub, Span};
+use stepwell::{Event, Message, NewEvent, Seq, Session, SessionId, Status, Stepwell, StopReason};
 use stepwell_conformance::generate;
 use stepwell_formats::{Error, Format, Imported, export, import};
 

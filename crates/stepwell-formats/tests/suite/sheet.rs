@@ -59,7 +59,7 @@ fn comparable(events: Vec<stepwell::Event>) -> Vec<(stepwell::Event, Option<Valu
         stepwell::Event::Foreign(foreign) => {
             let kept = serde_json::from_str(&foreign.data).ok();
             let data = if kept.is_some() { String::new() } else { foreign.data };
-            (stepwell::Foreign { data, ..foreign }.into(), kept)
+            (stepwell::model::Foreign { data, ..foreign }.into(), kept)
         }
         event => (event, None),
     };

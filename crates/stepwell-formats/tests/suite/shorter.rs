@@ -5,7 +5,8 @@ use std::path::{Path, PathBuf};
 
 use rusqlite::Connection;
 use serde_json::Value;
-use stepwell::{Kind, SessionId, Stepwell};
+use stepwell::model::Kind;
+use stepwell::{SessionId, Stepwell};
 use stepwell_formats::Became;
 
 use crate::mirror::shown;

@@ -3,9 +3,8 @@
 use std::path::{Path, PathBuf};
 
 use serde_json::{Value, json};
-use stepwell::{
-    Event, Gate, Message, Node, NodeState, Recorded, SessionId, SpecHash, Status, Stepwell,
-};
+use stepwell::model::{Gate, Node, NodeState, SpecHash};
+use stepwell::{Event, Message, Recorded, SessionId, Status, Stepwell};
 use stepwell_formats::{Became, Format, Mode, Report, take_in};
 
 use crate::mirror::{assert_returns, became, taken, written};

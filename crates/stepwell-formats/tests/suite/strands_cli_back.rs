@@ -1,10 +1,8 @@
 //! Flows on their way to strands-cli: begun here, gone on with here, and refused.
 
 use serde_json::{Value, json};
-use stepwell::{
-    Created, Event, Flow, GateAnswered, Message, Node, NodeState, SessionId, SpecHash, Status,
-    StatusChanged, Stepwell, StopReason,
-};
+use stepwell::model::{Flow, GateAnswered, Node, NodeState, SpecHash, StatusChanged};
+use stepwell::{Created, Event, Message, SessionId, Status, Stepwell, StopReason};
 use stepwell_formats::{Became, Destination, Existing, write_to};
 
 use crate::mirror::{assert_returns, told, written};
@@ -245,7 +243,7 @@ fn a_workflow_in_the_older_form_that_was_finished_here_goes_back_in_that_form() 
     let (id, _) = taken_one(&well, folder.path());
     let says = |text: &str| json!({"response": text});
     let session = well.resume(&id).unwrap();
-    let usage = stepwell::Usage { input: 5, output: 2, ..Default::default() };
+    let usage = stepwell::model::Usage { input: 5, output: 2, ..Default::default() };
     for (key, text) in [("task/t2", "two"), ("task/t3", "three")] {
         session.append(Node { usage: Some(usage), ..node(key, says(text)) }).unwrap();
     }

@@ -3,7 +3,8 @@
 use std::path::{Path, PathBuf};
 
 use serde_json::{Value, json};
-use stepwell::{Event, Recorded, Role, SessionId, Status, Stepwell, StopReason};
+use stepwell::model::Role;
+use stepwell::{Event, Recorded, SessionId, Status, Stepwell, StopReason};
 use stepwell_formats::{Mode, Report, take_in};
 
 use crate::mirror::{found, said, shown, taken, written};

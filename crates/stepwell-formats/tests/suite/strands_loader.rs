@@ -62,7 +62,7 @@ pub(crate) fn load(folder: &Path) -> Result<Loaded, String> {
     let status = metadata["status"].as_str().unwrap().to_owned();
     want(["running", "paused", "completed", "failed"].contains(&status.as_str()), "status")?;
     for name in ["created_at", "updated_at"] {
-        want(metadata[name].as_str().unwrap().parse::<stepwell::Time>().is_ok(), name)?;
+        want(metadata[name].as_str().unwrap().parse::<stepwell::model::Time>().is_ok(), name)?;
     }
     let variables = session["variables"].as_object().ok_or("variables")?;
     want(variables.values().all(Value::is_string), "variables are texts")?;

@@ -8,9 +8,8 @@ use std::process::{Command, Stdio};
 use proptest::prelude::*;
 use proptest::test_runner::{Config, TestRunner};
 use serde_json::{Value, json};
-use stepwell::{
-    Compacted, Created, Event, Image, Lane, Message, Part, SessionId, Status, Stepwell,
-};
+use stepwell::model::{Compacted, Image, Part};
+use stepwell::{Created, Event, Lane, Message, SessionId, Status, Stepwell};
 use stepwell_formats::{
     Destination, Existing, Handoff, Handover, Homes, Mode, Purpose, Wishes, take_in, write_to,
 };

@@ -4,7 +4,8 @@ use std::path::{Path, PathBuf};
 
 use proptest::prelude::*;
 use serde_json::{Value, json};
-use stepwell::{Compacted, Event, Lane, Message, Part, Role, SessionId, Status, Stepwell, View};
+use stepwell::model::{Compacted, Part, Role};
+use stepwell::{Event, Lane, Message, SessionId, Status, Stepwell, View};
 use stepwell_formats::{Became, Destination, Existing, Format, Mode, Report, take_in, write_to};
 
 use crate::mirror::{assert_returns, became, found, said, shown, taken, told, written};
@@ -320,7 +321,9 @@ fn what_has_no_place_is_named_and_kept_beside() {
     let session = well.create(stepwell::Created::new(name.clone(), "t")).unwrap();
     session.append(Message::system("be kind")).unwrap();
     session.append(Message::user("a")).unwrap();
-    session.append(stepwell::Checkpoint { name: "here".to_owned(), ..Default::default() }).unwrap();
+    session
+        .append(stepwell::model::Checkpoint { name: "here".to_owned(), ..Default::default() })
+        .unwrap();
     session.append(Message::assistant("b")).unwrap();
     drop(session);
     let folder = tempfile::tempdir().unwrap();
@@ -427,8 +430,8 @@ fn a_kept_path_that_leads_elsewhere_is_refused() {
     let name = id("20260223-143022-a1b2c3");
     let session = well.create(stepwell::Created::new(name.clone(), "t")).unwrap();
     let data = r#"{"file":"agents/../../../evil/agent.json","lane":"main","data":{}}"#;
-    let (system, about) = ("strands-sdk".to_owned(), stepwell::About::Session);
-    session.append(stepwell::Foreign { system, about, data: data.to_owned() }).unwrap();
+    let (system, about) = ("strands-sdk".to_owned(), stepwell::model::About::Session);
+    session.append(stepwell::model::Foreign { system, about, data: data.to_owned() }).unwrap();
     session.append(Message::user("a")).unwrap();
     drop(session);
     let out = tempfile::tempdir().unwrap();

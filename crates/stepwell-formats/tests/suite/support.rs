@@ -1,9 +1,10 @@
 //! Short words for what most tests do.
 
-use stepwell::{
-    Created, Filter, Head, Message, Origin, Query, Recorded, Seq, Session, SessionId, Span,
-    Stepwell, TrashScope,
-};
+use stepwell::log::Head;
+use stepwell::model::Origin;
+use stepwell::store::Span;
+use stepwell::store::query::{Filter, Query, TrashScope};
+use stepwell::{Created, Message, Recorded, Seq, Session, SessionId, Stepwell};
 use stepwell_formats::{Format, Imported, Result, export, import};
 
 /// The two forms of an archive.

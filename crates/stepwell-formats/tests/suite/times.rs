@@ -3,10 +3,8 @@
 use std::collections::BTreeSet;
 use std::time::Duration;
 
-use stepwell::{
-    Checkpoint, Created, Event, Failure, Message, NewEvent, Phase, PhaseChanged, PhaseSet,
-    SessionId, Stepwell, Time,
-};
+use stepwell::model::{Checkpoint, Failure, Phase, PhaseChanged, PhaseSet, Time};
+use stepwell::{Created, Event, Message, NewEvent, SessionId, Stepwell};
 use stepwell_formats::Format;
 
 use crate::mirror::{taken, written};

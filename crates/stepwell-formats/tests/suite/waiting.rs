@@ -2,7 +2,9 @@
 
 use std::fs::{File, FileTimes};
 
-use stepwell::{Created, Gate, INTERRUPTED, Message, SessionId, Stepwell};
+use stepwell::log::INTERRUPTED;
+use stepwell::model::Gate;
+use stepwell::{Created, Message, SessionId, Stepwell};
 use stepwell_formats::{
     Became, Destination, Existing, Format, Mode, NOT_BEGUN, Purpose, Wishes, search, take_in,
     write_to,

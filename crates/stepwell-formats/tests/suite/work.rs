@@ -1,10 +1,12 @@
 //! `STATE.md` and `TASKS.md`: written, and read back.
 
 use proptest::prelude::*;
-use stepwell::{
-    Change, Edited, Lane, Message, Phase, PhaseChanged, PhaseSet, Question, Restored, Rewound,
-    Scope, Step, Stepwell, Task, TaskStatus, Tasks,
+use stepwell::model::{
+    Change, Edited, Phase, PhaseChanged, PhaseSet, Question, Restored, Rewound, Scope, Step, Task,
+    TaskStatus,
 };
+use stepwell::work::Tasks;
+use stepwell::{Lane, Message, Stepwell};
 use stepwell_formats::{Error, read_tasks, said, state_markdown, tasks_markdown};
 
 /// As M31A writes it: nothing is escaped.

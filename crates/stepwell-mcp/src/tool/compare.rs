@@ -4,7 +4,9 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
-use stepwell::{Event, FileState, Kind, Order, Origin, Role, Seq, SessionId, Span, Stepwell};
+use stepwell::model::{FileState, Kind, Origin, Role};
+use stepwell::store::{Order, Span};
+use stepwell::{Event, Seq, SessionId, Stepwell};
 use stepwell_files::diff::{Side, file_diff};
 use stepwell_files::history::{History, Net};
 use stepwell_wire::{FileDiff, Session};

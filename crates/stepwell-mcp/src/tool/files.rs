@@ -2,7 +2,8 @@
 
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
-use stepwell::{FileState, Kind, Seq, SessionId};
+use stepwell::model::{FileState, Kind};
+use stepwell::{Seq, SessionId};
 use stepwell_files::diff::Side;
 use stepwell_files::history::History;
 use stepwell_files::session_diff::patches;

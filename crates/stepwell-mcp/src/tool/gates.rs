@@ -2,8 +2,9 @@
 
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
-use stepwell::gates::{Asker, Gates};
-use stepwell::{Query, Status};
+use stepwell::Status;
+use stepwell::store::query::Query;
+use stepwell::work::{Asker, Gates};
 use stepwell_files::forwarded::waits_above;
 use stepwell_wire::OpenGate;
 

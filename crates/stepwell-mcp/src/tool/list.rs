@@ -2,7 +2,8 @@
 
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
-use stepwell::{Cursor, Family, Order, Query, Sort};
+use stepwell::store::Order;
+use stepwell::store::query::{Cursor, Family, Query, Sort};
 use stepwell_wire::Session;
 
 use crate::bounded::{LeftOut, Page, Shortened};

@@ -4,10 +4,10 @@ use std::collections::BTreeSet;
 
 use schemars::JsonSchema;
 use serde::Deserialize;
-use stepwell::compactions::{self, Extent};
-use stepwell::{
-    Change, Driver, Edited, Event, ForkAt, NewEvent, Status, StatusChanged, Who, trust,
-};
+use stepwell::model::{Change, Driver, Edited, StatusChanged, Who};
+use stepwell::sessions::ForkAt;
+use stepwell::work::compactions::{self, Extent};
+use stepwell::{Event, NewEvent, Status, trust};
 use stepwell_wire::{Forked, Label, Tags};
 
 use super::form::{About, Again, ToolForm, writes};

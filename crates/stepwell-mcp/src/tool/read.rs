@@ -2,10 +2,10 @@
 
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
-use stepwell::{
-    Event, Kind, Lane, Message, MessageOrigin, Part, Recorded, Role, Seq, SessionId, Span,
-    Stepwell, Time, Timeline, View,
-};
+use stepwell::log::{MessageOrigin, Timeline};
+use stepwell::model::{Kind, Part, Role, Time};
+use stepwell::store::Span;
+use stepwell::{Event, Lane, Message, Recorded, Seq, SessionId, Stepwell, View};
 use stepwell_wire::{Session, ViewMessageKind};
 
 use crate::bounded::{LeftOut, PAGE_BYTES, Page, Shortened, Stretch};

@@ -7,11 +7,11 @@ use std::collections::BTreeMap;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
-use stepwell::lifecycle::{self, Begin, Finalized, Outcome, Said, Update};
-use stepwell::{
-    Checkpoint, Message, Part, Phase, Role, Seq, SessionId, Status, Stepwell, Task, TaskStatus,
-    ToolCall, ToolResult, Usage,
+use stepwell::model::{
+    Checkpoint, Part, Phase, Role, Task, TaskStatus, ToolCall, ToolResult, Usage,
 };
+use stepwell::sessions::lifecycle::{self, Begin, Finalized, Outcome, Said, Update};
+use stepwell::{Message, Seq, SessionId, Status, Stepwell};
 use stepwell_wire::{CheckpointMade, TaskInfo};
 
 use super::form::{About, Again, ToolForm, writes};
@@ -264,7 +264,8 @@ struct StateInput {
 
 fn set_state(stores: &Stores, input: StateInput) -> Result<Written> {
     let phase = input.phase.as_deref().map(lifecycle::phase).transpose()?;
-    if let Some(phase) = phase.filter(|phase| stepwell::PhaseSet::Lifecycle.is_final(*phase)) {
+    if let Some(phase) = phase.filter(|phase| stepwell::model::PhaseSet::Lifecycle.is_final(*phase))
+    {
         return Err(Error::Arguments(format!("phase {phase}: finish_session ends a session")));
     }
     let Located { well, id } = agents_own(stores, input.session)?;

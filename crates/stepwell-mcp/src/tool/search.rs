@@ -2,7 +2,7 @@
 
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
-use stepwell::{Family, Filter, Rank, Search, SystemPrompts};
+use stepwell::store::query::{Family, Filter, Rank, Search, SystemPrompts};
 use stepwell_wire::SearchHit;
 
 use crate::bounded::{LeftOut, Page, Shortened};

@@ -2,7 +2,8 @@
 
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
-use stepwell::{Family, Query, SessionInfo};
+use stepwell::SessionInfo;
+use stepwell::store::query::{Family, Query};
 use stepwell_wire::Statistics;
 use stepwell_workspace::Estimates;
 
@@ -32,7 +33,7 @@ pub(crate) struct StatsAnswer {
 
 /// Counts sessions.
 pub(crate) fn session_stats(stores: &Stores, input: StatsInput) -> Result<StatsAnswer> {
-    let mut counted = stepwell::Statistics::default();
+    let mut counted = stepwell::report::Statistics::default();
     let estimates = Estimates::new(&stores.workspace);
     let mut count = |info: &SessionInfo| {
         let moment = info.head.created_at.to_string();

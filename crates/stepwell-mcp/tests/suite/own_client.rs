@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 use std::time::Duration;
 
 use serde_json::json;
-use stepwell::{Effect, Outcome};
+use stepwell::model::{Effect, Outcome};
 use stepwell_agent::mcp::{Program, Reach, Server, Servers, Starting};
 use stepwell_agent::tool::ToolEnv;
 

@@ -4,7 +4,8 @@ use std::collections::BTreeSet;
 
 use rmcp::model::{GetPromptRequestParams, ReadResourceRequestParams};
 use serde_json::{Value, json};
-use stepwell::{Created, Edited, Message, Seq, SessionId, Source, Status, StopReason};
+use stepwell::model::{Edited, Source};
+use stepwell::{Created, Message, Seq, SessionId, Status, StopReason};
 use stepwell_mcp::{Access, Options, Scope};
 
 use crate::test_env::{ATTACK, ERAS, SECRET, TestEnv, connect, workspace, write_file};
@@ -444,13 +445,13 @@ async fn a_search_shows_no_part_of_a_key_that_was_stored_as_it_came() {
     let lines = ["Qk7zB3w".repeat(9), "Qk7zB3w".repeat(9), "Qk7zB3w".repeat(9)].join("\n");
     let key = format!("-----BEGIN PRIVATE KEY-----\n{lines}\n-----END PRIVATE KEY-----");
     // Through the well it would be redacted.
-    let append = stepwell::Append {
+    let append = stepwell::store::Append {
         session: session.id().clone(),
         epoch: Some(session.lease().epoch),
         expected: None,
         events: vec![Message::user(format!("{key}\nrollback")).into()].into(),
     };
-    well.store().write(stepwell::Write::Append(append)).unwrap();
+    well.store().write(stepwell::store::Write::Append(append)).unwrap();
     let client = env.client(Options::default()).await;
     for query in ["rollback", "Qk7z"] {
         let found = client.answer("search_sessions", json!({"query": query})).await;

@@ -10,10 +10,10 @@ use rmcp::model::{
 use rmcp::service::{RunningService, ServiceError};
 use rmcp::{ClientLifecycleMode, RoleClient, serve_client_with_lifecycle};
 use serde_json::Value;
-use stepwell::{
-    Access, Append, FileChanged, FileState, Gate, Message, NewEvent, Session, SessionId, Status,
-    StopReason, Write,
-};
+use stepwell::model::{FileChanged, FileState, Gate};
+use stepwell::sqlite::Access;
+use stepwell::store::{Append, Write};
+use stepwell::{Message, NewEvent, Session, SessionId, Status, StopReason};
 use stepwell_mcp::{Options, Server};
 use stepwell_workspace::{Host, Notices, Wanted, Well, Workspace};
 use tempfile::TempDir;
@@ -175,7 +175,7 @@ impl Client {
 }
 
 /// Whether a session reads as it should, straight from the store.
-pub(crate) fn look(env: &TestEnv, id: &str) -> stepwell::Head {
+pub(crate) fn look(env: &TestEnv, id: &str) -> stepwell::log::Head {
     let well = env.workspace.existing(Access::Read).unwrap();
     well.info(&id.parse().unwrap()).unwrap().head
 }

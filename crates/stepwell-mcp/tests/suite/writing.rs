@@ -3,7 +3,8 @@
 use rmcp::model::ErrorCode;
 use rmcp::service::ServiceError;
 use serde_json::json;
-use stepwell::{Phase, Status};
+use stepwell::Status;
+use stepwell::model::Phase;
 use stepwell_mcp::{Access, Options};
 
 use crate::test_env::{SECRET, TestEnv, look};
@@ -118,7 +119,7 @@ async fn labels_tags_and_forks_are_managed_and_a_fork_is_not_the_users_own() {
 
 #[tokio::test(flavor = "multi_thread")]
 async fn what_the_user_allowed_does_not_count_in_a_fork_that_an_agent_made() {
-    use stepwell::{Mode, Permission, Settings};
+    use stepwell::model::{Mode, Permission, Settings};
     let env = TestEnv::new();
     let id = env.login();
     env.workspace.own(&id);

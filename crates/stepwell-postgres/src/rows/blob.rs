@@ -6,7 +6,9 @@ use std::collections::HashMap;
 use std::time::Duration;
 
 use stepwell::backend::{Key, Sealed};
-use stepwell::{Digest, Error, MAX_BLOB_BYTES, Result, Seq};
+use stepwell::log::MAX_BLOB_BYTES;
+use stepwell::model::Digest;
+use stepwell::{Error, Result, Seq};
 
 use super::pg_rows::{PgRows, number};
 use crate::transport::params;

@@ -6,9 +6,11 @@ use std::ops::ControlFlow;
 use stepwell::backend::{
     Base, Facts, Key, LeaseRow, OwnRow, Row, Rows, Sealed, SessionRow, Stretch,
 };
-use stepwell::{
-    Digest, EventId, Lane, LaneState, Order, RecordQuery, Result, Seq, SessionId, State, Time,
-};
+use stepwell::log::{LaneState, State};
+use stepwell::model::{Digest, EventId, Time};
+use stepwell::store::Order;
+use stepwell::store::query::RecordQuery;
+use stepwell::{Lane, Result, Seq, SessionId};
 
 use super::blob;
 use super::events::{EVENT_COLUMNS, read_event};

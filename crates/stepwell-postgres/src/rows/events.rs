@@ -2,7 +2,10 @@
 
 use std::ops::ControlFlow;
 use stepwell::backend::{Base, Facts, Key, Login, OwnRow, Row, Sealed, SessionRow, Stretch};
-use stepwell::{Digest, EventId, Order, RecordQuery, Result, Seq, Time};
+use stepwell::model::{Digest, EventId, Time};
+use stepwell::store::Order;
+use stepwell::store::query::RecordQuery;
+use stepwell::{Result, Seq};
 
 use super::blob;
 use super::pg_rows::{PgRows, number, seq};

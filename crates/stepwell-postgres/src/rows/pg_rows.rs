@@ -5,7 +5,8 @@ use std::collections::HashMap;
 use std::path::Path;
 
 use stepwell::backend::{Key, OwnRow, SessionRow};
-use stepwell::{Error, Result, Seq, SessionId, Time};
+use stepwell::model::Time;
+use stepwell::{Error, Result, Seq, SessionId};
 use tokio_postgres::types::FromSql;
 
 use crate::fault::DbError;

@@ -1,9 +1,10 @@
 //! A session's rows: what seldom changes of it, its head, its lease.
 
 use stepwell::backend::{Base, Key, LeaseRow, SessionRow, head_sum, stand_in};
-use stepwell::{
-    Damage, Digest, Driver, Epoch, Head, Money, Origin, Owner, Result, SessionId, Time,
-};
+use stepwell::log::Head;
+use stepwell::model::{Digest, Driver, Epoch, Money, Origin, Owner, Time};
+use stepwell::store::Damage;
+use stepwell::{Result, SessionId};
 
 use super::pg_rows::{Lock, PgRows, json, number, seq};
 use crate::transport::{Param, Statement, params};

@@ -5,10 +5,10 @@
 
 use std::net::IpAddr;
 
-use stepwell::{Entropy as _, SystemEntropy};
+use stepwell::clock::{Entropy as _, SystemEntropy};
 use tokio::net::lookup_host;
-use tokio_postgres::config::{Host, LoadBalanceHosts, TargetSessionAttrs};
 use tokio_postgres::Config;
+use tokio_postgres::config::{Host, LoadBalanceHosts, TargetSessionAttrs};
 use tokio_postgres_rustls::MakeRustlsConnect;
 
 use super::pooled_conn::{PooledConn, Way};

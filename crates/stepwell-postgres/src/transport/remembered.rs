@@ -7,7 +7,7 @@
 use parking_lot::{Mutex, MutexGuard};
 use std::path::{Path, PathBuf};
 
-use stepwell::Digest;
+use stepwell::model::Digest;
 
 /// What a server says of itself when it is reached.
 #[derive(Clone, Debug, PartialEq, Eq)]

@@ -3,10 +3,11 @@
 use std::process::{Command, Stdio};
 use std::time::Duration;
 
-use stepwell::{
-    Append, ChangeCursor, Create, Created, Edited, Filter, Maintain as _, Order, Query,
-    SessionChange, SessionId, Store, Write,
-};
+use stepwell::model::Edited;
+use stepwell::store::changes::{ChangeCursor, SessionChange};
+use stepwell::store::query::{Filter, Query};
+use stepwell::store::{Append, Create, Maintain as _, Order, Write};
+use stepwell::{Created, SessionId, Store};
 use stepwell_postgres::{Address, PostgresStore};
 
 use crate::raw::{Raw, make_database, url};

@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use stepwell::{Entropy as _, SystemEntropy};
+use stepwell::clock::{Entropy as _, SystemEntropy};
 use stepwell_cluster::{Disk, Server, Sync};
 use stepwell_postgres::{Address, PostgresStore};
 

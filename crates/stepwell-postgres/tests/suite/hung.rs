@@ -4,7 +4,9 @@ use std::sync::Arc;
 use std::sync::mpsc::channel;
 use std::time::Duration;
 
-use stepwell::{Create, Created, Deps, SessionId, Stepwell, Store, Write};
+use stepwell::sessions::Deps;
+use stepwell::store::{Create, Write};
+use stepwell::{Created, SessionId, Stepwell, Store};
 use stepwell_cluster::{Disk, Proxy, Server, Sync};
 use stepwell_postgres::{Address, PostgresOptions, PostgresStore};
 

@@ -7,11 +7,15 @@
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
-use stepwell::{
-    Append, Create, Created, Deps, Epoch, Filter, LEASE_TTL, LeaseRequest, Maintain as _, Message,
-    NewEvent, Processes as _, Query, Redactor, Search, SessionId, Stepwell, Store, SystemProcesses,
-    Target, TrashScope, Write,
+use stepwell::log::Redactor;
+use stepwell::model::Epoch;
+use stepwell::sessions::Deps;
+use stepwell::store::query::{Filter, Query, Search, TrashScope};
+use stepwell::store::{
+    Append, Create, LEASE_TTL, LeaseRequest, Maintain as _, Processes as _, SystemProcesses,
+    Target, Write,
 };
+use stepwell::{Created, Message, NewEvent, SessionId, Stepwell, Store};
 use stepwell_postgres::{Address, PostgresStore};
 
 use crate::raw::{Raw, make_database, url};

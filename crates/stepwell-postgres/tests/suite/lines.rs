@@ -2,9 +2,9 @@
 
 use std::net::TcpListener;
 
-use stepwell::{
-    Append, Create, Created, Epoch, Maintain as _, Message, NewEvent, Processes, Span, Store, Write,
-};
+use stepwell::model::Epoch;
+use stepwell::store::{Append, Create, Maintain as _, Processes, Span, Write};
+use stepwell::{Created, Message, NewEvent, Store};
 use stepwell_cluster::{Disk, Server};
 use stepwell_postgres::{Address, PostgresStore};
 
@@ -12,9 +12,9 @@ use crate::servers::{fresh, server};
 
 fn begin(store: &dyn Store) -> stepwell::SessionId {
     let id: stepwell::SessionId = "a".parse().unwrap();
-    let claim = stepwell::LeaseRequest {
-        holder: stepwell::SystemProcesses.this(),
-        ttl: stepwell::LEASE_TTL,
+    let claim = stepwell::store::LeaseRequest {
+        holder: stepwell::store::SystemProcesses.this(),
+        ttl: stepwell::store::LEASE_TTL,
     };
     let created = Created::new(id.clone(), "t");
     let create = Create { created, event_id: None, at: None, claim: Some(claim) };

@@ -2,7 +2,8 @@
 
 use std::path::Path;
 
-use stepwell::{Access, Error, ErrorKind};
+use stepwell::sqlite::Access;
+use stepwell::{Error, ErrorKind};
 use stepwell_cluster::{Bouncer, Disk, Server};
 use stepwell_postgres::{Address, PostgresOptions, PostgresStore};
 

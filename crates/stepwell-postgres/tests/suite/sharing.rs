@@ -3,10 +3,11 @@
 use std::sync::Arc;
 use std::time::Duration;
 
-use stepwell::{
-    Append, Create, Created, Error, Lease, LeaseRequest, Liveness, Message, Owner, Processes, Seq,
-    SessionId, Store, SystemProcesses, Write,
+use stepwell::model::Owner;
+use stepwell::store::{
+    Append, Create, Lease, LeaseRequest, Liveness, Processes, SystemProcesses, Write,
 };
+use stepwell::{Created, Error, Message, Seq, SessionId, Store};
 use stepwell_cluster::Proxy;
 use stepwell_postgres::{Address, PostgresOptions, PostgresStore};
 

@@ -2,10 +2,14 @@
 
 use std::time::Duration;
 
-use stepwell::{
-    Access, Append, Create, Created, Error, Filter, LeaseRequest, Maintain as _, Message, Origin,
-    Processes as _, Redactor, Search, Seq, SessionId, Store, SystemProcesses, Write,
+use stepwell::log::Redactor;
+use stepwell::model::Origin;
+use stepwell::sqlite::Access;
+use stepwell::store::query::{Filter, Search};
+use stepwell::store::{
+    Append, Create, LeaseRequest, Maintain as _, Processes as _, SystemProcesses, Write,
 };
+use stepwell::{Created, Error, Message, Seq, SessionId, Store};
 use stepwell_cluster::{Disk, Server, Sync};
 use stepwell_postgres::{Address, Durability, PostgresOptions, PostgresStore, Role, script};
 
@@ -287,17 +291,20 @@ fn who_wrote_an_event_is_what_the_server_says() {
     let store = PostgresStore::open(address).unwrap();
     let store: &dyn Store = &store;
     create(store, "a");
-    let said = stepwell::Said {
+    let said = stepwell::model::Said {
         text: "hello".to_owned(),
         lane: stepwell::Lane::main(),
-        who: stepwell::Who { login: Some("boss".to_owned()), ..stepwell::Who::new("boss", "x") },
+        who: stepwell::model::Who {
+            login: Some("boss".to_owned()),
+            ..stepwell::model::Who::new("boss", "x")
+        },
         now: false,
     };
     let id: SessionId = "a".parse().unwrap();
     let events = vec![said.into()];
     let append = Append { session: id.clone(), epoch: None, expected: None, events: events.into() };
     store.write(Write::Append(append)).unwrap();
-    let found = store.keyed_events(&id, &[stepwell::Kind::Said]).unwrap();
+    let found = store.keyed_events(&id, &[stepwell::model::Kind::Said]).unwrap();
     let stepwell::Event::Said(said) = &found[0].event else { panic!("{found:?}") };
     assert_eq!(said.who.login.as_deref(), Some(role.as_str()));
     // Nor can the role say so by SQL.

@@ -2,13 +2,13 @@
 
 use std::time::Duration;
 
-use stepwell::query::Excerpt;
-use stepwell::{
-    Append, Attachment, Create, Created, Driver, Event, EventId, Family, Filter, KeyRange, Kind,
-    Lane, Lease, LeaseRequest, Maintain as _, Message, NewEvent, Origin, Processes, Query,
-    Question, Record, RecordQuery, Seq, SessionId, Span, Status, Store, SystemProcesses, Write,
-    Written,
+use stepwell::model::{Attachment, Driver, EventId, Kind, Origin, Question, Record};
+use stepwell::store::query::{Family, Filter, KeyRange, Query, RecordQuery};
+use stepwell::store::{
+    Append, Create, Excerpt, Lease, LeaseRequest, Maintain as _, Processes, Span, SystemProcesses,
+    Write, Written,
 };
+use stepwell::{Created, Event, Lane, Message, NewEvent, Seq, SessionId, Status, Store};
 use stepwell_cluster::Proxy;
 use stepwell_postgres::PostgresStore;
 
@@ -48,10 +48,10 @@ fn an_append_is_one_round_trip_whatever_it_holds() {
     let lease = begin(store, "a");
     let blob = store.put_blob(b"the file").unwrap();
     let critic: Lane = "critic".parse().unwrap();
-    let file = stepwell::FileChanged {
+    let file = stepwell::model::FileChanged {
         path: "a.rs".to_owned(),
-        before: stepwell::FileState::Absent,
-        after: stepwell::FileState::File { blob, mode: 0o644 },
+        before: stepwell::model::FileState::Absent,
+        after: stepwell::model::FileState::File { blob, mode: 0o644 },
         renamed_from: None,
     };
     let mut kinds: Vec<(&str, Vec<NewEvent>)> = vec![

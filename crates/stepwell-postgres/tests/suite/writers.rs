@@ -6,7 +6,8 @@ use std::process::{Child, ChildStdin, Command, Stdio};
 use std::sync::mpsc::{Receiver, channel};
 use std::time::{Duration, Instant};
 
-use stepwell::{Event, SessionId, Span, Store};
+use stepwell::store::Span;
+use stepwell::{Event, SessionId, Store};
 
 /// A process that writes.
 pub(crate) struct Writer {

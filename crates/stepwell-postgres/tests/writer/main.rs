@@ -9,10 +9,11 @@ use std::process::ExitCode;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 
-use stepwell::{
-    Append, Create, Created, Error, EventId, LEASE_TTL, Lease, LeaseRequest, Message, NewEvent,
-    Processes, Result, SessionId, Store, SystemProcesses, Write,
+use stepwell::model::EventId;
+use stepwell::store::{
+    Append, Create, LEASE_TTL, Lease, LeaseRequest, Processes, SystemProcesses, Write,
 };
+use stepwell::{Created, Error, Message, NewEvent, Result, SessionId, Store};
 use stepwell_postgres::{Address, PostgresStore};
 
 fn main() -> ExitCode {

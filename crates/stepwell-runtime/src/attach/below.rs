@@ -3,9 +3,11 @@
 use std::collections::{BTreeMap, BTreeSet};
 use std::time::Duration;
 
-use stepwell::changes::{Notice, Subscription};
-use stepwell::gates::Gates;
-use stepwell::{Event, Facts, Kind, Origin, Recorded, Result, Seq, SessionId, Stepwell};
+use stepwell::model::{Kind, Origin};
+use stepwell::sessions::{Notice, Subscription};
+use stepwell::store::Facts;
+use stepwell::work::Gates;
+use stepwell::{Event, Recorded, Result, Seq, SessionId, Stepwell};
 use stepwell_agent::run::{GateAnswer, OpenGate, RunEvent};
 
 /// How long one look waits for something new. Whoever lets go is let go within this time.

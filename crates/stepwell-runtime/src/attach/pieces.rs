@@ -4,7 +4,8 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use parking_lot::{Mutex, MutexGuard};
-use stepwell::{Lane, Recorded, Seq, SessionId, Span, Stepwell};
+use stepwell::store::Span;
+use stepwell::{Lane, Recorded, Seq, SessionId, Stepwell};
 use stepwell_agent::provider::Delta;
 use stepwell_agent::run::RunEvent;
 use stepwell_wire::{LivePiece, LivePieceKind};

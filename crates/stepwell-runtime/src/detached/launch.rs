@@ -43,7 +43,7 @@ impl Launcher {
     /// # Errors
     /// If the program cannot be started, or ends without an answer.
     pub fn start(&self, request: &DetachedRequest) -> std::io::Result<DetachedAnswer> {
-        stepwell::refuse_link(&self.logs).map_err(std::io::Error::other)?;
+        stepwell::store::refuse_link(&self.logs).map_err(std::io::Error::other)?;
         DirBuilder::new().recursive(true).mode(0o700).create(&self.logs)?;
         let path =
             self.logs.join(format!("request-{}-{:?}.log", std::process::id(), thread_number()));

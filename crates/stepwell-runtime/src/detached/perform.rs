@@ -3,7 +3,8 @@
 use serde::Serialize;
 use serde_json::Value;
 use stepwell::error::Action;
-use stepwell::{Compacted, Seq, SessionId, Stepwell, Who};
+use stepwell::model::{Compacted, Who};
+use stepwell::{Seq, SessionId, Stepwell};
 use stepwell_agent::redact::Redactor;
 use stepwell_agent::run::Shrunk;
 use stepwell_files::plan::Others;
@@ -145,7 +146,7 @@ impl Runtime {
     /// # Errors
     /// If the session cannot be read, or its folder is gone.
     pub fn preview_rewind(&self, session: &SessionId, asked: &Asked) -> Result<Preview> {
-        let well = self.existing(stepwell::Access::Read)?;
+        let well = self.existing(stepwell::sqlite::Access::Read)?;
         let (head, redactor) = (well.info(session)?.head, Redactor::new([]));
         let root = match asked.scope.moves_files() {
             true => files::root(&head, self)?,

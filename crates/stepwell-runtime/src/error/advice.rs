@@ -1,7 +1,8 @@
 //! Which error is of which kind, and what would help against it.
 
 use stepwell::error::{Action, Listing};
-use stepwell::{Owner, Remedy, SessionId};
+use stepwell::model::Owner;
+use stepwell::{Remedy, SessionId};
 
 use super::{Error, ErrorKind, SinceAnswer};
 
@@ -46,9 +47,10 @@ impl Error {
     pub fn kind(&self) -> ErrorKind {
         match self {
             Self::Refused { kind, .. } => *kind,
-            Self::Store(error) | Self::RunsElsewhere(error) => ErrorKind::Store(error.kind()),
             Self::Workspace(error) => ErrorKind::Workspace(error.kind()),
-            Self::Agent(stepwell_agent::Error::Store(error))
+            Self::Store(error)
+            | Self::RunsElsewhere(error)
+            | Self::Agent(stepwell_agent::Error::Store(error))
             | Self::Flow(stepwell_flow::Error::Store(error))
             | Self::Files(stepwell_files::Error::Store(error)) => ErrorKind::Store(error.kind()),
             Self::Files(stepwell_files::Error::HalfMoved { .. }) | Self::Unsaved { .. } => {
@@ -90,10 +92,11 @@ impl Error {
                 return vec![of(Action::ShowEvents, session), of(Action::Rewind, session)];
             }
             Self::NotWaiting { session, elsewhere: true } => of(Action::Attach, session),
-            Self::NotWaiting { session, .. } => of(Action::Resume, session),
             Self::NoGate { open, .. } if open.is_empty() => Remedy::List(Listing::Gates),
             Self::NoGate { session, open, .. } => Remedy::answer(session, open),
-            Self::BadAnswer { session, is_late: true, .. } => of(Action::Resume, session),
+            Self::NotWaiting { session, .. } | Self::BadAnswer { session, is_late: true, .. } => {
+                of(Action::Resume, session)
+            }
             Self::BadAnswer { session, .. } => of(Action::Respond, session),
             Self::AnsweredBefore { session, since, .. } => match since {
                 SinceAnswer::Runs => of(Action::Attach, session),

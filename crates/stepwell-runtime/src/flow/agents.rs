@@ -4,7 +4,8 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 use std::time::Duration;
 
-use stepwell::{Remedy, Usage};
+use stepwell::Remedy;
+use stepwell::model::Usage;
 use stepwell_agent::agent::Agent;
 use stepwell_agent::permission::Mode;
 use stepwell_agent::provider::remote::Sampling;
@@ -213,7 +214,7 @@ impl Crew {
             format!("agents.{agent}.tools: {error} (expected one of: {})", known.join(", "))
         })?;
         // An agent of a flow starts no subagents: the flow's pattern says who works.
-        let resumable = |tool: &Arc<dyn Tool>| tool.effect() == stepwell::Effect::Resumable;
+        let resumable = |tool: &Arc<dyn Tool>| tool.effect() == stepwell::model::Effect::Resumable;
         Ok(selection.tools.into_iter().filter(|tool| !resumable(tool)).collect())
     }
 }

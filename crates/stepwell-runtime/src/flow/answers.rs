@@ -1,7 +1,9 @@
 //! Answers to a flow's questions.
 
-use stepwell::gates::Gates;
-use stepwell::{Answer, Gate, GateAnswered, Head, Remedy, SessionId, Time, Who};
+use stepwell::log::Head;
+use stepwell::model::{Answer, Gate, GateAnswered, Time, Who};
+use stepwell::work::Gates;
+use stepwell::{Remedy, SessionId};
 use stepwell_agent::redact::Redactor;
 use stepwell_flow::Memo;
 use stepwell_flow::spec::Spec;

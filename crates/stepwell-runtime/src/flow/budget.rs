@@ -2,7 +2,8 @@
 
 use std::time::Duration;
 
-use stepwell::{Money, Session, Spent};
+use stepwell::Session;
+use stepwell::model::{Money, Spent};
 use stepwell_agent::run::{Allowed, SharedBudget};
 use stepwell_flow::History;
 use stepwell_flow::spec::Spec;

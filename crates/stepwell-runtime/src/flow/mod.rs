@@ -17,10 +17,10 @@ use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use serde_json::Value;
-use stepwell::{
-    Created, Edited, Flow as Described, FlowSettings, NewEvent, PhaseSet, Query, Session,
-    SessionId, Span, SpecHash, Status, Stepwell,
-};
+use stepwell::model::{Edited, Flow as Described, FlowSettings, PhaseSet, SpecHash};
+use stepwell::store::Span;
+use stepwell::store::query::Query;
+use stepwell::{Created, NewEvent, Session, SessionId, Status, Stepwell};
 use stepwell_flow::guided::{GOAL, Survey};
 use stepwell_flow::spec::{Pattern, Spec};
 use stepwell_flow::{Agents as _, History, Stored};

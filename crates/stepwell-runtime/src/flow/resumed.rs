@@ -4,11 +4,11 @@ use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use serde_json::Value;
+use stepwell::log::Head;
+use stepwell::model::{Digest, Edited, FlowSettings, GateAnswered, Node, NodeState, Time, Who};
+use stepwell::store::Span;
 use stepwell::trust::Weighed;
-use stepwell::{
-    Digest, Edited, FlowSettings, GateAnswered, Head, NewEvent, Node, NodeState, Remedy, Seq,
-    Session, Span, Time, Who,
-};
+use stepwell::{NewEvent, Remedy, Seq, Session};
 use stepwell_flow::spec::Spec;
 use stepwell_flow::{History, Stored};
 use stepwell_workspace::{Prior, Settled, Well};

@@ -6,7 +6,8 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use serde_json::Value;
-use stepwell::{Event, Node, NodeKey, Seq, Session, Usage};
+use stepwell::model::{Node, NodeKey, Usage};
+use stepwell::{Event, Seq, Session};
 use stepwell_flow::revision::agent_of;
 use stepwell_flow::spec::Spec;
 use stepwell_flow::template::Scope;
@@ -145,7 +146,7 @@ fn flow_report(
 /// What each agent used, over all of the flow's runs.
 fn by_agent(session: &Session, spec: &Spec) -> Result<BTreeMap<String, Usage>> {
     let mut used: BTreeMap<String, Usage> = BTreeMap::new();
-    for fact in session.keyed_events(&[stepwell::Kind::Node])? {
+    for fact in session.keyed_events(&[stepwell::model::Kind::Node])? {
         let Event::Node(Node { key, usage: Some(usage), .. }) = fact.event else { continue };
         let key = key.parse::<NodeKey>().ok();
         if let Some(agent) = key.and_then(|key| agent_of(spec, &key)) {

@@ -3,8 +3,9 @@
 
 use std::path::PathBuf;
 
+use stepwell::log::Head;
+use stepwell::model::{FlowSettings, Settings, Who};
 use stepwell::trust::Weighed;
-use stepwell::{FlowSettings, Head, Settings, Who};
 
 use crate::request::{FlowOptions, RunOptions};
 use crate::runtime::Runtime;

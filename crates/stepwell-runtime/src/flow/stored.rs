@@ -1,6 +1,8 @@
 //! What a flow's session holds of it: what it did, and the spec to go on with.
 
-use stepwell::{Digest, Head, SessionId, Stepwell};
+use stepwell::log::Head;
+use stepwell::model::Digest;
+use stepwell::{SessionId, Stepwell};
 use stepwell_flow::History;
 use stepwell_flow::spec::Spec;
 

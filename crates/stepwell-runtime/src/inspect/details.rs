@@ -1,9 +1,10 @@
 //! A session in a list and in detail.
 
-use stepwell::{
-    Event, Kin, Kind, Origin, Recorded, Relative, Seq, SessionId, SessionInfo, Spent, Stepwell,
-    Subagents, Timeline, TrashScope,
-};
+use stepwell::log::Timeline;
+use stepwell::model::{Kind, Origin, Spent};
+use stepwell::sessions::{Kin, Relative, Subagents};
+use stepwell::store::query::TrashScope;
+use stepwell::{Event, Recorded, Seq, SessionId, SessionInfo, Stepwell};
 use stepwell_wire::{
     Child, ChildKind, LaneInfo, Messages, NamedSeq, Session, SessionDetails, SessionItem,
     SessionStatus,

@@ -1,7 +1,8 @@
 //! A session's files: their versions, what they held, and what became of them.
 
 use stepwell::error::Action;
-use stepwell::{FileState, Kind, Seq, SessionId, Stepwell};
+use stepwell::model::{FileState, Kind};
+use stepwell::{Seq, SessionId, Stepwell};
 use stepwell_files::diff::Side;
 use stepwell_files::history::{History, Version};
 use stepwell_wire::{FileContent, FileDiff, FileVersion, FileVersionKind};

@@ -5,9 +5,11 @@ use std::sync::mpsc;
 use std::sync::{Arc, Weak};
 use std::time::Duration;
 
-use stepwell::changes::{Notice, Subscription};
-use stepwell::gates::Gates;
-use stepwell::{Error as StoreError, Facts, Kind, SessionId, Status, Stepwell};
+use stepwell::model::Kind;
+use stepwell::sessions::{Notice, Subscription};
+use stepwell::store::Facts;
+use stepwell::work::Gates;
+use stepwell::{Error as StoreError, SessionId, Status, Stepwell};
 use stepwell_files::forwarded::asked_in;
 use stepwell_wire::{GateChange, GateChangeKind, OpenGate};
 use stepwell_workspace::Well;

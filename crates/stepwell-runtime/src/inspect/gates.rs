@@ -1,7 +1,8 @@
 //! The questions that wait for a human.
 
-use stepwell::gates::{Asked, Asker, Gates};
-use stepwell::{Query, SessionId, Status, Stepwell};
+use stepwell::store::query::Query;
+use stepwell::work::{Asked, Asker, Gates};
+use stepwell::{SessionId, Status, Stepwell};
 use stepwell_files::forwarded::waits_above;
 use stepwell_wire::OpenGate;
 

@@ -4,10 +4,11 @@ use std::collections::BTreeMap;
 use std::num::NonZeroU32;
 
 use serde_json::Value;
-use stepwell::query::Excerpt;
-use stepwell::{
-    Event, Head, Kind, Node, NodeKey, NodeState, Recorded, Stepwell, TaskStatus, Tasks, Timeline,
-};
+use stepwell::log::{Head, Timeline};
+use stepwell::model::{Kind, Node, NodeKey, NodeState, TaskStatus};
+use stepwell::store::Excerpt;
+use stepwell::work::Tasks;
+use stepwell::{Event, Recorded, Stepwell};
 use stepwell_flow::Stored;
 use stepwell_flow::guided::{ROUNDS, Review, is_over};
 use stepwell_flow::spec::Pattern;
@@ -145,7 +146,7 @@ fn text(output: &Value, key: &str) -> String {
 #[cfg(test)]
 mod tests {
     use serde_json::json;
-    use stepwell::Task;
+    use stepwell::model::Task;
 
     use super::*;
 

@@ -4,9 +4,11 @@ use std::cmp::Reverse;
 use std::ops::Range;
 use std::path::{Path, PathBuf};
 
-use stepwell::{
-    Estimate, Head, Query, SessionId, SessionInfo, Sort, Spent, Stepwell, Subagents, Time,
-};
+use stepwell::log::Head;
+use stepwell::model::{Estimate, Spent, Time};
+use stepwell::sessions::Subagents;
+use stepwell::store::query::{Query, Sort};
+use stepwell::{SessionId, SessionInfo, Stepwell};
 use stepwell_wire::{Session, SessionItem};
 
 use crate::error::Result;

@@ -4,8 +4,11 @@
 use std::time::Duration;
 
 use stepwell::error::{GateChoice, Listing};
-use stepwell::gates::{Asked, Gates};
-use stepwell::{Access, Query, Remedy, SessionId, Stepwell, Time};
+use stepwell::model::Time;
+use stepwell::sqlite::Access;
+use stepwell::store::query::Query;
+use stepwell::work::{Asked, Gates};
+use stepwell::{Remedy, SessionId, Stepwell};
 use stepwell_workspace::Workspace;
 
 use super::gates::all_with_gates;

@@ -1,6 +1,8 @@
 //! What was said in a session, and what of it still counts.
 
-use stepwell::{Damage, Event, Recorded, Seq, SessionId, Span, Stepwell, Timeline};
+use stepwell::log::Timeline;
+use stepwell::store::{Damage, Span};
+use stepwell::{Event, Recorded, Seq, SessionId, Stepwell};
 
 use crate::error::{Error, Result};
 

@@ -2,11 +2,11 @@
 
 use std::collections::HashSet;
 
-use stepwell::calls::ImportedCalls;
-use stepwell::{
-    Driver, Event, Head, Lane, Message, MessageOrigin, Part, Pins, Recorded, Role, Seq, SessionId,
-    Span, State, Stepwell, Timeline, View,
-};
+use stepwell::log::{Head, ImportedCalls, MessageOrigin, State, Timeline};
+use stepwell::model::{Driver, Part, Role};
+use stepwell::store::Span;
+use stepwell::work::Pins;
+use stepwell::{Event, Lane, Message, Recorded, Seq, SessionId, Stepwell, View};
 use stepwell_agent::context::window::{Entry, Window, is_request};
 use stepwell_wire::{ModelView, ViewInstructions, ViewMessage, ViewMessageKind, ViewTools};
 
@@ -96,7 +96,7 @@ fn window(then: Then, usage: &ContextUsage, lane: &Lane) -> Window {
     if is_bare && head.driver == Driver::Own && head.flow.is_none() {
         let (seq, made, answers) = (last.next(), MessageOrigin::Recorded, Vec::new());
         let message = Message::user(&*head.task);
-        view.messages.push(stepwell::ViewMessage { seq, place: seq, made, answers, message });
+        view.messages.push(stepwell::log::ViewMessage { seq, place: seq, made, answers, message });
     }
     let window = Window::new(lane.clone(), usage.context.counter());
     window.of(view, first, |_| false).with_goal(head.goal)

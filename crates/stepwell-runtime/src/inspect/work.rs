@@ -1,6 +1,6 @@
 //! How a session's work stands.
 
-use stepwell::gates::Gates;
+use stepwell::work::Gates;
 use stepwell::{SessionId, Stepwell};
 use stepwell_formats::said;
 use stepwell_wire::{TaskInfo, WorkState};

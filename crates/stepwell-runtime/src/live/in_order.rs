@@ -1,6 +1,7 @@
 //! Pieces and events in one order: they come by two ways, and neither waits for the other.
 
-use stepwell::{Event, Lane, Message, Part, Recorded, Role, Seq, SessionId};
+use stepwell::model::{Part, Role};
+use stepwell::{Event, Lane, Message, Recorded, Seq, SessionId};
 use stepwell_agent::provider::NO_ANSWER;
 use stepwell_wire::{LivePiece, LivePieceKind};
 
@@ -160,7 +161,7 @@ mod tests {
 
     fn said(seq: u64, text: &str) -> Recorded {
         let event = Event::Message(Message::assistant(text));
-        Recorded { seq: Seq::new(seq), at: stepwell::Time::EPOCH, id: None, event }
+        Recorded { seq: Seq::new(seq), at: stepwell::model::Time::EPOCH, id: None, event }
     }
 
     fn shown(pieces: &[LivePiece]) -> String {

@@ -8,7 +8,8 @@ use std::sync::mpsc::{self, RecvTimeoutError};
 use std::time::Duration;
 
 use parking_lot::Mutex;
-use stepwell::{Origin, SessionId, Stepwell};
+use stepwell::model::Origin;
+use stepwell::{SessionId, Stepwell};
 use stepwell_wire::{LivePiece, MessageLine, read_messages};
 use stepwell_workspace::Workspace;
 

@@ -9,7 +9,8 @@ use std::os::unix::net::{UnixListener, UnixStream};
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
-use stepwell::{Digest, SessionId};
+use stepwell::SessionId;
+use stepwell::model::Digest;
 use stepwell_workspace::Workspace;
 
 /// How long the path of a socket may be: 104 bytes with a zero where it is shortest, on macOS.

@@ -1,6 +1,8 @@
 //! Approvals: on record first, answered by whoever is first, and never twice.
 
-use stepwell::{Access, Answer, Choice, Event, Grant, Mode, Role, Status};
+use stepwell::model::{Answer, Choice, Grant, Mode, Role};
+use stepwell::sqlite::Access;
+use stepwell::{Event, Status};
 use stepwell_agent::permission::Rule;
 use stepwell_runtime::inspect::open_gates;
 use stepwell_runtime::{
@@ -254,12 +256,12 @@ fn an_answer_that_was_rewound_is_nobodys_first() {
     let id = handle.id().clone();
     assert_eq!(handle.join().unwrap().status, Status::Paused);
     let well = env.runtime.existing(Access::Write).unwrap();
-    let asked = stepwell::gates::Gates::of(&**well.store(), &id).unwrap().asked.pop().unwrap();
+    let asked = stepwell::work::Gates::of(&**well.store(), &id).unwrap().asked.pop().unwrap();
     let given = Given { gate: Some(asked.gate.id), answer: Answer::from("no") };
     env.runtime.answer(&id, &given, &FlowOptions::default()).unwrap();
     let again = env.runtime.answer(&id, &given, &FlowOptions::default()).unwrap_err();
     assert!(matches!(again, Error::AnsweredBefore { .. }), "{again}");
-    well.lock(&id).unwrap().rewind(asked.seq.prev(), stepwell::Scope::Chat).unwrap();
+    well.lock(&id).unwrap().rewind(asked.seq.prev(), stepwell::model::Scope::Chat).unwrap();
     let late = env.runtime.answer(&id, &given, &FlowOptions::default()).unwrap_err();
     assert!(!matches!(late, Error::AnsweredBefore { .. }), "nobody answered it: {late}");
 }

@@ -2,7 +2,8 @@
 
 use std::process::Command;
 
-use stepwell::{Answer, Status};
+use stepwell::Status;
+use stepwell::model::Answer;
 use stepwell_runtime::{EventStream, FlowOptions, Given, OpenGate, RunEvent};
 
 use crate::test_env::{TestEnv, asked};

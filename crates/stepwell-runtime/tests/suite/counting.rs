@@ -4,11 +4,13 @@ use std::collections::BTreeMap;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::time::Duration;
 
-use stepwell::{
-    ChangeCursor, Changes, Counts, Digest, Filter, Found, Lane, LaneState, Lease, LeaseRequest,
-    Maintain, Page, Query, Redactor, Result, Search, Selection, SessionId, SessionInfo, Slice,
-    SqliteStore, Store, Write, Written,
-};
+use stepwell::log::{LaneState, Redactor};
+use stepwell::model::Digest;
+use stepwell::sqlite::SqliteStore;
+use stepwell::store::changes::{ChangeCursor, Changes};
+use stepwell::store::query::{Filter, Found, Page, Query, Search};
+use stepwell::store::{Counts, Lease, LeaseRequest, Maintain, Selection, Slice, Write, Written};
+use stepwell::{Lane, Result, SessionId, SessionInfo, Store};
 
 /// A store in memory that counts the events that are read.
 #[derive(Debug)]

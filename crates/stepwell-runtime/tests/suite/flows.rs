@@ -1,6 +1,8 @@
 //! Flows as handles: started, watched, answered, interrupted, resumed.
 
-use stepwell::{Access, Answer, Status};
+use stepwell::Status;
+use stepwell::model::Answer;
+use stepwell::sqlite::Access;
 use stepwell_runtime::inspect::open_gates;
 use stepwell_runtime::{Error, FlowOptions, Given, Hears, RunEvent, SayRequest};
 

@@ -8,7 +8,8 @@ use std::path::PathBuf;
 use std::sync::mpsc;
 use std::time::Duration;
 
-use stepwell::{Event, Lane, Origin, Role, Seq, SessionId, Status};
+use stepwell::model::{Origin, Role};
+use stepwell::{Event, Lane, Seq, SessionId, Status};
 use stepwell_agent::permission::Mode;
 use stepwell_agent::provider::Delta;
 use stepwell_runtime::live::{Listening, LivePiece, LivePieceKind, listen};
@@ -66,7 +67,7 @@ impl Stage {
     /// Listens to a session as another process of the user does.
     fn listen(&self, id: &SessionId) -> Heard {
         let elsewhere = self.env.elsewhere();
-        let well = elsewhere.existing(stepwell::Access::Read).unwrap();
+        let well = elsewhere.existing(stepwell::sqlite::Access::Read).unwrap();
         let (to, pieces) = mpsc::channel();
         let tell = move |piece| drop(to.send(piece));
         Heard { pieces, listening: listen(&elsewhere, &well, id, tell) }
@@ -213,7 +214,7 @@ fn the_socket_is_the_users_alone_and_goes_with_the_run() {
     let made = sockets(&env);
     assert_eq!((mode(&folder), made.len()), (0o700, 1));
     assert_eq!(mode(&made[0]), 0o600);
-    handle.answer(&open.gate.id, stepwell::Answer::ALLOW_ONCE, "ann@desk").unwrap();
+    handle.answer(&open.gate.id, stepwell::model::Answer::ALLOW_ONCE, "ann@desk").unwrap();
     assert_eq!(handle.join().unwrap().status, Status::Success);
     assert!(sockets(&env).is_empty());
 }
@@ -280,7 +281,7 @@ fn a_subagent_is_heard_by_its_own_name_and_with_the_run_that_it_belongs_to() {
             break piece.session;
         }
     };
-    let well = stage.env.runtime.existing(stepwell::Access::Read).unwrap();
+    let well = stage.env.runtime.existing(stepwell::sqlite::Access::Read).unwrap();
     let origin = well.info(&child).unwrap().head.origin;
     assert!(matches!(&origin, Origin::Subagent { parent } if parent == handle.id()), "{origin:?}");
     // By its own name only its own words are heard.
@@ -337,7 +338,7 @@ fn a_path_that_is_too_long_for_a_socket_is_reached_all_the_same() {
     stage.env.runtime = stepwell_runtime::Runtime::new(workspace);
     stage.strict.push(halved());
     let handle = stage.start();
-    let well = stage.env.runtime.existing(stepwell::Access::Read).unwrap();
+    let well = stage.env.runtime.existing(stepwell::sqlite::Access::Read).unwrap();
     let (to, pieces) = mpsc::channel();
     let tell = move |piece| drop(to.send(piece));
     let listening = listen(&stage.env.runtime, &well, handle.id(), tell);

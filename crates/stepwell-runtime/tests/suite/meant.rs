@@ -3,8 +3,10 @@
 use std::path::Path;
 
 use stepwell::error::{GateChoice, Listing};
-use stepwell::gates::Gates;
-use stepwell::{Access, Answer, GateAnswered, Remedy, Seq, SessionId, Status, Stepwell};
+use stepwell::model::{Answer, GateAnswered};
+use stepwell::sqlite::Access;
+use stepwell::work::Gates;
+use stepwell::{Remedy, Seq, SessionId, Status, Stepwell};
 use stepwell_runtime::inspect::{meant_gate, open_gates};
 use stepwell_runtime::{
     Error, FlowOptions, Given, Notice, Notices, Patience, ResumeRequest, RunOptions, RunRequest,
@@ -108,14 +110,14 @@ fn an_answer_to_a_question_that_is_another_one_by_now_is_refused() {
     let id = paused(&env.runtime, &env.root());
     let (gate, seq) = only_gate(&env.runtime, &id);
     let well = env.runtime.existing(Access::Write).unwrap();
-    let asked = well.store().keyed_events(&id, &[stepwell::Kind::Gate]).unwrap().remove(0);
+    let asked = well.store().keyed_events(&id, &[stepwell::model::Kind::Gate]).unwrap().remove(0);
     // The session is rewound to before it, and asks something else under the same name.
     let session = well.lock(&id).unwrap();
-    let restored = stepwell::Restored::default();
-    let scope = stepwell::Scope::Chat;
-    session.append(stepwell::Rewound { to: seq.prev(), scope, restored }).unwrap();
+    let restored = stepwell::model::Restored::default();
+    let scope = stepwell::model::Scope::Chat;
+    session.append(stepwell::model::Rewound { to: seq.prev(), scope, restored }).unwrap();
     let stepwell::Event::Gate(again) = asked.event else { panic!() };
-    session.append(stepwell::Gate { prompt: "run rm -r x".to_owned(), ..again }).unwrap();
+    session.append(stepwell::model::Gate { prompt: "run rm -r x".to_owned(), ..again }).unwrap();
     drop(session);
     let given = Given { gate: Some(gate), answer: Answer::from("yes") };
     let flow = FlowOptions::default();
@@ -173,7 +175,7 @@ fn asked_often(well: &Stepwell, count: usize) -> SessionId {
     let id: SessionId = format!("often-{count}").parse().unwrap();
     let session = well.create(stepwell::Created::new(id.clone(), "ask")).unwrap();
     for n in 1..=count {
-        session.append(stepwell::Gate::new(format!("call_{n}"), "May it?")).unwrap();
+        session.append(stepwell::model::Gate::new(format!("call_{n}"), "May it?")).unwrap();
         if n < count {
             let answer = GateAnswered::new(format!("call_{n}"), Answer::ALLOW_ONCE, "ann@desk");
             well.answer(&id, answer).unwrap();
@@ -186,7 +188,7 @@ fn asked_often(well: &Stepwell, count: usize) -> SessionId {
 fn what_waits_is_found_with_as_many_reads_after_ten_questions_as_after_thousands() {
     let reads = |count: usize| {
         let counting = std::sync::Arc::new(crate::counting::Counting::default());
-        let well = Stepwell::with(counting.clone(), stepwell::Deps::default());
+        let well = Stepwell::with(counting.clone(), stepwell::sessions::Deps::default());
         let id = asked_often(&well, count);
         counting.reset();
         let waiting = Gates::waiting(&**well.store(), &id).unwrap();

@@ -2,7 +2,8 @@
 
 use std::path::Path;
 
-use stepwell::{Answer, Money, Status};
+use stepwell::Status;
+use stepwell::model::{Answer, Money};
 use stepwell_runtime::{ResumeRequest, RunOptions, RunRequest};
 use stepwell_workspace::{Host, Notices, Wanted, Workspace};
 

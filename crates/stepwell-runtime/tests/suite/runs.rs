@@ -1,6 +1,7 @@
 //! Runs as handles: started, watched, interrupted, resumed, forked, rewound.
 
-use stepwell::{Answer, Scope, Status, StopReason};
+use stepwell::model::{Answer, Scope};
+use stepwell::{Status, StopReason};
 use stepwell_agent::provider::Delta;
 use stepwell_runtime::{Error, ForkRequest, ResumeRequest, RewindRequest, RunEvent, RunRequest};
 
@@ -35,7 +36,7 @@ fn a_run_is_started_watched_answered_interrupted_resumed_forked_and_rewound() {
     let fork = ForkRequest { session: id.clone(), at: None, label: Some("try".to_owned()) };
     let fork = env.runtime.fork(&fork).unwrap();
     assert_eq!(
-        env.runtime.workspace().session("try", stepwell::Access::Read).unwrap().1,
+        env.runtime.workspace().session("try", stepwell::sqlite::Access::Read).unwrap().1,
         fork.session
     );
     let to = open.seq;
@@ -50,7 +51,7 @@ fn a_session_whose_run_has_just_ended_is_resumed_once_it_lets_go() {
     let handle = env.start("- {text: Done.}\n- {text: Again.}");
     let id = handle.id().clone();
     handle.join().unwrap();
-    let well = env.runtime.existing(stepwell::Access::Write).unwrap();
+    let well = env.runtime.existing(stepwell::sqlite::Access::Write).unwrap();
     let held = well.lock(&id).unwrap();
     std::thread::scope(|scope| {
         let resumed = scope.spawn(|| {

@@ -1,7 +1,10 @@
 //! A subagent's question is asked by those above it too. Whoever answers one of them answers both.
 
-use stepwell::gates::Gates;
-use stepwell::{Access, Answer, Checkpoint, Origin, Query, SessionId, Status};
+use stepwell::model::{Answer, Checkpoint, Origin};
+use stepwell::sqlite::Access;
+use stepwell::store::query::Query;
+use stepwell::work::Gates;
+use stepwell::{SessionId, Status};
 use stepwell_agent::permission::Mode;
 use stepwell_runtime::inspect::{meant_gate, open_gates, sessions_with_gates};
 use stepwell_runtime::{

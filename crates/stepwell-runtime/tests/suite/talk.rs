@@ -1,6 +1,7 @@
 //! Words and stops, from this process and from others.
 
-use stepwell::{Answer, Checkpoint, Event, Lane, Phase, PhaseSet, Said, Status, StopAsked, Who};
+use stepwell::model::{Answer, Checkpoint, Phase, PhaseSet, Said, StopAsked, Who};
+use stepwell::{Event, Lane, Status};
 use stepwell_agent::provider::Delta;
 use stepwell_runtime::{RunEvent, RunRequest};
 
@@ -27,7 +28,7 @@ fn what_is_said_while_a_run_works_goes_before_its_next_call_in_order_each_once()
     let id = handle.id().clone();
     let open = asked(&mut handle.events());
     handle.say("first", false).unwrap();
-    let well = env.elsewhere().existing(stepwell::Access::Write).unwrap();
+    let well = env.elsewhere().existing(stepwell::sqlite::Access::Write).unwrap();
     well.say(&id, said("second", false)).unwrap();
     handle.answer(&open.gate.id, Answer::ALLOW_ONCE, "ann@desk").unwrap();
     assert_eq!(handle.join().unwrap().status, Status::Success);
@@ -49,7 +50,7 @@ fn what_cannot_wait_ends_the_models_call() {
     let id = handle.id().clone();
     let mut events = handle.events();
     events.find(|event| matches!(event, RunEvent::Waiting(_))).unwrap();
-    let well = env.elsewhere().existing(stepwell::Access::Write).unwrap();
+    let well = env.elsewhere().existing(stepwell::sqlite::Access::Write).unwrap();
     well.say(&id, said("now", true)).unwrap();
     let takes_in = |event: &RunEvent| match event {
         RunEvent::Recorded(recorded) => {
@@ -94,7 +95,7 @@ pattern:
     }
     let words = said("now", true);
     let words = Said { lane: "a/writer".parse().unwrap(), ..words };
-    env.elsewhere().existing(stepwell::Access::Write).unwrap().say(&id, words).unwrap();
+    env.elsewhere().existing(stepwell::sqlite::Access::Write).unwrap().say(&id, words).unwrap();
     let broken_off = |event: &RunEvent| match event {
         RunEvent::Within { lane, event, .. } if matches!(**event, RunEvent::Delta(Delta::Void)) => {
             Some(lane.to_string())
@@ -130,10 +131,10 @@ fn every_answer_says_when_it_was_asked_for_and_when_it_began() {
     let id = handle.id().clone();
     assert_eq!(handle.join().unwrap().status, Status::Success);
     let mut began = Vec::new();
-    let mut last = stepwell::Time::from_micros(0);
+    let mut last = stepwell::model::Time::from_micros(0);
     for event in env.events(&id) {
         let Event::Message(message) = &event.event else { continue };
-        if message.role != stepwell::Role::Assistant {
+        if message.role != stepwell::model::Role::Assistant {
             assert_eq!(message.call, None);
             continue;
         }
@@ -153,7 +154,7 @@ fn a_stop_from_another_process_stops_the_runner_that_it_names() {
     let handle = env.start(ASKS);
     let id = handle.id().clone();
     asked(&mut handle.events());
-    let well = env.elsewhere().existing(stepwell::Access::Write).unwrap();
+    let well = env.elsewhere().existing(stepwell::sqlite::Access::Write).unwrap();
     let epoch = well.info(&id).unwrap().held.unwrap().epoch;
     let who = Who::from("ann@desk");
     well.ask_to_stop(&id, StopAsked { epoch, who, reason: None }).unwrap();
@@ -184,7 +185,7 @@ fn phases_checkpoints_and_questions_reach_a_run_from_another_process() {
     let id = handle.id().clone();
     let open = asked(&mut handle.events());
     // The run waits for a person, and holds its lease.
-    let well = env.elsewhere().existing(stepwell::Access::Write).unwrap();
+    let well = env.elsewhere().existing(stepwell::sqlite::Access::Write).unwrap();
     let epoch = well.info(&id).unwrap().held.unwrap().epoch;
     well.enter_phase(&id, Phase::Initialize).unwrap();
     well.enter_phase(&id, Phase::Discuss).unwrap();
@@ -227,7 +228,7 @@ fn a_run_is_made_shorter_before_its_models_next_call() {
     let id = handle.id().clone();
     let open = asked(&mut handle.events());
     // The run waits for a person, and holds its lease.
-    let well = env.elsewhere().existing(stepwell::Access::Write).unwrap();
+    let well = env.elsewhere().existing(stepwell::sqlite::Access::Write).unwrap();
     assert!(well.ask_to_compact(&id).unwrap().is_some());
     handle.answer(&open.gate.id, Answer::ALLOW_ONCE, "ann@desk").unwrap();
     assert_eq!(handle.join().unwrap().status, Status::Success);

@@ -4,7 +4,8 @@ use std::collections::BTreeMap;
 use std::path::Path;
 use std::sync::Arc;
 
-use stepwell::{Event, Recorded, SessionId, Span};
+use stepwell::store::Span;
+use stepwell::{Event, Recorded, SessionId};
 use stepwell_flow::spec::Spec;
 use stepwell_runtime::{
     EventStream, FlowOptions, FlowRequest, OpenGate, Patience, ResumeRequest, RunEvent, RunHandle,
@@ -102,7 +103,7 @@ impl TestEnv {
     }
 
     pub(crate) fn events(&self, id: &SessionId) -> Vec<Recorded> {
-        let well = self.runtime.existing(stepwell::Access::Read).unwrap();
+        let well = self.runtime.existing(stepwell::sqlite::Access::Read).unwrap();
         well.store().events(id, Span::ALL).unwrap().intact(id).unwrap()
     }
 

@@ -9,7 +9,10 @@ use std::num::NonZeroU32;
 use std::path::Path;
 use std::process::{Command, Stdio};
 
-use stepwell::{Access, Event, Kind, Origin, Query, SessionId, Status, TaskStatus};
+use stepwell::model::{Kind, Origin, TaskStatus};
+use stepwell::sqlite::Access;
+use stepwell::store::query::Query;
+use stepwell::{Event, SessionId, Status};
 use stepwell_flow::guided::Outline;
 use stepwell_flow::spec::YesPhase;
 use stepwell_runtime::{Error, ResumeRequest, RunOptions};
@@ -43,7 +46,7 @@ fn child() {
     let place = Repository::at(Path::new(&folder), model);
     let (kind, n) = (var("WORK_KIND"), var("WORK_N").parse().unwrap());
     kill::at(kind, n);
-    stepwell::on_failpoint(kill::pass);
+    stepwell::failpoint::on_failpoint(kill::pass);
     let handle = match session(&place) {
         Some(id) => {
             let options = RunOptions { mode: None, ..RunOptions::default() };

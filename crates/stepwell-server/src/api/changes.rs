@@ -4,10 +4,10 @@ use std::collections::BTreeSet;
 
 use schemars::JsonSchema;
 use serde::{Deserialize, Deserializer};
-use stepwell::{
-    Answer, Change, Checkpoint, CheckpointReason, Edited, Event, Lane, Recorded, Seq, Undone,
-    WorkAsked, WorkChange,
+use stepwell::model::{
+    Answer, Change, Checkpoint, CheckpointReason, Edited, Undone, WorkAsked, WorkChange,
 };
+use stepwell::{Event, Lane, Recorded, Seq};
 use stepwell_runtime::{FlowOptions, ForkRequest, Given, SayRequest, files};
 use stepwell_wire::{
     CheckpointMade, CompactionUndone, Forked, GateAnswered, List, SaidTo, Session, StopAsked,
@@ -95,7 +95,7 @@ pub(super) fn trash(act: &Act<'_>, _: Nothing) -> Result<List<stepwell::SessionI
     if well.info(&id)?.trashed_at.is_some() {
         return Ok(List { items: Vec::new(), next: None });
     }
-    let can_finish = |head: &stepwell::Head| files::root(head, act.runtime()).is_ok();
+    let can_finish = |head: &stepwell::log::Head| files::root(head, act.runtime()).is_ok();
     let removal = act.acting_well().delete_all(&[id], &can_finish)?;
     match removal.left.into_iter().next() {
         Some((_, error)) => Err(error.into()),
@@ -128,7 +128,8 @@ pub(super) fn say(act: &Act<'_>, say: Say) -> Result<SaidTo> {
     if say.text.trim().is_empty() {
         return Err(Problem::invalid("the text is empty").at("text"));
     }
-    let wrong = |error: stepwell::InvalidName| Problem::invalid(error.to_string()).at("lane");
+    let wrong =
+        |error: stepwell::model::InvalidName| Problem::invalid(error.to_string()).at("lane");
     let lane = say.lane.map(|lane| lane.parse::<Lane>().map_err(wrong)).transpose()?;
     let id = act.session()?;
     let is_same = |event: &Event| match event {

@@ -4,7 +4,9 @@ use std::collections::BTreeMap;
 
 use schemars::JsonSchema;
 use serde::Deserialize;
-use stepwell::{Event, Kind, Lane, Order, Origin, Recorded, Seq, SessionId, Span, Spent};
+use stepwell::model::{Kind, Origin, Spent};
+use stepwell::store::{Order, Span};
+use stepwell::{Event, Lane, Recorded, Seq, SessionId};
 use stepwell_files::diff::file_diff;
 use stepwell_files::history::History;
 use stepwell_formats::{Format, Outlet, Shape, Wishes};
@@ -111,8 +113,9 @@ pub(super) fn view(look: &Look<'_>, which: ViewAt) -> Result<ModelView> {
     let lane = match which.lane {
         None => Lane::main(),
         Some(name) => {
-            let wrong =
-                |error: stepwell::InvalidName| Problem::invalid(error.to_string()).at("lane");
+            let wrong = |error: stepwell::model::InvalidName| {
+                Problem::invalid(error.to_string()).at("lane")
+            };
             let lane: Lane = name.parse().map_err(wrong)?;
             if lane != Lane::main() && !look.well().store().lanes(&id)?.contains_key(&lane) {
                 return Err(Problem::absent(format!("{id} has no conversation {lane}")).at("lane"));

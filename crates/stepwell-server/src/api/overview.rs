@@ -2,7 +2,8 @@
 
 use schemars::JsonSchema;
 use serde::Deserialize;
-use stepwell::{Family, Filter, Query, Rank, Search, Statistics, SystemPrompts, TrashScope};
+use stepwell::report::Statistics;
+use stepwell::store::query::{Family, Filter, Query, Rank, Search, SystemPrompts, TrashScope};
 use stepwell_flow::plan::Plan;
 use stepwell_flow::spec::Spec;
 use stepwell_runtime::flow::{SpecFile, specs_in};

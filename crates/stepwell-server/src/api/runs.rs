@@ -6,7 +6,9 @@ use std::path::PathBuf;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
-use stepwell::{Event, Mode, Money, Scope, Seq, SessionId, Span};
+use stepwell::model::{Mode, Money, Scope};
+use stepwell::store::Span;
+use stepwell::{Event, Seq, SessionId};
 use stepwell_runtime::detached::{
     DetachedAnswer, DetachedOptions, DetachedResume, DetachedRewind, RewindTo, Work,
 };
@@ -52,9 +54,9 @@ impl How {
 
 fn money(value: &Value) -> Result<Money> {
     let text = value.as_str().map_or_else(|| value.to_string(), ToOwned::to_owned);
-    let money: Money = text
-        .parse()
-        .map_err(|error: stepwell::NotMoney| Problem::invalid(error.to_string()).at("budget"))?;
+    let money: Money = text.parse().map_err(|error: stepwell::model::NotMoney| {
+        Problem::invalid(error.to_string()).at("budget")
+    })?;
     match money < Money::ZERO {
         true => Err(Problem::invalid("a budget is not negative").at("budget")),
         false => Ok(money),
@@ -84,7 +86,7 @@ pub(super) fn start(act: &Act<'_>, start: Start) -> Result<RunStarted> {
             .at("workspace")
             .hint("GET /stores names folders and stores; ?store=KEY means one"));
     }
-    let wrong = |error: stepwell::InvalidName| Problem::invalid(error.to_string()).at("id");
+    let wrong = |error: stepwell::model::InvalidName| Problem::invalid(error.to_string()).at("id");
     let session = start.id.map(|id| id.parse::<SessionId>().map_err(wrong)).transpose()?;
     if let Some(begun) = begun(act, session.as_ref(), &start.task)? {
         return Ok(begun);

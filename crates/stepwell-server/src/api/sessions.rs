@@ -2,7 +2,9 @@
 
 use schemars::JsonSchema;
 use serde::Deserialize;
-use stepwell::{Cursor, Family, Filter, InScope, Query, Sort, Status, Time, TrashScope};
+use stepwell::Status;
+use stepwell::model::Time;
+use stepwell::store::query::{Cursor, Family, Filter, InScope, Query, Sort, TrashScope};
 use stepwell_flow::History;
 use stepwell_runtime::inspect::{self, Depth};
 use stepwell_wire::{
@@ -73,7 +75,7 @@ impl Which {
             None | Some("roots") => Family::Roots,
             Some("any") => Family::Any,
             Some(id) => {
-                Family::ChildrenOf(id.parse().map_err(|error: stepwell::InvalidName| {
+                Family::ChildrenOf(id.parse().map_err(|error: stepwell::model::InvalidName| {
                     Problem::invalid(error.to_string()).at("family")
                 })?)
             }

@@ -143,7 +143,8 @@ mod tests {
         };
         let origins = Origin::of_listener("127.0.0.1:4000".parse().unwrap(), "http");
         let (tokens, logouts) = (Tokens::new(vec![named]).unwrap(), Logouts::new(None));
-        let logins = Logins::new(tokens, logouts, std::sync::Arc::new(stepwell::SystemClock));
+        let logins =
+            Logins::new(tokens, logouts, std::sync::Arc::new(stepwell::clock::SystemClock));
         (Guard { origins, logins, cookie: "stepwell_4000".to_owned() }, token)
     }
 

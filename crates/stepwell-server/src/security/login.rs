@@ -14,7 +14,7 @@ use std::sync::Arc;
 use base64::Engine;
 use base64::engine::general_purpose::URL_SAFE_NO_PAD;
 use parking_lot::{Mutex, MutexGuard};
-use stepwell::Clock;
+use stepwell::clock::Clock;
 
 use super::{Caller, Logouts, NamedToken, Token, Tokens};
 
@@ -264,7 +264,8 @@ mod tests {
     use std::path::PathBuf;
     use std::sync::atomic::{AtomicI64, Ordering};
 
-    use stepwell::{SystemClock, Time};
+    use stepwell::clock::SystemClock;
+    use stepwell::model::Time;
 
     use super::*;
     use crate::security::Role;

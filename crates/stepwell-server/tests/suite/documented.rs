@@ -2,7 +2,9 @@
 
 use reqwest::Method;
 use serde_json::json;
-use stepwell::{ForkAt, Message, Usage};
+use stepwell::Message;
+use stepwell::model::Usage;
+use stepwell::sessions::ForkAt;
 
 use crate::test_env::TestEnv;
 

@@ -140,8 +140,8 @@ async fn a_stream_shows_no_secret_of_an_imported_task() {
     let created = stepwell::Created { task: format!("use {secret}"), ..created };
     let id = created.id.clone();
     // As an import writes it: past what redacts.
-    let create = stepwell::Create { created, event_id: None, at: None, claim: None };
-    env.well.store().write(stepwell::Write::Create(create)).unwrap();
+    let create = stepwell::store::Create { created, event_id: None, at: None, claim: None };
+    env.well.store().write(stepwell::store::Write::Create(create)).unwrap();
     assert!(env.well.info(&id).unwrap().head.task.contains(&secret));
     let mut frames = Frames::open(&env, &format!("/sessions/{id}/stream"), Some(0)).await;
     loop {
@@ -154,7 +154,9 @@ async fn a_stream_shows_no_secret_of_an_imported_task() {
     // A place behind the end is the end: what comes is told.
     let mut frames = Frames::open(&env, &format!("/sessions/{id}/stream"), Some(999)).await;
     assert_eq!(frames.next().await.unwrap().id, Some(1));
-    env.well.edit(&id, stepwell::Edited { pinned: Some(true), ..Default::default() }).unwrap();
+    env.well
+        .edit(&id, stepwell::model::Edited { pinned: Some(true), ..Default::default() })
+        .unwrap();
     assert_eq!(frames.next().await.unwrap().id, Some(2));
 }
 

@@ -5,10 +5,11 @@ use std::time::Duration;
 
 use reqwest::Method;
 use serde_json::json;
-use stepwell::{
-    Append, Clock, Compacted, Event, Kind, Lane, Message, Scope, Seq, Span, SqliteOptions,
-    SqliteStore, Status, Stepwell, StopReason, Time, Write,
-};
+use stepwell::clock::Clock;
+use stepwell::model::{Compacted, Kind, Scope, Time};
+use stepwell::sqlite::{SqliteOptions, SqliteStore};
+use stepwell::store::{Append, Span, Write};
+use stepwell::{Event, Lane, Message, Seq, Status, Stepwell, StopReason};
 
 use crate::test_env::{Limits, TestEnv, gate};
 
@@ -71,7 +72,7 @@ async fn a_change_has_the_trash_emptied_of_what_is_due() {
     let clock = Arc::new(Then(env.well.now().minus(month)));
     let options = SqliteOptions { clock, ..SqliteOptions::default() };
     let store = Arc::new(SqliteStore::open_with(&env.store(), options).unwrap());
-    Stepwell::with(store, stepwell::Deps::default()).delete(&due).unwrap();
+    Stepwell::with(store, stepwell::sessions::Deps::default()).delete(&due).unwrap();
     let known = env.well.subscribe().unwrap();
     assert!(env.well.store().exists(&due).unwrap());
     let edit = json!({"label": "login"});
@@ -512,11 +513,11 @@ async fn a_model_is_shown_with_the_settings_of_then() {
     let env = TestEnv::new().await;
     let session = env.well.create(env.well.draft("look")).unwrap();
     let id = session.id().clone();
-    let with = |model: &str, agent: &str| stepwell::Settings {
+    let with = |model: &str, agent: &str| stepwell::model::Settings {
         model: Some(model.to_owned()),
         agent: Some(agent.to_owned()),
         who: "ann".into(),
-        ..stepwell::Settings::default()
+        ..stepwell::model::Settings::default()
     };
     session.append(with("openai/first", "build")).unwrap();
     let pin = session.append(Message::user("look")).unwrap();
@@ -528,7 +529,10 @@ async fn a_model_is_shown_with_the_settings_of_then() {
     session.append(with("openai/second", "explore")).unwrap();
     session.append(Message::user("again")).unwrap();
     drop(session);
-    let pinned = stepwell::Edited { pin_messages: [pin].into(), ..stepwell::Edited::default() };
+    let pinned = stepwell::model::Edited {
+        pin_messages: [pin].into(),
+        ..stepwell::model::Edited::default()
+    };
     env.well.edit(&id, pinned).unwrap();
     assert_eq!(before["model"], "openai/first");
     assert_eq!(shown().await, before);

@@ -9,7 +9,8 @@ use std::sync::{Arc, Mutex};
 use reqwest::header::{AUTHORIZATION, CONTENT_TYPE};
 use reqwest::{Method, Response, StatusCode};
 use serde_json::{Value, json};
-use stepwell::{AskedCall, Effect, Gate, Message, SessionId, Status, Stepwell};
+use stepwell::model::{AskedCall, Effect, Gate};
+use stepwell::{Message, SessionId, Status, Stepwell};
 use stepwell_runtime::{RunHandle, RunOptions, RunRequest, Runtime};
 use stepwell_server::{
     AccessEntry, AccessLog, NamedToken, Options, Reach, Role, Server, Shutdown, Token, Tokens,
@@ -335,7 +336,7 @@ impl TestEnv {
 
     /// The folder of the store.
     pub(crate) fn store(&self) -> std::path::PathBuf {
-        self.folder.path().join("work").join(stepwell::STORE_FOLDER)
+        self.folder.path().join("work").join(stepwell::store::STORE_FOLDER)
     }
 
     /// A session of two steps, the second of which asks before it runs a command.

@@ -4,9 +4,9 @@ use std::io::{self, Write};
 use std::sync::Arc;
 use std::time::Duration;
 
-use stepwell::{
-    Clock, Compacted, Event, Lane, Message, Money, Outcome, Recorded, Role, Spent, Time,
-};
+use stepwell::clock::Clock;
+use stepwell::model::{Compacted, Money, Outcome, Role, Spent, Time};
+use stepwell::{Event, Lane, Message, Recorded};
 use stepwell_agent::context::plan::Why;
 use stepwell_agent::provider::{Delta, NO_ANSWER};
 use stepwell_runtime::RunEvent;

@@ -5,7 +5,9 @@ use std::collections::BTreeMap;
 use std::io::{self, Write};
 use std::sync::Arc;
 
-use stepwell::{Clock, Event, NodeState, Spent, TaskStatus, Time};
+use stepwell::Event;
+use stepwell::clock::Clock;
+use stepwell::model::{NodeState, Spent, TaskStatus, Time};
 use stepwell_flow::{NO_PERSON, NOBODY};
 use stepwell_runtime::{NodeStatus, RunEvent};
 

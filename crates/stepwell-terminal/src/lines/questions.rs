@@ -5,7 +5,8 @@ use std::io::{self, Write};
 use std::time::Duration;
 
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
-use stepwell::{Answer, Choice, SessionId, ToolCall};
+use stepwell::SessionId;
+use stepwell::model::{Answer, Choice, ToolCall};
 use stepwell_agent::permission::{Rule, TypedChoice, may_be_remembered};
 use stepwell_runtime::flow::is_permission;
 use stepwell_runtime::{

@@ -1,7 +1,9 @@
 //! The words for what the runtime says in types: what would help, and what a person should know.
 
+use stepwell::SessionId;
+use stepwell::log::Head;
+use stepwell::model::{Mode, Settings, Time, Who, WorkChange};
 use stepwell::trust::{Allowed, Disregarded};
-use stepwell::{Head, Mode, SessionId, Settings, Time, Who, WorkChange};
 use stepwell_agent::run::{Measure, Notice as RunNotice, Whole};
 use stepwell_runtime::{Hears, Notice};
 

@@ -5,10 +5,9 @@ use std::path::Path;
 use std::time::Duration;
 
 use rustix::process::Signal;
-use stepwell::{
-    Append, Error, Lease, LeaseRequest, Maintain as _, Seq, SessionId, Span, SqliteStore, Store,
-    Write,
-};
+use stepwell::sqlite::SqliteStore;
+use stepwell::store::{Append, Lease, LeaseRequest, Maintain as _, Span, Write};
+use stepwell::{Error, Seq, SessionId, Store};
 use stepwell_torture::{Line, Load, Request, Shape};
 
 use crate::child::{TortureProcess, torture, was_killed};

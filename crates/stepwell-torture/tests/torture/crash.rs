@@ -4,7 +4,9 @@ use std::path::{Path, PathBuf};
 use std::process::Command;
 use std::time::Duration;
 
-use stepwell::{FAILPOINTS, SessionId, SqliteStore};
+use stepwell::SessionId;
+use stepwell::failpoint::FAILPOINTS;
+use stepwell::sqlite::SqliteStore;
 use stepwell_torture::{Line, Rng};
 
 use crate::child::{TortureProcess, torture, was_killed};

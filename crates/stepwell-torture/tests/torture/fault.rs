@@ -4,7 +4,8 @@ use std::collections::BTreeSet;
 use std::fs;
 use std::path::{Path, PathBuf};
 
-use stepwell::{SessionId, SqliteStore};
+use stepwell::SessionId;
+use stepwell::sqlite::SqliteStore;
 use stepwell_torture::{Line, Load, Refusal, Request, Rng, Shape};
 
 use crate::child::{TortureProcess, torture};

@@ -2,7 +2,11 @@
 
 use std::process::Stdio;
 
-use stepwell::{Event, FAILPOINTS, Lane, Message, Origin, Query, Span, Status, Stepwell};
+use stepwell::failpoint::FAILPOINTS;
+use stepwell::model::Origin;
+use stepwell::store::Span;
+use stepwell::store::query::Query;
+use stepwell::{Event, Lane, Message, Status, Stepwell};
 
 use crate::child::{torture, was_killed};
 

@@ -2,10 +2,13 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use stepwell::{
-    Append, Create, Created, Digest, Event, LEASE_TTL, Lease, LeaseRequest, Processes, Recorded,
-    Redactor, Search, Seq, SessionId, Span, Store, SystemProcesses, Write,
+use stepwell::log::Redactor;
+use stepwell::model::Digest;
+use stepwell::store::query::Search;
+use stepwell::store::{
+    Append, Create, LEASE_TTL, Lease, LeaseRequest, Processes, Span, SystemProcesses, Write,
 };
+use stepwell::{Created, Event, Recorded, Seq, SessionId, Store};
 use stepwell_torture::{Line, Load, Shape, bytes_of, word_of};
 
 /// Returns an error from a check unless a condition holds.

@@ -10,7 +10,8 @@ use std::fs::{self, Permissions};
 use std::os::unix::fs::PermissionsExt;
 use std::path::{Path, PathBuf};
 
-use stepwell::{SessionId, SqliteStore};
+use stepwell::SessionId;
+use stepwell::sqlite::SqliteStore;
 use stepwell_torture::{Line, Rng};
 
 use crate::child::{TortureProcess, torture, was_killed};

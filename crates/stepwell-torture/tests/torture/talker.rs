@@ -7,7 +7,11 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use rustix::process::{Pid, Signal, kill_process};
-use stepwell::{Deps, Event, Facts, Kind, Origin, Query, Recorded, Seq, SessionId, Span, Stepwell};
+use stepwell::model::{Kind, Origin};
+use stepwell::sessions::Deps;
+use stepwell::store::query::Query;
+use stepwell::store::{Facts, Span};
+use stepwell::{Event, Recorded, Seq, SessionId, Stepwell};
 use stepwell_postgres::{Address, PostgresStore};
 use stepwell_torture::{Asker, Order, Person, Said, Task};
 use tempfile::TempDir;

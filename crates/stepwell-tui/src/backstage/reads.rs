@@ -5,11 +5,13 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use parking_lot::Mutex;
-use stepwell::gates::Gates;
-use stepwell::{
-    Access, Event, Family, Filter, Head, Kind, Money, Order, Query, Recorded, Redactor, Role,
-    Search, Seq, SessionId, SessionInfo, Span, Status, Stepwell, Time, Timeline,
-};
+use stepwell::log::{Head, Redactor, Timeline};
+use stepwell::model::{Kind, Money, Role, Time};
+use stepwell::sqlite::Access;
+use stepwell::store::query::{Family, Filter, Query, Search};
+use stepwell::store::{Order, Span};
+use stepwell::work::Gates;
+use stepwell::{Event, Recorded, Seq, SessionId, SessionInfo, Status, Stepwell};
 use stepwell_files::walk::walker;
 use stepwell_runtime::{Error, OpenGate, Runtime};
 use stepwell_workspace::{Lies, NamedWell, OtherSessions, Well, Workspace};

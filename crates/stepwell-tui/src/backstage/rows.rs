@@ -2,9 +2,9 @@
 
 use std::time::Duration;
 
-use stepwell::{
-    Event, Head, Money, Recorded, Redactor, Role, SessionInfo, Status, Stepwell, StopReason, Time,
-};
+use stepwell::log::{Head, Redactor};
+use stepwell::model::{Money, Role, Time};
+use stepwell::{Event, Recorded, SessionInfo, Status, Stepwell, StopReason};
 use stepwell_runtime::{Runtime, model_name};
 use stepwell_terminal::text;
 use stepwell_workspace::{Estimates, OtherSession};

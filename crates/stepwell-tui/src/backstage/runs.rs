@@ -8,7 +8,9 @@ use std::thread::JoinHandle;
 use std::time::Duration;
 
 use parking_lot::{Mutex, MutexGuard};
-use stepwell::{Access, Answer, Lane, Money, Phase, Said, Seq, SessionId};
+use stepwell::model::{Answer, Money, Phase, Said};
+use stepwell::sqlite::Access;
+use stepwell::{Lane, Seq, SessionId};
 use stepwell_agent::permission::Rule;
 use stepwell_flow::guided::Outline;
 use stepwell_flow::spec::YesPhase;

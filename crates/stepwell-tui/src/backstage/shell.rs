@@ -150,7 +150,7 @@ impl Tail {
         let text = String::from_utf8_lossy(self.bytes.make_contiguous()).into_owned();
         match self.gone {
             0 => text,
-            gone => format!("… ({} before)\n{text}", stepwell::counted(gone, "byte")),
+            gone => format!("… ({} before)\n{text}", stepwell::model::counted(gone, "byte")),
         }
     }
 }

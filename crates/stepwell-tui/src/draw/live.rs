@@ -2,7 +2,7 @@
 
 use ratatui::style::Style;
 use ratatui::text::{Line, Span};
-use stepwell::Mode;
+use stepwell::model::Mode;
 
 use super::block::{self, seconds};
 use super::question::{self, View};

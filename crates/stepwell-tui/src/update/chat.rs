@@ -1,7 +1,7 @@
 //! Keys in the conversation.
 
 use crossterm::event::{KeyCode, KeyEvent, KeyModifiers};
-use stepwell::Mode;
+use stepwell::model::Mode;
 
 use super::{TWICE, typed};
 use crate::clean::Clean;

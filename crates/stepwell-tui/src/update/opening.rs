@@ -2,7 +2,8 @@
 
 use std::path::PathBuf;
 
-use stepwell::{Event, OwnCommand, Status};
+use stepwell::model::OwnCommand;
+use stepwell::{Event, Status};
 use stepwell_workspace::slash::{Invocation, Verb};
 
 use super::watch::left_open;

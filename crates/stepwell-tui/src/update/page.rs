@@ -1,7 +1,7 @@
 //! Keys on pages.
 
 use crossterm::event::{KeyCode, KeyEvent, KeyModifiers};
-use stepwell::Mode;
+use stepwell::model::Mode;
 
 use super::typed;
 use crate::clean::Clean;

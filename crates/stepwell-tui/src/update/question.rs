@@ -3,7 +3,8 @@
 use std::time::Duration;
 
 use crossterm::event::{KeyCode, KeyEvent, KeyModifiers};
-use stepwell::{Answer, Grant, SessionId};
+use stepwell::SessionId;
+use stepwell::model::{Answer, Grant};
 use stepwell_agent::permission::TypedChoice;
 
 use super::typed;

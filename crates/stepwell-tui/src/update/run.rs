@@ -1,6 +1,7 @@
 //! What a run tells.
 
-use stepwell::{Event, OwnCommand, Recorded, Role, SessionId, Status};
+use stepwell::model::{OwnCommand, Role};
+use stepwell::{Event, Recorded, SessionId, Status};
 
 use super::watch::left_open;
 use crate::clean::Clean;

@@ -1,6 +1,7 @@
 //! Slash commands: what each does here. Those that the command line has too are its commands.
 
-use stepwell::{Mode, Money, SessionId};
+use stepwell::SessionId;
+use stepwell::model::{Mode, Money};
 use stepwell_workspace::slash::{Group, Invocation, SLASH_COMMANDS, UnknownCommand, Verb};
 
 use super::chat::KEYS;

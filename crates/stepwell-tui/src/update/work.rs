@@ -1,6 +1,6 @@
 //! Guided work: a goal is led through the phases, and each phase has a command.
 
-use stepwell::{Answer, Phase};
+use stepwell::model::{Answer, Phase};
 use stepwell_workspace::slash::Verb;
 
 use crate::effect::{Effect, Purpose};

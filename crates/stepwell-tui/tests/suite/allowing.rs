@@ -1,6 +1,6 @@
 //! What an answer allows: only what was shown to its end, and no more than it says.
 
-use stepwell::{Answer, Grant, ToolCall};
+use stepwell::model::{Answer, Grant, ToolCall};
 use stepwell_agent::permission::Rule;
 use stepwell_tui::{Always, Clean, Effect, Input, Question, Told, plain_question};
 

@@ -2,7 +2,8 @@
 
 use std::path::PathBuf;
 
-use stepwell::{Message, Mode, Seq, Status};
+use stepwell::model::Mode;
+use stepwell::{Message, Seq, Status};
 use stepwell_tui::{
     Clean, Done, Effect, Ended, Input, OtherAgents, Point, PointsFor, Purpose, Reply, RunSettings,
     StorePlace, Told, Visit,

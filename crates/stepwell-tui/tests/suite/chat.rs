@@ -2,7 +2,8 @@
 
 use std::time::Duration;
 
-use stepwell::{Message, Mode, Seq, Status};
+use stepwell::model::Mode;
+use stepwell::{Message, Seq, Status};
 use stepwell_tui::{
     Block, Clean, Done, Effect, Ended, Input, Page, PointsFor, Purpose, Reach, Reply, RunSettings,
     Told, ToolOutcome, Visit,
@@ -653,6 +654,6 @@ fn each_answer_of_a_model_has_what_was_spent_read_again() {
     let mut stage = Stage::open();
     stage.send("go");
     let mut answer = Message::assistant("done");
-    answer.usage = Some(stepwell::Usage::default());
+    answer.usage = Some(stepwell::model::Usage::default());
     assert_eq!(stage.record(answer), [Effect::ReadCard(id("s-one"))]);
 }

@@ -132,7 +132,7 @@ fn what_goes_wrong_is_told_once() {
     stage.send("go");
     stage.told(Told::Began(id("s-one")));
     stage.printed();
-    stage.record(stepwell::Failure { message: "the model is gone".into() });
+    stage.record(stepwell::model::Failure { message: "the model is gone".into() });
     let why = Clean::new("the model is gone");
     let ended = stepwell_tui::Ended { status: Status::Failed, why, hint: None };
     stage.told(Told::Ended(ended));

@@ -455,9 +455,9 @@ fn the_mode_is_chosen_from_a_list_or_typed() {
     stage.send("/mode");
     stage.key("up");
     stage.key("enter");
-    assert_eq!(stage.state.mode(), stepwell::Mode::ConfirmAll);
+    assert_eq!(stage.state.mode(), stepwell::model::Mode::ConfirmAll);
     stage.send("/mode yolo");
-    assert_eq!(stage.state.mode(), stepwell::Mode::Yolo);
+    assert_eq!(stage.state.mode(), stepwell::model::Mode::Yolo);
     stage.printed();
     stage.send("/mode always");
     assert!(stage.printed().contains("expected one of"));

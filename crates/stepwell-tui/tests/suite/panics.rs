@@ -8,7 +8,7 @@ use std::process::{Child, Command, Stdio};
 
 use rustix::pty::{OpenptFlags, grantpt, openpt, ptsname, unlockpt};
 use rustix::termios::{LocalModes, Termios, Winsize, tcgetattr, tcsetwinsize};
-use stepwell::Mode;
+use stepwell::model::Mode;
 use stepwell_tui::{Backstage, Clean, Effect, InputChannel, Look, State, Theme, inputs, run};
 
 const SIZE: (u16, u16) = (60, 20);

@@ -1,6 +1,7 @@
 //! Questions of a run, and every way to answer them.
 
-use stepwell::{Answer, Grant, Lane, Message, Outcome, ToolFinished};
+use stepwell::model::{Answer, Grant, Outcome, ToolFinished};
+use stepwell::{Lane, Message};
 use stepwell_tui::{Clean, Effect, Input, QuestionKind, Reply, Told, plain_question};
 
 use crate::stage::{Stage, id, question};

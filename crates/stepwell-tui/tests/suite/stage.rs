@@ -5,7 +5,8 @@ use std::time::Duration;
 use crossterm::event::{KeyCode, KeyEvent, KeyModifiers};
 use ratatui::Terminal;
 use ratatui::backend::TestBackend;
-use stepwell::{Event, Message, Mode, Recorded, Seq, SessionId, Status, Time};
+use stepwell::model::{Mode, Time};
+use stepwell::{Event, Message, Recorded, Seq, SessionId, Status};
 use stepwell_tui::{
     Always, Clean, Effect, Ended, Input, Look, Opened, Question, QuestionKind, Reply, SessionCard,
     SessionRow, State, Theme, Told, ToolRun, Visit, draw, printed,

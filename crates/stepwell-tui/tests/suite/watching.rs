@@ -1,6 +1,7 @@
 //! Runs that go on elsewhere, and those who work for a session.
 
-use stepwell::{Answer, GateAnswered, Message, Seq, Status};
+use stepwell::model::{Answer, GateAnswered};
+use stepwell::{Message, Seq, Status};
 use stepwell_tui::{
     Clean, Effect, Elsewhere, Ended, Grown, Input, Reply, RunSettings, Told, ToolOutcome, ToolRun,
 };
@@ -165,7 +166,8 @@ fn a_subagent_that_is_done_or_was_answered_says_so() {
     };
     within(&mut stage, "s-red", answered);
     assert!(!stage.screen().contains("asks you"), "{}", stage.screen());
-    let over = stepwell::StatusChanged { status: Status::Success, reason: None, error: None };
+    let over =
+        stepwell::model::StatusChanged { status: Status::Success, reason: None, error: None };
     within(&mut stage, "s-red", Told::Recorded(Box::new(recorded(9, over))));
     assert!(!stage.screen().contains("├ s-red"), "{}", stage.screen());
     assert!(stage.screen().contains("├ s-blue"));
@@ -250,10 +252,10 @@ fn an_idle_conversation_watches_a_run_that_begins_elsewhere() {
 #[test]
 fn a_session_that_was_moved_back_elsewhere_is_read_anew() {
     let mut stage = Stage::open();
-    let back = stepwell::Rewound {
+    let back = stepwell::model::Rewound {
         to: Seq::FIRST,
-        scope: stepwell::Scope::Both,
-        restored: stepwell::Restored::default(),
+        scope: stepwell::model::Scope::Both,
+        restored: stepwell::model::Restored::default(),
     };
     let grown = grown(vec![recorded(5, back)], 5);
     assert_eq!(stage.reply(Reply::Grown(Box::new(grown))), [open("s-one", false, 2)]);

@@ -1,6 +1,7 @@
 //! Guided work and flows, by their commands.
 
-use stepwell::{Answer, Gate, GateAnswered, Lane, Message, Node, NodeState, Phase, Status};
+use stepwell::model::{Answer, Gate, GateAnswered, Node, NodeState, Phase};
+use stepwell::{Lane, Message, Status};
 use stepwell_tui::{Clean, Effect, Purpose, QuestionKind, Reply, RunSettings, Told, Visit};
 
 use crate::stage::{Stage, card, id, question};

@@ -16,7 +16,7 @@ pub(super) fn of<T: DeserializeOwned>() -> &'static [&'static str] {
 
 /// The known key that is most like a name that is none.
 pub(super) fn nearest(name: &str, known: &[&'static str]) -> Option<&'static str> {
-    let rated = known.iter().map(|key| (*key, stepwell::likeness(name, key)));
+    let rated = known.iter().map(|key| (*key, stepwell::sessions::likeness(name, key)));
     rated.max_by(|one, other| one.1.total_cmp(&other.1)).map(|(key, _)| key)
 }
 

@@ -4,7 +4,7 @@
 
 use std::time::Duration;
 
-use stepwell::Mode;
+use stepwell::model::Mode;
 use toml_edit::Value;
 
 use super::value::{AgentIds, Folders, IdStyle, Number, Setting, Share, StoreUrl, TalkFrom};
@@ -234,7 +234,7 @@ fn rated(name: &str) -> (&'static str, f64) {
     let closeness = |key: &Key| {
         // The last part counts as well: `cleanup_after_days` alone names its key.
         let last = key.name.rsplit('.').next().unwrap_or(key.name);
-        stepwell::likeness(name, key.name).max(stepwell::likeness(name, last))
+        stepwell::sessions::likeness(name, key.name).max(stepwell::sessions::likeness(name, last))
     };
     let rated = KEYS.iter().map(|key| (key.name, closeness(key)));
     rated.max_by(|one, other| one.1.total_cmp(&other.1)).unwrap_or(("", 0.0))

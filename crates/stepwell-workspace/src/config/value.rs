@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use stepwell::Mode;
+use stepwell::model::Mode;
 use stepwell::trust::AnswersFrom;
 use stepwell_postgres::Address;
 use toml_edit::Value;

@@ -4,8 +4,10 @@ use std::io::Read;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 
 use serde_json::{Value, json};
-use stepwell::lifecycle::{self, Begin, Update};
-use stepwell::{Access, Phase, Stepwell};
+use stepwell::Stepwell;
+use stepwell::model::Phase;
+use stepwell::sessions::lifecycle::{self, Begin, Update};
+use stepwell::sqlite::Access;
 use stepwell_wire::{HookSample, HookStop};
 
 use super::{Delegation, Log, Payload, not_stopped, pre_delegate, subagent_stop};

@@ -6,8 +6,11 @@ use std::io::{Read, Seek, SeekFrom};
 use std::path::Path;
 
 use serde_json::Value;
-use stepwell::lifecycle::{Begin, Outcome};
-use stepwell::{Driver, Filter, Order, Query, SessionInfo, Sort, Stepwell};
+use stepwell::model::Driver;
+use stepwell::sessions::lifecycle::{Begin, Outcome};
+use stepwell::store::Order;
+use stepwell::store::query::{Filter, Query, Sort};
+use stepwell::{SessionInfo, Stepwell};
 
 use super::{Payload, object, text};
 use crate::error::Result;

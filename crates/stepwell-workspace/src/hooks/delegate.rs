@@ -1,11 +1,10 @@
 //! Before a task is delegated: is there a session to take up?
 
 use serde_json::Value;
-use stepwell::lifecycle;
-use stepwell::{
-    Driver, Error, Filter, Phase, PhaseSet, Query, ResumeDecision, ResumeLimits, SessionInfo,
-    Stepwell,
-};
+use stepwell::model::{Driver, Phase, PhaseSet};
+use stepwell::sessions::{ResumeDecision, ResumeLimits, lifecycle};
+use stepwell::store::query::{Filter, Query};
+use stepwell::{Error, SessionInfo, Stepwell};
 use stepwell_wire::{HookContext, ResumedAgent};
 
 use super::claude::Call;

@@ -4,7 +4,8 @@ use std::fs;
 use std::io::Write;
 use std::path::{Path, PathBuf};
 
-use stepwell::{ScrubPattern, Time};
+use stepwell::model::Time;
+use stepwell::upkeep::ScrubPattern;
 
 use crate::atomic_file::replace_private_file;
 use crate::error::{Error, Result};

@@ -11,7 +11,7 @@ mod settings_file;
 mod stop;
 
 use serde_json::{Map, Value};
-use stepwell::ResumeLimits;
+use stepwell::sessions::ResumeLimits;
 
 use crate::workspace::Workspace;
 

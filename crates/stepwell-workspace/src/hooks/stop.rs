@@ -1,8 +1,9 @@
 //! After an agent has stopped: its session ends, once.
 
 use serde_json::Value;
-use stepwell::lifecycle::{self, Finalized, Outcome, Said};
-use stepwell::{Phase, PhaseSet, SessionId, SessionInfo, Stepwell};
+use stepwell::model::{Phase, PhaseSet};
+use stepwell::sessions::lifecycle::{self, Finalized, Outcome, Said};
+use stepwell::{SessionId, SessionInfo, Stepwell};
 use stepwell_wire::HookStop;
 
 use super::claude::{Call, SUBAGENT};

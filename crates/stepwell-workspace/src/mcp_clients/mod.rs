@@ -137,11 +137,11 @@ impl Workspace {
     fn plan_install(&self, client: Target, arguments: &[String]) -> Result<Option<SettingsChange>> {
         let (path, receipt) = (self.settings_file(client)?, self.receipt_file(client)?);
         if path.starts_with(&self.place.root) {
-            stepwell::refuse_links_below(&self.place.root, &path)?;
+            stepwell::store::refuse_links_below(&self.place.root, &path)?;
         }
         let before = read(&path)?;
         let text = before.as_deref().unwrap_or_default();
-        let unfit = |why: String| unfit(&path, why);
+        let unfit = |why: String| unfit(&path, &why);
         let found = client.entry(text).map_err(unfit)?;
         let wanted = client.settings(&self.own_command(), arguments);
         match found {
@@ -196,7 +196,7 @@ impl Workspace {
     fn plan_uninstall(&self, client: Target) -> Result<Option<SettingsChange>> {
         let (path, receipt) = (self.settings_file(client)?, self.receipt_file(client)?);
         let Some(before) = read(&path)? else { return Ok(None) };
-        let unfit = |why: String| unfit(&path, why);
+        let unfit = |why: String| unfit(&path, &why);
         if client.entry(&before).map_err(unfit)?.is_none() {
             return Ok(None);
         }
@@ -254,7 +254,7 @@ impl SettingsChange {
     /// If it cannot be written. It is then as it was.
     pub fn apply(&self) -> Result<()> {
         if read(&self.path)? != self.before {
-            return Err(unfit(&self.path, "it changed meanwhile; nothing was done".to_owned()));
+            return Err(unfit(&self.path, "it changed meanwhile; nothing was done"));
         }
         let failed = |doing| Error::file(&self.path, doing);
         match &self.after {
@@ -306,7 +306,7 @@ fn read(path: &Path) -> Result<Option<String>> {
     }
 }
 
-fn unfit(path: &Path, why: String) -> Error {
+fn unfit(path: &Path, why: &str) -> Error {
     Error::invalid(format!("{}: {why}; it was left as it is", path.display()))
 }
 

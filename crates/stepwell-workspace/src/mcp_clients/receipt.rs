@@ -4,7 +4,7 @@ use std::fs;
 use std::path::{Path, PathBuf};
 
 use serde::{Deserialize, Serialize};
-use stepwell::Digest;
+use stepwell::model::Digest;
 
 use crate::atomic_file::replace_private_file;
 

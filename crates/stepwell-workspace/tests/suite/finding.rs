@@ -1,7 +1,9 @@
 //! Which workspace and which session a name means.
 
+use stepwell::Remedy;
 use stepwell::error::{Action, Listing};
-use stepwell::{Access, Remedy, STORE_FOLDER};
+use stepwell::sqlite::Access;
+use stepwell::store::STORE_FOLDER;
 use stepwell_workspace::{Error, ErrorKind, Lies, Notice, Wanted, Workspace};
 
 use crate::machine::{Machine, session, text};
@@ -61,7 +63,7 @@ fn the_trash_is_named_where_a_session_lies_in_it() {
     let well = here.existing(Access::Write).unwrap();
     // A whole id means its session wherever it lies; the beginning of one does not.
     let name = &id.as_str()[..id.as_str().len() - 1];
-    let not_there = here.find_session_in(&well, stepwell::TrashScope::Trash, name);
+    let not_there = here.find_session_in(&well, stepwell::store::query::TrashScope::Trash, name);
     let of = |action| [Remedy::Session(action, id.clone())];
     assert_eq!(not_there.unwrap_err().remedies(), of(Action::Show));
     well.delete(&id).unwrap();

@@ -1,7 +1,8 @@
 //! The configuration's layers: which one wins, and what a project may not say.
 
+use stepwell::Remedy;
 use stepwell::error::Listing;
-use stepwell::{Mode, Remedy};
+use stepwell::model::Mode;
 use stepwell_workspace::config::{Key, Source};
 use stepwell_workspace::{ConfigPlace, Error, ErrorKind};
 

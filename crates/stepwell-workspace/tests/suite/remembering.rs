@@ -3,8 +3,11 @@
 use std::sync::Arc;
 use std::time::Duration;
 
-use stepwell::lifecycle::{self, Begin};
-use stepwell::{Access, Clock, Status, Time};
+use stepwell::Status;
+use stepwell::clock::Clock;
+use stepwell::model::Time;
+use stepwell::sessions::lifecycle::{self, Begin};
+use stepwell::sqlite::Access;
 use stepwell_workspace::hooks::{pre_delegate, subagent_stop};
 use stepwell_workspace::housekeeping::{DAY, tidy};
 use stepwell_workspace::{Host, Notice, Workspace};
@@ -17,7 +20,7 @@ struct Later(Duration);
 
 impl Clock for Later {
     fn now(&self) -> Time {
-        stepwell::SystemClock.now().plus(self.0)
+        stepwell::clock::SystemClock.now().plus(self.0)
     }
 }
 

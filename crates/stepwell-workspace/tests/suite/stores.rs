@@ -1,6 +1,7 @@
 //! Stores as a whole: set up, copied, restored, watched for, and what they say of themselves.
 
-use stepwell::{Access, SessionId};
+use stepwell::SessionId;
+use stepwell::sqlite::Access;
 use stepwell_wire::{CopyResult, Durability};
 use stepwell_workspace::config::{Key, counts_in_workspace, put};
 use stepwell_workspace::hooks::{HookFault, read_payload};

@@ -3,8 +3,7 @@
 use std::fmt;
 use std::path::{Path, PathBuf};
 
-use crate::model::gates::Gate;
-use crate::model::id::SessionId;
+use crate::model::{Gate, SessionId};
 
 /// What would help against an error. Every error offers these, and each front end has its own words
 /// for them: the command line names commands, an editor its options. The text of [`fmt::Display`]

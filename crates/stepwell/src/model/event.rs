@@ -18,7 +18,7 @@ use super::work::{
     About, Artifact, Failure, FileChanged, FileState, Foreign, Node, PhaseChanged, Question,
     Scrubbed, StatusChanged, Step, Task,
 };
-use crate::Digest;
+use crate::model::digest::Digest;
 
 /// Lists every kind once: its variant, its body, its name in a store.
 macro_rules! kinds {

@@ -68,7 +68,7 @@ pub struct Message {
     /// The call that this message answers.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub call: Option<Box<ModelCall>>,
-    /// The [`Said`](crate::Said) event that this message takes in.
+    /// The [`Said`](crate::model::talk::Said) event that this message takes in.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub said: Option<Seq>,
 }

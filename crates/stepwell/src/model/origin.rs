@@ -55,7 +55,7 @@ pub struct Created {
     /// keeps it here: sessions are listed by it.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub scope: Option<String>,
-    /// Are secrets taken out of what is recorded? A [`Stepwell`](crate::Stepwell) sets it. It is
+    /// Are secrets taken out of what is recorded? A [`Stepwell`](crate::sessions::Stepwell) sets it. It is
     /// absent in imports, which are kept byte for byte, and in what was recorded before it was noted.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub redacted: bool,

@@ -8,9 +8,11 @@ use rusqlite::{CachedStatement, OptionalExtension, params};
 use zstd::bulk::{Compressor, Decompressor};
 
 use super::sql::SqliteRows;
-use crate::codec::{MAX_BLOB_BYTES, Sealed};
+use crate::error::{Error, Result};
 use crate::failpoint::failpoint;
-use crate::{Digest, Error, Result};
+use crate::log::MAX_BLOB_BYTES;
+use crate::log::codec::Sealed;
+use crate::model::Digest;
 
 /// zstd's level: 3 is its default, and the last one before time grows faster than
 /// what is saved.

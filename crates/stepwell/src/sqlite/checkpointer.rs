@@ -12,7 +12,7 @@ use rusqlite::Connection;
 use super::file::{self, AUTO_CHECKPOINT};
 use super::schema::MIGRATIONS;
 use super::sql::SqliteRows;
-use crate::{Error, Result};
+use crate::error::{Error, Result};
 
 /// How many bytes of bodies make a write a large one.
 pub(super) const LARGE: usize = 1 << 20;
@@ -80,9 +80,9 @@ fn copy_at(conn: &Connection, pages: u32) -> rusqlite::Result<()> {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::model::{Created, Message, NewEvent, Seq, SessionId};
     use crate::sqlite::SqliteStore;
-    use crate::store::{Append, Create, Store, Write};
-    use crate::{Created, Message, NewEvent, Processes as _, Seq, SessionId, SystemProcesses};
+    use crate::store::{Append, Create, Processes as _, Store, SystemProcesses, Write};
 
     #[test]
     fn after_large_writes_the_log_is_short_and_all_is_there() {
@@ -90,7 +90,7 @@ mod tests {
         let sqlite = SqliteStore::open(folder.path()).unwrap();
         let store: &dyn Store = &sqlite;
         let session: SessionId = "large".parse().unwrap();
-        let claim = crate::LeaseRequest {
+        let claim = crate::store::LeaseRequest {
             holder: SystemProcesses.this(),
             ttl: std::time::Duration::from_secs(600),
         };

@@ -2,9 +2,8 @@
 
 use rusqlite::types::Value;
 
-use crate::model::origin::LEDGER_SCOPE;
+use crate::model::{Driver, LEDGER_SCOPE, SessionId};
 use crate::store::query::{Family, Filter, InScope, LedgerRows, TrashScope};
-use crate::{Driver, SessionId};
 
 /// The status as everyone is to read it. `alive` is a function that the connection
 /// gets from us; it is asked only where the answer matters.
@@ -154,7 +153,7 @@ mod tests {
     use rusqlite::params_from_iter;
 
     use super::*;
-    use crate::SqliteStore;
+    use crate::sqlite::SqliteStore;
 
     #[test]
     fn a_rewind_at_work_is_found_without_reading_every_head() {

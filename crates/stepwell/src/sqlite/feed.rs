@@ -9,11 +9,13 @@ use super::SqliteStore;
 use super::file::sqlite_error;
 use super::schema::NEXT_CHANGE;
 use super::sql::SqliteRows;
+use crate::error::Result;
+use crate::model::{Epoch, Seq, SessionId, Time};
+use crate::store::LeaseInfo;
 use crate::store::changes::{
     ChangeCursor, ChangeKind, Changes, HeldLease, Position, SessionChange, ended, in_order,
 };
 use crate::store::rows::TxnContext;
-use crate::{Epoch, LeaseInfo, Result, Seq, SessionId, Time};
 
 /// The name of this kind of store in a cursor.
 const STORE: &str = "sqlite";

@@ -11,8 +11,10 @@ use rusqlite::config::DbConfig;
 use rusqlite::{Connection, OpenFlags};
 
 use super::schema::{self, APPLICATION_ID, Migration, PAGE_SIZE, VERSION};
+use crate::error::{Error, Result};
 use crate::failpoint::failpoint;
-use crate::{Error, Result, STORE_FOLDER, Time, refuse_link, refuse_shared};
+use crate::model::Time;
+use crate::store::{STORE_FOLDER, refuse_link, refuse_shared};
 
 /// The store's name in its folder.
 pub(super) const FILE_NAME: &str = "stepwell.db";

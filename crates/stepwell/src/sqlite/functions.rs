@@ -16,9 +16,13 @@ pub(super) fn add_functions(conn: &Connection, options: &SqliteOptions) -> rusql
         let (holder, expires): (Option<String>, Option<i64>) = (context.get(0)?, context.get(1)?);
         let holder = holder.and_then(|text| serde_json::from_str(&text).ok());
         Ok(holder.zip(expires).is_some_and(|(holder, expires)| {
-            let expires = crate::Time::from_micros(expires);
-            let held =
-                crate::LeaseInfo { epoch: crate::Epoch::FIRST, holder, expires, login: None };
+            let expires = crate::model::Time::from_micros(expires);
+            let held = crate::store::LeaseInfo {
+                epoch: crate::model::Epoch::FIRST,
+                holder,
+                expires,
+                login: None,
+            };
             !held.is_dead(clock.now(), &*processes)
         }))
     })?;

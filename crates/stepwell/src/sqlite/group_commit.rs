@@ -22,9 +22,9 @@ use super::feed::Commits;
 use super::file::sqlite_error;
 use super::row_cache::RowCache;
 use super::sql::SqliteRows;
+use crate::error::{Error, Result};
 use crate::failpoint::failpoint;
 use crate::store::rows::TxnContext;
-use crate::{Error, Result};
 
 /// The one connection that writes, and the writes that wait for it.
 #[derive(Debug)]

@@ -7,10 +7,11 @@ use rusqlite::params_from_iter;
 use super::conditions::{Conditions, STATUS};
 use super::rows::{SESSION_COLUMNS, SESSION_TABLES, read_session};
 use super::sql::SqliteRows;
+use crate::error::{Error, Result};
+use crate::model::{Origin, Seq, SessionId, Status, Time};
 use crate::store::query::{Cursor, Family, Filter, Page, Query, Sort};
 use crate::store::rows::{Rows, TxnContext, stand_in};
 use crate::store::{Counts, Damage, Order, SessionInfo, read};
-use crate::{Error, Origin, Result, Seq, SessionId, Status, Time};
 
 fn column(sort: Sort) -> &'static str {
     match sort {

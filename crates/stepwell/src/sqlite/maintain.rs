@@ -3,11 +3,12 @@
 use std::path::{Path, PathBuf};
 
 use super::{SqliteStore, blob, feed, file, search, sqlite_error};
+use crate::error::Result;
 use crate::failpoint::failpoint;
+use crate::model::{Owner, Seq, SessionId};
 use crate::store::{
     DiskUse, Indexed, Maintain, Place, Removal, Scrub, Target, Verdict, read, remove, write,
 };
-use crate::{Owner, Result, Seq, SessionId};
 
 impl Maintain for SqliteStore {
     fn trash(&self, targets: &[Target]) -> Result<Removal> {
@@ -161,7 +162,8 @@ impl Maintain for SqliteStore {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::{Deps, SqliteOptions, Stepwell};
+    use crate::sessions::{Deps, Stepwell};
+    use crate::sqlite::SqliteOptions;
 
     #[test]
     fn space_that_cannot_be_given_back_is_told_and_nothing_is_lost() {

@@ -25,15 +25,16 @@ use std::time::Duration;
 use parking_lot::Mutex;
 use rusqlite::Connection;
 
+use crate::clock::{Clock, SystemClock};
+use crate::error::{Error, Result};
+use crate::log::{LaneState, Redactor};
+use crate::model::{Digest, Lane, SessionId};
+use crate::store::changes::{ChangeCursor, Changes};
 use crate::store::query::{Filter, Found, Page, Query, Search};
 use crate::store::rows::{Rows, TxnContext};
 use crate::store::{
-    ChangeCursor, Changes, Counts, LeaseRequest, Maintain, Selection, SessionInfo, Slice, Store,
-    Write, Written, read, write,
-};
-use crate::{
-    Clock, Damage, Digest, Error, Lane, LaneState, Lease, Processes, Redactor, Result, SessionId,
-    SystemClock, SystemProcesses,
+    Counts, Damage, Lease, LeaseRequest, Maintain, Processes, Selection, SessionInfo, Slice, Store,
+    SystemProcesses, Write, Written, read, write,
 };
 use checkpointer::Checkpointer;
 use feed::Commits;

@@ -6,7 +6,7 @@ use rusqlite::Connection;
 use super::SqliteStore;
 use super::file::{open_reader, sqlite_error};
 use super::functions::add_functions;
-use crate::Result;
+use crate::error::Result;
 
 /// Which connections read.
 #[derive(Debug)]

@@ -6,7 +6,8 @@ use std::path::{Path, PathBuf};
 
 use super::file::{self, FILE_NAME, io_error};
 use super::{Access, SqliteOptions, SqliteStore, feed};
-use crate::{Error, Result, Time};
+use crate::error::{Error, Result};
+use crate::model::Time;
 
 /// What a store is called that is on its way to take another one's place.
 const DRAFT: &str = "stepwell.db.restoring";

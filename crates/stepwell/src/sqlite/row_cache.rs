@@ -6,7 +6,7 @@ use std::collections::HashMap;
 
 use rusqlite::Connection;
 
-use crate::SessionId;
+use crate::model::SessionId;
 use crate::store::rows::SessionRow;
 
 /// How many rows are kept: more than a process has runners, few enough to forget.

@@ -10,17 +10,16 @@ use rusqlite::types::{ToSqlOutput, ValueRef};
 use super::blob;
 use super::schema::NEXT_CHANGE;
 use super::sql::{SqliteRows, pos, seq_of};
-use crate::codec::{Login, OwnRow, Row, Sealed};
+use crate::error::Result;
 use crate::failpoint::failpoint;
+use crate::log::codec::{Login, OwnRow, Row, Sealed};
+use crate::log::{Head, LaneState, State};
+use crate::model::{
+    Digest, Driver, Epoch, EventId, Lane, Money, Origin, Owner, Seq, SessionId, Time,
+};
 use crate::store::query::RecordQuery;
-use crate::store::rows::{
-    Base, Facts, Key, LeaseRow, Rows, SessionRow, Stretch, head_sum, stand_in,
-};
-use crate::store::{Damage, Order};
-use crate::{
-    Digest, Driver, Epoch, EventId, Head, Lane, LaneState, Money, Origin, Owner, Result, Seq,
-    SessionId, State, Time,
-};
+use crate::store::rows::{Base, Key, LeaseRow, Rows, SessionRow, Stretch, head_sum, stand_in};
+use crate::store::{Damage, Facts, Order};
 
 /// The columns that make up a [`SessionRow`], in the order [`read_session`] expects.
 pub(super) const SESSION_COLUMNS: &str = "s.key, s.id, s.head, s.chain, s.sum, s.base_key, \
@@ -623,7 +622,7 @@ mod tests {
     #[test]
     fn records_are_found_by_the_index_of_keys_in_its_own_order() {
         let folder = tempfile::tempdir().unwrap();
-        let store = crate::SqliteStore::open(folder.path()).unwrap();
+        let store = crate::sqlite::SqliteStore::open(folder.path()).unwrap();
         for order in [Order::Oldest, Order::Newest] {
             let sql = format!("EXPLAIN QUERY PLAN {}", records_sql(order));
             let read = |rows: &SqliteRows<'_>| {

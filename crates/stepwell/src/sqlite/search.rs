@@ -12,12 +12,14 @@ use rusqlite::{params, params_from_iter};
 use super::blob;
 use super::conditions::Conditions;
 use super::sql::{SqliteRows, pos, seq_of};
-use crate::codec::Row;
-use crate::search::{Question, SEARCHABLE_KINDS, Shown, searchable, words};
+use crate::error::{Error, Result};
+use crate::log::Redactor;
+use crate::log::codec::Row;
+use crate::model::{Seq, Time};
 use crate::store::query::{Found, Hit, Rank, Search};
 use crate::store::read;
 use crate::store::rows::Key;
-use crate::{Error, Redactor, Result, Seq, Time};
+use crate::store::search::{Question, SEARCHABLE_KINDS, Shown, searchable, words};
 
 /// How much one transaction indexes: enough to make its commit cheap, little enough
 /// that an append that waits for it hardly notices.

@@ -7,8 +7,9 @@ use rusqlite::{CachedStatement, Connection, OptionalExtension, Params};
 
 use super::file::sqlite_error;
 use super::row_cache::RowCache;
+use crate::error::{Error, Result};
+use crate::model::{Seq, Time};
 use crate::store::rows::Key;
-use crate::{Error, Result, Seq, Time};
 
 /// The rows that one connection sees.
 pub(super) struct SqliteRows<'a> {

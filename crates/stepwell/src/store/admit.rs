@@ -2,9 +2,11 @@
 //! few keyed events that a rare kind asks for.
 
 use super::rows::Facts;
-use crate::{
-    Change, Edited, Erased, Error, Event, Gate, GateAnswered, Head, Kind, MAX_NAME_BYTES, Message,
-    Move, Origin, PhaseSet, Recorded, Restored, Result, Rewound, Role, Seq, Timeline, Undone,
+use crate::error::{Error, Result};
+use crate::log::{Head, Timeline};
+use crate::model::{
+    Change, Edited, Erased, Event, Gate, GateAnswered, Kind, MAX_NAME_BYTES, Message, Move, Origin,
+    PhaseSet, Recorded, Restored, Rewound, Role, Seq, Undone,
 };
 
 /// The most tags that a session can bear, so that its head stays small.
@@ -94,7 +96,7 @@ pub(crate) fn admit(
         Event::GateAnswered(answer) => {
             check_answer(answer, head, writer, past)?.map_err(refuse).map(|()| event)
         }
-        Event::Rewinding(crate::Rewinding::Begun { to, .. })
+        Event::Rewinding(crate::model::Rewinding::Begun { to, .. })
             if *to == Seq::ZERO || *to > head.seq =>
         {
             Err(refuse(format!("{to} is none of its events 1..{}", head.seq)))
@@ -145,8 +147,10 @@ fn restored(at: Seq, phases: Option<PhaseSet>, past: &mut Past<'_>) -> Result<Re
             // A fork may go through other phases than the session it shares events with.
             Event::Phase(change) if phases.is_some_and(|set| set.has(change.to)) => {
                 match (change.from, change.to) {
-                    (crate::Phase::Plan, crate::Phase::Discuss) => restored.discuss_returns += 1,
-                    (_, crate::Phase::Idle) => restored.discuss_returns = 0,
+                    (crate::model::Phase::Plan, crate::model::Phase::Discuss) => {
+                        restored.discuss_returns += 1;
+                    }
+                    (_, crate::model::Phase::Idle) => restored.discuss_returns = 0,
                     _ => {}
                 }
                 restored.phase = Some(change.to);
@@ -298,7 +302,7 @@ pub(crate) fn check_edit(edited: &Edited, head: &Head) -> std::result::Result<()
     Ok(())
 }
 
-fn choices(legal: &[crate::Phase]) -> String {
+fn choices(legal: &[crate::model::Phase]) -> String {
     if legal.is_empty() {
         return "this phase is final".to_owned();
     }

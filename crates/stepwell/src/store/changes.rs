@@ -10,7 +10,8 @@ use std::str::FromStr;
 use serde::{Deserialize, Serialize};
 
 use super::rows::{Key, TxnContext};
-use crate::{Epoch, LeaseInfo, Seq, SessionId, Time};
+use crate::model::{Epoch, Seq, SessionId, Time};
+use crate::store::lease::LeaseInfo;
 
 /// What changed in a store. A session that changed several times is named once.
 #[derive(Clone, Debug, PartialEq, Eq)]

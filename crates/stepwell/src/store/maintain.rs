@@ -3,10 +3,11 @@
 use std::path::Path;
 
 use super::{DiskUse, Indexed, Place, Removal, Scrub, Target, Verdict};
-use crate::{Error, Owner, Result, Seq, SessionId};
+use crate::error::{Error, Result};
+use crate::model::{Owner, Seq, SessionId};
 
 /// What keeps a store in order: trash and purge, scrubbing, verification and repair, its search
-/// index, its space. A [`Store`](crate::Store) hands it out.
+/// index, its space. A [`Store`](crate::store::Store) hands it out.
 pub trait Maintain: std::fmt::Debug + Send + Sync {
     /// Moves sessions to the trash, with the sessions of their subagents. Those
     /// that run, that are gone, or that moved on since the caller looked are left.

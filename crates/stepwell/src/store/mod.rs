@@ -1,35 +1,44 @@
 //! The contract that every store keeps, and the words of its questions and answers.
 
 pub(crate) mod admit;
-pub(crate) mod changes;
+pub mod changes;
+pub(crate) mod lease;
+pub(crate) mod links;
 pub(crate) mod maintain;
 mod new_events;
 mod over;
 pub(crate) mod prune;
-pub(crate) mod query;
+pub mod query;
 pub(crate) mod read;
 mod record;
 pub(crate) mod remove;
 mod replacements;
 pub(crate) mod rows;
+pub(crate) mod search;
 pub(crate) mod several;
 pub(crate) mod slice;
 pub(crate) mod write;
 
+pub use lease::{LEASE_TTL, Lease, LeaseInfo, Liveness, Processes, SystemProcesses};
+pub use links::{
+    STORE_FOLDER, refuse_link, refuse_links_below, refuse_links_in_store, refuse_shared,
+};
+pub use rows::Facts;
+pub use search::MAX_SEARCHED_BYTES;
+pub use several::{Excerpt, LOOK_BACK};
+
 use std::collections::BTreeMap;
 use std::time::Duration;
 
-use crate::codec::Login;
-use crate::{
-    Created, Digest, Epoch, EventId, Head, Lane, LaneState, Lease, LeaseInfo, Owner, Recorded,
-    Redactor, Result, Seq, SessionId, Time,
-};
+use crate::error::Result;
+use crate::log::codec::Login;
+use crate::log::{Head, LaneState, Redactor};
+use crate::model::{Created, Digest, Epoch, EventId, Lane, Owner, Recorded, Seq, SessionId, Time};
+
 pub(crate) use changes::{ChangeCursor, Changes};
 pub use maintain::Maintain;
 pub use new_events::NewEvents;
 use query::{Filter, Found, NewestQuery, Page, Query, RecordQuery, Search};
-use rows::Facts;
-use several::Excerpt;
 
 /// Where sessions live: what a store must be able to do. What is asked of every store in the same
 /// way is written once over it, as methods of `dyn Store`; what keeps a store in
@@ -37,14 +46,14 @@ use several::Excerpt;
 ///
 /// Every method is safe to call from many threads and, for a store on disk, from
 /// many processes at once. Errors tell the caller what to do through
-/// [`Error::kind`](crate::Error::kind).
+/// [`Error::kind`](crate::error::Error::kind).
 ///
 /// # The contract
 ///
 /// - **Durable.** When [`batch`](Store::batch), [`keep_blobs`](Store::keep_blobs) or a
 ///   change of trash or leases returns `Ok`, its effect MUST survive the death of
 ///   the process and, for a store on disk, loss of power. When it returns an
-///   error, none of it is there, except that an [`ErrorKind::Io`](crate::ErrorKind::Io)
+///   error, none of it is there, except that an [`ErrorKind::Io`](crate::error::ErrorKind::Io)
 ///   may leave the caller not knowing: it then asks again under the same event ids.
 /// - **Append-only.** Nothing but [`purge`](Maintain::purge), [`scrub`](Maintain::scrub) and
 ///   [`Write::Prune`] removes or changes an event.
@@ -104,11 +113,11 @@ pub trait Store: std::fmt::Debug + Send + Sync {
 
     /// Takes the lease of a session: if nobody holds it, or its holder is dead
     /// (a local process that is gone, or one elsewhere whose lease expired). Else fails with
-    /// [`Error::Held`](crate::Error::Held). The new epoch is larger than any before.
+    /// [`Error::Held`](crate::error::Error::Held). The new epoch is larger than any before.
     fn acquire(&self, id: &SessionId, claim: &LeaseRequest) -> Result<Lease>;
 
-    /// Extends a lease from now. Fails with [`Error::Fenced`](crate::Error::Fenced)
-    /// if it was lost, and with [`Error::Trashed`](crate::Error::Trashed) if the
+    /// Extends a lease from now. Fails with [`Error::Fenced`](crate::error::Error::Fenced)
+    /// if it was lost, and with [`Error::Trashed`](crate::error::Error::Trashed) if the
     /// session went to the trash. An expired lease that nobody took is renewed.
     fn renew(&self, lease: &Lease, ttl: Duration) -> Result<Lease>;
 
@@ -119,7 +128,7 @@ pub trait Store: std::fmt::Debug + Send + Sync {
     /// once, and SHOULD do so with one flush. When it fails, some of them may be there. An
     /// event that names a blob keeps it. One that no event names may go after a day, or when
     /// the last event that named it is purged; an append that names it then fails with
-    /// [`Error::NoBlob`](crate::Error::NoBlob). Bytes under a digest that is not theirs read
+    /// [`Error::NoBlob`](crate::error::Error::NoBlob). Bytes under a digest that is not theirs read
     /// as a damaged blob.
     fn keep_blobs(&self, blobs: &[(Digest, &[u8])]) -> Result<()>;
 
@@ -216,7 +225,7 @@ impl Write {
     }
 }
 
-/// Makes a session. With [`Origin::Fork`](crate::Origin::Fork) it shares its
+/// Makes a session. With [`Origin::Fork`](crate::model::Origin::Fork) it shares its
 /// parent's events up to the fork point, whose cost does not depend on how many
 /// they are; its own first event follows them.
 #[derive(Clone, Debug)]
@@ -247,7 +256,7 @@ pub struct Append {
     /// The session.
     pub session: SessionId,
     /// The epoch of the lease under which this is written. Only events that
-    /// [need no lease](crate::Event::needs_no_lease) do without.
+    /// [need no lease](crate::model::Event::needs_no_lease) do without.
     pub epoch: Option<Epoch>,
     /// What must hold, checked in the same transaction.
     pub expected: Option<Expected>,
@@ -327,8 +336,8 @@ pub struct Damage {
 impl Damage {
     /// The damage as the error of whoever needs the session whole.
     #[must_use]
-    pub fn into_error(self, session: &SessionId) -> crate::Error {
-        crate::Error::Damaged { session: session.clone(), seq: self.seq, what: self.what }
+    pub fn into_error(self, session: &SessionId) -> crate::error::Error {
+        crate::error::Error::Damaged { session: session.clone(), seq: self.seq, what: self.what }
     }
 }
 
@@ -414,7 +423,7 @@ impl Slice {
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Counts {
     /// How many stand so. Those that none do are left out.
-    pub by_status: BTreeMap<crate::Status, u64>,
+    pub by_status: BTreeMap<crate::model::Status, u64>,
     /// How many are known to be damaged, whatever their status.
     pub damaged: u64,
 }
@@ -451,7 +460,7 @@ pub struct Removal {
     /// Those that went, with their subagents' sessions.
     pub taken: Vec<SessionId>,
     /// Those that were left, and why.
-    pub left: Vec<(SessionId, crate::Error)>,
+    pub left: Vec<(SessionId, crate::error::Error)>,
 }
 
 /// Bodies to be replaced.
@@ -466,7 +475,7 @@ pub struct Scrub {
     pub rule: String,
     /// What each event is to say instead. The kind stays. An event that a fork
     /// shares is scrubbed in the session that it was recorded in.
-    pub replacements: Vec<(Seq, crate::Event)>,
+    pub replacements: Vec<(Seq, crate::model::Event)>,
 }
 
 /// Bytes in use.

@@ -1,7 +1,8 @@
 //! Events on their way into a store.
 
-use crate::codec::Bodies;
-use crate::{NewEvent, Result};
+use crate::error::Result;
+use crate::log::codec::Bodies;
+use crate::model::NewEvent;
 
 /// Events to be recorded. They can be encoded and hashed before the store's turn to write comes,
 /// on another thread perhaps; the long texts of those that were are in their bodies, and nowhere

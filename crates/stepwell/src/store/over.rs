@@ -5,8 +5,9 @@ use std::time::{Duration, Instant};
 use super::query::{Family, Newest, NewestQuery, Query, RecordQuery, Sort, TrashScope};
 use super::rows::Facts;
 use super::{Order, Selection, SessionInfo, Slice, Span, Store, Write, Written};
-use crate::codec::Login;
-use crate::{Digest, Error, EventId, Kind, Recorded, Result, Seq, SessionId, Time};
+use crate::error::{Error, Result};
+use crate::log::codec::Login;
+use crate::model::{Digest, EventId, Kind, Recorded, Seq, SessionId, Time};
 
 impl dyn Store + '_ {
     /// Does one write.
@@ -108,12 +109,12 @@ impl dyn Store + '_ {
     /// Now, by the clock of the store's server, if it has one.
     #[must_use]
     pub fn now(&self) -> Option<Time> {
-        self.server().map(|server| server.now())
+        self.server().map(super::Server::now)
     }
 
     /// The login that the store's server knows this process by, if it has a server.
     pub fn login(&self) -> Result<Option<String>> {
-        self.server().map_or(Ok(None), |server| server.login())
+        self.server().map_or(Ok(None), super::Server::login)
     }
 
     /// Who wrote an event, as far as the store's server says.

@@ -7,10 +7,10 @@ use super::read::{self, find};
 use super::record::{check_epoch, check_expected, record, refuse_damaged};
 use super::rows::{Rows, SessionRow, Stretch, TxnContext};
 use super::{Order, Prune, Written};
-use crate::codec::{self, Body, OwnRow, Sealed};
-use crate::{
-    Digest, Driver, Error, Event, Kind, LeaseInfo, Recorded, Result, Scrubbed, Seq, SeqRanges,
-};
+use crate::error::{Error, Result};
+use crate::log::codec::{self, Body, OwnRow, Sealed};
+use crate::model::{Digest, Driver, Event, Kind, Recorded, Scrubbed, Seq, SeqRanges};
+use crate::store::lease::LeaseInfo;
 
 /// Events that are at most so far apart are read together.
 const RUN: u64 = 32;

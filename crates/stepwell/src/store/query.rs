@@ -3,7 +3,7 @@
 use std::ops::Range;
 
 use super::{Order, SessionInfo};
-use crate::{Digest, Driver, Recorded, Role, Seq, SessionId, Status, Time};
+use crate::model::{Digest, Driver, Recorded, Role, Seq, SessionId, Status, Time};
 
 /// Which sessions are meant. Every condition that is given must hold.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
@@ -19,7 +19,7 @@ pub struct Filter {
     /// This label.
     pub label: Option<String>,
     /// This text in the front of the task that the head repeats
-    /// ([`PREVIEW_BYTES`](crate::PREVIEW_BYTES)), whatever its case. A search sees all of it.
+    /// ([`PREVIEW_BYTES`](crate::log::PREVIEW_BYTES)), whatever its case. A search sees all of it.
     pub task: Option<String>,
     /// This workspace.
     pub workspace: Option<String>,
@@ -61,7 +61,7 @@ pub struct RecordQuery {
     pub limit: usize,
 }
 
-/// Which keys are meant: a record's whole [path](crate::Record::path), `system/topic/key`.
+/// Which keys are meant: a record's whole [path](crate::model::Record::path), `system/topic/key`.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum KeyRange {
     /// This one.
@@ -262,7 +262,7 @@ pub struct Search {
     pub rank: Rank,
     /// At most this many.
     pub limit: usize,
-    /// Whether [`Stepwell::search`](crate::Stepwell::search) also looks into what agents are
+    /// Whether [`Stepwell::search`](crate::sessions::Stepwell::search) also looks into what agents are
     /// told before they begin.
     pub system: SystemPrompts,
 }
@@ -319,7 +319,7 @@ pub struct Hit {
     /// Who said it, if it is a message.
     pub role: Option<Role>,
     /// The system that the session came from; absent, if it was begun here. A store leaves it out, and
-    /// [`Stepwell::search`](crate::Stepwell::search) fills it in.
+    /// [`Stepwell::search`](crate::sessions::Stepwell::search) fills it in.
     pub source: Option<String>,
     /// The words around the first match.
     pub snippet: Snippet,

@@ -10,12 +10,11 @@ use super::rows::{Facts, Key, Rows, SessionRow, Stretch, TxnContext};
 use super::slice::MISSING;
 pub(crate) use super::slice::{slice, stretches};
 use super::{Damage, Derived, Order, Place, Selection, SessionInfo, Slice, Span, Verdict};
-use crate::codec::{Login, OwnRow, Row};
+use crate::error::{Error, Result};
+use crate::log::codec::{Login, OwnRow, Row};
+use crate::log::{LaneState, State};
 use crate::model::event::HIDDEN;
-use crate::{
-    Digest, Error, Event, EventId, Kind, Lane, LaneState, Recorded, Result, Seq, SeqRanges,
-    SessionId, State,
-};
+use crate::model::{Digest, Event, EventId, Kind, Lane, Recorded, Seq, SeqRanges, SessionId};
 
 /// The session, or that there is none.
 pub fn find(rows: &dyn Rows, id: &SessionId) -> Result<SessionRow> {

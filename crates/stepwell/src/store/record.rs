@@ -3,8 +3,10 @@
 use super::read;
 use super::rows::{Rows, SessionRow, TxnContext};
 use super::{Damage, Expected};
-use crate::codec::{self, Body, Login};
-use crate::{Epoch, Error, Lane, LaneState, NewEvent, Recorded, Result, Seq, State};
+use crate::error::{Error, Result};
+use crate::log::codec::{self, Body, Login};
+use crate::log::{LaneState, State};
+use crate::model::{Epoch, Lane, NewEvent, Recorded, Seq};
 
 /// After how many events a session's fold is kept, so that the state at any seq,
 /// where a fork may begin, is at most so many events away.

@@ -6,7 +6,10 @@ use super::query::TrashScope;
 use super::read::{self, find};
 use super::rows::{Base, Key, Rows, SessionRow, TxnContext};
 use super::{Removal, Target, Verdict};
-use crate::{Digest, Error, Head, LeaseInfo, Origin, Result, Seq, SessionId};
+use crate::error::{Error, Result};
+use crate::log::Head;
+use crate::model::{Digest, Origin, Seq, SessionId};
+use crate::store::lease::LeaseInfo;
 
 /// Moves sessions to the trash, with their subagents' sessions.
 pub fn trash(rows: &dyn Rows, world: TxnContext<'_>, targets: &[Target]) -> Result<Removal> {

@@ -10,7 +10,8 @@ use std::ops::ControlFlow;
 use super::rows::{Key, Rows, SessionRow, Stretch};
 use super::slice::stretches;
 use super::{Order, Replaced};
-use crate::{Digest, Event, Kind, Origin, Recorded, Result, Seq, SeqRanges};
+use crate::error::Result;
+use crate::model::{Digest, Event, Kind, Origin, Recorded, Seq, SeqRanges};
 
 /// What is said of an event that was replaced without a record of it.
 pub(super) const UNRECORDED: &str = "it was replaced, and nothing says by what";

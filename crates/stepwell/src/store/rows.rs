@@ -8,11 +8,11 @@ use std::ops::ControlFlow;
 
 use super::query::RecordQuery;
 use super::{Damage, Order};
-use crate::codec::{OwnRow, Row, Sealed};
-use crate::{
-    Digest, Epoch, EventId, Head, Kind, Lane, LaneState, LeaseInfo, Owner, Processes, Result, Seq,
-    SessionId, State, Time,
-};
+use crate::error::Result;
+use crate::log::codec::{OwnRow, Row, Sealed};
+use crate::log::{Head, LaneState, State};
+use crate::model::{Digest, Epoch, EventId, Kind, Lane, Owner, Seq, SessionId, Time};
+use crate::store::lease::{LeaseInfo, Processes};
 
 /// A session's number within its store, in order of birth.
 pub type Key = i64;
@@ -234,8 +234,8 @@ pub fn head_sum(head: &[u8], chain: &Digest) -> [u8; 8] {
 pub fn stand_in(id: &str, created: Time, updated: Time) -> Head {
     let fallback = || "damaged".parse().expect("the word is a valid id");
     let id: SessionId = id.parse().unwrap_or_else(|_| fallback());
-    let begun = crate::Created::new(id, "").into();
-    let first = crate::Recorded { seq: Seq::ZERO, at: created, id: None, event: begun };
+    let begun = crate::model::Created::new(id, "").into();
+    let first = crate::model::Recorded { seq: Seq::ZERO, at: created, id: None, event: begun };
     let head = Head::begin(&first).expect("the event is a created one");
     Head { updated_at: updated, ..head }
 }

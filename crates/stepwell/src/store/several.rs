@@ -5,7 +5,8 @@ use std::collections::BTreeMap;
 
 use super::rows::Facts;
 use super::{Selection, Span, Store};
-use crate::{Kind, Recorded, Result, Seq, SessionId};
+use crate::error::Result;
+use crate::model::{Kind, Recorded, Seq, SessionId};
 
 /// How many events at the end of a log are looked through for the last one of a kind: labels and
 /// tags may have come after it.

@@ -8,8 +8,9 @@ use std::thread::{self, Scope};
 
 use super::rows::{Base, Rows, SessionRow, Stretch};
 use super::{Damage, Order, Replaced, Slice, Span};
-use crate::codec::{OwnRow, Row};
-use crate::{Digest, Error, Kind, Recorded, Result, Seq};
+use crate::error::{Error, Result};
+use crate::log::codec::{OwnRow, Row};
+use crate::model::{Digest, Kind, Recorded, Seq};
 
 /// From how many events on others help. Fewer are read before a thread has begun.
 const MANY: u64 = 500;

@@ -9,13 +9,15 @@ use super::read::{self, find};
 use super::record::{check_epoch, check_expected, record, refuse_damaged};
 use super::rows::{Base, LeaseRow, Rows, SessionRow, TxnContext};
 use super::{Append, Create, LeaseRequest, Scrub, Write, Written};
-use crate::codec::{self, Bodies, Body};
+use crate::error::{Error, Result};
 use crate::failpoint::failpoint;
-use crate::{
-    Created, Digest, Driver, Epoch, Erased, Error, Event, EventId, Lease, LeaseInfo,
-    MAX_SCOPE_BYTES, NewEvent, Origin, Recorded, Restored, Result, Rewound, Scope, Scrubbed, Seq,
-    SessionId, State, StopAsked, Undone, WorkAsked,
+use crate::log::codec::{self, Bodies, Body};
+use crate::log::{MAX_SCOPE_BYTES, State};
+use crate::model::{
+    Created, Digest, Driver, Epoch, Erased, Event, EventId, NewEvent, Origin, Recorded, Restored,
+    Rewound, Scope, Scrubbed, Seq, SessionId, StopAsked, Undone, WorkAsked,
 };
+use crate::store::lease::{Lease, LeaseInfo};
 
 /// The most bytes of an agent's, model's, provider's or workspace's name, which the
 /// head repeats.

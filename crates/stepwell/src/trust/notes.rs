@@ -6,8 +6,8 @@ use std::fmt;
 use parking_lot::{Mutex, MutexGuard};
 
 use super::{Given, Note};
+use crate::model::{Digest, Seq, SessionId};
 use crate::store::Place;
-use crate::{Digest, Seq, SessionId};
 
 /// Keeps, on this machine, what its user gave in sessions. A store cannot be asked for that: who
 /// can write to it can write that they are somebody else.

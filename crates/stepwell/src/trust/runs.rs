@@ -1,6 +1,6 @@
 //! Whose runs recorded what: the settings in a log tell one run from the next.
 
-use crate::{Seq, Who};
+use crate::model::{Seq, Who};
 
 /// The runs of a session, as far as its settings tell them apart.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]

@@ -249,8 +249,8 @@ fn a_budget_counts_from_the_user_alone_unless_it_is_less() {
 #[test]
 fn words_count_from_the_users_login_or_from_everyone_in_the_store() {
     let said = |by: Who| {
-        let (text, lane) = ("x".to_owned(), crate::Lane::main());
-        let event = crate::Said { text, lane, who: by, now: false }.into();
+        let (text, lane) = ("x".to_owned(), crate::model::Lane::main());
+        let event = crate::model::Said { text, lane, who: by, now: false }.into();
         Recorded { seq: Seq::FIRST, at: Time::EPOCH, id: None, event }
     };
     let on_server = Log::default().judge(Some("team_ann"));

@@ -8,9 +8,13 @@ use std::path::{Path, PathBuf};
 use std::process::Command;
 use std::sync::Arc;
 
+use stepwell::log::Redactor;
+use stepwell::model::Digest;
+use stepwell::sqlite::{Access, SqliteOptions, SqliteStore};
+use stepwell::store::query::{Query, Search};
+use stepwell::store::{Maintain as _, Selection, Span};
 use stepwell::{
-    Access, Created, Digest, Error, ErrorKind, Maintain as _, Message, Query, Recorded, Redactor,
-    Search, Selection, Seq, SessionId, Span, SqliteOptions, SqliteStore, Status, Stepwell, Store,
+    Created, Error, ErrorKind, Message, Recorded, Seq, SessionId, Status, Stepwell, Store,
 };
 
 const SESSIONS: usize = 6;

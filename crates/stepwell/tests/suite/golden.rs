@@ -4,13 +4,17 @@ use std::fs;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
-use stepwell::{
-    Change, Checkpoint, Clock, Compacted, Created, Deps, Edited, Effect, Entropy, Failure,
-    FileChanged, FileState, Gate, GateAnswered, Kind, Lane, Liveness, Message, Money, Node,
-    NodeState, Owner, Permission, Phase, PhaseChanged, PhaseSet, Processes, Query, Question, Scope,
-    Search, Seq, SessionId, Span, SqliteOptions, SqliteStore, Status, Stepwell, StopReason, Task,
-    Time, ToolFinished, ToolStarted, TrashScope, Usage,
+use stepwell::clock::{Clock, Entropy};
+use stepwell::model::{
+    Change, Checkpoint, Compacted, Edited, Effect, Failure, FileChanged, FileState, Gate,
+    GateAnswered, Kind, Money, Node, NodeState, Owner, Permission, Phase, PhaseChanged, PhaseSet,
+    Question, Scope, Task, Time, ToolFinished, ToolStarted, Usage,
 };
+use stepwell::sessions::Deps;
+use stepwell::sqlite::{SqliteOptions, SqliteStore};
+use stepwell::store::query::{Query, Search, TrashScope};
+use stepwell::store::{Liveness, Processes, Span};
+use stepwell::{Created, Lane, Message, Seq, SessionId, Status, Stepwell, StopReason};
 
 fn golden(name: &str) -> PathBuf {
     Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/suite/golden").join(name)
@@ -33,7 +37,7 @@ struct Counting(std::sync::atomic::AtomicU32);
 impl Entropy for Counting {
     fn random(&self) -> [u8; 32] {
         let n = self.0.fetch_add(1, std::sync::atomic::Ordering::Relaxed);
-        stepwell::Digest::of(&n.to_le_bytes()).as_bytes().to_owned()
+        stepwell::model::Digest::of(&n.to_le_bytes()).as_bytes().to_owned()
     }
 }
 
@@ -108,7 +112,7 @@ fn fill(folder: &Path) {
                 call_id: "c1".into(),
                 tool: "write_file".into(),
                 effect: Effect::Idempotent,
-                arguments: stepwell::Digest::of(b"{}"),
+                arguments: stepwell::model::Digest::of(b"{}"),
                 targets: Vec::new(),
                 child: None,
             }
@@ -116,7 +120,7 @@ fn fill(folder: &Path) {
             ToolFinished {
                 lane: Lane::main(),
                 call_id: "c1".into(),
-                outcome: stepwell::Outcome::Done,
+                outcome: stepwell::model::Outcome::Done,
                 duration_ms: 12,
             }
             .into(),
@@ -174,8 +178,9 @@ fn told(folder: &Path) -> String {
     let well = Stepwell::open(folder).unwrap();
     let store = well.store();
     let mut lines = Vec::new();
-    let filter = stepwell::Filter { place: TrashScope::Anywhere, ..Default::default() };
-    let query = Query { filter, order: stepwell::Order::Oldest, ..Query::default() };
+    let filter =
+        stepwell::store::query::Filter { place: TrashScope::Anywhere, ..Default::default() };
+    let query = Query { filter, order: stepwell::store::Order::Oldest, ..Query::default() };
     for info in well.list(&query).unwrap().sessions {
         let id: &SessionId = &info.head.id;
         assert!(store.maintain().verify(id).unwrap().is_sound(), "{id}");
@@ -184,7 +189,7 @@ fn told(folder: &Path) -> String {
         lines.push(format!("{:?} {lanes}", info.trashed_at));
         for event in store.events(id, Span::ALL).unwrap().intact(id).unwrap() {
             let line = serde_json::to_string(&event).unwrap();
-            let digest = stepwell::Digest::of(line.as_bytes());
+            let digest = stepwell::model::Digest::of(line.as_bytes());
             // A long line is known by its digest.
             lines.push(if line.len() > 2_000 { format!("{} {digest}", event.seq) } else { line });
         }

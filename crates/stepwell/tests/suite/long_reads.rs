@@ -1,9 +1,9 @@
 //! Reading many events at once, which other threads help with, says the same as reading a few at
 //! a time.
 
-use stepwell::{
-    Created, Message, Order, Seq, SessionId, Slice, Span, SqliteStore, Stepwell, Store,
-};
+use stepwell::sqlite::SqliteStore;
+use stepwell::store::{Order, Slice, Span};
+use stepwell::{Created, Message, Seq, SessionId, Stepwell, Store};
 
 const EVENTS: u64 = 1_700;
 

@@ -1,6 +1,7 @@
 //! What a session is made with, and closing what was opened.
 
-use stepwell::{ForkAt, Message, NewSession, Seq, Status, Stepwell};
+use stepwell::sessions::{ForkAt, NewSession};
+use stepwell::{Message, Seq, Status, Stepwell};
 
 #[test]
 fn a_session_begins_with_what_was_wished_for_and_is_closed_by_name() {

@@ -4,10 +4,10 @@ use std::sync::Arc;
 
 use proptest::prelude::*;
 use proptest::test_runner::Config;
-use stepwell::{
-    Compacted, Event, Lane, Message, Recorded, Restored, Rewound, Role, Scope, Seq, Span,
-    SqliteStore, Stepwell, Store, Time, Undone, View,
-};
+use stepwell::model::{Compacted, Restored, Rewound, Role, Scope, Time, Undone};
+use stepwell::sqlite::SqliteStore;
+use stepwell::store::Span;
+use stepwell::{Event, Lane, Message, Recorded, Seq, Stepwell, Store, View};
 use stepwell_conformance::generate;
 use stepwell_conformance::history::{histories, op};
 
@@ -82,8 +82,8 @@ proptest! {
 
     #[test]
     fn costs_add_up_exactly_whatever_their_order(costs in prop::collection::vec(generate::money(), 0..50)) {
-        let forward: stepwell::Money = costs.iter().copied().sum();
-        let backward: stepwell::Money = costs.iter().rev().copied().sum();
+        let forward: stepwell::model::Money = costs.iter().copied().sum();
+        let backward: stepwell::model::Money = costs.iter().rev().copied().sum();
         let picos: i128 = costs.iter().map(|cost| cost.as_picos()).sum();
         prop_assert_eq!(forward, backward);
         prop_assert_eq!(forward.as_picos(), picos);
@@ -103,7 +103,7 @@ fn turn() -> impl Strategy<Value = Event> {
     )
         .prop_map(|(role, text, calls, results)| {
             let mut message = Message::new(role, vec![]);
-            message.parts.extend(text.map(stepwell::Part::text));
+            message.parts.extend(text.map(stepwell::model::Part::text));
             for id in results {
                 message.parts.extend(Message::tool_result(id, "r").parts);
             }

@@ -6,12 +6,16 @@ use std::sync::Arc;
 use proptest::prelude::*;
 use proptest::sample::{Index, select};
 use serde_json::json;
-use stepwell::{
-    Answer, Artifact, Change, Checkpoint, Compacted, Created, Deps, Edited, Elsewhere, Epoch,
-    Event, Failure, FileChanged, FileState, Foreign, Gate, GateAnswered, Lane, Message, NewEvent,
-    NewSession, Node, NodeState, Part, Permission, Question, Record, Redactor, Said, Seq, Settings,
-    Span, SqliteStore, Status, StatusChanged, Stepwell, StopAsked, Task, TaskStatus,
+use stepwell::log::Redactor;
+use stepwell::model::{
+    Answer, Artifact, Change, Checkpoint, Compacted, Edited, Elsewhere, Epoch, Failure,
+    FileChanged, FileState, Foreign, Gate, GateAnswered, Node, NodeState, Part, Permission,
+    Question, Record, Said, Settings, StatusChanged, StopAsked, Task, TaskStatus,
 };
+use stepwell::sessions::{Deps, NewSession};
+use stepwell::sqlite::SqliteStore;
+use stepwell::store::Span;
+use stepwell::{Created, Event, Lane, Message, NewEvent, Seq, Status, Stepwell};
 
 /// Put together here, so that no file of ours holds one.
 fn secret() -> String {
@@ -97,7 +101,7 @@ fn events() -> Vec<NewEvent> {
         question.into(),
         Failure { message: says() }.into(),
         Permission::new(says(), true).into(),
-        Artifact { path: says(), digest: stepwell::Digest::of(b"x") }.into(),
+        Artifact { path: says(), digest: stepwell::model::Digest::of(b"x") }.into(),
     ]
 }
 
@@ -141,8 +145,8 @@ fn whatever_goes_through_a_well_is_redacted() {
 fn what_goes_straight_to_the_store_stays_byte_for_byte() {
     let well = Stepwell::in_memory();
     let created = Created::new("s-1".parse().unwrap(), says());
-    let create = stepwell::Create { created, event_id: None, at: None, claim: None };
-    well.store().write(stepwell::Write::Create(create)).unwrap();
+    let create = stepwell::store::Create { created, event_id: None, at: None, claim: None };
+    well.store().write(stepwell::store::Write::Create(create)).unwrap();
     let id = "s-1".parse().unwrap();
     let log = log(&well, &id);
     assert!(matches!(&log[0], Event::Created(it) if it.task == says() && !it.redacted));
@@ -164,7 +168,8 @@ fn a_well_knows_the_keys_that_it_was_given() {
 #[test]
 fn other_programs_data_and_ids_stay() {
     let redactor = Redactor::default();
-    let foreign = Foreign { system: "x".into(), about: stepwell::About::Session, data: says() };
+    let foreign =
+        Foreign { system: "x".into(), about: stepwell::model::About::Session, data: says() };
     let stays = |event: Event| assert_eq!(event.clone().redacted(&redactor), event);
     stays(foreign.into());
     let gate = Gate::new(secret(), "?");
@@ -237,8 +242,9 @@ fn well_with(text: &str) -> Stepwell {
         record.into(),
     ];
     let (id, epoch) = (session.id().clone(), Some(session.lease().epoch));
-    let append = stepwell::Append { session: id, epoch, expected: None, events: events.into() };
-    well.store().write(stepwell::Write::Append(append)).unwrap();
+    let append =
+        stepwell::store::Append { session: id, epoch, expected: None, events: events.into() };
+    well.store().write(stepwell::store::Write::Append(append)).unwrap();
     drop(session);
     well
 }
@@ -261,7 +267,7 @@ proptest! {
             question.truncate(question.floor_char_boundary(4));
             question.push('*');
         }
-        let found = well_with(&text).search(&stepwell::Search::new(question)).unwrap();
+        let found = well_with(&text).search(&stepwell::store::query::Search::new(question)).unwrap();
         prop_assert!(!found.hits.is_empty());
         for hit in found.hits {
             let shown = hit.snippet.text();

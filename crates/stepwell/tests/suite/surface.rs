@@ -5,11 +5,17 @@ use std::fs;
 use std::sync::Arc;
 use std::time::Duration;
 
+use stepwell::model::{
+    Change, CheckpointReason, Edited, EventId, Gate, GateAnswered, IdFormat, Kind, Phase, PhaseSet,
+};
+use stepwell::sessions::{Deps, ResumeLimits, ResumeReason};
+use stepwell::sqlite::SqliteStore;
+use stepwell::store::query::{Filter, Query, Search, SystemPrompts};
+use stepwell::store::{Append, Span, Write};
+use stepwell::upkeep::Policy;
 use stepwell::{
-    Append, Change, CheckpointReason, Created, Deps, Edited, Error, Event, EventId, Filter, Gate,
-    GateAnswered, IdFormat, Kind, Lane, Message, NewEvent, Phase, PhaseSet, Policy, Query,
-    Recorded, ResumeLimits, ResumeReason, Search, Seq, Session, SessionId, Span, SqliteStore,
-    Status, Stepwell, StopReason, Store, SystemPrompts, Write,
+    Created, Error, Event, Lane, Message, NewEvent, Recorded, Seq, Session, SessionId, Status,
+    Stepwell, StopReason, Store,
 };
 
 fn named(name: &str) -> Created {
@@ -41,7 +47,7 @@ fn a_store_is_found_from_any_folder_below_it() {
     let deep = folder.path().join("a/b");
     fs::create_dir_all(&deep).unwrap();
     assert_eq!(Stepwell::discover(&deep), None);
-    let place = folder.path().join(stepwell::STORE_FOLDER);
+    let place = folder.path().join(stepwell::store::STORE_FOLDER);
     drop(Stepwell::open(&place).unwrap());
     assert_eq!(Stepwell::discover(&deep).as_deref(), Some(&*place));
     assert_eq!(Stepwell::discover(folder.path()), Some(place));
@@ -75,7 +81,7 @@ fn a_session_goes_before_the_subagents_that_bear_its_name() {
     let well = Stepwell::in_memory();
     let parent = finished(&well, "3f6c1b52-5a1f0c7e9d21");
     for name in ["3f6c1b52-5a1f0c7e9d21-agent-1", "3f6c1b52-5a1f0c7e9d21-agent-2"] {
-        let origin = stepwell::Origin::Subagent { parent: parent.clone() };
+        let origin = stepwell::model::Origin::Subagent { parent: parent.clone() };
         drop(well.create(Created { origin, ..named(name) }).unwrap());
     }
     for part in ["3f6c", "5a1f0c7e9d21", "9d21"] {
@@ -225,7 +231,7 @@ fn a_fork_is_described_by_its_parent_not_by_the_first_of_the_line() {
     let first = well.create(named("a").with_agent("planner")).unwrap();
     let fork = well.fork(first.id(), None).unwrap();
     assert_eq!(well.info(fork.id()).unwrap().head.agent, "planner");
-    let origin = stepwell::Origin::Fork { parent: fork.id().clone(), at: Seq::FIRST };
+    let origin = stepwell::model::Origin::Fork { parent: fork.id().clone(), at: Seq::FIRST };
     let coder = well.create(Created { origin, ..named("b").with_agent("coder") }).unwrap();
     let coder = coder;
     let mut answer = Message::assistant("hi");
@@ -279,7 +285,7 @@ fn a_subagents_session_comes_back_with_its_parent_and_not_alone() {
     let alone = well.restore(&child);
     assert!(matches!(alone, Err(Error::Trashed(id)) if id == parent));
     // Nothing new begins below what is in the trash.
-    let origin = stepwell::Origin::Subagent { parent: parent.clone() };
+    let origin = stepwell::model::Origin::Subagent { parent: parent.clone() };
     let late = well.create(Created { origin, ..named("late") });
     assert!(matches!(late, Err(Error::Trashed(_))));
     assert_eq!(well.restore(&parent).unwrap(), [parent.clone(), child.clone()]);
@@ -419,7 +425,7 @@ fn what_is_purged_or_scrubbed_is_gone_from_the_files() {
     drop(session);
     well.purge(&id).unwrap();
     assert!(!on_disk(folder.path(), "xylophonist"));
-    let scrub = stepwell::Scrub {
+    let scrub = stepwell::store::Scrub {
         session: other.id().clone(),
         epoch: Some(other.lease().epoch),
         rule: "words".into(),
@@ -493,20 +499,20 @@ fn a_long_log_reads_whole_in_both_orders_and_up_to_its_damage() {
 fn names_that_would_swell_the_store_are_refused() {
     let well = Stepwell::in_memory();
     let session = well.create(named("a")).unwrap();
-    let digest = stepwell::Digest::of(b"");
-    let path = |bytes| stepwell::Artifact { path: "p".repeat(bytes), digest };
+    let digest = stepwell::model::Digest::of(b"");
+    let path = |bytes| stepwell::model::Artifact { path: "p".repeat(bytes), digest };
     session.append(path(4 << 10)).unwrap();
     assert!(session.append(path((4 << 10) + 1)).is_err());
     let kind = |bytes| {
         let (kind, body) = ("k".repeat(bytes), "{}".to_owned());
-        Event::Unknown(stepwell::Unknown { kind, version: 2, body })
+        Event::Unknown(stepwell::model::Unknown { kind, version: 2, body })
     };
     session.append(kind(128)).unwrap();
     assert!(session.append(kind(129)).is_err());
     // A scrub is no way around the limits of an edit.
     let seq = session.append(Edited::default()).unwrap();
     let label = Edited { label: Change::Set("two\nlines".into()), ..Edited::default() };
-    let scrub = stepwell::Scrub {
+    let scrub = stepwell::store::Scrub {
         session: session.id().clone(),
         epoch: Some(session.lease().epoch),
         rule: "r".into(),
@@ -631,7 +637,7 @@ fn while_a_store_is_replaced_one_is_there_at_every_moment_and_each_replaced_one_
     fs::write(store.join("stepwell.db.restoring"), "half").unwrap();
     let (file, done) = (store.join("stepwell.db"), std::sync::atomic::AtomicBool::new(false));
     let order = std::sync::atomic::Ordering::Relaxed;
-    let now = stepwell::Time::from_micros(0);
+    let now = stepwell::model::Time::from_micros(0);
     let asides: std::collections::BTreeSet<_> = std::thread::scope(|scope| {
         let watch = scope.spawn(|| {
             let mut missed = 0;

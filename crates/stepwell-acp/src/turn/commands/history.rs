@@ -2,7 +2,11 @@
 
 use std::path::Path;
 
-use stepwell::{Access, Checkpoint, CheckpointReason, Event, Lane, Scope, Seq, Span, Timeline};
+use stepwell::log::Timeline;
+use stepwell::model::{Checkpoint, CheckpointReason, Scope};
+use stepwell::sqlite::Access;
+use stepwell::store::Span;
+use stepwell::{Event, Lane, Seq};
 use stepwell_files::rewind::{Done, Foreign, Preview};
 use stepwell_formats::{Destination, Existing, Format, Shape, Wishes, write_to};
 use stepwell_runtime::detached::{DetachedRewind, RewindTo, rewind_asked};
@@ -40,7 +44,7 @@ pub(super) fn rewind(on: &Conversation, verb: Verb, typed: &str) -> Result<Strin
     Ok(match on.runtime().rewind(&RewindRequest { session, asked })? {
         Done::Refused(preview) => refused(&preview),
         Done::Rewound { preview, .. } => {
-            let files = stepwell::counted(preview.plan.moves.len(), "file");
+            let files = stepwell::model::counted(preview.plan.moves.len(), "file");
             let (what, back) = match to {
                 RewindTo::Undo => ("The last rewind is taken back".to_owned(), "/redo"),
                 RewindTo::Redo => ("The last undo is taken back".to_owned(), "/undo"),
@@ -108,8 +112,9 @@ pub(super) fn checkpoint(on: &Conversation, name: &str) -> Result<String> {
 /// The points that have names.
 pub(super) fn checkpoints(on: &Conversation) -> Result<String> {
     let all = on.runtime().existing(Access::Read)?.checkpoints(on.id())?;
-    let line =
-        |it: &stepwell::RecordedCheckpoint| format!("- seq {}: {}", it.seq, it.checkpoint.name);
+    let line = |it: &stepwell::work::RecordedCheckpoint| {
+        format!("- seq {}: {}", it.seq, it.checkpoint.name)
+    };
     let lines: Vec<String> = all.iter().map(line).collect();
     Ok(listed(&lines, "There are no checkpoints; /checkpoint NAME makes one."))
 }

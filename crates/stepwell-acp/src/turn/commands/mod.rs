@@ -4,7 +4,8 @@ mod history;
 mod settings;
 mod work;
 
-use stepwell::{Change, Edited, Filter, Rank, Search, SystemPrompts};
+use stepwell::model::{Change, Edited};
+use stepwell::store::query::{Filter, Rank, Search, SystemPrompts};
 use stepwell_runtime::{Error, Interrupt, ServerQuery, Shrunk};
 use stepwell_workspace::slash::{Invocation, SLASH_COMMANDS, SlashCommand, UnknownCommand, Verb};
 
@@ -150,7 +151,7 @@ impl Command {
         let well = on.runtime().open_at_best(&on.runtime().place.store)?;
         let (filter, rank, system) = (Filter::default(), Rank::Newest, SystemPrompts::Skipped);
         let found = well.search(&Search { text, filter, rank, limit: HITS, system })?;
-        let hit = |hit: stepwell::Hit| {
+        let hit = |hit: stepwell::store::query::Hit| {
             format!("- {} seq {}: {}", hit.session, hit.seq, hit.snippet.text())
         };
         let lines: Vec<String> = found.hits.into_iter().map(hit).collect();
@@ -172,7 +173,7 @@ impl Command {
             Verb::Untag => Edited { untag: words(), ..Edited::default() },
             _ => return Ok("This command does not work here.".to_owned()),
         };
-        on.runtime().existing(stepwell::Access::Write)?.edit(on.id(), edited)?;
+        on.runtime().existing(stepwell::sqlite::Access::Write)?.edit(on.id(), edited)?;
         Ok("Done.".to_owned())
     }
 }

@@ -1,6 +1,8 @@
 //! Commands for what later turns work with, and what they cost.
 
-use stepwell::{Access, Head, Mode, Money, Role};
+use stepwell::log::Head;
+use stepwell::model::{Mode, Money, Role};
+use stepwell::sqlite::Access;
 use stepwell_runtime::inspect::{self, Viewed};
 use stepwell_workspace::Estimates;
 use stepwell_workspace::slash::Verb;
@@ -88,7 +90,7 @@ pub(super) fn status(on: &Conversation) -> Result<String> {
         "{} is {}: {}, {} tokens in, {} out, {}.\nAgent {}, model {}, mode {}.",
         head.id,
         head.status,
-        stepwell::counted(head.steps, "step"),
+        stepwell::model::counted(head.steps, "step"),
         spent.usage.input,
         spent.usage.output,
         price(on, &head),
@@ -108,7 +110,7 @@ pub(super) fn context(on: &Conversation) -> Result<String> {
         format!("- instructions: {} tokens", view.instructions.tokens),
         format!(
             "- {}: {} tokens",
-            stepwell::counted(view.tools.names.len(), "tool"),
+            stepwell::model::counted(view.tools.names.len(), "tool"),
             view.tools.tokens
         ),
     ];

@@ -1,6 +1,7 @@
 //! Commands for the goal, the plan and the phase of a session's work.
 
-use stepwell::{Access, Move, Phase};
+use stepwell::model::{Move, Phase};
+use stepwell::sqlite::Access;
 use stepwell_runtime::inspect;
 
 use super::{Conversation, Result, listed};
@@ -9,7 +10,7 @@ use super::{Conversation, Result, listed};
 pub(super) fn tasks(on: &Conversation) -> Result<String> {
     let well = on.runtime().existing(Access::Read)?;
     let work = well.work(on.id())?;
-    let line = |task: &stepwell::Task| format!("- [{}] {}", task.status, task.description);
+    let line = |task: &stepwell::model::Task| format!("- [{}] {}", task.status, task.description);
     let lines: Vec<String> = work.tasks.iter().map(line).collect();
     Ok(listed(&lines, "Nothing is planned."))
 }

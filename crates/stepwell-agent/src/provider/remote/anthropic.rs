@@ -1,7 +1,8 @@
 //! Anthropic's messages: what is sent, and how a stream of them is read.
 
 use serde_json::{Map, Value, json};
-use stepwell::{Image, Message, Part, Role, Text, ToolCall, ToolResult, Usage};
+use stepwell::Message;
+use stepwell::model::{Image, Part, Role, Text, ToolCall, ToolResult, Usage};
 
 use super::draft::Draft;
 use super::outgoing::{Ids, arguments, own, spoken, systems, tool_name};

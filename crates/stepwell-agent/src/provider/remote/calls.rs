@@ -8,7 +8,7 @@
 use serde::Deserialize;
 use serde_json::Value;
 use serde_json::value::RawValue;
-use stepwell::{Part, ToolCall};
+use stepwell::model::{Part, ToolCall};
 
 use crate::provider::ToolSpec;
 

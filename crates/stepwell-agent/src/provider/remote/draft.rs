@@ -3,7 +3,8 @@
 use std::collections::HashSet;
 
 use serde_json::Value;
-use stepwell::{Message, ModelCall, Opaque, Part, Role, Text, Usage};
+use stepwell::Message;
+use stepwell::model::{ModelCall, Opaque, Part, Role, Text, Usage};
 
 use super::fault::{Failure, has_words};
 use super::outgoing::{fresh, is_legal};

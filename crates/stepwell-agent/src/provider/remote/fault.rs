@@ -7,7 +7,8 @@ use std::time::Duration;
 use reqwest::header::{HeaderMap, HeaderValue};
 use reqwest::{StatusCode, Url};
 use serde_json::Value;
-use stepwell::{Message, Part};
+use stepwell::Message;
+use stepwell::model::Part;
 
 use super::{Endpoint, Key};
 use crate::provider::{CallError, Fault, Request};

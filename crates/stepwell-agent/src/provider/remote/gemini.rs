@@ -3,7 +3,8 @@
 use std::collections::HashMap;
 
 use serde_json::{Value, json};
-use stepwell::{Image, Message, Part, Role, ToolCall, ToolResult, Usage};
+use stepwell::Message;
+use stepwell::model::{Image, Part, Role, ToolCall, ToolResult, Usage};
 
 use super::draft::Draft;
 use super::outgoing::{Ids, arguments, own, result_text, spoken, systems, tool_name};

@@ -2,7 +2,8 @@
 //! read.
 
 use serde_json::{Value, json};
-use stepwell::{Image, Message, Part, Role, ToolCall, Usage};
+use stepwell::Message;
+use stepwell::model::{Image, Part, Role, ToolCall, Usage};
 
 use super::calls::{self, Calls};
 use super::draft::Draft;

@@ -3,7 +3,8 @@
 use std::collections::{HashMap, HashSet};
 
 use serde_json::{Map, Value, json};
-use stepwell::{Message, Opaque, Part, Text, ToolResult};
+use stepwell::Message;
+use stepwell::model::{Opaque, Part, Text, ToolResult};
 
 /// The longest call id that every vendor takes; OpenAI's limit.
 const LONGEST_ID: usize = 40;

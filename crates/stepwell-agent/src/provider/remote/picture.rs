@@ -6,7 +6,7 @@ use std::borrow::Cow;
 use base64::alphabet;
 use base64::engine::general_purpose::STANDARD;
 use base64::engine::{DecodePaddingMode, Engine as _, GeneralPurpose, GeneralPurposeConfig};
-use stepwell::{Image, counted};
+use stepwell::model::{Image, counted};
 
 /// The kinds that every vendor takes.
 const TAKEN: [&str; 4] = ["image/png", "image/jpeg", "image/gif", "image/webp"];

@@ -1,7 +1,7 @@
 //! The readers of the three protocols, by tables of events.
 
 use serde_json::json;
-use stepwell::Part;
+use stepwell::model::Part;
 
 use super::*;
 use crate::provider::{ToolSpec, Turn};

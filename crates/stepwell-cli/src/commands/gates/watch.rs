@@ -4,7 +4,7 @@ use std::collections::BTreeSet;
 use std::path::PathBuf;
 use std::time::Duration;
 
-use stepwell::Access;
+use stepwell::sqlite::Access;
 use stepwell_runtime::inspect::{GateNews, GateWatch, WatchedStore};
 use stepwell_terminal::note;
 use stepwell_terminal::text::one_line;

@@ -1,4 +1,4 @@
-use stepwell::Access;
+use stepwell::sqlite::Access;
 use stepwell_runtime::ServerQuery;
 use stepwell_terminal::text::visible;
 use stepwell_terminal::{note, servers};

@@ -106,8 +106,8 @@ fn print(shown: &[(String, Price)], app: &mut App) -> Result<()> {
     }
     let mut table = Table::new(COLUMNS);
     for (model, price) in shown {
-        let dollars = |part: Option<stepwell::Money>| part.map(|it| it.to_string());
-        let long = |part: fn(&Long) -> stepwell::Money| {
+        let dollars = |part: Option<stepwell::model::Money>| part.map(|it| it.to_string());
+        let long = |part: fn(&Long) -> stepwell::model::Money| {
             let tier = |long| format!("; {} over {}", part(long), grouped(long.over));
             price.long.iter().map(tier).collect::<String>()
         };

@@ -1,6 +1,7 @@
 //! Compactions in a transcript: a line for the boundary, and one for the summary.
 
-use stepwell::{Compacted, Lane, Message, Part, Role, Seq, Time};
+use stepwell::model::{Compacted, Part, Role, Time};
+use stepwell::{Lane, Message, Seq};
 
 use super::Reading;
 use crate::Result;

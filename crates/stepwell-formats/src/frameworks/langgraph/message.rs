@@ -1,7 +1,8 @@
 //! LangChain's messages as ours.
 
 use serde_json::Value;
-use stepwell::{Message, Part, Role, ToolCall, ToolResult, Usage};
+use stepwell::Message;
+use stepwell::model::{Part, Role, ToolCall, ToolResult, Usage};
 
 use super::super::conversation::{Spoken, has_only, picture, text, thinking, tokens};
 use super::value::CLASS;

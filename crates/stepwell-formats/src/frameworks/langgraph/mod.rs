@@ -16,7 +16,8 @@ use std::path::Path;
 
 use rusqlite::{Connection, Row};
 use serde_json::{Map, Value, json};
-use stepwell::{Digest, Seq, Time};
+use stepwell::Seq;
+use stepwell::model::{Digest, Time};
 
 use super::conversation::{Conversation, is_too_long, task_of, text, warning};
 use crate::read::foreign_database::{Opened, columns, fault, open};

@@ -1,6 +1,9 @@
 //! What a document says of a session as a whole.
 
-use stepwell::{Damage, Estimate, Head, Seq, SessionInfo, Slice, State, Timeline};
+use stepwell::log::{Head, State, Timeline};
+use stepwell::model::Estimate;
+use stepwell::store::{Damage, Slice};
+use stepwell::{Seq, SessionInfo};
 
 use super::arguments::one_line;
 use super::conversation::{conversations, grouped};

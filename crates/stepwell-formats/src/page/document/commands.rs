@@ -1,6 +1,6 @@
 //! Commands that users ran themselves, as they typed them: Stepwell's own, and Claude Code's.
 
-use stepwell::OwnCommand;
+use stepwell::model::OwnCommand;
 
 use super::{Block, Command};
 

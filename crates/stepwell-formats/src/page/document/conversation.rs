@@ -4,10 +4,9 @@ use std::collections::{HashMap, HashSet};
 
 use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
-use stepwell::{
-    Compacted, Event, Image, Lane, Message, MessageOrigin, Part, Recorded, Role, Seq, Spent,
-    Status, Timeline, ToolCall, ToolResult, Undone, View, ViewMessage,
-};
+use stepwell::log::{MessageOrigin, Timeline, ViewMessage};
+use stepwell::model::{Compacted, Image, Part, Role, Spent, ToolCall, ToolResult, Undone};
+use stepwell::{Event, Lane, Message, Recorded, Seq, Status, View};
 
 use super::arguments::{gist, one_line, pretty};
 use super::commands;

@@ -3,7 +3,9 @@
 use std::collections::{BTreeMap, HashSet};
 
 use serde_json::Value;
-use stepwell::{Event, FileState, Head, Node, NodeState, Recorded, Task, Timeline};
+use stepwell::log::{Head, Timeline};
+use stepwell::model::{FileState, Node, NodeState, Task};
+use stepwell::{Event, Recorded};
 
 use super::{List, NodeResult, clock};
 

@@ -12,7 +12,7 @@ mod edits;
 mod lists;
 mod passages;
 
-use stepwell::Time;
+use stepwell::model::Time;
 
 pub(crate) use edits::{Edit, Line};
 pub(crate) use passages::{Passage, passages};

@@ -1,7 +1,7 @@
 //! A question that waits: `hitl_state`, wherever a pattern keeps it.
 
 use serde_json::{Value, json};
-use stepwell::{Gate, Time};
+use stepwell::model::{Gate, Time};
 
 use super::{Outcome, Progress};
 use crate::json::fields::Fields;

@@ -15,7 +15,7 @@ mod routing;
 mod workflow;
 
 use serde_json::{Map, Value, json};
-use stepwell::{NodeKey, Usage};
+use stepwell::model::{NodeKey, Usage};
 
 use super::spec::Spec;
 use crate::json::fields::{Fields, elements, quoted, text_of};

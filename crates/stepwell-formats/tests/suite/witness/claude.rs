@@ -2,7 +2,9 @@
 
 use std::path::{Path, PathBuf};
 
-use stepwell::{Event, INTERRUPTED, Scope, Session, Stepwell};
+use stepwell::log::INTERRUPTED;
+use stepwell::model::Scope;
+use stepwell::{Event, Session, Stepwell};
 use stepwell_formats::{Format, NOT_BEGUN};
 
 use super::claude_runs::{self, Driven, command, is_added, programs};

@@ -1,6 +1,7 @@
 //! What is imported from the real Claude Code is what it sends its model next.
 
-use stepwell::{INTERRUPTED, Message, Status, Stepwell};
+use stepwell::log::INTERRUPTED;
+use stepwell::{Message, Status, Stepwell};
 
 use super::claude_runs::{
     BOTH_TOOLS, BROKEN_OFF, CUT_SHORT, Driven, FORBIDDEN, KILLED, NO_FILE, PICTURE_FILE, REFUSED,

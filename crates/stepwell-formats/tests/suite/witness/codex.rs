@@ -4,7 +4,9 @@ use std::path::Path;
 use std::process::Stdio;
 
 use serde_json::{Value, json};
-use stepwell::{INTERRUPTED, Part, Role, Session, SessionId, Stepwell};
+use stepwell::log::INTERRUPTED;
+use stepwell::model::{Part, Role};
+use stepwell::{Session, SessionId, Stepwell};
 use stepwell_formats::{Format, Mode, NOT_BEGUN, take_in};
 use stepwell_strict::{Say, Tokens};
 use tokio::io::{AsyncBufReadExt, AsyncWriteExt, BufReader, Lines};

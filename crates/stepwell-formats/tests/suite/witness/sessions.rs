@@ -1,9 +1,7 @@
 //! Sessions of Stepwell that other agents go on with, and what their model must be shown.
 
-use stepwell::{
-    Compacted, Created, Digest, Effect, Gate, Image, Lane, Message, Part, Scope, Session,
-    SessionId, Stepwell, ToolStarted,
-};
+use stepwell::model::{Compacted, Digest, Effect, Gate, Image, Part, Scope, ToolStarted};
+use stepwell::{Created, Lane, Message, Session, SessionId, Stepwell};
 
 use crate::mirror::shown;
 
@@ -80,7 +78,7 @@ pub(super) fn view(well: &Stepwell, id: &SessionId) -> Vec<String> {
     for message in shown(well, id) {
         for part in &message.parts {
             let line = match part {
-                Part::Text(text) if message.role == stepwell::Role::Assistant => {
+                Part::Text(text) if message.role == stepwell::model::Role::Assistant => {
                     format!("assistant: {}", text.text)
                 }
                 Part::Text(text) => format!("user: {}", text.text),

@@ -2,7 +2,8 @@
 
 use std::sync::Arc;
 
-use stepwell::{Answer, Event, Gate, SessionId};
+use stepwell::model::{Answer, Gate};
+use stepwell::{Event, SessionId};
 use stepwell_flow::spec::Spec;
 use stepwell_runtime::{
     FlowOptions, FlowRequest, Interrupt, Patience, ResumeRequest, RunEvent, RunHandle, RunOptions,

@@ -4,7 +4,7 @@
 use std::cell::Cell;
 use std::sync::Arc;
 
-use stepwell::SystemClock;
+use stepwell::clock::SystemClock;
 use stepwell_runtime::{RunEvent, RunHandle};
 use stepwell_terminal::lines::{AgentLines, Answers, FlowLines, Show, watch};
 use stepwell_terminal::{Console, Form, Paint, Terminal};
@@ -23,7 +23,7 @@ pub(crate) fn attend(handle: &RunHandle, asker: Asker) {
     let answers = if asker == Asker::Subagent { 2 } else { 1 };
     ANSWERS.set(answers);
     // This thread records answers, and nothing else.
-    stepwell::on_failpoint(|name| {
+    stepwell::failpoint::on_failpoint(|name| {
         if name == "write.after_commit" {
             ANSWERS.set(ANSWERS.get().saturating_sub(1));
             if ANSWERS.get() == 0 {

@@ -3,7 +3,9 @@
 use std::path::Path;
 use std::time::Duration;
 
-use stepwell::{Append, Error, Lease, Seq, SessionId, SqliteStore, Store, Write};
+use stepwell::sqlite::SqliteStore;
+use stepwell::store::{Append, Lease, Write};
+use stepwell::{Error, Seq, SessionId, Store};
 use stepwell_torture::{Line, Load, Rng, Shape};
 
 use crate::{Fallible, claim, kill_self, lease, report, wait_for_start};

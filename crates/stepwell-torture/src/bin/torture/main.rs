@@ -21,10 +21,9 @@ use std::io::{self, BufRead, Write as _};
 use std::path::Path;
 use std::process::ExitCode;
 
-use stepwell::{
-    Create, Created, EventId, LEASE_TTL, Lease, LeaseRequest, Owner, Processes, SessionId, Store,
-    SystemProcesses, Write,
-};
+use stepwell::model::{EventId, Owner};
+use stepwell::store::{Create, LEASE_TTL, Lease, LeaseRequest, Processes, SystemProcesses, Write};
+use stepwell::{Created, SessionId, Store};
 use stepwell_torture::Line;
 
 use contend::Goal;

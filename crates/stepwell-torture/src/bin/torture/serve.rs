@@ -7,9 +7,11 @@ use std::sync::Barrier;
 use std::thread::ScopedJoinHandle;
 use std::time::Duration;
 
-use stepwell::{
-    Append, Error, Lease, LeaseRequest, Redactor, Search, SessionId, SqliteStore, Store, Write,
-};
+use stepwell::log::Redactor;
+use stepwell::sqlite::SqliteStore;
+use stepwell::store::query::Search;
+use stepwell::store::{Append, Lease, LeaseRequest, Write};
+use stepwell::{Error, SessionId, Store};
 use stepwell_torture::{Line, Load, Refusal, Request, Rng, bytes_of, word_of};
 
 use crate::{Fallible, create, report, this_process};

@@ -4,10 +4,14 @@ use std::path::Path;
 use std::sync::OnceLock;
 use std::sync::atomic::{AtomicU64, Ordering};
 
-use stepwell::{
-    Append, Digest, ForkAt, Lease, Maintain as _, Redactor, Search, SessionId, SqliteStore, Status,
-    StatusChanged, Stepwell, Store, Write, on_failpoint,
-};
+use stepwell::failpoint::on_failpoint;
+use stepwell::log::Redactor;
+use stepwell::model::{Digest, StatusChanged};
+use stepwell::sessions::ForkAt;
+use stepwell::sqlite::SqliteStore;
+use stepwell::store::query::Search;
+use stepwell::store::{Append, Lease, Maintain as _, Write};
+use stepwell::{SessionId, Status, Stepwell, Store};
 use stepwell_torture::{Line, Load, Rng, Shape, bytes_of, word_of};
 
 use crate::{Fallible, create, kill_self, lease, report};

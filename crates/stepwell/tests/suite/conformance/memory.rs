@@ -2,7 +2,8 @@
 
 use std::sync::Arc;
 
-use stepwell::{SqliteOptions, SqliteStore, Store};
+use stepwell::Store;
+use stepwell::sqlite::{SqliteOptions, SqliteStore};
 use stepwell_conformance::{Fixture, TestClock, TestProcesses};
 
 /// A store that keeps nothing: opening it again gives the same one.

@@ -2,7 +2,8 @@
 
 use std::sync::Arc;
 
-use stepwell::{Access, Seq, SessionId, SqliteOptions, SqliteStore, Store};
+use stepwell::sqlite::{Access, SqliteOptions, SqliteStore};
+use stepwell::{Seq, SessionId, Store};
 use stepwell_conformance::{Damageable, Fixture, TestClock, TestProcesses};
 use tempfile::TempDir;
 

@@ -1,0 +1,181 @@
+//! The compactions that count: those that no rewind left behind and nobody took back.
+
+use std::collections::HashSet;
+
+use serde_json::Value;
+
+use crate::error::Result;
+use crate::log::{Head, MessageOrigin, Timeline, View, ViewMessage};
+use crate::model::{
+    Compacted, Edited, Event, Kind, Lane, NewEvent, Recorded, Seq, SessionId, Undone,
+};
+use crate::sessions::{Session, Stepwell};
+use crate::store::Span;
+
+/// The kinds of events that they are found in.
+pub const KINDS: [Kind; 3] = [Kind::Compacted, Kind::Rewound, Kind::Undone];
+
+/// The metadata key that says that old messages are left out.
+const TRUNCATED: &str = "truncated";
+
+/// The compactions that count at a seq, in order, given the session's events of [these
+/// kinds](KINDS) in order.
+#[must_use]
+pub fn live(facts: &[Recorded], at: Seq) -> Vec<(Seq, &Compacted)> {
+    let timeline = Timeline::at(at, facts.iter());
+    let counts = |fact: &&Recorded| timeline.contains(fact.seq);
+    let undone: HashSet<Seq> = facts
+        .iter()
+        .filter(counts)
+        .filter_map(|fact| match &fact.event {
+            Event::Undone(Undone::Compaction { of }) => Some(*of),
+            _ => None,
+        })
+        .collect();
+    let live = facts.iter().filter(counts).filter(|fact| !undone.contains(&fact.seq));
+    live.filter_map(|fact| match &fact.event {
+        Event::Compacted(compacted) => Some((fact.seq, compacted)),
+        _ => None,
+    })
+    .collect()
+}
+
+/// A message of a conversation, and what compactions made of it.
+#[derive(Clone, Debug, PartialEq)]
+pub enum ViewChange {
+    /// The model still sees it.
+    Kept(ViewMessage),
+    /// The model no longer sees it.
+    Hidden(ViewMessage),
+    /// A summary stands in the place of what is hidden.
+    Summary(ViewMessage),
+}
+
+impl Stepwell {
+    /// What compactions made of a session's main conversation, in the order of the log. A summary
+    /// stands where it is shown.
+    pub fn compaction_changes(&self, id: &SessionId) -> Result<Vec<ViewChange>> {
+        let events = self.store().events(id, Span::ALL)?.intact(id)?;
+        let lane = Lane::main();
+        let is_compaction = |event: &Recorded| {
+            matches!(event.event, Event::Compacted(_) | Event::Undone(Undone::Compaction { .. }))
+        };
+        let originals = events.iter().filter(|event| !is_compaction(event)).cloned().collect();
+        let (whole, now) = (View::of(&lane, originals).messages, View::of(&lane, events).messages);
+        Ok(changes(whole, now))
+    }
+}
+
+/// The two views, laid over each other.
+fn changes(whole: Vec<ViewMessage>, now: Vec<ViewMessage>) -> Vec<ViewChange> {
+    let key = |shown: &ViewMessage| (shown.seq, shown.made == MessageOrigin::Results);
+    let is_summary = |shown: &ViewMessage| shown.made == MessageOrigin::Summary;
+    let kept: HashSet<_> = now.iter().map(key).collect();
+    let mut changes = Vec::new();
+    let mut rest = now.into_iter().peekable();
+    for original in whole {
+        while let Some(summary) = rest.next_if(is_summary) {
+            changes.push(ViewChange::Summary(summary));
+        }
+        if kept.contains(&key(&original)) {
+            rest.next_if(|it| key(it) == key(&original));
+            changes.push(ViewChange::Kept(original));
+        } else {
+            changes.push(ViewChange::Hidden(original));
+        }
+    }
+    changes.extend(rest.filter(is_summary).map(ViewChange::Summary));
+    changes
+}
+
+/// How much of a conversation a session's metadata says that the model is shown.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Extent {
+    /// All of it, or a summary of what is not shown.
+    Whole,
+    /// Old messages are left out.
+    Truncated,
+}
+
+impl Extent {
+    /// How much is shown at a seq, given the session's events of [these kinds](KINDS) in order.
+    #[must_use]
+    pub fn at(facts: &[Recorded], at: Seq) -> Self {
+        match live(facts, at).iter().any(|(_, it)| it.is_truncation()) {
+            true => Self::Truncated,
+            false => Self::Whole,
+        }
+    }
+
+    /// What a session's metadata says.
+    #[must_use]
+    pub fn of(head: &Head) -> Self {
+        if head.metadata.contains_key(TRUNCATED) { Self::Truncated } else { Self::Whole }
+    }
+
+    /// The change that makes a session's metadata say so.
+    #[must_use]
+    pub fn edited(self) -> Edited {
+        let value = match self {
+            Self::Whole => Value::Null,
+            Self::Truncated => true.into(),
+        };
+        Edited { metadata: [(TRUNCATED.to_owned(), value)].into(), ..Edited::default() }
+    }
+}
+
+impl Session {
+    /// Takes the last compaction that counts back: the originals are shown again. What the
+    /// metadata says of the view is recorded with it. The answer is that compaction; none, if
+    /// there was none to take back.
+    pub fn undo_last_compaction(&self) -> Result<Option<Seq>> {
+        let (facts, head) = (self.keyed_events(&KINDS)?, self.info()?.head);
+        let Some((of, _)) = live(&facts, head.seq).pop() else { return Ok(None) };
+        self.undo_compaction(of)?;
+        Ok(Some(of))
+    }
+
+    /// Takes a compaction back, and records what the metadata says of the view then.
+    pub fn undo_compaction(&self, of: Seq) -> Result<Seq> {
+        let (facts, head) = (self.keyed_events(&KINDS)?, self.info()?.head);
+        let well = self.well();
+        let undone = NewEvent { id: well.event_name(), ..Undone::Compaction { of }.into() };
+        let mut events = vec![undone];
+        let still = live(&facts, head.seq);
+        let still = still.iter().any(|(seq, it)| *seq != of && it.is_truncation());
+        if Extent::of(&head) == Extent::Truncated && !still {
+            events.push(Extent::Whole.edited().into());
+        } else {
+            events.extend(well.signature());
+        }
+        Ok(self.append_all(events)?.first)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::model::{Lane, Message};
+    use crate::sessions::Stepwell;
+
+    #[test]
+    fn taking_the_last_truncation_back_leaves_no_word_of_it_in_the_metadata() {
+        let well = Stepwell::in_memory();
+        let session = well.create(well.draft("talk")).unwrap();
+        for n in 0..4 {
+            session.append(Message::user(n.to_string())).unwrap();
+        }
+        let truncate = |from: u64, to: u64| {
+            let compacted = Compacted::new(Lane::main(), Seq::new(from), Seq::new(to));
+            let said = vec![compacted.into(), Extent::Truncated.edited().into()];
+            session.append_all(said).unwrap().first
+        };
+        let (first, second) = (truncate(2, 3), truncate(2, 4));
+        let extent = || Extent::of(&session.info().unwrap().head);
+        assert_eq!(session.undo_last_compaction().unwrap(), Some(second));
+        assert_eq!(extent(), Extent::Truncated);
+        assert_eq!(session.undo_last_compaction().unwrap(), Some(first));
+        assert_eq!(extent(), Extent::Whole);
+        assert_eq!(session.undo_last_compaction().unwrap(), None);
+    }
+}
