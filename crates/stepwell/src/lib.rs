@@ -51,16 +51,16 @@
 //! | writing to one session | [`Session`] |
 //! | what a store promises, and writing another one | [`Store`] |
 //! | what is recorded | [`Event`] |
-//! | how a session stands | [`Head`], folded from its events |
+//! | how a session stands | [`Head`](crate::log::Head), folded from its events |
 //! | what a model is shown | [`View`] |
-//! | who may write | [`Lease`] |
-//! | what a cleanup takes | [`Policy`], [`Plan`] |
-//! | whether to resume | [`ResumeDecision`] |
-//! | what is planned | [`Tasks`], [`Work`] |
+//! | who may write | [`Lease`](crate::store::Lease) |
+//! | what a cleanup takes | [`Policy`](crate::upkeep::Policy), [`Plan`](crate::upkeep::Plan) |
+//! | whether to resume | [`ResumeDecision`](crate::sessions::ResumeDecision) |
+//! | what is planned | [`Tasks`](crate::work::Tasks), [`Work`](crate::work::Work) |
 //!
 //! The library is synchronous and touches no network, terminal, home folder or
 //! environment. Time, randomness and the view of other processes come in through
-//! [`Deps`].
+//! [`Deps`](crate::sessions::Deps).
 //!
 //! # Names that you may know
 //!
@@ -77,13 +77,13 @@
 //! | `SessionManager.delete(id)` | [`Stepwell::delete`] into the trash, [`Stepwell::purge`] for good |
 //! | `generate_session_id()` | [`Stepwell::new_id`], [`SessionId::generate`] |
 //! | `FileSessionRepository(storage_dir)` | [`Stepwell::open`] |
-//! | `FileSessionRepository.exists(id)` | [`Store::exists`] |
-//! | `FileSessionRepository.save(state, spec)` | [`Session::append`]; the spec is [`Flow::spec`], kept with the first event |
+//! | `FileSessionRepository.exists(id)` | `Store::exists` |
+//! | `FileSessionRepository.save(state, spec)` | [`Session::append`]; the spec is [`Flow::spec`](crate::model::Flow::spec), kept with the first event |
 //! | `FileSessionRepository.load(id)` | [`Stepwell::info`], [`Session::keyed_events`] for nodes |
 //! | `FileSessionRepository.delete(id)` | [`Stepwell::delete`], [`Stepwell::purge`] |
 //! | `FileSessionRepository.list_sessions()` | [`Stepwell::list`] |
 //! | `FileSessionRepository.get_agents_dir(id)` | no folder: each agent's conversation is a [`Lane`], read with [`Session::view`] |
-//! | `compute_spec_hash(path)` | [`Digest::of`] over the spec's bytes |
+//! | `compute_spec_hash(path)` | [`Digest::of`](crate::model::Digest::of) over the spec's bytes |
 //! | `now_iso8601()` | [`Stepwell::now`], which prints as ISO 8601 in UTC |
 
 #[cfg(feature = "schema")]

@@ -37,7 +37,7 @@ impl Stepwell {
     }
 
     /// Erases what has been in the trash for at least so long. A session that has ended leaves
-    /// its [row](crate::report::ledger) behind.
+    /// its [row](crate::report::LedgerRow) behind.
     pub fn empty_trash(&self, which: impl Into<EmptyTrash>) -> Result<Removal> {
         let EmptyTrash { older_than, keep, commits } = which.into();
         let (place, rows) = (TrashScope::Trash, LedgerRows::Included);
