@@ -25,7 +25,6 @@ def test_the_command_is_in_the_wheel_and_not_left_in_the_tree(tmp_path: Path) ->
     (tmp_path / "scripts").mkdir()
     (tmp_path / "python" / "stepwell.data").mkdir(parents=True)
     (tmp_path / "bin").mkdir()
-    shutil.copy(SCRIPTS / "dist", tmp_path / "scripts")
     script = shutil.copy(SCRIPTS / "wheel", tmp_path / "scripts")
     for name, text in (("cargo", CARGO), ("maturin", MATURIN)):
         program = tmp_path / "bin" / name

@@ -5,6 +5,7 @@ use std::sync::Arc;
 use stepwell::backend::Login;
 use stepwell::error::Action;
 use stepwell::log::Head;
+use stepwell::model::Who;
 use stepwell::store::query::{Filter, Query};
 use stepwell::trust::Runs;
 use stepwell::{
@@ -84,6 +85,9 @@ pub struct Recorders {
     session: SessionId,
     runs: Runs,
     login: Option<String>,
+    /// This account's name, where no server knows logins. A run under that name is the user's, also
+    /// in a workspace that was moved or copied, which the notes do not know.
+    account: Option<Who>,
 }
 
 impl Recorders {
@@ -94,13 +98,15 @@ impl Recorders {
     pub fn of(well: &Stepwell, session: &SessionId) -> Result<Self> {
         let (store, runs) = (Arc::clone(well.store()), well.weigh(session)?.runs);
         let login = store.login()?;
-        Ok(Self { store, session: session.clone(), runs, login })
+        let account = login.is_none().then(|| well.claim().holder.who());
+        Ok(Self { store, session: session.clone(), runs, login, account })
     }
 }
 
 impl Whose for Recorders {
     fn whose(&self, seq: Seq) -> Option<String> {
-        if let Some(who) = self.runs.others(seq) {
+        let others = self.runs.others(seq).filter(|who| self.account.as_ref() != Some(who));
+        if let Some(who) = others {
             let role = who.login.as_ref().map(|login| format!(" (role {login})"));
             return Some(format!("{who}{}", role.unwrap_or_default()));
         }
