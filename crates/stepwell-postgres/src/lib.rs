@@ -3,7 +3,8 @@
 //!
 //! ```no_run
 //! use std::sync::Arc;
-//! use stepwell::{Stepwell, Deps};
+//! use stepwell::Stepwell;
+//! use stepwell::sessions::Deps;
 //! use stepwell_postgres::{Address, PostgresStore};
 //!
 //! let address = Address::parse("postgres://runs@db1,db2/runs?namespace=team-a")?;

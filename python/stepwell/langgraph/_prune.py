@@ -53,12 +53,15 @@ def history(
         parent = at.data.get("p")
         if not parent or not remaining:
             break
-        at = reading.checkpoint(parent)
+        # The writes first: a prune erases them together with their checkpoint. If that is still
+        # there afterwards, these are all of them.
+        written = reading.writes(parent)
+        at = reading.checkpoint_now(parent)
         if at is None:
             if gaps:
                 break
             raise gone(reading.thread, parent, target.id if target else "")
-        for task, channel, ref in reversed(reading.writes(at.id)):
+        for task, channel, ref in reversed(written):
             if channel in remaining:
                 found[channel]["writes"].append((task, channel, ref))
         for name in sorted(remaining):

@@ -229,6 +229,11 @@ class Reading:
             self._seen[id] = next(self._take(rows), None)
         return self._seen[id]
 
+    def checkpoint_now(self, id: str) -> Found | None:
+        """One checkpoint, whatever was read of it before."""
+        self._seen.pop(id, None)
+        return self.checkpoint(id)
+
     def _look_ahead(self, id: str, count: int) -> None:
         """Reads the checkpoints before one at once: most lists are told along them."""
         first, end = key_of("checkpoint", self.ns, ""), key_of("checkpoint", self.ns, id)
