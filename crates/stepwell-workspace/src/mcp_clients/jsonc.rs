@@ -51,6 +51,15 @@ impl<'a> Document<'a> {
             Some(_) => return Err("it is not an object".to_owned()),
         };
         let (mark, tokens) = (file.len() - text.len(), parsed.tokens.unwrap_or_default());
+        // The parser takes line breaks in texts, which other programs refuse.
+        let is_plain = |token: &TokenAndRange<'_>| {
+            !matches!(token.token, Token::String(_) | Token::Number(_))
+                || serde_json::from_str::<Value>(token.text(text)).is_ok()
+        };
+        if let Some(odd) = tokens.iter().find(|token| !is_plain(token)) {
+            let line = text[..odd.start()].matches('\n').count() + 1;
+            return Err(format!("line {line}: no value of JSON"));
+        }
         Ok(Self { text, mark, root, tokens })
     }
 
