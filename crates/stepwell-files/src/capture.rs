@@ -8,6 +8,7 @@ use std::collections::{HashMap, HashSet};
 
 use rustix::fs::FileType;
 use stepwell::Session;
+use stepwell::log::Redactor;
 use stepwell::model::{Digest, FileChanged, FileState};
 
 use crate::error::Result;
@@ -16,7 +17,6 @@ use crate::safe_fs::Content;
 use crate::safe_path::{Exact, Root, SafePath};
 use crate::site::{secret, too_large};
 use crate::tree::{Listing, Stamp, TooMany, Touched, Tree};
-use stepwell::log::Redactor;
 
 /// What is captured.
 #[derive(Clone, Debug, PartialEq, Eq)]

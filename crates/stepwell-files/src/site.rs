@@ -4,14 +4,12 @@ use std::path::{Path, PathBuf};
 
 use rustix::fs::{AtFlags, FileType};
 use stepwell::Seq;
-use stepwell::model::{Digest, FileChanged, FileState};
-
-use crate::plan::{Look, Now};
 use stepwell::log::Redactor;
+use stepwell::model::{Digest, FileChanged, FileState};
 use stepwell_wire::LeftFile;
 
 use crate::history::Entry;
-
+use crate::plan::{Look, Now};
 use crate::safe_fs::Content;
 use crate::safe_path::{Exact, Root, SafePath};
 use crate::started::{is_named_to_git, is_started};

@@ -51,8 +51,8 @@ fn bring_to(steps: &[&str], pool: &Pool, access: Access, patience: &mut Patience
                 let (namespace, channel) = namespace;
                 return Ok(Found { namespace, channel });
             }
-            // Whoever may change the schema does, also with a command that only reads: others wait
-            // for it.
+            // The owner's first command upgrades the schema, also one that only reads: other roles wait
+            // for that.
             Ok(found) if access == Access::Write || found.is_owners_to_upgrade(known) => {
                 match prepare(steps, pool, &conn) {
                     Ok(()) | Err(DbError::Again(_)) => {}

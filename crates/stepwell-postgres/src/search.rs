@@ -1,9 +1,9 @@
 //! The search index: behind the log, never in an append's way.
 //!
-//! Each session notes how far it is indexed. Whoever searches first brings that up to
-//! date, a chunk of many sessions at a time; whoever comes to a session that another one
-//! indexes waits for it. The index knows which words occur; whether they stand together
-//! is looked up in the events, with the same words as in every other store.
+//! Each session notes how far it is indexed. A search first brings the index up to date, a
+//! chunk of many sessions at a time. A second search waits for a session that the first one
+//! indexes. The index knows which words occur. The events themselves say whether the words
+//! are next to each other, by the same rules as in every other store.
 
 use std::collections::BTreeMap;
 use std::fmt::Write as _;

@@ -201,7 +201,7 @@ impl Store for PostgresStore {
     }
 
     fn renew(&self, lease: &Lease, ttl: Duration) -> Result<Lease> {
-        // Whoever holds it learns soon that it is not renewed, and tries again.
+        // A short wait: the holder must learn of a failed renewal in time to try again.
         let patience = Patience::new(self.engine.pool.address.patience.min(ttl / 6));
         self.engine.change_within(patience, Attempt::ONCE, |rows, context, _| {
             write::renew(rows, context, lease, ttl)

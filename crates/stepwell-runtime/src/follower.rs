@@ -102,7 +102,8 @@ impl Drop for Follower {
 const KINDS: [Kind; 3] = [Kind::Said, Kind::StopAsked, Kind::WorkAsked];
 
 impl Followed {
-    /// Notes how far the log goes, for whoever resumes it here: what a run left that died is missed, too.
+    /// Notes how far the log goes. A later resume on this machine misses what was removed since, also
+    /// if this run dies.
     fn note_seen(&self) {
         if let Err(error) = self.well.note_seen(&self.lease.session) {
             tracing::debug!(%error, "what_was_seen_is_not_noted");

@@ -422,7 +422,7 @@ pub fn model_names(workspace: &Workspace, typed: &str) -> Vec<String> {
         }
         Some((provider, _)) => {
             let models = workspace.prices().map(|it| it.models(provider)).unwrap_or_default();
-            // A star stands for all of them.
+            // `*` is the price of all other models, and no model.
             let named = models.keys().filter(|name| *name != "*");
             names.extend(named.map(|name| format!("{provider}/{name}")));
         }

@@ -7,6 +7,7 @@ use std::path::PathBuf;
 
 use serde::{Deserialize, Serialize};
 
+use crate::model::work::ERASED;
 use crate::model::{
     Digest, Epoch, EventId, InvalidName, MAX_TASKS, Owner, Phase, PhaseSet, Seq, SessionId,
     TaskStatus, Time,
@@ -392,8 +393,8 @@ pub enum BadPattern {
     /// It would erase everything.
     #[error("the pattern matches everything, even nothing")]
     MatchesNothing,
-    /// It would never be done.
-    #[error("the pattern matches [scrubbed], which stands for what was erased")]
+    /// A scrub would match its own mark again and again.
+    #[error("the pattern matches {ERASED}, the mark that replaces erased text")]
     MatchesMark,
     /// The reason, which is recorded, would repeat what is to be erased.
     #[error("the rule, which is recorded, matches the pattern")]

@@ -15,6 +15,7 @@ use rmcp::service::{
 use rmcp::transport::streamable_http_client::StreamableHttpError;
 use rmcp::transport::{DynamicTransportError, IntoTransport};
 use rmcp::{ClientLifecycleMode, RoleClient, serve_client_with_lifecycle};
+use stepwell_catalog::server::ServerName;
 use tokio::task::JoinSet;
 use tokio::time::{sleep, timeout};
 
@@ -23,7 +24,6 @@ use super::offer::{Offered, Page, take};
 use super::process::{DRAIN, Process};
 use super::{MOST_LISTED, Reach, Server, one_line};
 use crate::tool::ToolEnv;
-use stepwell_catalog::server::ServerName;
 
 /// How long what is on its way has to arrive when a connection is closed: that a call was
 /// cancelled, and that we leave.

@@ -3,10 +3,10 @@
 
 use serde_json::{Map, Value};
 use stepwell::model::Effect;
+use stepwell_catalog::server::ServerName;
 
 use crate::provider::ToolSpec;
 use crate::tool::cut;
-use stepwell_catalog::server::ServerName;
 
 /// The longest description. Every request carries all of them.
 const LONGEST_DESCRIPTION: usize = 4 << 10;

@@ -9,13 +9,13 @@ use rustix::fs::FileType;
 use serde::Deserialize;
 use serde_json::{Value, json};
 use stepwell::model::{Effect, ToolTarget, counted};
+use stepwell_files::safe_fs::MAX_FILE_BYTES;
+use stepwell_files::safe_path::{Last, SafePath};
 
 use super::guard;
 use super::read::text;
 use super::{Changed, Content, Done, Plan, Tool, ToolEnv, parse, spec, visible, word};
 use crate::provider::ToolSpec;
-use stepwell_files::safe_fs::MAX_FILE_BYTES;
-use stepwell_files::safe_path::{Last, SafePath};
 
 /// Longer texts are not compared for a question: nobody waits for it, or reads it.
 const MAX_COMPARED: usize = 1 << 20;

@@ -11,17 +11,15 @@ use stepwell::sqlite::Access;
 use stepwell::store::query::{Filter, Query};
 use stepwell::upkeep::Policy;
 use stepwell::{Error, Message, SessionId};
+use stepwell_agent::redact::RedactMessages as _;
 use stepwell_terminal::When;
 use stepwell_terminal::table::{Column, Table, left, right};
 use stepwell_terminal::text::{ago, indented, one_line, word};
-
-use stepwell_agent::redact::RedactMessages as _;
 use stepwell_wire::{Agent, AgentCreated, AgentTurn, AgentUnreadable};
 use stepwell_workspace::config::AgentIds;
-
-use super::cleanup::{Fate, Mode, ShorterAge, clean, tell_of_ignored};
 use stepwell_workspace::housekeeping::{Whose, tidy};
 
+use super::cleanup::{Fate, Mode, ShorterAge, clean, tell_of_ignored};
 use crate::app::{App, Well};
 use crate::ask::Consent;
 use crate::failure::{Exit, Failure, Result};

@@ -7,14 +7,12 @@ use stepwell::{SessionId, Status};
 use stepwell_terminal::note;
 use stepwell_terminal::text::{bytes, count};
 use stepwell_wire::{CleanupItem, CleanupKept, CleanupTotal};
-
-use super::delete::undo;
+use stepwell_workspace::config::{Key, Source};
 use stepwell_workspace::housekeeping::{
     DAY, Whose, cleanup_age, plan_cleanup, purge, shrink, tidy,
 };
 
-use stepwell_workspace::config::{Key, Source};
-
+use super::delete::undo;
 use crate::app::{App, Well};
 use crate::ask::{Consent, Unasked};
 use crate::failure::{Exit, Result};

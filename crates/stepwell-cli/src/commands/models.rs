@@ -3,6 +3,7 @@ mod prices;
 use std::path::{Path, PathBuf};
 
 use stepwell_formats::Input;
+use stepwell_runtime::{KnownModel, check_model_name, known_model};
 use stepwell_terminal::note;
 use stepwell_terminal::table::{Column, Table, left, right};
 use stepwell_terminal::text::{count, visible};
@@ -12,7 +13,6 @@ use stepwell_workspace::{Liked, RecentModels, RecentModelsFile};
 use crate::app::App;
 use crate::failure::{Exit, Failure, Result};
 use crate::reach::Reach;
-use stepwell_runtime::{KnownModel, check_model_name, known_model};
 
 /// Lists the models that you used last, and your favourites.
 ///

@@ -8,11 +8,10 @@ use stepwell_terminal::note;
 use stepwell_terminal::table::{Column, Table, left};
 use stepwell_terminal::text::{bytes, count, moment};
 use stepwell_wire::{Erased, Restored, Session};
+use stepwell_workspace::housekeeping::{Whose, empty_trash, of_others, retention, tidy};
 
 use super::delete::fail_if_left;
 use super::sessions::{status_cell, task};
-use stepwell_workspace::housekeeping::{Whose, empty_trash, of_others, retention, tidy};
-
 use crate::app::App;
 use crate::ask::{Consent, Unasked};
 use crate::failure::{Exit, Result};

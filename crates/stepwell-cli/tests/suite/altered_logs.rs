@@ -135,7 +135,7 @@ fn a_teammates_files_are_written_here_only_when_that_is_asked_for() {
     let says = format!("role {})", role(&team, "bob"));
     assert!(ran.stderr.contains("Makefile") && ran.stderr.contains(&says), "{}", ran.stderr);
     assert!(!ann.work().join("Makefile").exists());
-    // To whoever recorded it, it is their own.
+    // The user who recorded the file is not asked.
     let ran = done(bob.quietly(&back));
     assert!(bob.work().join("Makefile").exists(), "{}{}", ran.stdout, ran.stderr);
     done(bob.quietly(&["rewind", &id, "--undo"]));

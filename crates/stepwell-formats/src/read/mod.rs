@@ -1,4 +1,4 @@
-//! What readers of formats share: how files are read, and what a session is told as.
+//! The shared parts of all readers: how they read files, and the form in which they give a session.
 
 pub(crate) mod folder;
 pub(crate) mod foreign_database;

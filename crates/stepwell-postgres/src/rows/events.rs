@@ -1,6 +1,7 @@
 //! Events' rows: written, walked in order, moved to a fork.
 
 use std::ops::ControlFlow;
+
 use stepwell::backend::{Base, Facts, Key, Login, OwnRow, Row, Sealed, SessionRow, Stretch};
 use stepwell::model::{Digest, EventId, Time};
 use stepwell::store::Order;

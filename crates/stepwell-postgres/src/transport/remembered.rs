@@ -1,12 +1,12 @@
 //! What this machine remembers of the servers of an address, between commands.
 //!
 //! A host that does not answer costs each command its time. And an old primary that comes back, after
-//! a standby took its place, does not know that it is old: the database's timeline says so, to
-//! whoever saw a later one.
+//! a standby took its place, does not know that it is old. A client that saw a later timeline of the
+//! database does.
 
-use parking_lot::{Mutex, MutexGuard};
 use std::path::{Path, PathBuf};
 
+use parking_lot::{Mutex, MutexGuard};
 use stepwell::model::Digest;
 
 /// What a server says of itself when it is reached.

@@ -9,14 +9,13 @@ use std::path::Path;
 use std::str::FromStr;
 
 use serde::de::DeserializeOwned;
+use stepwell::Remedy;
+use stepwell::error::Listing;
 use stepwell_catalog::agent::builtin;
 use toml_edit::{Document, Item, TableLike, Value};
 
 use super::settings::{KEYS, Key, Raw, Settings, near, nearest};
 use super::{Config, Override, Source, fields};
-use stepwell::Remedy;
-use stepwell::error::Listing;
-
 use crate::error::{ConfigPlace, Error, Result};
 use crate::host::{Host, OURS};
 use crate::location::CONFIG_FILE;

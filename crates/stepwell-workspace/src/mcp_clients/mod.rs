@@ -15,13 +15,12 @@ use std::ops::Range;
 use std::path::{Path, PathBuf};
 
 use serde_json::{Map, Value, json};
+use stepwell::Remedy;
 use stepwell_postgres::Address;
 
 use self::jsonc::Document;
 use self::receipt::Receipt;
 use self::toml_text::TomlText;
-use stepwell::Remedy;
-
 use crate::atomic_file::replace_users_file;
 use crate::error::{Error, Result};
 use crate::workspace::{Workspace, no_folder};

@@ -1,7 +1,7 @@
 //! Which texts of an event are redacted before it is recorded.
 //!
-//! What comes through a [`Stepwell`](crate::sessions::Stepwell) or a [`Session`](crate::sessions::Session) is redacted,
-//! whoever calls. What goes straight to the [store](crate::store::Store), as imports do, is kept byte for
+//! What comes through a [`Stepwell`](crate::sessions::Stepwell) or a [`Session`](crate::sessions::Session) is redacted
+//! for every caller. What goes straight to the [store](crate::store::Store), as imports do, is kept byte for
 //! byte, and so are other programs' records: it has to go back to them as it came. A session's first
 //! event [says which](crate::model::Created::redacted). Front ends redact such texts where they show them;
 //! what was redacted before stays as it is then.

@@ -13,6 +13,9 @@ use super::ranges::SeqRanges;
 use super::status::{Status, StopReason};
 use super::usage::Usage;
 
+/// The mark that replaces erased text.
+pub(crate) const ERASED: &str = "[scrubbed]";
+
 /// The most tasks that a session plans: a plan is shown to a model as a whole.
 pub const MAX_TASKS: usize = 500;
 

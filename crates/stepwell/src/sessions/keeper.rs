@@ -33,16 +33,17 @@ struct Shared {
 /// Told, once, that somebody asked a session's runner to stop.
 pub(crate) type OnStop = Arc<dyn Fn(&StopAsked) + Send + Sync>;
 
-/// Told, each time it begins, that a lease cannot be renewed.
+/// A callback, called when renewals of a lease begin to fail.
 pub(crate) type OnDoubt = Arc<dyn Fn(&Error) + Send + Sync>;
 
 #[derive(Default)]
 struct Kept {
     leases: HashMap<SessionId, Lease>,
-    /// Who is told when a session's runner is asked to stop.
+    /// Callbacks for requests to stop.
     on_stop: HashMap<SessionId, OnStop>,
-    /// Who is told when a lease cannot be renewed, and of which leases that is known.
+    /// Callbacks for leases that cannot be renewed.
     on_doubt: HashMap<SessionId, OnDoubt>,
+    /// Sessions whose callback was called, and whose lease was not renewed since.
     in_doubt: HashSet<SessionId>,
     closing: bool,
 }
@@ -77,7 +78,7 @@ impl Keeper {
         self.shared.kept().on_stop.insert(lease.session.clone(), on_stop);
     }
 
-    /// Has a function told when a lease cannot be renewed: whoever holds it may soon hold it no more.
+    /// Registers a callback for a lease that cannot be renewed, and so may be lost soon.
     pub(crate) fn watch_doubts(&self, lease: &Lease, on_doubt: OnDoubt) {
         self.shared.kept().on_doubt.insert(lease.session.clone(), on_doubt);
     }

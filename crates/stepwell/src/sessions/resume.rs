@@ -1,13 +1,13 @@
 //! Whether a session can be taken up again, and if not, why.
 
-use crate::error::Error;
-use crate::model::SessionId;
 use std::collections::BTreeSet;
 use std::time::Duration;
 
 use serde::{Deserialize, Serialize};
 
+use crate::error::Error;
 use crate::error::Result;
+use crate::model::SessionId;
 use crate::model::{Change, Driver, Edited, Event, PhaseSet, Seq, Status, Time};
 use crate::sessions::well::Stepwell;
 use crate::store::query::{Page, Query};

@@ -1,8 +1,5 @@
 //! One session, held by its runner.
 
-use crate::model::{Epoch, Event};
-use crate::sessions::options::ForkAt;
-use crate::trust::{self, Note, given_at};
 use std::collections::{BTreeMap, HashMap};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -16,9 +13,12 @@ use crate::model::{
     PhaseChanged, Recorded, Restored, Rewound, Scope, Seq, SessionId, Status, StatusChanged, Step,
     StopAsked, StopReason, Time, Undone,
 };
+use crate::model::{Epoch, Event};
+use crate::sessions::options::ForkAt;
 use crate::sessions::options::NewSession;
 use crate::sessions::well::Stepwell;
 use crate::store::{Append, Lease, SessionInfo, Slice, Span, Write, Written};
+use crate::trust::{self, Note, given_at};
 
 /// A session and the right to write to it. Dropping it gives the lease back; a
 /// session that was not [finished](Session::finish) then reads as interrupted.

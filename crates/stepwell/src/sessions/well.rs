@@ -1,6 +1,5 @@
 //! The friendly surface: a well of sessions.
 
-use crate::store::STORE_FOLDER;
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, OnceLock};
 use std::time::Duration;
@@ -16,6 +15,7 @@ use crate::model::{
 use crate::sessions::keeper::Keeper;
 use crate::sessions::subscribe::{Hub, Subscription};
 use crate::sqlite::{SqliteOptions, SqliteStore};
+use crate::store::STORE_FOLDER;
 use crate::store::query::{Found, Page, Query, Search};
 use crate::store::{
     Append, Create, Facts, LEASE_TTL, Lease, LeaseRequest, Processes, SessionInfo, Store,

@@ -1,12 +1,13 @@
 //! Moving sessions to the trash, bringing them back, and erasing them, with their families.
 
+use std::collections::BTreeSet;
+
 use crate::error::{Error, Result};
 use crate::log::Head;
 use crate::model::{Edited, SessionId};
 use crate::sessions::{Acting, EmptyTrash, Stepwell};
 use crate::store::query::{Filter, LedgerRows, Query, TrashScope};
 use crate::store::{Order, Removal, SessionInfo, Target};
-use std::collections::BTreeSet;
 
 /// What a removal has to know of a session's files: can a rewind that was cut off still be
 /// finished? Where the files are gone, nobody can, and nothing is lost with the session.

@@ -1,14 +1,14 @@
 //! Which sessions a cleanup takes: a policy and the sessions in, a plan out.
 
-use crate::error::Result;
-use crate::sessions::Stepwell;
-use crate::store::Removal;
-use crate::store::query::{Filter, Query};
 use std::collections::{BTreeSet, HashMap};
 use std::time::Duration;
 
+use crate::error::Result;
 use crate::model::{Driver, Origin, Seq, SessionId, Status, Time};
 use crate::sessions::ResumeLimits;
+use crate::sessions::Stepwell;
+use crate::store::Removal;
+use crate::store::query::{Filter, Query};
 use crate::store::query::{LedgerRows, TrashScope};
 use crate::store::{SessionInfo, Target};
 

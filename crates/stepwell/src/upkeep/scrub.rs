@@ -2,18 +2,16 @@
 
 mod fields;
 
-use crate::error::BadPattern;
 use regex::Regex;
 use serde_json::Value;
 
+use crate::error::BadPattern;
 use crate::error::{Error, Result};
+use crate::model::work::ERASED;
 use crate::model::{Digest, Event, FileState, Lane, Record, Recorded, Seq, SessionId};
 use crate::sessions::Stepwell;
 use crate::store::query::{Filter, LedgerRows, Query, TrashScope};
 use crate::store::{Scrub, SessionInfo, Span};
-
-/// What stands in the place of what was erased.
-const ERASED: &str = "[scrubbed]";
 
 /// What stands in the place of a lane's name, in which brackets are not allowed.
 const ERASED_NAME: &str = "scrubbed";

@@ -1,11 +1,11 @@
 //! Which messages are pinned: those that no compaction may take out of the view.
 
-use crate::sessions::Session;
 use std::collections::BTreeSet;
 
 use crate::error::{Error, Result};
 use crate::log::View;
 use crate::model::{Edited, Event, Kind, Message, Recorded, Seq, SessionId};
+use crate::sessions::Session;
 use crate::sessions::Stepwell;
 use crate::store::Span;
 

@@ -138,7 +138,7 @@ fn commands_and_what_they_print_are_imported() {
         let printed: Vec<_> = messages.iter().filter(printed).collect();
         assert!(!printed.is_empty(), "{messages:#?}");
         assert!(printed.iter().all(|it| !it.is_from_user()));
-        // What was printed goes along when the session is gone on with here.
+        // The command's output is part of the conversation when the session continues here.
         well.resume(&id).unwrap().append(Message::user("Say four.")).unwrap();
         let (_folder, back) =
             written(&well, &id, "claude".parse().unwrap(), &format!("{NAME}.jsonl"));

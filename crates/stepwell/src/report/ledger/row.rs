@@ -1,11 +1,11 @@
 //! The row that a session leaves behind when it goes from the trash.
 
-use crate::model::LEDGER_SCOPE;
 use std::collections::{BTreeMap, BTreeSet};
 
 use super::LedgerRow;
 use crate::error::Result;
 use crate::log::Head;
+use crate::model::LEDGER_SCOPE;
 use crate::model::{
     Created, Digest, Edited, Elsewhere, Event, MAX_NAME_BYTES, NewEvent, Origin, Project,
     SessionId, Source, Status, StatusChanged, Task, TaskStatus, Time,
