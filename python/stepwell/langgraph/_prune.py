@@ -32,8 +32,8 @@ class History(TypedDict, total=False):
     seed: Ref
     writes: list[tuple[str, str, Ref]]
     p: str
-    """The erased parent whose writes come after these. They stay as records of their own: a graph
-    may write the last of them after it put the checkpoint that builds on them."""
+    """The erased parent whose writes come after these. They stay as records of their own, as long
+    as the checkpoint that builds on them."""
 
 
 def history(
