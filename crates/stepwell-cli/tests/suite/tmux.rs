@@ -151,6 +151,18 @@ impl Tmux {
         self
     }
 
+    /// Gives the window another size, and waits until the program has drawn for it. tmux changes the
+    /// screen at once and tells the program up to a quarter of a second later: what the program draws
+    /// in between lands in the wrong rows.
+    fn resize(&self, columns: usize, rows: usize) -> &Self {
+        let size = [columns, rows].map(|it| it.to_string());
+        self.tmux(&["resize-window", "-t", "chat", "-x", &size[0], "-y", &size[1]]);
+        let rule = "─".repeat(columns);
+        // An old rule that was wider takes two rows of the new width.
+        self.when(|screen| screen.lines().filter(|line| *line == rule).count() == 1);
+        self.still()
+    }
+
     /// Waits until the program is gone.
     fn until_dead(&self) {
         let dead = || self.tmux(&["display-message", "-p", "-t", "chat", "#{pane_dead}"]).stdout;
@@ -223,11 +235,13 @@ fn a_day_of_work_in_tmux_survives_a_kill_at_a_question_and_leaves_a_clean_scroll
     tmux.until("waits for you").keys(&["Down", "Enter"]).allow().until("what next?");
     assert_eq!(tmux.env.read("notes.md"), "first");
     tmux.say("more").until("漢字 and more.").until("what next?").still();
-    tmux.tmux(&["resize-window", "-t", "chat", "-x", "40", "-y", "15"]);
-    tmux.still().until("what next?").say("!cat notes.md").until("  first").until("what next?");
+    tmux.resize(40, 15)
+        .until("what next?")
+        .say("!cat notes.md")
+        .until("  first")
+        .until("what next?");
     tmux.keys(&["C-t"]).until("transcript").keys(&["q"]).until("what next?").still();
-    tmux.tmux(&["resize-window", "-t", "chat", "-x", "100", "-y", "30"]);
-    tmux.still()
+    tmux.resize(100, 30)
         .until("what next?")
         .say("otherwise")
         .until("Then otherwise: fine.")
