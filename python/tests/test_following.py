@@ -60,6 +60,9 @@ def test_a_cancelled_follow_lets_the_process_end(folder: Path) -> None:
 def test_a_signal_ends_a_follow(folder: Path) -> None:
     running = program(
         """
+        import signal
+        # A program that a shell started in the background ignores it.
+        signal.signal(signal.SIGINT, signal.default_int_handler)
         well = stepwell.open(folder)
         session = well.create("t")
         print("ready", flush=True)
