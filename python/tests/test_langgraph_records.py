@@ -566,3 +566,29 @@ def test_the_newest_checkpoint_of_a_long_thread_is_found_without_the_others(
         ids = [it.config["configurable"]["checkpoint_id"] for it in saver.list(None)]
         assert len(ids) == 600
         assert ids == sorted(ids, reverse=True)
+
+
+def test_what_a_task_writes_before_its_checkpoint_is_there_outlives_a_prune(
+    well: stepwell.Well,
+) -> None:
+    saver = StepwellSaver(well, transcript=False)
+    thread: Any = {"configurable": {"thread_id": "t", "checkpoint_ns": ""}}
+    first = put(saver, thread, {"messages": ["one"]})
+    second = put(saver, first, {"messages": ["one", "two"]})
+    coming = empty_checkpoint()
+    coming["id"] = str(uuid6())
+    config: Any = {"configurable": {**thread["configurable"], "checkpoint_id": coming["id"]}}
+    # LangGraph keeps a checkpoint and what its first tasks write at the same time.
+    saver.put_writes(config, [("messages", ["three"])], "task")
+    saver.put_writes(first, [("messages", ["late"])], "task")
+    saver.prune(["t"])
+    saver.prune(["t"])
+    coming["channel_values"] = {"messages": ["one", "two"]}
+    saver.put(second, coming, {"step": 2}, {"messages": 1001})
+    found = StepwellSaver(well).get_tuple(config)
+    assert found is not None
+    assert found.pending_writes == [("task", "messages", ["three"])]
+    # What was written at a checkpoint that is gone goes with the next prune.
+    saver.prune(["t"])
+    kept = well.core.records("langgraph.t", "langgraph/writes/", "langgraph/writes0")
+    assert [key.rsplit("\x1f")[-1] for _, key, data, _ in kept if data] == [coming["id"]]

@@ -7,12 +7,14 @@ record, and the same write erases the rest.
 Graphs may run meanwhile. The write is done only if the session is where it was when the plan was
 made. What graphs put in between stays: the plan is extended by it, and tried again. A graph that
 puts a checkpoint names the record that it builds on, and reads again if that was erased.
+
+A task may write before the checkpoint that it runs at is there. Such writes stay.
 """
 
 from __future__ import annotations
 
 import base64
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, field
 from typing import Any, TypedDict
 
@@ -31,44 +33,25 @@ class History(TypedDict, total=False):
 
     seed: Ref
     writes: list[tuple[str, str, Ref]]
-    p: str
-    """The erased parent whose writes come after these. They stay as records of their own, as long
-    as the checkpoint that builds on them."""
 
 
 def history(
-    reading: Reading,
-    target: Found | None,
-    channels: Sequence[str],
-    *,
-    gaps: bool = False,
-    before_parent: bool = False,
+    reading: Reading, target: Found | None, channels: Sequence[str], *, gaps: bool = False
 ) -> dict[str, History]:
     """What each channel was built of: the nearest stored value along the parents, and what was
-    written from there on. With `gaps` it ends at a parent that is not there. With `before_parent`
-    the writes of the target's own parent are left out."""
+    written from there on. With `gaps` it ends at a parent that is not there."""
     found: dict[str, History] = {name: {"writes": []} for name in channels}
     remaining = set(channels)
     at = target
     passed: set[str] = set()
     while at is not None and remaining and at.id not in passed:
         passed.add(at.id)
-        without = before_parent and at is target
         left = residue(reading, at.id)
         for name in sorted(remaining & left.keys()):
-            kept = left[name]
-            if "p" in kept and without:
-                found[name]["p"] = kept["p"]
-            elif "p" in kept:
-                written = [it for it in reading.writes(kept["p"]) if it[1] == name]
-                found[name]["writes"] += reversed(written)
-            found[name]["writes"] += reversed([(w[0], w[1], w[2]) for w in kept["writes"]])
-            if "seed" in kept:
-                found[name]["seed"] = kept["seed"]
+            found[name]["writes"] += reversed([(w[0], w[1], w[2]) for w in left[name]["writes"]])
+            if "seed" in left[name]:
+                found[name]["seed"] = left[name]["seed"]
             remaining.discard(name)
-        if left and not gaps and reading.checkpoint_now(at.id) is None:
-            # A prune erased it with the writes that were just read.
-            raise gone(reading.thread, at.id, target.id if target else "")
         parent = at.data.get("p")
         if not parent or not remaining:
             break
@@ -80,7 +63,7 @@ def history(
             if gaps:
                 break
             raise gone(reading.thread, parent, target.id if target else "")
-        for task, channel, ref in reversed([] if without else written):
+        for task, channel, ref in reversed(written):
             if channel in remaining:
                 found[channel]["writes"].append((task, channel, ref))
         for name in sorted(remaining):
@@ -188,8 +171,7 @@ def delta_channels(reading: Reading, found: Found) -> dict[str, History]:
 
     counters = set(reading.metadata(found).get("counters_since_delta_snapshot") or {})
     empty = [name for name, (_, ref) in found.data["v"].items() if ref is None]
-    names = sorted({*empty, *(counters - found.data["v"].keys())})
-    told = history(reading, found, names, before_parent=True)
+    told = history(reading, found, sorted({*empty, *(counters - found.data["v"].keys())}))
     kept: dict[str, History] = {}
     for name, channel in told.items():
         seed = "seed" in channel
@@ -197,8 +179,6 @@ def delta_channels(reading: Reading, found: Found) -> dict[str, History]:
             seed and isinstance(loaded(reading, channel).get("seed"), _DeltaSnapshot)
         ):
             kept[name] = channel
-            if found.data.get("p"):
-                channel.setdefault("p", found.data["p"])
     return kept
 
 
@@ -213,13 +193,13 @@ class Plan:
     rows: list[Row]
     kept: set[tuple[str, str]]
     gone: set[tuple[str, str]]
+    newest: dict[str, Found]
+    """The newest checkpoint of each namespace."""
     events: list[JsonObject]
     """The records of checkpoints that need others now."""
     needed: set[str] = field(default_factory=set)
     """Names of blobs that must stay, though no record may name them then."""
     runs: set[str] = field(default_factory=set)
-    parents: set[str] = field(default_factory=set)
-    """Erased checkpoints whose writes stay."""
     unsaid: list[int] = field(default_factory=list)
     """Messages that the conversation does not show any more."""
 
@@ -235,7 +215,7 @@ class Plan:
         for seq, key, _, blobs in self.rows:
             _, topic, name = key.split("/", 2)
             lasting = name in names if topic != "run" else key not in runs
-            lasting = lasting or (topic == "writes" and name in self.parents)
+            lasting = lasting or (topic == "writes" and self.is_early(name, seq))
             if key in rewritten or not lasting:
                 seqs.append(seq)
             else:
@@ -246,6 +226,13 @@ class Plan:
         if orphans:
             events = [*events, record(SYSTEM, "held", "all", "{}", blobs=orphans)]
         self.site.well.erase(session, seqs, events, "langgraph prune", expected=self.at)
+
+    def is_early(self, name: str, seq: int) -> bool:
+        """Was something written at a checkpoint that is not there yet?"""
+        ns, id = name.rsplit(SEPARATOR, 1)
+        newest = self.newest.get(ns)
+        is_known = (ns, id) in self.gone
+        return not is_known and (newest is None or id > newest.id or seq > newest.seq)
 
     def extended(self) -> bool:
         """Takes in what was recorded meanwhile, all of which stays: no, if the plan does not hold
@@ -301,18 +288,18 @@ def read_thread(site: Site, thread: str) -> tuple[int, list[Row], list[Found]]:
     return at, rows, [it for it in found if not it.is_gone]
 
 
+def newest_of(checkpoints: Sequence[Found]) -> dict[str, Found]:
+    """The newest checkpoint of each namespace, of some that come the newest first."""
+    return {found.ns: found for found in reversed(checkpoints)}
+
+
 def keep_latest(site: Site, thread: str) -> Plan:
     """Erases all but the newest checkpoint of each namespace."""
     at, rows, checkpoints = read_thread(site, thread)
-    newest: dict[str, Found] = {}
-    for found in checkpoints:
-        best = newest.setdefault(found.ns, found)
-        if found.id > best.id:
-            newest[found.ns] = found
+    newest = newest_of(checkpoints)
     root = newest.get("")
     events: list[JsonObject] = []
     kept: set[tuple[str, str]] = set()
-    standing: set[str] = set()
     for ns, found in newest.items():
         reading = Reading(site, thread, ns)
         parents = reading.metadata(found).get("parents") or {}
@@ -321,21 +308,15 @@ def keep_latest(site: Site, thread: str) -> Plan:
         if ":" in ns.rsplit("|", 1)[-1] and began and (root is None or began != root.id):
             continue
         kept.add((ns, found.id))
-        left = delta_channels(reading, found)
-        events += [alone(reading, found), *residue_of(reading, found, left)]
-        standing |= parents_of(found, left)
+        events += [alone(reading, found), *residue_of(reading, found)]
     gone = {(found.ns, found.id) for found in checkpoints} - kept
     unsaid = site.well.core.unshown(site.session_of(thread))
-    return Plan(site, thread, at, rows, kept, gone, events, parents=standing, unsaid=unsaid)
+    return Plan(site, thread, at, rows, kept, gone, newest, events, unsaid=unsaid)
 
 
-def parents_of(found: Found, left: Mapping[str, Any]) -> set[str]:
-    """The erased checkpoints whose writes a checkpoint's delta channels need."""
-    return {f"{found.ns}{SEPARATOR}{told['p']}" for told in left.values() if "p" in told}
-
-
-def residue_of(reading: Reading, found: Found, left: dict[str, History]) -> list[JsonObject]:
+def residue_of(reading: Reading, found: Found) -> list[JsonObject]:
     """The record of what a checkpoint's delta channels are built of."""
+    left = delta_channels(reading, found)
     if not left:
         return []
     for told in left.values():
@@ -361,21 +342,17 @@ def delete_runs(site: Site, thread: str, runs: set[str]) -> Plan:
     # What stays may tell of its lists by what goes, and name blobs that only what goes holds.
     events: list[JsonObject] = []
     needed: set[str] = set()
-    standing: set[str] = set()
     for found in kept:
         reading = readings[found.ns]
         refs = [ref for _, ref in found.data["v"].values() if ref is not None]
         if any((found.ns, ref.get("b")) in gone for ref in refs):
             events.append(rewritten(reading, found))
-        left: dict[str, Any] = residue(reading, found.id)
-        if (found.ns, found.data.get("p")) in gone and not left:
-            made = delta_channels(reading, found)
-            events += residue_of(reading, found, made)
-            left = {**made}
-        standing |= parents_of(found, left)
+        if (found.ns, found.data.get("p")) in gone and not residue(reading, found.id):
+            events += residue_of(reading, found)
         needed |= reachable(reading, found)
     lasting = {(found.ns, found.id) for found in kept}
-    return Plan(site, thread, at, rows, lasting, gone, events, needed, runs, standing)
+    newest = newest_of(checkpoints)
+    return Plan(site, thread, at, rows, lasting, gone, newest, events, needed, runs)
 
 
 def reachable(reading: Reading, found: Found) -> set[str]:
