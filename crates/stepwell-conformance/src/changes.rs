@@ -7,7 +7,7 @@ use std::time::Duration;
 
 use stepwell::model::Edited;
 use stepwell::sessions::{Deps, Notice};
-use stepwell::store::changes::{ChangeCursor, ChangeKind, Changes, SessionChange};
+use stepwell::store::changes::{ChangeCursor, ChangeKind, Changes, SessionChange, Wait};
 use stepwell::store::{Append, LEASE_TTL, Write};
 use stepwell::{Seq, Stepwell, Store};
 
@@ -38,12 +38,12 @@ claims! { $ changes = changes_claims for Fixture:
 const LONG: Duration = Duration::from_secs(60);
 
 fn now<F: Fixture>(w: &Harness<F>) -> ChangeCursor {
-    w.store().changes(None, Duration::ZERO).unwrap().cursor
+    w.store().changes(None, Wait::NONE).unwrap().cursor
 }
 
 /// What changed since a cursor, which then stands there.
 fn since<F: Fixture>(w: &Harness<F>, cursor: &mut ChangeCursor) -> Vec<String> {
-    let found = w.store().changes(Some(cursor), Duration::ZERO).unwrap();
+    let found = w.store().changes(Some(cursor), Wait::NONE).unwrap();
     assert!(!found.gap);
     *cursor = found.cursor;
     let mut told: Vec<String> = found.changes.iter().map(told).collect();
@@ -71,7 +71,7 @@ fn edit(name: &str) -> Write {
 
 fn without_a_cursor_the_answer_is_where_the_store_is_now<F: Fixture>(w: &mut Harness<F>) {
     w.make(created("a"));
-    let Changes { changes, gap, mut cursor } = w.store().changes(None, LONG).unwrap();
+    let Changes { changes, gap, mut cursor } = w.store().changes(None, Wait::up_to(LONG)).unwrap();
     assert!(changes.is_empty() && !gap);
     assert!(since(w, &mut cursor).is_empty());
 }
@@ -185,7 +185,7 @@ fn a_cursor_that_is_not_understood_is_a_gap<F: Fixture>(w: &mut Harness<F>) {
     let words: Vec<String> = here.to_string().split(' ').map(str::to_owned).collect();
     for text in ["elsewhere 1 0".to_owned(), format!("{} x 0", words[0])] {
         let cursor: ChangeCursor = text.parse().unwrap();
-        let found = w.store().changes(Some(&cursor), LONG).unwrap();
+        let found = w.store().changes(Some(&cursor), Wait::up_to(LONG)).unwrap();
         assert!(found.gap && found.changes.is_empty(), "{text}: {found:?}");
         here = found.cursor;
     }
@@ -200,7 +200,7 @@ fn told_while<F: Fixture, T>(w: &Harness<F>, act: impl FnOnce() -> T) -> Vec<Str
     std::thread::scope(|scope| {
         let waiter = scope.spawn(move || {
             ready.send(()).unwrap();
-            store.changes(Some(&cursor), LONG)
+            store.changes(Some(&cursor), Wait::up_to(LONG))
         });
         go.recv().unwrap();
         drop(act());
@@ -238,7 +238,7 @@ fn nothing_is_missed_while_many_write<F: Fixture>(w: &mut Harness<F>) {
                 // Looked at before: what was written by then is in the answer.
                 let last = done.load(Ordering::SeqCst);
                 let wait = if last { Duration::ZERO } else { Duration::from_millis(20) };
-                let found = store.changes(Some(&cursor), wait).unwrap();
+                let found = store.changes(Some(&cursor), Wait::up_to(wait)).unwrap();
                 assert!(!found.gap);
                 for SessionChange { session, kind } in found.changes {
                     let ChangeKind::Updated { seq } = kind else { panic!("{kind:?}") };

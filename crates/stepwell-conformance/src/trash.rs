@@ -1,6 +1,7 @@
 //! Claims about the trash: what goes with a session, what protects it, what comes back.
 
 use stepwell::store::Target;
+use stepwell::store::changes::Wait;
 use stepwell::{Error, Seq, Status};
 
 use crate::claims::claims;
@@ -213,7 +214,7 @@ fn what_is_left_does_not_keep_the_others<F: Fixture>(w: &mut Harness<F>) {
 fn what_is_named_twice_goes_once<F: Fixture>(w: &mut Harness<F>) {
     family(w);
     stopped(w, "a");
-    let mut cursor = w.store().changes(None, std::time::Duration::ZERO).unwrap().cursor;
+    let mut cursor = w.store().changes(None, Wait::NONE).unwrap().cursor;
     w.tick();
     let names = ["a", "root", "child", "a"];
     let removal = w.store().maintain().trash(&targets(&names)).unwrap();
@@ -224,7 +225,7 @@ fn what_is_named_twice_goes_once<F: Fixture>(w: &mut Harness<F>) {
     // Whoever follows the store learns of each.
     let mut told = std::collections::BTreeSet::new();
     loop {
-        let found = w.store().changes(Some(&cursor), std::time::Duration::ZERO).unwrap();
+        let found = w.store().changes(Some(&cursor), Wait::NONE).unwrap();
         assert!(!found.gap);
         if found.changes.is_empty() {
             break;

@@ -1,14 +1,12 @@
 //! Runs a flow: walks its pattern, again after each answer, until it is done or something stops
 //! it. The final status is recorded once.
 
-use std::time::Duration;
-
 use serde_json::{Value, json};
 use stepwell::model::{Artifact, Gate, Kind, Node, NodeState, StatusChanged};
 use stepwell::store::Facts;
 use stepwell::{Status, StopReason};
 use stepwell_agent::provider::Fault;
-use stepwell_agent::run::{Here, OpenGate, Patience, RunEvent};
+use stepwell_agent::run::{Here, News, OpenGate, Patience, RunEvent};
 
 use crate::artifact::{ArtifactPath, Folder, Unwritten, WriteError};
 use crate::error::{Error, Result};
@@ -35,9 +33,6 @@ pub struct Ended {
     /// Questions without an answer.
     pub open: Vec<Gate>,
 }
-
-/// How long one look for an answer waits. A deadline is seen within this time.
-const ANSWER_LOOK: Duration = Duration::from_millis(200);
 
 impl Flow<'_> {
     /// Runs until something stops the flow, then records its status. An error means that
@@ -121,7 +116,8 @@ impl Flow<'_> {
     /// an interrupt, or if whoever watches does not want to wait any more.
     async fn wait(&self, late: usize) -> Result<bool> {
         let (mut interrupt, mut wishes) = (self.interrupt.clone(), self.wishes.clone());
-        let mut last = self.session.info()?.head.seq;
+        // Subscribed before the first look, so that no answer falls between.
+        let news = News::of(self.session.well(), self.session.id())?;
         loop {
             if self.read_new_answers().map_err(record_error)? || self.overdue() > late {
                 return Ok(true);
@@ -129,15 +125,11 @@ impl Flow<'_> {
             if *interrupt.borrow() || wishes.wants_pause() {
                 return Ok(false);
             }
-            let (well, id) = (self.session.well().clone(), self.session.id().clone());
-            let look = move || well.wait_after(&id, last, ANSWER_LOOK);
             tokio::select! {
                 _ = interrupt.wait_for(|asked| *asked) => {}
                 () = wishes.pause() => {}
-                // A look that failed is taken again.
-                seen = tokio::task::spawn_blocking(look) => {
-                    last = seen.ok().and_then(std::result::Result::ok).unwrap_or(last);
-                }
+                () = tokio::time::sleep(self.until_deadline()) => {}
+                () = news.changed() => {}
             }
         }
     }

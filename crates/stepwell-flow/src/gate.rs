@@ -4,6 +4,7 @@ use std::time::Duration;
 
 use serde_json::{Value, json};
 use stepwell::model::{Gate, GateAnswered, Kind, NodeKey, NodeState, Time};
+use stepwell::sessions::GUARD;
 use stepwell::store::Facts;
 use stepwell::trust::Counted;
 use stepwell_agent::run::{GateAnswer, Notice, RunEvent};
@@ -203,6 +204,15 @@ impl Flow<'_> {
     /// The number of open questions whose deadline has passed.
     pub(crate) fn overdue(&self) -> usize {
         self.state().memo.open().into_iter().filter(|gate| self.is_overdue(gate)).count()
+    }
+
+    /// The time until the next question is overdue.
+    pub(crate) fn until_deadline(&self) -> Duration {
+        let now = self.session.now();
+        let state = self.state();
+        let deadlines = state.memo.open().into_iter().filter_map(|gate| gate.deadline);
+        let next = deadlines.filter(|deadline| *deadline > now).min();
+        next.map_or(GUARD, |deadline| deadline.since(now))
     }
 }
 

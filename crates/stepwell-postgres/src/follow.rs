@@ -8,10 +8,11 @@
 use std::collections::BTreeSet;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use parking_lot::{Condvar, Mutex, MutexGuard};
 use stepwell::SessionId;
+use stepwell::store::changes::Wait;
 use tokio::sync::mpsc::{UnboundedReceiver, UnboundedSender, unbounded_channel};
 use tokio::sync::oneshot;
 use tokio_postgres::{AsyncMessage, Config};
@@ -26,6 +27,9 @@ const GATHER: Duration = Duration::from_millis(20);
 /// How often a follower looks that nobody tells anything, and one that is told.
 const POLL: Duration = Duration::from_millis(100);
 const POLL_BESIDE: Duration = Duration::from_secs(1);
+
+/// How soon a wait ends that is broken off.
+const BREAK: Duration = Duration::from_millis(20);
 
 /// The pause before a lost connection is made anew.
 const RECONNECT: Duration = Duration::from_millis(500);
@@ -137,14 +141,21 @@ impl Followers {
 
 impl Watch<'_> {
     /// Waits for news, or until it is time to look again.
-    pub(crate) fn wait(&mut self, longest: Duration) {
+    pub(crate) fn wait(&mut self, started: Instant, wait: Wait<'_>) {
         let poll = match self.shared.listening.load(Ordering::Relaxed) {
             true => POLL_BESIDE,
             false => POLL,
         };
+        let turn = Wait { longest: wait.longest.min(started.elapsed() + poll), ..wait };
         let mut news = self.shared.news();
-        let is_seen = |news: &mut Waiters| news.count == self.seen;
-        self.shared.came.wait_while_for(&mut news, is_seen, longest.min(poll));
+        let mut is_seen = |news: &mut Waiters| news.count == self.seen;
+        loop {
+            let left = turn.left(started).min(BREAK);
+            let waited = self.shared.came.wait_while_for(&mut news, &mut is_seen, left);
+            if !waited.timed_out() || turn.left(started).is_zero() {
+                break;
+            }
+        }
         self.seen = news.count;
     }
 }

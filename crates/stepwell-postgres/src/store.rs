@@ -11,7 +11,7 @@ use stepwell::clock::Clock;
 use stepwell::log::{LaneState, Redactor};
 use stepwell::model::{Digest, Time};
 use stepwell::sqlite::Access;
-use stepwell::store::changes::{ChangeCursor, Changes};
+use stepwell::store::changes::{ChangeCursor, Changes, Wait};
 use stepwell::store::query::{Filter, Found, Page, Query, Search};
 use stepwell::store::{
     Counts, Damage, Excerpt, Lease, LeaseRequest, Maintain, Processes, Selection, Server, Slice,
@@ -249,7 +249,7 @@ impl Store for PostgresStore {
     }
 
     #[expect(clippy::disallowed_methods, reason = "a wait is bounded in real time")]
-    fn changes(&self, after: Option<&ChangeCursor>, timeout: Duration) -> Result<Changes> {
+    fn changes(&self, after: Option<&ChangeCursor>, wait: Wait<'_>) -> Result<Changes> {
         let started = std::time::Instant::now();
         let look =
             || self.engine.glance(|rows| feed::since(rows, self.engine.context(rows.now), after));
@@ -260,11 +260,10 @@ impl Store for PostgresStore {
         let mut watch = followers.watch(&self.engine.pool);
         loop {
             let found = look()?;
-            let left = timeout.saturating_sub(started.elapsed());
-            if !found.is_empty() || left.is_zero() {
+            if !found.is_empty() || wait.left(started).is_zero() {
                 return Ok(found);
             }
-            watch.wait(left);
+            watch.wait(started, wait);
         }
     }
     fn server(&self) -> Option<&dyn Server> {

@@ -1,11 +1,12 @@
 //! Answers to questions: made to fit, recorded once, from wherever they come.
 
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use stepwell::model::{Gate, GateAnswered, Kind};
+use stepwell::sessions::Subscription;
 use stepwell::store::Facts;
 use stepwell::work::Gates;
-use stepwell::{Event, Seq, SessionId, Status, Stepwell};
+use stepwell::{Event, Recorded, Seq, SessionId, Status, Stepwell};
 
 use crate::error::{Error, Result};
 use crate::flow::fitting_answer;
@@ -13,13 +14,11 @@ use crate::gate_answer::{Answered, Fitting, last_answer, record, tell_late};
 use crate::request::{FlowOptions, Given};
 use crate::runtime::Runtime;
 
-/// How long one look waits at a session that is held but has not gone on yet, and how many are
-/// taken: ten seconds, the time in which a server starts.
-const LOOK: Duration = Duration::from_millis(50);
-const LOOKS: usize = 200;
+/// How long the caller waits for a held session to take the answer up: a server may start first.
+const TAKEN_UP_WITHIN: Duration = Duration::from_secs(10);
 
-/// How many looks are taken whether somebody else's run asks again: two seconds.
-const LOOKS_FOR_OTHERS: usize = 40;
+/// How long the caller waits for somebody else's run to accept the answer or to ask again.
+const ACCEPTED_WITHIN: Duration = Duration::from_secs(2);
 
 impl Runtime {
     /// Answers a question of a session that runs, or waits, anywhere. Nothing is started for it.
@@ -74,7 +73,7 @@ impl Runtime {
         let seq = record(&self.acting_well(&well), None, &session, answer.into())?;
         self.tell_whose_answers(&well, &info);
         let resume = well.top_of(&session)?;
-        let mut goes_on = is_taken_up(&well, &session, &resume, seq)?;
+        let mut goes_on = is_taken_up(&well, &session, &resume)?;
         let others = goes_on && self.is_somebody_elses(&well, &info);
         let asked_again = others && is_asked_again(&well, &session, &gate, seq)?;
         goes_on &= !asked_again;
@@ -119,43 +118,63 @@ fn waiting(well: &Stepwell, id: &SessionId, given: &Given) -> Result<(SessionId,
     Err(Error::NoGate { session: id.clone(), name: name.clone(), open })
 }
 
-/// Does whoever runs a session ask once more, because the answer does not count for them? They look
-/// at their log several times a second.
+/// Does the run of somebody else ask the question once more, because the answer does not count
+/// there? It asks again, or goes on with the call or the flow.
 fn is_asked_again(well: &Stepwell, id: &SessionId, gate: &str, answered: Seq) -> Result<bool> {
-    let mut seen = answered;
-    for _ in 0..LOOKS_FOR_OTHERS {
-        let facts = Facts { from: answered.next(), ..Facts::of(&[Kind::Gate]) };
-        let mut asked = well.store().keyed(id, facts)?.into_iter();
-        if asked.any(|it| matches!(&it.event, Event::Gate(asked) if asked.id == gate)) {
-            return Ok(true);
-        }
-        seen = well.wait_after(id, seen, LOOK)?;
-    }
-    Ok(false)
+    let news = well.subscribe_to(id)?;
+    let within = |event: &Recorded| match &event.event {
+        Event::Gate(asked) if asked.id == gate => Some(true),
+        Event::ToolStarted(started) if started.call_id == gate => Some(false),
+        Event::ToolFinished(finished) if finished.call_id == gate => Some(false),
+        Event::Status(changed) if changed.status == Status::Running => Some(false),
+        _ => None,
+    };
+    let kinds = [Kind::Gate, Kind::ToolStarted, Kind::ToolFinished, Kind::Status];
+    let facts = Facts { from: answered.next(), ..Facts::of(&kinds) };
+    let look =
+        || -> Result<Option<bool>> { Ok(well.store().keyed(id, facts)?.iter().find_map(within)) };
+    Ok(until(&news, ACCEPTED_WITHIN, look)?.unwrap_or(false))
 }
 
 /// Looks who takes an answer up. One who runs the session looks for answers after it has said that
 /// it pauses; so only one that has paused may go without having seen it. A subagent that nobody
 /// holds is taken up by whoever runs the session at the top.
-fn is_taken_up(well: &Stepwell, id: &SessionId, top: &SessionId, mut seq: Seq) -> Result<bool> {
-    for _ in 0..LOOKS {
+fn is_taken_up(well: &Stepwell, id: &SessionId, top: &SessionId) -> Result<bool> {
+    let news = well.subscribe_to(id)?;
+    news.add(top);
+    let look = || -> Result<Option<bool>> {
         let info = well.info(id)?;
-        match (info.held.is_some(), info.head.status) {
-            (_, Status::Success) | (true, Status::Running) => return Ok(true),
-            (false, _) if top == id => return Ok(false),
+        Ok(match (info.held.is_some(), info.head.status) {
+            (_, Status::Success) | (true, Status::Running) => Some(true),
+            (false, _) if top == id => Some(false),
             (false, _) => {
                 let top = well.info(top)?;
-                if top.held.is_none() {
-                    return Ok(false);
-                }
                 // A flow looks for answers whenever one of its lanes has paused.
-                if top.head.flow.is_some() && top.head.status == Status::Running {
-                    return Ok(true);
+                let goes_on = top.head.flow.is_some() && top.head.status == Status::Running;
+                match top.held.is_some() {
+                    false => Some(false),
+                    true => goes_on.then_some(true),
                 }
             }
-            (true, _) => {}
+            (true, _) => None,
+        })
+    };
+    Ok(until(&news, TAKEN_UP_WITHIN, look)?.unwrap_or(true))
+}
+
+/// Looks now and after each change, until a look has an answer or the time is over.
+#[expect(clippy::disallowed_methods, reason = "a wait is bounded in real time")]
+fn until<T>(
+    news: &Subscription,
+    within: Duration,
+    look: impl Fn() -> Result<Option<T>>,
+) -> Result<Option<T>> {
+    let began = Instant::now();
+    loop {
+        let left = within.saturating_sub(began.elapsed());
+        match look()? {
+            None if !left.is_zero() => drop(news.next(left)?),
+            found => return Ok(found),
         }
-        seq = well.wait_after(id, seq, LOOK)?;
     }
-    Ok(true)
 }

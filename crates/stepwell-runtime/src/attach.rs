@@ -8,6 +8,7 @@ use std::sync::Arc;
 
 use parking_lot::Mutex;
 use stepwell::model::{Outcome, Spent};
+use stepwell::sessions::{Subscription, WakeOnDrop};
 use stepwell::store::Span;
 use stepwell::{Event, Lane, Recorded, Seq, SessionId, SessionInfo, Status, Stepwell, StopReason};
 use stepwell_agent::run::{GateAnswer, OpenGate, RunEvent};
@@ -28,6 +29,8 @@ pub struct Attached {
     /// The first stream. It is there before anything is told: pieces that nobody hears are lost.
     first: Mutex<Option<EventStream>>,
     _let_go: std::sync::mpsc::Sender<()>,
+    /// Behind `_let_go`: the thread looks at it when it wakes.
+    _wake: WakeOnDrop,
 }
 
 impl Runtime {
@@ -43,6 +46,9 @@ impl Runtime {
         let listeners = Arc::new(Listeners::default());
         let first = Mutex::new(Some(listeners.listen()));
         let (let_go, held) = std::sync::mpsc::channel();
+        // Subscribed before anything is read, so that nothing falls between.
+        let changes = well.subscribe()?;
+        let wake = changes.wake_on_drop();
         let (told, session, runtime) = (Arc::clone(&listeners), id.clone(), self.clone());
         let named = std::thread::Builder::new().name("stepwell-attach".to_owned());
         let follow = move || {
@@ -52,12 +58,12 @@ impl Runtime {
             let heard = Arc::clone(&pieces);
             let live = listen(&runtime, &well, &session, move |piece| heard.hear(piece));
             let mut reader = Reader::new(session, &told, &pieces);
-            reader.follow(&well, from, &held, &live);
+            reader.follow(&well, from, &held, (&live, &changes));
             drop(live);
             told.close();
         };
         named.spawn(follow).map_err(Error::Thread)?;
-        Ok(Attached { session: id.clone(), listeners, first, _let_go: let_go })
+        Ok(Attached { session: id.clone(), listeners, first, _let_go: let_go, _wake: wake })
     }
 }
 
@@ -110,11 +116,9 @@ impl<'a> Reader<'a> {
         well: &Well,
         from: Seq,
         held: &std::sync::mpsc::Receiver<()>,
-        live: &Listening,
+        (live, changes): (&Listening, &Subscription),
     ) {
         let mut last = from.prev();
-        // Subscribed before anything is read, so that nothing falls between.
-        let Ok(changes) = well.subscribe() else { return };
         let Ok(mut below) = Below::new(self.session.clone(), well) else { return };
         loop {
             // Looked at before the events, so that none that was recorded since is missed.
@@ -139,7 +143,7 @@ impl<'a> Reader<'a> {
             if matches!(held.try_recv(), Err(std::sync::mpsc::TryRecvError::Disconnected)) {
                 return;
             }
-            if below.wait(well, &changes).is_err() {
+            if below.wait(well, changes).is_err() {
                 return;
             }
         }

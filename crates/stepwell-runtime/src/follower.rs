@@ -1,35 +1,41 @@
-//! What others want of a run: stops, words that cannot wait, and requests, as they are recorded in its
-//! session and in those of its subagents.
+//! Requests to a run from outside: stops, words that cannot wait, and changes of its work. They are
+//! recorded in its session and in those of its subagents.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
-use std::time::Duration;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::time::{Duration, Instant};
 
-use parking_lot::{Condvar, Mutex, MutexGuard};
+use parking_lot::{Mutex, MutexGuard};
 use stepwell::model::{Kind, WorkAsked};
+use stepwell::sessions::{GUARD, Notice, Subscription, Waker};
 use stepwell::store::{Facts, Lease};
 use stepwell::{Event, Recorded, Seq, SessionId, Stepwell};
 use stepwell_agent::run::{RunEvent, Wisher};
 
 use crate::request::Interrupt;
 
-/// How often a run's log is looked at for what others want of it.
-const LOOK: Duration = Duration::from_millis(200);
+/// How long the log may be ahead of the note that says how far it goes: a run that records much does
+/// not write its note each time.
+const NOTED_WITHIN: Duration = Duration::from_millis(200);
 
-/// The subagents of a run, and how far the log of each was looked at.
+/// The subagents of a run, and how far the log of each was read.
 #[derive(Clone, Debug, Default)]
-pub(crate) struct Subagents(Arc<Mutex<BTreeMap<SessionId, Seq>>>);
+pub(crate) struct Subagents(Arc<Mutex<Below>>);
+
+#[derive(Debug, Default)]
+struct Below {
+    seen: BTreeMap<SessionId, Seq>,
+    /// Reports their changes, while the run is followed.
+    news: Option<Arc<Subscription>>,
+}
 
 impl Subagents {
-    /// Notes a subagent of which something is told.
+    /// Notes the subagent that an event is about.
     pub(crate) fn note(&self, event: &RunEvent) {
         match event {
             RunEvent::Child { session, event } => {
-                let mut all = self.all();
-                if !all.contains_key(session) {
-                    all.insert(session.clone(), Seq::ZERO);
-                }
-                drop(all);
+                self.add(session);
                 self.note(event);
             }
             RunEvent::Within { event, .. } => self.note(event),
@@ -37,8 +43,32 @@ impl Subagents {
         }
     }
 
-    fn all(&self) -> MutexGuard<'_, BTreeMap<SessionId, Seq>> {
+    fn add(&self, session: &SessionId) {
+        let mut below = self.below();
+        if below.seen.contains_key(session) {
+            return;
+        }
+        below.seen.insert(session.clone(), Seq::ZERO);
+        if let Some(news) = &below.news {
+            news.add(session);
+            // It may have been written to already.
+            news.waker().wake();
+        }
+    }
+
+    fn follow(&self, news: &Arc<Subscription>) {
+        let mut below = self.below();
+        below.seen.keys().for_each(|session| news.add(session));
+        below.news = Some(Arc::clone(news));
+    }
+
+    fn below(&self) -> MutexGuard<'_, Below> {
         self.0.lock()
+    }
+
+    /// How far the log of each was read.
+    fn seen(&self) -> BTreeMap<SessionId, Seq> {
+        self.below().seen.clone()
     }
 }
 
@@ -51,46 +81,31 @@ pub(crate) struct Followed {
     pub(crate) interrupt: Interrupt,
 }
 
-/// Looks now and then whether somebody asked a run to stop, or said something that cannot wait:
-/// both are in the log, from whichever process or machine they came.
+/// Reads the log of a run for requests to stop and for words that cannot wait, whichever process or
+/// machine recorded them.
 pub(crate) struct Follower {
-    over: Arc<(Mutex<bool>, Condvar)>,
+    over: Arc<AtomicBool>,
+    waker: Waker,
     thread: Option<std::thread::JoinHandle<()>>,
 }
 
 impl Follower {
     pub(crate) fn start(run: Followed) -> Option<Self> {
-        let over = Arc::new((Mutex::new(false), Condvar::new()));
+        // Without a follower the lease's keeper sees a stop, and words wait for the next call.
+        let news = Arc::new(run.well.subscribe_to(&run.lease.session).ok()?);
+        run.subagents.follow(&news);
+        let (waker, over) = (news.waker(), Arc::new(AtomicBool::new(false)));
         let until = Arc::clone(&over);
         let named = std::thread::Builder::new().name("stepwell-follow".to_owned());
-        let thread = named.spawn(move || {
-            let (well, lease) = (&run.well, &run.lease);
-            let mut seen = well.store().info(&lease.session).map_or(Seq::ZERO, |it| it.head.seq);
-            run.note_seen();
-            // A wish may have come since the lease was taken; earlier ones name another lease.
-            run.carry_out(Seq::FIRST, seen);
-            let (over, ended) = &*until;
-            let mut is_over = over.lock();
-            while !*is_over {
-                ended.wait_for(&mut is_over, LOOK);
-                if !*is_over {
-                    seen = run.look(lease, seen);
-                    run.look_below();
-                    run.note_seen();
-                }
-            }
-            run.note_seen();
-        });
-        // Without the thread the lease's keeper sees a stop, and words wait for the next call.
-        Some(Self { over, thread: Some(thread.ok()?) })
+        let thread = named.spawn(move || run.follow(&news, &until)).ok()?;
+        Some(Self { over, waker, thread: Some(thread) })
     }
 }
 
 impl Drop for Follower {
     fn drop(&mut self) {
-        let (over, ended) = &*self.over;
-        *over.lock() = true;
-        ended.notify_all();
+        self.over.store(true, Ordering::Relaxed);
+        self.waker.wake();
         if let Some(thread) = self.thread.take() {
             // It is at its last look; a panic there is its own.
             let _ = thread.join();
@@ -102,6 +117,38 @@ impl Drop for Follower {
 const KINDS: [Kind; 3] = [Kind::Said, Kind::StopAsked, Kind::WorkAsked];
 
 impl Followed {
+    #[expect(clippy::disallowed_methods, reason = "how often the note is written is real time")]
+    fn follow(&self, news: &Subscription, over: &AtomicBool) {
+        let top = &self.lease.session;
+        let mut seen = self.well.store().info(top).map_or(Seq::ZERO, |it| it.head.seq);
+        self.note_seen();
+        // A request may have come since the lease was taken; earlier ones name another lease.
+        self.carry_out(Seq::FIRST, seen);
+        self.look_below();
+        let mut ahead: Option<Instant> = None;
+        while !over.load(Ordering::Relaxed) {
+            let longest = ahead.map_or(GUARD, |since| NOTED_WITHIN.saturating_sub(since.elapsed()));
+            match news.next(longest) {
+                Ok(Some(Notice::Changed(change))) if change.session != *top => self.look_below(),
+                Ok(Some(Notice::Changed(_))) => {
+                    seen = self.look(&self.lease, seen);
+                    ahead = ahead.or_else(|| Some(Instant::now()));
+                }
+                Ok(_) => {
+                    seen = self.look(&self.lease, seen);
+                    self.look_below();
+                }
+                // The store is away: the next look is not taken at once.
+                Err(_) => std::thread::park_timeout(NOTED_WITHIN),
+            }
+            if ahead.is_some_and(|since| since.elapsed() >= NOTED_WITHIN) {
+                self.note_seen();
+                ahead = None;
+            }
+        }
+        self.note_seen();
+    }
+
     /// Notes how far the log goes. A later resume on this machine misses what was removed since, also
     /// if this run dies.
     fn note_seen(&self) {
@@ -139,9 +186,7 @@ impl Followed {
 
     /// The same for subagents. Who stops one stops the run, as a signal to its process does.
     fn look_below(&self) {
-        let all: Vec<(SessionId, Seq)> =
-            self.subagents.all().iter().map(|(id, seen)| (id.clone(), *seen)).collect();
-        for (id, seen) in all {
+        for (id, seen) in self.subagents.seen() {
             let Some(events) = self.since(&id, seen).filter(|events| !events.is_empty()) else {
                 continue;
             };
@@ -151,7 +196,7 @@ impl Followed {
             let (session, epoch, expires) = (id.clone(), held.epoch, held.expires);
             let lease = Lease { session, epoch, expires, stop_asked: false };
             let seen = self.heed(&lease, &events, seen);
-            self.subagents.all().insert(id, seen);
+            self.subagents.below().seen.insert(id, seen);
         }
     }
 

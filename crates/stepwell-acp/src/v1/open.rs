@@ -4,11 +4,11 @@ use std::collections::HashMap;
 use std::path::Path;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
-use std::time::Duration;
 
 use parking_lot::{Mutex, MutexGuard};
 use serde_json::{Value, json};
 use stepwell::Seq;
+use stepwell::sessions::{GUARD, WakeOnDrop};
 use stepwell_runtime::{Error, OpenGate};
 use tokio::runtime::Handle;
 use tokio::sync::oneshot;
@@ -21,9 +21,6 @@ use crate::turn::{
 use super::client::Client;
 use super::{ask, list};
 
-/// How long one wait for what others do lasts. Then it is seen whether the session is still open.
-const WAIT: Duration = Duration::from_secs(5);
-
 /// A session that a client has open.
 #[derive(Debug)]
 pub(super) struct Open {
@@ -35,8 +32,8 @@ pub(super) struct Open {
     commanded: Mutex<()>,
     /// Held by the command that the client waits for: other prompts come behind it.
     command_turn: Arc<tokio::sync::Mutex<()>>,
-    /// Is what others do in it watched?
-    watched: AtomicBool,
+    /// There while a thread watches the session; dropping it ends the thread.
+    watch: Mutex<Option<WakeOnDrop>>,
     /// Was it closed? Then nothing begins in it any more.
     closed: AtomicBool,
 }
@@ -58,7 +55,7 @@ impl Open {
             asks: Mutex::default(),
             commanded: Mutex::default(),
             command_turn: Arc::default(),
-            watched: AtomicBool::new(false),
+            watch: Mutex::default(),
             closed: AtomicBool::new(false),
         })
     }
@@ -250,16 +247,16 @@ impl Open {
     /// Watches the session from now on, on a thread of its own: whoever runs it next is followed.
     /// One that is not on record yet is watched after its first turn.
     pub(super) fn watch(self: &Arc<Self>, client: &Arc<Client>) {
-        if self.watched.swap(true, Ordering::Relaxed) {
+        let mut watched = self.watch.lock();
+        if watched.is_some() || self.is_closed() {
             return;
         }
-        let Ok(Some(changes)) = self.conversation.subscribe() else {
-            self.watched.store(false, Ordering::Relaxed);
-            return;
-        };
+        let Ok(Some(changes)) = self.conversation.subscribe() else { return };
+        *watched = Some(changes.wake_on_drop());
+        drop(watched);
         let (open, client, tokio) = (Arc::downgrade(self), Arc::clone(client), Handle::current());
         let watch = move || loop {
-            let changed = changes.next(WAIT);
+            let changed = changes.next(GUARD);
             let Some(open) = open.upgrade().filter(|open| !open.is_closed()) else { return };
             match changed {
                 Ok(None) => {}
@@ -302,6 +299,7 @@ impl Open {
     /// Ends what goes on, as when the client goes: a question stays.
     pub(super) async fn leave(&self) {
         self.closed.store(true, Ordering::Relaxed);
+        *self.watch.lock() = None;
         self.ask_nothing();
         if let Some(running) = self.running() {
             running.send(Input::Go);

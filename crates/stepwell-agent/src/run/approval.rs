@@ -3,8 +3,6 @@
 //! The question is on record before anyone is shown it, and the answer is whatever the log says
 //! first: it may come from this process, another one, or another machine.
 
-use std::time::Duration;
-
 use stepwell::model::{
     Answer, AskedCall, Choice, Effect, Gate, GateAnswered, Kind, Permission, ToolCall, Who,
 };
@@ -15,6 +13,7 @@ use stepwell::{Event, Message, Seq, Status, StopReason};
 use super::dispatch::Halt;
 use super::event::{GateAnswer, Here, OpenGate, RunEvent};
 use super::front_end::Patience;
+use super::news::News;
 use super::notice::Notice;
 use super::{Cancel, Run};
 use crate::error::Result;
@@ -22,10 +21,6 @@ use crate::machine::{Settled, Stop};
 use crate::permission::{Rule, may_be_remembered};
 use crate::redact::RedactMessages as _;
 use crate::tool::{Done, guard};
-
-/// How long one look at the log waits for something new. Whoever waits no longer is let go within
-/// this time.
-const LOOK: Duration = Duration::from_millis(250);
 
 /// The most bytes of a diff that a gate keeps: as much as a person reads before they decide.
 const MAX_DETAIL: usize = 32 << 10;
@@ -70,20 +65,17 @@ impl Run<'_> {
         let (seq, secret) = (asked.seq, self.is_secret(&call));
         let mut from = if asked_before { self.inbox.read_to.map(Seq::next) } else { Some(seq) };
         self.front.events.tell(RunEvent::Approval(Box::new(asked.clone())));
-        let mut last = seq;
+        // Subscribed before the first look, so that no answer falls between.
+        let news = News::of(self.session.well(), self.session.id())?;
         while self.front.patience == Patience::Wait && !self.front.wishes.wants_pause() {
             if self.take_answer(&mut asked, &mut from)? {
                 return Ok(None);
             }
-            let (well, id) = (self.session.well().clone(), self.session.id().clone());
-            let look = tokio::task::spawn_blocking(move || well.wait_after(&id, last, LOOK));
             tokio::select! {
                 // Why it stops is seen before the next move.
                 _ = cut.off() => return Ok(None),
                 () = self.front.wishes.pause() => {}
-                // A look that failed is taken again; a session that is gone says so when the run
-                // records something.
-                seen = look => last = seen.ok().and_then(std::result::Result::ok).unwrap_or(last),
+                () = news.changed() => {}
             }
         }
         if self.take_answer(&mut asked, &mut from)? {

@@ -7,7 +7,7 @@ use std::time::Duration;
 
 use stepwell::log::LaneState;
 use stepwell::model::{Digest, Owner};
-use stepwell::store::changes::{ChangeCursor, Changes};
+use stepwell::store::changes::{ChangeCursor, Changes, Wait};
 use stepwell::store::query::{Filter, Found, Page, Query, Search};
 use stepwell::store::{
     Counts, DiskUse, Lease, LeaseRequest, Maintain, Removal, Scrub, Selection, Slice, Target,
@@ -74,7 +74,7 @@ impl Store for Mortal {
         keep_blobs(blobs: &[(Digest, &[u8])]) -> ();
         blobs(digests: &[Digest]) -> Vec<Vec<u8>>;
         search(search: &Search, redactor: &stepwell::log::Redactor) -> Found;
-        changes(after: Option<&ChangeCursor>, timeout: Duration) -> Changes;
+        changes(after: Option<&ChangeCursor>, wait: Wait<'_>) -> Changes;
     }
 
     fn maintain(&self) -> &dyn Maintain {

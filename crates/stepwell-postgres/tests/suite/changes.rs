@@ -1,10 +1,9 @@
 //! The change feed, where a server's transactions overlap, and where a database is another one.
 
 use std::process::{Command, Stdio};
-use std::time::Duration;
 
 use stepwell::model::Edited;
-use stepwell::store::changes::{ChangeCursor, SessionChange};
+use stepwell::store::changes::{ChangeCursor, SessionChange, Wait};
 use stepwell::store::query::{Filter, Query};
 use stepwell::store::{Append, Create, Maintain as _, Order, Write};
 use stepwell::{Created, SessionId, Store};
@@ -32,11 +31,11 @@ fn edit(store: &dyn Store, name: &str) {
 }
 
 fn now(store: &dyn Store) -> ChangeCursor {
-    store.changes(None, Duration::ZERO).unwrap().cursor
+    store.changes(None, Wait::NONE).unwrap().cursor
 }
 
 fn since(store: &dyn Store, cursor: &mut ChangeCursor) -> Vec<String> {
-    let found = store.changes(Some(cursor), Duration::ZERO).unwrap();
+    let found = store.changes(Some(cursor), Wait::NONE).unwrap();
     assert!(!found.gap);
     *cursor = found.cursor;
     let name = |change: SessionChange| change.session.to_string();
@@ -101,7 +100,7 @@ fn a_cursor_means_nothing_in_a_database_that_was_restored_from_a_dump() {
         .status();
     assert!(restored.unwrap().success() && dump.wait().unwrap().success());
     let store = PostgresStore::open(Address::parse(&url(database)).unwrap()).unwrap();
-    let found = store.changes(Some(&cursor), Duration::ZERO).unwrap();
+    let found = store.changes(Some(&cursor), Wait::NONE).unwrap();
     assert!(found.gap, "{found:?}");
     let mut cursor = found.cursor;
     edit(&store, "a");
@@ -123,8 +122,8 @@ fn who_was_away_while_very_many_sessions_were_purged_lists_anew() {
     ));
     let gone = |name: &str| store.purge(&[name.parse::<SessionId>().unwrap().into()]).unwrap();
     gone("a");
-    let mut cursor = store.changes(Some(&long_ago), Duration::ZERO).unwrap().cursor;
-    assert!(store.changes(Some(&long_ago), Duration::ZERO).unwrap().gap);
+    let mut cursor = store.changes(Some(&long_ago), Wait::NONE).unwrap().cursor;
+    assert!(store.changes(Some(&long_ago), Wait::NONE).unwrap().gap);
     gone("b");
     assert_eq!(since(&store, &mut cursor), ["b"]);
 }

@@ -4,14 +4,11 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::time::Duration;
 
 use stepwell::model::{Kind, Origin};
-use stepwell::sessions::{Notice, Subscription};
+use stepwell::sessions::{GUARD, Notice, Subscription};
 use stepwell::store::Facts;
 use stepwell::work::Gates;
 use stepwell::{Event, Recorded, Result, Seq, SessionId, Stepwell};
 use stepwell_agent::run::{GateAnswer, OpenGate, RunEvent};
-
-/// How long one look waits for something new. Whoever lets go is let go within this time.
-const LOOK: Duration = Duration::from_millis(200);
 
 /// What is known of the sessions below an attached one.
 pub(super) struct Below {
@@ -44,7 +41,7 @@ impl Below {
 
     /// Waits for a change of the session or of others, and notes which others.
     pub(super) fn wait(&mut self, well: &Stepwell, changes: &Subscription) -> Result<()> {
-        let mut next = changes.next(LOOK)?;
+        let mut next = changes.next(GUARD)?;
         while let Some(notice) = next {
             match notice {
                 Notice::Reset => self.look_at_all(well)?,

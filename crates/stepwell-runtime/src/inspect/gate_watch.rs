@@ -6,7 +6,7 @@ use std::sync::{Arc, Weak};
 use std::time::Duration;
 
 use stepwell::model::Kind;
-use stepwell::sessions::{Notice, Subscription};
+use stepwell::sessions::{GUARD, Notice, Subscription, WakeOnDrop};
 use stepwell::store::Facts;
 use stepwell::work::Gates;
 use stepwell::{Error as StoreError, SessionId, Status, Stepwell};
@@ -17,9 +17,6 @@ use stepwell_workspace::Well;
 use super::gates::{open_gates, sessions_with_gates};
 use crate::error::{Error, Result};
 
-/// How long one wait for a change lasts. A watch that was let go ends within this time.
-const WAIT: Duration = Duration::from_secs(1);
-
 /// A store whose questions are watched.
 #[derive(Debug)]
 pub struct WatchedStore {
@@ -29,6 +26,15 @@ pub struct WatchedStore {
     pub well: Well,
     /// Only this session of it.
     pub session: Option<SessionId>,
+}
+
+impl WatchedStore {
+    fn subscribe(&self) -> Result<Subscription> {
+        Ok(match &self.session {
+            Some(session) => self.well.subscribe_to(session)?,
+            None => self.well.subscribe()?,
+        })
+    }
 }
 
 /// The questions that wait in some stores, kept current by the stores' change feeds.
@@ -42,6 +48,8 @@ pub struct GateWatch {
     open: BTreeMap<(usize, SessionId), Vec<OpenGate>>,
     /// The threads end when this is gone.
     wanted: Arc<()>,
+    /// Behind `wanted`: the threads look at it when they wake.
+    wakes: Vec<WakeOnDrop>,
 }
 
 /// What a watch tells.
@@ -68,7 +76,7 @@ impl GateWatch {
     pub fn new(stores: Vec<WatchedStore>) -> Result<Self> {
         let (to, news) = mpsc::channel();
         let (open, wanted) = (BTreeMap::new(), Arc::new(()));
-        let mut watch = Self { news, to, stores: 0, open, wanted };
+        let mut watch = Self { news, to, stores: 0, open, wanted, wakes: Vec::new() };
         stores.into_iter().try_for_each(|store| watch.add(store))?;
         Ok(watch)
     }
@@ -81,12 +89,22 @@ impl GateWatch {
     pub fn add(&mut self, store: WatchedStore) -> Result<()> {
         let number = self.stores;
         self.stores += 1;
+        // Subscribed first, so that nothing falls between the list and the changes.
+        let subscription = match store.subscribe() {
+            Ok(subscription) => subscription,
+            Err(error) => {
+                let lost = GateNews::Lost { store: store.name, session: None, error };
+                let _ = self.to.send((number, lost));
+                return Ok(());
+            }
+        };
+        self.wakes.push(subscription.wake_on_drop());
         let (to, alive) = (self.to.clone(), Arc::downgrade(&self.wanted));
         let named = std::thread::Builder::new().name("stepwell-gates".to_owned());
         let watch = move || {
             let tell = |news: GateNews| to.send((number, news)).is_ok();
             let name = store.name.clone();
-            if let Err(error) = Watcher::new(store).watch(&tell, &alive) {
+            if let Err(error) = Watcher::new(store).watch(&subscription, &tell, &alive) {
                 tell(GateNews::Lost { store: name, session: None, error });
             }
         };
@@ -131,14 +149,19 @@ impl Watcher {
     }
 
     /// Tells what waits and what changes, until nobody wants to know.
-    fn watch(&mut self, tell: &dyn Fn(GateNews) -> bool, wanted: &Weak<()>) -> Result<()> {
-        // Subscribed first, so that nothing falls between the list and the changes.
-        let subscription = self.subscribe()?;
+    fn watch(
+        &mut self,
+        subscription: &Subscription,
+        tell: &dyn Fn(GateNews) -> bool,
+        wanted: &Weak<()>,
+    ) -> Result<()> {
         let mut first = Some(Notice::Reset);
         loop {
             let notice = match first.take() {
                 Some(notice) => Some(notice),
-                None => subscription.next(WAIT)?,
+                // It may have been let go before the thread began to wait.
+                None if wanted.strong_count() == 0 => return Ok(()),
+                None => subscription.next(GUARD)?,
             };
             if wanted.strong_count() == 0 {
                 return Ok(());
@@ -154,13 +177,6 @@ impl Watcher {
                 }
             }
         }
-    }
-
-    fn subscribe(&self) -> Result<Subscription> {
-        Ok(match &self.store.session {
-            Some(session) => self.store.well.subscribe_to(session)?,
-            None => self.store.well.subscribe()?,
-        })
     }
 
     /// Every session in which something waits, or did.

@@ -7,7 +7,7 @@ use std::time::Duration;
 use stepwell::log::{LaneState, Redactor};
 use stepwell::model::Digest;
 use stepwell::sqlite::SqliteStore;
-use stepwell::store::changes::{ChangeCursor, Changes};
+use stepwell::store::changes::{ChangeCursor, Changes, Wait};
 use stepwell::store::query::{Filter, Found, Page, Query, Search};
 use stepwell::store::{Counts, Lease, LeaseRequest, Maintain, Selection, Slice, Write, Written};
 use stepwell::{Lane, Result, SessionId, SessionInfo, Store};
@@ -65,7 +65,7 @@ impl Store for Counting {
         keep_blobs(blobs: &[(Digest, &[u8])]) -> ();
         blobs(digests: &[Digest]) -> Vec<Vec<u8>>;
         search(search: &Search, redactor: &Redactor) -> Found;
-        changes(after: Option<&ChangeCursor>, timeout: Duration) -> Changes;
+        changes(after: Option<&ChangeCursor>, wait: Wait<'_>) -> Changes;
     }
 
     fn maintain(&self) -> &dyn Maintain {

@@ -2,15 +2,12 @@
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
-use std::time::Duration;
 
+use stepwell::sessions::{GUARD, WakeOnDrop};
 use stepwell::{SessionId, Stepwell};
 
 use crate::driver::Inputs;
 use crate::effect::{Input, Reply};
-
-/// How long one wait for a change lasts. Then it is seen whether it is still waited for.
-const WAIT: Duration = Duration::from_secs(5);
 
 /// Follows one session at a time.
 #[derive(Debug, Default)]
@@ -18,6 +15,8 @@ pub(super) struct Follower {
     session: Option<SessionId>,
     /// Which thread is the newest: the others end.
     newest: Arc<AtomicU64>,
+    /// Ends the wait of the newest thread.
+    wake: Option<WakeOnDrop>,
 }
 
 impl Follower {
@@ -29,11 +28,13 @@ impl Follower {
         // Without a subscription, the session is read when something is done with it.
         let Ok(subscription) = well.subscribe_to(session) else { return };
         self.session = Some(session.clone());
+        let wake = subscription.wake_on_drop();
         let (newest, inputs) = (Arc::clone(&self.newest), inputs.clone());
         let (number, session) = (newest.fetch_add(1, Ordering::Relaxed) + 1, session.clone());
+        self.wake = Some(wake);
         std::thread::spawn(move || {
             while newest.load(Ordering::Relaxed) == number {
-                let told = match subscription.next(WAIT) {
+                let told = match subscription.next(GUARD) {
                     Ok(Some(_)) => inputs.send(Input::Reply(Reply::Changed(session.clone()))),
                     Ok(None) => Ok(()),
                     Err(_) => return,
@@ -49,5 +50,6 @@ impl Follower {
     pub(super) fn stop(&mut self) {
         self.session = None;
         self.newest.fetch_add(1, Ordering::Relaxed);
+        self.wake = None;
     }
 }

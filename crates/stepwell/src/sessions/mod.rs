@@ -24,5 +24,5 @@ pub use paging::{Log, Sessions};
 pub use resume::{ResumeCheck, ResumeDecision, ResumeLimits, ResumeReason};
 pub use seen::Recognised;
 pub use session::Session;
-pub use subscribe::{Notice, Subscription};
+pub use subscribe::{GUARD, Notice, Subscription, WakeOnDrop, Waker};
 pub use well::{Acting, Deps, Stepwell};

@@ -1,11 +1,12 @@
-//! Subscriptions to what changes in a store: however many wait, one of them looks.
+//! Subscriptions to the changes of a store. However many wait, one of them polls for all.
 //!
-//! Whoever finds that nobody looks does so, for all, and hands out what it finds. The others
-//! wait until they are told. When it has what it waited for, the next one looks. So there is no
-//! thread that would outlive its store, and nobody waits in vain.
+//! A waiter polls if no other one does, and hands out the changes that it finds. The others sleep
+//! until they get one. When the poller has its own change, the next waiter polls. No thread
+//! outlives its store.
 
 use std::collections::{HashMap, VecDeque};
 use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::{Duration, Instant};
 
 use parking_lot::{Condvar, Mutex, MutexGuard};
@@ -13,10 +14,14 @@ use parking_lot::{Condvar, Mutex, MutexGuard};
 use crate::error::Result;
 use crate::model::SessionId;
 use crate::store::Store;
-use crate::store::changes::{ChangeCursor, ChangeKind, Changes, SessionChange};
+use crate::store::changes::{ChangeCursor, ChangeKind, Changes, SessionChange, Wait};
 
 /// How long one look lasts at most. Then another may take its turn.
 const LOOK: Duration = Duration::from_secs(5);
+
+/// How long a wait for news lasts that nothing else ends. News does not need it: it guards against
+/// a change that a store failed to report.
+pub const GUARD: Duration = Duration::from_secs(60);
 
 /// What a subscriber is told.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -36,19 +41,38 @@ pub struct Subscription {
     told: Arc<Condvar>,
 }
 
+/// Ends a wait of a subscription, from any thread.
+#[derive(Clone, Debug)]
+pub struct Waker {
+    hub: Arc<Hub>,
+    number: u64,
+}
+
+/// Ends a wait of a subscription when it is dropped.
+#[derive(Debug)]
+pub struct WakeOnDrop(Waker);
+
+impl Drop for WakeOnDrop {
+    fn drop(&mut self) {
+        self.0.wake();
+    }
+}
+
 /// Those who are subscribed to one store.
 #[derive(Debug)]
 pub(crate) struct Hub {
     store: Arc<dyn Store>,
     state: Mutex<State>,
+    /// The one who looks is to stop waiting.
+    broken_off: AtomicBool,
 }
 
 #[derive(Debug, Default)]
 struct State {
     /// Up to where changes were handed out; absent, while nobody is subscribed.
     cursor: Option<ChangeCursor>,
-    /// Does someone look?
-    looking: bool,
+    /// The subscription that looks.
+    looking: Option<u64>,
     given: u64,
     inboxes: HashMap<u64, Inbox>,
     /// Who wants to know of a session.
@@ -59,7 +83,9 @@ struct State {
 
 #[derive(Debug)]
 struct Inbox {
-    session: Option<SessionId>,
+    /// Is it told of every session?
+    all: bool,
+    sessions: Vec<SessionId>,
     /// Everything may have changed.
     reset: bool,
     /// The sessions that changed, and what is to be told of each.
@@ -68,6 +94,8 @@ struct Inbox {
     told: Arc<Condvar>,
     /// Does its owner wait right now?
     waiting: bool,
+    /// Its owner is to stop waiting.
+    woken: bool,
 }
 
 /// What is to be told of a session.
@@ -81,7 +109,8 @@ struct Pending {
 
 impl Hub {
     pub(crate) fn new(store: Arc<dyn Store>) -> Arc<Self> {
-        Arc::new(Self { store, state: Mutex::default() })
+        let broken_off = AtomicBool::new(false);
+        Arc::new(Self { store, state: Mutex::default(), broken_off })
     }
 
     fn state(&self) -> MutexGuard<'_, State> {
@@ -92,7 +121,7 @@ impl Hub {
     pub(crate) fn subscribe(self: &Arc<Self>, session: Option<SessionId>) -> Result<Subscription> {
         let mut state = self.state();
         if state.cursor.is_none() {
-            state.cursor = Some(self.store.changes(None, Duration::ZERO)?.cursor);
+            state.cursor = Some(self.store.changes(None, Wait::NONE)?.cursor);
         }
         state.given += 1;
         let (number, told) = (state.given, Arc::new(Condvar::new()));
@@ -101,12 +130,14 @@ impl Hub {
             None => state.of_all.push(number),
         }
         let inbox = Inbox {
-            session,
+            all: session.is_none(),
+            sessions: session.into_iter().collect(),
             reset: false,
             order: VecDeque::new(),
             pending: HashMap::new(),
             told: Arc::clone(&told),
             waiting: false,
+            woken: false,
         };
         state.inboxes.insert(number, inbox);
         Ok(Subscription { hub: Arc::clone(self), number, told })
@@ -133,7 +164,7 @@ impl State {
 
     /// Has one of those who wait look, if nobody does.
     fn pass_on(&self) {
-        if !self.looking
+        if self.looking.is_none()
             && let Some(next) = self.inboxes.values().find(|inbox| inbox.waiting)
         {
             next.told.notify_one();
@@ -185,18 +216,44 @@ impl Inbox {
 }
 
 impl Subscription {
-    /// The next notice, or nothing if `timeout` passes before there is one.
+    /// Subscribes to one more session. What changes in it from now on is not missed.
+    pub fn add(&self, session: &SessionId) {
+        let mut state = self.hub.state();
+        let inbox = self.inbox(&mut state);
+        if !inbox.all && !inbox.sessions.contains(session) {
+            inbox.sessions.push(session.clone());
+            state.by_session.entry(session.clone()).or_default().push(self.number);
+        }
+    }
+
+    /// What ends a wait of this subscription.
+    #[must_use]
+    pub fn waker(&self) -> Waker {
+        Waker { hub: Arc::clone(&self.hub), number: self.number }
+    }
+
+    /// Held by the owner of a thread that waits: dropping it ends the wait.
+    #[must_use]
+    pub fn wake_on_drop(&self) -> WakeOnDrop {
+        WakeOnDrop(self.waker())
+    }
+
+    /// The next notice, or nothing if `timeout` passes or a [`Waker`] is used before there is one.
     #[expect(clippy::disallowed_methods, reason = "a wait is bounded in real time")]
     pub fn next(&self, timeout: Duration) -> Result<Option<Notice>> {
         let started = Instant::now();
         let mut state = self.hub.state();
         loop {
             let left = timeout.saturating_sub(started.elapsed());
+            if std::mem::take(&mut self.inbox(&mut state).woken) {
+                state.pass_on();
+                return Ok(None);
+            }
             if let Some(notice) = self.inbox(&mut state).take() {
                 state.pass_on();
                 return Ok(Some(notice));
             }
-            if !state.looking {
+            if state.looking.is_none() {
                 let found;
                 (state, found) = self.look(state, left.min(LOOK));
                 match found {
@@ -230,16 +287,32 @@ impl Subscription {
         mut state: MutexGuard<'a, State>,
         longest: Duration,
     ) -> (MutexGuard<'a, State>, Result<()>) {
-        state.looking = true;
+        state.looking = Some(self.number);
+        self.hub.broken_off.store(false, Ordering::Relaxed);
         let cursor = state.cursor.clone();
         drop(state);
         let mut look = Look { hub: &self.hub, over: false };
-        let found = self.hub.store.changes(cursor.as_ref(), longest);
+        let wait = Wait { longest, broken_off: Some(&self.hub.broken_off) };
+        let found = self.hub.store.changes(cursor.as_ref(), wait);
         look.over = true;
         let mut state = self.hub.state();
-        state.looking = false;
+        state.looking = None;
         let found = found.map(|found| state.hand_out(found));
         (state, found)
+    }
+}
+
+impl Waker {
+    /// Ends the wait that is going on, or the next one.
+    pub fn wake(&self) {
+        let mut state = self.hub.state();
+        let is_looking = state.looking == Some(self.number);
+        let Some(inbox) = state.inboxes.get_mut(&self.number) else { return };
+        inbox.woken = true;
+        inbox.tell();
+        if is_looking {
+            self.hub.broken_off.store(true, Ordering::Relaxed);
+        }
     }
 }
 
@@ -252,7 +325,7 @@ struct Look<'a> {
 impl Drop for Look<'_> {
     fn drop(&mut self) {
         if !self.over {
-            self.hub.state().looking = false;
+            self.hub.state().looking = None;
         }
     }
 }
@@ -261,14 +334,12 @@ impl Drop for Subscription {
     fn drop(&mut self) {
         let mut state = self.hub.state();
         let Some(inbox) = state.inboxes.remove(&self.number) else { return };
-        match inbox.session {
-            None => state.of_all.retain(|number| *number != self.number),
-            Some(session) => {
-                let mut left = state.by_session.remove(&session).unwrap_or_default();
-                left.retain(|number| *number != self.number);
-                if !left.is_empty() {
-                    state.by_session.insert(session, left);
-                }
+        state.of_all.retain(|number| *number != self.number);
+        for session in inbox.sessions {
+            let mut left = state.by_session.remove(&session).unwrap_or_default();
+            left.retain(|number| *number != self.number);
+            if !left.is_empty() {
+                state.by_session.insert(session, left);
             }
         }
         if state.inboxes.is_empty() {

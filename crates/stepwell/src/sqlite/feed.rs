@@ -1,6 +1,6 @@
 //! What changed in the whole store, by the numbers that writers give to their changes.
 
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use parking_lot::{Condvar, Mutex};
 use rusqlite::{Connection, params};
@@ -13,7 +13,7 @@ use crate::error::Result;
 use crate::model::{Epoch, Seq, SessionId, Time};
 use crate::store::LeaseInfo;
 use crate::store::changes::{
-    ChangeCursor, ChangeKind, Changes, HeldLease, Position, SessionChange, ended, in_order,
+    ChangeCursor, ChangeKind, Changes, HeldLease, Position, SessionChange, Wait, ended, in_order,
 };
 use crate::store::rows::TxnContext;
 
@@ -82,24 +82,25 @@ impl SqliteStore {
     pub(super) fn next_changes(
         &self,
         after: Option<&ChangeCursor>,
-        timeout: Duration,
+        wait: Wait<'_>,
     ) -> Result<Changes> {
         if after.is_none() {
             return self.read(|rows, world| since(rows, world, None));
         }
-        let started = std::time::Instant::now();
+        let started = Instant::now();
         let fault = |error| sqlite_error(&self.path, "reading", &error);
         let conn = self.readers.connect(self)?;
         let version = || conn.as_ref().map_or(Ok(0), data_version).map_err(fault);
         let found = loop {
             let (count, known) = (self.commits.count(), version()?);
             let found = self.read(|rows, world| since(rows, world, after))?;
-            let left = timeout.saturating_sub(started.elapsed());
+            let left = wait.left(started);
             if left.is_zero() || !found.is_empty() {
                 break found;
             }
-            let until = started.elapsed() + left.min(LEASES);
-            while self.commits.wait(count, until.saturating_sub(started.elapsed())) {
+            let longest = started.elapsed() + left.min(LEASES);
+            let turn = Wait { longest, ..wait };
+            while self.commits.wait(count, turn.left(started)) {
                 if version()? != known {
                     break;
                 }

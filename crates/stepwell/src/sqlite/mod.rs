@@ -29,7 +29,7 @@ use crate::clock::{Clock, SystemClock};
 use crate::error::{Error, Result};
 use crate::log::{LaneState, Redactor};
 use crate::model::{Digest, Lane, SessionId};
-use crate::store::changes::{ChangeCursor, Changes};
+use crate::store::changes::{ChangeCursor, Changes, Wait};
 use crate::store::query::{Filter, Found, Page, Query, Search};
 use crate::store::rows::{Rows, TxnContext};
 use crate::store::{
@@ -336,8 +336,8 @@ impl Store for SqliteStore {
         }
     }
 
-    fn changes(&self, after: Option<&ChangeCursor>, timeout: Duration) -> Result<Changes> {
-        self.next_changes(after, timeout)
+    fn changes(&self, after: Option<&ChangeCursor>, wait: Wait<'_>) -> Result<Changes> {
+        self.next_changes(after, wait)
     }
 
     fn maintain(&self) -> &dyn Maintain {

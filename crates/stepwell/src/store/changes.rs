@@ -6,12 +6,41 @@
 
 use std::fmt;
 use std::str::FromStr;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::time::{Duration, Instant};
 
 use serde::{Deserialize, Serialize};
 
 use super::rows::{Key, TxnContext};
 use crate::model::{Epoch, Seq, SessionId, Time};
 use crate::store::lease::LeaseInfo;
+
+/// How long a look at the changes waits for the first one.
+#[derive(Clone, Copy, Debug, Default)]
+pub struct Wait<'a> {
+    /// The longest wait.
+    pub longest: Duration,
+    /// Ends the wait when it becomes true.
+    pub broken_off: Option<&'a AtomicBool>,
+}
+
+impl Wait<'_> {
+    /// No wait at all.
+    pub const NONE: Self = Self::up_to(Duration::ZERO);
+
+    /// A wait that nothing but a change ends earlier.
+    #[must_use]
+    pub const fn up_to(longest: Duration) -> Self {
+        Self { longest, broken_off: None }
+    }
+
+    /// How much of a wait is left that began at `started`.
+    #[must_use]
+    pub fn left(&self, started: Instant) -> Duration {
+        let is_over = self.broken_off.is_some_and(|flag| flag.load(Ordering::Relaxed));
+        if is_over { Duration::ZERO } else { self.longest.saturating_sub(started.elapsed()) }
+    }
+}
 
 /// What changed in a store. A session that changed several times is named once.
 #[derive(Clone, Debug, PartialEq, Eq)]

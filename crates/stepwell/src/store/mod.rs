@@ -35,7 +35,7 @@ use crate::log::codec::Login;
 use crate::log::{Head, LaneState, Redactor};
 use crate::model::{Created, Digest, Epoch, EventId, Lane, Owner, Recorded, Seq, SessionId, Time};
 
-pub(crate) use changes::{ChangeCursor, Changes};
+pub(crate) use changes::{ChangeCursor, Changes, Wait};
 pub use maintain::Maintain;
 pub use new_events::NewEvents;
 use query::{Filter, Found, NewestQuery, Page, Query, RecordQuery, Search};
@@ -135,15 +135,15 @@ pub trait Store: std::fmt::Debug + Send + Sync {
     /// The bytes of blobs, in order, each checked against its digest.
     fn blobs(&self, digests: &[Digest]) -> Result<Vec<Vec<u8>>>;
 
-    /// What changed in the whole store since a cursor, as soon as something did, or when
-    /// `timeout` has passed. Without a cursor it answers at once with where the store is now: a
+    /// What changed in the whole store since a cursor, as soon as something did, or when the
+    /// wait is over. Without a cursor it answers at once with where the store is now: a
     /// caller takes that first, then lists sessions, then asks for changes.
     ///
     /// Nothing MUST be missed: a session that was made, written to, trashed, restored or purged,
     /// and one whose lease was taken, given back, ran out or lost its holder, is named by the
     /// next answer or a later one. A cursor MUST stay good when the store is opened again. If a
     /// store cannot tell what changed since a cursor, it says so ([`Changes::gap`]).
-    fn changes(&self, after: Option<&ChangeCursor>, timeout: Duration) -> Result<Changes>;
+    fn changes(&self, after: Option<&ChangeCursor>, wait: Wait<'_>) -> Result<Changes>;
 
     /// What only a store on a server knows.
     fn server(&self) -> Option<&dyn Server> {

@@ -4,7 +4,7 @@ use std::time::{Duration, Instant};
 
 use super::query::{Family, Newest, NewestQuery, Query, RecordQuery, Sort, TrashScope};
 use super::rows::Facts;
-use super::{Order, Selection, SessionInfo, Slice, Span, Store, Write, Written};
+use super::{Order, Selection, SessionInfo, Slice, Span, Store, Wait, Write, Written};
 use crate::error::{Error, Result};
 use crate::log::codec::Login;
 use crate::model::{Digest, EventId, Kind, Recorded, Seq, SessionId, Time};
@@ -88,7 +88,7 @@ impl dyn Store + '_ {
     pub fn wait_after(&self, id: &SessionId, seq: Seq, timeout: Duration) -> Result<Seq> {
         let started = Instant::now();
         // Before the first look: what comes after it is not missed.
-        let mut cursor = self.changes(None, Duration::ZERO)?.cursor;
+        let mut cursor = self.changes(None, Wait::NONE)?.cursor;
         loop {
             let last = self.info(id)?.head.seq;
             let left = || timeout.saturating_sub(started.elapsed());
@@ -96,7 +96,7 @@ impl dyn Store + '_ {
                 return Ok(last);
             }
             loop {
-                let found = self.changes(Some(&cursor), left())?;
+                let found = self.changes(Some(&cursor), Wait::up_to(left()))?;
                 cursor = found.cursor;
                 let named = found.changes.iter().any(|change| change.session == *id);
                 if named || found.gap || left().is_zero() {
