@@ -32,6 +32,8 @@ claims! { $ changes = changes_claims for Fixture:
     nothing_is_missed_while_many_write,
     a_subscriber_is_told_what_changes_and_another_what_concerns_it,
     many_subscribers_wait_while_one_looks,
+    a_subscriber_that_is_woken_stops_waiting_and_another_looks,
+    a_subscriber_is_told_of_a_session_that_it_adds,
 }
 
 /// Longer than any machine needs; a wait that lasts so long has failed.
@@ -319,4 +321,38 @@ fn many_subscribers_wait_while_one_looks<F: Fixture>(w: &mut Harness<F>) {
             assert_eq!(told(&change), format!("{name} 2"));
         }
     });
+}
+
+fn a_subscriber_that_is_woken_stops_waiting_and_another_looks<F: Fixture>(w: &mut Harness<F>) {
+    w.make(created("a"));
+    let (well, store) = well(w);
+    let subscribed = [well.subscribe().unwrap(), well.subscribe().unwrap()];
+    let [first, second] = &subscribed;
+    std::thread::scope(|scope| {
+        let woken = scope.spawn(|| first.next(LONG).unwrap());
+        let told = scope.spawn(|| second.next(LONG).unwrap());
+        first.waker().wake();
+        assert_eq!(woken.join().unwrap(), None);
+        store.write(edit("a")).unwrap();
+        assert!(told.join().unwrap().is_some());
+    });
+    // It missed nothing.
+    assert!(first.next(Duration::ZERO).unwrap().is_some());
+    drop(first.wake_on_drop());
+    assert_eq!(first.next(LONG).unwrap(), None);
+}
+
+fn a_subscriber_is_told_of_a_session_that_it_adds<F: Fixture>(w: &mut Harness<F>) {
+    w.make(created("a"));
+    w.make(created("b"));
+    let (well, store) = well(w);
+    let subscription = well.subscribe_to(&id("a")).unwrap();
+    store.write(edit("b")).unwrap();
+    assert_eq!(subscription.next(Duration::ZERO).unwrap(), None);
+    subscription.add(&id("b"));
+    subscription.add(&id("b"));
+    store.write(edit("b")).unwrap();
+    let Some(Notice::Changed(change)) = subscription.next(LONG).unwrap() else { panic!("nothing") };
+    assert_eq!(told(&change), "b 3");
+    assert_eq!(subscription.next(Duration::ZERO).unwrap(), None);
 }

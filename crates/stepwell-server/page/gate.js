@@ -68,7 +68,7 @@ export function AskedCall({ call }) {
 
 /**
  * Gives an answer to the very question that was shown, and has the session go on where nobody runs it.
- * @param {import('./state.js').Gate} gate @param {{answer: string, reason?: string}} given
+ * @param {import('./state.js').Gate} gate @param {{choice: string, reason?: string} | {text: string}} given
  * @param {string} key sent again because the reply was lost, it is the same answer
  */
 export async function giveAnswer(gate, given, key) {
@@ -127,9 +127,9 @@ export function GateCard({ gate, task, inSession, stopped }) {
   const waits = still ? undefined : 'true';
   const key = useRef(keyOf());
   const call = gate.call;
-  const answer = async (/** @type {string} */ word, /** @type {string} */ reason) => {
-    // Nobody allows what they cannot have seen.
-    const unseen = call && isLeave(word) && card.current?.querySelector('[data-more]');
+  const answer = async (/** @type {{choice: string, reason?: string} | {text: string}} */ given) => {
+    // A call is allowed only once all of it was shown.
+    const unseen = 'choice' in given && isLeave(given.choice) && card.current?.querySelector('[data-more]');
     if (unseen) {
       unseen.scrollIntoView({ block: 'center' });
       toast({ text: 'There is more of it: show all of it first.' });
@@ -138,7 +138,6 @@ export function GateCard({ gate, task, inSession, stopped }) {
     try {
       setProblem(null);
       setSending(true);
-      const given = reason ? { answer: word, reason } : { answer: word };
       await giveAnswer(gate, given, key.current(given));
     } catch (refused) {
       // Somebody else was first: the card goes, so it is said below.
@@ -188,7 +187,7 @@ export function GateCard({ gate, task, inSession, stopped }) {
         ${(gate.offers ?? []).map(
           ({ choice, label }) => html`
           <${Act} key=${choice} waits=${!still} class=${LOOKS[choice] ?? ''}
-            onPress=${() => (isLeave(choice) ? answer(choice, '') : setDenying(choice))}>${exact(label)}<//>`,
+            onPress=${() => (isLeave(choice) ? answer({ choice }) : setDenying(choice))}>${exact(label)}<//>`,
         )}
       </div>`
       }
@@ -198,7 +197,7 @@ export function GateCard({ gate, task, inSession, stopped }) {
         denying &&
         html`<form class="row wrap actions" onSubmit=${(/** @type {Event} */ event) => {
           event.preventDefault();
-          answer(denying, text.trim());
+          answer({ choice: denying, ...(text.trim() && { reason: text.trim() }) });
         }}>
         <input class="grow" autofocus ref=${focusOnce} aria-label="Reason, for the model"
           placeholder="Why not? The model is told." value=${text}
@@ -214,7 +213,7 @@ export function GateCard({ gate, task, inSession, stopped }) {
         !call &&
         html`<form class="row wrap actions" onSubmit=${(/** @type {Event} */ event) => {
           event.preventDefault();
-          answer(text.trim() || gate.default || '', '');
+          answer({ text: text.trim() || gate.default || '' });
         }}>
         <input class="grow" aria-label="Your answer"
           placeholder=${gate.default ? `${gate.default} (if left empty)` : 'Your answer'} value=${text}

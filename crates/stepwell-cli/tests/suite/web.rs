@@ -135,12 +135,12 @@ fn a_run_that_is_started_there_outlives_the_server_and_is_answered_through_the_n
     for gate in [gate, "call_2_1".to_owned()] {
         assert_eq!(server.gate(id), gate);
         let path = format!("/sessions/{id}/gates/{gate}");
-        assert_eq!(server.post(&path, &json!({"answer": "once"}))["goes_on"], true);
+        assert_eq!(server.post(&path, &json!({"choice": "once"}))["goes_on"], true);
     }
     server.wait(id, "success");
     assert_eq!(env.read("ran.txt"), "x\n");
     let (status, second) =
-        server.send("POST", &format!("/sessions/{id}/gates/call_1_1"), &json!({"answer": "deny"}));
+        server.send("POST", &format!("/sessions/{id}/gates/call_1_1"), &json!({"choice": "deny"}));
     assert_eq!(status, 409, "{second:#}");
 }
 

@@ -5,7 +5,7 @@ use std::collections::BTreeSet;
 use schemars::JsonSchema;
 use serde::{Deserialize, Deserializer};
 use stepwell::model::{
-    Answer, Change, Checkpoint, CheckpointReason, Edited, Undone, WorkAsked, WorkChange,
+    Answer, Change, Checkpoint, CheckpointReason, Choice, Edited, Undone, WorkAsked, WorkChange,
 };
 use stepwell::{Event, Lane, Recorded, Seq};
 use stepwell_runtime::{FlowOptions, ForkRequest, Given, SayRequest, files};
@@ -208,36 +208,57 @@ pub(super) fn fork(act: &Act<'_>, fork: ForkAt) -> Result<Forked> {
     Ok(Forked { id: made.session, parent, at: made.at })
 }
 
-/// An answer.
+/// An answer: `choice` for a tool's question, `text` for a flow's.
 #[derive(Debug, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub(crate) struct GiveAnswer {
-    /// For a tool: `once`, `always`, `deny` or `never`. For a flow's question: the answer.
-    answer: String,
-    /// Why not, for the model.
+    /// One of the question's `offers`.
+    choice: Option<Choice>,
+    /// Why not, for the model. Only a denial has a reason.
     reason: Option<String>,
+    /// The answer in words.
+    text: Option<String>,
     /// The event that the person was looking at. If the session was rewound since, the answer is
     /// refused.
     seen: Option<u64>,
 }
 
+impl GiveAnswer {
+    fn answer(self) -> Result<Answer> {
+        match (self.choice, self.text, self.reason) {
+            (Some(choice), None, reason) => choice
+                .answer(reason.filter(|reason| !reason.trim().is_empty()))
+                .ok_or_else(|| Problem::invalid("only a denial has a `reason`")),
+            (None, Some(text), None) => Ok(Answer::Text(text)),
+            _ => Err(Problem::invalid(
+                "an answer is a `choice`, which a `reason` may follow, or a `text`",
+            )),
+        }
+    }
+}
+
+/// Is an answer on record the one that is given again?
+fn is_same_answer(recorded: &Answer, given: &Answer) -> bool {
+    match (recorded, given) {
+        // A flow takes its default for an empty answer.
+        (Answer::Text(text), given) => *text == *given.text() || given.text().trim().is_empty(),
+        (recorded, Answer::Text(text)) => *recorded == Answer::read(text),
+        (recorded, given) => recorded == given,
+    }
+}
+
 pub(super) fn answer(act: &Act<'_>, given: GiveAnswer) -> Result<GateAnswered> {
     let (id, gate) = (act.session()?, act.parameter("gate").to_owned());
     let seen = given.seen.map(Seq::new);
-    let text = match &given.reason {
-        Some(reason) => format!("{}: {reason}", given.answer),
-        None => given.answer.clone(),
+    let answer = given.answer()?;
+    let as_recorded = match answer.clone() {
+        Answer::Text(text) => Answer::Text(act.as_recorded(&text)),
+        Answer::Deny { reason, never } => {
+            Answer::Deny { reason: reason.map(|reason| act.as_recorded(&reason)), never }
+        }
+        allow @ Answer::Allow { .. } => allow,
     };
-    let read = Answer::read(&act.as_recorded(&text));
-    let is_same = |event: &Event| match event {
-        Event::GateAnswered(done) => match (&done.answer, &read) {
-            // How a flow understood the words, only it knows.
-            (Answer::Text(done), Answer::Text(read)) => done == read,
-            (Answer::Text(_), _) | (_, Answer::Text(_)) => true,
-            (done, read) => done == read,
-        },
-        _ => false,
-    };
+    let is_same = |event: &Event| matches!(event, Event::GateAnswered(done) if is_same_answer(&done.answer, &as_recorded));
     if let Some(Recorded { seq, .. }) = act.done_before(&id, is_same)? {
         let info = act.well().info(&id)?;
         let (goes_on, counts) = (info.held.is_some(), counts(act, &id, seq)?);
@@ -245,7 +266,7 @@ pub(super) fn answer(act: &Act<'_>, given: GiveAnswer) -> Result<GateAnswered> {
         let stopped = !goes_on && act.well().info(&resume)?.head.was_stopped();
         return Ok(GateAnswered { session_id: id, gate, seq, goes_on, counts, stopped, resume });
     }
-    let given = Given { gate: Some(gate), answer: Answer::read(&text) };
+    let given = Given { gate: Some(gate), answer };
     let done = act.acting().answer_having_seen(&id, &given, &FlowOptions::default(), seen)?;
     let counts = counts(act, &done.session, done.seq)?;
     Ok(GateAnswered {

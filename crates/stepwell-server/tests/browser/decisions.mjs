@@ -7,7 +7,7 @@ const call = (tool, args) => ({ tool, arguments: args });
 /** Denies what waits in a session, so that it is in nobody's way. */
 async function deny(world, id) {
   for (const gate of (await world.api('/gates')).items.filter((it) => it.session_id === id)) {
-    const body = JSON.stringify({ answer: 'deny' });
+    const body = JSON.stringify({ choice: 'deny' });
     await world.api(`/sessions/${id}/gates/${gate.id}`, { method: 'POST', body });
   }
 }

@@ -220,7 +220,7 @@ export async function together({ world, browser, claim, shot }) {
     const id = world.newest();
     await world.api(
       `/sessions/${id}/gates/${(await world.api('/gates')).items.find((gate) => gate.session_id === id).id}`,
-      { method: 'POST', body: JSON.stringify({ answer: 'deny' }) },
+      { method: 'POST', body: JSON.stringify({ choice: 'deny' }) },
     );
   });
 }

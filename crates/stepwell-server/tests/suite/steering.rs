@@ -93,10 +93,10 @@ async fn the_first_answer_counts_and_the_second_is_told_whose_it_was() {
     let gates = env.get("/gates").await.json;
     assert_eq!(gates["items"][0]["session_id"], id.as_str());
     let path = format!("/sessions/{id}/gates/ask-1");
-    let answer = env.post(&path, json!({"answer": "deny", "reason": "not now"})).await;
+    let answer = env.post(&path, json!({"choice": "deny", "reason": "not now"})).await;
     assert_eq!(answer.status, 200, "{:#}", answer.json);
     assert_eq!(answer.json["goes_on"], false);
-    let second = env.post(&path, json!({"answer": "once"})).await;
+    let second = env.post(&path, json!({"choice": "once"})).await;
     assert_eq!(second.status, 409, "{:#}", second.json);
     assert!(second.json["title"].as_str().unwrap().contains("web: ann"), "{:#}", second.json);
     let facts = env.well.store().keyed_events(&id, &[Kind::GateAnswered]).unwrap();
@@ -104,6 +104,25 @@ async fn the_first_answer_counts_and_the_second_is_told_whose_it_was() {
     assert_eq!(given.who.name, "web: ann");
     assert!(!given.answer.allows());
     assert_eq!(env.get("/gates").await.json["items"], json!([]));
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn an_answer_is_one_choice_or_words_and_only_a_denial_has_a_reason() {
+    let env = TestEnv::new().await;
+    let path = format!("/sessions/{}/gates/ask-1", env.session());
+    for body in [
+        json!({}),
+        json!({"reason": "not now"}),
+        json!({"choice": "once", "text": "yes"}),
+        json!({"choice": "once", "reason": "but not again"}),
+        json!({"choice": "perhaps"}),
+        json!({"text": "yes, but look first"}),
+    ] {
+        let answer = env.post(&path, body.clone()).await;
+        assert!((400..500).contains(&answer.status), "{body}: {:#}", answer.json);
+    }
+    assert_eq!(env.get("/gates").await.json["items"].as_array().unwrap().len(), 1);
+    assert_eq!(env.post(&path, json!({"text": "no: not now"})).await.status, 200);
 }
 
 #[tokio::test(flavor = "multi_thread")]
@@ -129,14 +148,14 @@ async fn an_answer_does_not_undo_a_stop() {
     session.finish(Status::Interrupted, Some(StopReason::UserInterrupt)).unwrap();
     let path = format!("/sessions/{id}");
     assert_eq!(env.get(&path).await.json["stopped"], true);
-    let answer = json!({"answer": "deny", "reason": "not now"});
+    let answer = json!({"choice": "deny", "reason": "not now"});
     let answer = env.post(&format!("{path}/gates/ask-1"), answer).await.json;
     assert_eq!((&answer["goes_on"], &answer["stopped"]), (&json!(false), &json!(true)));
     assert_eq!(answer["resume"], id.as_str());
     assert_eq!(env.get(&path).await.json["stopped"], true);
     // A session that waits at a question was not stopped: an answer has it go on.
     let waits = env.session();
-    let answer = json!({"answer": "deny"});
+    let answer = json!({"choice": "deny"});
     let answer = env.post(&format!("/sessions/{waits}/gates/ask-1"), answer).await.json;
     assert_eq!(answer.get("stopped"), None);
 }
@@ -178,7 +197,7 @@ async fn an_answer_to_what_was_rewound_since_is_refused() {
     session.append(gate("ask-1")).unwrap();
     drop(session);
     let path = format!("/sessions/{id}/gates/ask-1");
-    let answer = env.post(&path, json!({"answer": "once", "seen": seen})).await;
+    let answer = env.post(&path, json!({"choice": "once", "seen": seen})).await;
     assert_eq!(answer.status, 409, "{:#}", answer.json);
 }
 
@@ -229,7 +248,7 @@ async fn a_request_that_is_sent_again_after_a_restart_changes_nothing() {
         for (route, body) in [
             ("say", json!({"text": "use make -k"})),
             ("checkpoint", json!({"name": "here"})),
-            ("gates/ask-1", json!({"answer": "deny"})),
+            ("gates/ask-1", json!({"choice": "deny"})),
         ] {
             let request = reqwest::Client::new()
                 .post(env.url(&format!("/sessions/{id}/{route}")))
@@ -410,7 +429,7 @@ async fn an_approval_counts_for_the_user_only_if_the_user_gave_it() {
     for (token, counts) in [(&env.operator, true), (&env.colleague, false)] {
         let id = env.session();
         let path = format!("/sessions/{id}/gates/ask-1");
-        let allow = Some(json!({"answer": "once"}));
+        let allow = Some(json!({"choice": "once"}));
         let answer = env.send_as(token, Method::POST, &path, allow).await;
         assert_eq!(answer.status, 200, "{:#}", answer.json);
         assert_eq!(answer.json["counts"], counts, "{:#}", answer.json);
@@ -429,7 +448,7 @@ async fn a_key_that_was_used_for_something_else_is_refused_also_after_a_restart(
         (Method::POST, path("/say"), json!({"text": "one"}), json!({"text": "two"})),
         (Method::PATCH, path(""), json!({"label": "one"}), json!({"label": "two"})),
         (Method::PATCH, path(""), json!({"tags": ["a"]}), json!({"tags": ["b"]})),
-        (Method::POST, path("/gates/ask-1"), json!({"answer": "deny"}), json!({"answer": "once"})),
+        (Method::POST, path("/gates/ask-1"), json!({"choice": "deny"}), json!({"choice": "once"})),
     ];
     for (n, (method, path, first, _)) in requests.iter().enumerate() {
         let done = env.send_once(&format!("k{n}"), method.clone(), path, first).await;
@@ -455,7 +474,7 @@ async fn a_key_is_of_one_target_and_of_changes_alone() {
     let session = env.well.lock(&id).unwrap();
     session.append(gate("ask-2")).unwrap();
     drop(session);
-    let body = json!({"answer": "deny"});
+    let body = json!({"choice": "deny"});
     for name in ["ask-1", "ask-2"] {
         let path = format!("/sessions/{id}/gates/{name}");
         let answer = env.post_once("same", &path, &body).await;

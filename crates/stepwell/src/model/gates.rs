@@ -4,7 +4,7 @@ use serde::{Deserialize, Serialize};
 
 use super::id::SessionId;
 use super::position::Seq;
-use super::talk::{Answer, Who};
+use super::talk::{Answer, Grant, Who};
 use super::time::Time;
 use super::tools::Effect;
 
@@ -87,6 +87,18 @@ impl Choice {
     #[must_use]
     const fn is_remembered(self) -> bool {
         matches!(self, Self::Always | Self::Never)
+    }
+
+    /// The answer that it is. Only a denial has a reason.
+    #[must_use]
+    pub fn answer(self, reason: Option<String>) -> Option<Answer> {
+        match (self, reason) {
+            (Self::Once, None) => Some(Answer::ALLOW_ONCE),
+            (Self::Always, None) => Some(Answer::Allow { scope: Grant::Always }),
+            (Self::Deny, reason) => Some(Answer::Deny { reason, never: false }),
+            (Self::Never, reason) => Some(Answer::Deny { reason, never: true }),
+            (Self::Once | Self::Always, Some(_)) => None,
+        }
     }
 
     /// The words for the choice about a call of `tool`. Each front end shows them. A choice that is
