@@ -95,6 +95,34 @@ async fn call(servers: &Servers, place: &ToolEnv, own: &str, arguments: Value) -
     timeout(PATIENCE, called.run(&arguments, place)).await.expect("a call does not hang")
 }
 
+#[tokio::test]
+async fn only_the_servers_that_are_not_ready_yet_are_awaited() {
+    let (folder, place) = workspace();
+    let gate = folder.path().join("gate");
+    assert!(Command::new("mkfifo").arg(&gate).status().unwrap().success());
+    let mut quick = stdio(folder.path(), &[]);
+    quick.name = "quick".parse().unwrap();
+    let script = format!("cat {} >&2; exec {SERVER} stdio", gate.display());
+    let mut slow = program(folder.path(), "sh", &["-c", &script]);
+    slow.name = "slow".parse().unwrap();
+
+    let (servers, starting) = ([quick, slow], Starting::default());
+    let connecting = Servers::connect(&servers, &place, &starting);
+    tokio::pin!(connecting);
+    // The quick server becomes ready while the slow one waits at the gate.
+    while starting.names() != ["slow"] {
+        let turn = tokio::time::sleep(Duration::from_millis(10));
+        tokio::select! {
+            _ = &mut connecting => panic!("the slow server did not wait"),
+            () = turn => {}
+        }
+    }
+    tokio::task::spawn_blocking(move || fs::write(gate, "")).await.unwrap().unwrap();
+    let connected = timeout(PATIENCE, connecting).await.expect("both servers start");
+    assert!(connected.absent.is_empty(), "{:?}", connected.absent);
+    assert!(starting.names().is_empty());
+}
+
 /// What holds for every server, however it is reached.
 async fn behaves(server: &Server, place: &ToolEnv) {
     let servers = open(server, place).await;
