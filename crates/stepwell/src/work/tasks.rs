@@ -391,7 +391,7 @@ mod tests {
         assert_eq!(plan.add(task("d", &["d"])), Err(itself));
         assert_eq!(after(&plan, "c", &["a", "b", "a"]).unwrap().deps, ["b", "a"]);
         let unknown = after(&plan, "c", &["x"]).unwrap_err();
-        assert_eq!(unknown.to_string(), "there is no task \"x\"; expected one of: a, b, c");
+        assert_eq!(unknown.to_string(), "unknown task \"x\"; expected one of: a, b, c");
     }
 
     #[test]
@@ -412,7 +412,7 @@ mod tests {
             let refused = move_to(&mut plan, "b", status).unwrap_err();
             assert_eq!(
                 refused.to_string(),
-                format!("task \"b\" cannot be {status}: it comes after a")
+                format!("task \"b\" cannot be {status}: it waits for a")
             );
         }
         move_to(&mut plan, "a", Failed).unwrap();
