@@ -33,7 +33,9 @@ impl Stepwell {
                 return refuse(format!("Stepwell itself uses the key {key:?}"));
             }
             if key.trim().is_empty() || key.chars().any(char::is_control) {
-                return refuse(format!("invalid key {key:?}: it is empty or has control characters"));
+                return refuse(format!(
+                    "invalid key {key:?}: it is empty or has control characters"
+                ));
             }
         }
         self.edit(id, Edited { metadata: entries, ..Edited::default() })

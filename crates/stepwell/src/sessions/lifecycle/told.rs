@@ -228,8 +228,14 @@ mod tests {
             (r#"{"role":"user","text":[]}"#, "it has no blocks"),
             (r#"{"role":"user","text":[{"type":"image"}]}"#, "unknown block \"image\""),
             (r#"{"role":"user","text":[{"type":"text"}]}"#, "a text block lacks text"),
-            (r#"{"role":"user","text":[{"type":"tool_use"}]}"#, "belongs to a turn of the assistant"),
-            (r#"{"role":"system","text":[{"type":"tool_result"}]}"#, "belongs to a turn of the user"),
+            (
+                r#"{"role":"user","text":[{"type":"tool_use"}]}"#,
+                "belongs to a turn of the assistant",
+            ),
+            (
+                r#"{"role":"system","text":[{"type":"tool_result"}]}"#,
+                "belongs to a turn of the user",
+            ),
             (r#"{"role":"assistant","text":[{"type":"tool_use","id":"a"}]}"#, "lacks name"),
             (
                 r#"{"role":"user","text":[{"type":"tool_result","tool_use_id":"a","content":[{"type":"image"}]}]}"#,
