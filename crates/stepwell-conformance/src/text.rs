@@ -66,7 +66,7 @@ fn quoted_words_stand_together<F: Fixture>(w: &mut Harness<F>) {
     assert_eq!(find(w, &texts, "\"deep sto*\""), [0, 2]);
 }
 
-fn a_star_asks_for_the_beginning_of_a_word<F: Fixture>(w: &mut Harness<F>) {
+fn a_star_matches_the_start_of_a_word<F: Fixture>(w: &mut Harness<F>) {
     let texts = ["stepping", "steps", "misstep", "ste"];
     assert_eq!(find(w, &texts, "step*"), [0, 1]);
     assert_eq!(find(w, &texts, "STEP*"), [0, 1]);

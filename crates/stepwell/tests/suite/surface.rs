@@ -186,7 +186,7 @@ fn phases_move_and_gates_are_answered_by_anyone() {
     session.enter(Phase::Initialize).unwrap();
     session.enter(Phase::Initialize).unwrap();
     let error = session.enter(Phase::Ship).unwrap_err();
-    assert!(error.to_string().contains("possible are discuss, execute, idle"), "{error}");
+    assert!(error.to_string().contains("expected one of: discuss, execute, idle"), "{error}");
     let gate = Gate::new("g", "go?");
     session.append(gate).unwrap();
     let answer = GateAnswered::new("g", "yes", "me");
