@@ -228,8 +228,8 @@ fn check_answer(
         Some(Event::Gate(gate)) => {
             let secret = gate.call.is_some_and(|call| call.holds_secret);
             match secret && writer == Writer::Anyone && answer.answer.allows() {
-                true => Err("the call holds a secret that is not kept: only where it runs can it \
-                             be allowed"
+                true => Err("the call holds a secret that is not stored, so only its runner can \
+                             allow it"
                     .to_owned()),
                 false => Ok(()),
             }
