@@ -450,7 +450,7 @@ fn is_denial(gate: &str, answer: &Answer) -> bool {
     }
 }
 
-/// The first events of a fork, so that it is no looser than its parent is now: the parent's mode
+/// The first events of a fork, so that it is not looser than its parent is now: the parent's mode
 /// and prohibitions from after the last shared event. They carry no one's authority, so they can only
 /// make the fork stricter.
 pub(crate) fn carried_over(parent: &[Recorded], at: Seq) -> Vec<NewEvent> {

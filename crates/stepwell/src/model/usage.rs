@@ -148,7 +148,7 @@ impl Spent {
 pub struct Estimate {
     /// The estimated cost.
     pub cost: Money,
-    /// Are there calls for which there is no estimate either?
+    /// Do some calls lack an estimate, too?
     pub partial: bool,
 }
 

@@ -56,7 +56,7 @@ const ENDS: [Kind; 2] = [Kind::Status, Kind::Phase];
 
 impl Stepwell {
     /// The results of the sessions that match a query, have ended, and pass `takes`, including
-    /// sessions in the trash and ledger rows. A page needs two queries to the store, whatever its
+    /// sessions in the trash and ledger rows. A page needs two queries to the store, at any
     /// size.
     pub fn ledger(&self, query: Query, takes: impl Fn(&SessionInfo) -> bool) -> Result<Ledger> {
         let (place, rows) = (TrashScope::Anywhere, LedgerRows::Included);

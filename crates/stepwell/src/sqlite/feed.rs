@@ -144,7 +144,7 @@ pub(super) fn since(
     Ok(Changes { changes, cursor: Position { gone, ..now }.into(), gap })
 }
 
-/// The sessions purged since; `None` if that is no longer remembered.
+/// The sessions purged since; `None` if that has been forgotten.
 fn removed_since(rows: &SqliteRows<'_>, seen: u64) -> Result<Option<Vec<SessionId>>> {
     let sql = "SELECT id FROM removed WHERE change > ?1 ORDER BY change";
     let removed: Vec<String> = rows.all(sql, [seen], |row| row.get(0))?;

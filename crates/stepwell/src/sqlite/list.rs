@@ -63,7 +63,7 @@ fn fast_page(rows: &SqliteRows<'_>, world: TxnContext<'_>, query: &Query) -> Res
 }
 
 /// A list over a damaged file reads each session alone. Readable ones are listed as usual, and
-/// unreadable ones are in every list, whatever the filter.
+/// unreadable ones are in every list, for any filter.
 fn slow_page(rows: &SqliteRows<'_>, world: TxnContext<'_>, query: &Query) -> Result<Page> {
     if let Family::Below(ids) = &query.filter.family {
         return slowly_below(rows, world, ids, query);

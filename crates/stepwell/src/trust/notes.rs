@@ -9,8 +9,8 @@ use super::{Given, Note};
 use crate::model::{Digest, Seq, SessionId};
 use crate::store::Place;
 
-/// Notes, on this machine, of what its user gave in sessions. A store is no evidence for that: its
-/// writers can claim any name.
+/// Notes, on this machine, of what its user gave in sessions. A store cannot prove
+/// that: its writers can claim any name.
 pub trait Notes: fmt::Debug + Send + Sync {
     /// Opens a session's notes for writing. Until it is dropped, no other process opens or reads
     /// them, so a process that sees an event also sees its note.

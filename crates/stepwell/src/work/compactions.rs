@@ -45,7 +45,7 @@ pub fn live(facts: &[Recorded], at: Seq) -> Vec<(Seq, &Compacted)> {
 pub enum ViewChange {
     /// It is in the view.
     Kept(ViewMessage),
-    /// It is no longer in the view.
+    /// A compaction removed it from the view.
     Hidden(ViewMessage),
     /// A summary that replaced hidden messages.
     Summary(ViewMessage),

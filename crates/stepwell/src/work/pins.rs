@@ -67,7 +67,7 @@ impl Stepwell {
     /// Pins a message, so that no compaction removes it from the view, also while the session runs.
     ///
     /// # Errors
-    /// If there is no message at that seq, or the session's files are half moved.
+    /// If that seq has no message, or the session's files are half moved.
     pub fn pin_message(&self, id: &SessionId, seq: Seq) -> Result<PinnedMessage> {
         let message = self.message_to_pin(id, seq)?;
         self.edit(id, Edited { pin_messages: BTreeSet::from([seq]), ..Edited::default() })?;
@@ -80,7 +80,7 @@ impl Stepwell {
     /// Unpins a message.
     ///
     /// # Errors
-    /// If there is no message at that seq, or the session's files are half moved.
+    /// If that seq has no message, or the session's files are half moved.
     pub fn unpin_message(&self, id: &SessionId, seq: Seq) -> Result<()> {
         self.message_to_pin(id, seq)?;
         self.edit(id, Edited { unpin_messages: BTreeSet::from([seq]), ..Edited::default() })?;

@@ -54,7 +54,7 @@ impl Stepwell {
     /// The user's last message to the main agent that counts, if the agent has answered it.
     ///
     /// # Errors
-    /// [`Error::NoPoint`] if there is no message or no answer.
+    /// [`Error::NoPoint`] without a message or an answer.
     pub fn last_words(&self, id: &SessionId) -> Result<Seq> {
         let mut done = false;
         let said = self.newest(id, |event| {
