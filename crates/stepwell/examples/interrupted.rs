@@ -53,11 +53,7 @@ fn main() -> Anything<()> {
         println!("  {} #{} {}: {}", hit.session, hit.seq, hit.kind, hit.snippet.text());
     }
     let verdict = well.store().maintain().verify(&id)?;
-    println!(
-        "\nIts log verifies: {} events, undamaged: {}",
-        verdict.intact,
-        verdict.is_sound()
-    );
+    println!("\nIts log verifies: {} events, undamaged: {}", verdict.intact, verdict.is_sound());
     drop(well);
     std::fs::remove_dir_all(workspace)?;
     Ok(())
