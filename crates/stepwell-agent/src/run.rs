@@ -58,7 +58,6 @@ use others::Request;
 pub use resume::Ids;
 pub use sendable::check_sendable;
 pub use shared_budget::{Allowed, Remaining, Reserved, SharedBudget};
-pub use stepwell_files::worktree::SubagentRecord;
 pub use subagents::{Dispatcher, SubagentRequest, SubagentSetup};
 
 /// What a run works with. It does not change while it runs.

@@ -321,11 +321,10 @@ pub struct Weighed {
 
 impl Weighed {
     /// In which mode the session runs, unless its user names another: the one that they last
-    /// chose, else their `usual` one. Others can make it stricter, and so can what the session's
-    /// metadata said `before` there were settings.
+    /// chose, else their `usual` one. Others can only make it stricter.
     #[must_use]
-    pub fn mode(&self, usual: Mode, before: Option<Mode>) -> Mode {
-        let chosen = self.mine.mode.unwrap_or_else(|| usual.min(before.unwrap_or(usual)));
+    pub fn mode(&self, usual: Mode) -> Mode {
+        let chosen = self.mine.mode.unwrap_or(usual);
         chosen.min(self.theirs.mode.unwrap_or(chosen))
     }
 

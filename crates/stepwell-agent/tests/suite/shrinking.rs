@@ -185,7 +185,7 @@ fn events(session: &Session) -> Vec<Recorded> {
 }
 
 fn is_truncated(session: &Session) -> bool {
-    session.info().unwrap().head.metadata.get("truncated") == Some(&true.into())
+    session.info().unwrap().head.facts.truncated == Some(true)
 }
 
 #[tokio::test]

@@ -254,7 +254,7 @@ pub(crate) fn run(args: &Args, app: &mut App) -> Result<Exit> {
         Action::ShouldResume { session } => should_resume(session, app),
         Action::Finalize { session, outcome, summary, error } => {
             let (well, id) = app.session(session, Access::Write)?;
-            let said = Said { metadata: lifecycle::summary(summary.clone()), error: error.clone() };
+            let said = Said { summary: summary.clone(), error: error.clone(), ..Said::default() };
             if let Finalized::Otherwise(phase) = lifecycle::finalize(&well, &id, *outcome, said)? {
                 return Err(lifecycle::is_final(&id, phase).into());
             }

@@ -249,6 +249,9 @@ fn describe(info: &SessionInfo, shown: &SessionPage, app: &mut App) -> Result<()
     if let Some(source) = &head.source {
         say("Imported", &visible(&format!("from {} {}", source.system, source.id)))?;
     }
+    if let Some(file) = &head.facts.provenance {
+        say("From", &visible(&file.from))?;
+    }
     say("Began", &second(head.created_at))?;
     if let Some(at) = answer.resumed_at {
         let times = text::count(usize::try_from(head.resumes).unwrap_or(usize::MAX), "time");

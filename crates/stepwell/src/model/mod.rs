@@ -7,6 +7,7 @@ pub(crate) mod attribute;
 pub(crate) mod counted;
 pub(crate) mod digest;
 pub(crate) mod event;
+pub(crate) mod facts;
 pub(crate) mod gates;
 pub(crate) mod id;
 pub(crate) mod message;
@@ -32,6 +33,7 @@ pub use attribute::{Change, Edited, Elsewhere};
 pub use counted::counted;
 pub use digest::{Digest, DigestHasher, NotADigest};
 pub use event::{Attachment, Event, Kind, NewEvent, Recorded, Unknown};
+pub use facts::{Facts, Fate, Isolation, Mark, Provenance, Subagent, WorktreeOutcome};
 pub use gates::{AskedCall, Choice, Gate, GateAnswered, Permission};
 pub use id::{EventId, IdFormat, InvalidName, Lane, MAX_NAME_BYTES, SessionId};
 pub use message::{

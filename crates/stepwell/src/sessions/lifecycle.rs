@@ -28,7 +28,7 @@ pub struct Agent {
     /// When it ended.
     pub finalized_at: Option<Time>,
     /// Its last word.
-    pub summary: Option<Value>,
+    pub summary: Option<String>,
 }
 
 /// One move from phase to phase.
@@ -42,16 +42,13 @@ pub struct Passage {
     pub timestamp: Time,
 }
 
-/// The metadata key under which the last word of an agent is kept.
-const SUMMARY: &str = "summary";
-
 /// Reads an agent's session.
 pub fn read(well: &Stepwell, id: &SessionId) -> Result<Agent> {
     let SessionInfo { head, .. } = well.info(id)?;
     let history = history(well, id)?;
     let is_final = head.phase.is_some_and(|phase| PhaseSet::Lifecycle.is_final(phase));
     let finalized_at = history.last().map(|last| last.timestamp).filter(|_| is_final);
-    let summary = head.metadata.get(SUMMARY).filter(|_| is_final).cloned();
+    let summary = head.summary.clone().filter(|_| is_final);
     Ok(Agent { head, history, finalized_at, summary })
 }
 
@@ -250,9 +247,11 @@ pub enum Finalized {
 }
 
 /// What is said of an agent's end.
-#[derive(Debug, Default)]
+#[derive(Clone, Debug, Default)]
 pub struct Said {
-    /// What it leaves.
+    /// Its last word.
+    pub summary: Option<String>,
+    /// What else it remembers.
     pub metadata: BTreeMap<String, Value>,
     /// What went wrong.
     pub error: Option<String>,
@@ -276,8 +275,10 @@ pub fn finalize(
         from => from.unwrap_or(PhaseSet::Lifecycle.initial()),
     };
     let mut events: Vec<NewEvent> = Vec::new();
-    if !said.metadata.is_empty() {
-        events.push(Edited { metadata: said.metadata, ..Edited::default() }.into());
+    if !said.metadata.is_empty() || said.summary.is_some() {
+        let summary = said.summary.map_or(Change::Keep, Change::Set);
+        let metadata = said.metadata;
+        events.push(Edited { metadata, summary, ..Edited::default() }.into());
     }
     if let Some(message) = said.error {
         events.push(Fault { message }.into());
@@ -285,12 +286,6 @@ pub fn finalize(
     events.extend([PhaseChanged { from, to }.into(), Checkpoint::of_phase(to).into()]);
     session.append_all(well.signed(events))?;
     Ok(Finalized::Now)
-}
-
-/// A summary as metadata.
-#[must_use]
-pub fn summary(text: Option<String>) -> BTreeMap<String, Value> {
-    text.map(|text| (SUMMARY.to_owned(), Value::from(text))).into_iter().collect()
 }
 
 /// The error of whoever wants to change what has ended.

@@ -2,21 +2,16 @@
 
 use std::collections::HashSet;
 
-use serde_json::Value;
-
 use crate::error::Result;
 use crate::log::{Head, MessageOrigin, Timeline, View, ViewMessage};
 use crate::model::{
-    Compacted, Edited, Event, Kind, Lane, NewEvent, Recorded, Seq, SessionId, Undone,
+    Compacted, Edited, Event, Facts, Kind, Lane, NewEvent, Recorded, Seq, SessionId, Undone,
 };
 use crate::sessions::{Session, Stepwell};
 use crate::store::Span;
 
 /// The kinds of events that they are found in.
 pub const KINDS: [Kind; 3] = [Kind::Compacted, Kind::Rewound, Kind::Undone];
-
-/// The metadata key that says that old messages are left out.
-const TRUNCATED: &str = "truncated";
 
 /// The compactions that count at a seq, in order, given the session's events of [these
 /// kinds](KINDS) in order.
@@ -88,7 +83,7 @@ fn changes(whole: Vec<ViewMessage>, now: Vec<ViewMessage>) -> Vec<ViewChange> {
     changes
 }
 
-/// How much of a conversation a session's metadata says that the model is shown.
+/// How much of a conversation the model is shown.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Extent {
     /// All of it, or a summary of what is not shown.
@@ -107,26 +102,22 @@ impl Extent {
         }
     }
 
-    /// What a session's metadata says.
+    /// What a session's head says.
     #[must_use]
     pub fn of(head: &Head) -> Self {
-        if head.metadata.contains_key(TRUNCATED) { Self::Truncated } else { Self::Whole }
+        if head.facts.truncated == Some(true) { Self::Truncated } else { Self::Whole }
     }
 
-    /// The change that makes a session's metadata say so.
+    /// The change that makes a session's head say so.
     #[must_use]
     pub fn edited(self) -> Edited {
-        let value = match self {
-            Self::Whole => Value::Null,
-            Self::Truncated => true.into(),
-        };
-        Edited { metadata: [(TRUNCATED.to_owned(), value)].into(), ..Edited::default() }
+        Facts { truncated: Some(self == Self::Truncated), ..Facts::default() }.into()
     }
 }
 
 impl Session {
-    /// Takes the last compaction that counts back: the originals are shown again. What the
-    /// metadata says of the view is recorded with it. The answer is that compaction; none, if
+    /// Takes the last compaction that counts back: the originals are shown again. Whether messages
+    /// are still left out is recorded with it. The answer is that compaction; none, if
     /// there was none to take back.
     pub fn undo_last_compaction(&self) -> Result<Option<Seq>> {
         let (facts, head) = (self.keyed_events(&KINDS)?, self.info()?.head);
@@ -135,7 +126,7 @@ impl Session {
         Ok(Some(of))
     }
 
-    /// Takes a compaction back, and records what the metadata says of the view then.
+    /// Takes a compaction back, and records whether messages are still left out then.
     pub fn undo_compaction(&self, of: Seq) -> Result<Seq> {
         let (facts, head) = (self.keyed_events(&KINDS)?, self.info()?.head);
         let well = self.well();
@@ -159,7 +150,7 @@ mod tests {
     use crate::sessions::Stepwell;
 
     #[test]
-    fn taking_the_last_truncation_back_leaves_no_word_of_it_in_the_metadata() {
+    fn a_head_says_truncated_until_the_last_truncation_is_taken_back() {
         let well = Stepwell::in_memory();
         let session = well.create(well.draft("talk")).unwrap();
         for n in 0..4 {
