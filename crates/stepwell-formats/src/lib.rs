@@ -94,7 +94,7 @@ pub use stepwell::model::Mark;
 pub use transfer::convert::{Conversion, Converted, convert};
 pub use transfer::copy::{Copied, copy};
 pub use transfer::dry_run::DryRun;
-pub use transfer::export::export;
+pub use transfer::export;
 pub use write::draft::{Destination, Existing, write_to};
 pub use write::unanswered::NOT_BEGUN;
 pub use write::writer::{

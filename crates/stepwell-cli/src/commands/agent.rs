@@ -2,6 +2,7 @@ use std::collections::BTreeMap;
 use std::time::Duration;
 
 use serde_json::Value;
+use stepwell::log::RedactMessages as _;
 use stepwell::model::{Driver, IdFormat, Phase, PhaseSet};
 use stepwell::sessions::ResumeDecision;
 use stepwell::sessions::lifecycle::{
@@ -11,7 +12,6 @@ use stepwell::sqlite::Access;
 use stepwell::store::query::{Filter, Query};
 use stepwell::upkeep::Policy;
 use stepwell::{Error, Message, SessionId};
-use stepwell_agent::redact::RedactMessages as _;
 use stepwell_terminal::When;
 use stepwell_terminal::table::{Column, Table, left, right};
 use stepwell_terminal::text::{ago, indented, one_line, word};

@@ -265,6 +265,9 @@ fn describe(info: &SessionInfo, shown: &SessionPage, app: &mut App) -> Result<()
     };
     say("Messages", &format!("{}{rewound}", text::grouped(head.messages)))?;
     say("Events", &text::grouped(head.seq.get()))?;
+    if head.facts.truncated == Some(true) {
+        say("Truncated", "old messages are left out of what the model is shown")?;
+    }
     say("Cost", &spent)?;
     say("In all", shown.below.as_deref().unwrap_or_default())?;
     if head.errors > 0 {

@@ -7,7 +7,6 @@
 //! again when it is written.
 
 mod branches;
-mod calls;
 mod content;
 mod cost;
 mod ending;

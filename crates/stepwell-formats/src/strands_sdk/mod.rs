@@ -19,7 +19,6 @@ pub(crate) mod kept;
 mod read;
 pub(crate) mod sidecar;
 mod snapshots;
-mod warnings;
 pub(crate) mod write;
 
 use std::path::{Path, PathBuf};

@@ -1,10 +1,10 @@
 //! Answers to a flow's questions.
 
 use stepwell::log::Head;
+use stepwell::log::Redactor;
 use stepwell::model::{Answer, Gate, GateAnswered, Time, Who};
 use stepwell::work::Gates;
 use stepwell::{Remedy, SessionId};
-use stepwell_agent::redact::Redactor;
 use stepwell_flow::Memo;
 use stepwell_flow::spec::Spec;
 use stepwell_workspace::Well;

@@ -4,7 +4,6 @@
 //! arrives as an argument.
 
 pub(crate) mod attribute;
-pub(crate) mod counted;
 pub(crate) mod digest;
 pub(crate) mod event;
 pub(crate) mod facts;
@@ -30,7 +29,6 @@ pub(crate) mod usage;
 pub(crate) mod work;
 
 pub use attribute::{Change, Edited, Elsewhere};
-pub use counted::counted;
 pub use digest::{Digest, DigestHasher, NotADigest};
 pub use event::{Attachment, Event, Kind, NewEvent, Recorded, Unknown};
 pub use facts::{Facts, Fate, Isolation, Mark, Provenance, Subagent, WorktreeOutcome};
@@ -56,6 +54,7 @@ pub use talk::{
     Answer, FlowSettings, Grant, MAX_RECORD_KEY_BYTES, Mode, Record, Said, Settings, StopAsked,
     Who, WorkAsked, WorkChange,
 };
+pub use text::counted;
 pub use time::{NotATime, Time};
 pub use tools::{Effect, Outcome, ToolFinished, ToolStarted, ToolTarget};
 pub use usage::{Estimate, Spent, Usage};

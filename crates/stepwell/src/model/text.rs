@@ -1,5 +1,6 @@
-//! Types that are text to the outside: JSON holds what they print, and reading it back
-//! is parsing.
+//! Text: types that are text to the outside, which JSON holds as they print it, and a number with its noun.
+
+use std::fmt::Display;
 
 /// Has a type go through JSON as its `Display` and come back by its `FromStr`.
 macro_rules! as_text {
@@ -32,3 +33,21 @@ macro_rules! as_text {
 }
 
 pub(super) use as_text;
+
+/// A number with its noun, which is plural unless there is one: `1 byte`, `2 bytes`.
+#[must_use]
+pub fn counted<N: Copy + Display + PartialEq + From<u8>>(n: N, one: &str) -> String {
+    let plural = if n == N::from(1) { "" } else { "s" };
+    format!("{n} {one}{plural}")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn only_one_is_singular() {
+        let all = [0_u64, 1, 2, 11].map(|n| counted(n, "byte"));
+        assert_eq!(all, ["0 bytes", "1 byte", "2 bytes", "11 bytes"]);
+    }
+}
