@@ -1,8 +1,9 @@
-//! Text: types that are text to the outside, which JSON holds as they print it, and a number with its noun.
+//! Types whose JSON form is the text they print, and whose parser reads it back; and a number with its
+//! noun.
 
 use std::fmt::Display;
 
-/// Has a type go through JSON as its `Display` and come back by its `FromStr`.
+/// Implements serde for a type by its `Display` and `FromStr`.
 macro_rules! as_text {
     ($type:ty) => {
         impl serde::Serialize for $type {
@@ -13,7 +14,7 @@ macro_rules! as_text {
 
         impl<'de> serde::Deserialize<'de> for $type {
             fn deserialize<D: serde::Deserializer<'de>>(from: D) -> Result<Self, D::Error> {
-                // Parsed where it stands, without a copy that is thrown away.
+                // Parses the borrowed text, without a temporary copy.
                 struct Text;
                 impl serde::de::Visitor<'_> for Text {
                     type Value = $type;
@@ -34,7 +35,7 @@ macro_rules! as_text {
 
 pub(super) use as_text;
 
-/// A number with its noun, which is plural unless there is one: `1 byte`, `2 bytes`.
+/// A number with its noun, in the plural unless it is one: `1 byte`, `2 bytes`.
 #[must_use]
 pub fn counted<N: Copy + Display + PartialEq + From<u8>>(n: N, one: &str) -> String {
     let plural = if n == N::from(1) { "" } else { "s" };

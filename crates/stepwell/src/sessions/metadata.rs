@@ -1,4 +1,4 @@
-//! The user's own metadata of a session.
+//! The users' own metadata of a session.
 
 use std::collections::BTreeMap;
 
@@ -9,13 +9,12 @@ use crate::model::{Edited, Seq, SessionId};
 use crate::sessions::well::Stepwell;
 
 impl Stepwell {
-    /// Sets entries of the user's own metadata, also while the session runs; a null takes an entry
-    /// away.
+    /// Sets entries of the users' own metadata, also while the session runs; `null` removes one.
     pub fn set_metadata(&self, id: &SessionId, entries: BTreeMap<String, Value>) -> Result<Seq> {
         let is_wrong = |key: &&String| key.trim().is_empty() || key.chars().any(char::is_control);
         if let Some(key) = entries.keys().find(is_wrong) {
             let (session, kind) = (id.clone(), "metadata".to_owned());
-            let why = format!("{key:?} is no key: it is empty or not plain text");
+            let why = format!("invalid key {key:?}: it is empty or has control characters");
             return Err(Error::Illegal { session, kind, why });
         }
         self.edit(id, Edited { metadata: entries, ..Edited::default() })

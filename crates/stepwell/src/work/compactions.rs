@@ -1,4 +1,4 @@
-//! The compactions that count: those that no rewind left behind and nobody took back.
+//! The compactions that count: those that no rewind removed and that were not undone.
 
 use std::collections::HashSet;
 
@@ -10,7 +10,7 @@ use crate::model::{
 use crate::sessions::{Session, Stepwell};
 use crate::store::Span;
 
-/// The kinds of events that they are found in.
+/// The kinds of events needed to find them.
 pub const KINDS: [Kind; 3] = [Kind::Compacted, Kind::Rewound, Kind::Undone];
 
 /// The compactions that count at a seq, in order, given the session's events of [these
@@ -35,20 +35,20 @@ pub fn live(facts: &[Recorded], at: Seq) -> Vec<(Seq, &Compacted)> {
     .collect()
 }
 
-/// A message of a conversation, and what compactions made of it.
+/// A message of a conversation, and what compactions did to it.
 #[derive(Clone, Debug, PartialEq)]
 pub enum ViewChange {
-    /// The model still sees it.
+    /// It is in the view.
     Kept(ViewMessage),
-    /// The model no longer sees it.
+    /// A compaction removed it from the view.
     Hidden(ViewMessage),
-    /// A summary stands in the place of what is hidden.
+    /// A summary that replaced hidden messages.
     Summary(ViewMessage),
 }
 
 impl Stepwell {
-    /// What compactions made of a session's main conversation, in the order of the log. A summary
-    /// stands where it is shown.
+    /// The effect of compactions on a session's main lane, in the order of the log, with each
+    /// summary at its place in the view.
     pub fn compaction_changes(&self, id: &SessionId) -> Result<Vec<ViewChange>> {
         let events = self.store().events(id, Span::ALL)?.intact(id)?;
         let lane = Lane::main();
@@ -61,7 +61,7 @@ impl Stepwell {
     }
 }
 
-/// The two views, laid over each other.
+/// Merges the view without compactions and the present one.
 fn changes(whole: Vec<ViewMessage>, now: Vec<ViewMessage>) -> Vec<ViewChange> {
     let key = |shown: &ViewMessage| (shown.seq, shown.made == MessageOrigin::Results);
     let is_summary = |shown: &ViewMessage| shown.made == MessageOrigin::Summary;
@@ -83,17 +83,18 @@ fn changes(whole: Vec<ViewMessage>, now: Vec<ViewMessage>) -> Vec<ViewChange> {
     changes
 }
 
-/// How much of a conversation the model is shown.
+/// How much of a conversation is in the view.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Extent {
-    /// All of it, or a summary of what is not shown.
+    /// All of it, or summaries of the rest.
     Whole,
-    /// Old messages are left out.
+    /// Old messages left the view without a summary.
     Truncated,
 }
 
 impl Extent {
-    /// How much is shown at a seq, given the session's events of [these kinds](KINDS) in order.
+    /// How much is in the view at a seq, given the session's events of [these kinds](KINDS) in
+    /// order.
     #[must_use]
     pub fn at(facts: &[Recorded], at: Seq) -> Self {
         match live(facts, at).iter().any(|(_, it)| it.is_truncation()) {
@@ -102,13 +103,13 @@ impl Extent {
         }
     }
 
-    /// What a session's head says.
+    /// What the head says.
     #[must_use]
     pub fn of(head: &Head) -> Self {
         if head.facts.truncated == Some(true) { Self::Truncated } else { Self::Whole }
     }
 
-    /// The change that makes a session's head say so.
+    /// The change that makes the head say so.
     #[must_use]
     pub fn edited(self) -> Edited {
         Facts { truncated: Some(self == Self::Truncated), ..Facts::default() }.into()
@@ -116,9 +117,8 @@ impl Extent {
 }
 
 impl Session {
-    /// Takes the last compaction that counts back: the originals are shown again. Whether messages
-    /// are still left out is recorded with it. The answer is that compaction; none, if
-    /// there was none to take back.
+    /// Undoes the last compaction: its messages are in the view again. Whether messages are still
+    /// left out is recorded with it. Returns the compaction; `None` if there was none.
     pub fn undo_last_compaction(&self) -> Result<Option<Seq>> {
         let (facts, head) = (self.keyed_events(&KINDS)?, self.info()?.head);
         let Some((of, _)) = live(&facts, head.seq).pop() else { return Ok(None) };
@@ -126,7 +126,7 @@ impl Session {
         Ok(Some(of))
     }
 
-    /// Takes a compaction back, and records whether messages are still left out then.
+    /// Undoes a compaction, and records whether messages are still left out.
     pub fn undo_compaction(&self, of: Seq) -> Result<Seq> {
         let (facts, head) = (self.keyed_events(&KINDS)?, self.info()?.head);
         let well = self.well();
@@ -150,7 +150,7 @@ mod tests {
     use crate::sessions::Stepwell;
 
     #[test]
-    fn a_head_says_truncated_until_the_last_truncation_is_taken_back() {
+    fn undoing_the_last_truncation_clears_the_fact() {
         let well = Stepwell::in_memory();
         let session = well.create(well.draft("talk")).unwrap();
         for n in 0..4 {
