@@ -51,9 +51,9 @@ use query::{Filter, Found, NewestQuery, Page, Query, RecordQuery, Search};
 /// - **Durable.** When [`batch`](Store::batch), [`keep_blobs`](Store::keep_blobs) or a
 ///   change of trash or leases returns `Ok`, its effect MUST survive the death of
 ///   the process and, for a store on disk, loss of power. When it returns an
-///   error, it MUST have had no effect. The exception is
-///   [`ErrorKind::Io`](crate::error::ErrorKind::Io):
-///   the effect is then unknown, and the caller retries with the same event ids.
+///   error, it MUST have had no effect, except that some blobs may be stored. After an
+///   [`ErrorKind::Io`](crate::error::ErrorKind::Io) the effect is unknown, and the caller
+///   retries with the same event ids.
 /// - **Append-only.** Only [`purge`](Maintain::purge), [`scrub`](Maintain::scrub) and
 ///   [`Write::Prune`] remove or change events.
 /// - **Dense.** A session's seqs are 1, 2, 3, … without a gap, in the order in
