@@ -12,13 +12,13 @@ use std::time::{Duration, Instant};
 
 use futures_util::future::BoxFuture;
 use serde_json::Value;
+use stepwell::log::Redactor;
 use stepwell::model::{Effect, Usage};
 use stepwell::{Message, Stepwell};
 use stepwell_agent::context::Context;
 use stepwell_agent::machine::{Limits, Rules};
 use stepwell_agent::permission::Mode;
 use stepwell_agent::provider::{Answer, CallError, Delta, Ended, Provider, Request, ToolSpec};
-use stepwell_agent::redact::Redactor;
 use stepwell_agent::run::{EventSink, FrontEnd, Keeping, Run, RunEvent, Setup};
 use stepwell_agent::tool::{Done, Plan, Tool, ToolEnv};
 use stepwell_bench::{Table, Times};

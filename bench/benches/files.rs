@@ -9,7 +9,7 @@ use std::process::{Command, Stdio};
 use std::time::{SystemTime, UNIX_EPOCH};
 
 use stepwell::Stepwell;
-use stepwell_agent::redact::Redactor;
+use stepwell::log::Redactor;
 use stepwell_bench::{Table, Times, show, timed};
 use stepwell_files::capture::{Capture, Limits};
 use stepwell_files::safe_path::Root;

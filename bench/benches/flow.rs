@@ -12,13 +12,13 @@ use std::sync::{Arc, Mutex};
 use std::time::{Duration, Instant};
 
 use futures_util::future::BoxFuture;
+use stepwell::log::Redactor;
 use stepwell::model::{Flow as Described, NodeState, Usage};
 use stepwell::{Created, Message, Stepwell};
 use stepwell_agent::context::Context;
 use stepwell_agent::machine::{Limits, Rules};
 use stepwell_agent::permission::Mode;
 use stepwell_agent::provider::{Answer, CallError, Delta, Ended, Fault, Provider, Request};
-use stepwell_agent::redact::Redactor;
 use stepwell_agent::run::{
     Allowed, EventSink, FrontEnd, Keeping, Patience, RunEvent, Setup, SharedBudget, Wisher,
 };

@@ -1,7 +1,7 @@
 //! What can go wrong in a run apart from what the machine decides.
 
 use stepwell::error::Action;
-use stepwell::{Remedy, SessionId};
+use stepwell::{ErrorKind, Remedy, SessionId};
 
 /// The result of a run's parts.
 pub type Result<T, E = Error> = std::result::Result<T, E>;
@@ -42,6 +42,18 @@ pub enum Error {
 }
 
 impl Error {
+    /// What the caller should do.
+    #[must_use]
+    pub const fn kind(&self) -> ErrorKind {
+        match self {
+            Self::Store(error) => error.kind(),
+            Self::Files(error) => error.kind(),
+            Self::NothingToSend { .. } | Self::NoTool { .. } | Self::ServerAbsent { .. } => {
+                ErrorKind::Invalid
+            }
+        }
+    }
+
     /// What would help, the best first.
     #[must_use]
     pub fn remedies(&self) -> Vec<Remedy> {

@@ -11,7 +11,6 @@ pub mod mcp;
 pub mod permission;
 pub mod phases;
 pub mod provider;
-pub mod redact;
 pub mod run;
 pub mod selection;
 pub mod tool;

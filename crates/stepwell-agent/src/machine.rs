@@ -493,6 +493,4 @@ impl Call {
 }
 
 #[cfg(test)]
-mod never_rules;
-#[cfg(test)]
 mod tests;

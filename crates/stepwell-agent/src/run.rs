@@ -23,7 +23,6 @@ mod sendable;
 mod shared_budget;
 mod subagents;
 mod talk;
-mod tick;
 mod tools;
 
 use std::collections::{BTreeMap, BTreeSet};
@@ -42,7 +41,6 @@ use crate::error::Result;
 use crate::machine::{Baseline, Estimate, Move, Rules, Settled, State, Stop};
 pub use crate::price::Cost;
 use crate::provider::{CallError, NOT_DONE, Provider, ToolSpec};
-use crate::redact::Redactor;
 use crate::tool::{Tool, ToolEnv};
 pub use compact::Shrunk;
 use compactor::Compactor;
@@ -58,7 +56,7 @@ use others::Request;
 pub use resume::Ids;
 pub use sendable::check_sendable;
 pub use shared_budget::{Allowed, Remaining, Reserved, SharedBudget};
-pub use stepwell_files::worktree::SubagentRecord;
+use stepwell::log::Redactor;
 pub use subagents::{Dispatcher, SubagentRequest, SubagentSetup};
 
 /// What a run works with. It does not change while it runs.

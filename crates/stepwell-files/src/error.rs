@@ -1,6 +1,6 @@
 //! What can go wrong when files are captured or moved back.
 
-use stepwell::Remedy;
+use stepwell::{ErrorKind, Remedy};
 
 /// The result of working with a session's files.
 pub type Result<T, E = Error> = std::result::Result<T, E>;
@@ -26,6 +26,16 @@ pub enum Error {
 }
 
 impl Error {
+    /// What the caller should do.
+    #[must_use]
+    pub const fn kind(&self) -> ErrorKind {
+        match self {
+            Self::Store(error) => error.kind(),
+            Self::NotMoved { .. } => ErrorKind::Conflict,
+            Self::HalfMoved { .. } => ErrorKind::Damaged,
+        }
+    }
+
     /// What would help, the best first.
     #[must_use]
     pub fn remedies(&self) -> Vec<Remedy> {

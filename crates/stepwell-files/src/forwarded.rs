@@ -8,8 +8,6 @@ use stepwell::model::Origin;
 use stepwell::work::{Asked, Gates};
 use stepwell::{Error, Result, Seq, SessionId, Store};
 
-use crate::worktree::SubagentRecord;
-
 /// A question where it is asked.
 #[derive(Clone, Debug, PartialEq)]
 pub struct AskedIn {
@@ -88,7 +86,7 @@ impl AskedIn {
     /// The same question as the session above asks it.
     fn above(&self, store: &dyn Store) -> Result<Option<Self>> {
         let head = store.info(&self.session)?.head;
-        let (Origin::Subagent { parent }, Some(record)) = (&head.origin, SubagentRecord::of(&head))
+        let (Origin::Subagent { parent }, Some(record)) = (&head.origin, &head.facts.subagent)
         else {
             return Ok(None);
         };
@@ -100,17 +98,19 @@ impl AskedIn {
 
 /// A child's question that its parent asks too.
 fn below(store: &dyn Store, child: &Head, above: &Asked) -> Result<Option<AskedIn>> {
-    let Some(SubagentRecord { call, .. }) = SubagentRecord::of(child) else { return Ok(None) };
+    let Some(subagent) = &child.facts.subagent else { return Ok(None) };
     let ours = above.gate.id.as_str();
-    let Some(name) = ours.strip_prefix(&call).and_then(|rest| rest.strip_prefix('/')) else {
+    let Some(name) = ours.strip_prefix(&subagent.call).and_then(|rest| rest.strip_prefix('/'))
+    else {
         return Ok(None);
     };
     // The name may itself end as one does that was asked after a rewind.
     let plain = name.rsplit_once('@').map(|(plain, _)| plain);
     for name in std::iter::once(name).chain(plain) {
         let found = AskedIn::find(store, &child.id, name)?;
-        let is_it =
-            |it: &AskedIn| name_above(&call, name, it.moved) == ours && is_copy(above, &it.asked);
+        let is_it = |it: &AskedIn| {
+            name_above(&subagent.call, name, it.moved) == ours && is_copy(above, &it.asked)
+        };
         if let Some(found) = found.filter(is_it) {
             return Ok(Some(found));
         }

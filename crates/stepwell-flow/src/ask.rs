@@ -3,11 +3,11 @@
 use std::sync::Arc;
 
 use serde_json::{Map, Value};
+use stepwell::log::RedactMessages as _;
 use stepwell::model::{NodeKey, NodeState, Role, Usage};
 use stepwell::{Event, Lane, Message, Recorded, Seq, Status, StopReason};
 use stepwell_agent::context::window::is_request;
 use stepwell_agent::provider::GO_ON;
-use stepwell_agent::redact::RedactMessages as _;
 use stepwell_agent::run::{
     Ended, EventSink, FrontEnd, NodeStatus, Patience, Run, RunEvent, SharedBudget,
 };

@@ -11,10 +11,10 @@ use std::sync::Arc;
 use parking_lot::{Mutex, MutexGuard};
 use serde::Serialize;
 use serde_json::Value;
+use stepwell::log::Redactor;
 use stepwell::model::{Digest, Node, NodeKey, NodeState, Spent, Usage};
 use stepwell::{Event, NewEvent, Recorded, Seq, Session};
 use stepwell_agent::provider::Fault;
-use stepwell_agent::redact::Redactor;
 use stepwell_agent::run::{
     EventSink, FrontEnd, NodeStatus, Past, RunEvent, Setup, SharedBudget, Wishes,
 };

@@ -1,6 +1,6 @@
 //! What can go wrong in a tool, in words for the agent that called it.
 
-use stepwell::{Remedy, SessionId};
+use stepwell::{ErrorKind, Remedy, SessionId};
 
 /// The result of everything that can fail here.
 pub type Result<T, E = Error> = std::result::Result<T, E>;
@@ -45,18 +45,20 @@ impl Error {
         }
     }
 
-    /// Is it that something named is not there?
-    pub(crate) fn is_absent(&self) -> bool {
-        use stepwell::ErrorKind;
+    /// What the caller should do.
+    #[must_use]
+    pub const fn kind(&self) -> ErrorKind {
         match self {
-            Self::Store(error) => error.kind() == ErrorKind::Absent,
+            Self::Store(error) => error.kind(),
             Self::NoStore
             | Self::UnknownStore(_)
             | Self::NoEvent { .. }
             | Self::NoFile { .. }
             | Self::NoContent { .. }
-            | Self::NoResource(_) => true,
-            _ => false,
+            | Self::NoResource(_) => ErrorKind::Absent,
+            Self::EndedOtherwise { .. } => ErrorKind::Conflict,
+            Self::Connection(_) | Self::Json(_) => ErrorKind::Io,
+            Self::Workspace(_) | Self::Arguments(_) => ErrorKind::Invalid,
         }
     }
 }

@@ -125,7 +125,9 @@ impl Server {
             let says = words(&redactor, &error);
             match &error {
                 Error::Arguments(_) => ErrorData::invalid_params(says, None),
-                error if error.is_absent() => ErrorData::resource_not_found(says, None),
+                error if error.kind() == stepwell::ErrorKind::Absent => {
+                    ErrorData::resource_not_found(says, None)
+                }
                 _ => ErrorData::internal_error(says, None),
             }
         })

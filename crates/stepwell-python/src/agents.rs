@@ -99,7 +99,7 @@ impl Well {
             }
         };
         let GivenEnd { summary, error } = read("end", given)?;
-        let said = Said { metadata: lifecycle::summary(summary), error };
+        let said = Said { summary, error, ..Said::default() };
         self.run(py, |well| match lifecycle::finalize(well, &id, outcome, said)? {
             Finalized::Now => Ok(true),
             Finalized::Before => Ok(false),

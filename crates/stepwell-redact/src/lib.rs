@@ -6,8 +6,6 @@
 
 mod arguments;
 mod edge;
-#[cfg(test)]
-mod examples;
 mod judge;
 mod lines;
 mod manifest;
@@ -224,6 +222,8 @@ fn is_no_word(value: &str) -> bool {
 
 #[cfg(test)]
 mod tests {
+    mod examples;
+
     use proptest::prelude::*;
     use proptest::string::string_regex;
 

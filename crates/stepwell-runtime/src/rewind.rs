@@ -2,11 +2,11 @@
 
 use std::path::PathBuf;
 
+use stepwell::log::Redactor;
 use stepwell::model::{Kind, Origin, Scope};
 use stepwell::store::Scrub;
 use stepwell::store::query::{Filter, Query, TrashScope};
 use stepwell::{Seq, Session, SessionId, Stepwell};
-use stepwell_agent::redact::Redactor;
 use stepwell_files::backups;
 use stepwell_files::history::History;
 use stepwell_files::plan::Others;

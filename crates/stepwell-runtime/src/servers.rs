@@ -3,12 +3,12 @@
 use std::collections::BTreeMap;
 
 use stepwell::SessionId;
+use stepwell::log::Redactor;
 use stepwell::model::Effect;
 use stepwell::sqlite::Access;
 use stepwell_agent::agent::Agent;
 use stepwell_agent::mcp::{ServerName, Servers};
 use stepwell_agent::provider::name::KeySource;
-use stepwell_agent::redact::Redactor;
 use stepwell_agent::selection::may_have;
 use stepwell_flow::History;
 use stepwell_flow::spec::Spec;

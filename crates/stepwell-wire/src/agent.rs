@@ -45,7 +45,7 @@ pub struct Agent {
     pub finalized_at: Option<Time>,
     /// Its last word.
     #[serde(skip_serializing_if = "Option::is_none")]
-    pub summary: Option<Value>,
+    pub summary: Option<String>,
     /// From its beginning to its end.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub duration_seconds: Option<u64>,

@@ -6,7 +6,7 @@ use std::str::FromStr;
 use schemars::JsonSchema;
 use serde::Serialize;
 use stepwell::log::{FlowRef, LaneState, PREVIEW_BYTES};
-use stepwell::model::{Driver, Origin, Phase, Project, SpecHash, Spent, Time, Usage};
+use stepwell::model::{Driver, Facts, Origin, Phase, Project, SpecHash, Spent, Time, Usage};
 use stepwell::work::{FlowState, NodeInfo};
 use stepwell::{Recorded, Seq, SessionId, SessionInfo, Status, StopReason};
 
@@ -164,6 +164,13 @@ pub struct Session<M = u64> {
     /// The names of entries of the metadata that are too long for a list.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub metadata_left_out: Vec<String>,
+    /// What Stepwell itself knows of it: the files that it was imported from, the call that started it as a
+    /// subagent, whether messages are left out.
+    #[serde(skip_serializing_if = "Facts::is_empty")]
+    pub facts: Facts,
+    /// The last word of an agent that Stepwell does not run.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub summary: Option<String>,
     /// What the work is to achieve.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub goal: Option<String>,
@@ -260,6 +267,8 @@ impl<M> Session<M> {
             tags: head.tags,
             metadata: head.metadata,
             metadata_left_out: Vec::new(),
+            facts: head.facts,
+            summary: head.summary,
             goal: head.goal,
             budget: head.budget.map(Into::into),
             pinned: head.pinned,
@@ -283,12 +292,16 @@ impl<M> Session<M> {
 }
 
 impl<M> Session<M> {
-    /// The same for a list, in which each session takes a bounded part: a long goal is cut, and long
+    /// The same for a list, in which each session takes a bounded part: long texts are cut, and long
     /// entries of the metadata are only named.
     #[must_use]
     pub fn listed(mut self) -> Self {
-        if let Some(goal) = &mut self.goal {
-            goal.truncate(goal.floor_char_boundary(PREVIEW_BYTES));
+        for text in [&mut self.goal, &mut self.summary].into_iter().flatten() {
+            text.truncate(text.floor_char_boundary(PREVIEW_BYTES));
+        }
+        if let Some(outcome) = self.facts.subagent.as_mut().and_then(|it| it.outcome.as_mut()) {
+            outcome.files.clear();
+            outcome.why.truncate(outcome.why.floor_char_boundary(PREVIEW_BYTES));
         }
         let mut room = PREVIEW_BYTES;
         let size = |value: &serde_json::Value| value.to_string().len();

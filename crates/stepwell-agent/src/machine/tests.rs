@@ -1,3 +1,5 @@
+mod never_rules;
+
 use stepwell::model::{
     Digest, Edited, Elsewhere, Failure, Gate, GateAnswered, Permission, Source, Step, Time,
     ToolFinished, ToolStarted, Usage,

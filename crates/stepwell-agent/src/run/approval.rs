@@ -19,8 +19,8 @@ use super::{Cancel, Run};
 use crate::error::Result;
 use crate::machine::{Settled, Stop};
 use crate::permission::{Rule, may_be_remembered};
-use crate::redact::RedactMessages as _;
 use crate::tool::{Done, guard};
+use stepwell::log::RedactMessages as _;
 
 /// The most bytes of a diff that a gate keeps: as much as a person reads before they decide.
 const MAX_DETAIL: usize = 32 << 10;

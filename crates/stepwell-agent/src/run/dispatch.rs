@@ -6,12 +6,11 @@
 
 use futures_util::future::LocalBoxFuture;
 use stepwell::log::Head;
-use stepwell::model::{Change, Edited, Effect, Outcome, StatusChanged, ToolCall};
+use stepwell::model::{Change, Edited, Effect, Outcome, StatusChanged, Subagent, ToolCall};
 use stepwell::sessions::NewSession;
 use stepwell::{Created, Session, SessionId, Status, StopReason};
 use tokio::sync::watch as signal;
 
-use super::SubagentRecord;
 use super::isolation;
 use super::others::SCRUBBED;
 use super::subagents::{Refusal, SubagentSetup, Subagents, below, first_record};
@@ -74,7 +73,7 @@ impl Run<'_> {
         if record.isolation == Isolation::Worktree {
             let site = isolation::Site::new(&self.setup.place, &id);
             let told = self.subagents().was_told(&call, &id)?;
-            let save = |it: &SubagentRecord| self.session.well().edit(&id, it.edited()).map(drop);
+            let save = |it: &Subagent| self.session.well().edit(&id, it.clone().into()).map(drop);
             if let Some((said, changed)) =
                 site.wrap_up(&mut record, &ended, order.name(), told, save)?
             {
@@ -99,7 +98,7 @@ impl Run<'_> {
         let left = subagents.allowance();
         let reserve = subagents.reserve(left, child.as_ref())?;
         let mut subagent = subagents.set_up(&order, child.as_ref(), reserve)?;
-        let remembered = child.as_ref().and_then(SubagentRecord::of);
+        let remembered = child.as_ref().and_then(|it| it.facts.subagent.as_deref().cloned());
         let mut record = remembered.unwrap_or_else(|| first_record(call, &order, depth));
         let place = &self.setup.place;
         match record.isolation {
@@ -131,7 +130,7 @@ impl Run<'_> {
         id: &SessionId,
         child: Option<&Head>,
         subagent: &mut SubagentSetup,
-        record: &SubagentRecord,
+        record: &Subagent,
     ) -> Result<Option<Session>> {
         if self.state.child(&call.id) != Some(id)
             && let Some(tool) = self.tool(&call.name)
@@ -153,7 +152,7 @@ impl Run<'_> {
                     ..subagent.created.clone()
                 };
                 let mut events = std::mem::take(&mut subagent.begins);
-                events.push(Edited { budget, ..record.edited() }.into());
+                events.push(Edited { budget, ..Edited::from(record.clone()) }.into());
                 return self
                     .session
                     .spawn(NewSession { created, events })
@@ -204,7 +203,7 @@ struct Ready {
     id: SessionId,
     order: Order,
     subagent: SubagentSetup,
-    record: SubagentRecord,
+    record: Subagent,
     own_binds: bool,
     /// Its session, if it was made just now.
     fresh: Option<Session>,

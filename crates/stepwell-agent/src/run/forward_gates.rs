@@ -8,7 +8,6 @@ use stepwell::{Error as StoreError, Event, Recorded, SessionId, Status, StopReas
 use stepwell_files::forwarded::{asked_below, asked_in, name_above};
 
 use super::Run;
-use super::SubagentRecord;
 use super::dispatch::Halt;
 use super::event::{RunEvent, task_line};
 use super::subagents::Subagents;
@@ -91,7 +90,7 @@ impl Subagents<'_> {
     pub(super) fn pass_answers(&self, id: &SessionId) -> Result<()> {
         let well = self.session.well();
         let head = well.store().info(id)?.head;
-        let Some(record) = SubagentRecord::of(&head) else { return Ok(()) };
+        let Some(record) = head.facts.subagent.as_deref() else { return Ok(()) };
         let gates = self.waiting_in(id)?;
         for asked in gates.open() {
             let id_below = asked.gate.id.clone();

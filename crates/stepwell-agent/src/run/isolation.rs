@@ -3,11 +3,11 @@
 use std::path::PathBuf;
 
 use stepwell::model::Effect;
+use stepwell::model::{Fate, Subagent, WorktreeOutcome};
 use stepwell::{SessionId, Status};
 use stepwell_files::safe_fs::look;
-use stepwell_files::worktree::{Fate, Merge, Outcome, Since, Worktree};
+use stepwell_files::worktree::{Merge, Since, Worktree};
 
-use super::SubagentRecord;
 use super::{Ended, Setup};
 use crate::error::Result;
 use crate::tool::{self, Changed, Content, Order, ToolEnv};
@@ -80,7 +80,7 @@ impl<'a> Site<'a> {
     /// Finds out where a new worktree is to begin. `own` are the files that the session changed.
     pub(super) fn prepare(
         &self,
-        record: &mut SubagentRecord,
+        record: &mut Subagent,
         own: &[String],
     ) -> std::result::Result<(), String> {
         let worktree = self.worktree()?;
@@ -110,7 +110,7 @@ impl<'a> Site<'a> {
     }
 
     /// Makes the worktree, or finds the one that someone worked in.
-    pub(super) fn make(&self, record: &SubagentRecord) -> std::result::Result<(), String> {
+    pub(super) fn make(&self, record: &Subagent) -> std::result::Result<(), String> {
         let worktree = self.worktree()?;
         match (&record.base, record.ready) {
             (_, true) => worktree.restore(),
@@ -124,11 +124,11 @@ impl<'a> Site<'a> {
     /// that a rewind took back, is told as it stands now, and changes nothing.
     pub(super) fn wrap_up(
         &self,
-        record: &mut SubagentRecord,
+        record: &mut Subagent,
         ended: &Ended,
         task: &str,
         told: Told,
-        save: impl Fn(&SubagentRecord) -> stepwell::Result<()>,
+        save: impl Fn(&Subagent) -> stepwell::Result<()>,
     ) -> Result<Said> {
         let Some(worktree) = &self.worktree else { return Ok(None) };
         let (outcome, changed, since) = match record.outcome.clone() {
@@ -172,10 +172,10 @@ impl<'a> Site<'a> {
     fn end(
         &self,
         worktree: &Worktree,
-        record: &SubagentRecord,
+        record: &Subagent,
         ended: &Ended,
         task: &str,
-    ) -> (Outcome, Vec<Changed>) {
+    ) -> (WorktreeOutcome, Vec<Changed>) {
         let base = record.base.clone().unwrap_or_default();
         let first = task.trim().lines().next().unwrap_or_default();
         let id = worktree.branch.trim_start_matches(stepwell_files::worktree::PREFIX);
@@ -204,8 +204,8 @@ impl<'a> Site<'a> {
     fn changed(
         &self,
         worktree: &Worktree,
-        record: &SubagentRecord,
-        outcome: &Outcome,
+        record: &Subagent,
+        outcome: &WorktreeOutcome,
         before: impl Fn(&String) -> Content,
     ) -> Vec<Changed> {
         if !matches!(outcome.fate, Fate::Merged | Fate::Written) {
@@ -239,7 +239,7 @@ pub(super) enum Told {
 }
 
 /// How a worktree ended, for the model and the user.
-fn describe(worktree: &Worktree, outcome: &Outcome, since: &Since) -> String {
+fn describe(worktree: &Worktree, outcome: &WorktreeOutcome, since: &Since) -> String {
     let files = match outcome.count {
         0 => String::new(),
         count if count > outcome.files.len() => {

@@ -8,14 +8,14 @@ use stepwell::{Event, Message, Status, StopReason};
 
 use super::approval::SECRET_GONE;
 use super::compactor::turn;
-use super::tick::ticking;
+use super::news::ticking;
 use super::{Cancel, MAX_BLANK, MAX_CUT_SHORT, Notice, Reserved, Run, RunEvent, record};
 use crate::error::Result;
 use crate::machine::Stop;
 use crate::provider::{
     self, CallError, Delta, Fault, GO_ON, NO_ANSWER, Purpose, Request, SAY_SOMETHING,
 };
-use crate::redact::Redactor;
+use stepwell::log::Redactor;
 
 /// How a call of the model went.
 enum Answering {

@@ -23,7 +23,7 @@ use crate::context::window::{Window, is_request};
 use crate::error::Result;
 use crate::machine::{Baseline, State};
 use crate::provider::ToolSpec;
-use crate::redact::Redactor;
+use stepwell::log::Redactor;
 
 /// The ids of all calls of a session: what was said about one must never be taken for
 /// another, in whichever lane it is.

@@ -1,11 +1,10 @@
 //! A run's subagents: who they are, what they may use, and what became of them, as the logs say.
 
 use stepwell::log::Head;
-use stepwell::model::{Effect, Kind, Money, Origin, Spent, ToolCall};
+use stepwell::model::{Effect, Kind, Money, Origin, Spent, Subagent, ToolCall};
 use stepwell::store::Span;
 use stepwell::{Created, Event, NewEvent, Session, SessionId, Status, StopReason};
 
-use super::SubagentRecord;
 use super::isolation;
 use super::{Ended, FrontEnd, Notice, Run, Setup};
 use crate::error::{Error, Result};
@@ -94,7 +93,7 @@ impl Subagents<'_> {
             .map_err(|error| format!("the arguments are no JSON: {error}"))?;
         let order = Order::parse(&arguments)?;
         let head = self.session.info()?.head;
-        let depth = SubagentRecord::of(&head).map_or(0, |record| record.depth) + 1;
+        let depth = head.facts.subagent.as_deref().map_or(0, |record| record.depth) + 1;
         if depth > MAX_DEPTH {
             return Err("there are no subagents at this depth: do it yourself".to_owned().into());
         }
@@ -166,9 +165,8 @@ impl Subagents<'_> {
             let holder = held.holder.to_string();
             return Ok(Some(Notice::SubagentHeld { session: id, holder }));
         }
-        let works =
-            |it: SubagentRecord| it.isolation == Isolation::Worktree && it.outcome.is_none();
-        let is_copy = SubagentRecord::of(&info.head).is_some_and(works)
+        let works = |it: &Subagent| it.isolation == Isolation::Worktree && it.outcome.is_none();
+        let is_copy = info.head.facts.subagent.as_deref().is_some_and(works)
             && isolation::Site::new(&self.setup.place, &id).is_copy();
         Ok(is_copy.then_some(Notice::WorkspaceIsCopy { session: id }))
     }
@@ -218,7 +216,7 @@ impl Subagents<'_> {
     pub(super) fn make_worktree(
         &self,
         id: &SessionId,
-        record: &mut SubagentRecord,
+        record: &mut Subagent,
     ) -> Result<std::result::Result<(), String>> {
         if record.isolation == Isolation::ReadOnly || record.outcome.is_some() {
             return Ok(Ok(()));
@@ -229,7 +227,7 @@ impl Subagents<'_> {
         }
         if !record.ready {
             record.ready = true;
-            self.session.well().edit(id, record.edited())?;
+            self.session.well().edit(id, record.clone().into())?;
         }
         Ok(Ok(()))
     }
@@ -348,8 +346,8 @@ fn total(session: &Session, head: &Head) -> Result<Spent> {
 }
 
 /// What a call asks for, before anything was done.
-pub(super) fn first_record(call: &ToolCall, order: &Order, depth: u32) -> SubagentRecord {
-    SubagentRecord {
+pub(super) fn first_record(call: &ToolCall, order: &Order, depth: u32) -> Subagent {
+    Subagent {
         call: call.id.clone(),
         depth,
         isolation: order.isolation,

@@ -7,7 +7,7 @@ use stepwell::{Event, Message};
 
 use stepwell_files::safe_fs;
 
-use super::tick::ticking;
+use super::news::ticking;
 use super::{Cancel, Run, RunEvent};
 use crate::error::{Error, Result};
 use crate::machine::{Found, Settled, inspect, told};

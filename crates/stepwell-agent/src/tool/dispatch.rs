@@ -5,7 +5,7 @@ use futures_util::future::BoxFuture;
 use serde::Deserialize;
 use serde_json::{Value, json};
 use stepwell::model::Effect;
-pub use stepwell_files::worktree::Isolation;
+pub use stepwell::model::Isolation;
 
 use super::{Done, Plan, Tool, ToolEnv, parse, spec, word};
 use crate::provider::ToolSpec;

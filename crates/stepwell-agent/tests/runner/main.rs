@@ -11,6 +11,7 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 
 use futures_util::future::BoxFuture;
 use serde_json::Value;
+use stepwell::log::Redactor;
 use stepwell::model::Effect;
 use stepwell::work::Tasks;
 use stepwell::{Created, Message, Stepwell, View};
@@ -20,7 +21,6 @@ use stepwell_agent::machine::{Limits, Rules};
 use stepwell_agent::permission::Mode;
 use stepwell_agent::provider::script::{Script, Scripted};
 use stepwell_agent::provider::{Answer, CallError, Delta, Provider, Purpose, Request, ToolSpec};
-use stepwell_agent::redact::Redactor;
 use stepwell_agent::run::{
     Dispatcher, EventSink, FrontEnd, Keeping, Run, RunEvent, Setup, SubagentRequest, SubagentSetup,
 };

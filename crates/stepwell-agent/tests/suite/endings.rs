@@ -4,6 +4,7 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex};
 
 use futures_util::future::BoxFuture;
+use stepwell::log::Redactor;
 use stepwell::model::{GateAnswered, ModelCall, Part, Role, StatusChanged, Task, Text, Usage};
 use stepwell::store::Span;
 use stepwell::{Event, Message, Session, Status, Stepwell, StopReason};
@@ -15,7 +16,6 @@ use stepwell_agent::provider::remote::{Endpoint, Key, Protocol, Remote};
 use stepwell_agent::provider::{
     Answer, CallError, Delta, Ended as How, Fault, NOT_DONE, Provider, Purpose, Request,
 };
-use stepwell_agent::redact::Redactor;
 use stepwell_agent::run::{
     Ended, EventSink, FrontEnd, Keeping, Notice, Patience, Run, RunEvent, Setup,
 };

@@ -3,6 +3,7 @@
 use std::sync::Arc;
 use std::sync::Mutex;
 
+use stepwell::log::Redactor;
 use stepwell::model::Spent;
 use stepwell::store::Span;
 use stepwell::{Event, Lane, Message, Recorded, Session, Status, Stepwell, StopReason};
@@ -10,7 +11,6 @@ use stepwell_agent::context::Context;
 use stepwell_agent::machine::{Limits, Rules};
 use stepwell_agent::permission::Mode;
 use stepwell_agent::provider::script::{Script, Scripted};
-use stepwell_agent::redact::Redactor;
 use stepwell_agent::run::{
     Allowed, Ended, EventSink, FrontEnd, Keeping, Past, Run, RunEvent, Setup, SharedBudget,
 };

@@ -5,8 +5,8 @@ use std::sync::LazyLock;
 
 use proptest::prelude::*;
 use stepwell::Message;
+use stepwell::log::{RedactMessages as _, Redactor};
 use stepwell::model::{Image, Opaque, Part, Role, Text, ToolResult};
-use stepwell_agent::redact::{RedactMessages as _, Redactor};
 
 const GIVEN: &str = "my-own-gateway-key-17";
 

@@ -6,6 +6,7 @@ use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
 use futures_util::future::BoxFuture;
+use stepwell::log::Redactor;
 use stepwell::model::{Compacted, Edited, Money, Phase, PhaseSet, Role};
 use stepwell::store::Span;
 use stepwell::{Event, Lane, Message, Recorded, Session, Status, Stepwell, StopReason};
@@ -18,7 +19,6 @@ use stepwell_agent::price::Cost;
 use stepwell_agent::provider::remote::{Endpoint, Key, Protocol, Remote};
 use stepwell_agent::provider::script::{Script, Scripted};
 use stepwell_agent::provider::{Answer, CallError, Delta, Fault, Provider, Purpose, Request};
-use stepwell_agent::redact::Redactor;
 use stepwell_agent::run::{Ended, EventSink, FrontEnd, Keeping, Run, RunEvent, Setup, Shrunk};
 use stepwell_agent::tool::{self, ToolEnv};
 use stepwell_strict::{Say, Strict};
@@ -185,7 +185,7 @@ fn events(session: &Session) -> Vec<Recorded> {
 }
 
 fn is_truncated(session: &Session) -> bool {
-    session.info().unwrap().head.metadata.get("truncated") == Some(&true.into())
+    session.info().unwrap().head.facts.truncated == Some(true)
 }
 
 #[tokio::test]

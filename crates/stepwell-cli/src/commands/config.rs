@@ -1,6 +1,6 @@
 use std::path::{Path, PathBuf};
 
-use stepwell_agent::redact::Redactor;
+use stepwell::log::Redactor;
 use stepwell_terminal::table::{Column, Table, left};
 use stepwell_terminal::text::visible;
 use stepwell_terminal::wording;

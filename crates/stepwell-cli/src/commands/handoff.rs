@@ -1,5 +1,6 @@
 //! How another agent goes on with a session: the command is printed, or run.
 
+use std::collections::BTreeSet;
 use std::os::unix::process::CommandExt;
 use std::path::Path;
 use std::process::Command;
@@ -9,7 +10,7 @@ use stepwell_formats::Format;
 use stepwell_terminal::note;
 use stepwell_wire::HandedOver;
 use stepwell_workspace::Error;
-use stepwell_workspace::handoff::{HandOver, Wrote, agent_name, takes_sessions};
+use stepwell_workspace::handoff::{HandOver, Wrote};
 
 use crate::app::{App, Well};
 use crate::failure::{Exit, Failure, Result};
@@ -82,8 +83,9 @@ pub(crate) fn hand_over(
 
 /// The format of an agent that sessions are handed over to, by the name of either.
 fn agent(name: &str) -> std::result::Result<Format, String> {
-    name.parse().ok().filter(|format| takes_sessions(*format)).ok_or_else(|| {
-        let names: Vec<&str> = Format::all().filter_map(agent_name).collect();
+    name.parse().ok().filter(|format: &Format| format.successor().is_some()).ok_or_else(|| {
+        let agents = Format::all().filter_map(|format| Some(format.successor()?.agent));
+        let names: Vec<&str> = agents.collect::<BTreeSet<_>>().into_iter().collect();
         format!("{name:?} does not go on with sessions of others; use {}", one_of(&names))
     })
 }

@@ -1,7 +1,7 @@
+use stepwell::log::Redactor;
 use stepwell::model::Scope;
 use stepwell::sqlite::Access;
 use stepwell::{Seq, SessionId, SessionInfo};
-use stepwell_agent::redact::Redactor;
 use stepwell_files::plan::Others;
 use stepwell_files::rewind::{self, Done, Foreign};
 use stepwell_files::rewind_history::{Asked, Direction};

@@ -249,6 +249,9 @@ fn describe(info: &SessionInfo, shown: &SessionPage, app: &mut App) -> Result<()
     if let Some(source) = &head.source {
         say("Imported", &visible(&format!("from {} {}", source.system, source.id)))?;
     }
+    if let Some(file) = &head.facts.provenance {
+        say("From", &visible(&file.from))?;
+    }
     say("Began", &second(head.created_at))?;
     if let Some(at) = answer.resumed_at {
         let times = text::count(usize::try_from(head.resumes).unwrap_or(usize::MAX), "time");
@@ -262,6 +265,9 @@ fn describe(info: &SessionInfo, shown: &SessionPage, app: &mut App) -> Result<()
     };
     say("Messages", &format!("{}{rewound}", text::grouped(head.messages)))?;
     say("Events", &text::grouped(head.seq.get()))?;
+    if head.facts.truncated == Some(true) {
+        say("Truncated", "old messages are left out of what the model is shown")?;
+    }
     say("Cost", &spent)?;
     say("In all", shown.below.as_deref().unwrap_or_default())?;
     if head.errors > 0 {

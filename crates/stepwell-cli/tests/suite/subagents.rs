@@ -70,7 +70,7 @@ pub(crate) const MERGE: &str = "{task: change it, agent: worker, workspace: work
 /// The sessions of subagents, as `sessions` lists them.
 pub(crate) fn children(env: &TestEnv) -> Vec<Value> {
     let all = env.quietly(&["sessions", "--tree", "--json"]).json();
-    all.into_iter().filter(|it| it["metadata"]["subagent"].is_object()).collect()
+    all.into_iter().filter(|it| it["facts"]["subagent"].is_object()).collect()
 }
 
 fn shown(env: &TestEnv, id: &str) -> Value {

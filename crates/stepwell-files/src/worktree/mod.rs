@@ -7,19 +7,18 @@ mod git;
 mod reference;
 mod registry;
 mod state;
-mod subagent_record;
 mod uncommitted;
 
 use std::path::{Path, PathBuf};
 
-use serde::{Deserialize, Serialize};
 use stepwell::SessionId;
+use stepwell::log::Head;
+use stepwell::model::{Fate, Isolation, WorktreeOutcome};
 
 use self::git::{git, holds, without_filters_at, without_filters_in, without_merge_drivers};
 pub use self::reference::WorktreeRef;
 use self::state::{Folder, named, repositories};
 pub use self::state::{Since, WorktreeInfo};
-pub use self::subagent_record::{Isolation, SubagentRecord};
 use crate::git::SafeGit;
 
 /// The folder of worktrees in a store's folder.
@@ -39,37 +38,12 @@ pub struct Worktree {
     pub branch: String,
 }
 
-/// What became of a worktree.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(rename_all = "snake_case")]
-pub enum Fate {
-    /// Nothing was changed in it: it is removed.
-    Clean,
-    /// What was changed is part of what is checked out: it is removed.
-    Merged,
-    /// What was changed is written into the workspace's files, not committed: it is removed.
-    Written,
-    /// It holds work that is not merged.
-    Kept,
-}
-
-/// How a worktree ended, as its session remembers it.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
-pub struct Outcome {
-    /// What became of it.
-    pub fate: Fate,
-    /// The last commit of its branch; empty, if that is not known.
-    #[serde(default, skip_serializing_if = "String::is_empty")]
-    pub tip: String,
-    /// The files that its commits change, relative to the repository; not more than a few.
-    #[serde(default, skip_serializing_if = "Vec::is_empty")]
-    pub files: Vec<String>,
-    /// How many there are.
-    #[serde(default)]
-    pub count: usize,
-    /// Why it was not merged or not even committed.
-    #[serde(default, skip_serializing_if = "String::is_empty")]
-    pub why: String,
+/// The worktrees of which one is a subagent's, by the folder that its session recorded; none, if
+/// it works in none. A fork works where the session did that it was forked from.
+#[must_use]
+pub fn worktrees_of(head: &Head) -> Option<Vec<WorktreeRef>> {
+    let is_apart = head.facts.subagent.as_ref()?.isolation == Isolation::Worktree;
+    is_apart.then(|| WorktreeRef::named(Path::new(&head.workspace)))
 }
 
 /// How many files an outcome names: it is kept in the session's head, which is small.
@@ -165,7 +139,7 @@ impl Worktree {
 
     /// Makes it once more after it ended and was removed: at what is checked out, if that holds
     /// its work, and else where it ended.
-    pub fn make_again(&self, ended: &Outcome) -> Result<(), String> {
+    pub fn make_again(&self, ended: &WorktreeOutcome) -> Result<(), String> {
         if self.folder() != Folder::Missing {
             return Err(self.broken());
         }
@@ -241,8 +215,8 @@ impl Worktree {
 
     /// Ends the work in it: commits what is not committed, and merges it if that is asked for.
     /// It removes nothing.
-    pub fn wrap_up(&self, base: &str, message: &str, merge: Merge) -> Outcome {
-        let kept = |why: String| Outcome {
+    pub fn wrap_up(&self, base: &str, message: &str, merge: Merge) -> WorktreeOutcome {
+        let kept = |why: String| WorktreeOutcome {
             fate: Fate::Kept,
             tip: String::new(),
             files: Vec::new(),
@@ -255,7 +229,12 @@ impl Worktree {
         }
     }
 
-    fn try_settle(&self, base: &str, message: &str, merge: Merge) -> Result<Outcome, String> {
+    fn try_settle(
+        &self,
+        base: &str,
+        message: &str,
+        merge: Merge,
+    ) -> Result<WorktreeOutcome, String> {
         match self.folder() {
             Folder::Whole => {}
             Folder::Broken => return Err(self.broken()),
@@ -310,7 +289,7 @@ impl Worktree {
                 }
             }
         };
-        Ok(Outcome { fate, tip, files, count, why })
+        Ok(WorktreeOutcome { fate, tip, files, count, why })
     }
 
     /// Merges a commit into what is checked out in the workspace. Conflicts are found before
@@ -336,7 +315,7 @@ impl Worktree {
     /// The files that merging its commits since `base` changes in the workspace, relative to the
     /// workspace.
     #[must_use]
-    pub fn would_change(&self, base: &str, outcome: &Outcome) -> Vec<String> {
+    pub fn would_change(&self, base: &str, outcome: &WorktreeOutcome) -> Vec<String> {
         let prefix = git(&self.workspace, &["rev-parse", "--show-prefix"]).unwrap_or_default();
         let inside = |file: &String| file.strip_prefix(&prefix).map(str::to_owned);
         // An outcome names only a few. Git would take an empty name for what is checked out.

@@ -7,7 +7,7 @@ use stepwell_wire::WorktreeState;
 
 use super::git::{git, holds, names, without_filters_in};
 use super::registry::{entries, resolved};
-use super::{Fate, Outcome, Worktree};
+use super::{Fate, Worktree, WorktreeOutcome};
 
 /// How a worktree stands, with the paths that make it so; not more than a few.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -100,7 +100,7 @@ impl Worktree {
     pub fn state(
         &self,
         base: Option<&str>,
-        ended: Option<&Outcome>,
+        ended: Option<&WorktreeOutcome>,
     ) -> Result<WorktreeInfo, String> {
         let with = |state, paths| Ok(WorktreeInfo { state, paths, stray: None });
         let plain = |state| with(state, Vec::new());
@@ -143,7 +143,7 @@ impl Worktree {
     fn without_folder(
         &self,
         base: Option<&str>,
-        ended: Option<&Outcome>,
+        ended: Option<&WorktreeOutcome>,
     ) -> Result<WorktreeState, String> {
         if !self.has_branch() {
             return Ok(WorktreeState::Clean);
@@ -202,7 +202,7 @@ impl Worktree {
 
     /// What became of it since it ended, for whoever is told of its end again.
     #[must_use]
-    pub fn since(&self, ended: &Outcome) -> Since {
+    pub fn since(&self, ended: &WorktreeOutcome) -> Since {
         let merged = !ended.tip.is_empty() && self.is_merged(&ended.tip);
         match ended.fate {
             Fate::Merged if !merged => Since::NotInHead,
@@ -233,8 +233,8 @@ impl Worktree {
 
 /// Whether what a commit holds is in the workspace, though no commit there leads to it: it began with
 /// files that were not committed, and what it changed was written into them.
-fn is_settled(ended: Option<&Outcome>, tip: &str) -> bool {
-    let settled = |it: &Outcome| matches!(it.fate, Fate::Clean | Fate::Written);
+fn is_settled(ended: Option<&WorktreeOutcome>, tip: &str) -> bool {
+    let settled = |it: &WorktreeOutcome| matches!(it.fate, Fate::Clean | Fate::Written);
     ended.is_some_and(|ended| ended.tip == tip && settled(ended))
 }
 

@@ -4,8 +4,9 @@ use std::fs;
 use std::os::unix::fs::PermissionsExt as _;
 use std::path::{Path, PathBuf};
 
+use stepwell::model::Fate;
 use stepwell_files::git::SafeGit;
-use stepwell_files::worktree::{Fate, Merge, Worktree, all};
+use stepwell_files::worktree::{Merge, Worktree, all};
 use tempfile::TempDir;
 
 use crate::files::git;

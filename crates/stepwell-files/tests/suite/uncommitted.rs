@@ -3,8 +3,9 @@
 use std::fs;
 use std::path::{Path, PathBuf};
 
+use stepwell::model::{Fate, WorktreeOutcome};
 use stepwell_files::git::SafeGit;
-use stepwell_files::worktree::{Fate, Merge, Outcome, Worktree};
+use stepwell_files::worktree::{Merge, Worktree};
 use stepwell_wire::WorktreeState;
 use tempfile::TempDir;
 
@@ -59,7 +60,7 @@ impl Place {
     }
 }
 
-fn end(tree: &Worktree, base: &str) -> Outcome {
+fn end(tree: &Worktree, base: &str) -> WorktreeOutcome {
     tree.wrap_up(base, "work", Merge::IntoFiles)
 }
 

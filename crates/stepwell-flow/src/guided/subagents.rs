@@ -4,12 +4,11 @@ use std::num::{NonZeroU32, NonZeroU64};
 use std::sync::Arc;
 
 use serde_json::{Map, Value, json};
-use stepwell::model::{Money, NodeKey, Outcome, Spent};
+use stepwell::model::{Fate, Money, NodeKey, Outcome, Spent};
 use stepwell::{Event, Lane, SessionId};
 use stepwell_agent::permission::Mode;
-use stepwell_agent::run::{Dispatcher, SubagentRecord, SubagentRequest, SubagentSetup};
+use stepwell_agent::run::{Dispatcher, SubagentRequest, SubagentSetup};
 use stepwell_agent::tool;
-use stepwell_files::worktree::Fate;
 
 use super::answers::TaskReport;
 use super::calls::{CallResult, PlannedCall};
@@ -137,7 +136,7 @@ impl Guide<'_, '_> {
                 .next()?
         };
         let head = self.flow.session.well().info(&child).ok()?.head;
-        let outcome = SubagentRecord::of(&head)?.outcome?;
+        let outcome = head.facts.subagent?.outcome?;
         let is_kept = outcome.fate == Fate::Kept && outcome.count > 0;
         is_kept.then(|| {
             let why = if outcome.why.is_empty() { "it was kept apart" } else { &outcome.why };

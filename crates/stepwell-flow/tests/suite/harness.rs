@@ -7,6 +7,7 @@ use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex};
 
 use serde_json::Value;
+use stepwell::log::Redactor;
 use stepwell::model::{Flow as Described, NodeState, PhaseSet, Role, Spent};
 use stepwell::sessions::Deps;
 use stepwell::sqlite::SqliteStore;
@@ -17,7 +18,6 @@ use stepwell_agent::context::Context;
 use stepwell_agent::machine::{Limits, Rules};
 use stepwell_agent::permission::Mode;
 use stepwell_agent::provider::script::{Script, Scripted};
-use stepwell_agent::redact::Redactor;
 use stepwell_agent::run::{
     Allowed, EventSink, FrontEnd, Keeping, Notice, OpenGate, RunEvent, Setup, SharedBudget, Wisher,
 };

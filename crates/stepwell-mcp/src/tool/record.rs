@@ -363,7 +363,7 @@ fn finish_session(stores: &Stores, input: FinishInput) -> Result<Written> {
         Ending::Failed => Outcome::Failed,
         Ending::Abandoned => Outcome::Abandoned,
     };
-    let said = Said { metadata: lifecycle::summary(input.summary), error: input.error };
+    let said = Said { summary: input.summary, error: input.error, ..Said::default() };
     match lifecycle::finalize(&well, &id, outcome, said)? {
         Finalized::Now | Finalized::Before => written(&well, &id),
         Finalized::Otherwise(phase) => {

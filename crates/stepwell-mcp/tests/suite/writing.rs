@@ -132,13 +132,13 @@ async fn what_the_user_allowed_does_not_count_in_a_fork_that_an_agent_made() {
         let always = Permission { rule: "write_file".to_owned(), allow: true, who: Some(who) };
         (session.append(always).unwrap(), well.weigh(&id).unwrap())
     };
-    assert_eq!(parent.mode(Mode::ConfirmSensitive, None), Mode::Yolo);
+    assert_eq!(parent.mode(Mode::ConfirmSensitive), Mode::Yolo);
     assert!(!parent.ignored.contains(&allowed));
     let client = env.client(allowing(&[Access::Manage])).await;
     let forked = client.answer("fork", json!({"session": id})).await;
     let fork: stepwell::SessionId = forked["id"].as_str().unwrap().parse().unwrap();
     let weighed = env.well().weigh(&fork).unwrap();
-    assert_eq!(weighed.mode(Mode::ConfirmSensitive, None), Mode::ConfirmSensitive);
+    assert_eq!(weighed.mode(Mode::ConfirmSensitive), Mode::ConfirmSensitive);
     assert!(weighed.ignored.contains(&allowed), "{weighed:?}");
 }
 

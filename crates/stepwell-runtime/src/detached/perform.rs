@@ -3,9 +3,9 @@
 use serde::Serialize;
 use serde_json::Value;
 use stepwell::error::Action;
+use stepwell::log::Redactor;
 use stepwell::model::{Compacted, Who};
 use stepwell::{Seq, SessionId, Stepwell};
-use stepwell_agent::redact::Redactor;
 use stepwell_agent::run::Shrunk;
 use stepwell_files::plan::Others;
 use stepwell_files::rewind::{self, Done, Preview};

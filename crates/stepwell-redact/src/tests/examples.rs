@@ -3,8 +3,8 @@
 use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
 
-use super::rules::{Compiled, is_telling, rules};
-use super::*;
+use crate::rules::{Compiled, is_telling, rules};
+use crate::*;
 
 /// Characters of a token. Put together here, so that no file of ours holds one.
 fn token(len: usize) -> String {

@@ -3,8 +3,7 @@
 use stepwell::Message;
 use stepwell::model::Permission;
 
-use super::tests::{Told, rules};
-use super::{Move, Settled};
+use super::{Move, Settled, Told, rules};
 use crate::permission::Mode;
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
