@@ -15,6 +15,7 @@ mod variables;
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
+use stepwell_workspace::ownership;
 
 use serde_json::Value;
 use stepwell::model::{Edited, Flow as Described, FlowSettings, PhaseSet, SpecHash};
@@ -76,7 +77,7 @@ impl Runtime {
             let same = history.stored.as_ref().is_some_and(|stored| stored.hash == hash)
                 && history.described.is_some_and(|flow| flow.variables == kept);
             // Somebody else's is theirs to go on with.
-            if same && self.began(&well, &head)? {
+            if same && ownership::began_by_user(self.workspace(), &well, &head)? {
                 return Ok(Some(head.id));
             }
         }
@@ -138,11 +139,11 @@ fn begin(
     let created = well
         .draft(plain(&task))
         .with_model(&crew.model.0, &crew.model.1)
-        .in_workspace(runtime.place.root.display().to_string());
+        .in_workspace(runtime.workspace().place.root.display().to_string());
     let mut created = Created { flow: Some(flow), ..created };
     if is_guided(spec) {
         created.phases = Some(PhaseSet::Workflow);
-        created.project = Survey::of(&runtime.place.root).project();
+        created.project = Survey::of(&runtime.workspace().place.root).project();
     }
     let folder = output(&request.flow, None, runtime);
     let mut kept = serde_json::json!({ "output": folder.display().to_string() });
